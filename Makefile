@@ -99,13 +99,13 @@ endif
 
 # ---- sources: what is in the folders is built ---------------------------------
 # folders of the library, two levels deep; a new folder needs no edit
-LIB_DIRS   := base lib device nogpu trace replay live verify metrics plan report explain
+LIB_DIRS   := base lib answer device inside/nogpu trace replay inside/live verify recording metrics plan report explain fleet sweep session
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
 LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c,\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))
 POLICY_SRC := $(sort $(wildcard policies/*.c))
 COMMON_SRC := $(sort $(wildcard policies/*/*.c))
-CLI_SRC    := $(sort $(wildcard src/cli/*.c src/cli/*/*.c)) src/main.c
+CLI_SRC    := $(sort $(wildcard src/cli/*.c src/cli/*/*.c src/launch/*.c)) src/main.c
 KERNEL_SRC :=
 ifeq ($(HAVE_CUDA),1)
   # Machine code for the data-centre parts of the toolkit; every other card since the
@@ -124,7 +124,7 @@ endif
 
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC))
-CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(B)/obj/nogpu_files.o
+CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(B)/obj/inside_files_data.o
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/policies/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
@@ -144,7 +144,7 @@ lacks = $(shell $(CC) -E -include $(1) -x c /dev/null > /dev/null 2>&1 || echo '
 MONITOR_LACKS = $(strip $(call lacks,curses.h,monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).) \
 	$(call lacks,microhttpd.h,monitor: no microhttpd.h found$(comma) --listen is left out (libmicrohttpd-dev).))
 
-LIVE_SO := $(if $(wildcard src/live/*.c),$(B)/libcufrag_torch.so)
+LIVE_SO := $(if $(wildcard src/inside/live/*.c),$(B)/libcufrag_torch.so)
 
 .PHONY: all
 all: $(B)/cufrag $(LIVE_SO) $(MPI_MODULE)
@@ -157,21 +157,21 @@ define renew
 	$(Q)$(1) > $@.tmp; if cmp -s $@.tmp $@; then rm -f $@.tmp; else mv $@.tmp $@; fi
 endef
 
-# registries: FRAG_ENTRY(symbol) for every file that matches
+# registries: FRAG_ENTRY(symbol) for every file that matches, by name
 define registry
 $(GEN)/$(1): FORCE | $(GEN)
-	$$(call renew,for f in $(patsubst $(3)%,%,$(basename $(notdir $(sort $(2))))); do echo "FRAG_ENTRY($$$$f)"; done)
+	$$(call renew,for f in $(sort $(patsubst $(3)%,%,$(basename $(notdir $(2))))); do echo "FRAG_ENTRY($$$$f)"; done)
 endef
 $(eval $(call registry,policy_list.inc,$(POLICY_SRC)))
 $(eval $(call registry,reader_list.inc,$(wildcard src/trace/readers/read_*.c),read_))
-$(eval $(call registry,cmd_list.inc,$(wildcard src/cli/*/cmd_*.c),cmd_))
+$(eval $(call registry,cmd_list.inc,$(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c),cmd_))
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
-$(eval $(call registry,way_list.inc,$(wildcard src/cli/record/way_*.c),way_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc nogpu_file_list.inc conv_list.inc cost_list.inc)
+$(eval $(call registry,way_list.inc,$(wildcard src/launch/way_*.c),way_))
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc inside_file_list.inc conv_list.inc cost_list.inc)
 
 # a table as C: one FRAG_ROW(…) for each of its lines but the first
-$(GEN)/conv_list.inc: src/nogpu/conv_table.csv | $(GEN)
+$(GEN)/conv_list.inc: src/inside/nogpu/conv_table.csv | $(GEN)
 	$(Q)sed '1d; s/.*/FRAG_ROW(&)/' $< > $@
 
 # the cost profiles of measured cards: results/CARD/profile.csv
@@ -223,10 +223,10 @@ $(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
 
 # What `record` puts into the user's program: the recorder, the pretended card as a library of its own, with the
 # parts of base and device that it needs, and the Python files beside it. All of it is inside the program
-# (gen/nogpu_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes it into the user's cache.
-NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(B)/libcufrag_start.so $(wildcard scripts/record_torch.py) $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp)) \
-	$(LIVE_SO) $(sort $(wildcard src/python/cufrag/*.py))
-NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/nogpu/*.c)))
+# (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes it into the user's cache.
+INSIDE_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(B)/libcufrag_start.so $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp)) \
+	$(LIVE_SO) $(sort $(wildcard src/inside/python/cufrag/*.py))
+NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/nogpu/*.c)))
 NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
 EXTERNAL_API := $(wildcard src/base/external_api.h)
 $(B)/pic/%.o: %.c $(EXTERNAL_API) $(B)/flags | $(GEN)/conv_list.inc $(GEN)/cost_list.inc
@@ -238,29 +238,29 @@ $(B)/pic/parts.a: $(NOGPU_PARTS)
 $(B)/libcufrag_nogpu.so: $(NOGPU_OBJ) $(B)/pic/parts.a
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libcufrag_nogpu.so -Wl,--exclude-libs,ALL -Wl,-z,defs -o $@ $(NOGPU_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm
-RECORD_OBJ  := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/record/*.c src/base/live_page.c)))
+RECORD_OBJ  := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/record/*.c src/base/live_page.c src/base/library.c)))
 $(B)/libcufrag_record.so: $(RECORD_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libcufrag_record.so -Wl,-z,defs -o $@ $^ -ldl -lpthread -lrt
-START_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/start/*.c)))
+START_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/start/*.c)))
 $(B)/libcufrag_start.so: $(START_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libcufrag_start.so -Wl,-z,defs -o $@ $^
 # The policies as PyTorch's allocator: they, the front of devices, and the driver opened at run time.
-LIVE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/live/*.c)) $(POLICY_SRC) $(COMMON_SRC) \
+LIVE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/live/*.c)) $(POLICY_SRC) $(COMMON_SRC) \
 	$(addprefix src/replay/,spec.c registry.c instance.c foreign.c))
 $(LIVE_OBJ): | $(GENERATED)
 $(B)/libcufrag_torch.so: $(LIVE_OBJ) $(B)/pic/parts.a
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libcufrag_torch.so -Wl,--strip-debug -Wl,-z,defs -Wl,-Bsymbolic -o $@ $(LIVE_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm -lrt
-$(GEN)/nogpu_file_list.inc: FORCE | $(GEN)
-	$(call renew,i=0; for f in $(foreach f,$(NOGPU_FILES),$(if $(filter src/python/%,$f),$(f:src/python/%=%),$(notdir $f))); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
-$(B)/obj/nogpu_files.o: $(NOGPU_FILES) $(GEN)/nogpu_file_list.inc Makefile
+$(GEN)/inside_file_list.inc: FORCE | $(GEN)
+	$(call renew,i=0; for f in $(foreach f,$(INSIDE_FILES),$(if $(filter src/inside/python/%,$f),$(f:src/inside/python/%=%),$(notdir $f))); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
+$(B)/obj/inside_files_data.o: $(INSIDE_FILES) $(GEN)/inside_file_list.inc Makefile
 	$(Q)mkdir -p $(@D)
-	$(Q)i=0; { echo '	.section .rodata'; for f in $(NOGPU_FILES); do \
-		printf '	.global frag_nogpu_file_%s, frag_nogpu_file_%s_end\nfrag_nogpu_file_%s:\n	.incbin "%s"\nfrag_nogpu_file_%s_end:\n	.byte 0\n' $$i $$i $$i $$f $$i; i=$$((i+1)); done; \
-		echo '	.section .note.GNU-stack,"",%progbits'; } > $(B)/nogpu_files.S
-	$(Q)$(CC) -c -o $@ $(B)/nogpu_files.S
+	$(Q)i=0; { echo '	.section .rodata'; for f in $(INSIDE_FILES); do \
+		printf '	.global frag_inside_file_%s, frag_inside_file_%s_end\nfrag_inside_file_%s:\n	.incbin "%s"\nfrag_inside_file_%s_end:\n	.byte 0\n' $$i $$i $$i $$f $$i; i=$$((i+1)); done; \
+		echo '	.section .note.GNU-stack,"",%progbits'; } > $(B)/inside_files_data.S
+	$(Q)$(CC) -c -o $@ $(B)/inside_files_data.S
 
 $(B)/cufrag_mpi.so: src/mpi/ranks_mpi.c src/mpi/ranks.h $(B)/flags
 	$(call say,MPICC,$@)
@@ -464,7 +464,7 @@ install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
 	install -m 644 $(B)/libcufrag.a $(LIB)
 ifneq ($(LIVE_SO),)
 	install -d $(LIB)/cufrag/cufrag
-	install -m 644 $(LIVE_SO) $(wildcard src/python/cufrag/*.py) $(LIB)/cufrag/cufrag
+	install -m 644 $(LIVE_SO) $(wildcard src/inside/python/cufrag/*.py) $(LIB)/cufrag/cufrag
 endif
 	install -m 644 $(PUBLIC) $(INC)/frag
 	install -m 644 src/metrics/metrics.def $(INC)/frag/metrics

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Dependencies point one way:
-#	base <- lib <- device, trace, metrics <- replay <- verify <- plan <- report <- explain <- cli <- main
-#	device <- nogpu; replay <- live; base <- record; mpi <- cli
+#	base <- lib <- answer, device, trace, metrics <- replay <- verify <- recording <- plan <- report <- explain <- fleet <- cli <- main
+#	in the user's process (src/inside): device <- nogpu; replay <- live; base <- record; mpi <- sweep; trace <- launch <- cli
 # Checks every #include of the sources against that:
 #	- a quoted include names a header beside the file, or one of a layer that is allowed
 #	- policies include <frag/…>, src/lib and files of policies/ only
@@ -17,19 +17,26 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 	BEGIN {
 		allowed["base"] = "base"
 		allowed["lib"] = "lib base"
+		allowed["answer"] = "answer lib base"
 		allowed["device"] = "device lib base"
-		allowed["nogpu"] = "nogpu device lib base"
-		allowed["record"] = "record base"
+		allowed["inside/nogpu"] = "inside/nogpu device lib base"
+		allowed["inside/record"] = "inside/record base"
+		allowed["inside/start"] = "inside/start"
 		allowed["trace"] = "trace lib base"
 		allowed["metrics"] = "metrics lib base"
 		allowed["replay"] = "replay trace device metrics lib base"
-		allowed["live"] = "live replay device metrics lib base"
-		allowed["verify"] = "verify replay trace device metrics lib base"
-		allowed["plan"] = "plan verify replay trace device metrics lib base"
-		allowed["report"] = "report plan verify replay trace device metrics lib base"
-		allowed["explain"] = "explain report plan verify replay trace device metrics lib base"
+		allowed["inside/live"] = "inside/live replay device metrics lib base"
+		allowed["verify"] = "verify replay trace device metrics lib base answer"
+		allowed["recording"] = "recording verify replay trace device metrics lib base answer"
+		allowed["plan"] = "plan recording verify replay trace device metrics lib base answer"
+		allowed["report"] = "report plan recording verify replay trace device metrics lib base answer"
+		allowed["session"] = "session report plan recording verify replay trace device metrics lib base answer"
+		allowed["explain"] = "explain report plan recording verify replay trace device metrics lib base answer"
+		allowed["fleet"] = "fleet report plan recording verify replay trace device metrics lib base answer"
+		allowed["launch"] = "launch trace device lib base"
+		allowed["sweep"] = "sweep fleet report plan recording verify replay trace device metrics lib base answer mpi"
 		allowed["mpi"] = "mpi"
-		allowed["cli"] = "cli explain report plan verify replay trace device metrics lib base mpi"
+		allowed["cli"] = "cli session sweep launch fleet explain report plan recording verify replay trace device metrics lib base mpi answer"
 		allowed["main.c"] = "cli"
 		while (("find src policies kernels -name \"*.h\" -o -name \"*.cuh\" -o -name \"*.def\" -o -name \"*.inc\" 2> /dev/null" | getline path) > 0) {
 			n = split(path, part, "/")
@@ -42,7 +49,9 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 	}
 	function layer_of(path,  part) {
 		split(path, part, "/")
-		return part[1] == "src" ? part[2] : part[1]
+		if (part[1] != "src")
+			return part[1]
+		return part[2] == "inside" ? "inside/" part[3] : part[2]
 	}
 	function may(from, to,  list, n, i) {
 		n = split(allowed[from], list, " ")

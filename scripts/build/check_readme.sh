@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Is README.md still true? Runs the block on its first screen and compares what it prints with the block
-# under it, checks that every link to a file of ours and every path in the text exists, and that
-# each program option it names is known.
+# Is README.md still true? Runs the block on its first screen and compares the output with the block below it, checks
+# that every link to a file of the repository and every path in the text exists, that docs/cli.md has every option that
+# it names, and that it is no longer than 160 lines.
 #	check_readme.sh [make arguments]
 # "..." in the README's output stands for any lines; the version behind "# cufrag" is not compared.
 set -euo pipefail
@@ -52,6 +52,9 @@ done < <(grep -v '^| \[' README.md | grep -oE '\b(scripts|traces|docs|tests|src|
 while read -r option; do
 	grep -q -- "$option" docs/cli.md || complain "names the option '$option', which docs/cli.md does not have"
 done < <(grep -E 'cufrag (verify|compare|replay|import|info|list)' README.md | grep -oE -- '--[a-z-]+' | sort -u)
+
+lines=$(wc -l < README.md)
+[ "$lines" -le 160 ] || complain "has $lines lines, more than 160"
 
 [ $failed -eq 0 ] && echo 'README.md: true'
 exit $failed

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs what `make tests-build` has built and sums up:
 #	run_tests.sh [--quick|--gpu|--threads] [--only NAME] BUILD_FOLDER
-# Kinds of test: cmocka programs (unit, conformance, golden, gpu), rules of policies (tests/policies/*.rules), scripts (run.sh in cli, fleet, golden, report,
+# Kinds of test: cmocka programs (unit, conformance, golden, gpu), rules of policies (tests/policies/*.rules), scripts (run.sh in cli, fleet,
+# golden, json, report,
 # scripts, threads; their last line is their count) and fuzz targets over their corpus (-runs=0: libFuzzer, where it
 # is the driver, goes no further).
 # --quick leaves out what needs the big recordings (FRAG_TEST_QUICK=1 in the environment),
@@ -101,7 +102,7 @@ list_tests() {
 			printf 'tap\t%s\t%s\n' "rules/$name" "$b/tests/policies/test_rules $source"
 		done ;;
 	esac
-	local scripts=(cli fleet golden report scripts threads)
+	local scripts=(cli fleet golden json report scripts threads)
 	[ "$mode" = full ] && scripts+=(torch)
 	case $mode in
 	gpu) scripts=() ;;
@@ -156,6 +157,7 @@ main() {
 	export CMOCKA_MESSAGE_OUTPUT=TAP CUFRAG=$b/cufrag
 	export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
 	export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+	[ -z "${CC:-}" ] || export CC=${CC#ccache } # cases look for the compiler by this name
 	unset FRAG_TEST_QUICK
 	[ "$mode" = quick ] && export FRAG_TEST_QUICK=1
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Policies in real trainings on a real card, beside what the simulation said: one loan of the card for all.
+# Policies in real trainings on a real card, compared with the simulation: one run for all.
 #	live.sh OUT [--full] [--seconds N] [--programs gnn,varlen,…]
 # gnn, varlen, serve, vision, lora and hf (scripts/lab/live/programs.py) under PyTorch's own allocators and through
 # libcufrag_torch.so: losses of all steps, peak reserved by the book and by NVML, step time, driver calls; then

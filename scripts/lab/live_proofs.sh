@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Is what a policy serves through libcufrag_torch.so right, and what does it cost? One loan of a card:
+# Is what a policy serves through libcufrag_torch.so right, and what does it cost? One run on a card:
 #	live_proofs.sh OUT [--seconds N] [--only faults,pairs,steps,async,storms] [--programs gnn,varlen,…]
 # - faults: every 3rd, 7th, 50th driver call of the policy fails (CUFRAG_FAIL_EVERY); nothing may be lost or stay
 # - pairs: ns of torch.empty and del, PyTorch's own allocator and policies in turns

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bytes by call site over time: areas stacked (EXTRA: stack), or a line each (EXTRA: lines).
-# CSV: number of the site, its name, x (event, or part of the run), time_s, bytes, and upto_bytes:
+# Bytes by call site over time: areas stacked (EXTRA: stack), or a line each (EXTRA: lines, over the run; steps).
+# CSV: number of the site, its name, x (event, part of the run, or step), time_s, bytes, and upto_bytes:
 # its bytes and those of all sites below it. All rows of a site together.
 load ARG0[1:strlen(ARG0)-strlen("sites.gp")]."style.gp"
 eval arguments
@@ -27,7 +27,7 @@ eval open_output
 set multiplot
 eval head
 eval left_title("memory (".U.")", HEAD + PANEL / 2.0)
-set label 1004 (EXTRA eq "stack" ? "trace event (number)" : "part of the run (%)") at screen 0.5, py(HEAD + PANEL + 42) center tc rgb INK
+set label 1004 (EXTRA eq "stack" ? "trace event (number)" : EXTRA eq "steps" ? "step (number)" : "part of the run (%)") at screen 0.5, py(HEAD + PANEL + 42) center tc rgb INK
 set xrange [0:top_x > 0 ? top_x : 1]
 set xtics step(top_x, 5)
 set lmargin at screen px(72)

@@ -3,6 +3,11 @@
 #
 #	load ARG0[1:strlen(ARG0)-strlen("name.gp")]."style.gp"
 #	eval arguments
+#	eval measure_head				the room that title and subtitle take: HEAD
+#	eval read_names					if there is a policy in each row: NAME[], COUNT, LONGEST
+#	eval sheet(560, HEAD + the rest in pixels)
+#	eval open_output
+#	eval head					title and subtitle
 #
 # and is called as
 #

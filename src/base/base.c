@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory with failure on demand, and the end of the line for bugs. */
+/* Host memory that can fail on demand, and the abort for bugs. */
 #include <frag/base.h>
 
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls left before failing, plus one; 0 = never fail. Test hook only, hence global. */
+/* Calls left before one fails, plus one; 0 = never. Only for tests, hence global. */
 static _Atomic uint64_t fail_countdown;
 
 void frag_bug(const char *file, int line, const char *what)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Foreign text: what of it may be shown, and as a word of a shell. */
+/* Untrusted text: which characters may be shown, and quoting for a shell. */
 #include "clean.h"
 
 #include <string.h>
 
 #include <frag/base.h>
 
-/* Of the lead byte; 0: none (80 to c1 continue something or are too long a way to write ASCII). */
+/* Length of the character by its first byte; 0: not a first byte (80 to bf continue a character, c0
+ * and c1 are overlong ASCII). */
 static size_t claimed_length(unsigned char lead)
 {
 	if (lead < 0x80)
@@ -16,7 +17,8 @@ static size_t claimed_length(unsigned char lead)
 	return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
-/* U+202A to 202E, U+2066 to 2069: what is shown is no longer what is written. */
+/* U+202A to 202E, U+2066 to 2069: these change the direction, so the text shows differently than it
+ * is stored. */
 static bool turns_direction(const unsigned char *u)
 {
 	return u[0] == 0xe2 && ((u[1] == 0x80 && u[2] >= 0xaa && u[2] <= 0xae) ||

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text that came from a file or from a command line, made fit for a terminal, a
- * page or a shell. What is no well-formed UTF-8, steers a terminal (C0, DEL, C1) or turns
- * the direction of the text that follows (bidirectional controls) becomes '?', byte by
- * byte: lengths and offsets stay.
+ * Makes text from a file or a command line safe for a terminal, a page or a shell. Bytes that are
+ * not well-formed UTF-8, control a terminal (C0, DEL, C1) or change the text direction
+ * (bidirectional controls) become '?', byte by byte, so lengths and offsets stay.
  */
 #ifndef FRAG_BASE_CLEAN_H
 #define FRAG_BASE_CLEAN_H
@@ -11,16 +10,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the character at s that may be shown, 0 if the byte there may not. pre: left > 0. */
+/* Length of the character at s if it may be shown, else 0. pre: left > 0. */
 size_t frag_clean_length(const char *s, size_t left);
-/* Would frag_clean_text leave these bytes alone? */
+/* Would frag_clean_text leave these bytes unchanged? */
 bool frag_clean_is(const char *s, size_t len);
 /* In place. Returns s. */
 char *frag_clean_text(char *s, size_t len);
 
 /*
- * One word of a POSIX shell's, in new memory: as it is where no sign of it means anything to a shell, in
- * single quotes otherwise. NULL when memory is short.
+ * The text as one word for a POSIX shell, in new memory: in single quotes if a character is special
+ * to a shell. NULL if memory is short.
  */
 char *frag_shell_word(const char *s);
 

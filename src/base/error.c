@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Error codes and messages, made from one list. */
+/* Error codes and messages from one list. */
 #include <frag/error.h>
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ int frag_err_prefix(struct frag_err *err, const char *fmt, ...)
 	vsnprintf(prefix, sizeof(prefix), fmt, ap);
 	va_end(ap);
 	memcpy(old, err->msg, sizeof(old));
-	/* what does not fit is cut from the end */
+	/* cut off what does not fit */
 	if (snprintf(err->msg, sizeof(err->msg), "%s: ", prefix) > 0)
 		strncat(err->msg, old, sizeof(err->msg) - strlen(err->msg) - 1);
 	return err->code;

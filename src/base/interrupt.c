@@ -12,9 +12,9 @@ const volatile sig_atomic_t *const frag_interrupt_flag = &came;
 
 static volatile sig_atomic_t caught, times, held, late;
 static void (*clean)(void);
-static int deferred; /* atomic: any thread may be about to make something */
+static int deferred; /* atomic: any thread may be creating something */
 
-/* What has begun is taken away first. */
+/* Removes unfinished files first. */
 static void end_by(int sig)
 {
 	if (clean)
@@ -30,7 +30,7 @@ static void note(int sig)
 		times = FRAG_MIN(times + 1, 2);
 		if (times < 2 || held)
 			return;
-		/* nobody is about to clean up: the second one ends the program */
+		/* no cleanup is running: the second signal ends the program */
 	}
 	late = sig;
 	if (!__atomic_load_n(&deferred, __ATOMIC_SEQ_CST))
@@ -48,7 +48,7 @@ void frag_interrupt_defer(bool on)
 		end_by(late);
 }
 
-/* Not SIG_IGN, which programs that are started would inherit. */
+/* Not SIG_IGN, which child programs would inherit. */
 static void nothing(int sig)
 {
 	(void)sig;
@@ -63,7 +63,7 @@ void frag_interrupt_begin(void)
 		{ SIGINT, note },
 		{ SIGTERM, note },
 		{ SIGHUP, note },
-		/* a file that grows too long is an error of that file, which is then taken away */
+		/* a file beyond the size limit is then an error of that file, which is removed */
 		{ SIGXFSZ, nothing }
 	};
 	struct sigaction old;
@@ -72,7 +72,7 @@ void frag_interrupt_begin(void)
 		const struct sigaction act = { .sa_handler = signals[i].handler,
 					       .sa_flags = SA_RESTART };
 
-		/* what was to be ignored (nohup) stays so */
+		/* signals that were ignored (nohup) stay ignored */
 		if (!sigaction(signals[i].sig, NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(signals[i].sig, &act, NULL);
 	}

@@ -4,16 +4,44 @@
 #include <dlfcn.h>
 #include <string.h>
 
-bool frag_library_open(const char *file, const char *const *names, size_t count, void *to)
+static void *first_of(const char *const *files, int flags)
 {
-	void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL), *symbol;
+	void *library = NULL;
 
-	for (size_t i = 0; library && i < count; i++) {
-		symbol = dlsym(library, names[i]);
-		if (!symbol)
-			return false;
-		/* a data pointer holds a function's address on every system that has dlsym */
-		memcpy((char *)to + i * sizeof(symbol), &symbol, sizeof(symbol));
+	for (size_t i = 0; files[i] && !library; i++)
+		library = dlopen(files[i], RTLD_NOW | flags);
+	return library;
+}
+
+void *frag_library_open(const char *const *files)
+{
+	void *library = first_of(files, RTLD_LOCAL);
+
+	/* the other names are fallbacks: dlerror should report the first */
+	return library ? library : dlopen(files[0], RTLD_NOW | RTLD_LOCAL);
+}
+
+void *frag_library_loaded(const char *const *files)
+{
+	return first_of(files, RTLD_NOLOAD);
+}
+
+const char *frag_symbols_find(void *library, const struct frag_symbol *symbols, size_t count,
+			      void *to)
+{
+	const char *missing = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		char *place = (char *)to + symbols[i].offset;
+		void *address;
+
+		/* on every system with dlsym, a data pointer can hold a function's address */
+		memcpy(&address, place, sizeof(address));
+		if (!address)
+			address = dlsym(library, symbols[i].name);
+		if (!address && !symbols[i].optional && !missing)
+			missing = symbols[i].name;
+		memcpy(place, &address, sizeof(address));
 	}
-	return library != NULL;
+	return missing;
 }

@@ -35,7 +35,7 @@ struct frag_live_page *frag_live_page_create(const char *by)
 	int fd;
 
 	name_of((uint64_t)getpid(), name, sizeof(name));
-	shm_unlink(name); /* of a dead process of this number */
+	shm_unlink(name); /* left by a dead process with this number */
 	fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0644);
 	if (fd < 0)
 		return NULL;
@@ -95,7 +95,7 @@ static bool read_sequence(int fd, uint64_t *out)
 	       (ssize_t)sizeof(*out);
 }
 
-/* By system calls, not by a mapping: who owns the page may cut it short at any time. */
+/* Reads with system calls, not a mapping, because the page's owner may truncate it at any time. */
 static bool take_copy(int fd, struct frag_live_page *out)
 {
 	for (int i = 0; i < TRIES; i++) {
@@ -111,7 +111,7 @@ static bool take_copy(int fd, struct frag_live_page *out)
 	return false;
 }
 
-/* Anybody may make a file of that name: it counts if its owner is that of the process. */
+/* Any user may create a file of that name, so its owner must be the process's. */
 static bool is_his(int fd, uint64_t pid)
 {
 	struct stat page, process;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process holds of its cards, live, for others to see (cufrag monitor): a page in POSIX shared
- * memory, /cufrag-PID, of the layout below. Who writes never waits: a sequence number is odd while it writes,
- * and who reads takes a copy and tries again. A page that was not written for FRAG_LIVE_STALE_NS is that of a
- * dead process. The layout is documented in docs/record.md; all numbers are 8 bytes, UINT64_MAX = not known.
+ * Publishes what a process holds on its cards, live, for other programs (cufrag monitor): a page in
+ * POSIX shared memory, /cufrag-PID, with the layout below. The writer never waits: a sequence
+ * number is odd during a write, and a reader takes a copy and tries again. A page not written for
+ * FRAG_LIVE_STALE_NS belongs to a dead process. docs/record.md documents the layout; all numbers
+ * have 8 bytes, UINT64_MAX = unknown.
  *
- * Needs nothing else of cufrag: it goes into the libraries that are put into programs.
+ * Depends on nothing else in cufrag, because it is part of the libraries loaded into programs.
  */
 #ifndef FRAG_BASE_LIVE_PAGE_H
 #define FRAG_BASE_LIVE_PAGE_H
@@ -29,24 +30,24 @@ struct frag_live_page {
 	uint64_t devices_count;
 	uint64_t pid;
 	uint64_t sequence;
-	uint64_t beat_ns; /* of the last writing, CLOCK_MONOTONIC */
-	char by[24];	  /* who writes: "record", or a policy */
+	uint64_t beat_ns; /* time of the last write, CLOCK_MONOTONIC */
+	char by[24];	  /* the writer: "record", or a policy */
 	struct frag_live_device devices[FRAG_LIVE_DEVICES];
 };
 
-/* Of this process; NULL where there is no shared memory. One writer at a time. */
+/* Opens the page of this process; NULL without shared memory. One writer at a time. */
 struct frag_live_page *frag_live_page_create(const char *by);
-/* At least every few seconds, also if nothing has changed. */
+/* Call at least every few seconds, even if nothing has changed. */
 void frag_live_page_write(struct frag_live_page *page, const struct frag_live_device *devices,
 			  uint32_t count);
-/* Takes the name away; the memory stays to the end of the process, as another thread may be writing. NULL is
- * allowed. In a forked child call nothing: the page is its parent's. */
+/* Removes the name. The memory stays until the process ends, because another thread may be writing.
+ * NULL is allowed. Do not call in a forked child: the page belongs to its parent. */
 void frag_live_page_remove(struct frag_live_page *page);
 
-/* Of a process that is gone, and was killed before it could. */
+/* Removes the page of a killed process. */
 void frag_live_page_forget(uint64_t pid);
 
-/* A copy of the page of another process. False: there is none, or nobody writes it any more. */
+/* Copies the page of another process. False: there is none, or it is stale. */
 bool frag_live_page_read(uint64_t pid, struct frag_live_page *out);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * Option tables: the one place where "key=value" text meets a params struct.
  *
- * Order of the file: table look-up, values in (one reader per type), lists
- * "key=value,…", the check of a table. Values out: opt_format.c. A list is split at commas outside brackets, so a
- * value may hold a list "[256:1,512:2]" or, in round brackets, a whole policy
- * text "(rmm-pool:initial=1G,maximum=2G)"; the round brackets are taken off.
+ * Order of the file: table look-up, reading values (one function per type), lists "key=value,…",
+ * the check of a table. opt_format.c writes values. A list is split at commas outside brackets, so
+ * a value may hold a list "[256:1,512:2]" or, in round brackets, a whole policy text
+ * "(rmm-pool:initial=1G,maximum=2G)"; the round brackets are removed.
  */
 #include <frag/opt.h>
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS_MAX 64 /* of one table, for "did you mean" */
+#define KEYS_MAX 64 /* most words of one table, for "did you mean" */
 
 static void *field(const struct frag_opt *o, void *params)
 {
@@ -185,7 +185,7 @@ static int set_enum(const struct frag_opt *o, uint64_t *out, const char *value,
 			 o->key, list);
 }
 
-/* How far a bracket changes the depth: 1, -1, or 0 for any other character. */
+/* The change of depth by a bracket: 1 or -1; 0 for any other character. */
 static int bracket(char c)
 {
 	return c && strchr("([{", c) ? 1 : c && strchr(")]}", c) ? -1 : 0;
@@ -282,7 +282,7 @@ const char *frag_opt_item_end(const char *text)
 	return text;
 }
 
-/* Cuts blanks off both ends, in place. */
+/* Removes blanks at both ends, in place. */
 static char *trim(char *s)
 {
 	size_t n;
@@ -349,7 +349,7 @@ int frag_opt_check(const struct frag_opt *opts, size_t params_size, struct frag_
 		bool real = o->type == FRAG_OPT_T_DOUBLE;
 
 		if (!o->key || !*o->key || strpbrk(o->key, "=, :/()"))
-			return frag_fail(err, FRAG_ECHECK, "option %d has no proper key",
+			return frag_fail(err, FRAG_ECHECK, "option %d has no valid key",
 					 (int)(o - opts));
 		if (!o->help || !*o->help)
 			return frag_fail(err, FRAG_ECHECK, "option '%s' has no help", o->key);
@@ -357,7 +357,7 @@ int frag_opt_check(const struct frag_opt *opts, size_t params_size, struct frag_
 			return frag_fail(err, FRAG_ECHECK, "option '%s' lies outside its params",
 					 o->key);
 		if (frag_opt_find(opts, o->key) != o || o - opts >= KEYS_MAX)
-			return frag_fail(err, FRAG_ECHECK, "option '%s' is there twice", o->key);
+			return frag_fail(err, FRAG_ECHECK, "option '%s' occurs twice", o->key);
 		if (o->type == FRAG_OPT_T_STRING)
 			continue;
 		if (o->type == FRAG_OPT_T_ENUM ? !o->words || o->def >= words_count(o->words)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of an option table as text: as they would be typed, what differs from
- * the defaults, ranges. Whatever is printed here, opt.c reads back unchanged.
+ * Values of an option table as text: as one would type them, options that differ from their
+ * defaults, ranges. opt.c reads everything printed here back unchanged.
  */
 #include <frag/opt.h>
 
@@ -41,7 +41,7 @@ static int format_double(double x, char *buf, size_t cap)
 	return snprintf(buf, cap, "%s", text);
 }
 
-/* Must brackets protect this text from being cut or trimmed when it is read back? */
+/* Does this text need brackets, so that reading it back neither splits nor trims it? */
 static bool fragile(const char *s)
 {
 	size_t n = strlen(s);
@@ -102,7 +102,7 @@ static bool is_default(const struct frag_opt *o, const void *params)
 	}
 }
 
-/* Appends to buf; counts on when it is full. */
+/* Appends to buf; keeps counting when it is full. */
 static void append(char *buf, size_t cap, size_t *used, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 static void append(char *buf, size_t cap, size_t *used, const char *fmt, ...)

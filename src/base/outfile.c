@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output files: open aside, commit by rename, or leave no trace. Where the file system can, what is
- * written has no name until it is complete, so that nothing is left of a program that is killed;
- * elsewhere it is made aside.
+ * Output files: written to a temporary file, then renamed, or removed without a trace. If the file
+ * system supports it, the temporary file has no name, so a killed program leaves nothing.
  */
 #include "outfile.h"
 
@@ -32,7 +31,7 @@ static void usual_mode(int fd)
 	(void)!fchmod(fd, 0666 & ~mask);
 }
 
-/* Of the target. NULL when memory is short. */
+/* Folder of the target. NULL if memory is short. */
 static char *folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -49,7 +48,7 @@ static int open_temp(struct frag_outfile *out, struct frag_err *err)
 	int fd = -1, reason = 0;
 
 	FRAG_CHECK_ALLOC(folder, out->path, err);
-	/* a file without a name is linked through here when it is complete */
+	/* a complete file without a name is linked through here */
 	if (!access("/proc/self/fd", X_OK))
 		fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 	out->nameless = fd >= 0;
@@ -73,7 +72,7 @@ static int open_temp(struct frag_outfile *out, struct frag_err *err)
 	return 0;
 }
 
-/* Gives the complete file its name, or one beside it where that is taken. 0 or an errno. */
+/* Gives the complete file its name, or a temporary one if the name is taken. 0 or an errno. */
 static int name_it(struct frag_outfile *out)
 {
 	int rc = frag_scratch_name(fileno(out->to), out->path);
@@ -99,7 +98,8 @@ int frag_outfile_open(struct frag_outfile *out, const char *path, struct frag_er
 		out->to = stdout;
 		return 0;
 	}
-	/* A device or pipe (/dev/stdout, a FIFO) cannot be renamed over: write it directly. */
+	/* A device or pipe (/dev/stdout, a FIFO) cannot be replaced by renaming: write to it
+	 * directly. */
 	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		out->to = fopen(path, "w");
 		ret = out->to ? 0
@@ -120,11 +120,12 @@ int frag_outfile_reason(FILE *to)
 	errno = 0;
 	if (fflush(to))
 		reason = errno ? errno : EIO;
-	/* what failed before left a mark but no reason: a byte more meets the same one */
+	/* an earlier failure left a flag but no errno: writing one more byte fails for the same
+	 * reason */
 	if (!reason && ferror(to))
 		reason = write(fileno(to), "\n", 1) < 0 ? errno : EIO;
 	if (reason) {
-		/* said once: nobody shall try the rest again */
+		/* reported once: do not write the rest again */
 		__fpurge(to);
 		clearerr(to);
 	}

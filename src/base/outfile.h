@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output files, complete or absent: written without a name or under another one beside the
- * target, which then becomes theirs. "-" is standard output and is written directly.
+ * Output files, complete or absent: written to a file without a name, or with a temporary name
+ * beside the target, which is then renamed. "-" is standard output and is written directly.
  *
- *	FRAG_TRY(frag_outfile_open(&out, path, err));
- *	fprintf(out.to, …);             errors of the stream are seen by commit
- *	return frag_outfile_commit(&out, err);
+ * 	FRAG_TRY(frag_outfile_open(&out, path, err));
+ * 	fprintf(out.to, …);             errors of the stream are seen by commit
+ * 	return frag_outfile_commit(&out, err);
  *
- * Ownership: the struct is the caller's; after commit (also a failed one) or
- * abort it is empty and nothing is left beside the target.
+ * Ownership: the struct is the caller's; after commit (also a failed one) or abort it is empty and
+ * nothing is left beside the target.
  */
 #ifndef FRAG_BASE_OUTFILE_H
 #define FRAG_BASE_OUTFILE_H
@@ -19,19 +19,19 @@
 #include <stdio.h>
 
 struct frag_outfile {
-	FILE *to; /* write here; NULL when closed */
+	FILE *to; /* write here; NULL if closed */
 	char *path;
-	char *temp;    /* its name aside; NULL: none, or none yet */
-	bool nameless; /* until it is complete */
+	char *temp;    /* temporary name; NULL: none, or not yet */
+	bool nameless; /* open until complete */
 };
 
 /* Errors: FRAG_EOUTPUT naming path and reason, FRAG_ENOMEM. */
 int frag_outfile_open(struct frag_outfile *out, const char *path, struct frag_err *err);
-/* Flushes, checks every write so far, renames. On failure the target is untouched. */
+/* Flushes, checks every write so far, and renames. On failure the target is unchanged. */
 int frag_outfile_commit(struct frag_outfile *out, struct frag_err *err);
-/* Flushes. 0, or the errno of the first write that failed, which is then told once and forgotten. */
+/* Flushes. Returns 0, or once the errno of the first failed write. */
 int frag_outfile_reason(FILE *to);
-/* Forgets what was written. Allowed on an empty struct. */
+/* Discards what was written. Allowed on an empty struct. */
 void frag_outfile_abort(struct frag_outfile *out);
 
 /* All at once. */
@@ -40,7 +40,7 @@ int frag_outfile_put(const char *path, const char *bytes, size_t len, struct fra
 /* Creates the folder and its missing parents. An existing folder is fine. */
 int frag_make_dirs(const char *path, struct frag_err *err);
 
-/* "dir/name" in new memory, NULL when it is short. */
+/* "dir/name" in new memory, NULL if memory is short. */
 char *frag_path_join(const char *dir, const char *name);
 
 #endif

@@ -15,7 +15,7 @@ struct crew {
 	struct frag_ticks *ticks;
 	bool own_ticks;
 	_Atomic size_t next;
-	pthread_mutex_t lock; /* of `live` */
+	pthread_mutex_t lock; /* protects `live` */
 	pthread_cond_t changed;
 	size_t live;
 };

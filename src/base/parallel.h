@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many independent tasks over threads. Workers take the next number that
- * nobody has, so the tasks begun are always the first ones.
+ * Runs many independent tasks over threads. Workers take the next free number, so the tasks begun
+ * are always the first ones.
  */
 #ifndef FRAG_BASE_PARALLEL_H
 #define FRAG_BASE_PARALLEL_H
@@ -12,16 +12,16 @@
 #include <frag/error.h>
 #include <frag/watch.h>
 
-/* Work done so far, in steps of the caller's choice; for the progress only. */
+/* Work done so far, in steps of the caller's choice; only for progress. */
 struct frag_ticks {
 	_Atomic uint64_t done;
-	uint64_t total; /* expected; done is cut off there */
+	uint64_t total; /* expected total; `done` does not exceed it */
 };
 
 /*
- * Calls task(ctx, i) for every i < count, unless the watch (NULL: nobody) says stop. ticks NULL: a
- * tick per task. *begun (may be NULL): how many were begun; all these have ended.
- * Errors: FRAG_ENOMEM.
+ * Calls task(ctx, i) for every i < count, unless the watch (may be NULL) says stop. ticks NULL: one
+ * tick per task. *begun (may be NULL): number of tasks begun; all of them have ended. Errors:
+ * FRAG_ENOMEM.
  */
 int frag_parallel(size_t count, unsigned threads, void (*task)(void *ctx, size_t i), void *ctx,
 		  const struct frag_watch *watch, struct frag_ticks *ticks, size_t *begun,

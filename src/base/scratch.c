@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files and folders made aside; see scratch.h. Each has a place in a table, from which either its owner or a
- * signal's handler takes it, never both. Each is locked while somebody uses it, also files: a
- * name without a lock is of a program that was killed.
+ * Temporary files and folders; see scratch.h. Each has an entry in a table, which either its owner
+ * or a signal handler takes, never both. Each is locked while in use, including files: a name
+ * without a lock was left by a killed program.
  */
 #include "scratch.h"
 
@@ -23,15 +23,15 @@
 
 #define PREFIX ".cufrag-"
 #define PLACES 64
-#define DEPTH 8 /* of folders in folders */
+#define DEPTH 8 /* depth of nested folders */
 
 static struct place {
 	char *path;
-	int lock; /* of a folder; -1: none */
+	int lock; /* descriptor that holds the lock; -1: none */
 } places[PLACES];
-static pid_t owner; /* a child that has not become another program yet leaves them alone */
+static pid_t owner; /* a forked child before exec leaves them alone */
 
-/* ---- taking away: also in a handler, so without malloc and stdio ------------------------ */
+/* ---- removing: also in a signal handler, so without malloc and stdio ------------------------ */
 
 struct entry { /* of getdents64(2) */
 	uint64_t inode;
@@ -75,7 +75,7 @@ static char *take(struct place *p)
 	return __atomic_exchange_n(&p->path, NULL, __ATOMIC_ACQ_REL);
 }
 
-/* Of a signal's handler: all of them. */
+/* For a signal handler: removes all of them. */
 static void sweep(void)
 {
 	int saved = errno;
@@ -121,7 +121,7 @@ void frag_scratch_done(const char *path)
 	forget(path, false);
 }
 
-/* 0 or an errno, and then `path` is gone in every sense. */
+/* 0 or an errno; on failure, `path` is removed and freed. */
 static int note(char *path, int lock)
 {
 	owner = getpid();
@@ -142,9 +142,10 @@ static int note(char *path, int lock)
 	return EMFILE;
 }
 
-/* ---- what a kill left ------------------------------------------------------------------------ */
+/* ---- what a killed program left
+ * ------------------------------------------------------------------------ */
 
-/* Nobody holds it. No link is followed. */
+/* Is it unlocked? Follows no links. */
 static void remove_abandoned(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -190,7 +191,7 @@ static char *new_name(const char *dir)
 	return name;
 }
 
-/* Another program may have taken it for abandoned before it was locked. */
+/* Another program may have removed it as abandoned before it was locked. */
 static bool hold(int fd, const char *path)
 {
 	struct stat here, there;
@@ -215,7 +216,7 @@ static int make_file(char *path, int *fd)
 	return *fd >= 0 ? 0 : errno;
 }
 
-/* A name for what `make` opens. */
+/* A name for the file that `make` opens. */
 static int make(const char *dir, int (*make_it)(char *, int *), char **path, int *fd)
 {
 	int rc;
@@ -231,7 +232,7 @@ static int make(const char *dir, int (*make_it)(char *, int *), char **path, int
 			frag_host_free(name);
 			return rc;
 		}
-		/* where a file system knows no locks it goes without */
+		/* if the file system has no locks, goes on without one */
 		if (hold(*fd, name) || tries == 3) {
 			*path = name;
 			return 0;

@@ -16,7 +16,7 @@
 #include "clean.h"
 #include "interrupt.h"
 
-#define DELAY_MS 750u /* with a beat more, something moves within a second */
+#define DELAY_MS 750u /* a slightly shorter interval, so that something moves within every second */
 #define EVERY_NS 100000000u
 #define BEAT_NS 250000000
 
@@ -81,18 +81,19 @@ void frag_progress_silence(void)
 	silent = true;
 }
 
-/* The line, of one program and so one for all. */
+/* The progress line, one for the whole program. */
 static struct {
-	pthread_mutex_t lock; /* of all below, and of what is written */
+	pthread_mutex_t lock; /* protects everything below, and the output */
 	pthread_cond_t changed;
-	pthread_t thread;	   /* while something may be shown */
-	struct frag_progress *now; /* innermost; NULL: nothing is to be shown */
-	bool beats, wiped;	   /* there is a thread; nothing is on the line */
-	/* nothing before; from the first work on, because many short pieces are a long one */
+	pthread_t thread;	   /* while a line may be shown */
+	struct frag_progress *now; /* innermost work; NULL: show nothing */
+	bool beats, wiped;	   /* there is a thread; the line is empty */
+	/* shows nothing before this time; counted from the first work, because many short pieces
+	 * add up */
 	uint64_t quiet_ns;
 } line = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .wiped = true };
 
-/* Tests ask for every line from the beginning. */
+/* Tests show every line from the beginning. */
 static uint64_t delay_ns(void)
 {
 	const char *ms = getenv("FRAG_PROGRESS_DELAY_MS");
@@ -105,7 +106,8 @@ static bool is_late(uint64_t now_ns)
 	return now_ns >= line.quiet_ns;
 }
 
-/* pre: locked. The estimate assumes that the rest goes as the part that is done. */
+/* pre: locked. The estimate assumes that the rest takes as long, in proportion, as the part
+ * done. */
 static void draw(uint64_t now_ns)
 {
 	const struct frag_progress *p = line.now;
@@ -134,7 +136,7 @@ static void wipe(void)
 	line.wiped = true;
 }
 
-/* What moves while the work says nothing. */
+/* Moves while the work reports nothing. */
 static void *beat(void *none)
 {
 	struct timespec until;
@@ -153,7 +155,7 @@ static void *beat(void *none)
 	return none;
 }
 
-/* pre: locked. Signals are for the thread that works. Without a thread only updates move the line. */
+/* pre: locked. Signals go to the working thread. Without a thread, only updates move the line. */
 static void begin_beat(void)
 {
 	sigset_t all, before;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Byte sizes in and out, and the nearest known word for what was mistyped.
+ * Reads and writes byte sizes, and finds the nearest known word for a typing error.
  *
- * Sizes are exact: the fraction of "1.5GiB" is kept as an integer over a power
- * of ten and multiplied in 128 bits, so no size depends on binary floating point.
+ * Sizes are exact: the fraction of "1.5GiB" is kept as an integer over a power of ten and
+ * multiplied in 128 bits, so no size depends on binary floating point.
  */
 #include <frag/opt.h>
 
@@ -35,14 +35,14 @@ static const char *read_decimal(const char *p, struct decimal *d)
 		return p;
 	for (p++; isdigit((unsigned char)*p); p++, d->digits++) {
 		if (d->scale == 1000000000000000000u)
-			continue; /* below a byte of any unit: ignored */
+			continue; /* less than a byte in any unit: ignored */
 		d->scale *= 10;
 		d->fraction = d->fraction * 10 + (uint64_t)(*p - '0');
 	}
 	return p;
 }
 
-/* "", "B", "K", "KiB", … to a shift; -1 for anything else. */
+/* The shift of a unit "", "B", "K", "KiB", …; -1 for anything else. */
 static int read_unit(const char *p)
 {
 	const char *u;
@@ -104,9 +104,8 @@ static char fold(char c)
 }
 
 /*
- * Edit distance with neighbours swapped counting one (optimal string
- * alignment), case and '-' against '_' ignored. Three rows of the table are
- * enough. pre: both at most WORD_MAX long.
+ * Edit distance where swapped neighbours count as one edit (optimal string alignment); ignores case
+ * and '-' versus '_'. Three rows of the table are enough. pre: both at most WORD_MAX long.
  */
 static unsigned distance(const char *a, size_t an, const char *b, size_t bn)
 {
@@ -137,7 +136,7 @@ static unsigned distance(const char *a, size_t an, const char *b, size_t bn)
 	return prev[bn];
 }
 
-/* A word of which at least three letters were typed counts as one edit away. */
+/* A prefix of at least three letters counts as one edit away. */
 static bool begins(const char *word, size_t n, const char *known)
 {
 	return n >= 3 && strlen(known) > n && !strncasecmp(word, known, n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands: one file src/cli/<name>/cmd_<name>.c defines one constant
+ * Commands: one file src/cli/cmd_<name>.c defines one constant
  *
  *	const struct frag_cmd frag_cmd_<name> = { … };
  *
@@ -14,7 +14,7 @@
 
 #include <frag/error.h>
 
-#include "cli/args.h"
+#include "base/args.h"
 
 /* exit status of the program; 2 to 5 are also those of frag_code_exit() */
 enum frag_exit {
@@ -26,11 +26,13 @@ enum frag_exit {
 	FRAG_EXIT_OUTPUT = 5,
 };
 
-/* headings of `cufrag --help`, in this order */
+/* headings of `cufrag --help`, in the order of what people need first */
 enum frag_cmd_group {
-	FRAG_GROUP_TRACE, /* about traces */
-	FRAG_GROUP_SIM,	  /* about policies on a trace */
-	FRAG_GROUP_OTHER,
+	FRAG_GROUP_UNDERSTAND, /* what happened in a run */
+	FRAG_GROUP_CHOOSE,     /* card, setting, policy */
+	FRAG_GROUP_RECORD,     /* and files of recordings */
+	FRAG_GROUP_USE,	       /* policies in a running program */
+	FRAG_GROUP_MEASURE,    /* cards, and what this build knows */
 	FRAG_GROUP_COUNT
 };
 
@@ -44,14 +46,17 @@ enum frag_cmd_group {
 #define FRAG_CLI_THREADS (1u << 6) /* --threads */
 #define FRAG_CLI_CARDS (1u << 7)   /* --cards --vendor --margin: what advice may name */
 #define FRAG_CLI_TORCH (1u << 8)   /* --torch: whose rules hold */
+#define FRAG_CLI_BRIEF (1u << 9)   /* --brief */
 /* --color, --quiet, --verbose and --help are always there */
 
 struct frag_cli;
+struct frag_shape;
 
 struct frag_cmd {
 	const char *name;
 	const char *summary; /* one line, lower case, for the list of commands */
 	enum frag_cmd_group group;
+	unsigned rank;	      /* place in its group: 0 first, those alike by name */
 	const char *operands; /* as in the usage line: "TRACE...", NULL = none */
 	size_t operands_min, operands_max;
 	const char *program;  /* the command takes "-- PROGRAM [ARG...]": "PROGRAM", or "[PROGRAM]"
@@ -59,8 +64,13 @@ struct frag_cmd {
 	const char *about;    /* what it does, some sentences */
 	const char *examples; /* two or more lines, each a command */
 	unsigned shared;      /* FRAG_CLI_… */
+	/* what --json writes; a command with an answer has --json, --csv, --out and --brief (show_answer.h) */
+	const struct frag_shape *answer;
 	const struct frag_arg *const
-		*options;    /* tables of its own: FRAG_CMD_OPTIONS; NULL = none */
+		*options; /* tables of its own: FRAG_CMD_OPTIONS; NULL = none */
+	/* More tables, of files that bring options of their own: writes them and says how many. options NULL:
+	 * only to look at. NULL = none. */
+	size_t (*more_options)(void *options, struct frag_arg_table *tables);
 	size_t options_size; /* of the struct that they fill: zeroed, then init, then the defaults */
 	void (*init)(void *options);
 	/* 0, an exit status, or an error, which is then printed. */

@@ -75,8 +75,8 @@ static int open_cuda(const struct frag_cli *cli, int ordinal, struct frag_device
 					.managed_max_bytes = cli->managed_max_bytes };
 
 	if (cli->capacity_bytes) {
-		cfg.total_bytes = cli->card.total_bytes;
-		cfg.context_bytes = cli->card.context_bytes;
+		cfg.total_bytes = cli->target.card.total_bytes;
+		cfg.context_bytes = cli->target.card.context_bytes;
 	}
 	return frag_cuda_open_config(&cfg, out, err);
 }
@@ -111,7 +111,7 @@ int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out, s
 {
 	switch (cli->device) {
 	case FRAG_CLI_DEVICE_SIM:
-		return frag_sim_open(&cli->card, out, err);
+		return frag_sim_open(&cli->target.card, out, err);
 	case FRAG_CLI_DEVICE_CUDA:
 		return open_cuda(cli, cli->ordinal, out, err);
 	case FRAG_CLI_DEVICE_NULL:
@@ -120,24 +120,12 @@ int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out, s
 	FRAG_BUG("device kind");
 }
 
-static bool estimated; /* of this process, which runs one command */
-
-void frag_cli_mark_estimated(void)
-{
-	estimated = true;
-}
-
-const char *frag_cli_estimate_word(void)
-{
-	return estimated ? ", an estimate" : "";
-}
-
 json_t *frag_cli_json_head(const struct frag_cli *cli)
 {
 	json_t *head = json_pack("{s:i, s:s, s:s}", "schema", FRAG_JSON_SCHEMA, "version",
 				 FRAG_VERSION, "command", cli->cmd->name);
 
-	if (head && estimated)
+	if (head && cli->estimated)
 		json_object_set_new(head, "estimated", json_true());
 	return head;
 }

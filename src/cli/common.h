@@ -6,7 +6,7 @@
  *	{
  *		const struct options *o = options;
  *
- *		FRAG_TRY(frag_cli_read(cli->operands[0], NULL, &trace, err));
+ *		FRAG_TRY(frag_recording_open(&recording, cli->operands[0], &cli->target, 0, err));
  *		…
  *
  * Ownership: strings in struct frag_cli point into argv. Nothing needs a release.
@@ -27,6 +27,7 @@
 #include "base/outfile.h"
 #include "base/term.h"
 #include "cmd.h"
+#include "recording/target.h"
 
 #define FRAG_JSON_SCHEMA 2 /* of all JSON documents */
 
@@ -47,20 +48,18 @@ struct frag_cli { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	bool ordinal_given;
 	uint64_t managed_max_bytes; /* 0 = the device's own rule */
 	/* FRAG_CLI_CARD: complete, whatever was given */
-	struct frag_sim_config card;
-	unsigned torch;		 /* --torch, 0 = not given */
-	const char *limit;	 /* text of --limit, NULL = none; see frag_cli_limit */
-	const char *work;	 /* text of --work, NULL = not given */
-	uint64_t capacity_bytes; /* of --capacity, 0 = not given */
+	struct frag_target target; /* and --limit, --torch, --seed */
+	const char *work;	   /* text of --work, NULL = not given */
+	uint64_t capacity_bytes;   /* of --capacity, 0 = not given */
 	/* FRAG_CLI_CARDS; NULL = not given. headroom: the default unless --margin was given */
 	const char *cards, *vendor;
 	struct frag_headroom headroom;
 	/* the others; NULL = not given, "-" = standard output */
 	const char *json, *csv, *out;
-	uint64_t seed;
 	unsigned threads;
 	enum frag_color color;
-	bool quiet, verbose;
+	bool quiet, verbose, brief;
+	bool estimated; /* a recording that it opened was made without a GPU (frag_cli_tell) */
 	/* raw, used inside of the parse */
 	const char *gpu_, *cost_;
 	uint64_t context_bytes_;
@@ -73,8 +72,8 @@ void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli 
 		     struct frag_arg_table *tables);
 /* After the parse: the card that --gpu, --capacity and the others describe. */
 int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err);
-/* --help of a command, on `to`. */
-void frag_cli_help(const struct frag_cmd *cmd, FILE *to);
+/* --help of a command, on `to`; all: with the laboratory's options. */
+void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to);
 
 /* Prints "cufrag CMD: message" on stderr. Returns the exit status of the error. */
 int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err);
@@ -98,15 +97,6 @@ int frag_cli_open_nth(const struct frag_cli *cli, uint32_t dev, struct frag_devi
 		      struct frag_err *err);
 /* Tells when a trace of so many devices finds fewer cards. */
 void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices);
-/*
- * --limit in bytes on a card of total_bytes: a size, or a fraction f with a
- * point ("0.09"): the integer part of f * total, 1.0 = no limit, as PyTorch has
- * it. UINT64_MAX if there is none. The text was checked when it was parsed.
- */
-uint64_t frag_cli_limit(const struct frag_cli *cli, uint64_t total_bytes);
-/* Is this a value for --limit? Errors: FRAG_EUSAGE. */
-int frag_cli_check_limit(const char *text, struct frag_err *err);
-
 /* The day that a page names: that of SOURCE_DATE_EPOCH, as reproducible builds have it; else, where
  * clock may be asked, today (UTC). In new memory; NULL where neither is, or memory is short. */
 char *frag_cli_day(bool clock);
@@ -114,11 +104,12 @@ char *frag_cli_day(bool clock);
 /* For FRAG_ARG_OWN: a text of settings that some release of PyTorch takes. */
 int frag_cli_set_conf(void *field, const char *arg, struct frag_err *err);
 
-/* The command uses a recording that was made without a card: JSON heads and texts say so from now on. */
-void frag_cli_mark_estimated(void);
-/* Then ", an estimate", for the line that heads what a command prints; else "". */
-const char *frag_cli_estimate_word(void);
-/* A new object with "schema", "version", "command"; NULL if memory is short. */
+/* For the line that heads what a command prints. */
+static inline const char *frag_cli_estimate_word(bool estimated)
+{
+	return estimated ? ", an estimate" : "";
+}
+/* A new object with "schema", "version", "command", and "estimated" if it is; NULL if memory is short. */
 json_t *frag_cli_json_head(const struct frag_cli *cli);
 /* Writes `root` to --json (complete or not at all) and drops the reference. root NULL: ENOMEM. */
 int frag_cli_json_write(const struct frag_cli *cli, json_t *root, struct frag_err *err);

@@ -67,12 +67,34 @@ static unsigned width_of(FILE *to)
 	return (unsigned)FRAG_MIN(n, (unsigned long)COLUMNS_MOST) - 1;
 }
 
-void frag_cli_help(const struct frag_cmd *cmd, FILE *to)
+/* Under the headings of their tables, or all under one. */
+static void print_rows(FILE *to, const struct frag_arg_table *tables, bool laboratory,
+		       unsigned width)
+{
+	const char *heading = "";
+
+	for (const struct frag_arg_table *t = tables; t->rows; t++) {
+		const char *mine = laboratory ? "Laboratory (docs/measuring.md)" : t->heading;
+
+		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++) {
+			if (a->laboratory != laboratory)
+				continue;
+			if (strcmp(heading, mine) != 0)
+				fprintf(to, "\n%s:\n", mine);
+			heading = mine;
+			print_row(to, a, width);
+		}
+	}
+}
+
+void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to)
 {
 	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
 	unsigned width = width_of(to);
-	const char *heading = "";
+	size_t first = strcspn(cmd->examples, "\n");
 
+	/* the line that most people want comes first */
+	fprintf(to, "%.*s\n\n", (int)first, cmd->examples);
 	fprintf(to, "Usage: cufrag %s [OPTION...]%s%s", cmd->name, cmd->operands ? " " : "",
 		cmd->operands ? cmd->operands : "");
 	if (cmd->program)
@@ -82,12 +104,9 @@ void frag_cli_help(const struct frag_cmd *cmd, FILE *to)
 	fputs("\n\n", to);
 	wrap(to, cmd->about, 0, width, 0);
 	frag_cli_tables(cmd, NULL, NULL, tables);
-	for (const struct frag_arg_table *t = tables; t->rows; t++) {
-		if (strcmp(heading, t->heading) != 0)
-			fprintf(to, "\n%s:\n", t->heading);
-		heading = t->heading;
-		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
-			print_row(to, a, width);
-	}
-	fprintf(to, "\nExamples:\n%s", cmd->examples);
+	print_rows(to, tables, false, width);
+	if (all)
+		print_rows(to, tables, true, width);
+	if (cmd->examples[first] && cmd->examples[first + 1])
+		fprintf(to, "\nMore examples:\n%s", cmd->examples + first + 1);
 }

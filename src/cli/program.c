@@ -5,10 +5,13 @@
  */
 #include "cmd.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <frag/base.h>
 #include <frag/opt.h>
@@ -16,6 +19,7 @@
 #include "base/clean.h"
 #include "common.h"
 #include "outputs.h"
+#include "recordings.h"
 
 #define FRAG_ENTRY(name) extern const struct frag_cmd frag_cmd_##name;
 #include "cmd_list.inc"
@@ -128,6 +132,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 				.argc = argc,
 				.argv = argv,
 				.threads = processors(),
+				.target = { .tell = frag_cli_tell, .tell_ctx = &cli },
 				.context_bytes_ = UINT64_MAX };
 	FRAG_AUTO_FREE void *options = frag_host_calloc(1, cmd->options_size + 1);
 	struct frag_err err = { 0 };
@@ -141,7 +146,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 	if (!rc)
 		rc = read_line(&cli, options, &err);
 	if (!rc && cli.help_)
-		frag_cli_help(cmd, stdout);
+		frag_cli_help(cmd, false, stdout);
 	else if (!rc)
 		rc = cmd->run(&cli, options, &err);
 	/* those that run a program may end with its status */
@@ -164,10 +169,55 @@ static int print_failure(const struct frag_err *err)
 	return frag_code_exit(err->code);
 }
 
-/* What stands where a command should. */
-static int run_other(char **argv)
+static bool is_script(const char *path)
 {
-	static char help[] = "help";
+	size_t n = strlen(path);
+
+	return n > 3 && !strcmp(path + n - 3, ".py");
+}
+
+/* The interpreter of the environment that is active, where there is one. */
+static char *python(void)
+{
+	static char names[][8] = { "python", "python3" };
+	const char *dir = getenv("PATH");
+
+	while (dir && *dir) {
+		size_t n = strcspn(dir, ":");
+		char path[4096];
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, dir, names[0]);
+		if (!access(path, X_OK))
+			return names[0];
+		dir += n + (dir[n] == ':');
+	}
+	return names[1];
+}
+
+/* cufrag train.py --batch 8: cufrag fit --no-gpu --brief -- python train.py --batch 8 */
+static int run_script(int argc, char **argv)
+{
+	static char words[][10] = { "fit", "--no-gpu", "--brief", "--" };
+	char **line = frag_host_calloc((size_t)argc + FRAG_ARRAY_LEN(words) + 2, sizeof(*line));
+	struct frag_err err = { 0 };
+	int n = 0, status;
+
+	if (!line)
+		return print_failure((frag_fail_nomem(&err, "command line"), &err));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++)
+		line[n++] = words[i];
+	line[n++] = python();
+	for (int i = 1; i < argc; i++)
+		line[n++] = argv[i];
+	status = run_command(frag_commands_find("fit"), n, line);
+	frag_host_free(line);
+	return status;
+}
+
+/* What stands where a command should: a file, an option of the program, or a slip of the fingers. */
+static int run_other(int argc, char **argv)
+{
+	static char help[] = "help", summary[] = "summary";
 	char *const word = argv[1];
 	struct frag_err err = { 0 };
 
@@ -177,9 +227,17 @@ static int run_other(char **argv)
 	}
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
 		return run_command(frag_commands_find("help"), 1, (char *[]){ help, NULL });
+	if (word[0] != '-' && !access(word, F_OK)) {
+		if (is_script(word))
+			return run_script(argc, argv);
+		argv[0] = summary;
+		return run_command(frag_commands_find(summary), argc, argv);
+	}
 	if (word[0] == '-')
 		frag_fail(&err, FRAG_EUSAGE,
 			  "unknown option '%.60s' before the command (cufrag --help)", word);
+	else if (strpbrk(word, "./"))
+		frag_fail(&err, FRAG_EINPUT, "cannot open '%.200s': %s", word, strerror(errno));
 	else
 		frag_commands_fail_unknown(word, &err);
 	return print_failure(&err);
@@ -197,7 +255,7 @@ int frag_cli_main(int argc, char **argv)
 		return FRAG_EXIT_USAGE;
 	}
 	cmd = frag_commands_find(argv[1]);
-	status = cmd ? run_command(cmd, argc - 1, argv + 1) : run_other(argv);
+	status = cmd ? run_command(cmd, argc - 1, argv + 1) : run_other(argc, argv);
 	/* what is still buffered may meet a full disk */
 	reason = frag_outfile_reason(stdout);
 	if (reason) {

@@ -48,36 +48,9 @@ static int set_device(void *whole, const char *arg, struct frag_err *err)
 			 "unknown device '%.60s'; known are sim, cuda, cuda:N and null", arg);
 }
 
-/* 1: a fraction, 0: a size, <0: neither. */
-static int limit_kind(const char *text, double *fraction, uint64_t *bytes, struct frag_err *err)
+static int set_limit(void *limit, const char *arg, struct frag_err *err)
 {
-	char *end;
-
-	*fraction = strtod(text, &end);
-	if (strchr(text, '.') && !text[strspn(text, "0123456789.")] && end != text && !*end) {
-		if (*fraction <= 1.0)
-			return 1;
-		return frag_fail(err, FRAG_EUSAGE,
-				 "limit '%.40s' is above the whole card; write a fraction up to "
-				 "1.0, "
-				 "or a size with its unit",
-				 text);
-	}
-	return frag_parse_bytes(text, bytes, err);
-}
-
-static int set_limit(void *field, const char *arg, struct frag_err *err)
-{
-	double fraction;
-	uint64_t bytes;
-
-	*(const char **)field = arg;
-	return FRAG_MIN(limit_kind(arg, &fraction, &bytes, err), 0);
-}
-
-int frag_cli_check_limit(const char *text, struct frag_err *err)
-{
-	return set_limit(&(const char *){ NULL }, text, err);
+	return frag_limit_parse(arg, limit, err);
 }
 
 /* idle, lag or lag=US */
@@ -123,16 +96,6 @@ int frag_cli_set_conf(void *field, const char *arg, struct frag_err *err)
 
 	*(const char **)field = arg;
 	return frag_torch_settings(arg, FRAG_TORCH_NEWEST, &unused, err);
-}
-
-uint64_t frag_cli_limit(const struct frag_cli *cli, uint64_t total_bytes)
-{
-	double fraction;
-	uint64_t bytes = UINT64_MAX;
-
-	if (cli->limit && limit_kind(cli->limit, &fraction, &bytes, NULL) == 1)
-		bytes = fraction < 1.0 ? (uint64_t)(fraction * (double)total_bytes) : UINT64_MAX;
-	return bytes;
 }
 
 static int find_gpu(const char *name, const struct frag_gpu **out, struct frag_err *err)
@@ -184,6 +147,7 @@ static struct frag_cost *cost;
 
 int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
 {
+	struct frag_sim_config *card = &cli->target.card;
 	const struct frag_gpu *gpu;
 
 	if (!(cli->cmd->shared & FRAG_CLI_CARD))
@@ -191,24 +155,24 @@ int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
 	FRAG_TRY(find_gpu(cli->gpu_ ? cli->gpu_ : "h200", &gpu, err));
 	if (cli->cost_ && !cost)
 		FRAG_TRY(frag_cost_load(cli->cost_, &cost, err));
-	cli->card = (struct frag_sim_config){ .name = gpu->name,
-					      .cost = cost ? cost : frag_cost_of(gpu->profile),
-					      .total_bytes = gpu->total_bytes,
-					      .context_bytes = gpu->context_bytes };
+	*card = (struct frag_sim_config){ .name = gpu->name,
+					  .cost = cost ? cost : frag_cost_of(gpu->profile),
+					  .total_bytes = gpu->total_bytes,
+					  .context_bytes = gpu->context_bytes };
 	if (cli->work)
-		FRAG_TRY(parse_work(cli->work, &cli->card, err));
-	if (cli->capacity_bytes)
-		cli->card.total_bytes = cli->capacity_bytes;
+		FRAG_TRY(parse_work(cli->work, card, err));
+	if (cli->capacity_bytes) {
+		card->name = "sim";
+		card->total_bytes = cli->capacity_bytes;
+	}
 	if (cli->context_bytes_ != UINT64_MAX)
-		cli->card.context_bytes = cli->context_bytes_;
-	if (cli->card.total_bytes < cli->card.context_bytes)
+		card->context_bytes = cli->context_bytes_;
+	if (card->total_bytes < card->context_bytes)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "the card has less memory than its CUDA context takes: %llu of "
 				 "%llu bytes; set --context, too",
-				 (unsigned long long)cli->card.total_bytes,
-				 (unsigned long long)cli->card.context_bytes);
-	if (cli->capacity_bytes)
-		cli->card.name = "sim";
+				 (unsigned long long)card->total_bytes,
+				 (unsigned long long)card->context_bytes);
 	return 0;
 }
 
@@ -231,7 +195,7 @@ static const struct frag_arg card_args[] = {
 	  .help = "memory of the simulated card, as 24G (default: that of --gpu)" },
 	{ FRAG_ARG_BYTES, "context", AT(context_bytes_), .value = "SIZE",
 	  .help = "of it, what the CUDA context takes (default: that of --gpu)" },
-	{ FRAG_ARG_OWN, "limit", AT(limit), .set = set_limit, .value = "SIZE|FRACTION",
+	{ FRAG_ARG_OWN, "limit", AT(target.limit), .set = set_limit, .value = "SIZE|FRACTION",
 	  .help = "most a process may reserve, as 8G or 0.9 of the card (default: none)" },
 	{ FRAG_ARG_TEXT, "cost", AT(cost_), .value = "FILE",
 	  .help = "what driver calls cost on the simulated card: a profile of cufrag bench "
@@ -243,7 +207,7 @@ static const struct frag_arg card_args[] = {
 };
 
 static const struct frag_arg torch_args[] = {
-	{ FRAG_ARG_OWN, "torch", AT(torch), .set = set_torch, .value = "RELEASE",
+	{ FRAG_ARG_OWN, "torch", AT(target.torch), .set = set_torch, .value = "RELEASE",
 	  .help = "the release of PyTorch whose rules hold, as 2.13 (default: the recording's, "
 		  "else the newest known)" },
 	{ 0 },
@@ -282,8 +246,13 @@ static const struct frag_arg out_args[] = {
 	{ 0 },
 };
 
+static const struct frag_arg brief_args[] = {
+	{ FRAG_ARG_FLAG, "brief", AT(brief), .help = "print only the answer, without tables" },
+	{ 0 },
+};
+
 static const struct frag_arg seed_args[] = {
-	{ FRAG_ARG_UINT, "seed", AT(seed), .value = "N", .def = "0",
+	{ FRAG_ARG_UINT, "seed", AT(target.seed), .value = "N", .def = "0",
 	  .help = "seed of all random choices" },
 	{ 0 },
 };
@@ -322,6 +291,7 @@ static const struct {
 	{ FRAG_CLI_JSON, json_args, "Output" },
 	{ FRAG_CLI_CSV, csv_args, "Output" },
 	{ FRAG_CLI_OUT, out_args, "Output" },
+	{ FRAG_CLI_BRIEF, brief_args, "Output" },
 	{ FRAG_CLI_SEED, seed_args, "General" },
 	{ FRAG_CLI_THREADS, threads_args, "General" },
 	{ 0, general_args, "General" },
@@ -330,13 +300,16 @@ static const struct {
 void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli *cli,
 		     struct frag_arg_table *tables)
 {
+	unsigned answer = FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT | FRAG_CLI_BRIEF;
+	unsigned taken = cmd->shared | (cmd->answer ? answer : 0);
 	size_t n = 0;
 
 	for (size_t i = 0; cmd->options && cmd->options[i]; i++)
 		tables[n++] = (struct frag_arg_table){ cmd->options[i], options, "Options" };
+	n += cmd->more_options ? cmd->more_options(options, tables + n) : 0;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(shared); i++) {
 		FRAG_ASSERT(n + 1 < FRAG_ARG_TABLES_MAX);
-		if (!shared[i].set || (shared[i].set & cmd->shared))
+		if (!shared[i].set || (shared[i].set & taken))
 			tables[n++] =
 				(struct frag_arg_table){ shared[i].rows, cli, shared[i].heading };
 	}

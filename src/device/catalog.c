@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cards that advice may name: known ones of a vendor, or a list of the user's as CSV
- * (docs/report.md "Cards of your own").
+ * The cards that advice may name: known cards of a vendor, or the user's list as CSV
+ * (docs/planning.md, "fit").
  *
- * A list is small (BYTES_MAX, FRAG_CARDS_MAX rows) and read whole. Its fields are cut in place,
- * so that names and vendors point into the text. Nothing of it reaches a terminal that is not
- * printable: control characters and broken UTF-8 are refused with their line.
+ * A list is small (BYTES_MAX, FRAG_CARDS_MAX rows) and read whole. Its fields are cut in place, so
+ * names and vendors point into the text. Control characters and broken UTF-8 are refused with their
+ * line, so only printable text reaches a terminal.
  */
 #include <frag/device.h>
 #include <frag/opt.h>
@@ -28,8 +28,8 @@ static const char *const columns[COLUMNS + 1] = { "name",	    "memory", "context
 struct list {
 	const char *path;
 	unsigned line;
-	char *next;		 /* what is not read yet */
-	unsigned order[COLUMNS]; /* column of the file -> ours */
+	char *next;		 /* unread text */
+	unsigned order[COLUMNS]; /* column of the file -> field */
 	unsigned width;
 };
 
@@ -48,7 +48,7 @@ __attribute__((format(printf, 3, 4))) static int bad(const struct list *l, struc
 
 /* ---- text ---------------------------------------------------------------------------- */
 
-/* Bytes of the character at p, 0 if it is a control character or no UTF-8. */
+/* Length of the character at p; 0 for a control character or broken UTF-8. */
 static size_t character(const unsigned char *p)
 {
 	size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : (*p & 0xf0) == 0xe0 ? 3 : 0;
@@ -60,7 +60,7 @@ static size_t character(const unsigned char *p)
 	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	/* too long, surrogates, above the last, and the second set of controls */
+	/* overlong, surrogates, above the last, and the second set of controls */
 	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
 	    (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f) ||
 	    (*p == 0xc2 && p[1] < 0xa0))
@@ -86,7 +86,7 @@ static int next_line(struct list *l, char **out, struct frag_err *err)
 		size_t n = *p == '\t' ? 1 : character((const unsigned char *)p);
 
 		if (!n)
-			return bad(l, err, "byte %zu is no printable text (UTF-8)",
+			return bad(l, err, "byte %zu is not printable text (UTF-8)",
 				   (size_t)(p - *out) + 1);
 		p += n;
 	}
@@ -104,7 +104,7 @@ static char *trim(char *s)
 	return s;
 }
 
-/* Cuts one field off; *at NULL behind the last. Quoted fields may hold commas ("" = a quote). */
+/* Cuts off one field; *at is NULL after the last. Quoted fields may hold commas ("" = a quote). */
 static int next_field(const struct list *l, char **at, char **out, struct frag_err *err)
 {
 	char *p = *at + strspn(*at, " \t"), *to;
@@ -129,7 +129,7 @@ static int next_field(const struct list *l, char **at, char **out, struct frag_e
 	p++;
 	p += strspn(p, " \t");
 	if (*p && *p != ',')
-		return bad(l, err, "text behind a closing quote: '%.40s'", p);
+		return bad(l, err, "text after a closing quote: '%.40s'", p);
 	*at = *p ? p + 1 : NULL;
 	return 0;
 }
@@ -158,7 +158,7 @@ static int read_head(struct list *l, char *line, struct frag_err *err)
 				   field, near);
 		}
 		if (seen[c])
-			return bad(l, err, "column '%s' is there twice", columns[c]);
+			return bad(l, err, "column '%s' occurs twice", columns[c]);
 		seen[c] = true;
 		l->order[l->width++] = c;
 	}
@@ -179,7 +179,7 @@ static int read_size(const struct list *l, unsigned column, char *field, uint64_
 		return bad(l, err, "%s '%.40s' is not a size; write it as 24G or 22528 MiB",
 			   columns[column], field);
 	if (*out > FRAG_GIB << 20)
-		return bad(l, err, "%s '%.40s' is above any card", columns[column], field);
+		return bad(l, err, "%s '%.40s' is larger than any card", columns[column], field);
 	return 0;
 }
 
@@ -189,7 +189,7 @@ static int read_price(const struct list *l, const char *field, double *out, stru
 
 	if (!*field)
 		return 0;
-	/* digits and a point: what strtod also takes (hex, nan, inf) is no price */
+	/* digits and a point: hex, nan and inf, which strtod also accepts, are not prices */
 	*out = strspn(field, "0123456789.") == strlen(field) ? strtod(field, &end) : -1;
 	if (!(*out >= 0 && *out <= PRICE_MAX) || *end)
 		return bad(l, err, "price_per_hour '%.40s' is not a number from 0 to 1000000",
@@ -203,7 +203,7 @@ static int put_field(const struct list *l, struct frag_gpu *g, unsigned column, 
 	switch (column) {
 	case NAME:
 		if (!*field || strlen(field) > NAME_MAX_BYTES)
-			return bad(l, err, "a name has 1 to %u bytes", NAME_MAX_BYTES);
+			return bad(l, err, "a name must have 1 to %u bytes", NAME_MAX_BYTES);
 		g->name = g->label = field;
 		return 0;
 	case MEMORY:
@@ -214,7 +214,7 @@ static int put_field(const struct list *l, struct frag_gpu *g, unsigned column, 
 		return read_price(l, field, &g->price_per_hour, err);
 	}
 	if (strlen(field) > NAME_MAX_BYTES)
-		return bad(l, err, "a vendor has at most %u bytes", NAME_MAX_BYTES);
+		return bad(l, err, "a vendor may have at most %u bytes", NAME_MAX_BYTES);
 	g->vendor = field;
 	return 0;
 }
@@ -236,7 +236,7 @@ static int read_row(const struct list *l, char *line, struct frag_gpu *g, struct
 	if (n != l->width)
 		return bad(l, err, "%u fields, but the first line names %u", n, l->width);
 	if (g->total_bytes <= g->context_bytes)
-		return bad(l, err, "'%s' has no memory beside its context of %llu bytes", g->name,
+		return bad(l, err, "'%s' has no memory besides its context of %llu bytes", g->name,
 			   (unsigned long long)g->context_bytes);
 	return 0;
 }
@@ -249,7 +249,7 @@ static int add_row(const struct list *l, struct frag_catalog *c, size_t *rows, c
 	FRAG_TRY(read_row(l, line, &c->own[*rows], err));
 	for (size_t i = 0; i < *rows; i++)
 		if (!strcasecmp(c->own[i].name, c->own[*rows].name))
-			return bad(l, err, "'%s' is there twice", c->own[i].name);
+			return bad(l, err, "'%s' occurs twice", c->own[i].name);
 	++*rows;
 	return 0;
 }
@@ -308,7 +308,7 @@ static int read_list(struct frag_catalog *c, const char *path, size_t *rows, str
 
 	FRAG_TRY(read_file(c, path, err));
 	FRAG_TRY_CALLOC(c->own, FRAG_CARDS_MAX, "cards", err);
-	/* a byte order mark, as spreadsheets write it */
+	/* byte order mark, written by spreadsheets */
 	l.next = c->texts + (strncmp(c->texts, "\xef\xbb\xbf", 3) ? 0 : 3);
 	return read_rows(&l, c, rows, err);
 }
@@ -368,7 +368,7 @@ int frag_catalog_init(struct frag_catalog *c, const char *path, const char *vend
 	if (c->count)
 		return 0;
 	frag_catalog_release(c);
-	return frag_fail(err, FRAG_EUSAGE, "no card of vendor '%.40s'; 'all' takes every one",
+	return frag_fail(err, FRAG_EUSAGE, "no card of vendor '%.40s'; 'all' takes every vendor",
 			 vendor);
 }
 

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The front of every device: asks the back-end, and alone counts.
+ * The front of every device: calls the back end and does all counting.
  *
- * Every driver call runs through enter() and leave(). enter() numbers it (over
- * all kinds, from 1), checks that the device can do it, and fails it where a
- * failure was ordered; the back-end is then not asked, so a call that was failed
- * on demand has had no effect. leave() records result, bytes and time, brings
- * reserved_bytes and its peak into step with the back-end, and writes the log.
+ * Every driver call runs through enter() and leave(). enter() numbers it (over all kinds, from 1),
+ * checks that the device supports it, and fails it on demand without calling the back end, so such
+ * a call has no effect. leave() records result, bytes and time, updates reserved_bytes and its peak
+ * from the back end, and writes the log.
  *
- * Failures on demand: calls that can run out of memory (cudaMalloc,
- * cuMemCreate, cuMemAddressReserve, cudaMallocAsync, cudaMallocManaged) answer
- * FRAG_OOM, as the real driver would; every other call answers FRAG_EDEVICE
- * and a message that ends in "(injected failure of call N)". Calls that the
- * device cannot do at all (FRAG_ENOTSUP) never reach a driver and are not counted.
+ * Failures on demand: calls that can run out of memory (cudaMalloc, cuMemCreate,
+ * cuMemAddressReserve, cudaMallocAsync, cudaMallocManaged) return FRAG_OOM, as the real driver
+ * would; every other call returns FRAG_EDEVICE and a message that ends in "(injected failure of
+ * call N)". Calls that the device does not support (FRAG_ENOTSUP) never reach a driver and are not
+ * counted.
  *
- * Not calls: mempool_usage and managed_usage read counters and cost nothing. A
- * first touch of managed memory is no call either, but its price is the driver's:
- * it counts as a prefetch.
+ * Not calls: mempool_usage and managed_usage read counters and cost nothing. A first touch of
+ * managed memory is not a call either, but the driver takes time for it, so it counts as a
+ * prefetch.
  */
 
 #include <frag/device.h>
@@ -25,7 +24,7 @@
 
 #include <frag/clock.h>
 
-/* `*ns` before a call: the back-end did not say what the call took. */
+/* `*ns` before a call: stays if the back end does not report the call's time. */
 #define NS_UNSET UINT64_MAX
 
 struct box {
@@ -48,7 +47,7 @@ const char *frag_call_name(enum frag_call call)
 #define BIT(call) (1u << FRAG_CALL_##call)
 _Static_assert(FRAG_CALL_COUNT <= 32, "sets of calls are 32 bits");
 
-/* calls that can answer FRAG_OOM */
+/* calls that can return FRAG_OOM */
 #define TAKES_MEMORY (BIT(MALLOC) | BIT(CREATE) | BIT(RESERVE) | BIT(ASYNC_MALLOC) | BIT(MANAGED))
 /* calls after which the reserved bytes cannot have changed */
 #define KEEPS_RESERVED \
@@ -80,14 +79,14 @@ static inline struct box *box_of(struct frag_device *dev)
 	return (struct box *)(void *)dev; /* dev is its first member */
 }
 
-/* One call under way. */
+/* A call in progress. */
 struct call {
 	struct frag_device *dev;
 	enum frag_call kind;
 	uint64_t bytes;
-	uint64_t start_ns;	  /* host clock, where it is read */
-	uint64_t ns;		  /* filled by the back-end */
-	const frag_addr_t *where; /* its address, for the log; NULL = it has none */
+	uint64_t start_ns;	  /* host clock, if it is read */
+	uint64_t ns;		  /* filled by the back end */
+	const frag_addr_t *where; /* the call's address, for the log; NULL = none */
 };
 
 static int leave(struct call *c, int result)
@@ -132,7 +131,7 @@ static int not_able(struct frag_device *dev, enum frag_call kind, struct frag_er
 			 call_names[kind]);
 }
 
-/* 0: go on and ask the back-end. Anything else is the result of the call. */
+/* 0: call the back end. Anything else is the result of the call. */
 static int enter(struct call *c, struct frag_device *dev, enum frag_call kind, uint64_t bytes,
 		 struct frag_err *err)
 {
@@ -195,7 +194,7 @@ uint64_t frag_dev_leaks(const struct frag_device *dev)
 	};
 	uint64_t out = 0;
 
-	/* a mapping cannot leak alone: its range could not have been given back */
+	/* a mapping cannot leak alone, because its range could not have been freed */
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(pairs); i++)
 		out += dev->stat[pairs[i][0]].count - dev->stat[pairs[i][1]].count;
 	return out;
@@ -203,7 +202,7 @@ uint64_t frag_dev_leaks(const struct frag_device *dev)
 
 /* ---- the calls -------------------------------------------------------------- */
 
-/* Body of one call: count, ask the back-end, record. where_: its address, or NULL. */
+/* Body of one call: count, call the back end, record. where_: its address, or NULL. */
 #define CALL_AT(kind_, bytes_, where_, ...) \
 	struct call c; \
 	int rc_ = enter(&c, dev, FRAG_CALL_##kind_, (bytes_), err); \
@@ -211,13 +210,13 @@ uint64_t frag_dev_leaks(const struct frag_device *dev)
 	return rc_ ? rc_ : leave(&c, (__VA_ARGS__))
 #define CALL(kind_, bytes_, ...) CALL_AT(kind_, bytes_, NULL, __VA_ARGS__)
 
-/* The same for what gives back: where the device goes next, all goes with it. */
+/* The same for calls that return memory: does nothing if the device is about to be closed. */
 #define GIVE(kind_, bytes_, where_, ...) \
 	if (FRAG_UNLIKELY(dev->abandoned)) \
 		return 0; \
 	CALL_AT(kind_, bytes_, where_, __VA_ARGS__)
 
-/* Passes the result of a call on, and its address to whoever listens. */
+/* Returns the result of a call, and reports its address to the listener. */
 static inline int tell(struct frag_device *dev, enum frag_call call, uint64_t bytes,
 		       const frag_addr_t *addr, int result)
 {
@@ -371,7 +370,7 @@ int frag_dev_mem_info(struct frag_device *dev, uint64_t *free_bytes, uint64_t *t
 	CALL(MEM_INFO, 0, dev->ops->mem_info(dev->priv, free_bytes, total_bytes, &c.ns, err));
 }
 
-/* ---- no driver calls: contents, and what others count ------------------------- */
+/* ---- not driver calls: contents, and counts from other sources ------------------------- */
 
 bool frag_dev_has_content(const struct frag_device *dev)
 {

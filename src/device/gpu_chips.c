@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What programs can ask of the known cards besides memory, for a pretended one: compute
- * capability, multiprocessors, L2, bus; and two figures of the data sheet for a
- * modelled clock: memory bandwidth, and dense half-precision arithmetic. By NVIDIA's
- * data sheets and architecture papers; the H200's first four are those of deviceQuery.
+ * What programs can query of the known cards besides memory, for a pretended card: compute
+ * capability, multiprocessors, L2, bus; and two figures of the data sheet for a modelled clock:
+ * memory bandwidth, and dense half-precision arithmetic. From NVIDIA's data sheets and architecture
+ * papers; the H200's first four are from deviceQuery.
  */
 #include <frag/device.h>
 

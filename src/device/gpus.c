@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Known cards: how much memory the runtime reports, and what a CUDA context
- * takes of it. Every row says where its figure comes from:
+ * Known cards: memory as the runtime reports it, and the part that a CUDA context takes. Every row
+ * names the source of its figure:
  *
  *   measured       on the card itself, cudaMemGetInfo
  *   deviceQuery    totalGlobalMem in bytes, in public output of NVIDIA's deviceQuery
  *   torch          total_memory in MiB, in public output of PyTorch's device properties
  *   specification  capacity by specification, 0.5 to 1 % above what the runtime reports
  *
- * The total differs between driver versions, ECC settings and board variants by
- * up to 1 %, and Windows reports more than Linux, whose figures these are. Contexts
- * were measured on H100 and H200; everywhere else half a GiB is assumed (--context
- * overrides). Driver calls were measured on these two, too: the others borrow the
- * prices of the H200 (--cost overrides). Sorted by capacity as it stands here.
+ * The total differs between driver versions, ECC settings and board variants by up to 1 %, and
+ * Windows reports more than Linux; the figures are Linux's. Contexts were measured on H100 and
+ * H200; for other cards half a GiB is assumed (--context overrides it). Driver calls were measured
+ * on these two, too; the others borrow the H200's prices (--cost overrides them). Sorted by
+ * capacity.
  */
 #include <frag/device.h>
 
@@ -25,7 +25,7 @@
 			source "; context assumed", 0, "h200", asked_only \
 	}
 #define ASSUMED(name, vendor, label, bytes, source) CARD(name, vendor, label, bytes, source, false)
-/* as large as one of the others, or rarer */
+/* as large as one of the others, or less common */
 #define ON_REQUEST(name, label, bytes, source) CARD(name, "NVIDIA", label, bytes, source, true)
 
 /* clang-format off */
@@ -71,7 +71,7 @@ const struct frag_gpu *frag_gpu_list(size_t *count)
 	return gpus;
 }
 
-/* The next letter or digit of a name, in small letters; '\0' at the end. */
+/* The next letter or digit of a name, in lower case; '\0' at the end. */
 static char next_sign(const char **at)
 {
 	while (**at && !isalnum((unsigned char)**at))
@@ -79,7 +79,7 @@ static char next_sign(const char **at)
 	return **at ? (char)tolower((unsigned char)*(*at)++) : '\0';
 }
 
-/* Case, blanks and dashes do not matter: "RTX 4090" is rtx4090; nor does the unit, as in A100-80GB. */
+/* Ignores case, blanks and dashes ("RTX 4090" is rtx4090), and the unit in A100-80GB. */
 static bool same_name(const char *name, const char *asked)
 {
 	char a, b;

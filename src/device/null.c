@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The device that does nothing: endless memory, no cost, addresses that only
- * grow. What a replay takes on it is what the simulator itself costs.
+ * The device that does nothing: unlimited memory, no cost, addresses that only grow. A replay on it
+ * shows what the simulator itself costs.
  *
- * It keeps no records, so it cannot tell a wrong free, and reserved is the sum of
- * what was taken: it never falls. Addresses of all kinds come from one counter and
- * never overlap, whatever is freed.
+ * It keeps no records, so it cannot detect a wrong free, and reserved is the sum of all memory
+ * taken: it never falls. All addresses come from one counter and never overlap.
  */
 
 #include <frag/device.h>
 
 #include <stdio.h>
 
-/* What it reports: policies size reservations by it, so not the greatest number there is. */
+/* The reported capacity. Policies size reservations by it, so it is not the largest number. */
 #define NULL_TOTAL (1024 * FRAG_GIB)
 
 struct null {
@@ -211,7 +210,7 @@ static uint64_t null_reserved(void *priv)
 
 static const struct frag_device_ops null_ops = {
 	.name = "null",
-	.summary = "endless memory, no cost: what the simulator itself takes",
+	.summary = "unlimited memory, no cost: shows what the simulator itself takes",
 	.close = null_close,
 	.info = null_info,
 	.alloc = null_alloc,

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As NVML's ABI has them since driver 510. */
+#include "base/library.h"
+
+/* Types of NVML's ABI since driver 510. */
 struct memory {
 	unsigned long long total, free, used;
 };
-struct memory_v2 { /* since driver 510: what nvidia-smi shows */
+struct memory_v2 { /* since driver 510: the figures of nvidia-smi */
 	unsigned version;
 	unsigned long long total, reserved, free, used;
 };
@@ -36,7 +38,7 @@ struct frag_nvml {
 	int (*get_name)(void *card, char *name, unsigned len);
 	int (*get_memory)(void *card, struct memory *out);
 	char driver[80];
-	/* these may be missing */
+	/* optional functions */
 	int (*get_driver)(char *out, unsigned len);
 	int (*by_pci)(const char *pci, void **card);
 	int (*get_rates)(void *card, struct rates *out);
@@ -46,47 +48,46 @@ struct frag_nvml {
 	int (*get_instance)(void *card, unsigned k, void **instance);
 };
 
-static bool load(struct frag_nvml *n)
-{
-	*(void **)&n->init = dlsym(n->lib, "nvmlInit_v2");
-	*(void **)&n->shutdown = dlsym(n->lib, "nvmlShutdown");
-	*(void **)&n->error_string = dlsym(n->lib, "nvmlErrorString");
-	*(void **)&n->get_count = dlsym(n->lib, "nvmlDeviceGetCount_v2");
-	*(void **)&n->by_index = dlsym(n->lib, "nvmlDeviceGetHandleByIndex_v2");
-	*(void **)&n->get_name = dlsym(n->lib, "nvmlDeviceGetName");
-	*(void **)&n->get_memory = dlsym(n->lib, "nvmlDeviceGetMemoryInfo");
-	*(void **)&n->get_rates = dlsym(n->lib, "nvmlDeviceGetUtilizationRates");
-	*(void **)&n->get_processes = dlsym(n->lib, "nvmlDeviceGetComputeRunningProcesses_v3");
-	*(void **)&n->get_memory_v2 = dlsym(n->lib, "nvmlDeviceGetMemoryInfo_v2");
-	*(void **)&n->get_mig_mode = dlsym(n->lib, "nvmlDeviceGetMigMode");
-	*(void **)&n->get_instance = dlsym(n->lib, "nvmlDeviceGetMigDeviceHandleByIndex");
-	*(void **)&n->get_driver = dlsym(n->lib, "nvmlSystemGetDriverVersion");
-	*(void **)&n->by_pci = dlsym(n->lib, "nvmlDeviceGetHandleByPciBusId_v2");
-	return n->init && n->shutdown && n->error_string && n->get_count && n->by_index &&
-	       n->get_name && n->get_memory;
-}
+#define NEEDED(member, name) FRAG_SYMBOL(struct frag_nvml, member, name)
+#define MAYBE(member, name) FRAG_SYMBOL_OPTIONAL(struct frag_nvml, member, name)
+
+static const struct frag_symbol symbols[] = {
+	NEEDED(init, "nvmlInit_v2"),
+	NEEDED(shutdown, "nvmlShutdown"),
+	NEEDED(error_string, "nvmlErrorString"),
+	NEEDED(get_count, "nvmlDeviceGetCount_v2"),
+	NEEDED(by_index, "nvmlDeviceGetHandleByIndex_v2"),
+	NEEDED(get_name, "nvmlDeviceGetName"),
+	NEEDED(get_memory, "nvmlDeviceGetMemoryInfo"),
+	MAYBE(get_rates, "nvmlDeviceGetUtilizationRates"),
+	MAYBE(get_processes, "nvmlDeviceGetComputeRunningProcesses_v3"),
+	MAYBE(get_memory_v2, "nvmlDeviceGetMemoryInfo_v2"),
+	MAYBE(get_mig_mode, "nvmlDeviceGetMigMode"),
+	MAYBE(get_instance, "nvmlDeviceGetMigDeviceHandleByIndex"),
+	MAYBE(get_driver, "nvmlSystemGetDriverVersion"),
+	MAYBE(by_pci, "nvmlDeviceGetHandleByPciBusId_v2"),
+};
 
 static int start(struct frag_nvml *n, struct frag_err *err)
 {
 	int rc;
 
-	n->lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	n->lib = frag_library_open((const char *const[]){ "libnvidia-ml.so.1", NULL });
 	if (!n->lib)
 		return frag_fail(err, FRAG_EDEVICE,
-				 "no libnvidia-ml.so.1 here: it comes with NVIDIA's driver");
-	if (!load(n)) {
+				 "libnvidia-ml.so.1 not found; it comes with NVIDIA's driver");
+	if (FRAG_SYMBOLS_FIND(n->lib, symbols, n)) {
 		dlclose(n->lib);
 		n->lib = NULL;
 		return frag_fail(err, FRAG_EDEVICE,
-				 "this libnvidia-ml.so.1 is too old: driver 510 or newer is "
-				 "needed");
+				 "libnvidia-ml.so.1 is too old; driver 510 or newer is needed");
 	}
 	rc = n->init() ?: n->get_count(&n->count);
 	if (rc)
-		return frag_fail(err, FRAG_EDEVICE, "the driver cannot be asked: %.100s",
+		return frag_fail(err, FRAG_EDEVICE, "cannot query the driver: %.100s",
 				 n->error_string(rc));
 	if (!n->count)
-		return frag_fail(err, FRAG_EDEVICE, "the driver knows no card");
+		return frag_fail(err, FRAG_EDEVICE, "the driver has no card");
 	if (n->get_driver && n->get_driver(n->driver, sizeof(n->driver)))
 		n->driver[0] = '\0';
 	return 0;
@@ -124,7 +125,7 @@ static void read_processes(struct frag_nvml *n, void *card, struct frag_nvml_car
 		out->processes[i] = (struct frag_nvml_process){ list[i].pid, list[i].used };
 }
 
-/* used without what the driver keeps for itself, where it tells them apart */
+/* used memory without the driver's own, if the driver separates them */
 static int read_memory(struct frag_nvml *n, void *card, struct frag_nvml_card *out)
 {
 	struct memory_v2 v2 = { .version = MEMORY_V2 };
@@ -144,7 +145,7 @@ static int read_memory(struct frag_nvml *n, void *card, struct frag_nvml_card *o
 	return rc;
 }
 
-/* rc: of what led to the card. */
+/* rc: result of the calls that found the card. */
 static void read_card(struct frag_nvml *n, void *card, int rc, struct frag_nvml_card *out)
 {
 	struct rates rates;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What NVIDIA's management library says of the cards of this machine. It is opened at run time
- * (libnvidia-ml.so.1, of the driver) and needs no header.
+ * This machine's cards, from NVIDIA's management library. The library (libnvidia-ml.so.1, part of
+ * the driver) is opened at run time and needs no header.
  *
  * Ownership: open/close; a card is a value.
  */
@@ -12,44 +12,46 @@
 #include <frag/error.h>
 
 #define FRAG_NVML_PROCESSES 128u
-#define FRAG_NVML_INSTANCES 7u /* MIG: of a card, at most */
+#define FRAG_NVML_INSTANCES 7u /* most MIG instances of a card */
 
 struct frag_nvml_process {
 	unsigned pid;
-	uint64_t bytes; /* UINT64_MAX = not told */
+	uint64_t bytes; /* UINT64_MAX = unknown */
 };
 
 struct frag_nvml_card {
-	bool known;    /* else `fault` says why nothing is, and the rest is 0 */
-	bool is_split; /* into MIG instances, which are cards of their own: no processes here */
+	bool known;    /* if false, `fault` says why, and the rest is 0 */
+	bool is_split; /* split into MIG instances, which are cards of their own; no processes
+		        * here */
 	char fault[80];
 	char name[64];
 	uint64_t total_bytes, used_bytes, free_bytes;
-	int utilization_percent; /* -1 = not told */
+	int utilization_percent; /* -1 = unknown */
 	bool processes_known;
-	unsigned processes_count; /* of the list, at most FRAG_NVML_PROCESSES */
+	unsigned processes_count; /* length of the list, at most FRAG_NVML_PROCESSES */
 	struct frag_nvml_process processes[FRAG_NVML_PROCESSES];
 };
 
 struct frag_nvml;
-/* Errors: FRAG_EDEVICE if there is no library, or it cannot start; FRAG_ENOMEM. */
+/* Errors: FRAG_EDEVICE if the library is missing or cannot start; FRAG_ENOMEM. */
 int frag_nvml_open(struct frag_nvml **out, struct frag_err *err);
 unsigned frag_nvml_count(const struct frag_nvml *n);
-/* Of card i, from 0. Never fails as a whole: a card may be lost and come back. */
+/* Reads card i, from 0. Never fails as a whole: a card may be lost and come back. */
 void frag_nvml_read(struct frag_nvml *n, unsigned i, struct frag_nvml_card *out);
-/* Instance k of card i, from 0 to FRAG_NVML_INSTANCES - 1. False: there is none of that number now. */
+/* Reads instance k of card i, from 0 to FRAG_NVML_INSTANCES - 1. False: there is no such instance
+ * now. */
 bool frag_nvml_read_instance(struct frag_nvml *n, unsigned i, unsigned k,
 			     struct frag_nvml_card *out);
 void frag_nvml_close(struct frag_nvml *n); /* NULL is allowed */
 
-/* Opened once and kept to the end of the process, since NVML takes tens of milliseconds to
- * start and cards are opened often. NULL where there is none, which is an ordinary answer. */
+/* Opened once and kept until the process ends, because NVML takes tens of milliseconds to start and
+ * cards are opened often. NULL if there is no NVML, which is not an error. */
 struct frag_nvml *frag_nvml_shared(void);
 /* The driver's version as text, "" if unknown. */
 const char *frag_nvml_driver(const struct frag_nvml *n);
 /* The card at a PCI address ("0000:01:00.0"); NULL if NVML does not know it. */
 void *frag_nvml_at(const struct frag_nvml *n, const char *pci);
-/* Bytes of that card in use by all processes. False: not known. */
+/* Bytes of that card in use by all processes. False: unknown. */
 bool frag_nvml_used(const struct frag_nvml *n, void *card, uint64_t *used_bytes);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks and the segments that they hold; see replay_cursor.h. The policy's walk gives segments in address
- * order, and after each what is in it. An occupied piece of the walk is matched with the
- * blocks of the replay by address: one, or several where a policy grants parts of a piece.
+ * Blocks and the segments that they pin; see replay_cursor.h. The policy reports its segments in address
+ * order, each followed by its pieces. An occupied piece is matched by address with the blocks of the
+ * replay: one, or several if the policy grants parts of a piece.
  */
 #include "replay_cursor.h"
 
@@ -11,8 +11,8 @@
 #include "lib/bisect.h"
 
 struct walk {
-	struct frag_heap_view *scene;
-	struct frag_held *list;
+	struct frag_heap_view *view;
+	struct frag_heap_block *list;
 	size_t count, at; /* next block, by address */
 	/* the segment that is walked */
 	uint32_t segment;
@@ -23,7 +23,7 @@ struct walk {
 
 static int by_address(const void *a, const void *b)
 {
-	const struct frag_held *x = a, *y = b;
+	const struct frag_heap_block *x = a, *y = b;
 
 	return FRAG_ORDER(x->addr, y->addr) ?: FRAG_ORDER(x->slot, y->slot);
 }
@@ -51,18 +51,18 @@ static void end_segment(struct walk *w)
 	w->at = from;
 	to = find(w, w->high);
 	w->at = to;
-	w->scene->non_releasable += w->holes;
+	w->view->non_releasable += w->holes;
 	if (from == to)
-		w->scene->unheld += w->holes;
+		w->view->unpinned += w->holes;
 	else if (w->holes)
-		w->scene->segments_held++;
+		w->view->segments_pinned++;
 	share = from < to ? w->holes / (to - from) : 0;
 	rest = from < to ? w->holes % (to - from) : 0;
 	for (size_t i = from; i < to; i++) {
-		struct frag_held *h = &w->list[i];
+		struct frag_heap_block *h = &w->list[i];
 
-		h->strands = share + (i == from ? rest : 0);
-		h->segment_strands = w->holes;
+		h->pinned_bytes = share + (i == from ? rest : 0);
+		h->segment_pinned_bytes = w->holes;
 		h->largest_hole = w->largest;
 		h->segment = w->segment;
 		h->alone = to - from == 1;
@@ -76,7 +76,7 @@ static void on_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t str
 	(void)stream;
 	end_segment(w);
 	w->any = true;
-	w->segment = w->scene->segments_count++;
+	w->segment = w->view->segments_count++;
 	w->low = addr;
 	w->high = addr + bytes;
 	w->holes = w->largest = 0;
@@ -91,15 +91,15 @@ static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_bloc
 	w->high = FRAG_MAX(w->high, addr + bytes);
 	if (state != FRAG_STATE_FREE)
 		return;
-	w->scene->releasable += releasable;
-	w->scene->largest_free = FRAG_MAX(w->scene->largest_free, bytes);
+	w->view->releasable += releasable;
+	w->view->largest_free = FRAG_MAX(w->view->largest_free, bytes);
 	if (bytes <= releasable)
 		return;
 	w->holes += bytes - releasable;
 	w->largest = FRAG_MAX(w->largest, bytes - releasable);
 }
 
-static size_t fill(const struct frag_cursor *s, struct frag_held *list)
+static size_t fill(const struct frag_cursor *s, struct frag_heap_block *list)
 {
 	const struct frag_run *run = s->run;
 	size_t n = 0;
@@ -111,14 +111,14 @@ static size_t fill(const struct frag_cursor *s, struct frag_held *list)
 		    slot->state != SLOT_HELD)
 			continue;
 		if (list)
-			list[n] = (struct frag_held){ .slot = i,
-						      .stack = s->births[i].stack,
-						      .waiting = slot->state != SLOT_LIVE,
-						      .requested = slot->b.requested,
-						      .granted = slot->b.granted,
-						      .addr = slot->b.addr,
-						      .born = s->births[i].event,
-						      .born_us = s->births[i].time_us };
+			list[n] = (struct frag_heap_block){ .slot = i,
+							    .stack = s->births[i].stack,
+							    .waiting = slot->state != SLOT_LIVE,
+							    .requested = slot->b.requested,
+							    .granted = slot->b.granted,
+							    .addr = slot->b.addr,
+							    .born = s->births[i].event,
+							    .born_us = s->births[i].time_us };
 		n++;
 	}
 	return n;
@@ -126,7 +126,7 @@ static size_t fill(const struct frag_cursor *s, struct frag_held *list)
 
 int frag_heap_view_take(struct frag_cursor *s, struct frag_heap_view *out, struct frag_err *err)
 {
-	struct walk w = { .scene = out };
+	struct walk w = { .view = out };
 	struct frag_visitor v = { .ctx = &w, .segment = on_segment, .block = on_block };
 
 	*out = (struct frag_heap_view){ .count = fill(s, NULL) };
@@ -141,8 +141,8 @@ int frag_heap_view_take(struct frag_cursor *s, struct frag_heap_view *out, struc
 	return 0;
 }
 
-void frag_heap_view_release(struct frag_heap_view *scene)
+void frag_heap_view_release(struct frag_heap_view *view)
 {
-	frag_host_free(scene->list);
-	*scene = (struct frag_heap_view){ 0 };
+	frag_host_free(view->list);
+	*view = (struct frag_heap_view){ 0 };
 }

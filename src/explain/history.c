@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history of a program over its steps; see history.h. Two passes over the events: one
- * finds the ends of steps (steps.c), the other follows the blocks from step to step.
+ * The history of a program over its steps; see history.h. Two passes over the events: the first
+ * finds where steps end (steps.c), the second follows the blocks from step to step.
  */
 #include "history.h"
 
@@ -20,15 +20,10 @@ struct follow {
 	struct block *blocks;
 	size_t blocks_count;
 	uint64_t event, live, live_blocks, allocs;
+	uint64_t until; /* event, the last one that counts */
 	size_t step;
-	/* bytes and blocks live now by the step of their birth: those before `step` are kept */
-	uint64_t kept, kept_blocks;
-	uint64_t *born, *born_blocks; /* [steps + 2] */
-	double *kept_stack;	      /* [stacks_count], of blocks born before `step` */
-	double *fresh;		      /* of those born in it */
-	uint32_t *touched;	      /* stacks with fresh bytes */
-	size_t touched_count;
-	uint8_t *is_touched;
+	uint64_t *born; /* [steps + 2] bytes live now by the step of their birth */
+	uint64_t kept;	/* of those born before `step` */
 };
 
 static void begin_step(struct follow *f)
@@ -41,19 +36,15 @@ static void begin_step(struct follow *f)
 	s->optimizer_from = UINT64_MAX;
 }
 
-/* Blocks born in the step that ends are older than the next. */
-static void age(struct follow *f)
+/* Adds what each stack has kept, `times` over. */
+static void add_kept(const struct follow *f, double times)
 {
-	for (size_t i = 0; i < f->touched_count; i++) {
-		uint32_t stack = f->touched[i];
+	for (size_t i = 0; i < f->blocks_count; i++) {
+		const struct block *b = &f->blocks[i];
 
-		f->kept_stack[stack] += f->fresh[stack];
-		f->fresh[stack] = 0;
-		f->is_touched[stack] = 0;
+		if (b->live && b->step < f->step)
+			f->h->grew[b->stack] += times * (double)b->bytes;
 	}
-	f->touched_count = 0;
-	f->kept += f->born[f->step];
-	f->kept_blocks += f->born_blocks[f->step];
 }
 
 static void end_step(struct follow *f)
@@ -63,13 +54,13 @@ static void end_step(struct follow *f)
 
 	s->end = f->event;
 	s->kept_end = f->kept;
-	s->kept_blocks = f->kept_blocks;
-	if (f->step == h->half || f->step + 1 == h->count)
-		for (size_t i = 0; i < h->stacks_count; i++)
-			h->grew[i] = f->kept_stack[i] - (f->step == h->half ? 0 : h->grew[i]);
-	if (f->step == h->half)
+	if (f->step == h->half) {
+		add_kept(f, -1);
 		memset(h->flow, 0, h->stacks_count * sizeof(*h->flow));
-	age(f);
+	}
+	if (f->step + 1 == h->count)
+		add_kept(f, 1);
+	f->kept += f->born[f->step];
 	f->step++;
 	begin_step(f);
 }
@@ -85,16 +76,10 @@ static void put(struct follow *f, const struct frag_event *e)
 	f->live_blocks++;
 	f->h->most_blocks = FRAG_MAX(f->h->most_blocks, f->live_blocks);
 	f->born[f->step] += b->bytes;
-	f->born_blocks[f->step]++;
 	f->allocs++;
 	s->flow_bytes += b->bytes;
 	if (f->step < f->h->count)
 		f->h->flow[stack] += (double)b->bytes;
-	f->fresh[stack] += (double)b->bytes;
-	if (!f->is_touched[stack]) {
-		f->is_touched[stack] = 1;
-		f->touched[f->touched_count++] = stack;
-	}
 	if (f->live > s->peak_live) {
 		s->peak_live = f->live;
 		s->peak_event = f->event;
@@ -115,14 +100,8 @@ static void take(struct follow *f, const struct frag_event *e)
 	f->live -= b->bytes;
 	f->live_blocks--;
 	f->born[b->step] -= b->bytes;
-	f->born_blocks[b->step]--;
-	if (b->step < f->step) {
+	if (b->step < f->step)
 		f->kept -= b->bytes;
-		f->kept_blocks--;
-		f->kept_stack[b->stack] -= (double)b->bytes;
-	} else {
-		f->fresh[b->stack] -= (double)b->bytes;
-	}
 }
 
 static void refused(struct follow *f, const struct frag_event *e)
@@ -135,8 +114,7 @@ static void refused(struct follow *f, const struct frag_event *e)
 									.bytes = e->bytes,
 									.step = f->step,
 									.live_bytes = f->live,
-									.stack = e->stack,
-									.stream = e->stream };
+									.stack = e->stack };
 	h->refusals_count++;
 }
 
@@ -185,6 +163,8 @@ static int follow_batch(void *ctx, const struct frag_event *e, size_t n, uint64_
 		if (e[i].kind < FRAG_EV_TRIM && e[i].slot >= f->blocks_count)
 			return frag_fail(err, FRAG_EINPUT, "event %llu names a slot out of range",
 					 (unsigned long long)f->event);
+		if (f->event > f->until)
+			return 1;
 		follow_event(f, &e[i]);
 	}
 	if (n)
@@ -192,76 +172,67 @@ static int follow_batch(void *ctx, const struct frag_event *e, size_t n, uint64_
 	return 0;
 }
 
-static int follow_open(struct follow *f, const struct frag_events *ev, struct frag_err *err)
+static void follow_close(struct follow *f)
 {
-	size_t steps = f->h->count + 2, stacks = f->h->stacks_count;
+	FRAG_FREE(f->blocks, f->born);
+}
+
+/* Up to f->until. Closes f if it fails. */
+static int follow_all(const struct frag_events *ev, struct follow *f, struct frag_err *err)
+{
+	int rc;
 
 	f->blocks_count = frag_events_dev(ev)->slots_count;
 	f->blocks = frag_host_calloc(f->blocks_count + 1, sizeof(*f->blocks));
-	f->born = frag_host_calloc(steps, sizeof(*f->born));
-	f->born_blocks = frag_host_calloc(steps, sizeof(*f->born_blocks));
-	f->kept_stack = frag_host_calloc(stacks, sizeof(*f->kept_stack));
-	f->fresh = frag_host_calloc(stacks, sizeof(*f->fresh));
-	f->touched = frag_host_calloc(stacks, sizeof(*f->touched));
-	f->is_touched = frag_host_calloc(stacks, 1);
-	FRAG_CHECK_ALLOC(f->blocks && f->born && f->born_blocks && f->kept_stack && f->fresh &&
-				 f->touched && f->is_touched,
-			 "history", err);
+	f->born = frag_host_calloc(f->h->count + 2, sizeof(*f->born));
 	begin_step(f);
-	return 0;
-}
-
-static void follow_close(struct follow *f)
-{
-	FRAG_FREE(f->blocks, f->born, f->born_blocks, f->kept_stack, f->fresh, f->touched,
-		  f->is_touched);
-}
-
-static int follow_all(const struct frag_events *ev, struct frag_history *h, struct frag_err *err)
-{
-	struct follow f = { .h = h };
-	int rc = follow_open(&f, ev, err) ?: frag_events_each(ev, follow_batch, &f, err);
-
-	if (!rc && f.step < h->count) /* the last step ends with the last event */
-		end_step(&f);
-	if (!rc) {
-		struct frag_step *last = &h->steps[h->count];
-
-		last->end = f.event;
-		last->kept_end = f.kept;
-		h->more = last->flow_bytes > 0;
-		h->events = f.event;
-	}
-	follow_close(&f);
+	rc = f->blocks && f->born ? frag_events_each(ev, follow_batch, f, err)
+				  : frag_fail_nomem(err, "history");
+	if (rc)
+		follow_close(f);
 	return rc;
 }
 
-int frag_history_make(const struct frag_events *ev, struct frag_history *out, struct frag_err *err)
+static int make(const struct frag_events *ev, struct frag_history *h, struct frag_err *err)
 {
-	struct frag_history *h = out;
+	struct follow f = { .h = h, .until = UINT64_MAX };
 	struct frag_step_ends ends;
-	int rc = 0;
+	struct frag_step *last;
 
-	*h = (struct frag_history){ .stacks_count = FRAG_MAX(ev->trace->stacks.count, (size_t)1) };
 	FRAG_TRY(frag_step_ends_find(ev, &ends, err));
 	h->from = ends.from;
 	h->stride = ends.stride;
 	h->count = ends.count;
 	h->allocs = ends.allocs;
-	h->last_alloc = ends.last_alloc;
 	h->half = h->count / 2;
 	h->steps = frag_host_calloc(h->count + 2, sizeof(*h->steps));
-	h->grew = frag_host_calloc(h->stacks_count, sizeof(*h->grew));
-	h->flow = frag_host_calloc(h->stacks_count, sizeof(*h->flow));
-	if (!h->steps || !h->grew || !h->flow)
-		rc = frag_fail_nomem(err, "history");
-	for (size_t i = 0; !rc && i < h->count; i++)
+	for (size_t i = 0; h->steps && i < h->count; i++)
 		h->steps[i].end = ends.list[i];
 	frag_host_free(ends.list);
-	if (!rc)
-		rc = follow_all(ev, h, err);
+	FRAG_CHECK_ALLOC(h->steps, "history", err);
+	FRAG_TRY_CALLOC(h->grew, h->stacks_count, "history", err);
+	FRAG_TRY_CALLOC(h->flow, h->stacks_count, "history", err);
+	FRAG_TRY(follow_all(ev, &f, err));
+	if (f.step < h->count) /* the last step ends with the last event */
+		end_step(&f);
+	last = &h->steps[h->count];
+	last->end = f.event;
+	last->kept_end = f.kept;
+	h->more = last->flow_bytes > 0;
+	h->events = f.event;
+	follow_close(&f);
+	return 0;
+}
+
+int frag_history_make(const struct frag_events *ev, struct frag_history *out, struct frag_err *err)
+{
+	int rc;
+
+	*out = (struct frag_history){ .stacks_count =
+					      FRAG_MAX(ev->trace->stacks.count, (size_t)1) };
+	rc = make(ev, out, err);
 	if (rc)
-		frag_history_release(h);
+		frag_history_release(out);
 	return rc;
 }
 
@@ -281,50 +252,17 @@ size_t frag_history_step(const struct frag_history *h, uint64_t event)
 
 /* ---- one moment ------------------------------------------------------------------------ */
 
-struct live_at {
-	uint64_t at, event;
-	size_t stacks_count, slots;
-	double *live;
-	struct block *blocks;
-};
-
-static int live_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
-		      struct frag_err *err)
-{
-	struct live_at *l = ctx;
-
-	(void)err;
-	for (size_t i = 0; i < n; i++) {
-		struct block *b;
-
-		if (first + i > l->at)
-			return 1;
-		if (e[i].kind > FRAG_EV_FREE_REQUESTED || e[i].slot >= l->slots)
-			continue;
-		b = &l->blocks[e[i].slot];
-		if (e[i].kind == FRAG_EV_ALLOC)
-			*b = (struct block){ frag_live_bytes(e[i].bytes), 0,
-					     e[i].stack < l->stacks_count ? e[i].stack : 0, true };
-		else
-			b->live = false;
-	}
-	return 0;
-}
-
 int frag_history_live_at(const struct frag_events *ev, uint64_t at, size_t stacks_count,
 			 double *live, struct frag_err *err)
 {
-	struct live_at l = { .at = at,
-			     .stacks_count = stacks_count,
-			     .live = live,
-			     .slots = frag_events_dev(ev)->slots_count };
-	int rc;
+	struct frag_step step = { .end = UINT64_MAX };
+	struct frag_history h = { .steps = &step, .stacks_count = stacks_count };
+	struct follow f = { .h = &h, .until = at };
 
-	FRAG_TRY_CALLOC(l.blocks, l.slots + 1, "history", err);
-	rc = frag_events_each(ev, live_batch, &l, err);
-	for (size_t i = 0; !rc && i < l.slots; i++)
-		if (l.blocks[i].live)
-			live[l.blocks[i].stack] += (double)l.blocks[i].bytes;
-	frag_host_free(l.blocks);
-	return rc;
+	FRAG_TRY(follow_all(ev, &f, err));
+	for (size_t i = 0; i < f.blocks_count; i++)
+		if (f.blocks[i].live)
+			live[f.blocks[i].stack] += (double)f.blocks[i].bytes;
+	follow_close(&f);
+	return 0;
 }

@@ -3,14 +3,13 @@
  * What a program did over its steps, from its requests alone: nothing is replayed here. Live
  * bytes are requests, each rounded up to 512 B.
  *
- * Words. step: from one end of an optimizer step to the next (marks of the recording); without
- * marks from one occurrence of a request that comes at even distances to the next; else a
- * window, one of 32 parts with equally many requests. kept: bytes live at the end of a step
- * that were born before it began, so they outlived all of it: what accumulates is kept, what a larger
- * batch needs is not. tail: what follows the last step, where programs let go of all they have.
+ * Words. step: from the end of one optimizer step to the end of the next (marks of the recording); without
+ * marks, from one occurrence of an evenly repeated request to the next; failing that, a window: one of
+ * 32 parts with equally many requests. kept: bytes live at the end of a step that were allocated before
+ * it began, so they outlived all of it. What accumulates is kept; what a larger batch needs is not.
  *
- * Memory follows live blocks, steps (at most FRAG_STEPS_MAX, then neighbours become one) and
- * stacks, not the length of the trace. Ownership: the history owns its arrays.
+ * Memory use grows with live blocks, steps (neighbours are merged above FRAG_STEPS_MAX) and stacks, not
+ * with the length of the trace. Ownership: the history owns its arrays.
  */
 #ifndef FRAG_EXPLAIN_HISTORY_H
 #define FRAG_EXPLAIN_HISTORY_H
@@ -20,8 +19,8 @@
 #define FRAG_REFUSALS_KEPT 256u
 
 struct frag_step {
-	uint64_t first, end;		/* events [first, end) */
-	uint64_t kept_end, kept_blocks; /* bytes and blocks, at its end */
+	uint64_t first, end; /* events [first, end) */
+	uint64_t kept_end;   /* bytes, at its end */
 	uint64_t peak_live, peak_event;
 	uint64_t flow_bytes;	 /* requested within it */
 	uint64_t optimizer_from; /* first mark of an optimizer step, UINT64_MAX = none */
@@ -32,7 +31,6 @@ struct frag_refusal {
 	uint64_t event, time_us, bytes, step;
 	uint64_t live_bytes; /* then */
 	uint32_t stack;
-	uint16_t stream;
 };
 
 struct frag_trim {
@@ -50,7 +48,6 @@ struct frag_history {
 	uint64_t events, allocs, trims_count, refusals_count, duration_us;
 	uint64_t peak_live, peak_event;
 	uint64_t most_blocks; /* live at once */
-	uint64_t last_alloc;  /* event */
 	struct frag_refusal refusals[FRAG_REFUSALS_KEPT];
 	struct frag_trim trims[FRAG_REFUSALS_KEPT];
 	/* per stack, [stacks_count]: bytes kept at the end of the last step less those at the end

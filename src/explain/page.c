@@ -9,9 +9,9 @@
 
 #include "base/clean.h"
 #include "base/outfile.h"
-#include "report/charts/svg.h"
-#include "report/page/html.h"
-#include "report/report.h"
+#include "answer/answer.h"
+#include "answer/draw/plot.h"
+#include "answer/draw/svg.h"
 
 void frag_page_header(struct frag_text *csv, const char *x)
 {
@@ -95,7 +95,7 @@ static void add_command(const struct frag_page *page, struct frag_text *out)
 
 static int build(const struct frag_page *page, struct frag_text *out, struct frag_err *err)
 {
-	frag_html_begin(page->title, out);
+	frag_page_begin(page->title, out);
 	frag_text_add(out, "<header>\n<p class=\"kicker\">cufrag</p>\n<h1>");
 	frag_text_add_html(out, page->title);
 	frag_text_add(out, "</h1>\n<p class=\"question\">");
@@ -112,7 +112,7 @@ static int build(const struct frag_page *page, struct frag_text *out, struct fra
 	frag_text_add_html(out, page->text);
 	frag_text_add(out, "</pre>\n");
 	add_command(page, out);
-	frag_html_end(out);
+	frag_page_end(out);
 	return frag_text_check(out, err);
 }
 

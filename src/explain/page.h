@@ -8,8 +8,8 @@
 
 #include <frag/base.h>
 
-#include "report/charts/plot.h"
-#include "report/text/textbuf.h"
+#include "answer/draw/plot.h"
+#include "answer/textbuf.h"
 
 struct frag_page_chart {
 	const char *base, *heading, *caption, *title, *subtitle;

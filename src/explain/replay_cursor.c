@@ -34,7 +34,7 @@ static int open_events(struct frag_cursor *s, struct frag_err *err)
 	return frag_source_pass(s->source, s->ev.dev, err);
 }
 
-/* Makes the batch hold event `next`. 0: there is none. */
+/* Makes the batch hold event `next`; 1, or 0 after the last event. */
 static int reach(struct frag_cursor *s, struct frag_err *err)
 {
 	int rc;
@@ -129,6 +129,17 @@ void frag_cursor_close(struct frag_cursor *s)
 	frag_source_close(s->evidence);
 	frag_host_free(s->births);
 	*s = (struct frag_cursor){ 0 };
+}
+
+int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err)
+{
+	const struct frag_policy_ops *ops = s->run->policy.ops;
+	uint32_t pools = FRAG_MAX(frag_events_dev(&s->ev)->pools_count, 1u);
+
+	s->run->err = err;
+	for (uint32_t p = 0; ops->trim && p < pools; p++)
+		FRAG_TRY(ops->trim(s->run->policy.self, (uint16_t)p, err));
+	return 0;
 }
 
 uint64_t frag_cursor_reserved(const struct frag_cursor *s)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A replay that stops wherever one wants to look: after any event the blocks that are there, by
- * whom they were asked for, the segments that they hold, and where every byte is.
+ * A replay that can stop after any event, to list the blocks that are there, who allocated them, the
+ * segments that they pin, and where every byte is. It moves forward only.
  *
- * Ownership: a stage owns its run, its card and the births of its blocks; events, spec are
- * borrowed until frag_cursor_close. Events go forward only.
+ * Ownership: a cursor owns its run, its card and the births of its blocks; events and spec are
+ * borrowed until frag_cursor_close.
  */
 #ifndef FRAG_EXPLAIN_REPLAY_CURSOR_H
 #define FRAG_EXPLAIN_REPLAY_CURSOR_H
 
 #include <frag/replay.h>
 
-#include "events.h"
+#include "trace/events.h"
 #include "replay/hints.h"
 #include "replay/run.h"
 
-/* Who asked for what is in a slot. */
+/* The allocation whose block is in a slot. */
 struct frag_birth {
 	uint64_t event, time_us;
 	uint32_t stack;
@@ -37,8 +37,8 @@ struct frag_cursor {
 	int evidence_rc;
 };
 
-/* opt->skip_oom is set: a moment after a refusal can be asked for, too. The stage must not be
- * moved (a card refers to it). Errors: those of a replay; nothing is left to close then. */
+/* Sets skip_oom, so that it can go beyond a refused request. Do not move the cursor in memory: its card refers to it.
+ * Errors: those of a replay; nothing is left to close then. */
 int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 		     const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		     const struct frag_run_options *opt, struct frag_err *err);
@@ -48,37 +48,39 @@ void frag_cursor_close(struct frag_cursor *s);
 
 /* Where every byte is now. */
 void frag_cursor_loss(struct frag_cursor *s, struct frag_loss *out);
+/* Trims all pools: returns to the device whatever can be returned. */
+int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err);
 /* Bytes reserved now. */
 uint64_t frag_cursor_reserved(const struct frag_cursor *s);
 
 /* ---- what is there ---------------------------------------------------------------- */
 
-struct frag_held {
-	uint32_t slot, stack, site; /* site is for the caller to fill in */
-	bool waiting;		    /* let go, another stream still uses it */
+struct frag_heap_block {
+	uint32_t slot, stack;
+	bool waiting; /* freed, but another stream still uses it */
 	uint64_t requested, granted;
 	frag_addr_t addr;
-	uint64_t born, born_us;	  /* event and time */
-	uint64_t strands;	  /* its share of the non-releasable bytes of its segment */
-	uint64_t segment_strands; /* all of them */
-	uint64_t largest_hole;	  /* of them */
-	uint32_t segment;	  /* number, in address order */
-	bool alone;		  /* no other block is in its segment */
+	uint64_t born, born_us;	       /* event and time */
+	uint64_t pinned_bytes;	       /* its share of the non-releasable bytes of its segment */
+	uint64_t segment_pinned_bytes; /* all of them */
+	uint64_t largest_hole;	       /* of them */
+	uint32_t segment;	       /* number, in address order */
+	bool alone;		       /* no other block is in its segment */
 };
 
 /*
- * Blocks that are there, and what they keep from being given back. The non-releasable bytes
- * of a segment are dealt out equally to the blocks in it, for any one of them would be enough, the rest of
- * the division to the first: the shares add up to the byte. unheld: non-releasable bytes in
- * segments without a block that the replay knows (what a policy keeps for itself).
+ * The blocks that are there, and the free bytes that they pin. The non-releasable bytes of a segment are
+ * shared equally among its blocks, because each of them alone would pin the segment; the first gets the
+ * remainder, so that shares add up to the byte. unpinned: non-releasable bytes in segments without a block
+ * of the replay (what a policy keeps for itself).
  */
 struct frag_heap_view {
-	struct frag_held *list; /* by address */
+	struct frag_heap_block *list; /* by address */
 	size_t count;
-	uint32_t segments_count, segments_held; /* all, and those with blocks and holes */
-	uint64_t non_releasable, unheld, releasable, largest_free;
+	uint32_t segments_count, segments_pinned; /* all, and those with blocks and holes */
+	uint64_t non_releasable, unpinned, releasable, largest_free;
 };
 int frag_heap_view_take(struct frag_cursor *s, struct frag_heap_view *out, struct frag_err *err);
-void frag_heap_view_release(struct frag_heap_view *scene);
+void frag_heap_view_release(struct frag_heap_view *view);
 
 #endif

@@ -2,10 +2,10 @@
 /* Call sites of stacks; see sites.h. */
 #include "sites.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/textbuf.h"
 #include "base/clean.h"
 #include "trace/strings.h"
 
@@ -14,7 +14,7 @@ const char *const frag_site_by_words[] = {
 	[FRAG_BY_MODULE] = "module", [FRAG_BY_STACK] = "stack",	      NULL
 };
 
-/* ---- whose frame it is ------------------------------------------------------------- */
+/* ---- which frames are the user's --------------------------------------------------- */
 
 /* Parts of a path that only installed code has. */
 static const char *const library_parts[] = {
@@ -76,7 +76,7 @@ static uint8_t kind_of(const char *file)
 	return strchr(file, '/') && !is_library(file) ? PROGRAM_WITH_LINE : NOBODYS;
 }
 
-/* Each name is looked at once: many frames may share a very long one. */
+/* Each name is classified once: many frames may share a very long one. */
 static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct frag_err *err)
 {
 	static const uint8_t ranks[] = { [LIBRARY] = 1, [PROGRAM_WITH_LINE] = 2, [PROGRAM] = 3 };
@@ -137,65 +137,54 @@ static uint32_t choose(const struct frag_sites *s, uint32_t stack, const char *f
 
 /* ---- names --------------------------------------------------------------------------- */
 
-static char *clean(char *text)
+/* The text without control characters, for frag_host_free; NULL when memory is short. */
+static char *finish(struct frag_text *t)
 {
-	return text ? frag_clean_text(text, strlen(text)) : NULL;
+	if (t->failed || !t->len)
+		frag_text_add(t, "");
+	if (!t->failed)
+		return frag_clean_text(t->s, t->len);
+	frag_text_release(t);
+	return NULL;
+}
+
+static void add_frame(const struct frag_trace *t, uint32_t frame, struct frag_text *out)
+{
+	const struct frag_frame *f = &t->stacks.frames[frame];
+	const char *file = frag_trace_string(t, f->file), *name = frag_trace_string(t, f->name);
+
+	frag_text_addf(out, "%s:%u%s%s", *file ? file : "?", f->line, *name ? " " : "", name);
 }
 
 char *frag_frame_name(const struct frag_trace *t, uint32_t frame)
 {
-	const struct frag_frame *f = &t->stacks.frames[frame];
-	const char *file = frag_trace_string(t, f->file), *name = frag_trace_string(t, f->name);
-	size_t room = strlen(file) + strlen(name) + 24;
-	char *out = frag_host_alloc(room);
+	struct frag_text name = { 0 };
 
-	if (out)
-		snprintf(out, room, "%s:%u%s%s", *file ? file : "?", f->line, *name ? " " : "",
-			 name);
-	return clean(out);
+	add_frame(t, frame, &name);
+	return finish(&name);
 }
 
 /* The folders of a file, as Python names a module: "torch/nn/modules/linear.py" -> "torch.nn.modules". */
-static char *module_name(const char *file)
+static void add_module(const char *file, struct frag_text *out)
 {
 	const char *slash = strrchr(file, '/');
-	char *out = frag_host_strdup(file);
-	size_t n = slash ? (size_t)(slash - file) : strlen(file);
 
-	if (!out)
-		return NULL;
-	out[n] = '\0';
+	frag_text_addn(out, file, slash ? (size_t)(slash - file) : strlen(file));
 	if (*file != '/' && slash)
-		for (char *p = out; *p; p++)
+		for (char *p = out->s; p && *p; p++)
 			*p = *p == '/' ? '.' : *p;
-	return clean(out);
 }
 
-static char *stack_name(const struct frag_trace *t, uint32_t stack)
+/* Outermost first. */
+static void add_stack(const struct frag_trace *t, uint32_t stack, struct frag_text *out)
 {
-	size_t n, len = 0, room;
+	size_t n;
 	const uint32_t *f = frag_stack_frames(t, stack, &n);
-	char *out;
 
-	room = 1;
-	for (size_t i = 0; i < n; i++) {
-		char *one = frag_frame_name(t, f[i]);
-
-		if (!one)
-			return NULL;
-		room += strlen(one) + 4;
-		frag_host_free(one);
+	while (n-- > 0) {
+		add_frame(t, f[n], out);
+		frag_text_add(out, n ? " > " : "");
 	}
-	out = frag_host_alloc(room);
-	for (size_t i = n; out && i-- > 0;) { /* outermost first */
-		char *one = frag_frame_name(t, f[i]);
-
-		if (one)
-			len += (size_t)snprintf(out + len, room - len, "%s%s", len ? " > " : "",
-						one);
-		frag_host_free(one);
-	}
-	return out;
 }
 
 static char *site_name(const struct frag_sites *s, uint32_t stack, uint32_t frame)
@@ -203,26 +192,26 @@ static char *site_name(const struct frag_sites *s, uint32_t stack, uint32_t fram
 	const struct frag_trace *t = s->trace;
 	const struct frag_frame *f = &t->stacks.frames[frame];
 	const char *file = frag_trace_string(t, f->file);
+	struct frag_text name = { 0 };
 
 	switch (s->by) {
-	case FRAG_BY_FUNCTION: {
-		const char *name = frag_trace_string(t, f->name);
-		size_t room = strlen(file) + strlen(name) + 4;
-		char *out = frag_host_alloc(room);
-
-		if (out)
-			snprintf(out, room, "%s %s", file, name);
-		return clean(out);
-	}
+	case FRAG_BY_LINE:
+		add_frame(t, frame, &name);
+		break;
+	case FRAG_BY_FUNCTION:
+		frag_text_addf(&name, "%s %s", file, frag_trace_string(t, f->name));
+		break;
 	case FRAG_BY_FILE:
-		return clean(frag_host_strdup(file));
+		frag_text_add(&name, file);
+		break;
 	case FRAG_BY_MODULE:
-		return module_name(file);
+		add_module(file, &name);
+		break;
 	case FRAG_BY_STACK:
-		return stack_name(t, stack);
-	default:
-		return frag_frame_name(t, frame);
+		add_stack(t, stack, &name);
+		break;
 	}
+	return finish(&name);
 }
 
 /* ---- the table -------------------------------------------------------------------------- */
@@ -250,9 +239,8 @@ static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag
 	qsort(list, n, sizeof(*list), by_name);
 	for (size_t i = 0; i < n; i++) {
 		if (!i || strcmp(list[i].name, s->names[s->count - 1]) != 0) {
-			s->names[s->count] = frag_host_strdup(list[i].name);
-			FRAG_CHECK_ALLOC(s->names[s->count], "call sites", err);
-			s->count++;
+			s->names[s->count++] = list[i].name;
+			list[i].name = NULL;
 		}
 		s->of_stack[list[i].stack] = (uint32_t)(s->count - 1);
 	}
@@ -309,6 +297,13 @@ void frag_sites_release(struct frag_sites *s)
 	*s = (struct frag_sites){ 0 };
 }
 
+char *frag_sites_line(const struct frag_sites *sites, uint32_t stack)
+{
+	uint32_t frame = choose(sites, stack, NULL);
+
+	return frame == UINT32_MAX ? NULL : frag_frame_name(sites->trace, frame);
+}
+
 bool frag_sites_known(const struct frag_sites *s)
 {
 	return s->trace->stacks.count > 1;
@@ -321,8 +316,8 @@ struct through { /* one frame */
 	uint32_t seen; /* stack that counted it last: a frame of a recursion counts once */
 };
 
-static void add_stack(const struct frag_sites *s, uint32_t stack, double gain, double flow,
-		      uint8_t least, struct through *frames)
+static void count_stack(const struct frag_sites *s, uint32_t stack, double gain, double flow,
+			uint8_t least, struct through *frames)
 {
 	size_t n;
 	const uint32_t *f = frag_stack_frames(s->trace, stack, &n);
@@ -405,7 +400,7 @@ uint32_t frag_blame(const struct frag_sites *s, const double *gain, const double
 		memset(frames, 0, frames_count * sizeof(*frames));
 		for (uint32_t i = 1; i < s->stacks_count; i++)
 			if (gain[i] != 0 || flow[i] != 0)
-				add_stack(s, i, gain[i], flow[i], (uint8_t)(least + 1), frames);
+				count_stack(s, i, gain[i], flow[i], (uint8_t)(least + 1), frames);
 		pick = pick_frame(frames, frames_count, total, all, slack);
 	}
 	if (pick != UINT32_MAX)

@@ -2,12 +2,12 @@
 /*
  * Call sites: to which line, function, file, module or stack an allocation belongs.
  *
- * Of a stack the first frame (innermost first) counts that is the user's own: a file that is not
- * part of PyTorch, of an installed package, of Python itself; Python before C and C++. Where no frame is, the innermost
- * Python frame, else the innermost. Names come from a file and are hostile: control
+ * The frame that counts is the innermost one of the user's own code: its file is not part of PyTorch, an
+ * installed package or Python itself, and Python takes precedence over C and C++. If there is none, the
+ * innermost Python frame counts, else the innermost frame. Names come from a file and may be hostile: control
  * characters and broken UTF-8 become '?' here, once.
  *
- * Ownership: the trace is borrowed; names are the table's.
+ * Ownership: the trace is borrowed; the table owns the names.
  */
 #ifndef FRAG_EXPLAIN_SITES_H
 #define FRAG_EXPLAIN_SITES_H
@@ -44,6 +44,8 @@ bool frag_sites_known(const struct frag_sites *s);
 
 /* Frames of stack i, innermost first. */
 const uint32_t *frag_stack_frames(const struct frag_trace *t, uint32_t stack, size_t *count);
+/* The user's line of a stack in new memory; NULL if the stack is empty. */
+char *frag_sites_line(const struct frag_sites *sites, uint32_t stack);
 /* "file:line function" in new memory; NULL when it is short. */
 char *frag_frame_name(const struct frag_trace *t, uint32_t frame);
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends of steps. Marks of an optimizer step where there are enough of them. Else a token (the
- * stack of a request, without stacks its size) that comes back at even distances; of those
- * the rarest, for it stands for the outermost loop. Else equal windows.
+ * Ends of steps: the marks of optimizer steps, if there are enough. Otherwise a token (the stack of a
+ * request, or its size without stacks) that repeats at even distances; of several the rarest, because
+ * it belongs to the outermost loop. Otherwise equal windows.
  */
 #include "steps.h"
 
 #include <math.h>
 
-#define TOKENS_MAX 32768u /* different ones that are looked at */
+#include "lib/addr_map.h"
+
+#define TOKENS_MAX 32768u /* different ones that are followed */
 #define MARKS_MIN 4u
-#define COMES_BACK 10u	/* times at least */
+#define COMES_BACK 10u	/* times, at least */
 #define UNEVEN_MAX 0.35 /* standard deviation of the distances over their mean */
 #define SPAN_MIN 0.7	/* part of the requests from the first to the last */
 #define WINDOWS 32u
@@ -23,6 +25,7 @@ struct token {
 
 struct survey {
 	struct token *tokens;
+	struct frag_addr_map numbers; /* of tokens, by key */
 	size_t tokens_count;
 	uint64_t event, allocs, step_marks, last_alloc;
 	bool stacks;
@@ -34,16 +37,15 @@ struct survey {
 
 static struct token *token_of(struct survey *s, uint64_t key)
 {
-	size_t at = (size_t)((key * 0x9e3779b97f4a7c15ull) >> 40) & (2 * TOKENS_MAX - 1);
+	const struct frag_addr_cell *cell = frag_addr_map_find(&s->numbers, key);
 
-	for (; s->tokens[at].count; at = (at + 1) & (2 * TOKENS_MAX - 1))
-		if (s->tokens[at].key == key)
-			return &s->tokens[at];
-	if (s->tokens_count == TOKENS_MAX)
+	if (cell)
+		return &s->tokens[frag_addr_number(cell)];
+	if (s->tokens_count == TOKENS_MAX ||
+	    frag_addr_map_number(&s->numbers, key, s->tokens_count))
 		return NULL;
-	s->tokens_count++;
-	s->tokens[at].key = key;
-	return &s->tokens[at];
+	s->tokens[s->tokens_count].key = key;
+	return &s->tokens[s->tokens_count++];
 }
 
 static uint64_t key_of(const struct survey *s, const struct frag_event *e)
@@ -94,7 +96,7 @@ static const struct token *even_token(const struct survey *s)
 {
 	const struct token *best = NULL;
 
-	for (size_t i = 0; i < 2 * TOKENS_MAX; i++) {
+	for (size_t i = 0; i < s->tokens_count; i++) {
 		const struct token *t = &s->tokens[i];
 
 		if (t->count < COMES_BACK || t->mean < 2 || (s->stacks && !t->key))
@@ -171,7 +173,7 @@ int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out
 	int rc;
 
 	*out = (struct frag_step_ends){ .stride = 1 };
-	FRAG_TRY_CALLOC(s.tokens, 2 * TOKENS_MAX, "steps", err);
+	FRAG_TRY_CALLOC(s.tokens, TOKENS_MAX, "steps", err);
 	rc = frag_events_each(ev, survey_batch, &s, err);
 	out->allocs = s.allocs;
 	out->last_alloc = s.last_alloc;
@@ -190,6 +192,7 @@ int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out
 	}
 	if (!rc && out->from != FRAG_STEPS_NONE)
 		rc = collect(ev, &s, many, out, err);
+	frag_addr_map_release(&s.numbers);
 	frag_host_free(s.tokens);
 	if (rc) {
 		frag_host_free(out->list);

@@ -3,7 +3,7 @@
 #ifndef FRAG_EXPLAIN_STEPS_H
 #define FRAG_EXPLAIN_STEPS_H
 
-#include "events.h"
+#include "trace/events.h"
 
 #define FRAG_STEPS_MAX 4096u
 

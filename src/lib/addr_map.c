@@ -37,7 +37,7 @@ void frag_addr_map_shift(struct frag_addr_map *map, struct frag_addr_cell *cell)
 		at = (at + 1) & map->mask;
 		if (!map->cells[at].value)
 			break;
-		/* may the entry at `at` move to the hole? Only if its home is not behind the hole */
+		/* the entry at `at` may move to the hole only if its home is not after the hole */
 		home = frag_addr_home(map, map->cells[at].addr);
 		if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
 			map->cells[hole] = map->cells[at];

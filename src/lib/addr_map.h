@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Address (or handle) -> number or pointer, for what is live: open addressing, linear probing, at
- * most a quarter full, removal by shifting back (no tombstones, so a long history costs no more
- * than its live blocks).
+ * Maps live addresses (or handles) to numbers or pointers: open addressing, linear probing, at most
+ * a quarter full, removal by shifting back (no tombstones, so a long history costs no more than its
+ * live blocks).
  *
- * A value is never 0. Zeroed is an empty map. Ownership: the map owns its cells; what pointers
- * point at is the caller's. Removal and look-up need no memory; frag_addr_map_reserve makes room
- * for the next entry, so that what must not fail does not.
+ * A value is never 0. A zeroed struct is an empty map. Ownership: the map owns its cells; the
+ * caller owns what pointers point to. Removal and look-up need no memory; frag_addr_map_reserve
+ * makes room for the next entry, so that inserting it cannot fail.
  */
 #ifndef FRAG_LIB_ADDR_MAP_H
 #define FRAG_LIB_ADDR_MAP_H
@@ -27,7 +27,7 @@ struct frag_addr_map {
 void frag_addr_map_release(struct frag_addr_map *map);
 /* 0 or FRAG_ENOMEM. */
 int frag_addr_map_grow(struct frag_addr_map *map);
-/* For frag_addr_map_remove, where others lie behind the cell. */
+/* For frag_addr_map_remove, if other entries follow the cell. */
 void frag_addr_map_shift(struct frag_addr_map *map, struct frag_addr_cell *cell);
 
 /* Makes room for one more entry. 0 or FRAG_ENOMEM. */
@@ -36,7 +36,7 @@ static inline int frag_addr_map_reserve(struct frag_addr_map *map)
 	return FRAG_LIKELY(map->count * 4 < map->mask) ? 0 : frag_addr_map_grow(map);
 }
 
-/* Blocks are multiples of 512: the low bits say nothing. */
+/* Addresses are multiples of 512, so the low bits carry no information. */
 static inline size_t frag_addr_home(const struct frag_addr_map *map, uint64_t addr)
 {
 	return (size_t)(((addr >> 9 | addr << 55) * 0x9e3779b97f4a7c15ull) >> map->shift);
@@ -58,7 +58,7 @@ static inline struct frag_addr_cell *frag_addr_map_find(const struct frag_addr_m
 	}
 }
 
-/* Enters addr unless it is there; false if it is. pre: reserved. */
+/* Inserts addr; false if it is already there. pre: reserved. */
 static inline bool frag_addr_map_add(struct frag_addr_map *map, uint64_t addr, uint64_t value)
 {
 	size_t at = frag_addr_home(map, addr);
@@ -83,7 +83,7 @@ static inline void frag_addr_map_remove(struct frag_addr_map *map, struct frag_a
 		frag_addr_map_shift(map, cell);
 }
 
-/* ---- where values are numbers from 0 on ---- */
+/* ---- values are numbers from 0 on ---- */
 
 static inline uint32_t frag_addr_number(const struct frag_addr_cell *cell)
 {
@@ -100,7 +100,7 @@ static inline int frag_addr_map_number(struct frag_addr_map *map, uint64_t addr,
 	return rc;
 }
 
-/* ---- where values are pointers ---- */
+/* ---- values are pointers ---- */
 
 static inline void *frag_addr_map_get(const struct frag_addr_map *map, uint64_t addr)
 {
@@ -115,7 +115,7 @@ static inline void frag_addr_map_put(struct frag_addr_map *map, uint64_t addr, v
 	frag_addr_map_add(map, addr, (uintptr_t)value);
 }
 
-/* Removes and returns the value, NULL where there is none. */
+/* Removes and returns the value, NULL if absent. */
 static inline void *frag_addr_map_take(struct frag_addr_map *map, uint64_t addr)
 {
 	struct frag_addr_cell *cell = frag_addr_map_find(map, addr);

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /*
- * Sets `at` to the first number of [from, to) for which `before`, an expression in `at`, is false,
- * or to `to`. pre: it is true up to some number, and false from there on. `at`: a variable of any
- * unsigned type that holds `to`.
+ * Sets `at` to the first number in [from, to) for which `before`, an expression in `at`, is false,
+ * else to `to`. pre: it is true up to some number and false from there on. `at`: a variable of any
+ * unsigned type that can hold `to`.
  */
 #define FRAG_BISECT(at, from, to, before) \
 	do { \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sets of numbers below 4,096: a bit for each in words[], and in *some a bit for each word that has
- * one, so that the next number is found in a few instructions. Both are the caller's, zeroed at
- * first; words[] covers the numbers in use.
+ * Sets of numbers below 4,096: one bit each in words[], and one bit in *some for each non-zero
+ * word, so that a few instructions find the next number. Both belong to the caller and start
+ * zeroed; words[] covers the numbers in use.
  */
 #ifndef FRAG_LIB_BITS_H
 #define FRAG_LIB_BITS_H
@@ -24,7 +24,7 @@ static inline void frag_bits_drop(uint64_t *words, uint64_t *some, uint32_t i)
 		*some &= ~(1ull << (i / 64));
 }
 
-/* The first number from `i` on, FRAG_BITS_NONE if there is none. pre: words[] covers i. */
+/* The first number >= i, or FRAG_BITS_NONE. pre: words[] covers i. */
 static inline uint32_t frag_bits_from(const uint64_t *words, uint64_t some, uint32_t i)
 {
 	uint32_t w = i / 64;
@@ -40,7 +40,7 @@ static inline uint32_t frag_bits_from(const uint64_t *words, uint64_t some, uint
 	return w * 64 + (uint32_t)__builtin_ctzll(bits);
 }
 
-/* The first of all. pre: there is one. */
+/* The smallest number. pre: the set is not empty. */
 static inline uint32_t frag_bits_first(const uint64_t *words, uint64_t some)
 {
 	uint32_t w = (uint32_t)__builtin_ctzll(some);

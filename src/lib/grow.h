@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays that grow by doubling. Ownership: the array is the caller's, for frag_host_free. */
+/* Arrays that grow by doubling. Ownership: the caller frees the array with frag_host_free. */
 #ifndef FRAG_LIB_GROW_H
 #define FRAG_LIB_GROW_H
 
@@ -7,8 +7,8 @@
 #include <frag/error.h>
 
 /*
- * Room for `need` elements of `unit` bytes in *array_ptr, *cap of which there are; what is in it
- * stays. 0, or FRAG_ENOMEM with `what` in the message, and nothing has changed.
+ * Makes room for `need` elements of `unit` bytes in *array_ptr, which has *cap; keeps the contents.
+ * 0, or FRAG_ENOMEM with `what` in the message and nothing changed.
  */
 int frag_grow_to(void *array_ptr, size_t need, size_t *cap, size_t unit, const char *what,
 		 struct frag_err *err);
@@ -20,7 +20,7 @@ static inline int frag_grow(void *array_ptr, size_t count, size_t *cap, size_t u
 					 : frag_grow_to(array_ptr, count + 1, cap, unit, what, err);
 }
 
-/* Room for one more behind `count`. */
+/* Makes room for one more after `count`. */
 #define FRAG_GROW(array, count, cap, what, err) \
 	frag_grow(&(array), (count), &(cap), sizeof(*(array)), (what), (err))
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that look random, the same on every machine: splitmix64 (Steele and others, OOPSLA 2014). */
+/* Pseudo-random numbers, the same on every machine: splitmix64 (Steele et al., OOPSLA 2014). */
 #ifndef FRAG_LIB_RANDOM_H
 #define FRAG_LIB_RANDOM_H
 
 #include <stdint.h>
 
-/* The next one; *state: any number to begin with. */
+/* The next number; *state starts with any number. */
 static inline uint64_t frag_random(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15ull;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chunks for slab.h. A chunk is a header with the link to the older chunk,
- * then objects. Invariant: spare_count = length of the free chain + fresh ones.
+ * Chunks for slab.h. A chunk is a header with a link to the previous chunk, then objects.
+ * Invariant: spare_count = length of the free chain + fresh ones.
  */
 #include "slab.h"
 
@@ -46,7 +46,7 @@ int frag_slab_reserve(struct frag_slab *s, size_t n)
 	chunk = frag_host_alloc(bytes);
 	if (!chunk)
 		return FRAG_ENOMEM;
-	/* what is left of the old chunk moves to the free chain */
+	/* the unused rest of the old chunk moves to the free chain */
 	while (s->fresh != s->fresh_end) {
 		*(void **)s->fresh = s->free_head;
 		s->free_head = s->fresh;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects of one size, handed out from chunks: a block or segment record for
- * every piece of device memory. Alloc and free are a few instructions; the
- * object freed last is handed out first, because it is still in the cache.
+ * Objects of one size from chunks, for the records of blocks and segments. Alloc and free take a
+ * few instructions; the object freed last is reused first, because it is still in the cache.
  *
- * Ownership: the slab owns all objects; frag_slab_release frees them together,
- * live or not. Objects keep their address until they are freed. Contents are
- * not initialised. The struct may be moved in memory.
+ * Ownership: the slab owns all objects; frag_slab_release frees them together, live or not. Objects
+ * keep their address until freed and are not initialised. The struct may be moved in memory.
  */
 #ifndef FRAG_LIB_SLAB_H
 #define FRAG_LIB_SLAB_H
@@ -15,12 +13,12 @@
 
 struct frag_slab {
 	void *free_head;	 /* chain through the first word of each free object */
-	char *fresh, *fresh_end; /* never used part of the newest chunk */
+	char *fresh, *fresh_end; /* unused part of the newest chunk */
 	size_t object_bytes;	 /* multiple of 16 */
 	size_t live_count;
 	size_t spare_count;   /* free objects plus fresh ones */
 	void *chunks;	      /* chain of all chunks */
-	size_t chunk_objects; /* of the next chunk; doubles up to a limit */
+	size_t chunk_objects; /* size of the next chunk; doubles up to a limit */
 };
 
 void frag_slab_init(struct frag_slab *s, size_t object_bytes);
@@ -29,7 +27,7 @@ void frag_slab_release(struct frag_slab *s);
 /* The next `n` allocs cannot fail. 0 or FRAG_ENOMEM. */
 int frag_slab_reserve(struct frag_slab *s, size_t n);
 
-/* An object, aligned to 16 bytes, or NULL when host memory is short. */
+/* An object, aligned to 16 bytes, or NULL if host memory is short. */
 static inline void *frag_slab_alloc(struct frag_slab *s)
 {
 	void *o;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tournament: the greatest of many numbers, and the first or last leaf that has at least so
- * much, while single ones change. max[i] is the greater of max[2i] and max[2i + 1]; leaf k
- * is max[leaves + k], leaves a power of two, max[0] unused. The arrays are the caller's.
+ * A tournament tree: the maximum of many numbers, and the first or last leaf with at least a given
+ * value, while single numbers change. max[i] is the maximum of max[2i] and max[2i + 1]; leaf k is
+ * max[leaves + k]; leaves is a power of two; max[0] is unused. The arrays belong to the caller.
  */
 #ifndef FRAG_LIB_TOURNAMENT_H
 #define FRAG_LIB_TOURNAMENT_H
 
 #include <frag/base.h>
 
-/* All of max[] from its leaves. O(leaves). */
+/* Computes max[] from its leaves. O(leaves). */
 static inline void frag_tournament_build(uint64_t *max, size_t leaves)
 {
 	for (size_t i = leaves; i-- > 1;)
 		max[i] = FRAG_MAX(max[2 * i], max[2 * i + 1]);
 }
 
-/* Changes a leaf. O(log leaves), as far up as something changes. pre: leaf < leaves. */
+/* Changes a leaf, and its ancestors as far as they change. O(log leaves). pre: leaf < leaves. */
 static inline void frag_tournament_set(uint64_t *max, size_t leaves, size_t leaf, uint64_t value)
 {
 	size_t i = leaves + leaf;

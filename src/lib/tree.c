@@ -2,16 +2,15 @@
 /*
  * Treap with the greatest weight per subtree (see tree.h).
  *
- * Invariants: (key, tie) ascends in order; prio of a node is not below that of
- * its children; max = greatest of the node's weight and its children's max.
- * The expected number of nodes that split and merge touch is constant, hence
- * recursion there; descents are loops. Most trees have no weights at all: below a node whose max
- * is 0 nothing is to be refreshed, and split and merge are loops too.
+ * Invariants: (key, tie) ascends in order; a node's prio is not below that of its children; max =
+ * the maximum of the node's weight and its children's max. Split and merge touch a constant
+ * expected number of nodes, so they recurse; descents are loops. Most trees have no weights:
+ * nothing below a node with max 0 needs refreshing, and split and merge are loops there, too.
  */
 #include "tree.h"
 
-/* Longest path that update and remove remember. A treap of 2^40 nodes is deeper
- * than this with a chance below 2^-60: depth follows 4.3 ln n at the outside. */
+/* Longest path that update and remove store. A treap of 2^40 nodes is deeper with a probability
+ * below 2^-60: the depth is at most about 4.3 ln n. */
 #define PATH_MAX_NODES 240
 
 static uint64_t mix(uint64_t x)
@@ -151,7 +150,7 @@ static unsigned path_to(struct frag_tree *t, const struct frag_tree_node *n,
 	}
 }
 
-/* Maxima above path[depth], until one does not change. */
+/* Updates the maxima above path[depth], until one does not change. */
 static void refresh_up(struct frag_tree_node ***path, unsigned depth)
 {
 	while (depth) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ordered sets: a treap whose nodes live inside the
- * objects of the caller, ordered by (key, tie), each node knowing the greatest
- * weight below it. One structure serves address order (floor, next), best fit
+ * Ordered sets: a treap with nodes inside the caller's objects, ordered by (key, tie). Each node
+ * has the maximum weight of its subtree. One structure serves address order (floor, next), best fit
  * (key = size, tie = address) and first or last fit (weight = size).
  *
- * Ownership: nodes are the caller's; a node is in one tree at a time. All calls
- * are O(log n) expected and need no memory. Priorities come from a counter
- * that is mixed, so the shape depends on nothing but the order of calls.
+ * Ownership: nodes belong to the caller; a node is in one tree at a time. All calls take O(log n)
+ * expected time and no memory. Priorities come from a hashed counter, so the shape depends only on
+ * the order of calls.
  */
 #ifndef FRAG_LIB_TREE_H
 #define FRAG_LIB_TREE_H
@@ -17,7 +16,7 @@
 struct frag_tree_node {
 	struct frag_tree_node *kid[2];
 	uint64_t key, tie;
-	uint64_t weight, max; /* own, and the greatest in the subtree */
+	uint64_t weight, max; /* its own weight, and the maximum of the subtree */
 	uint64_t prio;
 };
 
@@ -36,20 +35,20 @@ void frag_tree_remove(struct frag_tree *t, struct frag_tree_node *n);
 /* Sets weight and key of a node that stays at its rank. */
 void frag_tree_update(struct frag_tree *t, struct frag_tree_node *n, uint64_t key, uint64_t weight);
 
-/* NULL where there is none. */
+/* NULL if there is none. */
 struct frag_tree_node *frag_tree_find(const struct frag_tree *t, uint64_t key, uint64_t tie);
 struct frag_tree_node *frag_tree_floor(const struct frag_tree *t,
 				       uint64_t key); /* last with key <= */
 /* First with (key, tie) >= the given. */
 struct frag_tree_node *frag_tree_ceil(const struct frag_tree *t, uint64_t key, uint64_t tie);
-/* First or last in order whose weight is at least `weight`. */
+/* First or last node in order with at least this weight. */
 struct frag_tree_node *frag_tree_first_fit(const struct frag_tree *t, uint64_t weight);
 struct frag_tree_node *frag_tree_last_fit(const struct frag_tree *t, uint64_t weight);
 
-/* NULL, or what is broken. O(n). */
+/* NULL, or the broken invariant. O(n). */
 const char *frag_tree_broken(const struct frag_tree *t);
 
-/* Greatest weight of all; 0 where there is none. */
+/* Maximum weight of all nodes; 0 if empty. */
 static inline uint64_t frag_tree_max(const struct frag_tree *t)
 {
 	return t->root ? t->root->max : 0;

@@ -2,9 +2,9 @@
 /*
  * Log-linear latency histograms.
  *
- * A value v >= 64 with e = floor(log2 v) falls into one of 32 buckets of width
- * 2^(e-5) between 2^e and 2^(e+1): the bucket's upper edge is less than
- * 2^(e-5)/2^e = 1/32 above v. Below 64 every value has a bucket of its own.
+ * A value v >= 64 with e = floor(log2 v) falls into one of 32 buckets of width 2^(e-5) between 2^e
+ * and 2^(e+1): the bucket's upper edge is less than 2^(e-5)/2^e = 1/32 above v. Below 64, every
+ * value has its own bucket.
  */
 #include "hist.h"
 
@@ -44,7 +44,7 @@ void frag_hist_clear(struct frag_hist *h)
 
 void frag_hist_add(struct frag_hist *h, uint64_t value)
 {
-	/* A zeroed histogram is as good as a cleared one: results are calloc'ed. */
+	/* A zeroed histogram must equal a cleared one, because results are calloc'ed. */
 	if (h->count == 0)
 		h->min = UINT64_MAX;
 	h->count++;
@@ -84,7 +84,7 @@ uint64_t frag_hist_quantile(const struct frag_hist *h, double q)
 		return h->min;
 	if (q >= 1)
 		return h->max;
-	/* The smallest value with at least q of all at or below it. */
+	/* The smallest value with at least the fraction q of all values at or below it. */
 	rank = (uint64_t)(q * (double)h->count);
 	if ((double)rank < q * (double)h->count || rank == 0)
 		rank++;
@@ -93,5 +93,5 @@ uint64_t frag_hist_quantile(const struct frag_hist *h, double q)
 		if (seen >= rank)
 			return FRAG_MIN(frag_hist_upper_edge(i), h->max);
 	}
-	return h->max; /* among the values above the range */
+	return h->max; /* the quantile is among the values above the range */
 }

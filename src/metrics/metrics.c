@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of scalar metrics, generated from metrics.def, and the release of
- * a result.
+ * The table of scalar metrics, generated from metrics.def; release of a result.
  */
 #include <frag/metrics.h>
 
 #include <string.h>
 
 static const struct frag_metric_info list[] = {
-#define FRAG_METRIC_U64(n, u, h) \
+#define FRAG_METRIC_U64(n, u, h, ...) \
 	{ .name = #n, \
 	  .unit = u, \
 	  .help = h, \
 	  .type = FRAG_METRIC_T_U64, \
 	  .offset = offsetof(struct frag_metrics, n) },
-#define FRAG_METRIC_F64(n, u, h) \
+#define FRAG_METRIC_F64(n, u, h, ...) \
 	{ .name = #n, \
 	  .unit = u, \
 	  .help = h, \

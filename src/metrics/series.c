@@ -2,9 +2,9 @@
 /*
  * Recorder of the time series: closing, merging and thinning of windows.
  *
- * Invariants: windows 0 .. count-1 are closed and each holds per_window adds;
- * `now` is the one after them. cap is even, so when all are used they pair up
- * without a rest. Losses are in event order, none is later than `now`.
+ * Invariants: windows 0 .. count-1 are closed and hold per_window adds each; `now` is the next one.
+ * cap is even, so all windows pair up when they are full. Losses are in event order, none later
+ * than `now`.
  */
 #include "series.h"
 
@@ -27,7 +27,7 @@ int frag_series_init(struct frag_recorder *rec, size_t cap, struct frag_err *err
 		frag_series_release(rec);
 		return frag_fail_nomem(err, "time series");
 	}
-	/* Equal: the first add opens the first window. want_loss is asked after an add only. */
+	/* Equal: the first add opens the first window. want_loss is only called after an add. */
 	rec->per_window = 1;
 	rec->filled = 1;
 	rec->now.first_event = UINT64_MAX; /* nothing recorded yet */
@@ -54,7 +54,7 @@ static void merge_window(struct frag_window *a, const struct frag_window *b)
 #undef FRAG_X_
 }
 
-/* Keeps the losses that are at the end of a window. */
+/* Keeps the losses at window ends. */
 static void thin_losses(struct frag_series *s)
 {
 	size_t kept = 0, w = 0;
@@ -81,7 +81,7 @@ static void merge_all(struct frag_recorder *rec)
 	thin_losses(s);
 }
 
-/* Moves `now` behind the closed windows. */
+/* Moves `now` after the closed windows. */
 static void close_window(struct frag_recorder *rec)
 {
 	if (rec->now.first_event != UINT64_MAX)
@@ -111,7 +111,8 @@ void frag_series_add_loss(struct frag_recorder *rec, const struct frag_loss *los
 
 	if (s->losses_count && s->losses[s->losses_count - 1].event == loss->event)
 		s->losses_count--;
-	/* Samples away from window ends could fill the array: the newest is worth least. */
+	/* Samples away from window ends could fill the array; drops the newest, which matters
+	 * least. */
 	if (s->losses_count == s->cap)
 		s->losses_count--;
 	s->losses[s->losses_count++] = *loss;

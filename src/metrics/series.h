@@ -2,22 +2,19 @@
 /*
  * Recorder of the time series, for the engine's loop.
  *
- * A window collects `events_per_window` calls of frag_series_add: smallest,
- * largest and last value of each curve. When the windows are all used and one
- * more is needed, neighbours are merged and windows get twice as long, so that
- * memory is bounded and no peak is lost. The result depends on the events only:
- * windows are as long as the smallest power of two that makes them fit.
+ * A window collects `events_per_window` calls of frag_series_add: smallest, largest and last value
+ * of each curve. When all windows are used and another one is needed, neighbours merge and windows
+ * become twice as long, so memory is bounded and no peak is lost. The result depends only on the
+ * events: the window length is the smallest power of two that fits.
  *
- * Losses are samples taken at window ends; merging keeps those that are still
- * at a window end.
+ * Losses are samples taken at window ends; merging keeps those that are still at a window end.
  *
- *	frag_series_add(&rec, i, ev->time_us, requested, allocated, active, reserved);
- *	if (FRAG_UNLIKELY(frag_series_want_loss(&rec)))
- *		frag_series_add_loss(&rec, &loss);
+ * 	frag_series_add(&rec, i, ev->time_us, requested, allocated, active, reserved);
+ * 	if (FRAG_UNLIKELY(frag_series_want_loss(&rec)))
+ * 		frag_series_add_loss(&rec, &loss);
  *
- * Ownership: the recorder owns its arrays until frag_series_finish moves them
- * into the result. frag_series_release is for the ways out in between and may
- * follow finish too.
+ * Ownership: the recorder owns its arrays until frag_series_finish moves them into the result.
+ * frag_series_release is for early exits and may follow finish, too.
  */
 #ifndef FRAG_METRICS_SERIES_H
 #define FRAG_METRICS_SERIES_H
@@ -31,14 +28,14 @@ struct frag_recorder {
 	struct frag_series series; /* closed windows */
 };
 
-/* cap: windows kept, 0 = 1024, at least 2, made even. Errors: FRAG_ENOMEM. */
+/* cap: number of windows, 0 = 1024, at least 2, rounded to an even number. Errors: FRAG_ENOMEM. */
 int frag_series_init(struct frag_recorder *rec, size_t cap, struct frag_err *err);
-/* Optional, before the first add: so many adds will come (an estimate). Saves merging and
- * samples of losses that would be thinned out; a true estimate does not change the result. */
+/* Optional, before the first add: the expected number of adds. Saves merging, and samples of losses
+ * that would be dropped later; a correct number does not change the result. */
 void frag_series_expect(struct frag_recorder *rec, uint64_t adds);
 /* Opens the next window with this event, closing the full one. Called by add only. */
 void frag_series_roll(struct frag_recorder *rec, uint64_t event, uint64_t time_us);
-/* A sample of the moment after the last add. More than one per window end: the last counts. */
+/* A sample after the last add. The last one per window end counts. */
 void frag_series_add_loss(struct frag_recorder *rec, const struct frag_loss *loss);
 /* Closes the last window and moves everything into *out. The recorder is empty after it. */
 void frag_series_finish(struct frag_recorder *rec, struct frag_series *out);

@@ -4,9 +4,20 @@
 
 #include "replay/hints.h"
 #include "base/parallel.h"
+#include "recording/target.h"
 
-#define CHUNK 32768u /* events between two looks at the stop flag */
-#define WINDOWS 16u  /* only the peaks are asked for, and windows never lose them */
+#define CHUNK 32768u /* events between two checks of the stop flag */
+#define WINDOWS 16u  /* only peaks matter, and windows never lose them */
+
+void frag_plan_env_init(struct frag_plan_env *env, const struct frag_target *t, unsigned threads)
+{
+	*env = (struct frag_plan_env){ .threads = threads, .card = t->card };
+	frag_target_run_options(t, &env->run);
+	if (t->limit.is_fraction && env->run.limit_bytes != UINT64_MAX) {
+		env->limit_fraction = t->limit.fraction;
+		env->run.limit_bytes = UINT64_MAX;
+	}
+}
 
 uint64_t frag_probe_bound(const struct frag_trace_dev *dev)
 {
@@ -46,7 +57,7 @@ static int replay(const struct frag_plan_env *env, const struct frag_policy_spec
 
 	FRAG_TRY(frag_run_create(spec, card, dev, opt, &run, err));
 	rc = feed(env, run, dev, err);
-	if (!rc) /* that a policy leaves nothing behind is seen in whole replays */
+	if (!rc) /* whole replays check that a policy leaves nothing behind */
 		rc = frag_run_measure(run, &r, err);
 	frag_run_destroy(run);
 	if (rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses written down and given again: see address_log.h. */
+/* Logs addresses and repeats them; see address_log.h. */
 #include "address_log.h"
 #include "lib/grow.h"
 
@@ -33,7 +33,7 @@ void address_log_stop(struct address_log *t)
 	t->dev = NULL;
 }
 
-/* The next in the log, if it is what was asked for. */
+/* The next entry of the log, if it matches the request. */
 static const struct given_address *due(const struct address_log *t, enum frag_call call,
 				       uint64_t bytes)
 {
@@ -42,7 +42,7 @@ static const struct given_address *due(const struct address_log *t, enum frag_ca
 	return g && !t->lost && g->call == call && g->bytes == bytes ? g : NULL;
 }
 
-/* Only looks: the card may have no room, and the same entry is then for a later call. */
+/* Only peeks: if the card has no room, a later call uses the same entry. */
 static int give(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t *addr)
 {
 	const struct given_address *g = due(ctx, call, bytes);

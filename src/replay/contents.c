@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contents of blocks: queues fills and verifies, and tells in words what a verify found.
+ * Contents of blocks: queues fills and verifies, and describes what a verify found.
  *
- * The card is asynchronous: a fault is seen some frees after the one that found it, when
- * the slots may have moved on. So every life of a block is kept, by its number: range
- * and the events of its alloc and free.
+ * The card is asynchronous: a fault becomes visible some frees later, when the slot may have been
+ * reused. So every use of a block is kept by number: its range, and the events of its alloc and
+ * free.
  */
 #include "contents.h"
 #include "lib/grow.h"
@@ -30,7 +30,7 @@ struct frag_contents {
 	bool paced;
 	uint64_t start_ns; /* host time of the first event */
 	bool started;
-	uint32_t *current; /* slot -> number of its life, 0 = none */
+	uint32_t *current; /* slot -> number of its current use, 0 = none */
 	uint32_t slots_count;
 	struct life *lives; /* by number, from 1 */
 	uint32_t lives_count;
@@ -85,7 +85,7 @@ void frag_contents_pace(struct frag_contents *c, uint64_t time_us)
 		;
 }
 
-/* ---- lives --------------------------------------------------------------------- */
+/* ---- uses of blocks --------------------------------------------------------------------- */
 
 static int grow(struct frag_contents *c, uint32_t slot, struct frag_err *err)
 {
@@ -111,7 +111,7 @@ static struct frag_content content_of(const struct frag_block *b, uint32_t slot,
 				      .generation = number };
 }
 
-/* ---- what was found ---------------------------------------------------------------- */
+/* ---- findings ---------------------------------------------------------------- */
 
 static void describe(const struct frag_contents *c, uint32_t id, uint32_t number, char *out,
 		     size_t cap)

@@ -2,17 +2,17 @@
 /*
  * The loop: event -> policy -> metrics.
  *
- * Per event: one call of the policy, one record in the live table, one add to
- * the time series. No allocation, no look-up by hash, no clock call (host
- * latency is sampled every SAMPLE_EVERY-th call, and only on request). Spans of
- * plain allocs and frees go through engine_quick.c; here is what every event may need.
+ * Per event: one call of the policy, one record in the live table, one add to the time series. No
+ * allocation, no hash look-up, no clock call (host latency is sampled every SAMPLE_EVERY-th call,
+ * and only on request). engine_quick.c handles spans of plain allocs and frees; this file handles
+ * every kind of event.
  */
 #include "run.h"
 #include "lib/grow.h"
 
 #include <frag/clock.h>
 
-#define SAMPLE_EVERY 61 /* prime, so that it does not beat with the trace's own rhythm */
+#define SAMPLE_EVERY 61 /* prime, so that sampling does not align with the trace's own rhythm */
 
 /* ---- pending frees ---- */
 
@@ -142,7 +142,7 @@ static int ask(struct frag_run *run, const struct frag_event *e, struct frag_blo
 		rc = run->policy.ops->alloc(run->policy.self, &req, b, run->err);
 		run->sample -= run->sample != 0;
 	}
-	/* behind the call: a policy may write the block as a whole */
+	/* after the call, because a policy may write the whole block */
 	b->stream = e->stream;
 	b->requested = e->bytes;
 	if (FRAG_LIKELY(rc >= 0))
@@ -151,7 +151,8 @@ static int ask(struct frag_run *run, const struct frag_event *e, struct frag_blo
 	return rc;
 }
 
-/* Where the memory was at a refusal; the largest hole may take a walk, which charts and reports want. */
+/* The use of memory at a refused request. The largest hole may need a walk, done for charts and
+ * reports. */
 static void look_refused(struct frag_run *run, uint64_t time_us, struct frag_loss *out)
 {
 	if (run->opt.losses)
@@ -160,7 +161,7 @@ static void look_refused(struct frag_run *run, uint64_t time_us, struct frag_los
 		frag_run_loss(run, run->events, time_us, out);
 }
 
-/* An alloc that could not be served: its slot is dropped, and the run stops where it has to. */
+/* An alloc that could not be served: drops its slot, and stops the run if required. */
 void frag_run_dropped(struct frag_run *run, const struct frag_event *e)
 {
 	run->slots[e->slot].state = SLOT_DROPPED;
@@ -184,7 +185,7 @@ static int do_alloc(struct frag_run *run, const struct frag_event *e)
 	if (FRAG_UNLIKELY(run->restored && e->flags & FRAG_EVF_INITIAL))
 		return 0;
 	if (FRAG_UNLIKELY(s->state == SLOT_HELD)) {
-		/* the number is taken over from a block that completes inside this very call */
+		/* a block that completes within this call passes on its slot */
 		struct frag_block b = { 0 };
 
 		rc = ask(run, e, &b);
@@ -238,7 +239,7 @@ static int note_refused(struct frag_run *run, const struct frag_event *e, bool s
 	return 0;
 }
 
-/* Recorded as refused: tried here too, and freed at once if it is served. */
+/* Recorded as refused: also tried here, and freed at once if served. */
 static int do_refused(struct frag_run *run, const struct frag_event *e)
 {
 	struct frag_block b = { 0 };
@@ -283,7 +284,7 @@ static int do_free_completed(struct frag_run *run, const struct frag_event *e)
 	if (s->state == SLOT_DROPPED)
 		s->state = SLOT_EMPTY;
 	if (s->state != SLOT_PENDING)
-		return 0; /* completed before, by a synchronisation of this policy */
+		return 0; /* already completed, by a synchronisation of this policy */
 	if (!(e->flags & FRAG_EVF_AT_SYNC))
 		return complete(run, e->slot);
 	s->state = SLOT_HELD;
@@ -345,7 +346,7 @@ static int dispatch(struct frag_run *run, const struct frag_event *e)
 	default:
 		return do_mark(run, e);
 	}
-	/* this policy did not synchronise where the recorded one did: it is done by now */
+	/* this policy did not synchronise where the recorded one did, so complete it now */
 	if (FRAG_UNLIKELY(run->held_count) && !rc)
 		rc = complete_held(run);
 	return rc ? rc : run->upcall_rc;
@@ -380,9 +381,8 @@ void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struc
 }
 
 /*
- * A new peak of reserved. Policies without counters of their own must be
- * walked, which may cost more than the replay: then it is left for a second
- * pass that stops at the final peak.
+ * A new peak of reserved bytes. Policies without counters must be walked, which may cost more than
+ * the replay; then a second pass that stops at the final peak does it.
  */
 static void note_peak(struct frag_run *run, uint64_t time_us)
 {
@@ -394,7 +394,7 @@ static void note_peak(struct frag_run *run, uint64_t time_us)
 	run->peak_stale = !run->policy.ops->usage && run->walk_cost > 4 * run->events + 4096;
 	if (!run->peak_stale)
 		frag_run_loss(run, run->events, time_us, &run->peak);
-	/* a policy that cannot say its largest free block without a walk */
+	/* a policy that needs a walk to find its largest free block */
 	if (!run->peak.largest_free_bytes &&
 	    run->peak.non_releasable_bytes + run->peak.releasable_bytes)
 		run->peak_stale = true;
@@ -411,7 +411,7 @@ void frag_run_look(struct frag_run *run, uint64_t time_us, struct frag_loss *out
 	out->largest_free_bytes = u.largest_free_bytes;
 }
 
-/* A sample of where the bytes are, if event e was the last of a window. */
+/* Samples the use of the bytes if event e was the last of a window. */
 void frag_run_sample_loss(struct frag_run *run, const struct frag_event *e)
 {
 	struct frag_loss loss;
@@ -431,7 +431,7 @@ void frag_run_after(struct frag_run *run, const struct frag_event *e)
 	if (us != run->last_us) {
 		double dt = us > run->last_us ? (double)(us - run->last_us) : 0;
 
-		/* the state before this event held until now; close enough at us resolution */
+		/* the previous state lasted until now; accurate enough at us resolution */
 		run->active_time += dt * (double)active;
 		run->reserved_time += dt * (double)reserved;
 		run->last_us = us;
@@ -455,7 +455,7 @@ static int synchronise(struct frag_run *run)
 	return 0;
 }
 
-/* One event, whatever it is. */
+/* One event of any kind. */
 static int step(struct frag_run *run, const struct frag_event *e)
 {
 	uint64_t sync_every = run->opt.sync_every, ops = run->ops;
@@ -483,7 +483,7 @@ static int feed(struct frag_run *run, const struct frag_event *events, size_t co
 	const struct frag_event *end = events + count;
 
 	run->careful = run->contents || run->opt.check || run->opt.sync_every || run->retrace.trace;
-	/* between the batches the device was not ours */
+	/* other code may have used the device between the batches */
 	run->seen_calls = FRAG_RUN_LOOK_AGAIN;
 	run->seen_ns = run->dev->driver_ns;
 	while (events != end && !run->stopped) {

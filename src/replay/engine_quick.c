@@ -2,21 +2,20 @@
 /*
  * The loop for plain allocs and frees, which are nearly all events of a trace.
  *
- * A span of events is taken in one go: at most to the end of the time series'
- * window, of the batch, or to the next sample of host latency. Inside of it the sums
- * and their extremes are local; they go into the run when the span ends. It ends
- * early before the first event that is not plain, and behind the first that called the
- * driver: only such a one can have changed reserved bytes and modelled times.
+ * Handles a span of events at once: at most to the end of the time series' window or of the batch,
+ * or to the next sample of host latency. Within it, sums and extremes are local; they go into the
+ * run when the span ends. It ends early before the first event that is not plain, and after the
+ * first that called the driver, because only that can change reserved bytes and modelled times.
  *
- * The result is that of frag_run_after for each event: an alloc can only raise a
- * sum and a free only lower it, as long as the policy does not synchronise, and the
- * state before the span is part of the window already.
+ * The result equals frag_run_after for each event: an alloc can only raise a sum and a free only
+ * lower it, as long as the policy does not synchronise, and the window already includes the state
+ * before the span.
  */
 #include "run.h"
 
 #define HOT __attribute__((always_inline)) inline
 
-/* Sums of the run, and the extremes of the window or what they have become in this span. */
+/* Sums of the run, and extremes of the window, updated in this span. */
 struct span {
 	uint64_t requested, requested_min, requested_max;
 	uint64_t allocated, allocated_min, allocated_max;
@@ -27,7 +26,7 @@ struct span {
 	double reserved; /* constant */
 };
 
-/* How many events may be taken without looking up. */
+/* Number of events to handle before the next check. */
 static size_t span_length(const struct frag_run *run, size_t count)
 {
 	if (run->careful || run->held_count || !run->rec.filled)
@@ -43,7 +42,7 @@ static HOT struct span span_begin(const struct frag_run *run)
 	const struct frag_window *w = &run->rec.now;
 	uint64_t active_min = w->active_min - FRAG_MIN(w->active_min, run->waiting);
 
-	/* what lies between these bounds changes neither curve, allocated and active */
+	/* values between these bounds change no extreme of allocated and active */
 	return (struct span){ .requested = run->requested,
 			      .requested_min = w->requested_min,
 			      .requested_max = w->requested_max,
@@ -58,7 +57,7 @@ static HOT struct span span_begin(const struct frag_run *run)
 			      .reserved = (double)(int64_t)reserved };
 }
 
-/* The sums into the run, the state after each of the n events into the series. */
+/* Writes the sums into the run, and the states after each of the n events into the series. */
 static void span_end(struct frag_run *run, struct span t, size_t n)
 {
 	struct frag_window *w = &run->rec.now;
@@ -88,7 +87,7 @@ static void span_end(struct frag_run *run, struct span t, size_t n)
 	w->active_max = FRAG_MAX(w->active_max, t.allocated_max + t.waiting);
 }
 
-/* Behind span_end: an alloc that called the driver or was refused. */
+/* After span_end: an alloc that called the driver or was refused. */
 static int hard_alloc(struct frag_run *run, const struct frag_event *e, struct frag_run_slot *s,
 		      int rc)
 {
@@ -110,7 +109,7 @@ static int hard_alloc(struct frag_run *run, const struct frag_event *e, struct f
 	return 0;
 }
 
-/* Behind span_end: a free that called the driver or failed. */
+/* After span_end: a free that called the driver or failed. */
 static int hard_free(struct frag_run *run, const struct frag_event *e, int rc)
 {
 	uint64_t ns = run->dev->driver_ns - run->seen_ns;
@@ -135,7 +134,7 @@ static HOT int quick_alloc(struct frag_run *run, const struct frag_event *e,
 	struct frag_request req = { .bytes = bytes, .stream = e->stream, .pool = e->pool };
 	int rc = run->policy.ops->alloc(run->policy.self, &req, &s->b, run->err);
 
-	/* behind the call: a policy may write the block as a whole */
+	/* after the call, because a policy may write the whole block */
 	s->b.stream = e->stream;
 	s->b.requested = bytes;
 	if (FRAG_UNLIKELY(rc))
@@ -158,7 +157,7 @@ static HOT int quick_free(struct frag_run *run, struct frag_run_slot *s, struct 
 	return run->policy.ops->free(run->policy.self, &s->b, run->err);
 }
 
-/* Recorded time goes by; as frag_run_after does it. */
+/* Advances recorded time, like frag_run_after. */
 static HOT void quick_time(struct frag_run *run, uint64_t us, const struct span *t)
 {
 	if (us > run->last_us) {
@@ -170,13 +169,13 @@ static HOT void quick_time(struct frag_run *run, uint64_t us, const struct span 
 	run->last_us = us;
 }
 
-/* Kind and flags in one: what has a flag is not plain. */
+/* Kind and flags together: an event with a flag is not plain. */
 static HOT unsigned kind_and_flags(const struct frag_event *e)
 {
 	return e->kind | (unsigned)e->flags << 8;
 }
 
-/* -1: it is not plain, nothing was done. 0: done. 1: done, with *rc, and not plain after all. */
+/* -1: not plain, nothing done. 0: done. 1: done, with *rc, but not plain after all. */
 static HOT int quick_event(struct frag_run *run, const struct frag_event *e, struct span *t,
 			   int *rc)
 {

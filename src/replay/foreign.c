@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a policy of somebody else's returns is input. Between it and the engine stands a table
- * of calls with the same name, which looks at every result:
+ * Results of an external policy are untrusted input. A table of calls with the same name stands
+ * between it and the engine and checks every result:
  *
- *	- a return code is 0, FRAG_OOM where that is allowed, or one of cufrag's with a message;
- *	- a granted block is not shorter than its request, overlaps no other one, has a class
- *	  that exists; all of them together are not more than the device has given.
+ * 	- a return code is 0, FRAG_OOM if that is allowed, or one of cufrag's with a message;
+ * 	- a granted block is at least as long as its request, overlaps no other one, and has a valid
+ * 	  class; all blocks together are not more than the device has given.
  *
- * Structure: the blocks in use in a search tree of disjoint ranges, in which those that overlap are
- * equal, so that one search both finds the neighbour in the way and the place. Cost:
- * O(log n) per call. `check/` looks deeper; this much is never left out.
+ * Structure: the blocks in use are in a search tree of disjoint ranges, where overlapping ranges
+ * compare equal, so that one search finds both an overlap and the place. Cost: O(log n) per call.
+ * `check/` checks more; these checks always run.
  */
 #include "foreign.h"
 
@@ -17,16 +17,16 @@
 #include <string.h>
 
 struct range {
-	frag_addr_t from, to; /* to: behind it */
+	frag_addr_t from, to; /* `to` is exclusive */
 };
 
 struct foreign {
-	struct frag_policy_ops ops; /* as the policy's own, with these calls in between */
+	struct frag_policy_ops ops; /* the policy's own table, with the checked calls */
 	const struct frag_policy_ops *theirs;
 	void *self;
 	struct frag_device *dev;
 	void *ranges;	      /* tsearch(3) */
-	uint64_t granted_sum; /* of all of them, bytes */
+	uint64_t granted_sum; /* bytes of all blocks */
 };
 
 #define LL(x) ((unsigned long long)(x))
@@ -38,15 +38,15 @@ static int compare(const void *a, const void *b)
 	return x->to <= y->from ? -1 : x->from >= y->to;
 }
 
-/* What comes out of a call: their code and message, or what is wrong with them. */
+/* The result of a call: its code and message, or what is wrong with them. */
 static int answer(const char *call, int rc, bool may_oom, const struct frag_err *said,
 		  struct frag_err *err)
 {
 	if (!rc || (rc == FRAG_OOM && may_oom))
 		return rc;
 	if (rc > 0 || !strcmp(frag_code_name(rc), "?"))
-		return frag_fail(err, FRAG_EPOLICY, "its '%s' returned %d, which is no code", call,
-				 rc);
+		return frag_fail(err, FRAG_EPOLICY,
+				 "its '%s' returned %d, which is not a valid code", call, rc);
 	if (said->code != rc || !memchr(said->msg, 0, sizeof(said->msg)) || !*said->msg)
 		return frag_fail(err, FRAG_EPOLICY, "its '%s' failed with %s and gave no reason",
 				 call, frag_code_name(rc));
@@ -55,7 +55,7 @@ static int answer(const char *call, int rc, bool may_oom, const struct frag_err 
 	return rc;
 }
 
-/* Notes the block as in use, unless it cannot be one. */
+/* Registers the block as in use, if it is valid. */
 static int take(struct foreign *f, const struct frag_request *req, const struct frag_block *b,
 		struct frag_err *err)
 {
@@ -203,7 +203,7 @@ static void foreign_destroy(void *self)
 	frag_host_free(f);
 }
 
-/* A call that they leave out is left out here. */
+/* Calls that the policy omits are omitted here. */
 static struct frag_policy_ops watched(const struct frag_policy_ops *theirs)
 {
 	struct frag_policy_ops ops = *theirs;

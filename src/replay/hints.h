@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recorded addresses as hints for a what-if: as long as a policy asks for the
- * segments of the recording in their order, the simulated card puts them where
- * the real one did, because equal free blocks are told apart by address alone.
- * From the first other request on, the card's own rule goes on.
+ * Recorded addresses as hints for a what-if. As long as a policy requests the recorded segments in
+ * order, the simulated card puts them where the real one did, because only addresses distinguish
+ * equal free blocks. From the first other request on, the card's own rule applies.
  */
 #ifndef FRAG_REPLAY_HINTS_H
 #define FRAG_REPLAY_HINTS_H
@@ -13,11 +12,11 @@
 
 struct frag_hints {
 	const struct frag_trace_dev *trace;
-	/* Where `trace` has its evidence in a file: the next piece of it, 1, or 0 = no more. The
-	 * piece must stay until the next call. NULL: it is all in memory. */
+	/* If the evidence of `trace` is in a file: loads the next piece; 1, or 0 = no more. The
+	 * piece must stay valid until the next call. NULL: everything is in memory. */
 	int (*more)(void *ctx, const struct frag_evidence **seen, size_t *count);
 	void *ctx;
-	bool restore; /* the initial segments come first, and have to be where they were */
+	bool restore; /* the initial segments come first, at their recorded addresses */
 	/* inside */
 	const struct frag_evidence *seen;
 	size_t count, cursor; /* next evidence */

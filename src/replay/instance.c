@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running instances of policies: create, destroy, the inner one of an adaptor,
- * and usage by walking. The instance copies its environment; the spec must
- * live longer, because params and the inner text are borrowed from it.
+ * Instances of policies: create, destroy, the inner policy of an adaptor, and usage by walking. The
+ * instance copies its environment, but the spec must outlive it, because params and the inner text
+ * are borrowed from it.
  */
 #include <frag/policy.h>
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policies that were built in. make writes gen/policy_list.inc from
- * policies/<file>.c, one FRAG_ENTRY(<file>) each; it is included twice, for the
- * externs and for the table. The table is put in order of name once, because
- * '_' of a file and '-' of a name sort differently.
+ * The built-in policies. make writes gen/policy_list.inc with one FRAG_ENTRY(<file>) per
+ * policies/<file>.c; it is included twice, for the externs and for the table. The table is sorted
+ * by name once, because '_' in a file name and '-' in a policy name sort differently.
  */
 #include "registry.h"
 
@@ -27,7 +26,7 @@ static const struct frag_policy_ops *table[] = {
 	NULL
 };
 #define TABLE_COUNT (FRAG_ARRAY_LEN(table) - 1)
-#define ALIASES_MAX 32 /* of all policies, for "did you mean" */
+#define ALIASES_MAX 32 /* most policies, for "did you mean" */
 
 const char *frag_class_name(enum frag_class cls)
 {
@@ -61,7 +60,7 @@ const struct frag_policy_ops *const *frag_policy_list(size_t *count)
 	return table;
 }
 
-/* '_' typed for '-' is the same name. */
+/* '_' and '-' mean the same in a name. */
 static bool same_name(const char *name, const char *typed)
 {
 	for (; *name && *typed; name++, typed++)
@@ -128,12 +127,12 @@ int frag_policy_ops_check(const struct frag_policy_ops *ops, struct frag_err *er
 {
 	struct frag_err detail = { 0 };
 
-	/* the abi comes first: with another one no other field means what it says */
+	/* checks the ABI first, because another ABI changes the meaning of all other fields */
 	if (ops->abi != FRAG_POLICY_ABI)
-		return frag_fail(err, FRAG_ECHECK, "policy has abi %u, this program has abi %u",
+		return frag_fail(err, FRAG_ECHECK, "policy has ABI %u, this program has ABI %u",
 				 ops->abi, FRAG_POLICY_ABI);
 	if (!proper_name(ops->name))
-		return frag_fail(err, FRAG_ECHECK, "a policy has no proper name (a-z, 0-9, -)");
+		return frag_fail(err, FRAG_ECHECK, "a policy has no valid name (a-z, 0-9, -)");
 	if (!ops->summary || !*ops->summary || !ops->source || !*ops->source)
 		return frag_fail(err, FRAG_ECHECK, "policy '%s' lacks its summary or its source",
 				 ops->name);

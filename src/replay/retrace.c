@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recording beside a replay; see retrace.h. */
+/* The recording, followed during a replay; see retrace.h. */
 #include "retrace.h"
 
 bool frag_retrace_possible(const struct frag_trace_dev *t)

@@ -14,7 +14,7 @@ void frag_run_options_defaults(struct frag_run_options *o)
 	*o = (struct frag_run_options){ .limit_bytes = UINT64_MAX, .windows_max = 1024 };
 }
 
-/* The card has less than the recording began with: nothing can be replayed from there. */
+/* Error: the card is smaller than the recording's initial state. */
 static int does_not_fit(const struct frag_run *run, const struct frag_initial_state *initial,
 			struct frag_err *err)
 {
@@ -26,7 +26,8 @@ static int does_not_fit(const struct frag_run *run, const struct frag_initial_st
 		if (__builtin_add_overflow(bytes, initial->segments[i].bytes, &bytes))
 			bytes = UINT64_MAX;
 	return frag_fail(err, FRAG_EINPUT,
-			 "the %zu segments that the recording began with, %s, do not fit a card "
+			 "the initial state of the recording (%zu segments, %s) does not fit a "
+			 "card "
 			 "of %s",
 			 initial->segments_count, FRAG_BYTES(bytes), FRAG_BYTES(info.total_bytes));
 }
@@ -146,7 +147,7 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 	if (!rc && opt->fill != FRAG_FILL_NONE &&
 	    (frag_policy_spec_ops(spec)->flags & FRAG_POLICY_NO_MEMORY))
 		rc = frag_fail(err, FRAG_ENOTSUP,
-			       "policy '%s' makes its addresses up: there is nothing to fill",
+			       "policy '%s' invents its addresses: there is no memory to fill",
 			       frag_policy_spec_ops(spec)->name);
 	if (!rc)
 		rc = frag_contents_create(opt, dev, &run->contents, err)
@@ -286,7 +287,7 @@ static void fill_metrics(struct frag_run *run)
 	m->host_ns_per_op = ratio(run->host_ns, run->allocs + run->frees);
 }
 
-/* Calls that needed no driver were only counted: they are samples of 0 ns. */
+/* Calls without the driver were only counted: they are samples of 0 ns. */
 static void add_zeros(struct frag_hist *h, uint64_t n)
 {
 	if (!n)
@@ -341,7 +342,7 @@ static int free_last(struct frag_run *run, uint32_t slot, struct frag_err *err)
 	return run->policy.ops->free(run->policy.self, b, err);
 }
 
-/* Everything still live is freed, then the policy must give all back. */
+/* Frees everything that is live; then the policy must return everything. */
 static int close_policy(struct frag_run *run, struct frag_err *err)
 {
 	uint64_t leaks;
@@ -387,7 +388,7 @@ int frag_run_measure(struct frag_run *run, struct frag_result *out, struct frag_
 
 /* ---- a whole trace on one simulated card ---- */
 
-/* Events between two looks at `stop`: a few milliseconds. */
+/* Events between two checks of `stop`: a few milliseconds. */
 #define BATCH 65536u
 
 int frag_feed_batch(struct frag_run *run, const struct frag_event *events, size_t count,
@@ -444,17 +445,18 @@ int frag_replay_fed(const struct frag_policy_spec *spec, const struct frag_sim_c
 
 	FRAG_TRY(replay_once(spec, card, feeder, opt, UINT64_MAX, out, &stale, &peak, err));
 	if (stale) {
-		/* the same events on the same card end in the same state */
+		/* the same events on the same card lead to the same state */
 		struct frag_run_options brief = *opt;
 
 		brief.losses = brief.latency = brief.check = false;
 		brief.progress = NULL;
-		rc = feeder->once ? frag_fail(err, FRAG_ENOTSUP,
-					      "policy '%s' needs the trace twice, and a pipe gives "
-					      "it once; name a file",
-					      frag_policy_spec_text(spec))
-				  : replay_once(spec, card, feeder, &brief, peak.event, NULL,
-						&again, &peak, err);
+		rc = feeder->once
+			     ? frag_fail(err, FRAG_ENOTSUP,
+					 "policy '%s' needs the trace twice, but a pipe can be "
+					 "read only once; name a file",
+					 frag_policy_spec_text(spec))
+			     : replay_once(spec, card, feeder, &brief, peak.event, NULL, &again,
+					   &peak, err);
 		if (rc) {
 			frag_result_release(out);
 			return rc;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a run, for src/replay only: the live table and the counters of
- * the loop. A slot is EMPTY, LIVE, PENDING (let go, not completed), HELD (its
- * completion waits for the synchronisation inside the next malloc) or DROPPED
- * (could not be served). PENDING and HELD slots are chained in order of request.
+ * Internals of a run, only for src/replay: the live table and the counters of the loop. A slot is
+ * EMPTY, LIVE, PENDING (freed, but not completed), HELD (completes at the synchronisation inside
+ * the next malloc) or DROPPED (could not be served). PENDING and HELD slots are chained in the
+ * order of their frees.
  */
 #ifndef FRAG_REPLAY_RUN_H
 #define FRAG_REPLAY_RUN_H
@@ -31,52 +31,54 @@ struct frag_run {
 	const struct frag_policy_spec *spec;
 	struct frag_device *dev;
 	struct frag_run_options opt;
-	struct frag_contents *contents; /* NULL: blocks are not looked into */
-	struct frag_err *err;		/* of the current call, for errors inside the sync upcall */
-	int upcall_rc;			/* first error inside an upcall */
+	struct frag_contents *contents; /* NULL: contents are not checked */
+	struct frag_err *err;		/* event of the current call, for errors inside the sync
+					 * callback */
+	int upcall_rc;			/* first error inside a callback */
 
 	struct frag_run_slot *slots;
 	uint32_t slots_count;
 	uint32_t pending_first, pending_last;
-	uint32_t *held; /* slots whose completion is held, in recorded order */
+	uint32_t *held; /* HELD slots, in recorded order */
 	uint32_t held_count;
 	size_t held_cap;
 
-	/* bytes now; active is allocated + waiting */
+	/* current bytes; active is allocated + waiting */
 	uint64_t requested, allocated, waiting, bound;
 	uint64_t peak_bound, peak_reserved;
 	double active_time, reserved_time; /* integrals over recorded time, B * us */
 	uint64_t last_us, start_reserved;
 
-	/* The device after the last event: as long as its count of calls is this one, nothing of it
-	 * has changed. FRAG_RUN_LOOK_AGAIN: look again in any case. */
+	/* The device's number of calls after the last event: while it is the same, the device has
+	 * not changed. FRAG_RUN_LOOK_AGAIN: check the device in any case. */
 	uint64_t seen_calls, seen_ns;
-	bool careful; /* something is to be done at every event: no quick loop */
+	bool careful; /* every event needs extra work: no quick loop */
 
 	struct frag_recorder rec;
 	struct frag_loss peak;
-	bool peak_stale;  /* `peak` was skipped to save walks: take it in a second pass */
-	uint64_t stop_at; /* take `peak` at this event and stop; UINT64_MAX = never */
+	bool peak_stale;  /* `peak` was skipped to save walks: a second pass takes it */
+	uint64_t stop_at; /* take `peak` after this event and stop; UINT64_MAX = never */
 	uint64_t walk_cost;
 
 	uint64_t events, ops, allocs, frees, ooms, refused_again, granted_refusals, retries, steps;
-	uint64_t syncs; /* times the policy asked to wait for everything */
-	uint64_t class_zero[FRAG_CLASS_COUNT], free_zero; /* calls that needed no driver */
+	uint64_t syncs; /* number of calls of the policy's "wait for everything" */
+	uint64_t class_zero[FRAG_CLASS_COUNT], free_zero; /* calls without the driver */
 	uint64_t host_ns;
 	uint32_t sample; /* calls until the next host latency sample */
 	bool stopped;
 	bool restored;		     /* skip FRAG_EVF_INITIAL events */
-	struct frag_retrace retrace; /* trace NULL: nobody is told what comes next */
+	struct frag_retrace retrace; /* trace NULL: the policy is not told what comes next */
 	struct frag_result r;
 };
 
-/* Listens to segment events of the policy. Before frag_run_create: the environment. */
+/* Additional settings of the environment for frag_run_create: a listener for the policy's segment
+ * events, and more. */
 struct frag_run_hooks {
 	frag_journal_fn journal;
 	void *journal_ctx;
 	bool (*recorded_next)(void *ctx, bool release, frag_addr_t addr); /* see policy.h */
 	const struct frag_initial_state
-		*initial; /* start from this state (policies with `restore`) */
+		*initial; /* start from this state (if the policy has `restore`) */
 };
 int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_device *dev,
 			   const struct frag_trace_dev *dev_hdr, const struct frag_run_options *opt,
@@ -86,26 +88,26 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 /* Policy counters, up to a NULL name; NULL if it has none. */
 int frag_run_counters(const struct frag_run *run, struct frag_counter **out, struct frag_err *err);
 
-/* Where the bytes are now. */
+/* The use of the bytes now. */
 void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struct frag_loss *out);
-/* The same at the event that is being replayed, with all that only a walk can tell. */
+/* The same at the current event, including figures that need a walk. */
 void frag_run_look(struct frag_run *run, uint64_t time_us, struct frag_loss *out);
 
 #define FRAG_RUN_LOOK_AGAIN UINT64_MAX
 
 /*
- * engine_quick.c: plain allocs and frees as long as nothing special happens. Takes at
- * most `count` events and returns how many it took; *rc: result of the last.
+ * engine_quick.c: plain allocs and frees as long as nothing special happens. Handles at most
+ * `count` events and returns their number; *rc: result of the last.
  */
 size_t frag_run_quick(struct frag_run *run, const struct frag_event *events, size_t count, int *rc);
-/* engine.c, for it: the state after an event into the metrics; where the bytes are at the end of
- * a window; the class of an alloc; an alloc that could not be served. */
+/* Functions of engine.c for engine_quick.c: the state after an event into the metrics; the use of
+ * the bytes at the end of a window; the class of an alloc; an alloc that could not be served. */
 void frag_run_after(struct frag_run *run, const struct frag_event *e);
 void frag_run_sample_loss(struct frag_run *run, const struct frag_event *e);
 void frag_run_note_class(struct frag_run *run, unsigned cls, uint64_t driver_ns);
 void frag_run_dropped(struct frag_run *run, const struct frag_event *e);
 
-/* Completes everything that waits: the policy's "wait for everything". */
+/* Completes all pending frees: the policy's "wait for everything". */
 void frag_run_sync(void *run);
 
 #endif

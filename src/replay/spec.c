@@ -2,16 +2,14 @@
 /*
  * Policy texts:
  *
- *	spec    = name [":" options] ["/" spec]
- *	name    = a registered policy, a short name, or a path "./x.so", "/y/x.so"
- *	options = what the policy's own parser takes, or key=value,key=value
+ * 	spec    = name [":" options] ["/" spec]
+ * 	name    = a registered policy, a short name, or a path "./x.so", "/y/x.so"
+ * 	options = text for the policy's own parser, or key=value,key=value
  *
- * Only adaptors have an inner spec. Their options may hold '/' too (a file
- * name), so the inner text begins behind the first '/' outside brackets whose
- * right side names a policy; where none does, behind the first at all, and the
- * message is about the unknown policy. Policies with a parser of their own get
- * all items without '=' in one call, as PyTorch would; items with '=' go
- * through the table.
+ * Only adaptors have an inner spec. Their options may contain '/', too (a file name), so the inner
+ * text begins after the first '/' outside brackets that is followed by a policy's name; if there is
+ * none, after the first '/', and the error is about the unknown policy. A policy's own parser gets
+ * all items without '=' in one call, like PyTorch; items with '=' go through the table.
  */
 #include "spec.h"
 
@@ -23,15 +21,15 @@
 
 #define TEXT_MAX 4000
 #define DEPTH_MAX 8
-#define LONG_TEXT_MAX 64 /* of what a short name stands for */
+#define LONG_TEXT_MAX 64 /* most characters that an alias stands for */
 
-/* Where the name of a spec ends: at ':' or '/', or behind the ".so" of a path. */
+/* End of the name in a spec: at ':' or '/', or after the ".so" of a path. */
 static const char *name_end(const char *text)
 {
 	const char *colon = text + strcspn(text, ":");
 	const char *so = text;
 
-	/* "wrap/./mine.so" is no path */
+	/* "wrap/./mine.so" is not a path */
 	while ((*text == '.' || *text == '/') && (so = strstr(so, ".so")) && so < colon) {
 		so += 3;
 		if (!*so || *so == ':' || *so == '/')
@@ -47,7 +45,7 @@ static bool is_path(const char *name)
 	return n > 3 && !strcmp(name + n - 3, ".so");
 }
 
-/* Copies the name; false where it does not fit (then it is no policy's name). */
+/* Copies the name; false if it does not fit (then no policy has it). */
 static bool copy_name(const char *text, char *buf, size_t cap)
 {
 	size_t n = (size_t)(name_end(text) - text);
@@ -59,7 +57,7 @@ static bool copy_name(const char *text, char *buf, size_t cap)
 	return true;
 }
 
-/* The policy of which this is another name, and the options that it gives; NULL if it is none. */
+/* The policy and options of an alias; NULL if the name is not an alias. */
 static const struct frag_policy_ops *find_alias(const char *name, const char **options)
 {
 	const struct frag_policy_ops *ops;
@@ -199,13 +197,13 @@ static int parse_options(struct frag_policy_spec *spec, const char *text, struct
 	return rc;
 }
 
-/* Appends what fits; counts on when it is full. */
+/* Appends what fits; keeps counting when it is full. */
 static void add(char *buf, size_t cap, size_t *n, const char *text)
 {
 	*n += (size_t)snprintf(buf + FRAG_MIN(*n, cap), cap - FRAG_MIN(*n, cap), "%s", text);
 }
 
-/* The options, as short as may be. Returns the needed length. */
+/* The shortest text of the options. Returns the needed length. */
 static size_t echo_options(const struct frag_policy_spec *spec, const char *options, char *buf,
 			   size_t cap)
 {
@@ -268,7 +266,7 @@ static int parse_inner(struct frag_policy_spec *spec, char *rest, int depth, str
 	return parse_text(slash + 1, depth + 1, &spec->inner, err);
 }
 
-/* work: a copy of the text that may be cut up; name ends at `rest`. */
+/* work: a copy of the text that may be modified; the name ends at `rest`. */
 static int fill_spec(struct frag_policy_spec *spec, char *work, int depth, struct frag_err *err)
 {
 	char *rest = (char *)name_end(work);
@@ -305,8 +303,7 @@ static int parse_text(const char *text, int depth, struct frag_policy_spec **out
 	if (strlen(text) >= TEXT_MAX)
 		return frag_fail(err, FRAG_EUSAGE, "policy '%.40s…' is too long", text);
 	if (depth >= DEPTH_MAX)
-		return frag_fail(err, FRAG_EUSAGE, "more than %d policies are wrapped into another",
-				 DEPTH_MAX);
+		return frag_fail(err, FRAG_EUSAGE, "more than %d policies are nested", DEPTH_MAX);
 	spec = frag_host_calloc(1, sizeof(*spec));
 	work = frag_host_strdup(text);
 	if (spec)

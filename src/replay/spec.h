@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of a parsed policy text, for spec.c and instance.c. */
+/* Internals of a parsed policy text, for spec.c and instance.c. */
 #ifndef FRAG_REPLAY_SPEC_H
 #define FRAG_REPLAY_SPEC_H
 
@@ -12,7 +12,7 @@ struct frag_policy_spec {
 	char *echo;
 	const char *conf;		/* inside of echo, or NULL */
 	struct frag_policy_spec *inner; /* of an adaptor */
-	void *library;			/* of an external policy, from dlopen */
+	void *library;			/* handle of an external policy, from dlopen */
 };
 
 #endif

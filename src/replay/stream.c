@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replay of a .cft block by block; see stream.h. One source gives the events. Recorded
- * addresses, which stand behind the events in the file, come from a second one, which passes
- * over the events when the first segment is asked for.
+ * Replay of a .cft block by block; see stream.h. One source provides the events. Recorded addresses
+ * follow the events in the file, so they come from a second source, which skips the events when the
+ * first segment is requested.
  */
 #include "stream.h"
 
@@ -19,7 +19,7 @@ struct pass {
 	int rc;
 };
 
-/* The next piece of evidence, for hints. Errors wait until the events have been fed. */
+/* The next piece of evidence, for hints. Reports errors after the events have been fed. */
 static int more_evidence(void *ctx, const struct frag_evidence **seen, size_t *count)
 {
 	struct pass *p = ctx;
@@ -68,8 +68,8 @@ static int feed_events(struct pass *p, struct frag_run *run, struct frag_err *er
 	return p->rc;
 }
 
-/* The rest of the file: nothing counts before its last byte has been checked. A run that ended
- * early has not seen the time of the last event: it is unpacked for that. */
+/* Checks the rest of the file, because no result counts before the last byte is checked. If a run
+ * ended early, also unpacks the last event for its time. */
 static int finish(struct pass *p, struct frag_err *err)
 {
 	uint32_t all = frag_source_head(p->source)->devs_count;
@@ -104,7 +104,7 @@ static int feed(void *ctx, struct frag_run *run, struct frag_hints *hints, bool 
 	if (p->source != p->stream->source)
 		frag_source_close(p->source);
 	frag_source_close(p->evidence);
-	/* what frees at the end of the run asks for no new segment */
+	/* frees at the end of the run request no new segments */
 	hints->lost = true;
 	return rc;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replay of a .cft block by block: memory does not follow the length of the trace, and the
- * result is that of frag_replay_sim on the same trace in memory, as its file has it (what a
- * recording leaves open was settled when it was imported).
+ * Replays a .cft block by block: memory does not grow with the trace, and the result equals
+ * frag_replay_sim on the same trace in memory (importing has settled what a recording leaves open).
  */
 #ifndef FRAG_REPLAY_STREAM_H
 #define FRAG_REPLAY_STREAM_H
@@ -11,16 +10,16 @@
 
 struct frag_stream {
 	const char *path;
-	/* For a pipe, which cannot be opened again: what was opened of it; else NULL. It is used
-	 * up, but stays the caller's. A policy that needs a second pass then fails. */
+	/* For a pipe, which cannot be opened twice: the open source; else NULL. It is consumed, but
+	 * still belongs to the caller. A policy that needs a second pass then fails. */
 	struct frag_source *source;
-	const struct frag_trace_dev *hdr; /* of the device, from a source's head */
+	const struct frag_trace_dev *hdr; /* head of the device, from a source */
 	uint32_t dev;			  /* its index */
-	bool ahead;			  /* unpack in a thread of its own */
+	bool ahead;			  /* unpack in a separate thread */
 	uint64_t last_us;		  /* out: time of the last event of the device */
 };
 
-/* The file has been read and checked to its end when this returns 0. */
+/* If this returns 0, the whole file has been read and checked. */
 int frag_replay_stream(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		       struct frag_stream *stream, const struct frag_run_options *opt,
 		       struct frag_result *out, struct frag_err *err);

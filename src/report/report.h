@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is shown of results: text table, CSV, JSON, charts and one HTML page.
+ * Results as an answer: text, CSV, JSON, charts and one page.
  *
  * Words. section: one device of one trace with the results of every policy on
  * it. baseline: the result that savings are counted against (the recorded
@@ -22,11 +22,11 @@
 #include <frag/metrics.h>
 #include <frag/trace.h>
 
-#include "report/text/textbuf.h"
+#include "answer/answer.h"
+#include "answer/draw/plot.h"
 
-#include <jansson.h>
-
-#define FRAG_REPORT_SCHEMA 2
+/* Driver time that nobody will notice: below this part of the recorded time. */
+#define FRAG_CHEAP_RATIO 0.01
 
 /* What is possible with all knowledge of the trace. */
 struct frag_optimum {
@@ -65,7 +65,6 @@ struct frag_section {
 	struct frag_headroom headroom;	    /* what advice leaves free on a card */
 	struct frag_layout *layouts;	    /* [layouts_count] for the address-space map */
 	size_t layouts_count;
-	char *verdict; /* of the comparison with the recording; NULL = not compared */
 	char *missing; /* what an interruption left out: "tlsf, buddy"; NULL = nothing */
 };
 
@@ -76,8 +75,7 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 void frag_section_release(struct frag_section *s);
 
 struct frag_report {
-	bool counters;	  /* the detail of a replay shows everything */
-	unsigned columns; /* of the terminal that the text is for, 0 = as many as it needs */
+	bool counters; /* the detail of a replay shows everything */
 	struct frag_section *sections;
 	size_t count;
 	const char *command;	  /* "compare", "replay" */
@@ -116,8 +114,8 @@ const struct frag_gpu *frag_section_card(const struct frag_section *s, uint64_t 
 					 bool bare);
 /* "the smallest known card", "the cheapest card of cards.csv": what frag_section_card chose. */
 void frag_section_card_kind(const struct frag_section *s, struct frag_text *out);
-/* "10 % of the card for libraries and longer inputs, 1.2 GiB outside …": what headroom is. */
-void frag_headroom_text(const struct frag_headroom *h, struct frag_text *out);
+/* Driver time over recorded time; 0 where the trace has no times. */
+double frag_section_driver_ratio(const struct frag_section *s, const struct frag_result *r);
 /* What the job cost on this card for the time it was recorded; 0 = not known. */
 double frag_section_job_price(const struct frag_section *s, const struct frag_gpu *gpu);
 /* Largest lower bound among the results (those that stopped early saw less of the trace);
@@ -166,38 +164,21 @@ void frag_report_settings(const struct frag_report *r, const struct frag_section
 /* Unit of the x axis: "s" of recorded time, or "events" where a trace is short or has no times. */
 const char *frag_section_x_unit(const struct frag_section *s);
 
-/* Text for a terminal or file: header lines with '#', one table per section, the answer. */
-int frag_report_table(const struct frag_report *r, struct frag_text *out, struct frag_err *err);
-/* All there is about every result (replay). */
-int frag_report_detail(const struct frag_report *r, struct frag_text *out, struct frag_err *err);
-
-/* One row per result. */
-void frag_report_csv(const struct frag_report *r, struct frag_text *out);
-/* New reference, NULL when host memory is short. */
-json_t *frag_report_json(const struct frag_report *r);
-/* The same as text, with a line end. */
-int frag_report_json_text(const struct frag_report *r, struct frag_text *out, struct frag_err *err);
-
-/* Formats of charts. */
-#define FRAG_FORMAT_SVG 1u
-#define FRAG_FORMAT_PNG 2u
-#define FRAG_FORMAT_PDF 4u
-#define FRAG_FORMAT_ONE_PDF 8u /* charts.pdf: all of them, one to a page */
+/* The data of compare and replay (frag_answer.shape), and what each of them prints. A page has the same data. */
+extern const struct frag_shape frag_report_shape;
+void frag_report_compare(const struct frag_report *r, struct frag_answer *a);
+void frag_report_replay(const struct frag_report *r, struct frag_answer *a);
+/* The page of one trace, which is still in memory; the page above several: a row and a link (to the section's
+ * folder) for each. */
+void frag_report_page(const struct frag_report *r, struct frag_answer *a);
+void frag_report_index(const struct frag_report *r, struct frag_answer *a);
 
 /*
- * Writes results.csv, results.json, for each chart its CSV and pictures, and
- * report.html into `dir`, which is created. Everything is made in a folder
- * beside and moved in at the end: all of it or nothing. SVG is always made (the page
- * shows it). threads: pictures drawn at the same time.
- * Errors: FRAG_EOUTPUT (no gnuplot, no scripts, folder not writable), FRAG_ENOMEM.
+ * These pages as report.html in `dir`, with results.csv, results.json and charts beside it: all or nothing
+ * (frag_answer_put_page). Errors: FRAG_EOUTPUT (no gnuplot, no scripts, folder not writable), FRAG_ENOMEM.
  */
 int frag_report_write(const struct frag_report *r, const char *dir, unsigned formats,
 		      unsigned threads, struct frag_err *err);
-
-/*
- * For several traces: results.csv and results.json of all, and report.html with a row
- * and a link (to the section's folder) each. Complete or absent, file by file.
- */
 int frag_report_write_index(const struct frag_report *r, const char *dir, unsigned formats,
 			    unsigned threads, struct frag_err *err);
 

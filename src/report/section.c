@@ -51,7 +51,7 @@ void frag_section_release(struct frag_section *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		frag_result_release(&s->results[i]);
-	FRAG_FREE(s->results, s->trace, s->format, s->conf, s->folder, s->missing, s->verdict);
+	FRAG_FREE(s->results, s->trace, s->format, s->conf, s->folder, s->missing);
 	for (size_t i = 0; i < s->layouts_count; i++)
 		frag_layout_release(&s->layouts[i]);
 	frag_host_free(s->layouts);
@@ -152,7 +152,7 @@ void frag_section_settled(const struct frag_report *r, const struct frag_section
 
 	if (!t->checked || (t->identical && t->limit_source == FRAG_LIMIT_NONE))
 		return;
-	frag_text_addf(out, "# recording: %s", frag_settled_text(t, text, sizeof(text)));
+	frag_text_addf(out, "recording: %s", frag_settled_text(t, text, sizeof(text)));
 	if (s->limit_bytes != r->limit_bytes)
 		frag_text_add(out, "; it holds for every row");
 	if (s->baseline_simulated)
@@ -162,7 +162,6 @@ void frag_section_settled(const struct frag_report *r, const struct frag_section
 		frag_text_add_bytes(out, t->peak_bytes);
 		frag_text_add(out, ")");
 	}
-	frag_text_add(out, "\n");
 }
 
 const char *frag_section_x_unit(const struct frag_section *s)
@@ -223,24 +222,6 @@ void frag_section_card_kind(const struct frag_section *s, struct frag_text *out)
 		priced &= c->cards[i]->price_per_hour > 0;
 	frag_text_addf(out, "the %s %s", priced ? "cheapest" : "smallest",
 		       c->path ? "card of the list" : "known card");
-}
-
-void frag_headroom_text(const struct frag_headroom *h, struct frag_text *out)
-{
-	size_t start = out->len;
-
-	if (h->outside_bytes) {
-		frag_text_add_bytes(out, h->outside_bytes);
-		frag_text_add(out, " for what was held outside of the allocator");
-	}
-	if (h->ratio > 0 || h->bytes) {
-		frag_text_add(out, out->len > start ? " and " : "");
-		if (h->ratio > 0)
-			frag_text_addf(out, "%g %% of the card", 100 * h->ratio);
-		else
-			frag_text_add_bytes(out, h->bytes);
-		frag_text_add(out, " for libraries and for inputs longer than those recorded");
-	}
 }
 
 double frag_section_job_price(const struct frag_section *s, const struct frag_gpu *gpu)

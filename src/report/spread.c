@@ -2,9 +2,43 @@
 /* Worst, median, least and imbalance of every policy over the units of a report. */
 #include "spread.h"
 
+#include "answer/row.h"
+
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FIELD(type, member, ...) FRAG_FIELD(type, struct frag_spread_row, member, __VA_ARGS__)
+#define GIB(member, head, help, ...) \
+	FIELD(BYTES, member, head, help, .unit = "GiB", .precision = 2, ##__VA_ARGS__)
+static const struct frag_field spread_fields[] = {
+	FIELD(TEXT, policy, "policy", "allocation policy and its options"),
+	FIELD(COUNT, units_count, NULL, "traces and devices"),
+	FIELD(COUNT, completed_count, NULL, "of them on which the replay came to its end"),
+	GIB(worst_bytes, "worst", "largest peak reserved of all of them"),
+	FIELD(TEXT, worst_trace, NULL, "the trace that needs most"),
+	FIELD(COUNT, worst_device_ordinal, NULL, "its device"),
+	GIB(median_bytes, "median", "half of them need less", .spare = 4),
+	GIB(least_bytes, "least", "smallest peak reserved", .spare = 5),
+	FIELD(TEXT, least_trace, NULL, "the trace that needs least"),
+	FIELD(COUNT, least_device_ordinal, NULL, "its device"),
+	GIB(spread_bytes, "spread", "worst - least", .spare = 3),
+	FIELD(REAL, imbalance_ratio, "worst/mean", "imbalance: 1.00 = all need the same",
+	      .precision = 2, .spare = 1),
+	FIELD(RATIO, above_mean_ratio, NULL, "imbalance - 1"),
+	FIELD(TEXT, card_label, NULL, "card with room for each of them"),
+	FRAG_FIELD_SHOWN(TEXT, struct frag_spread_row, completes, "completes",
+			 "on how many of them the replay came to its end", .right = true,
+			 .spare = 2),
+	FRAG_FIELD_SHOWN(TEXT, struct frag_spread_row, worst_title, "worst one",
+			 "the trace and device that needs most"),
+	FRAG_FIELD_END
+};
+#undef FIELD
+const struct frag_shape frag_spread_shape =
+	FRAG_SHAPE("spread", struct frag_spread_row, spread_fields,
+		   "one policy over all traces and devices; null where it completes on none");
 
 /* ---- figures ------------------------------------------------------------------------ */
 
@@ -19,11 +53,11 @@ static const struct frag_result *find(const struct frag_section *s, const char *
 
 /* False if a unit does not have this policy. peaks: scratch for all units. */
 static bool measure(const struct frag_report *r, const char *policy, uint64_t *peaks,
-		    struct frag_spread *out)
+		    struct frag_spread_row *out)
 {
 	double sum = 0;
 
-	*out = (struct frag_spread){ .policy = policy, .least_bytes = UINT64_MAX };
+	*out = (struct frag_spread_row){ .policy = policy, .units_count = r->count };
 	for (size_t i = 0; i < r->count; i++) {
 		const struct frag_result *res = find(&r->sections[i], policy);
 		uint64_t peak = res ? res->m.peak_reserved_bytes : 0;
@@ -33,73 +67,83 @@ static bool measure(const struct frag_report *r, const char *policy, uint64_t *p
 		out->setting = res->conf != NULL;
 		if (!res->completed)
 			continue;
-		if (!out->completed || peak > out->worst_bytes) {
+		if (!out->completed_count || peak > out->worst_bytes) {
 			out->worst = i;
 			out->worst_bytes = peak;
 		}
-		if (peak < out->least_bytes) {
+		if (!out->completed_count || peak < out->least_bytes) {
 			out->least = i;
 			out->least_bytes = peak;
 		}
 		sum += (double)peak;
-		peaks[out->completed++] = peak;
+		peaks[out->completed_count++] = peak;
 	}
-	if (!out->completed) {
-		out->least_bytes = 0;
-		return true;
-	}
-	qsort(peaks, out->completed, sizeof(*peaks), frag_compare_u64);
-	out->median_bytes = peaks[(out->completed - 1) / 2] / 2 + peaks[out->completed / 2] / 2;
 	out->imbalance_ratio =
-		sum > 0 ? (double)out->worst_bytes * (double)out->completed / sum : 1;
+		sum > 0 ? (double)out->worst_bytes * (double)out->completed_count / sum : 1;
 	return true;
 }
 
-static bool before(const struct frag_spread *a, const struct frag_spread *b)
+/* What follows from worst and least. */
+static void fill_in(const struct frag_report *r, uint64_t *peaks, struct frag_answer *a,
+		    struct frag_spread_row *x)
 {
-	if (a->completed != b->completed)
-		return a->completed > b->completed;
-	return a->worst_bytes < b->worst_bytes;
+	const struct frag_section *worst = &r->sections[x->worst], *least = &r->sections[x->least];
+	size_t n = x->completed_count;
+	const struct frag_gpu *card;
+	struct frag_text title = { 0 };
+
+	x->completes = frag_answer_print(a, "%zu of %zu", n, r->count);
+	if (!n) {
+		x->worst_bytes = x->median_bytes = x->least_bytes = x->spread_bytes = UINT64_MAX;
+		x->worst_device_ordinal = x->least_device_ordinal = UINT64_MAX;
+		x->imbalance_ratio = x->above_mean_ratio = NAN;
+		return;
+	}
+	qsort(peaks, n, sizeof(*peaks), frag_compare_u64);
+	x->median_bytes = peaks[(n - 1) / 2] / 2 + peaks[n / 2] / 2;
+	x->spread_bytes = x->worst_bytes - x->least_bytes;
+	x->above_mean_ratio = x->imbalance_ratio - 1;
+	x->worst_trace = worst->trace;
+	x->worst_device_ordinal = worst->ordinal;
+	x->least_trace = least->trace;
+	x->least_device_ordinal = least->ordinal;
+	frag_section_title(worst, &title);
+	x->worst_title = frag_answer_take(a, &title);
+	card = frag_section_card(worst, x->worst_bytes, false);
+	x->card_label = card ? card->label : NULL;
 }
 
-int frag_spreads_init(struct frag_spreads *s, const struct frag_report *r, struct frag_err *err)
+static bool before(const struct frag_spread_row *a, const struct frag_spread_row *b)
 {
-	FRAG_AUTO_FREE uint64_t *peaks = NULL;
-	size_t most;
+	if (a->completed_count != b->completed_count)
+		return a->completed_count > b->completed_count;
+	return a->completed_count && a->worst_bytes < b->worst_bytes;
+}
 
-	*s = (struct frag_spreads){ .units = r->count };
-	if (r->count < 2)
-		return 0;
-	most = r->sections[0].count;
-	peaks = frag_host_calloc(r->count, sizeof(*peaks));
-	s->list = frag_host_calloc(most + 1, sizeof(*s->list));
-	if (!peaks || !s->list) {
-		frag_spreads_release(s);
-		return frag_fail_nomem(err, "spread");
-	}
-	for (size_t k = 0; k < most; k++) {
-		struct frag_spread one;
-		size_t at = s->count;
+struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answer *a)
+{
+	size_t most = r->count > 1 ? r->sections[0].count : 0, count = 0;
+	struct frag_spread_row *rows = frag_answer_new(a, most, sizeof(*rows));
+	uint64_t *peaks = frag_answer_new(a, r->count, sizeof(*peaks));
+
+	for (size_t k = 0; rows && peaks && k < most; k++) {
+		struct frag_spread_row one;
+		size_t at = count;
 
 		if (!measure(r, r->sections[0].results[k].policy, peaks, &one))
 			continue;
-		for (; at && before(&one, &s->list[at - 1]); at--)
-			s->list[at] = s->list[at - 1];
-		s->list[at] = one;
-		s->count++;
+		fill_in(r, peaks, a, &one);
+		for (; at && before(&one, &rows[at - 1]); at--)
+			rows[at] = rows[at - 1];
+		rows[at] = one;
+		count++;
 	}
-	return 0;
+	return (struct frag_rows){ rows, count };
 }
 
-void frag_spreads_release(struct frag_spreads *s)
-{
-	frag_host_free(s->list);
-	*s = (struct frag_spreads){ 0 };
-}
+/* ---- what people read ------------------------------------------------------------------ */
 
-/* ---- table and sentence --------------------------------------------------------------- */
-
-const char *frag_spreads_noun(const struct frag_report *r)
+const char *frag_spread_noun(const struct frag_report *r)
 {
 	bool one_trace = true, one_device = true;
 
@@ -110,176 +154,148 @@ const char *frag_spreads_noun(const struct frag_report *r)
 	return one_trace ? "devices" : one_device ? "traces" : "traces and devices";
 }
 
-static void put_title(struct frag_table *t, const struct frag_report *r, size_t section)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text title = { 0 };
-
-	frag_section_title(&r->sections[section], &title);
-	frag_table_cell(t, "%s", frag_text_str(&title));
-}
-
-static void put_row(struct frag_table *t, const struct frag_spreads *s, const struct frag_report *r,
-		    const struct frag_spread *x)
-{
-	const uint64_t bytes[] = { x->worst_bytes, x->median_bytes, x->least_bytes,
-				   x->worst_bytes - x->least_bytes };
-
-	frag_table_cell(t, "%s", x->policy);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(bytes); i++) {
-		if (x->completed)
-			frag_table_cell(t, "%.2f", (double)bytes[i] / (double)FRAG_GIB);
-		else
-			frag_table_cell(t, "-");
-	}
-	if (x->completed)
-		frag_table_cell(t, "%.2f", x->imbalance_ratio);
-	else
-		frag_table_cell(t, "-");
-	frag_table_cell(t, "%zu of %zu", x->completed, s->units);
-	if (x->completed)
-		put_title(t, r, x->worst);
-	else
-		frag_table_cell(t, "-");
-}
-
-void frag_spreads_table(const struct frag_spreads *s, const struct frag_report *r,
-			struct frag_table *out)
-{
-	static const struct frag_table_column columns[] = {
-		{ "policy", "", true, "allocation policy and its options" },
-		{ "worst", "GiB", false, "largest peak reserved of all of them" },
-		{ "median", "GiB", false, "half of them need less" },
-		{ "least", "GiB", false, "smallest peak reserved" },
-		{ "spread", "GiB", false, "worst - least" },
-		{ "worst/mean", "", false, "imbalance: 1.00 = all need the same" },
-		{ "completes", "", false, "on how many of them the replay came to its end" },
-		{ "worst one", "", true, "the trace and device that needs most" },
-	};
-	static const char *const spare[] = { "worst/mean", "completes", "spread",
-					     "median",	   "least",	NULL };
-
-	*out = (struct frag_table){ .room = r->columns, .spare = spare };
-	frag_table_columns(out, columns, FRAG_ARRAY_LEN(columns));
-	for (size_t i = 0; i < s->count; i++)
-		put_row(out, s, r, &s->list[i]);
-}
-
 /* The first that completes everywhere, of PyTorch's settings if there is one. */
-static const struct frag_spread *pick(const struct frag_spreads *s)
+static const struct frag_spread_row *pick(const struct frag_rows *rows)
 {
-	const struct frag_spread *first = NULL;
+	const struct frag_spread_row *x = rows->rows, *first = NULL;
 
-	for (size_t i = 0; i < s->count; i++) {
-		const struct frag_spread *x = &s->list[i];
-
-		if (x->completed < s->units || !x->worst_bytes)
+	for (size_t i = 0; i < rows->count; i++) {
+		if (x[i].completed_count < x[i].units_count || !x[i].worst_bytes)
 			continue;
-		if (x->setting)
-			return x;
-		first = first ? first : x;
+		if (x[i].setting)
+			return &x[i];
+		first = first ? first : &x[i];
 	}
 	return first;
 }
 
-void frag_spreads_answer(const struct frag_spreads *s, const struct frag_report *r,
-			 struct frag_text *out)
+static void conclude(const struct frag_report *r, const struct frag_rows *rows,
+		     struct frag_answer *a)
 {
-	const struct frag_spread *x = pick(s);
-	const struct frag_gpu *card;
+	const struct frag_spread_row *x = pick(rows);
+	struct frag_text t = { 0 };
 
 	if (!x) {
-		frag_text_addf(out, "no policy completes on all %zu of them", s->units);
+		frag_answer_conclude(a, "no policy completes on all %zu of them", r->count);
 		return;
 	}
-	card = frag_section_card(&r->sections[x->worst], x->worst_bytes, false);
 	if (x->worst_bytes == x->least_bytes) {
-		frag_text_addf(out, "with '%s' each of them reserves ", x->policy);
-		frag_text_add_bytes(out, x->worst_bytes);
+		frag_text_addf(&t, "with '%s' each of them reserves %s", x->policy,
+			       FRAG_BYTES(x->worst_bytes));
 	} else {
-		frag_text_addf(out, "the worst one decides: with '%s' that is ", x->policy);
-		frag_section_title(&r->sections[x->worst], out);
-		frag_text_add(out, " with ");
-		frag_text_add_bytes(out, x->worst_bytes);
-		frag_text_addf(out, ", %.0f %% above the mean, and the one that needs least is ",
-			       100 * (x->imbalance_ratio - 1));
-		frag_section_title(&r->sections[x->least], out);
-		frag_text_add(out, " with ");
-		frag_text_add_bytes(out, x->least_bytes);
+		frag_text_addf(&t,
+			       "the worst one decides: with '%s' that is %s with %s, %.0f %% above "
+			       "the mean, and the one that needs least is ",
+			       x->policy, x->worst_title, FRAG_BYTES(x->worst_bytes),
+			       100 * x->above_mean_ratio);
+		frag_section_title(&r->sections[x->least], &t);
+		frag_text_addf(&t, " with %s", FRAG_BYTES(x->least_bytes));
 	}
-	if (card) {
-		frag_text_add(out, "; ");
-		frag_section_card_kind(&r->sections[x->worst], out);
-		frag_text_addf(out, " with room for each of them is %s", card->label);
+	if (x->card_label) {
+		frag_text_add(&t, "; ");
+		frag_section_card_kind(&r->sections[x->worst], &t);
+		frag_text_addf(&t, " with room for each of them is %s", x->card_label);
 	} else {
-		frag_text_add(out, "; no card has room for all of them");
+		frag_text_add(&t, "; no card has room for all of them");
 	}
+	frag_answer_conclude(a, "%s", frag_text_str(&t));
+	a->failed |= t.failed;
+	frag_text_release(&t);
 }
 
-/* ---- files ----------------------------------------------------------------------------- */
+/* ---- the chart: the peak of each unit with each policy ------------------------------------ */
 
-static void put_csv(const struct frag_spreads *s, const struct frag_report *r,
-		    struct frag_text *out)
+#define COLUMNS(X, s) \
+	X(s, COUNT, row) \
+	X(s, TEXT, policy) \
+	X(s, COUNT, series) \
+	X(s, TEXT, unit) \
+	X(s, BYTES, peak_reserved_bytes) \
+	X(s, COUNT, completed) \
+	X(s, COUNT, worst)
+FRAG_CSV_ROW(rank_row, COLUMNS)
+
+static struct frag_rows rank_rows(const struct frag_report *r, const struct frag_rows *spread,
+				  struct frag_answer *a)
 {
-	frag_text_add(out, "policy,units_count,completed_count,worst_bytes,worst_trace,"
-			   "worst_device_ordinal,median_bytes,least_bytes,least_trace,"
-			   "least_device_ordinal,spread_bytes,imbalance_ratio\n");
-	for (size_t i = 0; i < s->count; i++) {
-		const struct frag_spread *x = &s->list[i];
-		const struct frag_section *worst = &r->sections[x->worst];
-		const struct frag_section *least = &r->sections[x->least];
+	struct rank_row *rows = frag_answer_new(a, spread->count * r->count, sizeof(*rows));
+	const struct frag_spread_row *x = spread->rows;
+	size_t n = 0;
 
-		frag_text_add_csv(out, x->policy);
-		frag_text_addf(out, ",%zu,%zu,", s->units, x->completed);
-		if (!x->completed) {
-			frag_text_add(out, ",,,,,,,,\n");
-			continue;
-		}
-		frag_text_addf(out, "%" PRIu64 ",", x->worst_bytes);
-		frag_text_add_csv(out, worst->trace);
-		frag_text_addf(out, ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",", worst->ordinal,
-			       x->median_bytes, x->least_bytes);
-		frag_text_add_csv(out, least->trace);
-		frag_text_addf(out, ",%" PRIu32 ",%" PRIu64 ",", least->ordinal,
-			       x->worst_bytes - x->least_bytes);
-		frag_text_add_number(out, x->imbalance_ratio);
-		frag_text_add(out, "\n");
-	}
-}
+	for (size_t i = 0; rows && i < spread->count; i++) {
+		for (size_t u = 0; u < r->count; u++) {
+			const struct frag_section *s = &r->sections[u];
+			const struct frag_result *res = find(s, x[i].policy);
+			struct frag_text title = { 0 };
 
-int frag_report_spread_csv(const struct frag_report *r, struct frag_text *out, struct frag_err *err)
-{
-	FRAG_AUTO(frag_spreads_release) struct frag_spreads s = { 0 };
-
-	FRAG_TRY(frag_spreads_init(&s, r, err));
-	if (s.count)
-		put_csv(&s, r, out);
-	return 0;
-}
-
-json_t *frag_spreads_json(const struct frag_spreads *s, const struct frag_report *r)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && i < s->count; i++) {
-		const struct frag_spread *x = &s->list[i];
-		json_t *o = json_pack(
-			"{s:s%, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "policy", x->policy,
-			strlen(x->policy), "units_count", (json_int_t)s->units, "completed_count",
-			(json_int_t)x->completed, "worst_bytes", (json_int_t)x->worst_bytes,
-			"median_bytes", (json_int_t)x->median_bytes, "least_bytes",
-			(json_int_t)x->least_bytes, "spread_bytes",
-			(json_int_t)(x->worst_bytes - x->least_bytes), "imbalance_ratio",
-			x->imbalance_ratio);
-
-		if (!o ||
-		    json_object_set_new(o, "worst_trace",
-					json_string(r->sections[x->worst].trace)) ||
-		    json_object_set_new(o, "worst_device_ordinal",
-					json_integer(r->sections[x->worst].ordinal)) ||
-		    json_array_append_new(list, o)) {
-			json_decref(list);
-			return NULL;
+			frag_section_title(s, &title);
+			rows[n++] = (struct rank_row){ i,
+						       x[i].policy,
+						       (uint64_t)(res - s->results),
+						       frag_answer_take(a, &title),
+						       res->m.peak_reserved_bytes,
+						       res->completed,
+						       res->completed && u == x[i].worst };
 		}
 	}
-	return list;
+	return (struct frag_rows){ rows, n };
+}
+
+static void say_title(const struct frag_spread_row *x, struct frag_title *t)
+{
+	if (!x->completed_count) {
+		frag_text_add(&t->text, "Every policy runs out of memory somewhere");
+	} else if (x->worst_bytes == x->least_bytes) {
+		frag_text_addf(&t->text, "With %s each needs ", x->policy);
+		frag_title_bytes(t, "worst_bytes", x->worst_bytes);
+	} else {
+		frag_text_addf(&t->text, "%s needs most with %s: ", x->worst_title, x->policy);
+		frag_title_bytes(t, "worst_bytes", x->worst_bytes);
+		frag_text_add(&t->text, ", ");
+		frag_title_percent(t, "above_mean_ratio", x->above_mean_ratio, 0);
+		frag_text_add(&t->text, " above the mean");
+	}
+}
+
+static void add_chart(const struct frag_report *r, const struct frag_rows *spread,
+		      struct frag_answer *a)
+{
+	struct frag_answer_chart chart = {
+		.script = "ranks",
+		.shape = &rank_row_shape,
+		.rows = rank_rows(r, spread, a),
+		.extra = frag_spread_noun(r),
+		.subtitle = frag_answer_print(a, "Peak reserved memory of %zu %s; replayed on %s",
+					      r->count, frag_spread_noun(r), r->card.name),
+		.caption = "Peak reserved memory of each of them with each policy. The worst one "
+			   "decides which card will do; far apart, the cards are loaded unevenly."
+	};
+	struct frag_title title = { 0 };
+
+	say_title(spread->rows, &title);
+	frag_answer_take_title(a, &title, &chart);
+	frag_answer_chart(a, &chart);
+}
+
+void frag_spread_parts(const struct frag_report *r, bool page, struct frag_answer *a)
+{
+	struct frag_rows rows = frag_spread_rows(r, a);
+	struct frag_part *table;
+
+	if (!rows.count)
+		return;
+	if (page) {
+		frag_answer_heading(a, "All %zu %s together", r->count, frag_spread_noun(r));
+		conclude(r, &rows, a);
+	} else {
+		frag_answer_gap(a);
+		frag_answer_remark(a, "all %zu %s together: peak reserved of each", r->count,
+				   frag_spread_noun(r));
+	}
+	table = frag_answer_table(a, &frag_spread_shape, rows.rows, rows.count);
+	table->file = "spread.csv";
+	if (page)
+		add_chart(r, &rows, a);
+	else
+		conclude(r, &rows, a);
 }

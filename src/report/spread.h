@@ -9,39 +9,29 @@
 #ifndef FRAG_REPORT_SPREAD_H
 #define FRAG_REPORT_SPREAD_H
 
+#include "answer/answer.h"
 #include "report.h"
-#include "report/text/table.h"
 
-struct frag_spread {
+struct frag_spread_row {
 	const char *policy;  /* borrowed from a result */
 	bool setting;	     /* of PyTorch */
-	size_t completed;    /* of the units; the rest is of these alone */
 	size_t worst, least; /* sections */
-	uint64_t worst_bytes, median_bytes, least_bytes;
-	double imbalance_ratio; /* worst / mean; 1 = all alike */
+	uint64_t units_count, completed_count;
+	/* of those that completed alone; null where none did */
+	const char *worst_trace, *least_trace;
+	uint64_t worst_bytes, worst_device_ordinal, median_bytes, least_bytes, least_device_ordinal,
+		spread_bytes;
+	double imbalance_ratio, above_mean_ratio; /* worst / mean; 1 = all alike. That minus 1 */
+	const char *card_label; /* with room for each of them; NULL = none, or none completes */
+	const char *completes, *worst_title;
 };
 
-struct frag_spreads {
-	struct frag_spread *list; /* those that complete everywhere first, by their worst */
-	size_t count, units;
-};
-
-/* Nothing (count 0) where the report has one unit. Errors: FRAG_ENOMEM. */
-int frag_spreads_init(struct frag_spreads *s, const struct frag_report *r, struct frag_err *err);
-void frag_spreads_release(struct frag_spreads *s);
-
+extern const struct frag_shape frag_spread_shape;
+/* Those that complete everywhere first, by their worst. None where the report has one unit. */
+struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answer *a);
 /* What the units are: "devices", "traces" or "traces and devices". */
-const char *frag_spreads_noun(const struct frag_report *r);
-/* A row per policy. Release the table. */
-void frag_spreads_table(const struct frag_spreads *s, const struct frag_report *r,
-			struct frag_table *out);
-/* "With 'x' each card must hold …": of PyTorch's settings where there are any. */
-void frag_spreads_answer(const struct frag_spreads *s, const struct frag_report *r,
-			 struct frag_text *out);
-/* The same of a whole report; nothing where it has one unit. Errors: FRAG_ENOMEM. */
-int frag_report_spread_csv(const struct frag_report *r, struct frag_text *out,
-			   struct frag_err *err);
-/* An array, NULL when host memory is short. */
-json_t *frag_spreads_json(const struct frag_spreads *s, const struct frag_report *r);
+const char *frag_spread_noun(const struct frag_report *r);
+/* Heading, table, conclusion and, for a page, the chart; nothing where the report has one unit. */
+void frag_spread_parts(const struct frag_report *r, bool page, struct frag_answer *a);
 
 #endif

@@ -18,7 +18,7 @@
 struct merge {
 	struct frag_trace *into;
 	struct frag_stack_table *stacks;
-	/* of the part in hand: its number -> the merged one */
+	/* of the current part: its number -> the merged one */
 	uint32_t *string, *frame, *stack;
 	uint64_t begin_us; /* of the earliest part, 0 = unknown */
 };
@@ -67,7 +67,7 @@ static int renumber_events(const struct merge *m, struct frag_trace_dev *dev, ui
 
 		if (ev->time_us + shift_us > TIME_MAX)
 			return frag_fail(err, FRAG_EINPUT,
-					 "the traces lie more than 12 days apart and cannot be "
+					 "the traces are more than 12 days apart and cannot be "
 					 "one");
 		ev->time_us += shift_us;
 		ev->stack = stack < STACKS_MAX ? stack : FRAG_NO_STACK;

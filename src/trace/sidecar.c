@@ -29,7 +29,7 @@ static int bad(const struct sidecar *s, const char *what)
 	return frag_fail(s->err, FRAG_EINPUT, "'%.200s': %s", s->name, what);
 }
 
-/* A number of bytes up to `most`; *out stays where there is none. */
+/* A whole number up to `most`; *out is unchanged if the key is absent. */
 static int take_bytes(const struct sidecar *s, const json_t *o, const char *key, uint64_t most,
 		      uint64_t *out)
 {
@@ -40,8 +40,8 @@ static int take_bytes(const struct sidecar *s, const json_t *o, const char *key,
 	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
 	    (uint64_t)json_integer_value(v) > most)
 		return frag_fail(s->err, FRAG_EINPUT,
-				 "'%.200s': \"%s\" is no number of bytes up to %" PRIu64, s->name,
-				 key, most);
+				 "'%.200s': \"%s\" must be a whole number from 0 to %" PRIu64,
+				 s->name, key, most);
 	*out = (uint64_t)json_integer_value(v);
 	return 0;
 }
@@ -53,7 +53,7 @@ static int take_fraction(const struct sidecar *s, const json_t *o, double *out)
 	if (!v || json_is_null(v))
 		return 0;
 	if (!json_is_number(v) || !(json_number_value(v) >= 0 && json_number_value(v) <= 1))
-		return bad(s, "\"limit_fraction\" is no number from 0 to 1");
+		return bad(s, "\"limit_fraction\" must be a number from 0 to 1");
 	*out = json_number_value(v);
 	return 0;
 }
@@ -82,7 +82,7 @@ static int take_device(const struct sidecar *s, const json_t *o, struct frag_rec
 	FRAG_TRY(take_bytes(s, o, "context_bytes", card->total_bytes, &card->context_bytes));
 	FRAG_TRY(take_bytes(s, o, "beside_bytes", card->total_bytes, &card->beside_bytes));
 	FRAG_TRY(take_fraction(s, o, &card->limit_fraction));
-	/* as PyTorch has it: the integer part, and 1 is no limit */
+	/* as in PyTorch: rounded down, and 1 means no limit */
 	if (card->limit_fraction < 1 && card->total_bytes)
 		*limit = (uint64_t)(card->limit_fraction * (double)card->total_bytes);
 	return take_bytes(s, o, "limit_bytes", CARD_MAX, limit);
@@ -99,10 +99,10 @@ static int take_devices(const struct sidecar *s, const json_t *list, struct frag
 		uint64_t ordinal = UINT64_MAX, limit;
 
 		if (!json_is_object(o))
-			return bad(s, "a member of \"devices\" is no object");
+			return bad(s, "an entry of \"devices\" is not an object");
 		FRAG_TRY(take_bytes(s, o, "ordinal", UINT16_MAX, &ordinal));
 		if (ordinal == UINT64_MAX)
-			return bad(s, "a device has no \"ordinal\"");
+			return bad(s, "a device without \"ordinal\"");
 		FRAG_TRY(take_device(s, o, &card, &limit));
 		for (uint32_t d = 0; d < trace->devs_count; d++) {
 			if (trace->devs[d].ordinal != ordinal)
@@ -141,19 +141,19 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 	json_auto_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
 
 	if (!root)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is no JSON: %.120s, at byte %d", name,
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not JSON: %.120s, at byte %d", name,
 				 at.text, at.position);
 	take_release(json_string_value(json_object_get(root, "torch")), trace);
 	devices = json_object_get(root, "devices");
 	if (!json_is_object(root) || json_integer_value(json_object_get(root, "cufrag_meta")) != 1)
-		return bad(&s, "it has no \"cufrag_meta\": 1, so it does not belong to a "
+		return bad(&s, "it has no \"cufrag_meta\": 1, so it does not describe a "
 			       "recording");
 	if (!json_is_array(devices))
 		return bad(&s, "\"devices\" is no list");
 	return take_devices(&s, devices, trace);
 }
 
-/* Whole, if it is a small regular file. *len 0: there is none. */
+/* Reads all of a small regular file. *len is 0 if the file does not exist. */
 static int load(const char *path, char *text, size_t *len, struct frag_err *err)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -168,7 +168,7 @@ static int load(const char *path, char *text, size_t *len, struct frag_err *err)
 					   strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		close(fd);
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is no regular file", path);
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a regular file", path);
 	}
 	while (*len <= BYTES_MAX && (n = read(fd, text + *len, BYTES_MAX + 1 - *len)) > 0)
 		*len += (size_t)n;

@@ -10,7 +10,7 @@
 
 /*
  * Reads the one that belongs to the snapshot at `path` ("run.pickle.xz": run.pickle.xz.meta.json,
- * else run.pickle.meta.json) into the devices and settings of its trace. 0 where there is none.
+ * else run.pickle.meta.json) into the devices and settings of its trace. Returns 0 if there is no such file.
  * Errors: FRAG_EINPUT naming the file and the offset, FRAG_ENOMEM.
  */
 int frag_sidecar_read(const char *path, struct frag_trace *trace, struct frag_err *err);

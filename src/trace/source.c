@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Traces in order with bounded memory. A .cft is read block by block: one
- * batch of events, the slots of one device and the head are all that is held.
+ * batch of events, the slots of one device and the head are all that stays in memory.
  * Other formats have to be read whole before their first event is known; they
  * are handed out in the same batches.
  */
@@ -12,6 +12,7 @@
 
 #include "trace/cft/cft_parse.h"
 #include "trace/input/input.h"
+#include "read_input.h"
 
 struct frag_source {
 	struct frag_input *in;
@@ -37,33 +38,11 @@ struct frag_source {
  */
 static int read_whole(struct frag_source *src, const char *path, struct frag_err *err)
 {
-	const struct frag_reader_ops *best = NULL, *const * readers;
-	const unsigned char *bytes;
-	size_t got, count;
 	struct stat st;
-	int best_score = 0;
 
 	if (strcmp(path, "-") && !stat(path, &st) && S_ISREG(st.st_mode))
 		return frag_trace_read(path, NULL, &src->whole, err);
-	FRAG_TRY(frag_input_peek(src->in, FRAG_INPUT_PEEK_MAX, &bytes, &got, err));
-	readers = frag_reader_list(&count);
-	for (size_t i = 0; i < count; i++) {
-		int score = readers[i]->probe(bytes, got);
-
-		if (score > best_score) {
-			best_score = score;
-			best = readers[i];
-		}
-	}
-	if (!best)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' is of no known format (cufrag list formats)", path);
-	FRAG_TRY(best->read(src->in, NULL, &src->whole, err));
-	if (!src->whole->name)
-		src->whole->name = frag_host_strdup("stdin");
-	if (!src->whole->format)
-		src->whole->format = frag_host_strdup(best->name);
-	return src->whole->name && src->whole->format ? 0 : frag_fail_nomem(err, "trace");
+	return frag_trace_read_input(src->in, "-", NULL, &src->whole, err);
 }
 
 static int open_source(const char *path, bool cft_only, struct frag_source **out,
@@ -142,7 +121,7 @@ static int next_of_whole(struct frag_source *src, struct frag_batch *out)
 	return 0;
 }
 
-/* The next block of events of the device in hand, which has some left. */
+/* The next block of events of the current device. pre: it has events left. */
 static int read_batch(struct frag_source *src, struct frag_batch *out, struct frag_err *err)
 {
 	struct frag_cft_parser *p = &src->parser;
@@ -166,7 +145,7 @@ static int read_batch(struct frag_source *src, struct frag_batch *out, struct fr
 	return frag_cft_parser_next(p, FRAG_CFT_ADDRS, src->dev, out->count, err);
 }
 
-/* Passes over what lies behind the events of the device in hand, and goes to the next. */
+/* Skips what follows the events of the current device, and goes to the next device. */
 static int leave_device(struct frag_source *src, struct frag_err *err)
 {
 	struct frag_cft_parser *p = &src->parser;
@@ -208,7 +187,7 @@ static int next_of_cft(struct frag_source *src, struct frag_batch *out, struct f
 	return 0;
 }
 
-/* Errors stay: whoever asks again gets the same one. */
+/* Errors are sticky: every later call returns the first one. */
 static int failed_before(const struct frag_source *src, struct frag_err *err)
 {
 	if (src->failed && err)
@@ -234,7 +213,7 @@ int frag_source_next(struct frag_source *src, struct frag_batch *out, struct fra
 	return keep_failure(src, next_of_cft(src, out, &src->fault), err);
 }
 
-/* The rest of the events of the device in hand. */
+/* Skips the remaining events of the current device. */
 static int pass_events(struct frag_source *src, struct frag_err *err)
 {
 	struct frag_cft_parser *p = &src->parser;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Builds a struct frag_stacks: equal frames and equal stacks become one.
- * Ownership: frag_stacks_take moves the arrays out to the caller.
+ * Ownership: frag_stack_table_take moves the arrays out to the caller.
  */
 #ifndef FRAG_TRACE_STACKS_H
 #define FRAG_TRACE_STACKS_H

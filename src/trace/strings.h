@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interned strings: equal text has one index. Index 0 is "". Texts never move
- * while the table lives, so pointers stay good.
+ * Interned strings: equal texts share one index. Index 0 is "". Texts never move, so pointers stay valid as long as
+ * the table exists.
  */
 #ifndef FRAG_TRACE_STRINGS_H
 #define FRAG_TRACE_STRINGS_H
@@ -14,7 +14,7 @@ struct frag_strings;
 int frag_strings_create(struct frag_strings **out, struct frag_err *err);
 void frag_strings_destroy(struct frag_strings *s); /* NULL is allowed */
 
-/* Index of the text, entered if it is new. O(len). Errors: FRAG_ENOMEM, FRAG_EINPUT (too many). */
+/* Index of the text, which is added if it is new. O(len). Errors: FRAG_ENOMEM, FRAG_EINPUT (too many). */
 int frag_strings_intern(struct frag_strings *s, const char *text, size_t len, uint32_t *index,
 			struct frag_err *err);
 /* NUL-terminated; "" if i is out of range. */

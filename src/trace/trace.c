@@ -7,6 +7,7 @@
 #include "base/clean.h"
 #include "trace/build/build.h"
 #include "trace/input/input.h"
+#include "read_input.h"
 #include "sidecar.h"
 #include "stacks.h"
 #include "strings.h"
@@ -69,7 +70,7 @@ static int choose(struct frag_input *in, const struct frag_reader_ops **best, st
 	}
 	if (!best_score)
 		return frag_fail(err, FRAG_EFORMAT,
-				 "'%s' is of no known format (cufrag list formats)",
+				 "'%s' has an unknown format (cufrag list formats)",
 				 frag_input_name(in));
 	return 0;
 }
@@ -86,12 +87,11 @@ static int pass_bom(struct frag_input *in, struct frag_err *err)
 	return 0;
 }
 
-static int read_input(struct frag_input *in, const char *path, const char *options,
-		      struct frag_trace **out, struct frag_err *err)
+int frag_trace_read_input(struct frag_input *in, const char *path, const char *options,
+			  struct frag_trace **out, struct frag_err *err)
 {
 	const struct frag_reader_ops *reader = NULL;
 	struct frag_trace *trace = NULL;
-
 	int rc;
 
 	FRAG_TRY(pass_bom(in, err));
@@ -123,7 +123,7 @@ int frag_trace_read(const char *path, const char *options, struct frag_trace **o
 	int rc;
 
 	FRAG_TRY(frag_input_open(path, &in, err));
-	rc = read_input(in, path, options, out, err);
+	rc = frag_trace_read_input(in, path, options, out, err);
 	frag_input_close(in);
 	if (!rc && !strcmp((*out)->format, "torch-snapshot")) {
 		rc = frag_sidecar_read(path, *out, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers may be told; see trace_options.h. */
+/* Options of readers; see trace_options.h. */
 #include "trace_options.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ int frag_trace_options_parse(const char *text, struct frag_trace_options *out, s
 		out->conf = at + 5;
 	else if (*at)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown option '%s' of a trace; known are device=N and "
+				 "unknown trace option '%s'; use device=N or "
 				 "conf=SETTINGS",
 				 at);
 	return 0;
@@ -36,7 +36,7 @@ int frag_trace_take_conf(struct frag_trace *trace, const char *conf, struct frag
 	if (!conf)
 		return 0;
 	if (frag_torch_settings(conf, set->torch_last, set, err))
-		return frag_err_prefix(err, "settings that were given");
+		return frag_err_prefix(err, "given settings");
 	copy = frag_host_strdup(conf);
 	FRAG_CHECK_ALLOC(copy, "settings", err);
 	frag_host_free(set->conf);

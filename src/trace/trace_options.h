@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What frag_trace_read may be told: "device=N", "conf=SETTINGS", or both with a ';' between. */
+/* Options of frag_trace_read: "device=N", "conf=SETTINGS", or both with a ';' between. */
 #ifndef FRAG_TRACE_OPTIONS_H
 #define FRAG_TRACE_OPTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first request that addresses serve otherwise: see tie.h. */
+/* The first request served elsewhere because of addresses; see address_choice.h. */
 #include "address_choice.h"
 #include "lib/grow.h"
 #include "lib/bisect.h"
@@ -12,7 +12,7 @@
 
 /* ---- segments by address ---- */
 
-/* Index of the first that begins above addr. */
+/* Index of the first segment that begins above addr. */
 static size_t above(const struct numbered_segments *s, frag_addr_t addr)
 {
 	size_t at;
@@ -52,7 +52,7 @@ static const struct numbered_segment *holder(const struct numbered_segments *s, 
 									   : NULL;
 }
 
-/* The place in `other` of what is at `addr` in `s`; FRAG_NO_ADDR: there is none. */
+/* The address in `other` that corresponds to `addr` in `s`; FRAG_NO_ADDR: none. */
 static frag_addr_t translate(const struct numbered_segments *s, frag_addr_t addr,
 			     const struct numbered_segments *other)
 {
@@ -66,15 +66,15 @@ static frag_addr_t translate(const struct numbered_segments *s, frag_addr_t addr
 
 /* ---- the two blocks ---- */
 
-/* Sizes of the block that was chosen, as it was before, and of the one that was not. */
+/* Sizes of the chosen block, before the choice, and of the other one. */
 struct candidates {
 	frag_addr_t chosen, other;
-	frag_addr_t chosen_end; /* of the chosen block as far as it was seen */
+	frag_addr_t chosen_end; /* known part of the chosen block */
 	frag_addr_t segment_end;
-	uint64_t chosen_bytes, other_bytes; /* 0 = not seen */
+	uint64_t chosen_bytes, other_bytes; /* 0 = unknown */
 };
 
-/* Free neighbours are joined, so a free block right behind the chosen one was cut from it. */
+/* Free neighbours are merged, so a free block directly after the chosen one was cut from it. */
 static void see_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
 		      uint64_t releasable)
 {
@@ -92,7 +92,8 @@ static void see_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 		c->other_bytes = bytes;
 }
 
-/* there, here: addresses of the chosen block; other_…: of the one that the other replay took. */
+/* there, here: addresses of the chosen block; other_…: addresses of the block that the other replay
+ * took. */
 static void tell(struct tie *t, const struct watch *w, frag_addr_t there, frag_addr_t here)
 {
 	frag_addr_t other_there = translate(&t->here, here, &t->there);
@@ -112,9 +113,9 @@ static void tell(struct tie *t, const struct watch *w, frag_addr_t there, frag_a
 	lower = there < other_there && here < other_here;
 	if (t->equal)
 		snprintf(t->text + n, sizeof(t->text) - n,
-			 "of two free blocks of %" PRIu64 " bytes it took the one at 0x%" PRIx64
-			 " when recorded, not that at 0x%" PRIx64 "; here these are at 0x%" PRIx64
-			 " and 0x%" PRIx64 ", and it takes the other%s",
+			 "of two free blocks of %" PRIu64 " bytes the recording took the one at "
+			 "0x%" PRIx64 ", not 0x%" PRIx64 "; here they are at 0x%" PRIx64
+			 " and 0x%" PRIx64 ", and the replay takes the other one%s",
 			 c.chosen_bytes, there, other_there, other_here, here,
 			 lower ? ": both times the lower address" : "");
 	else
@@ -138,7 +139,7 @@ static void see_recorded(struct tie *t, const struct watch *w)
 	}
 }
 
-/* From the end: what an event gives back may be taken by it again, at the same address. */
+/* Backwards, because an event may return memory and take it again at the same address. */
 static void see_replayed(struct tie *t, const struct watch *w)
 {
 	for (size_t i = w->made.count; i-- > 0;) {

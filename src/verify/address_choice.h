@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where do addresses decide? Two replays of the same events with the same settings, the
- * recorded one and one at other addresses, are the same but for the addresses, until one
- * request is served from another block. Segments are known by their order: the n-th that was
- * taken there is the n-th taken here. Expandable segments are left out.
+ * Finds where addresses decide. Two replays of the same events with the same settings, the recorded
+ * one and one at other addresses, differ only in addresses until a request is served from another
+ * block. Segments correspond by order: the n-th taken in one is the n-th taken in the other.
+ * Ignores expandable segments.
  */
 #ifndef FRAG_VERIFY_ADDRESS_CHOICE_H
 #define FRAG_VERIFY_ADDRESS_CHOICE_H
@@ -26,10 +26,10 @@ struct numbered_segments {
 struct tie {
 	struct numbered_segments there, here; /* recorded, replayed */
 	size_t cursor;			      /* next evidence */
-	bool ended; /* found, or what follows cannot be told: nothing more is looked at */
-	bool equal; /* found, and the two blocks were of one size: a tie */
+	bool ended;			      /* found, or nothing more can be found: stop */
+	bool equal; /* found, and the two blocks had the same size: a tie */
 	bool short_of_memory;
-	char text[400]; /* the first request that was served elsewhere; "" = none seen */
+	char text[400]; /* the first request served elsewhere; "" = none found */
 };
 
 /* After each event of the replay. pre: the trace has evidence. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Following a recording. The policy runs as ever; only the card is led by
- * what was seen: a segment gets the recorded address, and a request for
- * memory that the recording does not show next was refused by the driver.
+ * Follows a recording. The policy runs as usual; only the card follows the evidence: a segment gets
+ * the recorded address, and memory that the recording does not show next is refused, as by the
+ * driver.
  */
 #include "follow_internal.h"
 
@@ -30,8 +30,8 @@ static void differ(struct follow *f, enum follow_diff diff, frag_addr_t want, fr
 	f->r->got = got;
 }
 
-/* Where a history began late, nobody recorded the order of the free blocks that it began with:
- * which of them it takes shows it. */
+/* If a history began late, the order of its initial free blocks is not recorded, but its choices
+ * show it. */
 static bool recorded_next(void *ctx, bool release, frag_addr_t addr)
 {
 	const struct follow *f = ctx;
@@ -44,7 +44,7 @@ static bool recorded_next(void *ctx, bool release, frag_addr_t addr)
 	return f->td->events[f->event].kind == FRAG_EV_ALLOC && f->td->addrs[f->event] == addr;
 }
 
-/* ---- the policy tells of its segments ---- */
+/* ---- the policy reports its segments ---- */
 
 static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, uint64_t bytes,
 		    uint32_t stream)
@@ -77,7 +77,7 @@ static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, u
 /* ---- after each event ---- */
 
 struct room_walk {
-	frag_addr_t at, end; /* end 0: not met yet */
+	frag_addr_t at, end; /* end 0: not reached yet */
 	uint64_t bytes;
 };
 
@@ -101,7 +101,7 @@ static void room_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_bl
 	}
 }
 
-/* Bytes that were free from `at` on, before the block there was handed out. */
+/* Free bytes from `at` on, before the block there was handed out. */
 static uint64_t room_at(const struct follow *f, frag_addr_t at)
 {
 	struct room_walk w = { .at = at };
@@ -206,7 +206,7 @@ static int step(struct follow *f, struct frag_err *err)
 struct final_walk {
 	struct follow *f;
 	size_t segment;	     /* of the recorded ones */
-	uint32_t in_segment; /* blocks of it seen */
+	uint32_t in_segment; /* number of its blocks seen */
 	uint64_t simulated;
 	bool differs;
 	frag_addr_t at;
@@ -307,11 +307,11 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 	out->open = !rc && out->diff != FOLLOW_SAME && follow_is_open(&f);
 	if (!rc)
 		rc = frag_run_counters(f.run, &out->counters, err);
-	/* this card does only what the file says: what it could not do, the file asked for */
+	/* this card does only what the file says, so a failure is the file's fault */
 	if (rc == FRAG_EDEVICE || rc == FRAG_EPOLICY)
-		rc = frag_fail(err, FRAG_EINPUT, "what was recorded is not possible: %s",
+		rc = frag_fail(err, FRAG_EINPUT, "the recording is not possible: %s",
 			       err ? err->msg : "");
-	f.restoring = true; /* what the end frees is nobody's evidence */
+	f.restoring = true; /* frees at the end of the run are not evidence */
 	frag_run_destroy(f.run);
 	frag_dev_close(f.dev);
 	frag_host_free(f.ranges);

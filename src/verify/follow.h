@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Following a recording: a replay of the recorded settings on a simulated card
- * that places and refuses as the recording shows, event by event, up to the
- * first difference.
+ * Follows a recording: replays the recorded settings on a simulated card that places and refuses as
+ * recorded, event by event, up to the first difference.
  */
 #ifndef FRAG_VERIFY_FOLLOW_H
 #define FRAG_VERIFY_FOLLOW_H
@@ -19,51 +18,51 @@ enum follow_diff {
 	FOLLOW_FINAL,	/* the final blocks differ */
 };
 
-/* The driver said no, as far as the recording shows. */
+/* The driver refused memory, as far as the recording shows. */
 struct follow_refusal {
 	uint64_t event;
-	uint64_t bytes;	      /* asked for */
-	uint64_t held_bytes;  /* by the policy at that moment */
-	uint64_t begin_bytes; /* when the event began: before anything was given back */
-	bool synced;	      /* everything cached was released, then asked again */
-	bool served;	      /* and then it was served */
+	uint64_t bytes;	      /* requested bytes */
+	uint64_t held_bytes;  /* bytes held by the policy at that moment */
+	uint64_t begin_bytes; /* bytes held when the event began, before anything was returned */
+	bool synced;	      /* released everything cached, then asked again */
+	bool served;	      /* and was then served */
 };
 
 struct follow_report {
 	enum follow_diff diff;
 	uint64_t event;	       /* of the difference */
-	size_t seen;	       /* evidence that was expected next */
+	size_t seen;	       /* the evidence expected next */
 	frag_addr_t want, got; /* FOLLOW_ADDR, FOLLOW_SEGMENT */
-	uint64_t got_room;     /* FOLLOW_ADDR: bytes that were free from `got` on */
-	bool got_release;      /* FOLLOW_SEGMENT: the simulation gave `got` back */
-	bool open;	       /* what the file does not say of its start may be the cause */
+	uint64_t got_room;     /* FOLLOW_ADDR: free bytes from `got` on */
+	bool got_release;      /* FOLLOW_SEGMENT: the simulation returned `got` */
+	bool open;	       /* the unknown part of the initial state may be the cause */
 	char text[400];
 	uint64_t allocs, allocs_same, segments_same, ooms, ooms_same, finals, finals_same;
 	uint64_t peak_held_bytes;
-	uint64_t begin_bytes; /* held when the event that differs began */
+	uint64_t begin_bytes; /* bytes held when the differing event began */
 	struct follow_refusal *refusals;
 	size_t refusals_count, refusals_cap;
 	struct frag_counter *counters;
 };
 
 /*
- * Errors are those of the simulation itself; a difference is a result. The
- * report is the caller's (follow_report_release).
+ * Errors come only from the simulation itself; a difference is a result. The caller frees the
+ * report (follow_report_release).
  */
 int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_spec *spec,
 		     const struct frag_sim_config *card, uint64_t limit_bytes,
 		     struct follow_report *out, struct frag_err *err);
 void follow_report_release(struct follow_report *r);
-/* What there is to follow: events of a kind, without those that only set up what was there at the start;
- * segment events of the evidence. */
+/* Numbers to follow: events of a kind, without those that only set up the initial state; segment
+ * events of the evidence. */
 uint64_t follow_events(const struct frag_trace_dev *td, enum frag_event_kind kind);
 uint64_t follow_segments(const struct frag_trace_dev *td);
 
-/* The policy with the recorded settings (or `conf` instead of them). */
+/* The policy with the recorded settings (or with `conf`). */
 int follow_spec(const struct frag_trace *trace, const char *conf, struct frag_policy_spec **out,
 		struct frag_err *err);
 
-/* FRAG_EINPUT: the device has no evidence, nothing to follow. */
+/* FRAG_EINPUT if the device has no evidence to follow. */
 int follow_check(const struct frag_trace *trace, uint32_t dev, struct frag_err *err);
 
 static inline bool follow_is_segment(const struct frag_evidence *e)

@@ -58,7 +58,7 @@ size_t follow_range_at(const struct follow *f, frag_addr_t addr)
 	return i;
 }
 
-/* A reservation goes with its last page: the next one may lie where it was. */
+/* A reservation ends with its last page; the next one may reuse its place. */
 void follow_note_pages(struct follow *f, enum frag_segment_event kind, frag_addr_t addr,
 		       uint64_t bytes)
 {
@@ -84,8 +84,8 @@ static int add_range(struct follow *f, frag_addr_t base, uint64_t bytes)
 	return 0;
 }
 
-/* A new reservation begins where the event that makes it maps pages; where that failed, at the
- * next pages of its stream outside the others. */
+/* A new reservation begins where its event maps pages; if that failed, at the next pages of its
+ * stream outside the other reservations. */
 static int place_range(struct follow *f, uint64_t bytes, frag_addr_t *addr)
 {
 	const struct frag_evidence *now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of following a recording, for follow*.c only. */
+/* Internals of following a recording, only for follow*.c. */
 #ifndef FRAG_VERIFY_FOLLOW_INTERNAL_H
 #define FRAG_VERIFY_FOLLOW_INTERNAL_H
 
@@ -19,7 +19,7 @@ struct follow {
 		frag_addr_t base;
 		uint64_t bytes;
 		uint64_t mapped;
-	} * ranges; /* reservations that there are */
+	} * ranges; /* existing reservations */
 	size_t ranges_count, ranges_cap;
 	uint64_t syncs_before, begin_bytes;
 	bool short_of_memory;
@@ -33,17 +33,17 @@ static inline const struct frag_evidence *expected(const struct follow *f)
 	return f->cursor < f->td->seen_count && e->before == f->event ? e : NULL;
 }
 
-/* follow_card.c: where the card puts things; FRAG_OOM: it refuses (frag_sim_config.place). */
+/* follow_card.c: the card's place hook (frag_sim_config.place); FRAG_OOM: refused. */
 int follow_place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr);
-/* Pages of a reservation came or went: it goes with its last page. */
+/* Updates the pages of a reservation, which ends with its last page. */
 void follow_note_pages(struct follow *f, enum frag_segment_event kind, frag_addr_t addr,
 		       uint64_t bytes);
 
-/* Index of the reservation that holds an address, ranges_count if none does. */
+/* Index of the reservation with this address; ranges_count if there is none. */
 size_t follow_range_at(const struct follow *f, frag_addr_t addr);
 
-/* follow_late.c. pre: a difference, and the policy as it was then. Can what the file does not say of the
- * state that the history began with be its cause? */
+/* follow_late.c: can the unknown part of the initial state cause the difference? pre: a difference,
+ * with the policy in that state. */
 bool follow_is_open(const struct follow *f);
 
 #endif

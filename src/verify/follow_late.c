@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is a difference certain? A history that began late does not say how long some of the first blocks
- * are, to which pools their segments belonged, where reservations began. Choices show most of it
- * (resolve.h, the policy's own learning). What is left may be the cause of a difference, and then
- * nothing is known of the rest. It is not the cause where the recorded choice is against the rules
- * whatever that state was: all blocks up to the difference lie where they were recorded.
+ * Is a difference certain? A history that began late does not say how long some initial blocks are,
+ * to which pools their segments belong, and where reservations begin. Choices show most of this
+ * (resolve.h, the policy's own learning). The rest may cause a difference, and then nothing is
+ * known from there on. It is not the cause if the recorded choice breaks the rules for every
+ * possible initial state, because all blocks up to the difference lie where they were recorded.
  */
 #include "follow_internal.h"
 
-#define RANGE_MAX (1ull << 38) /* no reservation is longer */
-#define SLACK FRAG_MIB /* what a block of the large pool may own beyond its rounded request */
+#define RANGE_MAX (1ull << 38) /* longest possible reservation */
+#define SLACK FRAG_MIB /* most that a block of the large pool may have beyond its rounded request */
 
 static bool began_late(const struct frag_trace_dev *td)
 {
@@ -17,7 +17,7 @@ static bool began_late(const struct frag_trace_dev *td)
 	       (td->events_count && td->events[0].flags & FRAG_EVF_INITIAL);
 }
 
-/* The initial segment that holds an address, NULL if none does. */
+/* The initial segment with this address, or NULL. */
 static const struct frag_initial_segment *initial_at(const struct frag_trace_dev *td,
 						     frag_addr_t addr)
 {
@@ -35,7 +35,7 @@ static bool never_splits(const struct frag_trace_dev *td, uint16_t pool)
 	return pool < td->pools_count && td->pools[pool].b & FRAG_POOL_NO_SPLIT;
 }
 
-/* The last initial block that begins before an address in its segment, NULL if none does. */
+/* The last initial block before an address in its segment, or NULL. */
 static const struct frag_initial_block *block_before(const struct frag_trace_dev *td,
 						     const struct frag_initial_segment *g,
 						     frag_addr_t addr)
@@ -48,7 +48,7 @@ static const struct frag_initial_block *block_before(const struct frag_trace_dev
 	return last;
 }
 
-/* The initial block before an address, if it is still there, and nobody recorded how long it is. */
+/* The initial block before an address, if it still exists and its length is not recorded. */
 static const struct frag_initial_block *open_block(const struct follow *f, frag_addr_t addr)
 {
 	const struct frag_initial_segment *g = initial_at(f->td, addr);
@@ -67,7 +67,7 @@ static bool takes_whole(const struct follow *f, frag_addr_t addr)
 	return g && never_splits(f->td, g->pool);
 }
 
-/* May what is free begin at this address, because the block before it is longer or shorter? */
+/* May the free memory begin at this address, because the block before it is longer or shorter? */
 static bool size_is_open(const struct follow *f, frag_addr_t addr)
 {
 	const struct frag_initial_block *b = open_block(f, addr);
@@ -75,18 +75,18 @@ static bool size_is_open(const struct follow *f, frag_addr_t addr)
 	return b && (takes_whole(f, addr) || addr - b->addr <= b->bytes + SLACK);
 }
 
-/* May it be that the request did not fit what is free here, because the block before is longer? */
+/* May the request not fit the free memory here, because the block before is longer? */
 static bool room_is_open(const struct follow *f)
 {
 	const struct frag_initial_block *b = open_block(f, f->r->got);
 	uint64_t bytes = f->td->events[f->r->event].bytes;
 
-	/* rounded by settings that are not known here: up to as much again is allowed for */
+	/* rounding depends on unknown settings: allow up to twice the size */
 	return b && (takes_whole(f, f->r->got) ||
 		     b->bytes + f->r->got_room <= b->requested + bytes + 2 * SLACK);
 }
 
-/* Is this in a reservation that was there at the start? Nobody recorded where those begin and end. */
+/* Is this in an initial reservation? Their beginnings and ends are not recorded. */
 static bool in_old_range(const struct follow *f, frag_addr_t addr)
 {
 	if (follow_range_at(f, addr) < f->ranges_count)
@@ -101,7 +101,7 @@ static bool in_old_range(const struct follow *f, frag_addr_t addr)
 	return false;
 }
 
-/* Pools that nobody named are found by what they explain; another guess might explain this. */
+/* Unnamed pools are guessed from what they explain; another guess might explain this. */
 static bool pools_are_open(const struct frag_trace_dev *td)
 {
 	return !td->pools_named && td->pools_count > 1;
@@ -122,7 +122,7 @@ static void see_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 		w->bytes = bytes;
 }
 
-/* Bytes of the free block that begins at an address, 0 = none does. */
+/* Bytes of the free block that begins at this address, 0 = none. */
 static uint64_t free_at(const struct follow *f, frag_addr_t at)
 {
 	struct free_walk w = { .at = at };
@@ -151,32 +151,31 @@ static bool addr_is_open(const struct follow *f)
 	const struct follow_report *r = f->r;
 	uint64_t bytes;
 
-	if (grew(f)) /* though a free block would have done */
+	if (grew(f)) /* although a free block would fit */
 		return pools_are_open(f->td) || room_is_open(f);
 	bytes = free_at(f, r->want);
 	if (!bytes) /* in the middle of free memory, or of a block */
 		return size_is_open(f, r->want);
-	/* in reservations a block is chosen by what it could grow to */
+	/* in reservations, blocks are chosen by the size that they could grow to */
 	return in_old_range(f, r->want) || in_old_range(f, r->got) || pools_are_open(f->td) ||
 	       room_is_open(f);
 }
 
-/* One of the two gave memory back and the other did not: it found no block where the other
- * found one. */
+/* Only one of the two returned memory: it found no block where the other found one. */
 static bool missed(const struct follow *f)
 {
 	return f->td->events[f->r->event].kind == FRAG_EV_ALLOC && !grew(f);
 }
 
-/* Another segment event, or one that did not happen. */
+/* Another segment event, or a missing one. */
 static bool segment_is_open(const struct follow *f)
 {
 	const struct follow_report *r = f->r;
 	const struct frag_evidence *e = r->seen < f->td->seen_count ? &f->td->seen[r->seen] : NULL;
 	bool recorded = e && e->before == r->event;
 
-	/* both take memory: open if pages were recorded, and are mapped here in a reservation
-	 * that was there at the start */
+	/* both take memory: uncertain if pages were recorded and are mapped here in an initial
+	 * reservation */
 	if (r->diff == FOLLOW_SEGMENT && recorded && !r->got_release && !follow_is_release(e))
 		return e->kind == FRAG_SEEN_SEGMENT_MAP && in_old_range(f, r->got);
 	if (r->event < f->td->events_count && missed(f) && size_is_open(f, f->td->addrs[r->event]))
@@ -186,7 +185,7 @@ static bool segment_is_open(const struct follow *f)
 
 static bool refusal_is_open(const struct follow *f)
 {
-	if (grew(f)) /* of another kind or size, or beyond the limit */
+	if (grew(f)) /* another kind or size, or beyond the limit */
 		return false;
 	return pools_are_open(f->td) ||
 	       (f->r->want != FRAG_NO_ADDR && size_is_open(f, f->r->want)) ||
@@ -200,7 +199,7 @@ bool follow_is_open(const struct follow *f)
 	if (!began_late(td))
 		return false;
 	if (!td->initial.segments_count)
-		return true; /* nothing is known of what was there but the requests */
+		return true; /* only the requests of the initial blocks are known */
 	switch (f->r->diff) {
 	case FOLLOW_ADDR:
 		return addr_is_open(f);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which policy is followed, and whether there is anything to follow. */
+/* The policy to follow, and whether there is evidence to follow. */
 #include "follow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Settings as text, from the fields where the string is missing. */
+/* Settings as text, built from the fields if the string is missing. */
 static int settings_text(const struct frag_trace_settings *s, char *buf, size_t cap,
 			 struct frag_err *err)
 {
@@ -49,7 +49,6 @@ int follow_check(const struct frag_trace *trace, uint32_t dev, struct frag_err *
 	if (trace->devs[dev].has_evidence)
 		return 0;
 	return frag_fail(err, FRAG_EINPUT,
-			 "trace '%s' has no record of what the allocator did: nothing to verify "
-			 "against",
+			 "trace '%s' has no evidence of its allocator: nothing to verify against",
 			 trace->name);
 }

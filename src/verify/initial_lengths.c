@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of initial blocks by what was not chosen; see ends.h. */
+/* Lengths of initial blocks, inferred from choices not taken; see initial_lengths.h. */
 #include "initial_lengths.h"
 
 #include "resolve.h"
 #include "trace/build/build.h"
 
-#define SLACK FRAG_MIB /* what a block of the large pool may own beyond its rounded request */
+#define SLACK FRAG_MIB /* most that a block of the large pool may have beyond its rounded request */
 #define UNIT 512
 
 static bool never_splits(const struct frag_trace_dev *td, const struct frag_initial_segment *g)
@@ -13,8 +13,8 @@ static bool never_splits(const struct frag_trace_dev *td, const struct frag_init
 	return g->pool < td->pools_count && td->pools[g->pool].b & FRAG_POOL_NO_SPLIT;
 }
 
-/* The initial block that ends where `at` begins, and could be longer; NULL if none does. *whole: it
- * took all that was free when it was handed out. */
+/* The initial block that ends where `at` begins and could be longer, or NULL. *whole: it took all
+ * free memory there when it was handed out. */
 static struct frag_initial_block *block_before(const struct frag_trace_dev *td, frag_addr_t at,
 					       bool *whole)
 {
@@ -33,8 +33,8 @@ static struct frag_initial_block *block_before(const struct frag_trace_dev *td, 
 }
 
 /*
- * May block `s` have this size? Not if it was gone before the event, nor if an allocation
- * was recorded inside while it lived.
+ * May block `s` have this size? Not if it was freed before the event, nor if an allocation was
+ * recorded inside it while it was live.
  */
 static bool possible(const struct frag_trace_dev *td, const struct frag_initial_block *s,
 		     uint64_t bytes, uint64_t event)
@@ -52,7 +52,7 @@ static bool possible(const struct frag_trace_dev *td, const struct frag_initial_
 	return true;
 }
 
-/* A block that is there at the end has its size in the final snapshot. */
+/* If a block exists at the end, the final snapshot has its size. */
 static bool size_is_recorded(const struct frag_trace_dev *td, const struct frag_initial_block *s)
 {
 	for (size_t i = 0; i < td->final_blocks_count; i++)
@@ -62,8 +62,8 @@ static bool size_is_recorded(const struct frag_trace_dev *td, const struct frag_
 	return false;
 }
 
-/* A block that took all that was free, and so is longer by whole pages: by all that is free behind it,
- * or by so much that the request does not fit. */
+/* A block that took all free memory is longer by whole pages: by everything free after it, or by
+ * enough that the request does not fit. */
 static bool longer_whole(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
 			 const struct follow_report *rep, struct frag_initial_block *s)
 {

@@ -173,7 +173,7 @@ void pools_release(struct pools *p)
 
 uint32_t pools_at(const struct pools *p, frag_addr_t addr, uint64_t at)
 {
-	/* newest first: an address may have had several lives */
+	/* newest first: an address may have been used several times */
 	for (size_t i = p->count; i-- > 0;) {
 		const struct pool_instance *n = &p->list[i];
 
@@ -188,13 +188,13 @@ uint32_t pools_at(const struct pools *p, frag_addr_t addr, uint64_t at)
 static uint32_t root(const struct pools *p, uint32_t a)
 {
 	while (p->list[a].same != a) {
-		p->list[a].same = p->list[p->list[a].same].same; /* shorter the next time */
+		p->list[a].same = p->list[p->list[a].same].same; /* makes later searches shorter */
 		a = p->list[a].same;
 	}
 	return a;
 }
 
-/* a, b: roots. Looks at the edges of the one that has fewer. */
+/* a, b: roots. Checks the edges of the root with fewer. */
 static bool has_edge(const struct pools *p, uint32_t a, uint32_t b)
 {
 	uint32_t from = p->list[a].degree <= p->list[b].degree ? a : b;
@@ -235,7 +235,7 @@ int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *learnt, struct f
 	return 0;
 }
 
-/* The edges of b become a's, too. */
+/* Adds the edges of b to a. */
 static void join_edges(struct pools *p, uint32_t a, uint32_t b)
 {
 	struct pool_instance *x = &p->list[a], *y = &p->list[b];
@@ -303,14 +303,14 @@ static int add_pool(struct frag_trace_dev *td, struct frag_err *err)
 		frag_host_realloc(td->pools, td->pools_count + 1, sizeof(*pools));
 
 	FRAG_CHECK_ALLOC(pools, "resolve: pools", err);
-	/* no recorded id: a pair that no program is given */
+	/* not a recorded id: no program gets such a pair */
 	pools[td->pools_count] = (struct frag_pool_id){ UINT64_MAX, td->pools_count };
 	td->pools = pools;
 	td->pools_count++;
 	return 0;
 }
 
-/* Colours that instance i must not have: of earlier neighbours, and of later ones that are fixed. */
+/* Colours that instance i must not have: those of earlier neighbours, and of later fixed ones. */
 static void mark_taken(struct pools *p, uint32_t i)
 {
 	for (uint32_t e = p->list[i].first_edge; e != POOLS_NONE; e = p->edges[e].next) {
@@ -351,7 +351,8 @@ static void name_instance(struct pools *p, uint32_t i, uint16_t pool)
 	p->list[i].pool = pool;
 }
 
-/* name: instances get the pool that the file gives their requests; else requests get theirs. */
+/* name: instances get the pool that the file names for their requests; otherwise requests get the
+ * pool of their instance. */
 static int walk_events(struct pools *p, bool name, struct frag_err *err)
 {
 	struct frag_trace_dev *td = p->td;
@@ -396,7 +397,7 @@ static int walk_events(struct pools *p, bool name, struct frag_err *err)
 	return rc;
 }
 
-/* Up to 2.4 the setting expandable_segments was one for the default pools only. */
+/* Up to 2.4, expandable_segments applies only to the default pools. */
 static void pin_by_kind(struct pools *p)
 {
 	bool ranges = false;
@@ -440,7 +441,7 @@ int pools_init(struct pools *p, struct frag_trace_dev *td, uint64_t device_total
 	return rc;
 }
 
-/* Pools that the final snapshot names; more are made up as they are needed. */
+/* Pools named in the final snapshot; further ones are added as needed. */
 static uint32_t named_pools(const struct frag_trace_dev *td)
 {
 	uint32_t named = td->pools_named ? td->pools_count : 1;
@@ -484,7 +485,7 @@ static bool link_run(struct pools *p, size_t from, size_t to)
 	return learnt;
 }
 
-/* One stretch in order: a list of small or of large segments. Returns where it ends. */
+/* One ordered stretch: a list of small or of large segments. Returns its end. */
 static size_t stretch_end(const struct pools *p, size_t s, size_t end)
 {
 	for (s++; s < end && goes_on(p, s - 1, s); s++)
@@ -498,8 +499,8 @@ static bool is_small(const struct pools *p, size_t s)
 }
 
 /*
- * Small followed by large is a private pool. Large followed by small are the
- * default pools, unless those small ones go with large ones that follow.
+ * Small followed by large is a private pool. Large followed by small are the default pools, unless
+ * the small ones belong to following large ones.
  */
 bool pools_learn_run(struct pools *p, size_t first, size_t end)
 {

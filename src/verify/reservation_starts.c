@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bases of initial reservations by pages mapped below them; see bases.h. */
+/* Beginnings of initial reservations, inferred from pages mapped below them; see
+ * reservation_starts.h. */
 #include "reservation_starts.h"
 
 #include "trace/build/build.h"
 
-/* The lowest initial pages above `at` of reservations for such requests, NULL if there are none. */
+/* The lowest initial pages above `at` in reservations for such requests, or NULL. */
 static struct frag_initial_segment *pages_above(const struct frag_trace_dev *td, frag_addr_t at,
 						uint32_t stream, bool small)
 {

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settling what a recording leaves open, by following it: at the first
- * difference there is one thing the file did not say that explains it; write it
- * down and follow again.
+ * Finds what a recording leaves open by following it: one fact missing from the file explains the
+ * first difference; record that fact and follow again.
  *
- *   - releases in front of a malloc were an empty_cache, not its own retry;
+ *   - releases before a malloc were an empty_cache, not its own retry;
  *   - frees completed in the synchronisation inside a malloc, not before it;
- *   - a block that was there at the start is longer (ends.h);
- *   - a reservation that was there at the start begins lower (bases.h);
+ *   - an initial block is longer (initial_lengths.h);
+ *   - an initial reservation begins lower (reservation_starts.h);
  *   - two segments belong to different pools (pools.h).
  *
- * What follows without a difference is exactly what was recorded, whatever
- * the guesses on the way were.
+ * A recording that can be followed without a difference is exactly reproduced, whatever the guesses
+ * on the way.
  *
- * Cost. Each round begins at the first event: the state of a policy cannot be copied, and what is learnt
- * changes events before the difference, too (a segment's pool is that of all its requests). What
- * is followed is counted, of all rounds and all limits together: at most STEPS_PER_EVENT for each event
- * of the file and STEPS_MIN beside. A file that asks for more is left as far as it came, and
- * is undetermined. What can be seen of many differences at once is learnt at once (learn_breaks).
- * docs/architecture.md has what recordings take.
+ * Cost. Each round begins at the first event, because the state of a policy cannot be copied, and
+ * new knowledge changes events before the difference, too (a segment's pool applies to all its
+ * requests). Followed events are counted over all rounds and limits: at most STEPS_PER_EVENT per
+ * event of the file, plus STEPS_MIN. Beyond that the recording is undetermined. Facts that show in
+ * many places are learnt at once (learn_breaks). docs/architecture.md says what recordings take.
  */
 #include <frag/replay.h>
 
@@ -26,7 +24,7 @@
 
 #include "resolve_internal.h"
 
-/* Steps that all rounds may take together: per event of the recording, and beside. */
+/* Total steps of all rounds: per event of the recording, plus a constant. */
 #define STEPS_PER_EVENT 64
 #define STEPS_MIN (8u << 20)
 
@@ -47,7 +45,7 @@ static bool any_trim_before(const struct resolve *r)
 	return false;
 }
 
-/* Writes down what has been learnt. Instances keep their numbers: evidence does not move. */
+/* Applies what was learnt. Instances keep their numbers, because evidence does not move. */
 static int apply(struct resolve *r, struct frag_err *err)
 {
 	bool trims = any_trim_before(r);
@@ -57,7 +55,7 @@ static int apply(struct resolve *r, struct frag_err *err)
 	FRAG_TRY(resolve_know_pools(r, err));
 	FRAG_TRY(pools_colour(&r->pools, err));
 	FRAG_TRY(resolve_rebuild(r, err));
-	/* events have moved: births and deaths by their evidence */
+	/* events have moved: recompute births and deaths from their evidence */
 	for (size_t i = 0; i < r->pools.count; i++)
 		r->pools.list[i].died = UINT64_MAX;
 	for (size_t s = 0, i; s < r->td->seen_count; s++) {
@@ -73,14 +71,14 @@ static int apply(struct resolve *r, struct frag_err *err)
 	return 0;
 }
 
-/* Only what the final snapshot says of pools is known; the rest is found again. */
+/* Keeps only the pools of the final snapshot; the rest is found again. */
 static int forget_guessed_pools(struct resolve *r, struct frag_err *err)
 {
 	FRAG_TRY(resolve_know_pools(r, err));
 	return apply(r, err);
 }
 
-/* *same: nothing differs, and nothing was refused that need not be. */
+/* *same: nothing differs, and nothing was refused without need. */
 static void note_outcome(struct resolve *r, const struct follow_report *rep)
 {
 	struct resolve_try *t = r->t;
@@ -101,7 +99,7 @@ static void note_outcome(struct resolve *r, const struct follow_report *rep)
 	memcpy(t->text, rep->text, sizeof(t->text));
 }
 
-/* A round: it costs what it follows, and a look at everything, for what is learnt. */
+/* One round. It costs the followed events, plus a pass over everything for learning. */
 static int follow(struct resolve *r, struct follow_report *rep, struct frag_err *err)
 {
 	uint64_t cost = (r->td->events_count + r->td->seen_count) / 4 + 1;
@@ -140,7 +138,7 @@ static int rounds(struct resolve *r, bool *same, struct frag_err *err)
 	}
 }
 
-/* Begins again with what the file says. */
+/* Starts again from the file's state. */
 static int start_over(struct resolve *r, struct frag_err *err)
 {
 	if (r->pools_known)
@@ -165,7 +163,7 @@ static int save_initial_sizes(struct resolve *r, struct frag_err *err)
 	return 0;
 }
 
-/* The sizes of initial blocks did not explain it: once more without touching them. */
+/* The lengths of initial blocks did not explain it: try again without changing them. */
 static int retry_without_sizes(struct resolve *r, struct frag_err *err)
 {
 	bool same;
@@ -178,7 +176,7 @@ static int retry_without_sizes(struct resolve *r, struct frag_err *err)
 	return rounds(r, &same, err);
 }
 
-/* A trace that was settled before (a .cft) may need nothing. */
+/* A trace that was already settled (a .cft) may need nothing. */
 static int settle(struct resolve *r, struct frag_err *err)
 {
 	bool same;
@@ -233,8 +231,7 @@ int resolve_try(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 
 	t->outcome = RESOLVE_DIFFERENT;
 	t->open = t->stopped = false;
-	/* without evidence there is nothing to follow; with settings of an allocator that is
-	 * not known here, nothing can be */
+	/* nothing to follow without evidence; cannot follow settings of an unknown allocator */
 	if (!r.td->has_evidence || follow_spec(trace, NULL, &spec, NULL))
 		return 0;
 	r.spec = spec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of a recording written anew, as far as a round has learnt what releases were. Evidence moves with
- * the events that it belongs to, and never changes its order.
+ * Rewrites the events of a recording after a round has learnt what releases were. Evidence moves
+ * with its events and never changes its order.
  */
 #include "resolve_internal.h"
 
@@ -30,7 +30,7 @@ bool resolve_leading_releases(const struct frag_trace_dev *td, uint64_t event, s
 	return *end > *first;
 }
 
-/* ---- rebuilding the events with trims put in ---- */
+/* ---- rebuilding the events with trims ---- */
 
 struct rebuild {
 	struct resolve *r;
@@ -49,7 +49,7 @@ static int emit(struct rebuild *b, const struct frag_event *e, frag_addr_t addr,
 	return 0;
 }
 
-/* Does the last event go on as a trim of this pool? */
+/* Does the last event continue as a trim of this pool? */
 static bool trim_goes_on(const struct rebuild *b, const struct frag_event *e)
 {
 	const struct frag_event *last = b->count ? &b->events[b->count - 1] : NULL;
@@ -88,7 +88,7 @@ static int rebuild_event(struct rebuild *b, size_t i, size_t *s, struct frag_err
 	size_t first = *s, end;
 	bool trim = e->kind == FRAG_EV_TRIM;
 
-	/* the releases that belong to a trim: all of a TRIM's, the leading ones of others */
+	/* the releases that belong to a trim: all of a TRIM, the leading ones of other events */
 	while (first < td->seen_count && td->seen[first].before == i &&
 	       !follow_is_segment(&td->seen[first]))
 		td->seen[first++].before = b->count;
@@ -98,7 +98,7 @@ static int rebuild_event(struct rebuild *b, size_t i, size_t *s, struct frag_err
 		       follow_is_release(&td->seen[end]))
 			end++;
 	if (trim && end == first)
-		FRAG_TRY(emit(b, e, FRAG_NO_ADDR, err)); /* gave nothing back: kept as it is */
+		FRAG_TRY(emit(b, e, FRAG_NO_ADDR, err)); /* returned nothing: unchanged */
 	else
 		FRAG_TRY(emit_trims(b, first, end, e, trim ? e->flags : FRAG_EVF_UNSURE, err));
 	for (*s = end; *s < td->seen_count && td->seen[*s].before == i; (*s)++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Explaining the first difference: what the file did not say that would have led to what was recorded.
+ * Explains the first difference: finds the missing fact that would lead to the recorded event.
  */
 #include "resolve_internal.h"
 
@@ -21,7 +21,7 @@ static bool grew(const struct frag_trace_dev *td, uint64_t event)
 	return false;
 }
 
-/* Frees that completed right before a malloc that grew: inside its synchronisation. */
+/* Frees that completed just before a growing malloc completed inside its synchronisation. */
 static bool hold_completions(struct frag_trace_dev *td, uint64_t event)
 {
 	bool learnt = false;
@@ -50,22 +50,22 @@ static void trim_run(const struct frag_trace_dev *td, uint64_t event, size_t *fi
 		(*end)--;
 }
 
-/* With these settings no malloc gives back only some of its cache, in an order of its own. */
+/* With these settings, a malloc never returns only part of its cache in its own order. */
 static bool whole_caches_only(const struct frag_trace_settings *s)
 {
 	return !s->present || (s->max_split_bytes == UINT64_MAX && !(s->gc_threshold > 0));
 }
 
-/* Are segments of one size given back in the order of their addresses? */
+/* Are segments of equal size returned in the order of their addresses? */
 static bool by_address(const struct frag_trace_dev *td)
 {
 	return td->source_release < FRAG_TORCH(2, 12);
 }
 
 /*
- * What all releases show for certain, at once: there may be many, and each is a round otherwise.
- * Those in front of a malloc that are of several pools were an empty_cache: a retry gives back
- * the default pools only.
+ * Learns at once what all releases show for certain; otherwise each would need a round. Releases of
+ * several pools before a malloc were an empty_cache, because a retry returns only the default
+ * pools.
  */
 static int learn_breaks(struct resolve *r, bool *learnt, struct frag_err *err)
 {
@@ -107,7 +107,7 @@ static int explain_trim(struct resolve *r, const struct follow_report *rep, bool
 	*learnt = pools_learn_run(&r->pools, first, end);
 	if (*learnt || rep->got == FRAG_NO_ADDR)
 		return 0;
-	/* given back here, kept in reality: it is not in the pool that was emptied */
+	/* returned here but kept in reality: it is not in the emptied pool */
 	got = pools_at(&r->pools, rep->got, rep->event);
 	if (r->td->events[rep->event].pool == 0) {
 		*learnt = pools_pin(&r->pools, got, false);
@@ -133,9 +133,9 @@ static int explain_pools(struct resolve *r, const struct follow_report *rep, boo
 }
 
 /*
- * A malloc gave back here what it kept in reality. Garbage collection and the
- * retry touch the default pools only: unless all its releases were an
- * empty_cache before it, the segment is private.
+ * A malloc returned a segment here that it kept in reality. Garbage collection and the retry affect
+ * only the default pools. So the segment is private, unless all releases of the malloc were an
+ * earlier empty_cache.
  */
 static int explain_release(struct resolve *r, const struct follow_report *rep, bool *learnt,
 			   struct frag_err *err)
@@ -186,7 +186,7 @@ int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *le
 	}
 	if (grew(r->td, rep->event) || kind == FRAG_EV_REFUSED)
 		*learnt = hold_completions(r->td, rep->event);
-	/* served from (or mapped into) another segment: that one is in another pool */
+	/* served from (or mapped into) another segment, which is in another pool */
 	if (!*learnt && (rep->diff == FOLLOW_ADDR || rep->diff == FOLLOW_SEGMENT))
 		return explain_pools(r, rep, learnt, err);
 	return 0;

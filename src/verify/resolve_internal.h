@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of resolving, for resolve*.c only. */
+/* Internals of resolving, only for resolve*.c. */
 #ifndef FRAG_VERIFY_RESOLVE_INTERNAL_H
 #define FRAG_VERIFY_RESOLVE_INTERNAL_H
 
@@ -17,38 +17,38 @@ struct resolve {
 	struct pools pools;
 	bool pools_known;
 	bool *trim_before;	  /* [events_count + 1]: releases of this event become a TRIM */
-	uint64_t peak_seen_bytes; /* largest total the recording reached */
+	uint64_t peak_seen_bytes; /* largest total of the recording */
 	uint64_t steps_left;
-	uint64_t *initial_sizes; /* as read; NULL = the sizes stay */
+	uint64_t *initial_sizes; /* as read; NULL = do not change the lengths */
 	bool sizes_changed, breaks_learnt;
 };
 
-/* resolve_edit.c: evidence of events, and the events written anew. */
+/* resolve_edit.c: evidence of events, and rewriting of events. */
 
 /* The first evidence of an event or a later one. */
 size_t resolve_first_seen(const struct frag_trace_dev *td, uint64_t event);
-/* Segment releases that stand first among the evidence of an event: [*first, *end). */
+/* The leading segment releases among the evidence of an event: [*first, *end). */
 bool resolve_leading_releases(const struct frag_trace_dev *td, uint64_t event, size_t *first,
 			      size_t *end);
 /*
- * Writes the events anew: trims of several pools are cut into one each, and
- * releases marked in trim_before become trims.
+ * Rewrites the events: splits trims of several pools into one each, and turns releases marked in
+ * trim_before into trims.
  */
 int resolve_rebuild(struct resolve *r, struct frag_err *err);
-/* Trims that an earlier resolve guessed go back to where they were. */
+/* Undoes the trims that an earlier resolve guessed. */
 void resolve_undo_guesses(struct frag_trace_dev *td);
 
 /* resolve_explain.c. *learnt: something was learnt that may explain the difference. */
 int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *learnt,
 		    struct frag_err *err);
-/* Instances are counted in event numbers: anew after each rebuild. */
+/* Instances use event numbers, so they are rebuilt after each rewrite. */
 int resolve_know_pools(struct resolve *r, struct frag_err *err);
 
 /* resolve_limit.c */
 
-/* Is the limit tried shown to be wrong? Then the interval in r->t is narrower. */
+/* Is the tried limit proven wrong? Then narrows the interval in r->t. */
 bool resolve_wrong_limit(struct resolve *r, const struct follow_report *rep);
-/* Retries that neither limit nor card forced were an empty_cache. True: there were some. */
+/* Retries that neither limit nor card forced were an empty_cache. True: found some. */
 bool resolve_unforced_retries(struct resolve *r, const struct follow_report *rep);
 
 #endif

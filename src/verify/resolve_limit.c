@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which way a memory limit is wrong, and retries that none explains. */
+/* In which direction a memory limit is wrong, and retries that no limit explains. */
 #include "resolve_internal.h"
 
 #include <stdlib.h>
@@ -20,8 +20,7 @@ uint64_t resolve_segment_bytes(const struct frag_trace_settings *settings, uint6
 				       : frag_round_up(rounded, FRAG_PAGE);
 }
 
-/* Garbage was collected with `held` bytes only if the limit is below this; UINT64_MAX: no limit
- * tells. */
+/* Garbage collection with `held` bytes requires a limit below this; UINT64_MAX: any limit. */
 static uint64_t collection_edge(const struct resolve *r, uint64_t held)
 {
 	double edge = (double)held / r->settings->gc_threshold;
@@ -29,15 +28,15 @@ static uint64_t collection_edge(const struct resolve *r, uint64_t held)
 	return r->settings->gc_threshold > 0 && edge < 1e18 ? (uint64_t)edge : UINT64_MAX;
 }
 
-/* What the request of an event is tested for against the limit: the segment it would take. */
+/* Bytes that an event's request tests against the limit: the segment that it would take. */
 static uint64_t tested_bytes(const struct resolve *r, uint64_t event)
 {
 	return resolve_segment_bytes(r->settings, r->td->events[event].bytes);
 }
 
 /*
- * The recorded allocator stopped here: by its limit, or to collect garbage. The one tried is too
- * large. Not where no limit could have done it: that was an empty_cache.
+ * The recorded allocator stopped here, by its limit or to collect garbage, so the tried limit is
+ * too large. Unless no limit could do this: then it was an empty_cache.
  */
 static bool stopped_before(struct resolve *r, const struct follow_refusal *f)
 {
@@ -55,7 +54,7 @@ static bool stopped_before(struct resolve *r, const struct follow_refusal *f)
 	return true;
 }
 
-/* The allocator tried gives back or refuses, the recorded one did not: too small. */
+/* The replay returns or refuses memory, the recording did not: the tried limit is too small. */
 static bool stops_early(struct resolve *r, const struct follow_report *rep)
 {
 	bool early =
@@ -98,8 +97,8 @@ static bool forced(const struct resolve *r, const struct follow_refusal *f)
 	if (f->held_bytes + f->bytes > capacity || !f->synced || !f->served)
 		return true;
 	if (r->limit_bytes != UINT64_MAX)
-		return false; /* the policy would have refused by itself, without asking */
-	/* no limit is known: one can only have forced it above what the recording reached
+		return false; /* the policy would have refused without asking the driver */
+	/* unknown limit: it can force a retry only above the bytes that the recording reached
 	 * elsewhere */
 	return f->held_bytes + f->bytes > r->peak_seen_bytes;
 }

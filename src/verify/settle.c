@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settling a recording: see frag_settle. A limit is searched between what was reserved and the
- * least that was refused. Each attempt begins with the events as the file has them, because an
- * attempt under a wrong limit explains by other means what the limit did.
+ * Settling a recording: see frag_settle. Searches for a limit between the reserved bytes and the
+ * smallest refused total. Each attempt starts from the file's events, because an attempt under a
+ * wrong limit finds other explanations for the effects of the limit.
  */
 #include <frag/replay.h>
 
@@ -16,7 +16,7 @@
 
 #define TRIES_MAX 64
 
-/* What resolving edits, as it was. */
+/* Backup of what resolving edits. */
 struct saved {
 	struct frag_event *events;
 	frag_addr_t *addrs;
@@ -113,7 +113,7 @@ static int attempt(struct settle *s, uint64_t limit_bytes, struct frag_err *err)
 	return resolve_try(s->trace, s->dev, s->card, &s->t, err);
 }
 
-/* Identical, and not because the replay was told when the driver refused. */
+/* Identical, without being told when the driver refused memory. */
 static bool explained(const struct settle *s)
 {
 	return s->t.outcome == RESOLVE_SAME && !s->t.refusals;
@@ -121,7 +121,7 @@ static bool explained(const struct settle *s)
 
 /* ---- the limit ---- */
 
-/* The largest sum that the limit let pass: what was held, and the segment that a request then
+/* The largest total that the limit allowed: the held bytes plus the segment that a request then
  * took. */
 static uint64_t least_limit(const struct settle *s)
 {
@@ -150,7 +150,7 @@ static uint64_t least_limit(const struct settle *s)
 	return least;
 }
 
-/* No limit outside can be right. */
+/* Limits outside cannot be right. */
 static void first_interval(struct settle *s)
 {
 	double gc = s->trace->settings.gc_threshold;
@@ -166,8 +166,8 @@ static void first_interval(struct settle *s)
 }
 
 /*
- * Without a limit; then, as long as something shows that there was one, with one in the middle of
- * the interval, until it explains everything. *found: the last attempt does.
+ * Tries no limit first. While something indicates a limit, tries the middle of the interval, until
+ * a limit explains everything. *found: the last attempt does.
  */
 static int search(struct settle *s, bool *found, struct frag_err *err)
 {
@@ -208,11 +208,10 @@ static void note(struct settle *s, enum frag_limit_source source)
 	*out->difference = '\0';
 	if (out->undetermined && s->t.stopped)
 		snprintf(out->difference, sizeof(out->difference),
-			 "more is left open than can be tried (%.300s)", s->t.text);
+			 "too much is open to try everything (%.300s)", s->t.text);
 	else if (out->undetermined)
 		snprintf(out->difference, sizeof(out->difference),
-			 "the state that the history began with is not known well enough (%.300s)",
-			 s->t.text);
+			 "too little of the initial state is known (%.300s)", s->t.text);
 	else if (s->t.outcome != RESOLVE_SAME)
 		snprintf(out->difference, sizeof(out->difference), "%.300s", s->t.text);
 	else if (!out->identical)
@@ -241,8 +240,8 @@ static uint64_t unsure_trims(const struct frag_trace_dev *td)
 }
 
 /*
- * One limit, from which it follows what it must explain: the releases that another limit would have made
- * are no calls of empty_cache. Where they have to be, *refuted.
+ * Tries one limit that must explain everything: releases that another limit would explain must not
+ * be calls of empty_cache. *refuted: they would have to be.
  */
 static int try_strictly(struct settle *s, uint64_t limit_bytes, bool *refuted, struct frag_err *err)
 {
@@ -254,7 +253,7 @@ static int try_strictly(struct settle *s, uint64_t limit_bytes, bool *refuted, s
 	return 0;
 }
 
-/* A limit that is to be believed even where it is refuted, if that is possible. */
+/* Tries a limit that is accepted even if it is refuted, if possible. */
 static int insist(struct settle *s, uint64_t limit_bytes, bool refuted,
 		  enum frag_limit_source source, struct frag_err *err)
 {
@@ -266,7 +265,7 @@ static int insist(struct settle *s, uint64_t limit_bytes, bool refuted,
 	return 0;
 }
 
-/* What the file says. Refuted, it gives way to a limit that explains everything. */
+/* Tries the file's limit. If refuted, a limit that explains everything replaces it. */
 static int try_recorded(struct settle *s, bool *done, struct frag_err *err)
 {
 	uint64_t limit = s->trace->settings.limit_bytes;
@@ -284,7 +283,7 @@ static int try_recorded(struct settle *s, bool *done, struct frag_err *err)
 	return 0;
 }
 
-/* What is given, then what the file says; *done: it explains everything, or nothing else may be. */
+/* Tries the given limit, then the file's; *done: it explains everything, or no other is allowed. */
 static int try_known(struct settle *s, uint64_t limit_bytes, bool only, bool *done,
 		     struct frag_err *err)
 {
@@ -315,7 +314,7 @@ static int settle_limits(struct settle *s, uint64_t limit_bytes, bool only, stru
 		note_inferred(s);
 		return 0;
 	}
-	/* nothing does: as far as it goes with what the file says */
+	/* no limit explains everything: follow as far as possible with the file's limit */
 	FRAG_TRY(attempt(s, set->limit_known ? set->limit_bytes : UINT64_MAX, err));
 	note(s, FRAG_LIMIT_RECORDED);
 	return 0;
@@ -336,7 +335,7 @@ static int settle_device(struct settle *s, uint64_t limit_bytes, bool only, stru
 	if (rc == FRAG_ENOMEM)
 		return frag_fail_nomem(err, "recorded settings");
 	if (rc) {
-		/* of an allocator that is not known here: nothing can be followed */
+		/* unknown allocator: cannot be followed */
 		snprintf(out->difference, sizeof(out->difference), "%s", unknown.msg);
 		return 0;
 	}
@@ -410,13 +409,12 @@ char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size)
 	else if (s->limit_source == FRAG_LIMIT_INFERRED)
 		snprintf(buf, size, "limit %s, inferred: between %s and %s; verified identical%s%s",
 			 at, FRAG_BYTES(s->limit_low_bytes), FRAG_BYTES(s->limit_high_bytes),
-			 s->limit_refuted_bytes ? "; not what the file says, " : "",
+			 s->limit_refuted_bytes ? "; the file says " : "",
 			 s->limit_refuted_bytes ? FRAG_BYTES(s->limit_refuted_bytes) : "");
 	else if (s->limit_source != FRAG_LIMIT_NONE && s->assumed_trims_count)
 		snprintf(buf, size,
 			 "limit %s, %s; verified identical only if %" PRIu64
-			 " releases were calls of empty_cache, as another limit would have made "
-			 "them",
+			 " releases were calls of empty_cache; another limit would explain them",
 			 at, s->limit_source == FRAG_LIMIT_GIVEN ? "as given" : "as recorded",
 			 s->assumed_trims_count);
 	else if (s->limit_source != FRAG_LIMIT_NONE)

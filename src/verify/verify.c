@@ -40,8 +40,8 @@ static void fill(const struct frag_trace_dev *td, struct follow_report *r,
 	r->counters = NULL;
 }
 
-/* PyTorch does not record its memory limit, nor, up to 2.2, its settings; without them a replay does not do
- * what they did. */
+/* PyTorch does not record its memory limit nor, up to 2.2, its settings; without them a replay
+ * differs. */
 static void hint_at_missing(const struct frag_trace *trace, uint64_t limit_bytes, const char *conf,
 			    struct frag_verify_result *out)
 {
@@ -51,8 +51,8 @@ static void hint_at_missing(const struct frag_trace *trace, uint64_t limit_bytes
 	if (out->identical || out->undetermined)
 		return;
 	if (!trace->settings.present && !conf && trace->settings.torch_last)
-		hint = "; the file does not say the settings it was recorded under (PyTorch 2.1 "
-		       "and 2.2 leave them out): if there were any, give them with --conf";
+		hint = "; the file does not hold the allocator settings (PyTorch 2.1 and 2.2 omit "
+		       "them): if there were any, give them with --conf";
 	else if (limit_bytes == UINT64_MAX &&
 		 (trace->settings.gc_threshold > 0 || out->ooms || out->refusals))
 		hint = "; was there a memory limit? it is not in the file, give it with --limit";

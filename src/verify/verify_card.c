@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verify on a real card. Its addresses are its own, so only what does not depend on
- * them is compared: that every request is served or refused as recorded, and that the
- * segments which each event takes and gives back are those recorded, by kind and size. The
- * order within one event is left out: releases go by address. Where a tie between blocks of
- * one size was decided by addresses, a different segment may be touched: that is a difference
- * here, and verify_cause.c shows whether it is one of these.
+ * verify on a real card. The card has its own addresses, so only what does not depend on them is
+ * compared: whether every request is served or refused as recorded, and whether each event takes
+ * and returns the recorded segments, by kind and size. The order within one event does not count,
+ * because releases follow addresses. If addresses decide a tie between blocks of equal size,
+ * another segment may be affected. That counts as a difference, and verify_cause.c finds out
+ * whether addresses are its cause.
  */
 #include <frag/replay.h>
 
@@ -22,7 +22,7 @@ struct card_check {
 	struct change_list want;
 };
 
-/* What is recorded for an event. */
+/* The recorded changes of an event. */
 static int collect_recorded(struct card_check *c, size_t event, struct frag_err *err)
 {
 	const struct frag_trace_dev *td = c->card.td;
@@ -41,7 +41,7 @@ static int collect_recorded(struct card_check *c, size_t event, struct frag_err 
 	return 0;
 }
 
-/* What the event did against what is recorded for it; counts what is the same. */
+/* Compares the event's changes with the recorded ones; counts matches. */
 static int compare_event(struct card_check *c, size_t event, const struct change_list *made,
 			 struct frag_err *err)
 {
@@ -62,7 +62,7 @@ static int compare_event(struct card_check *c, size_t event, const struct change
 	return 0;
 }
 
-/* Counts a request; one that is not served, or refused, as recorded is a difference. */
+/* Counts a request; it differs if it is not served or refused as recorded. */
 static void count_request(struct card_check *c, size_t event)
 {
 	const struct change_list *made = &c->w.made;
@@ -111,7 +111,7 @@ static int walk(struct card_check *c, struct frag_device *device, struct frag_er
 	return frag_run_counters(c->w.run, &r->counters, err);
 }
 
-/* The run is over and all is given back when this returns. */
+/* Ends the run and returns all memory. */
 static int replay(struct card_check *c, struct frag_device *device, struct frag_err *err)
 {
 	int rc;
@@ -127,7 +127,7 @@ static int replay(struct card_check *c, struct frag_device *device, struct frag_
 	return rc;
 }
 
-/* A real card that runs nothing beside the replay has done at once what is queued. */
+/* A real card that runs only the replay finishes queued work at once. */
 static struct frag_sim_config twin_of(const struct frag_device *device,
 				      const struct frag_sim_config *card)
 {
@@ -148,8 +148,8 @@ static int check_late(const struct frag_trace_dev *td, struct frag_err *err)
 		return 0;
 	return frag_fail(err, FRAG_ENOTSUP,
 			 "the recording of device %u began late, with %zu segments at addresses "
-			 "that a card does not give; verify it on the simulated card (--device "
-			 "sim)",
+			 "that a real card cannot reproduce; verify it on the simulated card "
+			 "(--device sim)",
 			 td->ordinal, td->initial.segments_count);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses are the cause if nothing else can be: the simulated card, which differs between the
- * two replays in nothing but the addresses it is given, must do in every event what the card
- * did when it has the card's, and what was recorded when it has those. Refusals that the
- * recording shows and the size of the card does not explain are something else: the second
- * replay has to be told them. In doubt addresses are not the cause: a card larger than the recorded
- * one reserves longer ranges for expandable segments, which may not fit between recorded addresses.
+ * Addresses are the cause if nothing else can be. The two simulated replays differ only in the
+ * given addresses. With the card's addresses, the simulated card must do in every event what the
+ * card did; with the recorded addresses, what was recorded. Recorded refusals that the size of the
+ * card does not explain are another cause, because the second replay must be told of them. In
+ * doubt, addresses are not the cause: a card larger than the recorded one reserves longer ranges
+ * for expandable segments, which may not fit between recorded addresses.
  */
 #include "verify_cause.h"
 
@@ -15,7 +15,8 @@
 #include "follow.h"
 #include "address_choice.h"
 
-/* One event of the simulated card against the same on the card; `out`: how they differ. */
+/* Compares one event on the simulated card with the same event on the card; `out`: the
+ * difference. */
 static bool same_event(const struct card_replay *card, size_t *cursor, const struct watch *w,
 		       char *out, size_t cap)
 {
@@ -39,7 +40,8 @@ static bool same_event(const struct card_replay *card, size_t *cursor, const str
 	return false;
 }
 
-/* A given address that is not free, for one: the simulated card is not where the card was. */
+/* For example, a given address is not free: the simulated card is in another state than the
+ * card. */
 static int as_answer(int rc, const struct frag_err *err, char *out, size_t cap)
 {
 	if (rc != FRAG_EDEVICE)
@@ -64,7 +66,7 @@ static int walk(const struct card_replay *card, struct watch *w, struct tie *tie
 	return 0;
 }
 
-/* At the card's addresses. out: "" or the first difference to the card. */
+/* Replays at the card's addresses. out: "" or the first difference from the card. */
 static int replay_again(struct card_replay *card, struct tie *tie, char *out, size_t cap,
 			struct frag_err *err)
 {
@@ -84,7 +86,7 @@ static int replay_again(struct card_replay *card, struct tie *tie, char *out, si
 	return rc;
 }
 
-/* At the recorded addresses. out: "" or what differs from the recording all the same. */
+/* Replays at the recorded addresses. out: "" or the remaining difference from the recording. */
 static int replay_recorded(const struct card_replay *card, char *out, size_t cap,
 			   struct frag_err *err)
 {
@@ -97,7 +99,7 @@ static int replay_recorded(const struct card_replay *card, char *out, size_t cap
 		snprintf(out, cap, "differs from the recording, too: %s", f.text);
 	else if (!rc && f.refusals_count)
 		snprintf(out, cap,
-			 "has to be told that the driver refused memory at event %" PRIu64 "%s",
+			 "must be told that the driver refused memory at event %" PRIu64 "%s",
 			 f.refusals[0].event,
 			 card->limit_bytes == UINT64_MAX
 				 ? "; was there a memory limit? give it with --limit"
@@ -124,22 +126,23 @@ static int find(struct card_replay *card, struct tie *tie, struct frag_verify_re
 	FRAG_TRY(replay_again(card, tie, text, sizeof(text), err));
 	if (*text) {
 		say(r, FRAG_CAUSE_UNKNOWN,
-		    "not addresses alone: a simulated card of this size that is given the "
-		    "addresses of this one ",
+		    "not addresses alone: a simulated card of this size with the addresses of "
+		    "this card ",
 		    text);
 		return 0;
 	}
 	FRAG_TRY(replay_recorded(card, text, sizeof(text), err));
 	if (*text) {
 		say(r, FRAG_CAUSE_INPUT,
-		    "not addresses alone: a simulated card of this size that is given the "
-		    "recorded addresses ",
+		    "not addresses alone: a simulated card of this size with the recorded "
+		    "addresses ",
 		    text);
 		return 0;
 	}
 	snprintf(text, sizeof(text),
-		 "the simulated card does the same in every event if it is given the addresses of "
-		 "this one, and what was recorded if it is given those recorded%s%s",
+		 "with the addresses of this card a simulated card does the same in every event, "
+		 "and "
+		 "with the recorded addresses what was recorded%s%s",
 		 *tie->text ? "; " : "", tie->text);
 	say(r, FRAG_CAUSE_ADDRESSES,
 	    tie->equal ? "a tie that addresses decide: " : "addresses decide it: ", text);

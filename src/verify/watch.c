@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A replay under watch: see watch.h. */
+/* A replay under observation; see watch.h. */
 #include "watch.h"
 #include "lib/grow.h"
 

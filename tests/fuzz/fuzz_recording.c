@@ -48,36 +48,36 @@ static void verify(struct frag_trace *t, uint32_t dev)
 static void diagnose(const struct frag_trace *t, uint32_t dev, const struct frag_policy_spec *spec,
 		     const struct frag_sim_config *card)
 {
-	const struct frag_events ev = { t, dev, NULL };
-	struct frag_findings found = { 0 };
+	const struct frag_case in = { .events = { t, dev, NULL },
+				      .spec = spec,
+				      .recorded = true,
+				      .target = { .card = *card, .seed = 1 } };
+	struct frag_answer texts = { 0 };
+	struct frag_findings found = { .texts = &texts };
 	struct frag_err err = { 0 };
-	uint64_t peak = 0;
 
-	said(frag_diagnose(&ev, "fuzz", spec, card, UINT64_MAX, 1, &found, &peak, &err), &err);
+	said(frag_diagnose(&in, "fuzz", &found, &err), &err);
 	frag_findings_release(&found);
+	frag_answer_release(&texts);
 }
 
 static void export(const struct frag_trace *t, const struct frag_policy_spec *spec,
 		   const struct frag_sim_config *card)
 {
-	size_t count;
-	const struct frag_export_format *formats = frag_export_formats(&count);
-
-	for (size_t i = 0; i < 2 * count; i++) {
+	for (unsigned i = 0; i < 2 * FRAG_EXPORT_COUNT; i++) {
 		char *text = NULL;
 		size_t len;
 		struct frag_err err = { 0 };
 		struct frag_export_job job = { .trace = t,
 					       .spec = spec,
 					       .as_recorded = i & 1,
-					       .card = *card,
-					       .limit_bytes = UINT64_MAX,
+					       .target = { .card = *card },
 					       .name = "fuzz",
 					       .policy = "pytorch",
 					       .to = open_memstream(&text, &len) };
 
 		must(job.to != NULL);
-		said(formats[i / 2].write(&job, &err), &err);
+		said(frag_export(&job, i / 2, &err), &err);
 		fclose(job.to);
 		free(text);
 	}

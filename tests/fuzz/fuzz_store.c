@@ -6,13 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* inside of the commands, so that the target needs no program */
-#include "src/cli/fleet/fleet_advice.c"
-#include "src/cli/fleet/fleet_load.c"
-#include "src/cli/sweep/sweep_columns.c"
-#include "src/cli/sweep/sweep_db.c"
-#include "src/cli/sweep/sweep_store.c"
-#include "src/cli/sweep/sweep_tell.c"
+#include "fleet/fleet.h"
+#include "fleet/results.h"
+#include "fleet/results_internal.h"
+#include <frag/trace.h>
+
 #include "fuzz.h"
 
 #define LENGTH_MAX 65536u
@@ -30,8 +28,7 @@ static void write_file(char *path, const uint8_t *data, size_t size)
 
 static void load(const char *path)
 {
-	const struct frag_cli cli = { 0 };
-	struct frag_fleet f = { .cli = &cli };
+	struct frag_fleet f = { 0 };
 	struct frag_err err = { 0 };
 
 	must(!frag_catalog_init(&f.catalog, NULL, NULL, &err));

@@ -50,7 +50,8 @@ static void cost(const char *path)
 
 static void memlog(const char *path)
 {
-	struct frag_findings found = { 0 };
+	struct frag_answer texts = { 0 };
+	struct frag_findings found = { .texts = &texts };
 	struct frag_memlog log;
 	struct frag_err err = { 0 };
 
@@ -69,6 +70,7 @@ static void memlog(const char *path)
 	}
 	must(!frag_diagnose_log(&log, &found, &err));
 	frag_findings_release(&found);
+	frag_answer_release(&texts);
 	frag_memlog_release(&log);
 }
 

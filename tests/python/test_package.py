@@ -13,7 +13,7 @@ import types
 import unittest
 
 ROOT = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else ".")
-sys.path.insert(0, os.path.join(ROOT, "src", "python"))
+sys.path.insert(0, os.path.join(ROOT, "src", "inside", "python"))
 sys.dont_write_bytecode = True
 
 from cufrag import answers, stats  # noqa: E402
@@ -178,7 +178,7 @@ class Package(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             source = os.path.join(folder, "sizes.c")
             with open(source, "w", encoding="utf-8") as file:
-                file.write('#include "live/live.h"\n#include <stdio.h>\n#define SAY(s, m) printf("%zu ", offsetof(struct s, m))\n'
+                file.write('#include "inside/live/live.h"\n#include <stdio.h>\n#define SAY(s, m) printf("%zu ", offsetof(struct s, m))\n'
                            'int main(void) { printf("%zu %zu %zu %zu %zu ", sizeof(struct frag_live_event), sizeof(struct frag_live_stats), sizeof(struct '
                            'frag_live_part), sizeof(struct frag_live_call), sizeof(struct frag_live_options));\n'
                            + "".join("SAY(frag_live_stats, %s);" % name for name, *_ in stats.Stats._fields_)

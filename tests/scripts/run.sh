@@ -187,6 +187,9 @@ test_each_script_is_named() {
 	while IFS= read -r name; do
 		[ -e "scripts/$name" ] || { echo "scripts/README.md names $name, which is not there" >&2; bad=1; }
 	done < <(sed -n 's/^| `\([^`]*\)` |.*/\1/p' scripts/README.md)
+	while IFS= read -r name; do
+		echo "scripts/README.md lists $name twice" >&2; bad=1
+	done < <(grep -oE '^\| .*`(, `[^`]*`)* \|' scripts/README.md | grep -oE '^[^|]*\|[^|]*' | grep -oE '`[^`]+`' | tr -d '`' | sed 's,.*/,,' | sort | uniq -d)
 	return $bad
 }
 
@@ -213,12 +216,12 @@ test_make_runs_one_test() {
 # ---- Makefile: registries follow the files
 
 build_project() {
-	mkdir -p src/base src/cli src/nogpu src/device/sim src/include/frag policies scripts/build results/card
+	mkdir -p src/base src/cli src/inside/nogpu src/device/sim src/include/frag policies scripts/build results/card
 	cp "$root/Makefile" .
 	cp "$root/scripts/build/cost_inc.sh" scripts/build/
 	echo call,bytes,ns > results/card/profile.csv
 	touch src/device/sim/cost.h src/include/frag/device.h
-	echo head > src/nogpu/conv_table.csv
+	echo head > src/inside/nogpu/conv_table.csv
 	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
 	echo 'extern int frag_x; int frag_x;' > src/base/base.c
 	for name in first second; do echo "extern int frag_$name; int frag_$name;" > policies/$name.c; done
@@ -259,7 +262,7 @@ test_make_refuses_unknown_values() {
 tests_project() {
 	mkdir -p scripts/build tests/unit b/tests/unit
 	cp "$root/scripts/build/run_tests.sh" scripts/build/
-	for name in cli fleet golden report scripts threads torch; do fake_script "$name" 'echo "0 passed, 0 failed, 0 skipped"'; done
+	for name in cli fleet golden json report scripts threads torch; do fake_script "$name" 'echo "0 passed, 0 failed, 0 skipped"'; done
 }
 fake_script() { # NAME BODY
 	mkdir -p "tests/$1"

@@ -31,9 +31,8 @@ struct handle {
 
 static struct {
 	pthread_mutex_t mutex;
-	uint64_t capacity, held, next, random, calls, races, faults;
+	uint64_t capacity, next, random;
 	unsigned ready;
-	char first[200];
 	struct clock streams[FAKE_STREAMS], host;
 	bool capturing[FAKE_STREAMS];
 	struct frag_addr_map memory, ranges,
@@ -46,20 +45,21 @@ static struct {
 	struct event *events;
 } f = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 static _Thread_local int mode; /* of captures */
+struct fake_seen fake;
 
 #define LOCKED(body) \
 	do { \
 		pthread_mutex_lock(&f.mutex); \
-		f.calls++; \
+		fake.calls++; \
 		body; \
 		pthread_mutex_unlock(&f.mutex); \
 	} while (0)
 
 static void fault(const char *what)
 {
-	f.faults++;
-	if (!*f.first)
-		snprintf(f.first, sizeof(f.first), "%s", what);
+	fake.faults++;
+	if (!*fake.first)
+		snprintf(fake.first, sizeof(fake.first), "%s", what);
 }
 
 static void merge(struct clock *to, const struct clock *from)
@@ -141,9 +141,9 @@ static void work(unsigned stream, uint64_t addr, uint64_t bytes, bool fresh)
 		uses_of(0, at / UNIT)->at[stream] = now->at[stream];
 		there = uses_of(1, physical(at) / UNIT); /* the table may have moved */
 		if (fresh && !is_known(there, now)) {
-			f.races++;
-			if (!*f.first)
-				snprintf(f.first, sizeof(f.first),
+			fake.races++;
+			if (!*fake.first)
+				snprintf(fake.first, sizeof(fake.first),
 					 "race: stream %u works on 0x%" PRIx64
 					 ", where other work may run",
 					 stream, at);
@@ -175,135 +175,49 @@ static void relaxed(const char *what)
 		fault(what);
 }
 
-/* ---- the calls ---------------------------------------------------------------------------------- */
+/* ---- the calls: named as the driver's; what is missing here (pools) an old driver lacks, too -------- */
 
-static int ok_init(unsigned flags)
-{
-	(void)flags;
-	return 0;
-}
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
-static int driver_version(int *version)
-{
-	*version = 13000;
-	return 0;
-}
-
-static int error_name(int code, const char **text)
-{
-	*text = code == FRAG_CU_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
-	return 0;
-}
-
-static int device_get(int *device, int ordinal)
-{
-	*device = ordinal;
-	return ordinal < 2 ? 0 : 101;
-}
-
-static int device_count(int *count)
-{
-	*count = 2;
-	return 0;
-}
-
-static int device_name(char *text, int len, int device)
-{
-	snprintf(text, (size_t)len, "fake %d", device);
-	return 0;
-}
-
-static int device_attribute(int *value, int which, int device)
-{
-	(void)device;
-	*value = which != FRAG_CU_ATTR_POOLS;
-	return 0;
-}
+#define CALL(name, args, ...) \
+	static int name args \
+	{ \
+		__VA_ARGS__; \
+		return 0; \
+	}
 
 static _Thread_local void *context;
 
-static int primary(void **out, int device)
-{
-	*out = (void *)(uintptr_t)(0x1000 + device);
-	return 0;
-}
+CALL(cuInit, (unsigned flags))
+CALL(cuDriverGetVersion, (int *version), *version = 13000)
+CALL(cuGetErrorName, (int code, const char **text),
+     *text = code == FRAG_CU_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR")
+CALL(cuDeviceGet, (int *device, int ordinal), *device = ordinal; if (ordinal > 1) return 101)
+CALL(cuDeviceGetCount, (int *count), *count = 2)
+CALL(cuDeviceGetName, (char *text, int len, int device),
+     snprintf(text, (size_t)len, "fake %d", device))
+CALL(cuDeviceGetAttribute, (int *value, int which, int device),
+     *value = which != FRAG_CU_ATTR_POOLS)
+CALL(cuDeviceCanAccessPeer, (int *can, int device, int other), *can = 1)
+CALL(cuDevicePrimaryCtxRetain, (void **out, int device),
+     *out = (void *)(uintptr_t)(0x1000 + device))
+CALL(cuCtxGetCurrent, (void **out), *out = context)
+CALL(cuCtxPushCurrent_v2, (void *next), context = next)
+CALL(cuCtxPopCurrent_v2, (void **out), *out = context; context = NULL)
+CALL(cuThreadExchangeStreamCaptureMode, (int *other), int before = mode; mode = *other;
+     *other = before)
+CALL(cuMemGetAllocationGranularity,
+     (size_t * bytes, const struct frag_cu_allocation *prop, int option), *bytes = GRANULE)
+CALL(cuMemSetAccess, (uint64_t addr, size_t bytes, const struct frag_cu_access *list, size_t count))
 
-static int current(void **out)
-{
-	*out = context;
-	return 0;
-}
+/* ---- work, events, captures ------------------------------------------------------------------------- */
 
-static int push(void *next)
-{
-	context = next;
-	return 0;
-}
+CALL(cuCtxSynchronize, (void),
+     LOCKED(no_capture("the card was waited for in a capture"); all_done()))
+CALL(cuStreamIsCapturing, (void *stream, int *status),
+     LOCKED(*status = f.capturing[number_of(stream)]))
 
-static int pop(void **out)
-{
-	*out = context;
-	context = NULL;
-	return 0;
-}
-
-static int peer(int *can, int device, int other)
-{
-	(void)device, (void)other;
-	*can = 1;
-	return 0;
-}
-
-static int sync_all(void)
-{
-	LOCKED({
-		no_capture("the card was waited for in a capture");
-		all_done();
-	});
-	return 0;
-}
-
-static int mem_info(size_t *left, size_t *total)
-{
-	LOCKED({
-		*left = f.capacity - f.held;
-		*total = f.capacity;
-	});
-	return 0;
-}
-
-static int mem_alloc(uint64_t *out, size_t bytes)
-{
-	int rc = FRAG_CU_OUT_OF_MEMORY;
-
-	LOCKED({
-		relaxed("cuMemAlloc in a capture");
-		if (frag_round_up(bytes, GRANULE) <= f.capacity - f.held) {
-			*out = f.next;
-			f.next += frag_round_up(bytes, GRANULE) + GRANULE;
-			f.held += frag_round_up(bytes, GRANULE);
-			put(&f.memory, *out, bytes);
-			rc = 0;
-		}
-	});
-	return rc;
-}
-
-static int mem_free(uint64_t addr)
-{
-	LOCKED({
-		uint64_t bytes = take(&f.memory, addr);
-
-		relaxed("cuMemFree in a capture");
-		if (!bytes)
-			fault("cuMemFree of what is not there");
-		f.held -= frag_round_up(bytes, GRANULE);
-		all_done();
-	});
-	return 0;
-}
-
-static int sync_stream(void *stream)
+static int cuStreamSynchronize(void *stream)
 {
 	LOCKED({
 		if (f.capturing[number_of(stream)])
@@ -313,11 +227,10 @@ static int sync_stream(void *stream)
 	return 0;
 }
 
-static int wait_event(void *stream, void *event, unsigned flags)
+static int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
 	const struct event *e = event;
 
-	(void)flags;
 	LOCKED({
 		if (f.capturing[number_of(stream)] != e->captured)
 			fault("a wait between a capture and what is not in it");
@@ -326,26 +239,10 @@ static int wait_event(void *stream, void *event, unsigned flags)
 	return 0;
 }
 
-static int is_capturing(void *stream, int *status)
-{
-	LOCKED(*status = f.capturing[number_of(stream)]);
-	return 0;
-}
-
-static int exchange(int *other)
-{
-	int before = mode;
-
-	mode = *other;
-	*other = before;
-	return 0;
-}
-
-static int event_create(void **out, unsigned flags)
+static int cuEventCreate(void **out, unsigned flags)
 {
 	struct event *e = calloc(1, sizeof(*e));
 
-	(void)flags;
 	*out = e;
 	LOCKED({
 		e->next = f.events;
@@ -354,7 +251,7 @@ static int event_create(void **out, unsigned flags)
 	return 0;
 }
 
-static int event_record(void *event, void *stream)
+static int cuEventRecord(void *event, void *stream)
 {
 	struct event *e = event;
 
@@ -368,7 +265,7 @@ static int event_record(void *event, void *stream)
 	return 0;
 }
 
-static int event_query(void *event)
+static int cuEventQuery(void *event)
 {
 	const struct event *e = event;
 	int rc = FRAG_CU_NOT_READY;
@@ -384,7 +281,7 @@ static int event_query(void *event)
 	return rc;
 }
 
-static int event_sync(void *event)
+static int cuEventSynchronize(void *event)
 {
 	const struct event *e = event;
 
@@ -395,16 +292,48 @@ static int event_sync(void *event)
 	return 0;
 }
 
-static int granularity(size_t *bytes, const struct frag_cu_allocation *prop, int option)
+/* ---- memory --------------------------------------------------------------------------------------------- */
+
+CALL(cuMemGetInfo_v2, (size_t * left, size_t *total),
+     LOCKED(*left = f.capacity - fake.held_bytes; *total = f.capacity))
+
+static int cuMemAlloc_v2(uint64_t *out, size_t bytes)
 {
-	(void)prop, (void)option;
-	*bytes = GRANULE;
+	int rc = FRAG_CU_OUT_OF_MEMORY;
+
+	LOCKED({
+		relaxed("cuMemAlloc in a capture");
+		if (frag_round_up(bytes, GRANULE) <= f.capacity - fake.held_bytes) {
+			*out = f.next;
+			f.next += frag_round_up(bytes, GRANULE) + GRANULE;
+			fake.held_bytes += frag_round_up(bytes, GRANULE);
+			put(&f.memory, *out, bytes);
+			rc = 0;
+		}
+	});
+	return rc;
+}
+
+static int cuMemFree_v2(uint64_t addr)
+{
+	LOCKED({
+		uint64_t bytes = take(&f.memory, addr);
+
+		relaxed("cuMemFree in a capture");
+		if (!bytes)
+			fault("cuMemFree of what is not there");
+		fake.held_bytes -= frag_round_up(bytes, GRANULE);
+		all_done();
+	});
 	return 0;
 }
 
-static int reserve(uint64_t *out, size_t bytes, size_t align, uint64_t hint, uint64_t flags)
+CALL(cuMemAllocManaged, (uint64_t * out, size_t bytes, unsigned flags),
+     return cuMemAlloc_v2(out, bytes))
+
+static int cuMemAddressReserve(uint64_t *out, size_t bytes, size_t align, uint64_t hint,
+			       uint64_t flags)
 {
-	(void)align, (void)hint, (void)flags;
 	LOCKED({
 		*out = f.next;
 		f.next += bytes + 256 * FRAG_MIB;
@@ -413,22 +342,21 @@ static int reserve(uint64_t *out, size_t bytes, size_t align, uint64_t hint, uin
 	return 0;
 }
 
-static int unreserve(uint64_t addr, size_t bytes)
+static int cuMemAddressFree(uint64_t addr, size_t bytes)
 {
 	LOCKED(if (take(&f.ranges, addr) != bytes) fault("cuMemAddressFree of what is not there"));
 	return 0;
 }
 
-static int create(uint64_t *out, size_t bytes, const struct frag_cu_allocation *prop,
-		  uint64_t flags)
+static int cuMemCreate(uint64_t *out, size_t bytes, const struct frag_cu_allocation *prop,
+		       uint64_t flags)
 {
 	int rc = FRAG_CU_OUT_OF_MEMORY;
 
-	(void)prop, (void)flags;
-	LOCKED(if (bytes <= f.capacity - f.held && f.handles_count < 65535) {
+	LOCKED(if (bytes <= f.capacity - fake.held_bytes && f.handles_count < 65535) {
 		f.handles[f.handles_count] = (struct handle){ .bytes = bytes };
 		*out = ++f.handles_count;
-		f.held += bytes;
+		fake.held_bytes += bytes;
 		rc = 0;
 	});
 	return rc;
@@ -437,10 +365,10 @@ static int create(uint64_t *out, size_t bytes, const struct frag_cu_allocation *
 static void drop(struct handle *h)
 {
 	if (h->released && !h->mappings)
-		f.held -= h->bytes;
+		fake.held_bytes -= h->bytes;
 }
 
-static int release(uint64_t handle)
+static int cuMemRelease(uint64_t handle)
 {
 	LOCKED({
 		struct handle *h = &f.handles[handle - 1];
@@ -453,9 +381,8 @@ static int release(uint64_t handle)
 	return 0;
 }
 
-static int map(uint64_t addr, size_t bytes, size_t offset, uint64_t handle, uint64_t flags)
+static int cuMemMap(uint64_t addr, size_t bytes, size_t offset, uint64_t handle, uint64_t flags)
 {
-	(void)offset, (void)flags;
 	LOCKED({
 		if (bytes != f.handles[handle - 1].bytes || frag_addr_map_find(&f.mappings, addr))
 			fault("cuMemMap over something, or not of the whole handle");
@@ -466,7 +393,7 @@ static int map(uint64_t addr, size_t bytes, size_t offset, uint64_t handle, uint
 	return 0;
 }
 
-static int unmap(uint64_t addr, size_t bytes)
+static int cuMemUnmap(uint64_t addr, size_t bytes)
 {
 	LOCKED({
 		for (uint64_t at = addr; at < addr + bytes; at += UNIT)
@@ -487,52 +414,11 @@ static int unmap(uint64_t addr, size_t bytes)
 	return 0;
 }
 
-static int set_access(uint64_t addr, size_t bytes, const struct frag_cu_access *list, size_t count)
-{
-	(void)addr, (void)bytes, (void)list, (void)count;
-	return 0;
-}
-
-static int managed(uint64_t *out, size_t bytes, unsigned flags)
-{
-	(void)flags;
-	return mem_alloc(out, bytes);
-}
-
+#define HAS(name, ...) .name = name,
 static const struct frag_cu table = {
-	.cuInit = ok_init,
-	.cuDriverGetVersion = driver_version,
-	.cuGetErrorName = error_name,
-	.cuDeviceGet = device_get,
-	.cuDeviceGetCount = device_count,
-	.cuDeviceGetName = device_name,
-	.cuDeviceGetAttribute = device_attribute,
-	.cuDevicePrimaryCtxRetain = primary,
-	.cuCtxGetCurrent = current,
-	.cuCtxPushCurrent_v2 = push,
-	.cuCtxPopCurrent_v2 = pop,
-	.cuCtxSynchronize = sync_all,
-	.cuMemGetInfo_v2 = mem_info,
-	.cuMemAlloc_v2 = mem_alloc,
-	.cuMemFree_v2 = mem_free,
-	.cuStreamSynchronize = sync_stream,
-	.cuStreamWaitEvent = wait_event,
-	.cuStreamIsCapturing = is_capturing,
-	.cuThreadExchangeStreamCaptureMode = exchange,
-	.cuEventCreate = event_create,
-	.cuEventRecord = event_record,
-	.cuEventQuery = event_query,
-	.cuEventSynchronize = event_sync,
-	.cuDeviceCanAccessPeer = peer,
-	.cuMemGetAllocationGranularity = granularity,
-	.cuMemAddressReserve = reserve,
-	.cuMemAddressFree = unreserve,
-	.cuMemCreate = create,
-	.cuMemRelease = release,
-	.cuMemMap = map,
-	.cuMemUnmap = unmap,
-	.cuMemSetAccess = set_access,
-	.cuMemAllocManaged = managed,
+	FRAG_CU_LIST(HAS) HAS(cuDeviceCanAccessPeer) HAS(cuMemGetAllocationGranularity)
+		HAS(cuMemAddressReserve) HAS(cuMemAddressFree) HAS(cuMemCreate) HAS(cuMemRelease)
+			HAS(cuMemMap) HAS(cuMemUnmap) HAS(cuMemSetAccess) HAS(cuMemAllocManaged)
 };
 
 /* ---- for the test --------------------------------------------------------------------------------- */
@@ -555,11 +441,10 @@ void fake_reset(uint64_t capacity_bytes)
 	f.uses = NULL;
 	f.uses_cap = 0;
 	f.capacity = capacity_bytes;
-	f.held = f.calls = f.races = f.faults = 0;
+	fake = (struct fake_seen){ 0 };
 	f.next = LOW;
 	f.random = 1;
 	f.ready = 256;
-	*f.first = '\0';
 	memset(f.streams, 0, sizeof(f.streams));
 	memset(&f.host, 0, sizeof(f.host));
 	memset(f.capturing, 0, sizeof(f.capturing));
@@ -579,31 +464,6 @@ void fake_ready(unsigned in_256)
 void fake_capture(unsigned stream, bool on)
 {
 	f.capturing[stream] = on;
-}
-
-uint64_t fake_races(void)
-{
-	return f.races;
-}
-
-uint64_t fake_faults(void)
-{
-	return f.faults;
-}
-
-const char *fake_first(void)
-{
-	return f.first;
-}
-
-uint64_t fake_calls(void)
-{
-	return f.calls;
-}
-
-uint64_t fake_held_bytes(void)
-{
-	return f.held;
 }
 
 uint64_t fake_held(void)

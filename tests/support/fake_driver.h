@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A CUDA driver for tests of src/live: memory is numbers, and the order of work is followed exactly.
+ * A CUDA driver for tests of src/inside/live: memory is numbers, and the order of work is followed exactly.
  *
  * Every stream has a vector clock: how much work of each stream is known to be done before its next piece. Events copy it,
  * waits and synchronisations merge it. Work names memory (fake_work); work on physical memory that was just handed out, while
@@ -10,7 +10,7 @@
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 
-#include "live/live_driver.h"
+#include "inside/live/live_driver.h"
 
 #define FAKE_STREAMS 8
 
@@ -25,12 +25,13 @@ void fake_work(unsigned stream, uint64_t addr, uint64_t bytes, bool fresh);
 void fake_ready(unsigned in_256);
 void fake_capture(unsigned stream, bool on);
 
-uint64_t fake_races(void);
-uint64_t fake_faults(void);
-const char *fake_first(void); /* "" if there was neither */
-uint64_t fake_calls(void);
-/* Bytes and pieces that are out: memory, handles, ranges, mappings. */
-uint64_t fake_held_bytes(void);
+struct fake_seen {
+	uint64_t races, faults, calls;
+	char first[200];     /* race or fault, "" if there was neither */
+	uint64_t held_bytes; /* memory and handles that are out */
+};
+extern struct fake_seen fake;
+/* Pieces that are out: memory, ranges, mappings. */
 uint64_t fake_held(void);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample_report.h"
 
+#include "answer/page.h"
 #include "metrics/series.h"
 #include "report/charts/layout.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[] = {
@@ -277,4 +279,53 @@ void sample_release(struct sample *s)
 	frag_host_free(s->trace.devs[0].events);
 	frag_host_free(s->trace.devs);
 	memset(s, 0, sizeof(*s));
+}
+
+void sample_csv(const struct frag_report *r, struct frag_text *out)
+{
+	struct frag_answer a = { 0 };
+
+	frag_report_compare(r, &a);
+	frag_shape_csv(a.csv, a.csv_rows.rows, a.csv_rows.count, out);
+	FRAG_ASSERT(!a.failed && !out->failed);
+	frag_answer_release(&a);
+}
+
+void sample_json(const struct frag_report *r, struct frag_text *out)
+{
+	struct frag_answer a = { .command = "compare" };
+	json_t *root;
+	char *text;
+
+	frag_report_compare(r, &a);
+	root = frag_answer_json(&a);
+	text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+	FRAG_ASSERT(text);
+	frag_text_add(out, text);
+	free(text); /* jansson's own malloc */
+	json_decref(root);
+	frag_answer_release(&a);
+}
+
+void sample_text(const struct frag_report *r,
+		 void (*make)(const struct frag_report *r, struct frag_answer *a),
+		 struct frag_text *out)
+{
+	struct frag_answer a = { 0 };
+
+	make(r, &a);
+	if (frag_answer_text(&a, 0, out, NULL))
+		FRAG_BUG("text of a sample");
+	frag_answer_release(&a);
+}
+
+void sample_page(const struct frag_report *r, struct frag_text *out)
+{
+	struct frag_answer a = { 0 };
+
+	frag_report_page(r, &a);
+	FRAG_ASSERT(!a.failed);
+	frag_page_render(&a, &(struct frag_answer_page){ .command_line = r->command_line }, NULL,
+			 out);
+	frag_answer_release(&a);
 }

@@ -21,4 +21,13 @@ void sample_release(struct sample *s);
 /* A result says that it is of another policy. */
 void sample_rename(struct frag_result *r, const char *policy);
 
+/* What a report prints: --csv, --json in one line, and the text of an answer. The test fails where it fails. */
+void sample_csv(const struct frag_report *r, struct frag_text *out);
+void sample_json(const struct frag_report *r, struct frag_text *out);
+void sample_text(const struct frag_report *r,
+		 void (*make)(const struct frag_report *r, struct frag_answer *a),
+		 struct frag_text *out);
+/* The page without its pictures. */
+void sample_page(const struct frag_report *r, struct frag_text *out);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Made-up traces and their comparison, for tests of what stores or walks traces.
+ * Made-up traces, for tests of what stores or walks traces (trace_text.h compares them).
  * Everything is freed by frag_trace_destroy. Running out of memory aborts.
  */
 #ifndef TESTS_SUPPORT_SAMPLE_TRACE_H
@@ -15,8 +15,5 @@ struct frag_trace *sample_trace_empty(void);
 /* One device, `count` random events that obey the rules; evidence too if wanted.
  * disorder: now and then a slot that is not the one freed last. */
 struct frag_trace *sample_trace_random(uint64_t seed, size_t count, bool evidence, bool disorder);
-
-/* NULL if every field is equal, else the name of the first that is not. */
-const char *sample_trace_difference(const struct frag_trace *a, const struct frag_trace *b);
 
 #endif

@@ -335,7 +335,7 @@ def main():
     o = parser.parse_args()
     out = os.path.abspath(o.out)
     os.makedirs(os.path.join(out, "recordings"), exist_ok=True)
-    sys.path[:0] = [HERE, os.path.join(ROOT, "src", "python")]
+    sys.path[:0] = [HERE, os.path.join(ROOT, "src", "inside", "python")]
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     os.environ["CUFRAG_TORCH_LIBRARY"] = os.environ.get("CUFRAG_TORCH_LIBRARY") or os.path.join(
         os.path.dirname(os.path.abspath(o.cufrag)), "libcufrag_torch.so")

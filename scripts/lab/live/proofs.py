@@ -16,7 +16,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
-sys.path[:0] = [HERE, os.path.join(ROOT, "src", "python")]
+sys.path[:0] = [HERE, os.path.join(ROOT, "src", "inside", "python")]
 import live  # noqa: E402
 
 GIB = 1 << 30

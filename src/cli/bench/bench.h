@@ -13,7 +13,7 @@
 #include <frag/policy.h>
 #include <frag/trace.h>
 
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 /* One call at one size: all samples, sorted by frag_bench_sort. */
 struct frag_bench_row {

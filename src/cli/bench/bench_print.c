@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/term.h"
-#include "report/text/table.h"
+#include "answer/table.h"
 
 #define LLU(x) ((unsigned long long)(x))
 

@@ -14,7 +14,8 @@
 #include <frag/clock.h>
 #include <frag/replay.h>
 
-#include "cli/session/session_calls.h"
+#include "cli/replays.h"
+#include "session/call_log.h"
 #include "bench.h"
 #include "bench_scale.h"
 
@@ -167,7 +168,7 @@ struct bench_replays {
 static int record_model(struct bench_replays *b, struct frag_session_task *task,
 			struct call_log *real, struct call_log *t)
 {
-	struct frag_sim_config card = b->cli->card;
+	struct frag_sim_config card = b->cli->target.card;
 	struct frag_device *dev;
 
 	card.name = NULL;
@@ -280,7 +281,7 @@ static bool is_too_long(size_t shape, size_t policy)
 
 static int run(struct bench_replays *b, struct frag_err *err)
 {
-	b->session.cli = b->cli;
+	frag_cli_host(b->cli, &b->session.host);
 	b->session.repeats = 1;
 	frag_run_options_defaults(&b->session.run);
 	b->session.run.limit_bytes = b->bench->budget_bytes;

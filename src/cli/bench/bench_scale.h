@@ -7,7 +7,7 @@
 #define FRAG_CLI_BENCH_SCALE_H
 
 #include "device/sim/cost.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 #define FRAG_SCALE_ROUNDS_MAX 8u
 #define FRAG_SCALE_BIG_MALLOC FRAG_COST_COUNT

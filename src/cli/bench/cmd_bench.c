@@ -4,12 +4,12 @@
  * operation on it.
  */
 #include "cli/common.h"
-#include "cli/settle.h"
-#include "cli/policy_texts.h"
+#include "cli/recordings.h"
+#include "recording/policy_texts.h"
 
 #include <string.h>
 
-#include "report/text/table.h"
+#include "answer/table.h"
 #include "bench.h"
 
 struct options {
@@ -32,7 +32,7 @@ static const struct frag_arg options[] = {
 	  .max = 10000, .def = "5",
 	  .help = "with traces: warm passes, and timed ones for the percentiles" },
 	{ FRAG_ARG_TEXT, "ops", FRAG_ARG_AT(struct options, ops), .value = "FILE",
-	  .file = FRAG_ARG_WRITES,
+	  .file = FRAG_ARG_WRITES, .laboratory = true,
 	  .help = "with one trace: write its operations, for scripts/lab/bench_peer_torch.sh" },
 	{ 0 },
 };
@@ -86,8 +86,9 @@ static int bench_calls(const struct frag_cli *cli, const struct options *o, stru
 	FRAG_TRY(frag_cli_open_device(cli, &b.dev, err));
 	frag_dev_info(b.dev, &info);
 	rc = frag_dev_mem_info(b.dev, &left, &total, err);
-	b.whole_card = !cli->limit;
-	b.budget_bytes = FRAG_MIN(FRAG_MIN(left / 2, frag_cli_limit(cli, total)), 32 * FRAG_GIB);
+	b.whole_card = !cli->target.limit.text;
+	b.budget_bytes = FRAG_MIN(FRAG_MIN(left / 2, frag_limit_bytes(&cli->target.limit, total)),
+				  32 * FRAG_GIB);
 	if (!rc)
 		rc = frag_dev_make_ready(b.dev, 0, err) ?: frag_bench_calls(&b, err);
 	if (!rc)
@@ -181,7 +182,8 @@ static int bench_one(const struct frag_cli *cli, const struct options *o, const 
 	if (!rc) {
 		frag_dev_info(dev, &info);
 		rc = frag_bench_policy(spec, dev, ops, (unsigned)o->passes,
-				       frag_cli_limit(cli, info.total_bytes), &result, err);
+				       frag_limit_bytes(&cli->target.limit, info.total_bytes),
+				       &result, err);
 		if (!rc)
 			add_result(&out->csv, &out->table, trace, text, dev->ops->name, &result);
 		frag_dev_close(dev);
@@ -290,7 +292,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_bench = {
 	.name = "bench",
 	.summary = "what driver calls, or policies, cost on a card",
-	.group = FRAG_GROUP_SIM,
+	.group = FRAG_GROUP_MEASURE,
 	.operands = "[TRACE...]",
 	.operands_min = 0,
 	.operands_max = 10000,

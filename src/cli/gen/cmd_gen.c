@@ -14,7 +14,7 @@
 #include "trace/cft/cft_stream.h"
 #include "trace/gen/gen_repeat.h"
 #include "cli/common.h"
-#include "cli/settle.h"
+#include "cli/recordings.h"
 
 struct options {
 	const char *output;
@@ -89,7 +89,7 @@ static int repeat(const struct frag_cli *cli, const struct options *o, struct fr
 	const struct frag_repeat_options opt = {
 		.times = o->times, .events = o->events, .first = o->first, .last = o->last
 	};
-	struct frag_trace *trace = NULL;
+	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 	struct frag_repeat r;
 	int rc;
 
@@ -100,21 +100,17 @@ static int repeat(const struct frag_cli *cli, const struct options *o, struct fr
 	if (!o->times == !o->events)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "how long? give one of --events and --times, as --events 100M");
-	FRAG_TRY(frag_cli_read(cli->operands[1], NULL, &trace, err));
-	rc = trace->devs_count ? frag_cli_settle_recorded(cli, trace, err)
-			       : frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events to repeat",
-					   cli->operands[1]);
-	if (!rc)
-		rc = frag_repeat_init(&r, trace, &opt, err);
+	FRAG_TRY(frag_recording_open(&in, cli->operands[1], &cli->target, FRAG_OPEN_AS_RECORDED,
+				     err));
+	rc = frag_repeat_init(&r, in.trace, &opt, err);
 	if (!rc) {
 		rc = write_repeated(o, &r, err);
 		if (!rc)
 			report_repeated(cli, o, &r);
 		if (!rc && strcmp(o->output, "-") != 0)
-			frag_cli_settle_say(trace, stdout);
+			frag_cli_settle_say(in.trace, stdout);
 		frag_repeat_release(&r);
 	}
-	frag_trace_destroy(trace);
 	return rc;
 }
 
@@ -208,7 +204,8 @@ static const struct frag_arg options[] = {
 const struct frag_cmd frag_cmd_gen = {
 	.name = "gen",
 	.summary = "a trace that nobody recorded, as long as you like",
-	.group = FRAG_GROUP_TRACE,
+	.group = FRAG_GROUP_RECORD,
+	.rank = 3,
 	.operands = "repeat TRACE",
 	.operands_min = 1,
 	.operands_max = 2,

@@ -101,7 +101,8 @@ static void man_of_command(const struct frag_cmd *cmd, FILE *to)
 		}
 		heading = t->heading;
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
-			put_row(to, a);
+			if (!a->laboratory)
+				put_row(to, a);
 	}
 	put_examples(to, cmd->examples);
 	put_end(to);

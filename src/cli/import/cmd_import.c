@@ -13,7 +13,7 @@
 #include "trace/merge.h"
 #include "trace/minimalloc/minimalloc.h"
 #include "cli/common.h"
-#include "cli/settle.h"
+#include "cli/recordings.h"
 
 struct options {
 	const char *output, *device, *conf;
@@ -59,13 +59,13 @@ static int read_parts(const struct frag_cli *cli, const struct options *o, struc
 /* A limit is in few recordings: what is given here goes into the trace. */
 static int settle(const struct frag_cli *cli, struct frag_trace *trace, struct frag_err *err)
 {
-	uint64_t limit = frag_cli_limit(cli, cli->card.total_bytes);
+	uint64_t limit = frag_target_limit(&cli->target);
 
 	if (limit != UINT64_MAX) {
 		trace->settings.limit_bytes = limit;
 		trace->settings.limit_known = true;
 	}
-	return frag_cli_settle_recorded(cli, trace, err);
+	return frag_trace_settle(trace, &cli->target, FRAG_OPEN_AS_RECORDED, err);
 }
 
 /* What the recorder saw of its own allocator; the requests stay. */
@@ -92,12 +92,10 @@ static void drop_evidence(struct frag_trace *trace)
 static void report(const struct frag_cli *cli, const struct options *o,
 		   const struct frag_trace *trace)
 {
-	uint64_t events = 0;
+	uint64_t events = frag_trace_events_count(trace);
 	struct stat st;
 	char text[160];
 
-	for (uint32_t d = 0; d < trace->devs_count; d++)
-		events += trace->devs[d].events_count;
 	snprintf(text, sizeof(text), "%u %s, %llu events", trace->devs_count,
 		 trace->devs_count == 1 ? "device" : "devices", (unsigned long long)events);
 	if (!strcmp(o->output, "-"))
@@ -178,7 +176,8 @@ static const struct frag_arg options[] = {
 const struct frag_cmd frag_cmd_import = {
 	.name = "import",
 	.summary = "traces of any known format into one .cft",
-	.group = FRAG_GROUP_TRACE,
+	.group = FRAG_GROUP_RECORD,
+	.rank = 1,
 	.operands = "FILE...",
 	.operands_min = 1,
 	.operands_max = 4096,

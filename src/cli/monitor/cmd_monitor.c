@@ -180,7 +180,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_monitor = {
 	.name = "monitor",
 	.summary = "watch the memory of this machine's cards, with logs, metrics and an alarm",
-	.group = FRAG_GROUP_OTHER,
+	.group = FRAG_GROUP_RECORD,
+	.rank = 4,
 	.about =
 		"Says for every card, once a second, how much memory is in use, how busy it is and "
 		"which processes hold how much, as the driver tells it (NVML), and what recorded "

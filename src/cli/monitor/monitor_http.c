@@ -32,15 +32,21 @@ struct frag_monitor_server {
 	size_t bytes;
 	struct MHD_Daemon *daemon;
 	struct {
-		FUNCTIONS(FRAG_LIBRARY_MEMBER)
+		FUNCTIONS(FRAG_SYMBOL_MEMBER)
 	} lib;
 };
 
 static bool load(struct frag_monitor_server *s)
 {
-	static const char *const names[] = { FUNCTIONS(FRAG_LIBRARY_NAME) };
+	static const char *const files[] = { "libmicrohttpd.so.12", NULL };
+	static const struct frag_symbol symbols[] = {
+#define X(name) FRAG_SYMBOL(struct frag_monitor_server, lib.name, #name),
+		FUNCTIONS(X)
+#undef X
+	};
+	void *library = frag_library_open(files);
 
-	return frag_library_open("libmicrohttpd.so.12", names, FRAG_ARRAY_LEN(names), &s->lib);
+	return library && !FRAG_SYMBOLS_FIND(library, symbols, s);
 }
 
 /* A copy of the text, with OpenMetrics' end mark for those who want that. NULL: short of memory. */

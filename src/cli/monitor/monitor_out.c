@@ -7,7 +7,7 @@
 
 #include <frag/opt.h>
 
-#include "report/text/json.h"
+#include "answer/json.h"
 
 void frag_monitor_stamp(const struct frag_monitor_round *r, char *buf, size_t cap)
 {

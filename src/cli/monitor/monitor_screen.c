@@ -49,7 +49,7 @@ enum style { PLAIN, DIM, STRONG, GOOD, WARM, HOT };
 
 struct frag_monitor_screen {
 	struct {
-		FUNCTIONS(FRAG_LIBRARY_MEMBER)
+		FUNCTIONS(FRAG_SYMBOL_MEMBER)
 	} lib;
 	WINDOW *win;
 	bool colors, utf8;
@@ -64,9 +64,15 @@ struct frag_monitor_screen {
 
 static bool load(struct frag_monitor_screen *s)
 {
-	static const char *const names[] = { FUNCTIONS(FRAG_LIBRARY_NAME) };
+	static const char *const files[] = { "libncursesw.so.6", NULL };
+	static const struct frag_symbol symbols[] = {
+#define X(name) FRAG_SYMBOL(struct frag_monitor_screen, lib.name, #name),
+		FUNCTIONS(X)
+#undef X
+	};
+	void *library = frag_library_open(files);
 
-	return frag_library_open("libncursesw.so.6", names, FRAG_ARRAY_LEN(names), &s->lib);
+	return library && !FRAG_SYMBOLS_FIND(library, symbols, s);
 }
 
 struct frag_monitor_screen *frag_monitor_screen_open(const char **why)

@@ -2,15 +2,15 @@
 /*
  * A real card: opens, describes itself, closes, and counts the memory taken.
  *
- * The program starts without a driver or a card; both are ordinary answers of
- * frag_cuda_open. What the card can do is asked, never assumed.
+ * The program starts without a driver or a card; frag_cuda_open reports both as ordinary errors. It
+ * queries the card's abilities and assumes none.
  *
- * Observed. Whenever more is reserved than ever before, cudaMemGetInfo is asked how much
- * less is free than at the opening, and NVML, which is slow, at most every NVML_NS; the difference to
- * the back-end's own count shows what the count does not know. Other programs on the
- * card show there, too. For managed memory the driver takes more than becomes resident, by a
- * rule that the count follows: what is compared is what it took. The moment is still that of the
- * greatest reserved, the figure that results name; the most is taken at another one.
+ * Observed. Whenever reserved memory reaches a new maximum, cudaMemGetInfo says how much less is
+ * free than at opening; NVML, which is slow, is asked at most every NVML_NS. The difference from
+ * the back end's own count shows what that count misses, including other programs on the card. For
+ * managed memory the driver takes more than becomes resident, by a known rule, so the comparison
+ * uses what it took. The moment is that of the highest reserved bytes, which results report; the
+ * driver may hold more at another moment.
  */
 #include <frag/device.h>
 
@@ -41,7 +41,7 @@ uint64_t frag_cuda_held(struct cuda *c)
 
 /* ---- observed -------------------------------------------------------------------- */
 
-/* What the driver is known to have taken when `held` are reserved. */
+/* What the driver has taken when `held` bytes are reserved. */
 static uint64_t known_bytes(const struct cuda *c, uint64_t held)
 {
 	return held - c->managed.resident_bytes + frag_uvmroots_taken(&c->managed.roots);
@@ -85,7 +85,7 @@ static uint64_t cuda_reserved(void *priv)
 	struct cuda *c = priv;
 	uint64_t held = frag_cuda_held(c);
 
-	/* with managed memory that takes milliseconds, and it grows by single groups */
+	/* with managed memory this takes milliseconds, and memory grows by single groups */
 	if (FRAG_UNLIKELY(held >
 			  c->observed_bytes + (c->managed_ready ? c->observed_bytes / 16 : 0)))
 		observe(c, held);
@@ -142,7 +142,7 @@ static int attribute(const struct cuda *c, enum cudaDeviceAttr attr, int *out, s
 	return RT(err, cudaDeviceGetAttribute, out, attr, c->cfg.ordinal);
 }
 
-/* "no driver" and "no card" are answers, told without the name of a call. */
+/* Reports "no driver" and "no card" without the name of a call. */
 static int find_card(int ordinal, struct frag_err *err)
 {
 	int count = 0;
@@ -153,7 +153,7 @@ static int find_card(int ordinal, struct frag_err *err)
 		frag_fail(err, FRAG_EDEVICE, "cannot open cuda:%d: %s; use --device sim", ordinal,
 			  rc == cudaErrorNoDevice
 				  ? "no CUDA card found"
-				  : "no NVIDIA driver, or one too old for this program");
+				  : "no NVIDIA driver, or it is too old for this program");
 		if (err)
 			err->cuda_code = (int)rc;
 		return FRAG_EDEVICE;
@@ -258,7 +258,7 @@ static void cuda_close(void *priv)
 {
 	struct cuda *c = priv;
 
-	/* fences before their streams, memory after all that may still use it */
+	/* fences before their streams, memory after everything that may still use it */
 	(void)cudaDeviceSynchronize();
 	frag_cuda_content_release(c);
 	frag_cuda_vmm_release(c);
@@ -273,7 +273,7 @@ static void cuda_close(void *priv)
 
 static const struct frag_device_ops cuda_ops = {
 	.name = "cuda",
-	.summary = "a real card, by the CUDA driver and runtime",
+	.summary = "a real card, through the CUDA driver and runtime",
 	.close = cuda_close,
 	.info = cuda_info,
 	.alloc = frag_cuda_malloc,

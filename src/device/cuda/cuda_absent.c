@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for cuda.c in a build without nvcc, so that callers need no #ifdef. */
+/* Replaces cuda.c in a build without nvcc, so that callers need no #ifdef. */
 #include <frag/device.h>
 
 bool frag_cuda_built(void)

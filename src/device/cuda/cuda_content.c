@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contents of blocks on a real card: loads the kernels of kernels/ out of the program and
- * launches them.
+ * Contents of blocks on a real card: loads the embedded kernels of kernels/ and launches them.
  *
- * All work on contents runs on one stream of its own, in the order of the calls; so a block
- * that is handed out again is filled after its last life was verified, whichever streams
- * the two belong to. Calls that take memory from under it wait for it (quiesce), those of
- * a pool are ordered by events. What a verify finds goes to 64 bytes on the card,
- * copied to the host every POLL_EVERY verifies and at the end.
+ * All work on contents runs on one separate stream, in the order of the calls. So a reused block is
+ * filled after its previous use was verified, whatever the streams. Calls that remove memory wait
+ * for this work (quiesce); calls of a pool are ordered by events. A verify writes its finding to 64
+ * bytes on the card, which are copied to the host every POLL_EVERY verifies and at the end.
  */
 #include "cuda_internal.h"
 
@@ -17,7 +15,7 @@
 #define TOUCH_PAGE 4096u
 #define POLL_EVERY 64u
 
-/* As struct fault of kernels/verify.cu. */
+/* Same layout as struct fault of kernels/verify.cu. */
 struct cuda_fault {
 	unsigned long long count, offset, other_offset;
 	unsigned id, generation, other_id, other_generation;
@@ -61,7 +59,7 @@ static int load_all(struct cuda_content *w, struct frag_err *err)
 	FRAG_TRY(load_kernels(w, err));
 	FRAG_TRY(RT(err, cudaStreamCreateWithFlags, &w->stream, cudaStreamNonBlocking));
 	FRAG_TRY(RT(err, cudaEventCreateWithFlags, &w->order, cudaEventDisableTiming));
-	/* a whole page: it must not share one with the small segments that are counted */
+	/* a whole page, because it must not share one with the counted small segments */
 	FRAG_TRY(RT(err, cudaMalloc, &w->fault, FRAG_PAGE));
 	FRAG_TRY(RT(err, cudaMemset, w->fault, 0, sizeof(struct cuda_fault)));
 	FRAG_TRY(RT(err, cudaHostAlloc, (void **)&w->fault_host, sizeof(struct cuda_fault),
@@ -71,7 +69,7 @@ static int load_all(struct cuda_content *w, struct frag_err *err)
 	return 0;
 }
 
-/* All or nothing: one that failed may be tried again. */
+/* All or nothing: may be tried again after a failure. */
 static int load(struct cuda *c, struct frag_err *err)
 {
 	int rc = c->content.loaded ? 0 : load_all(&c->content, err);
@@ -113,7 +111,7 @@ int frag_cuda_touch(struct cuda *c, frag_addr_t addr, uint64_t bytes, cudaStream
 int frag_cuda_touch_ready(struct cuda *c, struct frag_err *err)
 {
 	FRAG_TRY(load(c, err));
-	/* its code comes to the card with the first launch; behind the report the page is unused */
+	/* the first launch loads its code to the card; the page after the report is unused */
 	FRAG_TRY(frag_cuda_touch(c, (uintptr_t)c->content.fault + FRAG_PAGE / 2, 1,
 				 c->content.stream, err));
 	return RT(err, cudaStreamSynchronize, c->content.stream);
@@ -197,7 +195,7 @@ uint64_t frag_cuda_quiesce(struct cuda *c)
 {
 	if (FRAG_LIKELY(!c->content.busy))
 		return 0;
-	/* an error here is sticky: the call that follows reports it */
+	/* an error here is sticky: the next call reports it */
 	(void)cudaStreamSynchronize(c->content.stream);
 	c->content.busy = false;
 	return frag_clock_ns();
@@ -213,7 +211,7 @@ int frag_cuda_content_fault(void *priv, bool wait, struct frag_content_fault *ou
 	out->count = 0;
 	if (!w->loaded)
 		return 0;
-	/* what was copied while a verify ran may be half written: then look again */
+	/* a copy made while a verify ran may be incomplete: read it again */
 	if (wait || seen->count) {
 		FRAG_TRY(RT(err, cudaStreamSynchronize, w->stream));
 		FRAG_TRY(RT(err, cudaMemcpy, w->fault_host, w->fault, sizeof(*w->fault_host),

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which core a measurement runs on.
+ * Chooses the core for a measurement.
  *
- * Measured on virtual machines with an H200: every driver call, an event and a plain system call too,
- * takes 1.4 times as long for seconds at a time on one core and not on another (a cudaMalloc
- * of 4 MiB 34 or 48 us, with nothing between), whatever the card does and at a clock that
- * does not change: the other hardware thread of the core works for somebody else. Left to
- * itself a program stays where it is. So all cores are asked before a measurement, and
- * the one that answers fastest is kept until the device is closed.
+ * Measured on virtual machines with an H200: every driver call, an event and a plain system call
+ * too, takes 1.4 times as long for seconds at a time on one core and not on another (a cudaMalloc
+ * of 4 MiB 34 or 48 us, nothing in between), whatever the card does and at a constant clock rate,
+ * because the core's other hardware thread is busy with other work. By itself, a program stays on
+ * its core. So before a measurement, all cores are timed, and the fastest is kept until the device
+ * is closed.
  */
 #include "cuda_internal.h"
 
 #include <stdlib.h>
 
 #define PAIRS 5u
-#define CORES_MAX 32u /* asked, of those that the program may run on */
+#define CORES_MAX 32u /* most cores timed, of those that the program may use */
 
-/* cudaMalloc and cudaFree of 4 MiB: the median of a few after one that warms the core. 0: no answer. */
+/* cudaMalloc and cudaFree of 4 MiB: the median of a few after a warm-up. 0: failed. */
 static uint64_t pair_ns(void)
 {
 	uint64_t ns[PAIRS + 1];
@@ -43,7 +43,8 @@ static bool run_on(unsigned core)
 	return !sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* Every step-th core that the program may use. Returns the fastest, CPU_SETSIZE: none answered. */
+/* Times every step-th core that the program may use. Returns the fastest; CPU_SETSIZE: all
+ * failed. */
 static unsigned fastest(struct cuda_core *k, unsigned step)
 {
 	unsigned best = CPU_SETSIZE, seen = 0;
@@ -68,7 +69,7 @@ void frag_cuda_core_choose(struct cuda *c)
 	struct cuda_core *k = &c->core;
 	unsigned best, count;
 
-	/* a card without room for the question is measured where the program happens to run */
+	/* without room on the card for timing, the program stays on its current core */
 	if (!frag_cuda_room(c, frag_cuda_held(c), 2 * FRAG_PAGE))
 		return;
 	if (!k->chosen && sched_getaffinity(0, sizeof(k->allowed), &k->allowed))

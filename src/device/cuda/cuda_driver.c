@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors of the runtime and the driver in words, and the driver's entry points. */
+/* Error messages of the runtime and the driver, and the driver's entry points. */
 #include "cuda_internal.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ int frag_cuda_rt_check(cudaError_t rc, const char *call, struct frag_err *err)
 {
 	if (FRAG_LIKELY(rc == cudaSuccess))
 		return 0;
-	(void)cudaGetLastError(); /* it is told here; the next call begins afresh */
+	(void)cudaGetLastError(); /* reported here, so clear it for the next call */
 	return fail(err, (int)rc, call, cudaGetErrorName(rc), cudaGetErrorString(rc));
 }
 
@@ -33,7 +33,7 @@ int frag_cuda_cu_check(const struct cuda *c, CUresult rc, const char *call, stru
 	return fail(err, (int)rc, call, name, text);
 }
 
-/* cudaGetDriverEntryPointByVersion came with 12.5, the form without a version is going. */
+/* cudaGetDriverEntryPointByVersion exists since 12.5; the form without a version is deprecated. */
 static cudaError_t find_entry(const char *name, void **out,
 			      enum cudaDriverEntryPointQueryResult *found)
 {
@@ -66,7 +66,7 @@ int frag_cuda_entries(struct cuda_entries *out, struct frag_err *err)
 					    "cudaGetDriverEntryPoint", err));
 		if (found != cudaDriverEntryPointSuccess || !entry)
 			return frag_fail(err, FRAG_EDEVICE,
-					 "the driver has no %s; it is too old, CUDA 11 is needed",
+					 "the driver has no %s: it is too old, CUDA 11 is needed",
 					 entries[i].name);
 		memcpy((char *)out + entries[i].offset, &entry, sizeof(entry));
 	}

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real card, private to src/device/cuda*.c. Virtual memory management goes through
- * the driver API, whose entry points are asked of the runtime when a card is opened (so the
- * program needs no libcuda to start); everything else through the runtime.
+ * A real card, private to src/device/cuda*.c. Virtual memory management uses the driver API, with
+ * entry points from the runtime when a card is opened (so the program starts without libcuda);
+ * everything else uses the runtime.
  *
- * What is counted. The back-end counts what it was given: pages of 2 MiB
- * under cudaMalloc, resident managed memory, handles, and what the driver says that its
- * pools hold. cudaMemGetInfo and NVML are only a check.
+ * Counting. The back end counts what it got: pages of 2 MiB for cudaMalloc, resident managed
+ * memory, handles, and the driver's figure for its pools. cudaMemGetInfo and NVML are only a check.
  *
- * Ownership: struct cuda belongs to the back-end (`priv`); one thread uses it, the
- * one that opened it (the runtime's current device is per thread).
+ * Ownership: struct cuda is the back end's `priv`. Only the thread that opened it uses it (the
+ * runtime's current device is per thread).
  */
 #ifndef FRAG_DEVICE_CUDA_INTERNAL_H
 #define FRAG_DEVICE_CUDA_INTERNAL_H
@@ -62,35 +61,35 @@ struct cuda_handle {
 
 struct cuda_mempool {
 	cudaMemPool_t pool;
-	uint64_t reserved_bytes; /* as the driver said last */
+	uint64_t reserved_bytes; /* the driver's last figure */
 	bool stale;		 /* ask again */
 	struct cuda_mempool *next;
 };
 
 struct cuda_fence {
 	cudaEvent_t event;
-	uint64_t serial; /* of the fence that uses it now */
-	bool open;	 /* recorded, not yet seen done */
+	uint64_t serial; /* serial number of the fence that uses it now */
+	bool open;	 /* recorded, not yet known to be done */
 };
 
 /* Kernels and what they report (cuda_content.c). */
 struct cuda_content {
 	bool loaded;
 	cudaStream_t stream; /* all work on contents, in order */
-	cudaEvent_t order;   /* between that and the streams of a pool */
+	cudaEvent_t order;   /* orders it with the streams of a pool */
 	cudaKernel_t fill, verify, touch, delay;
 	cudaLibrary_t libraries[8];
 	unsigned libraries_count;
 	void *fault;		       /* on the card */
 	struct cuda_fault *fault_host; /* pinned copy */
 	uint64_t verifies;
-	bool busy; /* something may be running */
+	bool busy; /* work may be running */
 };
 
 /* The core that measurements run on (cuda_core.c). */
 struct cuda_core {
 	bool chosen;
-	cpu_set_t allowed; /* where the program could run before */
+	cpu_set_t allowed; /* cores that the program could use before */
 	uint64_t pair_ns;  /* cudaMalloc and cudaFree of 4 MiB on the chosen one */
 };
 
@@ -100,8 +99,8 @@ struct cuda {
 	struct cuda_entries cu;
 	CUdevice device;
 	uint64_t total_bytes, context_bytes;
-	uint64_t
-		limit_bytes; /* of reserved: total - context where a part is used, else UINT64_MAX */
+	uint64_t limit_bytes; /* most reserved bytes: total - context if a part is used, else
+			      * UINT64_MAX */
 	uint64_t granule_bytes;
 	uint64_t free_at_start_bytes;
 	int processors;
@@ -116,8 +115,9 @@ struct cuda {
 
 	/* managed memory */
 	struct uvm_resident managed;
-	uint64_t managed_bytes; /* asked for, out now */
-	bool managed_ready;	/* the driver's spare memory is used up, the observed counts know */
+	uint64_t managed_bytes; /* requested and not freed */
+	bool managed_ready;	/* the driver's spare memory is used up and subtracted from the
+				 * observed counts */
 	struct frag_managed_usage usage;
 
 	/* virtual memory management */
@@ -139,16 +139,16 @@ struct cuda {
 	struct cuda_content content;
 	void *nvml_card; /* NULL: NVML does not know it */
 	struct frag_dev_observed observed;
-	uint64_t observed_bytes; /* the most that was reserved when cudaMemGetInfo was asked */
+	uint64_t observed_bytes; /* highest reserved bytes at a call of cudaMemGetInfo */
 	uint64_t nvml_start_bytes, nvml_asked_ns;
 };
 
 /* ---- errors (cuda_driver.c) ------------------------------------------------------ */
 
-/* 0 for success; else FRAG_EDEVICE with the call, the error's name and its text. Clears it. */
+/* 0 for success; else FRAG_EDEVICE with the call, the error's name and text. Clears the error. */
 int frag_cuda_rt_check(cudaError_t rc, const char *call, struct frag_err *err);
 int frag_cuda_cu_check(const struct cuda *c, CUresult rc, const char *call, struct frag_err *err);
-/* RT(err, cudaFree, ptr): calls it; the code's name goes into the message. */
+/* RT(err, cudaFree, ptr): calls it and puts the call's name into the message. */
 #define RT(err, call, ...) frag_cuda_rt_check(call(__VA_ARGS__), #call, (err))
 #define CU(c, err, call, ...) frag_cuda_cu_check((c), (c)->cu.call(__VA_ARGS__), #call, (err))
 
@@ -156,9 +156,9 @@ int frag_cuda_cu_check(const struct cuda *c, CUresult rc, const char *call, stru
 int frag_cuda_entries(struct cuda_entries *out, struct frag_err *err);
 
 /*
- * Calls that give memory back wait for work on contents first. The wait is the
- * check's, not the call's: begin returns the clock after it (0: nothing was
- * running, the front measures), end writes the call's own time.
+ * Calls that return memory first wait for work on contents. The wait does not count as the call's
+ * time: begin returns the clock after it (0: nothing was running, the front measures), end writes
+ * the call's own time.
  */
 uint64_t frag_cuda_quiesce(struct cuda *c);
 static inline void frag_cuda_took(uint64_t since, uint64_t *ns)
@@ -173,20 +173,21 @@ static inline bool frag_cuda_room(const struct cuda *c, uint64_t held, uint64_t 
 	return held <= c->limit_bytes && bytes <= c->limit_bytes - held;
 }
 uint64_t frag_cuda_held(struct cuda *c);
-/* The observed bytes count from what is free now, as if that and what the device holds had been free at
- * the opening. pre: no managed memory is out. */
+/* Restarts the observed bytes: the memory free now, plus what the device holds, counts as free at
+ * opening. pre: no live managed memory. */
 int frag_cuda_count_from_here(struct cuda *c, struct frag_err *err);
 
 /* cuda_ready.c: see frag_dev_make_ready. */
 int frag_cuda_make_ready(void *priv, uint64_t given_back_bytes, struct frag_err *err);
 
 /*
- * cuda_core.c: moves the calling thread to the core on which driver calls are fastest at present;
- * release lets it run where it could before. Where a system does not allow it, it stays.
+ * cuda_core.c: moves the calling thread to the core on which driver calls are fastest now; release
+ * restores its cores. If the system does not allow this, the thread stays.
  */
 void frag_cuda_core_choose(struct cuda *c);
 void frag_cuda_core_release(struct cuda *c);
-/* How long a cudaMalloc and a cudaFree of 4 MiB take on the chosen core now; 0: none was chosen, or no room. */
+/* Time of a cudaMalloc and a cudaFree of 4 MiB on the chosen core now; 0: no core was chosen, or no
+ * room. */
 uint64_t frag_cuda_core_pair(struct cuda *c);
 
 /* ---- the parts: as in struct frag_device_ops ------------------------------------- */
@@ -206,7 +207,7 @@ int frag_cuda_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct fr
 int frag_cuda_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
 			    uint64_t *ns, struct frag_err *err);
 void frag_cuda_managed_usage(void *priv, struct frag_managed_usage *out);
-/* Leaves the driver no memory to spare, if any is managed. */
+/* Uses up the driver's spare memory, if there is managed memory. */
 int frag_cuda_managed_use_up(struct cuda *c);
 void frag_cuda_managed_release(struct cuda *c);
 
@@ -257,13 +258,13 @@ int frag_cuda_content(void *priv, enum frag_content_op op, const struct frag_con
 		      struct frag_err *err);
 int frag_cuda_content_fault(void *priv, bool wait, struct frag_content_fault *out,
 			    struct frag_err *err);
-/* Kernels must see what `stream` did before (after: the other way round). */
+/* Orders kernels after the work of `stream` (after: the other way round). */
 int frag_cuda_content_follows(struct cuda *c, cudaStream_t stream, struct frag_err *err);
 int frag_cuda_content_precedes(struct cuda *c, cudaStream_t stream, struct frag_err *err);
 /* Touches on `stream`, without the check stream. */
 int frag_cuda_touch(struct cuda *c, frag_addr_t addr, uint64_t bytes, cudaStream_t stream,
 		    struct frag_err *err);
-/* Loads the kernels and runs the one that touches: from here on it takes no more memory. */
+/* Loads the kernels and runs the touch kernel, so that they take no more memory later. */
 int frag_cuda_touch_ready(struct cuda *c, struct frag_err *err);
 void frag_cuda_content_release(struct cuda *c);
 

@@ -2,16 +2,16 @@
 /*
  * cudaMalloc and cudaFree, counting the pages they take.
  *
- * The driver hands out pages of 2 MiB and cuts them for small requests, so the
- * memory taken is the number of pages under what is live. Only the first and the last
- * page of a piece can be shared: these are counted in a table by page, those
- * between are its own. (Checked against cudaMemGetInfo, see observe in cuda.c.)
+ * The driver hands out pages of 2 MiB and cuts them for small requests, so the memory taken is the
+ * number of pages with live segments. Only the first and the last page of a segment can be shared:
+ * a table counts these by page; the pages between belong to the segment alone. (Checked against
+ * cudaMemGetInfo, see observe in cuda.c.)
  */
 #include "cuda_internal.h"
 
 #define LLU(x) ((unsigned long long)(x))
 
-/* One more, or one less, of the pieces on a page. Returns the bytes that the card gains. */
+/* Adds or removes a segment on a page. Returns the bytes that this frees on the card. */
 static int64_t page_more(struct cuda *c, uint64_t page)
 {
 	struct frag_addr_cell *s = frag_addr_map_find(&c->pages, page);
@@ -34,14 +34,14 @@ static int64_t page_less(struct cuda *c, uint64_t page)
 	return -(int64_t)c->granule_bytes;
 }
 
-/* Room in the table for the two ends of a piece. */
+/* Makes room in the table for the two ends of a segment. */
 static bool pages_reserve(struct cuda *c)
 {
-	/* a table is never more than a quarter full, so room for one more is room for two */
+	/* a table is at most a quarter full, so room for one more means room for two */
 	return !frag_addr_map_reserve(&c->pages);
 }
 
-/* Counts (or no longer counts) the pages under [addr, addr + bytes). */
+/* Adds (or removes) the pages of [addr, addr + bytes) to the count. */
 static int64_t count_pages(struct cuda *c, frag_addr_t addr, uint64_t bytes, bool more)
 {
 	uint64_t first = addr / c->granule_bytes, last = (addr + bytes - 1) / c->granule_bytes;
@@ -91,7 +91,7 @@ int frag_cuda_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 	add_piece(c, *out, bytes);
 	if (frag_cuda_room(c, frag_cuda_held(c), 0))
 		return 0;
-	/* the request fitted, its pages do not */
+	/* the request fits, its pages do not */
 	FRAG_TRY(frag_cuda_free(c, *out, ns, err));
 	return FRAG_OOM;
 }

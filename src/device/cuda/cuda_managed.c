@@ -2,26 +2,25 @@
 /*
  * Managed memory on a real card.
  *
- * It counts when it is touched or prefetched, by the rule of the simulated card (uvm_resident.h). No
- * more of it may be out than cfg.managed_max_bytes: a program that asks for more than
- * the card has free can hang the card for everyone.
+ * It counts when touched or prefetched, by the rule of the simulated card (uvm_resident.h). At most
+ * cfg.managed_max_bytes may be live, because a program that requests more than the card has free
+ * can hang the card for everyone.
  *
- * The driver takes memory for it from the card in batches (uvm_roots.h), of which earlier devices
- * of this process may have left a rest: roots that neither cudaMemGetInfo nor NVML sees being taken. And which
- * page of several is served first when they fault together, the card does not repeat; once pages
- * of 4 KiB and of 64 KiB have come in another order, the rest is another one, though as much is in
- * use. So before the first request of a device, and whenever those are asked, the rest
- * is used up. Pieces of 2 MiB are taken, a root each, until free memory falls: a batch has begun
- * and 63 roots of it are left; 63 more pieces, and none is. Roots that are given back do
- * not stay with the driver.
+ * The driver takes memory for it from the card in batches (uvm_roots.h). Earlier devices of this
+ * process may have left a rest: roots that cudaMemGetInfo and NVML count as taken already. Also,
+ * when several pages fault together, the card serves them in no repeatable order; with another
+ * order of 4 KiB and 64 KiB pages, the rest differs, although as much is in use. So before the
+ * first request of a device, and before every query of the counters, the rest is used up: allocate
+ * pieces of 2 MiB, one root each, until free memory falls. Then a batch has begun with 63 roots
+ * left; 63 more pieces use them up. Returned roots do not stay with the driver.
  */
 #include "cuda_internal.h"
 
 #define LLU(x) ((unsigned long long)(x))
 
 #define BATCH_BYTES (UVM_BATCH * UVM_BLOCK)
-#define DRAIN_BYTES (2 * BATCH_BYTES) /* out at a time, at most */
-/* a card with less free than that is left as it is; DRAIN_BYTES are a quarter of it */
+#define DRAIN_BYTES (2 * BATCH_BYTES) /* most live pieces at a time */
+/* skip cards with less free memory; DRAIN_BYTES is a quarter of it */
 #define DRAIN_FREE_BYTES FRAG_GIB
 
 struct drain {
@@ -38,7 +37,7 @@ static int free_bytes(uint64_t *out, struct frag_err *err)
 	return 0;
 }
 
-/* How much managed memory may be out. */
+/* The most managed memory that may be live. */
 static int most_bytes(const struct cuda *c, uint64_t *out, struct frag_err *err)
 {
 	uint64_t left;
@@ -46,7 +45,7 @@ static int most_bytes(const struct cuda *c, uint64_t *out, struct frag_err *err)
 	*out = c->cfg.managed_max_bytes;
 	if (*out)
 		return 0;
-	/* what the driver took for it was free when the first piece was asked for */
+	/* the driver's memory for it was free when the first piece was requested */
 	FRAG_TRY(free_bytes(&left, err));
 	*out = (left + frag_uvmroots_taken(&c->managed.roots)) / 4;
 	return 0;
@@ -78,7 +77,7 @@ static int prefetch(struct cuda *c, frag_addr_t addr, uint64_t bytes, struct fra
 #endif
 }
 
-/* Brings it to the card and waits for that. */
+/* Prefetches it to the card and waits. */
 static int bring(struct cuda *c, frag_addr_t addr, uint64_t bytes, bool by_prefetch,
 		 struct frag_err *err)
 {
@@ -98,7 +97,7 @@ static int drain_one(struct cuda *c, struct drain *d, struct frag_err *err)
 	return bring(c, (uintptr_t)*at, UVM_BLOCK, c->concurrent_managed, err);
 }
 
-/* A driver that takes no batch within one has none: there is nothing to use up. */
+/* A driver that takes no batch within a batch's length does not use batches: nothing to use up. */
 static int drain_spare(struct cuda *c, struct drain *d, uint64_t left, struct frag_err *err)
 {
 	bool fell = false;
@@ -108,7 +107,7 @@ static int drain_spare(struct cuda *c, struct drain *d, uint64_t left, struct fr
 
 		FRAG_TRY(drain_one(c, d, err));
 		FRAG_TRY(free_bytes(&left, err));
-		/* a page that somebody else takes meanwhile is no batch */
+		/* a page taken by another program meanwhile is not a batch */
 		fell = left + BATCH_BYTES / 2 <= before;
 	}
 	for (unsigned i = 1; i < UVM_BATCH && fell; i++)
@@ -150,7 +149,7 @@ int frag_cuda_managed_use_up(struct cuda *c)
 	return c->managed_ready ? drain(c, NULL) : 0;
 }
 
-/* Brings driver and observed counts into a known state, once, and off the clock. */
+/* Brings the driver and the observed counts into a known state, once, off the clock. */
 static int prepare(struct cuda *c, struct frag_err *err)
 {
 	if (FRAG_LIKELY(c->managed_ready))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudaMemPool on a real card. The pool's number is its address here; what it holds is
- * what the driver says (ReservedMemCurrent), asked after calls that can change it.
+ * cudaMemPool on a real card. A pool's number is its address. Its reserved bytes are the driver's
+ * figure (ReservedMemCurrent), read after calls that can change it.
  *
- * Contents: memory of a pool belongs to its stream from the malloc to the free, so work on
- * contents follows the stream, and a free on the stream follows the work.
+ * Contents: memory of a pool belongs to its stream from the malloc to the free, so work on contents
+ * follows the stream, and a free on the stream follows the work.
  */
 #include "cuda_internal.h"
 
@@ -81,8 +81,8 @@ int frag_cuda_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct fr
 	uint64_t start;
 
 	FRAG_TRY(find_pool(c, "cudaMemPoolDestroy", pool, &p, err));
-	/* a pool that goes with frees still queued crashed a later synchronise inside the driver
-	 * (580.159.04), though the documentation allows it */
+	/* destroying a pool with queued frees crashed a later synchronise inside the driver
+	 * (580.159.04), although the documentation allows it */
 	FRAG_TRY(RT(err, cudaDeviceSynchronize));
 	start = frag_clock_ns();
 	FRAG_TRY(RT(err, cudaMemPoolDestroy, p->pool));
@@ -120,7 +120,7 @@ int frag_cuda_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t 
 	*out = (uintptr_t)ptr;
 	if (c->limit_bytes == UINT64_MAX || frag_cuda_room(c, frag_cuda_held(c), 0))
 		return 0;
-	/* the pool grew beyond the part of the card that may be used */
+	/* the pool grew beyond the usable part of the card */
 	FRAG_TRY(RT(err, cudaFreeAsync, ptr, s));
 	FRAG_TRY(RT(err, cudaStreamSynchronize, s));
 	FRAG_TRY(RT(err, cudaMemPoolTrimTo, p->pool, 0));

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Brings a real card into the state that measurements begin in.
+ * Brings a real card into the state in which measurements begin.
  *
- * Measured on an H200 (driver 580.159.04): memory that was given back is cleared in the
- * background, at about 390 GiB a second, and only then given out again. A cudaMalloc of 70 GiB
- * right after a cudaFree of 70 GiB took 200 ms, 200 ms later 17 ms. The first request after
- * that takes the cleared pages over, at about 0.25 ms a GiB; a card that was idle for 10 ms or
- * more answers its first calls up to eight times slower than the next. The first cudaMalloc of
- * 32 MiB or more takes 25 us more than the second, whatever smaller ones went before. None of this belongs
- * to the replay that happens to come next. Nor does what else the host does (cuda_core.c).
+ * Measured on an H200 (driver 580.159.04): returned memory is cleared in the background, at about
+ * 390 GiB a second, before it is reused. A cudaMalloc of 70 GiB right after a cudaFree of 70 GiB
+ * took 200 ms; 200 ms later it took 17 ms. The first request after that takes over the cleared
+ * pages, at about 0.25 ms per GiB. A card that was idle for 10 ms or more answers its first calls
+ * up to eight times slower than the next. The first cudaMalloc of 32 MiB or more takes 25 us more
+ * than the second, whatever smaller ones came before. None of this belongs to the next replay. Nor
+ * does the host's other work (cuda_core.c).
  */
 #include "cuda_internal.h"
 
 #include <time.h>
 
-#define BYTES_PER_NS 300.0 /* below what was measured */
+#define BYTES_PER_NS 300.0 /* below the measurement */
 #define WAIT_MAX_NS 1000000000.0
 #define GRACE_NS 5000000u
 #define ROUNDS 24u
-/* Of the first rounds, in pages; the others take 1, every fourth 10. */
+/* Sizes of the first rounds, in pages; later rounds take 1, every fourth 10. */
 static const unsigned big_rounds[] = { 256, 64, 32 };
 
 static void wait_ns(uint64_t ns)
@@ -37,7 +37,7 @@ static unsigned pages_of(unsigned round)
 	return round % 4 ? 1 : 10;
 }
 
-/* A segment and a mapped handle, to and fro. */
+/* Allocates and frees a segment and a mapped handle. */
 static int one_round(struct cuda *c, uint64_t bytes, struct frag_err *err)
 {
 	frag_addr_t at = 0;
@@ -45,7 +45,7 @@ static int one_round(struct cuda *c, uint64_t bytes, struct frag_err *err)
 	int rc = frag_cuda_malloc(c, bytes, &at, &ns, err) ?: frag_cuda_free(c, at, &ns, err);
 
 	if (rc || !(c->can & FRAG_CAN_VMM))
-		return FRAG_MIN(rc, 0); /* a full card is as awake as any */
+		return FRAG_MIN(rc, 0); /* a full card is awake already */
 	rc = frag_cuda_reserve(c, bytes, 0, &at, &ns, err);
 	if (rc)
 		return FRAG_MIN(rc, 0);
@@ -63,7 +63,7 @@ static int one_round(struct cuda *c, uint64_t bytes, struct frag_err *err)
 	return FRAG_MIN(rc, 0);
 }
 
-/* The first pool of a process takes the driver 7 ms more than the next ones. */
+/* The first pool of a process takes 7 ms more than later ones. */
 static int one_pool(struct cuda *c, struct frag_err *err)
 {
 	struct frag_mempool_attr attr = { 0 };

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams and fences on a real card. Stream 0 of a trace is the default stream of CUDA, the others are
- * created when they are first used, without ties to the default stream (as PyTorch's
- * are).
+ * Streams and fences on a real card. Stream 0 of a trace is the default stream of CUDA, the others
+ * are created at first use, and do not synchronise with the default stream (like PyTorch's).
  *
- * A fence is an event out of a ring that grows; it is used again when it has been seen
- * done. Its number is 20 bits of place and 44 of serial number, so a fence whose event
- * has moved on is known to be done.
+ * A fence is an event from a growing ring, reused when it is known to be done. Its number has 20
+ * bits of place and 44 of serial number, so a fence is done if its event has a newer serial number.
  */
 #include "cuda_internal.h"
 
@@ -67,7 +65,7 @@ static int more_fences(struct cuda *c, struct frag_err *err)
 	return 0;
 }
 
-/* Nobody has to ask for a fence: one whose work is done is free, asked for or not. */
+/* A fence with finished work is free even if it was never queried. */
 static bool in_use(struct cuda_fence *f)
 {
 	if (f->open && cudaEventQuery(f->event) == cudaSuccess)
@@ -75,7 +73,7 @@ static bool in_use(struct cuda_fence *f)
 	return f->open;
 }
 
-/* A place whose event is not in use: looked for over a few places, then the ring grows. */
+/* Finds an unused event: checks a few places, then grows the ring. */
 static int free_fence(struct cuda *c, struct cuda_fence **out, struct frag_err *err)
 {
 	uint32_t tries = FRAG_MIN(c->fences_count, 64u), i = 0;
@@ -145,7 +143,7 @@ int frag_cuda_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
 	since = frag_cuda_quiesce(c);
 	FRAG_TRY(whole_device ? RT(err, cudaDeviceSynchronize) : RT(err, cudaStreamSynchronize, s));
 	frag_cuda_took(since, ns);
-	frag_cuda_mempools_stale(c); /* they give back at a synchronise */
+	frag_cuda_mempools_stale(c); /* pools return memory at a synchronise */
 	return 0;
 }
 

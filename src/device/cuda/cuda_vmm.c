@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual memory management on a real card. The driver checks ranges and mappings; the
- * table here knows the size of every handle and where it is mapped, to count
- * memory: a handle's goes back when it is released and its last mapping is gone.
+ * Virtual memory management on a real card. The driver checks ranges and mappings; this table knows
+ * the size of every handle and where it is mapped, to count memory: a handle's memory is returned
+ * when it is released and its last mapping is gone.
  */
 #include "cuda_internal.h"
 
@@ -144,7 +144,7 @@ int frag_cuda_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
 	struct cuda *c = priv;
 	uint64_t since = frag_cuda_quiesce(c);
 
-	/* the driver refuses what are not whole mappings, and does nothing then */
+	/* the driver refuses ranges that are not whole mappings, and then does nothing */
 	FRAG_TRY(CU(c, err, cuMemUnmap, addr, bytes));
 	frag_cuda_took(since, ns);
 	for (uint64_t at = 0; at < bytes;) {
@@ -161,7 +161,7 @@ int frag_cuda_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
 	return 0;
 }
 
-/* What a policy left behind; its own leak is told by the front. */
+/* Frees what a policy left behind; the front reports the leak. */
 void frag_cuda_vmm_release(struct cuda *c)
 {
 	for (size_t i = 0; c->mappings.mask && i <= c->mappings.mask; i++) {

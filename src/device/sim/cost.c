@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cost profiles: the built-in ones (of each results/CARD/profile.csv), and those read from a CSV file (format in
- * docs/measuring.md). A loaded profile starts as that of the H200; every call
- * that the file names gets the points of the file and loses the built-in ones.
+ * Cost profiles: built in (from each results/CARD/profile.csv), or read from a CSV file (format:
+ * docs/measuring.md). A loaded profile starts as the H200's; every call in the file gets the file's
+ * points instead of the built-in ones.
  *
- * Invariant: the points of a curve ascend strictly in bytes, ns is finite and
- * not negative, and every slope is that to the next point (of the last point:
- * that of the segment before it, zero where there is only one point).
+ * Invariant: the points of a curve ascend strictly in bytes, ns is finite and not negative, and
+ * every slope leads to the next point (that of the last point is the slope of the segment before
+ * it, or zero for a single point).
  */
 #include "cost.h"
 
@@ -19,7 +19,7 @@
 #include <frag/opt.h>
 
 #define LINE_MAX_BYTES 256
-/* A day. Above this a figure is an error of the file, and sums might overflow. */
+/* One day. A larger figure is an error in the file, and sums might overflow. */
 #define NS_MAX 86400000000000ull
 
 static const char *const names[] = {
@@ -68,11 +68,11 @@ const struct frag_cost *frag_cost_builtin(void)
 
 /* ---- reading a profile ------------------------------------------------------ */
 
-/* A profile with the points it owns. */
+/* A profile that owns its points. */
 struct loaded {
-	struct frag_cost cost; /* first: the public pointer is to it */
+	struct frag_cost cost; /* must be first: the public pointer points to it */
 	struct frag_cost_point points[FRAG_COST_COUNT][FRAG_COST_POINTS_MAX];
-	uint64_t lines[FRAG_COST_COUNT]; /* where an item was named last, for messages */
+	uint64_t lines[FRAG_COST_COUNT]; /* place of the last item name, for messages */
 };
 
 struct reader {
@@ -150,7 +150,7 @@ static int find_item(const struct reader *r, const char *name, unsigned *item, s
 	return bad(r, err, "unknown call", name);
 }
 
-/* Puts a point into its place. */
+/* Inserts a point in order. */
 static int add_point(const struct reader *r, unsigned item, uint64_t bytes, uint64_t ns,
 		     struct frag_err *err)
 {
@@ -158,7 +158,7 @@ static int add_point(const struct reader *r, unsigned item, uint64_t bytes, uint
 	struct frag_cost_point *points = r->profile->points[item];
 	uint32_t at;
 
-	if (curve->points != points) /* the first of the file: the built-in ones go */
+	if (curve->points != points) /* the file's first point replaces the built-in ones */
 		*curve = (struct frag_cost_curve){ .points = points };
 	if (curve->count == FRAG_COST_POINTS_MAX)
 		return bad(r, err, "more than 64 sizes for", names[item]);
@@ -218,12 +218,12 @@ static int read_profile(struct reader *r, struct frag_err *err)
 		if (header) {
 			FRAG_TRY(parse_row(r, line, err));
 		} else if (strcmp(line, "call,bytes,ns")) {
-			return bad(r, err, "the header has to be call,bytes,ns; found", line);
+			return bad(r, err, "the header must be call,bytes,ns; found", line);
 		}
 		header = true;
 	}
 	if (!rc && !header)
-		return bad(r, err, "empty profile; the header has to be", "call,bytes,ns");
+		return bad(r, err, "empty profile; the header must be", "call,bytes,ns");
 	return rc;
 }
 
@@ -248,7 +248,7 @@ int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *er
 		frag_host_free(r.profile);
 		return rc;
 	}
-	/* how fast the host of other prices was says nothing about these */
+	/* the host's speed belongs to the replaced prices, not to these */
 	if (r.profile->cost.curves[FRAG_COST_HOST_PAIR].points !=
 	    r.profile->points[FRAG_COST_HOST_PAIR])
 		r.profile->cost.curves[FRAG_COST_HOST_PAIR].count = 0;
@@ -265,10 +265,10 @@ double frag_cost_host_ratio(const struct frag_cost *cost, uint64_t pair_ns)
 }
 
 /*
- * The ratio is that of a cudaMalloc and a cudaFree of 4 MiB, which are in part the host's work and in part
- * the card's. What never leaves the driver follows the host more than they do, what waits for page tables
- * less, and managed memory is served by other threads of the driver. Measured on two machines with an
- * H200, whose hosts were at 1.2 to 1.8 (docs/measuring.md).
+ * The ratio is measured with a cudaMalloc and a cudaFree of 4 MiB, which are partly the host's work
+ * and partly the card's. Calls that never leave the driver follow the host more closely, calls that
+ * wait for page tables less, and other driver threads serve managed memory. Measured on two
+ * machines with an H200 and host ratios of 1.2 to 1.8 (docs/measuring.md).
  */
 static double host_exponent(unsigned item, uint64_t bytes)
 {
@@ -316,5 +316,5 @@ double frag_cost_host_times(unsigned item, uint64_t bytes, double ratio)
 
 void frag_cost_destroy(struct frag_cost *cost)
 {
-	frag_host_free(cost); /* the first member of what was allocated */
+	frag_host_free(cost); /* the first member of the allocated struct */
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a driver call costs: one curve of (bytes, ns) per item. An item is a
- * kind of call (the first FRAG_CALL_COUNT ones, by the same numbers) or a part
- * of a call that the simulated card prices by itself.
+ * The cost of driver calls: one curve of (bytes, ns) per item. An item is a kind of call (the first
+ * FRAG_CALL_COUNT ones, with the same numbers) or a separately priced part of a call.
  *
- * Ownership: built-in profiles are static; loaded ones are the caller's and
- * immutable, so any number of devices and threads may borrow them.
+ * Ownership: built-in profiles are static; loaded ones belong to the caller and are immutable, so
+ * any number of devices and threads may borrow them.
  */
 #ifndef FRAG_DEVICE_COST_H
 #define FRAG_DEVICE_COST_H
 
 #include <frag/device.h>
 
-/* item, name in a profile file, what the bytes of its rows are */
+/* item, name in a profile file, meaning of the bytes in its rows */
 #define FRAG_COST_PART_LIST(X) \
 	X(MALLOC_HIT, "cudaMalloc.hit", "request that fits a page already open") \
 	X(MALLOC_PAGE, "cudaMalloc.page", "small request that opens a page") \
@@ -26,9 +25,9 @@
 	X(ASYNC_NEW, "cudaMallocAsync.new", "new physical bytes, on top of the call") \
 	X(ASYNC_REMAP, "cudaMallocAsync.remap", \
 	  "bytes moved to new addresses, on top of the call") \
-	X(ASYNC_RELEASE, "cudaMemPool.release", "bytes given back by a sync, trim or destroy") \
+	X(ASYNC_RELEASE, "cudaMemPool.release", "bytes returned by a sync, trim or destroy") \
 	X(PAUSE, "pause", "ns without a driver call, before a cudaMalloc or cudaFree (no bytes)") \
-	X(CLEAR, "memory.clear", "bytes given back, until they can be given out again") \
+	X(CLEAR, "memory.clear", "returned bytes, until they can be used again") \
 	X(MANAGED_ZERO, "managed.zero", "bytes populated for the first time") \
 	X(MANAGED_IN, "managed.in", "bytes moved from the host to the card") \
 	X(MANAGED_OUT, "managed.out", "bytes moved from the card to the host") \
@@ -36,7 +35,7 @@
 	X(MANAGED_FAULT, "managed.fault", "bytes of a block zeroed by faults, on top of zeroing") \
 	X(MANAGED_FAULT_IN, "managed.fault-in", "bytes moved in by faults, on top of moving") \
 	X(HOST_PAIR, "host.pair", \
-	  "cudaMalloc and cudaFree of 4 MiB in a row, on the host of the profile: no price")
+	  "cudaMalloc and cudaFree of 4 MiB in a row on the profile's host; not a price")
 
 enum frag_cost_item {
 	FRAG_COST_LAST_CALL_ = FRAG_CALL_COUNT - 1,
@@ -46,13 +45,13 @@ enum frag_cost_item {
 		FRAG_COST_COUNT
 };
 
-/* cudaMalloc and cudaFree scale on their own from here on */
+/* from here on, cudaMalloc and cudaFree scale differently */
 #define FRAG_COST_BIG (512 * FRAG_MIB)
 
-/* Points of one curve at most; a profile measured on every power of two has 40. */
+/* Most points of one curve; a profile measured on every power of two has 40. */
 #define FRAG_COST_POINTS_MAX 64
 
-/* slope: ns per byte from this point to the next; of the last point, beyond it. */
+/* slope: ns per byte from this point to the next, or beyond the last point. */
 struct frag_cost_point {
 	uint64_t bytes;
 	double ns, slope;
@@ -70,18 +69,17 @@ struct frag_cost {
 /* Name of an item as a profile file spells it. */
 const char *frag_cost_name(unsigned item);
 
-/* How many times as long does an item take on a host that is `ratio` times as slow as that of the profile
- * (frag_cost_host_ratio)? */
+/* How many times as long an item takes on a host `ratio` times as slow as the profile's
+ * (frag_cost_host_ratio). */
 double frag_cost_host_times(unsigned item, uint64_t bytes, double ratio);
 
 /* Beyond the first point: see frag_cost_ns. */
 uint64_t frag_cost_ns_slow(const struct frag_cost_curve *curve, uint64_t bytes);
 
 /*
- * Modelled ns of an item at a size: constant up to the first point, straight
- * lines between points (costs are a part per call plus a part per byte), the
- * last line goes on beyond the last point, never below zero. An item without
- * points costs nothing. O(points), and O(1) for one-point curves.
+ * Modelled ns of an item at a size: constant up to the first point, straight lines between points
+ * (a cost per call plus a cost per byte), the last line continued beyond the last point, never
+ * negative. An item without points costs nothing. O(points), and O(1) for one-point curves.
  */
 static inline uint64_t frag_cost_ns(const struct frag_cost *cost, unsigned item, uint64_t bytes)
 {

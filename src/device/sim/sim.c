@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated card: opens, closes, describes itself and counts physical
- * memory. The parts are in sim_malloc.c, sim_vmm.c, sim_managed.c, sim_mempool.c and
- * sim_fence.c; addresses come from sim_place.c, prices from cost.c.
+ * The simulated card: opens, closes, describes itself and counts physical memory. The parts are in
+ * sim_malloc.c, sim_vmm.c, sim_managed.c, sim_mempool.c and sim_fence.c; addresses come from
+ * sim_place.c, prices from cost.c.
  *
- * The driver clears memory in the background after it was given back, and gives out what
- * is clear first. A program that takes and gives back faster than the card clears waits
- * in the calls that take. Time goes on with the driver's own calls, and with recorded
- * time unless the card is said to run nothing else (work_idle).
+ * The driver clears returned memory in the background, and hands out cleared memory first. A
+ * program that takes and returns memory faster than the card clears it waits in the calls that take
+ * memory. Time advances with the driver's own calls and, unless the card is idle (work_idle), with
+ * recorded time.
  *
- * Invariant: used_bytes is the sum of what the parts hold and never above
- * capacity_bytes, the card without what the CUDA context takes.
+ * Invariant: used_bytes is the sum of what the parts hold, at most capacity_bytes, which is the
+ * card without the CUDA context.
  */
 #include <frag/device.h>
 
@@ -18,8 +18,8 @@
 
 #include <stdio.h>
 
-/* The card of the recordings: H200, driver 580.159.04, cudaMemGetInfo after the
- * creation of a context. */
+/* The card of the bundled recordings: H200, driver 580.159.04, cudaMemGetInfo after creating a
+ * context. */
 #define H200_TOTAL 150109880320ull
 #define H200_CONTEXT 552402944ull
 
@@ -37,7 +37,7 @@ static void clear_until_now(struct sim *sim)
 	c->at_ns = now;
 }
 
-/* What a call waits that takes `bytes`, all of them free, maybe not clear. */
+/* How long a call waits that takes `bytes`, which are free but perhaps not cleared. */
 static uint64_t wait_for_clear(struct sim *sim, uint64_t bytes)
 {
 	struct sim_clear *c = &sim->clear;
@@ -78,7 +78,7 @@ int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns)
 			return FRAG_OOM;
 		frag_sim_managed_evict(sim, bytes, ns);
 		if (bytes > sim->capacity_bytes - sim->used_bytes)
-			return FRAG_OOM; /* what is being populated does not evict itself */
+			return FRAG_OOM; /* memory that is being populated does not evict itself */
 	}
 	*ns += wait_for_clear(sim, bytes);
 	sim->used_bytes += bytes;
@@ -172,7 +172,7 @@ static const struct frag_device_ops sim_ops = {
 	.make_ready = sim_make_ready,
 };
 
-/* Bytes that are cleared in a nanosecond; 0 = all at once. */
+/* Bytes cleared per nanosecond; 0 = all at once. */
 static double clear_rate(const struct frag_cost *cost)
 {
 	uint64_t ns = frag_cost_ns(cost, FRAG_COST_CLEAR, FRAG_GIB);
@@ -180,7 +180,7 @@ static double clear_rate(const struct frag_cost *cost)
 	return ns ? (double)FRAG_GIB / (double)ns : 0;
 }
 
-/* Fills in what the caller left open. */
+/* Fills in the caller's unset fields. */
 static int fill_in(struct frag_sim_config *cfg, struct frag_err *err)
 {
 	if (!cfg->name)

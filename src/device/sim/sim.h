@@ -2,13 +2,12 @@
 /*
  * The simulated card, private to src/device/sim*.c.
  *
- * Physical memory is a number of bytes: pages are interchangeable, so only the
- * sum matters. Each part counts what it holds through frag_sim_take and frag_sim_give.
- * Addresses come from one place (sim_place.h), so nothing ever overlaps.
+ * Physical memory is a number of bytes: pages are interchangeable, so only the sum matters. Each
+ * part counts what it holds with frag_sim_take and frag_sim_give. All addresses come from
+ * sim_place.h, so nothing overlaps.
  *
- * Ownership: struct sim belongs to the back-end (`priv`); the parts are values in it
- * with their own init and release. All functions of the table below follow
- * struct frag_device_ops.
+ * Ownership: struct sim is the back end's `priv`; the parts are values in it with their own init
+ * and release. The functions below follow struct frag_device_ops.
  */
 #ifndef FRAG_DEVICE_SIM_H
 #define FRAG_DEVICE_SIM_H
@@ -25,7 +24,7 @@ struct sim_malloc {
 	struct frag_addr_map small; /* address -> heap_piece */
 	struct frag_addr_map big;   /* address -> piece */
 	struct heap heap;
-	/* small ones at given addresses: address -> page that they share */
+	/* small segments at given addresses: address -> shared page */
 	struct frag_addr_map given;
 	struct frag_addr_map given_pages; /* its address -> the same */
 	struct frag_slab given_slab;
@@ -59,16 +58,16 @@ struct sim_mempools {
 /* work queued on streams (sim_fence.c) */
 struct sim_fence {
 	uint64_t *synced;	/* per stream: all fences up to this stamp are done */
-	uint32_t streams_count; /* of `synced` */
+	uint32_t streams_count; /* length of `synced` */
 	uint64_t synced_all;
 	uint64_t newest; /* greatest stamp so far */
 };
 
-/* Memory that was given back is cleared in the background before it can be given out (sim.c). */
+/* Returned memory is cleared in the background before it can be used again (sim.c). */
 struct sim_clear {
 	double bytes_per_ns; /* 0 = at once */
 	double dirty_bytes;
-	uint64_t at_ns; /* clock up to which dirty_bytes counts */
+	uint64_t at_ns; /* time for which dirty_bytes holds */
 };
 
 struct sim {
@@ -87,14 +86,13 @@ struct sim {
 };
 
 /*
- * Physical memory. take: 0 or FRAG_OOM; resident managed memory is evicted
- * first where that helps; the price of that, and of waiting for memory that is not
- * cleared yet, is added to *ns.
+ * Physical memory. take: 0 or FRAG_OOM. Evicts resident managed memory first if that helps. Adds to
+ * *ns the price of eviction and of waiting for memory that is not cleared yet.
  */
 int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns);
 void frag_sim_give(struct sim *sim, uint64_t bytes);
 
-/* Asks the place hook: 0 use *addr, FRAG_OOM refused, -1 own rule. */
+/* Asks the place hook: 0 = use *addr, FRAG_OOM = refused, -1 = own rule. */
 static inline int frag_sim_hook(struct sim *sim, enum frag_call kind, uint64_t bytes,
 				frag_addr_t *addr)
 {
@@ -110,7 +108,8 @@ static inline uint64_t frag_sim_cost(const struct sim *sim, unsigned item, uint6
 	return (uint64_t)((double)ns * frag_cost_host_times(item, bytes, sim->cfg.host_ratio));
 }
 
-/* Recorded time after which queued work is done; `usual`: where the card does not say. */
+/* Recorded time after which queued work is done; `usual`: if the card's configuration does not
+ * say. */
 static inline uint64_t frag_sim_lag(const struct sim *sim, uint64_t usual)
 {
 	if (sim->cfg.work_idle)
@@ -152,7 +151,7 @@ void frag_sim_managed_usage(void *priv, struct frag_managed_usage *out);
 
 void frag_sim_mempools_init(struct sim *sim);
 void frag_sim_mempools_release(struct sim *sim);
-/* A synchronise proves the frees of one stream, or of all, complete. */
+/* After a synchronise, the frees of one stream (or all streams) are complete. */
 void frag_sim_mempools_sync(struct sim *sim, uint32_t stream, bool whole_device, uint64_t *ns);
 int frag_sim_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
 			    uint64_t *ns, struct frag_err *err);

@@ -2,16 +2,16 @@
 /*
  * Chunks and pieces (see sim_arena.h).
  *
- * Invariants: the pieces of a chunk cover it without gap, in address order; two
- * holes are never neighbours; chunk->holes holds exactly the holes, `greatest`
- * is the greatest of them (0 = the chunk is full) and stands in its leaf.
+ * Invariants: the pieces of a chunk cover it without gap, in address order; two holes are never
+ * neighbours; chunk->holes holds exactly the holes, `greatest` is the largest of them (0 = the
+ * chunk is full) and is stored in its leaf.
  */
 #include "sim_arena.h"
 
 #include "lib/tournament.h"
 
 #define AGES_FIRST 64u
-#define AGES_SPARE 4u /* a call opens its own chunk and, the first one, those of the context */
+#define AGES_SPARE 4u /* a call opens its own chunk and, if it is the first, those of the context */
 
 /* ---- ages: chunks in order of opening --------------------------------------- */
 
@@ -20,7 +20,7 @@ static void ages_set(struct ages *g, uint32_t leaf, uint64_t value)
 	frag_tournament_set(g->max, g->leaves, leaf, value);
 }
 
-/* Leaf of the newest chunk with a hole of `bytes`. pre: there is one. */
+/* Leaf of the newest chunk with a hole of at least `bytes`. pre: there is one. */
 static uint32_t ages_newest(const struct ages *g, uint64_t bytes)
 {
 	uint32_t i = 1;
@@ -32,7 +32,7 @@ static uint32_t ages_newest(const struct ages *g, uint64_t bytes)
 	return i - g->leaves;
 }
 
-/* Moves the open chunks of `old` to the first leaves of `g`, whose max are zero. */
+/* Moves the open chunks of `old` to the first leaves of `g`, where all max are zero. */
 static void ages_pack(struct ages *g, const struct ages *old)
 {
 	for (uint32_t i = 0; i < old->used; i++) {
@@ -54,7 +54,8 @@ static void ages_release(struct ages *g)
 	*g = (struct ages){ 0 };
 }
 
-/* Room for as many leaves as one call can need: packs, and doubles when more than half is open. */
+/* Makes room for the leaves that one call can need: packs, and doubles if more than half are
+ * open. */
 static bool ages_reserve(struct ages *g)
 {
 	struct ages bigger = { .leaves = FRAG_MAX(g->leaves, AGES_FIRST) };
@@ -93,7 +94,7 @@ void frag_simarena_release(struct arena *a)
 
 bool frag_simarena_reserve(struct arena *a)
 {
-	/* the hole of a new chunk, and a hole on either side of what is cut */
+	/* the hole of a new chunk, and a hole on either side of a cut */
 	return !frag_slab_reserve(&a->chunks, 1) && !frag_slab_reserve(&a->pieces, 3) &&
 	       ages_reserve(&a->ages);
 }
@@ -112,7 +113,7 @@ static void hole_remove(struct piece *p)
 	frag_tree_remove(&p->chunk->holes, &p->by_size);
 }
 
-/* A hole has changed place or size. Most chunks have one only, which keeps its node. */
+/* Updates a hole that moved or changed size. Most chunks have only one, which keeps its node. */
 static void hole_moved(struct piece *p, frag_addr_t addr, uint64_t bytes)
 {
 	bool alone = p->chunk->holes.count == 1;
@@ -149,7 +150,7 @@ static struct piece *piece_new(struct arena *a, struct chunk *c, frag_addr_t add
 	return p;
 }
 
-/* Puts `p` behind `at` in the list of the chunk. */
+/* Puts `p` after `at` in the chunk's list. */
 static void link_after(struct piece *at, struct piece *p)
 {
 	p->prev = at;
@@ -159,7 +160,7 @@ static void link_after(struct piece *at, struct piece *p)
 	at->next = p;
 }
 
-/* `gone` becomes part of `keep`, which lies right before it. */
+/* Merges `gone` into `keep`, which directly precedes it. */
 static void absorb(struct arena *a, struct piece *keep, struct piece *gone)
 {
 	keep->bytes += gone->bytes;
@@ -201,7 +202,7 @@ struct chunk *frag_simarena_find(const struct arena *a, uint64_t bytes)
 	return g->leaves && g->max[1] >= bytes ? g->chunks[ages_newest(g, bytes)] : NULL;
 }
 
-/* Puts `p` before `at` in the list of the chunk. */
+/* Puts `p` before `at` in the chunk's list. */
 static void link_before(struct piece *at, struct piece *p)
 {
 	p->prev = at->prev;
@@ -213,7 +214,7 @@ static void link_before(struct piece *at, struct piece *p)
 	at->prev = p;
 }
 
-/* The low end of a hole that is longer: the rest stays the same hole. */
+/* Cuts the low end of a longer hole; the rest stays the same hole. */
 static struct piece *cut_low(struct arena *a, struct piece *hole, uint64_t bytes)
 {
 	struct piece *cut = piece_new(a, hole->chunk, hole->addr, bytes);
@@ -224,7 +225,7 @@ static struct piece *cut_low(struct arena *a, struct piece *hole, uint64_t bytes
 	return cut;
 }
 
-/* Takes [addr, addr + bytes) out of the hole p, which stays as what is before it. */
+/* Takes [addr, addr + bytes) out of the hole p, which keeps the part before it. */
 static struct piece *cut_from(struct arena *a, struct piece *p, frag_addr_t addr, uint64_t bytes)
 {
 	struct chunk *c = p->chunk;
@@ -301,7 +302,7 @@ bool frag_simarena_give(struct arena *a, struct piece *p)
 	FRAG_ASSERT(p->live);
 	c->live_count--;
 	if (p->next && !p->next->live && !(p->prev && !p->prev->live)) {
-		/* the hole behind it grows downwards */
+		/* the following hole grows downwards */
 		struct piece *hole = p->next;
 
 		hole->prev = p->prev;

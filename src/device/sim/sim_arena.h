@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chunks of address space and the pieces they are cut into. Serves twice: the
- * 32 MiB steps in which the driver takes address space (sim_place.c), and the
- * 2 MiB pages that small cudaMallocs share (sim_malloc.c).
+ * Chunks of address space and their pieces. Models the 32 MiB steps in which the driver takes
+ * address space (sim_place.c).
  *
- * Search: the newest chunk with a hole that is big enough, in it the smallest
- * such hole, among equals the lowest, placed at its low end. That is what the
- * addresses in recordings follow (driver 580, H200; see sim_place.c).
+ * Search: the newest chunk with a large enough hole; in it the smallest such hole, the lowest among
+ * equals; placed at its low end. Recorded addresses follow this rule (driver 580, H200; see
+ * sim_place.c).
  *
- * Ownership: the arena owns chunks and pieces. A chunk stays open when its last
- * piece goes; the caller is told and closes it or not. Only frag_simarena_reserve
- * takes host memory.
+ * Ownership: the arena owns chunks and pieces. A chunk stays open after its last piece is freed;
+ * the caller is told and may close it. Only frag_simarena_reserve takes host memory.
  */
 #ifndef FRAG_DEVICE_SIM_ARENA_H
 #define FRAG_DEVICE_SIM_ARENA_H
@@ -20,7 +18,7 @@
 
 struct chunk;
 
-/* A live piece or a hole. Neighbouring holes are always joined. */
+/* A live piece or a hole. Adjacent holes are always merged. */
 struct piece {
 	frag_addr_t addr;
 	uint64_t bytes;
@@ -37,13 +35,13 @@ struct chunk {
 	struct piece *first;
 	struct frag_tree holes;
 	uint64_t greatest;	       /* hole */
-	uint32_t age;		       /* place in arena->ages */
+	uint32_t age;		       /* index in arena->ages */
 	struct frag_tree_node by_addr; /* the caller's own index */
 	uint64_t live_count;
 };
 
 /*
- * Chunks in order of opening, with a tournament over their greatest holes (lib/tournament.h).
+ * Chunks in order of opening, with a tournament tree over their largest holes (lib/tournament.h).
  * Closed chunks leave empty leaves until the next packing.
  */
 struct ages {
@@ -60,22 +58,22 @@ struct arena {
 
 void frag_simarena_init(struct arena *a);
 void frag_simarena_release(struct arena *a);
-/* Enough for opening one chunk and cutting one piece. False: host memory exhausted. */
+/* Reserves memory to open one chunk and cut one piece. False: host memory exhausted. */
 bool frag_simarena_reserve(struct arena *a);
 
 /* pre (open, cut, cut_at): reserved. A new chunk is one hole. */
 struct chunk *frag_simarena_open(struct arena *a, frag_addr_t addr, uint64_t bytes, void *owner);
-/* Address space of the chunk is the caller's again. pre: no live piece in it. */
+/* Returns the chunk's address space to the caller. pre: no live piece in it. */
 void frag_simarena_close(struct arena *a, struct chunk *c);
 /* The chunk to cut from, NULL if none has room. */
 struct chunk *frag_simarena_find(const struct arena *a, uint64_t bytes);
 struct piece *frag_simarena_cut(struct arena *a, struct chunk *c, uint64_t bytes);
-/* The same at a given address; NULL if that is not wholly in a hole of the chunk. */
+/* The same at a given address; NULL if it is not completely inside a hole of the chunk. */
 struct piece *frag_simarena_cut_at(struct arena *a, struct chunk *c, frag_addr_t addr,
 				   uint64_t bytes);
-/* Lengthens a chunk that ends in a hole; false if it does not. The space is the caller's. */
+/* Extends a chunk that ends in a hole; false if it does not. The caller provides the space. */
 bool frag_simarena_extend(struct arena *a, struct chunk *c, uint64_t bytes);
-/* Makes a piece a hole again. True: its chunk has no live piece left. */
+/* Turns a piece into a hole. True: its chunk has no live piece left. */
 bool frag_simarena_give(struct arena *a, struct piece *p);
 
 #endif

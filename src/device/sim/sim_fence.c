@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fences on the simulated card. Nothing runs here, so a fence is a stamp of
- * recorded time, and it is done when the lag of work has passed since (the card's, else
- * the caller's), or when its stream (or the device) was synchronised after it. On a card
- * that is said to be idle it is done at once.
+ * Fences on the simulated card. Nothing runs here, so a fence is a stamp of recorded time. It is
+ * done when the lag of work has passed (the card's, else the caller's), or when its stream (or the
+ * device) was synchronised after it. On an idle card it is done at once.
  *
- * Stamps are the recorded time, moved up by a nanosecond where that is needed to
- * tell "before the synchronise" from "after it" at one and the same time; so
- * no table of fences is kept. A fence packs stamp and stream: 52 bits of
- * nanoseconds (52 days) and 12 bits of stream. Streams beyond share the last
- * number, and only a device-wide synchronise counts for them. Later times
- * count as the last stamp, which errs on the side of "not done".
+ * Stamps are recorded times, raised by a nanosecond where needed to distinguish "before" and
+ * "after" a synchronise at the same time; so there is no table of fences. A fence packs stamp and
+ * stream: 52 bits of nanoseconds (52 days) and 12 bits of stream. Further streams share the last
+ * number, and only a device-wide synchronise counts for them. Later times count as the last stamp,
+ * which errs towards "not done".
  */
 #include "sim.h"
 
@@ -27,7 +25,7 @@ void frag_sim_fence_release(struct sim *sim)
 
 static uint64_t stamp_now(const struct sim *sim)
 {
-	/* stamps start at 1, so that "never synchronised" is below all of them */
+	/* stamps start at 1, so "never synchronised" is below all of them */
 	return FRAG_MIN(sim->dev->now_ns, STAMP_MAX - 1) + 1;
 }
 
@@ -69,7 +67,7 @@ int frag_sim_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done,
 	return 0;
 }
 
-/* Room for the stamps of `stream`. */
+/* Makes room for the stamps of `stream`. */
 static int grow(struct sim_fence *f, uint32_t stream, struct frag_err *err)
 {
 	uint32_t count = FRAG_MIN(FRAG_MAX(stream + 1, 2 * f->streams_count), STREAM_SHARED);

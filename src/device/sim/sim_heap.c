@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages shared by small requests. Measured on an H200, driver 580.159.04: three
- * random histories of 5,000 cudaMallocs and cudaFrees (7,790 allocations of 1 B
- * to 25 MiB); the rules below give every one of their addresses inside pages, and
- * the free memory after every call.
+ * Pages shared by small requests. Measured on an H200, driver 580.159.04: three random histories of
+ * 5,000 cudaMallocs and cudaFrees (7,790 allocations of 1 B to 25 MiB). The rules below match every
+ * address inside pages, and the free memory after every call.
  *
- * Requests of up to 2 MiB, rounded up to 512 B, go to the smallest hole of any
- * open page that is big enough; among equals to the one that has had its size for
- * the longest time. The low end is handed out. If there is none, a page of 2 MiB
- * is opened. Joined and cut holes count as new. A page goes back with its last
- * piece. Requests above 2 MiB share nothing, not even the tail of their last page.
+ * Requests of up to 2 MiB, rounded up to 512 B, go to the smallest large enough hole of any open
+ * page; among equals, to the one that has had its size for the longest time. They get its low end.
+ * If there is no such hole, a page of 2 MiB is opened. Merged and cut holes count as new. A page is
+ * returned with its last piece. Requests above 2 MiB share nothing, not even the tail of their last
+ * page.
  *
- * A hole has one of 4,096 sizes, so there is a list for each, oldest first, and
- * a bitmap of two levels to find the next that is not empty: O(1) a call.
+ * A hole has one of 4,096 sizes, so each size has a list, oldest first, and a two-level bitmap
+ * finds the next non-empty one: O(1) per call.
  *
- * Invariants: the pieces of a page cover it without gap; two holes are never
- * neighbours; a page without a live piece is not in the heap.
+ * Invariants: the pieces of a page cover it without gaps; two holes are never adjacent; a page
+ * without a live piece is not in the heap.
  */
 #include "sim_heap.h"
 
@@ -132,7 +131,7 @@ struct heap_piece *frag_simheap_cut(struct heap *h, uint64_t bytes)
 	return p;
 }
 
-/* `gone` becomes part of `keep`, which lies right before it. */
+/* Merges `gone` into `keep`, which directly precedes it. */
 static void absorb(struct heap *h, struct heap_piece *keep, struct heap_piece *gone)
 {
 	keep->units += gone->units;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages of 2 MiB that requests of up to 2 MiB share, as the driver shares them
- * for cudaMalloc and cudaMallocManaged (rules in sim_heap.c).
+ * Pages of 2 MiB that requests of up to 2 MiB share, as the driver shares them for cudaMalloc and
+ * cudaMallocManaged (rules in sim_heap.c).
  *
- * Ownership: the heap owns pages and pieces as bookkeeping; the memory of a page
- * is its owner's, who opens it and gets it back when the last piece goes.
+ * Ownership: the heap owns the bookkeeping of pages and pieces. The memory of a page belongs to its
+ * owner, who opens it and gets it back with the last piece.
  */
 #ifndef FRAG_DEVICE_SIM_HEAP_H
 #define FRAG_DEVICE_SIM_HEAP_H
@@ -24,7 +24,7 @@ struct heap_page {
 struct heap_piece {
 	frag_addr_t addr;
 	struct heap_page *page;
-	struct heap_piece *prev, *next;	  /* in the page, in address order */
+	struct heap_piece *prev, *next;	  /* neighbours in the page, in address order */
 	struct heap_piece *older, *newer; /* holes of the same size */
 	uint32_t units;
 	bool live;
@@ -36,14 +36,14 @@ struct heap_bin {
 
 struct heap {
 	struct heap_bin bins[HEAP_UNITS]; /* holes of i + 1 units */
-	uint64_t some[HEAP_WORDS];	  /* bit per bin that is not empty */
-	uint64_t words;			  /* bit per word of `some` */
+	uint64_t some[HEAP_WORDS];	  /* one bit per non-empty bin */
+	uint64_t words;			  /* one bit per non-zero word of `some` */
 	struct frag_slab pages, pieces;
 };
 
 void frag_simheap_init(struct heap *h);
 void frag_simheap_release(struct heap *h);
-/* Enough for opening one page and cutting one piece. False: host memory exhausted. */
+/* Reserves memory to open one page and cut one piece. False: host memory exhausted. */
 bool frag_simheap_reserve(struct heap *h);
 
 /* pre (open, cut): reserved. */
@@ -52,7 +52,7 @@ void frag_simheap_open(struct heap *h, frag_addr_t addr, void *owner);
 bool frag_simheap_fits(const struct heap *h, uint64_t bytes);
 /* pre: it fits. */
 struct heap_piece *frag_simheap_cut(struct heap *h, uint64_t bytes);
-/* Owner of the page if this was its last piece (the page is closed), else NULL. */
+/* Returns the owner of the page if this was its last piece (the page is then closed), else NULL. */
 void *frag_simheap_give(struct heap *h, struct heap_piece *p);
 
 #endif

@@ -2,14 +2,13 @@
 /*
  * cudaMalloc and cudaFree of the simulated card.
  *
- * Requests of up to 2 MiB share pages (sim_heap.c): one that fits an open page
- * needs no new memory and costs a microsecond, one that opens a page costs
- * thirty. Bigger ones take whole pages of their own, at addresses by sim_place.c.
- * The place hook, where there is one, is asked first. What it wishes for takes whole pages,
- * whatever its size; a small segment whose address it commands shares that page with
- * the others there.
+ * Requests of up to 2 MiB share pages (sim_heap.c): a request that fits an open page needs no new
+ * memory and costs a microsecond; one that opens a page costs thirty. Larger requests take whole
+ * pages, at addresses from sim_place.c. The place hook, if there is one, is asked first. A
+ * suggested address takes whole pages, whatever the size; small segments at required addresses
+ * share their page.
  *
- * Invariant: every segment handed out is in `small`, in `big` or in `given`, by address.
+ * Invariant: every live segment is in `small`, `big` or `given`, by address.
  */
 #include "sim.h"
 
@@ -35,7 +34,7 @@ void frag_sim_malloc_release(struct sim *sim)
 	frag_slab_release(&sim->malloc.given_slab);
 }
 
-/* Whole pages, by the driver's rule or at *at (a wish: there if that is free). */
+/* Takes whole pages, by the driver's rule or at *at (a suggestion: there if it is free). */
 static int take_pages(struct sim *sim, uint64_t bytes, const frag_addr_t *at, bool wish,
 		      struct piece **out, uint64_t *ns, struct frag_err *err)
 {
@@ -70,7 +69,7 @@ static int take_big(struct sim *sim, uint64_t bytes, const frag_addr_t *at, bool
 	return 0;
 }
 
-/* A call that comes alone finds the driver and the card asleep. */
+/* A call after a pause finds the driver and the card asleep. */
 static inline uint64_t pause_price(const struct sim *sim, enum frag_call call)
 {
 	if (FRAG_LIKELY(!sim->cfg.pause))
@@ -78,11 +77,11 @@ static inline uint64_t pause_price(const struct sim *sim, enum frag_call call)
 	return frag_sim_cost(sim, FRAG_COST_PAUSE, sim->cfg.pause(sim->cfg.pause_ctx, call));
 }
 
-/* What prices a request (or its free) that opens (or closes) a page, or does not. */
+/* The price items of a request (or its free) that opens (or closes) a page, or does not. */
 static unsigned small_price(uint64_t bytes, bool page, enum frag_call call)
 {
 	if (page && bytes == FRAG_PAGE)
-		return call; /* a page of its own: the first column of the table */
+		return call; /* its own page: the first column of the table */
 	if (call == FRAG_CALL_MALLOC)
 		return page ? FRAG_COST_MALLOC_PAGE : FRAG_COST_MALLOC_HIT;
 	return page ? FRAG_COST_FREE_PAGE : FRAG_COST_FREE_HIT;
@@ -130,7 +129,7 @@ static int take_given(struct sim *sim, uint64_t bytes, frag_addr_t addr, uint64_
 		return frag_fail_nomem(err, "segments of the simulated card");
 	if (frag_addr_map_get(&m->given, addr))
 		return frag_fail(err, FRAG_EDEVICE,
-				 "cudaMalloc: the given address 0x%llx is that of a live segment",
+				 "cudaMalloc: a live segment is at the given address 0x%llx",
 				 (unsigned long long)addr);
 	if (!page) {
 		struct piece *piece = NULL;
@@ -146,7 +145,7 @@ static int take_given(struct sim *sim, uint64_t bytes, frag_addr_t addr, uint64_
 	return 0;
 }
 
-/* The size is not kept: what a free costs hardly depends on it. */
+/* The size is not stored, because the cost of a free hardly depends on it. */
 static void free_given(struct sim *sim, struct given_page *page, uint64_t *ns)
 {
 	struct sim_malloc *m = &sim->malloc;
@@ -181,7 +180,7 @@ int frag_sim_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 	*ns = 0;
 	rc = frag_sim_hook(sim, FRAG_CALL_MALLOC, bytes, &addr);
 	if (bytes > sim->capacity_bytes) {
-		rc = FRAG_OOM; /* also keeps roundings from overflowing */
+		rc = FRAG_OOM; /* also prevents overflow in rounding */
 	} else if (!rc && is_small_given(addr, bytes)) {
 		rc = take_given(sim, bytes, addr, ns, err);
 		*out = addr;

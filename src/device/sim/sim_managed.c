@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed memory (cudaMallocManaged) on the simulated card, after the open
- * kernel module nvidia-uvm (uvm_perf_prefetch.c, uvm_pmm_gpu.c).
+ * Managed memory (cudaMallocManaged) on the simulated card, after the open kernel module nvidia-uvm
+ * (uvm_perf_prefetch.c, uvm_pmm_gpu.c).
  *
- * An allocation takes addresses only. Memory appears where the program touches
- * or prefetches, in groups of 64 KiB inside blocks of 2 MiB; what counts as
- * reserved is what is resident. A touch that faults also brings the greatest
- * subtree of the block's binary tree that is more than 51 % resident (density
- * prefetching); an explicit prefetch brings what was asked. When the card is full,
- * blocks are evicted whole, the one populated longest ago first: population
- * moves a block to the end of the queue, access to resident pages does not.
- * Everything is taken to be written on the card, so an eviction moves every
- * resident group to the host, and the next touch moves it back; a group that
- * was never populated is zeroed on the card and moves nothing.
+ * An allocation takes only addresses. Memory becomes resident where the program touches or
+ * prefetches it, in groups of 64 KiB inside blocks of 2 MiB; resident memory counts as reserved. A
+ * touch that faults also fetches the largest subtree of the block's binary tree that is more than
+ * 51 % resident (density prefetching); an explicit prefetch fetches only its range. If the card is
+ * full, blocks are evicted whole, the one populated longest ago first: population moves a block to
+ * the end of the queue, access to resident pages does not. The model assumes that everything is
+ * written on the card, so an eviction moves every resident group to the host, and the next touch
+ * moves it back; a group that was never populated is zeroed on the card and moves nothing.
  *
  * Requests of up to 2 MiB share regions of 2 MiB, as with cudaMalloc (measured).
  *
- * A region that was populated as a whole, with room for all of it, stands in the queue as
- * one element (`whole`) until one of its blocks has to go: what it costs then is the
- * sum over its blocks, which are alike. Its blocks are written out only when they come to
- * differ (spread_out).
+ * A region populated as a whole, with room for all of it, is one element of the queue (`whole`)
+ * until one of its blocks must go: its cost is the sum over its blocks, which are alike. Its blocks
+ * are listed separately only when they start to differ (spread_out).
  *
- * Invariants: the queue holds exactly the blocks with a resident group;
- * usage.resident_bytes is the sum over them and part of sim->used_bytes; the
- * masks `resident` and `on_host` of a block are disjoint.
+ * Invariants: the queue holds exactly the blocks with a resident group; usage.resident_bytes is the
+ * sum over them and part of sim->used_bytes; the masks `resident` and `on_host` of a block are
+ * disjoint.
  */
 #include "sim.h"
 
@@ -37,13 +34,13 @@ struct vblock {
 	uint32_t valid;		    /* groups that belong to the region; 0: it is region->whole */
 };
 
-/* Addresses from one place: a big allocation, or a page for small ones. */
+/* A range of addresses: a large allocation, or a page for small ones. */
 struct region {
 	struct frag_tree_node node; /* key: address */
 	uint64_t bytes;
 	struct piece *piece;
 	bool shared; /* by small requests */
-	bool spread; /* blocks[] is in use; else nothing or all of it is resident */
+	bool spread; /* blocks[] is in use; otherwise nothing or everything is resident */
 	size_t count;
 	struct vblock whole; /* all blocks, resident; resident != 0 then */
 	struct vblock blocks[];
@@ -103,7 +100,7 @@ static void queue_last(struct sim_managed *m, struct vblock *b)
 	m->newest = b;
 }
 
-/* Takes a block off the card without moving anything. */
+/* Removes a block from the card without moving data. */
 static uint64_t drop(struct sim *sim, struct vblock *b)
 {
 	uint64_t bytes = frag_uvm_count(b->resident) * UVM_GROUP;
@@ -117,7 +114,7 @@ static uint64_t drop(struct sim *sim, struct vblock *b)
 	return bytes;
 }
 
-/* Writes the blocks of a region out, in place of the one element of the queue they were. */
+/* Replaces the queue's single element of a region by one element per block. */
 static void spread_out(struct sim_managed *m, struct region *r)
 {
 	struct vblock *w = &r->whole;
@@ -166,7 +163,7 @@ void frag_sim_managed_evict(struct sim *sim, uint64_t bytes, uint64_t *ns)
 	}
 }
 
-/* Price of populating groups that are in part on the host, in part new. */
+/* Price of populating groups, some from the host and some new. */
 static uint64_t price(struct sim *sim, uint64_t in, uint64_t fresh, bool prefetch)
 {
 	uint64_t ns = 0;
@@ -183,7 +180,7 @@ static uint64_t price(struct sim *sim, uint64_t in, uint64_t fresh, bool prefetc
 	return ns;
 }
 
-/* Makes the groups `want` of a block resident. FRAG_OOM: no room, nothing can go. */
+/* Makes the groups `want` of a block resident. FRAG_OOM: no room, and nothing can be evicted. */
 static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefetch, uint64_t *ns)
 {
 	struct sim_managed *m = &sim->managed;
@@ -197,7 +194,7 @@ static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefe
 		want = frag_uvm_dense(b->valid, b->resident, want);
 	}
 	bytes = frag_uvm_count(want) * UVM_GROUP;
-	/* out of the queue while room is made: a block does not evict itself */
+	/* out of the queue meanwhile, so that a block does not evict itself */
 	if (b->resident)
 		unqueue(m, b);
 	if (frag_sim_take(sim, bytes, ns)) {
@@ -217,14 +214,14 @@ static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefe
 	return 0;
 }
 
-/* Is there room, all of it clear, so that populating so much neither evicts nor waits? */
+/* Is there enough cleared room to populate this much without evicting or waiting? */
 static bool is_roomy(const struct sim *sim, uint64_t bytes)
 {
 	return (double)(sim->capacity_bytes - sim->used_bytes) - sim->clear.dirty_bytes >=
 	       (double)bytes;
 }
 
-/* Populates a whole region that nobody has touched: the sum of what populate does block by block. */
+/* Populates a whole untouched region: the same as populate, block by block. */
 static int populate_whole(struct sim *sim, struct region *r, bool prefetch, uint64_t *ns)
 {
 	struct sim_managed *m = &sim->managed;
@@ -279,7 +276,7 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 				 LLU(addr), LLU(bytes));
 	start = addr - r->node.key;
 	rc = bring_in(sim, r, start / UVM_GROUP, (start + bytes - 1) / UVM_GROUP + 1, prefetch, ns);
-	/* one that finds no room is paid for, too */
+	/* a touch without room costs time, too */
 	faults = sim->managed.usage.faults - faults;
 	*ns += prefetch ? frag_sim_cost(sim, FRAG_CALL_PREFETCH, bytes)
 			: frag_sim_cost(sim, FRAG_COST_MANAGED_TOUCH, faults * UVM_GROUP);
@@ -373,7 +370,7 @@ int frag_sim_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct fra
 
 	*ns = 0;
 	if (p)
-		r = frag_simheap_give(&m->heap, p); /* NULL: others are left in it */
+		r = frag_simheap_give(&m->heap, p); /* NULL: other requests are left in it */
 	else
 		r = region_of(frag_tree_find(&m->regions, addr, 0));
 	if (!p && (!r || r->shared))

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudaMemPool on the simulated card: puts the model of sim_mempool_model.c on the
- * card, that is: capacity, prices, addresses, and which streams have finished.
+ * cudaMemPool on the simulated card: connects the model of sim_mempool_model.c with the card:
+ * capacity, prices, addresses, and which streams have finished.
  *
- * Reuse across streams. Freed pieces go to the stream that freed them at once,
- * to others after a synchronise of that stream or of the device. With
- * ReuseAllowOpportunistic an allocation for which there is no mapped idle memory also takes what
- * was freed elsewhere at least PASSED_NS of recorded time ago, or as the card's work
- * is configured: the card has passed it by then (when is assumed: recordings do not say). With
- * ReuseAllowInternalDependencies it takes all of it, but only before giving up.
+ * Reuse across streams. Freed pieces go to the stream that freed them at once, to others after a
+ * synchronise of that stream or of the device. With ReuseAllowOpportunistic, an allocation without
+ * mapped idle memory also takes what was freed elsewhere at least PASSED_NS of recorded time ago
+ * (or the card's configured lag), because the card has passed it by then (an assumption; recordings
+ * do not say). With ReuseAllowInternalDependencies it takes all of it, but only as a last resort.
  * ReuseFollowEventDependencies has no effect, since replays carry no events.
  *
- * Every pool has a window of addresses of its own; the driver's is endless.
+ * Every pool has its own window of addresses; the driver's is unlimited.
  */
 #include "sim.h"
 #include "sim_mempool.h"
 
 #define PASSED_NS 10000000u
-/* Holes with unmapped pages cost nothing but addresses, so a pool gets many cards' worth. */
+/* Holes with unmapped pages cost only addresses, so a pool gets many times the card's size. */
 #define WINDOW_CARDS 16u
 #define WINDOW_UNIT (1024 * FRAG_GIB)
 
@@ -28,7 +27,7 @@ struct sim_mempool {
 	uint64_t id;
 	uint64_t live_count;
 	uint64_t reserved_peak_bytes, used_peak_bytes;
-	bool destroyed; /* goes with its last live block */
+	bool destroyed; /* removed with its last live block */
 	struct sim_mempool *prev, *next;
 };
 
@@ -73,11 +72,11 @@ static int find_pool(struct sim *sim, enum frag_call call, uint64_t id, struct s
 
 static uint64_t keep_pages(const struct sim_mempool *p, uint64_t bytes)
 {
-	/* pages go while more than `bytes` is held */
+	/* returns pages while the pool holds more than `bytes` */
 	return bytes / p->model.page_bytes;
 }
 
-/* Pages that went back: physical memory and what giving it back took. */
+/* Accounts for returned pages: physical memory and the time to return it. */
 static uint64_t given(struct sim *sim, const struct sim_mempool *p, uint64_t pages)
 {
 	uint64_t bytes = pages * p->model.page_bytes;
@@ -145,7 +144,7 @@ int frag_sim_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct fra
 	return 0;
 }
 
-/* One attempt; takes the new pages from the card. */
+/* One attempt; takes new pages from the card. */
 static int attempt(struct sim *sim, struct sim_mempool *p, uint64_t bytes, uint32_t stream,
 		   struct pool_passed passed, uint64_t *addr, uint64_t *ns, struct frag_err *err)
 {
@@ -173,8 +172,8 @@ static uint64_t before(uint64_t now_ns, uint64_t lag_ns)
 	return now_ns > lag_ns ? now_ns - lag_ns : 0;
 }
 
-/* What the card has passed. How far it lags behind is no more than assumed for other streams; for the
- * own one it counts where it was said (--work): then the pool takes new pages where it could have moved some. */
+/* What the card has passed. For other streams the lag is an assumption. For the own stream it
+ * counts only if configured (--work): then the pool takes new pages instead of moving some. */
 static struct pool_passed passed_now(const struct sim *sim, const struct sim_mempool *p)
 {
 	uint64_t now = sim->dev->now_ns;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a cudaMemPool works inside: driver 580.159.04 on an H200. The model gives every
- * address and every reserved byte of the recordings: with one stream 18 curves of six
- * workloads and 32 random runs, with two and four idle streams 28 random runs and every call of five
- * workloads (docs/measuring.md).
+ * How a cudaMemPool works inside: driver 580.159.04 on an H200. The model matches every address and
+ * every reserved byte of the recordings: with one stream 18 curves of six workloads and 32 random
+ * runs, with two and four idle streams 28 random runs and every call of five workloads
+ * (docs/measuring.md).
  *
- * Space. One endless range of addresses, used from the bottom, cut into pages
- * of 32 MiB that are mapped or not. A piece is live, recent (freed since the last
- * flush of its stream) or idle (free longer, or never used; the endless tail is
- * idle). Recent pieces join only recent neighbours of their stream, idle ones only idle
- * ones. An idle piece is full if all its pages are mapped, else part.
+ * Space. One unlimited range of addresses, used from the bottom, in pages of 32 MiB that are mapped
+ * or not. A piece is live, recent (freed since the last flush of its stream) or idle (free longer,
+ * or never used; the unlimited tail is idle). Recent pieces merge only with recent neighbours of
+ * their stream, idle ones only with idle ones. An idle piece is full if all its pages are mapped,
+ * else part.
  *
  * Allocation (bytes rounded up to 512), the first that fits:
  *   1. best fit among the recent pieces of the stream;
@@ -18,24 +18,24 @@
  *      that has one: the default stream, then the others as they came to the pool;
  *   4. flush (recent pieces become idle, newest first), then best fit over all
  *      idle pieces, the tail among them.
- * The low end is handed out. Ties of size go to the piece that got its size first.
- * In case 4 unmapped pages of the range get memory: first wholly free mapped
- * pages of idle pieces, highest address first, then new ones.
+ * The low end is handed out. Ties of size go to the piece that got its size first. In case 4
+ * unmapped pages of the range get memory: first wholly free mapped pages of idle pieces, highest
+ * address first, then new ones.
  *
- * A synchronise flushes piece by piece, newest first, and after each one gives
- * wholly free pages back, highest first, while more than the threshold is held:
- * nothing freed since the last flush, nothing released.
+ * A synchronise flushes piece by piece, newest first, and after each one returns wholly free pages,
+ * highest first, while the pool holds more than the threshold. If nothing was freed since the last
+ * flush, nothing is released.
  *
- * A flush in case 4 goes over the streams in the same order; it takes the pieces, own and others', that the
- * card has passed: a page cannot be moved from under work that is still to come, although the stream itself may
- * reuse the piece in place. On an idle card it has passed all own ones (so in the recordings); a synchronise those it covers. A pool that may not reuse
- * opportunistically is known to keep flushed pieces apart by stream, too, which is not modelled.
+ * A flush in case 4 goes over the streams in the same order; it takes all pieces that the card has
+ * passed, because a page cannot move away from pending work, although the stream itself may reuse
+ * the piece in place. An idle card has passed all pieces of the own stream (as in the recordings);
+ * after a synchronise, those that it covers. A pool without opportunistic reuse also keeps flushed
+ * pieces apart by stream; that is not modelled.
  *
- * Invariants: blocks cover the range without gap; an unmapped page lies wholly
- * in one idle block (a page with one live or recent byte stays mapped);
- * `takeable` is the sum over `whole`. O(log blocks) a call, plus a bit per page
- * of the request, plus once for every piece flushed, and for every large enough one of
- * another stream that it has not passed.
+ * Invariants: blocks cover the range without gaps; an unmapped page lies completely in one idle
+ * block (a page with one live or recent byte stays mapped); `takeable` is the sum over `whole`.
+ * O(log blocks) per call, plus a bit per page of the request, plus the flushed pieces, plus the
+ * large enough pieces of another stream that the card has not passed.
  */
 #include "sim_mempool.h"
 
@@ -64,7 +64,7 @@ static void set_mapped(struct pool *p, uint64_t page, bool on)
 		p->mapped[page / 64] &= ~bit;
 }
 
-/* Smallest piece that fits; among equals the one that got its size first. */
+/* The smallest piece that fits; among equals, the one that got its size first. */
 static struct pool_block *best_fit(const struct frag_tree *t, uint64_t bytes)
 {
 	return sized(frag_tree_ceil(t, bytes, 0));
@@ -112,7 +112,7 @@ static void recent_remove(struct pool *p, struct pool_block *b)
 
 /* ---- idle pieces ------------------------------------------------------------ */
 
-/* Mapped pages that lie wholly in an idle piece. */
+/* Mapped pages completely inside an idle piece. */
 static uint64_t takeable(const struct pool *p, const struct pool_block *b)
 {
 	uint64_t first = (b->addr + p->page_bytes - 1) / p->page_bytes;
@@ -149,7 +149,7 @@ static void idle_remove(struct pool *p, struct pool_block *b)
 		frag_tree_remove(&p->whole, &b->by_addr);
 }
 
-/* Joins two neighbours that are in no index. */
+/* Merges two neighbours that are in no index. */
 static struct pool_block *join(struct pool *p, struct pool_block *a, struct pool_block *b)
 {
 	a->bytes += b->bytes;
@@ -178,7 +178,7 @@ static void recent_to_idle(struct pool *p, struct pool_block *b)
 	idle_add(p, b, true);
 }
 
-/* Newest first: the order decides ties of size later on. */
+/* Newest first, because the order later decides ties of size. */
 static void flush_stream(struct pool *p, uint32_t stream, uint64_t stale_ns)
 {
 	struct pool_block *b = stream < p->streams_count ? p->streams[stream].newest : NULL;
@@ -214,7 +214,7 @@ static uint64_t last_mapped(const struct pool *p, uint64_t page)
 	return w * 64 + frag_log2(bits);
 }
 
-/* Takes up to n wholly free pages off the highest idle piece that has some. */
+/* Takes up to n wholly free pages from the highest idle piece that has some. */
 static uint64_t take_pages(struct pool *p, uint64_t n)
 {
 	struct frag_tree_node *node = frag_tree_floor(&p->whole, UINT64_MAX);
@@ -233,7 +233,7 @@ static uint64_t take_pages(struct pool *p, uint64_t n)
 	return n;
 }
 
-/* Makes the table long enough. False: host memory exhausted. */
+/* Makes the page table long enough. False: host memory exhausted. */
 static bool table_covers(struct pool *p, uint64_t pages)
 {
 	size_t words = (size_t)(pages / 64 + 1);
@@ -261,7 +261,7 @@ static uint64_t count_unmapped(const struct pool *p, uint64_t first, uint64_t en
 
 /* ---- allocation ------------------------------------------------------------- */
 
-/* Cuts the first bytes off b; b keeps the rest and its place in lists. */
+/* Cuts the first bytes from b; b keeps the rest and its place in lists. */
 static struct pool_block *cut(struct pool *p, struct pool_block *b, uint64_t bytes)
 {
 	struct pool_block *a = frag_slab_alloc(&p->blocks);
@@ -290,7 +290,7 @@ static struct pool_block *from_recent(struct pool *p, struct pool_block *b, uint
 	return a;
 }
 
-/* Pages that part of an idle piece needs, and what there is for them. */
+/* Pages that part of an idle piece needs, and pages available for them. */
 struct demand {
 	uint64_t first, end; /* pages it touches */
 	uint64_t holes;	     /* of these, unmapped ones that the table covers */
@@ -339,7 +339,7 @@ static struct pool_block *from_idle(struct pool *p, struct pool_block *b, uint64
 	return a;
 }
 
-/* Case 4: everything that is finished becomes idle, then the best of all. */
+/* Case 4: everything finished becomes idle, then the best fit of all. */
 static int flush_and_cut(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
 			 struct pool_passed passed, struct pool_block **out, struct pool_work *work,
 			 struct frag_err *err)
@@ -364,7 +364,7 @@ static int flush_and_cut(struct pool *p, uint64_t bytes, uint32_t stream, uint64
 	return 0;
 }
 
-/* A stream that asks or frees for the first time. */
+/* Registers a stream that allocates or frees for the first time. */
 static int meet_stream(struct pool *p, uint32_t stream, struct frag_err *err)
 {
 	uint32_t count = FRAG_MAX(stream + 1, 2 * p->streams_count);
@@ -486,7 +486,7 @@ uint64_t frag_simmempool_sync(struct pool *p, uint32_t stream, uint64_t keep_pag
 {
 	uint64_t given = 0;
 
-	/* after each piece: older ones have not joined yet, which decides what stays */
+	/* after each piece: older ones have not merged yet, which decides what stays */
 	while (stream < p->streams_count && p->streams[stream].newest) {
 		recent_to_idle(p, p->streams[stream].newest);
 		given += frag_simmempool_trim(p, keep_pages);

@@ -1,43 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the driver puts segments and reservations: a model of driver
- * 580.159.04 on an H200, fitted to 31 recorded cudaMalloc histories and 9 of
- * expandable segments (one step ahead of a recording it names 95 % of the
- * addresses after the first 100 events; what it misses are gaps that the host
- * process opened). In a process that does nothing else it is exact: 7,790 random
- * cudaMallocs, recorded after the fit. Only the order of addresses matters to a policy.
+ * Where the driver puts segments and reservations: a model of driver 580.159.04 on an H200, fitted
+ * to 31 recorded cudaMalloc histories and 9 of expandable segments (one step ahead of a recording,
+ * it predicts 95 % of the addresses after the first 100 events; it misses gaps that the host
+ * process opened). In a process that does nothing else it is exact, for 7,790 random cudaMallocs
+ * recorded after the fit. Policies depend only on the order of addresses.
  *
- * Segments. Address space comes in chunks: aligned to 32 MiB, as long as the
- * request that opened the chunk, rounded up to 32 MiB. A request first looks for
- * a hole in existing chunks (sim_arena.h). If none fits, a chunk is opened at the
- * top end of the highest free gap that is at least 30 MiB longer than the chunk
- * (the driver asks the kernel for room to align), else right below the lowest
- * chunk: so fresh segments of 20 MiB and more descend in steps of 32 MiB,
- * and 2 MiB ones fill the tails upwards. A chunk that falls empty is unmapped
- * at once and becomes a gap.
+ * Segments. Address space comes in chunks: aligned to 32 MiB, as long as the request that opened
+ * the chunk, rounded up to 32 MiB. A request first looks for a hole in existing chunks
+ * (sim_arena.h). If none fits, a chunk is opened at the top end of the highest free gap that is at
+ * least 30 MiB longer than the chunk (the driver asks the kernel for room to align), else directly
+ * below the lowest chunk. So new segments of 20 MiB and more descend in steps of 32 MiB, and 2 MiB
+ * ones fill the tails upwards. A chunk that becomes empty is unmapped at once and becomes a gap.
  *
- * The first kernel of PyTorch's own makes the driver take more local memory, in a chunk of its own; what it held before
- * is a hole from then on, which fresh segments fill upwards (42 of 43 programs on an H200; kernels of cuBLAS
- * and cuDNN do not). Recordings that go by their own addresses have it in these.
+ * The first kernel of PyTorch's own makes the driver move its local memory to a new chunk; the old
+ * place becomes a hole, which new segments fill upwards (42 of 43 programs on an H200; kernels of
+ * cuBLAS and cuDNN do not do this). Recorded addresses already include this.
  *
- * Reservations go upwards from 0x302000000 (one GPU in the process), lengths
- * rounded to 32 MiB; the lowest hole that fits is used again (the last part is
- * assumed: no recording gave a reservation back).
+ * Reservations go upwards from 0x302000000 (one GPU in the process), lengths rounded to 32 MiB; the
+ * lowest hole that fits is reused (an assumption: no recording returned a reservation).
  *
- * Recorded addresses that are claimed may lie anywhere. One that must be met gets
- * a chunk of just its length: where the real chunk ends is not known, and the
- * next claim may begin right behind. A wish gets a chunk by the rule above, so
- * that the rule can go on where the wishes end; it is declined if it does not
- * fit. What a claim below the lowest chunk skips belongs to the host and is not used.
+ * Recorded addresses may lie anywhere. A required address gets a chunk of exactly its length,
+ * because the end of the real chunk is unknown and the next required address may follow directly. A
+ * suggested address gets a chunk by the rule above, so that the rule can continue after the last
+ * suggestion; it is declined if it does not fit. Space skipped by a required address below the
+ * lowest chunk belongs to the host and is not used.
  *
- * Invariants: chunks, spans and gaps never overlap, neighbouring gaps are
- * joined, and no gap ends at `top` or begins at `low`. The slab always holds
- * a free node for every open chunk and span, so giving back needs no memory.
+ * Invariants: chunks, spans and gaps never overlap, adjacent gaps are merged, and no gap ends at
+ * `top` or begins at `low`. The slab always holds a free node for every open chunk and span, so
+ * freeing needs no memory.
  */
 #include "sim_place.h"
 
 #define GRAIN (32 * FRAG_MIB)
-/* What aligning may cost: a gap must be this much longer than the chunk. */
+/* Room for alignment: a gap must be this much longer than the chunk. */
 #define SLACK (GRAIN - FRAG_PAGE)
 #define RESERVE_BASE 0x302000000ull
 /* Base of the chunk of the CUDA context in a fresh process; any multiple of 32 MiB will do. */
@@ -73,7 +69,7 @@ static inline uint64_t range_end(const struct frag_tree_node *n)
 	return n->key + n->weight;
 }
 
-/* Adds [begin, end), which touches no range inside, and joins it with its neighbours. */
+/* Adds [begin, end), which overlaps no range, and merges it with its neighbours. */
 static void range_add(struct place *p, struct frag_tree *t, uint64_t begin, uint64_t end)
 {
 	struct frag_tree_node *left = frag_tree_floor(t, begin), *right = frag_tree_ceil(t, end, 0);
@@ -88,7 +84,7 @@ static void range_add(struct place *p, struct frag_tree *t, uint64_t begin, uint
 		range_insert(p, t, begin, end);
 }
 
-/* Removes [begin, end) from whatever ranges it touches. At most one node more than before. */
+/* Removes [begin, end) from all ranges that it touches. Adds at most one node. */
 static void range_cut(struct place *p, struct frag_tree *t, uint64_t begin, uint64_t end)
 {
 	struct frag_tree_node *n = frag_tree_floor(t, begin);
@@ -98,7 +94,7 @@ static void range_cut(struct place *p, struct frag_tree *t, uint64_t begin, uint
 	while (n && n->key < end) {
 		uint64_t key = n->key, last = range_end(n);
 
-		/* what is left of a range keeps its node, and its rank */
+		/* the rest of a range keeps its node and its rank */
 		if (key < begin)
 			frag_tree_update(t, n, key, begin - key);
 		else if (last > end)
@@ -124,7 +120,7 @@ static bool is_free(const struct place *p, frag_addr_t addr, frag_addr_t end)
 	return !(c && c->addr + c->bytes > addr) && !(n && range_end(n) > addr);
 }
 
-/* Host memory for one more chunk or span, now and when it goes. */
+/* Reserves host memory for one more chunk or span, now and when it is freed. */
 static int reserve_nodes(struct place *p, struct frag_err *err)
 {
 	if (!frag_simarena_reserve(&p->arena) ||
@@ -156,15 +152,15 @@ static void chunk_close(struct place *p, struct chunk *c)
 	p->chunks_open--;
 	range_add(p, &p->gaps, addr, end);
 	lowest = frag_tree_first(&p->gaps);
-	if (lowest->key == p->low) { /* the lowest chunk went: open space again */
+	if (lowest->key == p->low) { /* the lowest chunk is gone: open space again */
 		p->low = range_end(lowest);
 		range_remove(p, &p->gaps, lowest);
 	}
 }
 
 /*
- * What a context of its own holds: 8 MiB at its base, and 416 MiB below it of
- * which local memory takes 414, so that one 2 MiB segment fits behind.
+ * What a context holds: 8 MiB at its base, and 416 MiB below, of which local memory takes 414, so
+ * that one 2 MiB segment fits after it.
  */
 static void place_context(struct place *p)
 {
@@ -194,7 +190,7 @@ void frag_simplace_release(struct place *p)
 	frag_slab_release(&p->nodes);
 }
 
-/* Base of a fresh chunk, 0 = no address space. */
+/* Base of a new chunk, 0 = no address space. */
 static frag_addr_t fresh_base(struct place *p, uint64_t bytes)
 {
 	struct frag_tree_node *n = frag_tree_last_fit(&p->gaps, bytes + SLACK);
@@ -222,7 +218,7 @@ int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struc
 	if (bytes > ADDR_END)
 		return FRAG_OOM;
 	if (!p->started && !p->chunks_open)
-		place_context(p); /* not where recorded addresses lead: they know the real one */
+		place_context(p); /* not if addresses are recorded: they include the real context */
 	p->started = true;
 	bytes = frag_round_up(bytes, FRAG_PAGE);
 	c = frag_simarena_find(&p->arena, bytes);
@@ -246,7 +242,7 @@ static frag_addr_t step_end(const struct place *p, frag_addr_t end)
 	return line > end && is_free(p, end, line) ? line : end;
 }
 
-/* The chunk that a wish goes to: as the driver's would be, so that its rule can go on there. */
+/* The chunk for a suggested address, like the driver's, so that its rule can continue there. */
 static struct chunk *chunk_for_wish(struct place *p, struct chunk *c, frag_addr_t addr,
 				    frag_addr_t end)
 {
@@ -257,7 +253,7 @@ static struct chunk *chunk_for_wish(struct place *p, struct chunk *c, frag_addr_
 	last = c->addr + c->bytes;
 	if (end <= last || !is_free(p, last, end))
 		return c;
-	/* a longer chunk than the one seen so far */
+	/* the chunk is longer than seen so far */
 	end = step_end(p, end);
 	if (frag_simarena_extend(&p->arena, c, end - last))
 		range_cut(p, &p->gaps, last, end);
@@ -305,7 +301,7 @@ void frag_simplace_launched(struct place *p)
 	struct chunk *c;
 
 	if (!before ||
-	    reserve_nodes(p, NULL)) /* addresses only: without memory it stays where it is */
+	    reserve_nodes(p, NULL)) /* only addresses: without memory it stays in place */
 		return;
 	p->local = NULL;
 	base = fresh_base(p, LOCAL_BYTES);
@@ -322,7 +318,7 @@ static void span_open(struct place *p, frag_addr_t addr, frag_addr_t end)
 {
 	range_insert(p, &p->spans, addr, end);
 	p->spans_open++;
-	if (addr >= p->low) { /* recorded high above */
+	if (addr >= p->low) { /* a recorded one far above */
 		range_cut(p, &p->gaps, addr, end);
 		return;
 	}
@@ -332,7 +328,7 @@ static void span_open(struct place *p, frag_addr_t addr, frag_addr_t end)
 	p->top = FRAG_MAX(p->top, end);
 }
 
-/* Base of a fresh reservation above all others, 0 = no address space. */
+/* Base of a new reservation above all others, 0 = no address space. */
 static frag_addr_t span_base(struct place *p, uint64_t bytes)
 {
 	for (;;) {
@@ -343,7 +339,7 @@ static frag_addr_t span_base(struct place *p, uint64_t bytes)
 		n = frag_tree_floor(&p->spans, p->top + bytes - 1);
 		if (!n || range_end(n) <= p->top)
 			return p->top;
-		p->top = range_end(n); /* a recorded one that lies high above */
+		p->top = range_end(n); /* a recorded reservation far above */
 	}
 }
 
@@ -388,7 +384,7 @@ void frag_simplace_unreserve(struct place *p, frag_addr_t addr)
 		return;
 	range_add(p, &p->span_gaps, addr, end);
 	n = frag_tree_floor(&p->span_gaps, UINT64_MAX);
-	if (range_end(n) == p->top) { /* the highest went */
+	if (range_end(n) == p->top) { /* the highest one is gone */
 		p->top = n->key;
 		range_remove(p, &p->span_gaps, n);
 	}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which addresses the simulated driver hands out. Two zones of one address
- * space: reservations grow upwards from the bottom, chunks for segments
- * downwards from the top (rules in sim_place.c).
+ * Which addresses the simulated driver hands out. Two zones of one address space: reservations grow
+ * upwards from the bottom, chunks for segments downwards from the top (rules in sim_place.c).
  *
- * Ownership: the place owns its chunks and nodes; pieces are borrowed until
- * given back. Giving back never fails and needs no memory.
+ * Ownership: struct place owns its chunks and nodes; pieces are borrowed until freed. Freeing never
+ * fails and needs no memory.
  */
 #ifndef FRAG_DEVICE_SIM_PLACE_H
 #define FRAG_DEVICE_SIM_PLACE_H
@@ -21,10 +20,10 @@ struct place {
 	struct frag_tree spans;	    /* reservations by address */
 	struct frag_tree span_gaps; /* free address space between them */
 	struct frag_slab nodes;	    /* of gaps, span_gaps and spans */
-	frag_addr_t low;	    /* below it no chunk was ever put */
-	frag_addr_t top;	    /* above it no reservation is */
+	frag_addr_t low;	    /* no chunk was ever below */
+	frag_addr_t top;	    /* no reservation is above */
 	uint64_t chunks_open, spans_open;
-	bool started;	     /* own rule used once: the context has its place */
+	bool started;	     /* own rule used once: the context is placed */
 	struct piece *local; /* the context's local memory, until the first kernel */
 };
 
@@ -32,21 +31,21 @@ struct place {
 int frag_simplace_init(struct place *p, struct frag_err *err);
 void frag_simplace_release(struct place *p);
 
-/* A segment by the driver's rule. FRAG_OOM: address space exhausted; FRAG_ENOMEM. */
+/* Places a segment by the driver's rule. FRAG_OOM: address space exhausted; FRAG_ENOMEM. */
 int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struct frag_err *err);
-/* A segment at a recorded address. FRAG_EDEVICE: something live is there. */
+/* Places a segment at a recorded address. FRAG_EDEVICE: the address is in use. */
 int frag_simplace_claim(struct place *p, frag_addr_t addr, uint64_t bytes, bool wish,
 			struct piece **out, struct frag_err *err);
 void frag_simplace_give(struct place *p, struct piece *piece);
 
-/* A kernel of the program has been launched; after the first one it does nothing. */
+/* The program launched a kernel; only the first call has an effect. */
 void frag_simplace_launched(struct place *p);
 
-/* A reservation by the driver's rule, and at a given address (hint, recording). */
+/* Places a reservation by the driver's rule, or at a given address (hint, recording). */
 int frag_simplace_reserve(struct place *p, uint64_t bytes, frag_addr_t *out, struct frag_err *err);
 int frag_simplace_reserve_at(struct place *p, frag_addr_t addr, uint64_t bytes,
 			     struct frag_err *err);
-/* pre: what the two above returned, with the same bytes. */
+/* pre: an address from one of the two above, with the same bytes. */
 void frag_simplace_unreserve(struct place *p, frag_addr_t addr);
 
 #endif

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual memory management of the simulated card: address ranges, physical
- * handles, and mappings of the second into the first.
+ * Virtual memory management of the simulated card: address ranges, physical handles, and mappings
+ * of the second into the first.
  *
- * Rules of the driver: sizes and addresses are multiples of the granule; a
- * handle is mapped whole, at any number of places; a handle's memory goes back
- * when it is released and its last mapping is gone; unmapping and granting
- * access cover whole mappings without a hole between them; a range with a
- * mapping in it cannot be given back.
+ * Rules of the driver: sizes and addresses are multiples of the granule; a handle is mapped whole,
+ * at any number of places; its memory is returned when it is released and its last mapping is gone;
+ * unmapping and granting access cover whole mappings without a hole between them; a range with a
+ * mapping cannot be freed.
  *
- * Invariants: mappings do not overlap and lie inside one range each;
- * range->mappings and handle->mappings count them; a handle is in the hash
- * until it is released.
+ * Invariants: mappings do not overlap and lie inside one range each; range->mappings and
+ * handle->mappings count them; a handle is in the hash until it is released.
  *
- * Cost: creating and releasing go by the handle, granting access and unmapping by
- * the number of handles in the call (measured: 512 handles of 2 MiB in one
- * call cost about 512 times one). A handle's memory goes back in the call that gives up the
- * last use of it, and that call pays: releasing what is mapped is cheap, unmapping what was
- * released is not.
+ * Cost: creating and releasing cost per handle, granting access and unmapping by the number of
+ * handles in the call (measured: 512 handles of 2 MiB in one call cost about 512 times one). The
+ * call that ends the last use of a handle returns its memory and pays for it: releasing a mapped
+ * handle is cheap, unmapping a released one is not.
  */
 #include "sim.h"
 
@@ -63,7 +60,7 @@ static int check_granule(enum frag_call call, frag_addr_t addr, uint64_t bytes,
 	if (bytes && !((addr | bytes) % FRAG_PAGE) && addr + bytes >= addr)
 		return 0;
 	return frag_fail(err, FRAG_EDEVICE,
-			 "%s: address 0x%llx and size %llu have to be multiples of %llu",
+			 "%s: address 0x%llx and size %llu must be multiples of %llu",
 			 frag_call_name(call), LLU(addr), LLU(bytes), LLU(FRAG_PAGE));
 }
 
@@ -99,7 +96,7 @@ static int place_range(struct sim *sim, uint64_t bytes, frag_addr_t hint, frag_a
 		*out = addr;
 		return 0;
 	}
-	/* a hint is a wish: where it cannot be met the driver chooses */
+	/* a hint is a suggestion: if it does not fit, the driver chooses */
 	if (hint && !(hint % FRAG_PAGE)) {
 		rc = frag_simplace_reserve_at(&sim->place, hint, bytes, NULL);
 		*out = hint;
@@ -179,7 +176,7 @@ int frag_sim_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
 	return 0;
 }
 
-/* Returns what giving the memory back takes; 0: it is still in use. */
+/* Returns the time to return the memory; 0: it is still in use. */
 static uint64_t drop_if_unused(struct sim *sim, struct handle *h)
 {
 	uint64_t bytes = h->bytes;
@@ -253,8 +250,8 @@ int frag_sim_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, st
 }
 
 /*
- * [addr, addr + bytes) has to be whole mappings without a hole. Sums the price:
- * `first` for the first handle of the call, `next` for each after it.
+ * Checks that [addr, addr + bytes) is whole mappings without a hole. Sums the price: `first` for
+ * the first handle of the call, `next` for each further one.
  */
 static int check_whole(const struct sim *sim, enum frag_call call, unsigned next, frag_addr_t addr,
 		       uint64_t bytes, uint64_t *ns, struct frag_err *err)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How managed memory becomes resident, after the open kernel module nvidia-uvm: numbers
- * and masks only, for the simulated card (sim_managed.c) and the real one's count (uvm_resident.c).
+ * How managed memory becomes resident, after the open kernel module nvidia-uvm: only numbers and
+ * masks, for the simulated card (sim_managed.c) and the count of a real card (uvm_resident.c).
  *
- * Words. region: addresses that the driver keeps together, a request of more than 2 MiB or
- * the 2 MiB that smaller ones share. block: 2 MiB of a region, in addresses. group: 64 KiB of
- * a block; bit i of a mask is group i. tail: the last block of a region that does not fill it.
+ * Words. region: addresses that the driver treats as one, either a request of more than 2 MiB or
+ * the 2 MiB that smaller ones share. block: 2 MiB of a region, in addresses. group: 64 KiB of a
+ * block; bit i of a mask is group i. tail: the last block of a region that does not fill it.
  *
- * Nothing is owned and nothing fails here.
+ * Owns nothing, cannot fail.
  */
 #ifndef FRAG_DEVICE_UVM_GROUPS_H
 #define FRAG_DEVICE_UVM_GROUPS_H
@@ -17,11 +17,12 @@
 #define UVM_BLOCK FRAG_PAGE
 #define UVM_GROUP (64 * FRAG_KIB)
 #define UVM_GROUPS 32u /* of a block */
-#define UVM_PAGE 4096u /* of the host: a region ends with one */
-/* uvm_perf_prefetch_threshold: a subtree is fetched when more than this share is there */
+#define UVM_PAGE 4096u /* page of the host: a region ends with one */
+/* uvm_perf_prefetch_threshold: a subtree is fetched if more than this share is resident */
 #define UVM_DENSITY_PERCENT 51u
 
-/* Bits set; without the instruction, which the oldest machines lack, and without a call. */
+/* Number of bits set; without the popcnt instruction, which the oldest machines lack, and without a
+ * call. */
 static inline unsigned frag_uvm_count(uint32_t mask)
 {
 	mask -= mask >> 1 & 0x55555555u;
@@ -42,16 +43,16 @@ static inline uint32_t frag_uvm_mask(uint64_t low, uint64_t high)
 	return (uint32_t)((1ull << high) - (1ull << low));
 }
 
-/* Groups of block i that belong to a region of so many groups. pre: i * UVM_GROUPS < groups. */
+/* Groups of block i that belong to a region of this many groups. pre: i * UVM_GROUPS < groups. */
 static inline uint32_t frag_uvm_valid(uint64_t groups, uint64_t i)
 {
 	return frag_uvm_mask(0, FRAG_MIN(groups - i * UVM_GROUPS, UVM_GROUPS));
 }
 
 /*
- * Groups that become resident by a fault on `want`: these, and the greatest subtree around one
- * of them of the block's binary tree that is more than 51 % there then. pre: want is not
- * empty, and of `valid` but not of `resident`.
+ * Groups that become resident after a fault on `want`: these, and the largest subtree around one of
+ * them, in the block's binary tree, that is then more than 51 % resident. pre: want is not empty,
+ * and of `valid` but not of `resident`.
  */
 static inline uint32_t frag_uvm_dense(uint32_t valid, uint32_t resident, uint32_t want)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a real card's managed memory is resident (see uvm_resident.h).
+ * Which managed memory of a real card is resident (see uvm_resident.h).
  *
- * A touch begins at the start of its request. So in a region of its own the resident groups
- * are the first so many: a subtree that a fault completes contains a touched group, and all
- * before that one are touched as well. One number per request says it all; only the
- * regions that small requests share need masks.
+ * A touch begins at the start of its request. So in a region with a single request, the resident
+ * groups are always the first ones: a subtree that a fault completes contains a touched group, and
+ * all groups before it are touched as well. One number per request is enough; only regions shared
+ * by small requests need masks.
  *
- * Invariant: the roots in use are those that are cut, the blocks with a resident group that are
- * no tail, and the pages with one.
+ * Invariant: the roots in use are the cut ones, the non-tail blocks with a resident group, and the
+ * pages with one.
  */
 #include "uvm_resident.h"
 
@@ -39,13 +39,13 @@ bool frag_uvm_resident_reserve(struct uvm_resident *b)
 
 /* ---- regions ------------------------------------------------------------------- */
 
-/* Groups of a region before its tail. A region ends with a page of the host, not with a group. */
+/* Groups of a region before its tail. A region ends at a host page, not at a group. */
 static uint64_t before_tail(const struct uvm_piece *p)
 {
 	return frag_round_up(p->bytes, UVM_PAGE) / UVM_BLOCK * UVM_GROUPS;
 }
 
-/* Blocks, the tail not counted, with one of the first `groups` of a region. */
+/* Blocks, without the tail, that contain one of the first `groups` groups of a region. */
 static uint64_t blocks_begun(const struct uvm_piece *p, uint64_t groups)
 {
 	return (FRAG_MIN(groups, before_tail(p)) + UVM_GROUPS - 1) / UVM_GROUPS;
@@ -59,7 +59,7 @@ static uint64_t faulted(const struct uvm_piece *p, uint64_t end)
 	uint64_t there = FRAG_MAX(p->groups, start) - start;
 	uint32_t want = frag_uvm_mask(there, end - start);
 
-	/* those before the last block are wanted as a whole, so nothing is added to them */
+	/* blocks before the last are wanted as a whole, so nothing is added to them */
 	return start + there + frag_uvm_count(frag_uvm_dense(valid, frag_uvm_mask(0, there), want));
 }
 
@@ -136,7 +136,8 @@ void frag_uvm_resident_add(struct uvm_resident *b, frag_addr_t addr, uint64_t by
 
 	*p = (struct uvm_piece){ .bytes = bytes };
 	frag_addr_map_put(&b->live, addr, p);
-	/* one of 2 MiB or less never crosses a page on the cards known; elsewhere it stands alone */
+	/* on known cards, a request of 2 MiB or less never crosses a page; otherwise it gets its
+	 * own region */
 	if (addr % UVM_BLOCK + bytes <= UVM_BLOCK) {
 		p->page = page_of(b, addr / UVM_BLOCK);
 		p->page->live_count++;

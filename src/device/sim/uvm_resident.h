@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a real card's managed memory is resident, by the rule of the simulated
- * card, and what the driver has taken from the card for that, which is more. It is told of
- * every request, touch and free, and asks nobody; no over-subscription.
+ * Which managed memory of a real card is resident, by the rule of the simulated card, and what the
+ * driver has taken from the card for it, which is more. Computed from every request, touch and
+ * free; does not model over-subscription.
  *
- * A block that lies wholly in one region takes a root at its first touch. A tail takes a chunk of
- * 64 KiB for each resident group, and for the last one, if it is no whole group, a chunk
- * of 4 KiB for each of its pages. What that means for the card: uvm_roots.h.
+ * A block completely inside one region takes a root at its first touch. A tail takes a chunk of 64
+ * KiB for each resident group and, if its last group is incomplete, a chunk of 4 KiB for each page
+ * of that group. uvm_roots.h turns this into memory of the card.
  *
- * Ownership: the count owns what it remembers of a request until its free. Addresses and
- * sizes are bytes.
+ * Ownership: the struct owns what it stores about a request until the request is freed. Addresses
+ * and sizes are bytes.
  */
 #ifndef FRAG_DEVICE_UVM_RESIDENT_H
 #define FRAG_DEVICE_UVM_RESIDENT_H
@@ -28,9 +28,9 @@ struct uvm_page {
 /* A live request. */
 struct uvm_piece {
 	uint64_t bytes;
-	struct uvm_page *page;	/* NULL: a region of its own, of which: */
-	uint64_t groups;	/* resident, the first ones of the region */
-	struct uvm_chunks tail; /* behind those of the tail */
+	struct uvm_page *page;	/* NULL: it has its own region, and: */
+	uint64_t groups;	/* number of resident groups, the first ones of the region */
+	struct uvm_chunks tail; /* chunks of the tail */
 };
 
 struct uvm_resident {
@@ -46,18 +46,19 @@ struct uvm_resident {
 void frag_uvm_resident_init(struct uvm_resident *b);
 void frag_uvm_resident_release(struct uvm_resident *b);
 
-/* Enough for one add or one touch. False: host memory exhausted. */
+/* Reserves memory for one add or one touch. False: host memory exhausted. */
 bool frag_uvm_resident_reserve(struct uvm_resident *b);
 
 /* pre (add, touch): reserved. Constant time, whatever the size. */
 void frag_uvm_resident_add(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes);
-/* The first `bytes` of a request were prefetched, or touched by a kernel. pre: 0 < bytes <= its. */
+/* The first `bytes` of a request were prefetched, or touched by a kernel. pre: 0 < bytes <= size of
+ * the request. */
 void frag_uvm_resident_touch(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes,
 			     bool prefetch);
 /* pre: live. */
 void frag_uvm_resident_free(struct uvm_resident *b, frag_addr_t addr);
 
-/* NULL: no live request begins there. Borrowed until its free. */
+/* NULL: no live request begins there. Borrowed until the request is freed. */
 static inline const struct uvm_piece *frag_uvm_resident_find(const struct uvm_resident *b,
 							     frag_addr_t addr)
 {

@@ -2,9 +2,9 @@
 /*
  * The physical memory under a card's managed memory (see uvm_roots.h).
  *
- * Invariants: a chunk is in the list of the free ones of its size, or cut, or with a user;
- * cut->used_count parts of a cut are not free, and it is not 0; used_count counts the roots that
- * are cut and those that are used whole.
+ * Invariants: a chunk is in the free list of its size, or cut, or in use; cut->used_count parts of
+ * a cut chunk are not free, and it is not 0; used_count counts the roots that are cut and those in
+ * use as a whole.
  */
 #include "uvm_roots.h"
 
@@ -45,7 +45,7 @@ void frag_uvmroots_release(struct uvm_roots *m)
 
 bool frag_uvmroots_reserve(struct uvm_roots *m)
 {
-	/* up to 31 groups and 15 pages, which begin one root and one of its groups at most */
+	/* up to 31 groups and 15 pages, which start at most one root and one of its groups */
 	return !frag_slab_reserve(&m->cut_slab[UVM_CHUNK_GROUP], 1) &&
 	       !frag_slab_reserve(&m->cut_slab[UVM_CHUNK_PAGE], 1);
 }
@@ -87,7 +87,7 @@ static struct uvm_chunk *use_first(struct uvm_roots *m, enum uvm_chunk_size size
 	return c;
 }
 
-/* whole: a chunk of the next size that is in use; NULL: a root. */
+/* whole: a larger chunk that is in use; NULL: a root. */
 static void cut_up(struct uvm_roots *m, struct uvm_chunk *whole)
 {
 	struct frag_slab *slab = &m->cut_slab[whole ? UVM_CHUNK_PAGE : UVM_CHUNK_GROUP];
@@ -126,7 +126,7 @@ void frag_uvmroots_take_chunk(struct uvm_roots *m, enum uvm_chunk_size size,
 	list->last = c;
 }
 
-/* Of which all parts are free. Returns what they were cut from. */
+/* Merges a cut chunk with only free parts. Returns the chunk. */
 static struct uvm_chunk *merge(struct uvm_roots *m, struct uvm_cut *cut)
 {
 	struct uvm_chunk *whole = cut->whole;
@@ -137,7 +137,7 @@ static struct uvm_chunk *merge(struct uvm_roots *m, struct uvm_cut *cut)
 	return whole;
 }
 
-/* True: it was the last one in use of its cut. */
+/* True: it was the last part in use of its cut chunk. */
 static bool unuse(struct uvm_roots *m, struct uvm_chunk *c)
 {
 	append_free(m, c);
@@ -157,7 +157,7 @@ static void give_chunk(struct uvm_roots *m, struct uvm_chunk *c)
 		merge(m, c->cut);
 		frag_uvmroots_give(m, 1);
 	} else if (m->spare_count) {
-		/* the driver looks for a root that it can give back, after any merge */
+		/* after any merge, the driver looks for a root that it can return */
 		m->spare_count--;
 	}
 }

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The physical memory under a card's managed memory, as the driver takes it from the card: for the
- * count of a real card (uvm_resident.h), which says what it should be used for.
+ * count of a real card (uvm_resident.h), which decides how it is used.
  *
  * The rule is that of the open kernel module (nvidia-uvm/uvm_pmm_gpu.c); on an H200 with driver
  * 580.159.04 it gave the free memory after each of 88,685 requests, prefetches and frees to the
- * byte. The driver has roots of 2 MiB. It takes them from the card 64 at a time, when it
- * needs one and has none to spare. A root is used whole, or cut into chunks of 64 KiB, of which
- * one may be cut into chunks of 4 KiB. Free chunks are used in the order in which they became
- * free; only when there is none is a bigger one cut. Chunks that are all free again are one chunk
- * again, and a root that is one again goes back to the card at once. And whenever
- * chunks of 4 KiB have become one again, a root goes back: theirs, or, if the rest of theirs is in
+ * byte. The driver has roots of 2 MiB. If it needs one and has none to spare, it takes 64 from the
+ * card. A root is used whole, or cut into chunks of 64 KiB, any of which may be cut into chunks of
+ * 4 KiB. Free chunks are used in the order in which they became free; a larger one is cut only if
+ * there is none. When all parts are free, they merge again, and a merged root returns to the card
+ * at once. Whenever chunks of 4 KiB merge, a root returns: theirs or, if the rest of theirs is in
  * use, a spare one.
  *
- * Ownership: chunks are borrowed from the memory until they are given back. Nothing fails that
- * was reserved for.
+ * Ownership: chunks are borrowed until returned. Calls covered by a reserve cannot fail.
  */
 #ifndef FRAG_DEVICE_UVM_ROOTS_H
 #define FRAG_DEVICE_UVM_ROOTS_H
@@ -27,8 +25,9 @@
 enum uvm_chunk_size { UVM_CHUNK_GROUP, UVM_CHUNK_PAGE, UVM_CHUNK_SIZES }; /* 64 KiB, 4 KiB */
 
 struct uvm_chunk {
-	struct uvm_chunk *prev, *next; /* of the free ones; in use, next: of the same user */
-	struct uvm_cut *cut;	       /* of which it is a part */
+	struct uvm_chunk *prev, *next; /* neighbours in the free list; if in use, next: of the same
+				        * user */
+	struct uvm_cut *cut;	       /* the chunk that it is part of */
 };
 
 struct uvm_chunks {
@@ -43,11 +42,11 @@ struct uvm_roots {
 	struct frag_slab cut_slab[UVM_CHUNK_SIZES]; /* by the size of the parts */
 };
 
-/* Nothing taken. release: forgets everything. */
+/* Starts empty. release: frees everything. */
 void frag_uvmroots_init(struct uvm_roots *m);
 void frag_uvmroots_release(struct uvm_roots *m);
 
-/* Enough for less than a root of chunks. False: host memory exhausted. */
+/* Reserves memory for less than a root of chunks. False: host memory exhausted. */
 bool frag_uvmroots_reserve(struct uvm_roots *m);
 
 /* Whole roots. */
@@ -57,10 +56,10 @@ static inline void frag_uvmroots_give(struct uvm_roots *m, uint64_t count)
 	m->used_count -= count;
 }
 
-/* One chunk to the end of a list. pre: reserved. */
+/* Takes one chunk, to the end of a list. pre: reserved. */
 void frag_uvmroots_take_chunk(struct uvm_roots *m, enum uvm_chunk_size size,
 			      struct uvm_chunks *list);
-/* All of a list, from its beginning; it is empty then. */
+/* Returns all chunks of a list, in order; the list is then empty. */
 void frag_uvmroots_give_chunks(struct uvm_roots *m, struct uvm_chunks *list);
 
 /* Bytes of the card that the driver holds. */

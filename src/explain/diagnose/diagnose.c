@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One device of one recording through all rules; see diagnose.h. */
+/* All rules on one device of a recording; see diagnose.h. */
 #include "diagnose.h"
 
-/* Ranks differ where the fullest needs so much more than the emptiest, and so many bytes. */
+#include <math.h>
+
+#include <frag/opt.h>
+
+/* Ranks are out of balance where the fullest needs that many times the emptiest, and so many bytes more. */
 #define IMBALANCE_RATIO 1.25
 #define IMBALANCE_BYTES (256 * FRAG_MIB)
 
 static const char *const from_words[] = {
-	[FRAG_STEPS_NONE] = "no steps: too few requests to tell them",
+	[FRAG_STEPS_NONE] = "no steps: too few requests to tell",
 	[FRAG_STEPS_MARKS] = "marked in the recording",
-	[FRAG_STEPS_PERIOD] = "found from a request that comes back evenly",
-	[FRAG_STEPS_WINDOWS] = "equal parts: no steps are marked and nothing comes back evenly",
+	[FRAG_STEPS_PERIOD] = "found from a request that repeats evenly",
+	[FRAG_STEPS_WINDOWS] = "equal parts: no steps are marked and no request repeats evenly",
 };
 
-static void options_of(const struct frag_case *c, struct frag_run_options *opt)
-{
-	frag_run_options_defaults(opt);
-	opt->limit_bytes = c->limit_bytes;
-	opt->seed = c->seed;
-	opt->skip_oom = true;
-	opt->restore = frag_settled_restores(frag_events_dev(&c->ev), &c->card, c->limit_bytes);
-}
-
 /* Stops at the ends of steps, before and after trims, after refusals, in order. */
-static int look(struct frag_case *c, struct frag_cursor *s, struct frag_err *err)
+static int look(struct frag_checkup *c, struct frag_cursor *s, struct frag_err *err)
 {
-	const struct frag_history *h = &c->history;
+	const struct frag_history *h = &c->in.history;
 	size_t step = 0, trim = 0, refusal = 0;
 	size_t trims = FRAG_MIN(h->trims_count, (uint64_t)FRAG_REFUSALS_KEPT);
 	size_t refusals = FRAG_MIN(h->refusals_count, (uint64_t)FRAG_REFUSALS_KEPT);
@@ -49,150 +44,158 @@ static int look(struct frag_case *c, struct frag_cursor *s, struct frag_err *err
 			FRAG_TRY(frag_cursor_to(s, a, err));
 			frag_run_loss(s->run, a, s->now_us, &loss);
 			c->reserved[step] = loss.reserved_bytes;
-			c->held[step++] = loss.non_releasable_bytes;
+			c->pinned[step++] = loss.non_releasable_bytes;
 		}
 	}
 	return frag_cursor_to(s, UINT64_MAX - 1, err);
 }
 
-static int replay(struct frag_case *c, struct frag_err *err)
+static int replay(struct frag_checkup *c, struct frag_err *err)
 {
-	struct frag_run_options opt;
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
-	options_of(c, &opt);
-	FRAG_TRY(frag_cursor_open(&s, &c->ev, c->spec, &c->card, &opt, err));
+	FRAG_TRY(frag_case_replay(&c->in, &s, err));
 	FRAG_TRY(look(c, &s, err));
 	frag_result_release(&c->result);
 	return frag_run_finish(s.run, &c->result, err);
 }
 
-/* Without a limit that is known, the replay may hold more than was ever reserved: then something
- * kept the recorded one down, and it is the limit as far as anyone can tell. */
-static int replay_as_recorded(struct frag_case *c, struct frag_err *err)
+/* Without a known limit the replay may reserve more than the recording ever did: then something kept
+ * the recording down, and what it reserved is the limit as far as anyone can tell. */
+static int replay_as_recorded(struct frag_checkup *c, struct frag_err *err)
 {
-	const struct frag_trace_dev *td = frag_events_dev(&c->ev);
-	uint64_t peak = td->has_evidence && !c->ev.path ? frag_recorded_peak(td) : 0;
+	const struct frag_trace_dev *td = frag_events_dev(&c->in.events);
 
-	if (c->limit_bytes == UINT64_MAX)
-		c->limit_bytes = frag_settled_limit(c->ev.trace, c->ev.dev);
-	if (c->limit_bytes == UINT64_MAX && peak && c->history.refusals_count) {
-		c->limit_bytes = peak;
-		c->limit_guessed = true;
-	}
 	FRAG_TRY(replay(c, err));
-	if (c->limit_bytes != UINT64_MAX || !peak || td->initial.blocks_count ||
-	    c->result.m.peak_reserved_bytes <= peak)
+	if (c->in.limit_bytes != UINT64_MAX || td->initial.blocks_count ||
+	    c->result.m.peak_reserved_bytes <= frag_recorded_peak(td) ||
+	    !frag_case_guess_limit(&c->in))
 		return 0;
-	c->limit_bytes = peak;
-	c->limit_guessed = true;
 	return replay(c, err);
 }
 
-static void note_steps(const struct frag_case *c, struct frag_findings *out)
+static void note_steps(const struct frag_checkup *c, struct frag_findings *out)
 {
-	const struct frag_history *h = &c->history;
+	const struct frag_history *h = &c->in.history;
 
-	frag_text_addf(&out->notes, "%s: ", c->about);
 	if (h->from == FRAG_STEPS_NONE)
-		frag_text_addf(&out->notes, "%s\n", from_words[h->from]);
+		frag_findings_note(out, "%s: %s", c->about, from_words[h->from]);
 	else
-		frag_text_addf(&out->notes, "%zu steps, %s%s\n", h->count * h->stride,
-			       from_words[h->from],
-			       h->stride > 1 ? " (several at a time are taken as one)" : "");
-	if (c->limit_guessed) {
-		frag_text_addf(&out->notes,
-			       "%s: the limit is not recorded; taken is the most that was "
-			       "reserved, ",
-			       c->about);
-		frag_text_add_bytes(&out->notes, c->limit_bytes);
-		frag_text_add(&out->notes, " (--limit tells it)\n");
-	}
+		frag_findings_note(out, "%s: %zu steps, %s%s", c->about, h->count * h->stride,
+				   from_words[h->from],
+				   h->stride > 1 ? " (several at a time count as one)" : "");
+	if (c->in.limit_guessed)
+		frag_findings_note(out,
+				   "%s: the limit is not recorded; assuming the most that was "
+				   "reserved, %s (--limit sets it)",
+				   c->about, FRAG_BYTES(c->in.limit_bytes));
 }
 
-static int rules(struct frag_case *c, struct frag_findings *out, struct frag_err *err)
+static void note_steady(const struct frag_checkup *c, struct frag_findings *out)
+{
+	uint64_t live = c->result.m.peak_active_bytes, reserved = c->result.m.peak_reserved_bytes;
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
+
+	frag_finding_say(f, "nothing is wrong: peak live %s, peak reserved %s", FRAG_BYTES(live),
+			 FRAG_BYTES(reserved));
+	frag_finding_number(f, "peak_active_bytes", (double)live);
+	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
+}
+
+static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	size_t before = out->count;
-	struct frag_finding *f;
 
 	FRAG_TRY(frag_find_oom(c, out, err));
 	FRAG_TRY(frag_find_leak(c, out, err));
 	FRAG_TRY(frag_find_spike(c, out, err));
 	FRAG_TRY(frag_find_fragmentation(c, out, err));
-	FRAG_TRY(frag_find_cache(c, out, err));
-	if (out->count > before)
-		return 0;
-	f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about, err);
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_text_add(&f->text, "nothing to complain of: peak live ");
-	frag_text_add_bytes(&f->text, c->result.m.peak_active_bytes);
-	frag_text_add(&f->text, ", peak reserved ");
-	frag_text_add_bytes(&f->text, c->result.m.peak_reserved_bytes);
-	frag_finding_number(f, "peak_active_bytes", (double)c->result.m.peak_active_bytes);
-	frag_finding_number(f, "peak_reserved_bytes", (double)c->result.m.peak_reserved_bytes);
+	frag_find_cache(c, out);
+	if (out->count == before)
+		note_steady(c, out);
 	return 0;
 }
 
-int frag_diagnose(const struct frag_events *ev, const char *about,
-		  const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		  uint64_t limit_bytes, uint64_t seed, struct frag_findings *out,
-		  uint64_t *peak_active, struct frag_err *err)
+/* What was reserved at the end of each step, live at most in it, and live through all of it. */
+static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 {
-	FRAG_AUTO_FREE struct frag_case *c = NULL;
+	static const char *const names[] = { "reserved", "peak live", "outlives its step" };
+	const struct frag_history *h = &c->in.history;
+	struct frag_curve_point *points =
+		frag_answer_new(out->texts, FRAG_ARRAY_LEN(names) * h->count, sizeof(*points));
+	size_t n = 0;
+
+	for (size_t k = 0; points && k < FRAG_ARRAY_LEN(names); k++)
+		for (size_t i = 0; i < h->count; i++) {
+			const struct frag_step *s = &h->steps[i];
+			uint64_t bytes = k == 0	  ? c->reserved[i]
+					 : k == 1 ? s->peak_live
+						  : s->kept_end;
+
+			points[n++] = (struct frag_curve_point){
+				k,   names[k], (double)frag_case_step_number(&c->in, i),
+				NAN, bytes,    bytes
+			};
+		}
+	frag_findings_add_device(
+		out,
+		&(struct frag_checked_device){
+			.name = frag_answer_print(out->texts, "%s", c->about),
+			.peak_active_bytes = c->result.m.peak_active_bytes,
+			.peak_reserved_bytes = c->result.m.peak_reserved_bytes,
+			.steps_count = h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS
+					       ? UINT64_MAX
+					       : h->count * h->stride,
+			.points = { points, n } });
+}
+
+static int check(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
+{
+	FRAG_TRY_CALLOC(c->reserved, c->in.history.count + 1, "diagnosis", err);
+	FRAG_TRY_CALLOC(c->pinned, c->in.history.count + 1, "diagnosis", err);
+	FRAG_TRY(replay_as_recorded(c, err));
+	note_steps(c, out);
+	add_device(c, out);
+	return apply_rules(c, out, err);
+}
+
+int frag_diagnose(const struct frag_case *in, const char *about, struct frag_findings *out,
+		  struct frag_err *err)
+{
+	FRAG_AUTO_FREE struct frag_checkup *c = NULL;
 	int rc;
 
 	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
-	c->ev = *ev;
+	c->in = *in;
 	c->about = about;
-	c->spec = spec;
-	c->card = *card;
-	c->limit_bytes = limit_bytes;
-	c->seed = seed;
-	rc = frag_history_make(ev, &c->history, err)
-		     ?: frag_sites_init(&c->sites, ev->trace, FRAG_BY_LINE, NULL, err);
-	if (!rc) {
-		c->reserved = frag_host_calloc(c->history.count + 1, sizeof(*c->reserved));
-		c->held = frag_host_calloc(c->history.count + 1, sizeof(*c->held));
-		if (!c->reserved || !c->held)
-			rc = frag_fail_nomem(err, "diagnosis");
-	}
-	if (!rc)
-		rc = replay_as_recorded(c, err);
-	if (!rc) {
-		note_steps(c, out);
-		rc = rules(c, out, err);
-		*peak_active = c->result.m.peak_active_bytes;
-	}
-	frag_history_release(&c->history);
-	frag_sites_release(&c->sites);
+	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
+	rc = check(c, out, err);
+	frag_case_close(&c->in);
 	frag_result_release(&c->result);
-	FRAG_FREE(c->reserved, c->held);
+	FRAG_FREE(c->reserved, c->pinned);
 	return rc;
 }
 
-int frag_diagnose_ranks(char *const *names, const uint64_t *peaks, size_t n,
-			struct frag_findings *out, struct frag_err *err)
+void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
+			 struct frag_findings *out)
 {
-	size_t most = 0, least = 0;
+	const struct frag_checked_device *most = devices, *least = devices;
 	struct frag_finding *f;
 
 	for (size_t i = 1; i < n; i++) {
-		most = peaks[i] > peaks[most] ? i : most;
-		least = peaks[i] < peaks[least] ? i : least;
+		if (devices[i].peak_active_bytes > most->peak_active_bytes)
+			most = &devices[i];
+		if (devices[i].peak_active_bytes < least->peak_active_bytes)
+			least = &devices[i];
 	}
-	if (n < 2 || peaks[most] - peaks[least] < IMBALANCE_BYTES ||
-	    (double)peaks[most] < IMBALANCE_RATIO * (double)peaks[least])
-		return 0;
-	f = frag_findings_add(out, FRAG_FOUND_IMBALANCE, "all", err);
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_text_addf(&f->text, "%s needs ", names[most]);
-	frag_text_add_bytes(&f->text, peaks[most]);
-	frag_text_addf(&f->text, ", %s only ", names[least]);
-	frag_text_add_bytes(&f->text, peaks[least]);
-	frag_text_add(&f->text, ": the fullest card decides; move work to the other");
-	frag_finding_number(f, "most_bytes", (double)peaks[most]);
-	frag_finding_number(f, "least_bytes", (double)peaks[least]);
-	return 0;
+	if (n < 2 || most->peak_active_bytes - least->peak_active_bytes < IMBALANCE_BYTES ||
+	    (double)most->peak_active_bytes < IMBALANCE_RATIO * (double)least->peak_active_bytes)
+		return;
+	f = frag_findings_add(out, FRAG_FOUND_IMBALANCE, "all");
+	frag_finding_say(
+		f, "%s needs %s, %s only %s: the fullest card decides; move work to the other",
+		most->name, FRAG_BYTES(most->peak_active_bytes), least->name,
+		FRAG_BYTES(least->peak_active_bytes));
+	frag_finding_number(f, "most_bytes", (double)most->peak_active_bytes);
+	frag_finding_number(f, "least_bytes", (double)least->peak_active_bytes);
 }

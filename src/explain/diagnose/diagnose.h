@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Diagnosis: one finding per thing that is wrong, with the numbers that it rests on and the lines
- * of the program. Every rule is stated in docs/explain.md with its thresholds; a finding is
- * made where the numbers are beyond doubt, everything below is a note or nothing.
+ * Diagnosis: one finding for each thing that is wrong, with the numbers that support it and the line of the
+ * program. docs/explain.md states every rule with its thresholds. A finding is made only if its numbers leave
+ * no doubt; what is less certain is a note, or not mentioned.
  *
- * Ownership: findings own their texts; the list is released as a whole.
+ * Ownership: the answer owns the texts; the list is released as a whole.
  */
 #ifndef FRAG_EXPLAIN_DIAGNOSE_H
 #define FRAG_EXPLAIN_DIAGNOSE_H
 
 #include <frag/replay.h>
 
-#include "explain/history.h"
-#include "report/text/textbuf.h"
-#include "explain/sites.h"
-#include "explain/replay_cursor.h"
+#include "answer/answer.h"
+#include "answer/row.h"
+#include "explain/case.h"
+#include "explain/curve_point.h"
 #include "trend.h"
 
-/* In the order in which they are told: the first one found is the verdict. */
+/* The worst first: the first one found is the verdict. */
 #define FRAG_FINDING_LIST(X) \
 	X(OOM_FRAGMENTATION, "oom: fragmentation", "oom-fragmentation") \
 	X(OOM_NEEDED, "oom: the program needs it", "oom-needed") \
@@ -36,67 +36,87 @@ enum frag_finding_kind {
 };
 const char *frag_finding_text(enum frag_finding_kind kind);
 
+/* Fields of the rows (answer/row.h). */
+#define FRAG_NUMBER_ROW(F, P, S) \
+	F(S, TEXT, name, NULL, "its name ends with the unit") \
+	P(S, TEXT, label, "number", "what it is") \
+	P(S, TEXT, text, "value", "with its unit", .right = true) \
+	F(S, REAL, value, NULL, "value")
 struct frag_number {
-	const char *name; /* with its unit; constant text */
-	double value;
+	FRAG_ROW_MEMBERS(FRAG_NUMBER_ROW)
 };
 
-#define FRAG_FINDING_LINES 3
+#define FRAG_FINDING_ROW(F, P, S) \
+	F(S, TEXT, verdict, "verdict", "what is wrong, or steady") \
+	F(S, TEXT, about, "of", "trace, device or card") \
+	F(S, TEXT, text, "finding", "one sentence") \
+	F(S, TEXTS, lines, "lines", "lines of the program to blame") \
+	F(S, MAP, numbers, NULL, "what the finding rests on", .of = &frag_number_shape)
 #define FRAG_FINDING_NUMBERS 16
 struct frag_finding {
+	FRAG_ROW_MEMBERS(FRAG_FINDING_ROW)
 	enum frag_finding_kind kind;
-	char *about; /* trace, device, card of a log */
-	struct frag_text text;
-	char *lines
-		[FRAG_FINDING_LINES]; /* to blame, the worst first; NULL-terminated unless full */
-	struct frag_number numbers[FRAG_FINDING_NUMBERS];
-	size_t numbers_count;
+	struct frag_answer *texts; /* owns them */
+	struct frag_text words;	   /* of `text`, until it is finished */
+	const char *line;	   /* to blame, or NULL */
+	struct frag_number list[FRAG_FINDING_NUMBERS];
 };
 
+/* A device that was checked. */
+struct frag_checked_device {
+	const char *name;
+	uint64_t peak_active_bytes, peak_reserved_bytes, steps_count;
+	struct frag_rows points; /* its memory over the steps: struct frag_curve_point */
+};
+
+#define FRAG_DIAGNOSIS_ROW(F, P, S) \
+	F(S, TEXT, verdict, "verdict", "that of the worst finding") \
+	F(S, LIST, findings, NULL, "the worst first", .of = &frag_finding_shape) \
+	F(S, TEXTS, notes, NULL, "worth knowing, nothing wrong")
+/* Init: { .texts = &answer }, which owns the texts. Additions that memory is too short for are remembered there. */
 struct frag_findings {
+	FRAG_ROW_MEMBERS(FRAG_DIAGNOSIS_ROW)
+	struct frag_answer *texts;
 	struct frag_finding *list;
-	size_t count, cap;
-	struct frag_text notes; /* a line each: worth knowing, nothing wrong */
+	struct frag_checked_device *devices;
+	const char **notes_list;
+	size_t count, cap, devices_count, devices_cap, notes_count, notes_cap;
 };
-/* A new one at the end; NULL when memory is short. */
+/* A new one at the end, to be filled before the next. */
 struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_finding_kind kind,
-				       const char *about, struct frag_err *err);
+				       const char *about);
+/* More of its sentence. */
+void frag_finding_say(struct frag_finding *f, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 void frag_finding_number(struct frag_finding *f, const char *name, double value);
-/* Takes over `line`; NULL and doubles are left out. */
+/* The line to blame; takes it over. NULL: none. */
 void frag_finding_line(struct frag_finding *f, char *line);
-/* By kind, else as found; 0, or FRAG_ENOMEM if a text is incomplete. */
-int frag_findings_finish(struct frag_findings *f, struct frag_err *err);
+void frag_findings_note(struct frag_findings *f, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void frag_findings_add_device(struct frag_findings *f, const struct frag_checked_device *dev);
 void frag_findings_release(struct frag_findings *f);
+/* Compares the devices, orders findings by kind, else as found, and makes the answer, which borrows them. pre: at least
+ * one. Errors: FRAG_ENOMEM. */
+extern const struct frag_shape frag_diagnosis_shape;
+int frag_findings_answer(struct frag_findings *f, struct frag_err *err);
 
-/* What the rules look at: one device of one recording. */
-struct frag_case {
-	struct frag_events ev;
+/* The facts that the rules judge. */
+struct frag_checkup {
+	struct frag_case in;
 	const char *about;
-	const struct frag_policy_spec *spec;
-	struct frag_sim_config card;
-	uint64_t limit_bytes; /* of the process; UINT64_MAX = none known */
-	bool limit_guessed;   /* it is the most that was ever reserved */
-	uint64_t seed;
-	struct frag_history history;
-	struct frag_sites sites;
-	struct frag_result result; /* under spec */
-	/* a look at the replay at the end of each step, and around each trim */
-	uint64_t *reserved, *held; /* [history.count + 1]: reserved, non-releasable */
+	struct frag_result result; /* of the replay */
+	/* the replay at the end of each step, and around each trim */
+	uint64_t *reserved, *pinned; /* [history.count + 1]: reserved, non-releasable */
 	uint64_t trim_before[FRAG_REFUSALS_KEPT], trim_after[FRAG_REFUSALS_KEPT];
 	uint64_t refused_reserved[FRAG_REFUSALS_KEPT]; /* after the refusal */
 };
 
-/*
- * All rules on one device. limit_bytes UINT64_MAX: that of the recording, or found from it.
- * *peak_active: for the comparison of ranks. Errors: those of replays, FRAG_ENOMEM.
- */
-int frag_diagnose(const struct frag_events *ev, const char *about,
-		  const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		  uint64_t limit_bytes, uint64_t seed, struct frag_findings *out,
-		  uint64_t *peak_active, struct frag_err *err);
-/* Ranks and devices of one job: names and peaks, [n]. */
-int frag_diagnose_ranks(char *const *names, const uint64_t *peaks, size_t n,
-			struct frag_findings *out, struct frag_err *err);
+/* All rules on one device. in: not opened. Errors: those of replays, FRAG_ENOMEM. */
+int frag_diagnose(const struct frag_case *in, const char *about, struct frag_findings *out,
+		  struct frag_err *err);
+/* Ranks or cards of one job. */
+void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
+			 struct frag_findings *out);
 /* A log of memory in use: see memlog.h. */
 struct frag_memlog;
 int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
@@ -114,18 +134,14 @@ int frag_climbs(const double *kept, size_t n, bool strict, double least_bytes,
 		struct frag_climb *out, bool *climbs, struct frag_err *err);
 
 /* The rules, one file each. Each adds what it finds. */
-int frag_find_oom(struct frag_case *c, struct frag_findings *out, struct frag_err *err);
-int frag_find_leak(struct frag_case *c, struct frag_findings *out, struct frag_err *err);
-int frag_find_spike(struct frag_case *c, struct frag_findings *out, struct frag_err *err);
-int frag_find_fragmentation(struct frag_case *c, struct frag_findings *out, struct frag_err *err);
-int frag_find_cache(struct frag_case *c, struct frag_findings *out, struct frag_err *err);
+int frag_find_oom(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);
+int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);
+int frag_find_spike(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);
+int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out,
+			    struct frag_err *err);
+void frag_find_cache(const struct frag_checkup *c, struct frag_findings *out);
 
-/* The smaller of free memory's verdicts: see find_oom.c. live, request, reserved then, limit. */
+/* Was a refusal fragmentation? find_oom.c has the rule; all as they were then. */
 bool frag_oom_is_fragmentation(uint64_t live, uint64_t request, uint64_t reserved, uint64_t limit);
-
-/* "step 12" or "part 3 of 32", as steps were found. */
-void frag_step_words(const struct frag_history *h, size_t step, struct frag_text *out);
-/* The user's line of a stack in new memory, NULL where there is none. */
-char *frag_stack_line(const struct frag_sites *sites, uint32_t stack);
 
 #endif

@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache: given back once by the program (released), or again and again, by empty_cache, by
- * refused mallocs or by garbage collection (too eager: memory that is taken anew costs driver time).
+ * The cache: released once by the program, or again and again, by empty_cache, by refused mallocs or
+ * by garbage collection (too eager: reserving memory again costs driver time).
  */
 #include "diagnose.h"
+
+#include <frag/opt.h>
 
 #define FALL_PART 0.2 /* of what was reserved, by one empty_cache */
 #define FALL_MIN (64 * FRAG_MIB)
 #define AFTER_PART 0.05	    /* requests that still come: else it is the program's end */
 #define EAGER_PER_STEP 0.34 /* trims or retries per step */
 #define EAGER_MIN 4u
-#define EAGER_TIME 0.02 /* of the recorded time, in calls that take and give memory */
+#define EAGER_TIME 0.02 /* of the recorded time, in calls that reserve and release memory */
 
-static void tell_trim(const struct frag_case *c, size_t i, struct frag_finding *f)
+static void tell_trim(const struct frag_checkup *c, size_t i, struct frag_finding *f)
 {
-	const struct frag_history *h = &c->history;
+	const struct frag_history *h = &c->in.history;
 
-	frag_text_add(&f->text, "the program gave its cache back (empty_cache) in ");
-	frag_step_words(h, frag_history_step(h, h->trims[i].event), &f->text);
-	frag_text_add(&f->text, ": reserved fell from ");
-	frag_text_add_bytes(&f->text, c->trim_before[i]);
-	frag_text_add(&f->text, " to ");
-	frag_text_add_bytes(&f->text, c->trim_after[i]);
+	frag_finding_say(f,
+			 "the program released its cache (empty_cache) %s: reserved memory fell "
+			 "from %s "
+			 "to %s",
+			 FRAG_IN_STEP(&c->in, frag_history_step(h, h->trims[i].event)),
+			 FRAG_BYTES(c->trim_before[i]), FRAG_BYTES(c->trim_after[i]));
 	frag_finding_number(f, "event", (double)h->trims[i].event);
 	frag_finding_number(f, "before_bytes", (double)c->trim_before[i]);
 	frag_finding_number(f, "after_bytes", (double)c->trim_after[i]);
 }
 
 /* The largest fall by an empty_cache that is not the end of the program; SIZE_MAX = none. */
-static size_t largest_fall(const struct frag_case *c)
+static size_t largest_fall(const struct frag_checkup *c)
 {
-	const struct frag_history *h = &c->history;
+	const struct frag_history *h = &c->in.history;
 	size_t n = FRAG_MIN(h->trims_count, (uint64_t)FRAG_REFUSALS_KEPT), best = SIZE_MAX;
 	uint64_t most = 0;
 
@@ -51,19 +53,17 @@ static size_t largest_fall(const struct frag_case *c)
 	return best;
 }
 
-static int tell_eager(struct frag_case *c, double times, double time, struct frag_findings *out,
-		      struct frag_err *err)
+static void tell_eager(const struct frag_checkup *c, double times, double time,
+		       struct frag_findings *out)
 {
-	const struct frag_history *h = &c->history;
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_CACHE, c->about, err);
+	const struct frag_history *h = &c->in.history;
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_CACHE, c->about);
 
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_text_addf(
-		&f->text,
-		"memory is given back and taken anew: %llu times by empty_cache, %llu times "
-		"to serve a request, in %zu steps; the driver is busy with it for %.1f %% of "
-		"the recorded time (modelled)",
+	frag_finding_say(
+		f,
+		"memory is released and reserved again: %llu times by empty_cache, %llu times to "
+		"serve a request, in %zu steps; driver calls take %.1f %% of the recorded time "
+		"(modelled)",
 		(unsigned long long)h->trims_count, (unsigned long long)c->result.m.retries_count,
 		h->count * h->stride, 100 * time);
 	frag_finding_number(f, "trims_count", (double)h->trims_count);
@@ -71,31 +71,26 @@ static int tell_eager(struct frag_case *c, double times, double time, struct fra
 	frag_finding_number(f, "per_step", times);
 	frag_finding_number(f, "driver_time_ratio", time);
 	frag_finding_number(f, "modelled_ns", (double)c->result.m.modelled_ns);
-	return 0;
 }
 
-int frag_find_cache(struct frag_case *c, struct frag_findings *out, struct frag_err *err)
+void frag_find_cache(const struct frag_checkup *c, struct frag_findings *out)
 {
-	const struct frag_history *h = &c->history;
+	const struct frag_history *h = &c->in.history;
 	uint64_t back = h->trims_count + c->result.m.retries_count;
 	double steps = (double)(h->count * h->stride);
 	double times = steps > 0 ? (double)back / steps : 0;
 	double time =
 		h->duration_us ? (double)c->result.m.modelled_ns / 1e3 / (double)h->duration_us : 0;
-	struct frag_finding *f;
 	size_t fall;
 
 	if (h->refusals_count)
-		return 0; /* that it gave back all it could is no wonder then */
+		return; /* then it had to release all it could */
 	if (back >= EAGER_MIN && times >= EAGER_PER_STEP && time >= EAGER_TIME &&
-	    h->from == FRAG_STEPS_MARKS)
-		return tell_eager(c, times, time, out, err);
+	    h->from == FRAG_STEPS_MARKS) {
+		tell_eager(c, times, time, out);
+		return;
+	}
 	fall = largest_fall(c);
-	if (fall == SIZE_MAX)
-		return 0;
-	f = frag_findings_add(out, FRAG_FOUND_RELEASED, c->about, err);
-	if (!f)
-		return FRAG_ENOMEM;
-	tell_trim(c, fall, f);
-	return 0;
+	if (fall != SIZE_MAX)
+		tell_trim(c, fall, frag_findings_add(out, FRAG_FOUND_RELEASED, c->about));
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fragmentation: at its peak far more is reserved than was ever live, and a setting would need
- * less, which is checked by replay. Whoever holds the segments is asked at the step end where
- * most bytes are non-releasable.
+ * Fragmentation: far more is reserved at the peak than was ever live, and a setting needs less, which
+ * is checked by replay. The lines to blame are those that pin most at the step end where most bytes
+ * are non-releasable.
  */
 #include "diagnose.h"
 
 #include <string.h>
+
+#include <frag/opt.h>
 
 #define LOSS_PART 0.25 /* of peak reserved, that was never live */
 #define LOSS_MIN (128 * FRAG_MIB)
@@ -19,31 +21,30 @@ static const char *const cures[] = {
 };
 
 /* Peak reserved under another setting, UINT64_MAX = it does not complete. */
-static int peak_under(const struct frag_case *c, const char *text, uint64_t *peak,
+static int peak_under(const struct frag_checkup *c, const char *text, uint64_t *peak,
 		      struct frag_err *err)
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_run_options opt;
 	struct frag_result r = { 0 };
-	struct frag_cursor s;
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	int rc;
 
 	*peak = UINT64_MAX;
 	FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
 	frag_run_options_defaults(&opt);
-	opt.limit_bytes = c->limit_guessed ? UINT64_MAX : c->limit_bytes;
-	rc = frag_cursor_open(&s, &c->ev, spec, &c->card, &opt, err);
-	if (!rc) {
-		rc = frag_cursor_to(&s, UINT64_MAX - 1, err) ?: frag_run_finish(s.run, &r, err);
-		if (!rc && !r.m.ooms_count)
-			*peak = r.m.peak_reserved_bytes;
-		frag_result_release(&r);
-		frag_cursor_close(&s);
-	}
+	opt.limit_bytes = c->in.limit_guessed ? UINT64_MAX : c->in.limit_bytes;
+	FRAG_TRY(frag_cursor_open(&s, &c->in.events, spec, &c->in.target.card, &opt, err));
+	FRAG_TRY(frag_cursor_to(&s, UINT64_MAX - 1, err));
+	rc = frag_run_finish(s.run, &r, err);
+	if (!rc && !r.m.ooms_count)
+		*peak = r.m.peak_reserved_bytes;
+	frag_result_release(&r);
 	return rc;
 }
 
-static int best_cure(const struct frag_case *c, size_t *which, uint64_t *peak, struct frag_err *err)
+static int best_cure(const struct frag_checkup *c, size_t *which, uint64_t *peak,
+		     struct frag_err *err)
 {
 	*peak = UINT64_MAX;
 	*which = 0;
@@ -60,65 +61,59 @@ static int best_cure(const struct frag_case *c, size_t *which, uint64_t *peak, s
 }
 
 /* The step end with most non-releasable bytes. */
-static size_t worst_step(const struct frag_case *c)
+static size_t worst_step(const struct frag_checkup *c)
 {
 	size_t worst = 0;
 
-	for (size_t i = 1; i < c->history.count; i++)
-		worst = c->held[i] > c->held[worst] ? i : worst;
+	for (size_t i = 1; i < c->in.history.count; i++)
+		worst = c->pinned[i] > c->pinned[worst] ? i : worst;
 	return worst;
 }
 
-static int holders_at(struct frag_case *c, uint64_t event, double *strands, uint64_t *all,
-		      struct frag_err *err)
+/* Non-releasable bytes by call site at an event. */
+static int pinned_at(struct frag_checkup *c, uint64_t event, double *by_site, uint64_t *all,
+		     struct frag_err *err)
 {
-	struct frag_run_options opt;
-	FRAG_AUTO(frag_heap_view_release) struct frag_heap_view scene = { 0 };
+	FRAG_AUTO(frag_heap_view_release) struct frag_heap_view view = { 0 };
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
-	int rc;
 
-	frag_run_options_defaults(&opt);
-	opt.limit_bytes = c->limit_bytes;
-	opt.seed = c->seed;
-	opt.restore = frag_settled_restores(frag_events_dev(&c->ev), &c->card, c->limit_bytes);
-	FRAG_TRY(frag_cursor_open(&s, &c->ev, c->spec, &c->card, &opt, err));
-	rc = frag_cursor_to(&s, event, err) ?: frag_heap_view_take(&s, &scene, err);
-	for (size_t i = 0; !rc && i < scene.count; i++)
-		strands[frag_site_of(&c->sites, scene.list[i].stack)] +=
-			(double)scene.list[i].strands;
-	*all = scene.non_releasable;
-	return rc;
+	FRAG_TRY(frag_case_replay(&c->in, &s, err));
+	FRAG_TRY(frag_cursor_to(&s, event, err));
+	FRAG_TRY(frag_heap_view_take(&s, &view, err));
+	for (size_t i = 0; i < view.count; i++)
+		by_site[frag_site_of(&c->in.sites, view.list[i].stack)] +=
+			(double)view.list[i].pinned_bytes;
+	*all = view.non_releasable;
+	return 0;
 }
 
-static int tell_holders(struct frag_case *c, struct frag_finding *f, struct frag_err *err)
+static int tell_holders(struct frag_checkup *c, struct frag_finding *f, struct frag_err *err)
 {
-	const struct frag_history *h = &c->history;
+	const struct frag_history *h = &c->in.history;
+	const struct frag_sites *sites = &c->in.sites;
 	size_t worst = worst_step(c), best = 0;
-	FRAG_AUTO_FREE double *strands = NULL;
+	FRAG_AUTO_FREE double *by_site = NULL;
 	uint64_t all;
-	int rc;
 
-	if (!h->count || !c->held[worst] || !frag_sites_known(&c->sites))
+	if (!h->count || !c->pinned[worst] || !frag_sites_known(sites))
 		return 0;
-	FRAG_TRY_CALLOC(strands, c->sites.count + 1, "diagnosis", err);
-	rc = holders_at(c, h->steps[worst].end - 1, strands, &all, err);
-	for (size_t i = 1; i < c->sites.count; i++)
-		best = strands[i] > strands[best] || !best ? i : best;
-	if (!rc && best && strands[best] > 0.2 * (double)all) {
-		frag_finding_line(f, frag_host_strdup(c->sites.names[best]));
-		frag_text_add(&f->text, "; at the end of ");
-		frag_step_words(h, worst, &f->text);
-		frag_text_add(&f->text, " ");
-		frag_text_add_bytes(&f->text, all);
-		frag_text_addf(&f->text,
-			       " are free in segments with live blocks, %.0f %% of them "
-			       "held by %s",
-			       100 * strands[best] / (double)all, c->sites.names[best]);
-	}
-	return rc;
+	FRAG_TRY_CALLOC(by_site, sites->count + 1, "diagnosis", err);
+	FRAG_TRY(pinned_at(c, h->steps[worst].end - 1, by_site, &all, err));
+	for (size_t i = 1; i < sites->count; i++)
+		best = by_site[i] > by_site[best] || !best ? i : best;
+	if (!best || by_site[best] <= 0.2 * (double)all)
+		return 0;
+	frag_finding_line(f, frag_host_strdup(sites->names[best]));
+	frag_finding_say(f,
+			 "; at the end of %s %s is free in segments with live blocks, %.0f %% of "
+			 "it "
+			 "pinned by %s",
+			 FRAG_STEP(&c->in, worst), FRAG_BYTES(all),
+			 100 * by_site[best] / (double)all, sites->names[best]);
+	return 0;
 }
 
-int frag_find_fragmentation(struct frag_case *c, struct frag_findings *out, struct frag_err *err)
+int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	const struct frag_metrics *m = &c->result.m;
 	uint64_t reserved = m->peak_reserved_bytes, live = m->peak_active_bytes, cure;
@@ -130,23 +125,19 @@ int frag_find_fragmentation(struct frag_case *c, struct frag_findings *out, stru
 		return 0;
 	FRAG_TRY(best_cure(c, &which, &cure, err));
 	if (cure == UINT64_MAX || (double)cure > (1 - CURE_PART) * (double)reserved) {
-		frag_text_addf(&out->notes, "%s: ", c->about);
-		frag_text_add_bytes(&out->notes, reserved);
-		frag_text_add(&out->notes, " are reserved for ");
-		frag_text_add_bytes(&out->notes, live);
-		frag_text_add(&out->notes, " live at most; no common setting of PyTorch needs "
-					   "clearly less (cufrag tune looks further)\n");
+		frag_findings_note(out,
+				   "%s: %s is reserved at the peak for at most %s live; no common "
+				   "setting of PyTorch needs clearly less (cufrag tune tries more)",
+				   c->about, FRAG_BYTES(reserved), FRAG_BYTES(live));
 		return 0;
 	}
-	f = frag_findings_add(out, FRAG_FOUND_FRAGMENTATION, c->about, err);
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_text_add_bytes(&f->text, reserved);
-	frag_text_add(&f->text, " are reserved at the peak, though never more than ");
-	frag_text_add_bytes(&f->text, live);
-	frag_text_addf(&f->text, " were live: %.0f %% lost; with %s the same program needs ",
-		       100 * (double)loss / (double)reserved, strchr(cures[which], ':') + 1);
-	frag_text_add_bytes(&f->text, cure);
+	f = frag_findings_add(out, FRAG_FOUND_FRAGMENTATION, c->about);
+	frag_finding_say(f,
+			 "%s is reserved at the peak for at most %s live: %.0f %% is lost; with %s "
+			 "the same program needs %s",
+			 FRAG_BYTES(reserved), FRAG_BYTES(live),
+			 100 * (double)loss / (double)reserved, strchr(cures[which], ':') + 1,
+			 FRAG_BYTES(cure));
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "lost_ratio", (double)loss / (double)reserved);

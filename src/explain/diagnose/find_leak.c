@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leak: bytes kept at the ends of steps climb, and still do in the second half. What only a
- * larger batch needs is not kept; a cache that fills up fades. The line to blame is the one
- * whose bytes stay (frag_blame), the slope is Theil's and Sen's.
+ * Leak: the bytes kept at the ends of steps grow, and still grow in the second half. What only a larger
+ * batch needs is not kept; a cache that fills up stops growing. The line to blame is the one whose bytes
+ * stay (frag_blame); the slope is the Theil-Sen estimate.
  */
 #include "diagnose.h"
+
+#include <frag/opt.h>
 
 #define SLACK 0.05 /* of blame: what a caller leaks beside the line is less */
 #define STEPS_MIN 8u
@@ -57,70 +59,69 @@ int frag_climbs(const double *kept, size_t n, bool strict, double least_bytes,
 	return 0;
 }
 
-/* What stayed of all that was asked for through this line in the second half of the steps. */
-static double stayed(const struct frag_case *c, uint32_t frame)
+/* The part of what this line allocated in the second half of the steps that stayed. */
+static double stayed(const struct frag_checkup *c, uint32_t frame)
 {
 	double grew = 0, flow = 0;
 
-	for (uint32_t s = 1; s < c->history.stacks_count; s++) {
+	for (uint32_t s = 1; s < c->in.history.stacks_count; s++) {
 		size_t n, i = 0;
-		const uint32_t *frames = frag_stack_frames(c->ev.trace, s, &n);
+		const uint32_t *frames = frag_stack_frames(c->in.events.trace, s, &n);
 
 		while (i < n && frames[i] != frame)
 			i++;
 		if (i == n)
 			continue;
-		grew += c->history.grew[s];
-		flow += c->history.flow[s];
+		grew += c->in.history.grew[s];
+		flow += c->in.history.flow[s];
 	}
 	return flow > 0 ? grew / flow : 1;
 }
 
 /* A cache that is still filling up: its pace falls, and most of what it takes replaces what it had. */
-static bool fades(const struct frag_case *c, const struct frag_climb *climb, struct frag_err *err)
+static bool fades(const struct frag_checkup *c, const struct frag_climb *climb,
+		  struct frag_err *err)
 {
 	double share;
 	uint32_t frame;
 
 	if (climb->second_half >= PACE_SURE * climb->first_half)
 		return false;
-	frame = frag_blame(&c->sites, c->history.grew, c->history.flow, SLACK, &share, err);
+	frame = frag_blame(&c->in.sites, c->in.history.grew, c->in.history.flow, SLACK, &share,
+			   err);
 	if (frame == UINT32_MAX)
 		return climb->second_half < PACE_BLIND * climb->first_half;
 	return stayed(c, frame) < STAYED_MIN;
 }
 
-static void tell_lines(const struct frag_case *c, struct frag_finding *f, double share,
-		       double grown)
+static void tell_lines(const struct frag_checkup *c, struct frag_finding *f, double share)
 {
-	if (f->lines[0])
-		frag_text_addf(&f->text, "; %.0f %% of it is asked for at %s", 100 * share,
-			       f->lines[0]);
-	else if (frag_sites_known(&c->sites))
-		frag_text_add(&f->text, "; it comes from requests without a Python stack "
-					"(the backward pass)");
+	if (f->line)
+		frag_finding_say(f, "; %.0f %% of it is requested at %s", 100 * share, f->line);
+	else if (frag_sites_known(&c->in.sites))
+		frag_finding_say(f, "; it comes from requests without a Python stack (the "
+				    "backward pass)");
 	else
-		frag_text_add(&f->text, "; record with stacks to see where "
-					"(torch.cuda.memory._record_memory_history(stacks="
-					"\"python\"))");
-	(void)grown;
+		frag_finding_say(f,
+				 "; record with stacks to see the lines "
+				 "(torch.cuda.memory._record_memory_history(stacks=\"python\"))");
 }
 
-/* When is the card full? Never more than a guess: the slope goes on. */
-static void tell_end(const struct frag_case *c, struct frag_finding *f, double slope)
+/* When is the card full, if the slope goes on? */
+static void tell_end(const struct frag_checkup *c, struct frag_finding *f, double slope)
 {
-	uint64_t peak = c->result.m.peak_reserved_bytes, room = c->limit_bytes;
+	uint64_t peak = c->result.m.peak_reserved_bytes, room = c->in.limit_bytes;
 	struct frag_device_info info;
 	struct frag_device *dev;
 	double steps;
 
 	if (room == UINT64_MAX) {
-		if (frag_sim_open(&c->card, &dev, NULL))
+		if (frag_sim_open(&c->in.target.card, &dev, NULL))
 			return;
 		frag_dev_info(dev, &info);
 		frag_dev_close(dev);
 		room = info.total_bytes - info.context_bytes;
-	} else if (c->limit_guessed) {
+	} else if (c->in.limit_guessed) {
 		return;
 	}
 	if (room <= peak || slope <= 0)
@@ -128,30 +129,28 @@ static void tell_end(const struct frag_case *c, struct frag_finding *f, double s
 	steps = (double)(room - peak) / slope;
 	frag_finding_number(f, "steps_until_full", steps);
 	if (steps < 1e9)
-		frag_text_addf(&f->text, "; at this pace %s is full after %.0f more steps",
-			       c->limit_bytes == UINT64_MAX ? "the card" : "the limit", steps);
+		frag_finding_say(f, "; at this rate %s is full after %.0f more steps",
+				 c->in.limit_bytes == UINT64_MAX ? "the card" : "the limit", steps);
 }
 
-static int tell(struct frag_case *c, const struct frag_climb *climb, struct frag_findings *out,
+static int tell(struct frag_checkup *c, const struct frag_climb *climb, struct frag_findings *out,
 		struct frag_err *err)
 {
-	const struct frag_history *h = &c->history;
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, c->about, err);
+	const struct frag_history *h = &c->in.history;
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, c->about);
 	double slope = climb->per_step / h->stride, share;
 	uint32_t frame;
 
-	if (!f)
-		return FRAG_ENOMEM;
-	frame = frag_blame(&c->sites, h->grew, h->flow, SLACK, &share, err);
+	frame = frag_blame(&c->in.sites, h->grew, h->flow, SLACK, &share, err);
 	if (frame != UINT32_MAX && share >= 0.3)
-		frag_finding_line(f, frag_frame_name(c->ev.trace, frame));
-	frag_text_add(&f->text, "memory that outlives its step grows by ");
-	frag_text_add_bytes(&f->text, (uint64_t)(slope + 0.5));
-	frag_text_addf(&f->text, " a step, ");
-	frag_text_add_bytes(&f->text, (uint64_t)(climb->grown + 0.5));
-	frag_text_addf(&f->text, " over %zu steps (Mann-Kendall z = %.1f, Theil-Sen slope)",
-		       h->count * h->stride, climb->z);
-	tell_lines(c, f, share, climb->grown);
+		frag_finding_line(f, frag_frame_name(c->in.events.trace, frame));
+	frag_finding_say(f,
+			 "memory that outlives its step grows by %s per step, %s over %zu steps "
+			 "(Mann-Kendall z = %.1f, Theil-Sen slope)",
+			 FRAG_BYTES((uint64_t)(slope + 0.5)),
+			 FRAG_BYTES((uint64_t)(climb->grown + 0.5)), h->count * h->stride,
+			 climb->z);
+	tell_lines(c, f, share);
 	tell_end(c, f, slope);
 	frag_finding_number(f, "bytes_per_step", slope);
 	frag_finding_number(f, "grown_bytes", climb->grown);
@@ -163,14 +162,14 @@ static int tell(struct frag_case *c, const struct frag_climb *climb, struct frag
 	return 0;
 }
 
-int frag_find_leak(struct frag_case *c, struct frag_findings *out, struct frag_err *err)
+int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
-	const struct frag_history *h = &c->history;
+	const struct frag_history *h = &c->in.history;
 	size_t skip = 1 + h->count / WARM_UP, n = 0;
-	double *kept, least;
+	FRAG_AUTO_FREE double *kept = NULL;
 	struct frag_climb climb;
+	double least;
 	bool climbs;
-	int rc;
 
 	if (h->count < STEPS_MIN)
 		return 0;
@@ -178,9 +177,8 @@ int frag_find_leak(struct frag_case *c, struct frag_findings *out, struct frag_e
 	for (size_t i = FRAG_MIN(skip, h->count / 2); i < h->count; i++)
 		kept[n++] = (double)h->steps[i].kept_end;
 	least = FRAG_MAX(GROWN_PART * (double)h->peak_live, (double)FRAG_MIB);
-	rc = frag_climbs(kept, n, h->from == FRAG_STEPS_WINDOWS, least, &climb, &climbs, err);
-	frag_host_free(kept);
-	if (rc || !climbs || fades(c, &climb, err))
-		return rc;
+	FRAG_TRY(frag_climbs(kept, n, h->from == FRAG_STEPS_WINDOWS, least, &climb, &climbs, err));
+	if (!climbs || fades(c, &climb, err))
+		return 0;
 	return tell(c, &climb, out, err);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs: what a card or process has in use, over time. It is what the allocator reserved, so a leak
- * shows when the cache is used up, and fragmentation looks like one; the text says so. The
- * start of the program is left out: everything before it first has half of what it needs most.
+ * Logs: the memory that a card or process uses over time. That is what the allocator reserved, so a leak
+ * shows only after the cache is used up, and growing fragmentation looks the same; the text says so. The
+ * start of the program does not count: everything before it first uses half of its peak.
  */
 #include "diagnose.h"
+
+#include <frag/opt.h>
 
 #include "memlog.h"
 
@@ -43,54 +45,46 @@ static size_t floors(const double *y, size_t n, double *out)
 	return parts;
 }
 
-static int tell_leak(const struct frag_memlog_series *s, size_t from, size_t to, size_t parts,
-		     const struct frag_climb *climb, struct frag_findings *out,
-		     struct frag_err *err)
+static void tell_leak(const struct frag_memlog_series *s, size_t from, size_t to, size_t parts,
+		      const struct frag_climb *climb, struct frag_findings *out)
 {
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, s->name, err);
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, s->name);
 	double seconds = s->times[to - 1] - s->times[from];
 	double pace = seconds > 0 ? climb->per_step * (double)parts / seconds : 0;
 
 	pace = FRAG_MIN(pace, PACE_MOST);
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_text_add(&f->text, "memory in use climbs all the time: ");
-	frag_text_add_bytes(&f->text, (uint64_t)climb->grown);
-	frag_text_addf(&f->text, " in %.0f s (Mann-Kendall z = %.1f, Theil-Sen slope ", seconds,
-		       climb->z);
-	frag_text_add_bytes(&f->text, (uint64_t)(pace * 60));
-	frag_text_add(&f->text, " a minute)");
+	frag_finding_say(f,
+			 "memory in use keeps growing: by %s in %.0f s (Mann-Kendall z = %.1f, "
+			 "Theil-Sen "
+			 "slope %s per minute)",
+			 FRAG_BYTES((uint64_t)climb->grown), seconds, climb->z,
+			 FRAG_BYTES((uint64_t)(pace * 60)));
 	if (s->total > s->most && pace > 0)
-		frag_text_addf(&f->text, "; the card is full in %.0f minutes",
-			       (s->total - s->most) / pace / 60);
-	frag_text_add(&f->text, ". A log shows what the allocator reserved: a leak, or "
-				"fragmentation that grows; a recording tells which");
+		frag_finding_say(f, "; the card is full in %.0f minutes",
+				 (s->total - s->most) / pace / 60);
+	frag_finding_say(f, ". A log shows what the allocator reserved: a leak, or growing "
+			    "fragmentation; a recording tells which");
 	frag_finding_number(f, "bytes_per_s", pace);
 	frag_finding_number(f, "grown_bytes", climb->grown);
 	frag_finding_number(f, "mann_kendall_z", climb->z);
 	frag_finding_number(f, "most_bytes", s->most);
-	return 0;
 }
 
-static int tell_steady(const struct frag_memlog_series *s, size_t n, struct frag_findings *out,
-		       struct frag_err *err)
+static void tell_steady(const struct frag_memlog_series *s, size_t n, struct frag_findings *out)
 {
 	bool full = s->total > 0 && s->most >= FULL_PART * s->total;
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, s->name, err);
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, s->name);
 
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_text_add(&f->text, "memory in use does not climb: at most ");
-	frag_text_add_bytes(&f->text, (uint64_t)s->most);
-	frag_text_addf(&f->text, " in %zu samples after the start", n);
+	frag_finding_say(f,
+			 "memory in use does not grow: at most %s in %zu samples after the start",
+			 FRAG_BYTES((uint64_t)s->most), n);
 	if (n < SAMPLES_MIN)
-		frag_text_add(&f->text, ", too few to tell a trend");
+		frag_finding_say(f, ", too few to tell a trend");
 	if (full)
-		frag_text_add(&f->text, "; the card is full, which a caching allocator may do "
-					"without need: record it to see");
+		frag_finding_say(f, "; the card is full, which a caching allocator can cause "
+				    "without need: record the program to see");
 	frag_finding_number(f, "most_bytes", s->most);
 	frag_finding_number(f, "samples_count", (double)n);
-	return 0;
 }
 
 static int judge(const struct frag_memlog_series *s, struct frag_findings *out, double *work,
@@ -108,31 +102,32 @@ static int judge(const struct frag_memlog_series *s, struct frag_findings *out, 
 		FRAG_TRY(frag_climbs(work, parts, false, CLIMB_PART * s->most, &climb, &climbs,
 				     err));
 	if (climbs)
-		return tell_leak(s, half, to, parts, &climb, out, err);
-	return tell_steady(s, to - half, out, err);
+		tell_leak(s, half, to, parts, &climb, out);
+	else
+		tell_steady(s, to - half, out);
+	return 0;
 }
 
 int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 		      struct frag_err *err)
 {
-	FRAG_AUTO_FREE char **names = frag_host_calloc(log->count, sizeof(char *));
-	FRAG_AUTO_FREE uint64_t *peaks = frag_host_calloc(log->count, sizeof(*peaks));
-	FRAG_AUTO_FREE double *work = frag_host_calloc(FRAG_MEMLOG_SAMPLES + 1, sizeof(*work));
-	size_t used = 0;
-	int rc = names && peaks && work ? 0 : frag_fail_nomem(err, "diagnosis");
+	FRAG_AUTO_FREE struct frag_checked_device *used = NULL;
+	FRAG_AUTO_FREE double *work = NULL;
+	size_t n = 0;
 
-	frag_text_addf(&out->notes, "%s, %zu series\n", log->format, log->count);
-	for (size_t i = 0; !rc && i < log->count; i++) {
+	FRAG_TRY_CALLOC(used, log->count, "diagnosis", err);
+	FRAG_TRY_CALLOC(work, FRAG_MEMLOG_SAMPLES + 1, "diagnosis", err);
+	frag_findings_note(out, "%s, %zu series", log->format, log->count);
+	for (size_t i = 0; i < log->count; i++) {
 		struct frag_memlog_series *s = &log->list[i];
 
-		rc = judge(s, out, work, err);
-		/* a card that nobody uses is not out of balance */
-		if (s->most < 64 * (double)FRAG_MIB)
-			continue;
-		names[used] = s->name;
-		peaks[used++] = (uint64_t)s->most;
+		FRAG_TRY(judge(s, out, work, err));
+		/* an idle card is not out of balance */
+		if (s->most >= 64 * (double)FRAG_MIB)
+			used[n++] = (struct frag_checked_device){ .name = s->name,
+								  .peak_active_bytes =
+									  (uint64_t)s->most };
 	}
-	if (!rc)
-		rc = frag_diagnose_ranks(names, peaks, used, out, err);
-	return rc;
+	frag_find_imbalance(used, n, out);
+	return 0;
 }

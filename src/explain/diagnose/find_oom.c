@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Out of memory: had live bytes and the request fitted under the limit? Then it was
- * fragmentation; else the program needs more. "Fitted" with something to spare: a placement
- * without any hole does not exist, so less than 1 % of the limit left is no room, unless what lay
- * free in segments would have held the request alone.
+ * Out of memory: if live bytes and the request would have fitted under the limit, it was fragmentation;
+ * otherwise the program needs more. No placement is without holes, so "fitted" means with 1 % of the limit
+ * to spare, unless the free bytes in segments would have held the request on their own.
  */
 #include "diagnose.h"
+
+#include <frag/opt.h>
 
 #define SPARE_PART 0.01
 
@@ -21,96 +22,85 @@ bool frag_oom_is_fragmentation(uint64_t live, uint64_t request, uint64_t reserve
 }
 
 struct tally {
-	size_t count, worst; /* worst: number of the refusal that is told */
+	size_t count, worst; /* worst: number of the refusal that the finding describes */
 };
 
 /* Who holds most then: call sites by live bytes. */
-static int tell_holders(struct frag_case *c, const struct frag_refusal *r, struct frag_finding *f,
-			struct frag_err *err)
+static int tell_holders(struct frag_checkup *c, const struct frag_refusal *r,
+			struct frag_finding *f, struct frag_err *err)
 {
-	size_t n = c->history.stacks_count, best = 0;
-	double *live = frag_host_calloc(n + c->sites.count, sizeof(*live)), *site;
+	size_t n = c->in.history.stacks_count, best = 0;
+	double *live = frag_host_calloc(n + c->in.sites.count, sizeof(*live)), *site;
 	double total = 0;
 	int rc;
 
 	FRAG_CHECK_ALLOC(live, "diagnosis", err);
 	site = live + n;
-	rc = frag_history_live_at(&c->ev, r->event, n, live, err);
+	rc = frag_history_live_at(&c->in.events, r->event, n, live, err);
 	for (size_t i = 0; !rc && i < n; i++) {
-		site[frag_site_of(&c->sites, (uint32_t)i)] += live[i];
+		site[frag_site_of(&c->in.sites, (uint32_t)i)] += live[i];
 		total += live[i];
 	}
-	for (size_t i = 1; !rc && i < c->sites.count; i++)
+	for (size_t i = 1; !rc && i < c->in.sites.count; i++)
 		best = site[i] > site[best] || !best ? i : best;
 	if (!rc && best && site[best] > 0) {
-		frag_text_addf(&f->text, "; most is held by %s: ", c->sites.names[best]);
-		frag_text_add_bytes(&f->text, (uint64_t)site[best]);
-		frag_text_addf(&f->text, ", %.0f %% of what is live", 100 * site[best] / total);
+		frag_finding_say(f, "; most is held by %s: %s, %.0f %% of live memory",
+				 c->in.sites.names[best], FRAG_BYTES((uint64_t)site[best]),
+				 100 * site[best] / total);
 	}
 	frag_host_free(live);
 	return rc;
 }
 
-static int tell(struct frag_case *c, const struct tally *t, enum frag_finding_kind kind,
+static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding_kind kind,
 		struct frag_findings *out, struct frag_err *err)
 {
-	const struct frag_refusal *r = &c->history.refusals[t->worst];
+	const struct frag_refusal *r = &c->in.history.refusals[t->worst];
 	uint64_t reserved = c->refused_reserved[t->worst], live = r->live_bytes;
 	uint64_t request = frag_live_bytes(r->bytes);
-	struct frag_finding *f = frag_findings_add(out, kind, c->about, err);
+	struct frag_finding *f = frag_findings_add(out, kind, c->about);
 
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_finding_line(f, frag_stack_line(&c->sites, r->stack));
-	frag_text_add(&f->text, "a request of ");
-	frag_text_add_bytes(&f->text, r->bytes);
-	if (f->lines[0])
-		frag_text_addf(&f->text, " at %s", f->lines[0]);
-	frag_text_add(&f->text, " was refused with ");
-	frag_text_add_bytes(&f->text, live);
-	frag_text_add(&f->text, " live");
-	if (c->limit_bytes != UINT64_MAX) {
-		frag_text_addf(&f->text, "; together %s under the limit of ",
-			       live + request <= c->limit_bytes
-				       ? kind == FRAG_FOUND_OOM_FRAGMENTATION
-						 ? "they fit"
-						 : "they fit only without any hole"
-				       : "they do not fit");
-		frag_text_add_bytes(&f->text, c->limit_bytes);
-	}
-	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live) {
-		frag_text_add(&f->text, ", but ");
-		frag_text_add_bytes(&f->text, reserved - live);
-		frag_text_add(&f->text, " lie free in segments that live blocks hold");
-	}
+	frag_finding_line(f, frag_sites_line(&c->in.sites, r->stack));
+	frag_finding_say(f, "a request for %s%s%s was refused while %s was live",
+			 FRAG_BYTES(r->bytes), f->line ? " at " : "", f->line ? f->line : "",
+			 FRAG_BYTES(live));
+	if (c->in.limit_bytes != UINT64_MAX)
+		frag_finding_say(f, "; together they %s the limit of %s",
+				 live + request > c->in.limit_bytes	? "exceed"
+				 : kind == FRAG_FOUND_OOM_FRAGMENTATION ? "fit under"
+									: "nearly fill",
+				 FRAG_BYTES(c->in.limit_bytes));
+	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
+		frag_finding_say(f, ", but %s is free in segments that live blocks pin",
+				 FRAG_BYTES(reserved - live));
 	FRAG_TRY(tell_holders(c, r, f, err));
 	if (t->count > 1)
-		frag_text_addf(&f->text, "; %zu requests were refused this way", t->count);
+		frag_finding_say(f, "; %zu requests were refused for this reason", t->count);
 	frag_finding_number(f, "event", (double)r->event);
 	frag_finding_number(f, "request_bytes", (double)r->bytes);
 	frag_finding_number(f, "live_bytes", (double)live);
 	frag_finding_number(f, "reserved_bytes", (double)reserved);
-	if (c->limit_bytes != UINT64_MAX)
-		frag_finding_number(f, "limit_bytes", (double)c->limit_bytes);
+	if (c->in.limit_bytes != UINT64_MAX)
+		frag_finding_number(f, "limit_bytes", (double)c->in.limit_bytes);
 	frag_finding_number(f, "refused_count", (double)t->count);
 	return 0;
 }
 
-int frag_find_oom(struct frag_case *c, struct frag_findings *out, struct frag_err *err)
+int frag_find_oom(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
-	const struct frag_history *h = &c->history;
+	const struct frag_history *h = &c->in.history;
 	size_t n = FRAG_MIN(h->refusals_count, (uint64_t)FRAG_REFUSALS_KEPT);
 	struct tally tally[2] = { { 0 } }; /* fragmentation, needed */
 
 	for (size_t i = 0; i < n; i++) {
 		const struct frag_refusal *r = &h->refusals[i];
 		bool frag = frag_oom_is_fragmentation(r->live_bytes, r->bytes,
-						      c->refused_reserved[i], c->limit_bytes);
+						      c->refused_reserved[i], c->in.limit_bytes);
 
 		tally[!frag].count++;
 		tally[!frag].worst = i; /* the last: what a program dies of */
 	}
-	/* the kind that the last refusal is of decides; the other is told where it is not rare */
+	/* the kind of the last refusal decides; the other is a finding, too, unless it is rare */
 	if (tally[0].count && (tally[0].worst + 1 == n || tally[0].count * 2 > tally[1].count))
 		FRAG_TRY(tell(c, &tally[0], FRAG_FOUND_OOM_FRAGMENTATION, out, err));
 	if (tally[1].count && (tally[1].worst + 1 == n || tally[1].count * 2 > tally[0].count))

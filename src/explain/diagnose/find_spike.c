@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spike: one step needs far more than all others; or a few, at most one in ten. Where the excess
- * comes from stacks that other steps do not have at their peaks, 1.3 times the next is enough; else
- * inputs of different sizes may do that, and it takes 1.6 times (2 times for parts of a
- * recording without steps). The first two steps warm up: a peak there is only noted.
+ * Spike: one step, or at most one in ten, needs far more than all others. If the excess comes from stacks
+ * that other steps lack at their peaks, 1.3 times the next is enough. Otherwise inputs of different sizes
+ * may be the reason, and it takes 1.6 times (2 times for parts of a recording without steps). The first two
+ * steps are warm-up: a peak there is only a note.
  */
 #include "diagnose.h"
+
+#include <frag/opt.h>
 
 #include <stdlib.h>
 
@@ -32,50 +34,46 @@ static int largest_first(const void *a, const void *b)
 
 /* What is live at the peak and not at that of an ordinary step; *fresh: part of it from stacks
  * that hold next to nothing there. */
-static int excess_of(struct frag_case *c, const struct peak *top, const struct peak *usual,
+static int excess_of(struct frag_checkup *c, const struct peak *top, const struct peak *usual,
 		     double *gain, double *flow, double *fresh, struct frag_err *err)
 {
-	size_t n = c->history.stacks_count;
-	double *other = frag_host_calloc(n, sizeof(*other)), total = 0;
-	int rc = other ? 0 : frag_fail_nomem(err, "diagnosis");
+	size_t n = c->in.history.stacks_count;
+	FRAG_AUTO_FREE double *other = NULL;
+	double total = 0;
 
 	*fresh = 0;
-	if (!rc)
-		rc = frag_history_live_at(&c->ev, top->event, n, flow, err)
-			     ?: frag_history_live_at(&c->ev, usual->event, n, other, err);
-	for (size_t i = 0; !rc && i < n; i++) {
+	FRAG_TRY_CALLOC(other, n, "diagnosis", err);
+	FRAG_TRY(frag_history_live_at(&c->in.events, top->event, n, flow, err));
+	FRAG_TRY(frag_history_live_at(&c->in.events, usual->event, n, other, err));
+	for (size_t i = 0; i < n; i++) {
 		gain[i] = flow[i] > other[i] ? flow[i] - other[i] : 0;
 		total += gain[i];
 		*fresh += i && other[i] < 0.05 * flow[i] ? gain[i] : 0;
 	}
 	*fresh = total > 0 ? *fresh / total : 0;
-	frag_host_free(other);
-	return rc;
+	return 0;
 }
 
-static int tell(struct frag_case *c, const struct peak *list, size_t k, const double *gain,
+static int tell(struct frag_checkup *c, const struct peak *list, size_t k, const double *gain,
 		const double *flow, double fresh, struct frag_findings *out, struct frag_err *err)
 {
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_SPIKE, c->about, err);
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_SPIKE, c->about);
 	double share;
 	uint32_t frame;
 
-	if (!f)
-		return FRAG_ENOMEM;
-	frame = frag_blame(&c->sites, gain, flow, SLACK, &share, err);
+	frame = frag_blame(&c->in.sites, gain, flow, SLACK, &share, err);
 	if (frame != UINT32_MAX && share >= 0.3)
-		frag_finding_line(f, frag_frame_name(c->ev.trace, frame));
-	frag_step_words(&c->history, list[0].step, &f->text);
-	frag_text_add(&f->text, " needs ");
-	frag_text_add_bytes(&f->text, list[0].live);
+		frag_finding_line(f, frag_frame_name(c->in.events.trace, frame));
+	frag_finding_say(f, "%s needs %s", FRAG_STEP(&c->in, list[0].step),
+			 FRAG_BYTES(list[0].live));
 	if (k > 1)
-		frag_text_addf(&f->text, " (and %zu more like it)", k - 1);
-	frag_text_add(&f->text, ", all others at most ");
-	frag_text_add_bytes(&f->text, list[k].live);
-	if (f->lines[0])
-		frag_text_addf(&f->text, "; %.0f %% of the excess is asked for at %s", 100 * share,
-			       f->lines[0]);
-	frag_finding_number(f, "step", (double)(list[0].step * c->history.stride + 1));
+		frag_finding_say(f, " (and %zu %s like it)", k - 1,
+				 k == 2 ? "other is" : "others are");
+	frag_finding_say(f, ", every other step at most %s", FRAG_BYTES(list[k].live));
+	if (f->line)
+		frag_finding_say(f, "; %.0f %% of the excess is requested at %s", 100 * share,
+				 f->line);
+	frag_finding_number(f, "step", (double)(list[0].step * c->in.history.stride + 1));
 	frag_finding_number(f, "event", (double)list[0].event);
 	frag_finding_number(f, "peak_live_bytes", (double)list[0].live);
 	frag_finding_number(f, "other_peak_live_bytes", (double)list[k].live);
@@ -84,16 +82,12 @@ static int tell(struct frag_case *c, const struct peak *list, size_t k, const do
 	return 0;
 }
 
-static void note_warm_up(const struct frag_case *c, const struct peak *top, uint64_t next,
+static void note_warm_up(const struct frag_checkup *c, const struct peak *top, uint64_t next,
 			 struct frag_findings *out)
 {
-	frag_text_addf(&out->notes, "%s: the peak of ", c->about);
-	frag_text_add_bytes(&out->notes, top->live);
-	frag_text_add(&out->notes, " is in ");
-	frag_step_words(&c->history, top->step, &out->notes);
-	frag_text_add(&out->notes, ", the warm-up; later steps need at most ");
-	frag_text_add_bytes(&out->notes, next);
-	frag_text_add(&out->notes, "\n");
+	frag_findings_note(
+		out, "%s: the peak of %s comes during warm-up, %s; later steps need at most %s",
+		c->about, FRAG_BYTES(top->live), FRAG_IN_STEP(&c->in, top->step), FRAG_BYTES(next));
 }
 
 /* How many of the n largest stand out, 0 = none: at most a tenth, by the ratio to the next. */
@@ -106,14 +100,14 @@ static size_t outstanding(const struct peak *list, size_t n, double ratio)
 	return 0;
 }
 
-static int judge(struct frag_case *c, struct peak *list, size_t n, struct frag_findings *out,
+static int judge(struct frag_checkup *c, struct peak *list, size_t n, struct frag_findings *out,
 		 struct frag_err *err)
 {
-	bool parts = c->history.from == FRAG_STEPS_WINDOWS;
-	size_t stacks = c->history.stacks_count;
+	bool parts = c->in.history.from == FRAG_STEPS_WINDOWS;
+	size_t stacks = c->in.history.stacks_count;
 	size_t k = outstanding(list, n, parts ? RATIO_PARTS : RATIO_NEW);
-	double *gain, *flow, fresh = 0;
-	int rc;
+	FRAG_AUTO_FREE double *gain = NULL;
+	double *flow, fresh = 0;
 
 	/* where most steps hold nothing here they are those of another device */
 	if (!k || !list[n / 2].live)
@@ -126,16 +120,15 @@ static int judge(struct frag_case *c, struct peak *list, size_t n, struct frag_f
 	}
 	FRAG_TRY_CALLOC(gain, 2 * stacks, "diagnosis", err);
 	flow = gain + stacks;
-	rc = excess_of(c, &list[0], &list[k], gain, flow, &fresh, err);
-	if (!rc && (fresh >= EXCESS_NEW || outstanding(list, n, RATIO_SAME)))
-		rc = tell(c, list, k, gain, flow, fresh, out, err);
-	frag_host_free(gain);
-	return rc;
+	FRAG_TRY(excess_of(c, &list[0], &list[k], gain, flow, &fresh, err));
+	if (fresh < EXCESS_NEW && !outstanding(list, n, RATIO_SAME))
+		return 0;
+	return tell(c, list, k, gain, flow, fresh, out, err);
 }
 
-int frag_find_spike(struct frag_case *c, struct frag_findings *out, struct frag_err *err)
+int frag_find_spike(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
-	const struct frag_history *h = &c->history;
+	const struct frag_history *h = &c->in.history;
 	/* what follows the last step is one only where steps are known for sure */
 	size_t n = h->count + (h->more && h->from == FRAG_STEPS_MARKS);
 	FRAG_AUTO_FREE struct peak *list = NULL;

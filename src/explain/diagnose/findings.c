@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of findings; see diagnose.h. */
+/* The findings as they are made, and the answer of them; see diagnose.h. */
 #include "diagnose.h"
 
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/grow.h"
+
+#define CHARTS_MAX 8u /* on a page */
 
 static const struct {
 	const char *text, *word;
@@ -20,47 +25,110 @@ const char *frag_finding_text(enum frag_finding_kind kind)
 }
 
 struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_finding_kind kind,
-				       const char *about, struct frag_err *err)
+				       const char *about)
 {
-	struct frag_finding *one;
+	static _Thread_local struct frag_finding lost;
+	struct frag_finding *one = &lost;
 
-	if (FRAG_GROW(f->list, f->count, f->cap, "findings", err))
-		return NULL;
-	one = &f->list[f->count];
-	*one = (struct frag_finding){ .kind = kind, .about = frag_host_strdup(about) };
-	if (!one->about) {
-		frag_fail_nomem(err, "findings");
-		return NULL;
-	}
-	f->count++;
+	if (FRAG_GROW(f->list, f->count, f->cap, "findings", NULL))
+		f->texts->failed = true;
+	else
+		one = &f->list[f->count++];
+	*one = (struct frag_finding){ .kind = kind,
+				      .verdict = kinds[kind].text,
+				      .texts = f->texts,
+				      .about = frag_answer_print(f->texts, "%s", about) };
 	return one;
 }
 
-void frag_finding_number(struct frag_finding *f, const char *name, double value)
+static const char *print(struct frag_answer *texts, const char *fmt, va_list ap)
 {
-	FRAG_ASSERT(f->numbers_count < FRAG_FINDING_NUMBERS);
-	f->numbers[f->numbers_count++] = (struct frag_number){ name, value };
+	FRAG_AUTO_FREE char *text = NULL;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	texts->failed |= !text;
+	return frag_answer_print(texts, "%s", text ? text : "");
+}
+
+void frag_finding_say(struct frag_finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	frag_text_add(&f->words, print(f->texts, fmt, ap));
+	va_end(ap);
+}
+
+void frag_findings_note(struct frag_findings *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (FRAG_GROW(f->notes_list, f->notes_count, f->notes_cap, "findings", NULL))
+		f->texts->failed = true;
+	else
+		f->notes_list[f->notes_count++] = print(f->texts, fmt, ap);
+	va_end(ap);
+}
+
+void frag_findings_add_device(struct frag_findings *f, const struct frag_checked_device *dev)
+{
+	if (FRAG_GROW(f->devices, f->devices_count, f->devices_cap, "findings", NULL))
+		f->texts->failed = true;
+	else
+		f->devices[f->devices_count++] = *dev;
 }
 
 void frag_finding_line(struct frag_finding *f, char *line)
 {
-	for (size_t i = 0; line && i < FRAG_FINDING_LINES; i++) {
-		if (f->lines[i] && strcmp(f->lines[i], line) != 0)
-			continue;
-		if (!f->lines[i]) {
-			f->lines[i] = line;
-			return;
-		}
-		break;
-	}
+	f->line = line ? frag_answer_print(f->texts, "%s", line) : NULL;
 	frag_host_free(line);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), e = strlen(end);
+
+	return n >= e && !strcmp(name + n - e, end);
+}
+
+/* "grown_bytes" is "grown" with "2.44 GiB", "line_share_ratio" is "line share" with "87 %". */
+void frag_finding_number(struct frag_finding *f, const char *name, double v)
+{
+	bool ratio = ends_with(name, "_ratio"), ns = ends_with(name, "_ns");
+	bool bytes = ends_with(name, "_bytes") || strstr(name, "bytes_per");
+	const char *unit = ends_with(name, "_bytes")   ? "_bytes"
+			   : ends_with(name, "_count") ? "_count"
+			   : ratio		       ? "_ratio"
+			   : ns			       ? "_ns"
+						       : "";
+	char label[64];
+	struct frag_text text = { 0 };
+
+	snprintf(label, sizeof(label), "%.*s", (int)(strlen(name) - strlen(unit)), name);
+	for (char *p = label; *p; p++)
+		*p = *p == '_' ? ' ' : *p;
+	if (!strncmp(label, "mann kendall", 12))
+		memcpy(label, "Mann-Kendall", 12);
+	if (bytes && v >= 0 && v < 0x1p63)
+		frag_text_add_bytes(&text, (uint64_t)(v + 0.5));
+	else if (ns && v >= 0 && v < 0x1p63)
+		frag_text_add_ns(&text, (uint64_t)v);
+	else
+		frag_text_addf(&text, "%.*g%s", fabs(v) < 1e15 && v == floor(v) ? 15 : 4,
+			       ratio ? 100 * v : v, ratio ? " %" : "");
+	FRAG_ASSERT(f->numbers.count < FRAG_FINDING_NUMBERS);
+	f->list[f->numbers.count++] =
+		(struct frag_number){ name, frag_answer_print(f->texts, "%s", label),
+				      frag_answer_take(f->texts, &text), v };
 }
 
 static double number_of(const struct frag_finding *f, const char *name)
 {
-	for (size_t i = 0; i < f->numbers_count; i++)
-		if (!strcmp(f->numbers[i].name, name))
-			return f->numbers[i].value;
+	for (size_t i = 0; i < f->numbers.count; i++)
+		if (!strcmp(f->list[i].name, name))
+			return f->list[i].value;
 	return 0;
 }
 
@@ -70,7 +138,7 @@ static bool leak_is_cause(const struct frag_finding *leak, const struct frag_fin
 	double lost = number_of(frag, "peak_reserved_bytes") - number_of(frag, "peak_active_bytes");
 
 	return leak->kind == FRAG_FOUND_LEAK && frag->kind == FRAG_FOUND_FRAGMENTATION &&
-	       leak->lines[0] && frag->lines[0] && !strcmp(leak->lines[0], frag->lines[0]) &&
+	       leak->line && frag->line && !strcmp(leak->line, frag->line) &&
 	       !strcmp(leak->about, frag->about) && number_of(leak, "grown_bytes") < 0.25 * lost;
 }
 
@@ -82,7 +150,7 @@ static bool comes_before(const struct frag_finding *a, const struct frag_finding
 }
 
 /* Few of them: a stable sort by insertion. */
-int frag_findings_finish(struct frag_findings *f, struct frag_err *err)
+static void sort(struct frag_findings *f)
 {
 	for (size_t i = 1; i < f->count; i++) {
 		struct frag_finding one = f->list[i];
@@ -92,44 +160,99 @@ int frag_findings_finish(struct frag_findings *f, struct frag_err *err)
 			f->list[at] = f->list[at - 1];
 		f->list[at] = one;
 	}
-	for (size_t i = 0; i < f->count; i++)
-		FRAG_TRY(frag_text_check(&f->list[i].text, err));
-	return frag_text_check(&f->notes, err);
 }
 
 void frag_findings_release(struct frag_findings *f)
 {
-	for (size_t i = 0; i < f->count; i++) {
-		frag_host_free(f->list[i].about);
-		frag_text_release(&f->list[i].text);
-		for (size_t k = 0; k < FRAG_FINDING_LINES; k++)
-			frag_host_free(f->list[i].lines[k]);
-	}
-	frag_host_free(f->list);
-	frag_text_release(&f->notes);
+	for (size_t i = 0; i < f->count; i++)
+		frag_text_release(&f->list[i].words);
+	FRAG_FREE(f->list, f->devices, f->notes_list);
 	*f = (struct frag_findings){ 0 };
 }
 
-void frag_step_words(const struct frag_history *h, size_t step, struct frag_text *out)
+/* ---- the answer -------------------------------------------------------------------------------- */
+
+FRAG_ROW_SHAPE(static, frag_number_shape, frag_number, "number", FRAG_NUMBER_ROW,
+	       "a number that a finding rests on, by name");
+FRAG_ROW_SHAPE(static, frag_finding_shape, frag_finding, "finding", FRAG_FINDING_ROW,
+	       "one thing that is wrong");
+FRAG_ROW_SHAPE(, frag_diagnosis_shape, frag_findings, "diagnose", FRAG_DIAGNOSIS_ROW,
+	       "what is wrong with the memory of a program");
+
+static void finish(struct frag_findings *f)
 {
-	if (h->from == FRAG_STEPS_NONE)
-		frag_text_add(out, "the recording");
-	else if (step >= h->count)
-		frag_text_add(out, "what follows the last step");
-	else if (h->from == FRAG_STEPS_WINDOWS)
-		frag_text_addf(out, "part %zu of %zu", step + 1, h->count);
-	else
-		frag_text_addf(out, "step %zu", step * h->stride + 1);
+	frag_find_imbalance(f->devices, f->devices_count, f);
+	sort(f);
+	for (size_t i = 0; i < f->count; i++) {
+		struct frag_finding *one = &f->list[i];
+
+		one->text = frag_answer_take(f->texts, &one->words);
+		one->lines = (struct frag_rows){ &one->line, one->line != NULL };
+		one->numbers.rows = one->list;
+	}
+	f->verdict = f->list[0].verdict;
+	f->findings = (struct frag_rows){ f->list, f->count };
+	f->notes = (struct frag_rows){ f->notes_list, f->notes_count };
 }
 
-char *frag_stack_line(const struct frag_sites *sites, uint32_t stack)
+static void show(struct frag_answer *a, const struct frag_finding *one, bool several)
 {
-	size_t n;
-	const uint32_t *frames = frag_stack_frames(sites->trace, stack, &n);
-	uint32_t best = UINT32_MAX;
+	frag_answer_heading(a, "%s%s%s", several ? one->about : "", several ? ": " : "",
+			    one->verdict);
+	frag_answer_say(a, "%s", one->text);
+	if (one->line)
+		frag_answer_item(a, "at %s", one->line);
+	frag_answer_table(a, &frag_number_shape, one->list, one->numbers.count)->indent = 2;
+}
 
-	for (size_t i = 0; i < n; i++)
-		if (best == UINT32_MAX || sites->frame_own[frames[i]] > sites->frame_own[best])
-			best = frames[i];
-	return best == UINT32_MAX ? NULL : frag_frame_name(sites->trace, best);
+/* One chart a device; more than a few devices look alike. */
+static void draw(struct frag_answer *a, const struct frag_checked_device *devices, size_t count)
+{
+	if (count) {
+		frag_answer_heading(a, "Over the steps");
+		frag_answer_last(a)->page_only = true;
+	}
+	for (size_t i = 0; i < FRAG_MIN(count, (size_t)CHARTS_MAX); i++) {
+		const struct frag_checked_device *dev = &devices[i];
+
+		if (!dev->points.count)
+			continue;
+		frag_answer_chart(a, &(struct frag_answer_chart){
+					     .script = "sites",
+					     .base = frag_answer_print(a, "diagnose-%zu", i + 1),
+					     .heading = dev->name,
+					     .title = "Memory over the steps",
+					     .subtitle = dev->name,
+					     .extra = "steps",
+					     .caption = "Reserved at the end of each step, the "
+							"most "
+							"live in it, and live before and after it.",
+					     .shape = &frag_curve_by_step,
+					     .rows = dev->points });
+	}
+}
+
+int frag_findings_answer(struct frag_findings *f, struct frag_err *err)
+{
+	struct frag_answer *a = f->texts;
+	bool several = false;
+
+	if (!f->count || a->failed)
+		return frag_fail_nomem(err, "diagnosis");
+	finish(f);
+	for (size_t i = 0; i < f->count; i++)
+		several |= strcmp(f->list[i].about, f->list[0].about) != 0;
+	frag_answer_data(a, &frag_diagnosis_shape, f);
+	frag_answer_csv(a, &frag_finding_shape, f->list, f->count);
+	a->title = "Diagnosis";
+	a->question = "Is it a leak, fragmentation, a spike, or nothing at all; and which lines?";
+	frag_answer_verdict(a, "%s%s", f->verdict, a->estimated ? ", an estimate" : "");
+	for (size_t i = 0; i < f->count; i++)
+		show(a, &f->list[i], several);
+	if (f->notes_count)
+		frag_answer_gap(a);
+	for (size_t i = 0; i < f->notes_count; i++)
+		frag_answer_remark(a, "%s", f->notes_list[i]);
+	draw(a, f->devices, f->devices_count);
+	return a->failed ? frag_fail_nomem(err, "diagnosis") : 0;
 }

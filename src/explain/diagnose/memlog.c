@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "lib/grow.h"
 #include "trace/log/log.h"
@@ -38,7 +39,7 @@ struct reader {
 
 /* ---- fields ----------------------------------------------------------------- */
 
-/* Cuts the next field off. NULL: there is none. */
+/* Cuts off the next field; NULL after the last. */
 static char *next_field(const struct layout *lay, char **at)
 {
 	char *field = *at, *end;
@@ -83,51 +84,38 @@ static bool has(const char *text, const char *word)
 	return strcasestr(text, word) != NULL;
 }
 
-/* NAN for what no clock shows: differences of times are to stay exact enough. */
-static double a_time(double s)
-{
-	return fabs(s) <= SECONDS_MOST ? s : NAN;
-}
-
-/* Seconds from some day to this one; NAN = there is none. */
-static double seconds_of_day(int y, int month, int d)
-{
-	if (y < 1 || y > 9999 || month < 1 || month > 12 || d < 1 || d > 31)
-		return NAN;
-	/* months as of March, so that leap days come last */
-	if (month < 3) {
-		month += 12;
-		y--;
-	}
-	return (365.0 * y + floor(y / 4.0) - floor(y / 100.0) + floor(y / 400.0) +
-		floor((153 * (month - 3) + 2) / 5.0) + d) *
-	       86400.0;
-}
-
-/* "20261122" as dmon writes it. */
+/* "20261122" as dmon writes it. NAN = none. */
 static double date_of(const char *text)
 {
-	double n = strtod(text, NULL);
-	int day = n > 0 && n < 1e8 ? (int)n : 0;
+	struct tm tm = { 0 };
 
-	return seconds_of_day(day / 10000, day / 100 % 100, day % 100);
+	return strptime(text, "%Y%m%d", &tm) ? (double)timegm(&tm) : NAN;
 }
 
 /* "2026/11/22 01:47:11.433", "2026-11-22T01:47:11Z", "01:47:11", "12.5". NAN = none. */
 static double time_of(const char *text)
 {
-	int y, mo, d, used = 0;
-	double h = 0, mi = 0, s = 0;
+	static const char *const forms[] = { "%Y/%m/%d %T", "%Y-%m-%d %T", "%Y-%m-%dT%T",
+					     "%Y/%m/%d", "%Y-%m-%d" };
+	double h = 0, min = 0, s = 0;
 	char *end;
 
-	if (sscanf(text, "%d%*[-/]%d%*[-/]%d%n", &y, &mo, &d, &used) == 3 && used) {
-		sscanf(text + used, "%*[ T]%2lf:%2lf:%lf", &h, &mi, &s);
-		return seconds_of_day(y, mo, d) + a_time(h * 3600 + mi * 60 + s);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(forms); i++) {
+		struct tm tm = { 0 };
+
+		end = strptime(text, forms[i], &tm);
+		if (end)
+			return (double)timegm(&tm) + (*end == '.' ? strtod(end, NULL) : 0);
 	}
-	if (sscanf(text, "%4lf:%2lf:%lf", &h, &mi, &s) == 3)
-		return a_time(h * 3600 + mi * 60 + s);
-	s = strtod(text, &end);
-	return end == text ? NAN : a_time(s);
+	if (sscanf(text, "%4lf:%2lf:%lf", &h, &min, &s) == 3) {
+		s += h * 3600 + min * 60;
+	} else {
+		s = strtod(text, &end);
+		if (end == text)
+			return NAN;
+	}
+	/* differences of times are to stay exact enough */
+	return fabs(s) <= SECONDS_MOST ? s : NAN;
 }
 
 /* ---- the header --------------------------------------------------------------------------- */
@@ -162,7 +150,7 @@ static enum role role_of(const char *name, bool smi)
 		       : OTHER;
 }
 
-/* Takes a header apart. False: it is none of a log. */
+/* Parses a header; false if the format is unknown. */
 static bool read_header(struct layout *lay, char *text)
 {
 	bool smi = has(text, "memory.used") || has(text, "used_gpu_memory") ||
@@ -359,12 +347,12 @@ int frag_memlog_probe(const char *path, struct frag_err *err)
 	struct stat st;
 	int rc;
 
-	/* what was looked at would be gone */
+	/* a probe would consume what it reads */
 	if (!strcmp(path, "-") || (!stat(path, &st) && S_ISFIFO(st.st_mode)))
 		return 0;
 	rc = begin(&r, path, err);
 	if (rc < 0 && r.lines.in)
-		rc = 0; /* not text: a trace, whose reader says what is wrong with it */
+		rc = 0; /* not text: the reader of traces reports what is wrong */
 	end(&r);
 	return rc;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs of memory in use, of those who have no recording:
+ * Logs of memory in use, for people without a recording:
  *	nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv[,nounits] -l 1
  *	nvidia-smi --query-compute-apps=timestamp,pid,used_gpu_memory --format=csv -l 1
  *	nvidia-smi dmon -s m [-o DT]
  *	any CSV whose header names a time and a column of bytes (time_s,used_bytes; t,mem_mib)
- * Fields that say "[N/A]" or "-" are left out. Bounded memory: a series that grows beyond
- * FRAG_MEMLOG_SAMPLES keeps every second sample, and so on; the largest is never lost.
+ * Fields that say "[N/A]" or "-" are skipped. Memory is bounded: a series beyond FRAG_MEMLOG_SAMPLES keeps
+ * every second sample, then every fourth, and so on; the maximum is never lost.
  *
  * Ownership: a log owns its series.
  */

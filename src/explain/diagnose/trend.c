@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Value below which a fraction q of y lies; y is sorted by the call. 0 if n = 0. */
+/* The q-quantile of y, which it sorts; 0 if n = 0. */
 static double quantile_of(double *y, size_t n, double q)
 {
 	double at = q * (double)(n ? n - 1 : 0), part;

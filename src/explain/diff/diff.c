@@ -1,200 +1,133 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two runs beside each other; see diff.h. */
-#include "diff.h"
-
+/* Where two runs differ, and the answer of diff: one sentence, both peaks, what was there, the call sites. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clean.h"
+#include <frag/opt.h>
 
-#define UNCHANGED 0.01 /* less than this is no change of live memory, or of a step */
+#include "diff.h"
+#include "explain/curve_point.h"
 
-static int begin(struct frag_side *s, const char *name, const char *setting, struct frag_err *err)
+#define SHARE_ROW(F, P, S) FRAG_CHANGE_ROW(F, P, S) F(S, TEXT, what, "memory", "kind of memory")
+FRAG_ROW_SHAPE(static, share_shape, frag_change, "share", SHARE_ROW,
+	       "one kind of memory in both runs");
+static const struct frag_field site_fields[] = {
+	FRAG_CHANGE_ROW(FRAG_ROW_FIELD_, FRAG_ROW_SHOWN_, frag_change)
+		FRAG_FIELD_AS(TEXT, "site", struct frag_change, what, "requested at",
+			      "call site; without stacks, size and step"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape site_shape =
+	FRAG_SHAPE("changed call site", struct frag_change, site_fields,
+		   "live memory of a call site at the peak of live memory, as requested");
+FRAG_ROW_SHAPE(static, side_shape, frag_side, "run", FRAG_SIDE_ROW, "one run");
+FRAG_ROW_SHAPE(, frag_comparison_shape, frag_comparison, "diff", FRAG_COMPARISON_ROW,
+	       "what a change did to two runs");
+
+/* ---- the facts --------------------------------------------------------------------------------- */
+
+static struct frag_change change_of(struct frag_answer *a, const char *what, uint64_t before,
+				    uint64_t after)
 {
-	*s = (struct frag_side){ .name = frag_host_strdup(name),
-				 .setting = frag_host_strdup(setting) };
-	FRAG_CHECK_ALLOC(s->name && s->setting, "comparison", err);
-	frag_clean_text(s->name, strlen(s->name));
-	frag_clean_text(s->setting, strlen(s->setting));
-	return 0;
-}
+	uint64_t by = before > after ? before - after : after - before;
+	const char *sign = before > after ? "-" : after > before ? "+" : "";
+	const char *growth = before && after
+				     ? frag_answer_print(a, "%+.1f %%",
+							 100 * ((double)after / (double)before - 1))
+			     : before ? "gone"
+			     : after  ? "new"
+				      : "";
 
-static int add_site(struct frag_side *s, const char *name, uint64_t bytes, struct frag_err *err)
-{
-	char *copy = frag_host_strdup(name);
-
-	FRAG_CHECK_ALLOC(copy, "comparison", err);
-	frag_clean_text(copy, strlen(copy));
-	s->sites[s->sites_count++] = (struct frag_side_site){ copy, bytes };
-	return 0;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct frag_side_site *)a)->name,
-		      ((const struct frag_side_site *)b)->name);
-}
-
-int frag_side_of(const struct frag_explained *x, const struct frag_explained *live,
-		 const char *name, const char *setting, struct frag_side *out, struct frag_err *err)
-{
-	const struct frag_history *h = &x->history;
-	int rc = begin(out, name, setting, err);
-
-	out->peak_reserved = x->peak_reserved_bytes;
-	out->peak_live = h->peak_live;
-	out->has_loss = true;
-	out->loss = x->loss;
-	out->sites = frag_host_calloc(live->rows_count + 1, sizeof(*out->sites));
-	out->steps = frag_host_calloc(h->count + 1, sizeof(*out->steps));
-	if (!rc && (!out->sites || !out->steps))
-		rc = frag_fail_nomem(err, "comparison");
-	for (size_t i = 0; x->curves && i < x->curves->points; i++) {
-		out->reserved[i] = x->curves->reserved[i];
-		out->active[i] = x->curves->active[i];
-		out->us[i] = x->curves->us[i];
-		out->points = i + 1;
-	}
-	for (size_t i = 0; !rc && i < live->rows_count; i++)
-		rc = add_site(out, live->rows[i].name, live->rows[i].requested_bytes, err);
-	for (size_t i = 0; !rc && i < h->count; i++)
-		out->steps[out->steps_count++] = h->steps[i].peak_live;
-	if (rc)
-		frag_side_release(out);
-	else
-		qsort(out->sites, out->sites_count, sizeof(*out->sites), by_name);
-	return rc;
-}
-
-/* ---- JSON ---------------------------------------------------------------------------------- */
-
-/* 0 where it is absent or no size. */
-static uint64_t bytes_of(const json_t *o, const char *key)
-{
-	json_int_t v = json_integer_value(json_object_get(o, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
-static int sites_of_json(struct frag_side *s, const json_t *list, struct frag_err *err)
-{
-	size_t n = json_array_size(list), i;
-	const json_t *one;
-
-	FRAG_TRY_CALLOC(s->sites, n + 1, "comparison", err);
-	json_array_foreach(list, i, one)
-	{
-		const char *name = json_string_value(json_object_get(one, "site"));
-
-		if (name)
-			FRAG_TRY(add_site(s, name, bytes_of(one, "allocated_bytes"), err));
-	}
-	qsort(s->sites, s->sites_count, sizeof(*s->sites), by_name);
-	return 0;
-}
-
-int frag_side_of_json(const json_t *root, const char *name, struct frag_side *out,
-		      struct frag_err *err)
-{
-	const json_t *r = json_array_get(json_object_get(root, "results"), 0);
-	const json_t *sites = json_object_get(root, "sites");
-	const char *policy;
-	int rc;
-
-	if (!r)
-		r = root;
-	policy = json_string_value(json_object_get(r, "policy"));
-	rc = begin(out, name, policy ? policy : "", err);
-	out->peak_reserved = bytes_of(r, "peak_reserved_bytes");
-	out->peak_live = FRAG_MAX(bytes_of(r, "lower_bound_bytes"), bytes_of(r, "peak_live_bytes"));
-	out->estimate = json_is_object(json_object_get(root, "estimate"));
-	if (!rc && !out->peak_reserved) {
-		rc = frag_fail(err, FRAG_EINPUT,
-			       "'%.200s' is no result of replay, compare or explain: it has no "
-			       "peak_reserved_bytes",
-			       name);
-	} else if (!rc) {
-		out->loss.requested_bytes = bytes_of(r, "at_peak_requested_bytes");
-		out->loss.non_releasable_bytes = bytes_of(r, "non_releasable_bytes");
-		out->loss.releasable_bytes = bytes_of(r, "releasable_bytes");
-		rc = sites_of_json(out, sites, err);
-	}
-	if (rc)
-		frag_side_release(out);
-	return rc;
-}
-
-void frag_side_release(struct frag_side *s)
-{
-	for (size_t i = 0; i < s->sites_count; i++)
-		frag_host_free(s->sites[i].name);
-	FRAG_FREE(s->sites, s->steps, s->name, s->setting);
-	*s = (struct frag_side){ 0 };
-}
-
-/* ---- comparison ------------------------------------------------------------------------------ */
-
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
-static int by_change(const void *a, const void *b)
-{
-	const struct frag_change_row *x = a, *y = b;
-	uint64_t p = distance(x->before, x->after), q = distance(y->before, y->after);
-
-	return FRAG_ORDER(q, p) ?: strcmp(x->name, y->name);
+	return (struct frag_change){ before, after,
+				     frag_answer_print(a, "%s%s", sign, FRAG_BYTES(by)), growth,
+				     what };
 }
 
 static double growth(uint64_t before, uint64_t after)
 {
-	return before ? (double)after / (double)before - 1 : 0;
+	return before && after ? (double)after / (double)before - 1 : NAN;
 }
 
-int frag_sides_compare(const struct frag_side *before, const struct frag_side *after,
-		       struct frag_compared *out, struct frag_err *err)
+static uint64_t distance(const struct frag_change *c)
 {
-	size_t i = 0, k = 0;
+	return c->before_bytes > c->after_bytes ? c->before_bytes - c->after_bytes
+						: c->after_bytes - c->before_bytes;
+}
 
-	*out = (struct frag_compared){ .first_step = SIZE_MAX };
-	out->reserved_growth = growth(before->peak_reserved, after->peak_reserved);
-	out->live_growth = growth(before->peak_live, after->peak_live);
-	FRAG_TRY_CALLOC(out->rows, before->sites_count + after->sites_count + 1, "comparison", err);
-	/* both are sorted by name: a merge. A run without sites says nothing about them. */
-	while (before->sites_count && after->sites_count &&
-	       (i < before->sites_count || k < after->sites_count)) {
-		int order = i == before->sites_count ? 1
-			    : k == after->sites_count
-				    ? -1
-				    : strcmp(before->sites[i].name, after->sites[k].name);
-		struct frag_change_row row = {
-			order <= 0 ? before->sites[i].name : after->sites[k].name,
-			order <= 0 ? before->sites[i].bytes : 0,
-			order >= 0 ? after->sites[k].bytes : 0,
-		};
+static int by_change(const void *a, const void *b)
+{
+	const struct frag_change *x = a, *y = b;
 
-		i += order <= 0;
-		k += order >= 0;
-		if (row.before != row.after)
-			out->rows[out->count++] = row;
+	return FRAG_ORDER(distance(y), distance(x)) ?: strcmp(x->what, y->what);
+}
+
+/* Both are sorted by name: a merge. A run without sites says nothing about them. */
+static struct frag_rows changed_sites(const struct frag_side *x, const struct frag_side *y,
+				      struct frag_answer *a)
+{
+	struct frag_change *rows =
+		frag_answer_new(a, x->sites_count + y->sites_count, sizeof(*rows));
+	size_t n = 0;
+
+	if (!rows || !x->sites_count || !y->sites_count)
+		return (struct frag_rows){ 0 };
+	for (size_t i = 0, k = 0; i < x->sites_count || k < y->sites_count;) {
+		int order = i == x->sites_count	  ? 1
+			    : k == y->sites_count ? -1
+						  : strcmp(x->sites[i].name, y->sites[k].name);
+		const char *name = order <= 0 ? x->sites[i].name : y->sites[k].name;
+		uint64_t before = order <= 0 ? x->sites[i++].bytes : 0;
+		uint64_t after = order >= 0 ? y->sites[k++].bytes : 0;
+
+		if (before != after)
+			rows[n++] = change_of(a, name, before, after);
 	}
-	qsort(out->rows, out->count, sizeof(*out->rows), by_change);
-	for (i = 0; i < before->steps_count && i < after->steps_count; i++) {
-		if (fabs(growth(before->steps[i], after->steps[i])) <= UNCHANGED)
+	qsort(rows, n, sizeof(*rows), by_change);
+	return (struct frag_rows){ rows, n };
+}
+
+static struct frag_rows at_peak_of(const struct frag_side *before, const struct frag_side *after,
+				   struct frag_answer *a)
+{
+	const struct frag_loss *x = &before->loss, *y = &after->loss;
+	struct frag_change *rows = frag_answer_new(a, 5, sizeof(*rows));
+	size_t n = 0;
+
+	if (!rows)
+		return (struct frag_rows){ 0 };
+	rows[n++] = change_of(a, "live, as requested", x->requested_bytes, y->requested_bytes);
+	if (before->has_loss && after->has_loss) {
+		rows[n++] = change_of(a, "lost to rounding", x->rounding_bytes, y->rounding_bytes);
+		rows[n++] = change_of(a, "waiting for another stream", x->waiting_bytes,
+				      y->waiting_bytes);
+	}
+	rows[n++] = change_of(a, "free, but pinned by live blocks", x->non_releasable_bytes,
+			      y->non_releasable_bytes);
+	rows[n++] = change_of(a, "free, releasable", x->releasable_bytes, y->releasable_bytes);
+	return (struct frag_rows){ rows, n };
+}
+
+static void compare_steps(struct frag_comparison *c, const struct frag_side *x,
+			  const struct frag_side *y)
+{
+	c->steps_count = c->first_step = UINT64_MAX;
+	c->first_step_before_bytes = c->first_step_after_bytes = UINT64_MAX;
+	if (!x->steps_count || !y->steps_count)
+		return;
+	c->steps_count = FRAG_MIN(x->steps_count, y->steps_count);
+	for (size_t i = 0; i < c->steps_count; i++) {
+		if (!x->steps[i] ||
+		    fabs((double)y->steps[i] / (double)x->steps[i] - 1) <= FRAG_DIFF_UNCHANGED)
 			continue;
-		out->first_step = i;
-		break;
+		c->first_step = i + 1;
+		c->first_step_before_bytes = x->steps[i];
+		c->first_step_after_bytes = y->steps[i];
+		return;
 	}
-	return 0;
 }
 
-void frag_compared_release(struct frag_compared *c)
-{
-	frag_host_free(c->rows);
-	*c = (struct frag_compared){ 0 };
-}
+/* ---- what people read -------------------------------------------------------------------------- */
 
 static const char *settings_of(const char *policy)
 {
@@ -203,38 +136,159 @@ static const char *settings_of(const char *policy)
 	return !strncmp(policy, "pytorch", 7) ? (colon ? colon + 1 : "the defaults") : policy;
 }
 
-static void tell_live(const struct frag_side *before, const struct frag_side *after,
-		      const struct frag_compared *c, struct frag_text *out)
+static const char *move_of(struct frag_answer *a, const char *what, uint64_t before, uint64_t after)
 {
-	if (!before->peak_live || !after->peak_live)
-		return;
-	if (fabs(c->live_growth) <= UNCHANGED) {
-		frag_text_add(out, "; live unchanged");
-		return;
-	}
-	frag_text_add(out, "; live ");
-	frag_text_add_bytes(out, before->peak_live);
-	frag_text_add(out, " -> ");
-	frag_text_add_bytes(out, after->peak_live);
-	frag_text_addf(out, " (%+.1f %%)", 100 * c->live_growth);
-	if (c->count)
-		frag_text_addf(out, ", most at %s", c->rows[0].name);
+	if (before == after)
+		return frag_answer_print(a, "%s stays at %s", what, FRAG_BYTES(after));
+	return frag_answer_print(a, "%s %s from %s to %s (%+.1f %%)", what,
+				 after > before ? "grows" : "falls", FRAG_BYTES(before),
+				 FRAG_BYTES(after), 100 * ((double)after / (double)before - 1));
 }
 
-void frag_compared_verdict(const struct frag_side *before, const struct frag_side *after,
-			   const struct frag_compared *c, struct frag_text *out)
+/* "peak reserved memory falls from 23.44 GiB to 16.73 GiB (-28.6 %) with …; peak live memory …" */
+static const char *verdict_of(struct frag_answer *a, const struct frag_comparison *c,
+			      const struct frag_side *x, const struct frag_side *y)
 {
-	bool same = !strcmp(before->setting, after->setting);
+	const struct frag_change *sites = c->sites.rows;
+	bool live_changed = fabs(c->live_growth_ratio) > FRAG_DIFF_UNCHANGED;
+	struct frag_text t = { 0 };
 
-	frag_text_add(out, "peak reserved ");
-	frag_text_add_bytes(out, before->peak_reserved);
-	frag_text_add(out, " -> ");
-	frag_text_add_bytes(out, after->peak_reserved);
-	frag_text_addf(out, " (%+.1f %%): ", 100 * c->reserved_growth);
-	if (same)
-		frag_text_add(out, "the same settings");
+	frag_text_add(&t, move_of(a, "peak reserved memory", x->peak_reserved_bytes,
+				  y->peak_reserved_bytes));
+	if (!strcmp(x->policy, y->policy))
+		frag_text_add(&t, " with the same settings");
 	else
-		frag_text_addf(out, "%s instead of %s", settings_of(after->setting),
-			       settings_of(before->setting));
-	tell_live(before, after, c, out);
+		frag_text_addf(&t, " with %s instead of %s", settings_of(y->policy),
+			       settings_of(x->policy));
+	if (x->peak_live_bytes && y->peak_live_bytes)
+		frag_text_addf(&t, "; %s",
+			       live_changed ? move_of(a, "peak live memory", x->peak_live_bytes,
+						      y->peak_live_bytes)
+					    : "peak live memory does not change");
+	if (live_changed && c->sites.count)
+		frag_text_addf(&t, "; the largest change: %s", sites[0].what);
+	return frag_answer_take(a, &t);
+}
+
+static void say_peaks(struct frag_answer *a, const struct frag_side *x, const struct frag_side *y)
+{
+	struct frag_change *rows = frag_answer_new(a, 2, sizeof(*rows));
+
+	if (!rows)
+		return;
+	rows[0] = change_of(a, "reserved", x->peak_reserved_bytes, y->peak_reserved_bytes);
+	rows[1] = change_of(a, "live (no policy can reserve less)", x->peak_live_bytes,
+			    y->peak_live_bytes);
+	frag_answer_heading(a, "Peaks of the whole run");
+	frag_answer_table(a, &share_shape, rows, x->peak_live_bytes && y->peak_live_bytes ? 2 : 1)
+		->wraps = true;
+}
+
+static void say_steps(struct frag_answer *a, const struct frag_comparison *k)
+{
+	if (k->steps_count == UINT64_MAX)
+		return;
+	frag_answer_gap(a);
+	if (k->first_step != UINT64_MAX)
+		frag_answer_say(
+			a, "the first step with another live peak: step %llu, %s before, %s after",
+			(unsigned long long)k->first_step, FRAG_BYTES(k->first_step_before_bytes),
+			FRAG_BYTES(k->first_step_after_bytes));
+	else
+		frag_answer_say(a, "the live peaks of %llu step%s agree within 1 %%",
+				(unsigned long long)k->steps_count, k->steps_count == 1 ? "" : "s");
+}
+
+static size_t add_curve(struct frag_curve_point *list, size_t n, uint64_t line, const char *name,
+			const struct frag_side *s, const uint64_t *bytes)
+{
+	for (size_t i = 0; i < s->points; i++)
+		list[n++] = (struct frag_curve_point){ line,
+						       name,
+						       100.0 * (double)(i + 1) / (double)s->points,
+						       (double)s->us[i] / 1e6,
+						       bytes[i],
+						       bytes[i] };
+	return n;
+}
+
+static void draw(struct frag_answer *a, const struct frag_side *x, const struct frag_side *y)
+{
+	struct frag_curve_point *list =
+		frag_answer_new(a, 2 * (x->points + y->points), sizeof(*list));
+	size_t n = 0;
+
+	if (!list || !x->points || !y->points)
+		return;
+	n = add_curve(list, n, 0, "before: reserved", x, x->reserved);
+	n = add_curve(list, n, 1, "after: reserved", y, y->reserved);
+	n = add_curve(list, n, 2, "before: live", x, x->active);
+	n = add_curve(list, n, 3, "after: live", y, y->active);
+	frag_answer_heading(a, "Over time");
+	frag_answer_last(a)->page_only = true;
+	frag_answer_chart(
+		a, &(struct frag_answer_chart){
+			   .script = "sites",
+			   .base = "diff-memory",
+			   .heading = "Memory over the run",
+			   .title = frag_answer_print(a, "Peak reserved: %s before, %s after",
+						      FRAG_BYTES(x->peak_reserved_bytes),
+						      FRAG_BYTES(y->peak_reserved_bytes)),
+			   .extra = "lines",
+			   .caption = "Reserved and live memory; both runs are stretched to the "
+				      "same "
+				      "length.",
+			   .shape = &frag_curve_by_run,
+			   .rows = { list, n } });
+}
+
+static void say(struct frag_answer *a, const struct frag_comparison *c, const struct frag_side *x,
+		const struct frag_side *y, size_t top)
+{
+	a->estimated = x->estimate || y->estimate;
+	a->title =
+		frag_answer_print(a, "What the change did%s", a->estimated ? ", an estimate" : "");
+	a->question = "Does it need more memory than before, and where?";
+	frag_answer_remark(a, "before: %s, %s%s", x->name, x->policy,
+			   x->estimate ? ", an estimate" : "");
+	frag_answer_remark(a, "after: %s, %s%s", y->name, y->policy,
+			   y->estimate ? ", an estimate" : "");
+	frag_answer_conclude(a, "%s", c->verdict);
+	say_peaks(a, x, y);
+	frag_answer_heading(a, "What was there at the peak of reserved memory");
+	frag_answer_table(a, &share_shape, c->at_peak.rows, c->at_peak.count)->wraps = true;
+	say_steps(a, c);
+	if (c->sites.count)
+		frag_answer_heading(a, "Call sites at the peak of live memory");
+	frag_answer_table(a, &site_shape, c->sites.rows, FRAG_MIN(top, c->sites.count))->wraps =
+		true;
+	if (c->sites.count > top)
+		frag_answer_say(a, "and %zu more (--top)", c->sites.count - top);
+	draw(a, x, y);
+}
+
+int frag_diff(const struct frag_side *before, const struct frag_side *after, size_t top,
+	      struct frag_answer *a, const struct frag_comparison **out, struct frag_err *err)
+{
+	struct frag_comparison *c = frag_answer_new(a, 1, sizeof(*c));
+
+	if (c) {
+		*c = (struct frag_comparison){
+			.before = before,
+			.after = after,
+			.reserved_growth_ratio =
+				growth(before->peak_reserved_bytes, after->peak_reserved_bytes),
+			.live_growth_ratio =
+				growth(before->peak_live_bytes, after->peak_live_bytes),
+			.at_peak = at_peak_of(before, after, a),
+			.sites = changed_sites(before, after, a),
+		};
+		compare_steps(c, before, after);
+		c->verdict = verdict_of(a, c, before, after);
+		frag_answer_data(a, &frag_comparison_shape, c);
+		frag_answer_csv(a, &site_shape, c->sites.rows, c->sites.count);
+		say(a, c, before, after, top);
+	}
+	*out = c;
+	return a->failed ? frag_fail_nomem(err, "comparison") : 0;
 }

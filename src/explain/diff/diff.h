@@ -4,7 +4,7 @@
  * Sites are matched by name (without stacks: size and step), steps by their number; nothing depends
  * on event numbers, so runs of changed programs can be compared.
  *
- * Ownership: a side and a comparison own what they point to.
+ * Ownership: everything belongs to the answer.
  */
 #ifndef FRAG_EXPLAIN_DIFF_H
 #define FRAG_EXPLAIN_DIFF_H
@@ -12,52 +12,81 @@
 #include <jansson.h>
 
 #include "explain/moment/explain.h"
-#include "report/text/textbuf.h"
+
+/* Live memory, or a step, that differs by no more than this is unchanged. */
+#define FRAG_DIFF_UNCHANGED 0.01
 
 struct frag_side_site {
-	char *name;
-	uint64_t bytes; /* live at the peak of live memory */
+	const char *name;
+	uint64_t bytes; /* requested, at the peak of live memory */
 };
 
-struct frag_side {
-	char *name, *setting; /* "before"; as a policy is written */
-	uint64_t peak_reserved, peak_live;
-	bool has_loss, estimate; /* estimate: recorded without a GPU */
-	struct frag_loss loss;	 /* at the peak of reserved */
+/* Fields of the rows (answer/row.h). */
+#define FRAG_SIDE_ROW(F, P, S) \
+	F(S, TEXT, name, NULL, "of the recording or file") \
+	F(S, TEXT, policy, NULL, "that is replayed") \
+	F(S, BOOL, estimate, NULL, "recorded without a GPU") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved") \
+	F(S, BYTES, peak_live_bytes, NULL, "at most live") \
+	F(S, BYTES, non_releasable_bytes, NULL, "at the peak of reserved memory")
+struct frag_side { /* init by zeroing */
+	FRAG_ROW_MEMBERS(FRAG_SIDE_ROW)
+	bool has_loss;	       /* rounding and waiting are known */
+	struct frag_loss loss; /* at the peak of reserved */
 	struct frag_side_site *sites;
-	size_t sites_count;
-	uint64_t *steps; /* peak live of each; [steps_count] */
-	size_t steps_count;
-	/* over the run, where the explanation has curves */
+	uint64_t *steps; /* peak live of each */
+	size_t sites_count, steps_count;
+	/* over the run, where asked for */
 	size_t points;
 	uint64_t reserved[FRAG_CURVE_POINTS], active[FRAG_CURVE_POINTS], us[FRAG_CURVE_POINTS];
 };
 
-/* Of a recording, explained at the peak of reserved memory, and at that of live. Errors: FRAG_ENOMEM. */
-int frag_side_of(const struct frag_explained *x, const struct frag_explained *live,
-		 const char *name, const char *setting, struct frag_side *out,
-		 struct frag_err *err);
+/*
+ * One device of a recording, explained at the peak of reserved memory and at that of live memory. It takes the place of
+ * what is in `side` only if it reserves more, so that of several devices the fullest stays. opt: by, frame and series
+ * count. Errors: those of frag_explain.
+ */
+int frag_side_take(struct frag_side *side, const struct frag_case *in,
+		   const struct frag_explain_options *opt, const char *name, struct frag_answer *a,
+		   struct frag_err *err);
 /* Of the JSON of replay, compare (its first result) or explain. Errors: FRAG_EINPUT. */
-int frag_side_of_json(const json_t *root, const char *name, struct frag_side *out,
-		      struct frag_err *err);
-void frag_side_release(struct frag_side *s);
+int frag_side_of_json(const json_t *root, const char *name, struct frag_answer *a,
+		      struct frag_side *out, struct frag_err *err);
+/* A JSON document of ours, as a new reference; NULL: the file is something else. */
+json_t *frag_side_read_json(const char *path);
 
-struct frag_change_row {
-	const char *name; /* of one of the sides */
-	uint64_t before, after;
+#define FRAG_CHANGE_ROW(F, P, S) \
+	F(S, BYTES, before_bytes, "before", "in the first run") \
+	F(S, BYTES, after_bytes, "after", "in the second run") \
+	P(S, TEXT, change, "change", "after less before", .right = true) \
+	P(S, TEXT, growth, "growth", "after / before - 1", .right = true)
+/* Of a call site, or of what there was at the peak. */
+struct frag_change {
+	FRAG_ROW_MEMBERS(FRAG_CHANGE_ROW)
+	const char *what;
 };
 
-struct frag_compared {
-	struct frag_change_row *rows; /* changed ones, the largest change first */
-	size_t count;
-	size_t first_step; /* whose peak differs by more than 1 %; SIZE_MAX = none */
-	double reserved_growth, live_growth; /* 0.05 = 5 % more */
+#define FRAG_COMPARISON_ROW(F, P, S) \
+	F(S, TEXT, verdict, NULL, "what changed, as a sentence") \
+	F(S, OBJECT, before, NULL, "the first run", .of = &side_shape) \
+	F(S, OBJECT, after, NULL, "the second run", .of = &side_shape) \
+	F(S, RATIO, reserved_growth_ratio, NULL, "of peak reserved memory: 0.05 is 5 % more") \
+	F(S, RATIO, live_growth_ratio, NULL, "of peak live memory") \
+	F(S, LIST, at_peak, NULL, "what was there at the peak of reserved memory", \
+	  .of = &share_shape) \
+	F(S, COUNT, steps_count, NULL, "steps compared; null where a run has none") \
+	F(S, COUNT, first_step, NULL, \
+	  "the first whose live peak differs by more than 1 %; null: none") \
+	F(S, BYTES, first_step_before_bytes, NULL, "its live peak") \
+	F(S, BYTES, first_step_after_bytes, NULL, "its live peak") \
+	F(S, LIST, sites, NULL, "changed, the largest change first", .of = &site_shape)
+struct frag_comparison {
+	FRAG_ROW_MEMBERS(FRAG_COMPARISON_ROW)
 };
-int frag_sides_compare(const struct frag_side *before, const struct frag_side *after,
-		       struct frag_compared *out, struct frag_err *err);
-void frag_compared_release(struct frag_compared *c);
-/* "peak reserved 23.44 GiB -> 16.73 GiB (-28.6 %): expandable_segments:True; live unchanged" */
-void frag_compared_verdict(const struct frag_side *before, const struct frag_side *after,
-			   const struct frag_compared *c, struct frag_text *out);
+
+extern const struct frag_shape frag_comparison_shape;
+/* Borrows both sides. top: call sites shown. *out: what was found. Errors: FRAG_ENOMEM. */
+int frag_diff(const struct frag_side *before, const struct frag_side *after, size_t top,
+	      struct frag_answer *a, const struct frag_comparison **out, struct frag_err *err);
 
 #endif

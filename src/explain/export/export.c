@@ -9,29 +9,23 @@
 #include "replay/hints.h"
 #include "replay/run.h"
 
-static const struct frag_export_format formats[] = {
-	{ "memory_viz", "snapshot pickle of PyTorch: pytorch.org/memory_viz opens it",
-	  frag_export_memory_viz },
-	{ "perfetto", "Chrome trace JSON with counters and steps: ui.perfetto.dev opens it",
-	  frag_export_perfetto },
-	{ "csv", "a row per event with the bytes after it", frag_export_csv },
-	{ "openmetrics",
-	  "time series for Prometheus (promtool tsdb create-blocks-from openmetrics)",
-	  frag_export_openmetrics },
+const char *const frag_export_words[] = {
+#define FRAG_X_(name) #name,
+	FRAG_EXPORT_FORMATS(FRAG_X_)
+#undef FRAG_X_
+		NULL
 };
 
-const struct frag_export_format *frag_export_formats(size_t *count)
+int frag_export(const struct frag_export_job *job, enum frag_export_format format,
+		struct frag_err *err)
 {
-	*count = FRAG_ARRAY_LEN(formats);
-	return formats;
-}
+	static int (*const write[])(const struct frag_export_job *, struct frag_err *) = {
+#define FRAG_X_(name) frag_export_##name,
+		FRAG_EXPORT_FORMATS(FRAG_X_)
+#undef FRAG_X_
+	};
 
-const struct frag_export_format *frag_export_find(const char *name)
-{
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(formats); i++)
-		if (!strcmp(formats[i].name, name))
-			return &formats[i];
-	return NULL;
+	return write[format](job, err);
 }
 
 void frag_export_escaped(FILE *to, const char *text)
@@ -128,9 +122,10 @@ static int walk_on(const struct frag_export_job *job, const struct frag_events *
 	int rc;
 
 	frag_run_options_defaults(&opt);
-	opt.limit_bytes = job->limit_bytes == UINT64_MAX ? frag_settled_limit(ev->trace, ev->dev)
-							 : job->limit_bytes;
-	opt.seed = job->seed;
+	opt.limit_bytes = frag_target_limit(&job->target);
+	if (opt.limit_bytes == UINT64_MAX)
+		opt.limit_bytes = frag_settled_limit(ev->trace, ev->dev);
+	opt.seed = job->target.seed;
 	opt.skip_oom = true;
 	opt.windows_max = 2;
 	FRAG_TRY(frag_run_create_hooked(job->spec, dev, frag_events_dev(ev), &opt, &hooks, &w->run,
@@ -149,7 +144,7 @@ int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_
 	struct frag_events ev = { job->trace, dev, job->path };
 	struct frag_hints hints = { .trace = frag_events_dev(&ev) };
 	struct walk w = { .fn = fn, .ctx = ctx, .slots = frag_events_dev(&ev)->slots_count };
-	struct frag_sim_config card = job->card;
+	struct frag_sim_config card = job->target.card;
 	struct frag_device *device;
 	int rc;
 

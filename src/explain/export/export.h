@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording, or what a policy would have done with it, as other tools read it. Formats are the
- * rows of one table (export.c), each with a file of its own. All of them see one walk: the
- * events in order, and with each what the replay did for it.
+ * A recording, or what a policy would have done with it, in formats of other tools, one file each. All of
+ * them see the same walk: the events in order, and with each what the replay did for it.
  *
- * Ownership: a job borrows everything; what is written goes to job->to, whose errors the caller sees
- * when it commits.
+ * Ownership: a job borrows everything. Output goes to job->to; the caller sees its errors on commit.
  */
 #ifndef FRAG_EXPLAIN_EXPORT_H
 #define FRAG_EXPLAIN_EXPORT_H
@@ -14,27 +12,35 @@
 
 #include <frag/replay.h>
 
-#include "explain/events.h"
+#include "recording/target.h"
+#include "trace/events.h"
 
 struct frag_export_job {
 	const struct frag_trace *trace;
 	const char *path; /* of the .cft that the events are read from, NULL = in memory */
 	const struct frag_policy_spec *spec;
 	bool as_recorded; /* the evidence of the recording instead of a replay, where it has some */
-	struct frag_sim_config card;
-	uint64_t limit_bytes, seed;
+	struct frag_target target;
 	const char *name, *policy; /* shown */
 	FILE *to;
 };
 
-struct frag_export_format {
-	const char *name, *summary;
-	int (*write)(const struct frag_export_job *job, struct frag_err *err);
-};
-const struct frag_export_format *frag_export_formats(size_t *count);
-const struct frag_export_format *frag_export_find(const char *name);
+/* memory_viz: a snapshot pickle of PyTorch, which pytorch.org/memory_viz opens; perfetto: Chrome trace JSON with counters
+ * and steps for ui.perfetto.dev; csv: a row per event with the bytes after it; openmetrics: time series for Prometheus
+ * (promtool tsdb create-blocks-from openmetrics). */
+#define FRAG_EXPORT_FORMATS(X) X(memory_viz) X(perfetto) X(csv) X(openmetrics)
+extern const char *const frag_export_words[]; /* of the command line, ended by NULL */
 
-/* A segment taken, given back, mapped or unmapped, in the order in which it happened. */
+enum frag_export_format {
+#define FRAG_X_(name) FRAG_EXPORT_##name,
+	FRAG_EXPORT_FORMATS(FRAG_X_)
+#undef FRAG_X_
+		FRAG_EXPORT_COUNT
+};
+int frag_export(const struct frag_export_job *job, enum frag_export_format format,
+		struct frag_err *err);
+
+/* A segment allocated, freed, mapped or unmapped, in the order of events. */
 struct frag_export_change {
 	uint64_t bytes;
 	frag_addr_t addr;
@@ -60,10 +66,10 @@ int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_
 		     int (*done)(void *ctx, struct frag_run *run, struct frag_err *err), void *ctx,
 		     struct frag_err *err);
 
-int frag_export_memory_viz(const struct frag_export_job *job, struct frag_err *err);
-int frag_export_perfetto(const struct frag_export_job *job, struct frag_err *err);
-int frag_export_csv(const struct frag_export_job *job, struct frag_err *err);
-int frag_export_openmetrics(const struct frag_export_job *job, struct frag_err *err);
+#define FRAG_X_(name) \
+	int frag_export_##name(const struct frag_export_job *job, struct frag_err *err);
+FRAG_EXPORT_FORMATS(FRAG_X_)
+#undef FRAG_X_
 
 /* Text in a JSON string, or a label of OpenMetrics: without the quotes. */
 void frag_export_escaped(FILE *to, const char *text);

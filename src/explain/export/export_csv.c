@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row per event: what the program did, where it was put, and the bytes after it. */
+/* One row per event: what the program did, at which address, and the bytes after it. */
 #include "export.h"
 
 #include <inttypes.h>
 
 #include "explain/sites.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 static const char *const kinds[FRAG_EV_COUNT] = {
 	[FRAG_EV_ALLOC] = "alloc",

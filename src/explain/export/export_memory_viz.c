@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A snapshot as PyTorch writes it: what its viewer opens, and what cufrag imports again. As
- * recorded it is made of the evidence, so that it is the recording; under a policy, of what the
- * replay did: its segments, its addresses, its refusals, and what was left at the end.
+ * A snapshot in PyTorch's format, for its viewer and for cufrag. Of a recording it repeats the evidence, so
+ * that it equals the recording; of a policy it tells what the replay did: its segments, addresses and
+ * refusals, and the state at the end.
  */
 #include "export.h"
 
@@ -137,7 +137,7 @@ static const char *const segment_actions[] = {
 	[FRAG_SEGMENT_UNMAP] = "segment_unmap",
 };
 
-/* The request and the end of a block; slots have been noted when it was asked for. */
+/* The request and the end of a block; its slot was noted at the request. */
 static void put_event(struct viz *v, const struct frag_event *e, frag_addr_t addr)
 {
 	const struct frag_event *b = &v->born[e->slot];

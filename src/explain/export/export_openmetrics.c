@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenMetrics: a gauge per curve with times. Prometheus keeps milliseconds, so all events of
- * one make one sample, the largest value: no peak is lost. A family's samples must be
- * together, so the replay is made once and the samples are kept per millisecond (32 bytes each).
+ * OpenMetrics: one gauge per curve, with times. Prometheus keeps milliseconds, so all events of a
+ * millisecond become one sample with the largest value: no peak is lost. The samples of a family must be
+ * contiguous, so one replay keeps all samples (32 bytes per millisecond).
  */
 #include "export.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chrome trace JSON: one process per device with a counter track per curve, steps and other
- * marks as slices, refusals and empty_cache as instants. Counters come whenever the time or
- * reserved memory changes: within one microsecond the last value and the largest reserved one.
+ * Chrome trace JSON: one process per device with a counter track per curve; steps and other marks are
+ * slices, refusals and empty_cache are instants. Counters are written whenever the time or reserved
+ * memory changes: for one microsecond the last value, and the largest reserved one.
  */
 #include "export.h"
 
@@ -21,9 +21,12 @@ struct out {
 	uint64_t step;
 };
 
-static void begin(struct out *o)
+/* {"ph":…,"name":" of an entry; its name and the end are for the caller. */
+static void begin(struct out *o, char ph, unsigned tid, uint64_t us)
 {
-	fputs(o->any ? ",\n" : "\n", o->job->to);
+	fprintf(o->job->to,
+		"%s{\"ph\":\"%c\",\"pid\":%" PRIu32 ",\"tid\":%u,\"ts\":%" PRIu64 ",\"name\":\"",
+		o->any ? ",\n" : "\n", ph, o->ordinal, tid, us);
 	o->any = true;
 }
 
@@ -31,48 +34,35 @@ static void counters(struct out *o)
 {
 	if (!o->held)
 		return;
-	begin(o);
+	begin(o, 'C', 0, o->us);
+	fprintf(o->job->to, "reserved\",\"args\":{\"bytes\":%" PRIu64 "}}", o->last.reserved);
+	begin(o, 'C', 0, o->us);
 	fprintf(o->job->to,
-		"{\"ph\":\"C\",\"pid\":%" PRIu32 ",\"ts\":%" PRIu64
-		",\"name\":\"reserved\",\"args\":{\"bytes\":%" PRIu64 "}}",
-		o->ordinal, o->us, o->last.reserved);
-	begin(o);
-	fprintf(o->job->to,
-		"{\"ph\":\"C\",\"pid\":%" PRIu32 ",\"ts\":%" PRIu64
-		",\"name\":\"live\",\"args\":{\"requested\":%" PRIu64 ",\"rounding\":%" PRIu64
+		"live\",\"args\":{\"requested\":%" PRIu64 ",\"rounding\":%" PRIu64
 		",\"waiting\":%" PRIu64 "}}",
-		o->ordinal, o->us, o->last.requested, o->last.allocated - o->last.requested,
+		o->last.requested, o->last.allocated - o->last.requested,
 		o->last.active - o->last.allocated);
 	o->held = false;
 }
 
 static void instant(struct out *o, uint64_t us, const char *what, uint64_t bytes)
 {
-	begin(o);
-	fprintf(o->job->to,
-		"{\"ph\":\"i\",\"s\":\"p\",\"pid\":%" PRIu32 ",\"tid\":0,\"ts\":%" PRIu64
-		",\"name\":\"%s%s%s\"}",
-		o->ordinal, us, what, bytes ? " " : "", bytes ? FRAG_BYTES(bytes) : "");
+	begin(o, 'i', 0, us);
+	fprintf(o->job->to, "%s%s%s\",\"s\":\"p\"}", what, bytes ? " " : "",
+		bytes ? FRAG_BYTES(bytes) : "");
 }
 
 static void mark(struct out *o, const struct frag_event *e, uint64_t us)
 {
-	bool end = e->flags & FRAG_EVF_END;
+	bool end = e->flags & FRAG_EVF_END, step = e->flags & FRAG_EVF_STEP;
 
-	begin(o);
-	fprintf(o->job->to,
-		"{\"ph\":\"%c\",\"pid\":%" PRIu32 ",\"tid\":%u,\"ts\":%" PRIu64 ",\"name\":\"",
-		end ? 'E' : 'B', o->ordinal, e->flags & FRAG_EVF_STEP ? 1u : 2u, us);
+	begin(o, end ? 'E' : 'B', step ? 1 : 2, us);
 	frag_export_escaped(o->job->to, frag_trace_string(o->job->trace, e->slot));
-	fprintf(o->job->to, "\"}");
-	if (!end || !(e->flags & FRAG_EVF_STEP))
+	fputs("\"}", o->job->to);
+	if (!end || !step)
 		return;
-	o->step++;
-	begin(o);
-	fprintf(o->job->to,
-		"{\"ph\":\"C\",\"pid\":%" PRIu32 ",\"ts\":%" PRIu64
-		",\"name\":\"steps\",\"args\":{\"done\":%" PRIu64 "}}",
-		o->ordinal, us, o->step);
+	begin(o, 'C', 0, us);
+	fprintf(o->job->to, "steps\",\"args\":{\"done\":%" PRIu64 "}}", ++o->step);
 }
 
 static int on_event(void *ctx, const struct frag_told *t, struct frag_err *err)
@@ -97,14 +87,10 @@ static int on_event(void *ctx, const struct frag_told *t, struct frag_err *err)
 
 static void meta(struct out *o, const char *what, unsigned tid, const char *name, const char *more)
 {
-	begin(o);
-	fprintf(o->job->to,
-		"{\"ph\":\"M\",\"pid\":%" PRIu32
-		",\"tid\":%u,\"name\":\"%s\",\"args\":{\"name\":\"",
-		o->ordinal, tid, what);
+	begin(o, 'M', tid, 0);
+	fprintf(o->job->to, "%s\",\"args\":{\"name\":\"", what);
 	frag_export_escaped(o->job->to, name);
-	fputs(more, o->job->to);
-	fputs("\"}}", o->job->to);
+	fprintf(o->job->to, "%s\"}}", more);
 }
 
 int frag_export_perfetto(const struct frag_export_job *job, struct frag_err *err)

@@ -10,7 +10,7 @@
 static int bad_at(const char *text, struct frag_err *err)
 {
 	return frag_fail(err, FRAG_EUSAGE,
-			 "'%.60s' is no moment; known are peak, oom, oom:N, event:N and time:T "
+			 "unknown moment '%.60s'; use peak, oom, oom:N, event:N or time:T "
 			 "(1.5s, 300ms)",
 			 text);
 }
@@ -58,75 +58,39 @@ int frag_at_parse(const char *text, struct frag_at *out, struct frag_err *err)
 	return 0;
 }
 
-void frag_explain_run_options(const struct frag_explain_options *opt,
-			      const struct frag_explained *x, struct frag_run_options *run)
-{
-	frag_run_options_defaults(run);
-	run->limit_bytes = x->limit_bytes;
-	run->seed = opt->seed;
-	run->skip_oom = true;
-	run->restore = x->restores;
-}
-
-/* Where the recording met a limit that it does not tell, the most that was reserved is as near
- * as one can come; for another policy it is the same limit. */
-static void find_limit(const struct frag_events *ev, const struct frag_explain_options *opt,
-		       struct frag_explained *x)
-{
-	const struct frag_trace_dev *td = frag_events_dev(ev);
-
-	x->limit_bytes = opt->limit_bytes;
-	if (x->limit_bytes == UINT64_MAX) {
-		x->limit_bytes = frag_settled_limit(ev->trace, ev->dev);
-		if (td->settled.identical && td->settled.limit_source == FRAG_LIMIT_INFERRED) {
-			x->limit_low_bytes = td->settled.limit_low_bytes;
-			x->limit_high_bytes = td->settled.limit_high_bytes;
-		}
-	}
-	x->restores = opt->recorded && frag_settled_restores(td, &opt->card, x->limit_bytes);
-	if (x->limit_bytes != UINT64_MAX || !x->history.refusals_count || !td->has_evidence ||
-	    ev->path)
-		return;
-	x->limit_bytes = frag_recorded_peak(td);
-	x->limit_guessed = true;
-}
-
 /* Peak, and the first request that the policy itself could not serve. */
-static int whole_replay(const struct frag_events *ev, const struct frag_explain_options *opt,
-			struct frag_explained *x, uint64_t *oom, struct frag_err *err)
+static int whole_replay(struct frag_explained *x, uint64_t *oom, struct frag_err *err)
 {
-	struct frag_run_options run;
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	int rc;
 
-	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
+	FRAG_TRY(frag_case_replay(&x->in, &s, err));
 	rc = frag_cursor_to(&s, UINT64_MAX - 1, err);
-	x->peak_reserved_bytes = s.run->peak_reserved;
-	x->peak_event = s.run->peak.event;
+	x->m.peak_reserved_bytes = s.run->peak_reserved;
+	x->m.event = s.run->peak.event; /* unless the moment is another one */
 	*oom = s.run->r.oom.happened ? s.run->r.oom.event : UINT64_MAX;
 	return rc;
 }
 
-static int find_oom(const struct frag_events *ev, const struct frag_explain_options *opt,
-		    struct frag_explained *x, struct frag_err *err)
+static int find_oom(struct frag_explained *x, struct frag_err *err)
 {
-	const struct frag_history *h = &x->history;
+	const struct frag_history *h = &x->in.history;
 	uint64_t kept = FRAG_MIN(h->refusals_count, (uint64_t)FRAG_REFUSALS_KEPT), own = UINT64_MAX;
 
-	if (!opt->recorded || !kept)
-		FRAG_TRY(whole_replay(ev, opt, x, &own, err));
+	if (!x->in.recorded || !kept)
+		FRAG_TRY(whole_replay(x, &own, err));
 	if (own != UINT64_MAX && x->at.n <= 1) {
-		x->event = own;
+		x->m.event = own;
 		return 0;
 	}
 	if (!kept)
-		return frag_fail(err, FRAG_EINPUT, "nothing ran out of memory");
-	if (x->at.n > kept)
 		return frag_fail(err, FRAG_EINPUT,
-				 "there is no oom:%llu; %llu requests were refused",
-				 (unsigned long long)x->at.n, (unsigned long long)kept);
-	x->event = h->refusals[x->at.n ? x->at.n - 1 : kept - 1].event;
+				 "no request was refused: nothing ran out of memory");
+	if (x->at.n > kept)
+		return frag_fail(err, FRAG_EINPUT, "there is no oom:%llu; %llu %s refused",
+				 (unsigned long long)x->at.n, (unsigned long long)kept,
+				 kept == 1 ? "request was" : "requests were");
+	x->m.event = h->refusals[x->at.n ? x->at.n - 1 : kept - 1].event;
 	return 0;
 }
 
@@ -153,94 +117,142 @@ static int find_time(void *ctx, const struct frag_event *e, size_t n, uint64_t f
 	return 1;
 }
 
-static int find_moment(const struct frag_events *ev, const struct frag_explain_options *opt,
-		       struct frag_explained *x, struct frag_err *err)
+static int find_moment(struct frag_explained *x, struct frag_err *err)
 {
-	struct when w = { .us = opt->at.n };
+	struct when w = { .us = x->opt.at.n };
 	uint64_t none;
 
-	x->at = opt->at;
+	x->at = x->opt.at;
 	if (x->at.what == FRAG_AT_AUTO)
-		x->at.what = x->history.refusals_count ? FRAG_AT_OOM : FRAG_AT_PEAK;
+		x->at.what = x->in.history.refusals_count ? FRAG_AT_OOM : FRAG_AT_PEAK;
 	switch (x->at.what) {
 	case FRAG_AT_OOM:
-		return find_oom(ev, opt, x, err);
+		return find_oom(x, err);
 	case FRAG_AT_EVENT:
-		if (x->at.n >= x->history.events)
+		if (x->at.n >= x->in.history.events)
 			return frag_fail(err, FRAG_EINPUT,
 					 "there is no event %llu; the last is %llu",
 					 (unsigned long long)x->at.n,
-					 (unsigned long long)(x->history.events - 1));
-		x->event = x->at.n;
+					 (unsigned long long)(x->in.history.events - 1));
+		x->m.event = x->at.n;
 		return 0;
 	case FRAG_AT_TIME:
-		FRAG_TRY(frag_events_each(ev, find_time, &w, err));
+		FRAG_TRY(frag_events_each(&x->in.events, find_time, &w, err));
 		if (!w.found)
-			return frag_fail(err, FRAG_EINPUT, "nothing has happened by then");
-		x->event = w.event;
+			return frag_fail(err, FRAG_EINPUT, "the first event comes later than that");
+		x->m.event = w.event;
 		return 0;
 	default:
-		FRAG_TRY(whole_replay(ev, opt, x, &none, err));
-		x->event = x->peak_event;
+		FRAG_TRY(whole_replay(x, &none, err));
 		return 0;
 	}
 }
 
 /* ---- all of it ------------------------------------------------------------------------- */
 
-static int look(const struct frag_events *ev, const struct frag_explain_options *opt,
-		struct frag_explained *x, struct frag_err *err)
+static int look(struct frag_explained *x, struct frag_err *err)
 {
-	struct frag_run_options run;
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
+	struct frag_moment *m = &x->m;
+	const struct frag_loss *l = &x->loss;
 
-	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
-	FRAG_TRY(frag_cursor_to(&s, x->event, err));
-	x->time_us = s.now_us;
+	FRAG_TRY(frag_case_replay(&x->in, &s, err));
+	FRAG_TRY(frag_cursor_to(&s, m->event, err));
 	frag_cursor_loss(&s, &x->loss);
-	return frag_heap_view_take(&s, &x->scene, err);
-}
-
-static int sum_kinds(const struct frag_events *ev, struct frag_explained *x, struct frag_err *err)
-{
-	FRAG_TRY_CALLOC(x->kinds, x->scene.count + 1, "explanation", err);
-	FRAG_TRY(frag_kinds_find(ev, &x->history, &x->scene, x->kinds, err));
-	for (size_t i = 0; i < x->scene.count; i++) {
-		if (x->scene.list[i].waiting)
-			continue;
-		x->kind_bytes[x->kinds[i].kind] += x->scene.list[i].granted;
-		x->kind_blocks[x->kinds[i].kind]++;
-	}
+	FRAG_TRY(frag_heap_view_take(&s, &x->view, err));
+	m->time_us = s.now_us;
+	m->reserved_bytes = l->reserved_bytes;
+	m->allocated_bytes = l->requested_bytes + l->rounding_bytes;
+	m->requested_bytes = l->requested_bytes;
+	m->waiting_bytes = l->waiting_bytes;
+	m->non_releasable_bytes = l->non_releasable_bytes;
+	m->releasable_bytes = l->releasable_bytes;
+	m->largest_free_bytes = l->largest_free_bytes;
+	m->blocks_count = x->view.count;
+	m->pinned_segments_count = x->view.segments_pinned;
+	m->unheld_bytes = x->view.unpinned;
 	return 0;
 }
 
-static int explain(const struct frag_events *ev, const struct frag_explain_options *opt,
-		   struct frag_explained *x, struct frag_err *err)
+static const char *const kind_rules[FRAG_KINDS] = {
+	[FRAG_KIND_PERMANENT] = "allocated in the first step, live to the end: weights",
+	[FRAG_KIND_OPTIMIZER] = "allocated in the first optimizer step, live to the end",
+	[FRAG_KIND_GRADIENT] = "live through the optimizer step, freed before the next allocation",
+	[FRAG_KIND_ACTIVATION] = "allocated and freed before the optimizer runs in its step",
+	[FRAG_KIND_TEMPORARY] = "freed within 2 % of the requests of its step",
+	[FRAG_KIND_CARRIED] = "allocated in one step, freed in the next: a batch, a loss",
+	[FRAG_KIND_KEPT] = "allocated after the first step, live for two steps or more",
+	[FRAG_KIND_WITHIN] = "allocated and freed within one step",
+	[FRAG_KIND_UNKNOWN] = "the recording has no steps to tell by",
+};
+
+static int sum_kinds(struct frag_explained *x, struct frag_err *err)
 {
-	FRAG_TRY(frag_history_make(ev, &x->history, err));
-	if (!x->history.events)
-		return frag_fail(err, FRAG_EINPUT, "there are no events to explain");
-	FRAG_TRY(frag_sites_init(&x->sites, ev->trace, opt->by, opt->frame, err));
-	find_limit(ev, opt, x);
-	FRAG_TRY(find_moment(ev, opt, x, err));
-	x->step = frag_history_step(&x->history, x->event);
-	FRAG_TRY(look(ev, opt, x, err));
-	FRAG_TRY(sum_kinds(ev, x, err));
-	FRAG_TRY(frag_explain_rows(opt, x, err));
-	FRAG_TRY(frag_explain_regained(ev, opt, x, err));
-	if (x->at.what == FRAG_AT_OOM)
-		FRAG_TRY(frag_explain_oom(ev, opt, x, err));
-	return opt->series ? frag_explain_curves(ev, opt, x, err) : 0;
+	struct frag_kind_row rows[FRAG_KINDS] = { { 0 } };
+	size_t n = 0;
+
+	FRAG_TRY_CALLOC(x->kinds, x->view.count + 1, "explanation", err);
+	FRAG_TRY(frag_kinds_find(&x->in.events, &x->in.history, &x->view, x->kinds, err));
+	for (size_t i = 0; i < x->view.count; i++) {
+		struct frag_kind_row *row = &rows[x->kinds[i].kind];
+
+		if (x->view.list[i].waiting)
+			continue;
+		row->live_bytes += x->view.list[i].granted;
+		row->blocks_count++;
+	}
+	for (unsigned k = 0; k < FRAG_KINDS; k++) {
+		if (!rows[k].blocks_count)
+			continue;
+		rows[k].kind = frag_kind_name(k);
+		rows[k].rule = kind_rules[k];
+		rows[k].share_ratio = (double)rows[k].live_bytes / (double)x->m.allocated_bytes;
+		x->kind_rows[n++] = rows[k];
+	}
+	x->m.kinds = (struct frag_rows){ x->kind_rows, n };
+	return 0;
 }
 
-int frag_explain(const struct frag_events *ev, const struct frag_explain_options *opt,
-		 struct frag_explained *out, struct frag_err *err)
+static int explain(struct frag_explained *x, struct frag_err *err)
+{
+	const struct frag_case *c = &x->in;
+	struct frag_moment *m = &x->m;
+
+	if (!c->history.events)
+		return frag_fail(err, FRAG_EINPUT, "there are no events to explain");
+	m->limit_bytes = c->limit_bytes;
+	m->limit_low_bytes = c->limit_high_bytes ? c->limit_low_bytes : UINT64_MAX;
+	m->limit_high_bytes = c->limit_high_bytes ? c->limit_high_bytes : UINT64_MAX;
+	m->limit_guessed = c->limit_guessed;
+	m->peak_live_bytes = c->history.peak_live;
+	FRAG_TRY(find_moment(x, err));
+	x->step = frag_history_step(&c->history, m->event);
+	m->step = frag_case_step_number(c, x->step);
+	FRAG_TRY(look(x, err));
+	FRAG_TRY(sum_kinds(x, err));
+	FRAG_TRY(frag_explain_rows(x, err));
+	m->sites = (struct frag_rows){ x->rows, x->rows_count };
+	m->sites_count = x->rows_count;
+	FRAG_TRY(frag_explain_regained(x, err));
+	if (x->at.what == FRAG_AT_OOM)
+		FRAG_TRY(frag_explain_oom(x, err));
+	if (!x->opt.series)
+		return 0;
+	FRAG_TRY(frag_explain_curves(x, err));
+	m->live_highest = x->curves->live.highest.site ? &x->curves->live.highest : NULL;
+	m->pinned_highest = x->curves->pinned.highest.site ? &x->curves->pinned.highest : NULL;
+	return 0;
+}
+
+int frag_explain(const struct frag_case *in, const struct frag_explain_options *opt,
+		 struct frag_answer *texts, struct frag_explained *out, struct frag_err *err)
 {
 	int rc;
 
-	*out = (struct frag_explained){ 0 };
-	rc = explain(ev, opt, out, err);
+	*out = (struct frag_explained){
+		.m.peak_reserved_bytes = UINT64_MAX, .texts = texts, .in = *in, .opt = *opt
+	};
+	rc = frag_case_open(&out->in, opt->by, opt->frame, err) ?: explain(out, err);
 	if (rc)
 		frag_explained_release(out);
 	return rc;
@@ -248,17 +260,8 @@ int frag_explain(const struct frag_events *ev, const struct frag_explain_options
 
 void frag_explained_release(struct frag_explained *x)
 {
-	for (size_t i = 0; x->rows && i < x->rows_count; i++)
-		frag_host_free(x->rows[i].name);
-	for (size_t i = 0; i < x->oom.remedies_count; i++) {
-		FRAG_FREE(x->oom.remedies[i].text, x->oom.remedies[i].line);
-	}
-	for (size_t i = 0; x->curves && i < FRAG_CURVES; i++) {
-		FRAG_FREE(x->curves->live_names[i], x->curves->held_names[i]);
-	}
-	FRAG_FREE(x->curves, x->rows, x->held, x->kinds);
-	frag_heap_view_release(&x->scene);
-	frag_sites_release(&x->sites);
-	frag_history_release(&x->history);
+	FRAG_FREE(x->curves, x->rows, x->pinned, x->kinds);
+	frag_heap_view_release(&x->view);
+	frag_case_close(&x->in);
 	*x = (struct frag_explained){ 0 };
 }

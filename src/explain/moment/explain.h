@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One moment of a replay explained: who holds the memory, who keeps the free part of it from being
- * given back, what everything is for; and where a request was refused, why, and what would have
+ * returned, what everything is for; and where a request was refused, why, and what would have
  * served it.
  *
- * Ownership: struct frag_explained owns everything it points to (frag_explained_release); events,
- * trace and spec are borrowed during the call and by `sites`.
+ * Ownership: struct frag_explained owns everything it points to (frag_explained_release), but for what its case
+ * borrows and for texts, which belong to the answer.
  */
 #ifndef FRAG_EXPLAIN_EXPLAIN_H
 #define FRAG_EXPLAIN_EXPLAIN_H
 
-#include "explain/history.h"
+#include "answer/answer.h"
+#include "answer/row.h"
+#include "explain/case.h"
 #include "kinds.h"
-#include "explain/sites.h"
-#include "explain/replay_cursor.h"
 
 enum frag_at_what { FRAG_AT_AUTO, FRAG_AT_PEAK, FRAG_AT_OOM, FRAG_AT_EVENT, FRAG_AT_TIME };
 struct frag_at {
@@ -27,15 +27,39 @@ struct frag_explain_options {
 	struct frag_at at;
 	enum frag_site_by by;
 	const char *frame; /* see sites.h */
-	size_t top;	   /* rows whose removal is replayed */
-	const struct frag_policy_spec *spec;
-	bool recorded; /* spec are the recorded settings */
-	struct frag_sim_config card;
-	uint64_t limit_bytes;
-	uint64_t seed;
-	unsigned threads;
-	bool series; /* also over time */
+	size_t top;	   /* rows shown, and whose removal is replayed */
+	bool series;	   /* also over time */
 };
+
+/* Fields of the rows: JSON, CSV, tables (answer/row.h). */
+#define FRAG_SITE_ROW(F, P, S) \
+	F(S, BYTES, allocated_bytes, "live", "as granted") \
+	F(S, RATIO, share_ratio, "share", "of all live bytes", .precision = 1) \
+	F(S, BYTES, requested_bytes, NULL, "live, as requested") \
+	F(S, BYTES, waiting_bytes, NULL, "freed, but used by another stream") \
+	F(S, COUNT, blocks_count, "blocks", "live or waiting") \
+	F(S, COUNT, oldest_event, NULL, "that allocated the oldest block") \
+	F(S, COUNT, newest_event, NULL, "that allocated the newest block") \
+	F(S, COUNT, oldest_step, "oldest", "step of the oldest block; null after the last step", \
+	  .unit = "step", .none = "end", .spare = 4) \
+	F(S, COUNT, newest_step, "newest", "step of the newest block; null after the last step", \
+	  .unit = "step", .none = "end", .spare = 3) \
+	F(S, US, oldest_us, NULL, "time of the oldest block") \
+	F(S, US, newest_us, NULL, "time of the newest block") \
+	F(S, US, oldest_age_us, "age", "of the oldest block", .spare = 2) \
+	F(S, TEXT, kind, "kind", "what most of its bytes are for", .spare = 5) \
+	F(S, RATIO, kind_confidence_ratio, "confidence", \
+	  "that the kind is right: the part of the stack's blocks that behaved the same, times " \
+	  "the part of the bytes that are of this kind", \
+	  .spare = 1) \
+	F(S, BYTES, non_releasable_bytes, NULL, "its share of the free bytes in its segments") \
+	F(S, RATIO, non_releasable_share_ratio, NULL, "of all non-releasable bytes") \
+	F(S, BYTES, alone_bytes, NULL, "non-releasable in segments where nothing else lives") \
+	F(S, COUNT, segments_count, NULL, "that its blocks pin") \
+	F(S, BYTES, largest_hole_bytes, NULL, "in these segments") \
+	F(S, BYTES, regained_bytes, NULL, \
+	  "what a trim returns more without its blocks, replayed; null if not asked") \
+	F(S, TEXT, site, "allocated at", "call site; without stacks, size and step of its blocks")
 
 struct frag_row_key {
 	uint64_t a, b; /* site, 0; or size, step */
@@ -43,99 +67,153 @@ struct frag_row_key {
 
 /* A call site; without stacks, the blocks of one size from one step. */
 struct frag_row {
-	char *name;
+	FRAG_ROW_MEMBERS(FRAG_SITE_ROW)
 	struct frag_row_key key;
-	uint64_t allocated_bytes, requested_bytes, blocks_count, waiting_bytes;
-	uint64_t oldest, oldest_us, newest, newest_us; /* event and time of birth */
-	uint64_t non_releasable_bytes; /* its share of what blocks keep from being given back */
-	uint64_t segments_count, largest_hole_bytes;
-	uint64_t alone_bytes; /* non-releasable in segments where nothing else lives */
-	bool regained_known;
-	uint64_t regained_bytes; /* what a trim gives back more, if its blocks were gone */
 	uint64_t kind_bytes[FRAG_KINDS];
-	uint8_t kind; /* that most of its bytes are of */
-	double confidence;
 };
 
+#define FRAG_REMEDY_ROW(F, P, S) \
+	F(S, BOOL, served, "served", "the request, in a replay", .left = true) \
+	F(S, TEXT, text, "change", "what to do") \
+	F(S, TEXT, line, NULL, "to paste; null if there is none") \
+	F(S, BYTES, bytes, NULL, "that the change frees or unpins") \
+	F(S, COUNT, tried_count, NULL, "settings, none of which served it") \
+	F(S, RATIO, ratio, NULL, "by which the batch is smaller")
 struct frag_remedy {
-	bool served; /* the request, in a replay */
-	char *text;  /* what to do */
-	char *line;  /* to type; NULL = none */
+	FRAG_ROW_MEMBERS(FRAG_REMEDY_ROW)
 };
 
-#define FRAG_REMEDIES_MAX 8
-struct frag_oom_story {
-	bool happened;
-	uint64_t event, time_us, request_bytes;
-	size_t step;
-	uint32_t stack;
-	bool fragmentation; /* else the program needs it */
-	uint64_t live_bytes, reserved_bytes, non_releasable_bytes, largest_free_bytes;
-	struct frag_remedy remedies[FRAG_REMEDIES_MAX];
-	size_t remedies_count;
+#define FRAG_REFUSAL_ROW(F, P, S) \
+	F(S, TEXT, verdict, NULL, "as diagnose has it") \
+	F(S, BYTES, request_bytes, NULL, "asked for") \
+	F(S, TEXT, line, NULL, "that asked") \
+	F(S, BYTES, live_bytes, NULL, "then, with those that wait") \
+	F(S, BYTES, reserved_bytes, NULL, "then") \
+	F(S, BYTES, non_releasable_bytes, NULL, "then") \
+	F(S, BYTES, largest_free_bytes, NULL, "largest hole") \
+	F(S, BYTES, excess_bytes, NULL, \
+	  "live memory and the request above the limit; null if they fit or the limit is " \
+	  "inferred") \
+	F(S, LIST, remedies, NULL, "what would have served it", .of = &frag_remedy_shape)
+#define FRAG_REMEDIES_MAX 6u
+struct frag_refused_request {
+	FRAG_ROW_MEMBERS(FRAG_REFUSAL_ROW)
+	bool fragmentation; /* else the program needs more */
+	struct frag_remedy list[FRAG_REMEDIES_MAX];
 };
 
-/* Live bytes and non-releasable bytes of the largest rows, over time. */
+#define FRAG_KIND_ROW(F, P, S) \
+	F(S, TEXT, kind, "kind", "what blocks are for") \
+	F(S, BYTES, live_bytes, "live", "bytes of this kind") \
+	P(S, RATIO, share_ratio, "share", "of all live bytes", .precision = 1) \
+	P(S, COUNT, blocks_count, "blocks", "of this kind") \
+	P(S, TEXT, rule, "rule", "how blocks of this kind behave")
+struct frag_kind_row {
+	FRAG_ROW_MEMBERS(FRAG_KIND_ROW)
+};
+
+#define FRAG_HIGHEST_ROW(F, P, S) \
+	F(S, TEXT, site, NULL, "that has most then") \
+	F(S, BYTES, bytes, NULL, "that it has") \
+	F(S, BYTES, all_bytes, NULL, "of all call sites") \
+	F(S, RATIO, share_ratio, NULL, "bytes of all_bytes")
+struct frag_highest {
+	FRAG_ROW_MEMBERS(FRAG_HIGHEST_ROW)
+};
+
+/* Live or pinned bytes of the largest call sites, over time. */
 #define FRAG_CURVES 8u
 #define FRAG_CURVE_POINTS 240u
+struct frag_curve_set {
+	const char *names[FRAG_CURVES];
+	size_t count;
+	uint64_t bytes[FRAG_CURVE_POINTS][FRAG_CURVES + 1]; /* the last: all others */
+	struct frag_highest highest;			    /* site NULL: there is nothing */
+};
 struct frag_curves {
-	char *live_names[FRAG_CURVES], *held_names[FRAG_CURVES];
-	size_t live_count, held_count;
 	size_t points;
 	uint64_t events[FRAG_CURVE_POINTS], us[FRAG_CURVE_POINTS];
 	uint64_t reserved[FRAG_CURVE_POINTS], active[FRAG_CURVE_POINTS];
-	uint64_t live[FRAG_CURVE_POINTS][FRAG_CURVES + 1]; /* the last: all others */
-	uint64_t held[FRAG_CURVE_POINTS][FRAG_CURVES + 1];
+	struct frag_curve_set live, pinned;
+};
+
+#define FRAG_MOMENT_ROW(F, P, S) \
+	F(S, TEXT, trace, NULL, "name of the recording") \
+	F(S, TEXT, policy, NULL, "that is replayed") \
+	F(S, TEXT, at, NULL, "which moment") \
+	F(S, TEXT, text, NULL, "the answer as a sentence") \
+	F(S, COUNT, event, "event", "number, from 0") \
+	F(S, US, time_us, "time", "since the recording began") \
+	F(S, COUNT, step, "step", "number, from 1; null without steps and after the last", \
+	  .none = "none") \
+	F(S, BYTES, limit_bytes, "limit", "that the process may reserve") \
+	F(S, BYTES, limit_low_bytes, "limit, at least", "of an inferred limit") \
+	F(S, BYTES, limit_high_bytes, "limit, at most", "of an inferred limit") \
+	F(S, BOOL, limit_guessed, "limit assumed: the most that was reserved", \
+	  "the recording does not say", .if_any = true) \
+	F(S, BYTES, peak_reserved_bytes, NULL, "of the whole replay; null if it was not needed") \
+	F(S, BYTES, peak_live_bytes, NULL, "of the whole recording") \
+	F(S, BYTES, reserved_bytes, "reserved", "taken from the device") \
+	F(S, BYTES, allocated_bytes, "live", "as granted") \
+	F(S, BYTES, requested_bytes, NULL, "live, as requested") \
+	F(S, COUNT, blocks_count, "blocks", "live or waiting") \
+	F(S, COUNT, sites_count, "call sites", "that they come from") \
+	F(S, BYTES, waiting_bytes, "waiting for another stream", \
+	  "freed, but used by another stream", .if_any = true) \
+	F(S, BYTES, non_releasable_bytes, "free, but pinned", "free in segments with live blocks") \
+	F(S, COUNT, pinned_segments_count, "pinned segments", "with free bytes and live blocks") \
+	F(S, BYTES, largest_free_bytes, "largest hole", "free bytes in one piece") \
+	F(S, BYTES, releasable_bytes, "free, releasable", "a trim returns them") \
+	F(S, BYTES, unheld_bytes, NULL, "non-releasable without a block: the policy's own") \
+	F(S, OBJECT, oom, NULL, "null unless a request was refused then", \
+	  .of = &frag_refusal_shape) \
+	F(S, MAP, kinds, NULL, "live bytes by what they are for", .of = &frag_kind_shape) \
+	F(S, LIST, sites, NULL, "the largest first", .of = &frag_site_shape) \
+	F(S, OBJECT, live_highest, NULL, "of live memory over time; null without --out", \
+	  .of = &frag_highest_shape) \
+	F(S, OBJECT, pinned_highest, NULL, "of pinned memory over time; null without --out", \
+	  .of = &frag_highest_shape)
+struct frag_moment {
+	FRAG_ROW_MEMBERS(FRAG_MOMENT_ROW)
 };
 
 struct frag_explained {
-	struct frag_history history;
-	struct frag_sites sites;
+	struct frag_moment m;
+	struct frag_answer *texts; /* owns them */
+	struct frag_case in;
+	struct frag_explain_options opt;
 	struct frag_at at; /* as it was understood */
-	uint64_t event, time_us;
 	size_t step;
-	uint64_t limit_bytes;
-	bool limit_guessed;
-	bool restores; /* replays begin with what was there when the recording began */
-	uint64_t limit_low_bytes, limit_high_bytes; /* where it was inferred; both 0: it was not */
-	struct frag_loss loss;			    /* then */
-	struct frag_heap_view scene;
-	struct frag_kind_of *kinds; /* [scene.count] */
-	struct frag_row *rows;	    /* by allocated bytes, the largest first */
+	struct frag_loss loss;	    /* then */
+	struct frag_heap_view view; /* the blocks then */
+	struct frag_kind_of *kinds; /* [view.count] */
+	struct frag_kind_row kind_rows[FRAG_KINDS];
+	struct frag_row *rows; /* by allocated bytes, the largest first */
 	size_t rows_count;
-	size_t *held; /* [held_count] rows with non-releasable bytes, the most first */
-	size_t held_count;
-	uint64_t kind_bytes[FRAG_KINDS], kind_blocks[FRAG_KINDS];
-	uint64_t peak_reserved_bytes, peak_event; /* of the whole replay; 0 = it was not needed */
-	struct frag_oom_story oom;
+	size_t *pinned; /* [pinned_count] rows with non-releasable bytes, the most first */
+	size_t pinned_count;
+	struct frag_refused_request refused;
 	struct frag_curves *curves; /* NULL = not asked for */
 };
 
-/* Errors: FRAG_EINPUT where the moment does not exist, those of replays, FRAG_ENOMEM. */
-int frag_explain(const struct frag_events *ev, const struct frag_explain_options *opt,
-		 struct frag_explained *out, struct frag_err *err);
+/* in: not opened yet; out has a copy of its own. Errors: FRAG_EINPUT where the moment does not exist, those of replays,
+ * FRAG_ENOMEM. */
+int frag_explain(const struct frag_case *in, const struct frag_explain_options *opt,
+		 struct frag_answer *texts, struct frag_explained *out, struct frag_err *err);
 void frag_explained_release(struct frag_explained *x);
 
-/* Parts of it, one file each. */
-int frag_explain_rows(const struct frag_explain_options *opt, struct frag_explained *x,
-		      struct frag_err *err);
-int frag_explain_regained(const struct frag_events *ev, const struct frag_explain_options *opt,
-			  struct frag_explained *x, struct frag_err *err);
-int frag_explain_oom(const struct frag_events *ev, const struct frag_explain_options *opt,
-		     struct frag_explained *x, struct frag_err *err);
-int frag_explain_curves(const struct frag_events *ev, const struct frag_explain_options *opt,
-			struct frag_explained *x, struct frag_err *err);
-/* Settings of the replays of an explanation. */
-void frag_explain_run_options(const struct frag_explain_options *opt,
-			      const struct frag_explained *x, struct frag_run_options *run);
-/* The row that a block belongs to: its site, or its size and step. Names are made once. */
-struct frag_row_key frag_row_key_of(const struct frag_explained *x, const struct frag_held *h);
+extern const struct frag_shape frag_moment_shape;
+/* Into x->texts, which borrows x. trace, policy: as shown. Charts where there are curves. Errors: FRAG_ENOMEM. */
+int frag_explained_answer(struct frag_explained *x, const char *trace, const char *policy,
+			  struct frag_err *err);
 
-/* Frees every block that `gone` says, on a stage, and then gives back what can be. */
-int frag_cursor_without(struct frag_cursor *s, const struct frag_heap_view *scene,
-			bool (*gone)(const void *ctx, const struct frag_held *h), const void *ctx,
-			struct frag_err *err);
-/* Gives back what can be: all pools. */
-int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err);
+/* Parts of it, one file each. */
+int frag_explain_rows(struct frag_explained *x, struct frag_err *err);
+int frag_explain_regained(struct frag_explained *x, struct frag_err *err);
+int frag_explain_oom(struct frag_explained *x, struct frag_err *err);
+int frag_explain_curves(struct frag_explained *x, struct frag_err *err);
+/* Frees the blocks of a row in a replay that is at the moment. */
+int frag_explain_free_row(const struct frag_explained *x, const struct frag_row *row,
+			  struct frag_cursor *s, struct frag_err *err);
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "lib/addr_map.h"
+
 #define SHORT_PART 50u /* a temporary lives for at most 1/50 of the requests of its step */
 #define SHORT_MIN 8u
 #define KEYS_MAX 65536u
@@ -23,13 +25,12 @@ const char *frag_kind_name(enum frag_kind kind)
 struct birth {
 	uint64_t event, allocs; /* when, and how many requests there had been */
 	uint32_t step, key;	/* key: index of its counts, NO_ITEM = not counted */
-	uint32_t item;		/* of the scene, NO_ITEM = not in it */
+	uint32_t item;		/* of the view, NO_ITEM = not in it */
 	bool live, in_optimizer;
 };
 
 struct counts { /* of all blocks of a stack, or size */
-	uint64_t key;
-	uint32_t total, kinds[FRAG_KINDS];
+	uint32_t kinds[FRAG_KINDS];
 };
 
 struct pass {
@@ -40,30 +41,26 @@ struct pass {
 	uint64_t alloc_event; /* of the last request */
 	size_t step;
 	bool stacks;
-	struct counts *table; /* [2 * KEYS_MAX] */
-	size_t keys;
-	uint32_t *item_of_slot; /* blocks of the scene */
-	const struct frag_heap_view *scene;
+	struct frag_addr_map numbers; /* of counts, by stack or size */
+	struct counts *table;	      /* [KEYS_MAX] */
+	uint32_t keys;
+	uint32_t *item_of_slot; /* blocks of the view */
+	const struct frag_heap_view *view;
 	struct frag_kind_of *out;
 	uint32_t *item_key;
 };
 
+/* The number of what is counted for this request, NO_ITEM = too many. */
 static uint32_t key_of(struct pass *p, const struct frag_event *e)
 {
 	uint64_t key = p->stacks ? e->stack : e->bytes;
-	size_t mask = 2 * KEYS_MAX - 1, at = (size_t)((key * 0x9e3779b97f4a7c15ull) >> 40) & mask;
+	const struct frag_addr_cell *cell = frag_addr_map_find(&p->numbers, key);
 
-	for (; p->table[at].total; at = (at + 1) & mask)
-		if (p->table[at].key == key)
-			break;
-	if (!p->table[at].total) {
-		if (p->keys == KEYS_MAX)
-			return NO_ITEM;
-		p->keys++;
-		p->table[at].key = key;
-	}
-	p->table[at].total++;
-	return (uint32_t)at;
+	if (cell)
+		return frag_addr_number(cell);
+	if (p->keys == KEYS_MAX || frag_addr_map_number(&p->numbers, key, p->keys))
+		return NO_ITEM;
+	return p->keys++;
 }
 
 static bool in_optimizer(const struct pass *p)
@@ -116,7 +113,7 @@ static void born(struct pass *p, const struct frag_event *e)
 	p->allocs++;
 	p->step_allocs++;
 	p->alloc_event = p->event;
-	if (item != NO_ITEM && p->scene->list[item].born != p->event)
+	if (item != NO_ITEM && p->view->list[item].born != p->event)
 		item = NO_ITEM;
 	*b = (struct birth){ p->event, (uint64_t)p->allocs, (uint32_t)p->step, key_of(p, e), item,
 			     true,     in_optimizer(p) };
@@ -148,13 +145,13 @@ static int on_events(void *ctx, const struct frag_event *e, size_t n, uint64_t f
 static int open_pass(struct pass *p, struct frag_err *err)
 {
 	p->births = frag_host_calloc(p->slots + 1, sizeof(*p->births));
-	p->table = frag_host_calloc(2 * KEYS_MAX, sizeof(*p->table));
+	p->table = frag_host_calloc(KEYS_MAX, sizeof(*p->table));
 	p->item_of_slot = frag_host_alloc((p->slots + 1) * sizeof(*p->item_of_slot));
-	p->item_key = frag_host_alloc((p->scene->count + 1) * sizeof(*p->item_key));
+	p->item_key = frag_host_alloc((p->view->count + 1) * sizeof(*p->item_key));
 	FRAG_CHECK_ALLOC(p->births && p->table && p->item_of_slot && p->item_key, "kinds", err);
 	memset(p->item_of_slot, 0xff, (p->slots + 1) * sizeof(*p->item_of_slot));
-	for (size_t i = 0; i < p->scene->count; i++) {
-		p->item_of_slot[p->scene->list[i].slot] = (uint32_t)i;
+	for (size_t i = 0; i < p->view->count; i++) {
+		p->item_of_slot[p->view->list[i].slot] = (uint32_t)i;
 		p->item_key[i] = NO_ITEM;
 	}
 	return 0;
@@ -162,7 +159,7 @@ static int open_pass(struct pass *p, struct frag_err *err)
 
 static void set_confidence(struct pass *p)
 {
-	for (size_t i = 0; i < p->scene->count; i++) {
+	for (size_t i = 0; i < p->view->count; i++) {
 		struct frag_kind_of *k = &p->out[i];
 		const struct counts *c;
 		uint32_t total = 0;
@@ -177,17 +174,17 @@ static void set_confidence(struct pass *p)
 }
 
 int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
-		    const struct frag_heap_view *scene, struct frag_kind_of *out,
+		    const struct frag_heap_view *view, struct frag_kind_of *out,
 		    struct frag_err *err)
 {
 	struct pass p = { .h = h,
-			  .scene = scene,
+			  .view = view,
 			  .out = out,
 			  .slots = frag_events_dev(ev)->slots_count,
 			  .stacks = ev->trace->stacks.count > 1 };
 	int rc;
 
-	for (size_t i = 0; i < scene->count; i++)
+	for (size_t i = 0; i < view->count; i++)
 		out[i] = (struct frag_kind_of){ FRAG_KIND_UNKNOWN, 0 };
 	rc = open_pass(&p, err) ?: frag_events_each(ev, on_events, &p, err);
 	for (size_t i = 0; !rc && i < p.slots; i++)
@@ -195,6 +192,7 @@ int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
 			count_kind(&p, &p.births[i], true);
 	if (!rc)
 		set_confidence(&p);
+	frag_addr_map_release(&p.numbers);
 	FRAG_FREE(p.births, p.table, p.item_of_slot, p.item_key);
 	return rc;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What blocks are for, told by how they behave over the steps (history.h). Rules, the first
- * that holds:
- *	permanent	asked for in the first step, before its optimizer; there to the end of all steps
- *	optimizer	asked for within the first optimizer step; there to the end of all steps
- *	kept		asked for later, and lives through two steps or more
- *	gradient-like	asked for before an optimizer step, gone after it before any other request
- *	carried over	asked for in one step, gone in the next
- *	temporary	gone within its step after at most 2 % of its requests (8 at least), or asked
- *			for and gone within an optimizer step
- *	activation	asked for and gone within one step, otherwise
- * Where steps are not marked, optimizer, gradient-like and activation are not told apart: "within a step".
- * The confidence of a block's kind is the part of all blocks of its stack (without stacks: of its
- * size) that behaved the same.
+ * What blocks are for, judged by how they behave over the steps (history.h). The first rule that holds
+ * decides:
+ *	permanent	allocated in the first step before its optimizer runs; live to the end of all steps
+ *	optimizer	allocated in the first optimizer step; live to the end of all steps
+ *	kept		allocated later; live for two steps or more
+ *	gradient-like	allocated before an optimizer step; freed after it, before the next allocation
+ *	carried over	allocated in one step, freed in the next
+ *	temporary	freed within its step after at most 2 % of its requests (at least 8), or allocated
+ *			and freed within an optimizer step
+ *	activation	otherwise allocated and freed within one step
+ * If steps are not marked, activation is "within a step", and optimizer and gradient-like do not occur.
+ * The confidence of a block's kind is the part of all blocks of its stack (without stacks: of its size) that
+ * behaved the same.
  */
 #ifndef FRAG_EXPLAIN_KINDS_H
 #define FRAG_EXPLAIN_KINDS_H
@@ -43,9 +43,9 @@ struct frag_kind_of {
 	float confidence; /* 0 … 1 */
 };
 
-/* Kinds of the blocks of a scene, out[scene->count], from a pass over all events. */
+/* Kinds of the blocks of a view, out[view->count], from a pass over all events. */
 int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
-		    const struct frag_heap_view *scene, struct frag_kind_of *out,
+		    const struct frag_heap_view *view, struct frag_kind_of *out,
 		    struct frag_err *err);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Out of memory: whether it was fragmentation, and what would have served the request. Every
- * remedy is replayed up to the request, which then is served or is not; a remedy that makes an
- * earlier request fail is none.
+ * Out of memory: whether it was fragmentation, and what would have served the request. Every remedy is
+ * replayed up to the request, which is then served or refused; a remedy that makes an earlier request fail
+ * does not count.
  */
 #include "explain.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,12 +20,12 @@
 #define TUNE_MAX 60u
 #define SHRINK_EVENTS 8000000u
 #define SHRINK_ROUNDS 7
+#define SMALLEST_BATCH 0.05
+#define CARDS_TRIED 12u
 
 struct trial {
-	const struct frag_events *ev;
-	const struct frag_explain_options *opt;
-	const struct frag_explained *x;
-	const struct frag_event *request; /* the refused one */
+	struct frag_explained *x;
+	struct frag_event request; /* the refused one */
 };
 
 /* ---- one replay up to the request --------------------------------------------------------- */
@@ -33,12 +34,13 @@ static int open_trial(struct frag_cursor *s, const struct trial *t,
 		      const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		      uint64_t limit, struct frag_err *err)
 {
+	const struct frag_case *c = &t->x->in;
 	struct frag_run_options run;
 
-	frag_explain_run_options(t->opt, t->x, &run);
+	frag_case_run_options(c, &run);
 	run.limit_bytes = limit;
-	run.restore = run.restore && spec == t->opt->spec;
-	return frag_cursor_open(s, t->ev, spec, card, &run, err);
+	run.restore = run.restore && spec == c->spec;
+	return frag_cursor_open(s, &c->events, spec, card, &run, err);
 }
 
 /* Asks for the request itself; nothing must have failed before that was served when recorded. */
@@ -46,8 +48,8 @@ static int ask(struct frag_cursor *s, const struct trial *t, uint64_t bytes, boo
 	       struct frag_err *err)
 {
 	struct frag_request req = { .bytes = bytes,
-				    .stream = t->request->stream,
-				    .pool = t->request->pool };
+				    .stream = t->request.stream,
+				    .pool = t->request.pool };
 	struct frag_run *run = s->run;
 	struct frag_block block = { 0 };
 	int rc;
@@ -65,7 +67,14 @@ static int ask(struct frag_cursor *s, const struct trial *t, uint64_t bytes, boo
 
 static int before_request(struct frag_cursor *s, const struct trial *t, struct frag_err *err)
 {
-	return t->x->event ? frag_cursor_to(s, t->x->event - 1, err) : 0;
+	return t->x->m.event ? frag_cursor_to(s, t->x->m.event - 1, err) : 0;
+}
+
+/* The replay as it is, up to the request but without it. */
+static int reach_request(struct frag_cursor *s, const struct trial *t, struct frag_err *err)
+{
+	FRAG_TRY(frag_case_replay(&t->x->in, s, err));
+	return before_request(s, t, err);
 }
 
 static int try_plain(const struct trial *t, const struct frag_policy_spec *spec,
@@ -76,73 +85,76 @@ static int try_plain(const struct trial *t, const struct frag_policy_spec *spec,
 
 	FRAG_TRY(open_trial(&s, t, spec, card, limit, err));
 	FRAG_TRY(before_request(&s, t, err));
-	return ask(&s, t, t->request->bytes, served, err);
+	return ask(&s, t, t->request.bytes, served, err);
 }
 
-/* ---- remedies -------------------------------------------------------------------------------- */
-
-__attribute__((format(printf, 5, 6))) static int add(struct frag_oom_story *o, bool served,
-						     const char *line, struct frag_err *err,
-						     const char *fmt, ...)
+/* Without a line to paste, and a number: to be filled in. */
+__attribute__((format(printf, 3, 4))) static struct frag_remedy *
+add(const struct trial *t, bool served, const char *fmt, ...)
 {
-	struct frag_remedy *r = &o->remedies[o->remedies_count];
-	char text[400];
+	struct frag_refused_request *o = &t->x->refused;
+	struct frag_remedy *r = &o->list[o->remedies.count];
+	FRAG_AUTO_FREE char *text = NULL;
 	va_list ap;
 
-	FRAG_ASSERT(o->remedies_count < FRAG_REMEDIES_MAX);
+	FRAG_ASSERT(o->remedies.count < FRAG_REMEDIES_MAX);
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
 	va_end(ap);
-	*r = (struct frag_remedy){ served, frag_host_strdup(text),
-				   line ? frag_host_strdup(line) : NULL };
-	o->remedies_count++;
-	return r->text && (!line || r->line) ? 0 : frag_fail_nomem(err, "explanation");
+	*r = (struct frag_remedy){
+		served,	    frag_answer_print(t->x->texts, "%s", text ? text : ""),
+		NULL,	    UINT64_MAX,
+		UINT64_MAX, NAN
+	};
+	o->remedies.count++;
+	return r;
 }
 
+/* ---- another setting -------------------------------------------------------------------------- */
+
 /* One that completed up to the request: does it serve that, too? */
-static int try_setting(const struct trial *t, struct frag_oom_story *o,
-		       const struct frag_tune_try *one, unsigned *asked, bool *served,
-		       struct frag_err *err)
+static int try_setting(const struct trial *t, const struct frag_tune_try *one, unsigned *asked,
+		       bool *served, struct frag_err *err)
 {
-	struct frag_policy_spec *spec;
-	char line[300];
-	int rc;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	const struct frag_case *c = &t->x->in;
 
 	if (!one->completed || !one->conf || !*asked)
 		return 0;
 	--*asked;
 	FRAG_TRY(frag_policy_spec_parse(one->text, &spec, err));
-	rc = try_plain(t, spec, &t->opt->card, t->x->limit_bytes, served, err);
-	frag_policy_spec_destroy(spec);
-	if (rc || !*served)
-		return rc;
-	snprintf(line, sizeof(line), "export PYTORCH_CUDA_ALLOC_CONF=%s", one->conf);
-	return add(o, true, line, err, "another setting of the allocator");
+	FRAG_TRY(try_plain(t, spec, &c->target.card, c->limit_bytes, served, err));
+	if (*served)
+		add(t, true, "another allocator setting")->line = frag_answer_print(
+			t->x->texts, "export PYTORCH_CUDA_ALLOC_CONF=%s", one->conf);
+	return 0;
 }
 
 /* The simplest setting of tune's with which all up to the request is served, and the request. */
-static int setting(const struct trial *t, struct frag_oom_story *o, struct frag_err *err)
+static int setting(const struct trial *t, struct frag_err *err)
 {
-	struct frag_trace_dev upto = *frag_events_dev(t->ev);
+	const struct frag_case *c = &t->x->in;
+	struct frag_trace_dev upto = *frag_events_dev(&c->events);
 	const struct frag_trace_dev *unit = &upto;
 	const char *const space = "pytorch";
-	struct frag_plan_env env = { .threads = t->opt->threads, .card = t->opt->card };
+	struct frag_plan_env env = { .threads = c->threads, .card = c->target.card };
 	struct frag_tune_options opt = { .spaces = &space,
 					 .spaces_count = 1,
 					 .baseline = "pytorch",
-					 .budget = TUNE_EVENTS / (t->x->event + 1),
-					 .seed = t->opt->seed };
+					 .budget = TUNE_EVENTS / (t->x->m.event + 1),
+					 .seed = c->target.seed };
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
 	bool served = false;
 	unsigned asked;
 
-	if (t->ev->path || strcmp(frag_policy_spec_ops(t->opt->spec)->name, "pytorch") != 0)
+	if (c->events.path || strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0)
 		return 0;
 	opt.budget = FRAG_MIN(FRAG_MAX(opt.budget, (uint64_t)TUNE_MIN), (uint64_t)TUNE_MAX);
-	upto.events_count = (size_t)t->x->event;
+	upto.events_count = (size_t)t->x->m.event;
 	if (!upto.events_count)
 		return 0;
-	frag_explain_run_options(t->opt, t->x, &env.run);
+	frag_case_run_options(c, &env.run);
 	env.run.skip_oom = false;
 	opt.release = env.run.source_release ? env.run.source_release : upto.source_release;
 	asked = (unsigned)opt.budget;
@@ -150,77 +162,58 @@ static int setting(const struct trial *t, struct frag_oom_story *o, struct frag_
 	for (unsigned changed = 0; !served && changed < 8; changed++)
 		for (size_t i = 0; !served && i < tune.tries_count; i++)
 			if (tune.tries[i].changed_count == changed)
-				FRAG_TRY(try_setting(t, o, &tune.tries[i], &asked, &served, err));
+				FRAG_TRY(try_setting(t, &tune.tries[i], &asked, &served, err));
 	if (!served)
-		FRAG_TRY(add(o, false, NULL, err,
-			     "another setting of the allocator: none of %zu serves it",
-			     tune.tries_count));
+		add(t, false, "another allocator setting: none of %zu serves it", tune.tries_count)
+			->tried_count = tune.tries_count;
 	return 0;
 }
 
-static int empty_cache(const struct trial *t, struct frag_oom_story *o, struct frag_err *err)
+/* ---- less held ---------------------------------------------------------------------------------- */
+
+static int empty_cache(const struct trial *t, struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
-	bool served = false;
-	int rc;
+	bool served;
 
-	if (!frag_policy_spec_ops(t->opt->spec)->trim)
+	if (!frag_policy_spec_ops(t->x->in.spec)->trim)
 		return 0;
-	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
-	rc = before_request(&s, t, err) ?: frag_cursor_trim(&s, err);
-	if (!rc)
-		rc = ask(&s, t, t->request->bytes, &served, err);
-	return rc ? rc
-		  : add(o, served, served ? "torch.cuda.empty_cache()" : NULL, err,
-			"empty_cache before the request");
+	FRAG_TRY(reach_request(&s, t, err));
+	FRAG_TRY(frag_cursor_trim(&s, err));
+	FRAG_TRY(ask(&s, t, t->request.bytes, &served, err));
+	add(t, served, "empty_cache before the request")->line =
+		served ? "torch.cuda.empty_cache()" : NULL;
+	return 0;
 }
 
-static bool is_row(const void *ctx, const struct frag_held *h)
+static int without_row(const struct trial *t, const struct frag_row *row, bool pins, uint64_t bytes,
+		       struct frag_err *err)
 {
-	const struct {
-		const struct frag_explained *x;
-		struct frag_row_key key;
-	} *want = ctx;
-	struct frag_row_key key = frag_row_key_of(want->x, h);
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
+	bool served;
 
-	return key.a == want->key.a && key.b == want->key.b;
+	FRAG_TRY(reach_request(&s, t, err));
+	FRAG_TRY(frag_explain_free_row(t->x, row, &s, err));
+	FRAG_TRY(ask(&s, t, t->request.bytes, &served, err));
+	add(t, served, "freeing the blocks of %.200s (%s%s%s)", row->site, pins ? "they pin " : "",
+	    FRAG_BYTES(bytes), pins ? "" : " live")
+		->bytes = bytes;
+	return 0;
 }
 
-static int without_row(const struct trial *t, struct frag_oom_story *o, const struct frag_row *row,
-		       const char *why, uint64_t bytes, struct frag_err *err)
-{
-	struct {
-		const struct frag_explained *x;
-		struct frag_row_key key;
-	} want = { t->x, row->key };
-	struct frag_cursor s;
-	bool served = false;
-	int rc;
-
-	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
-	rc = before_request(&s, t, err)
-		     ?: frag_cursor_without(&s, &t->x->scene, is_row, &want, err);
-	if (!rc)
-		rc = ask(&s, t, t->request->bytes, &served, err);
-	frag_cursor_close(&s);
-	return rc ? rc
-		  : add(o, served, NULL, err, "freeing the blocks of %.200s (%s %s)", row->name,
-			FRAG_BYTES(bytes), why);
-}
-
-static int top_holders(const struct trial *t, struct frag_oom_story *o, struct frag_err *err)
+static int top_holders(const struct trial *t, struct frag_err *err)
 {
 	const struct frag_explained *x = t->x;
-	const struct frag_row *held = x->held_count ? &x->rows[x->held[0]] : NULL;
+	const struct frag_row *most = x->rows_count ? &x->rows[0] : NULL;
+	const struct frag_row *pins = x->pinned_count ? &x->rows[x->pinned[0]] : NULL;
 
-	if (frag_policy_spec_ops(t->opt->spec)->flags & FRAG_POLICY_STACK)
+	if (frag_policy_spec_ops(x->in.spec)->flags & FRAG_POLICY_STACK)
 		return 0;
-	if (held)
-		FRAG_TRY(without_row(t, o, held, "kept from being given back",
-				     held->non_releasable_bytes, err));
-	if (x->rows_count && &x->rows[0] != held)
-		FRAG_TRY(without_row(t, o, &x->rows[0], "live", x->rows[0].allocated_bytes, err));
-	return 0;
+	if (pins)
+		FRAG_TRY(without_row(t, pins, true, pins->non_releasable_bytes, err));
+	if (!most || most == pins)
+		return 0;
+	return without_row(t, most, false, most->allocated_bytes, err);
 }
 
 /* ---- a smaller batch --------------------------------------------------------------------------- */
@@ -228,11 +221,11 @@ static int top_holders(const struct trial *t, struct frag_oom_story *o, struct f
 /* Sizes that permanent blocks have do not follow the batch: weights, and gradients of the same size. */
 static bool is_fixed_size(const struct frag_explained *x, uint64_t bytes)
 {
-	for (size_t i = 0; i < x->scene.count; i++) {
+	for (size_t i = 0; i < x->view.count; i++) {
 		uint8_t k = x->kinds[i].kind;
 
 		if ((k == FRAG_KIND_PERMANENT || k == FRAG_KIND_OPTIMIZER || k == FRAG_KIND_KEPT) &&
-		    x->scene.list[i].requested == bytes)
+		    x->view.list[i].requested == bytes)
 			return true;
 	}
 	return false;
@@ -249,94 +242,102 @@ static uint64_t scaled(const struct frag_explained *x, uint64_t bytes, double by
 static int try_smaller(const struct trial *t, uint64_t from, double by, bool *served,
 		       struct frag_err *err)
 {
-	const struct frag_trace_dev *td = frag_events_dev(t->ev);
+	const struct frag_trace_dev *td = frag_events_dev(&t->x->in.events);
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
-	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
+	FRAG_TRY(frag_case_replay(&t->x->in, &s, err));
 	if (from)
 		FRAG_TRY(frag_cursor_to(&s, from - 1, err));
-	for (uint64_t i = from; i < t->x->event; i++) {
+	for (uint64_t i = from; i < t->x->m.event; i++) {
 		struct frag_event e = td->events[i];
 
 		if (e.kind == FRAG_EV_ALLOC)
 			e.bytes = scaled(t->x, e.bytes, by) & FRAG_MAX_REQUEST;
 		FRAG_TRY(frag_run_feed(s.run, &e, 1, err));
 	}
-	return ask(&s, t, scaled(t->x, t->request->bytes, by), served, err);
+	return ask(&s, t, scaled(t->x, t->request.bytes, by), served, err);
 }
 
-static int smaller_batch(const struct trial *t, struct frag_oom_story *o, struct frag_err *err)
+static int smaller_batch(const struct trial *t, struct frag_err *err)
 {
-	const struct frag_history *h = &t->x->history;
-	double low = 0.05, high = 1; /* low serves, high does not */
+	const struct frag_case *c = &t->x->in;
+	const struct frag_history *h = &c->history;
+	double low = SMALLEST_BATCH, high = 1, less; /* low serves, high does not */
 	bool served;
 	uint64_t from;
 
-	if (t->ev->path || h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
-	    t->x->event > SHRINK_EVENTS / SHRINK_ROUNDS)
+	if (c->events.path || h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
+	    t->x->m.event > SHRINK_EVENTS / SHRINK_ROUNDS)
 		return 0;
 	from = h->steps[t->x->step].first;
 	FRAG_TRY(try_smaller(t, from, low, &served, err));
-	if (!served)
-		return add(o, false, NULL, err, "a smaller batch: not even a twentieth of it fits");
-	for (unsigned i = 0; i < SHRINK_ROUNDS; i++) {
+	for (unsigned i = 0; served && i < SHRINK_ROUNDS; i++) {
 		double mid = (low + high) / 2;
+		bool fits;
 
-		FRAG_TRY(try_smaller(t, from, mid, &served, err));
-		*(served ? &low : &high) = mid;
+		FRAG_TRY(try_smaller(t, from, mid, &fits, err));
+		*(fits ? &low : &high) = mid;
 	}
-	return add(o, true, NULL, err,
-		   "a batch smaller by %.0f %% (what follows its size scaled, in this step)",
-		   100 * (1 - low) + 0.5);
+	less = ceil(100 * (1 - low)) / 100; /* whole percent: that much is enough */
+	add(t, served,
+	    served ? "a batch smaller by %.0f %% in this step"
+		   : "a smaller batch: %.0f %% less is not enough",
+	    100 * less)
+		->ratio = less;
+	return 0;
 }
 
 /* ---- the next card ------------------------------------------------------------------------------ */
 
-static int next_card(const struct trial *t, struct frag_oom_story *o, struct frag_err *err)
+/* The smallest one that leaves a process more than this. */
+static const struct frag_gpu *next_larger(uint64_t bytes)
 {
-	const struct frag_gpu *best = NULL, *all;
-	uint64_t least = t->x->limit_bytes;
-	size_t n, tried = 0;
+	const struct frag_gpu *next = NULL, *all;
+	size_t n;
 
-	if (least == UINT64_MAX)
-		least = t->x->oom.reserved_bytes;
 	all = frag_gpu_list(&n);
-	for (;;) { /* by size: the smallest that is larger than the last */
-		const struct frag_gpu *next = NULL;
-		struct frag_sim_config card = t->opt->card;
-		bool served;
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].asked_only && all[i].total_bytes - all[i].context_bytes > bytes &&
+		    (!next || all[i].total_bytes < next->total_bytes))
+			next = &all[i];
+	return next;
+}
 
-		for (size_t i = 0; i < n; i++)
-			if (!all[i].asked_only &&
-			    all[i].total_bytes - all[i].context_bytes > least &&
-			    (!next || all[i].total_bytes < next->total_bytes))
-				next = &all[i];
-		if (!next || tried++ == 12)
-			break;
-		card.total_bytes = next->total_bytes;
-		card.context_bytes = next->context_bytes;
-		FRAG_TRY(try_plain(t, t->opt->spec, &card, UINT64_MAX, &served, err));
-		if (served) {
-			best = next;
-			break;
-		}
-		least = next->total_bytes - next->context_bytes;
+static int next_card(const struct trial *t, struct frag_err *err)
+{
+	const struct frag_case *c = &t->x->in;
+	const struct frag_gpu *gpu;
+	uint64_t least =
+		c->limit_bytes == UINT64_MAX ? t->x->refused.reserved_bytes : c->limit_bytes;
+	bool served = false;
+
+	for (unsigned tried = 0; !served && tried < CARDS_TRIED && (gpu = next_larger(least));
+	     tried++) {
+		struct frag_sim_config card = c->target.card;
+
+		card.total_bytes = gpu->total_bytes;
+		card.context_bytes = gpu->context_bytes;
+		FRAG_TRY(try_plain(t, c->spec, &card, UINT64_MAX, &served, err));
+		least = gpu->total_bytes - gpu->context_bytes;
 	}
-	if (!best)
-		return add(o, false, NULL, err, "a larger card: none that is known");
-	return add(o, true, NULL, err, "a card with room for it, from %s on, used up to its end",
-		   best->label);
+	if (served)
+		add(t, true, "a larger card: %s or more, with all of its memory", gpu->label);
+	else
+		add(t, false, "a larger card: no known card serves it");
+	return 0;
 }
 
 /* ---- all of them ---------------------------------------------------------------------------------- */
 
-static int event_at(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
-		    struct frag_err *err)
+struct event_at {
+	uint64_t at;
+	struct frag_event *out;
+};
+
+static int find_event(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
+		      struct frag_err *err)
 {
-	struct {
-		uint64_t at;
-		struct frag_event *out;
-	} *want = ctx;
+	struct event_at *want = ctx;
 
 	(void)err;
 	if (want->at >= first + n)
@@ -345,37 +346,44 @@ static int event_at(void *ctx, const struct frag_event *e, size_t n, uint64_t fi
 	return 1;
 }
 
-int frag_explain_oom(const struct frag_events *ev, const struct frag_explain_options *opt,
-		     struct frag_explained *x, struct frag_err *err)
+static void fill(struct frag_explained *x, const struct frag_event *request)
 {
-	struct frag_event request = { 0 };
-	struct trial t = { ev, opt, x, &request };
-	struct {
-		uint64_t at;
-		struct frag_event *out;
-	} want = { x->event, &request };
-	struct frag_oom_story *o = &x->oom;
-	uint64_t room = x->limit_bytes;
+	FRAG_AUTO_FREE char *line = frag_sites_line(&x->in.sites, request->stack);
+	struct frag_refused_request *o = &x->refused;
+	struct frag_moment *m = &x->m;
+	uint64_t live = m->allocated_bytes + m->waiting_bytes, limit = m->limit_bytes;
 
-	FRAG_TRY(frag_events_each(ev, event_at, &want, err));
-	*o = (struct frag_oom_story){ .happened = true,
-				      .event = x->event,
-				      .time_us = x->time_us,
-				      .request_bytes = request.bytes,
-				      .step = x->step,
-				      .stack = request.stack,
-				      .live_bytes = x->loss.requested_bytes +
-						    x->loss.rounding_bytes + x->loss.waiting_bytes,
-				      .reserved_bytes = x->loss.reserved_bytes,
-				      .non_releasable_bytes = x->loss.non_releasable_bytes,
-				      .largest_free_bytes = x->loss.largest_free_bytes };
-	if (room == UINT64_MAX)
-		room = o->reserved_bytes; /* the card was full */
-	o->fragmentation =
-		frag_oom_is_fragmentation(o->live_bytes, o->request_bytes, o->reserved_bytes, room);
-	FRAG_TRY(setting(&t, o, err));
-	FRAG_TRY(empty_cache(&t, o, err));
-	FRAG_TRY(top_holders(&t, o, err));
-	FRAG_TRY(smaller_batch(&t, o, err));
-	return next_card(&t, o, err);
+	*o = (struct frag_refused_request){
+		.request_bytes = request->bytes,
+		.line = line ? frag_answer_print(x->texts, "%s", line) : NULL,
+		.live_bytes = live,
+		.reserved_bytes = m->reserved_bytes,
+		.non_releasable_bytes = m->non_releasable_bytes,
+		.largest_free_bytes = m->largest_free_bytes,
+		.excess_bytes = live + request->bytes > limit && m->limit_high_bytes == UINT64_MAX
+					? live + request->bytes - limit
+					: UINT64_MAX,
+		.remedies.rows = o->list,
+		/* without a limit the card was full */
+		.fragmentation =
+			frag_oom_is_fragmentation(live, request->bytes, m->reserved_bytes,
+						  limit == UINT64_MAX ? m->reserved_bytes : limit),
+	};
+	o->verdict = frag_finding_text(o->fragmentation ? FRAG_FOUND_OOM_FRAGMENTATION
+							: FRAG_FOUND_OOM_NEEDED);
+	m->oom = o;
+}
+
+int frag_explain_oom(struct frag_explained *x, struct frag_err *err)
+{
+	struct trial t = { .x = x };
+	struct event_at want = { x->m.event, &t.request };
+
+	FRAG_TRY(frag_events_each(&x->in.events, find_event, &want, err));
+	fill(x, &t.request);
+	FRAG_TRY(setting(&t, err));
+	FRAG_TRY(empty_cache(&t, err));
+	FRAG_TRY(top_holders(&t, err));
+	FRAG_TRY(smaller_batch(&t, err));
+	return next_card(&t, err);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of a moment by call site: how much, how old, what they keep from being given back, and what
- * would be regained without them, which is replayed.
+ * Blocks of a moment by call site: how much, how old, how many free bytes they pin, and what a trim would
+ * return without them, which is replayed.
  */
 #include "explain.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,31 +17,31 @@
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
-struct frag_row_key frag_row_key_of(const struct frag_explained *x, const struct frag_held *h)
+static struct frag_row_key key_of(const struct frag_explained *x, const struct frag_heap_block *h)
 {
-	if (frag_sites_known(&x->sites))
-		return (struct frag_row_key){ frag_site_of(&x->sites, h->stack), 0 };
-	return (struct frag_row_key){ h->requested, frag_history_step(&x->history, h->born) };
+	if (frag_sites_known(&x->in.sites))
+		return (struct frag_row_key){ frag_site_of(&x->in.sites, h->stack), 0 };
+	return (struct frag_row_key){ h->requested, frag_history_step(&x->in.history, h->born) };
 }
 
-static char *name_of(const struct frag_explained *x, const struct frag_held *h)
+static bool same_key(struct frag_row_key a, struct frag_row_key b)
 {
-	struct frag_row_key key = frag_row_key_of(x, h);
-	const struct frag_history *hist = &x->history;
-	char size[32], name[96];
+	return a.a == b.a && a.b == b.b;
+}
 
-	if (frag_sites_known(&x->sites))
-		return frag_host_strdup(x->sites.names[key.a]);
-	frag_format_bytes(key.a, size, sizeof(size));
-	if (hist->from == FRAG_STEPS_NONE)
-		snprintf(name, sizeof(name), "%s each", size);
-	else if (key.b >= hist->count)
-		snprintf(name, sizeof(name), "%s each, from after the last step", size);
-	else
-		snprintf(name, sizeof(name), "%s each, from %s %" PRIu64, size,
-			 hist->from == FRAG_STEPS_WINDOWS ? "part" : "step",
-			 key.b * hist->stride + 1);
-	return frag_host_strdup(name);
+/* Without stacks: "3.65 GiB each, from step 77". */
+static const char *size_name(const struct frag_explained *x, struct frag_row_key key)
+{
+	const struct frag_history *h = &x->in.history;
+
+	if (h->from == FRAG_STEPS_NONE)
+		return frag_answer_print(x->texts, "%s each", FRAG_BYTES(key.a));
+	if (key.b >= h->count)
+		return frag_answer_print(x->texts, "%s each, from after the last step",
+					 FRAG_BYTES(key.a));
+	return frag_answer_print(x->texts, "%s each, from %s %" PRIu64, FRAG_BYTES(key.a),
+				 h->from == FRAG_STEPS_WINDOWS ? "part" : "step",
+				 frag_case_step_number(&x->in, key.b));
 }
 
 struct ref { /* a block and the row it belongs to */
@@ -64,133 +63,131 @@ static int by_bytes(const void *a, const void *b)
 	uint64_t p = x->allocated_bytes + x->waiting_bytes,
 		 q = y->allocated_bytes + y->waiting_bytes;
 
-	return FRAG_ORDER(q, p) ?: strcmp(x->name, y->name);
+	return FRAG_ORDER(q, p) ?: strcmp(x->site, y->site);
 }
 
-static void add_block(struct frag_row *row, const struct frag_held *h, const struct frag_kind_of *k,
-		      uint32_t *last_segment)
+static void add_block(struct frag_row *row, const struct frag_heap_block *h,
+		      const struct frag_kind_of *k, uint32_t *last_segment)
 {
 	*(h->waiting ? &row->waiting_bytes : &row->allocated_bytes) += h->granted;
 	row->requested_bytes += h->waiting ? 0 : h->requested;
 	row->blocks_count++;
-	if (row->blocks_count == 1 || h->born < row->oldest) {
-		row->oldest = h->born;
+	if (row->blocks_count == 1 || h->born < row->oldest_event) {
+		row->oldest_event = h->born;
 		row->oldest_us = h->born_us;
 	}
-	if (h->born >= row->newest) {
-		row->newest = h->born;
+	if (h->born >= row->newest_event) {
+		row->newest_event = h->born;
 		row->newest_us = h->born_us;
 	}
-	row->non_releasable_bytes += h->strands;
+	row->non_releasable_bytes += h->pinned_bytes;
 	/* blocks of a row come by address, so those of one segment together */
-	if (h->segment_strands && *last_segment != h->segment + 1) {
+	if (h->segment_pinned_bytes && *last_segment != h->segment + 1) {
 		row->segments_count++;
 		*last_segment = h->segment + 1;
 	}
-	if (h->segment_strands)
+	if (h->segment_pinned_bytes)
 		row->largest_hole_bytes = FRAG_MAX(row->largest_hole_bytes, h->largest_hole);
-	row->alone_bytes += h->alone ? h->strands : 0;
+	row->alone_bytes += h->alone ? h->pinned_bytes : 0;
 	row->kind_bytes[k->kind] += h->granted;
-	row->confidence += (double)k->confidence * (double)h->granted;
+	row->kind_confidence_ratio += (double)k->confidence * (double)h->granted;
 }
 
-static void end_row(struct frag_row *row)
+static double part_of(uint64_t part, uint64_t all)
+{
+	return all ? (double)part / (double)all : 0;
+}
+
+static void end_row(const struct frag_explained *x, struct frag_row *row)
 {
 	uint64_t all = row->allocated_bytes + row->waiting_bytes;
+	const struct frag_case *c = &x->in;
+	int kind = 0;
 
 	for (int k = 1; k < FRAG_KINDS; k++)
-		if (row->kind_bytes[k] > row->kind_bytes[row->kind])
-			row->kind = (uint8_t)k;
+		if (row->kind_bytes[k] > row->kind_bytes[kind])
+			kind = k;
+	row->kind = frag_kind_name(kind);
 	/* of the bytes: those of the row's kind, as sure as their stacks are */
-	row->confidence = all ? row->confidence / (double)all * (double)row->kind_bytes[row->kind] /
-					  (double)all
-			      : 0;
+	row->kind_confidence_ratio =
+		all ? row->kind_confidence_ratio / (double)all * part_of(row->kind_bytes[kind], all)
+		    : 0;
+	row->share_ratio = part_of(row->allocated_bytes, x->m.allocated_bytes);
+	row->non_releasable_share_ratio =
+		part_of(row->non_releasable_bytes, x->m.non_releasable_bytes);
+	row->oldest_step =
+		frag_case_step_number(c, frag_history_step(&c->history, row->oldest_event));
+	row->newest_step =
+		frag_case_step_number(c, frag_history_step(&c->history, row->newest_event));
+	row->oldest_age_us = x->m.time_us - FRAG_MIN(row->oldest_us, x->m.time_us);
 }
 
-static int fill_rows(struct frag_explained *x, const struct ref *refs, size_t n,
-		     struct frag_err *err)
+static void fill_rows(struct frag_explained *x, const struct ref *refs, size_t n)
 {
 	uint32_t last_segment = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct frag_held *h = &x->scene.list[refs[i].item];
+		const struct frag_heap_block *h = &x->view.list[refs[i].item];
 
-		if (!i || refs[i].key.a != refs[i - 1].key.a ||
-		    refs[i].key.b != refs[i - 1].key.b) {
-			x->rows[x->rows_count].name = name_of(x, h);
-			FRAG_CHECK_ALLOC(x->rows[x->rows_count].name, "explanation", err);
-			x->rows[x->rows_count++].key = refs[i].key;
+		if (!i || !same_key(refs[i].key, refs[i - 1].key)) {
+			x->rows[x->rows_count++] = (struct frag_row){
+				.key = refs[i].key,
+				.regained_bytes = UINT64_MAX,
+				.site = frag_sites_known(&x->in.sites)
+						? x->in.sites.names[refs[i].key.a]
+						: size_name(x, refs[i].key),
+			};
 			last_segment = 0;
 		}
 		add_block(&x->rows[x->rows_count - 1], h, &x->kinds[refs[i].item], &last_segment);
 	}
 	for (size_t i = 0; i < x->rows_count; i++)
-		end_row(&x->rows[i]);
-	return 0;
+		end_row(x, &x->rows[i]);
 }
 
 /* Rows with non-releasable bytes, the most first. */
-static int by_held(const void *a, const void *b, void *rows)
+static int by_pinned(const void *a, const void *b, void *rows)
 {
 	const struct frag_row *x = (const struct frag_row *)rows + *(const size_t *)a;
 	const struct frag_row *y = (const struct frag_row *)rows + *(const size_t *)b;
 
 	return FRAG_ORDER(y->non_releasable_bytes, x->non_releasable_bytes)
-		       ?: strcmp(x->name, y->name);
+		       ?: strcmp(x->site, y->site);
 }
 
-int frag_explain_rows(const struct frag_explain_options *opt, struct frag_explained *x,
-		      struct frag_err *err)
+int frag_explain_rows(struct frag_explained *x, struct frag_err *err)
 {
-	size_t n = x->scene.count;
-	struct ref *refs = frag_host_calloc(n + 1, sizeof(*refs));
-	int rc = 0;
+	size_t n = x->view.count;
+	FRAG_AUTO_FREE struct ref *refs = NULL;
 
-	(void)opt;
-	x->rows = frag_host_calloc(n + 1, sizeof(*x->rows));
-	x->held = frag_host_calloc(n + 1, sizeof(*x->held));
-	if (!refs || !x->rows || !x->held)
-		rc = frag_fail_nomem(err, "explanation");
-	for (size_t i = 0; !rc && i < n; i++)
-		refs[i] = (struct ref){ frag_row_key_of(x, &x->scene.list[i]), i };
-	if (!rc) {
-		qsort(refs, n, sizeof(*refs), by_key);
-		rc = fill_rows(x, refs, n, err);
-	}
-	frag_host_free(refs);
-	FRAG_TRY(rc);
+	FRAG_TRY_CALLOC(refs, n + 1, "explanation", err);
+	FRAG_TRY_CALLOC(x->rows, n + 1, "explanation", err);
+	FRAG_TRY_CALLOC(x->pinned, n + 1, "explanation", err);
+	for (size_t i = 0; i < n; i++)
+		refs[i] = (struct ref){ key_of(x, &x->view.list[i]), i };
+	qsort(refs, n, sizeof(*refs), by_key);
+	fill_rows(x, refs, n);
 	qsort(x->rows, x->rows_count, sizeof(*x->rows), by_bytes);
 	for (size_t i = 0; i < x->rows_count; i++)
 		if (x->rows[i].non_releasable_bytes)
-			x->held[x->held_count++] = i;
-	qsort_r(x->held, x->held_count, sizeof(*x->held), by_held, x->rows);
+			x->pinned[x->pinned_count++] = i;
+	qsort_r(x->pinned, x->pinned_count, sizeof(*x->pinned), by_pinned, x->rows);
 	return 0;
 }
 
 /* ---- what would be regained ----------------------------------------------------------------- */
 
-int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err)
-{
-	const struct frag_policy_ops *ops = s->run->policy.ops;
-	uint32_t pools = FRAG_MAX(frag_events_dev(&s->ev)->pools_count, 1u);
-
-	s->run->err = err;
-	for (uint32_t p = 0; ops->trim && p < pools; p++)
-		FRAG_TRY(ops->trim(s->run->policy.self, (uint16_t)p, err));
-	return 0;
-}
-
-int frag_cursor_without(struct frag_cursor *s, const struct frag_heap_view *scene,
-			bool (*gone)(const void *ctx, const struct frag_held *h), const void *ctx,
-			struct frag_err *err)
+int frag_explain_free_row(const struct frag_explained *x, const struct frag_row *row,
+			  struct frag_cursor *s, struct frag_err *err)
 {
 	struct frag_run *run = s->run;
 
 	run->err = err;
-	for (size_t i = 0; i < scene->count; i++) {
-		struct frag_run_slot *slot = &run->slots[scene->list[i].slot];
+	for (size_t i = 0; i < x->view.count; i++) {
+		const struct frag_heap_block *h = &x->view.list[i];
+		struct frag_run_slot *slot = &run->slots[h->slot];
 
-		if (slot->state != SLOT_LIVE || !gone(ctx, &scene->list[i]))
+		if (slot->state != SLOT_LIVE || !same_key(key_of(x, h), row->key))
 			continue;
 		slot->state = SLOT_EMPTY;
 		FRAG_TRY(run->policy.ops->free(run->policy.self, &slot->b, err));
@@ -198,59 +195,36 @@ int frag_cursor_without(struct frag_cursor *s, const struct frag_heap_view *scen
 	return 0;
 }
 
-struct whose {
-	const struct frag_explained *x;
-	struct frag_row_key key;
-};
-
-static bool is_theirs(const void *ctx, const struct frag_held *h)
-{
-	const struct whose *w = ctx;
-	struct frag_row_key key = frag_row_key_of(w->x, h);
-
-	return key.a == w->key.a && key.b == w->key.b;
-}
-
 /* Bytes reserved after a trim; row NULL: with all blocks, else without its own. */
-static int reserved_without(const struct frag_events *ev, const struct frag_explain_options *opt,
-			    const struct frag_explained *x, const struct frag_row *row,
+static int reserved_without(const struct frag_explained *x, const struct frag_row *row,
 			    uint64_t *reserved, struct frag_err *err)
 {
-	struct whose whose = { .x = x };
-	struct frag_run_options run;
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
-	int rc;
 
-	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
-	rc = frag_cursor_to(&s, x->event, err);
+	FRAG_TRY(frag_case_replay(&x->in, &s, err));
+	FRAG_TRY(frag_cursor_to(&s, x->m.event, err));
 	if (row)
-		whose.key = row->key;
-	if (!rc && row)
-		rc = frag_cursor_without(&s, &x->scene, is_theirs, &whose, err);
-	if (!rc)
-		rc = frag_cursor_trim(&s, err);
+		FRAG_TRY(frag_explain_free_row(x, row, &s, err));
+	FRAG_TRY(frag_cursor_trim(&s, err));
 	*reserved = frag_cursor_reserved(&s);
-	return rc;
+	return 0;
 }
 
-int frag_explain_regained(const struct frag_events *ev, const struct frag_explain_options *opt,
-			  struct frag_explained *x, struct frag_err *err)
+int frag_explain_regained(struct frag_explained *x, struct frag_err *err)
 {
-	size_t n = FRAG_MIN(FRAG_MIN(x->held_count, opt->top), (size_t)REMOVALS_MAX);
+	const struct frag_policy_ops *ops = frag_policy_spec_ops(x->in.spec);
+	size_t n = FRAG_MIN(FRAG_MIN(x->pinned_count, x->opt.top), (size_t)REMOVALS_MAX);
 	uint64_t all, without;
 
-	n = FRAG_MIN(n, (size_t)(REMOVAL_EVENTS / (x->event + 1)));
+	n = FRAG_MIN(n, (size_t)(REMOVAL_EVENTS / (x->m.event + 1)));
 	/* a policy that cannot be told to trim, or frees in reverse order only, cannot be asked */
-	if (!n || !frag_policy_spec_ops(opt->spec)->trim ||
-	    frag_policy_spec_ops(opt->spec)->flags & FRAG_POLICY_STACK)
+	if (!n || !ops->trim || ops->flags & FRAG_POLICY_STACK)
 		return 0;
-	FRAG_TRY(reserved_without(ev, opt, x, NULL, &all, err));
+	FRAG_TRY(reserved_without(x, NULL, &all, err));
 	for (size_t i = 0; i < n; i++) {
-		struct frag_row *row = &x->rows[x->held[i]];
+		struct frag_row *row = &x->rows[x->pinned[i]];
 
-		FRAG_TRY(reserved_without(ev, opt, x, row, &without, err));
-		row->regained_known = true;
+		FRAG_TRY(reserved_without(x, row, &without, err));
 		row->regained_bytes = all > without ? all - without : 0;
 	}
 	return 0;

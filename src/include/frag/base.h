@@ -2,8 +2,8 @@
 /*
  * Types and helpers that every other header builds on.
  *
- * Ownership: what frag_host_* returns belongs to the caller and goes back
- * through frag_host_free. Nothing here keeps a pointer.
+ * Ownership: the caller owns what frag_host_* returns, and frees it with frag_host_free. Nothing
+ * here keeps a pointer.
  */
 #ifndef FRAG_BASE_H
 #define FRAG_BASE_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Device address. Never a host pointer: the simulator's are made up. */
+/* Device address, never a host pointer: the simulator invents its addresses. */
 typedef uint64_t frag_addr_t;
 
 #define FRAG_KIB 1024ull
@@ -29,7 +29,7 @@ typedef uint64_t frag_addr_t;
 /* For qsort: -1, 0 or 1. By a first, then by b: FRAG_ORDER(x->a, y->a) ?: FRAG_ORDER(x->b, y->b). */
 #define FRAG_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
 
-/* uint64_t, the least first. */
+/* For qsort of uint64_t, ascending. */
 static inline int frag_compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -66,7 +66,7 @@ static inline bool frag_is_pow2(uint64_t n)
 	return n && !(n & (n - 1));
 }
 
-/* A broken invariant of ours (never the user's input): prints and aborts. */
+/* Reports a broken invariant of cufrag (never bad input) and aborts. */
 void frag_bug(const char *file, int line, const char *what) __attribute__((noreturn));
 #define FRAG_BUG(what) frag_bug(__FILE__, __LINE__, what)
 #define FRAG_ASSERT(cond) \
@@ -76,27 +76,26 @@ void frag_bug(const char *file, int line, const char *what) __attribute__((noret
 	} while (0)
 
 /*
- * Host memory. All return NULL when memory is short (or when a test makes the
- * n-th call fail); sizes that overflow count as short. frag_host_realloc
- * leaves the old block alone on failure.
+ * Host memory. All return NULL if memory is short, if the size overflows, or if a test makes the
+ * n-th call fail. On failure, frag_host_realloc leaves the old block unchanged.
  */
 void *frag_host_alloc(size_t bytes);
 void *frag_host_calloc(size_t count, size_t bytes);
 void *frag_host_realloc(void *old, size_t count, size_t bytes);
 char *frag_host_strdup(const char *text);
 void frag_host_free(void *block);
-/* Several blocks, in this order; all are read before the first goes. */
+/* Frees several blocks in this order. Reads all pointers before it frees the first. */
 void frag_host_free_list(void *const *blocks, size_t count);
 #define FRAG_FREE(...) \
 	frag_host_free_list((void *const[]){ __VA_ARGS__ }, \
 			    sizeof((void *const[]){ __VA_ARGS__ }) / sizeof(void *))
 
 /*
- * What a function holds goes back on every way out of it: a variable declared so is released at the
- * end of its scope. It is given a value where it is declared, one that the release takes.
+ * Releases the variable at scope exit. Initialise it at its declaration, with a value that
+ * `release` accepts.
  */
 #define FRAG_AUTO(release) __attribute__((cleanup(release)))
-/* The release of a pointer, from the function that takes it: FRAG_AUTO(RELEASE_at). */
+/* Defines RELEASE_at, for FRAG_AUTO(RELEASE_at), from a function that takes the pointer itself. */
 #define FRAG_AUTO_AT(type, release) \
 	static inline void release##_at(type *at) \
 	{ \
@@ -105,8 +104,7 @@ void frag_host_free_list(void *const *blocks, size_t count);
 void frag_host_free_at(void *at);
 #define FRAG_AUTO_FREE FRAG_AUTO(frag_host_free_at) /* host memory */
 
-/* For tests: the n-th host allocation from now on fails, and all after it
- * until called with 0, which switches the failing off. */
+/* For tests: from the n-th host allocation on, all fail. 0 switches this off. */
 void frag_host_fail_after(uint64_t nth);
 
 #endif

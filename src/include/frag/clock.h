@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's clock, for everything that is timed. */
+/* The host's clock, for all timing. */
 #ifndef FRAG_CLOCK_H
 #define FRAG_CLOCK_H
 

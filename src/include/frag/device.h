@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Devices: where policies take their memory from. One table of functions,
- * three back-ends (sim, cuda, null), and one front (frag_dev_*) that every
- * caller uses. The front alone counts: calls, driver time and reserved bytes.
- * A policy's own claim is never the figure.
+ * Devices: the source of memory for policies. One table of functions, three back ends (sim, cuda,
+ * null), and one front (frag_dev_*) that every caller uses. Only the front counts calls, driver
+ * time and reserved bytes; a policy's own claim is never used.
  *
- * Words. segment: what one frag_dev_alloc returned (cudaMalloc). range: a piece
- * of virtual address space (cuMemAddressReserve). handle: physical memory
- * (cuMemCreate). reserved: physical bytes taken and not given back.
+ * Words. segment: what one frag_dev_alloc returned (cudaMalloc). range: a piece of virtual address
+ * space (cuMemAddressReserve). handle: physical memory (cuMemCreate). reserved: physical bytes
+ * taken and not returned.
  *
- * Preconditions of all calls: the device is open, used by one thread at a
- * time; bytes > 0. Results: 0, FRAG_OOM (1) where memory can run out, or a
- * negative code with `err` filled and naming the call.
+ * Preconditions of all calls: the device is open and used by one thread at a time; bytes > 0.
+ * Results: 0, FRAG_OOM (1) if memory can run out, or a negative code with an `err` that names the
+ * call.
  *
- * Ownership: the caller gives back what it took (free, release after unmap,
- * unreserve). frag_dev_close on a device that is not empty is allowed; the
- * leak shows in frag_dev_leaks.
+ * Ownership: the caller returns what it took (free, release after unmap, unreserve). frag_dev_close
+ * on a device that is not empty is allowed; frag_dev_leaks shows the leak.
  */
 #ifndef FRAG_DEVICE_H
 #define FRAG_DEVICE_H
@@ -25,7 +23,7 @@
 
 struct frag_device;
 
-/* kinds of driver call, in the words of the driver: name, cudaXxx/cuXxx */
+/* kinds of driver call: name, the driver's name */
 #define FRAG_CALL_LIST(X) \
 	X(MALLOC, "cudaMalloc") \
 	X(FREE, "cudaFree") \
@@ -60,7 +58,7 @@ enum frag_call {
 /* Static name of a call as the driver spells it. */
 const char *frag_call_name(enum frag_call call);
 
-/* what a device can do; a policy's needs are the same bits */
+/* what a device can do; a policy's needs use the same bits */
 #define FRAG_CAN_MALLOC (1u << 0)
 #define FRAG_CAN_VMM (1u << 1)
 #define FRAG_CAN_ASYNC (1u << 2)
@@ -68,9 +66,9 @@ const char *frag_call_name(enum frag_call call);
 
 struct frag_device_info {
 	char name[96];
-	char driver[96];	/* driver and runtime in words; "" where there is none */
+	char driver[96];	/* driver and runtime as text; "" = none */
 	uint64_t total_bytes;	/* what the runtime reports as the card's memory */
-	uint64_t context_bytes; /* of these, taken by the CUDA context */
+	uint64_t context_bytes; /* the part of these that the CUDA context takes */
 	uint64_t granule_bytes; /* physical granule, 2 MiB on data-centre parts */
 	uint32_t can;		/* FRAG_CAN_… */
 	bool modelled;		/* times are modelled (sim), not measured */
@@ -98,57 +96,57 @@ struct frag_managed_usage {
 };
 
 /*
- * Contents of a block. Every 16 bytes of a filled block say whose they are:
- * id, generation and offset, and a checksum of the three, so that a byte which is
- * not as it should be tells who wrote it. Work runs on the card in the order
- * of the calls; a block's memory must stay mapped until it is given back through
- * the device, which waits where that is needed.
+ * Contents of a block. Every 16 bytes of a filled block hold id, generation, offset and a checksum
+ * of the three, so a wrong byte shows which block wrote it. Work runs on the card in the order of
+ * the calls. A block's memory must stay mapped until it is returned through the device, which waits
+ * if necessary.
  */
 enum frag_content_op {
 	FRAG_CONTENT_TOUCH,  /* write the first byte of each 4 KiB */
 	FRAG_CONTENT_FILL,   /* write the pattern into all bytes */
 	FRAG_CONTENT_VERIFY, /* compare all bytes with the pattern */
-	FRAG_CONTENT_COPY, /* copy the first half of the bytes to the second: what the card can do */
-	FRAG_CONTENT_DELAY, /* keep block.stream busy for block.bytes nanoseconds */
+	FRAG_CONTENT_COPY,   /* copy the first half to the second half: the card's speed */
+	FRAG_CONTENT_DELAY,  /* keep block.stream busy for block.bytes nanoseconds */
 };
 struct frag_content {
 	frag_addr_t addr;
 	uint64_t bytes;
 	uint32_t stream;
-	uint32_t id, generation; /* the caller's: which block, and which of its lives */
+	uint32_t id, generation; /* chosen by the caller: which block, and which of its uses */
 };
 
-/* The first 16 bytes that a verify found changed, and how many there are in all. */
+/* The first 16 bytes that a verify found changed, and the total number of changes. */
 struct frag_content_fault {
 	uint64_t count;		 /* changed pieces of 16 bytes; 0 = no fault */
 	uint64_t offset;	 /* in the block */
 	uint32_t id, generation; /* the block that was verified */
-	bool foreign;		 /* what was found there is another block's pattern: */
+	bool foreign;		 /* another block's pattern was found there: */
 	uint32_t other_id, other_generation;
 	uint64_t other_offset;
 	uint32_t found[4];
 };
 
 /*
- * What others say about the memory taken, at the moment when more was reserved than ever before.
- * reserved_bytes is what the driver is known to have taken then: what was reserved, but for
- * managed memory, instead of what is resident of it, what the driver takes for that, which is
- * more (docs/measuring.md). So it need not be the device's greatest reserved_bytes.
+ * What other sources report about the memory taken, at the moment of the highest reserved bytes.
+ * reserved_bytes is what the driver took then: the reserved bytes, but for managed memory what the
+ * driver takes for it, which is more than is resident (docs/measuring.md). So it may differ from
+ * the device's peak.
  */
 struct frag_dev_observed {
-	uint64_t reserved_bytes, mem_info_bytes; /* less free memory than at the opening */
+	uint64_t reserved_bytes, mem_info_bytes; /* mem_info: decrease of free memory since
+						  * opening */
 	bool has_nvml;
-	uint64_t nvml_at_bytes, nvml_bytes; /* NVML is slow: asked less often, at this reserved */
-	/* how fast the host is: a cudaMalloc and a cudaFree of 4 MiB, when it was made ready and when
-	 * this is asked; 0 = not known */
+	uint64_t nvml_at_bytes, nvml_bytes; /* NVML is slow, so it is asked less often: at
+					     * nvml_at_bytes reserved */
+	/* speed of the host: a cudaMalloc and a cudaFree of 4 MiB, at frag_dev_make_ready and at
+	 * this call; 0 = unknown */
 	uint64_t pair_ns, pair_after_ns;
 };
 
 /*
- * One back-end. `priv` is its own state. All pointers may be NULL when the
- * matching FRAG_CAN_ bit is not set; `info`, `close` are compulsory.
- * A back-end writes the modelled time of a call to *ns; if it leaves it, the
- * front measures on the host clock.
+ * One back end. `priv` is its own state. Pointers may be NULL if the matching FRAG_CAN_ bit is not
+ * set; `info` and `close` are required. A back end writes the modelled time of a call to *ns; if it
+ * does not, the front measures with the host clock.
  */
 struct frag_device_ops {
 	const char *name;
@@ -188,12 +186,13 @@ struct frag_device_ops {
 	int (*managed_alloc)(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 			     struct frag_err *err);
 	int (*managed_free)(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
-	/* Bring [addr, addr+bytes) onto the card: by an explicit prefetch, or by first touch. */
+	/* Brings [addr, addr+bytes) onto the card, by an explicit prefetch or by first touch. */
 	int (*managed_touch)(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
 			     uint64_t *ns, struct frag_err *err);
 	void (*managed_usage)(void *priv, struct frag_managed_usage *out);
 
-	/* Fence: marks the work queued on a stream up to now. done: *done = it has all run. */
+	/* Fence: marks the work queued on a stream so far. fence_done: *done = all of it has
+	 * run. */
 	int (*fence_record)(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
 			    struct frag_err *err);
 	int (*fence_done)(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
@@ -202,10 +201,11 @@ struct frag_device_ops {
 		    struct frag_err *err);
 	int (*mem_info)(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
 			struct frag_err *err);
-	/* Physical bytes taken through this device now (segments, handles, pools, resident managed). */
+	/* Physical bytes now taken through this device (segments, handles, pools, resident managed
+	 * memory). */
 	uint64_t (*reserved)(void *priv);
 
-	/* Optional: devices with real memory. wait: until all work so far is done. */
+	/* Optional, for devices with real memory. wait: wait until all work so far is done. */
 	int (*content)(void *priv, enum frag_content_op op, const struct frag_content *block,
 		       struct frag_err *err);
 	int (*content_fault)(void *priv, bool wait, struct frag_content_fault *out,
@@ -216,17 +216,17 @@ struct frag_device_ops {
 
 struct frag_call_stat {
 	uint64_t count;	 /* calls that succeeded */
-	uint64_t failed; /* calls refused (out of memory) or failed */
-	uint64_t bytes;	 /* sum of the bytes of the successful ones */
-	uint64_t ns;	 /* driver time of all, modelled or measured */
+	uint64_t failed; /* calls that were refused (out of memory) or failed */
+	uint64_t bytes;	 /* total bytes of the successful calls */
+	uint64_t ns;	 /* driver time of all calls, modelled or measured */
 };
 
-/* One line of the call log: what was asked, in order. For sim against real. */
+/* One entry of the call log, in order, to compare a simulated card with a real one. */
 typedef void (*frag_call_log_fn)(void *ctx, enum frag_call call, uint64_t bytes, int result);
 
 /*
- * The front. Fields are read-only for everyone but src/device and the engine,
- * which sets `now_ns` (recorded time) before each event.
+ * The front. Only src/device writes its fields, except the engine, which sets `now_ns` (recorded
+ * time) before each event.
  */
 struct frag_device {
 	const struct frag_device_ops *ops;
@@ -235,24 +235,25 @@ struct frag_device {
 	uint64_t reserved_bytes; /* now */
 	uint64_t reserved_peak_bytes;
 	uint64_t driver_ns;    /* sum over all calls */
-	uint64_t driver_calls; /* number of all calls, also the failed ones */
-	uint64_t fail_call;    /* the call number (from 1) that fails on demand; 0 = none */
+	uint64_t driver_calls; /* number of all calls, including failed ones */
+	uint64_t fail_call;    /* the number (from 1) of the call that fails on demand; 0 = none */
 	bool fail_all_after;   /* and every call after it */
-	bool abandoned; /* closed next: calls that give back do nothing, and are not counted */
+	bool abandoned; /* about to be closed: calls that return memory do nothing and are not
+			 * counted */
 	struct frag_call_stat stat[FRAG_CALL_COUNT];
 	frag_call_log_fn log;
 	void *log_ctx;
-	frag_addr_t logged_addr; /* of the call that `log` is told of; 0 = it has or got none */
-	/* told of every address that a cudaMalloc or cuMemAddressReserve got; NULL = nobody */
+	frag_addr_t logged_addr; /* address of the call passed to `log`; 0 = none */
+	/* called with every address that a cudaMalloc or cuMemAddressReserve got; may be NULL */
 	void (*placed)(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr);
 	void *placed_ctx;
 };
 
 /*
- * A device of one's own: a front around `ops` and `priv`, which it owns from then on (on success
- * only); frag_dev_close gives both back, `priv` through ops->close. Where ops->info says that times
- * are not modelled, the host clock is read around calls, else such a back-end writes *ns in every
- * call. docs/external-device shows a whole one. Errors: FRAG_ENOMEM.
+ * Your own device: a front around `ops` and `priv`. On success it owns both; frag_dev_close frees
+ * them, `priv` through ops->close. If ops->info says that times are not modelled, the front times
+ * calls with the host clock; otherwise the back end writes *ns in every call. docs/external-device
+ * is a complete example. Errors: FRAG_ENOMEM.
  */
 int frag_dev_open(const struct frag_device_ops *ops, void *priv, struct frag_device **out,
 		  struct frag_err *err);
@@ -260,15 +261,14 @@ void frag_dev_info(const struct frag_device *dev, struct frag_device_info *out);
 void frag_dev_close(struct frag_device *dev); /* NULL is allowed */
 FRAG_AUTO_AT(struct frag_device *, frag_dev_close)
 
-/* cudaMalloc / cudaFree. `bytes` of the free: what was asked, for the log and statistics. */
+/* cudaMalloc / cudaFree. `bytes` of the free: the requested bytes, for the log and statistics. */
 int frag_dev_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out, struct frag_err *err);
 int frag_dev_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err);
 
 /*
- * Virtual memory management. Sizes and addresses are multiples of the granule.
- * map puts a whole handle at addr; one handle may be mapped at several places.
- * unmap covers whole mappings. release after map is allowed: the memory goes
- * back when the last mapping is gone (as in the driver).
+ * Virtual memory management. Sizes and addresses are multiples of the granule. map maps a whole
+ * handle at addr; a handle may be mapped at several places. unmap covers whole mappings. release of
+ * a mapped handle is allowed: like the driver, it returns the memory when the last mapping is gone.
  */
 int frag_dev_reserve(struct frag_device *dev, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
 		     struct frag_err *err);
@@ -303,7 +303,7 @@ int frag_dev_managed_touch(struct frag_device *dev, frag_addr_t addr, uint64_t b
 			   struct frag_err *err);
 void frag_dev_managed_usage(struct frag_device *dev, struct frag_managed_usage *out);
 
-/* lag_ns: on sim the recorded time after which queued work counts as done; ignored on cuda. */
+/* lag_ns: on sim, the recorded time after which queued work counts as done; ignored on cuda. */
 int frag_dev_fence_record(struct frag_device *dev, uint32_t stream, uint64_t *fence,
 			  struct frag_err *err);
 int frag_dev_fence_done(struct frag_device *dev, uint64_t fence, uint64_t lag_ns, bool *done,
@@ -314,9 +314,9 @@ int frag_dev_mem_info(struct frag_device *dev, uint64_t *free_bytes, uint64_t *t
 		      struct frag_err *err);
 
 /*
- * Contents (see enum frag_content_op): no driver calls in the sense of the
- * statistics, and their time is not counted. Errors: FRAG_ENOTSUP on a device without real memory.
- * fault: the first one so far; out->count 0 = none.
+ * Contents (see enum frag_content_op). These calls and their time do not count in the statistics.
+ * Errors: FRAG_ENOTSUP on a device without real memory. fault: the first one so far; out->count 0 =
+ * none.
  */
 bool frag_dev_has_content(const struct frag_device *dev);
 int frag_dev_content(struct frag_device *dev, enum frag_content_op op,
@@ -324,65 +324,65 @@ int frag_dev_content(struct frag_device *dev, enum frag_content_op op,
 int frag_dev_content_fault(struct frag_device *dev, bool wait, struct frag_content_fault *out,
 			   struct frag_err *err);
 /*
- * Before something is measured: waits until the driver has cleared what was given back lately
- * (given_back_bytes or less), and wakes the card. Counts as no call. Nothing to do on a device
- * without real memory.
+ * Prepares a measurement: waits until the driver has cleared recently returned memory (at most
+ * given_back_bytes), and wakes the card. Does not count as a call. Does nothing on a device without
+ * real memory.
  */
 int frag_dev_make_ready(struct frag_device *dev, uint64_t given_back_bytes, struct frag_err *err);
-/* False where nobody but the device itself knows. */
+/* False if the device has no other source to ask. */
 bool frag_dev_observed(struct frag_device *dev, struct frag_dev_observed *out);
-/* How fast the host was in between: the mean of what is known of pair_ns and pair_after_ns, 0 = nothing. */
+/* Speed of the host during the run: the mean of pair_ns and pair_after_ns, of those known; 0 =
+ * unknown. */
 uint64_t frag_dev_host_pair(const struct frag_dev_observed *seen);
 
 /*
- * The simulated card. `place`, if set, is asked before the device places
- * anything itself: it may give the address (return 0), refuse as the real
- * driver did (FRAG_OOM), decline (-1: the device's own rule applies), or wish
- * (FRAG_PLACE_WISH: this address if it is free). Used to feed recorded
- * addresses. kind: FRAG_CALL_MALLOC, _RESERVE or _CREATE (addr unused for the last).
+ * The simulated card. `place`, if set, is called before the device places anything. It may set the
+ * address (0), refuse like the real driver (FRAG_OOM), leave it to the device's own rule (-1), or
+ * suggest an address to use if it is free (FRAG_PLACE_WISH). Used to replay recorded addresses.
+ * kind: FRAG_CALL_MALLOC, _RESERVE or _CREATE (addr unused for the last).
  */
 #define FRAG_PLACE_WISH 2
 typedef int (*frag_place_fn)(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr);
 
 struct frag_sim_config {
 	const char *name;	      /* shown; NULL = "sim" */
-	uint64_t total_bytes;	      /* 0 = the card of the recordings (h200) */
+	uint64_t total_bytes;	      /* 0 = the card of the bundled recordings (h200) */
 	uint64_t context_bytes;	      /* UINT64_MAX = that card's context */
 	const struct frag_cost *cost; /* NULL = the built-in H200 profile; borrowed while open */
 	frag_place_fn place;
 	void *place_ctx;
-	/* How long has the host done something else since the last call? ns; NULL = not at all. Asked
-	 * before a cudaMalloc or cudaFree, which takes longer after a pause. */
+	/* The host's pause since the last call, in ns; NULL = no pauses. Called before a cudaMalloc
+	 * or cudaFree, which takes longer after a pause. */
 	uint64_t (*pause)(void *ctx, enum frag_call kind);
 	void *pause_ctx;
-	/* When is work queued on a stream done? work_idle: at once, as on a card that has nothing to
-	 * do; else after so much recorded time, 0 = what the asker says (10 ms for most). */
+	/* When work queued on a stream is done. work_idle: at once, as on an idle card; else after
+	 * work_lag_ns of recorded time, 0 = the caller's lag (10 ms for most). */
 	bool work_idle;
 	uint64_t work_lag_ns;
-	/* How many times as slow as that of the profile is the host (frag_cost_host_ratio)? Each call
-	 * follows it in its own way, clearing memory not at all. 0 = 1. */
+	/* How many times slower the host is than the profile's (frag_cost_host_ratio). Each kind of
+	 * call scales in its own way; clearing memory does not scale. 0 = 1. */
 	double host_ratio;
 };
 
 /* Errors: FRAG_ENOMEM, FRAG_EUSAGE (context above total). */
 int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out,
 		  struct frag_err *err);
-/* What else a program does to the address space of a card (sim_place.c): it runs a kernel, the first one; a library
- * takes bytes for good, counted in the context. dev: of frag_sim_open. */
+/* Other effects of a program on the card's address space (sim_place.c): it runs its first kernel; a
+ * library takes bytes for good, which count in the context. dev: from frag_sim_open. */
 void frag_sim_launched(struct frag_device *dev);
 void frag_sim_hold(struct frag_device *dev, uint64_t bytes);
-/* Endless memory, no cost, addresses that only grow: what the simulator itself costs. */
+/* Unlimited memory, no cost, addresses that only grow; shows what the simulator itself costs. */
 int frag_null_open(struct frag_device **out, struct frag_err *err);
-/* `ordinal` of the CUDA runtime. FRAG_EDEVICE "no driver"/"no device" where there is none. */
+/* `ordinal` as in the CUDA runtime. Errors: FRAG_EDEVICE "no driver" or "no device". */
 int frag_cuda_open(int ordinal, struct frag_device **out, struct frag_err *err);
-/* A real card, of which only a part may be used: so running out of memory is tested without
- * filling it. The thread that opens it uses it. */
+/* A real card, of which only a part is used, so that tests can run out of memory without filling
+ * it. Only the thread that opens it may use it. */
 struct frag_cuda_config {
 	int ordinal;
-	uint64_t total_bytes;	/* 0 = the whole card */
-	uint64_t context_bytes; /* of these; only where total_bytes is given */
-	uint64_t
-		managed_max_bytes; /* managed memory out at a time; 0 = a quarter of what is free */
+	uint64_t total_bytes;	    /* 0 = the whole card */
+	uint64_t context_bytes;	    /* part of these; only if total_bytes is given */
+	uint64_t managed_max_bytes; /* most managed memory at a time; 0 = a quarter of the free
+				    * memory */
 };
 int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device **out,
 			  struct frag_err *err);
@@ -391,40 +391,40 @@ bool frag_cuda_built(void);
 /* Cards that can be opened; 0 without a driver. */
 int frag_cuda_count(void);
 
-/* How many segments, ranges, handles and pools are still out. Zero = nothing leaked. */
+/* Number of segments, ranges, handles and pools not returned; 0 = no leak. */
 uint64_t frag_dev_leaks(const struct frag_device *dev);
 
 /* Cost profile: modelled ns of a call by size, from a CSV or built in. */
 struct frag_cost;
 const struct frag_cost *frag_cost_builtin(void); /* H200, see docs/measuring.md */
-/* The built-in profile of a card, "h100" (results/h100/profile.csv); NULL where there is none. */
+/* The built-in profile of a card, "h100" (results/h100/profile.csv); NULL if there is none. */
 const struct frag_cost *frag_cost_of(const char *card);
 int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *err);
 void frag_cost_destroy(struct frag_cost *cost);
-/* How much slower is a host that takes pair_ns (frag_dev_host_pair) than that of the
- * profile? cost NULL: the built-in one. 1 where either is not known. */
+/* How many times slower a host with pair_ns (frag_dev_host_pair) is than the profile's host. cost
+ * NULL: the built-in profile. 1 if either is unknown. */
 double frag_cost_host_ratio(const struct frag_cost *cost, uint64_t pair_ns);
 
 /* Known cards (cufrag list gpus). */
 struct frag_gpu {
 	const char *name;     /* "h200" */
 	const char *label;    /* "NVIDIA H200 141 GB" */
-	const char *vendor;   /* "NVIDIA"; "" = not said */
+	const char *vendor;   /* "NVIDIA"; "" = unknown */
 	uint64_t total_bytes; /* as the runtime reports it */
 	uint64_t context_bytes;
-	const char *source;    /* measured where, or which public specification */
-	double price_per_hour; /* in whatever money the user counts; 0 = not known */
-	const char *profile;   /* the card whose cost profile it uses: its own name where it was
-				* measured; NULL = not one of the known cards */
-	bool asked_only;       /* a choice of cards has it only where the vendor was said */
+	const char *source;    /* where it was measured, or the public specification */
+	double price_per_hour; /* in the user's currency; 0 = unknown */
+	const char *profile;   /* name of the card that provides the cost profile (its own if it was
+			        * measured); NULL = not a known card */
+	bool asked_only;       /* recommended only if the user names the vendor */
 };
 const struct frag_gpu *frag_gpu_list(size_t *count);
 /* By name, by label, or as the runtime names the card ("NVIDIA H100 80GB HBM3"); NULL if unknown. */
 const struct frag_gpu *frag_gpu_find(const char *name);
 
-/* The chip of a known card: what programs see of it, and two figures of its data sheet. */
+/* The chip of a known card: what programs see, and two figures from its data sheet. */
 struct frag_gpu_chip {
-	const char *name;  /* that of the card */
+	const char *name;  /* name of the card */
 	const char *shown; /* as the runtime names it */
 	int major, minor;  /* compute capability */
 	int multiprocessors;
@@ -432,26 +432,26 @@ struct frag_gpu_chip {
 	double bytes_per_ns; /* memory bandwidth, GB/s */
 	double tflops;	     /* dense, half precision */
 };
-/* NULL: no CUDA card, or not known. `name` as frag_gpu.name. */
+/* NULL if it is not a CUDA card, or unknown. `name` as in frag_gpu.name. */
 const struct frag_gpu_chip *frag_gpu_chip_find(const char *name);
 
 /*
- * What a card keeps free by default, as a part of its memory. No recording of an allocator shows
- * what libraries (cuBLAS, cuDNN, NCCL) take beside it, nor an input longer than those recorded;
- * a tenth is also what serving programs leave by default.
+ * The part of a card's memory that advice keeps free by default. A recording of an allocator shows
+ * neither the memory of libraries (cuBLAS, cuDNN, NCCL) nor inputs longer than those recorded.
+ * Serving programs leave a tenth by default, too.
  */
 #define FRAG_HEADROOM_RATIO 0.1
 
-/* The part of a card that advice does not count on, beside its context. */
+/* Memory of a card that advice keeps free, beside the context. */
 struct frag_headroom {
-	double ratio;		/* of its memory */
-	uint64_t bytes;		/* and so much more */
-	uint64_t outside_bytes; /* taken outside of the allocator while it was recorded */
+	double ratio;		/* part of the card's memory */
+	uint64_t bytes;		/* and these bytes */
+	uint64_t outside_bytes; /* taken outside the allocator in the recording */
 };
 
 #define FRAG_CARDS_MAX 64u /* one bit each in the results of fit */
 
-/* The cards that advice may name, in the order of what they leave to a process, then of price. */
+/* The cards that advice may name, ordered by the memory left to a process, then by price. */
 struct frag_catalog {
 	const struct frag_gpu *cards[FRAG_CARDS_MAX];
 	size_t count;
@@ -461,19 +461,19 @@ struct frag_catalog {
 };
 
 /*
- * path: CSV with a header line: name, memory and, where wanted, context, price_per_hour, vendor;
- * NULL = the known cards. vendor: all of theirs; "all"; NULL = of the known cards NVIDIA's usual
- * ones, of a list all. Errors: FRAG_EINPUT with path and line, FRAG_EUSAGE (no card of that vendor),
- * FRAG_ENOMEM.
+ * path: CSV with a header line: name, memory and, optionally, context, price_per_hour, vendor; NULL
+ * = the known cards. vendor: only their cards, or "all"; NULL = NVIDIA's common cards of the known
+ * ones, or the whole list. Errors: FRAG_EINPUT with path and line, FRAG_EUSAGE (no card of that
+ * vendor), FRAG_ENOMEM.
  */
 int frag_catalog_init(struct frag_catalog *c, const char *path, const char *vendor,
 		      struct frag_err *err);
 void frag_catalog_release(struct frag_catalog *c);
 
-/* What a process may reserve on this card beside context and headroom; 0 if nothing is left. */
+/* What a process may reserve on this card without context and headroom; 0 if nothing is left. */
 uint64_t frag_gpu_room(const struct frag_gpu *gpu, const struct frag_headroom *headroom);
-/* The first card with room for so much: the cheapest where all have a price, else the smallest;
- * NULL = none. */
+/* The first card with enough room: the cheapest if all have a price, else the smallest; NULL =
+ * none. */
 const struct frag_gpu *frag_catalog_pick(const struct frag_catalog *c, uint64_t reserved_bytes,
 					 const struct frag_headroom *headroom);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors: functions that can fail return 0 or one of the negative codes below
- * and put the detail into their last parameter.
+ * Errors: functions that can fail return 0 or one of the negative codes below, and describe the
+ * error in their last parameter.
  *
- * Ownership: struct frag_err is the caller's, a plain value. It is untouched
- * on success; NULL means "the code is enough for me".
+ * Ownership: struct frag_err is a plain value of the caller. It is unchanged on success. NULL: the
+ * caller needs only the code.
  */
 #ifndef FRAG_ERROR_H
 #define FRAG_ERROR_H
@@ -34,33 +34,33 @@ enum frag_code {
 };
 
 /*
- * Result of an allocation besides 0 and the errors: there is no room. A
- * result, not an error, so `err` stays untouched.
+ * Result of an allocation besides 0 and the errors: there is no room. It is not an error, so `err`
+ * stays unchanged.
  */
 #define FRAG_OOM 1
 
 struct frag_err {
 	int code;	 /* enum frag_code */
 	int cuda_code;	 /* CUresult or cudaError_t of a failed driver call, else 0 */
-	uint64_t offset; /* byte or line in the input, where the message names one */
+	uint64_t offset; /* byte or line in the input, if the message names one */
 	char msg[400];	 /* complete, lower case, no final stop */
 };
 
 /* Fills `err` (unless NULL) and returns `code`. */
 int frag_fail(struct frag_err *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The same with an offset into the input; the caller's text should name it too. */
+/* The same with an offset into the input; the text should name it, too. */
 int frag_fail_at(struct frag_err *err, int code, uint64_t offset, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* "host memory exhausted" with the place that asked. */
+/* "host memory exhausted", with what the memory was for. */
 int frag_fail_nomem(struct frag_err *err, const char *what);
-/* Puts "context: " before the message that is there. Returns err->code. */
+/* Puts "context: " before the existing message. Returns err->code. */
 int frag_err_prefix(struct frag_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Name ("EINPUT") of a code; "?" for an unknown one. A static string. */
 const char *frag_code_name(int code);
-/* Exit status that belongs to a code; 4 for unknown ones, 0 for 0. */
+/* Exit status for a code: 4 for unknown codes, 0 for 0. */
 int frag_code_exit(int code);
 
 #define FRAG_TRY(call) \
@@ -70,13 +70,14 @@ int frag_code_exit(int code);
 			return frag_try_; \
 	} while (0)
 
-/* Host memory was asked for: where there is none, the function ends as with FRAG_TRY. */
+/* Returns from the function, like FRAG_TRY, if an allocation of host memory failed. */
 #define FRAG_CHECK_ALLOC(memory, what, err) \
 	do { \
 		if (!(memory)) \
 			return frag_fail_nomem((err), (what)); \
 	} while (0)
-/* The same for zeroed memory that it asks for: `count` of what `ptr` points to. */
+/* Allocates `count` zeroed elements of the type that `ptr` points to; returns from the function on
+ * failure. */
 #define FRAG_TRY_CALLOC(ptr, count, what, err) \
 	do { \
 		(ptr) = frag_host_calloc((count), sizeof(*(ptr))); \

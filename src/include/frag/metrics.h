@@ -18,9 +18,9 @@
 /* ---- latency histograms ------------------------------------------------ */
 
 /*
- * Log-linear: 32 sub-buckets per power of two, so a value is reported at most
- * 1/32 (3.125 %) above what was recorded; 0..63 exact. Range 0 .. 2^40-1 ns; above
- * is counted in `over` and kept in max. No allocation while recording.
+ * Log-linear: 32 sub-buckets per power of two, so a value is reported at most 1/32 (3.125 %) too
+ * high; 0..63 are exact. Range 0 .. 2^40-1 ns; larger values are counted in `over`, and `max` keeps
+ * the largest. Recording does not allocate.
  */
 #define FRAG_HIST_SUB 32u
 #define FRAG_HIST_BUCKETS ((40u - 5u + 1u) * FRAG_HIST_SUB)
@@ -42,9 +42,9 @@ uint64_t frag_hist_quantile(const struct frag_hist *h, double q);
 	X(active)    /* live + waiting for a stream */ \
 	X(reserved)  /* physical bytes taken from the device */
 
-/* Where the reserved bytes are at one moment; they add up to reserved. */
+/* The use of the reserved bytes at one moment; the parts add up to reserved. */
 struct frag_loss {
-	uint64_t event; /* index of the event after which this held */
+	uint64_t event; /* index of the event after which this was measured */
 	uint64_t time_us;
 	uint64_t requested_bytes;
 	uint64_t rounding_bytes;       /* granted - requested of live blocks */
@@ -66,7 +66,7 @@ struct frag_window {
 #undef FRAG_X_
 };
 
-/* At most `cap` windows; when full, neighbours are merged and windows get twice as long. */
+/* At most `cap` windows. When full, neighbours merge and windows become twice as long. */
 struct frag_series {
 	struct frag_window *windows;
 	size_t count, cap;
@@ -78,8 +78,8 @@ struct frag_series {
 /* ---- results ----------------------------------------------------------- */
 
 struct frag_metrics {
-#define FRAG_METRIC_U64(name, unit, help) uint64_t name;
-#define FRAG_METRIC_F64(name, unit, help) double name;
+#define FRAG_METRIC_U64(name, unit, help, ...) uint64_t name;
+#define FRAG_METRIC_F64(name, unit, help, ...) double name;
 #include "metrics/metrics.def"
 #undef FRAG_METRIC_U64
 #undef FRAG_METRIC_F64
@@ -99,18 +99,18 @@ struct frag_oom {
 	uint64_t time_us;
 	uint64_t bytes;	     /* requested */
 	uint64_t step;	     /* steps completed before it */
-	struct frag_loss at; /* what memory looked like */
+	struct frag_loss at; /* the state of memory */
 };
 
-/* A request that was refused when it was recorded, and what this policy did with it. */
+/* A request that was refused in the recording, and what this policy did with it. */
 #define FRAG_REFUSED_KEPT 64u
 struct frag_refused {
 	uint64_t event, time_us, bytes, step; /* as in struct frag_oom */
 	bool served;
-	struct frag_loss at; /* after it, where it was not served */
+	struct frag_loss at; /* after the request, if it was not served */
 };
 
-/* One statistic of a policy's own. */
+/* One of a policy's own statistics. */
 struct frag_counter {
 	char *name;
 	int64_t value;
@@ -119,29 +119,28 @@ void frag_counters_free(struct frag_counter *counters);
 
 struct frag_result {
 	char *policy; /* as given */
-	char *params; /* echo of what differs from defaults */
-	char *conf;   /* the options for the environment variable below, "" = the defaults; NULL =
-		       * there is none for them */
+	char *params; /* options that differ from their defaults */
+	char *conf;   /* the options for the environment variable below; "" = the defaults, NULL =
+		       * the variable cannot express them */
 	char *conf_variable;
-	char *plan;	       /* what its plan was made of, "first 8 of 16 steps"; NULL = none */
+	char *plan;	       /* the source of its plan, "first 8 of 16 steps"; NULL = no plan */
 	uint32_t policy_flags; /* FRAG_POLICY_… */
 	char *trace;	       /* name */
 	uint32_t device_ordinal;
 	bool completed;
-	bool restored; /* it began with what was there when the recording began */
+	bool restored; /* started from the recording's initial state */
 	struct frag_oom oom;
-	struct frag_refused *refused; /* the first FRAG_REFUSED_KEPT that the replay came to */
+	struct frag_refused *refused; /* the first FRAG_REFUSED_KEPT that the replay reached */
 	size_t refused_count;
 	struct frag_metrics m;
 	struct frag_loss peak; /* at the moment of peak reserved */
 	struct frag_series series;
 	struct frag_hist alloc_host_ns[FRAG_CLASS_COUNT]; /* sampled, see docs/metrics.md */
 	struct frag_hist free_host_ns;
-	struct frag_hist
-		alloc_modelled_ns[FRAG_CLASS_COUNT]; /* driver time per alloc; all of them */
+	struct frag_hist alloc_modelled_ns[FRAG_CLASS_COUNT]; /* driver time of every alloc */
 	struct frag_hist free_modelled_ns;
 	struct frag_call_stat calls[FRAG_CALL_COUNT];
-	struct frag_counter *counters; /* policy's own, up to a NULL name; NULL = none */
+	struct frag_counter *counters; /* the policy's own, up to a NULL name; NULL = none */
 };
 void frag_result_release(struct frag_result *r);
 

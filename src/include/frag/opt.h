@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parameters as data: a table gives key, type, place, default, range and help.
- * Parsing, range errors, "did you mean", help texts, JSON echo and docs all
- * come from the table; nobody else parses option strings.
+ * Parameters as data: a table gives key, type, place, default, range and help. Parsing, range
+ * errors, "did you mean", help, JSON output and docs all come from the table; no other code parses
+ * option strings.
  *
- * Ownership: tables are static. frag_opt_* write only into the params block of
- * the caller. FRAG_OPT_T_STRING fields are char[FRAG_OPT_STRING_MAX] inside it.
+ * Ownership: tables are static. frag_opt_* write only into the caller's params. FRAG_OPT_T_STRING
+ * fields are char[FRAG_OPT_STRING_MAX] inside it.
  */
 #ifndef FRAG_OPT_H
 #define FRAG_OPT_H
@@ -27,7 +27,7 @@ enum frag_opt_type {
 
 struct frag_opt {
 	enum frag_opt_type type;
-	bool tune_limited; /* worth trying only where reserved memory is limited */
+	bool tune_limited; /* worth trying only if reserved memory is limited */
 	const char *key;
 	size_t offset;		/* of the field in the params struct */
 	uint64_t def, min, max; /* BYTES, UINT, BOOL (0/1), ENUM */
@@ -36,8 +36,8 @@ struct frag_opt {
 	double fdef, fmin, fmax;  /* DOUBLE */
 	const char *sdef;	  /* STRING */
 	const char *const *words; /* ENUM: NULL-terminated */
-	const char *help;	  /* one line, lower case, with the unit where there is one */
-	const char *tune; /* values worth trying, comma separated, or NULL: `tune` skips it */
+	const char *help;	  /* one line, lower case, with the unit if it has one */
+	const char *tune; /* values worth trying, comma separated; NULL: `tune` skips the option */
 };
 
 #define FRAG_OPT_POW2 UINT64_MAX /* unit: a power of two */
@@ -83,13 +83,13 @@ void frag_opt_defaults(const struct frag_opt *opts, void *params);
 /* Sets one option; unknown keys are FRAG_EUSAGE with the nearest known word. */
 int frag_opt_set(const struct frag_opt *opts, void *params, const char *key, const char *value,
 		 struct frag_err *err);
-/* Parses "key=value,key=value" (NULL or "" = nothing to set). */
+/* Parses "key=value,key=value"; NULL or "" sets nothing. */
 int frag_opt_parse(const struct frag_opt *opts, void *params, const char *text,
 		   struct frag_err *err);
-/* Text of the current value as it would be typed. Returns the needed length. */
+/* The current value as one would type it. Returns the needed length. */
 size_t frag_opt_format(const struct frag_opt *opt, const void *params, char *buf, size_t cap);
-/* "key=value,…" of everything that differs from its default; with ':' for `between` as PyTorch
- * writes it, "key:value,…", True and False, texts as they are. Returns the needed length. */
+/* "key=value,…" for every option that differs from its default. With ':' as `between`, PyTorch's
+ * form: "key:value,…", True and False, unquoted texts. Returns the needed length. */
 size_t frag_opt_echo(const struct frag_opt *opts, const void *params, char between, char *buf,
 		     size_t cap);
 
@@ -97,24 +97,24 @@ size_t frag_opt_echo(const struct frag_opt *opts, const void *params, char betwe
 const struct frag_opt *frag_opt_find(const struct frag_opt *opts, const char *key);
 /* End of the first item of "a=1,b=[2,3],…": its ',' outside brackets, or the final NUL. */
 const char *frag_opt_item_end(const char *text);
-/* Does every bracket in the first n bytes have its other half? Else a list cannot be cut right. */
+/* Are the brackets in the first n bytes balanced? Only then can the text be split into items. */
 bool frag_opt_balanced(const char *text, size_t n);
 /* "bytes", "integer", "number", "bool", "word", "text". Static. */
 const char *frag_opt_type_name(enum frag_opt_type type);
 /* "256 to 1MiB", "1 or more", "true, false", the words; "" for texts. Returns the needed length. */
 size_t frag_opt_range(const struct frag_opt *opt, char *buf, size_t cap);
-/* Is the table sound: keys unique, help given, fields inside the params, defaults in range?
+/* Is the table valid: unique keys, help present, fields inside the params, defaults in range?
  * Errors: FRAG_ECHECK. */
 int frag_opt_check(const struct frag_opt *opts, size_t params_size, struct frag_err *err);
 
 /*
- * "512", "20M", "20MiB", "1.5GiB": powers of 1024. Errors: FRAG_EUSAGE on
- * anything else, negative, or above UINT64_MAX.
+ * "512", "20M", "20MiB", "1.5GiB": powers of 1024. Errors: FRAG_EUSAGE for anything else, negative
+ * numbers, and numbers above UINT64_MAX.
  */
 int frag_parse_bytes(const char *text, uint64_t *out, struct frag_err *err);
 /* "1.50 GiB", "20 MiB", "512 B". buf of at least 32. Returns buf. */
 char *frag_format_bytes(uint64_t bytes, char *buf, size_t cap);
-/* The same, to print at once: the text lives as long as the block that it stands in. */
+/* The same for printing at once: the text is valid until the end of the enclosing block. */
 #define FRAG_BYTES(bytes) frag_format_bytes((bytes), (char[32]){ 0 }, 32)
 /* Nearest of `words` (NULL-terminated) to `word`, or NULL if none is near. */
 const char *frag_nearest(const char *word, const char *const *words);

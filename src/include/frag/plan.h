@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Planning: which card a trace fits (fit), which settings serve it best (tune),
- * how far from the best possible a policy is (bound, place), and plans made
- * from one part of a trace for the rest of it.
+ * Planning: which card a trace fits (fit), which settings serve it best (tune), how far a policy is
+ * from the optimum (bound, place), and plans that one part of a trace provides for the rest.
  *
- * Words. buffer: a life span and a size. placement: an offset for each buffer.
- * height: the largest offset + size. load: the sum of the sizes that live at
- * one moment; no placement is lower than the largest load. probe: one replay
- * that is asked only whether it completes and what it took.
+ * Words. buffer: a lifetime and a size. placement: an offset for each buffer. height: the largest
+ * offset + size. load: the total size of the buffers live at one moment; no placement is lower than
+ * the largest load. probe: a replay that answers only whether it completes and what it needs.
  *
- * Ownership: what an `out` received is the caller's and goes back through the
- * matching release. Specs, traces and cards are borrowed during the call. Every
- * function here may use several threads; results do not depend on how many.
+ * Ownership: the caller owns what `out` receives and frees it with the matching release. Specs,
+ * traces and cards are borrowed during the call. Every function may use several threads; results do
+ * not depend on their number.
  */
 #ifndef FRAG_PLAN_H
 #define FRAG_PLAN_H
@@ -29,36 +27,41 @@ struct frag_plan_env {
 	unsigned threads; /* 0 = 1 */
 	struct frag_sim_config card;
 	struct frag_run_options run;
-	double limit_fraction;	/* of the card's total, beside run.limit_bytes; 0 = none */
-	double margin_fraction; /* fit: of the card's total, beside the margin in bytes; < 1 */
+	double limit_fraction;	/* part of the card's total, in addition to run.limit_bytes; 0 =
+				 * none */
+	double margin_fraction; /* fit: part of the card's total, in addition to the margin in
+				 * bytes; < 1 */
 	struct frag_watch watch;
 };
+/* An environment with the card, limit, seed and release of a target. A limit that is a fraction is
+ * one of every card that is tried. */
+struct frag_target;
+void frag_plan_env_init(struct frag_plan_env *env, const struct frag_target *t, unsigned threads);
 
 /* ---- fit: the smallest card ---------------------------------------------- */
 
 #define FRAG_FIT_GAPS 8
 
-/* A range of capacities, both ends replayed; in between it was not looked at. */
+/* A range of capacities. Only both ends were replayed. */
 struct frag_fit_gap {
 	uint64_t first_bytes, last_bytes;
 };
 
-/* One policy on one device of one trace. Capacities are totals of the card: usable
- * memory, what the context takes, and the margin. */
+/* One policy on one device of one trace. Capacities are totals of the card: usable memory, context
+ * and margin. */
 struct frag_fit {
 	bool complete;		       /* the search was not interrupted */
 	bool possible;		       /* it completes on a card that is large enough */
-	uint64_t min_capacity_bytes;   /* nothing is refused here; 2 MiB below something is */
+	uint64_t min_capacity_bytes;   /* nothing is refused here; something is 2 MiB below */
 	uint64_t safe_capacity_bytes;  /* from here on no probe failed */
 	uint64_t peak_reserved_bytes;  /* on a card that is large enough */
-	uint64_t ample_capacity_bytes; /* room for this peak: nothing is given back or retried */
-	struct frag_fit_gap gaps[FRAG_FIT_GAPS];   /* failures seen above the minimum, ascending */
-	size_t gaps_count, gaps_seen;		   /* kept, and found */
+	uint64_t ample_capacity_bytes; /* room for this peak: nothing is returned or retried */
+	struct frag_fit_gap gaps[FRAG_FIT_GAPS];   /* failures above the minimum, ascending */
+	size_t gaps_count, gaps_seen;		   /* number kept, number found */
 	uint64_t driver_ns;			   /* on that card */
-	uint64_t min_driver_ns, min_retries_count; /* at min_capacity_bytes: its price */
+	uint64_t min_driver_ns, min_retries_count; /* the cost at min_capacity_bytes */
 	uint64_t probes_count;
-	/* The neighbourhood of the border was not looked at in full: a replay makes so many driver calls that
-	 * 2 million were made before. */
+	/* The search of the neighbourhood ended early, after 2 million driver calls. */
 	bool narrow;
 };
 
@@ -72,10 +75,9 @@ struct frag_fit_task {
 };
 
 /*
- * Searches all tasks over threads. context, margin: bytes of the capacity that the
- * trace cannot have. gpus[n], n <= 64: cards to try as they are. Cost: about
- * 17 probes of bisection and 40 of the neighbourhood for each task.
- * Errors: FRAG_ENOMEM; those of a task are in the task.
+ * Searches all tasks over threads. margin_bytes: bytes of the capacity that the trace cannot use.
+ * gpus[n], n <= 64: cards to try with their own context. Cost: about 17 probes of bisection and 40
+ * of the neighbourhood per task. Errors: FRAG_ENOMEM; a task's errors are in the task.
  */
 int frag_fit_run(const struct frag_plan_env *env, uint64_t margin_bytes,
 		 const struct frag_gpu *const *gpus, size_t gpus_count, struct frag_fit_task *tasks,
@@ -90,53 +92,58 @@ enum frag_tune_objective {
 };
 
 struct frag_tune_options {
-	/* Policies, each searched over the `tune` values of its option table; options in the
-	 * text stay as given. */
+	/* Policies, each searched over the `tune` values of its option table; options in the text
+	 * stay fixed. */
 	const char *const *spaces;
 	size_t spaces_count;
 	const char *baseline; /* settings to compare with; tried first */
 	enum frag_tune_objective objective;
-	uint64_t budget; /* settings to try in each space; above it a space is not exhausted */
-	/* fewer, at least 16, where their replays would make more driver calls than this in all, judged by the
-	 * baseline's; 0 = never fewer */
+	uint64_t budget; /* settings to try in each space; larger spaces are not searched
+			  * completely */
+	/* try fewer (at least 16) if the replays would make more driver calls than this in total,
+	 * estimated from the baseline; 0 = never fewer */
 	uint64_t calls_max;
 	uint64_t seed;
-	/* Settings that this release of the recorded allocator does not know are not tried, as
-	 * frag/policy.h numbers it; 0 = all are. The baseline always is. */
+	/* Skips settings that this release of the recorded allocator does not know (numbers as in
+	 * frag/policy.h); 0 = tries all. Always tries the baseline. */
 	unsigned release;
-	const uint64_t *limits; /* [units_count], UINT64_MAX = none, beside that of env; or NULL */
+	const uint64_t *limits; /* [units_count], in addition to env's limit; UINT64_MAX = none; or
+				 * NULL */
 };
 
 /* One tried setting; with several units the worst peak and the sum of times. */
 struct frag_tune_try {
 	char *text;   /* as typed: "pytorch:expandable_segments:True" */
 	char *params; /* echo of the spec */
-	char *conf;   /* line for PYTORCH_CUDA_ALLOC_CONF; NULL where it is no PyTorch setting */
+	char *conf;   /* line for PYTORCH_CUDA_ALLOC_CONF; NULL if it is not a PyTorch setting */
 	unsigned changed_count; /* options set beyond the space's own text */
-	bool completed;		/* it came to the end of every unit */
-	uint64_t refused_count; /* requests that were refused when recorded, and here again */
+	bool completed;		/* completed every unit */
+	uint64_t refused_count; /* requests that were refused in the recording and here again */
 	uint64_t peak_reserved_bytes;
 	uint64_t driver_ns;
 	uint64_t capacity_bytes; /* FRAG_TUNE_CARD: total of the smallest card, context included */
 };
 
 struct frag_tune {
-	bool complete;	      /* not interrupted */
-	bool exhaustive;      /* every setting of every space was tried */
-	uint64_t budget;      /* settings that could be tried in each space: see calls_max */
-	uint64_t space_count; /* settings in all spaces, doubles and contradictory ones included */
+	bool complete;		     /* not interrupted */
+	bool exhaustive;	     /* every setting of every space was tried */
+	uint64_t budget;	     /* settings allowed in each space: see calls_max */
+	uint64_t space_count;	     /* settings in all spaces, including repeated and contradictory
+			       * ones */
 	struct frag_tune_try *tries; /* best first, as the objective orders them */
 	size_t tries_count;
 	size_t baseline; /* index */
-	size_t *front;	 /* indices: no other try has both less reserved and less driver time */
+	size_t *front;	 /* indices of tries that no other try beats in both reserved memory and
+			  * driver time */
 	size_t front_count;
 };
 
 /*
- * Tries settings on all units. A space of at most `budget` settings is exhausted;
- * else local search: from the space's own text, then from random settings, to the best of all
- * settings that differ in one option until none is better. Ties go to fewer changed options.
- * Same seed, same answer, for any number of threads. Errors: FRAG_EUSAGE (a text), FRAG_ENOMEM.
+ * Tries settings on all units. Searches a space of at most `budget` settings completely. Otherwise
+ * a local search starts from the space's own text, then from random settings, and moves to the best
+ * of all settings that differ in one option, until none is better. Ties go to fewer changed
+ * options. The same seed gives the same answer for any number of threads. Errors: FRAG_EUSAGE (bad
+ * text), FRAG_ENOMEM.
  */
 int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *const *units,
 		  size_t units_count, const struct frag_tune_options *opt, struct frag_tune *out,
@@ -145,7 +152,7 @@ void frag_tune_release(struct frag_tune *t);
 
 /* ---- the optimum: bound and offline placement ----------------------------- */
 
-/* Lives from the moment `lower` up to, not including, `upper`. pre: lower < upper, bytes > 0. */
+/* Live from the moment `lower` until just before `upper`. pre: lower < upper, bytes > 0. */
 struct frag_buffer {
 	uint64_t lower, upper, bytes;
 };
@@ -153,53 +160,54 @@ struct frag_buffer {
 struct frag_buffers {
 	struct frag_buffer *list;
 	size_t count;
-	/* NULL, or [count]: the other part of the same memory (equal size, at other times), which
-	 * gets the same offset; its own number = none. Known to greedy (but TOP) and improve. */
+	/* NULL, or [count]: the buffer that is the other part of the same memory (equal size, at
+	 * other times) and gets the same offset; its own number = none. Used by greedy (except TOP)
+	 * and improve. */
 	uint32_t *twins;
 };
 
 /*
- * The allocations of a device in order, moments = event indices; what is still live at the
- * end ends there. Sizes are rounded up to `align`. A block lives until its free has completed,
- * with at_request until it was requested. O(events). Errors: FRAG_ENOMEM.
+ * The allocations of a device in order; moments are event indices. Blocks still live at the end,
+ * end there. Sizes are rounded up to `align`. A block is live until its free completes, or with
+ * at_request until its free is requested. O(events). Errors: FRAG_ENOMEM.
  */
 int frag_buffers_init(struct frag_buffers *b, const struct frag_trace_dev *dev, uint64_t align,
 		      bool at_request, struct frag_err *err);
 void frag_buffers_release(struct frag_buffers *b);
 
-/* The largest load. *when (may be NULL): the first moment that has it. O(n log n). */
+/* The largest load. *when (may be NULL): the first moment with that load. O(n log n). */
 int frag_load_bound(const struct frag_buffers *b, uint64_t *bound, uint64_t *when,
 		    struct frag_err *err);
 
-/* In which order the buffers are placed; ties by the next words, then by index. */
+/* The order in which buffers are placed; ties by the words after "then", then by index. */
 enum frag_order {
 	FRAG_ORDER_SIZE,      /* largest first, then the earliest */
-	FRAG_ORDER_CONFLICTS, /* most others alive at the same time first, then the largest */
-	FRAG_ORDER_AREA,      /* size times life */
+	FRAG_ORDER_CONFLICTS, /* most other buffers live at the same time first, then the largest */
+	FRAG_ORDER_AREA,      /* size times lifetime */
 	FRAG_ORDER_LIFE,      /* longest first, then the largest */
 	FRAG_ORDER_COUNT
 };
 
-/* Where a buffer goes among the placed ones that live at the same time. */
+/* Where a buffer goes among the placed buffers that are live at the same time. */
 enum frag_gap_rule {
-	FRAG_GAP_BEST, /* the smallest gap, of equals the lowest: TFLite */
+	FRAG_GAP_BEST, /* the smallest gap, the lowest of equals: TFLite */
 	FRAG_GAP_LOWEST,
-	FRAG_GAP_TOP, /* TVM: above all of them, gaps are not filled */
+	FRAG_GAP_TOP, /* TVM: above all of them; does not fill gaps */
 	FRAG_GAP_COUNT
 };
 
 /*
- * Greedy placement into offsets[count]. O(n log n + pairs that live at the same time and are
- * met); TOP is O(n log n). Errors: FRAG_ENOMEM, FRAG_EINTR (stop).
+ * Greedy placement into offsets[count]. O(n log n + visited pairs that are live at the same time);
+ * TOP is O(n log n). Errors: FRAG_ENOMEM, FRAG_EINTR (stop).
  */
 int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum frag_gap_rule rule,
 		      const struct frag_watch *watch, uint64_t *offsets, uint64_t *height,
 		      struct frag_err *err);
 
 /*
- * Greedy placement, improved: the buffers that make the height go to the front of the order,
- * and all is placed again, until target, rounds or time are used up. Starts from the best of
- * the greedy ones. offsets: the best that was found.
+ * Improved greedy placement: moves the buffers that set the height to the front of the order and
+ * places all again, until it reaches the target or runs out of rounds or time. Starts from the best
+ * greedy order. offsets: the best placement found.
  */
 struct frag_improve_options {
 	uint64_t target_bytes; /* stop here; 0 = the load bound */
@@ -211,18 +219,18 @@ int frag_place_improve(const struct frag_buffers *b, const struct frag_improve_o
 		       uint64_t *offsets, uint64_t *height, struct frag_err *err);
 
 /*
- * Branch and bound: a placement of at most target. offsets and *height hold a placement
- * on entry (or *height is UINT64_MAX: none) and the lowest one found on return. *answer:
- * FOUND, NONE (proved: no placement is as low as the target), or GAVE_UP (a budget, the watch, more
- * than 6,000 buffers). Where it is not the time that ends it, the answer is the same for any
- * number of threads, on any machine. nodes: of all attempts that count. Errors: FRAG_ENOMEM.
+ * Branch and bound: finds a placement of at most the target. On entry offsets and *height hold a
+ * placement (*height UINT64_MAX: none), on return the lowest one found. *answer: FOUND, NONE
+ * (proved: no placement is as low as the target), or GAVE_UP (a budget, the watch, more than 6,000
+ * buffers). Unless time ends the search, the answer is the same for any number of threads, on any
+ * machine. nodes: search nodes of all attempts that count. Errors: FRAG_ENOMEM.
  */
 enum frag_search_answer { FRAG_SEARCH_FOUND, FRAG_SEARCH_NONE, FRAG_SEARCH_GAVE_UP };
 struct frag_search_options {
 	uint64_t target_bytes;
 	uint64_t budget_ns;		/* wall clock */
-	uint64_t nodes_max;		/* no round begins after so many; 0 = any number */
-	uint64_t seed;			/* of the random orders */
+	uint64_t nodes_max;		/* no round begins after this many nodes; 0 = unlimited */
+	uint64_t seed;			/* for the random orders */
 	unsigned threads;		/* 0 = 1 */
 	const struct frag_watch *watch; /* may be NULL */
 };
@@ -231,8 +239,8 @@ int frag_place_search(const struct frag_buffers *b, const struct frag_search_opt
 		      uint64_t *nodes, struct frag_err *err);
 
 /*
- * Independent check: offsets are multiples of align, no two buffers overlap in time
- * and place, nothing above `height`. Its own sweep over time; shares no code with what places.
+ * Independent check: offsets are multiples of align, no two buffers overlap in time and place,
+ * nothing is above `height`. A separate sweep over time that shares no code with the placements.
  * Errors: FRAG_ECHECK naming the first pair, FRAG_ENOMEM. O(n log n).
  */
 int frag_place_check(const struct frag_buffers *b, const uint64_t *offsets, uint64_t align,
@@ -241,32 +249,34 @@ int frag_place_check(const struct frag_buffers *b, const uint64_t *offsets, uint
 /* ---- plans for steps: what policy `planned` runs --------------------------- */
 
 /*
- * Made from the first steps of a trace (marks of kind STEP). Phase 0 is everything
- * before the pattern, phases 1.. are the steps of one period, which repeat.
+ * Made from the first steps of a trace (marks of kind STEP). Phase 0 is everything before the
+ * repeating steps; phases 1.. are the steps of one period.
  */
 struct frag_step_plan {
 	uint32_t steps_count;	/* in the trace */
-	uint32_t trained_count; /* of them looked at */
-	uint32_t period;	/* steps after which it repeats; 0 = it does not */
+	uint32_t trained_count; /* the number of these that the plan is made from */
+	uint32_t period;	/* number of steps after which the trace repeats; 0 = it does not */
 	bool windows;		/* steps are windows: the trace does not mark them */
-	double similarity; /* 0..1: how much of the last trained step was in the one a period before */
-	uint64_t height_bytes, bound_bytes; /* of the placement, and the load of what is placed */
-	uint64_t reserve_bytes;		    /* height and slack: the segment */
-	uint32_t prefix_marks, phase_marks, skip; /* for the policy; see docs/planning.md */
-	uint32_t *phases;			  /* [period + 1] number of requests */
-	uint64_t *bytes; /* [requests_count] rounded up to 512, phase by phase; 0 = not planned */
+	double similarity;	/* 0..1: part of the last trained step that also occurs one period
+			    * before */
+	uint64_t height_bytes, bound_bytes; /* height of the placement, and largest load of its
+					     * buffers */
+	uint64_t reserve_bytes;		    /* height plus slack: size of the segment */
+	uint32_t prefix_marks, phase_marks, skip; /* read by the policy; see docs/planning.md */
+	uint32_t *phases;			  /* [period + 1]: number of requests */
+	uint64_t *bytes; /* [requests_count]: rounded up to 512, phase by phase; 0 = not planned */
 	uint64_t *offsets;
 	size_t requests_count;
 };
 
 /*
- * train: steps to look at, 0 = half of them, rounded up (and three if there are more). slack: room
- * above the height for other requests, as a fraction of it; negative = none where steps repeat,
- * else 0.04. budget_ns for the placement. A trace that marks fewer than three steps is cut
- * into 16 windows of equally many requests; window_requests or window_us (one of them; 0 = not
- * given) cut any trace. The plan sees the trained steps only; its placement is checked before it is
- * returned. Errors: FRAG_EINPUT (too little to plan), FRAG_EUSAGE (windows too short), FRAG_ECHECK,
- * FRAG_EINTR, FRAG_ENOMEM.
+ * train: steps to plan from; 0 = half of them, rounded up, but at least three if there are that
+ * many. slack: room above the height for other requests, as a fraction of the height; negative =
+ * none if steps repeat, else 0.04. budget_ns: time for the placement. A trace that marks fewer than
+ * three steps is cut into 16 windows with equal numbers of requests; window_requests or window_us
+ * (one of them; 0 = unset) cut any trace. The plan sees only the trained steps; its placement is
+ * checked before it is returned. Errors: FRAG_EINPUT (too little to plan), FRAG_EUSAGE (windows too
+ * short), FRAG_ECHECK, FRAG_EINTR, FRAG_ENOMEM.
  */
 struct frag_step_options {
 	uint32_t train;
@@ -277,11 +287,12 @@ struct frag_step_options {
 };
 int frag_step_plan_make_with(const struct frag_trace_dev *dev, const struct frag_step_options *opt,
 			     struct frag_step_plan *out, struct frag_err *err);
-/* The same without windows of one's own. */
+/* The same without explicit windows. */
 int frag_step_plan_make(const struct frag_trace_dev *dev, uint32_t train, double slack,
 			uint64_t budget_ns, const struct frag_watch *watch,
 			struct frag_step_plan *out, struct frag_err *err);
-/* As text for --policy planned:plan=FILE; complete or not at all. comment: one line. */
+/* Writes the text for --policy planned:plan=FILE; the file is complete or absent. comment: one
+ * line. */
 int frag_step_plan_write(const struct frag_step_plan *p, const char *comment, const char *path,
 			 struct frag_err *err);
 void frag_step_plan_release(struct frag_step_plan *p);

@@ -18,39 +18,43 @@
 
 #include <signal.h>
 
-/* What is done to every block on a device with real memory. */
+/* What the engine does with every block on a device with real memory. */
 enum frag_fill {
 	FRAG_FILL_NONE,
-	FRAG_FILL_TOUCH,  /* the first byte of each page is written after the alloc */
-	FRAG_FILL_VERIFY, /* a pattern into all bytes, and compared before the free */
+	FRAG_FILL_TOUCH,  /* write the first byte of each page after the alloc */
+	FRAG_FILL_VERIFY, /* fill all bytes with a pattern, and compare before the free */
 };
 
 struct frag_run_options {
 	uint64_t limit_bytes; /* UINT64_MAX = none */
 	uint64_t seed;
-	unsigned source_release; /* of the allocator that is simulated; 0 = of the recording's */
+	unsigned source_release; /* release of the simulated allocator; 0 = that of the recording */
 	uint64_t sync_every;	 /* synchronise the device after every n operations; 0 = never */
-	bool restore;  /* start from the state that a recording began with (policies that can) */
-	bool skip_oom; /* --on-oom=skip: drop what cannot be served and go on */
-	bool free_at_request; /* replay deferred frees at their request */
-	bool check;	      /* the policy's check after every event */
-	size_t windows_max;   /* time series length, 0 = 1024 */
-	bool losses;	      /* also sample where the bytes are over time, and at a refusal */
-	bool latency;	      /* sample host latency per call */
-	bool only_peaks;      /* searches: how much was reserved, not where the bytes were then */
-	enum frag_fill fill;  /* FRAG_ENOTSUP at create where the device has no contents */
-	uint64_t work_ns;     /* every alloc queues work of this length on its stream; 0 = none */
-	bool paced;	      /* wait until an event is due by the recorded time */
-	/* Of whole replays (frag_replay_sim): non-zero ends one early with FRAG_EINTR; NULL = never. */
+	bool restore;		 /* start from the recording's initial state (if the policy can) */
+	bool skip_oom;		 /* --on-oom=skip: skip requests that cannot be served */
+	bool free_at_request;	 /* replay deferred frees at their request */
+	bool check;		 /* the policy's check after every event */
+	size_t windows_max;	 /* time series length, 0 = 1024 */
+	bool losses;		 /* also sample the use of the bytes over time, and at a refused
+			       * request */
+	bool latency;		 /* sample host latency per call */
+	bool only_peaks;	 /* for searches: only how much was reserved, not the use of the
+			       * bytes */
+	enum frag_fill fill;	 /* FRAG_ENOTSUP at create if the device has no contents */
+	uint64_t work_ns;	 /* every alloc queues this much work on its stream; 0 = none */
+	bool paced;		 /* wait for each event's recorded time */
+	/* For whole replays (frag_replay_sim): non-zero ends the replay early with FRAG_EINTR; NULL
+	 * = never. */
 	const volatile sig_atomic_t *stop;
-	/* Told how many more events are done, now and then, on the replaying thread; may be NULL. */
+	/* Called now and then, on the replaying thread, with the number of further events done; may
+	 * be NULL. */
 	void (*progress)(void *ctx, uint64_t events);
 	void *progress_ctx;
 };
 void frag_run_options_defaults(struct frag_run_options *o);
 
 struct frag_run;
-/* dev_hdr: streams, pools, slots of the device's trace. */
+/* dev_hdr: streams, pools and slots of the device's trace. */
 int frag_run_create(const struct frag_policy_spec *spec, struct frag_device *dev,
 		    const struct frag_trace_dev *dev_hdr, const struct frag_run_options *opt,
 		    struct frag_run **out, struct frag_err *err);
@@ -60,27 +64,27 @@ int frag_run_feed(struct frag_run *run, const struct frag_event *events, size_t 
 bool frag_run_stopped(const struct frag_run *run);
 /* Ends the run: frees what is live, destroys the policy, checks for leaks. */
 int frag_run_finish(struct frag_run *run, struct frag_result *out, struct frag_err *err);
-/* Only the figures of a run that goes next, with its device: nothing is freed or looked for, and giving
- * back costs nothing from here on. For searches, which make many runs. */
+/* Metrics without teardown or leak check, for searches, which make many runs. Destroy run and
+ * device next; from here on, returning memory is free of charge. */
 int frag_run_measure(struct frag_run *run, struct frag_result *out, struct frag_err *err);
 void frag_run_destroy(struct frag_run *run);
-/* Writes into a result which policy it is of. Errors: FRAG_ENOMEM. */
+/* Writes the name of the policy into a result. Errors: FRAG_ENOMEM. */
 int frag_result_name(struct frag_result *r, const struct frag_policy_spec *spec,
 		     struct frag_err *err);
 
-/* All at once on one simulated card (a fresh one of this configuration). */
+/* A whole replay on a new simulated card of this configuration. */
 int frag_replay_sim(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		    const struct frag_trace_dev *trace, const struct frag_run_options *opt,
 		    struct frag_result *out, struct frag_err *err);
 
 /* ---- verify: is the simulation what really happened? -------------------- */
 
-/* Why a card made other segments than were recorded. */
+/* Why a card made other segments than the recording. */
 enum frag_verify_cause {
-	FRAG_CAUSE_NONE,      /* nothing differs, or nobody asked (frag_verify) */
-	FRAG_CAUSE_ADDRESSES, /* shown on a simulated card: its addresses, and nothing else */
-	FRAG_CAUSE_INPUT,     /* at the recorded addresses it differs, too: settings, limit, size */
-	FRAG_CAUSE_UNKNOWN,   /* at the same addresses a simulated card does not do the same */
+	FRAG_CAUSE_NONE,      /* nothing differs, or the cause was not checked (frag_verify) */
+	FRAG_CAUSE_ADDRESSES, /* only the card's addresses, as proven on a simulated card */
+	FRAG_CAUSE_INPUT,     /* differs at the recorded addresses, too: settings, limit, size */
+	FRAG_CAUSE_UNKNOWN,   /* a simulated card with the same addresses behaves differently */
 };
 
 struct frag_verify_result {
@@ -89,9 +93,10 @@ struct frag_verify_result {
 	uint64_t segments, segments_same; /* segment events */
 	uint64_t ooms, ooms_same;
 	uint64_t finals, finals_same; /* blocks of the final snapshot */
-	uint64_t refusals;	      /* times the real driver refused memory (inferred) */
+	uint64_t refusals;	      /* number of times that the real driver refused memory
+				       * (inferred) */
 	uint64_t uncertain;	      /* initial blocks whose size the file does not determine */
-	uint64_t trims;		      /* releases taken for an empty_cache */
+	uint64_t trims;		      /* releases interpreted as an empty_cache */
 	uint64_t pools;		      /* private pools, recorded or inferred */
 	bool identical;
 	bool undetermined; /* not identical, but not different either: see struct frag_settled */
@@ -116,54 +121,54 @@ int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 		struct frag_err *err);
 
 /*
- * The same settings on a real card: what does not depend on addresses is compared, that is
- * requests served and refused, and the segments of each event by kind and size. finals are
- * not. `device` is the caller's, empty, simulated or not; card: as above, for what the file
- * leaves open. After a difference two more replays, on simulated cards as large as the device,
- * find its cause: addresses decide ties between blocks of one size. One of them is given
- * those that the device gave, which are written down on the way (24 bytes for each, 32 for
- * each change of a segment). Errors: FRAG_ENOTSUP where the recording began late, FRAG_EINPUT
- * where there is no evidence.
+ * The same settings on a real card. Compares what does not depend on addresses: requests served and
+ * refused, and the segments of each event by kind and size; finals are not compared. `device` is
+ * the caller's, empty, simulated or real; card: as above, for what the file leaves open. After a
+ * difference, two more replays on simulated cards as large as the device find its cause, because
+ * addresses decide ties between blocks of one size. One of them gets the device's addresses, which
+ * are logged (24 bytes for each, 32 for each change of a segment). Errors: FRAG_ENOTSUP if the
+ * recording began late, FRAG_EINPUT if there is no evidence.
  */
 int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device *device,
 		     const struct frag_sim_config *card, uint64_t limit_bytes, const char *conf,
 		     struct frag_verify_result *out, struct frag_err *err);
 
 /*
- * Settles what a reader cannot know without simulating: which releases were
- * an empty_cache and which the retry of a malloc, which frees completed inside
- * a synchronisation. Edits trace->devs[dev].events. Idempotent.
+ * Finds by simulation what a reader cannot know: which releases were an empty_cache and which the
+ * retry of a malloc, which frees completed inside a synchronisation. Edits trace->devs[dev].events.
+ * Idempotent.
  */
 int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
 		 uint64_t limit_bytes, struct frag_err *err);
 
 /*
- * Settles every device of a recording, once, as every command does first: resolves it, and
- * finds out whether the replay of its settings is what was recorded. The result is devs[].settled.
+ * Settles every device of a recording, once; every command does this first. Resolves it, and checks
+ * whether the replay of its settings matches the recording. The result is devs[].settled.
  *
- * limit_bytes: as the caller gives it, UINT64_MAX = not given. One that is given is tried first; with
- * `only`, nothing else is. Then what the file says; else what was reserved, retried, released,
- * collected and refused leaves an interval, and one with which the replay is identical is looked
- * for in it. card: NULL = that of the recordings. Does nothing without evidence.
- * O(events) times a bounded number. Errors: those of the simulation.
+ * limit_bytes: the caller's limit, tried first (with `only`, no other is tried); UINT64_MAX = none.
+ * Next comes the file's limit. Otherwise, what was reserved, retried, released, collected and
+ * refused leaves an interval, which is searched for a limit with an identical replay. card: NULL =
+ * the card of the bundled recordings. Does nothing without evidence. O(events) times a bounded
+ * number. Errors: those of the simulation.
  */
 int frag_settle(struct frag_trace *trace, const struct frag_sim_config *card, uint64_t limit_bytes,
 		bool only, struct frag_err *err);
-/* The settings of the recording are `conf`, whatever the file says. Errors: FRAG_EUSAGE, FRAG_ENOMEM. */
+/* Sets the recording's settings to `conf`, whatever the file says. Errors: FRAG_EUSAGE,
+ * FRAG_ENOMEM. */
 int frag_settings_use(struct frag_trace *trace, const char *conf, struct frag_err *err);
-/* "limit 16.78 GiB, inferred: between 16.70 GiB and 16.80 GiB; verified identical", or what differs
- * and from which event on; "" where there is nothing to say. */
+/* "limit 16.78 GiB, inferred: between 16.70 GiB and 16.80 GiB; verified identical", or the
+ * difference and its event; "" if there is nothing to report. */
 char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size);
 
-/* The limit of a device of a recording: that with which its replay is identical, else what the file
- * says; UINT64_MAX = none that is known. */
+/* The limit of a device of a recording: the one with an identical replay, else the file's;
+ * UINT64_MAX = none known. */
 uint64_t frag_settled_limit(const struct frag_trace *trace, uint32_t dev);
-/* Can a replay of the recorded settings begin with what was there when the recording began
- * (frag_run_options.restore)? Under the limit and on a card with which it is identical. */
+/* Can a replay of the recorded settings start from the initial state (frag_run_options.restore)?
+ * Only under the limit, and on a card, with which it is identical. */
 bool frag_settled_restores(const struct frag_trace_dev *td, const struct frag_sim_config *card,
 			   uint64_t limit_bytes);
 
-/* Most bytes that the recorded allocator held in segments at once, by the evidence. */
+/* Peak bytes in segments of the recorded allocator, from the evidence. */
 uint64_t frag_recorded_peak(const struct frag_trace_dev *dev);
 
 #endif

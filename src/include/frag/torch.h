@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Releases of PyTorch as numbers: 2.13 is FRAG_TORCH(2, 13). What a patch release ("2.13.1")
- * changes has never touched the allocator's rules, and is not kept.
+ * Releases of PyTorch as numbers: 2.13 is FRAG_TORCH(2, 13). Patch releases ("2.13.1") are not
+ * kept, because none has changed the allocator's rules.
  */
 #ifndef FRAG_TORCH_H
 #define FRAG_TORCH_H
@@ -16,18 +16,18 @@ struct frag_trace_settings;
 #define FRAG_TORCH_OLDEST FRAG_TORCH(2, 1)
 #define FRAG_TORCH_NEWEST FRAG_TORCH(2, 15)
 
-/* "2.13", "2.13.0", "2.13.0+cu130". Errors: FRAG_EUSAGE for anything else, and for releases
- * whose rules are not known here. */
+/* "2.13", "2.13.0", "2.13.0+cu130". Errors: FRAG_EUSAGE for anything else, and for releases with
+ * unknown rules. */
 int frag_torch_parse(const char *text, unsigned *release, struct frag_err *err);
 /* "2.13". buf of at least 16. Returns buf. */
 char *frag_torch_format(unsigned release, char *buf, size_t cap);
-/* Settings as text (PYTORCH_CUDA_ALLOC_CONF) into the fields of *out other than conf and the
- * limit. release: whose rules, 0 = the newest. Errors: FRAG_EUSAGE. */
+/* Parses settings (PYTORCH_CUDA_ALLOC_CONF) into *out, except conf and the limit. release: the
+ * rules to use, 0 = the newest. Errors: FRAG_EUSAGE. */
 int frag_torch_settings(const char *conf, unsigned release, struct frag_trace_settings *out,
 			struct frag_err *err);
 
-/* The release that brought the newest of the keys in settings as text; FRAG_TORCH_OLDEST: all know them, or
- * the text cannot be read. */
+/* The oldest release that knows every key in these settings; FRAG_TORCH_OLDEST also if the text
+ * cannot be parsed. */
 unsigned frag_torch_conf_since(const char *conf);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long work is watched, and ended early. */
+/* How to watch long work, and end it early. */
 #ifndef FRAG_WATCH_H
 #define FRAG_WATCH_H
 
@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * progress: called now and then on the calling thread, done <= total, total 0 = unknown.
- * stop: non-zero ends the work early; what was finished is kept and says so (`complete` false in
- * the result). Where a watch is asked for, NULL is nobody.
+ * progress: called now and then on the calling thread; done <= total, total 0 = unknown. stop:
+ * non-zero ends the work early; finished results are kept, with `complete` false. A NULL watch is
+ * allowed everywhere.
  */
 struct frag_watch {
 	void (*progress)(void *ctx, uint64_t done, uint64_t total);

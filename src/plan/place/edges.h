@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where buffers begin and end, in order of time (buffers.c). */
+/* Beginnings and ends of buffers, in order of time (buffers.c). */
 #ifndef FRAG_PLAN_EDGES_H
 #define FRAG_PLAN_EDGES_H
 
@@ -11,7 +11,7 @@ struct frag_edge {
 	bool begins;
 };
 
-/* edges[2 * b->count], the caller's. What ends at a moment comes before what begins there. */
+/* edges[2 * b->count] belongs to the caller. At the same moment, ends come before beginnings. */
 void frag_edges_sort(const struct frag_buffers *b, struct frag_edge *edges);
 
 #endif

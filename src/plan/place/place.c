@@ -67,7 +67,7 @@ void frag_placer_clear(struct frag_placer *p)
 	memset(p->tree, 0, 2 * p->leaves * sizeof(*p->tree));
 }
 
-/* ---- who lives at the same time -------------------------------------------------- */
+/* ---- buffers live at the same time -------------------------------------------------- */
 
 /* Leaves in [first, last) under `node` (which covers [lo, hi)) with upper > lower. */
 static size_t meet(struct frag_placer *p, size_t node, size_t lo, size_t hi, size_t last,
@@ -96,7 +96,7 @@ static inline bool span_less(struct frag_span a, struct frag_span b)
 	return a.from < b.from;
 }
 
-/* Quicksort of spans by `from`; its order among equals does not matter. */
+/* Quicksort of spans by `from`; the order among equals does not matter. */
 static void sort_spans(struct frag_span *s, size_t n)
 {
 	while (n > 24) {
@@ -122,7 +122,7 @@ static void sort_spans(struct frag_span *s, size_t n)
 			s[i++] = s[j];
 			s[j--] = t;
 		}
-		/* the smaller half by recursion: the stack stays logarithmic */
+		/* recursion into the smaller half keeps the stack logarithmic */
 		if (j + 1 < n - j - 1) {
 			sort_spans(s, j + 1);
 			s += j + 1;
@@ -186,7 +186,7 @@ int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
 	size_t n;
 
 	if (p->tree[p->leaves + p->position[i]])
-		return 0; /* with its twin */
+		return 0; /* together with its twin */
 	FRAG_TRY(reserve(p, (size_t)p->before[i] + p->before[twin], err));
 	n = meet(p, 1, 0, p->leaves, p->before[i], p->b->list[i].lower, 0);
 	if (twin != i)

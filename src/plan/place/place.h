@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The placed buffers, for placing one more: which of them live at the same
- * time, and the lowest or smallest gap between these.
+ * The placed buffers, for placing another one: which of them are live at the same time, and the
+ * lowest or smallest gap between these.
  *
- * Structure: buffers sorted by lower (a position each); a max-tree over positions
- * holds the upper of those that are placed, 0 of the others. Who meets [l, u): among the
- * positions with lower < u (a prefix) those with upper > l, found by descending where the
- * maximum says so: O(log n) each.
+ * Structure: buffers sorted by lower (a position each); a max-tree over positions holds `upper` of
+ * placed buffers and 0 for others. Buffers that overlap [l, u) are, among the positions with lower
+ * < u (a prefix), those with upper > l, found by descending where the maximum allows: O(log n)
+ * each.
  */
 #ifndef FRAG_PLAN_PLACE_H
 #define FRAG_PLAN_PLACE_H
@@ -32,10 +32,10 @@ struct frag_placer {
 int frag_placer_init(struct frag_placer *p, const struct frag_buffers *b, uint64_t *offsets,
 		     struct frag_err *err);
 void frag_placer_release(struct frag_placer *p);
-/* Nothing is placed. */
+/* Removes all placed buffers. */
 void frag_placer_clear(struct frag_placer *p);
-/* Places buffer i by the rule (not TOP), with its twin; nothing if it is placed. Errors:
- * FRAG_ENOMEM. */
+/* Places buffer i by the rule (not TOP), together with its twin; does nothing if it is placed.
+ * Errors: FRAG_ENOMEM. */
 int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
 		    struct frag_err *err);
 

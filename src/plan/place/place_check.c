@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The independent check of a placement: a sweep over time with the set of
- * occupied ranges in a tree by offset. A buffer that begins must not reach into
- * its neighbours in that set; as the set never overlaps, the two neighbours are
- * all there is to compare. Nothing here is shared with what makes placements.
+ * The independent check of a placement: a sweep over time with the set of occupied ranges in a tree
+ * by offset. A beginning buffer must not overlap its neighbours in that set; since the set never
+ * overlaps, it is enough to compare the two neighbours. Shares no code with the placements.
  */
 #include <frag/plan.h>
 
@@ -15,7 +14,7 @@
 struct sweep {
 	const struct frag_buffers *b;
 	struct frag_tree tree;
-	struct frag_tree_node *nodes; /* of each buffer; key: its offset */
+	struct frag_tree_node *nodes; /* one per buffer; key: its offset */
 };
 
 static uint64_t end_of(const struct sweep *s, size_t i)
@@ -70,7 +69,7 @@ static int check_each(const struct frag_buffers *b, const uint64_t *offsets, uin
 		if (offsets[i] % align)
 			return frag_fail(err, FRAG_ECHECK,
 					 "buffer %zu: offset %" PRIu64
-					 " is no multiple of %" PRIu64,
+					 " is not a multiple of %" PRIu64,
 					 i, offsets[i], align);
 		if (offsets[i] > height || x->bytes > height - offsets[i])
 			return frag_fail(err, FRAG_ECHECK,

@@ -16,7 +16,7 @@
 #include "lib/random.h"
 #include "place.h"
 
-#define STOP_EVERY 1024u /* placements between two looks at the stop flag */
+#define STOP_EVERY 1024u /* placements between two checks of the stop flag */
 
 /* ---- orders ---------------------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ static size_t count_below(const uint64_t *list, size_t n, uint64_t x)
 	return at;
 }
 
-/* Others that live at the same time: all, less those that end before, less those that begin after. */
+/* Others live at the same time: all, minus those that end before, minus those that begin after. */
 static int count_conflicts(const struct frag_buffers *b, struct key *keys, struct frag_err *err)
 {
 	size_t n = b->count;
@@ -68,7 +68,7 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 	return 0;
 }
 
-/* All buffers in the given order: order[count] of buffer numbers. order is the caller's. */
+/* All buffers in the given order: order[count] of buffer numbers, owned by the caller. */
 static int make_order(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
 		      struct frag_err *err)
 {
@@ -99,8 +99,8 @@ static int make_order(const struct frag_buffers *b, enum frag_order order, uint3
 /* ---- on top: a range maximum with range assignment ------------------------------- */
 
 /*
- * Heights over the moments between sorted edges. A new buffer lies above all that
- * it meets, so its end is the new height of its whole span: a lazy assignment.
+ * Heights over the moments between sorted edges. A new buffer lies above everything live at the
+ * same time, so its end is the new height of its whole span: a lazy assignment.
  */
 struct skyline {
 	uint64_t *edges;
@@ -241,7 +241,7 @@ struct climb {
 	struct frag_placer p;
 	const struct frag_buffers *b;
 	const struct frag_improve_options *opt;
-	uint32_t *order, *tried; /* the best order, and the one in hand */
+	uint32_t *order, *tried; /* the best order, and the current one */
 	uint64_t *best;		 /* offsets of the best; borrowed */
 	uint64_t *now;
 	uint64_t height, target, begin_ns, rng;
@@ -257,7 +257,7 @@ static bool over(const struct climb *c)
 	return c->height <= c->target || past >= c->opt->budget_ns || frag_watch_stopped(w);
 }
 
-/* Every order with every rule that fills gaps; the best is kept. */
+/* Tries every order with every rule that fills gaps; keeps the best. */
 static int try_greedy(struct climb *c, struct frag_err *err)
 {
 	for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_TOP; k++) {
@@ -286,7 +286,7 @@ static void promote(uint32_t *order, size_t at, size_t to)
 	order[to] = id;
 }
 
-/* One of the buffers that make the height goes forward, and sometimes another one, too. */
+/* Moves one of the buffers that set the height forward, and sometimes another one, too. */
 static void vary(struct climb *c)
 {
 	size_t n = c->b->count, tops = 0, at = 0;
@@ -319,7 +319,7 @@ static int climb(struct climb *c, struct frag_err *err)
 		FRAG_TRY(place_in_order(&c->p, c->tried, round % FRAG_GAP_TOP, NULL, err));
 		height = height_of(c->b, c->now);
 		if (height > c->height)
-			continue; /* equal ones are taken: the plateau is wide */
+			continue; /* accepts equal results, because plateaus are wide */
 		c->height = height;
 		memcpy(c->best, c->now, c->b->count * sizeof(*c->now));
 		memcpy(c->order, c->tried, c->b->count * sizeof(*c->order));

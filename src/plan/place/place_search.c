@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Branch and bound: a placement of at most a given height. Rounds of attempts (place_tree.c), each
- * round with more nodes for every one of them: at the target with three static orders of the
- * candidates and with random changes of these, because the effort is heavy-tailed (another
- * order is often a thousand times faster); and at heights between the target and the best so
- * far, so that time that does not suffice for the target is not lost.
+ * round with more nodes per attempt. Attempts at the target use three static orders of the
+ * candidates and random changes of these, because the effort is heavy-tailed (another order is
+ * often a thousand times faster). Attempts at heights between the target and the best so far make
+ * use of time that is not enough for the target.
  *
- * The attempts of a round are known before it begins and share nothing, so threads may take
- * them in any order; the round's answer is that of the first attempt in their own order. One
- * ends early only if an earlier one has the answer. So the answer depends on the number of
- * threads and the speed of the machine only where the time is what ended the search.
+ * The attempts of a round are fixed before it begins and share nothing, so threads may run them in
+ * any order; the first attempt in the fixed order that has an answer gives the round's answer. An
+ * attempt ends early only if an earlier one has an answer. So the answer depends on the number of
+ * threads and the speed of the machine only if time ends the search.
  */
 #include <frag/plan.h>
 
@@ -20,16 +20,16 @@
 #include "base/parallel.h"
 #include "place_tree.h"
 
-#define BUFFERS_MAX 6000u /* the tree is as deep, and walked by recursion */
-#define TURNS 9u	  /* orders of a round: the static ones, then these with random changes */
+#define BUFFERS_MAX 6000u /* bounds the depth of the tree, which is walked by recursion */
+#define TURNS 9u	  /* orders per round: the static ones, then these with random changes */
 #define STATIC 3u
-#define GOALS 3u /* the target, and two on the way */
-/* Decisions of a first attempt for each buffer: one puts it, others raise floors. MiniMalloc's D, where
- * much may be wasted, wants 8; B, where nothing may, would do with 2. */
+#define GOALS 3u /* the target, and two heights on the way */
+/* Decisions per buffer in a first attempt: one places it, others raise floors. MiniMalloc's D,
+ * where much may be wasted, needs 8; B, where nothing may, needs 2. */
 #define NODES_EACH 8u
 #define ATTEMPTS (TURNS * GOALS)
 
-struct runner { /* what an attempt looks at to know whether it is still wanted */
+struct runner { /* read by an attempt to see whether it is still needed */
 	struct search *search;
 	size_t number;
 };
@@ -37,7 +37,7 @@ struct runner { /* what an attempt looks at to know whether it is still wanted *
 struct attempt {
 	struct runner runner;
 	uint64_t goal, order, nodes, height;
-	uint64_t *offsets; /* of a solved one */
+	uint64_t *offsets; /* result of a solved attempt */
 	enum tree_outcome outcome;
 	bool ran;
 	struct frag_err err;
@@ -51,7 +51,7 @@ struct search {
 	struct attempt list[ATTEMPTS];
 	size_t count;
 	uint64_t nodes_each, begin_ns, deadline_ns, next_order;
-	_Atomic size_t answered; /* the first attempt that has the answer */
+	_Atomic size_t answered; /* the first attempt with an answer */
 	struct frag_ticks ticks;
 };
 
@@ -125,8 +125,8 @@ static void run_attempt(void *ctx, size_t i)
 
 /* ---- a round ----------------------------------------------------------------------- */
 
-/* The next height on the way to the target that is worth an effort: 10, 5, 2, 1 % above it, then
- * half of what is left. */
+/* The next height to try on the way to the target: 10, 5, 2, 1 % above it, then half of the
+ * rest. */
 static uint64_t milestone(uint64_t height, uint64_t target)
 {
 	static const unsigned percent[] = { 10, 5, 2, 1 };
@@ -140,9 +140,9 @@ static uint64_t milestone(uint64_t height, uint64_t target)
 	return target + (height - target) / 2;
 }
 
-/* The attempts of the next round: each order at the target, at the milestone, and at a height of its
- * own between the best and the target. Static orders fail again as they did, until the number of nodes
- * has about doubled. */
+/* The attempts of the next round: each order at the target, at the milestone, and at a height of
+ * its own between the best and the target. Static orders fail again in the same way, until the
+ * number of nodes has about doubled. */
 static void plan_round(struct search *s, unsigned round, uint64_t height)
 {
 	uint64_t target = s->opt->target_bytes, way = height - target;
@@ -166,7 +166,7 @@ static void plan_round(struct search *s, unsigned round, uint64_t height)
 	}
 }
 
-/* What the round has found, in the order of the attempts. */
+/* Collects the round's results, in the order of the attempts. */
 static int merge_round(struct search *s, uint64_t *offsets, uint64_t *height,
 		       enum frag_search_answer *answer, uint64_t *nodes, struct frag_err *err)
 {

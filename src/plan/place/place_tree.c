@@ -2,19 +2,19 @@
 /*
  * The placement search: the tree of decisions of one attempt.
  *
- * Whatever is to come lies above the floors. So take any section where no item that stands on its
- * floor stands above a lower floor elsewhere (the lowest floor of all is always such a one): in
- * every solution either one of its level items lies on this floor, or nothing does, and then the
- * floor may be raised to the lowest offset that is left. These are the branches; no solution is in
- * two of them. Of the sections that qualify the one with the fewest branches is taken, then
- * the one with the least to waste: in a full section the next item is often the only one.
+ * Everything unplaced goes above the floors. So take a section where no item on its floor is above
+ * a lower floor elsewhere (the lowest floor of all always qualifies). In every solution, either one
+ * of its level items lies on this floor, or nothing does, and then the floor may rise to the lowest
+ * offset left. These are the branches; no solution is in two of them. Of the sections that qualify,
+ * take the one with the fewest branches, then the one with the least to waste: in a full section
+ * there is often only one next item.
  *
- * When all branches have failed, the reason is the union of theirs. Decisions which are not in it
- * could be taken otherwise in vain, so they are skipped on the way back: far apart in time little
- * has to do with each other (conflict-directed backjumping, P. Prosser, 1993).
+ * When all branches have failed, the reason is the union of their reasons. Changing decisions that
+ * are not in it would not help, so they are skipped on the way back: moments far apart in time have
+ * little to do with each other (conflict-directed backjumping, P. Prosser, 1993).
  *
- * That whatever lies lower is placed first, that a section with too much waste ends a branch, and
- * the static orders are MiniMalloc's (google/minimalloc, src/solver.cc; the ideas only).
+ * Three ideas are MiniMalloc's (google/minimalloc, src/solver.cc; not its code): lower items are
+ * placed first, a section with too much waste ends a branch, and the static orders.
  */
 #include "place_tree.h"
 #include "lib/grow.h"
@@ -23,7 +23,7 @@
 
 #include <frag/clock.h>
 
-#define CLOCK_EVERY 32u /* nodes between two looks at the clock */
+#define CLOCK_EVERY 32u /* nodes between two checks of the clock */
 
 /* ---- sets of decisions ----------------------------------------------------------- */
 
@@ -69,7 +69,7 @@ static bool same_item(const struct tree_item *a, const struct tree_item *b)
 	return a->from == b->from && a->to == b->to && a->bytes == b->bytes;
 }
 
-/* Enters a candidate by rank, unless one that does the same is there. */
+/* Inserts a candidate by rank, unless an equivalent one is there. */
 static size_t insert(struct tree *t, size_t base, size_t n, uint32_t item)
 {
 	const struct tree_item *items = t->p->items;
@@ -85,8 +85,8 @@ static size_t insert(struct tree *t, size_t base, size_t n, uint32_t item)
 	return n + 1;
 }
 
-/* The different items that stand on the floor of the section, by rank, at choices[base]. SIZE_MAX:
- * no memory. */
+/* Collects the distinct items on the floor of the section, by rank, at choices[base]. SIZE_MAX: no
+ * memory. */
 static size_t list_candidates(struct tree *t, uint32_t section, size_t base)
 {
 	const struct tree_problem *p = t->p;
@@ -106,7 +106,7 @@ static size_t list_candidates(struct tree *t, uint32_t section, size_t base)
 
 /* ---- waste ----------------------------------------------------------------------- */
 
-/* Item k, still to come, may carry item `item` where that is the lowest of `section`. */
+/* May unplaced item k carry item `item`, the lowest of `section`? */
 static bool may_carry(const struct tree *t, uint32_t k, uint32_t section)
 {
 	const struct tree_item *it = &t->p->items[k];
@@ -114,8 +114,8 @@ static bool may_carry(const struct tree *t, uint32_t k, uint32_t section)
 	return !t->spots[k].placed && !(it->from <= section && section < it->to);
 }
 
-/* The lowest offset in the section if nothing begins on its floor: the ground of those that stand
- * higher, or the lowest top of what may yet carry one of the others. UINT64_MAX: none. */
+/* The lowest offset in the section if nothing begins on its floor: the ground of higher items, or
+ * the lowest top of an item that may still carry one of the others. UINT64_MAX: none. */
 static uint64_t next_floor(const struct tree *t, uint32_t section)
 {
 	const struct tree_problem *p = t->p;
@@ -140,7 +140,7 @@ static uint64_t next_floor(const struct tree *t, uint32_t section)
 	return next;
 }
 
-/* Adds why next_floor is at least `floor`. */
+/* Adds the reasons why next_floor is at least `floor`. */
 static void explain_waste(const struct tree *t, uint32_t section, uint64_t floor, uint64_t *set)
 {
 	const struct tree_problem *p = t->p;
@@ -155,7 +155,7 @@ static void explain_waste(const struct tree *t, uint32_t section, uint64_t floor
 			tree_add_reason(t, set, i, floor);
 			continue;
 		}
-		/* that no other one can carry it is due to all that is placed under it */
+		/* no other item can carry it because of everything placed below */
 		for (uint32_t c = p->items[i].from; c < p->items[i].to; c++)
 			add(t, set, tree_reason(t, c));
 		for (uint32_t m = p->met_at[i]; m < p->met_at[i + 1]; m++) {
@@ -179,7 +179,7 @@ static bool spend_node(struct tree *t)
 
 static enum tree_outcome descend(struct tree *t, size_t level, size_t base);
 
-/* What a branch has come to. IMPOSSIBLE with *skip: this level has no part in it. */
+/* The result of a branch. IMPOSSIBLE with *skip: this level is not a reason. */
 static enum tree_outcome close_branch(struct tree *t, size_t level, enum tree_outcome o, bool *skip)
 {
 	uint64_t *own = tree_conflict(t, level), *theirs = tree_conflict(t, level + 1);
@@ -207,7 +207,7 @@ static enum tree_outcome branch_item(struct tree *t, uint32_t item, uint32_t sec
 
 	*skip = false;
 	if (t->spots[item].ground + t->p->items[item].bytes > t->ceiling)
-		return o; /* due to the floor, which is in the conflict already */
+		return o; /* caused by the floor, which is already in the conflict */
 	if (!spend_node(t))
 		return TREE_GAVE_UP;
 	if (tree_put(t, item, section, level))
@@ -218,8 +218,8 @@ static enum tree_outcome branch_item(struct tree *t, uint32_t item, uint32_t sec
 	return close_branch(t, level, o, skip);
 }
 
-/* Nothing begins on the floor of the section. Whether what is to come may still fit; if not, why:
- * added to conflict[level]. */
+/* Nothing begins on the floor of the section: may the unplaced items still fit? If not, adds the
+ * reasons to conflict[level]. */
 static bool waste(struct tree *t, uint32_t section, size_t level, bool decided)
 {
 	uint64_t next = next_floor(t, section), *own = tree_conflict(t, level);
@@ -258,8 +258,8 @@ static enum tree_outcome branch_waste(struct tree *t, uint32_t section, size_t l
 	return close_branch(t, level, o, &skip);
 }
 
-/* Raises floors on which nothing can begin until there is a section to decide in: its candidates
- * are at choices[base]. SOLVED: go on. What was raised goes with the mark of the caller. */
+/* Raises floors on which nothing can begin, until there is a section with a decision: its
+ * candidates are at choices[base]. SOLVED: continue. The caller's mark undoes the raised floors. */
 static enum tree_outcome advance(struct tree *t, size_t level, size_t base, uint32_t *section,
 				 size_t *n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The placement search: sections, who meets whom, orders. See place_tree.h. */
+/* The placement search: sections, overlaps in time, orders. See place_tree.h. */
 #include "place_tree.h"
 #include "lib/bisect.h"
 
@@ -8,13 +8,13 @@
 #include "edges.h"
 #include "lib/random.h"
 
-#define SETS_MAX (256 * FRAG_MIB) /* memory of any of the lists, at worst */
+#define SETS_MAX (256 * FRAG_MIB) /* most memory of any of the lists */
 #define ORDERS 3u
 
 /* ---- sections -------------------------------------------------------------------- */
 
-/* Only sections that no neighbour contains count: the moment of the last beginning before an
- * end. Two buffers meet if and only if they meet in one of these. */
+/* Only sections that no neighbour contains count: the moment of the last beginning before an end.
+ * Two buffers overlap in time if and only if they share one of these. */
 static uint32_t find_cuts(const struct frag_buffers *b, struct frag_edge *edges, uint64_t *cuts)
 {
 	uint32_t count = 0;
@@ -76,7 +76,7 @@ static int list_sections(struct tree_problem *p, size_t spans, struct frag_err *
 			p->at[c]++;
 	for (uint32_t c = 1; c <= p->sections_count; c++)
 		p->at[c] += p->at[c - 1];
-	/* at[c] is where list c ends; filled from the back it becomes where it begins */
+	/* at[c] is the end of list c; filling backwards turns it into the beginning */
 	for (size_t i = p->count; i-- > 0;)
 		for (uint32_t c = p->items[i].from; c < p->items[i].to; c++)
 			p->within[--p->at[c]] = (uint32_t)i;
@@ -106,7 +106,7 @@ int tree_problem_init(struct tree_problem *p, const struct frag_buffers *b, bool
 	size_t spans = 0, pairs = 0;
 
 	*p = (struct tree_problem){ .b = b, .count = b->count };
-	/* a level per item, and as many raised floors */
+	/* one level per item, and as many raised floors */
 	p->words = (2 * b->count + 64) / 64;
 	*fits = b->count < 1u << 20 && 64 * p->words * p->words < SETS_MAX / sizeof(uint64_t);
 	if (!*fits)
@@ -133,7 +133,7 @@ void tree_problem_release(struct tree_problem *p)
 
 /* ---- orders ---------------------------------------------------------------------- */
 
-/* W = length of life, A = size x life, T = largest total of a section; all descending. */
+/* W = lifetime, A = size x lifetime, T = largest total of a section; all descending. */
 struct key {
 	double k[3];
 	uint32_t index;
@@ -149,7 +149,7 @@ static int compare_keys(const void *a, const void *b)
 	return FRAG_ORDER(x->index, y->index);
 }
 
-/* 1, or with a state a random number between it and 4/3. */
+/* 1, or with a state a random number between 1 and 4/3. */
 static double blur(uint64_t *state)
 {
 	return state ? 1.0 + (double)(frag_random(state) >> 40) / (double)(1 << 24) / 3.0 : 1;

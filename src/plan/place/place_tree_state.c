@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The placement search: decisions, what follows from them, and taking them back. */
+/* The placement search: decisions, their consequences, and undo. */
 #include "place_tree.h"
 #include "lib/grow.h"
 
 #include <string.h>
 
-/* An item or a floor as it was. */
+/* The previous state of an item or a floor. */
 struct tree_undo {
 	uint32_t index;
 	bool is_floor;
@@ -61,7 +61,7 @@ void tree_clear(struct tree *t)
 
 /* ---- undo ------------------------------------------------------------------------ */
 
-/* Room for one more. On failure the entry is lost and the attempt must end. */
+/* Makes room for one more. On failure the entry is lost and the attempt must end. */
 static struct tree_undo *undo_next(struct tree *t)
 {
 	if (FRAG_GROW(t->undo, t->undo_count, t->undo_cap, "undo", NULL)) {
@@ -89,7 +89,7 @@ static void keep_floor(struct tree *t, uint32_t section)
 					 .floor = t->floors[section] };
 }
 
-/* [words] of the reason, and behind them the section. */
+/* [words] of the reason, followed by the section. */
 static void keep_reason(struct tree *t, uint32_t section)
 {
 	size_t words = t->p->words + 1;
@@ -149,10 +149,10 @@ void tree_add_reason(const struct tree *t, uint64_t *set, uint32_t item, uint64_
 	add_set(t, set, tree_reason(t, c));
 }
 
-/* ---- what follows ---------------------------------------------------------------- */
+/* ---- consequences ---------------------------------------------------------------- */
 
-/* The items of t->touched stand on a floor that has just become `floor`; it was `before`. Only the
- * lowest floor of one that stood no lower anywhere can be another one now. */
+/* The items of t->touched stand on a floor that rose from `before` to `floor`. The lowest floor of
+ * an item can change only if it was not lower anywhere else. */
 static void lift(struct tree *t, uint64_t before, uint64_t floor)
 {
 	for (size_t k = 0; k < t->touched_count; k++) {
@@ -171,8 +171,9 @@ static void lift(struct tree *t, uint64_t before, uint64_t floor)
 	}
 }
 
-/* Counts anew what stands on the floor of a section; the lowest ground in it, or UINT64_MAX. Most of
- * the time goes by here: no branches, and a placed item has a ground like no other. */
+/* Recounts the items on the floor of a section; returns the lowest ground in it, or UINT64_MAX.
+ * Most of the time is spent here, so it has no branches, and a placed item has a ground like no
+ * other. */
 static uint64_t survey(struct tree *t, uint32_t section)
 {
 	const uint32_t *list = &t->p->within[t->p->at[section]];
@@ -194,7 +195,7 @@ static uint64_t survey(struct tree *t, uint32_t section)
 	return low;
 }
 
-/* Why nothing of a section can be lower than its lowest ground, which is too high. */
+/* The reasons why nothing in a section can be lower than its lowest ground, which is too high. */
 static void explain_section(struct tree *t, uint32_t section, uint64_t *out)
 {
 	const struct tree_problem *p = t->p;
@@ -209,8 +210,8 @@ static void explain_section(struct tree *t, uint32_t section, uint64_t *out)
 }
 
 /*
- * Lifts the touched items and looks whether all that is to come near them still fits: each below
- * the ceiling, and in each section the sizes to come above the lowest ground.
+ * Lifts the touched items and checks whether the unplaced items near them still fit: each below the
+ * ceiling, and in each section all of them above the lowest ground.
  */
 static bool lift_and_look(struct tree *t, uint64_t before, uint64_t floor, uint64_t *conflict)
 {
@@ -252,7 +253,7 @@ bool tree_put(struct tree *t, uint32_t item, uint32_t section, size_t level)
 	const struct tree_item *it = &p->items[item];
 	uint64_t before = t->spots[item].ground, top = before + it->bytes;
 
-	/* all floors under it are equal: one reason does for its offset */
+	/* all floors below it are equal, so one reason is enough for its offset */
 	memcpy(t->because, tree_reason(t, section), p->words * sizeof(*t->because));
 	t->because[level / 64] |= 1ull << level % 64;
 	t->offsets[item] = before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program at a value nobody recorded; see scale.h. */
+/* A program at a value that was not recorded; see scale.h. */
 #include "scale.h"
 
 #include "scale_match.h"
@@ -12,21 +12,20 @@ static int check_part(const struct frag_scaling_part *p, struct frag_err *err)
 	for (size_t i = 0; i < dev->events_count; i++) {
 		if (dev->events[i].kind == FRAG_EV_REFUSED)
 			return frag_fail(err, FRAG_EINPUT,
-					 "the recording at %llu was refused memory (event %zu), "
-					 "and "
-					 "what the program did then does not scale; record it with "
-					 "more memory",
+					 "the recording at %llu ran out of memory at event %zu, so "
+					 "it cannot be scaled; record it with more memory",
 					 value, i);
 		if (dev->events[i].flags & FRAG_EVF_INITIAL)
 			return frag_fail(err, FRAG_EINPUT,
-					 "the recording at %llu begins when memory is in use, of "
-					 "which nobody knows the order; record from the start",
+					 "the recording at %llu starts with live blocks whose "
+					 "order "
+					 "is unknown; record from the start",
 					 value);
 	}
 	return 0;
 }
 
-/* For each request, how many came before its end; SIZE_MAX: it has none. */
+/* For each request, the number of requests before its end; SIZE_MAX: no end. */
 static size_t *list_ends(const struct frag_trace_dev *dev, size_t requests)
 {
 	FRAG_AUTO_FREE size_t *owner = frag_host_calloc(dev->slots_count + 1, sizeof(*owner));
@@ -45,8 +44,8 @@ static size_t *list_ends(const struct frag_trace_dev *dev, size_t requests)
 	return ends;
 }
 
-/* Both have the same requests: do these end at the same places? What is let go between two
- * requests may be so in any order, it makes no difference to an allocator. */
+/* Both have the same requests: do these end at the same places? The order of frees between two
+ * requests makes no difference to an allocator. */
 static int count_moved(struct frag_scaling *s, size_t k, const struct frag_trace_dev *other,
 		       struct frag_err *err)
 {
@@ -179,7 +178,7 @@ int frag_scaling_dev(const struct frag_scaling *s, uint64_t value, enum frag_sca
 			if (bytes[e.slot] > FRAG_MAX_REQUEST) {
 				frag_scaling_dev_release(out);
 				return frag_fail(err, FRAG_EINPUT,
-						 "at %llu request %llu would be larger than any "
+						 "at %llu, request %llu would be larger than any "
 						 "memory",
 						 (unsigned long long)value,
 						 (unsigned long long)request);

@@ -14,7 +14,7 @@ const char *frag_scaling_law_name(enum frag_scaling_law law)
 		[FRAG_SCALING_AFFINE] = "c + d n",
 		[FRAG_SCALING_QUADRATIC] = "c + d n + e n^2",
 		[FRAG_SCALING_UNKNOWN] = "unknown",
-		[FRAG_SCALING_ONCE] = "in one recording only",
+		[FRAG_SCALING_ONCE] = "in only one recording",
 	};
 
 	return names[law];
@@ -48,7 +48,7 @@ static wide ceil_div(wide a, wide b)
 	return a <= 0 ? -(-a / b) : (a + b - 1) / b;
 }
 
-/* Newton's form through the first three: value of it at n, over a common denominator. */
+/* Newton's polynomial through the first three points: its value at n, over a common denominator. */
 static wide second_order(const struct point *p, wide n, wide *denominator)
 {
 	wide a = p[1].n - p[0].n, b = p[2].n - p[1].n, c = p[2].n - p[0].n;
@@ -59,7 +59,7 @@ static wide second_order(const struct point *p, wide n, wide *denominator)
 	       (d2 * a - d1 * b) * (n - p[0].n) * (n - p[1].n);
 }
 
-/* Three of anything lie on some: a fourth has to, and no size may shrink. */
+/* Any three points lie on some polynomial, so a fourth must fit, and no size may shrink. */
 static bool quadratic(const struct point *p, size_t count)
 {
 	wide denominator;
@@ -91,7 +91,7 @@ static enum frag_scaling_law find_law(const struct point *p, size_t count)
 	return quadratic(p, count) ? FRAG_SCALING_QUADRATIC : FRAG_SCALING_UNKNOWN;
 }
 
-/* Without a law: as it is in the recording that is nearest, or grown in proportion from there. */
+/* Without a law: the size in the nearest recording, or in proportion from there. */
 static wide bounded(const struct point *p, size_t count, wide n, enum frag_scaling_bound bound)
 {
 	size_t near = 0;

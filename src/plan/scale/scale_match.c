@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which request of one recording is which of another. Requests of one stream and pool go together if
- * their sizes are the same, or in proportion to the value or its square; of all ways to walk both lists at once, in
- * order, the one that leaves out least (Myers, An O(ND) difference algorithm, 1986), found
- * in stretches of at most STRETCH left out, so that time and memory stay linear. What is left out on
- * both sides between two that match is taken for each other in order, where the sizes allow.
+ * Matches the requests of two recordings. Requests of one stream and pool match if their sizes are
+ * equal, or proportional to the value or its square. Of all ways to walk both lists in order, takes
+ * the one that leaves out the fewest requests (Myers, An O(ND) difference algorithm, 1986), in
+ * stretches of at most STRETCH left out, so that time and memory stay linear. Requests left out on
+ * both sides between two matches are then matched in order, if their sizes allow.
  */
 #include "scale_match.h"
 
@@ -38,10 +38,10 @@ void frag_scale_list_release(struct frag_scale_list *l)
 __extension__ typedef unsigned __int128 wide;
 
 struct pair {
-	const struct frag_scale_list *a, *b; /* b at the larger value or the same */
+	const struct frag_scale_list *a, *b; /* b is at the larger value, or the same */
 	uint64_t a_value, b_value;
-	size_t *match; /* of a: which of b */
-	/* reach[d * (d + 1) + k + d]: how far in a with d left out, on diagonal k */
+	size_t *match; /* for each request of a: the one of b */
+	/* reach[d * (d + 1) + k + d]: progress in a with d left out, on diagonal k */
 	int32_t *reach;
 };
 
@@ -59,7 +59,7 @@ static bool alike(const struct pair *p, size_t i, size_t j)
 				   x * p->b_value * p->b_value == y * p->a_value * p->a_value);
 }
 
-/* May they be one request with another law? */
+/* May they be the same request with another law? */
 static bool possible(const struct pair *p, size_t i, size_t j)
 {
 	const struct frag_scale_item *a = &p->a->items[i], *b = &p->b->items[j];
@@ -74,7 +74,7 @@ static int32_t *reach_at(const struct pair *p, int d, int k)
 	return &p->reach[d * (d + 1) + k + d];
 }
 
-/* Where diagonal k with d left out begins: after a step from a neighbour with one less. */
+/* The beginning of diagonal k with d left out: one step from a neighbour with d - 1. */
 static int32_t begin_of(const struct pair *p, int d, int k, bool *down)
 {
 	*down = k == -d || (k != d && *reach_at(p, d - 1, k - 1) < *reach_at(p, d - 1, k + 1));
@@ -95,7 +95,7 @@ static void keep_path(const struct pair *p, size_t i, size_t j, int d, int k)
 	}
 }
 
-/* One stretch from *i, *j on. Diagonals that leave the lists are followed no further. */
+/* Matches one stretch from *i, *j on. Drops diagonals that leave the lists. */
 static void walk(const struct pair *p, size_t *i, size_t *j)
 {
 	int32_t a = (int32_t)FRAG_MIN(p->a->count - *i, (size_t)INT32_MAX / 2);
@@ -129,7 +129,8 @@ static void walk(const struct pair *p, size_t *i, size_t *j)
 	}
 }
 
-/* What is left between two that match: each with the first behind the former that it may be. */
+/* Matches the rest between two matches: each request with the first possible one after the previous
+ * match. */
 static void fill_gaps(const struct pair *p)
 {
 	size_t i = 0, j = 0;
@@ -174,11 +175,10 @@ static int match_pair(struct pair *p, struct frag_err *err)
 		matched += p->match[n] != SIZE_MAX;
 	if (2 * matched < FRAG_MIN(p->a->count, p->b->count))
 		return frag_fail(err, FRAG_EINPUT,
-				 "the recordings at %llu and %llu are not of one program: of %zu "
-				 "and "
-				 "%zu requests only %zu match",
+				 "the recordings at %llu and %llu are not of the same program: "
+				 "only %zu of %zu and %zu requests match",
 				 (unsigned long long)p->a_value, (unsigned long long)p->b_value,
-				 p->a->count, p->b->count, matched);
+				 matched, p->a->count, p->b->count);
 	return 0;
 }
 

@@ -18,7 +18,7 @@ int frag_scale_list_make(const struct frag_trace_dev *dev, struct frag_scale_lis
 			 struct frag_err *err);
 void frag_scale_list_release(struct frag_scale_list *l);
 
-/* match[i]: which request of `other` is request i of base, SIZE_MAX = none; ascending. */
+/* match[i]: the request of `other` that matches request i of base, SIZE_MAX = none; ascending. */
 int frag_scale_match(const struct frag_scale_list *base, uint64_t base_value,
 		     const struct frag_scale_list *other, uint64_t value, size_t *match,
 		     struct frag_err *err);

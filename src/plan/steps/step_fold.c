@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans for repeated steps: time is folded so that the end of the period is its
- * beginning, and what lives there is placed. See step_plan.c.
+ * Plans for repeated steps: folds time so that the end of the period is its beginning, and places
+ * the buffers. See step_plan.c.
  */
 #include "step_plan.h"
 #include "lib/bisect.h"
@@ -57,7 +57,7 @@ static size_t list_entrants(const struct step_maker *m, const struct step_window
 	return n;
 }
 
-/* Takes one of this end and size, UINT32_MAX if there is none (left). */
+/* Takes one with this end and size; UINT32_MAX if none is left. */
 static uint32_t take_entrant(struct entrant *list, size_t n, uint64_t upper, uint64_t bytes)
 {
 	struct entrant key = { upper, bytes, 0 };
@@ -75,9 +75,9 @@ static uint32_t take_entrant(struct entrant *list, size_t n, uint64_t upper, uin
 }
 
 /*
- * The life x of request i crosses the end. Its second part is at the beginning of the
- * period, where the first time a request of the beginning plays its role: if that one is
- * found, both get one place; else a buffer of its own.
+ * The lifetime x of request i crosses the end. Its second part is at the beginning of the period.
+ * In the first period, a request of the beginning has that role: if it is found, both get the same
+ * place; else the part is a separate buffer.
  */
 static void add_twin(struct frag_buffers *b, const struct step_window *w, uint32_t i,
 		     const struct frag_buffer *x, struct entrant *entrants, size_t n)
@@ -93,8 +93,8 @@ static void add_twin(struct frag_buffers *b, const struct step_window *w, uint32
 	b->twins[twin] = i;
 }
 
-/* Lives in the time of the placement: b->list[0 .. end) are the requests, behind them second
- * parts. What cannot be planned has no bytes in out and one tiny part here. */
+/* Lifetimes in the time of the placement: b->list[0 .. end) are the requests, followed by second
+ * parts. Requests that cannot be planned have 0 bytes in `out` and a tiny part here. */
 static int fold(const struct step_maker *m, const struct step_window *w, struct frag_buffers *b,
 		struct frag_step_plan *out, struct frag_err *err)
 {
@@ -134,7 +134,7 @@ static int place_folded(struct frag_buffers *b, uint64_t *offsets, uint64_t budg
 					    .watch = watch };
 
 	FRAG_TRY(frag_load_bound(b, &out->bound_bytes, NULL, err));
-	/* Where other requests are to come, what stays lies together at the bottom. */
+	/* If other requests will follow, long-lived buffers go together at the bottom. */
 	if (out->period)
 		FRAG_TRY(frag_place_improve(b, &opt, offsets, &out->height_bytes, err));
 	else

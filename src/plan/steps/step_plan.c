@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans for repeated steps, in the manner of STAlloc: lives are those of the
- * recording up to the end of the trained steps; the last steps of these (one period)
- * are taken to repeat for ever.
+ * Plans for repeated steps, like STAlloc: uses the lifetimes of the recording up to the end of the
+ * trained steps, and assumes that the last of these steps (one period) repeat forever.
  *
- * Time of the placement: the beginning, then one period, whose end is also its
- * beginning. The last trained step shows how the lives go on behind the period. What is older
- * than the period and still lives at its end is resident. What was made in the period and
- * lives across its end has two parts, one at its end and one at its beginning, at the same
- * offset. Where such a life is longer than the period itself (an output that is kept until
- * the next one has replaced it), the period is doubled, so that two places take turns; if
- * that does not suffice it is left to the fallback. Steps are cut not at the mark but where the
- * least is live, a fixed number of requests (skip) after it. If no step resembles an earlier
- * one, the plan is that of the beginning (all trained steps), with period 0; its height is
- * what the policy then serves other requests from. A trace without marks of steps is cut into
- * windows of requests or of time; as nothing marks them in a run, they have period 0, too.
+ * Time of the placement: the beginning, then one period, whose end is also its beginning. The last
+ * trained step shows how lifetimes continue after the period. Blocks older than the period that are
+ * live at its end are resident. A block made in the period and live across its end has two parts,
+ * one at its end and one at its beginning, at the same offset. If such a lifetime is longer than
+ * the period (an output that is kept until the next one replaces it), the period is doubled, so
+ * that two places alternate; if that is not enough, the fallback serves the block. Steps are not
+ * cut at the mark but where the least memory is live, a fixed number of requests (skip) after it.
+ * If no step resembles an earlier one, the plan covers the beginning (all trained steps), with
+ * period 0; the policy then serves other requests from its height. A trace without step marks is
+ * cut into windows of requests or time; nothing marks them in a run, so they have period 0, too.
  */
 #include <frag/plan.h>
 
@@ -23,17 +21,17 @@
 #include "step_plan.h"
 
 #define SIMILAR 0.98 /* steps that share this part of their requests count as the same */
-#define REPEATS 0.5  /* below this nothing is taken to repeat */
-/* Where nothing repeats, other requests of about the same sum must do with other holes: 4 % of
- * room is what the LoRA recording with prompts of changing length needs. */
+#define REPEATS 0.5  /* below this, steps do not repeat */
+/* If nothing repeats, other requests of about the same total must fit other holes: the LoRA
+ * recording, with prompts of varying length, needs 4 % more room. */
 #define SLACK 0.04
-#define STEPS_MIN 3u /* a step, its repetition, and how the lives of that one go on */
-#define WINDOWS 16u  /* of equally many requests, where steps are not marked */
+#define STEPS_MIN 3u /* a step, its repetition, and how lifetimes continue after it */
+#define WINDOWS 16u  /* of equal numbers of requests, if steps are not marked */
 #define WINDOWS_MAX (1u << 20)
 
 /* ---- steps ----------------------------------------------------------------------- */
 
-/* A step is over at the end of its mark. */
+/* A step ends at the end of its mark. */
 static void cut_at_marks(struct step_maker *m, const struct frag_trace_dev *dev)
 {
 	uint32_t requests = 0, marks = 0;
@@ -103,8 +101,8 @@ static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
 		each = FRAG_MAX((m->b.count + WINDOWS - 1) / WINDOWS, 1u);
 	windows = opt->window_us ? span / opt->window_us + 1 : m->b.count / each + 1;
 	if (windows > WINDOWS_MAX)
-		return frag_fail(err, FRAG_EUSAGE, "a window is too short: there would be %zu",
-				 windows);
+		return frag_fail(err, FRAG_EUSAGE,
+				 "windows are too short: there would be %zu of them", windows);
 	count = FRAG_MAX(count, windows);
 	m->cut = frag_host_calloc(count + 1, sizeof(*m->cut));
 	m->marks = frag_host_calloc(count + 1, sizeof(*m->marks));
@@ -155,8 +153,8 @@ static double similarity(const struct step_maker *m, uint32_t k, uint32_t l)
 	return all_a + all_b > 0 ? common / FRAG_MAX(all_a, all_b) : 1;
 }
 
-/* The smallest number of steps after which the last trained one came before; else the one
- * that comes nearest to it. */
+/* The smallest distance to an earlier step equal to the last trained one; else the distance to the
+ * most similar step. */
 static void find_period(struct step_maker *m, double *best)
 {
 	*best = -1;
@@ -171,14 +169,14 @@ static void find_period(struct step_maker *m, double *best)
 		if (s >= SIMILAR)
 			return;
 	}
-	/* nothing repeats: a plan for other requests is only in the way */
+	/* nothing repeats: a plan for other requests would only hinder */
 	if (*best < REPEATS)
 		m->period = 0;
 }
 
 /* ---- cuts ------------------------------------------------------------------------ */
 
-/* How many requests after the mark the least is live, looked for in the last trained step. */
+/* Number of requests after the mark at which the least memory is live, in the last trained step. */
 static uint32_t find_skip(const struct step_maker *m, const struct frag_trace_dev *dev)
 {
 	uint32_t from = m->cut[m->trained - 2], to = m->cut[m->trained - 1], best = from, at = 0;
@@ -202,7 +200,7 @@ static uint32_t find_skip(const struct step_maker *m, const struct frag_trace_de
 	return best - from;
 }
 
-/* Twice the period where that gives every life its place and there are steps enough. */
+/* Doubles the period if that gives every lifetime its place and there are enough steps. */
 static void choose_period(struct step_maker *m)
 {
 	struct step_window w = step_window_of(m);
@@ -235,7 +233,7 @@ static int fill_phases(const struct step_maker *m, struct frag_step_plan *out, s
 	return 0;
 }
 
-/* Half of the steps, and what a period needs if there are more than that. */
+/* Half of the steps, but at least what a period needs, if there are that many. */
 static int choose_trained(struct step_maker *m, uint32_t train, struct frag_err *err)
 {
 	uint32_t least = m->windows ? 1 : STEPS_MIN, half = (m->steps + 1) / 2;
@@ -246,8 +244,7 @@ static int choose_trained(struct step_maker *m, uint32_t train, struct frag_err 
 	if (!m->b.count)
 		return frag_fail(err, FRAG_EINPUT, "a plan needs requests; the trace has none");
 	return frag_fail(err, FRAG_EINPUT,
-			 "a plan is made from %u %s or more; the trace has %u, of which %u were to "
-			 "be looked at",
+			 "a plan needs %u %s or more; the trace has %u, --train allows %u of them",
 			 least, m->windows ? "windows" : "steps", m->steps, m->trained);
 }
 
@@ -258,11 +255,10 @@ static int find_pattern(struct step_maker *m, const struct frag_trace_dev *dev,
 		find_period(m, &out->similarity);
 	out->similarity = FRAG_MAX(out->similarity, 0.0);
 	if (m->windows) {
-		/* nothing in the program says when a window begins: only the beginning is planned */
+		/* the program does not mark windows, so only the beginning is planned */
 		m->period = 0;
 		if (!m->cut[m->trained - 1])
-			return frag_fail(err, FRAG_EINPUT,
-					 "the windows to look at have no requests");
+			return frag_fail(err, FRAG_EINPUT, "the trained windows have no requests");
 		return 0;
 	}
 	out->skip = find_skip(m, dev);

@@ -2,10 +2,9 @@
 /*
  * tune: tries settings and ranks them.
  *
- * Settings are tried in batches: a batch is chosen from what is known, then
- * replayed over threads, and only then looked at. So the choice, and with it the
- * answer, does not depend on which thread was faster. Two codes with the same
- * echo (a value that is the default, say) are one try.
+ * Tries settings in batches: chooses a batch from the results so far, replays it over threads, and
+ * only then evaluates it. So the choice, and the answer, do not depend on which thread is faster.
+ * Codes with the same echo (for example a value equal to the default) are one try.
  */
 #include <frag/plan.h>
 
@@ -19,14 +18,16 @@
 #include "tune_space.h"
 
 #define NONE SIZE_MAX
-#define IDLE_STARTS_MAX 64u /* random starts without a new setting: the space is used up */
+#define IDLE_STARTS_MAX \
+	64u /* random starts without a new setting, after which the space counts as
+			     * exhausted */
 #define BUDGET_MIN 16ull
-#define CARD_PROBES 14u /* of one bisection, for the progress */
+#define CARD_PROBES 14u /* probes of one bisection, for progress */
 
 struct entry {
 	struct frag_tune_try t;
 	struct frag_policy_spec *spec;
-	uint64_t calls; /* of the driver, over all units */
+	uint64_t calls; /* driver time, over all units */
 	bool done;
 };
 
@@ -43,7 +44,7 @@ struct tune {
 	size_t map_size;
 	struct frag_ticks ticks;
 	uint64_t budget_left, rng;
-	struct frag_err err; /* of the batch, by the first task that failed */
+	struct frag_err err; /* error of the batch, from the first task that failed */
 	_Atomic int rc;
 	/* results of the batch: [pending][unit] */
 	struct result {
@@ -115,8 +116,8 @@ static int fill_entry(struct entry *e, char *text, unsigned changed, struct frag
 	return e->t.params ? 0 : frag_fail_nomem(err, "tune");
 }
 
-/* Enters the text (which it takes) unless it is known. *at: its index, NONE where the options
- * contradict each other or the budget is used up. */
+/* Takes ownership of the text and inserts it, unless it is known. *at: its index; NONE if the
+ * options contradict each other or the budget is used up. */
 static int enter(struct tune *t, char *text, unsigned changed, size_t *at, struct frag_err *err)
 {
 	struct entry e = { 0 };
@@ -164,8 +165,8 @@ static int enter_code(struct tune *t, const struct frag_tune_space *s, uint64_t 
 
 /* ---- replays --------------------------------------------------------------------- */
 
-/* The smallest card by bisection between what is live and what was reserved; holes in the
- * range are not looked for (fit does). */
+/* The smallest card, by bisection between live and reserved bytes. Unlike fit, does not search for
+ * gaps in the range. */
 static int bisect_card(struct tune *t, const struct frag_policy_spec *spec, size_t unit,
 		       uint64_t peak, uint64_t *capacity, struct frag_err *err)
 {
@@ -213,8 +214,8 @@ static int try_unit(struct tune *t, const struct frag_policy_spec *spec, size_t 
 	return 0;
 }
 
-/* Task i of the batch: entry by entry, unit by unit. A policy that cannot run here (a device
- * that lacks something) is a setting that does not complete. */
+/* Task i of the batch: entry by entry, unit by unit. A policy that cannot run on this device is a
+ * setting that does not complete. */
 static void run_task(void *ctx, size_t i)
 {
 	struct tune *t = ctx;
@@ -228,7 +229,7 @@ static void run_task(void *ctx, size_t i)
 		t->err = err;
 }
 
-/* An interruption leaves entries of which a unit is missing: they are not done. */
+/* After an interruption, entries with a missing unit are not done. */
 static void sum_entry(const struct tune *t, struct entry *e, const struct result *r)
 {
 	e->t.completed = e->done = true;
@@ -243,7 +244,7 @@ static void sum_entry(const struct tune *t, struct entry *e, const struct result
 	}
 }
 
-/* Replays what was entered since the last call. */
+/* Replays the settings inserted since the last call. */
 static int evaluate(struct tune *t, struct frag_err *err)
 {
 	size_t pending = t->count - t->evaluated, begun;
@@ -278,7 +279,7 @@ static int exhaust(struct tune *t, const struct frag_tune_space *s, struct frag_
 	return evaluate(t, err);
 }
 
-/* Moves `code` to the best of its neighbours, if that is better. */
+/* Moves `code` to its best neighbour, if that is better. */
 static int step(struct tune *t, const struct frag_tune_space *s, uint64_t *code, bool *moved,
 		struct frag_err *err)
 {
@@ -352,7 +353,7 @@ static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 	t->budget_left = 1;
 	FRAG_TRY(enter(t, frag_host_strdup(t->opt->baseline), 0, &at, err));
 	if (at == NONE)
-		return frag_fail(err, FRAG_EUSAGE, "baseline '%.100s' is no policy",
+		return frag_fail(err, FRAG_EUSAGE, "baseline '%.100s' is not a policy",
 				 t->opt->baseline);
 	FRAG_TRY(evaluate(t, err));
 	out->budget = t->opt->budget;
@@ -384,7 +385,7 @@ static int take_results(struct tune *t, struct frag_tune *out, struct frag_err *
 
 	out->complete = !t->stopped;
 	FRAG_TRY_CALLOC(out->tries, FRAG_MAX(t->evaluated, (size_t)1), "tune", err);
-	/* without the baseline there is nothing to compare with */
+	/* nothing to compare with without the baseline */
 	for (size_t i = 0; i < t->evaluated && t->list[0].done; i++) {
 		if (!t->list[i].done)
 			continue;

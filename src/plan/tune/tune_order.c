@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune: which setting is better, and which ones no other beats in both respects. */
+/* tune: the order of settings, and the Pareto front. */
 #include "tune_order.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Is `key` given in the text already? Then it stays as it is. */
+/* Is `key` set in the text? Then it stays fixed. */
 static bool is_fixed(const char *base, const char *key)
 {
 	const char *at = strchr(base, ':');
@@ -40,7 +40,7 @@ bool frag_tune_is_known(const struct frag_policy_spec *spec, unsigned release)
 	return rc != FRAG_EUSAGE;
 }
 
-/* Leaves out what the release does not know even if nothing else is set. */
+/* Leaves out values that the release does not know, even if nothing else is set. */
 static void keep_known(struct frag_tune_space *s, struct frag_tune_dim *d, unsigned release)
 {
 	struct frag_tune_space one = {

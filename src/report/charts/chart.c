@@ -3,6 +3,7 @@
 #include "chart.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #define FRAG_ENTRY(name) extern const struct frag_chart_ops frag_chart_##name;
 #include "chart_list.inc"
@@ -34,34 +35,100 @@ const struct frag_chart_ops *frag_chart_at(size_t place)
 	return NULL;
 }
 
-void frag_chart_title(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
-		      struct frag_text *out)
+/* ---- on the page --------------------------------------------------------------------- */
+
+static const char *subtitle_of(const struct frag_chart_ops *ops, const struct frag_chart_job *job)
 {
-	size_t start = out->len;
+	struct frag_text t = { 0 };
+
+	frag_text_addf(&t, "%s of ", ops->heading);
+	frag_section_title(job->section, &t);
+	frag_text_add(&t, ", ");
+	frag_section_recorded(job->section, &t);
+	frag_text_addf(&t, "; replayed on %s", job->report->card.name);
+	if (job->section->limit_bytes != UINT64_MAX)
+		frag_text_addf(&t, ", limit %s", FRAG_BYTES(job->section->limit_bytes));
+	return frag_answer_take(job->answer, &t);
+}
+
+static void add_title(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
+		      struct frag_answer_chart *chart)
+{
+	struct frag_title title = { 0 };
 
 	if (ops->finding)
-		ops->finding(job, out);
-	if (out->len > start)
-		return;
-	frag_text_addf(out, "%s: ", ops->heading);
-	frag_section_title(job->section, out);
-}
-
-void frag_chart_subtitle(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
-			 struct frag_text *out)
-{
-	frag_text_addf(out, "%s of ", ops->heading);
-	frag_section_title(job->section, out);
-	frag_text_add(out, ", ");
-	frag_section_recorded(job->section, out);
-	frag_text_addf(out, "; replayed on %s", job->report->card.name);
-	if (job->section->limit_bytes != UINT64_MAX) {
-		frag_text_add(out, ", limit ");
-		frag_text_add_bytes(out, job->section->limit_bytes);
+		ops->finding(job, &title);
+	if (!title.text.len) {
+		frag_text_addf(&title.text, "%s: ", ops->heading);
+		frag_section_title(job->section, &title.text);
 	}
+	frag_answer_take_title(job->answer, &title, chart);
 }
 
-void frag_chart_advised(const struct frag_chart_job *job, struct frag_text *out)
+/* "Stacked bars of peak reserved memory: a 9.65 GiB; b …; lower bound 9.10 GiB." */
+static const char *alt_of(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
+			  const char *title)
+{
+	const struct frag_optimum *o = &job->section->optimum;
+	struct frag_text t = { 0 };
+
+	frag_text_addf(&t, "%s: %s", ops->alt, ops->figure ? "" : title);
+	for (size_t i = 0; ops->figure && i < job->section->count; i++) {
+		const struct frag_result *r = frag_chart_result(job, i);
+
+		frag_text_addf(&t, "%s%s ", i ? "; " : "", r->policy);
+		ops->figure(job, r, &t);
+	}
+	if (ops->optimum && !o->hidden)
+		frag_text_addf(&t, "; lower bound %s",
+			       FRAG_BYTES(frag_section_bound(job->section)));
+	if (ops->optimum && o->placed)
+		frag_text_addf(&t, "; offline placement %s", FRAG_BYTES(o->place_bytes));
+	frag_text_add(&t, ".");
+	return frag_answer_take(job->answer, &t);
+}
+
+static void add_chart(const struct frag_chart_ops *ops, const struct frag_chart_job *job)
+{
+	struct frag_answer *a = job->answer;
+	struct frag_answer_chart chart = {
+		.script = ops->name, .base = ops->name, .shape = ops->shape, .rows = ops->rows(job)
+	};
+	struct frag_text caption = { 0 };
+
+	if (!chart.rows.count)
+		return;
+	if (job->report->count > 1)
+		chart.base =
+			frag_answer_print(a, "dev%" PRIu32 "-%s", job->section->ordinal, ops->name);
+	add_title(ops, job, &chart);
+	chart.subtitle = subtitle_of(ops, job);
+	chart.extra = ops->extra ? ops->extra(job) : NULL;
+	frag_text_add(&caption, ops->caption);
+	if (ops->note)
+		ops->note(job, &caption);
+	chart.caption = frag_answer_take(a, &caption) ?: "";
+	chart.alt = alt_of(ops, job, chart.title);
+	frag_answer_chart(a, &chart);
+}
+
+void frag_charts_parts(const struct frag_report *r, const struct frag_section *s,
+		       struct frag_answer *a)
+{
+	size_t *order = frag_answer_new(a, s->count, sizeof(*order));
+	const struct frag_chart_job job = { r, s, order, a };
+	const struct frag_chart_ops *ops;
+
+	if (!order)
+		return;
+	frag_section_order(s, order);
+	for (size_t i = 0; (ops = frag_chart_at(i)); i++)
+		add_chart(ops, &job);
+}
+
+/* ---- pieces that charts share -------------------------------------------------------- */
+
+void frag_chart_advised(const struct frag_chart_job *job, struct frag_title *out)
 {
 	const struct frag_section *s = job->section;
 	const struct frag_result *base = &s->results[s->baseline], *r;
@@ -70,74 +137,57 @@ void frag_chart_advised(const struct frag_chart_job *job, struct frag_text *out)
 
 	frag_section_advice(s, &a);
 	if (a.pick == SIZE_MAX) {
-		frag_text_add(out, "Every policy runs out of memory");
+		frag_text_add(&out->text, "Every policy runs out of memory");
 		return;
 	}
 	r = &s->results[a.pick];
 	x = r->m.peak_reserved_bytes;
 	y = base->m.peak_reserved_bytes;
-	frag_text_addf(out, "%s peaks at ", r->policy);
-	frag_text_add_bytes(out, x);
+	frag_text_addf(&out->text, "%s peaks at ", r->policy);
+	frag_title_bytes(out, "peak_reserved_bytes", x);
 	if (r == base) {
-		frag_text_add(out, s->count > 1 ? ", and none of its kind needs less" : "");
+		frag_text_add(&out->text, s->count > 1 ? ", and none of its kind needs less" : "");
 	} else if (!base->completed) {
-		frag_text_addf(out, "; %s runs out of memory", base->policy);
+		frag_text_addf(&out->text, "; %s runs out of memory", base->policy);
 	} else if (x != y && y) {
-		frag_text_add(out, ", ");
-		frag_text_add_bytes(out, x < y ? y - x : x - y);
-		frag_text_addf(out, " (%.0f %%) %s %s",
-			       100.0 * (double)(x < y ? y - x : x - y) / (double)y,
-			       x < y ? "below" : "above", base->policy);
+		frag_text_add(&out->text, ", ");
+		frag_title_bytes(out, "difference_bytes", x < y ? y - x : x - y);
+		frag_text_add(&out->text, " (");
+		frag_title_percent(out, "difference_ratio",
+				   (double)(x < y ? y - x : x - y) / (double)y, 0);
+		frag_text_addf(&out->text, ") %s %s", x < y ? "below" : "above", base->policy);
 	}
 }
 
-void frag_chart_add_room(const struct frag_chart_job *job, struct frag_text *out)
+void frag_chart_room(const struct frag_chart_job *job, struct frag_chart_room *out)
 {
 	const struct frag_device_info *card = &job->report->card;
+	const struct frag_section *s = job->section;
 	uint64_t room = card->total_bytes - FRAG_MIN(card->context_bytes, card->total_bytes);
 	struct frag_advice a;
 
-	room = FRAG_MIN(room, job->section->limit_bytes);
-	frag_section_advice(job->section, &a);
-	frag_text_addf(out, "%" PRIu64 ",", room);
-	if (a.card) {
-		frag_text_addf(out, "%" PRIu64 ",", frag_gpu_room(a.card, NULL));
-		frag_text_add_csv(out, a.card->label);
-	} else {
-		frag_text_add(out, ",");
-	}
+	frag_section_advice(s, &a);
+	*out = (struct frag_chart_room){
+		.lower_bound_bytes = frag_section_bound(s),
+		.placement_bytes = s->optimum.placed ? s->optimum.place_bytes : UINT64_MAX,
+		.capacity_bytes = FRAG_MIN(room, s->limit_bytes),
+		.card_bytes = a.card ? frag_gpu_room(a.card, NULL) : UINT64_MAX,
+		.card = a.card ? a.card->label : NULL,
+	};
 }
 
-void frag_chart_list_peaks(const struct frag_chart_job *job, struct frag_text *out)
+void frag_chart_peak_figure(const struct frag_chart_job *job, const struct frag_result *r,
+			    struct frag_text *out)
 {
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = &job->section->results[job->order[i]];
-
-		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_bytes(out, r->m.peak_reserved_bytes);
-		if (!r->completed)
-			frag_text_addf(out, " (out of memory at event %" PRIu64 ")", r->oom.event);
-	}
+	(void)job;
+	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
+	if (!r->completed)
+		frag_text_addf(out, " (out of memory at event %" PRIu64 ")", r->oom.event);
 }
 
-void frag_chart_list_optimum(const struct frag_chart_job *job, struct frag_text *out)
+double frag_chart_seconds(const struct frag_chart_job *job, uint64_t us)
 {
-	const struct frag_optimum *o = &job->section->optimum;
-
-	if (!o->hidden) {
-		frag_text_add(out, "; lower bound ");
-		frag_text_add_bytes(out, frag_section_bound(job->section));
-	}
-	if (o->placed) {
-		frag_text_add(out, "; offline placement ");
-		frag_text_add_bytes(out, o->place_bytes);
-	}
-}
-
-void frag_chart_add_seconds(const struct frag_chart_job *job, uint64_t us, struct frag_text *out)
-{
-	if (job->section->duration_us)
-		frag_text_addf(out, "%" PRIu64 ".%06u", us / 1000000, (unsigned)(us % 1000000));
+	return job->section->duration_us ? (double)us / 1e6 : NAN;
 }
 
 const char *frag_chart_time_kind(const struct frag_chart_job *job)

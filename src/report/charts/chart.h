@@ -4,68 +4,84 @@
  *
  *	const struct frag_chart_ops frag_chart_<name> = { … };
  *
- * make finds it, and scripts/plot/<name>.gp draws it from the CSV. Nothing
- * else is edited. Scripts get: CSV, output, format, title, subtitle, extra;
- * they read columns by name and take every policy name from the CSV.
+ * make finds it, and scripts/plot/<name>.gp draws it from its rows, which are a CSV beside the page. Nothing
+ * else is edited. Scripts get: CSV, output, format, title, subtitle, extra; they read columns by name and take every
+ * policy name from the CSV.
  */
 #ifndef FRAG_REPORT_CHART_H
 #define FRAG_REPORT_CHART_H
 
+#include "answer/row.h"
 #include "report/report.h"
 
 struct frag_chart_job {
 	const struct frag_report *report;
 	const struct frag_section *section;
-	const size_t *order; /* of the results, best first */
+	const size_t *order;	    /* of the results, best first */
+	struct frag_answer *answer; /* owns rows and texts (frag_answer_new, frag_answer_print) */
 };
 
 struct frag_chart_ops {
 	const char *name;
 	unsigned rank;	     /* place on the page */
 	const char *heading; /* "Memory over time" */
+	/* Columns of its CSV (FRAG_CSV_ROW). Byte values are exact; times as the name of the column says. */
+	const struct frag_shape *shape;
+	/* The rows; none where there is nothing to show, and then no chart. */
+	struct frag_rows (*rows)(const struct frag_chart_job *job);
 	/* Optional: what the chart shows of this job, a sentence without its full stop, as the title;
-	 * else the heading. */
-	void (*finding)(const struct frag_chart_job *job, struct frag_text *out);
-	/* Optional: is there anything to show? */
-	bool (*wanted)(const struct frag_chart_job *job);
-	/* Optional: the same of one result; one that has something is enough. */
-	bool (*has)(const struct frag_chart_job *job, const struct frag_result *r);
-	/* Header line and rows. Byte values exact, times as stated by the column name. */
-	void (*csv)(const struct frag_chart_job *job, struct frag_text *out);
-	/* What to see in it: one to three sentences. */
-	void (*caption)(const struct frag_chart_job *job, struct frag_text *out);
-	/* For those who do not see it: what it shows, with the figures that matter. */
-	void (*alt)(const struct frag_chart_job *job, struct frag_text *out);
+	 * else the heading. Its numbers go in by frag_title_bytes and the others. */
+	void (*finding)(const struct frag_chart_job *job, struct frag_title *out);
+	/* What to see in it: one to three sentences; then what depends on the job, " A cross marks …" (optional). */
+	const char *caption;
+	void (*note)(const struct frag_chart_job *job, struct frag_text *out);
+	/* For those who do not see it: what it is, no full stop; then the figure of each policy (optional: else the
+	 * title), and what is possible. */
+	const char *alt;
+	void (*figure)(const struct frag_chart_job *job, const struct frag_result *r,
+		       struct frag_text *out);
+	bool optimum;
 	/* Optional: the extra argument of the script. */
 	const char *(*extra)(const struct frag_chart_job *job);
 };
 
 /* Chart at this place of the page, NULL after the last. */
 const struct frag_chart_ops *frag_chart_at(size_t place);
-
-/* The finding, or heading and trace; and the lines below it: heading, trace, card. */
-void frag_chart_title(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
-		      struct frag_text *out);
-void frag_chart_subtitle(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
-			 struct frag_text *out);
+/* Adds to the page each chart that has something to show of this section. */
+void frag_charts_parts(const struct frag_report *r, const struct frag_section *s,
+		       struct frag_answer *a);
 
 /* Pieces that charts share. */
-/* "a needs 9.65 GiB, b needs …" of all results, best first. */
-void frag_chart_list_peaks(const struct frag_chart_job *job, struct frag_text *out);
-/* "; lower bound 9.10 GiB; offline placement 9.11 GiB", as far as they are to be shown. */
-void frag_chart_list_optimum(const struct frag_chart_job *job, struct frag_text *out);
-/* Seconds, or "" where the trace has no times. */
-void frag_chart_add_seconds(const struct frag_chart_job *job, uint64_t us, struct frag_text *out);
+/* The i-th best result. */
+static inline const struct frag_result *frag_chart_result(const struct frag_chart_job *job,
+							  size_t i)
+{
+	return &job->section->results[job->order[i]];
+}
+/* "9.65 GiB (out of memory at event 12)" */
+void frag_chart_peak_figure(const struct frag_chart_job *job, const struct frag_result *r,
+			    struct frag_text *out);
+/* Seconds; null where the trace has no times. */
+double frag_chart_seconds(const struct frag_chart_job *job, uint64_t us);
 /* "s" or "events" */
 const char *frag_chart_x_unit(const struct frag_chart_job *job);
 /* "modelled" or "measured": times in the driver */
 const char *frag_chart_time_kind(const struct frag_chart_job *job);
 
 /* "'a' peaks at 9.65 GiB, 4.78 GiB (33 %) below the recorded 14.43 GiB": of what is advised. */
-void frag_chart_advised(const struct frag_chart_job *job, struct frag_text *out);
-/* ",capacity_bytes,card_bytes,card" and their fields: what this replay could have, and what a process
- * has of the card that is advised; empty where there is none. */
-#define FRAG_CHART_ROOM_HEAD "capacity_bytes,card_bytes,card"
-void frag_chart_add_room(const struct frag_chart_job *job, struct frag_text *out);
+void frag_chart_advised(const struct frag_chart_job *job, struct frag_title *out);
+
+/* What every row of a chart of memory has: the possible, what this replay could have, and what a process has of the
+ * card that is advised (null: there is none). */
+#define FRAG_CHART_ROOM(X, s) \
+	X(s, BYTES, lower_bound_bytes) \
+	X(s, BYTES, placement_bytes) \
+	X(s, BYTES, capacity_bytes) \
+	X(s, BYTES, card_bytes) \
+	X(s, TEXT, card)
+struct frag_chart_room {
+	FRAG_CHART_ROOM(FRAG_CSV_MEMBER_, )
+};
+void frag_chart_room(const struct frag_chart_job *job, struct frag_chart_room *out);
 
 #endif

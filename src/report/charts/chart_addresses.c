@@ -3,86 +3,69 @@
 #include "chart.h"
 #include "layout.h"
 
-#include <inttypes.h>
-
-static bool wanted(const struct frag_chart_job *job)
-{
-	for (size_t i = 0; i < job->section->layouts_count; i++) {
-		if (job->section->layouts[i].count)
-			return true;
-	}
-	return false;
-}
-
-static void add_box(const struct frag_chart_job *job, size_t panel, const struct frag_layout *l,
-		    const struct frag_layout_box *b, struct frag_text *out)
-{
-	frag_text_addf(out, "%zu,", panel);
-	frag_text_add_csv(out, l->policy);
-	frag_text_addf(out, ",%s,%" PRIu64 ",%" PRIu64 ",", frag_layout_use_name(b->use),
-		       b->from_event, b->to_event);
-	frag_chart_add_seconds(job, b->from_us, out);
-	frag_text_add(out, ",");
-	frag_chart_add_seconds(job, b->to_us, out);
-	frag_text_addf(out, ",%" PRIu64 ",%" PRIu64 "\n", b->low, b->high);
-}
+#define COLUMNS(X, s) \
+	X(s, COUNT, panel) \
+	X(s, TEXT, policy) \
+	X(s, TEXT, use) \
+	X(s, COUNT, from_event) \
+	X(s, COUNT, to_event) \
+	X(s, REAL, from_s) \
+	X(s, REAL, to_s) \
+	X(s, BYTES, low_bytes) \
+	X(s, BYTES, high_bytes)
+FRAG_CSV_ROW(row, COLUMNS)
 
 /* Rows of one policy after the other; addresses are those of the folded axis. */
-static void csv(const struct frag_chart_job *job, struct frag_text *out)
+static struct frag_rows rows(const struct frag_chart_job *job)
 {
-	size_t panel = 0;
+	const struct frag_section *s = job->section;
+	size_t count = 0, n = 0, panel = 0;
+	struct row *list;
 
-	frag_text_add(out, "panel,policy,use,from_event,to_event,from_s,to_s,low_bytes,high_"
-			   "bytes\n");
-	for (size_t i = 0; i < job->section->layouts_count; i++) {
-		const struct frag_layout *l = &job->section->layouts[i];
+	for (size_t i = 0; i < s->layouts_count; i++)
+		count += s->layouts[i].count;
+	list = frag_answer_new(job->answer, count, sizeof(*list));
+	for (size_t i = 0; list && i < s->layouts_count; i++) {
+		const struct frag_layout *l = &s->layouts[i];
 
-		for (size_t k = 0; k < l->count; k++)
-			add_box(job, panel, l, &l->boxes[k], out);
+		for (const struct frag_layout_box *b = l->boxes; b < l->boxes + l->count; b++)
+			list[n++] = (struct row){ panel,
+						  l->policy,
+						  frag_layout_use_name(b->use),
+						  b->from_event,
+						  b->to_event,
+						  frag_chart_seconds(job, b->from_us),
+						  frag_chart_seconds(job, b->to_us),
+						  b->low,
+						  b->high };
 		panel += l->count > 0;
 	}
+	return (struct frag_rows){ list, n };
 }
 
-static void finding(const struct frag_chart_job *job, struct frag_text *out)
+static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	bool said = false;
 
 	for (size_t i = 0; i < job->section->layouts_count; i++) {
 		const struct frag_layout *l = &job->section->layouts[i];
 
-		frag_text_addf(out, "%s%s %s", said ? ", " : "", l->policy,
+		frag_text_addf(&out->text, "%s%s %s", said ? ", " : "", l->policy,
 			       said ? "" : "spreads over ");
-		frag_text_add_bytes(out, l->span_bytes);
+		frag_title_bytes(out, said ? "other_span_bytes" : "span_bytes", l->span_bytes);
 		said = true;
 	}
 	if (said)
-		frag_text_add(out, " of addresses");
+		frag_text_add(&out->text, " of addresses");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	const struct frag_layout *l = &job->section->layouts[0];
 
-	frag_text_add(out,
-		      "Each line across is a stretch of addresses, coloured by what most of it "
-		      "is used for; blank: not taken from the card. Orange between grey is "
-		      "fragmentation: free, but held fast by a live block in the same segment. ");
-	frag_text_addf(out, "%zu moments, ", l->samples);
-	frag_text_add_bytes(out, l->cell_bytes);
-	frag_text_add(out, " to a line; addresses that were never in use are left out.");
-}
-
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
-{
-	frag_text_add(out, "Map of addresses over time. ");
-	for (size_t i = 0; i < job->section->layouts_count; i++) {
-		const struct frag_layout *l = &job->section->layouts[i];
-
-		frag_text_addf(out, "%s%s uses ", i ? "; " : "", l->policy);
-		frag_text_add_bytes(out, l->span_bytes);
-		frag_text_add(out, " of addresses");
-	}
-	frag_text_add(out, ".");
+	frag_text_addf(out,
+		       " %zu moments, %s to a line; addresses that were never in use are left out.",
+		       l->samples, FRAG_BYTES(l->cell_bytes));
 }
 
 const struct frag_chart_ops frag_chart_addresses = {
@@ -90,9 +73,14 @@ const struct frag_chart_ops frag_chart_addresses = {
 	.rank = 32,
 	.heading = "Address-space map",
 	.finding = finding,
-	.wanted = wanted,
-	.csv = csv,
-	.caption = caption,
-	.alt = alt,
+	.shape = &row_shape,
+	.rows = rows,
+	.caption = "Each line across is a stretch of addresses, coloured by what most of it is "
+		   "used for; blank: not "
+		   "taken from the card. Orange between grey is fragmentation: free, but held fast "
+		   "by a live block "
+		   "in the same segment.",
+	.note = note,
+	.alt = "Map of addresses over time",
 	.extra = frag_chart_x_unit,
 };

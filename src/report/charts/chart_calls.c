@@ -4,26 +4,34 @@
 
 #include <inttypes.h>
 
-static void add_row(size_t rank, const char *policy, const char *call,
-		    const struct frag_call_stat *st, struct frag_text *out)
+#define COLUMNS(X, s) \
+	X(s, COUNT, rank) \
+	X(s, TEXT, policy) \
+	X(s, TEXT, call) \
+	X(s, COUNT, count) \
+	X(s, COUNT, failed) \
+	X(s, BYTES, bytes) \
+	X(s, NS, ns)
+FRAG_CSV_ROW(row, COLUMNS)
+
+static struct row row_of(size_t rank, const char *policy, const char *call,
+			 const struct frag_call_stat *st)
 {
-	frag_text_addf(out, "%zu,", rank);
-	frag_text_add_csv(out, policy);
-	frag_text_add(out, ",");
-	frag_text_add_csv(out, call);
-	frag_text_addf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", st->count,
-		       st->failed, st->bytes, st->ns);
+	return (struct row){ rank, policy, call, st->count, st->failed, st->bytes, st->ns };
 }
 
 /* One row per kind of call that was made, and one that sums them up ("all"). */
-static void csv(const struct frag_chart_job *job, struct frag_text *out)
+static struct frag_rows rows(const struct frag_chart_job *job)
 {
-	frag_text_add(out, "rank,policy,call,count,failed,bytes,ns\n");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = &job->section->results[job->order[i]];
+	size_t count = job->section->count, n = 0;
+	struct row *list =
+		frag_answer_new(job->answer, count * (FRAG_CALL_COUNT + 1), sizeof(*list));
+
+	for (size_t i = 0; list && i < count; i++) {
+		const struct frag_result *r = frag_chart_result(job, i);
 		struct frag_call_stat all = { 0 };
 
-		for (int c = 0; c < FRAG_CALL_COUNT; c++) {
+		for (unsigned c = 0; c < FRAG_CALL_COUNT; c++) {
 			const struct frag_call_stat *st = &r->calls[c];
 
 			if (!st->count && !st->failed)
@@ -32,13 +40,14 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 			all.failed += st->failed;
 			all.bytes += st->bytes;
 			all.ns += st->ns;
-			add_row(i, r->policy, frag_call_name((enum frag_call)c), st, out);
+			list[n++] = row_of(i, r->policy, frag_call_name((enum frag_call)c), st);
 		}
-		add_row(i, r->policy, "all", &all, out);
+		list[n++] = row_of(i, r->policy, "all", &all);
 	}
+	return (struct frag_rows){ list, n };
 }
 
-static void finding(const struct frag_chart_job *job, struct frag_text *out)
+static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	const struct frag_section *s = job->section;
 	const struct frag_result *most = &s->results[0];
@@ -48,34 +57,22 @@ static void finding(const struct frag_chart_job *job, struct frag_text *out)
 			most = &s->results[i];
 	if (!most->m.modelled_ns)
 		return;
-	frag_text_addf(out, "%s spends most in the driver: ", most->policy);
-	frag_text_add_ns(out, most->m.modelled_ns);
-	if (s->duration_us)
-		frag_text_addf(out, ", %.2g %% of the recorded time",
-			       (double)most->m.modelled_ns / 10.0 / (double)s->duration_us);
+	frag_text_addf(&out->text, "%s spends most in the driver: ", most->policy);
+	frag_title_ns(out, "driver_ns", most->m.modelled_ns);
+	if (!s->duration_us)
+		return;
+	frag_text_add(&out->text, ", ");
+	frag_title_percent(out, "driver_ratio", frag_section_driver_ratio(s, most),
+			   frag_section_driver_ratio(s, most) < 0.1 ? 1 : 0);
+	frag_text_add(&out->text, " of the recorded time");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
 	(void)job;
-	frag_text_add(out,
-		      "Left: how often each policy called the driver. Right: time spent in those "
-		      "calls. Both axes are logarithmic. A policy that saves memory by "
-		      "mapping or freeing often pays for it here; policies are in the order "
-		      "of their peak.");
-}
-
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
-{
-	frag_text_add(out, "Dot plot of driver calls and driver time per policy. ");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = &job->section->results[job->order[i]];
-
-		frag_text_addf(out, "%s%s %" PRIu64 " calls, ", i ? "; " : "", r->policy,
-			       r->m.driver_calls_count);
-		frag_text_add_ns(out, r->m.modelled_ns);
-	}
-	frag_text_add(out, ".");
+	frag_text_addf(out, "%" PRIu64 " calls, ", r->m.driver_calls_count);
+	frag_text_add_ns(out, r->m.modelled_ns);
 }
 
 const struct frag_chart_ops frag_chart_calls = {
@@ -83,8 +80,14 @@ const struct frag_chart_ops frag_chart_calls = {
 	.rank = 40,
 	.heading = "Driver calls and driver time",
 	.finding = finding,
-	.csv = csv,
-	.caption = caption,
-	.alt = alt,
+	.shape = &row_shape,
+	.rows = rows,
+	.caption = "Left: how often each policy called the driver. Right: time spent in those "
+		   "calls. Both axes are "
+		   "logarithmic. A policy that saves memory by mapping or freeing often pays for "
+		   "it here; policies "
+		   "are in the order of their peak.",
+	.alt = "Dot plot of driver calls and driver time",
+	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

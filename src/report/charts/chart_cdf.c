@@ -3,83 +3,74 @@
 #include "chart.h"
 #include "metrics/hist.h"
 
-#include <inttypes.h>
+#define COLUMNS(X, s) \
+	X(s, COUNT, series) \
+	X(s, TEXT, policy) \
+	X(s, TEXT, clock) \
+	X(s, NS, ns) \
+	X(s, RATIO, share_up_to) \
+	X(s, RATIO, share_beyond)
+FRAG_CSV_ROW(row, COLUMNS)
 
-static bool has(const struct frag_chart_job *job, const struct frag_result *r)
+struct curves {
+	struct row *list;
+	size_t count;
+	size_t series;
+	const char *policy;
+	bool any; /* a curve that can be drawn */
+};
+
+static void add_row(struct curves *c, const char *clock, uint64_t ns, uint64_t upto, uint64_t count)
 {
-	for (int c = 0; c < FRAG_CLASS_COUNT; c++) {
-		if (r->alloc_modelled_ns[c].max ||
-		    (!job->report->omit_host && r->alloc_host_ns[c].count))
-			return true;
-	}
-	return false;
+	c->list[c->count++] = (struct row){ c->series,
+					    c->policy,
+					    clock,
+					    ns,
+					    (double)upto / (double)count,
+					    (double)(count - upto) / (double)count };
 }
 
-static void add_row(size_t k, const char *policy, const char *clock, uint64_t ns, uint64_t upto,
-		    uint64_t count, struct frag_text *out)
-{
-	frag_text_addf(out, "%zu,", k);
-	frag_text_add_csv(out, policy);
-	frag_text_addf(out, ",%s,%" PRIu64 ",", clock, ns);
-	frag_text_add_number(out, (double)upto / (double)count);
-	frag_text_add(out, ",");
-	frag_text_add_number(out, (double)(count - upto) / (double)count);
-	frag_text_add(out, "\n");
-}
-
-/*
- * One row where the distribution rises: the rank of a bucket's upper edge is
- * found by walking the quantiles of the merged histogram bucket by bucket.
- */
-static void add_curve(size_t k, const char *policy, const char *clock, const struct frag_hist *h,
-		      struct frag_text *out)
+/* One row where the distribution rises: at the upper edge of each bucket that holds something. */
+static void add_curve(struct curves *c, const char *clock, const struct frag_hist *by_class,
+		      struct frag_hist *all)
 {
 	uint64_t upto = 0;
 
-	for (unsigned i = 0; i < FRAG_HIST_BUCKETS; i++) {
-		uint64_t edge;
-
-		if (!h->bucket[i])
-			continue;
-		upto += h->bucket[i];
-		edge = frag_hist_upper_edge(i);
-		add_row(k, policy, clock, FRAG_MIN(edge, h->max), upto, h->count, out);
-	}
-	if (h->over)
-		add_row(k, policy, clock, h->max, h->count, h->count, out);
-}
-
-static void merged(struct frag_hist *all, const struct frag_hist *by_class)
-{
 	frag_hist_clear(all);
-	for (int c = 0; c < FRAG_CLASS_COUNT; c++)
-		frag_hist_merge(all, &by_class[c]);
+	for (unsigned i = 0; i < FRAG_CLASS_COUNT; i++)
+		frag_hist_merge(all, &by_class[i]);
+	c->any |= *clock == 'h' ? all->count > 0 : all->max > 0;
+	for (unsigned i = 0; i < FRAG_HIST_BUCKETS; i++) {
+		if (!all->bucket[i])
+			continue;
+		upto += all->bucket[i];
+		add_row(c, clock, FRAG_MIN(frag_hist_upper_edge(i), all->max), upto, all->count);
+	}
+	if (all->over)
+		add_row(c, clock, all->max, all->count, all->count);
 }
 
-static void csv(const struct frag_chart_job *job, struct frag_text *out)
+static struct frag_rows rows(const struct frag_chart_job *job)
 {
-	struct frag_hist *all = frag_host_alloc(sizeof(*all));
+	const struct frag_section *s = job->section;
+	size_t most = s->count * 2 * (FRAG_HIST_BUCKETS + 1);
+	struct curves c = { .list = frag_answer_new(job->answer, most, sizeof(*c.list)) };
+	struct frag_hist *all = frag_answer_new(job->answer, 1, sizeof(*all));
 
-	if (!all) {
-		out->failed = true;
-		return;
-	}
-	frag_text_add(out, "series,policy,clock,ns,share_up_to,share_beyond\n");
-	for (size_t k = 0; k < job->section->count; k++) {
-		const struct frag_result *r = &job->section->results[k];
+	for (size_t k = 0; c.list && all && k < s->count; k++) {
+		const struct frag_result *r = &s->results[k];
 
-		merged(all, r->alloc_modelled_ns);
-		add_curve(k, r->policy, "driver", all, out);
-		if (job->report->omit_host)
-			continue;
-		merged(all, r->alloc_host_ns);
-		add_curve(k, r->policy, "host", all, out);
+		c.series = k;
+		c.policy = r->policy;
+		add_curve(&c, "driver", r->alloc_modelled_ns, all);
+		if (!job->report->omit_host)
+			add_curve(&c, "host", r->alloc_host_ns, all);
 	}
-	frag_host_free(all);
+	return (struct frag_rows){ c.list, c.any ? c.count : 0 };
 }
 
 /* How few of the baseline's allocs wait for the driver at all. */
-static void finding(const struct frag_chart_job *job, struct frag_text *out)
+static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	const struct frag_result *r = &job->section->results[job->section->baseline];
 	uint64_t all = 0, hit = 0;
@@ -88,40 +79,30 @@ static void finding(const struct frag_chart_job *job, struct frag_text *out)
 		all += r->alloc_modelled_ns[c].count;
 		hit += r->alloc_modelled_ns[c].max ? 0 : r->alloc_modelled_ns[c].count;
 	}
-	if (all)
-		frag_text_addf(out, "With %s %.2f %% of the allocs are served without the driver",
-			       r->policy, 100.0 * (double)hit / (double)all);
+	if (!all)
+		return;
+	frag_text_addf(&out->text, "With %s ", r->policy);
+	frag_title_percent(out, "without_driver_ratio", (double)hit / (double)all, 2);
+	frag_text_add(&out->text, " of the allocs are served without the driver");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	if (!job->report->omit_host)
 		frag_text_add(out,
-			      "Left: share of alloc calls that the policy itself served within "
-			      "a time (measured on this machine; further left is faster). "
-			      "Right: share");
-	else
-		frag_text_add(out, "Share");
-	frag_text_add(out,
-		      " of alloc calls that waited longer than a time for the driver; lower and "
-		      "further left is better. A curve that begins at 0.01 says that one "
-		      "alloc in a hundred had to wait for the driver at all.");
+			      " On the left: the share that the policy itself served within a time "
+			      "(measured on this machine; further left is faster).");
 }
 
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
-	frag_text_add(out, "Distribution of the time of an alloc per policy. Longest wait for the "
-			   "driver: ");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = &job->section->results[job->order[i]];
-		uint64_t max = 0;
+	(void)job;
+	uint64_t max = 0;
 
-		for (int c = 0; c < FRAG_CLASS_COUNT; c++)
-			max = FRAG_MAX(max, r->alloc_modelled_ns[c].max);
-		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_ns(out, max);
-	}
-	frag_text_add(out, ".");
+	for (int c = 0; c < FRAG_CLASS_COUNT; c++)
+		max = FRAG_MAX(max, r->alloc_modelled_ns[c].max);
+	frag_text_add_ns(out, max);
 }
 
 const struct frag_chart_ops frag_chart_cdf = {
@@ -129,9 +110,15 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.rank = 70,
 	.heading = "Distribution of alloc time",
 	.finding = finding,
-	.has = has,
-	.csv = csv,
-	.caption = caption,
-	.alt = alt,
+	.shape = &row_shape,
+	.rows = rows,
+	.caption = "Share of alloc calls that waited longer than a time for the driver; lower and "
+		   "further left is "
+		   "better. A curve that begins at 0.01 says that one alloc in a hundred had to "
+		   "wait for the driver "
+		   "at all.",
+	.note = note,
+	.alt = "Distribution of the time of an alloc; longest wait for the driver",
+	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

@@ -2,9 +2,18 @@
 /* Peak reserved against the known cards: which policy fits where. */
 #include "chart.h"
 
-#include <inttypes.h>
-
 #define CARDS_MAX 9u /* columns that can be read */
+
+#define COLUMNS(X, s) \
+	X(s, COUNT, rank) \
+	X(s, TEXT, policy) \
+	X(s, COUNT, card_no) \
+	X(s, TEXT, card) \
+	X(s, TEXT, card_label) \
+	X(s, BYTES, usable_bytes) \
+	X(s, BYTES, peak_reserved_bytes) \
+	X(s, RATIO, used_ratio)
+FRAG_CSV_ROW(row, COLUMNS)
 
 struct cards {
 	const struct frag_gpu *card[CARDS_MAX];
@@ -31,91 +40,68 @@ static void choose(const struct frag_chart_job *job, struct cards *out)
 		out->card[out->count++] = c->cards[i];
 }
 
-static bool wanted(const struct frag_chart_job *job)
-{
-	return frag_section_best(job->section) != SIZE_MAX;
-}
-
 /* A row per cell; only policies that completed have a need to compare. */
-static void csv(const struct frag_chart_job *job, struct frag_text *out)
+static struct frag_rows rows(const struct frag_chart_job *job)
 {
+	size_t count = job->section->count, n = 0, rank = 0;
+	struct row *list = frag_answer_new(job->answer, count * CARDS_MAX, sizeof(*list));
 	struct cards cards;
-	size_t rank = 0;
 
+	if (!list || frag_section_best(job->section) == SIZE_MAX)
+		return (struct frag_rows){ 0 };
 	choose(job, &cards);
-	frag_text_add(out, "rank,policy,card_no,card,card_label,usable_bytes,peak_reserved_bytes,"
-			   "used_ratio\n");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = &job->section->results[job->order[i]];
+	for (size_t i = 0; i < count; i++) {
+		const struct frag_result *r = frag_chart_result(job, i);
+		uint64_t peak = r->m.peak_reserved_bytes;
 
-		if (!r->completed)
-			continue;
-		for (size_t c = 0; c < cards.count; c++) {
-			frag_text_addf(out, "%zu,", rank);
-			frag_text_add_csv(out, r->policy);
-			frag_text_addf(out, ",%zu,", c);
-			frag_text_add_csv(out, cards.card[c]->name);
-			frag_text_add(out, ",");
-			frag_text_add_csv(out, cards.card[c]->label);
-			frag_text_addf(out, ",%" PRIu64 ",%" PRIu64 ",", usable(cards.card[c]),
-				       r->m.peak_reserved_bytes);
-			frag_text_add_number(out, (double)r->m.peak_reserved_bytes /
-							  (double)usable(cards.card[c]));
-			frag_text_add(out, "\n");
-		}
-		rank++;
+		for (size_t c = 0; r->completed && c < cards.count; c++)
+			list[n++] = (struct row){ rank,
+						  r->policy,
+						  c,
+						  cards.card[c]->name,
+						  cards.card[c]->label,
+						  usable(cards.card[c]),
+						  peak,
+						  (double)peak / (double)usable(cards.card[c]) };
+		rank += r->completed;
 	}
+	return (struct frag_rows){ list, n };
 }
 
-static void finding(const struct frag_chart_job *job, struct frag_text *out)
+static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	struct frag_advice a;
 
 	frag_section_advice(job->section, &a);
 	if (a.pick == SIZE_MAX || a.refused) {
-		frag_text_add(out, "Peaks say nothing of cards where requests are refused");
+		frag_text_add(&out->text, "Peaks say nothing of cards where requests are refused");
 		return;
 	}
 	if (!a.card && !a.tight) {
-		frag_text_addf(out, "No known card has room for %s",
+		frag_text_addf(&out->text, "No known card has room for %s",
 			       job->section->results[a.pick].policy);
 		return;
 	}
-	frag_text_addf(out, "%s runs on %s", job->section->results[a.pick].policy,
+	frag_text_addf(&out->text, "%s runs on %s", job->section->results[a.pick].policy,
 		       (a.card ? a.card : a.tight)->label);
-	if (a.card)
-		frag_text_addf(out, " with %.0f %% to spare",
-			       100.0 * (double)a.spare_bytes / (double)a.card->total_bytes);
+	if (!a.card)
+		return;
+	frag_text_add(&out->text, " with ");
+	frag_title_percent(out, "spare_ratio", (double)a.spare_bytes / (double)a.card->total_bytes,
+			   0);
+	frag_text_add(&out->text, " to spare");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
-{
-	(void)job;
-	frag_text_add(out,
-		      "Peak reserved memory in percent of what a card has left beside the CUDA "
-		      "context. Blue: it fits; the paler, the more headroom. Hatched: it "
-		      "does not fit as it ran here. A policy that gives cached memory back under "
-		      "pressure may still run on a smaller card: cufrag fit finds out.");
-}
-
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
 	struct cards cards;
+	size_t c = 0;
 
 	choose(job, &cards);
-	frag_text_add(out, "Grid of policies and cards. Smallest card with room for each peak: ");
-	for (size_t i = 0, said = 0; i < job->section->count; i++) {
-		const struct frag_result *r = &job->section->results[job->order[i]];
-		size_t c = 0;
-
-		if (!r->completed)
-			continue;
-		while (c < cards.count && usable(cards.card[c]) < r->m.peak_reserved_bytes)
-			c++;
-		frag_text_addf(out, "%s%s %s", said++ ? "; " : "", r->policy,
-			       c < cards.count ? cards.card[c]->label : "none");
-	}
-	frag_text_add(out, ".");
+	while (c < cards.count && usable(cards.card[c]) < r->m.peak_reserved_bytes)
+		c++;
+	frag_text_add(out, r->completed && c < cards.count ? cards.card[c]->label : "none");
 }
 
 const struct frag_chart_ops frag_chart_gpus = {
@@ -123,8 +109,14 @@ const struct frag_chart_ops frag_chart_gpus = {
 	.rank = 35,
 	.heading = "Which card has room",
 	.finding = finding,
-	.wanted = wanted,
-	.csv = csv,
-	.caption = caption,
-	.alt = alt,
+	.shape = &row_shape,
+	.rows = rows,
+	.caption = "Peak reserved memory in percent of what a card has left beside the CUDA "
+		   "context. Blue: it fits; "
+		   "the paler, the more headroom. Hatched: it does not fit as it ran here. A "
+		   "policy that gives "
+		   "cached memory back under pressure may still run on a smaller card: cufrag fit "
+		   "finds out.",
+	.alt = "Grid of policies and cards; smallest card with room for each peak",
+	.figure = figure,
 };

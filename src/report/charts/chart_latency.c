@@ -5,10 +5,23 @@
  */
 #include "chart.h"
 
-#include <inttypes.h>
-
 #define CLASSES (FRAG_CLASS_COUNT + 1) /* the last one: free */
 #define DRAWN_MAX 8u		       /* policies in the picture; the CSV has all */
+
+#define COLUMNS(X, s) \
+	X(s, INT, row) \
+	X(s, TEXT, policy) \
+	X(s, TEXT, class) \
+	X(s, TEXT, clock) \
+	X(s, COUNT, count) \
+	X(s, NS, min_ns) \
+	X(s, NS, p50_ns) \
+	X(s, NS, p90_ns) \
+	X(s, NS, p99_ns) \
+	X(s, NS, p999_ns) \
+	X(s, NS, max_ns) \
+	X(s, NS, total_ns)
+FRAG_CSV_ROW(row, COLUMNS)
 
 static const struct frag_hist *hist_of(const struct frag_result *r, int cls, bool host)
 {
@@ -30,103 +43,95 @@ static bool has_data(const struct frag_chart_job *job, const struct frag_result 
 	       (!job->report->omit_host && hist_of(r, cls, true)->count);
 }
 
-static bool has(const struct frag_chart_job *job, const struct frag_result *r)
+static struct row row_of(int64_t line, const char *policy, const char *class, const char *clock,
+			 const struct frag_hist *h)
 {
-	for (int c = 0; c < CLASSES; c++)
-		if (drawable(job, r, c))
-			return true;
-	return false;
+	return (struct row){ line,
+			     policy,
+			     class,
+			     clock,
+			     h->count,
+			     h->min,
+			     frag_hist_quantile(h, 0.5),
+			     frag_hist_quantile(h, 0.9),
+			     frag_hist_quantile(h, 0.99),
+			     frag_hist_quantile(h, 0.999),
+			     h->max,
+			     h->sum };
 }
 
-static void add_row(long row, const char *cls, const char *policy, const char *clock,
-		    const struct frag_hist *h, struct frag_text *out)
+struct lines {
+	struct row *list;
+	size_t count;
+	int64_t next; /* line of the chart */
+};
+
+/* Each class has a line for its heading, and one for each policy that is drawn; -1 = not drawn. */
+static void add_class(const struct frag_chart_job *job, int c, struct lines *l)
 {
-	if (!h->count)
-		return;
-	frag_text_addf(out, "%ld,", row);
-	frag_text_add_csv(out, policy);
-	frag_text_addf(out,
-		       ",%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-		       ",%" PRIu64 ",%" PRIu64 "\n",
-		       cls, clock, h->count, h->min, frag_hist_quantile(h, 0.5),
-		       frag_hist_quantile(h, 0.9), frag_hist_quantile(h, 0.99),
-		       frag_hist_quantile(h, 0.999), h->max, h->sum);
-}
+	const char *cls = c == FRAG_CLASS_COUNT ? "free" : frag_class_name((enum frag_class)c);
+	bool headed = false;
 
-/* `row`: line of the chart, -1 = not drawn; every class has a line for its heading. */
-static void csv(const struct frag_chart_job *job, struct frag_text *out)
-{
-	long next = 0;
+	for (size_t i = 0; i < job->section->count; i++) {
+		const struct frag_result *r = frag_chart_result(job, i);
+		const struct frag_hist *driver = hist_of(r, c, false), *host = hist_of(r, c, true);
+		int64_t line = -1;
 
-	frag_text_add(out, "row,policy,class,clock,count,min_ns,p50_ns,p90_ns,p99_ns,p99.9_ns,"
-			   "max_ns,total_ns\n");
-	for (int c = 0; c < CLASSES; c++) {
-		const char *cls =
-			c == FRAG_CLASS_COUNT ? "free" : frag_class_name((enum frag_class)c);
-		bool headed = false;
-
-		for (size_t i = 0; i < job->section->count; i++) {
-			const struct frag_result *r = &job->section->results[job->order[i]];
-			long row = -1;
-
-			if (!has_data(job, r, c))
-				continue;
-			if (i < DRAWN_MAX && drawable(job, r, c)) {
-				next += !headed;
-				headed = true;
-				row = next++;
-			}
-			add_row(row, cls, r->policy, "driver", hist_of(r, c, false), out);
-			if (!job->report->omit_host)
-				add_row(row, cls, r->policy, "host", hist_of(r, c, true), out);
+		if (!has_data(job, r, c))
+			continue;
+		if (i < DRAWN_MAX && drawable(job, r, c)) {
+			l->next += !headed;
+			headed = true;
+			line = l->next++;
 		}
+		if (driver->count)
+			l->list[l->count++] = row_of(line, r->policy, cls, "driver", driver);
+		if (!job->report->omit_host && host->count)
+			l->list[l->count++] = row_of(line, r->policy, cls, "host", host);
 	}
 }
 
+static struct frag_rows rows(const struct frag_chart_job *job)
+{
+	size_t most = job->section->count * CLASSES * 2;
+	struct lines l = { .list = frag_answer_new(job->answer, most, sizeof(*l.list)) };
+
+	for (int c = 0; l.list && c < CLASSES; c++)
+		add_class(job, c, &l);
+	return (struct frag_rows){ l.list, l.next ? l.count : 0 };
+}
+
 /* What new memory costs with the baseline. */
-static void finding(const struct frag_chart_job *job, struct frag_text *out)
+static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	const struct frag_result *r = &job->section->results[job->section->baseline];
 	const struct frag_hist *grow = &r->alloc_modelled_ns[FRAG_CLASS_GROW];
 
 	if (!grow->count || !grow->max)
 		return;
-	frag_text_addf(out, "With %s new memory costs ", r->policy);
-	frag_text_add_ns(out, frag_hist_quantile(grow, 0.5));
-	frag_text_add(out, " in the driver (median)");
+	frag_text_addf(&out->text, "With %s new memory costs ", r->policy);
+	frag_title_ns(out, "grow_median_ns", frag_hist_quantile(grow, 0.5));
+	frag_text_add(&out->text, " in the driver (median)");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
-	frag_text_addf(out,
-		       "Time per call by how the request was served (hit: a free block as it "
-		       "was; split: part of a larger one; grow: new memory; \xe2\x80\xa6). Dot: "
-		       "median; thick bar: median to 99th percentile; thin bar: minimum to "
-		       "maximum. Driver time is %s.",
+	frag_text_addf(out, " Driver time is %s.",
 		       job->report->card.modelled ? "modelled from a profile of a real card"
 						  : "measured");
 	if (!job->report->omit_host)
 		frag_text_add(out, " Host time is what the policy itself took on this machine, "
 				   "measured on a sample of the calls.");
-	frag_text_add(out, " Calls that need no driver are not drawn there.");
 	if (job->section->count > DRAWN_MAX)
 		frag_text_addf(out, " The picture shows the best %u of %zu policies, the CSV all.",
 			       DRAWN_MAX, job->section->count);
 }
 
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
-	frag_text_add(out,
-		      "Percentiles of time per call, by policy and class, on logarithmic axes. "
-		      "99th percentile of driver time where memory had to grow: ");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = &job->section->results[job->order[i]];
-
-		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_ns(out,
-				 frag_hist_quantile(&r->alloc_modelled_ns[FRAG_CLASS_GROW], 0.99));
-	}
-	frag_text_add(out, ".");
+	(void)job;
+	frag_text_add_ns(out, frag_hist_quantile(&r->alloc_modelled_ns[FRAG_CLASS_GROW], 0.99));
 }
 
 const struct frag_chart_ops frag_chart_latency = {
@@ -134,9 +139,18 @@ const struct frag_chart_ops frag_chart_latency = {
 	.rank = 60,
 	.heading = "Latency by class",
 	.finding = finding,
-	.has = has,
-	.csv = csv,
-	.caption = caption,
-	.alt = alt,
+	.shape = &row_shape,
+	.rows = rows,
+	.caption = "Time per call by how the request was served (hit: a free block as it was; "
+		   "split: part of a "
+		   "larger one; grow: new memory; \xe2\x80\xa6). Dot: median; thick bar: median to "
+		   "99th "
+		   "percentile; thin bar: minimum to maximum. Calls that need no driver are not "
+		   "drawn there.",
+	.note = note,
+	.alt = "Percentiles of time per call, by policy and class, on logarithmic axes; 99th "
+	       "percentile of driver time "
+	       "where memory had to grow",
+	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

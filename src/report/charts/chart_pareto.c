@@ -2,8 +2,6 @@
 /* Memory against time in the driver: which policies are not beaten in both. */
 #include "chart.h"
 
-#include <inttypes.h>
-
 /* Nobody who completed is at least as good in both and better in one. */
 static bool on_front(const struct frag_section *s, size_t k)
 {
@@ -23,69 +21,70 @@ static bool on_front(const struct frag_section *s, size_t k)
 	return true;
 }
 
-static void csv(const struct frag_chart_job *job, struct frag_text *out)
+#define COLUMNS(X, s) \
+	X(s, COUNT, series) \
+	X(s, TEXT, policy) \
+	X(s, COUNT, completed) \
+	X(s, NS, driver_ns) \
+	X(s, BYTES, peak_reserved_bytes) \
+	X(s, BYTES, lower_bound_bytes) \
+	X(s, COUNT, front)
+FRAG_CSV_ROW(row, COLUMNS)
+
+static struct frag_rows rows(const struct frag_chart_job *job)
 {
 	const struct frag_section *s = job->section;
+	struct row *list = frag_answer_new(job->answer, s->count, sizeof(*list));
 
-	frag_text_add(out, "series,policy,completed,driver_ns,peak_reserved_bytes,"
-			   "lower_bound_bytes,front\n");
-	for (size_t k = 0; k < s->count; k++) {
+	for (size_t k = 0; list && k < s->count; k++) {
 		const struct frag_result *r = &s->results[k];
 
-		frag_text_addf(out, "%zu,", k);
-		frag_text_add_csv(out, r->policy);
-		frag_text_addf(out, ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d\n", r->completed,
-			       r->m.modelled_ns, r->m.peak_reserved_bytes, frag_section_bound(s),
-			       on_front(s, k));
+		list[k] = (struct row){ k,
+					r->policy,
+					r->completed,
+					r->m.modelled_ns,
+					r->m.peak_reserved_bytes,
+					frag_section_bound(s),
+					on_front(s, k) };
 	}
+	/* one policy is beaten by nobody */
+	return (struct frag_rows){ list, s->count > 1 ? s->count : 0 };
 }
 
-static void finding(const struct frag_chart_job *job, struct frag_text *out)
+static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	size_t front = 0;
 
 	for (size_t k = 0; k < job->section->count; k++)
 		front += on_front(job->section, k);
-	if (front)
-		frag_text_addf(out,
-			       "%zu of %zu policies are not beaten in both memory and driver time",
-			       front, job->section->count);
+	if (!front)
+		return;
+	frag_title_count(out, "front_count", front);
+	frag_text_add(&out->text, " of ");
+	frag_title_count(out, "policies_count", job->section->count);
+	frag_text_add(&out->text, " policies are not beaten in both memory and driver time");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
-	bool said = false;
+	const char *comma = " ";
 
-	frag_text_add(out,
-		      "Down is less memory, left is less time in the driver. Policies with a ring "
-		      "are not beaten in both at once: ");
 	for (size_t i = 0; i < job->section->count; i++) {
 		if (!on_front(job->section, job->order[i]))
 			continue;
-		frag_text_addf(out, "%s%s", said ? ", " : "",
-			       job->section->results[job->order[i]].policy);
-		said = true;
+		frag_text_addf(out, "%s%s", comma, frag_chart_result(job, i)->policy);
+		comma = ", ";
 	}
-	frag_text_add(out, said ? "." : "none.");
+	frag_text_add(out, *comma == ' ' ? " none." : ".");
 }
 
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
-	frag_text_add(out, "Scatter of peak reserved memory against driver time. ");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = &job->section->results[job->order[i]];
-
-		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_bytes(out, r->m.peak_reserved_bytes);
-		frag_text_add(out, " and ");
-		frag_text_add_ns(out, r->m.modelled_ns);
-	}
-	frag_text_add(out, ".");
-}
-
-static bool wanted(const struct frag_chart_job *job)
-{
-	return job->section->count > 1;
+	(void)job;
+	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
+	frag_text_add(out, " and ");
+	frag_text_add_ns(out, r->m.modelled_ns);
 }
 
 const struct frag_chart_ops frag_chart_pareto = {
@@ -93,9 +92,13 @@ const struct frag_chart_ops frag_chart_pareto = {
 	.rank = 50,
 	.heading = "Memory against driver time",
 	.finding = finding,
-	.wanted = wanted,
-	.csv = csv,
-	.caption = caption,
-	.alt = alt,
+	.shape = &row_shape,
+	.rows = rows,
+	.caption = "Down is less memory, left is less time in the driver. Policies with a ring are "
+		   "not beaten in both "
+		   "at once:",
+	.note = note,
+	.alt = "Scatter of peak reserved memory against driver time",
+	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

@@ -2,38 +2,52 @@
 /* Peak reserved per policy, and what each byte of it was used for. */
 #include "chart.h"
 
-#include <inttypes.h>
+#define COLUMNS(X, s) \
+	X(s, COUNT, rank) \
+	X(s, TEXT, policy) \
+	X(s, COUNT, completed) \
+	X(s, BYTES, peak_reserved_bytes) \
+	X(s, BYTES, requested_bytes) \
+	X(s, BYTES, rounding_bytes) \
+	X(s, BYTES, waiting_bytes) \
+	X(s, BYTES, non_releasable_bytes) \
+	X(s, BYTES, releasable_bytes) \
+	X(s, BYTES, other_bytes) \
+	FRAG_CHART_ROOM(X, s)
+FRAG_CSV_ROW(row, COLUMNS)
 
-static void csv(const struct frag_chart_job *job, struct frag_text *out)
+static struct frag_rows rows(const struct frag_chart_job *job)
 {
-	uint64_t bound = frag_section_bound(job->section);
+	size_t count = job->section->count;
+	struct row *list = frag_answer_new(job->answer, count, sizeof(*list));
+	struct frag_chart_room room;
 
-	frag_text_add(out,
-		      "rank,policy,completed,peak_reserved_bytes,requested_bytes,"
-		      "rounding_bytes,waiting_bytes,non_releasable_bytes,releasable_bytes,"
-		      "other_bytes,lower_bound_bytes,placement_bytes," FRAG_CHART_ROOM_HEAD "\n");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = &job->section->results[job->order[i]];
+	frag_chart_room(job, &room);
+	for (size_t i = 0; list && i < count; i++) {
+		const struct frag_result *r = frag_chart_result(job, i);
 		const struct frag_loss *l = &r->peak;
 
-		frag_text_addf(out, "%zu,", i);
-		frag_text_add_csv(out, r->policy);
-		frag_text_addf(out,
-			       ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-			       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
-			       r->completed, r->m.peak_reserved_bytes, l->requested_bytes,
-			       l->rounding_bytes, l->waiting_bytes, l->non_releasable_bytes,
-			       l->releasable_bytes, l->other_bytes, bound);
-		if (job->section->optimum.placed)
-			frag_text_addf(out, "%" PRIu64, job->section->optimum.place_bytes);
-		frag_text_add(out, ",");
-		frag_chart_add_room(job, out);
-		frag_text_add(out, "\n");
+		list[i] = (struct row){ i,
+					r->policy,
+					r->completed,
+					r->m.peak_reserved_bytes,
+					l->requested_bytes,
+					l->rounding_bytes,
+					l->waiting_bytes,
+					l->non_releasable_bytes,
+					l->releasable_bytes,
+					l->other_bytes,
+					room.lower_bound_bytes,
+					room.placement_bytes,
+					room.capacity_bytes,
+					room.card_bytes,
+					room.card };
 	}
+	return (struct frag_rows){ list, list ? count : 0 };
 }
 
 /* What the baseline loses, and to what. */
-static void finding(const struct frag_chart_job *job, struct frag_text *out)
+static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	const struct frag_section *s = job->section;
 	const struct frag_result *r = &s->results[s->baseline];
@@ -41,21 +55,18 @@ static void finding(const struct frag_chart_job *job, struct frag_text *out)
 
 	if (!r->m.peak_reserved_bytes)
 		return;
-	frag_text_addf(out, "At its peak %s holds ", r->policy);
-	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
-	frag_text_add(out, ", of which ");
-	frag_text_add_bytes(out, kept + cache);
-	frag_text_addf(out, " (%.0f %%) are free",
-		       100.0 * (double)(kept + cache) / (double)r->m.peak_reserved_bytes);
+	frag_text_addf(&out->text, "At its peak %s holds ", r->policy);
+	frag_title_bytes(out, "peak_reserved_bytes", r->m.peak_reserved_bytes);
+	frag_text_add(&out->text, ", of which ");
+	frag_title_bytes(out, "free_bytes", kept + cache);
+	frag_text_add(&out->text, " (");
+	frag_title_percent(out, "free_ratio",
+			   (double)(kept + cache) / (double)r->m.peak_reserved_bytes, 0);
+	frag_text_add(&out->text, ") are free");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
-	frag_text_add(
-		out, "Length of a bar: the largest memory the policy ever took from the card. "
-		     "Its parts: where those bytes were at that moment. Everything but "
-		     "\xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes are free but "
-		     "cannot be given back because a live block sits in the same segment.");
 	if (!job->section->optimum.hidden)
 		frag_text_add(out, " The dashed line is the lower bound: no allocator can need "
 				   "less.");
@@ -65,20 +76,22 @@ static void caption(const struct frag_chart_job *job, struct frag_text *out)
 				   "placement, checked).");
 }
 
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
-{
-	frag_text_add(out, "Stacked bars of peak reserved memory. ");
-	frag_chart_list_peaks(job, out);
-	frag_chart_list_optimum(job, out);
-	frag_text_add(out, ".");
-}
-
 const struct frag_chart_ops frag_chart_peak = {
 	.name = "peak",
 	.rank = 20,
 	.heading = "Peak reserved memory by cause",
 	.finding = finding,
-	.csv = csv,
-	.caption = caption,
-	.alt = alt,
+	.shape = &row_shape,
+	.rows = rows,
+	.caption = "Length of a bar: the largest memory the policy ever took from the card. Its "
+		   "parts: where those "
+		   "bytes were at that moment. Everything but \xe2\x80\x9crequested\xe2\x80\x9d is "
+		   "lost; "
+		   "non-releasable bytes are free but cannot be given back because a live block "
+		   "sits in the same "
+		   "segment.",
+	.note = note,
+	.alt = "Stacked bars of peak reserved memory",
+	.figure = frag_chart_peak_figure,
+	.optimum = true,
 };

@@ -2,7 +2,6 @@
 /* What the program asks for: sizes and lifetimes of its requests, from the trace alone. */
 #include "chart.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define SIZE_BINS 49  /* [2^i, 2^(i+1)) bytes */
@@ -57,12 +56,16 @@ static void count_event(struct bins *b, const struct frag_event *ev, uint64_t no
 	}
 }
 
+/* false: the trace is gone, or memory is short. */
 static bool fill(const struct frag_section *s, struct bins *b)
 {
 	const struct frag_trace_dev *d = s->events;
-	uint64_t *born = frag_host_calloc(d->slots_count, sizeof(*born));
+	uint64_t *born;
 
 	memset(b, 0, sizeof(*b));
+	if (!d || !d->events)
+		return false;
+	born = frag_host_calloc(d->slots_count, sizeof(*born));
 	if (!born)
 		return false;
 	for (size_t i = 0; i < d->events_count; i++) {
@@ -72,21 +75,6 @@ static bool fill(const struct frag_section *s, struct bins *b)
 	}
 	frag_host_free(born);
 	return true;
-}
-
-static bool wanted(const struct frag_chart_job *job)
-{
-	struct bins b;
-
-	return job->section->events && job->section->events->events && fill(job->section, &b) &&
-	       b.allocs;
-}
-
-static void add_row(const char *kind, double low, double high, uint64_t count, uint64_t bytes,
-		    struct frag_text *out)
-{
-	frag_text_addf(out, "%s,%.6g,%.6g,%" PRIu64 ",%" PRIu64 "\n", kind, low, high, count,
-		       bytes);
 }
 
 /* Edges of lifetimes in seconds, or events. */
@@ -99,35 +87,43 @@ static double life_edge(const struct frag_section *s, unsigned bin)
 	return s->duration_us ? edge / 1e6 : edge;
 }
 
-static void csv(const struct frag_chart_job *job, struct frag_text *out)
-{
-	struct bins b;
-	unsigned first = SIZE_BINS, last = 0;
+#define COLUMNS(X, s) \
+	X(s, TEXT, kind) \
+	X(s, REAL, low) \
+	X(s, REAL, high) \
+	X(s, COUNT, count) \
+	X(s, BYTES, bytes)
+FRAG_CSV_ROW(row, COLUMNS)
 
-	if (!fill(job->section, &b)) {
-		out->failed = true;
-		return;
-	}
-	frag_text_add(out, "kind,low,high,count,bytes\n");
+static struct frag_rows rows(const struct frag_chart_job *job)
+{
+	const char *life = job->section->duration_us ? "lifetime_s" : "lifetime_events";
+	struct row *list = frag_answer_new(job->answer, SIZE_BINS + LIFE_BINS, sizeof(*list));
+	unsigned first = SIZE_BINS, last = 0;
+	size_t n = 0;
+	struct bins b;
+
+	if (!list || !fill(job->section, &b) || !b.allocs)
+		return (struct frag_rows){ 0 };
 	for (unsigned i = 0; i < SIZE_BINS; i++) {
 		if (!b.count[i])
 			continue;
 		first = FRAG_MIN(first, i);
 		last = i;
 	}
-	for (unsigned i = first; i < SIZE_BINS && i <= last; i++)
-		add_row("size_bytes", (double)(1ull << i), (double)(2ull << i), b.count[i],
-			b.bytes[i], out);
-	for (unsigned i = 0; i < LIFE_BINS; i++) {
+	for (unsigned i = first; i <= last; i++)
+		list[n++] = (struct row){ "size_bytes", (double)(1ull << i), (double)(2ull << i),
+					  b.count[i], b.bytes[i] };
+	for (unsigned i = 0; i < LIFE_BINS; i++)
 		if (b.life_count[i])
-			add_row(job->section->duration_us ? "lifetime_s" : "lifetime_events",
-				life_edge(job->section, i), life_edge(job->section, i + 1),
-				b.life_count[i], b.life_bytes[i], out);
-	}
+			list[n++] = (struct row){ life, life_edge(job->section, i),
+						  life_edge(job->section, i + 1), b.life_count[i],
+						  b.life_bytes[i] };
+	return (struct frag_rows){ list, n };
 }
 
 /* From which size on requests hold half of all bytes that were asked for. */
-static void finding(const struct frag_chart_job *job, struct frag_text *out)
+static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	uint64_t sum = 0, above = 0;
 	unsigned bin = SIZE_BINS;
@@ -141,40 +137,24 @@ static void finding(const struct frag_chart_job *job, struct frag_text *out)
 		above += b.bytes[--bin];
 	if (!sum)
 		return;
-	frag_text_add(out, "Requests of ");
-	frag_text_add_bytes(out, 1ull << bin);
-	frag_text_addf(out, " and more make up %.0f %% of the bytes",
-		       100.0 * (double)above / (double)sum);
+	frag_text_add(&out->text, "Requests of ");
+	frag_title_bytes(out, "from_bytes", 1ull << bin);
+	frag_text_add(&out->text, " and more make up ");
+	frag_title_percent(out, "above_ratio", (double)above / (double)sum, 0);
+	frag_text_add(&out->text, " of the bytes");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	struct bins b;
 
-	frag_text_add(out,
-		      "Left: sizes of the requests. Right: how long they live. Solid bars count "
-		      "requests, hatched ones weigh them by bytes: many small blocks that live "
-		      "long between few large ones are what pins memory.");
-	if (fill(job->section, &b) && b.never_freed) {
-		frag_text_add(out, " ");
-		frag_text_add_grouped(out, b.never_freed);
-		frag_text_add(out, " of ");
-		frag_text_add_grouped(out, b.allocs);
-		frag_text_add(out, " requests are never freed and have no lifetime here.");
-	}
-}
-
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
-{
-	struct bins b;
-
-	frag_text_add(out, "Histograms of request sizes and lifetimes");
-	if (fill(job->section, &b)) {
-		frag_text_add(out, " of ");
-		frag_text_add_grouped(out, b.allocs);
-		frag_text_add(out, " requests");
-	}
-	frag_text_add(out, ".");
+	if (!fill(job->section, &b) || !b.never_freed)
+		return;
+	frag_text_add(out, " ");
+	frag_text_add_grouped(out, b.never_freed);
+	frag_text_add(out, " of ");
+	frag_text_add_grouped(out, b.allocs);
+	frag_text_add(out, " requests are never freed and have no lifetime here.");
 }
 
 static const char *extra(const struct frag_chart_job *job)
@@ -187,9 +167,14 @@ const struct frag_chart_ops frag_chart_sizes = {
 	.rank = 80,
 	.heading = "Sizes and lifetimes of requests",
 	.finding = finding,
-	.wanted = wanted,
-	.csv = csv,
-	.caption = caption,
-	.alt = alt,
+	.shape = &row_shape,
+	.rows = rows,
+	.caption = "Left: sizes of the requests. Right: how long they live. Solid bars count "
+		   "requests, hatched ones "
+		   "weigh them by bytes: many small blocks that live long between few large ones "
+		   "are what pins "
+		   "memory.",
+	.note = note,
+	.alt = "Histograms of request sizes and lifetimes",
 	.extra = extra,
 };

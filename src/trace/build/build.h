@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From raw recorded entries of one device to a struct frag_trace_dev. Shared by
- * all readers of PyTorch-like histories. Rules: PyTorch 2.11's event grammar.
+ * Turns raw recorded entries of one device into a struct frag_trace_dev, for all readers of PyTorch-like
+ * histories. Rules: PyTorch 2.11's event grammar.
  *
  * Ownership: the raw description is the caller's and borrowed during the call;
  * the filled frag_trace_dev owns what it points to (frag_trace_dev_release).
@@ -16,7 +16,7 @@
 enum frag_raw_action {
 	FRAG_RAW_OTHER, /* unknown kinds: no-ops */
 	FRAG_RAW_ALLOC,
-	FRAG_RAW_FREE, /* requested, and completed by the very next entry: two entries in one */
+	FRAG_RAW_FREE, /* a request and its completion by the next entry, as one entry */
 	FRAG_RAW_FREE_REQUESTED,
 	FRAG_RAW_FREE_COMPLETED,
 	FRAG_RAW_SEGMENT_ALLOC,
@@ -75,7 +75,7 @@ struct frag_raw_dev {
 	uint32_t pools_count;
 	const struct frag_raw_mark *marks; /* by time */
 	size_t marks_count;
-	bool early_marks; /* there were marks from before the first entry (left out) */
+	bool early_marks; /* marks from before the first entry were left out */
 	/* the final snapshot; known false: the file has none */
 	bool finals_known;
 	const struct frag_raw_segment *segments;

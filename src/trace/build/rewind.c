@@ -55,7 +55,8 @@ static int contradiction(struct rewinder *w, size_t i, const char *what)
 	size_t at = frag_raw_index(w->raw, i);
 
 	return frag_fail_at(w->err, FRAG_EINPUT, at,
-			    "device %u, entry %zu contradicts what follows: %s (address 0x%llx, "
+			    "device %u, entry %zu contradicts later entries or the final snapshot: "
+			    "%s (address 0x%llx, "
 			    "%llu bytes)",
 			    w->raw->ordinal, at, what, (unsigned long long)e->addr,
 			    (unsigned long long)e->bytes);
@@ -104,9 +105,9 @@ static int undo_alloc(struct rewinder *w, size_t i)
 	const struct frag_raw_entry *e = &w->raw->entries[i];
 	struct frag_addr_cell *at = frag_addr_map_find(&w->blocks, e->addr);
 
-	if (!at) /* live at the end; without final segments nobody told us */
+	if (!at) /* live at the end, which only final segments could show */
 		return w->raw->finals_known ? contradiction(w, i,
-							    "alloc of a block that is gone "
+							    "allocated block disappears "
 							    "without a free")
 					    : 0;
 	w->cells[frag_addr_number(at)].dead = true;
@@ -119,7 +120,7 @@ static int undo_completed(struct rewinder *w, size_t i)
 	const struct frag_raw_entry *e = &w->raw->entries[i];
 
 	if (frag_addr_map_find(&w->blocks, e->addr))
-		return contradiction(w, i, "completed free of a block that is live behind it");
+		return contradiction(w, i, "free completed for a block that is live afterwards");
 	if (!e->bytes || e->bytes > FRAG_MAX_REQUEST)
 		return contradiction(w, i, "free of an impossible size");
 	return add_cell(w, (struct cell){ .addr = e->addr,
@@ -139,7 +140,7 @@ static int undo_requested(struct rewinder *w, size_t i)
 	}
 	if (!at || !w->cells[frag_addr_number(at)].waiting)
 		return contradiction(w, i,
-				     "requested free of a block that is not waiting behind it");
+				     "free requested for a block that is not waiting afterwards");
 	w->cells[frag_addr_number(at)].waiting = false;
 	return 0;
 }
@@ -203,13 +204,14 @@ static int undo_segment(struct rewinder *w, size_t i)
 	switch (e->action) {
 	case FRAG_RAW_SEGMENT_ALLOC:
 		if (!at || w->whole[frag_addr_number(at)].bytes != e->bytes)
-			return contradiction(w, i, "new segment that is gone without a release");
+			return contradiction(w, i, "new segment disappears without a release");
 		w->whole[frag_addr_number(at)].bytes = 0;
 		frag_addr_map_remove(&w->segments, at);
 		return 0;
 	case FRAG_RAW_SEGMENT_FREE:
 		if (at)
-			return contradiction(w, i, "release of a segment that is there behind it");
+			return contradiction(w, i,
+					     "release of a segment that still exists afterwards");
 		return add_whole(w, (struct frag_initial_segment){
 					    .addr = e->addr,
 					    .bytes = e->bytes,

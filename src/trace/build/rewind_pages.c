@@ -3,7 +3,7 @@
  * Pages of expandable segments that were mapped at the start: of which pool, kind and reservation
  * they are. The final snapshot says it of pages that are still there. Of the others the history
  * does: an entry of 2.12 and later names its pool, and a block of up to 1 MiB lies in the small
- * pool. Runs of pages that touch are of one reservation. What nothing is said of goes with the
+ * pool. Runs of pages that touch are of one reservation. A run without any such sign goes with the
  * run below it, or by its length.
  *
  * A reservation begins where its first page is mapped, and pages are mapped from its low end: the
@@ -152,7 +152,7 @@ static void guess_rest(const struct frag_raw_dev *raw, struct frag_page_run *run
 
 /* ---- where reservations begin ---- */
 
-/* Of the malloc that maps pages by entry i: is its block of the small pool? False if there is none. */
+/* Of the malloc that maps pages by entry i: is its block of the small pool? False if no malloc follows. */
 static bool request_of(const struct frag_raw_dev *raw, size_t i, bool *small)
 {
 	const uint32_t *roundup = raw->settings ? raw->settings->roundup : NULL;

@@ -41,7 +41,7 @@ static const char *check_initial_segment(const struct frag_initial_segment *s,
 
 	for (uint32_t i = 0; i < s->blocks_count; i++, b++) {
 		if (b->addr < low || !inside(b->addr, b->bytes, s->addr, s->bytes))
-			return "a initial block outside of its segment";
+			return "initial block outside its segment";
 		low = b->addr + b->bytes;
 	}
 	return NULL;
@@ -71,9 +71,9 @@ static const char *check_initial(const struct frag_trace_dev *dev)
 		const struct frag_initial_block *b = &initial->blocks[i];
 
 		if (b->slot >= dev->slots_count || b->stream >= dev->streams_count)
-			return "slot or stream of a initial block out of range";
+			return "slot or stream of an initial block out of range";
 		if (!b->bytes || b->requested > b->bytes)
-			return "a initial block smaller than its request";
+			return "initial block smaller than its request";
 	}
 	return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of a trace, event by event: what the writer checks before it writes
- * and the reader before it hands out, so that everything behind may rely on it.
+ * and the reader before it hands events out, so that all later code may rely on it.
  * The hot path of the reader has its own copy of the common cases (cft_unpack.c);
  * this is the complete one.
  */
@@ -79,7 +79,7 @@ static const char *check_initial(struct frag_cft_model *m, const struct frag_eve
 	if (!(ev->flags & FRAG_EVF_INITIAL))
 		return m->events < initial->blocks_count ? "an initial alloc is missing" : NULL;
 	if (ev->kind != FRAG_EV_ALLOC || !m->beginning)
-		return "an initial behind other events";
+		return "an initial alloc after other events";
 	if (!initial->blocks_count)
 		return NULL; /* the initial state itself was left out */
 	if (m->events >= initial->blocks_count)

@@ -230,7 +230,7 @@ int frag_cft_pack_addrs(struct frag_cft_coder *c, const struct frag_event *ev,
 			c->pair[allocs++] = (struct frag_cft_pair){ addrs[i], 0 };
 		else if (addrs[i] != FRAG_NO_ADDR)
 			return frag_fail(err, FRAG_EINPUT,
-					 "an address that belongs to no alloc cannot be stored");
+					 "an address without an alloc cannot be stored");
 	}
 	return pack_values(c, allocs, p, err);
 }

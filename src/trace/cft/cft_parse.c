@@ -89,10 +89,10 @@ int frag_cft_parser_next(struct frag_cft_parser *p, enum frag_cft_block_type typ
 		return frag_cft_bad(err, p->offset, "wrong checksum of block %llu",
 				    (unsigned long long)p->blocks);
 	if (b->type != type || b->dev != dev || b->zero || b->zero2)
-		return frag_cft_bad(err, p->offset, "block of type %u where type %u belongs",
+		return frag_cft_bad(err, p->offset, "block of type %u, expected type %u",
 				    b->type, type);
 	if (!b->count || b->count > FRAG_MIN(most, (uint64_t)FRAG_CFT_BATCH))
-		return frag_cft_bad(err, p->offset, "block of %u records, at most %llu belong here",
+		return frag_cft_bad(err, p->offset, "block of %u records, expected at most %llu",
 				    b->count, (unsigned long long)most);
 	p->blocks++;
 	frag_cft_unpacker_set(&p->unpacker, p->payload, b->payload, p->offset + sizeof(*b));
@@ -146,7 +146,7 @@ int frag_cft_parser_end(struct frag_cft_parser *p, struct frag_err *err)
 		return frag_cft_bad(err, p->offset, "totals do not match");
 	FRAG_TRY(frag_input_peek(p->in, 1, &more, &got, err));
 	if (got)
-		return frag_cft_bad(err, frag_input_offset(p->in), "data behind the end");
+		return frag_cft_bad(err, frag_input_offset(p->in), "data after the end");
 	return 0;
 }
 
@@ -161,7 +161,7 @@ static int read_preamble(struct frag_cft_parser *p, struct frag_err *err)
 	memcpy(&p->version, bytes + FRAG_CFT_MAGIC_BYTES, sizeof(p->version));
 	memcpy(&zero, bytes + FRAG_CFT_MAGIC_BYTES + 4, sizeof(zero));
 	if (!frag_cft_is_magic(bytes, sizeof(bytes)))
-		return frag_cft_bad(err, 0, "no .cft file");
+		return frag_cft_bad(err, 0, "not a .cft file");
 	if (!p->version || p->version > FRAG_CFT_VERSION || zero)
 		return frag_fail_at(err, FRAG_EINPUT, FRAG_CFT_MAGIC_BYTES,
 				    "unknown version %u of the .cft format at byte %u; this "
@@ -182,7 +182,7 @@ static int read_text(struct frag_cft_parser *p, bool clean, char **out, struct f
 	FRAG_TRY(frag_cft_unpack_numbers(&p->unpacker, &there, 1, err));
 	FRAG_TRY(frag_cft_unpack_count(&p->unpacker, FRAG_CFT_STRING_MAX, &len, err));
 	if (there > 1 || (!there && len))
-		return frag_cft_bad(err, at, "a text that is not there has a length");
+		return frag_cft_bad(err, at, "an absent text has a length");
 	text = frag_host_calloc(len + 1, 1);
 	FRAG_CHECK_ALLOC(text, "trace", err);
 	if (there)
@@ -190,7 +190,7 @@ static int read_text(struct frag_cft_parser *p, bool clean, char **out, struct f
 	at = frag_cft_unpacker_at(&p->unpacker);
 	rc = frag_cft_unpack_raw(&p->unpacker, text, len, 1, err);
 	if (!rc && strlen(text) != len)
-		rc = frag_cft_bad(err, at, "a text with a zero byte");
+		rc = frag_cft_bad(err, at, "text with a zero byte");
 	if (clean)
 		frag_clean_text(text, len); /* names and settings are shown */
 	if (!there)
@@ -212,7 +212,7 @@ static int read_releases(struct frag_cft_parser *p, struct frag_err *err)
 	FRAG_TRY(frag_cft_unpack_numbers(&p->unpacker, release, 2, err));
 	if (release[0] < FRAG_TORCH_OLDEST || release[0] > release[1] ||
 	    release[1] > FRAG_TORCH_NEWEST)
-		return frag_cft_bad(err, at, "a release of PyTorch that is not known here");
+		return frag_cft_bad(err, at, "unknown release of PyTorch");
 	set->torch_first = (unsigned)release[0];
 	set->torch_last = (unsigned)release[1];
 	return 0;
@@ -235,7 +235,7 @@ static int read_note(struct frag_cft_parser *p, char **out, struct frag_err *err
 	FRAG_TRY(read_text(p, false, out, err));
 	for (const char *at = *out; at && *at; at++)
 		if (*at != '\n' && (*at < ' ' || *at > '~'))
-			return frag_cft_bad(err, p->offset, "a note with a character %u",
+			return frag_cft_bad(err, p->offset, "note with character %u",
 					    (unsigned)(unsigned char)*at);
 	return 0;
 }
@@ -259,7 +259,7 @@ static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v,
 		FRAG_TRY(read_note(p, &t->estimate, err));
 	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
 	if (v->trace.devs_count > FRAG_CFT_DEVICES_MAX)
-		return frag_cft_bad(err, p->offset, "%u devices", v->trace.devs_count);
+		return frag_cft_bad(err, p->offset, "%u devices exceed the limit", v->trace.devs_count);
 	return 0;
 }
 
@@ -282,13 +282,13 @@ static int read_some_strings(struct frag_cft_parser *p, struct frag_err *err)
 		uint64_t len = p->scratch[i];
 
 		if (len > bytes - at)
-			rc = frag_cft_bad(err, p->offset, "a string longer than its block");
+			rc = frag_cft_bad(err, p->offset, "string longer than its block");
 		else if (!frag_clean_is(text + at, (size_t)len)) /* every reader cleans them */
-			rc = frag_cft_bad(err, p->offset, "a string that is no plain text");
+			rc = frag_cft_bad(err, p->offset, "string is not plain text");
 		else
 			rc = frag_strings_intern(strings, text + at, len, &index, err);
 		if (!rc && index != expected)
-			rc = frag_cft_bad(err, p->offset, "a string that is listed twice");
+			rc = frag_cft_bad(err, p->offset, "string listed twice");
 		at += len;
 	}
 	frag_host_free(text);

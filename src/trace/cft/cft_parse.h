@@ -50,7 +50,7 @@ int frag_cft_parser_array(struct frag_cft_parser *p, const struct frag_cft_recor
 /* Passes over such an array. */
 int frag_cft_parser_skip(struct frag_cft_parser *p, const struct frag_cft_records *r, unsigned dev,
 			 uint64_t count, struct frag_err *err);
-/* The end block, its totals, and nothing behind it. */
+/* Reads the end block, checks its totals, and that nothing follows. */
 int frag_cft_parser_end(struct frag_cft_parser *p, struct frag_err *err);
 
 /*

@@ -50,7 +50,7 @@ static int flush(struct frag_cft_stream *s, bool all, struct frag_err *err)
 	return 0;
 }
 
-/* Ends devices that have all their events; the one in hand can then take more. */
+/* Ends devices that have all their events, so that the current one can take more. */
 static int end_devices(struct frag_cft_stream *s, struct frag_err *err)
 {
 	for (; s->dev < s->head->devs_count; s->dev++, s->taken = 0) {

@@ -237,7 +237,7 @@ static int check_length(const struct frag_repeat *r, struct frag_err *err)
 	room = (room - 1 - last) / FRAG_MAX(r->period_us, 1ull);
 	if (r->times - 1 > room)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "%llu rounds last longer than the 12.7 days that a trace can; "
+				 "%llu rounds exceed the 12.7 days that a trace can last; "
 				 "at most %llu fit",
 				 (unsigned long long)r->times, (unsigned long long)room + 1);
 	return 0;

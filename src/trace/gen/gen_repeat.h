@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A long trace made of a recorded one, by doing a stretch of it again and again: the beginning
- * as it was, the window `times` times, and the end as it was. Once is the recorded trace.
+ * Makes a long trace from a recorded one by repeating a stretch of it: the beginning as recorded, then the
+ * window `times` times, then the end as recorded. With times = 1 it is the recorded trace.
  *
- * Glossary. window: events [from, to) of a device. begun: blocks that live (or wait for a
- * stream) where the window begins and that it ends or changes; left: those that it leaves
- * behind instead. Where the window comes again, what one round has left goes on as what
- * the next one finds: blocks of the same size, pool, stream and state take each other's place
- * (carried). What is left and finds no place is freed between the rounds (rest); what is
- * looked for and not there is not freed again (void). So every round ends as the first did.
+ * Glossary. window: events [from, to) of a device. begun: blocks that are live (or wait for a stream) when the
+ * window begins, and that it frees or changes. left: blocks that it leaves behind instead. Each round starts from
+ * the state that the previous one left: a left block takes the place of a begun block of the same size, pool, stream
+ * and state (carried). Left blocks without a counterpart are freed between the rounds (rest); frees of begun blocks
+ * without a counterpart are dropped (void). So every round ends in the same state as the first.
  */
 #ifndef FRAG_TRACE_GEN_REPEAT_H
 #define FRAG_TRACE_GEN_REPEAT_H
@@ -27,7 +26,7 @@ struct frag_window_of_dev {
 	uint32_t *left;	 /* all slots left, carried and rest */
 	size_t carried_count, rest_count, void_count, left_count;
 	uint64_t period_us; /* recorded time that the window takes */
-	uint32_t steps;	    /* of the recording; 0 = it has no marks of steps */
+	uint32_t steps;	    /* of the recording; 0 = it has no step marks */
 };
 
 /*

@@ -103,7 +103,7 @@ static size_t initial_of(const struct frag_trace_dev *dev)
 	return n;
 }
 
-/* Step k reaches from behind the end mark of the one before it to behind its own. */
+/* Step k: from just after the end mark of step k - 1 to just after its own. */
 static int take_steps(struct frag_window_of_dev *w, const struct frag_trace_dev *dev,
 		      uint32_t first, uint32_t last, struct frag_err *err)
 {
@@ -115,9 +115,8 @@ static int take_steps(struct frag_window_of_dev *w, const struct frag_trace_dev 
 	}
 	if (last > w->steps || first > last)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "there are no steps %u..%u on device %u, which has %u; name "
-				 "others "
-				 "with --steps",
+				 "no steps %u..%u on device %u, which has %u; name others with "
+				 "--steps",
 				 first, last, dev->ordinal, w->steps);
 	w->from = initial_of(dev);
 	for (size_t i = 0; i < dev->events_count; i++) {

@@ -11,26 +11,27 @@
 static struct {
 	pthread_once_t once;
 	bool there;
-	char fault[256]; /* what the loader said first */
+	char fault[256]; /* what the loader said */
 	struct frag_archive_lib lib;
 } shared = { .once = PTHREAD_ONCE_INIT };
 
 static void start(void)
 {
-	static const char *const files[] = { "libarchive.so.13", "libarchive.so" };
-	static const char *const names[] = { FRAG_ARCHIVE_FUNCTIONS(FRAG_LIBRARY_NAME) };
+	static const char *const files[] = { "libarchive.so.13", "libarchive.so", NULL };
+	static const struct frag_symbol symbols[] = {
+#define X(name) FRAG_SYMBOL(struct frag_archive_lib, name, #name),
+		FRAG_ARCHIVE_FUNCTIONS(X)
+#undef X
+	};
+	void *library = frag_library_open(files);
+	const char *said = library ? NULL : dlerror();
+	const char *missing = library ? FRAG_SYMBOLS_FIND(library, symbols, &shared.lib) : NULL;
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(files) && !shared.there; i++) {
-		const char *said;
-
-		shared.there =
-			frag_library_open(files[i], names, FRAG_ARRAY_LEN(names), &shared.lib);
-		said = shared.there ? NULL : dlerror();
-		/* the first reason is the telling one: the second name is a mere fallback */
-		if (!shared.there && !*shared.fault)
-			snprintf(shared.fault, sizeof(shared.fault), "%s",
-				 said ? said : "no reason given");
-	}
+	shared.there = library && !missing;
+	if (missing)
+		snprintf(shared.fault, sizeof(shared.fault), "it has no %s", missing);
+	else if (!library)
+		snprintf(shared.fault, sizeof(shared.fault), "%s", said ? said : "no reason given");
 }
 
 const struct frag_archive_lib *frag_archive_lib(void)

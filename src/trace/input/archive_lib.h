@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libarchive, opened when the first compressed file is: it brings a dozen libraries
- * along, whose start takes twice as long as that of all the rest of the program.
+ * libarchive, loaded with the first compressed file: it pulls in a dozen libraries, and loading them takes
+ * twice as long as starting the rest of the program.
  */
 #ifndef FRAG_TRACE_ARCHIVE_LIB_H
 #define FRAG_TRACE_ARCHIVE_LIB_H
@@ -27,12 +27,12 @@
 	X(archive_set_error)
 
 struct frag_archive_lib {
-	FRAG_ARCHIVE_FUNCTIONS(FRAG_LIBRARY_MEMBER)
+	FRAG_ARCHIVE_FUNCTIONS(FRAG_SYMBOL_MEMBER)
 };
 
 /* To the end of the process; NULL if it is not installed. Any thread. */
 const struct frag_archive_lib *frag_archive_lib(void);
-/* After that NULL: what the loader said. Not only a missing package: memory or files may be short. */
+/* Why it returned NULL: the loader's message (a missing package, or too little memory or too many open files). */
 const char *frag_archive_lib_fault(void);
 
 #endif

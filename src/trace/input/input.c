@@ -138,7 +138,7 @@ static int check_unpacked(const struct frag_input_source *src, struct frag_err *
 	if (src->plain <= most)
 		return 0;
 	return frag_fail_at(err, FRAG_EINPUT, src->plain,
-			    "'%s' unpacks to more than %s, which is more than such files do; "
+			    "'%s' unpacks to more than %s, the decompression limit; "
 			    "--unpack-max SIZE raises the limit",
 			    src->name, FRAG_BYTES(most));
 }
@@ -429,7 +429,7 @@ static int start(struct frag_input *in, struct frag_err *err)
 	FRAG_TRY(frag_input_fill(in, 1, err));
 	if (frag_input_left(in) == 0)
 		return frag_fail(err, FRAG_EINPUT,
-				 growing ? "'%s' holds no request yet"
+				 growing ? "'%s' contains no request yet"
 					 : "'%s' is empty when decompressed",
 				 src->name);
 	return 0;
@@ -475,7 +475,7 @@ int frag_input_open(const char *path, struct frag_input **out, struct frag_err *
 			frag_input_close(in);
 			return rc;
 		}
-		/* what comes through a pipe may be long in coming: nobody waits for a thread then */
+		/* a pipe may deliver slowly, and closing would have to wait for the thread: no thread then */
 		in->source->may_read_ahead = !fstat(in->source->fd, &st) && S_ISREG(st.st_mode);
 	}
 	rc = start(in, err);

@@ -20,7 +20,7 @@ typedef int (*frag_input_read_fn)(void *ctx, unsigned char *dst, size_t room, si
 
 struct frag_input_ahead;
 
-/* NULL if there is no memory or no thread to be had, or fewer processors: read in line then. */
+/* NULL without memory, without a thread, or with fewer processors: the caller then reads by itself. */
 struct frag_input_ahead *frag_input_ahead_start(frag_input_read_fn read, void *ctx,
 						unsigned processors);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room around the bytes of an input: what may be looked at ahead, what may be read behind them. */
+/* Room around the bytes of an input: how far a reader may peek ahead, and how far past the end it may read. */
 #ifndef FRAG_TRACE_INPUT_ROOM_H
 #define FRAG_TRACE_INPUT_ROOM_H
 

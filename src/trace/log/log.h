@@ -8,7 +8,7 @@
  * - A free of something that was never allocated ends a block from before the log: it is live from the
  *   beginning if the free tells its size, else left out and counted (uncertain_blocks).
  * - Requests of 0 bytes, and frees of what they gave, are no events.
- * - Time never goes back: what several threads wrote out of order gets the time of the line before.
+ * - Time never goes back: lines that several threads wrote out of order get the time of the line before.
  *
  * Ownership: init/release; entries are values, copied. Memory: a fixed size for each entry.
  */
@@ -36,7 +36,8 @@ struct frag_log_entry {
 	enum frag_log_action action;
 	uint32_t device; /* ordinal */
 	uint64_t id;	 /* 0: the null pointer, its frees are nothing */
-	uint64_t bytes;	 /* the rest may be FRAG_LOG_UNKNOWN, but the bytes of a request */
+	uint64_t
+		bytes; /* this and the rest may be FRAG_LOG_UNKNOWN, except the bytes of a request */
 	uint64_t stream;
 	uint64_t pool;	  /* private pool of a request or a trim; 0 or unknown: none */
 	uint64_t time_us; /* any origin; Unix time from 2001 on is kept as that */
@@ -52,6 +53,7 @@ struct frag_log {
 	bool times_seen, streams_seen, early;
 	int64_t device; /* the only one to keep, -1 = all */
 	const char *place;
+	bool complete; /* by its nature: the trace's format names nothing that it lacks */
 };
 
 /* place: what `line` counts ("line", "offset", "row"). options: as of frag_trace_read. */
@@ -65,28 +67,31 @@ void frag_log_sort(struct frag_log_entry *list, size_t count);
 int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace **out,
 		    struct frag_err *err);
 void frag_log_release(struct frag_log *log);
+/* Fails with FRAG_EINPUT and "PLACE AT: message"; place: as of frag_log_init. */
+int frag_log_fail(struct frag_err *err, const char *place, uint64_t at, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /* ---- lines ------------------------------------------------------------------------ */
 
 struct frag_log_lines {
 	struct frag_input *in;
-	uint64_t line; /* of the one in hand, from 1 */
+	uint64_t line; /* of the current one, from 1 */
 	char *text;    /* without its end; zero-terminated */
 	size_t len, cap;
 };
 
-/* 1: the next line that is not blank; 0: the end of the file; or an error. max_bytes: of a line. */
+/* 1 and the next line that is not blank, 0 at the end of the file, or an error. max_bytes: limit of a line. */
 int frag_log_next_line(struct frag_log_lines *l, size_t max_bytes, struct frag_err *err);
 void frag_log_lines_release(struct frag_log_lines *l);
 
-/* Cuts the next field of a CSV off, blanks around it removed. NULL: there is none. */
+/* Cuts off the next CSV field, without the blanks around it; NULL at the end of the line. */
 char *frag_log_next_field(char **at);
 /* "123" or "0x7f"; "(nil)" is 0. "" and NULL are FRAG_LOG_UNKNOWN. False: not a number. */
 bool frag_log_number(const char *text, uint64_t *out);
 
 /*
  * The first line within the bytes that a probe gets: copied into buf (cut to cap), trimmed. False
- * where there is none that ends in time.
+ * if no line ends within the bytes.
  */
 bool frag_log_first_line(const unsigned char *bytes, size_t len, char *buf, size_t cap);
 
@@ -100,10 +105,10 @@ int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
 			struct frag_err *err);
 /* An integer, or a text with one; absent: FRAG_LOG_UNKNOWN. False: something else. */
 bool frag_log_json_number(const struct json_t *object, const char *key, uint64_t *out);
-/* The first line as an object, NULL if it is none; the caller's (json_decref). */
+/* The first line as an object, or NULL if it is something else; the caller's (json_decref). */
 struct json_t *frag_log_first_object(const unsigned char *bytes, size_t len);
 
-/* The word for an action ("alloc", "malloc", "allocate", …). False: none of them. */
+/* The word for an action ("alloc", "malloc", "allocate", …); false for any other word. */
 bool frag_log_word(const char *word, enum frag_log_action *out);
 
 #endif

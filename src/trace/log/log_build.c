@@ -66,11 +66,23 @@ int frag_log_init(struct frag_log *log, const char *place, const char *options,
 
 /* ---- entries ----------------------------------------------------------------------- */
 
+int frag_log_fail(struct frag_err *err, const char *place, uint64_t at, const char *fmt, ...)
+{
+	char what[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return frag_fail_at(err, FRAG_EINPUT, at, "%s %llu: %s", place, (unsigned long long)at,
+			    what);
+}
+
 static int fail_entry(const struct frag_log *log, const struct frag_log_entry *e, const char *what,
 		      struct frag_err *err)
 {
-	return frag_fail_at(err, FRAG_EINPUT, e->line, "%s %llu: %s (id 0x%llx)", log->place,
-			    (unsigned long long)e->line, what, (unsigned long long)e->id);
+	return frag_log_fail(err, log->place, e->line, "%s (id 0x%llx)", what,
+			     (unsigned long long)e->id);
 }
 
 static int device_of(struct frag_log *log, const struct frag_log_entry *e,
@@ -158,9 +170,9 @@ static int add_alloc(struct frag_log *log, struct frag_log_dev *dev, const struc
 	uint32_t number = NUMBER_EMPTY;
 
 	if (!e->id)
-		return e->bytes ? fail_entry(log, e, "an allocation without an address", err) : 0;
+		return e->bytes ? fail_entry(log, e, "allocation without an address", err) : 0;
 	if (frag_addr_map_find(&dev->live, e->id))
-		return fail_entry(log, e, "allocated again, but never freed", err);
+		return fail_entry(log, e, "allocated again without a free", err);
 	if (e->bytes)
 		FRAG_TRY(new_number(dev, ev, &number, err));
 	if (frag_addr_map_number(&dev->live, e->id, number))
@@ -232,9 +244,9 @@ int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct fr
 	if (log->device >= 0 && log->device != e->device)
 		return 0;
 	if (request && e->bytes == FRAG_LOG_UNKNOWN)
-		return fail_entry(log, e, "a request without a size", err);
+		return fail_entry(log, e, "request without a size", err);
 	if (e->bytes != FRAG_LOG_UNKNOWN && e->bytes > FRAG_MAX_REQUEST)
-		return fail_entry(log, e, "a size of 256 TiB or more", err);
+		return fail_entry(log, e, "size of 256 TiB or more", err);
 	FRAG_TRY(device_of(log, e, &dev, err));
 	log->streams_seen |= e->stream != FRAG_LOG_UNKNOWN;
 	FRAG_TRY(number_of(log, &dev->streams, e, e->stream, &stream, err));
@@ -368,13 +380,15 @@ static int by_ordinal(const void *a, const void *b)
 	return FRAG_ORDER(x->ordinal, y->ordinal);
 }
 
-/* "csv without streams, times": what no line of this log told. */
+/* "csv without streams, times": the format, and what no line of this log contained. */
 static char *describe(const struct frag_log *log, const char *format)
 {
 	char text[160];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s", format);
 	const char *between = FRAG_LOG_LACKS;
 
+	if (log->complete)
+		return frag_host_strdup(text);
 	if (!log->streams_seen) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%sstreams", between);
 		between = ", ";
@@ -415,7 +429,7 @@ int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace 
 	for (size_t i = 0; i < log->devs_count; i++)
 		events += log->devs[i].count;
 	if (!events)
-		return frag_fail(err, FRAG_EINPUT, "a log (%s) without any allocation on a device",
+		return frag_fail(err, FRAG_EINPUT, "the log (%s) has no allocation on a device",
 				 format);
 	FRAG_TRY_CALLOC(trace, 1, "trace", err);
 	rc = fill_trace(log, format, trace, err);

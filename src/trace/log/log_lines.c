@@ -20,9 +20,8 @@ static int read_line(struct frag_log_lines *l, size_t max_bytes, bool *end, stru
 	l->len = 0;
 	while ((c = frag_input_get(l->in, err)) >= 0 && c != '\n') {
 		if (l->len >= max_bytes)
-			return frag_fail_at(err, FRAG_EINPUT, l->line,
-					    "line %llu is longer than %zu bytes",
-					    (unsigned long long)l->line, max_bytes);
+			return frag_log_fail(err, "line", l->line, "longer than %zu bytes",
+					     max_bytes);
 		FRAG_TRY(FRAG_GROW(l->text, l->len + 1, l->cap, "line", err));
 		l->text[l->len++] = (char)c;
 	}
@@ -39,9 +38,7 @@ int frag_log_next_line(struct frag_log_lines *l, size_t max_bytes, struct frag_e
 
 		FRAG_TRY(read_line(l, max_bytes, &end, err));
 		if (memchr(l->text, 0, l->len))
-			return frag_fail_at(err, FRAG_EINPUT, l->line,
-					    "line %llu holds a zero byte",
-					    (unsigned long long)l->line);
+			return frag_log_fail(err, "line", l->line, "contains a zero byte");
 		while (l->len && isspace((unsigned char)l->text[l->len - 1]))
 			l->len--;
 		l->text[l->len] = '\0';
@@ -58,7 +55,7 @@ void frag_log_lines_release(struct frag_log_lines *l)
 	l->text = NULL;
 }
 
-/* Of a quoted field, begin at its first quote: what is between, two quotes as one. Returns what is behind it. */
+/* Removes the quotes of a field that begins with one (two quotes mean one). Returns the text after the field. */
 static char *unquote(char *begin)
 {
 	char *to = begin;
@@ -184,9 +181,8 @@ int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
 		json_t *object = json_loadb(l.text, l.len, JSON_REJECT_DUPLICATES, &fault);
 
 		if (!json_is_object(object))
-			rc = frag_fail_at(err, FRAG_EINPUT, l.line, "line %llu: %.120s",
-					  (unsigned long long)l.line,
-					  object ? "not an object" : fault.text);
+			rc = frag_log_fail(err, "line", l.line, "%.120s",
+					   object ? "not an object" : fault.text);
 		else
 			rc = fn(ctx, object, l.line, err);
 		json_decref(object);

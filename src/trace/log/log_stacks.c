@@ -8,6 +8,7 @@
 
 #include "lib/addr_map.h"
 #include "lib/grow.h"
+#include "log.h"
 #include "trace/stacks.h"
 #include "trace/strings.h"
 
@@ -61,26 +62,20 @@ uint32_t frag_log_stacks_count(const struct frag_log_stacks *s)
 
 /* ---- lines ---------------------------------------------------------------------------- */
 
-static int fail_line(const char *what, uint64_t line, struct frag_err *err)
-{
-	return frag_fail_at(err, FRAG_EINPUT, line, "line %llu: %s", (unsigned long long)line,
-			    what);
-}
-
 static int take_stack(struct frag_log_stacks *s, char *text, uint64_t line, struct frag_err *err)
 {
 	size_t depth = 0;
 	char *end;
 
 	if (strtoull(text, &end, 10) != s->count + 1 || s->count == COUNT_MAX)
-		return fail_line("stacks are not numbered in order", line, err);
+		return frag_log_fail(err, "line", line, "stack numbers are out of order");
 	FRAG_TRY(FRAG_GROW(s->first, s->count, s->first_cap, "stacks", err));
 	s->first[s->count] = s->addresses_count;
 	for (text = end; *text; text = end) {
 		uint64_t address = strtoull(text, &end, 16);
 
 		if (end == text || !address || ++depth > DEPTH_MAX)
-			return fail_line("a stack that is none", line, err);
+			return frag_log_fail(err, "line", line, "malformed stack line");
 		FRAG_TRY(FRAG_GROW(s->addresses, s->addresses_count, s->addresses_cap, "stacks",
 				   err));
 		s->addresses[s->addresses_count++] = address;
@@ -113,12 +108,14 @@ static int take_frame(struct frag_log_stacks *s, char *text, uint64_t line, stru
 	for (size_t i = 1; i < 4; i++) {
 		field[i] = strchr(field[i - 1], '\t');
 		if (!field[i])
-			return fail_line("a frame without name, file and offset", line, err);
+			return frag_log_fail(err, "line", line,
+					     "malformed frame line: name, file and offset "
+					     "expected");
 		*field[i]++ = '\0';
 	}
 	address = strtoull(field[0], NULL, 16);
 	if (!address)
-		return fail_line("a frame without an address", line, err);
+		return frag_log_fail(err, "line", line, "frame without an address");
 	if (frag_addr_map_find(&s->by_address, address))
 		return 0; /* of a library that was unloaded, perhaps: the first one holds */
 	FRAG_TRY(FRAG_GROW(s->frames, s->frames_count, s->frames_cap, "frames", err));

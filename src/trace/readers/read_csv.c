@@ -85,8 +85,7 @@ static void columns_without_header(struct reader *r)
 static int fail_line(const struct reader *r, const char *what, const char *field,
 		     struct frag_err *err)
 {
-	return frag_fail_at(err, FRAG_EINPUT, r->lines.line, "line %llu: %s '%.40s'",
-			    (unsigned long long)r->lines.line, what, field);
+	return frag_log_fail(err, "line", r->lines.line, "%s '%.40s'", what, field);
 }
 
 /* Decimal seconds to microseconds. */
@@ -138,7 +137,7 @@ static int read_entry(struct reader *r, struct frag_err *err)
 			return fail_line(r, "not a number:", field, err);
 	}
 	if (!known || (value[ID] == FRAG_LOG_UNKNOWN && e.action <= FRAG_LOG_FREE))
-		return fail_line(r, "no action or no id in", r->lines.text, err);
+		return fail_line(r, "action or id missing in", r->lines.text, err);
 	e.id = value[ID];
 	e.bytes = value[SIZE];
 	e.stream = value[STREAM];
@@ -146,7 +145,7 @@ static int read_entry(struct reader *r, struct frag_err *err)
 	e.time_us = value[TIME] == FRAG_LOG_UNKNOWN ? value[TIME_S] : value[TIME];
 	e.device = value[DEVICE] == FRAG_LOG_UNKNOWN ? 0 : (uint32_t)value[DEVICE];
 	if (value[DEVICE] != FRAG_LOG_UNKNOWN && value[DEVICE] > UINT16_MAX)
-		return fail_line(r, "a device out of range in", r->lines.text, err);
+		return fail_line(r, "device number out of range in", r->lines.text, err);
 	if (value[STACK] != FRAG_LOG_UNKNOWN && value[STACK] <= frag_log_stacks_count(r->stacks))
 		e.stack = (uint32_t)value[STACK];
 	return frag_log_add(&r->log, &e, err);
@@ -212,7 +211,7 @@ static int probe(const unsigned char *bytes, size_t len)
 	if (!frag_log_first_line(bytes, len, line, sizeof(line)))
 		return 0;
 	field = frag_log_next_field(&at);
-	if (frag_log_word(field, &action) && at) /* an id that is none is told with its line */
+	if (frag_log_word(field, &action) && at) /* the reader reports a bad id with its line */
 		return 55;
 	return frag_log_first_line(bytes, len, line, sizeof(line)) && read_header(&r, line) ? 55
 											    : 0;

@@ -19,22 +19,19 @@ static int read_object(void *ctx, const json_t *o, uint64_t line, struct frag_er
 	uint64_t device;
 
 	if (!action || !frag_log_word(action, &e.action))
-		return frag_fail_at(err, FRAG_EINPUT, line, "line %llu: %s '%.40s'",
-				    (unsigned long long)line,
-				    "no action, or an unknown one:", action ? action : "");
+		return frag_log_fail(err, "line", line, "missing or unknown action '%.40s'",
+				     action ? action : "");
 	if (!frag_log_json_number(o, "id", &e.id) || !frag_log_json_number(o, "size", &e.bytes) ||
 	    !frag_log_json_number(o, "stream", &e.stream) ||
 	    !frag_log_json_number(o, "time_us", &e.time_us) ||
 	    !frag_log_json_number(o, "pool", &e.pool) ||
 	    !frag_log_json_number(o, "device", &device) ||
 	    (device > UINT16_MAX && device != FRAG_LOG_UNKNOWN))
-		return frag_fail_at(err, FRAG_EINPUT, line,
-				    "line %llu: id, size, stream, time_us and device are whole "
-				    "numbers from 0 on",
-				    (unsigned long long)line);
+		return frag_log_fail(err, "line", line,
+				     "id, size, stream, time_us, pool and device must be whole "
+				     "numbers, 0 or more");
 	if (e.id == FRAG_LOG_UNKNOWN && e.action <= FRAG_LOG_FREE)
-		return frag_fail_at(err, FRAG_EINPUT, line, "line %llu: no id",
-				    (unsigned long long)line);
+		return frag_log_fail(err, "line", line, "no id");
 	e.device = device == FRAG_LOG_UNKNOWN ? 0 : (uint32_t)device;
 	return frag_log_add(ctx, &e, err);
 }
@@ -49,7 +46,7 @@ static int read_jsonl(struct frag_input *in, const char *options, struct frag_tr
 	return frag_log_finish(&log, "jsonl", out, err);
 }
 
-/* A first line that is broken, or too long for a look: then the reader says what is wrong with it. */
+/* A first line that is broken or too long to probe is accepted, so that the reader can report what is wrong. */
 static bool begins_as_ours(const unsigned char *bytes, size_t len)
 {
 	static const char key[] = "\"action\"";

@@ -14,7 +14,7 @@
 #include "lib/grow.h"
 #include "trace/log/log.h"
 
-#define OBJECT_MAX_BYTES 65536u /* one event; longer ones are none of ours */
+#define OBJECT_MAX_BYTES 65536u /* of one event; longer ones are not [memory] events */
 #define DEPTH_MAX 512u
 #define DEVICE_CUDA 1
 
@@ -27,7 +27,7 @@ struct reader {
 	unsigned char nest[DEPTH_MAX]; /* '{' or '[' */
 	unsigned depth;
 	bool in_string, escaped;
-	unsigned event_depth; /* of the object that is gathered, 0 = none */
+	unsigned event_depth; /* of the object that is being collected, 0 = none */
 	uint64_t event_offset;
 	char *text;
 	size_t len;    /* OBJECT_MAX_BYTES + 1: too long */
@@ -74,11 +74,8 @@ static int take_event(struct reader *r, const json_t *o, struct frag_err *err)
 		return 0;
 	if (read_numbers(o, args, &e, &bytes) || bytes > (json_int_t)FRAG_MAX_REQUEST ||
 	    bytes < -(json_int_t)FRAG_MAX_REQUEST)
-		return frag_fail_at(err, FRAG_EINPUT, e.line,
-				    "offset %llu: a [memory] event without Bytes, Addr, Device Id "
-				    "or "
-				    "ts",
-				    (unsigned long long)e.line);
+		return frag_log_fail(err, "offset", e.line,
+				     "[memory] event without Bytes, Addr, Device Id or ts");
 	if (!bytes)
 		return 0;
 	e.action = bytes > 0 ? FRAG_LOG_ALLOC : FRAG_LOG_FREE;
@@ -99,8 +96,7 @@ static int end_event(struct reader *r, struct frag_err *err)
 		return 0;
 	o = json_loadb(r->text, r->len, 0, &fault);
 	if (!o)
-		return frag_fail_at(err, FRAG_EINPUT, r->event_offset, "offset %llu: %.120s",
-				    (unsigned long long)r->event_offset, fault.text);
+		return frag_log_fail(err, "offset", r->event_offset, "%.120s", fault.text);
 	return take_event(r, o, err);
 }
 
@@ -128,15 +124,13 @@ static void note_head(struct reader *r, unsigned char c)
 
 static int fail_scan(const struct reader *r, const char *what, struct frag_err *err)
 {
-	uint64_t at = frag_input_offset(r->in);
-
-	return frag_fail_at(err, FRAG_EINPUT, at, "offset %llu: %s", (unsigned long long)at, what);
+	return frag_log_fail(err, "offset", frag_input_offset(r->in), "%s", what);
 }
 
 static int opens(struct reader *r, unsigned char c, struct frag_err *err)
 {
 	if (r->depth == DEPTH_MAX)
-		return fail_scan(r, "nested too deep", err);
+		return fail_scan(r, "nested too deeply", err);
 	/* events are objects in an array of the top level, or in one that is the file */
 	if (c == '{' && !r->event_depth && r->depth && r->depth <= 2 &&
 	    r->nest[r->depth - 1] == '[') {
@@ -151,7 +145,7 @@ static int opens(struct reader *r, unsigned char c, struct frag_err *err)
 static int closes(struct reader *r, unsigned char c, struct frag_err *err)
 {
 	if (!r->depth || r->nest[r->depth - 1] != (c == '}' ? '{' : '['))
-		return fail_scan(r, "a bracket that closes nothing", err);
+		return fail_scan(r, "unmatched closing bracket", err);
 	r->depth--;
 	return 0;
 }
@@ -194,7 +188,7 @@ static int scan(struct reader *r, struct frag_err *err)
 		FRAG_TRY(scan_byte(r, (unsigned char)c, err));
 	if (c != FRAG_INPUT_EOF)
 		return c;
-	return r->depth || r->in_string ? fail_scan(r, "the file ends in the middle", err) : 0;
+	return r->depth || r->in_string ? fail_scan(r, "the file is truncated", err) : 0;
 }
 
 static int hand_over(struct reader *r, struct frag_log *log, struct frag_err *err)
@@ -222,8 +216,8 @@ static int read_kineto(struct frag_input *in, const char *options, struct frag_t
 		rc = scan(&r, err);
 	if (!rc && !r.entries_count)
 		rc = frag_fail(err, FRAG_EINPUT,
-			       "a Chrome trace without [memory] events of a CUDA device: PyTorch's "
-			       "profiler writes them with profile_memory=True");
+			       "a Chrome trace without [memory] events of a CUDA device; record it "
+			       "with profile_memory=True");
 	if (!rc)
 		rc = hand_over(&r, &log, err) ?: frag_log_finish(&log, "kineto", out, err);
 	FRAG_FREE(r.entries, r.text);

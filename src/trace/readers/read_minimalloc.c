@@ -10,13 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/build/build.h"
+#include "lib/grow.h"
 #include "trace/input/input.h"
 #include "trace/log/log.h"
 
 #define COLUMNS_MAX 32u
 #define LINE_MAX_BYTES 4096u
-#define TIME_MAX ((1ull << 40) - 1)
 
 enum column { ID, LOWER, UPPER, SIZE, COLUMN_COUNT, OTHER = COLUMN_COUNT };
 
@@ -76,9 +75,9 @@ static int read_number(const struct reader *r, const char *field, enum column c,
 
 	*out = strtoull(field, &end, 10);
 	if (!isdigit((unsigned char)*field) || *end || *out > INT64_MAX)
-		return frag_fail_at(err, FRAG_EINPUT, r->lines.line,
-				    "line %llu: '%.40s' is no number of column '%s'",
-				    (unsigned long long)r->lines.line, field, column_names[c][0]);
+		return frag_log_fail(err, "line", r->lines.line,
+				     "column '%s': '%.40s' is not a number", column_names[c][0],
+				     field);
 	return 0;
 }
 
@@ -101,14 +100,10 @@ static int read_buffer(struct reader *r, struct frag_err *err)
 			FRAG_TRY(read_number(r, field, c, &value[c], err));
 	}
 	if (seen != (1u << COLUMN_COUNT) - 1)
-		return frag_fail_at(err, FRAG_EINPUT, r->lines.line,
-				    "line %llu has too few columns",
-				    (unsigned long long)r->lines.line);
+		return frag_log_fail(err, "line", r->lines.line, "too few columns");
 	if (value[LOWER] >= value[UPPER] || !value[SIZE] || value[SIZE] > FRAG_MAX_REQUEST)
-		return frag_fail_at(err, FRAG_EINPUT, r->lines.line,
-				    "line %llu: a buffer needs a size, and an upper above its "
-				    "lower",
-				    (unsigned long long)r->lines.line);
+		return frag_log_fail(err, "line", r->lines.line,
+				     "a buffer needs a size above 0, and an upper above its lower");
 	FRAG_TRY(FRAG_GROW(r->list, r->count, r->cap, "buffers", err));
 	r->list[r->count++] = (struct buffer){ value[LOWER], value[UPPER], value[SIZE] };
 	return 0;
@@ -145,46 +140,25 @@ static struct edge *make_edges(const struct reader *r)
 	return edges;
 }
 
-/* The slot freed last is reused first. free_slots, slots: scratch of r->count numbers. */
-static void fill_events(const struct reader *r, const struct edge *edges, uint32_t *slots,
-			uint32_t *free_slots, struct frag_trace_dev *dev)
-{
-	uint32_t free_count = 0;
-
-	for (size_t i = 0; i < 2 * r->count; i++) {
-		const struct edge *e = &edges[i];
-		uint32_t slot;
-
-		if (e->begins)
-			slot = free_count ? free_slots[--free_count] : dev->slots_count++;
-		else
-			free_slots[free_count++] = slot = slots[e->buffer];
-		slots[e->buffer] = slot;
-		dev->events[i] = (struct frag_event){
-			.bytes = r->list[e->buffer].bytes,
-			.time_us = FRAG_MIN(e->when - edges[0].when, TIME_MAX),
-			.slot = slot,
-			.kind = e->begins ? FRAG_EV_ALLOC : FRAG_EV_FREE,
-		};
-	}
-	dev->events_count = 2 * r->count;
-	dev->recorded_count = dev->events_count;
-}
-
-static int fill_device(const struct reader *r, struct frag_trace_dev *dev, struct frag_err *err)
+/* Buffers are known by their number: as if it were an address. */
+static int hand_over(const struct reader *r, struct frag_log *log, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct edge *edges = make_edges(r);
-	FRAG_AUTO_FREE uint32_t *scratch = frag_host_calloc(2 * r->count + 1, sizeof(*scratch));
 
-	dev->events = frag_host_calloc(2 * r->count + 1, sizeof(*dev->events));
-	dev->streams = frag_host_calloc(1, sizeof(*dev->streams));
-	dev->pools = frag_host_calloc(1, sizeof(*dev->pools));
-	dev->streams_count = dev->pools_count = 1;
-	if (edges && scratch && dev->events && dev->streams && dev->pools)
-		fill_events(r, edges, scratch, scratch + r->count, dev);
-	else
-		frag_fail_nomem(err, "events");
-	return dev->events_count ? 0 : FRAG_ENOMEM;
+	FRAG_CHECK_ALLOC(edges, "events", err);
+	for (size_t i = 0; i < 2 * r->count; i++) {
+		const struct edge *e = &edges[i];
+
+		FRAG_TRY(frag_log_add(log,
+				      &(struct frag_log_entry){
+					      .action = e->begins ? FRAG_LOG_ALLOC : FRAG_LOG_FREE,
+					      .id = e->buffer + 1,
+					      .bytes = r->list[e->buffer].bytes,
+					      .time_us = e->when - edges[0].when,
+				      },
+				      err));
+	}
+	return 0;
 }
 
 /* ---- the format ------------------------------------------------------------------ */
@@ -219,37 +193,20 @@ static int read_buffers(struct reader *r, struct frag_err *err)
 	return rc;
 }
 
-static int read_csv(struct frag_input *in, const char *options, struct frag_trace **out,
-		    struct frag_err *err)
+static int read_minimalloc(struct frag_input *in, const char *options, struct frag_trace **out,
+			   struct frag_err *err)
 {
-	struct reader *r = frag_host_calloc(1, sizeof(*r));
-	struct frag_trace *trace = frag_host_calloc(1, sizeof(*trace));
-	int rc = r && trace ? 0 : frag_fail_nomem(err, "trace");
+	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
+	struct reader r = { .lines.in = in };
+	int rc;
 
 	(void)options; /* one device, 0 */
-	if (!rc) {
-		r->lines.in = in;
-		trace->settings.max_split_bytes = trace->settings.limit_bytes = UINT64_MAX;
-		rc = read_buffers(r, err);
-	}
-	if (!rc) {
-		trace->devs = frag_host_calloc(1, sizeof(*trace->devs));
-		trace->settings.conf = frag_host_strdup("");
-		trace->devs_count = trace->devs != NULL;
-		if (!trace->devs || !trace->settings.conf)
-			rc = frag_fail_nomem(err, "trace");
-	}
-	if (!rc)
-		rc = fill_device(r, trace->devs, err);
-	if (r) {
-		frag_log_lines_release(&r->lines);
-		frag_host_free(r->list);
-	}
-	frag_host_free(r);
-	if (rc)
-		frag_trace_destroy(trace);
-	else
-		*out = trace;
+	FRAG_TRY(frag_log_init(&log, "line", NULL, err));
+	log.complete = true;
+	rc = read_buffers(&r, err) ?: hand_over(&r, &log, err)
+				   ?: frag_log_finish(&log, "minimalloc", out, err);
+	frag_log_lines_release(&r.lines);
+	frag_host_free(r.list);
 	return rc;
 }
 
@@ -257,5 +214,5 @@ const struct frag_reader_ops frag_reader_minimalloc = {
 	.name = "minimalloc",
 	.summary = "MiniMalloc's CSV of buffers: id,lower,upper,size",
 	.probe = probe,
-	.read = read_csv,
+	.read = read_minimalloc,
 };

@@ -29,7 +29,7 @@ enum { MEM_DEVICE = 2, MEM_ARRAY = 3, MEM_MANAGED = 4 };
 
 struct reader {
 	struct frag_input *in;
-	FILE *spool; /* a copy where the input is no plain file; its name is gone */
+	FILE *spool; /* a copy, if the input is not a plain file; already unlinked */
 	sqlite3 *db;
 	int64_t budget; /* units of steps that are left */
 	struct frag_log_entry *entries;
@@ -40,8 +40,7 @@ static int fail_sql(const struct reader *r, struct frag_err *err)
 {
 	if (r->budget < 0)
 		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s': a database that is far too much work for "
-				 "its size",
+				 "'%.200s': the database needs too much work for its size",
 				 frag_input_name(r->in));
 	return frag_fail(err, FRAG_EINPUT, "'%.200s': %.120s", frag_input_name(r->in),
 			 r->db ? sqlite3_errmsg(r->db) : "cannot be opened as a database");
@@ -164,7 +163,7 @@ static int open_database(struct reader *r, struct frag_err *err)
 				   NULL) != SQLITE_OK)
 		rc = fail_sql(r, err);
 	frag_host_free(uri);
-	frag_scratch_remove(copy); /* it is open, and by its name nobody else comes to it */
+	frag_scratch_remove(copy); /* it stays open; without a name nobody else can open it */
 	FRAG_TRY(rc);
 	r->budget = 100 + (int64_t)(bytes / 1024);
 	sqlite3_progress_handler(r->db, STEPS_UNIT, out_of_budget, r);
@@ -216,8 +215,8 @@ static int read_columns(struct reader *r, unsigned *has, struct frag_err *err)
 
 static int fail_row(int64_t row, struct frag_err *err)
 {
-	return frag_fail_at(err, FRAG_EINPUT, (uint64_t)row,
-			    "row %lld of " TABLE " is no allocation or free", (long long)row);
+	return frag_log_fail(err, "row", (uint64_t)row,
+			     "neither an allocation nor a free in " TABLE);
 }
 
 static int take_row(struct reader *r, sqlite3_stmt *st, struct frag_err *err)

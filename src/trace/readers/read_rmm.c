@@ -77,9 +77,7 @@ static int read_entry(struct reader *r, struct frag_err *err)
 	if (n < 6 || at || !read_time(field[1], &e.time_us) ||
 	    !frag_log_word(field[2], &e.action) || !frag_log_number(field[3], &e.id) ||
 	    !frag_log_number(field[4], &e.bytes) || !frag_log_number(field[5], &e.stream))
-		return frag_fail_at(err, FRAG_EINPUT, e.line,
-				    "line %llu is not a line of RMM's log (" HEADER ")",
-				    (unsigned long long)e.line);
+		return frag_log_fail(err, "line", e.line, "not a line of an RMM log (" HEADER ")");
 	if (e.id == FRAG_LOG_UNKNOWN)
 		e.id = 0;
 	e.time_us = without_midnight(r, e.time_us);
@@ -91,7 +89,7 @@ static int read_lines(struct reader *r, struct frag_err *err)
 	int rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err);
 
 	if (rc > 0 && strcmp(r->lines.text, HEADER) != 0)
-		return frag_fail_at(err, FRAG_EINPUT, 1, "line 1 is not '" HEADER "'");
+		return frag_log_fail(err, "line", 1, "not '" HEADER "'");
 	while (rc > 0 && (rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) > 0)
 		FRAG_TRY(read_entry(r, err));
 	return rc;

@@ -113,8 +113,8 @@ static int check_marks(struct frag_torch *t, const struct slice *slices, size_t 
 	if (!devices || marks <= most / devices)
 		return 0;
 	return frag_fail(t->err, FRAG_EINPUT,
-			 "%zu annotations for each of %zu devices are more than is believable",
-			 marks, devices);
+			 "implausibly many annotations: %zu for each of %zu devices", marks,
+			 devices);
 }
 
 /* What all devices share: marks in order, those from before the first entry left out. */
@@ -285,7 +285,7 @@ static int read_parts(struct frag_torch *t, frag_pv root, struct slice **slices,
 		traces = frag_pickle_list(t->pickle, v);
 		if (segments == FRAG_PV_HOLE && v == FRAG_PV_HOLE)
 			return frag_fail(t->err, FRAG_EINPUT,
-					 "this pickle is no snapshot: it has neither "
+					 "this pickle is not a snapshot: it has neither "
 					 "'segments' nor 'device_traces'");
 		if (!traces && v != FRAG_PV_HOLE)
 			return frag_fail(t->err, FRAG_EINPUT, "'device_traces' is not a list");

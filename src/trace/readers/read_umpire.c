@@ -124,9 +124,8 @@ static int read_call(struct reader *r, const struct line *l, uint64_t line, stru
 	    !frag_log_json_number(from, l->old ? "memory_ptr" : "pointer", &e.id) ||
 	    e.id == FRAG_LOG_UNKNOWN ||
 	    (allocates && !frag_log_json_number(l->numbers, "size", &e.bytes)))
-		return frag_fail_at(err, FRAG_EINPUT, line,
-				    "line %llu: '%.40s' without allocator_ref, pointer or size",
-				    (unsigned long long)line, l->name);
+		return frag_log_fail(err, "line", line,
+				     "'%.40s' without allocator_ref, pointer or size", l->name);
 	return add(r, l, e, ref, err);
 }
 
@@ -142,8 +141,7 @@ static int read_reallocate(struct reader *r, const struct line *l, uint64_t line
 	    !frag_log_json_number(l->numbers, "size", &e.bytes) ||
 	    !frag_log_json_number(result, l->old ? "memory_ptr" : "new_ptr", &to) ||
 	    !frag_log_json_number(l->texts, "current_ptr", &from))
-		return frag_fail_at(err, FRAG_EINPUT, line, "line %llu: an odd 'reallocate'",
-				    (unsigned long long)line);
+		return frag_log_fail(err, "line", line, "malformed 'reallocate'");
 	if (to == FRAG_LOG_UNKNOWN)
 		return 0;
 	if (from != FRAG_LOG_UNKNOWN && from) {
@@ -169,7 +167,7 @@ static int read_make(struct reader *r, const struct line *l, struct frag_err *er
 	uint32_t at;
 
 	if (!frag_log_json_number(ref_in, "allocator_ref", &ref) || ref == FRAG_LOG_UNKNOWN)
-		return 0; /* the intent of the older form, or none of ours */
+		return 0; /* the intent of the older form, or another call */
 	FRAG_TRY(allocator_of(r, ref, &at, err));
 	a = &r->allocators[at];
 	take_text(l->tags, "allocator_name", a->name);
@@ -183,9 +181,7 @@ static int read_object(void *ctx, const json_t *o, uint64_t line, struct frag_er
 	struct line l;
 
 	if (!read_forms(o, &l))
-		return frag_fail_at(err, FRAG_EINPUT, line,
-				    "line %llu is none of Umpire's replay log",
-				    (unsigned long long)line);
+		return frag_log_fail(err, "line", line, "not a line of an Umpire replay log");
 	if (!strcmp(l.name, "allocate") || !strcmp(l.name, "named_allocate") ||
 	    !strcmp(l.name, "deallocate"))
 		return read_call(r, &l, line, err);
@@ -225,7 +221,7 @@ static bool host_name(const char *name)
 static int judge(struct reader *r, struct frag_err *err)
 {
 	if (r->allocators_count > 4096)
-		return frag_fail(err, FRAG_EINPUT, "%zu allocators are more than a program has",
+		return frag_fail(err, FRAG_EINPUT, "%zu allocators exceed the limit of 4096",
 				 r->allocators_count);
 	for (size_t i = 0; i < r->allocators_count; i++) {
 		struct allocator *a = &r->allocators[i], *at = a, *base;

@@ -178,7 +178,7 @@ static inline int new_entry(struct frag_torch *t, const frag_pv *v, unsigned see
 	return 1;
 }
 
-/* Items in several batches: nobody writes that, but a pickle may. */
+/* Items in several batches: no known writer does that, but a pickle may. */
 static int change_entry(struct frag_torch *t, const frag_pv *v, unsigned seen, uint32_t record)
 {
 	struct frag_raw_entry *e = &t->entries[record];
@@ -265,7 +265,7 @@ static struct tail tail_of(const struct frag_torch *t)
 {
 	const struct frag_raw_entry *e = &t->entries[t->entries_count - 1];
 
-	/* an address that is no small integer is none of those that rows have */
+	/* rows hold small integers only: this address is left to the slow path */
 	return (struct tail){ .addr = e->addr << 3 | FRAG_PV_INT,
 			      .stream = e->stream,
 			      .action = e->addr >> 60 ? FRAG_RAW_OTHER : (unsigned)e->action };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which release of PyTorch wrote a snapshot. It does not say so, but each format has keys that
- * the one before had not: what is there makes the release at least so new, what is missing at
- * most so old. Releases between which no key came cannot be told apart (2.10 and 2.11, for example), unless
- * the settings name a key that only the newer one knows.
+ * Which release of PyTorch wrote a snapshot. The file does not name it, but releases added keys: a key that is
+ * there sets the oldest possible release, a key that is missing the newest. Releases that added no key cannot be
+ * told apart (2.10 and 2.11, for example), unless the settings use a key that only the newer one knows.
  */
 #include <frag/torch.h>
 
@@ -71,7 +70,7 @@ void frag_torch_releases(const struct frag_torch_seen *m, const char *conf, unsi
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(marks); i++)
 		if (marks[i].there)
 			*first = marks[i].since;
-	/* a mark that is missing although a later one is there says nothing */
+	/* a missing mark means nothing if a later one is there */
 	for (size_t i = FRAG_ARRAY_LEN(marks); i-- > 0 && marks[i].since > *first;)
 		if (marks[i].looked)
 			*last = marks[i].since - 1;

@@ -185,8 +185,8 @@ static int read_blocks(struct frag_torch *t, frag_pv v, struct frag_raw_segment 
 		b = &t->blocks[t->blocks_count - 1];
 		if (b->addr != next || b->bytes > s->addr + s->bytes - next)
 			return frag_fail(t->err, FRAG_EINPUT,
-					 "segment 0x%llx: block at 0x%llx does not follow the one "
-					 "before",
+					 "segment 0x%llx: block at 0x%llx does not begin where the "
+					 "one before ends, or exceeds the segment",
 					 (unsigned long long)s->addr, (unsigned long long)b->addr);
 		next += b->bytes;
 	}
@@ -194,7 +194,7 @@ static int read_blocks(struct frag_torch *t, frag_pv v, struct frag_raw_segment 
 	return 0;
 }
 
-/* 0 where the file has none (lists of segments of old releases); a value that is none stays wrong. */
+/* 0 where the file has none (lists of segments of old releases); an invalid value is reported. */
 static uint64_t get_device(struct frag_torch *t, const struct frag_pickle_node *node)
 {
 	frag_pv v = frag_node_get(node, FRAG_W_DEVICE);
@@ -218,13 +218,12 @@ static int read_segment(struct frag_torch *t, frag_pv v)
 	s.addr = get_u64(t, node, FRAG_W_ADDRESS, UINT64_MAX);
 	s.bytes = get_u64(t, node, FRAG_W_TOTAL_SIZE, 0);
 	if (device == UINT64_MAX)
-		return frag_fail(t->err, FRAG_EINPUT,
-				 "segment 0x%llx is on a device that is no device's number",
+		return frag_fail(t->err, FRAG_EINPUT, "segment 0x%llx has no valid device number",
 				 (unsigned long long)s.addr);
 	if (device >= FRAG_TORCH_DEVICES_MAX || !s.bytes || s.bytes > INT64_MAX ||
 	    s.addr > INT64_MAX)
 		return frag_fail(t->err, FRAG_EINPUT,
-				 "segment 0x%llx of %llu bytes on device %llu is not possible",
+				 "impossible segment 0x%llx: %llu bytes on device %llu",
 				 (unsigned long long)s.addr, (unsigned long long)s.bytes,
 				 (unsigned long long)device);
 	FRAG_TRY(frag_torch_stream(t, get_u64(t, node, FRAG_W_STREAM, 0), &s.stream));

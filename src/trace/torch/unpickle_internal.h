@@ -218,7 +218,7 @@ int frag_pickle_refuse(struct frag_pickle *p, unsigned op);
 int frag_pickle_grow_stack(struct frag_pickle *p);
 /*
  * FRAG_EINPUT if `count` objects are more than one per `bytes` of what was read: no writer
- * makes so many of so little. The first 65,536 are nobody's concern. Asked where an array grows.
+ * makes so many of so little. The first 65,536 are always allowed. Checked when an array grows.
  */
 int frag_pickle_believe(struct frag_pickle *p, size_t count, unsigned bytes);
 

@@ -17,7 +17,7 @@ __attribute__((cold)) int frag_pickle_truncated(struct frag_pickle *p)
 	uint64_t at = p->in->end_offset;
 
 	return frag_fail_at(p->err, FRAG_EINPUT, at,
-			    "'%s' is truncated: the pickle goes on behind byte %llu",
+			    "'%s' is truncated: the pickle continues after byte %llu",
 			    frag_input_name(p->in), (unsigned long long)at);
 }
 
@@ -28,7 +28,7 @@ __attribute__((cold)) int frag_pickle_broken(struct frag_pickle *p, const char *
 	if (p->in->cur > p->in->end) /* it decoded what is not there */
 		return frag_pickle_truncated(p);
 	return frag_fail_at(p->err, FRAG_EINPUT, at,
-			    "'%s' is not a sound pickle: %s before byte %llu",
+			    "'%s' is a malformed pickle: %s before byte %llu",
 			    frag_input_name(p->in), what, (unsigned long long)at);
 }
 
@@ -51,7 +51,7 @@ __attribute__((cold)) int frag_pickle_refuse(struct frag_pickle *p, unsigned op)
 			return frag_fail_at(
 				p->err, FRAG_EINPUT, at,
 				"'%s' holds the pickle opcode %s at byte %llu; a snapshot "
-				"is plain data, nothing else is read",
+				"is plain data, and only that is read",
 				frag_input_name(p->in), known[i].name, (unsigned long long)at);
 	return frag_fail_at(p->err, FRAG_EINPUT, at,
 			    "'%s' holds the unknown pickle opcode 0x%02x "
@@ -65,7 +65,7 @@ int frag_pickle_believe(struct frag_pickle *p, size_t count, unsigned bytes)
 {
 	if (count <= 65536 || count <= frag_input_offset(p->in) / bytes)
 		return 0;
-	return frag_pickle_broken(p, "more objects than are believable");
+	return frag_pickle_broken(p, "implausibly many objects");
 }
 
 /* Doubles an array of objects, of which a file has at most one per `bytes`. */
@@ -78,7 +78,7 @@ static int grow_objects(struct frag_pickle *p, void *array_ptr, size_t *cap, siz
 	FRAG_TRY(frag_pickle_believe(p, *cap, bytes));
 
 	if (want > FRAG_PICKLE_OBJECTS_MAX)
-		return frag_pickle_broken(p, "more objects than are believable");
+		return frag_pickle_broken(p, "implausibly many objects");
 	memcpy(&old, array_ptr, sizeof(old));
 	new = frag_host_realloc(old, want, unit);
 	FRAG_CHECK_ALLOC(new, "pickle", p->err);
@@ -200,7 +200,7 @@ int frag_pickle_push_long_text(struct frag_pickle *p, uint64_t n)
 	p->safe = NULL; /* the window moves */
 	p->templates.dict_at = NULL;
 	if (n > FRAG_PICKLE_TEXT_MAX)
-		return frag_pickle_broken(p, "string longer than is believable");
+		return frag_pickle_broken(p, "implausibly long string");
 	if (n <= FRAG_INPUT_PEEK_MAX - 8) {
 		FRAG_TRY(frag_input_ensure(p->in, (size_t)n, p->err));
 		if (frag_input_left(p->in) < n)
@@ -265,7 +265,7 @@ static int grow_items(struct frag_pickle *p, struct frag_pickle_list *l, size_t 
 	uint32_t *more;
 
 	if (cap > UINT32_MAX)
-		return frag_pickle_broken(p, "list longer than is believable");
+		return frag_pickle_broken(p, "implausibly long list");
 	more = frag_pages_grow(l->cap ? l->items : NULL, l->cap, cap, sizeof(*more));
 	FRAG_CHECK_ALLOC(more, "pickle list", p->err);
 	if (!l->cap && l->count)
@@ -333,7 +333,7 @@ static int node_extend(struct frag_pickle *p, uint32_t *dict, const frag_pv *pai
 		frag_pv *more;
 
 		if (cap > UINT32_MAX / 2)
-			return frag_pickle_broken(p, "dict larger than is believable");
+			return frag_pickle_broken(p, "implausibly large dict");
 		more = frag_host_realloc(node->pairs, cap, 2 * sizeof(*more));
 		FRAG_CHECK_ALLOC(more, "pickle dict", p->err);
 		node->pairs = more;

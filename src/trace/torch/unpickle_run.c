@@ -78,7 +78,7 @@ static int memo_put(struct frag_pickle *p, size_t index)
 		return frag_pickle_broken(p, "nothing to remember");
 	p->templates.off = true; /* they count on a memo that is only appended to */
 	if (index >= frag_input_offset(p->in))
-		return frag_pickle_broken(p, "memo index larger than is believable");
+		return frag_pickle_broken(p, "implausibly large memo index");
 	FRAG_TRY(grow_memo(p, index));
 	while ((size_t)(p->memo_top - p->memo) <= index)
 		*p->memo_top++ = FRAG_PV_HOLE;
@@ -87,7 +87,7 @@ static int memo_put(struct frag_pickle *p, size_t index)
 
 /* ---- rare opcodes ------------------------------------------------------------------ */
 
-/* LONG4: the number may be longer than the window; nobody needs its value then. */
+/* LONG4: a number longer than the window is kept without its value, which is never used. */
 static int long4(struct frag_pickle *p)
 {
 	uint32_t n = frag_le32(p->in->cur);
@@ -170,7 +170,7 @@ static int grow_dicts(struct frag_pickle *p)
 	uint32_t *dicts;
 
 	if (cap > FRAG_PICKLE_OBJECTS_MAX)
-		return frag_pickle_broken(p, "more objects than are believable");
+		return frag_pickle_broken(p, "implausibly many objects");
 	FRAG_TRY(frag_pickle_believe(p, p->dicts_cap, 4));
 	dicts = frag_pages_grow(p->dicts, p->dicts_cap, cap, sizeof(*dicts));
 	FRAG_CHECK_ALLOC(dicts, "pickle", p->err);
@@ -191,8 +191,9 @@ static int protocol(struct frag_pickle *p)
 {
 	unsigned version = *p->in->cur++;
 
-	return version < 2 || version > 5 ? frag_pickle_broken(p, "protocol that is not 2 to 5")
-					  : 0;
+	return version < 2 || version > 5
+		       ? frag_pickle_broken(p, "unsupported protocol (2 to 5 are read)")
+		       : 0;
 }
 
 static int tuple_of(struct frag_pickle *p, ptrdiff_t n)
@@ -343,8 +344,7 @@ take_references(const struct frag_pickle *p, const unsigned char **cur, frag_pv 
 	return true;
 }
 
-/* The dict whose '}' was just taken and those behind it, while they are like ones before: TAKEN,
- * 0 or an error. */
+/* Tries to read the dict whose '}' was just taken, and those that follow, by template: TAKEN, 0 or an error. */
 static inline int try_templates(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
 {
 	const unsigned char *at = *cur - 1;

@@ -118,13 +118,13 @@ static bool take_apart(struct learner *l)
 
 struct compiler {
 	struct frag_template *t;
-	unsigned from; /* the part in hand begins here in the sample */
+	unsigned from; /* where the current part begins in the sample */
 	unsigned char mask[FRAG_TEMPLATE_BYTES + 16]; /* of its bytes */
 	unsigned lanes, numbers, refs;		      /* so far, of all parts */
 	struct frag_template_part part;
 };
 
-/* Ends the part in hand before byte `to` of the sample, where the value for `then` begins. */
+/* Ends the current part before byte `to` of the sample, where the value for `then` begins. */
 static void close_part(struct compiler *c, unsigned to, unsigned then)
 {
 	struct frag_template *t = c->t;
@@ -144,7 +144,7 @@ static void close_part(struct compiler *c, unsigned to, unsigned then)
 	memset(c->mask, 0xff, sizeof(c->mask));
 }
 
-/* Lengthens a part to that many lanes and references, none of which says anything. */
+/* Pads a part to that many lanes and references, which match anything. */
 static void pad_part(struct compiler *c, unsigned number, unsigned lanes, unsigned refs)
 {
 	struct frag_template_part *part = &c->t->parts[number];
@@ -156,7 +156,7 @@ static void pad_part(struct compiler *c, unsigned number, unsigned lanes, unsign
 			(struct frag_template_field){ .column = FRAG_COLUMN_UNWANTED };
 }
 
-/* Is it of a kind with code of its own, once it is padded? pre: its last part was just closed. */
+/* Does specialised code exist for it, once padded? pre: its last part was just closed. */
 static enum frag_template_kind kind_of(const struct frag_template *t)
 {
 	const struct frag_template_part *a = &t->parts[0], *b = &t->parts[1];
@@ -253,7 +253,7 @@ static bool widen(struct frag_template *t, const struct frag_template *n)
 	return true;
 }
 
-/* Asks for the columns and places the values in them: 1, 0 if nobody wants them, or an error. */
+/* Asks for the columns and assigns the values to them: 1, 0 if the hook declines, or an error. */
 static int prepare(struct learner *l, unsigned number)
 {
 	struct frag_template *t = l->t;

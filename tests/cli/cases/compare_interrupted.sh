@@ -12,7 +12,7 @@ grep -E '^(pytorch|./interrupt|buddy|interrupted)' table | sed 's/  .*//'
 cut -d, -f 1-3 out.csv
 grep '"missing"' out.json | sed 's/^ *//'
 ls results
-grep -o 'Missing[^<]*' results/report.html results/leak.frames/report.html
+grep -o 'missing:[^<]*' results/report.html results/leak.frames/report.html
 ls -A results results/leak.frames | grep -c '^\.cufrag'
 [ -s results/leak.frames/memory.svg ] && grep -c '^' results/leak.frames/results.csv
 exit $status

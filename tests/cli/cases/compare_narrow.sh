@@ -2,6 +2,6 @@
 set -- "$TRACES/gnn.default.cft" --policies 'pytorch; pytorch:expandable_segments:True; tlsf' --no-host
 for columns in 80 100 200; do
 	echo "$columns:"
-	COLUMNS=$columns "$CUFRAG" compare "$@" | grep -vE '^(#|answer|to use)'
-	COLUMNS=$columns "$CUFRAG" compare "$@" | grep -vE '^(#|answer|to use)' | awk -v c=$columns 'length > c { print "too wide" }'
+	COLUMNS=$columns "$CUFRAG" compare "$@" | sed '/^#/d; /^answer/,$d'
+	COLUMNS=$columns "$CUFRAG" compare "$@" | sed '/^#/d; /^answer/,$d' | awk -v c=$columns 'length > c { print "too wide" }'
 done

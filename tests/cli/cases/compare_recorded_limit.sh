@@ -3,5 +3,5 @@
 	grep -E '^# recording|refused'
 "$CUFRAG" compare "$ROOT/traces/oomcap.default.cft" --policies recorded --json - |
 	grep -E '"(is_recorded|limit_source|identical|refused_count|ooms_count|refused_again_count|recorded_peak_bytes)"' | sed 's/^ *//'
-"$CUFRAG" fit "$ROOT/traces/oomcap.default.cft" --policies recorded 2>&1 | grep refused
-"$CUFRAG" fit "$ROOT/traces/gnn.default.cft" --policies recorded --limit 0.5 2>&1 | grep 'of which'
+"$CUFRAG" fit "$ROOT/traces/oomcap.default.cft" --policies recorded 2>&1 | grep refuse
+"$CUFRAG" fit "$ROOT/traces/gnn.default.cft" --policies recorded --limit 0.5 2>&1 | grep 'may have'

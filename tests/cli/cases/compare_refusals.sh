@@ -2,7 +2,7 @@
 "$CUFRAG" compare "$TRACES/oomcap.default.cft" --policies 'recorded;native;buddy' --optimum off --json c.json > table.txt
 sed -n '3,22p' table.txt
 sed -n '/^answer/p' table.txt
-COLUMNS=60 "$CUFRAG" compare "$TRACES/oomcap.default.cft" --policies recorded --optimum off | sed -n '5,20p'
+COLUMNS=60 "$CUFRAG" compare "$TRACES/oomcap.default.cft" --policies recorded --optimum off | sed -n '/^9 requests/,/^policy/p'
 python3 - << 'EOF'
 import json
 t = json.load(open("c.json"))["traces"][0]
@@ -16,7 +16,7 @@ for r in t["refusals"]:
 EOF
 # the page: before any answer
 SOURCE_DATE_EPOCH=0 "$CUFRAG" compare "$TRACES/oomcap.default.cft" --policies 'recorded;native' --optimum off --no-host --out page > out.txt
-grep -oE 'class="(refused|answer|tiles)"|9 requests were refused when recorded|Recorded under</dt><dd>[^<]*' page/report.html
+grep -oE 'class="(warn|answer|tiles)"|9 requests were refused when recorded|<dt>Recorded under|limit 7.50 GiB, as recorded; verified identical</dd>' page/report.html
 # a recording without any says nothing of it
 "$CUFRAG" compare "$TRACES/gnn.default.cft" --policies recorded --optimum off --json g.json | grep -c refused
 grep -E '"(refusals|refused_when_recorded_count)"' g.json

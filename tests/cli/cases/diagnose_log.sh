@@ -1,5 +1,5 @@
 # The logs that people have: nvidia-smi with and without units, dmon, any CSV with time and bytes.
-say() { "$CUFRAG" diagnose "$1" | sed -n '1p;3p'; }
+say() { "$CUFRAG" diagnose "$1" | sed -n '1p;3,4p'; }
 { echo 'timestamp, index, memory.total [MiB], memory.used [MiB]'
 	for i in $(seq 10 59); do echo "2026/01/02 03:$i:00.000, 0, 81559 MiB, $((1000 + 50 * i)) MiB"
 		echo "2026/01/02 03:$i:00.000, 1, 81559 MiB, 900 MiB"; done; } > units.csv

@@ -1,13 +1,15 @@
-# every command: usage, two examples at least, all on standard output
-names=$("$CUFRAG" --help | sed -n '/^Examples/q; s/^  \([a-z][a-z]*\)  .*/\1/p')
+# every command: its most common line, usage, another example, all on standard output
+names=$("$CUFRAG" help --format names)
 for name in $names; do
 	"$CUFRAG" "$name" --help > help || echo "$name: exit status $?"
-	head -n 1 help | grep -q "^Usage: cufrag $name" || echo "$name: no usage"
+	head -n 1 help | grep -q "^  .*cufrag $name" || echo "$name: does not open with an example"
+	sed -n 3p help | grep -q "^Usage: cufrag $name" || echo "$name: no usage"
 	grep -q -- '--help  *print this help' help || echo "$name: no --help"
-	n=$(sed '1,/^Examples:/d' help | grep -c "cufrag $name ")
-	[ "$n" -ge 2 ] || echo "$name: $n examples"
+	sed '1,/^More examples:/d' help | grep -q "cufrag $name " || echo "$name: no second example"
 	awk 'length > 90 { print FILENAME ": long line: " $0 }' help
 done
-for name in info import verify replay compare list; do
-	echo "$names" | grep -qx $name || echo "$name is missing"
+# the list of them has each once
+for name in $names; do
+	n=$("$CUFRAG" --help | grep -c "^  $name  ")
+	[ "$n" -eq 1 ] || echo "$name stands $n times in the list"
 done

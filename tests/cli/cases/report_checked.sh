@@ -2,7 +2,7 @@
 command -v gnuplot > /dev/null || { echo 'no gnuplot' >&2; exit 77; }
 for conf in '' --conf=max_split_size_mb:64; do
 	"$CUFRAG" compare "$TRACES/gnn.default.cft" --policies native --optimum off $conf --formats svg --out report > table 2> says || cat says
-	sed -n 's/.*<dt>Checked<.dt><dd>\(.*\)<.dd>.*/\1/p' report/report.html
+	sed -n '/<dt>Checked</{n; s/<[^>]*>//gp}' report/report.html
 	rm -rf report
 done
 "$CUFRAG" verify "$TRACES/gnn.default.cft" | tail -2

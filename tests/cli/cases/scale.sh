@@ -15,7 +15,7 @@ print(n, "to the byte" if sorted(said.values()) == sorted(is_so) and len(is_so) 
 END
 done
 "$CUFRAG" scale --at 2,4,8 "$D/batch2.cft" "$D/batch4.cft" "$D/batch8.cft" --to 32 -o b32.cft > /dev/null 2>&1
-"$CUFRAG" diff b32.cft "$D/batch32.cft" 2> /dev/null | head -1
+"$CUFRAG" diff b32.cft "$D/batch32.cft" 2> /dev/null | grep "^answer"
 "$CUFRAG" info b32.cft | grep scaled
 "$CUFRAG" scale --at 8,80 "$D/batch8.cft" "$D/batch80.cft" --to 32 --csv - 2> /dev/null
 "$CUFRAG" scale --at 2,4,80 "$D/batch2.cft" "$D/batch4.cft" "$D/batch80.cft" --policy pytorch --to 160 2> /dev/null | tail -n +2

@@ -6,5 +6,5 @@ command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
 status=$?
 grep -c 'driver time' out
 grep -E '^  *"(complete|tried_count|space_count)"' tune.json | sed 's/^ *//'
-cut -d , -f 2 tune.csv | sort
+cut -d , -f 3 tune.csv | sort
 exit $status

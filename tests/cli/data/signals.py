@@ -76,6 +76,19 @@ def sound(words, path, content, whole):
     return varies and content.endswith(b"\n") and content.rstrip().endswith(end)
 
 
+OUTPUT_OPTIONS = ("-o", "--out", "--json", "--csv", "--calls", "--costs", "--profile", "--placement", "--folded", "--pprof",
+                  "--speedscope", "--textfile")
+
+
+def missing(words, whole):
+    """Outputs that the command line names and a whole run did not write; a page has its text and charts."""
+    named = [value for option, value in zip(words, words[1:]) if option in OUTPUT_OPTIONS]
+    gone = [name for name in named if name not in whole and name + "/" not in whole]
+    if "out" in named:
+        gone += [f"out/*{end}" for end in (".html", ".svg", ".csv") if not any(p.endswith(end) for p in whole)]
+    return gone
+
+
 def check(words, whole, what, got, statuses):
     status, files, left, said = got
     wrong = [f"{p} is incomplete" for p, c in files.items() if not sound(words, p, c, whole)]
@@ -96,6 +109,9 @@ for line in lines + ["NO_TMPFILE " + line for line in lines if line.startswith((
     status, whole, left, said = run(words, 0, signal.SIGINT)
     calls = int(open(here + "/count").read())
     good = check(words, whole, "whole", (status, whole, left, said), [0, 1] if words[0] != "record" else [0])
+    if missing(words, whole):
+        good = False
+        print(f"{line}: not written: {' '.join(missing(words, whole))}")
     done = status
     for number, points in POINTS.items():
         for i in range(points):
@@ -107,4 +123,4 @@ for line in lines + ["NO_TMPFILE " + line for line in lines if line.startswith((
     for blocks in (0, 2) if words[0] != "monitor" else ():
         got = run(words, 0, signal.SIGINT, blocks)
         good &= check(words, whole, f"files of {blocks} blocks", got, [done, 3 if words[0] == "record" else 5])
-    print(words[0], len([p for p in whole if not p.endswith("/")]), "files", "ok" if good else "NOT OK")
+    print(words[0], "ok" if good else "NOT OK")

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Foreign text for terminals, pages and shells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/base.h>
 
@@ -23,9 +16,8 @@ static void check(const char *in, const char *want)
 	assert_int_equal(frag_clean_is(in, strlen(in)), !strcmp(in, want));
 }
 
-static void test_kept(void **state)
+TEST(test_kept)
 {
-	(void)state;
 	check("", "");
 	check("max_split_size_mb:64,[a] ~", "max_split_size_mb:64,[a] ~");
 	check("na\xc3\xafve \xe2\x82\xac \xf0\x9f\x98\x80", "na\xc3\xafve \xe2\x82\xac "
@@ -33,9 +25,8 @@ static void test_kept(void **state)
 	check("\xc2\xa0", "\xc2\xa0"); /* the first behind C1 */
 }
 
-static void test_controls(void **state)
+TEST(test_controls)
 {
-	(void)state;
 	check("a\nb\tc\rd", "a?b?c?d");
 	check("\x1b]0;title\x07", "?]0;title?");
 	check("\x7f", "?");
@@ -46,9 +37,8 @@ static void test_controls(void **state)
 	check("\xe2\x81\xa6x\xe2\x81\xa9", "???x???");
 }
 
-static void test_not_utf8(void **state)
+TEST(test_not_utf8)
 {
-	(void)state;
 	check("\xff\xfe", "??");
 	check("\x80", "?");
 	check("\xc3", "?");
@@ -69,9 +59,8 @@ static void check_word(const char *in, const char *want)
 	frag_host_free(word);
 }
 
-static void test_shell(void **state)
+TEST(test_shell)
 {
-	(void)state;
 	check_word("max_split_size_mb:64", "max_split_size_mb:64");
 	check_word("", "''");
 	check_word("a b", "'a b'");
@@ -79,16 +68,4 @@ static void test_shell(void **state)
 	check_word("$(x)`y`", "'$(x)`y`'");
 	check_word("~root", "'~root'");
 	check_word("a*[b]", "'a*[b]'");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_controls),
-		cmocka_unit_test(test_not_utf8),
-		cmocka_unit_test(test_shell),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* src/base/opt.c and opt_format.c: tables of options. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/opt.h>
 
@@ -40,127 +33,61 @@ static struct params defaults(void)
 	return p;
 }
 
-static void default_values(void **state)
+TEST(default_values)
 {
 	struct params p = defaults();
 
-	(void)state;
 	assert_true(p.block == 512 && p.grow == 2 && p.order == 1 && p.merge);
 	assert_true(p.ratio > 0.0999 && p.ratio < 0.1001);
 	assert_string_equal(p.file, "");
 	frag_opt_defaults(NULL, NULL); /* no options at all */
 }
 
-static void lists(void **state)
+static void answer(char *call, FILE *out)
 {
 	struct params p = defaults();
+	struct frag_err err = { 0 };
+	char text[200];
 
-	(void)state;
-	assert_int_equal(frag_opt_parse(opts, &p, NULL, NULL), 0);
-	assert_int_equal(frag_opt_parse(opts, &p, "", NULL), 0);
-	assert_int_equal(frag_opt_parse(opts, &p,
-					"min-block=1K, grow = max ,order=best_fit,ratio=.25,"
-					"merge=off,file=/tmp/a:b/c=d.csv",
-					NULL),
-			 0);
-	assert_true(p.block == 1024 && p.grow == UINT64_MAX && p.order == 2 && !p.merge);
-	assert_true(p.ratio > 0.2499 && p.ratio < 0.2501);
-	assert_string_equal(p.file, "/tmp/a:b/c=d.csv");
-	/* '_' for '-'; a bool alone is true; the last of two wins */
-	assert_int_equal(frag_opt_parse(opts, &p, "min_block=256,merge,grow=3,grow=4", NULL), 0);
-	assert_true(p.block == 256 && p.merge && p.grow == 4);
+	if (frag_opt_parse(opts, &p, call, &err)) {
+		assert_int_equal(err.code, FRAG_EUSAGE);
+		assert_int_equal(frag_opt_parse(opts, &p, call, NULL), FRAG_EUSAGE);
+		fputs(err.msg, out);
+	} else {
+		frag_opt_echo(opts, &p, '=', text, sizeof(text));
+		fputs(*text ? text : "defaults", out);
+	}
+	assert_true(p.guard == 0xa5a5a5a5a5a5a5a5u);
 }
 
-static void brackets(void **state)
+CASES_IN_LINES("tests/unit/base/opt.cases", answer)
+
+TEST(no_list)
 {
 	struct params p = defaults();
+
+	assert_int_equal(frag_opt_parse(opts, &p, NULL, NULL), 0);
+	assert_int_equal(frag_opt_parse(opts, &p, "", NULL), 0);
+	assert_true(p.block == 512 && p.grow == 2 && p.merge);
+}
+
+TEST(brackets)
+{
 	const char *text = "a=[1,2],b=(x:c=1,d=2),e";
 
-	(void)state;
 	text = frag_opt_item_end(text);
 	assert_string_equal(text, ",b=(x:c=1,d=2),e");
 	text = frag_opt_item_end(text + 1);
 	assert_string_equal(text, ",e");
 	assert_string_equal(frag_opt_item_end(text + 1), "");
-	assert_int_equal(frag_opt_parse(opts, &p, "file=(rmm-pool:a=1,b=2),grow=7", NULL), 0);
-	assert_string_equal(p.file, "rmm-pool:a=1,b=2");
-	assert_true(p.grow == 7);
-	assert_int_equal(frag_opt_parse(opts, &p, "file=[256:1,>:8]", NULL), 0);
-	assert_string_equal(p.file, "[256:1,>:8]");
 }
 
-static void bools(void **state)
-{
-	static const char *const yes[] = { "true", "True", "yes", "on", "1" };
-	static const char *const no[] = { "false", "False", "no", "off", "0" };
-	struct params p = defaults();
-
-	(void)state;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(yes); i++) {
-		assert_int_equal(frag_opt_set(opts, &p, "merge", no[i], NULL), 0);
-		assert_false(p.merge);
-		assert_int_equal(frag_opt_set(opts, &p, "merge", yes[i], NULL), 0);
-		assert_true(p.merge);
-	}
-}
-
-static void misuse(void **state)
-{
-	static const struct {
-		const char *text, *message;
-	} rows[] = {
-		{ "min-blok=1K", "unknown option 'min-blok'; did you mean 'min-block'?" },
-		{ "zzz=1", "unknown option 'zzz'; known are min-block, grow, order, ratio, merge, "
-			   "file" },
-		{ "grow", "option 'grow' needs a value: grow=…" },
-		{ "grow=2,,merge", "empty option name; options are written key=value,key=value" },
-		{ "grow=2,", "empty option name; options are written key=value,key=value" },
-		{ "=5", "empty option name; options are written key=value,key=value" },
-		{ "min-block=128", "value '128' of option 'min-block' is out of range: 256 to "
-				   "1MiB" },
-		{ "min-block=max", "value 'max' of option 'min-block' is out of range: 256 to "
-				   "1MiB" },
-		{ "min-block=1X", "option 'min-block': '1X' is not a size; write bytes, or a "
-				  "number with K, M, G or T "
-				  "(KiB, MiB, …: powers of 1024)" },
-		{ "grow=0", "value '0' of option 'grow' is out of range: 1 or more" },
-		{ "grow=-1", "value '-1' of option 'grow' is not a whole number" },
-		{ "grow=1.5", "value '1.5' of option 'grow' is not a whole number" },
-		{ "grow=", "value '' of option 'grow' is not a whole number" },
-		{ "grow=18446744073709551616", "value '18446744073709551616' of option 'grow' is "
-					       "out of range: 1 or more" },
-		{ "ratio=1.5", "value '1.5' of option 'ratio' is out of range: 0 to 1" },
-		{ "ratio=nan", "value 'nan' of option 'ratio' is not a number" },
-		{ "ratio=1e999", "value '1e999' of option 'ratio' is not a number" },
-		{ "ratio=0.5x", "value '0.5x' of option 'ratio' is not a number" },
-		{ "merge=maybe", "value 'maybe' of option 'merge' is neither true nor false" },
-		{ "file=a[b,grow=2", "brackets in the value of option 'file' do not match" },
-		{ "file=(a)(b)", "brackets in the value of option 'file' do not match" },
-		{ "order=adress", "unknown value 'adress' of option 'order'; did you mean "
-				  "'address'?" },
-		{ "order=?", "unknown value '?' of option 'order'; known are lifo, address, "
-			     "best-fit" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		struct params p = defaults();
-		struct frag_err err = { 0 };
-
-		assert_int_equal(frag_opt_parse(opts, &p, rows[i].text, &err), FRAG_EUSAGE);
-		assert_string_equal(err.msg, rows[i].message);
-		assert_int_equal(frag_opt_parse(opts, &p, rows[i].text, NULL), FRAG_EUSAGE);
-		assert_true(p.guard == 0xa5a5a5a5a5a5a5a5u);
-	}
-}
-
-static void long_values(void **state)
+TEST(long_values)
 {
 	struct params p = defaults();
 	struct frag_err err;
 	char text[1200];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	memcpy(text, "file=", 5);
 	text[5 + FRAG_OPT_STRING_MAX - 1] = '\0';
@@ -176,22 +103,20 @@ static void long_values(void **state)
 	assert_true(p.guard == 0xa5a5a5a5a5a5a5a5u);
 }
 
-static void no_options(void **state)
+TEST(no_options)
 {
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(frag_opt_parse(NULL, NULL, "a=1", &err), FRAG_EUSAGE);
 	assert_string_equal(err.msg, "unknown option 'a'; there are none");
 }
 
-static void echo(void **state)
+TEST(echo)
 {
 	struct params p = defaults(), q;
 	char text[200], small[8];
 	const char *want = "min-block=20KiB,grow=max,order=lifo,ratio=0.3,merge=false,file=(a,b)";
 
-	(void)state;
 	assert_int_equal(frag_opt_echo(opts, &p, '=', text, sizeof(text)), 0);
 	assert_string_equal(text, "");
 	assert_int_equal(frag_opt_parse(opts, &p,
@@ -213,12 +138,11 @@ static void echo(void **state)
 	assert_true(p.merge == q.merge && !(p.ratio < q.ratio) && !(p.ratio > q.ratio));
 }
 
-static void formats(void **state)
+TEST(formats)
 {
 	struct params p = defaults();
 	char text[64];
 
-	(void)state;
 	p.ratio = 1.0 / 3;
 	frag_opt_format(&opts[3], &p, text, sizeof(text));
 	assert_true(!(strtod(text, NULL) < p.ratio) && !(strtod(text, NULL) > p.ratio));
@@ -239,7 +163,7 @@ static void formats(void **state)
 	assert_ptr_equal(frag_opt_find(opts, "min_block"), &opts[0]);
 }
 
-static void unsound_tables(void **state)
+TEST(unsound_tables)
 {
 	static const struct {
 		struct frag_opt table[3];
@@ -254,14 +178,13 @@ static void unsound_tables(void **state)
 		{ { FRAG_OPT_UINT("a", struct params, grow, 1, 1, 2, ""), FRAG_OPT_END },
 		  "option 'a' has no help" },
 		{ { FRAG_OPT_UINT("a=b", struct params, grow, 1, 1, 2, "h"), FRAG_OPT_END },
-		  "option 0 has no proper key" },
+		  "option 0 has no valid key" },
 		{ { FRAG_OPT_UINT("a", struct params, grow, 1, 1, 2, "h"),
 		    FRAG_OPT_UINT("a", struct params, block, 1, 1, 2, "h"), FRAG_OPT_END },
-		  "option 'a' is there twice" },
+		  "option 'a' occurs twice" },
 	};
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(frag_opt_check(opts, sizeof(struct params), &err), 0);
 	assert_int_equal(frag_opt_check(NULL, 0, &err), 0);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
@@ -272,17 +195,4 @@ static void unsound_tables(void **state)
 	assert_int_equal(frag_opt_check(opts, offsetof(struct params, file) + 1, &err),
 			 FRAG_ECHECK);
 	assert_string_equal(err.msg, "option 'file' lies outside its params");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(default_values), cmocka_unit_test(lists),
-		cmocka_unit_test(brackets),	  cmocka_unit_test(bools),
-		cmocka_unit_test(misuse),	  cmocka_unit_test(long_values),
-		cmocka_unit_test(no_options),	  cmocka_unit_test(echo),
-		cmocka_unit_test(formats),	  cmocka_unit_test(unsound_tables),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

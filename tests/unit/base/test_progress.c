@@ -4,13 +4,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 static int master = -1, before = -1;
 static char said[65536];
@@ -61,11 +57,10 @@ static const char *hear(int ms)
 }
 
 /* The thread that works is in this function and in nothing of the progress: by number, not by clock. */
-static void test_moves_by_itself(void **state)
+TEST(test_moves_by_itself)
 {
 	struct frag_progress p;
 
-	(void)state;
 	frag_progress_show(&p, "reading a");
 	assert_non_null(strstr(hear(20000), "\rreading a\033[K"));
 	for (int i = 0; i < 4; i++)
@@ -77,11 +72,10 @@ static void test_moves_by_itself(void **state)
 }
 
 /* The innermost is shown, then the outer one again; a message has the line to itself. */
-static void test_nested(void **state)
+TEST(test_nested)
 {
 	struct frag_progress outer, inner;
 
-	(void)state;
 	frag_progress_show(&outer, "drawing\033[31m");
 	frag_progress_begin(&inner, "replaying");
 	frag_progress_update(&inner, 1, 4);
@@ -98,11 +92,10 @@ static void test_nested(void **state)
 }
 
 /* One that was ended before it began, as the ways out of a function do. */
-static void test_never_shown(void **state)
+TEST(test_never_shown)
 {
 	struct frag_progress p = { .on = false };
 
-	(void)state;
 	frag_progress_end(&p);
 	assert_string_equal(hear(50), "");
 	frag_progress_silence();
@@ -112,13 +105,4 @@ static void test_never_shown(void **state)
 	assert_string_equal(hear(400), "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_moves_by_itself),
-		cmocka_unit_test(test_nested),
-		cmocka_unit_test(test_never_shown),
-	};
-
-	return cmocka_run_group_tests(tests, open_terminal, close_terminal);
-}
+TEST_GROUP(open_terminal, close_terminal)

@@ -1,30 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cards that advice may name: which, in which order, and what they leave. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdlib.h>
+#include "test.h"
 
 #include <frag/device.h>
-
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 static int read_text(const char *text, const char *vendor, struct frag_catalog *out,
 		     struct frag_err *err)
 {
-	char path[] = "/tmp/frag-cards-XXXXXX";
-	int fd = mkstemp(path), rc;
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-	rc = frag_catalog_init(out, path, vendor, err);
-	unlink(path);
-	return rc;
+	return frag_catalog_init(out, test_make_file("cards.csv", text, strlen(text)), vendor, err);
 }
 
 static bool has(const struct frag_catalog *c, const char *name)
@@ -35,12 +18,11 @@ static bool has(const struct frag_catalog *c, const char *name)
 	return false;
 }
 
-static void known_ones_are_nvidias(void **state)
+TEST(known_ones_are_nvidias)
 {
 	struct frag_catalog c;
 	size_t all;
 
-	(void)state;
 	frag_gpu_list(&all);
 	assert_int_equal(frag_catalog_init(&c, NULL, NULL, NULL), 0);
 	assert_true(c.count && c.count < all);
@@ -61,12 +43,11 @@ static void known_ones_are_nvidias(void **state)
 	assert_int_equal(c.count, 0);
 }
 
-static void room_and_choice(void **state)
+TEST(room_and_choice)
 {
 	struct frag_headroom h = { .ratio = 0.1, .outside_bytes = FRAG_GIB };
 	struct frag_catalog c;
 
-	(void)state;
 	assert_int_equal(read_text("name,memory,context,price_per_hour\n"
 				   "big,40G,0,1\nsmall,10G,1G,2\n",
 				   NULL, &c, NULL),
@@ -88,27 +69,15 @@ static void room_and_choice(void **state)
 	frag_catalog_release(&c);
 }
 
-static void a_bad_line_is_named(void **state)
+TEST(a_bad_line_is_named)
 {
 	struct frag_catalog c;
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(read_text("name,memory\n\n# a remark\na,1G\nb,x\n", NULL, &c, &err),
 			 FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "line 5: memory 'x' is not a size"));
 	assert_int_equal(read_text("name,memory,vendor\na,1G,acme\n", "other", &c, &err),
 			 FRAG_EUSAGE);
 	assert_null(c.own);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_ones_are_nvidias),
-		cmocka_unit_test(room_and_choice),
-		cmocka_unit_test(a_bad_line_is_named),
-	};
-
-	return cmocka_run_group_tests_name("catalog", tests, NULL, NULL);
 }

@@ -4,14 +4,7 @@
  * behind the null device's calls, with the pattern written and compared by the host. Policies
  * that break the contract on purpose are caught, with both blocks in the message.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/device.h>
 
@@ -112,39 +105,36 @@ static struct frag_block block(uint64_t offset, uint64_t bytes)
 	return (struct frag_block){ .addr = 4096 + offset, .granted = bytes, .requested = bytes };
 }
 
-static void nothing_asked_for(void **state)
+TEST(nothing_asked_for)
 {
 	struct frag_device *dev = open_card();
 	struct frag_run_options opt = { 0 };
 	struct frag_contents *c;
 
-	(void)state;
 	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), 0);
 	assert_null(c);
 	frag_contents_destroy(c);
 	frag_dev_close(dev);
 }
 
-static void no_memory_behind(void **state)
+TEST(no_memory_behind)
 {
 	struct frag_run_options opt = { .fill = FRAG_FILL_VERIFY };
 	struct frag_contents *c;
 	struct frag_device *dev;
 
-	(void)state;
 	assert_int_equal(frag_null_open(&dev, &err), 0);
 	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), FRAG_ENOTSUP);
 	assert_non_null(strstr(err.msg, "--device cuda"));
 	frag_dev_close(dev);
 }
 
-static void sound(void **state)
+TEST(sound)
 {
 	struct frag_device *dev = open_card();
 	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 4096), b = block(4096, 512);
 
-	(void)state;
 	for (unsigned i = 0; i < 3000; i++) {
 		assert_int_equal(frag_contents_alloc(c, 7, &a, 4 * i, &err), 0);
 		assert_int_equal(frag_contents_alloc(c, 3000 - i, &b, 4 * i + 1, &err), 0);
@@ -157,13 +147,12 @@ static void sound(void **state)
 	frag_dev_close(dev);
 }
 
-static void overlap(void **state)
+TEST(overlap)
 {
 	struct frag_device *dev = open_card();
 	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 4096), b = block(4000, 160);
 
-	(void)state;
 	assert_int_equal(frag_contents_alloc(c, 5, &a, 100, &err), 0);
 	assert_int_equal(frag_contents_alloc(c, 6, &b, 200, &err), 0);
 	assert_int_equal(frag_contents_free(c, 5, &a, 300, &err), FRAG_ECHECK);
@@ -177,14 +166,13 @@ static void overlap(void **state)
 }
 
 /* The bytes of an earlier block come back: pages were exchanged under a live one. */
-static void lost(void **state)
+TEST(lost)
 {
 	struct frag_device *dev = open_card();
 	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 64);
 	uint32_t old[4][4];
 
-	(void)state;
 	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
 	memcpy(old, card.memory, sizeof(old));
 	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), 0);
@@ -199,13 +187,12 @@ static void lost(void **state)
 	frag_dev_close(dev);
 }
 
-static void foreign_bytes(void **state)
+TEST(foreign_bytes)
 {
 	struct frag_device *dev = open_card();
 	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 64);
 
-	(void)state;
 	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
 	memset(card.memory[2], 0xab, 16);
 	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), FRAG_ECHECK);
@@ -216,14 +203,13 @@ static void foreign_bytes(void **state)
 	frag_dev_close(dev);
 }
 
-static void touch_and_work(void **state)
+TEST(touch_and_work)
 {
 	struct frag_device *dev = open_card();
 	struct frag_run_options opt = { .fill = FRAG_FILL_TOUCH, .work_ns = 5 };
 	struct frag_block a = block(0, 64);
 	struct frag_contents *c;
 
-	(void)state;
 	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), 0);
 	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
 	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), 0);
@@ -232,19 +218,4 @@ static void touch_and_work(void **state)
 	assert_int_equal(card.delays, 1);
 	frag_contents_destroy(c);
 	frag_dev_close(dev);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_asked_for),
-		cmocka_unit_test(no_memory_behind),
-		cmocka_unit_test(sound),
-		cmocka_unit_test(overlap),
-		cmocka_unit_test(lost),
-		cmocka_unit_test(foreign_bytes),
-		cmocka_unit_test(touch_and_work),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

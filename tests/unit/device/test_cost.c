@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cost profiles: the built-in one at and between its columns, files, and hostile files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
 #include "device/sim/cost.h"
 
@@ -52,9 +42,8 @@ static void committed(const char *card)
 	frag_cost_destroy(cost);
 }
 
-static void test_committed(void **state)
+TEST(test_committed)
 {
-	(void)state;
 	committed("h100");
 	committed("h200");
 	assert_ptr_equal(frag_cost_of("h200"), frag_cost_builtin());
@@ -63,13 +52,12 @@ static void test_committed(void **state)
 	assert_null(frag_cost_of(NULL));
 }
 
-static void test_between(void **state)
+TEST(test_between)
 {
 	const struct frag_cost_curve *c = &frag_cost_builtin()->curves[FRAG_CALL_MALLOC];
 	const struct frag_cost_point *last = &c->points[c->count - 1], *p = c->points;
 	uint64_t way;
 
-	(void)state;
 	assert_true(c->count >= 2);
 	/* below the first size: as the first */
 	assert_int_equal(builtin(FRAG_CALL_MALLOC, 1), (uint64_t)p->ns);
@@ -90,9 +78,8 @@ static void test_between(void **state)
 	assert_true(builtin(FRAG_CALL_RELEASE, UINT64_MAX) < 2000000000000000000u);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-	(void)state;
 	assert_string_equal(frag_cost_name(FRAG_CALL_MALLOC), "cudaMalloc");
 	assert_string_equal(frag_cost_name(FRAG_COST_SET_ACCESS_NEXT), "cuMemSetAccess.next");
 	assert_string_equal(frag_cost_name(FRAG_COST_COUNT), "?");
@@ -107,18 +94,10 @@ static void test_names(void **state)
 /* Loads a file with this content. */
 static int load(const char *text, size_t bytes, struct frag_cost **out, struct frag_err *err)
 {
-	char path[] = "/tmp/cufrag-cost-XXXXXX";
-	int fd = mkstemp(path), rc;
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, bytes), bytes);
-	close(fd);
-	rc = frag_cost_load(path, out, err);
-	unlink(path);
-	return rc;
+	return frag_cost_load(test_make_file("profile.csv", text, bytes), out, err);
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
 	static const char text[] = "# a comment\n"
 				   "\n"
@@ -134,7 +113,6 @@ static void test_file(void **state)
 	struct frag_err err = { 0 };
 	int rc = load(text, strlen(text), &cost, &err);
 
-	(void)state;
 	if (rc)
 		fail_msg("%s", err.msg);
 	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 1), 50);
@@ -152,7 +130,7 @@ static void test_file(void **state)
 	frag_cost_destroy(cost);
 }
 
-static void test_file_on_card(void **state)
+TEST(test_file_on_card)
 {
 	static const char text[] = "call,bytes,ns\ncudaMalloc.page,0,1000000\n";
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
@@ -160,7 +138,6 @@ static void test_file_on_card(void **state)
 	struct frag_device *d;
 	frag_addr_t a;
 
-	(void)state;
 	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
 	cfg.cost = cost;
 	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
@@ -187,7 +164,7 @@ static uint64_t next_pause(void *ctx, enum frag_call kind)
 }
 
 /* A cudaMalloc or cudaFree takes longer after a pause, big or small; other calls do not ask. */
-static void test_pause(void **state)
+TEST(test_pause)
 {
 	static const char text[] = "call,bytes,ns\ncudaMalloc,0,10\ncudaFree,0,20\n"
 				   "cudaMalloc.page,0,30\ncudaFree.page,0,40\ncudaMemGetInfo,0,3\n"
@@ -201,7 +178,6 @@ static void test_pause(void **state)
 	uint64_t left, total, before;
 	frag_addr_t a;
 
-	(void)state;
 	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
 	cfg.cost = cost;
 	cfg.pause = next_pause;
@@ -226,51 +202,22 @@ static void test_pause(void **state)
 	frag_cost_destroy(cost);
 }
 
-static void test_bad_files(void **state)
+static void answer(char *call, FILE *out)
 {
-	static const struct {
-		const char *text;
-		unsigned line;
-		const char *says;
-	} rows[] = {
-		{ "", 1, "empty profile" },
-		{ "# only a comment\n", 2, "empty profile" },
-		{ "call,bytes\n", 1, "header" },
-		{ "cudaMalloc,1,2\n", 1, "header" },
-		{ "call,bytes,ns\ncudaMalloc\n", 2, "a row is call,bytes,ns; found 'cudaMalloc'" },
-		{ "call,bytes,ns\ncudaMalloc,5\n", 2, "a row is" },
-		{ "call,bytes,ns\ncudaMaloc,5,5\n", 2, "did you mean 'cudaMalloc'?" },
-		{ "call,bytes,ns\n,5,5\n", 2, "unknown call" },
-		{ "call,bytes,ns\nzzzzzzzzzzzzzzzzzz,5,5\n", 2, "unknown call 'zzz" },
-		{ "call,bytes,ns\n\ncudaFree,x,5\n", 3, "not a whole number: 'x'" },
-		{ "call,bytes,ns\ncudaFree,-1,5\n", 2, "not a whole number" },
-		{ "call,bytes,ns\ncudaFree,1.5,5\n", 2, "not a whole number" },
-		{ "call,bytes,ns\ncudaFree, 1,5\n", 2, "not a whole number" },
-		{ "call,bytes,ns\ncudaFree,1,5,6\n", 2, "not a whole number: '5,6'" },
-		{ "call,bytes,ns\ncudaFree,,5\n", 2, "a number is missing" },
-		{ "call,bytes,ns\ncudaFree,1,\n", 2, "a number is missing" },
-		{ "call,bytes,ns\ncudaFree,1,86400000000001\n", 2, "number too big" },
-		{ "call,bytes,ns\ncudaFree,99999999999999999999999,1\n", 2, "number too big" },
-		{ "call,bytes,ns\ncudaFree,18446744073709551616,1\n", 2, "number too big" },
-		{ "call,bytes,ns\ncudaFree,1,1\ncudaFree,1,2\n", 3,
-		  "the same size twice for 'cudaFree'" },
-	};
+	struct frag_cost *cost = NULL;
+	struct frag_err err = { 0 };
+	size_t n;
+	char *bytes = cases_unescape(call, &n);
 
-	(void)state;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		struct frag_cost *cost = NULL;
-		struct frag_err err = { 0 };
-		int rc = load(rows[i].text, strlen(rows[i].text), &cost, &err);
-
-		if (rc != FRAG_EINPUT || err.offset != rows[i].line ||
-		    !strstr(err.msg, rows[i].says))
-			fail_msg("row %zu: %d, line %llu: %s", i, rc,
-				 (unsigned long long)err.offset, err.msg);
-		assert_null(cost);
-	}
+	assert_int_equal(load(bytes, n, &cost, &err), FRAG_EINPUT);
+	assert_null(cost);
+	fprintf(out, "%llu: %s", (unsigned long long)err.offset, strstr(err.msg, ": ") + 2);
+	free(bytes);
 }
 
-static void test_hostile(void **state)
+CASES_IN_LINES("tests/unit/device/cost.cases", answer)
+
+TEST(test_hostile)
 {
 	static const char zero[] = "call,bytes,ns\ncuda\0Malloc,1,1\n";
 	struct frag_cost *cost = NULL;
@@ -278,7 +225,8 @@ static void test_hostile(void **state)
 	char *big = malloc(100000);
 	size_t n;
 
-	(void)state;
+	assert_int_equal(load("", 0, &cost, &err), FRAG_EINPUT);
+	assert_int_equal(err.offset, 1);
 	assert_int_equal(load(zero, sizeof(zero) - 1, &cost, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "zero byte after 'cuda'"));
 	memset(big, 'a', 100000); /* one line without an end */
@@ -296,13 +244,12 @@ static void test_hostile(void **state)
 	assert_int_equal(frag_cost_load("/tmp", &cost, &err), FRAG_EINPUT);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
 	static const char text[] = "call,bytes,ns\n";
 	struct frag_cost *cost = NULL;
 	int rc;
 
-	(void)state;
 	frag_host_fail_after(1);
 	rc = load(text, strlen(text), &cost, NULL);
 	frag_host_fail_after(0);
@@ -315,11 +262,10 @@ static double times(unsigned item, uint64_t bytes)
 }
 
 /* What waits for the card follows the host less than a cudaMalloc, what never leaves the driver more. */
-static void test_host_parts(void **state)
+TEST(test_host_parts)
 {
 	struct frag_dev_observed seen = { .pair_ns = 40000 };
 
-	(void)state;
 	assert_true(times(FRAG_CALL_MALLOC, MIB) > 1.999 && times(FRAG_CALL_MALLOC, MIB) < 2.001);
 	assert_true(times(FRAG_CALL_SET_ACCESS, MIB) < 1.9);
 	assert_true(times(FRAG_CALL_SET_ACCESS, MIB) > 1.5);
@@ -336,7 +282,7 @@ static void test_host_parts(void **state)
 }
 
 /* A profile knows its host or says nothing about it; the card is told how much slower another one is. */
-static void test_host(void **state)
+TEST(test_host)
 {
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX, .host_ratio = 2 };
 	static const char other[] = "call,bytes,ns\ncudaMalloc,0,7\n";
@@ -345,7 +291,6 @@ static void test_host(void **state)
 	struct frag_device *dev;
 	frag_addr_t at;
 
-	(void)state;
 	assert_true(own > 0);
 	assert_true(frag_cost_host_ratio(NULL, 2 * own) > 1.999);
 	assert_true(frag_cost_host_ratio(NULL, 2 * own) < 2.001);
@@ -358,18 +303,4 @@ static void test_host(void **state)
 	assert_int_equal(dev->driver_ns, 2 * builtin(FRAG_CALL_MALLOC, 20 * MIB));
 	assert_int_equal(frag_dev_free(dev, at, 20 * MIB, NULL), 0);
 	frag_dev_close(dev);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_committed), cmocka_unit_test(test_host_parts),
-		cmocka_unit_test(test_between),	  cmocka_unit_test(test_names),
-		cmocka_unit_test(test_file),	  cmocka_unit_test(test_file_on_card),
-		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_no_memory), cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_host),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

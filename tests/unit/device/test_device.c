@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The front of devices: counting, failures on demand, capabilities, clock, leaks; null, no cuda. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include <frag/device.h>
@@ -109,21 +102,19 @@ static void run_script(struct frag_device *d, struct script *s, unsigned from)
 	}
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-	(void)state;
 	assert_string_equal(frag_call_name(FRAG_CALL_MALLOC), "cudaMalloc");
 	assert_string_equal(frag_call_name(FRAG_CALL_MEM_INFO), "cudaMemGetInfo");
 	assert_string_equal(frag_call_name((enum frag_call)FRAG_CALL_COUNT), "?");
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
 	struct frag_device *d = open_sim();
 	struct script s;
 	uint64_t ns = 0;
 
-	(void)state;
 	run_script(d, &s, 0);
 	assert_int_equal(d->driver_calls, STEPS);
 	for (unsigned k = 0; k < FRAG_CALL_COUNT; k++) {
@@ -170,9 +161,8 @@ static void check_injected(enum frag_call kind, unsigned number, int rc, const s
 }
 
 /* For every n: call n fails, nothing has changed, the same call then works, nothing leaks. */
-static void test_fail_each(void **state)
+TEST(test_fail_each)
 {
-	(void)state;
 	for (unsigned n = 1; n <= STEPS; n++) {
 		struct frag_device *d = open_sim();
 		struct frag_err err = { .msg = "untouched" };
@@ -202,12 +192,11 @@ static void test_fail_each(void **state)
 	}
 }
 
-static void test_fail_all_after(void **state)
+TEST(test_fail_all_after)
 {
 	struct frag_device *d = open_sim();
 	frag_addr_t a, b;
 
-	(void)state;
 	d->fail_call = 2;
 	d->fail_all_after = true;
 	assert_int_equal(frag_dev_alloc(d, 100, &a, NULL), 0);
@@ -225,12 +214,11 @@ static void test_fail_all_after(void **state)
 
 /* ---- leaks, log ------------------------------------------------------------- */
 
-static void test_leaks(void **state)
+TEST(test_leaks)
 {
 	struct frag_device *d = open_sim();
 	struct script s;
 
-	(void)state;
 	for (unsigned i = 0; i < 9; i++)
 		assert_int_equal(step(d, &s, i, NULL), 0);
 	/* segment, range, handle, pool, block of the pool, managed */
@@ -252,12 +240,11 @@ static void log_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 	log_lines[log_count++] = (struct log_line){ call, bytes, result };
 }
 
-static void test_log(void **state)
+TEST(test_log)
 {
 	struct frag_device *d = open_sim();
 	frag_addr_t a;
 
-	(void)state;
 	log_count = 0;
 	d->log = log_call;
 	d->log_ctx = log_lines;
@@ -328,12 +315,11 @@ static const struct frag_device_ops fake_ops = {
 	.reserved = fake_reserved,
 };
 
-static void test_measured(void **state)
+TEST(test_measured)
 {
 	struct frag_device *d;
 	frag_addr_t a;
 
-	(void)state;
 	fake_can = FRAG_CAN_MALLOC;
 	fake_closed = false;
 	assert_int_equal(frag_dev_open(&fake_ops, NULL, &d, NULL), 0);
@@ -347,7 +333,7 @@ static void test_measured(void **state)
 	assert_true(fake_closed);
 }
 
-static void test_not_able(void **state)
+TEST(test_not_able)
 {
 	struct frag_managed_usage managed = { .faults = 9 };
 	struct frag_mempool_usage pool = { .used_bytes = 9 };
@@ -355,7 +341,6 @@ static void test_not_able(void **state)
 	struct frag_err err;
 	struct script s = { 0 };
 
-	(void)state;
 	fake_can = 0;
 	assert_int_equal(frag_dev_open(&fake_ops, NULL, &d, NULL), 0);
 	for (unsigned i = 0; i < STEPS; i++) {
@@ -376,14 +361,13 @@ static void test_not_able(void **state)
 
 /* ---- null, cuda ------------------------------------------------------------- */
 
-static void test_null_device(void **state)
+TEST(test_null_device)
 {
 	struct frag_device_info info;
 	struct frag_device *d;
 	frag_addr_t before = 0, a;
 	struct script s;
 
-	(void)state;
 	assert_int_equal(frag_null_open(&d, NULL), 0);
 	run_script(d, &s, 0);
 	assert_int_equal(frag_dev_leaks(d), 0);
@@ -400,12 +384,11 @@ static void test_null_device(void **state)
 	frag_dev_close(NULL);
 }
 
-static void test_cuda_absent(void **state)
+TEST(test_cuda_absent)
 {
 	struct frag_device *d = NULL;
 	struct frag_err err;
 
-	(void)state;
 	if (frag_cuda_built())
 		skip();
 	assert_int_equal(frag_cuda_open(0, &d, &err), FRAG_EDEVICE);
@@ -416,12 +399,11 @@ static void test_cuda_absent(void **state)
 /* ---- host memory ------------------------------------------------------------ */
 
 /* Opening and every call of the script, with the n-th host allocation failing. */
-static void test_host_memory(void **state)
+TEST(test_host_memory)
 {
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
 	bool opened_all = false;
 
-	(void)state;
 	for (uint64_t n = 1; n < 200 && !opened_all; n++) {
 		struct frag_device *d = NULL;
 		struct frag_err err = { 0 };
@@ -454,18 +436,4 @@ static void test_host_memory(void **state)
 		frag_dev_close(d);
 	}
 	assert_true(opened_all);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	    cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_fail_each),   cmocka_unit_test(test_fail_all_after),
-		cmocka_unit_test(test_leaks),	    cmocka_unit_test(test_log),
-		cmocka_unit_test(test_measured),    cmocka_unit_test(test_not_able),
-		cmocka_unit_test(test_null_device), cmocka_unit_test(test_cuda_absent),
-		cmocka_unit_test(test_host_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of known cards. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
+#include "test.h"
 
 #include <frag/device.h>
 
-static void test_h200(void **state)
+TEST(test_h200)
 {
 	const struct frag_gpu *g = frag_gpu_find("h200");
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
 	struct frag_device_info info;
 	struct frag_device *d;
 
-	(void)state;
 	assert_non_null(g);
 	assert_int_equal(g->total_bytes, 150109880320ull);
 	assert_int_equal(g->context_bytes, 552402944ull);
@@ -30,7 +22,7 @@ static void test_h200(void **state)
 	frag_dev_close(d);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
 	static const char *const expected[] = { "t4",	"l4",	   "rtx3090", "rtx4090", "rtx5090",
 						"a10",	"a100-40", "a100-80", "l40s",	 "h100",
@@ -39,7 +31,6 @@ static void test_table(void **state)
 	size_t count;
 	const struct frag_gpu *g = frag_gpu_list(&count);
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(expected); i++)
 		assert_non_null(frag_gpu_find(expected[i]));
 	for (size_t i = 0; i < count; i++) {
@@ -67,14 +58,4 @@ static void test_table(void **state)
 	assert_null(frag_gpu_find("h2000"));
 	assert_null(frag_gpu_find("a100"));
 	assert_null(frag_gpu_find(""));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_h200),
-		cmocka_unit_test(test_table),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,7 @@
  * What of a real card's managed memory is resident: what is taken, against sequences measured on an H200;
  * what is resident, against the simulated card; chunks of tails, against what the rule says.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/device.h>
 
@@ -93,11 +88,10 @@ static void play(struct uvm_resident *b, const struct line *l, bool prefetch, in
 	assert_int_equal(b->roots.used_count, 0);
 }
 
-static void test_measured(void **state)
+TEST(test_measured)
 {
 	struct uvm_resident b;
 
-	(void)state;
 	frag_uvm_resident_init(&b);
 	for (unsigned prefetch = 0; prefetch < 2; prefetch++) {
 		add(&b, BASE, 4 * MIB);
@@ -144,9 +138,8 @@ static void replay_steps(const struct step *steps, size_t count)
 	frag_uvm_resident_release(&b);
 }
 
-static void test_recorded(void **state)
+TEST(test_recorded)
 {
-	(void)state;
 	replay_steps(mempool, FRAG_ARRAY_LEN(mempool));
 	replay_steps(streams, FRAG_ARRAY_LEN(streams));
 }
@@ -154,12 +147,11 @@ static void test_recorded(void **state)
 /* ---- chunks of tails ------------------------------------------------------------ */
 
 /* Free chunks are used in the order in which they became free; a root goes with its last one. */
-static void test_tails(void **state)
+TEST(test_tails)
 {
 	const uint64_t half = 3 * MIB; /* a block, and a tail of half a root */
 	struct uvm_resident b;
 
-	(void)state;
 	frag_uvm_resident_init(&b);
 	for (unsigned i = 0; i < 4; i++) {
 		add(&b, place(half, i), half);
@@ -184,11 +176,10 @@ static void test_tails(void **state)
 }
 
 /* What is touched of a tail takes a chunk for each group; the rest takes none. */
-static void test_part_of_a_tail(void **state)
+TEST(test_part_of_a_tail)
 {
 	struct uvm_resident b;
 
-	(void)state;
 	frag_uvm_resident_init(&b);
 	add(&b, BASE, 3 * MIB);
 	touch(&b, BASE, 1, true);
@@ -209,11 +200,10 @@ static void test_part_of_a_tail(void **state)
 }
 
 /* One byte less than a page of the host makes no tail of a block; a whole page less does, of 32. */
-static void test_almost_a_block(void **state)
+TEST(test_almost_a_block)
 {
 	struct uvm_resident b;
 
-	(void)state;
 	frag_uvm_resident_init(&b);
 	add(&b, BASE, 4 * MIB - 4 * KIB);
 	touch(&b, BASE, 4 * MIB - 4 * KIB, true);
@@ -232,11 +222,10 @@ static void test_almost_a_block(void **state)
 }
 
 /* A request that lies across two pages, as no known card places one, stands alone. */
-static void test_across_pages(void **state)
+TEST(test_across_pages)
 {
 	struct uvm_resident b;
 
-	(void)state;
 	frag_uvm_resident_init(&b);
 	add(&b, BASE + MIB, 1536 * KIB);
 	assert_null(frag_uvm_resident_find(&b, BASE + MIB)->page);
@@ -261,17 +250,11 @@ struct both {
 	uint64_t seed;
 };
 
-static uint64_t next_random(struct both *s)
-{
-	s->seed = s->seed * 6364136223846793005ull + 1442695040888963407ull;
-	return s->seed >> 33;
-}
-
 static uint64_t random_bytes(struct both *s)
 {
-	uint64_t n = next_random(s);
+	uint64_t n = test_roll(&s->seed);
 
-	switch (next_random(s) % 4) {
+	switch (test_roll(&s->seed) % 4) {
 	case 0:
 		return n % (512 * KIB) + 1;
 	case 1:
@@ -294,20 +277,21 @@ static void check_both(const struct both *s)
 
 static void random_step(struct both *s)
 {
-	unsigned i = (unsigned)(next_random(s) % LIVE);
-	bool prefetch = next_random(s) % 2;
+	unsigned i = (unsigned)(test_roll(&s->seed) % LIVE);
+	bool prefetch = test_roll(&s->seed) % 2;
 	uint64_t bytes;
 
 	if (!s->bytes[i]) {
 		s->bytes[i] = random_bytes(s);
 		assert_int_equal(frag_dev_managed_alloc(s->card, s->bytes[i], &s->at[i], NULL), 0);
 		add(&s->resident, s->at[i], s->bytes[i]);
-	} else if (next_random(s) % 4 == 0) {
+	} else if (test_roll(&s->seed) % 4 == 0) {
 		assert_int_equal(frag_dev_managed_free(s->card, s->at[i], s->bytes[i], NULL), 0);
 		frag_uvm_resident_free(&s->resident, s->at[i]);
 		s->bytes[i] = 0;
 	} else {
-		bytes = next_random(s) % 3 ? next_random(s) % s->bytes[i] + 1 : s->bytes[i];
+		bytes = test_roll(&s->seed) % 3 ? test_roll(&s->seed) % s->bytes[i] + 1
+						: s->bytes[i];
 		assert_int_equal(frag_dev_managed_touch(s->card, s->at[i], bytes, prefetch, NULL),
 				 0);
 		touch(&s->resident, s->at[i], bytes, prefetch);
@@ -315,12 +299,11 @@ static void random_step(struct both *s)
 	check_both(s);
 }
 
-static void test_resident_as_simulated(void **state)
+TEST(test_resident_as_simulated)
 {
 	struct frag_sim_config cfg = { .total_bytes = 16 * FRAG_GIB };
 	struct both s = { .seed = 11 };
 
-	(void)state;
 	frag_uvm_resident_init(&s.resident);
 	assert_int_equal(frag_sim_open(&cfg, &s.card, NULL), 0);
 	for (int n = 0; n < 20000; n++)
@@ -337,11 +320,10 @@ static void test_resident_as_simulated(void **state)
 	frag_dev_close(s.card);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
 	struct uvm_resident b;
 
-	(void)state;
 	frag_uvm_resident_init(&b);
 	for (uint64_t n = 1; n <= 5; n++) {
 		frag_host_fail_after(n);
@@ -353,16 +335,4 @@ static void test_out_of_memory(void **state)
 	touch(&b, BASE, 512, false);
 	assert_int_equal(b.resident_bytes, 64 * KIB);
 	frag_uvm_resident_release(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_measured),       cmocka_unit_test(test_recorded),
-		cmocka_unit_test(test_tails),	       cmocka_unit_test(test_part_of_a_tail),
-		cmocka_unit_test(test_almost_a_block), cmocka_unit_test(test_across_pages),
-		cmocka_unit_test(test_out_of_memory),  cmocka_unit_test(test_resident_as_simulated),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

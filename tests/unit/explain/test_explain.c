@@ -63,30 +63,29 @@ static void check(const struct frag_explained *x, const char *what)
 		waiting += x->rows[i].waiting_bytes;
 		held += x->rows[i].non_releasable_bytes;
 	}
-	for (unsigned k = 0; k < FRAG_KINDS; k++)
-		kinds += x->kind_bytes[k];
+	for (size_t k = 0; k < x->m.kinds.count; k++)
+		kinds += x->kind_rows[k].live_bytes;
 	if (live != x->loss.requested_bytes + x->loss.rounding_bytes || kinds != live ||
 	    requested != x->loss.requested_bytes || waiting != x->loss.waiting_bytes ||
-	    held + x->scene.unheld != x->loss.non_releasable_bytes)
+	    held + x->view.unpinned != x->loss.non_releasable_bytes)
 		fail_msg("%s does not add up", what);
 }
 
 static int explain(const struct frag_trace *t, const char *policy, const char *at,
-		   enum frag_site_by by, struct frag_explained *x, struct frag_err *err)
+		   enum frag_site_by by, struct frag_answer *texts, struct frag_explained *x,
+		   struct frag_err *err)
 {
-	struct frag_explain_options opt = { .by = by,
-					    .top = 3,
-					    .card = { .context_bytes = UINT64_MAX },
-					    .limit_bytes = UINT64_MAX,
-					    .threads = 1 };
-	struct frag_events ev = { .trace = t };
+	struct frag_explain_options opt = { .by = by, .top = 3 };
+	struct frag_case in = { .events = { .trace = t },
+				.target = { .card = { .context_bytes = UINT64_MAX } },
+				.threads = 1 };
 	struct frag_policy_spec *spec;
 	int rc;
 
 	assert_int_equal(frag_at_parse(at, &opt.at, err), 0);
 	assert_int_equal(frag_policy_spec_parse(policy, &spec, err), 0);
-	opt.spec = spec;
-	rc = frag_explain(&ev, &opt, x, err);
+	in.spec = spec;
+	rc = frag_explain(&in, &opt, texts, x, err);
 	frag_policy_spec_destroy(spec);
 	return rc;
 }
@@ -96,6 +95,7 @@ static void adds_up(void **state)
 	static const char *const traces[] = { "leak.frames", "streams.default", "gnn.default" };
 	const char *names[64];
 	size_t count = policies(names, FRAG_ARRAY_LEN(names)), checked = 0;
+	struct frag_answer texts = { 0 };
 	struct frag_explained x;
 	struct frag_err err;
 
@@ -106,7 +106,7 @@ static void adds_up(void **state)
 		for (size_t p = 0; p < count; p++) {
 			for (size_t m = 0; m < FRAG_ARRAY_LEN(moments); m++) {
 				int rc = explain(t, names[p], moments[m],
-						 (p + m) % (FRAG_BY_STACK + 1), &x, &err);
+						 (p + m) % (FRAG_BY_STACK + 1), &texts, &x, &err);
 
 				if (rc && strstr(err.msg, "needs another policy"))
 					continue; /* ggml-vmm is a stack */
@@ -121,18 +121,20 @@ static void adds_up(void **state)
 		frag_trace_destroy(t);
 	}
 	assert_true(checked > 3 * 4 * 25);
+	frag_answer_release(&texts);
 }
 
 static void no_such_moment(void **state)
 {
 	struct frag_trace *t = read_trace("leak.frames");
+	struct frag_answer texts = { 0 };
 	struct frag_explained x;
 	struct frag_err err;
 	struct frag_at at;
 
 	(void)state;
-	assert_int_equal(explain(t, "pytorch", "oom", FRAG_BY_LINE, &x, &err), FRAG_EINPUT);
-	assert_int_equal(explain(t, "pytorch", "event:99999999", FRAG_BY_LINE, &x, &err),
+	assert_int_equal(explain(t, "pytorch", "oom", FRAG_BY_LINE, &texts, &x, &err), FRAG_EINPUT);
+	assert_int_equal(explain(t, "pytorch", "event:99999999", FRAG_BY_LINE, &texts, &x, &err),
 			 FRAG_EINPUT);
 	frag_trace_destroy(t);
 	assert_int_equal(frag_at_parse("oom:0", &at, &err), FRAG_EUSAGE);

@@ -25,35 +25,36 @@ static const char *const traces[] = { "gnn.default", "streams.default", "mempool
 
 static void check_moment(struct frag_cursor *s, const char *policy)
 {
-	struct frag_heap_view scene;
+	struct frag_heap_view view;
 	struct frag_loss loss;
 	struct frag_err err;
-	uint64_t live = 0, requested = 0, waiting = 0, strands = 0;
+	uint64_t live = 0, requested = 0, waiting = 0, pinned_bytes = 0;
 
 	frag_cursor_loss(s, &loss);
-	if (frag_heap_view_take(s, &scene, &err))
+	if (frag_heap_view_take(s, &view, &err))
 		fail_msg("%s: %s", policy, err.msg);
-	for (size_t i = 0; i < scene.count; i++) {
-		const struct frag_held *h = &scene.list[i];
+	for (size_t i = 0; i < view.count; i++) {
+		const struct frag_heap_block *h = &view.list[i];
 
 		*(h->waiting ? &waiting : &live) += h->granted;
 		requested += h->waiting ? 0 : h->requested;
-		strands += h->strands;
+		pinned_bytes += h->pinned_bytes;
 	}
 	if (live != loss.requested_bytes + loss.rounding_bytes ||
 	    requested != loss.requested_bytes || waiting != loss.waiting_bytes ||
-	    strands + scene.unheld != loss.non_releasable_bytes ||
-	    scene.releasable != loss.releasable_bytes)
-		fail_msg("%s at event %llu: live %llu of %llu, waiting %llu of %llu, strands %llu "
-			 "and %llu unheld of %llu, releasable %llu of %llu",
+	    pinned_bytes + view.unpinned != loss.non_releasable_bytes ||
+	    view.releasable != loss.releasable_bytes)
+		fail_msg("%s at event %llu: live %llu of %llu, waiting %llu of %llu, pinned_bytes "
+			 "%llu "
+			 "and %llu unpinned of %llu, releasable %llu of %llu",
 			 policy, (unsigned long long)s->next, (unsigned long long)live,
 			 (unsigned long long)(loss.requested_bytes + loss.rounding_bytes),
 			 (unsigned long long)waiting, (unsigned long long)loss.waiting_bytes,
-			 (unsigned long long)strands, (unsigned long long)scene.unheld,
+			 (unsigned long long)pinned_bytes, (unsigned long long)view.unpinned,
 			 (unsigned long long)loss.non_releasable_bytes,
-			 (unsigned long long)scene.releasable,
+			 (unsigned long long)view.releasable,
 			 (unsigned long long)loss.releasable_bytes);
-	frag_heap_view_release(&scene);
+	frag_heap_view_release(&view);
 	moments++;
 }
 
@@ -110,5 +111,5 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(adds_up) };
 
-	return cmocka_run_group_tests_name("scene", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("view", tests, NULL, NULL);
 }

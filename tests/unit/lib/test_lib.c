@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The containers of src/lib against plain arrays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
+#include "test.h"
 
 #include <frag/error.h>
 
@@ -19,12 +12,6 @@
 #include "lib/tree.h"
 
 #define NODES 200
-
-static uint64_t next_random(uint64_t *seed)
-{
-	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
-	return *seed >> 33;
-}
 
 struct set {
 	struct frag_tree tree;
@@ -69,31 +56,30 @@ static void check_queries(const struct set *s, uint64_t key, uint64_t tie, uint6
 	assert_null(frag_tree_broken(&s->tree));
 }
 
-static void test_tree(void **state)
+TEST(test_tree)
 {
 	static struct set s;
 	uint64_t seed = 11;
 
-	(void)state;
 	check_queries(&s, 5, 5, 1);
 	for (int n = 0; n < 20000; n++) {
-		int i = (int)(next_random(&seed) % NODES);
+		int i = (int)(test_roll(&seed) % NODES);
 		struct frag_tree_node *x = &s.nodes[i];
 
 		if (!s.in[i]) {
-			x->key = next_random(&seed) % 50;
+			x->key = test_roll(&seed) % 50;
 			x->tie = (uint64_t)i; /* unique */
-			x->weight = next_random(&seed) % 1000 + 1;
+			x->weight = test_roll(&seed) % 1000 + 1;
 			frag_tree_insert(&s.tree, x);
 			s.in[i] = true;
-		} else if (next_random(&seed) % 3) {
+		} else if (test_roll(&seed) % 3) {
 			frag_tree_remove(&s.tree, x);
 			s.in[i] = false;
 		} else {
-			frag_tree_update(&s.tree, x, x->key, next_random(&seed) % 1000 + 1);
+			frag_tree_update(&s.tree, x, x->key, test_roll(&seed) % 1000 + 1);
 		}
-		check_queries(&s, next_random(&seed) % 52, next_random(&seed) % NODES,
-			      next_random(&seed) % 1100 + 1);
+		check_queries(&s, test_roll(&seed) % 52, test_roll(&seed) % NODES,
+			      test_roll(&seed) % 1100 + 1);
 	}
 	assert_true(frag_tree_max(&s.tree) > 0);
 	seed = 0;
@@ -103,12 +89,11 @@ static void test_tree(void **state)
 }
 
 /* A weight or key that is out of step with the tree is found. */
-static void test_tree_damage(void **state)
+TEST(test_tree_damage)
 {
 	struct frag_tree t = { 0 };
 	struct frag_tree_node node[10];
 
-	(void)state;
 	assert_int_equal(frag_tree_max(&t), 0);
 	for (unsigned i = 0; i < 10; i++) {
 		node[i] = (struct frag_tree_node){ .key = 256 * i, .weight = 100 + i };
@@ -126,13 +111,12 @@ static void test_tree_damage(void **state)
 	assert_non_null(frag_tree_broken(&t));
 }
 
-static void test_grow(void **state)
+TEST(test_grow)
 {
 	uint64_t *list = NULL;
 	size_t cap = 0;
 	struct frag_err err = { 0 };
 
-	(void)state;
 	for (uint64_t i = 0; i < 5000; i++) {
 		assert_int_equal(FRAG_GROW(list, i, cap, "numbers", &err), 0);
 		list[i] = i;
@@ -149,12 +133,11 @@ static void test_grow(void **state)
 	frag_host_free(list);
 }
 
-static void test_bisect(void **state)
+TEST(test_bisect)
 {
 	static const int sorted[] = { 1, 3, 3, 8, 20 };
 	size_t at;
 
-	(void)state;
 	for (int want = 0; want < 22; want++) {
 		size_t first = 0;
 
@@ -167,17 +150,16 @@ static void test_bisect(void **state)
 	}
 }
 
-static void test_bits(void **state)
+TEST(test_bits)
 {
 	uint64_t words[64] = { 0 }, some = 0, seed = 9;
 	bool in[4096] = { false };
 
-	(void)state;
 	for (int n = 0; n < 20000; n++) {
 		/* from dense to sparse */
-		uint32_t i = (uint32_t)(next_random(&seed) % (n < 10000 ? 300 : 4096)), want;
+		uint32_t i = (uint32_t)(test_roll(&seed) % (n < 10000 ? 300 : 4096)), want;
 
-		in[i] = next_random(&seed) % 20000 > (uint64_t)n;
+		in[i] = test_roll(&seed) % 20000 > (uint64_t)n;
 		(in[i] ? frag_bits_add : frag_bits_drop)(words, &some, i);
 		for (want = i; want < 4096 && !in[want]; want++)
 			;
@@ -191,18 +173,17 @@ static void test_bits(void **state)
 	}
 }
 
-static void test_map(void **state)
+TEST(test_map)
 {
 	static uint64_t want[500];
 	static char values[500];
 	struct frag_addr_map m = { 0 };
 	uint64_t seed = 5, count = 0;
 
-	(void)state;
 	assert_null(frag_addr_map_get(&m, 7));
 	assert_null(frag_addr_map_take(&m, 7));
 	for (int n = 0; n < 50000; n++) {
-		size_t i = next_random(&seed) % 500;
+		size_t i = test_roll(&seed) % 500;
 		uint64_t key = (i + 1) * 512; /* like addresses */
 
 		assert_true(!frag_addr_map_reserve(&m));
@@ -215,7 +196,7 @@ static void test_map(void **state)
 			want[i] = 0;
 			count--;
 		}
-		i = next_random(&seed) % 500;
+		i = test_roll(&seed) % 500;
 		assert_ptr_equal(frag_addr_map_get(&m, (i + 1) * 512), want[i] ? &values[i] : NULL);
 		assert_int_equal(m.count, count);
 	}
@@ -223,12 +204,11 @@ static void test_map(void **state)
 	frag_addr_map_release(&m);
 }
 
-static void test_slab(void **state)
+TEST(test_slab)
 {
 	struct frag_slab s;
 	uint64_t *obj[1000];
 
-	(void)state;
 	frag_slab_init(&s, 24);
 	assert_true(!frag_slab_reserve(&s, 0));
 	for (uint64_t i = 0; i < 1000; i++) {
@@ -247,16 +227,4 @@ static void test_slab(void **state)
 	frag_host_fail_after(0);
 	frag_slab_release(&s);
 	assert_int_equal(s.spare_count + s.live_count, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tree), cmocka_unit_test(test_tree_damage),
-		cmocka_unit_test(test_grow), cmocka_unit_test(test_bisect),
-		cmocka_unit_test(test_bits), cmocka_unit_test(test_map),
-		cmocka_unit_test(test_slab),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,31 +19,48 @@
 #include <frag/trace.h>
 
 #include "fake_driver.h"
-#include "live/live_core.h"
+#include "inside/live/live_core.h"
 
 #define BLOCKS 400
 #define STEPS 6000
 
-static const char *const policies[] = {
-	"pytorch",
+/* Every registered policy that a running program can have, and these settings beside. */
+static const char *const settings[] = {
 	"pytorch:expandable_segments:True",
-	"vmm",
-	"gmlake",
-	"tlsf",
-	"bfc",
-	"buddy",
-	"slab",
-	"cub",
-	"cupy",
-	"ggml",
-	"paddle",
-	"dali-vm",
-	"quickpool",
-	"native",
-	"rmm-arena:size=512M",
-	"rmm-pool:initial=64M",
 	"limit:bytes=1G/tlsf",
 };
+/* Their defaults take most of the card at the first request. */
+static const char *const small[] = { "rmm-arena:size=512M", "rmm-pool:initial=64M",
+				     "umpire-fixed:objects-per-pool=64" };
+
+static const char *policies[64];
+static size_t policies_count;
+
+static int list_policies(void **state)
+{
+	size_t count;
+	const struct frag_policy_ops *const *list = frag_policy_list(&count);
+	const uint32_t never = FRAG_POLICY_HIDDEN | FRAG_POLICY_ADAPTOR | FRAG_POLICY_STACK |
+			       FRAG_POLICY_NO_MEMORY | FRAG_POLICY_PLANNED;
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(settings); i++)
+		policies[policies_count++] = settings[i];
+	for (size_t i = 0; i < count; i++) {
+		const char *text = list[i]->name;
+
+		if (list[i]->flags & never ||
+		    list[i]->needs & FRAG_CAN_ASYNC) /* the fake has no pools */
+			continue;
+		for (size_t k = 0; k < FRAG_ARRAY_LEN(small); k++)
+			if (!strncmp(small[k], text, strlen(text)) && small[k][strlen(text)] == ':')
+				text = small[k];
+		if (policies_count == FRAG_ARRAY_LEN(policies))
+			return -1;
+		policies[policies_count++] = text;
+	}
+	return 0;
+}
 
 static uint64_t seed;
 
@@ -83,8 +100,8 @@ static void start(const char *policy, uint64_t capacity, uint64_t limit)
 
 static void sound(const char *policy)
 {
-	if (fake_races() || fake_faults())
-		fail_msg("%s: %s", policy, fake_first());
+	if (fake.races || fake.faults)
+		fail_msg("%s: %s", policy, fake.first);
 }
 
 static struct frag_live_dev *device(int ordinal)
@@ -180,7 +197,7 @@ static void free_all(struct program *p)
 static void test_streams_are_waited_for(void **state)
 {
 	(void)state;
-	for (size_t k = 0; k < FRAG_ARRAY_LEN(policies); k++) {
+	for (size_t k = 0; k < policies_count; k++) {
 		struct program p = { .streams = 4 };
 		struct frag_live_stats st = { .size = sizeof(st) };
 
@@ -199,7 +216,7 @@ static void test_streams_are_waited_for(void **state)
 		assert_int_equal(st.active_bytes[0].current, 0);
 		assert_int_equal(st.waiting_blocks, 0);
 		close_all();
-		assert_int_equal(fake_held_bytes(), 0);
+		assert_int_equal(fake.held_bytes, 0);
 		assert_int_equal(fake_held(), 0);
 	}
 }
@@ -213,7 +230,7 @@ static void test_races_are_seen(void **state)
 	start("tlsf", 2 * FRAG_GIB, 0);
 	device(0)->handed = false;
 	run_program(&p, STEPS);
-	assert_true(fake_races() > 0);
+	assert_true(fake.races > 0);
 	close_all();
 }
 
@@ -273,7 +290,7 @@ static void eager_stays_out(const uint64_t *addrs)
 static void test_memory_of_graphs_stays(void **state)
 {
 	(void)state;
-	for (size_t k = 0; k < FRAG_ARRAY_LEN(policies); k++) {
+	for (size_t k = 0; k < policies_count; k++) {
 		const struct frag_live_pool_id id = { 5, 0 };
 		uint64_t first[GRAPH_BLOCKS], second[GRAPH_BLOCKS], held;
 		struct program p = { .streams = 4 };
@@ -295,15 +312,15 @@ static void test_memory_of_graphs_stays(void **state)
 		}
 		frag_live_release_pool(0, id);
 		frag_live_release_pool(0, id); /* 2.1 does it twice */
-		held = fake_held_bytes();
+		held = fake.held_bytes;
 		frag_live_reset();
-		assert_true(fake_held_bytes() <= held);
+		assert_true(fake.held_bytes <= held);
 		assert_false(device(0)->pools[0].used);
 		free_all(&p);
 		sound(policies[k]);
 		assert_int_equal(clones, 0);
 		close_all();
-		assert_int_equal(fake_held_bytes(), 0);
+		assert_int_equal(fake.held_bytes, 0);
 	}
 }
 
@@ -396,7 +413,7 @@ static void test_limits(void **state)
 static void test_every_nth_call_fails(void **state)
 {
 	(void)state;
-	for (size_t k = 0; k < FRAG_ARRAY_LEN(policies); k++) {
+	for (size_t k = 0; k < policies_count; k++) {
 		for (unsigned every = 1; every < 12; every += 2) {
 			struct program p = { .streams = 3 };
 			char text[16];
@@ -416,7 +433,7 @@ static void test_every_nth_call_fails(void **state)
 			free_one(&p, 0);
 			sound(policies[k]);
 			close_all();
-			assert_int_equal(fake_held_bytes(), 0);
+			assert_int_equal(fake.held_bytes, 0);
 		}
 	}
 }
@@ -478,11 +495,11 @@ static void test_child_does_nothing(void **state)
 	p = frag_live_alloc(5000, 0, NULL);
 	child = fork();
 	if (!child) {
-		uint64_t calls = fake_calls();
+		uint64_t calls = fake.calls;
 
 		frag_live_free(p, 5000, 0, NULL);
 		frag_live_reset();
-		_exit(fake_calls() == calls && !frag_live_alloc(100, 0, NULL) ? 0 : 1);
+		_exit(fake.calls == calls && !frag_live_alloc(100, 0, NULL) ? 0 : 1);
 	}
 	waitpid(child, &status, 0);
 	assert_int_equal(status, 0);
@@ -651,7 +668,7 @@ static void test_recording(void **state)
 	assert_int_equal(frag_live_start(&o, text, sizeof(text)), 0);
 	frag_live_flush();
 	assert_int_equal(frag_trace_read(path, NULL, &trace, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "holds no request yet"));
+	assert_non_null(strstr(err.msg, "contains no request yet"));
 	for (unsigned round = 1; round < 4; round++) {
 		uint64_t a = 0;
 
@@ -686,5 +703,5 @@ int main(void)
 		cmocka_unit_test(test_recording), /* last: it goes on recording */
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, list_policies, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "nogpu/cudnn.h"
+#include "inside/nogpu/cudnn.h"
 
 struct conv {
 	struct nogpu_cudnn x, w, y, settings, op;

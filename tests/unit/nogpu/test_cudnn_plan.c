@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "nogpu/cudnn.h"
+#include "inside/nogpu/cudnn.h"
 
 #define FLOAT 0
 #define BFLOAT 9
@@ -159,7 +159,8 @@ static void as_measured(void)
 	setenv("CUFRAG_NOGPU",
 	       "total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000", 1);
 	snprintf(setting, sizeof(setting),
-		 "/usr/bin/python3\nsrc/nogpu/python/cufrag_planner.py\n%s", machines_cudnn());
+		 "/usr/bin/python3\nsrc/inside/nogpu/python/cufrag_planner.py\n%s",
+		 machines_cudnn());
 	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct conv v = conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n, rows[i].c,

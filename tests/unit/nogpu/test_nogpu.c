@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nogpu/nogpu.h"
+#include "inside/nogpu/entries.h"
 
 /* The pretended card gives addresses that AddressSanitizer keeps for itself: first in a test, before anything takes them. */
 #ifdef __SANITIZE_ADDRESS__
@@ -20,67 +20,17 @@
 #define NEEDS_ADDRESSES() (void)0
 #endif
 
-int frag_nogpu_cudaMalloc(void **out, size_t bytes);
-int frag_nogpu_cudaMallocManaged(void **out, size_t bytes, unsigned flags);
 int frag_nogpu_cudaPointerGetAttributes(void *out, const void *p);
-int frag_nogpu_cudaFree(void *p);
-int frag_nogpu_cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
-int frag_nogpu_cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
-int frag_nogpu_cudaMemset(void *to, int value, size_t bytes);
-int frag_nogpu_cudaGetLastError(void);
-int frag_nogpu_cudaSetDevice(int device);
-int frag_nogpu_cudaGetDeviceCount(int *count);
-int frag_nogpu_cudaDeviceGetAttribute(int *value, int which, int device);
 int frag_nogpu12_cudaGetDeviceProperties_v2(void *out, int device);
 int frag_nogpu13_cudaGetDeviceProperties(void *out, int device);
-int frag_nogpu_cuMemAddressReserve(void **out, size_t bytes, size_t align, uint64_t hint,
-				   uint64_t flags);
-int frag_nogpu_cuMemAddressFree(void *p, size_t bytes);
 int frag_nogpu_cuMemCreate(uint64_t *out, size_t bytes, const void *prop, uint64_t flags);
-int frag_nogpu_cuMemMap(void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags);
-int frag_nogpu_cuMemUnmap(void *p, size_t bytes);
-int frag_nogpu_cuMemRelease(uint64_t handle);
-int frag_nogpu_cudaStreamCreate(void **out);
-int frag_nogpu_cuMemAllocAsync(void **out, size_t bytes, void *stream);
-int frag_nogpu_cuMemFreeAsync(void *p, void *stream);
-int frag_nogpu_cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream);
-int frag_nogpu_cuMemcpyDtoD_v2(void *to, const void *from, size_t bytes);
-int frag_nogpu_cuMemcpyDtoH_v2(void *to, const void *from, size_t bytes);
-int frag_nogpu_cuMemsetD32_v2(void *to, uint32_t value, size_t count);
-int frag_nogpu_cuDeviceGetUuid_v2(unsigned char *out, int device);
-int frag_nogpu_cufftMakePlan1d(int plan, int n, int type, int batch, size_t *work_bytes);
-int frag_nogpu_nvrtcGetNumSupportedArchs(int *count);
-int frag_nogpu_cudaStreamBeginCapture(void *stream, int mode);
-int frag_nogpu_cudaStreamEndCapture(void *stream, void **out);
-int frag_nogpu_cudaStreamIsCapturing(void *stream, int *status);
-int frag_nogpu_cudaEventCreate(void **out);
-int frag_nogpu_cudaEventRecord(void *event, void *stream);
-int frag_nogpu_cudaStreamWaitEvent(void *stream, void *event, unsigned flags);
-void frag_nogpu_answer(bool on, uint64_t count);
 
-int frag_nogpu_ncclCommInitRankScalable(void **out, int ranks, int rank, int ids, void *id,
-					void *config);
-int frag_nogpu_ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
-			     void *comm, void *stream);
-int frag_nogpu_ncclSend(const void *from, size_t count, int type, int peer, void *comm, void *s);
-int frag_nogpu_ncclRecv(void *to, size_t count, int type, int peer, void *comm, void *stream);
-int frag_nogpu_ncclGroupStart(void);
-int frag_nogpu_ncclGroupEnd(void);
-int frag_nogpu_nvmlDeviceGetCount(unsigned *count);
-int frag_nogpu_nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle);
-int frag_nogpu_nvmlDeviceGetMemoryInfo(void *handle, uint64_t out[3]);
-int frag_nogpu_cuptiGetResultString(int code, const char **text);
-int frag_nogpu_cuptiActivityGetNextRecord(void *buffer, size_t bytes, void **record);
-int frag_nogpu_cusolverDnSgetrf_bufferSize(void *h, int m, int n, void *a, int lda, int *out);
 int frag_nogpu_cusparseCreateCsr(void **out, int64_t rows, int64_t cols, int64_t elements, void *s,
 				 void *c, void *v, int st, int ct, int base, int type);
 int frag_nogpu_cusparseSpGEMM_workEstimation(void *h, int op_a, int op_b, void *alpha, void *a,
 					     void *b, void *beta, void *c, int type, int algorithm,
 					     void *info, size_t *bytes, void *buffer);
 int frag_nogpu_cusparseSpMatGetSize(void *a, int64_t *rows, int64_t *cols, int64_t *elements);
-
-int frag_nogpu_cudaEventCreateWithFlags(void **out, unsigned flags);
-int frag_nogpu_cudaEventElapsedTime(float *ms, void *begin, void *end);
 
 static size_t left_bytes(void)
 {
@@ -94,6 +44,7 @@ static size_t left_bytes(void)
 static void card_is_the_one_described(void **state)
 {
 	unsigned char p12[1032], p13[1008];
+	char bus[16];
 	int value, major12, major13;
 
 	(void)state;
@@ -114,6 +65,9 @@ static void card_is_the_one_described(void **state)
 	memcpy(&major13, p13 + 360, sizeof(major13));
 	assert_int_equal(major12, 8);
 	assert_int_equal(major13, 8);
+	assert_int_equal(frag_nogpu_cuDeviceGetPCIBusId(bus, sizeof(bus), 1), 0);
+	assert_string_equal(bus,
+			    "0000:01:00.0"); /* the machine's first card, by CUDA_VISIBLE_DEVICES */
 }
 
 static void memory_runs_out_as_on_the_card(void **state)

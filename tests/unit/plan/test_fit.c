@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit and tune on made-up traces, whose answers are known or can be replayed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/plan.h>
 
@@ -73,7 +67,7 @@ static bool completes(const char *policy, const struct frag_trace_dev *dev, uint
 }
 
 /* The answer completes, one page less does not; with native it is the sum of pages exactly. */
-static void test_fit_brackets(void **state)
+TEST(test_fit_brackets)
 {
 	static const char *const policies[] = { "pytorch", "native",
 						"pytorch:expandable_segments:True",
@@ -82,7 +76,6 @@ static void test_fit_brackets(void **state)
 	struct frag_plan_env env = make_env(2);
 	struct frag_trace_dev dev;
 
-	(void)state;
 	make_trace(&dev, 11, 3000, 30);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(tasks); i++)
 		tasks[i] = (struct frag_fit_task){ .spec = spec_of(policies[i]), .dev = &dev };
@@ -106,7 +99,7 @@ static void test_fit_brackets(void **state)
 	frag_host_free(dev.events);
 }
 
-static void test_fit_margin_and_gpus(void **state)
+TEST(test_fit_margin_and_gpus)
 {
 	struct frag_gpu small = { .name = "small", .context_bytes = CONTEXT }, large = small;
 	const struct frag_gpu *gpus[] = { &small, &large };
@@ -114,7 +107,6 @@ static void test_fit_margin_and_gpus(void **state)
 	struct frag_plan_env env = make_env(1);
 	struct frag_trace_dev dev;
 
-	(void)state;
 	make_trace(&dev, 5, 500, 20);
 	plain.spec = more.spec = spec_of("native");
 	plain.dev = more.dev = &dev;
@@ -129,13 +121,12 @@ static void test_fit_margin_and_gpus(void **state)
 }
 
 /* Part of the card is kept free: what is left completes, and on 2 MiB less it does not. */
-static void test_fit_margin_fraction(void **state)
+TEST(test_fit_margin_fraction)
 {
 	static const double shares[] = { 0.05, 0.1, 0.333 };
 	struct frag_plan_env env = make_env(1);
 	struct frag_trace_dev dev;
 
-	(void)state;
 	make_trace(&dev, 5, 500, 20);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(shares); i++) {
 		struct frag_fit_task plain = { .spec = spec_of("native"), .dev = &dev },
@@ -157,7 +148,7 @@ static void test_fit_margin_fraction(void **state)
 }
 
 /* Traces on which a larger card fails where a smaller one does: found, bracketed, and said. */
-static void test_fit_not_monotonic(void **state)
+TEST(test_fit_not_monotonic)
 {
 	static const struct {
 		uint64_t seed;
@@ -165,7 +156,6 @@ static void test_fit_not_monotonic(void **state)
 	} rows[] = { { 5, "pytorch" }, { 8, "pytorch:max_split_size_mb:21" }, { 2, "bfc" } };
 	struct frag_plan_env env = make_env(1);
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_fit_task task = { .spec = spec_of(rows[i].policy) };
 		const struct frag_fit *f = &task.fit;
@@ -190,14 +180,13 @@ static void test_fit_not_monotonic(void **state)
 	}
 }
 
-static void test_fit_stops(void **state)
+TEST(test_fit_stops)
 {
 	static volatile sig_atomic_t stop = 1;
 	struct frag_plan_env env = make_env(1);
 	struct frag_fit_task task = { 0 };
 	struct frag_trace_dev dev;
 
-	(void)state;
 	make_trace(&dev, 5, 500, 20);
 	task = (struct frag_fit_task){ .spec = spec_of("pytorch"), .dev = &dev };
 	env.watch.stop = &stop;
@@ -226,7 +215,7 @@ static void tune(const struct frag_trace_dev *dev, unsigned threads, uint64_t bu
 }
 
 /* Same seed, same answer, for one thread and three; the prediction is that of a replay. */
-static void test_tune_same(void **state)
+TEST(test_tune_same)
 {
 	struct frag_sim_config card = { .total_bytes = FRAG_GIB * 100, .context_bytes = CONTEXT };
 	struct frag_tune a, b;
@@ -235,7 +224,6 @@ static void test_tune_same(void **state)
 	struct frag_trace_dev dev;
 	struct frag_result r;
 
-	(void)state;
 	make_trace(&dev, 3, 1500, 30);
 	tune(&dev, 1, 150, FRAG_TUNE_PEAK, &a);
 	tune(&dev, 3, 150, FRAG_TUNE_PEAK, &b);
@@ -263,12 +251,11 @@ static void test_tune_same(void **state)
 }
 
 /* No two of the front, and nothing outside of it, contradict its definition. */
-static void test_tune_front(void **state)
+TEST(test_tune_front)
 {
 	struct frag_trace_dev dev;
 	struct frag_tune t;
 
-	(void)state;
 	make_trace(&dev, 8, 800, 25);
 	tune(&dev, 2, 120, FRAG_TUNE_TIME, &t);
 	assert_true(t.front_count > 0);
@@ -290,7 +277,7 @@ static void test_tune_front(void **state)
 
 /* Several ranks: the worst peak and the sum of times. A cap holds beside a limit that is a
  * fraction of the card. */
-static void test_tune_units_and_limits(void **state)
+TEST(test_tune_units_and_limits)
 {
 	static const char *const spaces[] = { "pytorch" };
 	struct frag_tune_options opt = {
@@ -302,7 +289,6 @@ static void test_tune_units_and_limits(void **state)
 	struct frag_tune both, alone[2];
 	struct frag_err err;
 
-	(void)state;
 	make_trace(&small, 3, 300, 10);
 	make_trace(&large, 4, 900, 30);
 	units[0] = &small;
@@ -344,7 +330,7 @@ static void stop_at_once(void *ctx, uint64_t done, uint64_t total)
 
 /* Stopped in the middle: what is left is complete in itself. A trace of many events, so that the
  * first look at the progress comes before the end. */
-static void test_tune_stops(void **state)
+TEST(test_tune_stops)
 {
 	static const char *const spaces[] = { "pytorch" };
 	struct frag_tune_options opt = {
@@ -355,7 +341,6 @@ static void test_tune_stops(void **state)
 	struct frag_trace_dev dev;
 	struct frag_tune t;
 
-	(void)state;
 	make_trace(&dev, 3, 4000, 30);
 	unit = &dev;
 	stop_now = 0;
@@ -375,21 +360,4 @@ static void test_tune_stops(void **state)
 	}
 	frag_tune_release(&t);
 	frag_host_free(dev.events);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fit_brackets),
-		cmocka_unit_test(test_fit_margin_and_gpus),
-		cmocka_unit_test(test_fit_stops),
-		cmocka_unit_test(test_tune_same),
-		cmocka_unit_test(test_tune_front),
-		cmocka_unit_test(test_fit_margin_fraction),
-		cmocka_unit_test(test_fit_not_monotonic),
-		cmocka_unit_test(test_tune_units_and_limits),
-		cmocka_unit_test(test_tune_stops),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Offline placement: bound, greedy, improvement, search, and the check of all of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <gen_buffers.h>
 
@@ -50,12 +44,11 @@ static bool brute_check(const struct frag_buffers *b, const uint64_t *o, uint64_
 	return true;
 }
 
-static void test_greedy(void **state)
+TEST(test_greedy)
 {
 	uint64_t offsets[400], height;
 	struct frag_buffers b;
 
-	(void)state;
 	for (unsigned seed = 0; seed < 12; seed++) {
 		gen_buffers_random(&b, seed, 20 + 30 * seed);
 		for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_COUNT; k++) {
@@ -72,7 +65,7 @@ static void test_greedy(void **state)
 }
 
 /* By hand: two long ones below, a gap that takes the small one, TVM's rule does not fill it. */
-static void test_gap(void **state)
+TEST(test_gap)
 {
 	struct frag_buffer list[] = {
 		{ 0, 10, 300 }, { 0, 4, 200 }, { 2, 10, 200 }, { 5, 9, 100 }
@@ -80,7 +73,6 @@ static void test_gap(void **state)
 	struct frag_buffers b = { list, 4, NULL };
 	uint64_t o[4], height;
 
-	(void)state;
 	assert_int_equal(
 		frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_BEST, NULL, o, &height, NULL), 0);
 	assert_int_equal(o[0], 0);
@@ -95,14 +87,13 @@ static void test_gap(void **state)
 }
 
 /* The checker agrees with the brute one on placements with one offset changed. */
-static void test_checker(void **state)
+TEST(test_checker)
 {
 	uint64_t offsets[120], height, rng = 7;
 	unsigned refused = 0;
 	struct frag_buffers b;
 	struct frag_err err;
 
-	(void)state;
 	gen_buffers_random(&b, 3, 120);
 	assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, offsets, &height, NULL), 0);
 	for (unsigned i = 0; i < 2000; i++) {
@@ -124,13 +115,12 @@ static void test_checker(void **state)
 	frag_buffers_release(&b);
 }
 
-static void test_improve(void **state)
+TEST(test_improve)
 {
 	struct frag_improve_options opt = { .budget_ns = 20 * SECOND, .rounds_max = 300 };
 	uint64_t offsets[200], plain, better;
 	struct frag_buffers b;
 
-	(void)state;
 	gen_buffers_full(&b, 5, 60, 1 << 20, 1024);
 	assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, offsets, &plain, NULL), 0);
 	assert_int_equal(frag_place_improve(&b, &opt, offsets, &better, NULL), 0);
@@ -140,7 +130,7 @@ static void test_improve(void **state)
 }
 
 /* Instances with no hole: the optimum is found, and one page less is proved impossible. */
-static void test_search(void **state)
+TEST(test_search)
 {
 	struct frag_search_options opt = { .target_bytes = 1 << 20,
 					   .budget_ns = 60 * SECOND,
@@ -149,7 +139,6 @@ static void test_search(void **state)
 	enum frag_search_answer answer;
 	struct frag_buffers b;
 
-	(void)state;
 	for (unsigned seed = 0; seed < 8; seed++) {
 		gen_buffers_full(&b, seed, 30, 1 << 20, 1024);
 		assert_true(bound_of(&b) == 1 << 20);
@@ -201,13 +190,12 @@ static uint64_t brute_best(const struct frag_buffers *b, uint64_t *o, unsigned p
 	return best;
 }
 
-static void test_search_exact(void **state)
+TEST(test_search_exact)
 {
 	struct frag_search_options opt = { .budget_ns = 60 * SECOND };
 	enum frag_search_answer answer;
 	uint64_t offsets[8], nodes, rng = 1;
 
-	(void)state;
 	for (unsigned round = 0; round < 150; round++) {
 		struct frag_buffer list[5];
 		struct frag_buffers b = { list, 5, NULL };
@@ -270,12 +258,11 @@ static bool agrees_with_brute(uint64_t seed)
 
 /* What jumps back over decisions must not jump over a solution: full moments, in which the load is
  * sometimes out of reach. */
-static void test_search_proofs(void **state)
+TEST(test_search_proofs)
 {
 	/* found among the first 40,000 */
 	static const uint64_t impossible[] = { 548,   2137,  4641,  7149,  9729,  16956,
 					       18087, 20695, 21419, 21421, 27322, 28340 };
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(impossible); i++)
 		assert_false(agrees_with_brute(impossible[i]));
 	for (uint64_t seed = 0; seed < 500; seed++)
@@ -287,7 +274,7 @@ static void test_search_proofs(void **state)
  * second suffices: from the greedy placement, which is up to 54 % above, all come within 11 %, half
  * are exact, and the number of threads changes nothing.
  */
-static void test_search_contended(void **state)
+TEST(test_search_contended)
 {
 	struct frag_search_options opt = { .target_bytes = 1 << 20,
 					   .budget_ns = 600 * SECOND,
@@ -297,7 +284,6 @@ static void test_search_contended(void **state)
 	struct frag_buffers b;
 	unsigned exact = 0;
 
-	(void)state;
 	for (unsigned seed = 0; seed < 10; seed++) {
 		gen_buffers_contended(&b, seed, 150 + 25 * seed, 1 << 20, 1024);
 		opt.seed = seed;
@@ -325,7 +311,7 @@ static void test_search_contended(void **state)
 }
 
 /* Out of nodes or told to stop: what is there stays as it is, and is said to be no answer. */
-static void test_search_gives_up(void **state)
+TEST(test_search_gives_up)
 {
 	static const volatile sig_atomic_t stop = 1;
 	struct frag_watch watch = { .stop = &stop };
@@ -336,7 +322,6 @@ static void test_search_gives_up(void **state)
 	enum frag_search_answer answer;
 	struct frag_buffers b;
 
-	(void)state;
 	gen_buffers_contended(&b, 3, 450, 1 << 20, 1024);
 	assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, offsets, &greedy, NULL), 0);
 	height = greedy;
@@ -360,7 +345,7 @@ static void stop_half_way(void *ctx, uint64_t done, uint64_t total)
 }
 
 /* Greedy placements end with an error, improved ones with what they have. */
-static void test_stops(void **state)
+TEST(test_stops)
 {
 	struct frag_watch watch = { .progress = stop_half_way, .stop = &stop_now };
 	struct frag_improve_options improve = { .budget_ns = 600 * SECOND,
@@ -369,7 +354,6 @@ static void test_stops(void **state)
 	uint64_t offsets[5000], height;
 	struct frag_buffers b;
 
-	(void)state;
 	gen_buffers_random(&b, 1, 5000);
 	stop_now = 0;
 	assert_int_equal(frag_place_greedy(&b, 0, 0, &watch, offsets, &height, NULL), FRAG_EINTR);
@@ -382,7 +366,7 @@ static void test_stops(void **state)
 	frag_buffers_release(&b);
 }
 
-static void test_twins(void **state)
+TEST(test_twins)
 {
 	struct frag_buffer list[] = {
 		{ 0, 2, 512 }, { 8, 10, 512 }, { 0, 2, 1024 }, { 8, 10, 2048 }
@@ -391,24 +375,9 @@ static void test_twins(void **state)
 	struct frag_buffers b = { list, 4, twins };
 	uint64_t o[4], height;
 
-	(void)state;
 	assert_int_equal(
 		frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_BEST, NULL, o, &height, NULL), 0);
 	assert_int_equal(o[0], 2048);
 	assert_int_equal(o[1], 2048);
 	assert_int_equal(frag_place_check(&b, o, 512, height, NULL), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_greedy),		cmocka_unit_test(test_gap),
-		cmocka_unit_test(test_checker),		cmocka_unit_test(test_improve),
-		cmocka_unit_test(test_search),		cmocka_unit_test(test_search_exact),
-		cmocka_unit_test(test_search_proofs),	cmocka_unit_test(test_search_contended),
-		cmocka_unit_test(test_search_gives_up), cmocka_unit_test(test_twins),
-		cmocka_unit_test(test_stops),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,7 +166,7 @@ static void says_what_is_wrong(void **state)
 	      f);
 	fclose(f);
 	build(other, source);
-	refuses(other, "abi 77");
+	refuses(other, "ABI 77");
 	unlink(source);
 	unlink(other);
 }

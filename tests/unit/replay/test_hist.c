@@ -4,16 +4,9 @@
  * 1/32 above, quantiles by the definition (smallest value with at least q of
  * all at or below it).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/metrics.h>
-
-#include <stdlib.h>
-#include <string.h>
 
 static struct frag_hist h, g;
 
@@ -33,9 +26,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void empty(void **state)
+TEST(empty)
 {
-	(void)state;
 	frag_hist_clear(&h);
 	assert_int_equal(h.count, 0);
 	assert_int_equal(frag_hist_quantile(&h, 0.5), 0);
@@ -45,9 +37,8 @@ static void empty(void **state)
 	assert_int_equal(g.count, 0);
 }
 
-static void small_values_are_exact(void **state)
+TEST(small_values_are_exact)
 {
-	(void)state;
 	for (uint64_t v = 0; v < 64; v++) {
 		frag_hist_clear(&h);
 		frag_hist_add(&h, v);
@@ -57,9 +48,8 @@ static void small_values_are_exact(void **state)
 }
 
 /* One value and a larger one: the quantile is the bucket's upper edge of the first. */
-static void every_power_of_two_is_within_one_32th(void **state)
+TEST(every_power_of_two_is_within_one_32th)
 {
-	(void)state;
 	for (unsigned e = 6; e < 40; e++) {
 		for (int step = -1; step <= 1; step++) {
 			uint64_t v = (1ull << e) + (uint64_t)step, q;
@@ -77,9 +67,8 @@ static void every_power_of_two_is_within_one_32th(void **state)
 	}
 }
 
-static void above_the_range(void **state)
+TEST(above_the_range)
 {
-	(void)state;
 	frag_hist_clear(&h);
 	frag_hist_add(&h, 5);
 	frag_hist_add(&h, 1ull << 40);
@@ -91,23 +80,21 @@ static void above_the_range(void **state)
 	assert_int_equal(frag_hist_quantile(&h, 0.9), UINT64_MAX / 4);
 }
 
-static void never_above_the_maximum(void **state)
+TEST(never_above_the_maximum)
 {
-	(void)state;
 	frag_hist_clear(&h);
 	frag_hist_add(&h, 1000001);
 	assert_int_equal(frag_hist_quantile(&h, 0.5), 1000001);
 	assert_int_equal(frag_hist_quantile(&h, 0), 1000001);
 }
 
-static void quantiles_against_a_sorted_list(void **state)
+TEST(quantiles_against_a_sorted_list)
 {
 	enum { N = 10007 };
 	static uint64_t v[N];
 	static const double q[] = { 0.001, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 };
 	uint64_t seed = 7, sum = 0;
 
-	(void)state;
 	frag_hist_clear(&h);
 	for (int i = 0; i < N; i++) {
 		v[i] = next_random(&seed) >> (24 + next_random(&seed) % 40);
@@ -131,12 +118,11 @@ static void quantiles_against_a_sorted_list(void **state)
 }
 
 /* Two halves merged are the whole. */
-static void merging(void **state)
+TEST(merging)
 {
 	static struct frag_hist whole;
 	uint64_t seed = 3;
 
-	(void)state;
 	memset(&h, 0, sizeof(h));
 	frag_hist_clear(&g);
 	frag_hist_clear(&whole);
@@ -151,19 +137,4 @@ static void merging(void **state)
 	memset(&g, 0, sizeof(g));
 	frag_hist_merge(&g, &whole);
 	assert_memory_equal(&g, &whole, sizeof(g));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(empty),
-		cmocka_unit_test(small_values_are_exact),
-		cmocka_unit_test(every_power_of_two_is_within_one_32th),
-		cmocka_unit_test(above_the_range),
-		cmocka_unit_test(never_above_the_maximum),
-		cmocka_unit_test(quantiles_against_a_sorted_list),
-		cmocka_unit_test(merging),
-	};
-
-	return cmocka_run_group_tests_name("hist", tests, NULL, NULL);
 }

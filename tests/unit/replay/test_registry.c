@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* src/replay/registry.c: the table that was built in, and what a sound entry is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/policy.h>
 
@@ -33,13 +26,12 @@ static int check_all(struct frag_err *err)
 	return 0;
 }
 
-static void built_in(void **state)
+TEST(built_in)
 {
 	struct frag_err err;
 	size_t n;
 	const struct frag_policy_ops *const *list = frag_policy_list(&n);
 
-	(void)state;
 	if (check_all(&err))
 		fail_msg("%s", err.msg);
 	for (size_t i = 0; i < n; i++) {
@@ -53,13 +45,12 @@ static void built_in(void **state)
 }
 
 /* Every short name stands for a policy that is there, with options it takes. */
-static void short_names(void **state)
+TEST(short_names)
 {
 	const struct frag_policy_ops *ops;
 	const char *name, *options;
 	char text[200];
 
-	(void)state;
 	for (size_t i = 0; (name = frag_policy_short(i, &ops, &options)); i++) {
 		struct frag_policy_spec *spec, *same;
 		struct frag_err err;
@@ -117,16 +108,16 @@ static const struct frag_policy_ops sound = {
 	.visit = visit,
 };
 
-static void entries(void **state)
+TEST(entries)
 {
 	static const struct frag_opt opts[] = {
 		{ .type = FRAG_OPT_T_UINT, .key = "a", .help = "h" }, FRAG_OPT_END
 	};
 	struct frag_policy_ops bad[9];
 	static const char *const messages[] = {
-		"policy has abi 7, this program has abi 4",
-		"a policy has no proper name (a-z, 0-9, -)",
-		"a policy has no proper name (a-z, 0-9, -)",
+		"policy has ABI 7, this program has ABI 4",
+		"a policy has no valid name (a-z, 0-9, -)",
+		"a policy has no valid name (a-z, 0-9, -)",
 		"policy 'sound-1' lacks its summary or its source",
 		"policy 'sound-1' lacks create, destroy, alloc or free",
 		"policy 'sound-1' lacks create, destroy, alloc or free",
@@ -136,7 +127,6 @@ static void entries(void **state)
 	};
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(frag_policy_ops_check(&sound, &err), 0);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++)
 		bad[i] = sound;
@@ -155,22 +145,9 @@ static void entries(void **state)
 	}
 }
 
-static void class_names(void **state)
+TEST(class_names)
 {
-	(void)state;
 	assert_string_equal(frag_class_name(FRAG_CLASS_HIT), "hit");
 	assert_string_equal(frag_class_name(FRAG_CLASS_REFUSED), "refused");
 	assert_string_equal(frag_class_name(FRAG_CLASS_COUNT), "?");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(built_in),
-		cmocka_unit_test(short_names),
-		cmocka_unit_test(entries),
-		cmocka_unit_test(class_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

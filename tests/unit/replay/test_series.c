@@ -4,26 +4,13 @@
  * the true extremes and last values, stay within the bound, and the overall
  * peaks survive any number of merges.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "metrics/series.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct point {
 	uint64_t time, v[4];
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
-	return *state >> 33;
-}
 
 static struct point *make_points(size_t n, uint64_t seed)
 {
@@ -31,10 +18,10 @@ static struct point *make_points(size_t n, uint64_t seed)
 	uint64_t t = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		t += next_random(&seed) % 50;
+		t += test_roll(&seed) % 50;
 		p[i].time = t;
 		for (int k = 0; k < 4; k++)
-			p[i].v[k] = next_random(&seed) % 1000000 + 1;
+			p[i].v[k] = test_roll(&seed) % 1000000 + 1;
 	}
 	return p;
 }
@@ -95,7 +82,7 @@ static void check_series(const struct frag_series *s, const struct point *p, siz
 	}
 }
 
-static void windows_hold_the_truth(void **state)
+TEST(windows_hold_the_truth)
 {
 	static const struct {
 		size_t n, cap, kept;
@@ -106,7 +93,6 @@ static void windows_hold_the_truth(void **state)
 		{ 65536, 256, 256 },
 	};
 
-	(void)state;
 	for (size_t r = 0; r < FRAG_ARRAY_LEN(rows); r++) {
 		struct point *p = make_points(rows[r].n, r + 1);
 		struct frag_recorder rec;
@@ -128,14 +114,13 @@ static void windows_hold_the_truth(void **state)
 }
 
 /* A true estimate saves work and changes nothing; a wrong one loses nothing. */
-static void an_estimate(void **state)
+TEST(an_estimate)
 {
 	enum { N = 10000, CAP = 32 };
 	struct point *p = make_points(N, 99);
 	struct frag_recorder rec;
 	struct frag_series plain, told, low;
 
-	(void)state;
 	record(&rec, p, N, CAP, 0);
 	frag_series_finish(&rec, &plain);
 	record(&rec, p, N, CAP, N);
@@ -157,13 +142,12 @@ static void an_estimate(void **state)
 }
 
 /* One spike of one event among a million survives. */
-static void a_single_spike_survives(void **state)
+TEST(a_single_spike_survives)
 {
 	struct frag_recorder rec;
 	struct frag_series s;
 	uint64_t hi = 0, lo = UINT64_MAX;
 
-	(void)state;
 	assert_int_equal(frag_series_init(&rec, 16, NULL), 0);
 	for (uint64_t i = 0; i < 1000000; i++)
 		frag_series_add(&rec, i, i, 500, 500, 500, i == 777777 ? 9999 : i == 5 ? 1 : 500);
@@ -179,12 +163,11 @@ static void a_single_spike_survives(void **state)
 }
 
 /* The caller may also sample at other moments; memory stays bounded. */
-static void losses_anywhere_stay_bounded(void **state)
+TEST(losses_anywhere_stay_bounded)
 {
 	struct frag_recorder rec;
 	struct frag_series s;
 
-	(void)state;
 	assert_int_equal(frag_series_init(&rec, 8, NULL), 0);
 	for (uint64_t i = 0; i < 1000; i++) {
 		frag_series_add(&rec, i, i, 1, 1, 1, 1);
@@ -199,28 +182,14 @@ static void losses_anywhere_stay_bounded(void **state)
 	frag_host_free(s.losses);
 }
 
-static void memory_short(void **state)
+TEST(memory_short)
 {
 	struct frag_recorder rec;
 	struct frag_err err = { 0 };
 
-	(void)state;
 	for (uint64_t n = 1; n <= 2; n++) {
 		frag_host_fail_after(n);
 		assert_int_equal(frag_series_init(&rec, 8, &err), FRAG_ENOMEM);
 		frag_host_fail_after(0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(windows_hold_the_truth),
-		cmocka_unit_test(an_estimate),
-		cmocka_unit_test(a_single_spike_survives),
-		cmocka_unit_test(losses_anywhere_stay_bounded),
-		cmocka_unit_test(memory_short),
-	};
-
-	return cmocka_run_group_tests_name("series", tests, NULL, NULL);
 }

@@ -8,12 +8,7 @@
 #include <frag/replay.h>
 #include <frag/trace.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define MIB_400 (400 * FRAG_MIB)
 
@@ -21,7 +16,7 @@ struct moment {
 	uint64_t allocated, reserved;
 };
 
-static void seeddemo(void **state)
+TEST(seeddemo)
 {
 	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
 	struct frag_run_options opt;
@@ -34,7 +29,6 @@ static void seeddemo(void **state)
 	struct frag_err err = { 0 };
 	size_t n = 0, frees = 0, trims = 0;
 
-	(void)state;
 	if (frag_trace_read("traces/seeddemo.default.cft", NULL, &t, &err))
 		fail_msg("%s", err.msg);
 	frag_run_options_defaults(&opt);
@@ -73,7 +67,7 @@ static void seeddemo(void **state)
 }
 
 /* Every bundled recording is followed event by event, and what is known by its name is met. */
-static void bundled(void **state)
+TEST(bundled)
 {
 	static const struct {
 		const char *path;
@@ -91,7 +85,6 @@ static void bundled(void **state)
 		{ "traces/mempool.default.cft", UINT64_MAX, 200, 68, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_verify_result r;
 		struct frag_err err = { 0 };
@@ -112,13 +105,12 @@ static void bundled(void **state)
 }
 
 /* A difference must be found and named: other settings than the recorded ones. */
-static void difference(void **state)
+TEST(difference)
 {
 	struct frag_verify_result r;
 	struct frag_err err = { 0 };
 	struct frag_trace *t;
 
-	(void)state;
 	assert_int_equal(frag_trace_read("traces/gnn.default.cft", NULL, &t, &err), 0);
 	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, "max_split_size_mb:128", &r, &err), 0);
 	assert_false(r.identical);
@@ -133,15 +125,4 @@ static void difference(void **state)
 	assert_false(r.identical);
 	frag_verify_result_release(&r);
 	frag_trace_destroy(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(seeddemo),
-		cmocka_unit_test(bundled),
-		cmocka_unit_test(difference),
-	};
-
-	return cmocka_run_group_tests_name("story", tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces in pieces: parts passed over, batches read ahead by a thread, replays from a file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
+
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <frag/trace.h>
 
@@ -21,21 +14,6 @@
 #include "trace/gen/gen_repeat.h"
 #include "trace/source.h"
 #include "sample_trace.h"
-
-static char scratch[64];
-
-static int setup(void **state)
-{
-	(void)state;
-	snprintf(scratch, sizeof(scratch), "/tmp/frag-stream-XXXXXX");
-	return mkdtemp(scratch) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return rmdir(scratch); /* fails if anything was left behind */
-}
 
 static struct frag_source *open_source(const char *path)
 {
@@ -55,6 +33,93 @@ static struct frag_trace *read_trace(const char *path)
 	if (frag_trace_read(path, NULL, &t, &err))
 		fail_msg("%s", err.msg);
 	return t;
+}
+
+/* ---- replays ------------------------------------------------------------------------ */
+
+static int replay(const char *path, const char *policy, bool ahead, struct frag_result *out)
+{
+	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	struct frag_source *src = NULL;
+	struct frag_policy_spec *spec = NULL;
+	struct frag_run_options opt;
+	int rc = frag_policy_spec_parse(policy, &spec, NULL);
+
+	frag_run_options_defaults(&opt);
+	if (!rc)
+		rc = frag_source_open(path, &src, NULL);
+	if (!rc) {
+		struct frag_stream s = { .path = path,
+					 .hdr = &frag_source_head(src)->devs[0],
+					 .ahead = ahead };
+
+		rc = frag_replay_stream(spec, &card, &s, &opt, out, NULL);
+	}
+	frag_source_close(src);
+	frag_policy_spec_destroy(spec);
+	return rc;
+}
+
+static int to_stream(void *ctx, const struct frag_event *events, size_t count, struct frag_err *err)
+{
+	return frag_cft_stream_put(ctx, events, count, err);
+}
+
+/* Peak memory, KiB, of a child that makes a trace of so many rounds, or replays it. */
+static long peak_kib(const char *path, uint64_t times, bool make)
+{
+	struct rusage usage;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct frag_repeat_options o = { .times = times };
+		struct frag_trace *t;
+		struct frag_cft_stream *s;
+		struct frag_repeat r;
+		struct frag_result result;
+
+		if (!make)
+			_exit(replay(path, "pytorch", true, &result));
+		_exit(frag_trace_read("traces/vision.default.cft", NULL, &t, NULL) ||
+		      frag_repeat_init(&r, t, &o, NULL) ||
+		      frag_cft_stream_open(path, &r.head, &s, NULL) ||
+		      frag_repeat_run(&r, to_stream, s, NULL) || frag_cft_stream_close(s, NULL));
+	}
+	assert_int_equal(wait4(pid, &status, 0, &usage), pid);
+	assert_int_equal(status, 0);
+	return usage.ru_maxrss;
+}
+
+/* 0.5 M and 4 M events: in memory there would be 84 MB between them. First of all: a child begins with what its
+ * parent has. */
+TEST(test_memory_is_constant)
+{
+	static const uint64_t rounds[] = { 5, 40 };
+	long made[2], replayed[2];
+	const char *path = test_path("long.cft");
+
+	for (unsigned i = 0; i < 2; i++) {
+		made[i] = peak_kib(path, rounds[i], true);
+		replayed[i] = peak_kib(path, rounds[i], false);
+	}
+	unlink(path);
+	if (made[1] > made[0] + 20000 || replayed[1] > replayed[0] + 20000)
+		fail_msg("KiB: making %ld and %ld, replaying %ld and %ld", made[0], made[1],
+			 replayed[0], replayed[1]);
+}
+
+/* Every allocation that can fail does so once; nothing is lost, nothing half done comes out. */
+TEST(test_out_of_memory)
+{
+	struct frag_result r = { 0 };
+	int rc;
+
+	TEST_FAIL_ALLOCATIONS(rc, replay("traces/mempool.default.cft", "pytorch", false, &r))
+	r = (struct frag_result){ 0 };
+	assert_int_equal(rc, 0);
+	assert_true(r.completed);
+	frag_result_release(&r);
 }
 
 /* ---- reading ahead ------------------------------------------------------------------ */
@@ -98,13 +163,11 @@ static void read_ahead(const char *path, const struct frag_trace *t, unsigned ba
 	frag_source_close(src);
 }
 
-static void test_ahead(void **state)
+TEST(test_ahead)
 {
 	struct frag_trace *t = sample_trace_random(3, 900000, true, true);
-	char path[128];
+	const char *path = test_path("t.cft");
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/t.cft", scratch);
 	assert_int_equal(frag_trace_write_cft(t, path, NULL), 0);
 	for (unsigned n = 0; n < 10; n += 3)
 		read_ahead(path, t, n);
@@ -121,7 +184,7 @@ static void test_ahead(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_ahead_of_a_cut(void **state)
+TEST(test_ahead_of_a_cut)
 {
 	struct frag_trace *t = sample_trace_random(4, 500000, false, false);
 	struct frag_err err = { 0 };
@@ -129,13 +192,11 @@ static void test_ahead_of_a_cut(void **state)
 	struct frag_ahead *a;
 	struct frag_batch b;
 	uint64_t seen[1] = { 0 };
-	char path[128];
+	const char *path = test_path("cut.cft");
 	long size;
 	FILE *f;
 	int rc;
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/cut.cft", scratch);
 	assert_int_equal(frag_trace_write_cft(t, path, NULL), 0);
 	f = fopen(path, "rb+");
 	assert_non_null(f);
@@ -159,7 +220,7 @@ static void test_ahead_of_a_cut(void **state)
 
 /* ---- passing over ----------------------------------------------------------------- */
 
-static void test_pass(void **state)
+TEST(test_pass)
 {
 	struct frag_trace *t = read_trace("traces/modelpar.default.cft");
 	struct frag_source *src = open_source("traces/modelpar.default.cft");
@@ -167,7 +228,6 @@ static void test_pass(void **state)
 	struct frag_batch b;
 	uint64_t seen[2] = { 0 };
 
-	(void)state;
 	assert_int_equal(frag_source_pass(src, 1, &err), 0);
 	while (frag_source_next(src, &b, &err) == 1) {
 		assert_int_equal(b.dev, 1);
@@ -210,13 +270,11 @@ static void check_evidence(const char *path)
 	frag_trace_destroy(t);
 }
 
-static void test_evidence(void **state)
+TEST(test_evidence)
 {
 	struct frag_trace *t = sample_trace_random(8, 300000, true, true);
-	char path[128];
+	const char *path = test_path("seen.cft");
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/seen.cft", scratch);
 	assert_int_equal(frag_trace_write_cft(t, path, NULL), 0);
 	frag_trace_destroy(t);
 	check_evidence(path);
@@ -225,121 +283,14 @@ static void test_evidence(void **state)
 	check_evidence("traces/varlen.default.cft");
 }
 
-static void test_other_formats(void **state)
+TEST(test_other_formats)
 {
 	struct frag_source *src = NULL;
 
-	(void)state;
 	assert_int_equal(frag_source_open_cft("tests/cli/data/seeddemo.pickle.xz", &src, NULL), 0);
 	assert_null(src);
 	assert_int_equal(frag_source_open_cft("traces/gnn.default.cft", &src, NULL), 0);
 	assert_non_null(src);
 	frag_source_close(src);
 	assert_int_equal(frag_source_open_cft("traces/missing.cft", &src, NULL), FRAG_EINPUT);
-}
-
-/* ---- replays ------------------------------------------------------------------------ */
-
-static int replay(const char *path, const char *policy, bool ahead, struct frag_result *out)
-{
-	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
-	struct frag_source *src = NULL;
-	struct frag_policy_spec *spec = NULL;
-	struct frag_run_options opt;
-	int rc = frag_policy_spec_parse(policy, &spec, NULL);
-
-	frag_run_options_defaults(&opt);
-	if (!rc)
-		rc = frag_source_open(path, &src, NULL);
-	if (!rc) {
-		struct frag_stream s = { .path = path,
-					 .hdr = &frag_source_head(src)->devs[0],
-					 .ahead = ahead };
-
-		rc = frag_replay_stream(spec, &card, &s, &opt, out, NULL);
-	}
-	frag_source_close(src);
-	frag_policy_spec_destroy(spec);
-	return rc;
-}
-
-/* Every allocation that can fail does so once; nothing is lost, nothing half done comes out. */
-static void test_out_of_memory(void **state)
-{
-	struct frag_result r;
-	int rc = FRAG_ENOMEM;
-
-	(void)state;
-	for (uint64_t n = 1; rc == FRAG_ENOMEM; n++) {
-		r = (struct frag_result){ 0 };
-		frag_host_fail_after(n);
-		rc = replay("traces/mempool.default.cft", "pytorch", false, &r);
-		frag_host_fail_after(0);
-		assert_true(n < 5000);
-	}
-	assert_int_equal(rc, 0);
-	assert_true(r.completed);
-	frag_result_release(&r);
-}
-
-static int to_stream(void *ctx, const struct frag_event *events, size_t count, struct frag_err *err)
-{
-	return frag_cft_stream_put(ctx, events, count, err);
-}
-
-/* Peak memory, KiB, of a child that makes a trace of so many rounds, or replays it. */
-static long peak_kib(const char *path, uint64_t times, bool make)
-{
-	struct rusage usage;
-	int status;
-	pid_t pid = fork();
-
-	if (!pid) {
-		struct frag_repeat_options o = { .times = times };
-		struct frag_trace *t;
-		struct frag_cft_stream *s;
-		struct frag_repeat r;
-		struct frag_result result;
-
-		if (!make)
-			_exit(replay(path, "pytorch", true, &result));
-		_exit(frag_trace_read("traces/vision.default.cft", NULL, &t, NULL) ||
-		      frag_repeat_init(&r, t, &o, NULL) ||
-		      frag_cft_stream_open(path, &r.head, &s, NULL) ||
-		      frag_repeat_run(&r, to_stream, s, NULL) || frag_cft_stream_close(s, NULL));
-	}
-	assert_int_equal(wait4(pid, &status, 0, &usage), pid);
-	assert_int_equal(status, 0);
-	return usage.ru_maxrss;
-}
-
-/* 0.5 M and 4 M events: in memory there would be 84 MB between them. */
-static void test_memory_is_constant(void **state)
-{
-	static const uint64_t rounds[] = { 5, 40 };
-	long made[2], replayed[2];
-	char path[128];
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s/long.cft", scratch);
-	for (unsigned i = 0; i < 2; i++) {
-		made[i] = peak_kib(path, rounds[i], true);
-		replayed[i] = peak_kib(path, rounds[i], false);
-	}
-	unlink(path);
-	if (made[1] > made[0] + 20000 || replayed[1] > replayed[0] + 20000)
-		fail_msg("KiB: making %ld and %ld, replaying %ld and %ld", made[0], made[1],
-			 replayed[0], replayed[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memory_is_constant), cmocka_unit_test(test_ahead),
-		cmocka_unit_test(test_ahead_of_a_cut),	   cmocka_unit_test(test_pass),
-		cmocka_unit_test(test_evidence),	   cmocka_unit_test(test_other_formats),
-		cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests_name("stream", tests, setup, teardown);
 }

@@ -11,9 +11,8 @@
 
 #include "base/outfile.h"
 #include "report/charts/chart.h"
-#include "report/page/html.h"
-#include "report/charts/plot.h"
-#include "report/charts/svg.h"
+#include "answer/draw/plot.h"
+#include "answer/draw/svg.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,69 +21,99 @@
 
 /* ---- charts ---- */
 
+/* The CSV of each chart of the sample, as its page has it. */
+struct charts {
+	struct sample s;
+	struct frag_answer a;
+};
+
+static void charts_init(struct charts *c, size_t policies, bool times)
+{
+	c->a = (struct frag_answer){ 0 };
+	sample_init(&c->s, policies, EVENTS, times);
+}
+
+static void charts_release(struct charts *c)
+{
+	frag_answer_release(&c->a);
+	sample_release(&c->s);
+}
+
+/* NULL: the page has no such chart. */
+static const struct frag_answer_chart *chart_named(struct charts *c, const char *name)
+{
+	if (!c->a.parts_count)
+		frag_charts_parts(&c->s.report, &c->s.section, &c->a);
+	assert_false(c->a.failed);
+	for (size_t i = 0; i < c->a.parts_count; i++)
+		if (!strcmp(c->a.parts[i].chart.script, name))
+			return &c->a.parts[i].chart;
+	return NULL;
+}
+
+static void csv_of(const struct frag_answer_chart *chart, struct frag_text *out)
+{
+	assert_non_null(chart);
+	frag_shape_csv(chart->shape, chart->rows.rows, chart->rows.count, out);
+	assert_int_equal(frag_text_check(out, NULL), 0);
+}
+
 static void charts_have_scripts_and_whole_rows(void **state)
 {
-	struct sample s;
-	size_t order[16], charts = 0;
+	struct charts c;
 	const struct frag_chart_ops *ops;
 	char *dir;
 
 	(void)state;
-	sample_init(&s, 14, EVENTS, true);
-	frag_section_order(&s.section, order);
+	charts_init(&c, 14, true);
 	assert_int_equal(frag_plot_scripts(&dir, NULL), 0);
-	for (; (ops = frag_chart_at(charts)); charts++) {
-		struct frag_chart_job job = { &s.report, &s.section, order };
-		struct frag_text t = { 0 }, words = { 0 };
+	for (size_t i = 0; (ops = frag_chart_at(i)); i++) {
+		const struct frag_answer_chart *chart = chart_named(&c, ops->name);
 		char *fields[64], *rest, file[64], *path;
+		struct frag_text t = { 0 };
 		size_t columns;
 
-		assert_true(!ops->wanted || ops->wanted(&job));
-		assert_true(!ops->has || ops->has(&job, &job.section->results[0]));
-		ops->csv(&job, &t);
-		assert_int_equal(frag_text_check(&t, NULL), 0);
+		csv_of(chart, &t);
 		assert_null(strstr(t.s, "nan"));
 		columns = rig_split_csv(rig_first_line(t.s, &rest), fields, 64);
-		assert_true(rig_check_rows(rest, columns) > 0);
-		ops->caption(&job, &words);
-		assert_true(words.len > 40);
-		ops->alt(&job, &words);
+		assert_int_equal(rig_check_rows(rest, columns), chart->rows.count);
+		assert_true(strlen(chart->title) > 10);
+		assert_true(strlen(chart->caption) > 40);
+		assert_non_null(chart->alt);
 		snprintf(file, sizeof(file), "%s.gp", ops->name);
 		path = frag_path_join(dir, file);
 		assert_int_equal(access(path, R_OK), 0);
 		frag_host_free(path);
 		frag_text_release(&t);
-		frag_text_release(&words);
 	}
-	assert_true(charts >= 9);
 	frag_host_free(dir);
-	sample_release(&s);
+	charts_release(&c);
 }
 
-static const struct frag_chart_ops *chart_named(const char *name)
+/* What a chart cannot show is no chart: one policy beats nobody, a trace that is gone has no sizes. */
+static void no_chart_without_rows(void **state)
 {
-	const struct frag_chart_ops *ops;
+	struct charts c;
 
-	for (size_t i = 0; (ops = frag_chart_at(i)); i++) {
-		if (!strcmp(ops->name, name))
-			return ops;
-	}
-	fail_msg("no chart '%s'", name);
-	return NULL;
+	(void)state;
+	charts_init(&c, 1, true);
+	c.s.section.events = NULL;
+	assert_null(chart_named(&c, "pareto"));
+	assert_null(chart_named(&c, "sizes"));
+	assert_non_null(chart_named(&c, "peak"));
+	charts_release(&c);
 }
 
 static void peak_chart_adds_up(void **state)
 {
-	struct sample s;
-	size_t order[5];
+	struct charts c;
 	struct frag_text t = { 0 };
 	char *head[64], *cell[64], *rest, *save;
 	size_t n;
 
 	(void)state;
-	sample_init(&s, 5, EVENTS, true);
-	frag_section_order(&s.section, order);
-	chart_named("peak")->csv(&(struct frag_chart_job){ &s.report, &s.section, order }, &t);
+	charts_init(&c, 5, true);
+	csv_of(chart_named(&c, "peak"), &t);
 	n = rig_split_csv(rig_first_line(t.s, &rest), head, 64);
 	for (char *line = strtok_r(rest, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		static const char *const parts[] = { "requested_bytes",	 "rounding_bytes",
@@ -99,24 +128,22 @@ static void peak_chart_adds_up(void **state)
 			sum, strtoull(cell[rig_column(head, n, "peak_reserved_bytes")], NULL, 10));
 	}
 	frag_text_release(&t);
-	sample_release(&s);
+	charts_release(&c);
 }
 
 /* The largest value of the curve is the peak, and an early end is marked. */
 static void memory_chart_keeps_peaks_and_ends(void **state)
 {
-	struct sample s;
-	size_t order[3];
+	struct charts c;
 	struct frag_text t = { 0 };
 	char *head[64], *cell[64], *rest, *save;
 	size_t n, ooms = 0;
 	uint64_t peak[3] = { 0 };
 
 	(void)state;
-	sample_init(&s, 3, EVENTS, false);
-	s.section.results[2].m.events_count = s.section.results[2].oom.event;
-	frag_section_order(&s.section, order);
-	chart_named("memory")->csv(&(struct frag_chart_job){ &s.report, &s.section, order }, &t);
+	charts_init(&c, 3, false);
+	c.s.section.results[2].m.events_count = c.s.section.results[2].oom.event;
+	csv_of(chart_named(&c, "memory"), &t);
 	n = rig_split_csv(rig_first_line(t.s, &rest), head, 64);
 	for (char *line = strtok_r(rest, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		uint64_t v, k;
@@ -131,9 +158,9 @@ static void memory_chart_keeps_peaks_and_ends(void **state)
 	}
 	assert_int_equal(ooms, 1);
 	for (size_t k = 0; k < 3; k++)
-		assert_int_equal(peak[k], s.section.results[k].m.peak_reserved_bytes);
+		assert_int_equal(peak[k], c.s.section.results[k].m.peak_reserved_bytes);
 	frag_text_release(&t);
-	sample_release(&s);
+	charts_release(&c);
 }
 
 /* ---- the page ---- */
@@ -167,11 +194,9 @@ static void the_page_escapes_everything(void **state)
 {
 	struct sample s;
 	struct frag_text t = { 0 };
-	struct frag_figure figure = { .base = (char *)NASTY, .svg = (char *)"" };
 
 	(void)state;
 	sample_init(&s, 4, EVENTS, true);
-	figure.ops = chart_named("peak");
 	for (size_t k = 0; k < 4; k++) {
 		frag_host_free(s.section.results[k].policy);
 		s.section.results[k].policy = frag_host_strdup(NASTY);
@@ -183,10 +208,12 @@ static void the_page_escapes_everything(void **state)
 	s.section.devs_count = 2;
 	s.report.command_line = NASTY;
 	snprintf(s.report.card.name, sizeof(s.report.card.name), "%s", NASTY);
-	assert_int_equal(frag_html_page(&s.report, &figure, 1, 7, "", &t, NULL), 0);
+	sample_page(&s.report, &t);
 	assert_null(strstr(t.s, "<script"));
 	assert_null(strstr(t.s, "\"x\""));
 	assert_non_null(strstr(t.s, "&lt;script&gt;"));
+	assert_non_null(strstr(t.s, "<tr class=\"best\"><td class=\"l long\">&lt;script"));
+	assert_non_null(strstr(t.s, "title=\"allocation policy and its options\""));
 	assert_non_null(strstr(t.s, "</html>"));
 	frag_text_release(&t);
 	sample_release(&s);
@@ -196,6 +223,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(charts_have_scripts_and_whole_rows),
+		cmocka_unit_test(no_chart_without_rows),
 		cmocka_unit_test(peak_chart_adds_up),
 		cmocka_unit_test(memory_chart_keeps_peaks_and_ends),
 		cmocka_unit_test(svg_inlining),

@@ -10,7 +10,7 @@
 #include "sample_report.h"
 
 #include "base/outfile.h"
-#include "report/page/one_pdf.h"
+#include "answer/draw/one_pdf.h"
 #include "report/charts/chart.h"
 
 #include <stdio.h>

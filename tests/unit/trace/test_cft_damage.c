@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* .cft: whatever is damaged, hostile or unsound is refused, and nothing of it handed out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/trace.h>
 
@@ -19,12 +11,11 @@
 
 /* ---- damage ----------------------------------------------------------------------- */
 
-static void test_truncated_anywhere(void **state)
+TEST(test_truncated_anywhere)
 {
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct cft_image im = cft_image_of(t);
 
-	(void)state;
 	for (size_t len = 1; len < im.len; len++) {
 		struct frag_err err = { 0 };
 
@@ -36,13 +27,12 @@ static void test_truncated_anywhere(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_damaged_anywhere(void **state)
+TEST(test_damaged_anywhere)
 {
 	static const unsigned char flips[] = { 0x01, 0x80, 0xff, 0x55 };
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct cft_image im = cft_image_of(t);
 
-	(void)state;
 	for (size_t at = 0; at < im.len; at++) {
 		for (size_t k = 0; k < sizeof(flips); k++) {
 			struct frag_err err = { 0 };
@@ -58,14 +48,13 @@ static void test_damaged_anywhere(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_more_behind(void **state)
+TEST(test_more_behind)
 {
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct cft_image im = cft_image_of(t);
 	char *more = calloc(1, im.len + 1);
 	struct frag_err err = { 0 };
 
-	(void)state;
 	memcpy(more, im.bytes, im.len);
 	assert_int_equal(cft_image_read(more, im.len + 1, NULL, &back, &err), FRAG_EINPUT);
 	assert_int_equal(err.offset, im.len);
@@ -74,13 +63,12 @@ static void test_more_behind(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_other_version(void **state)
+TEST(test_other_version)
 {
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct cft_image im = cft_image_of(t);
 	struct frag_err err = { 0 };
 
-	(void)state;
 	im.bytes[FRAG_CFT_MAGIC_BYTES] = 5;
 	assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "version 5"));
@@ -177,70 +165,39 @@ static void change_device(struct cft_image *im, unsigned n,
 	frag_cft_unpacker_release(&u);
 }
 
-static void no_change(struct frag_cft_device_values *v)
-{
-	(void)v;
-}
-static void many_events(struct frag_cft_device_values *v)
-{
-	v->dev.events_count = SIZE_MAX / 2;
-}
-static void one_event_less(struct frag_cft_device_values *v)
-{
-	v->dev.events_count--;
-}
-static void many_slots(struct frag_cft_device_values *v)
-{
-	v->dev.slots_count = UINT32_MAX;
-}
-static void few_slots(struct frag_cft_device_values *v)
-{
-	v->dev.slots_count = 1;
-}
-static void many_streams(struct frag_cft_device_values *v)
-{
-	v->dev.streams_count = 1u << 31;
-}
-static void many_pools(struct frag_cft_device_values *v)
-{
-	v->dev.pools_count = 1u << 31;
-}
-static void many_seen(struct frag_cft_device_values *v)
-{
-	v->dev.seen_count = SIZE_MAX / 64;
-}
-static void no_seen(struct frag_cft_device_values *v)
-{
-	v->dev.seen_count = 0;
-}
-static void many_finals(struct frag_cft_device_values *v)
-{
-	v->dev.final_blocks_count = SIZE_MAX / 64;
-}
-static void many_initial(struct frag_cft_device_values *v)
-{
-	v->initial_blocks = UINT64_MAX / 64;
-}
-static void no_initial_state(struct frag_cft_device_values *v)
-{
-	v->initial_blocks = 0;
-}
-static void no_addrs(struct frag_cft_device_values *v)
-{
-	v->has_addrs = false;
-}
+/* One function for each row. */
+#define HOSTILE_COUNTS(X) \
+	X(many_events, v->dev.events_count = SIZE_MAX / 2) \
+	X(one_event_less, v->dev.events_count--) \
+	X(many_slots, v->dev.slots_count = UINT32_MAX) \
+	X(few_slots, v->dev.slots_count = 1) \
+	X(many_streams, v->dev.streams_count = 1u << 31) \
+	X(many_pools, v->dev.pools_count = 1u << 31) \
+	X(many_seen, v->dev.seen_count = SIZE_MAX / 64) \
+	X(no_seen, v->dev.seen_count = 0) \
+	X(many_finals, v->dev.final_blocks_count = SIZE_MAX / 64) \
+	X(many_initial, v->initial_blocks = UINT64_MAX / 64) \
+	X(no_initial_state, v->initial_blocks = 0) \
+	X(no_addrs, v->has_addrs = false)
+#define X(name, change) \
+	static void name(struct frag_cft_device_values *v) \
+	{ \
+		change; \
+	}
+HOSTILE_COUNTS(X)
+X(no_change, (void)v)
+#undef X
 
-static void test_hostile_counts(void **state)
+TEST(test_hostile_counts)
 {
 	static void (*const changes[])(struct frag_cft_device_values *) = {
-		many_events,  one_event_less, many_slots,	few_slots,
-		many_streams, many_pools,     many_seen,	no_seen,
-		many_finals,  many_initial,   no_initial_state, no_addrs,
+#define X(name, change) name,
+		HOSTILE_COUNTS(X)
+#undef X
 	};
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct frag_err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(changes); i++) {
 		struct cft_image im = cft_image_of(t);
 
@@ -255,7 +212,7 @@ static void test_hostile_counts(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_blocks_lost_doubled_swapped(void **state)
+TEST(test_blocks_lost_doubled_swapped)
 {
 	static const unsigned types[] = { FRAG_CFT_STRINGS, FRAG_CFT_FRAMES,
 					  FRAG_CFT_DEVICE,  FRAG_CFT_INITIAL_BLOCKS,
@@ -264,7 +221,6 @@ static void test_blocks_lost_doubled_swapped(void **state)
 					  FRAG_CFT_END };
 	struct frag_trace *t = sample_trace_small(), *back;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(types); i++) {
 		struct cft_image im = cft_image_of(t);
 		size_t at = find_block(&im, types[i], 0), len;
@@ -290,7 +246,7 @@ static void test_blocks_lost_doubled_swapped(void **state)
 }
 
 /* Events that are right elsewhere: other streams, other slots, frees of what is not live. */
-static void test_foreign_events(void **state)
+TEST(test_foreign_events)
 {
 	struct frag_trace *a = sample_trace_random(5, 70000, false, false), *back;
 	struct frag_trace *b = sample_trace_random(6, 70000, false, false);
@@ -299,7 +255,6 @@ static void test_foreign_events(void **state)
 	struct frag_cft_block head;
 	struct frag_err err = { 0 };
 
-	(void)state;
 	memcpy(&head, from.bytes + second, sizeof(head));
 	at = find_block(&to, FRAG_CFT_EVENTS, 1);
 	splice(&to, at, from.bytes + second, sizeof(head) + head.payload);
@@ -313,147 +268,62 @@ static void test_foreign_events(void **state)
 
 /* ---- what the writer refuses ---------------------------------------------------------------- */
 
-static void free_twice(struct frag_trace_dev *d)
-{
-	d->events[11] = d->events[8];
-}
-static void free_wrong_size(struct frag_trace_dev *d)
-{
-	d->events[11].bytes++;
-}
-static void free_never_used(struct frag_trace_dev *d)
-{
-	d->events[11].slot = 77;
-}
-static void alloc_nothing(struct frag_trace_dev *d)
-{
-	d->events[3].bytes = 0;
-}
-static void alloc_over_live(struct frag_trace_dev *d)
-{
-	d->events[4].slot = 0;
-}
-static void alloc_beyond(struct frag_trace_dev *d)
-{
-	d->events[4].slot = 3;
-}
-static void wrong_stream(struct frag_trace_dev *d)
-{
-	d->events[3].stream = 3;
-}
-static void wrong_pool(struct frag_trace_dev *d)
-{
-	d->events[9].pool = 3;
-}
-static void wrong_stack(struct frag_trace_dev *d)
-{
-	d->events[3].stack = 3;
-}
-static void wrong_kind(struct frag_trace_dev *d)
-{
-	d->events[5].kind = FRAG_EV_COUNT;
-}
-static void wrong_mark(struct frag_trace_dev *d)
-{
-	d->events[5].slot = 5;
-}
-static void late_initial(struct frag_trace_dev *d)
-{
-	d->events[3].flags = FRAG_EVF_INITIAL;
-}
-static void missing_initial(struct frag_trace_dev *d)
-{
-	d->events[1].flags = 0;
-}
-static void other_initial(struct frag_trace_dev *d)
-{
-	d->initial_blocks[1].slot = 2;
-}
-static void initial_outside(struct frag_trace_dev *d)
-{
-	d->initial_blocks[0].bytes = 3 * FRAG_MIB;
-}
-static void initial_wraps(struct frag_trace_dev *d)
-{
-	d->initial_blocks[0].bytes = UINT64_MAX;
-}
-static void seed_segment_blocks(struct frag_trace_dev *d)
-{
-	d->initial_segments[1].blocks_count = 2;
-}
-static void stray_addr(struct frag_trace_dev *d)
-{
-	d->addrs[2] = 0;
-}
-static void seen_backwards(struct frag_trace_dev *d)
-{
-	d->seen[1].before = 8;
-}
-static void seen_beyond(struct frag_trace_dev *d)
-{
-	d->seen[5].before = 13;
-}
-static void seen_kind(struct frag_trace_dev *d)
-{
-	d->seen[0].kind = FRAG_SEEN_SNAPSHOT + 1;
-}
-static void final_blocks(struct frag_trace_dev *d)
-{
-	d->final_segments[1].first_block = 4;
-}
-static void final_state(struct frag_trace_dev *d)
-{
-	d->final_blocks[0].state = 3;
-}
-static void streams_unsorted(struct frag_trace_dev *d)
-{
-	d->streams[1] = 0;
-}
-static void pool_first(struct frag_trace_dev *d)
-{
-	d->pools[0].b = 1;
-}
+#define UNSOUND_TRACES(X) \
+	X(free_twice, d->events[11] = d->events[8]) \
+	X(free_wrong_size, d->events[11].bytes++) \
+	X(free_never_used, d->events[11].slot = 77) \
+	X(alloc_nothing, d->events[3].bytes = 0) \
+	X(alloc_over_live, d->events[4].slot = 0) \
+	X(alloc_beyond, d->events[4].slot = 3) \
+	X(wrong_stream, d->events[3].stream = 3) \
+	X(wrong_pool, d->events[9].pool = 3) \
+	X(wrong_stack, d->events[3].stack = 3) \
+	X(wrong_kind, d->events[5].kind = FRAG_EV_COUNT) \
+	X(wrong_mark, d->events[5].slot = 5) \
+	X(late_initial, d->events[3].flags = FRAG_EVF_INITIAL) \
+	X(missing_initial, d->events[1].flags = 0) \
+	X(other_initial, d->initial_blocks[1].slot = 2) \
+	X(initial_outside, d->initial_blocks[0].bytes = 3 * FRAG_MIB) \
+	X(initial_wraps, d->initial_blocks[0].bytes = UINT64_MAX) \
+	X(seed_segment_blocks, d->initial_segments[1].blocks_count = 2) \
+	X(stray_addr, d->addrs[2] = 0) \
+	X(seen_backwards, d->seen[1].before = 8) \
+	X(seen_beyond, d->seen[5].before = 13) \
+	X(seen_kind, d->seen[0].kind = FRAG_SEEN_SNAPSHOT + 1) \
+	X(final_blocks, d->final_segments[1].first_block = 4) \
+	X(final_state, d->final_blocks[0].state = 3) \
+	X(streams_unsorted, d->streams[1] = 0) \
+	X(pool_first, d->pools[0].b = 1)
+#define X(name, change) \
+	static void name(struct frag_trace_dev *d) \
+	{ \
+		change; \
+	}
+UNSOUND_TRACES(X)
+#undef X
 
-static void test_unsound_traces(void **state)
+TEST(test_unsound_traces)
 {
-	static void (*const changes[])(struct frag_trace_dev *) = {
-		free_twice,	     free_wrong_size, free_never_used, alloc_nothing,
-		alloc_over_live,     alloc_beyond,    wrong_stream,    wrong_pool,
-		wrong_stack,	     wrong_kind,      wrong_mark,      late_initial,
-		missing_initial,     other_initial,   initial_outside, initial_wraps,
-		seed_segment_blocks, stray_addr,      seen_backwards,  seen_beyond,
-		seen_kind,	     final_blocks,    final_state,     streams_unsorted,
-		pool_first,
+	static const struct {
+		const char *name;
+		void (*make)(struct frag_trace_dev *d);
+	} changes[] = {
+#define X(name, change) { #name, name },
+		UNSOUND_TRACES(X)
+#undef X
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(changes); i++) {
 		struct frag_trace *t = sample_trace_small();
 		struct frag_err err = { 0 };
 		FILE *to = fopen("/dev/null", "w");
 
-		changes[i](&t->devs[0]);
+		changes[i].make(&t->devs[0]);
 		assert_non_null(to);
 		if (frag_cft_write_stream(t, to, &err) != FRAG_EINPUT)
-			fail_msg("change %zu was accepted", i);
+			fail_msg("%s was accepted", changes[i].name);
 		assert_non_null(strstr(err.msg, "cannot be stored"));
 		fclose(to);
 		frag_trace_destroy(t);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_truncated_anywhere),
-		cmocka_unit_test(test_damaged_anywhere),
-		cmocka_unit_test(test_more_behind),
-		cmocka_unit_test(test_other_version),
-		cmocka_unit_test(test_hostile_counts),
-		cmocka_unit_test(test_blocks_lost_doubled_swapped),
-		cmocka_unit_test(test_foreign_events),
-		cmocka_unit_test(test_unsound_traces),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

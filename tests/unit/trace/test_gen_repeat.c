@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Repeated traces: valid whatever is repeated, once is the recording, and every round is one. */
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include <frag/trace.h>
 
@@ -18,21 +11,6 @@
 #include "trace/gen/gen_repeat.h"
 #include "cft_image.h"
 #include "sample_trace.h"
-
-static char scratch[64];
-
-static int setup(void **state)
-{
-	(void)state;
-	snprintf(scratch, sizeof(scratch), "/tmp/frag-repeat-XXXXXX");
-	return mkdtemp(scratch) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return rmdir(scratch); /* fails if anything was left behind */
-}
 
 static struct frag_trace *read_trace(const char *path)
 {
@@ -56,9 +34,9 @@ static struct frag_trace *repeated(const struct frag_trace *t,
 	struct frag_cft_stream *s = NULL;
 	struct frag_trace *back;
 	struct frag_err err = { 0 };
-	char path[128];
+	const char *path;
 
-	snprintf(path, sizeof(path), "%s/long.cft", scratch);
+	path = test_path("long.cft");
 	if (frag_repeat_init(r, t, opt, &err) || frag_cft_stream_open(path, &r->head, &s, &err) ||
 	    frag_repeat_run(r, to_stream, s, &err) || frag_cft_stream_close(s, &err))
 		fail_msg("%s: %s", t->name, err.msg);
@@ -199,12 +177,11 @@ static void repeat_and_check(const struct frag_trace *t, const struct frag_repea
 	frag_trace_destroy(made);
 }
 
-static void test_recorded(void **state)
+TEST(test_recorded)
 {
 	static const uint64_t times[] = { 1, 2, 3, 4, 7 };
 	glob_t g = { 0 };
 
-	(void)state;
 	assert_int_equal(glob("traces/*.cft", 0, NULL, &g), 0);
 	assert_int_equal(glob("tests/golden/recorded/*.cft", GLOB_APPEND, NULL, &g), 0);
 	for (size_t i = 0; i < g.gl_pathc; i++) {
@@ -218,14 +195,13 @@ static void test_recorded(void **state)
 	globfree(&g);
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	static const uint32_t steps[][2] = {
 		{ 1, 1 }, { 1, 120 }, { 7, 7 }, { 30, 61 }, { 120, 120 }
 	};
 	struct frag_trace *t = read_trace("traces/gnn.default.cft");
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(steps); i++)
 		for (uint64_t times = 1; times < 5; times++)
 			repeat_and_check(t, &(struct frag_repeat_options){ .times = times,
@@ -235,9 +211,8 @@ static void test_steps(void **state)
 }
 
 /* Any window of any trace: cut where step marks were put at random. */
-static void test_random(void **state)
+TEST(test_random)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct frag_trace *t = sample_trace_random(seed, 400 + 37 * seed, false, false);
 		struct frag_trace_dev *dev = &t->devs[0];
@@ -267,14 +242,13 @@ static void test_random(void **state)
 	}
 }
 
-static void test_events(void **state)
+TEST(test_events)
 {
 	struct frag_trace *t = read_trace("traces/modelpar.default.cft"), *made;
 	struct frag_repeat_options o = { .events = 1000000 };
 	uint64_t sum = 0, rounds;
 	struct frag_repeat r;
 
-	(void)state;
 	made = repeated(t, &o, &r);
 	for (uint32_t d = 0; d < made->devs_count; d++)
 		sum += made->devs[d].events_count;
@@ -297,7 +271,7 @@ static void test_events(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct frag_repeat_options wrong[] = { { .times = 2, .first = 1, .last = 121 },
 							    { .times = 2, .first = 9, .last = 8 },
@@ -306,7 +280,6 @@ static void test_refused(void **state)
 	struct frag_trace *t = read_trace("traces/gnn.default.cft");
 	struct frag_repeat r;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(wrong); i++)
 		assert_int_equal(frag_repeat_init(&r, t, &wrong[i], NULL), FRAG_EUSAGE);
 	frag_trace_destroy(t);
@@ -316,24 +289,16 @@ static void test_refused(void **state)
 }
 
 /* Every allocation that can fail does so once; nothing is lost. */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
 	struct frag_trace *t = read_trace("traces/mempool.default.cft");
 	struct frag_repeat_options o = { .times = 3 };
-	int rc = FRAG_ENOMEM;
+	struct frag_repeat r;
+	int rc;
 
-	(void)state;
-	for (uint64_t n = 1; rc == FRAG_ENOMEM; n++) {
-		struct frag_repeat r;
-
-		frag_host_fail_after(n);
-		rc = frag_repeat_init(&r, t, &o, NULL);
-		frag_host_fail_after(0);
-		if (!rc)
-			frag_repeat_release(&r);
-		assert_true(n < 1000);
-	}
+	TEST_FAIL_ALLOCATIONS(rc, frag_repeat_init(&r, t, &o, NULL));
 	assert_int_equal(rc, 0);
+	frag_repeat_release(&r);
 	frag_trace_destroy(t);
 }
 
@@ -345,10 +310,9 @@ static void same_bytes(struct frag_trace *t, size_t piece)
 	struct frag_cft_stream *s = NULL;
 	struct frag_err err = { 0 };
 	unsigned char *bytes;
-	char path[128];
+	const char *path = test_path("piece.cft");
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/piece.cft", scratch);
 	if (frag_cft_stream_open(path, t, &s, &err))
 		fail_msg("%s", err.msg);
 	for (uint32_t d = 0; d < t->devs_count; d++)
@@ -386,11 +350,10 @@ static struct frag_trace *without_evidence(const char *path)
 	return t;
 }
 
-static void test_same_bytes(void **state)
+TEST(test_same_bytes)
 {
 	static const size_t counts[] = { 0, 1, 65535, 65536, 65537, 262143, 262144, 300000 };
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(counts); i++) {
 		same_bytes(sample_trace_random(i + 1, counts[i], false, true), 4096);
 		same_bytes(sample_trace_random(i + 1, counts[i], false, false), 1000000);
@@ -400,14 +363,12 @@ static void test_same_bytes(void **state)
 	same_bytes(without_evidence("traces/leak.frames.cft"), 1);
 }
 
-static void test_wrong_counts(void **state)
+TEST(test_wrong_counts)
 {
 	struct frag_trace *t = sample_trace_random(5, 1000, false, false);
 	struct frag_cft_stream *s;
-	char path[128];
+	const char *path = test_path("wrong.cft");
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/wrong.cft", scratch);
 	assert_int_equal(frag_cft_stream_open(path, t, &s, NULL), 0);
 	assert_int_equal(
 		frag_cft_stream_put(s, t->devs[0].events, t->devs[0].events_count - 1, NULL), 0);
@@ -419,16 +380,4 @@ static void test_wrong_counts(void **state)
 	frag_cft_stream_abort(s);
 	assert_int_equal(access(path, F_OK), -1);
 	frag_trace_destroy(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recorded),   cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_random),	   cmocka_unit_test(test_events),
-		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_wrong_counts),
-	};
-
-	return cmocka_run_group_tests_name("gen_repeat", tests, setup, teardown);
 }

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that reads ahead: what comes out is what goes in, whoever is faster. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -80,9 +73,8 @@ static void run(struct producer p)
 	frag_input_ahead_stop(a);
 }
 
-static void test_thread(void **state)
+TEST(test_thread)
 {
-	(void)state;
 	run((struct producer){ .end = 0, .piece = 1 });
 	run((struct producer){ .end = 1, .piece = 1 });
 	run((struct producer){ .end = 5000, .piece = 17 });
@@ -91,9 +83,8 @@ static void test_thread(void **state)
 }
 
 /* Whoever has seen enough may go. */
-static void test_stop(void **state)
+TEST(test_stop)
 {
-	(void)state;
 	for (int blocks = 0; blocks < 8; blocks++) {
 		struct producer p = { .end = UINT64_MAX, .piece = SIZE_MAX };
 		struct frag_input_ahead *a = frag_input_ahead_start(produce, &p, 1);
@@ -164,14 +155,13 @@ static int read_through(struct frag_input *in, uint64_t *at, bool peeks, struct 
 	}
 }
 
-static void test_compressed_file(void **state)
+TEST(test_compressed_file)
 {
 	char dir[] = "/tmp/frag-ahead-XXXXXX", path[64];
 	struct frag_input *in = NULL;
 	struct frag_err err = { 0 };
 	uint64_t at;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	write_gzip(dir, path, sizeof(path));
 	for (int peeks = 0; peeks < 2; peeks++) {
@@ -191,7 +181,7 @@ static void test_compressed_file(void **state)
 }
 
 /* Damage is found at the same place, with or without the thread. */
-static void test_damaged_file(void **state)
+TEST(test_damaged_file)
 {
 	char dir[] = "/tmp/frag-ahead-XXXXXX", path[64];
 	static unsigned char stored[PLAIN_BYTES + 65536];
@@ -201,7 +191,6 @@ static void test_damaged_file(void **state)
 	size_t n;
 	FILE *f;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	write_gzip(dir, path, sizeof(path));
 	f = fopen(path, "rb");
@@ -225,16 +214,4 @@ static void test_damaged_file(void **state)
 	assert_true(at == inline_at);
 	unlink(path);
 	rmdir(dir);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_thread),
-		cmocka_unit_test(test_stop),
-		cmocka_unit_test(test_compressed_file),
-		cmocka_unit_test(test_damaged_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

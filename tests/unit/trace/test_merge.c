@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several traces become one: devices, clocks, texts and stacks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "trace/merge.h"
 #include "sample_trace.h"
@@ -29,13 +23,12 @@ static void destroy(struct frag_trace **parts, size_t n)
 		frag_trace_destroy(parts[i]);
 }
 
-static void test_same_texts(void **state)
+TEST(test_same_texts)
 {
 	struct frag_trace *parts[] = { part("job.rank0", 5000), part("job.rank1", 2000) };
 	struct frag_trace *plain = part("job", 5000), *all = NULL;
 	struct frag_err err = { 0 };
 
-	(void)state;
 	if (frag_trace_merge(parts, 2, &all, &err))
 		fail_msg("%s", err.msg);
 	assert_string_equal(all->name, "job");
@@ -63,14 +56,13 @@ static void test_same_texts(void **state)
 }
 
 /* A part without texts of its own keeps its ordinals if none clashes. */
-static void test_other_texts(void **state)
+TEST(test_other_texts)
 {
 	struct frag_trace *parts[] = { sample_trace_random(1, 100, false, false), part("x", 0) };
 	struct frag_trace *all = NULL;
 	uint32_t name = parts[1]->devs[0].events[5].slot;
 	char *text;
 
-	(void)state;
 	frag_host_free(parts[0]->name);
 	parts[0]->name = NULL;
 	/* other texts under the same numbers */
@@ -91,22 +83,20 @@ static void test_other_texts(void **state)
 	frag_trace_destroy(all);
 }
 
-static void test_too_far_apart(void **state)
+TEST(test_too_far_apart)
 {
 	struct frag_trace *parts[] = { part("a", 1), part("b", 1ull << 41) }, *all = NULL;
 	struct frag_err err = { 0 };
 
-	(void)state;
 	assert_int_equal(frag_trace_merge(parts, 2, &all, &err), FRAG_EINPUT);
 	assert_null(all);
 	destroy(parts, 2);
 }
 
-static void test_memory_short(void **state)
+TEST(test_memory_short)
 {
 	int rc = FRAG_ENOMEM;
 
-	(void)state;
 	for (uint64_t n = 1; rc; n++) {
 		struct frag_trace *parts[] = { part("a", 1), part("b", 2) }, *all = NULL;
 
@@ -118,16 +108,4 @@ static void test_memory_short(void **state)
 		destroy(parts, 2);
 		frag_trace_destroy(all);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_texts),
-		cmocka_unit_test(test_other_texts),
-		cmocka_unit_test(test_too_far_apart),
-		cmocka_unit_test(test_memory_short),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

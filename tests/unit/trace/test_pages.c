@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays in huge pages: contents, limits, failures. And events as words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "trace/event_words.h"
 #include "trace/pages.h"
 
 /* From nothing to three times the size of a huge page and on: what was there stays. */
-static void test_growing(void **state)
+TEST(test_growing)
 {
 	size_t count = 0;
 	uint32_t *a = NULL;
 
-	(void)state;
 	for (size_t next = 1000; next < 8u << 20; next = next * 5 / 2) {
 		a = frag_pages_grow(a, count, next, sizeof(*a));
 		assert_non_null(a);
@@ -33,12 +26,11 @@ static void test_growing(void **state)
 }
 
 /* Neighbours in memory may keep a mapping from growing where it is. */
-static void test_growing_side_by_side(void **state)
+TEST(test_growing_side_by_side)
 {
 	unsigned char *a[3] = { NULL };
 	size_t count = 0;
 
-	(void)state;
 	for (size_t next = FRAG_PAGES_HUGE; next <= 4 * FRAG_PAGES_HUGE;
 	     next += FRAG_PAGES_HUGE / 2) {
 		for (int k = 0; k < 3; k++) {
@@ -55,9 +47,8 @@ static void test_growing_side_by_side(void **state)
 		frag_pages_free(a[k], count, 1);
 }
 
-static void test_results(void **state)
+TEST(test_results)
 {
-	(void)state;
 	for (size_t n = 1; n <= 2 * FRAG_PAGES_HUGE; n = n * 3 + 1) {
 		unsigned char *a = frag_pages_result(n, 2), *b;
 
@@ -71,12 +62,11 @@ static void test_results(void **state)
 	}
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
 	size_t small = 100, large = 2 * FRAG_PAGES_HUGE;
 	char *a;
 
-	(void)state;
 	assert_null(frag_pages_grow(NULL, 0, SIZE_MAX / 2, 8));
 	assert_null(frag_pages_result(SIZE_MAX / 2, 8));
 	a = frag_pages_grow(NULL, 0, small, 1);
@@ -98,7 +88,7 @@ static void test_failures(void **state)
 }
 
 /* The words are the fields. */
-static void test_event_words(void **state)
+TEST(test_event_words)
 {
 	static const struct frag_event rows[] = {
 		{ 0 },
@@ -120,7 +110,6 @@ static void test_event_words(void **state)
 		  .flags = FRAG_EVF_AT_SYNC },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		const struct frag_event *r = &rows[i];
 		struct frag_event e;
@@ -133,15 +122,4 @@ static void test_event_words(void **state)
 				       frag_event_what(r->slot, r->stream, r->kind, r->flags) });
 		assert_memory_equal(&e, r, sizeof(e));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growing),	    cmocka_unit_test(test_growing_side_by_side),
-		cmocka_unit_test(test_results),	    cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_event_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,7 @@
  * best fit, splitting and merging (one stream): its history is cut at every
  * place, and what is rebuilt must be what was there.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "trace/build/build.h"
 #include "trace/build/rewind.h"
@@ -54,8 +47,7 @@ struct state {
 
 static uint64_t rnd(struct toy *t, uint64_t below)
 {
-	t->rng = t->rng * 6364136223846793005ull + 1442695040888963407ull;
-	return (t->rng >> 33) % below;
+	return test_roll(&t->rng) % below;
 }
 
 static void note(struct toy *t, unsigned action, uint64_t addr, uint64_t bytes)
@@ -389,176 +381,18 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 	return wrong;
 }
 
-static void test_cut_everywhere(void **state)
+TEST(test_cut_everywhere)
 {
 	uint64_t wrong = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 6; seed++)
 		wrong += cut_everywhere(seed, false, 400);
 	/* guesses at sizes that nothing shows: a few among some 60,000 */
 	assert_in_range(wrong, 0, 600);
 }
 
-static void test_cut_everywhere_expandable(void **state)
+TEST(test_cut_everywhere_expandable)
 {
-	(void)state;
 	for (uint64_t seed = 11; seed <= 14; seed++)
 		assert_int_equal(cut_everywhere(seed, true, 400), 0);
-}
-
-/* ---- by hand --------------------------------------------------------------------------- */
-
-#define S 0x700000000000ull
-#define ENTRY(kind, at, size) \
-	{ \
-		.addr = (at), .bytes = (size), .action = FRAG_RAW_##kind, .pool = FRAG_RAW_NO_POOL \
-	}
-
-static struct frag_rewound rewind_list(const struct frag_raw_entry *e, size_t n,
-				       const struct frag_raw_segment *segments,
-				       size_t segments_count, const struct frag_final_block *blocks)
-{
-	static const uint64_t stream = 0;
-	static const uint16_t dense = 0;
-	struct frag_raw_dev raw = { .entries = e,
-				    .entries_count = n,
-				    .recorded_count = n,
-				    .streams = &stream,
-				    .streams_count = 1,
-				    .finals_known = true,
-				    .segments = segments,
-				    .segments_count = segments_count,
-				    .blocks = blocks };
-	struct frag_rewound r;
-	struct frag_err err = { 0 };
-
-	if (frag_rewind(&raw, &dense, NULL, &r, &err))
-		fail_msg("%s", err.msg);
-	return r;
-}
-
-/* A large block with a long gap behind it: the first alloc in the gap shows its end. */
-static void test_size_from_the_gap(void **state)
-{
-	static const struct frag_final_block whole[] = { { S, 20 * MIB, 0, FRAG_STATE_FREE } };
-	static const struct frag_raw_segment segment[] = { { S, 20 * MIB, 0, 1, 0, 0, false,
-							     false } };
-	const uint64_t slack = 300 * 1024;
-	const struct frag_raw_entry shown[] = {
-		ENTRY(ALLOC, S + 3 * MIB + slack, 2 * MIB),
-		ENTRY(FREE, S, 3 * MIB),
-		ENTRY(FREE, S + 3 * MIB + slack, 2 * MIB),
-	};
-	const struct frag_raw_entry hidden[] = {
-		ENTRY(FREE, S, 3 * MIB),
-		ENTRY(ALLOC, S, 2 * MIB),
-		ENTRY(FREE, S, 2 * MIB),
-	};
-	struct frag_rewound r = rewind_list(shown, 3, segment, 1, whole);
-
-	(void)state;
-	assert_int_equal(r.blocks_count, 1);
-	assert_true(r.blocks[0].bytes == 3 * MIB + slack);
-	assert_int_equal(r.uncertain, 0);
-	frag_rewound_release(&r);
-	r = rewind_list(hidden, 3, segment, 1, whole);
-	assert_true(r.blocks[0].bytes == 3 * MIB);
-	assert_int_equal(r.uncertain, 1);
-	frag_rewound_release(&r);
-}
-
-/* A short gap is the block's own, a small block is its request, a whole segment too. */
-static void test_sizes_without_doubt(void **state)
-{
-	static const struct frag_final_block blocks[] = {
-		{ S, 20 * MIB, 0, FRAG_STATE_FREE }, { S + 32 * MIB, 2 * MIB, 0, FRAG_STATE_FREE }
-	};
-	static const struct frag_raw_segment segments[] = {
-		{ S, 20 * MIB, 0, 1, 0, 0, false, false },
-		{ S + 32 * MIB, 2 * MIB, 1, 1, 0, 0, true, false },
-	};
-	static const struct frag_raw_entry list[] = {
-		ENTRY(FREE, S, 19 * MIB + 100),
-		ENTRY(FREE, S + 32 * MIB + 1024, 700),
-	};
-	struct frag_rewound r = rewind_list(list, 2, segments, 2, blocks);
-
-	(void)state;
-	assert_int_equal(r.blocks_count, 2);
-	assert_true(r.blocks[0].bytes == 20 * MIB);
-	assert_int_equal(r.blocks[1].bytes, 1024);
-	assert_int_equal(r.uncertain, 0);
-	frag_rewound_release(&r);
-}
-
-static void test_no_finals(void **state)
-{
-	static const uint64_t stream = 0;
-	static const uint16_t dense = 0;
-	static const struct frag_raw_entry list[] = {
-		ENTRY(FREE, S, 3 * MIB),
-		ENTRY(ALLOC, S, 3 * MIB),
-		ENTRY(FREE_COMPLETED, S + 64 * MIB, 1000),
-	};
-	struct frag_raw_dev raw = { .entries = list,
-				    .entries_count = 3,
-				    .recorded_count = 4,
-				    .streams = &stream,
-				    .streams_count = 1 };
-	struct frag_rewound r;
-
-	(void)state;
-	assert_int_equal(frag_rewind(&raw, &dense, NULL, &r, NULL), 0);
-	assert_int_equal(r.segments_count, 0);
-	assert_int_equal(r.blocks_count, 2);
-	assert_int_equal(r.uncertain, 2);
-	assert_true(r.blocks[1].waiting);
-	frag_rewound_release(&r);
-}
-
-static void test_contradictions(void **state)
-{
-	static const uint64_t stream = 0;
-	static const uint16_t dense = 0;
-	static const struct frag_raw_entry lists[][2] = {
-		{ ENTRY(ALLOC, S, 1), ENTRY(OTHER, 0, 0) },
-		{ ENTRY(SEGMENT_ALLOC, S, 2 * MIB), ENTRY(OTHER, 0, 0) },
-		{ ENTRY(SEGMENT_FREE, S, 2 * MIB), ENTRY(SEGMENT_FREE, S, 2 * MIB) },
-		{ ENTRY(SEGMENT_UNMAP, S, 2 * MIB), ENTRY(SEGMENT_UNMAP, S, 2 * MIB) },
-		{ ENTRY(SEGMENT_MAP, S, 2 * MIB), ENTRY(OTHER, 0, 0) },
-		{ ENTRY(FREE, S, 0), ENTRY(OTHER, 0, 0) },
-		{ ENTRY(FREE, S, 1), ENTRY(FREE, S, 1) },
-		{ ENTRY(SEGMENT_FREE, UINT64_MAX - 5, 100), ENTRY(OTHER, 0, 0) },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(lists); i++) {
-		struct frag_raw_dev raw = { .entries = lists[i],
-					    .entries_count = 2,
-					    .recorded_count = 2,
-					    .streams = &stream,
-					    .streams_count = 1,
-					    .finals_known = true };
-		struct frag_rewound r;
-		struct frag_err err = { 0 };
-
-		assert_int_equal(frag_rewind(&raw, &dense, NULL, &r, &err), FRAG_EINPUT);
-		assert_true(err.msg[0] != 0);
-		assert_null(r.blocks);
-	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut_everywhere),
-		cmocka_unit_test(test_cut_everywhere_expandable),
-		cmocka_unit_test(test_size_from_the_gap),
-		cmocka_unit_test(test_sizes_without_doubt),
-		cmocka_unit_test(test_no_finals),
-		cmocka_unit_test(test_contradictions),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trace entries, so many that they are read by template. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "trace/torch/torch_parts.h"
-#include "snapshot_bytes.h"
+#include "pickle_text.h"
 
 /* ---- many entries: templates -------------------------------------------------------------- */
 
@@ -36,8 +28,7 @@ struct entry {
 
 static uint64_t random_below(uint64_t *rng, uint64_t below)
 {
-	*rng = *rng * 6364136223846793005ull + 1442695040888963407ull;
-	return (*rng >> 33) % below;
+	return test_roll(rng) % below;
 }
 
 static void fetch(struct pickle_bytes *b, uint32_t index)
@@ -141,11 +132,11 @@ static void many_entries(struct pickle_bytes *b, enum style style, struct words 
 {
 	uint64_t rng = 5;
 
-	sb_top(b);
-	sb_no_segments(b);
+	pb_begin(b);
+	pickle_text(b, "{ segments [ ]");
 	if (style >= FAR_REMEMBERED)
 		put_filler(b, w);
-	sb_open_traces(b);
+	pickle_text(b, "device_traces [ [");
 	for (size_t i = 0; i < n; i++) {
 		struct entry e = { .stack = -1, .pool = -1 };
 		bool freed;
@@ -183,9 +174,8 @@ static struct frag_trace *read_many(enum style style, bool uniform, enum pickle_
 	struct frag_trace *t;
 
 	many_entries(&b, style, &w, 6000);
-	sb_close_traces(&b);
-	sb_finish(&b);
-	t = sb_read_good(&b);
+	pickle_text(&b, "] ] } !.");
+	t = snapshot_read_good(&b);
 	pb_release(&b);
 	return t;
 }
@@ -239,9 +229,8 @@ static void check_many(bool uniform)
 	frag_trace_destroy(first);
 }
 
-static void test_many_entries(void **state)
+TEST(test_many_entries)
 {
-	(void)state;
 	check_many(false);
 	check_many(true);
 }
@@ -315,9 +304,8 @@ static void read_faulty(enum pickle_dialect dialect, enum fault fault, char *out
 
 		put_entry(&b, REMEMBERED, &w, &e);
 	}
-	sb_close_traces(&b);
-	sb_finish(&b);
-	if (sb_read(b.bytes, b.len, NULL, &t, &err)) {
+	pickle_text(&b, "] ] } !.");
+	if (snapshot_read(b.bytes, b.len, NULL, &t, &err)) {
 		char *at = strstr(err.msg, " byte ");
 
 		if (at) /* not the same in both */
@@ -335,9 +323,8 @@ static void read_faulty(enum pickle_dialect dialect, enum fault fault, char *out
 }
 
 /* With templates and without: the same answer. */
-static void test_faulty_entries(void **state)
+TEST(test_faulty_entries)
 {
-	(void)state;
 	for (int fault = 0; fault < FAULTS; fault++) {
 		char with[512], without[512];
 
@@ -351,9 +338,8 @@ static void test_faulty_entries(void **state)
 }
 
 /* A completion folds into the request right before it only if both are of one block and stream. */
-static void test_almost_complete(void **state)
+TEST(test_almost_complete)
 {
-	(void)state;
 	for (int dialect = PICKLE_PYTHON; dialect <= PICKLE_PYTHON2; dialect++) {
 		struct pickle_bytes b = { .dialect = (enum pickle_dialect)dialect };
 		struct words w = { .rng = 1, .uniform = true };
@@ -381,9 +367,8 @@ static void test_almost_complete(void **state)
 				put_entry(&b, REMEMBERED, &w, &y);
 			}
 		}
-		sb_close_traces(&b);
-		sb_finish(&b);
-		t = sb_read_good(&b);
+		pickle_text(&b, "] ] } !.");
+		t = snapshot_read_good(&b);
 		e = &t->devs[0].events[t->devs[0].events_count - 18];
 		for (int k = 0; k < 2; k++, e += 9) {
 			static const uint8_t kinds[] = {
@@ -404,17 +389,16 @@ static void test_almost_complete(void **state)
 
 /* Each entry takes its action from what the one before remembered: rows that are matched together
  * must not do so before that one is done. */
-static void test_refers_to_the_one_before(void **state)
+TEST(test_refers_to_the_one_before)
 {
 	struct pickle_bytes b = { .dialect = PICKLE_PYTHON };
 	struct words w = { 0 };
 	struct frag_trace *t;
 
-	(void)state;
-	sb_top(&b);
-	sb_no_segments(&b);
+	pb_begin(&b);
+	pickle_text(&b, "{ segments [ ]");
 	put_filler(&b, &w);
-	sb_open_traces(&b);
+	pickle_text(&b, "device_traces [ [");
 	for (int i = 0; i < 500; i++) {
 		pb_dict(&b);
 		pb_text_once(&b, "action", &w.key[0]);
@@ -428,9 +412,8 @@ static void test_refers_to_the_one_before(void **state)
 		pb_text(&b, "alloc");
 		pb_close_dict(&b);
 	}
-	sb_close_traces(&b);
-	sb_finish(&b);
-	t = sb_read_good(&b);
+	pickle_text(&b, "] ] } !.");
+	t = snapshot_read_good(&b);
 	assert_int_equal(t->devs[0].events_count, 500);
 	for (int i = 0; i < 500; i++) {
 		assert_int_equal(t->devs[0].events[i].kind, FRAG_EV_ALLOC);
@@ -438,17 +421,4 @@ static void test_refers_to_the_one_before(void **state)
 	}
 	frag_trace_destroy(t);
 	pb_release(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-
-		cmocka_unit_test(test_many_entries),
-		cmocka_unit_test(test_faulty_entries),
-		cmocka_unit_test(test_almost_complete),
-		cmocka_unit_test(test_refers_to_the_one_before),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording leaves open is found by following it: small histories made here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <frag/replay.h>
 
 #include "trace/build/build.h"
 #include "verify/resolve.h"
+#include "raw_text.h"
 
 #define MIB FRAG_MIB
 #define S 0x7f0000000000ull
@@ -27,130 +21,44 @@ static struct frag_trace_settings no_settings = { .conf = (char *)"",
 						  .max_split_bytes = UINT64_MAX,
 						  .limit_bytes = UINT64_MAX };
 
-/* Builds the device, resolves and verifies it. */
-static void verify_list(struct frag_raw_dev raw, struct frag_trace_dev *dev,
-			struct frag_verify_result *out)
+/* Resolves and verifies the device. */
+static void verify_raw(const struct frag_raw_dev *raw, struct frag_trace_dev *dev,
+		       struct frag_verify_result *out)
 {
-	static const uint64_t stream = 0;
 	struct frag_trace trace = {
 		.name = (char *)"made", .devs = dev, .devs_count = 1, .settings = no_settings
 	};
 	struct frag_err err = { 0 };
 
-	raw.recorded_count = raw.entries_count;
-	raw.streams = &stream;
-	raw.streams_count = 1;
-	raw.finals_known = true;
-	if (frag_build_dev(&raw, dev, &err) ||
+	if (frag_build_dev(raw, dev, &err) ||
 	    frag_verify(&trace, 0, NULL, UINT64_MAX, NULL, out, &err))
 		fail_msg("%s", err.msg);
 }
 
-/* A request that went elsewhere although the gap seemed to hold it: the gap is shorter. */
-static void test_size_from_what_was_not_chosen(void **state)
+static void answer(char *call, FILE *out)
 {
-	static const struct frag_final_block blocks[] = {
-		{ S, 20 * MIB, 0, FRAG_STATE_FREE }, { S + 64 * MIB, 30 * MIB, 0, FRAG_STATE_FREE }
-	};
-	static const struct frag_raw_segment segments[] = {
-		{ S, 20 * MIB, 0, 1, 0, 0, false, false },
-		{ S + 64 * MIB, 30 * MIB, 1, 1, 0, 0, false, false },
-	};
-	static const struct frag_raw_entry list[] = {
-		/* 20 - 3 = 17 MiB seem free, yet 16.5 MiB are served by another segment */
-		ENTRY(ALLOC, S + 64 * MIB, 16 * MIB + MIB / 2),
-		ENTRY(FREE, S, 3 * MIB),
-		ENTRY(FREE, S + 64 * MIB, 16 * MIB + MIB / 2),
-	};
-	struct frag_raw_dev raw = { .entries = list,
-				    .entries_count = FRAG_ARRAY_LEN(list),
-				    .segments = segments,
-				    .segments_count = 2,
-				    .blocks = blocks };
 	struct frag_verify_result r;
 	struct frag_trace_dev dev;
+	struct raw_text text;
 
-	(void)state;
-	verify_list(raw, &dev, &r);
-	assert_string_equal(r.first_difference, "");
-	assert_true(r.identical);
-	assert_int_equal(r.pools, 0);
-	assert_int_equal(r.uncertain, 1);
-	assert_true(dev.initial_blocks[0].bytes == 3 * MIB + MIB / 2 + 512);
+	raw_text_parse(&text, call);
+	verify_raw(&text.raw, &dev, &r);
+	fprintf(out, "%s", r.identical ? "identical" : r.first_difference);
+	for (size_t i = 0; i < dev.initial.blocks_count; i++)
+		fprintf(out, ", initial block of %llu",
+			(unsigned long long)dev.initial_blocks[i].bytes);
+	if (r.uncertain)
+		fprintf(out, ", uncertain %llu", (unsigned long long)r.uncertain);
+	for (size_t i = 0; i < dev.events_count; i++)
+		if (dev.events[i].kind == FRAG_EV_ALLOC && dev.pools_count > 1)
+			fprintf(out, ", alloc of pool %u", (unsigned)dev.events[i].pool);
+	for (uint32_t i = 1; i < dev.pools_count; i++)
+		fprintf(out, ", pool %u %s", i, dev.pools[i].a == UINT64_MAX ? "found" : "named");
 	frag_verify_result_release(&r);
 	frag_trace_dev_release(&dev);
 }
 
-/*
- * A second segment was taken while the first had room for the request, and the
- * first was released first, small before large: two pools.
- */
-static void test_inferred_pools(void **state)
-{
-	static const frag_addr_t S0 = S, S1 = S + 64 * MIB;
-	const struct frag_raw_entry list[] = {
-		ENTRY(SEGMENT_ALLOC, S0, 20 * MIB),
-		ENTRY(ALLOC, S0, 2 * MIB),
-		ENTRY(SEGMENT_ALLOC, S1, 20 * MIB),
-		ENTRY(ALLOC, S1, 3 * MIB),
-		ENTRY(ALLOC, S0 + 2 * MIB, 4 * MIB),
-		ENTRY(ALLOC, S1 + 3 * MIB, 2 * MIB),
-		ENTRY(FREE, S0, 2 * MIB),
-		ENTRY(FREE, S0 + 2 * MIB, 4 * MIB),
-		ENTRY(SEGMENT_FREE, S0, 20 * MIB), /* empty_cache: S1 is in use */
-		ENTRY(FREE, S1, 3 * MIB),
-		ENTRY(FREE, S1 + 3 * MIB, 2 * MIB),
-		ENTRY(SEGMENT_FREE, S1, 20 * MIB), /* nothing names a pool any more */
-	};
-	struct frag_raw_dev raw = { .entries = list, .entries_count = FRAG_ARRAY_LEN(list) };
-	struct frag_verify_result r;
-	struct frag_trace_dev dev;
-
-	(void)state;
-	verify_list(raw, &dev, &r);
-	assert_string_equal(r.first_difference, "");
-	assert_int_equal(dev.pools_count, 2);
-	assert_true(dev.pools[1].a == UINT64_MAX);
-	assert_int_not_equal(dev.events[0].pool, dev.events[1].pool);
-	assert_int_equal(dev.events[0].pool, dev.events[2].pool);
-	assert_int_equal(dev.events[1].pool, dev.events[3].pool);
-	frag_verify_result_release(&r);
-	frag_trace_dev_release(&dev);
-}
-
-/* A pool that the file names is taken as it is, whatever else would explain the history. */
-static void test_named_pools(void **state)
-{
-	static const struct frag_pool_id pools[] = { { 0, 0 }, { 7, 0 }, { 0, 3 } };
-	struct frag_raw_entry list[] = {
-		ENTRY(SEGMENT_ALLOC, S, 2 * MIB),
-		ENTRY(ALLOC, S, 512),
-		ENTRY(SEGMENT_ALLOC, S + 4 * MIB, 2 * MIB),
-		ENTRY(ALLOC, S + 4 * MIB, 512),
-		ENTRY(FREE, S, 512),
-		ENTRY(FREE, S + 4 * MIB, 512),
-		ENTRY(SEGMENT_FREE, S + 4 * MIB, 2 * MIB),
-		ENTRY(SEGMENT_FREE, S, 2 * MIB),
-	};
-	static const uint16_t of[] = { 0, 0, 2, 2, 0, 2, 2, 0 };
-	struct frag_raw_dev raw = { .entries = list,
-				    .entries_count = FRAG_ARRAY_LEN(list),
-				    .pools = pools,
-				    .pools_count = 3 };
-	struct frag_verify_result r;
-	struct frag_trace_dev dev;
-
-	(void)state;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(list); i++)
-		list[i].pool = of[i];
-	verify_list(raw, &dev, &r);
-	assert_string_equal(r.first_difference, "");
-	assert_int_equal(dev.pools_count, 3);
-	assert_int_equal(dev.events[0].pool, 0);
-	assert_int_equal(dev.events[1].pool, 2);
-	frag_verify_result_release(&r);
-	frag_trace_dev_release(&dev);
-}
+CASES_IN_LINES("tests/unit/verify/resolve.cases", answer)
 
 /* Pairs of segments of which the second is given back first: two pools each time. malloc. */
 static struct frag_raw_entry *descending_list(size_t pairs)
@@ -176,14 +84,27 @@ static struct frag_raw_entry *descending_list(size_t pairs)
 	return list;
 }
 
+/* Without a segment at the end. */
+static struct frag_raw_dev raw_of(const struct frag_raw_entry *list, size_t count)
+{
+	static const uint64_t stream = 0;
+
+	return (struct frag_raw_dev){ .entries = list,
+				      .entries_count = count,
+				      .recorded_count = count,
+				      .streams = &stream,
+				      .streams_count = 1,
+				      .finals_known = true };
+}
+
 static void descending_releases(size_t pairs)
 {
 	struct frag_raw_entry *list = descending_list(pairs);
-	struct frag_raw_dev raw = { .entries = list, .entries_count = 8 * pairs };
+	struct frag_raw_dev raw = raw_of(list, 8 * pairs);
 	struct frag_verify_result r;
 	struct frag_trace_dev dev;
 
-	verify_list(raw, &dev, &r);
+	verify_raw(&raw, &dev, &r);
 	assert_string_equal(r.first_difference, "");
 	assert_true(r.identical);
 	assert_int_equal(r.segments_same, 4 * pairs);
@@ -193,9 +114,8 @@ static void descending_releases(size_t pairs)
 	free(list);
 }
 
-static void test_descending_releases(void **state)
+TEST(test_descending_releases)
 {
-	(void)state;
 	descending_releases(1);
 	descending_releases(40);
 	descending_releases(200);
@@ -206,16 +126,13 @@ static void test_descending_releases(void **state)
 /* What resolving takes of `steps`. */
 static uint64_t cost_of(struct frag_raw_dev raw, uint64_t steps, struct resolve_try *t)
 {
-	static const uint64_t stream = 0;
 	struct frag_trace_dev dev;
 	struct frag_trace trace = {
 		.name = (char *)"made", .devs = &dev, .devs_count = 1, .settings = no_settings
 	};
 	struct frag_err err = { 0 };
 
-	raw.recorded_count = raw.entries_count;
-	raw.streams = &stream;
-	raw.streams_count = 1;
+	raw.finals_known = false;
 	*t = (struct resolve_try){ .limit_bytes = UINT64_MAX };
 	if (frag_build_dev(&raw, &dev, &err))
 		fail_msg("%s", err.msg);
@@ -228,12 +145,11 @@ static uint64_t cost_of(struct frag_raw_dev raw, uint64_t steps, struct resolve_
 }
 
 /* n pairs, each of two pools, take no more rounds than one pair does. */
-static void test_rounds_do_not_grow(void **state)
+TEST(test_rounds_do_not_grow)
 {
-	(void)state;
 	for (size_t pairs = 1; pairs <= 1000; pairs *= 10) {
 		struct frag_raw_entry *list = descending_list(pairs);
-		struct frag_raw_dev raw = { .entries = list, .entries_count = 8 * pairs };
+		struct frag_raw_dev raw = raw_of(list, 8 * pairs);
 		struct resolve_try t;
 
 		assert_true(cost_of(raw, 0, &t) <= 4 * 8 * pairs);
@@ -246,13 +162,12 @@ static void test_rounds_do_not_grow(void **state)
  * Each of n requests is served from a segment of its own although all others have room: every
  * two are of different pools, which takes n * n / 2 rounds. It ends where the steps do.
  */
-static void test_cost_is_bounded(void **state)
+TEST(test_cost_is_bounded)
 {
 	struct frag_raw_entry list[2 * 30];
-	struct frag_raw_dev raw = { .entries = list, .entries_count = FRAG_ARRAY_LEN(list) };
+	struct frag_raw_dev raw = raw_of(list, FRAG_ARRAY_LEN(list));
 	struct resolve_try t;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(list) / 2; i++) {
 		frag_addr_t at = S + i * 64 * MIB;
 
@@ -301,9 +216,8 @@ static void settle_file(const char *path, uint64_t total_bytes, double fraction,
 #define H200 150109880320ull
 #define TORCH FRAG_SHARED_TRACES "/torch/"
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
-	(void)state;
 	if (access(TORCH "gnn.gc.pickle.xz", R_OK))
 		skip();
 	settle_file(TORCH "gnn.gc.pickle.xz", H200, 0.09, 10529800192);
@@ -317,11 +231,10 @@ static void test_limits(void **state)
 }
 
 /* A wrong limit that is given, and nothing else may be tried: different. */
-static void test_given_limit(void **state)
+TEST(test_given_limit)
 {
 	struct frag_trace *t = NULL;
 
-	(void)state;
 	assert_int_equal(frag_trace_read("traces/oomcap.default.cft", NULL, &t, NULL), 0);
 	assert_int_equal(frag_settle(t, NULL, 8 * FRAG_GIB, true, NULL), 0);
 	assert_false(t->devs[0].settled.identical);
@@ -333,20 +246,4 @@ static void test_given_limit(void **state)
 	assert_true(t->devs[0].settled.limit_bytes < 8 * FRAG_GIB);
 	assert_int_equal(t->devs[0].settled.refused_count, 9);
 	frag_trace_destroy(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_size_from_what_was_not_chosen),
-		cmocka_unit_test(test_inferred_pools),
-		cmocka_unit_test(test_named_pools),
-		cmocka_unit_test(test_descending_releases),
-		cmocka_unit_test(test_rounds_do_not_grow),
-		cmocka_unit_test(test_cost_is_bounded),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_given_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verify on a card: here a simulated one, and one whose addresses only grow. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
+#include "test.h"
 
 #include <frag/replay.h>
 #include <frag/trace.h>
@@ -37,12 +30,11 @@ static struct frag_device *sim(void)
 	return d;
 }
 
-static void test_same(void **state)
+TEST(test_same)
 {
 	struct frag_verify_result r;
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(verify_on("traces/gnn.default.cft", sim(), NULL, UINT64_MAX, &r, &err), 0);
 	assert_string_equal(r.first_difference, "");
 	assert_true(r.identical);
@@ -57,12 +49,11 @@ static void test_same(void **state)
 }
 
 /* Other settings make other segments. */
-static void test_different(void **state)
+TEST(test_different)
 {
 	struct frag_verify_result r;
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(verify_on("traces/gnn.default.cft", sim(), "max_split_size_mb:128",
 				   UINT64_MAX, &r, &err),
 			 0);
@@ -75,12 +66,11 @@ static void test_different(void **state)
 }
 
 /* The recording ran out of memory under a limit; without it the card serves everything. */
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	struct frag_verify_result r;
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(verify_on("traces/oomcap.default.cft", sim(), NULL, UINT64_MAX, &r, &err),
 			 0);
 	assert_false(r.identical);
@@ -92,23 +82,21 @@ static void test_limit(void **state)
 	frag_verify_result_release(&r);
 }
 
-static void test_late(void **state)
+TEST(test_late)
 {
 	struct frag_verify_result r;
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(verify_on("traces/gnn.late.cft", sim(), NULL, UINT64_MAX, &r, &err),
 			 FRAG_ENOTSUP);
 	assert_non_null(strstr(err.msg, "began late"));
 }
 
-static void test_no_conf(void **state)
+TEST(test_no_conf)
 {
 	struct frag_verify_result r;
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(
 		verify_on("traces/gnn.default.cft", sim(), "no_such:1", UINT64_MAX, &r, &err),
 		FRAG_EUSAGE);
@@ -217,12 +205,11 @@ static void verify_tied(const frag_addr_t *addrs, uint64_t total_bytes, uint64_t
 }
 
 /* The same addresses, and others in the same order. */
-static void test_tie_same(void **state)
+TEST(test_tie_same)
 {
 	static const frag_addr_t elsewhere[] = { LOW / 2, HIGH / 2, NEW / 2 };
 	struct frag_verify_result r;
 
-	(void)state;
 	for (unsigned k = 0; k < 2; k++) {
 		verify_tied(k ? elsewhere : as_recorded, 0, 0, &r);
 		assert_string_equal(r.first_difference, "");
@@ -233,11 +220,10 @@ static void test_tie_same(void **state)
 	}
 }
 
-static void test_tie_exchanged(void **state)
+TEST(test_tie_exchanged)
 {
 	struct frag_verify_result r;
 
-	(void)state;
 	verify_tied(exchanged, 0, 0, &r);
 	assert_false(r.identical);
 	assert_string_equal(r.first_difference, "event 4: recorded nothing more, on the card "
@@ -245,21 +231,21 @@ static void test_tie_exchanged(void **state)
 	assert_int_equal(r.cause, FRAG_CAUSE_ADDRESSES);
 	assert_string_equal(
 		r.cause_text,
-		"a tie that addresses decide: the simulated card does the same in every event if "
-		"it is given the addresses of this one, and what was recorded if it is given those "
-		"recorded; event 3 is the first request served elsewhere: of two free blocks of "
-		"12582912 bytes it took the one at 0x7f0000000000 when recorded, not that at "
-		"0x7f0040800000; here these are at 0x7f0040000000 and 0x7f0000800000, and it takes "
-		"the other: both times the lower address");
+		"a tie that addresses decide: with the addresses of this card a simulated card "
+		"does "
+		"the same in every event, and with the recorded addresses what was recorded; event "
+		"3 is the first request served elsewhere: of two free blocks of 12582912 bytes the "
+		"recording took the one at 0x7f0000000000, not 0x7f0040800000; here they are at "
+		"0x7f0040000000 and 0x7f0000800000, and the replay takes the other one: both times "
+		"the lower address");
 	frag_verify_result_release(&r);
 }
 
 /* A card that refuses what has room is not explained by its addresses, whatever these are. */
-static void test_tie_failing(void **state)
+TEST(test_tie_failing)
 {
 	struct frag_verify_result r;
 
-	(void)state;
 	for (unsigned k = 0; k < 2; k++) {
 		verify_tied(k ? exchanged : as_recorded, 0, 2, &r);
 		assert_false(r.identical);
@@ -267,7 +253,7 @@ static void test_tie_failing(void **state)
 							"out of memory");
 		assert_int_equal(r.cause, FRAG_CAUSE_UNKNOWN);
 		assert_non_null(strstr(r.cause_text,
-				       "is given the addresses of this one does something else: "
+				       "with the addresses of this card does something else: "
 				       "event 1: on the card out of memory of 8388608 bytes, "
 				       "simulated segment_alloc of 20971520 bytes"));
 		frag_verify_result_release(&r);
@@ -282,15 +268,14 @@ static void test_tie_failing(void **state)
 }
 
 /* A card that is too small: a simulated one of that size fails in the same way, at any address. */
-static void test_tie_small_card(void **state)
+TEST(test_tie_small_card)
 {
 	struct frag_verify_result r;
 
-	(void)state;
 	verify_tied(exchanged, 24 * FRAG_MIB, 0, &r);
 	assert_false(r.identical);
 	assert_int_equal(r.cause, FRAG_CAUSE_INPUT);
-	assert_non_null(strstr(r.cause_text, "is given the recorded addresses differs from the "
+	assert_non_null(strstr(r.cause_text, "with the recorded addresses differs from the "
 					     "recording, too: event 1: 8388608 bytes were served"));
 	frag_verify_result_release(&r);
 }
@@ -300,11 +285,10 @@ static void test_tie_small_card(void **state)
  * address that has just become free. The simulated card refuses nothing, so it holds that address
  * still when the log says that it is given: this is an answer, too.
  */
-static void test_refused_once(void **state)
+TEST(test_refused_once)
 {
 	unsigned unlike = 0, stuck = 0;
 
-	(void)state;
 	for (uint64_t call = 1; call < 60; call++) {
 		struct frag_device *dev = sim();
 		struct frag_verify_result r;
@@ -317,8 +301,8 @@ static void test_refused_once(void **state)
 			continue;
 		}
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_UNKNOWN);
-		unlike += strstr(r.cause_text, "this one does something else: ") != NULL;
-		stuck += strstr(r.cause_text, "this one fails: ") != NULL;
+		unlike += strstr(r.cause_text, "of this card does something else: ") != NULL;
+		stuck += strstr(r.cause_text, "of this card fails: ") != NULL;
 		frag_verify_result_release(&r);
 	}
 	assert_true(unlike > 0);
@@ -332,14 +316,13 @@ static void count_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_ad
 }
 
 /* Who listens to the device goes on hearing it. */
-static void test_listener(void **state)
+TEST(test_listener)
 {
 	struct frag_device *dev = sim();
 	struct frag_trace *trace = tied();
 	struct frag_verify_result r;
 	unsigned heard = 0;
 
-	(void)state;
 	dev->placed = count_placed;
 	dev->placed_ctx = &heard;
 	assert_int_equal(frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, NULL), 0);
@@ -351,13 +334,12 @@ static void test_listener(void **state)
 	frag_trace_destroy(trace);
 }
 
-static void test_no_evidence(void **state)
+TEST(test_no_evidence)
 {
 	struct frag_device *dev = sim();
 	struct frag_trace *trace = tied();
 	struct frag_verify_result r;
 
-	(void)state;
 	trace->devs[0].has_evidence = false;
 	assert_int_equal(frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, NULL),
 			 FRAG_EINPUT);
@@ -366,12 +348,11 @@ static void test_no_evidence(void **state)
 }
 
 /* Whatever is short, it is told, and nothing is left behind. */
-static void test_short_of_memory(void **state)
+TEST(test_short_of_memory)
 {
 	int rc = FRAG_ENOMEM;
 	unsigned nth;
 
-	(void)state;
 	for (nth = 1; rc && nth < 1000; nth++) {
 		struct placement p = { .addrs = exchanged };
 		struct frag_sim_config card = { .place = place_in_order, .place_ctx = &p };
@@ -445,11 +426,10 @@ static void verify_shuffled(const char *path, uint32_t dev, unsigned *by_address
 	}
 }
 
-static void test_shuffled(void **state)
+TEST(test_shuffled)
 {
 	unsigned differing = 0;
 
-	(void)state;
 	verify_shuffled("traces/leak.frames.cft", 0, &differing);
 	assert_true(differing > 0);
 	differing = 0;
@@ -459,7 +439,7 @@ static void test_shuffled(void **state)
 }
 
 /* Addresses that only grow; ranges of expandable segments, too. */
-static void test_growing(void **state)
+TEST(test_growing)
 {
 	static const struct {
 		const char *path;
@@ -470,7 +450,6 @@ static void test_growing(void **state)
 		{ "traces/mempool.default.cft", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_device *dev = NULL;
 		struct frag_verify_result r;
@@ -483,27 +462,4 @@ static void test_growing(void **state)
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_ADDRESSES);
 		frag_verify_result_release(&r);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same),
-		cmocka_unit_test(test_different),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_no_conf),
-		cmocka_unit_test(test_tie_same),
-		cmocka_unit_test(test_tie_exchanged),
-		cmocka_unit_test(test_tie_failing),
-		cmocka_unit_test(test_tie_small_card),
-		cmocka_unit_test(test_refused_once),
-		cmocka_unit_test(test_listener),
-		cmocka_unit_test(test_no_evidence),
-		cmocka_unit_test(test_short_of_memory),
-		cmocka_unit_test(test_shuffled),
-		cmocka_unit_test(test_growing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# A bar of bytes in each row (third column), and a part of it (fourth), darker. EXTRA: what the axis shows, what the
+# whole bar is, and what its part is, separated by '|'.
+load ARG0[1:strlen(ARG0)-strlen("bars.gp")]."style.gp"
+eval arguments
+eval read_names
+eval measure_head
+
+rest(s) = s[strstrt(s, "|") + 1:*]
+front(s) = strstrt(s, "|") ? s[1:strstrt(s, "|") - 1] : s
+stats CSV using (column(3)) nooutput
+top = STATS_max > MIB ? STATS_max : MIB
+S = scale_of(top)
+
+ROW = 40
+body = ROW * COUNT + 8
+eval sheet(560, HEAD + body + 102)
+eval open_output
+eval head
+set lmargin at screen px(name_room(LONGEST))
+set rmargin at screen px(W - 84)
+set tmargin at screen py(HEAD)
+set bmargin at screen py(HEAD + body)
+set key at screen px(12), py(HEAD + body + 54) left top Left reverse vertical maxrows 2 samplen 2 spacing 1.05 font FONT.",13.3"
+set xlabel front(EXTRA)." (".unit_of(top).")" tc rgb INK
+set xrange [0:top / S]
+set yrange [-COUNT + 0.4:0.6]
+unset ytics
+set grid noytics xtics lc rgb GRID lt 1 lw 1
+do for [i = 1:COUNT] {
+	set label i fold(NAME[i]) at graph 0, first 1 - i right offset character -0.7, character (folded(NAME[i]) ? 0.5 : 0) tc rgb INK
+}
+row = '-column(0)'
+plot CSV using (column(3) / S / 2):(@row):(column(3) / S / 2):(0.3) with boxxyerror fs solid 0.5 noborder lc rgb BLUE title front(rest(EXTRA)), \
+	"" using (column(4) / S / 2):(@row):(column(4) / S / 2):(0.3) with boxxyerror fs solid 1.0 noborder lc rgb AREA title rest(rest(EXTRA)), \
+	"" using (column(3) / S):(@row):(amount(column(3), S)) with labels left offset 0.4, 0 tc rgb INK font FONT.",13.3" notitle

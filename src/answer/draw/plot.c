@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gnuplot as a child process: finding the scripts, running several at a time. */
+#include "answer/draw/plot.h"
+
+#include "base/scratch.h"
+#include "base/interrupt.h"
+#include "base/outfile.h"
+
+#include <frag/base.h>
+#include <frag/clock.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXEC_FAILED 127
+#define LIMIT_NS 60000000000ull /* of one picture */
+
+static bool holds_scripts(const char *dir)
+{
+	FRAG_AUTO_FREE char *style = frag_path_join(dir, "style.gp");
+
+	return style && !access(style, R_OK);
+}
+
+/* *out = base/tail if the scripts are there. 1 = found, 0 = not, negative = error. */
+static int try_dir(const char *base, const char *tail, char **out, struct frag_err *err)
+{
+	/* "./": to gnuplot a path that begins with a sign is a command */
+	char *safe = *base == '/' ? frag_host_strdup(base) : frag_path_join(".", base);
+	char *dir = safe ? frag_path_join(safe, tail) : NULL;
+
+	frag_host_free(safe);
+	FRAG_CHECK_ALLOC(dir, "path of the plot scripts", err);
+	if (holds_scripts(dir)) {
+		*out = dir;
+		return 1;
+	}
+	frag_host_free(dir);
+	return 0;
+}
+
+/* Upwards from the program: PREFIX/bin/cufrag, build/<variant>/cufrag, build/<variant>/tests/x. */
+static int search_up(char **out, struct frag_err *err)
+{
+	char exe[4096];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	int found = 0;
+
+	if (n <= 0)
+		return 0;
+	exe[n] = '\0';
+	for (int up = 0; up < 6 && !found; up++) {
+		char *slash = strrchr(exe, '/');
+
+		if (!slash || slash == exe)
+			break;
+		*slash = '\0';
+		found = try_dir(exe, "share/cufrag/plot", out, err);
+		if (!found)
+			found = try_dir(exe, "scripts/plot", out, err);
+	}
+	return found;
+}
+
+int frag_plot_scripts(char **dir, struct frag_err *err)
+{
+	const char *share = getenv("FRAG_SHARE");
+	int found = 0;
+
+	if (share && *share)
+		found = try_dir(share, "plot", dir, err);
+	if (!found)
+		found = search_up(dir, err);
+	if (found)
+		return found < 0 ? found : 0;
+	return frag_fail(err, FRAG_EOUTPUT,
+			 "the plot scripts are not found near the program; set "
+			 "FRAG_SHARE to the folder that holds plot/style.gp");
+}
+
+int frag_plot_aside(const char *dir, char **folder, struct frag_err *err)
+{
+	/* "./": whatever the folder is called, gnuplot takes the path for one */
+	char *safe = *dir == '/' ? frag_host_strdup(dir) : frag_path_join(".", dir);
+	int reason = safe ? frag_scratch_folder(safe, folder) : ENOMEM;
+
+	frag_host_free(safe);
+	if (reason == ENOMEM)
+		return frag_fail_nomem(err, "report");
+	return reason ? frag_fail(err, FRAG_EOUTPUT, "cannot write into '%s': %s", dir,
+				  strerror(reason))
+		      : 0;
+}
+
+/* A running child; `log` takes what it says. */
+struct child {
+	pid_t pid;
+	uint64_t begin_ns;
+	const struct frag_plot *plot;
+	char *script, *log;
+};
+
+static void forget(struct child *c)
+{
+	if (c->log)
+		unlink(c->log);
+	FRAG_FREE(c->log, c->script);
+	*c = (struct child){ 0 };
+}
+
+static char *suffixed(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+	char *s = frag_host_alloc(n + m + 1);
+
+	if (!s)
+		return NULL;
+	memcpy(s, a, n);
+	memcpy(s + n, b, m + 1);
+	return s;
+}
+
+/* In the child: only calls that are allowed between fork and exec. */
+static void become_gnuplot(const struct child *c, pid_t parent, char *const *argv)
+{
+	int in = open("/dev/null", O_RDONLY), none = open("/dev/null", O_WRONLY);
+	int log = open(c->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	/* a group of its own: Ctrl-C on the terminal lets a picture that was begun be finished;
+	 * but it ends with us, however we end */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (in >= 0 && none >= 0 && log >= 0 && getppid() == parent && dup2(in, 0) == 0 &&
+	    dup2(none, 1) == 1 && dup2(log, 2) == 2)
+		execvp(argv[0], argv);
+	_exit(EXEC_FAILED);
+}
+
+static int spawn(struct child *c, struct frag_err *err)
+{
+	const struct frag_plot *p = c->plot;
+	pid_t self = getpid();
+	/* -d: no init file of the user's may change the picture */
+	char *argv[] = { (char *)"gnuplot",
+			 (char *)"-d",
+			 (char *)"-c",
+			 c->script,
+			 (char *)p->csv,
+			 (char *)p->output,
+			 (char *)p->format,
+			 (char *)p->title,
+			 (char *)p->subtitle,
+			 (char *)p->extra,
+			 NULL };
+
+	c->pid = fork();
+	if (!c->pid)
+		become_gnuplot(c, self, argv);
+	if (c->pid < 0) {
+		c->pid = 0;
+		return frag_fail(err, FRAG_EOUTPUT, "cannot start gnuplot: %s", strerror(errno));
+	}
+	c->begin_ns = frag_clock_ns();
+	return 0;
+}
+
+static int start(const char *dir, const struct frag_plot *plot, struct child *c,
+		 struct frag_err *err)
+{
+	bool whole = strchr(plot->script, '/') != NULL;
+	char *base = whole ? frag_host_strdup(plot->script) : frag_path_join(dir, plot->script);
+	int ret;
+
+	c->plot = plot;
+	c->script = base ? suffixed(base, whole ? "" : ".gp") : NULL;
+	c->log = suffixed(plot->output, ".log");
+	frag_host_free(base);
+	ret = c->script && c->log ? spawn(c, err) : frag_fail_nomem(err, "gnuplot");
+	if (ret)
+		forget(c);
+	return ret;
+}
+
+/* The first line gnuplot said that names a mistake, else a word about its status. */
+static int complain(const struct child *c, int status, struct frag_err *err)
+{
+	char line[300], said[300] = "";
+	FILE *log = fopen(c->log, "r");
+
+	while (log && fgets(line, sizeof(line), log)) {
+		line[strcspn(line, "\r\n")] = '\0';
+		if (*line && (strstr(line, "line ") || !*said))
+			memcpy(said, line, sizeof(said));
+	}
+	if (log)
+		fclose(log);
+	return frag_fail(err, FRAG_EOUTPUT, "gnuplot failed to draw '%s' (status %d): %.200s",
+			 c->plot->script, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+			 *said ? said : "it said nothing");
+}
+
+/* Its end, for which it has a minute; a second interruption ends it at once. */
+static int wait_for(struct child *c, int *status, struct frag_err *err)
+{
+	for (useconds_t pause_us = 500;; pause_us = FRAG_MIN(2 * pause_us, 20000)) {
+		pid_t got = waitpid(c->pid, status, WNOHANG);
+		bool late = frag_clock_ns() - c->begin_ns > LIMIT_NS;
+
+		if (got == c->pid || (got < 0 && errno != EINTR))
+			return 0;
+		if (late || frag_interrupted_twice()) {
+			kill(-c->pid, SIGKILL);
+			kill(c->pid, SIGKILL);
+			while (waitpid(c->pid, status, 0) < 0 && errno == EINTR)
+				;
+			return late ? frag_fail(err, FRAG_EOUTPUT,
+						"gnuplot took more than a minute to draw '%s' and "
+						"was ended",
+						c->plot->script)
+				    : frag_fail(err, FRAG_EINTR, "interrupted");
+		}
+		usleep(pause_us);
+	}
+}
+
+static int finish(struct child *c, struct frag_err *err)
+{
+	int status = -1, ret = wait_for(c, &status, err);
+
+	if (!ret && WIFEXITED(status) && WEXITSTATUS(status) == EXEC_FAILED)
+		ret = frag_fail(err, FRAG_EOUTPUT,
+				"cannot run gnuplot for the charts; install it (package "
+				"gnuplot-nox), or use --csv and --json");
+	else if (!ret && (status != 0 || access(c->plot->output, R_OK)))
+		ret = complain(c, status, err);
+	forget(c);
+	return ret;
+}
+
+#define CHILDREN_MAX 16u
+
+int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
+		  struct frag_err *err)
+{
+	struct child children[CHILDREN_MAX] = { 0 };
+	size_t slots = FRAG_MIN(FRAG_MAX(threads, 1u), CHILDREN_MAX);
+	FRAG_AUTO_FREE char *dir = NULL;
+	int ret;
+
+	FRAG_TRY(frag_plot_scripts(&dir, err));
+	ret = 0;
+#ifdef __GLIBC__
+	malloc_trim(0); /* each child begins as a copy of what we hold */
+#endif
+	frag_interrupt_catch();
+	frag_interrupt_hold(true);
+	/* A ring: the oldest child is waited for before its place is used again. */
+	for (size_t i = 0; i < count && !ret; i++) {
+		struct child *c = &children[i % slots];
+
+		if (c->pid)
+			ret = finish(c, err);
+		if (!ret)
+			ret = start(dir, &plots[i], c, err);
+	}
+	for (size_t i = 0; i < slots; i++) {
+		if (children[i].pid) {
+			int last = finish(&children[i], ret ? NULL : err);
+
+			ret = ret ? ret : last;
+		}
+	}
+	frag_interrupt_hold(false);
+	return ret;
+}

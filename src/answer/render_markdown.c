@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An answer as Markdown, for docs/. */
+#include "answer.h"
+
+#include "table_fill.h"
+
+static void add_cell(const struct frag_field *f, const void *row, struct frag_text *out)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text cell = { 0 };
+
+	frag_field_text(f, row, &cell);
+	out->failed |= cell.failed;
+	for (const char *p = frag_text_str(&cell); *p; p++) {
+		frag_text_add(out, *p == '|' ? "\\" : "");
+		frag_text_addn(out, p, 1);
+	}
+}
+
+static void add_table(const struct frag_part *part, struct frag_text *out)
+{
+	struct frag_field columns[FRAG_TABLE_COLUMNS];
+	size_t count = frag_part_columns(part, true, columns);
+
+	for (size_t c = 0; c < count; c++)
+		frag_text_addf(out, "%s%s%s%s%s", c ? " | " : "| ", columns[c].head,
+			       columns[c].unit ? " (" : "", columns[c].unit ? columns[c].unit : "",
+			       columns[c].unit ? ")" : "");
+	frag_text_add(out, " |\n");
+	for (size_t c = 0; c < count; c++)
+		frag_text_add(out, frag_field_left(&columns[c]) ? "|---" : "|---:");
+	frag_text_add(out, "|\n");
+	for (size_t i = 0; i < frag_part_shown(part); i++) {
+		for (size_t c = 0; c < count; c++) {
+			frag_text_add(out, c ? " | " : "| ");
+			add_cell(&columns[c], frag_part_row(part, i), out);
+		}
+		frag_text_add(out, " |\n");
+	}
+}
+
+static void add_part(const struct frag_part *part, struct frag_text *out)
+{
+	switch (part->kind) {
+	case FRAG_PART_HEADING:
+		frag_text_addf(out, "\n### %s\n\n", part->text);
+		break;
+	case FRAG_PART_ITEM:
+		frag_text_addf(out, "* %s\n", part->text);
+		break;
+	case FRAG_PART_TABLE:
+		frag_text_add(out, part->indent ? "\n" : "");
+		add_table(part, out);
+		break;
+	case FRAG_PART_REMARK:
+	case FRAG_PART_SAY:
+	case FRAG_PART_WARN:
+	case FRAG_PART_CONCLUSION:
+	case FRAG_PART_VERDICT:
+		frag_text_addf(out, "%s\n\n", part->text);
+		break;
+	case FRAG_PART_PASTE:
+		frag_text_addf(out, "    %s\n", part->text);
+		break;
+	default:
+		break;
+	}
+}
+
+int frag_answer_markdown(const struct frag_answer *a, struct frag_text *out, struct frag_err *err)
+{
+	if (a->failed)
+		return frag_fail_nomem(err, "answer");
+	for (size_t i = 0; i < a->parts_count; i++)
+		if (!a->parts[i].text_only)
+			add_part(&a->parts[i], out);
+	return frag_text_check(out, err);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An answer as one self-contained HTML page. Everything from outside goes through frag_text_add_html. */
+#include "answer.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "answer/draw/plot.h"
+#include "answer/draw/svg.h"
+#include "page.h"
+#include "table_fill.h"
+
+/* What a run of parts of one kind stands in. */
+static const struct {
+	const char *open, *close;
+} around[] = {
+	[FRAG_PART_ITEM] = { "<ul>\n", "</ul>\n" },
+	[FRAG_PART_PASTE] = { "<dl class=\"todo\">\n", "</dl>\n" },
+	[FRAG_PART_TILE] = { "<div class=\"tiles\">\n", "</div>\n" },
+	[FRAG_PART_CHART] = { "<div class=\"charts\">\n", "</div>\n" },
+	[FRAG_PART_FILE] = { "<p class=\"files\">Files:", "</p>\n" },
+	[FRAG_PART_WORD] = { "<section>\n<h2>What the words mean</h2>\n<dl>\n", "</dl>\n</"
+										"section>\n" },
+	[FRAG_PART_GAP] = { NULL, NULL },
+};
+
+/* Does it begin with a word, and is it more than a name? Then it begins with a capital on a page. */
+static bool takes_capital(const char *text)
+{
+	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz'-");
+
+	return *text >= 'a' && *text <= 'z' && text[word + strspn(text + word, ",:;")] == ' ';
+}
+
+/* <tag class>text</tag>, with a capital where `sentence`. */
+static void add_element(const char *tag, const char *class, const char *text, bool sentence,
+			struct frag_text *out)
+{
+	char first[2] = "";
+
+	if (sentence && takes_capital(text))
+		*first = (char)(*text++ - 'a' + 'A');
+	frag_text_addf(out, *class ? "<%s class=\"%s\">" : "<%s>", tag, class);
+	frag_text_add(out, first);
+	frag_text_add_html(out, text);
+	frag_text_addf(out, "</%s>\n", tag);
+}
+
+/* A label of one word or more, with a capital. */
+static void add_name(const char *tag, const char *class, const char *text, struct frag_text *out)
+{
+	frag_text_addf(out, *class ? "<%s class=\"%s\">" : "<%s>", tag, class);
+	frag_text_addf(out, "%c", toupper((unsigned char)*text));
+	frag_text_add_html(out, *text ? text + 1 : text);
+	frag_text_addf(out, "</%s>\n", tag);
+}
+
+/* A paragraph; a sentence that a terminal shows without its full stop gets it. */
+static void add_paragraph(const char *class, const char *text, struct frag_text *out)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text whole = { 0 };
+	size_t n = strlen(text);
+
+	frag_text_add(&whole, text);
+	frag_text_add(&whole, n && strchr(".:!?", text[n - 1]) ? "" : ".");
+	out->failed |= whole.failed;
+	add_element("p", class, frag_text_str(&whole), true, out);
+}
+
+static void add_link(const char *base, const char *ending, struct frag_text *out)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text name = { 0 };
+
+	frag_text_addf(&name, "%s%s", base, ending);
+	out->failed |= name.failed;
+	frag_text_add(out, " <a href=\"");
+	frag_text_add_href(out, frag_text_str(&name));
+	frag_text_add(out, "\">");
+	frag_text_add_html(out, frag_text_str(&name));
+	frag_text_add(out, "</a>");
+}
+
+/* ---- tables -------------------------------------------------------------------------------------- */
+
+static void add_head(const struct frag_field *columns, size_t count, struct frag_text *out)
+{
+	frag_text_add(out, "<thead><tr>");
+	for (size_t c = 0; c < count; c++) {
+		frag_text_addf(out, "<th scope=\"col\"%s title=\"",
+			       frag_field_left(&columns[c]) ? " class=\"l\"" : "");
+		frag_text_add_html(out, columns[c].help);
+		frag_text_add(out, "\">");
+		frag_text_add_html(out, columns[c].head);
+		if (columns[c].unit) {
+			frag_text_add(out, "<span class=\"unit\">");
+			frag_text_add_html(out, columns[c].unit);
+			frag_text_add(out, "</span>");
+		}
+		frag_text_add(out, "</th>");
+	}
+	frag_text_add(out, "</tr></thead>\n<tbody>\n");
+}
+
+/* Texts so long have a column that is wide before it breaks them. */
+#define LONG_TEXT 24u
+
+static const char *class_of(const struct frag_field *f, size_t width)
+{
+	return !frag_field_left(f) ? "" : width >= LONG_TEXT ? " class=\"l long\"" : " class=\"l\"";
+}
+
+static void add_cell(const struct frag_part *part, const struct frag_field *f, const void *row,
+		     struct frag_text *out)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text cell = { 0 };
+	const char *href = f->href ? frag_shape_text(part->shape, row, f->href) : NULL;
+
+	frag_field_text(f, row, &cell);
+	out->failed |= cell.failed;
+	frag_text_addf(out, "<td%s>", class_of(f, frag_text_width(frag_text_str(&cell))));
+	if (href) {
+		frag_text_add(out, "<a href=\"");
+		frag_text_add_href(out, href);
+		frag_text_add(out, "\">");
+	}
+	frag_table_words_html(frag_text_str(&cell), out);
+	frag_text_add(out, href ? "</a></td>" : "</td>");
+}
+
+static void add_table(const struct frag_part *part, struct frag_text *out)
+{
+	struct frag_field columns[FRAG_TABLE_COLUMNS];
+	size_t count = frag_part_columns(part, true, columns), shown = frag_part_shown(part);
+
+	if (!part->rows.count)
+		return;
+	frag_text_add(out, "<div class=\"scroll\"><table>\n");
+	add_head(columns, count, out);
+	for (size_t i = 0; i < shown; i++) {
+		frag_text_add(out, i == part->mark ? "<tr class=\"best\">" : "<tr>");
+		for (size_t c = 0; c < count; c++)
+			add_cell(part, &columns[c], frag_part_row(part, i), out);
+		frag_text_add(out, "</tr>\n");
+	}
+	frag_text_add(out, "</tbody></table></div>\n");
+	if (shown < part->rows.count)
+		frag_text_addf(out, "<p class=\"meta\">And %zu more.</p>\n",
+			       part->rows.count - shown);
+	if (part->file) {
+		frag_text_add(out, "<p class=\"files\">Data:");
+		add_link(part->file, "", out);
+		frag_text_add(out, "</p>\n");
+	}
+}
+
+static void add_facts(const struct frag_part *part, struct frag_text *out)
+{
+	struct frag_field fields[FRAG_TABLE_COLUMNS];
+	size_t count = frag_part_columns(part, true, fields);
+
+	frag_text_add(out, "<dl class=\"facts\">\n");
+	for (size_t i = 0; i < count; i++) {
+		FRAG_AUTO(frag_text_release) struct frag_text value = { 0 };
+
+		if (frag_field_is_null(&fields[i], part->rows.rows) && !fields[i].none)
+			continue;
+		frag_field_text(&fields[i], part->rows.rows, &value);
+		if (fields[i].unit)
+			frag_text_addf(&value, " %s", fields[i].unit);
+		out->failed |= value.failed;
+		add_name("dt", "", fields[i].head, out);
+		add_element("dd", "", frag_text_str(&value), false, out);
+	}
+	frag_text_add(out, "</dl>\n");
+}
+
+/* ---- charts -------------------------------------------------------------------------------------- */
+
+static void add_chart(const struct frag_answer_chart *c, unsigned formats, const char *svg,
+		      size_t number, struct frag_text *out)
+{
+	const char *base = frag_chart_base(c);
+	char prefix[32];
+
+	snprintf(prefix, sizeof(prefix), "x%zu-", number);
+	frag_text_add(out, "<figure>\n");
+	if (c->heading)
+		add_element("h3", "", c->heading, false, out);
+	frag_svg_inline(svg ? svg : "", prefix, c->alt ? c->alt : c->title, out);
+	frag_text_add(out, "<figcaption>");
+	frag_text_add_html(out, c->caption);
+	frag_text_add(out, "</figcaption>\n<p class=\"files\">Data:");
+	add_link(base, ".csv", out);
+	frag_text_add(out, ". Picture:");
+	add_link(base, ".svg", out);
+	if (formats & FRAG_FORMAT_PNG)
+		add_link(base, ".png", out);
+	if (formats & FRAG_FORMAT_PDF)
+		add_link(base, ".pdf", out);
+	frag_text_add(out, "</p>\n</figure>\n");
+}
+
+/* ---- the page ------------------------------------------------------------------------------------ */
+
+static void add_pair(const struct frag_part *part, bool code, struct frag_text *out)
+{
+	add_name("dt", "", part->label, out);
+	frag_text_add(out, code ? "<dd><code>" : "<dd>");
+	frag_text_add_html(out, part->text);
+	frag_text_add(out, code ? "</code></dd>\n" : "</dd>\n");
+}
+
+static void add_tile(const struct frag_part *part, struct frag_text *out)
+{
+	frag_text_add(out, "<div class=\"tile\"><b>");
+	frag_text_add_html(out, part->text);
+	frag_text_add(out, "</b><span>");
+	frag_table_words_html(part->label, out);
+	frag_text_add(out, "</span></div>\n");
+}
+
+static void add_part(const struct frag_part *part, unsigned formats, const char *svg, size_t number,
+		     struct frag_text *out)
+{
+	switch (part->kind) {
+	case FRAG_PART_REMARK:
+		add_element("p", "meta", part->text, true, out);
+		break;
+	case FRAG_PART_SAY:
+		add_paragraph("", part->text, out);
+		break;
+	case FRAG_PART_VERDICT:
+		add_name("p", "answer", part->text, out);
+		break;
+	case FRAG_PART_CONCLUSION:
+		add_paragraph("answer", part->text, out);
+		break;
+	case FRAG_PART_WARN:
+		add_paragraph("warn", part->text, out);
+		break;
+	case FRAG_PART_ITEM:
+		add_element("li", "", part->text, true, out);
+		break;
+	case FRAG_PART_HEADING:
+		add_element("h2", "", part->text, true, out);
+		break;
+	case FRAG_PART_PASTE:
+	case FRAG_PART_WORD:
+		add_pair(part, part->kind == FRAG_PART_PASTE, out);
+		break;
+	case FRAG_PART_TABLE:
+		add_table(part, out);
+		break;
+	case FRAG_PART_FACTS:
+		add_facts(part, out);
+		break;
+	case FRAG_PART_TILE:
+		add_tile(part, out);
+		break;
+	case FRAG_PART_FILE:
+		add_link(part->label, "", out);
+		frag_text_add(out, *part->text ? " (" : "");
+		frag_text_add_html(out, part->text);
+		frag_text_add(out, *part->text ? ")" : "");
+		break;
+	case FRAG_PART_CHART:
+		add_chart(&part->chart, formats, svg, number, out);
+		break;
+	case FRAG_PART_GAP:
+		break;
+	}
+}
+
+static void add_parts(const struct frag_answer *a, unsigned formats, char *const *svgs,
+		      struct frag_text *out)
+{
+	const char *close = NULL;
+	enum frag_part_kind kind = FRAG_PART_GAP;
+
+	for (size_t i = 0; i < a->parts_count; i++) {
+		const struct frag_part *part = &a->parts[i];
+
+		if (part->text_only || part->kind == FRAG_PART_GAP)
+			continue;
+		if (part->kind != kind) {
+			frag_text_add(out, close ? close : "");
+			frag_text_add(out, around[part->kind].open ? around[part->kind].open : "");
+			kind = part->kind;
+			close = around[kind].close;
+		}
+		add_part(part, formats, svgs ? svgs[i] : NULL, i, out);
+	}
+	frag_text_add(out, close ? close : "");
+}
+
+static void add_fact(const char *name, const char *text, const char *tag, struct frag_text *out)
+{
+	if (!text || !*text)
+		return;
+	frag_text_addf(out, "<dt>%s</dt><dd><%s>", name, tag);
+	frag_text_add_html(out, text);
+	frag_text_addf(out, "</%s></dd>\n", tag);
+}
+
+static void add_header(const struct frag_answer *a, const struct frag_answer_page *page,
+		       struct frag_text *out)
+{
+	frag_text_add(out, "<header>\n<p class=\"kicker\">cufrag ");
+	frag_text_add_html(out, a->command);
+	frag_text_add(out, "</p>\n");
+	add_element("h1", "", a->title ? a->title : a->command, true, out);
+	if (a->question)
+		add_element("p", "question", a->question, false, out);
+	frag_text_add(out, "<dl class=\"facts\">\n");
+	add_fact("Author", a->author, "span", out);
+	add_fact("Date", a->date, "span", out);
+	add_fact("Command", page->command_line, "code", out);
+	frag_text_add(out, "</dl>\n</header>\n");
+	if (a->estimated)
+		add_element("p", "warn", "An estimate: the recording was made without a GPU.",
+			    false, out);
+}
+
+static void add_foot(const struct frag_answer *a, const struct frag_answer_page *page,
+		     struct frag_text *out)
+{
+	frag_text_add(out, "<section>\n<h2>How to make this page again</h2>\n<pre>");
+	frag_text_add_html(out, page->command_line ? page->command_line : "");
+	frag_text_add(out, "</pre>\n<p class=\"files\">All figures:");
+	add_link("results", ".json", out);
+	if (a->csv)
+		add_link("results", ".csv", out);
+	if (page->formats & FRAG_FORMAT_ONE_PDF)
+		add_link("charts", ".pdf", out);
+	frag_text_add(out, ". <code>docs/json.md</code> says what each field "
+			   "means.</p>\n</section>\n");
+}
+
+void frag_page_render(const struct frag_answer *a, const struct frag_answer_page *page,
+		      char *const *svgs, struct frag_text *out)
+{
+	frag_page_begin(a->title ? a->title : a->command, out);
+	add_header(a, page, out);
+	add_parts(a, page->formats, svgs, out);
+	add_foot(a, page, out);
+	frag_page_end(out);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An answer as text for a terminal: sentences are broken between words where the terminal ends. */
+#include "answer.h"
+
+#include <string.h>
+
+#include "base/term.h"
+#include "table_fill.h"
+
+#define ROOM_LEAST 20u
+
+/* Bytes of s that have room, up to the end of a word where there is one; a word is never cut. */
+static size_t line_of(const char *s, size_t room)
+{
+	size_t n = 0, width = 0, word = 0;
+
+	while (s[n] && s[n] != '\n') {
+		if (s[n] == ' ' && width > room && !word) /* behind a word wider than the line */
+			return n;
+		if (s[n] == ' ' && width <= room)
+			word = n;
+		if (width >= room && word)
+			return word;
+		width += (s[n++] & 0xc0) != 0x80;
+	}
+	return width > room && word ? word : n;
+}
+
+/* Each line begins with `first`, those that follow in `rest`. */
+static void add_lines(const char *first, const char *rest, const char *text, unsigned columns,
+		      struct frag_text *out)
+{
+	size_t indent = frag_text_width(first);
+	size_t room = !columns			      ? SIZE_MAX
+		      : columns > indent + ROOM_LEAST ? columns - indent
+						      : ROOM_LEAST;
+
+	do {
+		size_t n = line_of(text, room);
+
+		frag_text_add(out, first);
+		frag_text_addn(out, text, n);
+		frag_text_add(out, "\n");
+		text += n;
+		text += *text == '\n' ? 1 : strspn(text, " ");
+		first = rest;
+	} while (*text);
+}
+
+static void add_indented(const struct frag_text *block, unsigned indent, struct frag_text *out)
+{
+	out->failed |= block->failed;
+	for (const char *line = frag_text_str(block); *line;) {
+		size_t n = strcspn(line, "\n");
+
+		frag_text_repeat(out, " ", n ? indent : 0);
+		frag_text_addn(out, line, n + (line[n] == '\n'));
+		line += n + (line[n] == '\n');
+	}
+}
+
+static void add_table(const struct frag_part *part, unsigned columns, struct frag_text *out)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	if (part->rows.count)
+		frag_part_print(part, columns > part->indent ? columns - part->indent : columns,
+				&t);
+	add_indented(&t, part->indent, out);
+	if (frag_part_shown(part) < part->rows.count)
+		frag_text_addf(out, "and %zu more\n", part->rows.count - frag_part_shown(part));
+}
+
+/* Heading and value of each field that is there; a value of several lines stays in its column. */
+static void add_facts(const struct frag_part *part, unsigned columns, struct frag_text *out)
+{
+	struct frag_field fields[FRAG_TABLE_COLUMNS];
+	size_t count = frag_part_columns(part, false, fields), width = 0;
+
+	for (size_t i = 0; i < count; i++)
+		width = FRAG_MAX(width, frag_text_width(fields[i].head));
+	for (size_t i = 0; i < count; i++) {
+		FRAG_AUTO(frag_text_release)
+		struct frag_text first = { 0 }, rest = { 0 }, value = { 0 };
+
+		if (frag_field_is_null(&fields[i], part->rows.rows) && !fields[i].none)
+			continue;
+		frag_text_repeat(&first, " ", part->indent);
+		frag_text_add(&first, fields[i].head);
+		frag_text_repeat(&first, " ", width + 2 - frag_text_width(fields[i].head));
+		frag_text_repeat(&rest, " ", part->indent + width + 2);
+		frag_field_text(&fields[i], part->rows.rows, &value);
+		if (fields[i].unit)
+			frag_text_addf(&value, " %s", fields[i].unit);
+		out->failed |= first.failed || rest.failed || value.failed;
+		add_lines(frag_text_str(&first), frag_text_str(&rest), frag_text_str(&value),
+			  columns, out);
+	}
+}
+
+static void add_heading(const char *text, unsigned columns, bool color, struct frag_text *out)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text lines = { 0 };
+
+	add_lines("", "", text, columns, &lines);
+	out->failed |= lines.failed;
+	frag_text_add(out, frag_term_style(color, "bold"));
+	frag_text_addn(out, frag_text_str(&lines), lines.len ? lines.len - 1 : 0);
+	frag_text_addf(out, "%s\n", frag_term_style(color, "off"));
+}
+
+static void add_part(const struct frag_part *part, unsigned columns, bool color,
+		     struct frag_text *out)
+{
+	switch (part->kind) {
+	case FRAG_PART_REMARK:
+		add_lines("# ", "# ", part->text, columns, out);
+		break;
+	case FRAG_PART_SAY:
+	case FRAG_PART_WARN:
+		add_lines("", "", part->text, columns, out);
+		break;
+	case FRAG_PART_CONCLUSION:
+		add_lines("answer: ", "  ", part->text, columns, out);
+		break;
+	case FRAG_PART_VERDICT:
+		add_lines("verdict: ", "  ", part->text, columns, out);
+		break;
+	case FRAG_PART_ITEM:
+		add_lines("  ", "    ", part->text, columns, out);
+		break;
+	case FRAG_PART_PASTE:
+		frag_text_addf(out, *part->label ? "%s: %s\n" : "%s    %s\n", part->label,
+			       part->text);
+		break;
+	case FRAG_PART_HEADING:
+		frag_text_add(out, out->len ? "\n" : "");
+		add_heading(part->text, columns, color, out);
+		break;
+	case FRAG_PART_TABLE:
+		add_table(part, columns, out);
+		break;
+	case FRAG_PART_FACTS:
+		add_facts(part, columns, out);
+		break;
+	case FRAG_PART_GAP:
+		frag_text_add(out, "\n");
+		break;
+	case FRAG_PART_TILE:
+	case FRAG_PART_CHART:
+	case FRAG_PART_WORD:
+	case FRAG_PART_FILE:
+		break;
+	}
+}
+
+static bool is_brief(const struct frag_part *part)
+{
+	return part->kind == FRAG_PART_CONCLUSION || part->kind == FRAG_PART_VERDICT ||
+	       part->kind == FRAG_PART_WARN || part->kind == FRAG_PART_PASTE;
+}
+
+int frag_answer_text(const struct frag_answer *a, unsigned columns, struct frag_text *out,
+		     struct frag_err *err)
+{
+	if (a->failed)
+		return frag_fail_nomem(err, "answer");
+	for (size_t i = 0; i < a->parts_count; i++)
+		if (!a->parts[i].page_only && (!a->brief || is_brief(&a->parts[i])))
+			add_part(&a->parts[i], columns, a->color, out);
+	return frag_text_check(out, err);
+}

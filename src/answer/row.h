@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A struct for rows, its fields and its shape (field.h) from one list:
+ *
+ *	#define CARD(F, P, S) \
+ *		F(S, TEXT, card, "card", "its name in `list gpus`") \
+ *		F(S, BYTES, total_bytes, "memory", "total memory") \
+ *		P(S, TEXT, fits, "fits", "for people only")
+ *	FRAG_ROW(card, "card", CARD, "one known card");
+ *
+ * is struct card with these members, and the static card_shape. What follows the help are further members of struct
+ * frag_field, as in FRAG_FIELD. Where a struct has more than its fields, or is known elsewhere, FRAG_ROW_MEMBERS and
+ * FRAG_ROW_SHAPE are the two halves.
+ */
+#ifndef FRAG_ANSWER_ROW_H
+#define FRAG_ANSWER_ROW_H
+
+#include "answer/field.h"
+
+#define FRAG_ROW_MEMBER_(s, type, name, ...) FRAG_CTYPE_##type name;
+#define FRAG_ROW_FIELD_(s, type, name, ...) FRAG_FIELD(type, struct s, name, __VA_ARGS__),
+#define FRAG_ROW_SHOWN_(s, type, name, ...) FRAG_FIELD_SHOWN(type, struct s, name, __VA_ARGS__),
+
+#define FRAG_ROW_MEMBERS(LIST) LIST(FRAG_ROW_MEMBER_, FRAG_ROW_MEMBER_, )
+/* storage: static or nothing; var: of the shape; tag: of the struct. */
+#define FRAG_ROW_SHAPE(storage, var, tag, name, LIST, help) \
+	static const struct frag_field var##_fields[] = { LIST(FRAG_ROW_FIELD_, FRAG_ROW_SHOWN_, \
+							       tag) FRAG_FIELD_END }; \
+	storage const struct frag_shape var = FRAG_SHAPE(name, struct tag, var##_fields, help)
+
+#define FRAG_ROW(tag, name, LIST, help) \
+	struct tag { \
+		FRAG_ROW_MEMBERS(LIST) \
+	}; \
+	FRAG_ROW_SHAPE(static, tag##_shape, tag, name, LIST, help)
+
+/*
+ * The same for columns that only programs read, the data of charts: tag##_shape has no help.
+ *
+ *	#define COLUMNS(X, s) X(s, COUNT, rank) X(s, TEXT, policy)
+ *	FRAG_CSV_ROW(peak_row, COLUMNS)
+ */
+#define FRAG_CSV_ROW(tag, COLUMNS) \
+	struct tag { \
+		COLUMNS(FRAG_CSV_MEMBER_, tag) \
+	}; \
+	static const struct frag_field tag##_fields[] = { COLUMNS(FRAG_CSV_FIELD_, tag) \
+								  FRAG_FIELD_END }; \
+	static const struct frag_shape tag##_shape = \
+		FRAG_SHAPE(#tag, struct tag, tag##_fields, NULL);
+#define FRAG_CSV_MEMBER_(tag, type, member) FRAG_CTYPE_##type member;
+#define FRAG_CSV_FIELD_(tag, type, member) FRAG_FIELD(type, struct tag, member, NULL, NULL),
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of an answer: what text and page share. */
+#ifndef FRAG_ANSWER_TABLE_FILL_H
+#define FRAG_ANSWER_TABLE_FILL_H
+
+#include "answer.h"
+#include "table.h"
+
+static inline const void *frag_part_row(const struct frag_part *part, size_t i)
+{
+	return (const char *)part->rows.rows + i * part->shape->size;
+}
+
+/* Columns that are shown, with the unit that "mem" stands for here. Returns how many. */
+size_t frag_part_columns(const struct frag_part *part, bool page,
+			 struct frag_field columns[FRAG_TABLE_COLUMNS]);
+/* Rows that are shown. */
+size_t frag_part_shown(const struct frag_part *part);
+bool frag_field_left(const struct frag_field *f);
+/* The table as aligned text; room: columns of the terminal, 0 = no bound. */
+void frag_part_print(const struct frag_part *part, unsigned room, struct frag_text *out);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text that grows, and the escaping rules of what we write: HTML and CSV. */
+#include "answer/textbuf.h"
+
+#include <frag/opt.h>
+
+#include "base/clean.h"
+#include "base/outfile.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void frag_text_release(struct frag_text *t)
+{
+	frag_host_free(t->s);
+	memset(t, 0, sizeof(*t));
+}
+
+const char *frag_text_str(const struct frag_text *t)
+{
+	return t->s && !t->failed ? t->s : "";
+}
+
+int frag_text_check(const struct frag_text *t, struct frag_err *err)
+{
+	return t->failed ? frag_fail_nomem(err, "text of a report") : 0;
+}
+
+int frag_text_put(const struct frag_text *t, const char *path, struct frag_err *err)
+{
+	FRAG_TRY(frag_text_check(t, err));
+	return frag_outfile_put(path, frag_text_str(t), t->len, err);
+}
+
+int frag_text_put_rows(const char *header, const struct frag_text *rows, const char *path,
+		       struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
+
+	FRAG_TRY(frag_text_check(rows, err));
+	frag_text_add(&out, header);
+	frag_text_add(&out, frag_text_str(rows));
+	return frag_text_put(&out, path, err);
+}
+
+int frag_text_show(const struct frag_text *t, struct frag_err *err)
+{
+	FRAG_TRY(frag_text_check(t, err));
+	fputs(frag_text_str(t), stdout);
+	return 0;
+}
+
+/* Room for n more bytes and the NUL. */
+static bool reserve(struct frag_text *t, size_t n)
+{
+	size_t cap = t->cap ? t->cap : 256;
+	char *s;
+
+	if (t->failed)
+		return false;
+	if (n < t->cap - t->len)
+		return true;
+	while (cap - t->len <= n)
+		cap *= 2;
+	s = frag_host_realloc(t->s, cap, 1);
+	if (!s) {
+		t->failed = true;
+		return false;
+	}
+	t->s = s;
+	t->cap = cap;
+	return true;
+}
+
+void frag_text_addn(struct frag_text *t, const char *s, size_t n)
+{
+	if (!reserve(t, n))
+		return;
+	memcpy(t->s + t->len, s, n);
+	t->len += n;
+	t->s[t->len] = '\0';
+}
+
+void frag_text_add(struct frag_text *t, const char *s)
+{
+	frag_text_addn(t, s, strlen(s));
+}
+
+void frag_text_addf(struct frag_text *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (!reserve(t, 128))
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(t->s + t->len, t->cap - t->len, fmt, ap);
+	va_end(ap);
+	if ((size_t)n >= t->cap - t->len) {
+		if (!reserve(t, (size_t)n))
+			return;
+		va_start(ap, fmt);
+		vsnprintf(t->s + t->len, t->cap - t->len, fmt, ap);
+		va_end(ap);
+	}
+	t->len += (size_t)n;
+}
+
+void frag_text_repeat(struct frag_text *t, const char *s, size_t n)
+{
+	while (n--)
+		frag_text_add(t, s);
+}
+
+void frag_text_add_href(struct frag_text *t, const char *path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789-_.~/";
+
+	/* "javascript:x" is a folder's name, too */
+	if (*path != '/')
+		frag_text_add(t, "./");
+	for (; *path; path++) {
+		if (strchr(plain, *path))
+			frag_text_addn(t, path, 1);
+		else
+			frag_text_addf(t, "%%%02X", (unsigned char)*path);
+	}
+}
+
+void frag_text_add_html(struct frag_text *t, const char *s)
+{
+	size_t left = strlen(s), n;
+
+	for (; left; s += n, left -= n) {
+		n = frag_clean_length(s, left);
+		if (n > 1) {
+			frag_text_addn(t, s, n);
+			continue;
+		}
+		switch (n || *s == '\n' || *s == '\t' ? *s : '?') {
+		case '&':
+			frag_text_add(t, "&amp;");
+			break;
+		case '<':
+			frag_text_add(t, "&lt;");
+			break;
+		case '>':
+			frag_text_add(t, "&gt;");
+			break;
+		case '"':
+			frag_text_add(t, "&quot;");
+			break;
+		case '\'':
+			frag_text_add(t, "&#39;");
+			break;
+		default:
+			/* controls are not allowed in HTML, not even escaped; nor are stray bytes */
+			frag_text_addn(t, n || *s == '\n' || *s == '\t' ? s : "?", 1);
+		}
+		n = 1;
+	}
+}
+
+void frag_text_add_shell(struct frag_text *t, const char *word)
+{
+	FRAG_AUTO_FREE char *quoted = frag_shell_word(word);
+
+	if (quoted)
+		frag_text_add(t, quoted);
+	else
+		t->failed = true;
+}
+
+void frag_text_add_csv(struct frag_text *t, const char *s)
+{
+	/* a spreadsheet would take it for a formula */
+	const char *mark = *s && strchr("=+-@\t", *s) ? "'" : "";
+
+	if (!strpbrk(s, ",\"\r\n") && *s != ' ') {
+		frag_text_add(t, mark);
+		frag_text_add(t, s);
+		return;
+	}
+	frag_text_add(t, "\"");
+	frag_text_add(t, mark);
+	for (; *s; s++)
+		frag_text_addn(t, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
+	frag_text_add(t, "\"");
+}
+
+void frag_text_add_number(struct frag_text *t, double v)
+{
+	if (isfinite(v))
+		frag_text_addf(t, "%.15g", v);
+}
+
+void frag_text_add_grouped(struct frag_text *t, uint64_t v)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v);
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			frag_text_add(t, ",");
+		frag_text_addn(t, digits + i, 1);
+	}
+}
+
+void frag_text_add_bytes(struct frag_text *t, uint64_t bytes)
+{
+	frag_text_add(t, FRAG_BYTES(bytes));
+}
+
+void frag_text_add_ns(struct frag_text *t, uint64_t ns)
+{
+	static const struct {
+		uint64_t from;
+		const char *unit;
+	} units[] = { { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" } };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(units); i++) {
+		double v = (double)ns / (double)units[i].from;
+
+		if (ns < units[i].from)
+			continue;
+		frag_text_addf(t, "%.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, units[i].unit);
+		return;
+	}
+	frag_text_addf(t, "%" PRIu64 " ns", ns);
+}
+
+size_t frag_text_width(const char *s)
+{
+	size_t width = 0;
+
+	for (; *s; s++)
+		width += ((unsigned char)*s & 0xc0) != 0x80;
+	return width;
+}

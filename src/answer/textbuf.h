@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text that grows. Additions after host memory ran out are ignored and
+ * remembered, so that callers check once, at the end (frag_text_check).
+ *
+ * Ownership: init by zeroing; release by frag_text_release.
+ */
+#ifndef FRAG_ANSWER_TEXTBUF_H
+#define FRAG_ANSWER_TEXTBUF_H
+
+#include <frag/base.h>
+#include <frag/error.h>
+
+struct frag_text {
+	char *s; /* NUL-terminated once anything was added, else NULL */
+	size_t len, cap;
+	bool failed;
+};
+
+void frag_text_release(struct frag_text *t);
+/* Never NULL: "" when empty or failed. Borrowed until the next addition. */
+const char *frag_text_str(const struct frag_text *t);
+/* 0, or FRAG_ENOMEM if an addition was lost. */
+int frag_text_check(const struct frag_text *t, struct frag_err *err);
+/* Checks it and writes it to a file, complete or not at all; "-" is standard output. */
+int frag_text_put(const struct frag_text *t, const char *path, struct frag_err *err);
+/* The same for rows below a header. */
+int frag_text_put_rows(const char *header, const struct frag_text *rows, const char *path,
+		       struct frag_err *err);
+/* Checks it and prints it. */
+int frag_text_show(const struct frag_text *t, struct frag_err *err);
+
+void frag_text_add(struct frag_text *t, const char *s);
+void frag_text_addn(struct frag_text *t, const char *s, size_t n);
+void frag_text_addf(struct frag_text *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* `s` n times. */
+void frag_text_repeat(struct frag_text *t, const char *s, size_t n);
+
+/* Text inside HTML or an attribute in double quotes. */
+void frag_text_add_html(struct frag_text *t, const char *s);
+/* A path as the value of href: never taken for a scheme, whatever its name. */
+void frag_text_add_href(struct frag_text *t, const char *path);
+/* One word as a shell would take it back. */
+void frag_text_add_shell(struct frag_text *t, const char *word);
+/* One CSV field, quoted where commas, quotes or line ends require it (RFC 4180). */
+void frag_text_add_csv(struct frag_text *t, const char *s);
+/* A number for CSV: up to 15 significant digits; nothing for NaN and infinities. */
+void frag_text_add_number(struct frag_text *t, double v);
+/* "1,234,567" */
+void frag_text_add_grouped(struct frag_text *t, uint64_t v);
+/* "20 MiB", as frag_format_bytes */
+void frag_text_add_bytes(struct frag_text *t, uint64_t bytes);
+/* "812 ns", "3.1 us", "45.2 ms", "1.20 s" */
+void frag_text_add_ns(struct frag_text *t, uint64_t ns);
+
+/* Columns that `s` takes on a terminal: UTF-8 characters, without combining marks. */
+size_t frag_text_width(const char *s);
+
+#endif

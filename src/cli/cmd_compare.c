@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag compare: traces through several policies; table, charts, report. */
+#include "replays.h"
+
+static const char *const defaults[] = {
+	"recorded",
+	"pytorch",
+	"pytorch:expandable_segments:True",
+	"pytorch:max_split_size_mb:128",
+	"native",
+	"buddy",
+	"vmm",
+	"planned",
+};
+
+static const char *const optimum_words[] = { [FRAG_OPTIMUM_AUTO] = "auto",
+					     [FRAG_OPTIMUM_OFF] = "off",
+					     [FRAG_OPTIMUM_BOUND] = "bound",
+					     [FRAG_OPTIMUM_PLACE] = "place",
+					     NULL };
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct frag_session, policies),
+	  .set = frag_policy_texts_set_list, .value = "POLICIES",
+	  .help = "policies, separated by ';' (default: recorded, pytorch, "
+		  "pytorch:expandable_segments:True, pytorch:max_split_size_mb:128, native, buddy, "
+		  "vmm, planned); all = every one listed" },
+	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct frag_session, policies),
+	  .set = frag_policy_texts_set_one, .value = "POLICY",
+	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	{ FRAG_ARG_WORD, "optimum", FRAG_ARG_AT(struct frag_session, optimum),
+	  .words = optimum_words, .def = "auto",
+	  .help = "what to show of the best possible: off, the lower bound, or place = also an "
+		  "offline placement; auto: place where that is quick, else bound" },
+	{ FRAG_ARG_FLAG, "pdf", FRAG_ARG_AT(struct frag_session, pdf),
+	  .help = "with --out: all charts in one file, charts.pdf" },
+	{ FRAG_ARG_TEXT, "title", FRAG_ARG_AT(struct frag_session, title), .value = "TEXT",
+	  .help = "with --out: title of the report (default: the name of the trace)" },
+	{ FRAG_ARG_TEXT, "author", FRAG_ARG_AT(struct frag_session, author), .value = "TEXT",
+	  .help = "with --out: who made the report" },
+	{ FRAG_ARG_TEXT, "date", FRAG_ARG_AT(struct frag_session, date), .value = "TEXT",
+	  .help = "with --out: date of the report (default: SOURCE_DATE_EPOCH, else today, and "
+		  "none "
+		  "with --no-host)" },
+	{ 0 },
+};
+
+static int run(struct frag_cli *cli, void *session, struct frag_err *err)
+{
+	struct frag_session *s = session;
+	bool none = !s->policies.count;
+	uint32_t flags;
+
+	FRAG_TRY(frag_cli_replays_begin(s, cli, err));
+	FRAG_TRY(frag_policy_texts_check(&s->policies, &flags, err));
+	s->planned_asked_for = (flags & FRAG_POLICY_PLANNED) && !s->policies.all;
+	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
+		FRAG_TRY(frag_policy_texts_add(&s->policies, defaults[i], err));
+	s->plan_ahead = true;
+	s->place_too = s->optimum == FRAG_OPTIMUM_AUTO || s->optimum == FRAG_OPTIMUM_PLACE;
+	return frag_cli_replays_run(s, cli, frag_report_compare, err);
+}
+
+const struct frag_cmd frag_cmd_compare = {
+	.name = "compare",
+	.summary = "which policy needs the least memory? table, charts and report",
+	.group = FRAG_GROUP_CHOOSE,
+	.operands = "TRACE...",
+	.operands_min = 1,
+	.operands_max = 10000,
+	.about = "Replays traces through several allocation policies and says what each one "
+		 "reserves, "
+		 "where the bytes are lost, what the driver calls cost, and which policy needs "
+		 "least. With --out, writes charts and a self-contained report.html, too.",
+	.examples = "  cufrag compare traces/gnn.default.cft --out results/gnn\n"
+		    "  cufrag compare rank*.pickle --out results/ranks --pdf\n"
+		    "  cufrag compare run.pickle --gpu a100-40 --policies 'recorded; buddy; tlsf'\n"
+		    "  cufrag compare run.pickle --policy buddy --policy "
+		    "pytorch:max_split_size_mb:256\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_DEVICE |
+		  FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.answer = &frag_report_shape,
+	.options = FRAG_CMD_OPTIONS(options, frag_cli_replay_args),
+	.options_size = sizeof(struct frag_session),
+	.init = frag_cli_replays_init,
+	.run = run,
+	.release = frag_cli_replays_release,
+};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag diagnose: leak, fragmentation, spike, or nothing at all; and the lines. */
+#include "cli/diagnosing.h"
+#include "cli/show_answer.h"
+
+struct options {
+	const char *policy;
+	unsigned fail_on; /* 1 << enum frag_finding_kind */
+};
+
+static const char *const fail_words[] = {
+#define FRAG_X_(name, text, word) word,
+	FRAG_FINDING_LIST(FRAG_X_)
+#undef FRAG_X_
+		NULL
+};
+
+static int status(const struct frag_findings *f, unsigned fail_on)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (fail_on & 1u << f->list[i].kind)
+			return FRAG_EXIT_CONDITION;
+	return FRAG_EXIT_DONE;
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
+	  .help = "replay under this policy (default: recorded)" },
+	{ FRAG_ARG_SET, "fail-on", FRAG_ARG_AT(struct options, fail_on), .words = fail_words,
+	  .value = "KIND,...",
+	  .help = "exit with 1 if one of these is found, for CI: oom-fragmentation, oom-needed, "
+		  "leak, spike, fragmentation, cache, released, imbalance" },
+	{ 0 },
+};
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	const struct options *o = values;
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	FRAG_AUTO(frag_findings_release) struct frag_findings f = { .texts = &a };
+
+	FRAG_TRY(frag_cli_diagnose(cli, o->policy, &f, err));
+	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
+	return status(&f, o->fail_on);
+}
+
+const struct frag_cmd frag_cmd_diagnose = {
+	.name = "diagnose",
+	.summary = "is it a leak, fragmentation, a spike, or nothing at all; which lines",
+	.group = FRAG_GROUP_UNDERSTAND,
+	.rank = 1,
+	.operands = "TRACE|LOG...",
+	.operands_min = 1,
+	.operands_max = 4096,
+	.about = "Finds what is wrong with the memory of a program, with the numbers that support "
+		 "it and the line of the program: out of memory (by fragmentation, or because the "
+		 "program needs more), a leak (memory that outlives its step grows), a spike (one "
+		 "step needs far more than all others), fragmentation (much more is reserved than "
+		 "was ever live, and a setting helps), a cache that is released too eagerly or in "
+		 "the middle, ranks out of balance, or nothing (steady). docs/explain.md states "
+		 "the rules. It also reads logs of nvidia-smi (--query-gpu with --format=csv, "
+		 "dmon) and CSV with a time column and a bytes column.",
+	.examples = "  cufrag diagnose traces/leak.frames.cft\n"
+		    "  cufrag diagnose rank*.pickle --fail-on leak,oom-needed --json found.json\n"
+		    "  nvidia-smi dmon -s m > gpu.txt; cufrag diagnose gpu.txt\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
+	.answer = &frag_diagnosis_shape,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.run = run,
+};

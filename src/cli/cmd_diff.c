@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag diff: what a change did to the memory of a program; a regression test for CI. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common.h"
+#include "cli/recordings.h"
+#include "cli/show_answer.h"
+#include "explain/diff/diff.h"
+
+struct options {
+	const char *policy, *frame;
+	double fail_on_growth; /* negative: never */
+	uint64_t top;
+	unsigned by;
+};
+
+static int set_growth(void *whole, const char *text, struct frag_err *err)
+{
+	struct options *o = whole;
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || (strcmp(end, "%") != 0 && *end) || !(v >= 0 && v <= 1e6))
+		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is not a percentage; write it as 5%%",
+				 text);
+	o->fail_on_growth = v / 100;
+	return 0;
+}
+
+/* The device that reserves most. */
+static int read_recording(const struct frag_cli *cli, const struct options *o, const char *path,
+			  struct frag_answer *a, struct frag_side *out, struct frag_err *err)
+{
+	const struct frag_explain_options opt = { .by = o->by,
+						  .frame = o->frame,
+						  .series = cli->out != NULL };
+	struct frag_case c = { .recorded = frag_policy_is_recorded(o->policy),
+			       .target = cli->target,
+			       .threads = cli->threads };
+	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+
+	FRAG_TRY(frag_recording_open(&in, path, &cli->target, FRAG_OPEN_LONG_HEAD, err));
+	FRAG_TRY(frag_cli_spec(cli, &in, o->policy, &spec, err));
+	c.spec = spec;
+	for (uint32_t d = 0; d < in.trace->devs_count; d++) {
+		c.events = in.units[d].events;
+		FRAG_TRY(frag_side_take(out, &c, &opt, in.units[d].label, a, err));
+	}
+	return 0;
+}
+
+static int read_side(const struct frag_cli *cli, const struct options *o, const char *path,
+		     struct frag_answer *a, struct frag_side *out, struct frag_err *err)
+{
+	json_t *root = frag_side_read_json(path);
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+	int rc;
+
+	frag_cli_show(&progress, "explaining", path);
+	if (!root)
+		return read_recording(cli, o, path, a, out, err);
+	rc = frag_side_of_json(root, path, a, out, err);
+	json_decref(root);
+	return rc;
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
+	  .help = "replay both under this policy (default: recorded, each under its own "
+		  "settings)" },
+	{ FRAG_ARG_OWN, "fail-on-growth", .set = set_growth, .value = "PERCENT%",
+	  .help = "exit with 1 if peak reserved or live memory grew by more, for CI" },
+	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
+	  .max = 100000, .def = "10", .help = "rows of the table" },
+	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = frag_site_by_words,
+	  .def = "function",
+	  .help = "what a call site is; line numbers change with the program, functions stay" },
+	{ FRAG_ARG_TEXT, "frame", FRAG_ARG_AT(struct options, frame), .value = "WHICH",
+	  .help = "frame of a stack that counts, as in explain (default: user)" },
+	{ 0 },
+};
+
+static void init(void *values)
+{
+	((struct options *)values)->fail_on_growth = -1;
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	const struct options *o = values;
+	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
+	struct frag_side before = { 0 }, after = { 0 };
+	const struct frag_comparison *c;
+
+	FRAG_TRY(read_side(cli, o, cli->operands[0], &answer, &before, err));
+	FRAG_TRY(read_side(cli, o, cli->operands[1], &answer, &after, err));
+	FRAG_TRY(frag_diff(&before, &after, o->top, &answer, &c, err));
+	FRAG_TRY(frag_cli_show_answer(cli, &answer, err));
+	if (o->fail_on_growth >= 0 && (c->reserved_growth_ratio > o->fail_on_growth ||
+				       c->live_growth_ratio > o->fail_on_growth))
+		return FRAG_EXIT_CONDITION;
+	return 0;
+}
+
+const struct frag_cmd frag_cmd_diff = {
+	.name = "diff",
+	.summary = "what a change did: peaks, causes and call sites of two runs",
+	.group = FRAG_GROUP_UNDERSTAND,
+	.rank = 2,
+	.operands = "BEFORE AFTER",
+	.operands_min = 2,
+	.operands_max = 2,
+	.about = "Compares two recordings, or the JSON that replay, compare or explain wrote for "
+		 "an earlier run: peak reserved and live memory, what was there at the peak, and "
+		 "which call sites grew, shrank, appeared or disappeared. Call sites are matched "
+		 "by name, steps by number. With --fail-on-growth it is a memory regression test "
+		 "for CI.",
+	.examples = "  cufrag diff before.pickle after.pickle\n"
+		    "  cufrag diff main.json branch.pickle --fail-on-growth 5%\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.answer = &frag_comparison_shape,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.init = init,
+	.run = run,
+};

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag explain: who holds the memory at one moment, and why the rest of it is of no use. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common.h"
+#include "cli/recordings.h"
+#include "cli/show_answer.h"
+#include "explain/export/export_stacks.h"
+#include "explain/moment/explain.h"
+
+struct options {
+	struct frag_at at;
+	const char *policy, *frame, *folded, *speedscope, *pprof;
+	uint64_t top, device;
+	unsigned by;
+};
+
+static int set_at(void *whole, const char *text, struct frag_err *err)
+{
+	return frag_at_parse(text, &((struct options *)whole)->at, err);
+}
+
+static int set_device(void *whole, const char *text, struct frag_err *err)
+{
+	struct options *o = whole;
+	char *end;
+
+	o->device = strtoull(text, &end, 10);
+	if (*end || text[0] < '0' || text[0] > '9')
+		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is not a device number", text);
+	return 0;
+}
+
+/* ---- outputs --------------------------------------------------------------------------- */
+
+static int put_stacks(const struct options *o, const struct frag_live_stacks *stacks,
+		      struct frag_err *err)
+{
+	if ((o->folded || o->speedscope || o->pprof) && !frag_sites_known(stacks->sites))
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%s' was recorded without stacks: nothing to fold", stacks->name);
+	if (o->folded)
+		FRAG_TRY(frag_live_stacks_put_folded(stacks, o->folded, err));
+	if (o->pprof)
+		FRAG_TRY(frag_live_stacks_put_pprof(stacks, o->pprof, err));
+	return o->speedscope ? frag_live_stacks_put_speedscope(stacks, o->speedscope, err) : 0;
+}
+
+static bool is_stdout(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+static int put_all(const struct frag_cli *cli, const struct options *o, struct frag_explained *x,
+		   const char *name, struct frag_err *err)
+{
+	const struct frag_live_stacks stacks = { name, &x->in.sites, &x->view };
+
+	x->texts->quiet = is_stdout(o->folded) || is_stdout(o->speedscope) || is_stdout(o->pprof);
+	FRAG_TRY(put_stacks(o, &stacks, err));
+	FRAG_TRY(frag_explained_answer(x, name, frag_policy_spec_text(x->in.spec), err));
+	return frag_cli_show_answer(cli, x->texts, err);
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+/* The device asked for, else the one that needed most. */
+static int choose_device(const struct options *o, const struct frag_recording *in,
+			 const struct frag_unit **unit, struct frag_err *err)
+{
+	uint64_t most = 0;
+
+	*unit = in->units;
+	if (o->device != UINT64_MAX)
+		return frag_recording_unit(in, o->device, unit, err);
+	for (uint32_t d = 0; d < in->trace->devs_count && in->trace->devs_count > 1; d++) {
+		uint64_t peak = frag_recorded_peak(&in->trace->devs[d]);
+
+		if (peak <= most)
+			continue;
+		most = peak;
+		*unit = &in->units[d];
+	}
+	return 0;
+}
+
+static int explain(const struct frag_cli *cli, const struct options *o,
+		   const struct frag_recording *in, struct frag_err *err)
+{
+	const struct frag_explain_options opt = { .at = o->at,
+						  .by = o->by,
+						  .frame = o->frame,
+						  .top = o->top,
+						  .series = cli->out != NULL };
+	struct frag_case c = { .recorded = frag_policy_is_recorded(o->policy),
+			       .target = cli->target,
+			       .threads = cli->threads };
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
+	FRAG_AUTO_FREE struct frag_explained *x = NULL;
+	const struct frag_unit *unit;
+	struct frag_progress progress;
+	int rc;
+
+	FRAG_TRY(choose_device(o, in, &unit, err));
+	FRAG_TRY(frag_cli_spec(cli, in, o->policy, &spec, err));
+	c.events = unit->events;
+	c.spec = spec;
+	FRAG_TRY_CALLOC(x, 1, "explanation", err);
+	frag_cli_show(&progress, "explaining", unit->label);
+	rc = frag_explain(&c, &opt, &answer, x, err);
+	frag_progress_end(&progress);
+	FRAG_TRY(rc);
+	rc = put_all(cli, o, x, unit->label, err);
+	frag_explained_release(x);
+	return rc;
+}
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "at", .set = set_at, .value = "MOMENT",
+	  .help = "peak (of reserved memory), oom or oom:N (the N-th refused request; oom is the "
+		  "last), event:N, or time:T as in 1.5s (default: oom if a request was refused, "
+		  "else peak)" },
+	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
+	  .help = "replay under this policy (default: recorded)" },
+	{ FRAG_ARG_OWN, "of-device", .set = set_device, .value = "N",
+	  .help = "device of the trace (default: the one that reserved most)" },
+	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
+	  .max = 100000, .def = "10", .help = "rows of each table" },
+	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = frag_site_by_words,
+	  .def = "line", .help = "what a call site is" },
+	{ FRAG_ARG_TEXT, "frame", FRAG_ARG_AT(struct options, frame), .value = "WHICH",
+	  .help = "frame of a stack that counts: user (the innermost one of your own code), inner, "
+		  "outer, or a text that its file contains (default: user)" },
+	{ FRAG_ARG_TEXT, "folded", FRAG_ARG_AT(struct options, folded), .value = "FILE",
+	  .file = FRAG_ARG_WRITES,
+	  .help = "write live bytes by stack for flamegraph.pl, inferno or speedscope" },
+	{ FRAG_ARG_TEXT, "speedscope", FRAG_ARG_AT(struct options, speedscope), .value = "FILE",
+	  .file = FRAG_ARG_WRITES, .help = "write live bytes by stack for speedscope.app" },
+	{ FRAG_ARG_TEXT, "pprof", FRAG_ARG_AT(struct options, pprof), .value = "FILE",
+	  .file = FRAG_ARG_WRITES,
+	  .help = "write live bytes by stack as a profile for pprof (go tool pprof, Pyroscope)" },
+	{ 0 },
+};
+
+static void init(void *values)
+{
+	((struct options *)values)->device = UINT64_MAX;
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
+
+	FRAG_TRY(
+		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
+	return explain(cli, values, &in, err);
+}
+
+const struct frag_cmd frag_cmd_explain = {
+	.name = "explain",
+	.summary = "who holds the memory at a moment, and why it ran out",
+	.group = FRAG_GROUP_UNDERSTAND,
+	.operands = "TRACE",
+	.operands_min = 1,
+	.operands_max = 1,
+	.about = "Replays a recording up to a moment, under its own settings or any policy, and "
+		 "shows who holds the memory: live bytes by line of the program with their age and "
+		 "purpose; free memory that cannot be returned, by the blocks that pin its "
+		 "segments; and, if a request was refused, whether fragmentation was the reason "
+		 "and what would have served it, each checked by replay. Without stacks, blocks "
+		 "are grouped by size and step.",
+	.examples = "  cufrag explain traces/leak.frames.cft\n"
+		    "  cufrag explain oom.pickle --at oom --out report\n"
+		    "  cufrag explain run.pickle --at peak --policy "
+		    "pytorch:expandable_segments:True\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.answer = &frag_moment_shape,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.init = init,
+	.run = run,
+};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag export: a recording, or what a policy would have done with it, for other tools. */
+#include <string.h>
+
+#include "cli/common.h"
+#include "cli/recordings.h"
+#include "explain/export/export.h"
+
+struct options {
+	unsigned to; /* enum frag_export_format; FRAG_EXPORT_COUNT = not given */
+	const char *policy, *output;
+};
+
+static int write_to(const struct frag_cli *cli, const struct options *o, struct frag_recording *in,
+		    const struct frag_policy_spec *spec, struct frag_err *err)
+{
+	struct frag_export_job job = { .trace = in->trace,
+				       .path = in->source ? in->path : NULL,
+				       .spec = spec,
+				       .as_recorded = frag_policy_is_recorded(o->policy),
+				       .target = cli->target,
+				       .name = in->trace->name ? in->trace->name : "",
+				       .policy = frag_policy_spec_text(spec) };
+	struct frag_progress progress = { .on = false };
+	struct frag_outfile out = { 0 };
+	int rc;
+
+	FRAG_TRY(frag_outfile_open(&out, o->output, err));
+	job.to = out.to;
+	if (strcmp(o->output, "-") != 0)
+		frag_cli_show(&progress, "writing", o->output);
+	rc = frag_export(&job, o->to, err);
+	frag_progress_end(&progress);
+	if (rc) {
+		frag_outfile_abort(&out);
+		return rc;
+	}
+	return frag_outfile_commit(&out, err);
+}
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_WORD, "to", FRAG_ARG_AT(struct options, to), .words = frag_export_words,
+	  .value = "FORMAT",
+	  .help = "memory_viz (a snapshot pickle of PyTorch), perfetto (Chrome trace JSON), csv (a "
+		  "row per event) or openmetrics (time series for Prometheus)" },
+	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
+	  .file = FRAG_ARG_WRITES_PICKLE, .def = "-",
+	  .help = "output file; - is standard output" },
+	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
+	  .help = "what this policy would have done (default: recorded)" },
+	{ 0 },
+};
+
+static void init(void *values)
+{
+	((struct options *)values)->to = FRAG_EXPORT_COUNT;
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	const struct options *o = values;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
+
+	if (o->to == FRAG_EXPORT_COUNT)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "choose a format: --to memory_viz, perfetto, csv or openmetrics");
+	FRAG_TRY(
+		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
+	FRAG_TRY(frag_cli_spec(cli, &in, o->policy, &spec, err));
+	return write_to(cli, o, &in, spec, err);
+}
+
+const struct frag_cmd frag_cmd_export = {
+	.name = "export",
+	.summary = "a recording, or what a policy would have done, for other tools",
+	.group = FRAG_GROUP_RECORD,
+	.rank = 2,
+	.operands = "TRACE",
+	.operands_min = 1,
+	.operands_max = 1,
+	.about = "Writes a recording for other tools: a snapshot that PyTorch's viewer and cufrag "
+		 "open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, or time series "
+		 "for Prometheus. With --policy, it writes what that policy would have done: its "
+		 "segments, addresses and refusals.",
+	.examples = "  cufrag export run.cft --to memory_viz -o run.pickle\n"
+		    "  cufrag export run.cft --to perfetto --policy tlsf -o tlsf.json\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.init = init,
+	.run = run,
+};

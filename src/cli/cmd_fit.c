@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag fit: the smallest card for each policy, and which known cards do. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/opt.h>
+#include <frag/replay.h>
+
+#include "cli/launching.h"
+#include "cli/show_answer.h"
+#include "launch/vary.h"
+#include "plan/fit/fit_cards.h"
+#include "plan/fit/fit_vary.h"
+
+static const char *const defaults[] = {
+	"recorded",
+	"pytorch",
+	"pytorch:expandable_segments:True",
+	"pytorch:max_split_size_mb:128",
+	"pytorch:roundup_power2_divisions:8",
+};
+
+struct options {
+	struct frag_pretend pretend; /* first: its rows count from here */
+	struct frag_policy_texts policies;
+	const char *vary;
+};
+
+static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
+{
+	FRAG_AUTO(frag_fit_cards_release)
+	struct frag_fit_cards f = { .target = &cli->target, .headroom = cli->headroom };
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	bool none = !o->policies.count;
+	uint32_t flags;
+
+	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
+		FRAG_TRY(frag_policy_texts_add(&o->policies, defaults[i], err));
+	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
+	FRAG_TRY(frag_catalog_init(&f.catalog, cli->cards, cli->vendor, err));
+	FRAG_TRY(frag_recordings_open(&f.units, cli->operands, cli->operands_count, &cli->target, 0,
+				      err));
+	FRAG_TRY(frag_fit_cards_search(&f, &o->policies, cli->threads, err));
+	a.estimated = cli->estimated;
+	FRAG_TRY(frag_fit_cards_answer(&f, &a, err));
+	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
+	if (f.interrupted) {
+		frag_cli_note(cli, "interrupted: %zu of %zu policies are missing", f.interrupted,
+			      f.rows_count);
+		return frag_code_exit(FRAG_EINTR);
+	}
+	return frag_fit_card(&f, SIZE_MAX) == SIZE_MAX ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
+}
+
+/* ---- --vary ---------------------------------------------------------------------- */
+
+struct recording_of {
+	const struct frag_cli *cli;
+	const struct options *o;
+	const char *name;
+};
+
+static int record(void *ctx, struct frag_vary_probe *p, struct frag_err *err)
+{
+	const struct recording_of *r = ctx;
+	struct frag_launch launch = frag_cli_launch(r->cli);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	uint64_t refused;
+	int status;
+
+	launch.stdout_to_stderr = true;
+	FRAG_TRY(frag_vary_record(&launch, &r->o->pretend, r->cli->program, r->name, p->value,
+				  &trace, &status, &refused, err));
+	p->completes = !refused && !status;
+	p->exit_status = status;
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		p->peak_reserved_bytes =
+			FRAG_MAX(p->peak_reserved_bytes, frag_recorded_peak(&trace->devs[d]));
+	frag_cli_note(r->cli, "%s = %llu %s, peak reserved %s", r->name,
+		      (unsigned long long)p->value,
+		      p->completes ? "completes" : "runs out of memory",
+		      FRAG_BYTES(p->peak_reserved_bytes));
+	return 0;
+}
+
+/* "1..64" */
+static bool parse_range(const char *text, struct frag_vary *v)
+{
+	char *end = NULL;
+
+	v->first = strtoull(text, &end, 10);
+	if (end == text || strncmp(end, "..", 2) != 0)
+		return false;
+	text = end + 2;
+	v->last = strtoull(text, &end, 10);
+	return end != text && !*end && v->first <= v->last && v->last < UINT32_MAX;
+}
+
+static int vary(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	char name[FRAG_VARY_NAME], card[40];
+	struct recording_of r = { cli, o, name };
+	struct frag_vary v = { .name = name, .record = record, .ctx = &r };
+	const char *range = frag_vary_name(o->vary, name);
+
+	if (!range || !parse_range(range, &v))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "invalid range '%.60s': expected {NAME}=FIRST..LAST, as "
+				 "{batch}=1..64",
+				 o->vary);
+	if (!cli->program || !o->pretend.no_gpu)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--vary records a program: give --no-gpu and -- PROGRAM");
+	FRAG_TRY(frag_vary_search(&v, err));
+	FRAG_TRY(frag_vary_answer(&v, frag_vary_card(&cli->target.card, card, sizeof(card)), &a,
+				  err));
+	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
+	return v.any ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct options, policies),
+	  .set = frag_policy_texts_set_list, .value = "POLICIES",
+	  .help = "policies, separated by ';' (default: recorded, pytorch, pytorch with "
+		  "expandable_segments:True, max_split_size_mb:128, roundup_power2_divisions:8)" },
+	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct options, policies),
+	  .set = frag_policy_texts_set_one, .value = "POLICY",
+	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct options, vary), .value = "{NAME}=A..B",
+	  .help = "with --no-gpu: find the greatest number in place of {NAME} with which the "
+		  "program completes on --gpu, by recording it several times" },
+	{ 0 },
+};
+
+static void release(void *values)
+{
+	frag_policy_texts_release(&((struct options *)values)->policies);
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	struct options *o = values;
+	FRAG_AUTO(frag_program_operand_release) struct frag_program_operand recorded = { 0 };
+
+	if (o->vary)
+		return vary(cli, o, err);
+	FRAG_TRY(frag_program_operand(cli, &o->pretend, &recorded, err));
+	return fit(cli, o, err);
+}
+
+const struct frag_cmd frag_cmd_fit = {
+	.name = "fit",
+	.summary = "the smallest card for each policy, and which known cards do",
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 1,
+	.operands = "TRACE...",
+	.operands_min = 0,
+	.operands_max = 4096,
+	.program = "[PROGRAM]",
+	.about =
+		"For each policy, finds the smallest card on which the trace completes, to 2 MiB, "
+		"by "
+		"replays on simulated cards. Sizes are total memory as the runtime reports it; the "
+		"CUDA context (--context, or that of --gpu) is part of it. A known card fits if it "
+		"has "
+		"room for the peak, so that nothing is given back or retried for want of memory, "
+		"and "
+		"still leaves --margin free; if the trace completes with less, the card is tight. "
+		"Recommends the setting that reserves least and spends under 1 % of the recorded "
+		"time "
+		"in the driver. A caching policy may fail on a larger card than one on which it "
+		"completes; the output says where that happened. With several traces, ranks or "
+		"devices, the one that needs most decides. Exits with 1 if no card fits. With "
+		"--no-gpu "
+		"a program is recorded first (cufrag record).",
+	.examples = "  cufrag fit run.pickle\n"
+		    "  cufrag fit --no-gpu -- python train.py\n"
+		    "  cufrag fit --no-gpu --gpu l40s --vary '{batch}=1..64' -- python train.py "
+		    "--batch {batch}\n"
+		    "  cufrag fit traces/gnn.default.cft --margin 1G\n"
+		    "  cufrag fit run.pickle --cards ours.csv --out page\n"
+		    "  cufrag fit rank*.pickle --policies 'recorded; tlsf' --json fit.json\n",
+	.shared =
+		FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.answer = &frag_fit_shape,
+	.options = FRAG_CMD_OPTIONS(options, frag_pretend_rows),
+	.options_size = sizeof(struct options),
+	.run = run,
+	.release = release,
+};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag list policies|devices|formats|gpus|metrics: what this build knows. */
+#include <string.h>
+
+#include <frag/metrics.h>
+#include <frag/opt.h>
+#include <frag/policy.h>
+
+#include "cli/show_answer.h"
+#include "fleet/results_columns.h"
+#include "report/known_things.h"
+
+#define METRICS_MAX 256u
+
+struct options {
+	bool all; /* hidden policies, too */
+	bool markdown;
+};
+
+/* What a replay gives, then what else is a column in the results of a sweep. */
+static int list_metrics(struct frag_answer *a, struct frag_known *known, struct frag_err *err)
+{
+	struct frag_known_metric *rows = frag_answer_new(a, METRICS_MAX, sizeof(*rows));
+	const struct frag_metric_info *list;
+	struct frag_column c;
+	size_t n, used = 0;
+
+	FRAG_CHECK_ALLOC(rows, "list of metrics", err);
+	list = frag_metric_list(&n);
+	FRAG_ASSERT(n < METRICS_MAX / 2);
+	for (size_t i = 0; i < n; i++)
+		rows[used++] =
+			(struct frag_known_metric){ list[i].name, list[i].unit, list[i].help };
+	for (size_t i = 0; (c = frag_results_trace_column(i)).name && used < METRICS_MAX; i++)
+		rows[used++] = (struct frag_known_metric){ c.name, c.unit, c.help };
+	for (size_t i = 0; (c = frag_results_item_column(i)).name && used < METRICS_MAX; i++)
+		if (!c.metric && strcmp(c.name, "trace") != 0) /* a column of both */
+			rows[used++] = (struct frag_known_metric){ c.name, c.unit, c.help };
+	for (size_t i = 0; i < used; i++)
+		rows[i].unit = *rows[i].unit ? rows[i].unit : NULL;
+	frag_known_metrics(a, known, rows, used);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	frag_known_fn list; /* NULL: policies, which take options */
+} kinds[] = {
+	{ "policies", NULL },
+	{ "devices", frag_known_devices },
+	{ "formats", frag_known_formats },
+	{ "gpus", frag_known_gpus },
+	{ "metrics", list_metrics },
+};
+
+static int find_kind(const char *name, size_t *out, struct frag_err *err)
+{
+	const char *names[FRAG_ARRAY_LEN(kinds) + 1] = { NULL };
+	const char *near;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(kinds); i++) {
+		names[i] = kinds[i].name;
+		if (!strcmp(kinds[i].name, name)) {
+			*out = i;
+			return 0;
+		}
+	}
+	near = frag_nearest(name, names);
+	if (near)
+		return frag_fail(err, FRAG_EUSAGE, "cannot list '%.60s'; did you mean '%s'?", name,
+				 near);
+	return frag_fail(err, FRAG_EUSAGE,
+			 "cannot list '%.60s'; known are policies, devices, formats, gpus and "
+			 "metrics",
+			 name);
+}
+
+/* The parser knows how to say that a policy is unknown. */
+static int check_policy(const char *name, struct frag_err *err)
+{
+	struct frag_policy_spec *spec;
+
+	if (!name || frag_policy_find(name))
+		return 0;
+	FRAG_TRY(frag_policy_spec_parse(name, &spec, err));
+	frag_policy_spec_destroy(spec);
+	return frag_fail(err, FRAG_EUSAGE, "'%.60s' is not the plain name of a policy", name);
+}
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_FLAG, "all", 'a', FRAG_ARG_AT(struct options, all),
+	  .help = "hidden policies, too" },
+	{ FRAG_ARG_FLAG, "markdown", FRAG_ARG_AT(struct options, markdown),
+	  .help = "as tables of Markdown, for docs/" },
+	{ 0 },
+};
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { .title = "What cufrag knows" };
+	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
+	const struct options *o = values;
+	const char *only = cli->operands_count > 1 ? cli->operands[1] : NULL;
+	struct frag_known known = { 0 };
+	size_t kind = 0;
+
+	FRAG_TRY(find_kind(cli->operands[0], &kind, err));
+	if (only && kinds[kind].list)
+		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'", only);
+	FRAG_TRY(check_policy(only, err));
+	FRAG_TRY(kinds[kind].list ? kinds[kind].list(&a, &known, err)
+				  : frag_known_policies(&a, &known, only, o->all, err));
+	frag_answer_data(&a, &frag_known_shape, &known);
+	if (!o->markdown)
+		return frag_cli_show_answer(cli, &a, err);
+	FRAG_TRY(frag_answer_markdown(&a, &text, err));
+	return frag_text_show(&text, err);
+}
+
+const struct frag_cmd frag_cmd_list = {
+	.name = "list",
+	.summary = "policies, devices, formats, gpus or metrics that this build knows",
+	.group = FRAG_GROUP_MEASURE,
+	.operands = "policies|devices|formats|gpus|metrics [POLICY]",
+	.operands_min = 1,
+	.operands_max = 2,
+	.about = "Lists what this build knows. For policies: where the rules come from, what the "
+		 "device must be able to do, and every option with type, range, default and "
+		 "meaning.",
+	.examples = "  cufrag list gpus\n"
+		    "  cufrag list policies buddy\n"
+		    "  cufrag list metrics --json -\n",
+	.answer = &frag_known_shape,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.run = run,
+};

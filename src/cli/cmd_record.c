@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag record: runs a program and keeps the history of its GPU memory. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/interrupt.h"
+#include "base/outfile.h"
+#include "cli/launching.h"
+#include "launch/way.h"
+
+#define WAYS_MAX 12u
+
+struct options {
+	const char *output;
+	bool frames;
+	unsigned max_entries;
+	union { /* of each way, in the order of the list */
+		unsigned char bytes[FRAG_WAY_OPTIONS_BYTES];
+		max_align_t align;
+	} ways[WAYS_MAX];
+};
+
+static const struct frag_arg rows[] = {
+	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
+	  .def = "run.cft", .help = "the .cft to write" },
+	{ FRAG_ARG_FLAG, "frames", FRAG_ARG_AT(struct options, frames),
+	  .help = "also keep the stack of each allocation: larger and slower" },
+	{ FRAG_ARG_UINT, "max-entries", FRAG_ARG_AT(struct options, max_entries), .value = "N",
+	  .min = 1, .max = 1000000000, .def = "10000000",
+	  .help = "entries kept per device; the oldest are lost beyond" },
+	{ 0 },
+};
+
+static size_t way_options(void *values, struct frag_arg_table *tables)
+{
+	const struct frag_record_way *const *ways = frag_record_ways();
+	struct options *o = values;
+	size_t n = 0;
+
+	for (; ways[n]; n++) {
+		FRAG_ASSERT(n < WAYS_MAX && ways[n]->options_size <= FRAG_WAY_OPTIONS_BYTES);
+		tables[n] = (struct frag_arg_table){ ways[n]->rows, o ? &o->ways[n] : NULL,
+						     ways[n]->heading };
+	}
+	return n;
+}
+
+/* The way that the options ask for. Errors: FRAG_EUSAGE if they ask for two. */
+static int find_way(const struct options *o, const struct frag_record_way **out,
+		    const void **way_values, struct frag_err *err)
+{
+	const struct frag_record_way *const *ways = frag_record_ways(), *found = NULL;
+
+	for (size_t i = 0; ways[i]; i++) {
+		bool asked = ways[i]->asked && ways[i]->asked(&o->ways[i]);
+
+		if (asked && found && found->asked)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "%s and %s are two ways to record; choose one",
+					 found->name, ways[i]->name);
+		if (asked || (!ways[i]->asked && !found)) {
+			found = ways[i];
+			*way_values = &o->ways[i];
+		}
+	}
+	FRAG_ASSERT(found);
+	*out = found;
+	return 0;
+}
+
+static void report(const char *path, const struct frag_trace *trace)
+{
+	uint64_t events = 0;
+
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		events += trace->devs[d].events_count;
+	printf("%s: %u %s, %llu events%s\n", path, trace->devs_count,
+	       trace->devs_count == 1 ? "device" : "devices", (unsigned long long)events,
+	       trace->estimate ? ", estimated" : "");
+}
+
+/* A long run must not be lost because its file cannot be written: it goes elsewhere. */
+static void rescue(struct frag_cli *cli, const struct frag_trace *trace)
+{
+	const char *dir = getenv("TMPDIR");
+	struct frag_err other;
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cufrag-XXXXXX.cft", dir && *dir ? dir : "/tmp");
+	fd = mkstemps(path, 4);
+	if (fd < 0)
+		return;
+	close(fd);
+	if (frag_trace_write_cft(trace, path, &other))
+		unlink(path);
+	else
+		frag_cli_note(cli, "the recording is in '%s' instead", path);
+}
+
+/* Before the program runs, perhaps for hours: can the file be written? */
+static int probe_output(const char *path, struct frag_err *err)
+{
+	struct frag_outfile out;
+
+	FRAG_TRY(frag_outfile_open(&out, path, err));
+	frag_outfile_abort(&out);
+	return 0;
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	const struct options *o = values;
+	struct frag_launch launch = frag_cli_launch(cli);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	const struct frag_record_way *way = NULL;
+	const void *way_values = NULL;
+	int rc, status = 0;
+
+	launch.frames = o->frames;
+	launch.max_entries = o->max_entries;
+	frag_launch_outlive_readers();
+	frag_interrupt_catch(); /* what was recorded is still written */
+	FRAG_TRY(find_way(o, &way, &way_values, err));
+	FRAG_TRY(probe_output(o->output, err));
+	FRAG_TRY(way->run(&launch, way_values, cli->program, &trace, &status, err));
+	FRAG_TRY(frag_launch_name_as_file(trace, o->output, err));
+	rc = frag_trace_write_cft(trace, o->output, err);
+	if (rc == FRAG_EOUTPUT)
+		rescue(cli, trace);
+	FRAG_TRY(rc);
+	if (strcmp(o->output, "-") != 0)
+		report(o->output, trace);
+	if (status)
+		frag_cli_note(
+			cli, "the program ended with status %d; what it did until then is recorded",
+			status);
+	return status;
+}
+
+const struct frag_cmd frag_cmd_record = {
+	.name = "record",
+	.summary = "run a program and keep the history of its GPU memory; also without a GPU",
+	.group = FRAG_GROUP_RECORD,
+	.program = "PROGRAM",
+	.about =
+		"Runs any CUDA program, unchanged, and writes what it asked of the driver: a "
+		"library is put into it and sees its calls through CUPTI, which comes with the "
+		"CUDA "
+		"toolkit or the wheel nvidia-cuda-cupti, or at the driver's entry points where "
+		"CUPTI "
+		"is missing or taken (--by). A framework with a pool of its own shows only its "
+		"segments there: --no-pool makes PyTorch, JAX and TensorFlow ask the driver for "
+		"every request, and --torch uses the recorder that PyTorch (2.1 or newer) has. "
+		"With --no-gpu it runs on a machine without a GPU: the "
+		"installed "
+		"PyTorch "
+		"and its own allocator meet a pretended card, whose kernels do nothing and whose "
+		"memory is address space. Requests and frees are the program's own; values that no "
+		"kernel computed are invented by stated rules, and the places where such a value "
+		"reached the program are listed by cufrag info. Such a recording is marked as an "
+		"estimate. The card is that of --gpu, with a memory limit by --limit. Exits as the "
+		"program does.",
+	.examples = "  cufrag record -o run.cft -- ./program 42\n"
+		    "  cufrag record --torch -o run.cft -- python train.py\n"
+		    "  cufrag record --no-pool -o run.cft -- python jax_train.py\n"
+		    "  cufrag record --no-gpu --gpu h100 -o run.cft -- python train.py --batch 8\n"
+		    "  cufrag record --no-gpu --ranks 0,7 --world 8 -- python train.py\n"
+		    "  cufrag record --no-gpu --gpus 2 -- torchrun --nproc-per-node 2 train.py\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
+	.options = FRAG_CMD_OPTIONS(rows),
+	.more_options = way_options,
+	.options_size = sizeof(struct options),
+	.run = run,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag run: a PyTorch program with a policy of this repository as its allocator. */
+#include <frag/replay.h>
+
+#include "cli/launching.h"
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_TEXT, "policy", 'p', FRAG_ARG_AT(struct frag_launch_policy, policy),
+	  .value = "POLICY", .def = "vmm",
+	  .help = "the policy that serves the program, as any command takes it (default: vmm)" },
+	{ FRAG_ARG_TEXT, "record", FRAG_ARG_AT(struct frag_launch_policy, record), .value = "FILE",
+	  .help = "also record all requests, as a .cft; while the program runs, FILE.parts holds "
+		  "one of each process" },
+	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct frag_launch_policy, no_gpu),
+	  .help = "on a pretended card (--gpu), without a real one; see cufrag record" },
+	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct frag_launch_policy, gpus), .value = "N",
+	  .min = 1, .max = 16, .help = "pretended cards in the machine (default: 1)" },
+	{ 0 },
+};
+
+static int check_policy(const char *text, struct frag_err *err)
+{
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+
+	return frag_policy_spec_parse(text, &spec, err);
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	const struct frag_launch_policy *o = values;
+	const struct frag_launch launch = frag_cli_launch(cli);
+	int status;
+
+	FRAG_TRY(check_policy(o->policy, err));
+	return frag_launch_with_policy(&launch, o, cli->program, &status, err) ?: status;
+}
+
+const struct frag_cmd frag_cmd_run = {
+	.name = "run",
+	.summary = "run a PyTorch program with a policy as its allocator",
+	.group = FRAG_GROUP_USE,
+	.program = "PROGRAM",
+	.about = "Runs a program whose PyTorch (2.1 or newer) takes its memory from a policy of "
+		 "cufrag: the same policy that compare and replay simulate, on the real card, with "
+		 "--no-gpu on a pretended one. The program is unchanged; its processes, as those "
+		 "of torchrun, do the same. --limit is what each process may reserve on each card. "
+		 "Exits as the program does.",
+	.examples = "  cufrag run --policy vmm -- python train.py\n"
+		    "  cufrag run --policy limit:bytes=20G/pytorch --record run.cft -- python "
+		    "train.py\n"
+		    "  cufrag run -- torchrun --nproc-per-node 4 train.py\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct frag_launch_policy),
+	.run = run,
+};

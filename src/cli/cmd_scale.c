@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag scale: what a program needs at a batch size or length at which nobody recorded it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/launching.h"
+#include "cli/show_answer.h"
+#include "launch/vary.h"
+#include "plan/scale/prediction.h"
+
+struct list {
+	uint64_t n[FRAG_PREDICTION_VALUES];
+	size_t count;
+};
+
+struct options {
+	struct frag_pretend pretend; /* first: its rows count from here */
+	struct frag_policy_texts policies;
+	struct list at, to;
+	const char *vary, *output;
+	unsigned most;
+	bool confirm;
+};
+
+static int set_list(void *field, const char *text, struct frag_err *err)
+{
+	struct list *l = field;
+	const char *at = text;
+
+	for (;;) {
+		char *end;
+		unsigned long long n = strtoull(at, &end, 10);
+
+		if (end == at || (*end && *end != ',') || n < 1 || n > FRAG_SCALING_MAX ||
+		    *at == '-' || l->count == FRAG_PREDICTION_VALUES)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "invalid list '%.60s': expected numbers from 1 to %u, as "
+					 "16,32,64",
+					 text, FRAG_SCALING_MAX);
+		l->n[l->count++] = n;
+		if (!*end)
+			return 0;
+		at = end + 1;
+	}
+}
+
+/* ---- the recordings -------------------------------------------------------------- */
+
+static int read_parts(struct frag_prediction *p, const struct frag_cli *cli,
+		      const struct options *o, struct frag_err *err)
+{
+	if (!o->at.count)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "give the values of the recordings, in their order: --at 2,4,8");
+	if (o->at.count != cli->operands_count)
+		return frag_fail(err, FRAG_EUSAGE, "%zu values for %zu recordings", o->at.count,
+				 cli->operands_count);
+	for (size_t i = 0; i < cli->operands_count; i++) {
+		struct frag_prediction_part *part = &p->parts[p->parts_count];
+
+		part->value = o->at.n[i];
+		FRAG_TRY(frag_recording_open(&part->recording, cli->operands[i], &cli->target, 0,
+					     err));
+		p->parts_count++;
+	}
+	return 0;
+}
+
+struct recorder {
+	const struct frag_cli *cli;
+	const struct options *o;
+	const char *name;
+};
+
+static int record(const struct recorder *r, uint64_t n, struct frag_trace **out, bool *completes,
+		  struct frag_err *err)
+{
+	struct frag_launch launch = frag_cli_launch(r->cli);
+	uint64_t refused;
+	int status;
+
+	launch.stdout_to_stderr = true;
+	FRAG_TRY(frag_vary_record(&launch, &r->o->pretend, r->cli->program, r->name, n, out,
+				  &status, &refused, err));
+	*completes = !refused && !status;
+	return 0;
+}
+
+static int record_parts(struct frag_prediction *p, const struct recorder *r, const struct list *at,
+			struct frag_err *err)
+{
+	for (size_t i = 0; i < at->count; i++) {
+		struct frag_prediction_part *part = &p->parts[p->parts_count];
+		struct frag_trace *trace;
+		bool completes;
+
+		FRAG_TRY(record(r, at->n[i], &trace, &completes, err));
+		if (!completes) {
+			frag_trace_destroy(trace);
+			return frag_fail(err, FRAG_EINPUT,
+					 "the program runs out of memory with %s = %" PRIu64
+					 " already; begin with a smaller value",
+					 r->name, at->n[i]);
+		}
+		part->value = at->n[i];
+		FRAG_TRY(frag_recording_take(&part->recording, trace, &r->cli->target, 0, err));
+		p->parts_count++;
+	}
+	return 0;
+}
+
+static int get_parts(struct frag_prediction *p, const struct recorder *r, char *name,
+		     struct frag_err *err)
+{
+	const struct frag_cli *cli = r->cli;
+	const struct options *o = r->o;
+	struct list at = { 0 };
+	const char *rest;
+
+	if (!cli->program != !o->vary || (cli->program && !o->pretend.no_gpu))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "a program is recorded with --no-gpu --vary '{batch}=2,4,8' -- "
+				 "PROGRAM, which has {batch} in it");
+	if (cli->program && (cli->operands_count || o->at.count))
+		return frag_fail(err, FRAG_EUSAGE, "give recordings or a program, not both");
+	if (o->vary) {
+		rest = frag_vary_name(o->vary, name);
+		if (!rest)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "invalid value '%.60s' of --vary: expected {NAME}=N,N,…, "
+					 "as "
+					 "{batch}=2,4,8",
+					 o->vary);
+		FRAG_TRY(set_list(&at, rest, err));
+	}
+	if (FRAG_MAX(at.count, cli->operands_count) < 2 ||
+	    FRAG_MAX(at.count, cli->operands_count) > FRAG_SCALING_PARTS)
+		return frag_fail(err, FRAG_EUSAGE, "scale takes two to %u recordings",
+				 FRAG_SCALING_PARTS);
+	return o->vary ? record_parts(p, r, &at, err) : read_parts(p, cli, o, err);
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+/* Is the greatest value so? The program is recorded at it. */
+static int try_value(void *ctx, uint64_t value, bool *completes, struct frag_err *err)
+{
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+
+	return record(ctx, value, &trace, completes, err);
+}
+
+static int predict(struct frag_prediction *p, const struct options *o, struct frag_err *err)
+{
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+
+	frag_cli_show(&progress, "replaying", p->parts[0].recording.trace->name);
+	return frag_prediction_make(p, &o->policies, o->to.n, o->to.count, o->most, err);
+}
+
+static int scale(struct frag_prediction *p, struct frag_cli *cli, struct options *o,
+		 struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	char name[FRAG_VARY_NAME] = "value", card[40];
+	struct recorder r = { cli, o, name };
+	uint32_t flags;
+
+	if (o->output && o->to.count != 1)
+		return frag_fail(err, FRAG_EUSAGE, "-o writes the trace at one value: give --to N");
+	if (!o->policies.count)
+		FRAG_TRY(frag_policy_texts_list(&o->policies,
+						"recorded;pytorch:expandable_segments:True", err));
+	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
+	FRAG_TRY(get_parts(p, &r, name, err));
+	p->name = name;
+	FRAG_TRY(predict(p, o, err));
+	if (cli->program && o->confirm && p->largest_low[0] != UINT64_MAX)
+		FRAG_TRY(frag_prediction_confirm(p, try_value, &r, err));
+	if (o->output)
+		FRAG_TRY(frag_prediction_write(p, o->to.n[0], o->output, err));
+	a.estimated = cli->estimated;
+	FRAG_TRY(frag_prediction_answer(p, frag_vary_card(&cli->target.card, card, sizeof(card)),
+					&a, err));
+	return frag_cli_show_answer(cli, &a, err);
+}
+
+#define AT(field) FRAG_ARG_AT(struct options, field)
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "at", AT(at), .set = set_list, .value = "N,N,…",
+	  .help = "the values at which the TRACEs were recorded, in their order" },
+	{ FRAG_ARG_OWN, "to", AT(to), .set = set_list, .value = "N,N,…",
+	  .help = "values to predict (default: the largest, doubled four times)" },
+	{ FRAG_ARG_TEXT, "vary", AT(vary), .value = "{NAME}=N,N,…",
+	  .help = "with --no-gpu: record the program with these numbers in place of {NAME}" },
+	{ FRAG_ARG_FLAG, "confirm", AT(confirm),
+	  .help = "with --no-gpu: record the program at the greatest value found and beside it, "
+		  "until that is the greatest" },
+	{ FRAG_ARG_UINT, "most", AT(most), .value = "N", .min = 1, .max = FRAG_SCALING_MAX,
+	  .def = "1048576", .help = "the greatest value to try" },
+	{ FRAG_ARG_OWN, "policies", AT(policies), .set = frag_policy_texts_set_list,
+	  .value = "POLICIES",
+	  .help = "policies, separated by ';' (default: recorded, and pytorch with "
+		  "expandable_segments:True)" },
+	{ FRAG_ARG_OWN, "policy", AT(policies), .set = frag_policy_texts_set_one, .value = "POLICY",
+	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	{ FRAG_ARG_TEXT, "output", .letter = 'o', AT(output), .value = "FILE",
+	  .file = FRAG_ARG_WRITES_TRACE,
+	  .help = "also write the trace at --to N, for the other commands" },
+	{ 0 },
+};
+
+static void init(void *values)
+{
+	((struct options *)values)->confirm = true;
+}
+
+static void release(void *values)
+{
+	frag_policy_texts_release(&((struct options *)values)->policies);
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	FRAG_AUTO(frag_prediction_release) struct frag_prediction p = { .target = &cli->target };
+
+	return scale(&p, cli, values, err);
+}
+
+const struct frag_cmd frag_cmd_scale = {
+	.name = "scale",
+	.summary = "what a program needs at other batch sizes or lengths",
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 3,
+	.operands = "TRACE...",
+	.operands_min = 0,
+	.operands_max = FRAG_SCALING_PARTS,
+	.program = "[PROGRAM]",
+	.about =
+		"Predicts the memory that a program needs at other numbers, from two to eight "
+		"recordings that differ in one number, its batch size or a length. Requests are "
+		"matched one by one; the size of each follows a law of the number (constant, c n, "
+		"c n^2, c + d n) that all recordings meet exactly; the trace made of them is "
+		"replayed under every policy. That is exact to the byte if the program makes the "
+		"same requests; where recordings differ, or a size follows no law, it gives a "
+		"range. With three recordings the largest is predicted from the others, as a test. "
+		"Names the greatest number that --gpu takes. With --no-gpu the program is recorded "
+		"here, and at that number once more.",
+	.examples = "  cufrag scale --at 2,4,8 b2.cft b4.cft b8.cft --to 16,32 --gpu l40s\n"
+		    "  cufrag scale --no-gpu --vary '{batch}=2,4,8' -- python train.py "
+		    "--batch {batch}\n"
+		    "  cufrag scale --at 4,8 b4.cft b8.cft --to 24 -o b24.cft\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
+	.answer = &frag_scale_shape,
+	.options = FRAG_CMD_OPTIONS(options, frag_pretend_rows),
+	.options_size = sizeof(struct options),
+	.init = init,
+	.run = run,
+	.release = release,
+};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag sweep: many traces under many policies, on every core, rank or node there is. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/recordings.h"
+#include "cli/show_answer.h"
+#include "lib/grow.h"
+#include "sweep/sweep.h"
+
+/* ---- values of options ----------------------------------------------------------- */
+
+/* Calls add(field, entry) for each entry of a list. */
+static int each(void *field, const char *text, const char *separator,
+		int (*add)(void *field, const char *entry, struct frag_err *err),
+		struct frag_err *err)
+{
+	while (*text) {
+		size_t n = strcspn(text, separator);
+		FRAG_AUTO_FREE char *entry = frag_host_alloc(n + 1);
+
+		FRAG_CHECK_ALLOC(entry, "list", err);
+		if (!n)
+			return frag_fail(err, FRAG_EUSAGE, "empty entry in the list '%.100s'",
+					 text);
+		memcpy(entry, text, n);
+		entry[n] = '\0';
+		FRAG_TRY(add(field, entry, err));
+		text += n + (text[n] != '\0');
+	}
+	return 0;
+}
+
+static int add_setting(void *policies, const char *entry, struct frag_err *err)
+{
+	FRAG_AUTO_FREE char *text = frag_host_alloc(strlen(entry) + 16);
+
+	FRAG_CHECK_ALLOC(text, "settings", err);
+	sprintf(text, "pytorch:%s", entry);
+	return frag_policy_texts_add(policies, text, err);
+}
+
+static int set_settings(void *policies, const char *text, struct frag_err *err)
+{
+	return each(policies, text, ";", add_setting, err);
+}
+
+static int add_limit(void *sweep, const char *entry, struct frag_err *err)
+{
+	struct frag_sweep *s = sweep;
+	struct frag_limit limit = { 0 };
+
+	FRAG_TRY(FRAG_GROW(s->limits, s->limits_count, s->limits_cap, "limits", err));
+	if (strcmp(entry, "none") != 0)
+		FRAG_TRY(frag_limit_parse(entry, &limit, err));
+	limit.text = frag_host_strdup(entry);
+	FRAG_CHECK_ALLOC(limit.text, "limits", err);
+	s->limits[s->limits_count++] = limit;
+	return 0;
+}
+
+static int set_limits(void *sweep, const char *text, struct frag_err *err)
+{
+	return each(sweep, text, ",", add_limit, err);
+}
+
+static int add_card(void *sweep, const char *entry, struct frag_err *err)
+{
+	struct frag_sweep *s = sweep;
+	const struct frag_gpu *card = frag_gpu_find(entry);
+
+	if (!card)
+		return frag_fail(err, FRAG_EUSAGE, "unknown card '%.60s' (cufrag list gpus)",
+				 entry);
+	FRAG_TRY(FRAG_GROW(s->cards, s->cards_count, s->cards_cap, "cards", err));
+	s->cards[s->cards_count++] = card;
+	return 0;
+}
+
+static int set_cards(void *sweep, const char *text, struct frag_err *err)
+{
+	return each(sweep, text, ",", add_card, err);
+}
+
+/* "3/16": the fourth of sixteen; "/16": the array job says which. */
+static int set_shard(void *field, const char *text, struct frag_err *err)
+{
+	struct frag_sweep_shard *s = field;
+	char *slash, *end;
+	unsigned long i = strtoul(text, &slash, 10), n;
+
+	s->auto_i = slash == text;
+	n = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
+	if (!n || *end || n > 10000000 || (!s->auto_i && i >= n))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "invalid shard '%.40s': expected I/N with 0 <= I < N, or /N to "
+				 "read I from the array job",
+				 text);
+	s->i = (unsigned)i;
+	s->n = (unsigned)n;
+	return 0;
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+#define AT(field) FRAG_ARG_AT(struct frag_sweep, field)
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_TEXT, "output", 'o', AT(output), .value = "FILE", .file = FRAG_ARG_WRITES,
+	  .help = "the results, SQLite (needed; a shard puts its number into the name)" },
+	{ FRAG_ARG_TEXT, "list", AT(list), .value = "FILE",
+	  .help = "a file with a trace, folder or pattern in each line; - = standard input" },
+	{ FRAG_ARG_OWN, "policies", AT(policies), .set = frag_policy_texts_set_list,
+	  .value = "POLICIES",
+	  .help = "policies separated by ';' (default: recorded;caching;expandable;vmm)" },
+	{ FRAG_ARG_OWN, "settings", AT(policies), .set = set_settings, .value = "LIST",
+	  .help = "also pytorch with each of these texts of PYTORCH_CUDA_ALLOC_CONF, separated by "
+		  "';'" },
+	{ FRAG_ARG_OWN, "limits", .set = set_limits, .value = "LIST",
+	  .help = "each under these limits: sizes, fractions of the card, none" },
+	{ FRAG_ARG_OWN, "gpus", .set = set_cards, .value = "LIST",
+	  .help = "each on these cards (default: the one of --gpu or --capacity)" },
+	{ FRAG_ARG_FLAG, "fit", AT(fit),
+	  .help = "also the smallest card of each result, by bisection (about 60 times the work)" },
+	{ FRAG_ARG_FLAG, "resume", AT(resume),
+	  .help = "continue an interrupted sweep into this file" },
+	{ FRAG_ARG_FLAG, "merge", AT(merge),
+	  .help = "the operands are results of shards: make one file of them" },
+	{ FRAG_ARG_OWN, "shard", AT(shard), .set = set_shard, .value = "I/N",
+	  .help = "only every N-th trace, from the I-th on; /N: I from SLURM_ARRAY_TASK_ID or "
+		  "JOB_COMPLETION_INDEX; an array job of Slurm is recognised by itself" },
+	{ FRAG_ARG_BYTES, "memory", AT(memory_bytes), .value = "SIZE", .min = 64ull << 20,
+	  .max = 1ull << 50,
+	  .help = "host memory of each worker (default: its share of the machine)" },
+	{ FRAG_ARG_TEXT, "costs", AT(costs), .value = "FILE", .file = FRAG_ARG_WRITES,
+	  .help = "CSV of the time that each trace took" },
+	{ 0 },
+};
+
+static void release(void *values)
+{
+	frag_sweep_release(values);
+}
+
+/* In the workers, whose progress nobody sees. */
+static void tell(void *cli, enum frag_recording_stage stage, const char *path,
+		 const struct frag_trace *trace)
+{
+	(void)path;
+	if (stage == FRAG_RECORDING_SETTLED)
+		frag_cli_settle_tell(cli, trace);
+}
+
+static int prepare(struct frag_sweep *s, struct frag_cli *cli, struct frag_err *err)
+{
+	uint32_t flags;
+
+	s->target = cli->target;
+	s->target.tell = tell;
+	s->target.tell_ctx = cli;
+	s->threads = cli->threads;
+	s->operands = cli->operands;
+	s->operands_count = cli->operands_count;
+	s->csv = cli->csv;
+	if (!s->output || !strcmp(s->output, "-"))
+		return frag_fail(err, FRAG_EUSAGE, "no results file given: -o FILE");
+	if (!s->policies.count)
+		FRAG_TRY(frag_policy_texts_list(&s->policies, "recorded;caching;expandable;vmm",
+						err));
+	FRAG_TRY(frag_policy_texts_check(&s->policies, &flags, err));
+	return s->merge ? 0 : frag_sweep_find_shard(s, err);
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	struct frag_sweep *s = values;
+	const struct frag_sweep_failure *failed;
+	struct frag_rows failures = { 0 };
+
+	FRAG_TRY(prepare(s, cli, err));
+	FRAG_TRY(frag_sweep_run(s, &a, &failures, err));
+	if (s->is_served)
+		return FRAG_EXIT_DONE;
+	failed = failures.rows;
+	for (size_t i = 0; i < failures.count; i++)
+		frag_cli_note(cli, "'%.300s' failed: %s", failed[i].path, failed[i].error);
+	a.quiet = s->csv && !strcmp(s->csv, "-");
+	cli->csv = NULL; /* is written: the results, not the answer */
+	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
+	return failures.count ? FRAG_EXIT_INPUT : FRAG_EXIT_DONE;
+}
+
+const struct frag_cmd frag_cmd_sweep = {
+	.name = "sweep",
+	.summary = "many traces under many policies into one file of results",
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 6,
+	.operands = "[TRACE...]",
+	.operands_min = 0,
+	.operands_max = 1u << 20,
+	.about =
+		"Replays traces (files, folders, patterns) under policies, settings, limits and "
+		"cards, and writes all results into one SQLite file, whose tables docs/fleet.md "
+		"describes; `cufrag list metrics` names the columns. Each trace runs in its own "
+		"process; a broken one does not stop the sweep. It runs on all cores; under mpirun "
+		"on all ranks; in array jobs (Slurm, Kubernetes) as shards, which --merge joins. "
+		"--resume continues an interrupted sweep. The same traces give the same bytes on "
+		"any "
+		"number of workers.",
+	.examples = "  cufrag sweep recordings/ -o results.sqlite --csv results.csv\n"
+		    "  mpirun -n 64 cufrag sweep --list traces.txt -o results.sqlite\n"
+		    "  cufrag sweep recordings/ --shard 3/16 -o results.sqlite\n"
+		    "  cufrag sweep --merge results.*-of-16.sqlite -o results.sqlite\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.answer = &frag_sweep_shape,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct frag_sweep),
+	.run = run,
+	.release = release,
+};

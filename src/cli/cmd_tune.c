@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag tune: the settings that serve a trace best, as a line to export. */
+#include "cli/show_answer.h"
+#include "plan/tune/tune_recordings.h"
+#include "recording/policy_texts.h"
+
+struct options {
+	struct frag_policy_texts spaces;
+	const char *baseline;
+	enum frag_tune_objective objective;
+	uint64_t budget, cap, top;
+};
+
+static int tune(struct frag_tuning *t, struct frag_cli *cli, struct options *o,
+		struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	uint32_t flags;
+
+	if (!o->spaces.count)
+		FRAG_TRY(frag_policy_texts_add(&o->spaces, "pytorch", err));
+	FRAG_TRY(frag_policy_texts_check(&o->spaces, &flags, err));
+	FRAG_TRY(frag_recordings_open(&t->units, cli->operands, cli->operands_count, &cli->target,
+				      0, err));
+	t->options = (struct frag_tune_options){ .spaces = (const char *const *)o->spaces.text,
+						 .spaces_count = o->spaces.count,
+						 .baseline = o->baseline,
+						 .objective = o->objective,
+						 .budget = o->budget };
+	FRAG_TRY(frag_tuning_search(t, cli->threads, err));
+	a.estimated = cli->estimated;
+	FRAG_TRY(frag_tuning_answer(t, o->top, &a, err));
+	return frag_cli_show_answer(cli, &a, err);
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+static const char *const objectives[] = { "peak", "card", "time", NULL };
+
+#define AT(field) FRAG_ARG_AT(struct options, field)
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "space", AT(spaces), .set = frag_policy_texts_set_list, .value = "POLICIES",
+	  .help = "policies whose options are searched, separated by ';'; options given there stay "
+		  "as they are (default: pytorch)" },
+	{ FRAG_ARG_WORD, "objective", AT(objective), .words = objectives, .def = "peak",
+	  .help = "peak: least reserved; card: smallest card; time: least driver time under the "
+		  "--cap" },
+	{ FRAG_ARG_BYTES, "cap", AT(cap), .value = "SIZE",
+	  .help = "most that may be reserved (default: the card)" },
+	{ FRAG_ARG_UINT, "budget", AT(budget), .value = "N", .min = 1, .max = 1000000,
+	  .help = "settings to try in each space; a larger space is searched, not exhausted "
+		  "(default: 800; fewer where replays make millions of driver calls)" },
+	{ FRAG_ARG_TEXT, "baseline", AT(baseline), .value = "POLICY", .def = "recorded",
+	  .help = "settings to compare with" },
+	{ FRAG_ARG_UINT, "top", AT(top), .value = "N", .min = 1, .max = 1000, .def = "10",
+	  .help = "settings to print" },
+	{ 0 },
+};
+
+static void release(void *values)
+{
+	frag_policy_texts_release(&((struct options *)values)->spaces);
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	struct options *o = values;
+	FRAG_AUTO(frag_tuning_release)
+	struct frag_tuning t = { .target = &cli->target, .cap_bytes = o->cap };
+
+	FRAG_TRY(tune(&t, cli, o, err));
+	if (!t.found.complete) {
+		frag_cli_note(cli,
+			      "interrupted after %zu of at most %llu settings; the answer is the "
+			      "best of these",
+			      t.found.tries_count,
+			      (unsigned long long)(1 + t.found.budget * o->spaces.count));
+		return frag_code_exit(FRAG_EINTR);
+	}
+	return t.found.tries[0].completed && !t.found.tries[0].refused_count ? FRAG_EXIT_DONE
+									     : FRAG_EXIT_CONDITION;
+}
+
+const struct frag_cmd frag_cmd_tune = {
+	.name = "tune",
+	.summary = "search for the best allocator settings",
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 2,
+	.operands = "TRACE...",
+	.operands_min = 1,
+	.operands_max = 4096,
+	.about =
+		"Replays a trace under many settings of PyTorch's allocator (or of any policy: "
+		"--space). Prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, the "
+		"runners-up, and the settings that no other beats in both reserved memory and "
+		"driver time. The limit of a recording applies, unless --limit gives another; the "
+		"setting that refuses fewest requests is then best. garbage_collection_threshold "
+		"is searched only with a limit, since PyTorch ignores it without one. Only "
+		"settings are tried that every release of PyTorch knows that may have made the "
+		"recording, or the release of --torch. Small spaces are exhausted; larger ones are "
+		"searched from the space's own text and from random settings, always to the best "
+		"setting that differs in one option. With several traces or ranks the worst peak "
+		"counts.",
+	.examples =
+		"  cufrag tune run.pickle\n"
+		"  cufrag tune run.pickle --objective time --cap 20G\n"
+		"  cufrag tune run.pickle --space 'pytorch;tlsf;buddy' --budget 2000 --json -\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.answer = &frag_tune_shape,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.run = run,
+	.release = release,
+};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operands of a command diagnosed, recordings and logs: for diagnose and summary. */
+#ifndef FRAG_CLI_DIAGNOSING_H
+#define FRAG_CLI_DIAGNOSING_H
+
+#include "cli/common.h"
+#include "explain/diagnose/diagnose.h"
+
+/* policy: text of --policy, NULL = the recorded settings. Errors: those of readers and replays, FRAG_ENOMEM. */
+int frag_cli_diagnose(const struct frag_cli *cli, const char *policy, struct frag_findings *out,
+		      struct frag_err *err);
+
+#endif

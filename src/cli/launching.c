@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that start a program; see launching.h. */
+#include "launching.h"
+
+#include <string.h>
+
+#include "base/scratch.h"
+#include "cli/recordings.h"
+
+static int read_trace(void *ctx, const char *path, const char *conf, struct frag_trace **out,
+		      struct frag_err *err)
+{
+	(void)ctx;
+	return frag_recording_read(path, conf, out, err);
+}
+
+static int settle(void *ctx, struct frag_trace *trace, struct frag_err *err)
+{
+	const struct frag_cli *cli = ctx;
+
+	return frag_trace_settle(trace, &cli->target, FRAG_OPEN_AS_RECORDED, err);
+}
+
+static void note(void *ctx, const char *text)
+{
+	frag_cli_note(ctx, "%s", text);
+}
+
+struct frag_launch frag_cli_launch(const struct frag_cli *cli)
+{
+	return (struct frag_launch){
+		.card = cli->target.card,
+		.gpu = cli->gpu_,
+		.limit_bytes = frag_limit_bytes(&cli->target.limit, cli->target.card.total_bytes),
+		.seed = cli->target.seed,
+		.read = read_trace,
+		.settle = settle,
+		.note = note,
+		.ctx = (void *)(uintptr_t)cli,
+	};
+}
+
+static int make_file(struct frag_program_operand *out, struct frag_err *err)
+{
+	int reason = frag_scratch_folder(NULL, &out->folder);
+
+	if (reason)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot create a temporary folder: %s",
+				 strerror(reason));
+	snprintf(out->path, sizeof(out->path), "%s/trace.cft", out->folder);
+	return 0;
+}
+
+int frag_program_operand(struct frag_cli *cli, const struct frag_pretend *o,
+			 struct frag_program_operand *out, struct frag_err *err)
+{
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	struct frag_launch launch = frag_cli_launch(cli);
+	int status;
+
+	if (cli->program && cli->operands_count)
+		return frag_fail(err, FRAG_EUSAGE, "a trace and a program: give one of them");
+	if (!cli->program && !cli->operands_count)
+		return frag_fail(err, FRAG_EUSAGE, "no trace and no program to record");
+	if (!cli->program)
+		return 0;
+	if (!o->no_gpu)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "a program is recorded here with --no-gpu; cufrag record has "
+				 "other ways");
+	launch.stdout_to_stderr = true;
+	FRAG_TRY(frag_pretend_record(&launch, o, cli->program, &trace, &status, err));
+	if (status)
+		frag_cli_note(cli,
+			      "the program ended with status %d; what it did until then counts",
+			      status);
+	FRAG_TRY(frag_launch_name_as_program(trace, cli->program, err));
+	FRAG_TRY(make_file(out, err));
+	FRAG_TRY(frag_trace_write_cft(trace, out->path, err));
+	out->list[0] = out->path;
+	out->cli = cli;
+	out->before = cli->operands;
+	cli->operands = out->list;
+	cli->operands_count = 1;
+	return 0;
+}
+
+void frag_program_operand_release(struct frag_program_operand *o)
+{
+	frag_scratch_remove(o->folder);
+	o->folder = NULL;
+	if (o->cli) { /* they belong to who parsed them */
+		o->cli->operands = o->before;
+		o->cli->operands_count = 0;
+	}
+	o->cli = NULL;
+}

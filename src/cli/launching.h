@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that start a program: what the command line says of it, and a program in place of a trace. */
+#ifndef FRAG_CLI_LAUNCHING_H
+#define FRAG_CLI_LAUNCHING_H
+
+#include "cli/common.h"
+#include "launch/launch.h"
+#include "launch/pretend.h"
+
+/* Card, limit and seed of the command line; notes and progress are those of the command. */
+struct frag_launch frag_cli_launch(const struct frag_cli *cli);
+
+/*
+ * For commands that take traces, or a program to record (--no-gpu): after it the operands are there in any
+ * case, those of a program as a temporary .cft. Errors: FRAG_EUSAGE if both or neither were given.
+ */
+struct frag_program_operand {
+	char *folder;	 /* NULL = none */
+	char path[4096]; /* of the .cft in it */
+	char *list[1];
+	struct frag_cli *cli; /* NULL: its operands are its own */
+	char **before;
+};
+int frag_program_operand(struct frag_cli *cli, const struct frag_pretend *o,
+			 struct frag_program_operand *out, struct frag_err *err);
+void frag_program_operand_release(struct frag_program_operand *o);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options that compare and replay share, and a session for what they say. */
+#include "replays.h"
+
+#include <frag/base.h>
+
+static int open_device(const void *cli, uint32_t dev, struct frag_device **out,
+		       struct frag_err *err)
+{
+	return frag_cli_open_nth(cli, dev, out, err);
+}
+
+static void note_cards(const void *cli, uint32_t devices)
+{
+	frag_cli_note_cards(cli, devices);
+}
+
+static void note(const void *cli, const char *text)
+{
+	frag_cli_note(cli, "%s", text);
+}
+
+void frag_cli_host(const struct frag_cli *cli, struct frag_session_host *out)
+{
+	static const char *const names[] = { [FRAG_CLI_DEVICE_SIM] = "sim",
+					     [FRAG_CLI_DEVICE_CUDA] = "cuda",
+					     [FRAG_CLI_DEVICE_NULL] = "null" };
+
+	*out = (struct frag_session_host){ .device = names[cli->device],
+					   .simulated = cli->device == FRAG_CLI_DEVICE_SIM,
+					   .real = cli->device == FRAG_CLI_DEVICE_CUDA,
+					   .own_costs = cli->cost_ != NULL,
+					   .own_work = cli->work != NULL,
+					   .threads = cli->threads,
+					   .open = open_device,
+					   .trace = note_cards,
+					   .note = note,
+					   .ctx = cli };
+}
+
+void frag_cli_replays_init(void *session)
+{
+	frag_session_init(session);
+}
+
+void frag_cli_replays_release(void *session)
+{
+	frag_session_release(session);
+}
+
+int frag_cli_replays_begin(struct frag_session *s, const struct frag_cli *cli, struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text line = { 0 };
+	const char *conf = s->target.conf;
+
+	s->command = cli->cmd->name;
+	s->paths = cli->operands;
+	s->paths_count = cli->operands_count;
+	frag_cli_host(cli, &s->host);
+	s->target = cli->target;
+	s->target.conf = conf;
+	s->out = cli->out;
+	s->cards = cli->cards;
+	s->vendor = cli->vendor;
+	s->headroom = cli->headroom;
+	s->formats |= FRAG_FORMAT_SVG | (s->pdf ? FRAG_FORMAT_ONE_PDF : 0);
+	/* with --no-host, which leaves out all that differs from run to run, the clock is not asked */
+	if (!s->date)
+		s->date_text = frag_cli_day(!s->omit_host);
+	frag_cli_add_command_line(cli, &line);
+	FRAG_TRY(frag_text_check(&line, err));
+	s->command_line = frag_host_strdup(frag_text_str(&line));
+	FRAG_CHECK_ALLOC(s->command_line, "command line", err);
+	return 0;
+}
+
+int frag_cli_replays_run(struct frag_session *s, const struct frag_cli *cli,
+			 void (*say)(const struct frag_report *r, struct frag_answer *a),
+			 struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+
+	FRAG_TRY(frag_session_run(s, err));
+	say(&s->report, &a);
+	FRAG_TRY(frag_cli_print_answer(cli, &a, err));
+	FRAG_TRY(frag_session_interrupted(s, err));
+	return s->fail_on_oom && frag_session_ran_out(s) ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
+}
+
+/* ---- the options --------------------------------------------------------------------- */
+
+#define AT(field) FRAG_ARG_AT(struct frag_session, field)
+
+static const char *const oom_words[] = { "stop", "skip", NULL };
+static const char *const fill_words[] = {
+	[FRAG_FILL_NONE] = "none", [FRAG_FILL_TOUCH] = "touch", [FRAG_FILL_VERIFY] = "verify", NULL
+};
+static const char *const pace_words[] = { "max", "recorded", NULL };
+static const char *const stream_words[] = { [FRAG_STREAM_AUTO] = "auto",
+					    [FRAG_STREAM_ALWAYS] = "always",
+					    [FRAG_STREAM_NEVER] = "never",
+					    NULL };
+static const char *const format_words[] = { "svg", "png", "pdf", NULL }; /* FRAG_FORMAT_… */
+
+const struct frag_arg frag_cli_replay_args[] = {
+	{ FRAG_ARG_WORD, "on-oom", AT(run.skip_oom), .words = oom_words, .def = "stop",
+	  .help = "when a request cannot be served: stop the replay, or skip the request" },
+	{ FRAG_ARG_FLAG, "fail-on-oom", AT(fail_on_oom),
+	  .help = "exit with 1 if a policy cannot serve a request" },
+	{ FRAG_ARG_UINT, "sync-every", AT(run.sync_every), .value = "N", .laboratory = true,
+	  .help = "synchronise the device after every N operations (default: 0, never)" },
+	{ FRAG_ARG_FLAG, "free-at-request", AT(run.free_at_request),
+	  .help = "let blocks be reused when they are freed, not when all streams are done" },
+	{ FRAG_ARG_WORD, "fill", AT(run.fill), .words = fill_words, .def = "none",
+	  .laboratory = true,
+	  .help = "on cuda: touch the first byte of each page, or write a pattern into every byte "
+		  "and compare it before the free" },
+	{ FRAG_ARG_WORD, "pace", AT(run.paced), .words = pace_words, .def = "max",
+	  .help = "every event at its recorded time, or as fast as it goes" },
+	{ FRAG_ARG_UINT, "stream-work", AT(run.work_ns), .value = "US", .max = 1000000,
+	  .scale = 1000, .def = "0", .laboratory = true,
+	  .help = "on cuda: every alloc keeps its stream busy for so many microseconds" },
+	{ FRAG_ARG_TEXT, "against-sim", AT(against_sim), .value = "FILE", .file = FRAG_ARG_WRITES,
+	  .laboratory = true,
+	  .help = "replay on the simulated card, too, and write what differs as CSV" },
+	{ FRAG_ARG_TEXT, "against-calls", AT(against_calls), .value = "FILE",
+	  .file = FRAG_ARG_WRITES, .laboratory = true,
+	  .help = "with --against-sim: write every driver call with its time as CSV" },
+	{ FRAG_ARG_UINT, "repeats", AT(repeats), .value = "N", .min = 1, .max = 1000, .def = "3",
+	  .laboratory = true, .help = "with --against-sim: replays on the device" },
+	{ FRAG_ARG_OWN, "conf", AT(target.conf), .set = frag_cli_set_conf, .value = "SETTINGS",
+	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF that the recordings were made with, "
+		  "where "
+		  "they do not hold them (PyTorch 2.1 and 2.2)" },
+	{ FRAG_ARG_WORD, "stream", AT(stream), .words = stream_words, .bare = "always",
+	  .help = "replay a .cft while it is read, with the same memory for any length "
+		  "(default: auto, from 8 M events on)" },
+	{ FRAG_ARG_SET, "formats", AT(formats), .words = format_words, .value = "LIST",
+	  .def = "svg,png", .help = "pictures of --out: svg, png, pdf; svg is always made" },
+	{ FRAG_ARG_FLAG, "no-host", AT(omit_host),
+	  .help = "leave measured host times out: same input, same bytes" },
+	{ 0 },
+};

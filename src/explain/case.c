@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One device of a recording and how it is replayed; see case.h. */
+#include "case.h"
+
+#include <stdio.h>
+
+/* An unknown limit is at least what was reserved; where requests were refused, it was not much more. */
+bool frag_case_guess_limit(struct frag_case *c)
+{
+	const struct frag_trace_dev *td = frag_events_dev(&c->events);
+	uint64_t peak = td->has_evidence && !c->events.path ? frag_recorded_peak(td) : 0;
+
+	if (!peak)
+		return false;
+	c->limit_bytes = peak;
+	c->limit_guessed = true;
+	c->restores = false;
+	return true;
+}
+
+static void find_limit(struct frag_case *c)
+{
+	const struct frag_trace_dev *td = frag_events_dev(&c->events);
+
+	c->limit_bytes = frag_target_limit(&c->target);
+	if (c->limit_bytes == UINT64_MAX) {
+		c->limit_bytes = frag_settled_limit(c->events.trace, c->events.dev);
+		if (td->settled.identical && td->settled.limit_source == FRAG_LIMIT_INFERRED) {
+			c->limit_low_bytes = td->settled.limit_low_bytes;
+			c->limit_high_bytes = td->settled.limit_high_bytes;
+		}
+	}
+	c->restores = c->recorded && frag_settled_restores(td, &c->target.card, c->limit_bytes);
+	if (c->limit_bytes == UINT64_MAX && c->history.refusals_count)
+		frag_case_guess_limit(c);
+}
+
+int frag_case_open(struct frag_case *c, enum frag_site_by by, const char *frame,
+		   struct frag_err *err)
+{
+	int rc = frag_history_make(&c->events, &c->history, err)
+			 ?: frag_sites_init(&c->sites, c->events.trace, by, frame, err);
+
+	if (rc)
+		frag_case_close(c);
+	else
+		find_limit(c);
+	return rc;
+}
+
+void frag_case_close(struct frag_case *c)
+{
+	frag_sites_release(&c->sites);
+	frag_history_release(&c->history);
+}
+
+void frag_case_run_options(const struct frag_case *c, struct frag_run_options *run)
+{
+	frag_run_options_defaults(run);
+	run->limit_bytes = c->limit_bytes;
+	run->seed = c->target.seed;
+	run->skip_oom = true;
+	run->restore = c->restores;
+}
+
+int frag_case_replay(const struct frag_case *c, struct frag_cursor *s, struct frag_err *err)
+{
+	struct frag_run_options run;
+
+	frag_case_run_options(c, &run);
+	return frag_cursor_open(s, &c->events, c->spec, &c->target.card, &run, err);
+}
+
+const char *frag_case_step_text(const struct frag_case *c, size_t step, bool in, char *buf,
+				size_t size)
+{
+	const struct frag_history *h = &c->history;
+	const char *before = in ? "in " : "";
+
+	if (h->from == FRAG_STEPS_NONE)
+		snprintf(buf, size, "%sthe recording", before);
+	else if (step >= h->count)
+		snprintf(buf, size, "%safter the last step", in ? "" : "the part ");
+	else if (h->from == FRAG_STEPS_WINDOWS)
+		snprintf(buf, size, "%spart %zu of %zu", before, step + 1, h->count);
+	else
+		snprintf(buf, size, "%sstep %zu", before, step * h->stride + 1);
+	return buf;
+}
+
+uint64_t frag_case_step_number(const struct frag_case *c, size_t step)
+{
+	const struct frag_history *h = &c->history;
+
+	return h->from == FRAG_STEPS_NONE || step >= h->count ? UINT64_MAX : step * h->stride + 1;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One of the two runs: from a recording, or from the JSON of a former one; see diff.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clean.h"
+#include "diff.h"
+
+/* Texts come from files. */
+static const char *clean(struct frag_answer *a, const char *text)
+{
+	char *copy = frag_answer_new(a, strlen(text) + 1, 1);
+
+	return copy ? frag_clean_text(strcpy(copy, text), strlen(text)) : "";
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct frag_side_site *)a)->name,
+		      ((const struct frag_side_site *)b)->name);
+}
+
+static void sort_sites(struct frag_side *s)
+{
+	if (s->sites_count)
+		qsort(s->sites, s->sites_count, sizeof(*s->sites), by_name);
+}
+
+/* ---- a recording ------------------------------------------------------------------------------ */
+
+/* x: at the peak of reserved memory; live: at that of live memory. */
+static void fill(struct frag_side *out, const struct frag_explained *x,
+		 const struct frag_explained *live, const char *name, struct frag_answer *a)
+{
+	const struct frag_history *h = &x->in.history;
+
+	*out = (struct frag_side){
+		.name = clean(a, name),
+		.policy = clean(a, frag_policy_spec_text(x->in.spec)),
+		.estimate = x->in.events.trace->estimate != NULL,
+		.peak_reserved_bytes = x->m.peak_reserved_bytes,
+		.peak_live_bytes = h->peak_live,
+		.non_releasable_bytes = x->loss.non_releasable_bytes,
+		.has_loss = true,
+		.loss = x->loss,
+		.sites = frag_answer_new(a, live->rows_count, sizeof(*out->sites)),
+		.steps = frag_answer_new(a, h->count, sizeof(*out->steps)),
+	};
+	for (size_t i = 0; x->curves && i < x->curves->points; i++) {
+		out->reserved[i] = x->curves->reserved[i];
+		out->active[i] = x->curves->active[i];
+		out->us[i] = x->curves->us[i];
+		out->points = i + 1;
+	}
+	for (size_t i = 0; out->sites && i < live->rows_count; i++)
+		out->sites[out->sites_count++] =
+			(struct frag_side_site){ clean(a, live->rows[i].site),
+						 live->rows[i].requested_bytes };
+	for (size_t i = 0; out->steps && i < h->count; i++)
+		out->steps[out->steps_count++] = h->steps[i].peak_live;
+	sort_sites(out);
+}
+
+/* The call sites are those of the peak of live memory, which no policy moves. */
+static int take(struct frag_side *side, const struct frag_case *in, struct frag_explained *x,
+		const char *name, struct frag_err *err)
+{
+	const struct frag_explain_options at_live = {
+		.at = { FRAG_AT_EVENT, x->in.history.peak_event },
+		.by = x->opt.by,
+		.frame = x->opt.frame,
+	};
+	FRAG_AUTO_FREE struct frag_explained *live = NULL;
+
+	FRAG_TRY_CALLOC(live, 1, "comparison", err);
+	FRAG_TRY(frag_explain(in, &at_live, x->texts, live, err));
+	fill(side, x, live, name, x->texts);
+	frag_explained_release(live);
+	return 0;
+}
+
+int frag_side_take(struct frag_side *side, const struct frag_case *in,
+		   const struct frag_explain_options *opt, const char *name, struct frag_answer *a,
+		   struct frag_err *err)
+{
+	struct frag_explain_options at_peak = *opt;
+	FRAG_AUTO_FREE struct frag_explained *x = NULL;
+	int rc = 0;
+
+	at_peak.at = (struct frag_at){ .what = FRAG_AT_PEAK };
+	at_peak.top = 0;
+	FRAG_TRY_CALLOC(x, 1, "comparison", err);
+	FRAG_TRY(frag_explain(in, &at_peak, a, x, err));
+	if (!side->name || x->m.peak_reserved_bytes > side->peak_reserved_bytes)
+		rc = take(side, in, x, name, err);
+	frag_explained_release(x);
+	return rc;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+json_t *frag_side_read_json(const char *path)
+{
+	json_t *root = NULL;
+	FILE *f = strcmp(path, "-") != 0 ? fopen(path, "rb") : NULL;
+	int c;
+
+	if (!f)
+		return NULL;
+	do
+		c = fgetc(f);
+	while (c == ' ' || c == '\n' || c == '\t' || c == '\r');
+	rewind(f);
+	if (c == '{')
+		root = json_loadf(f, JSON_REJECT_DUPLICATES, NULL);
+	fclose(f);
+	if (json_object_get(root, "schema"))
+		return root;
+	json_decref(root);
+	return NULL;
+}
+
+/* 0 where it is absent or no size. */
+static uint64_t bytes_of(const json_t *o, const char *key)
+{
+	json_int_t v = json_integer_value(json_object_get(o, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static void sites_of_json(struct frag_side *s, const json_t *list, struct frag_answer *a)
+{
+	const json_t *one;
+	size_t i;
+
+	s->sites = frag_answer_new(a, json_array_size(list), sizeof(*s->sites));
+	json_array_foreach(list, i, one)
+	{
+		const char *name = json_string_value(json_object_get(one, "site"));
+
+		if (name && s->sites)
+			s->sites[s->sites_count++] =
+				(struct frag_side_site){ clean(a, name), bytes_of(one, "requested_"
+										       "bytes") };
+	}
+	sort_sites(s);
+}
+
+int frag_side_of_json(const json_t *root, const char *name, struct frag_answer *a,
+		      struct frag_side *out, struct frag_err *err)
+{
+	const json_t *first = json_array_get(json_object_get(root, "results"), 0);
+	const json_t *r = first ? first : root;
+	const char *policy = json_string_value(json_object_get(r, "policy"));
+
+	*out = (struct frag_side){
+		.name = clean(a, name),
+		.policy = clean(a, policy ? policy : ""),
+		.peak_reserved_bytes = bytes_of(r, "peak_reserved_bytes"),
+		.peak_live_bytes =
+			FRAG_MAX(bytes_of(r, "lower_bound_bytes"), bytes_of(r, "peak_live_bytes")),
+		.non_releasable_bytes = bytes_of(r, "non_releasable_bytes"),
+		/* "estimate": an object, up to schema 2 */
+		.estimate = json_is_true(json_object_get(root, "estimated")) ||
+			    json_is_object(json_object_get(root, "estimate")),
+		.loss = { .requested_bytes = bytes_of(r, first ? "at_peak_requested_bytes"
+							       : "requested_bytes"),
+			  .non_releasable_bytes = bytes_of(r, "non_releasable_bytes"),
+			  .releasable_bytes = bytes_of(r, "releasable_bytes") },
+	};
+	if (!out->peak_reserved_bytes)
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.200s' is not a result of replay, compare or explain: it lacks "
+				 "peak_reserved_bytes",
+				 name);
+	sites_of_json(out, json_object_get(root, "sites"), a);
+	return a->failed ? frag_fail_nomem(err, "comparison") : 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Live bytes by whole stack, for flamegraph.pl, speedscope.app and pprof. */
+#ifndef FRAG_EXPLAIN_EXPORT_STACKS_H
+#define FRAG_EXPLAIN_EXPORT_STACKS_H
+
+#include "explain/replay_cursor.h"
+#include "explain/sites.h"
+
+struct frag_live_stacks {
+	const char *name; /* of the profile */
+	const struct frag_sites *sites;
+	const struct frag_heap_view *view;
+};
+
+/* Each into a file, complete or absent; "-" is standard output. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
+/* "outermost;…;innermost bytes", as flamegraph.pl and inferno read it. */
+int frag_live_stacks_put_folded(const struct frag_live_stacks *s, const char *path,
+				struct frag_err *err);
+int frag_live_stacks_put_speedscope(const struct frag_live_stacks *s, const char *path,
+				    struct frag_err *err);
+/* A profile of one type: live bytes. */
+int frag_live_stacks_put_pprof(const struct frag_live_stacks *s, const char *path,
+			       struct frag_err *err);
+
+/* Bytes live by stack: [sites->stacks_count], the caller's (frag_host_free). NULL: memory is short. */
+uint64_t *frag_live_stacks_bytes(const struct frag_live_stacks *s);
+
+#endif

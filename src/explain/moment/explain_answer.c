@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer of explain: why, where every byte was, who held it, what would have helped. */
+#include <inttypes.h>
+
+#include <frag/opt.h>
+
+#include "explain.h"
+#include "explain/curve_point.h"
+
+FRAG_ROW_SHAPE(static, frag_site_shape, frag_row, "call site", FRAG_SITE_ROW,
+	       "blocks of one call site");
+FRAG_ROW_SHAPE(static, frag_kind_shape, frag_kind_row, "kind", FRAG_KIND_ROW,
+	       "live bytes of a kind, by its name");
+FRAG_ROW_SHAPE(static, frag_remedy_shape, frag_remedy, "remedy", FRAG_REMEDY_ROW,
+	       "one change, replayed up to the request");
+FRAG_ROW_SHAPE(static, frag_refusal_shape, frag_refused_request, "refused request",
+	       FRAG_REFUSAL_ROW, "why it was refused");
+FRAG_ROW_SHAPE(static, frag_highest_shape, frag_highest, "highest", FRAG_HIGHEST_ROW,
+	       "where the chart is highest");
+FRAG_ROW_SHAPE(, frag_moment_shape, frag_moment, "explain", FRAG_MOMENT_ROW,
+	       "who holds the memory at one moment");
+
+/* The same rows as sites that pin segments; JSON has all of it in `sites`. */
+#define PINNING_ROW(F, P, S) \
+	P(S, BYTES, non_releasable_bytes, "pinned", \
+	  "free bytes of its segments, shared equally among their blocks") \
+	P(S, RATIO, non_releasable_share_ratio, "share", "of all pinned bytes", .precision = 1, \
+	  .spare = 4) \
+	P(S, COUNT, segments_count, "segments", "that its blocks pin", .spare = 3) \
+	P(S, BYTES, largest_hole_bytes, "largest hole", "in these segments", .spare = 2) \
+	P(S, COUNT, blocks_count, "blocks", "of the call site", .spare = 1) \
+	P(S, BYTES, regained_bytes, "if freed", \
+	  "what a trim returns more without its blocks, replayed") \
+	P(S, TEXT, site, "pinned by", "call site")
+FRAG_ROW_SHAPE(static, pinning_shape, frag_row, "pinning call site", PINNING_ROW,
+	       "who pins segments");
+
+/* "1 block", "2 blocks" */
+static const char *count_of(struct frag_answer *a, uint64_t n, const char *what)
+{
+	return frag_answer_print(a, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
+}
+
+/* Site by site, as gnuplot draws them: from the bottom of the stack up, all others on top. */
+static struct frag_rows points_of(const struct frag_curves *c, const struct frag_curve_set *set,
+				  struct frag_answer *a)
+{
+	size_t n = set->count, count = 0;
+	struct frag_curve_point *list = frag_answer_new(a, (n + 1) * c->points, sizeof(*list));
+
+	for (size_t i = 0; list && i <= n; i++)
+		for (size_t p = 0; p < c->points; p++) {
+			const uint64_t *bytes = set->bytes[p];
+			uint64_t own = bytes[i < n ? i : FRAG_CURVES], upto = own;
+
+			for (size_t k = 0; k < i; k++)
+				upto += bytes[k];
+			list[count++] =
+				(struct frag_curve_point){ i,
+							   i < n ? set->names[i] : "all others",
+							   (double)c->events[p],
+							   (double)c->us[p] / 1e6,
+							   own,
+							   upto };
+		}
+	return (struct frag_rows){ list, count };
+}
+
+/* ---- what people read -------------------------------------------------------------------------- */
+
+static const char *why_refused(const struct frag_explained *x)
+{
+	const struct frag_refused_request *r = &x->refused;
+	struct frag_answer *a = x->texts;
+	bool limited = x->m.limit_bytes != UINT64_MAX;
+	const char *what = frag_answer_print(
+		a, "a request for %s%s%s was refused%s: %s was live and %s was reserved%s%s",
+		FRAG_BYTES(r->request_bytes), r->line ? " at " : "", r->line ? r->line : "",
+		r->fragmentation ? " because of fragmentation" : "; the program needs more memory",
+		FRAG_BYTES(r->live_bytes), FRAG_BYTES(r->reserved_bytes),
+		limited ? " under a limit of " : "", limited ? FRAG_BYTES(x->m.limit_bytes) : "");
+
+	if (r->fragmentation)
+		return frag_answer_print(a,
+					 "%s. Live memory and the request fit, but %s is free in "
+					 "segments that live blocks pin, the largest hole %s",
+					 what, FRAG_BYTES(r->non_releasable_bytes),
+					 FRAG_BYTES(r->largest_free_bytes));
+	if (r->excess_bytes != UINT64_MAX)
+		return frag_answer_print(a, "%s. Live memory and the request exceed it by %s", what,
+					 FRAG_BYTES(r->excess_bytes));
+	return frag_answer_print(a, "%s. Live memory and the request %s", what,
+				 r->live_bytes + r->request_bytes > x->m.limit_bytes
+					 ? "exceed it"
+					 : "would fit only without a single hole");
+}
+
+/* Who has most of what is reserved. */
+static const char *who_holds(const struct frag_explained *x)
+{
+	const struct frag_row *live = x->rows_count ? &x->rows[0] : NULL;
+	const struct frag_row *pins = x->pinned_count ? &x->rows[x->pinned[0]] : NULL;
+	bool known = frag_sites_known(&x->in.sites);
+	struct frag_text t = { 0 };
+
+	frag_text_addf(&t, "%s %s is reserved. %s of that is live", x->m.at,
+		       FRAG_BYTES(x->m.reserved_bytes), FRAG_BYTES(x->m.allocated_bytes));
+	if (live)
+		frag_text_addf(&t, ", %.1f %% of it %s %s", 100 * live->share_ratio,
+			       known ? "allocated at" : "in blocks of", live->site);
+	if (pins)
+		frag_text_addf(&t,
+			       ". %s is free, but in segments with live blocks, %.1f %% of it "
+			       "pinned "
+			       "by %s%s",
+			       FRAG_BYTES(x->m.non_releasable_bytes),
+			       100 * pins->non_releasable_share_ratio, known ? "" : "blocks of ",
+			       pins->site);
+	return frag_answer_take(x->texts, &t);
+}
+
+static void say_why(const struct frag_explained *x, struct frag_answer *a)
+{
+	const struct frag_refused_request *r = x->m.oom;
+
+	frag_answer_conclude(a, "%s", x->m.text);
+	for (size_t i = 0; r && i < r->remedies.count; i++) {
+		if (!r->list[i].served)
+			continue;
+		frag_answer_conclude(a, "%s serves it in a replay%s%s", r->list[i].text,
+				     r->list[i].line ? ": " : "",
+				     r->list[i].line ? r->list[i].line : "");
+		break;
+	}
+	if (!frag_sites_known(&x->in.sites))
+		frag_answer_remark(a,
+				   "the recording has no stacks, so blocks are grouped by size and "
+				   "step; to see the lines, record with "
+				   "torch.cuda.memory._record_memory_history(stacks=\"python\")");
+}
+
+static void say_remedies(const struct frag_refused_request *r, struct frag_answer *a)
+{
+	frag_answer_heading(a, "What would have served the request (each replayed up to it)");
+	frag_answer_table(a, &frag_remedy_shape, r->list, r->remedies.count)->wraps = true;
+	for (size_t i = 0; i < r->remedies.count; i++)
+		if (r->list[i].line)
+			frag_answer_paste(a, r->list[i].text, r->list[i].line);
+}
+
+static void say_live(const struct frag_explained *x, struct frag_answer *a)
+{
+	size_t top = FRAG_MIN(x->opt.top, x->rows_count);
+	uint64_t bytes = 0, blocks = 0;
+
+	frag_answer_heading(a, "Live memory by call site");
+	frag_answer_table(a, &frag_site_shape, x->rows, top);
+	for (size_t i = top; i < x->rows_count; i++) {
+		bytes += x->rows[i].allocated_bytes;
+		blocks += x->rows[i].blocks_count;
+	}
+	if (top < x->rows_count)
+		frag_answer_say(a, "and %s with %s in %s (--top)",
+				count_of(a, x->rows_count - top, "more call site"),
+				FRAG_BYTES(bytes), count_of(a, blocks, "block"));
+}
+
+static void say_pinning(const struct frag_explained *x, struct frag_answer *a)
+{
+	size_t n = FRAG_MIN(x->opt.top, x->pinned_count);
+	struct frag_row *rows = frag_answer_new(a, n, sizeof(*rows));
+
+	if (!n || !rows)
+		return;
+	for (size_t i = 0; i < n; i++)
+		rows[i] = x->rows[x->pinned[i]];
+	frag_answer_heading(a, "Free memory that cannot be returned, by the blocks that pin its "
+			       "segments");
+	frag_answer_table(a, &pinning_shape, rows, n);
+	if (n < x->pinned_count)
+		frag_answer_say(a, "and %s (--top)",
+				count_of(a, x->pinned_count - n, "more call site"));
+	frag_answer_remark(a, "the free bytes of a segment are shared equally among its blocks; if "
+			      "freed: what a trim returns more without these blocks, replayed");
+}
+
+/* what: "live", with its place in titles. */
+static void draw(const struct frag_explained *x, const struct frag_curve_set *set,
+		 struct frag_answer_chart chart, const char *what, const char *nothing)
+{
+	const struct frag_highest *h = &set->highest;
+	struct frag_answer *a = x->texts;
+
+	chart.script = "sites";
+	chart.extra = "stack";
+	chart.title =
+		h->site ? frag_answer_print(a, "%.200s: %.1f %% of at most %s %s", h->site,
+					    100 * h->share_ratio, FRAG_BYTES(h->all_bytes), what)
+			: nothing;
+	chart.subtitle = frag_answer_print(a, "under %s", x->m.policy);
+	chart.shape = &frag_curve_by_event;
+	chart.rows = points_of(x->curves, set, a);
+	frag_answer_chart(a, &chart);
+}
+
+static void draw_all(const struct frag_explained *x, struct frag_answer *a)
+{
+	frag_answer_heading(a, "Over time");
+	frag_answer_last(a)->page_only = true;
+	draw(x, &x->curves->live,
+	     (struct frag_answer_chart){ .base = "explain-live",
+					 .heading = "Live memory by call site",
+					 .caption = "Live memory, and memory that waits for "
+						    "another stream, by the line "
+						    "that allocated it." },
+	     "live", "No call site has live memory");
+	draw(x, &x->curves->pinned,
+	     (struct frag_answer_chart){
+		     .base = "explain-held",
+		     .heading = "Free memory that cannot be returned, by who pins it",
+		     .caption = "Free memory in segments with live blocks, by the lines that "
+				"allocated these; shared equally among the blocks of a segment." },
+	     "pinned", "All free memory can be returned");
+}
+
+int frag_explained_answer(struct frag_explained *x, const char *trace, const char *policy,
+			  struct frag_err *err)
+{
+	static const char *const at_words[] = {
+		[FRAG_AT_AUTO] = "",
+		[FRAG_AT_PEAK] = "at the peak",
+		[FRAG_AT_OOM] = "when the request was refused",
+		[FRAG_AT_EVENT] = "at this event",
+		[FRAG_AT_TIME] = "at this time",
+	};
+	struct frag_answer *a = x->texts;
+
+	x->m.trace = trace;
+	x->m.policy = policy;
+	x->m.at = at_words[x->at.what];
+	x->m.text = x->m.oom ? why_refused(x) : who_holds(x);
+	a->estimated = x->in.events.trace->estimate != NULL;
+	a->title = frag_answer_print(a, "Who holds the memory of %s%s", trace,
+				     a->estimated ? ", an estimate" : "");
+	a->question = "Who holds the memory, and why can the rest of it not be used?";
+	frag_answer_data(a, &frag_moment_shape, &x->m);
+	frag_answer_csv(a, &frag_site_shape, x->rows, x->rows_count);
+	frag_answer_remark(a, "trace %s under %s%s", trace, policy,
+			   a->estimated ? ", an estimate" : "");
+	say_why(x, a);
+	frag_answer_gap(a);
+	frag_answer_facts(a, &frag_moment_shape, &x->m);
+	if (x->m.oom)
+		say_remedies(x->m.oom, a);
+	say_live(x, a);
+	say_pinning(x, a);
+	frag_answer_heading(a, "What the memory is for, by how it behaves over the steps");
+	frag_answer_table(a, &frag_kind_shape, x->m.kinds.rows, x->m.kinds.count)->wraps = true;
+	if (x->curves)
+		draw_all(x, a);
+	return a->failed ? frag_fail_nomem(err, "explanation") : 0;
+}

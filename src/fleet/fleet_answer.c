@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A capacity plan as an answer: what to change, the jobs, cards and money, one setting for all; see fleet.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/opt.h>
+
+#include "answer/row.h"
+#include "fleet_charts.h"
+
+#define PAGE_JOBS 500u /* on a page; all are in the CSV */
+
+/* ---- jobs ----------------------------------------------------------------------------------------- */
+
+#define CHOICE(F, P, S) \
+	F(S, TEXT, policy, NULL, "the setting") \
+	F(S, BYTES, need_bytes, NULL, \
+	  "peak reserved of the worst rank; 0: it did not run under this setting") \
+	F(S, TEXT, card, NULL, "the cheapest card that takes it with headroom") \
+	F(S, BYTES, headroom_bytes, NULL, "left free on that card beside the context") \
+	F(S, TEXTS, fits, NULL, "all cards that take it")
+FRAG_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
+
+#define JOB_ROW(F, P, S) \
+	F(S, TEXT, job, "job", "path of its traces, with * for the number of the rank") \
+	F(S, COUNT, ranks, "ranks", "cards it runs on", .spare = 1) \
+	F(S, BYTES, lower_bound_bytes, "live", "most bytes live at once in its worst rank", \
+	  .page_only = true) \
+	P(S, BYTES, today_bytes, "needs today", "reserved with the recorded settings") \
+	P(S, TEXT, today_shown, "on", "the cheapest card that takes it, with headroom") \
+	P(S, BYTES, best_bytes, "could need", "reserved with the setting of the plan") \
+	P(S, TEXT, best_shown, "on", "the cheapest card that takes it then") \
+	P(S, BYTES, best_headroom_bytes, "headroom", "left free on that card beside the context", \
+	  .page_only = true) \
+	P(S, TEXT, best_policy, "with", "the setting of the plan", .spare = 2) \
+	F(S, BOOL, estimate, NULL, "one of its traces was recorded without a GPU") \
+	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &choice_shape) \
+	F(S, OBJECT, best, NULL, "with the setting of the plan", .of = &choice_shape)
+struct job_row {
+	FRAG_ROW_MEMBERS(JOB_ROW)
+	const char *today_policy;
+	const char *today_card;
+	const char *best_card;
+	const char *best_fits;
+	uint64_t today_headroom_bytes;
+	double today_price_per_hour;
+	double best_price_per_hour;
+};
+FRAG_ROW_SHAPE(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
+
+/* The columns of the CSV have both choices side by side. */
+static const struct frag_field job_csv_fields[] = {
+	FRAG_FIELD(TEXT, struct job_row, job, NULL, "path of its traces"),
+	FRAG_FIELD(COUNT, struct job_row, ranks, NULL, "cards it runs on"),
+	FRAG_FIELD_AS(BYTES, "bound_bytes", struct job_row, lower_bound_bytes, NULL,
+		      "most bytes live at once"),
+	FRAG_FIELD(TEXT, struct job_row, today_policy, NULL, "recorded setting"),
+	FRAG_FIELD(BYTES, struct job_row, today_bytes, NULL, "reserved with it"),
+	FRAG_FIELD(TEXT, struct job_row, today_card, NULL, "its card"),
+	FRAG_FIELD(TEXT, struct job_row, best_policy, NULL, "setting of the plan"),
+	FRAG_FIELD(BYTES, struct job_row, best_bytes, NULL, "reserved with it"),
+	FRAG_FIELD(TEXT, struct job_row, best_card, NULL, "its card"),
+	FRAG_FIELD(REAL, struct job_row, today_price_per_hour, NULL, "of all its cards"),
+	FRAG_FIELD(REAL, struct job_row, best_price_per_hour, NULL, "of all its cards"),
+	FRAG_FIELD(BYTES, struct job_row, today_headroom_bytes, NULL, "left free on its card"),
+	FRAG_FIELD(BYTES, struct job_row, best_headroom_bytes, NULL, "left free on its card"),
+	FRAG_FIELD(TEXT, struct job_row, best_fits, NULL, "all cards that take it, with ;"),
+	FRAG_FIELD(BOOL, struct job_row, estimate, NULL, "recorded without a GPU"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape job_csv_shape =
+	FRAG_SHAPE("job_csv", struct job_row, job_csv_fields, "a job of the sweep");
+
+static const struct choice *choice_row(struct frag_answer *a, const struct frag_fleet *f,
+				       const struct frag_fleet_choice *c)
+{
+	struct choice *row = frag_answer_new(a, 1, sizeof(*row));
+	const char **fits = frag_answer_new(a, f->catalog.count, sizeof(*fits));
+	size_t n = 0;
+
+	if (!row || !fits)
+		return NULL;
+	for (size_t i = 0; i < f->catalog.count; i++)
+		if (frag_fleet_fits(f, c, f->catalog.cards[i]))
+			fits[n++] = f->catalog.cards[i]->name;
+	*row = (struct choice){ .policy = f->policies[c->policy],
+				.card = c->card ? c->card->name : NULL,
+				.need_bytes = c->need_bytes,
+				.headroom_bytes = c->card ? frag_fleet_headroom(c) : UINT64_MAX,
+				.fits = { fits, n } };
+	return row;
+}
+
+static double price_of(const struct frag_fleet_job *j, const struct frag_fleet_choice *c)
+{
+	return c->card && c->card->price_per_hour > 0
+		       ? c->card->price_per_hour * (double)j->units_count
+		       : NAN;
+}
+
+static const char *joined(struct frag_answer *a, const struct frag_rows *texts)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	for (size_t i = 0; i < texts->count; i++)
+		frag_text_addf(&t, "%s%s", i ? ";" : "", ((const char *const *)texts->rows)[i]);
+	return frag_answer_take(a, &t);
+}
+
+static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
+			      const struct frag_fleet_job *j)
+{
+	const struct choice *today = choice_row(a, f, &j->today),
+			    *best = choice_row(a, f, &j->best);
+	struct job_row row = { .job = j->name };
+
+	if (!today || !best)
+		return row;
+	return (struct job_row){
+		.job = j->name,
+		.ranks = j->units_count,
+		.lower_bound_bytes = j->bound_bytes,
+		.estimate = j->estimate,
+		.today = today,
+		.best = best,
+		.today_policy = today->policy,
+		.best_policy = best->policy,
+		.today_card = today->card,
+		.best_card = best->card,
+		.today_shown = today->card ? today->card : "none",
+		.best_shown = best->card ? best->card : "none",
+		.today_bytes = today->need_bytes,
+		.best_bytes = best->need_bytes,
+		.today_headroom_bytes = today->headroom_bytes,
+		.best_headroom_bytes = best->headroom_bytes,
+		.today_price_per_hour = price_of(j, &j->today),
+		.best_price_per_hour = price_of(j, &j->best),
+		.best_fits = joined(a, &best->fits),
+	};
+}
+
+/* Jobs with the largest saving first, then those that fit nowhere, then by need. */
+static int rank_of(const struct job_row *j)
+{
+	return !j->best_card ? 1 : j->today_card && !strcmp(j->best_card, j->today_card) ? 2 : 0;
+}
+
+static int by_interest(const void *x, const void *y)
+{
+	const struct job_row *a = x, *b = y;
+
+	return FRAG_ORDER(rank_of(a), rank_of(b)) ?: FRAG_ORDER(b->today_bytes, a->today_bytes) ?: strcmp(a->job, b->job);
+}
+
+/* ---- sums ----------------------------------------------------------------------------------------- */
+
+#define SUM_ROW(F, P, S) \
+	P(S, TEXT, what, "cards for all jobs", "when") \
+	F(S, COUNT, cards, "cards", "one for each rank") \
+	F(S, BYTES, card_bytes, "card memory", "of all of them") \
+	F(S, BYTES, reserved_bytes, "reserved", "by all ranks at their peaks") \
+	F(S, COUNT, jobs_without_card, "jobs without a card", \
+	  "jobs that fit no card; they are in no sum", .if_any = true) \
+	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
+struct sum_row {
+	FRAG_ROW_MEMBERS(SUM_ROW)
+	const char *shared_card;
+};
+FRAG_ROW_SHAPE(static, sum_shape, sum_row, "sum", SUM_ROW,
+	       "cards and money of all jobs that fit a card");
+
+static struct sum_row sum_row(const char *what, const struct frag_fleet_sum *s)
+{
+	return (struct sum_row){ .what = what,
+				 .cards = s->cards,
+				 .card_bytes = s->card_bytes,
+				 .reserved_bytes = s->reserved_bytes,
+				 .jobs_without_card = s->jobs_without,
+				 .price_per_hour = s->priced ? s->price : NAN };
+}
+
+#define PACK_ROW(F, P, S) \
+	P(S, TEXT, what, "ranks that share cards", "when") \
+	F(S, TEXT, card, "card", "that they share") \
+	F(S, COUNT, ranks, "ranks", "that were packed") \
+	F(S, COUNT, cards, "cards", "needed where all peaks come at once") \
+	F(S, COUNT, lower_bound, "at least", "no packing needs fewer") \
+	F(S, COUNT, cards_measured, "at recorded times", \
+	  "cards needed with the curves of memory at their recorded times", .spare = 2) \
+	F(S, COUNT, left_out, "left out", "ranks that do not fit this card", .spare = 1) \
+	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
+struct pack_row {
+	FRAG_ROW_MEMBERS(PACK_ROW)
+};
+FRAG_ROW_SHAPE(static, pack_shape, pack_row, "pack", PACK_ROW,
+	       "ranks packed onto cards of one kind");
+
+static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *p)
+{
+	return (struct pack_row){
+		.what = what,
+		.card = p->card->name,
+		.ranks = p->units,
+		.cards = p->cards,
+		.lower_bound = p->bound,
+		.cards_measured = p->cards_measured ? p->cards_measured : UINT64_MAX,
+		.left_out = p->left_out,
+		.price_per_hour = p->card->price_per_hour > 0
+					  ? (double)p->cards * p->card->price_per_hour
+					  : NAN,
+	};
+}
+
+/* ---- one setting for all ---------------------------------------------------------------------------- */
+
+#define SETTING_ROW(F, P, S) \
+	F(S, TEXT, policy, "one setting for all", "for every job of the sweep") \
+	F(S, BYTES, reserved_bytes, "reserved", "by all ranks at their peaks") \
+	F(S, COUNT, jobs_tried, "jobs swept", "jobs that were replayed with it", .spare = 2) \
+	F(S, COUNT, jobs_refused, "refused", "jobs that ran out of memory with it", .spare = 1) \
+	F(S, COUNT, jobs_moved, "to a smaller card", "jobs for which a smaller card is enough") \
+	P(S, TEXT, saved_shown, "card memory saved", "by those jobs", .spare = 3, .right = true) \
+	F(S, INT, card_bytes_saved, NULL, "card memory saved by those jobs, bytes") \
+	F(S, REAL, price_per_hour_saved, "saved an hour", "where all cards have a price", \
+	  .precision = 2, .if_any = true)
+struct setting_row {
+	FRAG_ROW_MEMBERS(SETTING_ROW)
+};
+FRAG_ROW_SHAPE(static, setting_shape, setting_row, "setting", SETTING_ROW,
+	       "one setting for all jobs");
+
+static struct setting_row setting_row(struct frag_answer *a, const struct frag_fleet *f,
+				      size_t policy)
+{
+	struct frag_fleet_setting s = frag_fleet_setting(f, policy);
+
+	return (struct setting_row){
+		.policy = f->policies[policy],
+		.reserved_bytes = s.reserved_bytes,
+		.jobs_moved = s.moved,
+		.jobs_tried = s.tried,
+		.jobs_refused = s.refused,
+		.card_bytes_saved = s.card_bytes_saved,
+		.price_per_hour_saved = s.price_saved,
+		.saved_shown = frag_answer_print(a, "%s%s", s.card_bytes_saved < 0 ? "-" : "",
+						 FRAG_BYTES((uint64_t)llabs(s.card_bytes_saved))),
+	};
+}
+
+/* ---- the plan ----------------------------------------------------------------------------------------- */
+
+#define PLAN_ROW(F, P, S) \
+	F(S, COUNT, jobs_count, NULL, "jobs of the sweep") \
+	F(S, COUNT, ranks_count, NULL, "their ranks") \
+	F(S, COUNT, policies_count, NULL, "settings that were swept") \
+	F(S, COUNT, failed_count, NULL, "traces that failed; they are in no figure") \
+	F(S, COUNT, estimated_count, NULL, "jobs recorded without a GPU") \
+	F(S, COUNT, jobs_moved, NULL, "jobs that move to a smaller card") \
+	F(S, COUNT, jobs_gained, NULL, "jobs that fit a card only with their new setting") \
+	F(S, COUNT, jobs_without_card, NULL, "jobs that fit no card of the list") \
+	F(S, RATIO, saved_ratio, NULL, "of the price, or without prices of the card memory") \
+	F(S, REAL, price_saved, NULL, "an hour") \
+	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &sum_shape) \
+	F(S, OBJECT, best, NULL, "with the settings of the plan", .of = &sum_shape) \
+	F(S, OBJECT, shared_today, NULL, "ranks share cards, recorded settings", \
+	  .of = &pack_shape) \
+	F(S, OBJECT, shared_best, NULL, "ranks share cards, settings of the plan", \
+	  .of = &pack_shape) \
+	F(S, LIST, settings, NULL, "each setting for all jobs", .of = &setting_shape) \
+	F(S, LIST, jobs, NULL, "those that a change helps first", .of = &job_shape)
+struct plan {
+	FRAG_ROW_MEMBERS(PLAN_ROW)
+};
+FRAG_ROW_SHAPE(, frag_fleet_shape, plan, "fleet", PLAN_ROW,
+	       "a capacity plan for all jobs of a sweep");
+
+/* "1 job moves", "3 jobs move" */
+static const char *count_of(struct frag_answer *a, size_t n, const char *one, const char *many)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	frag_text_add_grouped(&t, n);
+	frag_text_addf(&t, " %s", n == 1 ? one : many);
+	return frag_answer_take(a, &t);
+}
+
+static void conclude(struct frag_answer *a, const struct frag_fleet *f, const struct plan *p)
+{
+	struct frag_fleet_sum now = frag_fleet_sum(f, false), then = frag_fleet_sum(f, true);
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	frag_text_addf(&t, "%s to a smaller card with another setting",
+		       count_of(a, then.moved, "job moves", "jobs move"));
+	if (then.moved && now.priced && then.priced)
+		frag_text_addf(&t, ", which saves %.2f of %.2f an hour (%.0f %%)", p->price_saved,
+			       now.price, 100 * p->saved_ratio);
+	else if (then.moved)
+		frag_text_addf(&t, ", so %.0f %% less card memory does the same work",
+			       100 * p->saved_ratio);
+	if (then.gained)
+		frag_text_addf(&t, "; %s",
+			       count_of(a, then.gained, "job fits a card only with another setting",
+					"jobs fit a card only with another setting"));
+	if (f->best.card && f->best.cards)
+		frag_text_addf(&t,
+			       "; sharing would put %s on %zu %s card%s (no packing needs fewer "
+			       "than %zu)",
+			       count_of(a, f->best.units, "rank", "ranks"), f->best.cards,
+			       f->best.card->name, f->best.cards == 1 ? "" : "s", f->best.bound);
+	if (then.jobs_without)
+		frag_text_addf(&t, "; %s no card of the list",
+			       count_of(a, then.jobs_without, "job fits", "jobs fit"));
+	a->failed |= t.failed;
+	frag_answer_conclude(a, "%s", frag_text_str(&t));
+}
+
+/* The policy under which a job needs least; SIZE_MAX: it ran under none. */
+static size_t least_need(const struct frag_fleet *f, const struct frag_fleet_job *job,
+			 uint64_t *need)
+{
+	size_t least = SIZE_MAX;
+
+	*need = UINT64_MAX;
+	for (size_t p = 0; p < f->policies_count; p++) {
+		uint64_t bytes;
+
+		if (frag_fleet_need(f, job, p, &bytes) && bytes < *need) {
+			*need = bytes;
+			least = p;
+		}
+	}
+	return least;
+}
+
+/* Why a job fits no card. */
+static void say_misfit(struct frag_answer *a, const struct frag_fleet *f,
+		       const struct frag_fleet_job *job, uint64_t room)
+{
+	uint64_t need;
+	size_t least = least_need(f, job, &need);
+
+	if (job->bound_bytes > room)
+		frag_answer_item(a,
+				 "no card for %s: its worst rank has %s live at once, and the "
+				 "largest card leaves %s: "
+				 "the program needs it",
+				 job->name, FRAG_BYTES(job->bound_bytes), FRAG_BYTES(room));
+	else if (least != SIZE_MAX)
+		frag_answer_item(a,
+				 "no card for %s: with %s, the best setting of the sweep, it "
+				 "reserves %s, and the "
+				 "largest card leaves %s; only %s are live, so other settings may "
+				 "be enough",
+				 job->name, f->policies[least], FRAG_BYTES(need), FRAG_BYTES(room),
+				 FRAG_BYTES(job->bound_bytes));
+	else
+		frag_answer_item(a,
+				 "no card for %s: it ran out of memory in the sweep; sweep it on a "
+				 "larger card",
+				 job->name);
+}
+
+static void say_misfits(struct frag_answer *a, const struct frag_fleet *f)
+{
+	uint64_t room = 0;
+
+	for (size_t i = 0; i < f->catalog.count; i++)
+		room = FRAG_MAX(room, frag_gpu_room(f->catalog.cards[i], &f->headroom));
+	for (size_t j = 0; j < f->jobs_count; j++)
+		if (!f->jobs[j].best.card)
+			say_misfit(a, f, &f->jobs[j], room);
+}
+
+static void say_method(struct frag_answer *a, const struct frag_fleet *f)
+{
+	if (f->failures)
+		frag_answer_say(a, "%s of the sweep failed and %s in no figure here",
+				count_of(a, f->failures, "trace", "traces"),
+				f->failures == 1 ? "is" : "are");
+	if (f->estimates)
+		frag_answer_say(a, "%s recorded without a GPU: what they need is an estimate",
+				count_of(a, f->estimates, "job was", "jobs were"));
+	frag_answer_say(a, "not known here: compute, bandwidth, how jobs on one card slow each "
+			   "other down, and memory "
+			   "outside of the allocator except the context");
+	frag_answer_heading(a, "How it was done");
+	frag_answer_last(a)->page_only = true;
+	frag_answer_say(a,
+			"Every rank was replayed on a simulated card under every setting of the "
+			"sweep. A job needs the "
+			"peak reserved memory of its worst rank. A card fits if %.0f %% of it "
+			"stays free beside the "
+			"context. Sharing packs ranks by first fit decreasing, ranks of one job on "
+			"different cards, "
+			"each with a context of its own: either all peaks at once, or at the "
+			"recorded times.",
+			100 * f->headroom.ratio);
+	frag_answer_last(a)->page_only = true;
+}
+
+static int fill(struct plan *p, const struct frag_fleet *f, struct frag_answer *a,
+		struct frag_err *err)
+{
+	struct frag_fleet_sum now = frag_fleet_sum(f, false), then = frag_fleet_sum(f, true);
+	struct sum_row *sums = frag_answer_new(a, 2, sizeof(*sums));
+	struct pack_row *packs = frag_answer_new(a, 2, sizeof(*packs));
+	struct setting_row *settings = frag_answer_new(a, f->policies_count, sizeof(*settings));
+	struct job_row *jobs = frag_answer_new(a, f->jobs_count, sizeof(*jobs));
+	bool priced = now.priced && then.priced;
+
+	if (!sums || !packs || !settings || !jobs)
+		return frag_fail_nomem(err, "plan");
+	sums[0] = sum_row("today", &now);
+	sums[1] = sum_row("with the plan", &then);
+	for (size_t i = 0; i < f->policies_count; i++)
+		settings[i] = setting_row(a, f, i);
+	for (size_t i = 0; i < f->jobs_count; i++)
+		jobs[i] = job_row(a, f, &f->jobs[i]);
+	if (f->jobs_count)
+		qsort(jobs, f->jobs_count, sizeof(*jobs), by_interest);
+	*p = (struct plan){
+		.jobs_count = f->jobs_count,
+		.ranks_count = f->units_count,
+		.policies_count = f->policies_count,
+		.failed_count = f->failures,
+		.estimated_count = f->estimates,
+		.jobs_moved = then.moved,
+		.jobs_gained = then.gained,
+		.jobs_without_card = then.jobs_without,
+		.price_saved = priced ? then.price_saved : NAN,
+		.saved_ratio = priced ? then.price_saved / now.price
+				      : (double)then.card_bytes_saved /
+						(double)FRAG_MAX(now.card_bytes, 1u),
+		.today = &sums[0],
+		.best = &sums[1],
+		.settings = { settings, f->policies_count },
+		.jobs = { jobs, f->jobs_count },
+	};
+	if (f->today.card) {
+		packs[0] = pack_row("today", &f->today);
+		p->shared_today = &packs[0];
+	}
+	if (f->best.card) {
+		packs[1] = pack_row("with the plan", &f->best);
+		p->shared_best = &packs[1];
+	}
+	return a->failed ? frag_fail_nomem(err, "plan") : 0;
+}
+
+/* What few jobs were recorded with says nothing on all: those come last and are not shown. */
+static void show_settings(struct frag_answer *a, const struct frag_fleet *f, const struct plan *p)
+{
+	const struct setting_row *rows = p->settings.rows;
+	struct setting_row *shown = frag_answer_new(a, p->settings.count, sizeof(*shown));
+	size_t n = 0;
+
+	for (size_t i = 0; shown && i < p->settings.count; i++)
+		if (2 * rows[i].jobs_tried >= f->jobs_count)
+			shown[n++] = rows[i];
+	frag_answer_heading(a, "One setting for all jobs");
+	frag_answer_table(a, &setting_shape, shown, n);
+}
+
+static void show_jobs(struct frag_answer *a, const struct plan *p, size_t top)
+{
+	struct frag_part *part;
+
+	frag_answer_heading(a, "Jobs");
+	part = frag_answer_table(a, &job_shape, p->jobs.rows, p->jobs.count);
+	part->top = top;
+	part->text_only = true;
+	part = frag_answer_table(a, &job_shape, p->jobs.rows, p->jobs.count);
+	part->top = PAGE_JOBS;
+	part->page_only = true;
+}
+
+int frag_fleet_answer(const struct frag_fleet *f, size_t top, struct frag_answer *a,
+		      struct frag_err *err)
+{
+	struct plan *p = frag_answer_new(a, 1, sizeof(*p));
+
+	FRAG_CHECK_ALLOC(p, "plan", err);
+	FRAG_TRY(fill(p, f, a, err));
+	frag_answer_data(a, &frag_fleet_shape, p);
+	frag_answer_csv(a, &job_csv_shape, p->jobs.rows, p->jobs.count);
+	a->title = a->title ? a->title : "Capacity plan of a fleet";
+	a->question = "Which cards, how many, with which settings?";
+	frag_answer_remark(a,
+			   "%zu jobs, %zu ranks, %zu policies; %zu cards to choose from, %.0f %% "
+			   "of each kept free",
+			   f->jobs_count, f->units_count, f->policies_count, f->catalog.count,
+			   100 * f->headroom.ratio);
+	conclude(a, f, p);
+	FRAG_TRY(frag_fleet_charts(f, a, err));
+	show_jobs(a, p, top);
+	frag_answer_heading(a, "Cards");
+	frag_answer_table(a, &sum_shape, p->today, 2);
+	if (p->shared_today && p->shared_best) {
+		frag_answer_gap(a);
+		frag_answer_table(a, &pack_shape, p->shared_today, 2);
+	}
+	show_settings(a, f, p);
+	frag_answer_gap(a);
+	say_misfits(a, f);
+	say_method(a, f);
+	return a->failed ? frag_fail_nomem(err, "plan") : 0;
+}

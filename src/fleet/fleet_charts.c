@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Charts of a capacity plan: their data, their titles; see fleet_charts.h. */
+#include "fleet_charts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/opt.h>
+
+#include "answer/row.h"
+
+#define POINTS_MOST 500u
+
+/* ---- need of every rank, sorted ----------------------------------------------------------------------- */
+
+#define NEED_ROW(F, P, S) \
+	F(S, REAL, ranks_ratio, NULL, "part of all ranks") \
+	F(S, BYTES, live_bytes, NULL, "that need at most so much live") \
+	F(S, BYTES, today_bytes, NULL, "reserve at most so much today") \
+	F(S, BYTES, then_bytes, NULL, "and with the plan")
+struct need_row {
+	FRAG_ROW_MEMBERS(NEED_ROW)
+};
+FRAG_ROW_SHAPE(static, need_shape, need_row, "need", NEED_ROW, "a point of the curves");
+
+/* Three sorted lists beside each other: the distance between the curves is waste. */
+static struct frag_rows need_rows(const struct frag_fleet *f, struct frag_answer *a)
+{
+	size_t all = f->units_count, n = 0, step = FRAG_MAX(all / POINTS_MOST, (size_t)1);
+	uint64_t *sizes = frag_answer_new(a, 3 * all, sizeof(*sizes));
+	struct need_row *rows = frag_answer_new(a, all / step + 2, sizeof(*rows));
+
+	if (!sizes || !rows)
+		return (struct frag_rows){ 0 };
+	for (size_t i = 0; i < all; i++) {
+		const struct frag_fleet_job *j = &f->jobs[f->units[i].job];
+		const struct frag_fleet_use *now = &f->units[i].uses[j->today.policy];
+
+		sizes[i] = now->bound_bytes;
+		sizes[all + i] = now->reserved_bytes;
+		sizes[2 * all + i] = f->units[i].uses[j->best.policy].reserved_bytes;
+	}
+	for (size_t k = 0; k < 3; k++)
+		qsort(sizes + k * all, all, sizeof(*sizes), frag_compare_u64);
+	/* the last rank is always among them */
+	for (size_t i = 0; i < all; i++)
+		if (i % step == 0 || i + 1 == all)
+			rows[n++] = (struct need_row){ (double)(i + 1) / (double)all, sizes[i],
+						       sizes[all + i], sizes[2 * all + i] };
+	return (struct frag_rows){ rows, n };
+}
+
+/* ---- cards of each kind -------------------------------------------------------------------------------- */
+
+#define CARDS_ROW(F, P, S) \
+	F(S, TEXT, card, NULL, "kind of card") \
+	F(S, COUNT, today_count, NULL, "today") \
+	F(S, COUNT, then_count, NULL, "with the plan") \
+	F(S, COUNT, shared_count, NULL, "where ranks share cards")
+struct cards_row {
+	FRAG_ROW_MEMBERS(CARDS_ROW)
+};
+FRAG_ROW_SHAPE(static, cards_shape, cards_row, "cards", CARDS_ROW, "cards of one kind");
+
+static struct cards_row cards_row(const struct frag_fleet *f, const struct frag_gpu *card)
+{
+	struct cards_row row = { .card = card ? card->name : "no card" };
+
+	for (size_t j = 0; j < f->jobs_count; j++) {
+		row.today_count += f->jobs[j].today.card == card ? f->jobs[j].units_count : 0;
+		row.then_count += f->jobs[j].best.card == card ? f->jobs[j].units_count : 0;
+	}
+	if (!card)
+		row.shared_count = row.today_count || row.then_count
+					   ? (f->best.card ? f->best.left_out : 0)
+					   : 0;
+	else if (f->best.card == card)
+		row.shared_count = f->best.cards;
+	return row;
+}
+
+static struct frag_rows cards_rows(const struct frag_fleet *f, struct frag_answer *a)
+{
+	struct cards_row *rows = frag_answer_new(a, f->catalog.count + 1, sizeof(*rows));
+	size_t n = 0;
+
+	for (size_t i = 0; rows && i <= f->catalog.count; i++) {
+		rows[n] = cards_row(f, i < f->catalog.count ? f->catalog.cards[i] : NULL);
+		n += rows[n].today_count || rows[n].then_count || rows[n].shared_count;
+	}
+	return (struct frag_rows){ rows, n };
+}
+
+/* ---- one setting for all -------------------------------------------------------------------------------- */
+
+#define TOTAL_ROW(F, P, S) \
+	F(S, COUNT, number, NULL, "of the setting") \
+	F(S, TEXT, setting, NULL, "for all jobs") \
+	F(S, BYTES, reserved_bytes, NULL, "by all ranks at their peaks") \
+	F(S, BYTES, live_bytes, NULL, "live at their peaks")
+struct total_row {
+	FRAG_ROW_MEMBERS(TOTAL_ROW)
+};
+FRAG_ROW_SHAPE(static, total_shape, total_row, "total", TOTAL_ROW, "all ranks under one setting");
+
+static uint64_t all_today(const struct frag_fleet *f, bool live)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < f->units_count; i++) {
+		const struct frag_fleet_use *u =
+			&f->units[i].uses[f->jobs[f->units[i].job].today.policy];
+
+		sum += live ? u->bound_bytes : u->reserved_bytes;
+	}
+	return sum;
+}
+
+/* Today first. *least: the setting that reserves least. */
+static struct frag_rows total_rows(const struct frag_fleet *f, struct frag_answer *a,
+				   const struct total_row **least)
+{
+	struct total_row *rows = frag_answer_new(a, f->policies_count + 1, sizeof(*rows));
+	uint64_t live = all_today(f, true);
+	size_t n = 1;
+
+	if (!rows)
+		return (struct frag_rows){ 0 };
+	rows[0] = (struct total_row){ 0, "today", all_today(f, false), live };
+	*least = &rows[0];
+	for (size_t p = 0; p < f->policies_count; p++) {
+		struct frag_fleet_setting s = frag_fleet_setting(f, p);
+
+		if (2 * s.tried < f->jobs_count)
+			continue;
+		rows[n] = (struct total_row){ n, f->policies[p], s.reserved_bytes, live };
+		if (rows[n].reserved_bytes < (*least)->reserved_bytes || *least == &rows[0])
+			*least = &rows[n];
+		n++;
+	}
+	return (struct frag_rows){ rows, n };
+}
+
+static void add_need(const struct frag_fleet *f, const struct frag_rows *rows,
+		     struct frag_answer *a)
+{
+	struct frag_answer_chart chart = { .script = "fleet_need",
+					   .caption = "Every rank, from the smallest to the "
+						      "largest: what it holds live at most, what "
+						      "it reserves today, and what it would "
+						      "reserve with the plan. The area "
+						      "between the lines is memory that is paid "
+						      "for and not used.",
+					   .shape = &need_shape,
+					   .rows = *rows };
+	struct frag_title title = { 0 };
+
+	frag_title_percent(&title, "live_ratio",
+			   (double)all_today(f, true) / (double)FRAG_MAX(all_today(f, false), 1u),
+			   0);
+	frag_text_add(&title.text, " of what is reserved today is live at the peaks");
+	frag_answer_take_title(a, &title, &chart);
+	frag_answer_chart(a, &chart);
+}
+
+static void add_cards(const struct frag_fleet *f, const struct frag_rows *rows,
+		      struct frag_answer *a)
+{
+	struct frag_fleet_sum then = frag_fleet_sum(f, true);
+	struct frag_answer_chart chart = { .script = "fleet_cards",
+					   .caption = "Cards of each kind: today, with the plan, "
+						      "and where ranks share cards.",
+					   .shape = &cards_shape,
+					   .rows = *rows };
+	struct frag_title title = { 0 };
+
+	frag_title_count(&title, "moved_count", then.moved);
+	frag_text_add(&title.text, " of ");
+	frag_title_count(&title, "jobs_count", f->jobs_count);
+	frag_text_add(&title.text, " jobs move to a smaller card");
+	if (then.gained) {
+		frag_text_add(&title.text, ", ");
+		frag_title_count(&title, "gained_count", then.gained);
+		frag_text_add(&title.text, " fit one only so");
+	}
+	frag_answer_take_title(a, &title, &chart);
+	frag_answer_chart(a, &chart);
+}
+
+static void add_settings(const struct frag_fleet *f, const struct frag_rows *rows,
+			 const struct total_row *least, struct frag_answer *a)
+{
+	struct frag_answer_chart chart = { .script = "bars",
+					   .base = "fleet_settings",
+					   .extra = "peaks of all ranks added up|reserved|of that "
+						    "live",
+					   .caption =
+						   "All ranks under one setting: the sum of their "
+						   "peaks, and what they hold live.",
+					   .shape = &total_shape,
+					   .rows = *rows };
+	struct frag_title title = { 0 };
+
+	frag_text_addf(&title.text, "%s everywhere would reserve ", least->setting);
+	frag_title_bytes(&title, "reserved_bytes", least->reserved_bytes);
+	frag_text_add(&title.text, " of today's ");
+	frag_title_bytes(&title, "today_bytes", all_today(f, false));
+	frag_answer_take_title(a, &title, &chart);
+	frag_answer_chart(a, &chart);
+}
+
+int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct frag_err *err)
+{
+	const struct total_row *least = NULL;
+	struct frag_rows needs = need_rows(f, a), cards = cards_rows(f, a),
+			 totals = total_rows(f, a, &least);
+
+	if (a->failed || !least)
+		return frag_fail_nomem(err, "charts");
+	add_need(f, &needs, a);
+	add_cards(f, &cards, a);
+	add_settings(f, &totals, least, a);
+	return 0;
+}

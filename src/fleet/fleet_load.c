@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results of a sweep as jobs; see fleet.h. */
+#include "fleet.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "results.h"
+#include "lib/grow.h"
+
+#define CURVE_MAX 4096u /* points that are believed of a file */
+
+/* ---- names ------------------------------------------------------------------------- */
+
+/* "run/step.rank12.pickle" -> "run/step.rank*.pickle": the ranks of a job have one name. */
+static char *job_name(const char *path)
+{
+	char *name = frag_host_alloc(strlen(path) + 2), *to = name;
+
+	while (name && *path) {
+		size_t digits;
+
+		if (strncasecmp(path, "rank", 4) != 0) {
+			*to++ = *path++;
+			continue;
+		}
+		for (int i = 0; i < 4; i++)
+			*to++ = *path++;
+		if (strchr("-_.", *path) && *path && isdigit((unsigned char)path[1]))
+			*to++ = *path++;
+		digits = strspn(path, "0123456789");
+		path += digits;
+		if (digits)
+			*to++ = '*';
+	}
+	if (name)
+		*to = '\0';
+	return name;
+}
+
+static int policy_index(struct frag_fleet *f, const char *text, size_t *out, struct frag_err *err)
+{
+	for (*out = 0; *out < f->policies_count; ++*out)
+		if (!strcmp(f->policies[*out], text))
+			return 0;
+	FRAG_TRY(FRAG_GROW(f->policies, f->policies_count, f->policies_cap, "policies", err));
+	f->policies[f->policies_count] = frag_host_strdup(text);
+	return f->policies[f->policies_count++] ? 0 : frag_fail_nomem(err, "policies");
+}
+
+/* ---- rows --------------------------------------------------------------------------- */
+
+/* A row before the number of policies is known. */
+struct seen {
+	char *job, *label;
+	size_t policy;
+	size_t order; /* as they came: the largest card first */
+	bool recorded, completed, estimate;
+	uint64_t reserved, bound, driver_ns, start_us, duration_us;
+	struct frag_fleet_point *curve;
+	size_t curve_count;
+};
+
+struct loading {
+	struct frag_fleet *f;
+	struct seen *rows;
+	size_t count, cap;
+	struct frag_err *err;
+};
+
+static int take_curve(struct seen *row, const char *text, struct frag_err *err)
+{
+	json_auto_t *list = text ? json_loads(text, 0, NULL) : NULL;
+	json_t *point;
+	size_t i, n = json_array_size(list);
+
+	if (n && n <= CURVE_MAX) {
+		FRAG_TRY_CALLOC(row->curve, n, "curves", err);
+		json_array_foreach(list, i, point) row->curve[i] = (struct frag_fleet_point){
+			(uint64_t)json_integer_value(json_array_get(point, 0)),
+			(uint64_t)json_integer_value(json_array_get(point, 1))
+		};
+		row->curve_count = n;
+	}
+	return 0;
+}
+
+static int take_row(void *ctx, const struct frag_store_row *r)
+{
+	struct loading *l = ctx;
+	struct seen *row;
+	char label[512];
+
+	FRAG_TRY(FRAG_GROW(l->rows, l->count, l->cap, "results", l->err));
+	if (r->devices > 1)
+		snprintf(label, sizeof(label), "%.480s device %lld", r->path, (long long)r->device);
+	else
+		snprintf(label, sizeof(label), "%.500s", r->path);
+	row = &l->rows[l->count];
+	*row = (struct seen){
+		.job = job_name(r->path),
+		.label = frag_host_strdup(label),
+		.recorded = r->recorded,
+		.completed = r->completed,
+		.estimate = r->estimate,
+		.order = l->count,
+		.reserved = r->peak_reserved_bytes,
+		.bound = r->lower_bound_bytes,
+		.driver_ns = r->modelled_ns,
+		.start_us = r->start_us,
+		.duration_us = r->duration_us,
+	};
+	l->count++;
+	FRAG_CHECK_ALLOC(row->job && row->label, "results", l->err);
+	FRAG_TRY(policy_index(l->f, r->policy, &row->policy, l->err));
+	return take_curve(row, r->curve, l->err);
+}
+
+static int by_job(const void *x, const void *y)
+{
+	const struct seen *a = x, *b = y;
+	int order = strcmp(a->job, b->job);
+
+	if (!order)
+		order = strcmp(a->label, b->label);
+	if (!order)
+		order = FRAG_ORDER(a->policy, b->policy);
+	return order ?: FRAG_ORDER(a->order, b->order);
+}
+
+/* ---- jobs ---------------------------------------------------------------------------- */
+
+static int add_unit(struct frag_fleet *f, struct seen *row, struct frag_err *err)
+{
+	struct frag_fleet_unit *u;
+
+	FRAG_TRY(FRAG_GROW(f->units, f->units_count, f->units_cap, "ranks", err));
+	u = &f->units[f->units_count];
+	*u = (struct frag_fleet_unit){
+		.job = f->jobs_count - 1,
+		.label = row->label,
+		.start_us = row->start_us,
+		.duration_us = row->duration_us,
+		.uses = frag_host_calloc(f->policies_count, sizeof(*u->uses)),
+	};
+	row->label = NULL;
+	f->units_count++;
+	f->jobs[u->job].units_count++;
+	return u->uses ? 0 : frag_fail_nomem(err, "ranks");
+}
+
+static int add_row(struct frag_fleet *f, struct seen *row, bool new_job, bool new_unit,
+		   struct frag_err *err)
+{
+	struct frag_fleet_job *job;
+	struct frag_fleet_use *use;
+
+	if (new_job) {
+		FRAG_TRY(FRAG_GROW(f->jobs, f->jobs_count, f->jobs_cap, "jobs", err));
+		f->jobs[f->jobs_count++] =
+			(struct frag_fleet_job){ .name = row->job, .first_unit = f->units_count };
+		row->job = NULL;
+	}
+	if (new_unit)
+		FRAG_TRY(add_unit(f, row, err));
+	job = &f->jobs[f->jobs_count - 1];
+	f->estimates += row->estimate && !job->estimate;
+	job->estimate |= row->estimate;
+	use = &f->units[f->units_count - 1].uses[row->policy];
+	if (use->seen) /* the same on a smaller card */
+		return 0;
+	*use = (struct frag_fleet_use){ true,		row->completed, row->reserved,	 row->bound,
+					row->driver_ns, row->curve,	row->curve_count };
+	row->curve = NULL;
+	job->bound_bytes = FRAG_MAX(job->bound_bytes, row->bound);
+	if (row->recorded && !job->today_recorded) {
+		job->today_recorded = true;
+		job->today.policy = row->policy;
+	}
+	return 0;
+}
+
+static int build(struct loading *l, struct frag_err *err)
+{
+	char *job = NULL, *label = NULL;
+
+	if (l->count)
+		qsort(l->rows, l->count, sizeof(*l->rows), by_job);
+	for (size_t i = 0; i < l->count; i++) {
+		bool new_job = !job || strcmp(job, l->rows[i].job) != 0;
+		bool new_unit = new_job || strcmp(label, l->rows[i].label) != 0;
+
+		FRAG_TRY(add_row(l->f, &l->rows[i], new_job, new_unit, err));
+		job = l->f->jobs[l->f->jobs_count - 1].name;
+		label = l->f->units[l->f->units_count - 1].label;
+	}
+	return 0;
+}
+
+static int count_failure(void *ctx, const char *path, const char *text)
+{
+	(void)path;
+	(void)text;
+	++*(size_t *)ctx;
+	return 0;
+}
+
+int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err)
+{
+	struct loading l = { .f = f, .err = err };
+	struct frag_store *store;
+	int rc = frag_store_read(&store, path, err);
+
+	if (rc)
+		return rc;
+	rc = frag_store_each(store, take_row, &l, err)
+		     ?: frag_store_failures(store, count_failure, &f->failures, err);
+	frag_store_close(store);
+	if (!rc && !l.count)
+		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results", path);
+	if (!rc)
+		rc = build(&l, err);
+	for (size_t i = 0; i < l.count; i++) {
+		FRAG_FREE(l.rows[i].job, l.rows[i].label, l.rows[i].curve);
+	}
+	frag_host_free(l.rows);
+	return rc;
+}
+
+void frag_fleet_release(struct frag_fleet *f)
+{
+	for (size_t i = 0; i < f->units_count; i++) {
+		for (size_t k = 0; f->units[i].uses && k < f->policies_count; k++)
+			frag_host_free(f->units[i].uses[k].curve);
+		FRAG_FREE(f->units[i].uses, f->units[i].label);
+	}
+	for (size_t i = 0; i < f->jobs_count; i++)
+		frag_host_free(f->jobs[i].name);
+	for (size_t i = 0; i < f->policies_count; i++)
+		frag_host_free(f->policies[i]);
+	FRAG_FREE(f->policies, f->units, f->jobs, f->today.place, f->best.place);
+	frag_catalog_release(&f->catalog);
+}

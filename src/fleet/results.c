@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Results of a sweep: answers as they come, results of shards together, all of it written out.
+ *
+ * While a sweep runs its results are beside the target (OUTPUT.part), every answer in a
+ * transaction of its own, so a kill loses what was in hand and nothing else. At the end all
+ * rows are written to the target in the order of their keys: the same bytes, whoever answered first.
+ */
+#include <string.h>
+
+#include "answer/textbuf.h"
+#include "base/outfile.h"
+#include "results.h"
+#include "results_internal.h"
+
+/* ---- answers ------------------------------------------------------------------------- */
+
+static void bind(sqlite3_stmt *q, int at, const json_t *v)
+{
+	switch (v ? json_typeof(v) : JSON_NULL) {
+	case JSON_STRING:
+		sqlite3_bind_text(q, at, json_string_value(v), -1, SQLITE_TRANSIENT);
+		break;
+	case JSON_INTEGER:
+		sqlite3_bind_int64(q, at, json_integer_value(v));
+		break;
+	case JSON_REAL:
+		sqlite3_bind_double(q, at, json_real_value(v));
+		break;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		sqlite3_bind_int(q, at, json_is_true(v));
+		break;
+	default:
+		sqlite3_bind_null(q, at);
+		break;
+	}
+}
+
+static int step_once(struct frag_store *s, sqlite3_stmt *q, struct frag_err *err)
+{
+	int rc = sqlite3_step(q);
+
+	sqlite3_reset(q);
+	sqlite3_clear_bindings(q);
+	return rc == SQLITE_DONE ? 0 : frag_db_fail(s, FRAG_EOUTPUT, err);
+}
+
+static int put_item(struct frag_store *s, const json_t *answer, const json_t *item,
+		    struct frag_err *err)
+{
+	struct frag_column c;
+
+	for (size_t i = 0; (c = frag_results_item_column(i)).name; i++)
+		bind(s->put_item, (int)i + 1,
+		     json_object_get(strcmp(c.name, "trace") ? item : answer, c.name));
+	return step_once(s, s->put_item, err);
+}
+
+int frag_store_put(struct frag_store *s, const json_t *answer, uint64_t cost_ns,
+		   struct frag_err *err)
+{
+	const json_t *items = json_object_get(answer, "items");
+	struct frag_column c;
+	size_t i;
+	json_t *item;
+	int rc;
+
+	FRAG_TRY(frag_db_exec(s, "BEGIN", err));
+	for (i = 0; (c = frag_results_trace_column(i)).name; i++)
+		bind(s->put_trace, (int)i + 1, json_object_get(answer, c.name));
+	rc = step_once(s, s->put_trace, err);
+	json_array_foreach((json_t *)items, i, item)
+	{
+		if (!rc)
+			rc = put_item(s, answer, item, err);
+	}
+	if (!rc && cost_ns) {
+		bind(s->put_cost, 1, json_object_get(answer, "path"));
+		sqlite3_bind_int64(s->put_cost, 2, (sqlite3_int64)cost_ns);
+		rc = step_once(s, s->put_cost, err);
+	}
+	if (rc) {
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+		return rc;
+	}
+	return frag_db_exec(s, "COMMIT", err);
+}
+
+bool frag_store_has(struct frag_store *s, const char *hash, const char *path)
+{
+	sqlite3_stmt *q;
+	bool has = false;
+
+	if (sqlite3_prepare_v2(s->db,
+			       "SELECT 1 FROM traces WHERE path=? AND trace=? AND error IS NULL",
+			       -1, &q, NULL) != SQLITE_OK)
+		return false;
+	sqlite3_bind_text(q, 1, path, -1, SQLITE_STATIC);
+	sqlite3_bind_text(q, 2, hash, -1, SQLITE_STATIC);
+	has = sqlite3_step(q) == SQLITE_ROW;
+	sqlite3_finalize(q);
+	return has;
+}
+
+int frag_store_question(struct frag_store *s, const char *text, struct frag_err *err)
+{
+	char *old = frag_host_alloc(strlen(text) + 4096);
+	sqlite3_stmt *q;
+	int rc = 0;
+
+	FRAG_CHECK_ALLOC(old, "results", err);
+	if (!frag_db_text(s, "SELECT value FROM sweep WHERE key='question'", old,
+			  strlen(text) + 4096)) {
+		if (strcmp(old, text) != 0)
+			rc = frag_fail(err, FRAG_EUSAGE,
+				       "'%.100s' answers another question (%.120s)", s->path, old);
+		frag_host_free(old);
+		return rc;
+	}
+	frag_host_free(old);
+	if (sqlite3_prepare_v2(s->db, "INSERT INTO sweep VALUES('question',?)", -1, &q, NULL) !=
+	    SQLITE_OK)
+		return frag_db_fail(s, FRAG_EOUTPUT, err);
+	sqlite3_bind_text(q, 1, text, -1, SQLITE_STATIC);
+	rc = sqlite3_step(q) == SQLITE_DONE ? 0 : frag_db_fail(s, FRAG_EOUTPUT, err);
+	sqlite3_finalize(q);
+	return rc;
+}
+
+/* ---- whole results ------------------------------------------------------------------- */
+
+/* The other database as `other`. Its name is bound, not quoted. */
+static int attach(struct frag_store *s, const char *path, struct frag_err *err)
+{
+	sqlite3_stmt *q;
+	int rc = sqlite3_prepare_v2(s->db, "ATTACH ? AS other", -1, &q, NULL);
+
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_text(q, 1, path, -1, SQLITE_STATIC);
+		rc = sqlite3_step(q);
+		sqlite3_finalize(q);
+	}
+	return rc == SQLITE_DONE
+		       ? 0
+		       : frag_fail(err, FRAG_EOUTPUT, "'%.200s': %s", path, sqlite3_errmsg(s->db));
+}
+
+/* Columns by name: the other file may have been made by a build with another order. */
+static void add_copy(struct frag_text *t, const char *verb, const char *table,
+		     struct frag_column (*column)(size_t), const char *order)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text names = { 0 };
+	struct frag_column c;
+
+	for (size_t i = 0; (c = column(i)).name; i++)
+		frag_text_addf(&names, "%s\"%s\"", i ? "," : "", c.name);
+	frag_text_addf(t, "%s INTO main.%s(%s) SELECT %s FROM other.%s ORDER BY %s;", verb, table,
+		       frag_text_str(&names), frag_text_str(&names), table, order);
+}
+
+static int copy_rows(struct frag_store *s, const char *verb, struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	add_copy(&t, verb, "items", frag_results_item_column, "item");
+	add_copy(&t, verb, "traces", frag_results_trace_column, "path");
+	frag_text_addf(&t, "%s INTO main.sweep SELECT * FROM other.sweep ORDER BY key;", verb);
+	FRAG_TRY(frag_text_check(&t, err));
+	return frag_db_exec(s, t.s, err);
+}
+
+/* One item, two answers: the same program would not have given them. */
+static int check_agree(struct frag_store *s, const char *path, struct frag_err *err)
+{
+	char text[256];
+
+	if (!frag_db_text(s,
+			  "SELECT a.policy FROM main.items a JOIN other.items b USING(item) WHERE "
+			  "a.status IS NOT b.status OR a.peak_reserved_bytes IS NOT "
+			  "b.peak_reserved_bytes LIMIT 1",
+			  text, sizeof(text)))
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.200s' contradicts the results before it (%s)", path, text);
+	if (!frag_db_text(s,
+			  "SELECT b.value FROM main.sweep a JOIN other.sweep b USING(key) WHERE "
+			  "a.value IS NOT b.value LIMIT 1",
+			  text, sizeof(text)))
+		return frag_fail(err, FRAG_EINPUT, "'%.100s' answers another question (%.200s)",
+				 path, text);
+	return 0;
+}
+
+int frag_store_add(struct frag_store *s, const char *path, struct frag_err *err)
+{
+	struct frag_store *other;
+	int rc = frag_store_read(&other, path, err);
+
+	if (rc)
+		return rc;
+	frag_store_close(other);
+	FRAG_TRY(attach(s, path, err));
+	rc = check_agree(s, path, err) ?: copy_rows(s, "INSERT OR IGNORE", err);
+	sqlite3_exec(s->db, "DETACH other", NULL, NULL, NULL);
+	return rc;
+}
+
+/* The bytes of a whole database, into a file that is complete or absent. */
+static int put_image(struct frag_store *from, const char *path, struct frag_err *err)
+{
+	sqlite3_int64 len;
+	unsigned char *image = sqlite3_serialize(from->db, "main", &len, 0);
+	int rc;
+
+	FRAG_CHECK_ALLOC(image, "results", err);
+	rc = frag_outfile_put(path, (const char *)image, (size_t)len, err);
+	sqlite3_free(image);
+	return rc;
+}
+
+/* In memory first: rows inserted in order make the same pages every time. */
+int frag_store_write(struct frag_store *s, const char *path, struct frag_err *err)
+{
+	FRAG_AUTO(frag_store_close_at) struct frag_store *to = NULL;
+
+	FRAG_TRY(frag_db_open_memory(&to, err));
+	FRAG_TRY(frag_db_share(s, err));
+	FRAG_TRY(attach(to, s->path, err));
+	FRAG_TRY(frag_db_exec(to, "BEGIN;", err));
+	FRAG_TRY(copy_rows(to, "INSERT OR REPLACE", err));
+	FRAG_TRY(frag_db_exec(to, "COMMIT; DETACH other;", err));
+	return put_image(to, path, err);
+}

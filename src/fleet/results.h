@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The results of a sweep: a file of SQLite, schema in docs/fleet.md.
+ *
+ *   results.c          opened, filled, merged, written in the order of their keys
+ *   results_db.c       its tables
+ *   results_columns.c  their columns
+ *   results_read.c     read: CSV, counts, rows
+ *
+ * Words. item: one row, that is one device of one trace under one policy, limit and card. answer: the JSON text that a
+ * worker sends back for a trace, with all of its items.
+ */
+#ifndef FRAG_FLEET_RESULTS_H
+#define FRAG_FLEET_RESULTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include <frag/base.h>
+#include <frag/error.h>
+
+struct frag_store;
+/* Opens `path` for more; `fresh`: it must not be there, else it is made. */
+int frag_store_open(struct frag_store **out, const char *path, bool fresh, struct frag_err *err);
+/* Opens results that are whole, to read. Errors: FRAG_EINPUT. */
+int frag_store_read(struct frag_store **out, const char *path, struct frag_err *err);
+void frag_store_close(struct frag_store *s);
+FRAG_AUTO_AT(struct frag_store *, frag_store_close)
+/* One answer, in one transaction: all of it or nothing. cost_ns is kept where it is not 0. */
+int frag_store_put(struct frag_store *s, const json_t *answer, uint64_t cost_ns,
+		   struct frag_err *err);
+/* Is the trace at this path, with this content, answered as asked for? question: of the sweep. */
+bool frag_store_has(struct frag_store *s, const char *hash, const char *path);
+/* What was asked for; a store answers one question only. Errors: FRAG_EUSAGE. */
+int frag_store_question(struct frag_store *s, const char *text, struct frag_err *err);
+/* Adds all of another one. Errors: FRAG_EINPUT where they contradict or ask other things. */
+int frag_store_add(struct frag_store *s, const char *path, struct frag_err *err);
+/* Writes the results in the order of their keys to a new file, complete or not at all. */
+int frag_store_write(struct frag_store *s, const char *path, struct frag_err *err);
+int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err);
+int frag_store_costs(struct frag_store *s, const char *path, struct frag_err *err);
+
+struct frag_store_counts {
+	uint64_t traces, items, completed, refused, failed;
+};
+int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct frag_err *err);
+/* One result with its trace. Texts are borrowed during the call, NULL where there is none. */
+struct frag_store_row {
+	const char *path, *name, *policy, *curve;
+	int64_t device, devices;
+	uint64_t start_us, duration_us;
+	uint64_t peak_reserved_bytes, lower_bound_bytes, modelled_ns;
+	bool recorded, completed, estimate;
+};
+/* Calls row for every result, by path, device, policy, the largest card and no limit first. Stops
+ * where it returns an error, and returns that. */
+int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct frag_store_row *r),
+		    void *ctx, struct frag_err *err);
+/* Calls row(ctx, path, text) for every trace that failed; text: why. */
+int frag_store_failures(struct frag_store *s,
+			int (*row)(void *ctx, const char *path, const char *text), void *ctx,
+			struct frag_err *err);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The database of a sweep's results: tables, opening, closing; see results_internal.h.
+ *
+ * While it grows it is this process's alone, with a log beside it (SQLite's WAL, which needs no
+ * shared memory that way, so folders of other machines will do): an answer is safe when this process
+ * is killed, and what a killed machine loses is at most what came last, not the file. A sync
+ * of every answer cost ten times the replay of a short trace.
+ */
+#include "results.h"
+#include "results_internal.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "answer/textbuf.h"
+
+#define SCHEMA "1"
+
+int frag_db_fail(const struct frag_store *s, int code, struct frag_err *err)
+{
+	return frag_fail(err, code, "'%.200s': %s", s->path,
+			 s->db ? sqlite3_errmsg(s->db) : "no memory");
+}
+
+int frag_db_exec(struct frag_store *s, const char *sql, struct frag_err *err)
+{
+	if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return frag_db_fail(s, FRAG_EOUTPUT, err);
+	return 0;
+}
+
+/* ---- open and close ------------------------------------------------------------------ */
+
+static int create_tables(struct frag_store *s, struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	struct frag_column c;
+
+	frag_text_add(&t,
+		      "CREATE TABLE IF NOT EXISTS sweep(key TEXT PRIMARY KEY, value TEXT) WITHOUT "
+		      "ROWID;CREATE TABLE IF NOT EXISTS traces(");
+	for (size_t i = 0; (c = frag_results_trace_column(i)).name; i++)
+		frag_text_addf(&t, "\"%s\" %s, ", c.name, c.type);
+	frag_text_add(&t, "PRIMARY KEY(path)) WITHOUT ROWID;CREATE TABLE IF NOT EXISTS items(");
+	for (size_t i = 0; (c = frag_results_item_column(i)).name; i++)
+		frag_text_addf(&t, "\"%s\" %s, ", c.name, c.type);
+	frag_text_add(&t, "PRIMARY KEY(item)) WITHOUT ROWID;"
+			  "INSERT OR IGNORE INTO sweep VALUES('schema','" SCHEMA "');");
+	FRAG_TRY(frag_text_check(&t, err));
+	return frag_db_exec(s, t.s, err);
+}
+
+static int prepare(struct frag_store *s, sqlite3_stmt **out, const char *table, size_t columns,
+		   struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	frag_text_addf(&t, "INSERT OR REPLACE INTO %s VALUES(?", table);
+	frag_text_repeat(&t, ",?", columns - 1);
+	frag_text_add(&t, ")");
+	FRAG_TRY(frag_text_check(&t, err));
+	if (sqlite3_prepare_v2(s->db, t.s, -1, out, NULL) != SQLITE_OK)
+		FRAG_TRY(frag_db_fail(s, FRAG_EOUTPUT, err));
+	return 0;
+}
+
+static size_t columns_count(struct frag_column (*column)(size_t))
+{
+	size_t n = 0;
+
+	while (column(n).name)
+		n++;
+	return n;
+}
+
+static int open_db(struct frag_store **out, const char *path, int flags, struct frag_err *err)
+{
+	struct frag_store *s = frag_host_calloc(1, sizeof(*s));
+	int code = flags & SQLITE_OPEN_READWRITE ? FRAG_EOUTPUT : FRAG_EINPUT;
+
+	*out = s;
+	if (s)
+		s->path = frag_host_strdup(path);
+	FRAG_CHECK_ALLOC(s && s->path, "results", err);
+	if (sqlite3_open_v2(path, &s->db, flags, NULL) != SQLITE_OK)
+		return frag_db_fail(s, code, err);
+	sqlite3_extended_result_codes(s->db, 1);
+	/* a file made to harm: no views, triggers or functions of its own */
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	return 0;
+}
+
+int frag_db_text(struct frag_store *s, const char *sql, char *out, size_t cap)
+{
+	sqlite3_stmt *q;
+	int rc = -1;
+
+	if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) == SQLITE_OK) {
+		if (sqlite3_step(q) == SQLITE_ROW && sqlite3_column_text(q, 0)) {
+			snprintf(out, cap, "%s", (const char *)sqlite3_column_text(q, 0));
+			rc = 0;
+		}
+		sqlite3_finalize(q);
+	}
+	return rc;
+}
+
+static int check_schema(struct frag_store *s, struct frag_err *err)
+{
+	char text[32];
+
+	if (frag_db_text(s, "SELECT value FROM sweep WHERE key='schema'", text, sizeof(text)))
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results of a sweep", s->path);
+	if (strcmp(text, SCHEMA) != 0)
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.200s' has schema %s, this program reads " SCHEMA, s->path,
+				 text);
+	return 0;
+}
+
+int frag_store_open(struct frag_store **out, const char *path, bool fresh, struct frag_err *err)
+{
+	static const char *const own = "CREATE TABLE IF NOT EXISTS costs(path TEXT PRIMARY KEY, ns "
+				       "INTEGER) WITHOUT ROWID;";
+	/* where the folder has no WAL, SQLite stays with its journal */
+	static const char *const alone = "PRAGMA main.locking_mode=EXCLUSIVE;"
+					 "PRAGMA main.journal_mode=WAL;"
+					 "PRAGMA main.synchronous=NORMAL;";
+	int rc;
+
+	if (fresh && !access(path, F_OK)) {
+		*out = NULL;
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%.200s' is left of a sweep that did not end: go on with "
+				 "--resume, "
+				 "or remove it",
+				 path);
+	}
+	rc = open_db(out, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+	if (!rc)
+		rc = frag_db_exec(*out, alone, err);
+	if (!rc && !fresh && !access(path, F_OK) &&
+	    frag_db_text(*out, "SELECT name FROM sqlite_master LIMIT 1", (char[64]){ 0 }, 64) == 0)
+		rc = check_schema(*out, err);
+	if (!rc)
+		rc = create_tables(*out, err) ?: frag_db_exec(*out, own, err);
+	if (!rc)
+		rc = prepare(*out, &(*out)->put_trace, "traces",
+			     columns_count(frag_results_trace_column), err);
+	if (!rc)
+		rc = prepare(*out, &(*out)->put_item, "items",
+			     columns_count(frag_results_item_column), err);
+	if (!rc)
+		rc = prepare(*out, &(*out)->put_cost, "costs", 2, err);
+	if (rc) {
+		frag_store_close(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+int frag_db_open_memory(struct frag_store **out, struct frag_err *err)
+{
+	FRAG_TRY(open_db(out, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err));
+	return create_tables(*out, err);
+}
+
+int frag_db_share(struct frag_store *s, struct frag_err *err)
+{
+	/* the lock goes with the first reading after */
+	return frag_db_exec(s,
+			    "PRAGMA main.journal_mode=DELETE;PRAGMA main.locking_mode=NORMAL;"
+			    "SELECT count(*) FROM main.sweep;",
+			    err);
+}
+
+int frag_store_read(struct frag_store **out, const char *path, struct frag_err *err)
+{
+	int rc = open_db(out, path, SQLITE_OPEN_READONLY, err) ?: check_schema(*out, err);
+
+	if (rc) {
+		frag_store_close(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+void frag_store_close(struct frag_store *s)
+{
+	if (!s)
+		return;
+	sqlite3_finalize(s->put_trace);
+	sqlite3_finalize(s->put_item);
+	sqlite3_finalize(s->put_cost);
+	sqlite3_close(s->db);
+	FRAG_FREE(s->path, s);
+}

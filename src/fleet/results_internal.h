@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The database behind the results of a sweep: its tables, and how it is opened. For results.c and
+ * results_read.c; the schema is described in docs/fleet.md.
+ */
+#ifndef FRAG_FLEET_RESULTS_INTERNAL_H
+#define FRAG_FLEET_RESULTS_INTERNAL_H
+
+#include <sqlite3.h>
+
+#include <frag/error.h>
+
+#include "results_columns.h"
+
+struct frag_store {
+	sqlite3 *db;
+	char *path;
+	sqlite3_stmt *put_trace, *put_item, *put_cost;
+};
+
+/* What SQLite says of its last call. Returns `code`. */
+int frag_db_fail(const struct frag_store *s, int code, struct frag_err *err);
+/* Errors: FRAG_EOUTPUT. */
+int frag_db_exec(struct frag_store *s, const char *sql, struct frag_err *err);
+/* The first column of the first row as text. 0, or -1 where there is none. */
+int frag_db_text(struct frag_store *s, const char *sql, char *out, size_t cap);
+/* A database in memory with empty tables. */
+int frag_db_open_memory(struct frag_store **out, struct frag_err *err);
+/* Lets others read a store that was opened for more. */
+int frag_db_share(struct frag_store *s, struct frag_err *err);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results of a sweep read: CSV, counts, rows for the plan of a fleet. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/outfile.h"
+#include "answer/textbuf.h"
+#include "results.h"
+#include "results_internal.h"
+
+static int csv_of(struct frag_store *s, const char *sql, const char *path, struct frag_err *err)
+{
+	struct frag_outfile out;
+	sqlite3_stmt *q;
+	int rc = frag_outfile_open(&out, path, err);
+
+	if (rc)
+		return rc;
+	if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK) {
+		frag_outfile_abort(&out);
+		return frag_db_fail(s, FRAG_EOUTPUT, err);
+	}
+	for (int row = -1; row < 0 || sqlite3_step(q) == SQLITE_ROW; row = 0) {
+		struct frag_text line = { 0 };
+
+		for (int i = 0; i < sqlite3_column_count(q); i++) {
+			const char *text = row < 0 ? sqlite3_column_name(q, i)
+						   : (const char *)sqlite3_column_text(q, i);
+
+			frag_text_add(&line, i ? "," : "");
+			if (text)
+				frag_text_add_csv(&line, text);
+		}
+		frag_text_add(&line, "\n");
+		rc = frag_text_check(&line, err);
+		if (!rc)
+			fputs(line.s, out.to);
+		frag_text_release(&line);
+		if (rc)
+			break;
+	}
+	sqlite3_finalize(q);
+	if (!rc)
+		return frag_outfile_commit(&out, err);
+	frag_outfile_abort(&out);
+	return rc;
+}
+
+int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	struct frag_column c;
+
+	frag_text_add(&t, "SELECT t.path, t.name, t.estimate");
+	for (size_t i = 0; (c = frag_results_item_column(i)).name; i++)
+		if (strcmp(c.name, "curve") != 0)
+			frag_text_addf(&t, ", i.\"%s\"", c.name);
+	frag_text_add(&t, " FROM items i JOIN traces t USING(trace) ORDER BY t.path, i.device, "
+			  "i.item");
+	FRAG_TRY(frag_text_check(&t, err));
+	return csv_of(s, t.s, path, err);
+}
+
+int frag_store_costs(struct frag_store *s, const char *path, struct frag_err *err)
+{
+	return csv_of(s, "SELECT path, ns FROM costs ORDER BY path", path, err);
+}
+
+int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct frag_err *err)
+{
+	static const char *const sql[] = {
+		"SELECT count(*) FROM traces",
+		"SELECT count(*) FROM items",
+		"SELECT count(*) FROM items WHERE status='completed'",
+		"SELECT count(*) FROM items WHERE status='refused'",
+		"SELECT count(*) FROM traces WHERE error IS NOT NULL",
+	};
+	uint64_t *const to[] = { &out->traces, &out->items, &out->completed, &out->refused,
+				 &out->failed };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(sql); i++) {
+		char text[32];
+
+		if (frag_db_text(s, sql[i], text, sizeof(text)))
+			return frag_db_fail(s, FRAG_EOUTPUT, err);
+		*to[i] = strtoull(text, NULL, 10);
+	}
+	return 0;
+}
+
+int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct frag_store_row *r),
+		    void *ctx, struct frag_err *err)
+{
+	static const char sql[] =
+		"SELECT t.path, t.name, i.policy, i.curve, i.device, t.devices, t.start_us, "
+		"t.duration_us, i.peak_reserved_bytes, i.lower_bound_bytes, i.modelled_ns, "
+		"i.recorded, "
+		"i.status='completed', t.estimate FROM items i JOIN traces t USING(trace) WHERE "
+		"i.status<>'failed' "
+		"AND t.path IS NOT NULL AND i.policy IS NOT NULL ORDER BY t.path, i.device, "
+		"i.policy, "
+		"i.\"limit\" NOT IN ('', 'none'), i.capacity_bytes DESC";
+	sqlite3_stmt *q;
+	int rc = 0, step = SQLITE_DONE;
+
+	if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK)
+		return frag_db_fail(s, FRAG_EINPUT, err);
+	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW) {
+		struct frag_store_row r = {
+			.path = (const char *)sqlite3_column_text(q, 0),
+			.name = (const char *)sqlite3_column_text(q, 1),
+			.policy = (const char *)sqlite3_column_text(q, 2),
+			.curve = (const char *)sqlite3_column_text(q, 3),
+			.device = sqlite3_column_int64(q, 4),
+			.devices = sqlite3_column_int64(q, 5),
+			.start_us = (uint64_t)sqlite3_column_int64(q, 6),
+			.duration_us = (uint64_t)sqlite3_column_int64(q, 7),
+			.peak_reserved_bytes = (uint64_t)sqlite3_column_int64(q, 8),
+			.lower_bound_bytes = (uint64_t)sqlite3_column_int64(q, 9),
+			.modelled_ns = (uint64_t)sqlite3_column_int64(q, 10),
+			.recorded = sqlite3_column_int(q, 11),
+			.completed = sqlite3_column_int(q, 12),
+			.estimate = sqlite3_column_int(q, 13),
+		};
+
+		rc = row(ctx, &r);
+	}
+	if (!rc && step != SQLITE_DONE)
+		rc = frag_db_fail(s, FRAG_EINPUT, err);
+	sqlite3_finalize(q);
+	return rc;
+}
+
+int frag_store_failures(struct frag_store *s,
+			int (*row)(void *ctx, const char *path, const char *text), void *ctx,
+			struct frag_err *err)
+{
+	sqlite3_stmt *q;
+	int rc = 0, step = SQLITE_DONE;
+
+	if (sqlite3_prepare_v2(s->db,
+			       "SELECT path, error FROM traces WHERE error IS NOT NULL AND path IS "
+			       "NOT NULL ORDER BY path",
+			       -1, &q, NULL) != SQLITE_OK)
+		return frag_db_fail(s, FRAG_EINPUT, err);
+	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW)
+		rc = row(ctx, (const char *)sqlite3_column_text(q, 0),
+			 (const char *)sqlite3_column_text(q, 1));
+	if (!rc && step != SQLITE_DONE)
+		rc = frag_db_fail(s, FRAG_EINPUT, err);
+	sqlite3_finalize(q);
+	return rc;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A card for live policies: opening it, its context, cudaMalloc and managed memory, and what it counts. */
+#include "live_card.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LLU(x) ((unsigned long long)(x))
+
+/* ---- the context ---------------------------------------------------------------------- */
+
+void frag_live_enter(const struct frag_live_card *c, struct frag_live_scope *s)
+{
+	void *now = NULL;
+
+	*s = (struct frag_live_scope){ .card = c, .mode = FRAG_CU_CAPTURE_RELAXED };
+	if (FRAG_UNLIKELY(c->dead))
+		return;
+	if (c->cu->cuCtxGetCurrent(&now) != FRAG_CU_OK || now != c->context)
+		s->pushed = c->cu->cuCtxPushCurrent_v2(c->context) == FRAG_CU_OK;
+	c->cu->cuThreadExchangeStreamCaptureMode(&s->mode);
+}
+
+void frag_live_leave(struct frag_live_scope *s)
+{
+	void *popped;
+
+	if (FRAG_UNLIKELY(s->card->dead))
+		return;
+	s->card->cu->cuThreadExchangeStreamCaptureMode(&s->mode);
+	if (s->pushed)
+		s->card->cu->cuCtxPopCurrent_v2(&popped);
+}
+
+/* ---- cudaMalloc: pages of 2 MiB, of which segments may share their first and last -------- */
+
+static int64_t page_count(struct frag_live_card *c, uint64_t page, bool more)
+{
+	struct frag_addr_cell *cell = frag_addr_map_find(&c->pages, page << 9);
+
+	if (more && cell) {
+		cell->value++;
+		return 0;
+	}
+	if (more) {
+		frag_addr_map_add(&c->pages, page << 9, 1);
+		return FRAG_PAGE;
+	}
+	if (--cell->value)
+		return 0;
+	cell->value = 1; /* a cell of 0 is no cell */
+	frag_addr_map_remove(&c->pages, cell);
+	return -(int64_t)FRAG_PAGE;
+}
+
+static void count_pages(struct frag_live_card *c, frag_addr_t addr, uint64_t bytes, bool more)
+{
+	uint64_t first = addr / FRAG_PAGE, last = (addr + bytes - 1) / FRAG_PAGE;
+	int64_t sum = page_count(c, first, more);
+
+	if (last != first)
+		sum += page_count(c, last, more) +
+		       (more ? 1 : -1) * (int64_t)((last - first - 1) * FRAG_PAGE);
+	c->segment_bytes += (uint64_t)sum;
+}
+
+static int card_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+		      struct frag_err *err)
+{
+	struct frag_live_card *c = priv;
+
+	(void)ns;
+	/* a table is never more than a quarter full: room for one more page is room for two */
+	if (frag_addr_map_reserve(&c->segments) || frag_addr_map_reserve(&c->pages))
+		return frag_fail_nomem(err, "segments of the card");
+	FRAG_TRY(FRAG_CARD_ALLOC(c, err, cuMemAlloc_v2, out, bytes));
+	frag_addr_map_add(&c->segments, *out, bytes);
+	count_pages(c, *out, bytes, true);
+	return 0;
+}
+
+static int give_back(struct frag_live_card *c, struct frag_addr_map *map, frag_addr_t addr,
+		     uint64_t *bytes, struct frag_err *err)
+{
+	struct frag_addr_cell *cell = frag_addr_map_find(map, addr);
+
+	if (!cell)
+		return frag_fail(err, FRAG_EDEVICE,
+				 "cuMemFree: 0x%llx is not the start of a live segment", LLU(addr));
+	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemFree_v2, addr));
+	*bytes = cell->value;
+	frag_addr_map_remove(map, cell);
+	return 0;
+}
+
+static int card_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
+{
+	struct frag_live_card *c = priv;
+	uint64_t bytes = 0;
+
+	(void)ns;
+	FRAG_TRY(give_back(c, &c->segments, addr, &bytes, err));
+	count_pages(c, addr, bytes, false);
+	return 0;
+}
+
+/* ---- managed memory: what is out counts as resident, nobody tells more --------------------- */
+
+static int managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+			 struct frag_err *err)
+{
+	struct frag_live_card *c = priv;
+
+	(void)ns;
+	if (frag_addr_map_reserve(&c->managed))
+		return frag_fail_nomem(err, "managed memory");
+	FRAG_TRY(FRAG_CARD_ALLOC(c, err, cuMemAllocManaged, out, bytes, 1));
+	frag_addr_map_add(&c->managed, *out, bytes);
+	c->managed_bytes += bytes;
+	return 0;
+}
+
+static int managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
+{
+	struct frag_live_card *c = priv;
+	uint64_t bytes = 0;
+
+	(void)ns;
+	FRAG_TRY(give_back(c, &c->managed, addr, &bytes, err));
+	c->managed_bytes -= bytes;
+	return 0;
+}
+
+/* The program's kernels touch it themselves. */
+static int managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch, uint64_t *ns,
+			 struct frag_err *err)
+{
+	(void)priv, (void)addr, (void)bytes, (void)prefetch, (void)ns, (void)err;
+	return 0;
+}
+
+static void managed_usage(void *priv, struct frag_managed_usage *out)
+{
+	const struct frag_live_card *c = priv;
+
+	out->resident_bytes = c->managed_bytes;
+}
+
+/* ---- what the front asks --------------------------------------------------------------------- */
+
+static uint64_t card_reserved(void *priv)
+{
+	struct frag_live_card *c = priv;
+
+	return c->segment_bytes + c->handle_bytes + c->managed_bytes + frag_live_mempool_bytes(c);
+}
+
+static int card_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
+			 struct frag_err *err)
+{
+	struct frag_live_card *c = priv;
+	size_t left = 0, total = 0;
+	int rc = FRAG_CARD_CALL(c, err, cuMemGetInfo_v2, &left, &total);
+
+	(void)ns;
+	*free_bytes = left;
+	*total_bytes = total;
+	return rc;
+}
+
+static void card_info(void *priv, struct frag_device_info *out)
+{
+	const struct frag_live_card *c = priv;
+
+	*out = (struct frag_device_info){
+		.total_bytes = c->total_bytes,
+		.context_bytes = c->context_bytes,
+		.granule_bytes = c->granule_bytes,
+		.can = c->can,
+	};
+	memcpy(out->name, c->name, sizeof(out->name));
+	snprintf(out->driver, sizeof(out->driver), "CUDA %d.%d", c->driver_version / 1000,
+		 c->driver_version % 100 / 10);
+}
+
+static void card_close(void *priv)
+{
+	struct frag_live_card *c = priv;
+
+	frag_addr_map_release(&c->segments);
+	frag_addr_map_release(&c->managed);
+	frag_addr_map_release(&c->pages);
+	frag_addr_map_release(&c->handles);
+	frag_addr_map_release(&c->mappings);
+	frag_slab_release(&c->handle_slab);
+	FRAG_FREE(c->streams, c->fences, c->events, c);
+}
+
+static const struct frag_device_ops card_ops = {
+	.name = "live",
+	.summary = "a card of a running PyTorch, by the CUDA driver",
+	.close = card_close,
+	.info = card_info,
+	.alloc = card_alloc,
+	.free = card_free,
+	.reserve = frag_live_vmm_reserve,
+	.unreserve = frag_live_vmm_unreserve,
+	.create = frag_live_vmm_create,
+	.release = frag_live_vmm_release,
+	.map = frag_live_vmm_map,
+	.set_access = frag_live_vmm_access,
+	.unmap = frag_live_vmm_unmap,
+	.mempool_create = frag_live_mempool_create,
+	.mempool_destroy = frag_live_mempool_destroy,
+	.mempool_alloc = frag_live_mempool_alloc,
+	.mempool_free = frag_live_mempool_free,
+	.mempool_trim = frag_live_mempool_trim,
+	.mempool_usage = frag_live_mempool_usage,
+	.managed_alloc = managed_alloc,
+	.managed_free = managed_free,
+	.managed_touch = managed_touch,
+	.managed_usage = managed_usage,
+	.fence_record = frag_live_fence_record,
+	.fence_done = frag_live_fence_done,
+	.sync = frag_live_sync,
+	.mem_info = card_mem_info,
+	.reserved = card_reserved,
+};
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+static int attribute(const struct frag_live_card *c, int which)
+{
+	int value = 0;
+
+	return c->cu->cuDeviceGetAttribute(&value, which, c->device) == FRAG_CU_OK ? value : 0;
+}
+
+static void ask_abilities(struct frag_live_card *c)
+{
+	const struct frag_cu *cu = c->cu;
+	bool vmm = cu->cuMemAddressReserve && cu->cuMemAddressFree && cu->cuMemCreate &&
+		   cu->cuMemRelease && cu->cuMemMap && cu->cuMemUnmap && cu->cuMemSetAccess &&
+		   cu->cuMemGetAllocationGranularity;
+	bool pools = cu->cuMemPoolCreate && cu->cuMemPoolDestroy && cu->cuMemPoolSetAttribute &&
+		     cu->cuMemPoolGetAttribute && cu->cuMemPoolTrimTo &&
+		     cu->cuMemAllocFromPoolAsync && cu->cuMemFreeAsync;
+	struct frag_cu_allocation prop = frag_live_on_card(c);
+	size_t bytes = 0;
+
+	c->granule_bytes = FRAG_PAGE;
+	c->can = FRAG_CAN_MALLOC |
+		 (pools && attribute(c, FRAG_CU_ATTR_POOLS) ? FRAG_CAN_ASYNC : 0) |
+		 (cu->cuMemAllocManaged && attribute(c, FRAG_CU_ATTR_MANAGED) ? FRAG_CAN_MANAGED
+									      : 0);
+	if (!vmm || !attribute(c, FRAG_CU_ATTR_VMM) ||
+	    cu->cuMemGetAllocationGranularity(&bytes, &prop, 0) != FRAG_CU_OK)
+		return;
+	c->can |= FRAG_CAN_VMM;
+	c->granule_bytes = bytes;
+}
+
+static int open_card(struct frag_live_card *c, struct frag_err *err)
+{
+	uint64_t left = 0, total = 0, ns;
+
+	FRAG_TRY(FRAG_CU(c->cu, err, cuInit, 0));
+	FRAG_TRY(FRAG_CU(c->cu, err, cuDeviceGet, &c->device, c->ordinal));
+	FRAG_TRY(FRAG_CU(c->cu, err, cuDevicePrimaryCtxRetain, &c->context, c->device));
+	FRAG_TRY(FRAG_CU(c->cu, err, cuDeviceGetName, c->name, (int)sizeof(c->name), c->device));
+	c->cu->cuDriverGetVersion(&c->driver_version);
+	FRAG_TRY(card_mem_info(c, &left, &total, &ns, err));
+	c->total_bytes = total;
+	c->context_bytes = total - left;
+	ask_abilities(c);
+	return 0;
+}
+
+int frag_live_card_open(int ordinal, struct frag_live_card **out, struct frag_err *err)
+{
+	const struct frag_cu *cu = frag_cu_open(err);
+	struct frag_live_card *c = cu ? frag_host_calloc(1, sizeof(*c)) : NULL;
+	int rc;
+
+	if (!cu)
+		return FRAG_EDEVICE;
+	FRAG_CHECK_ALLOC(c, "card", err);
+	c->cu = cu;
+	c->ordinal = ordinal;
+	frag_slab_init(&c->handle_slab, 32);
+	rc = open_card(c, err) ?: frag_dev_open(&card_ops, c, &c->dev, err);
+	if (rc) {
+		card_close(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A card of a running PyTorch as a struct frag_device, by the driver alone: what the policies of libcufrag_torch.so take their
+ * memory from. src/device/cuda is not it: that one owns its card and its streams, measures, needs the CUDA
+ * toolkit to build, and is used by one thread.
+ *
+ * - Streams are the program's: index 0 is the default stream, the others in the order of their first use.
+ * - Every call makes the card's primary context current and puts the thread's back, and is allowed while a
+ *   stream of the program is captured (relaxed mode). What a capture forbids is not done: while one is under
+ *   way nothing is synchronised (FRAG_EDEVICE), fences are not asked (not done), and a fence of a captured
+ *   stream is recorded when the capture is over.
+ * - Reserved: pages of 2 MiB under cudaMalloc, handles, what the driver says its pools hold.
+ *
+ * One thread at a time (the lock of live_core.h).
+ */
+#ifndef FRAG_LIVE_CARD_H
+#define FRAG_LIVE_CARD_H
+
+#include <frag/device.h>
+
+#include "lib/addr_map.h"
+#include "lib/slab.h"
+#include "live_driver.h"
+
+struct frag_live_fence {
+	void *event;
+	uint64_t serial;
+	uint32_t stream;
+	bool open, late; /* recorded and not seen done; to be recorded after the capture */
+};
+
+struct frag_live_mempool;
+
+struct frag_live_card {
+	const struct frag_cu *cu;
+	struct frag_device *dev; /* the front */
+	int ordinal, device;
+	void *context;
+	char name[96];
+	int driver_version;
+	uint64_t total_bytes, context_bytes, granule_bytes;
+	uint32_t can;
+	bool dead;	   /* the process ends: calls do nothing and succeed */
+	unsigned captures; /* under way */
+	bool fenced;	   /* the policy itself waits before it unmaps */
+	bool idle;	   /* nothing was handed out or freed since the card was waited for */
+
+	struct frag_addr_map segments; /* address -> bytes */
+	struct frag_addr_map managed;  /* address -> bytes */
+	struct frag_addr_map pages;    /* page that several segments may share -> count */
+	uint64_t segment_bytes, managed_bytes;
+	struct frag_slab handle_slab;
+	struct frag_addr_map handles, mappings; /* raw handle -> handle; address -> handle */
+	uint64_t handle_bytes;
+	struct frag_live_mempool *pools;
+
+	void **streams; /* raw handles by index */
+	uint32_t streams_count, streams_cap, last_stream;
+	struct frag_live_fence *fences;
+	uint32_t fences_count, fence_next;
+	uint64_t fence_serial;
+	void **events; /* not in use */
+	size_t events_count, events_cap;
+
+	int peers[64]; /* devices that may reach this card's mapped memory */
+	unsigned peers_count;
+};
+
+/* Opens card `ordinal` of the driver with its primary context. Never closed in a program; tests close it. */
+int frag_live_card_open(int ordinal, struct frag_live_card **out, struct frag_err *err);
+
+/* Makes the context current for what lies between; captures allow it. */
+struct frag_live_scope {
+	const struct frag_live_card *card;
+	bool pushed;
+	int mode;
+};
+void frag_live_enter(const struct frag_live_card *c, struct frag_live_scope *s);
+void frag_live_leave(struct frag_live_scope *s);
+
+/* FRAG_CARD_CALL(c, err, cuMemFree_v2, addr): one call of the driver between enter and leave; none when the process ends.
+ * 0, or FRAG_EDEVICE with the call's name. FRAG_CARD_ALLOC: the same for memory; FRAG_OOM where the card has none left. */
+#define FRAG_CARD_CALL(c, err, call, ...) \
+	frag_cu_check((c)->cu, (c)->dead ? 0 : FRAG_CARD_DO_(c, call, __VA_ARGS__), #call, (err))
+#define FRAG_CARD_ALLOC(c, err, call, ...) \
+	frag_cu_check_alloc((c)->cu, FRAG_CARD_DO_(c, call, __VA_ARGS__), #call, (err))
+#define FRAG_CARD_DO_(c, call, ...) \
+	({ \
+		struct frag_live_scope scope_; \
+		int code_; \
+		frag_live_enter((c), &scope_); \
+		code_ = (c)->cu->call(__VA_ARGS__); \
+		frag_live_leave(&scope_); \
+		code_; \
+	})
+
+/* ---- streams, events (live_fence.c) ---- */
+
+/* Index of a stream of the program. *fresh: it is new. Errors: FRAG_ENOMEM. */
+int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *index, bool *fresh,
+			   struct frag_err *err);
+/* An event to record, and back. pre: entered. */
+int frag_live_event_take(struct frag_live_card *c, void **out, struct frag_err *err);
+void frag_live_event_give(struct frag_live_card *c, void *event);
+int frag_live_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
+			   struct frag_err *err);
+int frag_live_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
+			 struct frag_err *err);
+int frag_live_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
+		   struct frag_err *err);
+
+/* ---- virtual memory (live_vmm.c), pools of the driver (live_mempool.c): as in struct frag_device_ops ---- */
+
+int frag_live_vmm_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
+			  uint64_t *ns, struct frag_err *err);
+int frag_live_vmm_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			    struct frag_err *err);
+int frag_live_vmm_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
+			 struct frag_err *err);
+int frag_live_vmm_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err);
+int frag_live_vmm_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns,
+		      struct frag_err *err);
+int frag_live_vmm_access(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			 struct frag_err *err);
+int frag_live_vmm_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			struct frag_err *err);
+/* What is mapped on `c` can be reached from `peer` from now on, if the hardware can. */
+void frag_live_vmm_peer(struct frag_live_card *c, const struct frag_live_card *peer);
+struct frag_cu_allocation frag_live_on_card(const struct frag_live_card *c);
+
+int frag_live_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
+			     uint64_t *ns, struct frag_err *err);
+int frag_live_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
+int frag_live_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			    frag_addr_t *out, uint64_t *ns, struct frag_err *err);
+int frag_live_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
+			   uint64_t *ns, struct frag_err *err);
+int frag_live_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+			   struct frag_err *err);
+void frag_live_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out);
+uint64_t frag_live_mempool_bytes(struct frag_live_card *c);
+
+#endif

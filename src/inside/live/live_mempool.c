@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pools of the driver (cudaMallocAsync) for live policies. What they hold is what the driver says, asked after
+ * calls that can change it.
+ */
+#include "live_card.h"
+
+struct frag_live_mempool {
+	void *pool;
+	uint64_t reserved_bytes;
+	bool stale;
+	struct frag_live_mempool *next;
+};
+
+static struct frag_live_mempool *find(const struct frag_live_card *c, uint64_t id)
+{
+	struct frag_live_mempool *p = c->pools;
+
+	while (p && (uintptr_t)p->pool != id)
+		p = p->next;
+	return p;
+}
+
+/* The pool, for a call that may change what it holds. */
+static int change(struct frag_live_card *c, uint64_t id, const char *call,
+		  struct frag_live_mempool **out, struct frag_err *err)
+{
+	*out = find(c, id);
+	if (!*out)
+		return frag_fail(err, FRAG_EDEVICE, "%s: unknown pool", call);
+	(*out)->stale = true;
+	return 0;
+}
+
+static int set(const struct frag_live_card *c, void *pool, int which, uint64_t value,
+	       struct frag_err *err)
+{
+	return FRAG_CU(c->cu, err, cuMemPoolSetAttribute, pool, which, &value);
+}
+
+int frag_live_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
+			     uint64_t *ns, struct frag_err *err)
+{
+	struct frag_live_card *c = priv;
+	struct frag_cu_pool_props props = { .type = 1, .location = { 1, c->device } };
+	struct frag_live_mempool *p = frag_host_calloc(1, sizeof(*p));
+	int rc;
+
+	(void)ns;
+	FRAG_CHECK_ALLOC(p, "pool", err);
+	rc = FRAG_CU(c->cu, err, cuMemPoolCreate, &p->pool, &props);
+	if (rc) {
+		frag_host_free(p);
+		return rc;
+	}
+	rc = set(c, p->pool, FRAG_CU_POOL_THRESHOLD, attr->release_threshold, err);
+	/* the flags are ints: the low half on this machine */
+	if (!rc)
+		rc = set(c, p->pool, FRAG_CU_POOL_FOLLOW_EVENTS,
+			 attr->reuse_follow_event_dependencies, err);
+	if (!rc)
+		rc = set(c, p->pool, FRAG_CU_POOL_OPPORTUNISTIC, attr->reuse_allow_opportunistic,
+			 err);
+	if (!rc)
+		rc = set(c, p->pool, FRAG_CU_POOL_INTERNAL, attr->reuse_allow_internal_dependencies,
+			 err);
+	if (rc) {
+		c->cu->cuMemPoolDestroy(p->pool);
+		frag_host_free(p);
+		return rc;
+	}
+	p->next = c->pools;
+	c->pools = p;
+	*pool = (uintptr_t)p->pool;
+	return 0;
+}
+
+int frag_live_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
+{
+	struct frag_live_card *c = priv;
+	struct frag_live_mempool *p, **link = &c->pools;
+
+	(void)ns;
+	FRAG_TRY(change(c, pool, "cuMemPoolDestroy", &p, err));
+	/* see src/device/cuda/cuda_mempool.c: not with frees still queued */
+	FRAG_TRY(FRAG_CARD_CALL(c, err, cuCtxSynchronize));
+	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemPoolDestroy, p->pool));
+	while (*link != p)
+		link = &(*link)->next;
+	*link = p->next;
+	frag_host_free(p);
+	return 0;
+}
+
+int frag_live_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			    frag_addr_t *out, uint64_t *ns, struct frag_err *err)
+{
+	struct frag_live_card *c = priv;
+	struct frag_live_mempool *p;
+
+	(void)ns;
+	FRAG_TRY(change(c, pool, "cuMemAllocFromPoolAsync", &p, err));
+	return FRAG_CARD_ALLOC(c, err, cuMemAllocFromPoolAsync, out, bytes, p->pool,
+			       c->streams[stream]);
+}
+
+int frag_live_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
+			   uint64_t *ns, struct frag_err *err)
+{
+	struct frag_live_card *c = priv;
+	struct frag_live_mempool *p;
+
+	(void)ns;
+	FRAG_TRY(change(c, pool, "cuMemFreeAsync", &p, err));
+	return FRAG_CARD_CALL(c, err, cuMemFreeAsync, addr, c->streams[stream]);
+}
+
+int frag_live_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+			   struct frag_err *err)
+{
+	struct frag_live_card *c = priv;
+	struct frag_live_mempool *p;
+
+	(void)ns;
+	FRAG_TRY(change(c, pool, "cuMemPoolTrimTo", &p, err));
+	return c->dead ? 0 : FRAG_CU(c->cu, err, cuMemPoolTrimTo, p->pool, keep_bytes);
+}
+
+static uint64_t ask(const struct frag_live_card *c, void *pool, int which)
+{
+	uint64_t value = 0;
+
+	return !c->dead && c->cu->cuMemPoolGetAttribute(pool, which, &value) == FRAG_CU_OK ? value
+											   : 0;
+}
+
+void frag_live_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out)
+{
+	const struct frag_live_card *c = priv;
+	const struct frag_live_mempool *p = find(c, pool);
+
+	if (!p)
+		return;
+	*out = (struct frag_mempool_usage){
+		.reserved_bytes = ask(c, p->pool, FRAG_CU_POOL_RESERVED),
+		.reserved_peak_bytes = ask(c, p->pool, FRAG_CU_POOL_RESERVED_HIGH),
+		.used_bytes = ask(c, p->pool, FRAG_CU_POOL_USED),
+		.used_peak_bytes = ask(c, p->pool, FRAG_CU_POOL_USED_HIGH),
+	};
+}
+
+uint64_t frag_live_mempool_bytes(struct frag_live_card *c)
+{
+	uint64_t sum = 0;
+
+	for (struct frag_live_mempool *p = c->pools; p; p = p->next) {
+		if (p->stale)
+			p->reserved_bytes = ask(c, p->pool, FRAG_CU_POOL_RESERVED);
+		p->stale = false;
+		sum += p->reserved_bytes;
+	}
+	return sum;
+}

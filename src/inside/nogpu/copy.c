@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies and fills. To the host everything is copied, so that it has defined bytes;
+ * into a card, only what is small: the program's decisions hang on small things, and the
+ * weights of a large model must not need host memory.
+ */
+#include "entries.h"
+
+#include <string.h>
+
+/* What copies of 4 or 8 bytes to the host bring until it is withdrawn: a count that a kernel
+ * would have left there (cufrag_values.cpp, data-dependent shapes). Copies of 16 are what a
+ * search found: "yes", and the first place. Per thread. */
+static _Thread_local uint64_t answer;
+static _Thread_local bool answering;
+
+void frag_nogpu_answer(bool on, uint64_t count)
+{
+	answering = on;
+	answer = count;
+}
+
+/* Who wants to know what comes to a card by other ways than operators: from the host (from is NULL),
+ * or from another place on a card. */
+static void (*told)(const void *to, const void *from);
+
+__attribute__((visibility("default"))) void frag_nogpu_on_arrival(void (*tell)(const void *to,
+									       const void *from));
+void frag_nogpu_on_arrival(void (*tell)(const void *to, const void *from))
+{
+	told = tell;
+}
+
+void frag_nogpu_arrived(const void *to, const void *from)
+{
+	if (told)
+		told(to, from);
+}
+
+NOGPU_ENTRY(int, cudaMemcpyAsync,
+	    (void *to, const void *from, size_t bytes, int kind, void *stream))
+{
+	static const uint64_t found[] = { 1, 0 };
+	bool to_card = frag_nogpu_owner(to) >= 0, from_card = frag_nogpu_owner(from) >= 0;
+
+	if (answering && (bytes == 4 || bytes == 8) && from_card && !to_card) {
+		memcpy(to, &answer, bytes); /* little endian: the low part */
+	} else if (answering && bytes == sizeof(found) && from_card && !to_card) {
+		memcpy(to, found, bytes);
+	} else if (!to_card || bytes <= (from_card ? NOGPU_COPY_MAX : NOGPU_UPLOAD_MAX)) {
+		memmove(to, from, bytes);
+		if (to_card && !from_card)
+			frag_nogpu_arrived(to, NULL);
+	}
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaMemcpy2DAsync,
+	    (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+	     size_t height, int kind, void *stream))
+{
+	if (frag_nogpu_owner(to) >= 0 && width * height > NOGPU_COPY_MAX)
+		return NOGPU_OK;
+	for (size_t row = 0; row < height; row++)
+		frag_nogpu_cudaMemcpyAsync((char *)to + row * to_pitch,
+					   (const char *)from + row * from_pitch, width, kind,
+					   stream);
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream))
+{
+	if (frag_nogpu_owner(to) < 0 || bytes <= NOGPU_COPY_MAX)
+		memset(to, value, bytes);
+	return NOGPU_OK;
+}
+#define DRIVER_FILL(name, type) \
+	NOGPU_ENTRY(int, name##Async, (void *to, type value, size_t count, void *stream)) \
+	{ \
+		type *at = to; \
+		for (size_t i = 0; count * sizeof(type) <= NOGPU_COPY_MAX && i < count; i++) \
+			at[i] = value; \
+		return NOGPU_OK; \
+	} \
+	NOGPU_ENTRY(int, name##_v2, (void *to, type value, size_t count)) \
+	{ \
+		return frag_nogpu_##name##Async(to, value, count, NULL); \
+	}
+DRIVER_FILL(cuMemsetD8, uint8_t)
+DRIVER_FILL(cuMemsetD16, uint16_t)
+DRIVER_FILL(cuMemsetD32, uint32_t)

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuDNN: its graph interface, in which a program describes operations and asks how much
+ * workspace a plan needs. There is one engine for everything but convolutions, and it is found at once.
+ *
+ * Workspaces are what was recorded on an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"):
+ *   attention	256 B; backward of grouped queries more: dK and dV of all query heads, in Q's
+ *		type; one query token: none
+ *   convolution	cudnn_conv.c; several plans, of which PyTorch leaves out what the program forbids
+ *
+ * Descriptors live as long as the process: plans look back at the graphs they were made of.
+ */
+#include "nogpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cudnn.h"
+
+/* cudnnBackendAttributeName_t */
+enum {
+	HEUR_GRAPH = 201,
+	HEUR_RESULTS = 202,
+	CFG_ENGINE = 300,
+	CFG_WORKSPACE = 303,
+	CFG_SHARED_USED = 304,
+	PLAN_CONFIG = 401,
+	PLAN_WORKSPACE = 402,
+	GRAPH_OPS = 801,
+	TENSOR_TYPE = 901,
+	TENSOR_DIMS = 902,
+	TENSOR_STRIDES = 903,
+	ENGINE_GRAPH = 1300,
+	ENGINE_NOTES = 1303,
+	MATMUL_A = 1520,
+	REDUCTION_X = 1610,
+	REDUCTION_Y = 1611,
+	SDPA_Q = 2800,
+};
+
+#define ATTENTION_BYTES 256
+
+int64_t frag_nogpu_cudnn_element_bytes(int type)
+{
+	/* cudnnDataType_t: float, double, half, int8, int32, int8x4, uint8, …, bfloat16 = 9, int64 */
+	switch (type) {
+	case 0:
+	case 4:
+		return 4;
+	case 1:
+	case 10:
+		return 8;
+	case 2:
+	case 9:
+		return 2;
+	}
+	return 1;
+}
+
+NOGPU_ENTRY(int, cudnnBackendCreateDescriptor, (int kind, struct nogpu_cudnn **out))
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return 1003; /* allocation failed on the host */
+	(*out)->kind = kind;
+	return 0;
+}
+
+static void take_ops(struct nogpu_cudnn *d, int64_t count, const void *values)
+{
+	d->ops_count = FRAG_MAX(FRAG_MIN(count, NOGPU_CUDNN_OPS), 0);
+	memcpy(d->ops, values, (size_t)d->ops_count * sizeof(d->ops[0]));
+}
+
+static void take_dims(int64_t *to, int64_t *to_count, int64_t count, const void *values)
+{
+	*to_count = FRAG_MAX(FRAG_MIN(count, NOGPU_CUDNN_DIMS), 0);
+	memcpy(to, values, (size_t)*to_count * sizeof(*to));
+}
+
+NOGPU_ENTRY(int, cudnnBackendSetAttribute,
+	    (struct nogpu_cudnn * d, int name, int type, int64_t count, const void *values))
+{
+	int64_t ignored;
+
+	if (!d || !values || count < 1)
+		return 0;
+	switch (name) {
+	case TENSOR_TYPE:
+		memcpy(&d->type, values, sizeof(d->type));
+		break;
+	case TENSOR_DIMS:
+		take_dims(d->dims, &d->dims_count, count, values);
+		break;
+	case TENSOR_STRIDES:
+		take_dims(d->strides, &ignored, count, values);
+		break;
+	case GRAPH_OPS:
+		take_ops(d, count, values);
+		break;
+	case MATMUL_A:
+	case SDPA_Q:
+		memcpy(&d->query, values, sizeof(d->query));
+		break;
+	case REDUCTION_X:
+		memcpy(&d->x, values, sizeof(d->x));
+		break;
+	case REDUCTION_Y:
+		memcpy(&d->y, values, sizeof(d->y));
+		break;
+	case HEUR_GRAPH:
+	case CFG_ENGINE:
+	case PLAN_CONFIG:
+	case ENGINE_GRAPH:
+		memcpy(&d->made_of, values, sizeof(d->made_of));
+		break;
+	default:
+		frag_nogpu_conv_take(d, name, count, values);
+	}
+	return 0;
+}
+
+/* A sum over heads of a tensor of four dimensions: gradients of all query heads, folded. */
+static int64_t reduction_bytes(const struct nogpu_cudnn *op)
+{
+	const struct nogpu_cudnn *x = op->x, *y = op->y;
+
+	if (op->kind != NOGPU_CUDNN_REDUCTION || !x || !y || x->dims_count != 4 ||
+	    y->dims_count != 4 || x->dims[1] == y->dims[1] || x->dims[3] != y->dims[3] ||
+	    y->dims[3] == 1)
+		return 0;
+	return frag_nogpu_cudnn_element_bytes(x->type) * x->dims[0] * x->dims[1] * x->dims[2] *
+	       x->dims[3];
+}
+
+/* Of any descriptor that leads to a graph; NULL: none. */
+static const struct nogpu_cudnn *graph_of(const struct nogpu_cudnn *d)
+{
+	while (d && d->kind != NOGPU_CUDNN_GRAPH && d->made_of)
+		d = d->made_of;
+	return d && d->kind == NOGPU_CUDNN_GRAPH ? d : NULL;
+}
+
+/* Plans of its convolution. false: it has none. */
+static bool conv_plans(const struct nogpu_cudnn *graph, struct nogpu_plans *plans)
+{
+	for (int64_t i = 0; graph && i < graph->ops_count; i++) {
+		if (!graph->ops[i] || !frag_nogpu_is_conv(graph->ops[i]))
+			continue;
+		frag_nogpu_conv_plans(graph->ops[i], plans);
+		return true;
+	}
+	return false;
+}
+
+/* Which plan a descriptor stands for. */
+static int choice_of(const struct nogpu_cudnn *d, const struct nogpu_plans *plans)
+{
+	while (d->made_of && !d->choice)
+		d = d->made_of;
+	return FRAG_MIN(d->choice, plans->count - 1);
+}
+
+static int64_t workspace_bytes(const struct nogpu_cudnn *d)
+{
+	int64_t bytes = ATTENTION_BYTES;
+	const struct nogpu_cudnn *first_query = NULL, *graph = graph_of(d);
+	struct nogpu_plans plans;
+
+	if (conv_plans(graph, &plans))
+		return plans.at[choice_of(d, &plans)].bytes;
+	for (int64_t i = 0; graph && i < graph->ops_count; i++) {
+		const struct nogpu_cudnn *op = graph->ops[i];
+
+		if (!op)
+			continue;
+		if (!first_query && op->query)
+			first_query = op->query;
+		bytes += reduction_bytes(op);
+	}
+	if (first_query && first_query->dims_count == 4 && first_query->dims[2] == 1)
+		return 0;
+	return bytes;
+}
+
+/* Configurations, made by the caller. */
+static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn **out)
+{
+	struct nogpu_plans plans;
+	int64_t count = conv_plans(graph_of(d), &plans) ? plans.count : 1;
+
+	for (int64_t i = 0; out && i < FRAG_MIN(wanted, count); i++) {
+		if (!out[i])
+			continue;
+		out[i]->made_of = d;
+		out[i]->choice = (int)i;
+	}
+	return count;
+}
+
+static int64_t give_notes(const struct nogpu_cudnn *d, int64_t wanted, int *out)
+{
+	struct nogpu_plans plans;
+	int64_t count = 0;
+	int notes;
+
+	if (!conv_plans(graph_of(d), &plans))
+		return 0;
+	notes = plans.at[choice_of(d, &plans)].notes;
+	for (int i = 0; i < 31; i++) {
+		if (!(notes >> i & 1))
+			continue;
+		if (out && count < wanted)
+			out[count] = i;
+		count++;
+	}
+	return out ? FRAG_MIN(count, wanted) : count;
+}
+
+NOGPU_ENTRY(int, cudnnBackendGetAttribute,
+	    (struct nogpu_cudnn * d, int name, int type, int64_t wanted, int64_t *count, void *out))
+{
+	bool fill = out && wanted > 0;
+	int64_t bytes, found = 0;
+
+	switch (name) {
+	case HEUR_RESULTS:
+		found = propose(d, wanted, fill ? out : NULL);
+		break;
+	case CFG_ENGINE:
+		found = 1;
+		if (fill && *(struct nogpu_cudnn **)out)
+			(*(struct nogpu_cudnn **)out)->made_of = d;
+		break;
+	case ENGINE_NOTES:
+		found = give_notes(d, wanted, fill ? out : NULL);
+		break;
+	case PLAN_WORKSPACE:
+	case CFG_WORKSPACE:
+		found = 1;
+		bytes = workspace_bytes(d);
+		if (fill)
+			memcpy(out, &bytes, sizeof(bytes));
+		break;
+	case CFG_SHARED_USED:
+		found = 1;
+		if (fill)
+			memset(out, 0, sizeof(int32_t));
+	}
+	if (count)
+		*count = found;
+	return 0;
+}
+
+/* ---- versions, batch normalisation -------------------------------------------------------- */
+
+/* PyTorch compares it with what it was built for: the program's own, by CUFRAG_NOGPU_CUDNN. */
+NOGPU_ENTRY(size_t, cudnnGetVersion, (void))
+{
+	const char *version = getenv("CUFRAG_NOGPU_CUDNN");
+
+	return version ? strtoull(version, NULL, 10) : 91900;
+}
+NOGPU_ENTRY(void, cudnnGetLastErrorString, (char *text, size_t bytes))
+{
+	if (bytes)
+		*text = '\0';
+}
+/* The handle keeps its stream: its first word (libs.c makes it). */
+/* The lengths differ; what is common to all three is that the last argument takes the bytes. */

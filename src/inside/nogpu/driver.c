@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts, addresses and kernels, as the driver and the code that nvcc puts around kernels ask for them. Modules and
+ * functions are handles that nobody looks into (entries.def): loading succeeds, launching does nothing.
+ */
+#include "nogpu.h"
+
+#include <string.h>
+
+/* ---- contexts ------------------------------------------------------------------------------- */
+
+#define PUSHED_MAX 16
+static _Thread_local int pushed[PUSHED_MAX], pushed_count;
+
+NOGPU_ENTRY(int, cuCtxPushCurrent_v2, (void *context))
+{
+	if (pushed_count == PUSHED_MAX)
+		return NOGPU_INVALID_VALUE;
+	pushed[pushed_count++] = frag_nogpu_device();
+	return frag_nogpu_device_set((int)((uintptr_t)context - 0x100));
+}
+NOGPU_ENTRY(int, cuCtxPopCurrent_v2, (void **out))
+{
+	if (!pushed_count)
+		return NOGPU_INVALID_VALUE;
+	if (out)
+		*out = NOGPU_CONTEXT(frag_nogpu_device());
+	return frag_nogpu_device_set(pushed[--pushed_count]);
+}
+NOGPU_ENTRY(int, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))
+{
+	if (flags)
+		*flags = 0;
+	if (active)
+		*active = 1;
+	return NOGPU_OK;
+}
+/* CUpointer_attribute: 1 = context, 2 = memory type, 9 = device ordinal; the rest reads 0. */
+NOGPU_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
+{
+	int owner = frag_nogpu_owner(p);
+
+	if (which == 1)
+		*(void **)out = NOGPU_CONTEXT(FRAG_MAX(owner, 0));
+	else if (which == 2)
+		*(unsigned *)out = owner >= 0 ? 2 : 1;
+	else if (which == 9)
+		*(int *)out = FRAG_MAX(owner, 0);
+	else
+		memset(out, 0, 8);
+	return NOGPU_OK;
+}
+
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+/* cudaFuncAttributes, the part that every version has: three sizes, then int
+ * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
+NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
+{
+	const struct nogpu_card *c = frag_nogpu_card();
+	const int values[] = { 1024, 32, c->ptx, c->ptx, 0, 49152 };
+
+	memset(out, 0, 56);
+	memcpy((char *)out + 24, values, sizeof(values));
+	return NOGPU_OK;
+}
+/* What nvcc puts around kernels. The handle is one for all. */
+NOGPU_ENTRY(void **, __cudaRegisterFatBinary, (void *image))
+{
+	static void *handle[2];
+
+	return handle;
+}
+/* What stands between <<< and >>> waits here for the launch, per thread. */
+struct dim3 {
+	unsigned x, y, z;
+};
+static _Thread_local struct {
+	struct dim3 grid, block;
+	size_t shared_bytes;
+	void *stream;
+} launch;
+
+NOGPU_ENTRY(unsigned, __cudaPushCallConfiguration,
+	    (struct dim3 grid, struct dim3 block, size_t shared_bytes, void *stream))
+{
+	launch.grid = grid;
+	launch.block = block;
+	launch.shared_bytes = shared_bytes;
+	launch.stream = stream;
+	return 0;
+}
+NOGPU_ENTRY(int, __cudaPopCallConfiguration,
+	    (struct dim3 * grid, struct dim3 *block, size_t *shared_bytes, void **stream))
+{
+	*grid = launch.grid;
+	*block = launch.block;
+	*shared_bytes = launch.shared_bytes;
+	*stream = launch.stream;
+	return NOGPU_OK;
+}

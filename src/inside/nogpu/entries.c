@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of entries.def, and what their answers are made of. */
+#include "entries.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/clock.h>
+#include <frag/device.h>
+
+#define DRIVER_VERSION 13000
+#define REFUSED "not supported by the pretended card of cufrag"
+#define NVML_NOT_SUPPORTED 3
+#define CUPTI_NO_MORE_RECORDS 12 /* CUPTI_ERROR_MAX_LIMIT_REACHED */
+#define CUBIN_BYTES 64u		 /* one byte would say that there is only PTX */
+#define LT_RESULT_BYTES 96u	 /* cublasLtMatmulHeuristicResult_t */
+#define HANDLE_BYTES 4096u	 /* nobody looks inside, but some libraries copy descriptors */
+
+/* Those of nvrtc of CUDA 13.0. */
+static const int architectures[] = { 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121 };
+
+int frag_nogpu_handle(void **out)
+{
+	*out = calloc(1, HANDLE_BYTES);
+	return *out ? NOGPU_OK
+		    : NOGPU_OUT_OF_MEMORY; /* the libraries' "no resources" is 1, 2 or 3 */
+}
+
+static void give_text(char *out, unsigned room, const char *value)
+{
+	if (room)
+		snprintf(out, room, "%s", value);
+}
+
+static void give_bus(char *text, int len, int device)
+{
+	snprintf(text, (size_t)len, "0000:%02x:00.0", frag_nogpu_number(device) + 1);
+}
+
+/* CUfunction_attribute: 0 = threads per block, 4 = registers */
+static int kernel_attribute(int which)
+{
+	return which == 0 ? 1024 : which == 4 ? 32 : 0;
+}
+
+static int blocks_per_sm(int *count, int threads)
+{
+	*count = FRAG_MAX(frag_nogpu_card()->threads_per_sm / FRAG_MAX(threads, 1), 1);
+	return NOGPU_OK;
+}
+
+/* cudaDriverEntryPointQueryResult: 0 found, 1 not found */
+static void find_entry(const char *name, void **out, int *status)
+{
+	*out = frag_nogpu_find(name);
+	if (status)
+		*status = *out ? 0 : 1;
+}
+
+static int nvml_number(const void *handle)
+{
+	return (int)(uintptr_t)handle - 1;
+}
+
+static void nvml_memory(const void *handle, uint64_t *total, uint64_t *left, uint64_t *used)
+{
+	struct frag_device *sim = NULL;
+
+	uint64_t all = frag_nogpu_card()->total_bytes;
+
+	*total = *left = all;
+	frag_nogpu_lock();
+	for (int i = 0; i < frag_nogpu_visible(); i++)
+		sim = frag_nogpu_number(i) == nvml_number(handle) ? frag_nogpu_sim(i) : sim;
+	if (sim)
+		frag_dev_mem_info(sim, left, &all, NULL);
+	frag_nogpu_unlock();
+	*used = *total - *left;
+}
+
+#define NOTHING(name) NOGPU_ANSWER(name, (void), )
+#define HANDLE(name, args) NOGPU_VALUE(int, name, args, frag_nogpu_handle(out))
+#define ANSWER NOGPU_ANSWER
+#define VALUE NOGPU_VALUE
+#include "entries.def"

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries that others call: the runtime's, which the driver's names lead to, and those of the tests. */
+#ifndef FRAG_NOGPU_ENTRIES_H
+#define FRAG_NOGPU_ENTRIES_H
+
+#include "nogpu.h"
+
+/* What all functions of the table have in common is in entries.def; here are their declarations. */
+#define NOTHING(name) NOGPU_DECLARE(int, name, (void));
+#define HANDLE(name, args) NOGPU_DECLARE(int, name, args);
+#define ANSWER(name, args, ...) NOGPU_DECLARE(int, name, args);
+#define VALUE(type, name, args, ...) NOGPU_DECLARE(type, name, args);
+#include "entries.def"
+#undef NOTHING
+#undef HANDLE
+#undef ANSWER
+#undef VALUE
+#undef QR_BATCHED
+#undef LEAST_SQUARES_BATCHED
+
+/* memory.c, vmm.c */
+NOGPU_DECLARE(int, cudaMalloc, (void **out, size_t bytes));
+NOGPU_DECLARE(int, cudaMallocManaged, (void **out, size_t bytes, unsigned flags));
+NOGPU_DECLARE(int, cudaFree, (void *p));
+NOGPU_DECLARE(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes));
+NOGPU_DECLARE(int, cudaHostAlloc, (void **out, size_t bytes, unsigned flags));
+NOGPU_DECLARE(int, cudaFreeHost, (void *p));
+NOGPU_DECLARE(int, cuMemAlloc_v2, (void **out, size_t bytes));
+NOGPU_DECLARE(int, cuMemAddressReserve,
+	      (void **out, size_t bytes, size_t align, uint64_t hint, uint64_t flags));
+NOGPU_DECLARE(int, cuMemAddressFree, (void *p, size_t bytes));
+NOGPU_DECLARE(int, cuMemMap,
+	      (void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags));
+NOGPU_DECLARE(int, cuMemUnmap, (void *p, size_t bytes));
+NOGPU_DECLARE(int, cuMemRelease, (uint64_t handle));
+/* copy.c */
+NOGPU_DECLARE(int, cudaMemcpyAsync,
+	      (void *to, const void *from, size_t bytes, int kind, void *stream));
+NOGPU_DECLARE(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream));
+NOGPU_DECLARE(int, cuMemsetD32_v2, (void *to, uint32_t value, size_t count));
+__attribute__((visibility("default"))) void frag_nogpu_answer(bool on, uint64_t count);
+/* stream.c */
+NOGPU_DECLARE(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority));
+NOGPU_DECLARE(int, cudaStreamGetPriority, (void *stream, int *priority));
+NOGPU_DECLARE(int, cudaStreamBeginCapture, (void *stream, int mode));
+NOGPU_DECLARE(int, cudaStreamEndCapture, (void *stream, void **out));
+NOGPU_DECLARE(int, cudaStreamIsCapturing, (void *stream, int *status));
+NOGPU_DECLARE(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags));
+NOGPU_DECLARE(int, cudaEventCreateWithFlags, (void **out, unsigned flags));
+NOGPU_DECLARE(int, cudaEventRecord, (void *event, void *stream));
+NOGPU_DECLARE(int, cudaEventElapsedTime, (float *ms, void *begin, void *end));
+/* card.c */
+NOGPU_DECLARE(int, cudaDeviceGetAttribute, (int *value, int which, int device));
+NOGPU_DECLARE(int, cuDeviceGetUuid_v2, (unsigned char *out, int device));
+NOGPU_DECLARE(const char *, cudaGetErrorName, (int code));
+NOGPU_DECLARE(const char *, cudaGetErrorString, (int code));
+NOGPU_DECLARE(int, cudaGetLastError, (void));
+/* fft.c, nccl.c, solver.c */
+NOGPU_DECLARE(int, cufftMakePlan1d, (int plan, int n, int type, int batch, size_t *work_bytes));
+NOGPU_DECLARE(int, ncclCommInitRankScalable,
+	      (void **out, int ranks, int rank, int ids, void *id, void *config));
+NOGPU_DECLARE(int, ncclBroadcast,
+	      (const void *from, void *to, size_t count, int type, int root, void *comm,
+	       void *stream));
+NOGPU_DECLARE(int, ncclSend,
+	      (const void *from, size_t count, int type, int peer, void *comm, void *stream));
+NOGPU_DECLARE(int, ncclRecv,
+	      (void *to, size_t count, int type, int peer, void *comm, void *stream));
+NOGPU_DECLARE(int, ncclGroupStart, (void));
+NOGPU_DECLARE(int, ncclGroupEnd, (void));
+NOGPU_DECLARE(int, cusolverDnSgetrf_bufferSize,
+	      (void *h, int m, int n, void *a, int lda, int *out));
+
+#endif

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of the pretended cards: cudaMalloc and its kind, copies and fills.
+ *
+ * Each card is a simulated device, which says where memory lies and when there is none
+ * left. Its addresses are shifted into two zones of this process's address space that
+ * belong to the card, so that they can be read and written:
+ *
+ *	BASE + ordinal * SHARE		segments, SHARE / 3
+ *	… + SHARE / 3			reservations, 2 SHARE / 3
+ *
+ * The host gives pages to what is written and to nothing else. Giving a segment back
+ * drops its pages.
+ *
+ * Invariant: ranges[] holds the live segments and reservations, ascending, disjoint.
+ */
+#include "nogpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <frag/device.h>
+
+#define BASE 0x100000000000ull	       /* 16 TiB: below it nothing of Linux lies but the program */
+#define SPACE (64ull * FRAG_GIB << 10) /* 64 TiB: programs and their libraries lie above 85 */
+/* Edges of the simulated zones: segments lie below the first, reservations above the second. */
+#define SIM_TOP 0x7f0100000000ull
+#define SIM_LOW 0x300000000ull
+
+struct range {
+	uint64_t base, bytes;
+	int device;
+	bool managed;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct frag_device *sims[NOGPU_CARDS_MAX];
+static struct range *ranges;
+static size_t ranges_count, ranges_room;
+
+void frag_nogpu_lock(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+void frag_nogpu_unlock(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+/* ---- address space ---------------------------------------------------------------- */
+
+static uint64_t share_bytes(void)
+{
+	return SPACE / (uint64_t)frag_nogpu_card()->count / 3 / FRAG_GIB * FRAG_GIB * 3;
+}
+
+static uint64_t zone_base(int ordinal, enum nogpu_zone zone)
+{
+	uint64_t share = share_bytes();
+
+	return BASE + (uint64_t)ordinal * share + (zone == NOGPU_RESERVATIONS ? share / 3 : 0);
+}
+
+void *frag_nogpu_out(int ordinal, enum nogpu_zone zone, frag_addr_t addr)
+{
+	uint64_t base = zone_base(ordinal, zone);
+
+	if (zone == NOGPU_RESERVATIONS)
+		return (void *)(uintptr_t)(addr - SIM_LOW + base);
+	return (void *)(uintptr_t)(addr - SIM_TOP + base + share_bytes() / 3);
+}
+
+frag_addr_t frag_nogpu_in(int ordinal, enum nogpu_zone zone, const void *p)
+{
+	uint64_t at = (uint64_t)(uintptr_t)p - zone_base(ordinal, zone);
+
+	return zone == NOGPU_RESERVATIONS ? at + SIM_LOW : at + SIM_TOP - share_bytes() / 3;
+}
+
+int frag_nogpu_owner(const void *p)
+{
+	uint64_t at = (uint64_t)(uintptr_t)p - BASE;
+
+	return at < SPACE ? (int)(at / share_bytes()) : -1;
+}
+
+/* Not an answer of the card's: the program would take it for one that is full. */
+static void __attribute__((noreturn)) fail_space(void)
+{
+	dprintf(STDERR_FILENO,
+		"cufrag: cannot reserve %llu TiB of addresses for the pretended card: %s (limits "
+		"as those of ulimit -v and -d have to be off, vm.overcommit_memory not 2)\n",
+		(unsigned long long)(share_bytes() >> 40), strerror(errno));
+	_exit(4);
+}
+
+struct frag_device *frag_nogpu_sim(int ordinal)
+{
+	const struct nogpu_card *c = frag_nogpu_card();
+	const struct frag_sim_config cfg = { .name = c->name,
+					     .total_bytes = c->total_bytes,
+					     .context_bytes = c->context_bytes };
+	void *at = (void *)(uintptr_t)zone_base(ordinal, NOGPU_SEGMENTS);
+	void *got;
+
+	if (sims[ordinal])
+		return sims[ordinal];
+	got = mmap(at, share_bytes(), PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	if (got == MAP_FAILED)
+		fail_space();
+	/* huge pages would give 2 MiB of host memory to each small copy */
+	madvise(got, share_bytes(), MADV_NOHUGEPAGE);
+	if (got != at || frag_sim_open(&cfg, &sims[ordinal], NULL)) {
+		munmap(got, share_bytes());
+		return NULL;
+	}
+	return sims[ordinal];
+}
+
+/* The first kernel of a card's; those of CUDA's libraries do not come by here, and do not count. */
+static int launched(void)
+{
+	static atomic_bool done[NOGPU_CARDS_MAX];
+	int device = frag_nogpu_device();
+	struct frag_device *sim;
+
+	if (atomic_load_explicit(&done[device], memory_order_relaxed))
+		return NOGPU_OK;
+	frag_nogpu_lock();
+	sim = frag_nogpu_sim(device);
+	if (sim)
+		frag_sim_launched(sim);
+	atomic_store(&done[device], true);
+	frag_nogpu_unlock();
+	return NOGPU_OK;
+}
+
+void frag_nogpu_hold(uint64_t bytes)
+{
+	struct frag_device *sim;
+
+	frag_nogpu_lock();
+	sim = frag_nogpu_sim(frag_nogpu_device());
+	if (sim)
+		frag_sim_hold(sim, bytes);
+	frag_nogpu_unlock();
+}
+
+#define LAUNCH(name) \
+	NOGPU_ENTRY(int, name, (void)) \
+	{ \
+		return launched(); \
+	}
+LAUNCH(cudaLaunchKernel)
+LAUNCH(cudaLaunchKernelExC)
+LAUNCH(cudaLaunchCooperativeKernel)
+LAUNCH(__cudaLaunchKernel)
+LAUNCH(__cudaLaunchKernel_ptsz)
+LAUNCH(cuLaunchKernel)
+LAUNCH(cuLaunchKernelEx)
+
+/* ---- live ranges ------------------------------------------------------------------- */
+
+/* First range that ends above addr. */
+static size_t range_after(uint64_t addr)
+{
+	size_t low = 0, high = ranges_count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (ranges[mid].base + ranges[mid].bytes <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)base;
+	size_t at = range_after(addr);
+
+	if (ranges_count == ranges_room) {
+		size_t room = FRAG_MAX(2 * ranges_room, 256u);
+		struct range *more = frag_host_realloc(ranges, room, sizeof(*more));
+
+		if (!more)
+			return false;
+		ranges = more;
+		ranges_room = room;
+	}
+	memmove(&ranges[at + 1], &ranges[at], (ranges_count - at) * sizeof(*ranges));
+	ranges[at] = (struct range){ addr, bytes, device, false };
+	ranges_count++;
+	return true;
+}
+
+bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device)
+{
+	size_t at = range_after((uint64_t)(uintptr_t)base);
+
+	if (at == ranges_count || ranges[at].base != (uint64_t)(uintptr_t)base)
+		return false;
+	*bytes = ranges[at].bytes;
+	*device = ranges[at].device;
+	ranges_count--;
+	memmove(&ranges[at], &ranges[at + 1], (ranges_count - at) * sizeof(*ranges));
+	return true;
+}
+
+bool frag_nogpu_range(const void *p, uint64_t *base, uint64_t *bytes, int *device)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)p;
+	bool found;
+	size_t at;
+
+	frag_nogpu_lock();
+	at = range_after(addr);
+	found = at < ranges_count && ranges[at].base <= addr;
+	if (found) {
+		*base = ranges[at].base;
+		*bytes = ranges[at].bytes;
+		*device = ranges[at].device;
+	}
+	frag_nogpu_unlock();
+	return found;
+}
+
+void frag_nogpu_forget(void *p, uint64_t bytes)
+{
+	uint64_t low = frag_round_up((uint64_t)(uintptr_t)p, 4096);
+	uint64_t high = frag_round_down((uint64_t)(uintptr_t)p + bytes, 4096);
+
+	if (high > low)
+		madvise((void *)(uintptr_t)low, high - low, MADV_DONTNEED);
+}
+
+/* A process that took memory of a card leaves PID.begun where recordings go; who writes its recording
+ * takes it away. So cufrag can say which was lost. pre: locked. */
+void frag_nogpu_mark_begun(void)
+{
+	static int marked;
+	const char *folder = getenv("CUFRAG_RECORD");
+	char path[4096];
+	int fd;
+
+	if (marked == getpid() || !folder)
+		return;
+	marked = getpid();
+	snprintf(path, sizeof(path), "%s/%d.begun", folder, marked);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- segments ---------------------------------------------------------------------- */
+
+static int take_segment(void **out, uint64_t bytes, int device)
+{
+	struct frag_device *sim = frag_nogpu_sim(device);
+	frag_addr_t addr;
+
+	frag_nogpu_mark_begun();
+	if (!sim || frag_dev_alloc(sim, bytes, &addr, NULL))
+		return NOGPU_OUT_OF_MEMORY;
+	*out = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
+	if (frag_nogpu_owner(*out) == device && frag_nogpu_range_put(*out, bytes, device))
+		return NOGPU_OK;
+	frag_dev_free(sim, addr, bytes, NULL);
+	return NOGPU_OUT_OF_MEMORY;
+}
+
+NOGPU_ENTRY(int, cudaMalloc, (void **out, size_t bytes))
+{
+	int rc = NOGPU_OK;
+
+	*out = NULL;
+	if (!bytes)
+		return NOGPU_OK;
+	frag_nogpu_lock();
+	rc = take_segment(out, bytes, frag_nogpu_device());
+	frag_nogpu_unlock();
+	return frag_nogpu_error(rc);
+}
+
+/* pre: locked. */
+static bool is_managed(const void *p)
+{
+	size_t at = range_after((uint64_t)(uintptr_t)p);
+
+	return at < ranges_count && ranges[at].base <= (uint64_t)(uintptr_t)p && ranges[at].managed;
+}
+
+/* Nobody tells which of it kernels touch, or when: all of it is on the card from the start, as far as there is room, and
+ * goes to the host where other memory needs the place. */
+static int take_managed(void **out, uint64_t bytes)
+{
+	int device = frag_nogpu_device(), rc = NOGPU_OUT_OF_MEMORY;
+	struct frag_device *sim;
+	frag_addr_t addr;
+
+	*out = NULL;
+	if (!bytes)
+		return NOGPU_INVALID_VALUE;
+	frag_nogpu_lock();
+	sim = frag_nogpu_sim(device);
+	frag_nogpu_mark_begun();
+	if (sim && !frag_dev_managed_alloc(sim, bytes, &addr, NULL)) {
+		void *p = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
+
+		if (frag_nogpu_owner(p) == device && frag_nogpu_range_put(p, bytes, device)) {
+			ranges[range_after((uint64_t)(uintptr_t)p)].managed = true;
+			(void)frag_dev_managed_touch(sim, addr, bytes, true, NULL);
+			*out = p;
+			rc = NOGPU_OK;
+		} else {
+			frag_dev_managed_free(sim, addr, bytes, NULL);
+		}
+	}
+	frag_nogpu_unlock();
+	return rc;
+}
+
+NOGPU_ENTRY(int, cudaFree, (void *p))
+{
+	int device, rc = NOGPU_INVALID_VALUE;
+	uint64_t bytes;
+	bool managed;
+
+	if (!p)
+		return NOGPU_OK;
+	frag_nogpu_lock();
+	managed = is_managed(p);
+	if (frag_nogpu_range_take(p, &bytes, &device)) {
+		frag_addr_t addr = frag_nogpu_in(device, NOGPU_SEGMENTS, p);
+
+		if (managed)
+			rc = frag_dev_managed_free(sims[device], addr, bytes, NULL);
+		else
+			rc = frag_dev_free(sims[device], addr, bytes, NULL);
+		rc = rc ? NOGPU_INVALID_VALUE : NOGPU_OK;
+		frag_nogpu_forget(p, bytes);
+	}
+	frag_nogpu_unlock();
+	return frag_nogpu_error(rc);
+}
+/* Pools of the driver are not modelled here: as cudaMalloc, and nothing is known of them. */
+NOGPU_VALUE(int, cudaMallocManaged, (void **out, size_t bytes, unsigned flags),
+	    frag_nogpu_error(take_managed(out, bytes)))
+NOGPU_VALUE(int, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
+	    take_managed(out, bytes))
+/* A call of the driver leaves the runtime's last error alone. */
+NOGPU_ENTRY(int, cuMemAlloc_v2, (void **out, size_t bytes))
+{
+	int rc;
+
+	*out = NULL;
+	if (!bytes)
+		return NOGPU_INVALID_VALUE;
+	frag_nogpu_lock();
+	rc = take_segment(out, bytes, frag_nogpu_device());
+	frag_nogpu_unlock();
+	return rc;
+}
+
+NOGPU_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
+{
+	uint64_t left = 0, total = frag_nogpu_card()->total_bytes;
+	struct frag_device *sim;
+
+	frag_nogpu_lock();
+	sim = frag_nogpu_sim(frag_nogpu_device());
+	if (sim)
+		frag_dev_mem_info(sim, &left, &total, NULL);
+	frag_nogpu_unlock();
+	*free_bytes = left;
+	*total_bytes = total;
+	return NOGPU_OK;
+}
+
+/* ---- host memory -------------------------------------------------------------------- */
+
+NOGPU_ENTRY(int, cudaHostAlloc, (void **out, size_t bytes, unsigned flags))
+{
+	*out = mmap(NULL, FRAG_MAX(bytes, 1u), PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (*out == MAP_FAILED) {
+		*out = NULL;
+		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+	}
+	frag_nogpu_lock();
+	if (!frag_nogpu_range_put(*out, FRAG_MAX(bytes, 1u), -1)) {
+		munmap(*out, FRAG_MAX(bytes, 1u));
+		*out = NULL;
+	}
+	frag_nogpu_unlock();
+	return *out ? NOGPU_OK : frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+}
+NOGPU_ENTRY(int, cudaFreeHost, (void *p))
+{
+	uint64_t bytes = 0;
+	bool known;
+	int device;
+
+	if (!p)
+		return NOGPU_OK;
+	frag_nogpu_lock();
+	known = frag_nogpu_range_take(p, &bytes, &device);
+	frag_nogpu_unlock();
+	if (!known)
+		return frag_nogpu_error(NOGPU_INVALID_VALUE);
+	munmap(p, bytes);
+	return NOGPU_OK;
+}
+
+/* ---- what an address is -------------------------------------------------------------- */
+
+struct pointer_attributes {
+	int type, device; /* 0 unregistered, 1 host, 2 device, 3 managed */
+	void *device_pointer, *host_pointer;
+};
+
+NOGPU_ENTRY(int, cudaPointerGetAttributes, (struct pointer_attributes * out, const void *p))
+{
+	uint64_t base, bytes;
+	int device = -2;
+	bool known = frag_nogpu_range(p, &base, &bytes, &device), managed;
+
+	frag_nogpu_lock();
+	managed = is_managed(p);
+	frag_nogpu_unlock();
+	out->type = !known ? 0 : device < 0 ? 1 : managed ? 3 : 2;
+	out->device = known && device < 0 ? 0 : device;
+	out->device_pointer = known ? (void *)(uintptr_t)p : NULL;
+	out->host_pointer = known && device >= 0 && !managed ? NULL : (void *)(uintptr_t)p;
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cuMemGetAddressRange_v2, (uint64_t * out_base, size_t *out_bytes, const void *p))
+{
+	uint64_t base, bytes;
+	int device;
+
+	if (!frag_nogpu_range(p, &base, &bytes, &device))
+		return NOGPU_INVALID_VALUE;
+	if (out_base)
+		*out_base = base;
+	if (out_bytes)
+		*out_bytes = bytes;
+	return NOGPU_OK;
+}

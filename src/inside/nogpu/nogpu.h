@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pretended card: what a CUDA program meets when it runs under
+ * `cufrag record --no-gpu`. libcufrag_nogpu.so answers the calls of the CUDA
+ * runtime, the driver and its libraries; small libraries made for the user's
+ * program (scripts of src/inside/nogpu/python) lead the original names here.
+ *
+ *	function NAME of CUDA		frag_nogpu_NAME, a row of entries.def, or an ENTRY of its own
+ *	differs between CUDA majors	frag_nogpu12_NAME, frag_nogpu13_NAME
+ *	known, and does nothing	pattern in calls.c
+ *	anything else			an error of that library, and its name is written down
+ *
+ * Kernels do nothing. Memory is address space: pages appear on the host where
+ * the program copies small things in. Capacity and addresses are those of the simulated
+ * device (src/device/sim), which has the driver's own rules.
+ *
+ * Names of entry points are NVIDIA's, hence not in the house's spelling. Return values are
+ * CUDA's numbers. Every entry may be called from any thread.
+ */
+#ifndef FRAG_NOGPU_H
+#define FRAG_NOGPU_H
+
+#include <frag/base.h>
+
+#define NOGPU_DECLARE(type, name, args) \
+	__attribute__((visibility("default"))) type frag_nogpu_##name args
+#define NOGPU_ENTRY(type, name, args) \
+	NOGPU_DECLARE(type, name, args); \
+	type frag_nogpu_##name args
+#define NOGPU_ENTRY12(type, name, args) \
+	__attribute__((visibility("default"))) type frag_nogpu12_##name args; \
+	type frag_nogpu12_##name args
+#define NOGPU_ENTRY13(type, name, args) \
+	__attribute__((visibility("default"))) type frag_nogpu13_##name args; \
+	type frag_nogpu13_##name args
+
+/* Entries that are rows of a table (entries.def and its kind): a statement that writes the answer, or a value. */
+#define NOGPU_ANSWER(name, args, ...) \
+	NOGPU_ENTRY(int, name, args) \
+	{ \
+		__VA_ARGS__; \
+		return NOGPU_OK; \
+	}
+#define NOGPU_VALUE(type, name, args, ...) \
+	NOGPU_ENTRY(type, name, args) \
+	{ \
+		return __VA_ARGS__; \
+	}
+
+/* The signatures are NVIDIA's: most entries look at a few of their arguments only. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* cudaError_t and CUresult agree on these */
+enum nogpu_error {
+	NOGPU_OK = 0,
+	NOGPU_INVALID_VALUE = 1,
+	NOGPU_OUT_OF_MEMORY = 2,
+	NOGPU_INVALID_DEVICE = 101,
+	NOGPU_NOT_READY = 600,
+	NOGPU_NOT_SUPPORTED = 801,
+};
+
+#define NOGPU_CARDS_MAX 16
+/* CUcontext: one for each card; nobody looks into it. */
+#define NOGPU_CONTEXT(device) ((void *)(uintptr_t)(0x100 + (device)))
+/* Copies and fills up to this really happen; larger ones leave zeros (docs/nogpu.md, "Values"). */
+#define NOGPU_COPY_MAX (2 * FRAG_MIB)
+#define NOGPU_UPLOAD_MAX \
+	(8 * FRAG_MIB) /* from the host: indices, not yet weights of a large model */
+
+/* What the program sees of a card; from CUFRAG_NOGPU, "key=value;…" (card.c). */
+struct nogpu_card {
+	char name[96];
+	uint64_t total_bytes, context_bytes;
+	int count; /* cards in the machine, all alike */
+	int major, minor, sms;
+	uint64_t l2_bytes;
+	int bus_bits, clock_khz;
+	/* by compute capability */
+	int threads_per_sm, blocks_per_sm;
+	uint64_t shared_per_sm_bytes, shared_per_block_bytes;
+	int ptx; /* newest architecture of the program's own kernels that the card runs, 90 */
+};
+
+/* Read once, never changes. */
+const struct nogpu_card *frag_nogpu_card(void);
+
+/* Those that CUDA shows the program (CUDA_VISIBLE_DEVICES, read at the first call that is about one), and which of
+ * the machine each is. NVML shows all. */
+int frag_nogpu_visible(void);
+int frag_nogpu_number(int device);
+/* Sets and returns the thread's last error as the runtime does. */
+int frag_nogpu_error(int code);
+int frag_nogpu_device(void); /* the thread's current device */
+int frag_nogpu_device_set(int device);
+
+/* ---- memory (memory.c, vmm.c, copy.c) */
+
+/* Device of an address of the pretended cards, -1: host memory. No lock. */
+int frag_nogpu_owner(const void *p);
+/* The live segment or reservation around p. false: none. */
+bool frag_nogpu_range(const void *p, uint64_t *base, uint64_t *bytes, int *device);
+
+/* The lock of everything that has state. */
+void frag_nogpu_lock(void);
+void frag_nogpu_unlock(void);
+
+struct frag_device;
+/* The simulated device behind card `ordinal`; NULL: no memory or no address space. pre: locked. */
+struct frag_device *frag_nogpu_sim(int ordinal);
+/* Between addresses of the simulated device and those of the program. */
+enum nogpu_zone { NOGPU_SEGMENTS, NOGPU_RESERVATIONS };
+void *frag_nogpu_out(int ordinal, enum nogpu_zone zone, frag_addr_t addr);
+frag_addr_t frag_nogpu_in(int ordinal, enum nogpu_zone zone, const void *p);
+/* Table of live ranges of both zones. pre: locked. put: false if memory is short. */
+bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device);
+bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
+/* A library takes address space of the current card for good. */
+void frag_nogpu_hold(uint64_t bytes);
+/* Memory of a card is asked for: from here on there is something to record. pre: locked. */
+void frag_nogpu_mark_begun(void);
+/* The host forgets what was stored there. */
+void frag_nogpu_forget(void *p, uint64_t bytes);
+
+/* ---- time (stream.c): what all kernels so far would have taken */
+
+__attribute__((visibility("default"))) void frag_nogpu_worked(uint64_t ns);
+
+/* ---- libraries */
+
+/* What a library gives out and nobody looks into (entries.c): zeros. NOGPU_OUT_OF_MEMORY: short of host memory. */
+int frag_nogpu_handle(void **out);
+
+/* Values at `to` are now those of `from`, NULL: of the host (copy.c). */
+void frag_nogpu_arrived(const void *to, const void *from);
+
+/* ---- calls nobody implements (calls.c) */
+
+/*
+ * A function without an entry: is_nothing says whether it is known to succeed by doing nothing;
+ * then the library that stands for CUDA's leads it to `nothing`, else to `unknown`, which
+ * writes the name down and returns that library's "not supported".
+ */
+__attribute__((visibility("default"))) bool frag_nogpu_is_nothing(const char *name);
+__attribute__((visibility("default"))) int frag_nogpu_nothing(void);
+__attribute__((visibility("default"))) int frag_nogpu_unknown(const char *name);
+/* Address of an entry by the original name, for cuGetProcAddress and its kind; NULL: none. */
+void *frag_nogpu_find(const char *name);
+/* The entry of exactly this function of the runtime, of CUDA 12 or 13; NULL: none. */
+void *frag_nogpu_entry(const char *name, int major);
+
+/* ---- runtimes inside of the program's libraries (static_runtime.c) */
+
+/* Looks at the libraries that were loaded since the last time. */
+__attribute__((visibility("default"))) void frag_nogpu_adopt(void);
+
+#endif

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pretended card inside of a Python process that imports torch.
+
+Set by cufrag: CUFRAG_NOGPU describes the card (src/inside/nogpu/card.c); CUFRAG_NOGPU_HOME has the parts
+that are the same for everybody; CUFRAG_NOGPU_CACHE takes what is made once per wheel;
+CUFRAG_NOGPU_VALUES, _SEED, _RANK, _REPORT.
+"""
+import atexit
+import ctypes
+import hashlib
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+
+CORE = "libcufrag_nogpu.so"
+VALUES = "cufrag_values.so"
+
+
+def say(text):
+    print("cufrag record: " + text, file=sys.stderr, flush=True)
+
+
+class Card:
+    def __init__(self, package):
+        self.package = package
+        self.home = os.environ["CUFRAG_NOGPU_HOME"]
+        self.core = os.path.join(self.home, CORE)
+        self.values = None
+        self.steered = {}
+
+    # ---- before torch: libraries
+
+    def key(self):
+        """Of the wheel, of those beside it, and of this version of the pretended card."""
+        import cufrag_stubs
+        h = hashlib.sha256(self.home.encode())
+        libraries = os.path.join(self.package, "lib")
+        for path in [os.path.join(libraries, name) for name in sorted(os.listdir(libraries)) if ".so" in name] + cufrag_stubs.wheels(libraries):
+            state = os.stat(path)
+            h.update(("%s %d %d\n" % (path, state.st_size, state.st_mtime_ns)).encode())
+        h.update(self.package.encode())
+        return h.hexdigest()[:24]
+
+    def before(self):
+        self.folder = os.path.join(os.environ["CUFRAG_NOGPU_CACHE"], self.key())
+        self.offer_planner()
+        torn = os.path.isdir(self.folder)
+        try:
+            self.load()
+        except OSError:  # not there yet, or somebody who tidied up took single files
+            if torn:
+                shutil.rmtree(self.folder, ignore_errors=True)
+            try:
+                self.make()
+                self.load()
+            except OSError as error:
+                raise SystemExit("cufrag record: cannot make the libraries of the pretended card: %s; set XDG_CACHE_HOME to a "
+                                 "folder that can be written" % error) from None
+        self.watch_libraries()
+        os.environ["TRITON_LIBCUDA_PATH"] = self.folder
+        # what a compiler keeps for a real card (timings above all) is not mixed with what this one says
+        os.environ["TRITON_CACHE_DIR"] = os.path.join(self.folder, "triton")
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(self.folder, "inductor")
+        os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(
+            [self.folder] + [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p and p != self.folder])
+
+    def watch_libraries(self):
+        """Some of the program's own have the CUDA runtime inside: they are seen to when they are loaded."""
+        adopt = ctypes.CDLL(self.core).frag_nogpu_adopt
+
+        def after(original):
+            def load(*args, **kwargs):
+                result = original(*args, **kwargs)
+                adopt()
+                return result
+            return load
+        adopt()
+        loader = importlib.machinery.ExtensionFileLoader
+        loader.create_module = after(loader.create_module)
+        ctypes.CDLL.__init__ = after(ctypes.CDLL.__init__)
+
+    def load(self):
+        """In this order: what is loaded is found by its name from then on, before any search path."""
+        with open(os.path.join(self.folder, "libraries")) as f:
+            names = f.read().split()
+        for path in [self.core] + [os.path.join(self.folder, name) for name in names]:
+            ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+
+    def offer_planner(self):
+        """Where cuDNN itself is, to ask it about convolutions (cufrag_planner.py): beside torch, or where the system has it."""
+        name = "libcudnn.so.9"
+        near = [os.path.join(os.path.dirname(self.package), "nvidia", "cudnn", "lib"), os.path.join(self.package, "lib")]
+        path = os.environ.get("LD_LIBRARY_PATH", "")
+        folders = near + path.split(os.pathsep) + [os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "lib64"),
+                                                   "/usr/local/cuda/lib", "/usr/lib/x86_64-linux-gnu"]
+        found = [os.path.join(f, name) for f in folders if f and f != self.folder and os.path.exists(os.path.join(f, name))]
+        if found and sys.executable:
+            os.environ["CUFRAG_NOGPU_PLANNER"] = "\n".join([sys.executable, os.path.join(HERE, "cufrag_planner.py"), found[0]])
+            os.environ["CUFRAG_NOGPU_PLANNER_PATH"] = os.pathsep.join(p for p in path.split(os.pathsep) if p != self.folder)
+
+    def make(self):
+        """All in a folder beside, then renamed: two processes may do it at once."""
+        import cufrag_stubs
+        parent = os.path.dirname(self.folder)
+        os.makedirs(parent, mode=0o700, exist_ok=True)
+        temp = tempfile.mkdtemp(dir=parent)
+        try:
+            names = cufrag_stubs.make(os.path.join(self.package, "lib"), temp, self.core)
+            with open(os.path.join(temp, "libraries"), "w") as f:
+                f.write("\n".join(names))
+            try:
+                os.rename(temp, self.folder)
+            except OSError:
+                if not os.path.isdir(self.folder):
+                    raise
+        finally:
+            shutil.rmtree(temp, ignore_errors=True)
+
+    # ---- after torch: values, ranks
+
+    def after(self, torch):
+        atexit.register(self.let_threads_rest, torch)
+        try:  # PyTorch refuses an older cuDNN than it was built with
+            major, minor, patch = torch._C._cudnn.getCompileVersion()
+            os.environ["CUFRAG_NOGPU_CUDNN"] = str(major * (10000 if major > 8 else 1000) + minor * 100 + patch)
+        except AttributeError:
+            pass
+        mode = os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
+        if mode != "none":
+            path = self.values_library(torch)
+            if path:
+                self.start_values(torch, path, mode)
+        if os.environ.get("CUFRAG_NOGPU_RANK") or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            import cufrag_ranks
+            cufrag_ranks.play(torch)
+
+    def let_threads_rest(self, torch):
+        """Autograd's threads still tidy up after the last backward pass; 2.15 aborts if one does while Python ends. A
+        real card gives them the time, which this one does not take."""
+        if torch.cuda.is_initialized():
+            time.sleep(0.1)
+
+    def values_library(self, torch):
+        """The part that is written against PyTorch's dispatcher: compiled once for each wheel."""
+        path = os.path.join(self.folder, VALUES)
+        try:
+            ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+            return path
+        except OSError:  # not there yet, or cut off
+            pass
+        compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or shutil.which("clang++")
+        if not compiler:
+            say("no C++ compiler: values of small tensors are not computed, so what a program decides by them is not "
+                "what it would be (install g++)")
+            return None
+        if not os.access(self.folder, os.W_OK):
+            say("values of small tensors are not computed: %s cannot be written" % self.folder)
+            return None
+        say("first use with torch %s: compiling the part that computes small values" % torch.__version__)
+        include = os.path.join(self.package, "include")
+        library = os.path.join(self.package, "lib")
+        temp = "%s.%d" % (path, os.getpid())
+        command = [compiler, "-O1", "-std=c++20" if cxx20(torch) else "-std=c++17", "-fPIC", "-shared",
+                   "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch._C._GLIBCXX_USE_CXX11_ABI, "-I" + include,
+                   "-I" + os.path.join(include, "torch", "csrc", "api", "include"),
+                   os.path.join(self.home, "cufrag_values.cpp"), "-o", temp, "-L" + library, "-lc10", "-ltorch_cpu",
+                   "-ldl", "-Wl,--unresolved-symbols=ignore-all"]
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                env={k: v for k, v in os.environ.items() if not k.startswith(("CUFRAG_", "PYTHON"))})
+        if result.returncode:
+            log = path + ".log"
+            with open(log, "wb") as f:
+                f.write(result.stdout)
+            say("values of small tensors are not computed: the compiler failed, see %s" % log)
+            return None
+        os.replace(temp, path)
+        return path
+
+    def start_values(self, torch, path, mode):
+        import threading
+        lib = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)  # global, it would bring torch's own C++ library before that of others
+        self.values = lib
+        callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
+        self.callback = callback(self.steer)
+        self.read_overrides(mode)
+        bytes_per_ns, flops_per_ns = os.environ.get("CUFRAG_NOGPU_ROOF", "0,0").split(",")
+        lib.cufrag_values_start(self.core.encode(), mode.encode(),
+                                ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
+                                ctypes.c_double(float(bytes_per_ns)), ctypes.c_double(float(flops_per_ns)), self.callback)
+        After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit))
+        hide_key(torch, lambda: lib.cufrag_values_thread(1))
+        # the switch is one of each thread; autograd's own threads inherit it
+        original = threading.Thread.start
+
+        def start(thread, *args, **kwargs):
+            run = thread.run
+
+            def run_with_values():
+                lib.cufrag_values_thread(1)
+                run()
+            thread.run = run_with_values
+            return original(thread, *args, **kwargs)
+        threading.Thread.start = start
+
+    def watch_triton(self, torch, jit):
+        """Its kernels are no operators: what they may write is not computed from then on. Integers are mostly read."""
+        original, unknown = jit.JITFunction.run, self.values.cufrag_values_unknown
+
+        def run(kernel, *args, **kwargs):
+            for t in (*args, *kwargs.values()):
+                if isinstance(t, torch.Tensor) and t.is_cuda and t.is_floating_point():
+                    unknown(ctypes.c_void_p(t.untyped_storage().data_ptr()))
+            return original(kernel, *args, **kwargs)
+        jit.JITFunction.run = run
+
+    def read_overrides(self, mode):
+        """A file of lines "PLACE VALUE": what .item() gives there, with PLACE as train.py:42."""
+        self.overrides = {}
+        if mode in ("rules", "zeros", "random"):
+            return
+        with open(mode) as f:
+            for line in f:
+                words = line.split("#")[0].split()
+                if len(words) == 2:
+                    self.overrides[words[0]] = float(words[1])
+
+    def steer(self, what, invented, value):
+        """A value of the card reached the program: where, and was it computed?"""
+        place = self.place()
+        given = self.overrides.get(place, self.overrides.get(os.path.basename(place)))
+        key = (place, what.decode(), "given" if given is not None else "invented" if invented else "computed")
+        self.steered[key] = self.steered.get(key, 0) + 1
+        if given is None:
+            return 0
+        value[0] = given
+        return 1
+
+    def place(self):
+        """The innermost line that belongs to the user, else the innermost at all."""
+        try:
+            frame = inner = sys._getframe(2)
+        except ValueError:  # a thread of autograd's own
+            return "backward pass"
+        while frame:
+            name = frame.f_code.co_filename
+            if not name.startswith(self.package) and not name.startswith(STANDARD) and "site-packages" not in name \
+                    and not name.startswith(("<frozen", HERE)):
+                return "%s:%d" % (name[len(STARTED):] if name.startswith(STARTED) else name, frame.f_lineno)
+            frame = frame.f_back
+        return "%s:%d" % (inner.f_code.co_filename, inner.f_lineno)
+
+    def write_clock(self, path):
+        if self.values and os.environ.get("CUFRAG_NOGPU_ROOF"):
+            self.values.cufrag_values_clock(path.encode())
+
+    def notes(self):
+        places = [{"place": k[0].encode("utf-8", "replace").decode(), "what": k[1], "values": k[2], "count": n} for k, n in self.steered.items()]
+        return {"nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
+                if self.values else "none", "steered": places}
+
+
+class After:
+    """Does something with a module when it is there: now, or after the program has loaded it."""
+
+    def __init__(self, name, then):
+        self.name, self.then, self.busy = name, then, False
+        if name in sys.modules:
+            then(sys.modules[name])
+        else:
+            sys.meta_path.insert(0, self)
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name or self.busy:
+            return None
+        self.busy = True
+        spec = importlib.util.find_spec(name)
+        self.busy = False
+        if spec and spec.loader:
+            run = spec.loader.exec_module
+
+            def exec_module(module):
+                run(module)
+                self.then(module)
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def hide_key(torch, switch_on):
+    """The part's dispatch key is none of Python's: operators of higher order, which Python dispatches, do not see it."""
+    if not hasattr(torch._C.DispatchKeySet, "raw_repr"):  # up to 2.2
+        return switch_on()
+    def keys():
+        return torch._C._dispatch_tls_local_include_set().raw_repr()
+    mine = keys()
+    switch_on()
+    mine = keys() & ~mine
+    original = getattr(torch._ops, "_compute_keyset", None)
+    if original:
+        def compute_keyset(*args):
+            return torch._C.DispatchKeySet.from_raw_repr(original(*args).raw_repr() & ~mine)
+        torch._ops._compute_keyset = compute_keyset
+
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STARTED = os.path.join(os.getcwd(), "")
+STANDARD = sysconfig.get_paths()["stdlib"]
+
+
+def cxx20(torch):
+    version = torch.__version__.split(".")
+    return (int(version[0]), int(version[1])) >= (2, 12)

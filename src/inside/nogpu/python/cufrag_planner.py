@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the user's own cuDNN would take for a convolution: a process beside the program that is recorded.
+
+    cufrag_planner.py LIBCUDNN              started by src/inside/nogpu/cudnn_plan.c; ends with its input
+
+cuDNN 9.8 and newer plan for a card that is only described ("deviceless" in its documents). The first line of input is that
+description, as JSON; each other one a convolution, in numbers:
+
+    OPERATION TYPE DIMS  x: dims strides  w: dims strides  y: dims strides  padding strides dilation
+
+and is answered by pairs "BYTES NOTES": of all plans that cuDNN proposes, in its order, the first of those that use tensor cores or not and
+are deterministic or not (NOTES: bits 0 and 4). No pair: no plan.
+
+Two things are not as on a card:
+* Kernels of the stream-K kind are planned for at most 18 multiprocessors. The partial sums that a whole card needs are
+  counted here (`streamk`), by what an H200 took.
+* Kernels of cuBLASLt are not proposed, since that library asks the card itself: cudnn_conv.c has a rule for them.
+"""
+import ctypes
+import json
+import math
+import sys
+
+# cudnnBackendDescriptorType_t
+CONVOLUTION, ENGINE, CONFIG, HEURISTICS, KNOB, GRAPH, TENSOR, DEVICE = 1, 2, 3, 4, 7, 15, 17, 38
+FORWARD, FILTER, DATA = 10, 11, 12
+# operation -> attributes x, w, y, convolution, alpha, beta
+PARTS = {FORWARD: (704, 703, 705, 702, 700, 701), FILTER: (716, 715, 717, 714, 712, 713), DATA: (710, 709, 711, 708, 706, 707)}
+# cudnnBackendAttributeType_t -> what it is made of
+FORMS = {1: ctypes.c_int, 3: ctypes.c_int64, 4: ctypes.c_float, 7: ctypes.c_int, 8: ctypes.c_int, 9: ctypes.c_int, 11: ctypes.c_int,
+         15: ctypes.c_void_p, 23: ctypes.c_int32}
+LONG, FLOAT, KNOB_TYPE, NOTE, DESCRIPTOR, INT, CHAR = 3, 4, 9, 11, 15, 23, 24
+TENSOR_CORES, ROUNDS_INPUTS, NOT_DETERMINISTIC = 0, 1, 4  # notes; PyTorch takes no plan with the second
+INSTANT, FALLBACK = 0, 2  # what PyTorch asks for, and where that is nothing
+TILE, WORKSPACE, CLUSTER_M, CLUSTER_N = 2, 25, 27, 28  # knobs
+# sides of a tile by its knob, in kernels of CUTLASS 3: engines from 62 on
+TILES = {0: (128, 128), 1: (128, 64), 3: (256, 128), 4: (256, 64), 5: (64, 64), 6: (128, 256), 7: (64, 128), 9: (64, 256)}
+STREAM_K_FROM = 62
+COUNTERS = 131  # bytes beside partial sums, and where there are two rounds of tiles or more
+# multiprocessors of an H200's 132 that clusters of each size filled
+FILLED = {1: 132, 2: 132, 3: 117, 4: 120, 5: 110, 6: 108, 7: 105, 8: 120}
+
+
+class Refused(Exception):
+    pass
+
+
+class Planner:
+    def __init__(self, path, card):
+        self.lib = ctypes.CDLL(path)
+        for name, args in (("SetAttribute", 3), ("GetAttribute", 3)):
+            getattr(self.lib, "cudnnBackend" + name).argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int64] + \
+                [ctypes.c_void_p] * (args - 2 + (name == "GetAttribute"))
+        self.made = []
+        self.sms = json.loads(card)["multiProcessorCount"]
+        self.card = self.make(DEVICE)
+        text = card.encode()
+        self.check(self.lib.cudnnBackendSetAttribute(self.card, 2702, CHAR, len(text), text))
+        self.finish(self.card)
+        self.made.clear()
+
+    def check(self, rc):
+        if rc:
+            raise Refused(rc)
+
+    # ---- descriptors
+
+    def make(self, kind):
+        d = ctypes.c_void_p()
+        self.check(self.lib.cudnnBackendCreateDescriptor(kind, ctypes.byref(d)))
+        self.made.append(d)
+        return d
+
+    def finish(self, d):
+        self.check(self.lib.cudnnBackendFinalize(d))
+        return d
+
+    def put(self, d, name, form, *values):
+        array = (FORMS[form] * len(values))(*(getattr(v, "value", v) for v in values))
+        self.check(self.lib.cudnnBackendSetAttribute(d, name, form, len(values), array))
+
+    def get(self, d, name, form, most, kind=None):
+        """Values; with kind, descriptors that are made for it."""
+        some = [self.make(kind) for _ in range(most)] if kind is not None else [0] * most
+        array, count = (FORMS[form] * most)(*(getattr(v, "value", v) for v in some)), ctypes.c_int64()
+        self.check(self.lib.cudnnBackendGetAttribute(d, name, form, most, ctypes.byref(count), array))
+        return (some if kind is not None else list(array))[:min(count.value, most)]
+
+    def clear(self):
+        for d in self.made:
+            self.lib.cudnnBackendDestroyDescriptor(d)
+        self.made.clear()
+
+    # ---- a convolution
+
+    def tensor(self, number, data_type, dims, strides):
+        t = self.make(TENSOR)
+        self.put(t, 901, 1, data_type)
+        self.put(t, 902, LONG, *dims)
+        self.put(t, 903, LONG, *strides)
+        self.put(t, 906, LONG, number)
+        self.put(t, 900, LONG, 16)
+        return self.finish(t)
+
+    def graph(self, q):
+        c = self.make(CONVOLUTION)
+        self.put(c, 100, 1, q.data_type if q.data_type == 1 else 0)  # sums in double or single precision
+        self.put(c, 101, 7, 1)  # cross-correlation
+        self.put(c, 106, LONG, q.dims - 2)
+        for name, values in ((105, q.pads), (104, q.pads), (103, q.strides), (102, q.dilations)):
+            self.put(c, name, LONG, *values)
+        self.finish(c)
+        op = self.make(q.operation)
+        at = PARTS[q.operation]
+        for i, part in enumerate((q.x, q.w, q.y)):
+            self.put(op, at[i], DESCRIPTOR, self.tensor(i + 1, q.data_type, *part))
+        self.put(op, at[3], DESCRIPTOR, c)
+        self.put(op, at[4], FLOAT, 1.0)
+        self.put(op, at[5], FLOAT, 0.0)
+        self.finish(op)
+        g = self.make(GRAPH)
+        self.put(g, 801, DESCRIPTOR, op)
+        return self.finish(g)
+
+    def proposals(self, graph, mode):
+        h = self.make(HEURISTICS)
+        self.put(h, 201, DESCRIPTOR, graph)
+        self.put(h, 200, 8, mode)
+        self.put(h, 204, DESCRIPTOR, self.card)
+        self.finish(h)
+        return self.get(h, 202, DESCRIPTOR, 64, CONFIG)
+
+    def answer(self, q):
+        found = {}
+        graph = self.graph(q)
+        for config in self.proposals(graph, INSTANT) or self.proposals(graph, FALLBACK):
+            engine = self.get(config, 300, DESCRIPTOR, 1, ENGINE)[0]
+            notes = self.get(engine, 1303, NOTE, 16)
+            mask = sum(1 << n for n in (TENSOR_CORES, NOT_DETERMINISTIC) if n in notes)
+            if ROUNDS_INPUTS not in notes and mask not in found:
+                found[mask] = self.bytes_of(q, graph, config, self.get(engine, 1301, LONG, 1)[0])
+            if len(found) == 4:
+                break
+        return " ".join("%d %d" % (size, mask) for mask, size in found.items())
+
+    def bytes_of(self, q, graph, config, engine):
+        size = self.get(config, 303, LONG, 1)[0]
+        if engine < STREAM_K_FROM:
+            return size
+        knobs = {}
+        for k in self.get(config, 302, DESCRIPTOR, 30, KNOB):
+            knobs[self.get(k, 600, KNOB_TYPE, 1)[0]] = self.get(k, 601, LONG, 1)[0]
+        if knobs.get(WORKSPACE) != 0 or knobs.get(TILE) not in TILES:
+            return size
+        try:
+            alone = self.on_one_cluster(graph, engine, knobs)
+        except Refused:
+            return size
+        (m, n), (partial, few) = TILES[knobs[TILE]], streamk(q, knobs, self.sms)
+        if not partial and few and alone % 16 == COUNTERS % 16:
+            return alone - COUNTERS
+        return alone + 4 * m * n * partial
+
+    def on_one_cluster(self, graph, index, knobs):
+        """Bytes without partial sums: one cluster has nobody to share a tile with."""
+        engine = self.make(ENGINE)
+        self.put(engine, 1300, DESCRIPTOR, graph)
+        self.put(engine, 1301, LONG, index)
+        self.put(engine, 1307, DESCRIPTOR, self.card)
+        self.put(engine, 1306, INT, knobs[CLUSTER_M] * knobs[CLUSTER_N])
+        self.finish(engine)
+        config = self.make(CONFIG)
+        self.put(config, 300, DESCRIPTOR, engine)
+        choices = []
+        for kind, value in knobs.items():
+            choice = self.make(KNOB)
+            self.put(choice, 600, KNOB_TYPE, kind)
+            self.put(choice, 601, LONG, value)
+            choices.append(self.finish(choice))
+        self.put(config, 302, DESCRIPTOR, *choices)
+        self.finish(config)
+        return self.get(config, 303, LONG, 1)[0]
+
+
+class Question:
+    def __init__(self, numbers):
+        numbers = iter(numbers)
+
+        def take(count):
+            return [next(numbers) for _ in range(count)]
+        self.operation, self.data_type, self.dims = take(3)
+        self.x, self.w, self.y = ((take(self.dims), take(self.dims)) for _ in "xwy")
+        self.pads, self.strides, self.dilations = (take(self.dims - 2) for _ in range(3))
+
+
+def up(a, b):
+    return -(-a // b)
+
+
+def streamk(q, knobs, sms):
+    """Tiles of partial sums: where the last round of tiles fills less than half of the card, each of its tiles is split. And are
+    there fewer than two rounds?"""
+    (tile_m, tile_n), m, n = TILES[knobs[TILE]], knobs[CLUSTER_M], knobs[CLUSTER_N]
+    (x, w, y), taps, single = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:]), q.data_type == 0
+    points = [t[0] * math.prod(t[2:]) for t in (x, y)]
+    if q.operation == FORWARD:
+        rows, columns, depth = up(points[1], tile_m), up(w[0], tile_n), taps * up(w[1], 32)
+    elif q.operation == DATA:
+        rows, columns, depth = up(points[0], tile_m), up(w[1], tile_n), taps * up(w[0], 32)
+    else:
+        rows, columns, depth = up(w[0], tile_m), up(w[1], tile_n) * taps, up(points[1], 32)
+    cluster = m * n
+    filled = FILLED.get(cluster, 132) * sms // 132 // cluster * cluster
+    tiles = up(rows, m) * m * up(columns, n) * n
+    last, few = tiles % filled if filled else 0, tiles < 2 * filled
+    if not last or 2 * last > filled:
+        return 0, few
+    if q.operation == FILTER and not single:
+        return last * splits_of_filter(knobs[TILE], tiles < filled, filled / last, depth // 2), few
+    units = min(filled, last * depth // (8 if single else 64)) // cluster * cluster
+    return units // last * last, few
+
+
+def splits_of_filter(tile, first_round, room, depth):
+    """Parts of each sum over images and points, in half precision; depth: in steps of 64 points."""
+    splits = min(int(room), depth // 16)
+    if splits < 2 or first_round and depth < (200 if tile in (1, 5) else 100):
+        return 0
+    if room != int(room) and depth < 108 * splits:  # whole rounds or a power of two
+        splits = 1 << splits.bit_length() - 1
+    return splits
+
+
+def main():
+    try:
+        planner = Planner(sys.argv[1], sys.stdin.readline().strip())
+    except (OSError, Refused, AttributeError):
+        return  # no cuDNN, or an older one
+    for line in sys.stdin:
+        try:
+            text = planner.answer(Question(int(n) for n in line.split()))
+        except Refused:
+            text = ""
+        planner.clear()
+        print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

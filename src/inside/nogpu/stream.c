@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams, events and captures. Work takes no time, so an event is ready when somebody asks
+ * for it; what counts is which stream is being captured, because the allocator then takes
+ * from a private pool and records events later.
+ *
+ * Handles below 16 are CUDA's own streams (default, legacy, per thread): one state for all.
+ */
+#include "entries.h"
+
+#include <stdlib.h>
+
+#include <frag/clock.h>
+
+struct stream {
+	uint64_t capture; /* number of the capture it takes part in, 0 = none */
+	int priority;
+	struct stream *next;
+};
+struct event {
+	uint64_t capture; /* that of its stream when it was recorded */
+	uint64_t at_ns;	  /* of the host */
+	uint64_t worked_ns;
+};
+struct graph {
+	uint64_t capture;
+};
+
+static struct stream default_stream;
+static struct stream *streams; /* all but the default one; never taken out of the list */
+static uint64_t captures_count;
+
+static struct stream *stream_of(void *handle)
+{
+	return (uintptr_t)handle < 16 ? &default_stream : handle;
+}
+
+/* ---- streams ------------------------------------------------------------------------ */
+
+NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority))
+{
+	/* the handle is an address, and handles of different streams order the recording */
+	struct stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+	s->priority = priority;
+	frag_nogpu_lock();
+	s->next = streams;
+	streams = s;
+	frag_nogpu_unlock();
+	*out = s;
+	return NOGPU_OK;
+}
+NOGPU_ANSWER(cudaStreamGetPriority, (void *stream, int *priority),
+	     *priority = stream_of(stream)->priority)
+
+/* ---- captures ------------------------------------------------------------------------- */
+
+NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
+{
+	frag_nogpu_lock();
+	stream_of(stream)->capture = ++captures_count;
+	frag_nogpu_unlock();
+	return NOGPU_OK;
+}
+/* Ends it for every stream that had joined. */
+NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
+{
+	struct graph *g = calloc(1, sizeof(*g));
+
+	*out = g;
+	if (!g)
+		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+	frag_nogpu_lock();
+	g->capture = stream_of(stream)->capture;
+	for (struct stream *s = streams; s; s = s->next)
+		if (s->capture == g->capture)
+			s->capture = 0;
+	stream_of(stream)->capture = 0;
+	frag_nogpu_unlock();
+	return NOGPU_OK;
+}
+NOGPU_ANSWER(cudaStreamIsCapturing, (void *stream, int *status),
+	     *status = stream_of(stream)->capture ? 1 : 0)
+NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v2,
+	    (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count))
+{
+	struct stream *s = stream_of(stream);
+
+	*status = s->capture ? 1 : 0;
+	if (id)
+		*id = s->capture;
+	if (graph)
+		*graph = s;
+	if (nodes)
+		*nodes = NULL;
+	if (count)
+		*count = 0;
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v3,
+	    (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
+	     size_t *count))
+{
+	if (edges)
+		*edges = NULL;
+	return frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count);
+}
+NOGPU_ENTRY12(int, cudaStreamGetCaptureInfo, (void *stream, int *status, uint64_t *id))
+{
+	return frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL);
+}
+NOGPU_ENTRY13(int, cudaStreamGetCaptureInfo,
+	      (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
+	       size_t *count))
+{
+	return frag_nogpu_cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges,
+						      count);
+}
+
+NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
+{
+	static _Thread_local int current;
+	int before = current;
+
+	current = *mode;
+	*mode = before;
+	return NOGPU_OK;
+}
+
+/* ---- events --------------------------------------------------------------------------- */
+
+/* Modelled work of the card so far: programs that time their kernels see it (cufrag_values.cpp). */
+static _Atomic uint64_t worked_ns;
+
+void frag_nogpu_worked(uint64_t ns)
+{
+	worked_ns = ns;
+}
+
+NOGPU_ENTRY(int, cudaEventCreateWithFlags, (void **out, unsigned flags))
+{
+	*out = calloc(1, sizeof(struct event));
+	return *out ? NOGPU_OK : frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+}
+NOGPU_ANSWER(cudaEventDestroy, (void *event), free(event))
+NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
+{
+	struct event *e = event;
+
+	e->capture = stream_of(stream)->capture;
+	e->at_ns = frag_clock_ns();
+	e->worked_ns = worked_ns;
+	return NOGPU_OK;
+}
+/* Where no work was modelled between two events, they stand inside of one operator that tries its kernels (cuDNN's search,
+ * a tuner of Triton's): each takes as long as any, so that the host's jitter chooses none. Longer than a second is a wait. */
+#define ANY_KERNEL_NS 20000u
+#define WAIT_NS 1000000000u
+
+NOGPU_ENTRY(int, cudaEventElapsedTime, (float *ms, void *begin, void *end))
+{
+	const struct event *b = begin, *e = end;
+	uint64_t ns = e->worked_ns - b->worked_ns, on_host = e->at_ns - b->at_ns;
+
+	if (!ns)
+		ns = on_host < WAIT_NS ? ANY_KERNEL_NS : on_host;
+	*ms = (float)((double)ns / 1e6);
+	return NOGPU_OK;
+}
+/* A stream that waits for an event of a capture takes part in it from then on. */
+NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags))
+{
+	const struct event *e = event;
+
+	if (e->capture && !stream_of(stream)->capture)
+		stream_of(stream)->capture = e->capture;
+	return NOGPU_OK;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the processes of a recorded program leave: a temporary folder with a file of each, made into one trace. */
+#include "launch.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/appended_cft.h"
+#include "base/live_page.h"
+#include "base/outfile.h"
+#include "base/scratch.h"
+#include "trace/merge.h"
+
+#define PARTS_MAX 4096
+
+void frag_launch_note(const struct frag_launch *l, const char *fmt, ...)
+{
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	l->note(l->ctx, text);
+}
+
+/* ---- the folder ------------------------------------------------------------------------ */
+
+int frag_launch_folder(char *folder, size_t cap, struct frag_err *err)
+{
+	const char *dir = getenv("TMPDIR");
+	int reason;
+
+	snprintf(folder, cap, "%s/cufrag-record-XXXXXX", dir && *dir ? dir : "/tmp");
+	reason = frag_scratch_adopt(folder);
+	if (!reason)
+		return 0;
+	folder[0] = '\0';
+	return frag_fail(err, FRAG_EOUTPUT,
+			 "cannot create a temporary folder: %s; set TMPDIR to one that can be "
+			 "written",
+			 strerror(reason));
+}
+
+void frag_launch_folder_remove(const char *folder)
+{
+	DIR *dir;
+	const struct dirent *entry;
+
+	frag_scratch_remove(folder);
+	dir = *folder ? opendir(folder) : NULL; /* one of the user's */
+	while (dir && (entry = readdir(dir)))
+		unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	if (*folder)
+		rmdir(folder);
+}
+
+/* ---- what processes left ------------------------------------------------------------- */
+
+static int has_ending(const struct dirent *entry, const char *ending)
+{
+	size_t n = strlen(entry->d_name), e = strlen(ending);
+
+	return n > e && !strcmp(entry->d_name + n - e, ending);
+}
+
+/* Of cufrag record, of cufrag run. */
+static int is_log(const struct dirent *entry)
+{
+	return has_ending(entry, ".csv") || has_ending(entry, ".cft");
+}
+
+static int is_pickle(const struct dirent *entry)
+{
+	return has_ending(entry, ".pickle");
+}
+
+/* A process that asked for nothing is no part: its CSV has only the header, and perhaps remarks, … */
+static bool is_empty_csv(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char *line = NULL;
+	size_t room = 0;
+	int lines = 0;
+
+	while (f && lines < 2 && getline(&line, &room, f) > 0)
+		lines += *line != '#' && *line != '\n';
+	free(line);
+	if (f)
+		fclose(f);
+	return lines < 2;
+}
+
+/* … its .cft, which grows, no block. */
+static bool is_empty(const struct dirent *entry, const char *path)
+{
+	struct stat st;
+
+	if (has_ending(entry, ".cft"))
+		return !stat(path, &st) && st.st_size <= FRAG_APPENDED_PREAMBLE;
+	return is_empty_csv(path);
+}
+
+int frag_launch_read(const struct frag_launch *l, const char *path, struct frag_trace **out,
+		     struct frag_err *err)
+{
+	const char *conf = getenv("PYTORCH_CUDA_ALLOC_CONF");
+
+	FRAG_TRY(l->read(l->ctx, path, NULL, out, err));
+	if (!conf || (*out)->settings.present || !(*out)->settings.torch_last)
+		return 0;
+	frag_trace_destroy(*out);
+	*out = NULL;
+	return l->read(l->ctx, path, conf, out, err);
+}
+
+static int read_all(const struct frag_launch *l, const char *folder, struct dirent **names,
+		    int count, struct frag_trace **parts, size_t *parts_count, struct frag_err *err)
+{
+	for (int i = 0; i < count; i++) {
+		char *path = frag_path_join(folder, names[i]->d_name);
+		int rc = 0;
+
+		FRAG_CHECK_ALLOC(path, "path", err);
+		if (!is_log(names[i]) || !is_empty(names[i], path)) {
+			rc = frag_launch_read(l, path, &parts[*parts_count], err);
+			*parts_count += !rc;
+		}
+		if (!rc && is_pickle(names[i]))
+			rc = l->settle(l->ctx, parts[*parts_count - 1], err);
+		frag_host_free(path);
+		FRAG_TRY(rc);
+	}
+	return 0;
+}
+
+bool frag_launch_forget_pages(const char *folder)
+{
+	struct dirent **names = NULL;
+	int count = scandir(folder, &names, is_log, alphasort);
+	bool any = false;
+
+	for (int i = 0; i < count; i++) {
+		const char *pid = strchr(names[i]->d_name, '.');
+		char *path = frag_path_join(folder, names[i]->d_name);
+
+		if (pid)
+			frag_live_page_forget(strtoull(pid + 1, NULL, 10));
+		any |= path && !is_empty(names[i], path);
+		frag_host_free(path);
+		free(names[i]);
+	}
+	free(names);
+	return any;
+}
+
+int frag_launch_gather(const struct frag_launch *l, const char *folder, bool pickles,
+		       struct frag_trace **out, struct frag_err *err)
+{
+	struct dirent **names = NULL;
+	int count = scandir(folder, &names, pickles ? is_pickle : is_log, versionsort);
+	FRAG_AUTO_FREE struct frag_trace **parts = NULL;
+	size_t parts_count = 0;
+	int rc = 0;
+
+	if (count > PARTS_MAX)
+		rc = frag_fail(err, FRAG_EINPUT, "%d processes were recorded, too many", count);
+	parts = rc || count <= 0 ? NULL : frag_host_calloc((size_t)count, sizeof(*parts));
+	if (!rc && count > 0 && !parts)
+		rc = frag_fail_nomem(err, "recordings");
+	if (!rc)
+		rc = read_all(l, folder, names, count, parts, &parts_count, err);
+	if (!rc && !parts_count)
+		rc = frag_fail(err, FRAG_EINPUT,
+			       "nothing was recorded: no process of the program asked for memory "
+			       "of a CUDA device%s",
+			       pickles ? " through torch"
+				       : " (one that is started with other rights, or without its "
+					 "environment, is not seen)");
+	if (!rc && parts_count == 1) {
+		*out = parts[0];
+		parts_count = 0;
+	} else if (!rc) {
+		rc = frag_trace_merge(parts, parts_count, out, err);
+	}
+	for (size_t i = 0; i < parts_count; i++)
+		frag_trace_destroy(parts[i]);
+	for (int i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+	return rc;
+}

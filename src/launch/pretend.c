@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a program on the pretended card. All that it needs is in the environment: Python finds
+ * sitecustomize.py first, which does the rest (src/inside/nogpu/python). Recordings come back in a folder,
+ * which is removed at the end.
+ */
+#include "pretend.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/outfile.h"
+
+#define RANKS_MAX 1024u
+#define ENTRIES_DEFAULT 10000000u /* as that of cufrag record */
+
+struct job {
+	const struct frag_launch *l;
+	const struct frag_pretend *o;
+	struct frag_inside_files files;
+	char folder[4096]; /* "" = none yet */
+	unsigned ranks[RANKS_MAX];
+	unsigned ranks_count, world, gpus;
+};
+
+/* ---- the environment of the program --------------------------------------------------- */
+
+static const struct frag_gpu *find_gpu(const struct frag_launch *l)
+{
+	return frag_gpu_find(l->gpu ? l->gpu : "h200");
+}
+
+static void put_card(const struct frag_launch *l, unsigned gpus)
+{
+	const struct frag_sim_config *card = &l->card;
+	const struct frag_gpu *gpu = find_gpu(l);
+	const struct frag_gpu_chip *chip = gpu ? frag_gpu_chip_find(gpu->name) : NULL;
+	char text[512];
+	int n;
+
+	n = snprintf(text, sizeof(text), "total=%llu;context=%llu;count=%u",
+		     (unsigned long long)card->total_bytes, (unsigned long long)card->context_bytes,
+		     gpus);
+	if (chip)
+		snprintf(text + n, sizeof(text) - (size_t)n,
+			 ";name=%s;cc=%d.%d;sms=%d;l2=%llu;bus=%d;clock=%d", chip->shown,
+			 chip->major, chip->minor, chip->multiprocessors,
+			 (unsigned long long)chip->l2_mib * FRAG_MIB, chip->bus_bits,
+			 chip->clock_mhz * 1000);
+	setenv("CUFRAG_NOGPU", text, 1);
+	if (chip) {
+		snprintf(text, sizeof(text), "%.17g,%.17g", chip->bytes_per_ns,
+			 chip->tflops * 1000);
+		setenv("CUFRAG_NOGPU_ROOF", text, 1);
+	}
+}
+
+static void put_rank(const struct job *j, unsigned rank)
+{
+	frag_launch_put_number("RANK", rank);
+	frag_launch_put_number("WORLD_SIZE", j->world);
+	frag_launch_put_number("LOCAL_RANK", rank % j->gpus);
+	frag_launch_put_number("LOCAL_WORLD_SIZE", FRAG_MIN(j->world, j->gpus));
+	frag_launch_put_number("GROUP_RANK", rank / j->gpus);
+	setenv("MASTER_ADDR", "127.0.0.1", 0);
+	setenv("MASTER_PORT", "29500", 0);
+	setenv("CUFRAG_NOGPU_RANK", "1", 1);
+}
+
+void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,
+			      unsigned asked, unsigned needed, const char *values)
+{
+	put_card(l, asked ? asked : FRAG_MAX(needed, 1u));
+	setenv("CUFRAG_NOGPU_CACHE", files->cache, 1);
+	setenv("CUFRAG_NOGPU_VALUES", values, 1);
+	frag_launch_put_number("CUFRAG_NOGPU_SEED", l->seed);
+	/* it is about the cards of this machine, unless pretended ones were counted */
+	if (!asked)
+		unsetenv("CUDA_VISIBLE_DEVICES");
+	/* watchers of NCCL have nobody to watch */
+	setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
+	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
+}
+
+void frag_pretend_python(const struct frag_inside_files *files)
+{
+	char *library = frag_path_join(files->folder, "libcufrag_start.so");
+
+	frag_launch_prepend("PYTHONPATH", files->folder);
+	if (library)
+		frag_launch_preload(library);
+	frag_host_free(library);
+	setenv("CUFRAG_NOGPU_HOME", files->folder, 1);
+}
+
+static void put_all(const struct job *j)
+{
+	char calls[sizeof(j->folder) + 16];
+
+	frag_pretend_python(&j->files);
+	setenv("CUFRAG_RECORD", j->folder, 1);
+	frag_launch_put_number("CUFRAG_RECORD_ENTRIES",
+			       j->l->max_entries ? j->l->max_entries : ENTRIES_DEFAULT);
+	if (j->l->frames)
+		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
+	if (j->l->limit_bytes != UINT64_MAX)
+		frag_launch_put_number("CUFRAG_RECORD_LIMIT", j->l->limit_bytes);
+	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
+	snprintf(calls, sizeof(calls), "%s/calls", j->folder);
+	setenv("CUFRAG_NOGPU_CALLS", calls, 1);
+}
+
+/* ---- the run ---------------------------------------------------------------------------- */
+
+struct rank_run {
+	const struct job *j;
+	const unsigned *rank; /* NULL: not one of several */
+};
+
+static void prepare(const void *ctx)
+{
+	const struct rank_run *run = ctx;
+
+	put_all(run->j);
+	if (run->rank)
+		put_rank(run->j, *run->rank);
+	if (run->j->l->stdout_to_stderr)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+static int run_once(const struct job *j, char **program, const unsigned *rank, int *status,
+		    struct frag_err *err)
+{
+	struct rank_run run = { j, rank };
+
+	return frag_launch_run(program, prepare, &run, status, err);
+}
+
+/* "0,7" or "0-3,8". */
+static int parse_ranks(struct job *j, struct frag_err *err)
+{
+	const char *at = j->o->ranks;
+	unsigned most = 0;
+
+	while (at && *at) {
+		char *end;
+		unsigned long first = strtoul(at, &end, 10), last = first;
+
+		if (end != at && *end == '-')
+			last = strtoul(at = end + 1, &end, 10);
+		if (end == at || (*end && *end != ',') || last < first || last >= 1000000 ||
+		    j->ranks_count + (last - first) >= RANKS_MAX)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "invalid ranks '%.40s': expected a list as 0,7 or 0-3",
+					 j->o->ranks);
+		for (unsigned long r = first; r <= last; r++)
+			j->ranks[j->ranks_count++] = (unsigned)r;
+		most = FRAG_MAX(most, (unsigned)last);
+		at = *end ? end + 1 : end;
+	}
+	j->world = j->o->world ? j->o->world : j->ranks_count ? most + 1 : 0;
+	if (j->o->world && !j->ranks_count)
+		j->ranks[j->ranks_count++] = 0;
+	if (j->ranks_count && most >= j->world)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "rank %u is not in a job of %u ranks: the last one is %u", most,
+				 j->world, j->world - 1);
+	j->gpus = j->o->gpus ? j->o->gpus : FRAG_MIN(j->world, 8u);
+	return 0;
+}
+
+static int check_card(const struct frag_launch *l, struct frag_err *err)
+{
+	const struct frag_gpu *gpu = find_gpu(l);
+
+	if (gpu && !frag_gpu_chip_find(gpu->name))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%s' does not run CUDA programs, so it cannot be pretended "
+				 "(cufrag list gpus)",
+				 gpu->name);
+	return 0;
+}
+
+/* Names of calls that got an error, one a line, into one sentence. */
+static void note_calls(const struct job *j)
+{
+	char path[sizeof(j->folder) + 16], line[200], text[1000] = "";
+	unsigned count = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/calls", j->folder);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		size_t len = strlen(text);
+
+		line[strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				  "_")] = '\0';
+		if (!*line || strstr(text, line))
+			continue;
+		count++;
+		if (len + strlen(line) + 3 < sizeof(text))
+			snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "", line);
+	}
+	if (f)
+		fclose(f);
+	if (count)
+		frag_launch_note(j->l, "%u CUDA %s missing from the pretended card, and failed: %s",
+				 count, count == 1 ? "call is" : "calls are", text);
+	if (strstr(text, "cuGetExportTable"))
+		frag_launch_note(j->l, "a stripped library of the program links the CUDA runtime "
+				       "statically; its CUDA calls fail (built with nvcc --cudart "
+				       "shared, or not stripped, it works)");
+}
+
+/* A folder in which nothing is: why? */
+static int explain_nothing(const struct job *j, int status, struct frag_err *err)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+	if (frag_launch_interrupted())
+		return frag_fail(err, FRAG_EINTR, "interrupted before anything was recorded");
+	if (j->o->gpus && visible)
+		frag_launch_note(j->l,
+				 "of %u pretended cards the program sees those in "
+				 "CUDA_VISIBLE_DEVICES, '%.200s'",
+				 j->o->gpus, visible);
+	if (status)
+		frag_err_prefix(err, "the program ended with status %d", status);
+	return FRAG_EINPUT;
+}
+
+static int run_all(struct job *j, char **program, struct frag_trace **out, int *status,
+		   struct frag_err *err)
+{
+	int rc;
+
+	FRAG_TRY(check_card(j->l, err));
+	FRAG_TRY(parse_ranks(j, err));
+	FRAG_TRY(frag_inside_files_open(&j->files, err));
+	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
+	if (!j->ranks_count)
+		FRAG_TRY(run_once(j, program, NULL, status, err));
+	for (unsigned i = 0; i < j->ranks_count; i++)
+		FRAG_TRY(run_once(j, program, &j->ranks[i], status, err));
+	note_calls(j);
+	rc = frag_pretend_collect(j->l, j->folder, out, err);
+	return rc == FRAG_EINPUT ? explain_nothing(j, *status, err) : rc;
+}
+
+int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
+			struct frag_trace **out, int *status, struct frag_err *err)
+{
+	struct job *j;
+	int rc;
+
+	FRAG_TRY_CALLOC(j, 1, "recording", err);
+	j->l = l;
+	j->o = o;
+	*status = 0;
+	rc = run_all(j, program, out, status, err);
+	frag_launch_folder_remove(j->folder);
+	frag_inside_files_release(&j->files);
+	frag_host_free(j);
+	if (rc || !o->again || frag_launch_interrupted())
+		return rc;
+	rc = frag_pretend_again(l, o, program, *out, err);
+	if (frag_launch_interrupted())
+		return 0; /* the first run is whole */
+	if (rc) {
+		frag_trace_destroy(*out);
+		*out = NULL;
+	}
+	return rc;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs on the pretended card (src/inside/nogpu). */
+#ifndef FRAG_LAUNCH_PRETEND_H
+#define FRAG_LAUNCH_PRETEND_H
+
+#include "base/args.h"
+#include "launch/inside_files.h"
+#include "launch/launch.h"
+
+struct frag_pretend {
+	bool no_gpu;
+	unsigned gpus;	   /* 0 = as many as the ranks need, else 1 */
+	const char *ranks; /* "0,7" or "0-3", NULL = no job of several */
+	unsigned world;	   /* 0 = that of the ranks */
+	const char *values;
+	bool again; /* a second time with other values */
+};
+
+/* The rows of these options, for the tables of a command that has the struct at offset 0. */
+extern const struct frag_arg frag_pretend_rows[];
+
+/* Runs the program once, or once for each of the ranks, and gives all recordings as one trace, marked as an
+ * estimate. *status as of frag_launch_run. */
+int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
+			struct frag_trace **out, int *status, struct frag_err *err);
+
+/* The program once more with other values; what it needs then goes into the note of `trace` (other_values.c). */
+int frag_pretend_again(const struct frag_launch *l, const struct frag_pretend *o, char **program,
+		       struct frag_trace *trace, struct frag_err *err);
+
+/* Everything that processes wrote into `folder` as one trace (pretend_collect.c). Errors: FRAG_EINPUT if
+ * nothing is there. */
+int frag_pretend_collect(const struct frag_launch *l, const char *folder, struct frag_trace **out,
+			 struct frag_err *err);
+
+/* In the program's process, before it begins: Python finds cufrag's files … */
+void frag_pretend_python(const struct frag_inside_files *files);
+/* … and the pretended cards: as many as the user asked for; 0 = not asked, then as many as are needed. */
+void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,
+			      unsigned asked, unsigned needed, const char *values);
+
+#endif

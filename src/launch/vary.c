@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One program, one number in it; see vary.h. */
+#include "vary.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *frag_vary_name(const char *text, char *name)
+{
+	const char *equals = strchr(text, '=');
+	size_t len = equals ? (size_t)(equals - text) : 0;
+
+	if (len < 3 || len >= FRAG_VARY_NAME || text[0] != '{' || equals[-1] != '}')
+		return NULL;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	return equals + 1;
+}
+
+const char *frag_vary_card(const struct frag_sim_config *card, char *buf, size_t cap)
+{
+	if (!card->name)
+		return "h200";
+	if (strcmp(card->name, "sim") != 0)
+		return card->name;
+	snprintf(buf, cap, "a card of %s", FRAG_BYTES(card->total_bytes));
+	return buf;
+}
+
+/* `word` with the number for the name, in new memory. */
+static char *substitute(const char *name, const char *word, uint64_t n)
+{
+	size_t name_len = strlen(name), room = strlen(word) + 1, len = 0;
+	char number[24], *out;
+
+	for (const char *p = word; (p = strstr(p, name)); p += name_len)
+		room += sizeof(number);
+	out = frag_host_alloc(room);
+	if (!out)
+		return NULL;
+	snprintf(number, sizeof(number), "%" PRIu64, n);
+	while (*word) {
+		if (!strncmp(word, name, name_len)) {
+			len += (size_t)sprintf(out + len, "%s", number);
+			word += name_len;
+		} else {
+			out[len++] = *word++;
+		}
+	}
+	out[len] = '\0';
+	return out;
+}
+
+static uint64_t refusals(const struct frag_trace *trace)
+{
+	uint64_t count = 0;
+
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		const struct frag_trace_dev *dev = &trace->devs[d];
+
+		for (size_t i = 0; i < dev->seen_count; i++)
+			count += dev->seen[i].kind == FRAG_SEEN_OOM;
+		for (size_t i = 0; i < dev->events_count; i++)
+			count += dev->events[i].kind == FRAG_EV_REFUSED;
+	}
+	return count;
+}
+
+/* The program with the number in it, in new memory. */
+static int make_words(char **program, const char *name, uint64_t n, char ***out,
+		      struct frag_err *err)
+{
+	size_t count = 0;
+	char **words;
+
+	while (program[count])
+		count++;
+	FRAG_TRY_CALLOC(words, count + 1, "program", err);
+	*out = words;
+	for (size_t i = 0; i < count; i++) {
+		words[i] = substitute(name, program[i], n);
+		FRAG_CHECK_ALLOC(words[i], "program", err);
+	}
+	return 0;
+}
+
+static void words_release(char ***words)
+{
+	for (char **w = *words; w && *w; w++)
+		frag_host_free(*w);
+	frag_host_free(*words);
+}
+
+int frag_vary_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
+		     const char *name, uint64_t n, struct frag_trace **out, int *status,
+		     uint64_t *refused, struct frag_err *err)
+{
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	FRAG_AUTO(words_release) char **words = NULL;
+	int rc = make_words(program, name, n, &words, err)
+			 ?: frag_pretend_record(l, o, words, &trace, status, err);
+
+	*out = NULL;
+	if (rc == FRAG_EINPUT)
+		frag_err_prefix(err, "with %s = %" PRIu64, name, n);
+	FRAG_TRY(rc);
+	if (frag_launch_interrupted())
+		return frag_fail(err, FRAG_EINTR, "interrupted with %s = %" PRIu64, name, n);
+	FRAG_TRY(frag_launch_name_as_program(trace, program, err));
+	*refused = refusals(trace);
+	if (*status && !*refused)
+		return frag_fail(err, FRAG_EINPUT,
+				 "with %s = %" PRIu64
+				 " the program ended with status %d, but no request was refused",
+				 name, n, *status);
+	*out = trace;
+	trace = NULL;
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record --no-gpu: PyTorch on a pretended card (src/inside/nogpu). */
+#include "pretend.h"
+#include "way.h"
+
+const struct frag_arg frag_pretend_rows[] = {
+	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct frag_pretend, no_gpu),
+	  .help = "record on a pretended card (--gpu), without a real one" },
+	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct frag_pretend, gpus), .value = "N", .min = 1,
+	  .max = 16,
+	  .help = "pretended cards in the machine (default: 1, or as many as the ranks need, at "
+		  "most 8)" },
+	{ FRAG_ARG_TEXT, "ranks", FRAG_ARG_AT(struct frag_pretend, ranks), .value = "LIST",
+	  .help = "run the program once for each of these ranks of a job, as 0,7 or 0-3; the other "
+		  "ranks are pretended" },
+	{ FRAG_ARG_UINT, "world", FRAG_ARG_AT(struct frag_pretend, world), .value = "N", .min = 1,
+	  .max = 1000000, .help = "ranks of the job (default: those of --ranks)" },
+	{ FRAG_ARG_TEXT, "values", FRAG_ARG_AT(struct frag_pretend, values), .value = "FILE",
+	  .def = "rules",
+	  .help = "the values that no kernel computes: rules (finite numbers, uniform routing), "
+		  "zeros, random (by --seed), none (not even small operators are computed), or a "
+		  "file with lines as \"train.py:42 0.5\"" },
+	{ FRAG_ARG_FLAG, "again", FRAG_ARG_AT(struct frag_pretend, again),
+	  .help = "run the program a second time with random values and another seed: every "
+		  "command "
+		  "then reports what depends on invented values" },
+	{ 0 },
+};
+
+static bool asked(const void *options)
+{
+	const struct frag_pretend *o = options;
+
+	return o->no_gpu;
+}
+
+static int run(const struct frag_launch *l, const void *options, char **program,
+	       struct frag_trace **out, int *status, struct frag_err *err)
+{
+	return frag_pretend_record(l, options, program, out, status, err);
+}
+
+const struct frag_record_way frag_record_way_nogpu = {
+	.name = "--no-gpu",
+	.heading = "Without a GPU: PyTorch on a pretended card",
+	.rows = frag_pretend_rows,
+	.options_size = sizeof(struct frag_pretend),
+	.asked = asked,
+	.run = run,
+};

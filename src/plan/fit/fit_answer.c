@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The smallest cards as an answer: one row per policy, one per card, the card to take; see fit_cards.h. */
+#include <math.h>
+
+#include <frag/opt.h>
+
+#include "answer/row.h"
+#include "fit_cards.h"
+#include "fit_vary.h"
+#include "recording/settled_shape.h"
+
+static const char *row_name(const struct frag_fit_row *row)
+{
+	return frag_policy_spec_echo(row->specs[row->worst]);
+}
+
+static uint64_t if_known(bool known, uint64_t n)
+{
+	return known ? n : UINT64_MAX;
+}
+
+/* ---- one policy on one device ---------------------------------------------------- */
+
+static const struct frag_field gap_fields[] = {
+	FRAG_FIELD(BYTES, struct frag_fit_gap, first_bytes, NULL, "smallest that failed"),
+	FRAG_FIELD(BYTES, struct frag_fit_gap, last_bytes, NULL, "largest that failed"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape gap_shape = FRAG_SHAPE("gap", struct frag_fit_gap, gap_fields,
+						      "sizes above the smallest card that failed");
+
+#define UNIT_ROW(F, P, S) \
+	F(S, TEXT, trace, NULL, "its name") \
+	F(S, COUNT, device_ordinal, NULL, "number of its device") \
+	F(S, TEXT, policy, NULL, "with all its options") \
+	F(S, BOOL, complete, NULL, "the search was not interrupted") \
+	F(S, BOOL, possible, NULL, "it completes on a large enough card") \
+	F(S, BYTES, min_capacity_bytes, NULL, "smallest card that refuses nothing, to 2 MiB") \
+	F(S, BYTES, safe_capacity_bytes, NULL, "no card from this size on was seen to fail") \
+	F(S, BYTES, ample_capacity_bytes, NULL, \
+	  "from this size on nothing is given back or retried for want of memory") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "on a large enough card") \
+	F(S, COUNT, gaps_count, NULL, "ranges above the smallest card that failed") \
+	F(S, LIST, gaps, NULL, "the first of them", .of = &gap_shape) \
+	F(S, COUNT, probes_count, NULL, "replays of the search") \
+	F(S, BOOL, narrow, NULL, \
+	  "sizes near the smallest card were not all tried: a replay makes too many driver calls") \
+	F(S, COUNT, min_retries_count, NULL, "on the smallest card") \
+	F(S, NS, min_driver_ns, NULL, "modelled driver time on the smallest card") \
+	F(S, COUNT, refused_when_recorded_count, NULL, \
+	  "requests that the smallest card serves, too")
+struct unit_row {
+	FRAG_ROW_MEMBERS(UNIT_ROW)
+	const char *fits;
+	uint64_t gaps_known_count;
+};
+FRAG_ROW_SHAPE(static, unit_shape, unit_row, "fit", UNIT_ROW,
+	       "one policy on one device of one trace");
+
+static const struct frag_field csv_fields[] = {
+	FRAG_FIELD(TEXT, struct unit_row, policy, NULL, ""),
+	FRAG_FIELD(TEXT, struct unit_row, trace, NULL, ""),
+	FRAG_FIELD_AS(COUNT, "device", struct unit_row, device_ordinal, NULL, ""),
+	FRAG_FIELD(BYTES, struct unit_row, min_capacity_bytes, NULL, ""),
+	FRAG_FIELD(BYTES, struct unit_row, safe_capacity_bytes, NULL, ""),
+	FRAG_FIELD(BYTES, struct unit_row, ample_capacity_bytes, NULL, ""),
+	FRAG_FIELD(BYTES, struct unit_row, peak_reserved_bytes, NULL, ""),
+	FRAG_FIELD_AS(COUNT, "gaps_count", struct unit_row, gaps_known_count, NULL, ""),
+	FRAG_FIELD(TEXT, struct unit_row, fits, NULL, "cards with room, separated by blanks"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape csv_shape =
+	FRAG_SHAPE("fit_csv", struct unit_row, csv_fields, "the columns of the CSV");
+
+/* The cards that have room for this device, whatever the others need. */
+static const char *fits_of(const struct frag_fit_cards *f, const struct frag_fit_task *task,
+			   struct frag_answer *a)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	for (size_t g = 0; g < f->catalog.count; g++)
+		if (task->gpus >> g & 1 &&
+		    frag_gpu_room(f->catalog.cards[g], &f->headroom) >=
+			    task->fit.ample_capacity_bytes - f->target->card.context_bytes)
+			frag_text_addf(&t, "%s%s", t.len ? " " : "", f->catalog.cards[g]->name);
+	return frag_answer_take(a, &t);
+}
+
+static struct unit_row unit_row(const struct frag_fit_cards *f, const struct frag_unit *unit,
+				const struct frag_fit_task *task, struct frag_answer *a)
+{
+	const struct frag_fit *fit = &task->fit;
+	bool known = fit->complete && fit->possible;
+
+	return (struct unit_row){
+		.trace = unit->trace->name,
+		.device_ordinal = unit->dev->ordinal,
+		.policy = frag_policy_spec_echo(task->spec),
+		.complete = fit->complete,
+		.possible = fit->possible,
+		.min_capacity_bytes = if_known(known, fit->min_capacity_bytes),
+		.safe_capacity_bytes = if_known(known, fit->safe_capacity_bytes),
+		.ample_capacity_bytes = if_known(known, fit->ample_capacity_bytes),
+		.peak_reserved_bytes = if_known(fit->peak_reserved_bytes, fit->peak_reserved_bytes),
+		.gaps_count = fit->gaps_seen,
+		.gaps_known_count = if_known(known, fit->gaps_seen),
+		.gaps = { fit->gaps, fit->gaps_count },
+		.probes_count = fit->probes_count,
+		.narrow = fit->narrow,
+		.min_retries_count = if_known(known, fit->min_retries_count),
+		.min_driver_ns = if_known(known, fit->min_driver_ns),
+		.refused_when_recorded_count = task->dev->settled.refused_count,
+		.fits = fits_of(f, task, a),
+	};
+}
+
+/* ---- one policy ------------------------------------------------------------------ */
+
+#define POLICY_ROW(F, P, S) \
+	F(S, TEXT, policy, NULL, "as it was asked for") \
+	F(S, TEXT, params, "policy", "with all its options") \
+	P(S, TEXT, smallest, "smallest card", "smallest size that refuses nothing", .right = true) \
+	P(S, COUNT, bytes, "bytes", "the same", .spare = 2) \
+	F(S, BYTES, min_capacity_bytes, NULL, \
+	  "smallest card that refuses nothing, to 2 MiB; with several traces the largest") \
+	F(S, BYTES, safe_capacity_bytes, "no failure from", \
+	  "no card from this size on was seen to fail", .spare = 4) \
+	F(S, BYTES, ample_capacity_bytes, "unconstrained from", \
+	  "from this size on nothing is given back or retried for want of memory") \
+	F(S, BYTES, peak_reserved_bytes, "peak reserved", "on a large enough card", .spare = 3) \
+	F(S, TEXT, card, NULL, "smallest or cheapest card that fits") \
+	P(S, TEXT, card_text, "card", "smallest or cheapest card that fits") \
+	F(S, COUNT, probes_count, "replays", "of the search", .spare = 1) \
+	F(S, TEXTS, fits, NULL, "cards with room for the headroom, too") \
+	F(S, TEXTS, tight, NULL, "cards that it completes on with less") \
+	F(S, BOOL, complete, NULL, "no search was interrupted") \
+	F(S, LIST, traces, NULL, "one for each device of each trace", .of = &unit_shape)
+struct policy_row {
+	FRAG_ROW_MEMBERS(POLICY_ROW)
+};
+FRAG_ROW_SHAPE(static, policy_shape, policy_row, "result", POLICY_ROW, "one policy on all traces");
+
+/* Names of the cards that fit, or are tight. */
+static struct frag_rows card_names(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+				   bool roomy, struct frag_answer *a)
+{
+	const char **names = frag_answer_new(a, f->catalog.count, sizeof(*names));
+	size_t n = 0;
+
+	for (size_t g = 0; names && g < f->catalog.count; g++)
+		if (row->gpus >> g & 1 && frag_fit_roomy(f, row, g) == roomy)
+			names[n++] = f->catalog.cards[g]->name;
+	return (struct frag_rows){ names, n };
+}
+
+static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
+				    const struct unit_row *units, struct frag_answer *a)
+{
+	const struct frag_fit_row *row = &f->rows[r];
+	uint64_t peak = row->tasks[row->worst].fit.peak_reserved_bytes;
+	bool known = row->complete && row->possible;
+	size_t g = known ? frag_fit_card(f, r) : SIZE_MAX;
+	const char *card = g == SIZE_MAX ? NULL : f->catalog.cards[g]->name;
+
+	return (struct policy_row){
+		.policy = row->text,
+		.params = row_name(row),
+		.smallest = !row->complete ? "interrupted"
+			    : !known	   ? "never"
+					   : frag_answer_print(a, "%s", FRAG_BYTES(row->min_bytes)),
+		.card = card,
+		.card_text = card    ? card
+			     : known ? "none"
+				     : NULL,
+		.min_capacity_bytes = if_known(known, row->min_bytes),
+		.bytes = if_known(known, row->min_bytes),
+		.safe_capacity_bytes = if_known(known, row->safe_bytes),
+		.ample_capacity_bytes = if_known(known, row->ample_bytes),
+		.peak_reserved_bytes = if_known(peak, peak),
+		.probes_count = row->probes,
+		.fits = card_names(f, row, true, a),
+		.tight = card_names(f, row, false, a),
+		.complete = row->complete,
+		.traces = { units, f->units.units_count },
+	};
+}
+
+/* ---- one card -------------------------------------------------------------------- */
+
+#define GPU_ROW(F, P, S) \
+	F(S, TEXT, name, "card", "what --gpu takes") \
+	F(S, TEXT, label, NULL, "its full name") \
+	F(S, TEXT, vendor, NULL, "who makes it") \
+	F(S, BYTES, total_bytes, "memory", "total memory", .spare = 2) \
+	F(S, BYTES, context_bytes, NULL, "what the CUDA context takes of it") \
+	F(S, TEXT, source, NULL, "of the memory figures") \
+	F(S, TEXT, answer, "answer", \
+	  "fits, tight (it completes, but less stays free than asked for) or does not fit") \
+	F(S, BYTES, headroom_bytes, "headroom", "what the best policy leaves free at its peak", \
+	  .none = "none", .spare = 3) \
+	F(S, RATIO, headroom_ratio, "of the card", "headroom / memory", .unit = "%", \
+	  .precision = 1, .spare = 1) \
+	F(S, TEXT, policy, "best policy", \
+	  "the one that reserves least, of those that spend under 1 % in the driver") \
+	F(S, REAL, price_per_hour, "per hour", "its price", .precision = 2, .if_any = true) \
+	F(S, REAL, job_price, NULL, "of the time that was recorded") \
+	P(S, TEXT, job_price_text, "this job", "price of the time that was recorded", \
+	  .right = true, .if_any = true)
+struct gpu_row {
+	FRAG_ROW_MEMBERS(GPU_ROW)
+};
+FRAG_ROW_SHAPE(static, gpu_shape, gpu_row, "card", GPU_ROW, "one card of the list");
+
+static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct frag_answer *a)
+{
+	const struct frag_gpu *gpu = f->catalog.cards[g];
+	size_t r = frag_fit_best_row(f, g);
+	uint64_t room = frag_fit_room(f, g, NULL);
+	uint64_t peak = r == SIZE_MAX ? UINT64_MAX : frag_fit_peak(f, &f->rows[r]);
+	struct gpu_row row = {
+		.name = gpu->name,
+		.label = gpu->label,
+		.vendor = gpu->vendor,
+		.source = gpu->source,
+		.answer = "does not fit",
+		.total_bytes = gpu->total_bytes,
+		.context_bytes = gpu->context_bytes,
+		.headroom_bytes = if_known(room >= peak, room - peak),
+		.headroom_ratio =
+			room >= peak ? (double)(room - peak) / (double)gpu->total_bytes : NAN,
+		.price_per_hour = gpu->price_per_hour > 0 ? gpu->price_per_hour : NAN,
+		.job_price = frag_fit_job_price(f, gpu),
+	};
+
+	if (!isnan(row.job_price))
+		row.job_price_text = frag_answer_print(a, "%.3g", row.job_price);
+	if (r != SIZE_MAX) {
+		row.policy = row_name(&f->rows[r]);
+		row.answer = frag_fit_roomy(f, &f->rows[r], g) ? "fits" : "tight";
+	}
+	return row;
+}
+
+#define ADVICE(F, P, S) \
+	F(S, TEXT, card, NULL, "the smallest that fits, or the cheapest") \
+	F(S, TEXT, policy, NULL, "the best policy on it") \
+	F(S, BYTES, reserved_bytes, NULL, "its peak") \
+	F(S, BYTES, room_bytes, NULL, "what the card has for it") \
+	F(S, REAL, job_price, NULL, "of the time that was recorded")
+FRAG_ROW(advice, "advice", ADVICE, "the card to take");
+
+/* The card, the policy, why that one. NULL: no card has room. */
+static const struct advice *advise(const struct frag_fit_cards *f, struct frag_answer *a)
+{
+	size_t g = frag_fit_card(f, SIZE_MAX), r;
+	struct advice *row = g == SIZE_MAX ? NULL : frag_answer_new(a, 1, sizeof(*row));
+	FRAG_AUTO(frag_text_release) struct frag_text kept = { 0 };
+
+	frag_headroom_text(&f->headroom, &kept);
+	a->failed |= kept.failed;
+	if (!row) {
+		frag_answer_conclude(a, "no card of the list has room%s%s",
+				     kept.len ? " and keeps free " : "", frag_text_str(&kept));
+		return NULL;
+	}
+	r = frag_fit_best_row(f, g);
+	*row = (struct advice){ f->catalog.cards[g]->name, row_name(&f->rows[r]),
+				frag_fit_peak(f, &f->rows[r]), frag_fit_room(f, g, NULL),
+				frag_fit_job_price(f, f->catalog.cards[g]) };
+	frag_answer_conclude(
+		a, "%s with %s, which reserves %s of %s%s%s%s", f->catalog.cards[g]->label,
+		row->policy, FRAG_BYTES(row->reserved_bytes), FRAG_BYTES(row->room_bytes),
+		kept.len ? "; kept free: " : "", frag_text_str(&kept),
+		isnan(row->job_price)
+			? ""
+			: frag_answer_print(a, "; what was recorded costs %.3g", row->job_price));
+	return row;
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+static const struct frag_field probe_fields[] = {
+	FRAG_FIELD(COUNT, struct frag_vary_probe, value, "value", "the number tried"),
+	FRAG_FIELD(BOOL, struct frag_vary_probe, completes, "completes",
+		   "the program ended well and no request was refused"),
+	FRAG_FIELD(BYTES, struct frag_vary_probe, peak_reserved_bytes, "peak reserved",
+		   "of the recording"),
+	FRAG_FIELD(INT, struct frag_vary_probe, exit_status, NULL, "of the program"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape probe_shape =
+	FRAG_SHAPE("probe", struct frag_vary_probe, probe_fields, "one recording of the program");
+
+#define FIT_ROW(F, P, S) \
+	F(S, TEXTS, traces, NULL, "names of all devices of all traces") \
+	F(S, LIST, recordings, NULL, "what was found of each", .of = &frag_recorded_unit_shape) \
+	F(S, BYTES, context_bytes, NULL, "of the CUDA context") \
+	F(S, BYTES, margin_bytes, NULL, "to be kept free") \
+	F(S, RATIO, margin_ratio, NULL, "of the card, to be kept free") \
+	F(S, BYTES, outside_bytes, NULL, \
+	  "what the recorded process held beside its allocator, also kept free") \
+	F(S, COUNT, seed, NULL, "of random choices") \
+	F(S, BOOL, complete, NULL, "no search was interrupted") \
+	F(S, LIST, results, NULL, "one for each policy", .of = &policy_shape) \
+	F(S, LIST, gpus, NULL, "one for each card", .of = &gpu_shape) \
+	F(S, OBJECT, advice, NULL, "the card to take; null: none has room", .of = &advice_shape) \
+	F(S, TEXT, name, NULL, "with --vary: what varies") \
+	F(S, COUNT, first, NULL, "with --vary: the smallest to try") \
+	F(S, COUNT, last, NULL, "with --vary: the greatest to try") \
+	F(S, COUNT, largest, NULL, "with --vary: the greatest that completes; null: none does") \
+	F(S, LIST, probes, NULL, "with --vary: each recording", .of = &probe_shape)
+struct fit {
+	FRAG_ROW_MEMBERS(FIT_ROW)
+};
+FRAG_ROW_SHAPE(, frag_fit_shape, fit, "fit", FIT_ROW, "the smallest card for each policy");
+
+static void remarks(const struct frag_fit_cards *f, struct frag_answer *a)
+{
+	const struct frag_limit *limit = &f->target->limit;
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	uint64_t refused = 0;
+
+	frag_recordings_head(a, "fit", &f->units);
+	frag_text_addf(&t, "smallest card = what the trace needs + context %s",
+		       FRAG_BYTES(f->target->card.context_bytes));
+	if (limit->text)
+		frag_text_addf(&t, "; limit %s%s", limit->text,
+			       limit->is_fraction ? " of the card that is tried" : "");
+	frag_text_addf(&t, "; seed %llu", (unsigned long long)f->target->seed);
+	a->failed |= t.failed;
+	frag_answer_remark(a, "%s", frag_text_str(&t));
+	frag_recordings_remark(a, &f->units, f->target,
+			       "not applied: the search is for a card without it");
+	for (size_t i = 0; i < f->units.units_count; i++)
+		refused += f->units.units[i].dev->settled.refused_count;
+	if (refused)
+		frag_answer_remark(a,
+				   "%llu requests were refused when recorded; a smallest card "
+				   "serves "
+				   "them, too",
+				   (unsigned long long)refused);
+}
+
+/* What the smallest card costs, and what a limit that is a fraction of it leaves to the process. */
+static void say_price(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		      struct frag_answer *a)
+{
+	const struct frag_fit *fit = &row->tasks[row->worst].fit;
+	uint64_t share = frag_limit_bytes(&f->target->limit, row->min_bytes);
+	bool limited = share < row->min_bytes;
+	FRAG_AUTO(frag_text_release) struct frag_text time = { 0 };
+
+	if (!row->complete || !row->possible || (!fit->min_retries_count && !limited))
+		return;
+	frag_text_add_ns(&time, fit->min_driver_ns);
+	frag_answer_say(
+		a, "with %s, a card of %s%s refuses nothing, after %llu %s and %s in the driver",
+		row_name(row), FRAG_BYTES(row->min_bytes),
+		limited ? frag_answer_print(a, " (the process may have %s of it)",
+					    FRAG_BYTES(share))
+			: "",
+		(unsigned long long)fit->min_retries_count,
+		fit->min_retries_count == 1 ? "retry" : "retries", frag_text_str(&time));
+}
+
+static void say_spread(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		       struct frag_answer *a)
+{
+	uint64_t low = UINT64_MAX;
+
+	for (size_t i = 0; i < f->units.units_count; i++)
+		low = FRAG_MIN(low, row->tasks[i].fit.min_capacity_bytes);
+	if (f->units.units_count > 1 && row->complete && row->possible)
+		frag_answer_say(a, "with %s, smallest cards of %s to %s; %s decides", row_name(row),
+				FRAG_BYTES(low), FRAG_BYTES(row->min_bytes),
+				f->units.units[row->worst].label);
+}
+
+/* What no card helps against. */
+static void say_never(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		      struct frag_answer *a)
+{
+	const char *limit = f->target->limit.text;
+
+	if (row->complete && !row->possible)
+		frag_answer_say(a, "never: %s fails on %s even with 1 TiB%s%s", row_name(row),
+				f->units.units[row->worst].label,
+				limit ? ", because of --limit " : "", limit ? limit : "");
+}
+
+static void say_gaps(const struct frag_fit_row *row, const struct frag_unit *unit,
+		     const struct frag_fit *fit, struct frag_answer *a)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	for (size_t k = 0; k < fit->gaps_count; k++) {
+		const struct frag_fit_gap *g = &fit->gaps[k];
+
+		frag_text_addf(&t, "%s %llu", k ? "," : "", (unsigned long long)g->first_bytes);
+		if (g->last_bytes != g->first_bytes)
+			frag_text_addf(&t, " to %llu", (unsigned long long)g->last_bytes);
+	}
+	if (fit->gaps_seen > fit->gaps_count)
+		frag_text_addf(&t, " and in %zu more ranges", fit->gaps_seen - fit->gaps_count);
+	a->failed |= t.failed;
+	frag_answer_say(a,
+			"not monotonic: %s on %s completes with %s (%llu) but fails with%s; no "
+			"probe failed from %s (%llu) on",
+			row_name(row), unit->label, FRAG_BYTES(fit->min_capacity_bytes),
+			(unsigned long long)fit->min_capacity_bytes, frag_text_str(&t),
+			FRAG_BYTES(fit->safe_capacity_bytes),
+			(unsigned long long)fit->safe_capacity_bytes);
+}
+
+static void say_search(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		       struct frag_answer *a)
+{
+	for (size_t i = 0; row->possible && i < f->units.units_count; i++) {
+		const struct frag_fit *fit = &row->tasks[i].fit;
+
+		if (fit->complete && fit->narrow)
+			frag_answer_say(a,
+					"larger cards on which %s might fail on %s were not "
+					"searched for: a replay makes too many driver calls",
+					row_name(row), f->units.units[i].label);
+		if (fit->complete && fit->gaps_seen)
+			say_gaps(row, &f->units.units[i], fit, a);
+	}
+}
+
+#define BAR(F, P, S) \
+	F(S, COUNT, number, NULL, "of the policy") \
+	F(S, TEXT, policy, NULL, "with all its options") \
+	F(S, BYTES, unconstrained_bytes, NULL, "card that it fits without retries") \
+	F(S, BYTES, smallest_bytes, NULL, "smallest card")
+FRAG_ROW(bar, "bar", BAR, "one policy of the chart");
+
+static void chart(const struct frag_fit_cards *f, struct frag_answer *a)
+{
+	struct bar *bars = frag_answer_new(a, f->rows_count, sizeof(*bars));
+	size_t n = 0, least = 0;
+
+	for (size_t r = 0; bars && r < f->rows_count; r++) {
+		if (!f->rows[r].complete || !f->rows[r].possible)
+			continue;
+		bars[n] = (struct bar){ n, row_name(&f->rows[r]), f->rows[r].ample_bytes,
+					f->rows[r].min_bytes };
+		least = bars[n].smallest_bytes < bars[least].smallest_bytes ? n : least;
+		n++;
+	}
+	if (n)
+		frag_answer_chart(
+			a,
+			&(struct frag_answer_chart){
+				.script = "bars",
+				.base = "fit",
+				.extra = "total memory of the card|unconstrained|smallest card",
+				.title = frag_answer_print(
+					a, "%s completes on the smallest card, %s",
+					bars[least].policy, FRAG_BYTES(bars[least].smallest_bytes)),
+				.caption = "For each policy the smallest card that refuses "
+					   "nothing, and the card on which nothing is given back "
+					   "or retried for want of memory.",
+				.shape = &bar_shape,
+				.rows = { bars, n } });
+}
+
+static int fill(const struct frag_fit_cards *f, struct fit *fit, struct frag_answer *a,
+		struct frag_err *err)
+{
+	size_t units = f->units.units_count;
+	struct unit_row *each = frag_answer_new(a, f->rows_count * units, sizeof(*each));
+	struct policy_row *policies = frag_answer_new(a, f->rows_count, sizeof(*policies));
+	struct gpu_row *gpus = frag_answer_new(a, f->catalog.count, sizeof(*gpus));
+
+	FRAG_CHECK_ALLOC(each && policies && gpus, "answer", err);
+	for (size_t k = 0; k < f->rows_count * units; k++)
+		each[k] = unit_row(f, &f->units.units[k % units], &f->tasks[k], a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		policies[r] = policy_row(f, r, &each[r * units], a);
+	for (size_t g = 0; g < f->catalog.count; g++)
+		gpus[g] = gpu_row(f, g, a);
+	*fit = (struct fit){ .traces = frag_unit_labels(a, &f->units),
+			     .recordings = frag_recorded_unit_rows(a, &f->units),
+			     .results = { policies, f->rows_count },
+			     .gpus = { gpus, f->catalog.count },
+			     .context_bytes = f->target->card.context_bytes,
+			     .margin_bytes = f->headroom.bytes,
+			     .margin_ratio = f->headroom.ratio,
+			     .outside_bytes = f->headroom.outside_bytes,
+			     .seed = f->target->seed,
+			     .first = UINT64_MAX,
+			     .last = UINT64_MAX,
+			     .largest = UINT64_MAX,
+			     .complete = !f->interrupted };
+	frag_answer_data(a, &frag_fit_shape, fit);
+	frag_answer_csv(a, &csv_shape, each, f->rows_count * units);
+	return 0;
+}
+
+int frag_fit_cards_answer(const struct frag_fit_cards *f, struct frag_answer *a,
+			  struct frag_err *err)
+{
+	struct fit *fit = frag_answer_new(a, 1, sizeof(*fit));
+
+	FRAG_CHECK_ALLOC(fit, "answer", err);
+	FRAG_TRY(fill(f, fit, a, err));
+	a->title = "Which card is enough";
+	a->question = "What is the smallest card for each policy, and which known cards do?";
+	remarks(f, a);
+	fit->advice = advise(f, a);
+	frag_answer_gap(a);
+	frag_answer_table(a, &policy_shape, fit->results.rows, fit->results.count);
+	chart(f, a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_price(f, &f->rows[r], a);
+	frag_answer_gap(a);
+	frag_answer_table(a, &gpu_shape, fit->gpus.rows, fit->gpus.count);
+	frag_answer_gap(a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_spread(f, &f->rows[r], a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_never(f, &f->rows[r], a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_search(f, &f->rows[r], a);
+	return a->failed ? frag_fail_nomem(err, "answer") : 0;
+}
+
+int frag_vary_answer(const struct frag_vary *v, const char *card, struct frag_answer *a,
+		     struct frag_err *err)
+{
+	struct fit *fit = frag_answer_new(a, 1, sizeof(*fit));
+
+	FRAG_CHECK_ALLOC(fit, "answer", err);
+	*fit = (struct fit){ .context_bytes = UINT64_MAX,
+			     .margin_bytes = UINT64_MAX,
+			     .margin_ratio = NAN,
+			     .outside_bytes = UINT64_MAX,
+			     .seed = UINT64_MAX,
+			     .complete = true,
+			     .name = v->name,
+			     .first = v->first,
+			     .last = v->last,
+			     .largest = if_known(v->any, v->best),
+			     .probes = { v->probes, v->probes_count } };
+	frag_answer_data(a, &frag_fit_shape, fit);
+	frag_answer_csv(a, &probe_shape, v->probes, v->probes_count);
+	a->title = "How much the card takes";
+	a->question = frag_answer_print(a, "What is the greatest %s that completes on %s?", v->name,
+					card);
+	a->estimated = true;
+	frag_answer_table(a, &probe_shape, v->probes, v->probes_count);
+	if (v->any)
+		frag_answer_conclude(a,
+				     "of %s = %llu to %llu, %llu is the greatest that completes on "
+				     "%s (estimated)",
+				     v->name, (unsigned long long)v->first,
+				     (unsigned long long)v->last, (unsigned long long)v->best,
+				     card);
+	else
+		frag_answer_conclude(a, "not even %s = %llu completes on %s (estimated)", v->name,
+				     (unsigned long long)v->first, card);
+	return a->failed ? frag_fail_nomem(err, "answer") : 0;
+}

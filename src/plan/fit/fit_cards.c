@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The smallest card of several recordings under several policies, and which card to take; see fit_cards.h. */
+#include "fit_cards.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/term.h"
+
+/* Beyond this part of the recorded time the driver is noticed. */
+#define COSTLY_RATIO 0.01
+
+static uint64_t last_us(const struct frag_unit *unit)
+{
+	size_t n = unit->dev->events_count;
+
+	return n ? (uint64_t)unit->dev->events[n - 1].time_us : 0;
+}
+
+/* ---- rows: one policy on all traces ---------------------------------------------- */
+
+/* Does row b ask for the same replays as row a? */
+static bool same_row(const struct frag_fit_row *a, const struct frag_fit_row *b, size_t units)
+{
+	for (size_t i = 0; i < units; i++)
+		if (strcmp(frag_policy_spec_echo(a->specs[i]), frag_policy_spec_echo(b->specs[i])))
+			return false;
+	return true;
+}
+
+static void row_release(struct frag_fit_row *row, size_t units)
+{
+	for (size_t i = 0; row->specs && i < units; i++)
+		frag_policy_spec_destroy(row->specs[i]);
+	frag_host_free(row->specs);
+	*row = (struct frag_fit_row){ 0 };
+}
+
+/* A row unless it repeats one, or a trace does not say what it was recorded with. */
+static int add_row(struct frag_fit_cards *f, const char *text, struct frag_err *err)
+{
+	struct frag_fit_row *row = &f->rows[f->rows_count];
+	size_t units = f->units.units_count;
+	bool known = true;
+	int rc = 0;
+
+	row->text = text;
+	row->specs = frag_host_calloc(units, sizeof(struct frag_policy_spec *));
+	FRAG_CHECK_ALLOC(row->specs, "policies", err);
+	for (size_t i = 0; !rc && known && i < units; i++) {
+		rc = frag_recording_spec(f->units.units[i].trace, text, &row->specs[i], err);
+		known = row->specs[i] != NULL;
+	}
+	for (size_t i = 0; !rc && known && i < f->rows_count; i++)
+		known = !same_row(&f->rows[i], row, units);
+	if (rc || !known)
+		row_release(row, units);
+	else
+		f->rows_count++;
+	return rc;
+}
+
+static int make_rows(struct frag_fit_cards *f, const struct frag_policy_texts *policies,
+		     struct frag_err *err)
+{
+	FRAG_TRY_CALLOC(f->rows, policies->count, "policies", err);
+	for (size_t i = 0; i < policies->count; i++)
+		FRAG_TRY(add_row(f, policies->text[i], err));
+	if (!f->rows_count)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "no policy to try: no trace holds the settings that it was "
+				 "recorded with");
+	return 0;
+}
+
+/* ---- the search ------------------------------------------------------------------ */
+
+/* Does the policy spend 1 % of the recorded time in the driver, on a card that is large enough? */
+static bool is_costly(const struct frag_unit *unit, const struct frag_fit *fit)
+{
+	uint64_t us = last_us(unit);
+
+	return us && (double)fit->driver_ns / 1e3 >= COSTLY_RATIO * (double)us;
+}
+
+/* The worst unit decides. */
+static void sum_row(struct frag_fit_cards *f, struct frag_fit_row *row)
+{
+	row->complete = row->possible = true;
+	row->gpus = ~0ull;
+	for (size_t i = 0; i < f->units.units_count; i++) {
+		const struct frag_fit *fit = &row->tasks[i].fit;
+		bool possible = row->possible;
+
+		row->complete &= fit->complete;
+		row->possible &= fit->possible;
+		row->gpus &= row->tasks[i].gpus;
+		row->probes += fit->probes_count;
+		row->costly |= is_costly(&f->units.units[i], fit);
+		/* one that never completes is worse than any other */
+		if (possible && (!fit->possible || fit->min_capacity_bytes > row->min_bytes)) {
+			row->min_bytes = fit->min_capacity_bytes;
+			row->worst = i;
+		}
+		row->safe_bytes = FRAG_MAX(row->safe_bytes, fit->safe_capacity_bytes);
+		row->ample_bytes = FRAG_MAX(row->ample_bytes, fit->ample_capacity_bytes);
+	}
+	f->interrupted += !row->complete;
+	if (!row->complete || !row->possible)
+		row->gpus = 0;
+}
+
+/* The first error in the order of the tasks. */
+static int first_error(const struct frag_fit_task *tasks, size_t count, struct frag_err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (tasks[i].rc) {
+			*err = tasks[i].err;
+			return frag_err_prefix(err, "policy '%s'",
+					       frag_policy_spec_text(tasks[i].spec));
+		}
+	}
+	return 0;
+}
+
+static int search(struct frag_fit_cards *f, unsigned threads, struct frag_err *err)
+{
+	size_t units = f->units.units_count, count = f->rows_count * units;
+	struct frag_plan_env env;
+	struct frag_progress progress;
+	char label[128];
+	int rc;
+
+	FRAG_TRY_CALLOC(f->tasks, count, "fit", err);
+	for (size_t r = 0; r < f->rows_count; r++) {
+		f->rows[r].tasks = &f->tasks[r * units];
+		for (size_t i = 0; i < units; i++)
+			f->rows[r].tasks[i] =
+				(struct frag_fit_task){ .spec = f->rows[r].specs[i],
+							.dev = f->units.units[i].dev };
+	}
+	frag_plan_env_init(&env, f->target, threads);
+	snprintf(label, sizeof(label), "fitting %.80s", f->units.units[0].label);
+	frag_progress_begin(&progress, label);
+	env.watch = progress.watch;
+	rc = frag_fit_run(&env, 0, f->catalog.cards, f->catalog.count, f->tasks, count, err);
+	frag_progress_end(&progress);
+	if (!rc)
+		rc = first_error(f->tasks, count, err);
+	for (size_t r = 0; !rc && r < f->rows_count; r++)
+		sum_row(f, &f->rows[r]);
+	return rc;
+}
+
+int frag_fit_cards_search(struct frag_fit_cards *f, const struct frag_policy_texts *policies,
+			  unsigned threads, struct frag_err *err)
+{
+	for (size_t i = 0; i < f->units.units_count; i++)
+		f->headroom.outside_bytes =
+			FRAG_MAX(f->headroom.outside_bytes,
+				 frag_recorded_outside_bytes(f->units.units[i].dev));
+	FRAG_TRY(make_rows(f, policies, err));
+	return search(f, threads, err);
+}
+
+void frag_fit_cards_release(struct frag_fit_cards *f)
+{
+	for (size_t i = 0; i < f->rows_count; i++)
+		row_release(&f->rows[i], f->units.units_count);
+	FRAG_FREE(f->rows, f->tasks);
+	frag_recordings_release(&f->units);
+	frag_catalog_release(&f->catalog);
+}
+
+/* ---- which card ------------------------------------------------------------------ */
+
+uint64_t frag_fit_peak(const struct frag_fit_cards *f, const struct frag_fit_row *row)
+{
+	return row->ample_bytes - f->target->card.context_bytes;
+}
+
+/* A limit that is a fraction of the card leaves less of it. */
+uint64_t frag_fit_room(const struct frag_fit_cards *f, size_t g, const struct frag_headroom *kept)
+{
+	const struct frag_gpu *gpu = f->catalog.cards[g];
+
+	return FRAG_MIN(frag_gpu_room(gpu, kept),
+			frag_limit_bytes(&f->target->limit, gpu->total_bytes));
+}
+
+bool frag_fit_roomy(const struct frag_fit_cards *f, const struct frag_fit_row *row, size_t g)
+{
+	return row->gpus >> g & 1 && frag_fit_room(f, g, &f->headroom) >= frag_fit_peak(f, row);
+}
+
+/* Those that do not cost time come first, then what reserves least. */
+static bool better(const struct frag_fit_cards *f, size_t a, size_t b)
+{
+	const struct frag_fit_row *x = &f->rows[a], *y = &f->rows[b];
+
+	if (x->costly != y->costly)
+		return y->costly;
+	return x->ample_bytes < y->ample_bytes;
+}
+
+size_t frag_fit_best_row(const struct frag_fit_cards *f, size_t g)
+{
+	size_t best = SIZE_MAX;
+
+	for (size_t r = 0; r < f->rows_count; r++) {
+		bool now = best != SIZE_MAX && frag_fit_roomy(f, &f->rows[best], g);
+
+		if (!(f->rows[r].gpus >> g & 1) || (now && !frag_fit_roomy(f, &f->rows[r], g)))
+			continue;
+		if (best == SIZE_MAX || (!now && frag_fit_roomy(f, &f->rows[r], g)) ||
+		    better(f, r, best))
+			best = r;
+	}
+	return best;
+}
+
+size_t frag_fit_card(const struct frag_fit_cards *f, size_t row)
+{
+	size_t best = SIZE_MAX;
+	bool priced = true;
+
+	for (size_t g = 0; g < f->catalog.count; g++)
+		priced &= f->catalog.cards[g]->price_per_hour > 0;
+	for (size_t g = 0; g < f->catalog.count; g++) {
+		size_t r = row == SIZE_MAX ? frag_fit_best_row(f, g) : row;
+
+		if (r == SIZE_MAX || !frag_fit_roomy(f, &f->rows[r], g))
+			continue;
+		if (best == SIZE_MAX || (priced && f->catalog.cards[g]->price_per_hour <
+							   f->catalog.cards[best]->price_per_hour))
+			best = g;
+	}
+	return best;
+}
+
+double frag_fit_job_price(const struct frag_fit_cards *f, const struct frag_gpu *gpu)
+{
+	double hours = 0;
+
+	for (size_t i = 0; i < f->units.units_count; i++)
+		hours += (double)last_us(&f->units.units[i]) / 3.6e9;
+	return hours * gpu->price_per_hour > 0 ? hours * gpu->price_per_hour : NAN;
+}

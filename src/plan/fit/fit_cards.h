@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which card, and which policy on it, for several recordings at once: the one that needs most decides.
+ *
+ * A policy has room on a card if its peak on a card without bounds fits beside the context and the
+ * headroom; it is tight if it completes with less.
+ *
+ *	struct frag_fit_cards f = { .target = &target, .headroom = headroom };
+ *	frag_catalog_init(&f.catalog, …); frag_recordings_open(&f.units, …);
+ *	frag_fit_cards_search(&f, &policies, threads, err) ?: frag_fit_cards_answer(&f, &answer, err);
+ */
+#ifndef FRAG_PLAN_FIT_CARDS_H
+#define FRAG_PLAN_FIT_CARDS_H
+
+#include <frag/plan.h>
+
+#include "answer/answer.h"
+#include "recording/policy_texts.h"
+#include "recording/recording.h"
+
+/* One policy on all units. */
+struct frag_fit_row {
+	const char *text;		 /* borrowed from the policy texts */
+	struct frag_policy_spec **specs; /* per unit */
+	struct frag_fit_task *tasks;	 /* per unit, borrowed from the cards */
+	bool complete, possible;
+	uint64_t min_bytes, safe_bytes, ample_bytes;
+	size_t worst; /* the unit that decides */
+	uint64_t gpus;
+	uint64_t probes;
+	bool costly; /* spends much of the recorded time in the driver */
+};
+
+struct frag_fit_cards {
+	const struct frag_target *target;
+	struct frag_headroom headroom; /* search adds what the recordings held outside */
+	struct frag_recordings units;
+	struct frag_catalog catalog;
+	struct frag_fit_row *rows;
+	size_t rows_count, interrupted; /* policies whose search did not end */
+	struct frag_fit_task *tasks;
+};
+
+/* Rows for the policies, each different on some unit. Errors: FRAG_EUSAGE (no policy is left), those of
+ * the search; an interruption is none. */
+int frag_fit_cards_search(struct frag_fit_cards *f, const struct frag_policy_texts *policies,
+			  unsigned threads, struct frag_err *err);
+void frag_fit_cards_release(struct frag_fit_cards *f);
+
+/* What card g has for the process beside what is kept; what the policy reserves where nothing is
+ * short. Bytes. */
+uint64_t frag_fit_room(const struct frag_fit_cards *f, size_t g, const struct frag_headroom *kept);
+uint64_t frag_fit_peak(const struct frag_fit_cards *f, const struct frag_fit_row *row);
+/* Does it run on card g with room for its peak and all that is to stay free? */
+bool frag_fit_roomy(const struct frag_fit_cards *f, const struct frag_fit_row *row, size_t g);
+/* The best policy on card g: with room before tight, then without much time in the driver, then the
+ * one that reserves least; SIZE_MAX = none completes. */
+size_t frag_fit_best_row(const struct frag_fit_cards *f, size_t g);
+/* The smallest card, or where all have a price the cheapest, on which `row` (SIZE_MAX = the best
+ * policy of each card) has room; SIZE_MAX = none. */
+size_t frag_fit_card(const struct frag_fit_cards *f, size_t row);
+/* For the time that was recorded, a card for each device; NaN = not known. */
+double frag_fit_job_price(const struct frag_fit_cards *f, const struct frag_gpu *gpu);
+
+/* Of the command, also of --vary (fit_vary.h). */
+extern const struct frag_shape frag_fit_shape;
+int frag_fit_cards_answer(const struct frag_fit_cards *f, struct frag_answer *a,
+			  struct frag_err *err);
+
+#endif

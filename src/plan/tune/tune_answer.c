@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The best settings as an answer: the line to export, the runners-up, the trade-off; see tune_recordings.h. */
+#include <math.h>
+
+#include <frag/opt.h>
+#include <frag/torch.h>
+
+#include "answer/row.h"
+#include "recording/settled_shape.h"
+#include "tune_recordings.h"
+
+/* ---- one setting ----------------------------------------------------------------- */
+
+#define SETTING(F, P, S) \
+	F(S, COUNT, rank, NULL, "1 = the best") \
+	F(S, TEXT, policy, NULL, "what --policy takes") \
+	F(S, TEXT, params, NULL, "with all its options") \
+	P(S, TEXT, shown, "setting", "the policy and its options") \
+	F(S, TEXT, conf, NULL, \
+	  "as PYTORCH_CUDA_ALLOC_CONF; null where PyTorch has no such setting") \
+	F(S, BOOL, completed, NULL, "every trace came to its end") \
+	F(S, COUNT, refused_count, "refused", \
+	  "requests that were refused when recorded, and here again", .if_any = true) \
+	F(S, BYTES, peak_reserved_bytes, "reserved", "peak of the worst trace", \
+	  .none = "out of memory") \
+	F(S, RATIO, against_baseline_ratio, "against baseline", \
+	  "reserved / that of the baseline - 1", .unit = "%", .precision = 1, .sign = true, \
+	  .spare = 2) \
+	F(S, NS, modelled_ns, "driver time", "modelled driver time of all traces", .spare = 1) \
+	F(S, BYTES, min_capacity_bytes, "smallest card", "with --objective card", .if_any = true) \
+	F(S, BOOL, front, NULL, "no other setting reserves less and takes less driver time")
+FRAG_ROW(setting, "setting", SETTING, "one setting that was tried");
+
+static struct setting setting_of(const struct frag_tuning *t, size_t i, struct frag_answer *a)
+{
+	const struct frag_tune_try *x = &t->found.tries[i];
+	const struct frag_tune_try *base = &t->found.tries[t->found.baseline];
+	struct setting row = {
+		.rank = i + 1,
+		.policy = x->text,
+		.params = x->params,
+		.shown = i != t->found.baseline ? x->params
+						: frag_answer_print(a, "%s (baseline)", x->params),
+		.conf = x->conf,
+		.completed = x->completed,
+		.peak_reserved_bytes = UINT64_MAX,
+		.modelled_ns = UINT64_MAX,
+		.refused_count = UINT64_MAX,
+		.min_capacity_bytes = UINT64_MAX,
+		.against_baseline_ratio = NAN,
+	};
+
+	for (size_t k = 0; k < t->found.front_count; k++)
+		row.front |= t->found.front[k] == i;
+	if (!x->completed)
+		return row;
+	row.peak_reserved_bytes = x->peak_reserved_bytes;
+	row.modelled_ns = x->driver_ns;
+	row.refused_count = x->refused_count;
+	if (t->options.objective == FRAG_TUNE_CARD)
+		row.min_capacity_bytes = x->capacity_bytes;
+	if (base->completed && base->peak_reserved_bytes)
+		row.against_baseline_ratio =
+			(double)x->peak_reserved_bytes / (double)base->peak_reserved_bytes - 1;
+	return row;
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+#define TUNE_ROW(F, P, S) \
+	F(S, TEXTS, traces, NULL, "names of all devices of all traces") \
+	F(S, LIST, recordings, NULL, "what was found of each", .of = &frag_recorded_unit_shape) \
+	F(S, TEXTS, torch, NULL, \
+	  "first and last release of PyTorch that may have made them; empty: not known") \
+	F(S, TEXT, objective, NULL, "peak, card or time") \
+	F(S, COUNT, seed, NULL, "of random choices") \
+	F(S, COUNT, budget, NULL, "settings to try in each space") \
+	F(S, BYTES, cap_bytes, NULL, "of --cap") \
+	F(S, BOOL, complete, NULL, "the search was not interrupted") \
+	F(S, BOOL, exhaustive, NULL, "every setting was tried") \
+	F(S, COUNT, space_count, NULL, "settings that there are") \
+	F(S, COUNT, tried_count, NULL, "settings tried") \
+	F(S, OBJECT, best, NULL, "the best setting", .of = &setting_shape) \
+	F(S, OBJECT, baseline, NULL, "what it is compared with", .of = &setting_shape) \
+	F(S, OBJECT, simpler, NULL, \
+	  "fewest options within 1 % of the best; null: that is the best", .of = &setting_shape) \
+	F(S, LIST, front, NULL, \
+	  "settings that no other beats in both reserved memory and driver time", \
+	  .of = &setting_shape) \
+	F(S, LIST, tried, NULL, "all settings, the best first", .of = &setting_shape)
+struct tune {
+	FRAG_ROW_MEMBERS(TUNE_ROW)
+};
+FRAG_ROW_SHAPE(, frag_tune_shape, tune, "tune", TUNE_ROW, "the settings that serve a trace best");
+
+static const char *release_text(unsigned release, struct frag_answer *a)
+{
+	char buf[16];
+
+	return frag_answer_print(a, "%s", frag_torch_format(release, buf, sizeof(buf)));
+}
+
+static struct frag_rows releases(const struct frag_tuning *t, struct frag_answer *a)
+{
+	const char **rows = frag_answer_new(a, 2, sizeof(*rows));
+
+	if (!rows || !t->last_release)
+		return (struct frag_rows){ 0 };
+	rows[0] = release_text(t->first_release, a);
+	rows[1] = release_text(t->last_release, a);
+	return (struct frag_rows){ rows, 2 };
+}
+
+/* The simplest setting that comes within 1 % of the best: fewer options to explain, and less that depends
+ * on this one trace. SIZE_MAX: the best is. */
+static size_t find_simpler(const struct frag_tuning *t)
+{
+	const struct frag_tune *f = &t->found;
+	const struct frag_tune_try *best = &f->tries[0];
+	size_t found = 0;
+
+	if (t->options.objective != FRAG_TUNE_PEAK || !f->baseline)
+		return SIZE_MAX;
+	for (size_t i = 1; i < f->tries_count; i++) {
+		const struct frag_tune_try *x = &f->tries[i];
+
+		if (x->completed && x->refused_count <= best->refused_count && i != f->baseline &&
+		    x->changed_count < f->tries[found].changed_count &&
+		    (double)x->peak_reserved_bytes < 1.01 * (double)best->peak_reserved_bytes)
+			found = i;
+	}
+	return found ? found : SIZE_MAX;
+}
+
+static int fill(const struct frag_tuning *t, struct tune *out, struct frag_answer *a,
+		struct frag_err *err)
+{
+	static const char *const objectives[] = { "peak", "card", "time" };
+	const struct frag_tune *f = &t->found;
+	struct setting *rows = frag_answer_new(a, f->tries_count, sizeof(*rows));
+	struct setting *front = frag_answer_new(a, f->front_count, sizeof(*front));
+	size_t simpler;
+
+	FRAG_CHECK_ALLOC(rows && front, "answer", err);
+	for (size_t i = 0; i < f->tries_count; i++)
+		rows[i] = setting_of(t, i, a);
+	for (size_t i = 0; i < f->front_count; i++)
+		front[i] = rows[f->front[i]];
+	*out = (struct tune){ .traces = frag_unit_labels(a, &t->units),
+			      .recordings = frag_recorded_unit_rows(a, &t->units),
+			      .torch = releases(t, a),
+			      .objective = objectives[t->options.objective],
+			      .seed = t->target->seed,
+			      .budget = f->budget,
+			      .cap_bytes = t->cap_bytes ?: UINT64_MAX,
+			      .complete = f->complete,
+			      .exhaustive = f->exhaustive,
+			      .space_count = f->space_count,
+			      .tried_count = f->tries_count,
+			      .front = { front, f->front_count },
+			      .tried = { rows, f->tries_count } };
+	if (f->tries_count) {
+		simpler = find_simpler(t);
+		out->best = &rows[0];
+		out->baseline = &rows[f->baseline];
+		out->simpler = simpler == SIZE_MAX ? NULL : &rows[simpler];
+	}
+	frag_answer_data(a, &frag_tune_shape, out);
+	frag_answer_csv(a, &setting_shape, rows, f->tries_count);
+	return 0;
+}
+
+/* ---- sentences ------------------------------------------------------------------- */
+
+static void remarks(const struct frag_tuning *t, const struct tune *out, struct frag_answer *a)
+{
+	bool of_card = t->options.objective == FRAG_TUNE_CARD, recorded = false;
+
+	for (size_t i = 0; i < t->units.units_count; i++)
+		recorded |= !of_card && frag_target_keeps_limit(t->target, t->units.units[i].dev);
+	frag_recordings_head(a, "tune", &t->units);
+	frag_answer_remark(
+		a,
+		"objective %s, limit %s; %zu settings tried: the baseline and %s %llu (seed %llu)",
+		out->objective,
+		t->cap_bytes		? FRAG_BYTES(t->cap_bytes)
+		: t->target->limit.text ? t->target->limit.text
+		: recorded		? "of the recording"
+					: "none",
+		t->found.tries_count, t->found.exhaustive ? "all that differ of" : "a search among",
+		(unsigned long long)t->found.space_count, (unsigned long long)t->target->seed);
+	frag_recordings_remark(a, &t->units, t->target,
+			       of_card ? "not applied: the search is for a card without it"
+				       : "it holds for every setting");
+}
+
+static void add_comparison(const struct frag_tuning *t, struct frag_text *out)
+{
+	const struct frag_tune_try *best = &t->found.tries[0];
+	const struct frag_tune_try *base = &t->found.tries[t->found.baseline];
+	bool compared = t->found.baseline && base->completed;
+
+	if (best->refused_count || (compared && base->refused_count)) {
+		frag_text_addf(out, "; it refuses %llu of the requests refused when recorded",
+			       (unsigned long long)best->refused_count);
+		if (compared)
+			frag_text_addf(out, ", %s %llu", base->params,
+				       (unsigned long long)base->refused_count);
+	}
+	if (t->options.objective == FRAG_TUNE_TIME && compared) {
+		frag_text_add(out, "; ");
+		frag_text_add_ns(out, best->driver_ns);
+		frag_text_add(out, " in the driver instead of ");
+		frag_text_add_ns(out, base->driver_ns);
+	}
+	if (t->options.objective == FRAG_TUNE_CARD) {
+		frag_text_addf(out, "; smallest card %s", FRAG_BYTES(best->capacity_bytes));
+		if (compared)
+			frag_text_addf(out, " instead of %s", FRAG_BYTES(base->capacity_bytes));
+	}
+}
+
+static void conclude(const struct frag_tuning *t, const struct tune *out, struct frag_answer *a)
+{
+	const struct setting *best = out->best, *base = out->baseline;
+	FRAG_AUTO(frag_text_release) struct frag_text more = { 0 };
+
+	if (!best->completed) {
+		frag_answer_conclude(a, "no setting completes: the trace needs a larger card or "
+					"limit");
+		return;
+	}
+	add_comparison(t, &more);
+	a->failed |= more.failed;
+	if (!t->found.baseline)
+		frag_answer_conclude(a, "nothing tried is better than %s, which reserves %s%s",
+				     base->params, FRAG_BYTES(best->peak_reserved_bytes),
+				     frag_text_str(&more));
+	else if (!base->completed)
+		frag_answer_conclude(
+			a, "with %s it completes and reserves %s; %s runs out of memory%s",
+			best->params, FRAG_BYTES(best->peak_reserved_bytes), base->params,
+			frag_text_str(&more));
+	else
+		frag_answer_conclude(a, "with %s it reserves %s instead of %s (%+.1f %%)%s",
+				     best->params, FRAG_BYTES(best->peak_reserved_bytes),
+				     FRAG_BYTES(base->peak_reserved_bytes),
+				     100 * best->against_baseline_ratio, frag_text_str(&more));
+}
+
+/* What to type. */
+static void say_export(const struct frag_tuning *t, const struct tune *out, struct frag_answer *a)
+{
+	const struct setting *best = out->best, *simpler = out->simpler;
+	const char *const *torch = out->torch.rows;
+	FRAG_AUTO(frag_text_release) struct frag_text line = { 0 };
+
+	if (best->completed && best->conf) {
+		frag_text_addf(&line, "%s PYTORCH_CUDA_ALLOC_CONF%s",
+			       *best->conf ? "export" : "unset", *best->conf ? "=" : "");
+		if (*best->conf)
+			frag_text_add_shell(&line, best->conf);
+		if (*best->conf && out->torch.count)
+			frag_text_addf(&line, "   # for PyTorch %s", torch[0]);
+		if (*best->conf && t->first_release != t->last_release)
+			frag_text_addf(&line, " to %s", torch[1]);
+		a->failed |= line.failed;
+		frag_answer_gap(a);
+		frag_answer_paste(a, "", frag_text_str(&line));
+		if (simpler)
+			frag_answer_gap(a);
+	}
+	if (simpler)
+		frag_answer_say(a, "within 1 %% of that with fewer options: %s, %s",
+				simpler->conf && *simpler->conf ? simpler->conf : simpler->params,
+				FRAG_BYTES(simpler->peak_reserved_bytes));
+}
+
+/* ---- tables and chart ------------------------------------------------------------ */
+
+/* Does an earlier setting do the same to the byte and the nanosecond? Then this one adds nothing. */
+static bool repeats(const struct frag_tune *f, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (f->tries[k].completed == f->tries[i].completed &&
+		    f->tries[k].peak_reserved_bytes == f->tries[i].peak_reserved_bytes &&
+		    f->tries[k].driver_ns == f->tries[i].driver_ns)
+			return true;
+	return false;
+}
+
+/* The first `top` that differ, and the baseline. */
+static struct frag_rows best_rows(const struct frag_tuning *t, const struct tune *out, size_t top,
+				  struct frag_answer *a)
+{
+	const struct setting *all = out->tried.rows;
+	size_t room = FRAG_MIN(top, out->tried.count) + 1, n = 0;
+	struct setting *rows = frag_answer_new(a, room, sizeof(*rows));
+	bool base = false;
+
+	for (size_t i = 0; rows && i < out->tried.count && n < top; i++) {
+		if (repeats(&t->found, i) && i != t->found.baseline)
+			continue;
+		rows[n++] = all[i];
+		base |= i == t->found.baseline;
+	}
+	if (rows && !base)
+		rows[n++] = all[t->found.baseline];
+	return (struct frag_rows){ rows, n };
+}
+
+#define POINT(F, P, S) \
+	F(S, COUNT, series, NULL, "number of the setting") \
+	F(S, TEXT, name, NULL, "its options") \
+	F(S, COUNT, completed, NULL, "1 = it completes") \
+	F(S, COUNT, front, NULL, "1 = no other beats it in both") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "reserved") \
+	F(S, NS, driver_ns, NULL, "modelled driver time") \
+	F(S, BYTES, lower_bound_bytes, NULL, "0 = not drawn")
+FRAG_ROW(point, "point", POINT, "one setting of the chart");
+
+/* Those of the table and of the front. */
+static void chart(const struct frag_rows *shown, const struct tune *out, struct frag_answer *a)
+{
+	const struct setting *table = shown->rows, *front = out->front.rows, *best = out->best;
+	struct point *points = frag_answer_new(a, shown->count + out->front.count, sizeof(*points));
+	size_t n = 0;
+
+	for (size_t i = 0; points && i < shown->count + out->front.count; i++) {
+		const struct setting *s = i < shown->count ? &table[i] : &front[i - shown->count];
+
+		if (s->completed && (i < shown->count ? !s->front : true)) {
+			points[n] = (struct point){
+				n, s->shown, 1, s->front, s->peak_reserved_bytes, s->modelled_ns, 0
+			};
+			n++;
+		}
+	}
+	if (n)
+		frag_answer_chart(
+			a,
+			&(struct frag_answer_chart){
+				.script = "pareto",
+				.base = "tune",
+				.extra = "modelled",
+				.title = frag_answer_print(a, "%s reserves %s", best->params,
+							   FRAG_BYTES(best->peak_reserved_bytes)),
+				.caption = "Peak reserved memory against driver time: the best "
+					   "settings, the baseline, and in circles those that no "
+					   "other setting beats in both.",
+				.shape = &point_shape,
+				.rows = { points, n } });
+}
+
+int frag_tuning_answer(const struct frag_tuning *t, size_t top, struct frag_answer *a,
+		       struct frag_err *err)
+{
+	struct tune *out = frag_answer_new(a, 1, sizeof(*out));
+	struct frag_rows shown;
+
+	FRAG_CHECK_ALLOC(out, "answer", err);
+	FRAG_TRY(fill(t, out, a, err));
+	a->title = "Settings of the allocator";
+	a->question = "Which settings serve this trace best?";
+	remarks(t, out, a);
+	if (out->tried.count) {
+		shown = best_rows(t, out, top, a);
+		conclude(t, out, a);
+		say_export(t, out, a);
+		chart(&shown, out, a);
+		frag_answer_gap(a);
+		frag_answer_table(a, &setting_shape, shown.rows, shown.count);
+		frag_answer_heading(a, "Settings that no other beats in both reserved memory and "
+				       "driver time");
+		frag_answer_table(a, &setting_shape, out->front.rows, out->front.count);
+	}
+	return a->failed ? frag_fail_nomem(err, "answer") : 0;
+}

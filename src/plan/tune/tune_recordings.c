@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for the settings of recordings; see tune_recordings.h. */
+#include "tune_recordings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/term.h"
+
+#define BUDGET 800u /* settings */
+/* Driver calls of all replays; recordings have a few thousand each. */
+#define CALLS_MAX (1ull << 22)
+
+/* The recorded settings if all traces agree on them, else PyTorch's defaults. New memory. */
+static int find_baseline(const struct frag_recordings *u, char **out, struct frag_err *err)
+{
+	*out = NULL;
+	for (size_t i = 0; i < u->units_count; i++) {
+		struct frag_policy_spec *spec;
+		bool same;
+
+		FRAG_TRY(frag_recording_spec(u->units[i].trace, "recorded", &spec, err));
+		same = spec && (!i || !strcmp(*out, frag_policy_spec_text(spec)));
+		if (same && !i)
+			*out = frag_host_strdup(frag_policy_spec_text(spec));
+		frag_policy_spec_destroy(spec);
+		if (!same) {
+			frag_host_free(*out);
+			*out = frag_host_strdup("pytorch");
+			break;
+		}
+	}
+	return *out ? 0 : frag_fail_nomem(err, "baseline");
+}
+
+/* The releases that may have made the recordings, or the target's; both 0: not known. */
+static void find_releases(struct frag_tuning *t)
+{
+	t->first_release = t->last_release = t->target->torch;
+	for (size_t i = 0; i < t->units.units_count && !t->target->torch; i++) {
+		const struct frag_trace_settings *s = &t->units.units[i].trace->settings;
+
+		if (!s->torch_last)
+			continue;
+		if (!t->first_release || s->torch_first < t->first_release)
+			t->first_release = s->torch_first;
+		t->last_release = FRAG_MAX(t->last_release, s->torch_last);
+	}
+}
+
+static int run(struct frag_tuning *t, struct frag_tune_options *opt, unsigned threads,
+	       struct frag_err *err)
+{
+	const struct frag_recordings *u = &t->units;
+	FRAG_AUTO_FREE const struct frag_trace_dev **devs =
+		frag_host_calloc(u->units_count, sizeof(*devs));
+	FRAG_AUTO_FREE uint64_t *limits = frag_host_calloc(u->units_count, sizeof(*limits));
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+	struct frag_plan_env env;
+	char label[128];
+
+	snprintf(label, sizeof(label), "tuning %.80s", u->units[0].label);
+	frag_progress_begin(&progress, label);
+	FRAG_CHECK_ALLOC(devs && limits, "tune", err);
+	for (size_t i = 0; i < u->units_count; i++) {
+		devs[i] = u->units[i].dev;
+		limits[i] = frag_target_limit_for(t->target, u->units[i].dev);
+	}
+	/* the search for the smallest card goes without it */
+	if (opt->objective != FRAG_TUNE_CARD)
+		opt->limits = limits;
+	frag_plan_env_init(&env, t->target, threads);
+	if (t->cap_bytes)
+		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, t->cap_bytes);
+	env.watch = progress.watch;
+	return frag_tune_run(&env, devs, u->units_count, opt, &t->found, err);
+}
+
+int frag_tuning_search(struct frag_tuning *t, unsigned threads, struct frag_err *err)
+{
+	struct frag_tune_options opt = t->options;
+	FRAG_AUTO_FREE char *baseline = NULL;
+
+	find_releases(t);
+	if (frag_policy_is_recorded(opt.baseline)) {
+		FRAG_TRY(find_baseline(&t->units, &baseline, err));
+		opt.baseline = baseline;
+	}
+	opt.calls_max = opt.budget ? 0 : CALLS_MAX;
+	opt.budget = opt.budget ? opt.budget : BUDGET;
+	opt.seed = t->target->seed;
+	opt.release = t->first_release;
+	return run(t, &opt, threads, err);
+}
+
+void frag_tuning_release(struct frag_tuning *t)
+{
+	frag_tune_release(&t->found);
+	frag_recordings_release(&t->units);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The note of a recording made without a GPU; see estimate.h. */
+#include "estimate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/opt.h>
+
+#define PLACES_SHOWN 12u
+
+FRAG_ROW_SHAPE(static, frag_again_shape, frag_again, "again", FRAG_AGAIN_ROW,
+	       "a second run with other values");
+FRAG_ROW_SHAPE(static, frag_place_shape, frag_place, "place", FRAG_PLACE_ROW,
+	       "a place of the program that got a value from the card");
+FRAG_ROW_SHAPE(, frag_estimate_shape, frag_estimate, "estimate", FRAG_ESTIMATE_ROW,
+	       "how a recording without a GPU was made");
+
+static const char *next_line(const char *line)
+{
+	line += strcspn(line, "\n");
+	return *line ? line + 1 : line;
+}
+
+/* The word at *at, which moves behind it and a blank. */
+static const char *word(struct frag_answer *a, const char **at)
+{
+	size_t n = strcspn(*at, " \n");
+	const char *text = frag_answer_print(a, "%.*s", (int)n, *at);
+
+	*at += n + ((*at)[n] == ' ');
+	return text;
+}
+
+/* The text behind "key " in a line of its own; NULL: none. */
+static const char *value_of(struct frag_answer *a, const char *note, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *line = note; *line; line = next_line(line))
+		if (!strncmp(line, key, n) && line[n] == ' ')
+			return frag_answer_print(a, "%.*s", (int)strcspn(line + n + 1, "\n"),
+						 line + n + 1);
+	return NULL;
+}
+
+/* "again VALUES PEAK PEAK2 REQUESTS REQUESTS2" */
+static const struct frag_again *again_of(struct frag_answer *a, const char *note)
+{
+	struct frag_again *out = frag_answer_new(a, 1, sizeof(*out));
+	const char *text = value_of(a, note, "again");
+	unsigned long long n[4];
+
+	if (!out || !text ||
+	    sscanf(text, "%*s %llu %llu %llu %llu", &n[0], &n[1], &n[2], &n[3]) != 4)
+		return NULL;
+	*out = (struct frag_again){ n[0], n[1], n[2], n[3] };
+	return out;
+}
+
+/* "value invented 24 _local_scalar_dense train.py:42" */
+static struct frag_rows places_of(struct frag_answer *a, const char *note)
+{
+	struct frag_place *rows;
+	size_t count = 0, n = 0;
+
+	for (const char *line = note; *line; line = next_line(line))
+		count += !strncmp(line, "value ", 6);
+	rows = frag_answer_new(a, count, sizeof(*rows));
+	for (const char *line = note; rows && *line; line = next_line(line)) {
+		const char *at = line + 6;
+
+		if (strncmp(line, "value ", 6) != 0)
+			continue;
+		rows[n].values = word(a, &at);
+		rows[n].count = strtoull(word(a, &at), NULL, 10);
+		rows[n].what = word(a, &at);
+		rows[n++].place = frag_answer_print(a, "%.*s", (int)strcspn(at, "\n"), at);
+	}
+	return (struct frag_rows){ rows, n };
+}
+
+const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
+					       const struct frag_trace *trace)
+{
+	const char *note = trace->estimate;
+	struct frag_estimate *e = note ? frag_answer_new(a, 1, sizeof(*e)) : NULL;
+
+	if (!e)
+		return NULL;
+	*e = (struct frag_estimate){ .card = value_of(a, note, "card"),
+				     .torch = value_of(a, note, "torch"),
+				     .values = value_of(a, note, "values"),
+				     .clock = value_of(a, note, "clock"),
+				     .scaled = value_of(a, note, "scaled"),
+				     .again = again_of(a, note),
+				     .places = places_of(a, note) };
+	return e;
+}
+
+static const struct frag_place *place(const struct frag_estimate *e, size_t i)
+{
+	return (const struct frag_place *)e->places.rows + i;
+}
+
+unsigned frag_estimate_places(const struct frag_estimate *e, const char *values)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < e->places.count; i++)
+		n += !strcmp(place(e, i)->values, values);
+	return n;
+}
+
+static double change(uint64_t from, uint64_t to)
+{
+	return from ? 100.0 * ((double)to / (double)from - 1) : 0;
+}
+
+const char *frag_estimate_again(struct frag_answer *a, const struct frag_estimate *e)
+{
+	const struct frag_again *r = e->again;
+
+	if (!r)
+		return "";
+	if (r->peak_live_bytes == r->other_peak_live_bytes && r->requests == r->other_requests)
+		return "; with other values it asked for as much";
+	return frag_answer_print(a,
+				 "; with other values its peak of live memory was %+.2f %%, its "
+				 "requests %+.2f %%",
+				 change(r->peak_live_bytes, r->other_peak_live_bytes),
+				 change(r->requests, r->other_requests));
+}
+
+static const char *plain_name(const char *what)
+{
+	static const char *const names[][2] = {
+		{ "_local_scalar_dense", "a number (.item(), if, int)" },
+		{ "copy_", "a tensor copied to the host" },
+		{ "nonzero", "the number of nonzero elements" },
+		{ "equal", "a comparison of two tensors" },
+	};
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
+		if (!strcmp(what, names[i][0]))
+			return names[i][1];
+	return what;
+}
+
+static void add_places(const struct frag_estimate *e, struct frag_text *out)
+{
+	size_t shown = 0, left = 0;
+
+	for (size_t i = 0; i < e->places.count; i++) {
+		const struct frag_place *p = place(e, i);
+
+		if (!strcmp(p->values, "computed"))
+			continue;
+		if (shown++ < PLACES_SHOWN)
+			frag_text_addf(out, "\n  %s %llu x at %s: %s", p->values,
+				       (unsigned long long)p->count, p->place, plain_name(p->what));
+		else
+			left++;
+	}
+	if (left)
+		frag_text_addf(out, "\n  and %zu more (--json)", left);
+}
+
+const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate *e)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	if (e->scaled)
+		frag_text_addf(&t, "scaled from recordings at %s (cufrag scale)\n", e->scaled);
+	if (e->card)
+		frag_text_addf(
+			&t,
+			"recorded without a GPU: on a pretended %s, torch %s, times %s\n"
+			"values from %s reached the program at %u places, computed ones at %u, "
+			"given ones at %u",
+			e->card, e->torch ? e->torch : "",
+			e->clock && !strcmp(e->clock, "modelled") ? "modelled" : "of the host",
+			e->values ? e->values : "", frag_estimate_places(e, "invented"),
+			frag_estimate_places(e, "computed"), frag_estimate_places(e, "given"));
+	if (e->card && e->again)
+		frag_text_addf(
+			&t,
+			"\nwith other values: peak live %s instead of %s, %llu requests instead of "
+			"%llu",
+			FRAG_BYTES(((const struct frag_again *)e->again)->other_peak_live_bytes),
+			FRAG_BYTES(((const struct frag_again *)e->again)->peak_live_bytes),
+			(unsigned long long)((const struct frag_again *)e->again)->other_requests,
+			(unsigned long long)((const struct frag_again *)e->again)->requests);
+	if (e->card)
+		add_places(e, &t);
+	return frag_answer_take(a, &t);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recordings made without a GPU: how they were made, and where values that no kernel computed reached the program.
+ * Read from the note in frag_trace.estimate; its lines: docs/nogpu.md.
+ */
+#ifndef FRAG_RECORDING_ESTIMATE_H
+#define FRAG_RECORDING_ESTIMATE_H
+
+#include <frag/trace.h>
+
+#include "answer/answer.h"
+#include "answer/row.h"
+
+/* A second run with other values. */
+#define FRAG_AGAIN_ROW(F, P, S) \
+	F(S, BYTES, peak_live_bytes, NULL, "largest peak of live bytes of the recording") \
+	F(S, BYTES, other_peak_live_bytes, NULL, "the same with other values") \
+	F(S, COUNT, requests, NULL, "requests of the recording") \
+	F(S, COUNT, other_requests, NULL, "requests with other values")
+struct frag_again {
+	FRAG_ROW_MEMBERS(FRAG_AGAIN_ROW)
+};
+
+/* A place of the program that got a value from the card. */
+#define FRAG_PLACE_ROW(F, P, S) \
+	F(S, TEXT, place, NULL, "file and line") \
+	F(S, TEXT, what, NULL, "the operator that handed it out") \
+	F(S, TEXT, values, NULL, "computed, invented or given") \
+	F(S, COUNT, count, NULL, "how often")
+struct frag_place {
+	FRAG_ROW_MEMBERS(FRAG_PLACE_ROW)
+};
+
+#define FRAG_ESTIMATE_ROW(F, P, S) \
+	F(S, TEXT, card, NULL, "the pretended card") \
+	F(S, TEXT, torch, NULL, "release of PyTorch") \
+	F(S, TEXT, values, NULL, "how values were invented") \
+	F(S, TEXT, clock, NULL, "times are modelled, or those of the host") \
+	F(S, TEXT, scaled, NULL, "scaled from recordings at these values") \
+	F(S, OBJECT, again, NULL, "a second run with other values", .of = &frag_again_shape) \
+	F(S, LIST, places, NULL, "places that values reached", .of = &frag_place_shape)
+struct frag_estimate {
+	FRAG_ROW_MEMBERS(FRAG_ESTIMATE_ROW)
+};
+extern const struct frag_shape frag_estimate_shape;
+
+/* What the note says; NULL for a recording of a card, or where memory is short (a->failed). */
+const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
+					       const struct frag_trace *trace);
+/* Places with this kind of values. */
+unsigned frag_estimate_places(const struct frag_estimate *e, const char *values);
+/* "; with other values it asked for as much", or what differed; "" without a second run. */
+const char *frag_estimate_again(struct frag_answer *a, const struct frag_estimate *e);
+/* Several lines for people: card, values, places. */
+const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate *e);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which policies to replay: texts from the command line, "all", and
+ * "recorded", which stands for the settings that a trace was recorded with.
+ */
+#include "policy_texts.h"
+
+#include "lib/grow.h"
+
+#include <string.h>
+
+#include "recording.h"
+
+static int push(struct frag_policy_texts *p, char *text, struct frag_err *err)
+{
+	if (!text || FRAG_GROW(p->text, p->count, p->cap, "list of policies", NULL)) {
+		frag_host_free(text);
+		return frag_fail_nomem(err, "list of policies");
+	}
+	p->text[p->count++] = text;
+	return 0;
+}
+
+int frag_policy_texts_add(struct frag_policy_texts *p, const char *text, struct frag_err *err)
+{
+	return push(p, frag_host_strdup(text), err);
+}
+
+int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *err)
+{
+	return frag_policy_texts_add(texts, text, err);
+}
+
+int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err)
+{
+	return frag_policy_texts_list(texts, list, err);
+}
+
+int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
+			    struct frag_err *err)
+{
+	*flags = 0;
+	for (size_t i = 0; i < p->count; i++) {
+		struct frag_policy_spec *spec;
+
+		if (frag_policy_is_recorded(p->text[i]))
+			continue;
+		FRAG_TRY(frag_policy_spec_parse(p->text[i], &spec, err));
+		*flags |= frag_policy_spec_ops(spec)->flags;
+		frag_policy_spec_destroy(spec);
+	}
+	return 0;
+}
+
+/* Every policy that can run on its own with its defaults on any trace;
+ * none that holds nothing. */
+static int add_all(struct frag_policy_texts *p, struct frag_err *err)
+{
+	size_t count;
+	const struct frag_policy_ops *const *list = frag_policy_list(&count);
+
+	p->all = true;
+	for (size_t i = 0; i < count; i++) {
+		if (!(list[i]->flags & (FRAG_POLICY_HIDDEN | FRAG_POLICY_ADAPTOR |
+					FRAG_POLICY_STACK | FRAG_POLICY_NO_MEMORY)))
+			FRAG_TRY(frag_policy_texts_add(p, list[i]->name, err));
+	}
+	return 0;
+}
+
+int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct frag_err *err)
+{
+	while (*list) {
+		size_t n = strcspn(list, ";"), from = strspn(list, " \t"), to = n;
+		char *text;
+
+		while (to > from && (list[to - 1] == ' ' || list[to - 1] == '\t'))
+			to--;
+		if (from >= to)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "empty policy in the list '%.100s'; "
+					 "policies are separated by ';'",
+					 list);
+		text = frag_host_alloc(to - from + 1);
+		FRAG_CHECK_ALLOC(text, "list of policies", err);
+		memcpy(text, list + from, to - from);
+		text[to - from] = '\0';
+		if (!strcmp(text, "all")) {
+			frag_host_free(text);
+			FRAG_TRY(add_all(p, err));
+		} else {
+			FRAG_TRY(push(p, text, err));
+		}
+		list += n + (list[n] == ';');
+	}
+	return 0;
+}
+
+void frag_policy_texts_release(struct frag_policy_texts *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		frag_host_free(p->text[i]);
+	frag_host_free(p->text);
+	*p = (struct frag_policy_texts){ 0 };
+}
+
+static bool same_policy(const struct frag_policy_spec *a, const struct frag_policy_spec *b)
+{
+	return !strcmp(frag_policy_spec_echo(a), frag_policy_spec_echo(b));
+}
+
+/* Index of a spec that does the same, or SIZE_MAX. */
+static size_t find_same(struct frag_policy_spec *const *specs, size_t count,
+			const struct frag_policy_spec *spec)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (same_policy(specs[i], spec))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* Appends unless it is there already. */
+static void place(struct frag_policy_spec **specs, size_t *count, struct frag_policy_spec *spec)
+{
+	if (find_same(specs, *count, spec) == SIZE_MAX)
+		specs[(*count)++] = spec;
+	else
+		frag_policy_spec_destroy(spec);
+}
+
+static int parse_texts(const struct frag_policy_texts *p, const struct frag_trace *trace,
+		       struct frag_policy_spec **specs, size_t *count, struct frag_err *err)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		struct frag_policy_spec *spec;
+
+		FRAG_TRY(frag_recording_spec(trace, p->text[i], &spec, err));
+		if (spec)
+			place(specs, count, spec);
+	}
+	return 0;
+}
+
+int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag_trace *trace,
+			    struct frag_policy_spec ***out, size_t *recorded, struct frag_err *err)
+{
+	struct frag_policy_spec **specs =
+		frag_host_calloc(p->count + 1, sizeof(struct frag_policy_spec *));
+	struct frag_policy_spec *own = NULL;
+	size_t count = 0;
+	int rc;
+
+	FRAG_CHECK_ALLOC(specs, "list of policies", err);
+	if (frag_recorded_spec(trace, &own, NULL))
+		own = NULL;
+	rc = parse_texts(p, trace, specs, &count, err);
+	*recorded = own ? find_same(specs, count, own) : SIZE_MAX;
+	frag_policy_spec_destroy(own);
+	if (!rc && !count)
+		rc = frag_fail(err, FRAG_EUSAGE,
+			       "no policy to replay: '%s' does not say what it was "
+			       "recorded with",
+			       trace->name);
+	if (rc) {
+		for (size_t i = 0; i < count; i++)
+			frag_policy_spec_destroy(specs[i]);
+		frag_host_free(specs);
+		return rc;
+	}
+	*out = specs;
+	return 0;
+}

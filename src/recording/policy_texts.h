@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which policies to replay: texts from the command line, and what they stand for on a trace. */
+#ifndef FRAG_RECORDING_POLICY_TEXTS_H
+#define FRAG_RECORDING_POLICY_TEXTS_H
+
+#include <stdbool.h>
+
+#include <frag/policy.h>
+#include <frag/trace.h>
+
+/* In the order asked for; "recorded" is replaced per trace. */
+struct frag_policy_texts {
+	char **text;
+	size_t count, cap;
+	bool all; /* "all": those that cannot run here are left out with a note */
+};
+
+/* Adds one policy text, or a list separated by ';' ("all" = every one that is listed). */
+int frag_policy_texts_add(struct frag_policy_texts *p, const char *text, struct frag_err *err);
+int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct frag_err *err);
+void frag_policy_texts_release(struct frag_policy_texts *p);
+/* The same as values of options whose field is a struct frag_policy_texts. */
+int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *err);
+int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err);
+/* A mistyped one is found before the first trace is read. *flags: FRAG_POLICY_… that one of them
+ * has. Errors: FRAG_EUSAGE. */
+int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
+			    struct frag_err *err);
+
+/*
+ * Specs for one trace, NULL-terminated, without repetitions; the caller destroys them.
+ * *recorded: index of the recorded settings, SIZE_MAX = not among them.
+ */
+int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag_trace *trace,
+			    struct frag_policy_spec ***out, size_t *recorded, struct frag_err *err);
+
+#endif

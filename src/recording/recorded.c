@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a recording says about itself: settings, limit, devices; see recording.h. */
+#include "recording.h"
+
+#include <string.h>
+
+#include "verify/follow.h"
+
+bool frag_policy_is_recorded(const char *text)
+{
+	return !text || !strcmp(text, "recorded");
+}
+
+int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec **out,
+		       struct frag_err *err)
+{
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *raw = NULL;
+	FRAG_AUTO_FREE char *text = NULL;
+	size_t n;
+
+	*out = NULL;
+	/* settings of an allocator that is not known here are as good as none */
+	if (!trace->settings.present || follow_spec(trace, NULL, &raw, NULL))
+		return 0;
+	text = frag_host_strdup(frag_policy_spec_text(raw));
+	FRAG_CHECK_ALLOC(text, "recorded settings", err);
+	for (n = strlen(text); n && strchr(":,", text[n - 1]); n--)
+		text[n - 1] = '\0';
+	return frag_policy_spec_parse(text, out, err);
+}
+
+int frag_recording_spec(const struct frag_trace *trace, const char *text,
+			struct frag_policy_spec **out, struct frag_err *err)
+{
+	*out = NULL;
+	if (frag_policy_is_recorded(text))
+		return frag_recorded_spec(trace, out, err);
+	return frag_policy_spec_parse(text, out, err);
+}
+
+int frag_recording_unit(const struct frag_recording *r, uint64_t ordinal,
+			const struct frag_unit **out, struct frag_err *err)
+{
+	for (uint32_t d = 0; d < r->trace->devs_count; d++) {
+		*out = &r->units[d];
+		if ((*out)->dev->ordinal == ordinal)
+			return 0;
+	}
+	return frag_fail(err, FRAG_EUSAGE, "'%.200s' has no device %llu", r->path,
+			 (unsigned long long)ordinal);
+}
+
+bool frag_target_keeps_limit(const struct frag_target *t, const struct frag_trace_dev *dev)
+{
+	return !t->limit.text && dev->settled.identical && dev->settled.limit_bytes != UINT64_MAX;
+}
+
+uint64_t frag_target_limit_for(const struct frag_target *t, const struct frag_trace_dev *dev)
+{
+	return frag_target_keeps_limit(t, dev) ? dev->settled.limit_bytes : frag_target_limit(t);
+}
+
+uint64_t frag_recorded_outside_bytes(const struct frag_trace_dev *dev)
+{
+	uint64_t context = dev->card.context_bytes;
+	size_t n;
+	const struct frag_gpu *gpus = frag_gpu_list(&n);
+
+	while (!context && n--) {
+		const struct frag_gpu_chip *chip = frag_gpu_chip_find(gpus[n].name);
+
+		if (chip && !strcmp(chip->shown, dev->card.name))
+			context = gpus[n].context_bytes;
+	}
+	/* for an unknown card, nobody can say which part was the context */
+	return context && dev->card.beside_bytes > context ? dev->card.beside_bytes - context : 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What settling found of recordings, for the answers of all commands that use them. */
+#ifndef FRAG_RECORDING_SETTLED_SHAPE_H
+#define FRAG_RECORDING_SETTLED_SHAPE_H
+
+#include "answer/answer.h"
+#include "recording.h"
+
+/* The field "recording" of an object: FRAG_FIELD(OBJECT, …, .of = &frag_settled_shape). */
+extern const struct frag_shape frag_settled_shape;
+/* Its row; NULL where there was nothing to compare a replay with, or memory is short (a->failed). */
+const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s);
+
+/* The same as JSON, and its members from limit_bytes to recorded_peak_bytes, for what is no answer yet. New reference. */
+json_t *frag_settled_json(const struct frag_settled *s);
+void frag_settled_members(json_t *o, const struct frag_settled *s);
+
+/* A trace and its "recording", for a LIST of all units. */
+extern const struct frag_shape frag_recorded_unit_shape;
+struct frag_rows frag_recorded_unit_rows(struct frag_answer *a, const struct frag_recordings *all);
+/* The labels of all units, for TEXTS. */
+struct frag_rows frag_unit_labels(struct frag_answer *a, const struct frag_recordings *all);
+
+/* "# cufrag 0.2.0 fit: gnn.default, leak.frames" */
+void frag_recordings_head(struct frag_answer *a, const char *command,
+			  const struct frag_recordings *all);
+/* A remark for each unit that had a limit or does not replay identically. what: added where the
+ * recording's limit applies. */
+void frag_recordings_remark(struct frag_answer *a, const struct frag_recordings *all,
+			    const struct frag_target *t, const char *what);
+
+#endif

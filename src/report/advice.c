@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer of a comparison: what to take, in words, and the line that sets it. */
+#include "report/report.h"
+
+#include <frag/policy.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+double frag_section_driver_ratio(const struct frag_section *s, const struct frag_result *r)
+{
+	return s->duration_us ? (double)r->m.modelled_ns / 1e3 / (double)s->duration_us : 0;
+}
+
+/* Can it be set where PyTorch runs? */
+static bool is_setting(const struct frag_result *r)
+{
+	return r->conf != NULL;
+}
+
+static bool is_planned(const struct frag_result *r)
+{
+	return r->policy_flags & FRAG_POLICY_PLANNED;
+}
+
+/* The one that needs least of those that are `settings` and `cheap`; SIZE_MAX if none is. */
+static size_t best_of(const struct frag_section *s, bool settings, bool cheap)
+{
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frag_result *r = &s->results[i];
+
+		if (!r->completed || frag_result_reserved_nothing(r) ||
+		    (settings && !is_setting(r)) || is_planned(r) ||
+		    (cheap && frag_section_driver_ratio(s, r) >= FRAG_CHEAP_RATIO))
+			continue;
+		if (best == SIZE_MAX || frag_result_better(r, &s->results[best]))
+			best = i;
+	}
+	return best;
+}
+
+/*
+ * What PyTorch cannot be set to, but cufrag run serves in its place: the one that needs least of those
+ * that are cheap; SIZE_MAX if none needs less than the pick.
+ */
+static size_t best_live(const struct frag_section *s, size_t pick)
+{
+	const uint32_t not_live = FRAG_POLICY_PLANNED | FRAG_POLICY_STACK | FRAG_POLICY_NO_MEMORY;
+	size_t best = pick;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frag_result *r = &s->results[i];
+
+		if (r->completed && !is_setting(r) && !(r->policy_flags & not_live) &&
+		    frag_section_driver_ratio(s, r) < FRAG_CHEAP_RATIO &&
+		    frag_result_better(r, &s->results[best]))
+			best = i;
+	}
+	return best == pick ? SIZE_MAX : best;
+}
+
+static void choose(const struct frag_section *s, struct frag_advice *out)
+{
+	bool settings = s->conf && best_of(s, true, false) != SIZE_MAX;
+	size_t any = best_of(s, settings, false), cheap = best_of(s, settings, true);
+
+	out->of_settings = settings;
+	/* nobody saves time by a crash */
+	out->pick =
+		cheap != SIZE_MAX && s->results[cheap].m.ooms_count <= s->results[any].m.ooms_count
+			? cheap
+			: any;
+	out->of_cheap = out->pick != any;
+	/* a trace on which nothing but a plan completes */
+	if (out->pick == SIZE_MAX)
+		out->pick = out->least;
+}
+
+void frag_section_advice(const struct frag_section *s, struct frag_advice *out)
+{
+	const struct frag_result *r;
+
+	*out = (struct frag_advice){ .least = frag_section_best(s), .live = SIZE_MAX };
+	choose(s, out);
+	if (out->pick == SIZE_MAX)
+		return;
+	r = &s->results[out->pick];
+	if (s->conf) {
+		out->conf = r->conf;
+		out->live = best_live(s, out->pick);
+	}
+	out->refused = r->m.ooms_count;
+	if (out->refused)
+		return; /* what it reserved is not what it needs */
+	out->card = frag_section_card(s, r->m.peak_reserved_bytes, false);
+	out->tight = frag_section_card(s, r->m.peak_reserved_bytes, true);
+	out->tight = out->tight == out->card ? NULL : out->tight;
+	if (out->card)
+		out->spare_bytes = out->card->total_bytes - out->card->context_bytes -
+				   r->m.peak_reserved_bytes;
+}
+
+/* ---- the sentence ------------------------------------------------------------------ */
+
+/* Compared with the recorded settings, or with what was named first. */
+static void say_saving(const struct frag_section *s, const struct frag_result *best, bool of_these,
+		       struct frag_text *out)
+{
+	const struct frag_result *base = &s->results[s->baseline];
+	uint64_t a = best->m.peak_reserved_bytes, b = base->m.peak_reserved_bytes;
+	const char *as = s->baseline_recorded ? "the recorded " : "";
+
+	if (s->count == 1)
+		return;
+	if (!base->completed) {
+		frag_text_addf(out, ", where %s'%s' runs out of memory at event %" PRIu64, as,
+			       base->policy, base->oom.event);
+	} else if (best == base) {
+		frag_text_addf(out, "; %sno other %s %s",
+			       s->baseline_recorded ? "these are the recorded settings, and " : "",
+			       of_these ? "of these" : "policy here",
+			       best->m.ooms_count ? "is better" : "needs less");
+	} else if (a == b) {
+		frag_text_addf(out, ", as much as %s'%s'", as, base->policy);
+	} else {
+		frag_text_add(out, ", ");
+		frag_text_add_bytes(out, a < b ? b - a : a - b);
+		frag_text_addf(out, " (%.1f %%) %s than %s'%s' with ",
+			       100.0 * (double)(a < b ? b - a : a - b) / (double)b,
+			       a < b ? "less" : "more", as, base->policy);
+		frag_text_add_bytes(out, b);
+	}
+	if (best != base && base->completed && base->m.ooms_count)
+		frag_text_addf(out, ", which refuses %" PRIu64, base->m.ooms_count);
+}
+
+static void say_driver(const struct frag_section *s, const struct frag_result *r,
+		       struct frag_text *out)
+{
+	frag_text_add_ns(out, r->m.modelled_ns);
+	frag_text_addf(out, " in the driver, %.*f %% of the recorded time",
+		       frag_section_driver_ratio(s, r) < 0.1 ? 1 : 0,
+		       100 * frag_section_driver_ratio(s, r));
+}
+
+static void say_card(const struct frag_section *s, const struct frag_advice *a,
+		     struct frag_text *out)
+{
+	bool margin = s->headroom.ratio > 0 || s->headroom.bytes;
+
+	if (a->refused) {
+		frag_text_add(out, "; 'cufrag fit' finds the card that serves everything");
+		return;
+	}
+	if (!a->card && !a->tight) {
+		frag_text_add(out, s->catalog && s->catalog->path
+					   ? "; no card of the list has room for it"
+					   : "; no known card has room for it");
+		return;
+	}
+	frag_text_add(out, "; ");
+	frag_section_card_kind(s, out);
+	if (!a->card) {
+		frag_text_addf(out, " with room for it is %s, but none leaves the margin",
+			       a->tight->label);
+		return;
+	}
+	frag_text_addf(out, " with room for it%s is %s, with ", margin ? " and a margin" : "",
+		       a->card->label);
+	frag_text_add_bytes(out, a->spare_bytes);
+	frag_text_add(out, " to spare");
+	if (frag_section_job_price(s, a->card) > 0)
+		frag_text_addf(out, ", at %.2g an hour %.3g for what was recorded",
+			       a->card->price_per_hour, frag_section_job_price(s, a->card));
+}
+
+/* Nothing completed, or nothing was reserved. */
+static void say_nothing(const struct frag_section *s, struct frag_text *out)
+{
+	for (size_t k = 0; k < s->count; k++) {
+		if (s->results[k].completed) {
+			frag_text_add(out, "nothing was reserved, so there is nothing to compare");
+			return;
+		}
+	}
+	frag_text_addf(out, "no policy completes '%s' here: %s", s->trace,
+		       s->count == 1 ? "it runs out of memory"
+				     : "every one of them runs out of memory");
+}
+
+/* Which ones the pick is the best of. */
+static void say_among(const struct frag_section *s, const struct frag_advice *a,
+		      struct frag_text *out)
+{
+	size_t others = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		others += !is_setting(&s->results[i]);
+	if (a->of_cheap)
+		frag_text_addf(out,
+			       "of %s that spend less than 1 %% of the recorded time in the "
+			       "driver, ",
+			       a->of_settings ? "PyTorch's settings" : "the policies");
+	else if (a->of_settings && others)
+		frag_text_add(out, "of PyTorch's settings, ");
+}
+
+/* Second, what needs even less: a policy that cufrag run serves, or one that costs too much time. */
+static void say_least(const struct frag_section *s, const struct frag_advice *a,
+		      struct frag_text *out)
+{
+	size_t least = a->live == SIZE_MAX ? a->least : a->live;
+	const struct frag_result *r = &s->results[least];
+	bool serves = r->m.ooms_count < a->refused;
+
+	if (least == a->pick || !frag_result_better(r, &s->results[a->pick]))
+		return;
+	if (serves && r->m.ooms_count)
+		frag_text_addf(out, ". '%s' would refuse %" PRIu64 ", with ", r->policy,
+			       r->m.ooms_count);
+	else
+		frag_text_addf(out, ". '%s' would %s with ", r->policy,
+			       serves ? "refuse nothing," : "do");
+	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
+	if (a->live != SIZE_MAX)
+		frag_text_add(out, ", through cufrag run");
+	else if (is_planned(r))
+		frag_text_add(out, ", but has seen the first steps in advance");
+	else if (frag_section_driver_ratio(s, r) >= FRAG_CHEAP_RATIO) {
+		frag_text_add(out, ", but spends ");
+		say_driver(s, r, out);
+	} else if (a->of_settings && !is_setting(r)) {
+		frag_text_add(out, ", but is another allocator");
+	}
+}
+
+/* A request that was refused is never left unsaid. */
+static void say_refused(const struct frag_result *r, struct frag_text *out)
+{
+	uint64_t n = r->m.ooms_count, again = r->m.refused_again_count;
+
+	frag_text_addf(out, "'%s' refuses the fewest requests: %" PRIu64, r->policy, n);
+	if (again == n)
+		frag_text_add(out,
+			      n == 1 ? ", as when recorded" : ", all refused when recorded, too");
+	else if (again)
+		frag_text_addf(out, ", %" PRIu64 " of them refused when recorded, too", again);
+	frag_text_add(out, "; it has ");
+}
+
+void frag_section_answer(const struct frag_section *s, struct frag_text *out)
+{
+	const struct frag_result *best;
+	struct frag_advice a;
+
+	frag_section_advice(s, &a);
+	if (a.pick == SIZE_MAX) {
+		say_nothing(s, out);
+		return;
+	}
+	best = &s->results[a.pick];
+	say_among(s, &a, out);
+	if (a.refused)
+		say_refused(best, out);
+	else
+		frag_text_addf(out, "'%s' needs least: ", best->policy);
+	frag_text_add_bytes(out, best->m.peak_reserved_bytes);
+	frag_text_add(out, " reserved at peak");
+	say_saving(s, best, a.of_cheap || a.of_settings, out);
+	say_card(s, &a, out);
+	if (s->count > 1 && frag_section_driver_ratio(s, best) >= FRAG_CHEAP_RATIO) {
+		frag_text_add(out, "; it spends ");
+		say_driver(s, best, out);
+	}
+	say_least(s, &a, out);
+}
+
+void frag_section_export(const struct frag_section *s, struct frag_text *out)
+{
+	const char *variable;
+	struct frag_advice a;
+
+	frag_section_advice(s, &a);
+	if (a.pick == SIZE_MAX || !a.conf)
+		return;
+	variable = s->results[a.pick].conf_variable;
+	if (!*a.conf) {
+		frag_text_addf(out, "unset %s", variable);
+		return;
+	}
+	frag_text_addf(out, "export %s=", variable);
+	frag_text_add_shell(out, a.conf);
+}
+
+void frag_section_run(const struct frag_section *s, struct frag_text *out)
+{
+	struct frag_advice a;
+
+	frag_section_advice(s, &a);
+	if (a.live == SIZE_MAX)
+		return;
+	frag_text_add(out, "cufrag run --policy ");
+	frag_text_add_shell(out, s->results[a.live].policy);
+	frag_text_add(out, " -- python train.py");
+}
+
+static double counter_of(const struct frag_result *r, const char *name)
+{
+	for (const struct frag_counter *c = r->counters; c && c->name; c++) {
+		if (!strcmp(c->name, name))
+			return (double)c->value;
+	}
+	return 0;
+}
+
+void frag_section_planned(const struct frag_section *s, struct frag_text *out)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frag_result *r = &s->results[i];
+
+		if (!r->plan)
+			continue;
+		frag_text_addf(out, "'%s' has a plan from the %s", r->policy, r->plan);
+		if (r->m.allocs_count)
+			frag_text_addf(out, ", which placed %.1f %% of all requests",
+				       100 * counter_of(r, FRAG_COUNTER_PLAN_HITS) /
+					       (double)r->m.allocs_count);
+		return;
+	}
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The document of compare and replay: device, settings, traces, results, and the spread over them. */
+#include "answer/row.h"
+#include "rows.h"
+
+#include "spread.h"
+
+#define DEVICE(F, P, S) \
+	F(S, TEXT, kind, NULL, "sim, cuda or null") \
+	F(S, TEXT, name, NULL, "of the card") \
+	F(S, BYTES, total_bytes, NULL, "memory of the card") \
+	F(S, BYTES, context_bytes, NULL, "of it, taken by the CUDA context") \
+	F(S, BYTES, granule_bytes, NULL, "of physical memory") \
+	F(S, BOOL, modelled, NULL, "driver times are modelled, not measured") \
+	F(S, TEXT, cost_profile, NULL, "what they were modelled from; null: not modelled") \
+	F(S, BOOL, cost_borrowed, NULL, "that is another card than the one that is simulated")
+FRAG_ROW(device_row, "device", DEVICE, "the card of the replay");
+
+#define SETTINGS(F, P, S) \
+	F(S, BYTES, limit_bytes, NULL, "memory limit, where it is the same for all traces") \
+	F(S, COUNT, seed, NULL, "of everything random") \
+	F(S, COUNT, sync_every, NULL, "operations between synchronisations; 0 = never") \
+	F(S, TEXT, on_oom, NULL, "stop or skip") \
+	F(S, BOOL, free_at_request, NULL, "blocks can be reused before all streams are done")
+FRAG_ROW(settings_row, "settings", SETTINGS, "how it was replayed");
+
+#define REPORT(F, P, S) \
+	F(S, TEXT, trace, NULL, "name of the first trace") \
+	F(S, OBJECT, device, NULL, "the card", .of = &device_row_shape) \
+	F(S, OBJECT, settings, NULL, "how it was replayed", .of = &settings_row_shape) \
+	F(S, LIST, traces, NULL, "each device of each trace", .of = &frag_section_shape) \
+	F(S, LIST, results, NULL, "each policy on each of them", .of = &frag_result_shape) \
+	F(S, LIST, spread, NULL, "each policy over all of them; empty for one", \
+	  .of = &frag_spread_shape) \
+	F(S, TEXT, missing, NULL, "traces that an interruption left out")
+struct report_row {
+	FRAG_ROW_MEMBERS(REPORT)
+};
+FRAG_ROW_SHAPE(, frag_report_shape, report_row, "compare", REPORT,
+	       "policies on traces; `replay` writes the same for one policy");
+
+/* That held for all of them; each has its own, too. */
+static uint64_t common_limit(const struct frag_report *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->sections[i].limit_bytes != r->sections[0].limit_bytes)
+			return UINT64_MAX;
+	return r->count ? r->sections[0].limit_bytes : r->limit_bytes;
+}
+
+static struct frag_rows results_of(const struct frag_report *r, struct frag_answer *a)
+{
+	struct frag_result_row *rows;
+	size_t count = 0, n = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		count += r->sections[i].count;
+	rows = frag_answer_new(a, count, sizeof(*rows));
+	for (size_t i = 0; rows && i < r->count; i++)
+		for (size_t k = 0; k < r->sections[i].count; k++)
+			frag_result_row(r, &r->sections[i], &r->sections[i].results[k], a,
+					&rows[n++]);
+	return (struct frag_rows){ rows, n };
+}
+
+void frag_report_data(const struct frag_report *r, struct frag_answer *a)
+{
+	struct device_row *device = frag_answer_new(a, 1, sizeof(*device));
+	struct settings_row *settings = frag_answer_new(a, 1, sizeof(*settings));
+	struct report_row *x = frag_answer_new(a, 1, sizeof(*x));
+
+	if (!device || !settings || !x)
+		return;
+	*device = (struct device_row){ .kind = r->device,
+				       .name = r->card.name,
+				       .cost_profile = *r->cost_profile ? r->cost_profile : NULL,
+				       .total_bytes = r->card.total_bytes,
+				       .context_bytes = r->card.context_bytes,
+				       .granule_bytes = r->card.granule_bytes,
+				       .modelled = r->card.modelled,
+				       .cost_borrowed = r->cost_borrowed };
+	*settings = (struct settings_row){ common_limit(r), r->seed, r->sync_every,
+					   r->skip_oom ? "skip" : "stop", r->free_at_request };
+	*x = (struct report_row){ .trace = r->count ? r->sections[0].trace : NULL,
+				  .missing = r->missing,
+				  .device = device,
+				  .settings = settings,
+				  .traces = frag_section_rows(r, a),
+				  .results = results_of(r, a),
+				  .spread = frag_spread_rows(r, a) };
+	for (size_t i = 0; i < r->count; i++)
+		a->estimated |= r->sections[i].estimated;
+	frag_answer_data(a, &frag_report_shape, x);
+	frag_answer_csv(a, &frag_result_shape, x->results.rows, x->results.count);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces and devices as rows, with what is possible, what is advised and what was refused. */
+#include "answer/row.h"
+#include "rows.h"
+
+#include <math.h>
+
+#include "recording/settled_shape.h"
+#include "refusals.h"
+
+#define OPTIMUM(F, P, S) \
+	F(S, BYTES, lower_bound_bytes, NULL, "no allocator can reserve less") \
+	F(S, BYTES, placement_bytes, NULL, "height of an offline placement") \
+	F(S, TEXT, placement_rule, NULL, "how it was made")
+FRAG_ROW(optimum_row, "optimum", OPTIMUM,
+	 "what is possible with all knowledge; null: not asked for");
+
+#define ADVICE(F, P, S) \
+	F(S, TEXT, take, NULL, "advised policy") \
+	F(S, TEXT, conf, NULL, \
+	  "setting that does it, \"\" = the defaults; null: it is no setting") \
+	F(S, TEXT, run, NULL, "policy for `cufrag run` that needs even less") \
+	F(S, BYTES, reserved_bytes, NULL, "peak reserved of the advised policy") \
+	F(S, TEXT, compared_with, NULL, "policy that savings are counted against") \
+	F(S, INT, saved_bytes, NULL, "its peak minus that of the advised one") \
+	F(S, RATIO, saved_ratio, NULL, "of its peak") \
+	F(S, RATIO, cheap_ratio, NULL, \
+	  "policies that spend less of the recorded time in the driver come first") \
+	F(S, TEXT, smallest_card, NULL, "smallest card with room and the margin, or the cheapest") \
+	F(S, TEXT, smallest_card_label, "card with room and the margin", "its full name", \
+	  .if_any = true) \
+	F(S, BYTES, spare_bytes, "left on it", "beside its context and the peak reserved", \
+	  .if_any = true) \
+	F(S, RATIO, spare_ratio, "left, part of the card", "left bytes / its memory", \
+	  .precision = 1, .if_any = true) \
+	F(S, TEXT, tight_card, NULL, "smallest card with room, but without the margin") \
+	F(S, TEXT, tight_card_label, "would just do, without the margin", "its full name", \
+	  .if_any = true) \
+	F(S, RATIO, margin_ratio, "margin asked for", \
+	  "for libraries, and for inputs longer than those recorded", .if_any = true) \
+	F(S, BYTES, margin_bytes, "margin asked for", \
+	  "the same as bytes, where --margin gave bytes", .if_any = true) \
+	F(S, BYTES, outside_bytes, "held outside of the allocator", \
+	  "when recorded; it must have room, too", .if_any = true) \
+	F(S, REAL, price_per_hour, "price an hour", "of that card", .precision = 2, \
+	  .if_any = true) \
+	F(S, REAL, job_price, "price of what was recorded", "of the recorded time on that card", \
+	  .precision = 3, .if_any = true)
+struct advice_row {
+	FRAG_ROW_MEMBERS(ADVICE)
+};
+FRAG_ROW_SHAPE(, frag_advice_shape, advice_row, "advice", ADVICE,
+	       "what to take; null: no policy completes, or nothing was reserved");
+
+#define SECTION(F, P, S) \
+	F(S, TEXT, name, NULL, "of the trace") \
+	F(S, TEXT, format, NULL, "of its file") \
+	F(S, TEXT, conf, NULL, "recorded settings, \"\" = the defaults; null: not recorded") \
+	F(S, COUNT, device_ordinal, NULL, "device of the trace") \
+	F(S, COUNT, events_count, NULL, "allocations, frees and others") \
+	F(S, COUNT, streams_count, NULL, "streams that were used") \
+	F(S, COUNT, pools_count, NULL, "private pools, and the common one") \
+	F(S, US, duration_us, NULL, "recorded time; null: the trace has no times") \
+	F(S, BOOL, truncated, NULL, "the recorder lost the beginning") \
+	F(S, BOOL, estimated, NULL, "recorded without a GPU") \
+	F(S, COUNT, initial_blocks_count, NULL, "blocks that were live when it began") \
+	F(S, OBJECT, optimum, NULL, "what is possible", .of = &optimum_row_shape) \
+	F(S, OBJECT, advice, NULL, "what to take", .of = &frag_advice_shape) \
+	F(S, OBJECT, recording, NULL, "what the recording turned out to be", \
+	  .of = &frag_settled_shape) \
+	F(S, BYTES, limit_bytes, NULL, "memory limit that held for these results") \
+	F(S, COUNT, refused_when_recorded_count, NULL, "requests that were refused when recorded") \
+	F(S, LIST, refusals, NULL, "the first of them", .of = &frag_refusal_shape) \
+	F(S, TEXT, missing, NULL, "policies that an interruption left out")
+struct section_row {
+	FRAG_ROW_MEMBERS(SECTION)
+};
+FRAG_ROW_SHAPE(, frag_section_shape, section_row, "trace", SECTION, "one device of a trace");
+
+static const void *optimum_of(const struct frag_section *s, struct frag_answer *a)
+{
+	const struct frag_optimum *o = &s->optimum;
+	struct optimum_row *row = o->hidden ? NULL : frag_answer_new(a, 1, sizeof(*row));
+
+	if (row)
+		*row = (struct optimum_row){ frag_section_bound(s),
+					     o->placed ? o->place_bytes : UINT64_MAX,
+					     o->placed ? o->rule : NULL };
+	return row;
+}
+
+const void *frag_advice_data(const struct frag_section *s, struct frag_answer *a)
+{
+	const struct frag_result *base = &s->results[s->baseline], *pick;
+	struct advice_row *row;
+	struct frag_advice x;
+	double price;
+
+	frag_section_advice(s, &x);
+	row = x.pick == SIZE_MAX ? NULL : frag_answer_new(a, 1, sizeof(*row));
+	if (!row)
+		return NULL;
+	pick = &s->results[x.pick];
+	price = frag_section_job_price(s, x.card);
+	*row = (struct advice_row){
+		.take = pick->policy,
+		.conf = x.conf,
+		.run = x.live == SIZE_MAX ? NULL : s->results[x.live].policy,
+		.smallest_card = x.card ? x.card->name : NULL,
+		.smallest_card_label = x.card ? x.card->label : NULL,
+		.tight_card = x.tight ? x.tight->name : NULL,
+		.tight_card_label = x.tight ? x.tight->label : NULL,
+		.compared_with = base->policy,
+		.reserved_bytes = pick->m.peak_reserved_bytes,
+		.spare_bytes = x.card ? x.spare_bytes : UINT64_MAX,
+		.spare_ratio = x.card ? (double)x.spare_bytes / (double)x.card->total_bytes : NAN,
+		.margin_bytes = s->headroom.bytes,
+		.outside_bytes = s->headroom.outside_bytes,
+		.saved_bytes = INT64_MIN,
+		.saved_ratio = NAN,
+		.margin_ratio = s->headroom.ratio,
+		.cheap_ratio = FRAG_CHEAP_RATIO,
+		.price_per_hour = price > 0 ? x.card->price_per_hour : NAN,
+		.job_price = price > 0 ? price : NAN,
+	};
+	if (base->completed && base->m.peak_reserved_bytes) {
+		row->saved_bytes =
+			(int64_t)base->m.peak_reserved_bytes - (int64_t)pick->m.peak_reserved_bytes;
+		row->saved_ratio = (double)row->saved_bytes / (double)base->m.peak_reserved_bytes;
+	}
+	return row;
+}
+
+struct frag_rows frag_section_rows(const struct frag_report *r, struct frag_answer *a)
+{
+	struct section_row *rows = frag_answer_new(a, r->count, sizeof(*rows));
+
+	for (size_t i = 0; rows && i < r->count; i++) {
+		const struct frag_section *s = &r->sections[i];
+
+		rows[i] = (struct section_row){
+			.name = s->trace,
+			.format = s->format,
+			.conf = s->conf,
+			.missing = s->missing,
+			.device_ordinal = s->ordinal,
+			.events_count = s->events_count,
+			.streams_count = s->streams_count,
+			.pools_count = s->pools_count,
+			.duration_us = s->duration_us ? s->duration_us : UINT64_MAX,
+			.initial_blocks_count = s->initial_blocks,
+			.limit_bytes = s->limit_bytes,
+			.refused_when_recorded_count = frag_refusals_count(s),
+			.truncated = s->truncated,
+			.estimated = s->estimated,
+			.optimum = optimum_of(s, a),
+			.advice = frag_advice_data(s, a),
+			.recording = frag_settled_row(a, &s->settled),
+			.refusals = frag_refusals_rows(s, a),
+		};
+	}
+	return (struct frag_rows){ rows, rows ? r->count : 0 };
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What compare and replay do: policies by their texts, traces one after the other, runs over threads, and reports.
+ *
+ * A session keeps the results of all traces; a trace itself is dropped when its
+ * runs and its report are done, so memory is bounded by the largest one.
+ */
+#ifndef FRAG_SESSION_SESSION_H
+#define FRAG_SESSION_SESSION_H
+
+#include <frag/replay.h>
+#include <frag/trace.h>
+
+#include "recording/policy_texts.h"
+#include "recording/recording.h"
+#include "report/report.h"
+
+/* What compare shows of the best possible. AUTO: a placement where it is quickly made. */
+enum frag_optimum_want {
+	FRAG_OPTIMUM_AUTO,
+	FRAG_OPTIMUM_OFF,
+	FRAG_OPTIMUM_BOUND,
+	FRAG_OPTIMUM_PLACE,
+};
+
+/* AUTO: long ones. */
+enum frag_stream_want { FRAG_STREAM_AUTO, FRAG_STREAM_ALWAYS, FRAG_STREAM_NEVER };
+
+/* The device of a session, and what it tells while it runs. */
+struct frag_session_host {
+	const char *device;   /* "sim", "cuda", "null" */
+	bool simulated, real; /* the first, the second of them */
+	bool own_costs;	      /* driver times are modelled from a profile that was given */
+	bool own_work;	      /* how streams are modelled was given */
+	unsigned threads;
+	/* Device number `dev` of a trace. */
+	int (*open)(const void *ctx, uint32_t dev, struct frag_device **out, struct frag_err *err);
+	/* A trace begins, of so many devices. NULL = nobody listens; so below. */
+	void (*trace)(const void *ctx, uint32_t devices);
+	void (*note)(const void *ctx, const char *text);
+	const void *ctx;
+};
+
+struct frag_session {
+	/* what to do */
+	const char *command;
+	char *command_line;
+	char *const *paths;
+	size_t paths_count;
+	struct frag_session_host host;
+	struct frag_target target; /* its limit is one of the device, in bytes */
+	struct frag_policy_texts policies;
+	struct frag_run_options run;
+	enum frag_stream_want stream; /* which traces are replayed while they are read */
+	enum frag_optimum_want optimum;
+	bool place_too;		/* offline placements beside the policies */
+	bool plan_ahead;	/* `planned` is given a plan */
+	bool planned_asked_for; /* by the user, not by the list of defaults */
+	/* the report */
+	const char *out;		   /* its folder, NULL = none */
+	unsigned formats;		   /* FRAG_FORMAT_… */
+	bool pdf;			   /* all charts in one file, too */
+	const char *title, *author, *date; /* NULL = not given */
+	char *date_text;		   /* of the clock, or NULL */
+	bool omit_host, fail_on_oom;
+	const char *cards, *vendor; /* that advice may name */
+	struct frag_headroom headroom;
+	struct frag_catalog catalog; /* of these */
+	/* driver calls: files, NULL = not asked for; and their rows */
+	const char *calls, *against_sim, *against_calls;
+	struct frag_text calls_text, against_text, against_calls_text;
+	unsigned repeats;	   /* on the device, for against_sim */
+	uint64_t given_back_bytes; /* by the last replay on a real card: see frag_dev_make_ready */
+	/* results */
+	struct frag_section *sections;
+	size_t sections_count;
+	struct frag_report report;
+	struct frag_text missing; /* traces that were not begun when Ctrl-C came */
+};
+
+void frag_session_init(struct frag_session *s);
+void frag_session_release(struct frag_session *s);
+
+/* Replays all traces, writes the report and the files of driver calls. */
+int frag_session_run(struct frag_session *s, struct frag_err *err);
+/* After Ctrl-C: FRAG_EINTR, naming what is missing; else 0. What is there is complete. */
+int frag_session_interrupted(const struct frag_session *s, struct frag_err *err);
+/* Did a policy fail to serve a request? */
+bool frag_session_ran_out(const struct frag_session *s);
+
+/* ---- the runs of one trace, over threads (tasks.c) ---- */
+
+struct frag_session_task {
+	const struct frag_policy_spec *spec;
+	const struct frag_policy_spec *asked_for; /* without the plan that `spec` may have got */
+	const struct frag_trace_dev *dev;
+	uint32_t dev_index;		       /* of `dev` in its trace */
+	const char *trace;		       /* its name */
+	const struct frag_recording *streamed; /* has the events, which are not in dev; or NULL */
+	bool ahead;			       /* there are threads to spare: unpack in one */
+	uint64_t limit_bytes;		       /* that holds for the replay; UINT64_MAX = none */
+	bool restore;	  /* begin with what was there when the recording began */
+	uint64_t last_us; /* of them */
+	struct frag_result result;
+	struct frag_optimum optimum; /* spec NULL: the task is to place offline */
+	bool left_out;		     /* not possible here; err says why */
+	struct frag_err err;
+	int rc; /* FRAG_EINTR: not begun, or not finished */
+};
+/* Replays a task on the device of the session, then on the simulated card; adds a row of what
+ * differs to s->against_text (against_sim.c). One thread at a time. */
+int frag_session_against(struct frag_session *s, struct frag_session_task *task);
+/* Opens the device of a task, made ready (tasks.c); after its replay tell what was given back. */
+int frag_session_open(struct frag_session *s, struct frag_session_task *task,
+		      struct frag_device **out);
+void frag_session_gave_back(struct frag_session *s, const struct frag_device *dev);
+/* Replays a task, event by event, and adds a row for every driver call to s->calls_text. */
+int frag_session_list_calls(struct frag_session *s, struct frag_session_task *task);
+int frag_session_write_calls(const struct frag_session *s, struct frag_err *err);
+/* Writes the rows, with their header. */
+int frag_session_write_against(const struct frag_session *s, struct frag_err *err);
+
+/* Runs every task on a card of its own. Results do not depend on the number of threads. The
+ * first Ctrl-C lets no further task begin. */
+int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tasks, size_t count,
+			   const char *label, struct frag_err *err);
+
+#endif

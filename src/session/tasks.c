@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replays over threads: every worker takes the next task that nobody has. A
+ * task has its own device and policy, so nothing is shared and the results are
+ * the same for any number of threads. On a real card there is one worker.
+ */
+#include "optimum.h"
+#include "order.h"
+#include "stream.h"
+
+#include <frag/base.h>
+
+#include "base/interrupt.h"
+#include "base/parallel.h"
+#include "base/term.h"
+
+struct workers {
+	struct frag_session *session;
+	struct frag_session_task **order; /* as they begin */
+	struct frag_ticks events; /* replayed, of all tasks; those that ended early count whole */
+};
+
+/* A real card runs one replay at a time, so `given_back_bytes` has one writer. */
+int frag_session_open(struct frag_session *s, struct frag_session_task *task,
+		      struct frag_device **out)
+{
+	int rc;
+
+	FRAG_TRY(s->host.open(s->host.ctx, task->dev_index, out, &task->err));
+	/* kernels between the calls: times are not looked at */
+	rc = s->run.fill == FRAG_FILL_NONE
+		     ? frag_dev_make_ready(*out, s->given_back_bytes, &task->err)
+		     : 0;
+	if (rc)
+		frag_dev_close(*out);
+	return rc;
+}
+
+void frag_session_gave_back(struct frag_session *s, const struct frag_device *dev)
+{
+	if (!frag_dev_has_content(dev))
+		return; /* a simulated card beside the real one */
+	/* a bound; pools do not tell */
+	s->given_back_bytes = dev->stat[FRAG_CALL_FREE].bytes + dev->stat[FRAG_CALL_RELEASE].bytes +
+			      dev->reserved_peak_bytes;
+}
+
+/* On another device than the simulator: one of its own, fed at once. */
+static int run_on_device(struct frag_session *s, struct frag_session_task *t,
+			 const struct frag_run_options *opt)
+{
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
+	struct frag_run *run;
+	int rc;
+
+	FRAG_TRY(frag_session_open(s, t, &dev));
+	rc = frag_run_create(t->spec, dev, t->dev, opt, &run, &t->err);
+	if (!rc) {
+		rc = frag_run_feed(run, t->dev->events, t->dev->events_count, &t->err);
+		if (!rc)
+			rc = frag_run_finish(run, &t->result, &t->err);
+		frag_run_destroy(run);
+	}
+	t->result.device_ordinal = t->dev->ordinal;
+	frag_session_gave_back(s, dev);
+	return rc;
+}
+
+static int replay(struct frag_session *s, struct frag_session_task *t,
+		  const struct frag_run_options *opt)
+{
+	if (s->against_sim)
+		return frag_session_against(s, t);
+	if (s->calls)
+		return frag_session_list_calls(s, t);
+	if (t->streamed)
+		return frag_session_stream(s, t, opt);
+	if (s->host.simulated)
+		return frag_replay_sim(t->spec, &s->target.card, t->dev, opt, &t->result, &t->err);
+	return run_on_device(s, t, opt);
+}
+
+/* `planned` with a plan of its own; the result says what it was made of, not where it lay. */
+static int replay_planned(struct frag_session *s, struct frag_session_task *t,
+			  const struct frag_run_options *opt)
+{
+	struct frag_policy_spec *spec;
+	char *folder, *about;
+	int rc;
+
+	FRAG_TRY(frag_session_make_plan(s, t, &spec, &folder, &about));
+	t->spec = spec;
+	rc = replay(s, t, opt);
+	t->spec = t->asked_for;
+	frag_session_drop_plan(spec, folder);
+	if (!rc)
+		rc = frag_result_name(&t->result, t->spec, &t->err);
+	if (rc)
+		frag_host_free(about);
+	else
+		t->result.plan = about;
+	return rc;
+}
+
+/* What one task has counted of its events. */
+struct share {
+	struct workers *workers;
+	uint64_t done;
+};
+
+static void count_events(void *ctx, uint64_t events)
+{
+	struct share *share = ctx;
+
+	share->done += events;
+	atomic_fetch_add(&share->workers->events.done, events);
+}
+
+static void run_task(void *workers, size_t i)
+{
+	struct workers *p = workers;
+	struct frag_session_task *t = p->order[i];
+	struct frag_session *s = p->session;
+	struct share share = { .workers = p };
+	struct frag_run_options opt = s->run;
+	uint64_t all = t->dev->events_count;
+
+	if (t->spec) {
+		opt.limit_bytes = t->limit_bytes;
+		opt.restore = t->restore;
+	}
+	opt.progress = count_events;
+	opt.progress_ctx = &share;
+	t->asked_for = t->spec;
+	if (t->streamed && (!t->spec || frag_session_wants_plan(s, t->spec)))
+		t->rc = frag_session_not_streamed(t);
+	else if (!t->spec)
+		t->rc = frag_session_place(s, t);
+	else if (frag_session_wants_plan(s, t->spec))
+		t->rc = replay_planned(s, t, &opt);
+	else
+		t->rc = replay(s, t, &opt);
+	count_events(&share, all - FRAG_MIN(all, share.done));
+}
+
+int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tasks, size_t count,
+			   const char *label, struct frag_err *err)
+{
+	bool alone = s->host.real || s->against_sim || s->calls;
+	unsigned threads = alone ? 1 : s->host.threads;
+	struct workers p = { .session = s };
+	struct frag_progress progress;
+	size_t begun = 0;
+	int rc;
+
+	FRAG_TRY_CALLOC(p.order, count, "threads", err);
+	for (size_t i = 0; i < count; i++)
+		p.events.total += tasks[i].dev->events_count;
+	frag_progress_begin(&progress, label);
+	s->run.stop = frag_interrupt_flag;
+	rc = frag_session_order(s, tasks, count, threads, p.order, err);
+	if (!rc)
+		rc = frag_parallel(count, threads, run_task, &p, &progress.watch, &p.events, &begun,
+				   err);
+	frag_progress_end(&progress);
+	for (size_t i = begun; !rc && i < count; i++)
+		p.order[i]->rc = frag_fail(&p.order[i]->err, FRAG_EINTR, "interrupted");
+	frag_host_free(p.order);
+	return rc;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What came of a sweep: counts, and the traces that failed; see sweep.h. */
+#include "sweep.h"
+
+FRAG_ROW_SHAPE(static, failure_shape, frag_sweep_failure, "failure", FRAG_SWEEP_FAILURE,
+	       "a trace that failed");
+
+#define SWEEP(F, P, S) \
+	F(S, TEXT, output, NULL, "file of the results, SQLite (docs/fleet.md)") \
+	F(S, COUNT, traces_count, "traces", "in the file, also those of earlier sweeps") \
+	F(S, COUNT, results_count, "results", "one device, policy, limit and card each") \
+	F(S, COUNT, completed_count, "completed", "without a refused request") \
+	F(S, COUNT, refused_count, "with refused requests", "ran out of memory") \
+	F(S, COUNT, failed_count, "traces that failed", "could not be read or replayed") \
+	F(S, COUNT, skipped_count, NULL, "traces that were there already (--resume)") \
+	F(S, COUNT, passed_count, NULL, "files in folders that are not traces") \
+	F(S, LIST, failures, NULL, "why traces failed", .of = &failure_shape)
+struct sweep {
+	FRAG_ROW_MEMBERS(SWEEP)
+};
+FRAG_ROW_SHAPE(, frag_sweep_shape, sweep, "sweep", SWEEP, "what came of a sweep");
+
+struct collected {
+	struct frag_answer *a;
+	struct frag_sweep_failure *list;
+	size_t count, cap;
+};
+
+static int collect(void *ctx, const char *path, const char *text)
+{
+	struct collected *c = ctx;
+
+	if (c->list && c->count < c->cap)
+		c->list[c->count++] =
+			(struct frag_sweep_failure){ frag_answer_print(c->a, "%s", path),
+						     frag_answer_print(c->a, "%s", text) };
+	return 0;
+}
+
+/* "1 trace", "3 traces" */
+static const char *count_of(struct frag_answer *a, uint64_t n, const char *one, const char *many)
+{
+	return frag_answer_print(a, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
+}
+
+static void say(const struct sweep *w, struct frag_answer *a)
+{
+	frag_answer_conclude(a, "%s, %s: %llu completed, %llu with refused requests",
+			     count_of(a, w->traces_count, "trace", "traces"),
+			     count_of(a, w->results_count, "result", "results"),
+			     (unsigned long long)w->completed_count,
+			     (unsigned long long)w->refused_count);
+	if (w->skipped_count)
+		frag_answer_say(a, "%s already there",
+				count_of(a, w->skipped_count, "trace was", "traces were"));
+	if (w->passed_count)
+		frag_answer_say(a, "%s",
+				count_of(a, w->passed_count, "file in folders is not a trace",
+					 "files in folders are not traces"));
+	if (w->failed_count)
+		frag_answer_say(a, "%s, named above",
+				count_of(a, w->failed_count, "trace failed", "traces failed"));
+	frag_answer_last(a)->text_only = w->failed_count > 0;
+	frag_answer_say(a, "wrote %s", w->output);
+	frag_answer_facts(a, &frag_sweep_shape, w);
+	frag_answer_last(a)->page_only = true;
+	if (w->failed_count) {
+		frag_answer_table(a, &failure_shape, w->failures.rows, w->failures.count);
+		frag_answer_last(a)->page_only = true;
+	}
+}
+
+int frag_sweep_answer(const struct frag_sweep *s, struct frag_store *store, size_t skipped,
+		      size_t passed, struct frag_answer *a, struct frag_rows *failures,
+		      struct frag_err *err)
+{
+	struct sweep *w = frag_answer_new(a, 1, sizeof(*w));
+	struct collected c = { .a = a };
+	struct frag_store_counts n;
+
+	FRAG_TRY(frag_store_count(store, &n, err));
+	c.cap = n.failed;
+	c.list = frag_answer_new(a, c.cap, sizeof(*c.list));
+	FRAG_TRY(frag_store_failures(store, collect, &c, err));
+	FRAG_CHECK_ALLOC(w && c.list, "answer", err);
+	*w = (struct sweep){ .output = s->output,
+			     .traces_count = n.traces,
+			     .results_count = n.items,
+			     .completed_count = n.completed,
+			     .refused_count = n.refused,
+			     .failed_count = n.failed,
+			     .skipped_count = skipped,
+			     .passed_count = passed,
+			     .failures = { c.list, c.count } };
+	*failures = w->failures;
+	a->title = "A sweep";
+	a->question = "What was replayed, and what failed?";
+	frag_answer_data(a, &frag_sweep_shape, w);
+	say(w, a);
+	return a->failed ? frag_fail_nomem(err, "answer") : 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which traces to sweep; see sweep.h. */
+#include "sweep.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <frag/base.h>
+
+#include "lib/grow.h"
+
+static int add_file(struct frag_sweep_files *f, const char *path, uint64_t bytes, bool found,
+		    struct frag_err *err)
+{
+	char *copy;
+
+	FRAG_TRY(FRAG_GROW(f->list, f->count, f->cap, "list of traces", err));
+	copy = frag_host_strdup(path);
+	FRAG_CHECK_ALLOC(copy, "list of traces", err);
+	f->list[f->count++] = (struct frag_sweep_file){ copy, bytes, found };
+	return 0;
+}
+
+/* Everything below a folder; what it cannot look into is an error, not a gap. */
+static int add_folder(struct frag_sweep_files *f, const char *path, struct frag_err *err)
+{
+	char *const roots[] = { (char *)path, NULL };
+	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+	struct stat st;
+	FTSENT *e;
+	int rc = 0;
+
+	if (!walk)
+		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
+				 strerror(errno));
+	while (!rc && (errno = 0, e = fts_read(walk))) {
+		if (e->fts_info == FTS_D && e->fts_level > 0 && e->fts_name[0] == '.')
+			fts_set(walk, e, FTS_SKIP);
+		else if (e->fts_info == FTS_F && e->fts_name[0] != '.')
+			rc = add_file(f, e->fts_path, (uint64_t)e->fts_statp->st_size, true, err);
+		else if (e->fts_info == FTS_SL && e->fts_name[0] != '.' &&
+			 !stat(e->fts_path, &st) && S_ISREG(st.st_mode))
+			rc = add_file(f, e->fts_path, (uint64_t)st.st_size, true, err);
+		else if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
+			rc = frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", e->fts_path,
+				       strerror(e->fts_errno));
+	}
+	if (!rc && errno)
+		rc = frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path, strerror(errno));
+	fts_close(walk);
+	return rc;
+}
+
+static int add_path(struct frag_sweep_files *f, const char *path, struct frag_err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
+				 strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return add_folder(f, path, err);
+	if (!S_ISREG(st.st_mode))
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is neither a file nor a folder", path);
+	return add_file(f, path, (uint64_t)st.st_size, false, err);
+}
+
+int frag_sweep_files_add(struct frag_sweep_files *f, const char *operand, struct frag_err *err)
+{
+	struct stat st;
+	glob_t found;
+	int rc = 0;
+
+	/* a name with a star in it is a name first */
+	if (!strpbrk(operand, "*?[") || !lstat(operand, &st))
+		return add_path(f, operand, err);
+	switch (glob(operand, 0, NULL, &found)) {
+	case 0:
+		break;
+	case GLOB_NOMATCH:
+		return frag_fail(err, FRAG_EINPUT, "nothing matches '%.200s'", operand);
+	default:
+		return frag_fail(err, FRAG_EINPUT, "cannot look for '%.200s'", operand);
+	}
+	for (size_t i = 0; !rc && i < found.gl_pathc; i++)
+		rc = add_path(f, found.gl_pathv[i], err);
+	globfree(&found);
+	return rc;
+}
+
+int frag_sweep_files_add_list(struct frag_sweep_files *f, const char *path, struct frag_err *err)
+{
+	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t len;
+	int rc = 0;
+
+	if (!in)
+		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
+				 strerror(errno));
+	while (!rc && (len = getline(&line, &cap, in)) >= 0) {
+		while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
+			line[--len] = '\0';
+		if (strlen(line) != (size_t)len)
+			rc = frag_fail(err, FRAG_EINPUT, "'%.200s' is not a list of paths", path);
+		else if (len && line[0] != '#')
+			rc = frag_sweep_files_add(f, line, err);
+	}
+	if (!rc && ferror(in))
+		rc = frag_fail(err, FRAG_EINPUT, "cannot read '%.200s'", path);
+	free(line);
+	if (in != stdin)
+		fclose(in);
+	return rc;
+}
+
+static int by_size(const void *x, const void *y)
+{
+	const struct frag_sweep_file *a = x, *b = y;
+	int order = FRAG_ORDER(b->bytes, a->bytes) ?: strcmp(a->path, b->path);
+
+	return order ?: (int)a->found - (int)b->found;
+}
+
+void frag_sweep_files_sort(struct frag_sweep_files *f)
+{
+	size_t kept = 0;
+
+	if (f->count)
+		qsort(f->list, f->count, sizeof(*f->list), by_size);
+	for (size_t i = 0; i < f->count; i++) {
+		if (kept && !strcmp(f->list[i].path, f->list[kept - 1].path))
+			frag_host_free(f->list[i].path);
+		else
+			f->list[kept++] = f->list[i];
+	}
+	f->count = kept;
+}
+
+void frag_sweep_files_shard(struct frag_sweep_files *f, unsigned i, unsigned n)
+{
+	size_t kept = 0;
+
+	for (size_t k = 0; k < f->count; k++) {
+		if (k % n == i)
+			f->list[kept++] = f->list[k];
+		else
+			frag_host_free(f->list[k].path);
+	}
+	f->count = kept;
+}
+
+void frag_sweep_files_release(struct frag_sweep_files *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		frag_host_free(f->list[i].path);
+	frag_host_free(f->list);
+	*f = (struct frag_sweep_files){ 0 };
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One trace of a sweep: read, settled, replayed under everything asked for. The answer is JSON and
+ * holds nothing that differs from machine to machine: no host times, no dates.
+ */
+#include "sweep.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <frag/plan.h>
+#include <frag/replay.h>
+
+#include "recording/recording.h"
+#include "report/report.h"
+
+#define CURVE_POINTS 64u /* of reserved over time, kept for packing */
+
+int frag_sweep_hash(const char *path, char *text, struct frag_err *err)
+{
+	static const size_t chunk = 1 << 18;
+	XXH3_state_t *state = XXH3_createState();
+	char *buf = frag_host_alloc(chunk);
+	FILE *in = fopen(path, "rb");
+	XXH128_hash_t h;
+	size_t n;
+	int rc = 0;
+
+	if (!state || !buf) {
+		rc = frag_fail_nomem(err, "hash of a trace");
+	} else if (!in) {
+		rc = frag_fail(err, FRAG_EINPUT, "cannot open it: %m");
+	} else {
+		XXH3_128bits_reset(state);
+		while ((n = fread(buf, 1, chunk, in)) > 0)
+			XXH3_128bits_update(state, buf, n);
+		if (ferror(in))
+			rc = frag_fail(err, FRAG_EINPUT, "cannot read it: %m");
+		h = XXH3_128bits_digest(state);
+		snprintf(text, 33, "%016llx%016llx", (unsigned long long)h.high64,
+			 (unsigned long long)h.low64);
+	}
+	if (in)
+		fclose(in);
+	frag_host_free(buf);
+	XXH3_freeState(state);
+	return rc;
+}
+
+/* ---- JSON that is built without a look at every step: a failure is seen at the end ---- */
+
+struct answer {
+	const struct frag_sweep *s;
+	json_t *root;
+	const char *hash;
+	bool failed; /* memory was short */
+};
+
+static void set(struct answer *a, json_t *o, const char *key, json_t *value)
+{
+	a->failed |= json_object_set_new(o, key, value) != 0;
+}
+
+static void set_metrics(struct answer *a, json_t *o, const struct frag_metrics *m)
+{
+	size_t count;
+	const struct frag_metric_info *list = frag_metric_list(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *at = (const char *)m + list[i].offset;
+
+		if (frag_report_is_host(&list[i]))
+			continue; /* of this machine */
+		set(a, o, list[i].name,
+		    list[i].type == FRAG_METRIC_T_U64
+			    ? json_integer((json_int_t) * (const uint64_t *)at)
+			    : json_real(*(const double *)at));
+	}
+}
+
+/*
+ * [[us, bytes],…]: the most that was reserved in each stretch of time. A text: it is stored as one,
+ * and whoever gathers the answers of a thousand workers need not parse it.
+ */
+static json_t *curve_of(const struct frag_series *s)
+{
+	size_t step = (s->count + CURVE_POINTS - 1) / CURVE_POINTS;
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	frag_text_add(&t, "[");
+	for (size_t i = 0; i < s->count; i += step) {
+		uint64_t most = 0;
+
+		for (size_t k = i; k < s->count && k < i + step; k++)
+			most = FRAG_MAX(most, s->windows[k].reserved_max);
+		frag_text_addf(&t, "%s[%llu,%llu]", i ? "," : "",
+			       (unsigned long long)s->windows[i].first_us,
+			       (unsigned long long)most);
+	}
+	frag_text_add(&t, "]");
+	return frag_text_check(&t, NULL) ? NULL : json_string(t.s);
+}
+
+/* ---- one item --------------------------------------------------------------------- */
+
+/* What is replayed on what. */
+struct place {
+	const char *gpu, *limit; /* as asked; "" = none */
+	struct frag_target target;
+};
+
+static void set_key(struct answer *a, json_t *o, const struct frag_trace_dev *dev,
+		    const char *policy, const struct place *p)
+{
+	char text[1024], key[33], torch[16] = "";
+	XXH128_hash_t h;
+	int n;
+
+	if (p->target.torch)
+		snprintf(torch, sizeof(torch), "|%u", p->target.torch);
+	n = snprintf(text, sizeof(text), "%s|%u|%s|%llu|%llu|%llu|%d|%s%s", a->hash, dev->ordinal,
+		     p->gpu, (unsigned long long)p->target.card.total_bytes,
+		     (unsigned long long)p->target.card.context_bytes,
+		     (unsigned long long)frag_target_limit(&p->target), a->s->fit, FRAG_VERSION,
+		     torch);
+
+	h = XXH3_128bits_withSeed(policy, strlen(policy),
+				  XXH3_64bits(text, FRAG_MIN((size_t)n, sizeof(text))));
+	snprintf(key, sizeof(key), "%016llx%016llx", (unsigned long long)h.high64,
+		 (unsigned long long)h.low64);
+	set(a, o, "item", json_string(key));
+}
+
+/* The smallest card, where it was asked for. */
+static void set_fit(struct answer *a, json_t *o, const struct frag_policy_spec *spec,
+		    const struct frag_trace_dev *dev, const struct place *p)
+{
+	struct frag_fit_task task = { .spec = spec, .dev = dev };
+	struct frag_plan_env env = { .threads = 1, .card = p->target.card };
+
+	frag_target_run_options(&p->target, &env.run);
+	if (frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL) || task.rc || !task.fit.possible)
+		return;
+	set(a, o, "min_capacity_bytes", json_integer((json_int_t)task.fit.min_capacity_bytes));
+	set(a, o, "safe_capacity_bytes", json_integer((json_int_t)task.fit.safe_capacity_bytes));
+}
+
+static void set_result(struct answer *a, json_t *o, const struct frag_result *r)
+{
+	set(a, o, "status",
+	    json_string(r->completed && !r->oom.happened ? "completed" : "refused"));
+	if (r->oom.happened) {
+		set(a, o, "first_oom_event", json_integer((json_int_t)r->oom.event));
+		set(a, o, "first_oom_bytes", json_integer((json_int_t)r->oom.bytes));
+	}
+	set_metrics(a, o, &r->m);
+	set(a, o, "curve", curve_of(&r->series));
+}
+
+static void run_item(struct answer *a, json_t *items, const struct frag_trace_dev *dev,
+		     const struct frag_policy_spec *spec, bool recorded, const struct place *p)
+{
+	const char *policy = frag_policy_spec_text(spec);
+	struct frag_run_options run;
+	struct frag_result r;
+	struct frag_err err;
+	json_t *o = json_object();
+	int rc;
+
+	a->failed |= json_array_append_new(items, o) != 0;
+	if (a->failed)
+		return;
+	frag_target_run_options(&p->target, &run);
+	run.windows_max = 4 * CURVE_POINTS;
+	set_key(a, o, dev, policy, p);
+	set(a, o, "device", json_integer(dev->ordinal));
+	set(a, o, "policy", frag_json_text(policy));
+	set(a, o, "recorded", json_boolean(recorded));
+	set(a, o, "gpu", frag_json_text(p->gpu));
+	set(a, o, "limit", frag_json_text(p->limit));
+	set(a, o, "capacity_bytes", json_integer((json_int_t)p->target.card.total_bytes));
+	set(a, o, "context_bytes", json_integer((json_int_t)p->target.card.context_bytes));
+	rc = frag_replay_sim(spec, &p->target.card, dev, &run, &r, &err);
+	if (rc) {
+		set(a, o, "status", json_string("failed"));
+		set(a, o, "message", frag_json_text(err.msg));
+		return;
+	}
+	set_result(a, o, &r);
+	frag_result_release(&r);
+	if (a->s->fit)
+		set_fit(a, o, spec, dev, p);
+}
+
+/* ---- all of a trace ------------------------------------------------------------------ */
+
+static struct place place_of(const struct frag_sweep *s, size_t gpu, size_t limit)
+{
+	struct place p = { .gpu = "", .limit = "", .target = s->target };
+
+	if (s->cards_count) {
+		p.gpu = s->cards[gpu]->name;
+		p.target.card.total_bytes = s->cards[gpu]->total_bytes;
+		p.target.card.context_bytes = s->cards[gpu]->context_bytes;
+	}
+	if (s->limits_count)
+		p.target.limit = s->limits[limit];
+	if (p.target.limit.text)
+		p.limit = p.target.limit.text;
+	return p;
+}
+
+static void run_device(struct answer *a, json_t *items, const struct frag_trace_dev *dev,
+		       struct frag_policy_spec *const *specs, size_t recorded)
+{
+	const struct frag_sweep *s = a->s;
+
+	for (size_t g = 0; g < FRAG_MAX(s->cards_count, 1u); g++)
+		for (size_t l = 0; l < FRAG_MAX(s->limits_count, 1u); l++) {
+			struct place p = place_of(s, g, l);
+
+			for (size_t i = 0; specs[i] && !a->failed; i++)
+				run_item(a, items, dev, specs[i], i == recorded, &p);
+		}
+}
+
+static void describe(struct answer *a, const struct frag_trace *t)
+{
+	uint64_t events = 0, end_us = 0;
+	char format[300];
+
+	for (uint32_t d = 0; d < t->devs_count; d++) {
+		size_t n = t->devs[d].events_count;
+
+		events += n;
+		if (n)
+			end_us = FRAG_MAX(end_us, (uint64_t)t->devs[d].events[n - 1].time_us);
+	}
+	set(a, a->root, "name", frag_json_text(t->name));
+	snprintf(format, sizeof(format), "%s%s", t->format, t->estimate ? ", estimated" : "");
+	set(a, a->root, "format", frag_json_text(format));
+	set(a, a->root, "settings", frag_json_text(t->settings.conf ? t->settings.conf : ""));
+	set(a, a->root, "devices", json_integer(t->devs_count));
+	set(a, a->root, "events", json_integer((json_int_t)events));
+	set(a, a->root, "start_us", json_integer((json_int_t)t->start_us));
+	set(a, a->root, "estimate", json_boolean(t->estimate != NULL));
+	set(a, a->root, "duration_us", json_integer((json_int_t)end_us));
+}
+
+static int run_trace(struct answer *a, const char *path, struct frag_err *err)
+{
+	FRAG_AUTO_FREE struct frag_policy_spec **specs = NULL;
+	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
+	json_t *items = json_array();
+	size_t recorded;
+	int rc;
+
+	set(a, a->root, "items", items);
+	FRAG_TRY(frag_recording_open(&r, path, &a->s->target, 0, err));
+	rc = frag_policy_texts_specs(&a->s->policies, r.trace, &specs, &recorded, err);
+	if (!rc) {
+		describe(a, r.trace);
+		for (uint32_t d = 0; d < r.trace->devs_count; d++)
+			run_device(a, items, &r.trace->devs[d], specs, recorded);
+	}
+	for (size_t i = 0; specs && specs[i]; i++)
+		frag_policy_spec_destroy(specs[i]);
+	return rc;
+}
+
+json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path)
+{
+	char hash[33] = "";
+	struct answer a = { .s = s, .root = json_object(), .hash = hash };
+	struct frag_err err = { 0 };
+	int rc;
+
+	if (!a.root)
+		return NULL;
+	rc = frag_sweep_hash(path, hash, &err) ?: run_trace(&a, path, &err);
+	set(&a, a.root, "path", frag_json_text(path));
+	set(&a, a.root, "trace", json_string(hash));
+	if (rc)
+		set(&a, a.root, "error", frag_json_text(err.msg));
+	if (rc == FRAG_EFORMAT)
+		set(&a, a.root, "no_trace", json_true());
+	if (a.failed) {
+		json_decref(a.root);
+		return NULL;
+	}
+	return a.root;
+}

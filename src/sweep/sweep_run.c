@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The course of a sweep: hands out traces, takes answers in; see sweep.h. */
+#include "sweep.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <frag/clock.h>
+
+#include "base/interrupt.h"
+#include "base/term.h"
+
+#define TRIES 2u /* a trace whose worker dies twice has failed */
+#define NOTHING SIZE_MAX
+
+struct course {
+	struct frag_sweep *s;
+	struct frag_answer *answer;
+	struct frag_rows *failures;
+	struct frag_store *store;
+	struct frag_sweep_worker *workers;
+	size_t workers_count;
+	const struct frag_ranks *ranks; /* NULL: one machine */
+	int rank, ranks_count;
+	size_t *rank_task; /* [ranks_count], NOTHING = idle */
+	uint64_t *rank_begin_ns;
+	unsigned char *tries; /* [files.count] */
+	size_t *again, again_count, next, done;
+	size_t skipped, passed; /* there already; in a folder and no trace */
+	struct frag_progress progress;
+};
+
+/* ---- which is next ----------------------------------------------------------------- */
+
+static bool already_there(struct course *c, const char *path)
+{
+	char hash[33];
+
+	return c->s->resume && !frag_sweep_hash(path, hash, NULL) &&
+	       frag_store_has(c->store, hash, path);
+}
+
+static size_t next_task(struct course *c)
+{
+	if (frag_interrupted())
+		return NOTHING;
+	if (c->again_count)
+		return c->again[--c->again_count];
+	while (c->next < c->s->files.count) {
+		size_t task = c->next++;
+
+		if (!already_there(c, c->s->files.list[task].path))
+			return task;
+		c->done++;
+		c->skipped++;
+	}
+	return NOTHING;
+}
+
+/* A trace without an answer: once more, or it has failed. */
+static int give_up(struct course *c, size_t task, const char *why, struct frag_err *err)
+{
+	json_t *answer;
+	int rc;
+
+	if (++c->tries[task] < TRIES) {
+		c->again[c->again_count++] = task;
+		return 0;
+	}
+	answer = json_pack("{s:s, s:s, s:s}", "path", c->s->files.list[task].path, "trace", "",
+			   "error", why);
+	FRAG_CHECK_ALLOC(answer, "results", err);
+	rc = frag_store_put(c->store, answer, 0, err);
+	json_decref(answer);
+	c->done++;
+	return rc;
+}
+
+static int take_answer(struct course *c, size_t task, const char *text, uint64_t cost_ns,
+		       struct frag_err *err)
+{
+	json_t *answer = json_loads(text, 0, NULL);
+	int rc = 0;
+
+	if (!answer)
+		rc = frag_fail(err, FRAG_ENOMEM, "an answer of a worker cannot be read");
+	else if (c->s->files.list[task].found && json_is_true(json_object_get(answer, "no_trace")))
+		c->passed++;
+	else
+		rc = frag_store_put(c->store, answer, cost_ns, err);
+	json_decref(answer);
+	c->done++;
+	return rc;
+}
+
+/* ---- this machine's workers ------------------------------------------------------------ */
+
+static int feed_worker(struct course *c, struct frag_sweep_worker *w, struct frag_err *err)
+{
+	size_t task = next_task(c);
+
+	if (task == NOTHING)
+		return 0;
+	if (!w->pid)
+		FRAG_TRY(frag_sweep_worker_start(w, c->s, err));
+	/* one that died meanwhile is seen when its answer is taken */
+	frag_sweep_worker_give(w, task, c->s->files.list[task].path);
+	return 0;
+}
+
+static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct frag_err *err)
+{
+	size_t task = w->task;
+	uint64_t cost_ns;
+	char why[120];
+	int rc;
+
+	if (task == NOTHING)
+		return 0;
+	rc = frag_sweep_worker_take(w);
+	if (!rc)
+		return 0;
+	if (rc < 0) {
+		frag_sweep_worker_end(w, why);
+		return give_up(c, task, why, err);
+	}
+	w->task = NOTHING;
+	cost_ns = frag_clock_ns() - w->begin_ns;
+	/* it works on the next one while this answer is put away */
+	FRAG_TRY(feed_worker(c, w, err));
+	return take_answer(c, task, w->answer, cost_ns, err);
+}
+
+static void wait_for_workers(struct course *c, unsigned us)
+{
+	struct timespec t = { .tv_nsec = (long)us * 1000 };
+	struct pollfd fds[256];
+	nfds_t n = 0;
+
+	for (size_t i = 0; i < c->workers_count && n < FRAG_ARRAY_LEN(fds); i++)
+		if (c->workers[i].task != NOTHING)
+			fds[n++] = (struct pollfd){ .fd = c->workers[i].from, .events = POLLIN };
+	ppoll(fds, n, &t, NULL);
+}
+
+/* ---- other ranks ------------------------------------------------------------------------ */
+
+static int feed_rank(struct course *c, int r, struct frag_err *err)
+{
+	size_t task = c->rank_task[r] == NOTHING ? next_task(c) : NOTHING;
+
+	if (task == NOTHING)
+		return 0;
+	if (frag_sweep_rank_give(c->ranks, r, task, c->s->files.list[task].path))
+		return frag_fail(err, FRAG_EOUTPUT, "rank %d cannot be reached", r);
+	c->rank_task[r] = task;
+	c->rank_begin_ns[r] = frag_clock_ns();
+	return 0;
+}
+
+static int feed_ranks(struct course *c, struct frag_err *err)
+{
+	for (int r = 1; r < c->ranks_count; r++)
+		FRAG_TRY(feed_rank(c, r, err));
+	return 0;
+}
+
+/* One answer, if there is one: *came. */
+static int look_at_ranks(struct course *c, bool *came, struct frag_err *err)
+{
+	uint64_t cost_ns;
+	size_t task;
+	bool failed;
+	FRAG_AUTO_FREE char *text = NULL;
+	int rank;
+
+	*came = c->ranks && frag_sweep_rank_take(c->ranks, &rank, &task, &failed, &text);
+	if (!*came)
+		return 0;
+	if (rank > 0 && rank < c->ranks_count && c->rank_task[rank] == task) {
+		c->rank_task[rank] = NOTHING;
+		cost_ns = frag_clock_ns() - c->rank_begin_ns[rank];
+		FRAG_TRY(feed_rank(c, rank, err));
+		FRAG_TRY(failed ? give_up(c, task, text, err)
+				: take_answer(c, task, text, cost_ns, err));
+	}
+	return 0;
+}
+
+static bool busy(const struct course *c)
+{
+	for (size_t i = 0; i < c->workers_count; i++)
+		if (c->workers[i].task != NOTHING)
+			return true;
+	for (int r = 1; r < c->ranks_count; r++)
+		if (c->rank_task[r] != NOTHING)
+			return true;
+	return false;
+}
+
+/* ---- the course ---------------------------------------------------------------------------- */
+
+static int hand_out(struct course *c, struct frag_err *err)
+{
+	size_t total = c->s->files.count;
+	unsigned idle = 0;
+
+	do {
+		bool came = true;
+
+		FRAG_TRY(feed_ranks(c, err));
+		for (size_t i = 0; i < c->workers_count; i++)
+			if (c->workers[i].task == NOTHING)
+				FRAG_TRY(feed_worker(c, &c->workers[i], err));
+		frag_progress_update(&c->progress, c->done, total);
+		/* messages of ranks wake nobody: looked for, less often the longer none comes */
+		wait_for_workers(c, c->ranks ? frag_sweep_rank_pause_us(idle) : 200000);
+		while (came) {
+			FRAG_TRY(look_at_ranks(c, &came, err));
+			idle = came ? 0 : idle + 1;
+		}
+		for (size_t i = 0; i < c->workers_count; i++)
+			FRAG_TRY(look_at_worker(c, &c->workers[i], err));
+	} while (!frag_interrupted() && (busy(c) || c->again_count || c->next < total));
+	return 0;
+}
+
+/* What was asked, so that a file of results is never continued or merged with another question. */
+static int question_of(const struct frag_sweep *s, struct frag_text *t, struct frag_err *err)
+{
+	frag_text_addf(t, "cufrag %s: policies", FRAG_VERSION);
+	for (size_t i = 0; i < s->policies.count; i++)
+		frag_text_addf(t, "%s %s", i ? ";" : "", s->policies.text[i]);
+	frag_text_add(t, ", limits");
+	for (size_t i = 0; i < s->limits_count; i++)
+		frag_text_addf(t, " %s", s->limits[i].text);
+	frag_text_addf(t, " (%s), cards", s->target.limit.text ? s->target.limit.text : "none");
+	for (size_t i = 0; i < s->cards_count; i++)
+		frag_text_addf(t, " %s", s->cards[i]->name);
+	frag_text_addf(t, " (%llu, context %llu), seed %llu%s",
+		       (unsigned long long)s->target.card.total_bytes,
+		       (unsigned long long)s->target.card.context_bytes,
+		       (unsigned long long)s->target.seed, s->fit ? ", fit" : "");
+	if (s->target.torch)
+		frag_text_addf(t, ", torch %u", s->target.torch);
+	return frag_text_check(t, err);
+}
+
+static int finish(struct course *c, struct frag_err *err)
+{
+	const struct frag_sweep *s = c->s;
+
+	FRAG_TRY(frag_store_write(c->store, s->output, err));
+	if (s->csv)
+		FRAG_TRY(frag_store_csv(c->store, s->csv, err));
+	if (s->costs)
+		FRAG_TRY(frag_store_costs(c->store, s->costs, err));
+	return frag_sweep_answer(s, c->store, c->skipped, c->passed, c->answer, c->failures, err);
+}
+
+static char *part_of(const struct frag_sweep *s)
+{
+	char *path = frag_host_alloc(strlen(s->output) + 6);
+
+	if (path)
+		sprintf(path, "%s.part", s->output);
+	return path;
+}
+
+static int sweep(struct course *c, struct frag_err *err)
+{
+	struct frag_sweep *s = c->s;
+	FRAG_AUTO(frag_text_release) struct frag_text question = { 0 };
+	FRAG_AUTO_FREE char *part = part_of(s);
+	int rc;
+
+	c->tries = frag_host_calloc(s->files.count + 1, 1);
+	c->again = frag_host_calloc(s->files.count + 1, sizeof(*c->again));
+	if (!part || !c->tries || !c->again)
+		rc = frag_fail_nomem(err, "sweep");
+	else
+		rc = frag_store_open(&c->store, part, !s->resume, err);
+	if (!rc)
+		rc = question_of(s, &question, err)
+			     ?: frag_store_question(c->store, question.s, err);
+	if (!rc) {
+		frag_progress_begin(&c->progress, "sweeping");
+		rc = hand_out(c, err);
+		frag_progress_end(&c->progress);
+	}
+	if (!rc && frag_interrupted() && c->done < s->files.count)
+		rc = frag_fail(err, FRAG_EINTR,
+			       "interrupted after %zu of %zu traces; the same command with "
+			       "--resume continues",
+			       c->done, s->files.count);
+	if (!rc)
+		rc = finish(c, err);
+	frag_store_close(c->store);
+	if (!rc)
+		unlink(part);
+	FRAG_FREE(c->again, c->tries);
+	return rc;
+}
+
+static int merge(struct course *c, struct frag_err *err)
+{
+	FRAG_AUTO_FREE char *part = part_of(c->s);
+	int rc = part ? frag_store_open(&c->store, part, true, err)
+		      : frag_fail_nomem(err, "results");
+
+	for (size_t i = 0; !rc && i < c->s->operands_count; i++)
+		rc = frag_store_add(c->store, c->s->operands[i], err);
+	if (!rc)
+		rc = finish(c, err);
+	frag_store_close(c->store);
+	if (c->store)
+		unlink(part);
+	return rc;
+}
+
+static int find_files(struct frag_sweep *s, struct frag_err *err)
+{
+	for (size_t i = 0; i < s->operands_count; i++)
+		FRAG_TRY(frag_sweep_files_add(&s->files, s->operands[i], err));
+	if (s->list)
+		FRAG_TRY(frag_sweep_files_add_list(&s->files, s->list, err));
+	if (!s->files.count)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "no traces given; name files or folders, or a --list");
+	frag_sweep_files_sort(&s->files);
+	if (s->shard.n)
+		frag_sweep_files_shard(&s->files, s->shard.i, s->shard.n);
+	return 0;
+}
+
+static int start_ranks(struct course *c, struct frag_err *err)
+{
+	char why[200];
+
+	if (!c->ranks)
+		return 0;
+	if (c->ranks->start(&c->rank, &c->ranks_count, why))
+		return frag_fail(err, FRAG_EUSAGE, "MPI does not start: %s", why);
+	c->rank_task = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_task));
+	c->rank_begin_ns = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_begin_ns));
+	FRAG_CHECK_ALLOC(c->rank_task && c->rank_begin_ns, "ranks", err);
+	for (int r = 0; r < c->ranks_count; r++)
+		c->rank_task[r] = NOTHING;
+	return 0;
+}
+
+static int run_course(struct course *c, struct frag_err *err)
+{
+	int rc;
+
+	FRAG_TRY(start_ranks(c, err));
+	c->s->is_served = c->rank > 0;
+	if (c->s->is_served)
+		return frag_sweep_rank_serve(c->s, c->ranks, &c->workers[0], err);
+	rc = find_files(c->s, err) ?: sweep(c, err);
+	for (int r = 1; r < c->ranks_count; r++)
+		frag_sweep_rank_give(c->ranks, r, 0, NULL);
+	return rc;
+}
+
+int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows *failures,
+		   struct frag_err *err)
+{
+	struct course c = { .s = s, .answer = a, .failures = failures };
+	char why[120];
+	int rc = 0;
+
+	if (s->merge)
+		return merge(&c, err);
+	frag_interrupt_catch();
+	signal(SIGPIPE, SIG_IGN);
+	FRAG_TRY(frag_sweep_ranks_open(&c.ranks, err));
+	c.workers_count = c.ranks ? 1 : FRAG_MAX(s->threads, 1u);
+	FRAG_TRY_CALLOC(c.workers, c.workers_count, "workers", err);
+	/* before MPI begins and before there are threads */
+	for (size_t i = 0; !rc && i < c.workers_count; i++)
+		rc = frag_sweep_worker_start(&c.workers[i], s, err);
+	if (!rc)
+		rc = run_course(&c, err);
+	for (size_t i = 0; i < c.workers_count; i++) {
+		if (c.workers[i].pid)
+			kill(c.workers[i].pid, SIGKILL);
+		frag_sweep_worker_end(&c.workers[i], why);
+	}
+	if (c.ranks && c.ranks_count)
+		c.ranks->stop();
+	FRAG_FREE(c.rank_task, c.rank_begin_ns, c.workers);
+	return rc;
+}

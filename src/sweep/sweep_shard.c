@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which part of an array job this is; see sweep.h. */
+#include "sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool env_number(const char *name, unsigned *out)
+{
+	const char *text = getenv(name);
+	char *end;
+	unsigned long n = text ? strtoul(text, &end, 10) : 0;
+
+	if (!text || !*text || *end || n > 10000000)
+		return false;
+	*out = (unsigned)n;
+	return true;
+}
+
+/* Of a Slurm array, the place among its tasks, whatever numbers these have. */
+static bool slurm_index(unsigned *i, unsigned *n)
+{
+	unsigned id, low = 0, step = 1;
+
+	if (!env_number("SLURM_ARRAY_TASK_ID", &id))
+		return false;
+	env_number("SLURM_ARRAY_TASK_MIN", &low);
+	if (!env_number("SLURM_ARRAY_TASK_STEP", &step) || !step)
+		step = 1;
+	*i = id >= low ? (id - low) / step : 0;
+	env_number("SLURM_ARRAY_TASK_COUNT", n);
+	return true;
+}
+
+static int find_index(struct frag_sweep_shard *s, struct frag_err *err)
+{
+	unsigned i = 0, n = 0;
+	bool array = slurm_index(&i, &n);
+
+	if ((s->n && !s->auto_i) || (!s->n && !(array && n)))
+		return 0;
+	if (!array && !env_number("JOB_COMPLETION_INDEX", &i))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--shard /%u needs SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX in "
+				 "the environment",
+				 s->n);
+	if (!s->n)
+		s->n = n;
+	if (i >= s->n)
+		return frag_fail(err, FRAG_EUSAGE, "task %u of the array is not below --shard /%u",
+				 i, s->n);
+	s->i = i;
+	return 0;
+}
+
+/* results.sqlite -> results.3-of-16.sqlite, so that shards of one command do not meet. */
+static char *shard_path(const char *path, const struct frag_sweep_shard *s)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+	size_t front = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
+	char *out = frag_host_alloc(strlen(path) + 32);
+
+	if (out)
+		sprintf(out, "%.*s.%u-of-%u%s", (int)front, path, s->i, s->n, path + front);
+	return out;
+}
+
+int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err)
+{
+	FRAG_TRY(find_index(&s->shard, err));
+	if (!s->shard.n)
+		return 0;
+	s->shard_output = shard_path(s->output, &s->shard);
+	FRAG_CHECK_ALLOC(s->shard_output, "results", err);
+	s->output = s->shard_output;
+	return 0;
+}
+
+void frag_sweep_release(struct frag_sweep *s)
+{
+	for (size_t i = 0; i < s->limits_count; i++)
+		frag_host_free((char *)(uintptr_t)s->limits[i].text);
+	frag_policy_texts_release(&s->policies);
+	frag_sweep_files_release(&s->files);
+	FRAG_FREE(s->limits, s->cards, s->shard_output);
+}

@@ -1,1 +1,0 @@
-"$CUFRAG" verify --c x y

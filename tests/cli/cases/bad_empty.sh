@@ -1,5 +1,0 @@
-: > empty
-"$CUFRAG" import empty -o out.cft
-status=$?
-ls
-exit $status

@@ -1,5 +1,0 @@
-mkdir folder
-"$CUFRAG" import folder -o out.cft
-status=$?
-ls
-exit $status

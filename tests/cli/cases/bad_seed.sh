@@ -1,1 +1,0 @@
-"$CUFRAG" replay x --seed -1

@@ -1,1 +1,0 @@
-"$CUFRAG" replay x --threads 0

@@ -1,2 +1,0 @@
-printf 'timestamp, memory.used [MiB]\nnow, [N/A]\n' > empty.csv
-"$CUFRAG" diagnose empty.csv

@@ -1,1 +1,0 @@
-"$CUFRAG" diagnose "$TRACES/leak.frames.cft" --fail-on leek

@@ -1,1 +1,0 @@
-"$CUFRAG" explain "$TRACES/leak.frames.cft" --at noon

@@ -1,1 +1,0 @@
-"$CUFRAG" explain "$TRACES/gnn.default.cft" --folded out.folded

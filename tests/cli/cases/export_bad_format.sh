@@ -1,1 +1,0 @@
-"$CUFRAG" export "$TRACES/leak.frames.cft" --to perfeto

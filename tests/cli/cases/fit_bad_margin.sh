@@ -1,1 +1,0 @@
-"$CUFRAG" fit "$TRACES/seeddemo.default.cft" --margin lots

@@ -1,4 +1,0 @@
-"$CUFRAG" gen repeat "$TRACES/gnn.default.cft" -o x.cft
-status=$?
-ls
-exit $status

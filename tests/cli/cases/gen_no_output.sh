@@ -1,1 +1,0 @@
-"$CUFRAG" gen repeat "$TRACES/gnn.default.cft" --times 2

@@ -1,1 +1,0 @@
-"$CUFRAG" gen repeat "$TRACES/gnn.default.cft" --times 1G -o x.cft

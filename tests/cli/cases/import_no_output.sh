@@ -1,1 +1,0 @@
-"$CUFRAG" import "$ROOT/tests/cli/data/seeddemo.pickle.xz"

@@ -1,1 +1,0 @@
-"$CUFRAG" verify x --limit

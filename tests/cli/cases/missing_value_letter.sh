@@ -1,1 +1,0 @@
-"$CUFRAG" import x -o

@@ -1,1 +1,0 @@
-"$CUFRAG" list gpus --limit 3

@@ -1,4 +1,0 @@
-"$CUFRAG" list gpus --json no/such/folder/x.json
-status=$?
-ls
-exit $status

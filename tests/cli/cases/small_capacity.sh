@@ -1,1 +1,0 @@
-"$CUFRAG" verify x --capacity 100M

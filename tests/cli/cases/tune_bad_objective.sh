@@ -1,1 +1,0 @@
-"$CUFRAG" tune "$TRACES/seeddemo.default.cft" --objective money

@@ -1,1 +1,0 @@
-"$CUFRAG" verify x --gpu zx81

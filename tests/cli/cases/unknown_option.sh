@@ -1,1 +1,0 @@
-"$CUFRAG" verify x --lmit 3

@@ -1,1 +1,0 @@
-"$CUFRAG" verify --counters=3 x

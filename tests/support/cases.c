@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cases.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MOST (1u << 20) /* bytes of a file */
+
+struct one_case {
+	char *name, *body, *answer;
+	cases_fn run;
+};
+
+/* ---- the file ------------------------------------------------------------------- */
+
+static char *read_file(const char *file)
+{
+	FILE *f = fopen(file, "rb");
+	char *text = calloc(1, MOST + 1);
+
+	if (!f || !text || fread(text, 1, MOST, f) == MOST) {
+		print_error("cannot read '%s' (run it from the top of the tree)\n", file);
+		abort();
+	}
+	fclose(f);
+	return text;
+}
+
+/* Empty lines at the end only keep cases apart. */
+static void trim(char *text)
+{
+	size_t n = strlen(text);
+
+	while (n && text[n - 1] == '\n')
+		text[--n] = 0;
+}
+
+/* Cuts the text in place; what is before the first case is *head. */
+static struct one_case *split(char *text, cases_fn run, size_t *count)
+{
+	struct one_case *list = NULL;
+	char *at = strstr(text, "\n== "); /* notes come first */
+
+	*count = 0;
+	while (at) {
+		char *name = at + 4, *body = strchr(name, '\n');
+
+		*at = 0;
+		*body++ = 0;
+		at = strstr(body, "\n== ");
+		list = realloc(list, (*count + 1) * sizeof(*list));
+		if (!list)
+			abort();
+		list[(*count)++] = (struct one_case){ name, body, NULL, run };
+	}
+	for (size_t i = 0; i < *count; i++)
+		trim(list[i].body);
+	return list;
+}
+
+static void rewrite(const char *file, const char *head, const struct one_case *list, size_t count)
+{
+	FILE *f = fopen(file, "wb");
+
+	if (!f)
+		abort();
+	fprintf(f, "%s\n", head);
+	for (size_t i = 0; i < count; i++)
+		fprintf(f, "%s== %s\n%s\n", i ? "\n" : "", list[i].name,
+			list[i].answer ? list[i].answer : list[i].body);
+	fclose(f);
+}
+
+/* ---- one case --------------------------------------------------------------------- */
+
+static size_t line_length(const char *text)
+{
+	return strcspn(text, "\n");
+}
+
+static void say_difference(const char *expected, const char *got)
+{
+	unsigned line = 1;
+
+	while (*expected && *got && line_length(expected) == line_length(got) &&
+	       !memcmp(expected, got, line_length(got))) {
+		expected += line_length(expected) + (expected[line_length(expected)] != 0);
+		got += line_length(got) + (got[line_length(got)] != 0);
+		line++;
+	}
+	fail_msg("line %u of the case:\n  expected: %.*s\n  got:      %.*s", line,
+		 (int)line_length(expected), expected, (int)line_length(got), got);
+}
+
+static void run_case(void **state)
+{
+	struct one_case *c = *state;
+	size_t len;
+	FILE *out = open_memstream(&c->answer, &len);
+
+	assert_non_null(out);
+	c->run(c->body, out);
+	fclose(out);
+	trim(c->answer);
+	if (!getenv("CASES_REWRITE") && strcmp(c->body, c->answer))
+		say_difference(c->body, c->answer);
+}
+
+int cases_run(const char *file, cases_fn run)
+{
+	char *text = read_file(file);
+	size_t count;
+	struct one_case *list = split(text, run, &count);
+	struct CMUnitTest *tests = calloc(count + 1, sizeof(*tests));
+	int failed;
+
+	if (!tests || !count)
+		abort();
+	for (size_t i = 0; i < count; i++)
+		tests[i] = (struct CMUnitTest){ .name = list[i].name,
+						.test_func = run_case,
+						.initial_state = &list[i] };
+	failed = _cmocka_run_group_tests(file, tests, count, NULL, NULL);
+	if (getenv("CASES_REWRITE"))
+		rewrite(file, text, list, count);
+	for (size_t i = 0; i < count; i++)
+		free(list[i].answer);
+	free(list);
+	free(tests);
+	free(text);
+	return failed;
+}
+
+/* ---- bodies ----------------------------------------------------------------------- */
+
+void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *input, FILE *out))
+{
+	const char *end = strstr(body, "\n--\n"), *nothing = body + strlen(body) - 3;
+	char *input;
+
+	if (!end && nothing > body && !strcmp(nothing, "\n--"))
+		end = nothing;
+	if (!end)
+		fail_msg("no line '--' after the input");
+	input = strndup(body, (size_t)(end + 1 - body));
+	assert_non_null(input);
+	fprintf(out, "%s--\n", input);
+	answer(input, out);
+	free(input);
+}
+
+void cases_lines(const char *body, FILE *out, void *ctx,
+		 void (*call)(void *ctx, char *call, const char *expected, FILE *out))
+{
+	for (const char *next; *body; body = next) {
+		size_t n = line_length(body);
+		char *line = strndup(body, n), *arrow, *answer = NULL;
+		FILE *to = open_memstream(&answer, &(size_t){ 0 });
+
+		assert_true(line && to);
+		next = body + n + (body[n] != 0);
+		arrow = strstr(line, " -> ");
+		if (arrow)
+			*arrow = 0;
+		fputs(line, out);
+		if (*line && *line != '#')
+			call(ctx, line, arrow ? arrow + 4 : "", to);
+		fclose(to);
+		fprintf(out, "%s%s\n", *answer ? " -> " : "", answer);
+		free(answer);
+		free(line);
+	}
+}
+
+struct plain {
+	void (*answer)(char *call, FILE *out);
+};
+
+static void answer_plain(void *ctx, char *call, const char *expected, FILE *out)
+{
+	const struct plain *p = ctx;
+
+	(void)expected;
+	p->answer(call, out);
+}
+
+void cases_plain_lines(const char *body, FILE *out, void (*answer)(char *call, FILE *out))
+{
+	struct plain p = { answer };
+
+	cases_lines(body, out, &p, answer_plain);
+}
+
+void cases_error(FILE *out, const struct frag_err *err)
+{
+	int status = frag_code_exit(err->code);
+
+	if (status != 3)
+		fprintf(out, "exit %d, ", status);
+	fprintf(out, "at %llu: %s", (unsigned long long)err->offset, err->msg);
+}
+
+static char escaped(const char **at)
+{
+	static const char from[] = "nrt0\\\"'", to[] = "\n\r\t\0\\\"'";
+	const char *which;
+
+	if (**at == 'x') {
+		char digits[] = { (*at)[1], (*at)[2], 0 };
+
+		*at += 3;
+		return (char)strtoul(digits, NULL, 16);
+	}
+	which = strchr(from, **at);
+	assert_true(which && *which);
+	(*at)++;
+	return to[which - from];
+}
+
+char *cases_unescape(const char *text, size_t *length)
+{
+	char *out = malloc(strlen(text) + 1), *to = out;
+
+	assert_non_null(out);
+	while (*text) {
+		if (*text == '\\') {
+			text++;
+			*to++ = escaped(&text);
+		} else {
+			*to++ = *text++;
+		}
+	}
+	*to = 0;
+	*length = (size_t)(to - out);
+	return out;
+}
+
+char *cases_word(char **at)
+{
+	char *word = *at + strspn(*at, " \t");
+	bool quoted = *word == '"';
+
+	if (!*word)
+		return NULL;
+	word += quoted;
+	*at = word + strcspn(word, quoted ? "\"" : " \t");
+	if (**at)
+		*(*at)++ = 0;
+	return word;
+}
+
+/* A number, a name, or a product of two. */
+static bool term(const char *text, size_t n, const struct cases_name *names, size_t count,
+		 uint64_t *out)
+{
+	const char *times = memchr(text, '*', n);
+	uint64_t other;
+	char *end;
+
+	if (times) {
+		if (!term(text, (size_t)(times - text), names, count, out) ||
+		    !term(times + 1, n - 1 - (size_t)(times - text), names, count, &other))
+			return false;
+		*out *= other;
+		return true;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (strlen(names[i].name) == n && !memcmp(names[i].name, text, n)) {
+			*out = names[i].value;
+			return true;
+		}
+	if (*text < '0' || *text > '9')
+		return false;
+	*out = strtoull(text, &end, 0);
+	if (end < text + n && strchr("KMG", *end))
+		*out <<= *end == 'K' ? 10 : *end == 'M' ? 20 : 30, end++;
+	return end == text + n;
+}
+
+bool cases_number(const char *text, const struct cases_name *names, size_t names_count,
+		  uint64_t *out)
+{
+	bool minus = *text == '-';
+
+	*out = 0;
+	for (text += minus;; text++) {
+		size_t n = strcspn(text, "+-");
+		uint64_t value;
+
+		if (!term(text, n, names, names_count, &value))
+			return false;
+		*out += minus ? -value : value;
+		text += n;
+		if (!*text)
+			return true;
+		minus = *text == '-';
+	}
+}
+
+uint64_t cases_must_number(const char *text, const struct cases_name *names, size_t names_count)
+{
+	uint64_t value = 0;
+
+	if (!text || !cases_number(text, names, names_count, &value))
+		fail_msg("'%s' is not a number", text ? text : "");
+	return value;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <unistd.h>
+
+#define MOST 100
+
+static struct CMUnitTest tests[MOST];
+static size_t tests_count;
+static struct {
+	const char *file;
+	cases_fn run;
+} cases[MOST];
+static size_t cases_count;
+static CMFixtureFunction group_setup, group_teardown;
+
+void test_register(struct CMUnitTest test)
+{
+	if (tests_count == MOST)
+		abort();
+	tests[tests_count++] = test;
+}
+
+void test_register_cases(const char *file, cases_fn run)
+{
+	if (cases_count == MOST)
+		abort();
+	cases[cases_count].file = file;
+	cases[cases_count++].run = run;
+}
+
+void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown)
+{
+	group_setup = setup;
+	group_teardown = teardown;
+}
+
+/* ---- what tests share ------------------------------------------------------------------ */
+
+bool test_fails(int rc, uint64_t nth)
+{
+	frag_host_fail_after(0);
+	if (nth > 5000)
+		fail_msg("it fails however much memory there is");
+	return rc == FRAG_ENOMEM;
+}
+
+static char folder[] = "/tmp/cufrag-test-XXXXXX";
+static bool folder_made;
+static char files[MOST][64];
+static size_t files_count;
+
+const char *test_path(const char *name)
+{
+	static char paths[8][64];
+	static unsigned next;
+	char *path = paths[next++ % 8];
+
+	if (!folder_made && !mkdtemp(folder))
+		abort();
+	folder_made = true;
+	snprintf(path, sizeof(*paths), "%s/%s", folder, name);
+	return path;
+}
+
+const char *test_make_file(const char *name, const void *bytes, size_t n)
+{
+	const char *path = test_path(name);
+	FILE *f = fopen(path, "wb");
+
+	if (!f || fwrite(bytes, 1, n, f) != n || files_count == MOST)
+		abort();
+	fclose(f);
+	strcpy(files[files_count++], path);
+	return path;
+}
+
+static int remove_files(void)
+{
+	for (size_t i = 0; i < files_count; i++)
+		unlink(files[i]);
+	if (!folder_made || !rmdir(folder))
+		return 0;
+	print_error("something was left in %s\n", folder);
+	return 1;
+}
+
+__attribute__((weak)) int main(void)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < cases_count; i++)
+		failed += cases_run(cases[i].file, cases[i].run);
+	if (tests_count)
+		failed += _cmocka_run_group_tests("tests", tests, tests_count, group_setup,
+						  group_teardown);
+	return failed + remove_files();
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unit tests: a program is what stands in its file, no list names it again.
+ *
+ *	TEST(a_block_is_used_again)
+ *	{
+ *		assert_int_equal(…);	with cmocka's words; `state` is there, too
+ *	}
+ *	CASES_IN_LINES("tests/unit/…/x.cases", answer)	a file of cases, see cases.h
+ *
+ * They run in the order of the file, cases first; test.c has the main function. A program with needs of its own
+ * has its own main function instead.
+ */
+#ifndef TESTS_SUPPORT_TEST_H
+#define TESTS_SUPPORT_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <frag/base.h>
+#include <frag/error.h>
+
+#include "cases.h"
+
+void test_register(struct CMUnitTest test);
+void test_register_cases(const char *file, cases_fn run);
+void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown);
+
+#define TEST_AT_START_(name) __attribute__((constructor)) static void name(void)
+
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+/* Around this test: int setup(void **state), 0 if all is well. */
+#define TEST_WITH(name, setup, teardown) \
+	static void name(void **state); \
+	TEST_AT_START_(name##_registers) \
+	{ \
+		test_register((struct CMUnitTest){ #name, name, setup, teardown, NULL }); \
+	} \
+	static void name(__attribute__((unused)) void **state)
+
+#define TEST_JOIN_(a, b) a##b
+#define TEST_JOIN(a, b) TEST_JOIN_(a, b)
+#define TEST_CASES_(file, run, name) \
+	TEST_AT_START_(name##_registers) \
+	{ \
+		test_register_cases(file, run); \
+	}
+#define TEST_CASES_BY_(file, with, answer, name) \
+	static void name(const char *body, FILE *out) \
+	{ \
+		with(body, out, answer); \
+	} \
+	TEST_CASES_(file, name, name)
+#define TEST_CASES_BY(file, with, answer, name) TEST_CASES_BY_(file, with, answer, name)
+
+#define TEST_CASES(file, run, name) TEST_CASES_(file, run, name)
+
+/* A file of cases: run(body, out) writes each body again. */
+#define CASES(file, run) TEST_CASES(file, run, TEST_JOIN(cases_, __COUNTER__))
+/* Of two parts: answer(input, out). */
+#define CASES_IN_PARTS(file, answer) \
+	TEST_CASES_BY(file, cases_two_parts, answer, TEST_JOIN(cases_, __COUNTER__))
+/* Of lines: answer(call, out). */
+#define CASES_IN_LINES(file, answer) \
+	TEST_CASES_BY(file, cases_plain_lines, answer, TEST_JOIN(cases_, __COUNTER__))
+/* Around all tests of the program. */
+#define TEST_GROUP(setup, teardown) \
+	TEST_AT_START_(group_registers) \
+	{ \
+		test_register_group(setup, teardown); \
+	}
+
+/*
+ * The expression, which gives an error code, again and again: its first allocation fails, its second, and so on until
+ * none does; rc is then what it gives. The statement behind the macro follows each failure.
+ */
+#define TEST_FAIL_ALLOCATIONS(rc, expression) \
+	for (uint64_t nth_ = 1; test_fails((frag_host_fail_after(nth_), rc = (expression)), nth_); \
+	     nth_++)
+bool test_fails(int rc, uint64_t nth);
+
+/* Numbers below 2^31, the same for the same seed. */
+static inline uint64_t test_roll(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed >> 33;
+}
+
+/* A path in a folder of the program's own; the last eight stay valid. Whatever is left there in the end is a failure. */
+const char *test_path(const char *name);
+/* A file with these bytes; it goes at the end. */
+const char *test_make_file(const char *name, const void *bytes, size_t n);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One recording: limits, opening whole and by its head, units, what "recorded" stands for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recording/recording.h"
+#include "sample_trace.h"
+
+static const struct frag_target card = { .card = { .total_bytes = 80 * FRAG_GIB } };
+
+static void test_limits(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t total, bytes;
+	} rows[] = {
+		{ "8G", 80 * FRAG_GIB, 8 * FRAG_GIB },
+		{ "0.5", 1001, 500 },
+		{ "1.0", 1000, UINT64_MAX },
+		{ "1000", 10, 1000 },
+		{ "0.0", 1000, 0 },
+	};
+	struct frag_limit limit = { 0 };
+
+	(void)state;
+	assert_true(frag_limit_bytes(&limit, 1000) == UINT64_MAX);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		assert_int_equal(frag_limit_parse(rows[i].text, &limit, NULL), 0);
+		assert_true(frag_limit_bytes(&limit, rows[i].total) == rows[i].bytes);
+	}
+	assert_int_equal(frag_limit_parse("1.5", &limit, NULL), FRAG_EUSAGE);
+	assert_int_equal(frag_limit_parse("much", &limit, NULL), FRAG_EUSAGE);
+}
+
+/* --limit, else the recording's where its replay is identical, else none. */
+static void test_limit_of_a_replay(void **state)
+{
+	struct frag_trace_dev dev = { .settled = { .identical = true, .limit_bytes = 7 } };
+	struct frag_target given = card;
+
+	(void)state;
+	given.limit = (struct frag_limit){ .text = "9", .bytes = 9 };
+	assert_true(frag_target_limit_for(&card, &dev) == 7);
+	assert_true(frag_target_keeps_limit(&card, &dev));
+	assert_true(frag_target_limit_for(&given, &dev) == 9);
+	assert_false(frag_target_keeps_limit(&given, &dev));
+	dev.settled.identical = false;
+	assert_true(frag_target_limit_for(&card, &dev) == UINT64_MAX);
+	assert_false(frag_target_keeps_limit(&card, &dev));
+}
+
+/* ---- opening --------------------------------------------------------------------- */
+
+static char path[] = "/tmp/recording.XXXXXX";
+
+static void tell(void *ctx, enum frag_recording_stage stage, const char *called,
+		 const struct frag_trace *trace)
+{
+	char *told = ctx;
+
+	assert_true(called || trace);
+	told[strlen(told)] = "RrSsF"[stage];
+}
+
+static void write_file(struct frag_trace *trace)
+{
+	struct frag_err err = { 0 };
+
+	if (frag_trace_write_cft(trace, path, &err))
+		fail_msg("%s", err.msg);
+	frag_trace_destroy(trace);
+}
+
+/* Whole or by its head: the same units, and each stage is told. */
+static void test_open(void **state)
+{
+	static const struct {
+		unsigned how;
+		bool whole;
+		const char *told; /* a head is settled by reading all of it, and dropping that */
+	} rows[] = { { 0, true, "RrSs" },
+		     { FRAG_OPEN_LONG_HEAD, true, "RrSs" },
+		     { FRAG_OPEN_HEAD, false, "rRSs" },
+		     { FRAG_OPEN_SOURCE, false, "r" } };
+
+	(void)state;
+	write_file(sample_trace_random(1, 500, true, false));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		char told[16] = "";
+		struct frag_target t = card;
+		struct frag_recording r;
+		struct frag_err err = { 0 };
+
+		t.tell = tell;
+		t.tell_ctx = told;
+		if (frag_recording_open(&r, path, &t, rows[i].how, &err))
+			fail_msg("%s", err.msg);
+		assert_string_equal(told, rows[i].told);
+		assert_int_equal(r.source == NULL, rows[i].whole);
+		assert_int_equal(r.units[0].events.path == NULL, rows[i].whole);
+		assert_false(r.pipe);
+		assert_true(frag_trace_events_count(r.trace) >= 500);
+		assert_int_equal(r.units[0].dev->settled.checked, i != 3);
+		assert_string_equal(r.units[0].label, r.trace->name);
+		frag_recording_release(&r);
+	}
+}
+
+static void test_errors(void **state)
+{
+	struct frag_recording r;
+	FILE *out;
+
+	(void)state;
+	write_file(sample_trace_empty());
+	assert_int_equal(frag_recording_open(&r, path, &card, 0, NULL), FRAG_EINPUT);
+	assert_int_equal(frag_recording_open(&r, path, &card, FRAG_OPEN_SOURCE, NULL), 0);
+	frag_recording_release(&r);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	fputs("time_us,action,addr,size\n1,alloc,1,512\n", out);
+	fclose(out);
+	assert_int_equal(frag_recording_open(&r, path, &card, FRAG_OPEN_HEAD, NULL), FRAG_EUSAGE);
+	assert_int_equal(frag_recording_open(&r, "/nowhere/a.cft", &card, 0, NULL), FRAG_EINPUT);
+	assert_int_equal(frag_recording_take(&r, sample_trace_empty(), &card, 0, NULL),
+			 FRAG_EINPUT);
+}
+
+static void test_units(void **state)
+{
+	char *paths[] = { path, path };
+	struct frag_recordings all;
+	const struct frag_unit *unit;
+	struct frag_err err = { 0 };
+	struct frag_trace *trace = sample_trace_small();
+	char label[200];
+
+	(void)state;
+	trace->devs[0].has_evidence = false; /* it is impossible, and nothing here is about it */
+	write_file(trace);
+	if (frag_recordings_open(&all, paths, 2, &card, 0, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(all.units_count, 4);
+	for (size_t i = 0; i < 4; i++) {
+		trace = all.list[i / 2].trace;
+		unit = &all.units[i];
+		assert_ptr_equal(unit->dev, &trace->devs[i % 2]);
+		snprintf(label, sizeof(label), "%s device %u", trace->name, unit->dev->ordinal);
+		assert_string_equal(unit->label, label);
+		assert_int_equal(
+			frag_recording_unit(&all.list[i / 2], unit->dev->ordinal, &unit, NULL), 0);
+		assert_string_equal(unit->label, label);
+	}
+	assert_int_equal(frag_recording_unit(&all.list[0], 99, &unit, NULL), FRAG_EUSAGE);
+	frag_recordings_release(&all);
+}
+
+static void test_recorded(void **state)
+{
+	struct frag_trace *trace = sample_trace_random(2, 20, false, false);
+	struct frag_policy_spec *spec;
+
+	(void)state;
+	assert_true(frag_policy_is_recorded(NULL));
+	assert_true(frag_policy_is_recorded("recorded"));
+	assert_false(frag_policy_is_recorded("pytorch"));
+	trace->settings.present = false;
+	assert_int_equal(frag_recording_spec(trace, "recorded", &spec, NULL), 0);
+	assert_null(spec);
+	assert_int_equal(frag_recording_spec(trace, "pytorch", &spec, NULL), 0);
+	assert_string_equal(frag_policy_spec_text(spec), "pytorch");
+	frag_policy_spec_destroy(spec);
+	assert_int_equal(frag_recording_spec(trace, "pytroch", &spec, NULL), FRAG_EUSAGE);
+	frag_trace_destroy(trace);
+}
+
+static int make_path(void **state)
+{
+	int fd = mkstemp(path);
+
+	(void)state;
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int drop_path(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_limits), cmocka_unit_test(test_limit_of_a_replay),
+		cmocka_unit_test(test_open),   cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_units),  cmocka_unit_test(test_recorded),
+	};
+
+	return cmocka_run_group_tests(tests, make_path, drop_path);
+}
