@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adaptor: after every event (or every n-th) the inner policy's own check, and an
- * oracle that trusts nothing of it:
+ * Adaptor: after every event (or every n-th) it runs the inner policy's own check, and checks
+ * on its own books that:
  *
- *	- a granted block is not shorter than the request and overlaps no block that is
- *	  live or waits; a freed block is one that was granted, as it was granted;
- *	- the walk has segments and blocks in order of address, blocks gapless in their
- *	  segment (with holes where pages are mapped one by one), and as many bytes in
- *	  use as were granted and not freed;
- *	- the counters of `usage` are what the walk adds up to.
+ *	- a granted block is not shorter than the request and overlaps no live or waiting
+ *	  block; a freed block was granted, with the same address and size;
+ *	- the walk visits segments and blocks in order of address, without gaps between the
+ *	  blocks of a segment (except where pages are mapped one by one), and finds as many
+ *	  bytes in use as were granted and not freed;
+ *	- the counters of `usage` equal the sums of the walk.
  *
  * The first broken promise is the error of the call (FRAG_ECHECK). Cost: O(blocks) per
  * event that is checked.
@@ -26,8 +26,7 @@ struct params {
 };
 
 static const struct frag_opt opts[] = { FRAG_OPT_UINT("every", struct params, every, 1, 1,
-						      UINT64_MAX,
-						      "events from one check to the next"),
+						      UINT64_MAX, "check once in this many events"),
 					FRAG_OPT_BOOL("walk", struct params, walk, true,
 						      "also walk all blocks and compare with what "
 						      "was granted"),
@@ -275,17 +274,11 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		  struct frag_err *err)
 {
 	struct check *c;
-	int rc;
 
-	FRAG_TRY_CALLOC(c, 1, "check", err);
+	FRAG_TRY(frag_adaptor_create(env, env, sizeof(*c), "check", self, err));
+	c = *self;
 	c->p = params;
-	rc = frag_adaptor_open(&c->a, env, env, "check", err);
-	if (rc) {
-		frag_host_free(c);
-		return rc;
-	}
 	frag_bset_init(&c->used);
-	*self = c;
 	return 0;
 }
 
@@ -293,20 +286,17 @@ static void destroy(void *self)
 {
 	struct check *c = self;
 
-	frag_adaptor_close(&c->a);
 	frag_bset_release(&c->used);
-	frag_host_free(c);
+	frag_adaptor_destroy(c);
 }
 
 const struct frag_policy_ops frag_policy_adapt_check = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "check",
-	.summary = "adaptor: checks the inner policy after every event, against an oracle of its "
-		   "own",
+	.summary = "adaptor: checks the inner policy after every event against its own books",
 	.source = "cufrag",
 	FRAG_ADAPTOR_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.create = create,
 	.destroy = destroy,
 	.alloc = check_alloc,

@@ -19,11 +19,11 @@ struct params {
 	uint64_t bytes;
 };
 
-static const struct frag_opt opts[] = { FRAG_OPT_BYTES("bytes", struct params, bytes, UINT64_MAX, 1,
-						       UINT64_MAX,
-						       "most bytes that the inner policy may "
-						       "reserve; max: no limit"),
-					FRAG_OPT_END };
+static const struct frag_opt opts[] = {
+	FRAG_OPT_BYTES("bytes", struct params, bytes, UINT64_MAX, 1, UINT64_MAX,
+		       "most bytes that the inner policy may reserve; max: no limit"),
+	FRAG_OPT_END,
+};
 
 struct limit {
 	struct frag_adaptor a; /* first: see adaptor.h */
@@ -64,41 +64,24 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		  struct frag_err *err)
 {
 	const struct params *p = params;
+	uint64_t most = add_saturated(env->dev->reserved_bytes, p->bytes);
 	struct frag_policy_env for_inner = *env;
-	struct limit *l;
-	int rc;
 
-	FRAG_TRY_CALLOC(l, 1, "limit", err);
-	l->most = add_saturated(env->dev->reserved_bytes, p->bytes);
-	for_inner.limit_bytes = FRAG_MIN(env->limit_bytes, l->most);
-	rc = frag_adaptor_open(&l->a, env, &for_inner, "limit", err);
-	if (rc) {
-		frag_host_free(l);
-		return rc;
-	}
-	*self = l;
+	for_inner.limit_bytes = FRAG_MIN(env->limit_bytes, most);
+	FRAG_TRY(frag_adaptor_create(env, &for_inner, sizeof(struct limit), "limit", self, err));
+	((struct limit *)*self)->most = most;
 	return 0;
-}
-
-static void destroy(void *self)
-{
-	struct limit *l = self;
-
-	frag_adaptor_close(&l->a);
-	frag_host_free(l);
 }
 
 const struct frag_policy_ops frag_policy_adapt_limit = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "limit",
-	.summary = "adaptor: refuses what would take the inner policy's reserved bytes above a "
-		   "limit",
+	.summary = "adaptor: limits what the inner policy may reserve",
 	.source = "cufrag; compare rapidsai/rmm limiting_resource_adaptor",
 	FRAG_ADAPTOR_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.create = create,
-	.destroy = destroy,
+	.destroy = frag_adaptor_destroy,
 	.alloc = limit_alloc,
 	.free = frag_adaptor_free,
 	.trim = frag_adaptor_trim,

@@ -32,12 +32,12 @@ struct params {
 	char file[FRAG_OPT_STRING_MAX];
 };
 
-static const struct frag_opt opts[] = { FRAG_OPT_STRING("file", struct params, file, "",
-							"csv file to write, device 1 and on with "
-							"their number in its name; without it "
-							"events are "
-							"only counted"),
-					FRAG_OPT_END };
+static const struct frag_opt opts[] = {
+	FRAG_OPT_STRING("file", struct params, file, "",
+			"CSV file to write; devices after the first add their number to its name; "
+			"without it events are only counted"),
+	FRAG_OPT_END,
+};
 
 struct log {
 	struct frag_adaptor a; /* first: see adaptor.h */
@@ -179,9 +179,9 @@ static void destroy(void *self)
 {
 	struct log *l = self;
 
-	frag_adaptor_close(&l->a);
 	close_file(l, !l->failed);
-	FRAG_FREE(l->path, l);
+	frag_host_free(l->path);
+	frag_adaptor_destroy(l);
 }
 
 static int create(const struct frag_policy_env *env, const void *params, void **self,
@@ -191,26 +191,15 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	struct log *l;
 	int rc;
 
-	FRAG_TRY_CALLOC(l, 1, "log", err);
+	FRAG_TRY(frag_adaptor_create(env, env, sizeof(*l), "log", self, err));
+	l = *self;
 	l->path = path_of(p->file, env->ordinal);
-	if (!l->path) {
-		frag_host_free(l);
-		return frag_fail_nomem(err, "log");
-	}
-	rc = frag_adaptor_open(&l->a, env, env, "log", err);
-	if (rc) {
-		FRAG_FREE(l->path, l);
-		return rc;
-	}
-	rc = open_file(l, err);
-	if (rc) {
-		frag_adaptor_close(&l->a);
-		close_file(l, false);
-		FRAG_FREE(l->path, l);
-		return rc;
-	}
-	*self = l;
-	return 0;
+	rc = l->path ? open_file(l, err) : frag_fail_nomem(err, "log");
+	if (!rc)
+		return 0;
+	l->failed = true;
+	destroy(l);
+	return rc;
 }
 
 const struct frag_policy_ops frag_policy_adapt_log = {
@@ -220,8 +209,7 @@ const struct frag_policy_ops frag_policy_adapt_log = {
 	.source = "rapidsai/rmm cpp/src/mr/detail/logging_resource_adaptor_impl.cpp, 2026",
 	.checked = "RMM 26.08 (2026-07-02), read",
 	FRAG_ADAPTOR_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.create = create,
 	.destroy = destroy,
 	.alloc = log_alloc,

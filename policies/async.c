@@ -168,7 +168,6 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 }
 
 const struct frag_policy_ops frag_policy_async = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "async",
 	.summary = "cudaMallocAsync from a pool of its own (cudaMemPool)",
 	.source = "CUDA Programming Guide 4.3; measured on an H200, driver 580",
@@ -176,16 +175,10 @@ const struct frag_policy_ops frag_policy_async = {
 	.checked = "driver 580.159.04 on an H200, addresses of recorded histories",
 	.flags = FRAG_POLICY_FOREIGN_SYNC | FRAG_POLICY_STREAMS,
 	.needs = FRAG_CAN_ASYNC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
-	.free_requested = frag_direct_free_requested,
+	FRAG_POLICY_PARAMS(struct params),
+	FRAG_POLICY_HOOKS,
+	FRAG_DIRECT_OPS,
 	.trim = trim,
-	.visit = frag_direct_visit,
-	.usage = frag_direct_usage,
 	.check = check,
 	.counters = counters,
 };

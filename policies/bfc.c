@@ -61,30 +61,31 @@ static const char *const extend_words[] = { "pow2", "exact", NULL };
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_ENUM("variant", struct frag_bfc_params, variant, FRAG_BFC_XLA, variant_words,
-		      "whose rules: XLA and TensorFlow, or ONNX Runtime"),
+		      "rules of XLA and TensorFlow, or of ONNX Runtime"),
 	FRAG_OPT_BOOL("growth", struct frag_bfc_params, growth, 1,
 		      "xla: take regions as needed; false: one region at first use"),
 	FRAG_OPT_DOUBLE("fraction", struct frag_bfc_params, fraction, 0, 0, 1,
-			"of the card that may be reserved; 0 = 0.75 for xla, all for ort"),
+			"part of the card that may be reserved; 0 = 0.75 for xla, all of it for "
+			"ort"),
 	FRAG_OPT_BOOL("gc", struct frag_bfc_params, gc, 0,
-		      "xla: give idle regions back before out of memory"),
+		      "xla: give idle regions back before running out of memory"),
 	FRAG_OPT_BOOL("retry", struct frag_bfc_params, retry, 1,
-		      "xla: wait for pending frees and try again before out of memory"),
+		      "xla: wait for pending frees and try again before running out of memory"),
 	FRAG_OPT_BYTES("max-internal", struct frag_bfc_params, max_internal, 128 * FRAG_MIB,
 		       FRAG_BFC_UNIT, 1ull << 50,
-		       "a chunk this much larger than the request is split, bytes"),
+		       "split a chunk that is at least this much larger than the request, bytes"),
 	FRAG_OPT_DOUBLE("fragmentation-fraction", struct frag_bfc_params, fragmentation_fraction, 0,
 			0, 1, "xla: max-internal as a part of the limit; 0 = use max-internal"),
 	FRAG_OPT_ENUM("extend", struct frag_bfc_params, extend, FRAG_BFC_POW2, extend_words,
-		      "ort: size of a new region, growing steps or the request"),
+		      "ort: a new region is a growing step (pow2) or just the request (exact)"),
 	FRAG_OPT_BYTES("initial", struct frag_bfc_params, initial, ORT_FIRST_STEP, FRAG_BFC_UNIT,
 		       1ull << 40, "ort: first step, bytes"),
 	FRAG_OPT_BYTES("max-extend", struct frag_bfc_params, max_extend, ORT_LARGEST_STEP, FRAG_MIB,
-		       1ull << 50, "ort: largest step that is not made by a request, bytes"),
+		       1ull << 50, "ort: largest step, unless a request is larger, bytes"),
 	FRAG_OPT_BOOL("streams", struct frag_bfc_params, streams, 0,
 		      "ort: a chunk belongs to the stream it was first given to"),
 	FRAG_OPT_BOOL("cross-stream", struct frag_bfc_params, cross_stream, 0,
-		      "ort, with streams: take a chunk of another stream where none else fits"),
+		      "ort with streams=true: use another stream's chunk when nothing else fits"),
 	FRAG_OPT_END,
 };
 
@@ -254,21 +255,14 @@ static int synced(void *self, struct frag_err *err)
 	return 0;
 }
 
-static uint64_t largest(const struct frag_bset *set)
-{
-	struct frag_bset_pos at = frag_bset_last(set);
-
-	return at.leaf ? frag_bset_size(at) : 0;
-}
-
 static void usage(void *self, struct frag_usage *out)
 {
 	struct frag_bfc *s = self;
-	uint64_t most = largest(&s->shared);
+	uint64_t most = frag_bset_largest(&s->shared);
 	uint32_t i;
 
 	for (i = 0; i < s->own_count; i++)
-		most = FRAG_MAX(most, largest(&s->own[i]));
+		most = FRAG_MAX(most, frag_bset_largest(&s->own[i]));
 	frag_heap_usage(&s->heap, most, out);
 }
 
@@ -278,11 +272,9 @@ static void usage(void *self, struct frag_usage *out)
 static bool indexed(void *ctx, const struct frag_piece *p)
 {
 	const struct frag_piece *next = frag_piece_free_next(p);
-	struct frag_bset_pos at = frag_bset_lower(frag_bfc_set(ctx, p), p->bytes, p->addr);
 
-	if (next && next->tag == p->tag)
-		return false; /* should have been merged */
-	return at.leaf && frag_bset_value(at) == p;
+	return !(next && next->tag == p->tag) &&
+	       frag_bset_has(frag_bfc_set(ctx, p), p->bytes, p->addr, p);
 }
 
 static int check(void *self, struct frag_err *err)
@@ -306,7 +298,6 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_bfc = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "bfc",
 	.summary = "best fit with coalescing: JAX and TensorFlow, ONNX Runtime",
 	.source = "openxla/xla xla/tsl/framework/bfc_allocator.cc (2026); "
@@ -316,18 +307,12 @@ const struct frag_policy_ops frag_policy_bfc = {
 	.checked = "ONNX Runtime 1.31.1, its wheel (ort; streams read only); XLA in TensorFlow "
 		   "2.21's wheel; JAX 0.11's "
 		   "own pool on an H100 (xla)",
-	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct frag_bfc_params),
+	FRAG_HEAP_OPS,
+	FRAG_POLICY_PARAMS(struct frag_bfc_params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
-	.free_requested = frag_heap_op_free_requested,
+	FRAG_POLICY_HOOKS,
 	.trim = trim,
 	.synced = synced,
-	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,
 };

@@ -24,8 +24,7 @@
  * growth and giving back.
  */
 #include "buddy/buddy_tree.h"
-
-#include <inttypes.h>
+#include "environment.h"
 
 enum order_rule { ORDER_ADDRESS, ORDER_LIFO };
 enum give_back_rule { GIVE_BACK_TRIM, GIVE_BACK_FREE, GIVE_BACK_NEVER };
@@ -39,13 +38,14 @@ static const char *const give_back_words[] = { "trim", "free", "never", NULL };
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("min-block", struct params, min_block, 512, 256, FRAG_GIB,
-		       "smallest block, bytes, a power of two"),
+		       "smallest block, bytes, a power of two", .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("arena", struct params, arena, FRAG_GIB, 4096, 1ull << 50,
-		       "size of an arena, bytes, a power of two", .tune = "32M,128M,512M,1G,4G"),
+		       "size of an arena, bytes, a power of two", .unit = FRAG_OPT_POW2,
+		       .tune = "32M,128M,512M,1G,4G"),
 	FRAG_OPT_BYTES("capacity", struct params, capacity, 0, 0, 1ull << 50,
-		       "take this many bytes at first use and never more; 0 = grow"),
+		       "take this many bytes at first use, and never more; 0 = grow as needed"),
 	FRAG_OPT_ENUM("order", struct params, order, ORDER_ADDRESS, order_words,
-		      "which free block of an order: the lowest, or the one freed last"),
+		      "which free block of a size is used: the lowest, or the one freed last"),
 	FRAG_OPT_ENUM("give-back", struct params, give_back, GIVE_BACK_TRIM, give_back_words,
 		      "when a wholly free arena goes back to the device"),
 	FRAG_OPT_END,
@@ -63,12 +63,6 @@ static int validate(const void *params, struct frag_err *err)
 {
 	const struct params *p = params;
 
-	if (!frag_is_pow2(p->min_block))
-		return frag_fail(err, FRAG_EUSAGE, "min-block is %" PRIu64 ", not a power of two",
-				 p->min_block);
-	if (!frag_is_pow2(p->arena))
-		return frag_fail(err, FRAG_EUSAGE, "arena is %" PRIu64 ", not a power of two",
-				 p->arena);
 	if (p->arena < p->min_block)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "arena is below min-block; raise arena or lower min-block");
@@ -110,22 +104,14 @@ static void destroy(void *self)
 
 /* ---- arenas ---------------------------------------------------------------------------- */
 
-static void journal(const struct self *s, enum frag_segment_event kind,
-		    const struct frag_buddy_arena *a)
-{
-	if (s->env.journal)
-		s->env.journal(s->env.journal_ctx, kind, a->root.addr, 1ull << a->root.order,
-			       a->stream);
-}
-
 /* Takes an arena of 2^k: 0, FRAG_OOM or an error. */
 static int add_arena(struct self *s, unsigned k, uint32_t stream, struct frag_err *err)
 {
-	uint64_t bytes = 1ull << k, have = s->env.dev->reserved_bytes;
+	uint64_t bytes = 1ull << k;
 	struct frag_buddy_arena *a;
 	frag_addr_t addr;
 
-	if (have > s->env.limit_bytes || bytes > s->env.limit_bytes - have)
+	if (frag_env_over_limit(&s->env, bytes))
 		return FRAG_OOM;
 	if (frag_slab_reserve(&s->arena_slab, 1))
 		return frag_fail_nomem(err, "arenas of policy buddy");
@@ -137,7 +123,7 @@ static int add_arena(struct self *s, unsigned k, uint32_t stream, struct frag_er
 	s->tree.blocks_count++;
 	frag_buddy_put_free(&s->tree, &a->root);
 	frag_buddy_arenas_add(&s->tree.arenas, a);
-	journal(s, FRAG_SEGMENT_ALLOC, a);
+	frag_env_journal(&s->env, FRAG_SEGMENT_ALLOC, addr, bytes, stream);
 	return 0;
 }
 
@@ -147,7 +133,7 @@ static int drop_arena(struct self *s, struct frag_buddy_arena *a, struct frag_er
 	uint64_t bytes = 1ull << a->root.order;
 
 	FRAG_TRY(frag_dev_free(s->env.dev, a->root.addr, bytes, err));
-	journal(s, FRAG_SEGMENT_FREE, a);
+	frag_env_journal(&s->env, FRAG_SEGMENT_FREE, a->root.addr, bytes, a->stream);
 	frag_buddy_cut_free(&s->tree, &a->root);
 	s->tree.free_bytes -= bytes;
 	s->tree.blocks_count--;
@@ -354,22 +340,15 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_buddy = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "buddy",
 	.summary = "power-of-two blocks in arenas, merged on free",
 	.source = "Knuth, The Art of Computer Programming, volume 1, 2.5",
 	.trims = "wholly free arenas, unless give-back=never",
 	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
-	.visit = visit,
-	.usage = usage,
-	.check = check,
+	FRAG_POLICY_LOOKS,
 };

@@ -46,9 +46,10 @@ static const struct frag_opt opts[] = {
 	FRAG_OPT_UINT("max-bin", struct params, max_bin, 7, 0, 63,
 		      "largest bin, as an exponent of growth"),
 	FRAG_OPT_BYTES("max-cached", struct params, max_cached, 6291455, 0, UINT64_MAX,
-		       "most that is kept cached, bytes", .tune = "6291455,64M,1G,max"),
+		       "largest sum of cached blocks, bytes", .tune = "6291455,64M,1G,max"),
 	FRAG_OPT_UINT("lag-us", struct params, lag_us, 10000, 0, 1000000000,
-		      "sim: recorded time after which queued work is done, microseconds"),
+		      "simulated card: queued work is done after this much recorded time, "
+		      "microseconds"),
 	FRAG_OPT_END,
 };
 
@@ -231,7 +232,7 @@ static int reserve_stream(struct self *s, uint32_t stream)
 
 /* ---- search ------------------------------------------------------------------------------- */
 
-/* Of a bin, the first of another stream with a number in (above, below); NULL if there is none. */
+/* The first queue of a bin, of another stream, with a number in (above, below); NULL if there is none. */
 static struct queue *other_queue(struct self *s, unsigned bin, uint32_t stream, uintptr_t above,
 				 uintptr_t below)
 {
@@ -420,14 +421,11 @@ static bool heads_sound(const struct self *s)
 
 		for (uint32_t i = 0; i < s->streams; i++) {
 			const struct frag_piece *p = s->queues[(size_t)i * s->bins + bin].first;
-			struct frag_bset_pos at;
 
 			if (!p)
 				continue;
 			count++;
-			at = frag_bset_lower(&s->heads[bin], 0, number(p));
-			if (!at.leaf || frag_bset_addr(at) != number(p) ||
-			    (uintptr_t)frag_bset_value(at) != i)
+			if (!frag_bset_has(&s->heads[bin], 0, number(p), (void *)(uintptr_t)i))
 				return false;
 		}
 		if (count != frag_bset_count(&s->heads[bin]) || frag_bset_broken(&s->heads[bin]))
@@ -458,24 +456,17 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_cub = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "cub",
 	.summary = "CUB's caching allocator: five bins, a few megabytes cached, no split",
 	.source = "NVIDIA/cccl cub/cub/util_allocator.cuh (2024-2026)",
 	.trims = "every cached block (FreeAllCached)",
 	.checked = "CCCL of 2026-08-22, compiled",
 	.flags = FRAG_POLICY_STREAMS,
-	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_HEAP_OPS,
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
-	.free_requested = frag_heap_op_free_requested,
+	FRAG_POLICY_HOOKS,
 	.trim = trim,
-	.visit = frag_heap_op_visit,
 	.usage = frag_heap_op_usage,
 	.check = check,
 };

@@ -118,20 +118,11 @@ static const struct frag_heap_index index = { cut, put };
 /* Host memory for anything that one request can do. */
 static int reserve(struct self *s, uint32_t stream)
 {
-	if (FRAG_UNLIKELY(stream >= s->arenas_count)) {
-		struct frag_bset *arenas =
-			frag_host_realloc(s->arenas, stream + 1ul, sizeof(*arenas));
-
-		if (!arenas)
-			return FRAG_ENOMEM;
-		s->arenas = arenas;
-		while (s->arenas_count <= stream)
-			frag_bset_init_shared(&arenas[s->arenas_count++], &s->nodes);
-	}
-	if (FRAG_UNLIKELY(s->nodes.limit < s->heap.pieces_count + 2) &&
-	    frag_bset_nodes_reserve(&s->nodes, s->heap.pieces_count + 2))
+	if (FRAG_UNLIKELY(stream >= s->arenas_count) &&
+	    frag_bset_by_stream(&s->arenas, &s->arenas_count, stream, &s->nodes))
 		return FRAG_ENOMEM;
-	return frag_heap_reserve(&s->heap, 2);
+	return frag_bset_nodes_room(&s->nodes, s->heap.pieces_count + 2)
+		       ?: frag_heap_reserve(&s->heap, 2);
 }
 
 /* ---- hooks ------------------------------------------------------------------------------- */
@@ -208,12 +199,8 @@ static void usage(void *self, struct frag_usage *out)
 	uint64_t largest = 0;
 	uint32_t i;
 
-	for (i = 0; i < s->arenas_count; i++) {
-		struct frag_bset_pos last = frag_bset_last(&s->arenas[i]);
-
-		if (last.leaf)
-			largest = FRAG_MAX(largest, frag_bset_size(last));
-	}
+	for (i = 0; i < s->arenas_count; i++)
+		largest = FRAG_MAX(largest, frag_bset_largest(&s->arenas[i]));
 	frag_heap_usage(&s->heap, largest, out);
 }
 
@@ -221,11 +208,7 @@ static void usage(void *self, struct frag_usage *out)
 
 static bool indexed(void *ctx, const struct frag_piece *p)
 {
-	struct frag_bset_pos at = frag_bset_lower(arena_of(ctx, p), p->bytes, rank(p));
-
-	if (frag_piece_free_next(p))
-		return false; /* should have been merged */
-	return at.leaf && frag_bset_value(at) == p;
+	return !frag_piece_free_next(p) && frag_bset_has(arena_of(ctx, p), p->bytes, rank(p), p);
 }
 
 static int check(void *self, struct frag_err *err)
@@ -245,24 +228,17 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_cupy = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "cupy",
 	.summary = "CuPy's pool: an arena per stream, best fit, exact splits, exact growth",
 	.source = "cupy/cupy cupy/cuda/memory.pyx (v13 to August 2026)",
 	.trims = "free chunks that are not split (free_all_blocks)",
 	.checked = "CuPy of August 2026, read",
 	.flags = FRAG_POLICY_STREAMS,
-	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_HEAP_OPS,
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
-	.free_requested = frag_heap_op_free_requested,
+	FRAG_POLICY_HOOKS,
 	.trim = frag_heap_op_trim,
-	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,
 };

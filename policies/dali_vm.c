@@ -4,22 +4,22 @@
  *
  * Rules (NVIDIA/DALI, include/dali/core/mm/cuda_vm_resource.h and detail/free_list.h, as of
  * 2.4.0):
- *  - Physical memory comes in blocks of one size, one handle each: the power of two that is not
- *    below 1/256 of the card, at least the granule, at most 64 MiB.
- *  - A request is aligned to the power of two that is not below 1/2048 of it, at least the
- *    alignment asked for, at most a block, and its size is rounded up to that.
+ *  - Physical memory comes in blocks of one size, one handle each: 1/256 of the card, rounded
+ *    up to a power of two, at least the granule, at most 64 MiB.
+ *  - A request is aligned to 1/2048 of its size, rounded up to a power of two, at least the
+ *    alignment asked for, at most a block; its size is rounded up to that.
  *  - Best fit among the free stretches that have memory, the lowest address among equals; the
- *    first aligned place in it, what is left before and behind stays free.
+ *    first aligned place in it; what is left before and behind it stays free.
  *  - Else best fit among the free stretches of address space, with memory or without. The places
- *    in it that have none are filled from the lowest on: first with the wholly free blocks that
- *    have memory elsewhere, regions in order, lowest address first, then with new ones. The new
- *    ones are created before any block is unmapped, so a refusal moves nothing and the request
- *    fails. Blocks are mapped one by one.
- *  - No such stretch: address space for the request is reserved, at first twice the card, later
- *    a power of two, at least twice the one before, if possible behind the last, so that they
- *    join.
- *  - A free counts at once: the callers of the source have waited for the work that uses the
- *    block. Here the wait comes before the first unmapping of a request.
+ *    without memory are filled from the lowest on: first with wholly free blocks from elsewhere,
+ *    regions in order, lowest address first, then with new ones. The new ones are created before
+ *    any block is unmapped, so a refusal moves nothing and the request fails. Blocks are mapped
+ *    one by one.
+ *  - If there is no such stretch, address space is reserved: at first twice the card, later a
+ *    power of two, at least twice the reservation before, if possible right behind the last one,
+ *    so that they join.
+ *  - A freed block is free at once: in the source the callers have waited for the work that
+ *    uses it. Here the wait comes before the first unmapping of a request.
  *  - trim (release_unused) gives every wholly free block back; address space stays.
  *
  * Structure and invariants: dali_vm/dali.h.
@@ -28,11 +28,12 @@
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("block", struct dali_params, block, 0, 0, 16 * FRAG_GIB,
-		       "physical block, bytes, a power of two; 0 = 1/256 of the card, at most 64M"),
+		       "physical block, bytes, a power of two; 0 = 1/256 of the card, at most 64M",
+		       .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("initial-va", struct dali_params, initial_va, 0, 0, 1ull << 46,
 		       "smallest reservation of address space, bytes; 0 = twice the card"),
 	FRAG_OPT_BYTES("alignment", struct dali_params, alignment, 256, 16, 2 * FRAG_MIB,
-		       "alignment that requests ask for, bytes, a power of two"),
+		       "alignment of requests, bytes, a power of two", .unit = FRAG_OPT_POW2),
 	FRAG_OPT_END,
 };
 
@@ -40,10 +41,8 @@ static int validate(const void *params, struct frag_err *err)
 {
 	const struct dali_params *p = params;
 
-	if (p->block && (!frag_is_pow2(p->block) || p->block < FRAG_PAGE))
-		return frag_fail(err, FRAG_EUSAGE, "block must be a power of two from 2 MiB on");
-	if (!frag_is_pow2(p->alignment))
-		return frag_fail(err, FRAG_EUSAGE, "alignment must be a power of two");
+	if (p->block && p->block < FRAG_PAGE)
+		return frag_fail(err, FRAG_EUSAGE, "block must be 2 MiB or more");
 	return 0;
 }
 
@@ -207,7 +206,6 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 }
 
 const struct frag_policy_ops frag_policy_dali_vm = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "dali-vm",
 	.summary = "DALI's virtual memory resource: wholly free blocks move to where they are "
 		   "needed",
@@ -215,13 +213,9 @@ const struct frag_policy_ops frag_policy_dali_vm = {
 	.trims = "wholly free blocks (release_unused)",
 	.checked = "DALI 2.4.0, read",
 	.needs = FRAG_CAN_VMM,
-	.opts = opts,
-	.params_size = sizeof(struct dali_params),
+	FRAG_POLICY_PARAMS(struct dali_params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
 	.visit = dali_visit,

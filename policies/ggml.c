@@ -127,8 +127,7 @@ static struct pool *pool_get(struct self *s, uint32_t stream)
 	}
 	if (FRAG_UNLIKELY(!s->pools[stream]))
 		s->pools[stream] = pool_new(s);
-	if (!s->pools[stream] || (s->nodes.limit < s->heap.pieces_count + 1 &&
-				  frag_bset_nodes_reserve(&s->nodes, s->heap.pieces_count + 1)))
+	if (!s->pools[stream] || frag_bset_nodes_room(&s->nodes, s->heap.pieces_count + 1))
 		return NULL;
 	return s->pools[stream];
 }
@@ -284,7 +283,6 @@ static const char *pool_broken(const struct self *s, const struct pool *q, uint3
 
 	for (i = 0; i < s->params->buffers; i++) {
 		const struct frag_piece *p = q->slots[i];
-		struct frag_bset_pos at;
 
 		if ((p == NULL) != (q->empty[i / 64] >> (i % 64) & 1))
 			return "bitmap of empty slots wrong";
@@ -294,8 +292,7 @@ static const char *pool_broken(const struct self *s, const struct pool *q, uint3
 		if (!frag_piece_is_free(p) || p->tag != i || p->mark != IN_SLOT || p->next ||
 		    p->seg->stream != stream)
 			return "slot holds the wrong buffer";
-		at = frag_bset_lower(&q->cached, p->bytes, i);
-		if (!at.leaf || frag_bset_value(at) != p)
+		if (!frag_bset_has(&q->cached, p->bytes, i, p))
 			return "buffer in a slot is not in the set";
 	}
 	for (i = 0; i < WORDS; i++)
@@ -329,23 +326,16 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_ggml = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "ggml",
 	.summary = "llama.cpp's older pool: 256 cached buffers per stream, granted whole",
 	.source = "ggml-org/llama.cpp ggml/src/ggml-cuda/ggml-cuda.cu, ggml_cuda_pool_leg (2026)",
 	.trims = "every cached buffer",
 	.checked = "ggml of 2026-08-21, compiled",
 	.flags = FRAG_POLICY_STREAMS,
-	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
-	.free_requested = frag_heap_op_free_requested,
+	FRAG_HEAP_OPS,
+	FRAG_POLICY_PARAMS(struct params),
+	FRAG_POLICY_HOOKS,
 	.trim = trim,
-	.visit = frag_heap_op_visit,
 	.usage = frag_heap_op_usage,
 	.check = check,
 };

@@ -6,13 +6,13 @@
  *  - A pool per stream: 32 GiB of address space, reserved at the first request; a request that
  *    would go beyond is refused.
  *  - Requests are rounded up to 128 B and taken from the top of what is in use.
- *  - When the mapped part is too short, the shortage, rounded up to the granule, is created as
- *    one handle, mapped behind, released (the mapping keeps it) and made accessible.
- *  - Frees come in reverse order of allocations (per pool). Another order is an error: the
- *    source asserts it. Here the free is refused with a message, the block stays as a hole, and
- *    goes when all above it is gone.
- *  - Nothing is unmapped before the end; trim has nothing to do. No loss but the rest of the
- *    last granule: the least that a trace of this shape can reserve.
+ *  - When the mapped part is too short, the missing bytes, rounded up to the granule, are created
+ *    as one handle, mapped behind it, released (the mapping keeps it) and made accessible.
+ *  - Frees must come in reverse order of allocations (per pool); the source asserts that. Here
+ *    a free in another order is an error: the block becomes a hole, which goes when all above it
+ *    is gone.
+ *  - Nothing is unmapped before the end; trim has nothing to do. The only loss is the rest of the
+ *    last granule: no policy can reserve less for a trace of this shape.
  *
  * Structure: per pool an array of blocks in order of address; the handle of a block is its
  * number there.
@@ -20,7 +20,7 @@
  * not free; in use <= open <= address space. Memory that is created but not open yet, because a
  * call failed, counts as free behind the rest.
  */
-#include <frag/policy.h>
+#include "environment.h"
 
 #include <inttypes.h>
 
@@ -87,7 +87,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	return 0;
 }
 
-/* One call more if the first fails: something that failed once should not leak the pool. */
+/* A call that fails is tried once more, so that one failure does not leak the pool. */
 static void pool_release(struct self *s, struct pool *q)
 {
 	struct frag_device *dev = s->env.dev;
@@ -148,9 +148,7 @@ static int map_new(struct self *s, struct pool *q, uint32_t stream, struct frag_
 		FRAG_TRY(frag_dev_set_access(dev, addr, q->next_bytes, err));
 		q->stage = OPEN;
 		q->open += q->next_bytes;
-		if (s->env.journal)
-			s->env.journal(s->env.journal_ctx, FRAG_SEGMENT_MAP, addr, q->next_bytes,
-				       stream);
+		frag_env_journal(&s->env, FRAG_SEGMENT_MAP, addr, q->next_bytes, stream);
 	}
 	if (q->stage == OPEN)
 		FRAG_TRY(frag_dev_release(dev, q->next_handle, q->next_bytes, err));
@@ -162,17 +160,15 @@ static int map_new(struct self *s, struct pool *q, uint32_t stream, struct frag_
 static int grow(struct self *s, struct pool *q, uint64_t bytes, uint32_t stream,
 		struct frag_err *err)
 {
-	struct frag_device *dev = s->env.dev;
-	uint64_t held = dev->reserved_bytes, more;
+	uint64_t more;
 
 	FRAG_TRY(map_new(s, q, stream, err));
 	if (bytes <= q->open - q->used)
 		return 0;
 	more = frag_round_up(bytes - (q->open - q->used), s->granule);
-	if (more > s->space - q->open || held > s->env.limit_bytes ||
-	    more > s->env.limit_bytes - held)
+	if (more > s->space - q->open || frag_env_over_limit(&s->env, more))
 		return FRAG_OOM;
-	FRAG_TRY(frag_dev_create(dev, more, &q->next_handle, err));
+	FRAG_TRY(frag_dev_create(s->env.dev, more, &q->next_handle, err));
 	q->next_bytes = more;
 	q->stage = CREATED;
 	s->held_bytes += more;
@@ -339,7 +335,6 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_ggml_vmm = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "ggml-vmm",
 	.summary = "llama.cpp's pool: a stack in mapped address space, per stream",
 	.source = "ggml-org/llama.cpp ggml/src/ggml-cuda/ggml-cuda.cu, ggml_cuda_pool_vmm (2026)",
@@ -347,14 +342,8 @@ const struct frag_policy_ops frag_policy_ggml_vmm = {
 	.checked = "llama.cpp of 2026, compiled once",
 	.flags = FRAG_POLICY_STACK,
 	.needs = FRAG_CAN_VMM,
-	.opts = opts,
-	.params_size = sizeof(struct params),
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_PARAMS(struct params),
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
-	.visit = visit,
-	.usage = usage,
-	.check = check,
+	FRAG_POLICY_LOOKS,
 };

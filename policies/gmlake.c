@@ -48,12 +48,12 @@ static const char *const variant_words[] = { "code", "paper", NULL };
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_ENUM("variant", struct gl_params, variant, GL_CODE, variant_words,
-		      "whose rules: those of the published code, or of the paper"),
+		      "rules of the published code, or of the paper"),
 	FRAG_OPT_BOOL("stitch", struct gl_params, stitch, 1,
-		      "stitch at all (vmmDefragment of the code)"),
+		      "allow stitching (vmmDefragment in the code)"),
 	FRAG_OPT_BYTES("frag-limit", struct gl_params, frag_limit, 0, 0, 1ull << 50,
-		       "code: smallest request that is stitched for, paper: smallest piece that "
-		       "is; bytes; 0 = 512M, paper 128M",
+		       "code: smallest request to stitch for; paper: smallest piece to stitch; "
+		       "bytes; 0 = 512M (paper: 128M)",
 		       .tune = "64M,128M,256M,512M,1G"),
 	FRAG_OPT_DOUBLE("reuse-limit", struct gl_params, reuse_limit, REUSE_LIMIT, 1, 1e6,
 			"code: largest stitched block to be reused, as a multiple of the request"),
@@ -61,11 +61,12 @@ static const struct frag_opt opts[] = {
 		      "code: stitch before a new segment (0), after it failed (1), after giving "
 		      "back (2), never (3)"),
 	FRAG_OPT_BYTES("auto-gc", struct gl_params, auto_gc, 1000 * FRAG_GIB, 0, UINT64_MAX,
-		       "address space of stitched blocks above which old ones go, bytes"),
+		       "drop old stitched blocks above this much address space, bytes"),
 	FRAG_OPT_BOOL("realloc", struct gl_params, realloc, 0,
 		      "code: new segments only for what is missing, stitched with the rest"),
 	FRAG_OPT_UINT("lag-us", struct gl_params, lag_us, 10000, 0, 1000000000,
-		      "sim: recorded time after which queued work is done, microseconds"),
+		      "simulated card: queued work is done after this much recorded time, "
+		      "microseconds"),
 	FRAG_OPT_END,
 };
 
@@ -220,7 +221,6 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 }
 
 const struct frag_policy_ops frag_policy_gmlake = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "gmlake",
 	.summary = "GMLake: free pieces are stitched into one block by a second mapping",
 	.source = "intelligent-machine-learning/glake GMLake/src/CUDACachingAllocator.cpp (2024); "
@@ -229,13 +229,9 @@ const struct frag_policy_ops frag_policy_gmlake = {
 	.checked = "the published code of 2024, read",
 	.flags = FRAG_POLICY_LINEAR | FRAG_POLICY_STREAMS,
 	.needs = FRAG_CAN_MALLOC | FRAG_CAN_VMM,
-	.opts = opts,
-	.params_size = sizeof(struct gl_params),
+	FRAG_POLICY_PARAMS(struct gl_params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
 	.visit = gl_visit,

@@ -31,9 +31,9 @@ struct params {
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_ENUM("touch", struct params, touch, TOUCH_WHOLE, touch_words,
-		      "what of a block is used on the card: whole, first or none"),
+		      "how much of a block is used on the card: all, the first byte, or nothing"),
 	FRAG_OPT_BOOL("prefetch", struct params, prefetch, 0,
-		      "bring it over with cudaMemPrefetchAsync instead of page faults"),
+		      "move it with cudaMemPrefetchAsync instead of page faults"),
 	FRAG_OPT_END
 };
 
@@ -138,7 +138,6 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 }
 
 const struct frag_policy_ops frag_policy_managed = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "managed",
 	.summary = "cudaMallocManaged: memory becomes resident where it is touched",
 	.source = "NVIDIA/open-gpu-kernel-modules kernel-open/nvidia-uvm; CUDA Programming Guide",
@@ -146,15 +145,9 @@ const struct frag_policy_ops frag_policy_managed = {
 	.checked = "driver 580.159.04 on an H200, free memory of recorded histories",
 	.flags = FRAG_POLICY_LINEAR,
 	.needs = FRAG_CAN_MANAGED,
-	.opts = opts,
-	.params_size = sizeof(struct params),
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
-	.free_requested = frag_direct_free_requested,
-	.visit = frag_direct_visit,
-	.usage = frag_direct_usage,
+	FRAG_POLICY_PARAMS(struct params),
+	FRAG_POLICY_HOOKS,
+	FRAG_DIRECT_OPS,
 	.check = frag_direct_check,
 	.counters = counters,
 };

@@ -65,16 +65,12 @@ static void usage(void *self, struct frag_usage *out)
 }
 
 const struct frag_policy_ops frag_policy_null = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "null",
 	.summary = "no memory, no work: what the simulator itself costs",
 	.source = "cufrag",
 	.trims = "nothing",
 	.flags = FRAG_POLICY_NO_MEMORY,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_HOOKS,
 	.visit = visit,
 	.usage = usage,
 };

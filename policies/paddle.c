@@ -172,19 +172,15 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 static void usage(void *self, struct frag_usage *out)
 {
 	struct self *s = self;
-	struct frag_bset_pos last = frag_bset_last(&s->free);
 
-	frag_heap_usage(&s->heap, last.leaf ? frag_bset_size(last) : 0, out);
+	frag_heap_usage(&s->heap, frag_bset_largest(&s->free), out);
 }
 
 static bool indexed(void *ctx, const struct frag_piece *p)
 {
 	const struct self *s = ctx;
-	struct frag_bset_pos at = frag_bset_lower(&s->free, p->bytes, p->addr);
 
-	if (frag_piece_free_next(p))
-		return false; /* should have been merged */
-	return at.leaf && frag_bset_value(at) == p;
+	return !frag_piece_free_next(p) && frag_bset_has(&s->free, p->bytes, p->addr, p);
 }
 
 static int check(void *self, struct frag_err *err)
@@ -198,23 +194,16 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_paddle = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "paddle",
 	.summary = "Paddle's auto-growth: best fit over all streams, hands out the tail",
 	.source = "PaddlePaddle/Paddle paddle/phi/core/memory/allocation/"
 		  "auto_growth_best_fit_allocator.cc (2025)",
 	.trims = "wholly free chunks",
 	.checked = "Paddle at 11ef52e5, compiled",
-	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
-	.free_requested = frag_heap_op_free_requested,
+	FRAG_HEAP_OPS,
+	FRAG_POLICY_PARAMS(struct params),
+	FRAG_POLICY_HOOKS,
 	.trim = frag_heap_op_trim,
-	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,
 };

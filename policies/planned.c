@@ -3,19 +3,18 @@
  * planned: addresses that were planned ahead, and a caching pool for the rest.
  *
  * A job that repeats its steps makes the same requests again. `cufrag plan
- * TRACE -o FILE` takes the first steps of a recording, places their requests
- * offline and writes sizes and offsets; here a run takes them. One segment of the planned
- * height is allocated at the first event, not while the plan is read, which takes longer than a
- * card stays awake. A request, rounded up to 512 B, takes the next
- * entry of its size in the current phase whose place is free, at most LOOK_AHEAD further on.
- * Where there is none (another size, more of them, another order) it takes the lowest gap of
- * the segment, and where there is none either it goes to the fallback, another policy over
- * the same device. Phases follow the marks of the program: the
- * beginning, then the steps of the period in turn. Without a plan everything is the fallback's.
+ * TRACE -o FILE` places the requests of a recording's first steps offline and writes their sizes
+ * and offsets; this policy follows that plan. It allocates one segment of the planned height at
+ * the first event, not while it reads the plan: reading takes so long that the card falls asleep.
+ * A request is rounded up to 512 B and takes the next entry of its size in the current phase whose
+ * place is free, at most LOOK_AHEAD entries ahead. If there is none (another size, more requests,
+ * another order) it takes the lowest gap of the segment; if no gap fits, the fallback serves it:
+ * another policy on the same device. Phases follow the marks of the program: the beginning, then
+ * the steps of the period in turn. Without a plan the fallback serves everything.
  *
- * Where this differs from its source: the n-th request of a size takes the n-th entry of that
- * size, not the n-th of all, so that one request more or less does not spoil the rest of a
- * step; requests of varying size take any gap, not one that was planned as idle.
+ * Differences from its source: the n-th request of a size takes the n-th entry of that size, not
+ * the n-th of all, so that one request more or less does not spoil the rest of a step; requests of
+ * varying size take any gap, not only one that was planned as idle.
  *
  * Source: STAlloc (EuroSys 2026, arXiv 2507.16274; infinigence/STAlloc).
  * Invariants: ranges in use never overlap; once started the segment exists if and only if a plan does.
@@ -35,7 +34,8 @@ struct params {
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_STRING("plan", struct params, plan, "",
-			"plan file of cufrag plan TRACE -o FILE; none: the fallback alone"),
+			"plan file, written by cufrag plan TRACE -o FILE; without it only the "
+			"fallback"),
 	FRAG_OPT_STRING("fallback", struct params, fallback, "pytorch",
 			"policy for requests that are not in the plan"),
 	FRAG_OPT_END,
@@ -87,7 +87,7 @@ static int start_now(struct planned *s, struct frag_err *err)
 	return rc;
 }
 
-/* pre of all that reaches the fallback or the segment, save what reads only */
+/* Call it before anything changes the fallback or the segment; reading needs no start. */
 static inline int start(struct planned *s, struct frag_err *err)
 {
 	return FRAG_LIKELY(s->started) ? 0 : start_now(s, err);
@@ -410,7 +410,6 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 }
 
 const struct frag_policy_ops frag_policy_planned = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "planned",
 	.summary = "places planned from the first steps of a recording, a caching pool for the "
 		   "rest",
@@ -419,18 +418,12 @@ const struct frag_policy_ops frag_policy_planned = {
 	.checked = "the paper and its code, read",
 	.flags = FRAG_POLICY_PLANNED,
 	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_PARAMS(struct params),
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
 	.synced = synced,
 	.mark = mark,
-	.visit = visit,
-	.usage = usage,
-	.check = check,
+	FRAG_POLICY_LOOKS,
 	.counters = counters,
 };

@@ -13,7 +13,7 @@
 #include <quickcore.h>
 
 static const struct frag_opt opts[] = {
-	FRAG_QUICK_OPTS(struct frag_quick_policy_params),
+	FRAG_QUICK_OPTS(struct frag_quick_policy_params, FRAG_COALESCE_PERCENT_HWM),
 	FRAG_UPSTREAM_OPT(struct frag_quick_policy_params, upstream, "device"), FRAG_OPT_END
 };
 

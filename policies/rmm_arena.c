@@ -40,11 +40,11 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_BYTES_TUNED("size", struct params, size, 0, 0, 1ull << 40,
-			     "bytes of the arena, at least 1 MiB; 0: half of the free memory",
-			     "1G,2G,4G,6G,8G,12G,16G,24G,32G,48G,64G"),
+	FRAG_OPT_BYTES("size", struct params, size, 0, 0, 1ull << 40,
+		       "bytes of the arena, at least 1 MiB; 0: half of the free memory",
+		       .tune = "1G,2G,4G,6G,8G,12G,16G,24G,32G,48G,64G"),
 	FRAG_OPT_BOOL("size-classes", struct params, size_classes, false,
-		      "round to size classes, as a switch of RMM's build does"),
+		      "round to size classes, as RMM does when built with that switch"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
 };
 
@@ -56,22 +56,7 @@ struct arenas {
 	uint64_t live_bytes, waiting_bytes;
 };
 
-static void *arena_create(void *self)
-{
-	(void)self;
-	return frag_host_calloc(1, sizeof(struct ra_arena));
-}
-
-static void arena_destroy(void *self, void *arena)
-{
-	(void)self;
-	frag_host_free(arena);
-}
-
-static const struct frag_streams_ops table_ops = {
-	.create = arena_create,
-	.destroy = arena_destroy,
-};
+static const struct frag_streams_ops table_ops = { .bytes = sizeof(struct ra_arena) };
 
 /* ---- sizes -------------------------------------------------------------------------- */
 
@@ -348,12 +333,12 @@ const struct frag_policy_ops frag_policy_rmm_arena = {
 	.name = "rmm-arena",
 	.summary = "RMM's arenas: first fit in superblocks of one block taken at the start",
 	.source = "rapidsai/rmm cpp/include/rmm/mr/detail/arena.hpp, 2026",
-	.trims = "nothing: RMM gives memory back when a resource ends; a policy it takes chunks "
-		 "from is trimmed",
+	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its "
+		 "upstream is "
+		 "trimmed",
 	.checked = "RMM 26.08 (2026-07-02), compiled",
 	FRAG_UPSTREAM_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
 	.create = create,
 	.alloc = arena_alloc,

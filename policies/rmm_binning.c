@@ -31,12 +31,14 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_UINT_TUNED("min-exponent", struct params, min_exponent, 18, 8, 31,
-			    "the smallest bin has 2 to this power bytes", "9,12,15,20"),
-	FRAG_OPT_UINT_TUNED("max-exponent", struct params, max_exponent, 22, 8, 31,
-			    "the largest bin has 2 to this power bytes", "18,20,24,26"),
-	FRAG_OPT_UINT_TUNED("blocks-per-chunk", struct params, chunk_blocks, 128, 1, 65536,
-			    "blocks that a bin takes from the upstream at once", "1,8,32,512"),
+	FRAG_OPT_UINT("min-exponent", struct params, min_exponent, 18, 8, 31,
+		      "size of the smallest bin, as a power of two (18: 256 KiB)",
+		      .tune = "9,12,15,20"),
+	FRAG_OPT_UINT("max-exponent", struct params, max_exponent, 22, 8, 31,
+		      "size of the largest bin, as a power of two (22: 4 MiB)",
+		      .tune = "18,20,24,26"),
+	FRAG_OPT_UINT("blocks-per-chunk", struct params, chunk_blocks, 128, 1, 65536,
+		      "blocks that a bin takes from the upstream at once", .tune = "1,8,32,512"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "rmm-pool"), FRAG_OPT_END
 };
 
@@ -271,12 +273,12 @@ const struct frag_policy_ops frag_policy_rmm_binning = {
 	.name = "rmm-binning",
 	.summary = "RMM's bins of fixed-size blocks for small requests, a pool for the rest",
 	.source = "rapidsai/rmm cpp/src/mr/detail/binning_memory_resource_impl.cpp, 2026",
-	.trims = "nothing: RMM gives memory back when a resource ends; a policy it takes chunks "
-		 "from is trimmed",
+	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its "
+		 "upstream is "
+		 "trimmed",
 	.checked = "RMM 26.08 (2026-07-02), compiled",
 	FRAG_UPSTREAM_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
 	.create = create,
 	.alloc = binning_alloc,

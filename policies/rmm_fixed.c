@@ -18,11 +18,11 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_BYTES_TUNED("block", struct params, block, FRAG_MIB, 1, 64 * FRAG_GIB,
-			     "size of every block, rounded up to 256 B",
-			     "4M,16M,64M,256M,512M,1G,2G,4G"),
-	FRAG_OPT_UINT_TUNED("blocks-per-chunk", struct params, chunk_blocks, 128, 1, 65536,
-			    "blocks taken from the upstream at once", "1,8,32"),
+	FRAG_OPT_BYTES("block", struct params, block, FRAG_MIB, 1, 64 * FRAG_GIB,
+		       "size of every block, rounded up to 256 B",
+		       .tune = "4M,16M,64M,256M,512M,1G,2G,4G"),
+	FRAG_OPT_UINT("blocks-per-chunk", struct params, chunk_blocks, 128, 1, 65536,
+		      "blocks taken from the upstream at once", .tune = "1,8,32"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
 };
 
@@ -47,11 +47,11 @@ const struct frag_policy_ops frag_policy_rmm_fixed = {
 	.name = "rmm-fixed",
 	.summary = "RMM's fixed-size blocks: larger requests are refused, nothing is merged",
 	.source = "rapidsai/rmm cpp/src/mr/detail/fixed_size_memory_resource_impl.cpp, 2026",
-	.trims = "nothing: RMM gives memory back when a resource ends; a policy it takes chunks "
-		 "from is trimmed",
+	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its "
+		 "upstream is "
+		 "trimmed",
 	.checked = "RMM 26.08 (2026-07-02), compiled",
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.create = create,
 	FRAG_EQUAL_OPS,
 	.trim = frag_upstream_op_trim,

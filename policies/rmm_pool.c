@@ -40,12 +40,13 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_BYTES_TUNED("initial", struct params, initial, 0, 0, FRAG_UPSTREAM_MAX,
-			     "size of the first chunk, a multiple of 256 B; 0: the first request "
-			     "decides",
-			     "256M,1G,2G,4G,6G,8G,12G,16G,24G,32G"),
+	FRAG_OPT_BYTES("initial", struct params, initial, 0, 0, FRAG_UPSTREAM_MAX,
+		       "size of the first chunk, a multiple of 256 B; 0: the first request "
+		       "decides",
+		       .unit = ALIGNMENT, .tune = "256M,1G,2G,4G,6G,8G,12G,16G,24G,32G"),
 	FRAG_OPT_BYTES("maximum", struct params, maximum, UINT64_MAX, ALIGNMENT, UINT64_MAX,
-		       "most the pool may grow to, a multiple of 256 B; max: no maximum"),
+		       "largest size of the pool, a multiple of 256 B; max: no maximum",
+		       .unit = ALIGNMENT),
 	FRAG_OPT_BOOL("reclaim", struct params, reclaim, 1,
 		      "at the maximum, give idle chunks back to make room for a larger one"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
@@ -76,35 +77,22 @@ static int room(struct pool *a, size_t more, struct frag_err *err)
 	return 0;
 }
 
-static void *list_create(void *self)
+static int list_init(void *self, void *list)
 {
 	struct pool *a = self;
-	struct list *l = frag_host_calloc(1, sizeof(*l));
-
-	if (!l)
-		return NULL;
-	frag_bset_init_shared(&l->free, &a->nodes);
-	/* a set more needs nodes more; what is promised so far must hold */
-	if (room(a, 0, NULL)) {
-		frag_bset_release(&l->free);
-		frag_host_free(l);
-		return NULL;
-	}
-	return l;
-}
-
-static void list_destroy(void *self, void *list)
-{
 	struct list *l = list;
 
-	(void)self;
+	frag_bset_init_shared(&l->free, &a->nodes);
+	/* one set more needs more nodes: the room promised so far must hold */
+	if (!room(a, 0, NULL))
+		return 0;
 	frag_bset_release(&l->free);
-	frag_host_free(l);
+	return FRAG_ENOMEM;
 }
 
-static bool list_is_empty(const void *list)
+static void list_release(void *list)
 {
-	return !frag_bset_count(&((const struct list *)list)->free);
+	frag_bset_release(&((struct list *)list)->free);
 }
 
 static bool list_fits(const void *list, uint64_t bytes)
@@ -171,9 +159,9 @@ static void lists_merge(void *self, void **own, void **other)
 }
 
 static const struct frag_streams_ops list_ops = {
-	.create = list_create,
-	.destroy = list_destroy,
-	.is_empty = list_is_empty,
+	.bytes = sizeof(struct list),
+	.init = list_init,
+	.release = list_release,
 	.fits = list_fits,
 	.merge = lists_merge,
 };
@@ -353,23 +341,19 @@ static void pool_usage(void *self, struct frag_usage *out)
 	out->blocks_count += frag_slab_live(&a->pieces);
 	for (uint32_t i = 0; i < a->streams.count; i++) {
 		const struct list *l = a->streams.list[i];
-		struct frag_bset_pos last = { NULL, 0 };
 
 		if (l)
-			last = frag_bset_last(&l->free);
-		if (last.leaf)
 			out->largest_free_bytes =
-				FRAG_MAX(out->largest_free_bytes, frag_bset_size(last));
+				FRAG_MAX(out->largest_free_bytes, frag_bset_largest(&l->free));
 	}
 }
 
 static int check_free(void *self, const struct frag_piece *p, struct frag_err *err)
 {
 	const struct list *l = p->list;
-	struct frag_bset_pos at = frag_bset_lower(&l->free, p->bytes, p->addr);
 
 	(void)self;
-	if (!at.leaf || frag_bset_value(at) != p)
+	if (!frag_bset_has(&l->free, p->bytes, p->addr, p))
 		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx is not in its list",
 				 (unsigned long long)p->addr);
 	if (free_in(p->next, l))
@@ -404,9 +388,6 @@ static int validate(const void *params, struct frag_err *err)
 {
 	const struct params *p = params;
 
-	if (p->initial % ALIGNMENT || (p->maximum != UINT64_MAX && p->maximum % ALIGNMENT))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "initial and maximum are multiples of 256 bytes");
 	if (p->initial > p->maximum)
 		return frag_fail(err, FRAG_EUSAGE, "initial is above maximum");
 	return 0;
@@ -444,12 +425,12 @@ const struct frag_policy_ops frag_policy_rmm_pool = {
 	.name = "rmm-pool",
 	.summary = "RMM's pool: best fit with a free list per stream, doubles, keeps its chunks",
 	.source = "rapidsai/rmm cpp/src/mr/detail/pool_memory_resource_impl.cpp, 2026",
-	.trims = "nothing: RMM gives memory back when a resource ends; a policy it takes chunks "
-		 "from is trimmed",
+	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its "
+		 "upstream is "
+		 "trimmed",
 	.checked = "RMM 26.08 (2026-07-02), compiled",
 	FRAG_UPSTREAM_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
 	.create = create,
 	.alloc = pool_alloc,

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skeleton: a small but complete policy to copy from. First fit over segments taken from
- * the device, split exactly, merge on free, idle segments given back on trim.
- *
- * To make a new policy: copy this file to policies/<name>.c, rename the constant at the end
- * to frag_policy_<name>, drop FRAG_POLICY_HIDDEN, and change the rules. Nothing else is
- * edited: make finds the file. policies/README.md is the contract in prose.
+ * skeleton: first fit over segments taken from the device, split exactly, merged on free, idle
+ * segments given back on trim. A complete policy to copy; docs/add-a-policy.md has the commands.
  *
  * Say here, in your own words, what the rules are and which file and version of which
  * project they come from. For this one:
@@ -296,7 +292,7 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 const struct frag_policy_ops frag_policy_skeleton = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "skeleton",
-	.summary = "first fit over segments; the file to copy from",
+	.summary = "first fit over segments, split exactly",
 	.source = "cufrag",
 	.trims = "wholly free segments",
 	.flags = FRAG_POLICY_HIDDEN | FRAG_POLICY_LINEAR,

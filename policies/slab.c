@@ -40,9 +40,10 @@ struct params {
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("unit", struct params, unit, 512, 16, 64 * FRAG_KIB,
-		       "smallest class, bytes, a power of two"),
+		       "smallest class, bytes, a power of two", .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("page", struct params, page, 2 * FRAG_MIB, 64 * FRAG_KIB, FRAG_GIB,
-		       "size of a slab and unit of large blocks, bytes, a power of two"),
+		       "size of a slab and unit of large blocks, bytes, a power of two",
+		       .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("slab-max", struct params, slab_max, FRAG_MIB, 16, FRAG_GIB,
 		       "largest class that is served from slabs, bytes, at most half a page",
 		       .tune = "64K,256K,512K,1M"),
@@ -65,12 +66,6 @@ static int validate(const void *params, struct frag_err *err)
 {
 	const struct params *p = params;
 
-	if (!frag_is_pow2(p->unit))
-		return frag_fail(err, FRAG_EUSAGE, "unit is %" PRIu64 ", not a power of two",
-				 p->unit);
-	if (!frag_is_pow2(p->page))
-		return frag_fail(err, FRAG_EUSAGE, "page is %" PRIu64 ", not a power of two",
-				 p->page);
 	if (p->page / p->unit > FRAG_SC_SLOTS_MAX || p->page < 4 * p->unit)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "a page holds %" PRIu64
@@ -344,7 +339,7 @@ static const char *check_slabs(struct self *s)
 	if (bad)
 		return bad;
 	if (in_sets)
-		return "set of slabs with entries that are no slabs";
+		return "the set of slabs has entries that are not slabs";
 	if (sums.slabs != s->small.slabs || sums.slots != s->small.slots ||
 	    sums.live_bytes != s->small.live_bytes || sums.waiting_bytes != s->small.waiting_bytes)
 		return "counters differ from the sums over the slabs";
@@ -362,23 +357,16 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_slab = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "slab",
 	.summary = "jemalloc size classes: slabs of one page, large blocks in whole pages",
 	.source = "jemalloc/jemalloc include/jemalloc/internal/sc.h, src/arena.c (5.3)",
 	.trims = "wholly free pages",
 	.checked = "jemalloc 5.3.0, its classes, the library",
 	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
-	.visit = visit,
-	.usage = usage,
-	.check = check,
+	FRAG_POLICY_LOOKS,
 };

@@ -29,8 +29,6 @@
  */
 #include "segheap.h"
 
-#include <inttypes.h>
-
 #define SECOND_LOG2 5u
 #define SECOND (1u << SECOND_LOG2)
 #define FIRST 56u /* first levels: sizes up to 2^56 and more */
@@ -43,7 +41,8 @@ static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("pool", struct params, pool_bytes, 64 * FRAG_MIB, 4096, 1ull << 50,
 		       "smallest pool taken from the device, bytes", .tune = "2M,20M,64M,256M,1G"),
 	FRAG_OPT_BYTES("align", struct params, align, 512, 8, 2 * FRAG_MIB,
-		       "unit of sizes and smallest block, bytes, a power of two"),
+		       "unit of sizes and smallest block, bytes, a power of two",
+		       .unit = FRAG_OPT_POW2),
 	FRAG_OPT_END,
 };
 
@@ -59,16 +58,6 @@ struct self {
 struct place {
 	unsigned first, second;
 };
-
-static int validate(const void *params, struct frag_err *err)
-{
-	const struct params *p = params;
-
-	if (!frag_is_pow2(p->align))
-		return frag_fail(err, FRAG_EUSAGE, "align is %" PRIu64 ", not a power of two",
-				 p->align);
-	return 0;
-}
 
 static const struct frag_heap_index index;
 
@@ -152,8 +141,9 @@ static void cut(void *self, struct frag_piece *p)
 
 static const struct frag_heap_index index = { cut, put };
 
-static struct frag_piece *find(const struct self *s, uint64_t bytes)
+static struct frag_piece *find(const void *self, uint64_t bytes)
 {
+	const struct self *s = self;
 	struct place at = place_to_search(s, bytes);
 	uint32_t second = s->second_bits[at.first] & ~0u << at.second;
 	uint64_t first;
@@ -168,43 +158,18 @@ static struct frag_piece *find(const struct self *s, uint64_t bytes)
 	return s->head[at.first][__builtin_ctz(second)];
 }
 
-/* ---- pools ------------------------------------------------------------------------------ */
-
-static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **out,
-		struct frag_err *err)
-{
-	uint64_t least = frag_round_up(bytes, FRAG_PAGE);
-	uint64_t usual =
-		frag_round_up(FRAG_MAX(found_bytes(s, bytes), s->params->pool_bytes), FRAG_PAGE);
-	int rc = frag_heap_grow(&s->heap, usual, stream, out, err);
-
-	if (rc == FRAG_OOM && least < usual)
-		rc = frag_heap_grow(&s->heap, least, stream, out, err);
-	if (!rc)
-		put(s, *out);
-	return rc;
-}
-
-/* When no list has a block. 0 and *out, FRAG_OOM or an error. */
+/* When no list has a block: a pool that the next search for this size finds again. */
 static int make_room(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **out,
 		     enum frag_class *cls, struct frag_err *err)
 {
-	int rc = grow(s, bytes, stream, out, err);
+	uint64_t usual = FRAG_MAX(found_bytes(s, bytes), s->params->pool_bytes);
+	struct frag_heap_growth g = { .bytes = bytes,
+				      .usual = frag_round_up(usual, FRAG_PAGE),
+				      .least = frag_round_up(bytes, FRAG_PAGE),
+				      .stream = stream,
+				      .find = find };
 
-	*cls = FRAG_CLASS_GROW;
-	if (rc != FRAG_OOM)
-		return rc;
-	*cls = FRAG_CLASS_RELEASE;
-	if (s->heap.env.sync) {
-		s->heap.env.sync(s->heap.env.sync_ctx);
-		*out = find(s, bytes);
-		if (*out)
-			return 0;
-	}
-	if (!s->heap.idle_count)
-		return FRAG_OOM;
-	FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
-	return grow(s, bytes, stream, out, err);
+	return frag_heap_make_room(&s->heap, &g, out, cls, err);
 }
 
 /* ---- hooks ------------------------------------------------------------------------------- */
@@ -296,17 +261,13 @@ const struct frag_policy_ops frag_policy_tlsf = {
 	.source = "mattconte/tlsf tlsf.c 3.1",
 	.trims = "wholly free regions; upstream has no such call",
 	.checked = "TLSF 3.1 (2020-03-29), compiled",
-	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
-	.validate = validate,
+	FRAG_HEAP_OPS,
+	FRAG_POLICY_PARAMS(struct params),
 	.create = create,
 	.destroy = frag_heap_op_destroy,
 	.alloc = alloc,
 	.free = release,
-	.free_requested = frag_heap_op_free_requested,
 	.trim = frag_heap_op_trim,
-	.visit = frag_heap_op_visit,
 	.usage = frag_heap_op_usage,
 	.check = check,
 };

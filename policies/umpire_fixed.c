@@ -18,10 +18,10 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_BYTES_TUNED("object", struct params, object, FRAG_MIB, 1, 64 * FRAG_GIB,
-			     "size of every object", "4M,16M,64M,256M,512M,1G,2G,4G"),
-	FRAG_OPT_UINT_TUNED("objects-per-pool", struct params, objects, 2048, 1, 262144,
-			    "objects taken from the upstream at once", "1,8,64"),
+	FRAG_OPT_BYTES("object", struct params, object, FRAG_MIB, 1, 64 * FRAG_GIB,
+		       "size of every object", .tune = "4M,16M,64M,256M,512M,1G,2G,4G"),
+	FRAG_OPT_UINT("objects-per-pool", struct params, objects, 2048, 1, 262144,
+		      "objects taken from the upstream at once", .tune = "1,8,64"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
 };
 
@@ -56,8 +56,7 @@ const struct frag_policy_ops frag_policy_umpire_fixed = {
 	.source = "LLNL/Umpire src/umpire/strategy/FixedPool.cpp",
 	.trims = "wholly free sub-pools (release)",
 	.checked = "Umpire of 2024-10-11 (after v2024.07), compiled",
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.create = create,
 	FRAG_EQUAL_OPS,
 	.trim = trim,

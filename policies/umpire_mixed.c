@@ -8,7 +8,7 @@
  *	that is not smaller, everything above to a QuickPool (quickcore.h) that
  *	coalesces when all of it is free. Every fixed pool takes its first sub-pool at
  *	the start, smallest first. Its release() is empty, so trim gives nothing back; the
- *	QuickPool releases its free chunks where it is refused one, as ever.
+ *	QuickPool still releases its free chunks when it is refused one.
  *
  * Structure: the pools share one upstream; chunk->owner tells whose a chunk is.
  * A handle of a fixed pool has its lowest bit set, because a QuickPool piece may
@@ -30,31 +30,17 @@ struct params {
 	char upstream[FRAG_OPT_STRING_MAX];
 };
 
-/* MixedPool's defaults for its QuickPool are those of QuickPool but for the heuristic. */
+/* MixedPool's QuickPool has QuickPool's defaults, except for the heuristic. */
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("smallest", struct params, smallest, 256, 16, FRAG_GIB,
-		       "object size of the smallest fixed pool, a multiple of 16"),
-	FRAG_OPT_BYTES_TUNED("largest", struct params, largest, 128 * FRAG_KIB, 0, FRAG_GIB,
-			     "no fixed pool above this object size", "0,4K,2M"),
+		       "object size of the smallest fixed pool, a multiple of 16", .unit = 16),
+	FRAG_OPT_BYTES("largest", struct params, largest, 128 * FRAG_KIB, 0, FRAG_GIB,
+		       "no fixed pool above this object size", .tune = "0,4K,2M"),
 	FRAG_OPT_UINT("factor", struct params, factor, 16, 2, 1024,
 		      "object size of a fixed pool over that of the one below"),
 	FRAG_OPT_BYTES("subpool", struct params, subpool, 2 * FRAG_MIB, 0, FRAG_GIB,
 		       "most bytes of a sub-pool of a fixed pool"),
-	FRAG_OPT_BYTES_TUNED("first", struct params, pool.first, 512 * FRAG_MIB, 0,
-			     FRAG_UPSTREAM_MAX, "smallest chunk while the QuickPool holds nothing",
-			     "2M,64M,2G,8G"),
-	FRAG_OPT_BYTES_TUNED("next", struct params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX,
-			     "smallest chunk later", "2M,16M,64M,256M"),
-	FRAG_OPT_BYTES("alignment", struct params, pool.alignment, 16, 1, FRAG_MIB,
-		       "of the QuickPool's sizes and addresses, a power of two"),
-	FRAG_OPT_ENUM("coalesce", struct params, pool.coalesce.rule, FRAG_COALESCE_PERCENT,
-		      frag_coalesce_words,
-		      "when free chunks become one, and (hwm) only as large as the high-water "
-		      "mark"),
-	FRAG_OPT_UINT_TUNED("percent", struct params, pool.coalesce.percent, 100, 0, 100,
-			    "releasable part that makes it coalesce; 0: never", "0,10,25,50,75"),
-	FRAG_OPT_UINT("blocks", struct params, pool.coalesce.blocks, 1, 0, 1u << 20,
-		      "coalesces when this many chunks are releasable"),
+	FRAG_QUICK_OPTS(struct params, FRAG_COALESCE_PERCENT),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
 	FRAG_OPT_END
 };
@@ -169,15 +155,6 @@ static int mixed_check(void *self, struct frag_err *err)
 	return frag_quick_check(&a->q, err);
 }
 
-static int validate(const void *params, struct frag_err *err)
-{
-	const struct params *p = params;
-
-	if (p->smallest % 16)
-		return frag_fail(err, FRAG_EUSAGE, "smallest is not a multiple of 16");
-	return frag_quick_validate(&p->pool, err);
-}
-
 static void make_pools(struct mixed *a, const struct params *p)
 {
 	for (uint64_t object = p->smallest; object <= p->largest && a->fixed_count < POOLS_MAX;
@@ -221,9 +198,7 @@ const struct frag_policy_ops frag_policy_umpire_mixed = {
 	.trims = "nothing: release() is empty",
 	.checked = "Umpire of 2024-10-11 (after v2024.07), compiled",
 	FRAG_UPSTREAM_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
-	.validate = validate,
+	FRAG_POLICY_PARAMS(struct params),
 	.create = create,
 	.alloc = mixed_alloc,
 	.free = mixed_free,

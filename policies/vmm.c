@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vmm: growable segments whose memory moves. Our own.
+ * vmm: growable segments whose memory moves. cufrag's own policy.
  *
  * Rules.
- *  - Requests are rounded to 512 B and served from an arena of their stream (and private
- *    pool): small ones, up to 256 KiB, and all others. Pages have 2 MiB.
+ *  - Requests are rounded to 512 B. Each stream (and private pool) has one arena for requests up
+ *    to 256 KiB and one for larger ones. A page is 2 MiB.
  *  - Best fit among free blocks that have memory throughout, lowest address
  *    among equals, cut from the front to the byte.
- *  - A miss takes address space instead: the lowest free stretch, with or without memory,
- *    that is long enough, at worst the endless tail. Memory that is missing there comes, in this
- *    order: back from where it went when it left this place, if it is idle there now; new, while
- *    the live peak and a slack (0.5 % of it, or 40 MiB if that is more) are not exceeded; from
- *    inside of other free stretches, highest address first, as handles that lie wholly in
- *    them; new, when nothing can move.
- *  - The driver's price is one per handle, almost whatever its size. So new memory comes in
- *    handles of 8 MiB, of more where more is held or asked for, of 2 or 4 where little of the
- *    budget (1 % of the time) was spent, of up to 32 where too much was; then the slack is
- *    larger too, and what the tail lacks comes for this request and the next ones at once.
+ *  - On a miss it takes address space instead: the lowest free stretch that is long enough, with
+ *    or without memory, at worst the endless tail. Missing memory comes from, in this order: the
+ *    handles that left this place, if they are idle where they are now; new memory, while the live
+ *    peak plus a slack (0.5 % of it, at least 40 MiB) is not exceeded; handles that lie wholly in
+ *    other free stretches, highest address first; new memory, when nothing can move.
+ *  - The driver charges per handle, almost regardless of its size. So new memory comes in
+ *    handles of 8 MiB; larger ones where more is held or requested; 2 or 4 MiB while little of the
+ *    time budget (1 %) is spent; up to 32 MiB when too much is. Then the slack grows, too, and the
+ *    tail gets memory for this request and the next ones at once.
  *  - Memory that moves is mapped at its new place and stays mapped at the old one, so that it can
- *    come back without a call. An old mapping is taken down when its pages are wanted for another
- *    handle, and only when the work queued before the last free there is done: by fences on cuda,
- *    by a lag of recorded time on sim. Until then nothing else is placed there.
- *  - For the stream that freed it memory appears elsewhere at once: the stream runs its
- *    old work before its new work, as when a block is reused in place.
- *    Other streams wait for the lag (and so does everyone with alias=false).
- *  - Private pools have their own arenas and memory, but on the default stream: there nothing can
- *    be captured into a graph, so nobody uses an address again without asking.
- *  - When the driver has no more memory, handles that do not fit are given back for
- *    others, then everything is synchronised and tried again.
+ *    return without a call. An old mapping is removed when its pages are wanted for another
+ *    handle, and only once the work queued before the last free there is done: fences tell it on
+ *    cuda, a lag of recorded time on sim. Until then nothing else is placed there.
+ *  - The stream that freed memory may use it elsewhere at once: it runs its old work before its
+ *    new work, as when a block is reused in place. Other streams wait for the lag (with
+ *    alias=false every stream does).
+ *  - Private pools have their own arenas and memory, except on the default stream: nothing on it
+ *    can be captured into a graph, so nobody uses an address again without asking.
+ *  - When the driver has no more memory, it gives handles that do not fit back in exchange for
+ *    others, then synchronises everything and tries again.
  *  - empty_cache gives back every handle that no live block touches.
  *
- * So loss is bounded by the handles that live blocks share, not by holes between
- * them; and time by the handles moved, which a miss alone can cause.
+ * So the loss is bounded by the handles that live blocks share, not by holes between them, and
+ * the time by the handles moved, which only a miss can cause.
  */
 #include "vmm/vm.h"
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("small-page", struct vm_params, small_page, 2 * FRAG_MIB, 2 * FRAG_MIB,
-		       FRAG_GIB, "page for requests up to small-limit, bytes, a power of two"),
+		       FRAG_GIB, "page for requests up to small-limit, bytes, a power of two",
+		       .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("page", struct vm_params, page, 2 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
-		       "page for larger requests, bytes, a power of two"),
+		       "page for larger requests, bytes, a power of two", .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("piece", struct vm_params, piece, 8 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
 		       "new memory comes in pieces of so many bytes; of half or a quarter of them "
 		       "after a time that needed little"),
@@ -66,20 +66,12 @@ static const struct frag_opt opts[] = {
 		       "… or in bytes, if that is more; a fifth of them and 1/100 of the peak, if "
 		       "that is less; three times that where the budget is overdrawn"),
 	FRAG_OPT_UINT("lag-us", struct vm_params, lag_us, 10000, 0, 1000000000,
-		      "sim: recorded time after which queued work is done, microseconds"),
+		      "simulated card: queued work is done after this much recorded time, "
+		      "microseconds"),
 	FRAG_OPT_BOOL("alias", struct vm_params, alias, true,
 		      "memory may appear at a second place of its stream before the lag is over"),
 	FRAG_OPT_END
 };
-
-static int validate(const void *params, struct frag_err *err)
-{
-	const struct vm_params *p = params;
-
-	if (!frag_is_pow2(p->small_page) || !frag_is_pow2(p->page))
-		return frag_fail(err, FRAG_EUSAGE, "vmm: page sizes must be powers of two");
-	return 0;
-}
 
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
@@ -272,20 +264,14 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 }
 
 const struct frag_policy_ops frag_policy_vmm = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "vmm",
 	.summary = "growable segments whose free pages move to where they are needed",
 	.source = "cufrag's own; driver costs measured on an H200",
 	.trims = "every free page",
 	.flags = FRAG_POLICY_STREAMS | FRAG_POLICY_FENCED | FRAG_POLICY_POOLS,
 	.needs = FRAG_CAN_VMM,
-	.opts = opts,
-	.params_size = sizeof(struct vm_params),
-	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_PARAMS(struct vm_params),
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
 	.visit = vm_visit,

@@ -22,19 +22,11 @@ void frag_bfc_cut(void *self, struct frag_piece *p)
 
 int frag_bfc_reserve(struct frag_bfc *s, uint32_t stream)
 {
-	if (FRAG_UNLIKELY(s->ort && stream >= s->own_count)) {
-		struct frag_bset *own = frag_host_realloc(s->own, stream + 1ul, sizeof(*own));
-
-		if (!own)
-			return FRAG_ENOMEM;
-		s->own = own;
-		while (s->own_count <= stream)
-			frag_bset_init_shared(&own[s->own_count++], &s->nodes);
-	}
-	if (FRAG_UNLIKELY(s->nodes.limit < s->heap.pieces_count + 2) &&
-	    frag_bset_nodes_reserve(&s->nodes, s->heap.pieces_count + 2))
+	if (FRAG_UNLIKELY(s->ort && stream >= s->own_count) &&
+	    frag_bset_by_stream(&s->own, &s->own_count, stream, &s->nodes))
 		return FRAG_ENOMEM;
-	return frag_heap_reserve(&s->heap, 2);
+	return frag_bset_nodes_room(&s->nodes, s->heap.pieces_count + 2)
+		       ?: frag_heap_reserve(&s->heap, 2);
 }
 
 static struct frag_piece *piece_at(struct frag_bset_pos at)

@@ -2,21 +2,32 @@
 /* Opening the inner policy of an adaptor, and passing calls on to it. */
 #include "adaptor.h"
 
-int frag_adaptor_open(struct frag_adaptor *a, const struct frag_policy_env *env,
-		      const struct frag_policy_env *for_inner, const char *name,
-		      struct frag_err *err)
+int frag_adaptor_create(const struct frag_policy_env *env, const struct frag_policy_env *for_inner,
+			size_t bytes, const char *name, void **self, struct frag_err *err)
 {
-	*a = (struct frag_adaptor){ .env = *env };
+	struct frag_adaptor *a;
+	int rc;
+
 	if (!env->inner)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "policy '%s' wraps another one; write '%s:key=value/POLICY'", name,
 				 name);
-	return frag_inner_open(env->inner, for_inner, &a->inner, err);
+	a = frag_host_calloc(1, bytes);
+	FRAG_CHECK_ALLOC(a, name, err);
+	a->env = *env;
+	rc = frag_inner_open(env->inner, for_inner, &a->inner, err);
+	if (rc) {
+		frag_host_free(a);
+		return rc;
+	}
+	*self = a;
+	return 0;
 }
 
-void frag_adaptor_close(struct frag_adaptor *a)
+void frag_adaptor_destroy(void *self)
 {
-	frag_inner_close(&a->inner);
+	frag_inner_close(&((struct frag_adaptor *)self)->inner);
+	frag_host_free(self);
 }
 
 static struct frag_policy *inner_of(void *self)

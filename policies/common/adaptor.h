@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What adaptors share: they hold another policy and pass on every call that they
- * have no business with. Handles are those of the inner policy.
+ * What adaptors share: they hold another policy and pass on every call that is not
+ * their own. Handles are those of the inner policy.
  *
  * An adaptor puts the struct first in its own state, so that the functions
  * below fit into its table. A hook that the inner policy lacks does nothing.
  * `restore` is not passed on: a history that began late is replayed from its initial blocks.
  *
- * Ownership: the adaptor owns the inner policy until frag_adaptor_close.
+ * Ownership: the adaptor owns the inner policy until frag_adaptor_destroy.
  */
 #ifndef FRAG_COMMON_ADAPTOR_H
 #define FRAG_COMMON_ADAPTOR_H
@@ -19,11 +19,10 @@ struct frag_adaptor {
 	struct frag_policy_env env; /* as the adaptor was given it */
 };
 
-/* Opens env->inner with `for_inner` (a changed copy of env, or env itself). */
-int frag_adaptor_open(struct frag_adaptor *a, const struct frag_policy_env *env,
-		      const struct frag_policy_env *for_inner, const char *name,
-		      struct frag_err *err);
-void frag_adaptor_close(struct frag_adaptor *a);
+/* Zeroed state of `bytes` with env->inner open over `for_inner` (a changed copy of env, or env itself). */
+int frag_adaptor_create(const struct frag_policy_env *env, const struct frag_policy_env *for_inner,
+			size_t bytes, const char *name, void **self, struct frag_err *err);
+void frag_adaptor_destroy(void *self);
 
 /* The call, as it is. */
 int frag_adaptor_alloc(void *self, const struct frag_request *req, struct frag_block *out,

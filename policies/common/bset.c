@@ -6,6 +6,8 @@
  */
 #include "bset_internal.h"
 
+#include <frag/error.h>
+
 #include <string.h>
 
 /* Two neighbours become one up to here, so that a merged node has room for some inserts. */
@@ -300,4 +302,20 @@ bool frag_bset_erase(struct frag_bset *s, uint64_t size, uint64_t addr)
 		return false;
 	frag_bset_erase_at(s, pos);
 	return true;
+}
+
+int frag_bset_by_stream(struct frag_bset **sets, uint32_t *count, uint32_t stream,
+			struct frag_bset_nodes *nodes)
+{
+	struct frag_bset *more;
+
+	if (FRAG_LIKELY(stream < *count))
+		return 0;
+	more = frag_host_realloc(*sets, stream + 1ul, sizeof(*more));
+	if (!more)
+		return FRAG_ENOMEM;
+	*sets = more;
+	while (*count <= stream)
+		frag_bset_init_shared(&more[(*count)++], nodes);
+	return 0;
 }

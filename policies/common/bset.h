@@ -257,4 +257,32 @@ static inline uint64_t frag_bset_addr(struct frag_bset_pos pos)
 	return pos.leaf->addr[frag_bset_place_(pos.leaf, pos.i)];
 }
 
+/* The greatest size; 0 where the set is empty. */
+static inline uint64_t frag_bset_largest(const struct frag_bset *s)
+{
+	struct frag_bset_pos last = frag_bset_last(s);
+
+	return last.leaf ? frag_bset_size(last) : 0;
+}
+
+/* For checks: is `value` in the set, under just this key? */
+static inline bool frag_bset_has(const struct frag_bset *s, uint64_t size, uint64_t addr,
+				 const void *value)
+{
+	struct frag_bset_pos at = frag_bset_lower(s, size, addr);
+
+	return at.leaf && frag_bset_value(at) == value && frag_bset_size(at) == size &&
+	       frag_bset_addr(at) == addr;
+}
+
+/* Room for `n` elements in all sets that share the nodes. 0 or FRAG_ENOMEM. */
+static inline int frag_bset_nodes_room(struct frag_bset_nodes *nodes, size_t n)
+{
+	return FRAG_LIKELY(nodes->limit >= n) ? 0 : frag_bset_nodes_reserve(nodes, n);
+}
+
+/* Sets by stream that share the nodes: the array has one for `stream` from now on. 0 or FRAG_ENOMEM. */
+int frag_bset_by_stream(struct frag_bset **sets, uint32_t *count, uint32_t stream,
+			struct frag_bset_nodes *nodes);
+
 #endif

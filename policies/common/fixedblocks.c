@@ -13,23 +13,6 @@ struct queue {
 	uint64_t count;
 };
 
-static void *queue_create(void *self)
-{
-	(void)self;
-	return frag_host_calloc(1, sizeof(struct queue));
-}
-
-static void queue_destroy(void *self, void *list)
-{
-	(void)self;
-	frag_host_free(list);
-}
-
-static bool queue_is_empty(const void *list)
-{
-	return !((const struct queue *)list)->count;
-}
-
 static bool queue_fits(const void *list, uint64_t bytes)
 {
 	(void)bytes; /* never above the block size */
@@ -55,9 +38,7 @@ static void queue_merge(void *self, void **own, void **other)
 }
 
 static const struct frag_streams_ops queue_ops = {
-	.create = queue_create,
-	.destroy = queue_destroy,
-	.is_empty = queue_is_empty,
+	.bytes = sizeof(struct queue),
 	.fits = queue_fits,
 	.merge = queue_merge,
 };

@@ -255,7 +255,6 @@ void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out)
 {
 	uint64_t free_bytes = q->actual_bytes - q->live_bytes - q->waiting_bytes;
 	uint64_t releasable = q->gives_back ? q->releasable_bytes : 0;
-	struct frag_bset_pos last = frag_bset_last(&q->free);
 
 	out->allocated_bytes += q->live_bytes;
 	out->waiting_bytes += q->waiting_bytes;
@@ -263,18 +262,15 @@ void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out)
 	out->releasable_bytes += releasable;
 	out->non_releasable_bytes += free_bytes - releasable;
 	out->blocks_count += frag_slab_live(&q->pieces);
-	if (last.leaf)
-		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, frag_bset_size(last));
+	out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, frag_bset_largest(&q->free));
 }
 
 static int check_free(void *self, const struct frag_piece *p, struct frag_err *err)
 {
 	struct frag_quick *q = self;
-	struct frag_bset_pos at = frag_bset_lower(&q->free, p->bytes, p->stamp);
-	struct frag_bset_pos in_whole = frag_bset_lower(&q->whole, whole_key(q, p), p->stamp);
-	bool listed = in_whole.leaf && frag_bset_value(in_whole) == p;
+	bool listed = frag_bset_has(&q->whole, whole_key(q, p), p->stamp, p);
 
-	if (!at.leaf || frag_bset_value(at) != p || listed != frag_piece_is_whole(p))
+	if (!frag_bset_has(&q->free, p->bytes, p->stamp, p) || listed != frag_piece_is_whole(p))
 		return frag_fail(err, FRAG_ECHECK, "free part 0x%llx is not in its sets",
 				 (unsigned long long)p->addr);
 	if (p->next && p->next->state == FRAG_STATE_FREE)
@@ -335,13 +331,6 @@ uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coa
 	FRAG_BUG("coalescing rule");
 }
 
-int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err)
-{
-	if (!frag_is_pow2(p->alignment))
-		return frag_fail(err, FRAG_EUSAGE, "alignment is not a power of two");
-	return 0;
-}
-
 /* ---- a policy around one ------------------------------------------------------------------- */
 
 struct quickpool {
@@ -396,11 +385,6 @@ static void usage(void *self, struct frag_usage *out)
 static int check(void *self, struct frag_err *err)
 {
 	return frag_quick_check(pool_of(self), err);
-}
-
-int frag_quick_op_validate(const void *params, struct frag_err *err)
-{
-	return frag_quick_validate(&((const struct frag_quick_policy_params *)params)->pool, err);
 }
 
 int frag_quick_create(const struct frag_policy_env *env, const void *params, bool by_address,

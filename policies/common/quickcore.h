@@ -59,29 +59,31 @@ struct frag_coalesce_state {
 /* 0: do nothing; else the size to coalesce to. */
 uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coalesce_state *s);
 
-/* The options of both. params: a struct with a member `pool` of this type. */
+/* Their options. params: a struct with a member `pool` of this type; def: enum frag_coalesce_rule. */
 struct frag_quick_params {
 	uint64_t first, next; /* minimum chunk sizes */
 	uint64_t alignment;
 	struct frag_coalesce coalesce;
 };
-#define FRAG_QUICK_OPTS(params) \
-	FRAG_OPT_BYTES_TUNED("first", params, pool.first, 512 * FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
-			     "smallest chunk while the pool holds nothing", "2M,64M,2G,8G"), \
-		FRAG_OPT_BYTES_TUNED("next", params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
-				     "smallest chunk later", "2M,16M,64M,256M"), \
+#define FRAG_QUICK_OPTS(params, def) \
+	FRAG_OPT_BYTES("first", params, pool.first, 512 * FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
+		       "smallest chunk of the coalescing pool while it holds nothing", \
+		       .tune = "2M,64M,2G,8G"), \
+		FRAG_OPT_BYTES("next", params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
+			       "smallest chunk later", .tune = "2M,16M,64M,256M"), \
 		FRAG_OPT_BYTES("alignment", params, pool.alignment, 16, 1, FRAG_MIB, \
-			       "of sizes and addresses, a power of two"), \
-		FRAG_OPT_ENUM("coalesce", params, pool.coalesce.rule, FRAG_COALESCE_PERCENT_HWM, \
-			      frag_coalesce_words, \
-			      "when free chunks become one, and (hwm) only as large as the " \
-			      "high-water mark"), \
-		FRAG_OPT_UINT_TUNED("percent", params, pool.coalesce.percent, 100, 0, 100, \
-				    "releasable part that makes it coalesce; 0: never", \
-				    "0,10,25,50,75"), \
+			       "of its sizes and addresses, a power of two", \
+			       .unit = FRAG_OPT_POW2), \
+		FRAG_OPT_ENUM("coalesce", params, pool.coalesce.rule, def, frag_coalesce_words, \
+			      "when free chunks are merged into one: of the size held, or (hwm) " \
+			      "of " \
+			      "the high-water mark"), \
+		FRAG_OPT_UINT("percent", params, pool.coalesce.percent, 100, 0, 100, \
+			      "percentage that must be releasable before chunks are merged; 0: " \
+			      "never", \
+			      .tune = "0,10,25,50,75"), \
 		FRAG_OPT_UINT("blocks", params, pool.coalesce.blocks, 1, 0, 1u << 20, \
-			      "coalesces when this many chunks are releasable")
-int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err);
+			      "merge chunks when this many are releasable")
 
 /* ---- the pool ----------------------------------------------------------------------- */
 
@@ -122,7 +124,6 @@ struct frag_quick_policy_params {
 	struct frag_quick_params pool;
 	char upstream[FRAG_OPT_STRING_MAX];
 };
-int frag_quick_op_validate(const void *params, struct frag_err *err);
 int frag_quick_create(const struct frag_policy_env *env, const void *params, bool by_address,
 		      void **self, struct frag_err *err);
 int frag_quick_op_alloc(void *self, const struct frag_request *req, struct frag_block *out,
@@ -132,8 +133,7 @@ void frag_quick_op_free_requested(void *self, const struct frag_block *block);
 int frag_quick_op_trim(void *self, uint16_t pool, struct frag_err *err);
 #define FRAG_QUICK_OPS \
 	FRAG_UPSTREAM_OPS, .params_size = sizeof(struct frag_quick_policy_params), \
-			   .validate = frag_quick_op_validate, .alloc = frag_quick_op_alloc, \
-			   .free = frag_quick_op_free, \
+			   .alloc = frag_quick_op_alloc, .free = frag_quick_op_free, \
 			   .free_requested = frag_quick_op_free_requested, \
 			   .trim = frag_quick_op_trim
 

@@ -29,13 +29,6 @@ int frag_heap_create(const struct frag_policy_env *env, size_t bytes,
 	return 0;
 }
 
-static void journal(const struct frag_heap *h, enum frag_segment_event kind,
-		    const struct frag_seg *seg)
-{
-	if (h->env.journal)
-		h->env.journal(h->env.journal_ctx, kind, seg->addr, seg->bytes, seg->stream);
-}
-
 void frag_heap_release(struct frag_heap *h)
 {
 	size_t i;
@@ -104,7 +97,7 @@ int frag_heap_grow(struct frag_heap *h, uint64_t bytes, uint32_t stream, struct 
 	FRAG_CHECK_ALLOC(!reserve_seg(h), "segments of a policy", err);
 	FRAG_TRY(frag_dev_alloc(h->env.dev, bytes, &addr, err));
 	*out = add_seg(h, addr, bytes, stream);
-	journal(h, FRAG_SEGMENT_ALLOC, (*out)->seg);
+	frag_env_journal(&h->env, FRAG_SEGMENT_ALLOC, addr, bytes, stream);
 	return 0;
 }
 
@@ -115,7 +108,7 @@ int frag_heap_drop(struct frag_heap *h, struct frag_seg *seg, struct frag_err *e
 
 	FRAG_ASSERT(frag_seg_is_idle(seg) && !p->next);
 	FRAG_TRY(frag_dev_free(h->env.dev, seg->addr, seg->bytes, err));
-	journal(h, FRAG_SEGMENT_FREE, seg);
+	frag_env_journal(&h->env, FRAG_SEGMENT_FREE, seg->addr, seg->bytes, seg->stream);
 	frag_heap_idle_(h, seg, -1);
 	h->pieces_count--;
 	h->free_count--;
@@ -197,6 +190,39 @@ int frag_heap_drop_idle(struct frag_heap *h, struct frag_err *err)
 		}
 	}
 	return 0;
+}
+
+static int grow(struct frag_heap *h, const struct frag_heap_growth *g, struct frag_piece **out,
+		struct frag_err *err)
+{
+	int rc = frag_heap_grow(h, g->usual, g->stream, out, err);
+
+	if (rc == FRAG_OOM && g->least < g->usual)
+		rc = frag_heap_grow(h, g->least, g->stream, out, err);
+	if (!rc)
+		h->index->put(h->index_ctx, *out);
+	return rc;
+}
+
+int frag_heap_make_room(struct frag_heap *h, const struct frag_heap_growth *g,
+			struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
+{
+	int rc = grow(h, g, out, err);
+
+	*cls = FRAG_CLASS_GROW;
+	if (rc != FRAG_OOM)
+		return rc;
+	*cls = FRAG_CLASS_RELEASE;
+	if (h->env.sync) {
+		h->env.sync(h->env.sync_ctx);
+		*out = g->find(h->index_ctx, g->bytes);
+		if (*out)
+			return 0;
+	}
+	if (!h->idle_count)
+		return FRAG_OOM;
+	FRAG_TRY(frag_heap_drop_idle(h, err));
+	return grow(h, g, out, err);
 }
 
 void frag_heap_op_destroy(void *self)

@@ -7,7 +7,7 @@
  * the policy's; it keeps its own index of free pieces (a bset, lists). The heap
  * keeps the chain, the counters, the walk and the structural part of check.
  *
- * idle: a segment without live or waiting pieces.
+ * A segment without live or waiting pieces is idle.
  *
  * Invariants: those of its pieces; seg->live_count counts its pieces that are not free; the counters
  * are the sums over all pieces.
@@ -18,6 +18,7 @@
 #ifndef FRAG_COMMON_SEGHEAP_H
 #define FRAG_COMMON_SEGHEAP_H
 
+#include "environment.h"
 #include "pieces.h"
 
 struct frag_seg {
@@ -70,10 +71,7 @@ void frag_heap_release(struct frag_heap *h);
 /* Would `bytes` more be above the per-process limit (or beyond reason)? */
 static inline bool frag_heap_over_limit(const struct frag_heap *h, uint64_t bytes)
 {
-	uint64_t have = h->env.dev->reserved_bytes;
-
-	return bytes > 2 * FRAG_HEAP_REQUEST_MAX || have > h->env.limit_bytes ||
-	       bytes > h->env.limit_bytes - have;
+	return bytes > 2 * FRAG_HEAP_REQUEST_MAX || frag_env_over_limit(&h->env, bytes);
 }
 
 /*
@@ -94,6 +92,19 @@ int frag_heap_drop(struct frag_heap *h, struct frag_seg *seg, struct frag_err *e
  * the device stops it and is returned; what was not given back is in the index.
  */
 int frag_heap_drop_idle(struct frag_heap *h, struct frag_err *err);
+
+/*
+ * When no free piece fits: a segment of `usual`, or of `least` where the device refuses that; else
+ * waits for pending frees and looks again; else gives idle segments back and asks once more. 0 and a
+ * piece that is in the index, FRAG_OOM, or an error.
+ */
+struct frag_heap_growth {
+	uint64_t bytes, usual, least; /* bytes: of the request */
+	uint32_t stream;
+	struct frag_piece *(*find)(const void *index_ctx, uint64_t bytes);
+};
+int frag_heap_make_room(struct frag_heap *h, const struct frag_heap_growth *g,
+			struct frag_piece **out, enum frag_class *cls, struct frag_err *err);
 
 /* Host memory for `n` splits. 0 or FRAG_ENOMEM. */
 static inline int frag_heap_reserve(struct frag_heap *h, size_t n)
@@ -217,6 +228,9 @@ void frag_heap_op_free_requested(void *self, const struct frag_block *block);
 void frag_heap_op_visit(void *self, const struct frag_visitor *v);
 /* Without the largest free block. */
 void frag_heap_op_usage(void *self, struct frag_usage *out);
+#define FRAG_HEAP_OPS \
+	.needs = FRAG_CAN_MALLOC, .free_requested = frag_heap_op_free_requested, \
+	.visit = frag_heap_op_visit
 
 /* Hooks of policies whose blocks are the pieces. largest: 0 = not known. */
 void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v);

@@ -181,9 +181,7 @@ static bool idle(const struct frag_chunk *c)
 static int check_subpool(const struct frag_equal *e, const struct subpool *p, uint64_t *live,
 			 uint64_t *waiting, struct frag_err *err)
 {
-	struct frag_bset_pos at =
-		frag_bset_lower(&((const struct frag_slotpool *)e)->open, p->number, 0);
-	bool listed = at.leaf && frag_bset_value(at) == p;
+	bool listed = frag_bset_has(&((const struct frag_slotpool *)e)->open, p->number, 0, p);
 	uint64_t free_count = 0, waits = 0;
 
 	for (uint64_t i = 0; i < p->words_count; i++) {

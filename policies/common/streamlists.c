@@ -15,9 +15,11 @@ void frag_streams_init(struct frag_streams *s, const struct frag_streams_ops *op
 
 void frag_streams_release(struct frag_streams *s)
 {
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->list[i])
-			s->ops->destroy(s->self, s->list[i]);
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (s->list[i] && s->ops->release)
+			s->ops->release(s->list[i]);
+		frag_host_free(s->list[i]);
+	}
 	FRAG_FREE(s->list, s->order);
 	*s = (struct frag_streams){ 0 };
 }
@@ -40,7 +42,11 @@ int frag_streams_make(struct frag_streams *s, uint32_t stream, struct frag_err *
 		s->list = list;
 		s->count = count;
 	}
-	s->list[stream] = s->ops->create(s->self);
+	s->list[stream] = frag_host_calloc(1, s->ops->bytes);
+	if (s->list[stream] && s->ops->init && s->ops->init(s->self, s->list[stream])) {
+		frag_host_free(s->list[stream]);
+		s->list[stream] = NULL;
+	}
 	FRAG_CHECK_ALLOC(s->list[stream], "free list of a stream", err);
 	s->order[s->order_count++] = stream;
 	return 0;
@@ -73,7 +79,7 @@ int frag_streams_steal(struct frag_streams *s, uint32_t stream, uint64_t bytes, 
 	for (uint32_t k = 0; k < s->order_count; k++) {
 		uint32_t i = s->order[k];
 
-		if (i == stream || ops->is_empty(s->list[i]))
+		if (i == stream || !ops->fits(s->list[i], 0))
 			continue;
 		FRAG_TRY(wait_for(s, i, err));
 		ops->merge(s->self, own, &s->list[i]);

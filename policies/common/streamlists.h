@@ -11,12 +11,12 @@
  *	   with a wait, until the own list has a fit;
  *	4. else the pool grows.
  *
- * RMM orders the lists by the address of their events, which the runtime makes one after the other as streams
- * come; here the order is that in which streams came, as it is where addresses rise. Waits happen on the card: a fence is recorded, nothing on the
- * host is synchronised. The fences of empty lists are left out.
+ * RMM orders the lists by the addresses of their events, which the runtime makes as streams come;
+ * here lists are in the order in which streams came, which is the same where addresses rise. Waits
+ * happen on the card: a fence is recorded, nothing on the host is synchronised. Empty lists need no
+ * fence.
  *
- * Ownership: lists are the policy's own kind; the table owns them and gives them
- * back by `destroy`. Cost of a steal: O(streams) plus the merges.
+ * Ownership: what a list holds is the policy's, its memory the table's. Cost of a steal: O(streams) plus the merges.
  */
 #ifndef FRAG_COMMON_STREAMLISTS_H
 #define FRAG_COMMON_STREAMLISTS_H
@@ -24,10 +24,10 @@
 #include <frag/device.h>
 
 struct frag_streams_ops {
-	/* A list for a new stream, or NULL when host memory is short. */
-	void *(*create)(void *self);
-	void (*destroy)(void *self, void *list);
-	bool (*is_empty)(const void *list);
+	size_t bytes; /* of a list, zeroed at first; the other hooks may be NULL */
+	int (*init)(void *self, void *list); /* 0 or FRAG_ENOMEM, with nothing left behind */
+	void (*release)(void *list);
+	/* With 0 bytes: has it any block at all? */
 	bool (*fits)(const void *list, uint64_t bytes);
 	/* Moves all of *other into *own; may swap the two lists. Cannot fail. */
 	void (*merge)(void *self, void **own, void **other);

@@ -6,6 +6,7 @@
  * are the sums over them; over a policy each chunk is one of its live blocks.
  */
 #include "upstream.h"
+#include "environment.h"
 
 #include <string.h>
 
@@ -48,20 +49,10 @@ void frag_upstream_op_destroy(void *self)
 	frag_host_free(up);
 }
 
-static void journal(const struct frag_upstream *up, enum frag_segment_event kind,
-		    const struct frag_chunk *c)
-{
-	if (up->env.journal)
-		up->env.journal(up->env.journal_ctx, kind, c->block.addr, c->block.granted,
-				c->stream);
-}
-
 static int take_device(struct frag_upstream *up, uint64_t bytes, struct frag_block *out,
 		       struct frag_err *err)
 {
-	uint64_t limit = up->env.limit_bytes, reserved = up->env.dev->reserved_bytes;
-
-	if (bytes > limit || reserved > limit - bytes)
+	if (frag_env_over_limit(&up->env, bytes))
 		return FRAG_OOM;
 	out->granted = bytes;
 	return frag_dev_alloc(up->env.dev, bytes, &out->addr, err);
@@ -112,7 +103,7 @@ int frag_upstream_take_aligned(struct frag_upstream *up, uint64_t bytes, uint64_
 	up->granted += b.granted;
 	up->slack_count += slacks(c);
 	if (frag_upstream_is_device(up))
-		journal(up, FRAG_SEGMENT_ALLOC, c);
+		frag_env_journal(&up->env, FRAG_SEGMENT_ALLOC, b.addr, b.granted, stream);
 	*out = c;
 	return 0;
 }
@@ -132,7 +123,8 @@ int frag_upstream_give(struct frag_upstream *up, struct frag_chunk *c, bool *gon
 	*gone = false;
 	if (frag_upstream_is_device(up)) {
 		FRAG_TRY(frag_dev_free(up->env.dev, c->block.addr, c->block.granted, err));
-		journal(up, FRAG_SEGMENT_FREE, c);
+		frag_env_journal(&up->env, FRAG_SEGMENT_FREE, c->block.addr, c->block.granted,
+				 c->stream);
 		rc = 0;
 	} else {
 		/* the block is free even where this fails */

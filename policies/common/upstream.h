@@ -136,6 +136,6 @@ void frag_upstream_op_destroy(void *self);
 /* The option that names it. */
 #define FRAG_UPSTREAM_OPT(params, field, def) \
 	FRAG_OPT_STRING("upstream", params, field, def, \
-			"where chunks come from: device, or a policy in round brackets")
+			"source of chunks: device, or a policy in parentheses")
 
 #endif

@@ -2,6 +2,8 @@
 /* Physical blocks: taken from where they are free, created, mapped. See dali.h. */
 #include "dali.h"
 
+#include "environment.h"
+
 static struct dali_block *block_at(const struct dali *d, frag_addr_t addr)
 {
 	struct dali_region *r = dali_region_of(d, addr);
@@ -21,12 +23,6 @@ static void note_held(struct dali *d, frag_addr_t addr, int sign)
 	d->stretches_count += (uint64_t)(sign * (1 - neighbours));
 }
 
-static void journal(const struct dali *d, enum frag_segment_event kind, frag_addr_t addr)
-{
-	if (d->env.journal)
-		d->env.journal(d->env.journal_ctx, kind, addr, d->block, 0);
-}
-
 /* Unmaps the block at addr, the state of its piece is the caller's. */
 static int unmap_block(struct dali *d, frag_addr_t addr, struct frag_err *err)
 {
@@ -34,7 +30,7 @@ static int unmap_block(struct dali *d, frag_addr_t addr, struct frag_err *err)
 
 	FRAG_TRY(frag_dev_unmap(d->env.dev, addr, d->block, err));
 	if (b->stage == DALI_OPEN)
-		journal(d, FRAG_SEGMENT_UNMAP, addr);
+		frag_env_journal(&d->env, FRAG_SEGMENT_UNMAP, addr, d->block, 0);
 	b->stage = DALI_CREATED;
 	return 0;
 }
@@ -50,7 +46,7 @@ static int map_block(struct dali *d, frag_addr_t addr, struct frag_err *err)
 	if (b->stage == DALI_PLACED) {
 		FRAG_TRY(frag_dev_set_access(d->env.dev, addr, d->block, err));
 		b->stage = DALI_OPEN;
-		journal(d, FRAG_SEGMENT_MAP, addr);
+		frag_env_journal(&d->env, FRAG_SEGMENT_MAP, addr, d->block, 0);
 	}
 	return 0;
 }
@@ -131,7 +127,6 @@ static int move_in(struct dali *d, frag_addr_t addr, struct frag_err *err)
 /* New memory for the place at addr, unless it has some or a block from elsewhere will come. */
 static int create_block(struct dali *d, frag_addr_t addr, struct frag_err *err)
 {
-	struct frag_device *dev = d->env.dev;
 	struct dali_block *b = block_at(d, addr);
 
 	if (b->stage != DALI_NONE)
@@ -140,10 +135,9 @@ static int create_block(struct dali *d, frag_addr_t addr, struct frag_err *err)
 		d->moves_left--;
 		return 0;
 	}
-	if (dev->reserved_bytes > d->env.limit_bytes ||
-	    d->block > d->env.limit_bytes - dev->reserved_bytes)
+	if (frag_env_over_limit(&d->env, d->block))
 		return FRAG_OOM;
-	FRAG_TRY(frag_dev_create(dev, d->block, &b->handle, err));
+	FRAG_TRY(frag_dev_create(d->env.dev, d->block, &b->handle, err));
 	b->stage = DALI_CREATED;
 	note_held(d, addr, 1);
 	d->created_blocks++;
@@ -203,7 +197,7 @@ static int each_block(struct dali *d, struct dali_piece *first, struct dali_piec
 	}
 }
 
-/* Nothing came of it: new memory goes back, pieces are what they were. */
+/* After a failure: new memory goes back, pieces become what they were. */
 static void put_back(struct dali *d, struct dali_piece *p, struct dali_piece *last)
 {
 	struct dali_piece *next;
@@ -295,7 +289,7 @@ int dali_release_unused(struct dali *d, struct frag_err *err)
 	return 0;
 }
 
-/* One call more if the first fails: something that failed once should not leak the rest. */
+/* A call that fails is tried once more, so that one failure does not leak the rest. */
 void dali_drop_all(struct dali *d)
 {
 	struct frag_device *dev = d->env.dev;

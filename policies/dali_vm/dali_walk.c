@@ -103,15 +103,6 @@ struct tally {
 	size_t pieces, mapped, whole, holes, runs;
 };
 
-static bool in_set(const struct frag_bset *s, uint64_t size, frag_addr_t addr,
-		   const struct dali_piece *p)
-{
-	struct frag_bset_pos at = frag_bset_lower(s, size, addr);
-
-	return at.leaf && frag_bset_value(at) == p && frag_bset_size(at) == size &&
-	       frag_bset_addr(at) == addr;
-}
-
 /* The run that begins with p, if one does. */
 static const char *check_run(const struct dali *d, const struct dali_piece *p, struct tally *t)
 {
@@ -122,8 +113,8 @@ static const char *check_run(const struct dali *d, const struct dali_piece *p, s
 	while (dali_is_free(last->next))
 		last = last->next;
 	t->runs++;
-	if (p->run_last != last || !in_set(&d->runs, dali_end(last) - p->addr, p->addr, p) ||
-	    !in_set(&d->runs_at, p->addr, 0, p))
+	if (p->run_last != last || !frag_bset_has(&d->runs, dali_end(last) - p->addr, p->addr, p) ||
+	    !frag_bset_has(&d->runs_at, p->addr, 0, p))
 		return "run not in its sets";
 	return NULL;
 }
@@ -159,8 +150,8 @@ static const char *check_piece(const struct dali *d, const struct dali_region *r
 		t->mapped++;
 		t->whole += dali_whole(d, p) > 0;
 		t->whole_blocks += dali_whole(d, p);
-		if (!in_set(&d->mapped, p->bytes, p->addr, p) ||
-		    (dali_whole(d, p) && !in_set(&d->whole, p->addr, 0, p)))
+		if (!frag_bset_has(&d->mapped, p->bytes, p->addr, p) ||
+		    (dali_whole(d, p) && !frag_bset_has(&d->whole, p->addr, 0, p)))
 			return "mapped piece not in its sets";
 	}
 	return dali_is_free(p) ? check_run(d, p, t) : NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segments of `gmlake` and their pieces, see gl.h. */
 #include "gl.h"
+#include "environment.h"
 #include "lib/grow.h"
 
 #include <stdlib.h>
@@ -10,11 +11,8 @@ int gl_room(struct gl *g, size_t more)
 	size_t n =
 		g->small.pieces_count + frag_slab_live(&g->pieces) + g->stitches_count + more + 4;
 
-	if (FRAG_UNLIKELY(g->nodes.limit < n) && frag_bset_nodes_reserve(&g->nodes, n))
-		return FRAG_ENOMEM;
-	if (frag_heap_reserve(&g->small, 2) || frag_slab_reserve(&g->pieces, more))
-		return FRAG_ENOMEM;
-	return 0;
+	return frag_bset_nodes_room(&g->nodes, n) ?: frag_heap_reserve(&g->small, 2) ?:
+	       frag_slab_reserve(&g->pieces, more);
 }
 
 /* ---- pieces ------------------------------------------------------------------------------- */
@@ -139,13 +137,7 @@ void gl_unuse(struct gl *g, struct gl_piece *p)
 
 /* ---- segments ----------------------------------------------------------------------------- */
 
-static void journal(const struct gl *g, enum frag_segment_event kind, const struct gl_seg *seg)
-{
-	if (g->env.journal)
-		g->env.journal(g->env.journal_ctx, kind, seg->addr, seg->bytes, seg->stream);
-}
-
-/* Takes a segment apart. What a failure leaves is done by the next call. Frees `seg` at the end. */
+/* Takes a segment apart. After a failure the next call goes on from there. Frees `seg` at the end. */
 static int dismantle(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 {
 	struct frag_device *dev = g->env.dev;
@@ -161,7 +153,7 @@ static int dismantle(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 	return 0;
 }
 
-/* A segment that is in no list goes, now or, when the driver fails, later. */
+/* Gives back a segment that is in no list, now or, if the driver fails, later. */
 static int send_off(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 {
 	int rc = dismantle(g, seg, err);
@@ -243,7 +235,7 @@ static struct gl_piece *add_seg(struct gl *g, struct gl_seg *seg)
 	g->segs[g->segs_count++] = seg;
 	g->large_bytes += seg->bytes;
 	g->idle_bytes += seg->bytes;
-	journal(g, FRAG_SEGMENT_ALLOC, seg);
+	frag_env_journal(&g->env, FRAG_SEGMENT_ALLOC, seg->addr, seg->bytes, seg->stream);
 	return p;
 }
 
@@ -254,13 +246,11 @@ static struct gl_piece *add_seg(struct gl *g, struct gl_seg *seg)
 int gl_seg_new(struct gl *g, uint32_t stream, uint64_t bytes, struct gl_piece **out, bool *no_space,
 	       struct frag_err *err)
 {
-	uint64_t held = g->env.dev->reserved_bytes;
 	struct gl_seg *seg;
 	int rc;
 
 	*no_space = false;
-	if (bytes > g->env.device_total_bytes || held > g->env.limit_bytes ||
-	    bytes > g->env.limit_bytes - held)
+	if (bytes > g->env.device_total_bytes || frag_env_over_limit(&g->env, bytes))
 		return FRAG_OOM;
 	seg = room_for_seg(g) ? NULL : seg_alloc(stream, bytes);
 	FRAG_CHECK_ALLOC(seg, "segments of gmlake", err);
@@ -289,7 +279,7 @@ static int seg_drop(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 	if (seg->mapped)
 		FRAG_TRY(frag_dev_unmap(g->env.dev, seg->addr, seg->bytes, err));
 	seg->mapped = 0;
-	journal(g, FRAG_SEGMENT_FREE, seg);
+	frag_env_journal(&g->env, FRAG_SEGMENT_FREE, seg->addr, seg->bytes, seg->stream);
 	for (p = seg->first; p; p = next) {
 		next = p->next;
 		gl_free_erase(g, p);
@@ -329,7 +319,7 @@ int gl_release_idle(struct gl *g, struct frag_err *err)
 	return 0;
 }
 
-/* Everything, for the end; each call once more if it fails. pre: no stitches. */
+/* At the end: gives everything back; a call that fails is tried once more. pre: no stitches. */
 void gl_drop_segs(struct gl *g)
 {
 	size_t i;

@@ -30,7 +30,7 @@ static void visit_small(const struct frag_seg *seg, const struct frag_visitor *v
 			 frag_seg_is_idle(seg) ? p->bytes : 0);
 }
 
-/* What is left of a segment that the driver failed to take. */
+/* The rest of a segment that the driver failed to take back. */
 static void visit_going(const struct gl_seg *seg, const struct frag_visitor *v)
 {
 	uint64_t bytes = seg->created * GL_PAGE;
@@ -78,13 +78,6 @@ void gl_visit(void *self, const struct frag_visitor *v)
 	}
 }
 
-static uint64_t largest(const struct frag_bset *set)
-{
-	struct frag_bset_pos last = frag_bset_last(set);
-
-	return last.leaf ? frag_bset_size(last) : 0;
-}
-
 void gl_usage(void *self, struct frag_usage *out)
 {
 	const struct gl *g = self;
@@ -101,8 +94,8 @@ void gl_usage(void *self, struct frag_usage *out)
 	};
 	out->non_releasable_bytes = out->free_bytes - out->releasable_bytes;
 	for (i = 0; i < g->streams_count; i++) {
-		uint64_t most =
-			FRAG_MAX(largest(&g->streams[i].small), largest(&g->streams[i].large));
+		uint64_t most = FRAG_MAX(frag_bset_largest(&g->streams[i].small),
+					 frag_bset_largest(&g->streams[i].large));
 
 		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, most);
 	}
@@ -115,13 +108,6 @@ struct tally {
 	uint64_t owned_pages, used_pages; /* of pieces with an owner; of stitches */
 	size_t pieces, free_pieces, stitches;
 };
-
-static bool in_set(const struct frag_bset *s, uint64_t size, frag_addr_t addr, const void *value)
-{
-	struct frag_bset_pos at = frag_bset_lower(s, size, addr);
-
-	return at.leaf && frag_bset_value(at) == value;
-}
 
 static const char *check_piece(const struct gl *g, const struct gl_piece *p, struct tally *t)
 {
@@ -143,7 +129,7 @@ static const char *check_piece(const struct gl *g, const struct gl_piece *p, str
 		return "free piece has an owner";
 	if (!g->paper && p->next && p->next->state == FRAG_STATE_FREE)
 		return "free neighbours";
-	if (!in_set(&g->streams[seg->stream].large, p->bytes, p->addr, p))
+	if (!frag_bset_has(&g->streams[seg->stream].large, p->bytes, p->addr, p))
 		return "free piece is not in its set";
 	return NULL;
 }
@@ -199,7 +185,7 @@ static const char *check_stitch(const struct gl *g, const struct gl_stitch *s, s
 	if (s->used_pages && s->state != GL_LIVE && s->state != GL_WAITING)
 		return "inactive stitch has pages in use";
 	free_one = s->state == GL_INACTIVE && n == s->pages;
-	if (in_set(&g->streams[s->stream].stitches, s->bytes, s->addr, s) != free_one)
+	if (frag_bset_has(&g->streams[s->stream].stitches, s->bytes, s->addr, s) != free_one)
 		return "set of free stitches wrong";
 	return NULL;
 }
@@ -268,7 +254,7 @@ static bool small_indexed(void *ctx, const struct frag_piece *p)
 	const struct gl *g = ctx;
 
 	return !frag_piece_free_next(p) &&
-	       in_set(&g->streams[p->seg->stream].small, p->bytes, p->addr, p);
+	       frag_bset_has(&g->streams[p->seg->stream].small, p->bytes, p->addr, p);
 }
 
 int gl_check(void *self, struct frag_err *err)

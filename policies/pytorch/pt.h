@@ -2,13 +2,13 @@
 /*
  * PyTorch's CUDA caching allocator: data structures shared by its parts.
  *
- *   pt_conf.c     settings text (PYTORCH_CUDA_ALLOC_CONF), which release knows what
- *   pt_words.c    its words
- *   pt_roundup.c  one of its values
+ *   pt_conf.c     settings text (PYTORCH_CUDA_ALLOC_CONF), which release knows which key
+ *   pt_words.c    the words of that text
+ *   pt_roundup.c  the value of roundup_power2_divisions
  *   pt_block.c    blocks, sets and segments as objects
  *   pt_segment.c  new segments, giving memory back, garbage collection
  *   pt_range.c    expandable segments
- *   pt_room.c     where in them is room
+ *   pt_room.c     finding room in them
  *   pt_stat.c     memory_stats()
  *   pt_restore.c     starting from the state of a recording
  *   pt_walk.c     visit, check, usage
@@ -32,7 +32,7 @@
 #ifndef FRAG_PT_H
 #define FRAG_PT_H
 
-#include <frag/policy.h>
+#include <environment.h>
 #include <frag/torch.h>
 
 #include <binset.h>
@@ -418,8 +418,7 @@ static inline uint64_t pt_rank_behind(const struct pt *a, const struct pt_block 
 static inline void pt_journal(struct pt *a, enum frag_segment_event kind, frag_addr_t addr,
 			      uint64_t bytes, uint32_t stream)
 {
-	if (a->env.journal)
-		a->env.journal(a->env.journal_ctx, kind, addr, bytes, stream);
+	frag_env_journal(&a->env, kind, addr, bytes, stream);
 }
 
 /* pre: pt_room. Linked nowhere, state PT_FREE but in no set; pt_block_ranked: what depends on the

@@ -206,8 +206,8 @@ static uint64_t seg_rank(const struct pt *a, uint64_t number, frag_addr_t base)
 	return (number << a->rank_bits) - base / PT_MIN_BLOCK;
 }
 
-/* All numbers are used: the segments that are left are numbered anew from 1, in their order. No
- * number grows, so none meets one that has not changed yet. */
+/* All numbers are used: renumbers the remaining segments from 1, in their order. Numbers only
+ * get smaller, so none collides with one that has not changed yet. */
 static void renumber(struct pt *a)
 {
 	struct pt_seg *g = a->segs;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Settings text of the PyTorch allocator: what PYTORCH_CUDA_ALLOC_CONF takes, with the
- * errors PyTorch raises, and which release knows what. The kind of a separator between key
- * and value is not checked, as in the source.
+ * errors PyTorch raises, and which release knows which key. As in the source, any separator
+ * may stand between key and value.
  *
  * Source: pytorch/pytorch c10/core/AllocatorConfig.cpp and c10/cuda/CUDAAllocatorConfig.cpp,
  * releases 2.1 to 2.15.
@@ -44,7 +44,7 @@ const struct frag_opt pt_opts[] = {
 	  .tune_limited = true,
 	  .tune = "0.6,0.8" },
 	FRAG_OPT_DOUBLE("per_process_memory_fraction", struct pt_conf, memory_fraction, 1, 0, 1,
-			"limit as a fraction of the card (--limit goes first)"),
+			"limit as a fraction of the card (--limit overrides it)"),
 	FRAG_OPT_BOOL("expandable_segments", struct pt_conf, expandable, 0,
 		      "map pages into large reservations instead of cudaMalloc", .tune = "True"),
 	FRAG_OPT_STRING("expandable_segments_reserve", struct pt_conf, reserve_text, "",
@@ -344,7 +344,7 @@ int pt_conf_validate(const void *params, struct frag_err *err)
 	return pt_conf_roundup(c->roundup_text, release, table, err);
 }
 
-/* What is not PyTorch's own cannot be set there; the release is the one that is installed. */
+/* Options that are not PyTorch's cannot be set there, nor can the installed release. */
 size_t pt_conf_text(const void *params, char *buf, size_t cap)
 {
 	struct pt_conf conf = *(const struct pt_conf *)params;

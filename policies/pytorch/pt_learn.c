@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a recording that began late does not hold: the order of free blocks, and their ages.
+ * Learns what a recording that began late does not hold: the order of free blocks, and their ages.
  *
- * Order. From 2.12 on the order of free blocks of one size
- * depends on when they, or their segments, were made. Of what was there before the history began
- * nobody recorded that. Where two such blocks tie, the recording shows which came first, and from
- * then on that is known: it may never show the contrary. A pair once seen is kept as
+ * Order. From 2.12 on the order of free blocks of one size depends on when they, or their segments,
+ * were made. Nobody recorded that for blocks from before the history began. When two such blocks
+ * tie, the recording shows which came first; from then on that order must hold. A pair is kept as
  * (first << 32 | second) of the numbers that the restored state was given. With expandable
- * segments the order decides by way of what the blocks can grow to: there any order that leads
- * to what was recorded, and that nothing has shown to be wrong, is believed.
+ * segments the order matters through what the blocks can grow to: any order that leads to what
+ * was recorded, and that nothing has refuted, is accepted.
  *
- * Ages. Garbage collection gives back what has been free for long. What has been since before
- * the history began is older than all that has not; how old, the recording shows by what it gives
- * back.
+ * Ages. Garbage collection gives back what has been free for a long time. Blocks free since before
+ * the history began are older than all others; how much older, the recording shows by which of
+ * them it gives back.
  */
 #include "pt.h"
 
@@ -86,7 +85,7 @@ static bool is_next(const struct pt *a, const struct pt_block *b, bool release)
 	return a->env.recorded_next(a->env.recorded_ctx, release, addr);
 }
 
-/* May `b` come before `other`, of which it ties in size? */
+/* May `b` come before `other`, which has the same size? */
 static bool may_precede(const struct pt *a, const struct pt_block *b, const struct pt_block *other)
 {
 	uint64_t n = number_of(a, b), m = number_of(a, other);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where in the expandable segments of a set is room: the lowest unmapped block that,
- * with the free and unmapped blocks around it, is long enough. The source walks all
- * of them; with many short holes that would be all there is.
+ * Finds room in the expandable segments of a set: the lowest unmapped block that, together with
+ * the free and unmapped blocks around it, is long enough. The source walks all of them; with many
+ * short holes that walk would take most of the time.
  *
  * Structure. Free and unmapped blocks in turn, without a live one between them, are an
  * idle run. Each unmapped block has a bound, and each segment a tournament over its pages, at
  * which unmapped blocks begin, of these bounds (lib/tournament.h; 0 where none begins). A
- * search that looks at a run in vain writes its length to all bounds in it; a block that is
- * freed beside unmapped ones makes a nearest bound unknown. A run that is cut in two needs
- * nothing: what has grown on either side of the cut has left its mark there. So a look costs
- * the length of a run, but only once after the run has grown. The block that has never been
- * mapped may begin behind the leaves.
+ * search that finds a run too short writes its length to all bounds in it; a block that is
+ * freed beside unmapped ones makes a nearest bound unknown. Cutting a run in two needs no
+ * update: growth on either side of the cut has already marked its bounds. So looking at a run costs
+ * its length, but only once after it has grown. The block that has never been mapped may begin
+ * behind the leaves.
  *
  * Invariants: leaf p is the bound of the unmapped block that begins at page p; the greatest
  * bound of a run is not below its length.

@@ -22,7 +22,7 @@ static int want_division(const char *word, bool list, uint32_t *out, struct frag
 	FRAG_TRY(pt_want_uint("roundup_power2_divisions", word, &d, err));
 	if ((d && !frag_is_pow2(d)) || (!d && !list) || d > UINT32_MAX)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "roundup_power2_divisions: '%s' is no power of two", word);
+				 "roundup_power2_divisions: '%s' is not a power of two", word);
 	*out = (uint32_t)d;
 	return 0;
 }
@@ -46,7 +46,8 @@ static int roundup_item(struct pt_words *t, struct reading *r, struct frag_err *
 		FRAG_TRY(pt_want_uint("roundup_power2_divisions", t->word, &mb, err));
 		if (!frag_is_pow2(mb))
 			return frag_fail(err, FRAG_EUSAGE,
-					 "roundup_power2_divisions: interval '%s' is no power of "
+					 "roundup_power2_divisions: interval '%s' is not a power "
+					 "of "
 					 "two",
 					 t->word);
 	}
@@ -70,7 +71,8 @@ static int want_end(struct pt_words *t, struct frag_err *err)
 {
 	return pt_next_word(t)
 		       ? frag_fail(err, FRAG_EUSAGE,
-				   "roundup_power2_divisions: '%s' behind the value", t->word)
+				   "roundup_power2_divisions: unexpected '%s' after the value",
+				   t->word)
 		       : 0;
 }
 

@@ -151,7 +151,7 @@ int pt_release_pool(struct pt *a, struct pt_pool *pool, struct frag_err *err)
 	struct pt_block **list;
 	int rc = 0;
 
-	if (!a->releasable) /* a request after the other that is refused must not look at every stream */
+	if (!a->releasable) /* many refused requests in a row must not look at every stream each time */
 		return 0;
 	FRAG_TRY(collect(pool, &list, &segments, &ranged, err));
 	for (size_t i = 0; i < segments && !rc; i++) {
@@ -217,7 +217,7 @@ static int gc_round(struct pt *a, struct gc *gc, struct frag_err *err)
 
 /*
  * The same as long as the age of some is unknown: the recording shows which were old enough. The
- * unknown ones are the oldest, so none of the others goes while one of them stays.
+ * unknown ones are the oldest, so no other block is released before all of them are.
  */
 static int gc_round_shown(struct pt *a, struct gc *gc, struct frag_err *err)
 {

@@ -61,7 +61,8 @@ void pt_visit(void *self, const struct frag_visitor *v)
 		if (list)
 			list[n++] = (struct placed){ g->base, g };
 		else
-			visit_segment(v, g); /* no memory to sort: better unsorted than nothing */
+			visit_segment(v,
+				      g); /* no host memory to sort: better unsorted than nothing */
 	}
 	if (list)
 		qsort(list, n, sizeof(*list), by_base);

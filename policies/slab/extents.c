@@ -33,8 +33,9 @@ void frag_extents_release(struct frag_extents *x)
 	frag_bset_nodes_release(&x->nodes);
 }
 
-static struct frag_piece *find(const struct frag_extents *x, uint64_t bytes)
+static struct frag_piece *find(const void *self, uint64_t bytes)
 {
+	const struct frag_extents *x = self;
 	struct frag_bset_pos at = frag_bset_lower(&x->free, bytes, 0);
 
 	return at.leaf ? frag_bset_value(at) : NULL;
@@ -43,45 +44,8 @@ static struct frag_piece *find(const struct frag_extents *x, uint64_t bytes)
 /* Sets hold free extents and slabs, each a piece: two more cover one split and one segment. */
 static int reserve(struct frag_extents *x)
 {
-	if (FRAG_UNLIKELY(x->nodes.limit < x->heap.pieces_count + 2) &&
-	    frag_bset_nodes_reserve(&x->nodes, x->heap.pieces_count + 2))
-		return FRAG_ENOMEM;
-	return frag_heap_reserve(&x->heap, 2);
-}
-
-static int grow(struct frag_extents *x, uint64_t bytes, uint32_t stream, struct frag_piece **out,
-		struct frag_err *err)
-{
-	uint64_t usual = frag_round_up(FRAG_MAX(bytes, x->grow), x->page);
-	int rc = frag_heap_grow(&x->heap, usual, stream, out, err);
-
-	if (rc == FRAG_OOM && bytes < usual)
-		rc = frag_heap_grow(&x->heap, bytes, stream, out, err);
-	if (!rc)
-		put(x, *out);
-	return rc;
-}
-
-/* When no free extent fits. 0 and *out, FRAG_OOM or an error. */
-static int make_room(struct frag_extents *x, uint64_t bytes, uint32_t stream,
-		     struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
-{
-	int rc = grow(x, bytes, stream, out, err);
-
-	*cls = FRAG_CLASS_GROW;
-	if (rc != FRAG_OOM)
-		return rc;
-	*cls = FRAG_CLASS_RELEASE;
-	if (x->heap.env.sync) {
-		x->heap.env.sync(x->heap.env.sync_ctx);
-		*out = find(x, bytes);
-		if (*out)
-			return 0;
-	}
-	if (!x->heap.idle_count)
-		return FRAG_OOM;
-	FRAG_TRY(frag_heap_drop_idle(&x->heap, err));
-	return grow(x, bytes, stream, out, err);
+	return frag_bset_nodes_room(&x->nodes, x->heap.pieces_count + 2)
+		       ?: frag_heap_reserve(&x->heap, 2);
 }
 
 int frag_extents_take(struct frag_extents *x, uint64_t bytes, uint32_t stream,
@@ -93,7 +57,14 @@ int frag_extents_take(struct frag_extents *x, uint64_t bytes, uint32_t stream,
 	p = find(x, bytes);
 	*cls = FRAG_CLASS_HIT;
 	if (!p) {
-		FRAG_TRY(make_room(x, bytes, stream, &p, cls, err));
+		struct frag_heap_growth g = { .bytes = bytes,
+					      .usual = frag_round_up(FRAG_MAX(bytes, x->grow),
+								     x->page),
+					      .least = bytes,
+					      .stream = stream,
+					      .find = find };
+
+		FRAG_TRY(frag_heap_make_room(&x->heap, &g, &p, cls, err));
 		FRAG_CHECK_ALLOC(!reserve(x), "free extents", err);
 	}
 	cut(x, p);
@@ -115,17 +86,14 @@ void frag_extents_give(struct frag_extents *x, struct frag_piece *p)
 
 uint64_t frag_extents_largest(const struct frag_extents *x)
 {
-	struct frag_bset_pos at = frag_bset_last(&x->free);
-
-	return at.leaf ? frag_bset_size(at) : 0;
+	return frag_bset_largest(&x->free);
 }
 
 static bool indexed(void *ctx, const struct frag_piece *p)
 {
 	const struct frag_extents *x = ctx;
-	struct frag_bset_pos at = frag_bset_lower(&x->free, p->bytes, p->addr);
 
-	return at.leaf && frag_bset_value(at) == p && !frag_piece_free_next(p);
+	return !frag_piece_free_next(p) && frag_bset_has(&x->free, p->bytes, p->addr, p);
 }
 
 int frag_extents_check(struct frag_extents *x, struct frag_err *err)
@@ -133,7 +101,7 @@ int frag_extents_check(struct frag_extents *x, struct frag_err *err)
 	const char *bad = frag_bset_broken(&x->free);
 
 	if (!bad && frag_bset_count(&x->free) != x->heap.free_count)
-		bad = "set of free extents with entries that are none";
+		bad = "the set of free extents has entries that are not free";
 	if (bad)
 		return frag_fail(err, FRAG_ECHECK, "%s", bad);
 	return frag_heap_check(&x->heap, x->heap.free_count, indexed, x, err);

@@ -153,10 +153,9 @@ void frag_sc_visit(const struct frag_sc_slab *l, const struct frag_visitor *v)
 const char *frag_sc_broken(const struct frag_sc_slab *l, struct frag_sc_sums *sums, bool *in_set)
 {
 	const struct frag_sc_class *c = l->class;
-	struct frag_bset_pos at = frag_bset_lower(&c->partial, 0, l->piece->addr);
 	uint32_t slot, n[3] = { 0 }, w;
 
-	*in_set = at.leaf && frag_bset_value(at) == l;
+	*in_set = frag_bset_has(&c->partial, 0, l->piece->addr, l);
 	for (slot = 0; slot < c->slots; slot++)
 		n[slot_state(l, slot)]++;
 	for (w = 0; w < c->words; w++)

@@ -3,9 +3,9 @@
  * Growable segments over virtual memory: data structures of the policy `vmm`.
  *
  *   vm_block.c  blocks of an arena: best fit, split, merge
- *   vm_page.c   pages: which have memory, which could go
- *   vm_place.c  places: where a handle is mapped, and which of them counts
- *   vm_epoch.c  what the device has done
+ *   vm_page.c   pages: which have memory, which could be given back
+ *   vm_place.c  places: where a handle is mapped, and which of them is active
+ *   vm_epoch.c  which frees the device has completed
  *   vm_move.c   finding memory that can move, giving back
  *   vm_fill.c   new memory, mapping
  *   vm_walk.c   visit, check, usage
@@ -29,9 +29,8 @@
 #ifndef FRAG_VM_H
 #define FRAG_VM_H
 
-#include <frag/policy.h>
-
 #include <bset.h>
+#include <environment.h>
 #include "lib/slab.h"
 
 /* held: about to be live, in no set */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the device has done: epochs of frees.
+ * Epochs of frees: what the device has completed.
  *
- * A fence closes an epoch about every millisecond of frees, and is asked for when somebody wants to know. A mapping is taken down only
- * when the epoch of the last free at its address is done.
+ * A fence closes an epoch after about a millisecond of frees; it is queried only when the answer
+ * is needed. A mapping is removed only when the epoch of the last free at its address is done.
  */
 #include "vm.h"
 

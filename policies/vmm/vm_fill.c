@@ -2,9 +2,9 @@
 /*
  * Memory for a piece of address space: claimed or new, then mapped.
  *
- * The driver's price is one per handle, almost whatever its size (measured on an
- * H200: about 45 us to map, set access and unmap 2 to 64 MiB), so the more a
- * process holds, the larger are its new handles.
+ * The driver charges per handle, almost regardless of its size (measured on an H200: about
+ * 45 us to map, set access and unmap 2 to 64 MiB), so the more a process holds, the larger its
+ * new handles are.
  */
 #include "vm_move.h"
 
@@ -36,8 +36,7 @@ static int create_handle(struct vm *v, struct vm_class *c, unsigned k, struct fr
 	int rc;
 
 	FRAG_TRY(vm_spare_room(s, err));
-	if (v->dev->reserved_bytes > v->env.limit_bytes ||
-	    v->env.limit_bytes - v->dev->reserved_bytes < bytes)
+	if (frag_env_over_limit(&v->env, bytes))
 		return FRAG_OOM;
 	h = frag_slab_alloc(&v->handles);
 	FRAG_CHECK_ALLOC(h, "vmm: handles", err);
@@ -93,7 +92,7 @@ static void budget_update(struct vm *v)
 	b->spent_ns = spent;
 }
 
-/* How many times new handles are to be doubled; below zero: halved. */
+/* How often to double the size of new handles; below zero: how often to halve it. */
 static int grain(const struct vm *v)
 {
 	double ns = v->budget.credit_ns;
@@ -178,8 +177,8 @@ static int create_rest(struct vm *v, struct vm_class *c, struct vm_need *n, stru
 }
 
 /*
- * Provides all that is lacking. Below the target new memory is taken, because what
- * stays mapped where it is saves moving later; above it free handles move.
+ * Provides all missing memory. Below the target it takes new memory, because memory that
+ * stays where it is need not move later; above it free handles move.
  */
 static int provide(struct vm *v, struct vm_arena *a, struct vm_need *n, struct frag_err *err)
 {
@@ -196,7 +195,7 @@ static int provide(struct vm *v, struct vm_arena *a, struct vm_need *n, struct f
 	return create_rest(v, c, n, err);
 }
 
-/* Everything that can move must, and what cannot be used goes back. */
+/* Moves everything that can move and gives back what cannot be used. */
 static int squeeze(struct vm *v, struct vm_arena *a, struct vm_need *n, struct frag_err *err)
 {
 	for (unsigned k = 0; k < VM_CLASSES; k++)

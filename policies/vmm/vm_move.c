@@ -214,8 +214,8 @@ int vm_release(struct vm *v, uint16_t pool, struct frag_err *err)
 	return 0;
 }
 
-/* Handles that are not needed, or do not fit where they are needed, make room for others. Private
- * pools keep theirs: a graph may use them. */
+/* Gives back handles that are not needed, or do not fit where they are needed, to make room for
+ * others. Private pools keep theirs: a graph may use them. */
 int vm_make_room(struct vm *v, uint64_t bytes, struct frag_err *err)
 {
 	uint64_t goal = v->dev->reserved_bytes > bytes ? v->dev->reserved_bytes - bytes : 0;

@@ -29,9 +29,9 @@ static bool is_parked(const struct vm_place *pl)
 }
 
 /*
- * May a parked mapping go? Not in a private pool: its addresses are in captured graphs, which use
- * them at every replay. Two addresses of one memory do a graph no harm, as blocks that are reused
- * in place do not: it runs old work before new work too.
+ * May a parked mapping be removed? Not in a private pool: captured graphs use its addresses at
+ * every replay. Two addresses of one memory do not harm a graph, just as reuse in place does not:
+ * a graph, too, runs old work before new work.
  */
 static bool may_drop(const struct vm_place *pl)
 {
@@ -107,7 +107,7 @@ int vm_place_map(struct vm *v, struct vm_arena *a, size_t page, struct vm_handle
 	}
 	rc = frag_dev_set_access(v->dev, addr, bytes, err);
 	if (rc) {
-		/* of no use; if it does not go now, it will when the pages are wanted */
+		/* useless now; if the call fails, it goes when the pages are wanted */
 		if (!frag_dev_unmap(v->dev, addr, bytes, NULL))
 			unlink_place(v, pl);
 		return rc;

@@ -84,6 +84,13 @@ static int fail_range(const struct frag_opt *o, const char *value, struct frag_e
 			 o->key, range);
 }
 
+static bool has_unit(const struct frag_opt *o, uint64_t n)
+{
+	if (!o->unit || !n || n == UINT64_MAX)
+		return true;
+	return o->unit == FRAG_OPT_POW2 ? frag_is_pow2(n) : n % o->unit == 0;
+}
+
 static int set_bytes(const struct frag_opt *o, uint64_t *out, const char *value,
 		     struct frag_err *err)
 {
@@ -93,6 +100,13 @@ static int set_bytes(const struct frag_opt *o, uint64_t *out, const char *value,
 		return frag_err_prefix(err, "option '%s'", o->key), FRAG_EUSAGE;
 	if (n < o->min || n > o->max)
 		return fail_range(o, value, err);
+	if (!has_unit(o, n) && o->unit == FRAG_OPT_POW2)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "value '%s' of option '%s' is not a power of two", value, o->key);
+	if (!has_unit(o, n))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "value '%s' of option '%s' is not a multiple of %llu", value,
+				 o->key, (unsigned long long)o->unit);
 	*out = n;
 	return 0;
 }
@@ -348,7 +362,7 @@ int frag_opt_check(const struct frag_opt *opts, size_t params_size, struct frag_
 			continue;
 		if (o->type == FRAG_OPT_T_ENUM ? !o->words || o->def >= words_count(o->words)
 		    : real		       ? !(o->fdef >= o->fmin && o->fdef <= o->fmax)
-					       : o->def < o->min || o->def > o->max)
+			   : o->def < o->min || o->def > o->max || !has_unit(o, o->def))
 			return frag_fail(err, FRAG_ECHECK,
 					 "default of option '%s' is outside its range", o->key);
 	}

@@ -282,13 +282,7 @@ static void random_calls(void **state, bool null_device, unsigned steps)
 	struct script s;
 
 	script_init(&s, 11, 200);
-	for (unsigned i = 0; i < steps; i++) {
-		must(r, script_step(&s, r));
-		rig_check(r);
-		if (i % 8 == 0)
-			rig_walk(r, NULL);
-	}
-	rig_walk(r, NULL);
+	must(r, script_soak(&s, r, steps, false));
 	must(r, rig_free_all(r));
 	check_all(r);
 	rig_close(r);

@@ -27,6 +27,7 @@ struct failure {
 	enum frag_call call;
 	bool happened; /* and was no FRAG_OOM: that is an every-day result */
 	bool reported; /* by an error that names the call */
+	unsigned errors;
 	uint64_t calls;
 };
 
@@ -44,6 +45,7 @@ static void watch(void *ctx, enum frag_call call, uint64_t bytes, int result)
 
 static void note(struct failure *f, const struct rig *r, int rc)
 {
+	f->errors += rc < 0;
 	if (rc < 0 && strstr(r->err.msg, frag_call_name(f->call)))
 		f->reported = true;
 }
@@ -93,6 +95,9 @@ static bool fail_one(const char *text, uint64_t seed, uint64_t n)
 	before_destroy = f.calls >= n;
 	if (f.happened && !f.reported)
 		fail_msg("%s: failure of call %llu (%s) was not reported", text,
+			 (unsigned long long)n, frag_call_name(f.call));
+	if (f.errors > 1 && !rig.sync_rc)
+		fail_msg("%s: %u calls failed with call %llu (%s)", text, f.errors,
 			 (unsigned long long)n, frag_call_name(f.call));
 	leaks = rig_close_count_leaks(&rig);
 	/* what is left when destroy itself meets the failure: at most one range with its page */

@@ -5,13 +5,13 @@
  * indented by two tabs goes on where the last one ended. '#' begins a comment, ';' stands between
  * steps on one line. tests/policies/README.md lists the steps.
  *
- *	The larger rest goes to the next request
+ *	Halving goes on with the lower half
  *		policy buddy:arena=1M
  *		a b = alloc 257 64K -> 512 64K @0 @64K
  *		free a
  *		calls m1M
  *
- * Each step is told by file and line where it does not hold, or is none.
+ * A step that does not hold, or that does not exist, is reported with its file and line.
  */
 #ifndef FRAG_TESTS_RULES_H
 #define FRAG_TESTS_RULES_H

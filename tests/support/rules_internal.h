@@ -7,6 +7,7 @@
 #include "rules.h"
 
 #define RULES_LOG 1024
+#define RULES_JOURNAL "afmu" /* a letter for each frag_segment_event */
 #define RULES_PLACES 16
 #define RULES_WORDS 512
 
@@ -20,7 +21,7 @@ struct rules_name {
 
 /* A cudaMalloc or cudaFree, or a segment event of the policy's journal. */
 struct rules_event {
-	char kind; /* m malloc, r malloc refused, f free, x free failed; else frag_segment_event */
+	char kind; /* m malloc, r malloc refused, f free, x free failed; or of RULES_JOURNAL */
 	uint64_t bytes;
 	frag_addr_t addr;
 };

@@ -147,31 +147,6 @@ bool rules_expect(struct rules *r, char **words)
 
 /* ---- what the device was asked, what the journal was told ------------------------------ */
 
-static const char *const event_names[] = { "alloc", "free", "map", "unmap" };
-
-static void render(const struct rules *r, const struct rules_event *e, bool journal, char *out)
-{
-	char bytes[48], addr[48];
-
-	if (journal)
-		sprintf(out, " %s %s@%s", event_names[(int)e->kind],
-			rules_bytes_text(e->bytes, bytes), rules_address_text(r, e->addr, addr));
-	else
-		sprintf(out, " %c%s", e->kind, rules_bytes_text(e->bytes, bytes));
-}
-
-static bool differs(struct rules *r, struct rules_log *log, bool journal)
-{
-	char text[RULES_MESSAGE] = "";
-	size_t n = 0;
-
-	for (size_t i = 0; i < log->count && n < sizeof(text) - 120; i++) {
-		render(r, &log->at[i], journal, text + n);
-		n = strlen(text);
-	}
-	return rules_wrong(r, "it was%s", n ? text : " nothing");
-}
-
 /* "2M", "2M@S0" or "2M..3M": is it this event? */
 static bool is_event(struct rules *r, const struct rules_event *e, const char *word, bool *same)
 {
@@ -194,11 +169,16 @@ static bool is_event(struct rules *r, const struct rules_event *e, const char *w
 	return true;
 }
 
-static const struct rules_event *event_at(const struct rules_log *log, size_t i)
+static bool differs(struct rules *r, const struct rules_log *log)
 {
-	static const struct rules_event none = { .kind = '?' };
+	char text[RULES_MESSAGE] = "", bytes[48], addr[48];
+	size_t n = 0;
 
-	return i < log->count ? &log->at[i] : &none;
+	for (size_t i = 0; i < log->count && n < sizeof(text) - 120; i++)
+		n += (size_t)sprintf(text + n, " %c%s@%s", log->at[i].kind,
+				     rules_bytes_text(log->at[i].bytes, bytes),
+				     rules_address_text(r, log->at[i].addr, addr));
+	return rules_wrong(r, "it was%s", n ? text : " nothing");
 }
 
 static size_t count_words(char **words)
@@ -210,57 +190,41 @@ static size_t count_words(char **words)
 	return n;
 }
 
-/* calls m8M f8M@S0 r8M …; "..." stands for all but the last ones */
-bool rules_calls(struct rules *r, char **words)
+/* "..." stands for all but the last ones. kinds: the letters that may stand in front. */
+static bool look_at_log(struct rules *r, struct rules_log *log, const char *kinds, char **words)
 {
 	size_t i = 0;
 
 	for (; *words; words++) {
-		const struct rules_event *e = event_at(&r->calls, i);
+		size_t behind = count_words(words + 1);
 		bool same = false;
 
 		if (!strcmp(*words, "...")) {
-			i = FRAG_MAX(i + count_words(words + 1), r->calls.count) -
-			    count_words(words + 1);
+			i = FRAG_MAX(i + behind, log->count) - behind;
 			continue;
 		}
-		if (!strchr("mrfx", **words))
-			return rules_wrong(r, "'%s': m8M, r8M (refused), f8M or x8M (failed)",
-					   *words);
-		if (!is_event(r, e, *words + 1, &same))
+		if (!strchr(kinds, **words))
+			return rules_wrong(r, "'%s' does not begin with one of %s", *words, kinds);
+		if (i < log->count && !is_event(r, &log->at[i], *words + 1, &same))
 			return false;
-		if (!same || e->kind != **words)
-			return differs(r, &r->calls, false);
+		if (!same || log->at[i].kind != **words)
+			return differs(r, log);
 		i++;
 	}
-	if (i != r->calls.count)
-		return differs(r, &r->calls, false);
-	r->calls.count = 0;
+	if (i != log->count)
+		return differs(r, log);
+	log->count = 0;
 	return true;
 }
 
+/* calls m8M f8M@S0 …: m malloc, r refused, f free, x free that failed */
+bool rules_calls(struct rules *r, char **words)
+{
+	return look_at_log(r, &r->calls, "mrfx", words);
+}
+
+/* journal a2M@S0 …: a alloc, f free, m map, u unmap */
 bool rules_journal(struct rules *r, char **words)
 {
-	size_t i = 0;
-
-	for (; words[0] && words[1]; words += 2, i++) {
-		const struct rules_event *e = event_at(&r->journal, i);
-		bool same = false;
-		size_t kind = 0;
-
-		while (kind < FRAG_ARRAY_LEN(event_names) && strcmp(*words, event_names[kind]) != 0)
-			kind++;
-		if (kind == FRAG_ARRAY_LEN(event_names))
-			return rules_wrong(r, "'%s' is none of alloc, free, map, unmap", *words);
-		if (!is_event(r, e, words[1], &same))
-			return false;
-		if (!same || e->kind != (char)kind)
-			return differs(r, &r->journal, true);
-	}
-	if (*words)
-		return rules_wrong(r, "%s: how much?", *words);
-	if (i != r->journal.count)
-		return differs(r, &r->journal, true);
-	r->journal.count = 0;
-	return true;
+	return look_at_log(r, &r->journal, RULES_JOURNAL, words);
 }

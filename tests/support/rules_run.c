@@ -62,7 +62,7 @@ static void on_segment(void *ctx, enum frag_segment_event kind, frag_addr_t addr
 	struct rules *r = ctx;
 
 	(void)stream;
-	log_event(&r->journal, (char)kind, bytes, addr);
+	log_event(&r->journal, RULES_JOURNAL[kind], bytes, addr);
 }
 
 static int place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr)

@@ -76,6 +76,13 @@ static void add_option(struct list *l, const struct frag_policy_ops *ops, const 
 	}
 }
 
+/* Options of a policy under which it does more than with its defaults. */
+static const struct {
+	const char *name, *options;
+} busier[] = {
+	{ "vmm", "piece=2M,max-page=2M,small-limit=512,slack=0,slack-bytes=0,coarse=1000000" },
+};
+
 struct variant *variants_all(size_t *count)
 {
 	size_t n;
@@ -87,6 +94,9 @@ struct variant *variants_all(size_t *count)
 		for (const struct frag_opt *o = list[i]->opts; o && o->type != FRAG_OPT_T_END; o++)
 			add_option(&l, list[i], o);
 	}
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(busier); i++)
+		if (frag_policy_find(busier[i].name))
+			add(&l, frag_policy_find(busier[i].name), busier[i].options);
 	*count = l.count;
 	return l.at;
 }

@@ -2,7 +2,7 @@
 /*
  * Policy texts to test: every registered policy (hidden ones too, adaptors
  * around another one) with its defaults, and once more for every value of each
- * of its switches and word options that its own rules allow.
+ * of its switches and word options that its own rules allow, and with options that make it do more.
  */
 #ifndef FRAG_TESTS_VARIANTS_H
 #define FRAG_TESTS_VARIANTS_H

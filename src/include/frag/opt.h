@@ -29,8 +29,10 @@ struct frag_opt {
 	enum frag_opt_type type;
 	bool tune_limited; /* worth trying only if reserved memory is limited */
 	const char *key;
-	size_t offset;		  /* of the field in the params struct */
-	uint64_t def, min, max;	  /* BYTES, UINT, BOOL (0/1), ENUM */
+	size_t offset;		/* of the field in the params struct */
+	uint64_t def, min, max; /* BYTES, UINT, BOOL (0/1), ENUM */
+	uint64_t
+		unit; /* BYTES: a multiple of it, or FRAG_OPT_POW2; 0 = any. 0 and "max" always pass */
 	double fdef, fmin, fmax;  /* DOUBLE */
 	const char *sdef;	  /* STRING */
 	const char *const *words; /* ENUM: NULL-terminated */
@@ -38,7 +40,9 @@ struct frag_opt {
 	const char *tune; /* values worth trying, comma separated; NULL: `tune` skips the option */
 };
 
-/* More fields may follow: .tune = "1,2,4". */
+#define FRAG_OPT_POW2 UINT64_MAX /* unit: a power of two */
+
+/* More fields may follow: .tune = "1,2,4", .unit = 512. */
 #define FRAG_OPT_BYTES(k, s, f, d, lo, hi, h, ...) \
 	{ \
 		.type = FRAG_OPT_T_BYTES, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
@@ -49,10 +53,6 @@ struct frag_opt {
 		.type = FRAG_OPT_T_UINT, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
 		.max = hi, .help = h, __VA_ARGS__ \
 	}
-#define FRAG_OPT_BYTES_TUNED(k, s, f, d, lo, hi, h, t) \
-	FRAG_OPT_BYTES(k, s, f, d, lo, hi, h, .tune = t)
-#define FRAG_OPT_UINT_TUNED(k, s, f, d, lo, hi, h, t) \
-	FRAG_OPT_UINT(k, s, f, d, lo, hi, h, .tune = t)
 #define FRAG_OPT_DOUBLE(k, s, f, d, lo, hi, h, ...) \
 	{ \
 		.type = FRAG_OPT_T_DOUBLE, .key = k, .offset = offsetof(s, f), .fdef = d, \

@@ -24,7 +24,7 @@
 #include <frag/error.h>
 #include <frag/opt.h>
 
-#define FRAG_POLICY_ABI 3u
+#define FRAG_POLICY_ABI 4u
 
 /* How an allocation was served; the key of the latency tables. */
 #define FRAG_CLASS_LIST(X) \
@@ -261,6 +261,17 @@ struct frag_policy_ops {
 	 * read. */
 	const char *checked;
 };
+
+/*
+ * Most files name what they define alike. So the constant at the end says the name and the rules, then
+ *
+ *	FRAG_POLICY_PARAMS(struct params), FRAG_POLICY_HOOKS, FRAG_POLICY_LOOKS, .trim = trim,
+ */
+#define FRAG_POLICY_HOOKS \
+	.abi = FRAG_POLICY_ABI, .create = create, .destroy = destroy, .alloc = alloc, \
+	.free = release
+#define FRAG_POLICY_LOOKS .visit = visit, .usage = usage, .check = check
+#define FRAG_POLICY_PARAMS(type) .opts = opts, .params_size = sizeof(type)
 
 /*
  * Parses a policy as on the command line: "name", "name:key=value,…", or "adaptor:opts/inner…".

@@ -9,17 +9,11 @@
 
 #include <cmocka.h>
 
+#include "lib/random.h"
+
 #define NODES 4000
 
 static uint64_t random_state = 88172645463325252ull;
-
-static uint64_t next_random(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
 
 static int by_key(const void *x, const void *y)
 {
@@ -45,7 +39,8 @@ static void same_as_sorted(const struct frag_binset *s, struct frag_bin_node *no
 	assert_null(at);
 	assert_ptr_equal(frag_binset_last(s), n ? sorted[n - 1] : NULL);
 	for (int k = 0; k < 200; k++) {
-		uint64_t size = next_random() >> (next_random() % 40 + 16);
+		uint64_t size =
+			frag_random(&random_state) >> (frag_random(&random_state) % 40 + 16);
 		size_t i = 0;
 
 		while (i < n && sorted[i]->size < size)
@@ -79,11 +74,12 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t c
 	frag_host_fail_after(1);
 	for (int round = 0; round < 60; round++) {
 		for (int k = 0; k < 1000; k++) {
-			size_t i = next_random() % count;
+			size_t i = frag_random(&random_state) % count;
 
-			if (in[i] && next_random() & 1) {
+			if (in[i] && frag_random(&random_state) & 1) {
 				/* a little or a lot, at the low end or at the high one */
-				uint64_t size = nodes[i].size, by = next_random() % size >> k % 8;
+				uint64_t size = nodes[i].size,
+					 by = frag_random(&random_state) % size >> k % 8;
 
 				frag_binset_rekey(&s, &nodes[i], i * 4096 + (k & 1 ? by % 4096 : 0),
 						  k & 2 ? size - by : size + by);
@@ -92,7 +88,7 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t c
 			if (in[i]) {
 				frag_binset_erase(&s, &nodes[i]);
 			} else {
-				nodes[i].size = ((next_random() & mask) + 1) << shift;
+				nodes[i].size = ((frag_random(&random_state) & mask) + 1) << shift;
 				nodes[i].rank = i * 4096;
 				frag_binset_insert(&s, &nodes[i]);
 			}

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "policies/common/bset.h"
+#include "lib/random.h"
 #include "lib/slab.h"
 
 /* ---- oracle: sorted array of keys --------------------------------------------- */
@@ -20,11 +21,6 @@ struct oracle {
 	size_t n;
 };
 
-static int less(struct frag_bset_key a, struct frag_bset_key b)
-{
-	return a.size != b.size ? a.size < b.size : a.addr < b.addr;
-}
-
 static size_t oracle_lower(const struct oracle *o, struct frag_bset_key key)
 {
 	size_t lo = 0, hi = o->n;
@@ -32,7 +28,8 @@ static size_t oracle_lower(const struct oracle *o, struct frag_bset_key key)
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (less(o->k[mid], key))
+		if ((FRAG_ORDER(o->k[mid].size, key.size) ?: FRAG_ORDER(o->k[mid].addr, key.addr)) <
+		    0)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -57,14 +54,6 @@ static void oracle_erase(struct oracle *o, size_t i)
 }
 
 static uint64_t rng_state;
-
-static uint64_t rng(void)
-{
-	rng_state ^= rng_state << 13;
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return rng_state;
-}
 
 /* A value that belongs to its key, so that a swapped one is seen. */
 static void *value_of(struct frag_bset_key k)
@@ -112,7 +101,7 @@ static void one_change(struct oracle *o, struct frag_bset *s, struct frag_bset_k
 	expect_pos(o, oracle_lower(o, (struct frag_bset_key){ 0, key.size }),
 		   frag_bset_lower(s, key.size, 0));
 	if (oracle_has(o, i, key)) {
-		if (rng() & 1)
+		if (frag_random(&rng_state) & 1)
 			assert_true(frag_bset_erase(s, key.size, key.addr));
 		else
 			frag_bset_erase_at(s, frag_bset_lower(s, key.size, key.addr));
@@ -139,19 +128,20 @@ static void random_run(size_t cap, size_t ops, uint64_t sizes, uint64_t addrs)
 	frag_bset_init(&s);
 	assert_int_equal(frag_bset_reserve(&s, cap), 0);
 	for (op = 0; op < ops; op++) {
-		struct frag_bset_key key = { rng() % addrs * 512, rng() % sizes * 512 };
+		struct frag_bset_key key = { frag_random(&rng_state) % addrs * 512,
+					     frag_random(&rng_state) % sizes * 512 };
 
 		if (o.n == cap)
 			grow = 0;
 		else if (o.n <= cap / 16)
 			grow = 1;
-		one_change(&o, &s, key, grow || rng() % 4 == 0 ? o.n < cap : 0);
+		one_change(&o, &s, key, grow || frag_random(&rng_state) % 4 == 0 ? o.n < cap : 0);
 		if (op % (ops / 64 + 1) == 0)
 			expect_same(&o, &s);
 	}
 	expect_same(&o, &s);
 	while (o.n) { /* down to nothing, from a random end */
-		int front = rng() & 1;
+		int front = frag_random(&rng_state) & 1;
 
 		frag_bset_erase_at(&s, front ? frag_bset_first(&s) : frag_bset_last(&s));
 		oracle_erase(&o, front ? 0 : o.n - 1);
@@ -296,8 +286,9 @@ static void test_shared_pool(void **state)
 	assert_int_equal(frag_bset_nodes_reserve(&pool, 3000), 0);
 	frag_host_fail_after(1);
 	for (i = 0; i < 400000; i++) {
-		struct frag_bset *t = &s[i / 50000 % 2 ? rng() % 70 : rng() % 3];
-		uint64_t size = rng() % 4000;
+		struct frag_bset *t = &s[i / 50000 % 2 ? frag_random(&rng_state) % 70
+						       : frag_random(&rng_state) % 3];
+		uint64_t size = frag_random(&rng_state) % 4000;
 
 		if (frag_bset_erase(t, size, 5))
 			n--;

@@ -37,21 +37,52 @@ static uint64_t calls(enum frag_call call)
 	return rig.dev->stat[call].count;
 }
 
-/* ---- rmm-pool: a list of free pieces for each stream ----------------------------------- */
+/* ---- free memory: pieces in order of address, neighbours merged ---------------------------- */
 
-#define STREAMS 5
-#define POOL_SLOTS 300
 #define FREE_MAX 4096
 
 struct piece {
-	frag_addr_t addr;
-	uint64_t size;
-	bool head;
+	uint64_t addr, size;
+	bool head; /* it begins what was taken as a whole: it does not join the one below */
 };
 
+struct free_list {
+	struct piece at[FREE_MAX];
+	size_t count;
+};
+
+static void erase(struct free_list *l, size_t i)
+{
+	memmove(&l->at[i], &l->at[i + 1], (--l->count - i) * sizeof(l->at[0]));
+}
+
+static void insert(struct free_list *l, struct piece p)
+{
+	struct piece *at = l->at;
+	size_t i = 0;
+
+	while (i < l->count && at[i].addr < p.addr)
+		i++;
+	if (i && at[i - 1].addr + at[i - 1].size == p.addr && !p.head) {
+		at[--i].size += p.size;
+	} else {
+		assert_true(l->count < FREE_MAX);
+		memmove(&at[i + 1], &at[i], (l->count++ - i) * sizeof(*at));
+		at[i] = p;
+	}
+	if (i + 1 < l->count && at[i].addr + at[i].size == at[i + 1].addr && !at[i + 1].head) {
+		at[i].size += at[i + 1].size;
+		erase(l, i + 1);
+	}
+}
+
+/* ---- rmm-pool: a list for each stream --------------------------------------------------------- */
+
+#define STREAMS 5
+#define POOL_SLOTS 300
+
 struct pool {
-	struct piece list[STREAMS][FREE_MAX]; /* in order of address */
-	size_t count[STREAMS];
+	struct free_list list[STREAMS];
 	size_t chunks, waits, merges;
 };
 
@@ -66,74 +97,44 @@ static bool is_head(frag_addr_t addr)
 	return false;
 }
 
-static void erase(unsigned s, size_t i)
-{
-	memmove(&m.list[s][i], &m.list[s][i + 1], (--m.count[s] - i) * sizeof(struct piece));
-}
-
-static void insert(unsigned s, struct piece p)
-{
-	struct piece *l = m.list[s];
-	size_t i = 0;
-
-	while (i < m.count[s] && l[i].addr < p.addr)
-		i++;
-	if (i && l[i - 1].addr + l[i - 1].size == p.addr && !p.head) {
-		l[i - 1].size += p.size;
-		i--;
-	} else {
-		assert_true(m.count[s] < FREE_MAX);
-		memmove(&l[i + 1], &l[i], (m.count[s]++ - i) * sizeof(*l));
-		l[i] = p;
-	}
-	if (i + 1 < m.count[s] && l[i].addr + l[i].size == l[i + 1].addr && !l[i + 1].head) {
-		l[i].size += l[i + 1].size;
-		erase(s, i + 1);
-	}
-}
-
 /* Best fit of a list, taken out and split; 0 if there is none. */
-static frag_addr_t take(unsigned s, uint64_t size)
+static frag_addr_t take(struct free_list *l, uint64_t size)
 {
 	size_t best = SIZE_MAX;
 	struct piece p;
 
-	for (size_t i = 0; i < m.count[s]; i++)
-		if (m.list[s][i].size >= size &&
-		    (best == SIZE_MAX || m.list[s][i].size < m.list[s][best].size))
+	for (size_t i = 0; i < l->count; i++)
+		if (l->at[i].size >= size && (best == SIZE_MAX || l->at[i].size < l->at[best].size))
 			best = i;
 	if (best == SIZE_MAX)
 		return 0;
-	p = m.list[s][best];
-	erase(s, best);
+	p = l->at[best];
+	erase(l, best);
 	if (p.size > size)
-		insert(s, (struct piece){ p.addr + size, p.size - size, false });
+		insert(l, (struct piece){ p.addr + size, p.size - size, false });
 	return p.addr;
 }
 
 /* Where the block of this request must lie; 0 if the pool must grow. */
 static frag_addr_t find_in_pool(unsigned stream, uint64_t size)
 {
-	frag_addr_t addr = take(stream, size);
+	struct free_list *own = &m.list[stream];
+	frag_addr_t addr = take(own, size);
 
 	for (unsigned s = 0; s < STREAMS && !addr; s++) {
 		if (s == stream)
 			continue;
-		addr = take(s, size);
+		addr = take(&m.list[s], size);
 		m.waits += addr != 0;
 	}
 	for (unsigned s = 0; s < STREAMS && !addr; s++) {
-		if (s == stream || !m.count[s])
+		if (s == stream || !m.list[s].count)
 			continue;
 		m.waits++;
 		m.merges++;
-		while (m.count[s]) {
-			struct piece p = m.list[s][0];
-
-			erase(s, 0);
-			insert(stream, p);
-		}
-		addr = take(stream, size);
+		for (; m.list[s].count; erase(&m.list[s], 0))
+			insert(own, m.list[s].at[0]);
+		addr = take(own, size);
 	}
 	return addr;
 }
@@ -153,8 +154,8 @@ static void alloc_of_pool(unsigned slot, uint64_t bytes, uint32_t stream)
 	if (!want) {
 		assert_int_equal(rig.slots[slot].block.cls, FRAG_CLASS_GROW);
 		m.chunks++;
-		insert(stream, (struct piece){ chunk->addr, chunk->bytes, true });
-		want = take(stream, size);
+		insert(&m.list[stream], (struct piece){ chunk->addr, chunk->bytes, true });
+		want = take(&m.list[stream], size);
 	}
 	assert_int_equal(rig.slots[slot].block.addr, want);
 }
@@ -176,7 +177,7 @@ static void run_pool(const char *text, uint64_t seed, uint64_t size_max)
 			continue;
 		}
 		assert_int_equal(rig_free(&rig, slot), 0);
-		insert(b->stream, (struct piece){ b->addr, b->granted, is_head(b->addr) });
+		insert(&m.list[b->stream], (struct piece){ b->addr, b->granted, is_head(b->addr) });
 	}
 	assert_int_equal(m.chunks, rig.taken_count);
 	assert_int_equal(m.waits, calls(FRAG_CALL_FENCE));
@@ -200,42 +201,16 @@ static void pool_equals_its_model(void **state)
 #define ARENAS 4
 #define GLOBAL (-1)
 #define SUPERS_MAX 256
-#define SPANS_MAX 2048
 #define ARENA_SLOTS 400
-
-struct span {
-	uint64_t addr, size;
-};
 
 struct super {
 	uint64_t addr, size;
 	int owner;
-	size_t count; /* free spans */
-	struct span span[SPANS_MAX];
+	struct free_list free;
 };
 
 static struct super *super[SUPERS_MAX]; /* in order of address */
 static size_t supers_count, syncs, defragments;
-
-static void put_span(struct super *s, uint64_t addr, uint64_t size)
-{
-	size_t i = 0;
-
-	while (i < s->count && s->span[i].addr < addr)
-		i++;
-	if (i && s->span[i - 1].addr + s->span[i - 1].size == addr) {
-		s->span[--i].size += size;
-	} else {
-		assert_true(s->count < SPANS_MAX);
-		memmove(&s->span[i + 1], &s->span[i], (s->count++ - i) * sizeof(s->span[0]));
-		s->span[i] = (struct span){ addr, size };
-	}
-	if (i + 1 < s->count && s->span[i].addr + s->span[i].size == s->span[i + 1].addr) {
-		s->span[i].size += s->span[i + 1].size;
-		memmove(&s->span[i + 1], &s->span[i + 2],
-			(--s->count - i - 1) * sizeof(s->span[0]));
-	}
-}
 
 static void put_super(size_t place, uint64_t addr, uint64_t size)
 {
@@ -245,34 +220,35 @@ static void put_super(size_t place, uint64_t addr, uint64_t size)
 	assert_true(supers_count < SUPERS_MAX);
 	memmove(&super[place + 1], &super[place], (supers_count++ - place) * sizeof(super[0]));
 	*s = (struct super){ .addr = addr, .size = size, .owner = GLOBAL };
-	put_span(s, addr, size);
+	insert(&s->free, (struct piece){ addr, size, false });
 	super[place] = s;
 }
 
 static bool is_empty(const struct super *s)
 {
-	return s->count == 1 && s->span[0].size == s->size;
+	return s->free.count == 1 && s->free.at[0].size == s->size;
 }
 
 /* Place of the first free span of `size` in the superblocks of an owner. */
 static bool find_span(int owner, uint64_t size, size_t *place, size_t *span)
 {
 	for (*place = 0; *place < supers_count; ++*place)
-		for (*span = 0; *span < super[*place]->count; ++*span)
+		for (*span = 0; *span < super[*place]->free.count; ++*span)
 			if (super[*place]->owner == owner &&
-			    super[*place]->span[*span].size >= size)
+			    super[*place]->free.at[*span].size >= size)
 				return true;
 	return false;
 }
 
 static uint64_t take_span(struct super *s, size_t i, uint64_t size)
 {
-	uint64_t addr = s->span[i].addr;
+	struct piece *p = &s->free.at[i];
+	uint64_t addr = p->addr;
 
-	s->span[i].addr += size;
-	s->span[i].size -= size;
-	if (!s->span[i].size)
-		memmove(&s->span[i], &s->span[i + 1], (--s->count - i) * sizeof(s->span[0]));
+	p->addr += size;
+	p->size -= size;
+	if (!p->size)
+		erase(&s->free, i);
 	return addr;
 }
 
@@ -293,7 +269,7 @@ static bool try_arena(unsigned stream, uint64_t size, uint64_t *addr)
 		uint64_t head = FRAG_MAX(FRAG_MIB, size);
 
 		put_super(place + 1, s->addr + head, s->size - head);
-		s->size = s->span[0].size = head;
+		s->size = s->free.at[0].size = head;
 	}
 	s->owner = large ? GLOBAL : (int)stream;
 	*addr = take_span(s, span, size);
@@ -308,7 +284,7 @@ static void merge_empty(void)
 		if (s->owner != GLOBAL || n->owner != GLOBAL || !is_empty(s) || !is_empty(n))
 			continue;
 		s->size += n->size;
-		s->span[0].size = s->size;
+		s->free.at[0].size = s->size;
 		free(n);
 		memmove(&super[i + 1], &super[i + 2], (--supers_count - i - 1) * sizeof(super[0]));
 		i--;
@@ -334,7 +310,7 @@ static void free_of_arena(unsigned stream, uint64_t addr, uint64_t size)
 	while (addr >= super[i]->addr + super[i]->size)
 		i++;
 	owner = super[i]->owner;
-	put_span(super[i], addr, size);
+	insert(&super[i]->free, (struct piece){ addr, size, false });
 	merge_empty();
 	if (size > FRAG_MIB)
 		syncs += owner == GLOBAL || owner == (int)stream ? 1 : 2;

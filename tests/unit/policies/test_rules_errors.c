@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of rules that are wrong: each is told by file, line and what is wrong; no file breaks the runner. */
+/* Faulty files of rules: each fault is reported with its file and line, and no file breaks the runner. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static bool run(const char *text, size_t length, char *message)
 
 #define P "A title\n\tpolicy buddy:arena=1M\n"
 
-static void each_is_told(void **state)
+static void each_fault_is_reported(void **state)
 {
 	static const struct {
 		const char *text, *says;
@@ -63,8 +63,8 @@ static void each_is_told(void **state)
 		{ P "\tb0..b99999 = alloc 1\n", ":3: 'b0..b99999': too many blocks" },
 		{ P "\ta = alloc 1; free a; free a\n", ":3: no block 'a' is held" },
 		{ P "\ta = alloc 1; request a; request a\n", ":3: no block 'a' is live" },
-		{ P "\ta = alloc 1\n\tcalls m1M f1M\n", ":4: it was m1M" },
-		{ P "\tcalls y1M\n", ":3: 'y1M': m8M" },
+		{ P "\ta = alloc 1\n\tcalls m1M f1M\n", ":4: it was m1M@S0+0" },
+		{ P "\tcalls y1M\n", ":3: 'y1M' does not begin with one of mrfx" },
 		{ P "\talloc 1\n\texpect reserved 4M\n", ":4: reserved is 2M, expected 4M" },
 		{ P "\texpect colour 1\n", ":3: there is nothing called 'colour'" },
 		{ P "\texpect reserved\n", ":3: reserved: a value is wanted" },
@@ -89,7 +89,7 @@ static void each_is_told(void **state)
 	assert_false(failed);
 }
 
-/* A sound file with bytes changed and lines cut: whatever it says, it is told or it holds. */
+/* A sound file with bytes changed and lines cut: the rules hold, or a message names the line. */
 static void random_damage(void **state)
 {
 	static const char sound[] = P
@@ -130,7 +130,7 @@ static int remove_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_is_told),
+		cmocka_unit_test(each_fault_is_reported),
 		cmocka_unit_test(random_damage),
 	};
 

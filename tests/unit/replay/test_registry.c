@@ -113,7 +113,7 @@ TEST(entries)
 	};
 	struct frag_policy_ops bad[9];
 	static const char *const messages[] = {
-		"policy has ABI 7, this program has ABI 3",
+		"policy has ABI 7, this program has ABI 4",
 		"a policy has no valid name (a-z, 0-9, -)",
 		"a policy has no valid name (a-z, 0-9, -)",
 		"policy 'sound-1' lacks its summary or its source",
