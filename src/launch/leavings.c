@@ -170,7 +170,9 @@ int frag_launch_gather(const struct frag_launch *l, const char *folder, bool pic
 	int rc = 0;
 
 	if (count > PARTS_MAX)
-		rc = frag_fail(err, FRAG_EINPUT, "%d processes were recorded, too many", count);
+		rc = frag_fail(err, FRAG_EINPUT,
+			       "%d processes were recorded; at most %d can be merged", count,
+			       PARTS_MAX);
 	parts = rc || count <= 0 ? NULL : frag_host_calloc((size_t)count, sizeof(*parts));
 	if (!rc && count > 0 && !parts)
 		rc = frag_fail_nomem(err, "recordings");
@@ -178,10 +180,10 @@ int frag_launch_gather(const struct frag_launch *l, const char *folder, bool pic
 		rc = read_all(l, folder, names, count, parts, &parts_count, err);
 	if (!rc && !parts_count)
 		rc = frag_fail(err, FRAG_EINPUT,
-			       "nothing was recorded: no process of the program asked for memory "
-			       "of a CUDA device%s",
+			       "nothing was recorded: no process of the program allocated CUDA "
+			       "memory%s",
 			       pickles ? " through torch"
-				       : " (one that is started with other rights, or without its "
+				       : " (a process with other rights, or without the program's "
 					 "environment, is not seen)");
 	if (!rc && parts_count == 1) {
 		*out = parts[0];

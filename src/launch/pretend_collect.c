@@ -78,8 +78,6 @@ static size_t stem_of(const char *name, const char *ending)
 static int list(struct parts *p, const char *folder, const struct frag_launch *l,
 		struct frag_err *err)
 {
-	static const char how[] = "left no recording: killed (SIGKILL), crashed, or ended by _exit "
-				  "outside of Python";
 	DIR *dir = opendir(folder);
 	struct dirent *entry;
 	unsigned lost = 0;
@@ -98,15 +96,19 @@ static int list(struct parts *p, const char *folder, const struct frag_launch *l
 		return rc;
 	if (!p->count && lost)
 		return frag_fail(err, FRAG_EINPUT,
-				 "nothing was recorded: the process that used the card %s", how);
+				 "nothing was recorded: the process that used the card was killed "
+				 "(SIGKILL), crashed, or called _exit outside of Python");
 	if (!p->count)
 		return frag_fail(err, FRAG_EINPUT,
 				 "nothing was recorded: no Python process of the program "
 				 "allocated memory of a card through torch (started with -S, or "
 				 "without its environment, Python does not see cufrag)");
 	if (lost)
-		frag_launch_note(l, "%u of %zu processes that used a card %s", lost,
-				 lost + p->count, how);
+		frag_launch_note(l,
+				 "%u of %zu processes that used a card left no recording: killed "
+				 "(SIGKILL), "
+				 "crashed, or called _exit outside of Python",
+				 lost, lost + p->count);
 	qsort(p->list, p->count, sizeof(*p->list), by_rank);
 	return 0;
 }

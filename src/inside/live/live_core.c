@@ -117,7 +117,7 @@ int frag_live_dev_get(int ordinal, struct frag_live_dev **out, struct frag_err *
 	int rc = 0;
 
 	if (ordinal < 0 || ordinal >= FRAG_LIVE_DEVICES_MAX)
-		return frag_fail(err, FRAG_EDEVICE, "device %d: there is no such one", ordinal);
+		return frag_fail(err, FRAG_EDEVICE, "there is no device %d", ordinal);
 	d = __atomic_load_n(&frag_live.devs[ordinal], __ATOMIC_ACQUIRE);
 	if (FRAG_UNLIKELY(!d)) {
 		pthread_mutex_lock(&frag_live.opening);

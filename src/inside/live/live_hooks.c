@@ -60,7 +60,7 @@ static int check_policy(const struct frag_policy_spec *spec, struct frag_err *er
 
 	if (core->flags & FRAG_POLICY_STACK)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "policy '%s' wants frees in reverse order of requests, which a "
+				 "policy '%s' needs frees in reverse order of requests, which a "
 				 "running program does not promise",
 				 core->name);
 	if (core->flags & FRAG_POLICY_NO_MEMORY)
@@ -172,12 +172,12 @@ static void hint(const struct frag_live_stats *st, uint64_t bytes, char *text, s
 	if (live + bytes > most) {
 		frag_format_bytes(live + bytes - most, short_of, sizeof(short_of));
 		snprintf(text, cap,
-			 "No policy serves this: live memory and the request exceed "
-			 "what there is by %s.",
+			 "No policy can serve this: live memory and the request exceed "
+			 "the card by %s.",
 			 short_of);
 	} else if (strcmp(name, "vmm") != 0) {
 		snprintf(text, cap,
-			 "The free memory is in holes that are too small: policy vmm "
+			 "The free memory is in holes that are too small; policy vmm "
 			 "can use them (cufrag run --policy vmm).");
 	} else {
 		snprintf(text, cap, "The rest is free inside of pages that live blocks share.");

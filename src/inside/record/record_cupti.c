@@ -172,19 +172,19 @@ bool frag_rec_cupti_start(const char **why)
 	void *subscriber;
 	int rc;
 
-	*why = "no libcupti found (it is in the CUDA toolkit and in the wheel nvidia-cuda-cupti; "
-	       "CUFRAG_CUPTI names one)";
+	*why = "found no libcupti (it comes with the CUDA toolkit and the wheel nvidia-cuda-cupti; "
+	       "CUFRAG_CUPTI can name one)";
 	if (!load_cupti())
 		return false;
 	rc = cupti.subscribe(&subscriber, on_call, NULL);
 	if (rc) {
-		snprintf(taken, sizeof(taken), "CUPTI is taken by another profiler (error %d)", rc);
+		snprintf(taken, sizeof(taken), "another profiler uses CUPTI (error %d)", rc);
 		*why = taken;
 		return false;
 	}
 	*why = NULL;
 	if (!frag_rec_open())
 		return false;
-	*why = "this libcupti knows none of the memory calls";
+	*why = "this libcupti knows no memory call";
 	return enable_calls(subscriber) > 0;
 }

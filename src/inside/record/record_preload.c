@@ -135,7 +135,7 @@ static bool recording(void)
 			__atomic_store_n(&by, BY_OTHERS, __ATOMIC_RELEASE);
 		else if (!frag_rec_preload_start(asked && !strcmp(asked, "preload")
 							 ? NULL
-							 : "the driver loads no recorder"))
+							 : "the driver did not load the recorder"))
 			__atomic_store_n(&by, BY_OTHERS, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
@@ -310,7 +310,7 @@ bool frag_rec_preload_start(const char *why_not_cupti)
 	    first.dli_fbase != self.dli_fbase || !frag_rec_open())
 		return false;
 	if (why_not_cupti)
-		fprintf(stderr, "cufrag: %s: recorded at the driver's entry points instead\n",
+		fprintf(stderr, "cufrag: %s; recording at the driver's entry points instead\n",
 			why_not_cupti);
 	__atomic_store_n(&by, BY_THIS, __ATOMIC_RELEASE);
 	return true;
@@ -331,6 +331,6 @@ REC_EXPORT int InitializeInjection(void)
 	if (frag_rec_cupti_start(&why))
 		__atomic_store_n(&by, BY_OTHERS, __ATOMIC_RELEASE);
 	else if (why && ((asked && !strcmp(asked, "cupti")) || !frag_rec_preload_start(why)))
-		fprintf(stderr, "cufrag: %s: nothing is recorded\n", why);
+		fprintf(stderr, "cufrag: %s; nothing is recorded\n", why);
 	return 1;
 }
