@@ -150,6 +150,17 @@ void frag_live_dev_close(
 	struct frag_live_dev *d); /* tests; at the end of the process with card->dead */
 void frag_live_lock(struct frag_live_dev *d);
 void frag_live_unlock(struct frag_live_dev *d);
+/* The device, if it was used; NULL else. */
+struct frag_live_dev *frag_live_used(int device);
+/* FRAG_LIVE_WITH (d, frag_live_used(device)) { … }: with this device locked; nothing where it is NULL. No return inside. */
+#define FRAG_LIVE_WITH(d, device) \
+	for (struct frag_live_dev *d = frag_live_locked(device); d; frag_live_unlock(d), d = NULL)
+static inline struct frag_live_dev *frag_live_locked(struct frag_live_dev *d)
+{
+	if (d)
+		frag_live_lock(d);
+	return d;
+}
 
 /* 0 and *out, FRAG_OOM, or an error. pre: bytes > 0 */
 int frag_live_take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_addr_t *out,
