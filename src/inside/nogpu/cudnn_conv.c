@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workspaces of convolutions: as measured (conv_table.c), else as the user's own cuDNN plans them (cudnn_plan.c), else by
- * the rule below, which was read off 2,016 sizes recorded on an H200 with cuDNN 9.19
- * (scripts/lab/nogpu_conv.py). How far each holds is in docs/nogpu.md, "cuDNN".
+ * the rule below, which was read off 2,016 sizes recorded on an H200 with cuDNN 9.19. How far each holds is in
+ * docs/nogpu.md, "cuDNN".
  */
 #include "nogpu.h"
 
