@@ -55,7 +55,7 @@ bool frag_launch_can_preload(const char *library);
 void frag_launch_preload(const char *library);
 void frag_launch_put_number(const char *variable, unsigned long long n);
 
-/* ---- what it leaves in a folder (leavings.c) ------------------------------------------ */
+/* ---- what it leaves in a folder (recorded_files.c) ------------------------------------------ */
 
 /* A new temporary folder; remove takes "" for none. */
 int frag_launch_folder(char *folder, size_t cap, struct frag_err *err);

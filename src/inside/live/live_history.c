@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history that PyTorch's snapshots have: what happened on a device, the last so many entries, in a ring that grows
- * up to that. Where it came from (a number of the caller's) is asked before any lock is taken.
+ * The history in PyTorch's snapshots: the last entries of a device, in a ring that grows up to the number asked for.
+ * Where an entry came from (a number that the caller gives) is asked before any lock is taken.
  */
 #include <frag/clock.h>
 

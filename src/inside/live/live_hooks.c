@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What PyTorch calls. Every entry first looks whether this is the process that started the library: in a forked child
- * inherited tensors are freed, and nothing of the card may be touched.
+ * What PyTorch calls. Every entry first checks that this is the process that started the library: a forked child frees
+ * inherited tensors, and must not touch the card.
  */
 #include <frag/clock.h>
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "live_beat.h"
+#include "live_thread.h"
 #include "live_core.h"
 #include "live_throw.h"
 
@@ -93,7 +93,7 @@ static int start(const struct frag_live_options *o, struct frag_err *err)
 	if (!rc && o->record && *o->record)
 		rc = frag_live_log_open(o->record, err);
 	if (!rc)
-		rc = frag_live_beat_start(frag_policy_spec_echo(spec), err);
+		rc = frag_live_thread_start(frag_policy_spec_echo(spec), err);
 	if (rc) {
 		frag_policy_spec_destroy(spec);
 		frag_policy_spec_destroy(frag_live.aside);
@@ -132,7 +132,7 @@ __attribute__((destructor)) static void stop(void)
 		return;
 	frag_live_flush();
 	pthread_mutex_lock(&frag_live.opening);
-	frag_live_beat_end();
+	frag_live_thread_end();
 	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
 		struct frag_live_dev *d = frag_live.devs[i];
 
