@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A wheel of src/python with the program and its libraries: wheel.sh BUILD VERSION
+# A wheel of src/inside/python with the program and its libraries: wheel.sh BUILD VERSION
 # The program looks for libraries in cufrag.libs beside itself: a wheel brings those that are not part of every Linux.
 # Exits with 77 where Python cannot build wheels here, and says what is missing.
 set -euo pipefail
@@ -19,8 +19,8 @@ done
 work=$build/wheel/src
 rm -rf "$build/wheel"
 mkdir -p "$work/cufrag/cufrag.libs" "$work/cufrag/licenses"
-cp src/python/pyproject.toml src/python/setup.py "$work/"
-cp src/python/cufrag/*.py "$work/cufrag/"
+cp src/inside/python/pyproject.toml src/inside/python/setup.py "$work/"
+cp src/inside/python/cufrag/*.py "$work/cufrag/"
 cp LICENSE "$work/cufrag/licenses/cufrag"
 cp "$build/libcufrag_torch.so" "$build/libcufrag_record.so" "$work/cufrag/"
 cp "$build/cufrag" "$work/cufrag/cufrag"
