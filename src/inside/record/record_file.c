@@ -273,11 +273,6 @@ static bool open_file(void)
 	return true;
 }
 
-bool frag_rec_opened(void)
-{
-	return state.window != NULL;
-}
-
 bool frag_rec_open(void)
 {
 	pthread_t thread;
