@@ -163,8 +163,6 @@ def merge(paths):
     for path in paths:
         with open(path) as f:
             for row in csv.DictReader(f):
-                if "extra_bytes" in row:  # of nogpu_conv.py
-                    row["dilation"], row["bytes"] = 1, row["extra_bytes"]
                 key = tuple(row[k] for k in HEAD.split(",")[:3]) + tuple(int(row[k]) for k in HEAD.split(",")[3:-1])
                 table[key] = int(row["bytes"])
     print(HEAD)

@@ -33,6 +33,14 @@ def tokens(count, length, vocabulary=32000):
     return torch.randint(0, vocabulary, (count, length)).to(DEVICE)
 
 
+def language(model, rows, lengths, vocabulary, steps, amp=True, **more):
+    """Trains a model on its own input: so many rows (or one of these numbers), of one of these lengths."""
+    def loss(m):
+        x = tokens(rows if isinstance(rows, int) else rng.choice(rows), rng.choice(lengths), vocabulary)
+        return m(input_ids=x, labels=x, **more).loss
+    train(model, loss, steps, amp=amp)
+
+
 def bert():
     from transformers import BertConfig, BertForMaskedLM
 
@@ -56,11 +64,7 @@ def qwen2():
     m = Qwen2ForCausalLM(Qwen2Config(hidden_size=1024, intermediate_size=2816, num_hidden_layers=12, num_attention_heads=16,
                                      num_key_value_heads=4, vocab_size=32000))
     m.gradient_checkpointing_enable()
-
-    def loss(model):
-        x = tokens(4, rng.choice([256, 512, 777, 1024]))
-        return model(input_ids=x, labels=x, use_cache=False).loss
-    train(m, loss, 10)
+    language(m, 4, [256, 512, 777, 1024], 32000, 10, use_cache=False)
 
 
 def generate():
@@ -299,11 +303,7 @@ def peft():
     m = get_peft_model(LlamaForCausalLM(LlamaConfig(hidden_size=768, intermediate_size=2048, num_hidden_layers=8, num_attention_heads=12,
                                                     num_key_value_heads=4, vocab_size=16000)),
                        LoraConfig(r=16, target_modules=["q_proj", "v_proj"]))
-
-    def loss(m):
-        x = tokens(4, rng.choice([200, 400, 512]), 16000)
-        return m(input_ids=x, labels=x).loss
-    train(m, loss, 8)
+    language(m, 4, [200, 400, 512], 16000, 8)
     m.eval()
     with torch.no_grad():
         m.generate(input_ids=tokens(2, 60, 16000), max_new_tokens=16, num_beams=3, pad_token_id=0, eos_token_id=None)
@@ -419,11 +419,7 @@ def gemma2():
     m = Gemma2ForCausalLM(Gemma2Config(hidden_size=768, intermediate_size=2304, num_hidden_layers=8, num_attention_heads=8, num_key_value_heads=4,
                                        head_dim=96, vocab_size=16000, sliding_window=256, attn_implementation="sdpa")).to(torch.bfloat16)
     m.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-
-    def loss(m):
-        x = tokens(rng.choice([2, 4]), rng.choice([300, 512, 700]), 16000)
-        return m(input_ids=x, labels=x, use_cache=False).loss
-    train(m, loss, 8, amp=False)
+    language(m, [2, 4], [300, 512, 700], 16000, 8, amp=False, use_cache=False)
 
 
 def sft():
@@ -445,21 +441,12 @@ def mixtral():
     from transformers import MixtralConfig, MixtralForCausalLM
     m = MixtralForCausalLM(MixtralConfig(hidden_size=512, intermediate_size=1536, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4,
                                          num_local_experts=8, num_experts_per_tok=2, vocab_size=16000, output_router_logits=True))
-
-    def loss(m):
-        x = tokens(4, rng.choice([128, 300, 512]), 16000)
-        return m(input_ids=x, labels=x, use_cache=False).loss
-    train(m, loss, 8)
+    language(m, 4, [128, 300, 512], 16000, 8, use_cache=False)
 
 
 def mamba():
     from transformers import MambaConfig, MambaForCausalLM
-    m = MambaForCausalLM(MambaConfig(hidden_size=256, num_hidden_layers=4, vocab_size=8000))
-
-    def loss(m):
-        x = tokens(4, rng.choice([48, 64, 96]), 8000)
-        return m(input_ids=x, labels=x).loss
-    train(m, loss, 4)
+    language(MambaForCausalLM(MambaConfig(hidden_size=256, num_hidden_layers=4, vocab_size=8000)), 4, [48, 64, 96], 8000, 4)
 
 
 def trainer_fp16():
@@ -820,11 +807,7 @@ def beit():
 def opt():
     from transformers import OPTConfig, OPTForCausalLM
     m = OPTForCausalLM(OPTConfig(hidden_size=512, ffn_dim=2048, num_hidden_layers=6, num_attention_heads=8, vocab_size=8000, word_embed_proj_dim=512))
-
-    def loss(m):
-        x = tokens(6, rng.choice([100, 200, 333]), 8000)
-        return m(input_ids=x, labels=x).loss
-    train(m, loss, 6)
+    language(m, 6, [100, 200, 333], 8000, 6)
     m.eval()
     with torch.no_grad():
         m.generate(input_ids=tokens(3, 40, 8000), max_new_tokens=20, do_sample=True, pad_token_id=1, eos_token_id=None)

@@ -28,7 +28,7 @@ static const struct frag_arg rows[] = {
 	  .help = "also keep the stack of each allocation: larger and slower" },
 	{ FRAG_ARG_UINT, "max-entries", FRAG_ARG_AT(struct options, max_entries), .value = "N",
 	  .min = 1, .max = 1000000000, .def = "10000000",
-	  .help = "entries kept per device; the oldest are lost beyond" },
+	  .help = "entries kept per device; beyond that the oldest are dropped" },
 	{ 0 },
 };
 
@@ -145,23 +145,19 @@ const struct frag_cmd frag_cmd_record = {
 	.group = FRAG_GROUP_RECORD,
 	.program = "PROGRAM",
 	.about =
-		"Runs any CUDA program, unchanged, and writes what it asked of the driver: a "
-		"library is put into it and sees its calls through CUPTI, which comes with the "
-		"CUDA "
-		"toolkit or the wheel nvidia-cuda-cupti, or at the driver's entry points where "
-		"CUPTI "
-		"is missing or taken (--by). A framework with a pool of its own shows only its "
-		"segments there: --no-pool makes PyTorch, JAX and TensorFlow ask the driver for "
-		"every request, and --torch uses the recorder that PyTorch (2.1 or newer) has. "
-		"With --no-gpu it runs on a machine without a GPU: the "
-		"installed "
-		"PyTorch "
-		"and its own allocator meet a pretended card, whose kernels do nothing and whose "
-		"memory is address space. Requests and frees are the program's own; values that no "
-		"kernel computed are invented by stated rules, and the places where such a value "
-		"reached the program are listed by cufrag info. Such a recording is marked as an "
-		"estimate. The card is that of --gpu, with a memory limit by --limit. Exits as the "
-		"program does.",
+		"Runs any CUDA program, unchanged, and records what it asks of the driver. A "
+		"library inside the program sees the calls through CUPTI (part of the CUDA "
+		"toolkit and of the wheel nvidia-cuda-cupti), or at the driver's entry points "
+		"where CUPTI is missing or in use (--by). Of a framework with a memory pool this "
+		"shows only the segments: --no-pool makes PyTorch, JAX and TensorFlow ask the "
+		"driver for every request, and --torch uses the recorder of PyTorch 2.1 and newer. "
+		"With --no-gpu no GPU is needed: the installed PyTorch and its own allocator run "
+		"on "
+		"a pretended card, whose kernels do nothing and whose memory is address space. "
+		"Requests and frees are the program's own; values that no kernel computed are "
+		"invented by stated rules, and cufrag info lists where such a value reached the "
+		"program. Such a recording is marked as an estimate. --gpu chooses the card, "
+		"--limit its memory limit. Exits with the program's status.",
 	.examples = "  cufrag record -o run.cft -- ./program 42\n"
 		    "  cufrag record --torch -o run.cft -- python train.py\n"
 		    "  cufrag record --no-pool -o run.cft -- python jax_train.py\n"

@@ -7,14 +7,14 @@
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "policy", 'p', FRAG_ARG_AT(struct frag_launch_policy, policy),
 	  .value = "POLICY", .def = "vmm",
-	  .help = "the policy that serves the program, as any command takes it (default: vmm)" },
+	  .help = "the policy to allocate with, as in the other commands" },
 	{ FRAG_ARG_TEXT, "record", FRAG_ARG_AT(struct frag_launch_policy, record), .value = "FILE",
-	  .help = "also record all requests, as a .cft; while the program runs, FILE.parts holds "
-		  "one of each process" },
+	  .help = "also record all requests into a .cft; while the program runs, the folder "
+		  "FILE.parts holds one for each process" },
 	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct frag_launch_policy, no_gpu),
-	  .help = "on a pretended card (--gpu), without a real one; see cufrag record" },
+	  .help = "run on a pretended card (--gpu); see cufrag record" },
 	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct frag_launch_policy, gpus), .value = "N",
-	  .min = 1, .max = 16, .help = "pretended cards in the machine (default: 1)" },
+	  .min = 1, .max = 16, .help = "number of pretended cards (default: 1)" },
 	{ 0 },
 };
 
@@ -41,10 +41,10 @@ const struct frag_cmd frag_cmd_run = {
 	.group = FRAG_GROUP_USE,
 	.program = "PROGRAM",
 	.about = "Runs a program whose PyTorch (2.1 or newer) takes its memory from a policy of "
-		 "cufrag: the same policy that compare and replay simulate, on the real card, with "
-		 "--no-gpu on a pretended one. The program is unchanged; its processes, as those "
-		 "of torchrun, do the same. --limit is what each process may reserve on each card. "
-		 "Exits as the program does.",
+		 "cufrag, the same that compare and replay simulate: on the real card, or with "
+		 "--no-gpu on a pretended one. The program is unchanged; processes that it starts, "
+		 "as torchrun does, use the policy, too. --limit is the most that each process may "
+		 "reserve on each card. Exits with the program's status.",
 	.examples = "  cufrag run --policy vmm -- python train.py\n"
 		    "  cufrag run --policy limit:bytes=20G/pytorch --record run.cft -- python "
 		    "train.py\n"

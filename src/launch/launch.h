@@ -55,7 +55,7 @@ bool frag_launch_can_preload(const char *library);
 void frag_launch_preload(const char *library);
 void frag_launch_put_number(const char *variable, unsigned long long n);
 
-/* ---- what it leaves in a folder (leavings.c) ------------------------------------------ */
+/* ---- what it leaves in a folder (recorded_files.c) ------------------------------------------ */
 
 /* A new temporary folder; remove takes "" for none. */
 int frag_launch_folder(char *folder, size_t cap, struct frag_err *err);
@@ -64,6 +64,9 @@ void frag_launch_folder_remove(const char *folder);
  * the environment, which the program had, too. */
 int frag_launch_read(const struct frag_launch *l, const char *path, struct frag_trace **out,
 		     struct frag_err *err);
+/* The parts as one trace; destroys them, also after an error. */
+int frag_launch_merge(struct frag_trace **parts, size_t count, struct frag_trace **out,
+		      struct frag_err *err);
 /* All NAME.csv and NAME.cft, or all NAME.pickle, of the folder as one trace. Errors: FRAG_EINPUT if nothing
  * is there. */
 int frag_launch_gather(const struct frag_launch *l, const char *folder, bool pickles,

@@ -55,8 +55,8 @@ static void say(const struct frag_launch *l, const struct left_out *a)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%.60s", i ? ", " : "",
 				       a->names[i]);
 	frag_launch_note(l,
-			 "left out: %" PRIu64 " requests (%s) that %s made for themselves; "
-			 "they are in without --no-pool",
+			 "left out: %" PRIu64 " requests (%s) that %s made for their own use; "
+			 "record without --no-pool to include them",
 			 a->count, FRAG_BYTES(a->bytes), names);
 }
 

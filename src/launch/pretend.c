@@ -222,8 +222,8 @@ static int explain_nothing(const struct job *j, int status, struct frag_err *err
 		return frag_fail(err, FRAG_EINTR, "interrupted before anything was recorded");
 	if (j->o->gpus && visible)
 		frag_launch_note(j->l,
-				 "of %u pretended cards the program sees those in "
-				 "CUDA_VISIBLE_DEVICES, '%.200s'",
+				 "of %u pretended cards, CUDA_VISIBLE_DEVICES shows the program "
+				 "only '%.200s'",
 				 j->o->gpus, visible);
 	if (status)
 		frag_err_prefix(err, "the program ended with status %d", status);

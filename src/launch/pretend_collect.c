@@ -18,7 +18,6 @@
 
 #include "lib/bisect.h"
 #include "lib/grow.h"
-#include "trace/merge.h"
 
 struct part {
 	char stem[4400]; /* path without its ending */
@@ -78,8 +77,6 @@ static size_t stem_of(const char *name, const char *ending)
 static int list(struct parts *p, const char *folder, const struct frag_launch *l,
 		struct frag_err *err)
 {
-	static const char how[] = "left no recording: killed (SIGKILL), crashed, or ended by _exit "
-				  "outside of Python";
 	DIR *dir = opendir(folder);
 	struct dirent *entry;
 	unsigned lost = 0;
@@ -98,15 +95,19 @@ static int list(struct parts *p, const char *folder, const struct frag_launch *l
 		return rc;
 	if (!p->count && lost)
 		return frag_fail(err, FRAG_EINPUT,
-				 "nothing was recorded: the process that used the card %s", how);
+				 "nothing was recorded: the process that used the card was killed "
+				 "(SIGKILL), crashed, or called _exit outside of Python");
 	if (!p->count)
 		return frag_fail(err, FRAG_EINPUT,
 				 "nothing was recorded: no Python process of the program "
 				 "allocated memory of a card through torch (started with -S, or "
 				 "without its environment, Python does not see cufrag)");
 	if (lost)
-		frag_launch_note(l, "%u of %zu processes that used a card %s", lost,
-				 lost + p->count, how);
+		frag_launch_note(l,
+				 "%u of %zu processes that used a card left no recording: killed "
+				 "(SIGKILL), "
+				 "crashed, or called _exit outside of Python",
+				 lost, lost + p->count);
 	qsort(p->list, p->count, sizeof(*p->list), by_rank);
 	return 0;
 }
@@ -255,42 +256,39 @@ static int read_part(const struct frag_launch *l, struct part *part, struct frag
 	return 0;
 }
 
+static int read_parts(const struct frag_launch *l, struct parts *p, bool *modelled,
+		      struct frag_err *err)
+{
+	for (size_t i = 0; i < p->count; i++)
+		FRAG_TRY(read_part(l, &p->list[i], err));
+	/* a release is told from a retry by a replay, which knows the limit; times do not matter to it */
+	for (size_t i = 0; i < p->count; i++)
+		FRAG_TRY(l->settle(l->ctx, p->list[i].trace, err));
+	*modelled = true;
+	for (size_t i = 0; i < p->count; i++)
+		*modelled &= take_clock(&p->list[i]);
+	return 0;
+}
+
 int frag_pretend_collect(const struct frag_launch *l, const char *folder, struct frag_trace **out,
 			 struct frag_err *err)
 {
-	struct parts p = { 0 };
-	struct frag_trace **traces = NULL, *all = NULL;
-	bool modelled = true;
-	int rc = list(&p, folder, l, err);
+	FRAG_AUTO(release) struct parts p = { 0 };
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *all = NULL;
+	FRAG_AUTO_FREE struct frag_trace **traces = NULL;
+	bool modelled;
 
-	for (size_t i = 0; !rc && i < p.count; i++)
-		rc = read_part(l, &p.list[i], err);
-	/* a release is told from a retry by a replay, which knows the limit; times do not matter to it */
-	for (size_t i = 0; !rc && i < p.count; i++)
-		rc = l->settle(l->ctx, p.list[i].trace, err);
-	for (size_t i = 0; !rc && i < p.count; i++)
-		modelled &= take_clock(&p.list[i]);
-	traces = rc ? NULL : frag_host_calloc(p.count, sizeof(*traces));
-	if (!rc && !traces)
-		rc = frag_fail_nomem(err, "recordings");
-	for (size_t i = 0; !rc && i < p.count; i++)
+	FRAG_TRY(list(&p, folder, l, err));
+	FRAG_TRY(read_parts(l, &p, &modelled, err));
+	FRAG_TRY_CALLOC(traces, p.count, "recordings", err);
+	for (size_t i = 0; i < p.count; i++) {
 		traces[i] = p.list[i].trace;
-	if (!rc && p.count == 1) {
-		all = traces[0];
-		p.list[0].trace = NULL;
-	} else if (!rc) {
-		rc = frag_trace_merge(traces, p.count, &all, err);
+		p.list[i].trace = NULL;
 	}
-	if (!rc) {
-		all->estimate = make_note(l, &p, modelled);
-		if (!all->estimate)
-			rc = frag_fail_nomem(err, "recordings");
-	}
-	if (!rc)
-		*out = all;
-	else
-		frag_trace_destroy(all);
-	frag_host_free(traces);
-	release(&p);
-	return rc;
+	FRAG_TRY(frag_launch_merge(traces, p.count, &all, err));
+	all->estimate = make_note(l, &p, modelled);
+	FRAG_CHECK_ALLOC(all->estimate, "recordings", err);
+	*out = all;
+	all = NULL;
+	return 0;
 }

@@ -20,11 +20,11 @@ static const char *const by_words[] = { "auto", "cupti", "preload", NULL };
 static const struct frag_arg rows[] = {
 	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = by_words, .value = "WAY",
 	  .def = "auto",
-	  .help = "how calls of the driver are seen: cupti, preload (its entry points, "
-		  "interposed), or auto: cupti, and preload where that is missing or in use" },
+	  .help = "how to see the driver's calls: cupti, preload (its entry points are "
+		  "interposed), or auto: cupti, or preload where CUPTI is missing or in use" },
 	{ FRAG_ARG_FLAG, "stacks", FRAG_ARG_AT(struct options, stacks),
-	  .help = "also keep the host stack of each allocation, lines of Python included: larger "
-		  "and slower" },
+	  .help = "also keep the host stack of each allocation, with lines of Python: larger and "
+		  "slower" },
 	{ FRAG_ARG_FLAG, "no-pool", FRAG_ARG_AT(struct options, no_pool),
 	  .help = "make PyTorch, JAX and TensorFlow ask the driver for every request (slower); "
 		  "what cuBLAS and similar libraries take for themselves is left out" },
@@ -67,8 +67,8 @@ static int run_in_folder(const struct frag_launch *l, struct job *j, char **prog
 
 	if (j->o->by == BY_PRELOAD && !frag_launch_can_preload(j->library))
 		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.200s' cannot be preloaded, because of a blank or colon in its "
-				 "path; set XDG_CACHE_HOME to another folder",
+				 "cannot preload '%.200s': its path has a space or a colon; set "
+				 "XDG_CACHE_HOME to another folder",
 				 j->library);
 	snprintf(j->stem, sizeof(j->stem), "%s/cuda", j->folder);
 	FRAG_TRY(frag_launch_run(program, prepare, j, status, err));

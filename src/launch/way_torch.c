@@ -13,8 +13,8 @@ struct options {
 
 static const struct frag_arg rows[] = {
 	{ FRAG_ARG_FLAG, "torch", FRAG_ARG_AT(struct options, torch),
-	  .help = "use PyTorch's own recorder: requests, not segments; PROGRAM is python or a "
-		  ".py" },
+	  .help = "use PyTorch's own recorder, which sees requests, not segments; PROGRAM is "
+		  "python or a .py file" },
 	{ 0 },
 };
 
@@ -87,7 +87,7 @@ static int run(const struct frag_launch *l, const void *options, char **program,
 	(void)options;
 	if (!is_python(program[0]) && (len < 3 || strcmp(program[0] + len - 3, ".py") != 0))
 		return frag_fail(err, FRAG_EUSAGE,
-				 "--torch runs Python programs: python train.py, or train.py");
+				 "--torch needs a Python program: python train.py, or train.py");
 	FRAG_TRY(frag_inside_files_open(&files, err));
 	*status = 0;
 	script = frag_path_join(files.folder, "record_torch.py");

@@ -59,7 +59,7 @@ test_however_a_program_ends() {
 		"$cufrag" record --no-gpu -o run.cft -- "$python" "$root/tests/torch/train.py" ends "${how%:*}" > log 2>&1
 		[ $? = "${how#*:}" ] || { echo "$how"; cat log; return 1; }
 		if [ "$how" = SIGKILL:3 ]; then
-			[ ! -e run.cft ] && grep -q 'left no recording: killed' log || { cat log; return 1; }
+			[ ! -e run.cft ] && grep -q 'was killed (SIGKILL)' log || { cat log; return 1; }
 		else
 			"$cufrag" info run.cft | grep -q ' 2 allocs' || { echo "$how"; cat log; return 1; }
 		fi
@@ -97,7 +97,7 @@ test_cards_that_the_user_chose() {
 			"$cufrag" info run.cft | grep -q '^device 1' || { echo "$list"; cat log; return 1; }
 	done
 	CUDA_VISIBLE_DEVICES=1 record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" plain && grep -q '^loss' log || { cat log; return 1; }
-	! CUDA_VISIBLE_DEVICES= record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" plain > out && grep -q 'the program sees those in CUDA_VISIBLE' log ||
+	! CUDA_VISIBLE_DEVICES= record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" plain > out && grep -q 'CUDA_VISIBLE_DEVICES shows the program only' log ||
 		{ cat log; return 1; }
 	# not of the machine's own cards
 	CUDA_VISIBLE_DEVICES=7 record -o run.cft -- "$python" "$root/tests/torch/train.py" plain && grep -q '^loss' log
@@ -250,7 +250,7 @@ test_live_program() {
 	for policy in vmm tlsf pytorch:expandable_segments:True; do
 		live --gpus 2 --capacity 2G --context 512M --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" live || return
 		grep -qx "policy $policy" log && grep -qx 'fastest 14400' log && grep -qx 'child 0' log && [ "$(grep -c 'torch.Size' log)" = 2 ] &&
-			grep -q 'refused: .*Tried to allocate 3 GiB.*No policy serves this' log &&
+			grep -q 'refused: .*Tried to allocate 3 GiB.*No policy can serve this' log &&
 			"$cufrag" info live.cft | grep -q '800 frees that wait for a stream' || { cat log; return 1; }
 	done
 	# an adaptor that writes when it ends

@@ -245,6 +245,13 @@ class Other:
         self.p.wait()
 
 
+def ask_all(others, do, seconds=60, **message):
+    """The same of several processes at once."""
+    for other in others:
+        other.send(do=do, **message)
+    return [other.answer(seconds) for other in others]
+
+
 class Proofs:
     def __init__(self, o):
         self.o, self.file = o, open(os.path.join(o.out, "proofs.jsonl"), "a", encoding="utf-8", buffering=1)
@@ -265,28 +272,18 @@ class Proofs:
         for _, _, other in others:
             other.ready(90)
         before = nvml.used()
-        answers = []
-        for policy, every, other in others:
+        processes = [other for _, _, other in others]
+        for policy, _, other in others:
             other.send(do="begin", job=job_of("cufrag " + policy))
-        begun = [other.answer(60) for _, _, other in others]
+        begun = [other.answer(60) for other in processes]
         meanwhile()
-        for _, _, other in others:
-            other.send(do="fault", operations=self.o.operations)
-        answers = [other.answer(60) for _, _, other in others]
-        for _, _, other in others:
-            other.send(do="release")
-        released = [other.answer(60) for _, _, other in others]
-        for _, _, other in others:
-            other.send(do="end")
-        books = [other.answer(60) for _, _, other in others]
+        answers = ask_all(processes, "fault", operations=self.o.operations)
+        released = ask_all(processes, "release")
+        books = ask_all(processes, "end")
         holding = nvml.used()
         # once more: memory in use by the card must not grow with what failed
-        for _, _, other in others:
-            other.send(do="fault", operations=self.o.operations)
-        again = [other.answer(60) for _, _, other in others]
-        for _, _, other in others:
-            other.send(do="release")
-        emptied = [other.answer(60) for _, _, other in others]
+        again = ask_all(processes, "fault", operations=self.o.operations)
+        emptied = ask_all(processes, "release")
         after = nvml.used()
         for (policy, every, other), *rows in zip(others, begun, answers, released, books, again, emptied):
             self.note("fault", policy=policy, every=every, **dict(zip(("begin", "run", "release", "book", "again", "release_again"), rows)))
@@ -487,7 +484,7 @@ def main():
     os.environ["CUFRAG_TORCH_LIBRARY"] = os.environ.get("CUFRAG_TORCH_LIBRARY") or os.path.join(
         os.path.dirname(os.path.abspath(o.cufrag)), "libcufrag_torch.so")
     only, proofs = o.only.split(","), Proofs(o)
-    names = o.programs.split(",") if o.programs else list(STEPS)
+    names = o.programs.split(",") if o.programs else list(TURN)
     models = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
     os.environ["LIVE_MODELS"] = models.name
     heavy, single, light, storms = {}, {}, [], []

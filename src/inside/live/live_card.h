@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A card of a running PyTorch as a struct frag_device, by the driver alone: what the policies of libcufrag_torch.so take their
- * memory from. src/device/cuda is not it: that one owns its card and its streams, measures, needs the CUDA
- * toolkit to build, and is used by one thread.
+ * A card of a running PyTorch as a struct frag_device: the policies of libcufrag_torch.so take their memory from it. It
+ * uses the driver only. src/device/cuda is for measurements: it owns its card and its streams, needs the CUDA toolkit
+ * to build, and serves one thread.
  *
  * - Streams are the program's: index 0 is the default stream, the others in the order of their first use.
- * - Every call makes the card's primary context current and puts the thread's back, and is allowed while a
- *   stream of the program is captured (relaxed mode). What a capture forbids is not done: while one is under
- *   way nothing is synchronised (FRAG_EDEVICE), fences are not asked (not done), and a fence of a captured
- *   stream is recorded when the capture is over.
+ * - Every call makes the card's primary context current and restores the thread's, and is allowed while a stream of
+ *   the program is captured (relaxed mode). During a capture nothing is synchronised (FRAG_EDEVICE), fences are
+ *   not queried (they count as not done), and a fence on a captured stream is recorded after the capture.
  * - Reserved: pages of 2 MiB under cudaMalloc, handles, what the driver says its pools hold.
  *
  * One thread at a time (the lock of live_core.h).

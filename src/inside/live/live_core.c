@@ -117,8 +117,8 @@ int frag_live_dev_get(int ordinal, struct frag_live_dev **out, struct frag_err *
 	int rc = 0;
 
 	if (ordinal < 0 || ordinal >= FRAG_LIVE_DEVICES_MAX)
-		return frag_fail(err, FRAG_EDEVICE, "device %d: there is no such one", ordinal);
-	d = __atomic_load_n(&frag_live.devs[ordinal], __ATOMIC_ACQUIRE);
+		return frag_fail(err, FRAG_EDEVICE, "there is no device %d", ordinal);
+	d = frag_live_used(ordinal);
 	if (FRAG_UNLIKELY(!d)) {
 		pthread_mutex_lock(&frag_live.opening);
 		d = frag_live.devs[ordinal];
@@ -132,6 +132,13 @@ int frag_live_dev_get(int ordinal, struct frag_live_dev **out, struct frag_err *
 	}
 	*out = d;
 	return rc;
+}
+
+struct frag_live_dev *frag_live_used(int device)
+{
+	if (device < 0 || device >= FRAG_LIVE_DEVICES_MAX)
+		return NULL;
+	return __atomic_load_n(&frag_live.devs[device], __ATOMIC_ACQUIRE);
 }
 
 void frag_live_lock(struct frag_live_dev *d)

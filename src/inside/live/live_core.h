@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One device of a running PyTorch: a policy, and around it what a replay does not need: streams that must be waited
- * for, captures, other threads.
+ * One device of a running PyTorch: a policy, and what it needs beyond a replay: waiting for streams, captures,
+ * threads.
  *
  * - A block that other streams used goes to the policy when the events recorded at its free are done
  *   (free_requested at once, free then), as in a replay. While something is captured no event is recorded or
@@ -11,7 +11,8 @@
  * - Policies without FRAG_POLICY_STREAMS hand any free memory to any stream: then live_handover.c lets the
  *   stream wait, on the card, for those that used it.
  *
- * Lock: every function wants d->mutex held, but for the open, and lock itself. The order is: opening, then one device.
+ * Lock: every function needs d->mutex held, except those that open or lock a device. Order: frag_live.opening, then
+ * one device.
  */
 #ifndef FRAG_LIVE_CORE_H
 #define FRAG_LIVE_CORE_H
@@ -150,6 +151,17 @@ void frag_live_dev_close(
 	struct frag_live_dev *d); /* tests; at the end of the process with card->dead */
 void frag_live_lock(struct frag_live_dev *d);
 void frag_live_unlock(struct frag_live_dev *d);
+/* The device, if it was used; NULL else. */
+struct frag_live_dev *frag_live_used(int device);
+/* FRAG_LIVE_WITH (d, frag_live_used(device)) { … }: with this device locked; nothing where it is NULL. No return inside. */
+#define FRAG_LIVE_WITH(d, device) \
+	for (struct frag_live_dev *d = frag_live_locked(device); d; frag_live_unlock(d), d = NULL)
+static inline struct frag_live_dev *frag_live_locked(struct frag_live_dev *d)
+{
+	if (d)
+		frag_live_lock(d);
+	return d;
+}
 
 /* 0 and *out, FRAG_OOM, or an error. pre: bytes > 0 */
 int frag_live_take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_addr_t *out,

@@ -92,7 +92,7 @@ static int more_fences(struct frag_live_card *c, struct frag_err *err)
 	struct frag_live_fence *fences;
 
 	if (count > FENCES_MAX)
-		return frag_fail(err, FRAG_EDEVICE, "%u fences wait for work that does not end",
+		return frag_fail(err, FRAG_EDEVICE, "%u fences wait for work that never ends",
 				 FENCES_MAX);
 	fences = frag_host_realloc(c->fences, count, sizeof(*fences));
 	FRAG_CHECK_ALLOC(fences, "fences", err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history that PyTorch's snapshots have: what happened on a device, the last so many entries, in a ring that grows
- * up to that. Where it came from (a number of the caller's) is asked before any lock is taken.
+ * The history in PyTorch's snapshots: the last entries of a device, in a ring that grows up to the number asked for.
+ * Where an entry came from (a number that the caller gives) is asked before any lock is taken.
  */
 #include <frag/clock.h>
 
@@ -141,13 +141,8 @@ void frag_live_history(uint64_t max_entries, uint32_t actions, int clear)
 	wanted.actions = actions;
 	wanted.epoch_ns = wall.tv_sec * 1000000000ll + wall.tv_nsec - (int64_t)frag_clock_ns();
 	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
-		struct frag_live_dev *d = frag_live.devs[i];
-
-		if (!d)
-			continue;
-		frag_live_lock(d);
-		change(&d->history, clear);
-		frag_live_unlock(d);
+		FRAG_LIVE_WITH (d, frag_live.devs[i])
+			change(&d->history, clear);
 	}
 	pthread_mutex_unlock(&frag_live.opening);
 	frag_live_history_on = max_entries != 0;
@@ -155,18 +150,12 @@ void frag_live_history(uint64_t max_entries, uint32_t actions, int clear)
 
 size_t frag_live_history_read(int device, struct frag_live_event *out, size_t cap)
 {
-	struct frag_live_dev *d =
-		device >= 0 && device < FRAG_LIVE_DEVICES_MAX
-			? __atomic_load_n(&frag_live.devs[device], __ATOMIC_ACQUIRE)
-			: NULL;
-	size_t count;
+	size_t count = 0;
 
-	if (!d)
-		return 0;
-	frag_live_lock(d);
-	count = d->history.count;
-	for (size_t i = 0; i < count && i < cap; i++)
-		out[i] = d->history.ring[(d->history.first + i) % d->history.cap];
-	frag_live_unlock(d);
+	FRAG_LIVE_WITH (d, frag_live_used(device)) {
+		count = d->history.count;
+		for (size_t i = 0; i < count && i < cap; i++)
+			out[i] = d->history.ring[(d->history.first + i) % d->history.cap];
+	}
 	return count;
 }

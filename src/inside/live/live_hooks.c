@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What PyTorch calls. Every entry first looks whether this is the process that started the library: in a forked child
- * inherited tensors are freed, and nothing of the card may be touched.
+ * What PyTorch calls. Every entry first checks that this is the process that started the library: a forked child frees
+ * inherited tensors, and must not touch the card.
  */
 #include <frag/clock.h>
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "live_beat.h"
+#include "live_thread.h"
 #include "live_core.h"
 #include "live_throw.h"
 
@@ -32,9 +32,7 @@ static bool is_on(void)
 /* The device, if it was used and this is the process. */
 static struct frag_live_dev *known(int device)
 {
-	if (!is_on() || device < 0 || device >= FRAG_LIVE_DEVICES_MAX)
-		return NULL;
-	return __atomic_load_n(&frag_live.devs[device], __ATOMIC_ACQUIRE);
+	return is_on() ? frag_live_used(device) : NULL;
 }
 
 /* ---- starting --------------------------------------------------------------------------- */
@@ -60,7 +58,7 @@ static int check_policy(const struct frag_policy_spec *spec, struct frag_err *er
 
 	if (core->flags & FRAG_POLICY_STACK)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "policy '%s' wants frees in reverse order of requests, which a "
+				 "policy '%s' needs frees in reverse order of requests, which a "
 				 "running program does not promise",
 				 core->name);
 	if (core->flags & FRAG_POLICY_NO_MEMORY)
@@ -95,7 +93,7 @@ static int start(const struct frag_live_options *o, struct frag_err *err)
 	if (!rc && o->record && *o->record)
 		rc = frag_live_log_open(o->record, err);
 	if (!rc)
-		rc = frag_live_beat_start(frag_policy_spec_echo(spec), err);
+		rc = frag_live_thread_start(frag_policy_spec_echo(spec), err);
 	if (rc) {
 		frag_policy_spec_destroy(spec);
 		frag_policy_spec_destroy(frag_live.aside);
@@ -134,7 +132,7 @@ __attribute__((destructor)) static void stop(void)
 		return;
 	frag_live_flush();
 	pthread_mutex_lock(&frag_live.opening);
-	frag_live_beat_end();
+	frag_live_thread_end();
 	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
 		struct frag_live_dev *d = frag_live.devs[i];
 
@@ -172,12 +170,12 @@ static void hint(const struct frag_live_stats *st, uint64_t bytes, char *text, s
 	if (live + bytes > most) {
 		frag_format_bytes(live + bytes - most, short_of, sizeof(short_of));
 		snprintf(text, cap,
-			 "No policy serves this: live memory and the request exceed "
-			 "what there is by %s.",
+			 "No policy can serve this: live memory and the request exceed "
+			 "the card by %s.",
 			 short_of);
 	} else if (strcmp(name, "vmm") != 0) {
 		snprintf(text, cap,
-			 "The free memory is in holes that are too small: policy vmm "
+			 "The free memory is in holes that are too small; policy vmm "
 			 "can use them (cufrag run --policy vmm).");
 	} else {
 		snprintf(text, cap, "The rest is free inside of pages that live blocks share.");
@@ -271,30 +269,20 @@ void frag_live_free(void *p, ptrdiff_t bytes, int device, frag_live_stream strea
 
 void frag_live_record_stream(void *p, frag_live_stream stream)
 {
-	for (int i = 0; p && i < FRAG_LIVE_DEVICES_MAX; i++) {
-		struct frag_live_dev *d = known(i);
-
-		if (!d)
-			continue;
-		frag_live_lock(d);
-		frag_live_use(d, (uintptr_t)p, stream);
-		frag_live_unlock(d);
-	}
+	for (int i = 0; p && i < FRAG_LIVE_DEVICES_MAX; i++)
+		FRAG_LIVE_WITH (d, known(i)) {
+			frag_live_use(d, (uintptr_t)p, stream);
+		}
 }
 
 void *frag_live_base(void *p, size_t *bytes)
 {
 	struct frag_live_base_walk w = { .at = (uintptr_t)p };
 
-	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX && !w.bytes; i++) {
-		struct frag_live_dev *d = known(i);
-
-		if (!d)
-			continue;
-		frag_live_lock(d);
-		frag_live_base_of(d, &w);
-		frag_live_unlock(d);
-	}
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX && !w.bytes; i++)
+		FRAG_LIVE_WITH (d, known(i)) {
+			frag_live_base_of(d, &w);
+		}
 	if (bytes)
 		*bytes = w.bytes;
 	return w.bytes ? (void *)(uintptr_t)w.base : p;
@@ -310,16 +298,11 @@ void frag_live_init(int devices)
 
 void frag_live_reset(void)
 {
-	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
-		struct frag_live_dev *d = known(i);
-
-		if (!d)
-			continue;
-		frag_live_lock(d);
-		/* what could not go back stays, and is tried again */
-		frag_live_trim(d, true, &d->problem);
-		frag_live_unlock(d);
-	}
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++)
+		FRAG_LIVE_WITH (d, known(i)) {
+			/* what could not go back stays, and is tried again */
+			frag_live_trim(d, true, &d->problem);
+		}
 }
 
 void frag_live_fraction(double fraction, int device)
@@ -340,15 +323,10 @@ void frag_live_fraction(double fraction, int device)
 
 void frag_live_mark(int begins)
 {
-	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
-		struct frag_live_dev *d = known(i);
-
-		if (!d || !d->main.ops->mark)
-			continue;
-		frag_live_lock(d);
-		d->main.ops->mark(d->main.self, begins);
-		frag_live_unlock(d);
-	}
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++)
+		FRAG_LIVE_WITH (d, known(i))
+			if (d->main.ops->mark)
+				d->main.ops->mark(d->main.self, begins);
 }
 
 /* A capture may be the first that a device sees. */
@@ -361,55 +339,30 @@ static struct frag_live_dev *opened(int device)
 
 void frag_live_begin_stream(int device, frag_live_stream stream, struct frag_live_pool_id pool)
 {
-	struct frag_live_dev *d = opened(device);
-
-	if (!d)
-		return;
-	frag_live_lock(d);
-	frag_live_pool_begin_stream(d, pool, stream);
-	frag_live_unlock(d);
+	FRAG_LIVE_WITH (d, opened(device))
+		frag_live_pool_begin_stream(d, pool, stream);
 }
 
 void frag_live_end_stream(int device, frag_live_stream stream)
 {
-	struct frag_live_dev *d = known(device);
-
-	if (!d)
-		return;
-	frag_live_lock(d);
-	frag_live_pool_end_stream(d, stream);
-	frag_live_unlock(d);
+	FRAG_LIVE_WITH (d, known(device))
+		frag_live_pool_end_stream(d, stream);
 }
 
 void frag_live_begin_pool(int device, struct frag_live_pool_id pool, void *filter)
 {
-	struct frag_live_dev *d = opened(device);
-
-	if (!d)
-		return;
-	frag_live_lock(d);
-	frag_live_pool_begin(d, pool, filter);
-	frag_live_unlock(d);
+	FRAG_LIVE_WITH (d, opened(device))
+		frag_live_pool_begin(d, pool, filter);
 }
 
 void frag_live_end_pool(int device, struct frag_live_pool_id pool)
 {
-	struct frag_live_dev *d = known(device);
-
-	if (!d)
-		return;
-	frag_live_lock(d);
-	frag_live_pool_end(d, pool);
-	frag_live_unlock(d);
+	FRAG_LIVE_WITH (d, known(device))
+		frag_live_pool_end(d, pool);
 }
 
 void frag_live_release_pool(int device, struct frag_live_pool_id pool)
 {
-	struct frag_live_dev *d = known(device);
-
-	if (!d)
-		return;
-	frag_live_lock(d);
-	frag_live_pool_release(d, pool);
-	frag_live_unlock(d);
+	FRAG_LIVE_WITH (d, known(device))
+		frag_live_pool_release(d, pool);
 }

@@ -92,29 +92,19 @@ static void set(struct frag_live_stat *s, int64_t value)
 	add(&s[FRAG_LIVE_LARGE], value - s[FRAG_LIVE_LARGE].current);
 }
 
-static int64_t sum(const struct frag_device *dev, const enum frag_call *calls, size_t n)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < n; i++)
-		count += (int64_t)dev->stat[calls[i]].count;
-	return count;
-}
-
+/* Calls that took memory, and that gave it back. */
 static int64_t took(const struct frag_device *dev)
 {
-	static const enum frag_call calls[] = { FRAG_CALL_MALLOC, FRAG_CALL_CREATE,
-						FRAG_CALL_MANAGED, FRAG_CALL_ASYNC_MALLOC };
-
-	return sum(dev, calls, FRAG_ARRAY_LEN(calls));
+	return (int64_t)(dev->stat[FRAG_CALL_MALLOC].count + dev->stat[FRAG_CALL_CREATE].count +
+			 dev->stat[FRAG_CALL_MANAGED].count +
+			 dev->stat[FRAG_CALL_ASYNC_MALLOC].count);
 }
 
 static int64_t gave(const struct frag_device *dev)
 {
-	static const enum frag_call calls[] = { FRAG_CALL_FREE, FRAG_CALL_RELEASE,
-						FRAG_CALL_MANAGED_FREE, FRAG_CALL_ASYNC_FREE };
-
-	return sum(dev, calls, FRAG_ARRAY_LEN(calls));
+	return (int64_t)(dev->stat[FRAG_CALL_FREE].count + dev->stat[FRAG_CALL_RELEASE].count +
+			 dev->stat[FRAG_CALL_MANAGED_FREE].count +
+			 dev->stat[FRAG_CALL_ASYNC_FREE].count);
 }
 
 static int64_t failed(const struct frag_device *dev)
@@ -167,16 +157,9 @@ static void fill(struct frag_live_dev *d)
 
 /* ---- for Python ----------------------------------------------------------------------------------- */
 
-static struct frag_live_dev *known(int device)
-{
-	if (device < 0 || device >= FRAG_LIVE_DEVICES_MAX)
-		return NULL;
-	return __atomic_load_n(&frag_live.devs[device], __ATOMIC_ACQUIRE);
-}
-
 int frag_live_stats(int device, struct frag_live_stats *out)
 {
-	struct frag_live_dev *d = known(device);
+	struct frag_live_dev *d = frag_live_used(device);
 	struct frag_live_stats st = { 0 };
 	uint64_t size = out->size, left = 0, total = 0, ns;
 
@@ -207,45 +190,37 @@ static struct frag_live_stat *stats_of(struct frag_live_dev *d, size_t *count)
 
 void frag_live_reset_peak(int device)
 {
-	struct frag_live_dev *d = known(device);
-	struct frag_live_stat *s;
-	size_t n;
+	FRAG_LIVE_WITH (d, frag_live_used(device)) {
+		size_t n;
+		struct frag_live_stat *s = stats_of(d, &n);
 
-	if (!d)
-		return;
-	frag_live_lock(d);
-	d->dev->reserved_peak_bytes = d->dev->reserved_bytes;
-	s = stats_of(d, &n);
-	for (size_t i = 0; i < n; i++)
-		s[i].peak = s[i].current;
-	frag_live_unlock(d);
+		d->dev->reserved_peak_bytes = d->dev->reserved_bytes;
+		for (size_t i = 0; i < n; i++)
+			s[i].peak = s[i].current;
+	}
 }
 
 void frag_live_reset_accumulated(int device)
 {
-	struct frag_live_dev *d = known(device);
-	struct frag_live_stat *s;
-	size_t n;
+	FRAG_LIVE_WITH (d, frag_live_used(device)) {
+		size_t n;
+		struct frag_live_stat *s = stats_of(d, &n);
 
-	if (!d)
-		return;
-	frag_live_lock(d);
-	s = stats_of(d, &n);
-	for (size_t i = 0; i < n; i++)
-		s[i].allocated = s[i].freed = 0;
-	d->stats.num_alloc_retries = d->stats.num_ooms = d->stats.num_sync_all_streams = 0;
-	d->stats.stream_waits = 0;
-	d->base_took = took(d->dev);
-	d->base_gave = gave(d->dev);
-	d->base_calls = (int64_t)d->dev->driver_calls;
-	d->base_ns = (int64_t)d->dev->driver_ns;
-	d->base_failed = failed(d->dev);
-	frag_live_unlock(d);
+		for (size_t i = 0; i < n; i++)
+			s[i].allocated = s[i].freed = 0;
+		d->stats.num_alloc_retries = d->stats.num_ooms = 0;
+		d->stats.num_sync_all_streams = d->stats.stream_waits = 0;
+		d->base_took = took(d->dev);
+		d->base_gave = gave(d->dev);
+		d->base_calls = (int64_t)d->dev->driver_calls;
+		d->base_ns = (int64_t)d->dev->driver_ns;
+		d->base_failed = failed(d->dev);
+	}
 }
 
 int frag_live_call(int device, int index, struct frag_live_call *out)
 {
-	struct frag_live_dev *d = known(device);
+	struct frag_live_dev *d = frag_live_used(device);
 	const struct frag_call_stat *st;
 
 	if (!d || index < 0 || index >= FRAG_CALL_COUNT)
@@ -282,15 +257,11 @@ static void keep_counter(void *ctx, const char *name, int64_t value)
 void frag_live_counters(int device, void (*fn)(void *ctx, const char *name, int64_t value),
 			void *ctx)
 {
-	struct frag_live_dev *d = known(device);
 	struct counters c = { 0 };
 
-	if (!d)
-		return;
-	frag_live_lock(d);
-	if (d->main.ops->counters)
-		d->main.ops->counters(d->main.self, keep_counter, &c);
-	frag_live_unlock(d);
+	FRAG_LIVE_WITH (d, frag_live_used(device))
+		if (d->main.ops->counters)
+			d->main.ops->counters(d->main.self, keep_counter, &c);
 	for (size_t i = 0; i < c.count; i++)
 		fn(ctx, c.list[i].name, c.list[i].value);
 	frag_host_free(c.list);
@@ -351,19 +322,25 @@ static void put_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 	put(w, &part);
 }
 
+/* Both policies. */
+static void visit(struct frag_live_dev *d, const struct frag_visitor *v)
+{
+	if (d->main.ops->visit)
+		d->main.ops->visit(d->main.self, v);
+	if (d->aside.ops)
+		d->aside.ops->visit(d->aside.self, v);
+}
+
 size_t frag_live_snapshot(int device, struct frag_live_part *out, size_t cap)
 {
-	struct frag_live_dev *d = known(device);
+	struct frag_live_dev *d = frag_live_used(device);
 	struct walk w = { .d = d, .out = out, .cap = cap };
 	struct frag_visitor v = { .ctx = &w, .segment = put_segment, .block = put_block };
 
 	if (!d)
 		return 0;
 	frag_live_lock(d);
-	if (d->main.ops->visit)
-		d->main.ops->visit(d->main.self, &v);
-	if (d->aside.ops)
-		d->aside.ops->visit(d->aside.self, &v);
+	visit(d, &v);
 	frag_live_unlock(d);
 	return w.count;
 }
@@ -389,8 +366,5 @@ void frag_live_base_of(struct frag_live_dev *d, struct frag_live_base_walk *w)
 {
 	struct frag_visitor v = { .ctx = w, .segment = look_at, .block = pass_over };
 
-	if (d->main.ops->visit)
-		d->main.ops->visit(d->main.self, &v);
-	if (d->aside.ops)
-		d->aside.ops->visit(d->aside.self, &v);
+	visit(d, &v);
 }

@@ -2,8 +2,8 @@
 /*
  * Virtual memory management for live policies. A handle's memory counts until it is released and mapped nowhere.
  *
- * Access is given to the card itself, and to those cards of the process that can reach it: PyTorch enables
- * peer access for what cudaMalloc gave, mapped memory needs its own word.
+ * Access is granted to the card itself and to the cards of the process that can reach it: PyTorch enables peer access
+ * for memory from cudaMalloc only.
  */
 #include "live_card.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies and fills. To the host everything is copied, so that it has defined bytes;
- * into a card, only what is small: the program's decisions hang on small things, and the
+ * into a card, only what is small: the program decides by small things, and the
  * weights of a large model must not need host memory.
  */
 #include "entries.h"

@@ -12,30 +12,67 @@
  */
 #include "nogpu.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cudnn.h"
 
-/* cudnnBackendAttributeName_t */
+/* cudnnBackendAttributeName_t: what is asked for */
 enum {
-	HEUR_GRAPH = 201,
 	HEUR_RESULTS = 202,
 	CFG_ENGINE = 300,
 	CFG_WORKSPACE = 303,
 	CFG_SHARED_USED = 304,
-	PLAN_CONFIG = 401,
 	PLAN_WORKSPACE = 402,
-	GRAPH_OPS = 801,
-	TENSOR_TYPE = 901,
-	TENSOR_DIMS = 902,
-	TENSOR_STRIDES = 903,
-	ENGINE_GRAPH = 1300,
 	ENGINE_NOTES = 1303,
-	MATMUL_A = 1520,
-	REDUCTION_X = 1610,
-	REDUCTION_Y = 1611,
-	SDPA_Q = 2800,
+};
+
+/* What is set and kept: where it goes, elements of so many bytes. Others are ignored. */
+#define ONE(name, member) \
+	{ \
+		name, offsetof(struct nogpu_cudnn, member), \
+			sizeof(((struct nogpu_cudnn *)0)->member), 1, 0 \
+	}
+#define LIST(name, member, count) \
+	{ \
+		name, offsetof(struct nogpu_cudnn, member), \
+			sizeof(((struct nogpu_cudnn *)0)->member[0]), \
+			FRAG_ARRAY_LEN(((struct nogpu_cudnn *)0)->member), count \
+	}
+static const struct {
+	int name;
+	size_t at, bytes;
+	int64_t most;
+	size_t count_at; /* an int64_t, 0 = none */
+} attributes[] = {
+	LIST(102, conv_dilations, 0),
+	LIST(103, conv_strides, 0),
+	LIST(105, conv_pads, 0),
+	ONE(201, made_of), /* heuristics: their graph */
+	ONE(300, made_of), /* configuration: its engine */
+	ONE(401, made_of), /* plan: its configuration */
+	ONE(702, conv),	   /* convolution forward, */
+	ONE(703, w_part),
+	ONE(704, x_part),
+	ONE(705, y_part),
+	ONE(708, conv), /* backward for the data, */
+	ONE(709, w_part),
+	ONE(710, x_part),
+	ONE(711, y_part),
+	ONE(714, conv), /* and for the filter */
+	ONE(715, w_part),
+	ONE(716, x_part),
+	ONE(717, y_part),
+	LIST(801, ops, offsetof(struct nogpu_cudnn, ops_count)),
+	ONE(901, type), /* tensor */
+	LIST(902, dims, offsetof(struct nogpu_cudnn, dims_count)),
+	LIST(903, strides, 0),
+	ONE(1300, made_of), /* engine: its graph */
+	ONE(1520, query),   /* matrix product */
+	ONE(1610, x),	    /* reduction */
+	ONE(1611, y),
+	ONE(2800, query), /* attention */
 };
 
 #define ATTENTION_BYTES 256
@@ -66,56 +103,19 @@ NOGPU_ENTRY(int, cudnnBackendCreateDescriptor, (int kind, struct nogpu_cudnn **o
 	return 0;
 }
 
-static void take_ops(struct nogpu_cudnn *d, int64_t count, const void *values)
-{
-	d->ops_count = FRAG_MAX(FRAG_MIN(count, NOGPU_CUDNN_OPS), 0);
-	memcpy(d->ops, values, (size_t)d->ops_count * sizeof(d->ops[0]));
-}
-
-static void take_dims(int64_t *to, int64_t *to_count, int64_t count, const void *values)
-{
-	*to_count = FRAG_MAX(FRAG_MIN(count, NOGPU_CUDNN_DIMS), 0);
-	memcpy(to, values, (size_t)*to_count * sizeof(*to));
-}
-
 NOGPU_ENTRY(int, cudnnBackendSetAttribute,
 	    (struct nogpu_cudnn * d, int name, int type, int64_t count, const void *values))
 {
-	int64_t ignored;
-
 	if (!d || !values || count < 1)
 		return 0;
-	switch (name) {
-	case TENSOR_TYPE:
-		memcpy(&d->type, values, sizeof(d->type));
-		break;
-	case TENSOR_DIMS:
-		take_dims(d->dims, &d->dims_count, count, values);
-		break;
-	case TENSOR_STRIDES:
-		take_dims(d->strides, &ignored, count, values);
-		break;
-	case GRAPH_OPS:
-		take_ops(d, count, values);
-		break;
-	case MATMUL_A:
-	case SDPA_Q:
-		memcpy(&d->query, values, sizeof(d->query));
-		break;
-	case REDUCTION_X:
-		memcpy(&d->x, values, sizeof(d->x));
-		break;
-	case REDUCTION_Y:
-		memcpy(&d->y, values, sizeof(d->y));
-		break;
-	case HEUR_GRAPH:
-	case CFG_ENGINE:
-	case PLAN_CONFIG:
-	case ENGINE_GRAPH:
-		memcpy(&d->made_of, values, sizeof(d->made_of));
-		break;
-	default:
-		frag_nogpu_conv_take(d, name, count, values);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(attributes); i++) {
+		int64_t n = FRAG_MIN(count, attributes[i].most);
+
+		if (attributes[i].name != name)
+			continue;
+		memcpy((char *)d + attributes[i].at, values, (size_t)n * attributes[i].bytes);
+		if (attributes[i].count_at)
+			memcpy((char *)d + attributes[i].count_at, &n, sizeof(n));
 	}
 	return 0;
 }

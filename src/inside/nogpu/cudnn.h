@@ -39,8 +39,6 @@ struct nogpu_cudnn {
 
 int64_t frag_nogpu_cudnn_element_bytes(int type);
 bool frag_nogpu_is_conv(const struct nogpu_cudnn *op);
-/* An attribute of a convolution or of its operation; others are ignored. */
-void frag_nogpu_conv_take(struct nogpu_cudnn *d, int name, int64_t count, const void *values);
 /*
  * Workspace of a convolution that was measured on an H200; near: or what such a measurement of another size makes of it.
  * false: not in the table.

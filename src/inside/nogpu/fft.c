@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuFFT: what a plan works in, in parts of its data as complex numbers. Read off 1,227 plans of an
+ * cuFFT: the workspace of a plan, as a fraction of its data as complex numbers. Read off 1,227 plans of an
  * H200 with CUDA 13.0 (scripts/lab/library_workspaces.py; docs/nogpu.md, "Other libraries"):
  *
  *	a prime factor above 2,048	Bluestein's way: 4.2 of it, 2.6 for real numbers

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of a card that another process has: who opens it gets an address range of its own, which
- * takes no memory of the card and has none of the other's values.
+ * Memory of another process: opening it gives an address range of its own, which takes no memory of the card and holds
+ * none of the other process's values.
  */
 #include "entries.h"
 

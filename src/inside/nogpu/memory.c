@@ -96,8 +96,8 @@ int frag_nogpu_owner(const void *p)
 static void __attribute__((noreturn)) fail_space(void)
 {
 	dprintf(STDERR_FILENO,
-		"cufrag: cannot reserve %llu TiB of addresses for the pretended card: %s (limits "
-		"as those of ulimit -v and -d have to be off, vm.overcommit_memory not 2)\n",
+		"cufrag: cannot reserve %llu TiB of addresses for the pretended card: %s (it needs "
+		"ulimit -v and -d unlimited, and vm.overcommit_memory other than 2)\n",
 		(unsigned long long)(share_bytes() >> 40), strerror(errno));
 	_exit(4);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL: this process plays one rank, and every other rank is taken to hold what this
- * one holds. So a gather repeats it, a reduction leaves it, what others send is what they
- * are sent, and nobody waits.
+ * NCCL: this process plays one rank, and every other rank is assumed to hold the same values. So a gather repeats
+ * them, a reduction leaves them, others send what they are sent, and nobody waits.
  */
 #include "entries.h"
 

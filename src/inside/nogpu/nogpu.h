@@ -14,8 +14,7 @@
  * the program copies small things in. Capacity and addresses are those of the simulated
  * device (src/device/sim), which has the driver's own rules.
  *
- * Names of entry points are NVIDIA's, hence not in the house's spelling. Return values are
- * CUDA's numbers. Every entry may be called from any thread.
+ * Entry points keep NVIDIA's names and CUDA's return values. Every entry may be called from any thread.
  */
 #ifndef FRAG_NOGPU_H
 #define FRAG_NOGPU_H

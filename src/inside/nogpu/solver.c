@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuSOLVER: how much a routine works in. PyTorch asks for it, takes it from its allocator and
- * gives it back after the call. Rules read off what an H200 with CUDA 13.0 answered
+ * cuSOLVER: workspaces. PyTorch asks for the size, allocates it, and frees it after the call. The rules were read off
+ * the answers of an H200 with CUDA 13.0
  * (scripts/lab/library_workspaces.py; docs/nogpu.md, "Other libraries").
  */
 #include "nogpu.h"

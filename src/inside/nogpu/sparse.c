@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuSPARSE: matrices are described, a buffer is asked for, and nothing is computed. How many
- * elements a product has is known to the card only: taken to be what uniformly spread ones
- * would give. Buffers are not measured; those that hang on the number of elements are taken to be
- * one index for each, others to be none.
+ * elements a product has, only the card would know: assumed is what uniformly spread ones give. Buffers are not
+ * measured: those that depend on the number of elements are one index for each, the others empty.
  */
 #include "nogpu.h"
 

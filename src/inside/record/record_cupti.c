@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/library.h"
+#include "record_calls.h"
 #include "recorder.h"
 
 #define CALLBACKS_MAX 4096u /* numbers of calls that are asked for their names */
@@ -40,27 +41,12 @@ static const struct {
 	const char *name; /* up to a suffix _v2, _v11020, _ptsz */
 	enum frag_rec_shape shape;
 } calls[] = {
-	{ "cuMemAlloc", REC_ALLOC },
-	{ "cuMemAllocManaged", REC_ALLOC },
-	{ "cuMemAllocPitch", REC_ALLOC_PITCH },
-	{ "cuMemAllocAsync", REC_ALLOC_ASYNC },
-	{ "cuMemAllocFromPoolAsync", REC_ALLOC_POOL },
-	{ "cuMemFree", REC_FREE },
-	{ "cuMemFreeAsync", REC_FREE_ASYNC },
-	{ "cuMemCreate", REC_CREATE },
-	{ "cuMemRetainAllocationHandle", REC_RETAIN },
-	{ "cuMemRelease", REC_RELEASE },
-	{ "cuMemMap", REC_MAP },
-	{ "cuMemUnmap", REC_UNMAP },
-	{ "cuCtxDestroy", REC_CONTEXT_END },
-	{ "cuDevicePrimaryCtxReset", REC_DEVICE_END },
-	{ "cudaMalloc", REC_ALLOC },
-	{ "cudaMallocManaged", REC_ALLOC },
-	{ "cudaMallocPitch", REC_ALLOC_PITCH },
-	{ "cudaMallocAsync", REC_ALLOC_ASYNC },
-	{ "cudaMallocFromPoolAsync", REC_ALLOC_POOL },
-	{ "cudaFree", REC_FREE },
-	{ "cudaFreeAsync", REC_FREE_ASYNC },
+#define X(number, symbol, name, version, per_thread, shape) { name, shape },
+	FRAG_REC_DRIVER_CALLS(X)
+#undef X
+#define X(name, shape) { name, shape },
+		FRAG_REC_RUNTIME_CALLS(X)
+#undef X
 };
 
 static enum frag_rec_shape shapes[3][CALLBACKS_MAX]; /* by domain and number */
@@ -172,19 +158,19 @@ bool frag_rec_cupti_start(const char **why)
 	void *subscriber;
 	int rc;
 
-	*why = "no libcupti found (it is in the CUDA toolkit and in the wheel nvidia-cuda-cupti; "
-	       "CUFRAG_CUPTI names one)";
+	*why = "found no libcupti (it comes with the CUDA toolkit and the wheel nvidia-cuda-cupti; "
+	       "CUFRAG_CUPTI can name one)";
 	if (!load_cupti())
 		return false;
 	rc = cupti.subscribe(&subscriber, on_call, NULL);
 	if (rc) {
-		snprintf(taken, sizeof(taken), "CUPTI is taken by another profiler (error %d)", rc);
+		snprintf(taken, sizeof(taken), "another profiler uses CUPTI (error %d)", rc);
 		*why = taken;
 		return false;
 	}
 	*why = NULL;
 	if (!frag_rec_open())
 		return false;
-	*why = "this libcupti knows none of the memory calls";
+	*why = "this libcupti knows no memory call";
 	return enable_calls(subscriber) > 0;
 }

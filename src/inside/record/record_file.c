@@ -98,8 +98,8 @@ static char *room(void)
 	fd = open(state.path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || !advance(fd)) {
 		fprintf(stderr,
-			"cufrag: the recording cannot be written any more (%s); what was "
-			"written stays\n",
+			"cufrag: cannot write the recording any longer (%s); it ends "
+			"here\n",
 			strerror(errno));
 		state.stopped = true;
 	}
@@ -262,7 +262,7 @@ static bool open_file(void)
 	}
 	state.pid = getpid();
 	if (fd < 0 || !advance(fd))
-		fprintf(stderr, "cufrag: cannot write '%s' (%s): nothing is recorded\n", state.path,
+		fprintf(stderr, "cufrag: cannot write '%s' (%s); nothing is recorded\n", state.path,
 			strerror(errno));
 	if (fd >= 0)
 		close(fd);
@@ -271,11 +271,6 @@ static bool open_file(void)
 	memcpy(state.window, HEADER, sizeof(HEADER) - 1);
 	state.used = sizeof(HEADER) - 1;
 	return true;
-}
-
-bool frag_rec_opened(void)
-{
-	return state.window != NULL;
 }
 
 bool frag_rec_open(void)

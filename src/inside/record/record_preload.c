@@ -14,33 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record_calls.h"
 #include "recorder.h"
 
 #define NOT_FOUND 500	     /* CUDA_ERROR_NOT_FOUND */
 #define PER_THREAD_STREAMS 2 /* of cuGetProcAddress */
 
 typedef int (*entry_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-
-/* number, symbol, its name for cuGetProcAddress, from which version of CUDA, per-thread stream, shape */
-#define ENTRIES(X) \
-	X(0, cuMemAlloc_v2, "cuMemAlloc", 3020, 0, REC_ALLOC) \
-	X(1, cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0, REC_ALLOC_PITCH) \
-	X(2, cuMemAllocManaged, "cuMemAllocManaged", 6000, 0, REC_ALLOC) \
-	X(3, cuMemAllocAsync, "cuMemAllocAsync", 11020, 0, REC_ALLOC_ASYNC) \
-	X(4, cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, 1, REC_ALLOC_ASYNC) \
-	X(5, cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0, REC_ALLOC_POOL) \
-	X(6, cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, 1, REC_ALLOC_POOL) \
-	X(7, cuMemFree_v2, "cuMemFree", 3020, 0, REC_FREE) \
-	X(8, cuMemFreeAsync, "cuMemFreeAsync", 11020, 0, REC_FREE_ASYNC) \
-	X(9, cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1, REC_FREE_ASYNC) \
-	X(10, cuMemCreate, "cuMemCreate", 10020, 0, REC_CREATE) \
-	X(11, cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, 0, REC_RETAIN) \
-	X(12, cuMemRelease, "cuMemRelease", 10020, 0, REC_RELEASE) \
-	X(13, cuMemMap, "cuMemMap", 10020, 0, REC_MAP) \
-	X(14, cuMemUnmap, "cuMemUnmap", 10020, 0, REC_UNMAP) \
-	X(15, cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0, REC_CONTEXT_END) \
-	X(16, cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, 0, REC_DEVICE_END) \
-	X(17, cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0, REC_DEVICE_END)
 
 static int through(unsigned i, const uint64_t *p);
 
@@ -54,7 +34,7 @@ static int through(unsigned i, const uint64_t *p);
 	} \
 	REC_EXPORT int symbol(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, \
 			      uint64_t f) __attribute__((alias("entry_" #number)));
-ENTRIES(X)
+FRAG_REC_DRIVER_CALLS(X)
 #undef X
 
 static struct {
@@ -66,7 +46,7 @@ static struct {
 } entries[] = {
 #define X(number, symbol, name, version, per_thread, shape) \
 	{ #symbol, name, version, per_thread, shape, entry_##number, NULL },
-	ENTRIES(X)
+	FRAG_REC_DRIVER_CALLS(X)
 #undef X
 };
 #define ENTRIES_COUNT (sizeof(entries) / sizeof(*entries))
@@ -135,7 +115,7 @@ static bool recording(void)
 			__atomic_store_n(&by, BY_OTHERS, __ATOMIC_RELEASE);
 		else if (!frag_rec_preload_start(asked && !strcmp(asked, "preload")
 							 ? NULL
-							 : "the driver loads no recorder"))
+							 : "the driver did not load the recorder"))
 			__atomic_store_n(&by, BY_OTHERS, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
@@ -310,7 +290,7 @@ bool frag_rec_preload_start(const char *why_not_cupti)
 	    first.dli_fbase != self.dli_fbase || !frag_rec_open())
 		return false;
 	if (why_not_cupti)
-		fprintf(stderr, "cufrag: %s: recorded at the driver's entry points instead\n",
+		fprintf(stderr, "cufrag: %s; recording at the driver's entry points instead\n",
 			why_not_cupti);
 	__atomic_store_n(&by, BY_THIS, __ATOMIC_RELEASE);
 	return true;
@@ -331,6 +311,6 @@ REC_EXPORT int InitializeInjection(void)
 	if (frag_rec_cupti_start(&why))
 		__atomic_store_n(&by, BY_OTHERS, __ATOMIC_RELEASE);
 	else if (why && ((asked && !strcmp(asked, "cupti")) || !frag_rec_preload_start(why)))
-		fprintf(stderr, "cufrag: %s: nothing is recorded\n", why);
+		fprintf(stderr, "cufrag: %s; nothing is recorded\n", why);
 	return 1;
 }

@@ -14,7 +14,7 @@
  *	CUFRAG_RECORD_APART    1: without what NVIDIA's libraries take for themselves (record_origin.c)
  *	CUFRAG_CUPTI           the libcupti to use, instead of those that are looked for
  *
- * This is a library of its own and uses nothing of cufrag's but src/base/live_page.h.
+ * This is a library of its own and uses nothing of cufrag's but live_page.h and library.h of src/base.
  */
 #ifndef FRAG_RECORD_RECORDER_H
 #define FRAG_RECORD_RECORDER_H
@@ -70,7 +70,6 @@ void frag_rec_lock(void);
 void frag_rec_unlock(void);
 /* Begins the file and its thread, once; false: nothing can be written. Not under the lock. */
 bool frag_rec_open(void);
-bool frag_rec_opened(void);
 /* Under the lock. id: address or handle; bytes, stream: UINT64_MAX = not known; stack: 0 = none. */
 void frag_rec_line(const char *action, uint64_t id, uint64_t bytes, uint64_t stream,
 		   uint32_t device, const char *call, uint32_t stack);

@@ -114,6 +114,15 @@ static struct frag_live_dev *device(int ordinal)
 	return d;
 }
 
+static int take(uint64_t bytes, unsigned stream, uint64_t *addr)
+{
+	int rc = 0;
+
+	FRAG_LIVE_WITH (d, device(0))
+		rc = frag_live_take(d, bytes, fake_stream(stream), addr, NULL);
+	return rc;
+}
+
 /* ---- a program on several streams ----------------------------------------------------------- */
 
 struct program {
@@ -127,15 +136,11 @@ struct program {
 
 static void alloc_one(struct program *p, unsigned i, unsigned stream)
 {
-	struct frag_live_dev *d = device(0);
-	struct frag_err err = { 0 };
 	int rc;
 
 	p->b[i].bytes = 4096ull << draw(9);
 	p->b[i].stream = stream;
-	frag_live_lock(d);
-	rc = frag_live_take(d, p->b[i].bytes, fake_stream(stream), &p->b[i].addr, &err);
-	frag_live_unlock(d);
+	rc = take(p->b[i].bytes, stream, &p->b[i].addr);
 	p->refused += rc > 0;
 	p->errors += rc < 0;
 	if (rc)
@@ -209,9 +214,8 @@ static void test_streams_are_waited_for(void **state)
 		assert_int_equal(frag_live_stats(0, &st), 0);
 		assert_int_equal(st.allocated_bytes[0].current, 0);
 		assert_int_equal(st.requested_bytes[0].allocated, st.requested_bytes[0].freed);
-		frag_live_lock(device(0));
-		frag_live_settle(device(0), true);
-		frag_live_unlock(device(0));
+		FRAG_LIVE_WITH (d, device(0))
+			frag_live_settle(d, true);
 		frag_live_stats(0, &st);
 		assert_int_equal(st.active_bytes[0].current, 0);
 		assert_int_equal(st.waiting_blocks, 0);
@@ -257,14 +261,11 @@ static void capture(const struct frag_live_pool_id *id, uint64_t *addrs)
 {
 	struct frag_live_filter filter = { .manager = manage, .invoker = is_stream_two };
 	struct program p = { .streams = 2 }; /* others go on meanwhile */
-	struct frag_live_dev *d = device(0);
 
 	frag_live_begin_pool(0, *id, &filter);
 	fake_capture(2, true);
 	for (unsigned i = 0; i < GRAPH_BLOCKS; i++) {
-		frag_live_lock(d);
-		assert_int_equal(frag_live_take(d, 300000, fake_stream(2), &addrs[i], NULL), 0);
-		frag_live_unlock(d);
+		assert_int_equal(take(300000, 2, &addrs[i]), 0);
 		if (i % 2) /* a temporary of the graph */
 			frag_live_free((void *)(uintptr_t)addrs[i], 300000, 0, fake_stream(2));
 		run_program(&p, 50);
@@ -341,17 +342,6 @@ static void test_captures_by_stream(void **state)
 }
 
 /* ---- out of memory --------------------------------------------------------------------------------- */
-
-static int take(uint64_t bytes, unsigned stream, uint64_t *addr)
-{
-	struct frag_live_dev *d = device(0);
-	int rc;
-
-	frag_live_lock(d);
-	rc = frag_live_take(d, bytes, fake_stream(stream), addr, NULL);
-	frag_live_unlock(d);
-	return rc;
-}
 
 static void test_retry(void **state)
 {
@@ -556,7 +546,6 @@ static void test_history(void **state)
 					FRAG_LIVE_DID_REQUEST,	     FRAG_LIVE_DID_COMPLETE,
 					FRAG_LIVE_DID_OOM,	     FRAG_LIVE_DID_SEGMENT_FREE };
 	struct frag_live_event e[8];
-	struct frag_err err = { 0 };
 	frag_addr_t addr;
 	void *p;
 
@@ -567,9 +556,7 @@ static void test_history(void **state)
 	asked = 0;
 	p = frag_live_alloc(5000, 0, NULL);
 	frag_live_free(p, 5000, 0, NULL);
-	frag_live_lock(device(0));
-	assert_int_equal(frag_live_take(device(0), 4 * FRAG_GIB, NULL, &addr, &err), FRAG_OOM);
-	frag_live_unlock(device(0));
+	assert_int_equal(take(4 * FRAG_GIB, 0, &addr), FRAG_OOM);
 	frag_live_reset();
 	/* the cache was given back for the request: before it was refused */
 	assert_int_equal(frag_live_history_read(0, e, 8), 6);

@@ -8,9 +8,8 @@
 
 #include <cmocka.h>
 
-int frag_nogpu_cudnnCreateRNNDescriptor(void **out);
-int frag_nogpu_cudnnCreateRNNDataDescriptor(void **out);
-int frag_nogpu_cudnnCreateDropoutDescriptor(void **out);
+#include "inside/nogpu/entries.h"
+
 int frag_nogpu_cudnnSetDropoutDescriptor(void *d, void *h, float share, void *states, size_t bytes,
 					 unsigned long long seed);
 int frag_nogpu_cudnnDropoutGetStatesSize(void *h, size_t *bytes);
@@ -24,8 +23,6 @@ int frag_nogpu_cudnnGetRNNTempSpaceSizes(void *h, void *r, int mode, void *x, si
 					 size_t *reserve);
 
 int frag_nogpu_cudnnGetRNNWeightSpaceSize(void *h, void *r, size_t *bytes);
-int frag_nogpu_cudnnCreateTensorDescriptor(void **out);
-int frag_nogpu_cudnnCreateFilterDescriptor(void **out);
 int frag_nogpu_cudnnSetTensorNdDescriptor(void *t, int type, int count, const int *dims,
 					  const int *strides);
 int frag_nogpu_cudnnGetFilterNdDescriptor(void *t, int wanted, int *type, int *format, int *count,

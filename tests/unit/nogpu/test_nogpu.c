@@ -32,11 +32,13 @@ int frag_nogpu_cusparseSpGEMM_workEstimation(void *h, int op_a, int op_b, void *
 					     void *info, size_t *bytes, void *buffer);
 int frag_nogpu_cusparseSpMatGetSize(void *a, int64_t *rows, int64_t *cols, int64_t *elements);
 
+#define OK(call) assert_int_equal(frag_nogpu_##call, 0)
+
 static size_t left_bytes(void)
 {
 	size_t left, total;
 
-	assert_int_equal(frag_nogpu_cudaMemGetInfo(&left, &total), 0);
+	OK(cudaMemGetInfo(&left, &total));
 	assert_true(total == 4 * FRAG_GIB);
 	return left;
 }
@@ -48,15 +50,15 @@ static void card_is_the_one_described(void **state)
 	int value, major12, major13;
 
 	(void)state;
-	assert_int_equal(frag_nogpu_cudaGetDeviceCount(&value), 0);
+	OK(cudaGetDeviceCount(&value));
 	assert_int_equal(value, 2);
-	assert_int_equal(frag_nogpu_cudaDeviceGetAttribute(&value, 16, 0), 0);
+	OK(cudaDeviceGetAttribute(&value, 16, 0));
 	assert_int_equal(value, 58);
-	assert_int_equal(frag_nogpu_cudaDeviceGetAttribute(&value, 97, 0), 0);
+	OK(cudaDeviceGetAttribute(&value, 97, 0));
 	assert_int_equal(value, 99 * 1024); /* of 8.9 */
 	assert_int_equal(frag_nogpu_cudaDeviceGetAttribute(&value, 16, 2), 101);
 	assert_int_equal(frag_nogpu_cudaGetLastError(), 101);
-	assert_int_equal(frag_nogpu_cudaGetLastError(), 0);
+	OK(cudaGetLastError());
 	assert_int_equal(frag_nogpu12_cudaGetDeviceProperties_v2(p12, 1), 0);
 	assert_int_equal(frag_nogpu13_cudaGetDeviceProperties(p13, 1), 0);
 	assert_string_equal((char *)p12, "Small card");
@@ -65,7 +67,7 @@ static void card_is_the_one_described(void **state)
 	memcpy(&major13, p13 + 360, sizeof(major13));
 	assert_int_equal(major12, 8);
 	assert_int_equal(major13, 8);
-	assert_int_equal(frag_nogpu_cuDeviceGetPCIBusId(bus, sizeof(bus), 1), 0);
+	OK(cuDeviceGetPCIBusId(bus, sizeof(bus), 1));
 	assert_string_equal(bus,
 			    "0000:01:00.0"); /* the machine's first card, by CUDA_VISIBLE_DEVICES */
 }
@@ -80,26 +82,26 @@ static void memory_runs_out_as_on_the_card(void **state)
 	NEEDS_ADDRESSES();
 	before = left_bytes();
 	assert_true(before == 4 * FRAG_GIB - 512 * FRAG_MIB);
-	assert_int_equal(frag_nogpu_cudaMalloc(&a, 3 * FRAG_GIB), 0);
+	OK(cudaMalloc(&a, 3 * FRAG_GIB));
 	assert_true(left_bytes() == before - 3 * FRAG_GIB);
 	/* NVML says the same; the machine's second card is the first that the program sees */
 	frag_nogpu_nvmlDeviceGetHandleByIndex_v2(1, &handle);
-	assert_int_equal(frag_nogpu_nvmlDeviceGetMemoryInfo(handle, memory), 0);
+	OK(nvmlDeviceGetMemoryInfo(handle, memory));
 	assert_true(memory[0] == 4 * FRAG_GIB && memory[1] == left_bytes() &&
 		    memory[2] == memory[0] - memory[1]);
 	assert_int_equal(frag_nogpu_cudaMalloc(&b, FRAG_GIB), 2);
 	assert_null(b);
 	assert_int_equal(frag_nogpu_cudaGetLastError(), 2);
 	/* the other card has its own */
-	assert_int_equal(frag_nogpu_cudaSetDevice(1), 0);
-	assert_int_equal(frag_nogpu_cudaMalloc(&b, FRAG_GIB), 0);
+	OK(cudaSetDevice(1));
+	OK(cudaMalloc(&b, FRAG_GIB));
 	assert_int_equal(frag_nogpu_owner(b), 1);
 	assert_int_equal(frag_nogpu_owner(a), 0);
 	assert_int_equal(frag_nogpu_owner(&a), -1);
-	assert_int_equal(frag_nogpu_cudaFree(a), 0);
-	assert_int_equal(frag_nogpu_cudaFree(b), 0);
+	OK(cudaFree(a));
+	OK(cudaFree(b));
 	assert_int_equal(frag_nogpu_cudaFree(b), 1);
-	assert_int_equal(frag_nogpu_cudaSetDevice(0), 0);
+	OK(cudaSetDevice(0));
 	assert_true(left_bytes() == before);
 	frag_nogpu_cudaGetLastError();
 }
@@ -116,19 +118,19 @@ static void managed_memory_gives_way(void **state)
 	(void)state;
 	NEEDS_ADDRESSES();
 	before = left_bytes();
-	assert_int_equal(frag_nogpu_cudaMallocManaged(&a, 3 * FRAG_GIB, 1), 0);
+	OK(cudaMallocManaged(&a, 3 * FRAG_GIB, 1));
 	assert_true(left_bytes() == before - 3 * FRAG_GIB);
 	memset(a, 7, 16); /* the host has it, too */
-	assert_int_equal(frag_nogpu_cudaPointerGetAttributes(&what, a), 0);
+	OK(cudaPointerGetAttributes(&what, a));
 	assert_int_equal(what.type, 3);
 	assert_ptr_equal(what.on_host, a);
 	/* of other memory the card has as much as without it; of this there is more than the card has */
-	assert_int_equal(frag_nogpu_cudaMalloc(&b, 3 * FRAG_GIB), 0);
+	OK(cudaMalloc(&b, 3 * FRAG_GIB));
 	assert_true(left_bytes() < FRAG_GIB);
-	assert_int_equal(frag_nogpu_cudaMallocManaged(&c, 8 * FRAG_GIB, 1), 0);
-	assert_int_equal(frag_nogpu_cudaFree(c), 0);
-	assert_int_equal(frag_nogpu_cudaFree(b), 0);
-	assert_int_equal(frag_nogpu_cudaFree(a), 0);
+	OK(cudaMallocManaged(&c, 8 * FRAG_GIB, 1));
+	OK(cudaFree(c));
+	OK(cudaFree(b));
+	OK(cudaFree(a));
 	assert_true(left_bytes() == before);
 }
 
@@ -140,7 +142,7 @@ static void small_copies_are_real_and_large_ones_leave_zeros(void **state)
 	(void)state;
 	NEEDS_ADDRESSES();
 	memset(host, 7, sizeof(host));
-	assert_int_equal(frag_nogpu_cudaMalloc(&p, sizeof(host)), 0);
+	OK(cudaMalloc(&p, sizeof(host)));
 	frag_nogpu_cudaMemcpy(p, host, 1000, 1);
 	frag_nogpu_cudaMemset((char *)p + 1000, 9, 10);
 	frag_nogpu_cudaMemcpy(back, p, 2000, 2);
@@ -152,7 +154,7 @@ static void small_copies_are_real_and_large_ones_leave_zeros(void **state)
 	assert_int_equal(back[3000], 0);
 	frag_nogpu_cudaFree(p);
 	/* what lies there next begins with zeros */
-	assert_int_equal(frag_nogpu_cudaMalloc(&p, sizeof(host)), 0);
+	OK(cudaMalloc(&p, sizeof(host)));
 	frag_nogpu_cudaMemcpy(back, p, 16, 2);
 	assert_int_equal(back[0], 0);
 	frag_nogpu_cudaFree(p);
@@ -166,7 +168,7 @@ static void an_answer_is_brought_until_withdrawn(void **state)
 
 	(void)state;
 	NEEDS_ADDRESSES();
-	assert_int_equal(frag_nogpu_cudaMalloc(&p, 64), 0);
+	OK(cudaMalloc(&p, 64));
 	frag_nogpu_answer(true, 42);
 	frag_nogpu_cudaMemcpy(&small, p, 4, 2);
 	frag_nogpu_cudaMemcpy(&wide, p, 8, 2);
@@ -188,16 +190,16 @@ static void mappings_follow_the_driver(void **state)
 	(void)state;
 	NEEDS_ADDRESSES();
 	before = left_bytes();
-	assert_int_equal(frag_nogpu_cuMemAddressReserve(&range, 64 * FRAG_MIB, 0, 0, 0), 0);
-	assert_int_equal(frag_nogpu_cuMemCreate(&handle, 20 * FRAG_MIB, prop, 0), 0);
+	OK(cuMemAddressReserve(&range, 64 * FRAG_MIB, 0, 0, 0));
+	OK(cuMemCreate(&handle, 20 * FRAG_MIB, prop, 0));
 	assert_true(left_bytes() == before - 20 * FRAG_MIB);
-	assert_int_equal(frag_nogpu_cuMemMap(range, 20 * FRAG_MIB, 0, handle, 0), 0);
+	OK(cuMemMap(range, 20 * FRAG_MIB, 0, handle, 0));
 	assert_int_not_equal(frag_nogpu_cuMemMap(range, 20 * FRAG_MIB, 0, handle, 0), 0);
-	assert_int_equal(frag_nogpu_cuMemRelease(handle), 0);
+	OK(cuMemRelease(handle));
 	frag_nogpu_cudaMemset(range, 1, 100);
-	assert_int_equal(frag_nogpu_cuMemUnmap(range, 20 * FRAG_MIB), 0);
+	OK(cuMemUnmap(range, 20 * FRAG_MIB));
 	assert_true(left_bytes() == before);
-	assert_int_equal(frag_nogpu_cuMemAddressFree(range, 64 * FRAG_MIB), 0);
+	OK(cuMemAddressFree(range, 64 * FRAG_MIB));
 	assert_int_not_equal(frag_nogpu_cuMemAddressFree(range, 64 * FRAG_MIB), 0);
 	assert_int_equal(frag_nogpu_cuMemCreate(&handle, 5 * FRAG_GIB, prop, 0), 2);
 }
@@ -206,7 +208,7 @@ static int capturing(void *stream)
 {
 	int status;
 
-	assert_int_equal(frag_nogpu_cudaStreamIsCapturing(stream, &status), 0);
+	OK(cudaStreamIsCapturing(stream, &status));
 	return status;
 }
 
@@ -218,17 +220,17 @@ static void the_driver_copies_and_fills(void **state)
 
 	(void)state;
 	NEEDS_ADDRESSES();
-	assert_int_equal(frag_nogpu_cudaMalloc(&a, FRAG_MIB), 0);
-	assert_int_equal(frag_nogpu_cuMemAllocAsync(&b, FRAG_MIB, NULL), 0);
-	assert_int_equal(frag_nogpu_cuMemcpyHtoDAsync_v2(a, words, sizeof(words), NULL), 0);
-	assert_int_equal(frag_nogpu_cuMemsetD32_v2(a, 7, 2), 0);
-	assert_int_equal(frag_nogpu_cuMemcpyDtoD_v2(b, a, sizeof(words)), 0);
-	assert_int_equal(frag_nogpu_cuMemcpyDtoH_v2(back, b, sizeof(back)), 0);
+	OK(cudaMalloc(&a, FRAG_MIB));
+	OK(cuMemAllocAsync(&b, FRAG_MIB, NULL));
+	OK(cuMemcpyHtoDAsync_v2(a, words, sizeof(words), NULL));
+	OK(cuMemsetD32_v2(a, 7, 2));
+	OK(cuMemcpyDtoD_v2(b, a, sizeof(words)));
+	OK(cuMemcpyDtoH_v2(back, b, sizeof(back)));
 	assert_true(back[0] == 7 && back[1] == 7 && back[2] == 3 && back[3] == 4);
-	assert_int_equal(frag_nogpu_cuMemFreeAsync(b, NULL), 0);
-	assert_int_equal(frag_nogpu_cudaFree(a), 0);
+	OK(cuMemFreeAsync(b, NULL));
+	OK(cudaFree(a));
 	/* CUDA_VISIBLE_DEVICES=1,0: NVML's number of the first is 1 */
-	assert_int_equal(frag_nogpu_cuDeviceGetUuid_v2(uuid, 0), 0);
+	OK(cuDeviceGetUuid_v2(uuid, 0));
 	assert_int_equal(uuid[15], 1);
 }
 
@@ -265,16 +267,15 @@ static void other_libraries_answer(void **state)
 
 	(void)state;
 	/* 2^15 complex numbers work in as many again */
-	assert_int_equal(frag_nogpu_cufftMakePlan1d(1, 32768, 0x29, 2, &bytes), 0);
+	OK(cufftMakePlan1d(1, 32768, 0x29, 2, &bytes));
 	assert_true(bytes == 2 * 32768 * 8);
-	assert_int_equal(frag_nogpu_nvrtcGetNumSupportedArchs(&work), 0);
+	OK(nvrtcGetNumSupportedArchs(&work));
 	assert_true(work > 0);
-	assert_int_equal(frag_nogpu_cuptiGetResultString(8, &text), 0);
+	OK(cuptiGetResultString(8, &text));
 	assert_non_null(text);
 	assert_int_not_equal(frag_nogpu_cuptiActivityGetNextRecord(NULL, 0, &record), 0);
 	assert_null(record);
-	assert_int_equal(frag_nogpu_cusolverDnSgetrf_bufferSize(NULL, 300, 300, NULL, 300, &work),
-			 0);
+	OK(cusolverDnSgetrf_bufferSize(NULL, 300, 300, NULL, 300, &work));
 	assert_true(work > 0);
 	/* kernels that are tried inside of an operator are equally fast */
 	for (int i = 0; i < 2; i++) {
@@ -305,9 +306,9 @@ static void cards_are_those_that_the_user_chose(void **state)
 	assert_int_equal(frag_nogpu_visible(), 2); /* of "1,0,5": the third there is not */
 	assert_int_equal(frag_nogpu_number(0), 1);
 	assert_int_equal(frag_nogpu_number(1), 0);
-	assert_int_equal(frag_nogpu_cudaDeviceGetAttribute(&bus, 33, 0), 0);
+	OK(cudaDeviceGetAttribute(&bus, 33, 0));
 	assert_int_equal(bus, 2);
-	assert_int_equal(frag_nogpu_nvmlDeviceGetCount(&all), 0);
+	OK(nvmlDeviceGetCount(&all));
 	assert_int_equal(all, 3);
 }
 
@@ -318,7 +319,7 @@ static void a_group_brings_what_one_call_would(void **state)
 	void *comm;
 
 	(void)state;
-	assert_int_equal(frag_nogpu_ncclCommInitRankScalable(&comm, 3, 1, 1, NULL, NULL), 0);
+	OK(ncclCommInitRankScalable(&comm, 3, 1, 1, NULL, NULL));
 	frag_nogpu_ncclBroadcast(&alone, &alone, 1, 2, 0, comm, NULL);
 	assert_int_equal(alone, 0);
 	frag_nogpu_ncclGroupStart();
@@ -352,7 +353,7 @@ static void who_takes_memory_leaves_a_mark(void **state)
 	setenv("CUFRAG_RECORD", folder, 1);
 	snprintf(path, sizeof(path), "%s/%d.begun", folder, getpid());
 	assert_int_not_equal(access(path, F_OK), 0);
-	assert_int_equal(frag_nogpu_cudaMalloc(&p, 1000), 0);
+	OK(cudaMalloc(&p, 1000));
 	assert_int_equal(access(path, F_OK), 0);
 	frag_nogpu_cudaFree(p);
 	unlink(path);

@@ -60,8 +60,8 @@ class Card:
                 self.make()
                 self.load()
             except OSError as error:
-                raise SystemExit("cufrag record: cannot make the libraries of the pretended card: %s; set XDG_CACHE_HOME to a "
-                                 "folder that can be written" % error) from None
+                raise SystemExit("cufrag record: cannot create the libraries of the pretended card: %s; set XDG_CACHE_HOME to a "
+                                 "writable folder" % error) from None
         self.watch_libraries()
         os.environ["TRITON_LIBCUDA_PATH"] = self.folder
         # what a compiler keeps for a real card (timings above all) is not mixed with what this one says
@@ -156,13 +156,13 @@ class Card:
             pass
         compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or shutil.which("clang++")
         if not compiler:
-            say("no C++ compiler: values of small tensors are not computed, so what a program decides by them is not "
-                "what it would be (install g++)")
+            say("found no C++ compiler, so values of small tensors are not computed and decisions that depend on them may be "
+                "wrong (install g++)")
             return None
         if not os.access(self.folder, os.W_OK):
-            say("values of small tensors are not computed: %s cannot be written" % self.folder)
+            say("values of small tensors are not computed: cannot write to %s" % self.folder)
             return None
-        say("first use with torch %s: compiling the part that computes small values" % torch.__version__)
+        say("first use with torch %s: compiling the library that computes small values" % torch.__version__)
         include = os.path.join(self.package, "include")
         library = os.path.join(self.package, "lib")
         temp = "%s.%d" % (path, os.getpid())

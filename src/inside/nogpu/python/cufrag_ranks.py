@@ -75,8 +75,8 @@ def tolerate_objects(c10d):
     def recv_object_list(object_list, *args, **kwargs):
         source = receive(object_list, *args, **kwargs)
         if any(o is MISSING for o in object_list):
-            raise RuntimeError("without a GPU other ranks send no objects, and this one waits for some; for a pipeline give "
-                               "PipelineStage its input_args and output_args")
+            raise RuntimeError("this rank waits for objects, which the pretended ranks cannot send; give PipelineStage its "
+                               "input_args and output_args")
         return source
     c10d._tensor_to_object = tensor_to_object
     replaced = [broadcast_object_list] + [recv_object_list] * bool(receive)

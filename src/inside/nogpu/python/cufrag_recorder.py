@@ -12,8 +12,8 @@ import sys
 
 
 KEPT = []
-NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; leave it out of PYTORCH_CUDA_ALLOC_CONF "
-              "(what it would need says cufrag compare --policy async)")
+NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; remove it from PYTORCH_CUDA_ALLOC_CONF "
+              "(cufrag compare --policy async says what it would need)")
 ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 

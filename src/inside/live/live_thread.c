@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Twice a second, on a thread of its own: the recording goes to its file, and the page that `cufrag monitor` reads
- * (base/live_page.h) gets what each device holds.
+ * The thread of libcufrag_torch.so. Twice a second it writes the recording to its file, and what each device holds
+ * to the page that `cufrag monitor` reads (base/live_page.h).
  */
-#include "live_beat.h"
+#include "live_thread.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static void *beat(void *unused)
 	return NULL;
 }
 
-int frag_live_beat_start(const char *by, struct frag_err *err)
+int frag_live_thread_start(const char *by, struct frag_err *err)
 {
 	static bool started;
 	pthread_attr_t attr;
@@ -86,7 +86,7 @@ int frag_live_beat_start(const char *by, struct frag_err *err)
 	return 0;
 }
 
-void frag_live_beat_end(void)
+void frag_live_thread_end(void)
 {
 	frag_live_page_remove(page);
 	page = NULL;

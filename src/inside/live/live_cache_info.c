@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An answer that CUDAPluggableAllocator has no hook for: the most that could be asked for now. cuDNN's search for the
- * fastest convolution (torch.backends.cudnn.benchmark) tries no plan with a larger workspace. PyTorch's own function
- * raises; its place in the class's table of virtual functions gets one that answers. Names and table are those of the
- * Itanium C++ ABI, the same in 2.1 to 2.15.
+ * Answers a question for which CUDAPluggableAllocator has no hook: how much could be allocated now (cacheInfo). cuDNN's
+ * search for the fastest convolution (torch.backends.cudnn.benchmark) skips plans with a larger workspace. PyTorch's own
+ * function raises, so its entry in the class's virtual table is replaced. Names and table follow the Itanium C++ ABI, the
+ * same in 2.1 to 2.15.
  */
 #include "live_core.h"
 

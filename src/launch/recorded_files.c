@@ -120,24 +120,56 @@ int frag_launch_read(const struct frag_launch *l, const char *path, struct frag_
 	return l->read(l->ctx, path, conf, out, err);
 }
 
-static int read_all(const struct frag_launch *l, const char *folder, struct dirent **names,
-		    int count, struct frag_trace **parts, size_t *parts_count, struct frag_err *err)
+int frag_launch_merge(struct frag_trace **parts, size_t count, struct frag_trace **out,
+		      struct frag_err *err)
 {
-	for (int i = 0; i < count; i++) {
-		char *path = frag_path_join(folder, names[i]->d_name);
-		int rc = 0;
+	int rc = 0;
 
-		FRAG_CHECK_ALLOC(path, "path", err);
-		if (!is_log(names[i]) || !is_empty(names[i], path)) {
-			rc = frag_launch_read(l, path, &parts[*parts_count], err);
-			*parts_count += !rc;
-		}
-		if (!rc && is_pickle(names[i]))
-			rc = l->settle(l->ctx, parts[*parts_count - 1], err);
-		frag_host_free(path);
-		FRAG_TRY(rc);
+	if (count == 1) {
+		*out = parts[0];
+		parts[0] = NULL;
+	} else {
+		rc = frag_trace_merge(parts, count, out, err);
 	}
-	return 0;
+	for (size_t i = 0; i < count; i++)
+		frag_trace_destroy(parts[i]);
+	return rc;
+}
+
+/* A file of the folder; *out stays NULL where it holds nothing. */
+static int read_file(const struct frag_launch *l, const char *folder, const struct dirent *entry,
+		     struct frag_trace **out, struct frag_err *err)
+{
+	FRAG_AUTO_FREE char *path = frag_path_join(folder, entry->d_name);
+
+	FRAG_CHECK_ALLOC(path, "path", err);
+	if (is_log(entry) && is_empty(entry, path))
+		return 0;
+	FRAG_TRY(frag_launch_read(l, path, out, err));
+	return is_pickle(entry) ? l->settle(l->ctx, *out, err) : 0;
+}
+
+static int read_all(const struct frag_launch *l, const char *folder, struct dirent **names,
+		    int count, struct frag_trace **out, struct frag_err *err)
+{
+	FRAG_AUTO_FREE struct frag_trace **parts = NULL;
+	size_t parts_count = 0;
+	int rc = 0;
+
+	if (count > PARTS_MAX)
+		return frag_fail(err, FRAG_EINPUT,
+				 "%d processes were recorded; at most %d can be merged", count,
+				 PARTS_MAX);
+	FRAG_TRY_CALLOC(parts, (size_t)FRAG_MAX(count, 1), "recordings", err);
+	for (int i = 0; !rc && i < count; i++) {
+		rc = read_file(l, folder, names[i], &parts[parts_count], err);
+		parts_count += parts[parts_count] != NULL;
+	}
+	if (!rc && parts_count)
+		return frag_launch_merge(parts, parts_count, out, err);
+	for (size_t i = 0; i < parts_count; i++)
+		frag_trace_destroy(parts[i]);
+	return rc;
 }
 
 bool frag_launch_forget_pages(const char *folder)
@@ -164,35 +196,19 @@ int frag_launch_gather(const struct frag_launch *l, const char *folder, bool pic
 		       struct frag_trace **out, struct frag_err *err)
 {
 	struct dirent **names = NULL;
-	int count = scandir(folder, &names, pickles ? is_pickle : is_log, versionsort);
-	FRAG_AUTO_FREE struct frag_trace **parts = NULL;
-	size_t parts_count = 0;
-	int rc = 0;
+	int count = scandir(folder, &names, pickles ? is_pickle : is_log, versionsort), rc;
 
-	if (count > PARTS_MAX)
-		rc = frag_fail(err, FRAG_EINPUT, "%d processes were recorded, too many", count);
-	parts = rc || count <= 0 ? NULL : frag_host_calloc((size_t)count, sizeof(*parts));
-	if (!rc && count > 0 && !parts)
-		rc = frag_fail_nomem(err, "recordings");
-	if (!rc)
-		rc = read_all(l, folder, names, count, parts, &parts_count, err);
-	if (!rc && !parts_count)
-		rc = frag_fail(err, FRAG_EINPUT,
-			       "nothing was recorded: no process of the program asked for memory "
-			       "of a CUDA device%s",
-			       pickles ? " through torch"
-				       : " (one that is started with other rights, or without its "
-					 "environment, is not seen)");
-	if (!rc && parts_count == 1) {
-		*out = parts[0];
-		parts_count = 0;
-	} else if (!rc) {
-		rc = frag_trace_merge(parts, parts_count, out, err);
-	}
-	for (size_t i = 0; i < parts_count; i++)
-		frag_trace_destroy(parts[i]);
+	*out = NULL;
+	rc = read_all(l, folder, names, count, out, err);
 	for (int i = 0; i < count; i++)
 		free(names[i]);
 	free(names);
-	return rc;
+	if (rc || *out)
+		return rc;
+	return frag_fail(err, FRAG_EINPUT,
+			 "nothing was recorded: no process of the program allocated CUDA "
+			 "memory%s",
+			 pickles ? " through torch"
+				 : " (a process with other rights, or without the program's "
+				   "environment, is not seen)");
 }
