@@ -114,7 +114,8 @@ int frag_store_question(struct frag_store *s, const char *text, struct frag_err 
 			  strlen(text) + 4096)) {
 		if (strcmp(old, text) != 0)
 			rc = frag_fail(err, FRAG_EUSAGE,
-				       "'%.100s' answers another question (%.120s)", s->path, old);
+				       "'%.100s' is of a sweep with other options (%.120s)",
+				       s->path, old);
 		frag_host_free(old);
 		return rc;
 	}
@@ -180,14 +181,14 @@ static int check_agree(struct frag_store *s, const char *path, struct frag_err *
 			  "a.status IS NOT b.status OR a.peak_reserved_bytes IS NOT "
 			  "b.peak_reserved_bytes LIMIT 1",
 			  text, sizeof(text)))
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' contradicts the results before it (%s)", path, text);
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' contradicts the earlier results (%s)",
+				 path, text);
 	if (!frag_db_text(s,
 			  "SELECT b.value FROM main.sweep a JOIN other.sweep b USING(key) WHERE "
 			  "a.value IS NOT b.value LIMIT 1",
 			  text, sizeof(text)))
-		return frag_fail(err, FRAG_EINPUT, "'%.100s' answers another question (%.200s)",
-				 path, text);
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.100s' is of a sweep with other options (%.200s)", path, text);
 	return 0;
 }
 

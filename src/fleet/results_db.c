@@ -135,8 +135,7 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 	if (fresh && !access(path, F_OK)) {
 		*out = NULL;
 		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.200s' is left of a sweep that did not end: go on with "
-				 "--resume, "
+				 "'%.200s' is of an interrupted sweep: continue with --resume, "
 				 "or remove it",
 				 path);
 	}

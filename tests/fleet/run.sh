@@ -83,7 +83,7 @@ killed_sweep_goes_on() {
 	wait $pid || true
 	test -e k.sqlite && return 0 # it was faster
 	! sweep "${traces[@]}" -o k.sqlite 2> err && grep -q -- --resume err
-	! "$program" sweep "${traces[@]}" --policies buddy --resume -o k.sqlite 2> err && grep -q 'another question' err
+	! "$program" sweep "${traces[@]}" --policies buddy --resume -o k.sqlite 2> err && grep -q 'a sweep with other options' err
 	sweep "${traces[@]}" --resume -o k.sqlite | grep 'there already'
 	cmp k.sqlite "$whole" && test ! -e k.sqlite.part
 }

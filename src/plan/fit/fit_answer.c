@@ -42,6 +42,7 @@ static const struct frag_shape gap_shape = FRAG_SHAPE("gap", struct frag_fit_gap
 	F(S, BYTES, peak_reserved_bytes, NULL, "on a large enough card") \
 	F(S, COUNT, gaps_count, NULL, "ranges above the smallest card that failed") \
 	F(S, LIST, gaps, NULL, "the first of them", .of = &gap_shape) \
+	F(S, TEXTS, fits, NULL, "cards with room for this device alone") \
 	F(S, COUNT, probes_count, NULL, "replays of the search") \
 	F(S, BOOL, narrow, NULL, \
 	  "sizes near the smallest card were not all tried: a replay makes too many driver calls") \
@@ -51,7 +52,6 @@ static const struct frag_shape gap_shape = FRAG_SHAPE("gap", struct frag_fit_gap
 	  "requests that the smallest card serves, too")
 struct unit_row {
 	FRAG_ROW_MEMBERS(UNIT_ROW)
-	const char *fits;
 	uint64_t gaps_known_count;
 };
 FRAG_ROW_SHAPE(static, unit_shape, unit_row, "fit", UNIT_ROW,
@@ -66,24 +66,34 @@ static const struct frag_field csv_fields[] = {
 	FRAG_FIELD(BYTES, struct unit_row, ample_capacity_bytes, NULL, ""),
 	FRAG_FIELD(BYTES, struct unit_row, peak_reserved_bytes, NULL, ""),
 	FRAG_FIELD_AS(COUNT, "gaps_count", struct unit_row, gaps_known_count, NULL, ""),
-	FRAG_FIELD(TEXT, struct unit_row, fits, NULL, "cards with room, separated by blanks"),
+	FRAG_FIELD(TEXTS, struct unit_row, fits, NULL, ""),
 	FRAG_FIELD_END,
 };
 static const struct frag_shape csv_shape =
 	FRAG_SHAPE("fit_csv", struct unit_row, csv_fields, "the columns of the CSV");
 
-/* The cards that have room for this device, whatever the others need. */
-static const char *fits_of(const struct frag_fit_cards *f, const struct frag_fit_task *task,
-			   struct frag_answer *a)
+static struct frag_rows names_of(const struct frag_catalog *cards, uint64_t set,
+				 struct frag_answer *a)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	const char **names = frag_answer_new(a, cards->count, sizeof(*names));
+	size_t n = 0;
 
+	for (size_t g = 0; names && g < cards->count; g++)
+		if (set >> g & 1)
+			names[n++] = cards->cards[g]->name;
+	return (struct frag_rows){ names, n };
+}
+
+/* The cards that have room for this device, whatever the others need. */
+static uint64_t fits_alone(const struct frag_fit_cards *f, const struct frag_fit_task *task)
+{
+	uint64_t set = task->gpus, peak;
+
+	peak = task->fit.ample_capacity_bytes - f->target->card.context_bytes;
 	for (size_t g = 0; g < f->catalog.count; g++)
-		if (task->gpus >> g & 1 &&
-		    frag_gpu_room(f->catalog.cards[g], &f->headroom) >=
-			    task->fit.ample_capacity_bytes - f->target->card.context_bytes)
-			frag_text_addf(&t, "%s%s", t.len ? " " : "", f->catalog.cards[g]->name);
-	return frag_answer_take(a, &t);
+		if (frag_gpu_room(f->catalog.cards[g], &f->headroom) < peak)
+			set &= ~(1ull << g);
+	return set;
 }
 
 static struct unit_row unit_row(const struct frag_fit_cards *f, const struct frag_unit *unit,
@@ -110,7 +120,7 @@ static struct unit_row unit_row(const struct frag_fit_cards *f, const struct fra
 		.min_retries_count = if_known(known, fit->min_retries_count),
 		.min_driver_ns = if_known(known, fit->min_driver_ns),
 		.refused_when_recorded_count = task->dev->settled.refused_count,
-		.fits = fits_of(f, task, a),
+		.fits = names_of(&f->catalog, fits_alone(f, task), a),
 	};
 }
 
@@ -140,19 +150,6 @@ struct policy_row {
 };
 FRAG_ROW_SHAPE(static, policy_shape, policy_row, "result", POLICY_ROW, "one policy on all traces");
 
-/* Names of the cards that fit, or are tight. */
-static struct frag_rows card_names(const struct frag_fit_cards *f, const struct frag_fit_row *row,
-				   bool roomy, struct frag_answer *a)
-{
-	const char **names = frag_answer_new(a, f->catalog.count, sizeof(*names));
-	size_t n = 0;
-
-	for (size_t g = 0; names && g < f->catalog.count; g++)
-		if (row->gpus >> g & 1 && frag_fit_roomy(f, row, g) == roomy)
-			names[n++] = f->catalog.cards[g]->name;
-	return (struct frag_rows){ names, n };
-}
-
 static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 				    const struct unit_row *units, struct frag_answer *a)
 {
@@ -161,7 +158,10 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 	bool known = row->complete && row->possible;
 	size_t g = known ? frag_fit_card(f, r) : SIZE_MAX;
 	const char *card = g == SIZE_MAX ? NULL : f->catalog.cards[g]->name;
+	uint64_t roomy = 0;
 
+	for (size_t i = 0; i < f->catalog.count; i++)
+		roomy |= (uint64_t)frag_fit_roomy(f, row, i) << i;
 	return (struct policy_row){
 		.policy = row->text,
 		.params = row_name(row),
@@ -178,8 +178,8 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 		.ample_capacity_bytes = if_known(known, row->ample_bytes),
 		.peak_reserved_bytes = if_known(peak, peak),
 		.probes_count = row->probes,
-		.fits = card_names(f, row, true, a),
-		.tight = card_names(f, row, false, a),
+		.fits = names_of(&f->catalog, roomy, a),
+		.tight = names_of(&f->catalog, row->gpus & ~roomy, a),
 		.complete = row->complete,
 		.traces = { units, f->units.units_count },
 	};
