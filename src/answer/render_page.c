@@ -30,6 +30,9 @@ static bool takes_capital(const char *text)
 {
 	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz'-");
 
+	/* the program has none anywhere */
+	if (!strncmp(text, "cufrag ", 7))
+		return false;
 	return *text >= 'a' && *text <= 'z' && text[word + strspn(text + word, ",:;")] == ' ';
 }
 

@@ -17,6 +17,7 @@
 	F(S, BOOL, healthy, NULL, "nothing is wrong") \
 	F(S, TEXT, verdict, NULL, "what is wrong, or steady") \
 	F(S, TEXT, text, NULL, "what is wrong, in a sentence") \
+	F(S, MAP, numbers, NULL, "what that rests on", .of = &frag_number_shape) \
 	F(S, TEXT, line, NULL, "the line of the program to blame") \
 	F(S, TEXT, next, NULL, "the command that says more")
 struct summary {
@@ -85,6 +86,7 @@ int frag_summary_answer(const struct frag_findings *f, const char *files, struct
 		.healthy = worst->kind == FRAG_FOUND_STEADY,
 		.verdict = worst->verdict,
 		.text = worst->text,
+		.numbers = worst->numbers,
 		.line = worst->line,
 		.next = frag_answer_print(a, "cufrag %s %s", next_commands[worst->kind], files),
 	};

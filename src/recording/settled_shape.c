@@ -54,29 +54,6 @@ const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s
 	return row;
 }
 
-json_t *frag_settled_json(const struct frag_settled *s)
-{
-	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-	const void *row = frag_settled_row(&a, s);
-
-	return row ? frag_shape_json(&frag_settled_shape, row) : json_null();
-}
-
-void frag_settled_members(json_t *o, const struct frag_settled *s)
-{
-	static const char *const others[] = { "identical", "undetermined", "first_difference",
-					      "first_difference_event", "refused_count" };
-	struct frag_settled checked = *s;
-	json_t *all;
-
-	checked.checked = true;
-	all = frag_settled_json(&checked);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(others); i++)
-		json_object_del(all, others[i]);
-	json_object_update(o, all);
-	json_decref(all);
-}
-
 /* ---- all units ----------------------------------------------------------------------------------- */
 
 #define UNIT_ROW(F, P, S) \

@@ -11,10 +11,6 @@ extern const struct frag_shape frag_settled_shape;
 /* Its row; NULL where there was nothing to compare a replay with, or memory is short (a->failed). */
 const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s);
 
-/* The same as JSON, and its members from limit_bytes to recorded_peak_bytes, for what is no answer yet. New reference. */
-json_t *frag_settled_json(const struct frag_settled *s);
-void frag_settled_members(json_t *o, const struct frag_settled *s);
-
 /* A trace and its "recording", for a LIST of all units. */
 extern const struct frag_shape frag_recorded_unit_shape;
 struct frag_rows frag_recorded_unit_rows(struct frag_answer *a, const struct frag_recordings *all);

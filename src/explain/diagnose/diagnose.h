@@ -45,6 +45,7 @@ const char *frag_finding_text(enum frag_finding_kind kind);
 struct frag_number {
 	FRAG_ROW_MEMBERS(FRAG_NUMBER_ROW)
 };
+extern const struct frag_shape frag_number_shape;
 
 #define FRAG_FINDING_ROW(F, P, S) \
 	F(S, TEXT, verdict, "verdict", "what is wrong, or steady") \

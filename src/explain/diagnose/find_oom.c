@@ -47,6 +47,8 @@ static int tell_holders(struct frag_checkup *c, const struct frag_refusal *r,
 		frag_finding_say(f, "; most is held by %s: %s, %.0f %% of live memory",
 				 c->in.sites.names[best], FRAG_BYTES((uint64_t)site[best]),
 				 100 * site[best] / total);
+		frag_finding_number(f, "held_bytes", site[best]);
+		frag_finding_number(f, "held_ratio", site[best] / total);
 	}
 	frag_host_free(live);
 	return rc;
@@ -80,6 +82,8 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 	frag_finding_number(f, "request_bytes", (double)r->bytes);
 	frag_finding_number(f, "live_bytes", (double)live);
 	frag_finding_number(f, "reserved_bytes", (double)reserved);
+	if (reserved > live)
+		frag_finding_number(f, "pinned_bytes", (double)(reserved - live));
 	if (c->in.limit_bytes != UINT64_MAX)
 		frag_finding_number(f, "limit_bytes", (double)c->in.limit_bytes);
 	frag_finding_number(f, "refused_count", (double)t->count);

@@ -161,7 +161,7 @@ void frag_findings_release(struct frag_findings *f)
 
 /* ---- the answer -------------------------------------------------------------------------------- */
 
-FRAG_ROW_SHAPE(static, frag_number_shape, frag_number, "number", FRAG_NUMBER_ROW,
+FRAG_ROW_SHAPE(, frag_number_shape, frag_number, "number", FRAG_NUMBER_ROW,
 	       "a number that a finding rests on, by name");
 FRAG_ROW_SHAPE(static, frag_finding_shape, frag_finding, "finding", FRAG_FINDING_ROW,
 	       "one thing that is wrong");
