@@ -196,10 +196,13 @@ $(GEN):
 
 # a change of flags rebuilds everything; one of the version, only what names it
 quoted = '$(subst ','\'',$(1))'
+# := so that they are the flags of all objects, whichever object asks first
+FLAGS_NOW := $(CC) $(CPPFLAGS) $(filter-out -Werror,$(ALL_CFLAGS)) $(SHARED_CFLAGS)
+LINK_NOW  := $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LDLIBS)
 $(B)/flags: FORCE | $(GEN)
-	$(call renew,printf '%s\n' $(call quoted,$(CC) $(CPPFLAGS) $(filter-out -Werror,$(ALL_CFLAGS)) $(SHARED_CFLAGS)))
+	$(call renew,printf '%s\n' $(call quoted,$(FLAGS_NOW)))
 $(B)/link_flags: FORCE | $(GEN)
-	$(call renew,printf '%s\n' $(call quoted,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LDLIBS)))
+	$(call renew,printf '%s\n' $(call quoted,$(LINK_NOW)))
 $(B)/version: FORCE | $(GEN)
 	$(call renew,echo $(call quoted,$(VERSION)))
 $(B)/lib_objects: FORCE | $(GEN)
