@@ -118,7 +118,8 @@ ifeq ($(HAVE_CUDA),1)
   GPU_ARCH   ?= 80 90 $(shell test $(NVCC_RELEASE) -ge 128 && echo 100 120)
   KERNEL_SRC := $(sort $(wildcard kernels/*.cu))
   LIB_SRC    += $(CUDA_SRC)
-$(B)/obj/src/device/cuda/% $(B)/obj/tests/gpu/%: CPPFLAGS += $(if $(filter-out /usr/include,$(CUDA_INC)),-isystem $(CUDA_INC))
+  CUDA_CPP   := $(if $(filter-out /usr/include,$(CUDA_INC)),-isystem $(CUDA_INC))
+$(B)/obj/src/device/cuda/% $(B)/obj/tests/gpu/%: CPPFLAGS += $(CUDA_CPP)
   LDLIBS     += -L$(CUDA_LIB) -lcudart_static -lrt -ldl
   CUDA_SAY   := CUDA: $(NVCC), machine code for sm $(strip $(GPU_ARCH)), the rest from PTX $(GPU_PTX)
 else
@@ -195,10 +196,13 @@ $(GEN):
 
 # a change of flags rebuilds everything; one of the version, only what names it
 quoted = '$(subst ','\'',$(1))'
+# := so that they are the flags of all objects, whichever object asks first
+FLAGS_NOW := $(CC) $(CPPFLAGS) $(filter-out -Werror,$(ALL_CFLAGS)) $(SHARED_CFLAGS)
+LINK_NOW  := $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LDLIBS)
 $(B)/flags: FORCE | $(GEN)
-	$(call renew,printf '%s\n' $(call quoted,$(CC) $(CPPFLAGS) $(filter-out -Werror,$(ALL_CFLAGS)) $(SHARED_CFLAGS)))
+	$(call renew,printf '%s\n' $(call quoted,$(FLAGS_NOW)))
 $(B)/link_flags: FORCE | $(GEN)
-	$(call renew,printf '%s\n' $(call quoted,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LDLIBS)))
+	$(call renew,printf '%s\n' $(call quoted,$(LINK_NOW)))
 $(B)/version: FORCE | $(GEN)
 	$(call renew,echo $(call quoted,$(VERSION)))
 $(B)/lib_objects: FORCE | $(GEN)
@@ -443,7 +447,7 @@ layers:
 #: hdr-check  every header compiles alone
 hdr-check: $(GENERATED)
 	$(Q)for h in $(HEADERS); do \
-		$(CC) $(CPPFLAGS) -I. -Itests/support -std=c17 $(WARN) -fsyntax-only -x c \
+		$(CC) $(CPPFLAGS) $(CUDA_CPP) -I. -Itests/support -std=c17 $(WARN) -fsyntax-only -x c \
 			-include $$h /dev/null || { echo "hdr-check: $$h does not compile alone" >&2; exit 1; }; done
 	@echo 'hdr-check: $(words $(HEADERS)) headers compile alone'
 
@@ -466,7 +470,7 @@ TIDY_NODES ?= 40000
 tidy: $(GENERATED)
 	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -I@ \
 		clang-tidy --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
-			--extra-arg=max-nodes=$(TIDY_NODES) @ -- -std=c17 $(CPPFLAGS) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
+			--extra-arg=max-nodes=$(TIDY_NODES) @ -- -std=c17 $(CPPFLAGS) $(CUDA_CPP) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
 	@echo 'tidy: clean'
 
 docs-check: $(B)/cufrag

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Opens report.html in a real browser, headless Chromium:
 #	run.sh PROGRAM
-# Pages of one trace, of one that runs out of memory, of two devices, and of several traces are
-# opened at 1280, 800 and 500 pixels, and dark. In a copy of each page probe.html looks for script
-# errors, images that did not load, anything that sticks out, labels that leave their chart, and
-# text that is hard to see. Links must lead to files. Skipped without Chromium or gnuplot.
+# Opens pages of one trace, of one that runs out of memory, of two devices, of several traces, and of other commands at
+# several widths, dark, and as printed: the first page in all ways, the others in two (every night: in all). In a copy
+# of each page probe.html looks for script errors, images that did not load, anything that sticks out, labels that leave
+# their chart, and text that is hard to see. Links must lead to files. Skipped without Chromium or gnuplot.
 # Last line: "N passed, N failed, N skipped".
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -82,30 +82,30 @@ probe() {
 	grep -qE 'tables 0' <<< "$dom" && echo '    the page has no table'
 }
 
-# page NAME PAGE CHARTS
+all_ways=('1280 light' '800 light' '500 light' '1280 dark' '680 light print')
+ways=('500 light' '1280 dark')
+[ -z "${FRAG_TEST_NIGHTLY:-}" ] || ways=("${all_ways[@]}")
+
+# page NAME PAGE CHARTS WAY...
 page() {
-	local count
-	check "$1: links" < <(links "$2")
-	count=$(grep -c '<figure>' "$2")
-	check "$1: charts" < <([ "$count" -ge "$3" ] || echo "    $count charts, not $3")
-	check "$1: 1280 pixels, light" < <(probe "$2" 1280 light)
-	check "$1: 800 pixels, light" < <(probe "$2" 800 light)
-	check "$1: 500 pixels, light" < <(probe "$2" 500 light)
-	check "$1: letters at 400 pixels" < <(small "$2")
-	check "$1: 1280 pixels, dark" < <(probe "$2" 1280 dark)
-	check "$1: printed" < <(probe "$2" 680 light print)
+	local name=$1 page=$2 least=$3 count how
+	shift 3
+	check "$name: links" < <(links "$page")
+	count=$(grep -c '<figure>' "$page")
+	check "$name: charts" < <([ "$count" -ge "$least" ] || echo "    $count charts, not $least")
+	# shellcheck disable=SC2086 # words
+	for how; do check "$name: $how" < <(probe "$page" $how); done
+	check "$name: letters at 400 pixels" < <(small "$page")
 }
 
 # sheet NAME COMMAND…: a page of one of the other commands, whose tables are plain text; each title is a finding
 sheet() {
-	local name=$1 one
+	local name=$1 one how
 	shift
 	"$program" "$@" --out "$name" > log 2>&1 || [ "$name" = fleet ] || { echo "FAILED: cufrag $*"; cat log; failed=$((failed + 1)); }
 	one=$(ls "$name"/*.html)
-	for how in '1280 light' '500 light' '1280 dark' '680 light print'; do
-		# shellcheck disable=SC2086 # words
-		check "$name: $how" < <(probe "$one" $how | grep -v 'has no table')
-	done
+	# shellcheck disable=SC2086 # words
+	for how in "${ways[@]}"; do check "$name: $how" < <(probe "$one" $how | grep -v 'has no table'); done
 	check "$name: letters at 400 pixels" < <(small "$one")
 	check "$name: titles" < <(grep -oE 'aria-label="[^"]*"|<text[^>]*font-weight="bold"[^>]*>[^<]*' "$one" | grep -iE 'peak memory by|by call site$|before and after' | sed 's/^/    no finding: /')
 }
@@ -119,10 +119,10 @@ make_report "$traces/gnn.default.cft" --policies 'all; pytorch:roundup_power2_di
 make_report "$traces/leak.frames.cft" --capacity 3G --pdf --out oom
 make_report "$traces/modelpar.default.cft" --policies 'pytorch; pytorch:expandable_segments:True' --formats svg --out devices
 make_report "$traces/leak.frames.cft" "$traces/streams.default.cft" --policies 'pytorch; buddy' --formats svg --out several
-page 'many policies' many/report.html 10
-page 'out of memory' oom/report.html 8
-page 'two devices' devices/report.html 18
-page 'several traces' several/report.html 1
+page 'many policies' many/report.html 10 "${all_ways[@]}"
+page 'out of memory' oom/report.html 8 "${ways[@]}"
+page 'two devices' devices/report.html 18 "${ways[@]}"
+page 'several traces' several/report.html 1 "${ways[@]}"
 sheet explain explain "$traces/leak.frames.cft"
 sheet diff diff "$traces/gnn.default.cft" "$traces/gnn.expandable.cft"
 sheet scale scale --at 2,4,8 "$root"/tests/cli/data/scale/batch{2,4,8}.cft --to 32

@@ -272,6 +272,12 @@ test_make_rebuilds_when_flags_change() {
 	remake && remake CFLAGS=-DX && expect 'objects rebuilt' "$(grep -c '^  CC' make.log)" 4
 }
 
+test_make_has_one_set_of_flags() {
+	build_project
+	echo '/* FRAG_VERSION */' >> src/main.c # which is compiled with a flag more
+	remake build/release/obj/src/main.o && cp build/release/flags first && remake && cmp first build/release/flags
+}
+
 test_make_refuses_unknown_values() {
 	build_project
 	! make CUDA=yes > make.log 2>&1 && grep -q 'unknown CUDA=yes; use auto, 0 or 1' make.log &&
