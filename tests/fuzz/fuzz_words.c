@@ -15,24 +15,12 @@
 
 #include "explain/diff/diff.h"
 #include "planned/plan_text.h"
-/* inside of the commands, so that the target needs no program */
-#include "src/cli/estimate.c"
+#include "recording/estimate.h"
 #include "fuzz.h"
 
 #define LENGTH_MAX 65536u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
-{
-	char line[4096];
-	va_list ap;
-
-	(void)cli;
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-}
 
 static void plan(const uint8_t *data, size_t size)
 {
@@ -78,9 +66,14 @@ static void results(const char *text)
 static void note(char *text)
 {
 	struct frag_trace t = { .estimate = text, .name = text };
+	struct frag_answer answer = { 0 };
+	const struct frag_estimate *e = frag_estimate_read(&answer, &t);
 
-	frag_cli_note_estimate(&(struct frag_cli){ 0 }, &t);
-	json_decref(frag_cli_json_estimate(&t));
+	if (e) {
+		must(frag_estimate_text(&answer, e) && frag_estimate_again(&answer, e));
+		must(frag_estimate_places(e, "computed") <= e->places.count);
+	}
+	frag_answer_release(&answer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,14 +4,9 @@
  * places, faults that were planted, streams and fences with work on them, a part of the
  * card, and the limit on managed memory. Skipped without a card.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <sched.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <sched.h>
 
 #include <frag/device.h>
 
@@ -49,23 +44,21 @@ static struct frag_content_fault fault_of(struct frag_device *dev)
 	return f;
 }
 
-static void no_such_card(void **state)
+TEST(no_such_card)
 {
 	struct frag_cuda_config cfg = { .ordinal = 4711 };
 	struct frag_device *dev;
 
-	(void)state;
 	assert_int_equal(frag_cuda_open_config(&cfg, &dev, &err), FRAG_EDEVICE);
 	assert_non_null(strstr(err.msg, "cannot open cuda:4711"));
 }
 
-static void describes_itself(void **state)
+TEST(describes_itself)
 {
 	struct frag_device *dev = open_card(NULL);
 	struct frag_device_info info;
 	uint64_t left, total;
 
-	(void)state;
 	frag_dev_info(dev, &info);
 	print_message("%s, %s\n", info.name, info.driver);
 	assert_true(info.name[0] && info.driver[0] && info.can & FRAG_CAN_MALLOC);
@@ -76,7 +69,7 @@ static void describes_itself(void **state)
 }
 
 /* Small segments share pages, large ones do not: the count and the driver agree to the byte. */
-static void counts_pages(void **state)
+TEST(counts_pages)
 {
 	static const uint64_t sizes[] = { 512,		 4096,	  100000,   1 << 20,
 					  (1 << 20) + 1, 3 << 20, 20 << 20, 64 << 20 };
@@ -84,7 +77,6 @@ static void counts_pages(void **state)
 	struct frag_dev_observed w;
 	frag_addr_t at[64];
 
-	(void)state;
 	for (unsigned i = 0; i < 64; i++)
 		must(frag_dev_alloc(dev, sizes[i % 8], &at[i], &err));
 	assert_true(frag_dev_observed(dev, &w));
@@ -99,12 +91,11 @@ static void counts_pages(void **state)
 }
 
 /* Every size up to some pieces, at every alignment: all bytes, and not one beyond. */
-static void kernels_at_odd_places(void **state)
+TEST(kernels_at_odd_places)
 {
 	struct frag_device *dev = open_card(NULL);
 	frag_addr_t base;
 
-	(void)state;
 	must(frag_dev_alloc(dev, 1 << 20, &base, &err));
 	for (unsigned shift = 0; shift < 17; shift++) {
 		for (unsigned bytes = 1; bytes < 70; bytes++) {
@@ -130,14 +121,13 @@ static void kernels_at_odd_places(void **state)
 }
 
 /* A block that lies over the end of another: found, with both and the place. */
-static void planted_overlap(void **state)
+TEST(planted_overlap)
 {
 	struct frag_device *dev = open_card(NULL);
 	struct frag_content a = { .bytes = 1 << 20, .id = 11, .generation = 5 };
 	struct frag_content b = { .bytes = 4096, .id = 22, .generation = 6 };
 	struct frag_content_fault f;
 
-	(void)state;
 	must(frag_dev_alloc(dev, 2 << 20, &a.addr, &err));
 	b.addr = a.addr + a.bytes - 1024;
 	must(frag_dev_content(dev, FRAG_CONTENT_FILL, &a, &err));
@@ -155,7 +145,7 @@ static void planted_overlap(void **state)
 }
 
 /* Content stays with the physical memory when that is mapped to another place. */
-static void content_moves_with_its_handle(void **state)
+TEST(content_moves_with_its_handle)
 {
 	struct frag_device *dev = open_card(NULL);
 	struct frag_content b = { .bytes = FRAG_PAGE, .id = 3, .generation = 1 };
@@ -163,7 +153,6 @@ static void content_moves_with_its_handle(void **state)
 	frag_addr_t at[2];
 	uint64_t handle;
 
-	(void)state;
 	frag_dev_info(dev, &info);
 	if (!(info.can & FRAG_CAN_VMM)) {
 		frag_dev_close(dev);
@@ -188,14 +177,13 @@ static void content_moves_with_its_handle(void **state)
 }
 
 /* A fence is not done while its stream works, and is after a synchronise. */
-static void fences_wait_for_work(void **state)
+TEST(fences_wait_for_work)
 {
 	struct frag_device *dev = open_card(NULL);
 	struct frag_content work = { .bytes = 50000000, .stream = 3 };
 	uint64_t fence[3];
 	bool done;
 
-	(void)state;
 	must(frag_dev_content(dev, FRAG_CONTENT_DELAY, &work, &err));
 	must(frag_dev_fence_record(dev, 3, &fence[0], &err));
 	must(frag_dev_fence_record(dev, 4, &fence[1], &err));
@@ -216,14 +204,13 @@ static void fences_wait_for_work(void **state)
 	close_card(dev);
 }
 
-static void part_of_a_card(void **state)
+TEST(part_of_a_card)
 {
 	struct frag_cuda_config cfg = { .total_bytes = FRAG_GIB, .context_bytes = 128 * FRAG_MIB };
 	struct frag_device *dev = open_card(&cfg);
 	uint64_t left, total, handle;
 	frag_addr_t at[2];
 
-	(void)state;
 	must(frag_dev_mem_info(dev, &left, &total, &err));
 	assert_true(total == FRAG_GIB && left == FRAG_GIB - 128 * FRAG_MIB);
 	must(frag_dev_alloc(dev, 800 * FRAG_MIB, &at[0], &err));
@@ -235,13 +222,12 @@ static void part_of_a_card(void **state)
 	close_card(dev);
 }
 
-static void managed_is_limited(void **state)
+TEST(managed_is_limited)
 {
 	struct frag_device *dev = open_card(NULL);
 	uint64_t left, total;
 	frag_addr_t at;
 
-	(void)state;
 	must(frag_dev_mem_info(dev, &left, &total, &err));
 	assert_int_equal(frag_dev_managed_alloc(dev, left / 4 + FRAG_GIB, &at, &err), FRAG_ENOTSUP);
 	assert_non_null(strstr(err.msg, "--managed-max"));
@@ -343,11 +329,10 @@ static void churn_managed(struct frag_device *dev)
  * What the driver is said to take for managed memory is what cudaMemGetInfo loses, also on a
  * device that is opened when an earlier one left memory with the driver.
  */
-static void counts_managed(void **state)
+TEST(counts_managed)
 {
 	frag_addr_t at[MANAGED_MOST], other, more;
 
-	(void)state;
 	for (unsigned round = 0; round < 3; round++) {
 		struct frag_device *dev = open_card(NULL);
 		unsigned count;
@@ -370,11 +355,10 @@ static void counts_managed(void **state)
 	}
 }
 
-static void errors_name_the_call(void **state)
+TEST(errors_name_the_call)
 {
 	struct frag_device *dev = open_card(NULL);
 
-	(void)state;
 	assert_int_equal(frag_dev_unmap(dev, 1ull << 40, FRAG_PAGE, &err), FRAG_EDEVICE);
 	assert_non_null(strstr(err.msg, "cuMemUnmap: CUDA_ERROR_"));
 	assert_true(err.cuda_code != 0);
@@ -382,13 +366,12 @@ static void errors_name_the_call(void **state)
 }
 
 /* Settling leaves the thread on one core, closing lets it go where it could before. */
-static void ready_on_a_core(void **state)
+TEST(ready_on_a_core)
 {
 	struct frag_dev_observed w;
 	struct frag_device *dev;
 	cpu_set_t before, now;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	dev = open_card(NULL);
 	if (sched_setaffinity(0, sizeof(before), &before)) {
@@ -405,24 +388,4 @@ static void ready_on_a_core(void **state)
 	close_card(dev);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_true(CPU_EQUAL(&now, &before));
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_such_card),
-		cmocka_unit_test(describes_itself),
-		cmocka_unit_test(counts_pages),
-		cmocka_unit_test(kernels_at_odd_places),
-		cmocka_unit_test(planted_overlap),
-		cmocka_unit_test(content_moves_with_its_handle),
-		cmocka_unit_test(fences_wait_for_work),
-		cmocka_unit_test(part_of_a_card),
-		cmocka_unit_test(managed_is_limited),
-		cmocka_unit_test(counts_managed),
-		cmocka_unit_test(ready_on_a_core),
-		cmocka_unit_test(errors_name_the_call),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,7 @@
  * calls of those that do not look at the time are those on the simulated card; verify, and what it
  * says of differences. Skipped without a card.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/replay.h>
 #include <frag/trace.h>
@@ -83,21 +77,18 @@ static void verified(const char *path)
 	frag_trace_destroy(trace);
 }
 
-static void verified_seeddemo(void **state)
+TEST(verified_seeddemo)
 {
-	(void)state;
 	verified("traces/seeddemo.default.cft");
 }
 
-static void verified_mempool(void **state)
+TEST(verified_mempool)
 {
-	(void)state;
 	verified("traces/mempool.default.cft");
 }
 
-static void verified_cudagraph(void **state)
+TEST(verified_cudagraph)
 {
-	(void)state;
 	verified("traces/cudagraph.default.cft");
 }
 
@@ -122,14 +113,13 @@ static void hash_call(void *ctx, enum frag_call call, uint64_t bytes, int result
 	*h = (*h ^ ((uint64_t)call << 56 | (uint64_t)(result != 0) << 55) ^ bytes) * 0x100000001b3u;
 }
 
-static void calls_as_on_sim(void **state)
+TEST(calls_as_on_sim)
 {
 	static const char *const policies[] = { "pytorch", "pytorch:expandable_segments:True",
 						"buddy", "native", "rmm-pool" };
 	struct frag_sim_config card;
 	struct frag_trace *trace;
 
-	(void)state;
 	if (!frag_cuda_count())
 		skip();
 	card = card_like_this();
@@ -155,7 +145,7 @@ static void calls_as_on_sim(void **state)
 }
 
 /* The recorded settings: what differs from the recording differs by the addresses of the card. */
-static void verify_explained(void **state)
+TEST(verify_explained)
 {
 	static const char *const paths[] = { "traces/leak.frames.cft",
 					     "traces/modelpar.default.cft",
@@ -164,7 +154,6 @@ static void verify_explained(void **state)
 	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
 	struct frag_device *dev;
 
-	(void)state;
 	if (!frag_cuda_count())
 		skip();
 	must(frag_cuda_open(0, &dev, &err));
@@ -188,14 +177,13 @@ static void verify_explained(void **state)
 }
 
 /* And what other settings make is not said to be made by addresses. */
-static void verify_other_settings(void **state)
+TEST(verify_other_settings)
 {
 	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
 	struct frag_verify_result r;
 	struct frag_trace *trace;
 	struct frag_device *dev;
 
-	(void)state;
 	if (!frag_cuda_count())
 		skip();
 	must(frag_cuda_open(0, &dev, &err));
@@ -207,15 +195,4 @@ static void verify_other_settings(void **state)
 	frag_verify_result_release(&r);
 	frag_trace_destroy(trace);
 	frag_dev_close(dev);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(verified_seeddemo),  cmocka_unit_test(verified_mempool),
-		cmocka_unit_test(verified_cudagraph), cmocka_unit_test(calls_as_on_sim),
-		cmocka_unit_test(verify_explained),   cmocka_unit_test(verify_other_settings),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

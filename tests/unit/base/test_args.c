@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command lines by tables: every way to write an option, and every way to get it wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/args.c"
 
@@ -65,7 +60,7 @@ static int parse(const char *text, struct values *v, char **operands, size_t *co
 	return frag_args_parse(tables, argc, argv, operands, count, rest, &stop, err);
 }
 
-static void test_ways(void **state)
+TEST(test_ways)
 {
 	struct frag_err err = { 0 };
 	char *operands[20];
@@ -73,7 +68,6 @@ static void test_ways(void **state)
 	size_t count;
 	int rest;
 
-	(void)state;
 	assert_int_equal(parse("a --loud b -s 2K --us=5 --colour green --set png,pdf --wh -f x c",
 			       &v, operands, &count, &rest, &err),
 			 0);
@@ -103,7 +97,7 @@ static void test_ways(void **state)
 	assert_false(v.no_host);
 }
 
-static void test_rest(void **state)
+TEST(test_rest)
 {
 	struct frag_err err = { 0 };
 	char *operands[20];
@@ -111,7 +105,6 @@ static void test_rest(void **state)
 	size_t count;
 	int rest;
 
-	(void)state;
 	assert_int_equal(parse("a -l -- b --bad -l", &v, operands, &count, &rest, &err), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(rest, 4);
@@ -121,7 +114,7 @@ static void test_rest(void **state)
 	assert_int_equal(rest, 2);
 }
 
-static void test_wrong(void **state)
+TEST(test_wrong)
 {
 	static const struct {
 		const char *line, *message;
@@ -147,7 +140,6 @@ static void test_wrong(void **state)
 	size_t count;
 	int rest;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
 		struct frag_err err = { 0 };
 
@@ -167,7 +159,7 @@ static void check_refused(const struct frag_arg *bad, const char *message)
 	assert_string_equal(err.msg, message);
 }
 
-static void test_unsound(void **state)
+TEST(test_unsound)
 {
 	const struct frag_arg twice[] = { rows[0], rows[0], { 0 } };
 	const struct frag_arg letters[] = { rows[0],
@@ -177,22 +169,9 @@ static void test_unsound(void **state)
 	const struct frag_arg wordless[] = { { FRAG_ARG_WORD, "x", AT(when), .help = "h" }, { 0 } };
 	const struct frag_arg nameless[] = { { FRAG_ARG_UINT, "x", AT(us), .help = "h" }, { 0 } };
 
-	(void)state;
 	check_refused(twice, "option '--loud' occurs twice");
 	check_refused(letters, "option '--other' occurs twice");
 	check_refused(helpless, "option '--x' has no help");
 	check_refused(wordless, "option '--x' does not match its type");
 	check_refused(nameless, "option '--x' has no name for its value");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ways),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_unsound),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Factors of `cufrag bench --profile`, against figures made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "cli/bench/bench_scale.c"
 
@@ -51,13 +43,12 @@ static struct frag_scale factors(const struct frag_scale_replay *replays, size_t
 #define NEAR(x, y) assert_true((x) > (y)*0.999 && (x) < (y)*1.001)
 
 /* The median of the rounds, then of the replays; one disturbed round of three changes nothing. */
-static void median_of_medians(void **state)
+TEST(median_of_medians)
 {
 	static struct frag_scale_replay r[3];
 	static const double times[3][3] = { { 1.2, 9, 1.3 }, { 1.5, 1.4, 1.6 }, { 2, 2, 0.5 } };
 	struct frag_scale s;
 
-	(void)state;
 	memset(r, 0, sizeof(r));
 	for (int i = 0; i < 3; i++)
 		for (int k = 0; k < 3; k++)
@@ -72,13 +63,12 @@ static void median_of_medians(void **state)
 }
 
 /* Calls of a few ns weigh by their number, the dear ones do not. */
-static void cheap_calls_weigh_by_number(void **state)
+TEST(cheap_calls_weigh_by_number)
 {
 	static struct frag_scale_replay r[3];
 	static const unsigned counts[] = { 100, 10, 10 };
 	struct frag_scale s;
 
-	(void)state;
 	memset(r, 0, sizeof(r));
 	for (int i = 0; i < 3; i++) {
 		add_round(&r[i], FRAG_CALL_QUERY, 0, counts[i], i + 1, 0);
@@ -96,7 +86,7 @@ static void cheap_calls_weigh_by_number(void **state)
 }
 
 /* Which price a call had is told by what the simulated card asked for it. */
-static void parts_are_told_apart(void **state)
+TEST(parts_are_told_apart)
 {
 	static struct frag_scale_round r;
 	struct frag_scale_call small = { .call = FRAG_CALL_MALLOC, .bytes = 4096, .ns = 1 };
@@ -105,7 +95,6 @@ static void parts_are_told_apart(void **state)
 				       .ns = 1,
 				       .modelled_ns = price(FRAG_CALL_FREE, FRAG_GIB) };
 
-	(void)state;
 	memset(&r, 0, sizeof(r));
 	frag_scale_add(&r, cost(), &big); /* the first call: left out */
 	small.modelled_ns = price(FRAG_COST_MALLOC_HIT, 0);
@@ -129,7 +118,7 @@ static void parts_are_told_apart(void **state)
 }
 
 /* A part that was not measured follows the one that it is tied to; else it keeps its price. */
-static void profile_of_a_slower_card(void **state)
+TEST(profile_of_a_slower_card)
 {
 	static struct frag_scale_replay r[3];
 	uint64_t own = price(FRAG_COST_HOST_PAIR, 0);
@@ -137,7 +126,6 @@ static void profile_of_a_slower_card(void **state)
 	struct frag_scale s;
 	char want[3][80];
 
-	(void)state;
 	memset(r, 0, sizeof(r));
 	for (int i = 0; i < 3; i++) {
 		/* a slow spell, which the model was told of, and a usual round */
@@ -168,11 +156,10 @@ static void profile_of_a_slower_card(void **state)
 	frag_text_release(&out);
 }
 
-static void rounds_agree(void **state)
+TEST(rounds_agree)
 {
 	static struct frag_scale_replay r;
 
-	(void)state;
 	memset(&r, 0, sizeof(r));
 	add_round(&r, FRAG_CALL_MALLOC, 20 * PAGE, 4, 1.0, 0);
 	assert_true(frag_scale_agrees(&r));
@@ -180,17 +167,4 @@ static void rounds_agree(void **state)
 	assert_true(frag_scale_agrees(&r));
 	add_round(&r, FRAG_CALL_MALLOC, 20 * PAGE, 4, 1.3, 0);
 	assert_false(frag_scale_agrees(&r));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(median_of_medians),
-		cmocka_unit_test(cheap_calls_weigh_by_number),
-		cmocka_unit_test(parts_are_told_apart),
-		cmocka_unit_test(profile_of_a_slower_card),
-		cmocka_unit_test(rounds_agree),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,9 @@
  * bytes of the metrics, what they hold to the non-releasable bytes, kinds to the live bytes. A
  * moment that does not exist is an error.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "explain/moment/explain.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* Beside every policy that is listed. */
 static const char *const settings[] = { "pytorch:expandable_segments:True",
@@ -90,7 +83,7 @@ static int explain(const struct frag_trace *t, const char *policy, const char *a
 	return rc;
 }
 
-static void adds_up(void **state)
+TEST(adds_up)
 {
 	static const char *const traces[] = { "leak.frames", "streams.default", "gnn.default" };
 	const char *names[64];
@@ -99,7 +92,6 @@ static void adds_up(void **state)
 	struct frag_explained x;
 	struct frag_err err;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(traces); i++) {
 		struct frag_trace *t = read_trace(traces[i]);
 
@@ -124,7 +116,7 @@ static void adds_up(void **state)
 	frag_answer_release(&texts);
 }
 
-static void no_such_moment(void **state)
+TEST(no_such_moment)
 {
 	struct frag_trace *t = read_trace("leak.frames");
 	struct frag_answer texts = { 0 };
@@ -132,7 +124,6 @@ static void no_such_moment(void **state)
 	struct frag_err err;
 	struct frag_at at;
 
-	(void)state;
 	assert_int_equal(explain(t, "pytorch", "oom", FRAG_BY_LINE, &texts, &x, &err), FRAG_EINPUT);
 	assert_int_equal(explain(t, "pytorch", "event:99999999", FRAG_BY_LINE, &texts, &x, &err),
 			 FRAG_EINPUT);
@@ -143,12 +134,4 @@ static void no_such_moment(void **state)
 	assert_int_equal(frag_at_parse("noon", &at, &err), FRAG_EUSAGE);
 	assert_int_equal(frag_at_parse("time:1500ms", &at, &err), 0);
 	assert_int_equal(at.n, 1500000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(adds_up),
-					    cmocka_unit_test(no_such_moment) };
-
-	return cmocka_run_group_tests_name("explain", tests, NULL, NULL);
 }

@@ -4,17 +4,9 @@
  * live blocks are the allocated bytes of the metrics, the waiting ones the waiting bytes, and
  * what blocks keep from being given back is non-releasable, each to the byte.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "explain/replay_cursor.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MOMENTS 7
 
@@ -83,12 +75,11 @@ static void check_policy(const struct frag_trace *t, const struct frag_policy_op
 	frag_policy_spec_destroy(spec);
 }
 
-static void adds_up(void **state)
+TEST(adds_up)
 {
 	size_t n;
 	const struct frag_policy_ops *const *list = frag_policy_list(&n);
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(traces); i++) {
 		struct frag_trace *t;
 		struct frag_err err;
@@ -107,11 +98,4 @@ static void adds_up(void **state)
 	}
 	print_message("%zu moments\n", moments);
 	assert_true(moments > 40 * MOMENTS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(adds_up) };
-
-	return cmocka_run_group_tests_name("view", tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics of `cufrag info`, against values computed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "explain/info/info_scan.h"
 #include "sample_trace.h"
@@ -20,12 +15,11 @@ static void scan(struct frag_info *info, const struct frag_trace_dev *dev, size_
 }
 
 /* The trace by hand: seeds 1000 and 5000, then 77 and 2^48-1; see sample_trace.c. */
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
 	struct frag_trace *t = sample_trace_small();
 	struct frag_info info;
 
-	(void)state;
 	for (size_t at_a_time = 1; at_a_time <= 12; at_a_time++) {
 		scan(&info, &t->devs[0], at_a_time);
 		assert_int_equal(info.events, 12);
@@ -59,7 +53,7 @@ static void test_by_hand(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_marks(void **state)
+TEST(test_marks)
 {
 	static const struct {
 		uint32_t name;
@@ -78,7 +72,6 @@ static void test_marks(void **state)
 	uint32_t names[3], counts[3];
 	struct frag_info info;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(marks); i++)
 		events[i] = (struct frag_event){ .kind = FRAG_EV_MARK,
 						 .slot = marks[i].name,
@@ -94,14 +87,4 @@ static void test_marks(void **state)
 	frag_info_release(&info);
 	scan(&info, &dev, 100);
 	frag_info_release(&info);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_hand),
-		cmocka_unit_test(test_marks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

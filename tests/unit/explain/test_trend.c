@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trends by hand, what is a leak and what only fills up, and the line to blame. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "explain/diagnose/diagnose.h"
 
@@ -13,11 +9,10 @@
 static double y[100];
 
 /* 1 2 3 … 10: S = 45, variance 10 * 9 * 25 / 18 = 125, z = 44 / sqrt(125). */
-static void by_hand(void **state)
+TEST(by_hand)
 {
 	struct frag_trend t;
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		y[i] = i + 1;
 	assert_int_equal(frag_trend_of(y, 10, &t, NULL), 0);
@@ -27,12 +22,11 @@ static void by_hand(void **state)
 }
 
 /* 1 1 2 2: S = 4, ties take 2 * (2 * 1 * 9) from 4 * 3 * 13 = 156: variance 120 / 18. */
-static void ties(void **state)
+TEST(ties)
 {
 	const double four[] = { 1, 1, 2, 2 };
 	struct frag_trend t;
 
-	(void)state;
 	assert_int_equal(frag_trend_of(four, 4, &t, NULL), 0);
 	assert_true(fabs(t.z - 3 / sqrt(120.0 / 18)) < 1e-9);
 	for (int i = 0; i < 20; i++)
@@ -50,9 +44,8 @@ static bool climbs(size_t n, bool strict)
 	return is;
 }
 
-static void leak_or_not(void **state)
+TEST(leak_or_not)
 {
-	(void)state;
 	for (int i = 0; i < 60; i++)
 		y[i] = 100 + 3 * (i / 3);
 	assert_true(climbs(60, false)); /* stairs */
@@ -76,25 +69,12 @@ static void leak_or_not(void **state)
 	assert_false(climbs(5, false)); /* too little to tell */
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-	(void)state;
 	/* live and request fit by far; by nothing at all; not */
 	assert_true(frag_oom_is_fragmentation(600 << 20, 100 << 20, 900 << 20, 1000 << 20));
 	assert_false(frag_oom_is_fragmentation(895 << 20, 104 << 20, 920 << 20, 1000 << 20));
 	assert_false(frag_oom_is_fragmentation(950 << 20, 100 << 20, 950 << 20, 1000 << 20));
 	/* hardly, but what lies free would have held it */
 	assert_true(frag_oom_is_fragmentation(895 << 20, 104 << 20, 1000 << 20, 1000 << 20));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_hand),
-		cmocka_unit_test(ties),
-		cmocka_unit_test(leak_or_not),
-		cmocka_unit_test(refusals),
-	};
-
-	return cmocka_run_group_tests_name("trend", tests, NULL, NULL);
 }

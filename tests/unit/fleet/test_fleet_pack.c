@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bound of packing: by sum, by halves, against the best packing of small random cases. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "fleet/fleet.h"
 
-static void test_known(void **state)
+TEST(test_known)
 {
 	static const struct {
 		uint64_t sizes[6], room;
@@ -23,7 +18,6 @@ static void test_known(void **state)
 		{ { 9, 3, 3, 3, 1 }, 10, 5, 2 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++)
 		assert_int_equal(frag_fleet_bound(rows[i].sizes, rows[i].n, rows[i].room),
 				 rows[i].want);
@@ -47,11 +41,10 @@ static size_t optimum(const uint64_t *sizes, size_t n, uint64_t room, uint64_t *
 	return best;
 }
 
-static void test_never_above_the_optimum(void **state)
+TEST(test_never_above_the_optimum)
 {
 	uint64_t seed = 1;
 
-	(void)state;
 	for (unsigned run = 0; run < 500; run++) {
 		uint64_t sizes[7], bins[8] = { 0 };
 		size_t best, bound;
@@ -65,14 +58,4 @@ static void test_never_above_the_optimum(void **state)
 		assert_true(bound <= best);
 		assert_true(bound + 2 >= best);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known),
-		cmocka_unit_test(test_never_above_the_optimum),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,9 @@
  * Policies behind PyTorch's hooks, over a driver that knows which work is ordered: streams, captures, retries, faults,
  * threads, fork.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
+
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -199,9 +193,8 @@ static void free_all(struct program *p)
 			free_one(p, i);
 }
 
-static void test_streams_are_waited_for(void **state)
+TEST(test_streams_are_waited_for)
 {
-	(void)state;
 	for (size_t k = 0; k < policies_count; k++) {
 		struct program p = { .streams = 4 };
 		struct frag_live_stats st = { .size = sizeof(st) };
@@ -226,11 +219,10 @@ static void test_streams_are_waited_for(void **state)
 }
 
 /* The check itself: without the waits the same program races. */
-static void test_races_are_seen(void **state)
+TEST(test_races_are_seen)
 {
 	struct program p = { .streams = 4 };
 
-	(void)state;
 	start("tlsf", 2 * FRAG_GIB, 0);
 	device(0)->handed = false;
 	run_program(&p, STEPS);
@@ -288,9 +280,8 @@ static void eager_stays_out(const uint64_t *addrs)
 	free_all(&p);
 }
 
-static void test_memory_of_graphs_stays(void **state)
+TEST(test_memory_of_graphs_stays)
 {
-	(void)state;
 	for (size_t k = 0; k < policies_count; k++) {
 		const struct frag_live_pool_id id = { 5, 0 };
 		uint64_t first[GRAPH_BLOCKS], second[GRAPH_BLOCKS], held;
@@ -325,12 +316,11 @@ static void test_memory_of_graphs_stays(void **state)
 	}
 }
 
-static void test_captures_by_stream(void **state)
+TEST(test_captures_by_stream)
 {
 	const struct frag_live_pool_id id = { 1, 0 };
 	struct frag_live_dev *d;
 
-	(void)state;
 	start("tlsf", FRAG_GIB, 0);
 	frag_live_begin_stream(0, fake_stream(3), id);
 	d = device(0);
@@ -343,12 +333,11 @@ static void test_captures_by_stream(void **state)
 
 /* ---- out of memory --------------------------------------------------------------------------------- */
 
-static void test_retry(void **state)
+TEST(test_retry)
 {
 	struct frag_live_stats st = { .size = sizeof(st) };
 	uint64_t a, b;
 
-	(void)state;
 	for (unsigned k = 0; k < 2; k++) {
 		start(k ? "bfc:growth=true" : "pytorch", FRAG_GIB, 512 * FRAG_MIB);
 		assert_int_equal(take(400 * FRAG_MIB, 1, &a), 0);
@@ -373,12 +362,11 @@ static void test_retry(void **state)
 	}
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	struct frag_live_stats st = { .size = sizeof(st) };
 	uint64_t a;
 
-	(void)state;
 	/* a policy that knows no limit of the process */
 	start("native", FRAG_GIB, 64 * FRAG_MIB);
 	assert_int_equal(take(65 * FRAG_MIB, 0, &a), FRAG_OOM);
@@ -400,9 +388,8 @@ static void test_limits(void **state)
 
 /* ---- faults -------------------------------------------------------------------------------------------- */
 
-static void test_every_nth_call_fails(void **state)
+TEST(test_every_nth_call_fails)
 {
-	(void)state;
 	for (size_t k = 0; k < policies_count; k++) {
 		for (unsigned every = 1; every < 12; every += 2) {
 			struct program p = { .streams = 3 };
@@ -452,14 +439,13 @@ static void *thread(void *ctx)
 	return NULL;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
 	static const char *const three[] = { "pytorch", "vmm", "tlsf" };
 	unsigned numbers[4] = { 0, 1, 2, 3 };
 	struct frag_live_stats st = { .size = sizeof(st) };
 	pthread_t threads[4];
 
-	(void)state;
 	for (unsigned k = 0; k < 3; k++) {
 		start(three[k], 4 * FRAG_GIB, 0);
 		for (unsigned i = 0; i < 4; i++)
@@ -474,13 +460,12 @@ static void test_threads(void **state)
 	}
 }
 
-static void test_child_does_nothing(void **state)
+TEST(test_child_does_nothing)
 {
 	void *p;
 	pid_t child;
 	int status;
 
-	(void)state;
 	start("pytorch", FRAG_GIB, 0);
 	p = frag_live_alloc(5000, 0, NULL);
 	child = fork();
@@ -497,14 +482,13 @@ static void test_child_does_nothing(void **state)
 	close_all();
 }
 
-static void test_odd_requests(void **state)
+TEST(test_odd_requests)
 {
 	struct frag_live_stats st = { .size = sizeof(st) };
 	struct frag_live_part parts[64];
 	size_t bytes = 0, n, live = 0;
 	char *p, *q;
 
-	(void)state;
 	start("pytorch", FRAG_GIB, 0);
 	assert_null(frag_live_alloc(0, 0, NULL));
 	frag_live_free(NULL, 0, 0, NULL);
@@ -540,7 +524,7 @@ static uint32_t where(void)
 	return ++asked;
 }
 
-static void test_history(void **state)
+TEST(test_history)
 {
 	static const uint32_t all[] = { FRAG_LIVE_DID_SEGMENT_ALLOC, FRAG_LIVE_DID_ALLOC,
 					FRAG_LIVE_DID_REQUEST,	     FRAG_LIVE_DID_COMPLETE,
@@ -549,7 +533,6 @@ static void test_history(void **state)
 	frag_addr_t addr;
 	void *p;
 
-	(void)state;
 	start("pytorch", FRAG_GIB, 0);
 	frag_live_history(6, UINT32_MAX, 1);
 	frag_live_on_context(where, NULL);
@@ -598,13 +581,12 @@ static void sum_up(void *ctx, const char *name, int64_t value)
 	frag_live_free(frag_live_alloc(512, 0, NULL), 512, 0, NULL);
 }
 
-static void test_what_python_asks(void **state)
+TEST(test_what_python_asks)
 {
 	struct frag_live_call call;
 	int64_t active = 0, calls = 0;
 	void *p;
 
-	(void)state;
 	start("pytorch", FRAG_GIB, 0);
 	p = frag_live_alloc(5000, 0, NULL);
 	frag_live_counters(0, sum_up, &active);
@@ -617,12 +599,11 @@ static void test_what_python_asks(void **state)
 	close_all();
 }
 
-static void test_refused_at_the_start(void **state)
+TEST(test_refused_at_the_start)
 {
 	struct frag_live_options o = { .size = sizeof(o), .policy = "ggml-vmm" };
 	char text[400] = "";
 
-	(void)state;
 	fake_reset(FRAG_GIB);
 	assert_int_equal(frag_live_start(&o, text, sizeof(text)), FRAG_EUSAGE);
 	assert_non_null(strstr(text, "reverse order"));
@@ -633,8 +614,11 @@ static void test_refused_at_the_start(void **state)
 	assert_int_equal(frag_live_start(&o, text, sizeof(text)), FRAG_EOUTPUT);
 }
 
-/* A recording can be read at any time; what it had before goes only if nobody else writes it. */
-static void test_recording(void **state)
+/*
+ * A recording can be read at any time; what it had before goes only if nobody else writes it. The last test: it goes on
+ * recording.
+ */
+TEST(test_recording)
 {
 	char path[] = "/tmp/live-test-XXXXXX", text[512];
 	struct frag_live_options o = { .size = sizeof(o), .policy = "vmm", .record = path };
@@ -642,7 +626,6 @@ static void test_recording(void **state)
 	struct frag_err err = { 0 };
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "keep", 4), 4);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
@@ -671,24 +654,4 @@ static void test_recording(void **state)
 	close_all();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_streams_are_waited_for),
-		cmocka_unit_test(test_races_are_seen),
-		cmocka_unit_test(test_memory_of_graphs_stays),
-		cmocka_unit_test(test_captures_by_stream),
-		cmocka_unit_test(test_retry),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_every_nth_call_fails),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_child_does_nothing),
-		cmocka_unit_test(test_odd_requests),
-		cmocka_unit_test(test_history),
-		cmocka_unit_test(test_what_python_asks),
-		cmocka_unit_test(test_refused_at_the_start),
-		cmocka_unit_test(test_recording), /* last: it goes on recording */
-	};
-
-	return cmocka_run_group_tests(tests, list_policies, NULL);
-}
+TEST_GROUP(list_policies, NULL)

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workspaces of convolutions: as measured, as parts of what was measured, by rule. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "inside/nogpu/cudnn.h"
 
@@ -42,9 +37,8 @@ static int64_t bytes_of(int kind, int type, bool channels_last, int64_t n, int64
 #define HALF 2
 #define BFLOAT 9
 
-static void what_was_measured_is_taken(void **state)
+TEST(what_was_measured_is_taken)
 {
-	(void)state;
 	assert_int_equal(bytes_of(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 24, 3, 160, 64, 7, 2, 3),
 			 46732048);
 	assert_int_equal(
@@ -52,9 +46,8 @@ static void what_was_measured_is_taken(void **state)
 		28115623);
 }
 
-static void other_sizes_are_made_of_parts(void **state)
+TEST(other_sizes_are_made_of_parts)
 {
-	(void)state;
 	/* x, w and y copied */
 	assert_int_equal(bytes_of(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 20, 3, 160, 64, 7, 2, 3),
 			 4 * (20 * 3 * 160 * 160 + 64 * 3 * 7 * 7 + 20 * 64 * 80 * 80) + 16);
@@ -64,33 +57,19 @@ static void other_sizes_are_made_of_parts(void **state)
 		28115623 + 4 * 2 * 128 * 28 * 28);
 }
 
-static void half_precision_of_both_kinds_is_alike(void **state)
+TEST(half_precision_of_both_kinds_is_alike)
 {
-	(void)state;
 	for (int64_t n = 10; n < 40; n += 7)
 		assert_int_equal(
 			bytes_of(NOGPU_CUDNN_CONV_FORWARD, HALF, true, n, 3, 224, 64, 7, 2, 3),
 			bytes_of(NOGPU_CUDNN_CONV_FORWARD, BFLOAT, true, n, 3, 224, 64, 7, 2, 3));
 }
 
-static void the_rest_goes_by_rule(void **state)
+TEST(the_rest_goes_by_rule)
 {
-	(void)state;
 	/* nobody measured 16 channels to 24 */
 	assert_int_equal(bytes_of(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 2, 16, 8, 24, 3, 1, 1),
 			 4 * (2 * 16 * 64 + 24 * 16 * 9 + 2 * 24 * 64) + 16);
 	assert_int_equal(bytes_of(NOGPU_CUDNN_CONV_FORWARD, BFLOAT, true, 2, 16, 8, 24, 3, 1, 1),
 			 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_measured_is_taken),
-		cmocka_unit_test(other_sizes_are_made_of_parts),
-		cmocka_unit_test(half_precision_of_both_kinds_is_alike),
-		cmocka_unit_test(the_rest_goes_by_rule),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,7 @@
 /* The binned set against a sorted array: order, search, crowded bins, reserve. */
 #include <binset.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "lib/random.h"
 
@@ -117,39 +112,34 @@ static void random_changes(uint64_t mask, unsigned shift)
 	random_changes_of(mask, shift, true, 2 * FRAG_BINSET_LIST);
 }
 
-static void one_size(void **state)
+TEST(one_size)
 {
-	(void)state;
 	random_changes(0, 9);
 }
 
-static void few_sizes(void **state)
+TEST(few_sizes)
 {
-	(void)state;
 	random_changes(7, 12);
 }
 
-static void many_sizes(void **state)
+TEST(many_sizes)
 {
-	(void)state;
 	random_changes((1 << 22) - 1, 9);
 }
 
-static void any_size(void **state)
+TEST(any_size)
 {
-	(void)state;
 	random_changes((1ull << 46) - 1, 0);
 }
 
 /* Each in front of the others of its bin: no insert takes a step, so only searches can notice
  * how long the list is. */
-static void falling(void **state)
+TEST(falling)
 {
 	static struct frag_bin_node nodes[NODES];
 	static bool in[NODES];
 	struct frag_binset s;
 
-	(void)state;
 	frag_binset_init(&s);
 	assert_int_equal(frag_binset_reserve(&s, NODES), 0);
 	for (size_t i = 0; i < NODES; i++) {
@@ -168,15 +158,4 @@ static void falling(void **state)
 	assert_null(s.heads[nodes[0].bin]);
 	assert_null(frag_binset_broken(&s));
 	frag_binset_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_size),   cmocka_unit_test(few_sizes),
-		cmocka_unit_test(many_sizes), cmocka_unit_test(any_size),
-		cmocka_unit_test(falling),
-	};
-
-	return cmocka_run_group_tests_name("binset", tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ordered set against a sorted array, and its promise that a reserved insert never fails. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "policies/common/bset.h"
 #include "lib/random.h"
@@ -151,9 +143,8 @@ static void random_run(size_t cap, size_t ops, uint64_t sizes, uint64_t addrs)
 	free(o.k);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
-	(void)state;
 	rng_state = 20240607;
 	random_run(1, 2000, 2, 2);
 	random_run(33, 200000, 40, 3);
@@ -163,11 +154,10 @@ static void test_random(void **state)
 	random_run(20000, 300000, 3000, 1000000);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	struct frag_bset s;
 
-	(void)state;
 	frag_bset_init(&s);
 	assert_int_equal(frag_bset_count(&s), 0);
 	assert_null(frag_bset_first(&s).leaf);
@@ -179,13 +169,12 @@ static void test_empty(void **state)
 }
 
 /* Lowest address wins among equal sizes; the next size follows when none is left. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	static const uint64_t addr[] = { 9, 3, 7, 1 };
 	struct frag_bset s;
 	size_t i;
 
-	(void)state;
 	frag_bset_init(&s);
 	assert_int_equal(frag_bset_reserve(&s, 5), 0);
 	for (i = 0; i < 4; i++)
@@ -228,12 +217,11 @@ static void fill_thin_refill(struct frag_bset *s, size_t n)
 	frag_bset_clear(s);
 }
 
-static void test_reserve_is_enough(void **state)
+TEST(test_reserve_is_enough)
 {
 	static const size_t sizes[] = { 1, 31, 32, 33, 64, 65, 100, 333, 1000, 5000, 40000 };
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct frag_bset s;
 
@@ -248,12 +236,11 @@ static void test_reserve_is_enough(void **state)
 }
 
 /* Growing by one at a time asks the host only now and then, and a refusal leaves the set usable. */
-static void test_reserve_fails_softly(void **state)
+TEST(test_reserve_fails_softly)
 {
 	struct frag_bset s;
 	size_t i = 0, refused = 0;
 
-	(void)state;
 	frag_bset_init(&s);
 	while (i < 20000) {
 		frag_host_fail_after(i % 2 ? 1 : 0);
@@ -272,13 +259,12 @@ static void test_reserve_fails_softly(void **state)
 	frag_bset_release(&s);
 }
 
-static void test_shared_pool(void **state)
+TEST(test_shared_pool)
 {
 	struct frag_bset_nodes pool;
 	struct frag_bset s[70];
 	size_t i, n = 0;
 
-	(void)state;
 	rng_state = 7;
 	frag_bset_nodes_init(&pool);
 	for (i = 0; i < 70; i++)
@@ -308,13 +294,12 @@ static void test_shared_pool(void **state)
 
 /* ---- object slab ------------------------------------------------------------------ */
 
-static void test_slab(void **state)
+TEST(test_slab)
 {
 	struct frag_slab s;
 	uint64_t *o[3000];
 	size_t i, round;
 
-	(void)state;
 	frag_slab_init(&s, 24);
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < 3000; i++) {
@@ -335,12 +320,11 @@ static void test_slab(void **state)
 	frag_slab_release(&s);
 }
 
-static void test_slab_reserve(void **state)
+TEST(test_slab_reserve)
 {
 	struct frag_slab s;
 	size_t i;
 
-	(void)state;
 	frag_slab_init(&s, 40);
 	frag_host_fail_after(1);
 	assert_null(frag_slab_alloc(&s));
@@ -353,20 +337,4 @@ static void test_slab_reserve(void **state)
 	frag_host_fail_after(0);
 	assert_int_equal(frag_slab_live(&s), 10001);
 	frag_slab_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_reserve_is_enough),
-		cmocka_unit_test(test_reserve_fails_softly),
-		cmocka_unit_test(test_shared_pool),
-		cmocka_unit_test(test_slab),
-		cmocka_unit_test(test_slab_reserve),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,16 +6,9 @@
  * A shared object finds the functions of <frag/…> in the program, which must
  * therefore be linked with -rdynamic.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include "rig.h"
 #include "script.h"
@@ -81,11 +74,10 @@ static void open_it(const char *options)
 		fail_msg("%s (linked without -rdynamic?)", rig.err.msg);
 }
 
-static void rounds_to_powers_of_two(void **state)
+TEST(rounds_to_powers_of_two)
 {
 	frag_addr_t at;
 
-	(void)state;
 	open_it(":smallest=4K");
 	assert_string_equal(rig.ops->name, "mine");
 	assert_non_null(strstr(frag_policy_spec_echo(rig.spec), "mine.so:smallest=4KiB"));
@@ -103,11 +95,10 @@ static void rounds_to_powers_of_two(void **state)
 	rig_close(&rig);
 }
 
-static void random_calls(void **state)
+TEST(random_calls)
 {
 	struct script s;
 
-	(void)state;
 	open_it("");
 	script_init(&s, 11, 150);
 	if (script_soak(&s, &rig, 3000, false))
@@ -116,11 +107,10 @@ static void random_calls(void **state)
 	rig_close(&rig);
 }
 
-static void wrapped_in_an_adaptor(void **state)
+TEST(wrapped_in_an_adaptor)
 {
 	char text[128];
 
-	(void)state;
 	if (!*object)
 		skip();
 	snprintf(text, sizeof(text), "check/%s:smallest=1K", object);
@@ -142,12 +132,11 @@ static void refuses(const char *text, const char *part)
 }
 
 /* Its options and rules are known like those of any policy; another abi is not loaded. */
-static void says_what_is_wrong(void **state)
+TEST(says_what_is_wrong)
 {
 	char text[160], source[80], other[80];
 	FILE *f;
 
-	(void)state;
 	if (!*object)
 		skip();
 	snprintf(text, sizeof(text), "%s:smalest=4K", object);
@@ -171,14 +160,4 @@ static void says_what_is_wrong(void **state)
 	unlink(other);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rounds_to_powers_of_two),
-		cmocka_unit_test(random_calls),
-		cmocka_unit_test(wrapped_in_an_adaptor),
-		cmocka_unit_test(says_what_is_wrong),
-	};
-
-	return cmocka_run_group_tests(tests, build_object, remove_object);
-}
+TEST_GROUP(build_object, remove_object)

@@ -6,16 +6,9 @@
  */
 #include "policies/adapt_check.c"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include "rig.h"
 
@@ -24,7 +17,7 @@
 static struct rig rig;
 
 /* limit: a refused request leaves nothing cached, and what the device held before does not count. */
-static void limit_gives_back_what_was_too_much(void **state)
+TEST(limit_gives_back_what_was_too_much)
 {
 	struct frag_policy_env env = { .limit_bytes = UINT64_MAX };
 	struct frag_sim_config card = { .total_bytes = 64 * MIB };
@@ -35,7 +28,6 @@ static void limit_gives_back_what_was_too_much(void **state)
 	struct frag_err err;
 	frag_addr_t other;
 
-	(void)state;
 	assert_int_equal(frag_sim_open(&card, &env.dev, &err), 0);
 	assert_int_equal(frag_dev_alloc(env.dev, 8 * MIB, &other, &err), 0);
 	assert_int_equal(frag_policy_spec_parse("limit:bytes=3M/cupy", &spec, &err), 0);
@@ -67,13 +59,12 @@ static void read_file(char *buf, size_t cap)
 	fclose(f);
 }
 
-static void log_writes_rmm_csv(void **state)
+TEST(log_writes_rmm_csv)
 {
 	struct rig_options o = { .still = true };
 	char want[400], got[400];
 	frag_addr_t at;
 
-	(void)state;
 	snprintf(text, sizeof(text), "log:file=%s/rmm-pool", path);
 	assert_int_equal(rig_open(&rig, text, &o), 0);
 	assert_int_equal(rig_alloc(&rig, 0, 1000, 0, 0), 0);
@@ -96,12 +87,11 @@ static void log_writes_rmm_csv(void **state)
 }
 
 /* create fails, or the call that meets the full device does; the block goes back. */
-static void log_reports_failed_writes(void **state)
+TEST(log_reports_failed_writes)
 {
 	static const struct rig_options none;
 	int rc = 0;
 
-	(void)state;
 	assert_int_equal(rig_open(&rig, "log:file=/nonexistent/x.csv/native", &none), FRAG_EOUTPUT);
 	assert_non_null(strstr(rig.err.msg, "/nonexistent/x.csv"));
 	assert_int_equal(rig_open(&rig, "log:file=/dev/full/native", &none), 0);
@@ -210,11 +200,10 @@ static void expect(int rc, const char *part)
 		fail_msg("'%s' does not say '%s'", err.msg, part);
 }
 
-static void check_finds_overlaps(void **state)
+TEST(check_finds_overlaps)
 {
 	struct frag_block a, b;
 
-	(void)state;
 	checker_open(&no_walk);
 	assert_int_equal(ask(1000, 100, 100, &a), 0);
 	expect(ask(1099, 50, 50, &b), "overlaps the one at 0x3e8");
@@ -253,11 +242,10 @@ static int trim_and_check(void)
 	return check_trim(&checker, 0, &err);
 }
 
-static void check_finds_wrong_walks(void **state)
+TEST(check_finds_wrong_walks)
 {
 	struct frag_block a;
 
-	(void)state;
 	checker_open(&all_checks);
 	walk_again();
 	assert_int_equal(ask(1000, 100, 100, &a), 0);
@@ -305,15 +293,4 @@ static int remove_folder(void **state)
 	return rmdir(folder); /* fails if a file was left behind */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(limit_gives_back_what_was_too_much),
-		cmocka_unit_test(log_writes_rmm_csv),
-		cmocka_unit_test(log_reports_failed_writes),
-		cmocka_unit_test(check_finds_overlaps),
-		cmocka_unit_test(check_finds_wrong_walks),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

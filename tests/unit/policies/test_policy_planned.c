@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* planned: the ranges it keeps, plans made from steps, and runs that follow them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include <frag/plan.h>
 
@@ -33,7 +26,7 @@ static uint64_t lowest_gap(const uint8_t *used, uint64_t n)
 }
 
 /* Against an array of bytes. */
-static void test_occupied(void **state)
+TEST(test_occupied)
 {
 	uint8_t used[UNITS] = { 0 };
 	struct occupied_range *ranges[UNITS];
@@ -41,7 +34,6 @@ static void test_occupied(void **state)
 	struct occupied o;
 	uint64_t rng = 1;
 
-	(void)state;
 	occupied_init(&o);
 	for (unsigned round = 0; round < 20000; round++) {
 		uint64_t from, n;
@@ -179,13 +171,12 @@ static void plan_and_run(const struct frag_trace_dev *dev, uint64_t total,
 }
 
 /* Steps that repeat: every request finds its place, two outputs take turns, nothing is lost. */
-static void test_repeated(void **state)
+TEST(test_repeated)
 {
 	struct frag_step_plan plan;
 	struct frag_trace_dev dev;
 	struct frag_result r;
 
-	(void)state;
 	make_steps(&dev, 12, true);
 	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
 	assert_int_equal(plan.period, 2);
@@ -203,14 +194,13 @@ static void test_repeated(void **state)
 }
 
 /* Steps that change: the beginning only, the others in gaps or by the fallback. */
-static void test_changing(void **state)
+TEST(test_changing)
 {
 	struct frag_step_plan plan;
 	struct frag_trace_dev dev;
 	struct frag_result r;
 	uint64_t total;
 
-	(void)state;
 	make_steps(&dev, 12, false);
 	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
 	assert_int_equal(plan.period, 0);
@@ -230,7 +220,7 @@ static void test_changing(void **state)
 
 /* A trace that marks too few steps is cut into windows of requests; one may ask for others, or for
  * windows of time. Nothing tells a run when they begin, so the plan is of the beginning. */
-static void test_windows(void **state)
+TEST(test_windows)
 {
 	struct frag_step_options opt = { .slack = -1, .budget_ns = 1000000000 };
 	struct frag_step_plan plan;
@@ -239,7 +229,6 @@ static void test_windows(void **state)
 	struct frag_err err;
 	uint32_t half;
 
-	(void)state;
 	make_steps(&dev, 2, true);
 	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
 	assert_true(plan.windows && plan.period == 0);
@@ -273,7 +262,7 @@ static void test_windows(void **state)
 			 FRAG_EINPUT);
 }
 
-static void test_bad_files(void **state)
+TEST(test_bad_files)
 {
 	static const char *const texts[] = {
 		"",
@@ -293,7 +282,6 @@ static void test_bad_files(void **state)
 	};
 	struct frag_trace_dev dev;
 
-	(void)state;
 	make_steps(&dev, 1, true);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
 		char path[] = "/tmp/planXXXXXX", text[64];
@@ -313,15 +301,4 @@ static void test_bad_files(void **state)
 		unlink(path);
 	}
 	frag_host_free(dev.events);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_occupied),  cmocka_unit_test(test_repeated),
-		cmocka_unit_test(test_changing),  cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_bad_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,7 @@
  * quickpool, dynamicpool and buddy in random runs against models that search everything; and the
  * rule by which Umpire's pools make chunks one. Their single rules: tests/policies/.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <quickcore.h>
 
@@ -33,14 +27,13 @@ static void close_rig(void)
 	rig_close(&rig);
 }
 
-static void coalescing(void **state)
+TEST(coalescing)
 {
 	struct frag_coalesce_state s = {
 		.actual = 1000, .releasable = 500, .aligned_hwm = 700, .releasable_count = 3
 	};
 	struct frag_coalesce c = { .rule = FRAG_COALESCE_PERCENT, .percent = 50, .blocks = 3 };
 
-	(void)state;
 	assert_int_equal(frag_coalesce_size(&c, &s), 1000);
 	c.percent = 51;
 	assert_int_equal(frag_coalesce_size(&c, &s), 0);
@@ -143,12 +136,11 @@ static void free_piece(frag_addr_t addr)
 	}
 }
 
-static void quickpool_equals_its_model(void **state)
+TEST(quickpool_equals_its_model)
 {
 	uint64_t seed = 5;
 	size_t chunks = 0;
 
-	(void)state;
 	open_rig("quickpool:first=2M,percent=0", FRAG_GIB);
 	for (unsigned i = 0; i < 30000; i++) {
 		unsigned slot = frag_random(&seed) % 250;
@@ -204,12 +196,11 @@ static unsigned best_run(unsigned n)
 	return best;
 }
 
-static void dynamicpool_equals_its_model(void **state)
+TEST(dynamicpool_equals_its_model)
 {
 	uint64_t seed = 5;
 	unsigned refused = 0;
 
-	(void)state;
 	/* a second chunk does not fit */
 	open_rig("dynamicpool:first=8M,next=64M", 64 * FRAG_MIB);
 	for (unsigned i = 0; i < 20000; i++) {
@@ -257,11 +248,10 @@ static frag_addr_t lowest_half(void)
 }
 
 /* Always the lowest free half serves, and then no other arena is opened. */
-static void buddy_in_many_arenas(void **state)
+TEST(buddy_in_many_arenas)
 {
 	uint64_t seed = 1;
 
-	(void)state;
 	open_rig("buddy:arena=2M,give-back=free", 64 * FRAG_GIB);
 	for (unsigned i = 0; i < 4000; i++) {
 		bool half = frag_random(&seed) & 1;
@@ -286,16 +276,4 @@ static void buddy_in_many_arenas(void **state)
 		rig_check(&rig);
 	}
 	close_rig();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(coalescing),
-		cmocka_unit_test(quickpool_equals_its_model),
-		cmocka_unit_test(dynamicpool_equals_its_model),
-		cmocka_unit_test(buddy_in_many_arenas),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

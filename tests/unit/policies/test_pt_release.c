@@ -5,18 +5,12 @@
  */
 #include <pytorch/pt.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "rig.h"
 
 /* The numbers of segments run out: those that are left close ranks, and order stays. */
-static void test_renumbered(void **state)
+TEST(test_renumbered)
 {
 	static const unsigned order[] = { 0, 1, 2, 4, 5 };
 	static const struct rig_options none;
@@ -24,7 +18,6 @@ static void test_renumbered(void **state)
 	frag_addr_t at[6];
 	struct pt *a;
 
-	(void)state;
 	assert_int_equal(rig_open(&r, "pytorch:version:2.13", &none), 0);
 	a = r.policy.self;
 	for (unsigned k = 0; k < 6; k++) {
@@ -80,9 +73,8 @@ static const struct {
 	{ "expandable_segments_reserve_by_class:[a:0.5,b:40G]", 15 },
 };
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(items); i++) {
 		for (unsigned minor = 1; minor <= 15; minor++) {
 			struct frag_policy_spec *spec = NULL;
@@ -106,11 +98,10 @@ static void test_keys(void **state)
 }
 
 /* Up to 2.10 '>' also overwrites the interval that was named last. */
-static void test_rest_of_list(void **state)
+TEST(test_rest_of_list)
 {
 	uint32_t before[PT_ROUNDUPS], since[PT_ROUNDUPS];
 
-	(void)state;
 	assert_int_equal(pt_conf_roundup("[256:2,1024:4,>:1]", FRAG_TORCH(2, 10), before, NULL), 0);
 	assert_int_equal(pt_conf_roundup("[256:2,1024:4,>:1]", FRAG_TORCH(2, 11), since, NULL), 0);
 	for (unsigned i = 0; i < PT_ROUNDUPS; i++) {
@@ -124,7 +115,7 @@ static void test_rest_of_list(void **state)
 	assert_int_equal(since[1], 8);
 }
 
-static void test_reserve(void **state)
+TEST(test_reserve)
 {
 	static const struct {
 		const char *text;
@@ -133,7 +124,6 @@ static void test_reserve(void **state)
 		      { "1", 80 }, { "200G", 90 }, { "1e20G", 90 } };
 	uint64_t bytes;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
 		struct pt_conf c = { 0 };
 
@@ -141,16 +131,4 @@ static void test_reserve(void **state)
 		assert_int_equal(pt_conf_reserve(&c, 80 * FRAG_GIB, &bytes, NULL), 0);
 		assert_true(bytes == cases[i].gib * FRAG_GIB);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_renumbered),
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_rest_of_list),
-		cmocka_unit_test(test_reserve),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

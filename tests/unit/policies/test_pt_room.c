@@ -6,12 +6,7 @@
  */
 #include <pytorch/pt.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "lib/random.h"
 #include "rig.h"
@@ -103,23 +98,14 @@ static void history(uint64_t seed, uint64_t card_bytes)
 	rig_close(&rig);
 }
 
-static void roomy(void **state)
+TEST(roomy)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 6; seed++)
 		history(seed, 64 * FRAG_GIB);
 }
 
-static void tight(void **state)
+TEST(tight)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 6; seed++)
 		history(100 + seed, 2 * FRAG_GIB);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(roomy), cmocka_unit_test(tight) };
-
-	return cmocka_run_group_tests_name("pt_room", tests, NULL, NULL);
 }

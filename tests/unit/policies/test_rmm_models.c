@@ -3,14 +3,7 @@
  * rmm-pool and rmm-arena in long random runs against models that do everything by walking lists in
  * order of address, as RMM does. Their single rules: tests/policies/rmm_pool.rules, rmm_arena.rules.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "lib/random.h"
 #include "rig.h"
@@ -185,9 +178,8 @@ static void run_pool(const char *text, uint64_t seed, uint64_t size_max)
 	close_rig();
 }
 
-static void pool_equals_its_model(void **state)
+TEST(pool_equals_its_model)
 {
-	(void)state;
 	run_pool("rmm-pool", 1, 4 * FRAG_KIB);
 	run_pool("rmm-pool", 2, 100 * FRAG_KIB);
 	run_pool("rmm-pool", 3, 4 * FRAG_MIB);
@@ -328,11 +320,10 @@ static uint64_t draw_size(uint64_t *seed, unsigned step)
 	return frag_random(seed) % (frag_random(seed) % 4 ? 40 * FRAG_KIB : 900 * FRAG_KIB) + 1;
 }
 
-static void arena_equals_its_model(void **state)
+TEST(arena_equals_its_model)
 {
 	uint64_t seed = 11, addr = 0, refused = 0;
 
-	(void)state;
 	open_rig("rmm-arena:size=224M", 256 * FRAG_MIB);
 	put_super(0, 0, 224 * FRAG_MIB);
 	for (unsigned i = 0; i < 40000; i++) {
@@ -361,14 +352,4 @@ static void arena_equals_its_model(void **state)
 	close_rig();
 	while (supers_count)
 		free(super[--supers_count]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pool_equals_its_model),
-		cmocka_unit_test(arena_equals_its_model),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

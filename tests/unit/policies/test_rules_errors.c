@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Faulty files of rules: each fault is reported with its file and line, and no file breaks the runner. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include "lib/random.h"
 #include "rules.h"
@@ -34,7 +27,7 @@ static bool run(const char *text, size_t length, char *message)
 
 #define P "A title\n\tpolicy buddy:arena=1M\n"
 
-static void each_fault_is_reported(void **state)
+TEST(each_fault_is_reported)
 {
 	static const struct {
 		const char *text, *says;
@@ -78,7 +71,6 @@ static void each_fault_is_reported(void **state)
 	char message[RULES_MESSAGE];
 	bool failed = false;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		if (run(rows[i].text, strlen(rows[i].text), message))
 			fail_msg("no error: %s", rows[i].text);
@@ -90,7 +82,7 @@ static void each_fault_is_reported(void **state)
 }
 
 /* A sound file with bytes changed and lines cut: the rules hold, or a message names the line. */
-static void random_damage(void **state)
+TEST(random_damage)
 {
 	static const char sound[] = P
 		"\ta b = alloc 257 64K -> 512 64K @0 @64K\n\tfree a; expect blocks 9 free 983552\n"
@@ -101,7 +93,6 @@ static void random_damage(void **state)
 	char message[RULES_MESSAGE], text[sizeof(sound)];
 	uint64_t seed = 1;
 
-	(void)state;
 	for (unsigned i = 0; i < 2000; i++) {
 		memcpy(text, sound, sizeof(sound));
 		for (unsigned k = 0; k < 1 + i % 4; k++)
@@ -127,12 +118,4 @@ static int remove_file(void **state)
 	return unlink(path);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_fault_is_reported),
-		cmocka_unit_test(random_damage),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

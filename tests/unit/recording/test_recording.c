@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One recording: limits, opening whole and by its head, units, what "recorded" stands for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "recording/recording.h"
@@ -17,7 +9,7 @@
 
 static const struct frag_target card = { .card = { .total_bytes = 80 * FRAG_GIB } };
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	static const struct {
 		const char *text;
@@ -31,7 +23,6 @@ static void test_limits(void **state)
 	};
 	struct frag_limit limit = { 0 };
 
-	(void)state;
 	assert_true(frag_limit_bytes(&limit, 1000) == UINT64_MAX);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		assert_int_equal(frag_limit_parse(rows[i].text, &limit, NULL), 0);
@@ -42,12 +33,11 @@ static void test_limits(void **state)
 }
 
 /* --limit, else the recording's where its replay is identical, else none. */
-static void test_limit_of_a_replay(void **state)
+TEST(test_limit_of_a_replay)
 {
 	struct frag_trace_dev dev = { .settled = { .identical = true, .limit_bytes = 7 } };
 	struct frag_target given = card;
 
-	(void)state;
 	given.limit = (struct frag_limit){ .text = "9", .bytes = 9 };
 	assert_true(frag_target_limit_for(&card, &dev) == 7);
 	assert_true(frag_target_keeps_limit(&card, &dev));
@@ -81,7 +71,7 @@ static void write_file(struct frag_trace *trace)
 }
 
 /* Whole or by its head: the same units, and each stage is told. */
-static void test_open(void **state)
+TEST(test_open)
 {
 	static const struct {
 		unsigned how;
@@ -92,7 +82,6 @@ static void test_open(void **state)
 		     { FRAG_OPEN_HEAD, false, "rRSs" },
 		     { FRAG_OPEN_SOURCE, false, "r" } };
 
-	(void)state;
 	write_file(sample_trace_random(1, 500, true, false));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		char told[16] = "";
@@ -115,12 +104,11 @@ static void test_open(void **state)
 	}
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
 	struct frag_recording r;
 	FILE *out;
 
-	(void)state;
 	write_file(sample_trace_empty());
 	assert_int_equal(frag_recording_open(&r, path, &card, 0, NULL), FRAG_EINPUT);
 	assert_int_equal(frag_recording_open(&r, path, &card, FRAG_OPEN_SOURCE, NULL), 0);
@@ -135,7 +123,7 @@ static void test_errors(void **state)
 			 FRAG_EINPUT);
 }
 
-static void test_units(void **state)
+TEST(test_units)
 {
 	char *paths[] = { path, path };
 	struct frag_recordings all;
@@ -144,7 +132,6 @@ static void test_units(void **state)
 	struct frag_trace *trace = sample_trace_small();
 	char label[200];
 
-	(void)state;
 	trace->devs[0].has_evidence = false; /* it is impossible, and nothing here is about it */
 	write_file(trace);
 	if (frag_recordings_open(&all, paths, 2, &card, 0, &err))
@@ -164,12 +151,11 @@ static void test_units(void **state)
 	frag_recordings_release(&all);
 }
 
-static void test_recorded(void **state)
+TEST(test_recorded)
 {
 	struct frag_trace *trace = sample_trace_random(2, 20, false, false);
 	struct frag_policy_spec *spec;
 
-	(void)state;
 	assert_true(frag_policy_is_recorded(NULL));
 	assert_true(frag_policy_is_recorded("recorded"));
 	assert_false(frag_policy_is_recorded("pytorch"));
@@ -197,13 +183,4 @@ static int drop_path(void **state)
 	return unlink(path);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limits), cmocka_unit_test(test_limit_of_a_replay),
-		cmocka_unit_test(test_open),   cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_units),  cmocka_unit_test(test_recorded),
-	};
-
-	return cmocka_run_group_tests(tests, make_path, drop_path);
-}
+TEST_GROUP(make_path, drop_path)

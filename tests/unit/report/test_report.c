@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What shows results as text: escaping, tables, exact CSV and JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "report_rig.h"
 #include "sample_report.h"
@@ -12,12 +8,10 @@
 #include "answer/table.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- text ---- */
 
-static void escaping(void **state)
+TEST(escaping)
 {
 	static const struct {
 		const char *in, *html, *csv;
@@ -32,7 +26,6 @@ static void escaping(void **state)
 		{ "\xc3\xa9", "\xc3\xa9", "\xc3\xa9" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_text t = { 0 };
 
@@ -45,11 +38,10 @@ static void escaping(void **state)
 	}
 }
 
-static void numbers(void **state)
+TEST(numbers)
 {
 	struct frag_text t = { 0 };
 
-	(void)state;
 	frag_text_add_number(&t, 0.1);
 	frag_text_add(&t, "|");
 	frag_text_add_number(&t, NAN);
@@ -74,12 +66,11 @@ static void numbers(void **state)
 	frag_text_release(&t);
 }
 
-static void a_table(void **state)
+TEST(a_table)
 {
 	struct frag_table t = { 0 };
 	struct frag_text out = { 0 };
 
-	(void)state;
 	frag_table_column(&t, &(struct frag_table_column){ "name", "", true, NULL });
 	frag_table_column(&t, &(struct frag_table_column){ "size", "MiB", false, "how <much>" });
 	frag_table_column(&t, &(struct frag_table_column){ "end", "", true, NULL });
@@ -100,7 +91,7 @@ static void a_table(void **state)
 
 /* ---- CSV and JSON ---- */
 
-static void csv_is_exact(void **state)
+TEST(csv_is_exact)
 {
 	struct sample s;
 	struct frag_text t = { 0 };
@@ -108,7 +99,6 @@ static void csv_is_exact(void **state)
 	size_t n, metrics, row = 0;
 	const struct frag_metric_info *list = frag_metric_list(&metrics);
 
-	(void)state;
 	sample_init(&s, 7, EVENTS, true);
 	sample_csv(&s.report, &t);
 	n = rig_split_csv(rig_first_line(t.s, &rest), head, 64);
@@ -177,14 +167,13 @@ static void check_json_result(const json_t *j, const struct frag_result *r)
 			 r->free_host_ns.count);
 }
 
-static void json_is_exact(void **state)
+TEST(json_is_exact)
 {
 	struct sample s;
 	struct frag_text t = { 0 };
 	json_t *top;
 	json_error_t bad;
 
-	(void)state;
 	sample_init(&s, 7, EVENTS, true);
 	sample_json(&s.report, &t);
 	top = json_loads(t.s, JSON_REJECT_DUPLICATES, &bad);
@@ -206,12 +195,11 @@ static void json_is_exact(void **state)
 }
 
 /* Other host times, the same bytes. */
-static void without_host_times_the_bytes_are_the_same(void **state)
+TEST(without_host_times_the_bytes_are_the_same)
 {
 	struct sample s;
 	struct frag_text a[2] = { 0 }, b[2] = { 0 };
 
-	(void)state;
 	sample_init(&s, 5, EVENTS, true);
 	s.report.omit_host = true;
 	for (int i = 0; i < 2; i++) {
@@ -236,13 +224,12 @@ static void without_host_times_the_bytes_are_the_same(void **state)
 	sample_release(&s);
 }
 
-static void invalid_utf8_becomes_valid_json(void **state)
+TEST(invalid_utf8_becomes_valid_json)
 {
 	struct sample s;
 	struct frag_text t = { 0 };
 	json_t *top;
 
-	(void)state;
 	sample_init(&s, 1, 100, true);
 	frag_host_free(s.section.trace);
 	s.section.trace = frag_host_strdup("bad\xff name");
@@ -257,12 +244,11 @@ static void invalid_utf8_becomes_valid_json(void **state)
 
 /* ---- sections ---- */
 
-static void every_text_of_a_failed_policy_says_so(void **state)
+TEST(every_text_of_a_failed_policy_says_so)
 {
 	struct sample s;
 	struct frag_text t = { 0 };
 
-	(void)state;
 	sample_init(&s, 3, EVENTS, true);
 	/* the sample counts all events for everyone; this one stopped */
 	s.section.results[2].m.events_count = s.section.results[2].oom.event;
@@ -282,14 +268,13 @@ static void every_text_of_a_failed_policy_says_so(void **state)
 }
 
 /* Every host allocation in turn fails: an error, never half a text. */
-static void memory_short(void **state)
+TEST(memory_short)
 {
 	void (*const all[])(const struct frag_report *,
 			    struct frag_answer *) = { frag_report_compare, frag_report_replay,
 						      frag_report_page };
 	struct sample s;
 
-	(void)state;
 	sample_init(&s, 3, 300, true);
 	s.report.counters = true;
 	for (size_t k = 0; k < FRAG_ARRAY_LEN(all); k++) {
@@ -313,21 +298,4 @@ static void memory_short(void **state)
 		assert_true(n > 10);
 	}
 	sample_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(escaping),
-		cmocka_unit_test(numbers),
-		cmocka_unit_test(a_table),
-		cmocka_unit_test(csv_is_exact),
-		cmocka_unit_test(json_is_exact),
-		cmocka_unit_test(without_host_times_the_bytes_are_the_same),
-		cmocka_unit_test(invalid_utf8_becomes_valid_json),
-		cmocka_unit_test(every_text_of_a_failed_policy_says_so),
-		cmocka_unit_test(memory_short),
-	};
-
-	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }

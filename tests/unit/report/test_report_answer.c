@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is advised: which result, in which words, and the line that sets it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "report_rig.h"
 #include "sample_report.h"
-
-#include <string.h>
 
 /* Peaks in GiB and driver times in ms, one per policy of the sample. */
 static void fill_results(struct sample *s, const uint64_t *gib, const uint64_t *ms)
@@ -50,14 +44,13 @@ static void rename_policy(struct frag_result *r, const char *name)
 }
 
 /* Failed ones last; of equals the one that was asked for first. */
-static void the_order(void **state)
+TEST(the_order)
 {
 	static const uint64_t gib[] = { 10, 8, 1, 13, 8 }, ms[] = { 9, 60, 9, 9, 60 };
 	static const size_t wanted[] = { 1, 4, 0, 3, 2 };
 	struct sample s;
 	size_t order[5];
 
-	(void)state;
 	sample_init(&s, 5, EVENTS, true);
 	fill_results(&s, gib, ms);
 	s.section.results[2].completed = false;
@@ -74,12 +67,11 @@ static void the_order(void **state)
 }
 
 /* What spends a noticeable time in the driver comes second, with its price. */
-static void cheap_ones_first(void **state)
+TEST(cheap_ones_first)
 {
 	static const uint64_t gib[] = { 10, 8, 20, 13, 8 }, ms[] = { 9, 60, 9, 9, 60 };
 	struct sample s;
 
-	(void)state;
 	sample_init(&s, 5, EVENTS, true);
 	fill_results(&s, gib, ms);
 	assert_answer(&s.section,
@@ -94,13 +86,12 @@ static void cheap_ones_first(void **state)
 }
 
 /* A setting is advised even where another allocator would need less; that one is named. */
-static void settings_before_other_allocators(void **state)
+TEST(settings_before_other_allocators)
 {
 	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
 	struct frag_advice a;
 	struct sample s;
 
-	(void)state;
 	sample_init(&s, 5, EVENTS, true);
 	fill_results(&s, gib, ms);
 	frag_section_advice(&s.section, &a);
@@ -126,12 +117,11 @@ static void settings_before_other_allocators(void **state)
 }
 
 /* Where the trace is not PyTorch's, any policy may be the answer. */
-static void any_policy_for_other_programs(void **state)
+TEST(any_policy_for_other_programs)
 {
 	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
 	struct sample s;
 
-	(void)state;
 	sample_init(&s, 5, EVENTS, true);
 	fill_results(&s, gib, ms);
 	frag_host_free(s.section.conf);
@@ -145,14 +135,13 @@ static void any_policy_for_other_programs(void **state)
 }
 
 /* A plan has seen the future: it is named, never advised, unless nothing else completes. */
-static void a_plan_is_not_advised(void **state)
+TEST(a_plan_is_not_advised)
 {
 	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
 	struct frag_text t = { 0 };
 	struct frag_advice a;
 	struct sample s;
 
-	(void)state;
 	sample_init(&s, 5, EVENTS, true);
 	fill_results(&s, gib, ms);
 	rename_policy(&s.section.results[4], "planned");
@@ -172,30 +161,15 @@ static void a_plan_is_not_advised(void **state)
 }
 
 /* Where what is cheap needs more than the recording took, that is said. */
-static void worse_than_recorded(void **state)
+TEST(worse_than_recorded)
 {
 	static const uint64_t gib[] = { 5, 8, 20, 13, 6 }, ms[] = { 50, 1, 1, 1, 1 };
 	struct sample s;
 
-	(void)state;
 	sample_init(&s, 5, EVENTS, true);
 	fill_results(&s, gib, ms);
 	assert_answer(&s.section, "'pytorch:expandable_segments:True' needs least: 8 GiB reserved "
 				  "at peak, 3 GiB (60.0 %) more than the recorded 'pytorch' with 5 "
 				  "GiB");
 	sample_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_order),
-		cmocka_unit_test(cheap_ones_first),
-		cmocka_unit_test(settings_before_other_allocators),
-		cmocka_unit_test(any_policy_for_other_programs),
-		cmocka_unit_test(a_plan_is_not_advised),
-		cmocka_unit_test(worse_than_recorded),
-	};
-
-	return cmocka_run_group_tests_name("report_answer", tests, NULL, NULL);
 }

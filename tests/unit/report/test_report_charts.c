@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Charts: their data, their scripts, and how they are put into the page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "report_rig.h"
 #include "sample_report.h"
@@ -14,9 +10,6 @@
 #include "answer/draw/plot.h"
 #include "answer/draw/svg.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- charts ---- */
@@ -58,13 +51,12 @@ static void csv_of(const struct frag_answer_chart *chart, struct frag_text *out)
 	assert_int_equal(frag_text_check(out, NULL), 0);
 }
 
-static void charts_have_scripts_and_whole_rows(void **state)
+TEST(charts_have_scripts_and_whole_rows)
 {
 	struct charts c;
 	const struct frag_chart_ops *ops;
 	char *dir;
 
-	(void)state;
 	charts_init(&c, 14, true);
 	assert_int_equal(frag_plot_scripts(&dir, NULL), 0);
 	for (size_t i = 0; (ops = frag_chart_at(i)); i++) {
@@ -91,11 +83,10 @@ static void charts_have_scripts_and_whole_rows(void **state)
 }
 
 /* What a chart cannot show is no chart: one policy beats nobody, a trace that is gone has no sizes. */
-static void no_chart_without_rows(void **state)
+TEST(no_chart_without_rows)
 {
 	struct charts c;
 
-	(void)state;
 	charts_init(&c, 1, true);
 	c.s.section.events = NULL;
 	assert_null(chart_named(&c, "pareto"));
@@ -104,14 +95,13 @@ static void no_chart_without_rows(void **state)
 	charts_release(&c);
 }
 
-static void peak_chart_adds_up(void **state)
+TEST(peak_chart_adds_up)
 {
 	struct charts c;
 	struct frag_text t = { 0 };
 	char *head[64], *cell[64], *rest, *save;
 	size_t n;
 
-	(void)state;
 	charts_init(&c, 5, true);
 	csv_of(chart_named(&c, "peak"), &t);
 	n = rig_split_csv(rig_first_line(t.s, &rest), head, 64);
@@ -132,7 +122,7 @@ static void peak_chart_adds_up(void **state)
 }
 
 /* The largest value of the curve is the peak, and an early end is marked. */
-static void memory_chart_keeps_peaks_and_ends(void **state)
+TEST(memory_chart_keeps_peaks_and_ends)
 {
 	struct charts c;
 	struct frag_text t = { 0 };
@@ -140,7 +130,6 @@ static void memory_chart_keeps_peaks_and_ends(void **state)
 	size_t n, ooms = 0;
 	uint64_t peak[3] = { 0 };
 
-	(void)state;
 	charts_init(&c, 3, false);
 	c.s.section.results[2].m.events_count = c.s.section.results[2].oom.event;
 	csv_of(chart_named(&c, "memory"), &t);
@@ -165,7 +154,7 @@ static void memory_chart_keeps_peaks_and_ends(void **state)
 
 /* ---- the page ---- */
 
-static void svg_inlining(void **state)
+TEST(svg_inlining)
 {
 	static const char svg[] =
 		"<?xml version=\"1.0\"?>\n<svg \n width=\"900\" height=\"400\"\n viewBox=\"0 0 1 "
@@ -175,7 +164,6 @@ static void svg_inlining(void **state)
 		"<path stroke='rgb(  0, 114, 178)' clip-path=\"url(#c)\"/></svg>\n";
 	struct frag_text t = { 0 };
 
-	(void)state;
 	frag_svg_inline(svg, "p-", NASTY, &t);
 	assert_string_equal(frag_text_str(&t),
 			    "<svg xmlns=\"http://www.w3.org/2000/svg\" "
@@ -190,12 +178,11 @@ static void svg_inlining(void **state)
 }
 
 /* Names from outside never reach the page as markup. */
-static void the_page_escapes_everything(void **state)
+TEST(the_page_escapes_everything)
 {
 	struct sample s;
 	struct frag_text t = { 0 };
 
-	(void)state;
 	sample_init(&s, 4, EVENTS, true);
 	for (size_t k = 0; k < 4; k++) {
 		frag_host_free(s.section.results[k].policy);
@@ -217,18 +204,4 @@ static void the_page_escapes_everything(void **state)
 	assert_non_null(strstr(t.s, "</html>"));
 	frag_text_release(&t);
 	sample_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(charts_have_scripts_and_whole_rows),
-		cmocka_unit_test(no_chart_without_rows),
-		cmocka_unit_test(peak_chart_adds_up),
-		cmocka_unit_test(memory_chart_keeps_peaks_and_ends),
-		cmocka_unit_test(svg_inlining),
-		cmocka_unit_test(the_page_escapes_everything),
-	};
-
-	return cmocka_run_group_tests_name("report_charts", tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of a report: complete or absent, all of them or none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "report_rig.h"
 #include "sample_report.h"
@@ -13,15 +9,12 @@
 #include "answer/draw/one_pdf.h"
 #include "report/charts/chart.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- files ---- */
 
-static void outfile_complete_or_absent(void **state)
+TEST_WITH(outfile_complete_or_absent, rig_make_scratch, rig_drop_scratch)
 {
 	struct frag_outfile out;
 	struct frag_err err = { 0 };
@@ -29,7 +22,6 @@ static void outfile_complete_or_absent(void **state)
 	char text[8] = "";
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(frag_outfile_open(&out, path, &err), 0);
 	fputs("half", out.to);
 	assert_int_not_equal(access(path, F_OK), 0);
@@ -66,7 +58,7 @@ static bool have_gnuplot(void)
 	return system("gnuplot --version >/dev/null 2>&1") == 0;
 }
 
-static void report_is_whole(void **state)
+TEST_WITH(report_is_whole, rig_make_scratch, rig_drop_scratch)
 {
 	struct sample s;
 	struct frag_err err = { 0 };
@@ -75,7 +67,6 @@ static void report_is_whole(void **state)
 	struct stat st;
 	char *page;
 
-	(void)state;
 	if (!have_gnuplot())
 		skip();
 	while (frag_chart_at(charts))
@@ -100,7 +91,7 @@ static void report_is_whole(void **state)
 }
 
 /* Texts go into the program of the PDF as literals, whatever they are. */
-static void one_pdf_quotes(void **state)
+TEST(one_pdf_quotes)
 {
 	static const struct frag_plot plot = { .script = "peak",
 					       .csv = "a'b.csv",
@@ -109,7 +100,6 @@ static void one_pdf_quotes(void **state)
 					       .extra = "" };
 	struct frag_text t = { 0 };
 
-	(void)state;
 	frag_one_pdf_script(&plot, 1, "/scripts", "out.pdf", &t);
 	assert_non_null(strstr(frag_text_str(&t), "CSV = 'a''b.csv'\n"));
 	assert_non_null(strstr(frag_text_str(&t), "TITLE = '`touch x` \"$x\" @M \\'\n"));
@@ -118,7 +108,7 @@ static void one_pdf_quotes(void **state)
 }
 
 /* A hostile name runs nothing, and the file is made. */
-static void one_pdf_of_hostile_names(void **state)
+TEST_WITH(one_pdf_of_hostile_names, rig_make_scratch, rig_drop_scratch)
 {
 	struct sample s;
 	struct frag_err err = { 0 };
@@ -126,7 +116,6 @@ static void one_pdf_of_hostile_names(void **state)
 	char *made = frag_path_join(rig_scratch, "made"), name[400], start[6] = "";
 	FILE *f;
 
-	(void)state;
 	if (!have_gnuplot())
 		skip();
 	sample_init(&s, 2, 200, true);
@@ -148,7 +137,7 @@ static void one_pdf_of_hostile_names(void **state)
 }
 
 /* gnuplot stops with an error: its words are in ours, and no folder stays. */
-static void a_failed_picture_leaves_nothing(void **state)
+TEST_WITH(a_failed_picture_leaves_nothing, rig_make_scratch, rig_drop_scratch)
 {
 	struct sample s;
 	struct frag_err err = { 0 };
@@ -156,7 +145,6 @@ static void a_failed_picture_leaves_nothing(void **state)
 	const struct frag_chart_ops *ops;
 	char *path;
 
-	(void)state;
 	if (!have_gnuplot())
 		skip();
 	sample_init(&s, 2, 200, true);
@@ -184,13 +172,12 @@ static void a_failed_picture_leaves_nothing(void **state)
 	sample_release(&s);
 }
 
-static void without_gnuplot_the_way_out_is_named(void **state)
+TEST_WITH(without_gnuplot_the_way_out_is_named, rig_make_scratch, rig_drop_scratch)
 {
 	struct sample s;
 	struct frag_err err = { 0 };
 	char *dir = frag_path_join(rig_scratch, "out"), *path = strdup(getenv("PATH"));
 
-	(void)state;
 	sample_init(&s, 2, 200, true);
 	setenv("PATH", rig_scratch, 1);
 	assert_int_equal(frag_report_write(&s.report, dir, 0, 2, &err), FRAG_EOUTPUT);
@@ -201,23 +188,4 @@ static void without_gnuplot_the_way_out_is_named(void **state)
 	free(path);
 	frag_host_free(dir);
 	sample_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(outfile_complete_or_absent, rig_make_scratch,
-						rig_drop_scratch),
-		cmocka_unit_test_setup_teardown(report_is_whole, rig_make_scratch,
-						rig_drop_scratch),
-		cmocka_unit_test(one_pdf_quotes),
-		cmocka_unit_test_setup_teardown(one_pdf_of_hostile_names, rig_make_scratch,
-						rig_drop_scratch),
-		cmocka_unit_test_setup_teardown(a_failed_picture_leaves_nothing, rig_make_scratch,
-						rig_drop_scratch),
-		cmocka_unit_test_setup_teardown(without_gnuplot_the_way_out_is_named,
-						rig_make_scratch, rig_drop_scratch),
-	};
-
-	return cmocka_run_group_tests_name("report_files", tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The address-space map against a replay whose addresses are known, and its limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "sample_report.h"
 
 #include "report/charts/layout.h"
-
-#include <string.h>
 
 static const struct frag_sim_config card = { .total_bytes = 64 * FRAG_GIB };
 
@@ -48,7 +42,7 @@ static void check_boxes(const struct frag_layout *l)
 
 /* Three blocks in one segment of 20 MiB; the middle one is freed first. Looked at once a
  * microsecond, so every moment is seen. */
-static void a_known_replay(void **state)
+TEST(a_known_replay)
 {
 	static struct frag_event ev[] = {
 		{ .time_us = 0, .bytes = 4 * FRAG_MIB, .slot = 0, .kind = FRAG_EV_ALLOC },
@@ -67,7 +61,6 @@ static void a_known_replay(void **state)
 	struct frag_layout l;
 	uint64_t area[FRAG_LAYOUT_USES] = { 0 };
 
-	(void)state;
 	make("pytorch", &dev, &l);
 	check_boxes(&l);
 	assert_int_equal(l.span_bytes, 20 * FRAG_MIB);
@@ -84,13 +77,12 @@ static void a_known_replay(void **state)
 }
 
 /* A ragged history is drawn coarser, not longer. */
-static void bounded(void **state)
+TEST(bounded)
 {
 	static const char *const policies[] = { "pytorch", "native", "buddy",
 						"pytorch:expandable_segments:True" };
 	struct sample s;
 
-	(void)state;
 	sample_init(&s, 1, 20000, true);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(policies); i++) {
 		struct frag_layout l;
@@ -105,12 +97,11 @@ static void bounded(void **state)
 	sample_release(&s);
 }
 
-static void without_times_or_events(void **state)
+TEST(without_times_or_events)
 {
 	struct frag_layout l;
 	struct sample s;
 
-	(void)state;
 	sample_init(&s, 1, 60, false);
 	make("pytorch", &s.trace.devs[0], &l);
 	assert_true(l.count > 0);
@@ -123,14 +114,13 @@ static void without_times_or_events(void **state)
 	sample_release(&s);
 }
 
-static void memory_short(void **state)
+TEST(memory_short)
 {
 	struct frag_policy_spec *spec;
 	struct frag_run_options opt;
 	struct sample s;
 	int rc = FRAG_ENOMEM;
 
-	(void)state;
 	sample_init(&s, 1, 300, true);
 	frag_run_options_defaults(&opt);
 	assert_int_equal(frag_policy_spec_parse("native", &spec, NULL), 0);
@@ -148,16 +138,4 @@ static void memory_short(void **state)
 	}
 	frag_policy_spec_destroy(spec);
 	sample_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_known_replay),
-		cmocka_unit_test(bounded),
-		cmocka_unit_test(without_times_or_events),
-		cmocka_unit_test(memory_short),
-	};
-
-	return cmocka_run_group_tests_name("report_layout", tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several ranks or devices: worst, median, least, imbalance. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "report_rig.h"
 #include "sample_report.h"
@@ -12,7 +8,6 @@
 #include "report/spread.h"
 
 #include <math.h>
-#include <string.h>
 
 #define UNITS 4
 
@@ -49,7 +44,7 @@ static void units_release(struct units *u)
 		sample_release(&u->s[i]);
 }
 
-static void figures(void **state)
+TEST(figures)
 {
 	static const uint64_t gib[UNITS][3] = {
 		{ 10, 4, 8 }, { 30, 4, 8 }, { 20, 5, 0 }, { 20, 3, 2 }
@@ -60,7 +55,6 @@ static void figures(void **state)
 	struct frag_rows rows;
 	struct units u;
 
-	(void)state;
 	units_init(&u, UNITS, gib);
 	rows = frag_spread_rows(&u.report, &a);
 	x = rows.rows;
@@ -87,13 +81,12 @@ static void figures(void **state)
 }
 
 /* Policies that not all units have are left out; one unit has no spread. */
-static void what_is_comparable(void **state)
+TEST(what_is_comparable)
 {
 	static const uint64_t gib[UNITS][3] = { { 10, 4, 8 }, { 30, 4, 8 } };
 	struct frag_answer a = { 0 };
 	struct units u;
 
-	(void)state;
 	units_init(&u, 2, gib);
 	frag_host_free(u.sections[1].results[1].policy);
 	u.sections[1].results[1].policy = frag_host_strdup("another");
@@ -109,7 +102,7 @@ static void what_is_comparable(void **state)
 }
 
 /* What is not known has no figure: null, "-" and an empty field. */
-static void outputs(void **state)
+TEST(outputs)
 {
 	static const uint64_t gib[UNITS][3] = { { 10, 4, 0 }, { 30, 4, 0 }, { 20, 5, 0 } };
 	struct frag_text t = { 0 }, csv = { 0 };
@@ -118,7 +111,6 @@ static void outputs(void **state)
 	struct units u;
 	json_t *top, *list;
 
-	(void)state;
 	units_init(&u, 3, gib);
 	rows = frag_spread_rows(&u.report, &a);
 	frag_shape_csv(&frag_spread_shape, rows.rows, rows.count, &csv);
@@ -141,13 +133,12 @@ static void outputs(void **state)
 }
 
 /* Every host allocation in turn fails: an error, never half a text. */
-static void memory_short(void **state)
+TEST(memory_short)
 {
 	static const uint64_t gib[UNITS][3] = { { 10, 4, 0 }, { 30, 4, 0 } };
 	struct units u;
 	int rc = FRAG_ENOMEM;
 
-	(void)state;
 	units_init(&u, 2, gib);
 	for (uint64_t n = 1; rc; n++) {
 		struct frag_text text = { 0 };
@@ -164,16 +155,4 @@ static void memory_short(void **state)
 			assert_int_equal(rc, FRAG_ENOMEM);
 	}
 	units_release(&u);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(figures),
-		cmocka_unit_test(what_is_comparable),
-		cmocka_unit_test(outputs),
-		cmocka_unit_test(memory_short),
-	};
-
-	return cmocka_run_group_tests_name("report_spread", tests, NULL, NULL);
 }
