@@ -70,7 +70,8 @@ static void note(char *text)
 	const struct frag_estimate *e = frag_estimate_read(&answer, &t);
 
 	if (e) {
-		must(frag_estimate_text(&answer, e) && frag_estimate_again(&answer, e));
+		frag_estimate_text(&answer, e);
+		must(frag_estimate_again(&answer, e) && !answer.failed);
 		must(frag_estimate_places(e, "computed") <= e->places.count);
 	}
 	frag_answer_release(&answer);
