@@ -497,6 +497,7 @@ test_wheel_installs_and_runs_without_a_network() {
 		{ cat log >&2; return 1; }
 	env/bin/cufrag verify "$root/traces/gnn.default.cft" 2>&1 | tail -n 1 > verdict && expect 'the verdict' "$(cat verdict)" 'verdict: identical' &&
 		expect 'the version' "$(env/bin/cufrag --version)" "$("$program" --version)" &&
+		expect 'python -m' "$(env/bin/python -m cufrag --version)" "$("$program" --version)" &&
 		env/bin/python -c 'import cufrag; assert cufrag.torch.policy() is None; cufrag.torch.library(); print(cufrag.torch.library_path())' > said &&
 		case $(cat said) in "$PWD"/env/*) ;; *) cat said >&2; return 1 ;; esac
 }
