@@ -58,7 +58,8 @@ struct frag_rows {
 
 struct frag_shape;
 
-struct frag_field {
+/* members in the order in which rows are written */
+struct frag_field {	  /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	const char *name; /* JSON key and CSV column; NULL = for people only */
 	const char *head; /* heading of the column in tables; NULL = for programs only */
 	const char *help; /* what it is: docs/json.md, and the heading's tool tip on a page */

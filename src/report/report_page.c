@@ -179,7 +179,8 @@ static void add_actions(const struct frag_section *s, struct frag_answer *a)
 	if (t.len)
 		frag_answer_paste(a, "What to set", frag_text_str(&t));
 	else
-		frag_answer_paste(a, s->conf ? "What to use (not a PyTorch setting)" : "What to use",
+		frag_answer_paste(a,
+				  s->conf ? "What to use (not a PyTorch setting)" : "What to use",
 				  s->results[advice.pick].policy);
 	frag_text_release(&t);
 	frag_section_run(s, &t);

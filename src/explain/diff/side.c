@@ -10,9 +10,10 @@
 /* Texts come from files. */
 static const char *clean(struct frag_answer *a, const char *text)
 {
-	char *copy = frag_answer_new(a, strlen(text) + 1, 1);
+	size_t len = strlen(text);
+	char *copy = frag_answer_new(a, len + 1, 1);
 
-	return copy ? frag_clean_text(strcpy(copy, text), strlen(text)) : "";
+	return copy ? frag_clean_text(memcpy(copy, text, len + 1), len) : "";
 }
 
 static int by_name(const void *a, const void *b)
