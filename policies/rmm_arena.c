@@ -333,10 +333,7 @@ const struct frag_policy_ops frag_policy_rmm_arena = {
 	.name = "rmm-arena",
 	.summary = "RMM's arenas: first fit in superblocks of one block taken at the start",
 	.source = "rapidsai/rmm cpp/include/rmm/mr/detail/arena.hpp, 2026",
-	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its "
-		 "upstream is "
-		 "trimmed",
-	.checked = "RMM 26.08 (2026-07-02), compiled",
+	FRAG_UPSTREAM_RMM,
 	FRAG_UPSTREAM_OPS,
 	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
@@ -344,5 +341,4 @@ const struct frag_policy_ops frag_policy_rmm_arena = {
 	.alloc = arena_alloc,
 	.free = arena_free,
 	.free_requested = arena_free_requested,
-	.trim = frag_upstream_op_trim,
 };

@@ -273,10 +273,7 @@ const struct frag_policy_ops frag_policy_rmm_binning = {
 	.name = "rmm-binning",
 	.summary = "RMM's bins of fixed-size blocks for small requests, a pool for the rest",
 	.source = "rapidsai/rmm cpp/src/mr/detail/binning_memory_resource_impl.cpp, 2026",
-	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its "
-		 "upstream is "
-		 "trimmed",
-	.checked = "RMM 26.08 (2026-07-02), compiled",
+	FRAG_UPSTREAM_RMM,
 	FRAG_UPSTREAM_OPS,
 	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
@@ -284,5 +281,4 @@ const struct frag_policy_ops frag_policy_rmm_binning = {
 	.alloc = binning_alloc,
 	.free = binning_free,
 	.free_requested = binning_free_requested,
-	.trim = frag_upstream_op_trim,
 };

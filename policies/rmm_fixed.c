@@ -47,12 +47,8 @@ const struct frag_policy_ops frag_policy_rmm_fixed = {
 	.name = "rmm-fixed",
 	.summary = "RMM's fixed-size blocks: larger requests are refused, nothing is merged",
 	.source = "rapidsai/rmm cpp/src/mr/detail/fixed_size_memory_resource_impl.cpp, 2026",
-	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its "
-		 "upstream is "
-		 "trimmed",
-	.checked = "RMM 26.08 (2026-07-02), compiled",
+	FRAG_UPSTREAM_RMM,
 	FRAG_POLICY_PARAMS(struct params),
 	.create = create,
 	FRAG_EQUAL_OPS,
-	.trim = frag_upstream_op_trim,
 };

@@ -425,10 +425,7 @@ const struct frag_policy_ops frag_policy_rmm_pool = {
 	.name = "rmm-pool",
 	.summary = "RMM's pool: best fit with a free list per stream, doubles, keeps its chunks",
 	.source = "rapidsai/rmm cpp/src/mr/detail/pool_memory_resource_impl.cpp, 2026",
-	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its "
-		 "upstream is "
-		 "trimmed",
-	.checked = "RMM 26.08 (2026-07-02), compiled",
+	FRAG_UPSTREAM_RMM,
 	FRAG_UPSTREAM_OPS,
 	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
@@ -436,5 +433,4 @@ const struct frag_policy_ops frag_policy_rmm_pool = {
 	.alloc = pool_alloc,
 	.free = pool_free,
 	.free_requested = pool_free_requested,
-	.trim = frag_upstream_op_trim,
 };

@@ -133,6 +133,12 @@ void frag_upstream_op_destroy(void *self);
 	.visit = frag_upstream_op_visit, .check = frag_upstream_op_check, \
 	.usage = frag_upstream_op_usage
 
+/* What all resources of RMM say of themselves. */
+#define FRAG_UPSTREAM_RMM \
+	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its " \
+		 "upstream is trimmed", \
+	.checked = "RMM 26.08 (2026-07-02), compiled", .trim = frag_upstream_op_trim
+
 /* The option that names it. */
 #define FRAG_UPSTREAM_OPT(params, field, def) \
 	FRAG_OPT_STRING("upstream", params, field, def, \

@@ -5,6 +5,7 @@
 The same file runs on both sides; sizes that change come from Python's own random numbers.
 `nogpu_programs.py list` names the programs.
 """
+import functools
 import os
 import random
 import sys
@@ -77,12 +78,6 @@ def generate():
             m.generate(input_ids=x, max_new_tokens=rng.randint(8, 40), do_sample=True, pad_token_id=0, eos_token_id=None)
 
 
-def timm_train(name, steps, channels_last=False):
-    import timm
-    model = timm.create_model(name, num_classes=1000)
-    images(model, steps, channels_last)
-
-
 def images(model, steps, channels_last=False, amp=True, sizes=(160, 192, 224)):
     form = torch.channels_last if channels_last else torch.contiguous_format
     model = model.to(memory_format=form)
@@ -94,38 +89,38 @@ def images(model, steps, channels_last=False, amp=True, sizes=(160, 192, 224)):
     train(model, loss, steps, amp=amp)
 
 
-def vit_small():
-    import timm
-    images(timm.create_model("vit_small_patch16_224"), 10, sizes=(224,))
+# where a net is made, its name there, steps, and what `images` does otherwise
+NETS = {
+    "vit_small": ("timm", "vit_small_patch16_224", 10, dict(sizes=(224,))),
+    "mixer": ("timm", "mixer_s16_224", 8, dict(sizes=(224,))),
+    "swin": ("torchvision", "swin_t", 8, dict(sizes=(224,))),
+    "convnext": ("timm", "convnext_tiny", 8, dict(channels_last=True)),
+    "resnet": ("torchvision", "resnet50", 10, dict(channels_last=True)),
+    "resnet_fp32": ("torchvision", "resnet18", 10, dict(amp=False)),
+    "efficientnet": ("torchvision", "efficientnet_b0", 8, {}),
+    # nobody looked at these while the pretended card was made
+    "effnetv2": ("timm", "tf_efficientnetv2_b0", 6, dict(channels_last=True)),
+    "regnet": ("timm", "regnety_016", 6, {}),
+    "convnextv2": ("timm", "convnextv2_nano", 6, {}),
+    "maxvit": ("timm", "maxvit_pico_rw_256", 5, dict(sizes=(256,))),
+    "mobilenetv3": ("timm", "mobilenetv3_large_100", 8, {}),
+    "densenet": ("timm", "densenet121", 5, dict(channels_last=True)),
+    "vgg": ("torchvision", "vgg11_bn", 6, {}),
+    # kept aside: recorded after all rules
+    "resnext": ("torchvision", "resnext50_32x4d", 5, {}),
+    "mobilevit": ("timm", "mobilevitv2_100", 5, {}),
+    "beit": ("timm", "beitv2_base_patch16_224", 4, dict(sizes=(224,))),
+}
 
 
-def convnext():
-    timm_train("convnext_tiny", 8, True)
-
-
-def mixer():
-    import timm
-    images(timm.create_model("mixer_s16_224"), 8, sizes=(224,))
-
-
-def resnet():
-    import torchvision
-    images(torchvision.models.resnet50(), 10, True)
-
-
-def resnet_fp32():
-    import torchvision
-    images(torchvision.models.resnet18(), 10, False, amp=False)
-
-
-def efficientnet():
-    import torchvision
-    images(torchvision.models.efficientnet_b0(), 8)
-
-
-def swin():
-    import torchvision
-    images(torchvision.models.swin_t(), 8, sizes=(224,))
+def net(library, model, steps, options):
+    if library == "timm":
+        import timm
+        made = timm.create_model(model, num_classes=1000)
+    else:
+        import torchvision
+        made = getattr(torchvision.models, model)()
+    images(made, steps, **options)
 
 
 def graph(nodes, degree):
@@ -495,36 +490,6 @@ def lightning():
         t.fit(Module(), torch.utils.data.DataLoader(data, 24), torch.utils.data.DataLoader(data, 32))
 
 
-def effnetv2():
-    timm_train("tf_efficientnetv2_b0", 6, True)
-
-
-def regnet():
-    timm_train("regnety_016", 6)
-
-
-def convnextv2():
-    timm_train("convnextv2_nano", 6)
-
-
-def maxvit():
-    import timm
-    images(timm.create_model("maxvit_pico_rw_256"), 5, sizes=(256,))
-
-
-def mobilenetv3():
-    timm_train("mobilenetv3_large_100", 8)
-
-
-def densenet():
-    timm_train("densenet121", 5, True)
-
-
-def vgg():
-    import torchvision
-    images(torchvision.models.vgg11_bn(), 6, False)
-
-
 def retinanet():
     import torchvision
     detector(torchvision.models.detection.retinanet_resnet50_fpn(weights=None, weights_backbone=None, num_classes=21, min_size=320, max_size=512))
@@ -790,20 +755,6 @@ def keypoints():
     train(m, loss, 4)
 
 
-def resnext():
-    import torchvision
-    images(torchvision.models.resnext50_32x4d(), 5)
-
-
-def mobilevit():
-    timm_train("mobilevitv2_100", 5)
-
-
-def beit():
-    import timm
-    images(timm.create_model("beitv2_base_patch16_224"), 4, sizes=(224,))
-
-
 def opt():
     from transformers import OPTConfig, OPTForCausalLM
     m = OPTForCausalLM(OPTConfig(hidden_size=512, ffn_dim=2048, num_hidden_layers=6, num_attention_heads=8, vocab_size=8000, word_embed_proj_dim=512))
@@ -855,11 +806,11 @@ def pointnet():
     train(m, loss, 10, amp=False)
 
 
-PROGRAMS = {f.__name__: f for f in (bert, t5, qwen2, generate, vit_small, mixer, swin, convnext, resnet, resnet_fp32, efficientnet, gat, gin,
-                                    whisper, trainer, diffusion, vae, deeplab, fasterrcnn, lstm, video, gan, peft, segformer, wav2vec, fourier,
-                                    linalg, compiled, deberta, detr, vitmae, clip, gemma2, sft, mixtral, mamba, trainer_fp16, lightning, effnetv2,
-                                    regnet, convnextv2, maxvit, mobilenetv3, densenet, vgg, retinanet, maskrcnn, s3d, sage, schnet, unet, scaler,
-                                    nerf, dlrm, scan, ppo, keypoints, resnext, mobilevit, beit, opt, roberta, gcn, pointnet)}
+PROGRAMS = {f.__name__: f for f in (bert, t5, qwen2, generate, gat, gin, whisper, trainer, diffusion, vae, deeplab, fasterrcnn, lstm,
+                                    video, gan, peft, segformer, wav2vec, fourier, linalg, compiled, deberta, detr, vitmae, clip, gemma2,
+                                    sft, mixtral, mamba, trainer_fp16, lightning, retinanet, maskrcnn, s3d, sage, schnet, unet, scaler,
+                                    nerf, dlrm, scan, ppo, keypoints, opt, roberta, gcn, pointnet)}
+PROGRAMS.update({name: functools.partial(net, *of) for name, of in NETS.items()})
 
 
 def main():

@@ -80,7 +80,7 @@ static void observe(struct cuda *c, uint64_t held)
 	ask_nvml(c, c->observed.reserved_bytes);
 }
 
-static uint64_t cuda_reserved(void *priv)
+uint64_t frag_cuda_reserved(void *priv)
 {
 	struct cuda *c = priv;
 	uint64_t held = frag_cuda_held(c);
@@ -103,7 +103,7 @@ static void cuda_observed(void *priv, struct frag_dev_observed *out)
 
 /* ---- description ----------------------------------------------------------------- */
 
-static void cuda_info(void *priv, struct frag_device_info *out)
+void frag_cuda_info(void *priv, struct frag_device_info *out)
 {
 	const struct cuda *c = priv;
 
@@ -117,8 +117,8 @@ static void cuda_info(void *priv, struct frag_device_info *out)
 	memcpy(out->driver, c->driver, sizeof(out->driver));
 }
 
-static int cuda_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
-			 struct frag_err *err)
+int frag_cuda_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
+		       struct frag_err *err)
 {
 	struct cuda *c = priv;
 	size_t left = 0, total = 0;
@@ -254,7 +254,7 @@ static int open_card(struct cuda *c, struct frag_err *err)
 	return measure_start(c, err);
 }
 
-static void cuda_close(void *priv)
+void frag_cuda_close(void *priv)
 {
 	struct cuda *c = priv;
 
@@ -274,32 +274,7 @@ static void cuda_close(void *priv)
 static const struct frag_device_ops cuda_ops = {
 	.name = "cuda",
 	.summary = "a real card, through the CUDA driver and runtime",
-	.close = cuda_close,
-	.info = cuda_info,
-	.alloc = frag_cuda_malloc,
-	.free = frag_cuda_free,
-	.reserve = frag_cuda_reserve,
-	.unreserve = frag_cuda_unreserve,
-	.create = frag_cuda_create,
-	.release = frag_cuda_release,
-	.map = frag_cuda_map,
-	.set_access = frag_cuda_set_access,
-	.unmap = frag_cuda_unmap,
-	.mempool_create = frag_cuda_mempool_create,
-	.mempool_destroy = frag_cuda_mempool_destroy,
-	.mempool_alloc = frag_cuda_mempool_alloc,
-	.mempool_free = frag_cuda_mempool_free,
-	.mempool_trim = frag_cuda_mempool_trim,
-	.mempool_usage = frag_cuda_mempool_usage,
-	.managed_alloc = frag_cuda_managed_alloc,
-	.managed_free = frag_cuda_managed_free,
-	.managed_touch = frag_cuda_managed_touch,
-	.managed_usage = frag_cuda_managed_usage,
-	.fence_record = frag_cuda_fence_record,
-	.fence_done = frag_cuda_fence_done,
-	.sync = frag_cuda_sync,
-	.mem_info = cuda_mem_info,
-	.reserved = cuda_reserved,
+	FRAG_DEVICE_OPS(frag_cuda),
 	.content = frag_cuda_content,
 	.content_fault = frag_cuda_content_fault,
 	.observed = cuda_observed,
@@ -319,7 +294,7 @@ int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device
 	frag_uvm_resident_init(&c->managed);
 	rc = open_card(c, err) ?: frag_dev_open(&cuda_ops, c, out, err);
 	if (rc)
-		cuda_close(c);
+		frag_cuda_close(c);
 	return rc;
 }
 

@@ -190,67 +190,31 @@ void frag_cuda_core_release(struct cuda *c);
  * room. */
 uint64_t frag_cuda_core_pair(struct cuda *c);
 
-/* ---- the parts: as in struct frag_device_ops ------------------------------------- */
+/* ---- the parts ------------------------------------------------------------------- */
+
+FRAG_DEVICE_DECLARE(frag_cuda)
 
 /* cuda_malloc.c */
-int frag_cuda_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
-		     struct frag_err *err);
-int frag_cuda_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
 /* cudaFree for every address of a map, which stays as it is. */
 void frag_cuda_free_all(const struct frag_addr_map *map);
 void frag_cuda_malloc_release(struct cuda *c);
 
 /* cuda_managed.c */
-int frag_cuda_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
-			    struct frag_err *err);
-int frag_cuda_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
-int frag_cuda_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
-			    uint64_t *ns, struct frag_err *err);
-void frag_cuda_managed_usage(void *priv, struct frag_managed_usage *out);
 /* Uses up the driver's spare memory, if there is managed memory. */
 int frag_cuda_managed_use_up(struct cuda *c);
 void frag_cuda_managed_release(struct cuda *c);
 
 /* cuda_vmm.c */
-int frag_cuda_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out, uint64_t *ns,
-		      struct frag_err *err);
-int frag_cuda_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			struct frag_err *err);
-int frag_cuda_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
-		     struct frag_err *err);
-int frag_cuda_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err);
-int frag_cuda_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns,
-		  struct frag_err *err);
-int frag_cuda_set_access(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			 struct frag_err *err);
-int frag_cuda_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-		    struct frag_err *err);
 int frag_cuda_granule(struct cuda *c, struct frag_err *err);
 void frag_cuda_vmm_release(struct cuda *c);
 
 /* cuda_mempool.c */
-int frag_cuda_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
-			     uint64_t *ns, struct frag_err *err);
-int frag_cuda_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
-int frag_cuda_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-			    frag_addr_t *out, uint64_t *ns, struct frag_err *err);
-int frag_cuda_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
-			   uint64_t *ns, struct frag_err *err);
-int frag_cuda_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-			   struct frag_err *err);
-void frag_cuda_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out);
 uint64_t frag_cuda_mempools_bytes(struct cuda *c);
 void frag_cuda_mempools_stale(struct cuda *c);
 void frag_cuda_mempools_release(struct cuda *c);
 
 /* cuda_stream.c */
 int frag_cuda_stream(struct cuda *c, uint32_t stream, cudaStream_t *out, struct frag_err *err);
-int frag_cuda_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
-			   struct frag_err *err);
-int frag_cuda_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
-			 struct frag_err *err);
-int frag_cuda_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
-		   struct frag_err *err);
 void frag_cuda_streams_release(struct cuda *c);
 
 /* cuda_content.c */

@@ -69,8 +69,8 @@ static void add_piece(struct cuda *c, frag_addr_t addr, uint64_t bytes)
 	frag_addr_map_put(&c->segments, addr, p);
 }
 
-int frag_cuda_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
-		     struct frag_err *err)
+int frag_cuda_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+		    struct frag_err *err)
 {
 	struct cuda *c = priv;
 	void *ptr = NULL;

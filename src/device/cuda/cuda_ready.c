@@ -42,7 +42,7 @@ static int one_round(struct cuda *c, uint64_t bytes, struct frag_err *err)
 {
 	frag_addr_t at = 0;
 	uint64_t handle = 0, ns;
-	int rc = frag_cuda_malloc(c, bytes, &at, &ns, err) ?: frag_cuda_free(c, at, &ns, err);
+	int rc = frag_cuda_alloc(c, bytes, &at, &ns, err) ?: frag_cuda_free(c, at, &ns, err);
 
 	if (rc || !(c->can & FRAG_CAN_VMM))
 		return FRAG_MIN(rc, 0); /* a full card is awake already */

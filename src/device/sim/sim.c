@@ -96,7 +96,7 @@ static int sim_make_ready(void *priv, uint64_t given_back_bytes, struct frag_err
 
 /* ---- the card ------------------------------------------------------------------- */
 
-static void sim_close(void *priv)
+void frag_sim_close(void *priv)
 {
 	struct sim *sim = priv;
 
@@ -109,7 +109,7 @@ static void sim_close(void *priv)
 	frag_host_free(sim);
 }
 
-static void sim_info(void *priv, struct frag_device_info *out)
+void frag_sim_info(void *priv, struct frag_device_info *out)
 {
 	const struct sim *sim = priv;
 
@@ -123,8 +123,8 @@ static void sim_info(void *priv, struct frag_device_info *out)
 	snprintf(out->name, sizeof(out->name), "%s", sim->cfg.name);
 }
 
-static int sim_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
-			struct frag_err *err)
+int frag_sim_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
+		      struct frag_err *err)
 {
 	const struct sim *sim = priv;
 
@@ -135,7 +135,7 @@ static int sim_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes,
 	return 0;
 }
 
-static uint64_t sim_reserved(void *priv)
+uint64_t frag_sim_reserved(void *priv)
 {
 	return ((const struct sim *)priv)->used_bytes;
 }
@@ -143,32 +143,7 @@ static uint64_t sim_reserved(void *priv)
 static const struct frag_device_ops sim_ops = {
 	.name = "sim",
 	.summary = "simulated card: capacity, 2 MiB pages, driver placement, modelled costs",
-	.close = sim_close,
-	.info = sim_info,
-	.alloc = frag_sim_malloc,
-	.free = frag_sim_free,
-	.reserve = frag_sim_reserve,
-	.unreserve = frag_sim_unreserve,
-	.create = frag_sim_create,
-	.release = frag_sim_release,
-	.map = frag_sim_map,
-	.set_access = frag_sim_set_access,
-	.unmap = frag_sim_unmap,
-	.mempool_create = frag_sim_mempool_create,
-	.mempool_destroy = frag_sim_mempool_destroy,
-	.mempool_alloc = frag_sim_mempool_alloc,
-	.mempool_free = frag_sim_mempool_free,
-	.mempool_trim = frag_sim_mempool_trim,
-	.mempool_usage = frag_sim_mempool_usage,
-	.managed_alloc = frag_sim_managed_alloc,
-	.managed_free = frag_sim_managed_free,
-	.managed_touch = frag_sim_managed_touch,
-	.managed_usage = frag_sim_managed_usage,
-	.fence_record = frag_sim_fence_record,
-	.fence_done = frag_sim_fence_done,
-	.sync = frag_sim_sync,
-	.mem_info = sim_mem_info,
-	.reserved = sim_reserved,
+	FRAG_DEVICE_OPS(frag_sim),
 	.make_ready = sim_make_ready,
 };
 
@@ -216,7 +191,7 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, s
 	frag_sim_mempools_init(sim);
 	rc = frag_simplace_init(&sim->place, err) ?: frag_dev_open(&sim_ops, sim, out, err);
 	if (rc) {
-		sim_close(sim);
+		frag_sim_close(sim);
 		return rc;
 	}
 	sim->dev = *out;

@@ -117,59 +117,24 @@ static inline uint64_t frag_sim_lag(const struct sim *sim, uint64_t usual)
 	return sim->cfg.work_lag_ns ? sim->cfg.work_lag_ns : usual;
 }
 
+FRAG_DEVICE_DECLARE(frag_sim)
+
 void frag_sim_malloc_init(struct sim *sim);
 void frag_sim_malloc_release(struct sim *sim);
-int frag_sim_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
-		    struct frag_err *err);
-int frag_sim_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
 
 void frag_sim_vmm_init(struct sim *sim);
 void frag_sim_vmm_release(struct sim *sim);
-int frag_sim_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out, uint64_t *ns,
-		     struct frag_err *err);
-int frag_sim_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-		       struct frag_err *err);
-int frag_sim_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
-		    struct frag_err *err);
-int frag_sim_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err);
-int frag_sim_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, struct frag_err *err);
-int frag_sim_set_access(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			struct frag_err *err);
-int frag_sim_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-		   struct frag_err *err);
 
 void frag_sim_managed_init(struct sim *sim);
 void frag_sim_managed_release(struct sim *sim);
 /* Evicts populated blocks, oldest first, until `bytes` are free or none is left. */
 void frag_sim_managed_evict(struct sim *sim, uint64_t bytes, uint64_t *ns);
-int frag_sim_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
-			   struct frag_err *err);
-int frag_sim_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
-int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
-			   uint64_t *ns, struct frag_err *err);
-void frag_sim_managed_usage(void *priv, struct frag_managed_usage *out);
 
 void frag_sim_mempools_init(struct sim *sim);
 void frag_sim_mempools_release(struct sim *sim);
 /* After a synchronise, the frees of one stream (or all streams) are complete. */
 void frag_sim_mempools_sync(struct sim *sim, uint32_t stream, bool whole_device, uint64_t *ns);
-int frag_sim_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
-			    uint64_t *ns, struct frag_err *err);
-int frag_sim_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
-int frag_sim_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-			   frag_addr_t *out, uint64_t *ns, struct frag_err *err);
-int frag_sim_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
-			  uint64_t *ns, struct frag_err *err);
-int frag_sim_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-			  struct frag_err *err);
-void frag_sim_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out);
 
 void frag_sim_fence_release(struct sim *sim);
-int frag_sim_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
-			  struct frag_err *err);
-int frag_sim_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
-			struct frag_err *err);
-int frag_sim_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
-		  struct frag_err *err);
 
 #endif

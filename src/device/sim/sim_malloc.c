@@ -170,8 +170,7 @@ static int take_own(struct sim *sim, uint64_t bytes, frag_addr_t *out, uint64_t 
 	return take_big(sim, bytes, NULL, false, out, ns, err);
 }
 
-int frag_sim_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
-		    struct frag_err *err)
+int frag_sim_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
 	frag_addr_t addr = 0;

@@ -214,6 +214,28 @@ struct frag_device_ops {
 	int (*make_ready)(void *priv, uint64_t given_back_bytes, struct frag_err *err);
 };
 
+/*
+ * For a device with all operations but the optional ones, whose functions are named prefix_close, prefix_info and so on:
+ * FRAG_DEVICE_DECLARE(prefix) declares them, FRAG_DEVICE_OPS(prefix) puts them into its table.
+ */
+/* clang-format off */
+#define FRAG_DEVICE_OPS_LIST_(X, prefix) \
+	X(prefix, info) X(prefix, alloc) X(prefix, free) X(prefix, reserve) X(prefix, unreserve) X(prefix, create) \
+	X(prefix, release) X(prefix, map) X(prefix, set_access) X(prefix, unmap) X(prefix, mempool_create) \
+	X(prefix, mempool_destroy) X(prefix, mempool_alloc) X(prefix, mempool_free) X(prefix, mempool_trim) \
+	X(prefix, mempool_usage) X(prefix, managed_alloc) X(prefix, managed_free) X(prefix, managed_touch) \
+	X(prefix, managed_usage) X(prefix, fence_record) X(prefix, fence_done) X(prefix, sync) X(prefix, mem_info) \
+	X(prefix, reserved)
+/* clang-format on */
+#define FRAG_DEVICE_OP_DECLARE_(prefix, op) \
+	__typeof__(*((struct frag_device_ops *)0)->op) prefix##_##op;
+#define FRAG_DEVICE_OP_SET_(prefix, op) , .op = prefix##_##op
+#define FRAG_DEVICE_DECLARE(prefix) \
+	FRAG_DEVICE_OP_DECLARE_(prefix, close) \
+	FRAG_DEVICE_OPS_LIST_(FRAG_DEVICE_OP_DECLARE_, prefix)
+#define FRAG_DEVICE_OPS(prefix) \
+	.close = prefix##_close FRAG_DEVICE_OPS_LIST_(FRAG_DEVICE_OP_SET_, prefix)
+
 struct frag_call_stat {
 	uint64_t count;	 /* calls that succeeded */
 	uint64_t failed; /* calls that were refused (out of memory) or failed */

@@ -64,8 +64,8 @@ static void count_pages(struct frag_live_card *c, frag_addr_t addr, uint64_t byt
 	c->segment_bytes += (uint64_t)sum;
 }
 
-static int card_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
-		      struct frag_err *err)
+int frag_live_card_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+			 struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 
@@ -93,7 +93,7 @@ static int give_back(struct frag_live_card *c, struct frag_addr_map *map, frag_a
 	return 0;
 }
 
-static int card_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
+int frag_live_card_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	uint64_t bytes = 0;
@@ -106,8 +106,8 @@ static int card_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err
 
 /* ---- managed memory: what is out counts as resident, nobody tells more --------------------- */
 
-static int managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
-			 struct frag_err *err)
+int frag_live_card_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+				 struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 
@@ -120,7 +120,7 @@ static int managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t 
 	return 0;
 }
 
-static int managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
+int frag_live_card_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	uint64_t bytes = 0;
@@ -132,14 +132,14 @@ static int managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_
 }
 
 /* The program's kernels touch it themselves. */
-static int managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch, uint64_t *ns,
-			 struct frag_err *err)
+int frag_live_card_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
+				 uint64_t *ns, struct frag_err *err)
 {
 	(void)priv, (void)addr, (void)bytes, (void)prefetch, (void)ns, (void)err;
 	return 0;
 }
 
-static void managed_usage(void *priv, struct frag_managed_usage *out)
+void frag_live_card_managed_usage(void *priv, struct frag_managed_usage *out)
 {
 	const struct frag_live_card *c = priv;
 
@@ -148,15 +148,15 @@ static void managed_usage(void *priv, struct frag_managed_usage *out)
 
 /* ---- what the front asks --------------------------------------------------------------------- */
 
-static uint64_t card_reserved(void *priv)
+uint64_t frag_live_card_reserved(void *priv)
 {
 	struct frag_live_card *c = priv;
 
 	return c->segment_bytes + c->handle_bytes + c->managed_bytes + frag_live_mempool_bytes(c);
 }
 
-static int card_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
-			 struct frag_err *err)
+int frag_live_card_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
+			    struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	size_t left = 0, total = 0;
@@ -168,7 +168,7 @@ static int card_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes
 	return rc;
 }
 
-static void card_info(void *priv, struct frag_device_info *out)
+void frag_live_card_info(void *priv, struct frag_device_info *out)
 {
 	const struct frag_live_card *c = priv;
 
@@ -183,7 +183,7 @@ static void card_info(void *priv, struct frag_device_info *out)
 		 c->driver_version % 100 / 10);
 }
 
-static void card_close(void *priv)
+void frag_live_card_close(void *priv)
 {
 	struct frag_live_card *c = priv;
 
@@ -199,32 +199,7 @@ static void card_close(void *priv)
 static const struct frag_device_ops card_ops = {
 	.name = "live",
 	.summary = "a card of a running PyTorch, by the CUDA driver",
-	.close = card_close,
-	.info = card_info,
-	.alloc = card_alloc,
-	.free = card_free,
-	.reserve = frag_live_vmm_reserve,
-	.unreserve = frag_live_vmm_unreserve,
-	.create = frag_live_vmm_create,
-	.release = frag_live_vmm_release,
-	.map = frag_live_vmm_map,
-	.set_access = frag_live_vmm_access,
-	.unmap = frag_live_vmm_unmap,
-	.mempool_create = frag_live_mempool_create,
-	.mempool_destroy = frag_live_mempool_destroy,
-	.mempool_alloc = frag_live_mempool_alloc,
-	.mempool_free = frag_live_mempool_free,
-	.mempool_trim = frag_live_mempool_trim,
-	.mempool_usage = frag_live_mempool_usage,
-	.managed_alloc = managed_alloc,
-	.managed_free = managed_free,
-	.managed_touch = managed_touch,
-	.managed_usage = managed_usage,
-	.fence_record = frag_live_fence_record,
-	.fence_done = frag_live_fence_done,
-	.sync = frag_live_sync,
-	.mem_info = card_mem_info,
-	.reserved = card_reserved,
+	FRAG_DEVICE_OPS(frag_live_card),
 };
 
 /* ---- opening ------------------------------------------------------------------------------------ */
@@ -269,7 +244,7 @@ static int open_card(struct frag_live_card *c, struct frag_err *err)
 	FRAG_TRY(FRAG_CU(c->cu, err, cuDevicePrimaryCtxRetain, &c->context, c->device));
 	FRAG_TRY(FRAG_CU(c->cu, err, cuDeviceGetName, c->name, (int)sizeof(c->name), c->device));
 	c->cu->cuDriverGetVersion(&c->driver_version);
-	FRAG_TRY(card_mem_info(c, &left, &total, &ns, err));
+	FRAG_TRY(frag_live_card_mem_info(c, &left, &total, &ns, err));
 	c->total_bytes = total;
 	c->context_bytes = total - left;
 	ask_abilities(c);
@@ -290,7 +265,7 @@ int frag_live_card_open(int ordinal, struct frag_live_card **out, struct frag_er
 	frag_slab_init(&c->handle_slab, 32);
 	rc = open_card(c, err) ?: frag_dev_open(&card_ops, c, &c->dev, err);
 	if (rc) {
-		card_close(c);
+		frag_live_card_close(c);
 		return rc;
 	}
 	*out = c;

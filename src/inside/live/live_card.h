@@ -93,6 +93,8 @@ void frag_live_leave(struct frag_live_scope *s);
 		code_; \
 	})
 
+FRAG_DEVICE_DECLARE(frag_live_card)
+
 /* ---- streams, events (live_fence.c) ---- */
 
 /* Index of a stream of the program. *fresh: it is new. Errors: FRAG_ENOMEM. */
@@ -101,42 +103,13 @@ int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *ind
 /* An event to record, and back. pre: entered. */
 int frag_live_event_take(struct frag_live_card *c, void **out, struct frag_err *err);
 void frag_live_event_give(struct frag_live_card *c, void *event);
-int frag_live_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
-			   struct frag_err *err);
-int frag_live_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
-			 struct frag_err *err);
-int frag_live_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
-		   struct frag_err *err);
 
-/* ---- virtual memory (live_vmm.c), pools of the driver (live_mempool.c): as in struct frag_device_ops ---- */
+/* ---- virtual memory (live_vmm.c), pools of the driver (live_mempool.c) ---- */
 
-int frag_live_vmm_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
-			  uint64_t *ns, struct frag_err *err);
-int frag_live_vmm_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			    struct frag_err *err);
-int frag_live_vmm_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
-			 struct frag_err *err);
-int frag_live_vmm_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err);
-int frag_live_vmm_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns,
-		      struct frag_err *err);
-int frag_live_vmm_access(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			 struct frag_err *err);
-int frag_live_vmm_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			struct frag_err *err);
 /* What is mapped on `c` can be reached from `peer` from now on, if the hardware can. */
 void frag_live_vmm_peer(struct frag_live_card *c, const struct frag_live_card *peer);
 struct frag_cu_allocation frag_live_on_card(const struct frag_live_card *c);
 
-int frag_live_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
-			     uint64_t *ns, struct frag_err *err);
-int frag_live_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
-int frag_live_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-			    frag_addr_t *out, uint64_t *ns, struct frag_err *err);
-int frag_live_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
-			   uint64_t *ns, struct frag_err *err);
-int frag_live_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-			   struct frag_err *err);
-void frag_live_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out);
 uint64_t frag_live_mempool_bytes(struct frag_live_card *c);
 
 #endif

@@ -142,8 +142,8 @@ static int record(struct frag_live_card *c, uint32_t stream, uint64_t *fence, st
 	return 0;
 }
 
-int frag_live_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
-			   struct frag_err *err)
+int frag_live_card_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
+				struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct frag_live_scope s;
@@ -173,8 +173,8 @@ static int query(struct frag_live_card *c, struct frag_live_fence *f, bool *done
 	return rc == FRAG_CU_NOT_READY ? 0 : frag_cu_check(c->cu, rc, "cuEventQuery", err);
 }
 
-int frag_live_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
-			 struct frag_err *err)
+int frag_live_card_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
+			      struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	uint64_t place = fence % FENCES_MAX;
@@ -193,8 +193,8 @@ int frag_live_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done
 	return rc;
 }
 
-int frag_live_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
-		   struct frag_err *err)
+int frag_live_card_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
+			struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	int rc;

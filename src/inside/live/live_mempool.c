@@ -38,8 +38,8 @@ static int set(const struct frag_live_card *c, void *pool, int which, uint64_t v
 	return FRAG_CU(c->cu, err, cuMemPoolSetAttribute, pool, which, &value);
 }
 
-int frag_live_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
-			     uint64_t *ns, struct frag_err *err)
+int frag_live_card_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
+				  uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct frag_cu_pool_props props = { .type = 1, .location = { 1, c->device } };
@@ -75,7 +75,7 @@ int frag_live_mempool_create(void *priv, const struct frag_mempool_attr *attr, u
 	return 0;
 }
 
-int frag_live_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
+int frag_live_card_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p, **link = &c->pools;
@@ -92,8 +92,8 @@ int frag_live_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct fr
 	return 0;
 }
 
-int frag_live_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-			    frag_addr_t *out, uint64_t *ns, struct frag_err *err)
+int frag_live_card_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+				 frag_addr_t *out, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p;
@@ -104,8 +104,8 @@ int frag_live_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t 
 			       c->streams[stream]);
 }
 
-int frag_live_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
-			   uint64_t *ns, struct frag_err *err)
+int frag_live_card_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
+				uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p;
@@ -115,8 +115,8 @@ int frag_live_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t
 	return FRAG_CARD_CALL(c, err, cuMemFreeAsync, addr, c->streams[stream]);
 }
 
-int frag_live_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-			   struct frag_err *err)
+int frag_live_card_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+				struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p;
@@ -134,7 +134,7 @@ static uint64_t ask(const struct frag_live_card *c, void *pool, int which)
 											   : 0;
 }
 
-void frag_live_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out)
+void frag_live_card_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out)
 {
 	const struct frag_live_card *c = priv;
 	const struct frag_live_mempool *p = find(c, pool);

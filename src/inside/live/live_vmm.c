@@ -29,8 +29,8 @@ static uint64_t key_of(uint64_t raw)
 	return raw << 9 | raw >> 55;
 }
 
-int frag_live_vmm_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
-			  uint64_t *ns, struct frag_err *err)
+int frag_live_card_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
+			   uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 
@@ -38,8 +38,8 @@ int frag_live_vmm_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_add
 	return FRAG_CARD_ALLOC(c, err, cuMemAddressReserve, out, bytes, 0, hint, 0);
 }
 
-int frag_live_vmm_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			    struct frag_err *err)
+int frag_live_card_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			     struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 
@@ -47,8 +47,8 @@ int frag_live_vmm_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64
 	return c->dead ? 0 : FRAG_CU(c->cu, err, cuMemAddressFree, addr, bytes);
 }
 
-int frag_live_vmm_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
-			 struct frag_err *err)
+int frag_live_card_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
+			  struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct frag_cu_allocation prop = frag_live_on_card(c);
@@ -82,7 +82,7 @@ static int find_handle(const struct frag_live_card *c, const char *call, uint64_
 	return *out ? 0 : frag_fail(err, FRAG_EDEVICE, "%s: unknown handle %llu", call, LLU(raw));
 }
 
-int frag_live_vmm_release(void *priv, uint64_t raw, uint64_t *ns, struct frag_err *err)
+int frag_live_card_release(void *priv, uint64_t raw, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct handle *h;
@@ -98,8 +98,8 @@ int frag_live_vmm_release(void *priv, uint64_t raw, uint64_t *ns, struct frag_er
 	return 0;
 }
 
-int frag_live_vmm_map(void *priv, frag_addr_t addr, uint64_t raw, uint64_t *ns,
-		      struct frag_err *err)
+int frag_live_card_map(void *priv, frag_addr_t addr, uint64_t raw, uint64_t *ns,
+		       struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct handle *h;
@@ -121,8 +121,8 @@ static int give_access(const struct frag_live_card *c, frag_addr_t addr, uint64_
 	return c->cu->cuMemSetAccess(addr, bytes, &access, 1);
 }
 
-int frag_live_vmm_access(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			 struct frag_err *err)
+int frag_live_card_set_access(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			      struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct frag_live_scope s;
@@ -159,14 +159,14 @@ void frag_live_vmm_peer(struct frag_live_card *c, const struct frag_live_card *p
 	frag_live_leave(&s);
 }
 
-int frag_live_vmm_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			struct frag_err *err)
+int frag_live_card_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			 struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 
 	/* unlike cudaFree this does not wait for what still runs there */
 	if (!c->fenced && !c->idle)
-		FRAG_TRY(frag_live_sync(c, 0, true, ns, err));
+		FRAG_TRY(frag_live_card_sync(c, 0, true, ns, err));
 	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemUnmap, addr, bytes));
 	for (uint64_t at = 0; at < bytes;) {
 		struct handle *h = frag_addr_map_take(&c->mappings, addr + at);

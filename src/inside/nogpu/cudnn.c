@@ -252,7 +252,7 @@ NOGPU_ENTRY(int, cudnnBackendGetAttribute,
 	return 0;
 }
 
-/* ---- versions, batch normalisation -------------------------------------------------------- */
+/* ---- versions and errors -------------------------------------------------------- */
 
 /* PyTorch compares it with what it was built for: the program's own, by CUFRAG_NOGPU_CUDNN. */
 NOGPU_ENTRY(size_t, cudnnGetVersion, (void))
@@ -266,5 +266,3 @@ NOGPU_ENTRY(void, cudnnGetLastErrorString, (char *text, size_t bytes))
 	if (bytes)
 		*text = '\0';
 }
-/* The handle keeps its stream: its first word (libs.c makes it). */
-/* The lengths differ; what is common to all three is that the last argument takes the bytes. */

@@ -28,6 +28,9 @@
 
 #include <frag/device.h>
 
+#include "lib/bisect.h"
+#include "lib/grow.h"
+
 #define BASE 0x100000000000ull	       /* 16 TiB: below it nothing of Linux lies but the program */
 #define SPACE (64ull * FRAG_GIB << 10) /* 64 TiB: programs and their libraries lie above 85 */
 /* Edges of the simulated zones: segments lie below the first, reservations above the second. */
@@ -173,17 +176,10 @@ LAUNCH(cuLaunchKernelEx)
 /* First range that ends above addr. */
 static size_t range_after(uint64_t addr)
 {
-	size_t low = 0, high = ranges_count;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (ranges[mid].base + ranges[mid].bytes <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	FRAG_BISECT(at, 0, ranges_count, ranges[at].base + ranges[at].bytes <= addr);
+	return at;
 }
 
 bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device)
@@ -191,15 +187,8 @@ bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device)
 	uint64_t addr = (uint64_t)(uintptr_t)base;
 	size_t at = range_after(addr);
 
-	if (ranges_count == ranges_room) {
-		size_t room = FRAG_MAX(2 * ranges_room, 256u);
-		struct range *more = frag_host_realloc(ranges, room, sizeof(*more));
-
-		if (!more)
-			return false;
-		ranges = more;
-		ranges_room = room;
-	}
+	if (FRAG_GROW(ranges, ranges_count, ranges_room, "live ranges", NULL))
+		return false;
 	memmove(&ranges[at + 1], &ranges[at], (ranges_count - at) * sizeof(*ranges));
 	ranges[at] = (struct range){ addr, bytes, device, false };
 	ranges_count++;
@@ -266,8 +255,10 @@ void frag_nogpu_mark_begun(void)
 
 /* ---- segments ---------------------------------------------------------------------- */
 
-static int take_segment(void **out, uint64_t bytes, int device)
+/* pre: locked. */
+static int take_segment(void **out, uint64_t bytes)
 {
+	int device = frag_nogpu_device();
 	struct frag_device *sim = frag_nogpu_sim(device);
 	frag_addr_t addr;
 
@@ -281,18 +272,25 @@ static int take_segment(void **out, uint64_t bytes, int device)
 	return NOGPU_OUT_OF_MEMORY;
 }
 
-NOGPU_ENTRY(int, cudaMalloc, (void **out, size_t bytes))
+/* for_nothing: the answer to a request of no bytes. */
+static int allocate(void **out, uint64_t bytes, int for_nothing)
 {
-	int rc = NOGPU_OK;
+	int rc;
 
 	*out = NULL;
 	if (!bytes)
-		return NOGPU_OK;
+		return for_nothing;
 	frag_nogpu_lock();
-	rc = take_segment(out, bytes, frag_nogpu_device());
+	rc = take_segment(out, bytes);
 	frag_nogpu_unlock();
-	return frag_nogpu_error(rc);
+	return rc;
 }
+
+NOGPU_VALUE(int, cudaMalloc, (void **out, size_t bytes),
+	    frag_nogpu_error(allocate(out, bytes, NOGPU_OK)))
+/* A call of the driver leaves the runtime's last error alone. */
+NOGPU_VALUE(int, cuMemAlloc_v2, (void **out, size_t bytes),
+	    allocate(out, bytes, NOGPU_INVALID_VALUE))
 
 /* pre: locked. */
 static bool is_managed(const void *p)
@@ -355,24 +353,10 @@ NOGPU_ENTRY(int, cudaFree, (void *p))
 	frag_nogpu_unlock();
 	return frag_nogpu_error(rc);
 }
-/* Pools of the driver are not modelled here: as cudaMalloc, and nothing is known of them. */
 NOGPU_VALUE(int, cudaMallocManaged, (void **out, size_t bytes, unsigned flags),
 	    frag_nogpu_error(take_managed(out, bytes)))
 NOGPU_VALUE(int, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
 	    take_managed(out, bytes))
-/* A call of the driver leaves the runtime's last error alone. */
-NOGPU_ENTRY(int, cuMemAlloc_v2, (void **out, size_t bytes))
-{
-	int rc;
-
-	*out = NULL;
-	if (!bytes)
-		return NOGPU_INVALID_VALUE;
-	frag_nogpu_lock();
-	rc = take_segment(out, bytes, frag_nogpu_device());
-	frag_nogpu_unlock();
-	return rc;
-}
 
 NOGPU_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
 {

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "lib/grow.h"
+
 #define NCCL_ID_BYTES 128u
 
 struct comm {
@@ -99,16 +101,8 @@ static _Thread_local struct {
 /* What does not find room is left as it is. */
 static void note(const void *from, void *to, size_t count, int type, int peer)
 {
-	if (group.depth && group.count == group.room) {
-		size_t room = FRAG_MAX(2 * group.room, 64u);
-		struct part *more = frag_host_realloc(group.list, room, sizeof(*more));
-
-		if (!more)
-			return;
-		group.list = more;
-		group.room = room;
-	}
-	if (group.depth)
+	if (group.depth &&
+	    !FRAG_GROW(group.list, group.count, group.room, "calls of a group", NULL))
 		group.list[group.count++] =
 			(struct part){ from, to, count * type_bytes(type), peer };
 }

@@ -235,25 +235,17 @@ static inline void join(uint64_t *out, const unsigned char *planes, size_t count
 
 static void join_planes(uint64_t *out, const unsigned char *planes, size_t count, unsigned width)
 {
+#define CONSTANT(n) \
+	case n: \
+		join(out, planes, count, n); \
+		break;
 	switch (width) {
-	case 1:
-		join(out, planes, count, 1);
-		break;
-	case 2:
-		join(out, planes, count, 2);
-		break;
-	case 3:
-		join(out, planes, count, 3);
-		break;
-	case 4:
-		join(out, planes, count, 4);
-		break;
-	case 5:
-		join(out, planes, count, 5);
-		break;
-	case 6:
-		join(out, planes, count, 6);
-		break;
+		CONSTANT(1)
+		CONSTANT(2)
+		CONSTANT(3)
+		CONSTANT(4)
+		CONSTANT(5)
+		CONSTANT(6)
 	default:
 		join(out, planes, count, width);
 	}

@@ -39,20 +39,25 @@ TRITON = """cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevice cuCtxG
     cuStreamSynchronize cuTensorMapEncodeTiled cuTensorMapEncodeIm2col""".split()
 
 
+def sections_of(f):
+    """Section headers of an open ELF file, and which of them has their names; none of what is no 64-bit ELF."""
+    head = f.read(64)
+    if head[:6] != b"\x7fELF\x02\x01":
+        return [], 0
+    offset, = struct.unpack_from("<Q", head, 40)
+    size, count, names = struct.unpack_from("<HHH", head, 58)
+    f.seek(offset)
+    table = f.read(size * count)
+    return [struct.unpack_from("<IIQQQQIIQQ", table, i * size) for i in range(count)], names
+
+
 class Elf:
     """Dynamic part of a 64-bit shared object: needed, undefined and exported functions {name: version}, files of versions, defined."""
 
     def __init__(self, path):
         self.needed, self.undefined, self.exported, self.defined, self.owner = [], {}, {}, set(), {}
         with open(path, "rb") as f:
-            head = f.read(64)
-            if head[:6] != b"\x7fELF\x02\x01":
-                return
-            offset, = struct.unpack_from("<Q", head, 40)
-            size, count = struct.unpack_from("<HH", head, 58)
-            f.seek(offset)
-            table = f.read(size * count)
-            sections = [struct.unpack_from("<IIQQQQIIQQ", table, i * size) for i in range(count)]
+            sections, _ = sections_of(f)
 
             def content(s):
                 f.seek(s[4])
@@ -175,12 +180,7 @@ def words(path):
     found, rest = set(), b""
     pattern = re.compile(rb"\0((?:cu[A-Z]|nvml[A-Z])[A-Za-z0-9]+(?:_v[0-9])?)(?=\0)")
     with open(path, "rb") as f:
-        head = f.read(64)
-        offset, = struct.unpack_from("<Q", head, 40)
-        size, count, names_at = struct.unpack_from("<HHH", head, 58)
-        f.seek(offset)
-        table = f.read(size * count)
-        sections = [struct.unpack_from("<IIQQQQIIQQ", table, i * size) for i in range(count)]
+        sections, names_at = sections_of(f)
         f.seek(sections[names_at][4])
         names = f.read(sections[names_at][5])
         for s in sections:
@@ -283,19 +283,16 @@ def library(soname, functions, target, core):
             code = b"\x48\x8d\x3d" + struct.pack("<i", place["texts"] + text_at[n] - (where + 7))  # lea text(%rip), %rdi
         code += b"\xff\x25" + struct.pack("<i", slot[t] - (where + len(code) + 6))  # jmp *slot(%rip)
         out[where:where + len(code)] = code
-    chains = [0] * len(symbols)
-    buckets = [0]
     for i, (name, version) in enumerate(symbols):
         mine = i >= first
         value = place["code"] + 16 * (i - first) if mine else 0
         struct.pack_into("<IBBHQQ", out, place["sym"] + 24 * i, name, 0x12 if i else 0, 0, 1 if mine else 0, value, 16 if mine else 0)
         struct.pack_into("<H", out, place["ver"] + 2 * i, version)
     # one bucket for each symbol, so that looking up stays short
-    buckets = [0] * len(symbols)
+    buckets, chains = [0] * len(symbols), [0] * len(symbols)
     for i in range(first, len(symbols)):
         b = elf_hash(names[i - first]) % len(buckets)
         chains[i], buckets[b] = buckets[b], i
-    out[place["hash"]:place["hash"]] = b""
     struct.pack_into("<II", out, place["hash"], len(buckets), len(symbols))
     struct.pack_into("<%dI" % (len(buckets) + len(chains)), out, place["hash"] + 8, *(buckets + chains))
     out[place["str"]:place["str"] + len(strings.data)] = strings.data
