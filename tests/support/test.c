@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <glob.h>
 #include <unistd.h>
 
 #define MOST 100
+#define TESTS_MOST 1100
 
-static struct CMUnitTest tests[MOST];
+static struct CMUnitTest tests[TESTS_MOST];
+static char names[TESTS_MOST][128]; /* of rows */
 static size_t tests_count;
 static struct {
 	const char *file;
@@ -16,9 +19,32 @@ static CMFixtureFunction group_setup, group_teardown;
 
 void test_register(struct CMUnitTest test)
 {
-	if (tests_count == MOST)
+	if (tests_count == TESTS_MOST)
 		abort();
 	tests[tests_count++] = test;
+}
+
+void test_add(CMUnitTestFunction run, const void *row, const char *name, ...)
+{
+	char *text = names[tests_count];
+	va_list ap;
+
+	va_start(ap, name);
+	vsnprintf(text, sizeof(*names), name, ap);
+	va_end(ap);
+	test_register((struct CMUnitTest){
+		.name = text, .test_func = run, .initial_state = (void *)(uintptr_t)row });
+}
+
+size_t test_add_files(CMUnitTestFunction run, const char *pattern, const char *title)
+{
+	static glob_t found;
+	size_t before = found.gl_pathc;
+
+	glob(pattern, before ? GLOB_APPEND : 0, NULL, &found);
+	for (size_t i = before; i < found.gl_pathc; i++)
+		test_add(run, found.gl_pathv[i], "%s%s", title, found.gl_pathv[i]);
+	return found.gl_pathc - before;
 }
 
 void test_register_cases(const char *file, cases_fn run)
@@ -36,6 +62,11 @@ void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown)
 }
 
 /* ---- what tests share ------------------------------------------------------------------ */
+
+bool test_is_quick(void)
+{
+	return getenv("FRAG_TEST_QUICK") != NULL;
+}
 
 bool test_fails(int rc, uint64_t nth)
 {
