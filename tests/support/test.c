@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #define MOST 100
-#define TESTS_MOST 1100
 
-static struct CMUnitTest tests[TESTS_MOST];
-static char names[TESTS_MOST][128]; /* of rows */
+static struct CMUnitTest *tests;
 static size_t tests_count;
 static struct {
 	const char *file;
@@ -19,18 +17,21 @@ static CMFixtureFunction group_setup, group_teardown;
 
 void test_register(struct CMUnitTest test)
 {
-	if (tests_count == TESTS_MOST)
+	if (tests_count % MOST == 0)
+		tests = realloc(tests, (tests_count + MOST) * sizeof(*tests));
+	if (!tests)
 		abort();
 	tests[tests_count++] = test;
 }
 
 void test_add(CMUnitTestFunction run, const void *row, const char *name, ...)
 {
-	char *text = names[tests_count];
 	va_list ap;
+	char *text;
 
 	va_start(ap, name);
-	vsnprintf(text, sizeof(*names), name, ap);
+	if (vasprintf(&text, name, ap) < 0)
+		abort();
 	va_end(ap);
 	test_register((struct CMUnitTest){
 		.name = text, .test_func = run, .initial_state = (void *)(uintptr_t)row });
@@ -98,11 +99,15 @@ const char *test_make_file(const char *name, const void *bytes, size_t n)
 {
 	const char *path = test_path(name);
 	FILE *f = fopen(path, "wb");
+	size_t i = 0;
 
 	if (!f || fwrite(bytes, 1, n, f) != n || files_count == MOST)
 		abort();
 	fclose(f);
-	strcpy(files[files_count++], path);
+	while (i < files_count && strcmp(files[i], path) != 0)
+		i++;
+	strcpy(files[i], path);
+	files_count += i == files_count;
 	return path;
 }
 
@@ -116,7 +121,7 @@ static int remove_files(void)
 	return 1;
 }
 
-__attribute__((weak)) int main(void)
+int test_main(void)
 {
 	int failed = 0;
 
@@ -126,4 +131,9 @@ __attribute__((weak)) int main(void)
 		failed += _cmocka_run_group_tests("tests", tests, tests_count, group_setup,
 						  group_teardown);
 	return failed + remove_files();
+}
+
+__attribute__((weak)) int main(void)
+{
+	return test_main();
 }

@@ -34,6 +34,9 @@ void test_register(struct CMUnitTest test);
 void test_register_cases(const char *file, cases_fn run);
 void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown);
 
+/* What main does, for a program that has to do something first. */
+int test_main(void);
+
 #define TEST_AT_START_(name) __attribute__((constructor)) static void name(void)
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
