@@ -102,12 +102,10 @@ static void bounds(void **state)
 {
 	const struct row *row = *state;
 	struct frag_trace *t;
-	char path[64];
 
 	if (test_is_quick() && row->big)
 		skip();
-	snprintf(path, sizeof(path), "traces/%s.cft", row->name);
-	t = must_read(path);
+	t = must_read_bundled(row->name);
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		struct frag_trace_dev *td = &t->devs[d];
 		size_t bytes = td->events_count * sizeof(*td->events);

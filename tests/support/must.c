@@ -15,6 +15,14 @@ struct frag_trace *must_read(const char *path)
 	return t;
 }
 
+struct frag_trace *must_read_bundled(const char *name)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "traces/%s.cft", name);
+	return must_read(path);
+}
+
 struct frag_device *must_open_sim(const struct frag_sim_config *cfg)
 {
 	struct frag_device *dev = NULL;

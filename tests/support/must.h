@@ -7,6 +7,8 @@
 #include <frag/trace.h>
 
 struct frag_trace *must_read(const char *path);
+/* traces/NAME.cft */
+struct frag_trace *must_read_bundled(const char *name);
 /* A simulated card; NULL: that of the recordings. */
 struct frag_device *must_open_sim(const struct frag_sim_config *cfg);
 struct frag_policy_spec *must_parse_policy(const char *text);

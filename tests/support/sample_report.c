@@ -319,6 +319,21 @@ void sample_text(const struct frag_report *r,
 	frag_answer_release(&a);
 }
 
+int sample_try_text(const struct frag_report *r,
+		    void (*make)(const struct frag_report *r, struct frag_answer *a),
+		    unsigned columns)
+{
+	struct frag_text out = { 0 };
+	struct frag_answer a = { 0 };
+	int rc;
+
+	make(r, &a);
+	rc = frag_answer_text(&a, columns, &out, NULL);
+	frag_text_release(&out);
+	frag_answer_release(&a);
+	return rc;
+}
+
 void sample_page(const struct frag_report *r, struct frag_text *out)
 {
 	struct frag_answer a = { 0 };

@@ -6,6 +6,7 @@
  */
 #include "policies/adapt_check.c"
 
+#include "must.h"
 #include "test.h"
 
 #include <unistd.h>
@@ -22,15 +23,14 @@ TEST(limit_gives_back_what_was_too_much)
 	struct frag_policy_env env = { .limit_bytes = UINT64_MAX };
 	struct frag_sim_config card = { .total_bytes = 64 * MIB };
 	struct frag_request req = { .bytes = 2 * MIB + 512 };
-	struct frag_policy_spec *spec;
+	struct frag_policy_spec *spec = must_parse_policy("limit:bytes=3M/cupy");
 	struct frag_policy p;
 	struct frag_block b = { 0 };
 	struct frag_err err;
 	frag_addr_t other;
 
-	assert_int_equal(frag_sim_open(&card, &env.dev, &err), 0);
+	env.dev = must_open_sim(&card);
 	assert_int_equal(frag_dev_alloc(env.dev, 8 * MIB, &other, &err), 0);
-	assert_int_equal(frag_policy_spec_parse("limit:bytes=3M/cupy", &spec, &err), 0);
 	assert_int_equal(frag_policy_create(spec, &env, &p, &err), 0);
 	assert_int_equal(p.ops->alloc(p.self, &req, &b, &err), FRAG_OOM);
 	assert_int_equal(env.dev->reserved_bytes, 8 * MIB);
