@@ -49,7 +49,7 @@ static struct frag_result replay(const struct frag_trace_dev *td, const char *po
 	return result;
 }
 
-static void verified(const char *path)
+static void verified(void **state)
 {
 	struct frag_trace *trace;
 	size_t count;
@@ -57,7 +57,7 @@ static void verified(const char *path)
 
 	if (!frag_cuda_count())
 		skip();
-	trace = must_read(path);
+	trace = must_read(*state);
 	for (size_t i = 0; i < count; i++) {
 		struct frag_device *dev;
 		struct frag_result r;
@@ -74,19 +74,11 @@ static void verified(const char *path)
 	frag_trace_destroy(trace);
 }
 
-TEST(verified_seeddemo)
+TESTS
 {
-	verified("traces/seeddemo.default.cft");
-}
-
-TEST(verified_mempool)
-{
-	verified("traces/mempool.default.cft");
-}
-
-TEST(verified_cudagraph)
-{
-	verified("traces/cudagraph.default.cft");
+	test_add(verified, "traces/seeddemo.default.cft", "verified seeddemo");
+	test_add(verified, "traces/mempool.default.cft", "verified mempool");
+	test_add(verified, "traces/cudagraph.default.cft", "verified cudagraph");
 }
 
 /* A simulated card as large as the real one. */
