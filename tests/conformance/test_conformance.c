@@ -4,14 +4,7 @@
  * The array of tests is filled from the registry; the rig (tests/support/rig.h)
  * checks each call. CONFORMANCE=name runs only the policies that begin so.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "rig.h"
 #include "script.h"
@@ -21,10 +14,7 @@ static struct rig rig_a, rig_b; /* large: not for the stack */
 
 static struct rig *open_rig(struct rig *r, void **state, const struct rig_options *o)
 {
-	static const struct rig_options none;
-
-	if (rig_open(r, *state, o ? o : &none))
-		fail_msg("create: %s", r->err.msg);
+	must_open_rig(r, *state, o);
 	return r;
 }
 
@@ -428,22 +418,18 @@ static void limit(void **state)
 	rig_close(r);
 }
 
-int main(void)
+TESTS
 {
-	static const struct conformance_test tests[] = {
-		{ "sizes", sizes, false },
-		{ "huge sizes", huge, false },
-		{ "oom and recovery", oom_and_recovery, true },
-		{ "free orders", free_orders, true },
-		{ "streams", streams, true },
-		{ "private pools", pools, false },
-		{ "random calls on sim", random_on_sim, true },
-		{ "random calls on null", random_on_null, false },
-		{ "twins", twins, true },
-		{ "trim", trim, true },
-		{ "live blocks at destroy", live_at_destroy, true },
-		{ "limit", limit, false },
-	};
-
-	return conformance_run(tests, FRAG_ARRAY_LEN(tests)) != 0;
+	conformance_add("sizes", sizes, false);
+	conformance_add("huge sizes", huge, false);
+	conformance_add("oom and recovery", oom_and_recovery, true);
+	conformance_add("free orders", free_orders, true);
+	conformance_add("streams", streams, true);
+	conformance_add("private pools", pools, false);
+	conformance_add("random calls on sim", random_on_sim, true);
+	conformance_add("random calls on null", random_on_null, false);
+	conformance_add("twins", twins, true);
+	conformance_add("trim", trim, true);
+	conformance_add("live blocks at destroy", live_at_destroy, true);
+	conformance_add("limit", limit, false);
 }

@@ -4,14 +4,7 @@
  * turn, all calls from one on, each host allocation in turn. After a failure
  * the state is sound, the failure was reported or made good, and nothing leaks.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "rig.h"
 #include "script.h"
@@ -201,13 +194,9 @@ static void each_host_allocation(void **state)
 		quiet = short_of_memory(*state, n) ? 0 : quiet + 1;
 }
 
-int main(void)
+TESTS
 {
-	static const struct conformance_test tests[] = {
-		{ "each driver call fails", each_driver_call, true },
-		{ "the driver is gone for a while", driver_gone, false },
-		{ "each host allocation fails", each_host_allocation, true },
-	};
-
-	return conformance_run(tests, FRAG_ARRAY_LEN(tests)) != 0;
+	conformance_add("each driver call fails", each_driver_call, true);
+	conformance_add("the driver is gone for a while", driver_gone, false);
+	conformance_add("each host allocation fails", each_host_allocation, true);
 }

@@ -7,14 +7,7 @@
 #include <frag/trace.h>
 
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "trace/input/input.h"
 
@@ -54,9 +47,8 @@ static void refuse(const struct frag_reader_ops *ops, const void *bytes, size_t 
 		fail_msg("%s: %s (%zu bytes): result %d, '%s'", ops->name, what, len, rc, err.msg);
 }
 
-static int load_sample(void **state)
+static void load_sample(const struct frag_reader_ops *ops)
 {
-	const struct frag_reader_ops *ops = *state;
 	char path[200];
 	FILE *f;
 
@@ -64,16 +56,17 @@ static int load_sample(void **state)
 	sample_len = 0;
 	f = fopen(path, "rb");
 	if (!f)
-		return 0; /* begin() skips with a word */
+		return; /* begin() skips with a word */
 	sample_len = fread(sample, 1, sizeof(sample), f);
 	fclose(f);
-	return sample_len ? 0 : -1;
+	assert_true(sample_len > 0);
 }
 
 static const struct frag_reader_ops *begin(void **state)
 {
 	const struct frag_reader_ops *ops = *state;
 
+	load_sample(ops);
 	if (!sample_len) {
 		print_message("# tests/conformance/samples/%s is missing\n", ops->name);
 		skip();
@@ -203,32 +196,23 @@ static void short_of_memory(void **state)
 			 in_use() - before);
 }
 
-int main(void)
+TESTS
 {
-	static const struct CMUnitTest each[] = {
-		{ "takes its sample", takes_its_sample, load_sample, NULL, NULL },
-		{ "empty and one byte", empty_and_one_byte, load_sample, NULL, NULL },
-		{ "truncated", truncated, load_sample, NULL, NULL },
-		{ "garbage behind the magic", garbage_behind_the_magic, load_sample, NULL, NULL },
-		{ "damage leaves nothing", damage_leaves_nothing, load_sample, NULL, NULL },
-		{ "short of memory", short_of_memory, load_sample, NULL, NULL },
+	static const struct {
+		const char *name;
+		CMUnitTestFunction run;
+	} each[] = {
+		{ "takes its sample", takes_its_sample },
+		{ "empty and one byte", empty_and_one_byte },
+		{ "truncated", truncated },
+		{ "garbage behind the magic", garbage_behind_the_magic },
+		{ "damage leaves nothing", damage_leaves_nothing },
+		{ "short of memory", short_of_memory },
 	};
-	const struct frag_reader_ops *const *list;
 	size_t count;
-	int failed = 0;
+	const struct frag_reader_ops *const *list = frag_reader_list(&count);
 
-	list = frag_reader_list(&count);
-	for (size_t i = 0; i < count; i++) {
-		struct CMUnitTest tests[FRAG_ARRAY_LEN(each)];
-		char names[FRAG_ARRAY_LEN(each)][100];
-
-		for (size_t k = 0; k < FRAG_ARRAY_LEN(each); k++) {
-			tests[k] = each[k];
-			snprintf(names[k], sizeof(names[k]), "%s: %s", list[i]->name, each[k].name);
-			tests[k].name = names[k];
-			tests[k].initial_state = (void *)(uintptr_t)list[i];
-		}
-		failed += cmocka_run_group_tests_name(list[i]->name, tests, NULL, NULL);
-	}
-	return failed != 0;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < FRAG_ARRAY_LEN(each); k++)
+			test_add(each[k].run, list[i], "%s: %s", list[i]->name, each[k].name);
 }

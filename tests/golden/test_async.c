@@ -5,19 +5,8 @@
  * are too big for the repository: skipped where they are absent. And on a card that was held back by exactly so much
  * recorded time (scripts/lab/pool_lag.sh), where the model is right to the byte after every operation.
  */
-#include <frag/replay.h>
-#include <frag/trace.h>
+#include "recorded.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#define TORCH FRAG_SHARED_TRACES "/torch/"
 #define ASYNC FRAG_SHARED_TRACES "/async/"
 
 struct mode {
@@ -47,7 +36,7 @@ static const struct {
 };
 
 struct row {
-	char name[40], recording[256], curve[256];
+	char recording[256], curve[256];
 	const struct mode *mode;
 	uint64_t lag_us;
 	bool big;
@@ -132,20 +121,18 @@ static void measured(void **state)
 	struct frag_device *dev;
 	struct frag_trace *t;
 	struct frag_run *run;
-	struct frag_err err = { 0 };
 	struct curve c;
 	double worst;
 
-	if (row->big && (access(row->curve, R_OK) != 0 || getenv("FRAG_TEST_QUICK")))
-		skip();
+	if (row->big)
+		recorded_or_skip(row->curve);
 	curve_open(&c, row->curve);
-	if (frag_trace_read(row->recording, NULL, &t, &err))
-		fail_msg("%s", err.msg);
+	t = must_read(row->recording);
+	spec = must_parse_policy(row->mode->policy);
+	dev = must_open_sim(&card);
 	frag_run_options_defaults(&opt);
 	opt.sync_every = row->mode->sync_every;
-	assert_int_equal(frag_policy_spec_parse(row->mode->policy, &spec, &err), 0);
-	assert_int_equal(frag_sim_open(&card, &dev, &err), 0);
-	assert_int_equal(frag_run_create(spec, dev, &t->devs[0], &opt, &run, &err), 0);
+	assert_int_equal(frag_run_create(spec, dev, &t->devs[0], &opt, &run, NULL), 0);
 	follow_curve(run, dev, &t->devs[0], &c, &worst);
 	if (worst > row->tolerance)
 		fail_msg("the curve is off by %.1f %%", 100 * worst);
@@ -159,35 +146,29 @@ static void measured(void **state)
 	fclose(c.f);
 }
 
-int main(void)
+TESTS
 {
 	static struct row
 		rows[FRAG_ARRAY_LEN(workloads) * FRAG_ARRAY_LEN(modes) + FRAG_ARRAY_LEN(lags)];
-	struct CMUnitTest tests[FRAG_ARRAY_LEN(rows)];
 	struct row *r = rows;
 
-	for (size_t w = 0; w < FRAG_ARRAY_LEN(workloads); w++) {
-		for (size_t m = 0; m < FRAG_ARRAY_LEN(modes); m++, r++) {
-			*r = (struct row){ .mode = &modes[m], .big = true, .tolerance = 0.05 };
-			snprintf(r->name, sizeof(r->name), "%s %s", workloads[w], modes[m].name);
-			snprintf(r->recording, sizeof(r->recording), TORCH "%s.default.pickle.xz",
-				 workloads[w]);
-			snprintf(r->curve, sizeof(r->curve), ASYNC "%s.%s.csv", workloads[w],
-				 modes[m].name);
-		}
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(workloads) * FRAG_ARRAY_LEN(modes); i++, r++) {
+		const char *work = workloads[i / FRAG_ARRAY_LEN(modes)];
+
+		*r = (struct row){ .mode = &modes[i % FRAG_ARRAY_LEN(modes)],
+				   .big = true,
+				   .tolerance = 0.05 };
+		snprintf(r->recording, sizeof(r->recording), TORCH "%s.default.pickle.xz", work);
+		snprintf(r->curve, sizeof(r->curve), ASYNC "%s.%s.csv", work, r->mode->name);
+		test_add(measured, r, "%s %s", work, r->mode->name);
 	}
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(lags); i++, r++) {
 		unsigned long long us = lags[i].lag_us;
 
 		*r = (struct row){ .mode = &modes[0], .lag_us = us };
-		snprintf(r->name, sizeof(r->name), "%s lag %llu us", lags[i].name, us);
 		snprintf(r->recording, sizeof(r->recording), "%s", lags[i].recording);
 		snprintf(r->curve, sizeof(r->curve), "tests/golden/lagging/%s.%llu.csv",
 			 lags[i].name, us);
+		test_add(measured, r, "%s lag %llu us", lags[i].name, us);
 	}
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++)
-		tests[i] = (struct CMUnitTest){ .name = rows[i].name,
-						.test_func = measured,
-						.initial_state = &rows[i] };
-	return _cmocka_run_group_tests("async", tests, FRAG_ARRAY_LEN(rows), NULL, NULL);
 }

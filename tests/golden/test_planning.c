@@ -4,40 +4,23 @@
  * independent sweep; plans of steps, made from a part; fit, whose answers are replayed on both
  * sides; tune, whose predictions must be what was recorded. Big recordings are skipped where absent.
  */
-#include <frag/plan.h>
-
-#include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-#include <jansson.h>
+#include <frag/plan.h>
 
-#define TORCH FRAG_SHARED_TRACES "/torch/"
+#include "recorded.h"
+
 #define SECOND 1000000000ull
-
-static const struct frag_sim_config recorded_card = { .context_bytes = UINT64_MAX };
 
 static struct frag_trace *load(const char *path)
 {
+	struct frag_trace *t = must_read(path);
 	struct frag_err err = { 0 };
-	struct frag_trace *t;
 
-	if (frag_trace_read(path, NULL, &t, &err))
-		fail_msg("%s: %s", path, err.msg);
 	for (uint32_t d = 0; d < t->devs_count; d++)
 		if (t->devs[d].has_evidence && frag_resolve(t, d, &recorded_card, UINT64_MAX, &err))
 			fail_msg("%s: %s", path, err.msg);
 	return t;
-}
-
-static bool is_quick(void)
-{
-	return getenv("FRAG_TEST_QUICK") != NULL;
 }
 
 static struct frag_plan_env make_env(void)
@@ -68,7 +51,7 @@ static void place_all(const struct frag_trace_dev *dev, bool at_request, double 
 	assert_non_null(offsets);
 	assert_int_equal(frag_load_bound(&b, &bound, NULL, NULL), 0);
 	best = UINT64_MAX;
-	few = is_quick() || b.count > 50000;
+	few = test_is_quick() || b.count > 50000;
 	for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_COUNT; k++) {
 		unsigned order = k / FRAG_GAP_COUNT, rule = k % FRAG_GAP_COUNT;
 
@@ -100,7 +83,7 @@ static void placements(void **state)
 	struct frag_trace *t = load(path);
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
-		if (is_quick() && t->devs[d].events_count > 100000)
+		if (test_is_quick() && t->devs[d].events_count > 100000)
 			continue;
 		place_all(&t->devs[d], false, strstr(path, "varlen") ? 0.01 : 0.05);
 	}
@@ -168,33 +151,26 @@ static void planned_efficiency(void **state)
 {
 	const struct planned_row *row = *state;
 	struct frag_plan_env env = make_env();
-	char path[] = "/tmp/planXXXXXX", text[64];
-	struct frag_policy_spec *spec;
 	struct frag_step_plan plan;
-	struct frag_result r = { 0 };
 	struct frag_err err = { 0 };
+	const char *path;
 	struct frag_trace *t;
-	int fd;
+	struct frag_result r;
+	char text[128];
 
-	if (access(row->path, R_OK) != 0 || is_quick())
-		skip();
+	recorded_or_skip(row->path);
 	t = load(row->path);
 	if (frag_step_plan_make(&t->devs[0], 0, -1, 600 * SECOND, NULL, &plan, &err))
 		fail_msg("%s", err.msg);
-	fd = mkstemp(path);
-	assert_true(fd >= 0);
-	close(fd);
+	path = test_path("plan");
 	assert_int_equal(frag_step_plan_write(&plan, "test", path, NULL), 0);
 	snprintf(text, sizeof(text), "planned:plan=%s", path);
-	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), 0);
-	if (frag_replay_sim(spec, &env.card, &t->devs[0], &env.run, &r, &err))
-		fail_msg("%s", err.msg);
+	r = must_replay(text, &t->devs[0], &env.card, &env.run);
 	unlink(path);
 	assert_true(r.completed);
 	if (r.m.efficiency_ratio < row->efficiency)
 		fail_msg("%s: %.4f", row->path, r.m.efficiency_ratio);
 	frag_result_release(&r);
-	frag_policy_spec_destroy(spec);
 	frag_step_plan_release(&plan);
 	frag_trace_destroy(t);
 }
@@ -209,16 +185,13 @@ struct fit_row {
 static bool completes(const char *policy, const struct frag_trace_dev *dev, uint64_t total)
 {
 	struct frag_plan_env env = make_env();
-	struct frag_policy_spec *spec;
-	struct frag_result r = { 0 };
+	struct frag_result r;
 	bool completed;
 
 	env.card.total_bytes = total;
-	assert_int_equal(frag_policy_spec_parse(policy, &spec, NULL), 0);
-	assert_int_equal(frag_replay_sim(spec, &env.card, dev, &env.run, &r, NULL), 0);
+	r = must_replay(policy, dev, &env.card, &env.run);
 	completed = r.completed;
 	frag_result_release(&r);
-	frag_policy_spec_destroy(spec);
 	return completed;
 }
 
@@ -239,7 +212,7 @@ static void fit_brackets(void **state)
 		skip();
 	t = load(*state);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		assert_int_equal(frag_policy_spec_parse(rows[i].policy, &specs[i], NULL), 0);
+		specs[i] = must_parse_policy(rows[i].policy);
 		tasks[i] = (struct frag_fit_task){ .spec = specs[i], .dev = &t->devs[0] };
 	}
 	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, tasks, FRAG_ARRAY_LEN(rows), NULL), 0);
@@ -267,53 +240,34 @@ struct tune_row {
 	const char *model, *setting;
 };
 
-static json_t *notes_of(const struct tune_row *row)
-{
-	char path[512];
-
-	snprintf(path, sizeof(path), TORCH "%s.%s.json", row->model, row->setting);
-	return json_load_file(path, 0, NULL);
-}
-
-static uint64_t recorded_peak(const json_t *notes)
-{
-	return (uint64_t)json_integer_value(
-		json_object_get(json_object_get(notes, "stats"), "reserved_bytes.all.peak"));
-}
-
 static void tune_predicts(void **state)
 {
 	const struct tune_row *row = *state;
 	struct frag_plan_env env = make_env();
-	json_t *notes = notes_of(row);
-	char path[512], text[200];
-	const char *space = text, *fraction;
-	struct frag_tune_options opt = { .spaces = &space, .baseline = text, .budget = 1 };
+	char from[512], like[512];
+	const char *policy;
+	struct frag_tune_options opt = { .spaces = &policy, .budget = 1 };
 	const struct frag_trace_dev *dev;
 	struct frag_err err = { 0 };
 	struct frag_trace *t;
 	struct frag_tune out;
+	json_t *notes;
 
-	snprintf(path, sizeof(path), TORCH "%s.default.pickle.xz", row->model);
-	if (!notes || access(path, R_OK) != 0 || is_quick()) {
-		json_decref(notes);
+	snprintf(from, sizeof(from), TORCH "%s.default.pickle.xz", row->model);
+	snprintf(like, sizeof(like), TORCH "%s.%s.pickle.xz", row->model, row->setting);
+	recorded_or_skip(from);
+	notes = recorded_notes(like);
+	if (!notes)
 		skip();
-	}
-	snprintf(text, sizeof(text), "pytorch:%s",
-		 json_string_value(json_object_get(notes, "conf")));
-	fraction = json_string_value(json_object_get(notes, "memfrac"));
-	if (fraction && *fraction)
-		env.run.limit_bytes =
-			(uint64_t)(strtod(fraction, NULL) * (double)env.card.total_bytes);
-	t = load(path);
+	policy = opt.baseline = recorded_policy(notes, "");
+	env.run.limit_bytes = recorded_limit(notes);
+	t = load(from);
 	dev = &t->devs[0];
 	if (frag_tune_run(&env, &dev, 1, &opt, &out, &err))
 		fail_msg("%s", err.msg);
 	assert_true(out.tries[out.baseline].completed);
-	if (out.tries[out.baseline].peak_reserved_bytes != recorded_peak(notes))
-		fail_msg("%s: %llu, recorded %llu", text,
-			 (unsigned long long)out.tries[out.baseline].peak_reserved_bytes,
-			 (unsigned long long)recorded_peak(notes));
+	must_be_peak(out.tries[out.baseline].peak_reserved_bytes, recorded_peak(notes), row->model,
+		     policy);
 	frag_tune_release(&out);
 	frag_trace_destroy(t);
 	json_decref(notes);
@@ -336,8 +290,7 @@ static void tune_finds(void **state)
 	struct frag_trace *t;
 	struct frag_tune out;
 
-	if (access(row->path, R_OK) != 0 || is_quick())
-		skip();
+	recorded_or_skip(row->path);
 	t = load(row->path);
 	dev = &t->devs[0];
 	assert_int_equal(frag_tune_run(&env, &dev, 1, &opt, &out, NULL), 0);
@@ -383,42 +336,20 @@ static const struct best_row best_rows[] = {
 	{ TORCH "moe.default.pickle.xz", 11418992640 },
 };
 
-static size_t add(struct CMUnitTest *tests, size_t n, const char *name, CMUnitTestFunction f,
-		  const void *state)
+TESTS
 {
-	tests[n] = (struct CMUnitTest){ .name = name,
-					.test_func = f,
-					.initial_state = (void *)(uintptr_t)state };
-	return n + 1;
-}
-
-int main(void)
-{
-	struct CMUnitTest tests[128];
-	char names[FRAG_ARRAY_LEN(tune_rows)][64];
-	glob_t g = { 0 };
-	size_t n = 0;
-
-	if (glob("traces/*.cft", 0, NULL, &g))
-		return 1;
-	for (size_t i = 0; i < g.gl_pathc && i < 64; i++)
-		n = add(tests, n, g.gl_pathv[i], placements, g.gl_pathv[i]);
-	n = add(tests, n, "plan of a part: vision", plan_sees_a_part, "traces/vision.default.cft");
-	n = add(tests, n, "plan of a part: gnn", plan_sees_a_part, "traces/gnn.default.cft");
-	n = add(tests, n, "plan of a part: streams", plan_sees_a_part,
-		"traces/streams.default.cft");
+	if (!test_add_files(placements, "traces/*.cft", ""))
+		abort();
+	test_add(plan_sees_a_part, "traces/vision.default.cft", "plan of a part: vision");
+	test_add(plan_sees_a_part, "traces/gnn.default.cft", "plan of a part: gnn");
+	test_add(plan_sees_a_part, "traces/streams.default.cft", "plan of a part: streams");
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(planned_rows); i++)
-		n = add(tests, n, planned_rows[i].path, planned_efficiency, &planned_rows[i]);
-	n = add(tests, n, "fit, bundled gnn", fit_brackets, "traces/gnn.default.cft");
-	n = add(tests, n, "fit, recorded gnn", fit_brackets, TORCH "gnn.default.pickle.xz");
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(tune_rows); i++) {
-		snprintf(names[i], sizeof(names[i]), "tune predicts %s.%s", tune_rows[i].model,
+		test_add(planned_efficiency, &planned_rows[i], "planned %s", planned_rows[i].path);
+	test_add(fit_brackets, "traces/gnn.default.cft", "fit, bundled gnn");
+	test_add(fit_brackets, TORCH "gnn.default.pickle.xz", "fit, recorded gnn");
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(tune_rows); i++)
+		test_add(tune_predicts, &tune_rows[i], "tune predicts %s.%s", tune_rows[i].model,
 			 tune_rows[i].setting);
-		n = add(tests, n, names[i], tune_predicts, &tune_rows[i]);
-	}
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(best_rows); i++)
-		n = add(tests, n, best_rows[i].path, tune_finds, &best_rows[i]);
-	n = (size_t)_cmocka_run_group_tests("planning", tests, n, NULL, NULL);
-	globfree(&g);
-	return (int)n;
+		test_add(tune_finds, &best_rows[i], "tune finds the best of %s", best_rows[i].path);
 }

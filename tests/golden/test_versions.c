@@ -5,19 +5,11 @@
  * with what its notes say has to be given. And what if it had been another release: the same
  * requests were recorded under many, so the peak that the other one reached is known.
  */
-#include <frag/replay.h>
-#include <frag/torch.h>
-#include <frag/trace.h>
-
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-#include <jansson.h>
+#include <frag/torch.h>
+
+#include "recorded.h"
 
 #define QUICK_STRIDE 12 /* every n-th recording is in the quick suite */
 #define RECORDINGS_MAX 512
@@ -37,9 +29,8 @@ struct recording {
 
 static struct recording recordings[RECORDINGS_MAX];
 static size_t recordings_count;
+static glob_t found;
 static unsigned what_ifs; /* peaks compared */
-
-static const struct frag_sim_config card = { .context_bytes = UINT64_MAX };
 
 /* "--limit N" and "--conf=TEXT" of the notes: what a user has to give. */
 static void read_given(struct recording *r)
@@ -60,14 +51,12 @@ static void read_given(struct recording *r)
 
 static bool recording_open(struct recording *r, char *path)
 {
-	char notes[512];
 	const char *base = strrchr(path, '/') + 1;
 	int major, minor, end = 0;
 
 	*r = (struct recording){ .path = path };
 	snprintf(r->name, sizeof(r->name), "%.*s", (int)(strstr(base, ".pickle") - base), base);
-	snprintf(notes, sizeof(notes), "%.*s.json", (int)(strstr(path, ".pickle") - path), path);
-	r->notes = json_load_file(notes, 0, NULL);
+	r->notes = recorded_notes(path);
 	r->work = r->name;
 	if (sscanf(r->name, "%d.%d.%*d.%n", &major, &minor, &end) == 2 && end) {
 		snprintf(r->release, sizeof(r->release), "%d.%d", major, minor);
@@ -89,7 +78,7 @@ static struct frag_trace *load(const struct recording *r)
 		fail_msg("%s: %s", r->name, err.msg);
 	if (r->conf && frag_settings_use(t, r->conf, &err))
 		fail_msg("%s: %s", r->name, err.msg);
-	if (frag_settle(t, &card, r->limit_bytes, r->limit_bytes != UINT64_MAX, &err))
+	if (frag_settle(t, &recorded_card, r->limit_bytes, r->limit_bytes != UINT64_MAX, &err))
 		fail_msg("%s: %s", r->name, err.msg);
 	return t;
 }
@@ -109,23 +98,10 @@ static void same_release(const struct recording *r, const struct frag_trace *t)
 			 t->settings.torch_last);
 }
 
-/* Statistics that PyTorch printed at the end, of the process's first device. */
-static void same_peak(const struct recording *r, const struct frag_verify_result *v)
-{
-	const json_t *want =
-		json_object_get(json_object_get(r->notes, "stats"), "reserved_bytes.all.peak");
-
-	if (json_is_integer(want) && (uint64_t)json_integer_value(want) != v->peak_reserved_bytes)
-		fail_msg("%s: peak %llu, recorded %lld", r->name,
-			 (unsigned long long)v->peak_reserved_bytes,
-			 (long long)json_integer_value(want));
-}
-
 static void as_recorded(void **state)
 {
 	const struct recording *r = *state;
 	struct frag_trace *t = load(r);
-	struct frag_err err = { 0 };
 	uint64_t allocs = 0;
 
 	same_release(r, t);
@@ -134,18 +110,12 @@ static void as_recorded(void **state)
 
 		if (!t->devs[d].has_evidence)
 			continue;
-		if (frag_verify(t, d, &card, r->limit_bytes, NULL, &v, &err))
-			fail_msg("%s: %s", r->name, err.msg);
-		if (!v.identical)
-			fail_msg("%s: device %u: %s", r->name, v.device_ordinal,
-				 v.first_difference);
-		assert_int_equal(v.allocs, v.allocs_same);
-		assert_int_equal(v.segments, v.segments_same);
-		assert_int_equal(v.ooms, v.ooms_same);
-		assert_int_equal(v.finals, v.finals_same);
+		v = recorded_follow(t, d, r->limit_bytes);
 		allocs += v.allocs;
-		if (!d && !t->devs[d].initial.segments_count)
-			same_peak(r, &v);
+		/* the statistics are those of the process's first device */
+		if (!d && !t->devs[d].initial.segments_count && recorded_peak(r->notes))
+			must_be_peak(v.peak_reserved_bytes, recorded_peak(r->notes), r->name,
+				     "its settings");
 		frag_verify_result_release(&v);
 	}
 	assert_true(allocs > 0);
@@ -208,29 +178,6 @@ static bool comparable(struct recording *from, struct recording *like)
 	return !like->late && from->requests == like->requests;
 }
 
-static uint64_t replay_peak(const struct frag_trace *t, const struct recording *like)
-{
-	const char *conf = json_string_value(json_object_get(like->notes, "conf"));
-	struct frag_run_options opt;
-	struct frag_policy_spec *spec;
-	struct frag_result r = { 0 };
-	struct frag_err err = { 0 };
-	uint64_t peak_bytes;
-	char text[600];
-
-	snprintf(text, sizeof(text), "pytorch:version=%s%s%s", like->release,
-		 conf && *conf ? "," : "", conf ? conf : "");
-	frag_run_options_defaults(&opt);
-	opt.limit_bytes = like->limit_bytes;
-	if (frag_policy_spec_parse(text, &spec, &err) ||
-	    frag_replay_sim(spec, &card, &t->devs[0], &opt, &r, &err))
-		fail_msg("%s: %s", text, err.msg);
-	peak_bytes = r.m.peak_reserved_bytes;
-	frag_result_release(&r);
-	frag_policy_spec_destroy(spec);
-	return peak_bytes;
-}
-
 static void as_others(void **state)
 {
 	struct recording *r = *state;
@@ -239,16 +186,18 @@ static void as_others(void **state)
 
 	for (size_t i = 0; i < recordings_count; i++) {
 		struct recording *like = &recordings[i];
-		uint64_t want, got;
+		struct frag_run_options opt;
+		struct frag_result result;
 
 		if (!comparable(r, like))
 			continue;
-		want = (uint64_t)json_integer_value(json_object_get(
-			json_object_get(like->notes, "stats"), "reserved_bytes.all.peak"));
-		got = replay_peak(t, like);
-		if (got != want)
-			fail_msg("%s under %s: %llu, recorded %llu", r->name, like->release,
-				 (unsigned long long)got, (unsigned long long)want);
+		frag_run_options_defaults(&opt);
+		opt.limit_bytes = like->limit_bytes;
+		result = must_replay(recorded_policy(like->notes, like->release), &t->devs[0], NULL,
+				     &opt);
+		must_be_peak(result.m.peak_reserved_bytes, recorded_peak(like->notes), r->name,
+			     like->release);
+		frag_result_release(&result);
 		compared++;
 	}
 	frag_trace_destroy(t);
@@ -266,42 +215,33 @@ static void absent(void **state)
 	skip();
 }
 
-static void find_recordings(glob_t *g)
+static int release_recordings(void **state)
 {
-	glob(FRAG_SHARED_TRACES "/versions/*.pickle.xz", 0, NULL, g);
-	glob(FRAG_SHARED_TRACES "/pools/*.pickle.xz", GLOB_APPEND, NULL, g);
-	for (size_t i = 0; i < g->gl_pathc && recordings_count < RECORDINGS_MAX; i++)
-		recordings_count += recording_open(&recordings[recordings_count], g->gl_pathv[i]);
-}
-
-int main(void)
-{
-	static struct CMUnitTest tests[2 * RECORDINGS_MAX];
-	static char names[RECORDINGS_MAX][128];
-	size_t n = 0, stride = getenv("FRAG_TEST_QUICK") ? QUICK_STRIDE : 1;
-	glob_t g = { 0 };
-
-	find_recordings(&g);
-	for (size_t i = 0; i < recordings_count; i += stride) {
-		struct recording *r = &recordings[i];
-
-		tests[n++] = (struct CMUnitTest){ .name = r->name,
-						  .test_func = as_recorded,
-						  .initial_state = r };
-		snprintf(names[i], sizeof(names[i]), "%s under the other releases", r->name);
-		if (*r->release)
-			tests[n++] = (struct CMUnitTest){ .name = names[i],
-							  .test_func = as_others,
-							  .initial_state = r };
-	}
-	if (!n)
-		tests[n++] = (struct CMUnitTest){ .name = "releases", .test_func = absent };
-	n = (size_t)_cmocka_run_group_tests("releases", tests, n, NULL, NULL);
+	(void)state;
 	print_message("# %u peaks of other releases\n", what_ifs);
 	for (size_t i = 0; i < recordings_count; i++) {
 		json_decref(recordings[i].notes);
 		free(recordings[i].conf);
 	}
-	globfree(&g);
-	return (int)n;
+	globfree(&found);
+	return 0;
+}
+TEST_GROUP(NULL, release_recordings)
+
+TESTS
+{
+	glob(FRAG_SHARED_TRACES "/versions/*.pickle.xz", 0, NULL, &found);
+	glob(FRAG_SHARED_TRACES "/pools/*.pickle.xz", GLOB_APPEND, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc && recordings_count < RECORDINGS_MAX; i++)
+		recordings_count +=
+			recording_open(&recordings[recordings_count], found.gl_pathv[i]);
+	for (size_t i = 0; i < recordings_count; i += test_is_quick() ? QUICK_STRIDE : 1) {
+		const struct recording *r = &recordings[i];
+
+		test_add(as_recorded, r, "%s", r->name);
+		if (*r->release)
+			test_add(as_others, r, "%s under the other releases", r->name);
+	}
+	if (!recordings_count)
+		test_add(absent, NULL, "releases");
 }

@@ -7,16 +7,8 @@
  *	peak reserved <= 1.01 x the better of expandable segments and the model of cudaMemPool
  *	modelled driver time after the first fifth of the time < 2 % of the rest
  */
-#include <frag/replay.h>
-#include <frag/trace.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "must.h"
+#include "test.h"
 
 struct row {
 	const char *name;
@@ -46,24 +38,17 @@ struct outcome {
 static struct outcome replay(const char *text, struct frag_trace_dev td, size_t events,
 			     uint64_t sync_every)
 {
-	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
-	struct frag_policy_spec *spec;
 	struct frag_run_options opt;
-	struct frag_result r = { 0 };
-	struct frag_err err = { 0 };
+	struct frag_result r;
 	struct outcome o;
 
-	if (frag_policy_spec_parse(text, &spec, &err))
-		fail_msg("%s", err.msg);
 	frag_run_options_defaults(&opt);
 	opt.sync_every = sync_every;
 	td.events_count = events;
-	if (frag_replay_sim(spec, &card, &td, &opt, &r, &err))
-		fail_msg("%s: %s", text, err.msg);
+	r = must_replay(text, &td, NULL, &opt);
 	assert_false(r.oom.happened);
 	o = (struct outcome){ (double)r.m.peak_reserved_bytes, (double)r.m.modelled_ns };
 	frag_result_release(&r);
-	frag_policy_spec_destroy(spec);
 	return o;
 }
 
@@ -116,15 +101,11 @@ static void scale_sizes(struct frag_trace_dev *td, const struct frag_event *from
 static void bounds(void **state)
 {
 	const struct row *row = *state;
-	struct frag_err err = { 0 };
 	struct frag_trace *t;
-	char path[64];
 
-	if (getenv("FRAG_TEST_QUICK") && row->big)
+	if (test_is_quick() && row->big)
 		skip();
-	snprintf(path, sizeof(path), "traces/%s.cft", row->name);
-	if (frag_trace_read(path, NULL, &t, &err))
-		fail_msg("%s", err.msg);
+	t = must_read_bundled(row->name);
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		struct frag_trace_dev *td = &t->devs[d];
 		size_t bytes = td->events_count * sizeof(*td->events);
@@ -141,13 +122,8 @@ static void bounds(void **state)
 	frag_trace_destroy(t);
 }
 
-int main(void)
+TESTS
 {
-	struct CMUnitTest tests[FRAG_ARRAY_LEN(rows)];
-
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++)
-		tests[i] = (struct CMUnitTest){ .name = rows[i].name,
-						.test_func = bounds,
-						.initial_state = (void *)&rows[i] };
-	return _cmocka_run_group_tests("vmm bounds", tests, FRAG_ARRAY_LEN(rows), NULL, NULL);
+		test_add(bounds, &rows[i], "%s", rows[i].name);
 }

@@ -4,10 +4,7 @@
  * same checks, on a part of the real memory, with every block filled and verified.
  * Skipped without a card.
  */
-int conformance_main(void);
-#define main conformance_main
 #include "tests/conformance/test_conformance.c"
-#undef main
 
 static void no_card(void **state)
 {
@@ -22,5 +19,5 @@ int main(void)
 	if (!frag_cuda_count())
 		return cmocka_run_group_tests(none, NULL, NULL);
 	rig_on_card = true;
-	return conformance_main();
+	return test_main();
 }

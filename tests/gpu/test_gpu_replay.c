@@ -5,10 +5,8 @@
  * calls of those that do not look at the time are those on the simulated card; verify, and what it
  * says of differences. Skipped without a card.
  */
+#include "must.h"
 #include "test.h"
-
-#include <frag/replay.h>
-#include <frag/trace.h>
 
 static struct frag_err err;
 
@@ -28,12 +26,11 @@ static struct frag_result replay(const struct frag_trace_dev *td, const char *po
 				 struct frag_device *dev, bool contents)
 {
 	struct frag_run_options opt;
-	struct frag_policy_spec *spec;
+	struct frag_policy_spec *spec = must_parse_policy(policy);
 	struct frag_result result = { 0 };
 	struct frag_run *run;
 	int rc;
 
-	must(frag_policy_spec_parse(policy, &spec, &err));
 	frag_run_options_defaults(&opt);
 	if (contents) {
 		opt.fill = FRAG_FILL_VERIFY;
@@ -52,7 +49,7 @@ static struct frag_result replay(const struct frag_trace_dev *td, const char *po
 	return result;
 }
 
-static void verified(const char *path)
+static void verified(void **state)
 {
 	struct frag_trace *trace;
 	size_t count;
@@ -60,7 +57,7 @@ static void verified(const char *path)
 
 	if (!frag_cuda_count())
 		skip();
-	must(frag_trace_read(path, NULL, &trace, &err));
+	trace = must_read(*state);
 	for (size_t i = 0; i < count; i++) {
 		struct frag_device *dev;
 		struct frag_result r;
@@ -77,19 +74,11 @@ static void verified(const char *path)
 	frag_trace_destroy(trace);
 }
 
-TEST(verified_seeddemo)
+TESTS
 {
-	verified("traces/seeddemo.default.cft");
-}
-
-TEST(verified_mempool)
-{
-	verified("traces/mempool.default.cft");
-}
-
-TEST(verified_cudagraph)
-{
-	verified("traces/cudagraph.default.cft");
+	test_add(verified, "traces/seeddemo.default.cft", "verified seeddemo");
+	test_add(verified, "traces/mempool.default.cft", "verified mempool");
+	test_add(verified, "traces/cudagraph.default.cft", "verified cudagraph");
 }
 
 /* A simulated card as large as the real one. */
@@ -123,7 +112,7 @@ TEST(calls_as_on_sim)
 	if (!frag_cuda_count())
 		skip();
 	card = card_like_this();
-	must(frag_trace_read("traces/leak.frames.cft", NULL, &trace, &err));
+	trace = must_read("traces/leak.frames.cft");
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(policies); i++) {
 		uint64_t hash[2] = { 0 }, peak[2];
 
@@ -158,9 +147,8 @@ TEST(verify_explained)
 		skip();
 	must(frag_cuda_open(0, &dev, &err));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(paths); i++) {
-		struct frag_trace *trace;
+		struct frag_trace *trace = must_read(paths[i]);
 
-		must(frag_trace_read(paths[i], NULL, &trace, &err));
 		for (uint32_t d = 0; d < trace->devs_count; d++) {
 			struct frag_verify_result r;
 
@@ -187,7 +175,7 @@ TEST(verify_other_settings)
 	if (!frag_cuda_count())
 		skip();
 	must(frag_cuda_open(0, &dev, &err));
-	must(frag_trace_read("traces/gnn.default.cft", NULL, &trace, &err));
+	trace = must_read("traces/gnn.default.cft");
 	must(frag_verify_card(trace, 0, dev, &card, UINT64_MAX, "max_split_size_mb:128", &r, &err));
 	assert_false(r.identical);
 	print_message("%s\n", r.cause_text);

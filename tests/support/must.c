@@ -3,19 +3,28 @@
 
 #include "test.h"
 
+static const struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
+
 struct frag_trace *must_read(const char *path)
 {
 	struct frag_trace *t = NULL;
 	struct frag_err err = { 0 };
 
 	if (frag_trace_read(path, NULL, &t, &err))
-		fail_msg("%s", err.msg);
+		fail_msg("%s: %s", path, err.msg);
 	return t;
+}
+
+struct frag_trace *must_read_bundled(const char *name)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "traces/%s.cft", name);
+	return must_read(path);
 }
 
 struct frag_device *must_open_sim(const struct frag_sim_config *cfg)
 {
-	static const struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
 	struct frag_device *dev = NULL;
 	struct frag_err err = { 0 };
 
@@ -30,6 +39,22 @@ struct frag_policy_spec *must_parse_policy(const char *text)
 	struct frag_err err = { 0 };
 
 	if (frag_policy_spec_parse(text, &spec, &err))
-		fail_msg("%s", err.msg);
+		fail_msg("%s: %s", text, err.msg);
 	return spec;
+}
+
+struct frag_result must_replay(const char *policy, const struct frag_trace_dev *td,
+			       const struct frag_sim_config *card,
+			       const struct frag_run_options *opt)
+{
+	struct frag_policy_spec *spec = must_parse_policy(policy);
+	struct frag_run_options defaults;
+	struct frag_result r = { 0 };
+	struct frag_err err = { 0 };
+
+	frag_run_options_defaults(&defaults);
+	if (frag_replay_sim(spec, card ? card : &h200, td, opt ? opt : &defaults, &r, &err))
+		fail_msg("%s: %s", policy, err.msg);
+	frag_policy_spec_destroy(spec);
+	return r;
 }

@@ -7,8 +7,14 @@
 #include <frag/trace.h>
 
 struct frag_trace *must_read(const char *path);
+/* traces/NAME.cft */
+struct frag_trace *must_read_bundled(const char *name);
 /* A simulated card; NULL: that of the recordings. */
 struct frag_device *must_open_sim(const struct frag_sim_config *cfg);
 struct frag_policy_spec *must_parse_policy(const char *text);
+/* card as above; opt NULL: the defaults. Release the result with frag_result_release. */
+struct frag_result must_replay(const char *policy, const struct frag_trace_dev *td,
+			       const struct frag_sim_config *card,
+			       const struct frag_run_options *opt);
 
 #endif

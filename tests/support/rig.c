@@ -166,6 +166,14 @@ int rig_open(struct rig *r, const char *text, const struct rig_options *o)
 	return rc;
 }
 
+void must_open_rig(struct rig *r, const char *text, const struct rig_options *o)
+{
+	static const struct rig_options none;
+
+	if (rig_open(r, text, o ? o : &none))
+		fail_msg("create %s: %s", text, r->err.msg);
+}
+
 uint64_t rig_max_bytes(const char *text)
 {
 	static struct rig probe;
@@ -214,6 +222,13 @@ void rig_close(struct rig *r)
 	PROMISE(r, !r->sync_rc, "a free inside of a synchronisation failed: %s", r->err.msg);
 	leaks = rig_close_count_leaks(r);
 	PROMISE(r, !leaks, "%llu things leaked", LL(leaks));
+}
+
+void rig_check_and_close(struct rig *r)
+{
+	rig_walk(r, NULL);
+	rig_check(r);
+	rig_close(r);
 }
 
 /* ---- calls ------------------------------------------------------------------------ */

@@ -87,6 +87,8 @@ extern bool rig_on_card;
 
 /* Opens device and policy. Returns the result of the policy's create; the rig is closed if it failed. */
 int rig_open(struct rig *r, const char *text, const struct rig_options *o);
+/* The same for a policy that must open; o NULL: without options. */
+void must_open_rig(struct rig *r, const char *text, const struct rig_options *o);
 /*
  * Largest request (a power of two up to 256 MiB) that an empty instance serves: policies of
  * fixed blocks refuse what is larger by their own rule. 0 if it serves nothing.
@@ -109,6 +111,9 @@ int rig_trim(struct rig *r, uint16_t pool); /* 0 if the policy has no trim */
 int rig_synced(struct rig *r);		    /* synchronises the device and says so */
 /* The live slot that was allocated last; -1 if there is none. */
 int rig_top(const struct rig *r);
+
+/* Walks, checks, closes. */
+void rig_check_and_close(struct rig *r);
 
 /* The policy's own check of its invariants. */
 void rig_check(struct rig *r);

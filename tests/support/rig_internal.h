@@ -3,12 +3,7 @@
 #ifndef FRAG_TESTS_RIG_INTERNAL_H
 #define FRAG_TESTS_RIG_INTERNAL_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "rig.h"
 

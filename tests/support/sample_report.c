@@ -5,10 +5,9 @@
 #include "metrics/series.h"
 #include "report/charts/layout.h"
 
+#include "test.h"
+
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const names[] = {
 	"pytorch",
@@ -29,12 +28,6 @@ static const char *const names[] = {
 	"cub",
 };
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
-	return *state >> 33;
-}
-
 static void make_trace(struct sample *s, size_t events, bool times)
 {
 	struct frag_event *ev = frag_host_calloc(events, sizeof(*ev));
@@ -43,14 +36,14 @@ static void make_trace(struct sample *s, size_t events, bool times)
 
 	for (size_t i = 0; i < events; i++) {
 		double wave = sin((double)i / (double)events * 60.0);
-		bool grow = count == 0 || (double)(next_random(&seed) % 1000) < 500 + 400 * wave;
+		bool grow = count == 0 || (double)(test_roll(&seed) % 1000) < 500 + 400 * wave;
 
-		now += next_random(&seed) % 400;
+		now += test_roll(&seed) % 400;
 		ev[i].time_us = times ? now : 0;
 		if (grow) {
 			ev[i].kind = FRAG_EV_ALLOC;
-			ev[i].bytes = 1ull << (9 + next_random(&seed) % 17);
-			ev[i].bytes += next_random(&seed) % ev[i].bytes;
+			ev[i].bytes = 1ull << (9 + test_roll(&seed) % 17);
+			ev[i].bytes += test_roll(&seed) % ev[i].bytes;
 			ev[i].slot = (uint32_t)count;
 			live[count++] = ev[i].bytes;
 		} else {
@@ -104,9 +97,9 @@ static void fill_latency(struct frag_result *r, size_t k)
 		if (c >= FRAG_CLASS_STITCH && (k + (size_t)c) % 3)
 			continue;
 		for (int i = 0; i < 3000 >> c; i++) {
-			double f = 1.0 + (double)(next_random(&seed) % 1000) / 300.0;
+			double f = 1.0 + (double)(test_roll(&seed) % 1000) / 300.0;
 
-			if (next_random(&seed) % 100 == 0)
+			if (test_roll(&seed) % 100 == 0)
 				f *= 20;
 			frag_hist_add(&r->alloc_host_ns[c],
 				      (uint64_t)((double)base[c] * f * (1.0 + (double)k / 8)));
@@ -115,7 +108,7 @@ static void fill_latency(struct frag_result *r, size_t k)
 		}
 	}
 	for (int i = 0; i < 2000; i++)
-		frag_hist_add(&r->free_host_ns, 30 + next_random(&seed) % 60 + k);
+		frag_hist_add(&r->free_host_ns, 30 + test_roll(&seed) % 60 + k);
 }
 
 static void fill_metrics(struct frag_result *r, size_t events, uint64_t bound)
@@ -317,6 +310,21 @@ void sample_text(const struct frag_report *r,
 	if (frag_answer_text(&a, 0, out, NULL))
 		FRAG_BUG("text of a sample");
 	frag_answer_release(&a);
+}
+
+int sample_try_text(const struct frag_report *r,
+		    void (*make)(const struct frag_report *r, struct frag_answer *a),
+		    unsigned columns)
+{
+	struct frag_text out = { 0 };
+	struct frag_answer a = { 0 };
+	int rc;
+
+	make(r, &a);
+	rc = frag_answer_text(&a, columns, &out, NULL);
+	frag_text_release(&out);
+	frag_answer_release(&a);
+	return rc;
 }
 
 void sample_page(const struct frag_report *r, struct frag_text *out)

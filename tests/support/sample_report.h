@@ -28,6 +28,10 @@ void sample_text(const struct frag_report *r,
 		 void (*make)(const struct frag_report *r, struct frag_answer *a),
 		 struct frag_text *out);
 /* The page without its pictures. */
+/* The same, which may fail; a text of `columns`. */
+int sample_try_text(const struct frag_report *r,
+		    void (*make)(const struct frag_report *r, struct frag_answer *a),
+		    unsigned columns);
 void sample_page(const struct frag_report *r, struct frag_text *out);
 
 #endif

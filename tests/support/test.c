@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <glob.h>
 #include <unistd.h>
 
 #define MOST 100
 
-static struct CMUnitTest tests[MOST];
+static struct CMUnitTest *tests;
 static size_t tests_count;
 static struct {
 	const char *file;
@@ -16,9 +17,35 @@ static CMFixtureFunction group_setup, group_teardown;
 
 void test_register(struct CMUnitTest test)
 {
-	if (tests_count == MOST)
+	if (tests_count % MOST == 0)
+		tests = realloc(tests, (tests_count + MOST) * sizeof(*tests));
+	if (!tests)
 		abort();
 	tests[tests_count++] = test;
+}
+
+void test_add(CMUnitTestFunction run, const void *row, const char *name, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, name);
+	if (vasprintf(&text, name, ap) < 0)
+		abort();
+	va_end(ap);
+	test_register((struct CMUnitTest){
+		.name = text, .test_func = run, .initial_state = (void *)(uintptr_t)row });
+}
+
+size_t test_add_files(CMUnitTestFunction run, const char *pattern, const char *title)
+{
+	static glob_t found;
+	size_t before = found.gl_pathc;
+
+	glob(pattern, before ? GLOB_APPEND : 0, NULL, &found);
+	for (size_t i = before; i < found.gl_pathc; i++)
+		test_add(run, found.gl_pathv[i], "%s%s", title, found.gl_pathv[i]);
+	return found.gl_pathc - before;
 }
 
 void test_register_cases(const char *file, cases_fn run)
@@ -36,6 +63,11 @@ void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown)
 }
 
 /* ---- what tests share ------------------------------------------------------------------ */
+
+bool test_is_quick(void)
+{
+	return getenv("FRAG_TEST_QUICK") != NULL;
+}
 
 bool test_fails(int rc, uint64_t nth)
 {
@@ -67,11 +99,15 @@ const char *test_make_file(const char *name, const void *bytes, size_t n)
 {
 	const char *path = test_path(name);
 	FILE *f = fopen(path, "wb");
+	size_t i = 0;
 
 	if (!f || fwrite(bytes, 1, n, f) != n || files_count == MOST)
 		abort();
 	fclose(f);
-	strcpy(files[files_count++], path);
+	while (i < files_count && strcmp(files[i], path) != 0)
+		i++;
+	strcpy(files[i], path);
+	files_count += i == files_count;
 	return path;
 }
 
@@ -85,7 +121,7 @@ static int remove_files(void)
 	return 1;
 }
 
-__attribute__((weak)) int main(void)
+int test_main(void)
 {
 	int failed = 0;
 
@@ -95,4 +131,9 @@ __attribute__((weak)) int main(void)
 		failed += _cmocka_run_group_tests("tests", tests, tests_count, group_setup,
 						  group_teardown);
 	return failed + remove_files();
+}
+
+__attribute__((weak)) int main(void)
+{
+	return test_main();
 }

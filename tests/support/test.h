@@ -34,6 +34,9 @@ void test_register(struct CMUnitTest test);
 void test_register_cases(const char *file, cases_fn run);
 void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown);
 
+/* What main does, for a program that has to do something first. */
+int test_main(void);
+
 #define TEST_AT_START_(name) __attribute__((constructor)) static void name(void)
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
@@ -77,6 +80,24 @@ void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown);
 	{ \
 		test_register_group(setup, teardown); \
 	}
+
+/*
+ * A test for each row of a table or file:
+ *	TESTS
+ *	{
+ *		test_add(follow, &rows[0], "follow %s", rows[0].name);
+ *		test_add_files(follow, "traces/x.cft", "");
+ *	}
+ * The row is *state. A test for each file of a glob pattern has its path there, and its name behind `title`; returns
+ * how many there are.
+ */
+#define TESTS TEST_AT_START_(rows_register)
+void test_add(CMUnitTestFunction run, const void *row, const char *name, ...)
+	__attribute__((format(printf, 3, 4)));
+size_t test_add_files(CMUnitTestFunction run, const char *pattern, const char *title);
+
+/* The quick suite leaves out what takes long. */
+bool test_is_quick(void);
 
 /*
  * The expression, which gives an error code, again and again: its first allocation fails, its second, and so on until

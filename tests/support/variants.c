@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policy texts from the registry, and the cmocka array made of them. */
+/* Policy texts from the registry, and the tests of each. */
 #include "variants.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <frag/policy.h>
+
+struct variant {
+	char text[256];
+	bool plain; /* the defaults */
+};
 
 struct list {
 	struct variant *at;
@@ -83,7 +79,7 @@ static const struct {
 	{ "vmm", "piece=2M,max-page=2M,small-limit=512,slack=0,slack-bytes=0,coarse=1000000" },
 };
 
-struct variant *variants_all(size_t *count)
+static struct variant *variants_all(size_t *count)
 {
 	size_t n;
 	const struct frag_policy_ops *const *list = frag_policy_list(&n);
@@ -101,36 +97,16 @@ struct variant *variants_all(size_t *count)
 	return l.at;
 }
 
-int conformance_run(const struct conformance_test *tests, size_t count)
+void conformance_add(const char *name, CMUnitTestFunction run, bool all)
 {
 	/* CONFORMANCE=buddy: only texts that begin so */
 	const char *only = getenv("CONFORMANCE");
-	size_t variants, n = 0;
-	struct variant *v = variants_all(&variants);
-	struct CMUnitTest *array = calloc(variants * count + 1, sizeof(*array));
-	int failed;
+	static struct variant *v;
+	static size_t count;
 
-	if (!array)
-		abort();
-	for (size_t i = 0; i < variants; i++) {
-		if (only && strncmp(v[i].text, only, strlen(only)) != 0)
-			continue;
-		for (size_t t = 0; t < count; t++) {
-			char *name;
-
-			if (!v[i].plain && !tests[t].all)
-				continue;
-			if (asprintf(&name, "%s: %s", v[i].text, tests[t].name) < 0)
-				abort();
-			array[n++] = (struct CMUnitTest){ .name = name,
-							  .test_func = tests[t].run,
-							  .initial_state = v[i].text };
-		}
-	}
-	failed = _cmocka_run_group_tests("policies", array, n, NULL, NULL);
-	for (size_t i = 0; i < n; i++)
-		free((char *)(uintptr_t)array[i].name);
-	free(array);
-	free(v);
-	return failed;
+	if (!v)
+		v = variants_all(&count);
+	for (size_t i = 0; i < count; i++)
+		if ((all || v[i].plain) && (!only || !strncmp(v[i].text, only, strlen(only))))
+			test_add(run, v[i].text, "%s: %s", v[i].text, name);
 }

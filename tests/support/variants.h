@@ -7,26 +7,9 @@
 #ifndef FRAG_TESTS_VARIANTS_H
 #define FRAG_TESTS_VARIANTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "test.h"
 
-struct variant {
-	char text[256];
-	bool plain; /* the defaults */
-};
-
-/* All of them, on the heap for the life of the program. */
-struct variant *variants_all(size_t *count);
-
-/*
- * A cmocka run of every test over every variant; those not `all` only over plain
- * ones. Returns the number of failures.
- */
-struct conformance_test {
-	const char *name;
-	void (*run)(void **state); /* *state: the text, const char * */
-	bool all;
-};
-int conformance_run(const struct conformance_test *tests, size_t count);
+/* Adds a test, of which *state is the text (const char *), for every variant; not `all`: for those with the defaults. */
+void conformance_add(const char *name, CMUnitTestFunction run, bool all);
 
 #endif

@@ -4,6 +4,7 @@
  * bytes of the metrics, what they hold to the non-releasable bytes, kinds to the live bytes. A
  * moment that does not exist is an error.
  */
+#include "must.h"
 #include "test.h"
 
 #include "explain/moment/explain.h"
@@ -34,18 +35,6 @@ static size_t policies(const char **names, size_t cap)
 	return n;
 }
 
-static struct frag_trace *read_trace(const char *name)
-{
-	struct frag_trace *t;
-	struct frag_err err;
-	char path[200];
-
-	snprintf(path, sizeof(path), "traces/%s.cft", name);
-	if (frag_trace_read(path, NULL, &t, &err))
-		fail_msg("%s", err.msg);
-	return t;
-}
-
 static void check(const struct frag_explained *x, const char *what)
 {
 	uint64_t live = 0, requested = 0, waiting = 0, held = 0, kinds = 0;
@@ -72,11 +61,10 @@ static int explain(const struct frag_trace *t, const char *policy, const char *a
 	struct frag_case in = { .events = { .trace = t },
 				.target = { .card = { .context_bytes = UINT64_MAX } },
 				.threads = 1 };
-	struct frag_policy_spec *spec;
+	struct frag_policy_spec *spec = must_parse_policy(policy);
 	int rc;
 
 	assert_int_equal(frag_at_parse(at, &opt.at, err), 0);
-	assert_int_equal(frag_policy_spec_parse(policy, &spec, err), 0);
 	in.spec = spec;
 	rc = frag_explain(&in, &opt, texts, x, err);
 	frag_policy_spec_destroy(spec);
@@ -93,7 +81,7 @@ TEST(adds_up)
 	struct frag_err err;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(traces); i++) {
-		struct frag_trace *t = read_trace(traces[i]);
+		struct frag_trace *t = must_read_bundled(traces[i]);
 
 		for (size_t p = 0; p < count; p++) {
 			for (size_t m = 0; m < FRAG_ARRAY_LEN(moments); m++) {
@@ -118,7 +106,7 @@ TEST(adds_up)
 
 TEST(no_such_moment)
 {
-	struct frag_trace *t = read_trace("leak.frames");
+	struct frag_trace *t = must_read_bundled("leak.frames");
 	struct frag_answer texts = { 0 };
 	struct frag_explained x;
 	struct frag_err err;

@@ -4,6 +4,7 @@
  * live blocks are the allocated bytes of the metrics, the waiting ones the waiting bytes, and
  * what blocks keep from being given back is non-releasable, each to the byte.
  */
+#include "must.h"
 #include "test.h"
 
 #include "explain/replay_cursor.h"
@@ -81,13 +82,8 @@ TEST(adds_up)
 	const struct frag_policy_ops *const *list = frag_policy_list(&n);
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(traces); i++) {
-		struct frag_trace *t;
-		struct frag_err err;
-		char path[200];
+		struct frag_trace *t = must_read_bundled(traces[i]);
 
-		snprintf(path, sizeof(path), "traces/%s.cft", traces[i]);
-		if (frag_trace_read(path, NULL, &t, &err))
-			fail_msg("%s", err.msg);
 		for (size_t k = 0; k < n; k++) {
 			if (list[k]->flags & (FRAG_POLICY_HIDDEN | FRAG_POLICY_STACK) ||
 			    !list[k]->visit || !strcmp(list[k]->name, "null"))

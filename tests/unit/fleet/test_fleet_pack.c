@@ -49,10 +49,8 @@ TEST(test_never_above_the_optimum)
 		uint64_t sizes[7], bins[8] = { 0 };
 		size_t best, bound;
 
-		for (size_t i = 0; i < 7; i++) {
-			seed = seed * 6364136223846793005u + 1442695040888963407u;
-			sizes[i] = 1 + (seed >> 33) % 20;
-		}
+		for (size_t i = 0; i < 7; i++)
+			sizes[i] = 1 + test_roll(&seed) % 20;
 		best = optimum(sizes, 7, 20, bins, 0, 8);
 		bound = frag_fleet_bound(sizes, 7, 20);
 		assert_true(bound <= best);

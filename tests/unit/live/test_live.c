@@ -3,6 +3,7 @@
  * Policies behind PyTorch's hooks, over a driver that knows which work is ordered: streams, captures, retries, faults,
  * threads, fork.
  */
+#include "must.h"
 #include "test.h"
 
 #include <pthread.h>
@@ -60,8 +61,7 @@ static uint64_t seed;
 
 static unsigned draw(unsigned below)
 {
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (unsigned)(seed >> 33) % below;
+	return (unsigned)test_roll(&seed) % below;
 }
 
 static void close_all(void)
@@ -644,8 +644,7 @@ TEST(test_recording)
 
 		assert_int_equal(take(FRAG_MIB * round, 0, &a), 0);
 		frag_live_flush();
-		if (frag_trace_read(path, NULL, &trace, &err))
-			fail_msg("%s", err.msg);
+		trace = must_read(path);
 		assert_int_equal(trace->devs[0].events_count, 2 * round - 1);
 		frag_trace_destroy(trace);
 		frag_live_free((void *)(uintptr_t)a, 0, 0, NULL);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions as another process plans them: a script that says always the same, and the machine's own cuDNN. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
+
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "inside/nogpu/cudnn.h"
 
@@ -54,12 +47,16 @@ static struct nogpu_cudnn *op_of(struct conv *v)
 	return &v->op;
 }
 
+static const char *script; /* that the planner is */
+
 /* Each test has a process of its own: a planner is started once. */
 static void in_a_child(void (*test)(void))
 {
-	pid_t pid = fork();
+	pid_t pid;
 	int status;
 
+	script = test_make_file("planner", "", 0);
+	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
 		test();
@@ -76,8 +73,6 @@ static void in_a_child(void (*test)(void))
 			_exit(1); \
 		} \
 	} while (0)
-
-static char script[] = "/tmp/cufrag_planner_XXXXXX";
 
 static void write_script(const char *text)
 {
@@ -171,39 +166,19 @@ static void as_measured(void)
 	}
 }
 
-static void a_script_is_asked(void **state)
+TEST(a_script_is_asked)
 {
-	(void)state;
 	in_a_child(plans_of_a_script);
 }
 
-static void a_planner_that_ends_is_asked_no_more(void **state)
+TEST(a_planner_that_ends_is_asked_no_more)
 {
-	(void)state;
 	in_a_child(rule_where_it_ends);
 }
 
-static void the_machines_cudnn_plans_as_a_card(void **state)
+TEST(the_machines_cudnn_plans_as_a_card)
 {
-	(void)state;
 	if (!*machines_cudnn() || access("/usr/bin/python3", X_OK))
 		skip();
 	in_a_child(as_measured);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_script_is_asked),
-		cmocka_unit_test(a_planner_that_ends_is_asked_no_more),
-		cmocka_unit_test(the_machines_cudnn_plans_as_a_card),
-	};
-	int fd = mkstemp(script), rc;
-
-	if (fd < 0)
-		return 1;
-	close(fd);
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(script);
-	return rc;
 }

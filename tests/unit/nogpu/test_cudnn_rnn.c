@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What recurrent layers take, as an H200 with cuDNN 9.19 answered. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "inside/nogpu/entries.h"
 
@@ -64,9 +58,8 @@ static void *made(int (*make)(void **))
 	return d;
 }
 
-static void as_a_card_answered(void **state)
+TEST(as_a_card_answered)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		void *r = made(frag_nogpu_cudnnCreateRNNDescriptor);
 		void *x = made(frag_nogpu_cudnnCreateRNNDataDescriptor);
@@ -94,7 +87,7 @@ static void as_a_card_answered(void **state)
 }
 
 /* PyTorch 2.1 and 2.2 ask by the older interface, which says the same of the same layers. */
-static void by_the_older_interface(void **state)
+TEST(by_the_older_interface)
 {
 	enum { STEPS = 4, BATCH = 3, IN = 24, HIDDEN = 40, LAYERS = 2 };
 	void *r = made(frag_nogpu_cudnnCreateRNNDescriptor), *old, *x, *t, *m, *list[STEPS];
@@ -103,7 +96,6 @@ static void by_the_older_interface(void **state)
 	const int x_dims[3] = { BATCH, IN, 1 }, strides[3] = { IN, 1, 1 };
 	const char *at;
 
-	(void)state;
 	old = made(frag_nogpu_cudnnCreateRNNDescriptor);
 	x = made(frag_nogpu_cudnnCreateRNNDataDescriptor);
 	t = made(frag_nogpu_cudnnCreateTensorDescriptor);
@@ -137,23 +129,17 @@ static void by_the_older_interface(void **state)
 	free(m);
 }
 
-static void a_generator_for_each_thread(void **state)
+TEST(a_generator_for_each_thread)
 {
 	size_t bytes = 0;
 
-	(void)state;
 	frag_nogpu_cudnnDropoutGetStatesSize(NULL, &bytes);
 	assert_int_equal(bytes, 6488064);
 }
 
-int main(void)
+static int choose_card(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_a_card_answered),
-		cmocka_unit_test(by_the_older_interface),
-		cmocka_unit_test(a_generator_for_each_thread),
-	};
-
-	setenv("CUFRAG_NOGPU", "name=H200;total=150109880320;cc=9.0;sms=132", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	(void)state;
+	return setenv("CUFRAG_NOGPU", "name=H200;total=150109880320;cc=9.0;sms=132", 1);
 }
+TEST_GROUP(choose_card, NULL)

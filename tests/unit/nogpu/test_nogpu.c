@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pretended card as a CUDA program meets it: memory, copies, streams, captures, unknown calls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "test.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "inside/nogpu/entries.h"
@@ -43,13 +36,12 @@ static size_t left_bytes(void)
 	return left;
 }
 
-static void card_is_the_one_described(void **state)
+TEST(card_is_the_one_described)
 {
 	unsigned char p12[1032], p13[1008];
 	char bus[16];
 	int value, major12, major13;
 
-	(void)state;
 	OK(cudaGetDeviceCount(&value));
 	assert_int_equal(value, 2);
 	OK(cudaDeviceGetAttribute(&value, 16, 0));
@@ -72,13 +64,12 @@ static void card_is_the_one_described(void **state)
 			    "0000:01:00.0"); /* the machine's first card, by CUDA_VISIBLE_DEVICES */
 }
 
-static void memory_runs_out_as_on_the_card(void **state)
+TEST(memory_runs_out_as_on_the_card)
 {
 	uint64_t memory[3];
 	void *a, *b, *handle;
 	size_t before;
 
-	(void)state;
 	NEEDS_ADDRESSES();
 	before = left_bytes();
 	assert_true(before == 4 * FRAG_GIB - 512 * FRAG_MIB);
@@ -106,7 +97,7 @@ static void memory_runs_out_as_on_the_card(void **state)
 	frag_nogpu_cudaGetLastError();
 }
 
-static void managed_memory_gives_way(void **state)
+TEST(managed_memory_gives_way)
 {
 	struct {
 		int type, device;
@@ -115,7 +106,6 @@ static void managed_memory_gives_way(void **state)
 	void *a, *b, *c;
 	size_t before;
 
-	(void)state;
 	NEEDS_ADDRESSES();
 	before = left_bytes();
 	OK(cudaMallocManaged(&a, 3 * FRAG_GIB, 1));
@@ -134,12 +124,11 @@ static void managed_memory_gives_way(void **state)
 	assert_true(left_bytes() == before);
 }
 
-static void small_copies_are_real_and_large_ones_leave_zeros(void **state)
+TEST(small_copies_are_real_and_large_ones_leave_zeros)
 {
 	static unsigned char host[10 << 20], back[10 << 20];
 	void *p;
 
-	(void)state;
 	NEEDS_ADDRESSES();
 	memset(host, 7, sizeof(host));
 	OK(cudaMalloc(&p, sizeof(host)));
@@ -160,13 +149,12 @@ static void small_copies_are_real_and_large_ones_leave_zeros(void **state)
 	frag_nogpu_cudaFree(p);
 }
 
-static void an_answer_is_brought_until_withdrawn(void **state)
+TEST(an_answer_is_brought_until_withdrawn)
 {
 	int small = 1;
 	uint64_t wide = 1;
 	void *p;
 
-	(void)state;
 	NEEDS_ADDRESSES();
 	OK(cudaMalloc(&p, 64));
 	frag_nogpu_answer(true, 42);
@@ -180,14 +168,13 @@ static void an_answer_is_brought_until_withdrawn(void **state)
 	frag_nogpu_cudaFree(p);
 }
 
-static void mappings_follow_the_driver(void **state)
+TEST(mappings_follow_the_driver)
 {
 	const int prop[8] = { 1, 0, 1, 0 }; /* pinned, location: device 0 */
 	uint64_t handle;
 	size_t before;
 	void *range;
 
-	(void)state;
 	NEEDS_ADDRESSES();
 	before = left_bytes();
 	OK(cuMemAddressReserve(&range, 64 * FRAG_MIB, 0, 0, 0));
@@ -212,13 +199,12 @@ static int capturing(void *stream)
 	return status;
 }
 
-static void the_driver_copies_and_fills(void **state)
+TEST(the_driver_copies_and_fills)
 {
 	uint32_t words[4] = { 1, 2, 3, 4 }, back[4];
 	unsigned char uuid[16];
 	void *a, *b;
 
-	(void)state;
 	NEEDS_ADDRESSES();
 	OK(cudaMalloc(&a, FRAG_MIB));
 	OK(cuMemAllocAsync(&b, FRAG_MIB, NULL));
@@ -234,11 +220,10 @@ static void the_driver_copies_and_fills(void **state)
 	assert_int_equal(uuid[15], 1);
 }
 
-static void a_capture_spreads_by_events(void **state)
+TEST(a_capture_spreads_by_events)
 {
 	void *a, *b, *event, *graph;
 
-	(void)state;
 	NEEDS_ADDRESSES();
 	frag_nogpu_cudaStreamCreate(&a);
 	frag_nogpu_cudaStreamCreate(&b);
@@ -256,7 +241,7 @@ static void a_capture_spreads_by_events(void **state)
 	assert_false(capturing(a) || capturing(b));
 }
 
-static void other_libraries_answer(void **state)
+TEST(other_libraries_answer)
 {
 	int64_t rows, cols, elements;
 	void *a, *c, *record = &a, *events[2];
@@ -265,7 +250,6 @@ static void other_libraries_answer(void **state)
 	size_t bytes = 1;
 	int work = -1;
 
-	(void)state;
 	/* 2^15 complex numbers work in as many again */
 	OK(cufftMakePlan1d(1, 32768, 0x29, 2, &bytes));
 	assert_true(bytes == 2 * 32768 * 8);
@@ -297,12 +281,11 @@ static void other_libraries_answer(void **state)
 	free(c);
 }
 
-static void cards_are_those_that_the_user_chose(void **state)
+TEST(cards_are_those_that_the_user_chose)
 {
 	unsigned all = 0;
 	int bus;
 
-	(void)state;
 	assert_int_equal(frag_nogpu_visible(), 2); /* of "1,0,5": the third there is not */
 	assert_int_equal(frag_nogpu_number(0), 1);
 	assert_int_equal(frag_nogpu_number(1), 0);
@@ -313,12 +296,11 @@ static void cards_are_those_that_the_user_chose(void **state)
 }
 
 /* Rank 1 of 3: what single calls gather and exchange is what this rank gives. */
-static void a_group_brings_what_one_call_would(void **state)
+TEST(a_group_brings_what_one_call_would)
 {
 	int given = 7, got[3] = { 0, 0, 0 }, other = 5, received = 0, alone = 0;
 	void *comm;
 
-	(void)state;
 	OK(ncclCommInitRankScalable(&comm, 3, 1, 1, NULL, NULL));
 	frag_nogpu_ncclBroadcast(&alone, &alone, 1, 2, 0, comm, NULL);
 	assert_int_equal(alone, 0);
@@ -342,12 +324,11 @@ static void a_group_brings_what_one_call_would(void **state)
 	free(comm);
 }
 
-static void who_takes_memory_leaves_a_mark(void **state)
+TEST(who_takes_memory_leaves_a_mark)
 {
 	char folder[] = "/tmp/nogpu_begunXXXXXX", path[100];
 	void *p;
 
-	(void)state;
 	NEEDS_ADDRESSES();
 	assert_non_null(mkdtemp(folder));
 	setenv("CUFRAG_RECORD", folder, 1);
@@ -361,12 +342,11 @@ static void who_takes_memory_leaves_a_mark(void **state)
 	unsetenv("CUFRAG_RECORD");
 }
 
-static void unknown_calls_are_errors_and_listed_once(void **state)
+TEST(unknown_calls_are_errors_and_listed_once)
 {
 	char path[] = "/tmp/nogpu_callsXXXXXX", text[200] = "";
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	setenv("CUFRAG_NOGPU_CALLS", path, 1);
 	assert_true(frag_nogpu_is_nothing("cudaLaunchKernel"));
@@ -384,26 +364,11 @@ static void unknown_calls_are_errors_and_listed_once(void **state)
 	unlink(path);
 }
 
-int main(void)
+static int choose_card(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(card_is_the_one_described),
-		cmocka_unit_test(memory_runs_out_as_on_the_card),
-		cmocka_unit_test(managed_memory_gives_way),
-		cmocka_unit_test(small_copies_are_real_and_large_ones_leave_zeros),
-		cmocka_unit_test(an_answer_is_brought_until_withdrawn),
-		cmocka_unit_test(mappings_follow_the_driver),
-		cmocka_unit_test(the_driver_copies_and_fills),
-		cmocka_unit_test(a_capture_spreads_by_events),
-		cmocka_unit_test(other_libraries_answer),
-		cmocka_unit_test(cards_are_those_that_the_user_chose),
-		cmocka_unit_test(a_group_brings_what_one_call_would),
-		cmocka_unit_test(who_takes_memory_leaves_a_mark),
-		cmocka_unit_test(unknown_calls_are_errors_and_listed_once),
-	};
-
+	(void)state;
 	setenv("CUFRAG_NOGPU",
 	       "name=Small card;total=4294967296;context=536870912;count=3;cc=8.9;sms=58", 1);
-	setenv("CUDA_VISIBLE_DEVICES", "1,0,5", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return setenv("CUDA_VISIBLE_DEVICES", "1,0,5", 1);
 }
+TEST_GROUP(choose_card, NULL)

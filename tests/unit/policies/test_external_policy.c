@@ -15,11 +15,8 @@
 
 #define SOURCE "docs/external-policy/mine.c"
 
-static char folder[] = "/tmp/frag-external-XXXXXX";
 static char object[64];
 static struct rig rig; /* large: not for the stack */
-
-static const struct rig_options none;
 
 /* By the line of the example that begins with "gcc". */
 static void build(const char *output, const char *source)
@@ -47,20 +44,9 @@ static int build_object(void **state)
 	(void)state;
 	if (system("gcc --version > /dev/null 2>&1"))
 		return 0; /* each test skips itself */
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(object, sizeof(object), "%s/mine.so", folder);
+	snprintf(object, sizeof(object), "%s", test_make_file("mine.so", "", 0));
 	build(object, SOURCE);
 	return 0;
-}
-
-static int remove_object(void **state)
-{
-	(void)state;
-	if (!*object)
-		return 0;
-	unlink(object);
-	return rmdir(folder);
 }
 
 static void open_it(const char *options)
@@ -70,8 +56,7 @@ static void open_it(const char *options)
 	if (!*object)
 		skip();
 	snprintf(text, sizeof(text), "%s%s", object, options);
-	if (rig_open(&rig, text, &none))
-		fail_msg("%s (linked without -rdynamic?)", rig.err.msg);
+	must_open_rig(&rig, text, NULL); /* fails if linked without -rdynamic */
 }
 
 TEST(rounds_to_powers_of_two)
@@ -114,8 +99,7 @@ TEST(wrapped_in_an_adaptor)
 	if (!*object)
 		skip();
 	snprintf(text, sizeof(text), "check/%s:smallest=1K", object);
-	if (rig_open(&rig, text, &none))
-		fail_msg("%s", rig.err.msg);
+	must_open_rig(&rig, text, NULL);
 	assert_int_equal(rig_alloc(&rig, 0, 1, 0, 0), 0);
 	assert_int_equal(rig.slots[0].block.granted, 1024);
 	rig_close(&rig);
@@ -134,8 +118,11 @@ static void refuses(const char *text, const char *part)
 /* Its options and rules are known like those of any policy; another abi is not loaded. */
 TEST(says_what_is_wrong)
 {
-	char text[160], source[80], other[80];
-	FILE *f;
+	static const char wrong[] = "#include <frag/policy.h>\n"
+				    "const struct frag_policy_ops frag_policy_external = { .abi = "
+				    "77, .name = \"other\" };\n";
+	char text[160];
+	const char *other;
 
 	if (!*object)
 		skip();
@@ -143,21 +130,10 @@ TEST(says_what_is_wrong)
 	refuses(text, "did you mean 'smallest'");
 	snprintf(text, sizeof(text), "%s:smallest=5000", object);
 	refuses(text, "not a power of two");
-	snprintf(text, sizeof(text), "%s/no.so", folder);
-	refuses(text, "cannot load");
-	snprintf(other, sizeof(other), "%s/other.so", folder);
-	snprintf(source, sizeof(source), "%s/other.c", folder);
-	f = fopen(source, "w");
-	assert_non_null(f);
-	fputs("#include <frag/policy.h>\n"
-	      "const struct frag_policy_ops frag_policy_external = { .abi = 77, .name = \"other\" "
-	      "};\n",
-	      f);
-	fclose(f);
-	build(other, source);
+	refuses(test_path("no.so"), "cannot load");
+	other = test_make_file("other.so", "", 0);
+	build(other, test_make_file("other.c", wrong, sizeof(wrong) - 1));
 	refuses(other, "ABI 77");
-	unlink(source);
-	unlink(other);
 }
 
-TEST_GROUP(build_object, remove_object)
+TEST_GROUP(build_object, NULL)

@@ -6,6 +6,7 @@
  */
 #include "policies/adapt_check.c"
 
+#include "must.h"
 #include "test.h"
 
 #include <unistd.h>
@@ -22,15 +23,14 @@ TEST(limit_gives_back_what_was_too_much)
 	struct frag_policy_env env = { .limit_bytes = UINT64_MAX };
 	struct frag_sim_config card = { .total_bytes = 64 * MIB };
 	struct frag_request req = { .bytes = 2 * MIB + 512 };
-	struct frag_policy_spec *spec;
+	struct frag_policy_spec *spec = must_parse_policy("limit:bytes=3M/cupy");
 	struct frag_policy p;
 	struct frag_block b = { 0 };
 	struct frag_err err;
 	frag_addr_t other;
 
-	assert_int_equal(frag_sim_open(&card, &env.dev, &err), 0);
+	env.dev = must_open_sim(&card);
 	assert_int_equal(frag_dev_alloc(env.dev, 8 * MIB, &other, &err), 0);
-	assert_int_equal(frag_policy_spec_parse("limit:bytes=3M/cupy", &spec, &err), 0);
 	assert_int_equal(frag_policy_create(spec, &env, &p, &err), 0);
 	assert_int_equal(p.ops->alloc(p.self, &req, &b, &err), FRAG_OOM);
 	assert_int_equal(env.dev->reserved_bytes, 8 * MIB);
@@ -45,10 +45,7 @@ TEST(limit_gives_back_what_was_too_much)
 
 /* ---- log ---------------------------------------------------------------------------------- */
 
-static char folder[] = "/tmp/frag-log-XXXXXX";
-static char path[64], text[128];
-
-static void read_file(char *buf, size_t cap)
+static void read_file(const char *path, char *buf, size_t cap)
 {
 	FILE *f = fopen(path, "r");
 	size_t n;
@@ -62,11 +59,12 @@ static void read_file(char *buf, size_t cap)
 TEST(log_writes_rmm_csv)
 {
 	struct rig_options o = { .still = true };
-	char want[400], got[400];
+	const char *path = test_path("a.csv");
+	char want[400], got[400], text[128];
 	frag_addr_t at;
 
 	snprintf(text, sizeof(text), "log:file=%s/rmm-pool", path);
-	assert_int_equal(rig_open(&rig, text, &o), 0);
+	must_open_rig(&rig, text, &o);
 	assert_int_equal(rig_alloc(&rig, 0, 1000, 0, 0), 0);
 	at = rig.slots[0].block.addr;
 	rig.dev->now_ns = 3723000456789; /* 1 h 2 min 3.000456 s */
@@ -81,7 +79,7 @@ TEST(log_writes_rmm_csv)
 		 "1,01:02:03.000456,allocate failure,(nil),8589934592,2\n"
 		 "1,01:02:04.000456,free,0x%llx,1000,0\n",
 		 (unsigned long long)at, (unsigned long long)at);
-	read_file(got, sizeof(got));
+	read_file(path, got, sizeof(got));
 	assert_string_equal(got, want);
 	unlink(path);
 }
@@ -94,7 +92,7 @@ TEST(log_reports_failed_writes)
 
 	assert_int_equal(rig_open(&rig, "log:file=/nonexistent/x.csv/native", &none), FRAG_EOUTPUT);
 	assert_non_null(strstr(rig.err.msg, "/nonexistent/x.csv"));
-	assert_int_equal(rig_open(&rig, "log:file=/dev/full/native", &none), 0);
+	must_open_rig(&rig, "log:file=/dev/full/native", NULL);
 	for (int i = 0; i < 1000 && !rc; i++) {
 		rc = rig_alloc(&rig, 0, 1000, 0, 0);
 		if (!rc)
@@ -277,20 +275,3 @@ TEST(check_finds_wrong_walks)
 	assert_int_equal(trim_and_check(), 0);
 	frag_bset_release(&checker.used);
 }
-
-static int make_folder(void **state)
-{
-	(void)state;
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(path, sizeof(path), "%s/a.csv", folder);
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	(void)state;
-	return rmdir(folder); /* fails if a file was left behind */
-}
-
-TEST_GROUP(make_folder, remove_folder)

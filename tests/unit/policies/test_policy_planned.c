@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* planned: the ranges it keeps, plans made from steps, and runs that follow them. */
+#include "must.h"
 #include "test.h"
-
-#include <unistd.h>
 
 #include <frag/plan.h>
 
@@ -139,35 +138,22 @@ static int64_t counter(const struct frag_result *r, const char *name)
 	return -1;
 }
 
-static void run(const struct frag_trace_dev *dev, const char *text, uint64_t total,
-		struct frag_result *r)
-{
-	struct frag_sim_config card = { .total_bytes = total };
-	struct frag_policy_spec *spec;
-	struct frag_run_options opt;
-	struct frag_err err = { 0 };
-
-	frag_run_options_defaults(&opt);
-	opt.check = true;
-	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), 0);
-	if (frag_replay_sim(spec, &card, dev, &opt, r, &err))
-		fail_msg("%s", err.msg);
-	frag_policy_spec_destroy(spec);
-}
-
 static void plan_and_run(const struct frag_trace_dev *dev, uint64_t total,
 			 struct frag_step_plan *plan, struct frag_result *r)
 {
-	char path[] = "/tmp/planXXXXXX", text[64];
+	const char *path = test_make_file("plan", "", 0);
+	struct frag_sim_config card = { .total_bytes = total };
+	struct frag_run_options opt;
 	struct frag_err err = { 0 };
+	char text[64];
 
-	assert_int_not_equal(close(mkstemp(path)), -1);
 	if (frag_step_plan_make(dev, 0, -1, 1000000000, NULL, plan, &err))
 		fail_msg("%s", err.msg);
 	assert_int_equal(frag_step_plan_write(plan, "test", path, NULL), 0);
 	snprintf(text, sizeof(text), "planned:plan=%s", path);
-	run(dev, text, total, r);
-	unlink(path);
+	frag_run_options_defaults(&opt);
+	opt.check = true;
+	*r = must_replay(text, dev, &card, &opt);
 }
 
 /* Steps that repeat: every request finds its place, two outputs take turns, nothing is lost. */
@@ -284,21 +270,18 @@ TEST(test_bad_files)
 
 	make_steps(&dev, 1, true);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
-		char path[] = "/tmp/planXXXXXX", text[64];
 		struct frag_sim_config card = { .total_bytes = FRAG_GIB };
 		struct frag_policy_spec *spec;
 		struct frag_run_options opt;
 		struct frag_result r;
-		int fd = mkstemp(path);
+		char text[64];
 
-		assert_int_equal(write(fd, texts[i], strlen(texts[i])), (int)strlen(texts[i]));
-		close(fd);
-		snprintf(text, sizeof(text), "planned:plan=%s", path);
+		snprintf(text, sizeof(text), "planned:plan=%s",
+			 test_make_file("plan", texts[i], strlen(texts[i])));
 		frag_run_options_defaults(&opt);
-		assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), 0);
+		spec = must_parse_policy(text);
 		assert_int_equal(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL), FRAG_EINPUT);
 		frag_policy_spec_destroy(spec);
-		unlink(path);
 	}
 	frag_host_free(dev.events);
 }

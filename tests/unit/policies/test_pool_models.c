@@ -12,21 +12,6 @@
 
 static struct rig rig; /* large: not for the stack */
 
-static void open_rig(const char *text, uint64_t total)
-{
-	struct rig_options o = { .total_bytes = total };
-
-	if (rig_open(&rig, text, &o))
-		fail_msg("%s", rig.err.msg);
-}
-
-static void close_rig(void)
-{
-	rig_walk(&rig, NULL);
-	rig_check(&rig);
-	rig_close(&rig);
-}
-
 TEST(coalescing)
 {
 	struct frag_coalesce_state s = {
@@ -141,7 +126,8 @@ TEST(quickpool_equals_its_model)
 	uint64_t seed = 5;
 	size_t chunks = 0;
 
-	open_rig("quickpool:first=2M,percent=0", FRAG_GIB);
+	must_open_rig(&rig, "quickpool:first=2M,percent=0",
+		      &(struct rig_options){ .total_bytes = FRAG_GIB });
 	for (unsigned i = 0; i < 30000; i++) {
 		unsigned slot = frag_random(&seed) % 250;
 		const struct frag_block *b = &rig.slots[slot].block;
@@ -171,7 +157,7 @@ TEST(quickpool_equals_its_model)
 	}
 	assert_int_equal(chunks, rig.taken_count);
 	assert_true(chunks > 10);
-	close_rig();
+	rig_check_and_close(&rig);
 }
 
 /* ---- dynamicpool: one chunk as a map of units of 4 KiB ----------------------------------- */
@@ -202,7 +188,8 @@ TEST(dynamicpool_equals_its_model)
 	unsigned refused = 0;
 
 	/* a second chunk does not fit */
-	open_rig("dynamicpool:first=8M,next=64M", 64 * FRAG_MIB);
+	must_open_rig(&rig, "dynamicpool:first=8M,next=64M",
+		      &(struct rig_options){ .total_bytes = 64 * FRAG_MIB });
 	for (unsigned i = 0; i < 20000; i++) {
 		unsigned slot = frag_random(&seed) % 200;
 		unsigned n = 1 + frag_random(&seed) % 40, at;
@@ -224,7 +211,7 @@ TEST(dynamicpool_equals_its_model)
 	}
 	assert_int_equal(rig.taken_count, 1);
 	assert_true(refused > 100);
-	close_rig();
+	rig_check_and_close(&rig);
 }
 
 /* ---- buddy: arenas come and go ------------------------------------------------------------ */
@@ -252,7 +239,8 @@ TEST(buddy_in_many_arenas)
 {
 	uint64_t seed = 1;
 
-	open_rig("buddy:arena=2M,give-back=free", 64 * FRAG_GIB);
+	must_open_rig(&rig, "buddy:arena=2M,give-back=free",
+		      &(struct rig_options){ .total_bytes = 64 * FRAG_GIB });
 	for (unsigned i = 0; i < 4000; i++) {
 		bool half = frag_random(&seed) & 1;
 		unsigned slot = frag_random(&seed) % 256;
@@ -275,5 +263,5 @@ TEST(buddy_in_many_arenas)
 			assert_int_equal(b->cls, FRAG_CLASS_GROW);
 		rig_check(&rig);
 	}
-	close_rig();
+	rig_check_and_close(&rig);
 }

@@ -13,12 +13,11 @@
 TEST(test_renumbered)
 {
 	static const unsigned order[] = { 0, 1, 2, 4, 5 };
-	static const struct rig_options none;
 	static struct rig r; /* large: not for the stack */
 	frag_addr_t at[6];
 	struct pt *a;
 
-	assert_int_equal(rig_open(&r, "pytorch:version:2.13", &none), 0);
+	must_open_rig(&r, "pytorch:version:2.13", NULL);
 	a = r.policy.self;
 	for (unsigned k = 0; k < 6; k++) {
 		assert_int_equal(rig_alloc(&r, k, (k < 4 ? 12 : 14) * FRAG_MIB, 0, 0), 0);

@@ -77,7 +77,7 @@ static void history(uint64_t seed, uint64_t card_bytes)
 
 	seed_now = seed;
 	mapped = refused = 0;
-	assert_int_equal(rig_open(&rig, "pytorch:expandable_segments:True", &o), 0);
+	must_open_rig(&rig, "pytorch:expandable_segments:True", &o);
 	for (int i = 0; i < 3000; i++) {
 		/* tides, so that there are long idle runs and full cards */
 		bool rising = i / 300 % 2 == 0;

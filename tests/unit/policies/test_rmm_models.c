@@ -10,21 +10,6 @@
 
 static struct rig rig; /* large: not for the stack */
 
-static void open_rig(const char *text, uint64_t total)
-{
-	struct rig_options o = { .total_bytes = total };
-
-	if (rig_open(&rig, text, &o))
-		fail_msg("%s", rig.err.msg);
-}
-
-static void close_rig(void)
-{
-	rig_walk(&rig, NULL);
-	rig_check(&rig);
-	rig_close(&rig);
-}
-
 static uint64_t calls(enum frag_call call)
 {
 	return rig.dev->stat[call].count;
@@ -157,7 +142,7 @@ static void alloc_of_pool(unsigned slot, uint64_t bytes, uint32_t stream)
 static void run_pool(const char *text, uint64_t seed, uint64_t size_max)
 {
 	memset(&m, 0, sizeof(m));
-	open_rig(text, 16 * FRAG_GIB);
+	must_open_rig(&rig, text, &(struct rig_options){ .total_bytes = 16 * FRAG_GIB });
 	for (unsigned i = 0; i < 60000; i++) {
 		unsigned slot = frag_random(&seed) % POOL_SLOTS;
 		const struct frag_block *b = &rig.slots[slot].block;
@@ -175,7 +160,7 @@ static void run_pool(const char *text, uint64_t seed, uint64_t size_max)
 	assert_int_equal(m.chunks, rig.taken_count);
 	assert_int_equal(m.waits, calls(FRAG_CALL_FENCE));
 	assert_true(m.waits > 1000);
-	close_rig();
+	rig_check_and_close(&rig);
 }
 
 TEST(pool_equals_its_model)
@@ -324,7 +309,8 @@ TEST(arena_equals_its_model)
 {
 	uint64_t seed = 11, addr = 0, refused = 0;
 
-	open_rig("rmm-arena:size=224M", 256 * FRAG_MIB);
+	must_open_rig(&rig, "rmm-arena:size=224M",
+		      &(struct rig_options){ .total_bytes = 256 * FRAG_MIB });
 	put_super(0, 0, 224 * FRAG_MIB);
 	for (unsigned i = 0; i < 40000; i++) {
 		unsigned slot = frag_random(&seed) % ARENA_SLOTS;
@@ -349,7 +335,7 @@ TEST(arena_equals_its_model)
 	assert_int_equal(calls(FRAG_CALL_SYNC), syncs);
 	assert_int_equal(calls(FRAG_CALL_DEVICE_SYNC), defragments);
 	assert_true(refused > 100 && defragments > refused + 10);
-	close_rig();
+	rig_check_and_close(&rig);
 	while (supers_count)
 		free(super[--supers_count]);
 }

@@ -2,23 +2,18 @@
 /* Faulty files of rules: each fault is reported with its file and line, and no file breaks the runner. */
 #include "test.h"
 
-#include <unistd.h>
-
 #include "lib/random.h"
 #include "rules.h"
 
-static char path[] = "/tmp/frag-rules-XXXXXX";
+static const char *path;
 
 /* Runs all sections up to the first that does not hold. */
 static bool run(const char *text, size_t length, char *message)
 {
 	static struct rules_file file;
-	FILE *f = fopen(path, "w");
 	bool ok;
 
-	assert_non_null(f);
-	assert_int_equal(fwrite(text, 1, length, f), length);
-	fclose(f);
+	path = test_make_file("rules", text, length);
 	ok = rules_read(path, &file, message);
 	for (size_t i = 0; ok && i < file.sections_count; i++)
 		ok = rules_run(&file.sections[i], message);
@@ -105,17 +100,3 @@ TEST(random_damage)
 			assert_int_equal(strncmp(message, path, strlen(path)), 0);
 	}
 }
-
-static int make_file(void **state)
-{
-	(void)state;
-	return close(mkstemp(path));
-}
-
-static int remove_file(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
-TEST_GROUP(make_file, remove_file)

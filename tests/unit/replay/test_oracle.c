@@ -4,15 +4,8 @@
  * trace and from the log of driver calls, without the engine, and must come out
  * the same.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "must.h"
+#include "test.h"
 
 /* ---- from the trace ---- */
 
@@ -156,19 +149,15 @@ static void metrics(void **state)
 	frag_trace_destroy(t);
 }
 
-int main(void)
+TESTS
 {
-	static const char *const paths[] = {
-		"traces/gnn.default.cft",      "traces/varlen.default.cft",
-		"traces/vision.default.cft",   "traces/streams.default.cft",
-		"traces/modelpar.default.cft", "traces/cudagraph.default.cft",
-		"traces/mempool.default.cft",  "traces/seeddemo.default.cft",
-	};
-	struct CMUnitTest tests[FRAG_ARRAY_LEN(paths)];
+	static const char *const names[] = { "gnn",	 "varlen",    "vision",	 "streams",
+					     "modelpar", "cudagraph", "mempool", "seeddemo" };
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(paths); i++)
-		tests[i] = (struct CMUnitTest){ .name = paths[i],
-						.test_func = metrics,
-						.initial_state = (void *)paths[i] };
-	return _cmocka_run_group_tests("oracle", tests, FRAG_ARRAY_LEN(paths), NULL, NULL);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "traces/%s.default.cft", names[i]);
+		test_add_files(metrics, path, "");
+	}
 }

@@ -278,24 +278,13 @@ TEST(memory_short)
 	sample_init(&s, 3, 300, true);
 	s.report.counters = true;
 	for (size_t k = 0; k < FRAG_ARRAY_LEN(all); k++) {
-		int rc = FRAG_ENOMEM;
-		uint64_t n = 1;
+		unsigned failures = 0;
+		int rc;
 
-		for (; rc; n++) {
-			struct frag_answer a = { 0 };
-			struct frag_text text = { 0 };
-
-			assert_true(n < 5000);
-			frag_host_fail_after(n);
-			all[k](&s.report, &a);
-			rc = frag_answer_text(&a, 80, &text, NULL);
-			frag_host_fail_after(0);
-			frag_text_release(&text);
-			frag_answer_release(&a);
-			if (rc)
-				assert_int_equal(rc, FRAG_ENOMEM);
-		}
-		assert_true(n > 10);
+		TEST_FAIL_ALLOCATIONS(rc, sample_try_text(&s.report, all[k], 80))
+		failures++;
+		assert_int_equal(rc, 0);
+		assert_true(failures > 9);
 	}
 	sample_release(&s);
 }

@@ -5,9 +5,10 @@
 #include "report_rig.h"
 #include "sample_report.h"
 
-/* Peaks in GiB and driver times in ms, one per policy of the sample. */
-static void fill_results(struct sample *s, const uint64_t *gib, const uint64_t *ms)
+/* A sample of five policies with these peaks in GiB and driver times in ms. */
+static void sample_of(struct sample *s, const uint64_t *gib, const uint64_t *ms)
 {
+	sample_init(s, 5, EVENTS, true);
 	s->section.duration_us = 1000000;
 	s->section.baseline_recorded = true;
 	for (size_t k = 0; k < s->section.count; k++) {
@@ -38,11 +39,6 @@ static void assert_export(const struct frag_section *s, const char *line)
 	frag_text_release(&t);
 }
 
-static void rename_policy(struct frag_result *r, const char *name)
-{
-	sample_rename(r, name);
-}
-
 /* Failed ones last; of equals the one that was asked for first. */
 TEST(the_order)
 {
@@ -51,8 +47,7 @@ TEST(the_order)
 	struct sample s;
 	size_t order[5];
 
-	sample_init(&s, 5, EVENTS, true);
-	fill_results(&s, gib, ms);
+	sample_of(&s, gib, ms);
 	s.section.results[2].completed = false;
 	frag_section_order(&s.section, order);
 	assert_memory_equal(order, wanted, sizeof(wanted));
@@ -72,8 +67,7 @@ TEST(cheap_ones_first)
 	static const uint64_t gib[] = { 10, 8, 20, 13, 8 }, ms[] = { 9, 60, 9, 9, 60 };
 	struct sample s;
 
-	sample_init(&s, 5, EVENTS, true);
-	fill_results(&s, gib, ms);
+	sample_of(&s, gib, ms);
 	assert_answer(&s.section,
 		      "of PyTorch's settings that spend less than 1 % of the recorded time in the "
 		      "driver, 'pytorch' needs least: 10 GiB reserved at peak; these are the "
@@ -92,8 +86,7 @@ TEST(settings_before_other_allocators)
 	struct frag_advice a;
 	struct sample s;
 
-	sample_init(&s, 5, EVENTS, true);
-	fill_results(&s, gib, ms);
+	sample_of(&s, gib, ms);
 	frag_section_advice(&s.section, &a);
 	assert_int_equal(a.pick, 1);
 	assert_int_equal(a.least, 4);
@@ -110,7 +103,7 @@ TEST(settings_before_other_allocators)
 	assert_answer(&s.section, ". 'buddy' would do with 6 GiB, but is another allocator");
 	assert_export(&s.section, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
 	/* what a shell would take apart is quoted */
-	rename_policy(&s.section.results[1], "pytorch:roundup_power2_divisions:[256:1,>:8]");
+	sample_rename(&s.section.results[1], "pytorch:roundup_power2_divisions:[256:1,>:8]");
 	assert_export(&s.section, "export PYTORCH_CUDA_ALLOC_CONF='roundup_power2_divisions:"
 				  "[256:1,>:8]'");
 	sample_release(&s);
@@ -122,8 +115,7 @@ TEST(any_policy_for_other_programs)
 	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
 	struct sample s;
 
-	sample_init(&s, 5, EVENTS, true);
-	fill_results(&s, gib, ms);
+	sample_of(&s, gib, ms);
 	frag_host_free(s.section.conf);
 	s.section.conf = NULL;
 	s.section.baseline_recorded = false;
@@ -142,9 +134,8 @@ TEST(a_plan_is_not_advised)
 	struct frag_advice a;
 	struct sample s;
 
-	sample_init(&s, 5, EVENTS, true);
-	fill_results(&s, gib, ms);
-	rename_policy(&s.section.results[4], "planned");
+	sample_of(&s, gib, ms);
+	sample_rename(&s.section.results[4], "planned");
 	assert_answer(&s.section, ". 'planned' would do with 6 GiB, but has seen the first steps "
 				  "in advance");
 	frag_section_planned(&s.section, &t);
@@ -166,8 +157,7 @@ TEST(worse_than_recorded)
 	static const uint64_t gib[] = { 5, 8, 20, 13, 6 }, ms[] = { 50, 1, 1, 1, 1 };
 	struct sample s;
 
-	sample_init(&s, 5, EVENTS, true);
-	fill_results(&s, gib, ms);
+	sample_of(&s, gib, ms);
 	assert_answer(&s.section, "'pytorch:expandable_segments:True' needs least: 8 GiB reserved "
 				  "at peak, 3 GiB (60.0 %) more than the recorded 'pytorch' with 5 "
 				  "GiB");

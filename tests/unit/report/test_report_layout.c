@@ -2,6 +2,7 @@
 /* The address-space map against a replay whose addresses are known, and its limits. */
 #include "test.h"
 
+#include "must.h"
 #include "sample_report.h"
 
 #include "report/charts/layout.h"
@@ -10,11 +11,10 @@ static const struct frag_sim_config card = { .total_bytes = 64 * FRAG_GIB };
 
 static void make(const char *policy, const struct frag_trace_dev *dev, struct frag_layout *out)
 {
+	struct frag_policy_spec *spec = must_parse_policy(policy);
 	struct frag_run_options opt;
-	struct frag_policy_spec *spec;
 
 	frag_run_options_defaults(&opt);
-	assert_int_equal(frag_policy_spec_parse(policy, &spec, NULL), 0);
 	assert_int_equal(frag_layout_make(spec, &card, dev, UINT64_MAX, &opt, out, NULL), 0);
 	frag_policy_spec_destroy(spec);
 }
@@ -116,26 +116,19 @@ TEST(without_times_or_events)
 
 TEST(memory_short)
 {
-	struct frag_policy_spec *spec;
+	struct frag_policy_spec *spec = must_parse_policy("native");
 	struct frag_run_options opt;
+	struct frag_layout l;
 	struct sample s;
-	int rc = FRAG_ENOMEM;
+	int rc;
 
 	sample_init(&s, 1, 300, true);
 	frag_run_options_defaults(&opt);
-	assert_int_equal(frag_policy_spec_parse("native", &spec, NULL), 0);
-	for (uint64_t n = 1; rc; n++) {
-		struct frag_layout l;
-
-		assert_true(n < 5000);
-		frag_host_fail_after(n);
-		rc = frag_layout_make(spec, &card, &s.trace.devs[0], UINT64_MAX, &opt, &l, NULL);
-		frag_host_fail_after(0);
-		if (rc)
-			assert_int_equal(rc, FRAG_ENOMEM);
-		else
-			frag_layout_release(&l);
-	}
+	TEST_FAIL_ALLOCATIONS(
+		rc, frag_layout_make(spec, &card, &s.trace.devs[0], UINT64_MAX, &opt, &l, NULL))
+	assert_int_equal(rc, FRAG_ENOMEM);
+	assert_int_equal(rc, 0);
+	frag_layout_release(&l);
 	frag_policy_spec_destroy(spec);
 	sample_release(&s);
 }

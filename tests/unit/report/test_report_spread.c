@@ -137,22 +137,11 @@ TEST(memory_short)
 {
 	static const uint64_t gib[UNITS][3] = { { 10, 4, 0 }, { 30, 4, 0 } };
 	struct units u;
-	int rc = FRAG_ENOMEM;
+	int rc;
 
 	units_init(&u, 2, gib);
-	for (uint64_t n = 1; rc; n++) {
-		struct frag_text text = { 0 };
-		struct frag_answer a = { 0 };
-
-		assert_true(n < 5000);
-		frag_host_fail_after(n);
-		frag_report_index(&u.report, &a);
-		rc = frag_answer_text(&a, 0, &text, NULL);
-		frag_host_fail_after(0);
-		frag_text_release(&text);
-		frag_answer_release(&a);
-		if (rc)
-			assert_int_equal(rc, FRAG_ENOMEM);
-	}
+	TEST_FAIL_ALLOCATIONS(rc, sample_try_text(&u.report, frag_report_index, 0))
+	assert_int_equal(rc, FRAG_ENOMEM);
+	assert_int_equal(rc, 0);
 	units_release(&u);
 }
