@@ -44,7 +44,7 @@ static struct frag_rows device_rows(struct frag_answer *a, const struct frag_tra
 }
 
 /* "9 rounds of whole steps, 2 devices, 108446 events, 70000 bytes, 1.04 bytes per event" */
-static void say(struct frag_answer *a, const struct written_row *row, bool estimated)
+static void say(struct frag_answer *a, const struct written_row *row, bool sized)
 {
 	struct frag_text t = { 0 };
 
@@ -56,11 +56,11 @@ static void say(struct frag_answer *a, const struct written_row *row, bool estim
 	frag_text_addf(&t, "%llu %s, %llu events", (unsigned long long)row->devices_count,
 		       row->devices_count == 1 ? "device" : "devices",
 		       (unsigned long long)row->events_count);
-	if (row->file_bytes != UINT64_MAX)
+	if (sized && row->file_bytes != UINT64_MAX)
 		frag_text_addf(&t, ", %llu bytes", (unsigned long long)row->file_bytes);
-	if (!isnan(row->bytes_per_event))
+	if (sized && !isnan(row->bytes_per_event))
 		frag_text_addf(&t, ", %.2f bytes per event", row->bytes_per_event);
-	frag_answer_say(a, "%s%s", frag_answer_take(a, &t), estimated ? ", estimated" : "");
+	frag_answer_say(a, "%s%s", frag_answer_take(a, &t), a->estimated ? ", estimated" : "");
 }
 
 /* Is there more to say than that the replay is identical? */
@@ -95,8 +95,8 @@ void frag_written_answer(struct frag_answer *a, const struct frag_written *w)
 	a->estimated = w->trace->estimate != NULL;
 	frag_answer_data(a, &frag_written_shape, row);
 	frag_answer_csv(a, &frag_written_shape, row, 1);
-	say(a, row, a->estimated);
-	for (uint32_t d = 0; d < w->trace->devs_count; d++)
+	say(a, row, !w->brief);
+	for (uint32_t d = 0; !w->brief && d < w->trace->devs_count; d++)
 		if (is_news(&w->trace->devs[d].settled))
 			frag_answer_say(
 				a, "device %u: %s", w->trace->devs[d].ordinal,

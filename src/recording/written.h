@@ -13,6 +13,7 @@ struct frag_written {
 	uint64_t events_count;		/* in the file */
 	uint64_t rounds_count;		/* of gen; 0 = not repeated */
 	const char *round;		/* what is repeated: "whole steps" */
+	bool brief;			/* one sentence, without the size */
 };
 
 extern const struct frag_shape frag_written_shape;
