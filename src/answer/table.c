@@ -18,12 +18,6 @@ void frag_table_column(struct frag_table *t, const struct frag_table_column *col
 	t->columns_count++;
 }
 
-void frag_table_columns(struct frag_table *t, const struct frag_table_column *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		frag_table_column(t, &list[i]);
-}
-
 void frag_table_release(struct frag_table *t)
 {
 	frag_text_release(&t->cells);

@@ -36,7 +36,6 @@ struct frag_table { /* init by zeroing */
 
 void frag_table_release(struct frag_table *t);
 void frag_table_column(struct frag_table *t, const struct frag_table_column *column);
-void frag_table_columns(struct frag_table *t, const struct frag_table_column *list, size_t count);
 /* Adds one cell; formatted like printf. */
 void frag_table_cell(struct frag_table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

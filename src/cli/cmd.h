@@ -39,14 +39,11 @@ enum frag_cmd_group {
 /* sets of shared options a command takes (struct frag_cli has their values) */
 #define FRAG_CLI_CARD (1u << 0)	   /* --gpu --capacity --context --cost --work --limit */
 #define FRAG_CLI_DEVICE (1u << 1)  /* --device --managed-max */
-#define FRAG_CLI_JSON (1u << 2)	   /* --json */
-#define FRAG_CLI_CSV (1u << 3)	   /* --csv */
-#define FRAG_CLI_OUT (1u << 4)	   /* --out DIR */
-#define FRAG_CLI_SEED (1u << 5)	   /* --seed */
-#define FRAG_CLI_THREADS (1u << 6) /* --threads */
-#define FRAG_CLI_CARDS (1u << 7)   /* --cards --vendor --margin: what advice may name */
-#define FRAG_CLI_TORCH (1u << 8)   /* --torch: whose rules hold */
-#define FRAG_CLI_BRIEF (1u << 9)   /* --brief */
+#define FRAG_CLI_ANSWER (1u << 2)  /* --json --csv --out --brief, with .answer */
+#define FRAG_CLI_SEED (1u << 3)	   /* --seed */
+#define FRAG_CLI_THREADS (1u << 4) /* --threads */
+#define FRAG_CLI_CARDS (1u << 5)   /* --cards --vendor --margin: what advice may name */
+#define FRAG_CLI_TORCH (1u << 6)   /* --torch: whose rules hold */
 /* --color, --quiet, --verbose and --help are always there */
 
 struct frag_cli;

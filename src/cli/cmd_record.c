@@ -7,6 +7,7 @@
 #include "base/interrupt.h"
 #include "base/outfile.h"
 #include "cli/launching.h"
+#include "cli/recordings.h"
 #include "launch/way.h"
 
 #define WAYS_MAX 12u
@@ -69,17 +70,6 @@ static int find_way(const struct options *o, const struct frag_record_way **out,
 	return 0;
 }
 
-static void report(const char *path, const struct frag_trace *trace)
-{
-	uint64_t events = 0;
-
-	for (uint32_t d = 0; d < trace->devs_count; d++)
-		events += trace->devs[d].events_count;
-	printf("%s: %u %s, %llu events%s\n", path, trace->devs_count,
-	       trace->devs_count == 1 ? "device" : "devices", (unsigned long long)events,
-	       trace->estimate ? ", estimated" : "");
-}
-
 /* A long run must not be lost because its file cannot be written: it goes elsewhere. */
 static void rescue(struct frag_cli *cli, const struct frag_trace *trace)
 {
@@ -130,8 +120,13 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	if (rc == FRAG_EOUTPUT)
 		rescue(cli, trace);
 	FRAG_TRY(rc);
-	if (strcmp(o->output, "-") != 0)
-		report(o->output, trace);
+	FRAG_TRY(frag_cli_show_written(
+		cli,
+		&(struct frag_written){ .file = o->output,
+					.trace = trace,
+					.events_count = frag_trace_events_count(trace),
+					.brief = true },
+		err));
 	if (status)
 		frag_cli_note(
 			cli, "the program ended with status %d; what it did until then is recorded",
@@ -165,6 +160,7 @@ const struct frag_cmd frag_cmd_record = {
 		    "  cufrag record --no-gpu --ranks 0,7 --world 8 -- python train.py\n"
 		    "  cufrag record --no-gpu --gpus 2 -- torchrun --nproc-per-node 2 train.py\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
+	.answer = &frag_written_shape,
 	.options = FRAG_CMD_OPTIONS(rows),
 	.more_options = way_options,
 	.options_size = sizeof(struct options),

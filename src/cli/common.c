@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages, devices and JSON documents of the commands. */
+/* Messages, devices and the date of the commands. */
 #include "common.h"
 
 #include "base/clean.h"
@@ -118,35 +118,6 @@ int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out, s
 		return frag_null_open(out, err);
 	}
 	FRAG_BUG("device kind");
-}
-
-json_t *frag_cli_json_head(const struct frag_cli *cli)
-{
-	json_t *head = json_pack("{s:i, s:s, s:s}", "schema", FRAG_JSON_SCHEMA, "version",
-				 FRAG_VERSION, "command", cli->cmd->name);
-
-	if (head && cli->estimated)
-		json_object_set_new(head, "estimated", json_true());
-	return head;
-}
-
-int frag_cli_json_write(const struct frag_cli *cli, json_t *root, struct frag_err *err)
-{
-	struct frag_outfile file;
-	int rc;
-
-	FRAG_CHECK_ALLOC(root, "JSON document", err);
-	rc = frag_outfile_open(&file, cli->json, err);
-	if (!rc && json_dumpf(root, file.to, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) &&
-	    !ferror(file.to)) {
-		frag_outfile_abort(&file);
-		rc = frag_fail_nomem(err, "JSON document");
-	} else if (!rc) {
-		fputc('\n', file.to);
-		rc = frag_outfile_commit(&file, err);
-	}
-	json_decref(root);
-	return rc;
 }
 
 char *frag_cli_day(bool clock)

@@ -18,8 +18,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <jansson.h>
-
 #include <frag/device.h>
 #include <frag/error.h>
 
@@ -28,8 +26,6 @@
 #include "base/term.h"
 #include "cmd.h"
 #include "recording/target.h"
-
-#define FRAG_JSON_SCHEMA 2 /* of all JSON documents */
 
 enum frag_cli_device { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA, FRAG_CLI_DEVICE_NULL };
 
@@ -103,15 +99,5 @@ char *frag_cli_day(bool clock);
 
 /* For FRAG_ARG_OWN: a text of settings that some release of PyTorch takes. */
 int frag_cli_set_conf(void *field, const char *arg, struct frag_err *err);
-
-/* For the line that heads what a command prints. */
-static inline const char *frag_cli_estimate_word(bool estimated)
-{
-	return estimated ? ", an estimate" : "";
-}
-/* A new object with "schema", "version", "command", and "estimated" if it is; NULL if memory is short. */
-json_t *frag_cli_json_head(const struct frag_cli *cli);
-/* Writes `root` to --json (complete or not at all) and drops the reference. root NULL: ENOMEM. */
-int frag_cli_json_write(const struct frag_cli *cli, json_t *root, struct frag_err *err);
 
 #endif

@@ -2,8 +2,11 @@
 /* What is said of recordings; see recordings.h. */
 #include "recordings.h"
 
+#include <string.h>
+
 #include "recording/estimate.h"
 #include "recording/settled_shape.h"
+#include "show_answer.h"
 
 /* ---- while one is opened --------------------------------------------------------- */
 
@@ -104,18 +107,14 @@ void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *t
 	}
 }
 
-/* Is there more to say than that the replay is identical? */
-static bool is_news(const struct frag_settled *s)
+int frag_cli_show_written(const struct frag_cli *cli, const struct frag_written *w,
+			  struct frag_err *err)
 {
-	return s->checked && (!s->identical || s->limit_source != FRAG_LIMIT_NONE);
-}
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 
-void frag_cli_settle_say(const struct frag_trace *trace, FILE *to)
-{
-	char text[600];
-
-	for (uint32_t d = 0; d < trace->devs_count; d++)
-		if (is_news(&trace->devs[d].settled))
-			fprintf(to, "device %u: %s\n", trace->devs[d].ordinal,
-				frag_settled_text(&trace->devs[d].settled, text, sizeof(text)));
+	frag_written_answer(&a, w);
+	a.quiet = !strcmp(w->file, "-");
+	for (size_t i = 0; a.quiet && i < a.parts_count; i++)
+		frag_cli_note(cli, "%s", a.parts[i].text);
+	return frag_cli_show_answer(cli, &a, err);
 }

@@ -5,6 +5,7 @@
 
 #include "common.h"
 #include "recording/recording.h"
+#include "recording/written.h"
 
 /* frag_target.tell of every command: a line of progress; a note if it is an estimate; with --verbose
  * what settling found. ctx: struct frag_cli. */
@@ -19,7 +20,8 @@ int frag_cli_spec(const struct frag_cli *cli, const struct frag_recording *r, co
 
 /* With --verbose: what the file says about itself, and what settling found. */
 void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *trace);
-/* A line for each device that had a limit or is not identical, on `to`. */
-void frag_cli_settle_say(const struct frag_trace *trace, FILE *to);
+/* What was written: printed, or as notes where the trace itself goes to standard output. */
+int frag_cli_show_written(const struct frag_cli *cli, const struct frag_written *w,
+			  struct frag_err *err);
 
 #endif

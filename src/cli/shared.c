@@ -228,25 +228,13 @@ static const struct frag_arg cards_args[] = {
 	{ 0 },
 };
 
-static const struct frag_arg json_args[] = {
+static const struct frag_arg answer_args[] = {
 	{ FRAG_ARG_TEXT, "json", AT(json), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "write the results as JSON; - is standard output" },
-	{ 0 },
-};
-
-static const struct frag_arg csv_args[] = {
 	{ FRAG_ARG_TEXT, "csv", AT(csv), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "write the results as CSV; - is standard output" },
-	{ 0 },
-};
-
-static const struct frag_arg out_args[] = {
 	{ FRAG_ARG_TEXT, "out", AT(out), .value = "DIR",
 	  .help = "folder for tables, charts and report" },
-	{ 0 },
-};
-
-static const struct frag_arg brief_args[] = {
 	{ FRAG_ARG_FLAG, "brief", AT(brief), .help = "print only the answer, without tables" },
 	{ 0 },
 };
@@ -288,10 +276,7 @@ static const struct {
 	{ FRAG_CLI_CARD, card_args, "Device and card" },
 	{ FRAG_CLI_TORCH, torch_args, "Device and card" },
 	{ FRAG_CLI_CARDS, cards_args, "Device and card" },
-	{ FRAG_CLI_JSON, json_args, "Output" },
-	{ FRAG_CLI_CSV, csv_args, "Output" },
-	{ FRAG_CLI_OUT, out_args, "Output" },
-	{ FRAG_CLI_BRIEF, brief_args, "Output" },
+	{ FRAG_CLI_ANSWER, answer_args, "Output" },
 	{ FRAG_CLI_SEED, seed_args, "General" },
 	{ FRAG_CLI_THREADS, threads_args, "General" },
 	{ 0, general_args, "General" },
@@ -300,8 +285,7 @@ static const struct {
 void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli *cli,
 		     struct frag_arg_table *tables)
 {
-	unsigned answer = FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT | FRAG_CLI_BRIEF;
-	unsigned taken = cmd->shared | (cmd->answer ? answer : 0);
+	unsigned taken = cmd->shared | (cmd->answer ? FRAG_CLI_ANSWER : 0);
 	size_t n = 0;
 
 	for (size_t i = 0; cmd->options && cmd->options[i]; i++)

@@ -23,15 +23,16 @@ fail() { echo "FAILED: $*"; failed=$((failed + 1)); }
 numbers() { "$here/numbers.py" "$@" && "$here/numbers.py" --spoiled "$@"; }
 
 check() {
-	local line=$1 command=${1%% *}
+	local line=$1 command=${1%% *} rest=
+	case $line in *' -- '*) rest=" -- ${line#* -- }" line=${line%% -- *} ;; esac # options stand before the program
 	"$program" help "$command" --format schema > schema.json || { fail "$command has no schema"; return; }
-	eval "\"$program\" $line --json answer.json" > out 2> err
+	eval "\"$program\" $line --json answer.json$rest" > out 2> err
 	[ $? -le 1 ] || { cat err; fail "$line"; return; }
 	"$here/validate.py" schema.json answer.json && numbers answer.json || { fail "$line"; return; }
 	passed=$((passed + 1))
 	[ -z "${FRAG_TEST_QUICK:-}" ] && command -v gnuplot > /dev/null || return
 	rm -rf page
-	eval "\"$program\" $line --out page" > out 2> err
+	eval "\"$program\" $line --out page$rest" > out 2> err
 	[ $? -le 1 ] || { cat err; fail "$line --out"; return; }
 	# shellcheck disable=SC2046 # names of ours
 	if numbers $(find page -name results.json); then passed=$((passed + 1)); else fail "$line --out"; fi

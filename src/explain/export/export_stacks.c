@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer/json.h"
 #include "answer/textbuf.h"
 #include "base/outfile.h"
 
@@ -103,7 +102,7 @@ static json_t *document_of(const struct frag_live_stacks *s, const uint64_t *byt
 		if (!bytes[stack])
 			continue;
 		json_array_append_new(samples, sample_of(t, stack));
-		json_array_append_new(weights, frag_json_number(bytes[stack]));
+		json_array_append_new(weights, json_integer((json_int_t)bytes[stack]));
 		total += bytes[stack];
 	}
 	profile = json_pack("{ss ss ss si sI so so}", "type", "sampled", "name", s->name, "unit",

@@ -64,5 +64,7 @@ typedef int (*frag_event_sink_fn)(void *ctx, const struct frag_event *events, si
 /* Generates the events. Memory: the blocks of one round. */
 int frag_repeat_run(const struct frag_repeat *r, frag_event_sink_fn sink, void *ctx,
 		    struct frag_err *err);
+/* The same into a .cft, complete or absent; "-" = stdout. Errors: FRAG_EOUTPUT, FRAG_EINTR, FRAG_ENOMEM. */
+int frag_repeat_write(const struct frag_repeat *r, const char *path, struct frag_err *err);
 
 #endif

@@ -30,7 +30,7 @@ wc -l < pipe.csv
 monitor reserved --count 1
 monitor mig --count 3 --csv mig.csv
 cut -d, -f 2-5 mig.csv
-monitor mig --count 1 --json | grep -o '"instance":[0-9]*'
+monitor mig --count 1 --json | grep -o '"instance":[^,]*'
 monitor dies --count 3 | grep -o 'pid.*'
 "$cc" -std=gnu17 -w -O1 -shared -fPIC -DCLOCK -o clock.so "$ROOT/tests/cli/data/fake_nvml.c" || exit
 FAKE_NVML=growth ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/clock.so "$CUFRAG" monitor --interval 20ms --count 4 > jump.txt; wc -l < jump.txt

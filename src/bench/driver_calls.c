@@ -74,8 +74,23 @@ uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q)
 	return r->count ? r->ns[FRAG_MIN(i, r->count - 1)] : 0;
 }
 
+int frag_bench_open(struct frag_bench *b, const struct frag_session_host *host,
+		    const struct frag_limit *limit, struct frag_err *err)
+{
+	uint64_t left = 0, total = 0;
+
+	FRAG_TRY(host->open(host->ctx, 0, &b->dev, err));
+	FRAG_TRY(frag_dev_mem_info(b->dev, &left, &total, err));
+	b->whole_card = !limit->text;
+	b->budget_bytes =
+		FRAG_MIN(FRAG_MIN(left / 2, frag_limit_bytes(limit, total)), 32 * FRAG_GIB);
+	return frag_dev_make_ready(b->dev, 0, err);
+}
+
 void frag_bench_release(struct frag_bench *b)
 {
+	if (b->dev)
+		frag_dev_close(b->dev);
 	for (size_t i = 0; i < b->rows_count; i++)
 		frag_host_free(b->rows[i].ns);
 	frag_host_free(b->rows);

@@ -138,9 +138,9 @@ static int read_address(const char *where, struct sockaddr_in *v4, struct sockad
 		}
 	}
 	return frag_fail(err, FRAG_EUSAGE,
-			 "--listen takes ADDRESS:PORT, as 127.0.0.1:9400 or [::1]:9400, or a port "
-			 "of "
-			 "this machine, not '%.60s'",
+			 "--listen takes ADDRESS:PORT or a port, such as 127.0.0.1:9400, "
+			 "[::1]:9400 or "
+			 "9400, not '%.60s'",
 			 where);
 }
 

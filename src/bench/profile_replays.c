@@ -14,10 +14,9 @@
 #include <frag/clock.h>
 #include <frag/replay.h>
 
-#include "cli/replays.h"
 #include "session/call_log.h"
 #include "bench.h"
-#include "bench_scale.h"
+#include "profile_scale.h"
 
 #define EVENTS_MAX 8000u
 #define SLOTS_MAX 512u
@@ -154,7 +153,7 @@ static void make(struct workload *w, const struct shape *s, uint64_t budget_byte
 #define REPLAYS (FRAG_ARRAY_LEN(shapes) * FRAG_ARRAY_LEN(policies))
 
 struct bench_replays {
-	const struct frag_cli *cli;
+	const struct frag_sim_config *card;
 	const struct frag_bench *bench;
 	struct frag_session session;
 	struct workload workloads[FRAG_ARRAY_LEN(shapes)];
@@ -168,14 +167,14 @@ struct bench_replays {
 static int record_model(struct bench_replays *b, struct frag_session_task *task,
 			struct call_log *real, struct call_log *t)
 {
-	struct frag_sim_config card = b->cli->target.card;
+	struct frag_sim_config card = *b->card;
 	struct frag_device *dev;
 
 	card.name = NULL;
 	card.cost = NULL;
 	card.total_bytes = real->card.total_bytes;
 	card.context_bytes = real->card.context_bytes;
-	if (b->cli->device == FRAG_CLI_DEVICE_CUDA)
+	if (b->session.host.real)
 		card.work_idle = true;
 	card.pause = frag_call_log_pause;
 	card.pause_ctx = t;
@@ -281,7 +280,6 @@ static bool is_too_long(size_t shape, size_t policy)
 
 static int run(struct bench_replays *b, struct frag_err *err)
 {
-	frag_cli_host(b->cli, &b->session.host);
 	b->session.repeats = 1;
 	frag_run_options_defaults(&b->session.run);
 	b->session.run.limit_bytes = b->bench->budget_bytes;
@@ -312,28 +310,36 @@ static double clear_factor(const struct frag_bench *b)
 	return (double)frag_bench_quantile(row, 0.5) / (double)row->bytes / built_in;
 }
 
-int frag_bench_scaled_profile(const struct frag_cli *cli, const struct frag_bench *bench,
-			      struct frag_text *out, struct frag_err *err)
+static int measure(struct bench_replays *b, struct frag_text *out, struct frag_err *err)
 {
-	FRAG_AUTO_FREE struct bench_replays *b = NULL;
 	struct frag_device_info info;
 	struct frag_scale scale;
 	char card[200];
+
+	FRAG_TRY(run(b, err));
+	FRAG_TRY(frag_scale_factors(b->replays, REPLAYS, &scale, err));
+	scale.clear = clear_factor(b->bench);
+	frag_dev_info(b->bench->dev, &info);
+	snprintf(card, sizeof(card), "%s; %s", info.name, *info.driver ? info.driver : "modelled");
+	frag_scale_judge(b->replays, REPLAYS, &scale);
+	frag_scale_profile(&scale, frag_cost_builtin(), card, out);
+	return 0;
+}
+
+int frag_bench_put_profile(const struct frag_bench *bench, const struct frag_session_host *host,
+			   const struct frag_sim_config *card, const char *path,
+			   struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text profile = { 0 };
+	FRAG_AUTO_FREE struct bench_replays *b = NULL;
 	int rc;
 
 	FRAG_TRY_CALLOC(b, 1, "replays", err);
-	b->cli = cli;
+	b->card = card;
 	b->bench = bench;
-	rc = run(b, err) ?: frag_scale_factors(b->replays, REPLAYS, &scale, err);
-	if (!rc) {
-		scale.clear = clear_factor(bench);
-		frag_dev_info(bench->dev, &info);
-		snprintf(card, sizeof(card), "%s; %s", info.name,
-			 *info.driver ? info.driver : "modelled");
-		frag_scale_judge(b->replays, REPLAYS, &scale);
-		frag_scale_profile(&scale, frag_cost_builtin(), card, out);
-	}
+	b->session.host = *host;
+	rc = measure(b, &profile, err);
 	for (size_t p = 0; p < FRAG_ARRAY_LEN(policies); p++)
 		frag_policy_spec_destroy(b->specs[p]);
-	return rc;
+	return rc ?: frag_text_put(&profile, path, err);
 }

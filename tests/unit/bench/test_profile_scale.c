@@ -2,7 +2,7 @@
 /* Factors of `cufrag bench --profile`, against figures made by hand. */
 #include "test.h"
 
-#include "cli/bench/bench_scale.c"
+#include "bench/profile_scale.c"
 
 #define PAGE FRAG_PAGE
 

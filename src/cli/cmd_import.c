@@ -6,12 +6,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <frag/trace.h>
 
 #include "trace/merge.h"
-#include "trace/minimalloc/minimalloc.h"
+#include "trace/write_trace.h"
 #include "cli/common.h"
 #include "cli/recordings.h"
 
@@ -68,64 +67,6 @@ static int settle(const struct frag_cli *cli, struct frag_trace *trace, struct f
 	return frag_trace_settle(trace, &cli->target, FRAG_OPEN_AS_RECORDED, err);
 }
 
-/* What the recorder saw of its own allocator; the requests stay. */
-static void drop_evidence(struct frag_trace *trace)
-{
-	for (uint32_t d = 0; d < trace->devs_count; d++) {
-		struct frag_trace_dev *dev = &trace->devs[d];
-
-		FRAG_FREE(dev->addrs, dev->seen, dev->final_segments, dev->final_blocks,
-			  dev->initial_segments, dev->initial_blocks);
-		dev->addrs = NULL;
-		dev->seen = NULL;
-		dev->final_segments = NULL;
-		dev->final_blocks = NULL;
-		dev->initial_segments = NULL;
-		dev->initial_blocks = NULL;
-		dev->seen_count = dev->final_segments_count = dev->final_blocks_count = 0;
-		dev->initial = (struct frag_initial_state){ 0 };
-		dev->has_evidence = false;
-	}
-}
-
-/* The summary: on stderr where the trace itself goes to standard output. */
-static void report(const struct frag_cli *cli, const struct options *o,
-		   const struct frag_trace *trace)
-{
-	uint64_t events = frag_trace_events_count(trace);
-	struct stat st;
-	char text[160];
-
-	snprintf(text, sizeof(text), "%u %s, %llu events", trace->devs_count,
-		 trace->devs_count == 1 ? "device" : "devices", (unsigned long long)events);
-	if (!strcmp(o->output, "-"))
-		frag_cli_note(cli, "%s", text);
-	else if (stat(o->output, &st) || !S_ISREG(st.st_mode))
-		printf("%s: %s\n", o->output, text);
-	else
-		printf("%s: %s, %lld bytes, %.2f bytes per event\n", o->output, text,
-		       (long long)st.st_size, events ? (double)st.st_size / (double)events : 0.0);
-	if (strcmp(o->output, "-") != 0)
-		frag_cli_settle_say(trace, stdout);
-	else if (!cli->quiet)
-		frag_cli_settle_say(trace, stderr);
-}
-
-/* The ending of the file says the format; .csv is a list of buffers for MiniMalloc. */
-static int write_trace(const struct frag_trace *trace, const char *path, struct frag_err *err)
-{
-	size_t n = strlen(path);
-
-	if (n < 4 || strcmp(path + n - 4, ".csv") != 0)
-		return frag_trace_write_cft(trace, path, err);
-	if (trace->devs_count != 1)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "a .csv holds one device, the trace has %u; "
-				 "choose one with --device",
-				 trace->devs_count);
-	return frag_minimalloc_write(&trace->devs[0], path, err);
-}
-
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
@@ -134,24 +75,28 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	int rc;
 
 	if (!o->output)
-		return frag_fail(err, FRAG_EUSAGE, "where to? name the file to write with -o");
+		return frag_fail(err, FRAG_EUSAGE, "no output file; name it with -o");
 	FRAG_TRY(read_parts(cli, o, &trace, err));
 	FRAG_TRY(settle(cli, trace, err));
 	if (o->no_evidence)
-		drop_evidence(trace);
+		frag_trace_drop_evidence(trace);
 	frag_cli_show(&progress, "writing", o->output);
-	rc = write_trace(trace, o->output, err);
+	rc = frag_trace_write(trace, o->output, err);
 	frag_progress_end(&progress);
 	FRAG_TRY(rc);
-	report(cli, o, trace);
-	return 0;
+	return frag_cli_show_written(
+		cli,
+		&(struct frag_written){ .file = o->output,
+					.trace = trace,
+					.events_count = frag_trace_events_count(trace) },
+		err);
 }
 
 static int set_device(void *field, const char *arg, struct frag_err *err)
 {
 	if (!*arg || strlen(arg) > 9 || strspn(arg, "0123456789") != strlen(arg))
 		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.40s' is no number of a device; give one as 0 or 1", arg);
+				 "'%.40s' is not a device number; write it as 0 or 1", arg);
 	*(const char **)field = arg;
 	return 0;
 }
@@ -185,17 +130,17 @@ const struct frag_cmd frag_cmd_import = {
 		"Reads recordings (cufrag list formats; compressed ones too) and writes cufrag's "
 		"own "
 		"format: about one byte per event, checksummed, read at tens of millions of events "
-		"per second. Several files, as the ranks of a job write them, become the devices "
-		"of "
-		"one trace. What a "
-		"recording leaves open (was a release an empty_cache, or the retry of a malloc?) "
-		"is "
-		"settled by simulating it: give the card with --gpu and the limit with --limit if "
-		"they were not an H200 without a limit.",
+		"per second. Several files, such as those of a job's ranks, become the devices of "
+		"one "
+		"trace. A recording may leave open whether a release was an empty_cache or the "
+		"retry "
+		"of an allocation; import settles this by simulation. Name the card with --gpu and "
+		"the limit with --limit unless it was an H200 without a limit.",
 	.examples = "  cufrag import snapshot.pickle -o run.cft\n"
 		    "  cufrag import rank0.pickle rank1.pickle -o job.cft --gpu a100-80\n"
 		    "  cufrag import oomcap.pickle.xz -o oomcap.cft --limit 7.5G\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH,
+	.answer = &frag_written_shape,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.run = run,

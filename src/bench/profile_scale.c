@@ -15,7 +15,7 @@
  * spell does not get into the factors. The profile is of a host that takes the median of these, and says so
  * (host.pair): who compares times with it later can do the same.
  */
-#include "bench_scale.h"
+#include "profile_scale.h"
 
 #include <math.h>
 #include <stdlib.h>

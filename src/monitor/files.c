@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monitor: one round into files: CSV that is rotated, and OpenMetrics. */
+/* One round into files: CSV that is rotated, and OpenMetrics. */
 #include "monitor.h"
 
 #include <errno.h>
@@ -7,25 +7,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* FILE becomes FILE.1 when it is full. */
-static FILE *open_csv(const struct frag_monitor_options *o)
+#include "base/outfile.h"
+#include "rows.h"
+
+/* FILE becomes FILE.1 when it is full. *empty: it has no rows so far. */
+static FILE *open_csv(const struct frag_monitor_options *o, bool *empty)
 {
 	char *old = frag_host_alloc(strlen(o->csv) + 3);
 	struct stat st;
 	bool there = !stat(o->csv, &st) && st.st_size > 0;
-	FILE *f;
 
 	if (old && there && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= o->rotate_bytes) {
 		sprintf(old, "%s.1", o->csv);
 		there = rename(o->csv, old) != 0;
 	}
 	frag_host_free(old);
-	f = fopen(o->csv, "ae");
-	if (f && !there)
-		fputs("time,gpu,name,total_bytes,used_bytes,free_bytes,utilization_percent,"
-		      "processes_count,alarm\n",
-		      f);
-	return f;
+	*empty = !there;
+	return fopen(o->csv, "ae");
 }
 
 /* Its instances are in the rows, and a card is not to be weighed against its own parts. */
@@ -41,7 +39,9 @@ static bool is_in_parts(const struct frag_monitor_round *r, const struct frag_mo
 int frag_monitor_append_csv(const struct frag_monitor_options *o,
 			    const struct frag_monitor_round *r, struct frag_err *err)
 {
-	FILE *f = open_csv(o);
+	FRAG_AUTO(frag_text_release) struct frag_text rows = { 0 };
+	bool empty;
+	FILE *f = open_csv(o, &empty);
 	char when[40];
 	int reason = 0;
 
@@ -49,18 +49,13 @@ int frag_monitor_append_csv(const struct frag_monitor_options *o,
 		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': %s", o->csv,
 				 strerror(errno));
 	frag_monitor_stamp(r, when, sizeof(when));
-	for (unsigned i = 0; i < r->count; i++) {
-		const struct frag_nvml_card *c = &r->cards[i].nvml;
-
-		if (!c->known || is_in_parts(r, &r->cards[i]))
-			continue;
-		fprintf(f, "%s,%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", when, r->cards[i].id,
-			c->name, c->total_bytes, c->used_bytes, c->free_bytes);
-		if (c->utilization_percent >= 0)
-			fprintf(f, "%d", c->utilization_percent);
-		fprintf(f, ",%u,%d\n", c->processes_count, r->cards[i].alarm);
-	}
-	reason = frag_outfile_reason(f);
+	if (empty)
+		frag_monitor_csv_head(&rows);
+	for (unsigned i = 0; i < r->count; i++)
+		if (r->cards[i].nvml.known && !is_in_parts(r, &r->cards[i]))
+			frag_monitor_csv_row(&r->cards[i], when, &rows);
+	fputs(frag_text_str(&rows), f);
+	reason = rows.failed ? ENOMEM : frag_outfile_reason(f);
 	if (fclose(f) && !reason)
 		reason = errno;
 	return reason ? frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': %s", o->csv,

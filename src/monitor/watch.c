@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cufrag monitor: the cards of this machine, live, by the driver's management library. What fails on the way (a
- * card, a file, a closed pipe) is said once and the watch goes on.
+ * The cards of this machine, sampled at an interval. What fails on the way (a card, a file, a closed pipe) is reported
+ * once, and the watch goes on.
  */
 #include "monitor.h"
 
@@ -12,32 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct frag_arg options[] = {
-	{ FRAG_ARG_OWN, "interval", .set = frag_monitor_set_interval, .value = "TIME", .def = "1s",
-	  .help = "between two looks, as 100ms or 2s" },
-	{ FRAG_ARG_UINT, "count", FRAG_ARG_AT(struct frag_monitor_options, count), .value = "N",
-	  .min = 1, .max = 1000000000, .help = "end after so many looks (default: at Ctrl-C)" },
-	{ FRAG_ARG_FLAG, "json", FRAG_ARG_AT(struct frag_monitor_options, json),
-	  .help = "JSON lines instead of text" },
-	{ FRAG_ARG_FLAG, "plain", FRAG_ARG_AT(struct frag_monitor_options, plain),
-	  .help = "lines of text also on a terminal, instead of the full screen" },
-	{ FRAG_ARG_TEXT, "csv", FRAG_ARG_AT(struct frag_monitor_options, csv), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .help = "also append a line per card to this file" },
-	{ FRAG_ARG_BYTES, "rotate", FRAG_ARG_AT(struct frag_monitor_options, rotate_bytes),
-	  .value = "SIZE", .min = 1, .max = UINT64_MAX >> 1, .def = "64M",
-	  .help = "at this size FILE becomes FILE.1, and a new one begins" },
-	{ FRAG_ARG_TEXT, "textfile", FRAG_ARG_AT(struct frag_monitor_options, textfile),
-	  .value = "FILE", .file = FRAG_ARG_WRITES,
-	  .help = "keep the latest look there for node_exporter of Prometheus" },
-	{ FRAG_ARG_TEXT, "listen", FRAG_ARG_AT(struct frag_monitor_options, listen),
-	  .value = "ADDRESS:PORT",
-	  .help = "serve the latest look to Prometheus at /metrics; a port alone is one of this "
-		  "machine only" },
-	{ FRAG_ARG_OWN, "alarm", .set = frag_monitor_set_alarm, .value = "PERCENT%",
-	  .help = "say when a card uses so much of its memory, as 80%[,for=30s][,run=COMMAND], and "
-		  "when it is 5 points below again; the exit status is 1 then" },
-	{ 0 },
-};
+#include "base/interrupt.h"
 
 void frag_monitor_say(const struct frag_monitor *m, const char *format, ...)
 {
@@ -50,7 +25,7 @@ void frag_monitor_say(const struct frag_monitor *m, const char *format, ...)
 	if (m->screen)
 		frag_monitor_screen_say(m->screen, text);
 	else
-		frag_cli_note(m->cli, "%s", text);
+		m->note(m->note_ctx, text);
 }
 
 static void tell_once(const struct frag_monitor *m, int rc, bool *told, const struct frag_err *err)
@@ -127,7 +102,7 @@ static int watch(struct frag_monitor *m, struct frag_err *err)
 		if (wait_next(m))
 			break;
 	}
-	return m->watch.alarms_count ? FRAG_EXIT_CONDITION : 0;
+	return 0;
 }
 
 static bool wants_screen(const struct frag_monitor_options *o)
@@ -157,43 +132,26 @@ static int open_all(struct frag_monitor *m, struct frag_err *err)
 	return 0;
 }
 
-static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+int frag_monitor_run(const struct frag_monitor_options *o,
+		     void (*note)(const void *ctx, const char *text), const void *note_ctx,
+		     bool *alarmed, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct frag_monitor *m = NULL;
 	int rc;
 
 	FRAG_TRY_CALLOC(m, 1, "monitor", err);
-	m->cli = cli;
-	m->o = values;
+	m->note = note;
+	m->note_ctx = note_ctx;
+	m->o = o;
 	for (unsigned i = 0; i < FRAG_MONITOR_CARDS; i++)
 		m->watch.over_since_s[i] = -1;
 	clock_gettime(CLOCK_MONOTONIC, &m->start);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_IGN);
 	rc = open_all(m, err) ?: watch(m, err);
+	*alarmed = m->watch.alarms_count > 0;
 	frag_monitor_screen_close(m->screen);
 	frag_monitor_server_close(m->server);
 	frag_nvml_close(m->nvml);
 	return rc;
 }
-
-const struct frag_cmd frag_cmd_monitor = {
-	.name = "monitor",
-	.summary = "watch the memory of this machine's cards, with logs, metrics and an alarm",
-	.group = FRAG_GROUP_RECORD,
-	.rank = 4,
-	.about =
-		"Says for every card, once a second, how much memory is in use, how busy it is and "
-		"which processes hold how much, as the driver tells it (NVML), and what recorded "
-		"processes say of themselves. Fills the screen of a terminal; q ends it. A card "
-		"that is lost, "
-		"a full disk or a closed pipe is said once, and the watch goes on.",
-	.examples = "  cufrag monitor\n"
-		    "  cufrag monitor --interval 100ms --csv run.csv\n"
-		    "  cufrag monitor --alarm '90%,for=30s,run=notify-send \"GPU is full\"'\n"
-		    "  cufrag monitor --listen 9400 > /dev/null\n"
-		    "  cufrag monitor --textfile /var/lib/node_exporter/cufrag.prom > /dev/null\n",
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct frag_monitor_options),
-	.run = run,
-};

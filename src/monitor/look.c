@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monitor: one look at every card, its instances and the processes on them. */
+/* One look at every card, its instances and the processes on them. */
 #include "monitor.h"
 
 #include <pwd.h>
@@ -154,8 +154,8 @@ static void look_at_clocks(struct frag_monitor *m)
 	    (offset - m->clock_offset_ms > JUMP_MS || m->clock_offset_ms - offset > JUMP_MS))
 		frag_monitor_say(
 			m,
-			"the clock of the day went %s by %.0f s; stamps follow it, looks and "
-			"alarms do not",
+			"the wall clock went %s by %.0f s; time stamps follow it, the sampling "
+			"interval and alarms do not",
 			offset > m->clock_offset_ms ? "forward" : "back",
 			(double)FRAG_MAX(offset - m->clock_offset_ms, m->clock_offset_ms - offset) /
 				1000);

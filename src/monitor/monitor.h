@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cufrag monitor: what its parts share. One round = one look at every card. */
-#ifndef FRAG_CLI_MONITOR_H
-#define FRAG_CLI_MONITOR_H
+/* Watching the memory of this machine's cards. One round = one look at every card. */
+#ifndef FRAG_MONITOR_H
+#define FRAG_MONITOR_H
+
+#include <stdio.h>
+#include <time.h>
+
+#include <frag/base.h>
+#include <frag/error.h>
 
 #include "base/live_page.h"
-#include "cli/common.h"
 #include "device/nvml.h"
 
 #define FRAG_MONITOR_CARDS 64u /* with instances of cards */
@@ -64,7 +69,8 @@ struct frag_monitor_watch {
 struct frag_monitor_screen;
 struct frag_monitor_server;
 struct frag_monitor {
-	const struct frag_cli *cli;
+	void (*note)(const void *ctx, const char *text);
+	const void *note_ctx;
 	const struct frag_monitor_options *o;
 	struct frag_nvml *nvml;
 	struct frag_monitor_round round;
@@ -76,6 +82,14 @@ struct frag_monitor {
 	int64_t clock_offset_ms; /* of the day's clock to the steady one; 0 = no look so far */
 };
 
+/*
+ * Until `count` rounds are done, or an interruption. note: takes remarks while there is no screen. alarmed: there was
+ * an alarm. Errors: FRAG_EUSAGE, FRAG_EOUTPUT, FRAG_ENOTSUP or FRAG_EDEVICE without a driver.
+ */
+int frag_monitor_run(const struct frag_monitor_options *o,
+		     void (*note)(const void *ctx, const char *text), const void *note_ctx,
+		     bool *alarmed, struct frag_err *err);
+
 /* A remark: on standard error, and as long as there is a screen, on that. */
 void frag_monitor_say(const struct frag_monitor *m, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -86,7 +100,7 @@ int frag_monitor_set_alarm(void *field, const char *text, struct frag_err *err);
 /* Raises at the limit, when it has lasted; gives way again five points below. Runs the command. */
 void frag_monitor_check(struct frag_monitor *m);
 
-/* One look at all (monitor_look.c): says what was lost and what is back. */
+/* One look at all (look.c): says what was lost and what is back. */
 void frag_monitor_look(struct frag_monitor *m);
 double frag_monitor_percent(const struct frag_monitor_card *c);
 /* Fullest and emptiest card; false: fewer than two answer. Instances are left out. */
@@ -94,8 +108,9 @@ bool frag_monitor_spread(const struct frag_monitor_round *r, unsigned *least, un
 
 /* ---- what becomes of it ---------------------------------------------------------------- */
 
-/* 0, or FRAG_EOUTPUT. */
+/* A line of text for each card, or one of JSON. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
 int frag_monitor_print(const struct frag_monitor_round *r, bool json, struct frag_err *err);
+/* A row for each card that answers. Errors: FRAG_EOUTPUT. */
 int frag_monitor_append_csv(const struct frag_monitor_options *o,
 			    const struct frag_monitor_round *r, struct frag_err *err);
 int frag_monitor_write_textfile(const char *path, const struct frag_monitor_round *r,
@@ -104,7 +119,7 @@ int frag_monitor_write_textfile(const char *path, const struct frag_monitor_roun
 void frag_monitor_put_metrics(FILE *to, const struct frag_monitor_round *r);
 void frag_monitor_stamp(const struct frag_monitor_round *r, char *buf, size_t cap);
 
-/* Full screen (monitor_screen.c). NULL: no ncurses here; *why in words. */
+/* Full screen (screen.c). NULL: no ncurses here; *why in words. */
 struct frag_monitor_screen *frag_monitor_screen_open(const char **why);
 void frag_monitor_screen_close(struct frag_monitor_screen *s); /* NULL is allowed */
 void frag_monitor_screen_draw(struct frag_monitor *m);
@@ -113,7 +128,7 @@ bool frag_monitor_screen_wait(struct frag_monitor *m, uint64_t ms);
 /* Takes a remark: shown below, printed at the end. */
 void frag_monitor_screen_say(struct frag_monitor_screen *s, const char *text);
 
-/* --listen ADDRESS:PORT (monitor_http.c). Errors: FRAG_EUSAGE, FRAG_EOUTPUT. */
+/* --listen ADDRESS:PORT (serve.c). Errors: FRAG_EUSAGE, FRAG_EOUTPUT. */
 int frag_monitor_server_open(const char *where, struct frag_monitor_server **out,
 			     struct frag_err *err);
 void frag_monitor_server_close(struct frag_monitor_server *s); /* NULL is allowed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monitor --alarm: its words, when it rings, what it runs. */
+/* The alarm: its text, when it is raised, what it runs. */
 #include "monitor.h"
 
 #include <ctype.h>
@@ -40,7 +40,7 @@ int frag_monitor_set_interval(void *field, const char *text, struct frag_err *er
 
 	if (!read_seconds(text, &end, &s) || *end || s < 0.01)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.40s' is no interval; give one as 100ms, 1s or 2m", text);
+				 "'%.40s' is not an interval; write it as 100ms, 1s or 2m", text);
 	o->interval_ms = (uint64_t)(s * 1000 + 0.5);
 	return 0;
 }
@@ -55,21 +55,23 @@ int frag_monitor_set_alarm(void *field, const char *text, struct frag_err *err)
 	a->percent = isdigit((unsigned char)*text) ? (unsigned)strtoul(text, &end, 10) : 0;
 	if (!a->percent || a->percent > 100 || *end != '%')
 		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.60s' is no alarm; give one as 80%%,for=30s,run=COMMAND", text);
+				 "'%.60s' is not an alarm; write it as 80%%,for=30s,run=COMMAND",
+				 text);
 	at = end + 1;
 	if (!strncmp(at, ",for=", 5) && !read_seconds(at + 5, &at, &a->for_s))
-		return frag_fail(err, FRAG_EUSAGE, "'%.60s': for= takes a time as 30s", text);
+		return frag_fail(err, FRAG_EUSAGE, "'%.60s': for= takes a time, such as 30s", text);
 	if (!strncmp(at, ",run=", 5) && at[5]) {
 		a->command = at + 5;
 		return 0;
 	}
 	if (*at)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.60s': behind the limit come for=TIME and run=COMMAND", text);
+				 "'%.60s': only for=TIME and run=COMMAND may follow the limit",
+				 text);
 	return 0;
 }
 
-/* Its own process, of which nobody waits: the watch goes on. */
+/* In a process of its own; nobody waits for it, so the watch goes on. */
 static void run_command(const struct frag_monitor *m, const char *gpu, unsigned percent)
 {
 	char part[16];
@@ -78,10 +80,10 @@ static void run_command(const struct frag_monitor *m, const char *gpu, unsigned 
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0)
-		frag_monitor_say(m, "the command of the alarm cannot be started");
+		frag_monitor_say(m, "cannot start the command of the alarm");
 	if (pid)
 		return;
-	/* what this program ignores is no business of the command's */
+	/* the command does not inherit the signals that this program ignores */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);
 	snprintf(part, sizeof(part), "%u", percent);
@@ -101,7 +103,7 @@ static void check_card(struct frag_monitor *m, unsigned i)
 	double *since = &m->watch.over_since_s[i], percent, now = m->round.since_start_s;
 
 	if (!c->nvml.known || !c->nvml.total_bytes)
-		return; /* what is not known neither rings nor calms */
+		return; /* an unknown value neither raises nor ends an alarm */
 	percent = frag_monitor_percent(c);
 	if (percent < a->percent)
 		*since = -1;

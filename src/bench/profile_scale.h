@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bringing a cost profile to a card: what replays took there, part by part, over what the
- * profile says of the same calls (bench_scale.c). The replays are made by bench_replay.c.
+ * profile says of the same calls (profile_scale.c). The replays are made by profile_replays.c.
  */
-#ifndef FRAG_CLI_BENCH_SCALE_H
-#define FRAG_CLI_BENCH_SCALE_H
+#ifndef FRAG_BENCH_PROFILE_SCALE_H
+#define FRAG_BENCH_PROFILE_SCALE_H
 
 #include "device/sim/cost.h"
 #include "answer/textbuf.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monitor: one round as lines and as JSON. */
+/* One round as lines of text, or as one of JSON. */
 #include "monitor.h"
 
 #include <string.h>
@@ -7,7 +7,8 @@
 
 #include <frag/opt.h>
 
-#include "answer/json.h"
+#include "base/outfile.h"
+#include "rows.h"
 
 void frag_monitor_stamp(const struct frag_monitor_round *r, char *buf, size_t cap)
 {
@@ -68,63 +69,6 @@ static void print_spread(const char *when, const struct frag_monitor_round *r)
 		       FRAG_BYTES(r->cards[most].nvml.used_bytes), r->cards[most].id);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------ */
-
-static json_t *process_json(const struct frag_monitor_process *p)
-{
-	const struct frag_live_device *h = &p->held;
-	json_t *o = json_pack("{s:i, s:s, s:s, s:o}", "pid", (int)p->pid, "name", p->name, "user",
-			      p->user, "used_bytes", frag_json_number(p->bytes));
-
-	if (p->held_known)
-		json_object_set_new(
-			o, "held",
-			json_pack("{s:o, s:o, s:o, s:o, s:o}", "requested_bytes",
-				  frag_json_number(h->requested_bytes), "allocated_bytes",
-				  frag_json_number(h->allocated_bytes), "reserved_bytes",
-				  frag_json_number(h->reserved_bytes), "nonreleasable_bytes",
-				  frag_json_number(h->nonreleasable_bytes), "largest_hole_bytes",
-				  frag_json_number(h->largest_hole_bytes)));
-	return o;
-}
-
-static json_t *card_json(const struct frag_monitor_card *card)
-{
-	const struct frag_nvml_card *c = &card->nvml;
-	json_t *o = json_pack("{s:i}", "gpu", (int)card->gpu), *list;
-
-	if (card->instance >= 0)
-		json_object_set_new(o, "instance", json_integer(card->instance));
-	if (!c->known) {
-		json_object_set_new(o, "fault", json_string(c->fault));
-		return o;
-	}
-	json_object_set_new(o, "name", json_string(c->name));
-	json_object_set_new(o, "total_bytes", frag_json_number(c->total_bytes));
-	json_object_set_new(o, "used_bytes", frag_json_number(c->used_bytes));
-	json_object_set_new(o, "free_bytes", frag_json_number(c->free_bytes));
-	json_object_set_new(o, "utilization_percent",
-			    c->utilization_percent < 0 ? json_null()
-						       : json_integer(c->utilization_percent));
-	json_object_set_new(o, "alarm", json_boolean(card->alarm));
-	list = c->processes_known ? json_array() : json_null();
-	for (unsigned k = 0; k < c->processes_count; k++)
-		json_array_append_new(list, process_json(&card->processes[k]));
-	json_object_set_new(o, "processes", list);
-	return o;
-}
-
-static void print_json(const char *when, const struct frag_monitor_round *r)
-{
-	json_t *cards = json_array(), *o = json_pack("{s:s, s:o}", "time", when, "cards", cards);
-
-	for (unsigned i = 0; i < r->count; i++)
-		json_array_append_new(cards, card_json(&r->cards[i]));
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(o);
-}
-
 int frag_monitor_print(const struct frag_monitor_round *r, bool json, struct frag_err *err)
 {
 	char when[40];
@@ -132,7 +76,7 @@ int frag_monitor_print(const struct frag_monitor_round *r, bool json, struct fra
 
 	frag_monitor_stamp(r, when, sizeof(when));
 	if (json)
-		print_json(when, r);
+		FRAG_TRY(frag_monitor_print_json(r, when, err));
 	for (unsigned i = 0; !json && i < r->count; i++)
 		print_card(when, &r->cards[i]);
 	if (!json)

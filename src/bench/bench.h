@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `cufrag bench` measures: latency of driver calls by size (bench_calls.c), and of
- * policies on the operations of a trace (bench_policy.c).
+ * What `cufrag bench` measures: latency of driver calls by size (driver_calls.c), and of
+ * policies on the operations of a trace (policy.c).
  *
  * Ownership: tables own their samples; release gives them back.
  */
-#ifndef FRAG_CLI_BENCH_H
-#define FRAG_CLI_BENCH_H
+#ifndef FRAG_BENCH_BENCH_H
+#define FRAG_BENCH_BENCH_H
 
 #include <frag/device.h>
 #include <frag/metrics.h>
 #include <frag/policy.h>
 #include <frag/trace.h>
 
-#include "answer/textbuf.h"
+#include "answer/answer.h"
+#include "recording/policy_texts.h"
+#include "recording/target.h"
+#include "session/session.h"
 
 /* One call at one size: all samples, sorted by frag_bench_sort. */
 struct frag_bench_row {
@@ -37,6 +40,10 @@ struct frag_bench {
 	bool mappings_refused;
 };
 
+/* Opens the device: half of its free memory, 32 GiB or the limit may be held. b->repeats is the caller's. */
+int frag_bench_open(struct frag_bench *b, const struct frag_session_host *host,
+		    const struct frag_limit *limit, struct frag_err *err);
+/* Closes it. */
 void frag_bench_release(struct frag_bench *b);
 /* Errors: FRAG_ENOMEM. */
 int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
@@ -48,19 +55,22 @@ const struct frag_bench_row *frag_bench_find(const struct frag_bench *b, const c
 uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q);
 /* All driver calls that the device has, twice: a warm-up and the measurement. */
 int frag_bench_calls(struct frag_bench *b, struct frag_err *err);
-int frag_bench_pools(struct frag_bench *b, struct frag_err *err);   /* bench_mempool.c */
-int frag_bench_managed(struct frag_bench *b, struct frag_err *err); /* bench_mempool.c */
-int frag_bench_state(struct frag_bench *b, struct frag_err *err);   /* bench_state.c */
-int frag_bench_kernels(struct frag_bench *b, struct frag_err *err); /* bench_mempool.c */
+int frag_bench_pools(struct frag_bench *b, struct frag_err *err);   /* pools.c */
+int frag_bench_managed(struct frag_bench *b, struct frag_err *err); /* pools.c */
+int frag_bench_state(struct frag_bench *b, struct frag_err *err);   /* driver_state.c */
+int frag_bench_kernels(struct frag_bench *b, struct frag_err *err); /* pools.c */
 
-void frag_bench_table(const struct frag_bench *b, struct frag_text *out);
-void frag_bench_csv(const struct frag_bench *b, struct frag_text *out);
+extern const struct frag_shape frag_bench_shape; /* of both answers */
+/* All rows, by call and size. */
+void frag_bench_calls_answer(const struct frag_bench *b, struct frag_answer *a);
 
-struct frag_cli;
-/* Replays policies on the card of `cli` and writes a cost profile (bench_replay.c, bench_scale.c).
- * bench: what was measured of single calls. Errors: FRAG_ENOMEM, FRAG_EDEVICE. */
-int frag_bench_scaled_profile(const struct frag_cli *cli, const struct frag_bench *bench,
-			      struct frag_text *out, struct frag_err *err);
+/*
+ * Replays policies on the card that was measured, and writes a cost profile (profile_replays.c, profile_scale.c).
+ * card: as the command line describes it. Errors: FRAG_ENOMEM, FRAG_EDEVICE, FRAG_EOUTPUT.
+ */
+int frag_bench_put_profile(const struct frag_bench *b, const struct frag_session_host *host,
+			   const struct frag_sim_config *card, const char *path,
+			   struct frag_err *err);
 
 /* ---- policies ---------------------------------------------------------------------- */
 
@@ -102,5 +112,21 @@ struct frag_bench_policy {
 int frag_bench_policy(const struct frag_policy_spec *spec, struct frag_device *dev,
 		      const struct frag_bench_ops *ops, unsigned passes, uint64_t limit_bytes,
 		      struct frag_bench_policy *out, struct frag_err *err);
+
+/* Policies on traces. */
+struct frag_bench_policies {
+	const struct frag_session_host *host;
+	const struct frag_limit *limit;
+	struct frag_policy_texts *policies; /* none: pytorch */
+	unsigned passes;
+	const char *ops; /* file for the operations of the last trace; NULL = none */
+	struct frag_answer *a;
+	/* rows, in memory of the answer */
+	struct frag_bench_policy_row *rows;
+	size_t rows_count;
+};
+/* A policy that cannot serve a trace, or not on this card, is left out with a note. */
+int frag_bench_policies_answer(struct frag_bench_policies *b, char *const *paths, size_t count,
+			       struct frag_err *err);
 
 #endif

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What bench measured, as an answer: driver calls by size, or policies on traces. */
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer/row.h"
+#include "base/term.h"
+
+#define LLU(x) ((unsigned long long)(x))
+
+#define CALL_ROW(F, P, S) \
+	F(S, TEXT, call, "call", "as the driver spells it, or a case of it") \
+	F(S, BYTES, bytes, NULL, "of one call; 0 = it has no size") \
+	P(S, TEXT, size, "size", "of one call", .right = true) \
+	F(S, COUNT, handles, "handles", "in one call", .spare = 4) \
+	F(S, COUNT, samples_count, "samples", "calls that were timed", .spare = 3) \
+	F(S, NS, min_ns, "min", "the fastest", .unit = "us", .precision = 2, .spare = 7) \
+	F(S, NS, p10_ns, NULL, "10 % are faster") \
+	F(S, NS, median_ns, "median", "half are faster", .unit = "us", .precision = 2) \
+	F(S, NS, p90_ns, "p90", "90 % are faster", .unit = "us", .precision = 2, .spare = 5) \
+	F(S, NS, p99_ns, "p99", "99 % are faster", .unit = "us", .precision = 2) \
+	F(S, NS, max_ns, "max", "the slowest", .unit = "us", .precision = 2, .spare = 6) \
+	F(S, RATIO, noise_ratio, "noise", "from p10 to p90, over the median", .unit = "%", \
+	  .spare = 1) \
+	F(S, REAL, rate_gb_per_s, "rate", "kernels: bytes over the median time", .unit = "GB/s", \
+	  .spare = 2, .no_csv = true)
+FRAG_ROW(call_row, "bench_call", CALL_ROW, "one driver call at one size");
+
+#define CLASS_ROW(F, P, S) \
+	F(S, TEXT, class, NULL, "of requests") \
+	F(S, COUNT, allocs_count, NULL, "allocations of it in one pass") \
+	F(S, NS, p50_ns, NULL, "median call") \
+	F(S, NS, p99_ns, NULL, "99 % are faster") \
+	F(S, NS, p999_ns, NULL, "99.9 % are faster")
+FRAG_ROW(class_row, "bench_class", CLASS_ROW, "allocations of one class");
+
+#define MEDIANS(F, S, call) \
+	F(S, NS, call##_p50_ns, NULL, "median call; the median of all passes, so below") \
+	F(S, NS, call##_p90_ns, NULL, "90 % are faster") \
+	F(S, NS, call##_p99_ns, NULL, "99 % are faster") \
+	F(S, NS, call##_p999_ns, NULL, "99.9 % are faster") \
+	F(S, NS, call##_max_ns, NULL, "the slowest call")
+#define RANGE(F, S, quantile) \
+	F(S, NS, quantile##_min_ns, NULL, "in the fastest pass") \
+	F(S, NS, quantile##_max_ns, NULL, "in the slowest pass")
+#define RANGES(F, S, call) \
+	RANGE(F, S, call##_p50) \
+	RANGE(F, S, call##_p90) \
+	RANGE(F, S, call##_p99) RANGE(F, S, call##_p999) RANGE(F, S, call##_max)
+#define POLICY_ROW(F, P, S) \
+	F(S, TEXT, trace, "trace", "whose operations were replayed") \
+	F(S, TEXT, policy, "policy", "that served them") \
+	F(S, TEXT, device, NULL, "sim, cuda or null") \
+	F(S, COUNT, ops_count, "operations", "allocs and frees of one pass") \
+	F(S, REAL, cold_ns_per_op, "cold", "without cached memory", .unit = "ns/op", \
+	  .precision = 1) \
+	F(S, REAL, warm_ns_per_op, "warm", "with all of it cached: the median pass", \
+	  .unit = "ns/op", .precision = 1) \
+	F(S, REAL, warm_min_ns_per_op, NULL, "the fastest warm pass") \
+	F(S, REAL, warm_max_ns_per_op, NULL, "the slowest warm pass") \
+	P(S, TEXT, warm_range, "warm, range", "fastest and slowest pass", .unit = "ns/op", \
+	  .right = true, .spare = 3) \
+	F(S, COUNT, warm_driver_calls_count, "driver calls", "of all warm passes", .spare = 4) \
+	P(S, TEXT, alloc_text, "alloc p50 / p99 / p99.9", "single calls", .unit = "ns", \
+	  .right = true, .spare = 6) \
+	P(S, TEXT, alloc_range, "over passes", "fastest and slowest pass", .unit = "ns", \
+	  .right = true, .spare = 2) \
+	P(S, TEXT, free_text, "free p50 / p99 / p99.9", "single calls", .unit = "ns", \
+	  .right = true, .spare = 5) \
+	P(S, TEXT, free_range, "over passes", "fastest and slowest pass", .unit = "ns", \
+	  .right = true, .spare = 1) \
+	MEDIANS(F, S, alloc) \
+	MEDIANS(F, S, free) \
+	F(S, NS, clock_ns, NULL, "what reading the clock takes, in every single call") \
+	RANGES(F, S, alloc) \
+	RANGES(F, S, free) \
+	F(S, LIST, classes, NULL, "allocations by class", .of = &class_row_shape)
+struct frag_bench_policy_row {
+	FRAG_ROW_MEMBERS(POLICY_ROW)
+};
+FRAG_ROW_SHAPE(static, policy_row_shape, frag_bench_policy_row, "bench_policy", POLICY_ROW,
+	       "one policy on one trace");
+
+#define BENCH_ROW(F, P, S) \
+	F(S, TEXT, device, NULL, "calls: the card that was measured") \
+	F(S, TEXT, driver, NULL, "calls: driver and runtime") \
+	F(S, LIST, calls, NULL, "without traces: driver calls", .of = &call_row_shape) \
+	F(S, COUNT, mappings_count, NULL, "mappings that one handle took") \
+	F(S, BOOL, mappings_refused, NULL, "the driver refused more") \
+	F(S, COUNT, passes, NULL, "policies: warm passes, and timed ones") \
+	F(S, LIST, policies, NULL, "with traces: policies", .of = &policy_row_shape)
+struct bench_row {
+	FRAG_ROW_MEMBERS(BENCH_ROW)
+};
+FRAG_ROW_SHAPE(, frag_bench_shape, bench_row, "bench", BENCH_ROW,
+	       "what driver calls, or policies, cost on a card");
+
+/* ---- driver calls ---------------------------------------------------------------------- */
+
+static struct call_row call_row(const struct frag_bench_row *r)
+{
+	uint64_t median = frag_bench_quantile(r, 0.5);
+	struct call_row row = { .call = r->item,
+				.bytes = r->bytes,
+				.handles = r->handles,
+				.samples_count = r->count,
+				.min_ns = r->ns[0],
+				.p10_ns = frag_bench_quantile(r, 0.1),
+				.median_ns = median,
+				.p90_ns = frag_bench_quantile(r, 0.9),
+				.p99_ns = frag_bench_quantile(r, 0.99),
+				.max_ns = r->ns[r->count - 1],
+				.rate_gb_per_s = NAN };
+
+	if (median)
+		row.noise_ratio = (double)(row.p90_ns - row.p10_ns) / (double)median;
+	if (median && !strncmp(r->item, "kernel ", 7))
+		row.rate_gb_per_s = (double)r->bytes / (double)median;
+	return row;
+}
+
+void frag_bench_calls_answer(const struct frag_bench *b, struct frag_answer *a)
+{
+	struct call_row *rows = frag_answer_new(a, b->rows_count, sizeof(*rows));
+	struct bench_row *data = frag_answer_new(a, 1, sizeof(*data));
+	struct frag_device_info info;
+
+	if (!rows || !data)
+		return;
+	frag_dev_info(b->dev, &info);
+	for (size_t i = 0; i < b->rows_count; i++) {
+		rows[i] = call_row(&b->rows[i]);
+		if (b->rows[i].bytes)
+			rows[i].size = frag_answer_print(a, "%s", FRAG_BYTES(b->rows[i].bytes));
+	}
+	*data = (struct bench_row){
+		.device = frag_answer_print(a, "%s", info.name),
+		.driver = *info.driver ? frag_answer_print(a, "%s", info.driver) : NULL,
+		.calls = { rows, b->rows_count },
+		.mappings_count = b->mappings_count ? b->mappings_count : UINT64_MAX,
+		.mappings_refused = b->mappings_refused,
+		.passes = UINT64_MAX
+	};
+	a->title = data->device;
+	a->question = "What does each driver call cost on this card?";
+	frag_answer_data(a, &frag_bench_shape, data);
+	frag_answer_csv(a, &call_row_shape, rows, b->rows_count);
+	frag_answer_remark(a, "cufrag %s bench: %s%s%s", FRAG_VERSION, info.name,
+			   *info.driver ? ", " : "", info.driver);
+	frag_answer_table(a, &call_row_shape, rows, b->rows_count);
+	if (b->mappings_count)
+		frag_answer_remark(a, "mappings of one handle: %s %u",
+				   b->mappings_refused ? "the driver refused more than"
+						       : "none refused up to",
+				   b->mappings_count);
+}
+
+/* ---- policies -------------------------------------------------------------------------- */
+
+/* Medians over the passes, and how far these are apart. */
+#define SET(row, name, spread) \
+	((row)->name##_ns = (spread).median_ns, (row)->name##_min_ns = (spread).min_ns, \
+	 (row)->name##_max_ns = (spread).max_ns)
+#define SET_ALL(row, call, latency) \
+	(SET(row, call##_p50, (latency).at[0]), SET(row, call##_p90, (latency).at[1]), \
+	 SET(row, call##_p99, (latency).at[2]), SET(row, call##_p999, (latency).at[3]), \
+	 SET(row, call##_max, (latency).at[4]))
+
+/* "60 / 143 / 279" */
+static const char *median_text(struct frag_answer *a, const struct frag_bench_latency *l)
+{
+	return frag_answer_print(a, "%llu / %llu / %llu", LLU(l->at[0].median_ns),
+				 LLU(l->at[2].median_ns), LLU(l->at[3].median_ns));
+}
+
+/* "59-61 / 140-151 / 270-300" */
+static const char *range_text(struct frag_answer *a, const struct frag_bench_latency *l)
+{
+	return frag_answer_print(a, "%llu-%llu / %llu-%llu / %llu-%llu", LLU(l->at[0].min_ns),
+				 LLU(l->at[0].max_ns), LLU(l->at[2].min_ns), LLU(l->at[2].max_ns),
+				 LLU(l->at[3].min_ns), LLU(l->at[3].max_ns));
+}
+
+static struct frag_rows class_rows(struct frag_answer *a, const struct frag_bench_policy *p)
+{
+	struct class_row *rows = frag_answer_new(a, FRAG_CLASS_COUNT, sizeof(*rows));
+	size_t n = 0;
+
+	for (unsigned c = 0; rows && c < FRAG_CLASS_COUNT; c++)
+		if (p->class_ns[c].count)
+			rows[n++] = (struct class_row){ .class = frag_class_name(c),
+							.allocs_count = p->class_ns[c].count,
+							.p50_ns = p->class_ns[c].at[0].median_ns,
+							.p99_ns = p->class_ns[c].at[2].median_ns,
+							.p999_ns = p->class_ns[c].at[3].median_ns };
+	return (struct frag_rows){ rows, n };
+}
+
+static void add_row(struct frag_bench_policies *b, const char *trace, const char *policy,
+		    const char *device, const struct frag_bench_policy *p)
+{
+	struct frag_bench_policy_row *row = &b->rows[b->rows_count++];
+
+	*row = (struct frag_bench_policy_row){
+		.trace = frag_answer_print(b->a, "%s", trace),
+		.policy = policy,
+		.device = device,
+		.ops_count = p->ops,
+		.cold_ns_per_op = p->cold_ns,
+		.warm_ns_per_op = p->warm_ns,
+		.warm_min_ns_per_op = p->warm_min_ns,
+		.warm_max_ns_per_op = p->warm_max_ns,
+		.warm_range = frag_answer_print(b->a, "%.1f-%.1f", p->warm_min_ns, p->warm_max_ns),
+		.warm_driver_calls_count = p->warm_driver_calls,
+		.alloc_text = median_text(b->a, &p->alloc_ns),
+		.alloc_range = range_text(b->a, &p->alloc_ns),
+		.free_text = median_text(b->a, &p->free_ns),
+		.free_range = range_text(b->a, &p->free_ns),
+		.clock_ns = p->clock_ns,
+		.classes = class_rows(b->a, p),
+	};
+	SET_ALL(row, alloc, p->alloc_ns);
+	SET_ALL(row, free, p->free_ns);
+}
+
+static int bench_one(struct frag_bench_policies *b, const char *trace, const char *text,
+		     const struct frag_bench_ops *ops, struct frag_err *err)
+{
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	struct frag_bench_policy result;
+	struct frag_device_info info;
+	struct frag_device *dev;
+	int rc;
+
+	FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
+	FRAG_TRY(b->host->open(b->host->ctx, 0, &dev, err));
+	frag_dev_info(dev, &info);
+	rc = frag_bench_policy(spec, dev, ops, b->passes,
+			       frag_limit_bytes(b->limit, info.total_bytes), &result, err);
+	if (!rc)
+		add_row(b, trace, text, b->host->device, &result);
+	frag_dev_close(dev);
+	return rc;
+}
+
+static int put_ops(const struct frag_bench_ops *ops, const char *path, struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
+
+	frag_bench_ops_text(ops, &text);
+	return frag_text_put(&text, path, err);
+}
+
+static int read_trace(const char *path, struct frag_trace **out, struct frag_err *err)
+{
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+
+	frag_progress_show(&progress, "reading");
+	return frag_trace_read(path, NULL, out, err);
+}
+
+static int bench_trace(struct frag_bench_policies *b, const char *path, struct frag_err *err)
+{
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	struct frag_bench_ops ops;
+	char note[600];
+	int rc = 0;
+
+	FRAG_TRY(read_trace(path, &trace, err));
+	if (!trace->devs_count)
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events", path);
+	FRAG_TRY(frag_bench_ops_take(&trace->devs[0], &ops, err));
+	if (b->ops)
+		rc = put_ops(&ops, b->ops, err);
+	for (size_t i = 0; !rc && i < b->policies->count; i++) {
+		rc = bench_one(b, trace->name, b->policies->text[i], &ops, err);
+		if (rc != FRAG_ECHECK && rc != FRAG_ENOTSUP)
+			continue;
+		snprintf(note, sizeof(note), "%.100s on '%.100s' is left out: %.300s",
+			 b->policies->text[i], trace->name, err->msg);
+		b->host->note(b->host->ctx, note);
+		rc = 0;
+	}
+	frag_host_free(ops.at);
+	return rc;
+}
+
+static void show_policies(struct frag_bench_policies *b, struct bench_row *data)
+{
+	struct frag_answer *a = b->a;
+
+	*data = (struct bench_row){ .mappings_count = UINT64_MAX,
+				    .passes = b->passes,
+				    .policies = { b->rows, b->rows_count } };
+	a->title = "policies";
+	a->question = "What does an operation cost in each policy?";
+	frag_answer_data(a, &frag_bench_shape, data);
+	frag_answer_csv(a, &policy_row_shape, b->rows, b->rows_count);
+	frag_answer_remark(a,
+			   "cufrag %s bench: the policy alone, with its driver calls; warm and "
+			   "percentiles: medians of %u passes",
+			   FRAG_VERSION, b->passes);
+	frag_answer_table(a, &policy_row_shape, b->rows, b->rows_count);
+	for (size_t i = 0; i < b->rows_count; i++) {
+		const struct class_row *classes = b->rows[i].classes.rows;
+
+		for (size_t k = 0; k < b->rows[i].classes.count; k++)
+			frag_answer_remark(a,
+					   "%s, %s, %s: %llu allocs a pass, p50 %llu, p99 %llu, "
+					   "p99.9 %llu ns",
+					   b->rows[i].trace, b->rows[i].policy, classes[k].class,
+					   LLU(classes[k].allocs_count), LLU(classes[k].p50_ns),
+					   LLU(classes[k].p99_ns), LLU(classes[k].p999_ns));
+	}
+}
+
+int frag_bench_policies_answer(struct frag_bench_policies *b, char *const *paths, size_t count,
+			       struct frag_err *err)
+{
+	struct bench_row *data = frag_answer_new(b->a, 1, sizeof(*data));
+
+	if (!b->policies->count)
+		FRAG_TRY(frag_policy_texts_add(b->policies, "pytorch", err));
+	b->rows = frag_answer_new(b->a, count * b->policies->count, sizeof(*b->rows));
+	FRAG_CHECK_ALLOC(data, "answer", err);
+	FRAG_CHECK_ALLOC(b->rows, "answer", err);
+	for (size_t i = 0; i < count; i++)
+		FRAG_TRY(bench_trace(b, paths[i], err));
+	show_policies(b, data);
+	return 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A trace that was written, in a sentence and in figures; see written.h. */
+#include "written.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <frag/replay.h>
+
+#include "answer/row.h"
+#include "settled_shape.h"
+
+#define DEVICE_ROW(F, P, S) \
+	F(S, COUNT, device, NULL, "its number in the recording") \
+	F(S, OBJECT, recording, NULL, "limit and releases that were found", \
+	  .of = &frag_settled_shape)
+FRAG_ROW(device_row, "written_device", DEVICE_ROW, "one device of a written trace");
+
+#define WRITTEN_ROW(F, P, S) \
+	F(S, TEXT, file, "file", "that was written; null: standard output") \
+	F(S, COUNT, devices_count, "devices", "devices of the trace") \
+	F(S, COUNT, events_count, "events", "events of all devices") \
+	F(S, COUNT, rounds_count, "rounds", "gen: rounds of the repeated part", .if_any = true) \
+	F(S, TEXT, round, NULL, "gen: what makes a round") \
+	F(S, BYTES, file_bytes, "size", "size of the file; null for a pipe") \
+	F(S, REAL, bytes_per_event, "per event", "file_bytes over events_count", .precision = 2) \
+	F(S, LIST, devices, NULL, "what the trace says of itself", .of = &device_row_shape)
+struct written_row {
+	FRAG_ROW_MEMBERS(WRITTEN_ROW)
+};
+FRAG_ROW_SHAPE(, frag_written_shape, written_row, "written", WRITTEN_ROW,
+	       "a trace that was written");
+
+static struct frag_rows device_rows(struct frag_answer *a, const struct frag_trace *trace)
+{
+	struct device_row *rows = frag_answer_new(a, trace->devs_count, sizeof(*rows));
+
+	for (uint32_t d = 0; rows && d < trace->devs_count; d++)
+		rows[d] = (struct device_row){ .device = trace->devs[d].ordinal,
+					       .recording = frag_settled_row(
+						       a, &trace->devs[d].settled) };
+	return (struct frag_rows){ rows, rows ? trace->devs_count : 0 };
+}
+
+/* "9 rounds of whole steps, 2 devices, 108446 events, 70000 bytes, 1.04 bytes per event" */
+static void say(struct frag_answer *a, const struct written_row *row, bool sized)
+{
+	struct frag_text t = { 0 };
+
+	if (row->file)
+		frag_text_addf(&t, "%s: ", row->file);
+	if (row->round)
+		frag_text_addf(&t, "%llu rounds of %s, ", (unsigned long long)row->rounds_count,
+			       row->round);
+	frag_text_addf(&t, "%llu %s, %llu events", (unsigned long long)row->devices_count,
+		       row->devices_count == 1 ? "device" : "devices",
+		       (unsigned long long)row->events_count);
+	if (sized && row->file_bytes != UINT64_MAX)
+		frag_text_addf(&t, ", %llu bytes", (unsigned long long)row->file_bytes);
+	if (sized && !isnan(row->bytes_per_event))
+		frag_text_addf(&t, ", %.2f bytes per event", row->bytes_per_event);
+	frag_answer_say(a, "%s%s", frag_answer_take(a, &t), a->estimated ? ", estimated" : "");
+}
+
+/* Is there more to say than that the replay is identical? */
+static bool is_news(const struct frag_settled *s)
+{
+	return s->checked && (!s->identical || s->limit_source != FRAG_LIMIT_NONE);
+}
+
+void frag_written_answer(struct frag_answer *a, const struct frag_written *w)
+{
+	struct written_row *row = frag_answer_new(a, 1, sizeof(*row));
+	struct stat st;
+	char text[600];
+
+	if (!row)
+		return;
+	*row = (struct written_row){ .file = strcmp(w->file, "-") != 0 ? w->file : NULL,
+				     .devices_count = w->trace->devs_count,
+				     .events_count = w->events_count,
+				     .rounds_count = w->round ? w->rounds_count : UINT64_MAX,
+				     .round = w->round,
+				     .file_bytes = UINT64_MAX,
+				     .bytes_per_event = NAN,
+				     .devices = device_rows(a, w->trace) };
+	if (row->file && !stat(row->file, &st) && S_ISREG(st.st_mode)) {
+		row->file_bytes = (uint64_t)st.st_size;
+		if (w->events_count)
+			row->bytes_per_event = (double)st.st_size / (double)w->events_count;
+	}
+	a->title = w->file;
+	a->question = "What is in the file?";
+	a->estimated = w->trace->estimate != NULL;
+	frag_answer_data(a, &frag_written_shape, row);
+	frag_answer_csv(a, &frag_written_shape, row, 1);
+	say(a, row, !w->brief);
+	for (uint32_t d = 0; !w->brief && d < w->trace->devs_count; d++)
+		if (is_news(&w->trace->devs[d].settled))
+			frag_answer_say(
+				a, "device %u: %s", w->trace->devs[d].ordinal,
+				frag_settled_text(&w->trace->devs[d].settled, text, sizeof(text)));
+}
