@@ -116,8 +116,8 @@ void frag_text_repeat(struct frag_text *t, const char *s, size_t n)
 
 void frag_text_add_href(struct frag_text *t, const char *path)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789-_.~/";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~/";
 
 	/* "javascript:x" is a folder's name, too */
 	if (*path != '/')

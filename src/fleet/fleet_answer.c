@@ -343,15 +343,13 @@ static void say_misfit(struct frag_answer *a, const struct frag_fleet *f,
 	if (job->bound_bytes > room)
 		frag_answer_item(a,
 				 "no card for %s: its worst rank has %s live at once, and the "
-				 "largest card leaves %s: "
-				 "the program needs it",
+				 "largest card leaves %s: the program needs it",
 				 job->name, FRAG_BYTES(job->bound_bytes), FRAG_BYTES(room));
 	else if (least != SIZE_MAX)
 		frag_answer_item(a,
 				 "no card for %s: with %s, the best setting of the sweep, it "
-				 "reserves %s, and the "
-				 "largest card leaves %s; only %s are live, so other settings may "
-				 "be enough",
+				 "reserves %s, and the largest card leaves %s; only %s are live, "
+				 "so other settings may be enough",
 				 job->name, f->policies[least], FRAG_BYTES(need), FRAG_BYTES(room),
 				 FRAG_BYTES(job->bound_bytes));
 	else
@@ -382,19 +380,15 @@ static void say_method(struct frag_answer *a, const struct frag_fleet *f)
 		frag_answer_say(a, "%s recorded without a GPU: what they need is an estimate",
 				count_of(a, f->estimates, "job was", "jobs were"));
 	frag_answer_say(a, "not known here: compute, bandwidth, how jobs on one card slow each "
-			   "other down, and memory "
-			   "outside of the allocator except the context");
+			   "other down, and memory outside of the allocator except the context");
 	frag_answer_heading(a, "How it was done");
 	frag_answer_last(a)->page_only = true;
 	frag_answer_say(a,
 			"Every rank was replayed on a simulated card under every setting of the "
-			"sweep. A job needs the "
-			"peak reserved memory of its worst rank. A card fits if %.0f %% of it "
-			"stays free beside the "
-			"context. Sharing packs ranks by first fit decreasing, ranks of one job on "
-			"different cards, "
-			"each with a context of its own: either all peaks at once, or at the "
-			"recorded times.",
+			"sweep. A job needs the peak reserved memory of its worst rank. A card "
+			"fits if %.0f %% of it stays free beside the context. Sharing packs ranks "
+			"by first fit decreasing, ranks of one job on different cards, each with a "
+			"context of its own: either all peaks at once, or at the recorded times.",
 			100 * f->headroom.ratio);
 	frag_answer_last(a)->page_only = true;
 }

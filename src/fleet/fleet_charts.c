@@ -144,15 +144,14 @@ static struct frag_rows total_rows(const struct frag_fleet *f, struct frag_answe
 static void add_need(const struct frag_fleet *f, const struct frag_rows *rows,
 		     struct frag_answer *a)
 {
-	struct frag_answer_chart chart = { .script = "fleet_need",
-					   .caption = "Every rank, from the smallest to the "
-						      "largest: what it holds live at most, what "
-						      "it reserves today, and what it would "
-						      "reserve with the plan. The area "
-						      "between the lines is memory that is paid "
-						      "for and not used.",
-					   .shape = &need_shape,
-					   .rows = *rows };
+	struct frag_answer_chart chart = {
+		.script = "fleet_need",
+		.caption = "Every rank, from the smallest to the largest: what it holds live at "
+			   "most, what it reserves today, and what it would reserve with the plan. "
+			   "The area between the lines is memory that is paid for and not used.",
+		.shape = &need_shape,
+		.rows = *rows
+	};
 	struct frag_title title = { 0 };
 
 	frag_title_percent(&title, "live_ratio",
@@ -194,9 +193,8 @@ static void add_settings(const struct frag_fleet *f, const struct frag_rows *row
 					   .base = "fleet_settings",
 					   .extra = "peaks of all ranks added up|reserved|of that "
 						    "live",
-					   .caption =
-						   "All ranks under one setting: the sum of their "
-						   "peaks, and what they hold live.",
+					   .caption = "All ranks under one setting: the sum of "
+						      "their peaks, and what they hold live.",
 					   .shape = &total_shape,
 					   .rows = *rows };
 	struct frag_title title = { 0 };

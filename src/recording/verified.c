@@ -134,11 +134,9 @@ static const char *lines_of(const struct frag_verified *v, const struct frag_tra
 	add_differences(v, r, &t);
 	frag_text_addf(&t,
 		       v->card ? "device %u: allocs %llu/%llu served, segment events %llu/%llu of "
-				 "the recorded kind "
-				 "and size, ooms %llu/%llu"
+				 "the recorded kind and size, ooms %llu/%llu"
 			       : "device %u: allocs %llu/%llu addresses identical, segment events "
-				 "%llu/%llu "
-				 "identical, ooms %llu/%llu",
+				 "%llu/%llu identical, ooms %llu/%llu",
 		       r->device_ordinal, LLU(r->allocs_same), LLU(r->allocs),
 		       LLU(r->segments_same), LLU(r->segments), LLU(r->ooms_same), LLU(r->ooms));
 	return frag_answer_take(v->a, &t);

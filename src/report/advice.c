@@ -199,10 +199,9 @@ static void say_among(const struct frag_section *s, const struct frag_advice *a,
 	for (size_t i = 0; i < s->count; i++)
 		others += !is_setting(&s->results[i]);
 	if (a->of_cheap)
-		frag_text_addf(out,
-			       "of %s that spend less than 1 %% of the recorded time in the "
-			       "driver, ",
-			       a->of_settings ? "PyTorch's settings" : "the policies");
+		frag_text_addf(
+			out, "of %s that spend less than 1 %% of the recorded time in the driver, ",
+			a->of_settings ? "PyTorch's settings" : "the policies");
 	else if (a->of_settings && others)
 		frag_text_add(out, "of PyTorch's settings, ");
 }

@@ -35,9 +35,9 @@ static const struct {
 	{ "lower bound", "The largest sum of live requests, each rounded up to 512 bytes: no "
 			 "allocator can reserve less." },
 	{ "offline placement", "One region with a fixed place for every request, made with "
-			       "knowledge of the whole recording and checked for overlaps. What "
-			       "an allocator loses beyond it, it loses because it does not know "
-			       "the future." },
+			       "knowledge of the whole recording and checked for overlaps. What an "
+			       "allocator loses beyond it, it loses because it does not know the "
+			       "future." },
 	{ "planned", "A policy that may look at the first half of the recording, places its steps "
 		     "offline, and runs all of it with that plan; what is not in it goes to "
 		     "PyTorch's allocator." },
@@ -179,7 +179,8 @@ static void add_actions(const struct frag_section *s, struct frag_answer *a)
 	if (t.len)
 		frag_answer_paste(a, "What to set", frag_text_str(&t));
 	else
-		frag_answer_paste(a, s->conf ? "What to use (not a PyTorch setting)" : "What to use",
+		frag_answer_paste(a,
+				  s->conf ? "What to use (not a PyTorch setting)" : "What to use",
 				  s->results[advice.pick].policy);
 	frag_text_release(&t);
 	frag_section_run(s, &t);
@@ -241,9 +242,8 @@ static void add_method(const struct frag_report *r, struct frag_answer *a)
 {
 	struct frag_text t = { 0 };
 
-	frag_text_add(&t,
-		      "Every allocation and free of the recording was replayed, in order, through "
-		      "each policy on ");
+	frag_text_add(&t, "Every allocation and free of the recording was replayed, in order, "
+			  "through each policy on ");
 	if (r->card.modelled)
 		frag_text_addf(&t,
 			       "a simulated %s with %s, of which the CUDA context takes %s. Bytes "

@@ -118,8 +118,7 @@ static void add_oom(const struct frag_report *r, const struct frag_result *res,
 	}
 	frag_answer_say(a,
 			"reserved then %s, of which free %s, largest free block %s; --counters "
-			"says "
-			"where the rest was",
+			"says where the rest was",
 			FRAG_BYTES(o->at.reserved_bytes),
 			FRAG_BYTES(o->at.non_releasable_bytes + o->at.releasable_bytes),
 			FRAG_BYTES(o->at.largest_free_bytes));

@@ -214,8 +214,8 @@ static void draw(struct frag_answer *a, const struct frag_checked_device *device
 					     .subtitle = dev->name,
 					     .extra = "steps",
 					     .caption = "Reserved at the end of each step, the "
-							"most "
-							"live in it, and live before and after it.",
+							"most live in it, and live before and "
+							"after it.",
 					     .shape = &frag_curve_by_step,
 					     .rows = dev->points });
 	}

@@ -111,8 +111,7 @@ static const char *who_holds(const struct frag_explained *x)
 	if (pins)
 		frag_text_addf(&t,
 			       ". %s is free, but in segments with live blocks, %.1f %% of it "
-			       "pinned "
-			       "by %s%s",
+			       "pinned by %s%s",
 			       FRAG_BYTES(x->m.non_releasable_bytes),
 			       100 * pins->non_releasable_share_ratio, known ? "" : "blocks of ",
 			       pins->site);
@@ -133,10 +132,10 @@ static void say_why(const struct frag_explained *x, struct frag_answer *a)
 		break;
 	}
 	if (!frag_sites_known(&x->in.sites))
-		frag_answer_remark(a,
-				   "the recording has no stacks, so blocks are grouped by size and "
-				   "step; to see the lines, record with "
-				   "torch.cuda.memory._record_memory_history(stacks=\"python\")");
+		frag_answer_remark(a, "the recording has no stacks, so blocks are grouped by size "
+				      "and step; to see the lines, record with "
+				      "torch.cuda.memory._record_memory_history(stacks="
+				      "\"python\")");
 }
 
 static void say_remedies(const struct frag_refused_request *r, struct frag_answer *a)
@@ -211,8 +210,8 @@ static void draw_all(const struct frag_explained *x, struct frag_answer *a)
 	     (struct frag_answer_chart){ .base = "explain-live",
 					 .heading = "Live memory by call site",
 					 .caption = "Live memory, and memory that waits for "
-						    "another stream, by the line "
-						    "that allocated it." },
+						    "another stream, by the line that allocated "
+						    "it." },
 	     "live", "No call site has live memory");
 	draw(x, &x->curves->non_releasable,
 	     (struct frag_answer_chart){

@@ -336,8 +336,7 @@ static void remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 	if (refused)
 		frag_answer_remark(a,
 				   "%llu requests were refused when recorded; a smallest card "
-				   "serves "
-				   "them, too",
+				   "serves them, too",
 				   (unsigned long long)refused);
 }
 

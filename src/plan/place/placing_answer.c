@@ -149,16 +149,15 @@ static void say_steps(const struct frag_step_plan *s, const char *path, struct f
 {
 	FRAG_AUTO(frag_text_release) struct frag_text line = { 0 };
 	const char *why =
-		s->windows  ? "the trace marks too few steps, or windows were asked for, so "
-			      "it is of the beginning only"
-		: s->period ? frag_answer_print(a,
-						"period %u, %.1f %% of a step is in an earlier "
-						"one",
-						s->period, 100 * s->similarity)
-			    : frag_answer_print(a,
-						"they do not repeat (%.1f %% of a step is in an "
-						"earlier one), so it is of the beginning only",
-						100 * s->similarity);
+		s->windows ? "the trace marks too few steps, or windows were asked for, so it is "
+			     "of the beginning only"
+		: s->period
+			? frag_answer_print(a, "period %u, %.1f %% of a step is in an earlier one",
+					    s->period, 100 * s->similarity)
+			: frag_answer_print(a,
+					    "they do not repeat (%.1f %% of a step is in an "
+					    "earlier one), so it is of the beginning only",
+					    100 * s->similarity);
 
 	frag_answer_gap(a);
 	frag_answer_say(a, "plan of %u of %u %s: %s; %zu requests in %s (%.4f of their load)",
@@ -179,10 +178,9 @@ static void chart(const struct result *r, const char *label, size_t i, struct fr
 				   .script = "bars",
 				   .base = frag_answer_print(a, i ? "plan%zu" : "plan", i + 1),
 				   .extra = "what the placement needs|height|lower bound",
-				   .title = frag_answer_print(a,
-							      "%s: the lowest placement takes %.5f "
-							      "of the bound",
-							      label, r->over_bound_ratio),
+				   .title = frag_answer_print(
+					   a, "%s: the lowest placement takes %.5f of the bound",
+					   label, r->over_bound_ratio),
 				   .caption = "Each placement, and the most bytes that are live at "
 					      "one moment: none can be lower.",
 				   .shape = &bar_shape,

@@ -190,8 +190,7 @@ static void say_trust(const struct frag_prediction *p, const struct scale *out,
 		: p->parts_count < 3
 			? "Two recordings fit many laws: a third would tell more."
 			: "The recordings do not make the same requests everywhere: beyond them "
-			  "this "
-			  "is an estimate. Record one value near the one that matters.";
+			  "this is an estimate. Record one value near the one that matters.";
 
 	frag_answer_say(a, "%s%s%s", trust, out->test ? " " : "",
 			out->test ? test_text(p, out->test, a) : "");
@@ -293,7 +292,7 @@ static void chart(const struct frag_prediction *p, const struct scale *out, stru
 					    : frag_answer_print(
 						      a,
 						      "At %s = %" PRIu64 " %s reserves %s, %.1f "
-						      "times that at %" PRIu64,
+									 "times that at %" PRIu64,
 						      p->name, most->value, most->policy,
 						      FRAG_BYTES(most->peak_reserved_most_bytes),
 						      out->growth, cells->value),
@@ -359,9 +358,8 @@ int frag_prediction_answer(struct frag_prediction *p, const char *card, struct f
 	FRAG_CHECK_ALLOC(out, "answer", err);
 	FRAG_TRY(fill(p, out, a, err));
 	a->title = "How memory grows";
-	a->question =
-		"What does the program need at other sizes, and what is the greatest that the "
-		"card takes?";
+	a->question = "What does the program need at other sizes, and what is the greatest that "
+		      "the card takes?";
 	remarks(p, out, a);
 	conclude(p, card, a);
 	frag_answer_gap(a);

@@ -76,10 +76,8 @@ const struct frag_chart_ops frag_chart_addresses = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Each line across is a stretch of addresses, coloured by what most of it is "
-		   "used for; blank: not "
-		   "taken from the card. Orange between grey is fragmentation: free, but held fast "
-		   "by a live block "
-		   "in the same segment.",
+		   "used for; blank: not taken from the card. Orange between grey is "
+		   "fragmentation: free, but held fast by a live block in the same segment.",
 	.note = note,
 	.alt = "Map of addresses over time",
 	.extra = frag_chart_x_unit,

@@ -83,10 +83,8 @@ const struct frag_chart_ops frag_chart_calls = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Left: how often each policy called the driver. Right: time spent in those "
-		   "calls. Both axes are "
-		   "logarithmic. A policy that saves memory by mapping or freeing often pays for "
-		   "it here; policies "
-		   "are in the order of their peak.",
+		   "calls. Both axes are logarithmic. A policy that saves memory by mapping or "
+		   "freeing often pays for it here; policies are in the order of their peak.",
 	.alt = "Dot plot of driver calls and driver time",
 	.figure = figure,
 	.extra = frag_chart_time_kind,

@@ -89,9 +89,8 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	if (!job->report->omit_host)
-		frag_text_add(out,
-			      " On the left: the share that the policy itself served within a time "
-			      "(measured on this machine; further left is faster).");
+		frag_text_add(out, " On the left: the share that the policy itself served within a "
+				   "time (measured on this machine; further left is faster).");
 }
 
 static void figure(const struct frag_chart_job *job, const struct frag_result *r,
@@ -113,10 +112,8 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Share of alloc calls that waited longer than a time for the driver; lower and "
-		   "further left is "
-		   "better. A curve that begins at 0.01 says that one alloc in a hundred had to "
-		   "wait for the driver "
-		   "at all.",
+		   "further left is better. A curve that begins at 0.01 says that one alloc in a "
+		   "hundred had to wait for the driver at all.",
 	.note = note,
 	.alt = "Distribution of the time of an alloc; longest wait for the driver",
 	.figure = figure,

@@ -112,11 +112,9 @@ const struct frag_chart_ops frag_chart_gpus = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Peak reserved memory in percent of what a card has left beside the CUDA "
-		   "context. Blue: it fits; "
-		   "the paler, the more headroom. Hatched: it does not fit as it ran here. A "
-		   "policy that gives "
-		   "cached memory back under pressure may still run on a smaller card: cufrag fit "
-		   "finds out.",
+		   "context. Blue: it fits; the paler, the more headroom. Hatched: it does not fit "
+		   "as it ran here. A policy that gives cached memory back under pressure may "
+		   "still run on a smaller card: cufrag fit finds out.",
 	.alt = "Grid of policies and cards; smallest card with room for each peak",
 	.figure = figure,
 };

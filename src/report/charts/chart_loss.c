@@ -153,14 +153,11 @@ const struct frag_chart_ops frag_chart_loss = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Reserved memory of each policy over time, split by cause. Grey is in use; "
-		   "every colour is loss. "
-		   "Growing non-releasable memory is fragmentation that empty_cache cannot undo; "
-		   "releasable memory "
-		   "is a cache that it can.",
+		   "every colour is loss. Growing non-releasable memory is fragmentation that "
+		   "empty_cache cannot undo; releasable memory is a cache that it can.",
 	.note = note,
 	.alt = "Stacked areas of reserved memory by cause over time, one panel per policy; free "
-	       "but non-releasable at each "
-	       "peak",
+	       "but non-releasable at each peak",
 	.figure = figure,
 	.extra = frag_chart_x_unit,
 };

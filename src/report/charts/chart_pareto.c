@@ -95,8 +95,7 @@ const struct frag_chart_ops frag_chart_pareto = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Down is less memory, left is less time in the driver. Policies with a ring are "
-		   "not beaten in both "
-		   "at once:",
+		   "not beaten in both at once:",
 	.note = note,
 	.alt = "Scatter of peak reserved memory against driver time",
 	.figure = figure,

@@ -71,9 +71,9 @@ static void note(const struct frag_chart_job *job, struct frag_text *out)
 		frag_text_add(out, " The dashed line is the lower bound: no allocator can need "
 				   "less.");
 	if (job->section->optimum.placed)
-		frag_text_add(out, " The dotted one, where it can be told apart, is what "
-				   "suffices if all requests are known in advance (offline "
-				   "placement, checked).");
+		frag_text_add(out, " The dotted one, where it can be told apart, is what suffices "
+				   "if all requests are known in advance (offline placement, "
+				   "checked).");
 }
 
 const struct frag_chart_ops frag_chart_peak = {
@@ -84,12 +84,9 @@ const struct frag_chart_ops frag_chart_peak = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Length of a bar: the largest memory the policy ever took from the card. Its "
-		   "parts: where those "
-		   "bytes were at that moment. Everything but \xe2\x80\x9crequested\xe2\x80\x9d is "
-		   "lost; "
-		   "non-releasable bytes are free but cannot be given back because a live block "
-		   "sits in the same "
-		   "segment.",
+		   "parts: where those bytes were at that moment. Everything but "
+		   "\xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes are free but "
+		   "cannot be given back because a live block sits in the same segment.",
 	.note = note,
 	.alt = "Stacked bars of peak reserved memory",
 	.figure = frag_chart_peak_figure,

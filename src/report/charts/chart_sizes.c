@@ -170,10 +170,8 @@ const struct frag_chart_ops frag_chart_sizes = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Left: sizes of the requests. Right: how long they live. Solid bars count "
-		   "requests, hatched ones "
-		   "weigh them by bytes: many small blocks that live long between few large ones "
-		   "are what pins "
-		   "memory.",
+		   "requests, hatched ones weigh them by bytes: many small blocks that live long "
+		   "between few large ones are what pins memory.",
 	.note = note,
 	.alt = "Histograms of request sizes and lifetimes",
 	.extra = extra,
