@@ -190,11 +190,7 @@ static struct sum_row sum_row(const char *what, const struct frag_fleet_sum *s)
 	  "cards needed with the curves of memory at their recorded times", .spare = 2) \
 	F(S, COUNT, left_out, "left out", "ranks that do not fit this card", .spare = 1) \
 	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
-struct pack_row {
-	FRAG_ROW_MEMBERS(PACK_ROW)
-};
-FRAG_ROW_SHAPE(static, pack_shape, pack_row, "pack", PACK_ROW,
-	       "ranks packed onto cards of one kind");
+FRAG_ROW_AS(static, pack_shape, pack_row, "pack", PACK_ROW, "ranks packed onto cards of one kind");
 
 static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *p)
 {
@@ -224,11 +220,7 @@ static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *
 	F(S, INT, card_bytes_saved, NULL, "card memory saved by those jobs, bytes") \
 	F(S, REAL, price_per_hour_saved, "saved an hour", "where all cards have a price", \
 	  .precision = 2, .if_any = true)
-struct setting_row {
-	FRAG_ROW_MEMBERS(SETTING_ROW)
-};
-FRAG_ROW_SHAPE(static, setting_shape, setting_row, "setting", SETTING_ROW,
-	       "one setting for all jobs");
+FRAG_ROW_AS(static, setting_shape, setting_row, "setting", SETTING_ROW, "one setting for all jobs");
 
 static struct setting_row setting_row(struct frag_answer *a, const struct frag_fleet *f,
 				      size_t policy)
@@ -269,11 +261,7 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 	  .of = &pack_shape) \
 	F(S, LIST, settings, NULL, "each setting for all jobs", .of = &setting_shape) \
 	F(S, LIST, jobs, NULL, "those that a change helps first", .of = &job_shape)
-struct plan {
-	FRAG_ROW_MEMBERS(PLAN_ROW)
-};
-FRAG_ROW_SHAPE(, frag_fleet_shape, plan, "fleet", PLAN_ROW,
-	       "a capacity plan for all jobs of a sweep");
+FRAG_ROW_AS(, frag_fleet_shape, plan, "fleet", PLAN_ROW, "a capacity plan for all jobs of a sweep");
 
 /* "1 job moves", "3 jobs move" */
 static const char *count_of(struct frag_answer *a, size_t n, const char *one, const char *many)

@@ -18,10 +18,7 @@
 	F(S, BYTES, live_bytes, NULL, "that need at most so much live") \
 	F(S, BYTES, today_bytes, NULL, "reserve at most so much today") \
 	F(S, BYTES, then_bytes, NULL, "and with the plan")
-struct need_row {
-	FRAG_ROW_MEMBERS(NEED_ROW)
-};
-FRAG_ROW_SHAPE(static, need_shape, need_row, "need", NEED_ROW, "a point of the curves");
+FRAG_ROW_AS(static, need_shape, need_row, "need", NEED_ROW, "a point of the curves");
 
 /* Three sorted lists beside each other: the distance between the curves is waste. */
 static struct frag_rows need_rows(const struct frag_fleet *f, struct frag_answer *a)
@@ -57,10 +54,7 @@ static struct frag_rows need_rows(const struct frag_fleet *f, struct frag_answer
 	F(S, COUNT, today_count, NULL, "today") \
 	F(S, COUNT, then_count, NULL, "with the plan") \
 	F(S, COUNT, shared_count, NULL, "where ranks share cards")
-struct cards_row {
-	FRAG_ROW_MEMBERS(CARDS_ROW)
-};
-FRAG_ROW_SHAPE(static, cards_shape, cards_row, "cards", CARDS_ROW, "cards of one kind");
+FRAG_ROW_AS(static, cards_shape, cards_row, "cards", CARDS_ROW, "cards of one kind");
 
 static struct cards_row cards_row(const struct frag_fleet *f, const struct frag_gpu *card)
 {
@@ -98,10 +92,7 @@ static struct frag_rows cards_rows(const struct frag_fleet *f, struct frag_answe
 	F(S, TEXT, setting, NULL, "for all jobs") \
 	F(S, BYTES, reserved_bytes, NULL, "by all ranks at their peaks") \
 	F(S, BYTES, live_bytes, NULL, "live at their peaks")
-struct total_row {
-	FRAG_ROW_MEMBERS(TOTAL_ROW)
-};
-FRAG_ROW_SHAPE(static, total_shape, total_row, "total", TOTAL_ROW, "all ranks under one setting");
+FRAG_ROW_AS(static, total_shape, total_row, "total", TOTAL_ROW, "all ranks under one setting");
 
 static uint64_t all_today(const struct frag_fleet *f, bool live)
 {

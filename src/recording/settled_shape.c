@@ -20,11 +20,8 @@
 	F(S, COUNT, assumed_trims_count, NULL, "releases that are taken for an empty_cache") \
 	F(S, BYTES, recorded_peak_bytes, NULL, "peak reserved when it was recorded") \
 	F(S, COUNT, refused_count, NULL, "requests that were refused when it was recorded")
-struct settled_row {
-	FRAG_ROW_MEMBERS(SETTLED_ROW)
-};
-FRAG_ROW_SHAPE(, frag_settled_shape, settled_row, "recording", SETTLED_ROW,
-	       "what a replay of the recorded settings shows; null where the file has no evidence");
+FRAG_ROW_AS(, frag_settled_shape, settled_row, "recording", SETTLED_ROW,
+	    "what a replay of the recorded settings shows; null where the file has no evidence");
 
 const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s)
 {
@@ -59,11 +56,8 @@ const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s
 #define UNIT_ROW(F, P, S) \
 	F(S, TEXT, trace, NULL, "its name, with the device if it has several") \
 	F(S, OBJECT, recording, NULL, "what was found of it", .of = &frag_settled_shape)
-struct unit_row {
-	FRAG_ROW_MEMBERS(UNIT_ROW)
-};
-FRAG_ROW_SHAPE(, frag_recorded_unit_shape, unit_row, "recorded", UNIT_ROW,
-	       "one device of a recording");
+FRAG_ROW_AS(, frag_recorded_unit_shape, unit_row, "recorded", UNIT_ROW,
+	    "one device of a recording");
 
 struct frag_rows frag_recorded_unit_rows(struct frag_answer *a, const struct frag_recordings *all)
 {

@@ -46,11 +46,8 @@ FRAG_ROW(optimum_row, "optimum", OPTIMUM,
 	  .if_any = true) \
 	F(S, REAL, job_price, "price of what was recorded", "of the recorded time on that card", \
 	  .precision = 3, .if_any = true)
-struct advice_row {
-	FRAG_ROW_MEMBERS(ADVICE)
-};
-FRAG_ROW_SHAPE(, frag_advice_shape, advice_row, "advice", ADVICE,
-	       "what to take; null: no policy completes, or nothing was reserved");
+FRAG_ROW_AS(, frag_advice_shape, advice_row, "advice", ADVICE,
+	    "what to take; null: no policy completes, or nothing was reserved");
 
 #define SECTION(F, P, S) \
 	F(S, TEXT, name, NULL, "of the trace") \
@@ -72,10 +69,7 @@ FRAG_ROW_SHAPE(, frag_advice_shape, advice_row, "advice", ADVICE,
 	F(S, COUNT, refused_when_recorded_count, NULL, "requests that were refused when recorded") \
 	F(S, LIST, refusals, NULL, "the first of them", .of = &frag_refusal_shape) \
 	F(S, TEXT, missing, NULL, "policies that an interruption left out")
-struct section_row {
-	FRAG_ROW_MEMBERS(SECTION)
-};
-FRAG_ROW_SHAPE(, frag_section_shape, section_row, "trace", SECTION, "one device of a trace");
+FRAG_ROW_AS(, frag_section_shape, section_row, "trace", SECTION, "one device of a trace");
 
 static const void *optimum_of(const struct frag_section *s, struct frag_answer *a)
 {

@@ -2,43 +2,13 @@
 /* Worst, median, least and imbalance of every policy over the units of a report. */
 #include "spread.h"
 
-#include "answer/row.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELD(type, member, ...) FRAG_FIELD(type, struct frag_spread_row, member, __VA_ARGS__)
-#define GIB(member, head, help, ...) \
-	FIELD(BYTES, member, head, help, .unit = "GiB", .precision = 2, ##__VA_ARGS__)
-static const struct frag_field spread_fields[] = {
-	FIELD(TEXT, policy, "policy", "allocation policy and its options"),
-	FIELD(COUNT, units_count, NULL, "traces and devices"),
-	FIELD(COUNT, completed_count, NULL, "of them on which the replay came to its end"),
-	GIB(worst_bytes, "worst", "largest peak reserved of all of them"),
-	FIELD(TEXT, worst_trace, NULL, "the trace that needs most"),
-	FIELD(COUNT, worst_device_ordinal, NULL, "its device"),
-	GIB(median_bytes, "median", "half of them need less", .spare = 4),
-	GIB(least_bytes, "least", "smallest peak reserved", .spare = 5),
-	FIELD(TEXT, least_trace, NULL, "the trace that needs least"),
-	FIELD(COUNT, least_device_ordinal, NULL, "its device"),
-	GIB(spread_bytes, "spread", "worst - least", .spare = 3),
-	FIELD(REAL, imbalance_ratio, "worst/mean", "imbalance: 1.00 = all need the same",
-	      .precision = 2, .spare = 1),
-	FIELD(RATIO, above_mean_ratio, NULL, "imbalance - 1"),
-	FIELD(TEXT, card_label, NULL, "card with room for each of them"),
-	FRAG_FIELD_SHOWN(TEXT, struct frag_spread_row, completes, "completes",
-			 "on how many of them the replay came to its end", .right = true,
-			 .spare = 2),
-	FRAG_FIELD_SHOWN(TEXT, struct frag_spread_row, worst_title, "worst one",
-			 "the trace and device that needs most"),
-	FRAG_FIELD_END
-};
-#undef FIELD
-const struct frag_shape frag_spread_shape =
-	FRAG_SHAPE("spread", struct frag_spread_row, spread_fields,
-		   "one policy over all traces and devices; null where it completes on none");
+FRAG_ROW_SHAPE(, frag_spread_shape, frag_spread_row, "spread", FRAG_SPREAD,
+	       "one policy over all traces and devices; null where it completes on none");
 
 /* ---- figures ------------------------------------------------------------------------ */
 

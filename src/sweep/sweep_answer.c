@@ -15,10 +15,7 @@ FRAG_ROW_SHAPE(static, failure_shape, frag_sweep_failure, "failure", FRAG_SWEEP_
 	F(S, COUNT, skipped_count, NULL, "traces that were there already (--resume)") \
 	F(S, COUNT, passed_count, NULL, "files in folders that are not traces") \
 	F(S, LIST, failures, NULL, "why traces failed", .of = &failure_shape)
-struct sweep {
-	FRAG_ROW_MEMBERS(SWEEP)
-};
-FRAG_ROW_SHAPE(, frag_sweep_shape, sweep, "sweep", SWEEP, "what came of a sweep");
+FRAG_ROW_AS(, frag_sweep_shape, sweep, "sweep", SWEEP, "what came of a sweep");
 
 struct collected {
 	struct frag_answer *a;

@@ -135,18 +135,12 @@ FRAG_ROW(settings_row, "settings", SETTINGS_ROW, "settings of the recorded alloc
 	F(S, BYTES, limit_bytes, NULL, "that the file says; null = none") \
 	F(S, COUNT, stacks_count, NULL, "different call stacks") \
 	F(S, LIST, devices, NULL, "its devices", .of = &device_row_shape)
-struct frag_info_trace {
-	FRAG_ROW_MEMBERS(TRACE_ROW)
-};
-FRAG_ROW_SHAPE(static, trace_shape, frag_info_trace, "trace", TRACE_ROW, "one recording");
+FRAG_ROW_AS(static, trace_shape, frag_info_trace, "trace", TRACE_ROW, "one recording");
 
 /* One recording: its own members. Several: only the list. */
 #define INFOS_ROW(F, P, S) \
 	TRACE_ROW(F, P, S) F(S, LIST, traces, NULL, "of several recordings", .of = &trace_shape)
-struct infos {
-	FRAG_ROW_MEMBERS(INFOS_ROW)
-};
-FRAG_ROW_SHAPE(, frag_infos_shape, infos, "info", INFOS_ROW, "what is in a recording");
+FRAG_ROW_AS(, frag_infos_shape, infos, "info", INFOS_ROW, "what is in a recording");
 
 #define LINE_ROW(F, P, S) \
 	F(S, TEXT, trace, "trace", "its name, with the device where it has several") \

@@ -244,10 +244,7 @@ static void say_worst(const struct frag_placing *list, size_t count, struct frag
 	F(S, BOOL, complete, NULL, "no device is missing") \
 	F(S, COUNT, results_count, NULL, "devices placed") \
 	F(S, LIST, results, NULL, "one for each device", .of = &result_shape)
-struct plan {
-	FRAG_ROW_MEMBERS(PLAN_ROW)
-};
-FRAG_ROW_SHAPE(, frag_plan_shape, plan, "plan", PLAN_ROW, "how low a trace can be placed");
+FRAG_ROW_AS(, frag_plan_shape, plan, "plan", PLAN_ROW, "how low a trace can be placed");
 
 int frag_placing_answer(const struct frag_placing *list, size_t count,
 			const struct frag_recordings *units, const struct frag_target *target,

@@ -83,11 +83,8 @@ FRAG_ROW(point, "point", POINT, "a point of the curves");
 	F(S, COUNT, confirmed, NULL, "greatest value, found by recording it; null: not done") \
 	F(S, COUNT, confirm_runs, NULL, "recordings that this took") \
 	F(S, REAL, growth, NULL, "reserved at the greatest value / at the smallest, first policy")
-struct scale {
-	FRAG_ROW_MEMBERS(SCALE)
-};
-FRAG_ROW_SHAPE(, frag_scale_shape, scale, "scale", SCALE,
-	       "what a program needs at other batch sizes or lengths");
+FRAG_ROW_AS(, frag_scale_shape, scale, "scale", SCALE,
+	    "what a program needs at other batch sizes or lengths");
 
 /* ---- what was matched ------------------------------------------------------------ */
 
@@ -292,7 +289,7 @@ static void chart(const struct frag_prediction *p, const struct scale *out, stru
 					    : frag_answer_print(
 						      a,
 						      "At %s = %" PRIu64 " %s reserves %s, %.1f "
-									 "times that at %" PRIu64,
+						      "times that at %" PRIu64,
 						      p->name, most->value, most->policy,
 						      FRAG_BYTES(most->peak_reserved_most_bytes),
 						      out->growth, cells->value),

@@ -88,10 +88,7 @@ static struct setting setting_of(const struct frag_tuning *t, size_t i, struct f
 	  "settings that no other beats in both reserved memory and driver time", \
 	  .of = &setting_shape) \
 	F(S, LIST, tried, NULL, "all settings, the best first", .of = &setting_shape)
-struct tune {
-	FRAG_ROW_MEMBERS(TUNE_ROW)
-};
-FRAG_ROW_SHAPE(, frag_tune_shape, tune, "tune", TUNE_ROW, "the settings that serve a trace best");
+FRAG_ROW_AS(, frag_tune_shape, tune, "tune", TUNE_ROW, "the settings that serve a trace best");
 
 static const char *release_text(unsigned release, struct frag_answer *a)
 {
