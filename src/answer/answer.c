@@ -69,6 +69,11 @@ const char *frag_answer_print(struct frag_answer *a, const char *fmt, ...)
 	return text;
 }
 
+const char *frag_answer_count(struct frag_answer *a, uint64_t n, const char *one, const char *many)
+{
+	return frag_answer_print(a, "%s %s", FRAG_GROUPED(n), n == 1 ? one : many);
+}
+
 const char *frag_answer_take(struct frag_answer *a, struct frag_text *t)
 {
 	const char *text = t->len ? frag_answer_print(a, "%s", frag_text_str(t)) : NULL;

@@ -109,6 +109,8 @@ const char *frag_answer_print(struct frag_answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 const char *frag_answer_vprint(struct frag_answer *a, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
+/* "1 job", "1,234 jobs" */
+const char *frag_answer_count(struct frag_answer *a, uint64_t n, const char *one, const char *many);
 /* A copy of what `t` holds, which is released. NULL where it holds nothing. */
 const char *frag_answer_take(struct frag_answer *a, struct frag_text *t);
 

@@ -263,23 +263,13 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 	F(S, LIST, jobs, NULL, "those that a change helps first", .of = &job_shape)
 FRAG_ROW_AS(, frag_fleet_shape, plan, "fleet", PLAN_ROW, "a capacity plan for all jobs of a sweep");
 
-/* "1 job moves", "3 jobs move" */
-static const char *count_of(struct frag_answer *a, size_t n, const char *one, const char *many)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-
-	frag_text_add_grouped(&t, n);
-	frag_text_addf(&t, " %s", n == 1 ? one : many);
-	return frag_answer_take(a, &t);
-}
-
 static void conclude(struct frag_answer *a, const struct frag_fleet *f, const struct plan *p)
 {
 	struct frag_fleet_sum now = frag_fleet_sum(f, false), then = frag_fleet_sum(f, true);
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_text_addf(&t, "%s to a smaller card with another setting",
-		       count_of(a, then.moved, "job moves", "jobs move"));
+		       frag_answer_count(a, then.moved, "job moves", "jobs move"));
 	if (then.moved && now.priced && then.priced)
 		frag_text_addf(&t, ", which saves %.2f of %.2f an hour (%.0f %%)", p->price_saved,
 			       now.price, 100 * p->saved_ratio);
@@ -288,17 +278,18 @@ static void conclude(struct frag_answer *a, const struct frag_fleet *f, const st
 			       100 * p->saved_ratio);
 	if (then.gained)
 		frag_text_addf(&t, "; %s",
-			       count_of(a, then.gained, "job fits a card only with another setting",
-					"jobs fit a card only with another setting"));
+			       frag_answer_count(a, then.gained,
+						 "job fits a card only with another setting",
+						 "jobs fit a card only with another setting"));
 	if (f->best.card && f->best.cards)
 		frag_text_addf(&t,
 			       "; sharing would put %s on %zu %s card%s (no packing needs fewer "
 			       "than %zu)",
-			       count_of(a, f->best.units, "rank", "ranks"), f->best.cards,
+			       frag_answer_count(a, f->best.units, "rank", "ranks"), f->best.cards,
 			       f->best.card->name, f->best.cards == 1 ? "" : "s", f->best.bound);
 	if (then.jobs_without)
 		frag_text_addf(&t, "; %s no card of the list",
-			       count_of(a, then.jobs_without, "job fits", "jobs fit"));
+			       frag_answer_count(a, then.jobs_without, "job fits", "jobs fit"));
 	a->failed |= t.failed;
 	frag_answer_conclude(a, "%s", frag_text_str(&t));
 }
@@ -362,11 +353,11 @@ static void say_method(struct frag_answer *a, const struct frag_fleet *f)
 {
 	if (f->failures)
 		frag_answer_say(a, "%s of the sweep failed and %s in no figure here",
-				count_of(a, f->failures, "trace", "traces"),
+				frag_answer_count(a, f->failures, "trace", "traces"),
 				f->failures == 1 ? "is" : "are");
 	if (f->estimates)
 		frag_answer_say(a, "%s recorded without a GPU: what they need is an estimate",
-				count_of(a, f->estimates, "job was", "jobs were"));
+				frag_answer_count(a, f->estimates, "job was", "jobs were"));
 	frag_answer_say(a, "not known here: compute, bandwidth, how jobs on one card slow each "
 			   "other down, and memory outside of the allocator except the context");
 	frag_answer_heading(a, "How it was done");

@@ -103,9 +103,8 @@ static void say(const struct frag_section *s, struct frag_text *out)
 {
 	uint64_t count = frag_refusals_count(s);
 
-	frag_text_add_grouped(out, count);
-	frag_text_add(out, count == 1 ? " request was refused when recorded"
-				      : " requests were refused when recorded");
+	frag_text_addf(out, "%s %s refused when recorded", FRAG_GROUPED(count),
+		       count == 1 ? "request was" : "requests were");
 	say_first(s, out);
 	say_best(s, count, out);
 }

@@ -63,16 +63,14 @@ static void say_verdict(const struct frag_section *s, struct frag_text *out)
 {
 	const struct frag_settled *t = &s->settled;
 
-	frag_text_add(out, t->undetermined ? "undetermined: "
-			   : t->identical  ? "identical to what was recorded: "
-					   : "different from what was recorded: ");
-	frag_text_add_grouped(out, t->allocs.same);
-	frag_text_add(out, " of ");
-	frag_text_add_grouped(out, t->allocs.all);
 	frag_text_addf(out,
-		       " addresses, %" PRIu64 " of %" PRIu64 " segment events, %" PRIu64
+		       "%s: %s of %s addresses, %" PRIu64 " of %" PRIu64 " segment events, %" PRIu64
 		       " of %" PRIu64 " refusals",
-		       t->segments.same, t->segments.all, t->ooms.same, t->ooms.all);
+		       t->undetermined ? "undetermined"
+		       : t->identical  ? "identical to what was recorded"
+				       : "different from what was recorded",
+		       FRAG_GROUPED(t->allocs.same), FRAG_GROUPED(t->allocs.all), t->segments.same,
+		       t->segments.all, t->ooms.same, t->ooms.all);
 	if (*t->difference)
 		frag_text_addf(out, "; %s: %s", t->undetermined ? "why" : "first difference",
 			       t->difference);

@@ -216,14 +216,14 @@ static void say_title(const struct frag_spread_row *x, struct frag_title *t)
 	if (!x->completed_count) {
 		frag_text_add(&t->text, "Every policy runs out of memory somewhere");
 	} else if (x->worst_bytes == x->least_bytes) {
-		frag_text_addf(&t->text, "With %s each needs ", x->policy);
-		frag_title_bytes(t, "worst_bytes", x->worst_bytes);
+		frag_text_addf(&t->text, "With %s each needs %s", x->policy,
+			       frag_title_bytes(t, "worst_bytes", x->worst_bytes));
 	} else {
-		frag_text_addf(&t->text, "%s needs most with %s: ", x->worst_title, x->policy);
-		frag_title_bytes(t, "worst_bytes", x->worst_bytes);
-		frag_text_add(&t->text, ", ");
-		frag_title_percent(t, "above_mean_ratio", x->above_mean_ratio, 0);
-		frag_text_add(&t->text, " above the mean");
+		const char *worst = frag_title_bytes(t, "worst_bytes", x->worst_bytes);
+		const char *by = frag_title_percent(t, "above_mean_ratio", x->above_mean_ratio, 0);
+
+		frag_text_addf(&t->text, "%s needs most with %s: %s, %s above the mean",
+			       x->worst_title, x->policy, worst, by);
 	}
 }
 

@@ -101,9 +101,9 @@ void frag_finding_number(struct frag_finding *f, const char *name, double v)
 	if (!strncmp(label, "mann kendall", 12))
 		memcpy(label, "Mann-Kendall", 12);
 	if (bytes && v >= 0 && v < 0x1p63)
-		frag_text_add_bytes(&text, (uint64_t)(v + 0.5));
+		frag_text_add(&text, FRAG_BYTES((uint64_t)(v + 0.5)));
 	else if (ns && v >= 0 && v < 0x1p63)
-		frag_text_add_ns(&text, (uint64_t)v);
+		frag_text_add(&text, FRAG_NS((uint64_t)v));
 	else
 		frag_text_addf(&text, "%.*g%s", fabs(v) < 1e15 && v == floor(v) ? 15 : 4,
 			       ratio ? 100 * v : v, ratio ? " %" : "");

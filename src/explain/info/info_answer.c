@@ -156,18 +156,12 @@ FRAG_ROW(line_row, "line", LINE_ROW, "one device of a recording");
 
 static const char *grouped(struct frag_answer *a, uint64_t n)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-
-	frag_text_add_grouped(&t, n);
-	return frag_answer_take(a, &t);
+	return frag_answer_print(a, "%s", FRAG_GROUPED(n));
 }
 
 static const char *duration(struct frag_answer *a, uint64_t us)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-
-	frag_text_add_ns(&t, us * 1000);
-	return frag_answer_take(a, &t);
+	return frag_answer_print(a, "%s", FRAG_NS(us * 1000));
 }
 
 /* "kineto without streams, beginning": what the log does not have stands behind its format. */
@@ -200,15 +194,14 @@ static const char *events_text(struct frag_answer *a, const struct frag_info *in
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	const char *between = ": ";
 
-	frag_text_add_grouped(&t, info->events);
+	frag_text_add(&t, FRAG_GROUPED(info->events));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++) {
 		uint64_t n = info->kinds[words[i].kind];
 
 		if (!n)
 			continue;
-		frag_text_add(&t, between);
-		frag_text_add_grouped(&t, n);
-		frag_text_addf(&t, " %s", n == 1 ? words[i].one : words[i].many);
+		frag_text_addf(&t, "%s%s %s", between, FRAG_GROUPED(n),
+			       n == 1 ? words[i].one : words[i].many);
 		between = ", ";
 	}
 	if (info->unsure_count)

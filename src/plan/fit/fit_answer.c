@@ -332,11 +332,9 @@ static void say_price(const struct frag_fit_cards *f, const struct frag_fit_row 
 	const struct frag_fit *fit = &row->tasks[row->worst].fit;
 	uint64_t share = frag_limit_bytes(&f->target->limit, row->min_bytes);
 	bool limited = share < row->min_bytes;
-	FRAG_AUTO(frag_text_release) struct frag_text time = { 0 };
 
 	if (!row->complete || !row->possible || (!fit->min_retries_count && !limited))
 		return;
-	frag_text_add_ns(&time, fit->min_driver_ns);
 	frag_answer_say(
 		a, "with %s, a card of %s%s refuses nothing, after %llu %s and %s in the driver",
 		row_name(row), FRAG_BYTES(row->min_bytes),
@@ -344,7 +342,7 @@ static void say_price(const struct frag_fit_cards *f, const struct frag_fit_row 
 					    FRAG_BYTES(share))
 			: "",
 		(unsigned long long)fit->min_retries_count,
-		fit->min_retries_count == 1 ? "retry" : "retries", frag_text_str(&time));
+		fit->min_retries_count == 1 ? "retry" : "retries", FRAG_NS(fit->min_driver_ns));
 }
 
 static void say_spread(const struct frag_fit_cards *f, const struct frag_fit_row *row,

@@ -155,24 +155,19 @@ static void remarks(const struct frag_prediction *p, const struct scale *out, st
 static const char *test_text(const struct frag_prediction *p, const struct test *t,
 			     struct frag_answer *a)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 	bool range = t->predicted_most_bytes != t->predicted_bytes;
+	const char *to =
+		range ? frag_answer_print(a, " to %s", FRAG_BYTES(t->predicted_most_bytes)) : "";
+	const char *recorded =
+		!range && t->predicted_bytes == t->recorded_bytes
+			? ", to the byte what was recorded"
+			: frag_answer_print(a, "; the recording reserves %s (%+.2f %%)",
+					    FRAG_BYTES(t->recorded_bytes),
+					    100 * t->difference_ratio);
 
-	frag_text_addf(&out, "Test: %s = %" PRIu64 ", predicted from the others, reserves ",
-		       p->name, t->value);
-	frag_text_add_bytes(&out, t->predicted_bytes);
-	if (range) {
-		frag_text_add(&out, " to ");
-		frag_text_add_bytes(&out, t->predicted_most_bytes);
-	}
-	if (!range && t->predicted_bytes == t->recorded_bytes) {
-		frag_text_add(&out, ", to the byte what was recorded.");
-	} else {
-		frag_text_add(&out, "; the recording reserves ");
-		frag_text_add_bytes(&out, t->recorded_bytes);
-		frag_text_addf(&out, " (%+.2f %%).", 100 * t->difference_ratio);
-	}
-	return frag_answer_take(a, &out);
+	return frag_answer_print(
+		a, "Test: %s = %" PRIu64 ", predicted from the others, reserves %s%s%s.", p->name,
+		t->value, FRAG_BYTES(t->predicted_bytes), to, recorded);
 }
 
 static void say_trust(const struct frag_prediction *p, const struct scale *out,

@@ -204,12 +204,9 @@ static void add_comparison(const struct frag_tuning *t, struct frag_text *out)
 			frag_text_addf(out, ", %s %llu", base->params,
 				       (unsigned long long)base->refused_count);
 	}
-	if (t->options.objective == FRAG_TUNE_TIME && compared) {
-		frag_text_add(out, "; ");
-		frag_text_add_ns(out, best->driver_ns);
-		frag_text_add(out, " in the driver instead of ");
-		frag_text_add_ns(out, base->driver_ns);
-	}
+	if (t->options.objective == FRAG_TUNE_TIME && compared)
+		frag_text_addf(out, "; %s in the driver instead of %s", FRAG_NS(best->driver_ns),
+			       FRAG_NS(base->driver_ns));
 	if (t->options.objective == FRAG_TUNE_CARD) {
 		frag_text_addf(out, "; smallest card %s", FRAG_BYTES(best->capacity_bytes));
 		if (compared)

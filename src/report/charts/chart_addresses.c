@@ -50,9 +50,10 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	for (size_t i = 0; i < job->section->layouts_count; i++) {
 		const struct frag_layout *l = &job->section->layouts[i];
 
-		frag_text_addf(&out->text, "%s%s %s", said ? ", " : "", l->policy,
-			       said ? "" : "spreads over ");
-		frag_title_bytes(out, said ? "other_span_bytes" : "span_bytes", l->span_bytes);
+		frag_text_addf(&out->text, "%s%s %s%s", said ? ", " : "", l->policy,
+			       said ? "" : "spreads over ",
+			       frag_title_bytes(out, said ? "other_span_bytes" : "span_bytes",
+						l->span_bytes));
 		said = true;
 	}
 	if (said)

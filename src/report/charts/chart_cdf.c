@@ -81,9 +81,9 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	}
 	if (!all)
 		return;
-	frag_text_addf(&out->text, "With %s ", r->policy);
-	frag_title_percent(out, "without_driver_ratio", (double)hit / (double)all, 2);
-	frag_text_add(&out->text, " of the allocs are served without the driver");
+	frag_text_addf(
+		&out->text, "With %s %s of the allocs are served without the driver", r->policy,
+		frag_title_percent(out, "without_driver_ratio", (double)hit / (double)all, 2));
 }
 
 static void note(const struct frag_chart_job *job, struct frag_text *out)
@@ -101,7 +101,7 @@ static void figure(const struct frag_chart_job *job, const struct frag_result *r
 
 	for (int c = 0; c < FRAG_CLASS_COUNT; c++)
 		max = FRAG_MAX(max, r->alloc_modelled_ns[c].max);
-	frag_text_add_ns(out, max);
+	frag_text_add(out, FRAG_NS(max));
 }
 
 const struct frag_chart_ops frag_chart_cdf = {

@@ -86,10 +86,9 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 		       (a.card ? a.card : a.tight)->label);
 	if (!a.card)
 		return;
-	frag_text_add(&out->text, " with ");
-	frag_title_percent(out, "spare_ratio", (double)a.spare_bytes / (double)a.card->total_bytes,
-			   0);
-	frag_text_add(&out->text, " to spare");
+	frag_text_addf(&out->text, " with %s to spare",
+		       frag_title_percent(out, "spare_ratio",
+					  (double)a.spare_bytes / (double)a.card->total_bytes, 0));
 }
 
 static void figure(const struct frag_chart_job *job, const struct frag_result *r,
