@@ -22,55 +22,34 @@
 	F(S, TEXTS, fits, NULL, "all cards that take it")
 FRAG_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 
+/* Tables and CSV have both choices side by side. */
 #define JOB_ROW(F, P, S) \
 	F(S, TEXT, job, "job", "path of its traces, with * for the number of the rank") \
 	F(S, COUNT, ranks, "ranks", "cards it runs on", .spare = 1) \
 	F(S, BYTES, lower_bound_bytes, "live", "most bytes live at once in its worst rank", \
-	  .page_only = true) \
-	P(S, BYTES, today_bytes, "needs today", "reserved with the recorded settings") \
-	P(S, TEXT, today_shown, "on", "the cheapest card that takes it, with headroom") \
-	P(S, BYTES, best_bytes, "could need", "reserved with the setting of the plan") \
-	P(S, TEXT, best_shown, "on", "the cheapest card that takes it then") \
-	P(S, BYTES, best_headroom_bytes, "headroom", "left free on that card beside the context", \
-	  .page_only = true) \
-	P(S, TEXT, best_policy, "with", "the setting of the plan", .spare = 2) \
+	  .page_only = true, .no_csv = true) \
+	F(S, BYTES, bound_bytes, NULL, "most bytes live at once", .csv_only = true) \
+	F(S, TEXT, today_policy, NULL, "recorded setting", .csv_only = true) \
+	F(S, BYTES, today_bytes, "needs today", "reserved with the recorded settings", \
+	  .csv_only = true) \
+	F(S, TEXT, today_card, "on", "the cheapest card that takes it, with headroom", \
+	  .csv_only = true, .none = "none") \
+	F(S, TEXT, best_policy, NULL, "setting of the plan", .csv_only = true) \
+	F(S, BYTES, best_bytes, "could need", "reserved with the setting of the plan", \
+	  .csv_only = true) \
+	F(S, TEXT, best_card, "on", "the cheapest card that takes it then", .csv_only = true, \
+	  .none = "none") \
+	F(S, REAL, today_price_per_hour, NULL, "of all its cards", .csv_only = true) \
+	F(S, REAL, best_price_per_hour, NULL, "of all its cards", .csv_only = true) \
+	F(S, BYTES, today_headroom_bytes, NULL, "left free on its card", .csv_only = true) \
+	F(S, BYTES, best_headroom_bytes, "headroom", "left free on that card beside the context", \
+	  .page_only = true, .csv_only = true) \
+	F(S, TEXT, best_fits, NULL, "all cards that take it, with ;", .csv_only = true) \
+	P(S, TEXT, setting, "with", "the setting of the plan", .spare = 2) \
 	F(S, BOOL, estimate, NULL, "one of its traces was recorded without a GPU") \
 	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &choice_shape) \
 	F(S, OBJECT, best, NULL, "with the setting of the plan", .of = &choice_shape)
-struct job_row {
-	FRAG_ROW_MEMBERS(JOB_ROW)
-	const char *today_policy;
-	const char *today_card;
-	const char *best_card;
-	const char *best_fits;
-	uint64_t today_headroom_bytes;
-	double today_price_per_hour;
-	double best_price_per_hour;
-};
-FRAG_ROW_SHAPE(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
-
-/* The columns of the CSV have both choices side by side. */
-static const struct frag_field job_csv_fields[] = {
-	FRAG_FIELD(TEXT, struct job_row, job, NULL, "path of its traces"),
-	FRAG_FIELD(COUNT, struct job_row, ranks, NULL, "cards it runs on"),
-	FRAG_FIELD_AS(BYTES, "bound_bytes", struct job_row, lower_bound_bytes, NULL,
-		      "most bytes live at once"),
-	FRAG_FIELD(TEXT, struct job_row, today_policy, NULL, "recorded setting"),
-	FRAG_FIELD(BYTES, struct job_row, today_bytes, NULL, "reserved with it"),
-	FRAG_FIELD(TEXT, struct job_row, today_card, NULL, "its card"),
-	FRAG_FIELD(TEXT, struct job_row, best_policy, NULL, "setting of the plan"),
-	FRAG_FIELD(BYTES, struct job_row, best_bytes, NULL, "reserved with it"),
-	FRAG_FIELD(TEXT, struct job_row, best_card, NULL, "its card"),
-	FRAG_FIELD(REAL, struct job_row, today_price_per_hour, NULL, "of all its cards"),
-	FRAG_FIELD(REAL, struct job_row, best_price_per_hour, NULL, "of all its cards"),
-	FRAG_FIELD(BYTES, struct job_row, today_headroom_bytes, NULL, "left free on its card"),
-	FRAG_FIELD(BYTES, struct job_row, best_headroom_bytes, NULL, "left free on its card"),
-	FRAG_FIELD(TEXT, struct job_row, best_fits, NULL, "all cards that take it, with ;"),
-	FRAG_FIELD(BOOL, struct job_row, estimate, NULL, "recorded without a GPU"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape job_csv_shape =
-	FRAG_SHAPE("job_csv", struct job_row, job_csv_fields, "a job of the sweep");
+FRAG_ROW_AS(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
 
 static const struct choice *choice_row(struct frag_answer *a, const struct frag_fleet *f,
 				       const struct frag_fleet_choice *c)
@@ -121,6 +100,7 @@ static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
 		.job = j->name,
 		.ranks = j->units_count,
 		.lower_bound_bytes = j->bound_bytes,
+		.bound_bytes = j->bound_bytes,
 		.estimate = j->estimate,
 		.today = today,
 		.best = best,
@@ -128,8 +108,7 @@ static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
 		.best_policy = best->policy,
 		.today_card = today->card,
 		.best_card = best->card,
-		.today_shown = today->card ? today->card : "none",
-		.best_shown = best->card ? best->card : "none",
+		.setting = best->policy,
 		.today_bytes = today->need_bytes,
 		.best_bytes = best->need_bytes,
 		.today_headroom_bytes = today->headroom_bytes,
@@ -456,7 +435,7 @@ int frag_fleet_answer(const struct frag_fleet *f, size_t top, struct frag_answer
 	FRAG_CHECK_ALLOC(p, "plan", err);
 	FRAG_TRY(fill(p, f, a, err));
 	frag_answer_data(a, &frag_fleet_shape, p);
-	frag_answer_csv(a, &job_csv_shape, p->jobs.rows, p->jobs.count);
+	frag_answer_csv(a, &job_shape, p->jobs.rows, p->jobs.count);
 	a->title = a->title ? a->title : "Capacity plan of a fleet";
 	a->question = "Which cards, how many, with which settings?";
 	frag_answer_remark(a,

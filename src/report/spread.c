@@ -2,6 +2,8 @@
 /* Worst, median, least and imbalance of every policy over the units of a report. */
 #include "spread.h"
 
+#include "report_parts.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,7 +62,6 @@ static void fill_in(const struct frag_report *r, uint64_t *peaks, struct frag_an
 	const struct frag_section *worst = &r->sections[x->worst], *least = &r->sections[x->least];
 	size_t n = x->completed_count;
 	const struct frag_gpu *card;
-	struct frag_text title = { 0 };
 
 	x->completes = frag_answer_print(a, "%zu of %zu", n, r->count);
 	if (!n) {
@@ -77,8 +78,7 @@ static void fill_in(const struct frag_report *r, uint64_t *peaks, struct frag_an
 	x->worst_device_ordinal = worst->ordinal;
 	x->least_trace = least->trace;
 	x->least_device_ordinal = least->ordinal;
-	frag_section_title(worst, &title);
-	x->worst_title = frag_answer_take(a, &title);
+	x->worst_title = frag_section_title_text(worst, a);
 	card = frag_section_card(worst, x->worst_bytes, false);
 	x->card_label = card ? card->label : NULL;
 }
@@ -196,13 +196,11 @@ static struct frag_rows rank_rows(const struct frag_report *r, const struct frag
 		for (size_t u = 0; u < r->count; u++) {
 			const struct frag_section *s = &r->sections[u];
 			const struct frag_result *res = find(s, x[i].policy);
-			struct frag_text title = { 0 };
 
-			frag_section_title(s, &title);
 			rows[n++] = (struct rank_row){ i,
 						       x[i].policy,
 						       (uint64_t)(res - s->results),
-						       frag_answer_take(a, &title),
+						       frag_section_title_text(s, a),
 						       res->m.peak_reserved_bytes,
 						       res->completed,
 						       res->completed && u == x[i].worst };

@@ -18,42 +18,28 @@ static double over(uint64_t height, uint64_t bound)
 /* ---- one method ------------------------------------------------------------------ */
 
 #define METHOD(F, P, S) \
+	F(S, TEXT, trace, NULL, "its name", .csv_only = true) \
+	F(S, COUNT, device, NULL, "number of the device", .csv_only = true) \
+	F(S, COUNT, buffers_count, NULL, "allocations", .csv_only = true) \
+	F(S, BYTES, lower_bound_bytes, NULL, "most live at one moment", .csv_only = true) \
 	F(S, TEXT, method, "placement", "how it was found") \
 	F(S, BYTES, height_bytes, "height", "what it needs") \
 	P(S, COUNT, bytes, "bytes", "the same", .spare = 1) \
-	F(S, REAL, over_bound_ratio, "of the bound", "height / lower bound", .precision = 5) \
-	F(S, NS, host_ns, "time", "that it took here", .spare = 2)
+	F(S, REAL, over_bound_ratio, "of the bound", "height / lower bound", .precision = 5, \
+	  .no_csv = true) \
+	F(S, NS, host_ns, "time", "that it took here", .spare = 2, .no_csv = true)
 struct method {
 	FRAG_ROW_MEMBERS(METHOD)
-	const char *trace;
-	uint64_t device;
-	uint64_t buffers_count;
-	uint64_t lower_bound_bytes;
 	uint64_t number;
 };
 FRAG_ROW_SHAPE(static, method_shape, method, "method", METHOD, "one placement");
 
-static const struct frag_field csv_fields[] = {
-	FRAG_FIELD(TEXT, struct method, trace, NULL, ""),
-	FRAG_FIELD(COUNT, struct method, device, NULL, ""),
-	FRAG_FIELD(COUNT, struct method, buffers_count, NULL, ""),
-	FRAG_FIELD(BYTES, struct method, lower_bound_bytes, NULL, ""),
-	FRAG_FIELD(TEXT, struct method, method, NULL, ""),
-	FRAG_FIELD(BYTES, struct method, height_bytes, NULL, ""),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape csv_shape =
-	FRAG_SHAPE("method_csv", struct method, csv_fields, "the columns of the CSV");
-
-static const struct frag_field bar_fields[] = {
-	FRAG_FIELD(COUNT, struct method, number, NULL, "of the method"),
-	FRAG_FIELD(TEXT, struct method, method, NULL, "how it was found"),
-	FRAG_FIELD(BYTES, struct method, height_bytes, NULL, "what it needs"),
-	FRAG_FIELD(BYTES, struct method, lower_bound_bytes, NULL, "no placement needs less"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape bar_shape =
-	FRAG_SHAPE("bar", struct method, bar_fields, "one bar of the chart");
+#define BAR(F, P, S) \
+	F(S, COUNT, number, NULL, "of the method") \
+	F(S, TEXT, method, NULL, "how it was found") \
+	F(S, BYTES, height_bytes, NULL, "what it needs") \
+	F(S, BYTES, lower_bound_bytes, NULL, "no placement needs less")
+FRAG_ROW_SHAPE(static, bar_shape, method, "bar", BAR, "one bar of the chart");
 
 /* ---- a plan of the steps --------------------------------------------------------- */
 
@@ -276,6 +262,6 @@ int frag_placing_answer(const struct frag_placing *list, size_t count,
 	if (count > 1)
 		say_worst(list, count, a);
 	frag_answer_data(a, &frag_plan_shape, plan);
-	frag_answer_csv(a, &csv_shape, methods, n);
+	frag_answer_csv(a, &method_shape, methods, n);
 	return a->failed ? frag_fail_nomem(err, "answer") : 0;
 }
