@@ -42,6 +42,13 @@ void *frag_answer_new(struct frag_answer *a, size_t count, size_t size)
 	return b->bytes;
 }
 
+void *frag_answer_copy(struct frag_answer *a, const void *from, size_t size)
+{
+	void *to = frag_answer_new(a, 1, size);
+
+	return to ? memcpy(to, from, size) : NULL;
+}
+
 const char *frag_answer_vprint(struct frag_answer *a, const char *fmt, va_list ap)
 {
 	va_list again;

@@ -104,6 +104,9 @@ void frag_answer_release(struct frag_answer *a);
 
 /* Zeroed memory for `count` structs, until the answer goes. NULL: memory is short (a->failed). */
 void *frag_answer_new(struct frag_answer *a, size_t count, size_t size);
+/* A copy of `from`, until the answer goes; NULL: memory is short. FRAG_ANSWER_KEEP(a, (struct row){ … }) */
+void *frag_answer_copy(struct frag_answer *a, const void *from, size_t size);
+#define FRAG_ANSWER_KEEP(a, ...) frag_answer_copy(a, &(__VA_ARGS__), sizeof(__VA_ARGS__))
 /* As printf. Never NULL. */
 const char *frag_answer_print(struct frag_answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -3,6 +3,7 @@
 #include "settled_shape.h"
 
 #include <frag/replay.h>
+#include <frag/torch.h>
 
 #include "answer/row.h"
 
@@ -67,6 +68,18 @@ struct frag_rows frag_recorded_unit_rows(struct frag_answer *a, const struct fra
 		rows[i] = (struct unit_row){ all->units[i].label,
 					     frag_settled_row(a, &all->units[i].dev->settled) };
 	return (struct frag_rows){ rows, rows ? all->units_count : 0 };
+}
+
+struct frag_rows frag_release_rows(struct frag_answer *a, unsigned first, unsigned last)
+{
+	const char **rows = frag_answer_new(a, 2, sizeof(*rows));
+	char text[16];
+
+	if (!rows || !last)
+		return (struct frag_rows){ 0 };
+	rows[0] = frag_answer_print(a, "%s", frag_torch_format(first, text, sizeof(text)));
+	rows[1] = frag_answer_print(a, "%s", frag_torch_format(last, text, sizeof(text)));
+	return (struct frag_rows){ rows, 2 };
 }
 
 struct frag_rows frag_unit_labels(struct frag_answer *a, const struct frag_recordings *all)

@@ -61,11 +61,9 @@ static struct latency_row latency_of(const char *call, const char *class, const 
 /* NULL where nothing was counted. */
 static const void *latency_data(const struct frag_hist *h, struct frag_answer *a)
 {
-	struct latency_row *row = h->count ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
+	struct latency_row row = latency_of(NULL, NULL, h);
 
-	if (row)
-		*row = latency_of(NULL, NULL, h);
-	return row;
+	return h->count ? FRAG_ANSWER_KEEP(a, row) : NULL;
 }
 
 /* {all, hit, split, …} */
@@ -300,23 +298,19 @@ static const char *outcome_of(const struct frag_result *r, struct frag_answer *a
 
 static const void *oom_of(const struct frag_oom *oom, struct frag_answer *a)
 {
-	struct oom_row *row = oom->happened ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
-
-	if (row)
-		*row = (struct oom_row){ oom->event, oom->time_us, oom->bytes, oom->step,
-					 &oom->at };
-	return row;
+	return oom->happened
+		       ? FRAG_ANSWER_KEEP(a, (struct oom_row){ oom->event, oom->time_us, oom->bytes,
+							       oom->step, &oom->at })
+		       : NULL;
 }
 
 static const void *host_of(const struct frag_result *res, struct frag_answer *a)
 {
-	struct host_row *row = frag_answer_new(a, 1, sizeof(*row));
+	struct host_row row = { res->m.host_ns, res->m.events_per_s, res->m.host_ns_per_op,
+				latencies(res->alloc_host_ns, a),
+				latency_data(&res->free_host_ns, a) };
 
-	if (row)
-		*row = (struct host_row){ res->m.host_ns, res->m.events_per_s,
-					  res->m.host_ns_per_op, latencies(res->alloc_host_ns, a),
-					  latency_data(&res->free_host_ns, a) };
-	return row;
+	return FRAG_ANSWER_KEEP(a, row);
 }
 
 void frag_result_row(const struct frag_report *r, const struct frag_section *s,

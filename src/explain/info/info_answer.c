@@ -325,12 +325,10 @@ static struct life_row life_of(struct frag_answer *a, const char *what, const st
 
 static const struct card_row *card_of(struct frag_answer *a, const struct frag_recorded_card *c)
 {
-	struct card_row *row = c->total_bytes ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
+	struct card_row row = { frag_answer_print(a, "%s", c->name), c->total_bytes,
+				c->context_bytes, c->beside_bytes, c->limit_fraction };
 
-	if (row)
-		*row = (struct card_row){ frag_answer_print(a, "%s", c->name), c->total_bytes,
-					  c->context_bytes, c->beside_bytes, c->limit_fraction };
-	return row;
+	return c->total_bytes ? FRAG_ANSWER_KEEP(a, row) : NULL;
 }
 
 static void fill_words(struct frag_answer *a, struct device_row *row, const struct frag_info *info,
@@ -369,15 +367,11 @@ static void fill_device(struct frag_answer *a, struct device_row *row, const str
 	const struct frag_trace_dev *dev = info->dev;
 	const uint64_t *kinds = info->kinds;
 	struct life_row *lives = frag_answer_new(a, 2, sizeof(*lives));
-	struct peak_row *peak = frag_answer_new(a, 1, sizeof(*peak));
 
-	if (!lives || !peak)
+	if (!lives)
 		return;
 	lives[0] = life_of(a, "in events", &info->life_events, grouped);
 	lives[1] = life_of(a, "in time", &info->life_us, duration);
-	*peak = (struct peak_row){ info->peak.bytes,	    info->peak.requested_bytes,
-				   info->peak.blocks_count, info->peak.event,
-				   info->peak.time_us,	    info->peak.step };
 	*row = (struct device_row){
 		.allocs_count = kinds[FRAG_EV_ALLOC],
 		.frees_count = kinds[FRAG_EV_FREE],
@@ -405,7 +399,10 @@ static void fill_device(struct frag_answer *a, struct device_row *row, const str
 		.evidence_count = counts->seen,
 		.final_segments_count = counts->final_segments,
 		.final_blocks_count = counts->final_blocks,
-		.peak = peak,
+		.peak = FRAG_ANSWER_KEEP(
+			a, (struct peak_row){ info->peak.bytes, info->peak.requested_bytes,
+					      info->peak.blocks_count, info->peak.event,
+					      info->peak.time_us, info->peak.step }),
 		.never_freed_count = info->kept_count,
 		.requests = classes_of(a, info),
 		.lifetime_events = &lives[0],
@@ -431,33 +428,16 @@ static const char *settings_text(struct frag_answer *a, const struct frag_trace_
 static const struct settings_row *settings_of(struct frag_answer *a,
 					      const struct frag_trace_settings *s)
 {
-	struct settings_row *row = s->present ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
-	uint64_t *roundup =
-		row ? frag_answer_new(a, FRAG_ARRAY_LEN(s->roundup), sizeof(*roundup)) : NULL;
+	uint64_t *roundup = frag_answer_new(a, FRAG_ARRAY_LEN(s->roundup), sizeof(*roundup));
+	struct settings_row row = { frag_answer_print(a, "%s", s->conf ? s->conf : ""),
+				    s->max_split_bytes,
+				    s->gc_threshold,
+				    s->expandable,
+				    { roundup, FRAG_ARRAY_LEN(s->roundup) } };
 
-	if (!roundup)
-		return NULL;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(s->roundup); i++)
+	for (size_t i = 0; roundup && i < FRAG_ARRAY_LEN(s->roundup); i++)
 		roundup[i] = s->roundup[i];
-	*row = (struct settings_row){ frag_answer_print(a, "%s", s->conf ? s->conf : ""),
-				      s->max_split_bytes,
-				      s->gc_threshold,
-				      s->expandable,
-				      { roundup, FRAG_ARRAY_LEN(s->roundup) } };
-	return row;
-}
-
-static struct frag_rows releases_of(struct frag_answer *a, const struct frag_trace_settings *s)
-{
-	const char **rows = frag_answer_new(a, 2, sizeof(*rows));
-	char first[16], last[16];
-
-	if (!rows || !s->torch_last)
-		return (struct frag_rows){ 0 };
-	rows[0] =
-		frag_answer_print(a, "%s", frag_torch_format(s->torch_first, first, sizeof(first)));
-	rows[1] = frag_answer_print(a, "%s", frag_torch_format(s->torch_last, last, sizeof(last)));
-	return (struct frag_rows){ rows, 2 };
+	return s->present && roundup ? FRAG_ANSWER_KEEP(a, row) : NULL;
 }
 
 static const char *recorded_by(struct frag_answer *a, const struct frag_rows *releases)
@@ -533,7 +513,7 @@ static void fill_trace(struct frag_answer *a, struct frag_info_trace *row,
 						      t->stacks.frames_count)
 				  : NULL,
 		.start_us = t->start_us ?: UINT64_MAX,
-		.torch = releases_of(a, &t->settings),
+		.torch = frag_release_rows(a, t->settings.torch_first, t->settings.torch_last),
 		.estimate = estimate,
 		.settings = settings_of(a, &t->settings),
 		.limit_bytes = t->settings.limit_known ? t->settings.limit_bytes : UINT64_MAX,

@@ -59,19 +59,17 @@ FRAG_ROW(step_plan, "step_plan", STEP_PLAN, "a plan of the first steps");
 /* NULL: none was made. */
 static const void *step_plan(const struct frag_step_plan *s, struct frag_answer *a)
 {
-	struct step_plan *row = s->requests_count ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
+	struct step_plan row = { .steps_count = s->steps_count,
+				 .trained_count = s->trained_count,
+				 .windows = s->windows,
+				 .period = s->period,
+				 .similarity_ratio = s->similarity,
+				 .requests_count = s->requests_count,
+				 .height_bytes = s->height_bytes,
+				 .lower_bound_bytes = s->bound_bytes,
+				 .reserve_bytes = s->reserve_bytes };
 
-	if (row)
-		*row = (struct step_plan){ .steps_count = s->steps_count,
-					   .trained_count = s->trained_count,
-					   .windows = s->windows,
-					   .period = s->period,
-					   .similarity_ratio = s->similarity,
-					   .requests_count = s->requests_count,
-					   .height_bytes = s->height_bytes,
-					   .lower_bound_bytes = s->bound_bytes,
-					   .reserve_bytes = s->reserve_bytes };
-	return row;
+	return s->requests_count ? FRAG_ANSWER_KEEP(a, row) : NULL;
 }
 
 /* ---- one device ------------------------------------------------------------------ */

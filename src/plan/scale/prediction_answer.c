@@ -300,12 +300,10 @@ static void chart(const struct frag_prediction *p, const struct scale *out, stru
 static const struct test *test_of(const struct frag_prediction *p, struct frag_answer *a)
 {
 	const struct frag_prediction_cell *x = &p->check_predicted, *y = &p->check_recorded;
-	struct test *t = p->checked ? frag_answer_new(a, 1, sizeof(*t)) : NULL;
+	struct test t = { p->parts[p->parts_count - 1].value, x->low_bytes, x->high_bytes,
+			  y->low_bytes, (double)x->low_bytes / (double)y->low_bytes - 1 };
 
-	if (t)
-		*t = (struct test){ p->parts[p->parts_count - 1].value, x->low_bytes, x->high_bytes,
-				    y->low_bytes, (double)x->low_bytes / (double)y->low_bytes - 1 };
-	return t;
+	return p->checked ? FRAG_ANSWER_KEEP(a, t) : NULL;
 }
 
 static int fill(struct frag_prediction *p, struct scale *out, struct frag_answer *a,

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include <frag/opt.h>
-#include <frag/torch.h>
 
 #include "answer/row.h"
 #include "recording/settled_shape.h"
@@ -90,24 +89,6 @@ static struct setting setting_of(const struct frag_tuning *t, size_t i, struct f
 	F(S, LIST, tried, NULL, "all settings, the best first", .of = &setting_shape)
 FRAG_ROW_AS(, frag_tune_shape, tune, "tune", TUNE_ROW, "the settings that serve a trace best");
 
-static const char *release_text(unsigned release, struct frag_answer *a)
-{
-	char buf[16];
-
-	return frag_answer_print(a, "%s", frag_torch_format(release, buf, sizeof(buf)));
-}
-
-static struct frag_rows releases(const struct frag_tuning *t, struct frag_answer *a)
-{
-	const char **rows = frag_answer_new(a, 2, sizeof(*rows));
-
-	if (!rows || !t->last_release)
-		return (struct frag_rows){ 0 };
-	rows[0] = release_text(t->first_release, a);
-	rows[1] = release_text(t->last_release, a);
-	return (struct frag_rows){ rows, 2 };
-}
-
 /* The simplest setting that comes within 1 % of the best: fewer options to explain, and less that depends
  * on this one trace. SIZE_MAX: the best is. */
 static size_t find_simpler(const struct frag_tuning *t)
@@ -145,7 +126,7 @@ static int fill(const struct frag_tuning *t, struct tune *out, struct frag_answe
 		front[i] = rows[f->front[i]];
 	*out = (struct tune){ .traces = frag_unit_labels(a, &t->units),
 			      .recordings = frag_recorded_unit_rows(a, &t->units),
-			      .torch = releases(t, a),
+			      .torch = frag_release_rows(a, t->first_release, t->last_release),
 			      .objective = objectives[t->options.objective],
 			      .seed = t->target->seed,
 			      .budget = f->budget,
