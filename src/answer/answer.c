@@ -172,11 +172,6 @@ void frag_answer_word(struct frag_answer *a, const char *word, const char *meani
 	add_labelled(a, FRAG_PART_WORD, word, meaning);
 }
 
-void frag_answer_file(struct frag_answer *a, const char *file, const char *what)
-{
-	add_labelled(a, FRAG_PART_FILE, file, what);
-}
-
 void frag_answer_gap(struct frag_answer *a)
 {
 	add(a, (struct frag_part){ .kind = FRAG_PART_GAP });

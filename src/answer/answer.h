@@ -47,7 +47,6 @@ enum frag_part_kind {
 	FRAG_PART_TILE,	 /* pages: a large figure and what it is */
 	FRAG_PART_CHART, /* pages */
 	FRAG_PART_WORD,	 /* pages: an entry of "What the words mean" */
-	FRAG_PART_FILE,	 /* pages: a link to a file beside the page */
 	FRAG_PART_GAP,	 /* text: an empty line */
 };
 
@@ -67,9 +66,8 @@ struct frag_answer_chart {
 
 struct frag_part {
 	enum frag_part_kind kind;
-	const char *text; /* all but tables and charts; of facts their heading or NULL */
-	const char
-		*label; /* PASTE: "to use it"; TILE: what it is; WORD: the word; FILE: the file */
+	const char *text;  /* all but tables and charts; of facts their heading or NULL */
+	const char *label; /* PASTE: "to use it"; TILE: what it is; WORD: the word */
 	const struct frag_shape *shape;
 	struct frag_rows rows;
 	size_t mark;	  /* TABLE: row that stands out on a page; SIZE_MAX = none */
@@ -147,7 +145,6 @@ struct frag_part *frag_answer_facts(struct frag_answer *a, const struct frag_sha
 void frag_answer_tile(struct frag_answer *a, const char *label, const char *figure);
 void frag_answer_chart(struct frag_answer *a, const struct frag_answer_chart *chart);
 void frag_answer_word(struct frag_answer *a, const char *word, const char *meaning);
-void frag_answer_file(struct frag_answer *a, const char *file, const char *what);
 /* Takes text and numbers of `title` as those of `chart`, and releases it. */
 void frag_answer_take_title(struct frag_answer *a, struct frag_title *title,
 			    struct frag_answer_chart *chart);

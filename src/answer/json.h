@@ -13,9 +13,4 @@ static inline json_t *frag_json_number(uint64_t n)
 	return n > INT64_MAX ? json_null() : json_integer((json_int_t)n);
 }
 
-static inline json_t *frag_json_if(bool known, uint64_t n)
-{
-	return known ? frag_json_number(n) : json_null();
-}
-
 #endif
