@@ -57,9 +57,8 @@ struct frag_answer_chart {
 	const char *title, *subtitle; /* in the picture */
 	const char *extra;	      /* argument of the script, or NULL */
 	const char *caption, *alt;    /* below it; for those who do not see it (NULL: the title) */
-	const struct frag_shape *shape; /* of its rows … */
+	const struct frag_shape *shape; /* of its rows */
 	struct frag_rows rows;
-	const char *csv;			  /* … or, where shape is NULL, the CSV itself */
 	const struct frag_answer_number *numbers; /* [numbers_count], of frag_title_take */
 	size_t numbers_count;
 };

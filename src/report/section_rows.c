@@ -74,13 +74,10 @@ FRAG_ROW_AS(, frag_section_shape, section_row, "trace", SECTION, "one device of 
 static const void *optimum_of(const struct frag_section *s, struct frag_answer *a)
 {
 	const struct frag_optimum *o = &s->optimum;
-	struct optimum_row *row = o->hidden ? NULL : frag_answer_new(a, 1, sizeof(*row));
+	struct optimum_row row = { frag_section_bound(s), o->placed ? o->place_bytes : UINT64_MAX,
+				   o->placed ? o->rule : NULL };
 
-	if (row)
-		*row = (struct optimum_row){ frag_section_bound(s),
-					     o->placed ? o->place_bytes : UINT64_MAX,
-					     o->placed ? o->rule : NULL };
-	return row;
+	return o->hidden ? NULL : FRAG_ANSWER_KEEP(a, row);
 }
 
 const void *frag_advice_data(const struct frag_section *s, struct frag_answer *a)
