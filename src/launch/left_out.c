@@ -56,7 +56,7 @@ static void say(const struct frag_launch *l, const struct left_out *a)
 				       a->names[i]);
 	frag_launch_note(l,
 			 "left out: %" PRIu64 " requests (%s) that %s made for their own use; "
-					      "record without --no-pool to include them",
+			 "record without --no-pool to include them",
 			 a->count, FRAG_BYTES(a->bytes), names);
 }
 
