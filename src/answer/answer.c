@@ -42,6 +42,13 @@ void *frag_answer_new(struct frag_answer *a, size_t count, size_t size)
 	return b->bytes;
 }
 
+void *frag_answer_copy(struct frag_answer *a, const void *from, size_t size)
+{
+	void *to = frag_answer_new(a, 1, size);
+
+	return to ? memcpy(to, from, size) : NULL;
+}
+
 const char *frag_answer_vprint(struct frag_answer *a, const char *fmt, va_list ap)
 {
 	va_list again;
@@ -67,6 +74,11 @@ const char *frag_answer_print(struct frag_answer *a, const char *fmt, ...)
 	text = frag_answer_vprint(a, fmt, ap);
 	va_end(ap);
 	return text;
+}
+
+const char *frag_answer_count(struct frag_answer *a, uint64_t n, const char *one, const char *many)
+{
+	return frag_answer_print(a, "%s %s", FRAG_GROUPED(n), n == 1 ? one : many);
 }
 
 const char *frag_answer_take(struct frag_answer *a, struct frag_text *t)
@@ -158,11 +170,6 @@ void frag_answer_tile(struct frag_answer *a, const char *label, const char *figu
 void frag_answer_word(struct frag_answer *a, const char *word, const char *meaning)
 {
 	add_labelled(a, FRAG_PART_WORD, word, meaning);
-}
-
-void frag_answer_file(struct frag_answer *a, const char *file, const char *what)
-{
-	add_labelled(a, FRAG_PART_FILE, file, what);
 }
 
 void frag_answer_gap(struct frag_answer *a)

@@ -47,7 +47,6 @@ enum frag_part_kind {
 	FRAG_PART_TILE,	 /* pages: a large figure and what it is */
 	FRAG_PART_CHART, /* pages */
 	FRAG_PART_WORD,	 /* pages: an entry of "What the words mean" */
-	FRAG_PART_FILE,	 /* pages: a link to a file beside the page */
 	FRAG_PART_GAP,	 /* text: an empty line */
 };
 
@@ -58,18 +57,16 @@ struct frag_answer_chart {
 	const char *title, *subtitle; /* in the picture */
 	const char *extra;	      /* argument of the script, or NULL */
 	const char *caption, *alt;    /* below it; for those who do not see it (NULL: the title) */
-	const struct frag_shape *shape; /* of its rows … */
+	const struct frag_shape *shape; /* of its rows */
 	struct frag_rows rows;
-	const char *csv;			  /* … or, where shape is NULL, the CSV itself */
 	const struct frag_answer_number *numbers; /* [numbers_count], of frag_title_take */
 	size_t numbers_count;
 };
 
 struct frag_part {
 	enum frag_part_kind kind;
-	const char *text; /* all but tables and charts; of facts their heading or NULL */
-	const char
-		*label; /* PASTE: "to use it"; TILE: what it is; WORD: the word; FILE: the file */
+	const char *text;  /* all but tables and charts; of facts their heading or NULL */
+	const char *label; /* PASTE: "to use it"; TILE: what it is; WORD: the word */
 	const struct frag_shape *shape;
 	struct frag_rows rows;
 	size_t mark;	  /* TABLE: row that stands out on a page; SIZE_MAX = none */
@@ -104,11 +101,16 @@ void frag_answer_release(struct frag_answer *a);
 
 /* Zeroed memory for `count` structs, until the answer goes. NULL: memory is short (a->failed). */
 void *frag_answer_new(struct frag_answer *a, size_t count, size_t size);
+/* A copy of `from`, until the answer goes; NULL: memory is short. FRAG_ANSWER_KEEP(a, (struct row){ … }) */
+void *frag_answer_copy(struct frag_answer *a, const void *from, size_t size);
+#define FRAG_ANSWER_KEEP(a, ...) frag_answer_copy(a, &(__VA_ARGS__), sizeof(__VA_ARGS__))
 /* As printf. Never NULL. */
 const char *frag_answer_print(struct frag_answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 const char *frag_answer_vprint(struct frag_answer *a, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
+/* "1 job", "1,234 jobs" */
+const char *frag_answer_count(struct frag_answer *a, uint64_t n, const char *one, const char *many);
 /* A copy of what `t` holds, which is released. NULL where it holds nothing. */
 const char *frag_answer_take(struct frag_answer *a, struct frag_text *t);
 
@@ -142,7 +144,6 @@ struct frag_part *frag_answer_facts(struct frag_answer *a, const struct frag_sha
 void frag_answer_tile(struct frag_answer *a, const char *label, const char *figure);
 void frag_answer_chart(struct frag_answer *a, const struct frag_answer_chart *chart);
 void frag_answer_word(struct frag_answer *a, const char *word, const char *meaning);
-void frag_answer_file(struct frag_answer *a, const char *file, const char *what);
 /* Takes text and numbers of `title` as those of `chart`, and releases it. */
 void frag_answer_take_title(struct frag_answer *a, struct frag_title *title,
 			    struct frag_answer_chart *chart);

@@ -115,11 +115,11 @@ static void add_u64(const struct frag_field *f, uint64_t v, struct frag_text *ou
 	if (f->unit && f->type != FRAG_FIELD_COUNT)
 		add_real(f, (double)v * (f->type == FRAG_FIELD_US ? 1000 : 1), out);
 	else if (f->type == FRAG_FIELD_BYTES)
-		frag_text_add_bytes(out, v);
+		frag_text_add(out, FRAG_BYTES(v));
 	else if (f->type == FRAG_FIELD_NS || f->type == FRAG_FIELD_US)
-		frag_text_add_ns(out, f->type == FRAG_FIELD_US ? v * 1000 : v);
+		frag_text_add(out, FRAG_NS(f->type == FRAG_FIELD_US ? v * 1000 : v));
 	else if (f->grouped)
-		frag_text_add_grouped(out, v);
+		frag_text_add(out, FRAG_GROUPED(v));
 	else
 		frag_text_addf(out, "%" PRIu64, v);
 }

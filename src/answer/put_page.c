@@ -69,10 +69,7 @@ static int add_chart(struct writer *w, const struct frag_answer_chart *c, struct
 				  .subtitle = wrapped(w, c->subtitle, FRAG_PLOT_SUBTITLE),
 				  .extra = c->extra ? c->extra : "" };
 
-	if (c->shape)
-		FRAG_TRY(put_rows(w, c->shape, &c->rows, csv, err));
-	else
-		FRAG_TRY(frag_outfile_put(csv, c->csv, strlen(c->csv), err));
+	FRAG_TRY(put_rows(w, c->shape, &c->rows, csv, err));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(formats); i++) {
 		if (!((w->page->formats | FRAG_FORMAT_SVG) & formats[i].bit))
 			continue;

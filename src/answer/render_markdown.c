@@ -38,32 +38,26 @@ static void add_table(const struct frag_part *part, struct frag_text *out)
 	}
 }
 
+/* What a part is between. */
+static const struct {
+	const char *before, *after;
+} around[] = {
+	[FRAG_PART_HEADING] = { "\n### ", "\n\n" }, [FRAG_PART_ITEM] = { "* ", "\n" },
+	[FRAG_PART_REMARK] = { "", "\n\n" },	    [FRAG_PART_SAY] = { "", "\n\n" },
+	[FRAG_PART_WARN] = { "", "\n\n" },	    [FRAG_PART_CONCLUSION] = { "", "\n\n" },
+	[FRAG_PART_VERDICT] = { "", "\n\n" },	    [FRAG_PART_PASTE] = { "    ", "\n" },
+	[FRAG_PART_GAP] = { NULL, NULL },
+};
+
 static void add_part(const struct frag_part *part, struct frag_text *out)
 {
-	switch (part->kind) {
-	case FRAG_PART_HEADING:
-		frag_text_addf(out, "\n### %s\n\n", part->text);
-		break;
-	case FRAG_PART_ITEM:
-		frag_text_addf(out, "* %s\n", part->text);
-		break;
-	case FRAG_PART_TABLE:
-		frag_text_add(out, part->indent ? "\n" : "");
-		add_table(part, out);
-		break;
-	case FRAG_PART_REMARK:
-	case FRAG_PART_SAY:
-	case FRAG_PART_WARN:
-	case FRAG_PART_CONCLUSION:
-	case FRAG_PART_VERDICT:
-		frag_text_addf(out, "%s\n\n", part->text);
-		break;
-	case FRAG_PART_PASTE:
-		frag_text_addf(out, "    %s\n", part->text);
-		break;
-	default:
-		break;
-	}
+	if (around[part->kind].before)
+		frag_text_addf(out, "%s%s%s", around[part->kind].before, part->text,
+			       around[part->kind].after);
+	if (part->kind != FRAG_PART_TABLE)
+		return;
+	frag_text_add(out, part->indent ? "\n" : "");
+	add_table(part, out);
 }
 
 int frag_answer_markdown(const struct frag_answer *a, struct frag_text *out, struct frag_err *err)

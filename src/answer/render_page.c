@@ -19,7 +19,6 @@ static const struct {
 	[FRAG_PART_PASTE] = { "<dl class=\"todo\">\n", "</dl>\n" },
 	[FRAG_PART_TILE] = { "<div class=\"tiles\">\n", "</div>\n" },
 	[FRAG_PART_CHART] = { "<div class=\"charts\">\n", "</div>\n" },
-	[FRAG_PART_FILE] = { "<p class=\"files\">Files:", "</p>\n" },
 	[FRAG_PART_WORD] = { "<section>\n<h2>What the words mean</h2>\n<dl>\n", "</dl>\n</"
 										"section>\n" },
 	[FRAG_PART_GAP] = { NULL, NULL },
@@ -260,12 +259,6 @@ static void add_part(const struct frag_part *part, unsigned formats, const char 
 		break;
 	case FRAG_PART_TILE:
 		add_tile(part, out);
-		break;
-	case FRAG_PART_FILE:
-		add_link(part->label, "", out);
-		frag_text_add(out, *part->text ? " (" : "");
-		frag_text_add_html(out, part->text);
-		frag_text_add(out, *part->text ? ")" : "");
 		break;
 	case FRAG_PART_CHART:
 		add_chart(&part->chart, formats, svg, number, out);

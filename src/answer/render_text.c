@@ -104,54 +104,42 @@ static void add_heading(const char *text, unsigned columns, bool color, struct f
 
 	add_lines("", "", text, columns, &lines);
 	out->failed |= lines.failed;
+	frag_text_add(out, out->len ? "\n" : "");
 	frag_text_add(out, frag_term_style(color, "bold"));
 	frag_text_addn(out, frag_text_str(&lines), lines.len ? lines.len - 1 : 0);
 	frag_text_addf(out, "%s\n", frag_term_style(color, "off"));
 }
 
+/* What the first line of a sentence begins with, and those that follow. */
+static const struct {
+	const char *first, *rest;
+} margins[] = {
+	[FRAG_PART_REMARK] = { "# ", "# " },
+	[FRAG_PART_SAY] = { "", "" },
+	[FRAG_PART_WARN] = { "", "" },
+	[FRAG_PART_CONCLUSION] = { "answer: ", "  " },
+	[FRAG_PART_VERDICT] = { "verdict: ", "  " },
+	[FRAG_PART_ITEM] = { "  ", "    " },
+	[FRAG_PART_GAP] = { NULL, NULL },
+};
+
 static void add_part(const struct frag_part *part, unsigned columns, bool color,
 		     struct frag_text *out)
 {
-	switch (part->kind) {
-	case FRAG_PART_REMARK:
-		add_lines("# ", "# ", part->text, columns, out);
-		break;
-	case FRAG_PART_SAY:
-	case FRAG_PART_WARN:
-		add_lines("", "", part->text, columns, out);
-		break;
-	case FRAG_PART_CONCLUSION:
-		add_lines("answer: ", "  ", part->text, columns, out);
-		break;
-	case FRAG_PART_VERDICT:
-		add_lines("verdict: ", "  ", part->text, columns, out);
-		break;
-	case FRAG_PART_ITEM:
-		add_lines("  ", "    ", part->text, columns, out);
-		break;
-	case FRAG_PART_PASTE:
+	if (margins[part->kind].first)
+		add_lines(margins[part->kind].first, margins[part->kind].rest, part->text, columns,
+			  out);
+	else if (part->kind == FRAG_PART_PASTE)
 		frag_text_addf(out, *part->label ? "%s: %s\n" : "%s    %s\n", part->label,
 			       part->text);
-		break;
-	case FRAG_PART_HEADING:
-		frag_text_add(out, out->len ? "\n" : "");
+	else if (part->kind == FRAG_PART_HEADING)
 		add_heading(part->text, columns, color, out);
-		break;
-	case FRAG_PART_TABLE:
+	else if (part->kind == FRAG_PART_TABLE)
 		add_table(part, columns, out);
-		break;
-	case FRAG_PART_FACTS:
+	else if (part->kind == FRAG_PART_FACTS)
 		add_facts(part, columns, out);
-		break;
-	case FRAG_PART_GAP:
+	else if (part->kind == FRAG_PART_GAP)
 		frag_text_add(out, "\n");
-		break;
-	case FRAG_PART_TILE:
-	case FRAG_PART_CHART:
-	case FRAG_PART_WORD:
-	case FRAG_PART_FILE:
-		break;
-	}
 }
 
 static bool is_brief(const struct frag_part *part)

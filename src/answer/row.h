@@ -9,8 +9,8 @@
  *	FRAG_ROW(card, "card", CARD, "one known card");
  *
  * is struct card with these members, and the static card_shape. What follows the help are further members of struct
- * frag_field, as in FRAG_FIELD. Where a struct has more than its fields, or is known elsewhere, FRAG_ROW_MEMBERS and
- * FRAG_ROW_SHAPE are the two halves.
+ * frag_field, as in FRAG_FIELD. FRAG_ROW_AS names the shape, which may be known elsewhere. Where a struct has more than
+ * its fields, FRAG_ROW_MEMBERS and FRAG_ROW_SHAPE are the two halves.
  */
 #ifndef FRAG_ANSWER_ROW_H
 #define FRAG_ANSWER_ROW_H
@@ -28,11 +28,12 @@
 							       tag) FRAG_FIELD_END }; \
 	storage const struct frag_shape var = FRAG_SHAPE(name, struct tag, var##_fields, help)
 
-#define FRAG_ROW(tag, name, LIST, help) \
+#define FRAG_ROW_AS(storage, var, tag, name, LIST, help) \
 	struct tag { \
 		FRAG_ROW_MEMBERS(LIST) \
 	}; \
-	FRAG_ROW_SHAPE(static, tag##_shape, tag, name, LIST, help)
+	FRAG_ROW_SHAPE(storage, var, tag, name, LIST, help)
+#define FRAG_ROW(tag, name, LIST, help) FRAG_ROW_AS(static, tag##_shape, tag, name, LIST, help)
 
 /*
  * The same for columns that only programs read, the data of charts: tag##_shape has no help.

@@ -116,8 +116,8 @@ void frag_text_repeat(struct frag_text *t, const char *s, size_t n)
 
 void frag_text_add_href(struct frag_text *t, const char *path)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789-_.~/";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~/";
 
 	/* "javascript:x" is a folder's name, too */
 	if (*path != '/')
@@ -197,39 +197,39 @@ void frag_text_add_number(struct frag_text *t, double v)
 		frag_text_addf(t, "%.15g", v);
 }
 
-void frag_text_add_grouped(struct frag_text *t, uint64_t v)
+const char *frag_format_grouped(uint64_t n, char *buf, size_t cap)
 {
 	char digits[24];
-	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v);
+	size_t count = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, n), at = 0;
 
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			frag_text_add(t, ",");
-		frag_text_addn(t, digits + i, 1);
+	FRAG_ASSERT(cap >= sizeof(digits) + sizeof(digits) / 3);
+	for (size_t i = 0; i < count; i++) {
+		if (i && (count - i) % 3 == 0)
+			buf[at++] = ',';
+		buf[at++] = digits[i];
 	}
+	buf[at] = '\0';
+	return buf;
 }
 
-void frag_text_add_bytes(struct frag_text *t, uint64_t bytes)
-{
-	frag_text_add(t, FRAG_BYTES(bytes));
-}
-
-void frag_text_add_ns(struct frag_text *t, uint64_t ns)
+const char *frag_format_ns(uint64_t ns, char *buf, size_t cap)
 {
 	static const struct {
 		uint64_t from;
 		const char *unit;
 	} units[] = { { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" } };
+	size_t i = 0;
+	double v;
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(units); i++) {
-		double v = (double)ns / (double)units[i].from;
-
-		if (ns < units[i].from)
-			continue;
-		frag_text_addf(t, "%.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, units[i].unit);
-		return;
+	while (i < FRAG_ARRAY_LEN(units) && ns < units[i].from)
+		i++;
+	if (i == FRAG_ARRAY_LEN(units)) {
+		snprintf(buf, cap, "%" PRIu64 " ns", ns);
+		return buf;
 	}
-	frag_text_addf(t, "%" PRIu64 " ns", ns);
+	v = (double)ns / (double)units[i].from;
+	snprintf(buf, cap, "%.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, units[i].unit);
+	return buf;
 }
 
 size_t frag_text_width(const char *s)

@@ -47,12 +47,13 @@ void frag_text_add_shell(struct frag_text *t, const char *word);
 void frag_text_add_csv(struct frag_text *t, const char *s);
 /* A number for CSV: up to 15 significant digits; nothing for NaN and infinities. */
 void frag_text_add_number(struct frag_text *t, double v);
-/* "1,234,567" */
-void frag_text_add_grouped(struct frag_text *t, uint64_t v);
-/* "20 MiB", as frag_format_bytes */
-void frag_text_add_bytes(struct frag_text *t, uint64_t bytes);
+
+/* As FRAG_BYTES, texts that live as long as the block they stand in: "1,234,567" */
+#define FRAG_GROUPED(n) frag_format_grouped((n), (char[32]){ 0 }, 32)
+const char *frag_format_grouped(uint64_t n, char *buf, size_t cap);
 /* "812 ns", "3.1 us", "45.2 ms", "1.20 s" */
-void frag_text_add_ns(struct frag_text *t, uint64_t ns);
+#define FRAG_NS(ns) frag_format_ns((ns), (char[32]){ 0 }, 32)
+const char *frag_format_ns(uint64_t ns, char *buf, size_t cap);
 
 /* Columns that `s` takes on a terminal: UTF-8 characters, without combining marks. */
 size_t frag_text_width(const char *s);

@@ -3,6 +3,9 @@
 #include "title.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+#include <frag/opt.h>
 
 void frag_title_release(struct frag_title *t)
 {
@@ -10,32 +13,36 @@ void frag_title_release(struct frag_title *t)
 	*t = (struct frag_title){ 0 };
 }
 
-static void note(struct frag_title *t, const char *name, double value)
+/* Notes a number; where its text goes. */
+static char *note(struct frag_title *t, const char *name, double value)
 {
 	FRAG_ASSERT(t->count < FRAG_TITLE_NUMBERS);
-	t->numbers[t->count++] = (struct frag_answer_number){ name, value };
+	t->numbers[t->count] = (struct frag_answer_number){ name, value };
+	return t->shown[t->count++];
 }
 
-void frag_title_bytes(struct frag_title *t, const char *name, uint64_t bytes)
+const char *frag_title_bytes(struct frag_title *t, const char *name, uint64_t bytes)
 {
-	frag_text_add_bytes(&t->text, bytes);
-	note(t, name, (double)bytes);
+	return frag_format_bytes(bytes, note(t, name, (double)bytes), sizeof(t->shown[0]));
 }
 
-void frag_title_ns(struct frag_title *t, const char *name, uint64_t ns)
+const char *frag_title_ns(struct frag_title *t, const char *name, uint64_t ns)
 {
-	frag_text_add_ns(&t->text, ns);
-	note(t, name, (double)ns);
+	return frag_format_ns(ns, note(t, name, (double)ns), sizeof(t->shown[0]));
 }
 
-void frag_title_count(struct frag_title *t, const char *name, uint64_t count)
+const char *frag_title_count(struct frag_title *t, const char *name, uint64_t count)
 {
-	frag_text_addf(&t->text, "%" PRIu64, count);
-	note(t, name, (double)count);
+	char *shown = note(t, name, (double)count);
+
+	snprintf(shown, sizeof(t->shown[0]), "%" PRIu64, count);
+	return shown;
 }
 
-void frag_title_percent(struct frag_title *t, const char *name, double ratio, int digits)
+const char *frag_title_percent(struct frag_title *t, const char *name, double ratio, int digits)
 {
-	frag_text_addf(&t->text, "%.*f %%", digits, 100 * ratio);
-	note(t, name, ratio);
+	char *shown = note(t, name, ratio);
+
+	snprintf(shown, sizeof(t->shown[0]), "%.*f %%", digits, 100 * ratio);
+	return shown;
 }

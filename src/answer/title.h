@@ -20,15 +20,16 @@ struct frag_answer_number {
 struct frag_title {
 	struct frag_text text;
 	struct frag_answer_number numbers[FRAG_TITLE_NUMBERS];
+	char shown[FRAG_TITLE_NUMBERS][32];
 	size_t count;
 };
 
 void frag_title_release(struct frag_title *t);
-/* "9.65 GiB", "45.2 ms", "12". Words are added to t->text. */
-void frag_title_bytes(struct frag_title *t, const char *name, uint64_t bytes);
-void frag_title_ns(struct frag_title *t, const char *name, uint64_t ns);
-void frag_title_count(struct frag_title *t, const char *name, uint64_t count);
+/* A number of the title, and how the sentence says it: "9.65 GiB", "45.2 ms", "12". The sentence is added to t->text. */
+const char *frag_title_bytes(struct frag_title *t, const char *name, uint64_t bytes);
+const char *frag_title_ns(struct frag_title *t, const char *name, uint64_t ns);
+const char *frag_title_count(struct frag_title *t, const char *name, uint64_t count);
 /* 0.334 as "33 %", with `digits` behind the point. */
-void frag_title_percent(struct frag_title *t, const char *name, double ratio, int digits);
+const char *frag_title_percent(struct frag_title *t, const char *name, double ratio, int digits);
 
 #endif

@@ -20,10 +20,7 @@
 	F(S, MAP, numbers, NULL, "what that rests on", .of = &frag_number_shape) \
 	F(S, TEXT, line, NULL, "the line of the program to blame") \
 	F(S, TEXT, next, NULL, "the command that says more")
-struct summary {
-	FRAG_ROW_MEMBERS(SUMMARY)
-};
-FRAG_ROW_SHAPE(, frag_summary_shape, summary, "summary", SUMMARY, "a recording in three sentences");
+FRAG_ROW_AS(, frag_summary_shape, summary, "summary", SUMMARY, "a recording in three sentences");
 
 /* The command that goes on from a finding; the files follow. */
 static const char *const next_commands[FRAG_FOUND_KINDS] = {

@@ -22,55 +22,34 @@
 	F(S, TEXTS, fits, NULL, "all cards that take it")
 FRAG_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 
+/* Tables and CSV have both choices side by side. */
 #define JOB_ROW(F, P, S) \
 	F(S, TEXT, job, "job", "path of its traces, with * for the number of the rank") \
 	F(S, COUNT, ranks, "ranks", "cards it runs on", .spare = 1) \
 	F(S, BYTES, lower_bound_bytes, "live", "most bytes live at once in its worst rank", \
-	  .page_only = true) \
-	P(S, BYTES, today_bytes, "needs today", "reserved with the recorded settings") \
-	P(S, TEXT, today_shown, "on", "the cheapest card that takes it, with headroom") \
-	P(S, BYTES, best_bytes, "could need", "reserved with the setting of the plan") \
-	P(S, TEXT, best_shown, "on", "the cheapest card that takes it then") \
-	P(S, BYTES, best_headroom_bytes, "headroom", "left free on that card beside the context", \
-	  .page_only = true) \
-	P(S, TEXT, best_policy, "with", "the setting of the plan", .spare = 2) \
+	  .page_only = true, .no_csv = true) \
+	F(S, BYTES, bound_bytes, NULL, "most bytes live at once", .csv_only = true) \
+	F(S, TEXT, today_policy, NULL, "recorded setting", .csv_only = true) \
+	F(S, BYTES, today_bytes, "needs today", "reserved with the recorded settings", \
+	  .csv_only = true) \
+	F(S, TEXT, today_card, "on", "the cheapest card that takes it, with headroom", \
+	  .csv_only = true, .none = "none") \
+	F(S, TEXT, best_policy, NULL, "setting of the plan", .csv_only = true) \
+	F(S, BYTES, best_bytes, "could need", "reserved with the setting of the plan", \
+	  .csv_only = true) \
+	F(S, TEXT, best_card, "on", "the cheapest card that takes it then", .csv_only = true, \
+	  .none = "none") \
+	F(S, REAL, today_price_per_hour, NULL, "of all its cards", .csv_only = true) \
+	F(S, REAL, best_price_per_hour, NULL, "of all its cards", .csv_only = true) \
+	F(S, BYTES, today_headroom_bytes, NULL, "left free on its card", .csv_only = true) \
+	F(S, BYTES, best_headroom_bytes, "headroom", "left free on that card beside the context", \
+	  .page_only = true, .csv_only = true) \
+	F(S, TEXT, best_fits, NULL, "all cards that take it, with ;", .csv_only = true) \
+	P(S, TEXT, setting, "with", "the setting of the plan", .spare = 2) \
 	F(S, BOOL, estimate, NULL, "one of its traces was recorded without a GPU") \
 	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &choice_shape) \
 	F(S, OBJECT, best, NULL, "with the setting of the plan", .of = &choice_shape)
-struct job_row {
-	FRAG_ROW_MEMBERS(JOB_ROW)
-	const char *today_policy;
-	const char *today_card;
-	const char *best_card;
-	const char *best_fits;
-	uint64_t today_headroom_bytes;
-	double today_price_per_hour;
-	double best_price_per_hour;
-};
-FRAG_ROW_SHAPE(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
-
-/* The columns of the CSV have both choices side by side. */
-static const struct frag_field job_csv_fields[] = {
-	FRAG_FIELD(TEXT, struct job_row, job, NULL, "path of its traces"),
-	FRAG_FIELD(COUNT, struct job_row, ranks, NULL, "cards it runs on"),
-	FRAG_FIELD_AS(BYTES, "bound_bytes", struct job_row, lower_bound_bytes, NULL,
-		      "most bytes live at once"),
-	FRAG_FIELD(TEXT, struct job_row, today_policy, NULL, "recorded setting"),
-	FRAG_FIELD(BYTES, struct job_row, today_bytes, NULL, "reserved with it"),
-	FRAG_FIELD(TEXT, struct job_row, today_card, NULL, "its card"),
-	FRAG_FIELD(TEXT, struct job_row, best_policy, NULL, "setting of the plan"),
-	FRAG_FIELD(BYTES, struct job_row, best_bytes, NULL, "reserved with it"),
-	FRAG_FIELD(TEXT, struct job_row, best_card, NULL, "its card"),
-	FRAG_FIELD(REAL, struct job_row, today_price_per_hour, NULL, "of all its cards"),
-	FRAG_FIELD(REAL, struct job_row, best_price_per_hour, NULL, "of all its cards"),
-	FRAG_FIELD(BYTES, struct job_row, today_headroom_bytes, NULL, "left free on its card"),
-	FRAG_FIELD(BYTES, struct job_row, best_headroom_bytes, NULL, "left free on its card"),
-	FRAG_FIELD(TEXT, struct job_row, best_fits, NULL, "all cards that take it, with ;"),
-	FRAG_FIELD(BOOL, struct job_row, estimate, NULL, "recorded without a GPU"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape job_csv_shape =
-	FRAG_SHAPE("job_csv", struct job_row, job_csv_fields, "a job of the sweep");
+FRAG_ROW_AS(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
 
 static const struct choice *choice_row(struct frag_answer *a, const struct frag_fleet *f,
 				       const struct frag_fleet_choice *c)
@@ -121,6 +100,7 @@ static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
 		.job = j->name,
 		.ranks = j->units_count,
 		.lower_bound_bytes = j->bound_bytes,
+		.bound_bytes = j->bound_bytes,
 		.estimate = j->estimate,
 		.today = today,
 		.best = best,
@@ -128,8 +108,7 @@ static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
 		.best_policy = best->policy,
 		.today_card = today->card,
 		.best_card = best->card,
-		.today_shown = today->card ? today->card : "none",
-		.best_shown = best->card ? best->card : "none",
+		.setting = best->policy,
 		.today_bytes = today->need_bytes,
 		.best_bytes = best->need_bytes,
 		.today_headroom_bytes = today->headroom_bytes,
@@ -190,11 +169,7 @@ static struct sum_row sum_row(const char *what, const struct frag_fleet_sum *s)
 	  "cards needed with the curves of memory at their recorded times", .spare = 2) \
 	F(S, COUNT, left_out, "left out", "ranks that do not fit this card", .spare = 1) \
 	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
-struct pack_row {
-	FRAG_ROW_MEMBERS(PACK_ROW)
-};
-FRAG_ROW_SHAPE(static, pack_shape, pack_row, "pack", PACK_ROW,
-	       "ranks packed onto cards of one kind");
+FRAG_ROW_AS(static, pack_shape, pack_row, "pack", PACK_ROW, "ranks packed onto cards of one kind");
 
 static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *p)
 {
@@ -224,11 +199,7 @@ static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *
 	F(S, INT, card_bytes_saved, NULL, "card memory saved by those jobs, bytes") \
 	F(S, REAL, price_per_hour_saved, "saved an hour", "where all cards have a price", \
 	  .precision = 2, .if_any = true)
-struct setting_row {
-	FRAG_ROW_MEMBERS(SETTING_ROW)
-};
-FRAG_ROW_SHAPE(static, setting_shape, setting_row, "setting", SETTING_ROW,
-	       "one setting for all jobs");
+FRAG_ROW_AS(static, setting_shape, setting_row, "setting", SETTING_ROW, "one setting for all jobs");
 
 static struct setting_row setting_row(struct frag_answer *a, const struct frag_fleet *f,
 				      size_t policy)
@@ -269,21 +240,7 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 	  .of = &pack_shape) \
 	F(S, LIST, settings, NULL, "each setting for all jobs", .of = &setting_shape) \
 	F(S, LIST, jobs, NULL, "those that a change helps first", .of = &job_shape)
-struct plan {
-	FRAG_ROW_MEMBERS(PLAN_ROW)
-};
-FRAG_ROW_SHAPE(, frag_fleet_shape, plan, "fleet", PLAN_ROW,
-	       "a capacity plan for all jobs of a sweep");
-
-/* "1 job moves", "3 jobs move" */
-static const char *count_of(struct frag_answer *a, size_t n, const char *one, const char *many)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-
-	frag_text_add_grouped(&t, n);
-	frag_text_addf(&t, " %s", n == 1 ? one : many);
-	return frag_answer_take(a, &t);
-}
+FRAG_ROW_AS(, frag_fleet_shape, plan, "fleet", PLAN_ROW, "a capacity plan for all jobs of a sweep");
 
 static void conclude(struct frag_answer *a, const struct frag_fleet *f, const struct plan *p)
 {
@@ -291,7 +248,7 @@ static void conclude(struct frag_answer *a, const struct frag_fleet *f, const st
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_text_addf(&t, "%s to a smaller card with another setting",
-		       count_of(a, then.moved, "job moves", "jobs move"));
+		       frag_answer_count(a, then.moved, "job moves", "jobs move"));
 	if (then.moved && now.priced && then.priced)
 		frag_text_addf(&t, ", which saves %.2f of %.2f an hour (%.0f %%)", p->price_saved,
 			       now.price, 100 * p->saved_ratio);
@@ -300,17 +257,18 @@ static void conclude(struct frag_answer *a, const struct frag_fleet *f, const st
 			       100 * p->saved_ratio);
 	if (then.gained)
 		frag_text_addf(&t, "; %s",
-			       count_of(a, then.gained, "job fits a card only with another setting",
-					"jobs fit a card only with another setting"));
+			       frag_answer_count(a, then.gained,
+						 "job fits a card only with another setting",
+						 "jobs fit a card only with another setting"));
 	if (f->best.card && f->best.cards)
 		frag_text_addf(&t,
 			       "; sharing would put %s on %zu %s card%s (no packing needs fewer "
 			       "than %zu)",
-			       count_of(a, f->best.units, "rank", "ranks"), f->best.cards,
+			       frag_answer_count(a, f->best.units, "rank", "ranks"), f->best.cards,
 			       f->best.card->name, f->best.cards == 1 ? "" : "s", f->best.bound);
 	if (then.jobs_without)
 		frag_text_addf(&t, "; %s no card of the list",
-			       count_of(a, then.jobs_without, "job fits", "jobs fit"));
+			       frag_answer_count(a, then.jobs_without, "job fits", "jobs fit"));
 	a->failed |= t.failed;
 	frag_answer_conclude(a, "%s", frag_text_str(&t));
 }
@@ -343,15 +301,13 @@ static void say_misfit(struct frag_answer *a, const struct frag_fleet *f,
 	if (job->bound_bytes > room)
 		frag_answer_item(a,
 				 "no card for %s: its worst rank has %s live at once, and the "
-				 "largest card leaves %s: "
-				 "the program needs it",
+				 "largest card leaves %s: the program needs it",
 				 job->name, FRAG_BYTES(job->bound_bytes), FRAG_BYTES(room));
 	else if (least != SIZE_MAX)
 		frag_answer_item(a,
 				 "no card for %s: with %s, the best setting of the sweep, it "
-				 "reserves %s, and the "
-				 "largest card leaves %s; only %s are live, so other settings may "
-				 "be enough",
+				 "reserves %s, and the largest card leaves %s; only %s are live, "
+				 "so other settings may be enough",
 				 job->name, f->policies[least], FRAG_BYTES(need), FRAG_BYTES(room),
 				 FRAG_BYTES(job->bound_bytes));
 	else
@@ -376,25 +332,21 @@ static void say_method(struct frag_answer *a, const struct frag_fleet *f)
 {
 	if (f->failures)
 		frag_answer_say(a, "%s of the sweep failed and %s in no figure here",
-				count_of(a, f->failures, "trace", "traces"),
+				frag_answer_count(a, f->failures, "trace", "traces"),
 				f->failures == 1 ? "is" : "are");
 	if (f->estimates)
 		frag_answer_say(a, "%s recorded without a GPU: what they need is an estimate",
-				count_of(a, f->estimates, "job was", "jobs were"));
+				frag_answer_count(a, f->estimates, "job was", "jobs were"));
 	frag_answer_say(a, "not known here: compute, bandwidth, how jobs on one card slow each "
-			   "other down, and memory "
-			   "outside of the allocator except the context");
+			   "other down, and memory outside of the allocator except the context");
 	frag_answer_heading(a, "How it was done");
 	frag_answer_last(a)->page_only = true;
 	frag_answer_say(a,
 			"Every rank was replayed on a simulated card under every setting of the "
-			"sweep. A job needs the "
-			"peak reserved memory of its worst rank. A card fits if %.0f %% of it "
-			"stays free beside the "
-			"context. Sharing packs ranks by first fit decreasing, ranks of one job on "
-			"different cards, "
-			"each with a context of its own: either all peaks at once, or at the "
-			"recorded times.",
+			"sweep. A job needs the peak reserved memory of its worst rank. A card "
+			"fits if %.0f %% of it stays free beside the context. Sharing packs ranks "
+			"by first fit decreasing, ranks of one job on different cards, each with a "
+			"context of its own: either all peaks at once, or at the recorded times.",
 			100 * f->headroom.ratio);
 	frag_answer_last(a)->page_only = true;
 }
@@ -483,7 +435,7 @@ int frag_fleet_answer(const struct frag_fleet *f, size_t top, struct frag_answer
 	FRAG_CHECK_ALLOC(p, "plan", err);
 	FRAG_TRY(fill(p, f, a, err));
 	frag_answer_data(a, &frag_fleet_shape, p);
-	frag_answer_csv(a, &job_csv_shape, p->jobs.rows, p->jobs.count);
+	frag_answer_csv(a, &job_shape, p->jobs.rows, p->jobs.count);
 	a->title = a->title ? a->title : "Capacity plan of a fleet";
 	a->question = "Which cards, how many, with which settings?";
 	frag_answer_remark(a,

@@ -18,10 +18,7 @@
 	F(S, BYTES, live_bytes, NULL, "that need at most so much live") \
 	F(S, BYTES, today_bytes, NULL, "reserve at most so much today") \
 	F(S, BYTES, then_bytes, NULL, "and with the plan")
-struct need_row {
-	FRAG_ROW_MEMBERS(NEED_ROW)
-};
-FRAG_ROW_SHAPE(static, need_shape, need_row, "need", NEED_ROW, "a point of the curves");
+FRAG_ROW_AS(static, need_shape, need_row, "need", NEED_ROW, "a point of the curves");
 
 /* Three sorted lists beside each other: the distance between the curves is waste. */
 static struct frag_rows need_rows(const struct frag_fleet *f, struct frag_answer *a)
@@ -57,10 +54,7 @@ static struct frag_rows need_rows(const struct frag_fleet *f, struct frag_answer
 	F(S, COUNT, today_count, NULL, "today") \
 	F(S, COUNT, then_count, NULL, "with the plan") \
 	F(S, COUNT, shared_count, NULL, "where ranks share cards")
-struct cards_row {
-	FRAG_ROW_MEMBERS(CARDS_ROW)
-};
-FRAG_ROW_SHAPE(static, cards_shape, cards_row, "cards", CARDS_ROW, "cards of one kind");
+FRAG_ROW_AS(static, cards_shape, cards_row, "cards", CARDS_ROW, "cards of one kind");
 
 static struct cards_row cards_row(const struct frag_fleet *f, const struct frag_gpu *card)
 {
@@ -98,10 +92,7 @@ static struct frag_rows cards_rows(const struct frag_fleet *f, struct frag_answe
 	F(S, TEXT, setting, NULL, "for all jobs") \
 	F(S, BYTES, reserved_bytes, NULL, "by all ranks at their peaks") \
 	F(S, BYTES, live_bytes, NULL, "live at their peaks")
-struct total_row {
-	FRAG_ROW_MEMBERS(TOTAL_ROW)
-};
-FRAG_ROW_SHAPE(static, total_shape, total_row, "total", TOTAL_ROW, "all ranks under one setting");
+FRAG_ROW_AS(static, total_shape, total_row, "total", TOTAL_ROW, "all ranks under one setting");
 
 static uint64_t all_today(const struct frag_fleet *f, bool live)
 {
@@ -141,72 +132,70 @@ static struct frag_rows total_rows(const struct frag_fleet *f, struct frag_answe
 	return (struct frag_rows){ rows, n };
 }
 
+static void add_chart(struct frag_answer *a, struct frag_title *title,
+		      struct frag_answer_chart chart)
+{
+	frag_answer_take_title(a, title, &chart);
+	frag_answer_chart(a, &chart);
+}
+
 static void add_need(const struct frag_fleet *f, const struct frag_rows *rows,
 		     struct frag_answer *a)
 {
-	struct frag_answer_chart chart = { .script = "fleet_need",
-					   .caption = "Every rank, from the smallest to the "
-						      "largest: what it holds live at most, what "
-						      "it reserves today, and what it would "
-						      "reserve with the plan. The area "
-						      "between the lines is memory that is paid "
-						      "for and not used.",
-					   .shape = &need_shape,
-					   .rows = *rows };
+	double ratio = (double)all_today(f, true) / (double)FRAG_MAX(all_today(f, false), 1u);
 	struct frag_title title = { 0 };
 
-	frag_title_percent(&title, "live_ratio",
-			   (double)all_today(f, true) / (double)FRAG_MAX(all_today(f, false), 1u),
-			   0);
-	frag_text_add(&title.text, " of what is reserved today is live at the peaks");
-	frag_answer_take_title(a, &title, &chart);
-	frag_answer_chart(a, &chart);
+	frag_text_addf(&title.text, "%s of what is reserved today is live at the peaks",
+		       frag_title_percent(&title, "live_ratio", ratio, 0));
+	add_chart(a, &title,
+		  (struct frag_answer_chart){
+			  .script = "fleet_need",
+			  .caption = "Every rank, from the smallest to the largest: what it holds "
+				     "live at most, what it reserves today, and what it would "
+				     "reserve with the plan. The area between the lines is memory "
+				     "that is paid for and not used.",
+			  .shape = &need_shape,
+			  .rows = *rows });
 }
 
 static void add_cards(const struct frag_fleet *f, const struct frag_rows *rows,
 		      struct frag_answer *a)
 {
 	struct frag_fleet_sum then = frag_fleet_sum(f, true);
-	struct frag_answer_chart chart = { .script = "fleet_cards",
-					   .caption = "Cards of each kind: today, with the plan, "
-						      "and where ranks share cards.",
-					   .shape = &cards_shape,
-					   .rows = *rows };
 	struct frag_title title = { 0 };
+	const char *moved = frag_title_count(&title, "moved_count", then.moved);
 
-	frag_title_count(&title, "moved_count", then.moved);
-	frag_text_add(&title.text, " of ");
-	frag_title_count(&title, "jobs_count", f->jobs_count);
-	frag_text_add(&title.text, " jobs move to a smaller card");
-	if (then.gained) {
-		frag_text_add(&title.text, ", ");
-		frag_title_count(&title, "gained_count", then.gained);
-		frag_text_add(&title.text, " fit one only so");
-	}
-	frag_answer_take_title(a, &title, &chart);
-	frag_answer_chart(a, &chart);
+	frag_text_addf(&title.text, "%s of %s jobs move to a smaller card", moved,
+		       frag_title_count(&title, "jobs_count", f->jobs_count));
+	if (then.gained)
+		frag_text_addf(&title.text, ", %s fit one only so",
+			       frag_title_count(&title, "gained_count", then.gained));
+	add_chart(a, &title,
+		  (struct frag_answer_chart){ .script = "fleet_cards",
+					      .caption = "Cards of each kind: today, with the "
+							 "plan, "
+							 "and where ranks share cards.",
+					      .shape = &cards_shape,
+					      .rows = *rows });
 }
 
 static void add_settings(const struct frag_fleet *f, const struct frag_rows *rows,
 			 const struct total_row *least, struct frag_answer *a)
 {
-	struct frag_answer_chart chart = { .script = "bars",
-					   .base = "fleet_settings",
-					   .extra = "peaks of all ranks added up|reserved|of that "
-						    "live",
-					   .caption =
-						   "All ranks under one setting: the sum of their "
-						   "peaks, and what they hold live.",
-					   .shape = &total_shape,
-					   .rows = *rows };
 	struct frag_title title = { 0 };
+	const char *bytes = frag_title_bytes(&title, "reserved_bytes", least->reserved_bytes);
 
-	frag_text_addf(&title.text, "%s everywhere would reserve ", least->setting);
-	frag_title_bytes(&title, "reserved_bytes", least->reserved_bytes);
-	frag_text_add(&title.text, " of today's ");
-	frag_title_bytes(&title, "today_bytes", all_today(f, false));
-	frag_answer_take_title(a, &title, &chart);
-	frag_answer_chart(a, &chart);
+	frag_text_addf(&title.text, "%s everywhere would reserve %s of today's %s", least->setting,
+		       bytes, frag_title_bytes(&title, "today_bytes", all_today(f, false)));
+	add_chart(a, &title,
+		  (struct frag_answer_chart){
+			  .script = "bars",
+			  .base = "fleet_settings",
+			  .extra = "peaks of all ranks added up|reserved|of that live",
+			  .caption = "All ranks under one setting: the sum of their peaks, and "
+				     "what they hold live.",
+			  .shape = &total_shape,
+			  .rows = *rows });
 }
 
 int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct frag_err *err)

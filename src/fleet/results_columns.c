@@ -57,9 +57,9 @@ struct frag_column frag_results_item_column(size_t i)
 		OWN("safe_capacity_bytes", "INTEGER", "B",
 		    "of a sweep --fit: from this capacity on no replay failed"),
 	};
-	static const struct frag_column curve = OWN("curve", "TEXT", "",
-						    "of a sweep: reserved over time, [[us, bytes], "
-						    "...] (not in CSV)");
+	static const struct frag_column curve =
+		OWN("curve", "TEXT", "",
+		    "of a sweep: reserved over time, [[us, bytes], ...] (not in CSV)");
 	static struct frag_column all[FRAG_ARRAY_LEN(columns) + METRICS_MAX + 2];
 	static size_t n; /* asked for with every row: put together once */
 

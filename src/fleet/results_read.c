@@ -94,12 +94,10 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 	static const char sql[] =
 		"SELECT t.path, t.name, i.policy, i.curve, i.device, t.devices, t.start_us, "
 		"t.duration_us, i.peak_reserved_bytes, i.lower_bound_bytes, i.modelled_ns, "
-		"i.recorded, "
-		"i.status='completed', t.estimate FROM items i JOIN traces t USING(trace) WHERE "
-		"i.status<>'failed' "
-		"AND t.path IS NOT NULL AND i.policy IS NOT NULL ORDER BY t.path, i.device, "
-		"i.policy, "
-		"i.\"limit\" NOT IN ('', 'none'), i.capacity_bytes DESC";
+		"i.recorded, i.status='completed', t.estimate FROM items i JOIN traces t "
+		"USING(trace) WHERE i.status<>'failed' AND t.path IS NOT NULL AND i.policy IS NOT "
+		"NULL ORDER BY t.path, i.device, i.policy, i.\"limit\" NOT IN ('', 'none'), "
+		"i.capacity_bytes DESC";
 	sqlite3_stmt *q;
 	int rc = 0, step = SQLITE_DONE;
 

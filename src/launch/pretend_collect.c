@@ -99,14 +99,13 @@ static int list(struct parts *p, const char *folder, const struct frag_launch *l
 				 "(SIGKILL), crashed, or called _exit outside of Python");
 	if (!p->count)
 		return frag_fail(err, FRAG_EINPUT,
-				 "nothing was recorded: no Python process of the program "
-				 "allocated memory of a card through torch (started with -S, or "
-				 "without its environment, Python does not see cufrag)");
+				 "nothing was recorded: no Python process of the program allocated "
+				 "memory of a card through torch (started with -S, or without its "
+				 "environment, Python does not see cufrag)");
 	if (lost)
 		frag_launch_note(l,
 				 "%u of %zu processes that used a card left no recording: killed "
-				 "(SIGKILL), "
-				 "crashed, or called _exit outside of Python",
+				 "(SIGKILL), crashed, or called _exit outside of Python",
 				 lost, lost + p->count);
 	qsort(p->list, p->count, sizeof(*p->list), by_rank);
 	return 0;

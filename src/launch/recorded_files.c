@@ -206,8 +206,7 @@ int frag_launch_gather(const struct frag_launch *l, const char *folder, bool pic
 	if (rc || *out)
 		return rc;
 	return frag_fail(err, FRAG_EINPUT,
-			 "nothing was recorded: no process of the program allocated CUDA "
-			 "memory%s",
+			 "nothing was recorded: no process of the program allocated CUDA memory%s",
 			 pickles ? " through torch"
 				 : " (a process with other rights, or without the program's "
 				   "environment, is not seen)");

@@ -22,8 +22,7 @@ const struct frag_arg frag_pretend_rows[] = {
 		  "file with lines as \"train.py:42 0.5\"" },
 	{ FRAG_ARG_FLAG, "again", FRAG_ARG_AT(struct frag_pretend, again),
 	  .help = "run the program a second time with random values and another seed: every "
-		  "command "
-		  "then reports what depends on invented values" },
+		  "command then reports what depends on invented values" },
 	{ 0 },
 };
 

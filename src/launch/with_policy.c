@@ -61,8 +61,7 @@ static int make_folder(struct job *j, struct frag_err *err)
 	}
 	if (!why && errno == EEXIST)
 		why = "it exists: another run is recording, or one was killed; the .cft files in "
-		      "it "
-		      "can be read";
+		      "it can be read";
 	frag_fail(err, FRAG_EOUTPUT, "cannot create the folder '%.300s': %s", j->folder,
 		  why ? why : strerror(errno));
 	j->folder[0] = '\0';

@@ -78,8 +78,8 @@ int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct
 			to--;
 		if (from >= to)
 			return frag_fail(err, FRAG_EUSAGE,
-					 "empty policy in the list '%.100s'; "
-					 "policies are separated by ';'",
+					 "empty policy in the list '%.100s'; policies are "
+					 "separated by ';'",
 					 list);
 		text = frag_host_alloc(to - from + 1);
 		FRAG_CHECK_ALLOC(text, "list of policies", err);
@@ -159,8 +159,7 @@ int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag
 	frag_policy_spec_destroy(own);
 	if (!rc && !count)
 		rc = frag_fail(err, FRAG_EUSAGE,
-			       "no policy to replay: '%s' does not say what it was "
-			       "recorded with",
+			       "no policy to replay: '%s' does not say what it was recorded with",
 			       trace->name);
 	if (rc) {
 		for (size_t i = 0; i < count; i++)

@@ -3,6 +3,7 @@
 #include "settled_shape.h"
 
 #include <frag/replay.h>
+#include <frag/torch.h>
 
 #include "answer/row.h"
 
@@ -20,11 +21,8 @@
 	F(S, COUNT, assumed_trims_count, NULL, "releases that are taken for an empty_cache") \
 	F(S, BYTES, recorded_peak_bytes, NULL, "peak reserved when it was recorded") \
 	F(S, COUNT, refused_count, NULL, "requests that were refused when it was recorded")
-struct settled_row {
-	FRAG_ROW_MEMBERS(SETTLED_ROW)
-};
-FRAG_ROW_SHAPE(, frag_settled_shape, settled_row, "recording", SETTLED_ROW,
-	       "what a replay of the recorded settings shows; null where the file has no evidence");
+FRAG_ROW_AS(, frag_settled_shape, settled_row, "recording", SETTLED_ROW,
+	    "what a replay of the recorded settings shows; null where the file has no evidence");
 
 const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s)
 {
@@ -59,11 +57,8 @@ const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s
 #define UNIT_ROW(F, P, S) \
 	F(S, TEXT, trace, NULL, "its name, with the device if it has several") \
 	F(S, OBJECT, recording, NULL, "what was found of it", .of = &frag_settled_shape)
-struct unit_row {
-	FRAG_ROW_MEMBERS(UNIT_ROW)
-};
-FRAG_ROW_SHAPE(, frag_recorded_unit_shape, unit_row, "recorded", UNIT_ROW,
-	       "one device of a recording");
+FRAG_ROW_AS(, frag_recorded_unit_shape, unit_row, "recorded", UNIT_ROW,
+	    "one device of a recording");
 
 struct frag_rows frag_recorded_unit_rows(struct frag_answer *a, const struct frag_recordings *all)
 {
@@ -73,6 +68,18 @@ struct frag_rows frag_recorded_unit_rows(struct frag_answer *a, const struct fra
 		rows[i] = (struct unit_row){ all->units[i].label,
 					     frag_settled_row(a, &all->units[i].dev->settled) };
 	return (struct frag_rows){ rows, rows ? all->units_count : 0 };
+}
+
+struct frag_rows frag_release_rows(struct frag_answer *a, unsigned first, unsigned last)
+{
+	const char **rows = frag_answer_new(a, 2, sizeof(*rows));
+	char text[16];
+
+	if (!rows || !last)
+		return (struct frag_rows){ 0 };
+	rows[0] = frag_answer_print(a, "%s", frag_torch_format(first, text, sizeof(text)));
+	rows[1] = frag_answer_print(a, "%s", frag_torch_format(last, text, sizeof(text)));
+	return (struct frag_rows){ rows, 2 };
 }
 
 struct frag_rows frag_unit_labels(struct frag_answer *a, const struct frag_recordings *all)

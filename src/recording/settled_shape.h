@@ -14,6 +14,8 @@ const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s
 /* A trace and its "recording", for a LIST of all units. */
 extern const struct frag_shape frag_recorded_unit_shape;
 struct frag_rows frag_recorded_unit_rows(struct frag_answer *a, const struct frag_recordings *all);
+/* First and last release of PyTorch, for TEXTS; none where the last is 0. */
+struct frag_rows frag_release_rows(struct frag_answer *a, unsigned first, unsigned last);
 /* The labels of all units, for TEXTS. */
 struct frag_rows frag_unit_labels(struct frag_answer *a, const struct frag_recordings *all);
 

@@ -54,15 +54,15 @@ void frag_headroom_text(const struct frag_headroom *h, struct frag_text *out)
 	size_t start = out->len;
 
 	if (h->outside_bytes) {
-		frag_text_add_bytes(out, h->outside_bytes);
-		frag_text_add(out, " for what was held outside of the allocator");
+		frag_text_addf(out, "%s for what was held outside of the allocator",
+			       FRAG_BYTES(h->outside_bytes));
 	}
 	if (h->ratio > 0 || h->bytes) {
 		frag_text_add(out, out->len > start ? " and " : "");
 		if (h->ratio > 0)
 			frag_text_addf(out, "%g %% of the card", 100 * h->ratio);
 		else
-			frag_text_add_bytes(out, h->bytes);
+			frag_text_add(out, FRAG_BYTES(h->bytes));
 		frag_text_add(out, " for libraries and for inputs longer than those recorded");
 	}
 }

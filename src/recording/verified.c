@@ -64,11 +64,8 @@ FRAG_ROW_SHAPE(static, trace_shape, frag_verified_trace, "verified_trace", TRACE
 /* One recording: its own members. Several: the list, and one verdict for all. */
 #define ALL_ROW(F, P, S) \
 	TRACE_ROW(F, P, S) F(S, LIST, traces, NULL, "of several recordings", .of = &trace_shape)
-struct verified_all {
-	FRAG_ROW_MEMBERS(ALL_ROW)
-};
-FRAG_ROW_SHAPE(, frag_verified_shape, verified_all, "verify", ALL_ROW,
-	       "is the simulation what really happened");
+FRAG_ROW_AS(, frag_verified_shape, verified_all, "verify", ALL_ROW,
+	    "is the simulation what really happened");
 
 static const char *verdict_word(const struct frag_verified *v, enum frag_verdict verdict)
 {
@@ -134,11 +131,9 @@ static const char *lines_of(const struct frag_verified *v, const struct frag_tra
 	add_differences(v, r, &t);
 	frag_text_addf(&t,
 		       v->card ? "device %u: allocs %llu/%llu served, segment events %llu/%llu of "
-				 "the recorded kind "
-				 "and size, ooms %llu/%llu"
+				 "the recorded kind and size, ooms %llu/%llu"
 			       : "device %u: allocs %llu/%llu addresses identical, segment events "
-				 "%llu/%llu "
-				 "identical, ooms %llu/%llu",
+				 "%llu/%llu identical, ooms %llu/%llu",
 		       r->device_ordinal, LLU(r->allocs_same), LLU(r->allocs),
 		       LLU(r->segments_same), LLU(r->segments), LLU(r->ooms_same), LLU(r->ooms));
 	return frag_answer_take(v->a, &t);

@@ -110,6 +110,7 @@ static void say_saving(const struct frag_section *s, const struct frag_result *b
 {
 	const struct frag_result *base = &s->results[s->baseline];
 	uint64_t a = best->m.peak_reserved_bytes, b = base->m.peak_reserved_bytes;
+	uint64_t by = a < b ? b - a : a - b;
 	const char *as = s->baseline_recorded ? "the recorded " : "";
 
 	if (s->count == 1)
@@ -125,12 +126,9 @@ static void say_saving(const struct frag_section *s, const struct frag_result *b
 	} else if (a == b) {
 		frag_text_addf(out, ", as much as %s'%s'", as, base->policy);
 	} else {
-		frag_text_add(out, ", ");
-		frag_text_add_bytes(out, a < b ? b - a : a - b);
-		frag_text_addf(out, " (%.1f %%) %s than %s'%s' with ",
-			       100.0 * (double)(a < b ? b - a : a - b) / (double)b,
-			       a < b ? "less" : "more", as, base->policy);
-		frag_text_add_bytes(out, b);
+		frag_text_addf(out, ", %s (%.1f %%) %s than %s'%s' with %s", FRAG_BYTES(by),
+			       100.0 * (double)by / (double)b, a < b ? "less" : "more", as,
+			       base->policy, FRAG_BYTES(b));
 	}
 	if (best != base && base->completed && base->m.ooms_count)
 		frag_text_addf(out, ", which refuses %" PRIu64, base->m.ooms_count);
@@ -139,10 +137,10 @@ static void say_saving(const struct frag_section *s, const struct frag_result *b
 static void say_driver(const struct frag_section *s, const struct frag_result *r,
 		       struct frag_text *out)
 {
-	frag_text_add_ns(out, r->m.modelled_ns);
-	frag_text_addf(out, " in the driver, %.*f %% of the recorded time",
-		       frag_section_driver_ratio(s, r) < 0.1 ? 1 : 0,
-		       100 * frag_section_driver_ratio(s, r));
+	double ratio = frag_section_driver_ratio(s, r);
+
+	frag_text_addf(out, "%s in the driver, %.*f %% of the recorded time",
+		       FRAG_NS(r->m.modelled_ns), ratio < 0.1 ? 1 : 0, 100 * ratio);
 }
 
 static void say_card(const struct frag_section *s, const struct frag_advice *a,
@@ -167,10 +165,8 @@ static void say_card(const struct frag_section *s, const struct frag_advice *a,
 			       a->tight->label);
 		return;
 	}
-	frag_text_addf(out, " with room for it%s is %s, with ", margin ? " and a margin" : "",
-		       a->card->label);
-	frag_text_add_bytes(out, a->spare_bytes);
-	frag_text_add(out, " to spare");
+	frag_text_addf(out, " with room for it%s is %s, with %s to spare",
+		       margin ? " and a margin" : "", a->card->label, FRAG_BYTES(a->spare_bytes));
 	if (frag_section_job_price(s, a->card) > 0)
 		frag_text_addf(out, ", at %.2g an hour %.3g for what was recorded",
 			       a->card->price_per_hour, frag_section_job_price(s, a->card));
@@ -199,10 +195,9 @@ static void say_among(const struct frag_section *s, const struct frag_advice *a,
 	for (size_t i = 0; i < s->count; i++)
 		others += !is_setting(&s->results[i]);
 	if (a->of_cheap)
-		frag_text_addf(out,
-			       "of %s that spend less than 1 %% of the recorded time in the "
-			       "driver, ",
-			       a->of_settings ? "PyTorch's settings" : "the policies");
+		frag_text_addf(
+			out, "of %s that spend less than 1 %% of the recorded time in the driver, ",
+			a->of_settings ? "PyTorch's settings" : "the policies");
 	else if (a->of_settings && others)
 		frag_text_add(out, "of PyTorch's settings, ");
 }
@@ -218,12 +213,11 @@ static void say_least(const struct frag_section *s, const struct frag_advice *a,
 	if (least == a->pick || !frag_result_better(r, &s->results[a->pick]))
 		return;
 	if (serves && r->m.ooms_count)
-		frag_text_addf(out, ". '%s' would refuse %" PRIu64 ", with ", r->policy,
-			       r->m.ooms_count);
+		frag_text_addf(out, ". '%s' would refuse %" PRIu64 ",", r->policy, r->m.ooms_count);
 	else
-		frag_text_addf(out, ". '%s' would %s with ", r->policy,
+		frag_text_addf(out, ". '%s' would %s", r->policy,
 			       serves ? "refuse nothing," : "do");
-	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
+	frag_text_addf(out, " with %s", FRAG_BYTES(r->m.peak_reserved_bytes));
 	if (a->live != SIZE_MAX)
 		frag_text_add(out, ", through cufrag run");
 	else if (is_planned(r))
@@ -266,8 +260,7 @@ void frag_section_answer(const struct frag_section *s, struct frag_text *out)
 		say_refused(best, out);
 	else
 		frag_text_addf(out, "'%s' needs least: ", best->policy);
-	frag_text_add_bytes(out, best->m.peak_reserved_bytes);
-	frag_text_add(out, " reserved at peak");
+	frag_text_addf(out, "%s reserved at peak", FRAG_BYTES(best->m.peak_reserved_bytes));
 	say_saving(s, best, a.of_cheap || a.of_settings, out);
 	say_card(s, &a, out);
 	if (s->count > 1 && frag_section_driver_ratio(s, best) >= FRAG_CHEAP_RATIO) {

@@ -24,43 +24,25 @@ static const struct frag_field option_fields[] = {
 static const struct frag_shape option_shape =
 	FRAG_SHAPE("option", struct option_row, option_fields, "an option of a policy");
 
-struct policy_row {
-	const char *name, *link, *summary, *source, *trims, *checked, *needs_text;
-	struct frag_rows needs, options;
-	bool adaptor, linear;
-};
-
 /* the heads are those of the overview of docs/policies.md */
-static const struct frag_field policy_fields[] = {
-	FRAG_FIELD(TEXT, struct policy_row, name, NULL, "as --policy takes it"),
-	FRAG_FIELD_SHOWN(TEXT, struct policy_row, link, "policy", "its name, with a link"),
-	FRAG_FIELD(TEXT, struct policy_row, summary, "what it does", "in one line"),
-	FRAG_FIELD(TEXT, struct policy_row, source, "rules from", "where its rules come from"),
-	FRAG_FIELD(TEXT, struct policy_row, trims, NULL, "what a trim gives back"),
-	FRAG_FIELD(TEXT, struct policy_row, checked, NULL, "what it was checked against"),
-	FRAG_FIELD(TEXTS, struct policy_row, needs, NULL,
-		   "kinds of memory that the device must serve"),
-	FRAG_FIELD_SHOWN(TEXT, struct policy_row, needs_text, "needs", "kinds of memory"),
-	FRAG_FIELD(BOOL, struct policy_row, adaptor, NULL, "wraps another policy"),
-	FRAG_FIELD(BOOL, struct policy_row, linear, NULL,
-		   "its time grows with the number of blocks"),
-	FRAG_FIELD(LIST, struct policy_row, options, NULL, "its options", .of = &option_shape),
-	FRAG_FIELD_END,
-};
-const struct frag_shape frag_known_policy_shape =
-	FRAG_SHAPE("policy", struct policy_row, policy_fields, "an allocation policy");
+#define POLICY(F, P, S) \
+	F(S, TEXT, name, NULL, "as --policy takes it") \
+	P(S, TEXT, link, "policy", "its name, with a link") \
+	F(S, TEXT, summary, "what it does", "in one line") \
+	F(S, TEXT, source, "rules from", "where its rules come from") \
+	F(S, TEXT, trims, NULL, "what a trim gives back") \
+	F(S, TEXT, checked, NULL, "what it was checked against") \
+	F(S, TEXTS, needs, NULL, "kinds of memory that the device must serve") \
+	P(S, TEXT, needs_text, "needs", "kinds of memory") \
+	F(S, BOOL, adaptor, NULL, "wraps another policy") \
+	F(S, BOOL, linear, NULL, "its time grows with the number of blocks") \
+	F(S, LIST, options, NULL, "its options", .of = &option_shape)
+FRAG_ROW_AS(, frag_known_policy_shape, policy_row, "policy", POLICY, "an allocation policy");
 
-struct short_row {
-	const char *name, *policy;
-};
-
-static const struct frag_field short_fields[] = {
-	FRAG_FIELD(TEXT, struct short_row, name, "short name", "of a policy with options"),
-	FRAG_FIELD(TEXT, struct short_row, policy, "stands for", "the policy with its options"),
-	FRAG_FIELD_END,
-};
-const struct frag_shape frag_known_short_shape =
-	FRAG_SHAPE("short_name", struct short_row, short_fields, "a short name of a policy");
+#define SHORT(F, P, S) \
+	F(S, TEXT, name, "short name", "of a policy with options") \
+	F(S, TEXT, policy, "stands for", "the policy with its options")
+FRAG_ROW_AS(, frag_known_short_shape, short_row, "short_name", SHORT, "a short name of a policy");
 
 /* The default of an option as it would be typed. */
 static void default_text(const struct frag_opt *opt, char *buf, size_t cap)

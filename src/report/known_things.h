@@ -4,10 +4,18 @@
 #define FRAG_REPORT_KNOWN_THINGS_H
 
 #include "answer/answer.h"
+#include "answer/row.h"
 
 /* Only the list that was asked for has rows. */
+#define FRAG_KNOWN(F, P, S) \
+	F(S, LIST, policies, NULL, "of `list policies`", .of = &frag_known_policy_shape) \
+	F(S, LIST, short_names, NULL, "of `list policies`", .of = &frag_known_short_shape) \
+	F(S, LIST, devices, NULL, "of `list devices`", .of = &device_shape) \
+	F(S, LIST, formats, NULL, "of `list formats`", .of = &format_shape) \
+	F(S, LIST, gpus, NULL, "of `list gpus`", .of = &gpu_shape) \
+	F(S, LIST, metrics, NULL, "of `list metrics`", .of = &metric_shape)
 struct frag_known {
-	struct frag_rows policies, short_names, devices, formats, gpus, metrics;
+	FRAG_ROW_MEMBERS(FRAG_KNOWN)
 };
 extern const struct frag_shape frag_known_shape;
 
@@ -18,8 +26,12 @@ int frag_known_formats(struct frag_answer *a, struct frag_known *known, struct f
 int frag_known_gpus(struct frag_answer *a, struct frag_known *known, struct frag_err *err);
 
 /* One metric of a replay or column of a sweep. */
+#define FRAG_KNOWN_METRIC(F, P, S) \
+	F(S, TEXT, name, "metric", "key in JSON, column in CSV") \
+	F(S, TEXT, unit, "unit", "B, ns, 1/s; null = a plain number") \
+	F(S, TEXT, help, "meaning", "what it counts")
 struct frag_known_metric {
-	const char *name, *unit, *help;
+	FRAG_ROW_MEMBERS(FRAG_KNOWN_METRIC)
 };
 void frag_known_metrics(struct frag_answer *a, struct frag_known *known,
 			const struct frag_known_metric *rows, size_t count);

@@ -103,9 +103,8 @@ static void say(const struct frag_section *s, struct frag_text *out)
 {
 	uint64_t count = frag_refusals_count(s);
 
-	frag_text_add_grouped(out, count);
-	frag_text_add(out, count == 1 ? " request was refused when recorded"
-				      : " requests were refused when recorded");
+	frag_text_addf(out, "%s %s refused when recorded", FRAG_GROUPED(count),
+		       count == 1 ? "request was" : "requests were");
 	say_first(s, out);
 	say_best(s, count, out);
 }
@@ -132,11 +131,8 @@ FRAG_ROW(outcome_entry, "outcome", OUTCOME_ENTRY, "what a policy does with the r
 	P(S, BYTES, largest_free_bytes, "largest free", "the largest free block") \
 	F(S, OBJECT, memory, NULL, "where the bytes were", .of = &frag_loss_shape) \
 	F(S, LIST, outcomes, NULL, "of each policy", .of = &outcome_entry_shape)
-struct refusal_row {
-	FRAG_ROW_MEMBERS(REFUSAL)
-};
-FRAG_ROW_SHAPE(, frag_refusal_shape, refusal_row, "refusal", REFUSAL,
-	       "a request that was refused when recorded");
+FRAG_ROW_AS(, frag_refusal_shape, refusal_row, "refusal", REFUSAL,
+	    "a request that was refused when recorded");
 
 static const char *outcome_of(const struct frag_result *r, size_t i, const char *not_reached)
 {

@@ -35,9 +35,9 @@ static const struct {
 	{ "lower bound", "The largest sum of live requests, each rounded up to 512 bytes: no "
 			 "allocator can reserve less." },
 	{ "offline placement", "One region with a fixed place for every request, made with "
-			       "knowledge of the whole recording and checked for overlaps. What "
-			       "an allocator loses beyond it, it loses because it does not know "
-			       "the future." },
+			       "knowledge of the whole recording and checked for overlaps. What an "
+			       "allocator loses beyond it, it loses because it does not know the "
+			       "future." },
 	{ "planned", "A policy that may look at the first half of the recording, places its steps "
 		     "offline, and runs all of it with that plan; what is not in it goes to "
 		     "PyTorch's allocator." },
@@ -63,16 +63,14 @@ static void say_verdict(const struct frag_section *s, struct frag_text *out)
 {
 	const struct frag_settled *t = &s->settled;
 
-	frag_text_add(out, t->undetermined ? "undetermined: "
-			   : t->identical  ? "identical to what was recorded: "
-					   : "different from what was recorded: ");
-	frag_text_add_grouped(out, t->allocs.same);
-	frag_text_add(out, " of ");
-	frag_text_add_grouped(out, t->allocs.all);
 	frag_text_addf(out,
-		       " addresses, %" PRIu64 " of %" PRIu64 " segment events, %" PRIu64
+		       "%s: %s of %s addresses, %" PRIu64 " of %" PRIu64 " segment events, %" PRIu64
 		       " of %" PRIu64 " refusals",
-		       t->segments.same, t->segments.all, t->ooms.same, t->ooms.all);
+		       t->undetermined ? "undetermined"
+		       : t->identical  ? "identical to what was recorded"
+				       : "different from what was recorded",
+		       FRAG_GROUPED(t->allocs.same), FRAG_GROUPED(t->allocs.all), t->segments.same,
+		       t->segments.all, t->ooms.same, t->ooms.all);
 	if (*t->difference)
 		frag_text_addf(out, "; %s: %s", t->undetermined ? "why" : "first difference",
 			       t->difference);
@@ -242,9 +240,8 @@ static void add_method(const struct frag_report *r, struct frag_answer *a)
 {
 	struct frag_text t = { 0 };
 
-	frag_text_add(&t,
-		      "Every allocation and free of the recording was replayed, in order, through "
-		      "each policy on ");
+	frag_text_add(&t, "Every allocation and free of the recording was replayed, in order, "
+			  "through each policy on ");
 	if (r->card.modelled)
 		frag_text_addf(&t,
 			       "a simulated %s with %s, of which the CUDA context takes %s. Bytes "

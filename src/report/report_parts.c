@@ -19,8 +19,7 @@ const char *frag_section_title_text(const struct frag_section *s, struct frag_an
 
 static void add_size(const struct frag_section *s, struct frag_text *out)
 {
-	frag_text_add_grouped(out, s->events_count);
-	frag_text_add(out, " events");
+	frag_text_addf(out, "%s events", FRAG_GROUPED(s->events_count));
 	if (s->duration_us)
 		frag_text_addf(out, " in %.*f s", s->duration_us < 10000000 ? 3 : 1,
 			       (double)s->duration_us / 1e6);

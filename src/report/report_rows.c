@@ -33,11 +33,8 @@ FRAG_ROW(settings_row, "settings", SETTINGS, "how it was replayed");
 	F(S, LIST, spread, NULL, "each policy over all of them; empty for one", \
 	  .of = &frag_spread_shape) \
 	F(S, TEXT, missing, NULL, "traces that an interruption left out")
-struct report_row {
-	FRAG_ROW_MEMBERS(REPORT)
-};
-FRAG_ROW_SHAPE(, frag_report_shape, report_row, "compare", REPORT,
-	       "policies on traces; `replay` writes the same for one policy");
+FRAG_ROW_AS(, frag_report_shape, report_row, "compare", REPORT,
+	    "policies on traces; `replay` writes the same for one policy");
 
 /* That held for all of them; each has its own, too. */
 static uint64_t common_limit(const struct frag_report *r)

@@ -49,18 +49,19 @@ static struct metric_row metric_of(const struct frag_metric_info *info,
 	const char *at = (const char *)m + info->offset;
 	struct metric_row row = { .name = info->name, .help = info->help };
 	struct frag_text text = { 0 };
+	uint64_t n;
 
 	if (info->type == FRAG_METRIC_T_F64) {
 		frag_text_add_number(&text, *(const double *)at);
 		row.value = frag_answer_take(a, &text) ?: "-";
 		return row;
 	}
-	row.value = frag_answer_print(a, "%" PRIu64, *(const uint64_t *)at);
+	n = *(const uint64_t *)at;
+	row.value = frag_answer_print(a, "%" PRIu64, n);
 	if (!strcmp(info->unit, "B"))
-		frag_text_add_bytes(&text, *(const uint64_t *)at);
+		row.readable = frag_answer_print(a, "%s", FRAG_BYTES(n));
 	else if (!strcmp(info->unit, "ns"))
-		frag_text_add_ns(&text, *(const uint64_t *)at);
-	row.readable = frag_answer_take(a, &text);
+		row.readable = frag_answer_print(a, "%s", FRAG_NS(n));
 	return row;
 }
 
@@ -118,8 +119,7 @@ static void add_oom(const struct frag_report *r, const struct frag_result *res,
 	}
 	frag_answer_say(a,
 			"reserved then %s, of which free %s, largest free block %s; --counters "
-			"says "
-			"where the rest was",
+			"says where the rest was",
 			FRAG_BYTES(o->at.reserved_bytes),
 			FRAG_BYTES(o->at.non_releasable_bytes + o->at.releasable_bytes),
 			FRAG_BYTES(o->at.largest_free_bytes));

@@ -61,11 +61,9 @@ static struct latency_row latency_of(const char *call, const char *class, const 
 /* NULL where nothing was counted. */
 static const void *latency_data(const struct frag_hist *h, struct frag_answer *a)
 {
-	struct latency_row *row = h->count ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
+	struct latency_row row = latency_of(NULL, NULL, h);
 
-	if (row)
-		*row = latency_of(NULL, NULL, h);
-	return row;
+	return h->count ? FRAG_ANSWER_KEEP(a, row) : NULL;
 }
 
 /* {all, hit, split, …} */
@@ -167,23 +165,19 @@ void frag_counters_table(const struct frag_result *res, struct frag_answer *a)
 
 /* ---- where the bytes are --------------------------------------------------------------------------- */
 
-#define FIELD(type, member, help) FRAG_FIELD(type, struct frag_loss, member, NULL, help)
-static const struct frag_field loss_fields[] = {
-	FIELD(COUNT, event, "index of the event after which this held"),
-	FIELD(US, time_us, "recorded time"),
-	FIELD(BYTES, reserved_bytes, "taken from the device; the sum of the parts that follow"),
-	FIELD(BYTES, requested_bytes, "live, as asked for"),
-	FIELD(BYTES, rounding_bytes, "granted beyond the request"),
-	FIELD(BYTES, waiting_bytes, "freed, waiting for another stream"),
-	FIELD(BYTES, non_releasable_bytes, "free, but in a segment with live blocks"),
-	FIELD(BYTES, releasable_bytes, "free, and a trim gives it back"),
-	FIELD(BYTES, other_bytes, "taken by the device beyond the policy's blocks"),
-	FIELD(BYTES, largest_free_bytes, "largest free block"),
-	FRAG_FIELD_END
-};
-#undef FIELD
-const struct frag_shape frag_loss_shape =
-	FRAG_SHAPE("memory", struct frag_loss, loss_fields, "where the bytes were at one moment");
+#define LOSS(F, P, S) \
+	F(S, COUNT, event, NULL, "index of the event after which this held") \
+	F(S, US, time_us, NULL, "recorded time") \
+	F(S, BYTES, reserved_bytes, NULL, \
+	  "taken from the device; the sum of the parts that follow") \
+	F(S, BYTES, requested_bytes, NULL, "live, as asked for") \
+	F(S, BYTES, rounding_bytes, NULL, "granted beyond the request") \
+	F(S, BYTES, waiting_bytes, NULL, "freed, waiting for another stream") \
+	F(S, BYTES, non_releasable_bytes, NULL, "free, but in a segment with live blocks") \
+	F(S, BYTES, releasable_bytes, NULL, "free, and a trim gives it back") \
+	F(S, BYTES, other_bytes, NULL, "taken by the device beyond the policy's blocks") \
+	F(S, BYTES, largest_free_bytes, NULL, "largest free block")
+FRAG_ROW_SHAPE(, frag_loss_shape, frag_loss, "memory", LOSS, "where the bytes were at one moment");
 
 #define SHARE(F, P, S) \
 	F(S, TEXT, name, "where the bytes are", "what they are used for") \
@@ -304,23 +298,19 @@ static const char *outcome_of(const struct frag_result *r, struct frag_answer *a
 
 static const void *oom_of(const struct frag_oom *oom, struct frag_answer *a)
 {
-	struct oom_row *row = oom->happened ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
-
-	if (row)
-		*row = (struct oom_row){ oom->event, oom->time_us, oom->bytes, oom->step,
-					 &oom->at };
-	return row;
+	return oom->happened
+		       ? FRAG_ANSWER_KEEP(a, (struct oom_row){ oom->event, oom->time_us, oom->bytes,
+							       oom->step, &oom->at })
+		       : NULL;
 }
 
 static const void *host_of(const struct frag_result *res, struct frag_answer *a)
 {
-	struct host_row *row = frag_answer_new(a, 1, sizeof(*row));
+	struct host_row row = { res->m.host_ns, res->m.events_per_s, res->m.host_ns_per_op,
+				latencies(res->alloc_host_ns, a),
+				latency_data(&res->free_host_ns, a) };
 
-	if (row)
-		*row = (struct host_row){ res->m.host_ns, res->m.events_per_s,
-					  res->m.host_ns_per_op, latencies(res->alloc_host_ns, a),
-					  latency_data(&res->free_host_ns, a) };
-	return row;
+	return FRAG_ANSWER_KEEP(a, row);
 }
 
 void frag_result_row(const struct frag_report *r, const struct frag_section *s,

@@ -156,12 +156,8 @@ void frag_section_settled(const struct frag_report *r, const struct frag_section
 	if (s->limit_bytes != r->limit_bytes)
 		frag_text_add(out, "; it holds for every row");
 	if (s->baseline_simulated)
-		frag_text_addf(out, "; '%s' is simulated, not what was recorded (peak ",
-			       s->results[s->baseline].policy);
-	if (s->baseline_simulated) {
-		frag_text_add_bytes(out, t->peak_bytes);
-		frag_text_add(out, ")");
-	}
+		frag_text_addf(out, "; '%s' is simulated, not what was recorded (peak %s)",
+			       s->results[s->baseline].policy, FRAG_BYTES(t->peak_bytes));
 }
 
 const char *frag_section_x_unit(const struct frag_section *s)
@@ -174,11 +170,8 @@ void frag_report_settings(const struct frag_report *r, const struct frag_section
 {
 	uint64_t limit = s ? s->limit_bytes : r->limit_bytes;
 
-	frag_text_addf(out, "%s (%s), limit ", r->card.name, r->device);
-	if (limit == UINT64_MAX)
-		frag_text_add(out, "none");
-	else
-		frag_text_add_bytes(out, limit);
+	frag_text_addf(out, "%s (%s), limit %s", r->card.name, r->device,
+		       limit == UINT64_MAX ? "none" : FRAG_BYTES(limit));
 	if (limit != r->limit_bytes)
 		frag_text_add(out, " (the recording's)");
 	frag_text_addf(out, ", seed %" PRIu64, r->seed);

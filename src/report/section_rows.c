@@ -46,11 +46,8 @@ FRAG_ROW(optimum_row, "optimum", OPTIMUM,
 	  .if_any = true) \
 	F(S, REAL, job_price, "price of what was recorded", "of the recorded time on that card", \
 	  .precision = 3, .if_any = true)
-struct advice_row {
-	FRAG_ROW_MEMBERS(ADVICE)
-};
-FRAG_ROW_SHAPE(, frag_advice_shape, advice_row, "advice", ADVICE,
-	       "what to take; null: no policy completes, or nothing was reserved");
+FRAG_ROW_AS(, frag_advice_shape, advice_row, "advice", ADVICE,
+	    "what to take; null: no policy completes, or nothing was reserved");
 
 #define SECTION(F, P, S) \
 	F(S, TEXT, name, NULL, "of the trace") \
@@ -72,21 +69,15 @@ FRAG_ROW_SHAPE(, frag_advice_shape, advice_row, "advice", ADVICE,
 	F(S, COUNT, refused_when_recorded_count, NULL, "requests that were refused when recorded") \
 	F(S, LIST, refusals, NULL, "the first of them", .of = &frag_refusal_shape) \
 	F(S, TEXT, missing, NULL, "policies that an interruption left out")
-struct section_row {
-	FRAG_ROW_MEMBERS(SECTION)
-};
-FRAG_ROW_SHAPE(, frag_section_shape, section_row, "trace", SECTION, "one device of a trace");
+FRAG_ROW_AS(, frag_section_shape, section_row, "trace", SECTION, "one device of a trace");
 
 static const void *optimum_of(const struct frag_section *s, struct frag_answer *a)
 {
 	const struct frag_optimum *o = &s->optimum;
-	struct optimum_row *row = o->hidden ? NULL : frag_answer_new(a, 1, sizeof(*row));
+	struct optimum_row row = { frag_section_bound(s), o->placed ? o->place_bytes : UINT64_MAX,
+				   o->placed ? o->rule : NULL };
 
-	if (row)
-		*row = (struct optimum_row){ frag_section_bound(s),
-					     o->placed ? o->place_bytes : UINT64_MAX,
-					     o->placed ? o->rule : NULL };
-	return row;
+	return o->hidden ? NULL : FRAG_ANSWER_KEEP(a, row);
 }
 
 const void *frag_advice_data(const struct frag_section *s, struct frag_answer *a)

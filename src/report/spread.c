@@ -2,43 +2,15 @@
 /* Worst, median, least and imbalance of every policy over the units of a report. */
 #include "spread.h"
 
-#include "answer/row.h"
+#include "report_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELD(type, member, ...) FRAG_FIELD(type, struct frag_spread_row, member, __VA_ARGS__)
-#define GIB(member, head, help, ...) \
-	FIELD(BYTES, member, head, help, .unit = "GiB", .precision = 2, ##__VA_ARGS__)
-static const struct frag_field spread_fields[] = {
-	FIELD(TEXT, policy, "policy", "allocation policy and its options"),
-	FIELD(COUNT, units_count, NULL, "traces and devices"),
-	FIELD(COUNT, completed_count, NULL, "of them on which the replay came to its end"),
-	GIB(worst_bytes, "worst", "largest peak reserved of all of them"),
-	FIELD(TEXT, worst_trace, NULL, "the trace that needs most"),
-	FIELD(COUNT, worst_device_ordinal, NULL, "its device"),
-	GIB(median_bytes, "median", "half of them need less", .spare = 4),
-	GIB(least_bytes, "least", "smallest peak reserved", .spare = 5),
-	FIELD(TEXT, least_trace, NULL, "the trace that needs least"),
-	FIELD(COUNT, least_device_ordinal, NULL, "its device"),
-	GIB(spread_bytes, "spread", "worst - least", .spare = 3),
-	FIELD(REAL, imbalance_ratio, "worst/mean", "imbalance: 1.00 = all need the same",
-	      .precision = 2, .spare = 1),
-	FIELD(RATIO, above_mean_ratio, NULL, "imbalance - 1"),
-	FIELD(TEXT, card_label, NULL, "card with room for each of them"),
-	FRAG_FIELD_SHOWN(TEXT, struct frag_spread_row, completes, "completes",
-			 "on how many of them the replay came to its end", .right = true,
-			 .spare = 2),
-	FRAG_FIELD_SHOWN(TEXT, struct frag_spread_row, worst_title, "worst one",
-			 "the trace and device that needs most"),
-	FRAG_FIELD_END
-};
-#undef FIELD
-const struct frag_shape frag_spread_shape =
-	FRAG_SHAPE("spread", struct frag_spread_row, spread_fields,
-		   "one policy over all traces and devices; null where it completes on none");
+FRAG_ROW_SHAPE(, frag_spread_shape, frag_spread_row, "spread", FRAG_SPREAD,
+	       "one policy over all traces and devices; null where it completes on none");
 
 /* ---- figures ------------------------------------------------------------------------ */
 
@@ -90,7 +62,6 @@ static void fill_in(const struct frag_report *r, uint64_t *peaks, struct frag_an
 	const struct frag_section *worst = &r->sections[x->worst], *least = &r->sections[x->least];
 	size_t n = x->completed_count;
 	const struct frag_gpu *card;
-	struct frag_text title = { 0 };
 
 	x->completes = frag_answer_print(a, "%zu of %zu", n, r->count);
 	if (!n) {
@@ -107,8 +78,7 @@ static void fill_in(const struct frag_report *r, uint64_t *peaks, struct frag_an
 	x->worst_device_ordinal = worst->ordinal;
 	x->least_trace = least->trace;
 	x->least_device_ordinal = least->ordinal;
-	frag_section_title(worst, &title);
-	x->worst_title = frag_answer_take(a, &title);
+	x->worst_title = frag_section_title_text(worst, a);
 	card = frag_section_card(worst, x->worst_bytes, false);
 	x->card_label = card ? card->label : NULL;
 }
@@ -226,13 +196,11 @@ static struct frag_rows rank_rows(const struct frag_report *r, const struct frag
 		for (size_t u = 0; u < r->count; u++) {
 			const struct frag_section *s = &r->sections[u];
 			const struct frag_result *res = find(s, x[i].policy);
-			struct frag_text title = { 0 };
 
-			frag_section_title(s, &title);
 			rows[n++] = (struct rank_row){ i,
 						       x[i].policy,
 						       (uint64_t)(res - s->results),
-						       frag_answer_take(a, &title),
+						       frag_section_title_text(s, a),
 						       res->m.peak_reserved_bytes,
 						       res->completed,
 						       res->completed && u == x[i].worst };
@@ -246,14 +214,14 @@ static void say_title(const struct frag_spread_row *x, struct frag_title *t)
 	if (!x->completed_count) {
 		frag_text_add(&t->text, "Every policy runs out of memory somewhere");
 	} else if (x->worst_bytes == x->least_bytes) {
-		frag_text_addf(&t->text, "With %s each needs ", x->policy);
-		frag_title_bytes(t, "worst_bytes", x->worst_bytes);
+		frag_text_addf(&t->text, "With %s each needs %s", x->policy,
+			       frag_title_bytes(t, "worst_bytes", x->worst_bytes));
 	} else {
-		frag_text_addf(&t->text, "%s needs most with %s: ", x->worst_title, x->policy);
-		frag_title_bytes(t, "worst_bytes", x->worst_bytes);
-		frag_text_add(&t->text, ", ");
-		frag_title_percent(t, "above_mean_ratio", x->above_mean_ratio, 0);
-		frag_text_add(&t->text, " above the mean");
+		const char *worst = frag_title_bytes(t, "worst_bytes", x->worst_bytes);
+		const char *by = frag_title_percent(t, "above_mean_ratio", x->above_mean_ratio, 0);
+
+		frag_text_addf(&t->text, "%s needs most with %s: %s, %s above the mean",
+			       x->worst_title, x->policy, worst, by);
 	}
 }
 

@@ -10,22 +10,35 @@
 #define FRAG_REPORT_SPREAD_H
 
 #include "answer/answer.h"
+#include "answer/row.h"
 #include "report.h"
 
+/* What only those that completed have is null where none did. */
+#define FRAG_SPREAD(F, P, S) \
+	F(S, TEXT, policy, "policy", "allocation policy and its options") \
+	F(S, COUNT, units_count, NULL, "traces and devices") \
+	F(S, COUNT, completed_count, NULL, "of them on which the replay came to its end") \
+	F(S, BYTES, worst_bytes, "worst", "largest peak reserved of all of them", FRAG_SPREAD_GIB) \
+	F(S, TEXT, worst_trace, NULL, "the trace that needs most") \
+	F(S, COUNT, worst_device_ordinal, NULL, "its device") \
+	F(S, BYTES, median_bytes, "median", "half of them need less", FRAG_SPREAD_GIB, .spare = 4) \
+	F(S, BYTES, least_bytes, "least", "smallest peak reserved", FRAG_SPREAD_GIB, .spare = 5) \
+	F(S, TEXT, least_trace, NULL, "the trace that needs least") \
+	F(S, COUNT, least_device_ordinal, NULL, "its device") \
+	F(S, BYTES, spread_bytes, "spread", "worst - least", FRAG_SPREAD_GIB, .spare = 3) \
+	F(S, REAL, imbalance_ratio, "worst/mean", "imbalance: 1.00 = all need the same", \
+	  .precision = 2, .spare = 1) \
+	F(S, RATIO, above_mean_ratio, NULL, "imbalance - 1") \
+	F(S, TEXT, card_label, NULL, "card with room for each of them") \
+	P(S, TEXT, completes, "completes", "on how many of them the replay came to its end", \
+	  .right = true, .spare = 2) \
+	P(S, TEXT, worst_title, "worst one", "the trace and device that needs most")
+#define FRAG_SPREAD_GIB .unit = "GiB", .precision = 2
 struct frag_spread_row {
-	const char *policy;  /* borrowed from a result */
+	FRAG_ROW_MEMBERS(FRAG_SPREAD)
 	bool setting;	     /* of PyTorch */
 	size_t worst, least; /* sections */
-	uint64_t units_count, completed_count;
-	/* of those that completed alone; null where none did */
-	const char *worst_trace, *least_trace;
-	uint64_t worst_bytes, worst_device_ordinal, median_bytes, least_bytes, least_device_ordinal,
-		spread_bytes;
-	double imbalance_ratio, above_mean_ratio; /* worst / mean; 1 = all alike. That minus 1 */
-	const char *card_label; /* with room for each of them; NULL = none, or none completes */
-	const char *completes, *worst_title;
 };
-
 extern const struct frag_shape frag_spread_shape;
 /* Those that complete everywhere first, by their worst. None where the report has one unit. */
 struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answer *a);

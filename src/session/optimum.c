@@ -71,8 +71,8 @@ static bool too_much(uint64_t pairs, uint64_t most, const char *what, char *out,
 	if (pairs <= most)
 		return false;
 	snprintf(out, room,
-		 "%s: %.0f million pairs of requests live at the same time; --optimum place "
-		 "makes it anyway",
+		 "%s: %.0f million pairs of requests live at the same time; --optimum place makes "
+		 "it anyway",
 		 what, (double)pairs / 1e6);
 	return true;
 }

@@ -16,8 +16,7 @@ static int check_pipe(const struct frag_session *s, const struct frag_trace *hea
 	if (head->devs_count && head->devs[0].has_evidence)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "cannot stream from a pipe: the recorded addresses follow the "
-				 "events; name a file, or drop them (cufrag import "
-				 "--no-evidence)");
+				 "events; name a file, or drop them (cufrag import --no-evidence)");
 	return 0;
 }
 

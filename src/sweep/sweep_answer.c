@@ -15,10 +15,7 @@ FRAG_ROW_SHAPE(static, failure_shape, frag_sweep_failure, "failure", FRAG_SWEEP_
 	F(S, COUNT, skipped_count, NULL, "traces that were there already (--resume)") \
 	F(S, COUNT, passed_count, NULL, "files in folders that are not traces") \
 	F(S, LIST, failures, NULL, "why traces failed", .of = &failure_shape)
-struct sweep {
-	FRAG_ROW_MEMBERS(SWEEP)
-};
-FRAG_ROW_SHAPE(, frag_sweep_shape, sweep, "sweep", SWEEP, "what came of a sweep");
+FRAG_ROW_AS(, frag_sweep_shape, sweep, "sweep", SWEEP, "what came of a sweep");
 
 struct collected {
 	struct frag_answer *a;
@@ -37,29 +34,25 @@ static int collect(void *ctx, const char *path, const char *text)
 	return 0;
 }
 
-/* "1 trace", "3 traces" */
-static const char *count_of(struct frag_answer *a, uint64_t n, const char *one, const char *many)
-{
-	return frag_answer_print(a, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
-}
-
 static void say(const struct sweep *w, struct frag_answer *a)
 {
 	frag_answer_conclude(a, "%s, %s: %llu completed, %llu with refused requests",
-			     count_of(a, w->traces_count, "trace", "traces"),
-			     count_of(a, w->results_count, "result", "results"),
+			     frag_answer_count(a, w->traces_count, "trace", "traces"),
+			     frag_answer_count(a, w->results_count, "result", "results"),
 			     (unsigned long long)w->completed_count,
 			     (unsigned long long)w->refused_count);
 	if (w->skipped_count)
 		frag_answer_say(a, "%s already there",
-				count_of(a, w->skipped_count, "trace was", "traces were"));
+				frag_answer_count(a, w->skipped_count, "trace was", "traces were"));
 	if (w->passed_count)
 		frag_answer_say(a, "%s",
-				count_of(a, w->passed_count, "file in folders is not a trace",
-					 "files in folders are not traces"));
+				frag_answer_count(a, w->passed_count,
+						  "file in folders is not a trace",
+						  "files in folders are not traces"));
 	if (w->failed_count)
-		frag_answer_say(a, "%s, named above",
-				count_of(a, w->failed_count, "trace failed", "traces failed"));
+		frag_answer_say(
+			a, "%s, named above",
+			frag_answer_count(a, w->failed_count, "trace failed", "traces failed"));
 	frag_answer_last(a)->text_only = w->failed_count > 0;
 	frag_answer_say(a, "wrote %s", w->output);
 	frag_answer_facts(a, &frag_sweep_shape, w);

@@ -82,8 +82,8 @@ int frag_plot_scripts(char **dir, struct frag_err *err)
 	if (found)
 		return found < 0 ? found : 0;
 	return frag_fail(err, FRAG_EOUTPUT,
-			 "the plot scripts are not found near the program; set "
-			 "FRAG_SHARE to the folder that holds plot/style.gp");
+			 "the plot scripts are not found near the program; set FRAG_SHARE to the "
+			 "folder that holds plot/style.gp");
 }
 
 int frag_plot_aside(const char *dir, char **folder, struct frag_err *err)

@@ -39,21 +39,6 @@ int frag_plot_scripts(char **dir, struct frag_err *err);
 /* Breaks `text` into lines of at most `width` letters, between words where that is possible. */
 void frag_plot_wrap(const char *text, size_t width, struct frag_text *out);
 
-/*
- * One chart with its data, for any command: a script of scripts/plot (or a user's), a CSV with
- * the columns that it reads, and what it is called.
- */
-struct frag_chart_file {
-	const char *script;	     /* "explain": scripts/plot/explain.gp */
-	const char *dir, *base;	     /* dir/base.csv, dir/base.svg, … */
-	const struct frag_text *csv; /* contents */
-	const char *title, *subtitle, *extra;
-};
-/* Writes the CSV and draws the pictures (FRAG_FORMAT_…; SVG always), each complete or absent.
- * Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
-int frag_chart_draw(const struct frag_chart_file *chart, unsigned formats, unsigned threads,
-		    struct frag_err *err);
-
 /* A folder in `dir`, made aside, with a path that gnuplot takes for one. Errors: FRAG_EOUTPUT. */
 int frag_plot_aside(const char *dir, char **folder, struct frag_err *err);
 /* Draws all, `threads` at a time. Errors: FRAG_EOUTPUT with gnuplot's own words. */

@@ -106,8 +106,7 @@ static int tell_holders(struct frag_checkup *c, struct frag_finding *f, struct f
 	frag_finding_line(f, frag_host_strdup(sites->names[best]));
 	frag_finding_say(f,
 			 "; at the end of %s %s is free in segments with live blocks, %.0f %% of "
-			 "it "
-			 "pinned by %s",
+			 "it pinned by %s",
 			 FRAG_STEP(&c->in, worst), FRAG_BYTES(all),
 			 100 * by_site[best] / (double)all, sites->names[best]);
 	return 0;

@@ -55,8 +55,7 @@ static void tell_leak(const struct frag_memlog_series *s, size_t from, size_t to
 	pace = FRAG_MIN(pace, PACE_MOST);
 	frag_finding_say(f,
 			 "memory in use keeps growing: by %s in %.0f s (Mann-Kendall z = %.1f, "
-			 "Theil-Sen "
-			 "slope %s per minute)",
+			 "Theil-Sen slope %s per minute)",
 			 FRAG_BYTES((uint64_t)climb->grown), seconds, climb->z,
 			 FRAG_BYTES((uint64_t)(pace * 60)));
 	if (s->total > s->most && pace > 0)

@@ -101,9 +101,9 @@ void frag_finding_number(struct frag_finding *f, const char *name, double v)
 	if (!strncmp(label, "mann kendall", 12))
 		memcpy(label, "Mann-Kendall", 12);
 	if (bytes && v >= 0 && v < 0x1p63)
-		frag_text_add_bytes(&text, (uint64_t)(v + 0.5));
+		frag_text_add(&text, FRAG_BYTES((uint64_t)(v + 0.5)));
 	else if (ns && v >= 0 && v < 0x1p63)
-		frag_text_add_ns(&text, (uint64_t)v);
+		frag_text_add(&text, FRAG_NS((uint64_t)v));
 	else
 		frag_text_addf(&text, "%.*g%s", fabs(v) < 1e15 && v == floor(v) ? 15 : 4,
 			       ratio ? 100 * v : v, ratio ? " %" : "");
@@ -214,8 +214,8 @@ static void draw(struct frag_answer *a, const struct frag_checked_device *device
 					     .subtitle = dev->name,
 					     .extra = "steps",
 					     .caption = "Reserved at the end of each step, the "
-							"most "
-							"live in it, and live before and after it.",
+							"most live in it, and live before and "
+							"after it.",
 					     .shape = &frag_curve_by_step,
 					     .rows = dev->points });
 	}

@@ -236,8 +236,7 @@ static void draw(struct frag_answer *a, const struct frag_side *x, const struct 
 						      FRAG_BYTES(y->peak_reserved_bytes)),
 			   .extra = "lines",
 			   .caption = "Reserved and live memory; both runs are stretched to the "
-				      "same "
-				      "length.",
+				      "same length.",
 			   .shape = &frag_curve_by_run,
 			   .rows = { list, n } });
 }

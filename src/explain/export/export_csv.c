@@ -65,8 +65,8 @@ int frag_export_csv(const struct frag_export_job *job, struct frag_err *err)
 	FRAG_AUTO(frag_sites_release) struct frag_sites sites = { 0 };
 
 	FRAG_TRY(frag_sites_init(&sites, job->trace, FRAG_BY_LINE, NULL, err));
-	fputs("device,event,time_s,step,action,bytes,stream,pool,address,requested_bytes,"
-	      "allocated_bytes,active_bytes,reserved_bytes,site\n",
+	fputs("device,event,time_s,step,action,bytes,stream,pool,address,requested_bytes,allocated_"
+	      "bytes,active_bytes,reserved_bytes,site\n",
 	      job->to);
 	for (uint32_t d = 0; d < job->trace->devs_count; d++) {
 		struct rows r = { job, &sites, job->trace->devs[d].ordinal, 0 };

@@ -120,10 +120,8 @@ static void put_entry(struct viz *v, const char *action, const char *where, frag
 	frag_pickle_set_uint(&v->w, "stream", stream_of(v, stream));
 	frag_pickle_set_uint(&v->w, "time_us", v->job->trace->start_us + time_us);
 	/* not as recorded: the key tells the release of PyTorch, and the pools are found without it */
-	if (v->td->pools_count > 1 && !v->job->as_recorded) {
-		frag_pickle_put_text(&v->w, "pool_id");
-		frag_pickle_put_pair(&v->w, id.a, id.b);
-	}
+	if (v->td->pools_count > 1 && !v->job->as_recorded)
+		frag_pickle_set_pair(&v->w, "pool_id", id.a, id.b);
 	put_frames(v, stack);
 	frag_pickle_put_dict_end(&v->w);
 	v->w.in_list = in_list;
@@ -346,8 +344,7 @@ static void put_segments(struct viz *v)
 					      [FRAG_STATE_WAITING] = "active_pending_free",
 					      [FRAG_STATE_FREE] = "inactive" };
 
-	frag_pickle_put_text(&v->w, "segments");
-	frag_pickle_put_list(&v->w);
+	frag_pickle_set_list(&v->w, "segments");
 	for (size_t i = 0; i < v->segments_count; i++) {
 		const struct segment *s = &v->segments[i];
 		uint64_t live = 0, active = 0, requested = 0;
@@ -368,13 +365,10 @@ static void put_segments(struct viz *v)
 		frag_pickle_set_uint(&v->w, "requested_size", requested);
 		frag_pickle_set_uint(&v->w, "stream", s->stream);
 		frag_pickle_set_text(&v->w, "segment_type", s->small ? "small" : "large");
-		frag_pickle_put_text(&v->w, "segment_pool_id");
-		frag_pickle_put_pair(&v->w, s->pool.a, s->pool.b);
-		frag_pickle_put_text(&v->w, "is_expandable");
-		frag_pickle_put_bool(&v->w, s->expandable);
+		frag_pickle_set_pair(&v->w, "segment_pool_id", s->pool.a, s->pool.b);
+		frag_pickle_set_bool(&v->w, "is_expandable", s->expandable);
 		put_frames(v, 0);
-		frag_pickle_put_text(&v->w, "blocks");
-		frag_pickle_put_list(&v->w);
+		frag_pickle_set_list(&v->w, "blocks");
 		for (size_t k = 0; k < s->blocks_count; k++) {
 			const struct block *b = &v->blocks[s->first_block + k];
 
@@ -411,8 +405,7 @@ static void put_settings(struct viz *v)
 	double split = setting(conf, "max_split_size_mb:", -1), gc = s->gc_threshold;
 	bool expandable = s->expandable;
 
-	frag_pickle_put_text(&v->w, "allocator_settings");
-	frag_pickle_put_dict(&v->w);
+	frag_pickle_set_dict(&v->w, "allocator_settings");
 	if (v->job->as_recorded ? s->present : torch) {
 		if (!v->job->as_recorded) {
 			gc = setting(conf, "garbage_collection_threshold:", 0);
@@ -426,14 +419,11 @@ static void put_settings(struct viz *v)
 					     v->job->as_recorded && s->max_split_bytes != UINT64_MAX
 						     ? s->max_split_bytes
 						     : (uint64_t)split * FRAG_MIB);
-		frag_pickle_put_text(&v->w, "garbage_collection_threshold");
-		frag_pickle_put_double(&v->w, gc);
-		frag_pickle_put_text(&v->w, "expandable_segments");
-		frag_pickle_put_bool(&v->w, expandable);
+		frag_pickle_set_double(&v->w, "garbage_collection_threshold", gc);
+		frag_pickle_set_bool(&v->w, "expandable_segments", expandable);
 	}
 	if (v->job->as_recorded && s->present) {
-		frag_pickle_put_text(&v->w, "roundup_power2_divisions");
-		frag_pickle_put_dict(&v->w);
+		frag_pickle_set_dict(&v->w, "roundup_power2_divisions");
 		for (unsigned i = 0; i < 16; i++) {
 			char mib[16];
 
@@ -491,8 +481,7 @@ static int put_all(struct viz *v, struct frag_err *err)
 	uint32_t ordinal = 0;
 
 	frag_pickle_put_dict(&v->w);
-	frag_pickle_put_text(&v->w, "device_traces");
-	frag_pickle_put_list(&v->w);
+	frag_pickle_set_list(&v->w, "device_traces");
 	for (uint32_t d = 0; d < t->devs_count; d++, ordinal++) {
 		for (; ordinal < t->devs[d].ordinal; ordinal++) {
 			frag_pickle_put_list(&v->w);
@@ -506,8 +495,7 @@ static int put_all(struct viz *v, struct frag_err *err)
 	put_segments(v);
 	put_settings(v);
 	/* annotations are those of all devices: once */
-	frag_pickle_put_text(&v->w, "external_annotations");
-	frag_pickle_put_list(&v->w);
+	frag_pickle_set_list(&v->w, "external_annotations");
 	v->td = &t->devs[0];
 	FRAG_TRY(frag_events_each(&marks, put_mark, v, err));
 	frag_pickle_put_list_end(&v->w);

@@ -164,23 +164,26 @@ static void put_uint(struct frag_pickle_writer *w, uint64_t v)
 	}
 }
 
-void frag_pickle_put_double(struct frag_pickle_writer *w, double v)
+void frag_pickle_set_double(struct frag_pickle_writer *w, const char *key, double v)
 {
 	uint64_t bits;
 
+	frag_pickle_put_text(w, key);
 	memcpy(&bits, &v, sizeof(bits));
 	fputc('G', w->to); /* BINFLOAT, the highest byte first */
 	for (int i = 7; i >= 0; i--)
 		fputc((int)(bits >> (8 * i) & 0xff), w->to);
 }
 
-void frag_pickle_put_bool(struct frag_pickle_writer *w, bool v)
+void frag_pickle_set_bool(struct frag_pickle_writer *w, const char *key, bool v)
 {
+	frag_pickle_put_text(w, key);
 	fputs(v ? "\x88" : "\x89", w->to);
 }
 
-void frag_pickle_put_pair(struct frag_pickle_writer *w, uint64_t a, uint64_t b)
+void frag_pickle_set_pair(struct frag_pickle_writer *w, const char *key, uint64_t a, uint64_t b)
 {
+	frag_pickle_put_text(w, key);
 	put_uint(w, a);
 	put_uint(w, b);
 	fputs("\x86", w->to); /* TUPLE2 */
@@ -196,4 +199,16 @@ void frag_pickle_set_uint(struct frag_pickle_writer *w, const char *key, uint64_
 {
 	frag_pickle_put_text(w, key);
 	put_uint(w, v);
+}
+
+void frag_pickle_set_list(struct frag_pickle_writer *w, const char *key)
+{
+	frag_pickle_put_text(w, key);
+	frag_pickle_put_list(w);
+}
+
+void frag_pickle_set_dict(struct frag_pickle_writer *w, const char *key)
+{
+	frag_pickle_put_text(w, key);
+	frag_pickle_put_dict(w);
 }

@@ -42,12 +42,15 @@ void frag_pickle_put_list_more(struct frag_pickle_writer *w);
 uint32_t frag_pickle_put_memo(struct frag_pickle_writer *w);
 void frag_pickle_put_again(struct frag_pickle_writer *w, uint32_t id);
 void frag_pickle_put_text(struct frag_pickle_writer *w, const char *text);
-void frag_pickle_put_double(struct frag_pickle_writer *w, double v);
-void frag_pickle_put_bool(struct frag_pickle_writer *w, bool v);
-void frag_pickle_put_pair(struct frag_pickle_writer *w, uint64_t a, uint64_t b); /* (a, b) */
 
 /* A key and its value. */
 void frag_pickle_set_text(struct frag_pickle_writer *w, const char *key, const char *text);
 void frag_pickle_set_uint(struct frag_pickle_writer *w, const char *key, uint64_t v);
+void frag_pickle_set_double(struct frag_pickle_writer *w, const char *key, double v);
+void frag_pickle_set_bool(struct frag_pickle_writer *w, const char *key, bool v);
+void frag_pickle_set_pair(struct frag_pickle_writer *w, const char *key, uint64_t a, uint64_t b);
+/* A key, and the beginning of its value. */
+void frag_pickle_set_list(struct frag_pickle_writer *w, const char *key);
+void frag_pickle_set_dict(struct frag_pickle_writer *w, const char *key);
 
 #endif

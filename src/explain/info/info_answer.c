@@ -135,18 +135,12 @@ FRAG_ROW(settings_row, "settings", SETTINGS_ROW, "settings of the recorded alloc
 	F(S, BYTES, limit_bytes, NULL, "that the file says; null = none") \
 	F(S, COUNT, stacks_count, NULL, "different call stacks") \
 	F(S, LIST, devices, NULL, "its devices", .of = &device_row_shape)
-struct frag_info_trace {
-	FRAG_ROW_MEMBERS(TRACE_ROW)
-};
-FRAG_ROW_SHAPE(static, trace_shape, frag_info_trace, "trace", TRACE_ROW, "one recording");
+FRAG_ROW_AS(static, trace_shape, frag_info_trace, "trace", TRACE_ROW, "one recording");
 
 /* One recording: its own members. Several: only the list. */
 #define INFOS_ROW(F, P, S) \
 	TRACE_ROW(F, P, S) F(S, LIST, traces, NULL, "of several recordings", .of = &trace_shape)
-struct infos {
-	FRAG_ROW_MEMBERS(INFOS_ROW)
-};
-FRAG_ROW_SHAPE(, frag_infos_shape, infos, "info", INFOS_ROW, "what is in a recording");
+FRAG_ROW_AS(, frag_infos_shape, infos, "info", INFOS_ROW, "what is in a recording");
 
 #define LINE_ROW(F, P, S) \
 	F(S, TEXT, trace, "trace", "its name, with the device where it has several") \
@@ -162,18 +156,12 @@ FRAG_ROW(line_row, "line", LINE_ROW, "one device of a recording");
 
 static const char *grouped(struct frag_answer *a, uint64_t n)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-
-	frag_text_add_grouped(&t, n);
-	return frag_answer_take(a, &t);
+	return frag_answer_print(a, "%s", FRAG_GROUPED(n));
 }
 
 static const char *duration(struct frag_answer *a, uint64_t us)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-
-	frag_text_add_ns(&t, us * 1000);
-	return frag_answer_take(a, &t);
+	return frag_answer_print(a, "%s", FRAG_NS(us * 1000));
 }
 
 /* "kineto without streams, beginning": what the log does not have stands behind its format. */
@@ -206,15 +194,14 @@ static const char *events_text(struct frag_answer *a, const struct frag_info *in
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	const char *between = ": ";
 
-	frag_text_add_grouped(&t, info->events);
+	frag_text_add(&t, FRAG_GROUPED(info->events));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++) {
 		uint64_t n = info->kinds[words[i].kind];
 
 		if (!n)
 			continue;
-		frag_text_add(&t, between);
-		frag_text_add_grouped(&t, n);
-		frag_text_addf(&t, " %s", n == 1 ? words[i].one : words[i].many);
+		frag_text_addf(&t, "%s%s %s", between, FRAG_GROUPED(n),
+			       n == 1 ? words[i].one : words[i].many);
 		between = ", ";
 	}
 	if (info->unsure_count)
@@ -338,12 +325,10 @@ static struct life_row life_of(struct frag_answer *a, const char *what, const st
 
 static const struct card_row *card_of(struct frag_answer *a, const struct frag_recorded_card *c)
 {
-	struct card_row *row = c->total_bytes ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
+	struct card_row row = { frag_answer_print(a, "%s", c->name), c->total_bytes,
+				c->context_bytes, c->beside_bytes, c->limit_fraction };
 
-	if (row)
-		*row = (struct card_row){ frag_answer_print(a, "%s", c->name), c->total_bytes,
-					  c->context_bytes, c->beside_bytes, c->limit_fraction };
-	return row;
+	return c->total_bytes ? FRAG_ANSWER_KEEP(a, row) : NULL;
 }
 
 static void fill_words(struct frag_answer *a, struct device_row *row, const struct frag_info *info,
@@ -382,15 +367,11 @@ static void fill_device(struct frag_answer *a, struct device_row *row, const str
 	const struct frag_trace_dev *dev = info->dev;
 	const uint64_t *kinds = info->kinds;
 	struct life_row *lives = frag_answer_new(a, 2, sizeof(*lives));
-	struct peak_row *peak = frag_answer_new(a, 1, sizeof(*peak));
 
-	if (!lives || !peak)
+	if (!lives)
 		return;
 	lives[0] = life_of(a, "in events", &info->life_events, grouped);
 	lives[1] = life_of(a, "in time", &info->life_us, duration);
-	*peak = (struct peak_row){ info->peak.bytes,	    info->peak.requested_bytes,
-				   info->peak.blocks_count, info->peak.event,
-				   info->peak.time_us,	    info->peak.step };
 	*row = (struct device_row){
 		.allocs_count = kinds[FRAG_EV_ALLOC],
 		.frees_count = kinds[FRAG_EV_FREE],
@@ -418,7 +399,10 @@ static void fill_device(struct frag_answer *a, struct device_row *row, const str
 		.evidence_count = counts->seen,
 		.final_segments_count = counts->final_segments,
 		.final_blocks_count = counts->final_blocks,
-		.peak = peak,
+		.peak = FRAG_ANSWER_KEEP(
+			a, (struct peak_row){ info->peak.bytes, info->peak.requested_bytes,
+					      info->peak.blocks_count, info->peak.event,
+					      info->peak.time_us, info->peak.step }),
 		.never_freed_count = info->kept_count,
 		.requests = classes_of(a, info),
 		.lifetime_events = &lives[0],
@@ -444,33 +428,16 @@ static const char *settings_text(struct frag_answer *a, const struct frag_trace_
 static const struct settings_row *settings_of(struct frag_answer *a,
 					      const struct frag_trace_settings *s)
 {
-	struct settings_row *row = s->present ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
-	uint64_t *roundup =
-		row ? frag_answer_new(a, FRAG_ARRAY_LEN(s->roundup), sizeof(*roundup)) : NULL;
+	uint64_t *roundup = frag_answer_new(a, FRAG_ARRAY_LEN(s->roundup), sizeof(*roundup));
+	struct settings_row row = { frag_answer_print(a, "%s", s->conf ? s->conf : ""),
+				    s->max_split_bytes,
+				    s->gc_threshold,
+				    s->expandable,
+				    { roundup, FRAG_ARRAY_LEN(s->roundup) } };
 
-	if (!roundup)
-		return NULL;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(s->roundup); i++)
+	for (size_t i = 0; roundup && i < FRAG_ARRAY_LEN(s->roundup); i++)
 		roundup[i] = s->roundup[i];
-	*row = (struct settings_row){ frag_answer_print(a, "%s", s->conf ? s->conf : ""),
-				      s->max_split_bytes,
-				      s->gc_threshold,
-				      s->expandable,
-				      { roundup, FRAG_ARRAY_LEN(s->roundup) } };
-	return row;
-}
-
-static struct frag_rows releases_of(struct frag_answer *a, const struct frag_trace_settings *s)
-{
-	const char **rows = frag_answer_new(a, 2, sizeof(*rows));
-	char first[16], last[16];
-
-	if (!rows || !s->torch_last)
-		return (struct frag_rows){ 0 };
-	rows[0] =
-		frag_answer_print(a, "%s", frag_torch_format(s->torch_first, first, sizeof(first)));
-	rows[1] = frag_answer_print(a, "%s", frag_torch_format(s->torch_last, last, sizeof(last)));
-	return (struct frag_rows){ rows, 2 };
+	return s->present && roundup ? FRAG_ANSWER_KEEP(a, row) : NULL;
 }
 
 static const char *recorded_by(struct frag_answer *a, const struct frag_rows *releases)
@@ -546,7 +513,7 @@ static void fill_trace(struct frag_answer *a, struct frag_info_trace *row,
 						      t->stacks.frames_count)
 				  : NULL,
 		.start_us = t->start_us ?: UINT64_MAX,
-		.torch = releases_of(a, &t->settings),
+		.torch = frag_release_rows(a, t->settings.torch_first, t->settings.torch_last),
 		.estimate = estimate,
 		.settings = settings_of(a, &t->settings),
 		.limit_bytes = t->settings.limit_known ? t->settings.limit_bytes : UINT64_MAX,

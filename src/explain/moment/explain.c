@@ -10,8 +10,8 @@
 static int bad_at(const char *text, struct frag_err *err)
 {
 	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown moment '%.60s'; use peak, oom, oom:N, event:N or time:T "
-			 "(1.5s, 300ms)",
+			 "unknown moment '%.60s'; use peak, oom, oom:N, event:N or time:T (1.5s, "
+			 "300ms)",
 			 text);
 }
 

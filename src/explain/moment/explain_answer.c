@@ -35,12 +35,6 @@ FRAG_ROW_SHAPE(, frag_moment_shape, frag_moment, "explain", FRAG_MOMENT_ROW,
 FRAG_ROW_SHAPE(static, pinning_shape, frag_row, "pinning call site", PINNING_ROW,
 	       "who pins segments");
 
-/* "1 block", "2 blocks" */
-static const char *count_of(struct frag_answer *a, uint64_t n, const char *what)
-{
-	return frag_answer_print(a, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
-}
-
 /* Site by site, as gnuplot draws them: from the bottom of the stack up, all others on top. */
 static struct frag_rows points_of(const struct frag_curves *c, const struct frag_curve_set *set,
 				  struct frag_answer *a)
@@ -111,8 +105,7 @@ static const char *who_holds(const struct frag_explained *x)
 	if (pins)
 		frag_text_addf(&t,
 			       ". %s is free, but in segments with live blocks, %.1f %% of it "
-			       "pinned "
-			       "by %s%s",
+			       "pinned by %s%s",
 			       FRAG_BYTES(x->m.non_releasable_bytes),
 			       100 * pins->non_releasable_share_ratio, known ? "" : "blocks of ",
 			       pins->site);
@@ -133,10 +126,10 @@ static void say_why(const struct frag_explained *x, struct frag_answer *a)
 		break;
 	}
 	if (!frag_sites_known(&x->in.sites))
-		frag_answer_remark(a,
-				   "the recording has no stacks, so blocks are grouped by size and "
-				   "step; to see the lines, record with "
-				   "torch.cuda.memory._record_memory_history(stacks=\"python\")");
+		frag_answer_remark(a, "the recording has no stacks, so blocks are grouped by size "
+				      "and step; to see the lines, record with "
+				      "torch.cuda.memory._record_memory_history(stacks="
+				      "\"python\")");
 }
 
 static void say_remedies(const struct frag_refused_request *r, struct frag_answer *a)
@@ -161,8 +154,9 @@ static void say_live(const struct frag_explained *x, struct frag_answer *a)
 	}
 	if (top < x->rows_count)
 		frag_answer_say(a, "and %s with %s in %s (--top)",
-				count_of(a, x->rows_count - top, "more call site"),
-				FRAG_BYTES(bytes), count_of(a, blocks, "block"));
+				frag_answer_count(a, x->rows_count - top, "more call site",
+						  "more call sites"),
+				FRAG_BYTES(bytes), frag_answer_count(a, blocks, "block", "blocks"));
 }
 
 static void say_pinning(const struct frag_explained *x, struct frag_answer *a)
@@ -179,7 +173,8 @@ static void say_pinning(const struct frag_explained *x, struct frag_answer *a)
 	frag_answer_table(a, &pinning_shape, rows, n);
 	if (n < x->pinning_count)
 		frag_answer_say(a, "and %s (--top)",
-				count_of(a, x->pinning_count - n, "more call site"));
+				frag_answer_count(a, x->pinning_count - n, "more call site",
+						  "more call sites"));
 	frag_answer_remark(a, "the free bytes of a segment are shared equally among its blocks; if "
 			      "freed: what a trim returns more without these blocks, replayed");
 }
@@ -211,8 +206,8 @@ static void draw_all(const struct frag_explained *x, struct frag_answer *a)
 	     (struct frag_answer_chart){ .base = "explain-live",
 					 .heading = "Live memory by call site",
 					 .caption = "Live memory, and memory that waits for "
-						    "another stream, by the line "
-						    "that allocated it." },
+						    "another stream, by the line that allocated "
+						    "it." },
 	     "live", "No call site has live memory");
 	draw(x, &x->curves->non_releasable,
 	     (struct frag_answer_chart){

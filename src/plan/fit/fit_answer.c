@@ -21,13 +21,11 @@ static uint64_t if_known(bool known, uint64_t n)
 
 /* ---- one policy on one device ---------------------------------------------------- */
 
-static const struct frag_field gap_fields[] = {
-	FRAG_FIELD(BYTES, struct frag_fit_gap, first_bytes, NULL, "smallest that failed"),
-	FRAG_FIELD(BYTES, struct frag_fit_gap, last_bytes, NULL, "largest that failed"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape gap_shape = FRAG_SHAPE("gap", struct frag_fit_gap, gap_fields,
-						      "sizes above the smallest card that failed");
+#define GAP(F, P, S) \
+	F(S, BYTES, first_bytes, NULL, "smallest that failed") \
+	F(S, BYTES, last_bytes, NULL, "largest that failed")
+FRAG_ROW_SHAPE(static, gap_shape, frag_fit_gap, "gap", GAP,
+	       "sizes above the smallest card that failed");
 
 #define UNIT_ROW(F, P, S) \
 	F(S, TEXT, trace, NULL, "its name") \
@@ -145,10 +143,7 @@ static struct unit_row unit_row(const struct frag_fit_cards *f, const struct fra
 	F(S, TEXTS, tight, NULL, "cards that it completes on with less") \
 	F(S, BOOL, complete, NULL, "no search was interrupted") \
 	F(S, LIST, traces, NULL, "one for each device of each trace", .of = &unit_shape)
-struct policy_row {
-	FRAG_ROW_MEMBERS(POLICY_ROW)
-};
-FRAG_ROW_SHAPE(static, policy_shape, policy_row, "result", POLICY_ROW, "one policy on all traces");
+FRAG_ROW_AS(static, policy_shape, policy_row, "result", POLICY_ROW, "one policy on all traces");
 
 static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 				    const struct unit_row *units, struct frag_answer *a)
@@ -206,10 +201,7 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 	F(S, REAL, job_price, NULL, "of the time that was recorded") \
 	P(S, TEXT, job_price_text, "this job", "price of the time that was recorded", \
 	  .right = true, .if_any = true)
-struct gpu_row {
-	FRAG_ROW_MEMBERS(GPU_ROW)
-};
-FRAG_ROW_SHAPE(static, gpu_shape, gpu_row, "card", GPU_ROW, "one card of the list");
+FRAG_ROW_AS(static, gpu_shape, gpu_row, "card", GPU_ROW, "one card of the list");
 
 static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct frag_answer *a)
 {
@@ -279,17 +271,13 @@ static const struct advice *advise(const struct frag_fit_cards *f, struct frag_a
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-static const struct frag_field probe_fields[] = {
-	FRAG_FIELD(COUNT, struct frag_vary_probe, value, "value", "the number tried"),
-	FRAG_FIELD(BOOL, struct frag_vary_probe, completes, "completes",
-		   "the program ended well and no request was refused"),
-	FRAG_FIELD(BYTES, struct frag_vary_probe, peak_reserved_bytes, "peak reserved",
-		   "of the recording"),
-	FRAG_FIELD(INT, struct frag_vary_probe, exit_status, NULL, "of the program"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape probe_shape =
-	FRAG_SHAPE("probe", struct frag_vary_probe, probe_fields, "one recording of the program");
+#define PROBE(F, P, S) \
+	F(S, COUNT, value, "value", "the number tried") \
+	F(S, BOOL, completes, "completes", "the program ended well and no request was refused") \
+	F(S, BYTES, peak_reserved_bytes, "peak reserved", "of the recording") \
+	F(S, INT, exit_status, NULL, "of the program")
+FRAG_ROW_SHAPE(static, probe_shape, frag_vary_probe, "probe", PROBE,
+	       "one recording of the program");
 
 #define FIT_ROW(F, P, S) \
 	F(S, TEXTS, traces, NULL, "names of all devices of all traces") \
@@ -309,10 +297,7 @@ static const struct frag_shape probe_shape =
 	F(S, COUNT, last, NULL, "with --vary: the greatest to try") \
 	F(S, COUNT, largest, NULL, "with --vary: the greatest that completes; null: none does") \
 	F(S, LIST, probes, NULL, "with --vary: each recording", .of = &probe_shape)
-struct fit {
-	FRAG_ROW_MEMBERS(FIT_ROW)
-};
-FRAG_ROW_SHAPE(, frag_fit_shape, fit, "fit", FIT_ROW, "the smallest card for each policy");
+FRAG_ROW_AS(, frag_fit_shape, fit, "fit", FIT_ROW, "the smallest card for each policy");
 
 static void remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 {
@@ -336,8 +321,7 @@ static void remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 	if (refused)
 		frag_answer_remark(a,
 				   "%llu requests were refused when recorded; a smallest card "
-				   "serves "
-				   "them, too",
+				   "serves them, too",
 				   (unsigned long long)refused);
 }
 
@@ -348,11 +332,9 @@ static void say_price(const struct frag_fit_cards *f, const struct frag_fit_row 
 	const struct frag_fit *fit = &row->tasks[row->worst].fit;
 	uint64_t share = frag_limit_bytes(&f->target->limit, row->min_bytes);
 	bool limited = share < row->min_bytes;
-	FRAG_AUTO(frag_text_release) struct frag_text time = { 0 };
 
 	if (!row->complete || !row->possible || (!fit->min_retries_count && !limited))
 		return;
-	frag_text_add_ns(&time, fit->min_driver_ns);
 	frag_answer_say(
 		a, "with %s, a card of %s%s refuses nothing, after %llu %s and %s in the driver",
 		row_name(row), FRAG_BYTES(row->min_bytes),
@@ -360,7 +342,7 @@ static void say_price(const struct frag_fit_cards *f, const struct frag_fit_row 
 					    FRAG_BYTES(share))
 			: "",
 		(unsigned long long)fit->min_retries_count,
-		fit->min_retries_count == 1 ? "retry" : "retries", frag_text_str(&time));
+		fit->min_retries_count == 1 ? "retry" : "retries", FRAG_NS(fit->min_driver_ns));
 }
 
 static void say_spread(const struct frag_fit_cards *f, const struct frag_fit_row *row,

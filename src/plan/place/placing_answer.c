@@ -18,42 +18,28 @@ static double over(uint64_t height, uint64_t bound)
 /* ---- one method ------------------------------------------------------------------ */
 
 #define METHOD(F, P, S) \
+	F(S, TEXT, trace, NULL, "its name", .csv_only = true) \
+	F(S, COUNT, device, NULL, "number of the device", .csv_only = true) \
+	F(S, COUNT, buffers_count, NULL, "allocations", .csv_only = true) \
+	F(S, BYTES, lower_bound_bytes, NULL, "most live at one moment", .csv_only = true) \
 	F(S, TEXT, method, "placement", "how it was found") \
 	F(S, BYTES, height_bytes, "height", "what it needs") \
 	P(S, COUNT, bytes, "bytes", "the same", .spare = 1) \
-	F(S, REAL, over_bound_ratio, "of the bound", "height / lower bound", .precision = 5) \
-	F(S, NS, host_ns, "time", "that it took here", .spare = 2)
+	F(S, REAL, over_bound_ratio, "of the bound", "height / lower bound", .precision = 5, \
+	  .no_csv = true) \
+	F(S, NS, host_ns, "time", "that it took here", .spare = 2, .no_csv = true)
 struct method {
 	FRAG_ROW_MEMBERS(METHOD)
-	const char *trace;
-	uint64_t device;
-	uint64_t buffers_count;
-	uint64_t lower_bound_bytes;
 	uint64_t number;
 };
 FRAG_ROW_SHAPE(static, method_shape, method, "method", METHOD, "one placement");
 
-static const struct frag_field csv_fields[] = {
-	FRAG_FIELD(TEXT, struct method, trace, NULL, ""),
-	FRAG_FIELD(COUNT, struct method, device, NULL, ""),
-	FRAG_FIELD(COUNT, struct method, buffers_count, NULL, ""),
-	FRAG_FIELD(BYTES, struct method, lower_bound_bytes, NULL, ""),
-	FRAG_FIELD(TEXT, struct method, method, NULL, ""),
-	FRAG_FIELD(BYTES, struct method, height_bytes, NULL, ""),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape csv_shape =
-	FRAG_SHAPE("method_csv", struct method, csv_fields, "the columns of the CSV");
-
-static const struct frag_field bar_fields[] = {
-	FRAG_FIELD(COUNT, struct method, number, NULL, "of the method"),
-	FRAG_FIELD(TEXT, struct method, method, NULL, "how it was found"),
-	FRAG_FIELD(BYTES, struct method, height_bytes, NULL, "what it needs"),
-	FRAG_FIELD(BYTES, struct method, lower_bound_bytes, NULL, "no placement needs less"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape bar_shape =
-	FRAG_SHAPE("bar", struct method, bar_fields, "one bar of the chart");
+#define BAR(F, P, S) \
+	F(S, COUNT, number, NULL, "of the method") \
+	F(S, TEXT, method, NULL, "how it was found") \
+	F(S, BYTES, height_bytes, NULL, "what it needs") \
+	F(S, BYTES, lower_bound_bytes, NULL, "no placement needs less")
+FRAG_ROW_SHAPE(static, bar_shape, method, "bar", BAR, "one bar of the chart");
 
 /* ---- a plan of the steps --------------------------------------------------------- */
 
@@ -73,19 +59,17 @@ FRAG_ROW(step_plan, "step_plan", STEP_PLAN, "a plan of the first steps");
 /* NULL: none was made. */
 static const void *step_plan(const struct frag_step_plan *s, struct frag_answer *a)
 {
-	struct step_plan *row = s->requests_count ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
+	struct step_plan row = { .steps_count = s->steps_count,
+				 .trained_count = s->trained_count,
+				 .windows = s->windows,
+				 .period = s->period,
+				 .similarity_ratio = s->similarity,
+				 .requests_count = s->requests_count,
+				 .height_bytes = s->height_bytes,
+				 .lower_bound_bytes = s->bound_bytes,
+				 .reserve_bytes = s->reserve_bytes };
 
-	if (row)
-		*row = (struct step_plan){ .steps_count = s->steps_count,
-					   .trained_count = s->trained_count,
-					   .windows = s->windows,
-					   .period = s->period,
-					   .similarity_ratio = s->similarity,
-					   .requests_count = s->requests_count,
-					   .height_bytes = s->height_bytes,
-					   .lower_bound_bytes = s->bound_bytes,
-					   .reserve_bytes = s->reserve_bytes };
-	return row;
+	return s->requests_count ? FRAG_ANSWER_KEEP(a, row) : NULL;
 }
 
 /* ---- one device ------------------------------------------------------------------ */
@@ -149,16 +133,15 @@ static void say_steps(const struct frag_step_plan *s, const char *path, struct f
 {
 	FRAG_AUTO(frag_text_release) struct frag_text line = { 0 };
 	const char *why =
-		s->windows  ? "the trace marks too few steps, or windows were asked for, so "
-			      "it is of the beginning only"
-		: s->period ? frag_answer_print(a,
-						"period %u, %.1f %% of a step is in an earlier "
-						"one",
-						s->period, 100 * s->similarity)
-			    : frag_answer_print(a,
-						"they do not repeat (%.1f %% of a step is in an "
-						"earlier one), so it is of the beginning only",
-						100 * s->similarity);
+		s->windows ? "the trace marks too few steps, or windows were asked for, so it is "
+			     "of the beginning only"
+		: s->period
+			? frag_answer_print(a, "period %u, %.1f %% of a step is in an earlier one",
+					    s->period, 100 * s->similarity)
+			: frag_answer_print(a,
+					    "they do not repeat (%.1f %% of a step is in an "
+					    "earlier one), so it is of the beginning only",
+					    100 * s->similarity);
 
 	frag_answer_gap(a);
 	frag_answer_say(a, "plan of %u of %u %s: %s; %zu requests in %s (%.4f of their load)",
@@ -179,10 +162,9 @@ static void chart(const struct result *r, const char *label, size_t i, struct fr
 				   .script = "bars",
 				   .base = frag_answer_print(a, i ? "plan%zu" : "plan", i + 1),
 				   .extra = "what the placement needs|height|lower bound",
-				   .title = frag_answer_print(a,
-							      "%s: the lowest placement takes %.5f "
-							      "of the bound",
-							      label, r->over_bound_ratio),
+				   .title = frag_answer_print(
+					   a, "%s: the lowest placement takes %.5f of the bound",
+					   label, r->over_bound_ratio),
 				   .caption = "Each placement, and the most bytes that are live at "
 					      "one moment: none can be lower.",
 				   .shape = &bar_shape,
@@ -246,10 +228,7 @@ static void say_worst(const struct frag_placing *list, size_t count, struct frag
 	F(S, BOOL, complete, NULL, "no device is missing") \
 	F(S, COUNT, results_count, NULL, "devices placed") \
 	F(S, LIST, results, NULL, "one for each device", .of = &result_shape)
-struct plan {
-	FRAG_ROW_MEMBERS(PLAN_ROW)
-};
-FRAG_ROW_SHAPE(, frag_plan_shape, plan, "plan", PLAN_ROW, "how low a trace can be placed");
+FRAG_ROW_AS(, frag_plan_shape, plan, "plan", PLAN_ROW, "how low a trace can be placed");
 
 int frag_placing_answer(const struct frag_placing *list, size_t count,
 			const struct frag_recordings *units, const struct frag_target *target,
@@ -281,6 +260,6 @@ int frag_placing_answer(const struct frag_placing *list, size_t count,
 	if (count > 1)
 		say_worst(list, count, a);
 	frag_answer_data(a, &frag_plan_shape, plan);
-	frag_answer_csv(a, &csv_shape, methods, n);
+	frag_answer_csv(a, &method_shape, methods, n);
 	return a->failed ? frag_fail_nomem(err, "answer") : 0;
 }

@@ -83,11 +83,8 @@ FRAG_ROW(point, "point", POINT, "a point of the curves");
 	F(S, COUNT, confirmed, NULL, "greatest value, found by recording it; null: not done") \
 	F(S, COUNT, confirm_runs, NULL, "recordings that this took") \
 	F(S, REAL, growth, NULL, "reserved at the greatest value / at the smallest, first policy")
-struct scale {
-	FRAG_ROW_MEMBERS(SCALE)
-};
-FRAG_ROW_SHAPE(, frag_scale_shape, scale, "scale", SCALE,
-	       "what a program needs at other batch sizes or lengths");
+FRAG_ROW_AS(, frag_scale_shape, scale, "scale", SCALE,
+	    "what a program needs at other batch sizes or lengths");
 
 /* ---- what was matched ------------------------------------------------------------ */
 
@@ -158,24 +155,19 @@ static void remarks(const struct frag_prediction *p, const struct scale *out, st
 static const char *test_text(const struct frag_prediction *p, const struct test *t,
 			     struct frag_answer *a)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 	bool range = t->predicted_most_bytes != t->predicted_bytes;
+	const char *to =
+		range ? frag_answer_print(a, " to %s", FRAG_BYTES(t->predicted_most_bytes)) : "";
+	const char *recorded =
+		!range && t->predicted_bytes == t->recorded_bytes
+			? ", to the byte what was recorded"
+			: frag_answer_print(a, "; the recording reserves %s (%+.2f %%)",
+					    FRAG_BYTES(t->recorded_bytes),
+					    100 * t->difference_ratio);
 
-	frag_text_addf(&out, "Test: %s = %" PRIu64 ", predicted from the others, reserves ",
-		       p->name, t->value);
-	frag_text_add_bytes(&out, t->predicted_bytes);
-	if (range) {
-		frag_text_add(&out, " to ");
-		frag_text_add_bytes(&out, t->predicted_most_bytes);
-	}
-	if (!range && t->predicted_bytes == t->recorded_bytes) {
-		frag_text_add(&out, ", to the byte what was recorded.");
-	} else {
-		frag_text_add(&out, "; the recording reserves ");
-		frag_text_add_bytes(&out, t->recorded_bytes);
-		frag_text_addf(&out, " (%+.2f %%).", 100 * t->difference_ratio);
-	}
-	return frag_answer_take(a, &out);
+	return frag_answer_print(
+		a, "Test: %s = %" PRIu64 ", predicted from the others, reserves %s%s%s.", p->name,
+		t->value, FRAG_BYTES(t->predicted_bytes), to, recorded);
 }
 
 static void say_trust(const struct frag_prediction *p, const struct scale *out,
@@ -190,8 +182,7 @@ static void say_trust(const struct frag_prediction *p, const struct scale *out,
 		: p->parts_count < 3
 			? "Two recordings fit many laws: a third would tell more."
 			: "The recordings do not make the same requests everywhere: beyond them "
-			  "this "
-			  "is an estimate. Record one value near the one that matters.";
+			  "this is an estimate. Record one value near the one that matters.";
 
 	frag_answer_say(a, "%s%s%s", trust, out->test ? " " : "",
 			out->test ? test_text(p, out->test, a) : "");
@@ -309,12 +300,10 @@ static void chart(const struct frag_prediction *p, const struct scale *out, stru
 static const struct test *test_of(const struct frag_prediction *p, struct frag_answer *a)
 {
 	const struct frag_prediction_cell *x = &p->check_predicted, *y = &p->check_recorded;
-	struct test *t = p->checked ? frag_answer_new(a, 1, sizeof(*t)) : NULL;
+	struct test t = { p->parts[p->parts_count - 1].value, x->low_bytes, x->high_bytes,
+			  y->low_bytes, (double)x->low_bytes / (double)y->low_bytes - 1 };
 
-	if (t)
-		*t = (struct test){ p->parts[p->parts_count - 1].value, x->low_bytes, x->high_bytes,
-				    y->low_bytes, (double)x->low_bytes / (double)y->low_bytes - 1 };
-	return t;
+	return p->checked ? FRAG_ANSWER_KEEP(a, t) : NULL;
 }
 
 static int fill(struct frag_prediction *p, struct scale *out, struct frag_answer *a,
@@ -359,9 +348,8 @@ int frag_prediction_answer(struct frag_prediction *p, const char *card, struct f
 	FRAG_CHECK_ALLOC(out, "answer", err);
 	FRAG_TRY(fill(p, out, a, err));
 	a->title = "How memory grows";
-	a->question =
-		"What does the program need at other sizes, and what is the greatest that the "
-		"card takes?";
+	a->question = "What does the program need at other sizes, and what is the greatest that "
+		      "the card takes?";
 	remarks(p, out, a);
 	conclude(p, card, a);
 	frag_answer_gap(a);

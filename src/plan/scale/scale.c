@@ -18,8 +18,7 @@ static int check_part(const struct frag_scaling_part *p, struct frag_err *err)
 		if (dev->events[i].flags & FRAG_EVF_INITIAL)
 			return frag_fail(err, FRAG_EINPUT,
 					 "the recording at %llu starts with live blocks whose "
-					 "order "
-					 "is unknown; record from the start",
+					 "order is unknown; record from the start",
 					 value);
 	}
 	return 0;
@@ -177,11 +176,10 @@ int frag_scaling_dev(const struct frag_scaling *s, uint64_t value, enum frag_sca
 		if (e.kind <= FRAG_EV_FREE_COMPLETED) {
 			if (bytes[e.slot] > FRAG_MAX_REQUEST) {
 				frag_scaling_dev_release(out);
-				return frag_fail(err, FRAG_EINPUT,
-						 "at %llu, request %llu would be larger than any "
-						 "memory",
-						 (unsigned long long)value,
-						 (unsigned long long)request);
+				return frag_fail(
+					err, FRAG_EINPUT,
+					"at %llu, request %llu would be larger than any memory",
+					(unsigned long long)value, (unsigned long long)request);
 			}
 			e.bytes = bytes[e.slot] & FRAG_MAX_REQUEST;
 		}

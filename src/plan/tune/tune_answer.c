@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include <frag/opt.h>
-#include <frag/torch.h>
 
 #include "answer/row.h"
 #include "recording/settled_shape.h"
@@ -88,28 +87,7 @@ static struct setting setting_of(const struct frag_tuning *t, size_t i, struct f
 	  "settings that no other beats in both reserved memory and driver time", \
 	  .of = &setting_shape) \
 	F(S, LIST, tried, NULL, "all settings, the best first", .of = &setting_shape)
-struct tune {
-	FRAG_ROW_MEMBERS(TUNE_ROW)
-};
-FRAG_ROW_SHAPE(, frag_tune_shape, tune, "tune", TUNE_ROW, "the settings that serve a trace best");
-
-static const char *release_text(unsigned release, struct frag_answer *a)
-{
-	char buf[16];
-
-	return frag_answer_print(a, "%s", frag_torch_format(release, buf, sizeof(buf)));
-}
-
-static struct frag_rows releases(const struct frag_tuning *t, struct frag_answer *a)
-{
-	const char **rows = frag_answer_new(a, 2, sizeof(*rows));
-
-	if (!rows || !t->last_release)
-		return (struct frag_rows){ 0 };
-	rows[0] = release_text(t->first_release, a);
-	rows[1] = release_text(t->last_release, a);
-	return (struct frag_rows){ rows, 2 };
-}
+FRAG_ROW_AS(, frag_tune_shape, tune, "tune", TUNE_ROW, "the settings that serve a trace best");
 
 /* The simplest setting that comes within 1 % of the best: fewer options to explain, and less that depends
  * on this one trace. SIZE_MAX: the best is. */
@@ -148,7 +126,7 @@ static int fill(const struct frag_tuning *t, struct tune *out, struct frag_answe
 		front[i] = rows[f->front[i]];
 	*out = (struct tune){ .traces = frag_unit_labels(a, &t->units),
 			      .recordings = frag_recorded_unit_rows(a, &t->units),
-			      .torch = releases(t, a),
+			      .torch = frag_release_rows(a, t->first_release, t->last_release),
 			      .objective = objectives[t->options.objective],
 			      .seed = t->target->seed,
 			      .budget = f->budget,
@@ -207,12 +185,9 @@ static void add_comparison(const struct frag_tuning *t, struct frag_text *out)
 			frag_text_addf(out, ", %s %llu", base->params,
 				       (unsigned long long)base->refused_count);
 	}
-	if (t->options.objective == FRAG_TUNE_TIME && compared) {
-		frag_text_add(out, "; ");
-		frag_text_add_ns(out, best->driver_ns);
-		frag_text_add(out, " in the driver instead of ");
-		frag_text_add_ns(out, base->driver_ns);
-	}
+	if (t->options.objective == FRAG_TUNE_TIME && compared)
+		frag_text_addf(out, "; %s in the driver instead of %s", FRAG_NS(best->driver_ns),
+			       FRAG_NS(base->driver_ns));
 	if (t->options.objective == FRAG_TUNE_CARD) {
 		frag_text_addf(out, "; smallest card %s", FRAG_BYTES(best->capacity_bytes));
 		if (compared)

@@ -132,8 +132,9 @@ void frag_chart_advised(const struct frag_chart_job *job, struct frag_title *out
 {
 	const struct frag_section *s = job->section;
 	const struct frag_result *base = &s->results[s->baseline], *r;
+	const char *bytes, *ratio;
 	struct frag_advice a;
-	uint64_t x, y;
+	uint64_t x, y, by;
 
 	frag_section_advice(s, &a);
 	if (a.pick == SIZE_MAX) {
@@ -143,19 +144,18 @@ void frag_chart_advised(const struct frag_chart_job *job, struct frag_title *out
 	r = &s->results[a.pick];
 	x = r->m.peak_reserved_bytes;
 	y = base->m.peak_reserved_bytes;
-	frag_text_addf(&out->text, "%s peaks at ", r->policy);
-	frag_title_bytes(out, "peak_reserved_bytes", x);
+	frag_text_addf(&out->text, "%s peaks at %s", r->policy,
+		       frag_title_bytes(out, "peak_reserved_bytes", x));
 	if (r == base) {
 		frag_text_add(&out->text, s->count > 1 ? ", and none of its kind needs less" : "");
 	} else if (!base->completed) {
 		frag_text_addf(&out->text, "; %s runs out of memory", base->policy);
 	} else if (x != y && y) {
-		frag_text_add(&out->text, ", ");
-		frag_title_bytes(out, "difference_bytes", x < y ? y - x : x - y);
-		frag_text_add(&out->text, " (");
-		frag_title_percent(out, "difference_ratio",
-				   (double)(x < y ? y - x : x - y) / (double)y, 0);
-		frag_text_addf(&out->text, ") %s %s", x < y ? "below" : "above", base->policy);
+		by = x < y ? y - x : x - y;
+		bytes = frag_title_bytes(out, "difference_bytes", by);
+		ratio = frag_title_percent(out, "difference_ratio", (double)by / (double)y, 0);
+		frag_text_addf(&out->text, ", %s (%s) %s %s", bytes, ratio,
+			       x < y ? "below" : "above", base->policy);
 	}
 }
 
@@ -180,7 +180,7 @@ void frag_chart_peak_figure(const struct frag_chart_job *job, const struct frag_
 			    struct frag_text *out)
 {
 	(void)job;
-	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
+	frag_text_add(out, FRAG_BYTES(r->m.peak_reserved_bytes));
 	if (!r->completed)
 		frag_text_addf(out, " (out of memory at event %" PRIu64 ")", r->oom.event);
 }

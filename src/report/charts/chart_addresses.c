@@ -50,9 +50,10 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	for (size_t i = 0; i < job->section->layouts_count; i++) {
 		const struct frag_layout *l = &job->section->layouts[i];
 
-		frag_text_addf(&out->text, "%s%s %s", said ? ", " : "", l->policy,
-			       said ? "" : "spreads over ");
-		frag_title_bytes(out, said ? "other_span_bytes" : "span_bytes", l->span_bytes);
+		frag_text_addf(&out->text, "%s%s %s%s", said ? ", " : "", l->policy,
+			       said ? "" : "spreads over ",
+			       frag_title_bytes(out, said ? "other_span_bytes" : "span_bytes",
+						l->span_bytes));
 		said = true;
 	}
 	if (said)
@@ -76,10 +77,8 @@ const struct frag_chart_ops frag_chart_addresses = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Each line across is a stretch of addresses, coloured by what most of it is "
-		   "used for; blank: not "
-		   "taken from the card. Orange between grey is fragmentation: free, but held fast "
-		   "by a live block "
-		   "in the same segment.",
+		   "used for; blank: not taken from the card. Orange between grey is "
+		   "fragmentation: free, but held fast by a live block in the same segment.",
 	.note = note,
 	.alt = "Map of addresses over time",
 	.extra = frag_chart_x_unit,

@@ -51,28 +51,27 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	const struct frag_section *s = job->section;
 	const struct frag_result *most = &s->results[0];
+	double ratio;
 
 	for (size_t i = 1; i < s->count; i++)
 		if (s->results[i].m.modelled_ns > most->m.modelled_ns)
 			most = &s->results[i];
 	if (!most->m.modelled_ns)
 		return;
-	frag_text_addf(&out->text, "%s spends most in the driver: ", most->policy);
-	frag_title_ns(out, "driver_ns", most->m.modelled_ns);
-	if (!s->duration_us)
-		return;
-	frag_text_add(&out->text, ", ");
-	frag_title_percent(out, "driver_ratio", frag_section_driver_ratio(s, most),
-			   frag_section_driver_ratio(s, most) < 0.1 ? 1 : 0);
-	frag_text_add(&out->text, " of the recorded time");
+	frag_text_addf(&out->text, "%s spends most in the driver: %s", most->policy,
+		       frag_title_ns(out, "driver_ns", most->m.modelled_ns));
+	ratio = frag_section_driver_ratio(s, most);
+	if (s->duration_us)
+		frag_text_addf(&out->text, ", %s of the recorded time",
+			       frag_title_percent(out, "driver_ratio", ratio, ratio < 0.1 ? 1 : 0));
 }
 
 static void figure(const struct frag_chart_job *job, const struct frag_result *r,
 		   struct frag_text *out)
 {
 	(void)job;
-	frag_text_addf(out, "%" PRIu64 " calls, ", r->m.driver_calls_count);
-	frag_text_add_ns(out, r->m.modelled_ns);
+	frag_text_addf(out, "%" PRIu64 " calls, %s", r->m.driver_calls_count,
+		       FRAG_NS(r->m.modelled_ns));
 }
 
 const struct frag_chart_ops frag_chart_calls = {
@@ -83,10 +82,8 @@ const struct frag_chart_ops frag_chart_calls = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Left: how often each policy called the driver. Right: time spent in those "
-		   "calls. Both axes are "
-		   "logarithmic. A policy that saves memory by mapping or freeing often pays for "
-		   "it here; policies "
-		   "are in the order of their peak.",
+		   "calls. Both axes are logarithmic. A policy that saves memory by mapping or "
+		   "freeing often pays for it here; policies are in the order of their peak.",
 	.alt = "Dot plot of driver calls and driver time",
 	.figure = figure,
 	.extra = frag_chart_time_kind,

@@ -81,17 +81,16 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	}
 	if (!all)
 		return;
-	frag_text_addf(&out->text, "With %s ", r->policy);
-	frag_title_percent(out, "without_driver_ratio", (double)hit / (double)all, 2);
-	frag_text_add(&out->text, " of the allocs are served without the driver");
+	frag_text_addf(
+		&out->text, "With %s %s of the allocs are served without the driver", r->policy,
+		frag_title_percent(out, "without_driver_ratio", (double)hit / (double)all, 2));
 }
 
 static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	if (!job->report->omit_host)
-		frag_text_add(out,
-			      " On the left: the share that the policy itself served within a time "
-			      "(measured on this machine; further left is faster).");
+		frag_text_add(out, " On the left: the share that the policy itself served within a "
+				   "time (measured on this machine; further left is faster).");
 }
 
 static void figure(const struct frag_chart_job *job, const struct frag_result *r,
@@ -102,7 +101,7 @@ static void figure(const struct frag_chart_job *job, const struct frag_result *r
 
 	for (int c = 0; c < FRAG_CLASS_COUNT; c++)
 		max = FRAG_MAX(max, r->alloc_modelled_ns[c].max);
-	frag_text_add_ns(out, max);
+	frag_text_add(out, FRAG_NS(max));
 }
 
 const struct frag_chart_ops frag_chart_cdf = {
@@ -113,10 +112,8 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Share of alloc calls that waited longer than a time for the driver; lower and "
-		   "further left is "
-		   "better. A curve that begins at 0.01 says that one alloc in a hundred had to "
-		   "wait for the driver "
-		   "at all.",
+		   "further left is better. A curve that begins at 0.01 says that one alloc in a "
+		   "hundred had to wait for the driver at all.",
 	.note = note,
 	.alt = "Distribution of the time of an alloc; longest wait for the driver",
 	.figure = figure,

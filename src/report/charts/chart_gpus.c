@@ -86,10 +86,9 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 		       (a.card ? a.card : a.tight)->label);
 	if (!a.card)
 		return;
-	frag_text_add(&out->text, " with ");
-	frag_title_percent(out, "spare_ratio", (double)a.spare_bytes / (double)a.card->total_bytes,
-			   0);
-	frag_text_add(&out->text, " to spare");
+	frag_text_addf(&out->text, " with %s to spare",
+		       frag_title_percent(out, "spare_ratio",
+					  (double)a.spare_bytes / (double)a.card->total_bytes, 0));
 }
 
 static void figure(const struct frag_chart_job *job, const struct frag_result *r,
@@ -112,11 +111,9 @@ const struct frag_chart_ops frag_chart_gpus = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Peak reserved memory in percent of what a card has left beside the CUDA "
-		   "context. Blue: it fits; "
-		   "the paler, the more headroom. Hatched: it does not fit as it ran here. A "
-		   "policy that gives "
-		   "cached memory back under pressure may still run on a smaller card: cufrag fit "
-		   "finds out.",
+		   "context. Blue: it fits; the paler, the more headroom. Hatched: it does not fit "
+		   "as it ran here. A policy that gives cached memory back under pressure may "
+		   "still run on a smaller card: cufrag fit finds out.",
 	.alt = "Grid of policies and cards; smallest card with room for each peak",
 	.figure = figure,
 };

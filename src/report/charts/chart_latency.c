@@ -109,9 +109,8 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 
 	if (!grow->count || !grow->max)
 		return;
-	frag_text_addf(&out->text, "With %s new memory costs ", r->policy);
-	frag_title_ns(out, "grow_median_ns", frag_hist_quantile(grow, 0.5));
-	frag_text_add(&out->text, " in the driver (median)");
+	frag_text_addf(&out->text, "With %s new memory costs %s in the driver (median)", r->policy,
+		       frag_title_ns(out, "grow_median_ns", frag_hist_quantile(grow, 0.5)));
 }
 
 static void note(const struct frag_chart_job *job, struct frag_text *out)
@@ -131,7 +130,8 @@ static void figure(const struct frag_chart_job *job, const struct frag_result *r
 		   struct frag_text *out)
 {
 	(void)job;
-	frag_text_add_ns(out, frag_hist_quantile(&r->alloc_modelled_ns[FRAG_CLASS_GROW], 0.99));
+	frag_text_add(out,
+		      FRAG_NS(frag_hist_quantile(&r->alloc_modelled_ns[FRAG_CLASS_GROW], 0.99)));
 }
 
 const struct frag_chart_ops frag_chart_latency = {
@@ -142,15 +142,12 @@ const struct frag_chart_ops frag_chart_latency = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Time per call by how the request was served (hit: a free block as it was; "
-		   "split: part of a "
-		   "larger one; grow: new memory; \xe2\x80\xa6). Dot: median; thick bar: median to "
-		   "99th "
-		   "percentile; thin bar: minimum to maximum. Calls that need no driver are not "
-		   "drawn there.",
+		   "split: part of a larger one; grow: new memory; \xe2\x80\xa6). Dot: median; "
+		   "thick bar: median to 99th percentile; thin bar: minimum to maximum. Calls that "
+		   "need no driver are not drawn there.",
 	.note = note,
 	.alt = "Percentiles of time per call, by policy and class, on logarithmic axes; 99th "
-	       "percentile of driver time "
-	       "where memory had to grow",
+	       "percentile of driver time where memory had to grow",
 	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

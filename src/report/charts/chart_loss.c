@@ -126,9 +126,8 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 		most = FRAG_MAX(most, r->series.losses[i].non_releasable_bytes);
 	if (!r->series.losses_count)
 		return;
-	frag_text_addf(&out->text, "With %s up to ", r->policy);
-	frag_title_bytes(out, "non_releasable_bytes", most);
-	frag_text_add(&out->text, " are free but cannot be given back");
+	frag_text_addf(&out->text, "With %s up to %s are free but cannot be given back", r->policy,
+		       frag_title_bytes(out, "non_releasable_bytes", most));
 }
 
 static void note(const struct frag_chart_job *job, struct frag_text *out)
@@ -142,7 +141,7 @@ static void figure(const struct frag_chart_job *job, const struct frag_result *r
 		   struct frag_text *out)
 {
 	(void)job;
-	frag_text_add_bytes(out, r->peak.non_releasable_bytes);
+	frag_text_add(out, FRAG_BYTES(r->peak.non_releasable_bytes));
 }
 
 const struct frag_chart_ops frag_chart_loss = {
@@ -153,14 +152,11 @@ const struct frag_chart_ops frag_chart_loss = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Reserved memory of each policy over time, split by cause. Grey is in use; "
-		   "every colour is loss. "
-		   "Growing non-releasable memory is fragmentation that empty_cache cannot undo; "
-		   "releasable memory "
-		   "is a cache that it can.",
+		   "every colour is loss. Growing non-releasable memory is fragmentation that "
+		   "empty_cache cannot undo; releasable memory is a cache that it can.",
 	.note = note,
 	.alt = "Stacked areas of reserved memory by cause over time, one panel per policy; free "
-	       "but non-releasable at each "
-	       "peak",
+	       "but non-releasable at each peak",
 	.figure = figure,
 	.extra = frag_chart_x_unit,
 };

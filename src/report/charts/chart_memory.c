@@ -125,8 +125,8 @@ static void note(const struct frag_chart_job *job, struct frag_text *out)
 	if (!job->section->optimum.hidden)
 		frag_text_add(out, " Dashed: the lower bound, the largest sum of live requests.");
 	if (job->section->optimum.placed)
-		frag_text_add(out, " Dotted, where it can be told apart from that: one region "
-				   "into which all requests fit if they are known in advance.");
+		frag_text_add(out, " Dotted, where it can be told apart from that: one region into "
+				   "which all requests fit if they are known in advance.");
 	if (failed)
 		frag_text_add(out, " A cross marks where a policy ran out of memory.");
 }
@@ -139,10 +139,9 @@ const struct frag_chart_ops frag_chart_memory = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Coloured lines: memory each policy has taken from the card. Grey area: what "
-		   "the program asked "
-		   "for and has not freed; no policy can go below it. The gap between a line and "
-		   "the area is "
-		   "memory the policy holds but the program cannot use.",
+		   "the program asked for and has not freed; no policy can go below it. The gap "
+		   "between a line and the area is memory the policy holds but the program cannot "
+		   "use.",
 	.note = note,
 	.alt = "Line chart of reserved memory over recorded time; peaks",
 	.figure = frag_chart_peak_figure,

@@ -53,16 +53,18 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 
 static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
+	const char *unbeaten, *all;
 	size_t front = 0;
 
 	for (size_t k = 0; k < job->section->count; k++)
 		front += on_front(job->section, k);
 	if (!front)
 		return;
-	frag_title_count(out, "front_count", front);
-	frag_text_add(&out->text, " of ");
-	frag_title_count(out, "policies_count", job->section->count);
-	frag_text_add(&out->text, " policies are not beaten in both memory and driver time");
+	unbeaten = frag_title_count(out, "front_count", front);
+	all = frag_title_count(out, "policies_count", job->section->count);
+	frag_text_addf(&out->text,
+		       "%s of %s policies are not beaten in both memory and driver time", unbeaten,
+		       all);
 }
 
 static void note(const struct frag_chart_job *job, struct frag_text *out)
@@ -82,9 +84,8 @@ static void figure(const struct frag_chart_job *job, const struct frag_result *r
 		   struct frag_text *out)
 {
 	(void)job;
-	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
-	frag_text_add(out, " and ");
-	frag_text_add_ns(out, r->m.modelled_ns);
+	frag_text_addf(out, "%s and %s", FRAG_BYTES(r->m.peak_reserved_bytes),
+		       FRAG_NS(r->m.modelled_ns));
 }
 
 const struct frag_chart_ops frag_chart_pareto = {
@@ -95,8 +96,7 @@ const struct frag_chart_ops frag_chart_pareto = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Down is less memory, left is less time in the driver. Policies with a ring are "
-		   "not beaten in both "
-		   "at once:",
+		   "not beaten in both at once:",
 	.note = note,
 	.alt = "Scatter of peak reserved memory against driver time",
 	.figure = figure,

@@ -51,18 +51,17 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	const struct frag_section *s = job->section;
 	const struct frag_result *r = &s->results[s->baseline];
-	uint64_t kept = r->peak.non_releasable_bytes, cache = r->peak.releasable_bytes;
+	uint64_t all = r->m.peak_reserved_bytes;
+	uint64_t unused = r->peak.non_releasable_bytes + r->peak.releasable_bytes;
+	const char *peak, *bytes, *ratio;
 
-	if (!r->m.peak_reserved_bytes)
+	if (!all)
 		return;
-	frag_text_addf(&out->text, "At its peak %s holds ", r->policy);
-	frag_title_bytes(out, "peak_reserved_bytes", r->m.peak_reserved_bytes);
-	frag_text_add(&out->text, ", of which ");
-	frag_title_bytes(out, "free_bytes", kept + cache);
-	frag_text_add(&out->text, " (");
-	frag_title_percent(out, "free_ratio",
-			   (double)(kept + cache) / (double)r->m.peak_reserved_bytes, 0);
-	frag_text_add(&out->text, ") are free");
+	peak = frag_title_bytes(out, "peak_reserved_bytes", all);
+	bytes = frag_title_bytes(out, "free_bytes", unused);
+	ratio = frag_title_percent(out, "free_ratio", (double)unused / (double)all, 0);
+	frag_text_addf(&out->text, "At its peak %s holds %s, of which %s (%s) are free", r->policy,
+		       peak, bytes, ratio);
 }
 
 static void note(const struct frag_chart_job *job, struct frag_text *out)
@@ -71,9 +70,9 @@ static void note(const struct frag_chart_job *job, struct frag_text *out)
 		frag_text_add(out, " The dashed line is the lower bound: no allocator can need "
 				   "less.");
 	if (job->section->optimum.placed)
-		frag_text_add(out, " The dotted one, where it can be told apart, is what "
-				   "suffices if all requests are known in advance (offline "
-				   "placement, checked).");
+		frag_text_add(out, " The dotted one, where it can be told apart, is what suffices "
+				   "if all requests are known in advance (offline placement, "
+				   "checked).");
 }
 
 const struct frag_chart_ops frag_chart_peak = {
@@ -84,12 +83,9 @@ const struct frag_chart_ops frag_chart_peak = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Length of a bar: the largest memory the policy ever took from the card. Its "
-		   "parts: where those "
-		   "bytes were at that moment. Everything but \xe2\x80\x9crequested\xe2\x80\x9d is "
-		   "lost; "
-		   "non-releasable bytes are free but cannot be given back because a live block "
-		   "sits in the same "
-		   "segment.",
+		   "parts: where those bytes were at that moment. Everything but "
+		   "\xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes are free but "
+		   "cannot be given back because a live block sits in the same segment.",
 	.note = note,
 	.alt = "Stacked bars of peak reserved memory",
 	.figure = frag_chart_peak_figure,

@@ -126,6 +126,7 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 static void finding(const struct frag_chart_job *job, struct frag_title *out)
 {
 	uint64_t sum = 0, above = 0;
+	const char *from, *ratio;
 	unsigned bin = SIZE_BINS;
 	struct bins b;
 
@@ -137,11 +138,9 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 		above += b.bytes[--bin];
 	if (!sum)
 		return;
-	frag_text_add(&out->text, "Requests of ");
-	frag_title_bytes(out, "from_bytes", 1ull << bin);
-	frag_text_add(&out->text, " and more make up ");
-	frag_title_percent(out, "above_ratio", (double)above / (double)sum, 0);
-	frag_text_add(&out->text, " of the bytes");
+	from = frag_title_bytes(out, "from_bytes", 1ull << bin);
+	ratio = frag_title_percent(out, "above_ratio", (double)above / (double)sum, 0);
+	frag_text_addf(&out->text, "Requests of %s and more make up %s of the bytes", from, ratio);
 }
 
 static void note(const struct frag_chart_job *job, struct frag_text *out)
@@ -150,11 +149,8 @@ static void note(const struct frag_chart_job *job, struct frag_text *out)
 
 	if (!fill(job->section, &b) || !b.never_freed)
 		return;
-	frag_text_add(out, " ");
-	frag_text_add_grouped(out, b.never_freed);
-	frag_text_add(out, " of ");
-	frag_text_add_grouped(out, b.allocs);
-	frag_text_add(out, " requests are never freed and have no lifetime here.");
+	frag_text_addf(out, " %s of %s requests are never freed and have no lifetime here.",
+		       FRAG_GROUPED(b.never_freed), FRAG_GROUPED(b.allocs));
 }
 
 static const char *extra(const struct frag_chart_job *job)
@@ -170,10 +166,8 @@ const struct frag_chart_ops frag_chart_sizes = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Left: sizes of the requests. Right: how long they live. Solid bars count "
-		   "requests, hatched ones "
-		   "weigh them by bytes: many small blocks that live long between few large ones "
-		   "are what pins "
-		   "memory.",
+		   "requests, hatched ones weigh them by bytes: many small blocks that live long "
+		   "between few large ones are what pins memory.",
 	.note = note,
 	.alt = "Histograms of request sizes and lifetimes",
 	.extra = extra,

@@ -48,19 +48,19 @@ TEST(numbers)
 	frag_text_add(&t, "|");
 	frag_text_add_number(&t, INFINITY);
 	frag_text_add(&t, "|");
-	frag_text_add_grouped(&t, 0);
+	frag_text_add(&t, FRAG_GROUPED(0));
 	frag_text_add(&t, "|");
-	frag_text_add_grouped(&t, 999);
+	frag_text_add(&t, FRAG_GROUPED(999));
 	frag_text_add(&t, "|");
-	frag_text_add_grouped(&t, 1234567);
+	frag_text_add(&t, FRAG_GROUPED(1234567));
 	frag_text_add(&t, "|");
-	frag_text_add_ns(&t, 999);
+	frag_text_add(&t, FRAG_NS(999));
 	frag_text_add(&t, "|");
-	frag_text_add_ns(&t, 1500);
+	frag_text_add(&t, FRAG_NS(1500));
 	frag_text_add(&t, "|");
-	frag_text_add_ns(&t, 45200000);
+	frag_text_add(&t, FRAG_NS(45200000));
 	frag_text_add(&t, "|");
-	frag_text_add_ns(&t, 120000000000);
+	frag_text_add(&t, FRAG_NS(120000000000));
 	assert_string_equal(frag_text_str(&t), "0.1|||0|999|1,234,567|999 ns|1.50 us|45.2 ms|120 "
 					       "s");
 	frag_text_release(&t);
