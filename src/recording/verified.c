@@ -5,15 +5,11 @@
 #include <string.h>
 
 #include "answer/row.h"
+#include "counter_rows.h"
 #include "lib/grow.h"
 #include "settled_shape.h"
 
 #define LLU(n) ((unsigned long long)(n))
-
-#define COUNTER_ROW(F, P, S) \
-	F(S, TEXT, name, NULL, "of a statistic of the allocator") \
-	F(S, INT, value, NULL, "its value at the end")
-FRAG_ROW(counter_row, "counter", COUNTER_ROW, "statistics of the replayed allocator, by name");
 
 #define VERIFIED_ROW(F, P, S) \
 	F(S, COUNT, device, "device", "its number in the recording") \
@@ -37,7 +33,7 @@ FRAG_ROW(counter_row, "counter", COUNTER_ROW, "statistics of the replayed alloca
 	F(S, COUNT, uncertain_count, NULL, \
 	  "initial blocks whose size the file does not determine") \
 	F(S, BYTES, peak_reserved_bytes, "peak reserved", "of the replay") \
-	F(S, MAP, counters, NULL, "the allocator's own statistics", .of = &counter_row_shape) \
+	F(S, MAP, counters, NULL, "the allocator's own statistics", .of = &frag_counter_shape) \
 	F(S, OBJECT, recording, NULL, "limit and releases that were found", \
 	  .of = &frag_settled_shape)
 struct verified_row {
@@ -139,19 +135,6 @@ static const char *lines_of(const struct frag_verified *v, const struct frag_tra
 	return frag_answer_take(v->a, &t);
 }
 
-static struct frag_rows counters_of(struct frag_answer *a, const struct frag_counter *c)
-{
-	struct counter_row *rows;
-	size_t n = 0;
-
-	while (c && c[n].name)
-		n++;
-	rows = frag_answer_new(a, n, sizeof(*rows));
-	for (size_t i = 0; rows && i < n; i++)
-		rows[i] = (struct counter_row){ frag_answer_print(a, "%s", c[i].name), c[i].value };
-	return (struct frag_rows){ rows, rows ? n : 0 };
-}
-
 int frag_verified_add(struct frag_verified *v, const struct frag_trace_dev *dev,
 		      const struct frag_verify_result *r, struct frag_err *err)
 {
@@ -186,7 +169,7 @@ int frag_verified_add(struct frag_verified *v, const struct frag_trace_dev *dev,
 		.driver_refusals_count = r->refusals,
 		.uncertain_count = r->uncertain,
 		.peak_reserved_bytes = r->peak_reserved_bytes,
-		.counters = counters_of(v->a, r->counters),
+		.counters = frag_counter_rows(v->a, r->counters),
 		.recording = frag_settled_row(v->a, &dev->settled),
 	};
 	t->worst = FRAG_MAX(t->worst, verdict);

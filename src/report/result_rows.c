@@ -4,6 +4,7 @@
  * measured here, and all of them null where they are left out.
  */
 #include "answer/row.h"
+#include "recording/counter_rows.h"
 #include "rows.h"
 
 #include <inttypes.h>
@@ -136,31 +137,13 @@ void frag_calls_table(const struct frag_result *res, struct frag_answer *a)
 	frag_answer_table(a, &call_row_shape, calls.rows, calls.count);
 }
 
-#define COUNTER(F, P, S) \
-	F(S, TEXT, name, "counter of the policy", "its name") \
-	F(S, INT, value, "value", "at the end")
-FRAG_ROW(counter_row, "counter", COUNTER, "statistics of the policy's own, by name");
-
-static struct frag_rows counters_of(const struct frag_result *res, struct frag_answer *a)
-{
-	struct counter_row *rows;
-	size_t count = 0;
-
-	while (res->counters && res->counters[count].name)
-		count++;
-	rows = frag_answer_new(a, count, sizeof(*rows));
-	for (size_t i = 0; rows && i < count; i++)
-		rows[i] = (struct counter_row){ res->counters[i].name, res->counters[i].value };
-	return (struct frag_rows){ rows, rows ? count : 0 };
-}
-
 void frag_counters_table(const struct frag_result *res, struct frag_answer *a)
 {
-	struct frag_rows counters = counters_of(res, a);
+	struct frag_rows counters = frag_counter_rows(a, res->counters);
 
 	if (counters.count)
 		frag_answer_gap(a);
-	frag_answer_table(a, &counter_row_shape, counters.rows, counters.count);
+	frag_answer_table(a, &frag_counter_shape, counters.rows, counters.count);
 }
 
 /* ---- where the bytes are --------------------------------------------------------------------------- */
@@ -263,7 +246,7 @@ static const struct frag_field result_fields[] = {
 	FIELD(MAP, alloc_ns, NULL, "driver time per alloc", .of = &latency_entry_shape),
 	FIELD(OBJECT, free_ns, NULL, "driver time per free", .of = &latency_shape),
 	FIELD(MAP, calls, NULL, "driver calls by their name", .of = &call_row_shape),
-	FIELD(MAP, counters, NULL, "statistics of the policy's own", .of = &counter_row_shape),
+	FIELD(MAP, counters, NULL, "statistics of the policy's own", .of = &frag_counter_shape),
 	FIELD(OBJECT, host, NULL, "what was measured on this machine", .of = &host_row_shape),
 	FRAG_FIELD_SHOWN(TEXT, struct frag_result_row, outcome, "result",
 			 "ok, or where the policy ran out of memory"),
@@ -339,7 +322,7 @@ void frag_result_row(const struct frag_report *r, const struct frag_section *s,
 		.host = r->omit_host ? NULL : host_of(res, a),
 		.alloc_ns = latencies(res->alloc_modelled_ns, a),
 		.calls = calls_of(res, a),
-		.counters = counters_of(res, a),
+		.counters = frag_counter_rows(a, res->counters),
 		.outcome = outcome_of(res, a),
 	};
 	if (r->omit_host) {
