@@ -161,8 +161,6 @@ const char *frag_shape_text(const struct frag_shape *s, const void *row, const c
 
 /* New reference; NULL when memory is short. */
 json_t *frag_shape_json(const struct frag_shape *s, const void *row);
-/* Adds the fields of a row to an object. false: memory is short. */
-bool frag_shape_json_into(const struct frag_shape *s, const void *row, json_t *object);
 /* Text from a file as a JSON string (bytes that are no UTF-8 become '?'); NULL: null. */
 json_t *frag_json_text(const char *s);
 

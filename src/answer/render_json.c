@@ -106,7 +106,8 @@ static json_t *value_of(const struct frag_field *f, const void *row)
 	return list_of(f, at);
 }
 
-bool frag_shape_json_into(const struct frag_shape *s, const void *row, json_t *object)
+/* false: memory is short. */
+static bool add_fields(const struct frag_shape *s, const void *row, json_t *object)
 {
 	for (const struct frag_field *f = frag_field_named(s->fields); f;
 	     f = frag_field_named(f + 1))
@@ -119,7 +120,7 @@ json_t *frag_shape_json(const struct frag_shape *s, const void *row)
 {
 	json_t *o = json_object();
 
-	if (o && frag_shape_json_into(s, row, o))
+	if (o && add_fields(s, row, o))
 		return o;
 	json_decref(o);
 	return NULL;
@@ -175,7 +176,7 @@ json_t *frag_answer_json(const struct frag_answer *a)
 	    !json_object_set_new(root, "command", json_string(a->command)) &&
 	    !json_object_set_new(root, "estimated", json_boolean(a->estimated)) &&
 	    add_conclusions(a, root) && add_charts(a, root) &&
-	    (!a->shape || frag_shape_json_into(a->shape, a->data, root)))
+	    (!a->shape || add_fields(a->shape, a->data, root)))
 		return root;
 	json_decref(root);
 	return NULL;

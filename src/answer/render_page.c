@@ -165,11 +165,8 @@ static void add_facts(const struct frag_part *part, struct frag_text *out)
 	for (size_t i = 0; i < count; i++) {
 		FRAG_AUTO(frag_text_release) struct frag_text value = { 0 };
 
-		if (frag_field_is_null(&fields[i], part->rows.rows) && !fields[i].none)
+		if (!frag_part_fact(part, &fields[i], &value))
 			continue;
-		frag_field_text(&fields[i], part->rows.rows, &value);
-		if (fields[i].unit)
-			frag_text_addf(&value, " %s", fields[i].unit);
 		out->failed |= value.failed;
 		add_name("dt", "", fields[i].head, out);
 		add_element("dd", "", frag_text_str(&value), false, out);

@@ -83,15 +83,12 @@ static void add_facts(const struct frag_part *part, unsigned columns, struct fra
 		FRAG_AUTO(frag_text_release)
 		struct frag_text first = { 0 }, rest = { 0 }, value = { 0 };
 
-		if (frag_field_is_null(&fields[i], part->rows.rows) && !fields[i].none)
+		if (!frag_part_fact(part, &fields[i], &value))
 			continue;
 		frag_text_repeat(&first, " ", part->indent);
 		frag_text_add(&first, fields[i].head);
 		frag_text_repeat(&first, " ", width + 2 - frag_text_width(fields[i].head));
 		frag_text_repeat(&rest, " ", part->indent + width + 2);
-		frag_field_text(&fields[i], part->rows.rows, &value);
-		if (fields[i].unit)
-			frag_text_addf(&value, " %s", fields[i].unit);
 		out->failed |= first.failed || rest.failed || value.failed;
 		add_lines(frag_text_str(&first), frag_text_str(&rest), frag_text_str(&value),
 			  columns, out);

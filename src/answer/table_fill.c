@@ -59,6 +59,17 @@ bool frag_field_left(const struct frag_field *f)
 	       (!f->right && (f->type == FRAG_FIELD_TEXT || f->type == FRAG_FIELD_TEXTS));
 }
 
+bool frag_part_fact(const struct frag_part *part, const struct frag_field *f,
+		    struct frag_text *value)
+{
+	if (frag_field_is_null(f, part->rows.rows) && !f->none)
+		return false;
+	frag_field_text(f, part->rows.rows, value);
+	if (f->unit)
+		frag_text_addf(value, " %s", f->unit);
+	return true;
+}
+
 size_t frag_part_shown(const struct frag_part *part)
 {
 	return part->top ? FRAG_MIN(part->top, part->rows.count) : part->rows.count;
