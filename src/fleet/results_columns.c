@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The columns of a sweep's results; see sweep_columns.h. */
+/* The columns of a sweep's results; see results_columns.h. */
 #include "results_columns.h"
 
 #include <frag/base.h>

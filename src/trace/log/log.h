@@ -22,6 +22,8 @@
 #define FRAG_LOG_UNKNOWN UINT64_MAX
 #define FRAG_LOG_DEVICES_MAX 64u
 #define FRAG_LOG_LACKS " without "
+/* "streams, beginning" of "kineto without streams, beginning"; NULL: the trace has all. */
+const char *frag_log_lacks(const struct frag_trace *t);
 
 enum frag_log_action {
 	FRAG_LOG_ALLOC,

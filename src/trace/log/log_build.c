@@ -401,6 +401,13 @@ static char *describe(const struct frag_log *log, const char *format)
 	return frag_host_strdup(text);
 }
 
+const char *frag_log_lacks(const struct frag_trace *t)
+{
+	const char *lacks = t->format ? strstr(t->format, FRAG_LOG_LACKS) : NULL;
+
+	return lacks ? lacks + strlen(FRAG_LOG_LACKS) : NULL;
+}
+
 static int fill_trace(struct frag_log *log, const char *format, struct frag_trace *t,
 		      struct frag_err *err)
 {

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One device of a recording, as part of an answer; see info_device.h. */
+#include "info_device.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <frag/replay.h>
+
+#include "recording/settled_shape.h"
+#include "trace/log/log.h"
+#include "trace/source.h"
+
+#define MARKS_SHOWN 6u
+
+/* ---- shapes ----------------------------------------------------------------------------------------- */
+
+#define CLASS_ROW(F, P, S) \
+	F(S, BYTES, up_to_bytes, NULL, "largest request of the class; null = the largest of all") \
+	P(S, TEXT, class, "requests up to", "largest request of the class", .right = true) \
+	F(S, COUNT, count, "count", "requests", .grouped = true) \
+	P(S, RATIO, count_ratio, "of all", "of all requests", .unit = "%", .precision = 1) \
+	F(S, BYTES, requested_bytes, "bytes", "sum of these requests") \
+	P(S, RATIO, bytes_ratio, "of all", "of all requested bytes", .unit = "%", .precision = 1)
+FRAG_ROW(class_row, "size_class", CLASS_ROW, "requests of one class of sizes");
+
+#define LIFE_ROW(F, P, S) \
+	P(S, TEXT, what, "lifetime", "from a request until the program lets go") \
+	F(S, COUNT, p50, NULL, "half of them are shorter") \
+	P(S, TEXT, p50_text, "p50", "half of them are shorter", .right = true) \
+	F(S, COUNT, p90, NULL, "90 % are shorter") \
+	P(S, TEXT, p90_text, "p90", "90 % are shorter", .right = true) \
+	F(S, COUNT, p99, NULL, "99 % are shorter") \
+	P(S, TEXT, p99_text, "p99", "99 % are shorter", .right = true) \
+	F(S, COUNT, max, NULL, "the longest") \
+	P(S, TEXT, max_text, "max", "the longest", .right = true)
+FRAG_ROW(life_row, "lifetime", LIFE_ROW, "percentiles of lifetimes, at most 3.2 % too high");
+
+#define CARD_ROW(F, P, S) \
+	F(S, TEXT, name, NULL, "of the card") \
+	F(S, BYTES, total_bytes, NULL, "its memory") \
+	F(S, BYTES, context_bytes, NULL, "taken by the CUDA context") \
+	F(S, BYTES, beside_bytes, NULL, "held by the process beside its allocator") \
+	F(S, REAL, limit_fraction, NULL, "of the card that the process might have")
+FRAG_ROW(card_row, "recorded_card", CARD_ROW, "the card of the recording");
+
+FRAG_ROW_SHAPE(static, peak_row_shape, frag_info_peak_row, "peak", FRAG_INFO_PEAK_ROW,
+	       "the moment with most live memory");
+FRAG_ROW_SHAPE(, frag_info_device_shape, frag_info_device_row, "device", FRAG_INFO_DEVICE_ROW,
+	       "one device of a recording");
+
+/* ---- words ------------------------------------------------------------------------------------------ */
+
+static const char *grouped(struct frag_answer *a, uint64_t n)
+{
+	return frag_answer_print(a, "%s", FRAG_GROUPED(n));
+}
+
+static const char *duration(struct frag_answer *a, uint64_t us)
+{
+	return frag_answer_print(a, "%s", FRAG_NS(us * 1000));
+}
+
+static bool lacks(const struct frag_trace *t, const char *word)
+{
+	const char *list = frag_log_lacks(t);
+
+	return list && strstr(list, word);
+}
+
+static const char *events_text(struct frag_answer *a, const struct frag_info *info)
+{
+	static const struct {
+		uint8_t kind;
+		const char *one, *many;
+	} words[] = {
+		{ FRAG_EV_ALLOC, "alloc", "allocs" },
+		{ FRAG_EV_FREE, "free", "frees" },
+		{ FRAG_EV_FREE_REQUESTED, "free that waits for a stream",
+		  "frees that wait for a stream" },
+		{ FRAG_EV_TRIM, "empty_cache", "empty_caches" },
+		{ FRAG_EV_REFUSED, "out of memory", "out of memory" },
+		{ FRAG_EV_MARK, "mark", "marks" },
+	};
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	const char *between = ": ";
+
+	frag_text_add(&t, FRAG_GROUPED(info->events));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++) {
+		uint64_t n = info->kinds[words[i].kind];
+
+		if (!n)
+			continue;
+		frag_text_addf(&t, "%s%s %s", between, FRAG_GROUPED(n),
+			       n == 1 ? words[i].one : words[i].many);
+		between = ", ";
+	}
+	if (info->unsure_count)
+		frag_text_addf(
+			&t, "\n%" PRIu64 " of the empty_caches may have been the retry of a malloc",
+			info->unsure_count);
+	return frag_answer_take(a, &t);
+}
+
+static const char *marks_text(struct frag_answer *a, const struct frag_info *info,
+			      const struct frag_trace *trace)
+{
+	uint32_t names[MARKS_SHOWN], counts[MARKS_SHOWN];
+	size_t n = frag_info_marks(info, MARKS_SHOWN, names, counts);
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		frag_text_addf(&t, "%s%u x %.100s", i ? "\n" : "", counts[i],
+			       frag_trace_string(trace, names[i]));
+	return frag_answer_take(a, &t);
+}
+
+static const char *history_text(struct frag_answer *a, const struct frag_info *info,
+				const struct frag_trace *trace)
+{
+	const struct frag_trace_dev *dev = info->dev;
+	bool late = lacks(trace, "beginning");
+	const char *blocks = grouped(a, info->initial_blocks_count);
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	if (late && !info->initial_blocks_count && !dev->uncertain_blocks)
+		frag_text_add(&t, "the log does not say what was live before it");
+	else if (late)
+		frag_text_addf(&t,
+			       "the log frees %s in %s blocks that were live before it; others are "
+			       "unknown",
+			       FRAG_BYTES(info->initial_bytes), blocks);
+	else if (info->initial_blocks_count)
+		frag_text_addf(&t, "began late%s: %s in %s blocks were live before",
+			       dev->truncated ? ", the oldest entries were lost" : "",
+			       FRAG_BYTES(info->initial_bytes), blocks);
+	else
+		frag_text_add(&t, dev->truncated ? "the oldest entries were lost"
+						 : "from the beginning");
+	if (!lacks(trace, "times"))
+		frag_text_addf(&t, ", over %s", duration(a, info->duration_us));
+	if (dev->uncertain_blocks)
+		frag_text_addf(
+			&t,
+			late ? "\n%s frees of blocks whose size the log never gives are left out"
+			     : "\nthe file does not determine the size of %s of these blocks",
+			grouped(a, dev->uncertain_blocks));
+	return frag_answer_take(a, &t);
+}
+
+static const char *peak_text(struct frag_answer *a, const struct frag_info *info,
+			     const struct frag_trace *trace)
+{
+	const struct frag_info_peak *p = &info->peak;
+
+	if (!p->blocks_count)
+		return "nothing was ever allocated";
+	return frag_answer_print(
+		a, "%s in %s blocks, at event %" PRIu64 " (%s, %" PRIu64 " steps done)",
+		FRAG_BYTES(p->bytes), grouped(a, p->blocks_count), p->event,
+		lacks(trace, "times") ? "time not recorded" : duration(a, p->time_us), p->step);
+}
+
+static const char *card_text(struct frag_answer *a, const struct frag_recorded_card *c)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	if (!c->total_bytes)
+		return NULL;
+	frag_text_addf(&t, "%s, %s", *c->name ? c->name : "unnamed", FRAG_BYTES(c->total_bytes));
+	if (c->limit_fraction < 1)
+		frag_text_addf(&t, ", of which the process could have %g", c->limit_fraction);
+	if (c->beside_bytes)
+		frag_text_addf(&t, "; beside its allocator it held %s",
+			       FRAG_BYTES(c->beside_bytes));
+	return frag_answer_take(a, &t);
+}
+
+/* ---- the row --------------------------------------------------------------------------------------- */
+
+static struct frag_rows classes_of(struct frag_answer *a, const struct frag_info *info)
+{
+	struct class_row *rows = frag_answer_new(a, FRAG_INFO_CLASSES, sizeof(*rows));
+
+	for (unsigned c = 0; rows && c < FRAG_INFO_CLASSES; c++) {
+		bool last = c + 1 == FRAG_INFO_CLASSES;
+
+		rows[c] = (struct class_row){
+			.up_to_bytes = frag_info_class_bytes[c],
+			.class = frag_answer_print(
+				a, "%s%s", last ? ">" : "",
+				FRAG_BYTES(frag_info_class_bytes[last ? c - 1 : c])),
+			.count = info->class_count[c],
+			.count_ratio = (double)info->class_count[c] /
+				       (double)FRAG_MAX(info->kinds[FRAG_EV_ALLOC], 1u),
+			.requested_bytes = info->class_bytes[c],
+			.bytes_ratio = (double)info->class_bytes[c] /
+				       (double)FRAG_MAX(info->requests_bytes, 1u),
+		};
+	}
+	return (struct frag_rows){ rows, rows ? FRAG_INFO_CLASSES : 0 };
+}
+
+static struct life_row life_of(struct frag_answer *a, const char *what, const struct frag_hist *h,
+			       const char *(*text)(struct frag_answer *, uint64_t))
+{
+	uint64_t p50 = frag_hist_quantile(h, 0.5), p90 = frag_hist_quantile(h, 0.9),
+		 p99 = frag_hist_quantile(h, 0.99), max = frag_hist_quantile(h, 1);
+
+	if (!h->count)
+		return (struct life_row){ what,	      UINT64_MAX, NULL,	      UINT64_MAX, NULL,
+					  UINT64_MAX, NULL,	  UINT64_MAX, NULL };
+	return (struct life_row){ what, p50,	      text(a, p50), p90,	 text(a, p90),
+				  p99,	text(a, p99), max,	    text(a, max) };
+}
+
+static const struct card_row *card_of(struct frag_answer *a, const struct frag_recorded_card *c)
+{
+	struct card_row row = { frag_answer_print(a, "%s", c->name), c->total_bytes,
+				c->context_bytes, c->beside_bytes, c->limit_fraction };
+
+	return c->total_bytes ? FRAG_ANSWER_KEEP(a, row) : NULL;
+}
+
+static void fill_words(struct frag_answer *a, struct frag_info_device_row *row,
+		       const struct frag_info *info, const struct frag_trace *t,
+		       const struct frag_source_counts *counts)
+{
+	const struct frag_trace_dev *dev = info->dev;
+
+	row->card_text = card_text(a, &dev->card);
+	row->events_text = events_text(a, info);
+	row->streams_text = lacks(t, "streams") ? "not recorded"
+						: frag_answer_print(a, "%u", dev->streams_count);
+	row->private_pools =
+		dev->pools_count > 1 ? frag_answer_print(a, "%u", dev->pools_count - 1) : NULL;
+	row->steps_text = frag_answer_print(a, "%" PRIu64, info->steps_count);
+	row->marks_text = marks_text(a, info, t);
+	row->history = history_text(a, info, t);
+	row->evidence = dev->has_evidence
+				? frag_answer_print(a,
+						    "addresses, %" PRIu64
+						    " segment events and refusals, %" PRIu64
+						    " final segments of %" PRIu64 " blocks",
+						    counts->seen, counts->final_segments,
+						    counts->final_blocks)
+				: "none: verify has nothing to compare with";
+	row->peak_text = peak_text(a, info, t);
+	row->never_freed =
+		info->peak.blocks_count
+			? frag_answer_print(a, "%s request%s", grouped(a, info->kept_count),
+					    info->kept_count == 1 ? "" : "s")
+			: NULL;
+}
+
+static void fill_device(struct frag_answer *a, struct frag_info_device_row *row,
+			const struct frag_info *info, const struct frag_trace *t,
+			const struct frag_source_counts *counts)
+{
+	const struct frag_trace_dev *dev = info->dev;
+	const uint64_t *kinds = info->kinds;
+	struct life_row *lives = frag_answer_new(a, 2, sizeof(*lives));
+
+	if (!lives)
+		return;
+	lives[0] = life_of(a, "in events", &info->life_events, grouped);
+	lives[1] = life_of(a, "in time", &info->life_us, duration);
+	*row = (struct frag_info_device_row){
+		.allocs_count = kinds[FRAG_EV_ALLOC],
+		.frees_count = kinds[FRAG_EV_FREE],
+		.frees_requested_count = kinds[FRAG_EV_FREE_REQUESTED],
+		.frees_completed_count = kinds[FRAG_EV_FREE_COMPLETED],
+		.trims_count = kinds[FRAG_EV_TRIM],
+		.refused_count = kinds[FRAG_EV_REFUSED],
+		.marks_count = kinds[FRAG_EV_MARK],
+		.device = dev->ordinal,
+		.card = card_of(a, &dev->card),
+		.events_count = info->events,
+		.recorded_count = dev->recorded_count,
+		.streams_count = dev->streams_count,
+		.pools_count = dev->pools_count,
+		.slots_count = dev->slots_count,
+		.steps_count = info->steps_count,
+		.duration_us = info->duration_us,
+		.began_late = info->initial_blocks_count,
+		.initial_blocks_count = info->initial_blocks_count,
+		.initial_bytes = info->initial_bytes,
+		.truncated = dev->truncated,
+		.uncertain_count = dev->uncertain_blocks,
+		.unsure_trims_count = info->unsure_count,
+		.has_evidence = dev->has_evidence,
+		.evidence_count = counts->seen,
+		.final_segments_count = counts->final_segments,
+		.final_blocks_count = counts->final_blocks,
+		.peak = FRAG_ANSWER_KEEP(
+			a,
+			(struct frag_info_peak_row){ info->peak.bytes, info->peak.requested_bytes,
+						     info->peak.blocks_count, info->peak.event,
+						     info->peak.time_us, info->peak.step }),
+		.never_freed_count = info->kept_count,
+		.requests = classes_of(a, info),
+		.lifetime_events = &lives[0],
+		.lifetime_us = lacks(t, "times") ? NULL : &lives[1],
+		.recording = frag_settled_row(a, &dev->settled),
+	};
+	fill_words(a, row, info, t, counts);
+}
+
+struct frag_rows frag_info_devices(struct frag_answer *a, const struct frag_recording *r,
+				   const struct frag_info *infos)
+{
+	size_t count = r->trace->devs_count;
+	struct frag_info_device_row *rows = frag_answer_new(a, count, sizeof(*rows));
+
+	for (uint32_t d = 0; rows && d < count; d++) {
+		struct frag_source_counts counts;
+
+		frag_source_counts(r->source, d, &counts);
+		fill_device(a, &rows[d], &infos[d], r->trace, &counts);
+	}
+	return (struct frag_rows){ rows, rows ? count : 0 };
+}
+
+/* ---- its parts --------------------------------------------------------------------------------------- */
+
+void frag_info_device_parts(struct frag_answer *a, const struct frag_info_device_row *row)
+{
+	struct class_row *used = frag_answer_new(a, row->requests.count, sizeof(*used));
+	const struct class_row *classes = row->requests.rows;
+	struct life_row *lives = frag_answer_new(a, 2, sizeof(*lives));
+	size_t n = 0, k = 0;
+
+	frag_answer_heading(a, "device %" PRIu64, row->device);
+	frag_answer_facts(a, &frag_info_device_shape, row)->indent = 2;
+	if (!row->allocs_count || !used || !lives)
+		return;
+	for (size_t c = 0; c < row->requests.count; c++)
+		if (classes[c].count)
+			used[n++] = classes[c];
+	lives[k++] = *(const struct life_row *)row->lifetime_events;
+	if (row->lifetime_us)
+		lives[k++] = *(const struct life_row *)row->lifetime_us;
+	frag_answer_gap(a);
+	frag_answer_table(a, &class_row_shape, used, n)->indent = 2;
+	frag_answer_gap(a);
+	frag_answer_table(a, &life_row_shape, lives, k)->indent = 2;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is in one device of a recording: facts, requests by size, lifetimes. */
+#ifndef FRAG_EXPLAIN_INFO_DEVICE_H
+#define FRAG_EXPLAIN_INFO_DEVICE_H
+
+#include "answer/answer.h"
+#include "answer/row.h"
+#include "info_scan.h"
+#include "recording/recording.h"
+
+#define FRAG_INFO_PEAK_ROW(F, P, S) \
+	F(S, BYTES, live_bytes, NULL, "largest sum of live requests, each rounded up to 512 B") \
+	F(S, BYTES, requested_bytes, NULL, "as requested") \
+	F(S, COUNT, blocks_count, NULL, "live then") \
+	F(S, COUNT, event, NULL, "that reached it") \
+	F(S, US, time_us, NULL, "of that event") \
+	F(S, COUNT, steps_done_count, NULL, "before it")
+struct frag_info_peak_row {
+	FRAG_ROW_MEMBERS(FRAG_INFO_PEAK_ROW)
+};
+
+/* The facts that people read come first, then those of JSON. */
+#define FRAG_INFO_DEVICE_ROW(F, P, S) \
+	P(S, TEXT, card_text, "card", "that it was recorded on") \
+	P(S, TEXT, events_text, "events", "by kind") \
+	P(S, TEXT, streams_text, "streams", "CUDA streams") \
+	P(S, TEXT, private_pools, "private pools", "of CUDA graphs and MemPools") \
+	P(S, TEXT, steps_text, "steps", "marked in the recording") \
+	P(S, TEXT, marks_text, "marks", "the most frequent ones") \
+	P(S, TEXT, history, "history", "does it begin with the program") \
+	P(S, TEXT, evidence, "evidence", "what verify can compare with") \
+	P(S, TEXT, peak_text, "peak live", "most live memory") \
+	P(S, TEXT, never_freed, "never freed", "requests that live to the end") \
+	F(S, COUNT, allocs_count, NULL, "allocations") \
+	F(S, COUNT, frees_count, NULL, "frees that take effect at once") \
+	F(S, COUNT, frees_requested_count, NULL, "frees that wait for a stream") \
+	F(S, COUNT, frees_completed_count, NULL, "of these, completed") \
+	F(S, COUNT, trims_count, NULL, "empty_cache") \
+	F(S, COUNT, refused_count, NULL, "requests that were refused") \
+	F(S, COUNT, marks_count, NULL, "marks of steps and phases") \
+	F(S, COUNT, device, NULL, "its number in the recording") \
+	F(S, OBJECT, card, NULL, "the card of the recording", .of = &card_row_shape) \
+	F(S, COUNT, events_count, NULL, "all events") \
+	F(S, COUNT, recorded_count, NULL, "entries of the file that they come from") \
+	F(S, COUNT, streams_count, NULL, "CUDA streams") \
+	F(S, COUNT, pools_count, NULL, "memory pools, the common one included") \
+	F(S, COUNT, slots_count, NULL, "most blocks live at once") \
+	F(S, COUNT, steps_count, NULL, "steps") \
+	F(S, US, duration_us, NULL, "from the first event to the last") \
+	F(S, BOOL, began_late, NULL, "blocks were live before the first event") \
+	F(S, COUNT, initial_blocks_count, NULL, "these blocks") \
+	F(S, BYTES, initial_bytes, NULL, "their bytes") \
+	F(S, BOOL, truncated, NULL, "the recorder lost its oldest entries") \
+	F(S, COUNT, uncertain_count, NULL, \
+	  "initial blocks whose size the file does not determine") \
+	F(S, COUNT, unsure_trims_count, NULL, \
+	  "empty_caches that may have been the retry of a malloc") \
+	F(S, BOOL, has_evidence, NULL, "verify has something to compare with") \
+	F(S, COUNT, evidence_count, NULL, "segment events and refusals of the recorded allocator") \
+	F(S, COUNT, final_segments_count, NULL, "segments at the end") \
+	F(S, COUNT, final_blocks_count, NULL, "blocks in them") \
+	F(S, OBJECT, peak, NULL, "the moment with most live memory", .of = &peak_row_shape) \
+	F(S, COUNT, never_freed_count, NULL, "requests that live to the end") \
+	F(S, LIST, requests, NULL, "requests by size", .of = &class_row_shape) \
+	F(S, OBJECT, lifetime_events, NULL, "lifetimes in events", .of = &life_row_shape) \
+	F(S, OBJECT, lifetime_us, NULL, \
+	  "lifetimes in microseconds; null = times are not recorded", .of = &life_row_shape) \
+	F(S, OBJECT, recording, NULL, "what a replay of it shows", .of = &frag_settled_shape)
+struct frag_info_device_row {
+	FRAG_ROW_MEMBERS(FRAG_INFO_DEVICE_ROW)
+};
+extern const struct frag_shape frag_info_device_shape;
+
+/* Rows of all devices; infos[r->trace->devs_count]. None where memory is short (a->failed). */
+struct frag_rows frag_info_devices(struct frag_answer *a, const struct frag_recording *r,
+				   const struct frag_info *infos);
+/* Its heading, facts and tables. */
+void frag_info_device_parts(struct frag_answer *a, const struct frag_info_device_row *row);
+
+#endif
