@@ -169,6 +169,7 @@ struct vm {
 	uint64_t mapped_bytes; /* physical, mapped into arenas */
 	uint64_t whole_bytes;  /* of these, in handles wholly inside free blocks */
 	uint64_t spare_bytes;  /* in spare handles */
+	uint64_t space;	       /* addresses of all arenas */
 	uint64_t new_handles, moved_handles, revived_handles, released_handles;
 	uint64_t early_moves, dropped_places;
 	struct vm_claims claims[VM_SPANS];

@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+/* Address space of all arenas, half of what a process has, and of what is left the part that an arena may take. */
+#define SPACE (1ull << 46)
+#define SPACE_PART 64u
+
 int vm_room(struct vm *v, struct vm_arena *a, size_t more, struct frag_err *err)
 {
 	size_t want = a->blocks + more;
@@ -46,12 +50,14 @@ static int quick_room(struct vm *v, uint32_t streams, struct frag_err *err)
 	return 0;
 }
 
-/* Address space for many times the card: holes are used again, so the tail moves slowly. */
+/* Address space for many times the card: holes are used again, so the tail moves slowly. A part of what is left at
+ * most, since a process has 2^47 bytes for all arenas, and a program with many streams and pools has hundreds. */
 static uint64_t arena_bytes(const struct vm *v, unsigned cls)
 {
-	uint64_t total = v->env.device_total_bytes;
+	uint64_t total = v->env.device_total_bytes, left = SPACE - FRAG_MIN(v->space, SPACE);
+	uint64_t bytes = FRAG_MIN(cls ? 16 * total : 2 * total, left / SPACE_PART);
 
-	return frag_round_up(cls ? 16 * total : 2 * total, FRAG_GIB);
+	return frag_round_up(FRAG_MAX(bytes, FRAG_GIB), FRAG_GIB);
 }
 
 static int arena_new(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool,
@@ -79,6 +85,7 @@ static int arena_new(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool,
 		frag_host_free(a);
 		return rc;
 	}
+	v->space += a->bytes;
 	a->next = v->arenas;
 	v->arenas = a;
 	tail = block_new(v, a, a->base, a->bytes);
@@ -113,6 +120,7 @@ int vm_arena_get(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool, str
 void vm_arena_drop(struct vm *v, struct vm_arena *a)
 {
 	frag_dev_unreserve(v->dev, a->base, a->bytes, NULL);
+	v->space -= a->bytes;
 	frag_bset_release(&a->full);
 	frag_bset_release(&a->part);
 	frag_bset_release(&a->whole);

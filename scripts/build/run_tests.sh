@@ -95,7 +95,7 @@ scripts_of() {
 	threads) echo threads ;;
 	sanitize) echo cli ;;
 	quick) echo cli fleet golden json report scripts threads ;;
-	full) echo cli fleet golden json report scripts threads torch ;;
+	full) echo agree cli fleet golden json report scripts threads torch ;;
 	esac
 }
 

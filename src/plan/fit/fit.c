@@ -16,6 +16,7 @@
 #include "plan/probe.h"
 
 #define AMPLE_PAGES (1ull << 19) /* 1 TiB: more than any card */
+#define LEAST_AMPLE_PAGES (AMPLE_PAGES / 8)
 #define EVEN_PROBES 16u
 #define PROBES_MAX 512u
 #define DESCENTS_MAX 4u /* completions below completions; each descent bisects once more */
@@ -123,6 +124,18 @@ static int bisect(struct search *s, uint64_t fails, uint64_t *border)
 	return 0;
 }
 
+/* Replays on a card of 1 TiB; if it fails there, on halves of it, since a policy that reserves addresses by the size of
+ * the card runs out of them on large cards: expandable segments with hundreds of streams. */
+static int probe_ample(struct search *s, struct frag_probe *out)
+{
+	for (uint64_t pages = AMPLE_PAGES; pages >= LEAST_AMPLE_PAGES; pages /= 2) {
+		FRAG_TRY(probe_card(s, s->context + pages * FRAG_PAGE, s->context, out));
+		if (out->completed)
+			break;
+	}
+	return 0;
+}
+
 /* A capacity at which it completes: the peak of the ample run, or more if the policy depends on the
  * size of the card. *found false: it completes nowhere. */
 static int find_upper(struct search *s, uint64_t *upper, bool *found)
@@ -131,7 +144,7 @@ static int find_upper(struct search *s, uint64_t *upper, bool *found)
 	bool completed = false;
 
 	*found = false;
-	FRAG_TRY(probe_card(s, s->context + AMPLE_PAGES * FRAG_PAGE, s->context, &p));
+	FRAG_TRY(probe_ample(s, &p));
 	if (!p.completed)
 		return 0;
 	s->task->fit.peak_reserved_bytes = p.peak_reserved_bytes;

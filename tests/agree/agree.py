@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""agree.py PROGRAM [--table FILE] TRACE...: do the commands agree about what completes?
+
+Each recording is replayed under each policy and each limit around its peak; what `replay` says is compared with what
+compare, explain, diagnose and tune say of the same replay, and on cards of a list with what fit and fleet say. A cell is
+one statement of one command: whether every request is served, or how much is reserved at the peak. Prints every
+disagreement; the last line is "N passed, N failed, 0 skipped"; --table writes the counts as a table in Markdown."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+POLICIES = ["pytorch", "pytorch:expandable_segments:True", "vmm"]
+SHARES = [0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0, 1.05]  # of the peak without a limit
+PAGE = 2 << 20
+CONTEXT = 512 << 20
+COMMANDS = ["compare", "explain", "diagnose", "tune", "fit", "fleet"]
+
+
+class Cufrag:
+    def __init__(self, program):
+        self.program = program
+
+    def run(self, *words):
+        words = [self.program, *map(str, words), "--quiet"]
+        return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=600, check=False)
+
+    def json(self, *words):
+        """The answer as a document; a command that gives none is an error of the caller."""
+        done = self.run(*words, "--json", "-")
+        if done.returncode > 1 or not done.stdout:
+            raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.decode(errors='replace').strip()}")
+        return json.loads(done.stdout)
+
+
+def served(document):
+    """[(every request served, peak reserved, ended)] per device: a run also ends if only those requests are refused that
+    were refused in the recording, since its program went on without them."""
+    return [(one["completed"] and not one["refused_again_count"], one["peak_reserved_bytes"], one["completed"])
+            for one in document["results"]]
+
+
+def replayed(cufrag, trace, policy, *limits):
+    return served(cufrag.json("replay", trace, "--policy", policy, *limits))
+
+
+def compared(cufrag, trace, policy, limit):
+    return served(cufrag.json("compare", trace, "--policies", policy, "--limit", limit, "--no-host", "--optimum", "off"))
+
+
+def explained(cufrag, trace, policy, limit):
+    """Is there a refusal to explain?"""
+    done = cufrag.run("explain", trace, "--policy", policy, "--limit", limit, "--at", "oom", "--json", "-")
+    text = done.stderr.decode(errors="replace")
+    if done.returncode == 0:
+        return json.loads(done.stdout)["oom"] is None
+    if "no request was refused" in text or "was served" in text or "no refus" in text:
+        return True
+    raise RuntimeError(f"explain {trace} {policy} {limit}: {text.strip()}")
+
+
+def diagnosed(cufrag, trace, policy, limit):
+    found = cufrag.json("diagnose", trace, "--policy", policy, "--limit", limit)
+    gates = cufrag.run("diagnose", trace, "--policy", policy, "--limit", limit, "--fail-on", "oom-needed,oom-fragmentation")
+    said = not any(one["verdict"].startswith("oom") for one in found["findings"])
+    return said if said == (gates.returncode == 0) else None  # None: the gate and the findings differ
+
+
+def tuned(cufrag, trace, policy, limit):
+    found = cufrag.json("tune", trace, "--baseline", policy, "--budget", 1, "--limit", limit)["baseline"]
+    return found["completed"], found["peak_reserved_bytes"]
+
+
+def limits_of(peak):
+    return sorted({int(peak * share) // PAGE * PAGE for share in SHARES} - {0})
+
+
+def cells_of_limit(cufrag, trace, policy, limit):
+    """(command, what was said, what replay says)"""
+    truth = replayed(cufrag, trace, policy, "--limit", limit)
+    completed = all(one for one, _, _ in truth)
+    for said, true in zip(compared(cufrag, trace, policy, limit), truth):
+        yield "compare", said, true
+    yield "explain", explained(cufrag, trace, policy, limit), completed
+    yield "diagnose", diagnosed(cufrag, trace, policy, limit), completed
+    said, peak = tuned(cufrag, trace, policy, limit)
+    yield "tune", said, all(ended for _, _, ended in truth)
+    if completed:
+        yield "tune", peak, max(peak for _, peak, _ in truth)
+
+
+def cells_of_cards(cufrag, trace, policy, peaks):
+    """On cards of a list: what fit calls tight completes, what it calls room is what fleet calls room."""
+    sizes = [limit + CONTEXT for limit in limits_of(max(peaks))]
+    with tempfile.TemporaryDirectory() as folder:
+        cards, results = os.path.join(folder, "cards.csv"), os.path.join(folder, "results.sqlite")
+        with open(cards, "w", encoding="ascii") as file:
+            file.write("name,memory,context\n" + "".join(f"c{size},{size},{CONTEXT}\n" for size in sizes))
+        fit = cufrag.json("fit", trace, "--policy", policy, "--cards", cards, "--margin", 0)
+        answers = {card["total_bytes"]: card["answer"] for card in fit["gpus"]}
+        if cufrag.run("sweep", trace, "--policies", policy, "-o", results).returncode:
+            raise RuntimeError(f"sweep {trace} {policy}")
+        jobs = cufrag.json("fleet", results, "--cards", cards, "--margin", 0)["jobs"]
+    fits = set(jobs[0]["today"]["fits"])
+    for size in sizes:
+        truth = replayed(cufrag, trace, policy, "--capacity", size, "--context", CONTEXT, "--limit", size)
+        yield "fit", answers[size] in ("fits", "tight"), all(completed for completed, _, _ in truth)
+        yield "fleet", f"c{size}" in fits, answers[size] == "fits"
+
+
+def cells_of(cufrag, task):
+    """[(command, agrees, what to print if not)] of one recording under one policy and limit; limit None: the cards."""
+    trace, policy, limit, peaks = task
+    if limit is None:
+        cells = cells_of_cards(cufrag, trace, policy, peaks)
+    else:
+        cells = cells_of_limit(cufrag, trace, policy, limit)
+    name = os.path.basename(trace)
+    return [(command, said == true, f"{name} {policy} {limit or 'cards'}: {command} says {said}, replay {true}")
+            for command, said, true in cells]
+
+
+def write_table(file, counts):
+    """Markdown: a row for each recording, a column for each command, 'agreeing/cells'."""
+    traces = sorted({trace for trace, _, _ in counts})
+    with open(file, "w", encoding="utf-8") as out:
+        out.write("| recording | " + " | ".join(COMMANDS) + " |\n|---|" + "---|" * len(COMMANDS) + "\n")
+        for trace in traces:
+            cells = [(counts[trace, c, True], counts[trace, c, True] + counts[trace, c, False]) for c in COMMANDS]
+            out.write(f"| {trace} | " + " | ".join(f"{good}/{all_}" for good, all_ in cells) + " |\n")
+
+
+def main(words):
+    table = None
+    if "--table" in words:
+        at = words.index("--table")
+        table = words[at + 1]
+        del words[at:at + 2]
+    cufrag, traces = Cufrag(words[0]), words[1:]
+    tasks = []
+    for trace in traces:
+        for policy in POLICIES:
+            peaks = [peak for _, peak, _ in replayed(cufrag, trace, policy)]
+            tasks += [(trace, policy, limit, peaks) for limit in limits_of(max(peaks)) + [None]]
+    counts = Counter()
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for task, cells in zip(tasks, pool.map(lambda task: cells_of(cufrag, task), tasks)):
+            for command, agrees, text in cells:
+                counts[os.path.basename(task[0]), command, agrees] += 1
+                if not agrees:
+                    print("FAILED:", text)
+    if table:
+        write_table(table, counts)
+    failed = sum(count for (_, _, agrees), count in counts.items() if not agrees)
+    print(f"{sum(counts.values()) - failed} passed, {failed} failed, 0 skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
