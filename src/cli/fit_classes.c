@@ -202,7 +202,8 @@ static int confirm(struct frag_fit_classes *c, struct frag_fit_cards **out, stru
 			return 0;
 		put(c, c->count, card, card->total_bytes);
 		FRAG_TRY(run(c, c->count - 1, false, err));
-		c->judges[g] = &c->list[c->count - 1];
+		if (c->list[c->count - 1].target)
+			c->judges[g] = &c->list[c->count - 1];
 	}
 	return 0;
 }
