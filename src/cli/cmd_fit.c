@@ -6,6 +6,7 @@
 #include <frag/opt.h>
 #include <frag/replay.h>
 
+#include "cli/fit_classes.h"
 #include "cli/launching.h"
 #include "cli/show_answer.h"
 #include "launch/vary.h"
@@ -30,7 +31,12 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 {
 	FRAG_AUTO(frag_fit_cards_release)
 	struct frag_fit_cards f = { .target = &cli->target, .headroom = cli->headroom };
+	FRAG_AUTO(frag_fit_classes_release)
+	struct frag_fit_classes classes = {
+		.cli = cli, .pretend = &o->pretend, .policies = &o->policies, .first = &f
+	};
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	struct frag_fit_cards *best = &f;
 	bool none = !o->policies.count;
 	uint32_t flags;
 
@@ -41,15 +47,21 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 	FRAG_TRY(frag_recordings_open(&f.units, cli->operands, cli->operands_count, &cli->target, 0,
 				      err));
 	FRAG_TRY(frag_fit_cards_search(&f, &o->policies, cli->threads, err));
+	if (cli->program)
+		FRAG_TRY(frag_fit_classes_record(&classes, &best, err));
 	a.estimated = cli->estimated;
-	FRAG_TRY(frag_fit_cards_answer(&f, &a, err));
+	FRAG_TRY(frag_fit_cards_answer(best, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
-	if (f.interrupted) {
+	if (f.interrupted)
 		frag_cli_note(cli, "interrupted: %zu of %zu policies are missing", f.interrupted,
 			      f.rows_count);
+	else if (best->partial)
+		frag_cli_note(cli, "interrupted: not recorded for all cards");
+	if (f.interrupted || best->partial)
 		return frag_code_exit(FRAG_EINTR);
-	}
-	return frag_fit_card(&f, SIZE_MAX) == SIZE_MAX ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
+	return a.need_unknown || frag_fit_card(best, SIZE_MAX, true) != SIZE_MAX
+		       ? FRAG_EXIT_DONE
+		       : FRAG_EXIT_CONDITION;
 }
 
 /* ---- --vary ---------------------------------------------------------------------- */
@@ -173,9 +185,10 @@ const struct frag_cmd frag_cmd_fit = {
 		"time "
 		"in the driver. A caching policy may fail on a larger card than one on which it "
 		"completes; the output says where that happened. With several traces, ranks or "
-		"devices, the one that needs most decides. Exits with 1 if no card fits. With "
-		"--no-gpu "
-		"a program is recorded first (cufrag record).",
+		"devices, the one that needs most decides. Exits with 1 if no card fits, with 6 if "
+		"that is unknown, because the recording ended out of memory. A card of another "
+		"compute capability makes another program: with --no-gpu the program is recorded "
+		"for each capability among the cards, and on the card that is advised.",
 	.examples = "  cufrag fit run.pickle\n"
 		    "  cufrag fit --no-gpu -- python train.py\n"
 		    "  cufrag fit --no-gpu --gpu l40s --vary '{batch}=1..64' -- python train.py "

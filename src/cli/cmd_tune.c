@@ -78,8 +78,9 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 			      (unsigned long long)(1 + t.found.budget * o->spaces.count));
 		return frag_code_exit(FRAG_EINTR);
 	}
-	return t.found.tries[0].completed && !t.found.tries[0].refused_count ? FRAG_EXIT_DONE
-									     : FRAG_EXIT_CONDITION;
+	return t.found.tries[0].completed && (!t.found.tries[0].refused_count || *cli->need_unknown)
+		       ? FRAG_EXIT_DONE
+		       : FRAG_EXIT_CONDITION;
 }
 
 const struct frag_cmd frag_cmd_tune = {

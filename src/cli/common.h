@@ -55,7 +55,8 @@ struct frag_cli { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	unsigned threads;
 	enum frag_color color;
 	bool quiet, verbose, brief;
-	bool estimated; /* a recording that it opened was made without a GPU (frag_cli_tell) */
+	bool estimated;	    /* a recording that it opened was made without a GPU (frag_cli_tell) */
+	bool *need_unknown; /* becomes true with such an answer: exit status 6, if there is no other */
 	/* raw, used inside of the parse */
 	const char *gpu_, *cost_;
 	uint64_t context_bytes_;

@@ -22,6 +22,9 @@ static int check_recording(const struct frag_cli *cli, const char *policy, const
 
 		frag_cli_show(&progress, "diagnosing", r.units[d].label);
 		in.events = r.units[d].events;
+		if (!out->ended_out_of_memory)
+			out->ended_out_of_memory = frag_ending_row(out->texts, r.units[d].label,
+								   &r.units[d].dev->ending);
 		FRAG_TRY(frag_diagnose(&in, r.units[d].label, out, err));
 	}
 	return 0;

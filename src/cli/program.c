@@ -128,9 +128,11 @@ static int read_line(struct frag_cli *cli, void *options, struct frag_err *err)
 
 static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 {
+	bool need_unknown = false;
 	struct frag_cli cli = { .cmd = cmd,
 				.argc = argc,
 				.argv = argv,
+				.need_unknown = &need_unknown,
 				.threads = processors(),
 				.target = { .tell = frag_cli_tell, .tell_ctx = &cli },
 				.context_bytes_ = UINT64_MAX };
@@ -149,8 +151,9 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 		frag_cli_help(cmd, false, stdout);
 	else if (!rc)
 		rc = cmd->run(&cli, options, &err);
+	rc = !rc && need_unknown ? FRAG_EXIT_UNKNOWN : rc;
 	/* those that run a program may end with its status */
-	if (rc < 0 || (rc > FRAG_EXIT_OUTPUT && !cmd->program))
+	if (rc < 0 || (rc > FRAG_EXIT_UNKNOWN && !cmd->program))
 		rc = frag_cli_fail(&cli, &err);
 	if (options && cmd->release)
 		cmd->release(options);

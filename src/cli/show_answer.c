@@ -44,6 +44,7 @@ int frag_cli_print_answer(const struct frag_cli *cli, struct frag_answer *a, str
 	a->command = cli->cmd->name;
 	a->color = frag_term_color(cli->color, stdout);
 	a->brief = cli->brief;
+	*cli->need_unknown |= a->need_unknown;
 	if (cli->json)
 		FRAG_TRY(frag_answer_put_json(a, cli->json, err));
 	if (cli->csv)

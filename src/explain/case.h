@@ -13,9 +13,9 @@
 #define FRAG_EXPLAIN_CASE_H
 
 #include "history.h"
+#include "recording/sites.h"
 #include "recording/target.h"
 #include "replay_cursor.h"
-#include "sites.h"
 
 struct frag_case {
 	struct frag_events events;

@@ -19,7 +19,10 @@
 	F(S, TEXT, text, NULL, "what is wrong, in a sentence") \
 	F(S, MAP, numbers, NULL, "what that rests on", .of = &frag_number_shape) \
 	F(S, TEXT, line, NULL, "the line of the program to blame") \
-	F(S, TEXT, next, NULL, "the command that says more")
+	F(S, TEXT, next, NULL, "the command that says more") \
+	F(S, OBJECT, ended_out_of_memory, NULL, \
+	  "the first recording that did, so that its need is unknown; null: none did", \
+	  .of = &frag_ending_shape)
 FRAG_ROW_AS(, frag_summary_shape, summary, "summary", SUMMARY, "a recording in three sentences");
 
 /* The command that goes on from a finding; the files follow. */
@@ -85,6 +88,7 @@ int frag_summary_answer(const struct frag_findings *f, const char *files, struct
 		.text = worst->text,
 		.numbers = worst->numbers,
 		.line = worst->line,
+		.ended_out_of_memory = f->ended_out_of_memory,
 		.next = frag_answer_print(a, "cufrag %s %s", next_commands[worst->kind], files),
 	};
 	frag_answer_data(a, &frag_summary_shape, s);
@@ -99,6 +103,7 @@ int frag_summary_answer(const struct frag_findings *f, const char *files, struct
 		frag_answer_conclude(
 			a, strstr(s->text, s->line ? s->line : "") ? "%s: %s" : "%s: %s, at %s",
 			s->verdict, s->text, s->line);
+	frag_ending_warn(a, s->ended_out_of_memory);
 	frag_answer_paste(a, "next", s->next);
 	return a->failed ? frag_fail_nomem(err, "summary") : 0;
 }

@@ -57,7 +57,8 @@ struct frag_fleet_job {
 	char *name;
 	size_t first_unit, units_count;
 	bool today_recorded, estimate; /* estimate: a trace of it was recorded without a GPU */
-	uint64_t bound_bytes;	       /* of the worst unit */
+	bool ended;	      /* a trace of it ended out of memory: what the job needs is unknown */
+	uint64_t bound_bytes; /* of the worst unit */
 	struct frag_fleet_choice today, best;
 };
 
@@ -80,7 +81,7 @@ struct frag_fleet {
 	size_t units_count, units_cap;
 	struct frag_fleet_job *jobs; /* by name */
 	size_t jobs_count, jobs_cap;
-	size_t failures, estimates;	    /* traces that failed; jobs that are estimates */
+	size_t failures, estimates, ended;  /* traces that failed; jobs that are estimates, ended */
 	struct frag_fleet_pack today, best; /* sharing under today's settings and the best ones */
 };
 
@@ -100,7 +101,7 @@ struct frag_fleet_sum {
 };
 struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, bool best);
 
-/* What the worst unit of a job needs under a policy; false: it does not run under it, *need 0. */
+/* What the worst unit of a job needs under a policy; false: it does not run under it, or that is unknown, *need 0. */
 bool frag_fleet_need(const struct frag_fleet *f, const struct frag_fleet_job *job, size_t policy,
 		     uint64_t *need);
 /* What a choice leaves free on its card beside the context; 0 without a card. */

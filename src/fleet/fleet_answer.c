@@ -16,7 +16,8 @@
 #define CHOICE(F, P, S) \
 	F(S, TEXT, policy, NULL, "the setting") \
 	F(S, BYTES, need_bytes, NULL, \
-	  "peak reserved of the worst rank; 0: it did not run under this setting") \
+	  "peak reserved of the worst rank; 0: it did not run under this setting, or that is " \
+	  "unknown") \
 	F(S, TEXT, card, NULL, "the cheapest card that takes it with headroom") \
 	F(S, BYTES, headroom_bytes, NULL, "left free on that card beside the context") \
 	F(S, TEXTS, fits, NULL, "all cards that take it")
@@ -47,6 +48,8 @@ FRAG_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 	F(S, TEXT, best_fits, NULL, "all cards that take it, with ;", .csv_only = true) \
 	P(S, TEXT, setting, "with", "the setting of the plan", .spare = 2) \
 	F(S, BOOL, estimate, NULL, "one of its traces was recorded without a GPU") \
+	F(S, BOOL, ended_out_of_memory, NULL, \
+	  "one of its traces did: what the job needs is unknown, so it has no card") \
 	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &choice_shape) \
 	F(S, OBJECT, best, NULL, "with the setting of the plan", .of = &choice_shape)
 FRAG_ROW_AS(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
@@ -102,6 +105,7 @@ static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
 		.lower_bound_bytes = j->bound_bytes,
 		.bound_bytes = j->bound_bytes,
 		.estimate = j->estimate,
+		.ended_out_of_memory = j->ended,
 		.today = today,
 		.best = best,
 		.today_policy = today->policy,
@@ -298,7 +302,12 @@ static void say_misfit(struct frag_answer *a, const struct frag_fleet *f,
 	uint64_t need;
 	size_t least = least_need(f, job, &need);
 
-	if (job->bound_bytes > room)
+	if (job->ended && job->bound_bytes <= room)
+		frag_answer_item(a,
+				 "no card for %s: the need is unknown above %s, because its "
+				 "recording ended out of memory; record it on a larger card",
+				 job->name, FRAG_BYTES(job->bound_bytes));
+	else if (job->bound_bytes > room)
 		frag_answer_item(a,
 				 "no card for %s: its worst rank has %s live at once, and the "
 				 "largest card leaves %s: the program needs it",
@@ -444,6 +453,10 @@ int frag_fleet_answer(const struct frag_fleet *f, size_t top, struct frag_answer
 			   f->jobs_count, f->units_count, f->policies_count, f->catalog.count,
 			   100 * f->headroom.ratio);
 	conclude(a, f, p);
+	a->need_unknown = f->ended > 0;
+	if (f->ended)
+		frag_answer_warn(a, "the need of %s is unknown: a recording ended out of memory",
+				 frag_answer_count(a, f->ended, "job", "jobs"));
 	FRAG_TRY(frag_fleet_charts(f, a, err));
 	show_jobs(a, p, top);
 	frag_answer_heading(a, "Cards");

@@ -11,7 +11,7 @@ bool frag_fleet_need(const struct frag_fleet *f, const struct frag_fleet_job *jo
 	for (size_t i = 0; i < job->units_count; i++) {
 		const struct frag_fleet_use *u = &f->units[job->first_unit + i].uses[policy];
 
-		if (!u->seen || !u->completed) {
+		if (!u->seen || !u->completed || job->ended) {
 			*need = 0;
 			return false;
 		}

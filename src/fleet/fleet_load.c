@@ -58,7 +58,7 @@ struct seen {
 	char *job, *label;
 	size_t policy;
 	size_t order; /* as they came: the largest card first */
-	bool recorded, completed, estimate;
+	bool recorded, completed, estimate, ended;
 	uint64_t reserved, bound, driver_ns, start_us, duration_us;
 	struct frag_fleet_point *curve;
 	size_t curve_count;
@@ -106,6 +106,7 @@ static int take_row(void *ctx, const struct frag_store_row *r)
 		.recorded = r->recorded,
 		.completed = r->completed,
 		.estimate = r->estimate,
+		.ended = r->ended,
 		.order = l->count,
 		.reserved = r->peak_reserved_bytes,
 		.bound = r->lower_bound_bytes,
@@ -169,6 +170,8 @@ static int add_row(struct frag_fleet *f, struct seen *row, bool new_job, bool ne
 	job = &f->jobs[f->jobs_count - 1];
 	f->estimates += row->estimate && !job->estimate;
 	job->estimate |= row->estimate;
+	f->ended += row->ended && !job->ended;
+	job->ended |= row->ended;
 	use = &f->units[f->units_count - 1].uses[row->policy];
 	if (use->seen) /* the same on a smaller card */
 		return 0;

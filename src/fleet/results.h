@@ -21,6 +21,9 @@
 #include <frag/base.h>
 #include <frag/error.h>
 
+/* At the end of the format of a trace that ended out of memory: what it needs is unknown. */
+#define FRAG_STORE_ENDED ", ended out of memory"
+
 struct frag_store;
 /* Opens `path` for more; `fresh`: it must not be there, else it is made. */
 int frag_store_open(struct frag_store **out, const char *path, bool fresh, struct frag_err *err);
@@ -52,7 +55,7 @@ struct frag_store_row {
 	int64_t device, devices;
 	uint64_t start_us, duration_us;
 	uint64_t peak_reserved_bytes, lower_bound_bytes, modelled_ns;
-	bool recorded, completed, estimate;
+	bool recorded, completed, estimate, ended;
 };
 /* Calls row for every result, by path, device, policy, the largest card and no limit first. Stops
  * where it returns an error, and returns that. */

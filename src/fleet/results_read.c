@@ -94,7 +94,8 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 	static const char sql[] =
 		"SELECT t.path, t.name, i.policy, i.curve, i.device, t.devices, t.start_us, "
 		"t.duration_us, i.peak_reserved_bytes, i.lower_bound_bytes, i.modelled_ns, "
-		"i.recorded, i.status='completed', t.estimate FROM items i JOIN traces t "
+		"i.recorded, i.status='completed', t.estimate, t.format LIKE '%" FRAG_STORE_ENDED
+		"' FROM items i JOIN traces t "
 		"USING(trace) WHERE i.status<>'failed' AND t.path IS NOT NULL AND i.policy IS NOT "
 		"NULL ORDER BY t.path, i.device, i.policy, i.\"limit\" NOT IN ('', 'none'), "
 		"i.capacity_bytes DESC";
@@ -119,6 +120,7 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 			.recorded = sqlite3_column_int(q, 11),
 			.completed = sqlite3_column_int(q, 12),
 			.estimate = sqlite3_column_int(q, 13),
+			.ended = sqlite3_column_int(q, 14),
 		};
 
 		rc = row(ctx, &r);

@@ -26,7 +26,7 @@ struct job {
 
 /* ---- the environment of the program --------------------------------------------------- */
 
-static const struct frag_gpu *find_gpu(const struct frag_launch *l)
+const struct frag_gpu *frag_pretend_gpu(const struct frag_launch *l)
 {
 	return frag_gpu_find(l->gpu ? l->gpu : "h200");
 }
@@ -34,7 +34,7 @@ static const struct frag_gpu *find_gpu(const struct frag_launch *l)
 static void put_card(const struct frag_launch *l, unsigned gpus)
 {
 	const struct frag_sim_config *card = &l->card;
-	const struct frag_gpu *gpu = find_gpu(l);
+	const struct frag_gpu *gpu = frag_pretend_gpu(l);
 	const struct frag_gpu_chip *chip = gpu ? frag_gpu_chip_find(gpu->name) : NULL;
 	char text[512];
 	int n;
@@ -172,7 +172,7 @@ static int parse_ranks(struct job *j, struct frag_err *err)
 
 static int check_card(const struct frag_launch *l, struct frag_err *err)
 {
-	const struct frag_gpu *gpu = find_gpu(l);
+	const struct frag_gpu *gpu = frag_pretend_gpu(l);
 
 	if (gpu && !frag_gpu_chip_find(gpu->name))
 		return frag_fail(err, FRAG_EUSAGE,
@@ -244,7 +244,7 @@ static int run_all(struct job *j, char **program, struct frag_trace **out, int *
 	for (unsigned i = 0; i < j->ranks_count; i++)
 		FRAG_TRY(run_once(j, program, &j->ranks[i], status, err));
 	note_calls(j);
-	rc = frag_pretend_collect(j->l, j->folder, out, err);
+	rc = frag_pretend_collect(j->l, j->folder, *status, out, err);
 	return rc == FRAG_EINPUT ? explain_nothing(j, *status, err) : rc;
 }
 

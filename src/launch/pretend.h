@@ -28,10 +28,12 @@ int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *
 int frag_pretend_again(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 		       struct frag_trace *trace, struct frag_err *err);
 
-/* Everything that processes wrote into `folder` as one trace (pretend_collect.c). Errors: FRAG_EINPUT if
- * nothing is there. */
-int frag_pretend_collect(const struct frag_launch *l, const char *folder, struct frag_trace **out,
-			 struct frag_err *err);
+/* Everything that processes wrote into `folder` as one trace (pretend_collect.c). status: of the program. Errors:
+ * FRAG_EINPUT if nothing is there. */
+int frag_pretend_collect(const struct frag_launch *l, const char *folder, int status,
+			 struct frag_trace **out, struct frag_err *err);
+/* The card whose chip is pretended, also where its memory was given; NULL = unknown. */
+const struct frag_gpu *frag_pretend_gpu(const struct frag_launch *l);
 
 /* In the program's process, before it begins: Python finds cufrag's files … */
 void frag_pretend_python(const struct frag_inside_files *files);

@@ -195,8 +195,10 @@ static void put_places(FILE *to, const json_t *notes)
 }
 
 /* In memory of frag_host; NULL: short. */
-static char *make_note(const struct frag_launch *l, const struct parts *p, bool modelled)
+static char *make_note(const struct frag_launch *l, const struct parts *p, bool modelled,
+		       int status)
 {
+	const struct frag_gpu *gpu = frag_pretend_gpu(l);
 	const json_t *first = p->list[0].notes;
 	char *text = NULL, *copy;
 	size_t len;
@@ -205,7 +207,8 @@ static char *make_note(const struct frag_launch *l, const struct parts *p, bool 
 	if (!to)
 		return NULL;
 	fprintf(to, "card %s\n", l->card.name ? l->card.name : "h200");
-	fprintf(to, "total %llu\n", (unsigned long long)l->card.total_bytes);
+	fprintf(to, "chip %s\n", gpu ? gpu->name : "");
+	fprintf(to, "total %llu\nstatus %d\n", (unsigned long long)l->card.total_bytes, status);
 	fprintf(to, "torch ");
 	put_clean(to, json_string_value(json_object_get(first, "torch")));
 	fprintf(to, "\nvalues ");
@@ -269,8 +272,8 @@ static int read_parts(const struct frag_launch *l, struct parts *p, bool *modell
 	return 0;
 }
 
-int frag_pretend_collect(const struct frag_launch *l, const char *folder, struct frag_trace **out,
-			 struct frag_err *err)
+int frag_pretend_collect(const struct frag_launch *l, const char *folder, int status,
+			 struct frag_trace **out, struct frag_err *err)
 {
 	FRAG_AUTO(release) struct parts p = { 0 };
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *all = NULL;
@@ -285,7 +288,7 @@ int frag_pretend_collect(const struct frag_launch *l, const char *folder, struct
 		p.list[i].trace = NULL;
 	}
 	FRAG_TRY(frag_launch_merge(traces, p.count, &all, err));
-	all->estimate = make_note(l, &p, modelled);
+	all->estimate = make_note(l, &p, modelled, status);
 	FRAG_CHECK_ALLOC(all->estimate, "recordings", err);
 	*out = all;
 	all = NULL;

@@ -98,6 +98,11 @@ const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 	return e;
 }
 
+bool frag_estimate_to_end(const struct frag_trace *trace)
+{
+	return trace->estimate && strstr(trace->estimate, "\nstatus 0\n");
+}
+
 static const struct frag_place *place(const struct frag_estimate *e, size_t i)
 {
 	return (const struct frag_place *)e->places.rows + i;

@@ -47,6 +47,8 @@ extern const struct frag_shape frag_estimate_shape;
 /* What the note says; NULL for a recording of a card, or where memory is short (a->failed). */
 const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 					       const struct frag_trace *trace);
+/* Did the program come to its end with status 0? False for a recording of a card, which does not say. */
+bool frag_estimate_to_end(const struct frag_trace *trace);
 /* Places with this kind of values. */
 unsigned frag_estimate_places(const struct frag_estimate *e, const char *values);
 /* "; with other values it asked for as much", or what differed; "" without a second run. */

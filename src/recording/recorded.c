@@ -2,6 +2,7 @@
 /* What a recording says about itself: settings, limit, devices; see recording.h. */
 #include "recording.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "verify/follow.h"
@@ -58,6 +59,28 @@ bool frag_target_keeps_limit(const struct frag_target *t, const struct frag_trac
 uint64_t frag_target_limit_for(const struct frag_target *t, const struct frag_trace_dev *dev)
 {
 	return frag_target_keeps_limit(t, dev) ? dev->settled.limit_bytes : frag_target_limit(t);
+}
+
+/* A line of the note of an estimate, "key NAME", as a known card; NULL = none. */
+static const struct frag_gpu *noted_card(const char *note, const char *key)
+{
+	const char *line = note ? strstr(note, key) : NULL;
+	char name[64];
+
+	if (!line || (line != note && line[-1] != '\n'))
+		return NULL;
+	line += strlen(key);
+	snprintf(name, sizeof(name), "%.*s", (int)FRAG_MIN(strcspn(line, "\n"), 63u), line);
+	return frag_gpu_find(name);
+}
+
+const struct frag_gpu_chip *frag_recorded_chip(const struct frag_trace *trace,
+					       const struct frag_trace_dev *dev)
+{
+	const struct frag_gpu *gpu = *dev->card.name ? frag_gpu_find(dev->card.name) : NULL;
+
+	gpu = gpu ?: noted_card(trace->estimate, "chip ") ?: noted_card(trace->estimate, "card ");
+	return gpu ? frag_gpu_chip_find(gpu->name) : NULL;
 }
 
 uint64_t frag_recorded_outside_bytes(const struct frag_trace_dev *dev)

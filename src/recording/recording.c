@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ending.h"
 #include "trace/source.h"
 
 /* ---- words ----------------------------------------------------------------------- */
@@ -172,6 +173,27 @@ static int make_units(struct frag_recording *r, struct frag_err *err)
 	return 0;
 }
 
+static int scan(void *ctx, const struct frag_event *events, size_t count, uint64_t first,
+		struct frag_err *err)
+{
+	(void)first;
+	(void)err;
+	frag_ending_add(ctx, events, count);
+	return 0;
+}
+
+/* How each device ended; of a pipe whose events are still to come, nobody knows. */
+static int find_endings(struct frag_recording *r, struct frag_err *err)
+{
+	for (uint32_t d = 0; (in_memory(r) || !r->pipe) && d < r->trace->devs_count; d++) {
+		struct frag_ending_scan s = { 0 };
+
+		FRAG_TRY(frag_events_each(&r->units[d].events, scan, &s, err));
+		FRAG_TRY(frag_ending_set(&s, r->trace, d, err));
+	}
+	return 0;
+}
+
 /* What is left to do once the events, or the head, are read. */
 static int complete(struct frag_recording *r, const struct frag_target *t, unsigned how,
 		    struct frag_err *err)
@@ -182,7 +204,8 @@ static int complete(struct frag_recording *r, const struct frag_target *t, unsig
 		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events",
 				 r->path ? r->path : r->trace->name);
 	FRAG_TRY(frag_recording_settle(r, t, how, err));
-	return make_units(r, err);
+	FRAG_TRY(make_units(r, err));
+	return find_endings(r, err);
 }
 
 int frag_recording_open(struct frag_recording *r, const char *path, const struct frag_target *t,

@@ -77,6 +77,9 @@ int frag_recording_unit(const struct frag_recording *r, uint64_t ordinal,
 uint64_t frag_target_limit_for(const struct frag_target *t, const struct frag_trace_dev *dev);
 /* Is that the recording's? */
 bool frag_target_keeps_limit(const struct frag_target *t, const struct frag_trace_dev *dev);
+/* The chip of the card that it was recorded on, or that was pretended; NULL = the file does not say. */
+const struct frag_gpu_chip *frag_recorded_chip(const struct frag_trace *trace,
+					       const struct frag_trace_dev *dev);
 /* What the process held besides its allocator and the CUDA context; 0 = not known. */
 uint64_t frag_recorded_outside_bytes(const struct frag_trace_dev *dev);
 

@@ -6,6 +6,7 @@
 #include <frag/torch.h>
 
 #include "answer/row.h"
+#include "ending.h"
 
 #define SETTLED_ROW(F, P, S) \
 	F(S, BOOL, identical, NULL, "the replay repeats every decision of the recorded allocator") \
@@ -56,7 +57,9 @@ const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s
 
 #define UNIT_ROW(F, P, S) \
 	F(S, TEXT, trace, NULL, "its name, with the device if it has several") \
-	F(S, OBJECT, recording, NULL, "what was found of it", .of = &frag_settled_shape)
+	F(S, OBJECT, recording, NULL, "what was found of it", .of = &frag_settled_shape) \
+	F(S, OBJECT, ended_out_of_memory, NULL, "so that its need is unknown; null: it did not", \
+	  .of = &frag_ending_shape)
 FRAG_ROW_AS(, frag_recorded_unit_shape, unit_row, "recorded", UNIT_ROW,
 	    "one device of a recording");
 
@@ -65,8 +68,10 @@ struct frag_rows frag_recorded_unit_rows(struct frag_answer *a, const struct fra
 	struct unit_row *rows = frag_answer_new(a, all->units_count, sizeof(*rows));
 
 	for (size_t i = 0; rows && i < all->units_count; i++)
-		rows[i] = (struct unit_row){ all->units[i].label,
-					     frag_settled_row(a, &all->units[i].dev->settled) };
+		rows[i] = (struct unit_row){
+			all->units[i].label, frag_settled_row(a, &all->units[i].dev->settled),
+			frag_ending_row(a, all->units[i].label, &all->units[i].dev->ending)
+		};
 	return (struct frag_rows){ rows, rows ? all->units_count : 0 };
 }
 
@@ -101,6 +106,13 @@ void frag_recordings_head(struct frag_answer *a, const char *command,
 	a->failed |= labels.failed;
 	frag_answer_remark(a, "cufrag %s %s:%s%s", FRAG_VERSION, command, frag_text_str(&labels),
 			   a->estimated ? ", an estimate" : "");
+}
+
+void frag_recordings_warn(struct frag_answer *a, const struct frag_recordings *all)
+{
+	for (size_t i = 0; i < all->units_count; i++)
+		frag_ending_warn(
+			a, frag_ending_row(a, all->units[i].label, &all->units[i].dev->ending));
 }
 
 void frag_recordings_remark(struct frag_answer *a, const struct frag_recordings *all,

@@ -22,6 +22,8 @@ struct frag_rows frag_unit_labels(struct frag_answer *a, const struct frag_recor
 /* "# cufrag 0.2.0 fit: gnn.default, leak.frames" */
 void frag_recordings_head(struct frag_answer *a, const char *command,
 			  const struct frag_recordings *all);
+/* A warning for each unit that ended out of memory (ending.h). */
+void frag_recordings_warn(struct frag_answer *a, const struct frag_recordings *all);
 /* A remark for each unit that had a limit or does not replay identically. what: added where the
  * recording's limit applies. */
 void frag_recordings_remark(struct frag_answer *a, const struct frag_recordings *all,

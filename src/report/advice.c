@@ -92,7 +92,7 @@ void frag_section_advice(const struct frag_section *s, struct frag_advice *out)
 		out->live = best_live(s, out->pick);
 	}
 	out->refused = r->m.ooms_count;
-	if (out->refused)
+	if (out->refused || s->ending.out_of_memory)
 		return; /* what it reserved is not what it needs */
 	out->card = frag_section_card(s, r->m.peak_reserved_bytes, false);
 	out->tight = frag_section_card(s, r->m.peak_reserved_bytes, true);
@@ -148,6 +148,10 @@ static void say_card(const struct frag_section *s, const struct frag_advice *a,
 {
 	bool margin = s->headroom.ratio > 0 || s->headroom.bytes;
 
+	if (s->ending.out_of_memory) {
+		frag_text_add(out, "; which card is enough is unknown");
+		return;
+	}
 	if (a->refused) {
 		frag_text_add(out, "; 'cufrag fit' finds the card that serves everything");
 		return;
@@ -259,7 +263,11 @@ void frag_section_answer(const struct frag_section *s, struct frag_text *out)
 	if (a.refused)
 		say_refused(best, out);
 	else
-		frag_text_addf(out, "'%s' needs least: ", best->policy);
+		frag_text_addf(out,
+			       s->ending.out_of_memory
+				       ? "'%s' reserves least, as far as the recording goes: "
+				       : "'%s' needs least: ",
+			       best->policy);
 	frag_text_addf(out, "%s reserved at peak", FRAG_BYTES(best->m.peak_reserved_bytes));
 	say_saving(s, best, a.of_cheap || a.of_settings, out);
 	say_card(s, &a, out);

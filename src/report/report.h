@@ -57,7 +57,8 @@ struct frag_section {
 	bool baseline_recorded;	     /* it is what was recorded: settings, limit and outcome */
 	bool baseline_simulated;     /* the recorded settings, but not what came of them */
 	struct frag_settled settled; /* what the recording turned out to be */
-	uint64_t limit_bytes;	     /* that held for its results; UINT64_MAX = none */
+	struct frag_ending ending;
+	uint64_t limit_bytes; /* that held for its results; UINT64_MAX = none */
 	bool first_of_trace;
 	char *folder; /* of its own report inside of a larger one, or NULL */
 	struct frag_optimum optimum;

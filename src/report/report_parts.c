@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "recording/ending.h"
 #include "rows.h"
 
 const char *frag_section_title_text(const struct frag_section *s, struct frag_answer *a)
@@ -48,6 +49,7 @@ void frag_section_remarks(const struct frag_report *r, const struct frag_section
 	if (t.len)
 		frag_answer_remark(a, "%s", frag_text_str(&t));
 	frag_text_release(&t);
+	frag_ending_warn(a, frag_ending_row(a, frag_section_title_text(s, a), &s->ending));
 }
 
 /* ---- the table ----------------------------------------------------------------------- */

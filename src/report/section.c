@@ -37,6 +37,7 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 		.truncated = d->truncated,
 		.estimated = trace->estimate != NULL,
 		.settled = d->settled,
+		.ending = d->ending,
 		.limit_bytes = UINT64_MAX,
 		.events = d,
 	};

@@ -5,8 +5,10 @@
 
 #include <math.h>
 
+#include "recording/ending.h"
 #include "recording/settled_shape.h"
 #include "refusals.h"
+#include "report_parts.h"
 
 #define OPTIMUM(F, P, S) \
 	F(S, BYTES, lower_bound_bytes, NULL, "no allocator can reserve less") \
@@ -65,6 +67,8 @@ FRAG_ROW_AS(, frag_advice_shape, advice_row, "advice", ADVICE,
 	F(S, OBJECT, advice, NULL, "what to take", .of = &frag_advice_shape) \
 	F(S, OBJECT, recording, NULL, "what the recording turned out to be", \
 	  .of = &frag_settled_shape) \
+	F(S, OBJECT, ended_out_of_memory, NULL, "so that its need is unknown; null: it did not", \
+	  .of = &frag_ending_shape) \
 	F(S, BYTES, limit_bytes, NULL, "memory limit that held for these results") \
 	F(S, COUNT, refused_when_recorded_count, NULL, "requests that were refused when recorded") \
 	F(S, LIST, refusals, NULL, "the first of them", .of = &frag_refusal_shape) \
@@ -147,6 +151,8 @@ struct frag_rows frag_section_rows(const struct frag_report *r, struct frag_answ
 			.optimum = optimum_of(s, a),
 			.advice = frag_advice_data(s, a),
 			.recording = frag_settled_row(a, &s->settled),
+			.ended_out_of_memory =
+				frag_ending_row(a, frag_section_title_text(s, a), &s->ending),
 			.refusals = frag_refusals_rows(s, a),
 		};
 	}

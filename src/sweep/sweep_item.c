@@ -189,6 +189,8 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 		set(a, o, "message", frag_json_text(err.msg));
 		return;
 	}
+	if (dev->ending.out_of_memory)
+		r.m.lower_bound_bytes = dev->ending.need_bytes;
 	set_result(a, o, &r);
 	frag_result_release(&r);
 	if (a->s->fit)
@@ -230,17 +232,20 @@ static void run_device(struct answer *a, json_t *items, const struct frag_trace_
 static void describe(struct answer *a, const struct frag_trace *t)
 {
 	uint64_t events = 0, end_us = 0;
+	bool ended = false;
 	char format[300];
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		size_t n = t->devs[d].events_count;
 
+		ended |= t->devs[d].ending.out_of_memory;
 		events += n;
 		if (n)
 			end_us = FRAG_MAX(end_us, (uint64_t)t->devs[d].events[n - 1].time_us);
 	}
 	set(a, a->root, "name", frag_json_text(t->name));
-	snprintf(format, sizeof(format), "%s%s", t->format, t->estimate ? ", estimated" : "");
+	snprintf(format, sizeof(format), "%.250s%s%s", t->format, t->estimate ? ", estimated" : "",
+		 ended ? FRAG_STORE_ENDED : "");
 	set(a, a->root, "format", frag_json_text(format));
 	set(a, a->root, "settings", frag_json_text(t->settings.conf ? t->settings.conf : ""));
 	set(a, a->root, "devices", json_integer(t->devs_count));

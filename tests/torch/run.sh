@@ -52,6 +52,35 @@ test_out_of_memory_is_that_of_the_card() {
 	grep -q 'caught OutOfMemoryError' log && verified run.cft
 }
 
+test_what_ended_out_of_memory_is_a_lower_bound() {
+	local layers='import torch
+kept = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(4)]'
+	"$cufrag" record --no-gpu --capacity 2G --context 512M --frames -o run.cft -- "$python" -c "$layers" > log 2>&1
+	"$cufrag" fit run.cft --policy pytorch > out 2>&1
+	[ $? = 6 ] && grep -q 'need is unknown above 2 GiB: .* ended out of memory at event 1 (<string>:2' out || { cat log out; return 1; }
+	# with a program, it is recorded again with enough of it, on the card that is advised, too
+	printf 'name,memory\nt4,2G\na100-40,6G\n' > cards.csv
+	"$cufrag" fit --no-gpu --gpu t4 --capacity 2G --context 512M --cards cards.csv --margin 0 --policy pytorch -- "$python" -c "$layers" > out 2> log
+	[ $? = 0 ] && grep -q '^answer: a100-40 .*reserves 4 GiB' out && [ "$(grep -cE '(t4 .*does not fit|a100-40 .*fits)  *yes' out)" = 2 ] || { cat log out; return 1; }
+	# what was caught is none
+	record --capacity 1G --context 512M -o caught.cft -- "$python" "$root/tests/torch/train.py" oom && "$cufrag" fit caught.cft --policy pytorch > out 2>&1 || { cat out; return 1; }
+}
+
+# attention of Turing keeps its scores, and so needs more than on Hopper, for which this is recorded first
+test_fit_records_for_each_capability() {
+	cat > program.py <<- 'END'
+		import torch
+		q = torch.randn(1, 8, 4096, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+		torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).sum().backward()
+		print("runs")
+	END
+	printf 'name,memory\nt4,16G\na100-40,40G\nh100,80G\n' > cards.csv
+	"$cufrag" fit --no-gpu --cards cards.csv --policy pytorch --json fit.json -- "$python" program.py > out 2> log &&
+		[ "$(grep -cE ' (fits|tight)  *yes' out)" = 3 ] && [ "$(grep -c '^runs' log)" = 1 ] || { cat log out; return 1; }
+	"$python" -c 'import json; t4, a100, h100 = (card["headroom_ratio"] * card["total_bytes"] for card in json.load(open("fit.json"))["gpus"])
+assert (16 << 30) - t4 > 1.5 * ((40 << 30) - a100), (t4, a100)' || { cat out; return 1; }
+}
+
 test_however_a_program_ends() {
 	local how
 	for how in exit:5 os_exit:5 raise:1 exec:5 SIGTERM:143 SIGKILL:3; do

@@ -70,7 +70,8 @@ static void put_end(FILE *to)
 {
 	fputs(".SH EXIT STATUS\n"
 	      "0 done; 1 done, but a demanded condition failed; 2 wrong usage; 3 bad input; "
-	      "4 a device, or an interruption; 5 output.\n"
+	      "4 a device, or an interruption; 5 output; "
+	      "6 done, but a recording ended out of memory, so that its need is unknown.\n"
 	      ".SH SEE ALSO\n.BR cufrag (1)\n",
 	      to);
 }

@@ -15,6 +15,7 @@
 #include "answer/row.h"
 #include "explain/case.h"
 #include "explain/curve_point.h"
+#include "recording/ending.h"
 #include "trend.h"
 
 /* The worst first: the first one found is the verdict. */
@@ -73,7 +74,10 @@ struct frag_checked_device {
 #define FRAG_DIAGNOSIS_ROW(F, P, S) \
 	F(S, TEXT, verdict, "verdict", "that of the worst finding") \
 	F(S, LIST, findings, NULL, "the worst first", .of = &frag_finding_shape) \
-	F(S, TEXTS, notes, NULL, "worth knowing, nothing wrong")
+	F(S, TEXTS, notes, NULL, "worth knowing, nothing wrong") \
+	F(S, OBJECT, ended_out_of_memory, NULL, \
+	  "the first recording that did, so that its need is unknown; null: none did", \
+	  .of = &frag_ending_shape)
 /* Init: { .texts = &answer }, which owns the texts. Additions that memory is too short for are remembered there. */
 struct frag_findings {
 	FRAG_ROW_MEMBERS(FRAG_DIAGNOSIS_ROW)

@@ -238,6 +238,7 @@ int frag_findings_answer(struct frag_findings *f, struct frag_err *err)
 	frag_answer_verdict(a, "%s%s", f->verdict, a->estimated ? ", an estimate" : "");
 	for (size_t i = 0; i < f->count; i++)
 		show(a, &f->list[i], several);
+	frag_ending_warn(a, f->ended_out_of_memory);
 	if (f->notes_count)
 		frag_answer_gap(a);
 	for (size_t i = 0; i < f->notes_count; i++)

@@ -4,8 +4,8 @@
 
 #include <inttypes.h>
 
-#include "explain/sites.h"
 #include "answer/textbuf.h"
+#include "recording/sites.h"
 
 static const char *const kinds[FRAG_EV_COUNT] = {
 	[FRAG_EV_ALLOC] = "alloc",

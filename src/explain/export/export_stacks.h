@@ -4,7 +4,7 @@
 #define FRAG_EXPLAIN_EXPORT_STACKS_H
 
 #include "explain/replay_cursor.h"
-#include "explain/sites.h"
+#include "recording/sites.h"
 
 struct frag_live_stacks {
 	const char *name; /* of the profile */

@@ -182,6 +182,12 @@ int frag_infos_add(struct frag_infos *all, const struct frag_recording *r,
 
 	FRAG_TRY(FRAG_GROW(all->list, all->count, all->cap, "statistics of the trace", err));
 	row = &all->list[all->count++];
+	for (uint32_t d = 0; d < r->trace->devs_count; d++) {
+		const struct frag_unit *u = &r->units[d];
+
+		FRAG_TRY(frag_ending_set(&infos[d].ending, r->trace, d, err));
+		frag_ending_warn(all->a, frag_ending_row(all->a, u->label, &u->dev->ending));
+	}
 	fill_trace(all->a, row, r->trace);
 	row->devices = frag_info_devices(all->a, r, infos);
 	return all->a->failed ? frag_fail_nomem(err, "statistics of the trace") : 0;

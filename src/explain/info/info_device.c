@@ -254,7 +254,7 @@ static void fill_words(struct frag_answer *a, struct frag_info_device_row *row,
 }
 
 static void fill_device(struct frag_answer *a, struct frag_info_device_row *row,
-			const struct frag_info *info, const struct frag_trace *t,
+			const struct frag_info *info, const struct frag_unit *u,
 			const struct frag_source_counts *counts)
 {
 	const struct frag_trace_dev *dev = info->dev;
@@ -300,10 +300,11 @@ static void fill_device(struct frag_answer *a, struct frag_info_device_row *row,
 		.never_freed_count = info->kept_count,
 		.requests = classes_of(a, info),
 		.lifetime_events = &lives[0],
-		.lifetime_us = lacks(t, "times") ? NULL : &lives[1],
+		.lifetime_us = lacks(u->trace, "times") ? NULL : &lives[1],
 		.recording = frag_settled_row(a, &dev->settled),
+		.ended_out_of_memory = frag_ending_row(a, u->label, &u->dev->ending),
 	};
-	fill_words(a, row, info, t, counts);
+	fill_words(a, row, info, u->trace, counts);
 }
 
 struct frag_rows frag_info_devices(struct frag_answer *a, const struct frag_recording *r,
@@ -316,7 +317,7 @@ struct frag_rows frag_info_devices(struct frag_answer *a, const struct frag_reco
 		struct frag_source_counts counts;
 
 		frag_source_counts(r->source, d, &counts);
-		fill_device(a, &rows[d], &infos[d], r->trace, &counts);
+		fill_device(a, &rows[d], &infos[d], &r->units[d], &counts);
 	}
 	return (struct frag_rows){ rows, rows ? count : 0 };
 }

@@ -117,6 +117,7 @@ int frag_info_add(struct frag_info *info, const struct frag_event *events, size_
 {
 	bool first = !info->events;
 
+	frag_ending_add(&info->ending, events, count);
 	for (size_t i = 0; i < count; i++, info->events++) {
 		const struct frag_event *ev = &events[i];
 

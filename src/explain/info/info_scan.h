@@ -10,6 +10,8 @@
 #include <frag/metrics.h>
 #include <frag/trace.h>
 
+#include "recording/ending.h"
+
 #define FRAG_INFO_CLASSES 10
 
 /* Largest request of a size class, in bytes; UINT64_MAX for the last. */
@@ -28,6 +30,7 @@ struct frag_info_slot {
 
 struct frag_info {
 	const struct frag_trace_dev *dev;
+	struct frag_ending_scan ending;
 	uint64_t events, first_us, duration_us;
 	uint64_t kinds[FRAG_EV_COUNT];
 	uint64_t initial_blocks_count, initial_bytes; /* live before the history */

@@ -132,10 +132,22 @@ struct frag_recorded_card {
 	double limit_fraction;
 };
 
+/* Whether the events end out of memory: after the last refused request the program got less than that
+ * request. So an error that was caught and overcome does not count, whatever its handler allocates. Set by
+ * opening a recording (src/recording/ending.h). */
+struct frag_ending {
+	bool out_of_memory;
+	uint64_t event, bytes; /* the last refused request; bytes 0 = none was */
+	uint64_t
+		need_bytes; /* most live at one moment, that request among it: no card with less will do */
+	char line[200]; /* of the program, "" = not recorded */
+};
+
 struct frag_trace_dev {
 	uint32_t ordinal;
 	struct frag_recorded_card card;
 	struct frag_settled settled; /* set by frag_settle; zero before */
+	struct frag_ending ending;
 
 	struct frag_event *events;
 	size_t events_count;

@@ -41,6 +41,11 @@ FRAG_ROW_SHAPE(static, gap_shape, frag_fit_gap, "gap", GAP,
 	F(S, COUNT, gaps_count, NULL, "ranges above the smallest card that failed") \
 	F(S, LIST, gaps, NULL, "the first of them", .of = &gap_shape) \
 	F(S, TEXTS, fits, NULL, "cards with room for this device alone") \
+	F(S, TEXTS, unverified, NULL, \
+	  "the same, but of another compute capability: another kernel choice is likely") \
+	F(S, BOOL, need_unknown, NULL, \
+	  "the recording ended out of memory: sizes are lower bounds, and no card fits for " \
+	  "certain") \
 	F(S, COUNT, probes_count, NULL, "replays of the search") \
 	F(S, BOOL, narrow, NULL, \
 	  "sizes near the smallest card were not all tried: a replay makes too many driver calls") \
@@ -65,6 +70,8 @@ static const struct frag_field csv_fields[] = {
 	FRAG_FIELD(BYTES, struct unit_row, peak_reserved_bytes, NULL, ""),
 	FRAG_FIELD_AS(COUNT, "gaps_count", struct unit_row, gaps_known_count, NULL, ""),
 	FRAG_FIELD(TEXTS, struct unit_row, fits, NULL, ""),
+	FRAG_FIELD(TEXTS, struct unit_row, unverified, NULL, ""),
+	FRAG_FIELD(BOOL, struct unit_row, need_unknown, NULL, ""),
 	FRAG_FIELD_END,
 };
 static const struct frag_shape csv_shape =
@@ -82,21 +89,31 @@ static struct frag_rows names_of(const struct frag_catalog *cards, uint64_t set,
 	return (struct frag_rows){ names, n };
 }
 
-/* The cards that have room for this device, whatever the others need. */
-static uint64_t fits_alone(const struct frag_fit_cards *f, const struct frag_fit_task *task)
+/* The cards that have room for device i, whatever the other devices need: those that were recorded for, or the others. */
+static struct frag_rows fits_alone(const struct frag_fit_cards *f, size_t r, size_t i, bool others,
+				   struct frag_answer *a)
 {
-	uint64_t set = task->gpus, peak;
+	uint64_t set = 0;
 
-	peak = task->fit.ample_capacity_bytes - f->target->card.context_bytes;
-	for (size_t g = 0; g < f->catalog.count; g++)
-		if (frag_gpu_room(f->catalog.cards[g], &f->headroom) < peak)
-			set &= ~(1ull << g);
-	return set;
+	for (size_t g = 0; g < f->catalog.count; g++) {
+		const struct frag_fit_cards *j = frag_fit_judge(f, g);
+		const struct frag_fit_task *task =
+			r < j->rows_count && i < j->units.units_count ? &j->rows[r].tasks[i] : NULL;
+
+		if (task && !task->dev->ending.out_of_memory && !j->failed &&
+		    (frag_fit_basis(j, g) == FRAG_FIT_OTHER_KERNELS) == others &&
+		    frag_gpu_room(f->catalog.cards[g], &f->headroom) >=
+			    task->fit.ample_capacity_bytes - f->target->card.context_bytes)
+			set |= task->gpus & 1ull << g;
+	}
+	return names_of(&f->catalog, set, a);
 }
 
-static struct unit_row unit_row(const struct frag_fit_cards *f, const struct frag_unit *unit,
-				const struct frag_fit_task *task, struct frag_answer *a)
+static struct unit_row unit_row(const struct frag_fit_cards *f, size_t r, size_t i,
+				struct frag_answer *a)
 {
+	const struct frag_unit *unit = &f->units.units[i];
+	const struct frag_fit_task *task = &f->rows[r].tasks[i];
 	const struct frag_fit *fit = &task->fit;
 	bool known = fit->complete && fit->possible;
 
@@ -118,7 +135,9 @@ static struct unit_row unit_row(const struct frag_fit_cards *f, const struct fra
 		.min_retries_count = if_known(known, fit->min_retries_count),
 		.min_driver_ns = if_known(known, fit->min_driver_ns),
 		.refused_when_recorded_count = task->dev->settled.refused_count,
-		.fits = names_of(&f->catalog, fits_alone(f, task), a),
+		.fits = fits_alone(f, r, i, false, a),
+		.unverified = fits_alone(f, r, i, true, a),
+		.need_unknown = unit->dev->ending.out_of_memory,
 	};
 }
 
@@ -141,6 +160,8 @@ static struct unit_row unit_row(const struct frag_fit_cards *f, const struct fra
 	F(S, COUNT, probes_count, "replays", "of the search", .spare = 1) \
 	F(S, TEXTS, fits, NULL, "cards with room for the headroom, too") \
 	F(S, TEXTS, tight, NULL, "cards that it completes on with less") \
+	F(S, TEXTS, unverified, NULL, \
+	  "cards of both kinds that it was not recorded for: another kernel choice is likely") \
 	F(S, BOOL, complete, NULL, "no search was interrupted") \
 	F(S, LIST, traces, NULL, "one for each device of each trace", .of = &unit_shape)
 FRAG_ROW_AS(static, policy_shape, policy_row, "result", POLICY_ROW, "one policy on all traces");
@@ -151,12 +172,19 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 	const struct frag_fit_row *row = &f->rows[r];
 	uint64_t peak = row->tasks[row->worst].fit.peak_reserved_bytes;
 	bool known = row->complete && row->possible;
-	size_t g = known ? frag_fit_card(f, r) : SIZE_MAX;
+	size_t g = known ? frag_fit_card(f, r, false) : SIZE_MAX;
 	const char *card = g == SIZE_MAX ? NULL : f->catalog.cards[g]->name;
-	uint64_t roomy = 0;
+	uint64_t roomy = 0, completes = 0, others = 0;
 
-	for (size_t i = 0; i < f->catalog.count; i++)
-		roomy |= (uint64_t)frag_fit_roomy(f, row, i) << i;
+	for (size_t i = 0; i < f->catalog.count; i++) {
+		const struct frag_fit_cards *j = frag_fit_judge(f, i);
+
+		if (r >= j->rows_count || frag_fit_open(f, i))
+			continue;
+		roomy |= (uint64_t)frag_fit_roomy(j, &j->rows[r], i) << i;
+		completes |= j->rows[r].gpus & 1ull << i;
+		others |= (uint64_t)(frag_fit_basis(j, i) == FRAG_FIT_OTHER_KERNELS) << i;
+	}
 	return (struct policy_row){
 		.policy = row->text,
 		.params = row_name(row),
@@ -164,17 +192,19 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 			    : !known	   ? "never"
 					   : frag_answer_print(a, "%s", FRAG_BYTES(row->min_bytes)),
 		.card = card,
-		.card_text = card    ? card
-			     : known ? "none"
-				     : NULL,
+		.card_text = card	? card
+			     : f->ended ? "unknown"
+			     : known	? "none"
+					: NULL,
 		.min_capacity_bytes = if_known(known, row->min_bytes),
 		.bytes = if_known(known, row->min_bytes),
 		.safe_capacity_bytes = if_known(known, row->safe_bytes),
 		.ample_capacity_bytes = if_known(known, row->ample_bytes),
 		.peak_reserved_bytes = if_known(peak, peak),
 		.probes_count = row->probes,
-		.fits = names_of(&f->catalog, roomy, a),
-		.tight = names_of(&f->catalog, row->gpus & ~roomy, a),
+		.fits = names_of(&f->catalog, roomy & ~others, a),
+		.tight = names_of(&f->catalog, completes & ~roomy & ~others, a),
+		.unverified = names_of(&f->catalog, completes & others, a),
 		.complete = row->complete,
 		.traces = { units, f->units.units_count },
 	};
@@ -190,7 +220,14 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 	F(S, BYTES, context_bytes, NULL, "what the CUDA context takes of it") \
 	F(S, TEXT, source, NULL, "of the memory figures") \
 	F(S, TEXT, answer, "answer", \
-	  "fits, tight (it completes, but less stays free than asked for) or does not fit") \
+	  "fits, tight (it completes, but less stays free than asked for), does not fit, or " \
+	  "unknown " \
+	  "(a recording ended out of memory, or the program failed on this card)") \
+	F(S, TEXT, recorded_for_it, "recorded for it", \
+	  "yes: on a card of its compute capability; no: another kernel choice is likely; " \
+	  "failed: the " \
+	  "program did there; null: not known", \
+	  .spare = 4, .if_any = true) \
 	F(S, BYTES, headroom_bytes, "headroom", "what the best policy leaves free at its peak", \
 	  .none = "none", .spare = 3) \
 	F(S, RATIO, headroom_ratio, "of the card", "headroom / memory", .unit = "%", \
@@ -205,16 +242,22 @@ FRAG_ROW_AS(static, gpu_shape, gpu_row, "card", GPU_ROW, "one card of the list")
 
 static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct frag_answer *a)
 {
+	static const char *const basis[] = { [FRAG_FIT_RECORDED] = "yes",
+					     [FRAG_FIT_OTHER_KERNELS] = "no",
+					     [FRAG_FIT_FAILED] = "failed" };
+	const struct frag_fit_cards *judge = frag_fit_judge(f, g);
 	const struct frag_gpu *gpu = f->catalog.cards[g];
-	size_t r = frag_fit_best_row(f, g);
+	size_t r = judge->failed ? SIZE_MAX : frag_fit_best_row(judge, g);
 	uint64_t room = frag_fit_room(f, g, NULL);
-	uint64_t peak = r == SIZE_MAX ? UINT64_MAX : frag_fit_peak(f, &f->rows[r]);
+	bool open = frag_fit_open(f, g);
+	uint64_t peak = r == SIZE_MAX || open ? UINT64_MAX : frag_fit_peak(judge, &judge->rows[r]);
 	struct gpu_row row = {
 		.name = gpu->name,
 		.label = gpu->label,
 		.vendor = gpu->vendor,
 		.source = gpu->source,
-		.answer = "does not fit",
+		.answer = open ? "unknown" : "does not fit",
+		.recorded_for_it = basis[frag_fit_basis(judge, g)],
 		.total_bytes = gpu->total_bytes,
 		.context_bytes = gpu->context_bytes,
 		.headroom_bytes = if_known(room >= peak, room - peak),
@@ -226,9 +269,9 @@ static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct f
 
 	if (!isnan(row.job_price))
 		row.job_price_text = frag_answer_print(a, "%.3g", row.job_price);
-	if (r != SIZE_MAX) {
-		row.policy = row_name(&f->rows[r]);
-		row.answer = frag_fit_roomy(f, &f->rows[r], g) ? "fits" : "tight";
+	if (r != SIZE_MAX && !open) {
+		row.policy = row_name(&judge->rows[r]);
+		row.answer = frag_fit_roomy(judge, &judge->rows[r], g) ? "fits" : "tight";
 	}
 	return row;
 }
@@ -238,27 +281,56 @@ static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct f
 	F(S, TEXT, policy, NULL, "the best policy on it") \
 	F(S, BYTES, reserved_bytes, NULL, "its peak") \
 	F(S, BYTES, room_bytes, NULL, "what the card has for it") \
-	F(S, REAL, job_price, NULL, "of the time that was recorded")
+	F(S, REAL, job_price, NULL, "of the time that was recorded") \
+	F(S, TEXT, smaller_card, NULL, \
+	  "one that has room, too, if its other kernels need no more; null: none")
 FRAG_ROW(advice, "advice", ADVICE, "the card to take");
+
+/* No card is advised: because none is enough, or because nobody knows. */
+static void say_none(const struct frag_fit_cards *f, const char *kept, struct frag_answer *a)
+{
+	const struct frag_gpu *larger = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (size_t g = 0; g < f->catalog.count; g++)
+		larger = frag_fit_open(f, g) ? f->catalog.cards[g] : larger;
+	for (size_t r = 0; r < f->rows_count; r++)
+		if (f->rows[r].possible)
+			least = FRAG_MIN(least, f->rows[r].min_bytes);
+	a->need_unknown = larger;
+	if (larger)
+		frag_answer_conclude(a,
+				     "no card below %s is enough, and whether a larger one is, is "
+				     "unknown: record it on one, as %s",
+				     FRAG_BYTES(least), larger->label);
+	else
+		frag_answer_conclude(a, "no card of the list has room%s%s",
+				     *kept ? " and keeps free " : "", kept);
+}
 
 /* The card, the policy, why that one. NULL: no card has room. */
 static const struct advice *advise(const struct frag_fit_cards *f, struct frag_answer *a)
 {
-	size_t g = frag_fit_card(f, SIZE_MAX), r;
-	struct advice *row = g == SIZE_MAX ? NULL : frag_answer_new(a, 1, sizeof(*row));
+	size_t any = frag_fit_card(f, SIZE_MAX, true), g = frag_fit_card(f, SIZE_MAX, false), r;
+	const struct frag_fit_cards *judge;
+	struct advice *row = any == SIZE_MAX ? NULL : frag_answer_new(a, 1, sizeof(*row));
 	FRAG_AUTO(frag_text_release) struct frag_text kept = { 0 };
 
 	frag_headroom_text(&f->headroom, &kept);
 	a->failed |= kept.failed;
 	if (!row) {
-		frag_answer_conclude(a, "no card of the list has room%s%s",
-				     kept.len ? " and keeps free " : "", frag_text_str(&kept));
+		say_none(f, frag_text_str(&kept), a);
 		return NULL;
 	}
-	r = frag_fit_best_row(f, g);
-	*row = (struct advice){ f->catalog.cards[g]->name, row_name(&f->rows[r]),
-				frag_fit_peak(f, &f->rows[r]), frag_fit_room(f, g, NULL),
-				frag_fit_job_price(f, f->catalog.cards[g]) };
+	g = g == SIZE_MAX ? any : g;
+	judge = frag_fit_judge(f, g);
+	r = frag_fit_best_row(judge, g);
+	*row = (struct advice){ f->catalog.cards[g]->name,
+				row_name(&judge->rows[r]),
+				frag_fit_peak(judge, &judge->rows[r]),
+				frag_fit_room(f, g, NULL),
+				frag_fit_job_price(f, f->catalog.cards[g]),
+				any == g ? NULL : f->catalog.cards[any]->name };
 	frag_answer_conclude(
 		a, "%s with %s, which reserves %s of %s%s%s%s", f->catalog.cards[g]->label,
 		row->policy, FRAG_BYTES(row->reserved_bytes), FRAG_BYTES(row->room_bytes),
@@ -266,6 +338,12 @@ static const struct advice *advise(const struct frag_fit_cards *f, struct frag_a
 		isnan(row->job_price)
 			? ""
 			: frag_answer_print(a, "; what was recorded costs %.3g", row->job_price));
+	if (any != g || frag_fit_basis(judge, g) == FRAG_FIT_OTHER_KERNELS)
+		frag_answer_warn(a,
+				 "%s has room only if it needs no more there: another kernel "
+				 "choice is likely, so record for it (cufrag record --no-gpu --gpu "
+				 "%s)",
+				 f->catalog.cards[any]->label, f->catalog.cards[any]->name);
 	return row;
 }
 
@@ -314,6 +392,19 @@ static void remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 	frag_text_addf(&t, "; seed %llu", (unsigned long long)f->target->seed);
 	a->failed |= t.failed;
 	frag_answer_remark(a, "%s", frag_text_str(&t));
+	if (f->judges)
+		frag_answer_remark(a,
+				   "recorded for each compute capability of the cards; what "
+				   "policies need, as on %s",
+				   f->chip ? f->chip->name : "the first card");
+	else if (f->chip)
+		frag_answer_remark(a,
+				   "recorded on %s, compute capability %d.%d: cards of another one "
+				   "are likely to choose other kernels",
+				   f->chip->name, f->chip->major, f->chip->minor);
+	else
+		frag_answer_remark(a, "the recording does not say its card: one of another compute "
+				      "capability may choose other kernels, and need more");
 	frag_recordings_remark(a, &f->units, f->target,
 			       "not applied: the search is for a card without it");
 	for (size_t i = 0; i < f->units.units_count; i++)
@@ -457,7 +548,7 @@ static int fill(const struct frag_fit_cards *f, struct fit *fit, struct frag_ans
 
 	FRAG_CHECK_ALLOC(each && policies && gpus, "answer", err);
 	for (size_t k = 0; k < f->rows_count * units; k++)
-		each[k] = unit_row(f, &f->units.units[k % units], &f->tasks[k], a);
+		each[k] = unit_row(f, k / units, k % units, a);
 	for (size_t r = 0; r < f->rows_count; r++)
 		policies[r] = policy_row(f, r, &each[r * units], a);
 	for (size_t g = 0; g < f->catalog.count; g++)
@@ -474,7 +565,7 @@ static int fill(const struct frag_fit_cards *f, struct fit *fit, struct frag_ans
 			     .first = UINT64_MAX,
 			     .last = UINT64_MAX,
 			     .largest = UINT64_MAX,
-			     .complete = !f->interrupted };
+			     .complete = !f->interrupted && !f->partial };
 	frag_answer_data(a, &frag_fit_shape, fit);
 	frag_answer_csv(a, &csv_shape, each, f->rows_count * units);
 	return 0;
@@ -490,6 +581,7 @@ int frag_fit_cards_answer(const struct frag_fit_cards *f, struct frag_answer *a,
 	a->title = "Which card is enough";
 	a->question = "What is the smallest card for each policy, and which known cards do?";
 	remarks(f, a);
+	frag_recordings_warn(a, &f->units);
 	fit->advice = advise(f, a);
 	frag_answer_gap(a);
 	frag_answer_table(a, &policy_shape, fit->results.rows, fit->results.count);

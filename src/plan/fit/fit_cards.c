@@ -18,6 +18,11 @@ static uint64_t last_us(const struct frag_unit *unit)
 	return n ? (uint64_t)unit->dev->events[n - 1].time_us : 0;
 }
 
+bool frag_fit_same_kernels(const struct frag_gpu_chip *a, const struct frag_gpu_chip *b)
+{
+	return a && b && a->major == b->major && a->minor == b->minor;
+}
+
 /* ---- rows: one policy on all traces ---------------------------------------------- */
 
 /* Does row b ask for the same replays as row a? */
@@ -156,10 +161,15 @@ static int search(struct frag_fit_cards *f, unsigned threads, struct frag_err *e
 int frag_fit_cards_search(struct frag_fit_cards *f, const struct frag_policy_texts *policies,
 			  unsigned threads, struct frag_err *err)
 {
-	for (size_t i = 0; i < f->units.units_count; i++)
+	for (size_t i = 0; i < f->units.units_count; i++) {
+		const struct frag_unit *u = &f->units.units[i];
+		const struct frag_gpu_chip *chip = frag_recorded_chip(u->trace, u->dev);
+
 		f->headroom.outside_bytes =
-			FRAG_MAX(f->headroom.outside_bytes,
-				 frag_recorded_outside_bytes(f->units.units[i].dev));
+			FRAG_MAX(f->headroom.outside_bytes, frag_recorded_outside_bytes(u->dev));
+		f->ended |= u->dev->ending.out_of_memory;
+		f->chip = !i || frag_fit_same_kernels(chip, f->chip) ? chip : NULL;
+	}
 	FRAG_TRY(make_rows(f, policies, err));
 	return search(f, threads, err);
 }
@@ -170,7 +180,8 @@ void frag_fit_cards_release(struct frag_fit_cards *f)
 		row_release(&f->rows[i], f->units.units_count);
 	FRAG_FREE(f->rows, f->tasks);
 	frag_recordings_release(&f->units);
-	frag_catalog_release(&f->catalog);
+	if (!f->borrows)
+		frag_catalog_release(&f->catalog);
 }
 
 /* ---- which card ------------------------------------------------------------------ */
@@ -189,9 +200,33 @@ uint64_t frag_fit_room(const struct frag_fit_cards *f, size_t g, const struct fr
 			frag_limit_bytes(&f->target->limit, gpu->total_bytes));
 }
 
+const struct frag_fit_cards *frag_fit_judge(const struct frag_fit_cards *f, size_t g)
+{
+	return f->judges && f->judges[g] ? f->judges[g] : f;
+}
+
+enum frag_fit_basis frag_fit_basis(const struct frag_fit_cards *f, size_t g)
+{
+	const struct frag_gpu *gpu = frag_gpu_find(f->catalog.cards[g]->name);
+
+	if (f->failed || !f->chip || !gpu)
+		return f->failed ? FRAG_FIT_FAILED : FRAG_FIT_UNKNOWN;
+	return frag_fit_same_kernels(f->chip, frag_gpu_chip_find(gpu->name))
+		       ? FRAG_FIT_RECORDED
+		       : FRAG_FIT_OTHER_KERNELS;
+}
+
+bool frag_fit_open(const struct frag_fit_cards *f, size_t g)
+{
+	const struct frag_fit_cards *judge = frag_fit_judge(f, g);
+
+	return judge->failed || (judge->ended && frag_fit_best_row(judge, g) != SIZE_MAX);
+}
+
 bool frag_fit_roomy(const struct frag_fit_cards *f, const struct frag_fit_row *row, size_t g)
 {
-	return row->gpus >> g & 1 && frag_fit_room(f, g, &f->headroom) >= frag_fit_peak(f, row);
+	return !f->ended && !f->failed && row->gpus >> g & 1 &&
+	       frag_fit_room(f, g, &f->headroom) >= frag_fit_peak(f, row);
 }
 
 /* Those that do not cost time come first, then what reserves least. */
@@ -220,7 +255,7 @@ size_t frag_fit_best_row(const struct frag_fit_cards *f, size_t g)
 	return best;
 }
 
-size_t frag_fit_card(const struct frag_fit_cards *f, size_t row)
+size_t frag_fit_card(const struct frag_fit_cards *f, size_t row, bool others)
 {
 	size_t best = SIZE_MAX;
 	bool priced = true;
@@ -228,9 +263,11 @@ size_t frag_fit_card(const struct frag_fit_cards *f, size_t row)
 	for (size_t g = 0; g < f->catalog.count; g++)
 		priced &= f->catalog.cards[g]->price_per_hour > 0;
 	for (size_t g = 0; g < f->catalog.count; g++) {
-		size_t r = row == SIZE_MAX ? frag_fit_best_row(f, g) : row;
+		const struct frag_fit_cards *judge = frag_fit_judge(f, g);
+		size_t r = row == SIZE_MAX ? frag_fit_best_row(judge, g) : row;
 
-		if (r == SIZE_MAX || !frag_fit_roomy(f, &f->rows[r], g))
+		if (r >= judge->rows_count || !frag_fit_roomy(judge, &judge->rows[r], g) ||
+		    (!others && frag_fit_basis(judge, g) == FRAG_FIT_OTHER_KERNELS))
 			continue;
 		if (best == SIZE_MAX || (priced && f->catalog.cards[g]->price_per_hour <
 							   f->catalog.cards[best]->price_per_hour))

@@ -3,7 +3,11 @@
  * Which card, and which policy on it, for several recordings at once: the one that needs most decides.
  *
  * A policy has room on a card if its peak on a card without bounds fits beside the context and the
- * headroom; it is tight if it completes with less.
+ * headroom; it is tight if it completes with less. After a recording that ended out of memory nobody
+ * knows whether a card has room: it is too small, or unknown.
+ *
+ * A recording speaks for cards of the compute capability that it was made on: on others the program
+ * chooses other kernels. Where each capability was recorded, each card has its judge.
  *
  *	struct frag_fit_cards f = { .target = &target, .headroom = headroom };
  *	frag_catalog_init(&f.catalog, …); frag_recordings_open(&f.units, …);
@@ -33,9 +37,17 @@ struct frag_fit_row {
 
 struct frag_fit_cards {
 	const struct frag_target *target;
+	/* [catalog.count]: the search over recordings for card g, with the same catalogue and policies;
+	 * NULL, or NULL in it = this one */
+	const struct frag_fit_cards *const *judges;
+	const struct frag_gpu_chip *chip; /* that all units were recorded on; NULL = not known */
+	bool ended;			  /* a recording did, out of memory */
+	bool partial;			  /* an interruption left out recordings for other cards */
+	bool failed; /* the program failed for another reason when it was recorded: nothing is known */
 	struct frag_headroom headroom; /* search adds what the recordings held outside */
 	struct frag_recordings units;
 	struct frag_catalog catalog;
+	bool borrows; /* the catalogue is another's */
 	struct frag_fit_row *rows;
 	size_t rows_count, interrupted; /* policies whose search did not end */
 	struct frag_fit_task *tasks;
@@ -47,6 +59,22 @@ int frag_fit_cards_search(struct frag_fit_cards *f, const struct frag_policy_tex
 			  unsigned threads, struct frag_err *err);
 void frag_fit_cards_release(struct frag_fit_cards *f);
 
+/* Of one compute capability? NULL: not known. */
+bool frag_fit_same_kernels(const struct frag_gpu_chip *a, const struct frag_gpu_chip *b);
+/* Do these recordings speak for card g? UNKNOWN: they do not say their card, or the card is none of the
+ * known ones. */
+enum frag_fit_basis {
+	FRAG_FIT_UNKNOWN,
+	FRAG_FIT_RECORDED,
+	FRAG_FIT_OTHER_KERNELS,
+	FRAG_FIT_FAILED
+};
+enum frag_fit_basis frag_fit_basis(const struct frag_fit_cards *f, size_t g);
+/* What judges card g. */
+const struct frag_fit_cards *frag_fit_judge(const struct frag_fit_cards *f, size_t g);
+/* May card g be enough or not, for all that is known? */
+bool frag_fit_open(const struct frag_fit_cards *f, size_t g);
+
 /* What card g has for the process beside what is kept; what the policy reserves where nothing is
  * short. Bytes. */
 uint64_t frag_fit_room(const struct frag_fit_cards *f, size_t g, const struct frag_headroom *kept);
@@ -57,8 +85,8 @@ bool frag_fit_roomy(const struct frag_fit_cards *f, const struct frag_fit_row *r
  * one that reserves least; SIZE_MAX = none completes. */
 size_t frag_fit_best_row(const struct frag_fit_cards *f, size_t g);
 /* The smallest card, or where all have a price the cheapest, on which `row` (SIZE_MAX = the best
- * policy of each card) has room; SIZE_MAX = none. */
-size_t frag_fit_card(const struct frag_fit_cards *f, size_t row);
+ * policy of each card) has room; others: also those with other kernels. SIZE_MAX = none. */
+size_t frag_fit_card(const struct frag_fit_cards *f, size_t row, bool others);
 /* For the time that was recorded, a card for each device; NaN = not known. */
 double frag_fit_job_price(const struct frag_fit_cards *f, const struct frag_gpu *gpu);
 

@@ -259,6 +259,7 @@ int frag_placing_answer(const struct frag_placing *list, size_t count,
 	}
 	if (count > 1)
 		say_worst(list, count, a);
+	frag_recordings_warn(a, units);
 	frag_answer_data(a, &frag_plan_shape, plan);
 	frag_answer_csv(a, &method_shape, methods, n);
 	return a->failed ? frag_fail_nomem(err, "answer") : 0;

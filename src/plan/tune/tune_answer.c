@@ -340,6 +340,7 @@ int frag_tuning_answer(const struct frag_tuning *t, size_t top, struct frag_answ
 	remarks(t, out, a);
 	if (out->tried.count) {
 		shown = best_rows(t, out, top, a);
+		frag_recordings_warn(a, &t->units);
 		conclude(t, out, a);
 		say_export(t, out, a);
 		chart(&shown, out, a);

@@ -9,8 +9,8 @@
  *
  * Ownership: the trace is borrowed; the table owns the names.
  */
-#ifndef FRAG_EXPLAIN_SITES_H
-#define FRAG_EXPLAIN_SITES_H
+#ifndef FRAG_RECORDING_SITES_H
+#define FRAG_RECORDING_SITES_H
 
 #include <frag/trace.h>
 
