@@ -125,6 +125,8 @@ static void prepare(const void *ctx)
 	put_all(run->j);
 	if (run->rank)
 		put_rank(run->j, *run->rank);
+	else /* the program starts its ranks itself, if there are any: all of them */
+		setenv("CUFRAG_NOGPU_TALK", run->j->folder, 1);
 	if (run->j->l->stdout_to_stderr)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 }

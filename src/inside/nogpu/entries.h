@@ -48,6 +48,9 @@ NOGPU_DECLARE(int, cudaStreamIsCapturing, (void *stream, int *status));
 NOGPU_DECLARE(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags));
 NOGPU_DECLARE(int, cudaEventCreateWithFlags, (void **out, unsigned flags));
 NOGPU_DECLARE(int, cudaEventRecord, (void *event, void *stream));
+NOGPU_DECLARE(int, cudaStreamSynchronize, (void *stream));
+NOGPU_DECLARE(int, cudaEventSynchronize, (void *event));
+NOGPU_DECLARE(int, cudaDeviceSynchronize, (void));
 NOGPU_DECLARE(int, cudaEventElapsedTime, (float *ms, void *begin, void *end));
 /* card.c */
 NOGPU_DECLARE(int, cudaDeviceGetAttribute, (int *value, int which, int device));

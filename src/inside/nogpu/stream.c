@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams, events and captures. Work takes no time, so an event is ready when somebody asks
- * for it; what counts is which stream is being captured, because the allocator then takes
+ * for it, unless another rank's message is awaited before it; what counts is which stream is being captured, because the allocator then takes
  * from a private pool and records events later.
  *
  * Handles below 16 are CUDA's own streams (default, legacy, per thread): one state for all.
  */
+#include "await.h"
 #include "entries.h"
 
 #include <stdlib.h>
@@ -14,11 +15,13 @@
 
 struct stream {
 	uint64_t capture; /* number of the capture it takes part in, 0 = none */
+	uint64_t awaits;  /* all up to this number (await.h) */
 	int priority;
 	struct stream *next;
 };
 struct event {
 	uint64_t capture; /* that of its stream when it was recorded */
+	uint64_t awaits;
 	uint64_t at_ns;	  /* of the host */
 	uint64_t worked_ns;
 };
@@ -150,6 +153,7 @@ NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 	struct event *e = event;
 
 	e->capture = stream_of(stream)->capture;
+	e->awaits = stream_of(stream)->awaits;
 	e->at_ns = frag_clock_ns();
 	e->worked_ns = worked_ns;
 	return NOGPU_OK;
@@ -176,5 +180,21 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 
 	if (e->capture && !stream_of(stream)->capture)
 		stream_of(stream)->capture = e->capture;
+	frag_nogpu_stream_awaits(stream, e->awaits);
 	return NOGPU_OK;
 }
+
+/* ---- waiting for other ranks ---------------------------------------------------------- */
+
+void frag_nogpu_stream_awaits(void *stream, uint64_t number)
+{
+	struct stream *s = stream_of(stream);
+
+	s->awaits = FRAG_MAX(s->awaits, number);
+}
+
+NOGPU_VALUE(int, cudaStreamSynchronize, (void *stream),
+	    frag_nogpu_error(frag_nogpu_settle_until(stream_of(stream)->awaits)))
+NOGPU_VALUE(int, cudaEventSynchronize, (void *event),
+	    frag_nogpu_error(frag_nogpu_settle_until(((struct event *)event)->awaits)))
+NOGPU_VALUE(int, cudaDeviceSynchronize, (void), frag_nogpu_error(frag_nogpu_settle_until(UINT64_MAX)))
