@@ -16,7 +16,8 @@
 
 #define NAP_FIRST_NS 50000u
 #define NAP_LAST_NS 2000000u
-#define CIRCLE_NS 20000000000u /* as long, at most, is one taken for ranks that are about to go on */
+#define CIRCLE_NS \
+	20000000000u /* as long, at most, is one taken for ranks that are about to go on */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct awaited *list, **list_end = &list;
@@ -30,8 +31,7 @@ const _Atomic unsigned *frag_nogpu_awaited(void)
 
 struct awaited *await_new(struct talk *t, size_t parts)
 {
-	struct awaited *a =
-		frag_host_calloc(1, sizeof(*a) + parts * sizeof(a->parts[0]));
+	struct awaited *a = frag_host_calloc(1, sizeof(*a) + parts * sizeof(a->parts[0]));
 
 	if (a) {
 		a->talk = t;
@@ -109,8 +109,10 @@ static void note_ended(void)
 	static atomic_bool said;
 
 	if (!atomic_exchange(&said, true))
-		dprintf(STDERR_FILENO, "cufrag: process %d waited for a rank that has ended; values "
-				       "that it should have sent are invented\n", (int)getpid());
+		dprintf(STDERR_FILENO,
+			"cufrag: process %d waited for a rank that has ended; values "
+			"that it should have sent are invented\n",
+			(int)getpid());
 }
 
 /* Did something that began before leave a part of this rank's open? */
@@ -275,8 +277,9 @@ static int wait_for(const struct goal *g)
 		talk_waits(talk, -1);
 	pthread_mutex_unlock(&mutex);
 	if (rc)
-		dprintf(STDERR_FILENO, "cufrag: ranks wait for each other: process %d for rank %d of a "
-				       "group; on cards, too, this job would not go on\n",
+		dprintf(STDERR_FILENO,
+			"cufrag: ranks wait for each other: process %d for rank %d of a "
+			"group; on cards, too, this job would not go on\n",
 			(int)getpid(), told);
 	return rc;
 }

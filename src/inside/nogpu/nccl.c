@@ -108,9 +108,9 @@ NOGPU_VALUE(int, ncclCommAbort, (struct comm * comm), frag_nogpu_ncclCommDestroy
 /* Of what is sent on: what was computed, however large, and what lies in small memory. */
 static uint32_t known(const void *from, uint64_t bytes)
 {
-	return bytes > TALK_BYTES_MAX || frag_nogpu_settle(from, bytes) ?
-		       NOGPU_UNKNOWN :
-		       frag_nogpu_origin(from, bytes);
+	return bytes > TALK_BYTES_MAX || frag_nogpu_settle(from, bytes)
+		       ? NOGPU_UNKNOWN
+		       : frag_nogpu_origin(from, bytes);
 }
 
 static int give(struct comm *c, int peer, const void *from, uint64_t bytes, uint32_t origin)
@@ -317,8 +317,7 @@ NOGPU_ENTRY(int, ncclSend,
 	note(&(struct part){ .from = from, .bytes = bytes, .peer = peer });
 	return NCCL_OK;
 }
-NOGPU_ENTRY(int, ncclRecv,
-	    (void *to, size_t count, int type, int peer, void *comm, void *stream))
+NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *comm, void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
@@ -338,8 +337,8 @@ NOGPU_ENTRY(int, ncclAllReduce,
 
 	if (!c->talk)
 		return move(from, to, count, type);
-	return give_all(c, from, count * reduce_type_bytes(type), 0) ?:
-	       await_reduction(c, from, to, count, type, op, stream);
+	return give_all(c, from, count * reduce_type_bytes(type), 0)
+		       ?: await_reduction(c, from, to, count, type, op, stream);
 }
 NOGPU_ENTRY(int, ncclReduce,
 	    (const void *from, void *to, size_t count, int type, int op, int root, void *comm,
@@ -385,8 +384,8 @@ NOGPU_ENTRY(int, ncclReduceScatter,
 
 	if (!c->talk)
 		return move(own, to, count, type);
-	return give_all(c, from, bytes, bytes) ?:
-	       await_reduction(c, own, to, count, type, op, stream);
+	return give_all(c, from, bytes, bytes)
+		       ?: await_reduction(c, own, to, count, type, op, stream);
 }
 NOGPU_ENTRY(int, ncclAllGather,
 	    (const void *from, void *to, size_t count, int type, void *comm, void *stream))
@@ -428,14 +427,15 @@ static int gather_choices(struct comm *c, struct choice *all)
 	struct awaited *a;
 
 	for (int p = 0; p < c->ranks; p++)
-		if (p != c->rank && !talk_say(c->talk, p, &all[c->rank], sizeof(*all), NOGPU_COMPUTED))
+		if (p != c->rank &&
+		    !talk_say(c->talk, p, &all[c->rank], sizeof(*all), NOGPU_COMPUTED))
 			return NCCL_SYSTEM_ERROR;
 	a = await_all(c, all, sizeof(*all), sizeof(*all));
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
 	await_begin(a, NULL);
-	return frag_nogpu_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR :
-									   NCCL_OK;
+	return frag_nogpu_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR
+									 : NCCL_OK;
 }
 
 /* Of the part of `name` that has this colour in its split number `splits`: the same for all its members. */

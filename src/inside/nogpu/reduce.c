@@ -81,10 +81,10 @@ static uint16_t float_to_bf16(float f)
 /* ---- combining ----------------------------------------------------------------------------- */
 
 #define COMBINE(a, b) \
-	(op == REDUCE_PROD ? (a) * (b) : \
-	 op == REDUCE_MAX  ? FRAG_MAX(a, b) : \
-	 op == REDUCE_MIN  ? FRAG_MIN(a, b) : \
-			     (a) + (b))
+	(op == REDUCE_PROD  ? (a) * (b) \
+	 : op == REDUCE_MAX ? FRAG_MAX(a, b) \
+	 : op == REDUCE_MIN ? FRAG_MIN(a, b) \
+			    : (a) + (b))
 /* load and store convert between an element and the type that computes */
 #define REDUCTION(name, element, computed, load, store) \
 	static void reduce_##name(element *into, const element *from, size_t count, int op) \
@@ -120,8 +120,8 @@ static void reduce_int64(int64_t *into, const int64_t *from, size_t count, int o
 		if (op == REDUCE_MAX || op == REDUCE_MIN)
 			into[i] = op == REDUCE_MAX ? FRAG_MAX(a, b) : FRAG_MIN(a, b);
 		else
-			into[i] = (int64_t)(op == REDUCE_PROD ? (uint64_t)a * (uint64_t)b :
-								(uint64_t)a + (uint64_t)b);
+			into[i] = (int64_t)(op == REDUCE_PROD ? (uint64_t)a * (uint64_t)b
+							      : (uint64_t)a + (uint64_t)b);
 	}
 }
 static void mean_int64(int64_t *into, size_t count, int ranks)

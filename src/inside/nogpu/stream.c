@@ -22,7 +22,7 @@ struct stream {
 struct event {
 	uint64_t capture; /* that of its stream when it was recorded */
 	uint64_t awaits;
-	uint64_t at_ns;	  /* of the host */
+	uint64_t at_ns; /* of the host */
 	uint64_t worked_ns;
 };
 struct graph {
@@ -197,4 +197,5 @@ NOGPU_VALUE(int, cudaStreamSynchronize, (void *stream),
 	    frag_nogpu_error(frag_nogpu_settle_until(stream_of(stream)->awaits)))
 NOGPU_VALUE(int, cudaEventSynchronize, (void *event),
 	    frag_nogpu_error(frag_nogpu_settle_until(((struct event *)event)->awaits)))
-NOGPU_VALUE(int, cudaDeviceSynchronize, (void), frag_nogpu_error(frag_nogpu_settle_until(UINT64_MAX)))
+NOGPU_VALUE(int, cudaDeviceSynchronize, (void),
+	    frag_nogpu_error(frag_nogpu_settle_until(UINT64_MAX)))

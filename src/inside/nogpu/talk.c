@@ -28,10 +28,10 @@ struct head {
 };
 
 struct line {
-	int out, in;	 /* descriptors, -1: not open yet */
-	uint64_t heard;	 /* bytes of `in` */
+	int out, in;	  /* descriptors, -1: not open yet */
+	uint64_t heard;	  /* bytes of `in` */
 	uint64_t punched; /* of these, given back */
-	long pid;	 /* 0: not known yet */
+	long pid;	  /* 0: not known yet */
 };
 
 struct talk {
@@ -213,8 +213,8 @@ static bool take(struct line *l, struct talk_message *out)
 	*out = (struct talk_message){ .bytes = head.bytes, .origin = head.origin };
 	if (head.carried) {
 		out->data = frag_host_calloc(1, FRAG_MAX(head.bytes, 1u));
-		out->carried = out->data && read_at(l->in, out->data, head.bytes,
-						    l->heard + sizeof(head));
+		out->carried =
+			out->data && read_at(l->in, out->data, head.bytes, l->heard + sizeof(head));
 	}
 	l->heard += sizeof(head) + (head.carried ? head.bytes : 0);
 	give_back(l);

@@ -18,8 +18,8 @@
 struct talk;
 
 struct talk_message {
-	uint64_t bytes; /* that were sent */
-	uint32_t origin; /* of their values: cufrag_values.cpp, enum Origin */
+	uint64_t bytes;	  /* that were sent */
+	uint32_t origin;  /* of their values: cufrag_values.cpp, enum Origin */
 	uint32_t carried; /* 1: data holds them */
 	void *data;	  /* NULL: not carried; free with frag_host_free */
 };
