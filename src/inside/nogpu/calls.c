@@ -29,7 +29,6 @@ static const struct behaviour behaviours[] = {
 	{ "__cudaLaunchKernel*", true },
 	{ "__cudaRegister*", true },
 	{ "__cudaUnregister*", true },
-	{ "cudaEventQuery", true },
 	{ "cudaStreamQuery", true },
 	{ "cudaStreamDestroy", true },
 	{ "cudaGraphLaunch", true },

@@ -55,6 +55,8 @@ static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 	struct comm *c;
 
 	FRAG_TRY(comm_make(out, ranks, rank));
+	if (ranks > 1)
+		frag_nogpu_ranks_begin();
 	c = *out;
 	memcpy(c->name, name, sizeof(c->name));
 	if (!talk_possible() || ranks < 2)
@@ -312,6 +314,7 @@ NOGPU_ENTRY(int, ncclSend,
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
 
+	frag_nogpu_sent(stream, bytes);
 	if (c->talk)
 		return give(c, peer, from, bytes, known(from, bytes));
 	note(&(struct part){ .from = from, .bytes = bytes, .peer = peer });
@@ -322,6 +325,7 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
 
+	frag_nogpu_sent(stream, bytes);
 	if (c->talk && !group.depth)
 		return await_one(c, peer, to, bytes, stream);
 	note(&(struct part){ c->talk ? c : NULL, NULL, to, bytes, peer, stream });
@@ -335,6 +339,7 @@ NOGPU_ENTRY(int, ncclAllReduce,
 {
 	struct comm *c = comm;
 
+	frag_nogpu_sent(stream, 2 * count * reduce_type_bytes(type));
 	if (!c->talk)
 		return move(from, to, count, type);
 	return give_all(c, from, count * reduce_type_bytes(type), 0)
@@ -347,6 +352,7 @@ NOGPU_ENTRY(int, ncclReduce,
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
 
+	frag_nogpu_sent(stream, bytes);
 	if (!c->talk)
 		return move(from, to, count, type);
 	if (c->rank != root)
@@ -361,6 +367,7 @@ NOGPU_ENTRY(int, ncclBroadcast,
 	struct comm *c = comm;
 	bool mine = root == c->rank;
 
+	frag_nogpu_sent(stream, bytes);
 	if (c->talk && !mine)
 		return await_one(c, root, to, bytes, stream);
 	if (c->talk)
@@ -382,6 +389,7 @@ NOGPU_ENTRY(int, ncclReduceScatter,
 	uint64_t bytes = count * reduce_type_bytes(type);
 	const void *own = (const char *)from + (uint64_t)c->rank * bytes;
 
+	frag_nogpu_sent(stream, bytes * (uint64_t)c->ranks);
 	if (!c->talk)
 		return move(own, to, count, type);
 	return give_all(c, from, bytes, bytes)
@@ -393,6 +401,7 @@ NOGPU_ENTRY(int, ncclAllGather,
 	struct comm *c = comm;
 	uint64_t ranks = (uint64_t)c->ranks, bytes = count * reduce_type_bytes(type);
 
+	frag_nogpu_sent(stream, bytes * ranks);
 	if (c->talk) {
 		FRAG_TRY(give_all(c, from, bytes, 0));
 		move(from, (char *)to + (uint64_t)c->rank * bytes, count, type);
@@ -408,6 +417,7 @@ NOGPU_ENTRY(int, ncclAlltoAll,
 	struct comm *c = comm;
 	uint64_t bytes = count * reduce_type_bytes(type), own = (uint64_t)c->rank * bytes;
 
+	frag_nogpu_sent(stream, bytes * (uint64_t)c->ranks);
 	if (!c->talk)
 		return move(from, to, count * (size_t)c->ranks, type);
 	FRAG_TRY(give_all(c, from, bytes, bytes));

@@ -125,6 +125,10 @@ void frag_nogpu_forget(void *p, uint64_t bytes);
 /* ---- time (stream.c): what all kernels so far would have taken */
 
 __attribute__((visibility("default"))) void frag_nogpu_worked(uint64_t ns);
+/* An operator of this length on a stream; bytes sent to other ranks and awaited from them; from now on there are some. */
+__attribute__((visibility("default"))) void frag_nogpu_work(void *stream, uint64_t ns);
+void frag_nogpu_sent(void *stream, uint64_t bytes);
+void frag_nogpu_ranks_begin(void);
 
 /* ---- libraries */
 

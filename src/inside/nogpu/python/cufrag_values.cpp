@@ -20,6 +20,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/PyInterpreter.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
 #include <dlfcn.h>
@@ -55,6 +56,7 @@ std::mt19937_64 generator(1);
 std::mutex mutex; /* of generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
 void (*worked)(uint64_t);
+void (*work)(void *, uint64_t);
 Steer steer;
 thread_local int depth;
 thread_local bool suppression; /* inside of torchvision's nms, which keeps most */
@@ -517,6 +519,22 @@ double flops_of(const Info &f, const std::vector<IValue> &args, const std::vecto
 	return (f.name.find("backward") == std::string::npos ? 4.0 : 10.0) * double(q.numel()) * double(k.size(2));
 }
 
+/* NULL, the default stream, where this PyTorch does not tell. */
+template <class Guard> auto native(const Guard &g, c10::Stream s, int) -> decltype(g.getStreamNativeHandle(s))
+{
+	return g.getStreamNativeHandle(s);
+}
+template <class Guard> void *native(const Guard &, c10::Stream, long)
+{
+	return nullptr;
+}
+
+void *current_stream()
+{
+	c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+	return native(guard, guard.getStream(guard.getDevice()), 0);
+}
+
 void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs)
 {
 	double bytes = 0, ns;
@@ -535,6 +553,8 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
 	if (worked)
 		worked(uint64_t(model_ns));
+	if (work)
+		work(current_stream(), uint64_t(ns));
 }
 
 /* Where an unknown mask is not zero: evenly spread, so that each place is there once. */
@@ -923,6 +943,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
+		work = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_work"));
 		worked = reinterpret_cast<void (*)(uint64_t)>(dlsym(lib, "frag_nogpu_worked"));
 		static const struct {
 			void (*arrived)(const void *, const void *);
