@@ -85,7 +85,8 @@ struct Info {
 	bool resizes = false;
 	bool stays = false; /* the gradient scaler's scale, which PyTorch up to 2.2 cannot compute on the CPU: as it was */
 	bool finite = false; /* looks for numbers that are not finite: none, where nobody made any */
-	bool dead = false;   /* the CPU cannot do it */
+	bool counts = false; /* the CPU has it for floating point only */
+	uint64_t dead = 0;   /* the CPU cannot do it: for these types of the first tensor, a bit each */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 };
 
@@ -139,6 +140,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.compares = one_of(name, { "aten::ge", "aten::gt", "aten::le", "aten::lt", "aten::eq", "aten::ne" });
 	f.stays = name == "aten::_amp_update_scale_";
 	f.finite = name == "aten::_amp_foreach_non_finite_check_and_unscale_";
+	f.counts = name == "aten::histc";
 	f.resizes = name == "aten::resize_";
 	f.sends = begins(name, { "c10d", "_c10d" });
 	f.report = name == "aten::_linalg_check_errors";
@@ -444,19 +446,23 @@ struct KeepSeed {
 bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results)
 {
 	Stack stack;
-	if (f.dead)
+	uint64_t type = 1;
+	each(args.empty() ? IValue() : args[0], [&](const Tensor &t) { type = uint64_t(1) << (int(t.scalar_type()) & 63); });
+	if (f.dead & type)
 		return false;
 	for (size_t i = 0; i < args.size(); i++) {
 		const auto &name = op.schema().arguments()[i].name();
 		stack.push_back(name == "generator" || name == "pin_memory" ? IValue() : to_cpu(args[i]));
 	}
+	if (f.counts && integers(args[0].toTensor()))
+		stack[0] = stack[0].toTensor().to(at::kDouble);
 	at::AutoDispatchBelowADInplaceOrView no_grad;
 	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
 	KeepSeed seed(f.seeded);
 	try {
 		op.callBoxed(&stack);
 	} catch (const c10::NotImplementedError &) {
-		f.dead = true;
+		f.dead |= type;
 		return false;
 	} catch (const std::exception &) { /* the real operator says what is wrong, if something is */
 		return false;
