@@ -2,7 +2,7 @@
 /*
  * See talk.h. In the folder, for a communicator NAME:
  *
- *	NAME.R		process of rank R, as text; written first of all
+ *	NAME.R		process of rank R, as text; written first of all, and locked by that process while it is a member
  *	NAME.R.P	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
  *	PID.waits	"pid of the process that PID waits for, number": another number each time it begins to wait
  *
@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +36,7 @@ struct line {
 struct talk {
 	char name[TALK_NAME_CHARS];
 	int ranks, rank;
+	int lock; /* descriptor */
 	struct line lines[];
 };
 
@@ -60,9 +60,10 @@ static int open_file(const struct talk *t, int from, int to, int flags)
 	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* A short text, complete or absent. */
-static bool write_text(const char *path, const char *text)
+/* A short text, complete or absent; *kept stays open, locked for this process (not for its children), if asked for. */
+static bool write_text(const char *path, const char *text, int *kept)
 {
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char temp[4300];
 	size_t len = strlen(text);
 	int fd;
@@ -72,9 +73,13 @@ static bool write_text(const char *path, const char *text)
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
-	ok = write(fd, text, len) == (ssize_t)len;
-	close(fd);
-	return ok && !rename(temp, path);
+	ok = write(fd, text, len) == (ssize_t)len && (!kept || !fcntl(fd, F_SETLK, &lock)) &&
+	     !rename(temp, path);
+	if (ok && kept)
+		*kept = fd;
+	else
+		close(fd);
+	return ok;
 }
 
 static bool read_text(const char *path, char *text, size_t room)
@@ -107,7 +112,7 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 		t->lines[i].out = t->lines[i].in = -1;
 	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), name, rank);
 	snprintf(text, sizeof(text), "%d", getpid());
-	if (write_text(path, text))
+	if (write_text(path, text, &t->lock))
 		return t;
 	frag_host_free(t);
 	return NULL;
@@ -121,6 +126,8 @@ void talk_leave(struct talk *t)
 		if (t->lines[i].in >= 0)
 			close(t->lines[i].in);
 	}
+	if (t)
+		close(t->lock);
 	frag_host_free(t);
 }
 
@@ -165,11 +172,22 @@ static long pid_of(struct talk *t, int peer)
 	return t->lines[peer].pid;
 }
 
+/* Its lock goes with the process, also where nobody has waited for that yet. */
 static bool has_ended(struct talk *t, int peer)
 {
-	long pid = pid_of(t, peer);
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	char path[4200];
+	bool ended;
+	int fd;
 
-	return pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH;
+	if (peer == t->rank)
+		return false;
+	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), t->name, peer);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ended = fd >= 0 && !fcntl(fd, F_GETLK, &lock) && lock.l_type == F_UNLCK;
+	if (fd >= 0)
+		close(fd);
+	return ended;
 }
 
 static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
@@ -221,16 +239,22 @@ static bool take(struct line *l, struct talk_message *out)
 	return true;
 }
 
-enum talk_answer talk_hear(struct talk *t, int peer, struct talk_message *out)
+static bool next_message(struct talk *t, int peer, struct talk_message *out)
 {
 	struct line *l = &t->lines[peer];
-	bool ended = has_ended(t, peer); /* before the look: nothing comes between */
 
 	if (l->in < 0)
 		l->in = open_file(t, peer, t->rank, O_RDWR);
-	if (l->in >= 0 && take(l, out))
+	return l->in >= 0 && take(l, out);
+}
+
+enum talk_answer talk_hear(struct talk *t, int peer, struct talk_message *out)
+{
+	if (next_message(t, peer, out))
 		return TALK_HERE;
-	return ended ? TALK_ENDED : TALK_NOT_YET;
+	if (!has_ended(t, peer))
+		return TALK_NOT_YET;
+	return next_message(t, peer, out) ? TALK_HERE : TALK_ENDED; /* its last one */
 }
 
 /* ---- circles --------------------------------------------------------------------------- */
@@ -251,7 +275,7 @@ void talk_waits(struct talk *t, int peer)
 		return;
 	}
 	snprintf(text, sizeof(text), "%ld %lu", pid_of(t, peer), ++number);
-	(void)write_text(path, text);
+	(void)write_text(path, text, NULL);
 }
 
 /* For whom the process waits, 0: for nobody. */
