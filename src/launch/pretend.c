@@ -13,6 +13,7 @@
 #include "base/outfile.h"
 
 #define RANKS_MAX 1024u
+#define TOGETHER_MAX 64u	  /* processes at a time */
 #define ENTRIES_DEFAULT 10000000u /* as that of cufrag record */
 
 struct job {
@@ -65,7 +66,6 @@ static void put_rank(const struct job *j, unsigned rank)
 	frag_launch_put_number("GROUP_RANK", rank / j->gpus);
 	setenv("MASTER_ADDR", "127.0.0.1", 0);
 	setenv("MASTER_PORT", "29500", 0);
-	setenv("CUFRAG_NOGPU_RANK", "1", 1);
 }
 
 void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,
@@ -115,26 +115,59 @@ static void put_all(const struct job *j)
 
 struct rank_run {
 	const struct job *j;
+	char **program;
 	const unsigned *rank; /* NULL: not one of several */
+	bool together;	      /* all ranks, each a process */
 };
 
+static void prepare_rank(const void *ctx, unsigned rank)
+{
+	put_rank(((const struct rank_run *)ctx)->j, rank);
+}
+
+/* Where every rank is there, they talk (src/inside/nogpu/talk.h): the program starts all of them, or we do. */
 static void prepare(const void *ctx)
 {
 	const struct rank_run *run = ctx;
 
 	put_all(run->j);
-	if (run->rank)
-		put_rank(run->j, *run->rank);
 	if (run->j->l->stdout_to_stderr)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (run->rank) {
+		put_rank(run->j, *run->rank);
+		setenv("CUFRAG_NOGPU_RANK", "1", 1);
+		return;
+	}
+	setenv("CUFRAG_NOGPU_TALK", run->j->folder, 1);
+	if (!run->together)
+		return;
+	setenv("MASTER_ADDR", "127.0.0.1", 1);
+	frag_launch_put_number("MASTER_PORT", frag_launch_free_port());
+	frag_launch_become_ranks(run->program, run->j->world, prepare_rank, run);
 }
 
 static int run_once(const struct job *j, char **program, const unsigned *rank, int *status,
 		    struct frag_err *err)
 {
-	struct rank_run run = { j, rank };
+	bool together = !rank && j->ranks_count;
+	struct rank_run run = { j, program, rank, together };
 
 	return frag_launch_run(program, prepare, &run, status, err);
+}
+
+/* Is every rank of the job to run, and are they few enough to run at a time? */
+static bool all_together(const struct job *j)
+{
+	bool seen[TOGETHER_MAX] = { false };
+	unsigned different = 0;
+
+	if (j->world < 2 || j->world > TOGETHER_MAX)
+		return false;
+	for (unsigned i = 0; i < j->ranks_count; i++) {
+		different += !seen[j->ranks[i]];
+		seen[j->ranks[i]] = true;
+	}
+	return different == j->world;
 }
 
 /* "0,7" or "0-3,8". */
@@ -239,9 +272,9 @@ static int run_all(struct job *j, char **program, struct frag_trace **out, int *
 	FRAG_TRY(parse_ranks(j, err));
 	FRAG_TRY(frag_inside_files_open(&j->files, err));
 	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
-	if (!j->ranks_count)
+	if (!j->ranks_count || all_together(j))
 		FRAG_TRY(run_once(j, program, NULL, status, err));
-	for (unsigned i = 0; i < j->ranks_count; i++)
+	for (unsigned i = 0; i < j->ranks_count && !all_together(j); i++)
 		FRAG_TRY(run_once(j, program, &j->ranks[i], status, err));
 	note_calls(j);
 	rc = frag_pretend_collect(j->l, j->folder, *status, out, err);

@@ -177,9 +177,25 @@ test_tensors_of_another_process() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" shared && grep -qx 'child has True' log || { cat log; return 1; }
 }
 
+# of ranks that do not run, objects are this rank's own
 test_objects_of_other_ranks() {
-	record --ranks 0,1 --world 2 -o run.cft -- "$python" "$root/tests/torch/train.py" objects &&
+	record --ranks 1 --world 2 -o run.cft -- "$python" "$root/tests/torch/train.py" objects &&
 		grep -qx "objects \[{'rank': 1}, {'rank': 1}\] \[1\] \[4, 4\]" log || { cat log; return 1; }
+	record --ranks 0,1 --world 2 -o run.cft -- "$python" "$root/tests/torch/train.py" objects &&
+		[ "$(grep -cx "objects \[{'rank': 0}, {'rank': 1}\] \[0\] \[4, 4\]" log)" = 2 ] || { cat log; return 1; }
+}
+
+test_ranks_talk() {
+	local several=("$python" -m torch.distributed.run --nproc-per-node 2) ranks=$root/tests/torch/ranks.py
+	record --ranks 0-3 -o run.cft -- "$python" "$ranks" talk && [ "$(grep -c '^rank' log)" = 4 ] || { cat log; return 1; }
+	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" talk && [ "$(grep -c '^rank' log)" = 2 ] || { cat log; return 1; }
+	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" pipeline && [ "$(grep -c '^rank . done' log)" = 2 ] && verified run.cft ||
+		{ cat log; return 1; }
+}
+
+test_ranks_that_wait_for_each_other() {
+	! "$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" stuck > log 2>&1 &&
+		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || { cat log; return 1; }
 }
 
 test_one_process_on_two_cards() {

@@ -4,6 +4,7 @@
  * into a card, only what is small: the program decides by small things, and the
  * weights of a large model must not need host memory.
  */
+#include "await.h"
 #include "entries.h"
 
 #include <string.h>
@@ -20,21 +21,44 @@ void frag_nogpu_answer(bool on, uint64_t count)
 	answer = count;
 }
 
-/* Who wants to know what comes to a card by other ways than operators: from the host (from is NULL),
- * or from another place on a card. */
-static void (*told)(const void *to, const void *from);
+/* Who knows where values come from (cufrag_values.cpp), and is told what comes to a card by other ways than operators:
+ * from the host (from is NULL), or from another place on a card. NULL: nobody. */
+struct nogpu_values {
+	void (*arrived)(const void *to, const void *from);
+	uint32_t (*origin)(const void *p);
+	void (*set_origin)(const void *p, uint32_t origin, int lower);
+};
+static struct nogpu_values values;
 
-__attribute__((visibility("default"))) void frag_nogpu_on_arrival(void (*tell)(const void *to,
-									       const void *from));
-void frag_nogpu_on_arrival(void (*tell)(const void *to, const void *from))
+__attribute__((visibility("default"))) void frag_nogpu_values(const struct nogpu_values *v);
+void frag_nogpu_values(const struct nogpu_values *v)
 {
-	told = tell;
+	values = *v;
 }
 
 void frag_nogpu_arrived(const void *to, const void *from)
 {
-	if (told)
-		told(to, from);
+	if (values.arrived)
+		values.arrived(to, from);
+}
+
+uint32_t frag_nogpu_origin(const void *p, uint64_t bytes)
+{
+	if (values.origin)
+		return values.origin(p);
+	return bytes <= NOGPU_COPY_MAX ? NOGPU_COMPUTED : NOGPU_UNKNOWN;
+}
+
+void frag_nogpu_origin_set(const void *p, uint32_t origin, bool lower)
+{
+	if (values.set_origin && frag_nogpu_owner(p) >= 0)
+		values.set_origin(p, origin, lower);
+}
+
+/* What other ranks send to either place is there first. */
+static int settle(const void *to, const void *from, uint64_t bytes)
+{
+	return frag_nogpu_settle(from, bytes) ?: frag_nogpu_settle(to, bytes);
 }
 
 NOGPU_ENTRY(int, cudaMemcpyAsync,
@@ -48,6 +72,10 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 	} else if (answering && bytes == sizeof(found) && from_card && !to_card) {
 		memcpy(to, found, bytes);
 	} else if (!to_card || bytes <= (from_card ? NOGPU_COPY_MAX : NOGPU_UPLOAD_MAX)) {
+		int rc = settle(to_card ? to : NULL, from_card ? from : NULL, bytes);
+
+		if (rc)
+			return frag_nogpu_error(rc);
 		memmove(to, from, bytes);
 		if (to_card && !from_card)
 			frag_nogpu_arrived(to, NULL);
@@ -68,7 +96,7 @@ NOGPU_ENTRY(int, cudaMemcpy2DAsync,
 }
 NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream))
 {
-	if (frag_nogpu_owner(to) < 0 || bytes <= NOGPU_COPY_MAX)
+	if (frag_nogpu_owner(to) < 0 || (bytes <= NOGPU_COPY_MAX && !frag_nogpu_settle(to, bytes)))
 		memset(to, value, bytes);
 	return NOGPU_OK;
 }

@@ -5,6 +5,8 @@
 
 #include "nogpu.h"
 
+struct event; /* stream.c */
+
 /* What all functions of the table have in common is in entries.def; here are their declarations. */
 #define NOTHING(name) NOGPU_DECLARE(int, name, (void));
 #define HANDLE(name, args) NOGPU_DECLARE(int, name, args);
@@ -48,6 +50,10 @@ NOGPU_DECLARE(int, cudaStreamIsCapturing, (void *stream, int *status));
 NOGPU_DECLARE(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags));
 NOGPU_DECLARE(int, cudaEventCreateWithFlags, (void **out, unsigned flags));
 NOGPU_DECLARE(int, cudaEventRecord, (void *event, void *stream));
+NOGPU_DECLARE(int, cudaEventQuery, (struct event *event));
+NOGPU_DECLARE(int, cudaStreamSynchronize, (void *stream));
+NOGPU_DECLARE(int, cudaEventSynchronize, (struct event *event));
+NOGPU_DECLARE(int, cudaDeviceSynchronize, (void));
 NOGPU_DECLARE(int, cudaEventElapsedTime, (float *ms, void *begin, void *end));
 /* card.c */
 NOGPU_DECLARE(int, cudaDeviceGetAttribute, (int *value, int which, int device));

@@ -1,43 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL: this process plays one rank, and every other rank is assumed to hold the same values. So a gather repeats
- * them, a reduction leaves them, others send what they are sent, and nobody waits.
+ * NCCL. Where the other ranks run, too (talk.h), they tell each other what small tensors hold, and what was computed of
+ * larger ones; of the rest they only tell that it was sent, since nobody looks at it. Where this process plays one rank
+ * alone, every other rank is assumed to hold the same values: a gather repeats them, a reduction leaves them, others
+ * send what they are sent, and nobody waits.
+ *
+ * Saying what this rank gives and awaiting what it gets is all there is to a collective:
+ *
+ *	every call	give to some peers, then await some (await.h)
+ *	Recv in a group	awaited together, when the group ends
  */
 #include "entries.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "await.h"
 #include "lib/grow.h"
+#include "reduce.h"
 
+#define NCCL_OK 0
+#define NCCL_SYSTEM_ERROR 2
 #define NCCL_ID_BYTES 128u
+#define NAME_BYTES (TALK_NAME_CHARS / 2)
 
 struct comm {
 	int ranks, rank;
+	struct talk *talk; /* NULL: the others are pretended */
+	unsigned char name[NAME_BYTES];
+	unsigned splits;
 };
+
+/* The id is passed by value: 128 bytes on the stack, before no argument in a register. */
+struct nccl_id {
+	unsigned char bytes[NCCL_ID_BYTES];
+};
+
+/* ---- communicators ------------------------------------------------------------------------ */
 
 static int comm_make(void **out, int ranks, int rank)
 {
 	int rc = frag_nogpu_handle(out);
 
 	if (!rc)
-		*(struct comm *)*out = (struct comm){ ranks, rank };
+		*(struct comm *)*out = (struct comm){ .ranks = ranks, .rank = rank };
 	return rc;
 }
 
-/* The id is passed by value: 128 bytes on the stack, before no argument in a register. */
-struct nccl_id {
-	char bytes[NCCL_ID_BYTES];
-};
+/* A member of the group that has this name. */
+static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
+{
+	char text[TALK_NAME_CHARS];
+	struct comm *c;
 
-NOGPU_ANSWER(ncclGetUniqueId, (struct nccl_id * id), memset(id, 7, sizeof(*id)))
+	FRAG_TRY(comm_make(out, ranks, rank));
+	if (ranks > 1)
+		frag_nogpu_ranks_begin();
+	c = *out;
+	memcpy(c->name, name, sizeof(c->name));
+	if (!talk_possible() || ranks < 2)
+		return NCCL_OK;
+	for (unsigned i = 0; i < NAME_BYTES; i++)
+		snprintf(text + 2 * i, 3, "%02x", name[i]);
+	c->talk = talk_join(text, ranks, rank);
+	return c->talk ? NCCL_OK : NCCL_SYSTEM_ERROR;
+}
+
+NOGPU_ENTRY(int, ncclGetUniqueId, (struct nccl_id * id))
+{
+	memset(id, 7, sizeof(*id));
+	if (talk_possible() && getrandom(id->bytes, NAME_BYTES, 0) != (ssize_t)NAME_BYTES)
+		return NCCL_SYSTEM_ERROR;
+	return NCCL_OK;
+}
 NOGPU_VALUE(int, ncclCommInitRank, (void **out, int ranks, struct nccl_id id, int rank),
-	    comm_make(out, ranks, rank))
+	    comm_join(out, ranks, rank, id.bytes))
 NOGPU_VALUE(int, ncclCommInitRankConfig,
 	    (void **out, int ranks, struct nccl_id id, int rank, void *config),
-	    comm_make(out, ranks, rank))
+	    comm_join(out, ranks, rank, id.bytes))
 NOGPU_VALUE(int, ncclCommInitRankScalable,
 	    (void **out, int ranks, int rank, int ids, void *id, void *config),
-	    comm_make(out, ranks, rank))
+	    comm_join(out, ranks, rank, id))
 /* One process with a communicator for each of its cards, as DataParallel has. */
 NOGPU_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
 {
@@ -47,39 +91,118 @@ NOGPU_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
 		rc = comm_make(&out[i], ranks, i);
 	return rc;
 }
-/* How many join one colour is known to the others only: as many as there were. */
-NOGPU_ENTRY(int, ncclCommSplit, (void *parent, int color, int key, void **out, void *config))
-{
-	const struct comm *p = parent;
-
-	if (color < 0) {
-		*out = NULL;
-		return 0;
-	}
-	return comm_make(out, p->ranks, FRAG_MIN(key, p->ranks - 1));
-}
 NOGPU_ANSWER(ncclCommCount, (const struct comm *comm, int *count), *count = comm->ranks)
 NOGPU_ANSWER(ncclCommUserRank, (const struct comm *comm, int *rank), *rank = comm->rank)
-
-/* ncclDataType_t: int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, fp8 … */
-static size_t type_bytes(int type)
+/* The communicator itself stays: threads that watch it may still ask. */
+NOGPU_ENTRY(int, ncclCommDestroy, (struct comm * comm))
 {
-	static const size_t bytes[] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2 };
+	if (comm && comm->talk) {
+		await_drop(comm->talk);
+		talk_leave(comm->talk);
+		comm->talk = NULL;
+	}
+	return NCCL_OK;
+}
+NOGPU_VALUE(int, ncclCommAbort, (struct comm * comm), frag_nogpu_ncclCommDestroy(comm))
 
-	return type >= 0 && (size_t)type < FRAG_ARRAY_LEN(bytes) ? bytes[type] : 1;
+/* ---- giving and awaiting ------------------------------------------------------------------- */
+
+/* Of what is sent on: what was computed, however large, and what lies in small memory. */
+static uint32_t known(const void *from, uint64_t bytes)
+{
+	return bytes > TALK_BYTES_MAX || frag_nogpu_settle(from, bytes)
+		       ? NOGPU_UNKNOWN
+		       : frag_nogpu_origin(from, bytes);
 }
 
-/* `to` is NULL where the result of a reduction is another rank's. */
+static int give(struct comm *c, int peer, const void *from, uint64_t bytes, uint32_t origin)
+{
+	bool said = talk_say(c->talk, peer, origin > NOGPU_UNKNOWN ? from : NULL, bytes, origin);
+
+	return said ? NCCL_OK : NCCL_SYSTEM_ERROR;
+}
+
+/* Peer p gets the bytes at from + p * step. */
+static int give_all(struct comm *c, const void *from, uint64_t bytes, uint64_t step)
+{
+	uint32_t origin = known(from, step ? step * (uint64_t)c->ranks : bytes);
+	int rc = NCCL_OK;
+
+	for (int p = 0; !rc && p < c->ranks; p++)
+		if (p != c->rank)
+			rc = give(c, p, (const char *)from + (uint64_t)p * step, bytes, origin);
+	return rc;
+}
+
+/* What every other rank gives, at to + p * step; to NULL: parts of a reduction. */
+static struct awaited *await_all(struct comm *c, void *to, uint64_t bytes, uint64_t step)
+{
+	struct awaited *a = await_new(c->talk, (size_t)c->ranks - 1);
+
+	for (int p = 0, i = 0; a && p < c->ranks; p++)
+		if (p != c->rank)
+			a->parts[i++] = (struct await_part){
+				.peer = p,
+				.to = to ? (char *)to + (uint64_t)p * step : NULL,
+				.bytes = bytes,
+			};
+	return a;
+}
+
+/* The calls have the types of NCCL's arguments; count is that of the result. */
+static int await_reduction(struct comm *c, const void *own, void *to, size_t count, int type,
+			   int op, void *stream)
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	struct awaited *a = await_all(c, NULL, bytes, 0);
+
+	if (!a)
+		return NCCL_SYSTEM_ERROR;
+	a->result = to;
+	a->own_at = (size_t)c->rank;
+	a->bytes = bytes;
+	a->type = type;
+	a->op = op;
+	a->own_origin = known(own, bytes);
+	a->own = a->own_origin > NOGPU_UNKNOWN ? frag_host_calloc(1, FRAG_MAX(bytes, 1u)) : NULL;
+	if (a->own)
+		memcpy(a->own, own, bytes);
+	await_begin(a, stream);
+	return NCCL_OK;
+}
+
+static int await_pieces(struct comm *c, void *to, uint64_t bytes, uint64_t step, void *stream)
+{
+	struct awaited *a = await_all(c, to, bytes, step);
+
+	if (!a)
+		return NCCL_SYSTEM_ERROR;
+	await_begin(a, stream);
+	return NCCL_OK;
+}
+
+static int await_one(struct comm *c, int peer, void *to, uint64_t bytes, void *stream)
+{
+	struct awaited *a = await_new(c->talk, 1);
+
+	if (!a)
+		return NCCL_SYSTEM_ERROR;
+	a->parts[0] = (struct await_part){ .peer = peer, .to = to, .bytes = bytes };
+	await_begin(a, stream);
+	return NCCL_OK;
+}
+
+/* Within this card. `to` is NULL where the result of a reduction is another rank's. */
 static int move(const void *from, void *to, size_t count, int type)
 {
-	size_t bytes = count * type_bytes(type);
+	size_t bytes = count * reduce_type_bytes(type);
 
 	if (from == to || !to)
-		return 0;
+		return NCCL_OK;
 	frag_nogpu_cudaMemcpyAsync(to, from, bytes, 3, NULL);
 	if (bytes <= NOGPU_COPY_MAX)
 		frag_nogpu_arrived(to, from);
-	return 0;
+	return NCCL_OK;
 }
 
 /* ---- what one group of calls exchanges ------------------------------------------------ */
@@ -87,10 +210,12 @@ static int move(const void *from, void *to, size_t count, int type)
 #define ANYBODY (-1)
 
 struct part {
+	struct comm *comm;
 	const void *from; /* given to the peer, or */
 	void *to;	  /* awaited from it */
-	size_t bytes;
+	uint64_t bytes;
 	int peer;
+	void *stream;
 };
 static _Thread_local struct {
 	unsigned depth;
@@ -99,12 +224,11 @@ static _Thread_local struct {
 } group;
 
 /* What does not find room is left as it is. */
-static void note(const void *from, void *to, size_t count, int type, int peer)
+static void note(const struct part *p)
 {
 	if (group.depth &&
 	    !FRAG_GROW(group.list, group.count, group.room, "calls of a group", NULL))
-		group.list[group.count++] =
-			(struct part){ from, to, count * type_bytes(type), peer };
+		group.list[group.count++] = *p;
 }
 
 static const struct part *given_for(const struct part *awaited)
@@ -119,10 +243,11 @@ static const struct part *given_for(const struct part *awaited)
 	return NULL;
 }
 
-/* A gather or an exchange made of single calls brings what one call for all would: what this rank gives. */
-static void exchange(void)
+/* Pretended ranks: a gather or an exchange made of single calls brings what one call for all would: what this rank
+ * gives. */
+static void exchange_own(void)
 {
-	size_t bytes = 0;
+	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < group.count; i++)
 		bytes += group.list[i].to ? group.list[i].bytes : 0;
@@ -134,67 +259,246 @@ static void exchange(void)
 	}
 }
 
+/* All that the group awaits by one communicator arrives together. */
+static int await_group(struct comm *c)
+{
+	struct awaited *a;
+	size_t count = 0;
+	void *stream = NULL;
+
+	for (size_t i = 0; i < group.count; i++)
+		count += group.list[i].comm == c;
+	a = await_new(c->talk, count);
+	if (!a)
+		return NCCL_SYSTEM_ERROR;
+	count = 0;
+	for (size_t i = 0; i < group.count; i++) {
+		struct part *p = &group.list[i];
+
+		if (p->comm != c)
+			continue;
+		a->parts[count++] =
+			(struct await_part){ .peer = p->peer, .to = p->to, .bytes = p->bytes };
+		stream = p->stream;
+		p->comm = NULL;
+	}
+	await_begin(a, stream);
+	return NCCL_OK;
+}
+
+static int end_group(void)
+{
+	int rc = NCCL_OK;
+
+	exchange_own();
+	for (size_t i = 0; !rc && i < group.count; i++)
+		if (group.list[i].comm && group.list[i].comm->talk)
+			rc = await_group(group.list[i].comm);
+	FRAG_FREE(group.list);
+	group.list = NULL;
+	group.count = group.room = 0;
+	return rc;
+}
+
 NOGPU_ANSWER(ncclGroupStart, (void), group.depth++)
 NOGPU_ENTRY(int, ncclGroupEnd, (void))
 {
 	if (!group.depth || --group.depth)
-		return 0;
-	exchange();
-	FRAG_FREE(group.list);
-	group.list = NULL;
-	group.count = group.room = 0;
-	return 0;
+		return NCCL_OK;
+	return end_group();
+}
+
+NOGPU_ENTRY(int, ncclSend,
+	    (const void *from, size_t count, int type, int peer, void *comm, void *stream))
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	struct comm *c = comm;
+
+	frag_nogpu_sent(stream, bytes);
+	if (c->talk)
+		return give(c, peer, from, bytes, known(from, bytes));
+	note(&(struct part){ .from = from, .bytes = bytes, .peer = peer });
+	return NCCL_OK;
+}
+NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *comm, void *stream))
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	struct comm *c = comm;
+
+	frag_nogpu_sent(stream, bytes);
+	if (c->talk && !group.depth)
+		return await_one(c, peer, to, bytes, stream);
+	note(&(struct part){ c->talk ? c : NULL, NULL, to, bytes, peer, stream });
+	return NCCL_OK;
 }
 
 /* ---- collectives ------------------------------------------------------------------------ */
 
-NOGPU_VALUE(int, ncclAllReduce,
-	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream),
-	    move(from, to, count, type))
-NOGPU_VALUE(int, ncclReduce,
+NOGPU_ENTRY(int, ncclAllReduce,
+	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream))
+{
+	struct comm *c = comm;
+
+	frag_nogpu_sent(stream, 2 * count * reduce_type_bytes(type));
+	if (!c->talk)
+		return move(from, to, count, type);
+	return give_all(c, from, count * reduce_type_bytes(type), 0)
+		       ?: await_reduction(c, from, to, count, type, op, stream);
+}
+NOGPU_ENTRY(int, ncclReduce,
 	    (const void *from, void *to, size_t count, int type, int op, int root, void *comm,
-	     void *stream),
-	    move(from, to, count, type))
+	     void *stream))
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	struct comm *c = comm;
+
+	frag_nogpu_sent(stream, bytes);
+	if (!c->talk)
+		return move(from, to, count, type);
+	if (c->rank != root)
+		return give(c, root, from, bytes, known(from, bytes));
+	return await_reduction(c, from, to, count, type, op, stream);
+}
 NOGPU_ENTRY(int, ncclBroadcast,
 	    (const void *from, void *to, size_t count, int type, int root, void *comm,
 	     void *stream))
 {
-	bool mine = root == ((struct comm *)comm)->rank;
+	uint64_t bytes = count * reduce_type_bytes(type);
+	struct comm *c = comm;
+	bool mine = root == c->rank;
 
+	frag_nogpu_sent(stream, bytes);
+	if (c->talk && !mine)
+		return await_one(c, root, to, bytes, stream);
+	if (c->talk)
+		return give_all(c, from, bytes, 0) ?: move(from, to, count, type);
 	if (mine)
-		note(from, NULL, count, type, ANYBODY);
+		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	else if (from == to)
-		note(NULL, to, count, type, root);
+		note(&(struct part){ .to = to, .bytes = bytes, .peer = root });
 	return move(from, to, count, type);
 }
 NOGPU_VALUE(int, ncclBcast,
 	    (void *data, size_t count, int type, int root, void *comm, void *stream),
 	    frag_nogpu_ncclBroadcast(data, data, count, type, root, comm, stream))
-NOGPU_ANSWER(ncclSend,
-	     (const void *from, size_t count, int type, int peer, void *comm, void *stream),
-	     note(from, NULL, count, type, peer))
-NOGPU_ANSWER(ncclRecv, (void *to, size_t count, int type, int peer, void *comm, void *stream),
-	     note(NULL, to, count, type, peer))
 /* This rank's part of the input; count is that of the output. */
 NOGPU_ENTRY(int, ncclReduceScatter,
 	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream))
 {
-	const struct comm *c = comm;
-	size_t part = (size_t)c->rank * count * type_bytes(type);
+	struct comm *c = comm;
+	uint64_t bytes = count * reduce_type_bytes(type);
+	const void *own = (const char *)from + (uint64_t)c->rank * bytes;
 
-	return move((const char *)from + part, to, count, type);
+	frag_nogpu_sent(stream, bytes * (uint64_t)c->ranks);
+	if (!c->talk)
+		return move(own, to, count, type);
+	return give_all(c, from, bytes, bytes)
+		       ?: await_reduction(c, own, to, count, type, op, stream);
 }
 NOGPU_ENTRY(int, ncclAllGather,
 	    (const void *from, void *to, size_t count, int type, void *comm, void *stream))
 {
-	size_t ranks = (size_t)((struct comm *)comm)->ranks, bytes = count * type_bytes(type);
+	struct comm *c = comm;
+	uint64_t ranks = (uint64_t)c->ranks, bytes = count * reduce_type_bytes(type);
 
-	if (bytes * ranks > NOGPU_COPY_MAX)
-		return 0;
-	for (size_t i = 0; i < ranks; i++)
+	frag_nogpu_sent(stream, bytes * ranks);
+	if (c->talk) {
+		FRAG_TRY(give_all(c, from, bytes, 0));
+		move(from, (char *)to + (uint64_t)c->rank * bytes, count, type);
+		return await_pieces(c, to, bytes, bytes, stream);
+	}
+	for (uint64_t i = 0; i < ranks && bytes * ranks <= NOGPU_COPY_MAX; i++)
 		move(from, (char *)to + i * bytes, count, type);
-	return 0;
+	return NCCL_OK;
 }
-NOGPU_VALUE(int, ncclAlltoAll,
-	    (const void *from, void *to, size_t count, int type, void *comm, void *stream),
-	    move(from, to, count *(size_t)((struct comm *)comm)->ranks, type))
+NOGPU_ENTRY(int, ncclAlltoAll,
+	    (const void *from, void *to, size_t count, int type, void *comm, void *stream))
+{
+	struct comm *c = comm;
+	uint64_t bytes = count * reduce_type_bytes(type), own = (uint64_t)c->rank * bytes;
+
+	frag_nogpu_sent(stream, bytes * (uint64_t)c->ranks);
+	if (!c->talk)
+		return move(from, to, count * (size_t)c->ranks, type);
+	FRAG_TRY(give_all(c, from, bytes, bytes));
+	move((const char *)from + own, (char *)to + own, count, type);
+	return await_pieces(c, to, bytes, bytes, stream);
+}
+
+/* ---- parts of a communicator ------------------------------------------------------------------- */
+
+struct choice {
+	int color, key;
+};
+
+/* What every member chose; own at its place. */
+static int gather_choices(struct comm *c, struct choice *all)
+{
+	struct awaited *a;
+
+	for (int p = 0; p < c->ranks; p++)
+		if (p != c->rank &&
+		    !talk_say(c->talk, p, &all[c->rank], sizeof(*all), NOGPU_COMPUTED))
+			return NCCL_SYSTEM_ERROR;
+	a = await_all(c, all, sizeof(*all), sizeof(*all));
+	if (!a)
+		return NCCL_SYSTEM_ERROR;
+	await_begin(a, NULL);
+	return frag_nogpu_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR
+									 : NCCL_OK;
+}
+
+/* Of the part of `name` that has this colour in its split number `splits`: the same for all its members. */
+static void part_name(unsigned char *part, const struct comm *c, int color)
+{
+	for (unsigned half = 0; half < 2; half++) {
+		uint64_t hash = 0xcbf29ce484222325ull + half; /* FNV-1a */
+		const unsigned char *words[] = { c->name, (const unsigned char *)&color,
+						 (const unsigned char *)&c->splits };
+		const size_t bytes[] = { sizeof(c->name), sizeof(color), sizeof(c->splits) };
+
+		for (unsigned w = 0; w < 3; w++)
+			for (size_t i = 0; i < bytes[w]; i++)
+				hash = (hash ^ words[w][i]) * 0x100000001b3ull;
+		memcpy(part + half * sizeof(hash), &hash, sizeof(hash));
+	}
+}
+
+/* Members of one colour, by their keys, then by their ranks. */
+static int split(struct comm *p, const struct choice *all, void **out)
+{
+	unsigned char name[NAME_BYTES];
+	const struct choice own = all[p->rank];
+	int ranks = 0, rank = 0;
+
+	for (int i = 0; i < p->ranks; i++) {
+		if (all[i].color != own.color)
+			continue;
+		ranks++;
+		rank += all[i].key < own.key || (all[i].key == own.key && i < p->rank);
+	}
+	part_name(name, p, own.color);
+	return comm_join(out, ranks, rank, name);
+}
+
+/* How many join one colour is known to the others only: where those are pretended, as many as there were. */
+NOGPU_ENTRY(int, ncclCommSplit, (void *parent, int color, int key, void **out, void *config))
+{
+	struct comm *p = parent;
+	struct choice *all;
+	int rc;
+
+	*out = NULL;
+	if (!p->talk)
+		return color < 0 ? NCCL_OK : comm_make(out, p->ranks, FRAG_MIN(key, p->ranks - 1));
+	all = frag_host_calloc((size_t)p->ranks, sizeof(*all));
+	if (!all)
+		return NCCL_SYSTEM_ERROR;
+	all[p->rank] = (struct choice){ color, key };
+	p->splits++;
+	rc = gather_choices(p, all);
+	if (!rc && color >= 0)
+		rc = split(p, all, out);
+	frag_host_free(all);
+	return rc;
+}

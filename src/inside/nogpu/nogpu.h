@@ -56,6 +56,7 @@ enum nogpu_error {
 	NOGPU_OUT_OF_MEMORY = 2,
 	NOGPU_INVALID_DEVICE = 101,
 	NOGPU_NOT_READY = 600,
+	NOGPU_TIMEOUT = 702,
 	NOGPU_NOT_SUPPORTED = 801,
 };
 
@@ -124,6 +125,10 @@ void frag_nogpu_forget(void *p, uint64_t bytes);
 /* ---- time (stream.c): what all kernels so far would have taken */
 
 __attribute__((visibility("default"))) void frag_nogpu_worked(uint64_t ns);
+/* An operator of this length on a stream; bytes sent to other ranks and awaited from them; from now on there are some. */
+__attribute__((visibility("default"))) void frag_nogpu_work(void *stream, uint64_t ns);
+void frag_nogpu_sent(void *stream, uint64_t bytes);
+void frag_nogpu_ranks_begin(void);
 
 /* ---- libraries */
 
@@ -132,6 +137,13 @@ int frag_nogpu_handle(void **out);
 
 /* Values at `to` are now those of `from`, NULL: of the host (copy.c). */
 void frag_nogpu_arrived(const void *to, const void *from);
+/* Where values come from, as cufrag_values.cpp grades it (enum Origin); these two it has in common with the library. */
+enum { NOGPU_UNKNOWN = 0, NOGPU_COMPUTED = 4 };
+uint32_t frag_nogpu_origin(const void *p, uint64_t bytes);
+/* lower: unless it is known less of the storage already. */
+void frag_nogpu_origin_set(const void *p, uint32_t origin, bool lower);
+/* The stream waits for what is awaited under this number (await.h, stream.c). */
+void frag_nogpu_stream_awaits(void *stream, uint64_t number);
 
 /* ---- calls nobody implements (calls.c) */
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams, events and captures. Work takes no time, so an event is ready when somebody asks
- * for it; what counts is which stream is being captured, because the allocator then takes
+ * for it, unless another rank's message is awaited before it; what counts is which stream is being captured, because the allocator then takes
  * from a private pool and records events later.
  *
  * Handles below 16 are CUDA's own streams (default, legacy, per thread): one state for all.
  */
+#include "await.h"
 #include "entries.h"
 
 #include <stdlib.h>
@@ -14,12 +15,15 @@
 
 struct stream {
 	uint64_t capture; /* number of the capture it takes part in, 0 = none */
+	uint64_t awaits;  /* all up to this number (await.h) */
+	uint64_t busy_ns; /* on the modelled clock: until when */
 	int priority;
 	struct stream *next;
 };
 struct event {
 	uint64_t capture; /* that of its stream when it was recorded */
-	uint64_t at_ns;	  /* of the host */
+	uint64_t awaits, done_ns;
+	uint64_t at_ns; /* of the host */
 	uint64_t worked_ns;
 };
 struct graph {
@@ -129,6 +133,39 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 	return NOGPU_OK;
 }
 
+/* ---- the modelled clock --------------------------------------------------------------- */
+
+/*
+ * In a job of several ranks work takes time: the host is where it has handed out work, a stream where it has done it. The
+ * allocator keeps what another stream still uses until then, which decides about the peak of FSDP and pipelines. A process
+ * alone is as if the card were done at once.
+ */
+#define HOST_OP_NS 27000u /* an operator's way through Python, PyTorch and the driver */
+#define ASK_NS 500u
+#define LINK_BYTES_PER_NS 300u /* between cards */
+#define LINK_NS 10000u
+
+static _Atomic bool several_ranks;
+static _Atomic uint64_t host_ns;
+
+void frag_nogpu_ranks_begin(void)
+{
+	several_ranks = true;
+}
+
+void frag_nogpu_work(void *stream, uint64_t ns)
+{
+	struct stream *s = stream_of(stream);
+
+	host_ns += HOST_OP_NS;
+	s->busy_ns = FRAG_MAX(s->busy_ns, host_ns) + ns;
+}
+
+void frag_nogpu_sent(void *stream, uint64_t bytes)
+{
+	frag_nogpu_work(stream, LINK_NS + bytes / LINK_BYTES_PER_NS);
+}
+
 /* ---- events --------------------------------------------------------------------------- */
 
 /* Modelled work of the card so far: programs that time their kernels see it (cufrag_values.cpp). */
@@ -150,6 +187,8 @@ NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 	struct event *e = event;
 
 	e->capture = stream_of(stream)->capture;
+	e->awaits = stream_of(stream)->awaits;
+	e->done_ns = FRAG_MAX(stream_of(stream)->busy_ns, host_ns);
 	e->at_ns = frag_clock_ns();
 	e->worked_ns = worked_ns;
 	return NOGPU_OK;
@@ -176,5 +215,48 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 
 	if (e->capture && !stream_of(stream)->capture)
 		stream_of(stream)->capture = e->capture;
+	frag_nogpu_stream_awaits(stream, e->awaits);
+	stream_of(stream)->busy_ns = FRAG_MAX(stream_of(stream)->busy_ns, e->done_ns);
 	return NOGPU_OK;
+}
+
+/* ---- waiting for other ranks ---------------------------------------------------------- */
+
+void frag_nogpu_stream_awaits(void *stream, uint64_t number)
+{
+	struct stream *s = stream_of(stream);
+
+	s->awaits = FRAG_MAX(s->awaits, number);
+}
+
+/* The host goes on at this time of the clock. */
+static int wait_until(uint64_t ns, uint64_t awaits)
+{
+	host_ns = FRAG_MAX(host_ns, ns);
+	return frag_nogpu_error(frag_nogpu_settle_until(awaits));
+}
+
+static uint64_t all_done(void)
+{
+	uint64_t ns = default_stream.busy_ns;
+
+	frag_nogpu_lock();
+	for (struct stream *s = streams; s; s = s->next)
+		ns = FRAG_MAX(ns, s->busy_ns);
+	frag_nogpu_unlock();
+	return ns;
+}
+
+NOGPU_VALUE(int, cudaStreamSynchronize, (void *stream),
+	    wait_until(stream_of(stream)->busy_ns, stream_of(stream)->awaits))
+NOGPU_VALUE(int, cudaEventSynchronize, (struct event *event),
+	    wait_until(event->done_ns, event->awaits))
+NOGPU_VALUE(int, cudaDeviceSynchronize, (void), wait_until(all_done(), UINT64_MAX))
+/* Who asks again and again goes on in time. */
+NOGPU_ENTRY(int, cudaEventQuery, (struct event *event))
+{
+	if (!several_ranks)
+		return NOGPU_OK;
+	host_ns += ASK_NS;
+	return event->done_ns <= host_ns ? NOGPU_OK : NOGPU_NOT_READY;
 }

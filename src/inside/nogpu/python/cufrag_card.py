@@ -7,6 +7,7 @@ CUFRAG_NOGPU_VALUES, _SEED, _RANK, _REPORT.
 """
 import atexit
 import ctypes
+import fcntl
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -149,11 +150,8 @@ class Card:
     def values_library(self, torch):
         """The part that is written against PyTorch's dispatcher: compiled once for each wheel."""
         path = os.path.join(self.folder, VALUES)
-        try:
-            ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+        if loads(path):
             return path
-        except OSError:  # not there yet, or cut off
-            pass
         compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or shutil.which("clang++")
         if not compiler:
             say("found no C++ compiler, so values of small tensors are not computed and decisions that depend on them may be "
@@ -162,6 +160,11 @@ class Card:
         if not os.access(self.folder, os.W_OK):
             say("values of small tensors are not computed: cannot write to %s" % self.folder)
             return None
+        with open(path + ".lock", "w") as lock:  # of several ranks one compiles
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return path if loads(path) else self.compile_values(torch, path, compiler)
+
+    def compile_values(self, torch, path, compiler):
         say("first use with torch %s: compiling the library that computes small values" % torch.__version__)
         include = os.path.join(self.package, "include")
         library = os.path.join(self.package, "lib")
@@ -289,6 +292,15 @@ class After:
                 self.then(module)
             spec.loader.exec_module = exec_module
         return spec
+
+
+def loads(library):
+    """Otherwise it is not there yet, or cut off."""
+    try:
+        ctypes.CDLL(library, mode=ctypes.RTLD_LOCAL)
+        return True
+    except OSError:
+        return False
 
 
 def hide_key(torch, switch_on):

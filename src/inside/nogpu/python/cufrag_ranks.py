@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process plays one rank of many: torch.distributed meets everybody else at once.
+"""One process plays one rank of many alone: torch.distributed meets everybody else at once.
 
 The process group is PyTorch's own, over the pretended NCCL. Only the store, through which ranks
 find each other, is replaced: it answers for those who are not there.
@@ -93,9 +93,9 @@ def play(torch):
         from torch.distributed import distributed_c10d as c10d
     except ImportError:
         return
+    if os.environ.get("CUFRAG_NOGPU_TALK"):
+        return  # all ranks are there, and talk (talk.h)
     tolerate_objects(c10d)
-    if not os.environ.get("CUFRAG_NOGPU_RANK"):
-        return  # torchrun: all ranks are there
     original = dist.init_process_group
     kept = []  # C++ keeps no reference to the Python object
 

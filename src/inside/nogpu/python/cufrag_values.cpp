@@ -20,6 +20,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/PyInterpreter.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
 #include <dlfcn.h>
@@ -27,6 +28,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <random>
 #include <unordered_map>
@@ -54,6 +56,7 @@ std::mt19937_64 generator(1);
 std::mutex mutex; /* of generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
 void (*worked)(uint64_t);
+void (*work)(void *, uint64_t);
 Steer steer;
 thread_local int depth;
 thread_local bool suppression; /* inside of torchvision's nms, which keeps most */
@@ -78,9 +81,12 @@ struct Info {
 	bool compares = false;
 	bool bound = false; /* with one that nearly all meet */
 	bool report = false; /* reads what a solver reports: success */
+	bool sends = false; /* to other ranks */
+	bool resizes = false;
 	bool stays = false; /* the gradient scaler's scale, which PyTorch up to 2.2 cannot compute on the CPU: as it was */
 	bool finite = false; /* looks for numbers that are not finite: none, where nobody made any */
-	bool dead = false;   /* the CPU cannot do it */
+	bool counts = false; /* the CPU has it for floating point only */
+	uint64_t dead = 0;   /* the CPU cannot do it: for these types of the first tensor, a bit each */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 };
 
@@ -118,7 +124,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.fresh = begins(name, { "aten::empty", "aten::new_empty" });
 	f.scalar = one_of(name, { "aten::_local_scalar_dense", "aten::equal" });
 	f.skip = (view && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
-							"aten::_pin_memory", "c10d", "fsdp", "aten::_has_same_storage" });
+							"aten::_pin_memory", "c10d", "_c10d", "_dtensor", "fsdp", "aten::_has_same_storage" });
 	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd); /* made of others, whole under inference_mode */
 	f.shape = one_of(name, { "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::_coalesce" });
 	f.rule = one_of(name, { "aten::topk", "aten::argmax", "aten::argmin", "aten::multinomial", "aten::sort", "aten::argsort" }) ||
@@ -134,6 +140,9 @@ Info describe(const c10::OperatorHandle &op)
 	f.compares = one_of(name, { "aten::ge", "aten::gt", "aten::le", "aten::lt", "aten::eq", "aten::ne" });
 	f.stays = name == "aten::_amp_update_scale_";
 	f.finite = name == "aten::_amp_foreach_non_finite_check_and_unscale_";
+	f.counts = name == "aten::histc";
+	f.resizes = name == "aten::resize_";
+	f.sends = begins(name, { "c10d", "_c10d" });
 	f.report = name == "aten::_linalg_check_errors";
 	f.pointwise = op.hasTag(at::Tag::pointwise) || one_of(name, { "aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat" });
 	f.flops = begins(name, { "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_grouped_mm" }) ? 1 :
@@ -234,13 +243,66 @@ void set_origin(const Tensor &t, Origin value)
 	origins[t.storage().data()] = value;
 }
 
-/* From the host (NULL) or from another rank, by whatever way: copies inside of the library itself do not pass the dispatcher. */
+/* What NCCL was lately given: a part of a storage has an address of its own. By its last byte but one: begin and base. */
+struct Part {
+	uintptr_t begin;
+	const void *base;
+};
+std::map<uintptr_t, Part> parts;
+
+/* pre: mutex is held. */
+const void *base_of(const void *p)
+{
+	uintptr_t at = uintptr_t(p);
+	auto it = parts.upper_bound(at);
+	return it != parts.end() && it->second.begin <= at ? it->second.base : p;
+}
+
+void note_part(const Tensor &t)
+{
+	if (!on_card(t) || !t.numel())
+		return;
+	uintptr_t begin = uintptr_t(t.data_ptr()), end = begin + span(t);
+	std::lock_guard<std::mutex> g(mutex);
+	auto it = parts.upper_bound(begin);
+	while (it != parts.end() && it->second.begin < end) /* of tensors that were there before */
+		it = parts.erase(it);
+	parts[end] = { begin, t.storage().data() };
+}
+
+/* From the host (NULL) or from another place, by whatever way: copies inside of the library itself do not pass the dispatcher. */
 void note_arrival(const void *to, const void *from)
 {
 	std::lock_guard<std::mutex> g(mutex);
-	auto it = origins.find(from);
+	auto it = origins.find(base_of(from));
 	if (!from || it != origins.end())
-		origins[to] = from ? it->second : COMPUTED;
+		origins[base_of(to)] = from ? it->second : COMPUTED;
+}
+
+uint32_t origin_at(const void *p)
+{
+	std::lock_guard<std::mutex> g(mutex);
+	auto it = origins.find(base_of(p));
+	return it == origins.end() ? NOTHING : it->second;
+}
+
+void set_origin_at(const void *p, uint32_t value, int lower)
+{
+	std::lock_guard<std::mutex> g(mutex);
+	Origin &o = origins[base_of(p)];
+	o = lower ? std::min(o, Origin(value)) : Origin(value);
+}
+
+/* Messages of other ranks (await.h) */
+const std::atomic<unsigned> *awaited;
+int (*settle)(const void *, uint64_t);
+void (*abandon)(const void *, uint64_t);
+
+/* Values that may be looked at are there first. */
+void wait_for(const Tensor &t)
+{
+	if (on_card(t) && t.numel() && span(t) <= INDICES)
+		settle(t.data_ptr(), span(t));
 }
 
 template <class F> void each(const IValue &v, F f)
@@ -384,19 +446,23 @@ struct KeepSeed {
 bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results)
 {
 	Stack stack;
-	if (f.dead)
+	uint64_t type = 1;
+	each(args.empty() ? IValue() : args[0], [&](const Tensor &t) { type = uint64_t(1) << (int(t.scalar_type()) & 63); });
+	if (f.dead & type)
 		return false;
 	for (size_t i = 0; i < args.size(); i++) {
 		const auto &name = op.schema().arguments()[i].name();
 		stack.push_back(name == "generator" || name == "pin_memory" ? IValue() : to_cpu(args[i]));
 	}
+	if (f.counts && integers(args[0].toTensor()))
+		stack[0] = stack[0].toTensor().to(at::kDouble);
 	at::AutoDispatchBelowADInplaceOrView no_grad;
 	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
 	KeepSeed seed(f.seeded);
 	try {
 		op.callBoxed(&stack);
 	} catch (const c10::NotImplementedError &) {
-		f.dead = true;
+		f.dead |= type;
 		return false;
 	} catch (const std::exception &) { /* the real operator says what is wrong, if something is */
 		return false;
@@ -459,6 +525,22 @@ double flops_of(const Info &f, const std::vector<IValue> &args, const std::vecto
 	return (f.name.find("backward") == std::string::npos ? 4.0 : 10.0) * double(q.numel()) * double(k.size(2));
 }
 
+/* NULL, the default stream, where this PyTorch does not tell. */
+template <class Guard> auto native(const Guard &g, c10::Stream s, int) -> decltype(g.getStreamNativeHandle(s))
+{
+	return g.getStreamNativeHandle(s);
+}
+template <class Guard> void *native(const Guard &, c10::Stream, long)
+{
+	return nullptr;
+}
+
+void *current_stream()
+{
+	c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+	return native(guard, guard.getStream(guard.getDevice()), 0);
+}
+
 void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs)
 {
 	double bytes = 0, ns;
@@ -477,6 +559,8 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
 	if (worked)
 		worked(uint64_t(model_ns));
+	if (work)
+		work(current_stream(), uint64_t(ns));
 }
 
 /* Where an unknown mask is not zero: evenly spread, so that each place is there once. */
@@ -495,6 +579,24 @@ void invent_places(const Tensor &x, const Tensor &index)
 }
 
 /* ---- the fallback ------------------------------------------------------------------------------ */
+
+/* A new tensor lies where one lay that other ranks were to fill. */
+void forget_awaited(const Tensor &t)
+{
+	if (awaited && *awaited && on_card(t) && t.numel())
+		abandon(t.data_ptr(), span(t));
+}
+
+/* Also in lists of lists, as collectives have them. */
+template <class F> void each_deep(const IValue &v, F f)
+{
+	if (v.isList() && !v.isTensorList()) {
+		for (const IValue &x : v.toListRef())
+			each_deep(x, f);
+	} else {
+		each(v, f);
+	}
+}
 
 struct Deeper {
 	Deeper() { depth++; }
@@ -649,10 +751,22 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	}
 	if (f.report && card && !wrap_inside)
 		each((*stack)[stack->size() - count], [](const Tensor &t) { invent(t); });
+	if (f.sends && !wrap_inside)
+		for (size_t i = stack->size() - count; i < stack->size(); i++)
+			each_deep((*stack)[i], note_part);
+	if (f.resizes && card && !wrap_inside) { /* moves what it holds without an operator */
+		Origin before = origin_of((*stack)[stack->size() - count].toTensor());
+		op.redispatchBoxed(below, stack);
+		set_origin(stack->back().toTensor(), before);
+		return;
+	}
 	if (wrap_inside || f.skip || !card || (depth > 0 && (f.mutates || depth > DEEP) && !f.shape && !f.scalar)) {
 		op.redispatchBoxed(below, stack);
 		return;
 	}
+	if (awaited && *awaited)
+		for (size_t i = stack->size() - count; i < stack->size(); i++)
+			each((*stack)[i], wait_for);
 	std::vector<IValue> args(stack->end() - count, stack->end()), results;
 	size_t outs_count = op.schema().returns().size();
 	Deeper deeper;
@@ -660,7 +774,10 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		suppression = f.name == "torchvision::nms";
 	if (f.fresh) {
 		op.redispatchBoxed(below, stack);
-		each(stack->back(), [](const Tensor &t) { set_origin(t, NOTHING); });
+		each(stack->back(), [](const Tensor &t) {
+			set_origin(t, NOTHING);
+			forget_awaited(t);
+		});
 		return;
 	}
 	if (f.scalar || (f.name == "aten::copy_" && !args[0].toTensor().is_cuda()))
@@ -710,6 +827,9 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		return;
 	}
 	std::vector<IValue> outs(stack->end() - outs_count, stack->end());
+	if (!f.mutates)
+		for (const auto &o : outs)
+			each(o, forget_awaited);
 	if (depth == 1)
 		tick(f, args, outs);
 	if (depth == 1 && steer && f.name == "aten::_to_copy" && outs[0].toTensor().is_cpu()) {
@@ -829,10 +949,21 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
+		work = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_work"));
 		worked = reinterpret_cast<void (*)(uint64_t)>(dlsym(lib, "frag_nogpu_worked"));
-		auto watch = reinterpret_cast<void (*)(void (*)(const void *, const void *))>(dlsym(lib, "frag_nogpu_on_arrival"));
-		if (watch)
-			watch(note_arrival);
+		static const struct {
+			void (*arrived)(const void *, const void *);
+			uint32_t (*origin)(const void *);
+			void (*set_origin)(const void *, uint32_t, int);
+		} mine = { note_arrival, origin_at, set_origin_at };
+		auto offer = reinterpret_cast<void (*)(const void *)>(dlsym(lib, "frag_nogpu_values"));
+		auto count = reinterpret_cast<const std::atomic<unsigned> *(*)()>(dlsym(lib, "frag_nogpu_awaited"));
+		settle = reinterpret_cast<int (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_settle"));
+		abandon = reinterpret_cast<void (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_abandon"));
+		if (offer && count && settle && abandon) {
+			offer(&mine);
+			awaited = count();
+		}
 	}
 	mode = std::string(values) == "zeros" ? Values::zeros : std::string(values) == "random" ? Values::random : Values::rules;
 	generator.seed(seed);

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See await.h. One list for all communicators, in the order in which they began. */
+#include "await.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <frag/clock.h>
+
+#include "entries.h"
+#include "reduce.h"
+
+#define NAP_FIRST_NS 50000u
+#define NAP_LAST_NS 2000000u
+#define CIRCLE_NS \
+	20000000000u /* as long, at most, is one taken for ranks that are about to go on */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct awaited *list, **list_end = &list;
+static uint64_t numbers;
+static _Atomic unsigned awaited_count;
+
+const _Atomic unsigned *frag_nogpu_awaited(void)
+{
+	return &awaited_count;
+}
+
+struct awaited *await_new(struct talk *t, size_t parts)
+{
+	struct awaited *a = frag_host_calloc(1, sizeof(*a) + parts * sizeof(a->parts[0]));
+
+	if (a) {
+		a->talk = t;
+		a->parts_count = parts;
+	}
+	return a;
+}
+
+static void release(struct awaited *a)
+{
+	for (size_t i = 0; i < a->parts_count; i++)
+		frag_host_free(a->parts[i].got.data);
+	frag_host_free(a->own);
+	frag_host_free(a);
+}
+
+/* ---- delivery ------------------------------------------------------------------------------ */
+
+/* A storage is as well known as the worst part that came. */
+static void place(const struct awaited *a)
+{
+	for (size_t i = 0; i < a->parts_count; i++)
+		if (a->parts[i].to)
+			frag_nogpu_origin_set(a->parts[i].to, NOGPU_COMPUTED, false);
+	for (size_t i = 0; i < a->parts_count; i++) {
+		const struct await_part *p = &a->parts[i];
+
+		if (!p->to)
+			continue;
+		if (p->got.carried)
+			memcpy(p->to, p->got.data, FRAG_MIN(p->bytes, p->got.bytes));
+		frag_nogpu_origin_set(p->to, p->got.carried ? p->got.origin : NOGPU_UNKNOWN, true);
+	}
+}
+
+/* Part i of all in the order of their ranks, in which every rank adds, so that all have the same sum. */
+static const void *in_order(const struct awaited *a, size_t i)
+{
+	if (i == a->own_at)
+		return a->own;
+	return a->parts[i < a->own_at ? i : i - 1].got.data;
+}
+
+/* What not all have computed stays as this rank has it. */
+static void reduce(struct awaited *a)
+{
+	uint32_t origin = a->own_origin;
+	bool all = a->own && reduce_known(a->type, a->op);
+
+	for (size_t i = 0; i < a->parts_count; i++) {
+		all &= a->parts[i].got.carried && a->parts[i].got.bytes == a->bytes;
+		origin = FRAG_MIN(origin, a->parts[i].got.origin);
+	}
+	frag_nogpu_origin_set(a->result, all ? origin : NOGPU_UNKNOWN, false);
+	if (!all)
+		return;
+	memcpy(a->result, in_order(a, 0), a->bytes);
+	for (size_t i = 1; i <= a->parts_count; i++)
+		reduce_with(a->result, in_order(a, i), a->bytes, a->type, a->op);
+	reduce_end(a->result, a->bytes, a->type, a->op, (int)a->parts_count + 1);
+}
+
+static void deliver(struct awaited *a)
+{
+	if (a->result)
+		reduce(a);
+	else if (!a->own)
+		place(a);
+}
+
+/* ---- what has come -------------------------------------------------------------------------- */
+
+static void note_ended(void)
+{
+	static atomic_bool said;
+
+	if (!atomic_exchange(&said, true))
+		dprintf(STDERR_FILENO,
+			"cufrag: process %d waited for a rank that has ended; values "
+			"that it should have sent are invented\n",
+			(int)getpid());
+}
+
+/* Did something that began before leave a part of this rank's open? */
+static bool behind(const struct awaited *a, int peer)
+{
+	for (const struct awaited *b = list; b != a; b = b->next)
+		for (size_t i = 0; b->talk == a->talk && i < b->parts_count; i++)
+			if (b->parts[i].peer == peer && !b->parts[i].here)
+				return true;
+	return false;
+}
+
+/* True: all parts are here. pre: locked. */
+static bool hear(struct awaited *a)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < a->parts_count; i++) {
+		struct await_part *p = &a->parts[i];
+		enum talk_answer answer;
+
+		if (p->here)
+			continue;
+		if (behind(a, p->peer)) {
+			all = false;
+			continue;
+		}
+		answer = talk_hear(a->talk, p->peer, &p->got);
+		if (answer == TALK_ENDED)
+			note_ended();
+		p->here = answer != TALK_NOT_YET;
+		all &= p->here;
+	}
+	return all;
+}
+
+/* Takes out what has come, and delivers it, or what belongs to `dropped`. pre: locked. */
+static void clear(const struct talk *dropped)
+{
+	struct awaited **at = &list;
+
+	while (*at) {
+		struct awaited *a = *at;
+
+		if (a->talk != dropped && !hear(a)) {
+			at = &a->next;
+			continue;
+		}
+		*at = a->next;
+		if (a->talk != dropped)
+			deliver(a);
+		release(a);
+		atomic_fetch_sub(&awaited_count, 1);
+	}
+	list_end = at;
+}
+
+static void hear_all(void)
+{
+	clear(NULL);
+}
+
+void await_begin(struct awaited *a, void *stream)
+{
+	pthread_mutex_lock(&mutex);
+	a->number = ++numbers;
+	*list_end = a;
+	list_end = &a->next;
+	atomic_fetch_add(&awaited_count, 1);
+	frag_nogpu_stream_awaits(stream, a->number);
+	hear_all();
+	pthread_mutex_unlock(&mutex);
+}
+
+void await_drop(struct talk *t)
+{
+	pthread_mutex_lock(&mutex);
+	hear_all();
+	clear(t);
+	pthread_mutex_unlock(&mutex);
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------- */
+
+static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
+{
+	uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+
+	return x < y + b_bytes && y < x + a_bytes;
+}
+
+static bool touches(const struct awaited *a, const void *p, uint64_t bytes)
+{
+	bool found = a->result && overlap(a->result, a->bytes, p, bytes);
+
+	for (size_t i = 0; !found && i < a->parts_count; i++)
+		found = a->parts[i].to && overlap(a->parts[i].to, a->parts[i].bytes, p, bytes);
+	return found;
+}
+
+/* Which are waited for: those that touch the bytes, or (p NULL) those up to a number. */
+struct goal {
+	const void *p;
+	uint64_t bytes, number;
+};
+
+static struct awaited *first_of(const struct goal *g)
+{
+	for (struct awaited *a = list; a; a = a->next)
+		if (g->p ? touches(a, g->p, g->bytes) : a->number <= g->number)
+			return a;
+	return NULL;
+}
+
+/* A peer for whom `a` waits, perhaps by way of what began before. pre: one is missing. */
+static int missing_of(const struct awaited *a)
+{
+	for (size_t i = 0; i < a->parts_count; i++)
+		if (!a->parts[i].here)
+			return a->parts[i].peer;
+	return -1;
+}
+
+/* Not sooner than CIRCLE_NS: a message may be on its way. */
+static bool stuck(struct talk *t, int peer, uint64_t *since)
+{
+	uint64_t now = frag_clock_ns();
+
+	if (!talk_circle(t, peer)) {
+		*since = 0;
+		return false;
+	}
+	*since = *since ? *since : now;
+	return now - *since > CIRCLE_NS;
+}
+
+static int wait_for(const struct goal *g)
+{
+	struct timespec nap = { 0, NAP_FIRST_NS };
+	uint64_t since = 0;
+	struct awaited *a;
+	int rc = NOGPU_OK, told = -1;
+	struct talk *talk = NULL;
+
+	pthread_mutex_lock(&mutex);
+	for (hear_all(); !rc && (a = first_of(g)) != NULL; hear_all()) {
+		int peer = missing_of(a);
+
+		if (nap.tv_nsec == NAP_LAST_NS && (told != peer || talk != a->talk)) {
+			told = peer;
+			talk = a->talk;
+			talk_waits(talk, peer);
+		}
+		if (told >= 0 && stuck(talk, peer, &since))
+			rc = NOGPU_TIMEOUT;
+		pthread_mutex_unlock(&mutex);
+		nanosleep(&nap, NULL);
+		nap.tv_nsec = FRAG_MIN(2 * nap.tv_nsec, (long)NAP_LAST_NS);
+		pthread_mutex_lock(&mutex);
+	}
+	if (told >= 0)
+		talk_waits(talk, -1);
+	pthread_mutex_unlock(&mutex);
+	if (rc)
+		dprintf(STDERR_FILENO,
+			"cufrag: ranks wait for each other: process %d for rank %d of a "
+			"group; on cards, too, this job would not go on\n",
+			(int)getpid(), told);
+	return rc;
+}
+
+int frag_nogpu_settle(const void *p, uint64_t bytes)
+{
+	const struct goal g = { .p = p, .bytes = bytes };
+
+	return atomic_load(&awaited_count) && p && bytes ? wait_for(&g) : NOGPU_OK;
+}
+
+int frag_nogpu_settle_until(uint64_t number)
+{
+	const struct goal g = { .number = number };
+
+	return number && atomic_load(&awaited_count) ? wait_for(&g) : NOGPU_OK;
+}
+
+void frag_nogpu_abandon(const void *p, uint64_t bytes)
+{
+	if (!atomic_load(&awaited_count))
+		return;
+	pthread_mutex_lock(&mutex);
+	for (struct awaited *a = list; a; a = a->next) {
+		if (a->result && overlap(a->result, a->bytes, p, bytes))
+			a->result = NULL;
+		for (size_t i = 0; i < a->parts_count; i++)
+			if (a->parts[i].to && overlap(a->parts[i].to, a->parts[i].bytes, p, bytes))
+				a->parts[i].to = NULL;
+	}
+	pthread_mutex_unlock(&mutex);
+}

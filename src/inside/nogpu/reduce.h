@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What NCCL computes: elements of its types, combined by its operations. */
+#ifndef FRAG_NOGPU_REDUCE_H
+#define FRAG_NOGPU_REDUCE_H
+
+#include <frag/base.h>
+
+enum reduce_op { REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_AVG };
+
+/* Of ncclDataType_t; one byte for those of 8 bits and for unknown ones. */
+size_t reduce_type_bytes(int type);
+/* Is it computed here? Not floating point of 8 bits, nor operations that the program made. */
+bool reduce_known(int type, int op);
+/* into[i] = into[i] op from[i], bytes of both. pre: reduce_known. */
+void reduce_with(void *into, const void *from, size_t bytes, int type, int op);
+/* What remains to do when all `ranks` are in: the mean of REDUCE_AVG. */
+void reduce_end(void *into, size_t bytes, int type, int op, int ranks);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ranks tell each other: the members of a communicator, each a process of this machine, exchange messages in the
+ * order in which they are said, for each pair of ranks. Saying never waits; hearing may.
+ *
+ * Between two ranks lies a file in the folder $CUFRAG_NOGPU_TALK, to which one appends and from which the other reads.
+ * What was read is given back to the file system at once, so only what nobody has heard yet takes room.
+ */
+#ifndef FRAG_NOGPU_TALK_H
+#define FRAG_NOGPU_TALK_H
+
+#include <frag/base.h>
+
+#define TALK_NAME_CHARS 33 /* 32 hexadecimal digits */
+/* A message of more bytes comes without them, as if nobody had computed them. */
+#define TALK_BYTES_MAX (64 * FRAG_MIB)
+
+struct talk;
+
+struct talk_message {
+	uint64_t bytes;	  /* that were sent */
+	uint32_t origin;  /* of their values: cufrag_values.cpp, enum Origin */
+	uint32_t carried; /* 1: data holds them */
+	void *data;	  /* NULL: not carried; free with frag_host_free */
+};
+
+enum talk_answer { TALK_HERE, TALK_NOT_YET, TALK_ENDED };
+
+/* Is there a folder? Otherwise every rank but this one is pretended. */
+bool talk_possible(void);
+/* name: of the communicator, the same for all its members and used once. NULL: no memory, or no file can be made. */
+struct talk *talk_join(const char *name, int ranks, int rank);
+void talk_leave(struct talk *t);
+/* data is read now; NULL: the values are not known. False: it cannot be written. */
+bool talk_say(struct talk *t, int peer, const void *data, uint64_t bytes, uint32_t origin);
+/* The next message of `peer`. TALK_ENDED: its process ended and has said all that it ever will. */
+enum talk_answer talk_hear(struct talk *t, int peer, struct talk_message *out);
+
+/* Of a rank that waits: tells the others for whom, so that a circle can be found; peer -1: it goes on. */
+void talk_waits(struct talk *t, int peer);
+/* Does `peer`, through those for whom it waits, wait for this process? */
+bool talk_circle(struct talk *t, int peer);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All ranks of a job as processes of this machine: what torchrun would do. See launch.h. */
+#include "launch.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+unsigned frag_launch_free_port(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unsigned port = 0;
+
+	if (fd >= 0 && !bind(fd, (struct sockaddr *)&at, len) &&
+	    !getsockname(fd, (struct sockaddr *)&at, &len))
+		port = ntohs(at.sin_port);
+	if (fd >= 0)
+		close(fd);
+	return port;
+}
+
+static void send_all(const pid_t *pids, unsigned count, int number)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (pids[i] > 0)
+			kill(pids[i], number);
+}
+
+/* Takes one that ended out of the list; the first that failed ends the others, which would wait for it. */
+static void reap(pid_t *pids, unsigned count, unsigned *left, int *status)
+{
+	int state;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &state, WNOHANG)) > 0) {
+		for (unsigned i = 0; i < count; i++) {
+			if (pids[i] != pid)
+				continue;
+			pids[i] = 0;
+			--*left;
+			if (state && !*status) {
+				*status = WIFEXITED(state) ? WEXITSTATUS(state)
+							   : 128 + WTERMSIG(state);
+				send_all(pids, count, SIGTERM);
+			}
+		}
+	}
+}
+
+/* A signal of a terminal reaches every rank anyway; one that cufrag passes on came to this process alone. */
+static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t *signals)
+{
+	int status = 0;
+
+	while (left) {
+		siginfo_t info;
+		int number;
+
+		reap(pids, count, &left, &status);
+		if (!left)
+			break;
+		number = sigwaitinfo(signals, &info);
+		if (number > 0 && number != SIGCHLD && info.si_code == SI_USER &&
+		    info.si_pid == getppid())
+			send_all(pids, count, number);
+	}
+	return status;
+}
+
+static void __attribute__((noreturn)) become_rank(char **program, const sigset_t *before)
+{
+	sigprocmask(SIG_SETMASK, before, NULL);
+	execvp(program[0], program);
+	dprintf(STDERR_FILENO, "cufrag record: cannot run '%.200s': %s\n", program[0],
+		strerror(errno));
+	_exit(127);
+}
+
+void frag_launch_become_ranks(char **program, unsigned count,
+			      void (*prepare)(const void *ctx, unsigned rank), const void *ctx)
+{
+	pid_t *pids = frag_host_calloc(count, sizeof(*pids));
+	sigset_t signals, before;
+	unsigned left = 0;
+	int status;
+
+	sigemptyset(&signals);
+	for (const int *n = (const int[]){ SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, 0 };
+	     *n; n++)
+		sigaddset(&signals, *n);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	signal(SIGCHLD, SIG_DFL);
+	for (unsigned rank = 0; pids && rank < count; rank++) {
+		pids[rank] = fork();
+		if (!pids[rank]) {
+			prepare(ctx, rank);
+			become_rank(program, &before);
+		}
+		left += pids[rank] > 0;
+	}
+	status = pids ? await_all(pids, count, left, &signals) : 127;
+	_exit(left == count ? status : status ?: 127);
+}

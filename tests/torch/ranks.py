@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of several ranks: ranks.py talk|pipeline|stuck. Each rank prints "rank N done", and what is not as it should be."""
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+card = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+
+
+def expect(what, got, wanted):
+    if got != wanted:
+        print("rank %d: %s is %s, not %s" % (rank, what, got, wanted), flush=True)
+
+
+def full(value, count=2, kind=torch.int64):
+    return torch.full((count,), value, dtype=kind, device=card)
+
+
+def collectives():
+    for kind in (torch.uint8, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        for name, wanted in (("SUM", world * (world + 1) / 2), ("MAX", world), ("MIN", 1)):
+            x = full(rank + 1, kind=kind)
+            dist.all_reduce(x, op=getattr(dist.ReduceOp, name))
+            expect("%s of %s" % (name, kind), x.tolist(), [wanted] * 2)
+    x = full(rank)
+    dist.broadcast(x, world - 1)
+    expect("broadcast", x.tolist(), [world - 1] * 2)
+    x = torch.empty(2 * world, dtype=torch.int64, device=card)
+    dist.all_gather_into_tensor(x, full(rank))
+    expect("gather", x.tolist(), [i for i in range(world) for _ in range(2)])
+    x = torch.empty(2, dtype=torch.int64, device=card)
+    dist.reduce_scatter_tensor(x, torch.arange(2 * world, device=card) + rank)
+    expect("reduce_scatter", x.tolist(), [world * (2 * rank + k) + world * (world - 1) // 2 for k in range(2)])
+    given = [i + 1 + rank for i in range(world)]
+    x = torch.empty(sum(rank + 1 + i for i in range(world)), dtype=torch.int64, device=card)
+    dist.all_to_all_single(x, torch.cat([full(100 * rank + i, n) for i, n in enumerate(given)]), [rank + 1 + i for i in range(world)], given)
+    expect("all_to_all", x.tolist(), [100 * i + rank for i in range(world) for _ in range(rank + 1 + i)])
+    x = torch.ones(1, device=card)
+    dist.all_reduce(x, group=[dist.new_group([i for i in range(world) if i % 2 == k]) for k in range(2)][rank % 2])
+    expect("group", x.item(), len(range(rank % 2, world, 2)))
+
+
+def objects():
+    x = [None] * world
+    dist.all_gather_object(x, {"rank": rank, "text": "x" * 1000 * rank})
+    expect("objects", [o["rank"] for o in x], list(range(world)))
+    x = [bytes(5 << 20) if rank == 0 else None]
+    dist.broadcast_object_list(x, 0)
+    expect("large object", len(x[0]), 5 << 20)
+
+
+def pairs():
+    """Either order of sends and receives."""
+    peer, x = rank ^ 1, torch.empty(2, dtype=torch.int64, device=card)
+    operations = [dist.P2POp(dist.irecv, x, peer), dist.P2POp(dist.isend, full(rank), peer)]
+    for work in dist.batch_isend_irecv(operations if rank % 2 else operations[::-1]):
+        work.wait()
+    expect("received", x.tolist(), [peer] * 2)
+
+
+def talk():
+    collectives()
+    objects()
+    pairs()
+    dist.barrier()
+
+
+def pipeline():
+    """Stages tell each other their shapes before they begin."""
+    from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+    model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(3)]).to(card)
+    schedule = Schedule1F1B(PipelineStage(model, rank, world, card), 4, loss_fn=torch.nn.functional.mse_loss)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        x = torch.randn(64, 256, device=card)
+        schedule.step(*([x] if rank == 0 else []), **({"target": x} if rank == world - 1 else {}))
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def stuck():
+    """On cards, too: each waits for what the other sends afterwards."""
+    x = full(0)
+    dist.recv(x, rank ^ 1)
+    x.tolist()
+    dist.send(x, rank ^ 1)
+
+
+torch.cuda.set_device(card)
+dist.init_process_group("nccl", device_id=card)
+globals()[sys.argv[1]]()
+print("rank %d done" % rank, flush=True)
+dist.destroy_process_group()
