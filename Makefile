@@ -180,12 +180,10 @@ $(eval $(call registry,cmd_list.inc,$(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 $(eval $(call registry,way_list.inc,$(wildcard src/launch/way_*.c),way_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc inside_file_list.inc conv_list.inc runtime_list.inc cost_list.inc)
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc inside_file_list.inc conv_list.inc cost_list.inc)
 
 # a table as C: one FRAG_ROW(…) for each of its lines but the first
 $(GEN)/conv_list.inc: src/inside/nogpu/conv_table.csv | $(GEN)
-$(GEN)/runtime_list.inc: src/inside/nogpu/runtime_names.csv | $(GEN)
-$(GEN)/conv_list.inc $(GEN)/runtime_list.inc:
 	$(Q)sed '1d; s/.*/FRAG_ROW(&)/' $< > $@
 
 # the cost profiles of measured cards: results/CARD/profile.csv
@@ -240,7 +238,7 @@ $(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects $(B)/link_flags
 # The files that `record` and `run` put beside or into other programs: shared libraries and Python. All of them are
 # inside the program (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes them into the
 # user's cache.
-INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp)) \
+INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp) $(wildcard src/inside/nogpu/python/*.csv)) \
 	$(sort $(wildcard src/inside/python/cufrag/*.py))
 ifneq ($(SO),$(B))
 .PHONY: plain-libs

@@ -119,6 +119,13 @@ test_workers_of_torchrun() {
 		grep -q 'rank 1 of 2 done' log && grep -q '2 devices' log && verified run.cft || { cat log; return 1; }
 }
 
+# PyTorch's own recorder, of all that torchrun starts; the card is a pretended one all the same
+test_own_recorder_of_every_rank() {
+	"$cufrag" record --no-gpu --gpus 2 -o outer.cft -- "$cufrag" record --torch -o run.cft -- \
+		"$python" -m torch.distributed.run --nproc-per-node 2 "$root/tests/torch/train.py" ddp > log 2>&1
+	[ ! -e outer.cft ] && grep -q 'rank 1 of 2 done' log && grep -q 'run.cft: 2 devices' log && verified run.cft || { cat log; return 1; }
+}
+
 test_a_back_end_without_history() {
 	PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync "$cufrag" record --no-gpu -o run.cft -- "$python" "$root/tests/torch/train.py" plain > log 2>&1
 	[ $? = 3 ] && grep -q '^loss' log && grep -q 'keeps no history of its back end cudaMallocAsync' log || { cat log; return 1; }

@@ -9,7 +9,6 @@
  */
 #include "nogpu.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "entries.h"
@@ -21,15 +20,15 @@
 #define KIND_PTX 1u
 #define THIS_ONLY (1u << 20) /* flag: code for exactly this architecture, as sm_90a */
 
-/* Of one source file: the architectures that the card can take. 0: none. */
-struct choice {
-	int code, ptx, lowest;
-};
-
-static void consider(struct choice *c, const unsigned char *entry)
+static int capability(void)
 {
-	const struct nogpu_card *card = frag_nogpu_card();
-	const int cc = 10 * card->major + card->minor;
+	return 10 * frag_nogpu_card()->major + frag_nogpu_card()->minor;
+}
+
+/* How much the card likes an entry: newest machine code, then newest PTX; else the oldest (PyTorch warns of such a card). */
+static unsigned rank_of(const unsigned char *entry)
+{
+	const unsigned cc = (unsigned)capability();
 	uint32_t arch, flags;
 	uint16_t kind;
 
@@ -37,26 +36,23 @@ static void consider(struct choice *c, const unsigned char *entry)
 	memcpy(&arch, entry + 28, sizeof(arch));
 	memcpy(&flags, entry + 40, sizeof(flags));
 	if (arch >= FRAG_NOGPU_ARCHS)
-		return;
-	c->lowest = c->lowest ? FRAG_MIN(c->lowest, (int)arch) : (int)arch;
-	if ((int)arch > cc || ((flags & THIS_ONLY) && (int)arch != cc))
-		return;
-	if (kind == KIND_PTX)
-		c->ptx = FRAG_MAX(c->ptx, (int)arch);
-	else if ((int)arch / 10 == card->major)
-		c->code = FRAG_MAX(c->code, (int)arch);
+		return 0;
+	if (arch > cc || ((flags & THIS_ONLY) && arch != cc) ||
+	    (kind != KIND_PTX && arch / 10 != cc / 10))
+		return FRAG_NOGPU_ARCHS - arch;
+	return (kind == KIND_PTX ? 1 : 2) * FRAG_NOGPU_ARCHS + arch;
 }
 
 int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f)
 {
-	struct choice c = { 0 };
-	uint64_t left, bytes;
-	uint32_t magic, head;
 	const unsigned char *at = f->list;
+	uint32_t magic = 0, head;
+	uint64_t left, bytes;
+	unsigned best = 0;
 
 	if (at)
 		memcpy(&magic, at, sizeof(magic));
-	if (!at || magic != LIST_MAGIC)
+	if (magic != LIST_MAGIC)
 		return 0;
 	memcpy(&left, at + 8, sizeof(left));
 	for (at += LIST_HEAD; left >= ENTRY_HEAD; at += head + bytes, left -= head + bytes) {
@@ -64,10 +60,11 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f)
 		memcpy(&bytes, at + 8, sizeof(bytes));
 		if (head < ENTRY_HEAD || head > left || bytes > left - head)
 			break;
-		consider(&c, at);
+		best = FRAG_MAX(best, rank_of(at));
 	}
-	/* what is too new for the card would not run: it is taken for the oldest that there is (PyTorch warns of such a card) */
-	return c.code ? c.code : c.ptx ? c.ptx : c.lowest;
+	return (int)(best > FRAG_NOGPU_ARCHS ? best % FRAG_NOGPU_ARCHS
+		     : best		     ? FRAG_NOGPU_ARCHS - best
+					     : 0);
 }
 
 /* The handle of a source file is its architecture: its place in this array. */
@@ -95,28 +92,19 @@ NOGPU_ENTRY(void, __cudaRegisterFunction, (void **handle, const void *function))
 	frag_nogpu_unlock();
 }
 
-/* Of a kernel; whatever was never registered here was compiled for the card. */
-static int arch_of_kernel(const void *function)
+/* cudaFuncAttributes, the part that every version has: three sizes, then int
+ * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
+NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 {
-	const struct nogpu_card *card = frag_nogpu_card();
+	int values[] = { 1024, 32, 0, 0, 0, 49152 }, arch;
 	const struct frag_addr_cell *cell;
-	int arch;
 
 	frag_nogpu_lock();
 	cell = frag_addr_map_find(&functions, (uintptr_t)function);
 	arch = cell ? (int)cell->value : 0;
 	frag_nogpu_unlock();
-	arch = arch ? arch : frag_nogpu_adopted_arch(function);
-	return arch ? arch : 10 * card->major + card->minor;
-}
-
-/* cudaFuncAttributes, the part that every version has: three sizes, then int
- * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
-NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
-{
-	const int arch = arch_of_kernel(function);
-	const int values[] = { 1024, 32, arch, arch, 0, 49152 };
-
+	/* what was never registered was compiled for the card */
+	values[2] = values[3] = arch ?: frag_nogpu_adopted_arch(function) ?: capability();
 	memset(out, 0, 56);
 	memcpy((char *)out + 24, values, sizeof(values));
 	return NOGPU_OK;

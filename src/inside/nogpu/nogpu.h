@@ -161,8 +161,13 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f);
 
 /* ---- runtimes inside of the program's libraries (static_runtime.c) */
 
-/* Looks at the libraries that were loaded since the last time. */
-__attribute__((visibility("default"))) void frag_nogpu_adopt(void);
+/* Puts a jump to the entry of this name where a function of a loaded library begins, if it is long enough and still has the
+ * bytes of its file. */
+__attribute__((visibility("default"))) bool
+frag_nogpu_replace(void *function, const void *original, size_t bytes, const char *name, int major);
+/* A library with these addresses has such a runtime, and registered these source files with it. From one thread at a time. */
+__attribute__((visibility("default"))) void
+frag_nogpu_adopt(uint64_t first, uint64_t end, const struct frag_nogpu_fatbin *files, size_t count);
 /* The architecture of the kernels of such a library, by one of its functions; 0: not in one. */
 int frag_nogpu_adopted_arch(const void *function);
 

@@ -33,22 +33,19 @@ build wrapper.so -DWRAPPER
 build exported.so -DINSIDE=
 build stripped.so -s
 build other.so
+build mapped.so
 build newer.so -falign-functions=64 -DINSIDE='__attribute__((visibility("hidden"), aligned(64)))'
 cat > see.py << 'E'
-import ctypes, os, sys
-adopt = ctypes.CDLL(os.environ["CUFRAG_NOGPU_HOME"] + "/libcufrag_nogpu.so").frag_nogpu_adopt
+import ctypes, mmap, os, sys
+import cufrag_static
+adopt = cufrag_static.Libraries(os.environ["CUFRAG_NOGPU_HOME"] + "/libcufrag_nogpu.so").look
+raw = mmap.mmap(os.open("mapped.so", os.O_RDONLY), 0, prot=mmap.PROT_READ)  # a file, not a library
 for name in sys.argv[1:]:
     own = ctypes.CDLL(os.path.join("." if name == "libown.so" else os.getcwd(), name))
-    if name == "other.so":  # its file is another one by now, and the program is elsewhere
+    if name == "other.so":  # its file is another one by now
         os.replace("newer.so", name)
     adopt()
     print(name, own.runtime(), own.short_one(), own.behind(), own.cuda_answer(1), own.cudaless_mode(), own.helped(5), own.cudaMallocPitch())
-os.mkdir("apart")
-os.link("libown.so", "apart/libown.so")
-own = ctypes.CDLL("apart/libown.so")
-os.chdir("apart")
-adopt()
-print("apart", own.runtime(), own.cuda_answer(1))
 E
 "$CUFRAG" record --no-gpu -o none.cft -- python3 see.py libown.so libcudnn_graph.so.9 libcudart-a7b3c2d1.so.12 wrapper.so exported.so stripped.so other.so 2> /dev/null
-rm -rf apart ./*.so* own.c see.py
+rm -rf ./*.so* own.c see.py
