@@ -88,7 +88,8 @@ static int start(struct frag_nvml *n, struct frag_err *err)
 		return frag_fail(err, FRAG_EDEVICE, "cannot query the driver: %.100s",
 				 n->error_string(rc));
 	if (!n->count)
-		return frag_fail(err, FRAG_EDEVICE, "the driver has no card (without a GPU: cufrag record --no-gpu)");
+		return frag_fail(err, FRAG_EDEVICE,
+				 "the driver has no card (without a GPU: cufrag record --no-gpu)");
 	if (n->get_driver && n->get_driver(n->driver, sizeof(n->driver)))
 		n->driver[0] = '\0';
 	return 0;

@@ -285,11 +285,8 @@ int frag_pretend_collect(const struct frag_launch *l, const char *folder, struct
 		p.list[i].trace = NULL;
 	}
 	FRAG_TRY(frag_launch_merge(traces, p.count, &all, err));
-	/* on a card of its own, a process has no values to tell of (record --torch) */
-	if (!p.list[0].notes || json_object_get(p.list[0].notes, "values")) {
-		all->estimate = make_note(l, &p, modelled);
-		FRAG_CHECK_ALLOC(all->estimate, "recordings", err);
-	}
+	all->estimate = make_note(l, &p, modelled);
+	FRAG_CHECK_ALLOC(all->estimate, "recordings", err);
 	*out = all;
 	all = NULL;
 	return 0;

@@ -54,6 +54,11 @@ static int run_job(struct job *j, char **program, struct frag_trace **out, int *
 	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
 	rc = frag_launch_run(program, prepare, j, status, err)
 		     ?: frag_pretend_collect(j->l, j->folder, out, err);
+	if (!rc &&
+	    !getenv("CUFRAG_NOGPU")) { /* a real card, unless a record --no-gpu is around us */
+		frag_host_free((*out)->estimate);
+		(*out)->estimate = NULL;
+	}
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
 	if (rc == FRAG_EINPUT && err) {
