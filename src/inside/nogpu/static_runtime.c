@@ -43,6 +43,7 @@ bool frag_nogpu_replace(void *function, const void *original, size_t bytes, cons
 	const uint64_t first = frag_round_down(at, page),
 		       end = frag_round_up(at + PATCH_BYTES, page);
 	unsigned char code[PATCH_BYTES];
+	size_t length;
 	Dl_info info;
 
 	if (bytes < PATCH_BYTES || !dladdr(function, &info) ||
@@ -50,7 +51,8 @@ bool frag_nogpu_replace(void *function, const void *original, size_t bytes, cons
 	    memcmp(function, original, PATCH_BYTES) ||
 	    mprotect((void *)first, end - first, PROT_READ | PROT_WRITE | PROT_EXEC))
 		return false;
-	memcpy(function, code, jump(code, name, major));
+	length = jump(code, name, major);
+	memcpy(function, code, length);
 	mprotect((void *)first, end - first, PROT_READ | PROT_EXEC);
 	return true;
 }
