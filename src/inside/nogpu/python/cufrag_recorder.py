@@ -101,12 +101,15 @@ class Recorder:
             memory._record_memory_history(
                 enabled="all", context="all" if os.environ.get("CUFRAG_RECORD_FRAMES") else None, stacks="python",
                 max_entries=int(os.environ.get("CUFRAG_RECORD_ENTRIES", "10000000")))
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:  # TypeError: before 2.1
             say("process %d is not recorded: %s" % (self.pid, NO_HISTORY if "cudaMallocAsync" in str(error) else error))
             return
         self.started = True
-        if not self.card:  # else it does so when memory is asked for
-            open(os.path.join(self.folder, "%d.begun" % self.pid), "w").close()
+        try:  # the pretended card does so when memory is asked for
+            if not self.card:
+                open(os.path.join(self.folder, "%d.begun" % self.pid), "w").close()
+        except OSError:
+            pass
         # a program that takes snapshots of its own finds a history that is on, and leaves it on
         memory._record_memory_history = lambda *args, **kwargs: None
 

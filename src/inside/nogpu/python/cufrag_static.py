@@ -16,6 +16,7 @@ import ctypes
 import os
 import re
 import struct
+import threading
 
 import cufrag_stubs
 
@@ -29,12 +30,16 @@ FATBIN = 24  # bytes of what nvcc writes for a source file
 
 class Libraries:
     def __init__(self, core):
-        self.core, self.seen = ctypes.CDLL(core), set()
+        self.core, self.seen, self.lock = ctypes.CDLL(core), set(), threading.RLock()
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime_names.csv"), "rb") as f:
             self.published = set(f.read().split()[1:])
 
     def look(self):
-        """At those that were loaded since the last time."""
+        """At those that were loaded since the last time. Calls into the core run without Python's own lock."""
+        with self.lock:
+            self.look_alone()
+
+    def look_alone(self):
         with open("/proc/self/maps", errors="surrogateescape") as f:
             loaded = set(LOADED.findall(f.read()))
         for base, path in loaded - self.seen:
