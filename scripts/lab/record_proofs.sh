@@ -140,6 +140,8 @@ print(len(sizes), "requests,", sum(sizes), "bytes")
 PY
 if python3 -c 'import torch' 2> /dev/null; then
 	"$cufrag" record --torch -o pt.cft -- python3 small.py > pt.txt 2>&1
+	"$cufrag" record --torch -o ranks.cft -- python3 -m torch.distributed.run --nproc-per-node 1 small.py > ranks.txt 2>&1
+	same 'PyTorch by its own recorder, started by torchrun: requests' "$(sizes ranks.cft)" "$(sizes pt.cft)"
 	"$cufrag" record --no-pool --stacks -o raw.cft -- python3 small.py > raw.txt 2>&1
 	say "  $(grep 'left out' raw.txt)"
 	same 'PyTorch by its own recorder and by the driver: requests' "$(sizes pt.cft)" "$(sizes raw.cft)"

@@ -70,6 +70,30 @@ static int find_way(const struct options *o, const struct frag_record_way **out,
 	return 0;
 }
 
+/* An option of another way would do nothing: it is refused. Errors: FRAG_EUSAGE. */
+static int check_others(const struct options *o, const struct frag_record_way *way,
+			struct frag_err *err)
+{
+	const struct frag_record_way *const *ways = frag_record_ways();
+	struct options none = { 0 };
+	struct frag_arg_table tables[WAYS_MAX + 1] = { 0 };
+	size_t count = way_options(&none, tables);
+
+	FRAG_TRY(frag_args_defaults(tables, err));
+	for (size_t i = 0; i < count; i++)
+		for (const struct frag_arg *row = tables[i].rows; ways[i] != way && row->name;
+		     row++)
+			if (memcmp(o->ways[i].bytes + row->offset, none.ways[i].bytes + row->offset,
+				   row->size) != 0)
+				return frag_fail(err, FRAG_EUSAGE,
+						 "--%s has no effect on a recording %s%s%s",
+						 row->name, way->asked ? "with " : "", way->name,
+						 strcmp(row->name, "stacks")
+							 ? ""
+							 : "; --frames keeps its stacks");
+	return 0;
+}
+
 /* A long run must not be lost because its file cannot be written: it goes elsewhere. */
 static void rescue(struct frag_cli *cli, const struct frag_trace *trace)
 {
@@ -113,6 +137,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	frag_launch_outlive_readers();
 	frag_interrupt_catch(); /* what was recorded is still written */
 	FRAG_TRY(find_way(o, &way, &way_values, err));
+	FRAG_TRY(check_others(o, way, err));
 	FRAG_TRY(probe_output(o->output, err));
 	FRAG_TRY(way->run(&launch, way_values, cli->program, &trace, &status, err));
 	FRAG_TRY(frag_launch_name_as_file(trace, o->output, err));

@@ -75,7 +75,8 @@ static int start(struct frag_nvml *n, struct frag_err *err)
 	n->lib = frag_library_open((const char *const[]){ "libnvidia-ml.so.1", NULL });
 	if (!n->lib)
 		return frag_fail(err, FRAG_EDEVICE,
-				 "libnvidia-ml.so.1 not found; it comes with NVIDIA's driver");
+				 "libnvidia-ml.so.1 not found; it comes with NVIDIA's driver "
+				 "(without a GPU: cufrag record --no-gpu)");
 	if (FRAG_SYMBOLS_FIND(n->lib, symbols, n)) {
 		dlclose(n->lib);
 		n->lib = NULL;
@@ -87,7 +88,8 @@ static int start(struct frag_nvml *n, struct frag_err *err)
 		return frag_fail(err, FRAG_EDEVICE, "cannot query the driver: %.100s",
 				 n->error_string(rc));
 	if (!n->count)
-		return frag_fail(err, FRAG_EDEVICE, "the driver has no card");
+		return frag_fail(err, FRAG_EDEVICE,
+				 "the driver has no card (without a GPU: cufrag record --no-gpu)");
 	if (n->get_driver && n->get_driver(n->driver, sizeof(n->driver)))
 		n->driver[0] = '\0';
 	return 0;

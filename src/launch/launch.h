@@ -51,6 +51,9 @@ void frag_launch_become_ranks(char **program, unsigned count,
 	__attribute__((noreturn));
 /* A port of this machine at which nobody listens; 0: none. */
 unsigned frag_launch_free_port(void);
+/* This process becomes the program: what a shell would start, or a Python file (train.py). Returns only if it cannot; errno
+ * says why. */
+void frag_launch_become(char **program);
 /* From here on a reader of our output that goes away does not end us before the recording is written. */
 void frag_launch_outlive_readers(void);
 /* True if a terminating signal arrived while a program ran: skip what would follow. */
@@ -74,10 +77,9 @@ int frag_launch_read(const struct frag_launch *l, const char *path, struct frag_
 /* The parts as one trace; destroys them, also after an error. */
 int frag_launch_merge(struct frag_trace **parts, size_t count, struct frag_trace **out,
 		      struct frag_err *err);
-/* All NAME.csv and NAME.cft, or all NAME.pickle, of the folder as one trace. Errors: FRAG_EINPUT if nothing
- * is there. */
-int frag_launch_gather(const struct frag_launch *l, const char *folder, bool pickles,
-		       struct frag_trace **out, struct frag_err *err);
+/* All NAME.csv and NAME.cft of the folder as one trace. Errors: FRAG_EINPUT if nothing is there. */
+int frag_launch_gather(const struct frag_launch *l, const char *folder, struct frag_trace **out,
+		       struct frag_err *err);
 /* Takes away the shared pages of recorded processes that were killed. True if a NAME.PID.csv or .cft holds
  * events. */
 bool frag_launch_forget_pages(const char *folder);

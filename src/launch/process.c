@@ -136,6 +136,30 @@ static void await(const struct signals *s, pid_t pid, int *state)
 
 /* ---- the program's process ------------------------------------------------------------ */
 
+/* train.py, as it lies in this folder, is no program of the shell's: python3 runs it. */
+static bool is_plain_script(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && !strcmp(dot, ".py") && !access(path, R_OK) &&
+	       (!strchr(path, '/') || access(path, X_OK));
+}
+
+void frag_launch_become(char **program)
+{
+	size_t count = 1;
+	char **all;
+
+	while (program[count - 1])
+		count++;
+	all = is_plain_script(program[0]) ? calloc(count + 1, sizeof(*all)) : NULL;
+	if (all) {
+		all[0] = (char *)"python3";
+		memcpy(all + 1, program, count * sizeof(*all));
+	}
+	execvp(all ? all[0] : program[0], all ? all : program);
+}
+
 /* In the child. `failed` takes why the program cannot be run, and closes if it does. */
 static void __attribute__((noreturn)) become(char **program, void (*prepare)(const void *ctx),
 					     const void *ctx, const struct signals *s, int failed)
@@ -144,7 +168,7 @@ static void __attribute__((noreturn)) become(char **program, void (*prepare)(con
 
 	release_signals(s);
 	prepare(ctx);
-	execvp(program[0], program);
+	frag_launch_become(program);
 	reason = errno;
 	_exit(write(failed, &reason, sizeof(reason)) == sizeof(reason) ? 0 : 127);
 }

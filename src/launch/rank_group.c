@@ -79,7 +79,7 @@ static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t 
 static void __attribute__((noreturn)) become_rank(char **program, const sigset_t *before)
 {
 	sigprocmask(SIG_SETMASK, before, NULL);
-	execvp(program[0], program);
+	frag_launch_become(program);
 	dprintf(STDERR_FILENO, "cufrag record: cannot run '%.200s': %s\n", program[0],
 		strerror(errno));
 	_exit(127);

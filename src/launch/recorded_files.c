@@ -76,11 +76,6 @@ static int is_log(const struct dirent *entry)
 	return has_ending(entry, ".csv") || has_ending(entry, ".cft");
 }
 
-static int is_pickle(const struct dirent *entry)
-{
-	return has_ending(entry, ".pickle");
-}
-
 /* A process that asked for nothing is no part: its CSV has only the header, and perhaps remarks, … */
 static bool is_empty_csv(const char *path)
 {
@@ -143,10 +138,9 @@ static int read_file(const struct frag_launch *l, const char *folder, const stru
 	FRAG_AUTO_FREE char *path = frag_path_join(folder, entry->d_name);
 
 	FRAG_CHECK_ALLOC(path, "path", err);
-	if (is_log(entry) && is_empty(entry, path))
+	if (is_empty(entry, path))
 		return 0;
-	FRAG_TRY(frag_launch_read(l, path, out, err));
-	return is_pickle(entry) ? l->settle(l->ctx, *out, err) : 0;
+	return frag_launch_read(l, path, out, err);
 }
 
 static int read_all(const struct frag_launch *l, const char *folder, struct dirent **names,
@@ -192,11 +186,11 @@ bool frag_launch_forget_pages(const char *folder)
 	return any;
 }
 
-int frag_launch_gather(const struct frag_launch *l, const char *folder, bool pickles,
-		       struct frag_trace **out, struct frag_err *err)
+int frag_launch_gather(const struct frag_launch *l, const char *folder, struct frag_trace **out,
+		       struct frag_err *err)
 {
 	struct dirent **names = NULL;
-	int count = scandir(folder, &names, pickles ? is_pickle : is_log, versionsort), rc;
+	int count = scandir(folder, &names, is_log, versionsort), rc;
 
 	*out = NULL;
 	rc = read_all(l, folder, names, count, out, err);
@@ -206,8 +200,7 @@ int frag_launch_gather(const struct frag_launch *l, const char *folder, bool pic
 	if (rc || *out)
 		return rc;
 	return frag_fail(err, FRAG_EINPUT,
-			 "nothing was recorded: no process of the program allocated CUDA memory%s",
-			 pickles ? " through torch"
-				 : " (a process with other rights, or without the program's "
-				   "environment, is not seen)");
+			 "nothing was recorded: no process of the program allocated CUDA memory (a "
+			 "process with other rights, or without the program's environment, is not "
+			 "seen); without a GPU, use --no-gpu");
 }

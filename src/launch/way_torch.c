@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record --torch: PyTorch's own recorder, switched on by scripts/record_torch.py around the program. */
+/*
+ * record --torch: PyTorch's own recorder, switched on in each Python process of the program that loads torch, by the same
+ * files that record on a pretended card. So it does not matter who starts the processes: torchrun, accelerate, a script.
+ */
+#include "pretend.h"
 #include "way.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-#include "base/outfile.h"
-#include "launch/inside_files.h"
 
 struct options {
 	bool torch;
@@ -14,8 +16,15 @@ struct options {
 static const struct frag_arg rows[] = {
 	{ FRAG_ARG_FLAG, "torch", FRAG_ARG_AT(struct options, torch),
 	  .help = "use PyTorch's own recorder, which sees requests, not segments; PROGRAM is "
-		  "python or a .py file" },
+		  "Python, or starts it, "
+		  "as torchrun does: each process goes into the recording" },
 	{ 0 },
+};
+
+struct job {
+	const struct frag_launch *l;
+	struct frag_inside_files files;
+	char folder[4096];
 };
 
 static bool asked(const void *options)
@@ -27,76 +36,50 @@ static bool asked(const void *options)
 
 static void prepare(const void *ctx)
 {
-	(void)ctx;
+	const struct job *j = ctx;
+
+	frag_pretend_python(&j->files);
+	setenv("CUFRAG_RECORD", j->folder, 1);
+	frag_launch_put_number("CUFRAG_RECORD_ENTRIES", j->l->max_entries);
+	if (j->l->frames)
+		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
 }
 
-static bool is_python(const char *path)
+static int run_job(struct job *j, char **program, struct frag_trace **out, int *status,
+		   struct frag_err *err)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	int rc;
 
-	return !strncmp(name, "python", 6);
-}
+	FRAG_TRY(frag_inside_files_open(&j->files, err));
+	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
+	rc = frag_launch_run(program, prepare, j, status, err)
+		     ?: frag_pretend_collect(j->l, j->folder, *status, out, err);
+	if (!rc &&
+	    !getenv("CUFRAG_NOGPU")) { /* a real card, unless a record --no-gpu is around us */
+		frag_host_free((*out)->estimate);
+		(*out)->estimate = NULL;
+	}
+	if (rc == FRAG_EINPUT && *status)
+		frag_err_prefix(err, "the program ended with status %d", *status);
+	if (rc == FRAG_EINPUT && err) {
+		size_t n = strlen(err->msg);
 
-/* python record_torch.py -o FILE … PROGRAM ARG…; *out: the caller's array of borrowed strings. */
-static int make_command(const struct frag_launch *l, char *script, char *output, char *entries,
-			char **program, char ***out, struct frag_err *err)
-{
-	bool python = is_python(program[0]);
-	size_t n = 0, count = 0;
-	char **list;
-
-	while (program[count])
-		count++;
-	FRAG_TRY_CALLOC(list, count + 8, "program", err);
-	*out = list;
-	list[n++] = python ? program[0] : (char *)"python3";
-	list[n++] = script;
-	list[n++] = (char *)"-o";
-	list[n++] = output;
-	list[n++] = (char *)"--max-entries";
-	list[n++] = entries;
-	if (l->frames)
-		list[n++] = (char *)"--frames";
-	for (size_t i = python; i < count; i++)
-		list[n++] = program[i];
-	return 0;
-}
-
-static int run_in(const struct frag_launch *l, const char *folder, char *script, char **program,
-		  struct frag_trace **out, int *status, struct frag_err *err)
-{
-	FRAG_AUTO_FREE char **command = NULL;
-	char output[4128], entries[16];
-
-	snprintf(output, sizeof(output), "%s/run.pickle", folder);
-	snprintf(entries, sizeof(entries), "%u", l->max_entries);
-	FRAG_TRY(make_command(l, script, output, entries, program, &command, err));
-	FRAG_TRY(frag_launch_run(command, prepare, NULL, status, err));
-	return frag_launch_gather(l, folder, true, out, err);
+		snprintf(err->msg + n, sizeof(err->msg) - n, "; without a GPU, use --no-gpu");
+	}
+	frag_launch_folder_remove(j->folder);
+	return rc;
 }
 
 static int run(const struct frag_launch *l, const void *options, char **program,
 	       struct frag_trace **out, int *status, struct frag_err *err)
 {
-	FRAG_AUTO(frag_inside_files_release) struct frag_inside_files files = { 0 };
-	FRAG_AUTO_FREE char *script = NULL;
-	char folder[4096];
-	size_t len = strlen(program[0]);
+	struct job j = { .l = l };
 	int rc;
 
 	(void)options;
-	if (!is_python(program[0]) && (len < 3 || strcmp(program[0] + len - 3, ".py") != 0))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--torch needs a Python program: python train.py, or train.py");
-	FRAG_TRY(frag_inside_files_open(&files, err));
 	*status = 0;
-	script = frag_path_join(files.folder, "record_torch.py");
-	FRAG_CHECK_ALLOC(script, "path", err);
-	FRAG_TRY(frag_launch_folder(folder, sizeof(folder), err));
-	rc = run_in(l, folder, script, program, out, status, err);
-	if (rc == FRAG_EINPUT && *status)
-		frag_err_prefix(err, "the program ended with status %d", *status);
-	frag_launch_folder_remove(folder);
+	rc = run_job(&j, program, out, status, err);
+	frag_inside_files_release(&j.files);
 	return rc;
 }
 

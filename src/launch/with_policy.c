@@ -38,7 +38,7 @@ static int become(const struct job *j, char **program, struct frag_err *err)
 {
 	prepare(j);
 	fflush(NULL);
-	execvp(program[0], program);
+	frag_launch_become(program);
 	return frag_fail(err, FRAG_EUSAGE, "cannot run '%.200s': %s", program[0], strerror(errno));
 }
 
@@ -76,7 +76,7 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 	frag_launch_outlive_readers();
 	if (!rc)
 		rc = frag_launch_run(program, prepare, j, status, err)
-			     ?: frag_launch_gather(j->l, j->folder, false, &trace, err);
+			     ?: frag_launch_gather(j->l, j->folder, &trace, err);
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
 	if (!rc)

@@ -341,13 +341,6 @@ def triton_kernel():
     print("triton", out.sum().item(), torch.isfinite(out).item())
 
 
-INSIDE = """
-int cudaGetDeviceCount(int *n) { *n = -7; *n += 7; *n -= 7; return 35; }
-int cudaMallocManaged(void **p, unsigned long n, unsigned f) { *p = 0; *p = (void *)n; *p = (void *)(n + f); return 35; }
-void **__cudaRegisterFatBinary(void *p) { static void *q[2]; q[0] = p; q[1] = q; q[0] = q; return q; }
-int count(void) { int n; return cudaGetDeviceCount(&n) ? -1 : n; }
-void *managed(void) { void *p; return cudaMallocManaged(&p, 3 << 20, 1) ? 0 : p; }
-"""
 BESIDE = """
 int cublasSrotg_v2(void *, float *, float *, float *, float *);
 int cudaMallocPitch(void **, unsigned long *, unsigned long, unsigned long);
@@ -362,22 +355,20 @@ def libraries_of_ones_own():
     import re
     import subprocess
 
-    def build(name, source, *options):
-        with open(name + ".c", "w") as f:
-            f.write(source)
-        subprocess.run([os.environ.get("CC", "cc"), "-O0", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-o", name, name + ".c", *options], check=True)
+    def build(name, *options):
+        subprocess.run([os.environ.get("CC", "cc"), "-O0", "-w", "-shared", "-fPIC", "-o", name, *options], check=True)
         return ctypes.CDLL(os.path.abspath(name))
     torch.ones(10, device="cuda")
-    source = "\n".join('__attribute__((visibility("default"))) ' + line if "count(void)" in line or "managed(void)" in line else line
-                       for line in INSIDE.split("\n"))
-    for inside in build("inside.so", source), build("renamed.so", INSIDE, "-fvisibility=default", "-s"):  # a runtime of another name
+    for inside in build("inside.so", os.path.join(os.path.dirname(__file__), "inside.c"), '-DHIDDEN=__attribute__((visibility("hidden")))'), ctypes.CDLL(sys.argv[2]):
         inside.managed.restype = ctypes.c_void_p
         before = torch.cuda.mem_get_info()[0]
         print("inside", inside.count(), inside.managed() > 1 << 40, before - torch.cuda.mem_get_info()[0] >= 3 << 20)
     if glob.glob(os.path.join(os.path.dirname(torch.__path__[0]), "nvidia", "*", "lib", "libcublas.so.*")):
         with open("/proc/self/maps") as f:
             stubs = {line.split()[-1] for line in f if re.search(r"/(libcudart|libcublas)\.so\.", line)}
-        beside = build("beside.so", BESIDE.replace("int beside", '__attribute__((visibility("default"))) int beside'), *sorted(stubs))
+        with open("beside.c", "w") as f:
+            f.write(BESIDE)
+        beside = build("beside.so", "beside.c", *sorted(stubs))
         print("beside", beside.beside())
 
 
@@ -411,6 +402,34 @@ def chosen():
         os._exit(0)
     print("child", os.waitpid(child, 0)[1])
     print("has", torch.ones(10, device="cuda").device, torch._C._cuda_getDeviceCount())
+
+
+def kernels():
+    """Operators whose kernels are chosen by what PyTorch was compiled for: those of CUB above all; and a training with each kind of layer."""
+    from torch.nn import functional as F
+    words, table = torch.randint(0, 500, (8, 1000), device="cuda"), nn.Embedding(500, 64).cuda()  # by sorting, from 3072 words on
+    bag = nn.EmbeddingBag(500, 64, mode="sum").cuda()
+    layers = nn.ModuleList([nn.Conv1d(64, 64, 3, padding=1), nn.GroupNorm(4, 64), nn.BatchNorm1d(64), nn.Linear(64, 500)]).cuda()
+    optimizer = torch.optim.AdamW([*table.parameters(), *bag.parameters(), *layers.parameters()])
+    for dtype in torch.bfloat16, torch.float16, torch.float32:
+        with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
+            x = table(words)
+            x = x + layers[2](layers[1](layers[0](x.transpose(1, 2)))).transpose(1, 2) + bag(words)[:, None]
+            heads = x.view(8, 1000, 4, 16).transpose(1, 2)
+            x = F.scaled_dot_product_attention(heads, heads, heads, is_causal=True).transpose(1, 2).reshape(8, 1000, 64)
+            picked = x.flatten(0, 1)[torch.randint(0, 8000, (5000,), device="cuda")]  # backward: index_put
+            loss = F.cross_entropy(layers[3](x).flatten(0, 1), words.flatten()) + x.softmax(-1).cumsum(1).mean() + picked.float().logcumsumexp(0).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    x, flat = torch.randn(200000, device="cuda"), words.flatten()
+    x.sort(), x.argsort(stable=True), x.topk(100), x.cumsum(0), x.cumprod(0), x.cummax(0), x.median(), x.kthvalue(7), flat.mode()
+    flat.unique(return_inverse=True, return_counts=True), flat.unique_consecutive(), flat.bincount(), x.histc(50), (x > 0).nonzero(), x[x > 0]
+    torch.randperm(100000, device="cuda"), torch.multinomial(x.abs(), 100), torch.searchsorted(x.sort().values, x), words.sort(1), words.unique(dim=0)
+    torch.sparse_coo_tensor(torch.stack([flat, flat]), x[:8000], (500, 500)).coalesce()
+    torch.zeros(500, device="cuda").index_add(0, flat, x[:8000]).scatter_reduce_(0, flat, x[:8000], "amax")
+    torch.cuda.synchronize()
+    print("ran on", "%d.%d" % torch.cuda.get_device_capability())
 
 
 def batch():

@@ -2,7 +2,7 @@
 /*
  * What the program can ask about the card: attributes and properties (card.def), versions, errors.
  *
- * CUFRAG_NOGPU describes it: name, total, context, count, cc, sms, l2, bus, clock, ptx.
+ * CUFRAG_NOGPU describes it: name, total, context, count, cc, sms, l2, bus, clock.
  * What is left out is that of an H200. Figures by compute capability: CUDA
  * Programming Guide 13.0, "Technical Specifications per Compute Capability".
  */
@@ -63,8 +63,6 @@ static void take(const char *key, const char *value)
 		card.bus_bits = (int)n;
 	else if (!strcmp(key, "clock"))
 		card.clock_khz = (int)n;
-	else if (!strcmp(key, "ptx"))
-		card.ptx = (int)n;
 }
 
 static void read_card(void)
@@ -93,8 +91,6 @@ static void read_card(void)
 		card.shared_per_sm_bytes = l->shared_per_sm_kib * FRAG_KIB;
 		card.shared_per_block_bytes = l->shared_per_block_kib * FRAG_KIB;
 	}
-	if (!card.ptx)
-		card.ptx = cc;
 }
 
 const struct nogpu_card *frag_nogpu_card(void)
@@ -292,6 +288,8 @@ static const struct {
 	{ NOGPU_OK, "cudaSuccess", "no error" },
 	{ NOGPU_INVALID_VALUE, "cudaErrorInvalidValue", "invalid argument" },
 	{ NOGPU_OUT_OF_MEMORY, "cudaErrorMemoryAllocation", "out of memory" },
+	{ 98, "cudaErrorInvalidDeviceFunction",
+	  "invalid device function" }, /* CUB: compiled for no such card */
 	{ NOGPU_INVALID_DEVICE, "cudaErrorInvalidDevice", "invalid device ordinal" },
 	{ NOGPU_NOT_READY, "cudaErrorNotReady", "device not ready" },
 	{ NOGPU_NOT_SUPPORTED, "cudaErrorNotSupported",

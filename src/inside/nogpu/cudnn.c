@@ -183,7 +183,7 @@ static int64_t workspace_bytes(const struct nogpu_cudnn *d)
 	return bytes;
 }
 
-/* Configurations, made by the caller. */
+/* Configurations, made by the caller; returns how many were given or, without out, how many there are. */
 static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn **out)
 {
 	struct nogpu_plans plans;
@@ -195,7 +195,7 @@ static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn
 		out[i]->made_of = d;
 		out[i]->choice = (int)i;
 	}
-	return count;
+	return out ? FRAG_MIN(wanted, count) : count; /* PyTorch 2.15 asks for the first only */
 }
 
 static int64_t give_notes(const struct nogpu_cudnn *d, int64_t wanted, int *out)

@@ -53,24 +53,6 @@ NOGPU_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-/* cudaFuncAttributes, the part that every version has: three sizes, then int
- * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
-NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
-{
-	const struct nogpu_card *c = frag_nogpu_card();
-	const int values[] = { 1024, 32, c->ptx, c->ptx, 0, 49152 };
-
-	memset(out, 0, 56);
-	memcpy((char *)out + 24, values, sizeof(values));
-	return NOGPU_OK;
-}
-/* What nvcc puts around kernels. The handle is one for all. */
-NOGPU_ENTRY(void **, __cudaRegisterFatBinary, (void *image))
-{
-	static void *handle[2];
-
-	return handle;
-}
 /* What stands between <<< and >>> waits here for the launch, per thread. */
 struct dim3 {
 	unsigned x, y, z;

@@ -38,10 +38,15 @@ static void give_bus(char *text, int len, int device)
 	snprintf(text, (size_t)len, "0000:%02x:00.0", frag_nogpu_number(device) + 1);
 }
 
-/* CUfunction_attribute: 0 = threads per block, 4 = registers */
+/* CUfunction_attribute: 0 = threads per block, 4 = registers, 5 and 6 = architecture of what the driver compiled for the card */
 static int kernel_attribute(int which)
 {
-	return which == 0 ? 1024 : which == 4 ? 32 : 0;
+	const struct nogpu_card *c = frag_nogpu_card();
+
+	return which == 0		  ? 1024
+	       : which == 4		  ? 32
+	       : which == 5 || which == 6 ? 10 * c->major + c->minor
+					  : 0;
 }
 
 static int blocks_per_sm(int *count, int threads)

@@ -79,7 +79,6 @@ struct nogpu_card {
 	/* by compute capability */
 	int threads_per_sm, blocks_per_sm;
 	uint64_t shared_per_sm_bytes, shared_per_block_bytes;
-	int ptx; /* newest architecture of the program's own kernels that the card runs, 90 */
 };
 
 /* Read once, never changes. */
@@ -160,9 +159,28 @@ void *frag_nogpu_find(const char *name);
 /* The entry of exactly this function of the runtime, of CUDA 12 or 13; NULL: none. */
 void *frag_nogpu_entry(const char *name, int major);
 
+/* ---- kernels (kernels.c) */
+
+/* What nvcc writes for a source file (fatbinary_section.h). */
+struct frag_nogpu_fatbin {
+	uint32_t magic, version;
+	const unsigned char *list;
+	const void *more;
+};
+#define FRAG_NOGPU_ARCHS 256u
+/* The architecture of the code that the card runs, 86; 0: nothing that can be read. < FRAG_NOGPU_ARCHS. */
+int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f);
+
 /* ---- runtimes inside of the program's libraries (static_runtime.c) */
 
-/* Looks at the libraries that were loaded since the last time. */
-__attribute__((visibility("default"))) void frag_nogpu_adopt(void);
+/* Puts a jump to the entry of this name where a function of a loaded library begins, if it is long enough and still has the
+ * bytes of its file. */
+__attribute__((visibility("default"))) bool
+frag_nogpu_replace(void *function, const void *original, size_t bytes, const char *name, int major);
+/* A library with these addresses has such a runtime, and registered these source files with it. From one thread at a time. */
+__attribute__((visibility("default"))) void
+frag_nogpu_adopt(uint64_t first, uint64_t end, const struct frag_nogpu_fatbin *files, size_t count);
+/* The architecture of the kernels of such a library, by one of its functions; 0: not in one. */
+int frag_nogpu_adopted_arch(const void *function);
 
 #endif

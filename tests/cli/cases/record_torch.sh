@@ -8,6 +8,7 @@ class _Memory:
     def set_per_process_memory_fraction(self, *a): pass
     def _record_memory_history(self, enabled, context, stacks, max_entries): print(enabled, context, max_entries)
     def _dump_snapshot(self, path): open(path, "wb").write(lzma.open(os.environ["PICKLE"]).read())
+__version__ = "2.11.0"
 cuda = types.SimpleNamespace(memory=_Memory(), set_per_process_memory_fraction=None, _lazy_call=lambda f: f())
 P
 # many libraries look whether torch is there before they load it

@@ -8,6 +8,10 @@
 
 #include "inside/nogpu/cudnn.h"
 
+int frag_nogpu_cudnnBackendGetAttribute(struct nogpu_cudnn *d, int name, int type, int64_t wanted,
+					int64_t *count, void *out);
+
+#define HEURISTICS_RESULTS 202
 #define FLOAT 0
 #define BFLOAT 9
 
@@ -107,6 +111,26 @@ static void plans_of_a_script(void)
 	MUST(plans.count == 2 && plans.at[0].bytes == 46732048 && plans.at[1].bytes == 2000);
 }
 
+/* PyTorch 2.15 makes one descriptor where there are two plans, and takes as many as it is told. */
+static void as_many_as_asked_for(void)
+{
+	struct conv dense = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 17, 40, 3, 1);
+	struct nogpu_cudnn graph = { .kind = NOGPU_CUDNN_GRAPH,
+				     .ops = { op_of(&dense) },
+				     .ops_count = 1 };
+	struct nogpu_cudnn heuristics = { .made_of = &graph }, config = { 0 },
+			   *out[3] = { &config };
+	int64_t count = -1;
+
+	write_script("#!/bin/sh\nread card\nwhile read q; do echo 1000 1 2000 0; done\n");
+	frag_nogpu_cudnnBackendGetAttribute(&heuristics, HEURISTICS_RESULTS, 0, 0, &count, NULL);
+	MUST(count == 2);
+	frag_nogpu_cudnnBackendGetAttribute(&heuristics, HEURISTICS_RESULTS, 0, 1, &count, out);
+	MUST(count == 1 && config.made_of == &heuristics);
+	frag_nogpu_cudnnBackendGetAttribute(&heuristics, HEURISTICS_RESULTS, 0, 3, &count, out);
+	MUST(count == 2);
+}
+
 static void rule_where_it_ends(void)
 {
 	struct conv dense = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 17, 40, 3, 1);
@@ -169,6 +193,11 @@ static void as_measured(void)
 TEST(a_script_is_asked)
 {
 	in_a_child(plans_of_a_script);
+}
+
+TEST(plans_are_as_many_as_asked_for)
+{
+	in_a_child(as_many_as_asked_for);
 }
 
 TEST(a_planner_that_ends_is_asked_no_more)

@@ -16,6 +16,9 @@
 int frag_nogpu_cudaPointerGetAttributes(void *out, const void *p);
 int frag_nogpu12_cudaGetDeviceProperties_v2(void *out, int device);
 int frag_nogpu13_cudaGetDeviceProperties(void *out, int device);
+int frag_nogpu_cudaFuncGetAttributes(void *out, const void *function);
+void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
+void frag_nogpu___cudaRegisterFunction(void **handle, const void *function);
 int frag_nogpu_cuMemCreate(uint64_t *out, size_t bytes, const void *prop, uint64_t flags);
 
 int frag_nogpu_cusparseCreateCsr(void **out, int64_t rows, int64_t cols, int64_t elements, void *s,
@@ -340,6 +343,96 @@ TEST(who_takes_memory_leaves_a_mark)
 	unlink(path);
 	rmdir(folder);
 	unsetenv("CUFRAG_RECORD");
+}
+
+/* ---- kernels */
+
+#define PTX 1u
+#define CODE 2u
+#define THIS_ONLY (1u << 20)
+
+/* What nvcc writes for one source file, with 32 bytes of code for each architecture. */
+struct code {
+	uint32_t magic;
+	uint16_t version, head_bytes;
+	uint64_t bytes;
+	struct {
+		uint16_t kind, other;
+		uint32_t head_bytes;
+		uint64_t bytes;
+		uint32_t more[3], arch, names[2];
+		uint64_t flags, rest[2];
+		unsigned char code[32];
+	} entries[4];
+};
+
+static struct code code_of(const uint32_t (*rows)[3], size_t count)
+{
+	struct code c = { .magic = 0xba55ed50, .version = 1, .head_bytes = 16 };
+
+	c.bytes = count * sizeof(c.entries[0]);
+	for (size_t i = 0; i < count; i++) {
+		c.entries[i].kind = (uint16_t)rows[i][0];
+		c.entries[i].head_bytes = sizeof(c.entries[0]) - 32;
+		c.entries[i].bytes = 32;
+		c.entries[i].arch = rows[i][1];
+		c.entries[i].flags = rows[i][2];
+	}
+	return c;
+}
+
+/* ptxVersion and binaryVersion of a kernel. */
+static int architecture(const void *function)
+{
+	int values[14];
+
+	OK(cudaFuncGetAttributes(values, function));
+	assert_int_equal(values[8], values[9]);
+	return values[8];
+}
+
+TEST(kernels_are_those_that_the_card_runs)
+{
+	static const struct {
+		uint32_t rows[4][3];
+		int arch; /* that a card of 8.9 runs */
+	} cases[] = {
+		{ { { CODE, 75, 0 }, { CODE, 80, 0 }, { CODE, 86, 0 }, { CODE, 90, 0 } }, 86 },
+		{ { { CODE, 80, 0 }, { PTX, 80, 0 }, { CODE, 89, 0 }, { CODE, 90, 0 } }, 89 },
+		{ { { CODE, 75, 0 }, { PTX, 75, 0 }, { PTX, 90, 0 }, { CODE, 100, 0 } }, 75 },
+		{ { { CODE, 86, THIS_ONLY },
+		    { CODE, 80, 0 },
+		    { CODE, 90, THIS_ONLY },
+		    { PTX, 87, 0 } },
+		  80 },
+		/* none: the oldest */
+		{ { { CODE, 120, 0 }, { CODE, 100, 0 }, { CODE, 90, 0 }, { PTX, 100, 0 } }, 90 },
+	};
+	struct code none = { .magic = 1 }, cut = code_of(cases[0].rows, 4);
+	struct frag_nogpu_fatbin f = { .list = NULL };
+	char functions[5] = { 0 };
+
+	assert_int_equal(architecture(functions), 89); /* of nothing that is known */
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct code code = code_of(cases[i].rows, 4);
+
+		f.list = (const void *)&code;
+		frag_nogpu___cudaRegisterFunction(frag_nogpu___cudaRegisterFatBinary(&f),
+						  functions + i);
+		assert_int_equal(architecture(functions + i), cases[i].arch);
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(architecture(functions + i), cases[i].arch);
+	/* what cannot be read says nothing */
+	f.list = (const void *)&none;
+	assert_int_equal(frag_nogpu_arch_of(&f), 0);
+	f.list = NULL;
+	assert_int_equal(frag_nogpu_arch_of(&f), 0);
+	f.list = (const void *)&cut;
+	cut.entries[1].bytes = UINT64_MAX - 8;
+	assert_int_equal(frag_nogpu_arch_of(&f), 75);
+	cut.entries[0].head_bytes = 0;
+	assert_int_equal(frag_nogpu_arch_of(&f), 0);
 }
 
 TEST(unknown_calls_are_errors_and_listed_once)

@@ -73,7 +73,8 @@ class Card:
 
     def watch_libraries(self):
         """Some of the program's own have the CUDA runtime inside: they are seen to when they are loaded."""
-        adopt = ctypes.CDLL(self.core).frag_nogpu_adopt
+        import cufrag_static
+        adopt = cufrag_static.Libraries(self.core).look
 
         def after(original):
             def load(*args, **kwargs):

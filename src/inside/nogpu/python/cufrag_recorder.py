@@ -2,9 +2,11 @@
 """PyTorch's own history of one process, written when it ends; see sitecustomize.py.
 
 A recording is PID.pickle, what torch.cuda.memory._dump_snapshot writes, with PID.json beside it:
-rank, limit, torch, and what the pretended card has to say. cufrag makes them into one .cft.
+rank, limit, torch, and what the pretended card has to say; on a real card, with PID.pickle.meta.json, too
+(record_torch.py). cufrag makes them into one .cft.
 """
 import atexit
+import importlib.util
 import json
 import os
 import signal
@@ -15,17 +17,30 @@ KEPT = []
 NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; remove it from PYTORCH_CUDA_ALLOC_CONF "
               "(cufrag compare --policy async says what it would need)")
 ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
 def say(text):
     print("cufrag record: " + text, file=sys.stderr, flush=True)
 
 
+def settings_of(torch):
+    """Keeps what a snapshot does not hold: record_torch.py beside this file, whatever else has that name."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record_torch.py")
+    spec = importlib.util.spec_from_file_location("cufrag_record_torch", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    settings = module.Recorder(None)
+    settings.torch = torch
+    settings.note_limit()
+    return settings
+
+
 class Recorder:
     def __init__(self):
         self.folder = os.environ.get("CUFRAG_RECORD")
         self.pid = os.getpid()
-        self.torch = self.card = self.fraction = None
+        self.torch = self.card = self.settings = None
         self.started = False
 
     def before(self, package):
@@ -46,7 +61,7 @@ class Recorder:
             cufrag.torch.use_environment()
             KEPT.append(self)  # the card's callbacks
             return  # requests are recorded by the policy's library
-        self.note_limit()
+        self.settings = settings_of(torch)
         torch.cuda._lazy_call(self.start)
         atexit.register(self.finish)
         for name in ("_exit", "abort", "execv", "execve"):
@@ -74,17 +89,6 @@ class Recorder:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    def note_limit(self):
-        """PyTorch does not write the memory limit down, and a replay needs it."""
-        cuda = self.torch.cuda
-        original = cuda.set_per_process_memory_fraction
-
-        def set_fraction(fraction, *args, **kwargs):
-            self.fraction = float(fraction)
-            return original(fraction, *args, **kwargs)
-        cuda.set_per_process_memory_fraction = set_fraction
-        cuda.memory.set_per_process_memory_fraction = set_fraction
-
     def start(self):
         self.pid = os.getpid()  # perhaps a child: who forked it had loaded torch and no card
         memory = self.torch.cuda.memory
@@ -97,19 +101,30 @@ class Recorder:
             memory._record_memory_history(
                 enabled="all", context="all" if os.environ.get("CUFRAG_RECORD_FRAMES") else None, stacks="python",
                 max_entries=int(os.environ.get("CUFRAG_RECORD_ENTRIES", "10000000")))
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:  # TypeError: before 2.1
             say("process %d is not recorded: %s" % (self.pid, NO_HISTORY if "cudaMallocAsync" in str(error) else error))
             return
         self.started = True
+        try:  # the pretended card does so when memory is asked for
+            if not self.card:
+                open(os.path.join(self.folder, "%d.begun" % self.pid), "w").close()
+        except OSError:
+            pass
         # a program that takes snapshots of its own finds a history that is on, and leaves it on
         memory._record_memory_history = lambda *args, **kwargs: None
 
+    def rank(self):
+        dist = sys.modules.get("torch.distributed")
+        if dist and dist.is_available() and dist.is_initialized():
+            return dist.get_rank()
+        return next((int(os.environ[name]) for name in RANKS if os.environ.get(name, "").isdigit()), 0)
+
     def notes(self):
-        out = {"rank": int(os.environ.get("RANK", "0")), "world": int(os.environ.get("WORLD_SIZE", "1")),
+        out = {"rank": self.rank(), "world": int(os.environ.get("WORLD_SIZE", "1")),
                "torch": self.torch.__version__, "program": os.path.basename(sys.argv[0] or "")}
-        if self.fraction is not None:
+        if self.card and self.settings.fractions:
             total = self.torch.cuda.get_device_properties(self.torch.cuda.current_device()).total_memory
-            out["limit_bytes"] = int(self.fraction * total)
+            out["limit_bytes"] = int(list(self.settings.fractions.values())[-1] * total)
         if self.card:
             out.update(self.card.notes())
         return out
@@ -151,6 +166,8 @@ class Recorder:
             self.torch.cuda.memory._dump_snapshot(stem + ".pickle.tmp")
             with open(stem + ".json", "w") as f:
                 json.dump(notes, f)
+            if not self.card:
+                self.settings.describe(stem + ".pickle.meta.json")
             os.replace(stem + ".pickle.tmp", stem + ".pickle")  # complete or absent
         except Exception as error:
             say("the recording of process %d is lost: %s" % (self.pid, error))

@@ -156,11 +156,15 @@ def survey(folder):
 
 
 def wheels(folder):
-    """CUDA's own libraries and the driver's header, where pip puts them beside PyTorch."""
-    beside = os.path.join(os.path.dirname(os.path.dirname(folder)), "nvidia")
+    """CUDA's own libraries and the driver's header, where pip puts them beside PyTorch; and copies that other packages bring
+    under names of theirs, NAME.libs/libcudart-0a1b2c3d.so.12. CUDA 11's runtime is another one."""
+    beside = os.path.dirname(os.path.dirname(folder))
     stems = {library for _, library in OWNERS}
-    return sorted(p for p in glob.glob(os.path.join(beside, "*", "lib", "*.so.*")) + glob.glob(os.path.join(beside, "*", "include", "cuda.h"))
-                  if os.path.basename(p).split(".so")[0] in stems or p.endswith(".h"))
+    copies = [p for p in glob.glob(os.path.join(beside, "*.libs", "*-*.so.*")) if
+              os.path.basename(p).split(".so")[0].rsplit("-", 1)[0] in stems and not 0 < cudart_major(p) < 12]
+    return sorted(copies + [p for p in glob.glob(os.path.join(beside, "nvidia", "*", "lib", "*.so.*")) +
+                            glob.glob(os.path.join(beside, "nvidia", "*", "include", "cuda.h"))
+                            if os.path.basename(p).split(".so")[0] in stems or p.endswith(".h")])
 
 
 def complete(table, path):
@@ -334,9 +338,9 @@ def section_table(place, symbols, strings, code, verdef, versions, end):
     return len(rows) + 2, bytes(head) + bytes(names.data)
 
 
-def major_of(soname):
-    m = re.match(r"libcudart\.so\.(\d+)", soname)
-    return int(m.group(1)) if m else 13
+def cudart_major(path):
+    m = re.match(r"libcudart(?:-\w+)?\.so\.(\d+)", os.path.basename(path))
+    return int(m.group(1)) if m else 0
 
 
 def make(folder, out, core):
@@ -352,7 +356,7 @@ def make(folder, out, core):
     known.restype = ctypes.c_bool
 
     def target(soname, name):
-        for form in ("frag_nogpu%d_%s" % (major_of(soname), name), "frag_nogpu_" + name):
+        for form in ("frag_nogpu%d_%s" % (cudart_major(soname) or 13, name), "frag_nogpu_" + name):
             if form in entries:
                 return form
         return "frag_nogpu_nothing" if known(name.encode()) else "frag_nogpu_unknown"

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which machine code of a kernel the card runs. nvcc compiles a source file for several architectures and registers the
+ * result together with the functions that launch its kernels. Libraries such as CUB ask which of these architectures runs
+ * (cudaFuncGetAttributes), look it up among those that they were compiled for, and fail if it is another one. A card of
+ * 8.9 runs the code for 8.6 where there is none for 8.9, so the capability of the card is no answer.
+ *
+ * Only the list of architectures is read, as nvcc 12 and 13 write it; kernels are never looked at.
+ */
+#include "nogpu.h"
+
+#include <string.h>
+
+#include "entries.h"
+#include "lib/addr_map.h"
+
+#define LIST_MAGIC 0xba55ed50u
+#define LIST_HEAD 16u  /* bytes: magic, version, bytes of the head, bytes behind it */
+#define ENTRY_HEAD 48u /* bytes up to the end of the flags */
+#define KIND_PTX 1u
+#define THIS_ONLY (1u << 20) /* flag: code for exactly this architecture, as sm_90a */
+
+static int capability(void)
+{
+	return 10 * frag_nogpu_card()->major + frag_nogpu_card()->minor;
+}
+
+/* How much the card likes an entry: newest machine code, then newest PTX; else the oldest (PyTorch warns of such a card). */
+static unsigned rank_of(const unsigned char *entry)
+{
+	const unsigned cc = (unsigned)capability();
+	uint32_t arch, flags;
+	uint16_t kind;
+
+	memcpy(&kind, entry, sizeof(kind));
+	memcpy(&arch, entry + 28, sizeof(arch));
+	memcpy(&flags, entry + 40, sizeof(flags));
+	if (arch >= FRAG_NOGPU_ARCHS)
+		return 0;
+	if (arch > cc || ((flags & THIS_ONLY) && arch != cc) ||
+	    (kind != KIND_PTX && arch / 10 != cc / 10))
+		return FRAG_NOGPU_ARCHS - arch;
+	return (kind == KIND_PTX ? 1 : 2) * FRAG_NOGPU_ARCHS + arch;
+}
+
+int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f)
+{
+	const unsigned char *at = f->list;
+	uint32_t magic = 0, head;
+	uint64_t left, bytes;
+	unsigned best = 0;
+
+	if (at)
+		memcpy(&magic, at, sizeof(magic));
+	if (magic != LIST_MAGIC)
+		return 0;
+	memcpy(&left, at + 8, sizeof(left));
+	for (at += LIST_HEAD; left >= ENTRY_HEAD; at += head + bytes, left -= head + bytes) {
+		memcpy(&head, at + 4, sizeof(head));
+		memcpy(&bytes, at + 8, sizeof(bytes));
+		if (head < ENTRY_HEAD || head > left || bytes > left - head)
+			break;
+		best = FRAG_MAX(best, rank_of(at));
+	}
+	return (int)(best > FRAG_NOGPU_ARCHS ? best % FRAG_NOGPU_ARCHS
+		     : best		     ? FRAG_NOGPU_ARCHS - best
+					     : 0);
+}
+
+/* The handle of a source file is its architecture: its place in this array. */
+static void *handles[FRAG_NOGPU_ARCHS][2];
+static struct frag_addr_map functions; /* that launch a kernel -> architecture */
+
+NOGPU_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
+{
+	return handles[frag_nogpu_arch_of(fatbin)];
+}
+
+NOGPU_ENTRY(void, __cudaRegisterFunction, (void **handle, const void *function))
+{
+	size_t arch = (size_t)((void *(*)[2])handle - handles);
+	struct frag_addr_cell *cell;
+
+	if (!arch || arch >= FRAG_NOGPU_ARCHS)
+		return;
+	frag_nogpu_lock();
+	cell = frag_addr_map_find(&functions, (uintptr_t)function);
+	if (cell) /* of a library that is gone */
+		cell->value = arch;
+	else if (!frag_addr_map_reserve(&functions))
+		frag_addr_map_add(&functions, (uintptr_t)function, arch);
+	frag_nogpu_unlock();
+}
+
+/* cudaFuncAttributes, the part that every version has: three sizes, then int
+ * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
+NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
+{
+	int values[] = { 1024, 32, 0, 0, 0, 49152 }, arch;
+	const struct frag_addr_cell *cell;
+
+	frag_nogpu_lock();
+	cell = frag_addr_map_find(&functions, (uintptr_t)function);
+	arch = cell ? (int)cell->value : 0;
+	frag_nogpu_unlock();
+	/* what was never registered was compiled for the card */
+	values[2] = values[3] = arch ?: frag_nogpu_adopted_arch(function) ?: capability();
+	memset(out, 0, 56);
+	memcpy((char *)out + 24, values, sizeof(values));
+	return NOGPU_OK;
+}

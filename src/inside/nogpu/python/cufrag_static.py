@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CUDA runtime inside of libraries of the program: nvcc links it statically unless told otherwise, and CuPy's wheels have it so.
+
+It would look for a driver with more than the public calls. So its functions are replaced in memory (static_runtime.c). This
+writes into somebody else's code, hence the rules. A function is replaced if
+
+* its library is none of NVIDIA's own: those are never written into, whatever is in them;
+* its library keeps a whole runtime to itself, by its table of symbols: functions with names of the runtime that it does not
+  export, among them that by which kernels are registered. A cudaMalloc that a library exports is its own;
+* its name is one that NVIDIA's headers publish (runtime_names.csv), and it is long enough for the jump;
+* the memory has the bytes of the file: this file was loaded, and nobody else changed the function.
+
+Where the table was taken away (strip), the library is left alone, and meets no card.
+"""
+import ctypes
+import os
+import re
+import struct
+import threading
+
+import cufrag_stubs
+
+NVIDIAS = re.compile(r"lib(cuda\.so|cudart[.-]|cudnn|cublas|cudss|cufft|cufile|cupti|curand|cusolver|cusparse|cutensor|nccl|npp[cis]|nvblas|nvcomp|"
+                     r"nvfatbin|nvidia-|nvinfer|nvjpeg|nvjitlink|nvperf|nvrtc|nvshmem|nvtoolsext)", re.IGNORECASE)
+REGISTERS, COUNTS = b"__cudaRegisterFatBinary", b"cudaGetDeviceCount"
+LOADED = re.compile(r"^(\w+)-\w+ \S+ 00000000 \S+ \d+ +(/.*\.so.*)$", re.MULTILINE)  # in /proc/self/maps: where a library begins
+SYMBOLS, FUNCTION, EXECUTED = 2, 2, 4
+FATBIN = 24  # bytes of what nvcc writes for a source file
+
+
+class Libraries:
+    def __init__(self, core):
+        self.core, self.seen, self.lock = ctypes.CDLL(core), set(), threading.RLock()
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime_names.csv"), "rb") as f:
+            self.published = set(f.read().split()[1:])
+
+    def look(self):
+        """At those that were loaded since the last time. Calls into the core run without Python's own lock."""
+        with self.lock:
+            self.look_alone()
+
+    def look_alone(self):
+        with open("/proc/self/maps", errors="surrogateescape") as f:
+            loaded = set(LOADED.findall(f.read()))
+        for base, path in loaded - self.seen:
+            if not NVIDIAS.match(os.path.basename(path)):
+                try:
+                    with open(path, "rb") as f:
+                        self.adopt(f, int(base, 16))
+                except (OSError, ValueError, IndexError, struct.error):  # gone, or not one that can be read
+                    pass
+        self.seen = loaded
+
+    def adopt(self, f, base):
+        sections, names = cufrag_stubs.sections_of(f)
+
+        def content(s, skip=0, size=None):
+            f.seek(s[4] + skip)
+            return f.read(s[5] if size is None else size)
+        table = next((s for s in sections if s[1] == SYMBOLS), None)
+        strings = content(sections[table[6]]) if table else b""
+        if REGISTERS not in strings:
+            return
+        found = self.functions(content(table), strings)
+        if REGISTERS not in found or COUNTS not in found or b"cudaBindTexture" in found:  # CUDA 11's has other properties
+            return
+        replaced, major = False, 12 if b"cudaGetDeviceProperties_v2" in found else 13
+        for name, (section, value, size) in found.items():
+            s = sections[section]
+            replaced |= s[2] & EXECUTED and self.core.frag_nogpu_replace(
+                ctypes.c_void_p(base + value), content(s, value - s[3], size), ctypes.c_size_t(size), name, major)
+        titles, end = content(sections[names]), max(s[3] + s[5] for s in sections)
+        for s in sections:
+            if replaced and titles[s[0]:].startswith(b".nvFatBinSegment\0"):
+                self.core.frag_nogpu_adopt(*(ctypes.c_uint64(n) for n in (base, base + end, base + s[3], s[5] // FATBIN)))
+
+    def functions(self, table, strings):
+        """{name: (section, address, bytes)} of those that are published and not exported."""
+        found = {}
+        for at, info, other, section, value, size in struct.iter_unpack("<IBBHQQ", table):
+            if info & 15 == FUNCTION and section and (info >> 4 == 0 or other & 3):
+                name = strings[at:strings.index(b"\0", at)]
+                if name in self.published:
+                    found[name] = section, value, size
+        return found
