@@ -488,18 +488,54 @@ test_python_package_without_pytorch() {
 	python3 "$root/tests/python/test_package.py" "$root" > said 2>&1 || { cat said >&2; return 1; }
 }
 
+# programs_for_a_wheel: those of `make wheel-programs`, which `make test` makes
+programs_for_a_wheel() {
+	[ -n "$program" ] && [ -z "${FRAG_TEST_QUICK:-}" ] && wheel_programs=${program%/*}/glibc-2.28 && [ -x "$wheel_programs/cufrag" ]
+}
+
+test_wheel_programs_start_on_glibc_2_28() {
+	programs_for_a_wheel || return $SKIP
+	for file in "$wheel_programs"/cufrag "$wheel_programs"/libcufrag_{nogpu,record,start,torch}.so; do
+		objdump -T "$file" | sed -n 's/.*(GLIBC_2\.\([0-9]*\).*/\1/p' | sort -n | tail -n 1 > newest
+		[ -s newest ] && [ "$(cat newest)" -le 28 ] || { echo "$file wants glibc 2.$(cat newest)" >&2; return 1; }
+		objdump -p "$file" | awk '/NEEDED/ { print $2 }' | grep -vxE '(libc|libm|ld-linux-x86-64)\.so\.[26]|lib(pthread\.so\.0|dl\.so\.2|rt\.so\.1)' > others
+		expect "libraries that $file wants" "$(cat others)" ''
+	done
+	"$wheel_programs/cufrag" verify "$root/traces/gnn.default.cft" 2>&1 | tail -n 1 > verdict
+	expect 'the verdict' "$(cat verdict)" 'verdict: identical'
+}
+
 test_wheel_installs_and_runs_without_a_network() {
-	[ -n "$program" ] && [ -z "${FRAG_TEST_QUICK:-}" ] || return $SKIP
+	programs_for_a_wheel || return $SKIP
 	python3 -c 'import venv, ensurepip' 2> /dev/null || { echo 'no venv' >&2; return $SKIP; }
-	[ -e "${program%/cufrag}/libcufrag_torch.so" ] || return $SKIP
-	"$root/scripts/build/wheel.sh" "${program%/cufrag}" 0.0.1 > said || return
-	python3 -m venv env && env/bin/pip install -q --no-index --no-deps --disable-pip-version-check "$(tail -n 1 said)" > log 2>&1 ||
+	"$root/scripts/build/wheel.sh" "${program%/cufrag}" "$(sed -n 's/^RELEASE := //p' "$root/Makefile")" > said || return
+	wheel=$(tail -n 1 said)
+	expect 'the tag' "${wheel##*-py3}" '-none-manylinux_2_28_x86_64.whl' || return
+	python3 -m venv env && env/bin/pip install -q --no-index --no-deps --disable-pip-version-check "$wheel" > log 2>&1 ||
 		{ cat log >&2; return 1; }
 	env/bin/cufrag verify "$root/traces/gnn.default.cft" 2>&1 | tail -n 1 > verdict && expect 'the verdict' "$(cat verdict)" 'verdict: identical' &&
 		expect 'the version' "$(env/bin/cufrag --version)" "$("$program" --version)" &&
 		expect 'python -m' "$(env/bin/python -m cufrag --version)" "$("$program" --version)" &&
 		env/bin/python -c 'import cufrag; assert cufrag.torch.policy() is None; cufrag.torch.library(); print(cufrag.torch.library_path())' > said &&
 		case $(cat said) in "$PWD"/env/*) ;; *) cat said >&2; return 1 ;; esac
+	[ $? -eq 0 ] || return
+	env/bin/python - > said <<-'END' || return
+		import cufrag
+		from importlib.metadata import files, metadata
+		about = metadata("cufrag")
+		text = about.get_payload() or about["Description"]
+		assert cufrag.__version__ == about["Version"], (cufrag.__version__, about["Version"])
+		assert about["Description-Content-Type"] == "text/markdown" and text.startswith("# cufrag\n"), text[:80]
+		for at in files("cufrag"):
+		    print(at)
+	END
+	expect 'the chart scripts' "$(sed -n 's|^cufrag/share/cufrag/||p' said | sort)" "$(cd "$root/scripts" && printf '%s\n' plot/*.gp | sort)" &&
+		expect 'the licences' "$(sed -n 's|^cufrag/licenses/||p' said | sort | tr '\n' ' ')" 'cufrag jansson sqlite3 xxhash zstd ' || return
+	command -v gnuplot > /dev/null || return $SKIP
+	env/bin/cufrag compare "$root/traces/seeddemo.default.cft" --out report > said 2>&1 && [ -s report/memory.svg ] || { cat said >&2; return 1; }
+	mkdir bare && ln -s "$PWD/env/bin/python3" bare/ # where nothing is installed
+	PATH=$PWD/bare env/bin/cufrag compare "$root/traces/seeddemo.default.cft" --out none > said 2>&1
+	expect 'the status without gnuplot' $? 5 && grep -q 'cannot run gnuplot .*install it' said && [ ! -e none ]
 }
 
 # ---- the runner: each case in a folder of its own
