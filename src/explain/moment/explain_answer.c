@@ -6,6 +6,7 @@
 
 #include "explain.h"
 #include "explain/curve_point.h"
+#include "report/report.h"
 
 FRAG_ROW_SHAPE(static, frag_site_shape, frag_row, "call site", FRAG_SITE_ROW,
 	       "blocks of one call site");
@@ -35,29 +36,56 @@ FRAG_ROW_SHAPE(, frag_moment_shape, frag_moment, "explain", FRAG_MOMENT_ROW,
 FRAG_ROW_SHAPE(static, pinning_shape, frag_row, "pinning call site", PINNING_ROW,
 	       "who pins segments");
 
-/* Site by site, as gnuplot draws them: from the bottom of the stack up, all others on top. */
+/* Site by site, as gnuplot draws them: from the bottom of the stack up, all others on top if they ever have
+ * anything, and at the end reserved memory, a line. */
 static struct frag_rows points_of(const struct frag_curves *c, const struct frag_curve_set *set,
-				  struct frag_answer *a)
+				  bool reserved, struct frag_answer *a)
 {
 	size_t n = set->count, count = 0;
-	struct frag_curve_point *list = frag_answer_new(a, (n + 1) * c->points, sizeof(*list));
+	struct frag_curve_point *list = frag_answer_new(a, (n + 2) * c->points, sizeof(*list));
+	uint64_t others = 0;
 
-	for (size_t i = 0; list && i <= n; i++)
+	for (size_t p = 0; p < c->points; p++)
+		others |= set->bytes[p][FRAG_CURVES];
+	n += others || !n;
+	for (size_t i = 0; list && i < n + reserved; i++)
 		for (size_t p = 0; p < c->points; p++) {
 			const uint64_t *bytes = set->bytes[p];
-			uint64_t own = bytes[i < n ? i : FRAG_CURVES], upto = own;
+			bool other = i == set->count;
+			uint64_t own = i == n ? c->reserved[p] : bytes[other ? FRAG_CURVES : i],
+				 upto = own;
 
-			for (size_t k = 0; k < i; k++)
+			for (size_t k = 0; k < i && i < n; k++)
 				upto += bytes[k];
-			list[count++] =
-				(struct frag_curve_point){ i,
-							   i < n ? set->names[i] : "all others",
-							   (double)c->events[p],
-							   (double)c->us[p] / 1e6,
-							   own,
-							   upto };
+			list[count++] = (struct frag_curve_point){ i,
+								   i == n  ? "reserved"
+								   : other ? "all others"
+									   : set->names[i],
+								   (double)c->events[p],
+								   (double)c->us[p] / 1e6,
+								   own,
+								   upto };
 		}
 	return (struct frag_rows){ list, count };
+}
+
+/* What sites.gp draws beside the areas: the moment; with reserved memory, also the limit. */
+static const char *marks_of(const struct frag_explained *x, bool reserved, struct frag_answer *a)
+{
+	const struct frag_curves *c = x->curves;
+	size_t n = c->points;
+	bool timed = n && frag_report_timed(c->us[n / 4], c->us[3 * n / 4], c->us[n - 1]);
+	bool limited = reserved && x->m.limit_bytes != UINT64_MAX && !x->m.limit_guessed;
+
+	return frag_answer_print(a, "stack|%s|%.9g|%s|%llu|%s", timed ? "s" : "events",
+				 timed ? (double)x->m.time_us / 1e6 : (double)x->m.event,
+				 x->m.oom ? frag_answer_print(a, "%s refused at %.3g s",
+							      FRAG_BYTES(x->refused.request_bytes),
+							      (double)x->m.time_us / 1e6)
+				 : x->at.what == FRAG_AT_PEAK ? "peak of reserved memory"
+							      : "the moment explained",
+				 (unsigned long long)(limited ? x->m.limit_bytes : 0),
+				 reserved ? "yes" : "no");
 }
 
 /* ---- what people read -------------------------------------------------------------------------- */
@@ -185,16 +213,17 @@ static void draw(const struct frag_explained *x, const struct frag_curve_set *se
 {
 	const struct frag_highest *h = &set->highest;
 	struct frag_answer *a = x->texts;
+	bool reserved = set == &x->curves->live;
 
 	chart.script = "sites";
-	chart.extra = "stack";
+	chart.extra = marks_of(x, reserved, a);
 	chart.title =
 		h->site ? frag_answer_print(a, "%.200s: %.1f %% of at most %s %s", h->site,
 					    100 * h->share_ratio, FRAG_BYTES(h->all_bytes), what)
 			: nothing;
 	chart.subtitle = frag_answer_print(a, "under %s", x->m.policy);
 	chart.shape = &frag_curve_by_event;
-	chart.rows = points_of(x->curves, set, a);
+	chart.rows = points_of(x->curves, set, reserved, a);
 	frag_answer_chart(a, &chart);
 }
 
@@ -207,7 +236,8 @@ static void draw_all(const struct frag_explained *x, struct frag_answer *a)
 					 .heading = "Live memory by call site",
 					 .caption = "Live memory, and memory that waits for "
 						    "another stream, by the line that allocated "
-						    "it." },
+						    "it. The line is reserved memory; what is "
+						    "between it and the areas is free." },
 	     "live", "No call site has live memory");
 	draw(x, &x->curves->non_releasable,
 	     (struct frag_answer_chart){
