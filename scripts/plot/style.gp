@@ -85,7 +85,7 @@ py(y) = 1.0 - (y) / (1.0 * H)
 # a number, 0 for a field that is empty
 known(v) = v == v ? v : 0
 # an entry of the legend that is not always there
-entry(there, what) = there ? ", keyentry ".what : ""
+entry(there, what) = there ? (what[1:3] eq "for" ? ", " : ", keyentry ").what : ""
 
 # lines of a text
 lines(s) = strstrt(s, "\n") ? 1 + lines(s[strstrt(s, "\n") + 1:*]) : strlen(s) > 0

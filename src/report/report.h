@@ -161,9 +161,10 @@ void frag_section_recorded(const struct frag_section *s, struct frag_text *out);
  * all of them, as asked for. */
 void frag_report_settings(const struct frag_report *r, const struct frag_section *s,
 			  struct frag_text *out);
-/* Does an axis of time show the events? Not where it is without times, or where half of them would be a tenth of it.
- * Times after a quarter, after three quarters and at the end of the events. */
-bool frag_report_timed(uint64_t quarter_us, uint64_t three_quarters_us, uint64_t end_us);
+/* Does an axis of time show the events? Not if they are few, without times, or if half of them would be on a tenth of
+ * it. Times: after a quarter and three quarters of the events, and at their end. */
+bool frag_report_timed(uint64_t events, uint64_t quarter_us, uint64_t three_quarters_us,
+		       uint64_t end_us);
 /* Unit of the x axis: "s" of recorded time, or "events" where a trace is short or time does not show it. */
 const char *frag_section_x_unit(const struct frag_section *s);
 

@@ -538,6 +538,50 @@ test_wheel_installs_and_runs_without_a_network() {
 	expect 'the status without gnuplot' $? 5 && grep -q 'cannot run gnuplot .*install it' said && [ ! -e none ]
 }
 
+# ---- charts
+
+test_charts_of_explain_show_the_refusal_the_limit_and_reserved_memory() {
+	[ -n "$program" ] && command -v gnuplot > /dev/null || return $SKIP
+	"$program" explain "$root/traces/oomcap.default.cft" --out page > said 2>&1 || { cat said >&2; return 1; }
+	for text in '[0-9.]* [MG]iB refused at [0-9.]* s' 'limit [0-9.]* [MG]iB' reserved 'recorded time (s)'; do
+		grep -qE ">${text//[()]/.}<" page/explain-live.svg || { echo "no '$text' in the chart" >&2; return 1; }
+	done
+	# many a recording does little for seconds: half of the events on a tenth of the axis are no chart
+	"$program" explain "$root/traces/leak.frames.cft" --out leak > said 2>&1 && grep -q '>trace event (number)<' leak/explain-live.svg
+}
+
+test_charts_give_policies_colours_of_their_own_and_legends_less_room_than_plots() {
+	command -v gnuplot > /dev/null || return $SKIP
+	gnuplot -e 'load "'"$root"'/scripts/plot/style.gp"; set print "-"; do for [i = 0:11] { print pcolor(i) }; do for [r = 1:40] { if (LEGEND_ROW * r >= 0.8 * tall(280, r)) { print "a legend of ", r } }' > said || return
+	expect 'what is there twice' "$(sort said | uniq -d)" '' && expect 'how many colours' "$(wc -l < said)" 12
+}
+
+test_charts_explain_each_class_of_latency() {
+	[ -n "$program" ] && command -v gnuplot > /dev/null || return $SKIP
+	"$program" compare "$root/traces/seeddemo.default.cft" --out page --formats svg > said 2>&1 || { cat said >&2; return 1; }
+	sed -n '/define FRAG_CLASS_LIST/,/^$/s/.*X([A-Z]*, "\([a-z]*\)").*/\1/p' "$root/src/include/frag/policy.h" > classes
+	while read -r class; do
+		grep -A3 'Time per call by how' page/report.html | grep -qiE "\b$class: " || { echo "'$class' is not explained" >&2; return 1; }
+	done < classes
+	expect 'how many classes' "$(wc -l < classes)" "$(sed -n '/define FRAG_CLASS_LIST/,/^$/p' "$root/src/include/frag/policy.h" | grep -c 'X([A-Z]')"
+}
+
+test_pictures_of_documents_are_whole() {
+	command -v python3 > /dev/null || return $SKIP
+	python3 - "$root" <<-'END'
+		import glob, re, sys
+		bad = 0
+		for path in sorted(glob.glob(sys.argv[1] + "/docs/img/*.svg") + glob.glob(sys.argv[1] + "/results/**/img/*.svg", recursive=True)):
+		    text = open(path, encoding="utf-8").read()
+		    wide, high = (float(v) for v in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups())
+		    for x, y in re.findall(r'<g transform="translate\(([-\d.]+),([-\d.]+)\)[^>]*>\s*<text>', text):
+		        if not (0 <= float(x) <= wide and 8 <= float(y) <= high - 4):
+		            bad += 1
+		            print("%s: a text at %s, %s of %g x %g" % (path, x, y, wide, high), file=sys.stderr)
+		sys.exit(bad > 0)
+	END
+}
+
 # ---- the runner: each case in a folder of its own
 
 program=${1:+$(realpath "$1")}

@@ -74,18 +74,18 @@ static const char *marks_of(const struct frag_explained *x, bool reserved, struc
 {
 	const struct frag_curves *c = x->curves;
 	size_t n = c->points;
-	bool timed = n && frag_report_timed(c->us[n / 4], c->us[3 * n / 4], c->us[n - 1]);
+	bool timed = n && frag_report_timed(x->in.history.events, c->us[n / 4], c->us[3 * n / 4],
+					    c->us[n - 1]);
 	bool limited = reserved && x->m.limit_bytes != UINT64_MAX && !x->m.limit_guessed;
+	double time_s = (double)x->m.time_us / 1e6;
+	const char *when = x->m.time_us ? frag_answer_print(a, " at %.3g s", time_s) : "";
+	const char *what = x->at.what == FRAG_AT_PEAK ? "peak of reserved memory" : "this moment";
 
-	return frag_answer_print(a, "stack|%s|%.9g|%s|%llu|%s", timed ? "s" : "events",
-				 timed ? (double)x->m.time_us / 1e6 : (double)x->m.event,
-				 x->m.oom ? frag_answer_print(a, "%s refused at %.3g s",
-							      FRAG_BYTES(x->refused.request_bytes),
-							      (double)x->m.time_us / 1e6)
-				 : x->at.what == FRAG_AT_PEAK ? "peak of reserved memory"
-							      : "the moment explained",
-				 (unsigned long long)(limited ? x->m.limit_bytes : 0),
-				 reserved ? "yes" : "no");
+	if (x->m.oom)
+		what = frag_answer_print(a, "%s refused", FRAG_BYTES(x->refused.request_bytes));
+	return frag_answer_print(a, "stack|%s|%.6f|%s%s|%llu|%d", timed ? "s" : "events",
+				 timed ? time_s : (double)x->m.event, what, when,
+				 (unsigned long long)(limited ? x->m.limit_bytes : 0), reserved);
 }
 
 /* ---- what people read -------------------------------------------------------------------------- */
