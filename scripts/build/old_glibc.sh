@@ -11,11 +11,9 @@ folder=$(realpath "$1") cc=$2
 # stub NAME: nm prints "address size type name@version"; of each name the newest version up to 2.28 counts
 stub() {
 	nm -D -S --with-symbol-versions --defined-only "$($cc -print-file-name="$1")" | awk -v asm="$folder/$1.S" -v map="$folder/$1.map" '
-		{ n = split($NF, part, /@+/) }
-		n == 2 && part[2] ~ /^GLIBC_2\.[0-9.]+$/ {
-			split(part[2], v, "."); order = v[2] * 100 + v[3]
-			if (v[2] > 28 || order < best[part[1]]) next
-			best[part[1]] = order; version[part[1]] = part[2]
+		split($NF, part, /@+/) == 2 && split(part[2], v, ".") > 1 && v[2] <= 28 && v[2] * 100 + v[3] >= best[part[1]] {
+			best[part[1]] = v[2] * 100 + v[3]
+			version[part[1]] = part[2]
 			line[part[1]] = $3 ~ /[BDGRSV]/ ? "object\n" part[1] ": .zero 0x" $2 : "function\n" part[1] ": .zero 1"
 		}
 		END {

@@ -290,7 +290,8 @@ static void chart(const struct frag_prediction *p, const struct scale *out, stru
 						      out->growth, cells->value),
 			   .subtitle = p->parts[p->parts_count - 1].recording.trace->name,
 			   .caption = "Filled marks are recorded, open ones predicted. The area is "
-				      "what was requested, the dashed line what the card has.",
+				      "what was requested; a grey dashed line, if any, what the "
+				      "card has.",
 			   .shape = &point_shape,
 			   .rows = { points, n } });
 }
