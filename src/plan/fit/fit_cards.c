@@ -105,6 +105,7 @@ static void sum_row(struct frag_fit_cards *f, struct frag_fit_row *row)
 		}
 		row->safe_bytes = FRAG_MAX(row->safe_bytes, fit->safe_capacity_bytes);
 		row->ample_bytes = FRAG_MAX(row->ample_bytes, fit->ample_capacity_bytes);
+		row->peak_bytes = FRAG_MAX(row->peak_bytes, fit->peak_reserved_bytes);
 	}
 	f->interrupted += !row->complete;
 	if (!row->complete || !row->possible)
