@@ -17,29 +17,24 @@ static const char *const from_words[] = {
 	[FRAG_STEPS_WINDOWS] = "equal parts: no steps are marked and no request repeats evenly",
 };
 
-/* Stops at the ends of steps, before and after trims, after refusals, in order. */
+/* Stops at the ends of steps, before and after trims, in order. */
 static int look(struct frag_checkup *c, struct frag_cursor *s, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
-	size_t step = 0, trim = 0, refusal = 0;
+	size_t step = 0, trim = 0;
 	size_t trims = FRAG_MIN(h->trims_count, (uint64_t)FRAG_REFUSALS_KEPT);
-	size_t refusals = FRAG_MIN(h->refusals_count, (uint64_t)FRAG_REFUSALS_KEPT);
 
-	while (step < h->count || trim < trims || refusal < refusals) {
+	while (step < h->count || trim < trims) {
 		uint64_t a = step < h->count ? h->steps[step].end - 1 : UINT64_MAX;
 		uint64_t b = trim < trims ? h->trims[trim].event : UINT64_MAX;
-		uint64_t r = refusal < refusals ? h->refusals[refusal].event : UINT64_MAX;
 		struct frag_loss loss;
 
-		if (b <= a && b <= r) {
+		if (b <= a) {
 			if (b)
 				FRAG_TRY(frag_cursor_to(s, b - 1, err));
 			c->trim_before[trim] = frag_cursor_reserved(s);
 			FRAG_TRY(frag_cursor_to(s, b, err));
 			c->trim_after[trim++] = frag_cursor_reserved(s);
-		} else if (r <= a) {
-			FRAG_TRY(frag_cursor_to(s, r, err));
-			c->refused_reserved[refusal++] = frag_cursor_reserved(s);
 		} else {
 			FRAG_TRY(frag_cursor_to(s, a, err));
 			frag_run_loss(s->run, a, s->now_us, &loss);
@@ -154,6 +149,7 @@ static int check(struct frag_checkup *c, struct frag_findings *out, struct frag_
 	FRAG_TRY_CALLOC(c->reserved, c->in.history.count + 1, "diagnosis", err);
 	FRAG_TRY_CALLOC(c->non_releasable, c->in.history.count + 1, "diagnosis", err);
 	FRAG_TRY(replay_as_recorded(c, err));
+	FRAG_TRY(frag_refusals_find(&c->in, &c->refused, err));
 	note_steps(c, out);
 	add_device(c, out);
 	return apply_rules(c, out, err);

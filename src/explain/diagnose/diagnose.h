@@ -15,6 +15,7 @@
 #include "answer/row.h"
 #include "explain/case.h"
 #include "explain/curve_point.h"
+#include "explain/refusals.h"
 #include "trend.h"
 
 /* The worst first: the first one found is the verdict. */
@@ -109,7 +110,7 @@ struct frag_checkup {
 	/* the replay at the end of each step, and around each trim */
 	uint64_t *reserved, *non_releasable; /* [history.count + 1]: reserved, non-releasable */
 	uint64_t trim_before[FRAG_REFUSALS_KEPT], trim_after[FRAG_REFUSALS_KEPT];
-	uint64_t refused_reserved[FRAG_REFUSALS_KEPT]; /* after the refusal */
+	struct frag_refusals refused;
 };
 
 /* All rules on one device. in: not opened. Errors: those of replays, FRAG_ENOMEM. */
@@ -142,7 +143,7 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out,
 			    struct frag_err *err);
 void frag_find_cache(const struct frag_checkup *c, struct frag_findings *out);
 
-/* Was a refusal fragmentation? find_oom.c has the rule; all as they were then. */
-bool frag_oom_is_fragmentation(uint64_t live, uint64_t request, uint64_t reserved, uint64_t limit);
+/* Was a refusal fragmentation? find_oom.c has the rule. */
+bool frag_oom_is_fragmentation(const struct frag_refused_at *then);
 
 #endif

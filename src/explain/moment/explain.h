@@ -13,6 +13,7 @@
 #include "answer/answer.h"
 #include "answer/row.h"
 #include "explain/case.h"
+#include "explain/refusals.h"
 #include "kinds.h"
 
 enum frag_at_what { FRAG_AT_AUTO, FRAG_AT_PEAK, FRAG_AT_OOM, FRAG_AT_EVENT, FRAG_AT_TIME };
@@ -151,7 +152,7 @@ struct frag_curves {
 	F(S, BYTES, limit_high_bytes, "limit, at most", "of an inferred limit") \
 	F(S, BOOL, limit_guessed, "limit assumed: the most that was reserved", \
 	  "the recording does not say", .if_any = true) \
-	F(S, BYTES, peak_reserved_bytes, NULL, "of the whole replay; null if it was not needed") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "of the replay up to this moment") \
 	F(S, BYTES, peak_live_bytes, NULL, "of the whole recording") \
 	F(S, BYTES, reserved_bytes, "reserved", "taken from the device") \
 	F(S, BYTES, allocated_bytes, "live", "as granted") \
@@ -194,6 +195,8 @@ struct frag_explained {
 	size_t rows_count;
 	size_t *pinning; /* [pinning_count] rows with non-releasable bytes, the most first */
 	size_t pinning_count;
+	struct frag_refusals refusals;
+	const struct frag_refused_at *refusal; /* the one that is explained, or NULL */
 	struct frag_refused_request refused;
 	struct frag_curves *curves; /* NULL = not asked for */
 };

@@ -359,10 +359,7 @@ static void fill(struct frag_explained *x, const struct frag_event *request)
 					? live + request->bytes - limit
 					: UINT64_MAX,
 		.remedies.rows = o->list,
-		/* without a limit the card was full */
-		.fragmentation =
-			frag_oom_is_fragmentation(live, request->bytes, m->reserved_bytes,
-						  limit == UINT64_MAX ? m->reserved_bytes : limit),
+		.fragmentation = frag_oom_is_fragmentation(x->refusal),
 	};
 	o->verdict = frag_finding_text(o->fragmentation ? FRAG_FOUND_OOM_FRAGMENTATION
 							: FRAG_FOUND_OOM_NEEDED);
