@@ -47,8 +47,9 @@ static int walk(const struct frag_case *c, struct frag_refusals *out, struct fra
 		bool recorded;
 
 		FRAG_TRY(frag_cursor_to(&s, i, err));
-		recorded = next < FRAG_MIN(c->history.refusals_count, (uint64_t)FRAG_REFUSALS_KEPT) &&
-			   c->history.refusals[next].event == i;
+		recorded =
+			next < FRAG_MIN(c->history.refusals_count, (uint64_t)FRAG_REFUSALS_KEPT) &&
+			c->history.refusals[next].event == i;
 		next += recorded;
 		if (recorded ? as_recorded || s.run->refused_again != again
 			     : s.run->ooms != ooms && !ended)

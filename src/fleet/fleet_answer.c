@@ -140,8 +140,8 @@ static int by_interest(const void *x, const void *y)
 	F(S, COUNT, cards, "cards", "one for each rank") \
 	F(S, BYTES, card_bytes, "card memory", "of all of them") \
 	F(S, BYTES, reserved_bytes, "reserved", "by all ranks at their peaks") \
-	F(S, COUNT, jobs_without_card, "jobs without a card", \
-	  "of all jobs; they are in no sum", .if_any = true) \
+	F(S, COUNT, jobs_without_card, "jobs without a card", "of all jobs; they are in no sum", \
+	  .if_any = true) \
 	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
 struct sum_row {
 	FRAG_ROW_MEMBERS(SUM_ROW)
@@ -266,15 +266,14 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 	F(S, RATIO, saved_ratio, NULL, "of the price, or without prices of the card memory") \
 	F(S, REAL, price_saved, NULL, "an hour") \
 	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &sum_shape) \
-	F(S, OBJECT, best, NULL, "the same jobs with the settings of the plan", \
-	  .of = &sum_shape) \
+	F(S, OBJECT, best, NULL, "the same jobs with the settings of the plan", .of = &sum_shape) \
 	F(S, OBJECT, gained, NULL, "jobs that only the plan gives a card; null: none", \
 	  .of = &sum_shape) \
-	F(S, OBJECT, shared_today, NULL, "ranks share cards, recorded settings; null: it saves nothing", \
-	  .of = &pack_shape) \
-	F(S, OBJECT, shared_best, NULL, "the same, settings of the plan", \
-	  .of = &pack_shape) \
-	F(S, LIST, settings, NULL, "each setting for all jobs, what saves most first", .of = &setting_shape) \
+	F(S, OBJECT, shared_today, NULL, \
+	  "ranks share cards, recorded settings; null: it saves nothing", .of = &pack_shape) \
+	F(S, OBJECT, shared_best, NULL, "the same, settings of the plan", .of = &pack_shape) \
+	F(S, LIST, settings, NULL, "each setting for all jobs, what saves most first", \
+	  .of = &setting_shape) \
 	F(S, LIST, jobs, NULL, "those that a change helps first", .of = &job_shape)
 FRAG_ROW_AS(, frag_fleet_shape, plan, "fleet", PLAN_ROW, "a capacity plan for all jobs of a sweep");
 
@@ -287,7 +286,8 @@ static void say_sharing(struct frag_text *t, const struct frag_fleet_pack *p,
 
 	if (!p->cards)
 		return;
-	frag_text_addf(t, "; sharing would put %s on %zu %s card%s (no packing needs fewer than %zu)",
+	frag_text_addf(t,
+		       "; sharing would put %s on %zu %s card%s (no packing needs fewer than %zu)",
 		       frag_answer_count(a, p->units, "rank", "ranks"), p->cards, p->card->name,
 		       p->cards == 1 ? "" : "s", p->bound);
 	if (priced)
@@ -295,7 +295,8 @@ static void say_sharing(struct frag_text *t, const struct frag_fleet_pack *p,
 			       row->own_price_per_hour, saves ? "" : ", which saves nothing");
 	else
 		frag_text_addf(t, ", %s of cards instead of %s%s", FRAG_BYTES(row->card_bytes),
-			       FRAG_BYTES(row->own_card_bytes), saves ? "" : ", which saves nothing");
+			       FRAG_BYTES(row->own_card_bytes),
+			       saves ? "" : ", which saves nothing");
 }
 
 static void conclude(struct frag_answer *a, const struct frag_fleet *f, const struct plan *p)

@@ -116,8 +116,7 @@ static struct frag_rows total_rows(const struct frag_fleet *f, struct frag_answe
 
 		if (2 * s.tried < f->jobs_count)
 			continue;
-		rows[n] = (struct total_row){ n, f->policies[p], s.reserved_bytes,
-					       now.live_bytes };
+		rows[n] = (struct total_row){ n, f->policies[p], s.reserved_bytes, now.live_bytes };
 		if (rows[n].reserved_bytes < (*least)->reserved_bytes || *least == &rows[0])
 			*least = &rows[n];
 		n++;
@@ -147,7 +146,8 @@ static void add_need(const struct frag_fleet *f, const struct frag_rows *rows,
 	add_chart(a, &title,
 		  (struct frag_answer_chart){
 			  .script = "fleet_need",
-			  .caption = "Every rank of a job that has a card today, from the smallest to the largest: what it holds "
+			  .caption = "Every rank of a job that has a card today, from the smallest "
+				     "to the largest: what it holds "
 				     "live at most, what it reserves today, and what it would "
 				     "reserve with the plan. The area between the lines is memory "
 				     "that is paid for and not used.",
@@ -160,8 +160,8 @@ static void add_cards(const struct frag_fleet *f, const struct frag_rows *rows,
 {
 	size_t gained = frag_fleet_sum(f, FRAG_FLEET_GAINED).jobs;
 	struct frag_title title = { 0 };
-	const char *moved = frag_title_count(&title, "moved_count",
-					     frag_fleet_sum(f, FRAG_FLEET_PLAN).moved);
+	const char *moved =
+		frag_title_count(&title, "moved_count", frag_fleet_sum(f, FRAG_FLEET_PLAN).moved);
 
 	frag_text_addf(&title.text, "%s of %s jobs move to a smaller card", moved,
 		       frag_title_count(&title, "jobs_count", f->jobs_count));

@@ -62,7 +62,8 @@ void frag_fleet_advise(struct frag_fleet *f, const char *only)
 		for (size_t p = 0; p < f->policies_count; p++) {
 			struct frag_fleet_choice c = choose(f, job, p);
 
-			if (c.card && (!only || !strcmp(only, f->policies[p])) && better(f, &c, &best))
+			if (c.card && (!only || !strcmp(only, f->policies[p])) &&
+			    better(f, &c, &best))
 				best = c;
 		}
 		/* the same card, or none: nothing is gained by a change */
@@ -79,8 +80,8 @@ static void add_saved(struct frag_fleet_sum *s, const struct frag_fleet_job *job
 	s->card_bytes_saved += (int64_t)job->units_count *
 			       ((int64_t)now->total_bytes - (int64_t)then->total_bytes);
 	if (now->price_per_hour > 0 && then->price_per_hour > 0)
-		s->price_saved += (double)job->units_count *
-				  (now->price_per_hour - then->price_per_hour);
+		s->price_saved +=
+			(double)job->units_count * (now->price_per_hour - then->price_per_hour);
 }
 
 struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, enum frag_fleet_which which)

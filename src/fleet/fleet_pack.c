@@ -182,8 +182,7 @@ static void gather(struct packing *p, const struct frag_gpu *card, struct frag_f
 			out->total_cost += own;
 			continue;
 		}
-		p->items[p->count++] =
-			(struct item){ i, use->reserved_bytes + p->context, use };
+		p->items[p->count++] = (struct item){ i, use->reserved_bytes + p->context, use };
 		out->own_price += c->card->price_per_hour;
 		out->own_bytes += c->card->total_bytes;
 	}

@@ -230,9 +230,8 @@ static int explain(struct frag_explained *x, struct frag_err *err)
 	if (!x->opt.series)
 		return 0;
 	FRAG_TRY(frag_explain_curves(x, err));
-	m->live_highest = x->curves->live.highest.site ? &x->curves->live.highest : NULL;
-	m->non_releasable_highest =
-		x->curves->non_releasable.highest.site ? &x->curves->non_releasable.highest : NULL;
+	m->live_highest = &x->curves->live.highest;
+	m->non_releasable_highest = &x->curves->non_releasable.highest;
 	return 0;
 }
 

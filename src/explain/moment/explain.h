@@ -114,22 +114,24 @@ struct frag_kind_row {
 };
 
 #define FRAG_HIGHEST_ROW(F, P, S) \
-	F(S, TEXT, site, NULL, "that has most then") \
+	F(S, TEXT, site, NULL, "that has most then; null: none has any") \
 	F(S, BYTES, bytes, NULL, "that it has") \
-	F(S, BYTES, all_bytes, NULL, "of all call sites") \
+	F(S, BYTES, all_bytes, NULL, "of all") \
 	F(S, RATIO, share_ratio, NULL, "bytes of all_bytes")
 struct frag_highest {
 	FRAG_ROW_MEMBERS(FRAG_HIGHEST_ROW)
 };
 
-/* Live or non-releasable bytes of the largest call sites, over time. */
+/* Active or non-releasable bytes of the largest call sites, over time. */
 #define FRAG_CURVES 8u
-#define FRAG_CURVE_POINTS 240u
+#define FRAG_CURVE_PARTS 100u
+#define FRAG_CURVE_STOPS 4u /* of a part: most active, reserved, non-releasable; least active */
+#define FRAG_CURVE_POINTS (FRAG_CURVE_PARTS * FRAG_CURVE_STOPS)
 struct frag_curve_set {
 	const char *names[FRAG_CURVES];
 	size_t count;
 	uint64_t bytes[FRAG_CURVE_POINTS][FRAG_CURVES + 1]; /* the last: all others */
-	struct frag_highest highest;			    /* site NULL: there is nothing */
+	struct frag_highest highest;			    /* site NULL: no call site has any of it */
 };
 struct frag_curves {
 	size_t points;
@@ -172,7 +174,7 @@ struct frag_curves {
 	  .of = &frag_refusal_shape) \
 	F(S, MAP, kinds, NULL, "live bytes by what they are for", .of = &frag_kind_shape) \
 	F(S, LIST, sites, NULL, "the largest first", .of = &frag_site_shape) \
-	F(S, OBJECT, live_highest, NULL, "of live memory over time; null without --out", \
+	F(S, OBJECT, live_highest, NULL, "of active memory over time; null without --out", \
 	  .of = &frag_highest_shape) \
 	F(S, OBJECT, non_releasable_highest, NULL, \
 	  "of non-releasable memory over time; null without --out", .of = &frag_highest_shape)

@@ -179,7 +179,7 @@ static void say_pinning(const struct frag_explained *x, struct frag_answer *a)
 			      "freed: what a trim returns more without these blocks, replayed");
 }
 
-/* what: "live", with its place in titles. */
+/* what: "active", with its place in titles. */
 static void draw(const struct frag_explained *x, const struct frag_curve_set *set,
 		 struct frag_answer_chart chart, const char *what, const char *nothing)
 {
@@ -189,9 +189,11 @@ static void draw(const struct frag_explained *x, const struct frag_curve_set *se
 	chart.script = "sites";
 	chart.extra = "stack";
 	chart.title =
-		h->site ? frag_answer_print(a, "%.200s: %.1f %% of at most %s %s", h->site,
-					    100 * h->share_ratio, FRAG_BYTES(h->all_bytes), what)
-			: nothing;
+		h->site	       ? frag_answer_print(a, "%.200s: %.1f %% of at most %s %s", h->site,
+						   100 * h->share_ratio, FRAG_BYTES(h->all_bytes), what)
+		: h->all_bytes ? frag_answer_print(a, "At most %s %s, pinned by no call site",
+						   FRAG_BYTES(h->all_bytes), what)
+			       : nothing;
 	chart.subtitle = frag_answer_print(a, "under %s", x->m.policy);
 	chart.shape = &frag_curve_by_event;
 	chart.rows = points_of(x->curves, set, a);
@@ -208,7 +210,7 @@ static void draw_all(const struct frag_explained *x, struct frag_answer *a)
 					 .caption = "Live memory, and memory that waits for "
 						    "another stream, by the line that allocated "
 						    "it." },
-	     "live", "No call site has live memory");
+	     "active", "No call site has live memory");
 	draw(x, &x->curves->non_releasable,
 	     (struct frag_answer_chart){
 		     .base = "explain-held",

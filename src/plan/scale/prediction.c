@@ -151,8 +151,9 @@ static int fill_on_card(struct frag_prediction *s, uint64_t value,
 			struct frag_err *err)
 {
 	const struct frag_sim_config *card = &s->target->card;
-	uint64_t room = FRAG_MIN(frag_target_limit(s->target),
-				 card->total_bytes - FRAG_MIN(card->context_bytes, card->total_bytes));
+	uint64_t room =
+		FRAG_MIN(frag_target_limit(s->target),
+			 card->total_bytes - FRAG_MIN(card->context_bytes, card->total_bytes));
 	enum frag_scaling_bound bound =
 		cell->high_bytes > cell->low_bytes ? FRAG_SCALING_HIGH : FRAG_SCALING_LOW;
 	struct frag_prediction_cell on = { 0 };
