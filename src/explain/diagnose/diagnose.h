@@ -107,8 +107,8 @@ struct frag_checkup {
 	struct frag_case in;
 	const char *about;
 	struct frag_result result; /* of the replay */
-	/* the replay at the end of each step, and around each trim */
-	uint64_t *reserved, *non_releasable; /* [history.count + 1]: reserved, non-releasable */
+	/* the replay: the most reserved in each step, non-releasable at its end, and around each trim */
+	uint64_t *reserved, *non_releasable; /* [history.count + 1] */
 	uint64_t trim_before[FRAG_REFUSALS_KEPT], trim_after[FRAG_REFUSALS_KEPT];
 	struct frag_refusals refused;
 };

@@ -213,9 +213,9 @@ static void draw(struct frag_answer *a, const struct frag_checked_device *device
 					     .title = "Memory over the steps",
 					     .subtitle = dev->name,
 					     .extra = "steps",
-					     .caption = "Reserved at the end of each step, the "
-							"most live in it, and live before and "
-							"after it.",
+					     .caption = "The most reserved and the most live "
+							"in each step, and what is live before "
+							"and after it.",
 					     .shape = &frag_curve_by_step,
 					     .rows = dev->points });
 	}
