@@ -158,9 +158,11 @@ int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag
 	*recorded = own ? find_same(specs, count, own) : SIZE_MAX;
 	frag_policy_spec_destroy(own);
 	if (!rc && !count)
-		rc = frag_fail(err, FRAG_EUSAGE,
-			       "no policy to replay: '%s' does not say what it was recorded with",
-			       trace->name);
+		rc = frag_recorded_invalid(trace, err)
+			     ?: frag_fail(err, FRAG_EUSAGE,
+					  "no policy to replay: '%s' does not say what it was "
+					  "recorded with",
+					  trace->name);
 	if (rc) {
 		for (size_t i = 0; i < count; i++)
 			frag_policy_spec_destroy(specs[i]);

@@ -67,6 +67,8 @@ static int make_rows(struct frag_fit_cards *f, const struct frag_policy_texts *p
 	FRAG_TRY_CALLOC(f->rows, policies->count, "policies", err);
 	for (size_t i = 0; i < policies->count; i++)
 		FRAG_TRY(add_row(f, policies->text[i], err));
+	for (size_t i = 0; !f->rows_count && i < f->units.units_count; i++)
+		FRAG_TRY(frag_recorded_invalid(f->units.units[i].trace, err));
 	if (!f->rows_count)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "no policy to try: no trace holds the settings that it was "
