@@ -91,6 +91,7 @@ struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_findin
 void frag_finding_say(struct frag_finding *f, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void frag_finding_number(struct frag_finding *f, const char *name, double value);
+double frag_finding_value(const struct frag_finding *f, const char *name); /* 0: none */
 /* The line to blame; takes it over. NULL: none. */
 void frag_finding_line(struct frag_finding *f, char *line);
 void frag_findings_note(struct frag_findings *f, const char *fmt, ...)

@@ -74,10 +74,15 @@ struct frag_row {
 };
 
 #define FRAG_REMEDY_ROW(F, P, S) \
-	F(S, BOOL, served, "served", "the request, in a replay", .left = true) \
+	F(S, BOOL, served, NULL, \
+	  "the request, in a replay under every limit that it may have been") \
+	F(S, BOOL, uncertain, NULL, "served under some of these limits, not under all") \
+	P(S, TEXT, served_text, "served", "the request, in a replay") \
 	F(S, TEXT, text, "change", "what to do") \
 	F(S, TEXT, line, NULL, "to paste; null if there is none") \
-	F(S, BYTES, bytes, NULL, "that the change frees or unpins") \
+	F(S, COUNT, steps_count, "buys steps", \
+	  "until the leak has filled what is left then; null without a leak", .if_any = true) \
+	F(S, BYTES, bytes, NULL, "that the change frees or unpins, or the limit that it needs") \
 	F(S, COUNT, tried_count, NULL, "settings, none of which served it") \
 	F(S, RATIO, ratio, NULL, "by which the batch is smaller")
 struct frag_remedy {
@@ -85,7 +90,7 @@ struct frag_remedy {
 };
 
 #define FRAG_REFUSAL_ROW(F, P, S) \
-	F(S, TEXT, verdict, NULL, "as diagnose has it") \
+	F(S, TEXT, verdict, NULL, "leak where memory accumulates, else what diagnose says of it") \
 	F(S, BYTES, request_bytes, NULL, "asked for") \
 	F(S, TEXT, line, NULL, "that asked") \
 	F(S, BYTES, live_bytes, NULL, "then, with those that wait") \
@@ -95,8 +100,10 @@ struct frag_remedy {
 	F(S, BYTES, excess_bytes, NULL, \
 	  "live memory and the request above the limit; null if they fit or the limit is " \
 	  "inferred") \
+	F(S, BYTES, leak_bytes_per_step, NULL, "that diagnose finds; null: no leak") \
+	F(S, TEXT, leak_line, NULL, "to blame for it") \
 	F(S, LIST, remedies, NULL, "what would have served it", .of = &frag_remedy_shape)
-#define FRAG_REMEDIES_MAX 6u
+#define FRAG_REMEDIES_MAX 9u
 struct frag_refused_request {
 	FRAG_ROW_MEMBERS(FRAG_REFUSAL_ROW)
 	bool fragmentation; /* else the program needs more */
@@ -131,7 +138,7 @@ struct frag_curve_set {
 	const char *names[FRAG_CURVES];
 	size_t count;
 	uint64_t bytes[FRAG_CURVE_POINTS][FRAG_CURVES + 1]; /* the last: all others */
-	struct frag_highest highest;			    /* site NULL: no call site has any of it */
+	struct frag_highest highest; /* site NULL: no call site has any of it */
 };
 struct frag_curves {
 	size_t points;
@@ -219,8 +226,8 @@ int frag_explain_rows(struct frag_explained *x, struct frag_err *err);
 int frag_explain_regained(struct frag_explained *x, struct frag_err *err);
 int frag_explain_oom(struct frag_explained *x, struct frag_err *err);
 int frag_explain_curves(struct frag_explained *x, struct frag_err *err);
-/* Frees the blocks of a row in a replay that is at the moment. */
+/* Frees the blocks of a row, or its activations, in a replay that is at the moment. */
 int frag_explain_free_row(const struct frag_explained *x, const struct frag_row *row,
-			  struct frag_cursor *s, struct frag_err *err);
+			  bool activations, struct frag_cursor *s, struct frag_err *err);
 
 #endif

@@ -70,10 +70,17 @@ static const char *why_refused(const struct frag_explained *x)
 	const char *what = frag_answer_print(
 		a, "a request for %s%s%s was refused%s: %s was live and %s was reserved%s%s",
 		FRAG_BYTES(r->request_bytes), r->line ? " at " : "", r->line ? r->line : "",
-		r->fragmentation ? " because of fragmentation" : "; the program needs more memory",
+		r->leak_bytes_per_step != UINT64_MAX ? "; the program leaks"
+		: r->fragmentation		     ? " because of fragmentation"
+						     : "; the program needs more memory",
 		FRAG_BYTES(r->live_bytes), FRAG_BYTES(r->reserved_bytes),
 		limited ? " under a limit of " : "", limited ? FRAG_BYTES(x->m.limit_bytes) : "");
 
+	if (r->leak_bytes_per_step != UINT64_MAX)
+		return frag_answer_print(
+			a, "%s. Memory that outlives its step grows by %s per step%s%s: end that",
+			what, FRAG_BYTES(r->leak_bytes_per_step),
+			r->leak_line ? ", requested at " : "", r->leak_line ? r->leak_line : "");
 	if (r->fragmentation)
 		return frag_answer_print(a,
 					 "%s. Live memory and the request fit, but %s is free in "
@@ -84,9 +91,12 @@ static const char *why_refused(const struct frag_explained *x)
 		return frag_answer_print(a, "%s. Live memory and the request exceed it by %s", what,
 					 FRAG_BYTES(r->excess_bytes));
 	return frag_answer_print(a, "%s. Live memory and the request %s", what,
-				 r->live_bytes + r->request_bytes > x->m.limit_bytes
+				 r->live_bytes + r->request_bytes <= x->m.limit_bytes
+					 ? "would fit only without a single hole"
+				 : r->live_bytes + r->request_bytes > x->m.limit_high_bytes ||
+						 x->m.limit_high_bytes == UINT64_MAX
 					 ? "exceed it"
-					 : "would fit only without a single hole");
+					 : "exceed it, as far as it is known");
 }
 
 /* Who has most of what is reserved. */
@@ -112,19 +122,34 @@ static const char *who_holds(const struct frag_explained *x)
 	return frag_answer_take(x->texts, &t);
 }
 
+/* The first that serves it, else the first that may. */
+static void say_remedy(const struct frag_refused_request *r, struct frag_answer *a)
+{
+	const struct frag_remedy *best = NULL;
+
+	for (size_t i = 0; i < r->remedies.count; i++)
+		if (r->list[i].served > (best && best->served) || (!best && r->list[i].uncertain))
+			best = &r->list[i];
+	if (!best)
+		return;
+	frag_answer_conclude(a, "%s %s it in a replay%s%s%s%s", best->text,
+			     best->served ? "serves" : "serves, or does not serve,",
+			     best->served ? "" : ", as the limit is not known exactly",
+			     best->steps_count == UINT64_MAX
+				     ? ""
+				     : frag_answer_print(a, ", which buys %s",
+							 frag_answer_count(a, best->steps_count,
+									   "step", "steps")),
+			     best->line ? ": " : "", best->line ? best->line : "");
+}
+
 static void say_why(const struct frag_explained *x, struct frag_answer *a)
 {
 	const struct frag_refused_request *r = x->m.oom;
 
 	frag_answer_conclude(a, "%s", x->m.text);
-	for (size_t i = 0; r && i < r->remedies.count; i++) {
-		if (!r->list[i].served)
-			continue;
-		frag_answer_conclude(a, "%s serves it in a replay%s%s", r->list[i].text,
-				     r->list[i].line ? ": " : "",
-				     r->list[i].line ? r->list[i].line : "");
-		break;
-	}
+	if (r)
+		say_remedy(r, a);
 	if (!frag_sites_known(&x->in.sites))
 		frag_answer_remark(a, "the recording has no stacks, so blocks are grouped by size "
 				      "and step; to see the lines, record with "
