@@ -135,6 +135,8 @@ static int parse_texts(const struct frag_policy_texts *p, const struct frag_trac
 	for (size_t i = 0; i < p->count; i++) {
 		struct frag_policy_spec *spec;
 
+		if (p->rmm_from && i >= p->rmm_from && strncmp(trace->format, "rmm", 3) != 0)
+			break;
 		FRAG_TRY(frag_recording_spec(trace, p->text[i], &spec, err));
 		if (spec)
 			place(specs, count, spec);

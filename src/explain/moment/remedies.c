@@ -256,23 +256,26 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 	const struct frag_sim_config *card = &t->x->in.target.card;
 	uint64_t room = card->total_bytes - card->context_bytes, limit = t->x->m.limit_bytes;
 	uint64_t by = frag_round_up(FRAG_MAX(t->request.bytes / 8, 64 * FRAG_MIB), FRAG_PAGE);
-	uint64_t top = t->limits[t->limits_count - 1], spare = 0;
+	uint64_t low = t->limits[t->limits_count - 1], high = 0, spare = 0, left;
 	enum outcome out = REFUSED;
 	struct frag_remedy *r;
 	struct change c = { 0 };
 
-	if (limit >= room)
-		return 0;
-	for (unsigned i = 0; out != SERVED && i < RAISES_MAX && c.raised < room; i++, by *= 2) {
-		c.raised = FRAG_MIN(top + by, room);
-		FRAG_TRY(try_change(t, &c, &out, &spare, err));
+	/* twice as much more until it is served, then halves in between */
+	for (unsigned i = 0; i < RAISES_MAX && low < room && !(high && high - low <= by / 4); i++) {
+		c.raised = high ? frag_round_up(low + (high - low) / 2, FRAG_PAGE)
+				: FRAG_MIN(low + by, room);
+		FRAG_TRY(try_change(t, &c, &out, &left, err));
+		by *= high || out ? 1 : 2;
+		spare = out ? left : spare;
+		*(out ? &high : &low) = c.raised;
 	}
-	if (out != SERVED)
+	if (!high)
 		return 0;
-	r = add(t, out,
+	r = add(t, SERVED,
 		"a limit of %s instead of %s, if it is yours (set_per_process_memory_fraction)",
-		FRAG_BYTES(c.raised), FRAG_BYTES(limit));
-	r->bytes = c.raised;
+		FRAG_BYTES(high), FRAG_BYTES(limit));
+	r->bytes = high;
 	r->steps_count = steps_of(t, spare);
 	return 0;
 }
