@@ -550,6 +550,22 @@ test_charts_of_explain_show_the_refusal_the_limit_and_reserved_memory() {
 	"$program" explain "$root/traces/leak.frames.cft" --out leak > said 2>&1 && grep -q '>trace event (number)<' leak/explain-live.svg
 }
 
+# Stops of the chart are few, so on an axis of time a pause must begin with what was there, not with a peak near it.
+test_charts_of_explain_show_what_was_held_during_a_pause() {
+	[ -n "$program" ] && command -v gnuplot > /dev/null || return $SKIP
+	awk 'BEGIN {
+		print "action,id,size,stream,time_us\nalloc,0,52428800,0,0"
+		for (i = 1; i <= 3000; i++) {
+			t = i * 100 + (i > 1501) * 900000
+			printf "alloc,%d,%d,0,%d\nfree,%d,,0,%d\n", i, 1048576 * (1 + i % 40), t, i, t + 50
+		}
+	}' > pause.csv
+	"$program" explain pause.csv --out page > said 2>&1 || { cat said >&2; return 1; }
+	awk -F, '$2 == "reserved" { next } $4 < 0.16 { if ($4 != time) sum = 0; time = $4; sum += $5 } END { print sum }' \
+		<(sort -t, -k4,4n page/explain-live.csv) > held
+	expect 'what is live during the pause' "$(cat held)" 52428800
+}
+
 test_charts_give_policies_colours_of_their_own_and_legends_less_room_than_plots() {
 	command -v gnuplot > /dev/null || return $SKIP
 	gnuplot -e 'load "'"$root"'/scripts/plot/style.gp"; set print "-"; do for [i = 0:11] { print pcolor(i) }; do for [r = 1:40] { if (LEGEND_ROW * r >= 0.8 * tall(280, r)) { print "a legend of ", r } }' > said || return

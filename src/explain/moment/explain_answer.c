@@ -98,10 +98,17 @@ static const char *why_refused(const struct frag_explained *x)
 	const char *what = frag_answer_print(
 		a, "a request for %s%s%s was refused%s: %s was live and %s was reserved%s%s",
 		FRAG_BYTES(r->request_bytes), r->line ? " at " : "", r->line ? r->line : "",
-		r->fragmentation ? " because of fragmentation" : "; the program needs more memory",
+		r->leak_bytes_per_step != UINT64_MAX ? "; the program leaks"
+		: r->fragmentation		     ? " because of fragmentation"
+						     : "; the program needs more memory",
 		FRAG_BYTES(r->live_bytes), FRAG_BYTES(r->reserved_bytes),
 		limited ? " under a limit of " : "", limited ? FRAG_BYTES(x->m.limit_bytes) : "");
 
+	if (r->leak_bytes_per_step != UINT64_MAX)
+		return frag_answer_print(
+			a, "%s. Memory that outlives its step grows by %s per step%s%s: end that",
+			what, FRAG_BYTES(r->leak_bytes_per_step),
+			r->leak_line ? ", requested at " : "", r->leak_line ? r->leak_line : "");
 	if (r->fragmentation)
 		return frag_answer_print(a,
 					 "%s. Live memory and the request fit, but %s is free in "
@@ -112,9 +119,12 @@ static const char *why_refused(const struct frag_explained *x)
 		return frag_answer_print(a, "%s. Live memory and the request exceed it by %s", what,
 					 FRAG_BYTES(r->excess_bytes));
 	return frag_answer_print(a, "%s. Live memory and the request %s", what,
-				 r->live_bytes + r->request_bytes > x->m.limit_bytes
+				 r->live_bytes + r->request_bytes <= x->m.limit_bytes
+					 ? "would fit only without a single hole"
+				 : r->live_bytes + r->request_bytes > x->m.limit_high_bytes ||
+						 x->m.limit_high_bytes == UINT64_MAX
 					 ? "exceed it"
-					 : "would fit only without a single hole");
+					 : "exceed it, as far as it is known");
 }
 
 /* Who has most of what is reserved. */
@@ -140,19 +150,34 @@ static const char *who_holds(const struct frag_explained *x)
 	return frag_answer_take(x->texts, &t);
 }
 
+/* The first that serves it, else the first that may. */
+static void say_remedy(const struct frag_refused_request *r, struct frag_answer *a)
+{
+	const struct frag_remedy *best = NULL;
+
+	for (size_t i = 0; i < r->remedies.count; i++)
+		if (r->list[i].served > (best && best->served) || (!best && r->list[i].uncertain))
+			best = &r->list[i];
+	if (!best)
+		return;
+	frag_answer_conclude(a, "%s %s it in a replay%s%s%s%s", best->text,
+			     best->served ? "serves" : "serves, or does not serve,",
+			     best->served ? "" : ", as the limit is not known exactly",
+			     best->steps_count == UINT64_MAX
+				     ? ""
+				     : frag_answer_print(a, ", which buys %s",
+							 frag_answer_count(a, best->steps_count,
+									   "step", "steps")),
+			     best->line ? ": " : "", best->line ? best->line : "");
+}
+
 static void say_why(const struct frag_explained *x, struct frag_answer *a)
 {
 	const struct frag_refused_request *r = x->m.oom;
 
 	frag_answer_conclude(a, "%s", x->m.text);
-	for (size_t i = 0; r && i < r->remedies.count; i++) {
-		if (!r->list[i].served)
-			continue;
-		frag_answer_conclude(a, "%s serves it in a replay%s%s", r->list[i].text,
-				     r->list[i].line ? ": " : "",
-				     r->list[i].line ? r->list[i].line : "");
-		break;
-	}
+	if (r)
+		say_remedy(r, a);
 	if (!frag_sites_known(&x->in.sites))
 		frag_answer_remark(a, "the recording has no stacks, so blocks are grouped by size "
 				      "and step; to see the lines, record with "
@@ -207,7 +232,7 @@ static void say_pinning(const struct frag_explained *x, struct frag_answer *a)
 			      "freed: what a trim returns more without these blocks, replayed");
 }
 
-/* what: "live", with its place in titles. */
+/* what: "active", with its place in titles. */
 static void draw(const struct frag_explained *x, const struct frag_curve_set *set,
 		 struct frag_answer_chart chart, const char *what, const char *nothing)
 {
@@ -218,9 +243,11 @@ static void draw(const struct frag_explained *x, const struct frag_curve_set *se
 	chart.script = "sites";
 	chart.extra = marks_of(x, reserved, a);
 	chart.title =
-		h->site ? frag_answer_print(a, "%.200s: %.1f %% of at most %s %s", h->site,
-					    100 * h->share_ratio, FRAG_BYTES(h->all_bytes), what)
-			: nothing;
+		h->site	       ? frag_answer_print(a, "%.200s: %.1f %% of at most %s %s", h->site,
+						   100 * h->share_ratio, FRAG_BYTES(h->all_bytes), what)
+		: h->all_bytes ? frag_answer_print(a, "At most %s %s, pinned by no call site",
+						   FRAG_BYTES(h->all_bytes), what)
+			       : nothing;
 	chart.subtitle = frag_answer_print(a, "under %s", x->m.policy);
 	chart.shape = &frag_curve_by_event;
 	chart.rows = points_of(x->curves, set, reserved, a);
@@ -238,7 +265,7 @@ static void draw_all(const struct frag_explained *x, struct frag_answer *a)
 						    "another stream, by the line that allocated "
 						    "it. The line is reserved memory; what is "
 						    "between it and the areas is free." },
-	     "live", "No call site has live memory");
+	     "active", "No call site has live memory");
 	draw(x, &x->curves->non_releasable,
 	     (struct frag_answer_chart){
 		     .base = "explain-held",
