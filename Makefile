@@ -355,7 +355,8 @@ check: $(WANTED)
 #: test       install missing packages, then run every test there is
 test: setup
 	$(AGAIN) test-run
-test-run: tests-build wheel-programs
+test-run: tests-build
+	-+@$(MAKE) --no-print-directory wheel-programs
 	@scripts/build/run_tests.sh $(B)
 
 #: test-gpu   tests on a real card; skipped without one

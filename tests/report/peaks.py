@@ -114,6 +114,8 @@ def explained(program, trace, other, out):
         # as rows of a chart: the lines of a moment lie on each other
         folder, found = answer("explain", trace, "--at", "peak", *policy)
         live, held = rows(folder, "explain-live"), rows(folder, "explain-held")
+        reserved, live = ([r for r in live if (r["name"] == "reserved") == line] for line in (True, False))
+        check(f"explain {name} {policy} reserved", top(reserved, "bytes") in [r["peak_reserved_bytes"] for r in of])
         got = top(live, "upto_bytes")
         check(f"explain {name} {policy} live", got == found["live_highest"]["all_bytes"] and
               got in [r["peak_active_bytes"] for r in of], f"{got} of {[r['peak_active_bytes'] for r in of]}")
