@@ -73,7 +73,7 @@ struct frag_fleet_pack {
 	/* of the units packed, one card each as in the plan; and all that have a card, shared or not */
 	double own_price, total_cost;
 	uint64_t own_bytes;
-	size_t *place;		     /* [units_count of the fleet]: card of each, SIZE_MAX = none */
+	size_t *place; /* [units_count of the fleet]: card of each, SIZE_MAX = none */
 };
 
 struct frag_fleet {

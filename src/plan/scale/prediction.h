@@ -25,8 +25,8 @@ struct frag_prediction_part { /* one recording */
 };
 
 struct frag_prediction_cell { /* one policy at one value; of several devices the largest */
-	bool completed; /* on a card of 1 TiB */
-	bool on_card;	/* on the target's card, at the larger bound */
+	bool completed;	      /* on a card of 1 TiB */
+	bool on_card;	      /* on the target's card, at the larger bound */
 	uint64_t peak_requested_bytes, low_bytes, high_bytes; /* low, high: peak reserved */
 };
 
