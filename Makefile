@@ -71,6 +71,14 @@ SHARED_CFLAGS := -fPIC -fvisibility=hidden -fno-semantic-interposition $(addpref
 # as needed: libarchive is opened when a compressed file is (src/trace/input/archive_lib.c)
 ALL_LDFLAGS := -rdynamic -Wl,--as-needed $(LDFLAGS_$(BUILD)) $(LDFLAGS)
 LDLIBS   := $(PKG_LD) -lm -lpthread -ldl -lrt
+# OLD_GLIBC=1 links the same objects for glibc 2.28 and newer, with the other libraries inside, into a folder of their own
+OUT      := $(B)
+ifeq ($(OLD_GLIBC),1)
+OUT      := $(B)/glibc-2.28
+STUBS    := $(OUT)/stubs/libc.so
+OLD_LD   := -L$(OUT)/stubs -Wl,--no-as-needed -lpthread -ldl -lrt -Wl,--as-needed
+LDLIBS   := -Wl,-Bstatic $(filter-out -larchive,$(PKG_LD)) -Wl,-Bdynamic -lm -ldl
+endif
 
 # ---- CUDA: auto takes a complete toolkit if there is one; both outcomes build ----
 NVCC ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
@@ -128,7 +136,7 @@ endif
 
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC))
-CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(B)/obj/inside_files_data.o
+CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(OUT)/inside_files_data.o
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/policies/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
@@ -154,7 +162,7 @@ LEFT_OUT = $(strip $(MPI_LACKS) \
 # has one, they are those of the release build in PLAIN.
 PLAIN    ?= build/release
 PLAIN_CC ?= $(if $(shell command -v gcc),gcc,$(CC))
-SO       := $(if $(filter asan tsan cov fuzz,$(BUILD)),$(PLAIN),$(B))
+SO       := $(if $(filter asan tsan cov fuzz,$(BUILD)),$(PLAIN),$(OUT))
 LIVE_SO  := $(if $(wildcard src/inside/live/*.c),$(SO)/libcufrag_torch.so)
 SHARED_LIBS := $(SO)/libcufrag_nogpu.so $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(LIVE_SO)
 
@@ -198,16 +206,17 @@ $(GEN):
 quoted = '$(subst ','\'',$(1))'
 # := so that they are the flags of all objects, whichever object asks first
 FLAGS_NOW := $(CC) $(CPPFLAGS) $(filter-out -Werror,$(ALL_CFLAGS)) $(SHARED_CFLAGS)
-LINK_NOW  := $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LDLIBS)
+LINK_NOW  := $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OLD_LD) $(LDLIBS)
 $(B)/flags: FORCE | $(GEN)
 	$(call renew,printf '%s\n' $(call quoted,$(FLAGS_NOW)))
-$(B)/link_flags: FORCE | $(GEN)
+$(OUT)/link_flags: FORCE | $(GEN)
+	$(Q)mkdir -p $(@D)
 	$(call renew,printf '%s\n' $(call quoted,$(LINK_NOW)))
 $(B)/version: FORCE | $(GEN)
 	$(call renew,echo $(call quoted,$(VERSION)))
 $(B)/lib_objects: FORCE | $(GEN)
 	$(call renew,echo $(LIB_OBJ))
-$(B)/cli_objects: FORCE | $(GEN)
+$(OUT)/cli_objects: FORCE | $(GEN)
 	$(call renew,echo $(CLI_OBJ))
 $(B)/test_flags: FORCE | $(GEN)
 	$(call renew,echo $(call quoted,$(SHARED_TRACES)) $(SUPPORT_OBJ))
@@ -230,51 +239,53 @@ $(B)/libcufrag.a: $(LIB_OBJ) $(B)/lib_objects
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 
-# (a wheel brings libraries in cufrag.libs beside the program)
-$(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects $(B)/link_flags
+$(OUT)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(OUT)/cli_objects $(OUT)/link_flags $(STUBS)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(B)/libcufrag.a $(LDLIBS) -Wl,-rpath,'$$ORIGIN/cufrag.libs'
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OLD_LD) -o $@ $(CLI_OBJ) $(B)/libcufrag.a $(LDLIBS)
+
+$(B)/glibc-2.28/stubs/libc.so: $(sort $(wildcard scripts/build/old_glibc*))
+	$(Q)scripts/build/old_glibc.sh $(@D) '$(CC)'
 
 # The files that `record` and `run` put beside or into other programs: shared libraries and Python. All of them are
 # inside the program (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes them into the
 # user's cache.
 INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp) $(wildcard src/inside/nogpu/python/*.csv)) \
 	$(sort $(wildcard src/inside/python/cufrag/*.py))
-ifneq ($(SO),$(B))
+ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs
 	@:
 plain-libs:
 	+@$(MAKE) --no-print-directory BUILD=release B=$(PLAIN) CC=$(PLAIN_CC) $(SHARED_LIBS)
 else
+$(SHARED_LIBS): | $(STUBS)
 objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
 RECORD_OBJ := $(call objects_of,src/inside/record/*.c)
 START_OBJ  := $(call objects_of,src/inside/start/*.c)
-link_shared = $(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,defs
+link_shared = $(Q)$(CC) $(OLD_LD) -shared -Wl,-soname,$(@F) -Wl,-z,defs
 # the pretended card, with the simulated device behind it
-$(B)/libcufrag_nogpu.so: $(call objects_of,src/inside/nogpu/*.c) $(B)/libcufrag.a
+$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/inside/nogpu/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 # the recorder
-$(B)/libcufrag_record.so: $(RECORD_OBJ) $(B)/libcufrag.a
+$(OUT)/libcufrag_record.so: $(RECORD_OBJ) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lrt
-$(B)/libcufrag_start.so: $(START_OBJ)
+$(OUT)/libcufrag_start.so: $(START_OBJ)
 	$(call say,LD,$@)
 	$(link_shared) -o $@ $^
 # the policies as PyTorch's allocator
-$(B)/libcufrag_torch.so: $(call objects_of,src/inside/live/*.c) $(B)/libcufrag.a
+$(OUT)/libcufrag_torch.so: $(call objects_of,src/inside/live/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(link_shared) -Wl,--strip-debug -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm -lrt
 endif
 $(GEN)/inside_file_list.inc: FORCE | $(GEN)
 	$(call renew,i=0; for f in $(foreach f,$(INSIDE_FILES),$(if $(filter src/inside/python/%,$f),$(f:src/inside/python/%=%),$(notdir $f))); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
-$(B)/obj/inside_files_data.o: $(INSIDE_FILES) $(GEN)/inside_file_list.inc Makefile
-	$(Q)mkdir -p $(@D)
+$(OUT)/inside_files_data.o: $(INSIDE_FILES) $(GEN)/inside_file_list.inc Makefile
 	$(Q)i=0; { echo '	.section .rodata'; for f in $(INSIDE_FILES); do \
 		printf '	.global frag_inside_file_%s, frag_inside_file_%s_end\nfrag_inside_file_%s:\n	.incbin "%s"\nfrag_inside_file_%s_end:\n	.byte 0\n' $$i $$i $$i $$f $$i; i=$$((i+1)); done; \
-		echo '	.section .note.GNU-stack,"",%progbits'; } > $(B)/inside_files_data.S
-	$(Q)$(CC) -c -o $@ $(B)/inside_files_data.S
+		echo '	.section .note.GNU-stack,"",%progbits'; } > $(OUT)/inside_files_data.S
+	$(Q)$(CC) -c -o $@ $(OUT)/inside_files_data.S
 
 $(B)/cufrag_mpi.so: src/mpi/ranks_mpi.c src/mpi/ranks.h $(B)/flags
 	$(call say,MPICC,$@)
@@ -345,6 +356,7 @@ check: $(WANTED)
 test: setup
 	$(AGAIN) test-run
 test-run: tests-build
+	-+@$(MAKE) --no-print-directory wheel-programs
 	@scripts/build/run_tests.sh $(B)
 
 #: test-gpu   tests on a real card; skipped without one
@@ -524,10 +536,12 @@ uninstall:
 deb: $(B)/cufrag $(B)/libcufrag.a
 	@scripts/build/deb.sh $(B) $(RELEASE)
 
-#: wheel      make a Python wheel in $(B)/wheel: the program, the recorder, the policies for PyTorch
-.PHONY: wheel
-wheel: $(B)/cufrag $(B)/libcufrag_torch.so $(B)/libcufrag_record.so
+#: wheel      make a Python wheel in $(B)/wheel, for any Linux on x86-64 with glibc 2.28 or newer
+.PHONY: wheel wheel-programs
+wheel: wheel-programs
 	@scripts/build/wheel.sh $(B) $(RELEASE)
+wheel-programs: $(B)/libcufrag.a
+	+@$(MAKE) --no-print-directory OLD_GLIBC=1 $(B)/glibc-2.28/cufrag
 
 #: lines      count the lines of code by folder (TREE=commit: of that commit)
 .PHONY: lines

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A wheel of src/inside/python with the program and its libraries: wheel.sh BUILD VERSION
-# The program looks for libraries in cufrag.libs beside itself: a wheel brings those that are not part of every Linux.
-# Exits with 77 where Python cannot build wheels here, and says what is missing.
+# A wheel of src/inside/python with the programs of `make wheel-programs`: wheel.sh BUILD VERSION
+# Its tag is the oldest glibc that has what the programs ask for. Libraries of others are inside the program; their
+# licences go with it. Exits with 77 where Python cannot build wheels here, and says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-build=$1 version=$2
+build=$1 version=$2 programs=$1/glibc-2.28
 
 # the first Python that has setuptools and, where that is old, wheel
 python=
@@ -18,19 +18,20 @@ done
 
 work=$build/wheel/src
 rm -rf "$build/wheel"
-mkdir -p "$work/cufrag/cufrag.libs" "$work/cufrag/licenses"
-cp src/inside/python/pyproject.toml src/inside/python/setup.py "$work/"
+mkdir -p "$work/cufrag/share/cufrag/plot" "$work/cufrag/licenses"
+cp src/inside/python/{pyproject.toml,setup.py,README.md} "$work/"
 cp src/inside/python/cufrag/*.py "$work/cufrag/"
+cp scripts/plot/*.gp "$work/cufrag/share/cufrag/plot/"
 cp LICENSE "$work/cufrag/licenses/cufrag"
-cp "$build/libcufrag_torch.so" "$build/libcufrag_record.so" "$work/cufrag/"
-cp "$build/cufrag" "$work/cufrag/cufrag"
-ldd "$work/cufrag/cufrag" | awk '/=> \// { print $1, $3 }' | while read -r name file; do
-	case $name in libc.so* | libm.so* | libpthread.so* | libdl.so* | librt.so* | ld-linux*) continue ;; esac
-	cp -L "$file" "$work/cufrag/cufrag.libs/$name"
-	package=$(dpkg -S "$(readlink -f "$file")" 2> /dev/null | sed -n 's/^\([^:]*\):.*/\1/p' | head -n 1)
-	[ -z "$package" ] || cp "/usr/share/doc/$package/copyright" "$work/cufrag/licenses/$package" 2> /dev/null || :
+cp "$programs"/{cufrag,libcufrag_torch.so,libcufrag_record.so} "$work/cufrag/"
+strip --strip-debug "$work/cufrag/cufrag"
+for library in jansson sqlite3 xxhash zstd; do
+	package=$(dpkg -S "*/lib$library.a" 2> /dev/null | sed -n 's/^\([^:]*\):.*/\1/p' | head -n 1)
+	cp "/usr/share/doc/$package/copyright" "$work/cufrag/licenses/$library" ||
+		{ echo "wheel: no licence of $library found; it is inside the program" >&2; exit 1; }
 done
-strip --strip-debug "$work/cufrag/cufrag" 2> /dev/null || :
-(cd "$work" && CUFRAG_VERSION=$version "$python" -c 'import setuptools.build_meta as backend; backend.build_wheel("..")') > "$build/wheel/log" 2>&1 ||
+oldest=$(objdump -T "$programs"/{cufrag,*.so} | grep -o 'GLIBC_2\.[0-9]*' | sort -uV | tail -n 1)
+(cd "$work" && CUFRAG_VERSION=$version CUFRAG_PLATFORM=manylinux_2_${oldest#GLIBC_2.}_$(uname -m) \
+	"$python" -c 'import setuptools.build_meta as backend; backend.build_wheel("..")') > "$build/wheel/log" 2>&1 ||
 	{ cat "$build/wheel/log" >&2; exit 1; }
 ls "$build"/wheel/cufrag-*.whl

@@ -16,7 +16,7 @@ top = STATS_max / S
 
 PANEL = 220
 PITCH = PANEL + 54
-eval sheet(560, HEAD + COUNT * PITCH + 26 + LEGEND_ROW * 2)
+eval sheet(560, HEAD + COUNT * PITCH + 34 + LEGEND_ROW * 2)
 eval open_output
 set multiplot
 eval head
@@ -38,7 +38,7 @@ do for [i = 0:COUNT - 1] {
 	set label 1 cut(NAME[i + 1], 60) at graph 0, graph 1 left offset 0, character 0.6 tc rgb INK
 	if (i == COUNT - 1) {
 		set xlabel (EXTRA eq "s" ? "recorded time (s)" : "trace event (number)") tc rgb INK
-		set key at screen px(10), py(up + PANEL + 54) left top Left reverse vertical maxrows 2 samplen 2 spacing 1.05 font FONT.",13.3"
+		set key at screen px(10), py(up + PANEL + 62) left top Left reverse vertical maxrows 2 samplen 2 spacing 1.05 font FONT.",13.3"
 	} else {
 		set xlabel ""
 		unset key

@@ -12,16 +12,16 @@ stats CSV using (column(3)) nooutput
 top = STATS_max > MIB ? STATS_max : MIB
 S = scale_of(top)
 
-ROW = 40
+ROW = pitch(40)
 body = ROW * COUNT + 8
-eval sheet(560, HEAD + body + 102)
+eval sheet(560, HEAD + body + 110)
 eval open_output
 eval head
 set lmargin at screen px(name_room(LONGEST))
 set rmargin at screen px(W - 84)
 set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + body)
-set key at screen px(12), py(HEAD + body + 54) left top Left reverse vertical maxrows 2 samplen 2 spacing 1.05 font FONT.",13.3"
+set key at screen px(12), py(HEAD + body + 62) left top Left reverse vertical maxrows 2 samplen 2 spacing 1.05 font FONT.",13.3"
 set xlabel front(EXTRA)." (".unit_of(top).")" tc rgb INK
 set xrange [0:top / S]
 set yrange [-COUNT + 0.4:0.6]
@@ -33,4 +33,5 @@ do for [i = 1:COUNT] {
 row = '-column(0)'
 plot CSV using (column(3) / S / 2):(@row):(column(3) / S / 2):(0.3) with boxxyerror fs solid 0.5 noborder lc rgb BLUE title front(rest(EXTRA)), \
 	"" using (column(4) / S / 2):(@row):(column(4) / S / 2):(0.3) with boxxyerror fs solid 1.0 noborder lc rgb AREA title rest(rest(EXTRA)), \
-	"" using (column(3) / S):(@row):(amount(column(3), S)) with labels left offset 0.4, 0 tc rgb INK font FONT.",13.3" notitle
+	"" using (column(3) / S):(@row):(amount(column(3), S)) with labels left offset 0.4, 0 tc rgb INK font FONT.",13.3" notitle, \
+	"" using (column(4) < 0.98 * column(3) && column(4) > 0.3 * top ? column(4) / S : NaN):(@row):(number(column(4), S)) with labels right offset -0.4, 0 tc rgb INK font FONT.",13.3" notitle

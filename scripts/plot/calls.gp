@@ -15,9 +15,9 @@ timed = exists("STATS_records")
 most = timed ? STATS_max : 1e6
 least = timed ? STATS_min : 1e3
 
-ROW = 34
+ROW = pitch(34)
 body = ROW * COUNT + 10
-eval sheet(560, HEAD + 6 + body + 62)
+eval sheet(560, HEAD + 6 + body + 78)
 eval open_output
 set multiplot
 eval head
@@ -40,8 +40,8 @@ do for [i = 0:COUNT - 1] {
 	set label i + 1 fold(NAME[i + 1]) at screen px(left - 8), first -i right offset 0, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
 }
 set lmargin at screen px(left)
-set rmargin at screen px(middle - 22)
-set xlabel "driver calls (log)" tc rgb INK
+set rmargin at screen px(middle - 34)
+set xlabel "driver calls\n(log)" tc rgb INK
 top_calls = 10 ** ceil(log10(most_calls) + 1.6)
 set xrange [1:top_calls]
 set xtics decades(1, top_calls, 3)
@@ -51,9 +51,9 @@ unset for [i = 1:COUNT] label i
 unset label 1001
 unset label 1002
 
-set lmargin at screen px(middle + 14)
-set rmargin at screen px(W - 16)
-set xlabel "driver time, ".EXTRA." (log)" tc rgb INK
+set lmargin at screen px(middle + 34)
+set rmargin at screen px(W - 26)
+set xlabel "driver time,\n".EXTRA." (log)" tc rgb INK
 set xrange [10 ** floor(log10(least)) / 1e9:10 ** ceil(log10(most) + 1.8) / 1e9]
 set format x "%.0s %cs"
 set xtics decades(least, most * 60, 2) == 100 ? 1000 : 100

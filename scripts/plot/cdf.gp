@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Distribution of the time of an alloc: host time within (left), driver time beyond (right).
+# Distribution of the time of an alloc: host time within (above), driver time beyond (below).
 # EXTRA: modelled or measured (the driver time).
 load ARG0[1:strlen(ARG0)-strlen("cdf.gp")]."style.gp"
 eval arguments
@@ -13,11 +13,11 @@ set table $notes
 plot CSV using (note(column("ns"), column("share_beyond"))) with table
 unset table
 
-title_of(i) = letter(i)."  ".cut(NAME[i + 1], LEGEND_NAME)
+title_of(i) = letter(i)."  ".short(NAME[i + 1], LEGEND_NAME)
 rows = legend_rows(COUNT, LONGEST + 3)
 panels = (hosts > 0) + (waits > 0)
 TALL = 220
-PITCH = TALL + 62
+PITCH = TALL + 66
 eval sheet(560, HEAD + PITCH * panels + 8 + LEGEND_ROW * rows)
 eval open_output
 set multiplot
@@ -25,7 +25,7 @@ eval head
 set logscale x
 set format x "%.0s %cs"
 set grid xtics ytics lc rgb GRID lt 1 lw 1
-set lmargin at screen px(84)
+set lmargin at screen px(92)
 set rmargin at screen px(W - 26)
 unset key
 from(name, i) = strcol("clock") eq name && column("series") == i && column("ns") > 0 ? column("ns") / 1e9 : NaN
@@ -49,7 +49,7 @@ if (waits) {
 	set tmargin at screen py(up)
 	set bmargin at screen py(up + TALL)
 	set xlabel "driver time, ".EXTRA." (log)" tc rgb INK
-	eval left_title("share of allocs that wait longer (log)", up + TALL / 2)
+	eval left_title("share that waits longer (log)", up + TALL / 2)
 	set logscale y
 	set format y "%g"
 	set yrange [*:1]

@@ -15,14 +15,14 @@ unset table
 
 ROW = 54
 body = ROW * COUNT + 8
-eval sheet(560, HEAD + body + 118)
+eval sheet(560, HEAD + body + 126)
 eval open_output
 eval head
 set lmargin at screen px(190)
 set rmargin at screen px(W - 50)
 set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + body)
-set key at screen px(12), py(HEAD + body + 54) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
+set key at screen px(12), py(HEAD + body + 62) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
 set xlabel "cards" tc rgb INK
 set xrange [0:top * 1.08]
 set yrange [-COUNT + 0.5:0.5]

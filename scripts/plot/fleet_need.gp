@@ -7,14 +7,14 @@ eval measure_head
 stats CSV using (column("today_bytes")) nooutput
 top = STATS_max > MIB ? STATS_max : MIB
 S = scale_of(top)
-eval sheet(560, HEAD + 260 + 144)
+eval sheet(560, HEAD + 260 + 152)
 eval open_output
 eval head
 set lmargin at screen px(68)
 set rmargin at screen px(W - 24)
 set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + 260)
-set key at screen px(12), py(HEAD + 316) left top Left reverse vertical maxrows 4 samplen 2 spacing 1.05 font FONT.",13.3"
+set key at screen px(12), py(HEAD + 324) left top Left reverse vertical maxrows 4 samplen 2 spacing 1.05 font FONT.",13.3"
 set xlabel "part of the ranks that need at most so much (%)" tc rgb INK
 set xrange [0:100]
 set yrange [0:top / S * 1.05]

@@ -12,7 +12,7 @@ set table $notes
 plot CSV using (note(column("card_no"), strcol("card_label"))) with table
 unset table
 
-ROW = 34
+ROW = pitch(34)
 body = ROW * COUNT
 TOP = HEAD + 112
 eval sheet(560, TOP + body + 72)

@@ -17,7 +17,7 @@ unset table
 
 ROW = 19
 body = ROW * ROWS + 8
-eval sheet(560, HEAD + body + 62)
+eval sheet(560, HEAD + body + 76)
 eval open_output
 set multiplot
 eval head
@@ -34,12 +34,10 @@ set grid noytics xtics lc rgb GRID lt 1 lw 1
 set logscale x
 set format x "%.0s %cs"
 set xtics 1000
-# what names have in common is the first to go
-short(s) = strlen(s) <= NAME_WIDTH ? s : s[1:8] eq "pytorch:" ? "…".cut(s[9:*], NAME_WIDTH - 1) : cut(s, NAME_WIDTH)
 heading = ""
 do for [r = 1:ROWS] {
 	if (NAME[r] ne "") {
-		set label r short(NAME[r]) at screen px(left - 8), first -(r - 1) right font FONT.",13.3" tc rgb INK
+		set label r short(NAME[r], NAME_WIDTH) at screen px(left - 8), first -(r - 1) right font FONT.",13.3" tc rgb INK
 		if (CLASS[r] ne heading) {
 			heading = CLASS[r]
 			set label 600 + r heading at screen px(12), first -(r - 2) left font FONT." Bold,13.3" tc rgb INK
@@ -54,7 +52,7 @@ mid(name) = strcol("clock") eq name && column("row") >= 0 && column("max_ns") > 
 if (hosts) {
 	set lmargin at screen px(left)
 	set rmargin at screen px(drivers ? middle - 12 : W - 16)
-	set xlabel "host time, measured (log)" tc rgb INK
+	set xlabel "host time,\nmeasured (log)" tc rgb INK
 	plot CSV using (low("host")):(-column("row")):(of("host", "max_ns") - low("host")):(0) with vectors nohead lw 1.4 lc rgb MID, \
 		CSV using (mid("host")):(-column("row")):(of("host", "p99_ns") - mid("host")):(0) with vectors nohead lw 5 lc rgb MID, \
 		CSV using (mid("host")):(-column("row")) with points pt 7 ps 0.8 * DOT lc rgb AXIS
@@ -64,7 +62,7 @@ if (hosts) {
 if (drivers) {
 	set lmargin at screen px(hosts ? middle + 12 : left)
 	set rmargin at screen px(W - 16)
-	set xlabel "driver, ".EXTRA." (log)" tc rgb INK
+	set xlabel "driver time,\n".EXTRA." (log)" tc rgb INK
 	plot CSV using (low("driver")):(-column("row")):(of("driver", "max_ns") - low("driver")):(0) with vectors nohead lw 1.4 lc rgb MID, \
 		CSV using (mid("driver")):(-column("row")):(of("driver", "p99_ns") - mid("driver")):(0) with vectors nohead lw 5 lc rgb MID, \
 		CSV using (mid("driver")):(-column("row")) with points pt 5 ps 0.8 * DOT lc rgb AXIS

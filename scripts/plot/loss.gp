@@ -54,7 +54,7 @@ do for [i = 0:COUNT - 1] {
 	high = high > 0 ? high : MIB
 	set yrange [0:high / S * 1.04]
 	set ytics step(high / S, 4)
-	set label 1 cut(NAME[i + 1], int((width - 30) / 7.9)) at graph 0, graph 1 left offset (cols == 2 ? -2.5 : 0), character 0.7 tc rgb INK
+	set label 1 short(NAME[i + 1], int((width - 30) / 7.9)) at graph 0, graph 1 left offset (cols == 2 ? -2.5 : 0), character 0.7 tc rgb INK
 	plot for [k = 6:1:-1] $rows every ::FIRST[i + 1]::LAST[i + 1] using 1:(column(k + 1) / S) with fillsteps fs solid 1.0 noborder lc rgb CAUSE_COLOR[k] notitle, \
 		$rows every ::FIRST[i + 1]::LAST[i + 1] using 1:(column(7) / S) with steps lw 1 lc rgb AXIS notitle
 	unset label 1001

@@ -53,7 +53,7 @@ if (near(card) && card > high) { high = card }
 S = scale_of(top)
 U = unit_of(top)
 oom(i) = ENDED[i + 1] eq "oom"
-title_of(i) = letter(i)."  ".cut(NAME[i + 1], LEGEND_NAME - 20).", ".amount(PEAK[i + 1], scale_of(PEAK[i + 1])).(oom(i) ? ", out of memory" : PEAK[i + 1] > far ? " (beyond)" : "")
+title_of(i) = letter(i)."  ".short(NAME[i + 1], LEGEND_NAME - 20).", ".amount(PEAK[i + 1], scale_of(PEAK[i + 1])).(oom(i) ? ", out of memory" : PEAK[i + 1] > far ? " (beyond)" : "")
 LONGEST = 0
 do for [i = 0:COUNT - 1] { LONGEST = strlen(title_of(i)) > LONGEST ? strlen(title_of(i)) : LONGEST }
 same = alike(bound, place, top)
@@ -67,8 +67,8 @@ has_card = card > 0 && card != room
 LONGEST = has_card && strlen(card_title) > LONGEST ? strlen(card_title) : LONGEST
 entries = COUNT + 2 + (bound > 0) + (place > 0) + has_room + has_card + (steps > 0)
 rows = legend_rows(entries, LONGEST)
-TALL = 280
-eval sheet(560, HEAD + TALL + 64 + LEGEND_ROW * rows)
+TALL = tall(280, rows)
+eval sheet(560, HEAD + TALL + 72 + LEGEND_ROW * rows)
 eval open_output
 set multiplot
 unset key
@@ -114,7 +114,7 @@ plot $rows every ::FIRST[base + 1]::LAST[base + 1] using 2:(y(3)) with fillsteps
 	for [i = 0:COUNT - 1] $rows every ::LAST[i + 1]::LAST[i + 1] using ($6 == 1 ? $2 : NaN):(y(5)) with points pt 2 ps 1.6 * DOT lw 3 lc rgb pcolor(i) notitle, \
 	$rows using ($1 < 0 ? $2 : NaN):(most):(0.0):(-0.03 * most) with vectors nohead lw 1.2 lc rgb INK notitle
 
-LEGEND_AT = HEAD + TALL + 54
+LEGEND_AT = HEAD + TALL + 62
 eval legend_area
 # (a loop that never runs would still take a place in the legend)
 BOUND_ENTRY = entry(bound > 0, 'with lines lw 2 dt 2 lc rgb INK title bound_title')

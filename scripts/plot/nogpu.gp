@@ -5,7 +5,7 @@ load ARG0[1:strlen(ARG0)-strlen("nogpu.gp")]."style.gp"
 eval arguments
 eval measure_head
 NEAR = 0.5	# %, of which results/nogpu says how many are within
-eval sheet(560, HEAD + 356)
+eval sheet(560, HEAD + 384)
 eval open_output
 eval head
 GB(name) = column(name) / GIB
@@ -14,17 +14,17 @@ named(kind) = abs(off(kind)) > NEAR ? off(kind) : NaN
 set lmargin at screen px(72)
 set rmargin at screen px(W - 24)
 set tmargin at screen py(HEAD + 8)
-set bmargin at screen py(H - 92)
+set bmargin at screen py(H - 120)
 set logscale x 2
 set xrange [0.0625:64] noextend
-set xtics ("64 MiB" 0.0625, "256 MiB" 0.25, "1 GiB" 1, "4" 4, "16" 16, "64" 64)
+set xtics ("64 MiB" 0.0625, "256 MiB" 0.25, "1 GiB" 1, "4 GiB" 4, "16 GiB" 16, "64 GiB" 64)
 set yrange [-10:5] noextend
 set ytics -10, 2.5, 5 format "%+.1f %%"
 set ytics add ("0" 0)
 set grid ytics noxtics
 set object 1 rectangle from graph 0, first -NEAR to graph 1, first NEAR fc rgb GRID fs solid 1.0 noborder behind
 set xlabel "peak reserved on the card"
-set key at screen px(12), py(H - 34) left top Left reverse horizontal maxcols 3 samplen 1 font FONT.",13.3"
+set key at screen px(12), py(H - 56) left top Left reverse horizontal maxcols 2 samplen 1 font FONT.",13.3"
 plot CSV using (GB("card_expandable_bytes")):(off("expandable")) with points pt 4 ps 1.5 * DOT lw 1.4 lc rgb VERMILLION title "expandable segments", \
 	CSV using (GB("card_default_bytes")):(off("default")) with points pt 7 ps 0.9 * DOT lc rgb BLUE title "default settings", keyentry with boxes fs solid 1.0 noborder lc rgb GRID title "within 0.5 %", \
 	CSV using (GB("card_expandable_bytes")):(named("expandable")):1 with labels right offset -1.2, 0 font FONT.",13.3" tc rgb INK notitle, \

@@ -22,19 +22,20 @@ top = top > 2 * MIB ? top : 2 * MIB
 stats CSV using (column("driver_ns") > 0 ? column("driver_ns") : 1000) nooutput
 least = STATS_min
 most = STATS_max
-title_of(i) = letter(i)."  ".cut(NAME[i + 1], DONE[i + 1] ? LEGEND_NAME : LEGEND_NAME - 16).(DONE[i + 1] ? "" : " (out of memory)")
+title_of(i) = letter(i)."  ".short(NAME[i + 1], DONE[i + 1] ? LEGEND_NAME : LEGEND_NAME - 16).(DONE[i + 1] ? "" : " (out of memory)")
 LONGEST = 20
 do for [i = 0:COUNT - 1] { LONGEST = strlen(title_of(i)) > LONGEST ? strlen(title_of(i)) : LONGEST }
 
 rows = legend_rows(COUNT + 1, LONGEST)
-eval sheet(560, HEAD + 280 + 66 + LEGEND_ROW * rows)
+TALL = tall(280, rows)
+eval sheet(560, HEAD + TALL + 74 + LEGEND_ROW * rows)
 eval open_output
 set multiplot
 eval head
 set lmargin at screen px(68)
 set rmargin at screen px(W - 24)
 set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + 280)
+set bmargin at screen py(HEAD + TALL)
 unset key
 set xlabel "driver time of the whole trace, ".EXTRA." (log)" tc rgb INK
 set logscale x
@@ -48,7 +49,7 @@ if (top > 6 * low) {
 	# room below the bound for its label
 	set yrange [(low - 0.13 * (top - 0.8 * low)) / S:(top + 0.05 * (top - 0.8 * low)) / S]
 }
-eval left_title("peak reserved memory (".U.(top > 6 * low ? ", log)" : ")"), HEAD + 140)
+eval left_title("peak reserved memory (".U.(top > 6 * low ? ", log)" : ")"), HEAD + TALL / 2)
 set grid xtics ytics lc rgb GRID lt 1 lw 1
 if (bound > 0) {
 	set arrow 1 from graph 0, first bound / S to graph 1, first bound / S nohead lw 2 dt 2 lc rgb AXIS
@@ -60,7 +61,7 @@ y(c) = column(c) / S
 plot CSV using (column("front") == 1 ? seconds(column("driver_ns")) : NaN):(y("peak_reserved_bytes")) with points pt 6 ps 2.2 * DOT lw 1.6 lc rgb AXIS notitle, \
 	for [i = 0:COUNT - 1] CSV using (of(i)):(y("peak_reserved_bytes")) with points pt (DONE[i + 1] ? ppoint(i) : 2) ps 1.3 * DOT lw 1.5 lc rgb pcolor(i) notitle, \
 	for [i = 0:COUNT - 1] CSV using (of(i)):(y("peak_reserved_bytes")):(letter(i)) with labels left offset character 1, character 0.5 font FONT." Bold,13.3" tc rgb pcolor(i) notitle
-LEGEND_AT = HEAD + 280 + 56
+LEGEND_AT = HEAD + TALL + 64
 eval legend_area
 plot NaN notitle, keyentry with points pt 6 ps 2 * DOT lw 1.6 lc rgb AXIS title "no other is better in both", \
 	for [i = 0:COUNT - 1] keyentry with points pt (DONE[i + 1] ? ppoint(i) : 2) ps 1.3 * DOT lw 1.5 lc rgb pcolor(i) title title_of(i)

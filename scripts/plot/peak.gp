@@ -38,10 +38,10 @@ place = same ? 0 : place
 has_room = near(room)
 has_card = near(card) && card != room
 
-ROW = 38
+ROW = pitch(38)
 NOTES = 20 * ((bound > 0) + (place > 0) + has_room + has_card)
 body = ROW * COUNT + 12
-eval sheet(560, HEAD + NOTES + body + 58 + LEGEND_ROW * 3)
+eval sheet(560, HEAD + NOTES + body + 66 + LEGEND_ROW * (3 + failed))
 eval open_output
 eval head
 left = name_room(LONGEST)
@@ -49,9 +49,9 @@ set lmargin at screen px(left)
 set rmargin at screen px(W - 14)
 set tmargin at screen py(HEAD + NOTES)
 set bmargin at screen py(HEAD + NOTES + body)
-set key at screen px(10), py(HEAD + NOTES + body + 54) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
+set key at screen px(10), py(HEAD + NOTES + body + 62) left top Left reverse vertical maxrows 3 + failed samplen 2 spacing 1.05 font FONT.",13.3"
 set xlabel "peak reserved memory (".U.")" tc rgb INK
-most = top / S * (failed ? 2.1 : 1.6)
+most = top / S * 1.6
 set xrange [0:most]
 set xtics step(most, 6)
 set yrange [-COUNT + 0.4:0.6]
@@ -62,7 +62,7 @@ cut_at = top / S * 1.08
 ends(v) = v > far ? cut_at : v / S
 # a figure that a line would strike through begins behind the line
 one_px = most / (W - 14 - left)
-figure(i) = (PEAK[i] > far ? "→ " : "").amount(PEAK[i], S).(DONE[i] ? "" : ", out of memory")
+figure(i) = (PEAK[i] > far ? "→ " : "").amount(PEAK[i], S)
 behind(x, w, line) = line > x - 4 * one_px && line < x + w ? line + 5 * one_px : x
 begins(x, w) = behind(behind(x, w, has_card ? card / S : 0), w, has_room ? room / S : 0)
 do for [i = 0:COUNT - 1] {
@@ -91,9 +91,10 @@ do for [NOTE = 1:4] {
 }
 
 upto(n) = (sum [k = 1:n] column(word(CAUSES, k))) / S
+FAILED_KEY = entry(failed, 'with points pt 2 ps 1.3 * DOT lw 3 lc rgb AXIS title "out of memory"')
 held(v) = v > cut_at ? cut_at : v
 half = 0.34
 plot for [k = 1:6] CSV using (held(upto(k))):(-column("rank")):(k == 1 ? 0 : held(upto(k - 1))):(held(upto(k))):(-column("rank") - half):(-column("rank") + half) with boxxyerror fs solid 1.0 noborder lc rgb CAUSE_COLOR[k] notitle, \
 	CSV using (held(upto(5))):(-column("rank")):(held(upto(4))):(held(upto(5))):(-column("rank") - half):(-column("rank") + half) with boxxyerror fs transparent pattern 5 noborder lc rgb HATCH notitle, \
 	CSV using (column("completed") == 1 ? NaN : held(upto(6))):(-column("rank")) with points pt 2 ps 1.3 * DOT lw 3 lc rgb AXIS notitle, \
-	@CAUSE_KEY
+	@CAUSE_KEY @FAILED_KEY

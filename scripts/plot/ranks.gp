@@ -19,7 +19,7 @@ top = top > 0 ? top : MIB
 S = scale_of(top)
 U = unit_of(top)
 
-ROW = 40
+ROW = pitch(40)
 body = ROW * COUNT + 18
 eval sheet(560, HEAD + body + 82)
 eval open_output

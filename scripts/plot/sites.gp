@@ -1,65 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bytes by call site over time: areas stacked (EXTRA: stack), or a line each (EXTRA: lines, over the run; steps).
+# Bytes by call site over time. EXTRA: lines (over the run), steps; or stack|UNIT|X|MOMENT|LIMIT|LINES: areas stacked
+# over time in s or events, a moment at X with its name, a limit in bytes (0: none), and how many of the last sites are
+# lines, not areas (reserved memory).
 # CSV: number of the site, its name, x (event, part of the run, or step), time_s, bytes, and upto_bytes:
 # its bytes and those of all sites below it. All rows of a site together.
 load ARG0[1:strlen(ARG0)-strlen("sites.gp")]."style.gp"
 eval arguments
 
-array PEAK[512]
-do for [i = 1:512] { PEAK[i] = 0 }
+part(s, n) = n > 1 ? part(s[strstrt(s, "|") + 1:*], n - 1) : s[1:strstrt(s."|", "|") - 1]
+kind = part(EXTRA, 1)
+stack = kind eq "stack"
+XCOL = stack && part(EXTRA, 2) eq "s" ? 4 : 3
+AT = stack ? part(EXTRA, 3) + 0 : 0
+LIMIT = stack ? part(EXTRA, 5) + 0.0 : 0
 top_x = 0
 top = 0
-note(v) = (top = v > top ? v : top, top_x = column(3) > top_x ? column(3) : top_x, 0)
+note(v) = (top = v > top ? v : top, top_x = column(XCOL) > top_x ? column(XCOL) : top_x, 0)
 eval read_names
 set table $notes
-plot CSV using (note(column(EXTRA eq "stack" ? "upto_bytes" : "bytes"))) with table
+plot CSV using (note(column(stack ? "upto_bytes" : "bytes"))) with table
 unset table
 eval measure_head
+AREAS = stack ? COUNT - part(EXTRA, 6) : 0
+near = LIMIT > 0 && LIMIT < 1.3 * top
+top = near && LIMIT > top ? LIMIT : top
+top_x = top_x > 0 ? top_x : 1
 S = scale_of(top)
-U = unit_of(top)
-array HUE[9] = [BLUE, ORANGE, GREEN, PURPLE, "#7a5230", SKY, "#3d348b", VERMILLION, AREA]
-hue(i) = EXTRA eq "stack" && i == COUNT - 1 ? AREA : HUE[int(i) % 9 + 1]
+# lines over the run: before and after, of reserved and of live memory
+array HUE[8] = [BLUE, ORANGE, GREEN, PURPLE, "#7a5230", SKY, "#3d348b", VERMILLION]
+hue(i) = i < 0 || stack && i >= AREAS ? AXIS : NAME[i + 1] eq "all others" ? AREA : HUE[int(kind eq "lines" ? i % 2 : i) % 8 + 1]
+wide(i) = stack ? 2 : kind eq "lines" ? (i < 2 ? 3 : 1.2) : i == 0 ? 4 : 1.8
 
-PANEL = 300
-KEY_ROWS = COUNT
-eval sheet(560, HEAD + PANEL + 60 + LEGEND_ROW * KEY_ROWS)
+limit_title = "limit ".amount(LIMIT, scale_of(LIMIT)).(near ? "" : " (above)")
+longest = LONGEST > 60 ? 60 : LIMIT > 0 && strlen(limit_title) > LONGEST ? strlen(limit_title) : LONGEST
+rows = legend_rows(COUNT + (LIMIT > 0), longest)
+PANEL = tall(300, rows)
+UP = HEAD + (stack ? 22 : 8)
+eval sheet(560, UP + PANEL + 70 + LEGEND_ROW * rows)
 eval open_output
 set multiplot
 eval head
-eval left_title("memory (".U.")", HEAD + PANEL / 2.0)
-set label 1004 (EXTRA eq "stack" ? "trace event (number)" : EXTRA eq "steps" ? "step (number)" : "part of the run (%)") at screen 0.5, py(HEAD + PANEL + 42) center tc rgb INK
-set xrange [0:top_x > 0 ? top_x : 1]
+eval left_title("memory (".unit_of(top).")", UP + PANEL / 2.0)
+set label 1004 (XCOL == 4 ? "recorded time (s)" : stack ? "trace event (number)" : kind eq "steps" ? "step (number)" : "part of the run (%)") at screen 0.5, py(UP + PANEL + 43) center tc rgb INK
+set xrange [0:top_x]
 set xtics step(top_x, 5)
 set lmargin at screen px(72)
 set rmargin at screen px(W - 20)
-set tmargin at screen py(HEAD + 8)
-set bmargin at screen py(HEAD + PANEL)
+set tmargin at screen py(UP)
+set bmargin at screen py(UP + PANEL)
 set yrange [0:top > 0 ? top / S * 1.04 : 1]
 set ytics step(top / S, 5)
 set grid ytics lc rgb GRID lt 1 lw 1 back
 unset key
+if (near) { set arrow 1 from graph 0, first LIMIT / S to graph 1, first LIMIT / S nohead lw 3 dt 1 lc rgb INK front }
+if (stack) {
+	set arrow 2 from first AT, graph 0 to first AT, graph 1.03 nohead lw 1.6 dt 2 lc rgb INK front
+	set label 1005 part(EXTRA, 4) at screen px(72 + (W - 92) * AT / top_x), py(UP - 14) center tc rgb INK
+	if (AT < 0.3 * top_x) { set label 1005 left }
+	if (AT > 0.7 * top_x) { set label 1005 right }
+}
 of(i, v) = int(column(1)) == i ? v : NaN
-if (EXTRA eq "stack") {
-	plot for [i = COUNT - 1:0:-1] CSV using (of(i, column(3))):(column("upto_bytes") / S) with fillsteps fs solid 1.0 noborder lc rgb hue(i) notitle
-} else {
-	plot for [i = 0:COUNT - 1] CSV using (of(i, column(3))):(column("bytes") / S) with steps lw 2 dt i + 1 lc rgb hue(i) notitle
-}
-# the legend, on an empty plot of its own
-unset label
-set lmargin at screen 0
-set rmargin at screen 1
-set tmargin at screen py(FOOT - 14 - LEGEND_ROW * KEY_ROWS)
-set bmargin at screen 0
-unset border
-unset tics
-unset grid
-unset xlabel
-set xrange [0:1]
-set yrange [0:1]
-set key at screen px(10), py(FOOT - 8 - LEGEND_ROW * KEY_ROWS) left top Left reverse vertical maxrows KEY_ROWS samplen 2 spacing 1.05 font FONT.",13.3"
-if (EXTRA eq "stack") {
-	plot for [i = 0:COUNT - 1] NaN with boxes fs solid 1.0 noborder lc rgb hue(i) title cut(NAME[i + 1], 60)
-} else {
-	plot for [i = 0:COUNT - 1] NaN with lines lw 2 dt i + 1 lc rgb hue(i) title cut(NAME[i + 1], 60)
-}
+mark(i, v) = !stack && int(column(0)) % 24 == int(i * 6) ? v : NaN
+plot for [i = AREAS - 1:0:-1] CSV using (of(i, column(XCOL))):(column("upto_bytes") / S) with fillsteps fs solid 1.0 noborder lc rgb hue(i) notitle, \
+	for [i = AREAS:COUNT - 1] CSV using (of(i, column(XCOL))):(column("bytes") / S) with steps lw wide(i) lc rgb hue(i) notitle, \
+	for [i = AREAS:COUNT - 1] CSV using (mark(i, of(i, column(XCOL)))):(column("bytes") / S) with points pt ppoint(i) ps DOT lc rgb hue(i) notitle
+LEGEND_AT = UP + PANEL + 64
+eval legend_area
+LIMIT_ENTRY = entry(LIMIT > 0, 'with lines lw 3 lc rgb INK title limit_title')
+LINE_ENTRIES = entry(AREAS < COUNT, 'for [i = AREAS:COUNT - 1] keyentry with linespoints lw wide(i) pt (stack ? 0 : ppoint(i)) ps DOT lc rgb hue(i) title cut(NAME[i + 1], 60)')
+AREA_ENTRIES = entry(AREAS > 0, 'for [i = AREAS - 1:0:-1] keyentry with boxes fs solid 1.0 noborder lc rgb hue(i) title cut(NAME[i + 1], 60)')
+plot NaN notitle @LIMIT_ENTRY @LINE_ENTRIES @AREA_ENTRIES
 unset multiplot

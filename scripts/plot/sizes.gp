@@ -17,7 +17,7 @@ plot CSV using (add(strcol("kind") eq "size_bytes" ? 1 : 2)) with table
 unset table
 
 TALL = 240
-eval sheet(560, HEAD + TALL + 66 + LEGEND_ROW)
+eval sheet(560, HEAD + TALL + 72 + LEGEND_ROW)
 eval open_output
 set multiplot
 eval head
@@ -25,7 +25,7 @@ set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + TALL)
 eval left_title("share (%)", HEAD + TALL / 2)
 set yrange [0:*]
-set key at screen px(20), py(HEAD + TALL + 60) left top Left reverse vertical maxrows 1 samplen 2 font FONT.",13.3"
+set key at screen px(20), py(HEAD + TALL + 66) left top Left reverse vertical maxrows 1 samplen 2 font FONT.",13.3"
 of(k, c) = strcol("kind") eq k ? column(c) : NaN
 # a bar covers this part of its bin on the logarithmic axis
 at(k, f) = of(k, "low") * (column("high") / column("low")) ** f

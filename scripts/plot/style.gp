@@ -40,10 +40,10 @@ PURPLE = "#cc79a7"
 SKY = "#56b4e9"
 
 # policies: number i (from 0) has a colour, a mark and a letter everywhere
-array POLICY_COLOR[6] = [BLUE, ORANGE, GREEN, PURPLE, "#7a5230", "#3d348b"]
+array POLICY_COLOR[12] = [BLUE, ORANGE, GREEN, PURPLE, "#7a5230", "#3d348b", "#d81b60", "#8a9a00", "#00a3b4", "#9b59b6", "#ef8a7a", "#6dbf2e"]
 array POLICY_POINT[7] = [7, 5, 9, 11, 13, 15, 4]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-pcolor(i) = POLICY_COLOR[int(i) % 6 + 1]
+pcolor(i) = POLICY_COLOR[int(i) % 12 + 1]
 ppoint(i) = POLICY_POINT[(int(i) + int(i) / 7) % 7 + 1]
 letter(i) = i < 26 ? LETTERS[int(i) + 1:int(i) + 1] : sprintf("%d", int(i) + 1)
 
@@ -85,7 +85,7 @@ py(y) = 1.0 - (y) / (1.0 * H)
 # a number, 0 for a field that is empty
 known(v) = v == v ? v : 0
 # an entry of the legend that is not always there
-entry(there, what) = there ? ", keyentry ".what : ""
+entry(there, what) = there ? (what[1:3] eq "for" ? ", " : ", keyentry ").what : ""
 
 # lines of a text
 lines(s) = strstrt(s, "\n") ? 1 + lines(s[strstrt(s, "\n") + 1:*]) : strlen(s) > 0
@@ -130,6 +130,8 @@ read_names = "set table $names; ".\
 	"unset table; set datafile separator comma; set datafile columnheaders"
 NAME_WIDTH = 22
 cut(s, n) = strlen(s) <= n ? s : s[1:n - 1]."…"
+# what names have in common is the first to go
+short(s, n) = strlen(s) <= n ? s : s[1:8] eq "pytorch:" ? "…".cut(s[9:*], n - 1) : cut(s, n)
 # two lines, broken behind a sign where there is one
 sign_(s, n) = n < 6 ? 0 : strstrt(":,_", s[n:n]) ? n : sign_(s, n - 1)
 break_(s) = (at_ = sign_(s, NAME_WIDTH), at_ > 0 ? at_ : NAME_WIDTH)
@@ -148,6 +150,10 @@ LEGEND_NAME = 52
 legend_cols(n, longest) = (cols_ = int(536 / (longest * 8.1 + 62)), cols_ < 1 ? 1 : cols_ > n ? n : cols_)
 legend_rows(n, longest) = int(ceil(n / (1.0 * legend_cols(n, longest))))
 LEGEND_ROW = 21
+# height of a plot: never less than a third more than its legend
+tall(least, rows) = 1.35 * LEGEND_ROW * rows > least ? 1.35 * LEGEND_ROW * rows : least
+# rows of names that take two lines are further apart
+pitch(row) = LONGEST > NAME_WIDTH ? row + 10 : row
 
 # The legend as a plot of its own below the others, since gnuplot makes no legend higher than the
 # plot it belongs to (use: LEGEND_AT = pixels; eval legend_area; plot NaN notitle, keyentry …)

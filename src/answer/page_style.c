@@ -66,7 +66,7 @@ static const char style[] =
 	"@media (max-width:600px){main{padding:12px 8px 40px}dl{display:block}dd{margin:0 0 "
 	".6em}h1{font-size:1.4rem}figure{padding:6px "
 	"0;border-left:0;border-right:0;border-radius:0;margin:0 "
-	"-8px}figure+figure{margin-top:14px}figcaption,figure .files{padding:0 "
+	"-8px}figure+figure{margin-top:14px}figcaption,figure h3,figure .files{padding:0 "
 	"10px}td.long:first-child{min-width:11em}th,td{padding:5px 6px}}\n"
 	"pre{background:var(--card);border:1px solid "
 	"var(--line);border-radius:6px;padding:12px;overflow-x:auto;font:13.5px/1.5 "

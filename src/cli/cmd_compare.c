@@ -11,7 +11,12 @@ static const char *const defaults[] = {
 	"buddy",
 	"vmm",
 	"planned",
+	/* from RMM_FROM on for logs of RMM */
+	"rmm_pool",
+	"rmm_arena",
+	"rmm_binning",
 };
+#define RMM_FROM 8u
 
 static const char *const optimum_words[] = { [FRAG_OPTIMUM_AUTO] = "auto",
 					     [FRAG_OPTIMUM_OFF] = "off",
@@ -24,7 +29,9 @@ static const struct frag_arg options[] = {
 	  .set = frag_policy_texts_set_list, .value = "POLICIES",
 	  .help = "policies, separated by ';' (default: recorded, pytorch, "
 		  "pytorch:expandable_segments:True, pytorch:max_split_size_mb:128, native, buddy, "
-		  "vmm, planned); all = every one listed" },
+		  "vmm, planned, and for logs of RMM rmm_pool, rmm_arena, rmm_binning); all = "
+		  "every "
+		  "one listed" },
 	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct frag_session, policies),
 	  .set = frag_policy_texts_set_one, .value = "POLICY",
 	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
@@ -54,6 +61,7 @@ static int run(struct frag_cli *cli, void *session, struct frag_err *err)
 	FRAG_TRY(frag_cli_replays_begin(s, cli, err));
 	FRAG_TRY(frag_policy_texts_check(&s->policies, &flags, err));
 	s->planned_asked_for = (flags & FRAG_POLICY_PLANNED) && !s->policies.all;
+	s->policies.rmm_from = none ? RMM_FROM : 0;
 	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
 		FRAG_TRY(frag_policy_texts_add(&s->policies, defaults[i], err));
 	s->plan_ahead = true;

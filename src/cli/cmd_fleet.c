@@ -68,8 +68,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	a.date = o->date ? o->date : today;
 	FRAG_TRY(frag_fleet_answer(&f, o->top, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
-	return !f.ended && frag_fleet_sum(&f, true).jobs_without ? FRAG_EXIT_CONDITION
-								 : FRAG_EXIT_DONE;
+	return !f.ended && frag_fleet_sum(&f, FRAG_FLEET_PLAN).jobs_without ? FRAG_EXIT_CONDITION
+									    : FRAG_EXIT_DONE;
 }
 
 const struct frag_cmd frag_cmd_fleet = {

@@ -192,7 +192,8 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "at", AT(at), .set = set_list, .value = "N,N,…",
 	  .help = "the values at which the TRACEs were recorded, in their order" },
 	{ FRAG_ARG_OWN, "to", AT(to), .set = set_list, .value = "N,N,…",
-	  .help = "values to predict (default: the largest, doubled four times)" },
+	  .help = "values to predict (default: the largest, doubled until it is too much, four "
+		  "times at most, and the greatest that completes)" },
 	{ FRAG_ARG_TEXT, "vary", AT(vary), .value = "{NAME}=N,N,…",
 	  .help = "with --no-gpu: record the program with these numbers in place of {NAME}" },
 	{ FRAG_ARG_FLAG, "confirm", AT(confirm),

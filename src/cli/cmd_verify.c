@@ -17,9 +17,19 @@ struct options {
 
 static int check_evidence(const struct frag_trace *trace, const char *path, struct frag_err *err)
 {
-	for (uint32_t d = 0; d < trace->devs_count; d++)
-		if (trace->devs[d].has_evidence)
+	bool evidence = false;
+
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		evidence |= trace->devs[d].has_evidence;
+		if (trace->devs[d].has_evidence && trace->devs[d].recorded_count)
 			return 0;
+	}
+	if (evidence)
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.200s' holds a state, but no history that led to it, so there "
+				 "is nothing to verify "
+				 "(was torch.cuda.memory._record_memory_history() called?)",
+				 path);
 	return frag_fail(err, FRAG_EINPUT,
 			 "'%.200s' holds no segments (format %s): it does not record what the "
 			 "allocator took from the "
@@ -58,8 +68,9 @@ static int verify_devices(const struct frag_cli *cli, const char *conf, struct f
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 
-		if (!trace->devs[d].has_evidence) {
-			frag_cli_note(cli, "device %u has no evidence and is left out",
+		if (!trace->devs[d].has_evidence || !trace->devs[d].recorded_count) {
+			frag_cli_note(cli,
+				      "device %u has no evidence or no history and is left out",
 				      trace->devs[d].ordinal);
 			continue;
 		}

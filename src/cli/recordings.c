@@ -69,13 +69,19 @@ int frag_cli_read(const char *path, const char *option, struct frag_trace **out,
 int frag_cli_spec(const struct frag_cli *cli, const struct frag_recording *r, const char *text,
 		  struct frag_policy_spec **out, struct frag_err *err)
 {
+	struct frag_err why;
+
 	FRAG_TRY(frag_recording_spec(r->trace, text, out, err));
 	if (*out)
 		return 0;
-	frag_cli_note(cli,
-		      "'%.100s' does not say which settings it was recorded with; using PyTorch's "
-		      "defaults",
-		      r->trace->name);
+	if (frag_recorded_invalid(r->trace, &why))
+		frag_cli_note(cli, "%s; using PyTorch's defaults", why.msg);
+	else
+		frag_cli_note(cli,
+			      "'%.100s' does not say which settings it was recorded with; using "
+			      "PyTorch's "
+			      "defaults",
+			      r->trace->name);
 	return frag_policy_spec_parse("pytorch", out, err);
 }
 

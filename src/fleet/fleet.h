@@ -11,7 +11,9 @@
  * itself or shares one. job: the units whose paths differ only in the number behind "rank", and
  * all devices of a trace; its units run at the same time, on cards of one kind, one unit of a
  * job on a card. need: most bytes reserved; of a job that of its worst unit. today: the settings
- * that were recorded, or where no file says them the first policy of the sweep.
+ * that were recorded, or where no file says them the first policy of the sweep. Sums compare the
+ * same jobs throughout: those that have a card today. Jobs that only the plan gives a card are summed
+ * on their own; the others are in no sum.
  */
 #ifndef FRAG_FLEET_FLEET_H
 #define FRAG_FLEET_FLEET_H
@@ -68,14 +70,18 @@ struct frag_fleet_pack {
 	size_t units, cards;	     /* what was packed onto how many, peaks added up */
 	size_t bound;		     /* no packing needs fewer */
 	size_t cards_measured;	     /* at the recorded times; 0 = these are not known */
-	size_t left_out;	     /* units that do not fit the card at all */
-	size_t *place;		     /* [units_count of the fleet]: card of each, SIZE_MAX = none */
+	size_t left_out;	     /* units of jobs that do not fit the card */
+	/* of the units packed, one card each as in the plan; and all that have a card, shared or not */
+	double own_price, total_cost;
+	uint64_t own_bytes;
+	size_t *place; /* [units_count of the fleet]: card of each, SIZE_MAX = none */
 };
 
 struct frag_fleet {
 	struct frag_headroom headroom; /* what stays free on each card */
 	struct frag_catalog catalog;
 	char **policies;
+	bool *settable; /* [policies_count]: settings of PyTorch, a line to paste */
 	size_t policies_count, policies_cap;
 	struct frag_fleet_unit *units; /* those of a job next to each other */
 	size_t units_count, units_cap;
@@ -90,16 +96,21 @@ void frag_fleet_release(struct frag_fleet *f);
 
 /* only: the one policy text to move to, NULL = any of the sweep. */
 void frag_fleet_advise(struct frag_fleet *f, const char *only);
-/* Cards and money per hour of all jobs; price: 0 where a card has none. */
+enum frag_fleet_which {
+	FRAG_FLEET_TODAY,  /* jobs that have a card today */
+	FRAG_FLEET_PLAN,   /* the same jobs */
+	FRAG_FLEET_GAINED, /* jobs that have one only with the plan */
+};
+/* Cards and money per hour of these jobs; price: 0 where a card has none. */
 struct frag_fleet_sum {
-	size_t cards, jobs_without;
-	size_t moved, gained; /* jobs on a smaller card than today; on one where none took them */
-	uint64_t reserved_bytes, card_bytes;
-	uint64_t card_bytes_saved; /* by those that moved */
+	size_t cards, jobs, jobs_without; /* without: of all jobs, those without a card */
+	size_t moved;			  /* jobs on a smaller card than today */
+	uint64_t reserved_bytes, live_bytes, card_bytes;
+	int64_t card_bytes_saved; /* by those that moved */
 	double price, price_saved;
 	bool priced;
 };
-struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, bool best);
+struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, enum frag_fleet_which which);
 
 /* What the worst unit of a job needs under a policy; false: it does not run under it, or that is unknown, *need 0. */
 bool frag_fleet_need(const struct frag_fleet *f, const struct frag_fleet_job *job, size_t policy,
@@ -109,18 +120,21 @@ uint64_t frag_fleet_headroom(const struct frag_fleet_choice *c);
 /* Does a job's choice fit this card, with what has to stay free? */
 bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
 		     const struct frag_gpu *card);
-/* One policy for the whole fleet; a job that was not swept under it, or was refused memory, stays as
+/* One policy for the jobs that have a card today; one that was not swept under it, or was refused memory, stays as
  * it is. */
 struct frag_fleet_setting {
 	size_t tried, moved, refused; /* jobs swept; that a smaller card then does; refused */
+	size_t gained;		      /* jobs that have a card only so; in no sum here */
 	uint64_t reserved_bytes;
 	int64_t card_bytes_saved;
 	double price_saved; /* an hour, where all cards in question have a price */
 };
 struct frag_fleet_setting frag_fleet_setting(const struct frag_fleet *f, size_t policy);
 
-/* share NULL: the card of the catalogue that needs the least money, or memory, for all. */
+/* share NULL: the card that needs the least money, or memory, for all; none where sharing saves nothing. */
 int frag_fleet_share(struct frag_fleet *f, const struct frag_gpu *share, struct frag_err *err);
+/* Of a number of cards: money, or without prices for all of the catalogue their memory. */
+double frag_fleet_cost(const struct frag_fleet *f, const struct frag_gpu *card, size_t count);
 /* The fewest bins of `room` that can hold sizes[n], by sum and by pairs that cannot meet. */
 size_t frag_fleet_bound(const uint64_t *sizes, size_t n, uint64_t room);
 

@@ -139,23 +139,26 @@ static int by_interest(const void *x, const void *y)
 /* ---- sums ----------------------------------------------------------------------------------------- */
 
 #define SUM_ROW(F, P, S) \
-	P(S, TEXT, what, "cards for all jobs", "when") \
+	P(S, TEXT, what, "cards", "of which jobs, when") \
+	F(S, COUNT, jobs, "jobs", "that are summed here") \
 	F(S, COUNT, cards, "cards", "one for each rank") \
 	F(S, BYTES, card_bytes, "card memory", "of all of them") \
 	F(S, BYTES, reserved_bytes, "reserved", "by all ranks at their peaks") \
-	F(S, COUNT, jobs_without_card, "jobs without a card", \
-	  "jobs that fit no card; they are in no sum", .if_any = true) \
+	F(S, COUNT, jobs_without_card, "jobs without a card", "of all jobs; they are in no sum", \
+	  .if_any = true) \
 	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
 struct sum_row {
 	FRAG_ROW_MEMBERS(SUM_ROW)
 	const char *shared_card;
 };
 FRAG_ROW_SHAPE(static, sum_shape, sum_row, "sum", SUM_ROW,
-	       "cards and money of all jobs that fit a card");
+	       "cards and money of the jobs that have a card today, or of those that only the plan "
+	       "gives one");
 
 static struct sum_row sum_row(const char *what, const struct frag_fleet_sum *s)
 {
 	return (struct sum_row){ .what = what,
+				 .jobs = s->jobs,
 				 .cards = s->cards,
 				 .card_bytes = s->card_bytes,
 				 .reserved_bytes = s->reserved_bytes,
@@ -168,11 +171,17 @@ static struct sum_row sum_row(const char *what, const struct frag_fleet_sum *s)
 	F(S, TEXT, card, "card", "that they share") \
 	F(S, COUNT, ranks, "ranks", "that were packed") \
 	F(S, COUNT, cards, "cards", "needed where all peaks come at once") \
+	F(S, BYTES, card_bytes, "card memory", "of these cards", .spare = 5) \
+	F(S, BYTES, own_card_bytes, "unshared", "of their own cards, one for each rank", \
+	  .spare = 4) \
 	F(S, COUNT, lower_bound, "at least", "no packing needs fewer") \
 	F(S, COUNT, cards_measured, "at recorded times", \
 	  "cards needed with the curves of memory at their recorded times", .spare = 2) \
-	F(S, COUNT, left_out, "left out", "ranks that do not fit this card", .spare = 1) \
-	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
+	F(S, COUNT, left_out, "left out", "ranks of jobs that do not fit this card", .spare = 1) \
+	F(S, REAL, price_per_hour, "an hour", "price of these cards", .precision = 2, \
+	  .if_any = true) \
+	F(S, REAL, own_price_per_hour, "unshared", "price of their own cards, one for each rank", \
+	  .precision = 2, .if_any = true)
 FRAG_ROW_AS(static, pack_shape, pack_row, "pack", PACK_ROW, "ranks packed onto cards of one kind");
 
 static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *p)
@@ -182,6 +191,9 @@ static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *
 		.card = p->card->name,
 		.ranks = p->units,
 		.cards = p->cards,
+		.card_bytes = p->cards * p->card->total_bytes,
+		.own_card_bytes = p->own_bytes,
+		.own_price_per_hour = p->own_price > 0 ? p->own_price : NAN,
 		.lower_bound = p->bound,
 		.cards_measured = p->cards_measured ? p->cards_measured : UINT64_MAX,
 		.left_out = p->left_out,
@@ -194,16 +206,35 @@ static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *
 /* ---- one setting for all ---------------------------------------------------------------------------- */
 
 #define SETTING_ROW(F, P, S) \
-	F(S, TEXT, policy, "one setting for all", "for every job of the sweep") \
-	F(S, BYTES, reserved_bytes, "reserved", "by all ranks at their peaks") \
+	F(S, TEXT, policy, "one setting for all", "for every job that has a card today") \
+	F(S, BYTES, reserved_bytes, "reserved", "by their ranks at their peaks") \
 	F(S, COUNT, jobs_tried, "jobs swept", "jobs that were replayed with it", .spare = 2) \
 	F(S, COUNT, jobs_refused, "refused", "jobs that ran out of memory with it", .spare = 1) \
 	F(S, COUNT, jobs_moved, "to a smaller card", "jobs for which a smaller card is enough") \
+	F(S, COUNT, jobs_gained, "fit only so", "jobs without a card today that then have one", \
+	  .if_any = true) \
 	P(S, TEXT, saved_shown, "card memory saved", "by those jobs", .spare = 3, .right = true) \
 	F(S, INT, card_bytes_saved, NULL, "card memory saved by those jobs, bytes") \
 	F(S, REAL, price_per_hour_saved, "saved an hour", "where all cards have a price", \
 	  .precision = 2, .if_any = true)
-FRAG_ROW_AS(static, setting_shape, setting_row, "setting", SETTING_ROW, "one setting for all jobs");
+struct setting_row {
+	FRAG_ROW_MEMBERS(SETTING_ROW)
+	bool settable;
+};
+FRAG_ROW_SHAPE(static, setting_shape, setting_row, "setting", SETTING_ROW,
+	       "one setting for all jobs");
+
+/* What saves most first; of equals a setting of PyTorch before another allocator, then what reserves less. */
+static int by_saving(const void *x, const void *y)
+{
+	const struct setting_row *a = x, *b = y;
+
+	return FRAG_ORDER(b->price_per_hour_saved, a->price_per_hour_saved)
+		       ?: FRAG_ORDER(b->card_bytes_saved, a->card_bytes_saved)
+		       ?: FRAG_ORDER(b->settable, a->settable)
+		       ?: FRAG_ORDER(a->reserved_bytes, b->reserved_bytes)
+		       ?: strcmp(a->policy, b->policy);
+}
 
 static struct setting_row setting_row(struct frag_answer *a, const struct frag_fleet *f,
 				      size_t policy)
@@ -216,6 +247,8 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 		.jobs_moved = s.moved,
 		.jobs_tried = s.tried,
 		.jobs_refused = s.refused,
+		.jobs_gained = s.gained,
+		.settable = f->settable[policy],
 		.card_bytes_saved = s.card_bytes_saved,
 		.price_per_hour_saved = s.price_saved,
 		.saved_shown = frag_answer_print(a, "%s%s", s.card_bytes_saved < 0 ? "-" : "",
@@ -237,42 +270,62 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 	F(S, RATIO, saved_ratio, NULL, "of the price, or without prices of the card memory") \
 	F(S, REAL, price_saved, NULL, "an hour") \
 	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &sum_shape) \
-	F(S, OBJECT, best, NULL, "with the settings of the plan", .of = &sum_shape) \
-	F(S, OBJECT, shared_today, NULL, "ranks share cards, recorded settings", \
-	  .of = &pack_shape) \
-	F(S, OBJECT, shared_best, NULL, "ranks share cards, settings of the plan", \
-	  .of = &pack_shape) \
-	F(S, LIST, settings, NULL, "each setting for all jobs", .of = &setting_shape) \
+	F(S, OBJECT, best, NULL, "the same jobs with the settings of the plan", .of = &sum_shape) \
+	F(S, OBJECT, gained, NULL, "jobs that only the plan gives a card; null: none", \
+	  .of = &sum_shape) \
+	F(S, OBJECT, shared_today, NULL, \
+	  "ranks share cards, recorded settings; null: it saves nothing", .of = &pack_shape) \
+	F(S, OBJECT, shared_best, NULL, "the same, settings of the plan", .of = &pack_shape) \
+	F(S, LIST, settings, NULL, "each setting for all jobs, what saves most first", \
+	  .of = &setting_shape) \
 	F(S, LIST, jobs, NULL, "those that a change helps first", .of = &job_shape)
 FRAG_ROW_AS(, frag_fleet_shape, plan, "fleet", PLAN_ROW, "a capacity plan for all jobs of a sweep");
 
+static void say_sharing(struct frag_text *t, const struct frag_fleet_pack *p,
+			const struct pack_row *row, struct frag_answer *a)
+{
+	bool priced = row->price_per_hour > 0 && row->own_price_per_hour > 0;
+	bool saves = priced ? row->price_per_hour < row->own_price_per_hour
+			    : row->card_bytes < row->own_card_bytes;
+
+	if (!p->cards)
+		return;
+	frag_text_addf(t,
+		       "; sharing would put %s on %zu %s card%s (no packing needs fewer than %zu)",
+		       frag_answer_count(a, p->units, "rank", "ranks"), p->cards, p->card->name,
+		       p->cards == 1 ? "" : "s", p->bound);
+	if (priced)
+		frag_text_addf(t, ", %.2f an hour instead of %.2f%s", row->price_per_hour,
+			       row->own_price_per_hour, saves ? "" : ", which saves nothing");
+	else
+		frag_text_addf(t, ", %s of cards instead of %s%s", FRAG_BYTES(row->card_bytes),
+			       FRAG_BYTES(row->own_card_bytes),
+			       saves ? "" : ", which saves nothing");
+}
+
 static void conclude(struct frag_answer *a, const struct frag_fleet *f, const struct plan *p)
 {
-	struct frag_fleet_sum now = frag_fleet_sum(f, false), then = frag_fleet_sum(f, true);
+	const struct sum_row *now = p->today;
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_text_addf(&t, "%s to a smaller card with another setting",
-		       frag_answer_count(a, then.moved, "job moves", "jobs move"));
-	if (then.moved && now.priced && then.priced)
+		       frag_answer_count(a, p->jobs_moved, "job moves", "jobs move"));
+	if (p->jobs_moved && !isnan(p->price_saved))
 		frag_text_addf(&t, ", which saves %.2f of %.2f an hour (%.0f %%)", p->price_saved,
-			       now.price, 100 * p->saved_ratio);
-	else if (then.moved)
+			       now->price_per_hour, 100 * p->saved_ratio);
+	else if (p->jobs_moved)
 		frag_text_addf(&t, ", so %.0f %% less card memory does the same work",
 			       100 * p->saved_ratio);
-	if (then.gained)
+	if (p->jobs_gained)
 		frag_text_addf(&t, "; %s",
-			       frag_answer_count(a, then.gained,
+			       frag_answer_count(a, p->jobs_gained,
 						 "job fits a card only with another setting",
 						 "jobs fit a card only with another setting"));
-	if (f->best.card && f->best.cards)
-		frag_text_addf(&t,
-			       "; sharing would put %s on %zu %s card%s (no packing needs fewer "
-			       "than %zu)",
-			       frag_answer_count(a, f->best.units, "rank", "ranks"), f->best.cards,
-			       f->best.card->name, f->best.cards == 1 ? "" : "s", f->best.bound);
-	if (then.jobs_without)
+	if (p->shared_best)
+		say_sharing(&t, &f->best, p->shared_best, a);
+	if (p->jobs_without_card)
 		frag_text_addf(&t, "; %s no card of the list",
-			       frag_answer_count(a, then.jobs_without, "job fits", "jobs fit"));
+			       frag_answer_count(a, p->jobs_without_card, "job fits", "jobs fit"));
 	a->failed |= t.failed;
 	frag_answer_conclude(a, "%s", frag_text_str(&t));
 }
@@ -363,8 +416,10 @@ static void say_method(struct frag_answer *a, const struct frag_fleet *f)
 static int fill(struct plan *p, const struct frag_fleet *f, struct frag_answer *a,
 		struct frag_err *err)
 {
-	struct frag_fleet_sum now = frag_fleet_sum(f, false), then = frag_fleet_sum(f, true);
-	struct sum_row *sums = frag_answer_new(a, 2, sizeof(*sums));
+	struct frag_fleet_sum now = frag_fleet_sum(f, FRAG_FLEET_TODAY),
+			      then = frag_fleet_sum(f, FRAG_FLEET_PLAN),
+			      gained = frag_fleet_sum(f, FRAG_FLEET_GAINED);
+	struct sum_row *sums = frag_answer_new(a, 3, sizeof(*sums));
 	struct pack_row *packs = frag_answer_new(a, 2, sizeof(*packs));
 	struct setting_row *settings = frag_answer_new(a, f->policies_count, sizeof(*settings));
 	struct job_row *jobs = frag_answer_new(a, f->jobs_count, sizeof(*jobs));
@@ -374,8 +429,10 @@ static int fill(struct plan *p, const struct frag_fleet *f, struct frag_answer *
 		return frag_fail_nomem(err, "plan");
 	sums[0] = sum_row("today", &now);
 	sums[1] = sum_row("with the plan", &then);
+	sums[2] = sum_row("more, only with the plan", &gained);
 	for (size_t i = 0; i < f->policies_count; i++)
 		settings[i] = setting_row(a, f, i);
+	qsort(settings, f->policies_count, sizeof(*settings), by_saving);
 	for (size_t i = 0; i < f->jobs_count; i++)
 		jobs[i] = job_row(a, f, &f->jobs[i]);
 	if (f->jobs_count)
@@ -387,7 +444,7 @@ static int fill(struct plan *p, const struct frag_fleet *f, struct frag_answer *
 		.failed_count = f->failures,
 		.estimated_count = f->estimates,
 		.jobs_moved = then.moved,
-		.jobs_gained = then.gained,
+		.jobs_gained = gained.jobs,
 		.jobs_without_card = then.jobs_without,
 		.price_saved = priced ? then.price_saved : NAN,
 		.saved_ratio = priced ? then.price_saved / now.price
@@ -395,6 +452,7 @@ static int fill(struct plan *p, const struct frag_fleet *f, struct frag_answer *
 						(double)FRAG_MAX(now.card_bytes, 1u),
 		.today = &sums[0],
 		.best = &sums[1],
+		.gained = gained.jobs ? &sums[2] : NULL,
 		.settings = { settings, f->policies_count },
 		.jobs = { jobs, f->jobs_count },
 	};
@@ -460,7 +518,7 @@ int frag_fleet_answer(const struct frag_fleet *f, size_t top, struct frag_answer
 	FRAG_TRY(frag_fleet_charts(f, a, err));
 	show_jobs(a, p, top);
 	frag_answer_heading(a, "Cards");
-	frag_answer_table(a, &sum_shape, p->today, 2);
+	frag_answer_table(a, &sum_shape, p->today, p->gained ? 3 : 2);
 	if (p->shared_today && p->shared_best) {
 		frag_answer_gap(a);
 		frag_answer_table(a, &pack_shape, p->shared_today, 2);

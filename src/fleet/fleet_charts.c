@@ -23,27 +23,32 @@ FRAG_ROW_AS(static, need_shape, need_row, "need", NEED_ROW, "a point of the curv
 /* Three sorted lists beside each other: the distance between the curves is waste. */
 static struct frag_rows need_rows(const struct frag_fleet *f, struct frag_answer *a)
 {
-	size_t all = f->units_count, n = 0, step = FRAG_MAX(all / POINTS_MOST, (size_t)1);
-	uint64_t *sizes = frag_answer_new(a, 3 * all, sizeof(*sizes));
-	struct need_row *rows = frag_answer_new(a, all / step + 2, sizeof(*rows));
+	size_t all = 0, n = 0, step;
+	uint64_t *sizes[3];
+	struct need_row *rows = frag_answer_new(a, 2 * POINTS_MOST + 2, sizeof(*rows));
 
-	if (!sizes || !rows)
+	for (size_t k = 0; k < 3; k++)
+		sizes[k] = frag_answer_new(a, f->units_count, sizeof(*sizes[k]));
+	if (a->failed)
 		return (struct frag_rows){ 0 };
-	for (size_t i = 0; i < all; i++) {
+	for (size_t i = 0; i < f->units_count; i++) {
 		const struct frag_fleet_job *j = &f->jobs[f->units[i].job];
 		const struct frag_fleet_use *now = &f->units[i].uses[j->today.policy];
 
-		sizes[i] = now->bound_bytes;
-		sizes[all + i] = now->reserved_bytes;
-		sizes[2 * all + i] = f->units[i].uses[j->best.policy].reserved_bytes;
+		if (!j->today.card)
+			continue;
+		sizes[0][all] = now->bound_bytes;
+		sizes[1][all] = now->reserved_bytes;
+		sizes[2][all++] = f->units[i].uses[j->best.policy].reserved_bytes;
 	}
 	for (size_t k = 0; k < 3; k++)
-		qsort(sizes + k * all, all, sizeof(*sizes), frag_compare_u64);
+		qsort(sizes[k], all, sizeof(*sizes[k]), frag_compare_u64);
+	step = FRAG_MAX(all / POINTS_MOST, (size_t)1);
 	/* the last rank is always among them */
 	for (size_t i = 0; i < all; i++)
 		if (i % step == 0 || i + 1 == all)
-			rows[n++] = (struct need_row){ (double)(i + 1) / (double)all, sizes[i],
-						       sizes[all + i], sizes[2 * all + i] };
+			rows[n++] = (struct need_row){ (double)(i + 1) / (double)all, sizes[0][i],
+						       sizes[1][i], sizes[2][i] };
 	return (struct frag_rows){ rows, n };
 }
 
@@ -94,37 +99,24 @@ static struct frag_rows cards_rows(const struct frag_fleet *f, struct frag_answe
 	F(S, BYTES, live_bytes, NULL, "live at their peaks")
 FRAG_ROW_AS(static, total_shape, total_row, "total", TOTAL_ROW, "all ranks under one setting");
 
-static uint64_t all_today(const struct frag_fleet *f, bool live)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < f->units_count; i++) {
-		const struct frag_fleet_use *u =
-			&f->units[i].uses[f->jobs[f->units[i].job].today.policy];
-
-		sum += live ? u->bound_bytes : u->reserved_bytes;
-	}
-	return sum;
-}
-
 /* Today first. *least: the setting that reserves least. */
 static struct frag_rows total_rows(const struct frag_fleet *f, struct frag_answer *a,
 				   const struct total_row **least)
 {
 	struct total_row *rows = frag_answer_new(a, f->policies_count + 1, sizeof(*rows));
-	uint64_t live = all_today(f, true);
+	struct frag_fleet_sum now = frag_fleet_sum(f, FRAG_FLEET_TODAY);
 	size_t n = 1;
 
 	if (!rows)
 		return (struct frag_rows){ 0 };
-	rows[0] = (struct total_row){ 0, "today", all_today(f, false), live };
+	rows[0] = (struct total_row){ 0, "today", now.reserved_bytes, now.live_bytes };
 	*least = &rows[0];
 	for (size_t p = 0; p < f->policies_count; p++) {
 		struct frag_fleet_setting s = frag_fleet_setting(f, p);
 
 		if (2 * s.tried < f->jobs_count)
 			continue;
-		rows[n] = (struct total_row){ n, f->policies[p], s.reserved_bytes, live };
+		rows[n] = (struct total_row){ n, f->policies[p], s.reserved_bytes, now.live_bytes };
 		if (rows[n].reserved_bytes < (*least)->reserved_bytes || *least == &rows[0])
 			*least = &rows[n];
 		n++;
@@ -142,15 +134,20 @@ static void add_chart(struct frag_answer *a, struct frag_title *title,
 static void add_need(const struct frag_fleet *f, const struct frag_rows *rows,
 		     struct frag_answer *a)
 {
-	double ratio = (double)all_today(f, true) / (double)FRAG_MAX(all_today(f, false), 1u);
+	struct frag_fleet_sum now = frag_fleet_sum(f, FRAG_FLEET_TODAY);
+	double ratio = (double)now.live_bytes / (double)FRAG_MAX(now.reserved_bytes, 1u);
 	struct frag_title title = { 0 };
+
+	if (!rows->count)
+		return;
 
 	frag_text_addf(&title.text, "%s of what is reserved today is live at the peaks",
 		       frag_title_percent(&title, "live_ratio", ratio, 0));
 	add_chart(a, &title,
 		  (struct frag_answer_chart){
 			  .script = "fleet_need",
-			  .caption = "Every rank, from the smallest to the largest: what it holds "
+			  .caption = "Every rank of a job that has a card today, from the smallest "
+				     "to the largest: what it holds "
 				     "live at most, what it reserves today, and what it would "
 				     "reserve with the plan. The area between the lines is memory "
 				     "that is paid for and not used.",
@@ -161,39 +158,44 @@ static void add_need(const struct frag_fleet *f, const struct frag_rows *rows,
 static void add_cards(const struct frag_fleet *f, const struct frag_rows *rows,
 		      struct frag_answer *a)
 {
-	struct frag_fleet_sum then = frag_fleet_sum(f, true);
+	size_t gained = frag_fleet_sum(f, FRAG_FLEET_GAINED).jobs;
 	struct frag_title title = { 0 };
-	const char *moved = frag_title_count(&title, "moved_count", then.moved);
+	const char *moved =
+		frag_title_count(&title, "moved_count", frag_fleet_sum(f, FRAG_FLEET_PLAN).moved);
 
 	frag_text_addf(&title.text, "%s of %s jobs move to a smaller card", moved,
 		       frag_title_count(&title, "jobs_count", f->jobs_count));
-	if (then.gained)
+	if (gained)
 		frag_text_addf(&title.text, ", %s fit one only so",
-			       frag_title_count(&title, "gained_count", then.gained));
+			       frag_title_count(&title, "gained_count", gained));
 	add_chart(a, &title,
 		  (struct frag_answer_chart){ .script = "fleet_cards",
-					      .caption = "Cards of each kind: today, with the "
-							 "plan, "
-							 "and where ranks share cards.",
+					      .caption = "Cards of each kind for all jobs: "
+							 "today, with the plan, and where "
+							 "ranks share cards.",
 					      .shape = &cards_shape,
 					      .rows = *rows });
 }
 
-static void add_settings(const struct frag_fleet *f, const struct frag_rows *rows,
-			 const struct total_row *least, struct frag_answer *a)
+static void add_settings(const struct frag_rows *rows, const struct total_row *least,
+			 struct frag_answer *a)
 {
 	struct frag_title title = { 0 };
+	const struct total_row *today = rows->rows;
 	const char *bytes = frag_title_bytes(&title, "reserved_bytes", least->reserved_bytes);
 
+	if (!today->reserved_bytes)
+		return;
+
 	frag_text_addf(&title.text, "%s everywhere would reserve %s of today's %s", least->setting,
-		       bytes, frag_title_bytes(&title, "today_bytes", all_today(f, false)));
+		       bytes, frag_title_bytes(&title, "today_bytes", today->reserved_bytes));
 	add_chart(a, &title,
 		  (struct frag_answer_chart){
 			  .script = "bars",
 			  .base = "fleet_settings",
 			  .extra = "peaks of all ranks added up|reserved|of that live",
-			  .caption = "All ranks under one setting: the sum of their peaks, and "
-				     "what they hold live.",
+			  .caption = "All ranks of jobs that have a card today under one "
+				     "setting: the sum of their peaks, and what they hold live.",
 			  .shape = &total_shape,
 			  .rows = *rows });
 }
@@ -208,6 +210,6 @@ int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct 
 		return frag_fail_nomem(err, "charts");
 	add_need(f, &needs, a);
 	add_cards(f, &cards, a);
-	add_settings(f, &totals, least, a);
+	add_settings(&totals, least, a);
 	return 0;
 }

@@ -38,13 +38,17 @@ static bool cheaper(const struct frag_gpu *a, const struct frag_gpu *b)
 	return a->total_bytes < b->total_bytes;
 }
 
-/* A change has to pay: a cheaper card; on the same card what is recorded stays. */
-static bool better(const struct frag_fleet_choice *a, const struct frag_fleet_choice *b)
+/* The cheaper card; of equal ones a setting of PyTorch before another allocator, then what needs less. */
+static bool better(const struct frag_fleet *f, const struct frag_fleet_choice *a,
+		   const struct frag_fleet_choice *b)
 {
+	bool x = f->settable[a->policy], y = f->settable[b->policy];
+
 	if (!a->card || !b->card)
 		return a->card != NULL;
-	return cheaper(a->card, b->card) ||
-	       (!cheaper(b->card, a->card) && a->need_bytes < b->need_bytes);
+	if (cheaper(a->card, b->card) || cheaper(b->card, a->card))
+		return cheaper(a->card, b->card);
+	return x != y ? x : a->need_bytes < b->need_bytes;
 }
 
 void frag_fleet_advise(struct frag_fleet *f, const char *only)
@@ -58,7 +62,8 @@ void frag_fleet_advise(struct frag_fleet *f, const char *only)
 		for (size_t p = 0; p < f->policies_count; p++) {
 			struct frag_fleet_choice c = choose(f, job, p);
 
-			if (c.card && (!only || !strcmp(only, f->policies[p])) && better(&c, &best))
+			if (c.card && (!only || !strcmp(only, f->policies[p])) &&
+			    better(f, &c, &best))
 				best = c;
 		}
 		/* the same card, or none: nothing is gained by a change */
@@ -68,37 +73,42 @@ void frag_fleet_advise(struct frag_fleet *f, const char *only)
 	}
 }
 
-struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, bool best)
+static void add_saved(struct frag_fleet_sum *s, const struct frag_fleet_job *job,
+		      const struct frag_gpu *now, const struct frag_gpu *then)
+{
+	s->moved++;
+	s->card_bytes_saved += (int64_t)job->units_count *
+			       ((int64_t)now->total_bytes - (int64_t)then->total_bytes);
+	if (now->price_per_hour > 0 && then->price_per_hour > 0)
+		s->price_saved +=
+			(double)job->units_count * (now->price_per_hour - then->price_per_hour);
+}
+
+struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, enum frag_fleet_which which)
 {
 	struct frag_fleet_sum s = { .priced = true };
 
 	for (size_t j = 0; j < f->jobs_count; j++) {
 		const struct frag_fleet_job *job = &f->jobs[j];
-		const struct frag_fleet_choice *c = best ? &job->best : &job->today;
+		const struct frag_fleet_choice *c = which ? &job->best : &job->today;
 
-		if (!c->card) {
-			s.jobs_without++;
+		s.jobs_without += !c->card;
+		if (!c->card || (which == FRAG_FLEET_GAINED) != !job->today.card)
 			continue;
-		}
+		s.jobs++;
 		s.cards += job->units_count;
 		s.card_bytes += job->units_count * c->card->total_bytes;
 		s.price += (double)job->units_count * c->card->price_per_hour;
 		s.priced = s.priced && c->card->price_per_hour > 0;
-		for (size_t i = 0; i < job->units_count; i++)
-			s.reserved_bytes +=
-				f->units[job->first_unit + i].uses[c->policy].reserved_bytes;
-		if (!best || job->best.card == job->today.card)
-			continue;
-		if (!job->today.card) {
-			s.gained++;
-			continue;
+		for (size_t i = 0; i < job->units_count; i++) {
+			const struct frag_fleet_use *u =
+				&f->units[job->first_unit + i].uses[c->policy];
+
+			s.reserved_bytes += u->reserved_bytes;
+			s.live_bytes += u->bound_bytes;
 		}
-		s.moved++;
-		if (job->today.card->total_bytes > c->card->total_bytes)
-			s.card_bytes_saved += job->units_count *
-					      (job->today.card->total_bytes - c->card->total_bytes);
-		s.price_saved += (double)job->units_count *
-				 (job->today.card->price_per_hour - c->card->price_per_hour);
+		if (job->today.card && c->card != job->today.card)
+			add_saved(&s, job, job->today.card, c->card);
 	}
 	return s;
 }
@@ -117,6 +127,7 @@ bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice 
 struct frag_fleet_setting frag_fleet_setting(const struct frag_fleet *f, size_t policy)
 {
 	struct frag_fleet_setting s = { 0 };
+	struct frag_fleet_sum sum = { 0 };
 
 	for (size_t j = 0; j < f->jobs_count; j++) {
 		const struct frag_fleet_job *job = &f->jobs[j];
@@ -126,21 +137,28 @@ struct frag_fleet_setting frag_fleet_setting(const struct frag_fleet *f, size_t 
 
 		s.tried += tried;
 		s.refused += tried && !runs;
+		if (!job->today.card) {
+			s.gained += c.card != NULL;
+			continue;
+		}
 		for (size_t i = 0; i < job->units_count; i++)
 			s.reserved_bytes += f->units[job->first_unit + i]
 						    .uses[runs ? policy : job->today.policy]
 						    .reserved_bytes;
-		if (!c.card || (job->today.card && !cheaper(c.card, job->today.card)))
-			continue;
-		s.moved++; /* to a smaller card, or from none to one */
-		if (!job->today.card)
-			continue;
-		s.card_bytes_saved +=
-			(int64_t)job->units_count *
-			((int64_t)job->today.card->total_bytes - (int64_t)c.card->total_bytes);
-		if (c.card->price_per_hour > 0)
-			s.price_saved += (double)job->units_count *
-					 (job->today.card->price_per_hour - c.card->price_per_hour);
+		if (c.card && cheaper(c.card, job->today.card))
+			add_saved(&sum, job, job->today.card, c.card);
 	}
+	s.moved = sum.moved;
+	s.card_bytes_saved = sum.card_bytes_saved;
+	s.price_saved = sum.price_saved;
 	return s;
+}
+
+double frag_fleet_cost(const struct frag_fleet *f, const struct frag_gpu *card, size_t count)
+{
+	bool priced = true;
+
+	for (size_t i = 0; i < f->catalog.count; i++)
+		priced = priced && f->catalog.cards[i]->price_per_hour > 0;
+	return (double)count * (priced ? card->price_per_hour : (double)card->total_bytes);
 }

@@ -8,6 +8,8 @@
 
 #include <jansson.h>
 
+#include <frag/policy.h>
+
 #include "results.h"
 #include "lib/grow.h"
 
@@ -203,6 +205,19 @@ static int build(struct loading *l, struct frag_err *err)
 	return 0;
 }
 
+/* Which policies are a line to paste. Texts come from a file: what cannot be parsed is none. */
+static int note_settable(struct frag_fleet *f, struct frag_err *err)
+{
+	FRAG_TRY_CALLOC(f->settable, f->policies_count + 1, "policies", err);
+	for (size_t i = 0; i < f->policies_count; i++) {
+		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+
+		f->settable[i] = !frag_policy_spec_parse(f->policies[i], &spec, NULL) &&
+				 frag_policy_spec_conf(spec);
+	}
+	return 0;
+}
+
 static int count_failure(void *ctx, const char *path, const char *text)
 {
 	(void)path;
@@ -225,7 +240,7 @@ int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err
 	if (!rc && !l.count)
 		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results", path);
 	if (!rc)
-		rc = build(&l, err);
+		rc = build(&l, err) ?: note_settable(f, err);
 	for (size_t i = 0; i < l.count; i++) {
 		FRAG_FREE(l.rows[i].job, l.rows[i].label, l.rows[i].curve);
 	}
@@ -244,6 +259,6 @@ void frag_fleet_release(struct frag_fleet *f)
 		frag_host_free(f->jobs[i].name);
 	for (size_t i = 0; i < f->policies_count; i++)
 		frag_host_free(f->policies[i]);
-	FRAG_FREE(f->policies, f->units, f->jobs, f->today.place, f->best.place);
+	FRAG_FREE(f->policies, f->settable, f->units, f->jobs, f->today.place, f->best.place);
 	frag_catalog_release(&f->catalog);
 }

@@ -168,19 +168,24 @@ static void empty_bins(struct packing *p)
 
 /* ---- all units onto one kind of card ----------------------------------------------------- */
 
-static size_t gather(struct packing *p, size_t *left_out)
+/* What fits the card; a job of several ranks as a whole. */
+static void gather(struct packing *p, const struct frag_gpu *card, struct frag_fleet_pack *out)
 {
-	*left_out = 0;
 	for (size_t i = 0; i < p->f->units_count; i++) {
 		const struct frag_fleet_use *use = use_of(p, i);
-		uint64_t bytes = use->reserved_bytes + p->context;
+		const struct frag_fleet_job *job = &p->f->jobs[p->f->units[i].job];
+		const struct frag_fleet_choice *c = p->best ? &job->best : &job->today;
+		double own = c->card ? frag_fleet_cost(p->f, c->card, 1) : 0;
 
-		if (use->seen && use->completed && bytes <= p->room)
-			p->items[p->count++] = (struct item){ i, bytes, use };
-		else
-			++*left_out;
+		if (!c->card || !frag_fleet_fits(p->f, c, card)) {
+			out->left_out++;
+			out->total_cost += own;
+			continue;
+		}
+		p->items[p->count++] = (struct item){ i, use->reserved_bytes + p->context, use };
+		out->own_price += c->card->price_per_hour;
+		out->own_bytes += c->card->total_bytes;
 	}
-	return p->count;
 }
 
 static bool times_known(const struct packing *p)
@@ -235,37 +240,42 @@ static int share_on(const struct frag_fleet *f, const struct frag_gpu *card, boo
 	} else {
 		for (size_t i = 0; i < f->units_count; i++)
 			out->place[i] = NOWHERE;
-		if (gather(&p, &out->left_out))
+		gather(&p, card, out);
+		if (p.count)
 			rc = pack_all(&p, out, err);
+		out->total_cost += frag_fleet_cost(f, card, out->cards);
 		empty_bins(&p);
 	}
 	FRAG_FREE(p.items, p.bins);
 	return rc;
 }
 
-/* Fewer units left out first, then less money, or without prices less memory. */
-static bool better(const struct frag_fleet_pack *a, const struct frag_fleet_pack *b)
+/* What all ranks cost that have a card in the plan, one each. */
+static double unshared_cost(const struct frag_fleet *f)
 {
-	bool priced = a->card->price_per_hour > 0 && b->card->price_per_hour > 0;
-	double x = (double)a->cards *
-		   (priced ? a->card->price_per_hour : (double)a->card->total_bytes);
-	double y = (double)b->cards *
-		   (priced ? b->card->price_per_hour : (double)b->card->total_bytes);
+	double sum = 0;
 
-	return a->left_out != b->left_out ? a->left_out < b->left_out : x < y;
+	for (size_t j = 0; j < f->jobs_count; j++)
+		if (f->jobs[j].best.card)
+			sum += frag_fleet_cost(f, f->jobs[j].best.card, f->jobs[j].units_count);
+	return sum;
 }
 
 int frag_fleet_share(struct frag_fleet *f, const struct frag_gpu *share, struct frag_err *err)
 {
+	double least; /* money, or memory; sums of prices are not exact */
+
 	if (share) {
 		FRAG_TRY(share_on(f, share, false, &f->today, err));
 		return share_on(f, share, true, &f->best, err);
 	}
+	least = unshared_cost(f);
 	for (size_t i = 0; i < f->catalog.count; i++) {
 		struct frag_fleet_pack one;
 		int rc = share_on(f, f->catalog.cards[i], true, &one, err);
 
-		if (!rc && one.units && (!f->best.card || better(&one, &f->best))) {
+		if (!rc && one.units && one.total_cost < least * (1 - 1e-9)) {
+			least = one.total_cost;
 			frag_host_free(f->best.place);
 			f->best = one;
 		} else {

@@ -135,6 +135,8 @@ static int parse_texts(const struct frag_policy_texts *p, const struct frag_trac
 	for (size_t i = 0; i < p->count; i++) {
 		struct frag_policy_spec *spec;
 
+		if (p->rmm_from && i >= p->rmm_from && strncmp(trace->format, "rmm", 3) != 0)
+			break;
 		FRAG_TRY(frag_recording_spec(trace, p->text[i], &spec, err));
 		if (spec)
 			place(specs, count, spec);
@@ -158,9 +160,11 @@ int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag
 	*recorded = own ? find_same(specs, count, own) : SIZE_MAX;
 	frag_policy_spec_destroy(own);
 	if (!rc && !count)
-		rc = frag_fail(err, FRAG_EUSAGE,
-			       "no policy to replay: '%s' does not say what it was recorded with",
-			       trace->name);
+		rc = frag_recorded_invalid(trace, err)
+			     ?: frag_fail(err, FRAG_EUSAGE,
+					  "no policy to replay: '%s' does not say what it was "
+					  "recorded with",
+					  trace->name);
 	if (rc) {
 		for (size_t i = 0; i < count; i++)
 			frag_policy_spec_destroy(specs[i]);

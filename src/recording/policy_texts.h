@@ -12,7 +12,8 @@
 struct frag_policy_texts {
 	char **text;
 	size_t count, cap;
-	bool all; /* "all": those that cannot run here are left out with a note */
+	size_t rmm_from; /* texts from here on are for logs of RMM; 0 = none */
+	bool all;	 /* "all": those that cannot run here are left out with a note */
 };
 
 /* Adds one policy text, or a list separated by ';' ("all" = every one that is listed). */

@@ -30,6 +30,14 @@ int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec *
 	return frag_policy_spec_parse(text, out, err);
 }
 
+int frag_recorded_invalid(const struct frag_trace *trace, struct frag_err *err)
+{
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	int rc = trace->settings.present ? follow_spec(trace, NULL, &spec, err) : 0;
+
+	return rc ? frag_err_prefix(err, "'%.200s'", trace->name) : 0;
+}
+
 int frag_recording_spec(const struct frag_trace *trace, const char *text,
 			struct frag_policy_spec **out, struct frag_err *err)
 {

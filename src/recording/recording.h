@@ -91,6 +91,8 @@ bool frag_policy_is_recorded(const char *text);
  * say, or they belong to an unknown allocator. */
 int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec **out,
 		       struct frag_err *err);
+/* 0, or FRAG_EINPUT: the file says settings that this allocator would not take. */
+int frag_recorded_invalid(const struct frag_trace *trace, struct frag_err *err);
 /* The policy that a text means for this trace; *out = NULL as above. */
 int frag_recording_spec(const struct frag_trace *trace, const char *text,
 			struct frag_policy_spec **out, struct frag_err *err);

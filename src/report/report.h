@@ -162,7 +162,11 @@ void frag_section_recorded(const struct frag_section *s, struct frag_text *out);
  * all of them, as asked for. */
 void frag_report_settings(const struct frag_report *r, const struct frag_section *s,
 			  struct frag_text *out);
-/* Unit of the x axis: "s" of recorded time, or "events" where a trace is short or has no times. */
+/* Does an axis of time show the events? Not if they are few, without times, or if half of them would be on a tenth of
+ * it. Times: after a quarter and three quarters of the events, and at their end. */
+bool frag_report_timed(uint64_t events, uint64_t quarter_us, uint64_t three_quarters_us,
+		       uint64_t end_us);
+/* Unit of the x axis: "s" of recorded time, or "events" where a trace is short or time does not show it. */
 const char *frag_section_x_unit(const struct frag_section *s);
 
 /* The data of compare and replay (frag_answer.shape), and what each of them prints. A page has the same data. */

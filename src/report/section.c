@@ -161,9 +161,21 @@ void frag_section_settled(const struct frag_report *r, const struct frag_section
 			       s->results[s->baseline].policy, FRAG_BYTES(t->peak_bytes));
 }
 
+bool frag_report_timed(uint64_t events, uint64_t quarter_us, uint64_t three_quarters_us,
+		       uint64_t end_us)
+{
+	return events >= FEW_EVENTS && end_us && 10 * (three_quarters_us - quarter_us) >= end_us;
+}
+
 const char *frag_section_x_unit(const struct frag_section *s)
 {
-	return s->duration_us && s->events_count >= FEW_EVENTS ? "s" : "events";
+	const struct frag_event *e = s->events ? s->events->events : NULL;
+	uint64_t n = s->events_count, end = s->duration_us;
+
+	return frag_report_timed(n, e && n ? e[n / 4].time_us : 0,
+				 e && n ? e[3 * n / 4].time_us : end, end)
+		       ? "s"
+		       : "events";
 }
 
 void frag_report_settings(const struct frag_report *r, const struct frag_section *s,

@@ -12,6 +12,7 @@
 #include "trace/cft/cft_parse.h"
 #include "trace/input/input.h"
 #include "read_input.h"
+#include "sums.h"
 
 struct frag_source {
 	struct frag_input *in;
@@ -26,8 +27,9 @@ struct frag_source {
 
 	uint32_t dev;	 /* now, an index */
 	uint64_t handed; /* events of it */
-	bool modelled;	 /* `model` is that of `dev` */
-	int failed;	 /* sticky */
+	struct frag_sums sums;
+	bool modelled; /* `model` is that of `dev` */
+	int failed;    /* sticky */
 	struct frag_err fault;
 };
 
@@ -136,6 +138,7 @@ static int read_batch(struct frag_source *src, struct frag_batch *out, struct fr
 		.dev = src->dev, .events = to, .count = p->block.count, .first = src->handed
 	};
 	FRAG_TRY(frag_cft_parser_events(p, &src->model, to, err));
+	FRAG_TRY(frag_sums_add(&src->sums, to, out->count, src->handed, err));
 	src->handed += out->count;
 	if (!p->declared[src->dev].has_addrs)
 		return 0;
@@ -160,6 +163,7 @@ static int leave_device(struct frag_source *src, struct frag_err *err)
 	frag_cft_model_release(&src->model);
 	src->modelled = false;
 	src->handed = 0;
+	src->sums = (struct frag_sums){ 0 };
 	if (++src->dev == p->trace->devs_count)
 		return frag_cft_parser_end(p, err);
 	return 0;

@@ -11,6 +11,7 @@
 #include "sidecar.h"
 #include "stacks.h"
 #include "strings.h"
+#include "sums.h"
 
 #define FRAG_ENTRY(name) extern const struct frag_reader_ops frag_reader_##name;
 #include "reader_list.inc"
@@ -87,6 +88,17 @@ static int pass_bom(struct frag_input *in, struct frag_err *err)
 	return 0;
 }
 
+static int check_sums(const struct frag_trace *trace, struct frag_err *err)
+{
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		struct frag_sums sums = { 0 };
+
+		FRAG_TRY(frag_sums_add(&sums, trace->devs[d].events, trace->devs[d].events_count, 0,
+				       err));
+	}
+	return 0;
+}
+
 int frag_trace_read_input(struct frag_input *in, const char *path, const char *options,
 			  struct frag_trace **out, struct frag_err *err)
 {
@@ -97,6 +109,11 @@ int frag_trace_read_input(struct frag_input *in, const char *path, const char *o
 	FRAG_TRY(pass_bom(in, err));
 	FRAG_TRY(choose(in, &reader, err));
 	rc = reader->read(in, options, &trace, err);
+	if (!rc) {
+		rc = check_sums(trace, err);
+		if (rc)
+			frag_trace_destroy(trace);
+	}
 	if (rc == FRAG_EINPUT && err && !strstr(err->msg, frag_input_name(in)))
 		frag_err_prefix(err, "'%s'", frag_input_name(in));
 	FRAG_TRY(rc);

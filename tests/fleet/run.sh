@@ -237,6 +237,46 @@ plan_adds_up() {
 	for chart in fleet_need fleet_cards fleet_settings; do test -s page/$chart.svg && test -s page/$chart.csv; done
 }
 
+# Every figure speaks of the same jobs: those with a card today; what the plan adds is apart, the rest in no sum.
+sums_agree() {
+	printf 'name,memory,price_per_hour\nC,5G,0.3\nB,10G,0.7\nA,15G,1\n' > cards.csv
+	"$program" fleet "$whole" --cards cards.csv --json plan.json --out page > out
+	"$program" fleet "$whole" --cards cards.csv --share A --json shared.json > shared
+	python3 - <<-'END'
+	import csv, json
+	plan, shared = json.load(open("plan.json")), json.load(open("shared.json"))
+	prices = {"C": 0.3, "B": 0.7, "A": 1}
+	near = lambda x, y: abs(x - y) < 1e-6
+	jobs = plan["jobs"]
+	had = [j for j in jobs if j["today"]["card"]]
+	gained = [j for j in jobs if j["best"]["card"] and not j["today"]["card"]]
+	moved = [j for j in had if j["best"]["card"] != j["today"]["card"]]
+	assert gained and moved, (gained, moved)
+	price = lambda list, which: sum(j["ranks"] * prices[j[which]["card"]] for j in list)
+	assert plan["jobs_moved"] == len(moved) and plan["jobs_gained"] == len(gained) == plan["gained"]["jobs"]
+	assert plan["today"]["jobs"] == plan["best"]["jobs"] == len(had)
+	assert near(plan["today"]["price_per_hour"], price(had, "today")) and near(plan["best"]["price_per_hour"], price(had, "best"))
+	assert near(plan["gained"]["price_per_hour"], price(gained, "best"))
+	assert near(plan["price_saved"], plan["today"]["price_per_hour"] - plan["best"]["price_per_hour"])
+	for s in plan["settings"]:
+	    assert s["jobs_moved"] <= len(moved) and s["price_per_hour_saved"] <= plan["price_saved"] + 1e-6
+	saved = [s["price_per_hour_saved"] for s in plan["settings"]]
+	assert saved == sorted(saved, reverse=True)
+	# of what saves the same, the line to paste comes first
+	assert [s["policy"] for s in plan["settings"]].index("expandable") < [s["policy"] for s in plan["settings"]].index("vmm")
+	assert all(j["best"]["policy"] != "vmm" for j in moved), moved
+	drawn = list(csv.DictReader(open("page/fleet_settings.csv")))
+	assert int(drawn[0]["reserved_bytes"]) == plan["today"]["reserved_bytes"]
+	assert len(list(csv.DictReader(open("page/fleet_need.csv")))) == plan["today"]["cards"]
+	# sharing is offered only where it costs less than a card each
+	assert plan["shared_best"] is None or plan["shared_best"]["price_per_hour"] < plan["shared_best"]["own_price_per_hour"]
+	pack = shared["shared_best"]
+	assert near(pack["own_price_per_hour"], price([j for j in jobs if j["best"]["card"]], "best")), pack
+	dear = pack["price_per_hour"] >= pack["own_price_per_hour"]
+	assert dear == ("which saves nothing" in shared["answers"][0])
+	END
+}
+
 # Recorded without a GPU: the sweep keeps it, the plan says it of this job and of no other.
 estimates_are_marked() {
 	printf 'cp %q "$CUFRAG_RECORD/1.pickle"' "${traces[0]}" > program
@@ -322,6 +362,7 @@ else
 	tail -n 5 "$scratch/slurm.log" "$scratch"/slurm/*.log 2> /dev/null
 fi
 check plan plan_adds_up
+check sums sums_agree
 check estimates estimates_are_marked
 check cards own_cards_and_prices
 check misfits jobs_without_a_card_say_why

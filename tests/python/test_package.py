@@ -97,6 +97,10 @@ def fake_torch(*names):
 
 
 class Package(unittest.TestCase):
+    def test_version(self):
+        with open(os.path.join(ROOT, "Makefile")) as text:
+            self.assertIn("\nRELEASE := %s\n" % sys.modules["cufrag"].__version__, text.read())
+
     def test_statistics_have_the_shape_of_the_release(self):
         def count(value):
             return sum(count(v) for v in value.values()) if isinstance(value, dict) else 1

@@ -94,6 +94,49 @@ def ranks(program, traces, out):
                                                       for m in marks), f"{len(marks)} of {len(results)}")
 
 
+def explained(program, trace, other, out):
+    """explain, diagnose and diff: what they draw over time is as high as what replay says, and explain names who is highest."""
+    name = os.path.basename(trace)
+
+    def answer(command, *args):
+        folder = os.path.join(out, name + command)
+        ran = subprocess.run([program, command, *args, "--out", folder], capture_output=True, text=True, check=False)
+        check(f"{command} {name}", ran.returncode == 0, ran.stderr[-300:])
+        with open(os.path.join(folder, "results.json"), encoding="utf-8") as f:
+            return folder, json.load(f)
+
+    def peaks(path, *policy):
+        ran = subprocess.run([program, "replay", path, *policy, "--json", "-", "--quiet"], capture_output=True, text=True, check=False)
+        return json.loads(ran.stdout)["results"]
+
+    for policy in ((), ("--policy", "buddy")):
+        of = peaks(trace, *policy)
+        # as rows of a chart: the lines of a moment lie on each other
+        folder, found = answer("explain", trace, "--at", "peak", *policy)
+        live, held = rows(folder, "explain-live"), rows(folder, "explain-held")
+        reserved, live = ([r for r in live if (r["name"] == "reserved") == line] for line in (True, False))
+        check(f"explain {name} {policy} reserved", top(reserved, "bytes") in [r["peak_reserved_bytes"] for r in of])
+        got = top(live, "upto_bytes")
+        check(f"explain {name} {policy} live", got == found["live_highest"]["all_bytes"] and
+              got in [r["peak_active_bytes"] for r in of], f"{got} of {[r['peak_active_bytes'] for r in of]}")
+        check(f"explain {name} {policy} held", top(held, "upto_bytes") == found["non_releasable_highest"]["all_bytes"] >= found["non_releasable_bytes"])
+        for table, highest in ((live, found["live_highest"]), (held, found["non_releasable_highest"])):
+            moment = max(table, key=lambda r: int(r["upto_bytes"]))["event"]
+            there = [r for r in table if r["event"] == moment and r["name"] != "all others"]
+            most = max(there, key=lambda r: int(r["bytes"]), default=None)
+            check(f"explain {name} {policy} holder", (highest["site"] or None) == (most["name"] if most and int(most["bytes"]) else None))
+        folder, found = answer("diagnose", trace, *policy)
+        for i, r in enumerate(of):
+            drawn = rows(folder, f"diagnose-{i + 1}")
+            check(f"diagnose {name} {policy} {i}", top(drawn, "bytes", name="reserved") == r["peak_reserved_bytes"])
+    folder, found = answer("diff", trace, other)
+    drawn = rows(folder, "diff-memory")
+    for side, path in (("before", trace), ("after", other)):
+        of = max(peaks(path), key=lambda r: r["peak_reserved_bytes"])
+        check(f"diff {name} {side}", top(drawn, "bytes", name=side + ": reserved") == found[side]["peak_reserved_bytes"] == of["peak_reserved_bytes"])
+        check(f"diff {name} {side} live", top(drawn, "bytes", name=side + ": live") == of["peak_active_bytes"])
+
+
 def main():
     global skipped
     program, traces = os.path.abspath(sys.argv[1]), sys.argv[2:]
@@ -123,6 +166,9 @@ def main():
                     check(f"librsvg {name} {svg}", drawn.returncode == 0, drawn.stderr.decode()[-200:])
                 else:
                     skipped += 1
+        drawn = [t for t in traces if any(n in t for n in ("gnn.default", "leak.frames", "mempool", "streams", "modelpar"))]
+        for trace in drawn:
+            explained(program, trace, drawn[0], scratch)
         ranks(program, [t for t in traces if "leak.frames" in t or "seeddemo" in t], os.path.join(scratch, "ranks"))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 0 if not failed and passed else 1

@@ -488,18 +488,135 @@ test_python_package_without_pytorch() {
 	python3 "$root/tests/python/test_package.py" "$root" > said 2>&1 || { cat said >&2; return 1; }
 }
 
+# programs_for_a_wheel: those of `make wheel-programs`, which `make test` makes where there are static libraries
+programs_for_a_wheel() {
+	wheel_programs=${program%/*}/glibc-2.28
+	[ -n "$program" ] && [ -z "${FRAG_TEST_QUICK:-}" ] && [ -e "${program%/*}/libcufrag_torch.so" ] || return $SKIP
+	[ ! -x "$wheel_programs/cufrag" ] || return 0
+	case $(gcc -print-file-name=libsqlite3.a) in /*) echo 'no programs for a wheel: see `make wheel-programs`' >&2; return 1 ;; esac
+	return $SKIP
+}
+
+test_wheel_programs_start_on_glibc_2_28() {
+	programs_for_a_wheel || return
+	for file in "$wheel_programs"/cufrag "$wheel_programs"/libcufrag_{nogpu,record,start,torch}.so; do
+		objdump -T "$file" | sed -n 's/.*(GLIBC_2\.\([0-9]*\).*/\1/p' | sort -n | tail -n 1 > newest
+		[ -s newest ] && [ "$(cat newest)" -le 28 ] || { echo "$file wants glibc 2.$(cat newest)" >&2; return 1; }
+		objdump -p "$file" | awk '/NEEDED/ { print $2 }' | grep -vxE '(libc|libm|ld-linux-x86-64)\.so\.[26]|lib(pthread\.so\.0|dl\.so\.2|rt\.so\.1)' > others
+		expect "libraries that $file wants" "$(cat others)" ''
+	done
+	"$wheel_programs/cufrag" verify "$root/traces/gnn.default.cft" 2>&1 | tail -n 1 > verdict
+	expect 'the verdict' "$(cat verdict)" 'verdict: identical' || return
+	# what headers of glibc 2.38 and newer make of strtol and sscanf; constructors, which old ones do not call by themselves
+	cat > newer.c <<-'END'
+		#include <stdio.h>
+		extern long __isoc23_strtol(const char *, char **, int);
+		extern int __isoc23_sscanf(const char *, const char *, ...);
+		static int constructed;
+		__attribute__((constructor)) static void construct(void) { constructed++; }
+		int main(void)
+		{
+			double d;
+			int n = __isoc23_sscanf("7 2.5", "%*d %lf", &d);
+			return printf("%ld %d %g %d\n", __isoc23_strtol("42x", NULL, 10), n, d, constructed) < 0;
+		}
+	END
+	gcc -L "$wheel_programs/stubs" -o newer newer.c && expect 'a program from newer headers' "$(./newer)" '42 1 2.5 1'
+}
+
 test_wheel_installs_and_runs_without_a_network() {
-	[ -n "$program" ] && [ -z "${FRAG_TEST_QUICK:-}" ] || return $SKIP
+	programs_for_a_wheel || return
 	python3 -c 'import venv, ensurepip' 2> /dev/null || { echo 'no venv' >&2; return $SKIP; }
-	[ -e "${program%/cufrag}/libcufrag_torch.so" ] || return $SKIP
-	"$root/scripts/build/wheel.sh" "${program%/cufrag}" 0.0.1 > said || return
-	python3 -m venv env && env/bin/pip install -q --no-index --no-deps --disable-pip-version-check "$(tail -n 1 said)" > log 2>&1 ||
+	"$root/scripts/build/wheel.sh" "${program%/cufrag}" "$(sed -n 's/^RELEASE := //p' "$root/Makefile")" > said || return
+	wheel=$(tail -n 1 said)
+	expect 'the tag' "${wheel##*-py3}" '-none-manylinux_2_28_x86_64.whl' || return
+	python3 -m venv env && env/bin/pip install -q --no-index --no-deps --disable-pip-version-check "$wheel" > log 2>&1 ||
 		{ cat log >&2; return 1; }
 	env/bin/cufrag verify "$root/traces/gnn.default.cft" 2>&1 | tail -n 1 > verdict && expect 'the verdict' "$(cat verdict)" 'verdict: identical' &&
 		expect 'the version' "$(env/bin/cufrag --version)" "$("$program" --version)" &&
 		expect 'python -m' "$(env/bin/python -m cufrag --version)" "$("$program" --version)" &&
 		env/bin/python -c 'import cufrag; assert cufrag.torch.policy() is None; cufrag.torch.library(); print(cufrag.torch.library_path())' > said &&
 		case $(cat said) in "$PWD"/env/*) ;; *) cat said >&2; return 1 ;; esac
+	[ $? -eq 0 ] || return
+	env/bin/python - > said <<-'END' || return
+		import cufrag
+		from importlib.metadata import files, metadata
+		about = metadata("cufrag")
+		text = about.get_payload() or about["Description"]
+		assert cufrag.__version__ == about["Version"], (cufrag.__version__, about["Version"])
+		assert about["Description-Content-Type"] == "text/markdown" and text.startswith("# cufrag\n"), text[:80]
+		for at in files("cufrag"):
+		    print(at)
+	END
+	expect 'the chart scripts' "$(sed -n 's|^cufrag/share/cufrag/||p' said | sort)" "$(cd "$root/scripts" && printf '%s\n' plot/*.gp | sort)" &&
+		expect 'the licences' "$(sed -n 's|^cufrag/licenses/||p' said | sort | tr '\n' ' ')" 'cufrag jansson sqlite3 xxhash zstd ' || return
+	command -v gnuplot > /dev/null || return $SKIP
+	env/bin/cufrag compare "$root/traces/seeddemo.default.cft" --out report > said 2>&1 && [ -s report/memory.svg ] || { cat said >&2; return 1; }
+	mkdir bare && ln -s "$PWD/env/bin/python3" bare/ # where nothing is installed
+	PATH=$PWD/bare env/bin/cufrag compare "$root/traces/seeddemo.default.cft" --out none > said 2>&1
+	expect 'the status without gnuplot' $? 5 && grep -q 'cannot run gnuplot .*install it' said && [ ! -e none ]
+}
+
+# ---- charts
+
+test_charts_of_explain_show_the_refusal_the_limit_and_reserved_memory() {
+	[ -n "$program" ] && command -v gnuplot > /dev/null || return $SKIP
+	"$program" explain "$root/traces/oomcap.default.cft" --out page > said 2>&1 || { cat said >&2; return 1; }
+	for text in '[0-9.]* [MG]iB refused at [0-9.]* s' 'limit [0-9.]* [MG]iB' reserved 'recorded time (s)'; do
+		grep -qE ">${text//[()]/.}<" page/explain-live.svg || { echo "no '$text' in the chart" >&2; return 1; }
+	done
+	# many a recording does little for seconds: half of the events on a tenth of the axis are no chart
+	"$program" explain "$root/traces/leak.frames.cft" --out leak > said 2>&1 && grep -q '>trace event (number)<' leak/explain-live.svg
+}
+
+# Stops of the chart are few, so on an axis of time a pause must begin with what was there, not with a peak near it.
+test_charts_of_explain_show_what_was_held_during_a_pause() {
+	[ -n "$program" ] && command -v gnuplot > /dev/null || return $SKIP
+	awk 'BEGIN {
+		print "action,id,size,stream,time_us\nalloc,0,52428800,0,0"
+		for (i = 1; i <= 3000; i++) {
+			t = i * 100 + (i > 1501) * 900000
+			if (i == 1496) print "alloc,9000,20971520,0," t
+			printf "alloc,%d,%d,0,%d\nfree,%d,,0,%d\n", i, 1048576 * (i == 1501 ? 999 : 1 + i % 40), t, i, t + 50
+			if (i == 1510) print "free,9000,,0," t + 60
+		}
+	}' > pause.csv
+	"$program" explain pause.csv --out page > said 2>&1 || { cat said >&2; return 1; }
+	awk -F, '$2 == "reserved" { next } $4 < 0.16 { if ($4 != time) sum = 0; time = $4; sum += $5 } END { print sum }' \
+		<(sort -t, -k4,4n page/explain-live.csv) > held
+	expect 'what is live during the pause' "$(cat held)" 73400320
+}
+
+test_charts_give_policies_colours_of_their_own_and_legends_less_room_than_plots() {
+	command -v gnuplot > /dev/null || return $SKIP
+	gnuplot -e 'load "'"$root"'/scripts/plot/style.gp"; set print "-"; do for [i = 0:11] { print pcolor(i) }; do for [r = 1:40] { if (LEGEND_ROW * r >= 0.8 * tall(280, r)) { print "a legend of ", r } }' > said || return
+	expect 'what is there twice' "$(sort said | uniq -d)" '' && expect 'how many colours' "$(wc -l < said)" 12
+}
+
+test_charts_explain_each_class_of_latency() {
+	[ -n "$program" ] && command -v gnuplot > /dev/null || return $SKIP
+	"$program" compare "$root/traces/seeddemo.default.cft" --out page --formats svg > said 2>&1 || { cat said >&2; return 1; }
+	sed -n '/define FRAG_CLASS_LIST/,/^$/s/.*X([A-Z]*, "\([a-z]*\)").*/\1/p' "$root/src/include/frag/policy.h" > classes
+	while read -r class; do
+		grep -A3 'Time per call by how' page/report.html | grep -qiE "\b$class: " || { echo "'$class' is not explained" >&2; return 1; }
+	done < classes
+	expect 'how many classes' "$(wc -l < classes)" "$(sed -n '/define FRAG_CLASS_LIST/,/^$/p' "$root/src/include/frag/policy.h" | grep -c 'X([A-Z]')"
+}
+
+test_pictures_of_documents_are_whole() {
+	command -v python3 > /dev/null || return $SKIP
+	python3 - "$root" <<-'END'
+		import glob, re, sys
+		bad = 0
+		for path in sorted(glob.glob(sys.argv[1] + "/docs/img/*.svg") + glob.glob(sys.argv[1] + "/results/**/img/*.svg", recursive=True)):
+		    text = open(path, encoding="utf-8").read()
+		    wide, high = (float(v) for v in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups())
+		    for x, y in re.findall(r'<g transform="translate\(([-\d.]+),([-\d.]+)\)[^>]*>\s*<text>', text):
+		        if not (0 <= float(x) <= wide and 8 <= float(y) <= high - 4):
+		            bad += 1
+		            print("%s: a text at %s, %s of %g x %g" % (path, x, y, wide, high), file=sys.stderr)
+		sys.exit(bad > 0)
+	END
 }
 
 # ---- the runner: each case in a folder of its own

@@ -3,6 +3,7 @@
 #include "diagnose.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <frag/opt.h>
 
@@ -17,43 +18,49 @@ static const char *const from_words[] = {
 	[FRAG_STEPS_WINDOWS] = "equal parts: no steps are marked and no request repeats evenly",
 };
 
-/* Stops at the ends of steps, before and after trims, after refusals, in order. */
+/* To an event, noting the most that is reserved on the way: in this step. */
+static int advance(struct frag_checkup *c, struct frag_cursor *s, size_t step, uint64_t event,
+		   struct frag_err *err)
+{
+	for (uint64_t i = s->next; i <= event && i < c->in.history.events; i++) {
+		FRAG_TRY(frag_cursor_to(s, i, err));
+		c->reserved[step] = FRAG_MAX(c->reserved[step], frag_cursor_reserved(s));
+	}
+	return 0;
+}
+
+/* Stops at the ends of steps, before and after trims, in order. */
 static int look(struct frag_checkup *c, struct frag_cursor *s, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
-	size_t step = 0, trim = 0, refusal = 0;
+	size_t step = 0, trim = 0;
 	size_t trims = FRAG_MIN(h->trims_count, (uint64_t)FRAG_REFUSALS_KEPT);
-	size_t refusals = FRAG_MIN(h->refusals_count, (uint64_t)FRAG_REFUSALS_KEPT);
 
-	while (step < h->count || trim < trims || refusal < refusals) {
+	while (step < h->count || trim < trims) {
 		uint64_t a = step < h->count ? h->steps[step].end - 1 : UINT64_MAX;
 		uint64_t b = trim < trims ? h->trims[trim].event : UINT64_MAX;
-		uint64_t r = refusal < refusals ? h->refusals[refusal].event : UINT64_MAX;
 		struct frag_loss loss;
 
-		if (b <= a && b <= r) {
+		if (b <= a) {
 			if (b)
-				FRAG_TRY(frag_cursor_to(s, b - 1, err));
+				FRAG_TRY(advance(c, s, step, b - 1, err));
 			c->trim_before[trim] = frag_cursor_reserved(s);
-			FRAG_TRY(frag_cursor_to(s, b, err));
+			FRAG_TRY(advance(c, s, step, b, err));
 			c->trim_after[trim++] = frag_cursor_reserved(s);
-		} else if (r <= a) {
-			FRAG_TRY(frag_cursor_to(s, r, err));
-			c->refused_reserved[refusal++] = frag_cursor_reserved(s);
 		} else {
-			FRAG_TRY(frag_cursor_to(s, a, err));
+			FRAG_TRY(advance(c, s, step, a, err));
 			frag_run_loss(s->run, a, s->now_us, &loss);
-			c->reserved[step] = loss.reserved_bytes;
 			c->non_releasable[step++] = loss.non_releasable_bytes;
 		}
 	}
-	return frag_cursor_to(s, UINT64_MAX - 1, err);
+	return advance(c, s, h->count, UINT64_MAX, err);
 }
 
 static int replay(struct frag_checkup *c, struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
+	memset(c->reserved, 0, (c->in.history.count + 1) * sizeof(*c->reserved));
 	FRAG_TRY(frag_case_replay(&c->in, &s, err));
 	FRAG_TRY(look(c, &s, err));
 	frag_result_release(&c->result);
@@ -67,7 +74,7 @@ static int replay_as_recorded(struct frag_checkup *c, struct frag_err *err)
 	const struct frag_trace_dev *td = frag_events_dev(&c->in.events);
 
 	FRAG_TRY(replay(c, err));
-	if (c->in.limit_bytes != UINT64_MAX || td->initial.blocks_count ||
+	if (!c->in.recorded || c->in.limit_bytes != UINT64_MAX || td->initial.blocks_count ||
 	    c->result.m.peak_reserved_bytes <= frag_recorded_peak(td) ||
 	    !frag_case_guess_limit(&c->in))
 		return 0;
@@ -116,25 +123,24 @@ static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct
 	return 0;
 }
 
-/* What was reserved at the end of each step, live at most in it, and live through all of it. */
+/* What was reserved and live at most in each step, and live through all of it; what follows the last comes last. */
 static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 {
 	static const char *const names[] = { "reserved", "peak live", "outlives its step" };
 	const struct frag_history *h = &c->in.history;
+	size_t steps = h->count + h->more, n = 0;
 	struct frag_curve_point *points =
-		frag_answer_new(out->texts, FRAG_ARRAY_LEN(names) * h->count, sizeof(*points));
-	size_t n = 0;
+		frag_answer_new(out->texts, FRAG_ARRAY_LEN(names) * steps, sizeof(*points));
 
 	for (size_t k = 0; points && k < FRAG_ARRAY_LEN(names); k++)
-		for (size_t i = 0; i < h->count; i++) {
+		for (size_t i = 0; i < steps; i++) {
 			const struct frag_step *s = &h->steps[i];
 			uint64_t bytes = k == 0	  ? c->reserved[i]
 					 : k == 1 ? s->peak_live
 						  : s->kept_end;
 
 			points[n++] = (struct frag_curve_point){
-				k,   names[k], (double)frag_case_step_number(&c->in, i),
-				NAN, bytes,    bytes
+				k, names[k], (double)(i * h->stride + 1), NAN, bytes, bytes
 			};
 		}
 	frag_findings_add_device(
@@ -154,6 +160,7 @@ static int check(struct frag_checkup *c, struct frag_findings *out, struct frag_
 	FRAG_TRY_CALLOC(c->reserved, c->in.history.count + 1, "diagnosis", err);
 	FRAG_TRY_CALLOC(c->non_releasable, c->in.history.count + 1, "diagnosis", err);
 	FRAG_TRY(replay_as_recorded(c, err));
+	FRAG_TRY(frag_refusals_find(&c->in, &c->refused, err));
 	note_steps(c, out);
 	add_device(c, out);
 	return apply_rules(c, out, err);

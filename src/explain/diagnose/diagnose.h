@@ -15,6 +15,7 @@
 #include "answer/row.h"
 #include "explain/case.h"
 #include "explain/curve_point.h"
+#include "explain/refusals.h"
 #include "recording/ending.h"
 #include "trend.h"
 
@@ -94,6 +95,7 @@ struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_findin
 void frag_finding_say(struct frag_finding *f, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void frag_finding_number(struct frag_finding *f, const char *name, double value);
+double frag_finding_value(const struct frag_finding *f, const char *name); /* 0: none */
 /* The line to blame; takes it over. NULL: none. */
 void frag_finding_line(struct frag_finding *f, char *line);
 void frag_findings_note(struct frag_findings *f, const char *fmt, ...)
@@ -110,10 +112,10 @@ struct frag_checkup {
 	struct frag_case in;
 	const char *about;
 	struct frag_result result; /* of the replay */
-	/* the replay at the end of each step, and around each trim */
-	uint64_t *reserved, *non_releasable; /* [history.count + 1]: reserved, non-releasable */
+	/* the replay: the most reserved in each step, non-releasable at its end, and around each trim */
+	uint64_t *reserved, *non_releasable; /* [history.count + 1] */
 	uint64_t trim_before[FRAG_REFUSALS_KEPT], trim_after[FRAG_REFUSALS_KEPT];
-	uint64_t refused_reserved[FRAG_REFUSALS_KEPT]; /* after the refusal */
+	struct frag_refusals refused;
 };
 
 /* All rules on one device. in: not opened. Errors: those of replays, FRAG_ENOMEM. */
@@ -146,7 +148,7 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out,
 			    struct frag_err *err);
 void frag_find_cache(const struct frag_checkup *c, struct frag_findings *out);
 
-/* Was a refusal fragmentation? find_oom.c has the rule; all as they were then. */
-bool frag_oom_is_fragmentation(uint64_t live, uint64_t request, uint64_t reserved, uint64_t limit);
+/* Was a refusal fragmentation? find_oom.c has the rule. */
+bool frag_oom_is_fragmentation(const struct frag_refused_at *then);
 
 #endif

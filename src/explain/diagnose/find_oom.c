@@ -10,15 +10,15 @@
 
 #define SPARE_PART 0.01
 
-bool frag_oom_is_fragmentation(uint64_t live, uint64_t request, uint64_t reserved, uint64_t limit)
+bool frag_oom_is_fragmentation(const struct frag_refused_at *then)
 {
-	uint64_t need = live + frag_live_bytes(request);
+	uint64_t live = then->r.live_bytes, reserved = then->reserved_bytes;
+	uint64_t request = frag_live_bytes(then->r.bytes), limit = then->limit_bytes;
 	uint64_t spare = reserved > live ? reserved - live : 0;
 
-	if (need > limit)
+	if (live + request > limit)
 		return false;
-	return spare >= frag_live_bytes(request) ||
-	       (double)(limit - need) >= SPARE_PART * (double)limit;
+	return spare >= request || (double)(limit - live - request) >= SPARE_PART * (double)limit;
 }
 
 struct tally {
@@ -57,8 +57,9 @@ static int tell_holders(struct frag_checkup *c, const struct frag_refusal *r,
 static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding_kind kind,
 		struct frag_findings *out, struct frag_err *err)
 {
-	const struct frag_refusal *r = &c->in.history.refusals[t->worst];
-	uint64_t reserved = c->refused_reserved[t->worst], live = r->live_bytes;
+	const struct frag_refused_at *then = &c->refused.list[t->worst];
+	const struct frag_refusal *r = &then->r;
+	uint64_t reserved = then->reserved_bytes, live = r->live_bytes;
 	uint64_t request = frag_live_bytes(r->bytes);
 	struct frag_finding *f = frag_findings_add(out, kind, c->about);
 
@@ -92,14 +93,11 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 
 int frag_find_oom(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
-	const struct frag_history *h = &c->in.history;
-	size_t n = FRAG_MIN(h->refusals_count, (uint64_t)FRAG_REFUSALS_KEPT);
+	size_t n = c->refused.count;
 	struct tally tally[2] = { { 0 } }; /* fragmentation, needed */
 
 	for (size_t i = 0; i < n; i++) {
-		const struct frag_refusal *r = &h->refusals[i];
-		bool frag = frag_oom_is_fragmentation(r->live_bytes, r->bytes,
-						      c->refused_reserved[i], c->in.limit_bytes);
+		bool frag = frag_oom_is_fragmentation(&c->refused.list[i]);
 
 		tally[!frag].count++;
 		tally[!frag].worst = i; /* the last: what a program dies of */

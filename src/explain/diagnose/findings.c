@@ -113,7 +113,7 @@ void frag_finding_number(struct frag_finding *f, const char *name, double v)
 				      frag_answer_take(f->texts, &text), v };
 }
 
-static double number_of(const struct frag_finding *f, const char *name)
+double frag_finding_value(const struct frag_finding *f, const char *name)
 {
 	for (size_t i = 0; i < f->numbers.count; i++)
 		if (!strcmp(f->list[i].name, name))
@@ -124,11 +124,13 @@ static double number_of(const struct frag_finding *f, const char *name)
 /* The same few blocks both accumulate and hold the segments: what they cost decides the word. */
 static bool leak_is_cause(const struct frag_finding *leak, const struct frag_finding *frag)
 {
-	double lost = number_of(frag, "peak_reserved_bytes") - number_of(frag, "peak_active_bytes");
+	double lost = frag_finding_value(frag, "peak_reserved_bytes") -
+		      frag_finding_value(frag, "peak_active_bytes");
 
 	return leak->kind == FRAG_FOUND_LEAK && frag->kind == FRAG_FOUND_FRAGMENTATION &&
 	       leak->line && frag->line && !strcmp(leak->line, frag->line) &&
-	       !strcmp(leak->about, frag->about) && number_of(leak, "grown_bytes") < 0.25 * lost;
+	       !strcmp(leak->about, frag->about) &&
+	       frag_finding_value(leak, "grown_bytes") < 0.25 * lost;
 }
 
 static bool comes_before(const struct frag_finding *a, const struct frag_finding *b)
@@ -213,9 +215,9 @@ static void draw(struct frag_answer *a, const struct frag_checked_device *device
 					     .title = "Memory over the steps",
 					     .subtitle = dev->name,
 					     .extra = "steps",
-					     .caption = "Reserved at the end of each step, the "
-							"most live in it, and live before and "
-							"after it.",
+					     .caption = "The most reserved and the most live "
+							"in each step, and what is live before "
+							"and after it.",
 					     .shape = &frag_curve_by_step,
 					     .rows = dev->points });
 	}

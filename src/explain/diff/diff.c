@@ -203,12 +203,9 @@ static size_t add_curve(struct frag_curve_point *list, size_t n, uint64_t line, 
 			const struct frag_side *s, const uint64_t *bytes)
 {
 	for (size_t i = 0; i < s->points; i++)
-		list[n++] = (struct frag_curve_point){ line,
-						       name,
-						       100.0 * (double)(i + 1) / (double)s->points,
-						       (double)s->us[i] / 1e6,
-						       bytes[i],
-						       bytes[i] };
+		list[n++] = (struct frag_curve_point){ line,	      name,
+						       s->percent[i], (double)s->us[i] / 1e6,
+						       bytes[i],      bytes[i] };
 	return n;
 }
 

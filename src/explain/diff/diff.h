@@ -39,6 +39,7 @@ struct frag_side { /* init by zeroing */
 	/* over the run, where asked for */
 	size_t points;
 	uint64_t reserved[FRAG_CURVE_POINTS], active[FRAG_CURVE_POINTS], us[FRAG_CURVE_POINTS];
+	double percent[FRAG_CURVE_POINTS]; /* of its events */
 };
 
 /*

@@ -52,6 +52,7 @@ static void fill(struct frag_side *out, const struct frag_explained *x,
 		out->reserved[i] = x->curves->reserved[i];
 		out->active[i] = x->curves->active[i];
 		out->us[i] = x->curves->us[i];
+		out->percent[i] = 100 * (double)(x->curves->events[i] + 1) / (double)h->events;
 		out->points = i + 1;
 	}
 	for (size_t i = 0; out->sites && i < live->rows_count; i++)

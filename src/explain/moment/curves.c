@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live and non-releasable bytes of the largest call sites over time, from one replay that stops at even
- * distances. The curves are those of the sites that are largest at any stop; without stacks, blocks are
- * grouped by size alone.
+ * Active and non-releasable bytes of the largest call sites over time. The events are cut into even parts. A first
+ * replay finds where in each part memory is highest and lowest, and what precedes its longest pause; a second one stops
+ * there, so no peak is lost, and an axis of time shows what was held for long. The curves are those of the site that has
+ * most at the highest point, and of those that are largest at any stop; without stacks, blocks are grouped by size alone.
  */
 #include "explain.h"
 
@@ -15,6 +16,8 @@
 /* Blocks that all stops together may show: with very many at once there are fewer stops. */
 #define BLOCKS_MAX (1u << 20)
 #define STOPS_MIN 16u
+/* Blocks that are walked to find the most non-releasable bytes, for policies that do not count them. */
+#define WALK_MAX (1ull << 28)
 
 enum what { LIVE, NON_RELEASABLE, WHATS };
 
@@ -90,17 +93,82 @@ static int look(const struct frag_explained *x, struct frag_cursor *s, struct su
 	return 0;
 }
 
+/* Where a part has its extremes, and its longest pause. */
+enum { LEAST = FRAG_CURVE_STOPS - 2, PAUSE };
+struct part {
+	uint64_t at[FRAG_CURVE_STOPS], most[LEAST], least, pause_us;
+};
+
+static void note_extremes(struct part *p, struct frag_cursor *s, bool first, bool walked)
+{
+	uint64_t active = s->run->allocated + s->run->waiting, event = s->next - 1;
+	uint64_t now[LEAST] = { active, frag_cursor_reserved(s) };
+	struct frag_loss loss;
+
+	if (walked || first) {
+		frag_run_loss(s->run, event, s->now_us, &loss);
+		now[2] = loss.non_releasable_bytes;
+	}
+	for (size_t k = 0; k < FRAG_ARRAY_LEN(now); k++)
+		if (first || now[k] > p->most[k]) {
+			p->most[k] = now[k];
+			p->at[k] = event;
+		}
+	if (first || active < p->least) {
+		p->least = active;
+		p->at[LEAST] = event;
+	}
+	if (first)
+		p->at[PAUSE] = event;
+}
+
+static int find_extremes(const struct frag_explained *x, struct part *parts, uint64_t n,
+			 struct frag_err *err)
+{
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
+	const struct frag_history *h = &x->in.history;
+	uint64_t every = frag_policy_spec_ops(x->in.spec)->usage
+				 ? 1
+				 : 1 + h->events * FRAG_MAX(h->most_blocks, 1u) / WALK_MAX;
+
+	FRAG_TRY(frag_case_replay(&x->in, &s, err));
+	for (uint64_t p = 0, from = 0; p < n; p++) {
+		uint64_t to = (p + 1) * h->events / n;
+
+		for (uint64_t i = from; i < to; i++) {
+			struct part *last = &parts[p - (p && i == from)];
+			uint64_t last_us = s.now_us;
+
+			FRAG_TRY(frag_cursor_to(&s, i, err));
+			if (i && s.now_us - last_us > last->pause_us) {
+				last->pause_us = s.now_us - last_us;
+				last->at[PAUSE] = i - 1;
+			}
+			note_extremes(&parts[p], &s, i == from, i % every == 0);
+		}
+		from = to;
+	}
+	return 0;
+}
+
 static int look_all(const struct frag_explained *x, struct sums *sums, struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	const struct frag_history *h = &x->in.history;
 	uint64_t most = FRAG_MAX(BLOCKS_MAX / FRAG_MAX(h->most_blocks, 1u), STOPS_MIN);
-	uint64_t n = FRAG_MIN(h->events, FRAG_MIN(most, (uint64_t)FRAG_CURVE_POINTS));
+	uint64_t n = FRAG_MIN(h->events, FRAG_MIN(most, (uint64_t)FRAG_CURVE_PARTS));
+	struct part parts[FRAG_CURVE_PARTS] = { 0 };
 
+	FRAG_TRY(find_extremes(x, parts, n, err));
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
-	for (uint64_t i = 0; i < n; i++) {
-		FRAG_TRY(frag_cursor_to(&s, (i + 1) * h->events / n - 1, err));
-		FRAG_TRY(look(x, &s, sums, err));
+	for (uint64_t p = 0; p < n; p++) {
+		qsort(parts[p].at, FRAG_CURVE_STOPS, sizeof(parts[p].at[0]), frag_compare_u64);
+		for (size_t k = 0; k < FRAG_CURVE_STOPS; k++) {
+			if (parts[p].at[k] < s.next)
+				continue;
+			FRAG_TRY(frag_cursor_to(&s, parts[p].at[k], err));
+			FRAG_TRY(look(x, &s, sums, err));
+		}
 	}
 	return 0;
 }
@@ -125,10 +193,19 @@ static void rank(struct site *top, size_t *count, struct site one)
 	*count = FRAG_MIN(*count + (one.most > 0), (size_t)FRAG_CURVES);
 }
 
-static size_t find_largest(const struct sums *sums, enum what what, struct site *top)
+/* top_stop: where all together are highest; who has most there comes first, whatever it has elsewhere. */
+static size_t find_largest(const struct sums *sums, enum what what, uint32_t top_stop,
+			   struct site *top)
 {
+	struct site holder = { 0 };
+	uint64_t held = 0;
 	size_t count = 0;
 
+	for (size_t i = 0; i < sums->count; i++)
+		if (sums->list[i].stop == top_stop && sums->list[i].bytes[what] > held) {
+			held = sums->list[i].bytes[what];
+			holder.from = i;
+		}
 	for (size_t from = 0, to; from < sums->count; from = to) {
 		struct site one = { .from = from };
 
@@ -136,44 +213,26 @@ static size_t find_largest(const struct sums *sums, enum what what, struct site 
 		     to++)
 			one.most = FRAG_MAX(one.most, sums->list[to].bytes[what]);
 		one.to = to;
+		if (held && from <= holder.from && holder.from < to)
+			one.most = UINT64_MAX;
 		rank(top, &count, one);
 	}
 	return count;
-}
-
-static void find_highest(struct frag_curve_set *set, size_t points)
-{
-	struct frag_highest *h = &set->highest;
-	const uint64_t *top = NULL;
-	size_t who = 0;
-
-	for (size_t p = 0; p < points; p++) {
-		uint64_t sum = 0;
-
-		for (size_t i = 0; i <= FRAG_CURVES; i++)
-			sum += set->bytes[p][i];
-		if (sum <= h->all_bytes)
-			continue;
-		h->all_bytes = sum;
-		top = set->bytes[p];
-	}
-	for (size_t i = 1; top && i < set->count; i++)
-		who = top[i] > top[who] ? i : who;
-	if (!top || !set->count || !top[who])
-		return;
-	h->site = set->names[who];
-	h->bytes = top[who];
-	h->share_ratio = (double)h->bytes / (double)h->all_bytes;
 }
 
 static void fill(const struct frag_explained *x, const struct sums *sums, enum what what,
 		 struct frag_curve_set *set)
 {
 	struct site top[FRAG_CURVES] = { { 0 } };
+	struct frag_highest *h = &set->highest;
+	uint32_t stop = 0;
 
-	set->count = find_largest(sums, what, top);
 	for (size_t i = 0; i < sums->count; i++)
 		set->bytes[sums->list[i].stop][FRAG_CURVES] += sums->list[i].bytes[what];
+	for (uint32_t p = 1; p < x->curves->points; p++)
+		stop = set->bytes[p][FRAG_CURVES] > set->bytes[stop][FRAG_CURVES] ? p : stop;
+	h->all_bytes = set->bytes[stop][FRAG_CURVES];
+	set->count = find_largest(sums, what, stop, top);
 	for (size_t k = 0; k < set->count; k++) {
 		set->names[k] = name_of(x, sums->list[top[k].from].key);
 		for (size_t i = top[k].from; i < top[k].to; i++) {
@@ -183,7 +242,9 @@ static void fill(const struct frag_explained *x, const struct sums *sums, enum w
 			set->bytes[one->stop][FRAG_CURVES] -= one->bytes[what];
 		}
 	}
-	find_highest(set, x->curves->points);
+	h->bytes = set->count ? set->bytes[stop][0] : 0;
+	h->site = h->bytes ? set->names[0] : NULL;
+	h->share_ratio = h->all_bytes ? (double)h->bytes / (double)h->all_bytes : 0;
 }
 
 int frag_explain_curves(struct frag_explained *x, struct frag_err *err)
@@ -193,8 +254,9 @@ int frag_explain_curves(struct frag_explained *x, struct frag_err *err)
 
 	FRAG_TRY_CALLOC(x->curves, 1, "explanation", err);
 	rc = look_all(x, &sums, err);
-	if (!rc && sums.count) {
-		qsort(sums.list, sums.count, sizeof(*sums.list), by_key);
+	if (!rc) {
+		if (sums.count)
+			qsort(sums.list, sums.count, sizeof(*sums.list), by_key);
 		fill(x, &sums, LIVE, &x->curves->live);
 		fill(x, &sums, NON_RELEASABLE, &x->curves->non_releasable);
 	}

@@ -58,39 +58,29 @@ int frag_at_parse(const char *text, struct frag_at *out, struct frag_err *err)
 	return 0;
 }
 
-/* Peak, and the first request that the policy itself could not serve. */
-static int whole_replay(struct frag_explained *x, uint64_t *oom, struct frag_err *err)
+static int find_peak(struct frag_explained *x, struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
-	int rc;
 
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
-	rc = frag_cursor_to(&s, UINT64_MAX - 1, err);
-	x->m.peak_reserved_bytes = s.run->peak_reserved;
-	x->m.event = s.run->peak.event; /* unless the moment is another one */
-	*oom = s.run->r.oom.happened ? s.run->r.oom.event : UINT64_MAX;
-	return rc;
+	FRAG_TRY(frag_cursor_to(&s, UINT64_MAX - 1, err));
+	x->m.event = s.run->peak.event;
+	return 0;
 }
 
 static int find_oom(struct frag_explained *x, struct frag_err *err)
 {
-	const struct frag_history *h = &x->in.history;
-	uint64_t kept = FRAG_MIN(h->refusals_count, (uint64_t)FRAG_REFUSALS_KEPT), own = UINT64_MAX;
+	size_t count = x->refusals.count, at = x->at.n ? (size_t)(x->at.n - 1) : count - 1;
 
-	if (!x->in.recorded || !kept)
-		FRAG_TRY(whole_replay(x, &own, err));
-	if (own != UINT64_MAX && x->at.n <= 1) {
-		x->m.event = own;
-		return 0;
-	}
-	if (!kept)
+	if (!count)
 		return frag_fail(err, FRAG_EINPUT,
 				 "no request was refused: nothing ran out of memory");
-	if (x->at.n > kept)
-		return frag_fail(err, FRAG_EINPUT, "there is no oom:%llu; %llu %s refused",
-				 (unsigned long long)x->at.n, (unsigned long long)kept,
-				 kept == 1 ? "request was" : "requests were");
-	x->m.event = h->refusals[x->at.n ? x->at.n - 1 : kept - 1].event;
+	if (x->at.n > count)
+		return frag_fail(err, FRAG_EINPUT, "there is no oom:%llu; %zu %s refused",
+				 (unsigned long long)x->at.n, count,
+				 count == 1 ? "request was" : "requests were");
+	x->refusal = &x->refusals.list[at];
+	x->m.event = x->refusal->r.event;
 	return 0;
 }
 
@@ -120,11 +110,12 @@ static int find_time(void *ctx, const struct frag_event *e, size_t n, uint64_t f
 static int find_moment(struct frag_explained *x, struct frag_err *err)
 {
 	struct when w = { .us = x->opt.at.n };
-	uint64_t none;
 
 	x->at = x->opt.at;
+	if (x->at.what == FRAG_AT_AUTO || x->at.what == FRAG_AT_OOM)
+		FRAG_TRY(frag_refusals_find(&x->in, &x->refusals, err));
 	if (x->at.what == FRAG_AT_AUTO)
-		x->at.what = x->in.history.refusals_count ? FRAG_AT_OOM : FRAG_AT_PEAK;
+		x->at.what = x->refusals.count ? FRAG_AT_OOM : FRAG_AT_PEAK;
 	switch (x->at.what) {
 	case FRAG_AT_OOM:
 		return find_oom(x, err);
@@ -143,8 +134,7 @@ static int find_moment(struct frag_explained *x, struct frag_err *err)
 		x->m.event = w.event;
 		return 0;
 	default:
-		FRAG_TRY(whole_replay(x, &none, err));
-		return 0;
+		return find_peak(x, err);
 	}
 }
 
@@ -161,6 +151,7 @@ static int look(struct frag_explained *x, struct frag_err *err)
 	frag_cursor_loss(&s, &x->loss);
 	FRAG_TRY(frag_heap_view_take(&s, &x->view, err));
 	m->time_us = s.now_us;
+	m->peak_reserved_bytes = s.run->peak_reserved;
 	m->reserved_bytes = l->reserved_bytes;
 	m->allocated_bytes = l->requested_bytes + l->rounding_bytes;
 	m->requested_bytes = l->requested_bytes;
@@ -239,9 +230,8 @@ static int explain(struct frag_explained *x, struct frag_err *err)
 	if (!x->opt.series)
 		return 0;
 	FRAG_TRY(frag_explain_curves(x, err));
-	m->live_highest = x->curves->live.highest.site ? &x->curves->live.highest : NULL;
-	m->non_releasable_highest =
-		x->curves->non_releasable.highest.site ? &x->curves->non_releasable.highest : NULL;
+	m->live_highest = &x->curves->live.highest;
+	m->non_releasable_highest = &x->curves->non_releasable.highest;
 	return 0;
 }
 
@@ -250,9 +240,7 @@ int frag_explain(const struct frag_case *in, const struct frag_explain_options *
 {
 	int rc;
 
-	*out = (struct frag_explained){
-		.m.peak_reserved_bytes = UINT64_MAX, .texts = texts, .in = *in, .opt = *opt
-	};
+	*out = (struct frag_explained){ .texts = texts, .in = *in, .opt = *opt };
 	rc = frag_case_open(&out->in, opt->by, opt->frame, err) ?: explain(out, err);
 	if (rc)
 		frag_explained_release(out);

@@ -13,6 +13,7 @@
 #include "answer/answer.h"
 #include "answer/row.h"
 #include "explain/case.h"
+#include "explain/refusals.h"
 #include "kinds.h"
 
 enum frag_at_what { FRAG_AT_AUTO, FRAG_AT_PEAK, FRAG_AT_OOM, FRAG_AT_EVENT, FRAG_AT_TIME };
@@ -73,10 +74,15 @@ struct frag_row {
 };
 
 #define FRAG_REMEDY_ROW(F, P, S) \
-	F(S, BOOL, served, "served", "the request, in a replay", .left = true) \
+	F(S, BOOL, served, NULL, \
+	  "the request, in a replay under every limit that it may have been") \
+	F(S, BOOL, uncertain, NULL, "served under some of these limits, not under all") \
+	P(S, TEXT, served_text, "served", "the request, in a replay") \
 	F(S, TEXT, text, "change", "what to do") \
 	F(S, TEXT, line, NULL, "to paste; null if there is none") \
-	F(S, BYTES, bytes, NULL, "that the change frees or unpins") \
+	F(S, COUNT, steps_count, "buys steps", \
+	  "until the leak has filled what is left then; null without a leak", .if_any = true) \
+	F(S, BYTES, bytes, NULL, "that the change frees or unpins, or the limit that it needs") \
 	F(S, COUNT, tried_count, NULL, "settings, none of which served it") \
 	F(S, RATIO, ratio, NULL, "by which the batch is smaller")
 struct frag_remedy {
@@ -84,7 +90,7 @@ struct frag_remedy {
 };
 
 #define FRAG_REFUSAL_ROW(F, P, S) \
-	F(S, TEXT, verdict, NULL, "as diagnose has it") \
+	F(S, TEXT, verdict, NULL, "leak where memory accumulates, else what diagnose says of it") \
 	F(S, BYTES, request_bytes, NULL, "asked for") \
 	F(S, TEXT, line, NULL, "that asked") \
 	F(S, BYTES, live_bytes, NULL, "then, with those that wait") \
@@ -94,8 +100,10 @@ struct frag_remedy {
 	F(S, BYTES, excess_bytes, NULL, \
 	  "live memory and the request above the limit; null if they fit or the limit is " \
 	  "inferred") \
+	F(S, BYTES, leak_bytes_per_step, NULL, "that diagnose finds; null: no leak") \
+	F(S, TEXT, leak_line, NULL, "to blame for it") \
 	F(S, LIST, remedies, NULL, "what would have served it", .of = &frag_remedy_shape)
-#define FRAG_REMEDIES_MAX 6u
+#define FRAG_REMEDIES_MAX 9u
 struct frag_refused_request {
 	FRAG_ROW_MEMBERS(FRAG_REFUSAL_ROW)
 	bool fragmentation; /* else the program needs more */
@@ -113,22 +121,25 @@ struct frag_kind_row {
 };
 
 #define FRAG_HIGHEST_ROW(F, P, S) \
-	F(S, TEXT, site, NULL, "that has most then") \
+	F(S, TEXT, site, NULL, "that has most then; null: none has any") \
 	F(S, BYTES, bytes, NULL, "that it has") \
-	F(S, BYTES, all_bytes, NULL, "of all call sites") \
+	F(S, BYTES, all_bytes, NULL, "of all") \
 	F(S, RATIO, share_ratio, NULL, "bytes of all_bytes")
 struct frag_highest {
 	FRAG_ROW_MEMBERS(FRAG_HIGHEST_ROW)
 };
 
-/* Live or non-releasable bytes of the largest call sites, over time. */
+/* Active or non-releasable bytes of the largest call sites, over time. */
 #define FRAG_CURVES 8u
-#define FRAG_CURVE_POINTS 240u
+#define FRAG_CURVE_PARTS 100u
+#define FRAG_CURVE_STOPS \
+	5u /* of a part: most active, reserved, non-releasable; least active; a pause */
+#define FRAG_CURVE_POINTS (FRAG_CURVE_PARTS * FRAG_CURVE_STOPS)
 struct frag_curve_set {
 	const char *names[FRAG_CURVES];
 	size_t count;
 	uint64_t bytes[FRAG_CURVE_POINTS][FRAG_CURVES + 1]; /* the last: all others */
-	struct frag_highest highest;			    /* site NULL: there is nothing */
+	struct frag_highest highest; /* site NULL: no call site has any of it */
 };
 struct frag_curves {
 	size_t points;
@@ -151,7 +162,7 @@ struct frag_curves {
 	F(S, BYTES, limit_high_bytes, "limit, at most", "of an inferred limit") \
 	F(S, BOOL, limit_guessed, "limit assumed: the most that was reserved", \
 	  "the recording does not say", .if_any = true) \
-	F(S, BYTES, peak_reserved_bytes, NULL, "of the whole replay; null if it was not needed") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "of the replay up to this moment") \
 	F(S, BYTES, peak_live_bytes, NULL, "of the whole recording") \
 	F(S, BYTES, reserved_bytes, "reserved", "taken from the device") \
 	F(S, BYTES, allocated_bytes, "live", "as granted") \
@@ -171,7 +182,7 @@ struct frag_curves {
 	  .of = &frag_refusal_shape) \
 	F(S, MAP, kinds, NULL, "live bytes by what they are for", .of = &frag_kind_shape) \
 	F(S, LIST, sites, NULL, "the largest first", .of = &frag_site_shape) \
-	F(S, OBJECT, live_highest, NULL, "of live memory over time; null without --out", \
+	F(S, OBJECT, live_highest, NULL, "of active memory over time; null without --out", \
 	  .of = &frag_highest_shape) \
 	F(S, OBJECT, non_releasable_highest, NULL, \
 	  "of non-releasable memory over time; null without --out", .of = &frag_highest_shape)
@@ -194,6 +205,8 @@ struct frag_explained {
 	size_t rows_count;
 	size_t *pinning; /* [pinning_count] rows with non-releasable bytes, the most first */
 	size_t pinning_count;
+	struct frag_refusals refusals;
+	const struct frag_refused_at *refusal; /* the one that is explained, or NULL */
 	struct frag_refused_request refused;
 	struct frag_curves *curves; /* NULL = not asked for */
 };
@@ -214,8 +227,8 @@ int frag_explain_rows(struct frag_explained *x, struct frag_err *err);
 int frag_explain_regained(struct frag_explained *x, struct frag_err *err);
 int frag_explain_oom(struct frag_explained *x, struct frag_err *err);
 int frag_explain_curves(struct frag_explained *x, struct frag_err *err);
-/* Frees the blocks of a row in a replay that is at the moment. */
+/* Frees the blocks of a row, or its activations, in a replay that is at the moment. */
 int frag_explain_free_row(const struct frag_explained *x, const struct frag_row *row,
-			  struct frag_cursor *s, struct frag_err *err);
+			  bool activations, struct frag_cursor *s, struct frag_err *err);
 
 #endif

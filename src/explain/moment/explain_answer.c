@@ -6,6 +6,7 @@
 
 #include "explain.h"
 #include "explain/curve_point.h"
+#include "report/report.h"
 
 FRAG_ROW_SHAPE(static, frag_site_shape, frag_row, "call site", FRAG_SITE_ROW,
 	       "blocks of one call site");
@@ -35,29 +36,56 @@ FRAG_ROW_SHAPE(, frag_moment_shape, frag_moment, "explain", FRAG_MOMENT_ROW,
 FRAG_ROW_SHAPE(static, pinning_shape, frag_row, "pinning call site", PINNING_ROW,
 	       "who pins segments");
 
-/* Site by site, as gnuplot draws them: from the bottom of the stack up, all others on top. */
+/* Site by site, as gnuplot draws them: from the bottom of the stack up, all others on top if they ever have
+ * anything, and at the end reserved memory, a line. */
 static struct frag_rows points_of(const struct frag_curves *c, const struct frag_curve_set *set,
-				  struct frag_answer *a)
+				  bool reserved, struct frag_answer *a)
 {
 	size_t n = set->count, count = 0;
-	struct frag_curve_point *list = frag_answer_new(a, (n + 1) * c->points, sizeof(*list));
+	struct frag_curve_point *list = frag_answer_new(a, (n + 2) * c->points, sizeof(*list));
+	uint64_t others = 0;
 
-	for (size_t i = 0; list && i <= n; i++)
+	for (size_t p = 0; p < c->points; p++)
+		others |= set->bytes[p][FRAG_CURVES];
+	n += others || !n;
+	for (size_t i = 0; list && i < n + reserved; i++)
 		for (size_t p = 0; p < c->points; p++) {
 			const uint64_t *bytes = set->bytes[p];
-			uint64_t own = bytes[i < n ? i : FRAG_CURVES], upto = own;
+			bool other = i == set->count;
+			uint64_t own = i == n ? c->reserved[p] : bytes[other ? FRAG_CURVES : i],
+				 upto = own;
 
-			for (size_t k = 0; k < i; k++)
+			for (size_t k = 0; k < i && i < n; k++)
 				upto += bytes[k];
-			list[count++] =
-				(struct frag_curve_point){ i,
-							   i < n ? set->names[i] : "all others",
-							   (double)c->events[p],
-							   (double)c->us[p] / 1e6,
-							   own,
-							   upto };
+			list[count++] = (struct frag_curve_point){ i,
+								   i == n  ? "reserved"
+								   : other ? "all others"
+									   : set->names[i],
+								   (double)c->events[p],
+								   (double)c->us[p] / 1e6,
+								   own,
+								   upto };
 		}
 	return (struct frag_rows){ list, count };
+}
+
+/* What sites.gp draws beside the areas: the moment; with reserved memory, also the limit. */
+static const char *marks_of(const struct frag_explained *x, bool reserved, struct frag_answer *a)
+{
+	const struct frag_curves *c = x->curves;
+	size_t n = c->points;
+	bool timed = n && frag_report_timed(x->in.history.events, c->us[n / 4], c->us[3 * n / 4],
+					    c->us[n - 1]);
+	bool limited = reserved && x->m.limit_bytes != UINT64_MAX && !x->m.limit_guessed;
+	double time_s = (double)x->m.time_us / 1e6;
+	const char *when = x->m.time_us ? frag_answer_print(a, " at %.3g s", time_s) : "";
+	const char *what = x->at.what == FRAG_AT_PEAK ? "peak of reserved memory" : "this moment";
+
+	if (x->m.oom)
+		what = frag_answer_print(a, "%s refused", FRAG_BYTES(x->refused.request_bytes));
+	return frag_answer_print(a, "stack|%s|%.6f|%s%s|%llu|%d", timed ? "s" : "events",
+				 timed ? time_s : (double)x->m.event, what, when,
+				 (unsigned long long)(limited ? x->m.limit_bytes : 0), reserved);
 }
 
 /* ---- what people read -------------------------------------------------------------------------- */
@@ -70,10 +98,17 @@ static const char *why_refused(const struct frag_explained *x)
 	const char *what = frag_answer_print(
 		a, "a request for %s%s%s was refused%s: %s was live and %s was reserved%s%s",
 		FRAG_BYTES(r->request_bytes), r->line ? " at " : "", r->line ? r->line : "",
-		r->fragmentation ? " because of fragmentation" : "; the program needs more memory",
+		r->leak_bytes_per_step != UINT64_MAX ? "; the program leaks"
+		: r->fragmentation		     ? " because of fragmentation"
+						     : "; the program needs more memory",
 		FRAG_BYTES(r->live_bytes), FRAG_BYTES(r->reserved_bytes),
 		limited ? " under a limit of " : "", limited ? FRAG_BYTES(x->m.limit_bytes) : "");
 
+	if (r->leak_bytes_per_step != UINT64_MAX)
+		return frag_answer_print(
+			a, "%s. Memory that outlives its step grows by %s per step%s%s: end that",
+			what, FRAG_BYTES(r->leak_bytes_per_step),
+			r->leak_line ? ", requested at " : "", r->leak_line ? r->leak_line : "");
 	if (r->fragmentation)
 		return frag_answer_print(a,
 					 "%s. Live memory and the request fit, but %s is free in "
@@ -84,9 +119,12 @@ static const char *why_refused(const struct frag_explained *x)
 		return frag_answer_print(a, "%s. Live memory and the request exceed it by %s", what,
 					 FRAG_BYTES(r->excess_bytes));
 	return frag_answer_print(a, "%s. Live memory and the request %s", what,
-				 r->live_bytes + r->request_bytes > x->m.limit_bytes
+				 r->live_bytes + r->request_bytes <= x->m.limit_bytes
+					 ? "would fit only without a single hole"
+				 : r->live_bytes + r->request_bytes > x->m.limit_high_bytes ||
+						 x->m.limit_high_bytes == UINT64_MAX
 					 ? "exceed it"
-					 : "would fit only without a single hole");
+					 : "exceed it, as far as it is known");
 }
 
 /* Who has most of what is reserved. */
@@ -112,19 +150,34 @@ static const char *who_holds(const struct frag_explained *x)
 	return frag_answer_take(x->texts, &t);
 }
 
+/* The first that serves it, else the first that may. */
+static void say_remedy(const struct frag_refused_request *r, struct frag_answer *a)
+{
+	const struct frag_remedy *best = NULL;
+
+	for (size_t i = 0; i < r->remedies.count; i++)
+		if (r->list[i].served > (best && best->served) || (!best && r->list[i].uncertain))
+			best = &r->list[i];
+	if (!best)
+		return;
+	frag_answer_conclude(a, "%s %s it in a replay%s%s%s%s", best->text,
+			     best->served ? "serves" : "serves, or does not serve,",
+			     best->served ? "" : ", as the limit is not known exactly",
+			     best->steps_count == UINT64_MAX
+				     ? ""
+				     : frag_answer_print(a, ", which buys %s",
+							 frag_answer_count(a, best->steps_count,
+									   "step", "steps")),
+			     best->line ? ": " : "", best->line ? best->line : "");
+}
+
 static void say_why(const struct frag_explained *x, struct frag_answer *a)
 {
 	const struct frag_refused_request *r = x->m.oom;
 
 	frag_answer_conclude(a, "%s", x->m.text);
-	for (size_t i = 0; r && i < r->remedies.count; i++) {
-		if (!r->list[i].served)
-			continue;
-		frag_answer_conclude(a, "%s serves it in a replay%s%s", r->list[i].text,
-				     r->list[i].line ? ": " : "",
-				     r->list[i].line ? r->list[i].line : "");
-		break;
-	}
+	if (r)
+		say_remedy(r, a);
 	if (!frag_sites_known(&x->in.sites))
 		frag_answer_remark(a, "the recording has no stacks, so blocks are grouped by size "
 				      "and step; to see the lines, record with "
@@ -179,22 +232,25 @@ static void say_pinning(const struct frag_explained *x, struct frag_answer *a)
 			      "freed: what a trim returns more without these blocks, replayed");
 }
 
-/* what: "live", with its place in titles. */
+/* what: "active", with its place in titles. */
 static void draw(const struct frag_explained *x, const struct frag_curve_set *set,
 		 struct frag_answer_chart chart, const char *what, const char *nothing)
 {
 	const struct frag_highest *h = &set->highest;
 	struct frag_answer *a = x->texts;
+	bool reserved = set == &x->curves->live;
 
 	chart.script = "sites";
-	chart.extra = "stack";
+	chart.extra = marks_of(x, reserved, a);
 	chart.title =
-		h->site ? frag_answer_print(a, "%.200s: %.1f %% of at most %s %s", h->site,
-					    100 * h->share_ratio, FRAG_BYTES(h->all_bytes), what)
-			: nothing;
+		h->site	       ? frag_answer_print(a, "%.200s: %.1f %% of at most %s %s", h->site,
+						   100 * h->share_ratio, FRAG_BYTES(h->all_bytes), what)
+		: h->all_bytes ? frag_answer_print(a, "At most %s %s, pinned by no call site",
+						   FRAG_BYTES(h->all_bytes), what)
+			       : nothing;
 	chart.subtitle = frag_answer_print(a, "under %s", x->m.policy);
 	chart.shape = &frag_curve_by_event;
-	chart.rows = points_of(x->curves, set, a);
+	chart.rows = points_of(x->curves, set, reserved, a);
 	frag_answer_chart(a, &chart);
 }
 
@@ -207,8 +263,9 @@ static void draw_all(const struct frag_explained *x, struct frag_answer *a)
 					 .heading = "Live memory by call site",
 					 .caption = "Live memory, and memory that waits for "
 						    "another stream, by the line that allocated "
-						    "it." },
-	     "live", "No call site has live memory");
+						    "it. The line is reserved memory; what is "
+						    "between it and the areas is free." },
+	     "active", "No call site has live memory");
 	draw(x, &x->curves->non_releasable,
 	     (struct frag_answer_chart){
 		     .base = "explain-held",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Out of memory: whether it was fragmentation, and what would have served the request. Every remedy is
- * replayed up to the request, which is then served or refused; a remedy that makes an earlier request fail
- * does not count.
+ * Out of memory: why, and what would have served the request. Every remedy is replayed up to the request, which is
+ * then served or refused; a remedy that makes an earlier request fail does not count. Where the limit is known only
+ * within bounds, a remedy has to serve the request at both bounds and between, else it is uncertain. What a person can
+ * do at once comes first: a setting, a higher limit, a smaller batch, checkpointing.
  */
 #include "explain.h"
 
@@ -21,24 +22,69 @@
 #define SMALLEST_BATCH 0.05
 #define CARDS_TRIED 12u
 
+#define RAISES_MAX 8u
+
 struct trial {
 	struct frag_explained *x;
 	struct frag_event request; /* the refused one */
+	uint64_t limits[3];	   /* the one that counts, and the bounds of an inferred one */
+	size_t limits_count;
+	double leak; /* bytes per step, 0 = none was found */
 };
+
+/* What is done before the request; a zeroed one changes nothing. */
+struct change {
+	const struct frag_policy_spec *spec;
+	const struct frag_sim_config *card; /* with all of its memory */
+	uint64_t raised;		    /* limit */
+	const struct frag_row *row;	    /* whose blocks are freed */
+	bool activations, trim;		    /* only activations of the row */
+	double smaller;			    /* batch of this step, 0 = as it is */
+};
+
+enum outcome { REFUSED, UNCERTAIN, SERVED };
 
 /* ---- one replay up to the request --------------------------------------------------------- */
 
-static int open_trial(struct frag_cursor *s, const struct trial *t,
-		      const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		      uint64_t limit, struct frag_err *err)
+/* Sizes that permanent blocks have do not follow the batch: weights, and gradients of the same size. */
+static bool is_fixed_size(const struct frag_explained *x, uint64_t bytes)
 {
-	const struct frag_case *c = &t->x->in;
-	struct frag_run_options run;
+	for (size_t i = 0; i < x->view.count; i++) {
+		uint8_t k = x->kinds[i].kind;
 
-	frag_case_run_options(c, &run);
-	run.limit_bytes = limit;
-	run.restore = run.restore && spec == c->spec;
-	return frag_cursor_open(s, &c->events, spec, card, &run, err);
+		if ((k == FRAG_KIND_PERMANENT || k == FRAG_KIND_OPTIMIZER || k == FRAG_KIND_KEPT) &&
+		    x->view.list[i].requested == bytes)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t scaled(const struct frag_explained *x, uint64_t bytes, double by)
+{
+	if (!(by > 0) || bytes < 64 * FRAG_KIB || is_fixed_size(x, bytes))
+		return bytes;
+	return FRAG_MAX((uint64_t)((double)bytes * by), (uint64_t)1);
+}
+
+/* To the request but without it; the step of the request with what follows its batch made smaller. */
+static int approach(struct frag_cursor *s, const struct trial *t, double smaller,
+		    struct frag_err *err)
+{
+	const struct frag_explained *x = t->x;
+	uint64_t event = x->m.event, from = event;
+
+	if (smaller > 0)
+		from = x->in.history.steps[x->step].first;
+	if (from)
+		FRAG_TRY(frag_cursor_to(s, from - 1, err));
+	for (uint64_t i = from; i < event; i++) {
+		struct frag_event e = frag_events_dev(&x->in.events)->events[i];
+
+		if (e.kind == FRAG_EV_ALLOC)
+			e.bytes = scaled(x, e.bytes, smaller) & FRAG_MAX_REQUEST;
+		FRAG_TRY(frag_run_feed(s->run, &e, 1, err));
+	}
+	return 0;
 }
 
 /* Asks for the request itself; nothing must have failed before that was served when recorded. */
@@ -63,41 +109,64 @@ static int ask(struct frag_cursor *s, const struct trial *t, uint64_t bytes, boo
 	return 0;
 }
 
-static int before_request(struct frag_cursor *s, const struct trial *t, struct frag_err *err)
-{
-	return t->x->m.event ? frag_cursor_to(s, t->x->m.event - 1, err) : 0;
-}
-
-/* The replay as it is, up to the request but without it. */
-static int reach_request(struct frag_cursor *s, const struct trial *t, struct frag_err *err)
-{
-	FRAG_TRY(frag_case_replay(&t->x->in, s, err));
-	return before_request(s, t, err);
-}
-
-static int try_plain(const struct trial *t, const struct frag_policy_spec *spec,
-		     const struct frag_sim_config *card, uint64_t limit, bool *served,
-		     struct frag_err *err)
+static int try_at(const struct trial *t, const struct change *c, uint64_t limit, bool *served,
+		  uint64_t *spare, struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
+	const struct frag_case *in = &t->x->in;
+	const struct frag_sim_config *card = c->card ? c->card : &in->target.card;
+	struct frag_run_options run;
 
-	FRAG_TRY(open_trial(&s, t, spec, card, limit, err));
-	FRAG_TRY(before_request(&s, t, err));
-	return ask(&s, t, t->request.bytes, served, err);
+	frag_case_run_options(in, &run);
+	run.limit_bytes = c->card ? UINT64_MAX : c->raised ? c->raised : limit;
+	run.restore = run.restore && !c->spec;
+	FRAG_TRY(frag_cursor_open(&s, &in->events, c->spec ? c->spec : in->spec, card, &run, err));
+	FRAG_TRY(approach(&s, t, c->smaller, err));
+	if (c->trim)
+		FRAG_TRY(frag_cursor_trim(&s, err));
+	if (c->row)
+		FRAG_TRY(frag_explain_free_row(t->x, c->row, c->activations, &s, err));
+	FRAG_TRY(ask(&s, t, scaled(t->x, t->request.bytes, c->smaller), served, err));
+	limit = FRAG_MIN(run.limit_bytes, card->total_bytes - card->context_bytes);
+	*spare = limit - FRAG_MIN(frag_cursor_reserved(&s), limit);
+	return 0;
+}
+
+/* Under every limit that it may have been. spare: of the strictest. */
+static int try_change(const struct trial *t, const struct change *c, enum outcome *out,
+		      uint64_t *spare, struct frag_err *err)
+{
+	size_t n = c->card || c->raised ? 1 : t->limits_count, count = 0;
+
+	*spare = UINT64_MAX;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t left;
+		bool served;
+
+		FRAG_TRY(try_at(t, c, t->limits[i], &served, &left, err));
+		count += served;
+		*spare = FRAG_MIN(*spare, left);
+	}
+	*out = count == n ? SERVED : count ? UNCERTAIN : REFUSED;
+	return 0;
 }
 
 /* Without a line to paste, and a number: to be filled in. */
 __attribute__((format(printf, 3, 4))) static struct frag_remedy *
-add(const struct trial *t, bool served, const char *fmt, ...)
+add(const struct trial *t, enum outcome out, const char *fmt, ...)
 {
+	static const char *const words[] = { "no", "uncertain", "yes" };
 	struct frag_refused_request *o = &t->x->refused;
 	struct frag_remedy *r = &o->list[o->remedies.count];
 	va_list ap;
 
 	FRAG_ASSERT(o->remedies.count < FRAG_REMEDIES_MAX);
 	va_start(ap, fmt);
-	*r = (struct frag_remedy){ .served = served,
+	*r = (struct frag_remedy){ .served = out == SERVED,
+				   .uncertain = out == UNCERTAIN,
+				   .served_text = words[out],
 				   .text = frag_answer_vprint(t->x->texts, fmt, ap),
+				   .steps_count = UINT64_MAX,
 				   .bytes = UINT64_MAX,
 				   .tried_count = UINT64_MAX,
 				   .ratio = NAN };
@@ -106,23 +175,37 @@ add(const struct trial *t, bool served, const char *fmt, ...)
 	return r;
 }
 
+/* What is left is full after so many more steps. */
+static uint64_t steps_of(const struct trial *t, uint64_t spare)
+{
+	double steps = (double)spare / t->leak;
+
+	return t->leak > 0 && steps < 1e15 ? (uint64_t)steps : UINT64_MAX;
+}
+
 /* ---- another setting -------------------------------------------------------------------------- */
 
-/* One that completed up to the request: does it serve that, too? */
-static int try_setting(const struct trial *t, const struct frag_tune_try *one, unsigned *asked,
-		       bool *served, struct frag_err *err)
+/* One that completed up to the request: does it serve that, too? *best: the outcome of the one that was added. */
+static int try_setting(const struct trial *t, const struct frag_tune_try *one,
+		       struct frag_remedy *best, enum outcome *so_far, struct frag_err *err)
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-	const struct frag_case *c = &t->x->in;
+	struct change c = { 0 };
+	enum outcome out;
+	uint64_t spare;
 
-	if (!one->completed || !one->conf || !*asked)
+	if (!one->completed || !one->conf)
 		return 0;
-	--*asked;
 	FRAG_TRY(frag_policy_spec_parse(one->text, &spec, err));
-	FRAG_TRY(try_plain(t, spec, &c->target.card, c->limit_bytes, served, err));
-	if (*served)
-		add(t, true, "another allocator setting")->line = frag_answer_print(
-			t->x->texts, "export PYTORCH_CUDA_ALLOC_CONF=%s", one->conf);
+	c.spec = spec;
+	FRAG_TRY(try_change(t, &c, &out, &spare, err));
+	if (out <= *so_far)
+		return 0;
+	*so_far = out;
+	*best = *add(t, out, "another allocator setting");
+	best->steps_count = steps_of(t, spare);
+	best->line = frag_answer_print(t->x->texts, "export PYTORCH_CUDA_ALLOC_CONF=%s", one->conf);
+	t->x->refused.remedies.count--;
 	return 0;
 }
 
@@ -140,8 +223,8 @@ static int setting(const struct trial *t, struct frag_err *err)
 					 .budget = TUNE_EVENTS / (t->x->m.event + 1),
 					 .seed = c->target.seed };
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
-	bool served = false;
-	unsigned asked;
+	struct frag_remedy best = { 0 };
+	enum outcome out = REFUSED;
 
 	if (c->events.path || strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0)
 		return 0;
@@ -152,15 +235,48 @@ static int setting(const struct trial *t, struct frag_err *err)
 	frag_case_run_options(c, &env.run);
 	env.run.skip_oom = false;
 	opt.release = env.run.source_release ? env.run.source_release : upto.source_release;
-	asked = (unsigned)opt.budget;
 	FRAG_TRY(frag_tune_run(&env, &unit, 1, &opt, &tune, err));
-	for (unsigned changed = 0; !served && changed < 8; changed++)
-		for (size_t i = 0; !served && i < tune.tries_count; i++)
+	for (unsigned changed = 0; out != SERVED && changed < 8; changed++)
+		for (size_t i = 0; out != SERVED && i < tune.tries_count; i++)
 			if (tune.tries[i].changed_count == changed)
-				FRAG_TRY(try_setting(t, &tune.tries[i], &asked, &served, err));
-	if (!served)
-		add(t, false, "another allocator setting: none of %zu serves it", tune.tries_count)
+				FRAG_TRY(try_setting(t, &tune.tries[i], &best, &out, err));
+	if (out != REFUSED)
+		t->x->refused.list[t->x->refused.remedies.count++] = best;
+	else
+		add(t, out, "another allocator setting: none of %zu serves it", tune.tries_count)
 			->tried_count = tune.tries_count;
+	return 0;
+}
+
+/* ---- a higher limit ------------------------------------------------------------------------------- */
+
+/* A limit below the card is one's own, or that of whoever shares the card. */
+static int raise_limit(const struct trial *t, struct frag_err *err)
+{
+	const struct frag_sim_config *card = &t->x->in.target.card;
+	uint64_t room = card->total_bytes - card->context_bytes, limit = t->x->m.limit_bytes;
+	uint64_t by = frag_round_up(FRAG_MAX(t->request.bytes / 8, 64 * FRAG_MIB), FRAG_PAGE);
+	uint64_t low = t->limits[t->limits_count - 1], high = 0, spare = 0, left;
+	enum outcome out = REFUSED;
+	struct frag_remedy *r;
+	struct change c = { 0 };
+
+	/* twice as much more until it is served, then halves in between */
+	for (unsigned i = 0; i < RAISES_MAX && low < room && !(high && high - low <= by / 4); i++) {
+		c.raised = high ? frag_round_up(low + (high - low) / 2, FRAG_PAGE)
+				: FRAG_MIN(low + by, room);
+		FRAG_TRY(try_change(t, &c, &out, &left, err));
+		by *= high || out ? 1 : 2;
+		spare = out ? left : spare;
+		*(out ? &high : &low) = c.raised;
+	}
+	if (!high)
+		return 0;
+	r = add(t, SERVED,
+		"a limit of %s instead of %s, if it is yours (set_per_process_memory_fraction)",
+		FRAG_BYTES(high), FRAG_BYTES(limit));
+	r->bytes = high;
+	r->steps_count = steps_of(t, spare);
 	return 0;
 }
 
@@ -168,115 +284,96 @@ static int setting(const struct trial *t, struct frag_err *err)
 
 static int empty_cache(const struct trial *t, struct frag_err *err)
 {
-	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
-	bool served;
+	const struct change c = { .trim = true };
+	enum outcome out;
+	uint64_t spare;
 
 	if (!frag_policy_spec_ops(t->x->in.spec)->trim)
 		return 0;
-	FRAG_TRY(reach_request(&s, t, err));
-	FRAG_TRY(frag_cursor_trim(&s, err));
-	FRAG_TRY(ask(&s, t, t->request.bytes, &served, err));
-	add(t, served, "empty_cache before the request")->line =
-		served ? "torch.cuda.empty_cache()" : NULL;
+	FRAG_TRY(try_change(t, &c, &out, &spare, err));
+	add(t, out, "empty_cache before the request")->line =
+		out ? "torch.cuda.empty_cache()" : NULL;
 	return 0;
 }
 
-static int without_row(const struct trial *t, const struct frag_row *row, bool pins, uint64_t bytes,
-		       struct frag_err *err)
+static int without_row(const struct trial *t, const struct change *c, uint64_t bytes,
+		       const char *before, const char *after, struct frag_err *err)
 {
-	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
-	bool served;
+	enum outcome out;
+	uint64_t spare;
 
-	FRAG_TRY(reach_request(&s, t, err));
-	FRAG_TRY(frag_explain_free_row(t->x, row, &s, err));
-	FRAG_TRY(ask(&s, t, t->request.bytes, &served, err));
-	add(t, served, "freeing the blocks of %.200s (%s%s%s)", row->site, pins ? "they pin " : "",
-	    FRAG_BYTES(bytes), pins ? "" : " live")
-		->bytes = bytes;
+	FRAG_TRY(try_change(t, c, &out, &spare, err));
+	add(t, out, "%s%.200s (%s%s)", before, c->row->site, FRAG_BYTES(bytes), after)->bytes =
+		bytes;
 	return 0;
+}
+
+static uint64_t activations_of(const struct frag_row *row)
+{
+	return row->kind_bytes[FRAG_KIND_ACTIVATION] + row->kind_bytes[FRAG_KIND_WITHIN];
+}
+
+/* The call site with most activations: computed again in the backward pass, they need not be there. */
+static const struct frag_row *largest_activations(const struct frag_explained *x)
+{
+	const struct frag_row *most = NULL;
+
+	for (size_t i = 0; i < x->rows_count; i++)
+		if (activations_of(&x->rows[i]) > (most ? activations_of(most) : 0))
+			most = &x->rows[i];
+	return most;
+}
+
+static int checkpointing(const struct trial *t, struct frag_err *err)
+{
+	const struct change c = { .row = largest_activations(t->x), .activations = true };
+
+	if (!c.row || frag_policy_spec_ops(t->x->in.spec)->flags & FRAG_POLICY_STACK)
+		return 0;
+	return without_row(t, &c, activations_of(c.row), "activation checkpointing around ",
+			   " of activations live", err);
 }
 
 static int top_holders(const struct trial *t, struct frag_err *err)
 {
 	const struct frag_explained *x = t->x;
-	const struct frag_row *most = x->rows_count ? &x->rows[0] : NULL;
-	const struct frag_row *pins = x->pinning_count ? &x->rows[x->pinning[0]] : NULL;
+	const struct change most = { .row = x->rows_count ? &x->rows[0] : NULL };
+	const struct change pins = { .row = x->pinning_count ? &x->rows[x->pinning[0]] : NULL };
 
 	if (frag_policy_spec_ops(x->in.spec)->flags & FRAG_POLICY_STACK)
 		return 0;
-	if (pins)
-		FRAG_TRY(without_row(t, pins, true, pins->non_releasable_bytes, err));
-	if (!most || most == pins)
+	if (pins.row)
+		FRAG_TRY(without_row(t, &pins, pins.row->non_releasable_bytes,
+				     "freeing the blocks of ", " that they pin", err));
+	if (!most.row || most.row == pins.row)
 		return 0;
-	return without_row(t, most, false, most->allocated_bytes, err);
+	return without_row(t, &most, most.row->allocated_bytes, "freeing the blocks of ", " live",
+			   err);
 }
 
 /* ---- a smaller batch --------------------------------------------------------------------------- */
 
-/* Sizes that permanent blocks have do not follow the batch: weights, and gradients of the same size. */
-static bool is_fixed_size(const struct frag_explained *x, uint64_t bytes)
-{
-	for (size_t i = 0; i < x->view.count; i++) {
-		uint8_t k = x->kinds[i].kind;
-
-		if ((k == FRAG_KIND_PERMANENT || k == FRAG_KIND_OPTIMIZER || k == FRAG_KIND_KEPT) &&
-		    x->view.list[i].requested == bytes)
-			return true;
-	}
-	return false;
-}
-
-static uint64_t scaled(const struct frag_explained *x, uint64_t bytes, double by)
-{
-	if (bytes < 64 * FRAG_KIB || is_fixed_size(x, bytes))
-		return bytes;
-	return FRAG_MAX((uint64_t)((double)bytes * by), (uint64_t)1);
-}
-
-/* The step of the request with what follows its batch made smaller. */
-static int try_smaller(const struct trial *t, uint64_t from, double by, bool *served,
-		       struct frag_err *err)
-{
-	const struct frag_trace_dev *td = frag_events_dev(&t->x->in.events);
-	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
-
-	FRAG_TRY(frag_case_replay(&t->x->in, &s, err));
-	if (from)
-		FRAG_TRY(frag_cursor_to(&s, from - 1, err));
-	for (uint64_t i = from; i < t->x->m.event; i++) {
-		struct frag_event e = td->events[i];
-
-		if (e.kind == FRAG_EV_ALLOC)
-			e.bytes = scaled(t->x, e.bytes, by) & FRAG_MAX_REQUEST;
-		FRAG_TRY(frag_run_feed(s.run, &e, 1, err));
-	}
-	return ask(&s, t, scaled(t->x, t->request.bytes, by), served, err);
-}
-
 static int smaller_batch(const struct trial *t, struct frag_err *err)
 {
-	const struct frag_case *c = &t->x->in;
-	const struct frag_history *h = &c->history;
+	const struct frag_history *h = &t->x->in.history;
 	double low = SMALLEST_BATCH, high = 1, less; /* low serves, high does not */
-	bool served;
-	uint64_t from;
+	struct change c = { .smaller = low };
+	enum outcome out, one;
+	uint64_t spare, unused;
 
-	if (c->events.path || h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
+	if (t->x->in.events.path || h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
 	    t->x->m.event > SHRINK_EVENTS / SHRINK_ROUNDS)
 		return 0;
-	from = h->steps[t->x->step].first;
-	FRAG_TRY(try_smaller(t, from, low, &served, err));
-	for (unsigned i = 0; served && i < SHRINK_ROUNDS; i++) {
-		double mid = (low + high) / 2;
-		bool fits;
-
-		FRAG_TRY(try_smaller(t, from, mid, &fits, err));
-		*(fits ? &low : &high) = mid;
+	FRAG_TRY(try_change(t, &c, &out, &spare, err));
+	for (unsigned i = 0; out == SERVED && i < SHRINK_ROUNDS; i++) {
+		c.smaller = (low + high) / 2;
+		FRAG_TRY(try_change(t, &c, &one, &unused, err));
+		*(one == SERVED ? &low : &high) = c.smaller;
 	}
 	less = ceil(100 * (1 - low)) / 100; /* whole percent: that much is enough */
-	add(t, served,
-	    served ? "a batch smaller by %.0f %% in this step"
-		   : "a smaller batch: %.0f %% less is not enough",
+	add(t, out,
+	    out ? "a batch smaller by %.0f %% in this step"
+		: "a smaller batch: %.0f %% less is not enough",
 	    100 * less)
 		->ratio = less;
 	return 0;
@@ -304,21 +401,23 @@ static int next_card(const struct trial *t, struct frag_err *err)
 	const struct frag_gpu *gpu;
 	uint64_t least =
 		c->limit_bytes == UINT64_MAX ? t->x->refused.reserved_bytes : c->limit_bytes;
-	bool served = false;
+	enum outcome out = REFUSED;
+	uint64_t spare = 0;
 
-	for (unsigned tried = 0; !served && tried < CARDS_TRIED && (gpu = next_larger(least));
+	for (unsigned tried = 0; !out && tried < CARDS_TRIED && (gpu = next_larger(least));
 	     tried++) {
 		struct frag_sim_config card = c->target.card;
 
 		card.total_bytes = gpu->total_bytes;
 		card.context_bytes = gpu->context_bytes;
-		FRAG_TRY(try_plain(t, c->spec, &card, UINT64_MAX, &served, err));
+		FRAG_TRY(try_change(t, &(struct change){ .card = &card }, &out, &spare, err));
 		least = gpu->total_bytes - gpu->context_bytes;
 	}
-	if (served)
-		add(t, true, "a larger card: %s or more, with all of its memory", gpu->label);
+	if (out)
+		add(t, out, "a larger card: %s or more, with all of its memory", gpu->label)
+			->steps_count = steps_of(t, spare);
 	else
-		add(t, false, "a larger card: no known card serves it");
+		add(t, out, "a larger card: no known card serves it");
 	return 0;
 }
 
@@ -359,26 +458,52 @@ static void fill(struct frag_explained *x, const struct frag_event *request)
 					? live + request->bytes - limit
 					: UINT64_MAX,
 		.remedies.rows = o->list,
-		/* without a limit the card was full */
-		.fragmentation =
-			frag_oom_is_fragmentation(live, request->bytes, m->reserved_bytes,
-						  limit == UINT64_MAX ? m->reserved_bytes : limit),
+		.leak_bytes_per_step = UINT64_MAX,
+		.fragmentation = frag_oom_is_fragmentation(x->refusal),
 	};
 	o->verdict = frag_finding_text(o->fragmentation ? FRAG_FOUND_OOM_FRAGMENTATION
 							: FRAG_FOUND_OOM_NEEDED);
 	m->oom = o;
 }
 
+/* A leak is the reason, whatever the free bytes looked like when it ended. */
+static int find_leak(struct trial *t, struct frag_err *err)
+{
+	struct frag_refused_request *o = &t->x->refused;
+	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = t->x->texts };
+	FRAG_AUTO_FREE struct frag_checkup *c = NULL;
+
+	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
+	c->in = t->x->in;
+	c->about = "";
+	FRAG_TRY(frag_find_leak(c, &found, err));
+	if (!found.count)
+		return 0;
+	t->leak = frag_finding_value(&found.list[0], "bytes_per_step");
+	o->leak_bytes_per_step = (uint64_t)(t->leak + 0.5);
+	o->leak_line = found.list[0].line;
+	o->fragmentation = false;
+	o->verdict = frag_finding_text(FRAG_FOUND_LEAK);
+	return 0;
+}
+
 int frag_explain_oom(struct frag_explained *x, struct frag_err *err)
 {
-	struct trial t = { .x = x };
+	struct trial t = { .x = x, .limits = { x->in.limit_bytes }, .limits_count = 1 };
 	struct event_at want = { x->m.event, &t.request };
 
+	if (x->in.limit_high_bytes > FRAG_PAGE) {
+		t.limits[t.limits_count++] = x->in.limit_low_bytes;
+		t.limits[t.limits_count++] = x->in.limit_high_bytes - FRAG_PAGE;
+	}
 	FRAG_TRY(frag_events_each(&x->in.events, find_event, &want, err));
 	fill(x, &t.request);
+	FRAG_TRY(find_leak(&t, err));
 	FRAG_TRY(setting(&t, err));
+	FRAG_TRY(smaller_batch(&t, err));
+	FRAG_TRY(checkpointing(&t, err));
+	FRAG_TRY(raise_limit(&t, err));
 	FRAG_TRY(empty_cache(&t, err));
 	FRAG_TRY(top_holders(&t, err));
-	FRAG_TRY(smaller_batch(&t, err));
 	return next_card(&t, err);
 }

@@ -178,7 +178,7 @@ int frag_explain_rows(struct frag_explained *x, struct frag_err *err)
 /* ---- what would be regained ----------------------------------------------------------------- */
 
 int frag_explain_free_row(const struct frag_explained *x, const struct frag_row *row,
-			  struct frag_cursor *s, struct frag_err *err)
+			  bool activations, struct frag_cursor *s, struct frag_err *err)
 {
 	struct frag_run *run = s->run;
 
@@ -187,7 +187,9 @@ int frag_explain_free_row(const struct frag_explained *x, const struct frag_row 
 		const struct frag_heap_block *h = &x->view.list[i];
 		struct frag_run_slot *slot = &run->slots[h->slot];
 
-		if (slot->state != SLOT_LIVE || !same_key(key_of(x, h), row->key))
+		if (slot->state != SLOT_LIVE || !same_key(key_of(x, h), row->key) ||
+		    (activations && x->kinds[i].kind != FRAG_KIND_ACTIVATION &&
+		     x->kinds[i].kind != FRAG_KIND_WITHIN))
 			continue;
 		slot->state = SLOT_EMPTY;
 		FRAG_TRY(run->policy.ops->free(run->policy.self, &slot->b, err));
@@ -204,7 +206,7 @@ static int reserved_without(const struct frag_explained *x, const struct frag_ro
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
 	FRAG_TRY(frag_cursor_to(&s, x->m.event, err));
 	if (row)
-		FRAG_TRY(frag_explain_free_row(x, row, &s, err));
+		FRAG_TRY(frag_explain_free_row(x, row, false, &s, err));
 	FRAG_TRY(frag_cursor_trim(&s, err));
 	*reserved = frag_cursor_reserved(&s);
 	return 0;

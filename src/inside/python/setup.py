@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel of cufrag: scripts/build/wheel.sh puts the program and its libraries into the package first."""
+"""The wheel of cufrag: scripts/build/wheel.sh puts the programs into the package first, and says what they run on."""
 import os
 
 from setuptools import Distribution, setup
@@ -19,12 +19,17 @@ class AnyPython(bdist_wheel):
     """For this platform, and any Python 3: nothing is compiled against it."""
 
     def get_tag(self):
-        return ("py3", "none", super().get_tag()[2])
+        return ("py3", "none", os.environ["CUFRAG_PLATFORM"])
 
 
-setup(name="cufrag", version=os.environ.get("CUFRAG_VERSION", "0"),
-      description="CUDA memory fragmentation: simulator, and its policies as PyTorch's allocator",
+setup(name="cufrag", version=os.environ["CUFRAG_VERSION"],
+      description="Replays a job's GPU memory history through any allocation policy, and runs those in PyTorch",
+      long_description=open("README.md", encoding="utf-8").read(), long_description_content_type="text/markdown",
       license="Apache-2.0", python_requires=">=3.8", packages=["cufrag"],
-      package_data={"cufrag": ["cufrag", "*.so", "cufrag.libs/*", "licenses/*"]},
+      keywords=["CUDA", "GPU", "memory", "fragmentation", "PyTorch", "allocator", "out of memory"],
+      classifiers=["Environment :: Console", "Environment :: GPU :: NVIDIA CUDA", "Operating System :: POSIX :: Linux",
+                   "Programming Language :: Python :: 3", "Programming Language :: C",
+                   "Topic :: Software Development :: Debuggers"],
+      package_data={"cufrag": ["cufrag", "*.so", "share/cufrag/plot/*", "licenses/*"]},
       entry_points={"console_scripts": ["cufrag = cufrag.program:main"]},
       distclass=Binary, cmdclass={"bdist_wheel": AnyPython}, zip_safe=False)

@@ -154,7 +154,8 @@ static struct unit_row unit_row(const struct frag_fit_cards *f, size_t r, size_t
 	  "no card from this size on was seen to fail", .spare = 4) \
 	F(S, BYTES, ample_capacity_bytes, "unconstrained from", \
 	  "from this size on nothing is given back or retried for want of memory") \
-	F(S, BYTES, peak_reserved_bytes, "peak reserved", "on a large enough card", .spare = 3) \
+	F(S, BYTES, peak_reserved_bytes, "peak reserved", \
+	  "on a large enough card; of several devices the largest", .spare = 3) \
 	F(S, TEXT, card, NULL, "smallest or cheapest card that fits") \
 	P(S, TEXT, card_text, "card", "smallest or cheapest card that fits") \
 	F(S, COUNT, probes_count, "replays", "of the search", .spare = 1) \
@@ -170,7 +171,6 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 				    const struct unit_row *units, struct frag_answer *a)
 {
 	const struct frag_fit_row *row = &f->rows[r];
-	uint64_t peak = row->tasks[row->worst].fit.peak_reserved_bytes;
 	bool known = row->complete && row->possible;
 	size_t g = known ? frag_fit_card(f, r, false) : SIZE_MAX;
 	const char *card = g == SIZE_MAX ? NULL : f->catalog.cards[g]->name;
@@ -200,7 +200,7 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 		.bytes = if_known(known, row->min_bytes),
 		.safe_capacity_bytes = if_known(known, row->safe_bytes),
 		.ample_capacity_bytes = if_known(known, row->ample_bytes),
-		.peak_reserved_bytes = if_known(peak, peak),
+		.peak_reserved_bytes = if_known(row->peak_bytes, row->peak_bytes),
 		.probes_count = row->probes,
 		.fits = names_of(&f->catalog, roomy & ~others, a),
 		.tight = names_of(&f->catalog, completes & ~roomy & ~others, a),

@@ -72,6 +72,8 @@ static int make_rows(struct frag_fit_cards *f, const struct frag_policy_texts *p
 	FRAG_TRY_CALLOC(f->rows, policies->count, "policies", err);
 	for (size_t i = 0; i < policies->count; i++)
 		FRAG_TRY(add_row(f, policies->text[i], err));
+	for (size_t i = 0; !f->rows_count && i < f->units.units_count; i++)
+		FRAG_TRY(frag_recorded_invalid(f->units.units[i].trace, err));
 	if (!f->rows_count)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "no policy to try: no trace holds the settings that it was "
@@ -110,6 +112,7 @@ static void sum_row(struct frag_fit_cards *f, struct frag_fit_row *row)
 		}
 		row->safe_bytes = FRAG_MAX(row->safe_bytes, fit->safe_capacity_bytes);
 		row->ample_bytes = FRAG_MAX(row->ample_bytes, fit->ample_capacity_bytes);
+		row->peak_bytes = FRAG_MAX(row->peak_bytes, fit->peak_reserved_bytes);
 	}
 	f->interrupted += !row->complete;
 	if (!row->complete || !row->possible)

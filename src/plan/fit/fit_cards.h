@@ -28,8 +28,8 @@ struct frag_fit_row {
 	struct frag_policy_spec **specs; /* per unit */
 	struct frag_fit_task *tasks;	 /* per unit, borrowed from the cards */
 	bool complete, possible;
-	uint64_t min_bytes, safe_bytes, ample_bytes;
-	size_t worst; /* the unit that decides */
+	uint64_t min_bytes, safe_bytes, ample_bytes, peak_bytes; /* each of its worst unit */
+	size_t worst; /* the unit that decides about min_bytes */
 	uint64_t gpus;
 	uint64_t probes;
 	bool costly; /* spends much of the recorded time in the driver */

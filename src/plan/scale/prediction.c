@@ -10,6 +10,7 @@
 
 #include "plan/probe.h"
 
+#define DOUBLINGS 4u
 #define LARGE (1ull << 40) /* of the card that refuses nothing, as that of fit */
 
 /* ---- what a value is made from ----------------------------------------------------------- */
@@ -144,6 +145,26 @@ static bool bounds_differ(struct frag_prediction *s, uint64_t value)
 	return differ;
 }
 
+/* Does it complete on the card? With more room than it reserves, it does. */
+static int fill_on_card(struct frag_prediction *s, uint64_t value,
+			const struct frag_policy_spec *spec, struct frag_prediction_cell *cell,
+			struct frag_err *err)
+{
+	const struct frag_sim_config *card = &s->target->card;
+	uint64_t room =
+		FRAG_MIN(frag_target_limit(s->target),
+			 card->total_bytes - FRAG_MIN(card->context_bytes, card->total_bytes));
+	enum frag_scaling_bound bound =
+		cell->high_bytes > cell->low_bytes ? FRAG_SCALING_HIGH : FRAG_SCALING_LOW;
+	struct frag_prediction_cell on = { 0 };
+
+	on.completed = cell->completed && cell->high_bytes <= room;
+	if (cell->completed && !on.completed)
+		FRAG_TRY(fill_cell(s, value, spec, bound, true, &on, err));
+	cell->on_card = on.completed;
+	return 0;
+}
+
 static int fill_cells(struct frag_prediction *s, struct frag_err *err)
 {
 	FRAG_TRY_CALLOC(s->cells, s->values_count * s->specs_count + 1, "table", err);
@@ -157,6 +178,7 @@ static int fill_cells(struct frag_prediction *s, struct frag_err *err)
 			if (!is_recorded(s, s->values[i]) && bounds_differ(s, s->values[i]))
 				FRAG_TRY(fill_cell(s, s->values[i], s->specs[p], FRAG_SCALING_HIGH,
 						   false, c, err));
+			FRAG_TRY(fill_on_card(s, s->values[i], s->specs[p], c, err));
 		}
 	}
 	return 0;
@@ -269,16 +291,32 @@ static void add_value(struct frag_prediction *s, uint64_t n)
 	s->values_count++;
 }
 
+/* The greatest value of any policy that was found; an open end counts as none. */
+static uint64_t greatest(const struct frag_prediction *s)
+{
+	uint64_t most = 0;
+
+	for (size_t p = 0; p < s->specs_count; p++)
+		most = FRAG_MAX(most, FRAG_MIN(s->largest_low[p], s->most));
+	return most;
+}
+
 static void choose_values(struct frag_prediction *s, const uint64_t *to, size_t to_count)
 {
-	uint64_t last = s->parts[s->parts_count - 1].value;
+	uint64_t last = s->parts[s->parts_count - 1].value, most = greatest(s);
 
 	for (size_t i = 0; i < s->parts_count; i++)
 		add_value(s, s->parts[i].value);
 	for (size_t i = 0; i < to_count; i++)
 		add_value(s, to[i]);
-	for (unsigned i = 1; !to_count && i <= 4; i++)
-		add_value(s, FRAG_MIN(last << i, FRAG_SCALING_MAX));
+	if (to_count)
+		return;
+	/* the first that is too much is among them, nothing beyond */
+	for (unsigned i = 0; i < DOUBLINGS && last << i <= most; i++)
+		add_value(s, FRAG_MIN(last << (i + 1), FRAG_SCALING_MAX));
+	for (size_t p = 0; p < s->specs_count; p++)
+		if (s->largest_low[p] && s->largest_low[p] != UINT64_MAX)
+			add_value(s, s->largest_low[p]);
 }
 
 /* ---- all of it ---------------------------------------------------------------------------- */
@@ -316,7 +354,6 @@ int frag_prediction_make(struct frag_prediction *s, const struct frag_policy_tex
 
 	qsort(s->parts, s->parts_count, sizeof(s->parts[0]), by_value);
 	FRAG_TRY(check_parts(s, err));
-	choose_values(s, to, to_count);
 	s->devices = s->parts[0].recording.trace->devs_count;
 	FRAG_TRY_CALLOC(s->scalings, s->parts_count * s->devices, "recordings", err);
 	FRAG_TRY(frag_policy_texts_specs(policies, s->parts[s->parts_count - 1].recording.trace,
@@ -324,9 +361,10 @@ int frag_prediction_make(struct frag_prediction *s, const struct frag_policy_tex
 	while (s->specs[s->specs_count])
 		s->specs_count++;
 	s->most = most;
+	FRAG_TRY(fill_largest(s, most, err));
+	choose_values(s, to, to_count);
 	FRAG_TRY(fill_cells(s, err));
-	FRAG_TRY(check_last(s, err));
-	return fill_largest(s, most, err);
+	return check_last(s, err);
 }
 
 /* From the prediction in doubling steps to the first that does the opposite, then bisection: mostly

@@ -25,7 +25,8 @@ struct frag_prediction_part { /* one recording */
 };
 
 struct frag_prediction_cell { /* one policy at one value; of several devices the largest */
-	bool completed;
+	bool completed;	      /* on a card of 1 TiB */
+	bool on_card;	      /* on the target's card, at the larger bound */
 	uint64_t peak_requested_bytes, low_bytes, high_bytes; /* low, high: peak reserved */
 };
 
@@ -66,7 +67,7 @@ struct frag_prediction {
 };
 
 /* Sorts the parts and fills in the rest. to[to_count]: values to predict; none: the largest recorded one, doubled
- * four times. Errors: FRAG_EINPUT (the parts do not go together), FRAG_EUSAGE (two have one value). */
+ * until no policy completes on the card, four times at most, and the greatest value of each policy. Errors: FRAG_EINPUT (the parts do not go together), FRAG_EUSAGE (two have one value). */
 int frag_prediction_make(struct frag_prediction *p, const struct frag_policy_texts *policies,
 			 const uint64_t *to, size_t to_count, uint64_t most, struct frag_err *err);
 /* Finds the greatest value by recordings, mostly two. */

@@ -35,6 +35,7 @@ FRAG_ROW(law, "law", LAW, "how sizes depend on the value n");
 	  "them; estimated", \
 	  .spare = 2) \
 	F(S, TEXT, policy, "policy", "with all its options") \
+	F(S, BOOL, completes, "completes", "on the card, at the most that is likely", .spare = 3) \
 	F(S, BYTES, peak_requested_bytes, "peak requested", "most live at one moment") \
 	P(S, TEXT, reserved, "peak reserved", "least and most that is likely", .right = true) \
 	P(S, COUNT, bytes, "bytes", "the least that is likely", .spare = 1) \
@@ -233,6 +234,7 @@ static struct cell cell_of(struct frag_prediction *p, size_t i, size_t k, struct
 		.value = p->values[i],
 		.from = source_words[frag_prediction_source(p, p->values[i])],
 		.policy = frag_policy_spec_echo(p->specs[k]),
+		.completes = c->on_card,
 		.peak_requested_bytes = c->peak_requested_bytes | none,
 		.peak_reserved_bytes = c->low_bytes | none,
 		.bytes = c->low_bytes | none,
@@ -290,7 +292,8 @@ static void chart(const struct frag_prediction *p, const struct scale *out, stru
 						      out->growth, cells->value),
 			   .subtitle = p->parts[p->parts_count - 1].recording.trace->name,
 			   .caption = "Filled marks are recorded, open ones predicted. The area is "
-				      "what was requested, the dashed line what the card has.",
+				      "what was requested; a grey dashed line, if any, what the "
+				      "card has.",
 			   .shape = &point_shape,
 			   .rows = { points, n } });
 }

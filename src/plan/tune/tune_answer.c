@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The best settings as an answer: the line to export, the runners-up, the trade-off; see tune_recordings.h. */
 #include <math.h>
+#include <string.h>
 
 #include <frag/opt.h>
 
@@ -80,6 +81,7 @@ static struct setting setting_of(const struct frag_tuning *t, size_t i, struct f
 	F(S, COUNT, space_count, NULL, "settings that there are") \
 	F(S, COUNT, tried_count, NULL, "settings tried") \
 	F(S, OBJECT, best, NULL, "the best setting", .of = &setting_shape) \
+	F(S, OBJECT, pick, NULL, "the one to take: `simpler`, else `best`", .of = &setting_shape) \
 	F(S, OBJECT, baseline, NULL, "what it is compared with", .of = &setting_shape) \
 	F(S, OBJECT, simpler, NULL, \
 	  "fewest options within 1 % of the best; null: that is the best", .of = &setting_shape) \
@@ -142,6 +144,7 @@ static int fill(const struct frag_tuning *t, struct tune *out, struct frag_answe
 		out->best = &rows[0];
 		out->baseline = &rows[f->baseline];
 		out->simpler = simpler == SIZE_MAX ? NULL : &rows[simpler];
+		out->pick = out->simpler ? out->simpler : out->best;
 	}
 	frag_answer_data(a, &frag_tune_shape, out);
 	frag_answer_csv(a, &setting_shape, rows, f->tries_count);
@@ -197,7 +200,7 @@ static void add_comparison(const struct frag_tuning *t, struct frag_text *out)
 
 static void conclude(const struct frag_tuning *t, const struct tune *out, struct frag_answer *a)
 {
-	const struct setting *best = out->best, *base = out->baseline;
+	const struct setting *best = out->pick, *base = out->baseline;
 	FRAG_AUTO(frag_text_release) struct frag_text more = { 0 };
 
 	if (!best->completed) {
@@ -223,10 +226,35 @@ static void conclude(const struct frag_tuning *t, const struct tune *out, struct
 				     100 * best->against_baseline_ratio, frag_text_str(&more));
 }
 
+/* Is it among the options of a setting, "policy:key=value,key:value"? */
+static bool has_option(const struct setting *s, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *at = s->params; (at = strstr(at, key)); at += n)
+		if (at > s->params && strchr(":,", at[-1]) && strchr(":=", at[n]))
+			return true;
+	return false;
+}
+
+/* A clause for each option that a setting names; but: whose options were explained before, or NULL. */
+static void explain_options(struct frag_answer *a, const struct setting *s,
+			    const struct setting *but)
+{
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+
+	if (!s->completed || frag_policy_spec_parse(s->policy, &spec, NULL))
+		return;
+	for (const struct frag_opt *o = frag_policy_spec_ops(spec)->opts;
+	     o && o->type != FRAG_OPT_T_END; o++)
+		if (has_option(s, o->key) && !(but && has_option(but, o->key)))
+			frag_answer_item(a, "%s: %s", o->key, o->help);
+}
+
 /* What to type. */
 static void say_export(const struct frag_tuning *t, const struct tune *out, struct frag_answer *a)
 {
-	const struct setting *best = out->best, *simpler = out->simpler;
+	const struct setting *best = out->pick, *top = out->best;
 	const char *const *torch = out->torch.rows;
 	FRAG_AUTO(frag_text_release) struct frag_text line = { 0 };
 
@@ -242,13 +270,15 @@ static void say_export(const struct frag_tuning *t, const struct tune *out, stru
 		a->failed |= line.failed;
 		frag_answer_gap(a);
 		frag_answer_paste(a, "", frag_text_str(&line));
-		if (simpler)
-			frag_answer_gap(a);
+		frag_answer_gap(a);
 	}
-	if (simpler)
-		frag_answer_say(a, "within 1 %% of that with fewer options: %s, %s",
-				simpler->conf && *simpler->conf ? simpler->conf : simpler->params,
-				FRAG_BYTES(simpler->peak_reserved_bytes));
+	explain_options(a, best, NULL);
+	if (!out->simpler)
+		return;
+	frag_answer_say(a, "with more options, but within 1 %% of that: %s, %s",
+			top->conf && *top->conf ? top->conf : top->params,
+			FRAG_BYTES(top->peak_reserved_bytes));
+	explain_options(a, top, best);
 }
 
 /* ---- tables and chart ------------------------------------------------------------ */
@@ -297,7 +327,7 @@ FRAG_ROW(point, "point", POINT, "one setting of the chart");
 /* Those of the table and of the front. */
 static void chart(const struct frag_rows *shown, const struct tune *out, struct frag_answer *a)
 {
-	const struct setting *table = shown->rows, *front = out->front.rows, *best = out->best;
+	const struct setting *table = shown->rows, *front = out->front.rows, *best = out->pick;
 	struct point *points = frag_answer_new(a, shown->count + out->front.count, sizeof(*points));
 	size_t n = 0;
 

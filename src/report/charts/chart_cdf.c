@@ -89,7 +89,7 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	if (!job->report->omit_host)
-		frag_text_add(out, " On the left: the share that the policy itself served within a "
+		frag_text_add(out, " Above: the share that the policy itself served within a "
 				   "time (measured on this machine; further left is faster).");
 }
 
@@ -111,7 +111,8 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = "Share of alloc calls that waited longer than a time for the driver; lower and "
+	.caption = "Below: the share of alloc calls that waited longer than a time for the driver; "
+		   "lower and "
 		   "further left is better. A curve that begins at 0.01 says that one alloc in a "
 		   "hundred had to wait for the driver at all.",
 	.note = note,

@@ -37,7 +37,7 @@ enum frag_log_action {
 struct frag_log_entry {
 	enum frag_log_action action;
 	uint32_t device; /* ordinal */
-	uint64_t id;	 /* 0: the null pointer, whose frees are ignored */
+	uint64_t id;	 /* 0: the null pointer, whose frees are ignored, unless ids are numbers */
 	/* from here on: FRAG_LOG_UNKNOWN is allowed, except for the bytes of a request */
 	uint64_t bytes;
 	uint64_t stream;
@@ -55,6 +55,7 @@ struct frag_log {
 	bool times_seen, streams_seen, early;
 	int64_t device; /* the only one to keep, -1 = all */
 	const char *place;
+	bool numbered; /* ids are numbers, which people count from 0, not addresses */
 	bool complete; /* lacks nothing: the name of the trace's format stays as it is */
 };
 

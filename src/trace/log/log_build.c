@@ -169,7 +169,7 @@ static int add_alloc(struct frag_log *log, struct frag_log_dev *dev, const struc
 {
 	uint32_t number = NUMBER_EMPTY;
 
-	if (!e->id)
+	if (!e->id && !log->numbered)
 		return e->bytes ? fail_entry(log, e, "allocation without an address", err) : 0;
 	if (frag_addr_map_find(&dev->live, e->id))
 		return fail_entry(log, e, "allocated again without a free", err);
@@ -208,9 +208,9 @@ static int add_free(struct frag_log *log, struct frag_log_dev *dev, const struct
 	struct frag_addr_cell *cell;
 	struct live *block;
 
-	if (!e->id)
-		return 0;
 	cell = frag_addr_map_find(&dev->live, e->id);
+	if (!e->id && !cell)
+		return 0; /* the null pointer */
 	if (!cell && ev.kind != FRAG_EV_FREE)
 		return 0; /* begun before the log: its size is not known */
 	if (!cell)

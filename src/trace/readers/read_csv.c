@@ -67,6 +67,8 @@ static bool read_header(struct reader *r, char *text)
 	while ((field = frag_log_next_field(&text)) && r->columns_count < COLUMNS_MAX) {
 		enum column c = column_of(field);
 
+		if (c == ID && !(seen >> ID & 1))
+			r->log.numbered = !strcasecmp(field, column_names[ID][0]);
 		if (c != OTHER && seen >> c & 1)
 			c = OTHER;
 		seen |= 1u << c;
@@ -77,6 +79,7 @@ static bool read_header(struct reader *r, char *text)
 
 static void columns_without_header(struct reader *r)
 {
+	r->log.numbered = true;
 	for (unsigned c = ACTION; c <= TIME; c++)
 		r->columns[c] = (enum column)c;
 	r->columns_count = TIME + 1;

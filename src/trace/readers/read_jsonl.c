@@ -42,6 +42,7 @@ static int read_jsonl(struct frag_input *in, const char *options, struct frag_tr
 	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
 
 	FRAG_TRY(frag_log_init(&log, "line", options, err));
+	log.numbered = true;
 	FRAG_TRY(frag_log_json_lines(in, read_object, &log, err));
 	return frag_log_finish(&log, "jsonl", out, err);
 }

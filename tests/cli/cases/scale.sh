@@ -19,6 +19,9 @@ done
 "$CUFRAG" info b32.cft | grep scaled
 "$CUFRAG" scale --at 8,80 "$D/batch8.cft" "$D/batch80.cft" --to 32 --csv - 2> /dev/null
 "$CUFRAG" scale --at 2,4,80 "$D/batch2.cft" "$D/batch4.cft" "$D/batch80.cft" --policy pytorch --to 160 2> /dev/null | tail -n +2
+# without --to: doubled until it is too much, and the greatest that completes
+"$CUFRAG" scale --at 2,4,8 "$D/batch2.cft" "$D/batch4.cft" "$D/batch8.cft" --limit 60M --policy pytorch --csv - 2> /dev/null | cut -d, -f1,4
+"$CUFRAG" scale --at 2,4,8 "$D/batch2.cft" "$D/batch4.cft" "$D/batch8.cft" --limit 27M --policy pytorch --csv - 2> /dev/null | cut -d, -f1,4
 # what does not go together
 "$CUFRAG" scale --at 2 "$D/batch2.cft" "$D/batch4.cft"
 "$CUFRAG" scale --at 2,2 "$D/batch2.cft" "$D/batch4.cft" 2>&1 | grep -v estimate

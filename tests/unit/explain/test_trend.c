@@ -69,12 +69,18 @@ TEST(leak_or_not)
 	assert_false(climbs(5, false)); /* too little to tell */
 }
 
+static bool is_fragmentation(uint64_t live, uint64_t request, uint64_t reserved, uint64_t limit)
+{
+	return frag_oom_is_fragmentation(&(struct frag_refused_at){
+		{ .live_bytes = live, .bytes = request }, reserved, limit });
+}
+
 TEST(refusals)
 {
 	/* live and request fit by far; by nothing at all; not */
-	assert_true(frag_oom_is_fragmentation(600 << 20, 100 << 20, 900 << 20, 1000 << 20));
-	assert_false(frag_oom_is_fragmentation(895 << 20, 104 << 20, 920 << 20, 1000 << 20));
-	assert_false(frag_oom_is_fragmentation(950 << 20, 100 << 20, 950 << 20, 1000 << 20));
+	assert_true(is_fragmentation(600 << 20, 100 << 20, 900 << 20, 1000 << 20));
+	assert_false(is_fragmentation(895 << 20, 104 << 20, 920 << 20, 1000 << 20));
+	assert_false(is_fragmentation(950 << 20, 100 << 20, 950 << 20, 1000 << 20));
 	/* hardly, but what lies free would have held it */
-	assert_true(frag_oom_is_fragmentation(895 << 20, 104 << 20, 1000 << 20, 1000 << 20));
+	assert_true(is_fragmentation(895 << 20, 104 << 20, 1000 << 20, 1000 << 20));
 }
