@@ -163,8 +163,9 @@ static void say_remedy(const struct frag_refused_request *r, struct frag_answer 
 	frag_answer_conclude(a, "%s %s it in a replay%s%s%s%s", best->text,
 			     best->served ? "serves" : "serves, or does not serve,",
 			     best->served ? "" : ", as the limit is not known exactly",
-			     best->steps_count == UINT64_MAX
-				     ? ""
+			     best->steps_count == UINT64_MAX ? ""
+			     : !best->steps_count
+				     ? ", for less than a step of the leak"
 				     : frag_answer_print(a, ", which buys %s",
 							 frag_answer_count(a, best->steps_count,
 									   "step", "steps")),
