@@ -9,7 +9,7 @@
 
 #include "whole.h"
 
-#define EVENTS_MAX 3000u
+#define EVENTS_MAX 1000u
 
 extern const struct frag_reader_ops frag_reader_csv;
 
