@@ -17,5 +17,5 @@ mkdir -p real own2 && ln -s "$PWD/real" own2/cufrag && XDG_CACHE_HOME=$PWD/own2 
 mkdir any && chmod 777 any && XDG_CACHE_HOME=$PWD/any record
 mkdir sticky && chmod 1777 sticky && ln -s "$PWD/real" sticky/cufrag
 if [ "$(id -u)" = 0 ] && chown -h 65534 sticky/cufrag 2> /dev/null; then XDG_CACHE_HOME=$PWD/sticky record; else
-	echo "cufrag record: no cache folder (XDG_CACHE_HOME names another one): 'sticky/cufrag' belongs to another user or can be written by others; set XDG_CACHE_HOME to a folder of your own"; echo 'exit 5'; fi
+	echo "cufrag record: 'sticky/cufrag' belongs to another user or can be written by others; set XDG_CACHE_HOME to a folder of your own"; echo 'exit 5'; fi
 ls -A real | wc -l
