@@ -119,7 +119,7 @@ names_reach_no_terminal_raw() {
 	printf 'alloc,1,536870912\nfree,1\n' > "$name"
 	"$program" sweep "$name" --policies 'buddy;caching' -o e.sqlite --csv e.csv --costs c.csv > out 2>&1
 	"$program" fleet e.sqlite > fleet 2>&1
-	! grep -l $'\x1b' out e.csv c.csv fleet
+	test -z "$(grep -l $'\x1b' out e.csv c.csv fleet)"
 	grep -q '^esc?' e.csv && grep -q 'esc?' fleet
 }
 
