@@ -498,39 +498,39 @@ DOCS := $(SHARE)/doc/cufrag
 .PHONY: install uninstall deb clean help
 #: install    install into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
 install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
-	install -d $(BIN) $(LIB)/pkgconfig $(INC)/frag/metrics $(DATA)/plot $(DOCS)/docs/img $(DOCS)/results/nogpu/img $(DOCS)/docs/grafana $(SHARE)/man/man1 \
-		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
-	install -m 755 $(B)/cufrag $(BIN)/cufrag
-	install -m 755 scripts/record_torch.py $(BIN)/cufrag-record-torch
-	install -m 644 $(B)/libcufrag.a $(LIB)
+	install -d "$(BIN)" "$(LIB)/pkgconfig" "$(INC)/frag/metrics" "$(DATA)/plot" "$(DOCS)/docs/img" "$(DOCS)/results/nogpu/img" "$(DOCS)/docs/grafana" "$(SHARE)/man/man1" \
+		"$(SHARE)/bash-completion/completions" "$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
+	install -m 755 $(B)/cufrag "$(BIN)/cufrag"
+	install -m 755 scripts/record_torch.py "$(BIN)/cufrag-record-torch"
+	install -m 644 $(B)/libcufrag.a "$(LIB)"
 ifneq ($(LIVE_SO),)
-	install -d $(LIB)/cufrag/cufrag
-	install -m 644 $(LIVE_SO) $(wildcard src/inside/python/cufrag/*.py) $(LIB)/cufrag/cufrag
+	install -d "$(LIB)/cufrag/cufrag"
+	install -m 644 $(LIVE_SO) $(wildcard src/inside/python/cufrag/*.py) "$(LIB)/cufrag/cufrag"
 endif
-	install -m 644 $(PUBLIC) $(INC)/frag
-	install -m 644 src/metrics/metrics.def $(INC)/frag/metrics
-	install -m 644 $(wildcard scripts/plot/*) $(DATA)/plot
-	install -m 644 README.md CHANGELOG.md LICENSE $(DOCS)
-	install -m 644 $(wildcard docs/*.md) $(DOCS)/docs
-	install -m 644 $(wildcard docs/img/*) $(DOCS)/docs/img
-	install -m 644 $(wildcard results/nogpu/img/*) $(DOCS)/results/nogpu/img
-	install -m 644 $(wildcard docs/grafana/*) $(DOCS)/docs/grafana
-	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: cufrag' \
+	install -m 644 $(PUBLIC) "$(INC)/frag"
+	install -m 644 src/metrics/metrics.def "$(INC)/frag/metrics"
+	install -m 644 $(wildcard scripts/plot/*) "$(DATA)/plot"
+	install -m 644 README.md CHANGELOG.md LICENSE "$(DOCS)"
+	install -m 644 $(wildcard docs/*.md) "$(DOCS)/docs"
+	install -m 644 $(wildcard docs/img/*) "$(DOCS)/docs/img"
+	install -m 644 $(wildcard results/nogpu/img/*) "$(DOCS)/results/nogpu/img"
+	install -m 644 $(wildcard docs/grafana/*) "$(DOCS)/docs/grafana"
+	@umask 022; printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: cufrag' \
 		'Description: replay of GPU memory histories through any allocation policy' 'Version: $(VERSION)' \
-		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lcufrag $(LDLIBS)' > $(LIB)/pkgconfig/cufrag.pc
-	@$(B)/cufrag help --format man > $(SHARE)/man/man1/cufrag.1
-	@for c in $$($(B)/cufrag help --format names); do \
-		$(B)/cufrag help $$c --format man > $(SHARE)/man/man1/cufrag-$$c.1 || exit 1; done
-	@$(B)/cufrag help --format bash > $(SHARE)/bash-completion/completions/cufrag
-	@$(B)/cufrag help --format zsh > $(SHARE)/zsh/site-functions/_cufrag
-	@$(B)/cufrag help --format fish > $(SHARE)/fish/vendor_completions.d/cufrag.fish
+		'Cflags: -I"$${includedir}"' 'Libs: -L"$${libdir}" -lcufrag $(LDLIBS)' > "$(LIB)/pkgconfig/cufrag.pc"
+	@umask 022; $(B)/cufrag help --format man > "$(SHARE)/man/man1/cufrag.1"
+	@umask 022; for c in $$($(B)/cufrag help --format names); do \
+		$(B)/cufrag help $$c --format man > "$(SHARE)/man/man1/cufrag-$$c.1" || exit 1; done
+	@umask 022; $(B)/cufrag help --format bash > "$(SHARE)/bash-completion/completions/cufrag"
+	@umask 022; $(B)/cufrag help --format zsh > "$(SHARE)/zsh/site-functions/_cufrag"
+	@umask 022; $(B)/cufrag help --format fish > "$(SHARE)/fish/vendor_completions.d/cufrag.fish"
 
 #: uninstall  remove what install put there
 uninstall:
-	rm -rf $(BIN)/cufrag $(BIN)/cufrag-record-torch $(LIB)/libcufrag.a $(LIB)/cufrag $(LIB)/pkgconfig/cufrag.pc $(INC)/frag \
-		$(DATA) $(DOCS) $(SHARE)/man/man1/cufrag.1 $(SHARE)/man/man1/cufrag-*.1 \
-		$(SHARE)/bash-completion/completions/cufrag $(SHARE)/zsh/site-functions/_cufrag \
-		$(SHARE)/fish/vendor_completions.d/cufrag.fish
+	rm -rf "$(BIN)/cufrag" "$(BIN)/cufrag-record-torch" "$(LIB)/libcufrag.a" "$(LIB)/cufrag" "$(LIB)/pkgconfig/cufrag.pc" "$(INC)/frag" \
+		"$(DATA)" "$(DOCS)" "$(SHARE)/man/man1/cufrag.1" "$(SHARE)/man/man1/"cufrag-*.1 \
+		"$(SHARE)/bash-completion/completions/cufrag" "$(SHARE)/zsh/site-functions/_cufrag" \
+		"$(SHARE)/fish/vendor_completions.d/cufrag.fish"
 
 #: deb        make a Debian package in $(B)/deb, with debhelper
 deb: $(B)/cufrag $(B)/libcufrag.a

@@ -52,10 +52,13 @@ int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
 	return 0;
 }
 
+/* By half as much again: a program may name a new pool with each request. */
 static int grow_pools(struct pt *a, uint32_t want, struct frag_err *err)
 {
-	struct pt_pool *pools = frag_host_realloc(a->pools, want, sizeof(*pools));
+	struct pt_pool *pools;
 
+	want = FRAG_MAX(want, FRAG_MIN((a->pools_count + a->pools_count / 2) & ~1u, 2u << 16));
+	pools = frag_host_realloc(a->pools, want, sizeof(*pools));
 	FRAG_CHECK_ALLOC(pools, "pytorch: pools", err);
 	for (uint32_t i = a->pools_count; i < want; i++)
 		pools[i] = (struct pt_pool){ .small = !(i & 1), .id = (uint16_t)(i / 2) };

@@ -39,7 +39,7 @@ static void add_lines(const char *first, const char *rest, const char *text, uns
 		size_t n = line_of(text, room);
 
 		frag_text_add(out, first);
-		frag_text_addn(out, text, n);
+		frag_text_add_clean(out, text, n);
 		frag_text_add(out, "\n");
 		text += n;
 		text += *text == '\n' ? 1 : strspn(text, " ");
@@ -54,7 +54,7 @@ static void add_indented(const struct frag_text *block, unsigned indent, struct 
 		size_t n = strcspn(line, "\n");
 
 		frag_text_repeat(out, " ", n ? indent : 0);
-		frag_text_addn(out, line, n + (line[n] == '\n'));
+		frag_text_add_clean(out, line, n + (line[n] == '\n'));
 		line += n + (line[n] == '\n');
 	}
 }
@@ -120,6 +120,14 @@ static const struct {
 	[FRAG_PART_GAP] = { NULL, NULL },
 };
 
+static void add_paste(const struct frag_part *part, struct frag_text *out)
+{
+	frag_text_add_clean(out, part->label, strlen(part->label));
+	frag_text_add(out, *part->label ? ": " : "    ");
+	frag_text_add_clean(out, part->text, strlen(part->text));
+	frag_text_add(out, "\n");
+}
+
 static void add_part(const struct frag_part *part, unsigned columns, bool color,
 		     struct frag_text *out)
 {
@@ -127,8 +135,7 @@ static void add_part(const struct frag_part *part, unsigned columns, bool color,
 		add_lines(margins[part->kind].first, margins[part->kind].rest, part->text, columns,
 			  out);
 	else if (part->kind == FRAG_PART_PASTE)
-		frag_text_addf(out, *part->label ? "%s: %s\n" : "%s    %s\n", part->label,
-			       part->text);
+		add_paste(part, out);
 	else if (part->kind == FRAG_PART_HEADING)
 		add_heading(part->text, columns, color, out);
 	else if (part->kind == FRAG_PART_TABLE)

@@ -164,6 +164,15 @@ void frag_text_add_html(struct frag_text *t, const char *s)
 	}
 }
 
+void frag_text_add_clean(struct frag_text *t, const char *s, size_t n)
+{
+	for (size_t len; n; s += len, n -= len) {
+		len = frag_clean_length(s, n);
+		frag_text_addn(t, len || *s == '\n' ? s : "?", len ? len : 1);
+		len = len ? len : 1;
+	}
+}
+
 void frag_text_add_shell(struct frag_text *t, const char *word)
 {
 	FRAG_AUTO_FREE char *quoted = frag_shell_word(word);
@@ -178,17 +187,15 @@ void frag_text_add_csv(struct frag_text *t, const char *s)
 {
 	/* a spreadsheet would take it for a formula */
 	const char *mark = *s && strchr("=+-@\t", *s) ? "'" : "";
+	bool quoted = strpbrk(s, ",\"\r\n") || *s == ' ';
 
-	if (!strpbrk(s, ",\"\r\n") && *s != ' ') {
-		frag_text_add(t, mark);
-		frag_text_add(t, s);
-		return;
-	}
-	frag_text_add(t, "\"");
+	frag_text_add(t, quoted ? "\"" : "");
 	frag_text_add(t, mark);
-	for (; *s; s++)
-		frag_text_addn(t, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
-	frag_text_add(t, "\"");
+	for (size_t n; (n = strcspn(s, "\"")), n || *s; s += n + (s[n] == '"')) {
+		frag_text_add_clean(t, s, n);
+		frag_text_add(t, s[n] ? "\"\"" : "");
+	}
+	frag_text_add(t, quoted ? "\"" : "");
 }
 
 void frag_text_add_number(struct frag_text *t, double v)

@@ -36,6 +36,8 @@ void frag_text_addf(struct frag_text *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* `s` n times. */
 void frag_text_repeat(struct frag_text *t, const char *s, size_t n);
+/* What may be shown of the first n bytes, and line ends; '?' for each other byte. */
+void frag_text_add_clean(struct frag_text *t, const char *s, size_t n);
 
 /* Text inside HTML or an attribute in double quotes. */
 void frag_text_add_html(struct frag_text *t, const char *s);
@@ -43,7 +45,7 @@ void frag_text_add_html(struct frag_text *t, const char *s);
 void frag_text_add_href(struct frag_text *t, const char *path);
 /* One word as a shell would take it back. */
 void frag_text_add_shell(struct frag_text *t, const char *word);
-/* One CSV field, quoted where commas, quotes or line ends require it (RFC 4180). */
+/* One CSV field, clean, quoted where commas, quotes or line ends require it (RFC 4180). */
 void frag_text_add_csv(struct frag_text *t, const char *s);
 /* A number for CSV: up to 15 significant digits; nothing for NaN and infinities. */
 void frag_text_add_number(struct frag_text *t, double v);

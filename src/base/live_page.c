@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "room.h"
+
 #define TRIES 100
 
 static void name_of(uint64_t pid, char *buf, size_t cap)
@@ -39,7 +41,7 @@ struct frag_live_page *frag_live_page_create(const char *by)
 	fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0644);
 	if (fd < 0)
 		return NULL;
-	page = ftruncate(fd, sizeof(*page))
+	page = !frag_room_for(sizeof(*page)) || ftruncate(fd, sizeof(*page))
 		       ? MAP_FAILED
 		       : mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
@@ -111,14 +113,15 @@ static bool take_copy(int fd, struct frag_live_page *out)
 	return false;
 }
 
-/* Any user may create a file of that name, so its owner must be the process's. */
+/* Any user may create something of that name, so it must be a file and its owner that of the process. */
 static bool is_his(int fd, uint64_t pid)
 {
 	struct stat page, process;
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/%llu", (unsigned long long)pid);
-	return !fstat(fd, &page) && !stat(path, &process) && page.st_uid == process.st_uid;
+	return !fstat(fd, &page) && S_ISREG(page.st_mode) && !stat(path, &process) &&
+	       page.st_uid == process.st_uid;
 }
 
 bool frag_live_page_read(uint64_t pid, struct frag_live_page *out)
@@ -128,7 +131,7 @@ bool frag_live_page_read(uint64_t pid, struct frag_live_page *out)
 	int fd;
 
 	name_of(pid, name, sizeof(name));
-	fd = shm_open(name, O_RDONLY, 0);
+	fd = shm_open(name, O_RDONLY | O_NONBLOCK, 0);
 	if (fd < 0)
 		return false;
 	good = is_his(fd, pid) && take_copy(fd, out);

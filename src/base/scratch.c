@@ -3,6 +3,9 @@
  * Temporary files and folders; see scratch.h. Each has an entry in a table, which either its owner
  * or a signal handler takes, never both. Each is locked while in use, including files: a name
  * without a lock was left by a killed program.
+ *
+ * A folder is emptied through the descriptor that is held since it was made, then its name is removed as that of an
+ * empty folder: what others put in place of the name is never looked into.
  */
 #include "scratch.h"
 
@@ -27,7 +30,7 @@
 
 static struct place {
 	char *path;
-	int lock; /* descriptor that holds the lock; -1: none */
+	int fd; /* of a folder, and holds its lock; -1: a file */
 } places[PLACES];
 static pid_t owner; /* a forked child before exec leaves them alone */
 
@@ -75,6 +78,13 @@ static char *take(struct place *p)
 	return __atomic_exchange_n(&p->path, NULL, __ATOMIC_ACQ_REL);
 }
 
+static void remove_own(const char *path, int fd)
+{
+	if (fd >= 0)
+		empty(fd, DEPTH);
+	unlinkat(AT_FDCWD, path, fd >= 0 ? AT_REMOVEDIR : 0);
+}
+
 /* For a signal handler: removes all of them. */
 static void sweep(void)
 {
@@ -84,7 +94,7 @@ static void sweep(void)
 		const char *path = take(&places[i]);
 
 		if (path)
-			take_away(AT_FDCWD, path, DEPTH);
+			remove_own(path, places[i].fd);
 	}
 	errno = saved;
 }
@@ -102,9 +112,9 @@ static void forget(const char *path, bool remove)
 		frag_interrupt_defer(true);
 		mine = take(&places[i]);
 		if (mine && remove)
-			take_away(AT_FDCWD, mine, DEPTH);
-		if (mine && places[i].lock >= 0)
-			close(places[i].lock);
+			remove_own(mine, places[i].fd);
+		if (mine && places[i].fd >= 0)
+			close(places[i].fd);
 		frag_host_free(mine);
 		frag_interrupt_defer(false);
 		return;
@@ -122,7 +132,7 @@ void frag_scratch_done(const char *path)
 }
 
 /* 0 or an errno; on failure, `path` is removed and freed. */
-static int note(char *path, int lock)
+static int note(char *path, int fd)
 {
 	owner = getpid();
 	frag_interrupt_clean(sweep);
@@ -131,14 +141,14 @@ static int note(char *path, int lock)
 
 		if (__atomic_compare_exchange_n(&places[i].path, &none, path, false,
 						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-			places[i].lock = lock;
+			places[i].fd = fd;
 			return 0;
 		}
 	}
-	take_away(AT_FDCWD, path, DEPTH);
+	remove_own(path, fd);
 	frag_host_free(path);
-	if (lock >= 0)
-		close(lock);
+	if (fd >= 0)
+		close(fd);
 	return EMFILE;
 }
 
@@ -200,14 +210,14 @@ static bool hold(int fd, const char *path)
 	       here.st_ino == there.st_ino;
 }
 
-static int make_folder(char *path, int *lock)
+static int make_folder(char *path, int *fd)
 {
 	if (!mkdtemp(path))
 		return errno;
-	*lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (*lock < 0)
+	*fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd < 0)
 		rmdir(path);
-	return *lock >= 0 ? 0 : EMFILE;
+	return *fd >= 0 ? 0 : EMFILE;
 }
 
 static int make_file(char *path, int *fd)
@@ -244,10 +254,10 @@ static int make(const char *dir, int (*make_it)(char *, int *), char **path, int
 
 int frag_scratch_folder(const char *dir, char **path)
 {
-	int lock = -1, rc;
+	int fd = -1, rc;
 
 	frag_interrupt_defer(true);
-	rc = make(dir, make_folder, path, &lock) ?: note(*path, lock);
+	rc = make(dir, make_folder, path, &fd) ?: note(*path, fd);
 	frag_interrupt_defer(false);
 	return rc;
 }
@@ -267,19 +277,25 @@ int frag_scratch_file(const char *dir, char **path, int *fd)
 int frag_scratch_adopt(char *folder)
 {
 	char *copy;
-	int rc;
+	int fd = -1, rc;
 
 	frag_interrupt_defer(true);
-	rc = mkdtemp(folder) ? 0 : errno;
+	rc = make_folder(folder, &fd);
 	copy = rc ? NULL : frag_host_strdup(folder);
 	if (!rc && !copy) {
 		rmdir(folder);
+		close(fd);
 		rc = ENOMEM;
 	}
 	if (!rc)
-		rc = note(copy, -1);
+		rc = note(copy, fd);
 	frag_interrupt_defer(false);
 	return rc;
+}
+
+void frag_scratch_remove_folder(const char *path)
+{
+	take_away(AT_FDCWD, path, DEPTH);
 }
 
 int frag_scratch_name(int fd, const char *name)

@@ -24,6 +24,8 @@ int frag_scratch_name(int fd, const char *name);
 int frag_scratch_link(const char *dir, int fd, char **path);
 /* Removes it with its contents. NULL does nothing. */
 void frag_scratch_remove(const char *path);
+/* The same for a folder that is not a temporary one. A link is removed, not followed. */
+void frag_scratch_remove_folder(const char *path);
 /* It has been renamed, so it is no longer temporary. */
 void frag_scratch_done(const char *path);
 

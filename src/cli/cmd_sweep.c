@@ -108,7 +108,8 @@ static int set_shard(void *field, const char *text, struct frag_err *err)
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "output", 'o', AT(output), .value = "FILE", .file = FRAG_ARG_WRITES,
-	  .help = "the results, SQLite (needed; a shard puts its number into the name)" },
+	  .help = "the results, SQLite (needed; a shard puts its number into the names of its "
+		  "files)" },
 	{ FRAG_ARG_TEXT, "list", AT(list), .value = "FILE",
 	  .help = "a file with a trace, folder or pattern in each line; - = standard input" },
 	{ FRAG_ARG_OWN, "policies", AT(policies), .set = frag_policy_texts_set_list,
@@ -189,7 +190,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	a.quiet = s->csv && !strcmp(s->csv, "-");
 	cli->csv = NULL; /* is written: the results, not the answer */
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
-	return failures.count ? FRAG_EXIT_INPUT : FRAG_EXIT_DONE;
+	return failures.count || *s->missing ? FRAG_EXIT_INPUT : FRAG_EXIT_DONE;
 }
 
 const struct frag_cmd frag_cmd_sweep = {
@@ -201,7 +202,8 @@ const struct frag_cmd frag_cmd_sweep = {
 	.operands_min = 0,
 	.operands_max = 1u << 20,
 	.about =
-		"Replays traces (files, folders, patterns) under policies, settings, limits and "
+		"Replays traces (files, folders without results of sweeps, patterns) under "
+		"policies, settings, limits and "
 		"cards, and writes all results into one SQLite file, whose tables docs/fleet.md "
 		"describes; `cufrag list metrics` names the columns. Each trace runs in its own "
 		"process; a broken one does not stop the sweep. It runs on all cores; under mpirun "

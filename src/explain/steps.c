@@ -118,7 +118,8 @@ static void note_end(struct survey *s, uint64_t event)
 
 	if (s->seen++ % ends->stride != ends->stride - 1 || ends->count >= s->room)
 		return;
-	if (!ends->count || event > ends->list[ends->count - 1])
+	/* a step holds an event: none ends before the first one */
+	if (event > (ends->count ? ends->list[ends->count - 1] : 0))
 		ends->list[ends->count++] = event;
 }
 
@@ -159,7 +160,7 @@ static int collect(const struct frag_events *ev, struct survey *s, uint64_t many
 	FRAG_TRY(frag_events_each(ev, ends_batch, s, err));
 	/* the rest up to the last request, where steps are not marked */
 	if (out->from == FRAG_STEPS_WINDOWS && out->count < s->room &&
-	    out->list[out->count - 1] <= out->last_alloc)
+	    (!out->count || out->list[out->count - 1] <= out->last_alloc))
 		out->list[out->count++] = out->last_alloc + 1;
 	return 0;
 }

@@ -86,6 +86,10 @@ static int take_curve(struct seen *row, const char *text, struct frag_err *err)
 			(uint64_t)json_integer_value(json_array_get(point, 1))
 		};
 		row->curve_count = n;
+		for (i = 0; i < n; i++) /* else it is not a curve over time */
+			if (row->curve[i].bytes > row->reserved || row->curve[i].us > 1ull << 60 ||
+			    (i && row->curve[i].us < row->curve[i - 1].us))
+				row->curve_count = 0;
 	}
 	return 0;
 }

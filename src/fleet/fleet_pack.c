@@ -7,13 +7,21 @@
  * Two alignments. Worst: all peaks at once, sizes are peaks and add up. Measured: at the recorded
  * times; what a card holds is a curve, and a unit fits where the sum of curves stays below its
  * room. Every unit brings a context of its own; units of one job never share a card.
+ *
+ * Curves are added up by spans of time, and hold in a span their most there: no sum is too small. Spans begin where curves
+ * change, so that they are exact; of many curves (SPANS_MAX), at every n-th of these moments.
  */
 #include "fleet.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/bisect.h"
+#include "lib/tournament.h"
+
 #define NOWHERE SIZE_MAX
+#define SPANS_MAX 4096u
+#define CELLS_MAX (1u << 22) /* spans times units */
 
 size_t frag_fleet_bound(const uint64_t *sizes, size_t n, uint64_t room)
 {
@@ -55,9 +63,10 @@ struct item {
 };
 
 struct bin {
-	uint64_t used; /* sum of peaks */
+	uint64_t used;	/* sum of peaks */
+	uint64_t *held; /* [spans_count], if measured */
 	size_t *units;
-	size_t count, cap;
+	size_t count;
 };
 
 struct packing {
@@ -66,8 +75,14 @@ struct packing {
 	size_t count;
 	struct bin *bins;
 	size_t bins_count;
+	uint64_t *free; /* tournament of what bins have left, also those to come */
+	size_t leaves;
 	uint64_t room, context;
 	bool best, measured;
+	uint64_t *spans; /* moments at which they begin */
+	size_t spans_count;
+	uint64_t *need; /* of one unit, in the spans from first to last */
+	size_t first, last;
 };
 
 static int largest_first(const void *x, const void *y)
@@ -85,75 +100,154 @@ static const struct frag_fleet_use *use_of(const struct packing *p, size_t unit)
 	return &u->uses[p->best ? job->best.policy : job->today.policy];
 }
 
-/* What a unit holds at a moment of Unix time, with its context; 0 when it does not run. */
-static uint64_t holds_at(const struct packing *p, size_t unit, uint64_t us)
-{
-	const struct frag_fleet_unit *u = &p->f->units[unit];
-	const struct frag_fleet_use *use = use_of(p, unit);
-	size_t low = 0, high = use->curve_count;
-
-	if (us < u->start_us || us > u->start_us + u->duration_us)
-		return 0;
-	while (low + 1 < high) {
-		size_t mid = (low + high) / 2;
-
-		if (u->start_us + use->curve[mid].us <= us)
-			low = mid;
-		else
-			high = mid;
-	}
-	return p->context + (use->curve_count ? use->curve[low].bytes : use->reserved_bytes);
-}
-
-/* The sum changes only where a curve does: those moments, of all that would be on the card. */
-static bool fits_measured(const struct packing *p, const struct bin *b, size_t unit)
-{
-	for (size_t k = 0; k <= b->count; k++) {
-		size_t other = k < b->count ? b->units[k] : unit;
-		const struct frag_fleet_use *use = use_of(p, other);
-
-		for (size_t i = 0; i < FRAG_MAX(use->curve_count, 1u); i++) {
-			uint64_t us = p->f->units[other].start_us +
-				      (use->curve_count ? use->curve[i].us : 0);
-			uint64_t sum = holds_at(p, unit, us);
-
-			for (size_t m = 0; m < b->count; m++)
-				sum += holds_at(p, b->units[m], us);
-			if (sum > p->room)
-				return false;
-		}
-	}
-	return true;
-}
-
-static bool fits(const struct packing *p, const struct bin *b, const struct item *it)
+static bool has_job(const struct packing *p, const struct bin *b, const struct item *it)
 {
 	for (size_t k = 0; k < b->count; k++)
 		if (p->f->units[b->units[k]].job == p->f->units[it->unit].job)
+			return true;
+	return false;
+}
+
+/* The first bin from `from` on with so many bytes free. pre: there is one; the last leaf is an empty bin's */
+static size_t first_with(const struct packing *p, size_t from, uint64_t bytes)
+{
+	size_t i = p->leaves + from;
+
+	while (p->free[i] < bytes) {
+		while (i & 1)
+			i /= 2;
+		i++;
+	}
+	while (i < p->leaves) {
+		i *= 2;
+		i += p->free[i] < bytes;
+	}
+	return i - p->leaves;
+}
+
+/* ---- recorded times --------------------------------------------------------------------- */
+
+static uint64_t end_of(const struct frag_fleet_unit *u)
+{
+	return u->duration_us < UINT64_MAX - 1 - u->start_us ? u->start_us + u->duration_us
+							     : UINT64_MAX - 1;
+}
+
+static int by_time(const void *x, const void *y)
+{
+	return FRAG_ORDER(*(const uint64_t *)x, *(const uint64_t *)y);
+}
+
+static int find_spans(struct packing *p, struct frag_err *err)
+{
+	size_t points = 0, n = 0, max = FRAG_MIN(SPANS_MAX, CELLS_MAX / p->count + 16), kept = 0;
+	size_t every;
+
+	for (size_t i = 0; i < p->count; i++)
+		points += p->items[i].use->curve_count + 1;
+	every = 1 + points / (16 * (size_t)SPANS_MAX);
+	FRAG_TRY_CALLOC(p->spans, points + p->count, "moments", err);
+	for (size_t i = 0; i < p->count; i++) {
+		const struct frag_fleet_unit *u = &p->f->units[p->items[i].unit];
+
+		p->spans[n++] = u->start_us;
+		for (size_t k = 0; k < p->items[i].use->curve_count; k += every)
+			p->spans[n++] = u->start_us + p->items[i].use->curve[k].us;
+		p->spans[n++] = end_of(u) + 1;
+	}
+	qsort(p->spans, n, sizeof(*p->spans), by_time);
+	for (size_t i = 0; i < n; i += 1 + n / max)
+		if (!kept || p->spans[i] > p->spans[kept - 1])
+			p->spans[kept++] = p->spans[i];
+	p->spans_count = kept;
+	FRAG_TRY_CALLOC(p->need, kept, "moments", err);
+	return 0;
+}
+
+static size_t span_at(const struct packing *p, uint64_t us)
+{
+	size_t at;
+
+	FRAG_BISECT(at, 0, p->spans_count, p->spans[at] <= us);
+	return at - 1; /* the first span begins with the first unit */
+}
+
+static void find_need(struct packing *p, const struct item *it)
+{
+	const struct frag_fleet_unit *u = &p->f->units[it->unit];
+	const struct frag_fleet_point *c = it->use->curve;
+	uint64_t end = end_of(u);
+	size_t at = p->first = span_at(p, u->start_us);
+
+	p->last = span_at(p, end);
+	memset(p->need + at, 0, (p->last - at + 1) * sizeof(*p->need));
+	for (size_t i = 0; i < it->use->curve_count && at <= p->last; i++) {
+		bool is_last = i + 1 == it->use->curve_count;
+		uint64_t to = is_last ? end : u->start_us + c[i + 1].us - 1; /* the last moment */
+
+		while (at < p->last && i && p->spans[at + 1] <= u->start_us + c[i].us)
+			at++;
+		for (size_t k = at; k <= p->last && (k == at || p->spans[k] <= to); k++)
+			p->need[k] = FRAG_MAX(p->need[k], p->context + c[i].bytes);
+	}
+}
+
+static bool fits_measured(const struct packing *p, const struct bin *b)
+{
+	for (size_t k = p->first; b->held && k <= p->last; k++)
+		if (b->held[k] + p->need[k] > p->room)
 			return false;
-	if (b->used + it->bytes <= p->room)
-		return true;
-	return p->measured && fits_measured(p, b, it->unit);
+	return true;
+}
+
+/* ---- first fit -------------------------------------------------------------------------- */
+
+static size_t find_bin(struct packing *p, const struct item *it)
+{
+	size_t at;
+
+	if (!p->measured) {
+		at = first_with(p, 0, it->bytes);
+		while (has_job(p, &p->bins[at], it))
+			at = first_with(p, at + 1, it->bytes);
+		return at;
+	}
+	find_need(p, it);
+	for (at = 0; at < p->bins_count; at++)
+		if (fits_measured(p, &p->bins[at]) && !has_job(p, &p->bins[at], it))
+			break;
+	return at;
+}
+
+static int put(struct packing *p, struct bin *b, const struct item *it, struct frag_err *err)
+{
+	size_t *units = frag_host_realloc(b->units, b->count + 1, sizeof(*units));
+
+	FRAG_CHECK_ALLOC(units, "cards", err);
+	b->units = units;
+	b->units[b->count++] = it->unit;
+	b->used += it->bytes;
+	frag_tournament_set(p->free, p->leaves, (size_t)(b - p->bins),
+			    b->used < p->room ? p->room - b->used : 0);
+	if (p->measured && !b->held)
+		FRAG_TRY_CALLOC(b->held, p->spans_count, "cards", err);
+	for (size_t k = p->first; p->measured && k <= p->last; k++)
+		b->held[k] += p->need[k];
+	return 0;
 }
 
 static int pack(struct packing *p, size_t *place, struct frag_err *err)
 {
+	for (size_t i = 0; i < p->leaves; i++)
+		p->free[p->leaves + i] = p->room;
+	frag_tournament_build(p->free, p->leaves);
 	for (size_t i = 0; i < p->count; i++) {
-		const struct item *it = &p->items[i];
-		struct bin *b = p->bins, *end = p->bins + p->bins_count;
-		size_t *units;
+		size_t at = find_bin(p, &p->items[i]);
 
-		while (b < end && !fits(p, b, it))
-			b++;
-		if (b == end)
-			p->bins_count++;
-		units = frag_host_realloc(b->units, b->count + 1, sizeof(*units));
-		FRAG_CHECK_ALLOC(units, "cards", err);
-		b->units = units;
-		b->units[b->count++] = it->unit;
-		b->used += it->bytes;
+		p->bins_count = FRAG_MAX(p->bins_count, at + 1);
+		FRAG_TRY(put(p, &p->bins[at], &p->items[i], err));
 		if (place)
-			place[it->unit] = (size_t)(b - p->bins);
+			place[p->items[i].unit] = at;
 	}
 	return 0;
 }
@@ -161,7 +255,7 @@ static int pack(struct packing *p, size_t *place, struct frag_err *err)
 static void empty_bins(struct packing *p)
 {
 	for (size_t i = 0; i < p->bins_count; i++)
-		frag_host_free(p->bins[i].units);
+		FRAG_FREE(p->bins[i].units, p->bins[i].held);
 	memset(p->bins, 0, p->count * sizeof(*p->bins));
 	p->bins_count = 0;
 }
@@ -213,6 +307,7 @@ static int pack_all(struct packing *p, struct frag_fleet_pack *out, struct frag_
 	if (times_known(p)) {
 		empty_bins(p);
 		p->measured = true;
+		FRAG_TRY(find_spans(p, err));
 		FRAG_TRY(pack(p, NULL, err));
 		out->cards_measured = p->bins_count;
 	}
@@ -233,9 +328,12 @@ static int share_on(const struct frag_fleet *f, const struct frag_gpu *card, boo
 	};
 	int rc = 0;
 
+	for (p.leaves = 1; p.leaves <= f->units_count;)
+		p.leaves *= 2;
+	p.free = frag_host_calloc(2 * p.leaves, sizeof(*p.free));
 	*out = (struct frag_fleet_pack){ .card = card };
 	out->place = frag_host_calloc(f->units_count + 1, sizeof(*out->place));
-	if (!p.items || !p.bins || !out->place) {
+	if (!p.items || !p.bins || !p.free || !out->place) {
 		rc = frag_fail_nomem(err, "cards");
 	} else {
 		for (size_t i = 0; i < f->units_count; i++)
@@ -246,7 +344,7 @@ static int share_on(const struct frag_fleet *f, const struct frag_gpu *card, boo
 		out->total_cost += frag_fleet_cost(f, card, out->cards);
 		empty_bins(&p);
 	}
-	FRAG_FREE(p.items, p.bins);
+	FRAG_FREE(p.items, p.bins, p.free, p.spans, p.need);
 	return rc;
 }
 

@@ -103,30 +103,45 @@ bool frag_store_has(struct frag_store *s, const char *hash, const char *path)
 	return has;
 }
 
-int frag_store_question(struct frag_store *s, const char *text, struct frag_err *err)
+int frag_store_note(struct frag_store *s, const char *key, const char *text, struct frag_err *err)
 {
-	char *old = frag_host_alloc(strlen(text) + 4096);
 	sqlite3_stmt *q;
-	int rc = 0;
+	const char *old;
+	int rc;
 
-	FRAG_CHECK_ALLOC(old, "results", err);
-	if (!frag_db_text(s, "SELECT value FROM sweep WHERE key='question'", old,
-			  strlen(text) + 4096)) {
-		if (strcmp(old, text) != 0)
-			rc = frag_fail(err, FRAG_EUSAGE,
-				       "'%.100s' is of a sweep with other options (%.120s)",
-				       s->path, old);
-		frag_host_free(old);
-		return rc;
-	}
-	frag_host_free(old);
-	if (sqlite3_prepare_v2(s->db, "INSERT INTO sweep VALUES('question',?)", -1, &q, NULL) !=
-	    SQLITE_OK)
+	if (sqlite3_prepare_v2(s->db,
+			       "INSERT INTO sweep VALUES(?1,?2) ON CONFLICT(key) DO UPDATE SET "
+			       "key=key RETURNING value",
+			       -1, &q, NULL) != SQLITE_OK)
 		return frag_db_fail(s, FRAG_EOUTPUT, err);
-	sqlite3_bind_text(q, 1, text, -1, SQLITE_STATIC);
-	rc = sqlite3_step(q) == SQLITE_DONE ? 0 : frag_db_fail(s, FRAG_EOUTPUT, err);
+	sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
+	sqlite3_bind_text(q, 2, text, -1, SQLITE_STATIC);
+	rc = sqlite3_step(q) == SQLITE_ROW ? 0 : frag_db_fail(s, FRAG_EOUTPUT, err);
+	old = rc ? NULL : (const char *)sqlite3_column_text(q, 0);
+	if (!rc && (!old || strcmp(old, text) != 0))
+		rc = frag_fail(err, FRAG_EUSAGE,
+			       "'%.100s' is of a sweep with other options or traces (%.120s)",
+			       s->path, old ? old : "");
+	if (!rc && sqlite3_step(q) != SQLITE_DONE)
+		rc = frag_db_fail(s, FRAG_EOUTPUT, err);
 	sqlite3_finalize(q);
 	return rc;
+}
+
+int frag_store_missing_shards(struct frag_store *s, char *text, size_t cap, struct frag_err *err)
+{
+	static const char missing[] =
+		"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i+1 < (SELECT "
+		"CAST(value AS INTEGER) FROM sweep WHERE key='shards')) SELECT group_concat(i, ', "
+		"') "
+		"|| ' of ' || (SELECT value FROM sweep WHERE key='shards') FROM (SELECT i FROM n "
+		"WHERE 'shard ' || i NOT IN (SELECT key FROM sweep) LIMIT 8)";
+
+	*text = '\0';
+	if (!frag_db_text(s, missing, text, cap))
+		return 0;
+	return frag_db_exec(
+		s, "DELETE FROM sweep WHERE key IN ('shards','list') OR key LIKE 'shard %'", err);
 }
 
 /* ---- whole results ------------------------------------------------------------------- */
@@ -188,7 +203,8 @@ static int check_agree(struct frag_store *s, const char *path, struct frag_err *
 			  "a.value IS NOT b.value LIMIT 1",
 			  text, sizeof(text)))
 		return frag_fail(err, FRAG_EINPUT,
-				 "'%.100s' is of a sweep with other options (%.200s)", path, text);
+				 "'%.100s' is of a sweep with other options or traces (%.200s)",
+				 path, text);
 	return 0;
 }
 

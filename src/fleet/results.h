@@ -34,10 +34,13 @@ FRAG_AUTO_AT(struct frag_store *, frag_store_close)
 /* One answer, in one transaction: all of it or nothing. cost_ns is kept where it is not 0. */
 int frag_store_put(struct frag_store *s, const json_t *answer, uint64_t cost_ns,
 		   struct frag_err *err);
-/* Is the trace at this path, with this content, answered as asked for? question: of the sweep. */
+/* Is the trace at this path, with this content, answered as asked for? */
 bool frag_store_has(struct frag_store *s, const char *hash, const char *path);
-/* What was asked for; a store answers one question only. Errors: FRAG_EUSAGE. */
-int frag_store_question(struct frag_store *s, const char *text, struct frag_err *err);
+/* A fact about the store that holds for all of it, such as the question that it answers. Errors: FRAG_EUSAGE where it
+ * is another one already. */
+int frag_store_note(struct frag_store *s, const char *key, const char *text, struct frag_err *err);
+/* "1, 3 of 4": the first shards whose results are not in it; "": none, and then it forgets that there were shards. */
+int frag_store_missing_shards(struct frag_store *s, char *text, size_t cap, struct frag_err *err);
 /* Adds all of another one. Errors: FRAG_EINPUT where they contradict or ask other things. */
 int frag_store_add(struct frag_store *s, const char *path, struct frag_err *err);
 /* Writes the results in the order of their keys to a new file, complete or not at all. */

@@ -10,6 +10,8 @@
 #include "results.h"
 #include "results_internal.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -130,19 +132,25 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 	static const char *const alone = "PRAGMA main.locking_mode=EXCLUSIVE;"
 					 "PRAGMA main.journal_mode=WAL;"
 					 "PRAGMA main.synchronous=NORMAL;";
+	/* made here, not by SQLite, which would go through a link that leads nowhere */
+	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (fresh ? O_EXCL : 0), 0666);
 	int rc;
 
-	if (fresh && !access(path, F_OK)) {
-		*out = NULL;
+	*out = NULL;
+	if (fd >= 0)
+		close(fd);
+	else if (errno != EEXIST)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': %s", path,
+				 strerror(errno));
+	else
 		return frag_fail(err, FRAG_EUSAGE,
 				 "'%.200s' is of an interrupted sweep: continue with --resume, "
 				 "or remove it",
 				 path);
-	}
 	rc = open_db(out, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
 	if (!rc)
 		rc = frag_db_exec(*out, alone, err);
-	if (!rc && !fresh && !access(path, F_OK) &&
+	if (!rc && !fresh &&
 	    frag_db_text(*out, "SELECT name FROM sqlite_master LIMIT 1", (char[64]){ 0 }, 64) == 0)
 		rc = check_schema(*out, err);
 	if (!rc)

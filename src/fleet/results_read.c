@@ -8,6 +8,9 @@
 #include "results.h"
 #include "results_internal.h"
 
+/* SQLite makes an index for a join with this; with the table itself, which has no rowid, it looks at every pair of rows. */
+#define TRACES "CROSS JOIN (SELECT * FROM traces LIMIT -1) t USING(trace)"
+
 static int csv_of(struct frag_store *s, const char *sql, const char *path, struct frag_err *err)
 {
 	struct frag_outfile out;
@@ -55,7 +58,7 @@ int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err)
 	for (size_t i = 0; (c = frag_results_item_column(i)).name; i++)
 		if (strcmp(c.name, "curve") != 0)
 			frag_text_addf(&t, ", i.\"%s\"", c.name);
-	frag_text_add(&t, " FROM items i JOIN traces t USING(trace) ORDER BY t.path, i.device, "
+	frag_text_add(&t, " FROM items i " TRACES " ORDER BY t.path, i.device, "
 			  "i.item");
 	FRAG_TRY(frag_text_check(&t, err));
 	return csv_of(s, t.s, path, err);
@@ -88,6 +91,15 @@ int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct
 	return 0;
 }
 
+/* A number that a sweep may have written; *good becomes false where it is not. */
+static uint64_t number_at(sqlite3_stmt *q, int column, bool *good)
+{
+	int64_t n = sqlite3_column_int64(q, column);
+
+	*good = *good && n >= 0 && n <= 1ll << 60;
+	return (uint64_t)n;
+}
+
 int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct frag_store_row *r),
 		    void *ctx, struct frag_err *err)
 {
@@ -95,8 +107,8 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 		"SELECT t.path, t.name, i.policy, i.curve, i.device, t.devices, t.start_us, "
 		"t.duration_us, i.peak_reserved_bytes, i.lower_bound_bytes, i.modelled_ns, "
 		"i.recorded, i.status='completed', t.estimate, t.format LIKE '%" FRAG_STORE_ENDED
-		"' FROM items i JOIN traces t "
-		"USING(trace) WHERE i.status<>'failed' AND t.path IS NOT NULL AND i.policy IS NOT "
+		"' FROM items i " TRACES
+		" WHERE i.status<>'failed' AND t.path IS NOT NULL AND i.policy IS NOT "
 		"NULL ORDER BY t.path, i.device, i.policy, i.\"limit\" NOT IN ('', 'none'), "
 		"i.capacity_bytes DESC";
 	sqlite3_stmt *q;
@@ -105,25 +117,29 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 	if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK)
 		return frag_db_fail(s, FRAG_EINPUT, err);
 	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW) {
+		bool good = true;
 		struct frag_store_row r = {
 			.path = (const char *)sqlite3_column_text(q, 0),
 			.name = (const char *)sqlite3_column_text(q, 1),
 			.policy = (const char *)sqlite3_column_text(q, 2),
 			.curve = (const char *)sqlite3_column_text(q, 3),
-			.device = sqlite3_column_int64(q, 4),
-			.devices = sqlite3_column_int64(q, 5),
-			.start_us = (uint64_t)sqlite3_column_int64(q, 6),
-			.duration_us = (uint64_t)sqlite3_column_int64(q, 7),
-			.peak_reserved_bytes = (uint64_t)sqlite3_column_int64(q, 8),
-			.lower_bound_bytes = (uint64_t)sqlite3_column_int64(q, 9),
-			.modelled_ns = (uint64_t)sqlite3_column_int64(q, 10),
+			.device = (int64_t)number_at(q, 4, &good),
+			.devices = (int64_t)number_at(q, 5, &good),
+			.start_us = number_at(q, 6, &good),
+			.duration_us = number_at(q, 7, &good),
+			.peak_reserved_bytes = number_at(q, 8, &good),
+			.lower_bound_bytes = number_at(q, 9, &good),
+			.modelled_ns = number_at(q, 10, &good),
 			.recorded = sqlite3_column_int(q, 11),
 			.completed = sqlite3_column_int(q, 12),
 			.estimate = sqlite3_column_int(q, 13),
 			.ended = sqlite3_column_int(q, 14),
 		};
 
-		rc = row(ctx, &r);
+		rc = good ? row(ctx, &r)
+			  : frag_fail(err, FRAG_EINPUT,
+				      "'%.200s' holds a number that no sweep writes, of '%.200s'",
+				      s->path, r.path);
 	}
 	if (!rc && step != SQLITE_DONE)
 		rc = frag_db_fail(s, FRAG_EINPUT, err);

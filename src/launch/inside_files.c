@@ -60,19 +60,63 @@ static char *cache_root(void)
 	return root;
 }
 
+static int fail_shared(const char *path, struct frag_err *err)
+{
+	return frag_fail(err, FRAG_EOUTPUT,
+			 "'%s' belongs to another user or can be written by others; set "
+			 "XDG_CACHE_HOME to a folder of your own",
+			 path);
+}
+
 /* Only what this user wrote is run by this user's programs. */
 static int check_owner(const char *path, struct frag_err *err)
 {
 	struct stat st;
 
-	if (stat(path, &st) || !S_ISDIR(st.st_mode))
+	if (lstat(path, &st))
 		return frag_fail(err, FRAG_EOUTPUT, "cannot use '%s': %s", path, strerror(errno));
-	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
-		return frag_fail(err, FRAG_EOUTPUT,
-				 "'%s' belongs to another user or can be written by others; set "
-				 "XDG_CACHE_HOME to a folder of your own",
-				 path);
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return fail_shared(path, err);
 	return 0;
+}
+
+/*
+ * The folder for all versions, made if it is missing; *root becomes its path without links, which another user may point
+ * elsewhere while a program runs. What umask 002 once left to the group is taken back: the folders in it have an
+ * owner and are checked themselves.
+ */
+static int open_root(char **root, struct frag_err *err)
+{
+	char *slash = strrchr(*root, '/'), *path;
+	struct stat st;
+	int rc;
+
+	*slash = '\0';
+	rc = frag_make_dirs(**root ? *root : "/", err);
+	if (rc)
+		frag_err_prefix(err, "no cache folder (XDG_CACHE_HOME names another one)");
+	if (!rc && !stat(**root ? *root : "/", &st) && st.st_mode & S_IWOTH &&
+	    !(st.st_mode & S_ISVTX))
+		rc = fail_shared(*root, err);
+	*slash = '/';
+	if (rc)
+		return rc;
+	if (mkdir(*root, 0700) && errno != EEXIST)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot create folder '%s': %s", *root,
+				 strerror(errno));
+	if (!lstat(*root, &st) && S_ISLNK(st.st_mode) && st.st_uid && st.st_uid != geteuid())
+		return fail_shared(*root, err);
+	path = realpath(*root, NULL);
+	if (!path)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot use '%s': %s", *root, strerror(errno));
+	frag_host_free(*root);
+	*root = frag_host_strdup(path);
+	free(path);
+	FRAG_CHECK_ALLOC(*root, "path", err);
+	if (!lstat(*root, &st) && st.st_uid == geteuid() && st.st_mode & S_IWGRP &&
+	    !(st.st_mode & S_IWOTH))
+		(void)!chmod(*root, st.st_mode & 07777 & ~(mode_t)S_IWGRP);
+	return check_owner(*root, err);
 }
 
 static int write_files(const char *folder, struct frag_err *err)
@@ -133,24 +177,19 @@ static int make_folder(const char *root, const char *folder, struct frag_err *er
 int frag_inside_files_open(struct frag_inside_files *f, struct frag_err *err)
 {
 	char *root = cache_root(), name[64];
-	int rc = 0;
+	int rc;
 
 	*f = (struct frag_inside_files){ 0 };
 	if (!root)
 		return frag_fail(err, FRAG_EOUTPUT, "no cache folder: set HOME or XDG_CACHE_HOME");
 	snprintf(name, sizeof(name), "nogpu-%016llx", (unsigned long long)files_hash());
-	f->folder = frag_path_join(root, name);
+	rc = open_root(&root, err);
+	f->folder = rc ? NULL : frag_path_join(root, name);
 	f->cache = f->folder ? frag_path_join(f->folder, "wheels") : NULL;
-	if (!f->cache)
+	if (!rc && !f->cache)
 		rc = frag_fail_nomem(err, "path");
-	if (!rc && access(f->folder, F_OK)) {
-		rc = frag_make_dirs(root, err);
-		if (rc)
-			frag_err_prefix(err, "no cache folder (XDG_CACHE_HOME names another one)");
-		rc = rc ?: check_owner(root, err) ?: make_folder(root, f->folder, err);
-	}
-	if (!rc)
-		rc = check_owner(root, err);
+	if (!rc && access(f->folder, F_OK))
+		rc = make_folder(root, f->folder, err);
 	if (!rc)
 		rc = check_owner(f->folder, err);
 	if (!rc && !is_whole(f->folder))

@@ -73,19 +73,21 @@ static size_t stem_of(const char *name, const char *ending)
 	return len > n && !strcmp(name + len - n, ending) ? len - n : 0;
 }
 
-/* A process that took memory and could not write its recording leaves PID.begun (src/inside/nogpu/memory.c). */
+/* A process that took memory and did not come to write its recording leaves PID.begun (src/inside/nogpu/memory.c); one that
+ * could not write it, PID.unwritten. */
 static int list(struct parts *p, const char *folder, const struct frag_launch *l,
 		struct frag_err *err)
 {
 	DIR *dir = opendir(folder);
 	struct dirent *entry;
-	unsigned lost = 0;
+	unsigned lost = 0, unwritten = 0;
 	int rc = 0;
 
 	while (dir && !rc && (entry = readdir(dir))) {
 		size_t len = stem_of(entry->d_name, ".pickle");
 
 		lost += stem_of(entry->d_name, ".begun") != 0;
+		unwritten += stem_of(entry->d_name, ".unwritten") != 0;
 		if (len)
 			rc = add(p, folder, entry->d_name, len, err);
 	}
@@ -93,6 +95,12 @@ static int list(struct parts *p, const char *folder, const struct frag_launch *l
 		closedir(dir);
 	if (rc)
 		return rc;
+	if (unwritten)
+		return frag_fail(err, FRAG_EOUTPUT,
+				 "%u of %zu recordings could not be written below '%.200s'; set "
+				 "TMPDIR "
+				 "to a folder with more room",
+				 unwritten, unwritten + p->count, folder);
 	if (!p->count && lost)
 		return frag_fail(err, FRAG_EINPUT,
 				 "nothing was recorded: the process that used the card was killed "

@@ -12,6 +12,7 @@
 #include "base/appended_cft.h"
 #include "base/live_page.h"
 #include "base/outfile.h"
+#include "base/room.h"
 #include "base/scratch.h"
 #include "trace/merge.h"
 
@@ -48,17 +49,7 @@ int frag_launch_folder(char *folder, size_t cap, struct frag_err *err)
 
 void frag_launch_folder_remove(const char *folder)
 {
-	DIR *dir;
-	const struct dirent *entry;
-
 	frag_scratch_remove(folder);
-	dir = *folder ? opendir(folder) : NULL; /* one of the user's */
-	while (dir && (entry = readdir(dir)))
-		unlinkat(dirfd(dir), entry->d_name, 0);
-	if (dir)
-		closedir(dir);
-	if (*folder)
-		rmdir(folder);
 }
 
 /* ---- what processes left ------------------------------------------------------------- */
@@ -131,6 +122,18 @@ int frag_launch_merge(struct frag_trace **parts, size_t count, struct frag_trace
 	return rc;
 }
 
+static int count_cut(const char *folder, struct dirent **names, int count)
+{
+	int cut = 0;
+
+	for (int i = 0; i < count; i++) {
+		FRAG_AUTO_FREE char *path = frag_path_join(folder, names[i]->d_name);
+
+		cut += path && is_log(names[i]) && frag_room_is_cut(path);
+	}
+	return cut;
+}
+
 /* A file of the folder; *out stays NULL where it holds nothing. */
 static int read_file(const struct frag_launch *l, const char *folder, const struct dirent *entry,
 		     struct frag_trace **out, struct frag_err *err)
@@ -190,10 +193,17 @@ int frag_launch_gather(const struct frag_launch *l, const char *folder, struct f
 		       struct frag_err *err)
 {
 	struct dirent **names = NULL;
-	int count = scandir(folder, &names, is_log, versionsort), rc;
+	int count = scandir(folder, &names, is_log, versionsort), rc, cut;
 
 	*out = NULL;
-	rc = read_all(l, folder, names, count, out, err);
+	cut = count_cut(folder, names, count);
+	if (cut) /* complete or absent */
+		rc = frag_fail(err, FRAG_EOUTPUT,
+			       "%d of %d processes could not write all of their recording; nothing "
+			       "is made of parts",
+			       cut, count);
+	else
+		rc = read_all(l, folder, names, count, out, err);
 	for (int i = 0; i < count; i++)
 		free(names[i]);
 	free(names);

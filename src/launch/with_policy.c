@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/scratch.h"
 #include "launch/pretend.h"
 
 struct job {
@@ -86,8 +87,8 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 	if (frag_launch_forget_pages(j->folder) && rc)
 		frag_launch_note(j->l, "the recordings of the processes are left in '%s'",
 				 j->folder);
-	else
-		frag_launch_folder_remove(j->folder);
+	else if (*j->folder)
+		frag_scratch_remove_folder(j->folder);
 	return rc;
 }
 

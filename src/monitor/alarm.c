@@ -19,6 +19,8 @@ static bool read_seconds(const char *text, const char **end, double *out)
 	if (!isdigit((unsigned char)*text))
 		return false;
 	*out = strtod(text, &at);
+	if (at != text + strspn(text, "0123456789.")) /* 0x10, 1e3 */
+		return false;
 	if (!strncmp(at, "ms", 2)) {
 		*out /= 1000;
 		at += 2;
@@ -48,12 +50,14 @@ int frag_monitor_set_interval(void *field, const char *text, struct frag_err *er
 int frag_monitor_set_alarm(void *field, const char *text, struct frag_err *err)
 {
 	struct frag_monitor_alarm *a = &((struct frag_monitor_options *)field)->alarm;
+	unsigned long percent;
 	const char *at;
 	char *end;
 
 	*a = (struct frag_monitor_alarm){ .on = true };
-	a->percent = isdigit((unsigned char)*text) ? (unsigned)strtoul(text, &end, 10) : 0;
-	if (!a->percent || a->percent > 100 || *end != '%')
+	percent = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+	a->percent = percent <= 100 ? (unsigned)percent : 0;
+	if (!a->percent || *end != '%')
 		return frag_fail(err, FRAG_EUSAGE,
 				 "'%.60s' is not an alarm; write it as 80%%,for=30s,run=COMMAND",
 				 text);

@@ -3,6 +3,7 @@
 #include "monitor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@ static FILE *open_csv(const struct frag_monitor_options *o, bool *empty)
 {
 	char *old = frag_host_alloc(strlen(o->csv) + 3);
 	struct stat st;
+	int fd;
 	bool there = !stat(o->csv, &st) && st.st_size > 0;
 
 	if (old && there && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= o->rotate_bytes) {
@@ -23,7 +25,9 @@ static FILE *open_csv(const struct frag_monitor_options *o, bool *empty)
 	}
 	frag_host_free(old);
 	*empty = !there;
-	return fopen(o->csv, "ae");
+	/* a pipe that nobody reads must not stop the watch */
+	fd = open(o->csv, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+	return fd < 0 ? NULL : fdopen(fd, "a");
 }
 
 /* Its instances are in the rows, and a card is not to be weighed against its own parts. */

@@ -39,7 +39,9 @@
 struct frag_sweep_file {
 	char *path;
 	uint64_t bytes; /* on disk; the larger ones are handed out first */
-	bool found;	/* in a folder: it need not be a trace */
+	dev_t device;
+	ino_t inode;
+	bool found; /* in a folder: it need not be a trace */
 };
 
 struct frag_sweep_files {
@@ -56,9 +58,14 @@ int frag_sweep_files_add(struct frag_sweep_files *f, const char *operand, struct
 int frag_sweep_files_add_list(struct frag_sweep_files *f, const char *path, struct frag_err *err);
 /* Largest first, then by path, each once. */
 void frag_sweep_files_sort(struct frag_sweep_files *f);
+/* "12 traces, HASH": equal for equal lists. text[64]. */
+void frag_sweep_files_tell(const struct frag_sweep_files *f, char *text);
 /* Keeps every n-th from the i-th on; sorted before. */
 void frag_sweep_files_shard(struct frag_sweep_files *f, unsigned i, unsigned n);
 void frag_sweep_files_release(struct frag_sweep_files *f);
+struct frag_sweep;
+/* Takes results of sweeps out that lie in folders. Errors: FRAG_EUSAGE where an output would replace a trace. */
+int frag_sweep_files_check(struct frag_sweep *s, struct frag_err *err);
 
 /* ---- what is asked ---------------------------------------------------------------- */
 
@@ -84,11 +91,12 @@ struct frag_sweep {
 	struct frag_sweep_shard shard;
 
 	struct frag_sweep_files files;
-	char *shard_output; /* output, if it is that of a shard */
-	bool is_served;	    /* by a rank of an mpirun other than the first: there is no answer */
+	char *of_shard[3]; /* output, csv, costs with the shard's number */
+	char missing[128]; /* shards that a merge did not get */
+	bool is_served;	   /* by a rank of an mpirun other than the first: there is no answer */
 };
 
-/* Is it a shard of an array job? Then i, n and the name of the output are found. Errors: FRAG_EUSAGE. */
+/* Is it a shard of an array job? Then i, n and the names of the outputs are found. Errors: FRAG_EUSAGE. */
 int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err);
 void frag_sweep_release(struct frag_sweep *s);
 

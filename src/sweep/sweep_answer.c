@@ -14,6 +14,7 @@ FRAG_ROW_SHAPE(static, failure_shape, frag_sweep_failure, "failure", FRAG_SWEEP_
 	F(S, COUNT, failed_count, "traces that failed", "could not be read or replayed") \
 	F(S, COUNT, skipped_count, NULL, "traces that were there already (--resume)") \
 	F(S, COUNT, passed_count, NULL, "files in folders that are not traces") \
+	F(S, TEXT, missing_shards, "missing shards", "of an array job; null if all were merged") \
 	F(S, LIST, failures, NULL, "why traces failed", .of = &failure_shape)
 FRAG_ROW_AS(, frag_sweep_shape, sweep, "sweep", SWEEP, "what came of a sweep");
 
@@ -54,6 +55,8 @@ static void say(const struct sweep *w, struct frag_answer *a)
 			a, "%s, named above",
 			frag_answer_count(a, w->failed_count, "trace failed", "traces failed"));
 	frag_answer_last(a)->text_only = w->failed_count > 0;
+	if (w->missing_shards)
+		frag_answer_say(a, "results of shards are missing: %s", w->missing_shards);
 	frag_answer_say(a, "wrote %s", w->output);
 	frag_answer_facts(a, &frag_sweep_shape, w);
 	frag_answer_last(a)->page_only = true;
@@ -84,6 +87,7 @@ int frag_sweep_answer(const struct frag_sweep *s, struct frag_store *store, size
 			     .failed_count = n.failed,
 			     .skipped_count = skipped,
 			     .passed_count = passed,
+			     .missing_shards = *s->missing ? s->missing : NULL,
 			     .failures = { c.list, c.count } };
 	*failures = w->failures;
 	a->title = "A sweep";

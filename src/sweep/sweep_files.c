@@ -10,11 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <xxhash.h>
+
 #include <frag/base.h>
 
 #include "lib/grow.h"
 
-static int add_file(struct frag_sweep_files *f, const char *path, uint64_t bytes, bool found,
+static int add_file(struct frag_sweep_files *f, const char *path, const struct stat *st, bool found,
 		    struct frag_err *err)
 {
 	char *copy;
@@ -22,7 +24,8 @@ static int add_file(struct frag_sweep_files *f, const char *path, uint64_t bytes
 	FRAG_TRY(FRAG_GROW(f->list, f->count, f->cap, "list of traces", err));
 	copy = frag_host_strdup(path);
 	FRAG_CHECK_ALLOC(copy, "list of traces", err);
-	f->list[f->count++] = (struct frag_sweep_file){ copy, bytes, found };
+	f->list[f->count++] = (struct frag_sweep_file){ copy, (uint64_t)st->st_size, st->st_dev,
+							st->st_ino, found };
 	return 0;
 }
 
@@ -42,10 +45,10 @@ static int add_folder(struct frag_sweep_files *f, const char *path, struct frag_
 		if (e->fts_info == FTS_D && e->fts_level > 0 && e->fts_name[0] == '.')
 			fts_set(walk, e, FTS_SKIP);
 		else if (e->fts_info == FTS_F && e->fts_name[0] != '.')
-			rc = add_file(f, e->fts_path, (uint64_t)e->fts_statp->st_size, true, err);
+			rc = add_file(f, e->fts_path, e->fts_statp, true, err);
 		else if (e->fts_info == FTS_SL && e->fts_name[0] != '.' &&
 			 !stat(e->fts_path, &st) && S_ISREG(st.st_mode))
-			rc = add_file(f, e->fts_path, (uint64_t)st.st_size, true, err);
+			rc = add_file(f, e->fts_path, &st, true, err);
 		else if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
 			rc = frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", e->fts_path,
 				       strerror(e->fts_errno));
@@ -67,7 +70,7 @@ static int add_path(struct frag_sweep_files *f, const char *path, struct frag_er
 		return add_folder(f, path, err);
 	if (!S_ISREG(st.st_mode))
 		return frag_fail(err, FRAG_EINPUT, "'%.200s' is neither a file nor a folder", path);
-	return add_file(f, path, (uint64_t)st.st_size, false, err);
+	return add_file(f, path, &st, false, err);
 }
 
 int frag_sweep_files_add(struct frag_sweep_files *f, const char *operand, struct frag_err *err)
@@ -154,6 +157,54 @@ void frag_sweep_files_shard(struct frag_sweep_files *f, unsigned i, unsigned n)
 			frag_host_free(f->list[k].path);
 	}
 	f->count = kept;
+}
+
+void frag_sweep_files_tell(const struct frag_sweep_files *f, char *text)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < f->count; i++)
+		hash = XXH3_64bits_withSeed(f->list[i].path, strlen(f->list[i].path) + 1, hash);
+	snprintf(text, 64, "%zu traces, %016llx", f->count, (unsigned long long)hash);
+}
+
+/* Results of a sweep, this one's or another's: a store, one that grows, or the CSV of one. */
+static bool holds_results(const char *path)
+{
+	FRAG_AUTO(frag_store_close_at) struct frag_store *store = NULL;
+	const char *part = strstr(path, ".part");
+	FILE *f = fopen(path, "re");
+	char head[8] = "";
+	bool csv = f && fgets(head, sizeof(head), f) && !strncmp(head, "path,n", 6);
+
+	if (f)
+		fclose(f);
+	return csv || (part && (!part[5] || part[5] == '-')) ||
+	       !frag_store_read(&store, path, NULL);
+}
+
+int frag_sweep_files_check(struct frag_sweep *s, struct frag_err *err)
+{
+	const char *const outputs[] = { s->output, s->csv, s->costs };
+	struct frag_sweep_files *f = &s->files;
+	size_t kept = 0;
+	struct stat st;
+
+	for (size_t k = 0; k < f->count; k++) {
+		if (f->list[k].found && holds_results(f->list[k].path))
+			frag_host_free(f->list[k].path);
+		else
+			f->list[kept++] = f->list[k];
+	}
+	f->count = kept;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(outputs); i++)
+		for (size_t k = 0; outputs[i] && !stat(outputs[i], &st) && k < kept; k++)
+			if (st.st_dev == f->list[k].device && st.st_ino == f->list[k].inode)
+				return frag_fail(err, FRAG_EUSAGE,
+						 "output '%.150s' is one of the traces; write to "
+						 "another file",
+						 outputs[i]);
+	return 0;
 }
 
 void frag_sweep_files_release(struct frag_sweep_files *f)

@@ -269,6 +269,23 @@ static char *part_of(const struct frag_sweep *s)
 	return path;
 }
 
+/* What a shard did, so that --merge sees which are missing, and lists that differ. */
+static int note_shard(struct course *c, struct frag_err *err)
+{
+	struct frag_sweep *s = c->s;
+	char list[64], count[16], name[32];
+
+	if (!s->shard.n)
+		return 0;
+	frag_sweep_files_tell(&s->files, list);
+	frag_sweep_files_shard(&s->files, s->shard.i, s->shard.n);
+	snprintf(count, sizeof(count), "%u", s->shard.n);
+	snprintf(name, sizeof(name), "shard %u", s->shard.i);
+	FRAG_TRY(frag_store_note(c->store, "list", list, err));
+	FRAG_TRY(frag_store_note(c->store, "shards", count, err));
+	return frag_store_note(c->store, name, "", err);
+}
+
 static int sweep(struct course *c, struct frag_err *err)
 {
 	struct frag_sweep *s = c->s;
@@ -284,7 +301,8 @@ static int sweep(struct course *c, struct frag_err *err)
 		rc = frag_store_open(&c->store, part, !s->resume, err);
 	if (!rc)
 		rc = question_of(s, &question, err)
-			     ?: frag_store_question(c->store, question.s, err);
+			     ?: frag_store_note(c->store, "question", question.s, err)
+			     ?: note_shard(c, err);
 	if (!rc) {
 		frag_progress_begin(&c->progress, "sweeping");
 		rc = hand_out(c, err);
@@ -313,7 +331,8 @@ static int merge(struct course *c, struct frag_err *err)
 	for (size_t i = 0; !rc && i < c->s->operands_count; i++)
 		rc = frag_store_add(c->store, c->s->operands[i], err);
 	if (!rc)
-		rc = finish(c, err);
+		rc = frag_store_missing_shards(c->store, c->s->missing, sizeof(c->s->missing), err)
+			     ?: finish(c, err);
 	frag_store_close(c->store);
 	if (c->store)
 		unlink(part);
@@ -326,12 +345,11 @@ static int find_files(struct frag_sweep *s, struct frag_err *err)
 		FRAG_TRY(frag_sweep_files_add(&s->files, s->operands[i], err));
 	if (s->list)
 		FRAG_TRY(frag_sweep_files_add_list(&s->files, s->list, err));
+	FRAG_TRY(frag_sweep_files_check(s, err));
 	if (!s->files.count)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "no traces given; name files or folders, or a --list");
 	frag_sweep_files_sort(&s->files);
-	if (s->shard.n)
-		frag_sweep_files_shard(&s->files, s->shard.i, s->shard.n);
 	return 0;
 }
 

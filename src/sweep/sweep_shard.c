@@ -68,12 +68,16 @@ static char *shard_path(const char *path, const struct frag_sweep_shard *s)
 
 int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err)
 {
+	const char **const outputs[] = { &s->output, &s->csv, &s->costs };
+
 	FRAG_TRY(find_index(&s->shard, err));
-	if (!s->shard.n)
-		return 0;
-	s->shard_output = shard_path(s->output, &s->shard);
-	FRAG_CHECK_ALLOC(s->shard_output, "results", err);
-	s->output = s->shard_output;
+	for (size_t i = 0; s->shard.n && i < FRAG_ARRAY_LEN(outputs); i++) {
+		if (!*outputs[i] || !strcmp(*outputs[i], "-"))
+			continue;
+		s->of_shard[i] = shard_path(*outputs[i], &s->shard);
+		FRAG_CHECK_ALLOC(s->of_shard[i], "results", err);
+		*outputs[i] = s->of_shard[i];
+	}
 	return 0;
 }
 
@@ -83,5 +87,5 @@ void frag_sweep_release(struct frag_sweep *s)
 		frag_host_free((char *)(uintptr_t)s->limits[i].text);
 	frag_policy_texts_release(&s->policies);
 	frag_sweep_files_release(&s->files);
-	FRAG_FREE(s->limits, s->cards, s->shard_output);
+	FRAG_FREE(s->limits, s->cards, s->of_shard[0], s->of_shard[1], s->of_shard[2]);
 }

@@ -72,6 +72,97 @@ array_jobs_find_their_shard() {
 	! sweep "${traces[@]}" --shard /3 -o x.sqlite 2> err && grep -q 'SLURM_ARRAY_TASK_ID' err && test ! -e x.sqlite
 }
 
+# Each shard finds what the others have written, and does its own traces.
+shards_write_where_they_read() {
+	for i in 1 2 3 4 5 6; do cp "${traces[4]}" t$i.cft; done
+	for i in 0 1 2; do sweep . --shard $i/3 -o s.sqlite --csv s.csv --costs c.csv; done
+	"$program" sweep --merge s.*-of-3.sqlite -o s.sqlite
+	test "$(sqlite3 s.sqlite 'SELECT count(*) FROM traces')" -eq 6
+	sweep . --shard 1/3 -o s.sqlite --csv s.csv | grep -q '^answer: 2 traces' # after the merge, too
+	ls s.0-of-3.csv s.1-of-3.csv s.2-of-3.csv c.2-of-3.csv
+}
+
+# What is missing is said, and in the end the whole is as if never parted.
+missing_shards_are_named() {
+	local status=0
+	for i in 0 1 2; do sweep "${traces[@]}" --shard $i/3 -o s.sqlite; done
+	"$program" sweep --merge s.1-of-3.sqlite s.1-of-3.sqlite -o m.sqlite > out || status=$?
+	test $status -eq 3 && grep -qx 'results of shards are missing: 0, 2 of 3' out
+	"$program" sweep --merge m.sqlite s.0-of-3.sqlite s.2-of-3.sqlite -o n.sqlite && cmp n.sqlite "$whole"
+	sweep "${traces[@]:1}" --shard 0/3 -o other.sqlite
+	! "$program" sweep --merge other.0-of-3.sqlite s.1-of-3.sqlite -o x.sqlite 2> err
+	grep -q 'other options or traces' err && test ! -e x.sqlite
+}
+
+outputs_replace_no_trace() {
+	mkdir tr && for i in 1 2 3; do printf 'alloc,1,512\nfree,1\n' > tr/t$i.csv; done
+	cat tr/* > before
+	cp tr/t1.csv x.csv && echo x.csv > list
+	! "$program" sweep tr -o r.sqlite --csv tr/t1.csv 2> err && grep -q "'tr/t1.csv' is one of the traces" err
+	! "$program" sweep tr -o r.sqlite --costs tr/t2.csv 2> err
+	! "$program" sweep tr -o tr/t3.csv 2> err
+	! "$program" sweep --list list -o r.sqlite --csv x.csv 2> err
+	! "$program" sweep './x*.csv' -o x.csv 2> err
+	cat tr/* | cmp - before && cmp x.csv tr/t1.csv
+	"$program" sweep tr --policies buddy -o tr/r.sqlite --csv tr/r.csv && "$program" sweep tr --policies buddy -o tr/r.sqlite --csv tr/r.csv
+}
+
+part_is_no_link() {
+	ln -s nowhere l.sqlite.part
+	! sweep "${traces[4]}" -o l.sqlite 2> err
+	! sweep "${traces[4]}" -o l.sqlite --resume 2> err && grep -q "cannot write 'l.sqlite.part'" err
+	test ! -e nowhere && test ! -e l.sqlite
+}
+
+names_reach_no_terminal_raw() {
+	local name=$'esc\x1b]0;owned\x07\x1b[31m.csv'
+	printf 'alloc,1,536870912\nfree,1\n' > "$name"
+	"$program" sweep "$name" --policies 'buddy;caching' -o e.sqlite --csv e.csv --costs c.csv > out 2>&1
+	"$program" fleet e.sqlite > fleet 2>&1
+	test -z "$(grep -l $'\x1b' out e.csv c.csv fleet)"
+	grep -q '^esc?' e.csv && grep -q 'esc?' fleet
+}
+
+# 8,000 jobs with the times and curves of one: once minutes to hours.
+many_jobs_take_seconds() {
+	"$program" sweep "${traces[4]}" -o j.sqlite > /dev/null
+	python3 - <<-'END'
+	import json, random, sqlite3
+	random.seed(1)
+	db = sqlite3.connect("j.sqlite")
+	names = [c[1] for c in db.execute("pragma table_info(traces)")]
+	items = [c[1] for c in db.execute("pragma table_info(items)")]
+	trace = db.execute("select * from traces").fetchone()
+	rows = db.execute("select * from items").fetchall()
+	db.execute("delete from traces")
+	db.execute("delete from items")
+	def insert(table, columns, row, **new):
+	    values = [new.get(c, v) for c, v in zip(columns, row)]
+	    db.execute("insert into %s values(%s)" % (table, ",".join("?" * len(values))), values)
+	for i in range(8000):
+	    insert("traces", names, trace, path="j%d" % i, trace="%032x" % i, duration_us=3600 * 10**6,
+	           start_us=17 * 10**14 + random.randrange(86400 * 10**6))
+	    for k, row in enumerate(rows):
+	        peak = random.randrange(1 << 30, 60 << 30)
+	        curve = json.dumps([[j * 10**7, peak if j == 7 else random.randrange(peak)] for j in range(100)])
+	        insert("items", items, row, item="%d-%d" % (i, k), trace="%032x" % i, peak_reserved_bytes=peak, curve=curve)
+	db.commit()
+	END
+	timeout -s KILL 120 "$program" fleet j.sqlite > out
+	grep -q '^8000 jobs\|8,000 jobs\|8000' out
+}
+
+numbers_of_others_are_checked() {
+	for set in peak_reserved_bytes=-1 peak_reserved_bytes=9223372036854775807 modelled_ns=-5; do
+		cp "$whole" h.sqlite && sqlite3 h.sqlite "update items set $set"
+		local status=0
+		"$program" fleet h.sqlite > out 2> err || status=$?
+		test $status -eq 3 && grep -q 'holds a number that no sweep writes' err
+	done
+	cp "$whole" h.sqlite && sqlite3 h.sqlite "update items set curve='[[5,1],[0,-1],[18446744073709551616,1]]'"
+	"$program" fleet h.sqlite > out
+}
+
 # The sweep itself is killed after the first results: it goes on, and the end is the same.
 killed_sweep_goes_on() {
 	"$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" --threads 1 -o k.sqlite > /dev/null &
@@ -335,9 +426,16 @@ check shards shards_make_the_whole
 check arrays array_jobs_find_their_shard
 check links links_to_recordings_are_followed
 check usage usage_errors
+check outputs outputs_replace_no_trace
+check link part_is_no_link
+check escapes names_reach_no_terminal_raw
 check worker killed_worker_is_replaced
 if command -v sqlite3 > /dev/null; then
 	check resume killed_sweep_goes_on
+	check folder shards_write_where_they_read
+	check missing missing_shards_are_named
+	check numbers numbers_of_others_are_checked
+	check jobs many_jobs_take_seconds
 	check values results_hold_what_replay_says
 	check hostile hostile_traces_fail_alone
 	if [ -d "$root/../shared/repro" ]; then check repro hostile_recordings_fail_alone; else skip repro 'no ../shared/repro here'; fi

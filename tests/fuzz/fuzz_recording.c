@@ -6,20 +6,11 @@
  */
 #include <frag/replay.h>
 
-#include "explain/diagnose/diagnose.h"
-#include "explain/export/export.h"
-#include "fuzz.h"
+#include "whole.h"
 
 #define EVENTS_MAX 20000u
 
 extern const struct frag_reader_ops frag_reader_torch;
-
-/* Whatever fails says why. */
-static int said(int rc, const struct frag_err *err)
-{
-	must(!rc || (rc == err->code && err->msg[0] && memchr(err->msg, 0, sizeof(err->msg))));
-	return rc;
-}
 
 static void verify(struct frag_trace *t, uint32_t dev)
 {
@@ -37,48 +28,10 @@ static void verify(struct frag_trace *t, uint32_t dev)
 	frag_verify_result_release(&r);
 }
 
-static void diagnose(const struct frag_trace *t, uint32_t dev, const struct frag_policy_spec *spec,
-		     const struct frag_sim_config *card)
-{
-	const struct frag_case in = { .events = { t, dev, NULL },
-				      .spec = spec,
-				      .recorded = true,
-				      .target = { .card = *card, .seed = 1 } };
-	struct frag_answer texts = { 0 };
-	struct frag_findings found = { .texts = &texts };
-	struct frag_err err = { 0 };
-
-	said(frag_diagnose(&in, "fuzz", &found, &err), &err);
-	frag_findings_release(&found);
-	frag_answer_release(&texts);
-}
-
-static void export(const struct frag_trace *t, const struct frag_policy_spec *spec,
-		   const struct frag_sim_config *card)
-{
-	for (unsigned i = 0; i < 2 * FRAG_EXPORT_COUNT; i++) {
-		char *text = NULL;
-		size_t len;
-		struct frag_err err = { 0 };
-		struct frag_export_job job = { .trace = t,
-					       .spec = spec,
-					       .as_recorded = i & 1,
-					       .target = { .card = *card },
-					       .name = "fuzz",
-					       .policy = "pytorch",
-					       .to = open_memstream(&text, &len) };
-
-		must(job.to != NULL);
-		said(frag_export(&job, i / 2, &err), &err);
-		fclose(job.to);
-		free(text);
-	}
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct frag_policy_spec *spec;
-	const struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	const struct frag_target target = { .card = { .context_bytes = UINT64_MAX }, .seed = 1 };
 	struct frag_err err = { 0 };
 	struct frag_trace *t;
 	size_t events = 0;
@@ -89,12 +42,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		events += t->devs[d].events_count + t->devs[d].initial.blocks_count;
 	must(!frag_policy_spec_parse("pytorch", &spec, &err));
 	if (events <= EVENTS_MAX && t->devs_count <= 8 &&
-	    !said(frag_settle(t, &card, UINT64_MAX, false, &err), &err)) {
+	    !said(frag_settle(t, &target.card, UINT64_MAX, false, &err), &err)) {
 		for (uint32_t d = 0; d < t->devs_count; d++) {
 			verify(t, d);
-			diagnose(t, d, spec, &card);
+			diagnose_whole(&(struct frag_case){ .events = { t, d, NULL },
+							    .spec = spec,
+							    .recorded = true,
+							    .target = target });
 		}
-		export(t, spec, &card);
+		export_whole(t, spec, &target);
 	}
 	frag_policy_spec_destroy(spec);
 	frag_trace_destroy(t);

@@ -425,7 +425,7 @@ test_counts_name_what_grew() {
 
 make_install() {
 	make -C "$root" --no-print-directory -o "$program" -o "${program%/cufrag}/libcufrag.a" -o "${program%/cufrag}/libcufrag_torch.so" B="${program%/cufrag}" "$@" \
-		DESTDIR="$PWD/image" PREFIX=/usr > log 2>&1 || { cat log >&2; return 1; }
+		DESTDIR="$PWD/image" PREFIX="${prefix:-/usr}" > log 2>&1 || { cat log >&2; return 1; }
 }
 
 test_install_puts_everything_in_place() {
@@ -455,6 +455,23 @@ test_install_puts_everything_in_place() {
 	fi
 	make_install uninstall || return 1
 	expect 'what is left' "$(find image ! -type d)" ''
+}
+
+# A blank parts no name in two, neither when it comes nor when it goes; whatever the umask, others may read.
+test_install_where_names_have_blanks() {
+	[ -n "$program" ] || return $SKIP
+	mkdir -p image/my && echo > image/my/thesis.tex
+	(umask 077 && prefix='/my tools' make_install install) || return 1
+	expect 'what others cannot read' "$(find 'image/my tools' ! -perm -004)" '' &&
+		'image/my tools/bin/cufrag' --version > log && grep -q '^prefix=/my tools$' 'image/my tools/lib/pkgconfig/cufrag.pc' || return 1
+	(prefix='/my tools' make_install uninstall) && expect 'what is left' "$(find image ! -type d)" image/my/thesis.tex
+}
+
+# Debian's openmpi-bin brings mpicc, but not mpi.h.
+test_parts_without_their_header_are_left_out() {
+	mkdir path && printf '#!/bin/sh\nfor a; do [ "$a" = mpi.h ] && exit 1; done\nexec cc "$@"\n' > path/mpicc && chmod +x path/mpicc
+	make -C "$root" -n MPICC="$PWD/path/mpicc" B="$PWD/b" > log 2>&1
+	grep -q 'finds no mpi.h, mpirun is left out' log && ! grep -q 'cufrag_mpi.so' log || { tail -n 5 log >&2; return 1; }
 }
 
 test_outsiders_link_the_library() {

@@ -341,6 +341,35 @@ test_live_recording_grows() {
 	[ "$seen" -gt 100 ] && [ "$seen" -le "$all" ] || { echo "$seen of $all"; return 1; }
 }
 
+# A program that becomes another one (exec) keeps what it recorded before.
+test_live_recording_of_a_chain() {
+	cat > chain.py <<-'END'
+	import os, sys, torch
+	kept = [torch.zeros(1 << 20, device="cuda") for _ in range(50 if len(sys.argv) == 1 else 3)]
+	if len(sys.argv) == 1:
+	    os.execv(sys.executable, [sys.executable, "chain.py", "again"])
+	END
+	live --policy vmm --record run.cft -- "$python" chain.py && "$cufrag" info run.cft | sed -n 's/^  peak live.* in \([0-9]* blocks\).*/\1/p' > out
+	[ "$(cat out)" = "50 blocks
+3 blocks" ] || { cat out log; return 1; }
+}
+
+# No room: the program goes on, the command says so and fails, and what there is stays in the folder of parts.
+test_no_room_for_a_recording() {
+	local program='import torch
+for i in range(20000): k = torch.zeros(10 + i, device="cuda")
+print("done")'
+	live -- "$python" -c 'import torch; torch.ones(1, device="cuda")' || return # all of cufrag is in its cache
+	(ulimit -f 20 && "$cufrag" run --no-gpu --record run.cft -- "$python" -c "$program" > log 2>&1)
+	[ $? = 5 ] && grep -qx done log && grep -q '1 of 1 processes could not write all' log && [ ! -e run.cft ] && ls run.cft.parts/*.cft ||
+		{ cat log; return 1; }
+	[ -w /dev/full ] && [ "$(id -u)" = 0 ] && mkdir tmp && mount -t tmpfs -o size=64k none tmp 2> /dev/null || return 0
+	TMPDIR=$PWD/tmp "$cufrag" record --no-gpu -o rec.cft -- "$python" -c "$program" > log 2>&1
+	local status=$?
+	umount tmp
+	[ $status = 5 ] && grep -q '1 of 1 recordings could not be written' log && [ ! -e rec.cft ] || { cat log; return 1; }
+}
+
 test_live_is_seen_by_others() {
 	[ -w /dev/shm ] || { echo 'no shared memory'; return 0; }
 	mkdir lib

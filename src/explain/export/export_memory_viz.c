@@ -281,14 +281,15 @@ static void end_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 		      uint64_t releasable)
 {
 	struct viz *v = ctx;
-	struct segment *s = v->segments_count ? &v->segments[v->segments_count - 1] : NULL;
 	const struct frag_run_slot *slot;
+	struct segment *s; /* after room(), which may move the list */
 	uint32_t number;
 
 	(void)releasable;
 	v->short_of_memory |= room(v, NULL) != 0;
 	if (v->short_of_memory)
 		return;
+	s = v->segments_count ? &v->segments[v->segments_count - 1] : NULL;
 	/* parts that are not mapped part a segment in two, as PyTorch lists them */
 	if (v->by_addr[v->by_addr_count] || !s || s->addr + s->bytes != addr) {
 		s = &v->segments[v->segments_count++];
@@ -299,8 +300,6 @@ static void end_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 				       .small = true,
 				       .expandable = v->maps };
 		v->by_addr[v->by_addr_count] = 0;
-	} else {
-		s = &v->segments[v->segments_count - 1];
 	}
 	slot = state == FRAG_STATE_FREE ? NULL : slot_at(v, addr, &number);
 	if (slot) {

@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "base/appended_cft.h"
+#include "base/room.h"
 #include "live.h"
 
 #define BUFFER_BYTES FRAG_APPENDED_TEXT_MAX
@@ -25,29 +27,32 @@ static struct {
 	char *fill, *spare;
 	size_t used, lines;
 	int fd;
-	bool growing;
+	bool growing, cut;
 	uint64_t blocks; /* written */
-} file = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, NULL, NULL, 0, 0, -1, false, 0 };
+	off_t bytes;
+} file = { .filling = PTHREAD_MUTEX_INITIALIZER, .writing = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 /* ---- to the file -------------------------------------------------------------------------- */
 
-/* pre: writing is locked */
+/* pre: writing is locked. A disk that is full does not end the program. */
 static void write_all(const void *bytes, size_t n)
 {
 	const char *text = bytes;
+	ssize_t done = 1;
 
-	while (n) {
-		ssize_t done = write(file.fd, text, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0) {
-			frag_live_log_on = false; /* a full disk: the program goes on */
-			return;
-		}
-		text += done;
-		n -= (size_t)done;
+	while (n && !file.cut && (done > 0 || errno == EINTR)) {
+		done = frag_room_for(file.bytes + (off_t)n) ? write(file.fd, text, n) : 0;
+		text += done > 0 ? done : 0;
+		n -= done > 0 ? (size_t)done : 0;
+		file.bytes += done > 0 ? done : 0;
 	}
+	if (!n || file.cut)
+		return;
+	fprintf(stderr, "cufrag: cannot write the recording any longer (%s); it ends here\n",
+		strerror(errno));
+	frag_live_log_on = false;
+	file.cut = true;
+	frag_room_mark_cut(file.fd);
 }
 
 /* pre: writing is locked */

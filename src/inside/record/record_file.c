@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The recorder's file: NAME.PID.csv, one line per event. Its end is mapped and lines are put there, so that they are in the
- * file when a program is killed, calls _exit or becomes another (exec; then its next file is NAME.PID.1.csv).
+ * file when a program is killed, calls _exit or becomes another (exec; then its next file is NAME.PID.next1.csv).
  * No descriptor stays open, which a program that closes all might give to a file of its own. Room ahead is filled with
  * empty lines, which readers pass over: a disk that is full is noticed then, and a file that was never cut to
  * its length is good. Lines are put together by hand, since printf would take most of the time of an event.
@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/room.h"
 #include "recorder.h"
 
 #define WINDOW_BYTES (1u << 20) /* that are mapped */
@@ -54,7 +55,7 @@ static bool fill(int fd, off_t to)
 	static char blank[BLANK_BYTES];
 
 	memset(blank, '\n', sizeof(blank));
-	while (state.filled < to) {
+	while (frag_room_for(to) && state.filled < to) {
 		off_t left = to - state.filled;
 		ssize_t n = pwrite(fd, blank,
 				   left < (off_t)sizeof(blank) ? (size_t)left : sizeof(blank),
@@ -64,7 +65,7 @@ static bool fill(int fd, off_t to)
 			return false;
 		state.filled += n;
 	}
-	return true;
+	return state.filled >= to;
 }
 
 /* Maps room behind what is written. */
@@ -102,6 +103,7 @@ static char *room(void)
 			"here\n",
 			strerror(errno));
 		state.stopped = true;
+		frag_room_mark_cut(fd);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -247,7 +249,7 @@ static void name_file(int number)
 	if (*stem != '/' && !getcwd(folder, sizeof(folder)))
 		*folder = '\0';
 	if (number)
-		snprintf(more, sizeof(more), ".%d", number);
+		snprintf(more, sizeof(more), ".next%d", number);
 	snprintf(state.path, sizeof(state.path), "%.2000s%s%.2000s.%ld%s.csv", folder,
 		 *folder ? "/" : "", stem, (long)getpid(), more);
 }
@@ -261,9 +263,11 @@ static bool open_file(void)
 		fd = open(state.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	}
 	state.pid = getpid();
-	if (fd < 0 || !advance(fd))
+	if (fd < 0 || !advance(fd)) {
 		fprintf(stderr, "cufrag: cannot write '%s' (%s); nothing is recorded\n", state.path,
 			strerror(errno));
+		frag_room_mark_cut(fd);
+	}
 	if (fd >= 0)
 		close(fd);
 	if (!state.window)

@@ -301,6 +301,9 @@ int frag_step_plan_make_with(const struct frag_trace_dev *dev, const struct frag
 		slack = out->period ? 0 : SLACK;
 	out->reserve_bytes =
 		frag_round_up((uint64_t)((1 + slack) * (double)out->height_bytes), STEP_UNIT);
+	if (!rc && out->reserve_bytes >> 48)
+		rc = frag_fail(err, FRAG_EUSAGE, "its plan would need %s, more than any device has",
+			       FRAG_BYTES(out->reserve_bytes));
 	frag_buffers_release(&m.b);
 	FRAG_FREE(m.cut, m.marks, m.scratch);
 	if (rc)

@@ -37,6 +37,11 @@ FAKE_NVML=growth ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/clock.so 
 # a log of a watch is an input of diagnose
 monitor eight --count 30 --csv eight.csv > out8.txt
 "$CUFRAG" diagnose eight.csv | head -n 4
+# pipes that nobody writes or reads stop no watch: where a process's page is awaited, and as a log
+sleep 60 & held=$!; mkfifo /dev/shm/cufrag-$held log.fifo
+export FAKE_PID=$held; FAKE_NVML=self timeout -s KILL 20 "$CUFRAG" monitor --interval 20ms --count 2 > out.txt; echo "exit $?"; wc -l < out.txt
+rm /dev/shm/cufrag-$held; kill $held
+FAKE_NVML=growth timeout -s KILL 20 "$CUFRAG" monitor --interval 20ms --count 2 --csv log.fifo > out.txt; echo "exit $?"; wc -l < out.txt
 # too old, nothing there, nothing to listen on
 mkdir old && "$cc" -std=gnu17 -w -O1 -shared -fPIC -DOLD -o old/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
 LD_LIBRARY_PATH=$PWD/old "$CUFRAG" monitor; echo "exit $?"
@@ -46,3 +51,5 @@ monitor none
 LD_LIBRARY_PATH= "$CUFRAG" monitor --alarm 80
 "$CUFRAG" monitor --interval 1x
 "$CUFRAG" monitor --alarm '80%,for=x'
+"$CUFRAG" monitor --alarm '4294967376%'
+"$CUFRAG" monitor --alarm '80%,for=0x10'

@@ -22,7 +22,8 @@ TEST(escaping)
 		{ "say \"x\"", "say &quot;x&quot;", "\"say \"\"x\"\"\"" },
 		{ "<b>&'", "&lt;b&gt;&amp;&#39;", "<b>&'" },
 		{ "two\nlines", "two\nlines", "\"two\nlines\"" },
-		{ "\x01", "?", "\x01" },
+		{ "\x01", "?", "?" },
+		{ "\x1b[31m,", "?[31m,", "\"?[31m,\"" },
 		{ "\xc3\xa9", "\xc3\xa9", "\xc3\xa9" },
 	};
 

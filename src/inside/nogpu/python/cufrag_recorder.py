@@ -146,10 +146,10 @@ class Recorder:
             before = {n: signal.signal(n, signal.SIG_IGN) for n in ENDS}
         except ValueError:
             pass  # not the main thread
-        if started and self.asked():
-            self.write()
-        try:
-            os.unlink(os.path.join(self.folder, "%d.begun" % self.pid))
+        written = not (started and self.asked()) or self.write()
+        begun = os.path.join(self.folder, "%d.begun" % self.pid)
+        try:  # what is lost is told apart from what nobody asked for
+            os.unlink(begun) if written else os.rename(begun, begun[:-5] + "unwritten")
         except OSError:
             pass
         for number, handler in before.items():
@@ -169,5 +169,7 @@ class Recorder:
             if not self.card:
                 self.settings.describe(stem + ".pickle.meta.json")
             os.replace(stem + ".pickle.tmp", stem + ".pickle")  # complete or absent
+            return True
         except Exception as error:
             say("the recording of process %d is lost: %s" % (self.pid, error))
+            return False

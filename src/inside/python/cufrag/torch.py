@@ -146,6 +146,18 @@ def use(policy, record=None, limit=None, seed=1):
     _log = record
     if record:
         atexit.register(finish, os.getpid(), record)
+        for name in ("_exit", "abort", "execv", "execve"):
+            flush_before(name)
+
+
+def flush_before(name):
+    """What ends a program without its exit handlers."""
+    original = getattr(os, name)
+
+    def end(*args, **kwargs):
+        library().frag_live_flush()
+        return original(*args, **kwargs)
+    setattr(os, name, end)
 
 
 def finish(pid, record):
@@ -177,6 +189,10 @@ def use_environment():
         return
     folder = os.environ.get("CUFRAG_RUN_FOLDER")
     record = os.path.join(folder, "live.%d.cft" % os.getpid()) if folder else None
+    number = 0
+    while record and os.path.exists(record):  # of the program that this process was before (exec)
+        number += 1
+        record = os.path.join(folder, "live.%d.next%d.cft" % (os.getpid(), number))
     try:
         use(os.environ["CUFRAG_RUN"], record=record, limit=os.environ.get("CUFRAG_RUN_LIMIT"),
             seed=int(os.environ.get("CUFRAG_RUN_SEED", "1")))
