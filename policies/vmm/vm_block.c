@@ -63,10 +63,13 @@ static uint64_t arena_bytes(const struct vm *v, unsigned cls)
 static int arena_new(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool,
 		     struct vm_arena **out, struct frag_err *err)
 {
-	struct vm_arena *a = frag_host_calloc(1, sizeof(*a));
+	struct vm_arena *a;
 	struct vm_block *tail;
 	int rc;
 
+	if (v->space >= SPACE) /* some 500 arenas */
+		return FRAG_OOM;
+	a = frag_host_calloc(1, sizeof(*a));
 	FRAG_CHECK_ALLOC(a, "vmm: arena", err);
 	a->cls = cls;
 	a->shift = frag_log2(v->classes[cls].page);
