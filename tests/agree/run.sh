@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Do the commands agree about what completes? (agree.py)
 #	run.sh PROGRAM
-# Small bundled recordings; all bundled recordings with FRAG_TEST_NIGHTLY, and a table of them in results/agreement.md with
-#	agree.py PROGRAM --table results/agreement.md traces/*.cft
+# Small bundled recordings; all bundled recordings with FRAG_TEST_NIGHTLY, and a table of them in a table with
+#	agree.py PROGRAM --table FILE traces/*.cft
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 program=$(realpath "${1:?usage: run.sh PROGRAM}")

@@ -57,10 +57,10 @@ static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 	FRAG_TRY(comm_make(out, ranks, rank));
 	if (ranks > 1)
 		frag_nogpu_ranks_begin();
-	c = *out;
-	memcpy(c->name, name, sizeof(c->name));
 	if (!talk_possible() || ranks < 2)
 		return NCCL_OK;
+	c = *out;
+	memcpy(c->name, name, sizeof(c->name));
 	for (unsigned i = 0; i < NAME_BYTES; i++)
 		snprintf(text + 2 * i, 3, "%02x", name[i]);
 	c->talk = talk_join(text, ranks, rank);
