@@ -64,12 +64,13 @@ static int open_file(const struct talk *t, int from, int to, int flags)
 static bool write_text(const char *path, const char *text, int *kept)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	static _Atomic unsigned writes;
 	char temp[4300];
 	size_t len = strlen(text);
 	int fd;
 	bool ok;
 
-	snprintf(temp, sizeof(temp), "%s.%d", path, gettid());
+	snprintf(temp, sizeof(temp), "%s.%d.%u", path, getpid(), ++writes);
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
