@@ -11,16 +11,24 @@
 /* The 64-bit family has the same structure on x86-64. */
 #define STAT(name, old, parameters, ...) \
 	extern int old(int layout, __VA_ARGS__); \
-	int name(__VA_ARGS__) { return old parameters; } \
+	int name(__VA_ARGS__) \
+	{ \
+		return old parameters; \
+	} \
 	__typeof__(name##64) name##64 __attribute__((alias(#name)))
 
 STAT(stat, __xstat, (1, path, out), const char *path, struct stat *out);
 STAT(lstat, __lxstat, (1, path, out), const char *path, struct stat *out);
 STAT(fstat, __fxstat, (1, fd, out), int fd, struct stat *out);
-STAT(fstatat, __fxstatat, (1, fd, path, out, flags), int fd, const char *path, struct stat *out, int flags);
+STAT(fstatat, __fxstatat, (1, fd, path, out, flags), int fd, const char *path, struct stat *out,
+     int flags);
 
 #define SERVES(old, new) \
-	__asm__(".text\n.globl " #new "\n.hidden " #new "\n.type " #new ", @function\n" #new ": jmp " #old "@PLT")
+	__asm__(".text\n.globl " #new "\n.hidden " #new "\n.type " #new ", @function\n" #new ": " \
+											     "jmp" \
+											     " " #old \
+											     "@PL" \
+											     "T")
 SERVES(strtol, __isoc23_strtol);
 SERVES(strtoul, __isoc23_strtoul);
 SERVES(strtoll, __isoc23_strtoll);
@@ -30,7 +38,8 @@ SERVES(__isoc99_fscanf, __isoc23_fscanf);
 SERVES(__isoc99_vsscanf, __isoc23_vsscanf);
 #else
 typedef void constructor(int, char **, char **);
-typedef int start(int (*)(int, char **, char **), int, char **, constructor *, void (*)(void), void (*)(void), void *);
+typedef int start(int (*)(int, char **, char **), int, char **, constructor *, void (*)(void),
+		  void (*)(void), void *);
 extern constructor *__init_array_start[], *__init_array_end[];
 extern void _init(void);
 extern start old_start, __libc_start_main;
@@ -43,9 +52,11 @@ static void construct(int argc, char **argv, char **envp)
 		(*each)(argc, argv, envp);
 }
 
-int __libc_start_main(int (*program)(int, char **, char **), int argc, char **argv, constructor *init, void (*fini)(void),
-		      void (*loader_fini)(void), void *stack_end)
+int __libc_start_main(int (*program)(int, char **, char **), int argc, char **argv,
+		      constructor *init, void (*fini)(void), void (*loader_fini)(void),
+		      void *stack_end)
 {
-	return old_start(program, argc, argv, init ? init : construct, fini, loader_fini, stack_end);
+	return old_start(program, argc, argv, init ? init : construct, fini, loader_fini,
+			 stack_end);
 }
 #endif

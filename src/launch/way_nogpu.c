@@ -11,7 +11,8 @@ const struct frag_arg frag_pretend_rows[] = {
 	  .help = "number of pretended cards (default: 1, or as many as the ranks need, at most "
 		  "8)" },
 	{ FRAG_ARG_TEXT, "ranks", FRAG_ARG_AT(struct frag_pretend, ranks), .value = "LIST",
-	  .help = "run the program once for each of these ranks of a job, as 0,7 or 0-3; all of them "
+	  .help = "run the program once for each of these ranks of a job, as 0,7 or 0-3; all of "
+		  "them "
 		  "run at a time and talk, else the other ranks are pretended" },
 	{ FRAG_ARG_UINT, "world", FRAG_ARG_AT(struct frag_pretend, world), .value = "N", .min = 1,
 	  .max = 1000000, .help = "ranks of the job (default: those of --ranks)" },

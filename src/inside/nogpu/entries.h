@@ -50,9 +50,9 @@ NOGPU_DECLARE(int, cudaStreamIsCapturing, (void *stream, int *status));
 NOGPU_DECLARE(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags));
 NOGPU_DECLARE(int, cudaEventCreateWithFlags, (void **out, unsigned flags));
 NOGPU_DECLARE(int, cudaEventRecord, (void *event, void *stream));
-NOGPU_DECLARE(int, cudaEventQuery, (struct event *event));
+NOGPU_DECLARE(int, cudaEventQuery, (struct event * event));
 NOGPU_DECLARE(int, cudaStreamSynchronize, (void *stream));
-NOGPU_DECLARE(int, cudaEventSynchronize, (struct event *event));
+NOGPU_DECLARE(int, cudaEventSynchronize, (struct event * event));
 NOGPU_DECLARE(int, cudaDeviceSynchronize, (void));
 NOGPU_DECLARE(int, cudaEventElapsedTime, (float *ms, void *begin, void *end));
 /* card.c */

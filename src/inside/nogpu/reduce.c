@@ -102,7 +102,7 @@ static uint16_t float_to_bf16(float f)
 	}
 #define AS_IT_IS(x) (x)
 /* signed ones wrap, as on the card */
-REDUCTION(int8, int8_t, int, AS_IT_IS, AS_IT_IS)
+REDUCTION(int8, int8_t, int, (int)(int8_t), AS_IT_IS)
 REDUCTION(uint8, uint8_t, int, AS_IT_IS, AS_IT_IS)
 REDUCTION(int32, int32_t, int64_t, AS_IT_IS, (int32_t))
 REDUCTION(uint32, uint32_t, uint64_t, AS_IT_IS, AS_IT_IS)

@@ -249,11 +249,11 @@ static uint64_t all_done(void)
 
 NOGPU_VALUE(int, cudaStreamSynchronize, (void *stream),
 	    wait_until(stream_of(stream)->busy_ns, stream_of(stream)->awaits))
-NOGPU_VALUE(int, cudaEventSynchronize, (struct event *event),
+NOGPU_VALUE(int, cudaEventSynchronize, (struct event * event),
 	    wait_until(event->done_ns, event->awaits))
 NOGPU_VALUE(int, cudaDeviceSynchronize, (void), wait_until(all_done(), UINT64_MAX))
 /* Who asks again and again goes on in time. */
-NOGPU_ENTRY(int, cudaEventQuery, (struct event *event))
+NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
 {
 	if (!several_ranks)
 		return NOGPU_OK;
