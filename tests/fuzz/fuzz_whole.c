@@ -116,8 +116,8 @@ static void look(struct frag_trace *t, const struct plan *p)
 						"vmm",
 						"buddy",
 						"caching",
-						"pytorch:max_split_size_mb:21,"
-						"garbage_collection_threshold:0.6",
+						("pytorch:max_split_size_mb:21,"
+						 "garbage_collection_threshold:0.6"),
 						"bfc",
 						"async" };
 	static const uint64_t limits[] = { 0, 64 * FRAG_MIB, 100 * FRAG_MIB, FRAG_MIB << 12 };
