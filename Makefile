@@ -164,7 +164,7 @@ PLAIN    ?= build/release
 PLAIN_CC ?= $(if $(shell command -v gcc),gcc,$(CC))
 SO       := $(if $(filter asan tsan cov fuzz,$(BUILD)),$(PLAIN),$(OUT))
 LIVE_SO  := $(if $(wildcard src/inside/live/*.c),$(SO)/libcufrag_torch.so)
-SHARED_LIBS := $(SO)/libcufrag_nogpu.so $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(LIVE_SO)
+SHARED_LIBS := $(SO)/libcufrag_nogpu.so $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(SO)/libcufrag_files.so $(LIVE_SO)
 
 .PHONY: all
 all: $(B)/cufrag $(LIVE_SO) $(MPI_MODULE)
@@ -262,6 +262,7 @@ $(SHARED_LIBS): | $(STUBS)
 objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
 RECORD_OBJ := $(call objects_of,src/inside/record/*.c)
 START_OBJ  := $(call objects_of,src/inside/start/*.c)
+READ_OBJ   := $(call objects_of,src/inside/files/*.c)
 link_shared = $(Q)$(CC) $(OLD_LD) -shared -Wl,-soname,$(@F) -Wl,-z,defs
 # the pretended card, with the simulated device behind it
 $(OUT)/libcufrag_nogpu.so: $(call objects_of,src/inside/nogpu/*.c) $(B)/libcufrag.a
@@ -274,6 +275,9 @@ $(OUT)/libcufrag_record.so: $(RECORD_OBJ) $(B)/libcufrag.a
 $(OUT)/libcufrag_start.so: $(START_OBJ)
 	$(call say,LD,$@)
 	$(link_shared) -o $@ $^
+$(OUT)/libcufrag_files.so: $(READ_OBJ)
+	$(call say,LD,$@)
+	$(link_shared) -o $@ $^ -ldl
 # the policies as PyTorch's allocator
 $(OUT)/libcufrag_torch.so: $(call objects_of,src/inside/live/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
@@ -327,7 +331,7 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ) $(READ_OBJ)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:

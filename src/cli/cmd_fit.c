@@ -6,12 +6,12 @@
 #include <frag/opt.h>
 #include <frag/replay.h>
 
-#include "cli/fit_classes.h"
 #include "cli/launching.h"
 #include "cli/show_answer.h"
 #include "launch/vary.h"
 #include "plan/fit/fit_cards.h"
 #include "plan/fit/fit_vary.h"
+#include "program/fit_classes.h"
 
 static const char *const defaults[] = {
 	"recorded",
@@ -25,6 +25,7 @@ struct options {
 	struct frag_pretend pretend; /* first: its rows count from here */
 	struct frag_policy_texts policies;
 	const char *vary;
+	bool fresh;
 };
 
 static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
@@ -32,9 +33,11 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 	FRAG_AUTO(frag_fit_cards_release)
 	struct frag_fit_cards f = { .target = &cli->target, .headroom = cli->headroom };
 	FRAG_AUTO(frag_fit_classes_release)
-	struct frag_fit_classes classes = {
-		.cli = cli, .pretend = &o->pretend, .policies = &o->policies, .first = &f
-	};
+	struct frag_fit_classes classes = { .program = frag_cli_program(cli, &o->pretend),
+					    .policies = &o->policies,
+					    .headroom = cli->headroom,
+					    .threads = cli->threads,
+					    .first = &f };
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 	struct frag_fit_cards *best = &f;
 	bool none = !o->policies.count;
@@ -75,7 +78,8 @@ struct recording_of {
 static int record(void *ctx, struct frag_vary_probe *p, struct frag_err *err)
 {
 	const struct recording_of *r = ctx;
-	struct frag_launch launch = frag_cli_launch(r->cli);
+	const struct frag_program program = frag_cli_program(r->cli, &r->o->pretend);
+	struct frag_launch launch = frag_program_launch(&program);
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	uint64_t refused;
 	int status;
@@ -144,6 +148,9 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct options, vary), .value = "{NAME}=A..B",
 	  .help = "with --no-gpu: find the greatest number in place of {NAME} with which the "
 		  "program completes on --gpu, by recording it several times" },
+	{ FRAG_ARG_FLAG, "fresh", FRAG_ARG_AT(struct options, fresh),
+	  .help = "with --no-gpu: record again, also where an earlier call recorded the same "
+		  "command with the same environment and files" },
 	{ 0 },
 };
 
@@ -157,6 +164,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	struct options *o = values;
 	FRAG_AUTO(frag_program_operand_release) struct frag_program_operand recorded = { 0 };
 
+	o->pretend.reuse = !o->fresh;
 	if (o->vary)
 		return vary(cli, o, err);
 	FRAG_TRY(frag_program_operand(cli, &o->pretend, &recorded, err));

@@ -28,7 +28,8 @@ static int check_policy(const char *text, struct frag_err *err)
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct frag_launch_policy *o = values;
-	const struct frag_launch launch = frag_cli_launch(cli);
+	const struct frag_program program = frag_cli_program(cli, NULL);
+	const struct frag_launch launch = frag_program_launch(&program);
 	int status;
 
 	FRAG_TRY(check_policy(o->policy, err));

@@ -76,7 +76,8 @@ struct recorder {
 static int record(const struct recorder *r, uint64_t n, struct frag_trace **out, bool *completes,
 		  struct frag_err *err)
 {
-	struct frag_launch launch = frag_cli_launch(r->cli);
+	const struct frag_program program = frag_cli_program(r->cli, &r->o->pretend);
+	struct frag_launch launch = frag_program_launch(&program);
 	uint64_t refused;
 	int status;
 

@@ -5,39 +5,20 @@
 #include <string.h>
 
 #include "base/scratch.h"
-#include "cli/recordings.h"
-
-static int read_trace(void *ctx, const char *path, const char *conf, struct frag_trace **out,
-		      struct frag_err *err)
-{
-	(void)ctx;
-	return frag_recording_read(path, conf, out, err);
-}
-
-static int settle(void *ctx, struct frag_trace *trace, struct frag_err *err)
-{
-	const struct frag_cli *cli = ctx;
-
-	return frag_trace_settle(trace, &cli->target, FRAG_OPEN_AS_RECORDED, err);
-}
 
 static void note(void *ctx, const char *text)
 {
 	frag_cli_note(ctx, "%s", text);
 }
 
-struct frag_launch frag_cli_launch(const struct frag_cli *cli)
+struct frag_program frag_cli_program(const struct frag_cli *cli, const struct frag_pretend *pretend)
 {
-	return (struct frag_launch){
-		.card = cli->target.card,
-		.gpu = cli->gpu_,
-		.limit_bytes = frag_limit_bytes(&cli->target.limit, cli->target.card.total_bytes),
-		.seed = cli->target.seed,
-		.read = read_trace,
-		.settle = settle,
-		.note = note,
-		.ctx = (void *)(uintptr_t)cli,
-	};
+	return (struct frag_program){ .words = cli->program,
+				      .pretend = pretend,
+				      .target = cli->target,
+				      .gpu = cli->gpu_,
+				      .note = note,
+				      .ctx = (void *)(uintptr_t)cli };
 }
 
 static int make_file(struct frag_program_operand *out, struct frag_err *err)
@@ -55,7 +36,7 @@ int frag_program_operand(struct frag_cli *cli, const struct frag_pretend *o,
 			 struct frag_program_operand *out, struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
-	struct frag_launch launch = frag_cli_launch(cli);
+	const struct frag_program program = frag_cli_program(cli, o);
 	int status;
 
 	if (cli->program && cli->operands_count)
@@ -68,13 +49,11 @@ int frag_program_operand(struct frag_cli *cli, const struct frag_pretend *o,
 		return frag_fail(err, FRAG_EUSAGE,
 				 "a program is recorded here with --no-gpu; cufrag record has "
 				 "other ways");
-	launch.stdout_to_stderr = true;
-	FRAG_TRY(frag_pretend_record(&launch, o, cli->program, &trace, &status, err));
+	FRAG_TRY(frag_program_record(&program, &trace, &status, err));
 	if (status)
 		frag_cli_note(cli,
 			      "the program ended with status %d; what it did until then counts",
 			      status);
-	FRAG_TRY(frag_launch_name_as_program(trace, cli->program, err));
 	FRAG_TRY(make_file(out, err));
 	FRAG_TRY(frag_trace_write_cft(trace, out->path, err));
 	out->list[0] = out->path;

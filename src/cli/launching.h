@@ -4,11 +4,12 @@
 #define FRAG_CLI_LAUNCHING_H
 
 #include "cli/common.h"
-#include "launch/launch.h"
-#include "launch/pretend.h"
+#include "program/program.h"
 
-/* Card, limit and seed of the command line; notes and progress are those of the command. */
-struct frag_launch frag_cli_launch(const struct frag_cli *cli);
+/* The program of the command line on its card; notes and progress are those of the command. pretend: NULL where it is not
+ * recorded on a pretended card. */
+struct frag_program frag_cli_program(const struct frag_cli *cli,
+				     const struct frag_pretend *pretend);
 
 /*
  * For commands that take traces, or a program to record (--no-gpu): after it the operands are there in any

@@ -176,25 +176,24 @@ static int make_folder(const char *root, const char *folder, struct frag_err *er
 
 int frag_inside_files_open(struct frag_inside_files *f, struct frag_err *err)
 {
-	char *root = cache_root(), name[64];
+	char name[64];
 	int rc;
 
-	*f = (struct frag_inside_files){ 0 };
-	if (!root)
+	*f = (struct frag_inside_files){ .root = cache_root() };
+	if (!f->root)
 		return frag_fail(err, FRAG_EOUTPUT, "no cache folder: set HOME or XDG_CACHE_HOME");
 	snprintf(name, sizeof(name), "nogpu-%016llx", (unsigned long long)files_hash());
-	rc = open_root(&root, err);
-	f->folder = rc ? NULL : frag_path_join(root, name);
+	rc = open_root(&f->root, err);
+	f->folder = rc ? NULL : frag_path_join(f->root, name);
 	f->cache = f->folder ? frag_path_join(f->folder, "wheels") : NULL;
 	if (!rc && !f->cache)
 		rc = frag_fail_nomem(err, "path");
 	if (!rc && access(f->folder, F_OK))
-		rc = make_folder(root, f->folder, err);
+		rc = make_folder(f->root, f->folder, err);
 	if (!rc)
 		rc = check_owner(f->folder, err);
 	if (!rc && !is_whole(f->folder))
 		rc = write_files(f->folder, err);
-	frag_host_free(root);
 	if (rc)
 		frag_inside_files_release(f);
 	return rc;
@@ -202,6 +201,6 @@ int frag_inside_files_open(struct frag_inside_files *f, struct frag_err *err)
 
 void frag_inside_files_release(struct frag_inside_files *f)
 {
-	FRAG_FREE(f->folder, f->cache);
+	FRAG_FREE(f->root, f->folder, f->cache);
 	*f = (struct frag_inside_files){ 0 };
 }

@@ -5,6 +5,7 @@
  *	$XDG_CACHE_HOME/cufrag (~/.cache/cufrag)
  *	  nogpu-<hash of the files>/		written once, complete or not at all
  *	  nogpu-<hash of the files>/wheels/	made by cufrag_card.py for each PyTorch
+ *	  recordings/				kept.h
  */
 #ifndef FRAG_LAUNCH_INSIDE_FILES_H
 #define FRAG_LAUNCH_INSIDE_FILES_H
@@ -13,6 +14,7 @@
 
 /* Strings are the caller's: release. */
 struct frag_inside_files {
+	char *root;   /* of all versions */
 	char *folder; /* the same for all programs of this version of cufrag */
 	char *cache;  /* what is made once for each PyTorch */
 };

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/outfile.h"
+#include "launch/kept.h"
 
 #define RANKS_MAX 1024u
 #define TOGETHER_MAX 64u	  /* processes at a time */
@@ -20,7 +21,8 @@ struct job {
 	const struct frag_launch *l;
 	const struct frag_pretend *o;
 	struct frag_inside_files files;
-	char folder[4096]; /* "" = none yet */
+	struct frag_kept kept; /* where a recording may be reused */
+	char folder[4096];     /* "" = none yet */
 	unsigned ranks[RANKS_MAX];
 	unsigned ranks_count, world, gpus;
 };
@@ -94,6 +96,17 @@ void frag_pretend_python(const struct frag_inside_files *files)
 	setenv("CUFRAG_NOGPU_HOME", files->folder, 1);
 }
 
+static void put_read_files(const struct job *j)
+{
+	char list[sizeof(j->folder) + 16];
+	FRAG_AUTO_FREE char *library = frag_path_join(j->files.folder, "libcufrag_files.so");
+
+	snprintf(list, sizeof(list), "%s/read", j->folder);
+	setenv("CUFRAG_READ_FILES", list, 1);
+	if (library)
+		frag_launch_preload(library);
+}
+
 static void put_all(const struct job *j)
 {
 	char calls[sizeof(j->folder) + 16];
@@ -109,6 +122,8 @@ static void put_all(const struct job *j)
 	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
 	snprintf(calls, sizeof(calls), "%s/calls", j->folder);
 	setenv("CUFRAG_NOGPU_CALLS", calls, 1);
+	if (j->kept.stem)
+		put_read_files(j);
 }
 
 /* ---- the run ---------------------------------------------------------------------------- */
@@ -215,8 +230,8 @@ static int check_card(const struct frag_launch *l, struct frag_err *err)
 	return 0;
 }
 
-/* Names of calls that got an error, one a line, into one sentence. */
-static void note_calls(const struct job *j)
+/* Names of calls that got an error, one a line, into one sentence. Returns how many. */
+static unsigned note_calls(const struct job *j)
 {
 	char path[sizeof(j->folder) + 16], line[200], text[1000] = "";
 	unsigned count = 0;
@@ -244,6 +259,18 @@ static void note_calls(const struct job *j)
 		frag_launch_note(j->l, "a stripped library of the program links the CUDA runtime "
 				       "statically; its CUDA calls fail (built with nvcc --cudart "
 				       "shared, or not stripped, it works)");
+	return count;
+}
+
+/* What was said above, and a run that did not come to its end, belong to one run only. */
+static void keep(struct job *j, int status)
+{
+	const char *const own[] = { j->folder, j->files.root, NULL };
+	char list[sizeof(j->folder) + 16];
+
+	snprintf(list, sizeof(list), "%s/read", j->folder);
+	if (!frag_launch_interrupted())
+		frag_kept_read(&j->kept, list, status, own);
 }
 
 /* A folder in which nothing is: why? */
@@ -266,19 +293,39 @@ static int explain_nothing(const struct job *j, int status, struct frag_err *err
 static int run_all(struct job *j, char **program, struct frag_trace **out, int *status,
 		   struct frag_err *err)
 {
+	unsigned missing;
 	int rc;
 
 	FRAG_TRY(check_card(j->l, err));
 	FRAG_TRY(parse_ranks(j, err));
 	FRAG_TRY(frag_inside_files_open(&j->files, err));
+	if (j->o->reuse)
+		frag_kept_init(&j->kept, j->l, j->o, program, &j->files);
+	if (frag_kept_get(&j->kept, j->l, out, status))
+		return 0;
 	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
 	if (!j->ranks_count || all_together(j))
 		FRAG_TRY(run_once(j, program, NULL, status, err));
 	for (unsigned i = 0; i < j->ranks_count && !all_together(j); i++)
 		FRAG_TRY(run_once(j, program, &j->ranks[i], status, err));
-	note_calls(j);
+	missing = note_calls(j);
 	rc = frag_pretend_collect(j->l, j->folder, *status, out, err);
+	if (!rc && !missing)
+		keep(j, *status);
 	return rc == FRAG_EINPUT ? explain_nothing(j, *status, err) : rc;
+}
+
+/* The second run, with other values; an interruption leaves the first. */
+static int run_again(const struct job *j, char **program, struct frag_trace **out,
+		     struct frag_err *err)
+{
+	int rc = frag_pretend_again(j->l, j->o, program, *out, err);
+
+	if (!rc || frag_launch_interrupted())
+		return 0;
+	frag_trace_destroy(*out);
+	*out = NULL;
+	return rc;
 }
 
 int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
@@ -294,15 +341,11 @@ int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *
 	rc = run_all(j, program, out, status, err);
 	frag_launch_folder_remove(j->folder);
 	frag_inside_files_release(&j->files);
+	if (!rc && o->again && *j->folder && !frag_launch_interrupted())
+		rc = run_again(j, program, out, err);
+	if (!rc && !frag_launch_interrupted())
+		frag_kept_put(&j->kept, *out);
+	frag_kept_release(&j->kept);
 	frag_host_free(j);
-	if (rc || !o->again || frag_launch_interrupted())
-		return rc;
-	rc = frag_pretend_again(l, o, program, *out, err);
-	if (frag_launch_interrupted())
-		return 0; /* the first run is whole */
-	if (rc) {
-		frag_trace_destroy(*out);
-		*out = NULL;
-	}
 	return rc;
 }

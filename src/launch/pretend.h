@@ -3,21 +3,9 @@
 #ifndef FRAG_LAUNCH_PRETEND_H
 #define FRAG_LAUNCH_PRETEND_H
 
-#include "base/args.h"
 #include "launch/inside_files.h"
 #include "launch/launch.h"
-
-struct frag_pretend {
-	bool no_gpu;
-	unsigned gpus;	   /* 0 = as many as the ranks need, else 1 */
-	const char *ranks; /* "0,7" or "0-3", NULL = no job of several */
-	unsigned world;	   /* 0 = that of the ranks */
-	const char *values;
-	bool again; /* a second time with other values */
-};
-
-/* The rows of these options, for the tables of a command that has the struct at offset 0. */
-extern const struct frag_arg frag_pretend_rows[];
+#include "launch/pretend_options.h"
 
 /* Runs the program once, or once for each of the ranks, and gives all recordings as one trace, marked as an
  * estimate. *status as of frag_launch_run. */

@@ -92,6 +92,28 @@ test_fit_records_for_each_capability() {
 assert (16 << 30) - t4 > 1.5 * ((40 << 30) - a100), (t4, a100)' || { cat out; return 1; }
 }
 
+# a second call finds the recording, until the command, the environment or a file that was read changes
+test_recordings_are_kept() {
+	local fit=("$cufrag" fit --no-gpu --cards cards.csv --margin 0 --policy pytorch -- "$python" main.py)
+	printf 'name,memory\nl4,22G\n' > cards.csv
+	echo 'MIB = 8' > size.py && echo 2 > count.txt
+	printf 'import torch, size\nkept = [torch.empty(size.MIB << 20, dtype=torch.uint8, device="cuda") for _ in range(int(open("count.txt").read()))]\n' > main.py
+	export PYTHONDONTWRITEBYTECODE=1
+	again() { "${fit[@]}" > out 2> log < "${1:-/dev/null}" || { cat log; return 1; }; }
+	kept() { again "$@" && grep -q 'recorded on .* with the same command' log || { echo "$1: recorded again"; cat log; return 1; }; }
+	anew() { again "$@" && ! grep -q 'recorded on' log || { echo "$1: not recorded again"; return 1; }; }
+	anew && cp out first && kept && cmp out first && SHLVL=77 kept || return
+	echo 'MIB = 64' > size.py && anew && grep -q 'reserves 128 MiB' out && kept || { cat out; return 1; }
+	echo 3 > count.txt && anew && grep -q 'reserves 192 MiB' out && kept || { cat out; return 1; }
+	ANYTHING=1 anew && touch main.py && anew || return
+	# nobody knows what a pipe holds
+	again <(echo) && anew <(echo) || return
+	fit=("$cufrag" fit --fresh "${fit[@]:2}") && anew || return
+	# a program that reads what it writes is another one the next time
+	echo 'open("state", "w").write("x"); open("state").read()' >> main.py
+	fit=("$cufrag" fit "${fit[@]:3}") && again && anew
+}
+
 test_however_a_program_ends() {
 	local how
 	for how in exit:5 os_exit:5 raise:1 exec:5 SIGTERM:143 SIGKILL:3; do

@@ -10,8 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "base/scratch.h"
-#include "cli/launching.h"
+#include "base/term.h"
 #include "recording/estimate.h"
 
 #define KINDS_MAX (FRAG_FIT_CLASSES - TRIES_MAX)
@@ -20,32 +21,31 @@
 
 /* ---- recordings ------------------------------------------------------------------ */
 
-/* cufrag with the card of recording i. path[4096]: of the recording. */
-static struct frag_cli cli_of(const struct frag_fit_classes *c, size_t i, char *path)
+/* The program on the card of recording i, telling nobody. path[4096]: of the recording. */
+static struct frag_program program_of(const struct frag_fit_classes *c, size_t i, char *path)
 {
-	struct frag_cli cli = *c->cli;
+	struct frag_program p = c->program;
 
 	snprintf(path, 4096, "%s/%zu.cft", c->folder, i);
-	cli.gpu_ = cli.target.card.name = c->gpus[i]->name;
-	cli.quiet = true;
-	cli.target.tell = NULL;
-	cli.target.card.total_bytes = c->capacities[i];
-	cli.target.card.context_bytes = c->gpus[i]->context_bytes;
-	return cli;
+	p.gpu = p.target.card.name = c->gpus[i]->name;
+	p.note = NULL;
+	p.target.tell = NULL;
+	p.target.card.total_bytes = c->capacities[i];
+	p.target.card.context_bytes = c->gpus[i]->context_bytes;
+	return p;
 }
 
 static int record(const struct frag_fit_classes *c, size_t i, struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
-	struct frag_pretend once = *c->pretend;
+	struct frag_pretend once = *c->program.pretend;
 	char path[4096];
-	struct frag_cli cli = cli_of(c, i, path);
-	struct frag_launch launch = frag_cli_launch(&cli);
+	struct frag_program p = program_of(c, i, path);
 	int status;
 
 	once.again = false;
-	FRAG_TRY(frag_pretend_record(&launch, &once, cli.program, &trace, &status, err));
-	FRAG_TRY(frag_launch_name_as_program(trace, cli.program, err));
+	p.pretend = &once;
+	FRAG_TRY(frag_program_record(&p, &trace, &status, err));
 	return frag_launch_interrupted() ? FRAG_EINTR : frag_trace_write_cft(trace, path, err);
 }
 
@@ -75,8 +75,8 @@ static void record_from(const struct frag_fit_classes *c, size_t i, size_t worke
 		if (!pids[w])
 			work(c, i + w, workers);
 	}
-	frag_cli_show(&progress, "recording for other cards",
-		      NULL); /* its thread comes after the forks */
+	/* its thread comes after the forks */
+	frag_progress_show(&progress, "recording for other cards");
 	for (size_t w = 0; w < workers; w++)
 		while (pids[w] > 0 && !waitpid(pids[w], NULL, WNOHANG)) {
 			if (frag_interrupted())
@@ -90,18 +90,18 @@ static int judge(struct frag_fit_classes *c, size_t i, struct frag_err *err)
 {
 	struct frag_fit_cards *f = &c->list[i];
 	char path[4096], *paths[] = { path };
-	const struct frag_cli cli = cli_of(c, i, path);
+	const struct frag_program p = program_of(c, i, path);
 
 	frag_fit_cards_release(f);
 	*f = (struct frag_fit_cards){ .target = c->first->target,
-				      .headroom = cli.headroom,
+				      .headroom = c->headroom,
 				      .catalog = c->first->catalog,
 				      .borrows = true,
 				      .failed = access(path, R_OK) != 0 };
 	if (f->failed || frag_interrupted())
 		return 0;
-	FRAG_TRY(frag_recordings_open(&f->units, paths, 1, &cli.target, 0, err));
-	FRAG_TRY(frag_fit_cards_search(f, c->policies, cli.threads, err));
+	FRAG_TRY(frag_recordings_open(&f->units, paths, 1, &p.target, 0, err));
+	FRAG_TRY(frag_fit_cards_search(f, c->policies, c->threads, err));
 	f->failed = !f->ended && !frag_estimate_to_end(f->units.list[0].trace);
 	return 0;
 }
@@ -119,7 +119,7 @@ static bool fits_twice(void)
 static int run(struct frag_fit_classes *c, size_t i, bool enlarge, struct frag_err *err)
 {
 	const size_t end = c->count;
-	size_t workers = c->cli->threads > 1 && fits_twice() ? 2 : 1;
+	size_t workers = c->threads > 1 && fits_twice() ? 2 : 1;
 
 	record_from(c, i, FRAG_MIN(workers, end - i));
 	for (; i < end && !frag_interrupted(); i++) {
@@ -197,8 +197,8 @@ static int confirm(struct frag_fit_classes *c, struct frag_fit_cards **out, stru
 			i++;
 		if (!card || !chip_of(card) || tries == TRIES_MAX ||
 		    (chip_of(card) == (*out)->chip &&
-		     card->total_bytes ==
-			     (i < c->count ? c->capacities[i] : c->cli->target.card.total_bytes)))
+		     card->total_bytes == (i < c->count ? c->capacities[i]
+							: c->program.target.card.total_bytes)))
 			return 0;
 		put(c, c->count, card, card->total_bytes);
 		FRAG_TRY(run(c, c->count - 1, false, err));
@@ -223,7 +223,7 @@ int frag_fit_classes_record(struct frag_fit_classes *c, struct frag_fit_cards **
 		return frag_fail(err, FRAG_EOUTPUT, "cannot create a temporary folder: %s",
 				 strerror(reason));
 	list_classes(c);
-	same = class_of(c, frag_gpu_find(c->cli->gpu_ ? c->cli->gpu_ : "h200"));
+	same = class_of(c, frag_gpu_find(c->program.gpu ? c->program.gpu : "h200"));
 	FRAG_TRY(run(c, 0, true, err));
 	set_judges(c);
 	c->first->judges = c->judges;

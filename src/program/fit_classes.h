@@ -7,22 +7,22 @@
  * Two recordings run at a time, if host memory allows; a program that fails beside itself (a port, a file) is recorded again
  * alone.
  *
- *	struct frag_fit_classes c = { cli, pretend, policies, &first };		first: searched, of the first recording
+ *	struct frag_fit_classes c = { .program = program, … .first = &first };		first: searched, of the first recording
  *	frag_fit_classes_record(&c, &best, err) ?: frag_fit_cards_answer(best, …); frag_fit_classes_release(&c);
  */
-#ifndef FRAG_CLI_FIT_CLASSES_H
-#define FRAG_CLI_FIT_CLASSES_H
+#ifndef FRAG_PROGRAM_FIT_CLASSES_H
+#define FRAG_PROGRAM_FIT_CLASSES_H
 
-#include "cli/common.h"
-#include "launch/pretend.h"
 #include "plan/fit/fit_cards.h"
+#include "program/program.h"
 
 #define FRAG_FIT_CLASSES 24u /* recordings at most */
 
 struct frag_fit_classes {
-	const struct frag_cli *cli;
-	const struct frag_pretend *pretend;
+	struct frag_program program;
 	const struct frag_policy_texts *policies;
+	struct frag_headroom headroom;
+	unsigned threads;
 	struct frag_fit_cards *first;
 	/* made, by recording: its search, the card, its memory */
 	struct frag_fit_cards list[FRAG_FIT_CLASSES];

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recordings kept in the user's cache; see kept.h. The lists of files come from the user's programs and are read as any input. */
+#include "kept.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "base/outfile.h"
+#include "lib/grow.h"
+
+#define FILES_MAX 200000u
+#define KEPT_BYTES (2ull << 30)
+#define KEPT_MAX 4096u
+
+extern char **environ;
+
+/* ---- the key --------------------------------------------------------------------------- */
+
+/* Of a terminal or a session, not of what the program does. */
+static bool is_of_session(const char *variable)
+{
+	static const char *const names[] = {
+		"_=",	"SHLVL=",    "OLDPWD=",	     "PWD=", "COLUMNS=", "LINES=",	  "TERM",
+		"SSH_", "WINDOWID=", "XDG_SESSION_", "TMUX", "VSCODE_",	 "DBUS_SESSION_", "STY="
+	};
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
+		if (!strncmp(variable, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static void take_text(XXH3_state_t *h, const char *text)
+{
+	XXH3_128bits_update(h, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+static void take_number(XXH3_state_t *h, uint64_t n)
+{
+	XXH3_128bits_update(h, &n, sizeof(n));
+}
+
+/* In any order. */
+static uint64_t environment_hash(void)
+{
+	uint64_t sum = 0;
+
+	for (char **at = environ; *at; at++)
+		if (!is_of_session(*at))
+			sum += XXH3_64bits(*at, strlen(*at));
+	return sum;
+}
+
+static void take_file(XXH3_state_t *h, const struct stat *st)
+{
+	take_number(h, (uint64_t)st->st_dev);
+	take_number(h, (uint64_t)st->st_ino);
+	take_number(h, (uint64_t)st->st_size);
+	take_number(h, (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec);
+}
+
+/* What the program may read there. False: nobody knows. */
+static bool take_input(XXH3_state_t *h)
+{
+	struct stat st;
+	bool open = !fstat(STDIN_FILENO, &st);
+
+	if (open && S_ISREG(st.st_mode)) {
+		take_file(h, &st);
+		take_number(h, (uint64_t)lseek(STDIN_FILENO, 0, SEEK_CUR));
+	}
+	return !open || S_ISREG(st.st_mode) || S_ISCHR(st.st_mode);
+}
+
+static void take_options(XXH3_state_t *h, const struct frag_launch *l, const struct frag_pretend *o)
+{
+	take_text(h, l->gpu);
+	take_text(h, l->card.name);
+	take_number(h, l->card.total_bytes);
+	take_number(h, l->card.context_bytes);
+	take_number(h, l->limit_bytes);
+	take_number(h, l->seed);
+	take_number(h, l->frames);
+	take_number(h, l->max_entries);
+	take_number(h, o->gpus);
+	take_text(h, o->ranks);
+	take_number(h, o->world);
+	take_text(h, o->values);
+	take_number(h, o->again);
+}
+
+void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const struct frag_pretend *o,
+		    char **program, const struct frag_inside_files *files)
+{
+	FRAG_AUTO_FREE char *folder = frag_path_join(files->root, "recordings");
+	char name[40], *here = realpath(".", NULL);
+	XXH3_state_t *h = XXH3_createState();
+	struct timespec now;
+	struct stat self;
+	XXH128_hash_t key;
+
+	*k = (struct frag_kept){ 0 };
+	if (h && folder && here && !stat("/proc/self/exe", &self) &&
+	    !getenv("PYTHONPYCACHEPREFIX") &&
+	    (!mkdir(folder, 0700) || !access(folder, W_OK | X_OK))) {
+		XXH3_128bits_reset(h);
+		take_file(h, &self);
+		for (; *program; program++)
+			take_text(h, *program);
+		take_text(h, here);
+		take_number(h, environment_hash());
+		take_options(h, l, o);
+		if (take_input(h)) {
+			key = XXH3_128bits_digest(h);
+			snprintf(name, sizeof(name), "%016llx%016llx",
+				 (unsigned long long)key.high64, (unsigned long long)key.low64);
+			k->stem = frag_path_join(folder, name);
+		}
+	}
+	XXH3_freeState(h);
+	free(here);
+	clock_gettime(CLOCK_REALTIME, &now);
+	k->begun_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void frag_kept_release(struct frag_kept *k)
+{
+	frag_host_free(k->stem);
+	free(k->text);
+	*k = (struct frag_kept){ 0 };
+}
+
+/* ---- files that a program read ------------------------------------------------------------ */
+
+struct read_file {
+	long long bytes, mtime_ns;
+	char *path; /* in the line, which is the caller's */
+};
+
+static bool parse_line(char *line, struct read_file *f)
+{
+	char *at, *end;
+
+	line[strcspn(line, "\n")] = '\0';
+	f->bytes = strtoll(line, &at, 10);
+	if (at == line || *at != ' ')
+		return false;
+	f->mtime_ns = strtoll(at + 1, &end, 10);
+	if (end == at + 1 || end[0] != ' ' || end[1] != '/')
+		return false;
+	f->path = end + 1;
+	return true;
+}
+
+static bool is_as_before(const struct read_file *f)
+{
+	struct stat st;
+
+	return !stat(f->path, &st) && st.st_size == f->bytes &&
+	       (long long)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec == f->mtime_ns;
+}
+
+/* Python reads the source again if its date differs from that in the compiled file: a/__pycache__/b.cpython-312.pyc -> a/b.py */
+static void take_source(struct read_file *f)
+{
+	static const char folder[] = "/__pycache__/";
+	char *at = strstr(f->path, folder), *name, *dot;
+	char source[4200];
+	struct stat st;
+
+	if (!at)
+		return;
+	name = at + strlen(folder);
+	dot = strchr(name, '.');
+	if (!dot ||
+	    snprintf(source, sizeof(source), "%.*s/%.*s.py", (int)(at - f->path), f->path,
+		     (int)(dot - name), name) >= (int)sizeof(source) ||
+	    stat(source, &st))
+		return;
+	strcpy(f->path, source); /* shorter than it was */
+	f->bytes = st.st_size;
+	f->mtime_ns = (long long)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+static bool is_below(const char *path, const char *const *folders)
+{
+	for (; *folders; folders++)
+		if (!strncmp(path, *folders, strlen(*folders)))
+			return true;
+	return !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5) ||
+	       !strncmp(path, "/dev/", 5);
+}
+
+/* What the program itself made and took away again does not matter to the next run. */
+static bool is_passing(const struct read_file *f, int64_t begun_ns)
+{
+	return f->mtime_ns >= begun_ns && access(f->path, F_OK);
+}
+
+/* One file into the list. False: the recording must not be kept. */
+static bool put_file(FILE *to, char *line, int64_t begun_ns, const char *const *own)
+{
+	struct read_file f;
+
+	if (!parse_line(line, &f))
+		return false;
+	if (is_below(f.path, own) || is_passing(&f, begun_ns))
+		return true;
+	take_source(&f);
+	fprintf(to, "%lld %lld %s\n", f.bytes, f.mtime_ns, f.path);
+	return f.mtime_ns < begun_ns && is_as_before(&f);
+}
+
+void frag_kept_read(struct frag_kept *k, const char *list, int status, const char *const *own)
+{
+	FILE *from = k->stem ? fopen(list, "re") : NULL, *to;
+	char *line = NULL;
+	size_t room = 0, len, count = 0;
+	bool good = true;
+
+	if (!from)
+		return;
+	to = open_memstream(&k->text, &len);
+	if (to)
+		fprintf(to, "status %d\n", status);
+	while (to && good && getline(&line, &room, from) > 0)
+		good = count++ < FILES_MAX && put_file(to, line, k->begun_ns, own);
+	free(line);
+	fclose(from);
+	if (!to || fclose(to) || !good || !count) {
+		free(k->text);
+		k->text = NULL;
+	}
+}
+
+/* ---- the cache ------------------------------------------------------------------------------ */
+
+static bool are_as_before(FILE *from, int *status)
+{
+	char *line = NULL;
+	size_t room = 0;
+	bool good = getline(&line, &room, from) > 0 && sscanf(line, "status %d", status) == 1;
+	struct read_file f;
+
+	while (good && getline(&line, &room, from) > 0)
+		good = parse_line(line, &f) && is_as_before(&f);
+	free(line);
+	return good;
+}
+
+static void say_when(const struct frag_launch *l, const char *path)
+{
+	struct stat st;
+	struct tm day;
+	char text[40];
+
+	if (stat(path, &st) || !localtime_r(&st.st_mtime, &day) ||
+	    !strftime(text, sizeof(text), "%F %H:%M", &day))
+		return;
+	frag_launch_note(l,
+			 "recorded on %s with the same command, environment and files; --fresh "
+			 "records again",
+			 text);
+}
+
+bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struct frag_trace **out,
+		   int *status)
+{
+	char path[4200], files[4200];
+	struct frag_err err = { 0 };
+	FILE *from;
+	bool good;
+
+	if (!k->stem || snprintf(path, sizeof(path), "%s.cft", k->stem) >= (int)sizeof(path))
+		return false;
+	snprintf(files, sizeof(files), "%s.files", k->stem);
+	from = fopen(files, "re");
+	if (!from)
+		return false;
+	good = are_as_before(from, status);
+	fclose(from);
+	good = good && !l->read(l->ctx, path, NULL, out, &err);
+	if (good) {
+		utimensat(AT_FDCWD, files, NULL, 0); /* used last */
+		say_when(l, path);
+	} else {
+		unlink(files);
+		unlink(path);
+	}
+	return good;
+}
+
+struct kept_file {
+	char name[40]; /* without ending */
+	int64_t used;
+	uint64_t bytes;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+	return FRAG_ORDER(((const struct kept_file *)b)->used, ((const struct kept_file *)a)->used);
+}
+
+static size_t list_kept(DIR *dir, struct kept_file *list)
+{
+	struct dirent *entry;
+	size_t count = 0;
+
+	while (count < KEPT_MAX && (entry = readdir(dir))) {
+		struct kept_file *f = &list[count];
+		char name[48];
+		struct stat cft, files;
+
+		if (strlen(entry->d_name) != 36 || strcmp(entry->d_name + 32, ".cft") != 0)
+			continue;
+		snprintf(f->name, sizeof(f->name), "%.32s", entry->d_name);
+		snprintf(name, sizeof(name), "%s.files", f->name);
+		if (fstatat(dirfd(dir), entry->d_name, &cft, 0))
+			continue;
+		f->bytes = (uint64_t)cft.st_size;
+		f->used = fstatat(dirfd(dir), name, &files, 0) ? 0 : (int64_t)files.st_mtime;
+		count++;
+	}
+	return count;
+}
+
+static void remove_oldest(const char *stem)
+{
+	FRAG_AUTO_FREE struct kept_file *list = frag_host_calloc(KEPT_MAX, sizeof(*list));
+	FRAG_AUTO_FREE char *folder = frag_host_strdup(stem);
+	uint64_t bytes = 0;
+	size_t count;
+	DIR *dir;
+
+	if (!list || !folder)
+		return;
+	*strrchr(folder, '/') = '\0';
+	dir = opendir(folder);
+	if (!dir)
+		return;
+	count = list_kept(dir, list);
+	qsort(list, count, sizeof(*list), newest_first);
+	for (size_t i = 0; i < count; i++) {
+		char name[48];
+
+		bytes += list[i].bytes;
+		if (bytes <= KEPT_BYTES && i < KEPT_MAX / 2)
+			continue;
+		snprintf(name, sizeof(name), "%s.files", list[i].name);
+		unlinkat(dirfd(dir), name, 0);
+		snprintf(name, sizeof(name), "%s.cft", list[i].name);
+		unlinkat(dirfd(dir), name, 0);
+	}
+	closedir(dir);
+}
+
+void frag_kept_put(const struct frag_kept *k, const struct frag_trace *trace)
+{
+	char path[4200], files[4200];
+	struct frag_err err = { 0 };
+
+	if (!k->stem || !k->text)
+		return;
+	snprintf(path, sizeof(path), "%s.cft", k->stem);
+	snprintf(files, sizeof(files), "%s.files", k->stem);
+	unlink(files); /* until both belong together */
+	if (frag_trace_write_cft(trace, path, &err) ||
+	    frag_outfile_put(files, k->text, strlen(k->text), &err))
+		unlink(path);
+	remove_oldest(k->stem);
+}

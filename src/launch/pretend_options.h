@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is asked of a run on the pretended card. */
+#ifndef FRAG_LAUNCH_PRETEND_OPTIONS_H
+#define FRAG_LAUNCH_PRETEND_OPTIONS_H
+
+#include "base/args.h"
+
+struct frag_pretend {
+	bool no_gpu;
+	unsigned gpus;	   /* 0 = as many as the ranks need, else 1 */
+	const char *ranks; /* "0,7" or "0-3", NULL = no job of several */
+	unsigned world;	   /* 0 = that of the ranks */
+	const char *values;
+	bool again; /* a second time with other values */
+	bool reuse; /* a recording of an earlier call will do (kept.h) */
+};
+
+/* The rows of these options, for the tables of a command that has the struct at offset 0. */
+extern const struct frag_arg frag_pretend_rows[];
+
+#endif
