@@ -2,17 +2,21 @@
 /* An answer as Markdown, for docs/. */
 #include "answer.h"
 
+#include <string.h>
+
 #include "table_fill.h"
 
 static void add_cell(const struct frag_field *f, const void *row, struct frag_text *out)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text cell = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text cell = { 0 }, clean = { 0 };
 
 	frag_field_text(f, row, &cell);
 	out->failed |= cell.failed;
-	for (const char *p = frag_text_str(&cell); *p; p++) {
-		frag_text_add(out, *p == '|' ? "\\" : "");
-		frag_text_addn(out, p, 1);
+	frag_text_add_clean(&clean, frag_text_str(&cell), strlen(frag_text_str(&cell)));
+	out->failed |= clean.failed;
+	for (const char *p = frag_text_str(&clean); *p; p++) {
+		frag_text_add(out, *p == '|' ? "\\" : *p == '\n' ? " " : "");
+		frag_text_addn(out, p, *p != '\n');
 	}
 }
 
@@ -51,9 +55,11 @@ static const struct {
 
 static void add_part(const struct frag_part *part, struct frag_text *out)
 {
-	if (around[part->kind].before)
-		frag_text_addf(out, "%s%s%s", around[part->kind].before, part->text,
-			       around[part->kind].after);
+	if (around[part->kind].before) {
+		frag_text_add(out, around[part->kind].before);
+		frag_text_add_clean(out, part->text, strlen(part->text));
+		frag_text_add(out, around[part->kind].after);
+	}
 	if (part->kind != FRAG_PART_TABLE)
 		return;
 	frag_text_add(out, part->indent ? "\n" : "");

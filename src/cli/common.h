@@ -55,7 +55,9 @@ struct frag_cli { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	unsigned threads;
 	enum frag_color color;
 	bool quiet, verbose, brief;
-	bool estimated;	    /* a recording that it opened was made without a GPU (frag_cli_tell) */
+	bool estimated; /* a recording that it opened was made without a GPU (frag_cli_tell) */
+	char other_kernels
+		[160]; /* that one was recorded on a card of another capability than --gpu; "" = none */
 	bool *need_unknown; /* becomes true with such an answer: exit status 6, if there is no other */
 	/* raw, used inside of the parse */
 	const char *gpu_, *cost_;

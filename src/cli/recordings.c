@@ -38,6 +38,22 @@ static void note_estimate(const struct frag_cli *cli, const struct frag_trace *t
 			      trace->name, frag_estimate_again(&a, e));
 }
 
+/* What was recorded is what the program does on that card. */
+static void take_kernels(struct frag_cli *cli, const struct frag_trace *trace)
+{
+	const struct frag_gpu *card = cli->gpu_ ? frag_gpu_find(cli->gpu_) : NULL;
+
+	for (uint32_t d = 0; d < trace->devs_count && !*cli->other_kernels; d++) {
+		const struct frag_gpu_chip *chip = frag_recorded_chip(trace, &trace->devs[d]);
+
+		if (frag_other_kernels(chip, card))
+			snprintf(cli->other_kernels, sizeof(cli->other_kernels),
+				 "recorded on %s; %s is of another compute capability, where "
+				 "another kernel choice is likely: record for it",
+				 chip->shown, card->name);
+	}
+}
+
 void frag_cli_tell(void *ctx, enum frag_recording_stage stage, const char *path,
 		   const struct frag_trace *trace)
 {
@@ -54,6 +70,7 @@ void frag_cli_tell(void *ctx, enum frag_recording_stage stage, const char *path,
 	if (stage != FRAG_RECORDING_READ)
 		return;
 	cli->estimated |= trace->estimate != NULL;
+	take_kernels(cli, trace);
 	note_estimate(cli, trace);
 }
 

@@ -81,6 +81,8 @@ int frag_cli_replays_run(struct frag_session *s, const struct frag_cli *cli,
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 
 	FRAG_TRY(frag_session_run(s, err));
+	if (*cli->other_kernels)
+		frag_cli_note(cli, "%s", cli->other_kernels);
 	say(&s->report, &a);
 	FRAG_TRY(frag_cli_print_answer(cli, &a, err));
 	FRAG_TRY(frag_session_interrupted(s, err));

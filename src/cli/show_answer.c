@@ -58,6 +58,8 @@ int frag_cli_print_answer(const struct frag_cli *cli, struct frag_answer *a, str
 int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err)
 {
 	a->command = cli->cmd->name;
+	if (*cli->other_kernels)
+		frag_answer_warn(a, "%s", cli->other_kernels);
 	if (cli->out)
 		FRAG_TRY(put_page(cli, a, err));
 	return frag_cli_print_answer(cli, a, err);

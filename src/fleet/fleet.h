@@ -58,7 +58,8 @@ struct frag_fleet_choice {
 struct frag_fleet_job {
 	char *name;
 	size_t first_unit, units_count;
-	bool today_recorded, estimate; /* estimate: a trace of it was recorded without a GPU */
+	bool today_recorded, estimate;	  /* estimate: a trace of it was recorded without a GPU */
+	const struct frag_gpu_chip *chip; /* that it was recorded on; NULL = not known */
 	bool ended;	      /* a trace of it ended out of memory: what the job needs is unknown */
 	uint64_t bound_bytes; /* of the worst unit */
 	struct frag_fleet_choice today, best;
@@ -117,6 +118,8 @@ bool frag_fleet_need(const struct frag_fleet *f, const struct frag_fleet_job *jo
 		     uint64_t *need);
 /* What a choice leaves free on its card beside the context; 0 without a card. */
 uint64_t frag_fleet_headroom(const struct frag_fleet_choice *c);
+/* Is its card of another compute capability than the recording? Then another kernel choice is likely. */
+bool frag_fleet_other_kernels(const struct frag_fleet_job *job, const struct frag_fleet_choice *c);
 /* Does a job's choice fit this card, with what has to stay free? */
 bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
 		     const struct frag_gpu *card);

@@ -50,6 +50,10 @@ FRAG_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 	F(S, BOOL, estimate, NULL, "one of its traces was recorded without a GPU") \
 	F(S, BOOL, ended_out_of_memory, NULL, \
 	  "one of its traces did: what the job needs is unknown, so it has no card") \
+	F(S, BOOL, other_kernels, NULL, \
+	  "a card of it is of another compute capability than its recording: another kernel " \
+	  "choice " \
+	  "is likely") \
 	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &choice_shape) \
 	F(S, OBJECT, best, NULL, "with the setting of the plan", .of = &choice_shape)
 FRAG_ROW_AS(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
@@ -90,6 +94,11 @@ static const char *joined(struct frag_answer *a, const struct frag_rows *texts)
 	return frag_answer_take(a, &t);
 }
 
+static bool other_kernels(const struct frag_fleet_job *j)
+{
+	return frag_fleet_other_kernels(j, &j->today) || frag_fleet_other_kernels(j, &j->best);
+}
+
 static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
 			      const struct frag_fleet_job *j)
 {
@@ -106,6 +115,7 @@ static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
 		.bound_bytes = j->bound_bytes,
 		.estimate = j->estimate,
 		.ended_out_of_memory = j->ended,
+		.other_kernels = other_kernels(j),
 		.today = today,
 		.best = best,
 		.today_policy = today->policy,
@@ -390,6 +400,29 @@ static void say_misfits(struct frag_answer *a, const struct frag_fleet *f)
 			say_misfit(a, f, &f->jobs[j], room);
 }
 
+/* What a sweep replays is the program that was recorded: another card may get another one. */
+static void warn_kernels(struct frag_answer *a, const struct frag_fleet *f)
+{
+	const struct frag_fleet_job *first = NULL;
+	size_t count = 0;
+
+	for (size_t j = 0; j < f->jobs_count; j++)
+		if (other_kernels(&f->jobs[j])) {
+			first = first ?: &f->jobs[j];
+			count++;
+		}
+	if (first)
+		frag_answer_warn(
+			a,
+			"%s on a card of another compute capability than %s recorded for, "
+			"where another kernel choice is likely: record for that card "
+			"(%s: recorded for %s, here on %s)",
+			frag_answer_count(a, count, "job is", "jobs are"),
+			count == 1 ? "it was" : "they were", first->name, first->chip->name,
+			frag_fleet_other_kernels(first, &first->best) ? first->best.card->name
+								      : first->today.card->name);
+}
+
 static void say_method(struct frag_answer *a, const struct frag_fleet *f)
 {
 	if (f->failures)
@@ -515,6 +548,7 @@ int frag_fleet_answer(const struct frag_fleet *f, size_t top, struct frag_answer
 	if (f->ended)
 		frag_answer_warn(a, "the need of %s is unknown: a recording ended out of memory",
 				 frag_answer_count(a, f->ended, "job", "jobs"));
+	warn_kernels(a, f);
 	FRAG_TRY(frag_fleet_charts(f, a, err));
 	show_jobs(a, p, top);
 	frag_answer_heading(a, "Cards");

@@ -10,6 +10,7 @@
 
 #include <frag/policy.h>
 
+#include "recording/recording.h"
 #include "results.h"
 #include "lib/grow.h"
 
@@ -61,6 +62,7 @@ struct seen {
 	size_t policy;
 	size_t order; /* as they came: the largest card first */
 	bool recorded, completed, estimate, ended;
+	const struct frag_gpu_chip *chip;
 	uint64_t reserved, bound, driver_ns, start_us, duration_us;
 	struct frag_fleet_point *curve;
 	size_t curve_count;
@@ -94,6 +96,19 @@ static int take_curve(struct seen *row, const char *text, struct frag_err *err)
 	return 0;
 }
 
+/* "pytorch-snapshot, on l4" */
+static const struct frag_gpu_chip *chip_of(const char *format)
+{
+	const char *at = format ? strstr(format, FRAG_STORE_CARD) : NULL;
+	char name[32];
+
+	if (!at)
+		return NULL;
+	at += strlen(FRAG_STORE_CARD);
+	snprintf(name, sizeof(name), "%.*s", (int)FRAG_MIN(strcspn(at, ","), sizeof(name)), at);
+	return frag_gpu_chip_find(name);
+}
+
 static int take_row(void *ctx, const struct frag_store_row *r)
 {
 	struct loading *l = ctx;
@@ -113,6 +128,7 @@ static int take_row(void *ctx, const struct frag_store_row *r)
 		.completed = r->completed,
 		.estimate = r->estimate,
 		.ended = r->ended,
+		.chip = chip_of(r->format),
 		.order = l->count,
 		.reserved = r->peak_reserved_bytes,
 		.bound = r->lower_bound_bytes,
@@ -178,6 +194,7 @@ static int add_row(struct frag_fleet *f, struct seen *row, bool new_job, bool ne
 	job->estimate |= row->estimate;
 	f->ended += row->ended && !job->ended;
 	job->ended |= row->ended;
+	job->chip = new_job || frag_same_kernels(job->chip, row->chip) ? row->chip : NULL;
 	use = &f->units[f->units_count - 1].uses[row->policy];
 	if (use->seen) /* the same on a smaller card */
 		return 0;

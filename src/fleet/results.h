@@ -23,6 +23,8 @@
 
 /* At the end of the format of a trace that ended out of memory: what it needs is unknown. */
 #define FRAG_STORE_ENDED ", ended out of memory"
+/* In the format, before the name of the card that it was recorded on, where the file says it. */
+#define FRAG_STORE_CARD ", on "
 
 struct frag_store;
 /* Opens `path` for more; `fresh`: it must not be there, else it is made. */
@@ -59,6 +61,7 @@ struct frag_store_row {
 	uint64_t start_us, duration_us;
 	uint64_t peak_reserved_bytes, lower_bound_bytes, modelled_ns;
 	bool recorded, completed, estimate, ended;
+	const char *format;
 };
 /* Calls row for every result, by path, device, policy, the largest card and no limit first. Stops
  * where it returns an error, and returns that. */

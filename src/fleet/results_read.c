@@ -107,7 +107,7 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 		"SELECT t.path, t.name, i.policy, i.curve, i.device, t.devices, t.start_us, "
 		"t.duration_us, i.peak_reserved_bytes, i.lower_bound_bytes, i.modelled_ns, "
 		"i.recorded, i.status='completed', t.estimate, t.format LIKE '%" FRAG_STORE_ENDED
-		"' FROM items i " TRACES
+		"', t.format FROM items i " TRACES
 		" WHERE i.status<>'failed' AND t.path IS NOT NULL AND i.policy IS NOT "
 		"NULL ORDER BY t.path, i.device, i.policy, i.\"limit\" NOT IN ('', 'none'), "
 		"i.capacity_bytes DESC";
@@ -134,6 +134,7 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 			.completed = sqlite3_column_int(q, 12),
 			.estimate = sqlite3_column_int(q, 13),
 			.ended = sqlite3_column_int(q, 14),
+			.format = (const char *)sqlite3_column_text(q, 15),
 		};
 
 		rc = good ? row(ctx, &r)

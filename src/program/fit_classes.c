@@ -149,7 +149,7 @@ static const struct frag_gpu_chip *chip_of(const struct frag_gpu *card)
 static size_t class_of(const struct frag_fit_classes *c, const struct frag_gpu *card)
 {
 	for (size_t i = c->count; i-- > 0;)
-		if (frag_fit_same_kernels(chip_of(c->gpus[i]), chip_of(card)))
+		if (frag_same_kernels(chip_of(c->gpus[i]), chip_of(card)))
 			return i;
 	return c->count;
 }

@@ -91,6 +91,19 @@ const struct frag_gpu_chip *frag_recorded_chip(const struct frag_trace *trace,
 	return gpu ? frag_gpu_chip_find(gpu->name) : NULL;
 }
 
+bool frag_same_kernels(const struct frag_gpu_chip *a, const struct frag_gpu_chip *b)
+{
+	return a && b && a->major == b->major && a->minor == b->minor;
+}
+
+bool frag_other_kernels(const struct frag_gpu_chip *recorded, const struct frag_gpu *card)
+{
+	const struct frag_gpu *known = card ? frag_gpu_find(card->name) : NULL;
+	const struct frag_gpu_chip *chip = known ? frag_gpu_chip_find(known->name) : NULL;
+
+	return recorded && chip && !frag_same_kernels(recorded, chip);
+}
+
 uint64_t frag_recorded_outside_bytes(const struct frag_trace_dev *dev)
 {
 	uint64_t context = dev->card.context_bytes;

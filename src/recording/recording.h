@@ -80,6 +80,10 @@ bool frag_target_keeps_limit(const struct frag_target *t, const struct frag_trac
 /* The chip of the card that it was recorded on, or that was pretended; NULL = the file does not say. */
 const struct frag_gpu_chip *frag_recorded_chip(const struct frag_trace *trace,
 					       const struct frag_trace_dev *dev);
+/* Of one compute capability? On another a program chooses other kernels, and so needs other memory. NULL: not known, then
+ * neither is true. */
+bool frag_same_kernels(const struct frag_gpu_chip *a, const struct frag_gpu_chip *b);
+bool frag_other_kernels(const struct frag_gpu_chip *recorded, const struct frag_gpu *card);
 /* What the process held besides its allocator and the CUDA context; 0 = not known. */
 uint64_t frag_recorded_outside_bytes(const struct frag_trace_dev *dev);
 

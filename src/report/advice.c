@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "recording/recording.h"
+
 double frag_section_driver_ratio(const struct frag_section *s, const struct frag_result *r)
 {
 	return s->duration_us ? (double)r->m.modelled_ns / 1e3 / (double)s->duration_us : 0;
@@ -97,6 +99,7 @@ void frag_section_advice(const struct frag_section *s, struct frag_advice *out)
 	out->card = frag_section_card(s, r->m.peak_reserved_bytes, false);
 	out->tight = frag_section_card(s, r->m.peak_reserved_bytes, true);
 	out->tight = out->tight == out->card ? NULL : out->tight;
+	out->other_kernels = frag_other_kernels(s->chip, out->card);
 	if (out->card)
 		out->spare_bytes = out->card->total_bytes - out->card->context_bytes -
 				   r->m.peak_reserved_bytes;
@@ -174,6 +177,11 @@ static void say_card(const struct frag_section *s, const struct frag_advice *a,
 	if (frag_section_job_price(s, a->card) > 0)
 		frag_text_addf(out, ", at %.2g an hour %.3g for what was recorded",
 			       a->card->price_per_hour, frag_section_job_price(s, a->card));
+	if (a->other_kernels)
+		frag_text_addf(out,
+			       ", if the program needs no more there: it was recorded for %s, "
+			       "and on another compute capability another kernel choice is likely",
+			       s->chip->shown);
 }
 
 /* Nothing completed, or nothing was reserved. */

@@ -50,6 +50,7 @@ struct frag_section {
 	uint64_t initial_blocks;		      /* live before the history began */
 	bool truncated;				      /* the recorder lost the beginning */
 	bool estimated;				      /* made without a card */
+	const struct frag_gpu_chip *chip;    /* that it was recorded on; NULL = not known */
 	const struct frag_trace_dev *events; /* for charts of the trace itself; NULL = gone */
 	struct frag_result *results;	     /* in the order they were asked for */
 	size_t count;
@@ -141,6 +142,7 @@ struct frag_advice {
 	const struct frag_gpu *card;  /* with room and headroom, or NULL */
 	const struct frag_gpu *tight; /* smaller or cheaper, but without headroom; or NULL */
 	uint64_t spare_bytes;	      /* left on `card` */
+	bool other_kernels; /* `card` is of another compute capability than that of the recording */
 };
 void frag_section_advice(const struct frag_section *s, struct frag_advice *out);
 /* One sentence: what to take, what that saves, which known card it fits. */

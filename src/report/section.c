@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections: order of the results, and what is said about them in words. */
 #include "report/charts/layout.h"
+#include "recording/recording.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -36,6 +37,7 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 		.initial_blocks = d->initial.blocks_count,
 		.truncated = d->truncated,
 		.estimated = trace->estimate != NULL,
+		.chip = frag_recorded_chip(trace, d),
 		.settled = d->settled,
 		.ending = d->ending,
 		.limit_bytes = UINT64_MAX,

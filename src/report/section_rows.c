@@ -31,6 +31,9 @@ FRAG_ROW(optimum_row, "optimum", OPTIMUM,
 	F(S, TEXT, smallest_card, NULL, "smallest card with room and the margin, or the cheapest") \
 	F(S, TEXT, smallest_card_label, "card with room and the margin", "its full name", \
 	  .if_any = true) \
+	F(S, BOOL, smallest_card_other_kernels, NULL, \
+	  "it is of another compute capability than the recording: another kernel choice is " \
+	  "likely") \
 	F(S, BYTES, spare_bytes, "left on it", "beside its context and the peak reserved", \
 	  .if_any = true) \
 	F(S, RATIO, spare_ratio, "left, part of the card", "left bytes / its memory", \
@@ -103,6 +106,7 @@ const void *frag_advice_data(const struct frag_section *s, struct frag_answer *a
 		.run = x.live == SIZE_MAX ? NULL : s->results[x.live].policy,
 		.smallest_card = x.card ? x.card->name : NULL,
 		.smallest_card_label = x.card ? x.card->label : NULL,
+		.smallest_card_other_kernels = x.other_kernels,
 		.tight_card = x.tight ? x.tight->name : NULL,
 		.tight_card_label = x.tight ? x.tight->label : NULL,
 		.compared_with = base->policy,

@@ -232,6 +232,7 @@ static void run_device(struct answer *a, json_t *items, const struct frag_trace_
 static void describe(struct answer *a, const struct frag_trace *t)
 {
 	uint64_t events = 0, end_us = 0;
+	const struct frag_gpu_chip *chip = frag_recorded_chip(t, &t->devs[0]);
 	bool ended = false;
 	char format[300];
 
@@ -239,13 +240,16 @@ static void describe(struct answer *a, const struct frag_trace *t)
 		size_t n = t->devs[d].events_count;
 
 		ended |= t->devs[d].ending.out_of_memory;
+		if (!frag_same_kernels(chip, frag_recorded_chip(t, &t->devs[d])))
+			chip = NULL;
 		events += n;
 		if (n)
 			end_us = FRAG_MAX(end_us, (uint64_t)t->devs[d].events[n - 1].time_us);
 	}
 	set(a, a->root, "name", frag_json_text(t->name));
-	snprintf(format, sizeof(format), "%.250s%s%s", t->format, t->estimate ? ", estimated" : "",
-		 ended ? FRAG_STORE_ENDED : "");
+	snprintf(format, sizeof(format), "%.200s%s%s%.30s%s", t->format,
+		 t->estimate ? ", estimated" : "", chip ? FRAG_STORE_CARD : "",
+		 chip ? chip->name : "", ended ? FRAG_STORE_ENDED : "");
 	set(a, a->root, "format", frag_json_text(format));
 	set(a, a->root, "settings", frag_json_text(t->settings.conf ? t->settings.conf : ""));
 	set(a, a->root, "devices", json_integer(t->devs_count));

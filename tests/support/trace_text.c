@@ -182,6 +182,9 @@ void trace_text_dev(const struct frag_trace_dev *dev, const struct frag_trace *t
 	if (dev->card.total_bytes)
 		fprintf(out, "; card '%s' bytes %llu, beside %llu", dev->card.name,
 			(ull)dev->card.total_bytes, (ull)dev->card.beside_bytes);
+	more(out, "context", dev->card.context_bytes);
+	if (dev->card.limit_fraction > 0 && dev->card.limit_fraction < 1)
+		fprintf(out, " fraction %.17g", dev->card.limit_fraction);
 	fputs("\n", out);
 	trace_text_initial(&dev->initial, out);
 	for (size_t i = 0; i <= dev->events_count; i++) {

@@ -18,11 +18,6 @@ static uint64_t last_us(const struct frag_unit *unit)
 	return n ? (uint64_t)unit->dev->events[n - 1].time_us : 0;
 }
 
-bool frag_fit_same_kernels(const struct frag_gpu_chip *a, const struct frag_gpu_chip *b)
-{
-	return a && b && a->major == b->major && a->minor == b->minor;
-}
-
 /* ---- rows: one policy on all traces ---------------------------------------------- */
 
 /* Does row b ask for the same replays as row a? */
@@ -171,7 +166,7 @@ int frag_fit_cards_search(struct frag_fit_cards *f, const struct frag_policy_tex
 		f->headroom.outside_bytes =
 			FRAG_MAX(f->headroom.outside_bytes, frag_recorded_outside_bytes(u->dev));
 		f->ended |= u->dev->ending.out_of_memory;
-		f->chip = !i || frag_fit_same_kernels(chip, f->chip) ? chip : NULL;
+		f->chip = !i || frag_same_kernels(chip, f->chip) ? chip : NULL;
 	}
 	FRAG_TRY(make_rows(f, policies, err));
 	return search(f, threads, err);
@@ -214,7 +209,7 @@ enum frag_fit_basis frag_fit_basis(const struct frag_fit_cards *f, size_t g)
 
 	if (f->failed || !f->chip || !gpu)
 		return f->failed ? FRAG_FIT_FAILED : FRAG_FIT_UNKNOWN;
-	return frag_fit_same_kernels(f->chip, frag_gpu_chip_find(gpu->name))
+	return frag_same_kernels(f->chip, frag_gpu_chip_find(gpu->name))
 		       ? FRAG_FIT_RECORDED
 		       : FRAG_FIT_OTHER_KERNELS;
 }

@@ -59,8 +59,6 @@ int frag_fit_cards_search(struct frag_fit_cards *f, const struct frag_policy_tex
 			  unsigned threads, struct frag_err *err);
 void frag_fit_cards_release(struct frag_fit_cards *f);
 
-/* Of one compute capability? NULL: not known. */
-bool frag_fit_same_kernels(const struct frag_gpu_chip *a, const struct frag_gpu_chip *b);
 /* Do these recordings speak for card g? UNKNOWN: they do not say their card, or the card is none of the
  * known ones. */
 enum frag_fit_basis {

@@ -6,6 +6,7 @@
  */
 #include "cft_parse.h"
 
+#include "cft_cards.h"
 #include "cft_write.h"
 
 #include <string.h>
@@ -256,6 +257,8 @@ static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v,
 	FRAG_TRY(read_releases(p, err));
 	if (p->version >= 3)
 		FRAG_TRY(read_note(p, &t->estimate, err));
+	if (p->version >= 5)
+		FRAG_TRY(read_note(p, &p->cards, err));
 	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
 	if (v->trace.devs_count > FRAG_CFT_DEVICES_MAX)
 		return frag_cft_bad(err, p->offset, "%u devices exceed the limit",
@@ -417,6 +420,9 @@ int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struc
 	if (wrong)
 		return frag_cft_bad(err, p->offset, "%s", wrong);
 	FRAG_TRY(read_devices(p, head.trace.devs_count, err));
+	wrong = p->version >= 5 ? frag_cft_cards_read(p->cards, p->trace) : NULL;
+	if (wrong)
+		return frag_cft_bad(err, FRAG_CFT_PREAMBLE, "%s", wrong);
 	settle_releases(p->trace);
 	return 0;
 }
@@ -424,7 +430,7 @@ int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struc
 void frag_cft_parser_release(struct frag_cft_parser *p)
 {
 	frag_trace_destroy(p->trace);
-	FRAG_FREE(p->declared, p->payload, p->scratch);
+	FRAG_FREE(p->declared, p->payload, p->scratch, p->cards);
 	frag_cft_coder_destroy(p->coder);
 	frag_cft_unpacker_release(&p->unpacker);
 	memset(p, 0, sizeof(*p));

@@ -19,6 +19,7 @@ struct frag_cft_parser {
 	uint32_t version;			 /* of the format */
 	uint64_t offset;			 /* where it began */
 	uint64_t blocks, events;		 /* read so far */
+	char *cards;				 /* their text, NULL = none */
 	unsigned char *payload;
 	size_t payload_cap;
 	uint64_t *scratch; /* [FRAG_CFT_BATCH] */

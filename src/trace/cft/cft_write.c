@@ -3,9 +3,11 @@
  * not depend on clock, machine or addresses: the same trace gives the same file. */
 #include "cft_write.h"
 
+#include "cft_cards.h"
 #include "cft_layout.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,6 +69,15 @@ static int pack_text(struct frag_cft_writer *w, const char *text, struct frag_er
 	return frag_cft_pack_raw(&w->packer, text, len, 1, err);
 }
 
+static int pack_cards(struct frag_cft_writer *w, const struct frag_trace *t, struct frag_err *err)
+{
+	char *cards = frag_cft_cards_text(t);
+	int rc = cards ? pack_text(w, cards, err) : frag_fail_nomem(err, "cards");
+
+	free(cards);
+	return rc;
+}
+
 static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struct frag_err *err)
 {
 	struct frag_cft_head_values values;
@@ -78,7 +89,7 @@ static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struc
 	FRAG_TRY(pack_text(w, t->name, err));
 	FRAG_TRY(pack_text(w, t->format, err));
 	FRAG_TRY(pack_text(w, t->settings.conf, err));
-	if (t->settings.torch_last || t->estimate) {
+	if (w->version >= 2) {
 		uint64_t releases[2] = { t->settings.torch_first, t->settings.torch_last };
 
 		if (!releases[1]) {
@@ -87,8 +98,10 @@ static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struc
 		}
 		FRAG_TRY(frag_cft_pack_numbers(&w->packer, releases, 2, false, err));
 	}
-	if (t->estimate)
+	if (w->version >= 3)
 		FRAG_TRY(pack_text(w, t->estimate, err));
+	if (w->version >= 5)
+		FRAG_TRY(pack_cards(w, t, err));
 	return put_block(w, FRAG_CFT_HEAD, 0, 1, err);
 }
 
@@ -238,9 +251,11 @@ static int check(const struct frag_trace *t, struct frag_err *err)
 int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *t, FILE *to,
 			  struct frag_err *err)
 {
-	uint32_t preamble[2] = { t->estimate ? 3 : t->settings.torch_last ? 2 : 1, 0 };
+	uint32_t preamble[2] = { 0 };
 
 	memset(w, 0, sizeof(*w));
+	w->version = frag_cft_has_cards(t) ? 5 : t->estimate ? 3 : t->settings.torch_last ? 2 : 1;
+	preamble[0] = w->version;
 	w->to = to;
 	FRAG_TRY(check(t, err));
 	FRAG_TRY(frag_cft_packer_init(&w->packer, err));

@@ -18,6 +18,7 @@ uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, 
 /* A file being written. Release it after begin, even if that failed. */
 struct frag_cft_writer {
 	FILE *to;
+	uint32_t version;
 	uint64_t blocks, events; /* written so far */
 	struct frag_cft_packer packer;
 	struct frag_cft_coder *coder;

@@ -18,7 +18,7 @@ exit $status
 END
 fit() {
 	rm -f cards
-	"$CUFRAG" fit --no-gpu --policy pytorch "$@" 2> err > out; echo "exit $?"
+	"$CUFRAG" fit --no-gpu --fresh --policy pytorch "$@" 2> err > out; echo "exit $?"
 	sed -n '/^# recorded/p; /the need/p; /^answer/p; /^pytorch /p; /^card/,$p' out | cut -c -72
 	echo "recorded: $(sort -V cards | tr '\n' ,)"
 }
@@ -31,3 +31,6 @@ fit --cards own.csv -- sh program turing
 # no card is enough: what would be
 printf 'name,memory\nl4,22528 MiB\nt4,15G\n' > little.csv
 fit --gpu l4 --cards little.csv -- sh program huge
+# as with --csv above: nothing is recorded; after a change of what the program reads, all is
+rm -f cards; "$CUFRAG" fit --no-gpu --policy pytorch --brief -- sh program turing > out 2> err; [ ! -e cards ] && cut -c -76 out && sed -n 's/on 20[^ ]* [^ ]* with/on DAY with/p' err
+touch small.csv; "$CUFRAG" fit --no-gpu --policy pytorch --brief -- sh program turing > /dev/null 2>&1; [ -e cards ] && echo recorded again

@@ -18,3 +18,16 @@ printf '{"cufrag_meta": 1, "devices": [{"ordinal": 0, "name": "NVIDIA A100-SXM4-
 "$CUFRAG" fit run.pickle.xz --policy pytorch | grep -E '^# rec|^answer|^(t4|a100-40|a100-80) '
 rm run.pickle.xz.meta.json
 "$CUFRAG" fit run.pickle.xz --policy pytorch | grep -E '^# the rec|^answer|^(t4|a100-40|a100-80) '
+# a .cft keeps the card, so every command says when it is asked about one of another capability, where another kernel choice is likely
+printf '{"cufrag_meta": 1, "devices": [{"ordinal": 0, "name": "NVIDIA A100-SXM4-40GB", "total_bytes": 42298834944, "context_bytes": 500000000, "beside_bytes": 700000000}]}' > run.pickle.xz.meta.json
+"$CUFRAG" import run.pickle.xz -o kept.cft > /dev/null
+for f in run.pickle.xz kept.cft; do "$CUFRAG" fit $f --policy pytorch 2> /dev/null | sed 's/^# cufrag.*//' > $f.fit; done
+cmp run.pickle.xz.fit kept.cft.fit && grep -c 'outside of the allocator' kept.cft.fit
+for c in compare tune diagnose explain fit; do
+	"$CUFRAG" $c kept.cft --gpu t4 > out 2>&1; echo "$c: $(grep -c 'recorded on NVIDIA A100.*t4 is of another compute capability' out)"
+	"$CUFRAG" $c kept.cft --gpu a100-80 > out 2>&1; grep 'is of another compute capability' out
+done
+"$CUFRAG" compare kept.cft --policy pytorch | grep -o 'if the program needs no more there.*'
+"$CUFRAG" sweep kept.cft --policies pytorch -o k.sqlite > /dev/null 2>&1
+"$CUFRAG" fleet k.sqlite | grep 'another compute capability'
+"$CUFRAG" fleet k.sqlite --json - | grep '"other_kernels"'

@@ -61,6 +61,22 @@ TEST(test_round_trip_by_hand)
 	round_trip(none);
 }
 
+TEST(test_cards_are_kept)
+{
+	static const struct frag_recorded_card card = { "NVIDIA H100 80GB HBM3", 85017493504,
+							552403353, 1200000000, 0.1 + 0.2 };
+	struct frag_trace *t = sample_trace_small();
+
+	t->devs[1].card = card; /* nothing is known of the first */
+	round_trip(t);
+	t = sample_trace_small();
+	t->devs[0].card = card;
+	t->devs[1].card = card;
+	memset(t->devs[1].card.name, 'x', sizeof(card.name) - 1);
+	t->estimate = frag_host_strdup("card h100\n");
+	round_trip(t);
+}
+
 TEST(test_round_trip_random)
 {
 	static const size_t counts[] = { 1, 2, 300, 65535, 65536, 65537, 300000 };

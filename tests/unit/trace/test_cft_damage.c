@@ -4,6 +4,7 @@
 
 #include <frag/trace.h>
 
+#include "trace/cft/cft_cards.h"
 #include "trace/cft/cft_parse.h"
 #include "trace/cft/cft_write.h"
 #include "cft_image.h"
@@ -75,12 +76,39 @@ TEST(test_more_behind)
 	free(im.bytes);
 }
 
+TEST(test_cards_that_are_none)
+{
+	static const char *const bad[] = {
+		"",
+		"-",
+		"-\n",
+		"-\n-\n-\n",
+		"-\n1 2 3\n",
+		"-\n1 2 3 0.5\n",
+		"-\n1 2 3 1.5 x\n",
+		"-\n1 2 3 nan x\n",
+		"-\n-1 2 3 0.5 x\n",
+		"-\n99999999999999999999 2 3 0.5 x\n",
+		"-\n 1 2 3 0.5 x\n",
+		"-\n1 2 3 0.5 "
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n",
+	};
+	struct frag_trace *t = sample_trace_small();
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++)
+		assert_non_null(frag_cft_cards_read(bad[i], t));
+	assert_non_null(frag_cft_cards_read(NULL, t));
+	assert_null(frag_cft_cards_read("-\n1 2 3 0.5 a card\n", t));
+	assert_string_equal(t->devs[1].card.name, "a card");
+	frag_trace_destroy(t);
+}
+
 TEST(test_other_version)
 {
 	struct cft_image im = small_image();
 
-	im.bytes[FRAG_CFT_MAGIC_BYTES] = 5;
-	assert_non_null(strstr(refused(im.bytes, im.len).msg, "version 5"));
+	im.bytes[FRAG_CFT_MAGIC_BYTES] = 6;
+	assert_non_null(strstr(refused(im.bytes, im.len).msg, "version 6"));
 	/* a recording that grows, whose blocks are others */
 	im.bytes[FRAG_CFT_MAGIC_BYTES] = 4;
 	assert_non_null(strstr(refused(im.bytes, im.len).msg, "block 0 at byte 16: no block begins "
