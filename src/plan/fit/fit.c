@@ -125,11 +125,11 @@ static int bisect(struct search *s, uint64_t fails, uint64_t *border)
 }
 
 /* Replays on a card of 1 TiB; if it fails there, on halves of it, since a policy that reserves addresses by the size of
- * the card runs out of them on large cards: expandable segments with hundreds of streams. */
-static int probe_ample(struct search *s, struct frag_probe *out)
+ * the card runs out of them on large cards: expandable segments with hundreds of streams. *pages: of the last of them. */
+static int probe_ample(struct search *s, struct frag_probe *out, uint64_t *pages)
 {
-	for (uint64_t pages = AMPLE_PAGES; pages >= LEAST_AMPLE_PAGES; pages /= 2) {
-		FRAG_TRY(probe_card(s, s->context + pages * FRAG_PAGE, s->context, out));
+	for (*pages = AMPLE_PAGES; *pages >= LEAST_AMPLE_PAGES; *pages /= 2) {
+		FRAG_TRY(probe_card(s, s->context + *pages * FRAG_PAGE, s->context, out));
 		if (out->completed)
 			break;
 	}
@@ -141,10 +141,11 @@ static int probe_ample(struct search *s, struct frag_probe *out)
 static int find_upper(struct search *s, uint64_t *upper, bool *found)
 {
 	struct frag_probe p;
+	uint64_t ample;
 	bool completed = false;
 
 	*found = false;
-	FRAG_TRY(probe_ample(s, &p));
+	FRAG_TRY(probe_ample(s, &p, &ample));
 	if (!p.completed)
 		return 0;
 	s->task->fit.peak_reserved_bytes = p.peak_reserved_bytes;
@@ -157,10 +158,11 @@ static int find_upper(struct search *s, uint64_t *upper, bool *found)
 				 frag_round_up((uint64_t)((double)p.peak_reserved_bytes /
 							  s->env->limit_fraction),
 					       FRAG_PAGE));
-	while (!completed && *upper < AMPLE_PAGES) {
+	*upper = FRAG_MIN(*upper, ample);
+	FRAG_TRY(try_pages(s, *upper, &completed));
+	while (!completed && *upper < ample) { /* on `ample` it completed */
+		*upper = FRAG_MIN(2 * *upper, ample);
 		FRAG_TRY(try_pages(s, *upper, &completed));
-		if (!completed)
-			*upper = FRAG_MIN(2 * *upper, AMPLE_PAGES);
 	}
 	*found = true;
 	return 0;
