@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag view: recordings as a page that one can move in, as a file or for a browser on this machine. */
 #include <string.h>
-#include <unistd.h>
 
-#include "answer/draw/plot.h"
-#include "base/scratch.h"
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
 #include "cli/viewing.h"
 #include "explain/diagnose/diagnose.h"
+#include "recording/policy_texts.h"
 
 struct options {
 	struct frag_policy_texts policies;
@@ -20,7 +18,7 @@ struct options {
 /* ---- what diagnose says, at the moments that it is about ---- */
 
 static int add_notes(const struct frag_cli *cli, const struct frag_recording *in,
-		     struct frag_view *v, size_t first, struct frag_err *err)
+		     struct frag_view *v, size_t first, size_t lanes, struct frag_err *err)
 {
 	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
 	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = &texts };
@@ -39,8 +37,9 @@ static int add_notes(const struct frag_cli *cli, const struct frag_recording *in
 			double event = frag_finding_value(f, "event");
 
 			FRAG_TRY(frag_view_note(
-				v, first + d,
-				event > 0 ? (uint64_t)event : v->lane_list[first + d].peak_event,
+				v, first + d * lanes,
+				event > 0 ? (uint64_t)event
+					  : v->lane_list[first + d * lanes].peak_event,
 				frag_answer_print(&texts, "%s: %s", frag_finding_text(f->kind),
 						  frag_text_str(&f->words)),
 				err));
@@ -49,20 +48,25 @@ static int add_notes(const struct frag_cli *cli, const struct frag_recording *in
 	return 0;
 }
 
-static int fill(const struct frag_cli *cli, const struct options *o, struct frag_view *v,
-		struct frag_err *err)
+static int add_recording(const struct frag_cli *cli, const struct options *o, const char *path,
+			 struct frag_view *v, struct frag_err *err)
 {
-	for (size_t i = 0; i < cli->operands_count; i++) {
-		FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
-		size_t first = v->lanes.count;
+	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
+	struct frag_policy_spec **specs = NULL;
+	size_t first = v->lanes.count, count = 0, recorded;
+	int rc;
 
-		FRAG_TRY(frag_recording_open(&in, cli->operands[i], &cli->target,
-					     FRAG_OPEN_LONG_HEAD, err));
-		FRAG_TRY(frag_cli_view_add(cli, &in, &o->policies, v, err));
-		if (!in.source && !o->no_notes)
-			FRAG_TRY(add_notes(cli, &in, v, first, err));
-	}
-	return 0;
+	FRAG_TRY(frag_recording_open(&in, path, &cli->target, FRAG_OPEN_LONG_HEAD, err));
+	FRAG_TRY(frag_policy_texts_specs(&o->policies, in.trace, &specs, &recorded, err));
+	while (specs[count])
+		count++;
+	rc = frag_cli_view_add(cli, &in, specs, count, v, err);
+	for (size_t i = 0; i < count; i++)
+		frag_policy_spec_destroy(specs[i]);
+	frag_host_free(specs);
+	if (!rc && !in.source && !o->no_notes)
+		rc = add_notes(cli, &in, v, first, count, err);
+	return rc;
 }
 
 /* ---- the page ---- */
@@ -146,12 +150,15 @@ static const struct frag_arg options[] = {
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_view_release) struct frag_view v = { 0 };
-	const struct options *o = values;
+	struct options *o = values;
 	uint32_t flags;
 
+	if (!o->policies.count)
+		FRAG_TRY(frag_policy_texts_add(&o->policies, "recorded", err));
 	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
 	FRAG_TRY(frag_view_open(&v, err));
-	FRAG_TRY(fill(cli, o, &v, err));
+	for (size_t i = 0; i < cli->operands_count; i++)
+		FRAG_TRY(add_recording(cli, o, cli->operands[i], &v, err));
 	return show(cli, o, &v, err);
 }
 

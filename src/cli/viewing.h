@@ -4,17 +4,20 @@
 #define FRAG_CLI_VIEWING_H
 
 #include "common.h"
-#include "recording/policy_texts.h"
 #include "recording/recording.h"
 #include "view/view.h"
 
-/* Adds every device of a recording under each policy; none: the recorded settings. */
-int frag_cli_view_add(const struct frag_cli *cli, struct frag_recording *in,
-		      const struct frag_policy_texts *policies, struct frag_view *v,
+/* Adds the devices of a recording under each policy. */
+int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *in,
+		      struct frag_policy_spec *const *specs, size_t count, struct frag_view *v,
 		      struct frag_err *err);
-/* The whole of it for a page of another command: the lanes of `in` under one policy, or of all under `policies`. */
-int frag_cli_view_page(const struct frag_cli *cli, struct frag_recording *in,
-		       const struct frag_policy_texts *policies, uint64_t event, const char *note,
-		       struct frag_answer *page, struct frag_err *err);
+/*
+ * All of it for a page of another command (frag_answer.live). Nothing where the events cannot be read again (a pipe), or
+ * where they are too many: the page of a report is not the place for long ones, `view` is. note: at `event` of the
+ * first device, or NULL.
+ */
+int frag_cli_view_page(const struct frag_cli *cli, const struct frag_recording *in,
+		       struct frag_policy_spec *const *specs, size_t count, uint64_t event,
+		       const char *note, struct frag_answer *page, struct frag_err *err);
 
 #endif

@@ -517,26 +517,29 @@ async function endOf(of, block, event)
 	return out;
 }
 
-/* ---- who holds it: bytes by stack ---- */
+/* ---- who holds it: bytes by stack; without a stack by size, as a number below 0 ---- */
 
 const SAMPLES = 48;
+const holder = (of, b) => files[of.file].stackList[b.stack]?.length ? b.stack : -b.bytes;
 async function weightsAt(of, event)
 {
+	await names(of);
 	const state = await stateAt(of, event), out = new Map();
 	for (const b of state.blocks)
-		out.set(b.stack, (out.get(b.stack) || 0) + b.granted);
+		out.set(holder(of, b), (out.get(holder(of, b)) || 0) + b.granted);
 	return out;
 }
 
 /* The average over events [from, to): bytes x time; over more pieces than SAMPLES, of the states at their beginnings. */
 async function weightsOver(of, from, to, still)
 {
+	await names(of);
 	const out = new Map(), timed = of.duration_us > 0, a = pieceOf(of, from), b = pieceOf(of, Math.max(from, to - 1));
 	const add = (stack, v) => v && out.set(stack, (out.get(stack) || 0) + v);
 	if (b - a > SAMPLES) {
 		for (let i = 0; i < SAMPLES && still(); i++)
 			for (const block of (await keys(of, a + Math.floor((b - a) * i / SAMPLES))).blocks)
-				add(block.stack, (block.granted || 0) / SAMPLES);
+				add(holder(of, block), (block.granted || 0) / SAMPLES);
 		return Object.assign(out, { sampled: SAMPLES });
 	}
 	const live = new Map();
@@ -561,13 +564,13 @@ async function weightsOver(of, from, to, still)
 			if (what === EV.FREE_REQUESTED || !block)
 				return;
 			if (begin !== null)
-				add(block.stack, (block.granted || 0) * (now - Math.max(begin, block.since)));
+				add(holder(of, block), (block.granted || 0) * (now - Math.max(begin, block.since)));
 			live.delete(slot);
 		});
 	}
 	begin ??= now;
 	for (const block of live.values())
-		add(block.stack, (block.granted || 0) * (now - Math.max(begin, block.since)));
+		add(holder(of, block), (block.granted || 0) * (now - Math.max(begin, block.since)));
 	if (now === begin)
 		return weightsAt(of, from);
 	for (const [stack, v] of out)
@@ -593,7 +596,7 @@ function frameTree(sides)
 			const list = file.stackList?.[stack] || [], field = side === sides.length - 1 ? 'value' : 'base';
 			let node = top, before = null;
 			top[field] += weight;
-			const path = list.length ? list.map(f => file.frameNames[f]).reverse() : ['(no stack)'];
+			const path = list.length ? list.map(f => file.frameNames[f]).reverse() : ['(no stack)', size(-stack) + ' each'];
 			for (const frame of path) {
 				const name = ui.by === 'module' ? moduleOf(frame) : frame;
 				if (ui.by === 'module' && name === before)
@@ -1160,12 +1163,15 @@ function fillTable(to, heads, list)
 
 /* ---- drawing all of it ---- */
 
-let stateTurn = 0;
+let stateTurn = 0, usual = !location.hash; /* the colours are not yet chosen */
 async function fillState(key)
 {
 	const turn = ++stateTurn;
 	stateFor = key;
 	await names(lane);
+	if (usual && files[lane.file].stackList.length < 2)
+		ui.colour = 'size';
+	usual = false;
 	const next = await stateAt(lane, ui.at);
 	if (turn !== stateTurn)
 		return;
