@@ -270,10 +270,17 @@ static void add_part(const struct frag_part *part, unsigned formats, const char 
 	}
 }
 
+/* What can be moved in stands below the answer, above the first table or picture. */
+static bool is_below_live(enum frag_part_kind kind)
+{
+	return kind == FRAG_PART_TABLE || kind == FRAG_PART_CHART || kind == FRAG_PART_HEADING ||
+	       kind == FRAG_PART_WORD;
+}
+
 static void add_parts(const struct frag_answer *a, unsigned formats, char *const *svgs,
 		      struct frag_text *out)
 {
-	const char *close = NULL;
+	const char *close = NULL, *live = a->live ? a->live : "";
 	enum frag_part_kind kind = FRAG_PART_GAP;
 
 	for (size_t i = 0; i < a->parts_count; i++) {
@@ -284,6 +291,10 @@ static void add_parts(const struct frag_answer *a, unsigned formats, char *const
 			continue;
 		if (part->kind != kind) {
 			frag_text_add(out, close ? close : "");
+			if (is_below_live(part->kind)) {
+				frag_text_add(out, live);
+				live = "";
+			}
 			frag_text_add(out, around[part->kind].open ? around[part->kind].open : "");
 			kind = part->kind;
 			close = around[kind].close;
@@ -291,6 +302,7 @@ static void add_parts(const struct frag_answer *a, unsigned formats, char *const
 		add_part(part, formats, svgs ? svgs[i] : NULL, i, out);
 	}
 	frag_text_add(out, close ? close : "");
+	frag_text_add(out, live);
 }
 
 static void add_fact(const char *name, const char *text, const char *tag, struct frag_text *out)
@@ -346,8 +358,6 @@ void frag_page_render(const struct frag_answer *a, const struct frag_answer_page
 {
 	frag_page_begin(a->title ? a->title : a->command, a->live_policy, out);
 	add_header(a, page, out);
-	if (a->live)
-		frag_text_add(out, a->live);
 	add_parts(a, page->formats, svgs, out);
 	add_foot(a, page, out);
 	frag_page_end(out);

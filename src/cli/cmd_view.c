@@ -53,14 +53,19 @@ static int add_recording(const struct frag_cli *cli, const struct options *o, co
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 	struct frag_policy_spec **specs = NULL;
-	size_t first = v->lanes.count, count = 0, recorded;
+	size_t first = v->lanes.count, count = 0, recorded = 0;
 	int rc;
 
 	FRAG_TRY(frag_recording_open(&in, path, &cli->target, FRAG_OPEN_LONG_HEAD, err));
-	FRAG_TRY(frag_policy_texts_specs(&o->policies, in.trace, &specs, &recorded, err));
+	if (o->policies.count) {
+		FRAG_TRY(frag_policy_texts_specs(&o->policies, in.trace, &specs, &recorded, err));
+	} else {
+		FRAG_TRY_CALLOC(specs, 2, "policies", err);
+		FRAG_TRY(frag_cli_spec(cli, &in, NULL, &specs[0], err));
+	}
 	while (specs[count])
 		count++;
-	rc = frag_cli_view_add(cli, &in, specs, count, v, err);
+	rc = frag_cli_view_add(cli, &in, specs, count, recorded, v, err);
 	for (size_t i = 0; i < count; i++)
 		frag_policy_spec_destroy(specs[i]);
 	frag_host_free(specs);
@@ -150,11 +155,9 @@ static const struct frag_arg options[] = {
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_view_release) struct frag_view v = { 0 };
-	struct options *o = values;
+	const struct options *o = values;
 	uint32_t flags;
 
-	if (!o->policies.count)
-		FRAG_TRY(frag_policy_texts_add(&o->policies, "recorded", err));
 	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
 	FRAG_TRY(frag_view_open(&v, err));
 	for (size_t i = 0; i < cli->operands_count; i++)

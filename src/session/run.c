@@ -305,16 +305,19 @@ static int make_live(const struct frag_session *s, const struct trace_runs *t,
 		     struct frag_answer *page, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct frag_policy_spec **specs = NULL;
-	size_t count = 0;
+	size_t count = 0, recorded = SIZE_MAX;
 
 	if (!s->host.live || !s->host.simulated)
 		return 0;
 	FRAG_TRY_CALLOC(specs, t->specs_count + 1, "page", err);
 	for (size_t i = 0; i < t->specs_count; i++)
 		if (!t->tasks[i].rc &&
-		    !(frag_policy_spec_ops(t->specs[i])->flags & FRAG_POLICY_PLANNED))
+		    !(frag_policy_spec_ops(t->specs[i])->flags & FRAG_POLICY_PLANNED)) {
+			recorded = t->tasks[i].restore ? count : recorded;
 			specs[count++] = t->specs[i];
-	return count ? s->host.live(s->host.ctx, &t->recording, specs, count, page, err) : 0;
+		}
+	return count ? s->host.live(s->host.ctx, &t->recording, specs, count, recorded, page, err)
+		     : 0;
 }
 
 /* DIR for one trace, DIR/<name> for each of several. */

@@ -139,7 +139,7 @@ static void write_keys(struct tape *t, const struct frag_run *run)
 		}
 	}
 	frag_column_put(program, 0);
-	if (run->policy.ops->visit && t->event)
+	if (run->policy.ops->visit && (t->event || run->restored))
 		run->policy.ops->visit(run->policy.self, &visitor);
 	end_range(&r);
 }

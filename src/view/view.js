@@ -717,7 +717,7 @@ class SvgPen {
 	get svg()
 	{
 		return '<svg xmlns="http://www.w3.org/2000/svg" width="' + this.width + '" height="' + this.height + '" viewBox="0 0 ' + this.width + ' ' + this.height +
-			'" font-family="system-ui, sans-serif" font-size="12"><rect width="100%" height="100%" fill="' + colourOf('card') + '"/>' + this.out.join('\n') + '</svg>\n';
+			'" style="font:12px system-ui,sans-serif"><rect width="100%" height="100%" fill="' + colourOf('card') + '"/>' + this.out.join('\n') + '</svg>\n';
 	}
 }
 
@@ -1490,7 +1490,7 @@ addEventListener('hashchange', () => { if (location.hash && location.hash !== li
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 redraw();
 /* for tests and for the console */
-root.view = { head, ui, choose, goTo, zoom, redraw, columnsOf, stateAt, endOf, hit, showBlock, pictureOf, rowsOf: i => ROWS[i](), get state() { return state; }, get seen() { return seen; }, get flame() { return flameTop; }, draw, weightsOver, weightsAt, piece };
+root.view = { head, ui, choose, goTo, zoom, redraw, columnsOf, stateAt, endOf, hit, showBlock, pictureOf, rowsOf: i => ROWS[i](), csvOf: i => csvOf(ROWS[i]()), get state() { return state; }, get seen() { return seen; }, get flame() { return flameTop; }, draw, weightsOver, weightsAt, piece };
 root.dataset.ready = '1';
 })().catch(error => {
 	const root = document.getElementById('live');
