@@ -301,12 +301,12 @@ function cached(lane, key, limit, make)
 const pieceOf = (lane, event) => Math.floor(event / lane.piece_events);
 function keys(lane, k)
 {
-	return cached(lane, 'k' + k, 64, async () => readKeys(lane, k, await blob(head.lanes[lane.program].pieces[4 * k]), await blob(lane.pieces[4 * k + 2])));
+	return cached(lane, 'k' + k, 40, async () => readKeys(lane, k, await blob(head.lanes[lane.program].pieces[4 * k]), await blob(lane.pieces[4 * k + 2])));
 }
 /* null: its single events are not in this file */
 function piece(lane, k)
 {
-	return cached(lane, k, 64, async () => {
+	return cached(lane, k, 40, async () => {
 		const [key, program, places] = await Promise.all([keys(lane, k), blob(head.lanes[lane.program].pieces[4 * k + 1]), blob(lane.pieces[4 * k + 3])]);
 		return program && places ? readPiece(lane, key, program, places) : null;
 	});
@@ -449,7 +449,7 @@ async function stateAt(of, event)
 {
 	event = Math.max(0, Math.min(event, of.events_count - 1));
 	const k = pieceOf(of, event), p = await piece(of, k), key = await keys(of, k), live = new Map();
-	let ranges = key.ranges;
+	let ranges = key.ranges.slice();
 	for (const b of key.blocks)
 		live.set(b.slot, b.state === DROPPED ? null : { ...b });
 	if (p) {
@@ -662,6 +662,18 @@ class CanvasPen {
 		this.c.fill();
 		this.c.globalAlpha = 1;
 	}
+	outline(xs, ys, stroke)
+	{
+		this.c.strokeStyle = stroke;
+		this.c.lineWidth = 1.5;
+		this.c.beginPath();
+		for (let i = 0; i < ys.length; i++) {
+			this.c.lineTo(xs[i], ys[i]);
+			if (ys[i] !== ys[i + 1])
+				this.c.lineTo(xs[i + 1], ys[i]);
+		}
+		this.c.stroke();
+	}
 	line(x0, y0, x1, y1, stroke, dash = [], thick = 1)
 	{
 		this.c.strokeStyle = stroke;
@@ -699,14 +711,16 @@ class SvgPen {
 	}
 	rect(x, y, width, height, fill, alpha = 1) { this.add('rect', { x, y, width, height, fill, 'fill-opacity': alpha }); }
 	frame(x, y, width, height, stroke, thick = 1) { this.add('rect', { x, y, width, height, stroke, fill: 'none', 'stroke-width': thick }); }
-	area(xs, ys, floor, fill, alpha)
+	path(xs, ys)
 	{
-		let d = 'M' + xs[0].toFixed(1) + ' ' + floor;
+		let d = '';
 		for (let i = 0; i < ys.length; i++)
 			if (i === ys.length - 1 || ys[i] !== ys[i + 1] || ys[i] !== ys[i - 1])
 				d += 'L' + xs[i].toFixed(1) + ' ' + ys[i].toFixed(1) + 'H' + xs[i + 1].toFixed(1);
-		this.add('path', { d: d + 'V' + floor + 'Z', fill, 'fill-opacity': alpha });
+		return d;
 	}
+	area(xs, ys, floor, fill, alpha) { this.add('path', { d: 'M' + xs[0].toFixed(1) + ' ' + floor + this.path(xs, ys) + 'V' + floor + 'Z', fill, 'fill-opacity': alpha }); }
+	outline(xs, ys, stroke) { this.add('path', { d: 'M' + this.path(xs, ys).slice(1), stroke, fill: 'none', 'stroke-width': 1.5 }); }
 	line(x1, y1, x2, y2, stroke, dash = [], thick = 1) { this.add('line', { x1, y1, x2, y2, stroke, 'stroke-dasharray': dash.join(' '), 'stroke-width': thick }); }
 	text(x, y, text, fill, anchor = 'start', room = Infinity)
 	{
@@ -894,16 +908,7 @@ function drawTimeline(pen)
 	for (const [values, name] of layers)
 		pen.area(xs, Array.from(values, y), floor, colourOf('v-' + name), 1);
 	pen.area(xs, Array.from(seen.low[0], y), floor, colourOf('v-low'), 0.55);
-	for (let i = 1; i < width; i++)
-		if (seen.high[RESERVED][i] !== seen.high[RESERVED][i - 1])
-			pen.line(LEFT + i, y(seen.high[RESERVED][i - 1]), LEFT + i, y(seen.high[RESERVED][i]), colourOf('v-edge'));
-	for (let i = 0; i < width;) {
-		let k = i + 1;
-		while (k < width && seen.high[RESERVED][k] === seen.high[RESERVED][i])
-			k++;
-		pen.line(LEFT + i, y(seen.high[RESERVED][i]), LEFT + k, y(seen.high[RESERVED][i]), colourOf('v-edge'), [], 1.5);
-		i = k;
-	}
+	pen.outline(xs, Array.from(seen.high[RESERVED], y), colourOf('v-edge'));
 	for (const [bytes, name, dash] of [[lane.limit_bytes, 'limit', [6, 3]], [lane.card_bytes, 'card', [2, 3]]])
 		if (bytes && bytes <= top) {
 			pen.line(LEFT, y(bytes), W - 6, y(bytes), colourOf('v-limit'), dash, 1.5);
@@ -1185,12 +1190,23 @@ async function fillState(key)
 	redraw();
 }
 
+/* Is a panel to be drawn again? A moved timeline leaves the others as they are. */
+function changed(of, look, facts)
+{
+	const box = of.canvas.getBoundingClientRect(), now = [look, box.width, box.height, window.devicePixelRatio, ...facts];
+	const same = of.drawn?.length === now.length && of.drawn.every((v, i) => v === now[i]);
+	of.drawn = now;
+	return !same;
+}
+
 let late = 0;
 function draw()
 {
+	const look = colourOf('fg') + ui.query + '/';
 	drawTimeline(new CanvasPen(timeline.canvas));
-	drawMap(new CanvasPen(map.canvas));
-	if (flameTop)
+	if (changed(map, look, [state, chosen, ui.colour, ui.mapScale, ui.mapTop]))
+		drawMap(new CanvasPen(map.canvas));
+	if (flameTop && changed(flame, look, [flameTop, flameRoot]))
 		drawFlame(new CanvasPen(flame.canvas));
 	flame.box.querySelector('.hint').textContent = (flameTop ? flameSay + (ui.query ? '; found: ' + size(matches(flameTop)) : '') + '. ' : '') + 'hover or tap a frame; click: only what it holds (again: all)';
 	const key = lane.number + ':' + ui.at;
@@ -1265,6 +1281,8 @@ function choose(number, first)
 	redraw();
 }
 
+const bandDraws = [];
+function drawBands() { bandDraws.forEach(d => d()); }
 function fillBands()
 {
 	const order = head.lanes.slice().sort((a, b) => b.peak_reserved_bytes - a.peak_reserved_bytes), most = order[0].peak_reserved_bytes;
@@ -1272,7 +1290,7 @@ function fillBands()
 		const canvas = make('canvas'), band = make('button', { type: 'button', role: 'option', 'data-lane': l.number, onclick: () => choose(l.number) },
 			make('span', { class: 'name', text: l.number + 1 + '. ' + l.name }), make('span', { class: 'most', text: size(l.peak_reserved_bytes) + (l.refused_count ? ', ' + grouped(l.refused_count) + ' refused' : '') }), canvas);
 		bands.append(band);
-		requestAnimationFrame(() => {
+		bandDraws.push(() => {
 			const pen = new CanvasPen(canvas), width = pen.width, keep = ui.axis;
 			ui.axis = 'events';
 			const c = columnsOf(l, 0, l.events_count, Math.min(width, 400)), xs = Array.from({ length: c.high[0].length + 1 }, (_, i) => i * width / c.high[0].length);
@@ -1485,9 +1503,10 @@ root.append(make('h2', { text: 'Move in it' }), bands, said, timeline.box, notes
 root.hidden = false;
 fillBands();
 readLink();
-addEventListener('resize', redraw);
+drawBands();
+addEventListener('resize', () => { drawBands(); redraw(); });
 addEventListener('hashchange', () => { if (location.hash && location.hash !== link()) { readLink(); redraw(); } });
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { drawBands(); redraw(); });
 redraw();
 /* for tests and for the console */
 root.view = { head, ui, choose, goTo, zoom, redraw, columnsOf, stateAt, endOf, hit, showBlock, pictureOf, rowsOf: i => ROWS[i](), csvOf: i => csvOf(ROWS[i]()), get state() { return state; }, get seen() { return seen; }, get flame() { return flameTop; }, draw, weightsOver, weightsAt, piece };

@@ -56,6 +56,17 @@ def settle(browser):
     wait(browser, f"{VIEW}.state && {VIEW}.state.event === {VIEW}.ui.at && !!{VIEW}.flame")
 
 
+def check_states(browser, events, name):
+    """Segments and blocks at moments in any order: their sums are those of the series."""
+    dice, wrong = random.Random(2), None
+    for at in [0, len(events) - 1] + [dice.randrange(len(events)) for _ in range(12)]:
+        got = browser.run(f"{VIEW}.stateAt({VIEW}.head.lanes[0], {at}).then(s => [s.ranges.reduce((sum, r) => sum + r.end - r.start, 0), s.blocks.reduce((sum, b) => sum + b.granted, 0), s.totals[0]])")
+        series = events[at]["series"]
+        if got != [series[3], series[2], series[0]]:
+            wrong = wrong or f"event {at}: {got}, not {series}"
+    check(name + ": segments and blocks", not wrong, wrong)
+
+
 def canvas(browser, number):
     return browser.run(f"(() => {{ const c = document.querySelectorAll('#live .panel > canvas')[{number}]; c.scrollIntoView({{ block: 'center' }});"
                        " const b = c.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()")
@@ -236,6 +247,7 @@ def check_page(program, browser, trace, scratch):
     check(name + ": opens in two seconds", seconds < 2, seconds)
     settle(browser)
     check_columns(browser, events, name)
+    check_states(browser, events, name)
     check_block(browser, page, events, name)
     check_pictures(browser, name)
     check_moves(browser, page, events, html, name)
