@@ -41,6 +41,7 @@ struct tape {
 	struct frag_view *view;
 	struct frag_lane *lane;
 	bool shared;
+	const struct frag_initial_state *initial;
 	struct live *live;
 	size_t live_count;
 	struct frag_column program[PROGRAM_COLUMNS], places[LANE_COLUMNS];
@@ -404,18 +405,49 @@ static void sample_loss(struct tape *t, const struct frag_told *told)
 	t->loss_event = told->index;
 }
 
+static void take_now(struct tape *t, const struct frag_told *told)
+{
+	t->now[REQUESTED] = told->requested;
+	t->now[ALLOCATED] = told->allocated;
+	t->now[ACTIVE] = told->active;
+	t->now[RESERVED] = told->reserved;
+}
+
+/*
+ * A history that began late: a replay that was restored has its blocks before their events, which change nothing; in any
+ * other they come with their events. The lanes of a device share the list, so all of them name these slots.
+ */
+static void take_initial(struct tape *t, const struct frag_told *told)
+{
+	const struct frag_initial_state *s = t->initial;
+
+	for (size_t i = 0; i < s->blocks_count; i++) {
+		const struct frag_initial_block *b = &s->blocks[i];
+
+		if (b->slot < t->live_count)
+			t->live[b->slot] = (struct live){ .bytes = b->requested,
+							  .granted = b->bytes,
+							  .addr = b->addr,
+							  .stream = (uint16_t)b->stream,
+							  .state = !told->run->restored ? DROPPED
+								   : b->waiting ? WAITING
+										: LIVE };
+	}
+	if (told->run->restored)
+		take_now(t, told);
+}
+
 static int on_event(void *ctx, const struct frag_told *told, struct frag_err *err)
 {
 	struct tape *t = ctx;
 	const struct frag_event *e = told->e;
 
 	t->event = told->index;
+	if (!t->event)
+		take_initial(t, told);
 	if (t->event % PIECE == 0)
 		FRAG_TRY(begin_piece(t, told->run, err));
-	t->now[REQUESTED] = told->requested;
-	t->now[ALLOCATED] = told->allocated;
-	t->now[ACTIVE] = told->active;
-	t->now[RESERVED] = told->reserved;
+	take_now(t, told);
 	if (!t->shared)
 		FRAG_TRY(put_program(t, told, err));
 	t->us = e->time_us;
@@ -475,6 +507,7 @@ int frag_tape_write(struct frag_view *v, const struct frag_export_job *job, uint
 {
 	const struct frag_trace_dev *td = &job->trace->devs[dev];
 	struct tape t = { .view = v, .lane = lane, .shared = shared,
+			  .initial = &td->initial,
 			  .live_count = td->slots_count,
 			  .events_count = FRAG_MAX(td->events_count, (size_t)1),
 			  .parts = FRAG_MIN(td->events_count, (size_t)FRAG_VIEW_POINTS) };
