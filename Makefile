@@ -291,9 +291,9 @@ $(OUT)/inside_files_data.o: $(INSIDE_FILES) $(GEN)/inside_file_list.inc Makefile
 $(B)/obj/src/view/view_data.o: src/view/view.js src/view/view.css Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q){ printf '%s\n' '	.section .rodata' \
-		'	.global frag_view_js, frag_view_js_end, frag_view_css, frag_view_css_end, frag_view_sum' \
-		'frag_view_js:' '	.incbin "src/view/view.js"' 'frag_view_js_end:' '	.byte 0' \
-		'frag_view_css:' '	.incbin "src/view/view.css"' 'frag_view_css_end:' '	.byte 0' \
+		'	.global frag_view_js, frag_view_css, frag_view_sum' \
+		'frag_view_js:' '	.incbin "src/view/view.js"' '	.byte 0' \
+		'frag_view_css:' '	.incbin "src/view/view.css"' '	.byte 0' \
 		'frag_view_sum:' "	.asciz \"$$(sha256sum < src/view/view.js | cut -c 1-64)\"" \
 		'	.section .note.GNU-stack,"",%progbits'; } > $(@:.o=.S)
 	$(Q)$(CC) -c -o $@ $(@:.o=.S)

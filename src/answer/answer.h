@@ -95,7 +95,7 @@ struct frag_answer {
 	struct frag_part *parts;
 	size_t parts_count, parts_cap;
 	const char *live; /* of pages: a section with a script, below the answer; NULL = none */
-	const char *live_policy; /* the page's Content-Security-Policy then */
+	const char *live_policy;	  /* the page's Content-Security-Policy then */
 	struct frag_answer_block *blocks; /* host memory handed out */
 	bool failed;
 };

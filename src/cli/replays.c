@@ -24,8 +24,7 @@ static void note(const void *cli, const char *text)
 
 static int live(const void *cli, const struct frag_recording *in,
 		struct frag_policy_spec *const *specs, size_t count, size_t recorded,
-		    struct frag_answer *page,
-		struct frag_err *err)
+		struct frag_answer *page, struct frag_err *err)
 {
 	return frag_cli_view_page(cli, in, specs, count, recorded, 0, NULL, page, err);
 }

@@ -7,8 +7,8 @@
 #define EVENTS_MAX 8000000u /* of all lanes together, on pages of other commands */
 
 int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *in,
-		      struct frag_policy_spec *const *specs, size_t count, size_t recorded, struct frag_view *v,
-		      struct frag_err *err)
+		      struct frag_policy_spec *const *specs, size_t count, size_t recorded,
+		      struct frag_view *v, struct frag_err *err)
 {
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	struct frag_export_job job = { .trace = in->trace,
@@ -31,7 +31,8 @@ int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *i
 
 int frag_cli_view_page(const struct frag_cli *cli, const struct frag_recording *in,
 		       struct frag_policy_spec *const *specs, size_t count, size_t recorded,
-		       uint64_t event, const char *note, struct frag_answer *page, struct frag_err *err)
+		       uint64_t event, const char *note, struct frag_answer *page,
+		       struct frag_err *err)
 {
 	FRAG_AUTO(frag_view_release) struct frag_view v = { 0 };
 

@@ -9,8 +9,8 @@
 
 /* Adds the devices of a recording under each policy. recorded: which are its own settings; SIZE_MAX: none. */
 int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *in,
-		      struct frag_policy_spec *const *specs, size_t count, size_t recorded, struct frag_view *v,
-		      struct frag_err *err);
+		      struct frag_policy_spec *const *specs, size_t count, size_t recorded,
+		      struct frag_view *v, struct frag_err *err);
 /*
  * All of it for a page of another command (frag_answer.live). Nothing where the events cannot be read again (a pipe), or
  * where they are too many: the page of a report is not the place for long ones, `view` is. note: at `event` of the
@@ -18,6 +18,7 @@ int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *i
  */
 int frag_cli_view_page(const struct frag_cli *cli, const struct frag_recording *in,
 		       struct frag_policy_spec *const *specs, size_t count, size_t recorded,
-		       uint64_t event, const char *note, struct frag_answer *page, struct frag_err *err);
+		       uint64_t event, const char *note, struct frag_answer *page,
+		       struct frag_err *err);
 
 #endif

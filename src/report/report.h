@@ -77,7 +77,7 @@ void frag_section_release(struct frag_section *s);
 
 struct frag_report {
 	const char *live, *live_policy; /* of the page, as in struct frag_answer; NULL = none */
-	bool counters; /* the detail of a replay shows everything */
+	bool counters;			/* the detail of a replay shows everything */
 	struct frag_section *sections;
 	size_t count;
 	const char *command;	  /* "compare", "replay" */

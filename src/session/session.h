@@ -41,8 +41,7 @@ struct frag_session_host {
 	/* What a page of these replays can be moved in (struct frag_answer.live). */
 	int (*live)(const void *ctx, const struct frag_recording *in,
 		    struct frag_policy_spec *const *specs, size_t count, size_t recorded,
-		    struct frag_answer *page,
-		    struct frag_err *err);
+		    struct frag_answer *page, struct frag_err *err);
 	const void *ctx;
 };
 

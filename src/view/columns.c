@@ -47,8 +47,7 @@ static bool have_zlib(void)
 int frag_blob_store_open(struct frag_blob_store *s, struct frag_err *err)
 {
 	*s = (struct frag_blob_store){ .file = tmpfile() };
-	return s->file ? 0
-		       : frag_fail(err, FRAG_EOUTPUT, "no temporary file: %s", strerror(errno));
+	return s->file ? 0 : frag_fail(err, FRAG_EOUTPUT, "no temporary file: %s", strerror(errno));
 }
 
 void frag_blob_store_release(struct frag_blob_store *s)
@@ -60,7 +59,7 @@ void frag_blob_store_release(struct frag_blob_store *s)
 }
 
 int frag_blob_store_add(struct frag_blob_store *s, const void *bytes, size_t count, uint32_t *blob,
-		   struct frag_err *err)
+			struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint8_t *packed = NULL;
 	unsigned long n = count;
@@ -82,8 +81,8 @@ int frag_blob_store_add(struct frag_blob_store *s, const void *bytes, size_t cou
 	return 0;
 }
 
-int frag_blob_store_pack(struct frag_blob_store *s, struct frag_column *columns, size_t count, uint32_t *blob,
-		    struct frag_err *err)
+int frag_blob_store_pack(struct frag_blob_store *s, struct frag_column *columns, size_t count,
+			 uint32_t *blob, struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint8_t *all = NULL;
 	size_t total = 4 * count, at = 0;
@@ -106,7 +105,8 @@ int frag_blob_store_pack(struct frag_blob_store *s, struct frag_column *columns,
 	return frag_blob_store_add(s, all, total, blob, err);
 }
 
-int frag_blob_store_read(const struct frag_blob_store *s, size_t i, uint8_t **bytes, struct frag_err *err)
+int frag_blob_store_read(const struct frag_blob_store *s, size_t i, uint8_t **bytes,
+			 struct frag_err *err)
 {
 	const struct frag_blob *b = &s->blobs[i];
 	uint64_t done = 0;

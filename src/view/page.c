@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* view.js, view.css and the SHA-256 of the first in hexadecimal; the Makefile puts them in. */
-extern const char frag_view_js[], frag_view_js_end[], frag_view_css[], frag_view_css_end[],
-	frag_view_sum[];
+/* view.js, view.css and the SHA-256 of the first in hexadecimal, each ended by 0; the Makefile puts them in. */
+extern const char frag_view_js[], frag_view_css[], frag_view_sum[];
 
 static void add_base64(const uint8_t *bytes, size_t count, struct frag_text *out)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	char four[4];
 
 	for (size_t i = 0; i < count; i += 3) {
@@ -135,14 +135,15 @@ int frag_view_put(struct frag_view *v, uint64_t max_bytes, struct frag_answer *p
 		return 0;
 	FRAG_TRY(add_head(v, &head, err));
 	frag_text_add(&out, "<style>\n");
-	frag_text_addn(&out, frag_view_css, (size_t)(frag_view_css_end - frag_view_css));
-	frag_text_addf(&out, "</style>\n<section id=\"live\" class=\"live\" data-head=\"%u\"%s "
-			     "hidden></section>\n",
+	frag_text_add(&out, frag_view_css);
+	frag_text_addf(&out,
+		       "</style>\n<section id=\"live\" class=\"live\" data-head=\"%u\"%s "
+		       "hidden></section>\n",
 		       head, max_bytes ? "" : " data-served=\"1\"");
 	if (max_bytes)
 		FRAG_TRY(add_blobs(v, max_bytes, &out, err));
 	frag_text_add(&out, "<script>");
-	frag_text_addn(&out, frag_view_js, (size_t)(frag_view_js_end - frag_view_js));
+	frag_text_add(&out, frag_view_js);
 	frag_text_add(&out, "</script>\n");
 	add_policy(!max_bytes, &policy);
 	FRAG_TRY(frag_text_check(&out, err) ?: frag_text_check(&policy, err));

@@ -11,7 +11,7 @@
 #include "replay/run.h"
 #include "view.h"
 
-#define PIECE (1u << 17)     /* events of a piece: some 10 ms to unpack */
+#define PIECE (1u << 17) /* events of a piece: some 10 ms to unpack */
 #define BUCKETS_MAX (1u << 16)
 #define BUCKET_MIN 64u
 #define LOSSES_MAX 1024u
@@ -252,9 +252,14 @@ static void take_alloc(struct tape *t, const struct frag_told *told)
 	struct live *b = &t->live[e->slot];
 	const struct frag_addr_cell *cell;
 
-	*b = (struct live){ .bytes = e->bytes, .born = told->index, .born_us = e->time_us,
-			    .addr = told->addr, .stack = e->stack, .stream = e->stream,
-			    .pool = (uint16_t)e->pool, .state = told->refused ? DROPPED : LIVE };
+	*b = (struct live){ .bytes = e->bytes,
+			    .born = told->index,
+			    .born_us = e->time_us,
+			    .addr = told->addr,
+			    .stack = e->stack,
+			    .stream = e->stream,
+			    .pool = (uint16_t)e->pool,
+			    .state = told->refused ? DROPPED : LIVE };
 	if (told->refused) {
 		frag_column_put(&t->places[ADDR], 0);
 		return;
@@ -430,8 +435,8 @@ static void take_initial(struct tape *t, const struct frag_told *told)
 							  .addr = b->addr,
 							  .stream = (uint16_t)b->stream,
 							  .state = !told->run->restored ? DROPPED
-								   : b->waiting ? WAITING
-										: LIVE };
+								   : b->waiting		? WAITING
+											: LIVE };
 	}
 	if (told->run->restored)
 		take_now(t, told);
@@ -480,8 +485,8 @@ static int finish(struct tape *t, struct frag_err *err)
 	lane->pyramid = blob[0];
 	lane->losses = blob[1];
 	lane->marks = blob[2];
-	lane->pieces.rows = frag_answer_copy(&t->view->answer, t->pieces,
-					     t->pieces_count * sizeof(*t->pieces));
+	lane->pieces.rows =
+		frag_answer_copy(&t->view->answer, t->pieces, t->pieces_count * sizeof(*t->pieces));
 	lane->pieces.count = t->pieces_count;
 	lane->peaks = frag_answer_copy(&t->view->answer, t->peaks,
 				       t->pieces_count / 4 * sizeof(*t->peaks));
@@ -506,7 +511,9 @@ int frag_tape_write(struct frag_view *v, const struct frag_export_job *job, uint
 		    struct frag_lane *lane, bool shared, struct frag_err *err)
 {
 	const struct frag_trace_dev *td = &job->trace->devs[dev];
-	struct tape t = { .view = v, .lane = lane, .shared = shared,
+	struct tape t = { .view = v,
+			  .lane = lane,
+			  .shared = shared,
 			  .initial = &td->initial,
 			  .live_count = td->slots_count,
 			  .events_count = FRAG_MAX(td->events_count, (size_t)1),

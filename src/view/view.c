@@ -158,13 +158,13 @@ int frag_view_add(struct frag_view *v, const struct frag_export_job *job, uint32
 	return 0;
 }
 
-int frag_view_note(struct frag_view *v, size_t lane, uint64_t event, const char *text, struct frag_err *err)
+int frag_view_note(struct frag_view *v, size_t lane, uint64_t event, const char *text,
+		   struct frag_err *err)
 {
 	FRAG_TRY(FRAG_GROW(v->note_list, v->notes.count, v->notes_cap, "page", err));
-	v->note_list[v->notes.count++] =
-		(struct frag_view_note){ .lane = lane,
-					 .event = event,
-					 .text = frag_answer_print(&v->answer, "%s", text) };
+	v->note_list[v->notes.count++] = (struct frag_view_note){
+		.lane = lane, .event = event, .text = frag_answer_print(&v->answer, "%s", text)
+	};
 	refresh(v);
 	return 0;
 }
@@ -196,7 +196,8 @@ int frag_view_charts(const struct frag_view *v, struct frag_answer *a, struct fr
 		FRAG_CHECK_ALLOC(points, "page", err);
 		for (unsigned k = 0; k < 2 * count; k++)
 			points[k] = (struct frag_curve_point){
-				.line = k / count, .name = names[k / count],
+				.line = k / count,
+				.name = names[k / count],
 				.x = 100.0 * (double)(k % count) / (double)count,
 				.bytes = lane->most[k / count][k % count],
 			};

@@ -48,7 +48,7 @@
 	  "places")
 struct frag_lane {
 	FRAG_ROW_MEMBERS(FRAG_LANE_ROW)
-	uint64_t *peaks; /* [pieces.count / 4] most reserved in each */
+	uint64_t *peaks;		    /* [pieces.count / 4] most reserved in each */
 	uint64_t most[2][FRAG_VIEW_POINTS]; /* allocated, reserved: in even parts of the run */
 };
 
@@ -95,7 +95,8 @@ int frag_view_add_file(struct frag_view *v, const struct frag_trace *trace, stru
 int frag_view_add(struct frag_view *v, const struct frag_export_job *job, uint32_t dev,
 		  struct frag_err *err);
 /* A note; text is copied. */
-int frag_view_note(struct frag_view *v, size_t lane, uint64_t event, const char *text, struct frag_err *err);
+int frag_view_note(struct frag_view *v, size_t lane, uint64_t event, const char *text,
+		   struct frag_err *err);
 
 /* tape.c: fills the lane of a replay. shared: the lane that has the requests already; SIZE_MAX = none. */
 int frag_tape_write(struct frag_view *v, const struct frag_export_job *job, uint32_t dev,

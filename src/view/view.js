@@ -691,7 +691,7 @@ class CanvasPen {
 		this.c.textAlign = anchor;
 		if (this.c.measureText(text).width > room)
 			text = text.slice(0, Math.max(0, Math.floor(room / 7) - 1)) + '…';
-		if (text.length > 1)
+		if (text.length > 1 || room === Infinity)
 			this.c.fillText(text, x, y);
 	}
 }
@@ -813,7 +813,7 @@ const map = panel('Address map', 300, 'hover or tap a block; wheel or + and -: l
 const flame = panel('Who holds it', 300, 'hover or tap a frame; click: only what it holds (again: all)',
 	choice('by', [['line', 'Python line'], ['module', 'module']], () => ui.by, v => { ui.by = v; flameTop = null; }), search,
 	button('mark this moment', () => { ui.mark = ui.at; ui.other = 'mark'; redraw(); }, 'compare with this moment'),
-	choice('less', [['', 'nothing'], ['mark', 'the marked moment'], ...head.lanes.map((l, i) => ['lane' + i, 'lane ' + (i + 1)])], () => ui.other, v => { ui.other = v; }));
+	choice('compared with', [['', 'nothing'], ['mark', 'the marked moment'], ...head.lanes.map((l, i) => ['lane' + i, 'lane ' + (i + 1)])], () => ui.other, v => { ui.other = v; }));
 const panels = [timeline, map, flame];
 
 let wanted = false;
@@ -897,7 +897,7 @@ function drawTimeline(pen)
 	}
 	const step = decimal(ui.x1 - ui.x0, W / 120);
 	for (let x = Math.ceil(ui.x0 / step) * step; x <= ui.x1; x += step)
-		pen.text(Math.min(pixel(x), W - 30), H - 6, ui.axis === 'time' ? duration(x) : grouped(x), ink, 'center');
+		pen.text(Math.min(pixel(x), W - 40), H - 6, ui.axis === 'time' ? duration(x) : grouped(x), ink, 'center');
 	/* free memory by cause: what the samples say of it, around the exact sums */
 	const held = new Float64Array(width);
 	for (let i = 0; i < width; i++) {
@@ -954,7 +954,7 @@ function drawMarks(pen, floor, ink)
 			const x = pixel(xOf(n.event));
 			if (x >= LEFT && x <= pen.width) {
 				pen.rect(x - 6, 0, 12, 12, colourOf('accent'));
-				pen.text(x, 10, '! ', colourOf('card'), 'center');
+				pen.text(x, 10, '!', colourOf('card'), 'center');
 			}
 		}
 }
@@ -1094,6 +1094,8 @@ async function fillFlame(key)
 	flameTop = frameTree(sides);
 	flameTop.differs = sides.length > 1;
 	flameRoot = null;
+	const deep = node => 1 + Math.max(0, ...[...node.kids.values()].map(deep));
+	flame.canvas.style.height = Math.max(4, Math.min(deep(flameTop), 60)) * 18 + 4 + 'px';
 	redraw();
 	showFrames();
 }

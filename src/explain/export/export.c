@@ -144,13 +144,13 @@ int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_
 		     struct frag_err *err)
 {
 	struct frag_events ev = { job->trace, dev, job->path };
-	bool restores = job->as_recorded && !job->path &&
-			frag_settled_restores(frag_events_dev(&ev), &job->target.card,
-					      frag_target_limit_for(&job->target,
-								    frag_events_dev(&ev)));
+	bool restores =
+		job->as_recorded && !job->path &&
+		frag_settled_restores(frag_events_dev(&ev), &job->target.card,
+				      frag_target_limit_for(&job->target, frag_events_dev(&ev)));
 	struct frag_hints hints = { .trace = frag_events_dev(&ev),
-				    .restore = restores &&
-					       frag_policy_spec_ops(job->spec)->restore };
+				    .restore =
+					    restores && frag_policy_spec_ops(job->spec)->restore };
 	struct walk w = { .fn = fn, .ctx = ctx, .slots = frag_events_dev(&ev)->slots_count };
 	struct frag_sim_config card = job->target.card;
 	struct frag_device *device;
