@@ -94,8 +94,8 @@ scripts_of() {
 	case $1 in
 	threads) echo threads ;;
 	sanitize) echo cli ;;
-	quick) echo cli fleet golden json report scripts threads ;;
-	full) echo agree cli fleet golden json report scripts threads torch ;;
+	quick) echo cli fleet golden json report scripts threads view ;;
+	full) echo agree cli fleet golden json report scripts threads torch view ;;
 	esac
 }
 

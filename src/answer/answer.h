@@ -94,6 +94,8 @@ struct frag_answer {
 	struct frag_rows csv_rows;
 	struct frag_part *parts;
 	size_t parts_count, parts_cap;
+	const char *live; /* of pages: a section with a script, below the answer; NULL = none */
+	const char *live_policy;	  /* the page's Content-Security-Policy then */
 	struct frag_answer_block *blocks; /* host memory handed out */
 	bool failed;
 };
@@ -169,7 +171,7 @@ int frag_json_put(json_t *root, const char *path, struct frag_err *err);
 struct frag_answer_page {
 	const char *dir, *file;	  /* made if missing; "fit.html" */
 	const char *command_line; /* that makes the page again, as a shell takes it */
-	unsigned formats;	  /* FRAG_FORMAT_… of charts, beside SVG */
+	unsigned formats;	  /* FRAG_FORMAT_… of charts, beside SVG; 0: nothing is linked */
 	unsigned threads;	  /* pictures drawn at the same time */
 };
 /*
@@ -180,8 +182,12 @@ struct frag_answer_page {
 int frag_answer_put_page(const struct frag_answer *a, const struct frag_answer_page *page,
 			 struct frag_err *err);
 
-/* The skeleton of every page: up to the content, and the end. */
-void frag_page_begin(const char *title, struct frag_text *out);
+/* Only the page, with its charts inside where gnuplot is there: page->dir, file and formats are not used. */
+int frag_answer_page_text(const struct frag_answer *a, const struct frag_answer_page *page,
+			  struct frag_text *out, struct frag_err *err);
+
+/* The skeleton of every page: up to the content, and the end. policy: of a page with a script, or NULL. */
+void frag_page_begin(const char *title, const char *policy, struct frag_text *out);
 void frag_page_end(struct frag_text *out);
 
 #endif

@@ -87,12 +87,17 @@ static const char style[] =
 	"text-decoration:none}}\n"
 	"@page{margin:15mm}\n";
 
-void frag_page_begin(const char *title, struct frag_text *out)
+void frag_page_begin(const char *title, const char *policy, struct frag_text *out)
 {
 	frag_text_add(out,
 		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		      "<title>");
+		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+	if (policy) {
+		frag_text_add(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"");
+		frag_text_add_html(out, policy);
+		frag_text_add(out, "\">\n");
+	}
+	frag_text_add(out, "<title>");
 	frag_text_add_html(out, title);
 	frag_text_addf(out, "</title>\n<meta name=\"generator\" content=\"cufrag ");
 	frag_text_add_html(out, FRAG_VERSION);

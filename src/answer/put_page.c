@@ -197,6 +197,31 @@ static int make(struct writer *w, struct frag_err *err)
 	return put_files(w, err) ?: each_file(w, check_target, err) ?: each_file(w, move_up, err);
 }
 
+static void writer_release(struct writer *w)
+{
+	frag_scratch_remove(w->work);
+	for (size_t i = 0; w->svgs && i < w->a->parts_count; i++)
+		frag_host_free(w->svgs[i]);
+	FRAG_FREE(w->svgs, w->plots);
+	frag_answer_release(&w->strings);
+}
+
+int frag_answer_page_text(const struct frag_answer *a, const struct frag_answer_page *page,
+			  struct frag_text *out, struct frag_err *err)
+{
+	struct frag_answer_page alone = *page;
+	struct writer w = { .a = a, .page = &alone };
+	bool drawn;
+
+	alone.formats = 0;
+	w.svgs = frag_host_calloc(a->parts_count + 1, sizeof(*w.svgs));
+	w.plots = frag_host_calloc(a->parts_count + 1, sizeof(*w.plots));
+	drawn = w.svgs && w.plots && !frag_plot_aside(NULL, &w.work, NULL) && !draw(&w, NULL);
+	frag_page_render(a, &alone, drawn ? w.svgs : NULL, out);
+	writer_release(&w);
+	return a->failed ? frag_fail_nomem(err, "page") : frag_text_check(out, err);
+}
+
 int frag_answer_put_page(const struct frag_answer *a, const struct frag_answer_page *page,
 			 struct frag_err *err)
 {
@@ -208,11 +233,7 @@ int frag_answer_put_page(const struct frag_answer *a, const struct frag_answer_p
 		return frag_fail_nomem(err, "page");
 	FRAG_TRY(frag_make_dirs(page->dir, err));
 	rc = make(&w, err);
-	frag_scratch_remove(w.work);
-	for (size_t i = 0; w.svgs && i < a->parts_count; i++)
-		frag_host_free(w.svgs[i]);
-	FRAG_FREE(w.svgs, w.plots);
-	frag_answer_release(&w.strings);
+	writer_release(&w);
 	if (rc && !existed)
 		rmdir(page->dir);
 	return rc;

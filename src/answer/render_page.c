@@ -189,7 +189,12 @@ static void add_chart(const struct frag_answer_chart *c, unsigned formats, const
 	frag_svg_inline(svg ? svg : "", prefix, c->alt ? c->alt : c->title, out);
 	frag_text_add(out, "<figcaption>");
 	frag_text_add_html(out, c->caption);
-	frag_text_add(out, "</figcaption>\n<p class=\"files\">Data:");
+	frag_text_add(out, "</figcaption>\n");
+	if (!formats) {
+		frag_text_add(out, "</figure>\n");
+		return;
+	}
+	frag_text_add(out, "<p class=\"files\">Data:");
 	add_link(base, ".csv", out);
 	frag_text_add(out, ". Picture:");
 	add_link(base, ".svg", out);
@@ -265,19 +270,31 @@ static void add_part(const struct frag_part *part, unsigned formats, const char 
 	}
 }
 
+/* What can be moved in stands below the answer, above the first table or picture. */
+static bool is_below_live(enum frag_part_kind kind)
+{
+	return kind == FRAG_PART_TABLE || kind == FRAG_PART_CHART || kind == FRAG_PART_HEADING ||
+	       kind == FRAG_PART_WORD;
+}
+
 static void add_parts(const struct frag_answer *a, unsigned formats, char *const *svgs,
 		      struct frag_text *out)
 {
-	const char *close = NULL;
+	const char *close = NULL, *live = a->live ? a->live : "";
 	enum frag_part_kind kind = FRAG_PART_GAP;
 
 	for (size_t i = 0; i < a->parts_count; i++) {
 		const struct frag_part *part = &a->parts[i];
 
-		if (part->text_only || part->kind == FRAG_PART_GAP)
+		if (part->text_only || part->kind == FRAG_PART_GAP ||
+		    (part->kind == FRAG_PART_CHART && !svgs))
 			continue;
 		if (part->kind != kind) {
 			frag_text_add(out, close ? close : "");
+			if (is_below_live(part->kind)) {
+				frag_text_add(out, live);
+				live = "";
+			}
 			frag_text_add(out, around[part->kind].open ? around[part->kind].open : "");
 			kind = part->kind;
 			close = around[kind].close;
@@ -285,6 +302,7 @@ static void add_parts(const struct frag_answer *a, unsigned formats, char *const
 		add_part(part, formats, svgs ? svgs[i] : NULL, i, out);
 	}
 	frag_text_add(out, close ? close : "");
+	frag_text_add(out, live);
 }
 
 static void add_fact(const char *name, const char *text, const char *tag, struct frag_text *out)
@@ -320,7 +338,12 @@ static void add_foot(const struct frag_answer *a, const struct frag_answer_page 
 {
 	frag_text_add(out, "<section>\n<h2>How to make this page again</h2>\n<pre>");
 	frag_text_add_html(out, page->command_line ? page->command_line : "");
-	frag_text_add(out, "</pre>\n<p class=\"files\">All figures:");
+	frag_text_add(out, "</pre>\n");
+	if (!page->formats) {
+		frag_text_add(out, "</section>\n");
+		return;
+	}
+	frag_text_add(out, "<p class=\"files\">All figures:");
 	add_link("results", ".json", out);
 	if (a->csv)
 		add_link("results", ".csv", out);
@@ -333,7 +356,7 @@ static void add_foot(const struct frag_answer *a, const struct frag_answer_page 
 void frag_page_render(const struct frag_answer *a, const struct frag_answer_page *page,
 		      char *const *svgs, struct frag_text *out)
 {
-	frag_page_begin(a->title ? a->title : a->command, out);
+	frag_page_begin(a->title ? a->title : a->command, a->live_policy, out);
 	add_header(a, page, out);
 	add_parts(a, page->formats, svgs, out);
 	add_foot(a, page, out);

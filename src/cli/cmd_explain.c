@@ -6,6 +6,7 @@
 #include "cli/common.h"
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
+#include "cli/viewing.h"
 #include "explain/export/export_stacks.h"
 #include "explain/moment/explain.h"
 
@@ -52,14 +53,18 @@ static bool is_stdout(const char *path)
 	return path && !strcmp(path, "-");
 }
 
-static int put_all(const struct frag_cli *cli, const struct options *o, struct frag_explained *x,
-		   const char *name, struct frag_err *err)
+static int put_all(const struct frag_cli *cli, const struct options *o,
+		   const struct frag_recording *in, struct frag_policy_spec *spec,
+		   struct frag_explained *x, const char *name, struct frag_err *err)
 {
 	const struct frag_live_stacks stacks = { name, &x->in.sites, &x->view };
 
 	x->texts->quiet = is_stdout(o->folded) || is_stdout(o->speedscope) || is_stdout(o->pprof);
 	FRAG_TRY(put_stacks(o, &stacks, err));
 	FRAG_TRY(frag_explained_answer(x, name, frag_policy_spec_text(x->in.spec), err));
+	if (cli->out)
+		FRAG_TRY(frag_cli_view_page(cli, in, &spec, 1, x->in.restores ? 0 : SIZE_MAX,
+					    x->m.event, x->m.text, x->texts, err));
 	return frag_cli_show_answer(cli, x->texts, err);
 }
 
@@ -112,7 +117,7 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 	rc = frag_explain(&c, &opt, &answer, x, err);
 	frag_progress_end(&progress);
 	FRAG_TRY(rc);
-	rc = put_all(cli, o, x, unit->label, err);
+	rc = put_all(cli, o, in, spec, x, unit->label, err);
 	frag_explained_release(x);
 	return rc;
 }

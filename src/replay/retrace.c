@@ -31,6 +31,8 @@ void frag_retrace_journal(void *ctx, enum frag_segment_event kind, frag_addr_t a
 	struct frag_retrace *r = ctx;
 	const struct frag_evidence *e;
 
+	if (r->heard)
+		r->heard(r->heard_ctx, kind, addr, bytes, stream);
 	if (r->lost || !*r->begun)
 		return;
 	e = expected(r);

@@ -18,6 +18,8 @@ struct frag_retrace {
 	const bool *begun;		    /* the initial state has been restored */
 	size_t cursor;			    /* next evidence */
 	bool lost;
+	frag_journal_fn heard; /* who else listens to the policy; may be NULL */
+	void *heard_ctx;
 };
 
 /* Can the device hold the initial state? */

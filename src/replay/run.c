@@ -109,10 +109,12 @@ static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 	}
 	if (!initial && run->opt.restore) {
 		initial = &hdr->initial;
-		if (!env.journal && frag_retrace_possible(hdr)) {
+		if (!env.recorded_next && frag_retrace_possible(hdr)) {
 			run->retrace = (struct frag_retrace){ .trace = hdr,
 							      .event = &run->events,
-							      .begun = &run->restored };
+							      .begun = &run->restored,
+							      .heard = env.journal,
+							      .heard_ctx = env.journal_ctx };
 			env.journal = frag_retrace_journal;
 			env.recorded_next = frag_retrace_next;
 			env.journal_ctx = env.recorded_ctx = &run->retrace;

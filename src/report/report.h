@@ -77,7 +77,8 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 void frag_section_release(struct frag_section *s);
 
 struct frag_report {
-	bool counters; /* the detail of a replay shows everything */
+	const char *live, *live_policy; /* of the page, as in struct frag_answer; NULL = none */
+	bool counters;			/* the detail of a replay shows everything */
 	struct frag_section *sections;
 	size_t count;
 	const char *command;	  /* "compare", "replay" */

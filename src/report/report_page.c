@@ -367,6 +367,8 @@ int frag_report_write(const struct frag_report *r, const char *dir, unsigned for
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 
 	frag_report_page(r, &a);
+	a.live = r->live;
+	a.live_policy = r->live_policy;
 	return put(r, &a, dir, formats, threads, err);
 }
 

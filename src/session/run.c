@@ -300,11 +300,37 @@ static char *folder_name(const struct frag_session *s, size_t first)
 	return folder;
 }
 
-/* DIR for one trace, DIR/<name> for each of several. */
-static int write_files(struct frag_session *s, size_t first, struct frag_err *err)
+/* The policies that completed a replay; what `planned` was given is not known below this folder. */
+static int make_live(const struct frag_session *s, const struct trace_runs *t,
+		     struct frag_answer *page, struct frag_err *err)
 {
+	FRAG_AUTO_FREE struct frag_policy_spec **specs = NULL;
+	size_t count = 0, recorded = SIZE_MAX;
+
+	if (!s->host.live || !s->host.simulated)
+		return 0;
+	FRAG_TRY_CALLOC(specs, t->specs_count + 1, "page", err);
+	for (size_t i = 0; i < t->specs_count; i++)
+		if (!t->tasks[i].rc &&
+		    !(frag_policy_spec_ops(t->specs[i])->flags & FRAG_POLICY_PLANNED)) {
+			recorded = t->tasks[i].restore ? count : recorded;
+			specs[count++] = t->specs[i];
+		}
+	return count ? s->host.live(s->host.ctx, &t->recording, specs, count, recorded, page, err)
+		     : 0;
+}
+
+/* DIR for one trace, DIR/<name> for each of several. */
+static int write_files(struct frag_session *s, const struct trace_runs *t, size_t first,
+		       struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer page = { 0 };
 	struct frag_report one = s->report;
 	FRAG_AUTO_FREE char *dir = NULL;
+
+	FRAG_TRY(make_live(s, t, &page, err));
+	one.live = page.live;
+	one.live_policy = page.live_policy;
 
 	for (size_t i = first; i < s->sections_count; i++) {
 		struct frag_section *sec = &s->sections[i];
@@ -324,7 +350,8 @@ static int write_files(struct frag_session *s, size_t first, struct frag_err *er
 	return frag_report_write(&one, dir, s->formats, s->host.threads, err);
 }
 
-static int write_trace(struct frag_session *s, size_t first, struct frag_err *err)
+static int write_trace(struct frag_session *s, const struct trace_runs *t, size_t first,
+		       struct frag_err *err)
 {
 	struct frag_progress progress;
 	char label[128];
@@ -332,7 +359,7 @@ static int write_trace(struct frag_session *s, size_t first, struct frag_err *er
 
 	snprintf(label, sizeof(label), "drawing %.100s", s->sections[first].trace);
 	frag_progress_begin(&progress, label);
-	rc = write_files(s, first, err);
+	rc = write_files(s, t, first, err);
 	frag_progress_end(&progress);
 	return rc;
 }
@@ -354,7 +381,7 @@ static int do_trace(struct frag_session *s, const char *path, struct frag_err *e
 			drop_empty_section(s);
 	}
 	if (!rc && s->out && s->sections_count > first)
-		rc = write_trace(s, first, err);
+		rc = write_trace(s, &t, first, err);
 	for (size_t i = first; i < s->sections_count; i++)
 		s->sections[i].events = NULL;
 	runs_release(&t);

@@ -72,7 +72,8 @@ small() {
 probe() {
 	local copy=$scratch/probe.html scheme=() dom
 	[ "$3" = dark ] && scheme=(--force-dark-mode)
-	sed "s|@media ${4:-nothing}{|@media all{|;s|<head>|<head><script>window.probe_errors = []; addEventListener('error', e => probe_errors.push('script error: ' + (e.message \|\| e.target.src)), true);</script>|" "$1" |
+	# the policy of a page that can be moved in allows no other script: not even the probe
+	sed "s|<meta http-equiv=\"Content-Security-Policy\"[^>]*>||;s|@media ${4:-nothing}{|@media all{|;s|<head>|<head><script>window.probe_errors = []; addEventListener('error', e => probe_errors.push('script error: ' + (e.message \|\| e.target.src)), true);</script>|" "$1" |
 		awk -v probe="$here/probe.html" '/<\/body>/ { while ((getline line < probe) > 0) print line } { print }' > "$copy"
 	dom=$(timeout 120 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$scratch/profile" \
 		--window-size="$2,900" "${scheme[@]}" --dump-dom "file://$copy" 2> "$scratch/browser.log" | sed -n '/<pre id="probe">/,/<\/pre>/p')

@@ -89,14 +89,14 @@ int frag_plot_scripts(char **dir, struct frag_err *err)
 int frag_plot_aside(const char *dir, char **folder, struct frag_err *err)
 {
 	/* "./": whatever the folder is called, gnuplot takes the path for one */
-	char *safe = *dir == '/' ? frag_host_strdup(dir) : frag_path_join(".", dir);
-	int reason = safe ? frag_scratch_folder(safe, folder) : ENOMEM;
+	char *safe = !dir ? NULL : *dir == '/' ? frag_host_strdup(dir) : frag_path_join(".", dir);
+	int reason = safe || !dir ? frag_scratch_folder(safe, folder) : ENOMEM;
 
 	frag_host_free(safe);
 	if (reason == ENOMEM)
 		return frag_fail_nomem(err, "report");
-	return reason ? frag_fail(err, FRAG_EOUTPUT, "cannot write into '%s': %s", dir,
-				  strerror(reason))
+	return reason ? frag_fail(err, FRAG_EOUTPUT, "cannot write into '%s': %s",
+				  dir ? dir : "$TMPDIR", strerror(reason))
 		      : 0;
 }
 

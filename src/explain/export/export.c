@@ -6,6 +6,7 @@
 
 #include "base/clean.h"
 #include "lib/grow.h"
+#include "recording/recording.h"
 #include "replay/hints.h"
 #include "replay/run.h"
 
@@ -113,7 +114,7 @@ static int tell_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t 
 }
 
 static int walk_on(const struct frag_export_job *job, const struct frag_events *ev,
-		   struct frag_device *dev, struct walk *w,
+		   struct frag_device *dev, bool restores, struct walk *w,
 		   int (*done)(void *ctx, struct frag_run *run, struct frag_err *err),
 		   struct frag_err *err)
 {
@@ -127,6 +128,7 @@ static int walk_on(const struct frag_export_job *job, const struct frag_events *
 		opt.limit_bytes = frag_settled_limit(ev->trace, ev->dev);
 	opt.seed = job->target.seed;
 	opt.skip_oom = true;
+	opt.restore = restores;
 	opt.windows_max = 2;
 	FRAG_TRY(frag_run_create_hooked(job->spec, dev, frag_events_dev(ev), &opt, &hooks, &w->run,
 					err));
@@ -142,7 +144,13 @@ int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_
 		     struct frag_err *err)
 {
 	struct frag_events ev = { job->trace, dev, job->path };
-	struct frag_hints hints = { .trace = frag_events_dev(&ev) };
+	bool restores =
+		job->as_recorded && !job->path &&
+		frag_settled_restores(frag_events_dev(&ev), &job->target.card,
+				      frag_target_limit_for(&job->target, frag_events_dev(&ev)));
+	struct frag_hints hints = { .trace = frag_events_dev(&ev),
+				    .restore =
+					    restores && frag_policy_spec_ops(job->spec)->restore };
 	struct walk w = { .fn = fn, .ctx = ctx, .slots = frag_events_dev(&ev)->slots_count };
 	struct frag_sim_config card = job->target.card;
 	struct frag_device *device;
@@ -153,7 +161,7 @@ int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_
 	card.place = frag_hints_place;
 	card.place_ctx = &hints;
 	FRAG_TRY(frag_sim_open(&card, &device, err));
-	rc = walk_on(job, &ev, device, &w, done, err);
+	rc = walk_on(job, &ev, device, restores, &w, done, err);
 	frag_dev_close(device);
 	frag_host_free(w.changes);
 	return rc;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recordings under policies as a page that one can move in: for `view`, and for --out of other commands. */
+#ifndef FRAG_CLI_VIEWING_H
+#define FRAG_CLI_VIEWING_H
+
+#include "common.h"
+#include "recording/recording.h"
+#include "view/view.h"
+
+/* Adds the devices of a recording under each policy. recorded: which are its own settings; SIZE_MAX: none. */
+int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *in,
+		      struct frag_policy_spec *const *specs, size_t count, size_t recorded,
+		      struct frag_view *v, struct frag_err *err);
+/*
+ * All of it for a page of another command (frag_answer.live). Nothing where the events cannot be read again (a pipe), or
+ * where they are too many: the page of a report is not the place for long ones, `view` is. note: at `event` of the
+ * first device, or NULL.
+ */
+int frag_cli_view_page(const struct frag_cli *cli, const struct frag_recording *in,
+		       struct frag_policy_spec *const *specs, size_t count, size_t recorded,
+		       uint64_t event, const char *note, struct frag_answer *page,
+		       struct frag_err *err);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes, files and notes of a view; see view.h. */
+#include "view.h"
+
+#include <string.h>
+
+#include "base/clean.h"
+#include "explain/curve_point.h"
+#include "lib/grow.h"
+#include "recording/recording.h"
+#include "recording/sites.h"
+#include "trace/strings.h"
+
+FRAG_ROW_SHAPE(, frag_lane_shape, frag_lane, "lane", FRAG_LANE_ROW,
+	       "a device of a recording under a policy");
+FRAG_ROW_SHAPE(, frag_view_file_shape, frag_view_file, "view_file", FRAG_VIEW_FILE_ROW,
+	       "a recording of the page");
+FRAG_ROW_SHAPE(, frag_view_note_shape, frag_view_note, "view_note", FRAG_NOTE_ROW,
+	       "what was found, and where");
+FRAG_ROW_SHAPE(, frag_view_shape, frag_view, "view", FRAG_VIEW_ROW, "what a page shows");
+
+int frag_view_open(struct frag_view *v, struct frag_err *err)
+{
+	*v = (struct frag_view){ 0 };
+	return frag_blob_store_open(&v->store, err);
+}
+
+void frag_view_release(struct frag_view *v)
+{
+	frag_blob_store_release(&v->store);
+	frag_answer_release(&v->answer);
+	FRAG_FREE(v->lane_list, v->file_list, v->note_list);
+	*v = (struct frag_view){ 0 };
+}
+
+static void refresh(struct frag_view *v)
+{
+	v->lanes.rows = v->lane_list;
+	v->files.rows = v->file_list;
+	v->notes.rows = v->note_list;
+}
+
+/* ---- names and stacks of a recording ---- */
+
+static void put_name(struct frag_column *c, const char *name)
+{
+	size_t left = strlen(name);
+
+	for (const char *p = name; *p;) {
+		size_t n = frag_clean_length(p, left);
+
+		for (size_t i = 0; i < n; i++)
+			frag_column_byte(c, (uint8_t)p[i]);
+		if (!n)
+			frag_column_byte(c, '?');
+		p += FRAG_MAX(n, (size_t)1);
+		left -= FRAG_MAX(n, (size_t)1);
+	}
+	frag_column_byte(c, 0);
+}
+
+static int put_names(struct frag_view *v, const struct frag_sites *sites, uint32_t blobs[3],
+		     struct frag_err *err)
+{
+	const struct frag_trace *t = sites->trace;
+	struct frag_column names[3] = { { 0 } };
+	int rc = 0;
+
+	for (uint32_t i = 0; t->strings && i < frag_strings_count(t->strings); i++)
+		put_name(&names[0], frag_trace_string(t, i));
+	for (uint32_t i = 0; i < t->stacks.frames_count; i++) {
+		FRAG_AUTO_FREE char *name = frag_frame_name(t, i);
+
+		put_name(&names[1], name ? name : "?");
+	}
+	for (size_t i = 0; i < sites->count; i++)
+		put_name(&names[2], sites->names[i] ? sites->names[i] : "?");
+	for (unsigned i = 0; i < 3; i++) {
+		if (!rc)
+			rc = frag_blob_store_pack(&v->store, &names[i], 1, &blobs[i], err);
+		frag_host_free(names[i].bytes);
+	}
+	return rc;
+}
+
+static int put_stacks(struct frag_view *v, const struct frag_sites *sites, uint32_t *blob,
+		      struct frag_err *err)
+{
+	struct frag_column c[2] = { { 0 } };
+	int rc;
+
+	for (uint32_t i = 0; i < sites->stacks_count; i++) {
+		size_t n = 0;
+		const uint32_t *frames = frag_stack_frames(sites->trace, i, &n);
+
+		frag_column_put(&c[0], frag_site_of(sites, i));
+		frag_column_put(&c[1], n);
+		for (size_t k = 0; k < n; k++)
+			frag_column_put(&c[1], frames[k]);
+	}
+	rc = frag_blob_store_pack(&v->store, c, 2, blob, err);
+	FRAG_FREE(c[0].bytes, c[1].bytes);
+	return rc;
+}
+
+int frag_view_add_file(struct frag_view *v, const struct frag_trace *trace, struct frag_err *err)
+{
+	FRAG_AUTO(frag_sites_release) struct frag_sites sites = { 0 };
+	struct frag_view_file *file;
+	uint32_t blobs[3] = { 0 }, stacks = 0;
+
+	FRAG_TRY(frag_sites_init(&sites, trace, FRAG_BY_LINE, NULL, err));
+	FRAG_TRY(put_names(v, &sites, blobs, err));
+	FRAG_TRY(put_stacks(v, &sites, &stacks, err));
+	FRAG_TRY(FRAG_GROW(v->file_list, v->files.count, v->files_cap, "page", err));
+	file = &v->file_list[v->files.count++];
+	*file = (struct frag_view_file){ .trace = frag_answer_print(&v->answer, "%s",
+								    trace->name ? trace->name : ""),
+					 .strings = blobs[0],
+					 .frames = blobs[1],
+					 .sites = blobs[2],
+					 .stacks = stacks };
+	refresh(v);
+	return 0;
+}
+
+/* ---- lanes and notes ---- */
+
+/* The lane of the same device that was written first has its requests. */
+static size_t find_program(const struct frag_view *v, uint64_t file, uint64_t device)
+{
+	for (size_t i = 0; i < v->lanes.count; i++)
+		if (v->lane_list[i].file == file && v->lane_list[i].device == device)
+			return i;
+	return SIZE_MAX;
+}
+
+int frag_view_add(struct frag_view *v, const struct frag_export_job *job, uint32_t dev,
+		  struct frag_err *err)
+{
+	const struct frag_trace_dev *td = &job->trace->devs[dev];
+	uint64_t file = v->files.count - 1, limit = frag_target_limit_for(&job->target, td);
+	size_t program = find_program(v, file, td->ordinal);
+	struct frag_lane lane = {
+		.trace = frag_answer_print(&v->answer, "%s", job->name),
+		.policy = frag_answer_print(&v->answer, "%s", job->policy),
+		.device = td->ordinal,
+		.card_bytes = job->target.card.total_bytes,
+		.limit_bytes = limit,
+		.file = file,
+		.program = program == SIZE_MAX ? v->lanes.count : program,
+	};
+
+	FRAG_TRY(FRAG_GROW(v->lane_list, v->lanes.count, v->lanes_cap, "page", err));
+	FRAG_TRY(frag_tape_write(v, job, dev, &lane, program != SIZE_MAX, err));
+	v->lane_list[v->lanes.count++] = lane;
+	refresh(v);
+	return 0;
+}
+
+int frag_view_note(struct frag_view *v, size_t lane, uint64_t event, const char *text,
+		   struct frag_err *err)
+{
+	FRAG_TRY(FRAG_GROW(v->note_list, v->notes.count, v->notes_cap, "page", err));
+	v->note_list[v->notes.count++] = (struct frag_view_note){
+		.lane = lane, .event = event, .text = frag_answer_print(&v->answer, "%s", text)
+	};
+	refresh(v);
+	return 0;
+}
+
+/* ---- charts ---- */
+
+int frag_view_charts(const struct frag_view *v, struct frag_answer *a, struct frag_err *err)
+{
+	static const char *const names[] = { "allocated", "reserved" };
+
+	for (size_t i = 0; i < v->lanes.count; i++) {
+		const struct frag_lane *lane = &v->lane_list[i];
+		uint64_t count = FRAG_MIN(lane->events_count, (uint64_t)FRAG_VIEW_POINTS);
+		struct frag_curve_point *points =
+			frag_answer_new(a, 2 * (size_t)count, sizeof(*points));
+		struct frag_answer_chart chart = {
+			.script = "sites",
+			.base = frag_answer_print(a, "view-%zu", i + 1),
+			.extra = "lines",
+			.title = frag_answer_print(a, "%s needs %s", lane->trace,
+						   FRAG_BYTES(lane->peak_reserved_bytes)),
+			.subtitle = frag_answer_print(a, "under %s", lane->policy),
+			.caption = "Allocated and reserved memory over the run: the most in each "
+				   "200th part of the events.",
+			.shape = &frag_curve_by_run,
+			.rows = { points, 2 * count },
+		};
+
+		FRAG_CHECK_ALLOC(points, "page", err);
+		for (unsigned k = 0; k < 2 * count; k++)
+			points[k] = (struct frag_curve_point){
+				.line = k / count,
+				.name = names[k / count],
+				.x = 100.0 * (double)(k % count) / (double)count,
+				.bytes = lane->most[k / count][k % count],
+			};
+		frag_answer_chart(a, &chart);
+	}
+	return 0;
+}

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Is what a page holds what the replay did? data.py PROGRAM TRACE...
+
+The data of a page are read by page.py and compared, event by event, with `export --to csv`: address and the four series; each
+bucket with the extremes of its events; the peak with `replay --json`. Under two policies, so that shared requests are read,
+too. Last line: "N passed, N failed, N skipped".
+"""
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from page import SERIES, Page  # noqa: E402
+
+POLICIES = ("recorded", "vmm")
+passed = failed = 0
+
+
+def check(what, wrong):
+    global passed, failed
+    if wrong:
+        failed += 1
+        print(f"FAILED: {what}: {wrong}")
+    else:
+        passed += 1
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+
+
+def wrong_events(page, lane, rows):
+    """The first difference; bucket by bucket, too."""
+    count, buckets, low, high = 0, page.buckets(lane), None, None
+    for event, row in zip(page.events(lane), rows):
+        series = [int(row[s + "_bytes"]) for s in SERIES]
+        if event["series"] != series:
+            return f"event {row['event']}: {event['series']} is not {series}"
+        if event["kind"] < 4 and row["address"] and event["address"] != int(row["address"], 16):
+            return f"event {row['event']}: address {event['address']} is not {row['address']}"
+        low = [min(a, b) for a, b in zip(low or series, series)]
+        high = [max(a, b) for a, b in zip(high or series, series)]
+        count += 1
+        if count % lane["bucket_events"] == 0 or count == lane["events_count"]:
+            pairs = buckets[(count - 1) // lane["bucket_events"]][1]
+            if pairs != list(zip(low, high)):
+                return f"bucket up to event {row['event']}: {pairs}"
+            low = high = None
+    return None if count == lane["events_count"] == len(rows) else f"{count} events of {len(rows)}"
+
+
+def check_trace(program, trace, scratch):
+    name, html = os.path.basename(trace), os.path.join(scratch, "page.html")
+    run(program, "view", trace, "--policies", ";".join(POLICIES), "--no-notes", "--out", html, "-q")
+    page = Page(html)
+    for i, policy in enumerate(POLICIES):
+        rows = list(csv.DictReader(run(program, "export", trace, "--to", "csv", "--policy", policy).splitlines()))
+        lanes = page.head["lanes"][i::len(POLICIES)]
+        for lane in lanes:
+            own = [r for r in rows if int(r["device"]) == lane["device"]]
+            check(f"{name}, {policy}, device {lane['device']}", wrong_events(page, lane, own))
+        document = json.loads(run(program, "replay", trace, "--policy", policy, "--on-oom", "skip", "--json", "-", "-q"))
+        peaks = [r["peak_reserved_bytes"] for r in document["results"]]
+        check(f"{name}, {policy}: peaks", None if peaks == [lane["peak_reserved_bytes"] for lane in lanes] else peaks)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        for trace in sys.argv[2:]:
+            check_trace(sys.argv[1], trace, scratch)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+sys.exit(main())

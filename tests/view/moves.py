@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a browser: moves.py PROGRAM LEAK LATE
+
+Opens pages of `cufrag view` in headless Chromium and uses them with mouse and keys: pixel columns, blocks, stacks, ends of blocks
+and sums over a selection are compared with what page.py reads from the same file. Names that are HTML stay text. Last line:
+"N passed, N failed, N skipped".
+"""
+import csv
+import http.client
+import os
+import pickle
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from browser import Browser  # noqa: E402
+from page import SERIES, Page  # noqa: E402
+
+VIEW = "document.getElementById('live').view"
+passed = failed = 0
+
+
+def check(what, ok, detail=""):
+    global passed, failed
+    if ok:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAILED: {what} {detail}")
+
+
+def view(program, trace, html, *more):
+    subprocess.run([program, "view", trace, "--out", html, "-q", *more], check=True, stdout=subprocess.DEVNULL, timeout=300)
+
+
+def wait(browser, what, seconds=20):
+    until = time.time() + seconds
+    while time.time() < until:
+        value = browser.run(what)
+        if value:
+            return value
+        time.sleep(0.03)
+    raise TimeoutError(what + str(browser.wrong))
+
+
+def settle(browser):
+    """Until state and flame graph are those of the cursor."""
+    browser.run("new Promise(done => setTimeout(() => requestAnimationFrame(done), 250))")
+    wait(browser, f"{VIEW}.state && {VIEW}.state.event === {VIEW}.ui.at && !!{VIEW}.flame")
+
+
+def check_states(browser, events, name):
+    """Segments and blocks at moments in any order: their sums are those of the series."""
+    dice, wrong = random.Random(2), None
+    for at in [0, len(events) - 1] + [dice.randrange(len(events)) for _ in range(12)]:
+        got = browser.run(f"{VIEW}.stateAt({VIEW}.head.lanes[0], {at}).then(s => [s.ranges.reduce((sum, r) => sum + r.end - r.start, 0), s.blocks.reduce((sum, b) => sum + b.granted, 0), s.totals[0]])")
+        series = events[at]["series"]
+        if got != [series[3], series[2], series[0]]:
+            wrong = wrong or f"event {at}: {got}, not {series}"
+    check(name + ": segments and blocks", not wrong, wrong)
+
+
+def canvas(browser, number):
+    return browser.run(f"(() => {{ const c = document.querySelectorAll('#live .panel > canvas')[{number}]; c.scrollIntoView({{ block: 'center' }});"
+                       " const b = c.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()")
+
+
+def check_columns(browser, events, name):
+    """Spans from the whole run to single events: every pixel column has the extremes of its events."""
+    dice, wrong = random.Random(1), None
+    count = len(events)
+    spans = [(0, count), (0, 8)] + [(a, a + w) for w in (16, 300, 5000, count // 3) if w < count for a in [dice.randrange(count - w)]]
+    for a, b in spans:
+        script = f"{VIEW}.columnsOf({VIEW}.head.lanes[0], {a}, {b}, 700)"
+        wait(browser, script + ".exact")
+        c = browser.run(f"(() => {{ const c = {script}; return {{ edges: c.edges, high: c.high.map(h => [...h]), low: c.low.map(l => [...l]) }}; }})()")
+        if c["edges"][0] > a + 4096 or c["edges"][-1] < b - 4096 or c["edges"] != sorted(c["edges"]):
+            wrong = wrong or f"{a}-{b}: edges {c['edges'][0]} to {c['edges'][-1]}"
+        for s in range(4):
+            for i in range(700):
+                own = [events[e]["series"][s] for e in range(c["edges"][i], c["edges"][i + 1])]
+                if own and (max(own), min(own)) != (c["high"][s][i], c["low"][s][i]):
+                    wrong = wrong or f"{a}-{b}, {SERIES[s]}, column {i}: {c['low'][s][i]} to {c['high'][s][i]}, not {min(own)} to {max(own)}"
+            if max(c["high"][s]) < max(e["series"][s] for e in (events[a + 4096:b - 4096] if b - a > 8192 else events[a:b])):
+                wrong = wrong or f"{a}-{b}: the peak is lost"
+    check(name + ": columns", not wrong, wrong)
+
+
+def held_by(events, first, last):
+    """Bytes x us by stack over events [first, last), and the us."""
+    live, out = {}, {}
+    begin, end = events[first]["us"], events[last - 1]["us"]
+    for number, e in enumerate(events[:last]):
+        if e["kind"] == 0 and e["address"] is not None:
+            live[e["slot"]] = (max(e["us"], begin), e["stack"], e["granted"])
+        elif e["kind"] in (1, 3) and e["slot"] in live:
+            since, stack, granted = live.pop(e["slot"])
+            if number >= first:
+                out[stack] = out.get(stack, 0) + granted * (e["us"] - since)
+    for since, stack, granted in live.values():
+        out[stack] = out.get(stack, 0) + granted * (end - since)
+    return out, end - begin
+
+
+def check_block(browser, page, events, name):
+    """Points at a block with a stack; what the page says of it is what the file says."""
+    file = page.head["files"][0]
+    if len(page.texts(file["frames"])) == 0:
+        return
+    x, y, width, height = canvas(browser, 1)
+    at = browser.run(f"""(() => {{ const v = {VIEW}; for (let py = 4; py < {height}; py += 16) for (let px = 3; px < {width}; px += 3) {{
+        const b = v.hit(px, py)?.block; if (b && b.stack && b.born > 100) return [px, py, b.born]; }} return null; }})()""")
+    check(name + ": a block with a stack", at)
+    if not at:
+        return
+    px, py, born = at
+    browser.mouse("mouseMoved", x + px, y + py)
+    wait(browser, f"document.querySelector('#live .detail').dataset.block === '{born}'")
+    frames, stacks = page.texts(file["frames"]), page.columns(file["stacks"])[1]
+    for _ in range(events[born]["stack"] + 1):
+        stack = [stacks.u() for _ in range(stacks.u())]
+    shown = browser.run("[...document.querySelectorAll('#live .stack li')].map(l => l.textContent)")
+    check(name + ": its stack", shown == [frames[f] for f in stack], shown)
+    text = browser.run("document.querySelector('#live .detail').textContent")
+    gone = next((n for n in range(born + 1, len(events)) if events[n]["kind"] in (1, 3) and events[n]["slot"] == events[born]["slot"]), None)
+    said = f"event {gone:,}" if gone is not None else "not in this recording"
+    check(name + ": when it is freed", said in text, text + " / " + said)
+    check(name + ": its size and event", f"event {born:,}" in text and f"0x{events[born]['address']:x}" in text, text)
+
+
+def check_moves(browser, page, events, html, name):
+    x, y, width, height = canvas(browser, 0)
+    middle = x + 74 + (width - 80) / 2
+    before = browser.run(f"{VIEW}.ui.x1 - {VIEW}.ui.x0")
+    for _ in range(5):
+        browser.mouse("mouseWheel", middle, y + 100, deltaX=0, deltaY=-300)
+    check(name + ": the wheel zooms", browser.run(f"{VIEW}.ui.x1 - {VIEW}.ui.x0") < before / 8)
+    browser.run("document.querySelector('#live canvas[tabindex]').focus(), 1")
+    for key, what in (("0", f"{VIEW}.ui.x0 === 0 && {VIEW}.ui.x1 === {len(events)}"), ("+", f"{VIEW}.ui.x1 - {VIEW}.ui.x0 < {len(events)}"),
+                      ("p", f"{VIEW}.ui.at === {page.head['lanes'][0]['peak_event']}"), ("[", f"{VIEW}.ui.at === {page.head['lanes'][0]['peak_event'] - 1}"), ("0", f"{VIEW}.ui.x0 === 0")):
+        browser.ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
+        check(f"{name}: key {key}", browser.run(what))
+    browser.mouse("mousePressed", x + 74 + (width - 80) * 0.25, y + 100, button="left", clickCount=1)
+    browser.mouse("mouseMoved", x + 74 + (width - 80) * 0.5, y + 100, button="left", buttons=1)
+    browser.mouse("mouseReleased", x + 74 + (width - 80) * 0.5, y + 100, button="left", clickCount=1)
+    first, last = browser.run(f"{VIEW}.ui.sel")
+    check(name + ": a span is selected", abs(first - len(events) / 4) < len(events) / 50 and abs(last - len(events) / 2) < len(events) / 50, (first, last))
+    sums, us = held_by(events, first, last)
+    got = dict(map(tuple, browser.run(f"{VIEW}.weightsOver({VIEW}.head.lanes[0], {first}, {last}, () => true).then(w => [...w].map(([k, v]) => [Math.max(k, 0), v]))")))
+    far = [s for s in sums if s and abs(sums[s] / us - got.get(s, 0)) > 1 + 1e-6 * sums[s] / us]
+    check(name + ": who holds the selection", us and not far, far[:3])
+    link = browser.run("new Promise(done => setTimeout(() => done(location.hash), 400))")
+    browser.open("file://" + html + "?again" + link)
+    check(name + ": a link holds the view", browser.run(f"{VIEW}.ui.sel") == [first, last], link)
+
+
+def check_pictures(browser, name):
+    settle(browser)
+    for i in range(3):
+        svg = browser.run(f"{VIEW}.pictureOf({i})")
+        xml.etree.ElementTree.fromstring(svg)
+        check(f"{name}: picture {i}", svg.count("<") > 10)
+        check(f"{name}: rows {i}", len(browser.run(f"{VIEW}.rowsOf({i})")) > 1)
+
+
+def check_widths(browser, name):
+    for width in (420, 800, 2560):
+        browser.size(width, 1200)
+        settle(browser)
+        wide = browser.run("document.scrollingElement.scrollWidth")
+        check(f"{name}: {width} wide", wide <= width, wide)
+
+
+def hostile(path):
+    """A snapshot whose names are HTML, script and control characters."""
+    bad = ["</script><script>window.taken = 1</script>", '"><img src=x onerror="window.taken = 1">', "<!--<script>", "]]>\u202e\x07&lt;b&gt;", "javascript:taken=1", "=cmd|' /C calc'!A0"]
+    entries, addr = [{"action": "segment_alloc", "addr": 1 << 40, "size": 20 << 20, "stream": 0, "time_us": 1, "frames": []}], 1 << 40
+    for i, name in enumerate(bad):
+        entries.append({"action": "alloc", "addr": addr + (i << 21), "size": 2 << 20, "stream": 0, "time_us": 10 + i,
+                        "frames": [{"name": name, "filename": bad[-1 - i], "line": i + 1}, {"name": "main", "filename": name, "line": 2}]})
+    blocks = [{"address": addr + (i << 21), "size": 2 << 20, "requested_size": 2 << 20, "state": "active_allocated", "frames": []} for i in range(len(bad))]
+    blocks.append({"address": addr + (len(bad) << 21), "size": (20 << 20) - (len(bad) << 21), "requested_size": 0, "state": "inactive", "frames": []})
+    segment = {"device": 0, "address": addr, "total_size": 20 << 20, "allocated_size": len(bad) << 21, "active_size": len(bad) << 21, "requested_size": len(bad) << 21,
+               "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": False, "frames": [], "blocks": blocks}
+    with open(path, "wb") as f:
+        pickle.dump({"segments": [segment], "device_traces": [entries], "allocator_settings": {}}, f, protocol=4)
+    return bad
+
+
+def check_hostile(program, browser, scratch):
+    trace, html = os.path.join(scratch, "<b>&quot;.pickle"), os.path.join(scratch, "hostile.html")
+    bad = hostile(trace)
+    view(program, trace, html)
+    with open(html, encoding="utf-8") as f:
+        text = f.read()
+    check("hostile: no name in the page itself", not any(b in text for b in bad[:3]))
+    browser.open("file://" + html)
+    settle(browser)
+    shown = browser.run("document.querySelector('#live').textContent")
+    check("hostile: names are text", "</script><script>window.taken = 1</script>" in shown, shown[:500])
+    for i in range(3):
+        svg = browser.run(f"{VIEW}.pictureOf({i})")
+        check(f"hostile: picture {i}", not re.search("<(script|img)", svg) and xml.etree.ElementTree.fromstring(svg) is not None)
+    check("hostile: nothing ran", browser.run("typeof window.taken === 'undefined' && !document.querySelector('#live img, #live script')"))
+    rows = list(csv.reader(browser.run(f"{VIEW}.csvOf(1) + {VIEW}.csvOf(2)").splitlines()))
+    check("hostile: rows", any("window.taken" in c for r in rows for c in r) and not any(c.startswith("=") for r in rows for c in r), rows)
+
+
+def check_served(program, browser, trace):
+    server = subprocess.Popen([program, "view", trace, "-q"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        address = re.search(r"http://127\.0\.0\.1:(\d+)(/[0-9a-f]{32}/)", server.stdout.readline())
+        port, path = int(address[1]), address[2]
+
+        def ask(url, host=f"127.0.0.1:{port}", method="GET"):
+            c = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            c.putrequest(method, url, skip_host=True)
+            c.putheader("Host", host)
+            c.endheaders()
+            return c.getresponse().status
+
+        got = [ask(path), ask("/"), ask("/" + "0" * 32 + "/"), ask(path, "evil.example"), ask(path + "b/99999"), ask(path + "b/../x"), ask(path, method="POST")]
+        check("served: who may ask", got == [200, 403, 403, 403, 404, 404, 405], got)
+        browser.open(address[0])
+        settle(browser)
+        check("served: blocks are there", browser.run(f"{VIEW}.state.blocks.length") > 0)
+    finally:
+        server.send_signal(signal.SIGINT)
+        check("served: Ctrl-C ends it", server.wait(20) == 0, server.returncode)
+
+
+def check_page(program, browser, trace, scratch):
+    name, html = os.path.basename(trace), os.path.join(scratch, "page.html")
+    view(program, trace, html, "--policies", "recorded;pytorch:expandable_segments:True")
+    page = Page(html)
+    events = list(page.events(page.head["lanes"][0]))
+    for width, dark in ((1280, False), (1280, True)):
+        browser.size(width, 1600, dark)
+        seconds = browser.open("file://" + html)
+    check(name + ": opens in two seconds", seconds < 2, seconds)
+    settle(browser)
+    check_columns(browser, events, name)
+    check_states(browser, events, name)
+    check_block(browser, page, events, name)
+    check_pictures(browser, name)
+    check_moves(browser, page, events, html, name)
+    check_widths(browser, name)
+    heap = browser.run("performance.memory.usedJSHeapSize")
+    check(name + ": memory of the tab", heap < 300 << 20, heap)
+
+
+def main():
+    program, traces = sys.argv[1], sys.argv[2:]
+    browser = Browser()
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            for trace in traces:
+                check_page(program, browser, trace, scratch)
+            check_hostile(program, browser, scratch)
+            check("console", not browser.wrong, browser.wrong[:3])
+            check_served(program, browser, traces[0])
+    finally:
+        browser.close()
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+sys.exit(main())
