@@ -509,7 +509,7 @@ install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
 	install -m 644 $(B)/libcufrag.a "$(LIB)"
 ifneq ($(LIVE_SO),)
 	install -d "$(LIB)/cufrag/cufrag"
-	install -m 644 $(LIVE_SO) $(wildcard src/inside/python/cufrag/*.py) "$(LIB)/cufrag/cufrag"
+	install -m 644 $(LIVE_SO) $(wildcard src/inside/python/cufrag/*.py src/inside/python/cufrag/py.typed) "$(LIB)/cufrag/cufrag"
 endif
 	install -m 644 $(PUBLIC) "$(INC)/frag"
 	install -m 644 src/metrics/metrics.def "$(INC)/frag/metrics"
