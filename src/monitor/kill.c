@@ -5,8 +5,10 @@
  */
 #include "monitor.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,6 +34,28 @@ int frag_monitor_may_end(const struct frag_monitor_process *p, struct frag_err *
 				 "pid %u belongs to %s: only its owner can end it", p->pid,
 				 *p->user ? p->user : "another user");
 	return 0;
+}
+
+bool frag_monitor_has_gpu(unsigned pid)
+{
+	char path[300], to[16];
+	const struct dirent *entry;
+	bool found = false;
+	DIR *all;
+
+	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
+	all = opendir(path);
+	while (all && !found && (entry = readdir(all))) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/%u/fd/%.200s", pid, entry->d_name);
+		n = readlink(path, to, sizeof(to) - 1);
+		to[FRAG_MAX(n, 0)] = '\0';
+		found = !strncmp(to, "/dev/nvidia", 11) || !strcmp(to, "/dev/dxg");
+	}
+	if (all)
+		closedir(all);
+	return found;
 }
 
 int frag_monitor_end(const struct frag_monitor_process *p, int sig, struct frag_err *err)

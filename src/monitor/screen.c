@@ -27,6 +27,7 @@ struct frag_monitor_screen {
 	bool help;
 	int sig; /* asked about: end `victim` by it? 0: no question */
 	struct frag_monitor_process victim;
+	bool has_gpu; /* it has one open */
 };
 
 static const unsigned spans_s[] = { 60, 300, 1200, 3600 };
@@ -217,9 +218,10 @@ static void draw_foot(struct frag_monitor *m)
 	p->row = p->rows - 1;
 	if (s->sig)
 		frag_paint_put(p, 0, p->columns - 1, FRAG_PAINT_HOT,
-			       "%s to pid %u of %s? y: yes, any other key: no  (%s)",
+			       "%s to pid %u of %s%s? y: yes, any other key: no  (%s)",
 			       s->sig == SIGKILL ? "SIGKILL" : "SIGTERM", s->victim.pid,
-			       *s->victim.user ? s->victim.user : "?", s->victim.name);
+			       *s->victim.user ? s->victim.user : "?",
+			       s->has_gpu ? "" : ", no GPU open", s->victim.name);
 	else if (s->says_count)
 		frag_paint_put(p, 0, p->columns - 1, FRAG_PAINT_WARM, "%s",
 			       s->says[(s->says_count - 1) % SAYS]);
@@ -282,6 +284,7 @@ static void ask_to_end(struct frag_monitor *m, int sig)
 		frag_monitor_say(m, "%s", err.msg);
 	} else {
 		m->screen->victim = *p;
+		m->screen->has_gpu = frag_monitor_has_gpu(p->pid);
 		m->screen->sig = sig;
 	}
 }

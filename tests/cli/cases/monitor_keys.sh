@@ -4,7 +4,7 @@ for tool in "$cc" python3; do command -v "$tool" > /dev/null || { echo "no $tool
 mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=these LC_ALL=C.UTF-8 TERM=vt100
 cat > keys.py << 'PY'
-import os, re, resource, shutil, signal, subprocess, sys, tempfile, time
+import os, re, resource, shutil, signal, struct, subprocess, sys, tempfile, time
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests", "cli", "data"))
 from terminal import Terminal
 
@@ -51,6 +51,23 @@ for locale in "C.UTF-8", "C":
             check("%s hostile as text" % locale, seen and b"\x1b]" not in t.raw and b"\x9b" not in t.raw and b"\x07" not in t.raw)
         t.close()
 
+# what a process under cufrag says of itself (base/live_page.h)
+page = "/dev/shm/cufrag-%d" % pids[2]
+gib = 1 << 30
+try:
+    with open(page, "wb") as file:
+        file.write(b"cufragp1" + struct.pack("<4Q24s8Q", 1, pids[2], 2, time.clock_gettime_ns(time.CLOCK_MONOTONIC), b"record", 0, gib, 2 * gib, 4 * gib, gib, gib, 9, 0).ljust(2104, b"\0"))
+    os.chmod(page, 0o600)
+    t = Terminal(command, 24, 140)
+    check("allocated and reserved", t.wait_for("^0 +%d .* 5 GiB +2 GiB +4 GiB +1 GiB +1 GiB " % pids[2]))
+    t.type("....")
+    check("by allocated", t.wait_for("allocatedv") and comes(t, lambda: order(t)[0] == 2))
+    t.close()
+    os.unlink(page)
+except OSError:  # no shared memory here
+    check("allocated and reserved", True)
+    check("by allocated", True)
+
 t = Terminal(command, 24, 100)
 t.wait_for("alpha")
 check("as listed", comes(t, lambda: order(t) == [0, 1, 2]))
@@ -75,7 +92,7 @@ t.type("T")
 check("no choice", t.wait_for("choose a process first"))
 t.type("\t")  # the first row: alpha
 t.type("T")
-check("the question", t.wait_for("SIGTERM to pid %d of " % pids[1]))
+check("the question", t.wait_for("SIGTERM to pid %d of [a-z]+, no GPU open\\?" % pids[1]))
 t.type("n")
 check("no", t.wait_for("pid %d was left alone" % pids[1]) and victims[1].poll() is None)
 t.type("T")

@@ -173,7 +173,9 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *card, unsigned *count, struct 
 		const char *at = getenv("FAKE_PIDS");
 		int n;
 
-		for (*count = 0; at && sscanf(at, "%u:%llu%n", &list[*count].pid, &list[*count].used, &n) == 2; at += n)
+		for (*count = 0;
+		     at && sscanf(at, "%u:%llu%n", &list[*count].pid, &list[*count].used, &n) == 2;
+		     at += n)
 			list[(*count)++].used *= GIB;
 	}
 	return 0;
