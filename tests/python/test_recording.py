@@ -186,7 +186,7 @@ class Arrays(unittest.TestCase):
 
     def test_without_the_program_that_is_said(self):
         code = "import cufrag, sys; assert 'cufrag.recording' not in sys.modules\ntry: cufrag.open('x')\nexcept cufrag.Error as e: print(e)"
-        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        said = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True,
                               env={"PATH": "/nowhere", "PYTHONPATH": sys.path[0], "PYTHONDONTWRITEBYTECODE": "1"}).stdout
         self.assertIn("name it in CUFRAG_PROGRAM", said)
 
