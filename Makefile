@@ -188,11 +188,15 @@ $(eval $(call registry,cmd_list.inc,$(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 $(eval $(call registry,way_list.inc,$(wildcard src/launch/way_*.c),way_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc inside_file_list.inc conv_list.inc cost_list.inc)
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc inside_file_list.inc conv_list.inc cost_list.inc monitor_page.inc)
 
 # a table as C: one FRAG_ROW(…) for each of its lines but the first
 $(GEN)/conv_list.inc: src/inside/nogpu/conv_table.csv | $(GEN)
 	$(Q)sed '1d; s/.*/FRAG_ROW(&)/' $< > $@
+
+# a page as C: a string for each of its lines
+$(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)
+	$(Q)sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $< > $@
 
 # the cost profiles of measured cards: results/CARD/profile.csv
 COST_CSV := $(sort $(wildcard results/*/profile.csv))
@@ -520,7 +524,7 @@ install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
 	install -m 644 $(B)/libcufrag.a "$(LIB)"
 ifneq ($(LIVE_SO),)
 	install -d "$(LIB)/cufrag/cufrag"
-	install -m 644 $(LIVE_SO) $(wildcard src/inside/python/cufrag/*.py) "$(LIB)/cufrag/cufrag"
+	install -m 644 $(LIVE_SO) $(wildcard src/inside/python/cufrag/*.py src/inside/python/cufrag/py.typed) "$(LIB)/cufrag/cufrag"
 endif
 	install -m 644 $(PUBLIC) "$(INC)/frag"
 	install -m 644 src/metrics/metrics.def "$(INC)/frag/metrics"

@@ -103,7 +103,7 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 				complain("public headers include each other as <frag/…>, not \"" name "\"")
 			return
 		}
-		if (name ~ /_list\.inc$/) return # generated
+		if (name ~ /_(list|page)\.inc$/) return # generated
 		path = target(name, file)
 		to = layer_of(path)
 		if (!(layer in known))

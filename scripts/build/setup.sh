@@ -69,6 +69,7 @@ install_wish() { # WHAT_FOR PACKAGE... -- COMMAND...
 install_wishes() {
 	have_tool chromium || have_tool chromium-browser || have_tool google-chrome ||
 		install_wish 'the tests of report.html in a browser' chromium fonts-dejavu-core -- "$@"
+	/usr/bin/python3 -c 'import numpy' > /dev/null 2>&1 || install_wish 'the tests of notebooks' python3-numpy -- "$@"
 	have_tool promtool || install_wish "monitor's test with Prometheus" prometheus -- "$@"
 }
 

@@ -20,7 +20,7 @@ work=$build/wheel/src
 rm -rf "$build/wheel"
 mkdir -p "$work/cufrag/share/cufrag/plot" "$work/cufrag/licenses"
 cp src/inside/python/{pyproject.toml,setup.py,README.md} "$work/"
-cp src/inside/python/cufrag/*.py "$work/cufrag/"
+cp src/inside/python/cufrag/{*.py,py.typed} "$work/cufrag/"
 cp scripts/plot/*.gp "$work/cufrag/share/cufrag/plot/"
 cp LICENSE "$work/cufrag/licenses/cufrag"
 cp "$programs"/{cufrag,libcufrag_torch.so,libcufrag_record.so} "$work/cufrag/"

@@ -11,14 +11,15 @@ static volatile sig_atomic_t came;
 const volatile sig_atomic_t *const frag_interrupt_flag = &came;
 
 static volatile sig_atomic_t caught, times, held, late;
-static void (*clean)(void);
+static void (*clean[2])(void);
 static int deferred; /* atomic: any thread may be creating something */
 
 /* Removes unfinished files first. */
 static void end_by(int sig)
 {
-	if (clean)
-		clean();
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(clean); i++)
+		if (clean[i])
+			clean[i]();
 	signal(sig, SIG_DFL);
 	raise(sig);
 }
@@ -39,7 +40,11 @@ static void note(int sig)
 
 void frag_interrupt_clean(void (*with)(void))
 {
-	clean = with;
+	size_t i = 0;
+
+	while (i < FRAG_ARRAY_LEN(clean) - 1 && clean[i] && clean[i] != with)
+		i++;
+	clean[i] = with;
 }
 
 void frag_interrupt_defer(bool on)

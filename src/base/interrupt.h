@@ -11,7 +11,7 @@
 
 /* Call at the start: a signal that is not caught cleans up and ends the program. */
 void frag_interrupt_begin(void);
-/* The cleanup function; it may only make calls that are allowed in a handler. */
+/* A cleanup function, one of two at most; it may only make calls that are allowed in a handler. */
 void frag_interrupt_clean(void (*with)(void));
 /* The cleanup waits between defer(true) and defer(false). Any thread; may be nested. */
 void frag_interrupt_defer(bool on);

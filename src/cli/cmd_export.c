@@ -9,6 +9,7 @@
 struct options {
 	unsigned to; /* enum frag_export_format; FRAG_EXPORT_COUNT = not given */
 	const char *policy, *output;
+	uint64_t after;
 };
 
 static int write_to(const struct frag_cli *cli, const struct options *o, struct frag_recording *in,
@@ -19,6 +20,7 @@ static int write_to(const struct frag_cli *cli, const struct options *o, struct 
 				       .spec = spec,
 				       .as_recorded = frag_policy_is_recorded(o->policy),
 				       .target = cli->target,
+				       .after = o->after,
 				       .name = in->trace->name ? in->trace->name : "",
 				       .policy = frag_policy_spec_text(spec) };
 	struct frag_progress progress = { .on = false };
@@ -42,17 +44,23 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_WORD, "to", FRAG_ARG_AT(struct options, to), .words = frag_export_words,
 	  .value = "FORMAT",
 	  .help = "memory_viz (a snapshot pickle of PyTorch), perfetto (Chrome trace JSON), csv (a "
-		  "row per event) or openmetrics (time series for Prometheus)" },
+		  "row per event), openmetrics (time series for Prometheus) or npz (arrays for "
+		  "NumPy)" },
 	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
 	  .file = FRAG_ARG_WRITES_PICKLE, .def = "-", .help = "output file; - is standard output" },
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
 	  .help = "what this policy would have done (default: recorded)" },
+	{ FRAG_ARG_UINT, "after", FRAG_ARG_AT(struct options, after), .value = "EVENT",
+	  .max = INT64_MAX,
+	  .help = "npz: the segments and blocks after this event of each device, instead of the "
+		  "events" },
 	{ 0 },
 };
 
 static void init(void *values)
 {
 	((struct options *)values)->to = FRAG_EXPORT_COUNT;
+	((struct options *)values)->after = UINT64_MAX;
 }
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
@@ -63,7 +71,10 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 
 	if (o->to == FRAG_EXPORT_COUNT)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "choose a format: --to memory_viz, perfetto, csv or openmetrics");
+				 "choose a format: --to memory_viz, perfetto, csv, openmetrics or "
+				 "npz");
+	if (o->after != UINT64_MAX && o->to != FRAG_EXPORT_npz)
+		return frag_fail(err, FRAG_EUSAGE, "--after is for --to npz");
 	FRAG_TRY(
 		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
 	FRAG_TRY(frag_cli_spec(cli, &in, o->policy, &spec, err));
@@ -79,8 +90,9 @@ const struct frag_cmd frag_cmd_export = {
 	.operands_min = 1,
 	.operands_max = 1,
 	.about = "Writes a recording for other tools: a snapshot that PyTorch's viewer and cufrag "
-		 "open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, or time series "
-		 "for Prometheus. With --policy, it writes what that policy would have done: its "
+		 "open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, time series "
+		 "for Prometheus, or arrays for NumPy. With --policy, it writes what that policy "
+		 "would have done: its "
 		 "segments, addresses and refusals.",
 	.examples = "  cufrag export run.cft --to memory_viz -o run.pickle\n"
 		    "  cufrag export run.cft --to perfetto --policy tlsf -o tlsf.json\n",

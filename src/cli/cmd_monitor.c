@@ -24,6 +24,10 @@ static const struct frag_arg options[] = {
 	  .value = "ADDRESS:PORT",
 	  .help = "serve the latest sample to Prometheus at /metrics; a port alone is reachable "
 		  "from this machine only" },
+	{ FRAG_ARG_TEXT, "web", FRAG_ARG_AT(struct frag_monitor_options, web), .value = "PORT",
+	  .help = "serve a page with live curves to browsers of this machine, at the address that "
+		  "is "
+		  "printed; 0 chooses a port" },
 	{ FRAG_ARG_OWN, "alarm", .set = frag_monitor_set_alarm, .value = "PERCENT%",
 	  .help = "report when a card uses this much of its memory, as "
 		  "80%[,for=30s][,run=COMMAND], "
@@ -53,12 +57,14 @@ const struct frag_cmd frag_cmd_monitor = {
 		"Once a second, reports for every card how much memory is in use, how busy it is "
 		"and "
 		"which processes hold how much: what the driver says (NVML) and what recorded "
-		"processes say of themselves. On a terminal it fills the screen; q ends it. A lost "
-		"card, a full disk or a closed pipe is reported once, and the watch goes on.",
+		"processes say of themselves. On a terminal it fills the screen: h shows its keys, "
+		"q ends it. A lost card, a full disk or a closed pipe is reported once, and the "
+		"watch goes on.",
 	.examples = "  cufrag monitor\n"
 		    "  cufrag monitor --interval 100ms --csv run.csv\n"
 		    "  cufrag monitor --alarm '90%,for=30s,run=notify-send \"GPU is full\"'\n"
 		    "  cufrag monitor --listen 9400 > /dev/null\n"
+		    "  cufrag monitor --web 0\n"
 		    "  cufrag monitor --textfile /var/lib/node_exporter/cufrag.prom > /dev/null\n",
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct frag_monitor_options),

@@ -88,18 +88,16 @@ static uint64_t of_card(const struct frag_monitor_card *c, enum card_value value
 			       : c->alarm;
 }
 
-enum process_value { DRIVER, ALLOCATED, RESERVED, NONRELEASABLE, HOLE };
-
-static uint64_t of_process(const struct frag_monitor_process *p, enum process_value value)
+uint64_t frag_monitor_value(const struct frag_monitor_process *p, enum frag_monitor_value value)
 {
-	if (value == DRIVER)
+	if (value == FRAG_MONITOR_DRIVER)
 		return p->bytes;
 	if (!p->held_known)
 		return UINT64_MAX;
-	return value == ALLOCATED	? p->held.allocated_bytes
-	       : value == RESERVED	? p->held.reserved_bytes
-	       : value == NONRELEASABLE ? p->held.nonreleasable_bytes
-					: p->held.largest_hole_bytes;
+	return value == FRAG_MONITOR_ALLOCATED	     ? p->held.allocated_bytes
+	       : value == FRAG_MONITOR_RESERVED	     ? p->held.reserved_bytes
+	       : value == FRAG_MONITOR_NONRELEASABLE ? p->held.nonreleasable_bytes
+						     : p->held.largest_hole_bytes;
 }
 
 /* Of a label's value, between quotes. */
@@ -141,14 +139,14 @@ void frag_monitor_put_metrics(FILE *to, const struct frag_monitor_round *r)
 		[ALARM] = { "cufrag_gpu_alarm", "1 while the alarm of this watch is raised." },
 		[UP] = { "cufrag_gpu_up", "1 if the card answers." },
 	}, processes[] = {
-		[DRIVER] = { "cufrag_process_memory_used_bytes", "As the driver says." },
-		[ALLOCATED] = { "cufrag_process_memory_allocated_bytes",
+		[FRAG_MONITOR_DRIVER] = { "cufrag_process_memory_used_bytes", "As the driver says." },
+		[FRAG_MONITOR_ALLOCATED] = { "cufrag_process_memory_allocated_bytes",
 				"In live blocks, as the process says." },
-		[RESERVED] = { "cufrag_process_memory_reserved_bytes",
+		[FRAG_MONITOR_RESERVED] = { "cufrag_process_memory_reserved_bytes",
 			       "Taken from the card for them." },
-		[NONRELEASABLE] = { "cufrag_process_memory_nonreleasable_bytes",
+		[FRAG_MONITOR_NONRELEASABLE] = { "cufrag_process_memory_nonreleasable_bytes",
 				    "Free, but not to be given back." },
-		[HOLE] = { "cufrag_process_memory_largest_hole_bytes", "Largest free piece." },
+		[FRAG_MONITOR_HOLE] = { "cufrag_process_memory_largest_hole_bytes", "Largest free piece." },
 	};
 
 	for (unsigned v = 0; v < FRAG_ARRAY_LEN(cards); v++) {
@@ -170,8 +168,8 @@ void frag_monitor_put_metrics(FILE *to, const struct frag_monitor_round *r)
 			for (unsigned k = 0; k < r->cards[i].nvml.processes_count; k++)
 				put_process(to, processes[v].name, &r->cards[i],
 					    &r->cards[i].processes[k],
-					    of_process(&r->cards[i].processes[k],
-						       (enum process_value)v));
+					    frag_monitor_value(&r->cards[i].processes[k],
+							       (enum frag_monitor_value)v));
 	}
 }
 

@@ -2,6 +2,7 @@
 /* One look at every card, its instances and the processes on them. */
 #include "monitor.h"
 
+#include <limits.h>
 #include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,24 +12,60 @@
 
 #define JUMP_MS 1000 /* by which a clock of the day that is set right slowly is never off */
 
-/* Name and user of a process, "" where they cannot be told. */
+uint64_t frag_monitor_start_of(unsigned pid)
+{
+	char path[40], text[600] = "", *at;
+	unsigned long long start = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	at = strrchr(text, ')'); /* the name before it may hold anything */
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, "%llu", &start) == 1 ? start : 0;
+}
+
+/* A file of /proc as text that may be shown; "" where it cannot be read. */
+static void read_text(unsigned pid, const char *name, char *out, size_t cap)
+{
+	char path[40];
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(out, 1, cap - 1, f);
+		fclose(f);
+	}
+	while (n && (!out[n - 1] || out[n - 1] == '\n'))
+		n--;
+	for (size_t i = 0; i < n; i++) /* words of a command line end with it */
+		out[i] = out[i] ? out[i] : ' ';
+	out[n] = '\0';
+	frag_clean_text(out, n);
+}
+
+/* Names, user and command line of a process, "" where they cannot be told. */
 static void describe(struct frag_monitor_process *p)
 {
 	char path[40], text[1024];
 	struct stat st;
 	struct passwd of, *pw = NULL;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%u/comm", p->pid);
-	f = fopen(path, "re");
-	if (f && fgets(p->name, sizeof(p->name), f))
-		p->name[strcspn(p->name, "\n")] = '\0';
-	if (f)
-		fclose(f);
-	frag_clean_text(p->name, strlen(p->name));
+	read_text(p->pid, "comm", p->name, sizeof(p->name));
+	read_text(p->pid, "cmdline", p->command, sizeof(p->command));
 	snprintf(path, sizeof(path), "/proc/%u", p->pid);
-	if (*p->name && !stat(path, &st) && !getpwuid_r(st.st_uid, &of, text, sizeof(text), &pw) &&
-	    pw)
+	p->uid = UINT_MAX;
+	if (!*p->name || stat(path, &st))
+		return;
+	p->uid = st.st_uid;
+	if (!getpwuid_r(st.st_uid, &of, text, sizeof(text), &pw) && pw)
 		snprintf(p->user, sizeof(p->user), "%s", pw->pw_name);
 	frag_clean_text(p->user, strlen(p->user));
 }
@@ -62,16 +99,19 @@ static void take_processes(const struct frag_monitor_round *r, struct frag_monit
 	memset(c->processes, 0, sizeof(c->processes));
 	for (unsigned k = 0; k < c->nvml.processes_count; k++) {
 		struct frag_monitor_process *p = &c->processes[k];
+		uint64_t start = frag_monitor_start_of(c->nvml.processes[k].pid);
 		unsigned i = 0;
 
 		p->pid = c->nvml.processes[k].pid;
 		p->bytes = c->nvml.processes[k].bytes;
-		while (i < FRAG_NVML_PROCESSES && old[i].pid != p->pid)
+		while (i < FRAG_NVML_PROCESSES && (old[i].pid != p->pid || old[i].start != start))
 			i++;
-		if (i < FRAG_NVML_PROCESSES && p->pid) { /* names cost a look into files */
-			memcpy(p->name, old[i].name, sizeof(p->name));
-			memcpy(p->user, old[i].user, sizeof(p->user));
+		if (i < FRAG_NVML_PROCESSES && p->pid && start) { /* names cost looks into files */
+			*p = old[i];
+			p->bytes = c->nvml.processes[k].bytes;
+			p->held_known = false;
 		} else {
+			p->start = start;
 			describe(p);
 		}
 		take_held(r, c, p);
@@ -162,6 +202,43 @@ static void look_at_clocks(struct frag_monitor *m)
 	m->clock_offset_ms = offset;
 }
 
+static void remember(struct frag_monitor *m)
+{
+	for (unsigned i = 0; i < m->round.count; i++) {
+		const struct frag_nvml_card *c = &m->round.cards[i].nvml;
+		struct frag_monitor_past *p = &m->past[i];
+		size_t cell = p->looks++ % FRAG_MONITOR_PAST;
+
+		p->used[cell] = p->busy[cell] = FRAG_MONITOR_UNKNOWN;
+		if (c->known)
+			p->used[cell] =
+				(unsigned char)(frag_monitor_percent(&m->round.cards[i]) + 0.5);
+		if (c->known && c->utilization_percent >= 0)
+			p->busy[cell] = (unsigned char)FRAG_MIN(c->utilization_percent, 100);
+	}
+}
+
+unsigned frag_monitor_past_most(const struct frag_monitor_past *p, bool busy, unsigned per,
+				unsigned back)
+{
+	uint64_t column = p->looks ? (p->looks - 1) / per : 0, first, end;
+	unsigned most = FRAG_MONITOR_UNKNOWN;
+
+	if (!p->looks || back > column)
+		return most;
+	first = (column - back) * per;
+	end = FRAG_MIN(first + per, p->looks);
+	if (first + FRAG_MONITOR_PAST < p->looks)
+		first = p->looks - FRAG_MONITOR_PAST;
+	for (uint64_t n = first; n < end; n++) {
+		unsigned v = (busy ? p->busy : p->used)[n % FRAG_MONITOR_PAST];
+
+		if (v != FRAG_MONITOR_UNKNOWN && (most == FRAG_MONITOR_UNKNOWN || v > most))
+			most = v;
+	}
+	return most;
+}
+
 void frag_monitor_look(struct frag_monitor *m)
 {
 	unsigned count = frag_nvml_count(m->nvml);
@@ -172,12 +249,13 @@ void frag_monitor_look(struct frag_monitor *m)
 		struct frag_nvml_card seen;
 
 		if (!c)
-			return;
+			break;
 		frag_nvml_read(m->nvml, i, &seen);
 		take(m, c, &seen);
 		if (seen.is_split || m->round.count > count)
 			look_at_instances(m, i);
 	}
+	remember(m);
 }
 
 double frag_monitor_percent(const struct frag_monitor_card *c)

@@ -12,7 +12,9 @@
 #include "base/live_page.h"
 #include "device/nvml.h"
 
-#define FRAG_MONITOR_CARDS 64u /* with instances of cards */
+#define FRAG_MONITOR_CARDS 64u	/* with instances of cards */
+#define FRAG_MONITOR_PAST 3600u /* looks kept of each card: at one a second, an hour */
+#define FRAG_MONITOR_UNKNOWN 255u
 
 struct frag_monitor_alarm {
 	bool on;
@@ -25,7 +27,7 @@ struct frag_monitor_options {
 	uint64_t interval_ms;
 	unsigned count; /* rounds, 0 = until interrupted */
 	bool json, plain;
-	const char *csv, *textfile, *listen;
+	const char *csv, *textfile, *listen, *web;
 	uint64_t rotate_bytes;
 	struct frag_monitor_alarm alarm;
 };
@@ -33,10 +35,24 @@ struct frag_monitor_options {
 struct frag_monitor_process {
 	uint64_t bytes; /* as the driver says; UINT64_MAX = it does not */
 	struct frag_live_device held;
-	unsigned pid;
+	uint64_t
+		start; /* of the process, in ticks since boot: tells it from a later one of its number */
+	unsigned pid, uid;
 	char name[32], user[32]; /* "" = not known; made harmless */
+	char command[400];	 /* its command line, cut; "" = not known; made harmless */
 	bool held_known;	 /* it tells by itself what it holds (base/live_page.h) */
 };
+
+/* What is known of a process, UINT64_MAX where it is not. */
+enum frag_monitor_value {
+	FRAG_MONITOR_DRIVER,
+	FRAG_MONITOR_ALLOCATED,
+	FRAG_MONITOR_RESERVED,
+	FRAG_MONITOR_NONRELEASABLE,
+	FRAG_MONITOR_HOLE,
+	FRAG_MONITOR_VALUES
+};
+uint64_t frag_monitor_value(const struct frag_monitor_process *p, enum frag_monitor_value value);
 
 /* A card, or an instance of a card that is split (MIG). Its place in the list is its own to the end. */
 struct frag_monitor_card {
@@ -54,6 +70,12 @@ struct frag_monitor_round {
 	double since_start_s; /* by a clock that never jumps */
 	unsigned count;
 	struct frag_monitor_card cards[FRAG_MONITOR_CARDS];
+};
+
+/* The latest looks at a card, in whole percent: a ring, look number n in cell n % FRAG_MONITOR_PAST. */
+struct frag_monitor_past {
+	uint64_t looks;							/* so far */
+	unsigned char used[FRAG_MONITOR_PAST], busy[FRAG_MONITOR_PAST]; /* FRAG_MONITOR_UNKNOWN */
 };
 
 /* Whether a fault was told already, until it is gone. */
@@ -74,10 +96,12 @@ struct frag_monitor {
 	const struct frag_monitor_options *o;
 	struct frag_nvml *nvml;
 	struct frag_monitor_round round;
+	struct frag_monitor_past
+		past[FRAG_MONITOR_CARDS]; /* of the card in the same place of the round */
 	struct frag_monitor_watch watch;
 	struct frag_monitor_told told;
-	struct frag_monitor_screen *screen; /* NULL: lines */
-	struct frag_monitor_server *server; /* NULL: nobody listens */
+	struct frag_monitor_screen *screen;	  /* NULL: lines */
+	struct frag_monitor_server *server, *web; /* NULL: nobody listens */
 	struct timespec start;
 	int64_t clock_offset_ms; /* of the day's clock to the steady one; 0 = no look so far */
 };
@@ -103,6 +127,10 @@ void frag_monitor_check(struct frag_monitor *m);
 /* One look at all (look.c): says what was lost and what is back. */
 void frag_monitor_look(struct frag_monitor *m);
 double frag_monitor_percent(const struct frag_monitor_card *c);
+/* The largest of a column of `per` looks, `back` columns before the latest; columns begin at multiples of `per`, so that
+ * they stay as they are while time goes on. FRAG_MONITOR_UNKNOWN: there was none. */
+unsigned frag_monitor_past_most(const struct frag_monitor_past *p, bool busy, unsigned per,
+				unsigned back);
 /* Fullest and emptiest card; false: fewer than two answer. Instances are left out. */
 bool frag_monitor_spread(const struct frag_monitor_round *r, unsigned *least, unsigned *most);
 
@@ -128,12 +156,29 @@ bool frag_monitor_screen_wait(struct frag_monitor *m, uint64_t ms);
 /* Takes a remark: shown below, printed at the end. */
 void frag_monitor_screen_say(struct frag_monitor_screen *s, const char *text);
 
-/* --listen ADDRESS:PORT (serve.c). Errors: FRAG_EUSAGE, FRAG_EOUTPUT. */
-int frag_monitor_server_open(const char *where, struct frag_monitor_server **out,
+/*
+ * Ends a process (kill.c): SIGTERM or SIGKILL. `p` is as it was when the user was asked, so that a later process of
+ * the same number is left alone. Errors: FRAG_EUSAGE; may_end asks only whether that could be done.
+ */
+int frag_monitor_may_end(const struct frag_monitor_process *p, struct frag_err *err);
+int frag_monitor_end(const struct frag_monitor_process *p, int sig, struct frag_err *err);
+/* Has it a GPU open, as far as can be seen? In a container the driver may tell numbers of the host, which here belong
+ * to others. */
+bool frag_monitor_has_gpu(unsigned pid);
+/* When a process began, in ticks since boot; 0: there is none, or it is hidden. */
+uint64_t frag_monitor_start_of(unsigned pid);
+
+/*
+ * --listen ADDRESS:PORT (serve.c): the metrics; with `page` --web: the page for people, to this machine only and to
+ * those who know the token. Errors: FRAG_EUSAGE, FRAG_EOUTPUT.
+ */
+int frag_monitor_server_open(const char *where, bool page, struct frag_monitor_server **out,
 			     struct frag_err *err);
 void frag_monitor_server_close(struct frag_monitor_server *s); /* NULL is allowed */
 unsigned frag_monitor_server_port(const struct frag_monitor_server *s);
+/* "http://127.0.0.1:9400/?token=…" */
+void frag_monitor_server_url(const struct frag_monitor_server *s, char *buf, size_t cap);
 /* What is served from now on. */
-void frag_monitor_server_take(struct frag_monitor_server *s, const struct frag_monitor_round *r);
+void frag_monitor_server_take(struct frag_monitor_server *s, const struct frag_monitor *m);
 
 #endif

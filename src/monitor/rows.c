@@ -17,6 +17,7 @@ FRAG_ROW_SHAPE(static, held_shape, frag_live_device, "held", HELD_ROW,
 	F(S, COUNT, pid, NULL, "its number") \
 	F(S, TEXT, name, NULL, "of the program; empty where unknown") \
 	F(S, TEXT, user, NULL, "who runs it; empty where unknown") \
+	F(S, TEXT, command, NULL, "its command line, cut; empty where unknown") \
 	F(S, BYTES, used_bytes, NULL, "as the driver says") \
 	F(S, OBJECT, held, NULL, "what it says itself", .of = &held_shape)
 FRAG_ROW(process_row, "process", PROCESS_ROW, "a process on a card");
@@ -91,6 +92,7 @@ static struct card_row card_row(const struct frag_monitor_card *card, const char
 		list[k] = (struct process_row){ .pid = p->pid,
 						.name = p->name,
 						.user = p->user,
+						.command = p->command,
 						.used_bytes = p->bytes,
 						.held = p->held_known ? &p->held : NULL };
 	}
@@ -99,18 +101,23 @@ static struct card_row card_row(const struct frag_monitor_card *card, const char
 	return row;
 }
 
-int frag_monitor_print_json(const struct frag_monitor_round *r, const char *when,
-			    struct frag_err *err)
+json_t *frag_monitor_json(const struct frag_monitor_round *r, const char *when)
 {
 	struct card_row cards[FRAG_MONITOR_CARDS];
 	struct round_row round = { .time = when, .cards = { cards, r->count } };
-	FRAG_AUTO_FREE struct process_row *list = NULL;
-	json_t *line;
+	FRAG_AUTO_FREE struct process_row *list = frag_host_calloc(
+		(size_t)FRAG_MAX(r->count, 1u) * FRAG_NVML_PROCESSES, sizeof(*list));
 
-	FRAG_TRY_CALLOC(list, FRAG_MAX(r->count, 1u) * FRAG_NVML_PROCESSES, "processes", err);
-	for (unsigned i = 0; i < r->count; i++)
+	for (unsigned i = 0; list && i < r->count; i++)
 		cards[i] = card_row(&r->cards[i], when, list + (size_t)i * FRAG_NVML_PROCESSES);
-	line = frag_shape_json(&round_row_shape, &round);
+	return list ? frag_shape_json(&round_row_shape, &round) : NULL;
+}
+
+int frag_monitor_print_json(const struct frag_monitor_round *r, const char *when,
+			    struct frag_err *err)
+{
+	json_t *line = frag_monitor_json(r, when);
+
 	FRAG_CHECK_ALLOC(line, "JSON line", err);
 	json_dumpf(line, stdout, JSON_COMPACT);
 	putchar('\n');

@@ -1,112 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor on a terminal: bars, the last minutes as a sparkline, processes; by ncurses, which is opened when
- * there is a terminal. What has no room is left out in this order: sparklines, processes, cards.
+ * monitor on a terminal: bars, the last minutes of each card, processes, which can be sorted and, after a question,
+ * ended. What has no room is left out in this order: curves, processes, cards.
  */
 #include "monitor.h"
 
-#if __has_include(<curses.h>)
-
-#include <locale.h>
-#include <stdarg.h>
-#include <stdlib.h>
+#include <signal.h>
 #include <string.h>
-#include <time.h>
-
-#define NCURSES_NOMACROS 1 /* they are called through a table */
-#include <curses.h>
 
 #include <frag/opt.h>
 
-#include "base/library.h"
+#include "paint.h"
+#include "table.h"
 
-#define FUNCTIONS(X) \
-	X(initscr) \
-	X(endwin) \
-	X(cbreak) \
-	X(noecho) \
-	X(curs_set) \
-	X(keypad) \
-	X(wtimeout) \
-	X(wgetch) \
-	X(werase) \
-	X(wmove) \
-	X(waddnstr) \
-	X(wattr_set) \
-	X(wrefresh) \
-	X(getmaxy) \
-	X(getmaxx) \
-	X(has_colors) \
-	X(start_color) \
-	X(use_default_colors) \
-	X(init_pair)
-
-#define PAST 1200u /* samples kept of each card */
-#define SAYS 8u	   /* remarks kept */
-#define BAR_MAX 80 /* columns */
-
-enum style { PLAIN, DIM, STRONG, GOOD, WARM, HOT };
+#define SAYS 8u		/* remarks kept */
+#define BAR_MAX 80	/* columns */
+#define CURVE_MAX 4	/* rows */
+#define PROCESSES_MIN 5 /* rows that curves leave to processes */
 
 struct frag_monitor_screen {
-	struct {
-		FUNCTIONS(FRAG_SYMBOL_MEMBER)
-	} lib;
-	WINDOW *win;
-	bool colors, utf8;
-	int rows, columns, row;
-	struct past {
-		unsigned char percent[PAST]; /* a ring */
-		unsigned count, next;
-	} past[FRAG_MONITOR_CARDS];
+	struct frag_paint paint;
+	struct frag_monitor_table table;
 	char says[SAYS][200];
 	unsigned says_count;
+	unsigned span; /* of the curves */
+	bool help;
+	int sig; /* asked about: end `victim` by it? 0: no question */
+	struct frag_monitor_process victim;
+	bool has_gpu; /* it has one open */
 };
 
-static bool load(struct frag_monitor_screen *s)
-{
-	static const char *const files[] = { "libncursesw.so.6", NULL };
-	static const struct frag_symbol symbols[] = {
-#define X(name) FRAG_SYMBOL(struct frag_monitor_screen, lib.name, #name),
-		FUNCTIONS(X)
-#undef X
-	};
-	void *library = frag_library_open(files);
-
-	return library && !FRAG_SYMBOLS_FIND(library, symbols, s);
-}
+static const unsigned spans_s[] = { 60, 300, 1200, 3600 };
 
 struct frag_monitor_screen *frag_monitor_screen_open(const char **why)
 {
 	struct frag_monitor_screen *s = frag_host_calloc(1, sizeof(*s));
-	const char *charset;
 
-	*why = "no full screen without ncurses (Debian: libncursesw6)";
-	if (!s || !load(s)) {
-		frag_host_free(s);
-		return NULL;
+	*why = "no full screen: memory is short";
+	if (s && frag_paint_open(&s->paint, why)) {
+		s->span = 1;
+		return s;
 	}
-	charset = setlocale(LC_CTYPE, "");
-	s->utf8 = charset && (strstr(charset, "UTF-8") || strstr(charset, "utf8"));
-	s->win = s->lib.initscr();
-	s->lib.cbreak();
-	s->lib.noecho();
-	s->lib.curs_set(0);
-	s->lib.keypad(s->win, 1);
-	s->colors = !getenv("NO_COLOR") && s->lib.has_colors() && s->lib.start_color() == OK &&
-		    s->lib.use_default_colors() == OK;
-	if (s->colors) {
-		s->lib.init_pair(GOOD, COLOR_GREEN, -1);
-		s->lib.init_pair(WARM, COLOR_YELLOW, -1);
-		s->lib.init_pair(HOT, COLOR_RED, -1);
-	}
-	return s;
+	frag_host_free(s);
+	return NULL;
 }
 
 void frag_monitor_screen_close(struct frag_monitor_screen *s)
 {
 	if (!s)
 		return;
-	s->lib.endwin();
+	frag_paint_close(&s->paint);
 	for (unsigned i = 0; i < FRAG_MIN(s->says_count, SAYS); i++)
 		fprintf(stderr, "%s\n",
 			s->says[(s->says_count > SAYS ? s->says_count + i : i) % SAYS]);
@@ -118,246 +61,283 @@ void frag_monitor_screen_say(struct frag_monitor_screen *s, const char *text)
 	snprintf(s->says[s->says_count++ % SAYS], sizeof(s->says[0]), "%s", text);
 }
 
-/* ---- drawing ----------------------------------------------------------------------------- */
+/* ---- cards --------------------------------------------------------------------------------- */
 
-static void use(struct frag_monitor_screen *s, enum style style)
+static enum frag_paint_style style_of(double percent)
 {
-	attr_t attr = style == DIM ? A_DIM : style == STRONG || style == HOT ? A_BOLD : A_NORMAL;
-
-	s->lib.wattr_set(s->win, attr, (short)(s->colors && style >= GOOD ? style : 0), NULL);
+	return percent >= 90 ? FRAG_PAINT_HOT : percent >= 75 ? FRAG_PAINT_WARM : FRAG_PAINT_GOOD;
 }
 
-/* At a column of the row in hand; cut at the right edge. */
-__attribute__((format(printf, 4, 5))) static void put(struct frag_monitor_screen *s, int column,
-						      enum style style, const char *format, ...)
-{
-	char text[600];
-	va_list list;
-
-	if (s->row >= s->rows || column >= s->columns)
-		return;
-	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
-	use(s, style);
-	s->lib.wmove(s->win, s->row, column);
-	/* names are ASCII by now, and what else there is has one byte of three for each column */
-	s->lib.waddnstr(s->win, text, strchr(text, '\xe2') ? -1 : s->columns - column);
-	use(s, PLAIN);
-}
-
-static enum style style_of(double percent)
-{
-	return percent >= 90 ? HOT : percent >= 75 ? WARM : GOOD;
-}
-
-/* Repeats a sign. */
-static void put_run(struct frag_monitor_screen *s, int column, enum style style, const char *sign,
-		    int n)
-{
-	char text[600], *at = text;
-
-	for (*at = '\0'; n > 0 && at + 4 < text + sizeof(text); n--)
-		at = stpcpy(at, sign);
-	put(s, column, style, "%s", text);
-}
-
-static void put_bar(struct frag_monitor_screen *s, int column, int width, double percent)
+static void put_bar(struct frag_paint *p, int column, int width, double percent)
 {
 	int full = (int)(percent * width / 100 + 0.5);
 
 	full = FRAG_MIN(FRAG_MAX(full, 0), width);
-	put_run(s, column, style_of(percent), s->utf8 ? "█" : "#", full);
-	put_run(s, column + full, DIM, s->utf8 ? "░" : ".", width - full);
+	frag_paint_run(p, column, style_of(percent), p->utf8 ? "█" : "#", full);
+	frag_paint_run(p, column + full, FRAG_PAINT_DIM, p->utf8 ? "░" : ".", width - full);
 }
 
-/* The latest look is rightmost. */
-static void put_past(struct frag_monitor_screen *s, const struct past *p, int column, int width)
+/* One row of a curve: eighths of cells, `above` rows over its foot. */
+static void put_curve_row(struct frag_paint *p, int column, int width, const unsigned char *percent,
+			  int rows, int above, bool busy)
 {
-	static const char *const signs[2][8] = { { "_", "_", ".", "-", "-", "=", "=", "#" },
-						 { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" } };
-	unsigned n = FRAG_MIN(p->count, (unsigned)FRAG_MAX(width, 0));
+	static const char *const signs[2][9] = { { " ", "_", "_", ".", "-", "-", "=", "=", "#" },
+						 { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" } };
 
-	for (unsigned i = 0; i < n; i++) {
-		unsigned percent = p->percent[(p->next + PAST - n + i) % PAST];
+	for (int i = 0; i < width; i++) {
+		int v = percent[i], eighths;
 
-		put(s, column + width - (int)n + (int)i, style_of(percent), "%s",
-		    signs[s->utf8][FRAG_MIN(percent * 8 / 101, 7u)]);
+		if (v == FRAG_MONITOR_UNKNOWN)
+			continue;
+		eighths = FRAG_MAX(v * rows * 8 / 100, 1) - above * 8;
+		frag_paint_put(p, column + i, 1, busy ? FRAG_PAINT_PLAIN : style_of(v), "%s",
+			       signs[p->utf8][FRAG_MAX(FRAG_MIN(eighths, 8), 0)]);
 	}
 }
 
+/* Looks in a column, so that the columns show about as much time as was asked for. */
+static unsigned looks_per_column(const struct frag_monitor *m, int width)
+{
+	uint64_t looks = (uint64_t)spans_s[m->screen->span] * 1000 / m->o->interval_ms;
+	uint64_t per = (looks + (unsigned)width / 2) / (unsigned)width;
+
+	return (unsigned)FRAG_MAX(FRAG_MIN(per, FRAG_MONITOR_PAST / (unsigned)width), 1u);
+}
+
+/* The curve of one figure with its caption above; the latest look is rightmost. */
+static void draw_curve(struct frag_monitor *m, unsigned card, bool busy, int column, int width,
+		       int rows)
+{
+	struct frag_paint *p = &m->screen->paint;
+	unsigned per = looks_per_column(m, width), most = 0;
+	double shown_s = (double)per * width * (double)m->o->interval_ms / 1000;
+	unsigned char percent[400];
+	int top = p->row;
+
+	width = FRAG_MIN(width, (int)sizeof(percent));
+	for (int i = 0; i < width; i++) {
+		percent[i] = (unsigned char)frag_monitor_past_most(&m->past[card], busy, per,
+								   (unsigned)(width - 1 - i));
+		if (percent[i] != FRAG_MONITOR_UNKNOWN)
+			most = FRAG_MAX(most, percent[i]);
+	}
+	frag_paint_put(p, column, width, FRAG_PAINT_DIM, "%s, last %.0f %s, at most %u %%",
+		       busy ? "busy" : "memory", shown_s < 120 ? shown_s : shown_s / 60,
+		       shown_s < 120 ? "s" : "min", most);
+	for (int above = rows - 1; above >= 0; above--) {
+		p->row++;
+		put_curve_row(p, column, width, percent, rows, above, busy);
+	}
+	p->row = top;
+}
+
+static void draw_bar_row(struct frag_monitor *m, const struct frag_monitor_card *c)
+{
+	struct frag_paint *p = &m->screen->paint;
+	double percent = frag_monitor_percent(c);
+	int width = FRAG_MIN(FRAG_MAX(p->columns - 60, 6), BAR_MAX);
+
+	frag_paint_put(p, 0, 8, c->alarm ? FRAG_PAINT_HOT : FRAG_PAINT_STRONG, "gpu %s", c->id);
+	if (!c->nvml.known) {
+		frag_paint_put(p, 9, p->columns, FRAG_PAINT_HOT, "%s", c->nvml.fault);
+		return;
+	}
+	put_bar(p, 9, width, percent);
+	frag_paint_put(p, 10 + width, 7, style_of(percent), "%5.1f %%", percent);
+	frag_paint_put(p, 19 + width, 23, FRAG_PAINT_PLAIN, "%s of %s",
+		       FRAG_BYTES(c->nvml.used_bytes), FRAG_BYTES(c->nvml.total_bytes));
+	if (c->nvml.utilization_percent >= 0)
+		frag_paint_put(p, 43 + width, 10, FRAG_PAINT_PLAIN, "busy %3d %%",
+			       c->nvml.utilization_percent);
+	if (c->alarm)
+		frag_paint_put(p, 54 + width, 5, FRAG_PAINT_HOT, "ALARM");
+}
+
+/* curve: rows of it, -1 = no caption either */
+static void draw_card(struct frag_monitor *m, unsigned card, int curve)
+{
+	struct frag_paint *p = &m->screen->paint;
+	int left = 9, room = p->columns - left - 1, width = p->columns >= 100 ? room / 2 - 1 : room;
+
+	draw_bar_row(m, &m->round.cards[card]);
+	p->row++;
+	if (curve < 0)
+		return;
+	frag_paint_put(p, left, room, FRAG_PAINT_DIM, "%s", m->round.cards[card].nvml.name);
+	p->row++;
+	if (!curve)
+		return;
+	draw_curve(m, card, false, left, FRAG_MAX(width, 1), curve);
+	if (width < room)
+		draw_curve(m, card, true, left + width + 2, width, curve);
+	p->row += curve + 1;
+}
+
+/* ---- the whole screen ---------------------------------------------------------------------- */
+
 static void draw_head(struct frag_monitor *m)
 {
-	struct frag_monitor_screen *s = m->screen;
-	const char *driver = frag_nvml_driver(m->nvml);
+	struct frag_paint *p = &m->screen->paint;
+	const char *driver = frag_nvml_driver(m->nvml), *keys = "h: keys  q: end";
 	char when[40];
 
 	frag_monitor_stamp(&m->round, when, sizeof(when));
 	when[10] = ' ';
 	when[19] = '\0';
-	put(s, 0, STRONG, "cufrag monitor");
-	put(s, 16, DIM, "%s UTC%s%s%s", when, *driver ? ", driver " : "", driver,
-	    m->watch.alarms_count ? ", there was an alarm" : "");
-	put(s, s->columns - 7, DIM, "q: end");
-	s->row += 2;
+	frag_paint_put(p, 0, p->columns, FRAG_PAINT_STRONG, "cufrag monitor");
+	frag_paint_put(p, 16, p->columns - 16 - (int)strlen(keys) - 1, FRAG_PAINT_DIM,
+		       "%s UTC%s%s%s", when, *driver ? ", driver " : "", driver,
+		       m->watch.alarms_count ? ", there was an alarm" : "");
+	frag_paint_put(p, p->columns - (int)strlen(keys), p->columns, FRAG_PAINT_DIM, "%s", keys);
+	p->row += 2;
 }
 
-static void draw_card(struct frag_monitor *m, const struct frag_monitor_card *c, bool with_past)
+static void draw_help(struct frag_paint *p)
 {
-	struct frag_monitor_screen *s = m->screen;
-	double percent = frag_monitor_percent(c), shown_s;
-	int width = FRAG_MIN(FRAG_MAX(s->columns - 60, 10), BAR_MAX);
+	static const char *const keys[] = {
+		"Up Down Tab Home End PgUp PgDn   choose a process; Esc: none",
+		"Left Right                       move the command lines",
+		", .  or s                        sort by another column",
+		"/                                sort the other way round",
+		"T  K                             end the chosen process: SIGTERM, SIGKILL",
+		"+ -                              minutes in the curves",
+		"h                                this list; any key: back",
+		"q or Ctrl-C                      end the watch",
+	};
 
-	put(s, 0, STRONG, "gpu %-4s", c->id);
-	if (!c->nvml.known) {
-		put(s, 9, HOT, "%s", c->nvml.fault);
-		s->row++;
-		return;
-	}
-	put_bar(s, 9, width, percent);
-	put(s, 10 + width, style_of(percent), "%5.1f %%", percent);
-	put(s, 19 + width, PLAIN, "%s of %s", FRAG_BYTES(c->nvml.used_bytes),
-	    FRAG_BYTES(c->nvml.total_bytes));
-	if (c->nvml.utilization_percent >= 0)
-		put(s, 43 + width, PLAIN, "busy %3d %%", c->nvml.utilization_percent);
-	if (c->alarm)
-		put(s, 54 + width, HOT, "ALARM");
-	s->row++;
-	if (!with_past)
-		return;
-	put_past(s, &s->past[c - m->round.cards], 9, width);
-	shown_s = (double)FRAG_MIN(s->past[c - m->round.cards].count, (unsigned)width) *
-		  (double)m->o->interval_ms / 1000;
-	put(s, 10 + width, DIM, "last %.0f %s  %.40s", shown_s < 120 ? shown_s : shown_s / 60,
-	    shown_s < 120 ? "s" : "min", c->nvml.name);
-	s->row++;
-}
-
-static const char *bytes_text(bool known, uint64_t bytes, char *buf)
-{
-	return known && bytes != UINT64_MAX ? frag_format_bytes(bytes, buf, 24) : "-";
-}
-
-static void draw_processes(struct frag_monitor *m, int room)
-{
-	struct frag_monitor_screen *s = m->screen;
-	const struct frag_monitor_round *r = &m->round;
-	char b[5][24];
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < r->count; i++)
-		count += r->cards[i].nvml.processes_count;
-	if (room < 2 || !count)
-		return;
-	s->row++;
-	put(s, 0, DIM, "%-5s %8s %-12s %-16s %10s %10s %10s %14s %12s", "gpu", "pid", "user",
-	    "process", "driver", "holds", "reserved", "non-releasable", "largest hole");
-	s->row++;
-	room -= 2;
-	for (unsigned i = 0; i < r->count; i++) {
-		for (unsigned k = 0; k < r->cards[i].nvml.processes_count; k++, s->row++) {
-			const struct frag_monitor_process *p = &r->cards[i].processes[k];
-
-			if (!room--)
-				return;
-			put(s, 0, PLAIN, "%-5s %8u %-12.12s %-16.16s %10s %10s %10s %14s %12s",
-			    r->cards[i].id, p->pid, p->user, p->name,
-			    bytes_text(true, p->bytes, b[0]),
-			    bytes_text(p->held_known, p->held.allocated_bytes, b[1]),
-			    bytes_text(p->held_known, p->held.reserved_bytes, b[2]),
-			    bytes_text(p->held_known, p->held.nonreleasable_bytes, b[3]),
-			    bytes_text(p->held_known, p->held.largest_hole_bytes, b[4]));
-		}
-	}
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(keys); i++, p->row++)
+		frag_paint_put(p, 0, p->columns, FRAG_PAINT_PLAIN, "%s", keys[i]);
 }
 
 static void draw_foot(struct frag_monitor *m)
 {
 	struct frag_monitor_screen *s = m->screen;
+	struct frag_paint *p = &s->paint;
 	unsigned least, most;
 
-	s->row = s->rows - 1;
-	if (s->says_count)
-		put(s, 0, WARM, "%.*s", s->columns - 1, s->says[(s->says_count - 1) % SAYS]);
+	p->row = p->rows - 1;
+	if (s->sig)
+		frag_paint_put(p, 0, p->columns - 1, FRAG_PAINT_HOT,
+			       "%s to pid %u of %s%s? y: yes, any other key: no  (%s)",
+			       s->sig == SIGKILL ? "SIGKILL" : "SIGTERM", s->victim.pid,
+			       *s->victim.user ? s->victim.user : "?",
+			       s->has_gpu ? "" : ", no GPU open", s->victim.name);
+	else if (s->says_count)
+		frag_paint_put(p, 0, p->columns - 1, FRAG_PAINT_WARM, "%s",
+			       s->says[(s->says_count - 1) % SAYS]);
 	else if (frag_monitor_spread(&m->round, &least, &most))
-		put(s, 0, DIM, "from %s (gpu %s) to %s (gpu %s)",
-		    FRAG_BYTES(m->round.cards[least].nvml.used_bytes), m->round.cards[least].id,
-		    FRAG_BYTES(m->round.cards[most].nvml.used_bytes), m->round.cards[most].id);
+		frag_paint_put(
+			p, 0, p->columns - 1, FRAG_PAINT_DIM, "from %s (gpu %s) to %s (gpu %s)",
+			FRAG_BYTES(m->round.cards[least].nvml.used_bytes), m->round.cards[least].id,
+			FRAG_BYTES(m->round.cards[most].nvml.used_bytes), m->round.cards[most].id);
 }
 
-static void remember(struct frag_monitor *m)
+/* Rows of each curve; -1: there is not even room for the names. */
+static int rows_of_curve(const struct frag_monitor *m)
 {
-	for (unsigned i = 0; i < m->round.count; i++) {
-		struct past *p = &m->screen->past[i];
+	int cards = FRAG_MAX((int)m->round.count, 1), rows = m->screen->paint.rows - 4;
+	int processes = (int)frag_monitor_table_count(&m->round), each;
 
-		p->percent[p->next] = (unsigned char)frag_monitor_percent(&m->round.cards[i]);
-		p->next = (p->next + 1) % PAST;
-		p->count = FRAG_MIN(p->count + 1, PAST);
-	}
+	if (processes)
+		rows -= 2 + FRAG_MIN(processes, PROCESSES_MIN);
+	each = rows / cards - 2; /* bar, name */
+	return each < 0 ? -1 : each < 2 ? 0 : FRAG_MIN(each - 1, CURVE_MAX);
 }
 
 static void draw(struct frag_monitor *m)
 {
 	struct frag_monitor_screen *s = m->screen;
-	int cards = (int)m->round.count;
-	bool with_past;
+	struct frag_paint *p = &s->paint;
+	int curve;
 
-	s->rows = s->lib.getmaxy(s->win);
-	s->columns = s->lib.getmaxx(s->win);
-	s->row = 0;
-	s->lib.werase(s->win);
+	frag_paint_begin(p);
 	draw_head(m);
-	with_past = 2 * cards + 8 <= s->rows;
-	for (int i = 0; i < cards && s->row < s->rows - 1; i++)
-		draw_card(m, &m->round.cards[i], with_past);
-	draw_processes(m, s->rows - 2 - s->row);
+	if (s->help) {
+		draw_help(p);
+	} else {
+		curve = rows_of_curve(m);
+		for (unsigned i = 0; i < m->round.count && p->row < p->rows - 1; i++)
+			draw_card(m, i, curve);
+		p->row++;
+		frag_monitor_table_draw(&s->table, p, &m->round, p->rows - 1 - p->row);
+	}
 	draw_foot(m);
-	s->lib.wrefresh(s->win);
+	frag_paint_end(p);
 }
 
 void frag_monitor_screen_draw(struct frag_monitor *m)
 {
-	remember(m);
 	draw(m);
+}
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+static void ask_to_end(struct frag_monitor *m, int sig)
+{
+	const struct frag_monitor_process *p =
+		frag_monitor_table_chosen(&m->screen->table, &m->round);
+	struct frag_err err = { 0 };
+
+	if (!p) {
+		frag_monitor_say(m, "choose a process first: Up, Down");
+	} else if (frag_monitor_may_end(p, &err)) {
+		frag_monitor_say(m, "%s", err.msg);
+	} else {
+		m->screen->victim = *p;
+		m->screen->has_gpu = frag_monitor_has_gpu(p->pid);
+		m->screen->sig = sig;
+	}
+}
+
+static void answer(struct frag_monitor *m, uint32_t key)
+{
+	struct frag_monitor_screen *s = m->screen;
+	const char *name = s->sig == SIGKILL ? "SIGKILL" : "SIGTERM";
+	struct frag_err err = { 0 };
+
+	if (key != 'y' && key != 'Y')
+		frag_monitor_say(m, "pid %u was left alone", s->victim.pid);
+	else if (frag_monitor_end(&s->victim, s->sig, &err))
+		frag_monitor_say(m, "%s", err.msg);
+	else
+		frag_monitor_say(m, "%s was sent to pid %u, %s", name, s->victim.pid,
+				 s->victim.name);
+	s->sig = 0;
+}
+
+static void take_key(struct frag_monitor *m, uint32_t key)
+{
+	struct frag_monitor_screen *s = m->screen;
+
+	if (key == FRAG_KEY_REDRAW)
+		return;
+	if (s->help)
+		s->help = false;
+	else if (s->sig)
+		answer(m, key);
+	else if (key == 'h' || key == '?')
+		s->help = true;
+	else if (key == 'T' || key == 'K')
+		ask_to_end(m, key == 'K' ? SIGKILL : SIGTERM);
+	else if (key == '+' || key == '-')
+		s->span = FRAG_MIN(s->span + (key == '+' ? 1u
+					      : s->span	 ? -1u
+							 : 0u),
+				   (unsigned)FRAG_ARRAY_LEN(spans_s) - 1);
+	else
+		frag_monitor_table_key(&s->table, &m->round, key);
 }
 
 bool frag_monitor_screen_wait(struct frag_monitor *m, uint64_t ms)
 {
 	struct frag_monitor_screen *s = m->screen;
-	int key;
+	uint32_t key = frag_paint_wait(&s->paint, ms);
 
-	s->lib.wtimeout(s->win, (int)FRAG_MIN(ms, 3600000u));
-	key = s->lib.wgetch(s->win);
-	if (key == ERR) /* the time is over; or nobody is there any more, which comes at once */
-		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
-	if (key == KEY_RESIZE)
+	if (key == 3 || key == FRAG_KEY_GONE || ((key == 'q' || key == 'Q') && !s->sig && !s->help))
+		return true;
+	if (key != FRAG_KEY_NONE) {
+		take_key(m, key);
 		draw(m);
-	return key == 'q' || key == 'Q' || key == 3;
-}
-
-#else /* built without libncurses-dev */
-
-struct frag_monitor_screen *frag_monitor_screen_open(const char **why)
-{
-	*why = "no full screen: this program was built without libncurses-dev";
-	return NULL;
-}
-void frag_monitor_screen_close(struct frag_monitor_screen *s)
-{
-	(void)s;
-}
-void frag_monitor_screen_draw(struct frag_monitor *m)
-{
-	(void)m;
-}
-bool frag_monitor_screen_wait(struct frag_monitor *m, uint64_t ms)
-{
-	(void)m, (void)ms;
+	}
 	return false;
 }
-void frag_monitor_screen_say(struct frag_monitor_screen *s, const char *text)
-{
-	(void)s, (void)text;
-}
-
-#endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor --listen: the latest look for Prometheus, by libmicrohttpd, which is opened when it is asked for: it
- * brings a dozen libraries along. A thread of its own answers with the text of the last look.
+ * monitor --listen: the latest look for Prometheus, and --web: a page for people, by libmicrohttpd, which is opened
+ * when it is asked for: it brings a dozen libraries along. A thread of its own answers with the text of the last look.
  *
  * Nobody keeps others out: a request has 10 seconds, however slowly its bytes come, and where many connections are open
  * the one that has waited longest makes room. On an address of this machine alone, a page that a browser shows may not
- * ask (its own name made to resolve to us): the Host of a request must be one of ours.
+ * ask (its own name made to resolve to us): the Host of a request must be one of ours. The page tells command lines of processes, so it is for those who
+ * know the token, which only its address has; it takes no order from anybody.
  */
 #include "monitor.h"
 
@@ -19,16 +20,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <frag/clock.h>
 
 #include "base/library.h"
+#include "rows.h"
 
 #define CLIENTS 64u
 #define CLIENTS_ROOM 16u /* connections that are always free for newcomers */
 #define REQUEST_S 10u
+#define TOKEN_BYTES 16u
+#define COLUMNS 300u /* of a curve on the page */
 
 #define FUNCTIONS(X) \
 	X(MHD_start_daemon) \
@@ -49,8 +54,9 @@ struct connection {
 struct frag_monitor_server {
 	pthread_mutex_t lock;
 	struct connection open[CLIENTS];
-	bool loopback;
-	char *text; /* of the last look, malloc; NULL: none so far */
+	bool loopback, v6;
+	char token[2 * TOKEN_BYTES + 1]; /* of the page; "": this serves metrics */
+	char *text;			 /* of the last look, malloc; NULL: none so far */
 	size_t bytes;
 	struct MHD_Daemon *daemon;
 	struct {
@@ -161,37 +167,74 @@ static enum MHD_Result queue(struct frag_monitor_server *s, struct MHD_Connectio
 	}
 	s->lib.MHD_add_response_header(response, "Content-Type", type);
 	s->lib.MHD_add_response_header(response, "Connection", "close"); /* one request each */
+	if (*s->token) {
+		s->lib.MHD_add_response_header(response, "Cache-Control", "no-store");
+		s->lib.MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+		s->lib.MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+		s->lib.MHD_add_response_header(response, "Content-Security-Policy",
+					       "default-src 'none'; script-src 'unsafe-inline'; "
+					       "style-src 'unsafe-inline'; "
+					       "connect-src 'self'; frame-ancestors 'none'; "
+					       "base-uri 'none'; form-action "
+					       "'none'");
+	}
 	rc = s->lib.MHD_queue_response(to, status, response);
 	s->lib.MHD_destroy_response(response);
 	return rc;
 }
 
-static enum MHD_Result answer(void *ctx, struct MHD_Connection *to, const char *url,
-			      const char *method, const char *version, const char *upload,
-			      size_t *upload_bytes, void **state)
+/* Takes as long for any wrong token. */
+static bool knows_token(const struct frag_monitor_server *s, struct MHD_Connection *from)
 {
-	struct frag_monitor_server *s = ctx;
+	const char *given =
+		s->lib.MHD_lookup_connection_value(from, MHD_GET_ARGUMENT_KIND, "token");
+	unsigned differs = 0;
+
+	if (!given || strlen(given) != sizeof(s->token) - 1)
+		return false;
+	for (size_t i = 0; i < sizeof(s->token) - 1; i++)
+		differs |= (unsigned char)(given[i] ^ s->token[i]);
+	return !differs;
+}
+
+static enum MHD_Result say(struct frag_monitor_server *s, struct MHD_Connection *to,
+			   unsigned status, const char *what)
+{
+	char *text = strdup(what);
+
+	return text ? queue(s, to, status, "text/plain", text, strlen(text)) : MHD_NO;
+}
+
+static enum MHD_Result answer_page(struct frag_monitor_server *s, struct MHD_Connection *to,
+				   const char *url)
+{
+	static const char page[] =
+#include "monitor_page.inc"
+		;
+	size_t bytes = sizeof(page) - 1;
+	bool live = !strcmp(url, "/live.json");
+	char *text;
+
+	if (!knows_token(s, to))
+		return say(s, to, 403, "open the address that cufrag printed: it has the token\n");
+	if (!live && strcmp(url, "/") != 0)
+		return say(s, to, 404, "it is at /\n");
+	text = live ? copy_text(s, false, &bytes) : strdup(page);
+	return text ? queue(s, to, 200, live ? "application/json" : "text/html; charset=utf-8",
+			    text, bytes)
+		    : MHD_NO;
+}
+
+static enum MHD_Result answer_metrics(struct frag_monitor_server *s, struct MHD_Connection *to,
+				      const char *url)
+{
 	const char *accept = s->lib.MHD_lookup_connection_value(to, MHD_HEADER_KIND, "Accept");
 	bool open_metrics = accept && strstr(accept, "application/openmetrics-text");
-	bool get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
-	const char *host = s->lib.MHD_lookup_connection_value(to, MHD_HEADER_KIND, "Host");
 	size_t bytes;
 	char *text;
 
-	(void)version, (void)upload, (void)state;
-	if (*upload_bytes) { /* nobody wants it */
-		*upload_bytes = 0;
-		return MHD_YES;
-	}
-	if (s->loopback && host && !is_own_name(host)) {
-		text = strdup("Host is not a name of this machine\n");
-		return text ? queue(s, to, 403, "text/plain", text, strlen(text)) : MHD_NO;
-	}
-	if (!get || strcmp(url, "/metrics") != 0) {
-		text = strdup(get ? "it is at /metrics\n" : "only GET\n");
-		return text ? queue(s, to, get ? 404 : 405, "text/plain", text, strlen(text))
-			    : MHD_NO;
-	}
+	if (strcmp(url, "/metrics") != 0)
+		return say(s, to, 404, "it is at /metrics\n");
 	text = copy_text(s, open_metrics, &bytes);
 	return text ? queue(s, to, 200,
 			    open_metrics ? "application/openmetrics-text; version=1.0.0; "
@@ -201,9 +244,28 @@ static enum MHD_Result answer(void *ctx, struct MHD_Connection *to, const char *
 		    : MHD_NO;
 }
 
+static enum MHD_Result answer(void *ctx, struct MHD_Connection *to, const char *url,
+			      const char *method, const char *version, const char *upload,
+			      size_t *upload_bytes, void **state)
+{
+	struct frag_monitor_server *s = ctx;
+	const char *host = s->lib.MHD_lookup_connection_value(to, MHD_HEADER_KIND, "Host");
+
+	(void)version, (void)upload, (void)state;
+	if (*upload_bytes) { /* nobody wants it */
+		*upload_bytes = 0;
+		return MHD_YES;
+	}
+	if (s->loopback && host && !is_own_name(host))
+		return say(s, to, 403, "Host is not a name of this machine\n");
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+		return say(s, to, 405, "only GET\n");
+	return *s->token ? answer_page(s, to, url) : answer_metrics(s, to, url);
+}
+
 /* "9400", ":9400" and "localhost:9400": on this machine only; "0.0.0.0:9400", "[::]:9400": anywhere. */
-static int read_address(const char *where, struct sockaddr_in *v4, struct sockaddr_in6 *v6,
-			struct frag_err *err)
+static int read_address(const char *option, const char *where, struct sockaddr_in *v4,
+			struct sockaddr_in6 *v6, struct frag_err *err)
 {
 	const char *colon = strrchr(where, ':'), *digits = colon ? colon + 1 : where;
 	char host[64] = "", *end;
@@ -226,26 +288,46 @@ static int read_address(const char *where, struct sockaddr_in *v4, struct sockad
 		}
 	}
 	return frag_fail(err, FRAG_EUSAGE,
-			 "--listen takes ADDRESS:PORT or a port, such as 127.0.0.1:9400, "
-			 "[::1]:9400 or "
+			 "%s takes ADDRESS:PORT or a port, such as 127.0.0.1:9400, [::1]:9400 or "
 			 "9400, not '%.60s'",
-			 where);
+			 option, where);
 }
 
-static int start(struct frag_monitor_server *s, const char *where, struct frag_err *err)
+static int make_token(struct frag_monitor_server *s, struct frag_err *err)
 {
+	unsigned char bytes[TOKEN_BYTES];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return frag_fail(err, FRAG_EUSAGE, "--web: no random numbers for the token: %s",
+				 strerror(errno));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(s->token + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+static int start(struct frag_monitor_server *s, const char *where, bool page, struct frag_err *err)
+{
+	const char *option = page ? "--web" : "--listen";
 	struct sockaddr_in v4;
 	struct sockaddr_in6 v6;
-	int family = read_address(where, &v4, &v6, err);
+	int family = read_address(option, where, &v4, &v6, err);
 	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD;
 
 	if (family < 0)
 		return family;
 	if (!load(s))
 		return frag_fail(err, FRAG_EUSAGE,
-				 "--listen needs libmicrohttpd (Debian: libmicrohttpd12)");
+				 "%s needs libmicrohttpd (Debian: libmicrohttpd12)", option);
 	s->loopback = family == AF_INET ? ntohl(v4.sin_addr.s_addr) >> 24 == 127
 					: IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+	s->v6 = family == AF_INET6;
+	if (page && !s->loopback)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--web is for this machine only; from another one, forward the "
+				 "port: ssh "
+				 "-L 9400:localhost:9400 HOST");
+	if (page)
+		FRAG_TRY(make_token(s, err));
 	errno = 0;
 	s->daemon = s->lib.MHD_start_daemon(
 		flags | (family == AF_INET6 ? MHD_USE_IPv6 : 0), 0, NULL, NULL, answer, s,
@@ -259,7 +341,7 @@ static int start(struct frag_monitor_server *s, const char *where, struct frag_e
 	return 0;
 }
 
-int frag_monitor_server_open(const char *where, struct frag_monitor_server **out,
+int frag_monitor_server_open(const char *where, bool page, struct frag_monitor_server **out,
 			     struct frag_err *err)
 {
 	struct frag_monitor_server *s;
@@ -267,7 +349,7 @@ int frag_monitor_server_open(const char *where, struct frag_monitor_server **out
 
 	FRAG_TRY_CALLOC(s, 1, "server", err);
 	pthread_mutex_init(&s->lock, NULL);
-	rc = start(s, where, err);
+	rc = start(s, where, page, err);
 	if (rc)
 		frag_monitor_server_close(s);
 	else
@@ -286,7 +368,46 @@ void frag_monitor_server_close(struct frag_monitor_server *s)
 	frag_host_free(s);
 }
 
-void frag_monitor_server_take(struct frag_monitor_server *s, const struct frag_monitor_round *r)
+static json_t *curve(const struct frag_monitor_past *p, bool busy, unsigned per)
+{
+	json_t *list = json_array();
+
+	for (unsigned back = COLUMNS; back--;) {
+		unsigned v = frag_monitor_past_most(p, busy, per, back);
+
+		json_array_append_new(list,
+				      v == FRAG_MONITOR_UNKNOWN ? json_null() : json_integer(v));
+	}
+	return list;
+}
+
+/* The look as `--json` has it, and the curves: of the last COLUMNS looks, and of all that are kept. */
+static void put_live(FILE *to, const struct frag_monitor *m)
+{
+	char when[40];
+	json_t *all, *cards;
+
+	frag_monitor_stamp(&m->round, when, sizeof(when));
+	all = frag_monitor_json(&m->round, when);
+	cards = json_object_get(all, "cards");
+	json_object_set_new(all, "interval_ms", json_integer((json_int_t)m->o->interval_ms));
+	for (unsigned i = 0; i < m->round.count; i++) {
+		json_t *card = json_array_get(cards, i), *curves = json_array();
+
+		for (unsigned per = 1; per <= FRAG_MONITOR_PAST / COLUMNS;
+		     per += FRAG_MONITOR_PAST / COLUMNS - 1)
+			json_array_append_new(curves,
+					      json_pack("{s:i,s:o,s:o}", "looks", (int)per, "used",
+							curve(&m->past[i], false, per), "busy",
+							curve(&m->past[i], true, per)));
+		json_object_set_new(card, "curves", curves);
+	}
+	if (!all || json_dumpf(all, to, JSON_COMPACT))
+		fputs("{}", to);
+	json_decref(all);
+}
+
+void frag_monitor_server_take(struct frag_monitor_server *s, const struct frag_monitor *m)
 {
 	char *text = NULL, *old;
 	size_t bytes;
@@ -294,7 +415,10 @@ void frag_monitor_server_take(struct frag_monitor_server *s, const struct frag_m
 
 	if (!to)
 		return;
-	frag_monitor_put_metrics(to, r);
+	if (*s->token)
+		put_live(to, m);
+	else
+		frag_monitor_put_metrics(to, &m->round);
 	if (fclose(to)) {
 		free(text);
 		return;
@@ -316,14 +440,21 @@ unsigned frag_monitor_server_port(const struct frag_monitor_server *s)
 	return info ? info->port : 0;
 }
 
+void frag_monitor_server_url(const struct frag_monitor_server *s, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "http://%s:%u/%s%s", s->v6 ? "[::1]" : "127.0.0.1",
+		 frag_monitor_server_port(s), *s->token ? "?token=" : "metrics", s->token);
+}
+
 #else /* built without libmicrohttpd-dev */
 
-int frag_monitor_server_open(const char *where, struct frag_monitor_server **out,
+int frag_monitor_server_open(const char *where, bool page, struct frag_monitor_server **out,
 			     struct frag_err *err)
 {
-	(void)where, (void)out;
+	(void)where, (void)page, (void)out;
 	return frag_fail(err, FRAG_EUSAGE,
-			 "--listen is not in this program: it was built without libmicrohttpd-dev");
+			 "--listen and --web are not in this program: it was built without "
+			 "libmicrohttpd-dev");
 }
 
 void frag_monitor_server_close(struct frag_monitor_server *s)
@@ -331,9 +462,14 @@ void frag_monitor_server_close(struct frag_monitor_server *s)
 	(void)s;
 }
 
-void frag_monitor_server_take(struct frag_monitor_server *s, const struct frag_monitor_round *r)
+void frag_monitor_server_take(struct frag_monitor_server *s, const struct frag_monitor *m)
 {
-	(void)s, (void)r;
+	(void)s, (void)m;
+}
+
+void frag_monitor_server_url(const struct frag_monitor_server *s, char *buf, size_t cap)
+{
+	(void)s, (void)buf, (void)cap;
 }
 
 unsigned frag_monitor_server_port(const struct frag_monitor_server *s)

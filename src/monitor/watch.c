@@ -46,7 +46,7 @@ static int write_round(struct frag_monitor *m, struct frag_err *err)
 		frag_monitor_screen_draw(m);
 	} else if (!m->told.output) {
 		rc = frag_monitor_print(&m->round, o->json, &fault);
-		if (rc && !o->csv && !o->textfile && !o->alarm.on && !m->server) {
+		if (rc && !o->csv && !o->textfile && !o->alarm.on && !m->server && !m->web) {
 			*err = fault;
 			return rc;
 		}
@@ -58,7 +58,9 @@ static int write_round(struct frag_monitor *m, struct frag_err *err)
 		tell_once(m, frag_monitor_write_textfile(o->textfile, &m->round, &fault),
 			  &m->told.textfile, &fault);
 	if (m->server)
-		frag_monitor_server_take(m->server, &m->round);
+		frag_monitor_server_take(m->server, m);
+	if (m->web)
+		frag_monitor_server_take(m->web, m);
 	return 0;
 }
 
@@ -113,22 +115,36 @@ static bool wants_screen(const struct frag_monitor_options *o)
 	       *term && strcmp(term, "dumb") != 0;
 }
 
-static int open_all(struct frag_monitor *m, struct frag_err *err)
+static int open_servers(struct frag_monitor *m, char *url, size_t cap, struct frag_err *err)
 {
-	const char *why = NULL;
-
-	FRAG_TRY(frag_nvml_open(&m->nvml, err));
 	if (m->o->listen) {
-		FRAG_TRY(frag_monitor_server_open(m->o->listen, &m->server, err));
+		FRAG_TRY(frag_monitor_server_open(m->o->listen, false, &m->server, err));
 		frag_monitor_say(m, "metrics are served on port %u, /metrics",
 				 frag_monitor_server_port(m->server));
 	}
+	*url = '\0';
+	if (m->o->web) {
+		FRAG_TRY(frag_monitor_server_open(m->o->web, true, &m->web, err));
+		frag_monitor_server_url(m->web, url, cap);
+	}
+	return 0;
+}
+
+static int open_all(struct frag_monitor *m, struct frag_err *err)
+{
+	const char *why = NULL;
+	char url[128];
+
+	FRAG_TRY(frag_nvml_open(&m->nvml, err));
+	FRAG_TRY(open_servers(m, url, sizeof(url), err));
 	frag_interrupt_catch();
 	if (wants_screen(m->o)) {
 		m->screen = frag_monitor_screen_open(&why);
 		if (!m->screen)
 			frag_monitor_say(m, "%s", why);
 	}
+	if (*url) /* last, so that the screen shows it */
+		frag_monitor_say(m, "page: %s", url);
 	return 0;
 }
 
@@ -152,6 +168,7 @@ int frag_monitor_run(const struct frag_monitor_options *o,
 	*alarmed = m->watch.alarms_count > 0;
 	frag_monitor_screen_close(m->screen);
 	frag_monitor_server_close(m->server);
+	frag_monitor_server_close(m->web);
 	frag_nvml_close(m->nvml);
 	return rc;
 }

@@ -239,12 +239,13 @@ test_make_runs_one_test() {
 # ---- Makefile: registries follow the files
 
 build_project() {
-	mkdir -p src/base src/cli src/inside/nogpu src/device/sim src/include/frag policies scripts/build results/card
+	mkdir -p src/base src/cli src/monitor src/inside/nogpu src/device/sim src/include/frag policies scripts/build results/card
 	cp "$root/Makefile" .
 	cp "$root/scripts/build/cost_inc.sh" scripts/build/
 	echo call,bytes,ns > results/card/profile.csv
 	touch src/device/sim/cost.h src/include/frag/device.h
 	echo head > src/inside/nogpu/conv_table.csv
+	echo "<p>" > src/monitor/page.html
 	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
 	echo 'extern int frag_x; int frag_x;' > src/base/base.c
 	for name in first second; do echo "extern int frag_$name; int frag_$name;" > policies/$name.c; done
@@ -505,6 +506,20 @@ test_python_package_without_pytorch() {
 	python3 "$root/tests/python/test_package.py" "$root" > said 2>&1 || { cat said >&2; return 1; }
 }
 
+# notebook_python: the first Python with NumPy
+notebook_python() {
+	for python in ${PYTHON:-} python3 /usr/bin/python3 "${TORCH_ENV:-$root/build/torch-env}/bin/python"; do
+		"$python" -c 'import numpy' > /dev/null 2>&1 && { command -v "$python"; return; }
+	done
+	return 1
+}
+
+test_recordings_as_arrays_in_python() {
+	[ -n "$program" ] || return $SKIP
+	python=$(notebook_python) || { echo 'no Python with NumPy' >&2; return $SKIP; }
+	"$python" "$root/tests/python/test_recording.py" "$root" "$program" > said 2>&1 || { cat said >&2; return 1; }
+}
+
 # programs_for_a_wheel: those of `make wheel-programs`, which `make test` makes where there are static libraries
 programs_for_a_wheel() {
 	wheel_programs=${program%/*}/glibc-2.28
@@ -552,7 +567,7 @@ test_wheel_installs_and_runs_without_a_network() {
 	env/bin/cufrag verify "$root/traces/gnn.default.cft" 2>&1 | tail -n 1 > verdict && expect 'the verdict' "$(cat verdict)" 'verdict: identical' &&
 		expect 'the version' "$(env/bin/cufrag --version)" "$("$program" --version)" &&
 		expect 'python -m' "$(env/bin/python -m cufrag --version)" "$("$program" --version)" &&
-		env/bin/python -c 'import cufrag; assert cufrag.torch.policy() is None; cufrag.torch.library(); print(cufrag.torch.library_path())' > said &&
+		env/bin/python -c 'import cufrag; assert cufrag.torch.policy() is None; assert cufrag.Kind.MARK == 6; cufrag.torch.library(); print(cufrag.torch.library_path())' > said &&
 		case $(cat said) in "$PWD"/env/*) ;; *) cat said >&2; return 1 ;; esac
 	[ $? -eq 0 ] || return
 	env/bin/python - > said <<-'END' || return
@@ -565,6 +580,7 @@ test_wheel_installs_and_runs_without_a_network() {
 		for at in files("cufrag"):
 		    print(at)
 	END
+	grep -qx cufrag/py.typed said || { echo 'the wheel does not say that it is typed' >&2; return 1; }
 	expect 'the chart scripts' "$(sed -n 's|^cufrag/share/cufrag/||p' said | sort)" "$(cd "$root/scripts" && printf '%s\n' plot/*.gp | sort)" &&
 		expect 'the licences' "$(sed -n 's|^cufrag/licenses/||p' said | sort | tr '\n' ' ')" 'cufrag jansson sqlite3 xxhash zstd ' || return
 	command -v gnuplot > /dev/null || return $SKIP

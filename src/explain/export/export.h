@@ -24,13 +24,15 @@ struct frag_export_job {
 	bool as_recorded;
 	struct frag_target target;
 	const char *name, *policy; /* shown */
+	uint64_t after;		   /* npz: the event; UINT64_MAX = all events, not a moment */
 	FILE *to;
 };
 
 /* memory_viz: a snapshot pickle of PyTorch, which pytorch.org/memory_viz opens; perfetto: Chrome trace JSON with counters
  * and steps for ui.perfetto.dev; csv: a row per event with the bytes after it; openmetrics: time series for Prometheus
- * (promtool tsdb create-blocks-from openmetrics). */
-#define FRAG_EXPORT_FORMATS(X) X(memory_viz) X(perfetto) X(csv) X(openmetrics)
+ * (promtool tsdb create-blocks-from openmetrics); npz: the same as arrays of NumPy, with the stacks, or the segments and
+ * blocks after one event. */
+#define FRAG_EXPORT_FORMATS(X) X(memory_viz) X(perfetto) X(csv) X(openmetrics) X(npz)
 extern const char *const frag_export_words[]; /* of the command line, ended by NULL */
 
 enum frag_export_format {
@@ -63,7 +65,7 @@ struct frag_told {
 	struct frag_run *run;
 };
 typedef int (*frag_told_fn)(void *ctx, const struct frag_told *t, struct frag_err *err);
-/* Replays device `dev`; done is called at the end with the state that is left (may be NULL). */
+/* Replays device `dev`, until fn returns 1; done is called at the end with the state that is left (may be NULL). */
 int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_fn fn,
 		     int (*done)(void *ctx, struct frag_run *run, struct frag_err *err), void *ctx,
 		     struct frag_err *err);

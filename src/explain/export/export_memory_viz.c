@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/bisect.h"
+#include "heap_list.h"
 #include "lib/grow.h"
 #include "pickle_write.h"
 #include "replay/run.h"
@@ -45,12 +45,6 @@ struct viz {
 	struct segment *segments;
 	struct block *blocks;
 	size_t segments_count, segments_cap, blocks_count, blocks_cap;
-	/* while the end is walked */
-	struct frag_run *run;
-	uint32_t *by_addr; /* slots, by address */
-	size_t by_addr_count;
-	uint32_t stream;
-	bool short_of_memory;
 };
 
 /* ---- entries ----------------------------------------------------------------------------------- */
@@ -248,91 +242,44 @@ static int on_event(void *ctx, const struct frag_told *t, struct frag_err *err)
 	return 0;
 }
 
-static int by_address(const void *a, const void *b, void *run)
+/* A segment with its blocks, whose pool and size class are those of what lives in it. */
+static int end_segment(struct viz *v, const struct frag_heap_list *list,
+		       const struct frag_listed_segment *from, struct frag_err *err)
 {
-	const struct frag_run_slot *slots = ((struct frag_run *)run)->slots;
-	frag_addr_t x = slots[*(const uint32_t *)a].b.addr, y = slots[*(const uint32_t *)b].b.addr;
+	struct segment s = { .ordinal = v->td->ordinal,
+			     .addr = from->addr,
+			     .bytes = from->bytes,
+			     .stream = stream_of(v, from->stream),
+			     .first_block = v->blocks_count,
+			     .blocks_count = from->blocks_count,
+			     .small = true,
+			     .expandable = v->maps };
 
-	return FRAG_ORDER(x, y);
-}
+	for (size_t i = from->first_block; i < from->first_block + from->blocks_count; i++) {
+		const struct frag_listed_block *b = &list->blocks[i];
 
-static const struct frag_run_slot *slot_at(const struct viz *v, frag_addr_t addr, uint32_t *slot)
-{
-	size_t at;
-
-	FRAG_BISECT(at, 0, v->by_addr_count, v->run->slots[v->by_addr[at]].b.addr < addr);
-	if (at == v->by_addr_count || v->run->slots[v->by_addr[at]].b.addr != addr)
-		return NULL;
-	*slot = v->by_addr[at];
-	return &v->run->slots[*slot];
-}
-
-static void end_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
-{
-	struct viz *v = ctx;
-
-	(void)addr;
-	(void)bytes;
-	v->stream = stream;
-	v->by_addr[v->by_addr_count] = 1; /* the next block begins a segment */
-}
-
-static void end_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
-		      uint64_t releasable)
-{
-	struct viz *v = ctx;
-	const struct frag_run_slot *slot;
-	struct segment *s; /* after room(), which may move the list */
-	uint32_t number;
-
-	(void)releasable;
-	v->short_of_memory |= room(v, NULL) != 0;
-	if (v->short_of_memory)
-		return;
-	s = v->segments_count ? &v->segments[v->segments_count - 1] : NULL;
-	/* parts that are not mapped part a segment in two, as PyTorch lists them */
-	if (v->by_addr[v->by_addr_count] || !s || s->addr + s->bytes != addr) {
-		s = &v->segments[v->segments_count++];
-		*s = (struct segment){ .ordinal = v->td->ordinal,
-				       .addr = addr,
-				       .stream = stream_of(v, v->stream),
-				       .first_block = v->blocks_count,
-				       .small = true,
-				       .expandable = v->maps };
-		v->by_addr[v->by_addr_count] = 0;
+		FRAG_TRY(room(v, err));
+		v->blocks[v->blocks_count++] =
+			(struct block){ b->addr, b->bytes, b->requested, b->state };
+		if (b->slot == FRAG_NO_SLOT)
+			continue;
+		s.pool = pool_of(v, v->born[b->slot].pool);
+		s.small &= b->requested <= FRAG_MIB;
 	}
-	slot = state == FRAG_STATE_FREE ? NULL : slot_at(v, addr, &number);
-	if (slot) {
-		s->pool = pool_of(v, v->born[number].pool);
-		s->small &= slot->b.requested <= FRAG_MIB;
-	}
-	s->bytes += bytes;
-	s->blocks_count++;
-	v->blocks[v->blocks_count++] =
-		(struct block){ addr, bytes, slot ? slot->b.requested : bytes, (uint8_t)state };
+	s.small &= s.expandable || s.bytes == FRAG_PAGE;
+	FRAG_TRY(room(v, err));
+	v->segments[v->segments_count++] = s;
+	return 0;
 }
 
 static int on_end(void *ctx, struct frag_run *run, struct frag_err *err)
 {
-	struct viz *v = ctx;
-	const struct frag_visitor visitor = { v, end_segment, end_block };
-	size_t first = v->segments_count;
+	FRAG_AUTO(frag_heap_list_release) struct frag_heap_list list = { 0 };
 
-	v->run = run;
-	v->by_addr_count = 0;
-	FRAG_TRY_CALLOC(v->by_addr, (size_t)run->slots_count + 1, "export", err);
-	for (uint32_t i = 0; i < run->slots_count; i++)
-		if (run->slots[i].state != SLOT_EMPTY && run->slots[i].state != SLOT_DROPPED)
-			v->by_addr[v->by_addr_count++] = i;
-	qsort_r(v->by_addr, v->by_addr_count, sizeof(*v->by_addr), by_address, run);
-	if (run->policy.ops->visit)
-		run->policy.ops->visit(run->policy.self, &visitor);
-	for (size_t i = first; i < v->segments_count; i++)
-		v->segments[i].small &=
-			v->segments[i].expandable || v->segments[i].bytes == FRAG_PAGE;
-	frag_host_free(v->by_addr);
-	v->by_addr = NULL;
-	return v->short_of_memory ? frag_fail_nomem(err, "export") : 0;
+	FRAG_TRY(frag_heap_list_take(&list, run, err));
+	for (size_t i = 0; i < list.segments_count; i++)
+		FRAG_TRY(end_segment(ctx, &list, &list.segments[i], err));
+	return 0;
 }
 
 /* ---- the rest of the dict ------------------------------------------------------------------------- */

@@ -35,7 +35,7 @@ if "no full screen" in text:
 for w in wanted:
     print(w, "NO" if w in missing() else "yes")
 PY
-printf '%s\n' 'cufrag monitor' 'q: end' 'gpu 0' '██' '░░' '▅' '50 GiB of 100 GiB' 'busy  98 %' 'NVIDIA H100' 'alarm: gpu 0 uses 9' |
+printf '%s\n' 'cufrag monitor' 'q: end' 'gpu 0' '██' '░░' '▇' '50 GiB of 100 GiB' 'busy  98 %' 'NVIDIA H100' 'alarm: gpu 0 uses 9' |
 	python3 terminal.py --interval 100ms --alarm 85% || exit
 FAKE_NVML=processes
 printf '%s\n' 'non-releasable' '4000002' | python3 terminal.py --interval 100ms

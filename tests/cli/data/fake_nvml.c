@@ -153,7 +153,8 @@ int nvmlDeviceGetUtilizationRates(void *card, struct rates *out)
 	return is("noprocesses") ? 3 : 0;
 }
 
-/* dies: the second process is there for the first two looks; self: the process of FAKE_PID */
+/* dies: the second process is there for the first two looks; self: the process of FAKE_PID; these: those of FAKE_PIDS,
+ * "pid:GiB pid:GiB" */
 int nvmlDeviceGetComputeRunningProcesses_v3(void *card, unsigned *count, struct process *list)
 {
 	const char *pid = getenv("FAKE_PID");
@@ -167,6 +168,15 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *card, unsigned *count, struct 
 	if (is("self") && pid) {
 		*count = 1;
 		list[0].pid = (unsigned)atoi(pid);
+	}
+	if (is("these")) {
+		const char *at = getenv("FAKE_PIDS");
+		int n;
+
+		for (*count = 0;
+		     at && sscanf(at, "%u:%llu%n", &list[*count].pid, &list[*count].used, &n) == 2;
+		     at += n)
+			list[(*count)++].used *= GIB;
 	}
 	return 0;
 }

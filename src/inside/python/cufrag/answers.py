@@ -11,8 +11,8 @@ from . import stats
 from .history import History
 
 STATES = {0: "active_allocated", 1: "active_pending_free", 2: "inactive"}
-_observers = []
-_keep = []  # what the library holds pointers into
+_observers: list = []
+_keep: list = []  # what the library holds pointers into
 
 
 def index_of(torch, device):

@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+from typing import Any, Dict, Optional
 
 from . import answers, stats
 
@@ -32,10 +33,10 @@ class Options(ctypes.Structure):
 _library = None
 _path = None
 _log = None  # the recording, where there is one
-_keep = []  # what PyTorch holds pointers into
+_keep: list = []  # what PyTorch holds pointers into
 
 
-def library_path():
+def library_path() -> str:
     """Beside this file (a wheel), in the folder above (cufrag run), or what CUFRAG_TORCH_LIBRARY names."""
     for path in (os.environ.get("CUFRAG_TORCH_LIBRARY"), os.path.join(HERE, LIBRARY),
                  os.path.join(os.path.dirname(HERE), LIBRARY)):
@@ -57,7 +58,7 @@ def library():
     return _library
 
 
-def policy():
+def policy() -> Optional[str]:
     """The policy in use, as it was understood; None: PyTorch's own allocator is."""
     text = library().frag_live_policy().decode() if _library else ""
     return text or None
@@ -125,7 +126,7 @@ def put_in(torch):
         capture_without_trees()
 
 
-def use(policy, record=None, limit=None, seed=1):
+def use(policy: str, record: Optional[str] = None, limit: Optional[int] = None, seed: int = 1) -> None:
     """Puts `policy` in, as a text of the command line ("vmm", "pytorch:expandable_segments:True", "limit:bytes=8G/tlsf").
 
     record: file for the recording of all requests, a .cft (or .csv); it can be read while it is written.
@@ -209,35 +210,35 @@ def need():
     return torch
 
 
-def memory_stats(device=None):
+def memory_stats(device: Any = None) -> Dict[str, Any]:
     """torch.cuda.memory_stats of this release, from the policy in use."""
     return need().cuda.memory_stats(device)
 
 
-def memory_summary(device=None, abbreviated=False):
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     return need().cuda.memory_summary(device, abbreviated)
 
 
-def snapshot():
+def snapshot() -> Dict[str, Any]:
     """torch.cuda.memory._snapshot(): segments, their blocks, and the history where it is recorded."""
     return need().cuda.memory._snapshot()
 
 
-def reset_peak_memory_stats(device=None):
+def reset_peak_memory_stats(device: Any = None) -> None:
     need().cuda.reset_peak_memory_stats(device)
 
 
-def driver_calls(device=None):
+def driver_calls(device: Any = None) -> Dict[str, Dict[str, int]]:
     """{name: {count, failed, bytes, ns}} of the calls into the driver, and what the policy counts."""
     return stats.calls(library(), answers.index_of(need(), device))
 
 
-def counters(device=None):
+def counters(device: Any = None) -> Dict[str, int]:
     """The policy's own statistics, by name."""
     return stats.counters(library(), answers.index_of(need(), device))
 
 
-def recording(path):
+def recording(path: str) -> None:
     """Writes what was recorded until now as a .cft, while the program runs (use(record=…) began it)."""
     need()
     if not _log:

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ncurses as a library that is found when it is wanted; see paint.h. */
+#include "paint.h"
+
+#if __has_include(<curses.h>)
+
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define NCURSES_NOMACROS 1 /* they are called through a table */
+#include <curses.h>
+
+#include "base/clean.h"
+#include "base/interrupt.h"
+#include "base/library.h"
+
+char *tigetstr(const char *capability); /* of term.h, which defines `columns` and hundreds more */
+
+#define FUNCTIONS(X) \
+	X(initscr) \
+	X(endwin) \
+	X(cbreak) \
+	X(noecho) \
+	X(curs_set) \
+	X(keypad) \
+	X(wtimeout) \
+	X(wgetch) \
+	X(werase) \
+	X(wmove) \
+	X(waddnstr) \
+	X(wattr_set) \
+	X(wrefresh) \
+	X(clearok) \
+	X(reset_prog_mode) \
+	X(set_escdelay) \
+	X(tigetstr) \
+	X(getmaxy) \
+	X(getmaxx) \
+	X(has_colors) \
+	X(start_color) \
+	X(use_default_colors) \
+	X(init_pair)
+
+struct frag_paint_library {
+	FUNCTIONS(FRAG_SYMBOL_MEMBER)
+};
+static struct frag_paint_library library;
+
+/* ---- the terminal as before ---------------------------------------------------------------- */
+
+/* What ends by a signal does not come by endwin. */
+static struct {
+	volatile sig_atomic_t on;
+	char end[128]; /* what the terminal needs to be told */
+	size_t len;
+	struct termios before;
+} guard;
+static volatile sig_atomic_t resumed;
+
+static void put_back(void)
+{
+	if (!guard.on)
+		return;
+	guard.on = 0;
+	if (write(STDOUT_FILENO, guard.end, guard.len) >= 0)
+		tcsetattr(STDIN_FILENO, TCSANOW, &guard.before);
+}
+
+static void on_fatal(int sig)
+{
+	put_back();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void on_resume(int sig)
+{
+	resumed = sig;
+}
+
+/* A sequence of terminfo, without its remarks on delays: "$<5>". */
+static void guard_add(const char *capability)
+{
+	const char *s = library.tigetstr(capability);
+
+	if (!s || s == (const char *)-1)
+		return;
+	for (; *s && guard.len < sizeof(guard.end); s++) {
+		if (s[0] == '$' && s[1] == '<' && strchr(s, '>'))
+			s = strchr(s, '>');
+		else
+			guard.end[guard.len++] = *s;
+	}
+}
+
+static void guard_begin(void)
+{
+	static const char *const ends[] = { "sgr0", "rmkx", "cnorm", "rmcup" };
+	static const int fatal[] = { SIGQUIT, SIGABRT, SIGSEGV, SIGBUS,	 SIGILL,    SIGFPE,
+				     SIGSYS,  SIGTRAP, SIGUSR1, SIGUSR2, SIGALRM,   SIGXCPU,
+				     SIGPROF, SIGPWR,  SIGIO,	SIGPOLL, SIGVTALRM, SIGSTKFLT };
+	struct sigaction old, act = { .sa_handler = on_fatal };
+
+	guard.len = 0;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(ends); i++)
+		guard_add(ends[i]);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(fatal); i++)
+		if (!sigaction(fatal[i], NULL, &old) && old.sa_handler == SIG_DFL)
+			sigaction(fatal[i], &act, NULL);
+	act.sa_handler = on_resume;
+	sigaction(SIGCONT, &act, NULL);
+	guard.on = 1;
+	frag_interrupt_clean(put_back);
+}
+
+/* ---- open and close ------------------------------------------------------------------------ */
+
+static bool load(void)
+{
+	static const char *const files[] = { "libncursesw.so.6", NULL };
+	static const struct frag_symbol symbols[] = {
+#define X(name) FRAG_SYMBOL(struct frag_paint_library, name, #name),
+		FUNCTIONS(X)
+#undef X
+	};
+	void *found = frag_library_open(files);
+
+	return found && !FRAG_SYMBOLS_FIND(found, symbols, &library);
+}
+
+bool frag_paint_open(struct frag_paint *p, const char **why)
+{
+	const char *charset;
+
+	*why = "no full screen without ncurses (Debian: libncursesw6)";
+	if (!load() || tcgetattr(STDIN_FILENO, &guard.before))
+		return false;
+	charset = setlocale(LC_CTYPE, "");
+	p->utf8 = charset && (strcasestr(charset, "UTF-8") || strcasestr(charset, "utf8"));
+	p->window = library.initscr();
+	guard_begin();
+	library.cbreak();
+	library.noecho();
+	library.curs_set(0);
+	library.set_escdelay(50);
+	library.keypad(p->window, 1);
+	p->colors = !getenv("NO_COLOR") && library.has_colors() && library.start_color() == OK &&
+		    library.use_default_colors() == OK;
+	if (p->colors) {
+		library.init_pair(FRAG_PAINT_GOOD, COLOR_GREEN, -1);
+		library.init_pair(FRAG_PAINT_WARM, COLOR_YELLOW, -1);
+		library.init_pair(FRAG_PAINT_HOT, COLOR_RED, -1);
+	}
+	p->lib = &library;
+	return true;
+}
+
+void frag_paint_close(struct frag_paint *p)
+{
+	if (p->lib)
+		library.endwin();
+	p->lib = NULL;
+	guard.on = 0;
+}
+
+/* ---- painting ------------------------------------------------------------------------------ */
+
+void frag_paint_begin(struct frag_paint *p)
+{
+	p->rows = library.getmaxy(p->window);
+	p->columns = library.getmaxx(p->window);
+	p->row = 0;
+	library.werase(p->window);
+}
+
+void frag_paint_end(struct frag_paint *p)
+{
+	library.wrefresh(p->window);
+}
+
+/* Cuts it to so many columns. */
+static void fit(const struct frag_paint *p, char *text, int columns)
+{
+	size_t left = strlen(text);
+	mbstate_t state = { 0 };
+
+	for (char *at = text; *at;) {
+		size_t n = frag_clean_length(at, left);
+		wchar_t sign;
+		int width;
+
+		if (n == 1)
+			width = 1;
+		else if (!n || !p->utf8 || mbrtowc(&sign, at, n, &state) != n ||
+			 (width = wcwidth(sign)) < 0) {
+			n = n ? n : 1;
+			*at = '?';
+			memmove(at + 1, at + n, left - n + 1);
+			left -= n - 1;
+			n = 1;
+			width = 1;
+			state = (mbstate_t){ 0 };
+		}
+		if (columns < width) {
+			*at = '\0';
+			return;
+		}
+		columns -= width;
+		at += n;
+		left -= n;
+	}
+}
+
+void frag_paint_put(struct frag_paint *p, int column, int width, enum frag_paint_style style,
+		    const char *format, ...)
+{
+	attr_t attr = style == FRAG_PAINT_DIM				      ? A_DIM
+		      : style == FRAG_PAINT_STRONG || style == FRAG_PAINT_HOT ? A_BOLD
+		      : style == FRAG_PAINT_CHOSEN			      ? A_REVERSE
+									      : A_NORMAL;
+	bool colored = p->colors && style >= FRAG_PAINT_GOOD && style <= FRAG_PAINT_HOT;
+	char text[2048];
+	va_list list;
+
+	if (p->row < 0 || p->row >= p->rows || column < 0 || column >= p->columns)
+		return;
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	fit(p, text, FRAG_MIN(width, p->columns - column));
+	library.wattr_set(p->window, attr, (short)(colored ? style : 0), NULL);
+	library.wmove(p->window, p->row, column);
+	library.waddnstr(p->window, text, -1);
+	library.wattr_set(p->window, A_NORMAL, 0, NULL);
+}
+
+void frag_paint_run(struct frag_paint *p, int column, enum frag_paint_style style, const char *sign,
+		    int n)
+{
+	char text[2000], *at = text;
+
+	for (*at = '\0'; n > 0 && at + 4 < text + sizeof(text); n--)
+		at = stpcpy(at, sign);
+	frag_paint_put(p, column, p->columns, style, "%s", text);
+}
+
+uint32_t frag_paint_wait(struct frag_paint *p, uint64_t ms)
+{
+	static const struct {
+		int from;
+		uint32_t to;
+	} keys[] = { { KEY_UP, FRAG_KEY_UP },	      { KEY_DOWN, FRAG_KEY_DOWN },
+		     { KEY_LEFT, FRAG_KEY_LEFT },     { KEY_RIGHT, FRAG_KEY_RIGHT },
+		     { KEY_HOME, FRAG_KEY_HOME },     { KEY_END, FRAG_KEY_END },
+		     { KEY_PPAGE, FRAG_KEY_PAGE_UP }, { KEY_NPAGE, FRAG_KEY_PAGE_DOWN },
+		     { KEY_RESIZE, FRAG_KEY_REDRAW } };
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	int key;
+
+	library.wtimeout(p->window, (int)FRAG_MIN(ms, 3600000u));
+	key = library.wgetch(p->window);
+	if (resumed) { /* also after a stop that nobody could see coming, SIGSTOP */
+		resumed = 0;
+		library.reset_prog_mode();
+		library.clearok(p->window, 1);
+		return FRAG_KEY_REDRAW;
+	}
+	if (key == ERR) { /* the time is over, a signal came, or nobody is there any more */
+		if (poll(&in, 1, 0) > 0 && in.revents & (POLLHUP | POLLERR | POLLNVAL))
+			return FRAG_KEY_GONE;
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	}
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(keys); i++)
+		if (key == keys[i].from)
+			return keys[i].to;
+	if (key == 'L' - '@') { /* asks for a fresh screen in every program */
+		library.clearok(p->window, 1);
+		return FRAG_KEY_REDRAW;
+	}
+	return key > 0 && key < 256 ? (uint32_t)key : FRAG_KEY_NONE;
+}
+
+#else /* built without libncurses-dev */
+
+bool frag_paint_open(struct frag_paint *p, const char **why)
+{
+	(void)p;
+	*why = "no full screen: this program was built without libncurses-dev";
+	return false;
+}
+void frag_paint_close(struct frag_paint *p)
+{
+	(void)p;
+}
+void frag_paint_begin(struct frag_paint *p)
+{
+	(void)p;
+}
+void frag_paint_end(struct frag_paint *p)
+{
+	(void)p;
+}
+void frag_paint_put(struct frag_paint *p, int column, int width, enum frag_paint_style style,
+		    const char *format, ...)
+{
+	(void)p, (void)column, (void)width, (void)style, (void)format;
+}
+void frag_paint_run(struct frag_paint *p, int column, enum frag_paint_style style, const char *sign,
+		    int n)
+{
+	(void)p, (void)column, (void)style, (void)sign, (void)n;
+}
+uint32_t frag_paint_wait(struct frag_paint *p, uint64_t ms)
+{
+	(void)p, (void)ms;
+	return FRAG_KEY_NONE;
+}
+
+#endif

