@@ -19,7 +19,7 @@ static const char style[] =
 	"h1{font-size:1.75rem;line-height:1.2;margin:.1em 0 .3em;overflow-wrap:anywhere}\n"
 	"h2{font-size:1.3rem;margin:2em 0 .5em;overflow-wrap:anywhere}\n"
 	"h3{font-size:1.05rem;margin:0 0 .4em}\n"
-	"p{margin:.5em 0}a{color:var(--accent)}\n"
+	"p,li,dd{overflow-wrap:anywhere}p{margin:.5em 0}a{color:var(--accent)}\n"
 	".kicker,.meta,figcaption,.files,.unit{color:var(--muted)}\n"
 	".kicker{margin:0;font-size:.9rem}.meta,.files{font-size:.9rem}\n"
 	".question{font-size:1.1rem}\n"
