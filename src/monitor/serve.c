@@ -32,8 +32,8 @@
 #define CLIENTS 64u
 #define CLIENTS_ROOM 16u /* connections that are always free for newcomers */
 #define REQUEST_S 10u
-#define TOKEN_BYTES 16u
-#define COLUMNS 300u /* of a curve on the page */
+#define TOKEN_BYTES 11u /* its address fits a terminal of 60 columns */
+#define COLUMNS 300u	/* of a curve on the page */
 
 #define FUNCTIONS(X) \
 	X(MHD_start_daemon) \

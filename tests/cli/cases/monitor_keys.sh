@@ -51,6 +51,10 @@ for locale in "C.UTF-8", "C":
             check("%s hostile as text" % locale, seen and b"\x1b]" not in t.raw and b"\x9b" not in t.raw and b"\x07" not in t.raw)
         t.close()
 
+t = Terminal(command + ["--web", "0"], 24, 60)
+check("the page's address in 60 columns", t.wait_for("^page: http://127.0.0.1:[0-9]+/.token=[0-9a-f]{22}$|microhttpd"))
+t.close()
+
 # what a process under cufrag says of itself (base/live_page.h)
 page = "/dev/shm/cufrag-%d" % pids[2]
 gib = 1 << 30

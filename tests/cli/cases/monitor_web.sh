@@ -13,7 +13,7 @@ for i in $(seq 100); do
 done
 if grep -q 'without libmicrohttpd-dev\|needs libmicrohttpd' err.txt; then kill $victim; echo 'no libmicrohttpd' >&2; exit 77; fi
 base=${url%%\?*} token=${url##*=}
-echo "$url" | sed -E 's/:[0-9]+/:PORT/; s/[0-9a-f]{32}$/32 DIGITS/'
+echo "$url" | sed -E 's/:[0-9]+/:PORT/; s/[0-9a-f]{22}$/22 DIGITS/'
 code() { curl -s -o body.txt -w '%{http_code}\n' "$@"; }
 for i in $(seq 50); do curl -s "${base}live.json?token=$token" | grep -q '"cards"' && break; sleep 0.1; done
 echo "page $(code "$url") live $(code "${base}live.json?token=$token") other $(code "${base}metrics?token=$token")"
