@@ -135,7 +135,7 @@ else
 endif
 
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
-            $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(B)/obj/src/view/view_data.o
+            $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(if $(wildcard src/view/view.js),$(B)/obj/src/view/view_data.o)
 CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(OUT)/inside_files_data.o
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/policies/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))

@@ -3,7 +3,7 @@
  * A page and its blobs for a browser on this machine. Only 127.0.0.1 is listened on, and only requests that know the
  * token are answered: other users of the machine can connect, but not guess 128 bits; a page of another origin knows
  * neither token nor, by the check of Host, a name for us. One request at a time: a browser on the same machine is served
- * in milliseconds, and one that sends nothing is dropped after two seconds.
+ * in milliseconds, and a request that takes longer than two seconds is dropped.
  */
 #include "view.h"
 
@@ -17,6 +17,8 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <frag/clock.h>
 
 #include "base/interrupt.h"
 
@@ -66,13 +68,15 @@ static void refuse(int to, const char *status)
 /* The request up to the empty line. False: too long, too slow, or gone. */
 static bool receive(int from, char *request)
 {
+	uint64_t begin = frag_clock_ns(), waited_ms;
 	size_t count = 0;
 
 	while (count < REQUEST_MAX - 1) {
 		struct pollfd wait = { .fd = from, .events = POLLIN };
 		ssize_t n;
 
-		if (poll(&wait, 1, PATIENCE_MS) <= 0)
+		waited_ms = (frag_clock_ns() - begin) / 1000000;
+		if (waited_ms >= PATIENCE_MS || poll(&wait, 1, PATIENCE_MS - (int)waited_ms) <= 0)
 			return false;
 		n = recv(from, request + count, REQUEST_MAX - 1 - count, 0);
 		if (n <= 0)

@@ -324,7 +324,6 @@ const ui = { lane: 0, x0: 0, x1: 1, axis: 'events', at: 0, pinned: false, colour
 let lane;
 
 const whole = () => ui.axis === 'time' ? Math.max(lane.duration_us, 1) : lane.events_count;
-const inBytes = us => ui.axis === 'time';
 /* The first event at or after x. */
 function eventAt(x)
 {
