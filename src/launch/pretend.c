@@ -78,6 +78,8 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_ins
 	/* it is about the cards of this machine, unless pretended ones were counted */
 	if (!asked)
 		unsetenv("CUDA_VISIBLE_DEVICES");
+	/* results that are computed beside the card come and go: in the heap, what is small and stays would pin them */
+	setenv("MALLOC_MMAP_THRESHOLD_", "1048576", 0);
 	/* watchers of NCCL have nobody to watch */
 	setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
 	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);

@@ -55,8 +55,8 @@ Values mode = Values::rules;
 std::mt19937_64 generator(1);
 std::mutex mutex; /* of generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
-void (*worked)(uint64_t);
-void (*work)(void *, uint64_t);
+void (*work)(void *, uint64_t, uint64_t);
+const std::atomic<bool> *ranks; /* does this process take part in a job of several? Else no stream matters */
 Steer steer;
 thread_local int depth;
 thread_local bool suppression; /* inside of torchvision's nms, which keeps most */
@@ -81,6 +81,7 @@ struct Info {
 	bool compares = false;
 	bool bound = false; /* with one that nearly all meet */
 	bool report = false; /* reads what a solver reports: success */
+	bool zeros = false; /* fills with zeros: memory without pages */
 	bool sends = false; /* to other ranks */
 	bool resizes = false;
 	bool stays = false; /* the gradient scaler's scale, which PyTorch up to 2.2 cannot compute on the CPU: as it was */
@@ -144,6 +145,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.resizes = name == "aten::resize_";
 	f.sends = begins(name, { "c10d", "_c10d" });
 	f.report = name == "aten::_linalg_check_errors";
+	f.zeros = one_of(name, { "aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::zero_" });
 	f.pointwise = op.hasTag(at::Tag::pointwise) || one_of(name, { "aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat" });
 	f.flops = begins(name, { "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_grouped_mm" }) ? 1 :
 		  begins(name, { "aten::convolution" })									  ? 2 :
@@ -291,6 +293,16 @@ void set_origin_at(const void *p, uint32_t value, int lower)
 	std::lock_guard<std::mutex> g(mutex);
 	Origin &o = origins[base_of(p)];
 	o = lower ? std::min(o, Origin(value)) : Origin(value);
+}
+
+/* Pages of the host behind a tensor that holds zeros, or nothing that anybody knows. False: small, or it lies between others. */
+void (*clear_bytes)(void *, uint64_t);
+bool drop(const Tensor &t)
+{
+	bool whole = clear_bytes && on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense();
+	if (whole)
+		clear_bytes(t.data_ptr(), span(t));
+	return whole;
 }
 
 /* Messages of other ranks (await.h) */
@@ -557,10 +569,8 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	std::lock_guard<std::mutex> g(mutex);
 	model_ns += ns;
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
-	if (worked)
-		worked(uint64_t(model_ns));
 	if (work)
-		work(current_stream(), uint64_t(ns));
+		work(ranks && *ranks ? current_stream() : nullptr, uint64_t(ns), uint64_t(model_ns));
 }
 
 /* Where an unknown mask is not zero: evenly spread, so that each place is there once. */
@@ -777,6 +787,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		each(stack->back(), [](const Tensor &t) {
 			set_origin(t, NOTHING);
 			forget_awaited(t);
+			drop(t);
 		});
 		return;
 	}
@@ -871,8 +882,9 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		each(args[1], [](const Tensor &t) { set_origin(t, INVENTED); });
 		return;
 	}
+	bool cleared = f.zeros && drop(outs[0].toTensor());
 	if (!f.shape && fits && outs_fit)
-		done = compute(op, f, args, results);
+		done = cleared || compute(op, f, args, results);
 	if (done && !f.mutates)
 		copy_results(outs, results);
 	if (!done && !f.mutates)
@@ -885,8 +897,12 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.compares && origin <= GUESSED) /* of integers: with the zeros that are there */
 		origin = integers(args[0].toTensor()) ? (done ? INVENTED : GUESSED) : f.bound ? LIKELY : origin;
 	auto set = [&](const Tensor &t) {
-		if (on_card(t))
-			set_origin(t, done || f.bound ? origin : !f.mutates && small(t) ? GUESSED : NOTHING);
+		Origin now = done || f.bound ? origin : !f.mutates && small(t) ? GUESSED : NOTHING;
+		if (!on_card(t))
+			return;
+		if (now == NOTHING && t.is_floating_point())
+			drop(t);
+		set_origin(t, now);
 	};
 	for (const auto &o : outs)
 		each(o, set);
@@ -949,8 +965,9 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
-		work = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_work"));
-		worked = reinterpret_cast<void (*)(uint64_t)>(dlsym(lib, "frag_nogpu_worked"));
+		work = reinterpret_cast<void (*)(void *, uint64_t, uint64_t)>(dlsym(lib, "frag_nogpu_work"));
+		auto several = reinterpret_cast<const std::atomic<bool> *(*)()>(dlsym(lib, "frag_nogpu_several"));
+		ranks = several ? several() : nullptr;
 		static const struct {
 			void (*arrived)(const void *, const void *);
 			uint32_t (*origin)(const void *);
@@ -960,6 +977,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 		auto count = reinterpret_cast<const std::atomic<unsigned> *(*)()>(dlsym(lib, "frag_nogpu_awaited"));
 		settle = reinterpret_cast<int (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_settle"));
 		abandon = reinterpret_cast<void (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_abandon"));
+		clear_bytes = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_clear"));
 		if (offer && count && settle && abandon) {
 			offer(&mine);
 			awaited = count();
