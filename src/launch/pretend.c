@@ -6,11 +6,13 @@
  */
 #include "pretend.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/outfile.h"
+#include "roles.h"
 
 #define RANKS_MAX 1024u
 #define TOGETHER_MAX 64u	  /* processes at a time */
@@ -23,6 +25,7 @@ struct job {
 	char folder[4096]; /* "" = none yet */
 	unsigned ranks[RANKS_MAX];
 	unsigned ranks_count, world, gpus;
+	bool roles; /* one rank of each, which a scout finds */
 };
 
 /* ---- the environment of the program --------------------------------------------------- */
@@ -119,12 +122,38 @@ struct rank_run {
 	const struct job *j;
 	char **program;
 	const unsigned *rank; /* NULL: not one of several */
-	bool together;	      /* all ranks, each a process */
+	bool together;	      /* those of the job, each a process */
+	const char *scout;    /* folder of its own; NULL: no scout */
 };
 
-static void prepare_rank(const void *ctx, unsigned rank)
+static void prepare_rank(const void *ctx, unsigned i)
 {
-	put_rank(((const struct rank_run *)ctx)->j, rank);
+	const struct job *j = ((const struct rank_run *)ctx)->j;
+
+	put_rank(j, j->ranks[i]);
+}
+
+static int open_log(const struct job *j, int flags)
+{
+	char path[sizeof(j->folder) + 16];
+
+	snprintf(path, sizeof(path), "%s/scout.log", j->folder);
+	return open(path, flags | O_CLOEXEC, 0600);
+}
+
+/* It leaves no recording, and what it says is only shown if it fails. */
+static void prepare_scout(const struct job *j, const char *folder)
+{
+	char path[sizeof(j->folder) + 16];
+	int fd = open_log(j, O_WRONLY | O_CREAT);
+
+	setenv("CUFRAG_RECORD", folder, 1);
+	frag_roles_path(path, sizeof(path), j->folder);
+	setenv("CUFRAG_NOGPU_SCOUT", path, 1);
+	if (fd >= 0) {
+		dup2(fd, STDOUT_FILENO);
+		dup2(fd, STDERR_FILENO);
+	}
 }
 
 /* Where every rank is there, they talk (src/inside/nogpu/talk.h): the program starts all of them, or we do. */
@@ -132,9 +161,13 @@ static void prepare(const void *ctx)
 {
 	const struct rank_run *run = ctx;
 
+	char roles[sizeof(run->j->folder) + 16];
+
 	put_all(run->j);
 	if (run->j->l->stdout_to_stderr)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (run->scout)
+		prepare_scout(run->j, run->scout);
 	if (run->rank) {
 		put_rank(run->j, *run->rank);
 		setenv("CUFRAG_NOGPU_RANK", "1", 1);
@@ -143,42 +176,96 @@ static void prepare(const void *ctx)
 	setenv("CUFRAG_NOGPU_TALK", run->j->folder, 1);
 	if (!run->together)
 		return;
+	frag_roles_path(roles, sizeof(roles), run->j->folder);
+	if (run->j->roles)
+		setenv("CUFRAG_NOGPU_ROLES", roles, 1);
 	setenv("MASTER_ADDR", "127.0.0.1", 1);
 	frag_launch_put_number("MASTER_PORT", frag_launch_free_port());
-	frag_launch_become_ranks(run->program, run->j->world, prepare_rank, run);
+	frag_launch_become_ranks(run->program, run->j->ranks_count, prepare_rank, run);
 }
 
 static int run_once(const struct job *j, char **program, const unsigned *rank, int *status,
 		    struct frag_err *err)
 {
 	bool together = !rank && j->ranks_count;
-	struct rank_run run = { j, program, rank, together };
+	struct rank_run run = { j, program, rank, together, NULL };
 
 	return frag_launch_run(program, prepare, &run, status, err);
 }
 
-/* Is every rank of the job to run, and are they few enough to run at a time? */
-static bool all_together(const struct job *j)
+/* What the scout said, for a job that it could not read. */
+static void show_scout(const struct job *j)
 {
-	bool seen[TOGETHER_MAX] = { false };
-	unsigned different = 0;
+	int fd = open_log(j, O_RDONLY);
+	char text[4096];
+	ssize_t n;
 
-	if (j->world < 2 || j->world > TOGETHER_MAX)
-		return false;
-	for (unsigned i = 0; i < j->ranks_count; i++) {
-		different += !seen[j->ranks[i]];
-		seen[j->ranks[i]] = true;
-	}
-	return different == j->world;
+	while (fd >= 0 && (n = read(fd, text, sizeof(text))) > 0)
+		if (write(STDERR_FILENO, text, (size_t)n) != n)
+			break;
+	if (fd >= 0)
+		close(fd);
 }
 
-/* "0,7" or "0-3,8". */
+/* Which ranks are alike? Rank 0 runs alone until that is known; then one of each role is to run. */
+static int find_roles(struct job *j, char **program, struct frag_err *err)
+{
+	FRAG_AUTO(frag_roles_release) struct frag_roles roles = { 0 };
+	char folder[sizeof(j->folder)] = "";
+	struct rank_run run = { j, program, &j->ranks[0], false, folder };
+	int rc, status = 0;
+
+	FRAG_TRY(frag_launch_folder(folder, sizeof(folder), err));
+	rc = frag_launch_run(program, prepare, &run, &status, err);
+	frag_launch_folder_remove(folder);
+	FRAG_TRY(rc);
+	FRAG_TRY(frag_roles_read(j->folder, &roles, err));
+	if (!roles.runs_count || status)
+		show_scout(j);
+	if (frag_launch_interrupted())
+		return frag_fail(err, FRAG_EINTR, "interrupted before the roles were known");
+	if (!roles.runs_count || status)
+		return frag_fail(err, FRAG_EINPUT,
+				 "the roles of the ranks are not known: run alone, rank 0 ended with "
+				 "status %d before its first step",
+				 status);
+	if (roles.runs_count > TOGETHER_MAX)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "%zu of %u ranks have a role of their own, and at most %u run at a "
+				 "time; name some with --ranks",
+				 roles.runs_count, j->world, TOGETHER_MAX);
+	j->ranks_count = (unsigned)roles.runs_count;
+	memcpy(j->ranks, roles.runs, roles.runs_count * sizeof(*roles.runs));
+	return 0;
+}
+
+/* Does every rank of the job run, or one of each role, and are they few enough to run at a time? */
+static bool all_together(const struct job *j)
+{
+	return j->roles ||
+	       (j->world > 1 && j->world <= TOGETHER_MAX && j->ranks_count == j->world);
+}
+
+/* Once: a rank named twice runs once. */
+static void add_rank(struct job *j, unsigned rank)
+{
+	for (unsigned i = 0; i < j->ranks_count; i++)
+		if (j->ranks[i] == rank)
+			return;
+	j->ranks[j->ranks_count++] = rank;
+}
+
+/* "0,7", "0-3,8" or "roles". */
 static int parse_ranks(struct job *j, struct frag_err *err)
 {
 	const char *at = j->o->ranks;
 	unsigned most = 0;
 
-	while (at && *at) {
+	j->roles = at && !strcmp(at, "roles");
+	if (j->roles && j->o->world < 2)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--ranks roles needs --world: the number of ranks of the job");
+	while (at && *at && !j->roles) {
 		char *end;
 		unsigned long first = strtoul(at, &end, 10), last = first;
 
@@ -187,10 +274,11 @@ static int parse_ranks(struct job *j, struct frag_err *err)
 		if (end == at || (*end && *end != ',') || last < first || last >= 1000000 ||
 		    j->ranks_count + (last - first) >= RANKS_MAX)
 			return frag_fail(err, FRAG_EUSAGE,
-					 "invalid ranks '%.40s': expected a list as 0,7 or 0-3",
+					 "invalid ranks '%.40s': expected a list as 0,7 or 0-3, or "
+					 "roles",
 					 j->o->ranks);
 		for (unsigned long r = first; r <= last; r++)
-			j->ranks[j->ranks_count++] = (unsigned)r;
+			add_rank(j, (unsigned)r);
 		most = FRAG_MAX(most, (unsigned)last);
 		at = *end ? end + 1 : end;
 	}
@@ -274,6 +362,8 @@ static int run_all(struct job *j, char **program, struct frag_trace **out, int *
 	FRAG_TRY(parse_ranks(j, err));
 	FRAG_TRY(frag_inside_files_open(&j->files, err));
 	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
+	if (j->roles)
+		FRAG_TRY(find_roles(j, program, err));
 	if (!j->ranks_count || all_together(j))
 		FRAG_TRY(run_once(j, program, NULL, status, err));
 	for (unsigned i = 0; i < j->ranks_count && !all_together(j); i++)

@@ -10,7 +10,7 @@
 struct frag_pretend {
 	bool no_gpu;
 	unsigned gpus;	   /* 0 = as many as the ranks need, else 1 */
-	const char *ranks; /* "0,7" or "0-3", NULL = no job of several */
+	const char *ranks; /* "0,7", "0-3" or "roles", NULL = no job of several */
 	unsigned world;	   /* 0 = that of the ranks */
 	const char *values;
 	bool again; /* a second time with other values */
@@ -23,6 +23,13 @@ extern const struct frag_arg frag_pretend_rows[];
  * estimate. *status as of frag_launch_run. */
 int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 			struct frag_trace **out, int *status, struct frag_err *err);
+
+/* What a trace needs: the largest peak of live bytes of any device, in units of 512, as PyTorch rounds requests, and the
+ * requests of all. */
+struct frag_pretend_need {
+	uint64_t peak_bytes, requests;
+};
+struct frag_pretend_need frag_pretend_measure(const struct frag_trace *trace);
 
 /* The program once more with other values; what it needs then goes into the note of `trace` (other_values.c). */
 int frag_pretend_again(const struct frag_launch *l, const struct frag_pretend *o, char **program,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All ranks of a job as processes of this machine: what torchrun would do. See launch.h. */
+/* Ranks of a job as processes of this machine: what torchrun would do. See launch.h. */
 #include "launch.h"
 
 #include <arpa/inet.h>
@@ -86,7 +86,7 @@ static void __attribute__((noreturn)) become_rank(char **program, const sigset_t
 }
 
 void frag_launch_become_ranks(char **program, unsigned count,
-			      void (*prepare)(const void *ctx, unsigned rank), const void *ctx)
+			      void (*prepare)(const void *ctx, unsigned i), const void *ctx)
 {
 	pid_t *pids = frag_host_calloc(count, sizeof(*pids));
 	sigset_t signals, before;
@@ -99,13 +99,13 @@ void frag_launch_become_ranks(char **program, unsigned count,
 		sigaddset(&signals, *n);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	signal(SIGCHLD, SIG_DFL);
-	for (unsigned rank = 0; pids && rank < count; rank++) {
-		pids[rank] = fork();
-		if (!pids[rank]) {
-			prepare(ctx, rank);
+	for (unsigned i = 0; pids && i < count; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			prepare(ctx, i);
 			become_rank(program, &before);
 		}
-		left += pids[rank] > 0;
+		left += pids[i] > 0;
 	}
 	status = pids ? await_all(pids, count, left, &signals) : 127;
 	_exit(left == count ? status : status ?: 127);

@@ -13,7 +13,8 @@ const struct frag_arg frag_pretend_rows[] = {
 	{ FRAG_ARG_TEXT, "ranks", FRAG_ARG_AT(struct frag_pretend, ranks), .value = "LIST",
 	  .help = "run the program once for each of these ranks of a job, as 0,7 or 0-3; all of "
 		  "them "
-		  "run at a time and talk, else the other ranks are pretended" },
+		  "run at a time and talk, else the other ranks are pretended; roles: of ranks "
+		  "that are alike one runs, and speaks for all" },
 	{ FRAG_ARG_UINT, "world", FRAG_ARG_AT(struct frag_pretend, world), .value = "N", .min = 1,
 	  .max = 1000000, .help = "ranks of the job (default: those of --ranks)" },
 	{ FRAG_ARG_TEXT, "values", FRAG_ARG_AT(struct frag_pretend, values), .value = "FILE",

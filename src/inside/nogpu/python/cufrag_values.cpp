@@ -45,6 +45,7 @@ constexpr int64_t SMALL_INTEGERS = 32 << 20; /* integers and booleans up to this
 constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small, */
 constexpr double FLOPS = 3e8;	/* or if all of it was computed and this is enough: a small net on the program's data; */
 constexpr int64_t DATA = 16 << 20;	/* both where, besides, nothing has a gradient and is no product: distances, masks */
+constexpr int64_t HELD = 64 << 20;	/* as long as all such floating-point numbers on the card are no more than this: a large net is not computed */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
 constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
 
@@ -237,12 +238,32 @@ Origin origin_of(const Tensor &t)
 	return it == origins.end() ? NOTHING : it->second;
 }
 
+/* Computed numbers of tensors that are not small, by the last byte but one: where they begin. Memory that is used anew forgets them. */
+std::map<uintptr_t, uintptr_t> held;
+std::atomic<int64_t> held_bytes;
+
+/* pre: mutex is held. */
+void hold(uintptr_t begin, int64_t bytes, bool computed)
+{
+	auto it = held.upper_bound(begin);
+	while (it != held.end() && it->second < begin + uintptr_t(bytes)) {
+		held_bytes -= int64_t(it->first - it->second);
+		it = held.erase(it);
+	}
+	if (!computed)
+		return;
+	held[begin + uintptr_t(bytes)] = begin;
+	held_bytes += bytes;
+}
+
 void set_origin(const Tensor &t, Origin value)
 {
 	if (!on_card(t) || !t.numel())
 		return;
 	std::lock_guard<std::mutex> g(mutex);
 	origins[t.storage().data()] = value;
+	if (t.is_floating_point() && span(t) > SMALL)
+		hold(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
 }
 
 /* What NCCL was lately given: a part of a storage has an address of its own. By its last byte but one: begin and base. */
@@ -647,6 +668,7 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 		});
 	j.fits &= bytes <= 4 * READ;
 	made &= j.origin == COMPUTED && bytes <= 2 * DATA;
+	made &= held_bytes <= HELD;
 	j.most = made && data ? DATA : made && known ? READ : 0;
 	j.fits |= j.most > 0;
 	return j;
