@@ -106,10 +106,10 @@ void frag_roles_tell(const struct frag_launch *l, const struct frag_roles *r)
 	for (size_t i = 0; i < r->count; i++) {
 		const struct frag_role *role = &r->list[i];
 
-		frag_launch_note(l, "rank %u stands for %.200s%s%.200s%s%.200s%s", role->rank,
-				 role->stands, *role->alike ? "; checked: rank " : "", role->alike,
-				 *role->unlike ? "; rank " : "", role->unlike,
-				 *role->unlike ? " asks for other memory, and is recorded, too" : "");
+		frag_launch_note(l, "rank %u stands for ranks %.200s%s%.200s%s%.200s%s", role->rank,
+				 role->stands, *role->alike ? "; the same ran: " : "", role->alike,
+				 *role->unlike ? "; others: " : "", role->unlike,
+				 *role->unlike ? ", recorded, too" : "");
 	}
 }
 

@@ -211,6 +211,24 @@ test_ranks_talk() {
 		{ cat log; return 1; }
 }
 
+# one of each role speaks for all: the same recording as where all run
+test_one_rank_of_each_role() {
+	local ranks=$root/tests/torch/ranks.py
+	record --ranks roles --world 8 -o roles.cft -- "$python" "$ranks" roles && [ "$(grep -o 'rank [0-9] done' log | wc -l)" = 4 ] && ! grep -q ' is .*, not ' log &&
+		grep -q 'rank 0 stands for ranks 0-3; the same ran: 3$' log && grep -q 'rank 4 stands for ranks 4-7; the same ran: 7$' log || { cat log; return 1; }
+	record --ranks 0-7 -o all.cft -- "$python" "$ranks" roles && [ "$(grep -o 'rank [0-9] done' log | wc -l)" = 8 ] || { cat log; return 1; }
+	"$cufrag" info roles.cft --json roles.json > /dev/null && "$cufrag" info all.cft --json all.json > /dev/null &&
+		"$python" - <<'END'
+import json
+def need(name):
+    trace = json.load(open(name))
+    return trace["estimate"], [(d["peak_live_bytes"], d["allocs"]) for d in trace["devices"]]
+(estimate, roles), (_, all_ranks) = need("roles.json"), need("all.json")
+assert len(roles) == 2 and roles == [all_ranks[0], all_ranks[4]], (roles, all_ranks)
+assert [(r["rank"], r["stands_for"], r["alike"]) for r in estimate["roles"]] == [(0, "0-3", "3"), (4, "4-7", "7")], estimate
+END
+}
+
 test_ranks_that_wait_for_each_other() {
 	! "$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" stuck > log 2>&1 &&
 		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || { cat log; return 1; }

@@ -106,6 +106,27 @@ def pretend_gloo(c10d):
     c10d.ProcessGroupGloo = Gloo
 
 
+def make_parts_alone(c10d, dist):
+    """A part that is split off learns its members from NCCL, which all would tell: each is made as a group of its own."""
+    if hasattr(c10d, "_get_split_source"):
+        c10d._get_split_source = lambda *args: None
+    original = getattr(c10d, "split_group", None)
+    if not original:
+        return
+
+    def split_group(parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, **kwargs):
+        parent = c10d.get_process_group_ranks(parent_pg or c10d._get_default_group())
+        own = c10d.GroupMember.NON_GROUP_MEMBER
+        for part in split_ranks:
+            group = c10d.new_group([parent[r] for r in part], timeout=timeout, pg_options=pg_options, group_desc=group_desc)
+            if c10d.get_rank() in [parent[r] for r in part]:
+                own = group
+        return own
+    for module in (c10d, dist, sys.modules.get("torch.distributed.device_mesh")):
+        if getattr(module, "split_group", None) is original:
+            module.split_group = split_group
+
+
 def play(torch):
     try:
         import torch.distributed as dist
@@ -126,6 +147,7 @@ def play(torch):
             atexit.register(cufrag_roles.Scout(torch, c10d, scout, world).write, [])
     tolerate_objects(c10d)
     pretend_gloo(c10d)
+    make_parts_alone(c10d, dist)
     original = dist.init_process_group
     kept = []  # C++ keeps no reference to the Python object
 
@@ -136,8 +158,7 @@ def play(torch):
         kept.append(make_store(dist, players))
         given["store"] = kept[-1]
         given.pop("init_method", None)
-        if players or scout:
-            given.pop("device_id", None)  # else groups are split off, and nobody would know which ranks they have
+        given.pop("device_id", None)  # else groups are split off
         for name, variable in (("rank", "RANK"), ("world_size", "WORLD_SIZE")):
             if given.get(name, -1) in (-1, None):
                 given[name] = int(os.environ[variable])
