@@ -63,7 +63,8 @@ int frag_pretend_again(const struct frag_launch *l, const struct frag_pretend *o
 	int status;
 
 	other.again = false;
-	other.values = "random";
+	/* a router decides more than anything random would */
+	other.values = strstr(trace->estimate, " router ") ? "worst" : "random";
 	other_launch.seed++;
 	other_launch.stdout_to_stderr = true;
 	FRAG_TRY(frag_pretend_record(&other_launch, &other, program, &second, &status, err));

@@ -13,6 +13,7 @@ struct frag_pretend {
 	const char *ranks; /* "0,7", "0-3" or "roles", NULL = no job of several */
 	unsigned world;	   /* 0 = that of the ranks */
 	const char *values;
+	uint64_t memory_bytes; /* of the host, for all ranks that run at a time; 0 = any */
 	bool again; /* a second time with other values */
 };
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks of a job as processes of this machine: what torchrun would do. See launch.h. */
+#include "family_memory.h"
 #include "launch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 unsigned frag_launch_free_port(void)
@@ -56,9 +59,12 @@ static void reap(pid_t *pids, unsigned count, unsigned *left, int *status)
 	}
 }
 
-/* A signal of a terminal reaches every rank anyway; one that cufrag passes on came to this process alone. */
-static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t *signals)
+/* A signal of a terminal reaches every rank anyway; one that cufrag passes on came to this process alone. *over: they had more
+ * than `memory` bytes, and were ended. */
+static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t *signals,
+		     uint64_t memory, bool *over)
 {
+	const struct timespec look = { memory ? 0 : 3600, 500000000 };
 	int status = 0;
 
 	while (left) {
@@ -68,7 +74,11 @@ static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t 
 		reap(pids, count, &left, &status);
 		if (!left)
 			break;
-		number = sigwaitinfo(signals, &info);
+		if (memory && !*over && frag_launch_family_bytes(getpid()) > memory) {
+			*over = true;
+			send_all(pids, count, SIGKILL);
+		}
+		number = sigtimedwait(signals, &info, &look);
 		if (number > 0 && number != SIGCHLD && info.si_code == SI_USER &&
 		    info.si_pid == getppid())
 			send_all(pids, count, number);
@@ -86,11 +96,13 @@ static void __attribute__((noreturn)) become_rank(char **program, const sigset_t
 }
 
 void frag_launch_become_ranks(char **program, unsigned count,
-			      void (*prepare)(const void *ctx, unsigned i), const void *ctx)
+			      void (*prepare)(const void *ctx, unsigned i), const void *ctx,
+			      uint64_t memory, const char *over_path)
 {
 	pid_t *pids = frag_host_calloc(count, sizeof(*pids));
 	sigset_t signals, before;
 	unsigned left = 0;
+	bool over = false;
 	int status;
 
 	sigemptyset(&signals);
@@ -107,6 +119,8 @@ void frag_launch_become_ranks(char **program, unsigned count,
 		}
 		left += pids[i] > 0;
 	}
-	status = pids ? await_all(pids, count, left, &signals) : 127;
+	status = pids ? await_all(pids, count, left, &signals, memory, &over) : 127;
+	if (over)
+		close(open(over_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 	_exit(left == count ? status : status ?: 127);
 }

@@ -21,6 +21,7 @@ void frag_roles_release(struct frag_roles *r)
 		frag_host_free(r->list[i].unlike);
 	}
 	frag_host_free(r->runs);
+	frag_host_free(r->order);
 	frag_host_free(r->list);
 	frag_host_free(r->checks);
 }
@@ -37,7 +38,7 @@ static int add_role(struct frag_roles *r, unsigned rank, const char *stands, str
 	return 0;
 }
 
-/* "runs RANK", "stands RANK RANKS", "checks RANK ROLE" */
+/* "runs RANK", "next RANK", "stands RANK RANKS", "checks RANK ROLE" */
 static int read_line(struct frag_roles *r, char *line, struct frag_err *err)
 {
 	char *rest = NULL, *kind = strtok_r(line, " \n", &rest);
@@ -47,6 +48,9 @@ static int read_line(struct frag_roles *r, char *line, struct frag_err *err)
 	if (kind && first && !strcmp(kind, "runs")) {
 		FRAG_TRY(FRAG_GROW(r->runs, r->runs_count, r->runs_room, "roles", err));
 		r->runs[r->runs_count++] = rank;
+	} else if (kind && first && !strcmp(kind, "next")) {
+		FRAG_TRY(FRAG_GROW(r->order, r->order_count, r->order_room, "roles", err));
+		r->order[r->order_count++] = rank;
 	} else if (kind && second && !strcmp(kind, "checks")) {
 		FRAG_TRY(FRAG_GROW(r->checks, r->checks_count, r->checks_room, "roles", err));
 		r->checks[r->checks_count++] = (struct frag_role_check){
@@ -73,6 +77,22 @@ int frag_roles_read(const char *folder, struct frag_roles *out, struct frag_err 
 	if (f)
 		fclose(f);
 	return rc;
+}
+
+int frag_roles_write(const struct frag_roles *r, const char *folder, const unsigned *ranks,
+		     size_t count, struct frag_err *err)
+{
+	char path[4200];
+	FILE *f;
+
+	frag_roles_path(path, sizeof(path), folder);
+	f = fopen(path, "w");
+	for (size_t i = 0; f && i < count; i++)
+		fprintf(f, "runs %u\n", ranks[i]);
+	for (size_t i = 0; f && i < r->count; i++)
+		fprintf(f, "stands %u %s\n", r->list[i].rank, r->list[i].stands);
+	return f && !fclose(f) ? 0
+			       : frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s'", path);
 }
 
 long frag_roles_checked(const struct frag_roles *r, long rank)

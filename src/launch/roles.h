@@ -23,15 +23,19 @@ struct frag_role_check {
 };
 
 struct frag_roles {
-	unsigned *runs; /* a process each */
+	unsigned *runs;	 /* a process each */
+	unsigned *order; /* all of the job, those that a chain of stages connects side by side */
 	struct frag_role *list;
 	struct frag_role_check *checks;
-	size_t runs_count, runs_room, count, room, checks_count, checks_room;
+	size_t runs_count, runs_room, order_count, order_room, count, room, checks_count, checks_room;
 };
 
 void frag_roles_path(char *path, size_t room, const char *folder);
 /* The file in the folder; no file: no roles. */
 int frag_roles_read(const char *folder, struct frag_roles *out, struct frag_err *err);
+/* The file for a turn in which these ranks run. */
+int frag_roles_write(const struct frag_roles *r, const char *folder, const unsigned *ranks,
+		     size_t count, struct frag_err *err);
 void frag_roles_release(struct frag_roles *r);
 /* The rank that `rank` is checked against; -1: it is no check. */
 long frag_roles_checked(const struct frag_roles *r, long rank);

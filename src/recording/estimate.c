@@ -56,7 +56,7 @@ static const struct frag_again *again_of(struct frag_answer *a, const char *note
 	if (!out || !text ||
 	    sscanf(text, "%*s %llu %llu %llu %llu", &n[0], &n[1], &n[2], &n[3]) != 4)
 		return NULL;
-	*out = (struct frag_again){ n[0], n[1], n[2], n[3] };
+	*out = (struct frag_again){ word(a, &text), n[0], n[1], n[2], n[3] };
 	return out;
 }
 
@@ -181,6 +181,7 @@ static const char *plain_name(const char *what)
 		{ "copy_", "a tensor copied to the host" },
 		{ "nonzero", "the number of nonzero elements" },
 		{ "equal", "a comparison of two tensors" },
+		{ "router", "a router's choice of experts" },
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
@@ -239,8 +240,9 @@ const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate
 	if (e->card && e->again)
 		frag_text_addf(
 			&t,
-			"\nwith other values: peak live %s instead of %s, %llu requests instead of "
+			"\nvalues from %s: peak live %s instead of %s, %llu requests instead of "
 			"%llu",
+			((const struct frag_again *)e->again)->values,
 			FRAG_BYTES(((const struct frag_again *)e->again)->other_peak_live_bytes),
 			FRAG_BYTES(((const struct frag_again *)e->again)->peak_live_bytes),
 			(unsigned long long)((const struct frag_again *)e->again)->other_requests,

@@ -13,6 +13,7 @@
 
 /* A second run with other values. */
 #define FRAG_AGAIN_ROW(F, P, S) \
+	F(S, TEXT, values, NULL, "how the other values were invented") \
 	F(S, BYTES, peak_live_bytes, NULL, "largest peak of live bytes of the recording") \
 	F(S, BYTES, other_peak_live_bytes, NULL, "the same with other values") \
 	F(S, COUNT, requests, NULL, "requests of the recording") \

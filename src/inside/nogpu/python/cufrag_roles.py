@@ -12,6 +12,7 @@ played by that of its role: what the role says to all, the absent one says, too.
 
 $CUFRAG_NOGPU_ROLES, written by the scout:
 
+    next RANK            all of the job, those that stages connect side by side
     runs RANK            one process
     stands RANK RANKS    RANK runs for all these, as 0-7,64-71
     checks RANK ROLE     RANK runs beside the rank of its role
@@ -67,6 +68,8 @@ class Groups:
 
 def reached(start, stages):
     """All ranks that `start` reaches through these families."""
+    if len(stages) < 2:
+        return sorted(stages[0].get(start, [start])) if stages else [start]
     found, open_ends = {start}, [start]
     while open_ends:
         rank = open_ends.pop()
@@ -109,7 +112,8 @@ def lines_of(families, stage_lists, world):
         beside = [r for r in reached(rank, stages) if r not in runs.values()]
         if not stages or len(runs) + len(checks) + len(beside) <= TOGETHER_MOST:
             checks.update((r, runs[role(r)]) for r in beside)
-    return (["runs %d" % r for r in sorted(set(runs.values()) | set(checks))] +
+    order = list(dict.fromkeys(r for start in range(world) for r in reached(start, stages)))
+    return (["next %d" % r for r in order] + ["runs %d" % r for r in sorted(set(runs.values()) | set(checks))] +
             ["stands %d %s" % (runs[r], shown(members[r])) for r in sorted(members, key=lambda r: runs[r])] +
             ["checks %d %d" % c for c in sorted(checks.items())])
 

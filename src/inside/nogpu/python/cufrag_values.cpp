@@ -28,6 +28,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <random>
@@ -394,6 +395,35 @@ void invent_indices(const Tensor &t, int64_t n, int64_t k, int64_t dim)
 	c.copy_(t.dim() ? rows.transpose(dim, -1) : rows);
 }
 
+/* A router: of each of many tokens, which few of not many experts? All get as many, but for the first, which gets `skew` times as many. */
+constexpr int64_t EXPERTS = 1024;
+double skew = 1;
+
+bool routes(const Tensor &x, int64_t k, int64_t dim)
+{
+	int64_t n = x.dim() > 1 ? x.size(-1) : 0;
+	return dim == x.dim() - 1 && n > 1 && n <= EXPERTS && k < n && x.is_floating_point() && x.numel() / n >= 4 * n;
+}
+
+void route(const Tensor &index, int64_t n, int64_t k)
+{
+	auto rows = at::empty(index.sizes(), cpu_view(index).options());
+	auto *p = rows.data_ptr<int64_t>();
+	double share = std::min(1.0, skew * double(k) / double(n));
+	int64_t next = 0;
+	for (int64_t r = 0; r < rows.numel() / k; r++)
+		for (int64_t i = 0; i < k; i++) {
+			bool hot = skew > 1 && i == 0 && int64_t(double(r + 1) * share) > int64_t(double(r) * share);
+			bool worst = skew >= double(n);
+			p[r * k + i] = worst ? i : hot ? 0 : skew > 1 ? 1 + next++ % (n - 1) : next++ % n;
+		}
+	cpu_view(index).copy_(rows);
+	if (steer) {
+		double ignored;
+		steer("router", 1, &ignored);
+	}
+}
+
 int64_t wrap(int64_t dim, const Tensor &x)
 {
 	return dim < 0 ? dim + x.dim() : dim;
@@ -407,13 +437,19 @@ void invent_for(const Info &f, const std::vector<IValue> &args, const std::vecto
 	if (!on_card(index) || !index.numel() || index.scalar_type() != at::kLong || span(index) > INDICES)
 		return;
 	if (f.name == "aten::topk" && x.dim()) {
-		int64_t d = wrap(args[2].toInt(), x);
-		invent_indices(index, x.size(d), index.size(d), d);
+		int64_t d = wrap(args[2].toInt(), x), k = index.size(d);
+		if (mode == Values::rules && routes(x, k, d))
+			route(index, x.size(d), k);
+		else
+			invent_indices(index, x.size(d), k, d);
 	} else if (f.name == "aten::multinomial") {
 		invent_indices(index, x.size(-1), args[2].toBool() ? 1 : args[1].toInt(), index.dim() - 1);
 	} else if (begins(f.name, { "aten::arg" }) && f.name != "aten::argsort") {
 		int64_t n = args[1].isNone() ? x.numel() : x.dim() ? x.size(wrap(args[1].toInt(), x)) : 1;
-		invent_indices(index, n, 1, 0);
+		if (mode == Values::rules && !args[1].isNone() && routes(x, 1, wrap(args[1].toInt(), x)))
+			route(index, n, 1);
+		else
+			invent_indices(index, n, 1, 0);
 	} else if (begins(f.name, { "aten::max", "aten::min" })) {
 		invent_indices(index, x.dim() ? x.size(wrap(args[1].toInt(), x)) : 1, 1, 0);
 	} else if (x.dim()) { /* sorted already */
@@ -1006,6 +1042,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 		}
 	}
 	mode = std::string(values) == "zeros" ? Values::zeros : std::string(values) == "random" ? Values::random : Values::rules;
+	skew = std::string(values) == "worst" ? HUGE_VAL : std::string(values).rfind("skewed=", 0) == 0 ? atof(values + 7) : 1;
 	generator.seed(seed);
 	bytes_per_ns = bytes;
 	flops_per_ns = flops;
