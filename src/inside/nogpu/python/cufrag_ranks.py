@@ -98,9 +98,14 @@ def pretend_gloo(c10d):
     if fake is None or not hasattr(c10d, "ProcessGroupGloo"):
         return
     fake.options = types.SimpleNamespace()
-    fake._set_default_timeout = lambda group, timeout: None
+    for name in ("_set_default_timeout", "_set_sequence_number_for_group"):
+        setattr(fake, name, lambda group, *args: None)
 
-    class Gloo(c10d.ProcessGroupGloo):
+    class Either(type(c10d.ProcessGroupGloo)):
+        def __instancecheck__(cls, group):
+            return isinstance(group, fake)
+
+    class Gloo(c10d.ProcessGroupGloo, metaclass=Either):
         def __new__(cls, store, rank, size, *args, **kwargs):
             return fake._create_internal(rank, size) if hasattr(fake, "_create_internal") else fake(rank, size)
     c10d.ProcessGroupGloo = Gloo

@@ -21,7 +21,7 @@ import hashlib
 import os
 import time
 
-CHECKS_MOST = 3
+CHECKS_MOST = 2
 TOGETHER_MOST = 16  # checks of pipelines double the processes: not above
 PATIENCE_S = 60
 
@@ -107,8 +107,9 @@ def lines_of(families, stage_lists, world):
     for r in sorted(members):
         runs.setdefault(r, members[r][0])
     checks = {}
-    others = [f[0][-1] for f in families if f not in stages and 0 in f] or ([world - 1] if not stages else [])
-    for rank in sorted(set(others))[:CHECKS_MOST]:
+    lists = sorted((f[0] for f in families if f not in stages and 0 in f), key=len, reverse=True)
+    others = list(dict.fromkeys(ranks[-1] for ranks in lists)) or ([world - 1] if not stages else [])
+    for rank in others[:1 if stages else CHECKS_MOST]:
         beside = [r for r in reached(rank, stages) if r not in runs.values()]
         if not stages or len(runs) + len(checks) + len(beside) <= TOGETHER_MOST:
             checks.update((r, runs[role(r)]) for r in beside)
@@ -147,6 +148,8 @@ class Scout:
         end_scout()
 
     def write(self, stage_lists):
+        if not self.groups.lists:
+            return  # a helper of the program, or no job of several
         with open(self.path + ".new", "w") as f:
             f.write("\n".join(lines_of(self.groups.families(), stage_lists, self.world)) + "\n")
         os.replace(self.path + ".new", self.path)
