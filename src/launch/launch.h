@@ -49,8 +49,7 @@ int frag_launch_run(char **program, void (*prepare)(const void *ctx), const void
  * (0: any), all are ended and over_path is there. */
 void frag_launch_become_ranks(char **program, unsigned count,
 			      void (*prepare)(const void *ctx, unsigned i), const void *ctx,
-			      uint64_t memory, const char *over_path)
-	__attribute__((noreturn));
+			      uint64_t memory, const char *over_path) __attribute__((noreturn));
 /* A port of this machine at which nobody listens; 0: none. */
 unsigned frag_launch_free_port(void);
 /* This process becomes the program: what a shell would start, or a Python file (train.py). Returns only if it cannot; errno

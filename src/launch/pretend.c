@@ -26,7 +26,7 @@ struct job {
 	char folder[4096]; /* "" = none yet */
 	unsigned ranks[RANKS_MAX];
 	unsigned ranks_count, world, gpus;
-	bool roles; /* one rank of each, which a scout finds */
+	bool roles;	      /* one rank of each, which a scout finds */
 	uint64_t scout_bytes; /* of the host, that it needed */
 };
 
@@ -252,7 +252,8 @@ static int find_roles(struct job *j, char **program, struct frag_roles *roles, s
 		return frag_fail(err, FRAG_EINTR, "interrupted before the roles were known");
 	if (!roles->runs_count || status)
 		return frag_fail(err, FRAG_EINPUT,
-				 "the roles of the ranks are not known: run alone, rank 0 ended with "
+				 "the roles of the ranks are not known: run alone, rank 0 ended "
+				 "with "
 				 "status %d before its first step",
 				 status);
 	return 0;
@@ -492,7 +493,8 @@ static int run_all(struct job *j, char **program, struct frag_trace **out, int *
 	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
 	if (j->o->memory_bytes && !j->ranks_count)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "--memory needs --ranks: cufrag then starts the ranks, and they take "
+				 "--memory needs --ranks: cufrag then starts the ranks, and they "
+				 "take "
 				 "turns");
 	if (j->ranks_count)
 		FRAG_TRY(run_ranks(j, program, status, err));

@@ -14,7 +14,7 @@ struct frag_pretend {
 	unsigned world;	   /* 0 = that of the ranks */
 	const char *values;
 	uint64_t memory_bytes; /* of the host, for all ranks that run at a time; 0 = any */
-	bool again; /* a second time with other values */
+	bool again;	       /* a second time with other values */
 };
 
 /* The rows of these options, for the tables of a command that has the struct at offset 0. */

@@ -59,15 +59,17 @@ static void reap(pid_t *pids, unsigned count, unsigned *left, int *status)
 	}
 }
 
+#define PATIENCE_S 20 /* for ranks that are to end because one failed */
+
 /* A signal of a terminal reaches every rank anyway; one that cufrag passes on came to this process alone. *over: they had more
  * than `memory` bytes, and were ended. */
 static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t *signals,
 		     uint64_t memory, bool *over)
 {
-	const struct timespec look = { memory ? 0 : 3600, 500000000 };
-	int status = 0;
+	int status = 0, patience = PATIENCE_S;
 
 	while (left) {
+		const struct timespec look = { memory || status ? 1 : 3600, 0 };
 		siginfo_t info;
 		int number;
 
@@ -79,6 +81,8 @@ static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t 
 			send_all(pids, count, SIGKILL);
 		}
 		number = sigtimedwait(signals, &info, &look);
+		if (status && number < 0 && !--patience)
+			send_all(pids, count, SIGKILL);
 		if (number > 0 && number != SIGCHLD && info.si_code == SI_USER &&
 		    info.si_pid == getppid())
 			send_all(pids, count, number);

@@ -53,9 +53,8 @@ static int read_line(struct frag_roles *r, char *line, struct frag_err *err)
 		r->order[r->order_count++] = rank;
 	} else if (kind && second && !strcmp(kind, "checks")) {
 		FRAG_TRY(FRAG_GROW(r->checks, r->checks_count, r->checks_room, "roles", err));
-		r->checks[r->checks_count++] = (struct frag_role_check){
-			rank, (unsigned)strtoul(second, NULL, 10)
-		};
+		r->checks[r->checks_count++] =
+			(struct frag_role_check){ rank, (unsigned)strtoul(second, NULL, 10) };
 	} else if (kind && second && !strcmp(kind, "stands")) {
 		return add_role(r, rank, second, err);
 	}
@@ -91,8 +90,7 @@ int frag_roles_write(const struct frag_roles *r, const char *folder, const unsig
 		fprintf(f, "runs %u\n", ranks[i]);
 	for (size_t i = 0; f && i < r->count; i++)
 		fprintf(f, "stands %u %s\n", r->list[i].rank, r->list[i].stands);
-	return f && !fclose(f) ? 0
-			       : frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s'", path);
+	return f && !fclose(f) ? 0 : frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s'", path);
 }
 
 long frag_roles_checked(const struct frag_roles *r, long rank)

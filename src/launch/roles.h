@@ -13,8 +13,8 @@ struct frag_launch;
 
 struct frag_role {
 	unsigned rank;
-	char *stands;	/* for these ranks, "0-7,64" */
-	char *alike;	/* of these, ran beside it and asked for the same; "" = none */
+	char *stands; /* for these ranks, "0-7,64" */
+	char *alike;  /* of these, ran beside it and asked for the same; "" = none */
 	char *unlike; /* … and did not */
 };
 
@@ -27,7 +27,8 @@ struct frag_roles {
 	unsigned *order; /* all of the job, those that a chain of stages connects side by side */
 	struct frag_role *list;
 	struct frag_role_check *checks;
-	size_t runs_count, runs_room, order_count, order_room, count, room, checks_count, checks_room;
+	size_t runs_count, runs_room, order_count, order_room, count, room, checks_count,
+		checks_room;
 };
 
 void frag_roles_path(char *path, size_t room, const char *folder);

@@ -195,11 +195,10 @@ static void add_roles(const struct frag_estimate *e, struct frag_text *out)
 	const struct frag_role_row *r = e->roles.rows;
 
 	for (size_t i = 0; i < e->roles.count; i++, r++)
-		frag_text_addf(out, "\nrank %llu stands for ranks %s%s%s%s%s",
-			       (unsigned long long)r->rank, r->stands_for,
-			       r->alike ? "; the same ran: " : "", r->alike ? r->alike : "",
-			       r->unlike ? "; others, recorded, too: " : "",
-			       r->unlike ? r->unlike : "");
+		frag_text_addf(
+			out, "\nrank %llu stands for ranks %s%s%s%s%s", (unsigned long long)r->rank,
+			r->stands_for, r->alike ? "; the same ran: " : "", r->alike ? r->alike : "",
+			r->unlike ? "; others, recorded, too: " : "", r->unlike ? r->unlike : "");
 }
 
 static void add_places(const struct frag_estimate *e, struct frag_text *out)
@@ -221,6 +220,12 @@ static void add_places(const struct frag_estimate *e, struct frag_text *out)
 		frag_text_addf(out, "\n  and %zu more (--json)", left);
 }
 
+static const char *again_name(const struct frag_again *r)
+{
+	return r->values && !strcmp(r->values, "worst") ? "with the worst routing"
+							: "with other values";
+}
+
 const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate *e)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
@@ -240,9 +245,9 @@ const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate
 	if (e->card && e->again)
 		frag_text_addf(
 			&t,
-			"\nvalues from %s: peak live %s instead of %s, %llu requests instead of "
+			"\n%s: peak live %s instead of %s, %llu requests instead of "
 			"%llu",
-			((const struct frag_again *)e->again)->values,
+			again_name(e->again),
 			FRAG_BYTES(((const struct frag_again *)e->again)->other_peak_live_bytes),
 			FRAG_BYTES(((const struct frag_again *)e->again)->peak_live_bytes),
 			(unsigned long long)((const struct frag_again *)e->again)->other_requests,

@@ -37,7 +37,8 @@ struct frag_place {
 	F(S, COUNT, rank, NULL, "the rank that ran") \
 	F(S, TEXT, stands_for, NULL, "ranks that do the same, as 0-7,64-71") \
 	F(S, TEXT, alike, NULL, "of these, ran as a check and asked for the same memory") \
-	F(S, TEXT, unlike, NULL, "of these, ran as a check and did not; they are in the recording, too")
+	F(S, TEXT, unlike, NULL, \
+	  "of these, ran as a check and did not; they are in the recording, too")
 struct frag_role_row {
 	FRAG_ROW_MEMBERS(FRAG_ROLE_ROW)
 };

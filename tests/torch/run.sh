@@ -234,7 +234,7 @@ END
 # all tokens to the same experts: --again says how much of the peak depends on it
 test_routers_are_balanced_unless_told() {
 	record -o run.cft --again -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 128 of 512' log && grep -qx 'largest 512 of 512' log &&
-		"$cufrag" info run.cft | grep -q 'values from worst: peak live' && "$cufrag" info run.cft | grep -q "a router's choice of experts" || { cat log; return 1; }
+		"$cufrag" info run.cft | grep -q 'with the worst routing: peak live' && "$cufrag" info run.cft | grep -q "a router's choice of experts" || { cat log; return 1; }
 	record -o run.cft --values skewed=1.5 -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 192 of 512' log || { cat log; return 1; }
 }
 

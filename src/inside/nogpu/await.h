@@ -23,7 +23,8 @@ struct await_part {
 	uint64_t bytes;
 	bool here;
 	bool own; /* nothing comes: this rank plays that one, too */
-	const struct await_part *same; /* what the peer gave there stands for this one; NULL: its own message */
+	const struct await_part
+		*same; /* what the peer gave there stands for this one; NULL: its own message */
 	struct talk_message got;
 };
 

@@ -29,7 +29,8 @@
 struct comm {
 	int ranks, rank;
 	struct talk *talk; /* NULL: the others are pretended */
-	const int *plays;  /* for each rank, which one says what it says (cufrag_roles.py); NULL: all run */
+	const int *
+		plays; /* for each rank, which one says what it says (cufrag_roles.py); NULL: all run */
 	unsigned char name[NAME_BYTES];
 	unsigned splits;
 };
@@ -85,7 +86,8 @@ static const int *players_of(const unsigned char *name, int ranks, int rank)
 	bool others = false;
 
 	frag_nogpu_lock();
-	for (p = players; p && (p->count != ranks || memcmp(p->name, name, sizeof(p->name))); p = p->next)
+	for (p = players; p && (p->count != ranks || memcmp(p->name, name, sizeof(p->name)));
+	     p = p->next)
 		;
 	frag_nogpu_unlock();
 	for (int i = 0; p && i < ranks; i++)
