@@ -238,6 +238,16 @@ test_routers_are_balanced_unless_told() {
 	record -o run.cft --values skewed=1.5 -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 192 of 512' log || { cat log; return 1; }
 }
 
+# those that lie in the wheel's folder
+test_frameworks() {
+	local name
+	for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3; do
+		"$python" -c "import importlib.util as u, sys; sys.exit(not u.find_spec('${name%_*}'))" || continue
+		record --ranks 0,1 -o "$name.cft" -- "$python" "$root/tests/torch/frameworks.py" $name && [ "$(grep -c "^$name .* done" log)" = 2 ] &&
+			verified "$name.cft" || { cat log; return 1; }
+	done
+}
+
 test_ranks_that_wait_for_each_other() {
 	! "$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" stuck > log 2>&1 &&
 		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || { cat log; return 1; }
