@@ -93,6 +93,7 @@ static void take_options(XXH3_state_t *h, const struct frag_launch *l, const str
 	take_text(h, o->ranks);
 	take_number(h, o->world);
 	take_text(h, o->values);
+	take_number(h, o->memory_bytes);
 	take_number(h, o->again);
 }
 

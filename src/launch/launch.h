@@ -44,11 +44,12 @@ void frag_launch_note(const struct frag_launch *l, const char *fmt, ...)
  * by signal n; what is there already stays. Errors: FRAG_EUSAGE if it cannot be started. */
 int frag_launch_run(char **program, void (*prepare)(const void *ctx), const void *ctx, int *status,
 		    struct frag_err *err);
-/* In the program's process: runs it once for each rank and ends with the status of the first that failed, which ends the
- * others. prepare: in the process of a rank. */
+/* In the program's process: runs it once for each of `count` ranks and ends with the status of the first that failed, which
+ * ends the others. prepare: in the process of rank number i. If together they have more than `memory` bytes of the host
+ * (0: any), all are ended and over_path is there. */
 void frag_launch_become_ranks(char **program, unsigned count,
-			      void (*prepare)(const void *ctx, unsigned rank), const void *ctx)
-	__attribute__((noreturn));
+			      void (*prepare)(const void *ctx, unsigned i), const void *ctx,
+			      uint64_t memory, const char *over_path) __attribute__((noreturn));
 /* A port of this machine at which nobody listens; 0: none. */
 unsigned frag_launch_free_port(void);
 /* This process becomes the program: what a shell would start, or a Python file (train.py). Returns only if it cannot; errno

@@ -13,14 +13,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct need {
-	uint64_t peak_bytes, requests;
-};
-
-/* Live bytes in units of 512, as PyTorch rounds requests. */
-static struct need measure(const struct frag_trace *trace)
+struct frag_pretend_need frag_pretend_measure(const struct frag_trace *trace)
 {
-	struct need need = { 0 };
+	struct frag_pretend_need need = { 0 };
 
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		const struct frag_trace_dev *dev = &trace->devs[d];
@@ -42,8 +37,9 @@ static struct need measure(const struct frag_trace *trace)
 	return need;
 }
 
-static int add_line(struct frag_trace *trace, const char *values, const struct need *first,
-		    const struct need *second, struct frag_err *err)
+static int add_line(struct frag_trace *trace, const char *values,
+		    const struct frag_pretend_need *first, const struct frag_pretend_need *second,
+		    struct frag_err *err)
 {
 	size_t room = strlen(trace->estimate) + 160;
 	char *note = frag_host_calloc(1, room);
@@ -63,17 +59,18 @@ int frag_pretend_again(const struct frag_launch *l, const struct frag_pretend *o
 	struct frag_pretend other = *o;
 	struct frag_launch other_launch = *l;
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *second = NULL;
-	struct need a, b;
+	struct frag_pretend_need a, b;
 	int status;
 
 	other.again = false;
-	other.values = "random";
+	/* a router decides more than anything random would */
+	other.values = strstr(trace->estimate, " router ") ? "worst" : "random";
 	other_launch.seed++;
 	other_launch.stdout_to_stderr = true;
 	FRAG_TRY(frag_pretend_record(&other_launch, &other, program, &second, &status, err));
 	if (status)
 		frag_launch_note(l, "with other values the program ended with status %d", status);
-	a = measure(trace);
-	b = measure(second);
+	a = frag_pretend_measure(trace);
+	b = frag_pretend_measure(second);
 	return add_line(trace, other.values, &a, &b, err);
 }

@@ -12,6 +12,13 @@
 int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 			struct frag_trace **out, int *status, struct frag_err *err);
 
+/* What a trace needs: the largest peak of live bytes of any device, in units of 512, as PyTorch rounds requests, and the
+ * requests of all. */
+struct frag_pretend_need {
+	uint64_t peak_bytes, requests;
+};
+struct frag_pretend_need frag_pretend_measure(const struct frag_trace *trace);
+
 /* The program once more with other values; what it needs then goes into the note of `trace` (other_values.c). */
 int frag_pretend_again(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 		       struct frag_trace *trace, struct frag_err *err);

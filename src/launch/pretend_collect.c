@@ -7,6 +7,7 @@
  * The files come from the user's program and are read as any input.
  */
 #include "pretend.h"
+#include "roles.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -203,8 +204,8 @@ static void put_places(FILE *to, const json_t *notes)
 }
 
 /* In memory of frag_host; NULL: short. */
-static char *make_note(const struct frag_launch *l, const struct parts *p, bool modelled,
-		       int status)
+static char *make_note(const struct frag_launch *l, const struct parts *p,
+		       const struct frag_roles *roles, bool modelled, int status)
 {
 	const struct frag_gpu *gpu = frag_pretend_gpu(l);
 	const json_t *first = p->list[0].notes;
@@ -223,6 +224,7 @@ static char *make_note(const struct frag_launch *l, const struct parts *p, bool 
 	put_clean(to, json_string_value(json_object_get(first, "values")));
 	fprintf(to, "\nclock %s\nworld %lld\n", modelled ? "modelled" : "host",
 		(long long)json_integer_value(json_object_get(first, "world")));
+	frag_roles_put(to, roles);
 	for (size_t i = 0; i < p->count; i++) {
 		fprintf(to, "rank %ld\n", p->list[i].rank);
 		put_places(to, p->list[i].notes);
@@ -280,23 +282,65 @@ static int read_parts(const struct frag_launch *l, struct parts *p, bool *modell
 	return 0;
 }
 
+static const struct part *part_of(const struct parts *p, long rank)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->list[i].rank == rank)
+			return &p->list[i];
+	return NULL;
+}
+
+/* Takes out the ranks that ran as a check and asked for what their roles did. */
+static int check_roles(const struct frag_launch *l, struct parts *p, struct frag_roles *roles,
+		       struct frag_err *err)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		struct part *part = &p->list[i];
+		long role = frag_roles_checked(roles, part->rank);
+		const struct part *other = role < 0 ? NULL : part_of(p, role);
+		struct frag_pretend_need a, b;
+		bool same;
+
+		p->list[kept++] = *part;
+		if (!other)
+			continue;
+		a = frag_pretend_measure(part->trace);
+		b = frag_pretend_measure(other->trace);
+		same = a.peak_bytes == b.peak_bytes && a.requests == b.requests;
+		FRAG_TRY(frag_roles_found(roles, (unsigned)part->rank, (unsigned)role, same, err));
+		if (same) {
+			frag_trace_destroy(part->trace);
+			json_decref(part->notes);
+			kept--;
+		}
+	}
+	p->count = kept;
+	frag_roles_tell(l, roles);
+	return 0;
+}
+
 int frag_pretend_collect(const struct frag_launch *l, const char *folder, int status,
 			 struct frag_trace **out, struct frag_err *err)
 {
 	FRAG_AUTO(release) struct parts p = { 0 };
+	FRAG_AUTO(frag_roles_release) struct frag_roles roles = { 0 };
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *all = NULL;
 	FRAG_AUTO_FREE struct frag_trace **traces = NULL;
 	bool modelled;
 
 	FRAG_TRY(list(&p, folder, l, err));
 	FRAG_TRY(read_parts(l, &p, &modelled, err));
+	FRAG_TRY(frag_roles_read(folder, &roles, err));
+	FRAG_TRY(check_roles(l, &p, &roles, err));
 	FRAG_TRY_CALLOC(traces, p.count, "recordings", err);
 	for (size_t i = 0; i < p.count; i++) {
 		traces[i] = p.list[i].trace;
 		p.list[i].trace = NULL;
 	}
 	FRAG_TRY(frag_launch_merge(traces, p.count, &all, err));
-	all->estimate = make_note(l, &p, modelled, status);
+	all->estimate = make_note(l, &p, &roles, modelled, status);
 	FRAG_CHECK_ALLOC(all->estimate, "recordings", err);
 	*out = all;
 	all = NULL;

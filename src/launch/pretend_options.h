@@ -8,10 +8,11 @@
 struct frag_pretend {
 	bool no_gpu;
 	unsigned gpus;	   /* 0 = as many as the ranks need, else 1 */
-	const char *ranks; /* "0,7" or "0-3", NULL = no job of several */
+	const char *ranks; /* "0,7", "0-3" or "roles", NULL = no job of several */
 	unsigned world;	   /* 0 = that of the ranks */
 	const char *values;
-	bool again; /* a second time with other values */
+	uint64_t memory_bytes; /* of the host, for all ranks that run at a time; 0 = any */
+	bool again;	       /* a second time with other values */
 	bool reuse; /* a recording of an earlier call will do (kept.h) */
 };
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All ranks of a job as processes of this machine: what torchrun would do. See launch.h. */
+/* Ranks of a job as processes of this machine: what torchrun would do. See launch.h. */
+#include "family_memory.h"
 #include "launch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 unsigned frag_launch_free_port(void)
@@ -56,19 +59,30 @@ static void reap(pid_t *pids, unsigned count, unsigned *left, int *status)
 	}
 }
 
-/* A signal of a terminal reaches every rank anyway; one that cufrag passes on came to this process alone. */
-static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t *signals)
+#define PATIENCE_S 20 /* for ranks that are to end because one failed */
+
+/* A signal of a terminal reaches every rank anyway; one that cufrag passes on came to this process alone. *over: they had more
+ * than `memory` bytes, and were ended. */
+static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t *signals,
+		     uint64_t memory, bool *over)
 {
-	int status = 0;
+	int status = 0, patience = PATIENCE_S;
 
 	while (left) {
+		const struct timespec look = { memory || status ? 1 : 3600, 0 };
 		siginfo_t info;
 		int number;
 
 		reap(pids, count, &left, &status);
 		if (!left)
 			break;
-		number = sigwaitinfo(signals, &info);
+		if (memory && !*over && frag_launch_family_bytes(getpid()) > memory) {
+			*over = true;
+			send_all(pids, count, SIGKILL);
+		}
+		number = sigtimedwait(signals, &info, &look);
+		if (status && number < 0 && !--patience)
+			send_all(pids, count, SIGKILL);
 		if (number > 0 && number != SIGCHLD && info.si_code == SI_USER &&
 		    info.si_pid == getppid())
 			send_all(pids, count, number);
@@ -86,11 +100,13 @@ static void __attribute__((noreturn)) become_rank(char **program, const sigset_t
 }
 
 void frag_launch_become_ranks(char **program, unsigned count,
-			      void (*prepare)(const void *ctx, unsigned rank), const void *ctx)
+			      void (*prepare)(const void *ctx, unsigned i), const void *ctx,
+			      uint64_t memory, const char *over_path)
 {
 	pid_t *pids = frag_host_calloc(count, sizeof(*pids));
 	sigset_t signals, before;
 	unsigned left = 0;
+	bool over = false;
 	int status;
 
 	sigemptyset(&signals);
@@ -99,14 +115,16 @@ void frag_launch_become_ranks(char **program, unsigned count,
 		sigaddset(&signals, *n);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	signal(SIGCHLD, SIG_DFL);
-	for (unsigned rank = 0; pids && rank < count; rank++) {
-		pids[rank] = fork();
-		if (!pids[rank]) {
-			prepare(ctx, rank);
+	for (unsigned i = 0; pids && i < count; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			prepare(ctx, i);
 			become_rank(program, &before);
 		}
-		left += pids[rank] > 0;
+		left += pids[i] > 0;
 	}
-	status = pids ? await_all(pids, count, left, &signals) : 127;
+	status = pids ? await_all(pids, count, left, &signals, memory, &over) : 127;
+	if (over)
+		close(open(over_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 	_exit(left == count ? status : status ?: 127);
 }

@@ -13,17 +13,23 @@ const struct frag_arg frag_pretend_rows[] = {
 	{ FRAG_ARG_TEXT, "ranks", FRAG_ARG_AT(struct frag_pretend, ranks), .value = "LIST",
 	  .help = "run the program once for each of these ranks of a job, as 0,7 or 0-3; all of "
 		  "them "
-		  "run at a time and talk, else the other ranks are pretended" },
+		  "run at a time and talk, else the other ranks are pretended; roles: of ranks "
+		  "that are alike one runs, and speaks for all" },
 	{ FRAG_ARG_UINT, "world", FRAG_ARG_AT(struct frag_pretend, world), .value = "N", .min = 1,
 	  .max = 1000000, .help = "ranks of the job (default: those of --ranks)" },
+	{ FRAG_ARG_BYTES, "memory", FRAG_ARG_AT(struct frag_pretend, memory_bytes), .value = "SIZE",
+	  .min = FRAG_MIB, .max = UINT64_MAX,
+	  .help = "memory of the host for the ranks that run at a time: ranks take turns, and "
+		  "those whose turn it is not are played by one that is alike" },
 	{ FRAG_ARG_TEXT, "values", FRAG_ARG_AT(struct frag_pretend, values), .value = "FILE",
 	  .def = "rules",
-	  .help = "the values that no kernel computes: rules (finite numbers, uniform routing), "
-		  "zeros, random (by --seed), none (not even small operators are computed), or a "
-		  "file with lines as \"train.py:42 0.5\"" },
+	  .help = "the values that no kernel computes: rules (finite numbers, balanced routing), "
+		  "skewed=F (one expert gets F times the mean), worst (all tokens to the same "
+		  "experts), zeros, random (by --seed), none (not even small operators are "
+		  "computed), or a file with lines as \"train.py:42 0.5\"" },
 	{ FRAG_ARG_FLAG, "again", FRAG_ARG_AT(struct frag_pretend, again),
-	  .help = "run the program a second time with random values and another seed: every "
-		  "command then reports what depends on invented values" },
+	  .help = "run the program a second time with random values and another seed, or the "
+		  "worst routing: every command then reports what depends on invented values" },
 	{ 0 },
 };
 

@@ -13,6 +13,8 @@ FRAG_ROW_SHAPE(static, frag_again_shape, frag_again, "again", FRAG_AGAIN_ROW,
 	       "a second run with other values");
 FRAG_ROW_SHAPE(static, frag_place_shape, frag_place, "place", FRAG_PLACE_ROW,
 	       "a place of the program that got a value from the card");
+FRAG_ROW_SHAPE(static, frag_role_shape, frag_role_row, "role", FRAG_ROLE_ROW,
+	       "a rank that stands for those that are alike");
 FRAG_ROW_SHAPE(, frag_estimate_shape, frag_estimate, "estimate", FRAG_ESTIMATE_ROW,
 	       "how a recording without a GPU was made");
 
@@ -54,18 +56,52 @@ static const struct frag_again *again_of(struct frag_answer *a, const char *note
 	if (!out || !text ||
 	    sscanf(text, "%*s %llu %llu %llu %llu", &n[0], &n[1], &n[2], &n[3]) != 4)
 		return NULL;
-	*out = (struct frag_again){ n[0], n[1], n[2], n[3] };
+	*out = (struct frag_again){ word(a, &text), n[0], n[1], n[2], n[3] };
 	return out;
+}
+
+static size_t count_lines(const char *note, const char *begin)
+{
+	size_t count = 0;
+
+	for (const char *line = note; *line; line = next_line(line))
+		count += !strncmp(line, begin, strlen(begin));
+	return count;
+}
+
+/* As word(); NULL for "-". */
+static const char *word_if_any(struct frag_answer *a, const char **at)
+{
+	const char *text = word(a, at);
+
+	return text && strcmp(text, "-") != 0 ? text : NULL;
+}
+
+/* "role 0 0-7,64 7 -" */
+static struct frag_rows roles_of(struct frag_answer *a, const char *note)
+{
+	size_t count = count_lines(note, "role "), n = 0;
+	struct frag_role_row *rows = frag_answer_new(a, count, sizeof(*rows));
+
+	for (const char *line = note; rows && *line; line = next_line(line)) {
+		const char *at = line + 5;
+
+		if (strncmp(line, "role ", 5) != 0)
+			continue;
+		rows[n].rank = strtoull(word(a, &at), NULL, 10);
+		rows[n].stands_for = word(a, &at);
+		rows[n].alike = word_if_any(a, &at);
+		rows[n++].unlike = word_if_any(a, &at);
+	}
+	return (struct frag_rows){ rows, n };
 }
 
 /* "value invented 24 _local_scalar_dense train.py:42" */
 static struct frag_rows places_of(struct frag_answer *a, const char *note)
 {
 	struct frag_place *rows;
-	size_t count = 0, n = 0;
+	size_t count = count_lines(note, "value "), n = 0;
 
-	for (const char *line = note; *line; line = next_line(line))
-		count += !strncmp(line, "value ", 6);
 	rows = frag_answer_new(a, count, sizeof(*rows));
 	for (const char *line = note; rows && *line; line = next_line(line)) {
 		const char *at = line + 6;
@@ -94,6 +130,7 @@ const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 				     .clock = value_of(a, note, "clock"),
 				     .scaled = value_of(a, note, "scaled"),
 				     .again = again_of(a, note),
+				     .roles = roles_of(a, note),
 				     .places = places_of(a, note) };
 	return e;
 }
@@ -144,12 +181,24 @@ static const char *plain_name(const char *what)
 		{ "copy_", "a tensor copied to the host" },
 		{ "nonzero", "the number of nonzero elements" },
 		{ "equal", "a comparison of two tensors" },
+		{ "router", "a router's choice of experts" },
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
 		if (!strcmp(what, names[i][0]))
 			return names[i][1];
 	return what;
+}
+
+static void add_roles(const struct frag_estimate *e, struct frag_text *out)
+{
+	const struct frag_role_row *r = e->roles.rows;
+
+	for (size_t i = 0; i < e->roles.count; i++, r++)
+		frag_text_addf(
+			out, "\nrank %llu stands for ranks %s%s%s%s%s", (unsigned long long)r->rank,
+			r->stands_for, r->alike ? "; the same ran: " : "", r->alike ? r->alike : "",
+			r->unlike ? "; others, recorded, too: " : "", r->unlike ? r->unlike : "");
 }
 
 static void add_places(const struct frag_estimate *e, struct frag_text *out)
@@ -171,6 +220,12 @@ static void add_places(const struct frag_estimate *e, struct frag_text *out)
 		frag_text_addf(out, "\n  and %zu more (--json)", left);
 }
 
+static const char *again_name(const struct frag_again *r)
+{
+	return r->values && !strcmp(r->values, "worst") ? "with the worst routing"
+							: "with other values";
+}
+
 const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate *e)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
@@ -190,12 +245,14 @@ const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate
 	if (e->card && e->again)
 		frag_text_addf(
 			&t,
-			"\nwith other values: peak live %s instead of %s, %llu requests instead of "
+			"\n%s: peak live %s instead of %s, %llu requests instead of "
 			"%llu",
+			again_name(e->again),
 			FRAG_BYTES(((const struct frag_again *)e->again)->other_peak_live_bytes),
 			FRAG_BYTES(((const struct frag_again *)e->again)->peak_live_bytes),
 			(unsigned long long)((const struct frag_again *)e->again)->other_requests,
 			(unsigned long long)((const struct frag_again *)e->again)->requests);
+	add_roles(e, &t);
 	if (e->card)
 		add_places(e, &t);
 	return frag_answer_take(a, &t);

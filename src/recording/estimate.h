@@ -13,6 +13,7 @@
 
 /* A second run with other values. */
 #define FRAG_AGAIN_ROW(F, P, S) \
+	F(S, TEXT, values, NULL, "how the other values were invented") \
 	F(S, BYTES, peak_live_bytes, NULL, "largest peak of live bytes of the recording") \
 	F(S, BYTES, other_peak_live_bytes, NULL, "the same with other values") \
 	F(S, COUNT, requests, NULL, "requests of the recording") \
@@ -31,6 +32,17 @@ struct frag_place {
 	FRAG_ROW_MEMBERS(FRAG_PLACE_ROW)
 };
 
+/* A rank that ran and stands for all that are alike (--ranks roles). */
+#define FRAG_ROLE_ROW(F, P, S) \
+	F(S, COUNT, rank, NULL, "the rank that ran") \
+	F(S, TEXT, stands_for, NULL, "ranks that do the same, as 0-7,64-71") \
+	F(S, TEXT, alike, NULL, "of these, ran as a check and asked for the same memory") \
+	F(S, TEXT, unlike, NULL, \
+	  "of these, ran as a check and did not; they are in the recording, too")
+struct frag_role_row {
+	FRAG_ROW_MEMBERS(FRAG_ROLE_ROW)
+};
+
 #define FRAG_ESTIMATE_ROW(F, P, S) \
 	F(S, TEXT, card, NULL, "the pretended card") \
 	F(S, TEXT, torch, NULL, "release of PyTorch") \
@@ -38,6 +50,7 @@ struct frag_place {
 	F(S, TEXT, clock, NULL, "times are modelled, or those of the host") \
 	F(S, TEXT, scaled, NULL, "scaled from recordings at these values") \
 	F(S, OBJECT, again, NULL, "a second run with other values", .of = &frag_again_shape) \
+	F(S, LIST, roles, NULL, "ranks that stand for others", .of = &frag_role_shape) \
 	F(S, LIST, places, NULL, "places that values reached", .of = &frag_place_shape)
 struct frag_estimate {
 	FRAG_ROW_MEMBERS(FRAG_ESTIMATE_ROW)

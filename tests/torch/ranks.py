@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several ranks: ranks.py talk|pipeline|stuck. Each rank prints "rank N done", and what is not as it should be."""
+"""Jobs of several ranks: ranks.py talk|pipeline|roles|stuck. Each rank prints "rank N done", and what is not as it should be."""
 import os
 import sys
 
@@ -77,6 +77,29 @@ def pipeline():
     for _ in range(3):
         x = torch.randn(64, 256, device=card)
         schedule.step(*([x] if rank == 0 else []), **({"target": x} if rank == world - 1 else {}))
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def roles():
+    """Two stages, each of world / 2 ranks that do the same, but for what they are told."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+    mesh = dist.init_device_mesh("cuda", (2, world // 2), mesh_dim_names=("stage", "copy"))
+    stage = rank * 2 // world
+    model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(3 + stage)]).to(card)
+    fully_shard(model, mesh=mesh["copy"])
+    schedule = Schedule1F1B(PipelineStage(model, stage, 2, card, group=mesh["stage"].get_group()), 4, loss_fn=torch.nn.functional.mse_loss)
+    optimizer = torch.optim.AdamW(model.parameters())
+    told = full(rank if rank == 0 else -1)
+    dist.broadcast(told, 0)
+    expect("told", told.tolist(), [0, 0])
+    x = [None] * world
+    dist.all_gather_object(x, stage)
+    expect("stages", x, [r * 2 // world for r in range(world)])
+    for _ in range(3):
+        x = torch.randn(64, 512, device=card)
+        schedule.step(*([x] if stage == 0 else []), **({"target": x} if stage == 1 else {}))
         optimizer.step()
         optimizer.zero_grad()
 

@@ -233,6 +233,43 @@ test_ranks_talk() {
 		{ cat log; return 1; }
 }
 
+# one of each role speaks for all, and where memory is short ranks take turns: the same recordings as where all run
+test_one_rank_of_each_role() {
+	local ranks=$root/tests/torch/ranks.py
+	record --ranks roles --world 8 -o roles.cft -- "$python" "$ranks" roles && [ "$(grep -o 'rank [0-9] done' log | wc -l)" = 4 ] && ! grep -q ' is .*, not ' log &&
+		grep -q 'rank 0 stands for ranks 0-3; the same ran: 3$' log && grep -q 'rank 4 stands for ranks 4-7; the same ran: 7$' log || { cat log; return 1; }
+	record --ranks 0-7 -o all.cft -- "$python" "$ranks" roles && [ "$(grep -o 'rank [0-9] done' log | wc -l)" = 8 ] || { cat log; return 1; }
+	record --ranks 0-7 --memory 1G -o turns.cft -- "$python" "$ranks" roles && [ "$(grep -o 'rank [04] done' log | wc -l)" = 6 ] || { cat log; return 1; }
+	! record --ranks 0-7 --memory 64M -o no.cft -- "$python" "$ranks" roles > short && grep -q 'ranks have to run at a time.*raise --memory' short && [ ! -e no.cft ] || { cat short; return 1; }
+	for name in roles all turns; do "$cufrag" info $name.cft --json $name.json > /dev/null || return; done
+	"$python" - <<'END'
+import json
+def need(name):
+    trace = json.load(open(name))
+    return trace["estimate"], [(d["peak"]["live_bytes"], d["allocs_count"], d["frees_count"]) for d in trace["devices"]]
+(estimate, roles), (_, all_ranks), (_, turns) = (need(name + ".json") for name in ("roles", "all", "turns"))
+assert len(roles) == 2 and roles == [all_ranks[0], all_ranks[4]] and turns == all_ranks, (roles, all_ranks, turns)
+assert [(r["rank"], r["stands_for"], r["alike"]) for r in estimate["roles"]] == [(0, "0-3", "3"), (4, "4-7", "7")], estimate
+END
+}
+
+# all tokens to the same experts: --again says how much of the peak depends on it
+test_routers_are_balanced_unless_told() {
+	record -o run.cft --again -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 128 of 512' log && grep -qx 'largest 512 of 512' log &&
+		"$cufrag" info run.cft | grep -q 'with the worst routing: peak live' && "$cufrag" info run.cft | grep -q "a router's choice of experts" || { cat log; return 1; }
+	record -o run.cft --values skewed=1.5 -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 192 of 512' log || { cat log; return 1; }
+}
+
+# those that lie in the wheel's folder
+test_frameworks() {
+	local name
+	for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3; do
+		"$python" -c "import importlib.util as u, sys; sys.exit(not u.find_spec('${name%_*}'))" || continue
+		record --ranks 0,1 -o "$name.cft" -- "$python" "$root/tests/torch/frameworks.py" $name && [ "$(grep -c "^$name .* done" log)" = 2 ] &&
+			verified "$name.cft" || { cat log; return 1; }
+	done
+}
+
 test_ranks_that_wait_for_each_other() {
 	! "$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" stuck > log 2>&1 &&
 		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || { cat log; return 1; }

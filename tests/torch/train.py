@@ -432,6 +432,14 @@ def kernels():
     print("ran on", "%d.%d" % torch.cuda.get_device_capability())
 
 
+def router():
+    """Two of eight experts for each of 512 tokens, by scores that nobody computes."""
+    x = torch.randn(512, 8192, device="cuda")
+    chosen = (x @ torch.randn(8192, 8, device="cuda")).softmax(-1).topk(2).indices
+    print("largest %d of 512" % chosen.flatten().bincount(minlength=8).max().item())
+    sum((x[(chosen == e).any(-1)] @ torch.randn(8192, 8192, device="cuda")).sum() for e in range(8)).item()
+
+
 def batch():
     train(encoder(), int(sys.argv[2]))
 

@@ -50,29 +50,35 @@ static void release(struct awaited *a)
 
 /* ---- delivery ------------------------------------------------------------------------------ */
 
+static const struct talk_message *got_by(const struct await_part *p)
+{
+	return p->same ? &p->same->got : &p->got;
+}
+
 /* A storage is as well known as the worst part that came. */
 static void place(const struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++)
-		if (a->parts[i].to)
+		if (a->parts[i].to && !a->parts[i].own)
 			frag_nogpu_origin_set(a->parts[i].to, NOGPU_COMPUTED, false);
 	for (size_t i = 0; i < a->parts_count; i++) {
 		const struct await_part *p = &a->parts[i];
+		const struct talk_message *got = got_by(p);
 
-		if (!p->to)
+		if (!p->to || p->own)
 			continue;
-		if (p->got.carried)
-			memcpy(p->to, p->got.data, FRAG_MIN(p->bytes, p->got.bytes));
-		frag_nogpu_origin_set(p->to, p->got.carried ? p->got.origin : NOGPU_UNKNOWN, true);
+		if (got->carried)
+			memcpy(p->to, got->data, FRAG_MIN(p->bytes, got->bytes));
+		frag_nogpu_origin_set(p->to, got->carried ? got->origin : NOGPU_UNKNOWN, true);
 	}
 }
 
 /* Part i of all in the order of their ranks, in which every rank adds, so that all have the same sum. */
 static const void *in_order(const struct awaited *a, size_t i)
 {
-	if (i == a->own_at)
-		return a->own;
-	return a->parts[i < a->own_at ? i : i - 1].got.data;
+	const struct await_part *p = i == a->own_at ? NULL : &a->parts[i < a->own_at ? i : i - 1];
+
+	return !p || p->own ? a->own : got_by(p)->data;
 }
 
 /* What not all have computed stays as this rank has it. */
@@ -82,8 +88,12 @@ static void reduce(struct awaited *a)
 	bool all = a->own && reduce_known(a->type, a->op);
 
 	for (size_t i = 0; i < a->parts_count; i++) {
-		all &= a->parts[i].got.carried && a->parts[i].got.bytes == a->bytes;
-		origin = FRAG_MIN(origin, a->parts[i].got.origin);
+		const struct talk_message *got = got_by(&a->parts[i]);
+
+		if (a->parts[i].own)
+			continue;
+		all &= got->carried && got->bytes == a->bytes;
+		origin = FRAG_MIN(origin, got->origin);
 	}
 	frag_nogpu_origin_set(a->result, all ? origin : NOGPU_UNKNOWN, false);
 	if (!all)
@@ -115,12 +125,17 @@ static void note_ended(void)
 			(int)getpid());
 }
 
+static bool waits(const struct await_part *p)
+{
+	return !p->here && !p->same && !p->own;
+}
+
 /* Did something that began before leave a part of this rank's open? */
 static bool behind(const struct awaited *a, int peer)
 {
 	for (const struct awaited *b = list; b != a; b = b->next)
 		for (size_t i = 0; b->talk == a->talk && i < b->parts_count; i++)
-			if (b->parts[i].peer == peer && !b->parts[i].here)
+			if (b->parts[i].peer == peer && waits(&b->parts[i]))
 				return true;
 	return false;
 }
@@ -134,7 +149,7 @@ static bool hear(struct awaited *a)
 		struct await_part *p = &a->parts[i];
 		enum talk_answer answer;
 
-		if (p->here)
+		if (!waits(p))
 			continue;
 		if (behind(a, p->peer)) {
 			all = false;
@@ -231,7 +246,7 @@ static struct awaited *first_of(const struct goal *g)
 static int missing_of(const struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++)
-		if (!a->parts[i].here)
+		if (waits(&a->parts[i]))
 			return a->parts[i].peer;
 	return -1;
 }

@@ -22,6 +22,9 @@ struct await_part {
 	void *to; /* NULL: a part of the result, or abandoned */
 	uint64_t bytes;
 	bool here;
+	bool own; /* nothing comes: this rank plays that one, too */
+	const struct await_part
+		*same; /* what the peer gave there stands for this one; NULL: its own message */
 	struct talk_message got;
 };
 

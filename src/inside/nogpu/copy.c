@@ -96,7 +96,13 @@ NOGPU_ENTRY(int, cudaMemcpy2DAsync,
 }
 NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream))
 {
-	if (frag_nogpu_owner(to) < 0 || (bytes <= NOGPU_COPY_MAX && !frag_nogpu_settle(to, bytes)))
+	bool on_card = frag_nogpu_owner(to) >= 0;
+
+	if (on_card && (bytes > NOGPU_COPY_MAX || frag_nogpu_settle(to, bytes)))
+		return NOGPU_OK;
+	if (on_card && !value)
+		frag_nogpu_clear(to, bytes);
+	else
 		memset(to, value, bytes);
 	return NOGPU_OK;
 }

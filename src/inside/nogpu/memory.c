@@ -235,6 +235,17 @@ void frag_nogpu_forget(void *p, uint64_t bytes)
 		madvise((void *)(uintptr_t)low, high - low, MADV_DONTNEED);
 }
 
+void frag_nogpu_clear(void *p, uint64_t bytes)
+{
+	uint64_t at = (uint64_t)(uintptr_t)p, end = at + bytes;
+	uint64_t low = FRAG_MIN(frag_round_up(at, 4096), end);
+	uint64_t high = FRAG_MAX(frag_round_down(end, 4096), low);
+
+	memset(p, 0, low - at);
+	frag_nogpu_forget((void *)(uintptr_t)low, high - low);
+	memset((void *)(uintptr_t)high, 0, end - high);
+}
+
 /* A process that took memory of a card leaves PID.begun where recordings go; who writes its recording
  * takes it away. So cufrag can say which was lost. pre: locked. */
 void frag_nogpu_mark_begun(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NCCL. Where the other ranks run, too (talk.h), they tell each other what small tensors hold, and what was computed of
- * larger ones; of the rest they only tell that it was sent, since nobody looks at it. Where this process plays one rank
- * alone, every other rank is assumed to hold the same values: a gather repeats them, a reduction leaves them, others
+ * larger ones; of the rest they only tell that it was sent, since nobody looks at it. Of several that do the same one may run and
+ * speak for all (cufrag_roles.py). Where this process plays one rank alone, every other rank is assumed to hold the same values: a gather repeats them, a reduction leaves them, others
  * send what they are sent, and nobody waits.
  *
  * Saying what this rank gives and awaiting what it gets is all there is to a collective:
@@ -13,6 +13,7 @@
 #include "entries.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -28,6 +29,8 @@
 struct comm {
 	int ranks, rank;
 	struct talk *talk; /* NULL: the others are pretended */
+	const int *
+		plays; /* for each rank, which one says what it says (cufrag_roles.py); NULL: all run */
 	unsigned char name[NAME_BYTES];
 	unsigned splits;
 };
@@ -48,6 +51,55 @@ static int comm_make(void **out, int ranks, int rank)
 	return rc;
 }
 
+/* ---- ranks that play others ---- */
+
+struct players {
+	struct players *next;
+	unsigned char name[NAME_BYTES]; /* of the communicator */
+	int count;
+	int plays[];
+};
+static struct players *players;
+
+/* Before a communicator of this name is made. They stay: groups are few. */
+__attribute__((visibility("default"))) void frag_nogpu_players(const unsigned char *name,
+							       const int *plays, int count);
+void frag_nogpu_players(const unsigned char *name, const int *plays, int count)
+{
+	struct players *p = frag_host_calloc(1, sizeof(*p) + (size_t)count * sizeof(p->plays[0]));
+
+	if (!p)
+		return;
+	memcpy(p->name, name, sizeof(p->name));
+	memcpy(p->plays, plays, (size_t)count * sizeof(*plays));
+	p->count = count;
+	frag_nogpu_lock();
+	p->next = players;
+	players = p;
+	frag_nogpu_unlock();
+}
+
+/* NULL: nobody but this rank takes part in it. */
+static const int *players_of(const unsigned char *name, int ranks, int rank)
+{
+	const struct players *p;
+	bool others = false;
+
+	frag_nogpu_lock();
+	for (p = players; p && (p->count != ranks || memcmp(p->name, name, sizeof(p->name)));
+	     p = p->next)
+		;
+	frag_nogpu_unlock();
+	for (int i = 0; p && i < ranks; i++)
+		others |= p->plays[i] != rank;
+	return others ? p->plays : NULL;
+}
+
+static bool runs(const struct comm *c, int peer)
+{
+	return c->talk && (!c->plays || c->plays[peer] == peer);
+}
+
 /* A member of the group that has this name. */
 static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 {
@@ -60,6 +112,11 @@ static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 	if (!talk_possible() || ranks < 2)
 		return NCCL_OK;
 	c = *out;
+	if (getenv("CUFRAG_NOGPU_ROLES")) {
+		c->plays = players_of(name, ranks, rank);
+		if (!c->plays)
+			return NCCL_OK;
+	}
 	memcpy(c->name, name, sizeof(c->name));
 	for (unsigned i = 0; i < NAME_BYTES; i++)
 		snprintf(text + 2 * i, 3, "%02x", name[i]);
@@ -122,14 +179,14 @@ static int give(struct comm *c, int peer, const void *from, uint64_t bytes, uint
 	return said ? NCCL_OK : NCCL_SYSTEM_ERROR;
 }
 
-/* Peer p gets the bytes at from + p * step. */
-static int give_all(struct comm *c, const void *from, uint64_t bytes, uint64_t step)
+/* Peer p gets the bytes at from + p * step, which come from `origin`. */
+static int give_all(struct comm *c, const void *from, uint64_t bytes, uint64_t step,
+		    uint32_t origin)
 {
-	uint32_t origin = known(from, step ? step * (uint64_t)c->ranks : bytes);
 	int rc = NCCL_OK;
 
 	for (int p = 0; !rc && p < c->ranks; p++)
-		if (p != c->rank)
+		if (p != c->rank && runs(c, p))
 			rc = give(c, p, (const char *)from + (uint64_t)p * step, bytes, origin);
 	return rc;
 }
@@ -139,19 +196,27 @@ static struct awaited *await_all(struct comm *c, void *to, uint64_t bytes, uint6
 {
 	struct awaited *a = await_new(c->talk, (size_t)c->ranks - 1);
 
-	for (int p = 0, i = 0; a && p < c->ranks; p++)
-		if (p != c->rank)
-			a->parts[i++] = (struct await_part){
-				.peer = p,
-				.to = to ? (char *)to + (uint64_t)p * step : NULL,
-				.bytes = bytes,
-			};
+	for (int p = 0, i = 0; a && p < c->ranks; p++) {
+		int player = c->plays ? c->plays[p] : p;
+
+		if (p == c->rank)
+			continue;
+		a->parts[i++] = (struct await_part){
+			.peer = player,
+			.to = to ? (char *)to + (uint64_t)p * step : NULL,
+			.bytes = bytes,
+			.own = player == c->rank,
+			.same = player == c->rank || player == p
+					? NULL
+					: &a->parts[player - (player > c->rank)],
+		};
+	}
 	return a;
 }
 
 /* The calls have the types of NCCL's arguments; count is that of the result. */
-static int await_reduction(struct comm *c, const void *own, void *to, size_t count, int type,
-			   int op, void *stream)
+static int await_reduction(struct comm *c, const void *own, uint32_t origin, void *to, size_t count,
+			   int type, int op, void *stream)
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct awaited *a = await_all(c, NULL, bytes, 0);
@@ -163,7 +228,7 @@ static int await_reduction(struct comm *c, const void *own, void *to, size_t cou
 	a->bytes = bytes;
 	a->type = type;
 	a->op = op;
-	a->own_origin = known(own, bytes);
+	a->own_origin = origin;
 	a->own = a->own_origin > NOGPU_UNKNOWN ? frag_host_calloc(1, FRAG_MAX(bytes, 1u)) : NULL;
 	if (a->own)
 		memcpy(a->own, own, bytes);
@@ -203,6 +268,17 @@ static int move(const void *from, void *to, size_t count, int type)
 	if (bytes <= NOGPU_COPY_MAX)
 		frag_nogpu_arrived(to, from);
 	return NCCL_OK;
+}
+
+/* Into the places of this rank and of those that it plays: from + p * step. */
+static void move_own(const struct comm *c, const void *from, uint64_t step, void *to, size_t count,
+		     int type)
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+
+	for (uint64_t p = 0; p < (uint64_t)c->ranks; p++)
+		if ((c->plays ? c->plays[p] : (int)p) == c->rank)
+			move((const char *)from + p * step, (char *)to + p * bytes, count, type);
 }
 
 /* ---- what one group of calls exchanges ------------------------------------------------ */
@@ -315,7 +391,7 @@ NOGPU_ENTRY(int, ncclSend,
 	struct comm *c = comm;
 
 	frag_nogpu_sent(stream, bytes);
-	if (c->talk)
+	if (runs(c, peer))
 		return give(c, peer, from, bytes, known(from, bytes));
 	note(&(struct part){ .from = from, .bytes = bytes, .peer = peer });
 	return NCCL_OK;
@@ -326,9 +402,9 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	struct comm *c = comm;
 
 	frag_nogpu_sent(stream, bytes);
-	if (c->talk && !group.depth)
+	if (runs(c, peer) && !group.depth)
 		return await_one(c, peer, to, bytes, stream);
-	note(&(struct part){ c->talk ? c : NULL, NULL, to, bytes, peer, stream });
+	note(&(struct part){ runs(c, peer) ? c : NULL, NULL, to, bytes, peer, stream });
 	return NCCL_OK;
 }
 
@@ -337,13 +413,16 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 NOGPU_ENTRY(int, ncclAllReduce,
 	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream))
 {
+	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
+	uint32_t origin;
 
-	frag_nogpu_sent(stream, 2 * count * reduce_type_bytes(type));
+	frag_nogpu_sent(stream, 2 * bytes);
 	if (!c->talk)
 		return move(from, to, count, type);
-	return give_all(c, from, count * reduce_type_bytes(type), 0)
-		       ?: await_reduction(c, from, to, count, type, op, stream);
+	origin = known(from, bytes);
+	return give_all(c, from, bytes, 0, origin)
+		       ?: await_reduction(c, from, origin, to, count, type, op, stream);
 }
 NOGPU_ENTRY(int, ncclReduce,
 	    (const void *from, void *to, size_t count, int type, int op, int root, void *comm,
@@ -355,9 +434,9 @@ NOGPU_ENTRY(int, ncclReduce,
 	frag_nogpu_sent(stream, bytes);
 	if (!c->talk)
 		return move(from, to, count, type);
-	if (c->rank != root)
-		return give(c, root, from, bytes, known(from, bytes));
-	return await_reduction(c, from, to, count, type, op, stream);
+	if (c->rank == root)
+		return await_reduction(c, from, known(from, bytes), to, count, type, op, stream);
+	return runs(c, root) ? give(c, root, from, bytes, known(from, bytes)) : NCCL_OK;
 }
 NOGPU_ENTRY(int, ncclBroadcast,
 	    (const void *from, void *to, size_t count, int type, int root, void *comm,
@@ -368,10 +447,11 @@ NOGPU_ENTRY(int, ncclBroadcast,
 	bool mine = root == c->rank;
 
 	frag_nogpu_sent(stream, bytes);
-	if (c->talk && !mine)
+	if (!mine && runs(c, root))
 		return await_one(c, root, to, bytes, stream);
-	if (c->talk)
-		return give_all(c, from, bytes, 0) ?: move(from, to, count, type);
+	if (c->talk && mine)
+		return give_all(c, from, bytes, 0, known(from, bytes))
+			       ?: move(from, to, count, type);
 	if (mine)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	else if (from == to)
@@ -388,12 +468,14 @@ NOGPU_ENTRY(int, ncclReduceScatter,
 	struct comm *c = comm;
 	uint64_t bytes = count * reduce_type_bytes(type);
 	const void *own = (const char *)from + (uint64_t)c->rank * bytes;
+	uint32_t origin;
 
 	frag_nogpu_sent(stream, bytes * (uint64_t)c->ranks);
 	if (!c->talk)
 		return move(own, to, count, type);
-	return give_all(c, from, bytes, bytes)
-		       ?: await_reduction(c, own, to, count, type, op, stream);
+	origin = known(from, bytes * (uint64_t)c->ranks);
+	return give_all(c, from, bytes, bytes, origin)
+		       ?: await_reduction(c, own, origin, to, count, type, op, stream);
 }
 NOGPU_ENTRY(int, ncclAllGather,
 	    (const void *from, void *to, size_t count, int type, void *comm, void *stream))
@@ -403,8 +485,8 @@ NOGPU_ENTRY(int, ncclAllGather,
 
 	frag_nogpu_sent(stream, bytes * ranks);
 	if (c->talk) {
-		FRAG_TRY(give_all(c, from, bytes, 0));
-		move(from, (char *)to + (uint64_t)c->rank * bytes, count, type);
+		FRAG_TRY(give_all(c, from, bytes, 0, known(from, bytes)));
+		move_own(c, from, 0, to, count, type);
 		return await_pieces(c, to, bytes, bytes, stream);
 	}
 	for (uint64_t i = 0; i < ranks && bytes * ranks <= NOGPU_COPY_MAX; i++)
@@ -415,13 +497,13 @@ NOGPU_ENTRY(int, ncclAlltoAll,
 	    (const void *from, void *to, size_t count, int type, void *comm, void *stream))
 {
 	struct comm *c = comm;
-	uint64_t bytes = count * reduce_type_bytes(type), own = (uint64_t)c->rank * bytes;
+	uint64_t bytes = count * reduce_type_bytes(type);
 
 	frag_nogpu_sent(stream, bytes * (uint64_t)c->ranks);
 	if (!c->talk)
 		return move(from, to, count * (size_t)c->ranks, type);
-	FRAG_TRY(give_all(c, from, bytes, bytes));
-	move((const char *)from + own, (char *)to + own, count, type);
+	FRAG_TRY(give_all(c, from, bytes, bytes, known(from, bytes * (uint64_t)c->ranks)));
+	move_own(c, from, bytes, to, count, type);
 	return await_pieces(c, to, bytes, bytes, stream);
 }
 
@@ -489,7 +571,7 @@ NOGPU_ENTRY(int, ncclCommSplit, (void *parent, int color, int key, void **out, v
 	int rc;
 
 	*out = NULL;
-	if (!p->talk)
+	if (!p->talk || p->plays)
 		return color < 0 ? NCCL_OK : comm_make(out, p->ranks, FRAG_MIN(key, p->ranks - 1));
 	all = frag_host_calloc((size_t)p->ranks, sizeof(*all));
 	if (!all)

@@ -118,16 +118,19 @@ bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
 void frag_nogpu_hold(uint64_t bytes);
 /* Memory of a card is asked for: from here on there is something to record. pre: locked. */
 void frag_nogpu_mark_begun(void);
-/* The host forgets what was stored there. */
+/* The host forgets what was stored in whole pages there; all of it is zero, and takes no memory of the host. */
 void frag_nogpu_forget(void *p, uint64_t bytes);
+__attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t bytes);
 
 /* ---- time (stream.c): what all kernels so far would have taken */
 
-__attribute__((visibility("default"))) void frag_nogpu_worked(uint64_t ns);
-/* An operator of this length on a stream; bytes sent to other ranks and awaited from them; from now on there are some. */
-__attribute__((visibility("default"))) void frag_nogpu_work(void *stream, uint64_t ns);
+/* An operator of this length on a stream, and all so far; bytes sent to other ranks and awaited from them; from now on
+ * there are some, and only then streams matter. */
+__attribute__((visibility("default"))) void frag_nogpu_work(void *stream, uint64_t ns,
+							    uint64_t all_ns);
 void frag_nogpu_sent(void *stream, uint64_t bytes);
 void frag_nogpu_ranks_begin(void);
+__attribute__((visibility("default"))) const _Atomic bool *frag_nogpu_several(void);
 
 /* ---- libraries */
 

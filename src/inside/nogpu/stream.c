@@ -155,7 +155,12 @@ void frag_nogpu_ranks_begin(void)
 	several_ranks = true;
 }
 
-void frag_nogpu_work(void *stream, uint64_t ns)
+const _Atomic bool *frag_nogpu_several(void)
+{
+	return &several_ranks;
+}
+
+static void keep_busy(void *stream, uint64_t ns)
 {
 	struct stream *s = stream_of(stream);
 
@@ -166,18 +171,20 @@ void frag_nogpu_work(void *stream, uint64_t ns)
 
 void frag_nogpu_sent(void *stream, uint64_t bytes)
 {
-	frag_nogpu_work(stream, LINK_NS + bytes / LINK_BYTES_PER_NS);
+	keep_busy(stream, LINK_NS + bytes / LINK_BYTES_PER_NS);
 }
-
-/* ---- events --------------------------------------------------------------------------- */
 
 /* Modelled work of the card so far: programs that time their kernels see it (cufrag_values.cpp). */
 static _Atomic uint64_t worked_ns;
 
-void frag_nogpu_worked(uint64_t ns)
+void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns)
 {
-	worked_ns = ns;
+	worked_ns = all_ns;
+	if (several_ranks)
+		keep_busy(stream, ns);
 }
+
+/* ---- events --------------------------------------------------------------------------- */
 
 NOGPU_ENTRY(int, cudaEventCreateWithFlags, (void **out, unsigned flags))
 {

@@ -2,7 +2,7 @@
 /*
  * See talk.h. In the folder, for a communicator NAME:
  *
- *	NAME.R		process of rank R, as text; written first of all, and locked by that process while it is a member
+ *	NAME.R		empty; written first of all, and locked by the process of rank R while that is a member
  *	NAME.R.P	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
  *	PID.waits	"pid of the process that PID waits for, number": another number each time it begins to wait
  *
@@ -30,7 +30,6 @@ struct line {
 	int out, in;	  /* descriptors, -1: not open yet */
 	uint64_t heard;	  /* bytes of `in` */
 	uint64_t punched; /* of these, given back */
-	long pid;	  /* 0: not known yet */
 };
 
 struct talk {
@@ -99,7 +98,7 @@ static bool read_text(const char *path, char *text, size_t room)
 struct talk *talk_join(const char *name, int ranks, int rank)
 {
 	struct talk *t;
-	char path[4200], text[32];
+	char path[4200];
 
 	if (ranks < 1 || rank < 0 || rank >= ranks)
 		return NULL;
@@ -112,8 +111,7 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 	for (int i = 0; i < ranks; i++)
 		t->lines[i].out = t->lines[i].in = -1;
 	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), name, rank);
-	snprintf(text, sizeof(text), "%d", getpid());
-	if (write_text(path, text, &t->lock))
+	if (write_text(path, "", &t->lock))
 		return t;
 	frag_host_free(t);
 	return NULL;
@@ -163,32 +161,24 @@ bool talk_say(struct talk *t, int peer, const void *data, uint64_t bytes, uint32
 	return l->out >= 0 && write_all(l->out, part, head.carried && bytes ? 2 : 1);
 }
 
-static long pid_of(struct talk *t, int peer)
-{
-	char path[4200], text[32];
-
-	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), t->name, peer);
-	if (!t->lines[peer].pid && read_text(path, text, sizeof(text)))
-		t->lines[peer].pid = strtol(text, NULL, 10);
-	return t->lines[peer].pid;
-}
-
-/* Its lock goes with the process, also where nobody has waited for that yet. */
-static bool has_ended(struct talk *t, int peer)
+/* The process of a rank, by its lock, which goes with it, also where nobody has waited for that yet. 0: it has ended;
+ * -1: it is not there yet, or this one. */
+static long pid_of(const struct talk *t, int peer)
 {
 	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 	char path[4200];
-	bool ended;
+	long pid = -1;
 	int fd;
 
 	if (peer == t->rank)
-		return false;
+		return -1;
 	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), t->name, peer);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ended = fd >= 0 && !fcntl(fd, F_GETLK, &lock) && lock.l_type == F_UNLCK;
+	if (fd >= 0 && !fcntl(fd, F_GETLK, &lock))
+		pid = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
 	if (fd >= 0)
 		close(fd);
-	return ended;
+	return pid;
 }
 
 static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
@@ -253,7 +243,7 @@ enum talk_answer talk_hear(struct talk *t, int peer, struct talk_message *out)
 {
 	if (next_message(t, peer, out))
 		return TALK_HERE;
-	if (!has_ended(t, peer))
+	if (pid_of(t, peer))
 		return TALK_NOT_YET;
 	return next_message(t, peer, out) ? TALK_HERE : TALK_ENDED; /* its last one */
 }

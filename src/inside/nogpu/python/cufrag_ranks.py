@@ -4,16 +4,19 @@
 The process group is PyTorch's own, over the pretended NCCL. Only the store, through which ranks
 find each other, is replaced: it answers for those who are not there.
 """
+import atexit
 import datetime
 import inspect
 import os
 import pickle
 import sys
+import types
 
 ANSWER = b"\7" * 128  # for a key that another rank would have set: an id of NCCL, or a flag
 
 
-def make_store(dist):
+def make_store(dist, players):
+    """players: those of --ranks roles (cufrag_roles.py), or None."""
     class Everybody(dist.Store):
         def __init__(self):
             super().__init__()
@@ -21,9 +24,13 @@ def make_store(dist):
 
         def set(self, key, value):
             self.data[key] = value if isinstance(value, bytes) else str(value).encode()
+            if players:
+                players.set(key, self.data[key])
 
         def get(self, key):
-            return self.data.get(key, ANSWER)
+            if key in self.data:
+                return self.data[key]
+            return players.get(key) if players else ANSWER
 
         def add(self, key, count):
             self.data[key] = str(int(self.data.get(key, b"0")) + count).encode()
@@ -85,6 +92,46 @@ def tolerate_objects(c10d):
             setattr(module, f.__name__, f)
 
 
+def pretend_gloo(c10d):
+    """Gloo's ranks meet over sockets, where nobody would be: what they tell each other stays each one's own."""
+    fake = getattr(c10d, "FakeProcessGroup", None) or getattr(sys.modules["torch._C"]._distributed_c10d, "FakeProcessGroup", None)
+    if fake is None or not hasattr(c10d, "ProcessGroupGloo"):
+        return
+    fake.options = types.SimpleNamespace()
+    for name in ("_set_default_timeout", "_set_sequence_number_for_group"):
+        setattr(fake, name, lambda group, *args: None)
+
+    class Either(type(c10d.ProcessGroupGloo)):
+        def __instancecheck__(cls, group):
+            return isinstance(group, fake)
+
+    class Gloo(c10d.ProcessGroupGloo, metaclass=Either):
+        def __new__(cls, store, rank, size, *args, **kwargs):
+            return fake._create_internal(rank, size) if hasattr(fake, "_create_internal") else fake(rank, size)
+    c10d.ProcessGroupGloo = Gloo
+
+
+def make_parts_alone(c10d, dist):
+    """A part that is split off learns its members from NCCL, which all would tell: each is made as a group of its own."""
+    if hasattr(c10d, "_get_split_source"):
+        c10d._get_split_source = lambda *args: None
+    original = getattr(c10d, "split_group", None)
+    if not original:
+        return
+
+    def split_group(parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, **kwargs):
+        parent = c10d.get_process_group_ranks(parent_pg or c10d._get_default_group())
+        own = c10d.GroupMember.NON_GROUP_MEMBER
+        for part in split_ranks:
+            group = c10d.new_group([parent[r] for r in part], timeout=timeout, pg_options=pg_options, group_desc=group_desc)
+            if c10d.get_rank() in [parent[r] for r in part]:
+                own = group
+        return own
+    for module in (c10d, dist, sys.modules.get("torch.distributed.device_mesh")):
+        if getattr(module, "split_group", None) is original:
+            module.split_group = split_group
+
+
 def play(torch):
     try:
         import torch.distributed as dist
@@ -93,9 +140,19 @@ def play(torch):
         from torch.distributed import distributed_c10d as c10d
     except ImportError:
         return
-    if os.environ.get("CUFRAG_NOGPU_TALK"):
+    roles, scout = os.environ.get("CUFRAG_NOGPU_ROLES"), os.environ.get("CUFRAG_NOGPU_SCOUT")
+    if os.environ.get("CUFRAG_NOGPU_TALK") and not roles:
         return  # all ranks are there, and talk (talk.h)
+    players = None
+    if roles or scout:
+        import cufrag_roles
+        world = int(os.environ["WORLD_SIZE"])
+        players = cufrag_roles.Players(torch, c10d, roles, world) if roles else None
+        if scout:
+            atexit.register(cufrag_roles.Scout(torch, c10d, scout, world).write, [])
     tolerate_objects(c10d)
+    pretend_gloo(c10d)
+    make_parts_alone(c10d, dist)
     original = dist.init_process_group
     kept = []  # C++ keeps no reference to the Python object
 
@@ -103,9 +160,10 @@ def play(torch):
 
     def init_process_group(*args, **kwargs):
         given = signature.bind(*args, **kwargs).arguments
-        kept.append(make_store(dist))
+        kept.append(make_store(dist, players))
         given["store"] = kept[-1]
         given.pop("init_method", None)
+        given.pop("device_id", None)  # else groups are split off
         for name, variable in (("rank", "RANK"), ("world_size", "WORLD_SIZE")):
             if given.get(name, -1) in (-1, None):
                 given[name] = int(os.environ[variable])

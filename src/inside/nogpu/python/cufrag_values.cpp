@@ -28,6 +28,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <random>
@@ -45,6 +46,7 @@ constexpr int64_t SMALL_INTEGERS = 32 << 20; /* integers and booleans up to this
 constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small, */
 constexpr double FLOPS = 3e8;	/* or if all of it was computed and this is enough: a small net on the program's data; */
 constexpr int64_t DATA = 16 << 20;	/* both where, besides, nothing has a gradient and is no product: distances, masks */
+constexpr int64_t HELD = 64 << 20;	/* as long as all such floating-point numbers on the card are no more than this: a large net is not computed */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
 constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
 
@@ -55,8 +57,8 @@ Values mode = Values::rules;
 std::mt19937_64 generator(1);
 std::mutex mutex; /* of generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
-void (*worked)(uint64_t);
-void (*work)(void *, uint64_t);
+void (*work)(void *, uint64_t, uint64_t);
+const std::atomic<bool> *ranks; /* does this process take part in a job of several? Else no stream matters */
 Steer steer;
 thread_local int depth;
 thread_local bool suppression; /* inside of torchvision's nms, which keeps most */
@@ -81,6 +83,7 @@ struct Info {
 	bool compares = false;
 	bool bound = false; /* with one that nearly all meet */
 	bool report = false; /* reads what a solver reports: success */
+	bool zeros = false; /* fills with zeros: memory without pages */
 	bool sends = false; /* to other ranks */
 	bool resizes = false;
 	bool stays = false; /* the gradient scaler's scale, which PyTorch up to 2.2 cannot compute on the CPU: as it was */
@@ -144,6 +147,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.resizes = name == "aten::resize_";
 	f.sends = begins(name, { "c10d", "_c10d" });
 	f.report = name == "aten::_linalg_check_errors";
+	f.zeros = one_of(name, { "aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::zero_" });
 	f.pointwise = op.hasTag(at::Tag::pointwise) || one_of(name, { "aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat" });
 	f.flops = begins(name, { "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_grouped_mm" }) ? 1 :
 		  begins(name, { "aten::convolution" })									  ? 2 :
@@ -235,12 +239,32 @@ Origin origin_of(const Tensor &t)
 	return it == origins.end() ? NOTHING : it->second;
 }
 
+/* Computed numbers of tensors that are not small, by the last byte but one: where they begin. Memory that is used anew forgets them. */
+std::map<uintptr_t, uintptr_t> held;
+std::atomic<int64_t> held_bytes;
+
+/* pre: mutex is held. */
+void hold(uintptr_t begin, int64_t bytes, bool computed)
+{
+	auto it = held.upper_bound(begin);
+	while (it != held.end() && it->second < begin + uintptr_t(bytes)) {
+		held_bytes -= int64_t(it->first - it->second);
+		it = held.erase(it);
+	}
+	if (!computed)
+		return;
+	held[begin + uintptr_t(bytes)] = begin;
+	held_bytes += bytes;
+}
+
 void set_origin(const Tensor &t, Origin value)
 {
 	if (!on_card(t) || !t.numel())
 		return;
 	std::lock_guard<std::mutex> g(mutex);
 	origins[t.storage().data()] = value;
+	if (t.is_floating_point() && span(t) > SMALL)
+		hold(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
 }
 
 /* What NCCL was lately given: a part of a storage has an address of its own. By its last byte but one: begin and base. */
@@ -291,6 +315,16 @@ void set_origin_at(const void *p, uint32_t value, int lower)
 	std::lock_guard<std::mutex> g(mutex);
 	Origin &o = origins[base_of(p)];
 	o = lower ? std::min(o, Origin(value)) : Origin(value);
+}
+
+/* Pages of the host behind a tensor that holds zeros, or nothing that anybody knows. False: small, or it lies between others. */
+void (*clear_bytes)(void *, uint64_t);
+bool drop(const Tensor &t)
+{
+	bool whole = clear_bytes && on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense();
+	if (whole)
+		clear_bytes(t.data_ptr(), span(t));
+	return whole;
 }
 
 /* Messages of other ranks (await.h) */
@@ -361,6 +395,35 @@ void invent_indices(const Tensor &t, int64_t n, int64_t k, int64_t dim)
 	c.copy_(t.dim() ? rows.transpose(dim, -1) : rows);
 }
 
+/* A router: of each of many tokens, which few of not many experts? All get as many, but for the first, which gets `skew` times as many. */
+constexpr int64_t EXPERTS = 1024;
+double skew = 1;
+
+bool routes(const Tensor &x, int64_t k, int64_t dim)
+{
+	int64_t n = x.dim() > 1 ? x.size(-1) : 0;
+	return dim == x.dim() - 1 && n > 1 && n <= EXPERTS && k < n && x.is_floating_point() && x.numel() / n >= 4 * n;
+}
+
+void route(const Tensor &index, int64_t n, int64_t k)
+{
+	auto rows = at::empty(index.sizes(), cpu_view(index).options());
+	auto *p = rows.data_ptr<int64_t>();
+	double share = std::min(1.0, skew * double(k) / double(n));
+	int64_t next = 0;
+	for (int64_t r = 0; r < rows.numel() / k; r++)
+		for (int64_t i = 0; i < k; i++) {
+			bool hot = skew > 1 && i == 0 && int64_t(double(r + 1) * share) > int64_t(double(r) * share);
+			bool worst = skew >= double(n);
+			p[r * k + i] = worst ? i : hot ? 0 : skew > 1 ? 1 + next++ % (n - 1) : next++ % n;
+		}
+	cpu_view(index).copy_(rows);
+	if (steer) {
+		double ignored;
+		steer("router", 1, &ignored);
+	}
+}
+
 int64_t wrap(int64_t dim, const Tensor &x)
 {
 	return dim < 0 ? dim + x.dim() : dim;
@@ -374,13 +437,19 @@ void invent_for(const Info &f, const std::vector<IValue> &args, const std::vecto
 	if (!on_card(index) || !index.numel() || index.scalar_type() != at::kLong || span(index) > INDICES)
 		return;
 	if (f.name == "aten::topk" && x.dim()) {
-		int64_t d = wrap(args[2].toInt(), x);
-		invent_indices(index, x.size(d), index.size(d), d);
+		int64_t d = wrap(args[2].toInt(), x), k = index.size(d);
+		if (mode == Values::rules && routes(x, k, d))
+			route(index, x.size(d), k);
+		else
+			invent_indices(index, x.size(d), k, d);
 	} else if (f.name == "aten::multinomial") {
 		invent_indices(index, x.size(-1), args[2].toBool() ? 1 : args[1].toInt(), index.dim() - 1);
 	} else if (begins(f.name, { "aten::arg" }) && f.name != "aten::argsort") {
 		int64_t n = args[1].isNone() ? x.numel() : x.dim() ? x.size(wrap(args[1].toInt(), x)) : 1;
-		invent_indices(index, n, 1, 0);
+		if (mode == Values::rules && !args[1].isNone() && routes(x, 1, wrap(args[1].toInt(), x)))
+			route(index, n, 1);
+		else
+			invent_indices(index, n, 1, 0);
 	} else if (begins(f.name, { "aten::max", "aten::min" })) {
 		invent_indices(index, x.dim() ? x.size(wrap(args[1].toInt(), x)) : 1, 1, 0);
 	} else if (x.dim()) { /* sorted already */
@@ -557,10 +626,8 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	std::lock_guard<std::mutex> g(mutex);
 	model_ns += ns;
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
-	if (worked)
-		worked(uint64_t(model_ns));
 	if (work)
-		work(current_stream(), uint64_t(ns));
+		work(ranks && *ranks ? current_stream() : nullptr, uint64_t(ns), uint64_t(model_ns));
 }
 
 /* Where an unknown mask is not zero: evenly spread, so that each place is there once. */
@@ -637,6 +704,7 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 		});
 	j.fits &= bytes <= 4 * READ;
 	made &= j.origin == COMPUTED && bytes <= 2 * DATA;
+	made &= held_bytes <= HELD;
 	j.most = made && data ? DATA : made && known ? READ : 0;
 	j.fits |= j.most > 0;
 	return j;
@@ -777,6 +845,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		each(stack->back(), [](const Tensor &t) {
 			set_origin(t, NOTHING);
 			forget_awaited(t);
+			drop(t);
 		});
 		return;
 	}
@@ -871,8 +940,9 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		each(args[1], [](const Tensor &t) { set_origin(t, INVENTED); });
 		return;
 	}
+	bool cleared = f.zeros && drop(outs[0].toTensor());
 	if (!f.shape && fits && outs_fit)
-		done = compute(op, f, args, results);
+		done = cleared || compute(op, f, args, results);
 	if (done && !f.mutates)
 		copy_results(outs, results);
 	if (!done && !f.mutates)
@@ -885,8 +955,12 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.compares && origin <= GUESSED) /* of integers: with the zeros that are there */
 		origin = integers(args[0].toTensor()) ? (done ? INVENTED : GUESSED) : f.bound ? LIKELY : origin;
 	auto set = [&](const Tensor &t) {
-		if (on_card(t))
-			set_origin(t, done || f.bound ? origin : !f.mutates && small(t) ? GUESSED : NOTHING);
+		Origin now = done || f.bound ? origin : !f.mutates && small(t) ? GUESSED : NOTHING;
+		if (!on_card(t))
+			return;
+		if (now == NOTHING && t.is_floating_point())
+			drop(t);
+		set_origin(t, now);
 	};
 	for (const auto &o : outs)
 		each(o, set);
@@ -949,8 +1023,9 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
-		work = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_work"));
-		worked = reinterpret_cast<void (*)(uint64_t)>(dlsym(lib, "frag_nogpu_worked"));
+		work = reinterpret_cast<void (*)(void *, uint64_t, uint64_t)>(dlsym(lib, "frag_nogpu_work"));
+		auto several = reinterpret_cast<const std::atomic<bool> *(*)()>(dlsym(lib, "frag_nogpu_several"));
+		ranks = several ? several() : nullptr;
 		static const struct {
 			void (*arrived)(const void *, const void *);
 			uint32_t (*origin)(const void *);
@@ -960,12 +1035,14 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 		auto count = reinterpret_cast<const std::atomic<unsigned> *(*)()>(dlsym(lib, "frag_nogpu_awaited"));
 		settle = reinterpret_cast<int (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_settle"));
 		abandon = reinterpret_cast<void (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_abandon"));
+		clear_bytes = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_clear"));
 		if (offer && count && settle && abandon) {
 			offer(&mine);
 			awaited = count();
 		}
 	}
 	mode = std::string(values) == "zeros" ? Values::zeros : std::string(values) == "random" ? Values::random : Values::rules;
+	skew = std::string(values) == "worst" ? HUGE_VAL : std::string(values).rfind("skewed=", 0) == 0 ? atof(values + 7) : 1;
 	generator.seed(seed);
 	bytes_per_ns = bytes;
 	flops_per_ns = flops;

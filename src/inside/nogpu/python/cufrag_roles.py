@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--ranks roles: which ranks of a job are alike, and who plays the messages of those that do not run.
+
+A job makes its groups in families: lists of ranks of equal size, each rank in at most one (the data-parallel groups, the
+pipelines ...). Where members of a family send single messages to each other, each has a part of its own: a stage. In
+every other family all members do the same. So the role of a rank is its place in the families of stages, and one rank of
+each role is run: those that rank 0 reaches through stages, all with rank 0's place in every other family.
+
+Two runs (src/launch/roles.c): a scout, rank 0 alone, finds the families, and ends with its first optimizer step. Then the
+ranks of all roles run and talk, together with a few that are to be like one of them (checks). A rank that does not run is
+played by that of its role: what the role says to all, the absent one says, too.
+
+$CUFRAG_NOGPU_ROLES, written by the scout:
+
+    next RANK            all of the job, those that stages connect side by side
+    runs RANK            one process
+    stands RANK RANKS    RANK runs for all these, as 0-7,64-71
+    checks RANK ROLE     RANK runs beside the rank of its role
+"""
+import hashlib
+import os
+import time
+
+CHECKS_MOST = 2
+TOGETHER_MOST = 16  # checks of pipelines double the processes: not above
+PATIENCE_S = 60
+
+
+def end_scout():
+    import posix  # without the exit handlers: nothing is recorded
+    posix._exit(0)
+
+
+class Groups:
+    """Every group that the program makes, also those without this rank."""
+
+    def __init__(self, c10d, world, on_group=None):
+        self.names, self.lists, self.world, self.on_group = {}, [], world, on_group
+        original = c10d._new_process_group_helper
+
+        def helper(group_size, group_rank, ranks, backend, store, group_name, *args, **kwargs):
+            self.note(list(ranks) or list(range(group_size)), str(backend), str(group_name), str(kwargs.get("group_desc")))
+            return original(group_size, group_rank, ranks, backend, store, group_name, *args, **kwargs)
+        c10d._new_process_group_helper = helper
+
+    def note(self, ranks, backend, name, kind):
+        self.names[name] = ranks
+        self.lists.append((ranks, backend, kind))
+
+    def families(self):
+        """[{rank: its list}]: each list into the first family of its kind that has room for it."""
+        by_kind = {}
+        for ranks, backend, kind in self.lists:
+            if len(ranks) < 2 or len(ranks) == self.world:
+                continue
+            fitting = by_kind.setdefault((backend, kind, len(ranks)), [])
+            family = next((f for f in fitting if not any(r in f for r in ranks)), None)
+            if family is None:
+                family = {}
+                fitting.append(family)
+            family.update((r, ranks) for r in ranks)
+        unique = []
+        for family in (f for fitting in by_kind.values() for f in fitting):
+            if family not in unique:
+                unique.append(family)
+        return unique
+
+
+def reached(start, stages):
+    """All ranks that `start` reaches through these families."""
+    if len(stages) < 2:
+        return sorted(stages[0].get(start, [start])) if stages else [start]
+    found, open_ends = {start}, [start]
+    while open_ends:
+        rank = open_ends.pop()
+        for family in stages:
+            new = set(family.get(rank, ())) - found
+            found |= new
+            open_ends.extend(new)
+    return sorted(found)
+
+
+def shown(ranks):
+    """0-7,64-71"""
+    parts = []
+    for r in ranks:
+        if parts and parts[-1][1] == r - 1:
+            parts[-1][1] = r
+        else:
+            parts.append([r, r])
+    return ",".join(str(a) if a == b else "%d-%d" % (a, b) for a, b in parts)
+
+
+def lines_of(families, stage_lists, world):
+    """What the scout found, as the file has it."""
+    stages = [f for f in families if any(f.get(ranks[0]) == ranks for ranks in stage_lists)]
+    if any(len(ranks) == world for ranks in stage_lists):
+        stages = [dict.fromkeys(range(world), list(range(world)))]
+
+    def role(rank):
+        return tuple(f[rank].index(rank) if rank in f else -1 for f in stages)
+    running = reached(0, stages)
+    members = {}
+    for rank in range(world):
+        members.setdefault(role(rank), []).append(rank)
+    runs = {role(r): r for r in running}
+    for r in sorted(members):
+        runs.setdefault(r, members[r][0])
+    checks = {}
+    lists = sorted((f[0] for f in families if f not in stages and 0 in f), key=len, reverse=True)
+    others = list(dict.fromkeys(ranks[-1] for ranks in lists)) or ([world - 1] if not stages else [])
+    for rank in others[:1 if stages else CHECKS_MOST]:
+        beside = [r for r in reached(rank, stages) if r not in runs.values()]
+        if not stages or len(runs) + len(checks) + len(beside) <= TOGETHER_MOST:
+            checks.update((r, runs[role(r)]) for r in beside)
+    order = list(dict.fromkeys(r for start in range(world) for r in reached(start, stages)))
+    return (["next %d" % r for r in order] + ["runs %d" % r for r in sorted(set(runs.values()) | set(checks))] +
+            ["stands %d %s" % (runs[r], shown(members[r])) for r in sorted(members, key=lambda r: runs[r])] +
+            ["checks %d %d" % c for c in sorted(checks.items())])
+
+
+class Scout:
+    """In rank 0, which runs alone: ends the program with its first optimizer step, or the first single message."""
+
+    def __init__(self, torch, c10d, path, world):
+        self.path, self.c10d, self.world = path, c10d, world
+        self.groups = Groups(c10d, world)
+        for name in ("send", "recv", "isend", "irecv"):
+            self.watch(c10d, torch.distributed, name)
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+        register_optimizer_step_post_hook(lambda *_: self.finish([]))
+
+    def watch(self, c10d, public, name):
+        original = getattr(c10d, name)
+
+        def single(tensor, *args, group=None, **kwargs):
+            if group is None:  # the third parameter: of isend and irecv before the tag
+                group = next((a for a in args if isinstance(a, c10d.ProcessGroup)), None)
+            ranks = list(range(self.world)) if group is None else c10d.get_process_group_ranks(group)
+            self.finish([ranks])
+        single.__name__ = name
+        for module in (c10d, public):
+            if getattr(module, name, None) is original:
+                setattr(module, name, single)
+
+    def finish(self, stage_lists):
+        self.write(stage_lists)
+        end_scout()
+
+    def write(self, stage_lists):
+        if not self.groups.lists:
+            return  # a helper of the program, or no job of several
+        with open(self.path + ".new", "w") as f:
+            f.write("\n".join(lines_of(self.groups.families(), stage_lists, self.world)) + "\n")
+        os.replace(self.path + ".new", self.path)
+
+
+class Players:
+    """In a rank of a role: who else runs, and who plays whom."""
+
+    def __init__(self, torch, c10d, path, world):
+        import ctypes
+        self.role, self.running = {}, set()
+        with open(path) as f:
+            for words in (line.split() for line in f):
+                if words[0] == "runs":
+                    self.running.add(int(words[1]))
+                elif words[0] == "stands":
+                    for part in words[2].split(","):
+                        first, _, last = part.partition("-")
+                        self.role.update((r, int(words[1])) for r in range(int(first), int(last or first) + 1))
+        self.rank, self.world = int(os.environ["RANK"]), world
+        self.folder = os.environ["CUFRAG_NOGPU_TALK"]
+        self.groups = Groups(c10d, world)
+        self.core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
+
+    def plays(self, ranks):
+        """For each member the place of who plays it: itself, the member of its role, else this rank."""
+        own = ranks.index(self.rank) if self.rank in ranks else 0
+        place = {r: i for i, r in enumerate(ranks) if r in self.running}
+        return [place.get(r, place.get(self.role.get(r), own)) for r in ranks]
+
+    def introduce(self, name, ranks):
+        """Before the communicator of this name is made."""
+        import ctypes
+        plays = self.plays(ranks)
+        self.core.frag_nogpu_players(bytes(name), (ctypes.c_int * len(plays))(*plays), len(plays))
+
+    def group_of(self, key):
+        parts = key.split("//")
+        ranks = self.groups.names.get(parts[1]) if len(parts) > 3 else None
+        return ranks or list(range(self.world))
+
+    def path(self, key):
+        return os.path.join(self.folder, "key." + hashlib.sha256(key.encode()).hexdigest()[:32])
+
+    def set(self, key, value):
+        path = self.path(key)
+        with open("%s.%d" % (path, self.rank), "wb") as f:
+            f.write(value)
+        os.replace("%s.%d" % (path, self.rank), path)
+        self.meet(key, value)
+
+    def meet(self, key, value):
+        """Values of 128 bytes under a key of a group are the names of communicators; pairs have their own: "low:high"."""
+        low, _, high = key.rpartition("/")[2].partition(":")
+        ranks = self.group_of(key)
+        if len(value) != 128 or "//" not in key:
+            return
+        if low.isdigit() and high.isdigit() and int(high) < len(ranks):
+            ranks = [ranks[int(low)], ranks[int(high)]]
+        self.introduce(value[:16], ranks)
+
+    def get(self, key):
+        """Of a rank that runs, what it set; None: nobody will."""
+        low = key.rpartition("/")[2].partition(":")[0]
+        ranks, path = self.group_of(key), self.path(key)
+        pair = ":" in key.rpartition("/")[2] and low.isdigit() and int(low) < len(ranks)
+        root = ranks[int(low) if pair else 0]
+        until = time.monotonic() + (PATIENCE_S if root in self.running and root != self.rank and "//" in key else 0)
+        while not os.path.exists(path):
+            if time.monotonic() > until:
+                value = hashlib.sha256(key.encode()).digest() * 4  # the same for all who ask
+                break
+            time.sleep(0.002)
+        else:
+            with open(path, "rb") as f:
+                value = f.read()
+        self.meet(key, value)
+        return value

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The roles of a job's ranks: one rank of each runs, and some more to check it (src/inside/nogpu/python/cufrag_roles.py, which
+ * writes the file that is read here). */
+#ifndef FRAG_LAUNCH_ROLES_H
+#define FRAG_LAUNCH_ROLES_H
+
+#include <stdio.h>
+
+#include <frag/error.h>
+#include <frag/trace.h>
+
+struct frag_launch;
+
+struct frag_role {
+	unsigned rank;
+	char *stands; /* for these ranks, "0-7,64" */
+	char *alike;  /* of these, ran beside it and asked for the same; "" = none */
+	char *unlike; /* … and did not */
+};
+
+struct frag_role_check {
+	unsigned rank, role;
+};
+
+struct frag_roles {
+	unsigned *runs;	 /* a process each */
+	unsigned *order; /* all of the job, those that a chain of stages connects side by side */
+	struct frag_role *list;
+	struct frag_role_check *checks;
+	size_t runs_count, runs_room, order_count, order_room, count, room, checks_count,
+		checks_room;
+};
+
+void frag_roles_path(char *path, size_t room, const char *folder);
+/* The file in the folder; no file: no roles. */
+int frag_roles_read(const char *folder, struct frag_roles *out, struct frag_err *err);
+/* The file for a turn in which these ranks run. */
+int frag_roles_write(const struct frag_roles *r, const char *folder, const unsigned *ranks,
+		     size_t count, struct frag_err *err);
+void frag_roles_release(struct frag_roles *r);
+/* The rank that `rank` is checked against; -1: it is no check. */
+long frag_roles_checked(const struct frag_roles *r, long rank);
+/* Checked: did it ask for the same? */
+int frag_roles_found(struct frag_roles *r, unsigned rank, unsigned role, bool same,
+		     struct frag_err *err);
+/* Tells the user; and as lines of the note, "role RANK STANDS ALIKE UNLIKE", - for none. */
+void frag_roles_tell(const struct frag_launch *l, const struct frag_roles *r);
+void frag_roles_put(FILE *to, const struct frag_roles *r);
+
+#endif
