@@ -243,7 +243,8 @@ bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, bool near, int64_t *
 		return false;
 	if (look_up(&key, near, bytes))
 		return true;
-	if (key.type != fp16) /* half precision of either kind takes the same units */
+	/* half precision of either kind takes the same units, but not always the same kernel: ResNet's first layer */
+	if (key.type != fp16 || !near)
 		return false;
 	key.type = bf16;
 	return look_up(&key, near, bytes);
@@ -255,8 +256,9 @@ bool frag_nogpu_conv_is_product(const struct nogpu_cudnn *op)
 	double least = 0;
 	struct row key;
 
+	/* of three dimensions: copies for a filter pass (3D U-Net in half precision), else a product */
 	if (!describe(op, &key))
-		return true;
+		return op->kind != NOGPU_CUDNN_CONV_BACKWARD_FILTER;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		const struct row *a = &rows[i];
 		double far;

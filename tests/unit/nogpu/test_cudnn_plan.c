@@ -13,6 +13,7 @@ int frag_nogpu_cudnnBackendGetAttribute(struct nogpu_cudnn *d, int name, int typ
 
 #define HEURISTICS_RESULTS 202
 #define FLOAT 0
+#define HALF 2
 #define BFLOAT 9
 
 struct conv {
@@ -111,6 +112,31 @@ static void plans_of_a_script(void)
 	MUST(plans.count == 2 && plans.at[0].bytes == 46732048 && plans.at[1].bytes == 2000);
 }
 
+/* Measured in bfloat16; of three dimensions, where filters of one point are no product. */
+static void what_was_measured_otherwise(void)
+{
+	struct conv half = conv(NOGPU_CUDNN_CONV_FORWARD, HALF, false, 64, 3, 224, 64, 7, 2);
+	struct conv deep = conv(NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, false, 2, 24, 96, 3, 1, 1);
+	struct nogpu_cudnn *parts[] = { &deep.x, &deep.w, &deep.y };
+	struct nogpu_plans plans;
+
+	setenv("CUFRAG_NOGPU", "total=1000;name=c;cc=9.0;sms=132", 1);
+	write_script("#!/bin/sh\nread card\nwhile read q; do echo 1000 1 2000 0; done\n");
+	frag_nogpu_conv_plans(op_of(&half), &plans);
+	MUST(plans.at[0].bytes == 1000);
+	for (int i = 0; i < 3; i++) {
+		parts[i]->dims_count = 5;
+		parts[i]->dims[4] = parts[i]->dims[3];
+		parts[i]->strides[4] = 1;
+	}
+	deep.settings.conv_strides[2] = deep.settings.conv_dilations[2] = 1;
+	frag_nogpu_conv_plans(op_of(&deep), &plans);
+	MUST(plans.at[0].bytes == 1000);
+	deep.op.kind = NOGPU_CUDNN_CONV_FORWARD;
+	frag_nogpu_conv_plans(op_of(&deep), &plans);
+	MUST(plans.at[0].bytes == 0);
+}
+
 /* PyTorch 2.15 makes one descriptor where there are two plans, and takes as many as it is told. */
 static void as_many_as_asked_for(void)
 {
@@ -193,6 +219,11 @@ static void as_measured(void)
 TEST(a_script_is_asked)
 {
 	in_a_child(plans_of_a_script);
+}
+
+TEST(other_types_and_dimensions_are_asked_for)
+{
+	in_a_child(what_was_measured_otherwise);
 }
 
 TEST(plans_are_as_many_as_asked_for)

@@ -65,6 +65,8 @@ class Card:
                                  "writable folder" % error) from None
         self.watch_libraries()
         os.environ["TRITON_LIBCUDA_PATH"] = self.folder
+        # Triton 2.1 asks ldconfig only
+        After("triton.common.build", lambda build: setattr(build, "libcuda_dirs", lambda: [self.folder]))
         # what a compiler keeps for a real card (timings above all) is not mixed with what this one says
         os.environ["TRITON_CACHE_DIR"] = os.path.join(self.folder, "triton")
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(self.folder, "inductor")
@@ -214,14 +216,20 @@ class Card:
 
     def watch_triton(self, torch, jit):
         """Its kernels are no operators: what they may write is not computed from then on. Integers are mostly read."""
-        original, unknown = jit.JITFunction.run, self.values.cufrag_values_unknown
+        unknown = self.values.cufrag_values_unknown
 
-        def run(kernel, *args, **kwargs):
-            for t in (*args, *kwargs.values()):
-                if isinstance(t, torch.Tensor) and t.is_cuda and t.is_floating_point():
-                    unknown(ctypes.c_void_p(t.untyped_storage().data_ptr()))
-            return original(kernel, *args, **kwargs)
-        jit.JITFunction.run = run
+        def watched(launch):
+            def run(*args, **kwargs):
+                for t in (*args, *kwargs.values()):
+                    if isinstance(t, torch.Tensor) and t.is_cuda and t.is_floating_point():
+                        unknown(ctypes.c_void_p(t.untyped_storage().data_ptr()))
+                return launch(*args, **kwargs)
+            return run
+        if hasattr(jit.JITFunction, "run"):
+            jit.JITFunction.run = watched(jit.JITFunction.run)
+            return
+        make = jit.JITFunction._make_launcher  # Triton 2.1: each kernel makes its own
+        jit.JITFunction._make_launcher = lambda kernel: watched(make(kernel))
 
     def read_overrides(self, mode):
         """A file of lines "PLACE VALUE": what .item() gives there, with PLACE as train.py:42."""
@@ -306,17 +314,14 @@ def loads(library):
 
 def hide_key(torch, switch_on):
     """The part's dispatch key is none of Python's: operators of higher order, which Python dispatches, do not see it."""
-    if not hasattr(torch._C.DispatchKeySet, "raw_repr"):  # up to 2.2
-        return switch_on()
-    def keys():
-        return torch._C._dispatch_tls_local_include_set().raw_repr()
-    mine = keys()
+    keys = torch._C._dispatch_tls_local_include_set
+    before = keys()
     switch_on()
-    mine = keys() & ~mine
+    mine = keys() - before
     original = getattr(torch._ops, "_compute_keyset", None)
     if original:
         def compute_keyset(*args):
-            return torch._C.DispatchKeySet.from_raw_repr(original(*args).raw_repr() & ~mine)
+            return original(*args) - mine
         torch._ops._compute_keyset = compute_keyset
 
 
