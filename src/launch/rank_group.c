@@ -59,7 +59,7 @@ static void reap(pid_t *pids, unsigned count, unsigned *left, int *status)
 	}
 }
 
-#define PATIENCE_S 20 /* for ranks that are to end because one failed */
+#define PATIENCE_S 20 /* for ranks that are to end: one failed, or cufrag was told to */
 
 /* A signal of a terminal reaches every rank anyway; one that cufrag passes on came to this process alone. *over: they had more
  * than `memory` bytes, and were ended. */
@@ -67,9 +67,10 @@ static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t 
 		     uint64_t memory, bool *over)
 {
 	int status = 0, patience = PATIENCE_S;
+	bool ending = false;
 
 	while (left) {
-		const struct timespec look = { memory || status ? 1 : 3600, 0 };
+		const struct timespec look = { memory || status || ending ? 1 : 3600, 0 };
 		siginfo_t info;
 		int number;
 
@@ -81,11 +82,13 @@ static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t 
 			send_all(pids, count, SIGKILL);
 		}
 		number = sigtimedwait(signals, &info, &look);
-		if (status && number < 0 && !--patience)
+		if ((status || ending) && number < 0 && !--patience)
 			send_all(pids, count, SIGKILL);
 		if (number > 0 && number != SIGCHLD && info.si_code == SI_USER &&
-		    info.si_pid == getppid())
+		    info.si_pid == getppid()) {
+			ending |= number == SIGTERM;
 			send_all(pids, count, number);
+		}
 	}
 	return status;
 }
