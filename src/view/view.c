@@ -42,11 +42,17 @@ static void refresh(struct frag_view *v)
 
 /* ---- names and stacks of a recording ---- */
 
-static void put_name(struct frag_column *c, const char *name)
-{
-	size_t left = strlen(name);
+/* Names are for reading: of a long one its beginning, less where names take much in all. */
+#define NAME_BYTES 200u
+#define NAMES_BYTES (8u << 20)
+#define SHORT_NAME_BYTES 24u
 
-	for (const char *p = name; *p;) {
+/* At most `most` bytes of a text, cleaned of what is no character for people. */
+static void put_text(struct frag_column *c, const char *text, size_t most)
+{
+	size_t left = strnlen(text, most);
+
+	for (const char *p = text; left;) {
 		size_t n = frag_clean_length(p, left);
 
 		for (size_t i = 0; i < n; i++)
@@ -56,7 +62,31 @@ static void put_name(struct frag_column *c, const char *name)
 		p += FRAG_MAX(n, (size_t)1);
 		left -= FRAG_MAX(n, (size_t)1);
 	}
+}
+
+static size_t room_of(const struct frag_column *c)
+{
+	return c->count < NAMES_BYTES ? NAME_BYTES : SHORT_NAME_BYTES;
+}
+
+static void put_name(struct frag_column *c, const char *name)
+{
+	put_text(c, name, room_of(c));
 	frag_column_byte(c, 0);
+}
+
+/* "torch/nn/modules/linear.py:125 forward"; of a long path its end. */
+static void put_frame(struct frag_column *c, const struct frag_trace *t, uint32_t i)
+{
+	const struct frag_frame *f = &t->stacks.frames[i];
+	const char *file = frag_trace_string(t, f->file), *name = frag_trace_string(t, f->name);
+	size_t room = room_of(c), len = frag_strings_len(t->strings, f->file);
+	char line[16];
+
+	put_text(c, !*file ? "?" : len > room ? file + len - room : file, room);
+	snprintf(line, sizeof(line), ":%u%s", f->line, *name ? " " : "");
+	put_text(c, line, sizeof(line));
+	put_name(c, name);
 }
 
 static int put_names(struct frag_view *v, const struct frag_sites *sites, uint32_t blobs[3],
@@ -68,11 +98,8 @@ static int put_names(struct frag_view *v, const struct frag_sites *sites, uint32
 
 	for (uint32_t i = 0; t->strings && i < frag_strings_count(t->strings); i++)
 		put_name(&names[0], frag_trace_string(t, i));
-	for (uint32_t i = 0; i < t->stacks.frames_count; i++) {
-		FRAG_AUTO_FREE char *name = frag_frame_name(t, i);
-
-		put_name(&names[1], name ? name : "?");
-	}
+	for (uint32_t i = 0; i < t->stacks.frames_count; i++)
+		put_frame(&names[1], t, i);
 	for (size_t i = 0; i < sites->count; i++)
 		put_name(&names[2], sites->names[i] ? sites->names[i] : "?");
 	for (unsigned i = 0; i < 3; i++) {
