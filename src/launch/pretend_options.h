@@ -13,7 +13,7 @@ struct frag_pretend {
 	const char *values;
 	uint64_t memory_bytes; /* of the host, for all ranks that run at a time; 0 = any */
 	bool again;	       /* a second time with other values */
-	bool reuse; /* a recording of an earlier call will do (kept.h) */
+	bool reuse;	       /* a recording of an earlier call will do (kept.h) */
 };
 
 /* The rows of these options, for the tables of a command that has the struct at offset 0. */

@@ -209,9 +209,8 @@ enum frag_fit_basis frag_fit_basis(const struct frag_fit_cards *f, size_t g)
 
 	if (f->failed || !f->chip || !gpu)
 		return f->failed ? FRAG_FIT_FAILED : FRAG_FIT_UNKNOWN;
-	return frag_same_kernels(f->chip, frag_gpu_chip_find(gpu->name))
-		       ? FRAG_FIT_RECORDED
-		       : FRAG_FIT_OTHER_KERNELS;
+	return frag_same_kernels(f->chip, frag_gpu_chip_find(gpu->name)) ? FRAG_FIT_RECORDED
+									 : FRAG_FIT_OTHER_KERNELS;
 }
 
 bool frag_fit_open(const struct frag_fit_cards *f, size_t g)
