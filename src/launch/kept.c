@@ -185,7 +185,7 @@ static void take_source(struct read_file *f)
 		     (int)(dot - name), name) >= (int)sizeof(source) ||
 	    stat(source, &st))
 		return;
-	strcpy(f->path, source); /* shorter than it was */
+	memcpy(f->path, source, strlen(source) + 1); /* shorter than it was */
 	f->bytes = st.st_size;
 	f->mtime_ns = (long long)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 }

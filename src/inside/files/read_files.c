@@ -62,7 +62,7 @@ static void tell(int fd)
 		return;
 	path[len > 0 ? len : 0] = '\0';
 	if (len <= 0 || strpbrk(path, "\n\r"))
-		strcpy(path, "?");
+		memcpy(path, "?", 2);
 	n = snprintf(line, sizeof(line), "%lld %lld %s\n", (long long)st.st_size,
 		     (long long)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec, path);
 	(void)!write(to, line, (size_t)n);
@@ -194,7 +194,7 @@ static void __attribute__((constructor(101))) begin(void)
 	const char *name = getenv("CUFRAG_READ_FILES");
 
 	if (name && strlen(name) < sizeof(list))
-		strcpy(list, name);
+		memcpy(list, name, strlen(name) + 1);
 }
 
 static void __attribute__((destructor)) end(void)
