@@ -955,9 +955,9 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.compares && origin <= GUESSED) /* of integers: with the zeros that are there */
 		origin = integers(args[0].toTensor()) ? (done ? INVENTED : GUESSED) : f.bound ? LIKELY : origin;
 	auto set = [&](const Tensor &t) {
-		Origin now = done || f.bound ? origin : !f.mutates && small(t) ? GUESSED : NOTHING;
 		if (!on_card(t))
 			return;
+		Origin now = done || f.bound ? origin : !f.mutates && small(t) ? GUESSED : NOTHING;
 		if (now == NOTHING && t.is_floating_point())
 			drop(t);
 		set_origin(t, now);
