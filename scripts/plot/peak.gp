@@ -40,7 +40,9 @@ has_card = near(card) && card != room
 
 ROW = pitch(38)
 NOTES = 20 * ((bound > 0) + (place > 0) + has_room + has_card)
+# a key is no taller than what is drawn above it, else it gets another column, which is cut
 body = ROW * COUNT + 12
+body = body < 66 ? 66 : body
 eval sheet(560, HEAD + NOTES + body + 66 + LEGEND_ROW * (3 + failed))
 eval open_output
 eval head

@@ -106,6 +106,7 @@ static struct result result_of(const struct frag_placing *p, struct method *meth
 					 .lower_bound_bytes = p->bound,
 					 .method = p->methods[i].name,
 					 .height_bytes = p->methods[i].height,
+					 .bytes = p->methods[i].height,
 					 .host_ns = p->methods[i].ns,
 					 .number = i,
 					 .over_bound_ratio = over(p->methods[i].height, p->bound) };
