@@ -90,8 +90,7 @@ TEST(test_cards_that_are_none)
 		"-\n-1 2 3 0.5 x\n",
 		"-\n99999999999999999999 2 3 0.5 x\n",
 		"-\n 1 2 3 0.5 x\n",
-		"-\n1 2 3 0.5 "
-		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n",
+		"-\n1 2 3 0.5 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n",
 	};
 	struct frag_trace *t = sample_trace_small();
 
