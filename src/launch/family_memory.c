@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "lib/grow.h"
 
 struct process {
@@ -17,36 +18,20 @@ struct process {
 	bool member;
 };
 
-static bool read_file(const char *pid, const char *name, char *text, size_t room)
-{
-	char path[300];
-	size_t n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
-	f = fopen(path, "r");
-	if (f) {
-		n = fread(text, 1, room - 1, f);
-		fclose(f);
-	}
-	text[n] = '\0';
-	return n > 0;
-}
-
 /* "pid (any name) state parent …"; "size resident of-files …" in pages. */
-static bool read_process(const char *pid, struct process *out)
+static bool read_process(long pid, struct process *out)
 {
 	unsigned long long resident, of_files;
 	char text[512];
 	const char *at;
 
-	if (!read_file(pid, "stat", text, sizeof(text)))
+	if (!frag_proc_read(pid, "stat", text, sizeof(text)))
 		return false;
 	at = strrchr(text, ')');
-	*out = (struct process){ .pid = strtol(pid, NULL, 10) };
+	*out = (struct process){ .pid = pid };
 	if (!at || sscanf(at + 1, " %*c %ld", &out->parent) != 1)
 		return false;
-	if (read_file(pid, "statm", text, sizeof(text)) &&
+	if (frag_proc_read(pid, "statm", text, sizeof(text)) &&
 	    sscanf(text, "%*u %llu %llu", &resident, &of_files) == 2 && resident > of_files)
 		out->bytes = (resident - of_files) * (uint64_t)sysconf(_SC_PAGESIZE);
 	return true;
@@ -74,7 +59,7 @@ uint64_t frag_launch_family_bytes(pid_t pid)
 
 	while (dir && (entry = readdir(dir)) && !FRAG_GROW(list, count, room, "processes", NULL)) {
 		if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
-		    !read_process(entry->d_name, &list[count]))
+		    !read_process(strtol(entry->d_name, NULL, 10), &list[count]))
 			continue;
 		list[count].member = list[count].pid == pid;
 		count++;

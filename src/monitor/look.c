@@ -9,21 +9,16 @@
 #include <time.h>
 
 #include "base/clean.h"
+#include "base/proc.h"
 
 #define JUMP_MS 1000 /* by which a clock of the day that is set right slowly is never off */
 
 uint64_t frag_monitor_start_of(unsigned pid)
 {
-	char path[40], text[600] = "", *at;
+	char text[600], *at;
 	unsigned long long start = 0;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
+	frag_proc_read(pid, "stat", text, sizeof(text));
 	at = strrchr(text, ')'); /* the name before it may hold anything */
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
@@ -33,16 +28,8 @@ uint64_t frag_monitor_start_of(unsigned pid)
 /* A file of /proc as text that may be shown; "" where it cannot be read. */
 static void read_text(unsigned pid, const char *name, char *out, size_t cap)
 {
-	char path[40];
-	size_t n = 0;
-	FILE *f;
+	size_t n = frag_proc_read(pid, name, out, cap);
 
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-	f = fopen(path, "re");
-	if (f) {
-		n = fread(out, 1, cap - 1, f);
-		fclose(f);
-	}
 	while (n && (!out[n - 1] || out[n - 1] == '\n'))
 		n--;
 	for (size_t i = 0; i < n; i++) /* words of a command line end with it */
