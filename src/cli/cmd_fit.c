@@ -79,14 +79,11 @@ static int record(void *ctx, struct frag_vary_probe *p, struct frag_err *err)
 {
 	const struct recording_of *r = ctx;
 	const struct frag_program program = frag_cli_program(r->cli, &r->o->pretend);
-	struct frag_launch launch = frag_program_launch(&program);
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	uint64_t refused;
 	int status;
 
-	launch.stdout_to_stderr = true;
-	FRAG_TRY(frag_vary_record(&launch, &r->o->pretend, r->cli->program, r->name, p->value,
-				  &trace, &status, &refused, err));
+	FRAG_TRY(frag_program_vary(&program, r->name, p->value, &trace, &status, &refused, err));
 	p->completes = !refused && !status;
 	p->exit_status = status;
 	for (uint32_t d = 0; d < trace->devs_count; d++)

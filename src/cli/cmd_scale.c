@@ -77,13 +77,10 @@ static int record(const struct recorder *r, uint64_t n, struct frag_trace **out,
 		  struct frag_err *err)
 {
 	const struct frag_program program = frag_cli_program(r->cli, &r->o->pretend);
-	struct frag_launch launch = frag_program_launch(&program);
 	uint64_t refused;
 	int status;
 
-	launch.stdout_to_stderr = true;
-	FRAG_TRY(frag_vary_record(&launch, &r->o->pretend, r->cli->program, r->name, n, out,
-				  &status, &refused, err));
+	FRAG_TRY(frag_program_vary(&program, r->name, n, out, &status, &refused, err));
 	*completes = !refused && !status;
 	return 0;
 }

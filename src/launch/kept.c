@@ -37,6 +37,11 @@ static bool is_of_session(const char *variable)
 	return false;
 }
 
+static int64_t date_ns(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
 static void take_text(XXH3_state_t *h, const char *text)
 {
 	XXH3_128bits_update(h, text ? text : "", text ? strlen(text) + 1 : 1);
@@ -63,7 +68,7 @@ static void take_file(XXH3_state_t *h, const struct stat *st)
 	take_number(h, (uint64_t)st->st_dev);
 	take_number(h, (uint64_t)st->st_ino);
 	take_number(h, (uint64_t)st->st_size);
-	take_number(h, (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec);
+	take_number(h, (uint64_t)date_ns(st));
 }
 
 /* What the program may read there. False: nobody knows. */
@@ -164,8 +169,7 @@ static bool is_as_before(const struct read_file *f)
 {
 	struct stat st;
 
-	return !stat(f->path, &st) && st.st_size == f->bytes &&
-	       (long long)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec == f->mtime_ns;
+	return !stat(f->path, &st) && st.st_size == f->bytes && date_ns(&st) == f->mtime_ns;
 }
 
 /* Python reads the source again if its date differs from that in the compiled file: a/__pycache__/b.cpython-312.pyc -> a/b.py */
@@ -187,7 +191,7 @@ static void take_source(struct read_file *f)
 		return;
 	memcpy(f->path, source, strlen(source) + 1); /* shorter than it was */
 	f->bytes = st.st_size;
-	f->mtime_ns = (long long)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	f->mtime_ns = date_ns(&st);
 }
 
 static bool is_below(const char *path, const char *const *folders)

@@ -393,10 +393,8 @@ static int run_ranks(struct job *j, char **program, int *status, struct frag_err
 /* Once: a rank named twice runs once. */
 static void add_rank(struct job *j, unsigned rank)
 {
-	for (unsigned i = 0; i < j->ranks_count; i++)
-		if (j->ranks[i] == rank)
-			return;
-	j->ranks[j->ranks_count++] = rank;
+	if (!is_in(j->ranks, j->ranks_count, rank))
+		j->ranks[j->ranks_count++] = rank;
 }
 
 /* "0,7", "0-3,8" or "roles". */

@@ -2,6 +2,7 @@
 /* A program in place of a recording; see program.h. */
 #include "program.h"
 
+#include "launch/vary.h"
 #include "recording/recording.h"
 
 static int read_trace(void *ctx, const char *path, const char *conf, struct frag_trace **out,
@@ -48,4 +49,13 @@ int frag_program_record(const struct frag_program *p, struct frag_trace **out, i
 	launch.stdout_to_stderr = true;
 	FRAG_TRY(frag_pretend_record(&launch, p->pretend, p->words, out, status, err));
 	return frag_launch_name_as_program(*out, p->words, err);
+}
+
+int frag_program_vary(const struct frag_program *p, const char *name, uint64_t n,
+		      struct frag_trace **out, int *status, uint64_t *refused, struct frag_err *err)
+{
+	struct frag_launch launch = frag_program_launch(p);
+
+	launch.stdout_to_stderr = true;
+	return frag_vary_record(&launch, p->pretend, p->words, name, n, out, status, refused, err);
 }

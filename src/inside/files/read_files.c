@@ -94,8 +94,9 @@ static mode_t mode_of(int flags, va_list ap)
 	return flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)) ? va_arg(ap, mode_t) : 0;
 }
 
-#define FRAG_OPEN(name) \
-	FRAG_EXPORT int name(const char *path, int flags, ...) \
+/* type: of the function; behind it the arguments before the flags, as they are passed on. */
+#define FRAG_OPEN(name, parameters, type, ...) \
+	FRAG_EXPORT int name parameters \
 	{ \
 		static void *function; \
 		mode_t mode; \
@@ -104,24 +105,10 @@ static mode_t mode_of(int flags, va_list ap)
 		va_start(ap, flags); \
 		mode = mode_of(flags, ap); \
 		va_end(ap); \
-		return opened(((int (*)(const char *, int, ...))real(&function, #name))( \
-				      path, flags, mode), \
-			      flags); \
+		return opened(((type)real(&function, #name))(__VA_ARGS__, flags, mode), flags); \
 	}
-#define FRAG_OPENAT(name) \
-	FRAG_EXPORT int name(int dir, const char *path, int flags, ...) \
-	{ \
-		static void *function; \
-		mode_t mode; \
-		va_list ap; \
-\
-		va_start(ap, flags); \
-		mode = mode_of(flags, ap); \
-		va_end(ap); \
-		return opened(((int (*)(int, const char *, int, ...))real(&function, #name))( \
-				      dir, path, flags, mode), \
-			      flags); \
-	}
+typedef int (*open_fn)(const char *, int, ...);
+typedef int (*openat_fn)(int, const char *, int, ...);
 #define FRAG_FOPEN(name) \
 	FRAG_EXPORT FILE *name(const char *restrict path, const char *restrict mode) \
 	{ \
@@ -136,10 +123,10 @@ static mode_t mode_of(int flags, va_list ap)
 
 /* they are declared with attributes of their own, which these definitions need not repeat */
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
-FRAG_OPEN(open)
-FRAG_OPEN(open64)
-FRAG_OPENAT(openat)
-FRAG_OPENAT(openat64)
+FRAG_OPEN(open, (const char *path, int flags, ...), open_fn, path)
+FRAG_OPEN(open64, (const char *path, int flags, ...), open_fn, path)
+FRAG_OPEN(openat, (int dir, const char *path, int flags, ...), openat_fn, dir, path)
+FRAG_OPEN(openat64, (int dir, const char *path, int flags, ...), openat_fn, dir, path)
 FRAG_FOPEN(fopen)
 FRAG_FOPEN(fopen64)
 
