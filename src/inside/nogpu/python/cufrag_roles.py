@@ -211,12 +211,18 @@ class Players:
             ranks = [ranks[int(low)], ranks[int(high)]]
         self.introduce(value[:16], ranks)
 
+    def root_of(self, key):
+        """Who sets it. Large communicators have a name for every 128 ranks or so, each set by the first of these."""
+        ranks, (low, _, high) = self.group_of(key), key.rpartition("/")[2].partition(":")
+        if low == "UniqueNCCLID" and high.isdigit():
+            names = -(-len(ranks) // max(1, int(os.environ.get("TORCH_NCCL_RANKS_PER_ROOT", 128))))
+            each, more = divmod(len(ranks), names)
+            return ranks[min(int(high) * each + min(int(high), more), len(ranks) - 1)]
+        return ranks[int(low) if high and low.isdigit() and int(low) < len(ranks) else 0]
+
     def get(self, key):
-        """Of a rank that runs, what it set; None: nobody will."""
-        low = key.rpartition("/")[2].partition(":")[0]
-        ranks, path = self.group_of(key), self.path(key)
-        pair = ":" in key.rpartition("/")[2] and low.isdigit() and int(low) < len(ranks)
-        root = ranks[int(low) if pair else 0]
+        """Of a rank that runs, what it set; else what all make up alike, at once."""
+        root, path = self.root_of(key), self.path(key)
         until = time.monotonic() + (PATIENCE_S if root in self.running and root != self.rank and "//" in key else 0)
         while not os.path.exists(path):
             if time.monotonic() > until:
