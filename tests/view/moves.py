@@ -19,22 +19,12 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support")]
 from browser import Browser  # noqa: E402
+from checks import check, done  # noqa: E402
 from page import SERIES, Page  # noqa: E402
 
 VIEW = "document.getElementById('live').view"
-passed = failed = 0
-
-
-def check(what, ok, detail=""):
-    global passed, failed
-    if ok:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {what} {detail}")
-
 
 def view(program, trace, html, *more):
     subprocess.run([program, "view", trace, "--out", html, "-q", *more], check=True, stdout=subprocess.DEVNULL, timeout=300)
@@ -153,12 +143,61 @@ def check_moves(browser, page, events, html, name):
     first, last = browser.run(f"{VIEW}.ui.sel")
     check(name + ": a span is selected", abs(first - len(events) / 4) < len(events) / 50 and abs(last - len(events) / 2) < len(events) / 50, (first, last))
     sums, us = held_by(events, first, last)
-    got = dict(map(tuple, browser.run(f"{VIEW}.weightsOver({VIEW}.head.lanes[0], {first}, {last}, () => true).then(w => [...w].map(([k, v]) => [Math.max(k, 0), v]))")))
+    got = dict(map(tuple, browser.run(f"{VIEW}.weights({VIEW}.head.lanes[0], 0, [{first}, {last}]).then(w => [...w].map(([k, v]) => [Math.max(k, 0), v]))")))
     far = [s for s in sums if s and abs(sums[s] / us - got.get(s, 0)) > 1 + 1e-6 * sums[s] / us]
     check(name + ": who holds the selection", us and not far, far[:3])
     link = browser.run("new Promise(done => setTimeout(() => done(location.hash), 400))")
     browser.open("file://" + html + "?again" + link)
     check(name + ": a link holds the view", browser.run(f"{VIEW}.ui.sel") == [first, last], link)
+
+
+def check_fingers(browser, events, name):
+    """Two fingers zoom about the point between them, one moves."""
+    browser.run(f"(() => {{ const u = {VIEW}.ui; u.axis = 'events'; u.sel = null; u.x0 = 0; u.x1 = {len(events)}; {VIEW}.redraw(); return 1; }})()")
+    x, y, width, height = canvas(browser, 0)
+
+    def touch(kind, *xs):
+        browser.ask("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x + at, "y": y + 120, "id": i} for i, at in enumerate(xs)])
+
+    middle = 74 + (width - 80) / 2
+    touch("touchStart", middle - 50)
+    touch("touchStart", middle - 50, middle + 50)
+    for apart in (60, 80, 120, 200):
+        touch("touchMove", middle - apart, middle + apart)
+    touch("touchEnd")
+    a, b = browser.run(f"[{VIEW}.ui.x0, {VIEW}.ui.x1]")
+    check(name + ": two fingers zoom", abs((b - a) / len(events) - 0.25) < 0.02 and abs((a + b) / 2 / len(events) - 0.5) < 0.02, (a, b))
+    touch("touchStart", middle)
+    for at in (-20, -60, -100):
+        touch("touchMove", middle + at)
+    touch("touchEnd")
+    c, d = browser.run(f"[{VIEW}.ui.x0, {VIEW}.ui.x1]")
+    check(name + ": one finger moves", abs(d - c - (b - a)) < 1 and abs(c - a - 100 / (width - 80) * (b - a)) < (b - a) / 50, (a, c))
+    touch("touchStart", middle)
+    touch("touchEnd")
+    at = browser.run(f"{VIEW}.ui.pinned && {VIEW}.ui.at")
+    check(name + ": a tap holds the cursor", abs(at - (c + d) / 2) < (d - c) / 50, (at, c, d))
+
+
+def check_without_worker(browser, events, html, name):
+    """Where the browser lets no worker run, the page does its work: none at all, or forbidden by a policy of the server."""
+    with open(html, encoding="utf-8") as f:
+        text = f.read()
+    forbidden = html + ".none.html"
+    with open(forbidden, "w", encoding="utf-8") as f:
+        f.write(text.replace("worker-src blob:", "worker-src 'none'"))
+    browser.open("file://" + html)
+    check(name + ": a worker reads", browser.run(f"{VIEW}.worker"))
+    script = browser.ask("Page.addScriptToEvaluateOnNewDocument", source="delete window.Worker")["identifier"]
+    browser.open("file://" + html + "?none")
+    browser.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    check_states(browser, events, name + " without a worker")
+    check(name + ": no worker", not browser.run(f"{VIEW}.worker"))
+    before = len(browser.wrong)
+    browser.open("file://" + forbidden)
+    check_states(browser, events, name + " with a forbidden worker")
+    check(name + ": forbidden worker", not browser.run(f"{VIEW}.worker"))
+    del browser.wrong[before:]  # the browser says that it was forbidden
 
 
 def check_pictures(browser, name):
@@ -251,6 +290,8 @@ def check_page(program, browser, trace, scratch):
     check_block(browser, page, events, name)
     check_pictures(browser, name)
     check_moves(browser, page, events, html, name)
+    check_fingers(browser, events, name)
+    check_without_worker(browser, events, html, name)
     check_widths(browser, name)
     heap = browser.run("performance.memory.usedJSHeapSize")
     check(name + ": memory of the tab", heap < 300 << 20, heap)
@@ -268,8 +309,7 @@ def main():
             check_served(program, browser, traces[0])
     finally:
         browser.close()
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
+    return done()
 
 
 sys.exit(main())
