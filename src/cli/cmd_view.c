@@ -159,7 +159,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	uint32_t flags;
 
 	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
-	FRAG_TRY(frag_view_open(&v, err));
+	FRAG_TRY(frag_cli_view_open(cli, &v, err));
 	for (size_t i = 0; i < cli->operands_count; i++)
 		FRAG_TRY(add_recording(cli, o, cli->operands[i], &v, err));
 	return show(cli, o, &v, err);
@@ -186,7 +186,7 @@ const struct frag_cmd frag_cmd_view = {
 	.examples = "  cufrag view run.pickle\n"
 		    "  cufrag view run.pickle --policies 'recorded; vmm' --out page.html\n"
 		    "  cufrag view rank*.pickle --out ranks.html\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_view_shape,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),

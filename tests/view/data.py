@@ -60,10 +60,19 @@ def check_trace(program, trace, scratch):
         check(f"{name}, {policy}: peaks", peaks == [lane["peak_reserved_bytes"] for lane in lanes], peaks)
 
 
+def check_planned(program, trace):
+    """`planned` is replayed with the plan that compare makes."""
+    name = os.path.basename(trace)
+    lanes = json.loads(run(program, "view", trace, "--policies", "planned", "--json", "-", "-q"))["lanes"]
+    results = json.loads(run(program, "compare", trace, "--policies", "recorded;planned", "--json", "-", "-q"))["results"]
+    check(f"{name}: planned", lanes[0]["peak_reserved_bytes"] == results[1]["peak_reserved_bytes"] and "plan of the first" in lanes[0]["policy"], lanes[0])
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         for trace in sys.argv[2:]:
             check_trace(sys.argv[1], trace, scratch)
+        check_planned(sys.argv[1], sys.argv[3])
     return done()
 
 

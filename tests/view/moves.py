@@ -146,9 +146,17 @@ def check_moves(browser, page, events, html, name):
     got = dict(map(tuple, browser.run(f"{VIEW}.weights({VIEW}.head.lanes[0], 0, [{first}, {last}]).then(w => [...w].map(([k, v]) => [Math.max(k, 0), v]))")))
     far = [s for s in sums if s and abs(sums[s] / us - got.get(s, 0)) > 1 + 1e-6 * sums[s] / us]
     check(name + ": who holds the selection", us and not far, far[:3])
-    link = browser.run("new Promise(done => setTimeout(() => done(location.hash), 400))")
+    browser.run(f"(() => {{ const v = {VIEW}; v.ui.mapScale = 2; v.ui.mapTop = 3; v.ui.pinned = true; v.showBlock(v.rangeOf(v.state.blocks[3])); v.redraw(); return 1; }})()")
+    born = browser.run(f"{VIEW}.state.blocks[3].born")
+    link = browser.run("new Promise(done => setTimeout(() => done(location.hash), 600))")
     browser.open("file://" + html + "?again" + link)
-    check(name + ": a link holds the view", browser.run(f"{VIEW}.ui.sel") == [first, last], link)
+    check(name + ": a link holds the view", browser.run(f"[{VIEW}.ui.sel, {VIEW}.ui.mapScale, {VIEW}.ui.mapTop]") == [[first, last], 2, 3], link)
+    wait(browser, f"document.querySelector('#live .detail').dataset.block === '{born}'")
+    detail = browser.run("document.querySelector('#live .detail').textContent")
+    gone = next((n for n in range(born + 1, len(events)) if events[n]["kind"] in (1, 3) and events[n]["slot"] == events[born]["slot"]), len(events))
+    low, high = events[born]["address"], events[born]["address"] + events[born]["granted"]
+    heir = next((n for n in range(gone, len(events)) if events[n]["kind"] == 0 and events[n]["granted"] and events[n]["address"] < high and low < events[n]["address"] + events[n]["granted"]), None)
+    check(name + ": who gets its place", ("its place goes to" in detail) == (heir is not None) and (heir is None or f"event {heir:,}" in detail), (heir, detail))
 
 
 def check_fingers(browser, events, name):
@@ -177,6 +185,44 @@ def check_fingers(browser, events, name):
     touch("touchEnd")
     at = browser.run(f"{VIEW}.ui.pinned && {VIEW}.ui.at")
     check(name + ": a tap holds the cursor", abs(at - (c + d) / 2) < (d - c) / 50, (at, c, d))
+
+
+def check_comparison(browser, page, name):
+    """A marked moment beside the cursor: two towers whose roots have the bytes of either, and the difference."""
+    lane, peak = page.head["lanes"][0], page.head["lanes"][0]["peak_event"]
+    browser.run(f"(() => {{ const v = {VIEW}; v.goTo({peak}); v.ui.sel = null; v.ui.mark = {peak // 4}; v.ui.other = 'mark'; v.redraw(); return 1; }})()")
+    wait(browser, f"{VIEW}.flame?.differs")
+    sums = [browser.run(f"{VIEW}.stateAt({VIEW}.head.lanes[0], {e}).then(s => s.blocks.reduce((sum, b) => sum + b.granted, 0))") for e in (peak // 4, peak)]
+    check(name + ": before and now", browser.run(f"[{VIEW}.flame.base, {VIEW}.flame.value]") == sums, sums)
+    svg = browser.run(f"{VIEW}.pictureOf(2)")
+    check(name + ": side by side", f"event {peak // 4:,} (marked)" in svg and f"event {peak:,}, " in svg and "red is more" in svg, svg[:300])
+    settle(browser)
+    tops = browser.run(f"{VIEW}.towers().filter(t => t.node === {VIEW}.flame).map(t => t.w)")
+    width = canvas(browser, 2)[2]
+    check(name + ": one scale", len(tops) == 3 and abs(tops[0] / tops[1] - sums[0] / sums[1]) < 0.01 and abs(tops[2] - width) < 2, (tops, sums, width))
+    browser.run(f"(() => {{ {VIEW}.ui.other = 'lane1'; {VIEW}.redraw(); return 1; }})()")
+    wait(browser, f"{VIEW}.flame?.sides?.[0].includes({VIEW}.head.lanes[1].policy)")
+    check(name + ": two lanes", browser.run(f"{VIEW}.pictureOf(0)").count("<path") == 8)
+    browser.run(f"(() => {{ {VIEW}.ui.other = ''; {VIEW}.redraw(); return 1; }})()")
+
+
+def check_marks(browser, page, name):
+    """Every kind of mark is there and is gone to; sizes of cards near the peak stand beside it."""
+    marks, at, found = page.columns(page.head["lanes"][0]["marks"])[0], 0, [[], [], [], []]
+    while marks.more():
+        kind, at, _, _ = marks.u(), at + marks.u(), marks.u(), marks.u()
+        found[kind].append(at)
+    for kind in range(4):
+        browser.run(f"(() => {{ {VIEW}.ui.marks = '{kind}'; {VIEW}.goTo(0); return 1; }})()")
+        went = []
+        for _ in sorted(set(found[kind]) - {0})[:3]:
+            went.append(browser.run(f"(() => {{ document.querySelector('#live button[title=\"next mark\"]').click(); return {VIEW}.ui.at; }})()"))
+        check(f"{name}: marks of kind {kind}", went == sorted(set(found[kind]) - {0})[:3], went)
+    browser.run(f"(() => {{ {VIEW}.ui.marks = ''; {VIEW}.ui.x0 = 0; {VIEW}.ui.x1 = {page.head['lanes'][0]['events_count']}; {VIEW}.goTo({page.head['lanes'][0]['peak_event']}); return 1; }})()")
+    near = [c["name"] for c in page.head["cards"] if c["room_bytes"] < 1.25 * page.head["lanes"][0]["peak_reserved_bytes"]]
+    settle(browser)
+    svg = browser.run(f"{VIEW}.pictureOf(0)")
+    check(f"{name}: sizes of cards", svg.count('stroke-dasharray="1 4"') == len(near) and (not near or f">{near[-1]} " in svg), near)
 
 
 def check_without_worker(browser, events, html, name):
@@ -291,6 +337,8 @@ def check_page(program, browser, trace, scratch):
     check_pictures(browser, name)
     check_moves(browser, page, events, html, name)
     check_fingers(browser, events, name)
+    check_comparison(browser, page, name)
+    check_marks(browser, page, name)
     check_without_worker(browser, events, html, name)
     check_widths(browser, name)
     heap = browser.run("performance.memory.usedJSHeapSize")

@@ -1,6 +1,6 @@
 /* ---- drawing all of it ---- */
 
-let stateBusy = false, usual = !location.hash; /* the colours are not yet chosen */
+let stateBusy = false, wantedBlock = null, /* that a link holds */ usual = !location.hash; /* the colours are not yet chosen */
 /* One question at a time: the cursor moves faster than states are read. */
 async function fillState(key)
 {
@@ -28,13 +28,21 @@ function showState(next)
 	const [requested, allocated, active, reserved] = state.totals;
 	said.textContent = 'event ' + grouped(state.event) + ' of ' + grouped(lane.events_count) + ', ' + duration(state.us) + (lane.steps.length ? ', step ' + (stepOf(lane, state.event) + 1) : '') +
 		': reserved ' + size(reserved) + ', allocated ' + size(allocated) + ', requested ' + size(requested) + ', free ' + size(reserved - active) + '; ' + grouped(state.blocks.length) + ' blocks in ' + grouped(state.ranges.length) + ' segments' + (ui.pinned ? ' (held)' : '');
+	const here = lane.marks.filter(m => m.event === state.event);
+	if (here.length)
+		said.textContent += '; here: ' + here.map(m => MARKS[m.what] + (m.what && m.value ? ' ' + size(m.value) : '')).join(', ');
+	const linked = wantedBlock !== null && state.blocks.find(b => b.born === wantedBlock);
+	wantedBlock = null;
+	if (linked)
+		showBlock(withRange(linked));
 	if (tables.open)
 		showBlocks();
 }
+const withRange = block => ({ block, range: state.ranges.find(r => r.start <= block.addr && block.addr < r.end) });
 function showBlocks()
 {
 	fillTable(table, ['block', 'size', 'age', 'call site'], (state?.largest || []).map(b =>
-		[button('0x' + b.addr.toString(16), () => showBlock({ block: b, range: state.ranges.find(r => r.start <= b.addr && b.addr < r.end) })), size(b.granted), grouped(state.event - b.born) + ' events', siteName(files[lane.file], b.stack)]));
+		[button('0x' + b.addr.toString(16), () => showBlock(withRange(b))), size(b.granted), grouped(state.event - b.born) + ' events', siteName(files[lane.file], b.stack)]));
 }
 
 /* Is a panel to be drawn again? A moved timeline leaves the others as they are. */
@@ -53,7 +61,7 @@ function draw()
 	drawTimeline(new CanvasPen(timeline.canvas));
 	if (changed(map, look, [state, chosen, ui.colour, ui.mapScale, ui.mapTop]))
 		drawMap(new CanvasPen(map.canvas));
-	if (flameTop && changed(flame, look, [flameTop, flameRoot]))
+	if (flameTop && changed(flame, look, [flameTop, flameRoot, flamePick]))
 		drawFlame(new CanvasPen(flame.canvas));
 	flame.box.querySelector('.hint').textContent = (flameTop ? flameSay + (ui.query ? '; found: ' + size(matches(flameTop)) : '') + '. ' : '') + 'hover or tap a frame; click: only what it holds (again: all)';
 	const key = lane.number + ':' + ui.at;
@@ -75,7 +83,7 @@ let linkTimer = 0;
 function link()
 {
 	const w = new URLSearchParams({ lane: ui.lane, x: ui.x0.toFixed(1) + '-' + ui.x1.toFixed(1), at: Math.round(ui.at) });
-	for (const [k, v, usual] of [['axis', ui.axis, 'events'], ['colour', ui.colour, 'call site'], ['by', ui.by, 'line'], ['q', ui.query, ''], ['less', ui.other, ''], ['mark', ui.mark ?? '', ''], ['sel', ui.sel ? ui.sel.map(Math.round).join('-') : '', ''], ['held', ui.pinned ? 1 : '', '']])
+	for (const [k, v, usual] of [['axis', ui.axis, 'events'], ['colour', ui.colour, 'call site'], ['by', ui.by, 'line'], ['q', ui.query, ''], ['less', ui.other, ''], ['mark', ui.mark ?? '', ''], ['sel', ui.sel ? ui.sel.map(Math.round).join('-') : '', ''], ['held', ui.pinned ? 1 : '', ''], ['marks', ui.marks, ''], ['map', ui.mapScale === 1 ? '' : ui.mapScale.toFixed(2) + '-' + ui.mapTop.toFixed(1), ''], ['block', chosen?.born ?? '', '']])
 		if (v !== usual)
 			w.set(k, v);
 	return '#' + w;
@@ -100,7 +108,10 @@ function readLink()
 	ui.mark = w.has('mark') ? +w.get('mark') || 0 : null;
 	ui.other = w.get('less') === 'mark' || head.lanes['' + w.get('less')?.slice(4)] ? w.get('less') : '';
 	ui.pinned = w.has('held');
-	const x = pair('x'), sel = pair('sel');
+	ui.marks = one('marks', ['', 'notes', ...MARKS.keys()].map(String));
+	wantedBlock = w.has('block') ? +w.get('block') : null;
+	const x = pair('x'), sel = pair('sel'), scale = pair('map');
+	[ui.mapScale, ui.mapTop] = scale?.length === 2 && scale.every(Number.isFinite) ? [Math.max(1, Math.min(4096, scale[0])), scale[1]] : [1, 0];
 	if (x.length === 2 && x.every(Number.isFinite))
 		[ui.x0, ui.x1] = x;
 	ui.sel = sel?.length === 2 && sel.every(Number.isFinite) ? sel : null;

@@ -8,19 +8,23 @@ const legend = make('p', { class: 'legend' }, ...[['requested', 'requested'], ['
 	...[['refused', 'refused request'], ['trim', 'empty_cache'], ['returned', 'returned to serve a request']].map(([k, text]) => make('span', { class: 'k-' + k, text })));
 for (const n of head.notes)
 	notes.append(make('li', {}, button('event ' + grouped(n.event), () => { choose(n.lane); goTo(n.event); }), ' ' + n.text));
+legend.append(make('span', { class: 'k-other', text: 'reserved of the lane compared with' }));
+if (head.lanes.some(l => l.marks_left_out))
+	legend.append('of each kind of mark, the first 50,000 are shown');
 timeline.box.querySelector('.bar').after(legend);
+map.canvas.after(colours);
 root.append(make('h2', { text: 'Move in it' }), bands, said, timeline.box, notes, make('div', { class: 'two' }, map.box, make('section', { class: 'panel' }, make('h3', { text: 'At the pointer' }), detail)), flame.box,
 	tables);
 root.hidden = false;
 fillBands();
 readLink();
 drawBands();
-addEventListener('resize', () => { drawBands(); redraw(); });
+addEventListener('resize', () => { placeFlame(); drawBands(); redraw(); });
 addEventListener('hashchange', () => { if (location.hash && location.hash !== link()) { readLink(); redraw(); } });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { drawBands(); redraw(); });
 redraw();
 /* for tests and for the console */
-root.view = { head, ui, choose, goTo, zoom, redraw, columnsOf, stateAt, endOf, hit, showBlock, pictureOf, rowsOf: i => ROWS[i](), csvOf: i => csvOf(ROWS[i]()), get state() { return state; }, get seen() { return seen; }, get flame() { return flameTop; }, draw, weights, get worker() { return worker !== null; } };
+root.view = { head, ui, choose, goTo, zoom, redraw, columnsOf, stateAt, endOf, hit, showBlock, rangeOf: withRange, towers: () => flameBoxes, pictureOf, rowsOf: i => ROWS[i](), csvOf: i => csvOf(ROWS[i]()), get state() { return state; }, get seen() { return seen; }, get flame() { return flameTop; }, draw, weights, get worker() { return worker !== null; } };
 root.dataset.ready = '1';
 })().catch(error => {
 	const root = document.getElementById('live');

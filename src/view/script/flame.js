@@ -35,7 +35,7 @@ function frameTree(sides)
 	return top;
 }
 
-let flameTop = null, flameFor = '', flameBoxes = [], flameRoot = null, flameSay = '', flameTurn = 0;
+let flameTop = null, flameFor = '', flameBoxes = [], flameRoot = null, flamePick = null, flameSay = '', flameTurn = 0;
 
 async function fillFlame(key)
 {
@@ -58,17 +58,27 @@ async function fillFlame(key)
 		flameSay += ', compared with ' + (ui.other === 'mark' ? 'event ' + grouped(ui.mark) : head.lanes[+ui.other.slice(4)].name) + ': red is more, blue less';
 	flameTop = frameTree(sides);
 	flameTop.differs = sides.length > 1;
-	flameRoot = null;
+	flameRoot = flamePick = null;
+	flameTop.sides = [ui.other === 'mark' ? 'event ' + grouped(ui.mark) + ' (marked)' : flameTop.differs && head.lanes[+ui.other.slice(4)].name, ui.sel ? 'the selection' : 'event ' + grouped(ui.at)];
 	const deep = node => 1 + Math.max(0, ...[...node.kids.values()].map(deep));
-	flame.canvas.style.height = Math.max(4, Math.min(deep(flameTop), 60)) * 18 + 4 + 'px';
+	flameTop.high = Math.max(4, Math.min(deep(flameTop), 60)) * HIGH + 4;
+	placeFlame();
 	redraw();
 	showFrames();
 }
+/* Two moments or runs stand side by side, their difference below; on a narrow page all three below each other. */
+const HIGH = 18, HEADING = 20;
+function placeFlame()
+{
+	const places = flameTop?.differs ? flame.canvas.clientWidth < 700 ? 3 : 2 : 0;
+	if (flameTop)
+		flame.canvas.style.height = (places ? places * (flameTop.high + HEADING) : flameTop.high) + 'px';
+}
 const weightOf = node => flameTop.differs ? Math.max(node.value, node.base) : node.value;
 
-function flameColour(node)
+function flameColour(node, side)
 {
-	if (!flameTop.differs)
+	if (side !== 'difference')
 		return mixed(HUES[[1, 5, 6, 3][hash(moduleOf(node.name)) % 4]], '#ffffff', 0.25 + hash(node.name) % 5 * 0.06);
 	const d = node.value - node.base, part = Math.min(1, Math.abs(d) / Math.max(node.value, node.base, 1));
 	return mixed('#d9d9d9', d > 0 ? '#d73027' : '#2166ac', Math.sqrt(part));
@@ -76,28 +86,46 @@ function flameColour(node)
 
 function drawFlame(pen)
 {
-	const W = pen.width, H = pen.height, top = flameRoot || flameTop, high = 18, query = ui.query.toLowerCase();
+	const top = flameRoot || flameTop, wide = pen.width, half = wide < 700 ? wide : Math.floor(wide / 2) - 4, ink = colourOf('fg');
 	flameBoxes = [];
 	if (!top || !weightOf(top)) {
-		pen.text(6, 16, flameTop ? 'nothing is held' : 'reading …', colourOf('fg'));
+		pen.text(6, 16, flameTop ? 'nothing is held' : 'reading …', ink);
 		return;
 	}
+	if (!flameTop.differs) {
+		drawTower(pen, top, 0, wide, 0, 'value');
+		return;
+	}
+	const next = flameTop.high + HEADING, stacked = half === wide;
+	for (const [side, x, y, w, text] of [['base', 0, 0, half, flameTop.sides[0] + ', ' + size(top.base)], ['value', stacked ? 0 : wide - half, stacked ? next : 0, half, flameTop.sides[1] + ', ' + size(top.value)],
+		['difference', 0, stacked ? 2 * next : next, wide, 'difference: red is more on the right, blue less, ' + (top.value > top.base ? '+' : '') + size(top.value - top.base)]]) {
+		pen.text(x + 2, y + 14, text, ink, 'start', w);
+		drawTower(pen, top, x, w, y + HEADING, side);
+	}
+}
+const kidsOf = node => [...node.kids.values()].sort((a, b) => weightOf(b) - weightOf(a));
+/* One graph: side says which bytes are its widths; both towers of a pair have one scale and one order. */
+function drawTower(pen, top, left, width, above, side)
+{
+	const query = ui.query.toLowerCase(), weight = side === 'difference' ? weightOf : node => node[side], most = Math.max(top.value, flameTop.differs ? top.base : 0);
 	const put = (node, x, w, depth) => {
-		if (w < 0.7 || depth * high > H)
+		if (w < 0.7 || depth * HIGH > flameTop.high)
 			return;
-		const found = query && node.name.toLowerCase().includes(query);
-		pen.rect(x, depth * high, Math.max(w - 0.7, 0.5), high - 1, found ? '#c51bd2' : node === flameTop ? colourOf('line') : flameColour(node));
+		const found = query && node.name.toLowerCase().includes(query), y = above + depth * HIGH;
+		pen.rect(x, y, Math.max(w - 0.7, 0.5), HIGH - 1, found ? '#c51bd2' : node === flameTop ? colourOf('line') : flameColour(node, side));
 		if (w > 24)
-			pen.text(x + 4, depth * high + 13, node === flameTop ? 'all: ' + size(node.value) : node.name, found ? '#fff' : node === flameTop ? colourOf('fg') : '#111', 'start', w - 8);
-		flameBoxes.push({ node, x, w, y: depth * high });
+			pen.text(x + 4, y + 13, node === flameTop ? 'all: ' + size(side === 'base' ? node.base : node.value) : node.name, found ? '#fff' : node === flameTop ? colourOf('fg') : '#111', 'start', w - 8);
+		if (node === flamePick)
+			pen.frame(x, y, w, HIGH - 1, colourOf('fg'), 2);
+		flameBoxes.push({ node, x, w, y });
 		let at = x;
-		const scale = w / Math.max(weightOf(node), [...node.kids.values()].reduce((sum, kid) => sum + weightOf(kid), 0));
-		for (const kid of [...node.kids.values()].sort((a, b) => weightOf(b) - weightOf(a))) {
-			put(kid, at, weightOf(kid) * scale, depth + 1);
-			at += weightOf(kid) * scale;
+		const scale = w / Math.max(weight(node), [...node.kids.values()].reduce((sum, kid) => sum + weight(kid), 0), 1e-9);
+		for (const kid of kidsOf(node)) {
+			put(kid, at, weight(kid) * scale, depth + 1);
+			at += weight(kid) * scale;
 		}
 	};
-	put(top, 0, W, 0);
+	put(top, left, side === 'difference' ? width : width * weight(top) / most, 0);
 }
 function frameText(node)
 {

@@ -80,10 +80,13 @@ timeline.canvas.addEventListener('wheel', e => {
 
 function nextMark(direction)
 {
-	const all = [...lane.marks.filter(m => m.what || direction), ...head.notes.filter(n => n.lane === lane.number)].map(m => m.event).sort((a, b) => a - b);
-	const found = direction > 0 ? all.find(e => e > ui.at) : all.reverse().find(e => e < ui.at);
-	if (found !== undefined)
-		goTo(found);
+	const marks = ui.marks === 'notes' ? [] : ui.marks ? lane.marks.filter(m => m.what === +ui.marks) : lane.marks, found = ui.marks && ui.marks !== 'notes' ? [] : head.notes.filter(n => n.lane === lane.number);
+	const all = [...marks, ...found].map(m => m.event).sort((a, b) => a - b);
+	const next = direction > 0 ? all.find(e => e > ui.at) : all.reverse().find(e => e < ui.at);
+	if (next !== undefined)
+		goTo(next);
+	else
+		said.textContent = 'no ' + (direction > 0 ? 'later' : 'earlier') + ' mark';
 }
 const KEYS = {
 	'+': () => zoom(0.5, xOf(ui.at)), '=': () => zoom(0.5, xOf(ui.at)), '-': () => zoom(2, xOf(ui.at)), ArrowLeft: () => move(-0.1), ArrowRight: () => move(0.1),
@@ -124,7 +127,7 @@ map.canvas.addEventListener('wheel', e => {
 	}
 }, { passive: false });
 map.canvas.addEventListener('keydown', e => {
-	const keys = { '+': () => scaleMap(1.5), '-': () => scaleMap(1 / 1.5), ArrowDown: () => { ui.mapTop += 2; }, ArrowUp: () => { ui.mapTop -= 2; } };
+	const keys = { '+': () => scaleMap(1.5), '-': () => scaleMap(1 / 1.5), ArrowDown: () => { ui.mapTop += 2; }, ArrowUp: () => { ui.mapTop -= 2; }, ArrowRight: () => nextBlock(1), ArrowLeft: () => nextBlock(-1) };
 	if (keys[e.key]) {
 		e.preventDefault();
 		keys[e.key]();
@@ -132,18 +135,44 @@ map.canvas.addEventListener('keydown', e => {
 	}
 });
 
+function nextBlock(direction)
+{
+	const at = state?.blocks.indexOf(chosen) ?? -1, block = state?.blocks[Math.max(0, Math.min(state.blocks.length - 1, at + direction))];
+	if (block)
+		showBlock(withRange(block));
+	ui.pinned = true;
+}
+
 const frameAt = e => {
 	const [x, y] = offset(e, flame.canvas);
 	return flameBoxes.find(b => x >= b.x && x < b.x + b.w && y >= b.y && y < b.y + 18)?.node;
 };
+function showFrame(node)
+{
+	flamePick = node;
+	detail.replaceChildren(make('p', { text: frameText(node) }));
+}
+function onlyFrame(node)
+{
+	flameRoot = node && node !== flameRoot && node !== flameTop ? node : null;
+	redraw();
+}
 flame.canvas.addEventListener('pointermove', e => {
 	const node = frameAt(e);
 	if (node)
-		detail.replaceChildren(make('p', { text: frameText(node) }));
+		showFrame(node);
 });
-flame.canvas.addEventListener('click', e => {
-	const node = frameAt(e);
-	flameRoot = node && node !== flameRoot && node !== flameTop ? node : null;
+flame.canvas.addEventListener('click', e => onlyFrame(frameAt(e)));
+flame.canvas.addEventListener('keydown', e => {
+	const now = flamePick || flameTop, beside = now?.parent ? kidsOf(now.parent) : [now], at = beside.indexOf(now);
+	const keys = { ArrowDown: () => kidsOf(now)[0], ArrowUp: () => now.parent, ArrowRight: () => beside[at + 1], ArrowLeft: () => beside[at - 1] };
+	if (!now || (!keys[e.key] && e.key !== 'Enter'))
+		return;
+	e.preventDefault();
+	if (e.key === 'Enter')
+		onlyFrame(now);
+	else
+		showFrame(keys[e.key]() || now);
 	redraw();
 });
 

@@ -152,7 +152,7 @@ async function stateAt(lane, event)
 	const blocks = Array.from(c.slot, (_, i) => ({ slot: c.slot[i], born: c.born[i], bornUs: c.bornUs[i], bytes: c.bytes[i], stack: c.stack[i], stream: c.stream[i], pool: c.pool[i], state: c.state[i], addr: c.addr[i], granted: c.granted[i] }));
 	return { ...state, blocks, largest: state.largest.map(i => blocks[i]) };
 }
-const endOf = (lane, block, event) => ask('endOf', lane.number, block.slot, block.born, event);
+const endOf = (lane, block, event) => ask('endOf', lane.number, block, event);
 /* Bytes by stack at a moment, or on average over a span [from, to); a later turn ends an earlier one. */
 async function weights(lane, at, span, turn)
 {
@@ -162,7 +162,7 @@ async function weights(lane, at, span, turn)
 
 /* ---- events and pixels ---- */
 
-const ui = { lane: 0, x0: 0, x1: 1, axis: 'events', at: 0, pinned: false, colour: 'call site', by: 'line', query: '', sel: null, mark: null, other: '', mapScale: 1, mapTop: 0 };
+const ui = { lane: 0, x0: 0, x1: 1, axis: 'events', at: 0, pinned: false, colour: 'call site', by: 'line', query: '', sel: null, mark: null, other: '', marks: '', mapScale: 1, mapTop: 0 };
 let lane;
 
 const whole = () => ui.axis === 'time' ? Math.max(lane.duration_us, 1) : lane.events_count;

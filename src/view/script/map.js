@@ -44,8 +44,31 @@ function drawMap(pen)
 		if (at >= ui.mapTop && at < ui.mapTop + count && (r.end - r.start) / perRow * W > 4)
 			pen.rect(at % 1 * W, (Math.floor(at) - ui.mapTop) * ROW, 1.5, ROW - 1, colourOf('fg'));
 	});
+	fillColours();
 	if (!state.exact)
 		pen.text(6, 14, 'at event ' + grouped(state.event) + ': only the state before its part is in this file', colourOf('fg'));
+}
+
+/* What the colours say: the values that hold most, or the ends of a scale. */
+function fillColours()
+{
+	const scale = SCALED[ui.colour], sums = new Map();
+	if (scale) {
+		const bar = make('span', { class: 'scale' });
+		bar.style.background = 'linear-gradient(90deg,' + SCALE + ')';
+		colours.replaceChildren(scale[0] + ' ', bar, ' ' + scale[1]);
+		return;
+	}
+	for (const b of state.blocks) {
+		const name = ui.colour === 'call site' ? siteName(files[lane.file], b.stack) : ui.colour + ' ' + b[ui.colour], sum = sums.get(name) || { bytes: 0, colour: COLOURS[ui.colour](b, state) };
+		sum.bytes += b.granted;
+		sums.set(name, sum);
+	}
+	colours.replaceChildren(...[...sums].sort((a, b) => b[1].bytes - a[1].bytes).slice(0, 6).map(([name, sum]) => {
+		const entry = make('span', { text: name + ': ' + size(sum.bytes) });
+		entry.style.setProperty('--k', sum.colour);
+		return entry;
+	}));
 }
 
 /* The block or hole at a pixel of the map. */
@@ -101,8 +124,12 @@ async function showBlock(at)
 	facts.append(make('dt', { text: 'freed' }), freed);
 	detail.append(facts, make('p', { class: 'site', text: siteName(file, b.stack) }), make('ol', { class: 'stack' }, ...list.map(f => make('li', { text: file.frameNames[f] }))));
 	const end = await endOf(lane, b, state.event);
+	if (b !== chosen)
+		return;
 	const when = e => 'event ' + grouped(e[0]) + ', ' + duration(e[1]);
-	freed.textContent = end.requested && end.completed ? when(end.requested) + '; then work of another stream keeps it for ' + duration(end.completed[1] - end.requested[1]) + ', until ' + when(end.completed) :
+	if (end.next)
+		fact('then served', 'its place goes to ' + size(end.next.granted) + ' at event ' + grouped(end.next.born) + ', ' + duration(end.next.bornUs) + ', for ' + siteName(file, end.next.stack));
+	freed.textContent = end.requested && end.completed ? when(end.requested) + '; then another stream, which the recording does not name, keeps it waiting for ' + duration(end.completed[1] - end.requested[1]) + ', until ' + when(end.completed) :
 		end.completed ? when(end.completed) : end.requested ? when(end.requested) + '; another stream still uses it at the end' : 'not in this recording';
 	detail.dataset.block = b.born;
 }

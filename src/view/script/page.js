@@ -29,6 +29,7 @@ function panel(title, height, hint, ...tools)
 	return { canvas, box, save, title };
 }
 
+const MARKS = ['step', 'refused request', 'empty_cache', 'returned to serve a request'];
 const said = make('p', { class: 'said', role: 'status', 'aria-live': 'polite' });
 const detail = make('div', { class: 'detail', role: 'status', 'aria-live': 'polite' });
 const table = make('table'), frames = make('table');
@@ -39,13 +40,16 @@ const search = make('input', { type: 'search', placeholder: 'function, file or m
 const timeline = panel('Memory over time', 260, 'wheel or + and -: zoom; drag: select a span; Shift and drag, or arrows: move; click: hold the cursor (again: release); double click: zoom to the selection; 0: the whole run; p: peak; n, b: next and previous mark; [ and ]: single events',
 	choice('x', [['events', 'events'], ['time', 'time']], () => ui.axis, v => { const a = eventAt(ui.x0), b = eventAt(ui.x1); ui.axis = v; ui.x0 = a ? xOf(a) : 0; ui.x1 = b >= lane.events_count ? whole() : xOf(b); clamp(); }),
 	button('+', () => zoom(0.5), 'zoom in'), button('−', () => zoom(2), 'zoom out'), button('whole run', () => { ui.x0 = 0; ui.x1 = whole(); redraw(); }),
-	button('peak', () => goTo(lane.peak_event)));
+	button('peak', () => goTo(lane.peak_event)),
+	choice('marks', [['', 'all'], ...MARKS.map((m, i) => [String(i), m.split(' to ')[0]]), ['notes', 'notes']], () => ui.marks, v => { ui.marks = v; }),
+	button('‹', () => nextMark(-1), 'previous mark'), button('›', () => nextMark(1), 'next mark'));
 const map = panel('Address map', 300, 'hover or tap a block; wheel or + and -: larger and smaller; arrows up and down: move',
 	choice('colour', Object.keys(COLOURS).map(c => [c, c]), () => ui.colour, v => { ui.colour = v; }));
 const flame = panel('Who holds it', 300, 'hover or tap a frame; click: only what it holds (again: all)',
 	choice('by', [['line', 'Python line'], ['module', 'module']], () => ui.by, v => { ui.by = v; flameTop = null; }), search,
 	button('mark this moment', () => { ui.mark = ui.at; ui.other = 'mark'; redraw(); }, 'compare with this moment'),
 	choice('compared with', [['', 'nothing'], ['mark', 'the marked moment'], ...head.lanes.map((l, i) => ['lane' + i, 'lane ' + (i + 1)])], () => ui.other, v => { ui.other = v; }));
+const colours = make('p', { class: 'legend colours' });
 const panels = [timeline, map, flame];
 
 let wanted = false;

@@ -142,9 +142,10 @@ function hash(text)
 		h = Math.imul(h ^ text.charCodeAt(i), 16777619);
 	return h >>> 0;
 }
+const SCALED = { size: ['512 B', '4 GiB'], step: ['allocated in the first step', 'in the last'], age: ['new', 'as old as the run'] };
 const stepOf = (of, event) => bisect(of.steps.length, i => of.steps[i] >= event);
 const COLOURS = {
-	'call site': (b, s) => SHADES[hash(siteName(files[lane.file], b.stack)) % SHADES.length],
+	'call site': b => SHADES[hash(siteName(files[lane.file], b.stack)) % SHADES.length],
 	size: b => onScale(Math.log2(b.granted / 512 + 1) / 23),
 	step: (b, s) => onScale((stepOf(lane, b.born) + 1) / (stepOf(lane, s.event) + 1)),
 	age: (b, s) => onScale(Math.log2(1 + (lane.duration_us ? s.us - b.bornUs : s.event - b.born)) / Math.log2(2 + (lane.duration_us || lane.events_count))),

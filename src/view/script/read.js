@@ -266,7 +266,7 @@ function reading(raw)
 	}
 
 	/* When a block is freed: { requested, completed } as [event, us], or none. Its piece is found by halving: once gone, it stays gone. */
-	async function endOf(l, slot, born, event)
+	async function endOf(l, { slot, born, addr, granted }, event)
 	{
 		let low = pieceOf(l, event), high = lanes[l].pieces.length / 4 - 1;
 		while (low < high) {
@@ -286,10 +286,24 @@ function reading(raw)
 				if (what === EV.FREE_REQUESTED)
 					out.requested ??= [p.first + i, p.us[i]];
 				else
-					return { ...out, completed: [p.first + i, p.us[i]] };
+					return { ...out, completed: [p.first + i, p.us[i]], next: await nextAt(l, p.first + i, addr, granted) };
 			}
 		}
 		return out;
+	}
+
+	/* The request that is served first from a place after `event`; null: none in the next SEARCHED pieces. */
+	const SEARCHED = 4;
+	async function nextAt(l, event, addr, granted)
+	{
+		const k = pieceOf(l, event), last = Math.min(k + SEARCHED, lanes[l].pieces.length / 4) - 1;
+		for (let at = k; at <= last; at++) {
+			const p = await piece(l, at);
+			for (let i = p ? Math.max(0, event - p.first) : 0; p && i < p.n; i++)
+				if (p.granted[i] && p.addr[i] < addr + granted && addr < p.addr[i] + p.granted[i])
+					return blockOf(p, i);
+		}
+		return null;
 	}
 
 	/* ---- who holds it: bytes by stack; without a stack by size, as a number below 0 ---- */

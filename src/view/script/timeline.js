@@ -22,10 +22,9 @@ function drawTimeline(pen)
 	timeline.width = W;
 	seen = columnsOf(lane, ui.x0, ui.x1, width);
 	let top = Math.max(1, ...seen.high[RESERVED]);
-	for (const line of [lane.limit_bytes, lane.card_bytes])
-		if (line && line < 1.25 * top)
-			top = Math.max(top, line);
-	top *= 1.04;
+	const lines = [...head.cards.filter(c => c.room_bytes !== lane.card_bytes).map(c => [c.room_bytes, c.name, [1, 4]]), [lane.card_bytes, 'card', [2, 3]], [lane.limit_bytes, 'limit', [6, 3]]]
+		.filter(([bytes]) => bytes && bytes < 1.25 * top);
+	top = 1.04 * Math.max(top, ...lines.map(l => l[0]));
 	const y = v => floor - v / top * (floor - TOP), xs = Float64Array.from({ length: width + 1 }, (_, i) => LEFT + i);
 	for (let v = 0, step = ticks(top, Math.max(2, H / 50)); v <= top; v += step) {
 		pen.line(LEFT, y(v), W - 6, y(v), grid);
@@ -45,11 +44,8 @@ function drawTimeline(pen)
 		pen.area(xs, values.map(y), floor, colourOf('v-' + name), 1);
 	pen.area(xs, seen.low[0].map(y), floor, colourOf('v-low'), 0.55);
 	pen.outline(xs, seen.high[RESERVED].map(y), colourOf('v-edge'));
-	for (const [bytes, name, dash] of [[lane.limit_bytes, 'limit', [6, 3]], [lane.card_bytes, 'card', [2, 3]]])
-		if (bytes && bytes <= top) {
-			pen.line(LEFT, y(bytes), W - 6, y(bytes), colourOf('v-limit'), dash, 1.5);
-			pen.text(W - 10, y(bytes) - 4, name + ' ' + size(bytes), ink, 'right');
-		}
+	drawOther(pen, width, xs, y);
+	drawSizes(pen, lines, y, ink);
 	drawMarks(pen, floor, ink);
 	if (ui.sel) {
 		const a = Math.max(LEFT, pixel(xOf(ui.sel[0]))), b = Math.min(W - 6, pixel(xOf(ui.sel[1])));
@@ -63,6 +59,27 @@ function drawTimeline(pen)
 		pen.line(at, TOP - 6, at, floor, ink, ui.pinned ? [] : [3, 2], 1.5);
 	if (!seen.exact)
 		pen.text(LEFT + 6, TOP + 12, root.dataset.served ? 'reading …' : missing(), ink);
+}
+/* The lane that this one is compared with: the same requests, or else the same part of its run. */
+function drawOther(pen, width, xs, y)
+{
+	const other = ui.other.startsWith('lane') && head.lanes[+ui.other.slice(4)];
+	if (!other || other === lane)
+		return;
+	const scale = (ui.axis === 'time' ? other.duration_us / lane.duration_us : other.events_count / lane.events_count) || 1, same = other.program === lane.program ? 1 : scale;
+	pen.outline(xs, columnsOf(other, ui.x0 * same, ui.x1 * same, width).high[RESERVED].map(v => Math.max(TOP, y(v))), colourOf('v-other'));
+}
+/* The limit, the card, and what other cards have, around the peak: the higher first, none over another's name. */
+function drawSizes(pen, lines, y, ink)
+{
+	let free = Infinity;
+	for (const [bytes, name, dash] of lines.reverse().sort((a, b) => b[0] - a[0])) {
+		pen.line(LEFT, y(bytes), pen.width - 6, y(bytes), colourOf('v-limit'), dash, 1.5);
+		if (Math.abs(y(bytes) - free) < 13)
+			continue;
+		free = y(bytes);
+		pen.text(pen.width - 10, free < TOP + 16 ? free + 12 : free - 4, name + ' ' + size(bytes), ink, 'right');
+	}
 }
 const missing = () => lane.cache.get(pieceOf(lane, eventAt(ui.x0)))?.value === null ? 'single events of this part are not in this file: cufrag view shows them' : 'reading …';
 
