@@ -155,8 +155,7 @@ MPICC ?= $(shell command -v mpicc 2>/dev/null)
 MPI_LACKS  := $(if $(MPICC),$(call lacks,mpi.h,$(MPICC),sweep: $(MPICC) finds no mpi.h$(comma) mpirun is left out (libopenmpi-dev).))
 MPI_MODULE := $(if $(and $(MPICC),$(if $(MPI_LACKS),,yes),$(wildcard src/mpi/ranks_mpi.c)),$(B)/cufrag_mpi.so)
 LEFT_OUT = $(strip $(MPI_LACKS) \
-	$(call lacks,curses.h,$(CC),monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).) \
-	$(call lacks,microhttpd.h,$(CC),monitor: no microhttpd.h found$(comma) --listen is left out (libmicrohttpd-dev).))
+	$(call lacks,curses.h,$(CC),monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).))
 
 # The shared libraries, which record, run and start load into other programs. Those cannot load a sanitizer: where BUILD
 # has one, they are those of the release build in PLAIN.

@@ -52,7 +52,7 @@ for locale in "C.UTF-8", "C":
         t.close()
 
 t = Terminal(command + ["--web", "0"], 24, 60)
-check("the page's address in 60 columns", t.wait_for("^page: http://127.0.0.1:[0-9]+/.token=[0-9a-f]{22}$|microhttpd"))
+check("the page's address in 60 columns", t.wait_for("^page: http://127.0.0.1:[0-9]+/[0-9a-f]{28}/$"))
 t.close()
 
 # what a process under cufrag says of itself (base/live_page.h)
