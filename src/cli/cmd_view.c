@@ -186,7 +186,8 @@ const struct frag_cmd frag_cmd_view = {
 	.examples = "  cufrag view run.pickle\n"
 		    "  cufrag view run.pickle --policies 'recorded; vmm' --out page.html\n"
 		    "  cufrag view rank*.pickle --out ranks.html\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared =
+		FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_view_shape,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
