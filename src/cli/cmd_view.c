@@ -8,6 +8,8 @@
 #include "explain/diagnose/diagnose.h"
 #include "recording/policy_texts.h"
 
+#define DIAGNOSED_MAX 32000000u /* events: half a minute */
+
 struct options {
 	struct frag_policy_texts policies;
 	unsigned port;
@@ -69,8 +71,13 @@ static int add_recording(const struct frag_cli *cli, const struct options *o, co
 	for (size_t i = 0; i < count; i++)
 		frag_policy_spec_destroy(specs[i]);
 	frag_host_free(specs);
-	if (!rc && !in.source && !o->no_notes)
-		rc = add_notes(cli, &in, v, first, count, err);
+	if (!rc && !o->no_notes)
+		rc = frag_trace_events_count(in.trace) <= DIAGNOSED_MAX
+			     ? add_notes(cli, &in, v, first, count, err)
+			     : frag_view_note(v, first, 0,
+					      "not diagnosed: that takes minutes at this length; "
+					      "cufrag diagnose does it",
+					      err);
 	return rc;
 }
 

@@ -30,6 +30,7 @@ live = json.load(urllib.request.urlopen(base + "live.json", timeout=5))
 card = live["cards"][0]
 process = [p for p in card["processes"] if p["pid"] == int(victim)][0]
 print(process["command"], process["used_bytes"] >> 30, live["interval_ms"])
+print(process["curve"][-1], None not in process["curve"])
 print([(c["looks"], len(c["used"]), c["used"][-1], c["busy"][-1]) for c in card["curves"]])
 END
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
@@ -38,6 +39,7 @@ if [ -n "$browser" ]; then
 	grep -o 'memory 10.00 GiB of 100.00 GiB, 10.0 %' dom.txt | head -n 1
 	grep -oE '>&lt;img src=x onerror=alert\(1\)&gt; "train".py 300<' dom.txt | head -n 1
 	grep -c '<img' dom.txt
+	grep -o 'aria-label="driver.s figure in the last [0-9]* samples: at most 30.00 GiB"' dom.txt | sed 's/last [0-9]*/last N/'
 	grep -o '<polyline class="[a-z]*"' dom.txt | sort -u
 	grep 'CONSOLE' console.txt
 else
