@@ -17,7 +17,7 @@
 #define LOSSES_MAX 1024u
 #define MARKS_MAX 50000u /* of a kind */
 
-/* Columns of the four blobs of a piece; view.js has the same order. */
+/* Columns of the four blobs of a piece; script/read.js has the same order. */
 enum { OP, TIME, KIND, KINDS, SLOT, OTHER, PROGRAM_COLUMNS };
 enum { ADDR, ADDRS, EXTRA, CHANGE, CORRECT, LANE_COLUMNS };
 enum mark { MARK_STEP, MARK_REFUSED, MARK_TRIM, MARK_RETURNED };

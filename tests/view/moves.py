@@ -341,8 +341,7 @@ def check_page(program, browser, trace, scratch):
     check_marks(browser, page, name)
     check_without_worker(browser, events, html, name)
     check_widths(browser, name)
-    heap = browser.run("performance.memory.usedJSHeapSize")
-    check(name + ": memory of the tab", heap < 300 << 20, heap)
+    check(name + ": memory of the tab", browser.heap() < 300, browser.heap())
 
 
 def main():
