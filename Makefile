@@ -135,7 +135,7 @@ else
 endif
 
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
-            $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(if $(wildcard src/view/view.js),$(B)/obj/src/view/view_data.o)
+            $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(if $(wildcard src/view/script),$(B)/obj/src/view/view_data.o)
 CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(OUT)/inside_files_data.o
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/policies/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
@@ -155,8 +155,7 @@ MPICC ?= $(shell command -v mpicc 2>/dev/null)
 MPI_LACKS  := $(if $(MPICC),$(call lacks,mpi.h,$(MPICC),sweep: $(MPICC) finds no mpi.h$(comma) mpirun is left out (libopenmpi-dev).))
 MPI_MODULE := $(if $(and $(MPICC),$(if $(MPI_LACKS),,yes),$(wildcard src/mpi/ranks_mpi.c)),$(B)/cufrag_mpi.so)
 LEFT_OUT = $(strip $(MPI_LACKS) \
-	$(call lacks,curses.h,$(CC),monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).) \
-	$(call lacks,microhttpd.h,$(CC),monitor: no microhttpd.h found$(comma) --listen is left out (libmicrohttpd-dev).))
+	$(call lacks,curses.h,$(CC),monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).))
 
 # The shared libraries, which record, run and start load into other programs. Those cannot load a sanitizer: where BUILD
 # has one, they are those of the release build in PLAIN.
@@ -296,13 +295,15 @@ $(OUT)/inside_files_data.o: $(INSIDE_FILES) $(GEN)/inside_file_list.inc Makefile
 	$(Q)$(CC) -c -o $@ $(OUT)/inside_files_data.S
 
 # Script and style of pages that one can move in, and the sum by which a page lets the script run.
-$(B)/obj/src/view/view_data.o: src/view/view.js src/view/view.css Makefile
+VIEW_SCRIPT := $(patsubst %,src/view/script/%.js,begin numbers read lanes pens page timeline map flame draw hands save end)
+$(B)/obj/src/view/view_data.o: $(VIEW_SCRIPT) src/view/view.css Makefile
 	$(Q)mkdir -p $(@D)
+	$(Q)cat $(VIEW_SCRIPT) > $(@:.o=.js)
 	$(Q){ printf '%s\n' '	.section .rodata' \
 		'	.global frag_view_js, frag_view_css, frag_view_sum' \
-		'frag_view_js:' '	.incbin "src/view/view.js"' '	.byte 0' \
+		'frag_view_js:' '	.incbin "$(@:.o=.js)"' '	.byte 0' \
 		'frag_view_css:' '	.incbin "src/view/view.css"' '	.byte 0' \
-		'frag_view_sum:' "	.asciz \"$$(sha256sum < src/view/view.js | cut -c 1-64)\"" \
+		'frag_view_sum:' "	.asciz \"$$(sha256sum < $(@:.o=.js) | cut -c 1-64)\"" \
 		'	.section .note.GNU-stack,"",%progbits'; } > $(@:.o=.S)
 	$(Q)$(CC) -c -o $@ $(@:.o=.S)
 

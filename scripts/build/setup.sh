@@ -28,7 +28,6 @@ needs() {
 	header jansson.h     libjansson-dev
 	header sqlite3.h     libsqlite3-dev
 	header xxhash.h      libxxhash-dev
-	header microhttpd.h  libmicrohttpd-dev
 	header curses.h      libncurses-dev
 	END
 	[ "$1" = wheel ] && cat <<-'END'

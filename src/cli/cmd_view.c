@@ -8,6 +8,8 @@
 #include "explain/diagnose/diagnose.h"
 #include "recording/policy_texts.h"
 
+#define DIAGNOSED_MAX 32000000u /* events: half a minute */
+
 struct options {
 	struct frag_policy_texts policies;
 	unsigned port;
@@ -69,8 +71,13 @@ static int add_recording(const struct frag_cli *cli, const struct options *o, co
 	for (size_t i = 0; i < count; i++)
 		frag_policy_spec_destroy(specs[i]);
 	frag_host_free(specs);
-	if (!rc && !in.source && !o->no_notes)
-		rc = add_notes(cli, &in, v, first, count, err);
+	if (!rc && !o->no_notes)
+		rc = frag_trace_events_count(in.trace) <= DIAGNOSED_MAX
+			     ? add_notes(cli, &in, v, first, count, err)
+			     : frag_view_note(v, first, 0,
+					      "not diagnosed: that takes minutes at this length; "
+					      "cufrag diagnose does it",
+					      err);
 	return rc;
 }
 
@@ -159,7 +166,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	uint32_t flags;
 
 	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
-	FRAG_TRY(frag_view_open(&v, err));
+	FRAG_TRY(frag_cli_view_open(cli, &v, err));
 	for (size_t i = 0; i < cli->operands_count; i++)
 		FRAG_TRY(add_recording(cli, o, cli->operands[i], &v, err));
 	return show(cli, o, &v, err);
@@ -186,7 +193,8 @@ const struct frag_cmd frag_cmd_view = {
 	.examples = "  cufrag view run.pickle\n"
 		    "  cufrag view run.pickle --policies 'recorded; vmm' --out page.html\n"
 		    "  cufrag view rank*.pickle --out ranks.html\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared =
+		FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_view_shape,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),

@@ -3,8 +3,44 @@
 #include "viewing.h"
 
 #include "recordings.h"
+#include "session/optimum.h"
 
 #define EVENTS_MAX 8000000u /* of all lanes together, on pages of other commands */
+
+int frag_cli_view_open(const struct frag_cli *cli, struct frag_view *v, struct frag_err *err)
+{
+	FRAG_AUTO(frag_catalog_release) struct frag_catalog catalog = { 0 };
+
+	FRAG_TRY(frag_catalog_init(&catalog, cli->cards, cli->vendor, err));
+	return frag_view_open(v, &catalog, err);
+}
+
+/* `planned` without a plan gets one, as compare gives it; where it can't, its lane says so. */
+static int add_lane(struct frag_export_job *job, uint32_t dev, struct frag_view *v,
+		    struct frag_err *err)
+{
+	FRAG_AUTO(frag_planned_release) struct frag_planned plan = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text name = { 0 };
+	struct frag_err why = { 0 };
+	int rc = 0;
+
+	frag_text_add(&name, frag_policy_spec_text(job->spec));
+	if (frag_lacks_plan(job->spec)) {
+		rc = job->path ? frag_fail(&why, FRAG_ENOTSUP, "the recording is too long")
+			       : frag_plan_ahead(&job->trace->devs[dev], job->spec, true, &plan,
+						 &why);
+		if (rc && rc != FRAG_ENOTSUP)
+			return frag_fail(err, rc, "%s", why.msg);
+		if (rc)
+			frag_text_addf(&name, " without a plan: %s", why.msg);
+		else
+			frag_text_addf(&name, ", plan of the %s", plan.about);
+		job->spec = plan.spec ? plan.spec : job->spec;
+	}
+	FRAG_TRY(frag_text_check(&name, err));
+	job->policy = frag_text_str(&name);
+	return frag_view_add(v, job, dev, err);
+}
 
 int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *in,
 		      struct frag_policy_spec *const *specs, size_t count, size_t recorded,
@@ -21,9 +57,8 @@ int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *i
 		job.name = in->units[d].label;
 		for (size_t i = 0; i < count; i++) {
 			job.spec = specs[i];
-			job.policy = frag_policy_spec_text(specs[i]);
 			job.as_recorded = i == recorded;
-			FRAG_TRY(frag_view_add(v, &job, d, err));
+			FRAG_TRY(add_lane(&job, d, v, err));
 		}
 	}
 	return 0;
@@ -36,9 +71,13 @@ int frag_cli_view_page(const struct frag_cli *cli, const struct frag_recording *
 {
 	FRAG_AUTO(frag_view_release) struct frag_view v = { 0 };
 
-	if (in->pipe || frag_trace_events_count(in->trace) * count > EVENTS_MAX)
+	if (in->pipe || frag_trace_events_count(in->trace) * count > EVENTS_MAX) {
+		page->live =
+			"<p class=\"sub\">Too long to move in it here: <code>cufrag view</code> "
+			"shows the recording event by event.</p>\n";
 		return 0;
-	FRAG_TRY(frag_view_open(&v, err));
+	}
+	FRAG_TRY(frag_cli_view_open(cli, &v, err));
 	FRAG_TRY(frag_cli_view_add(cli, in, specs, count, recorded, &v, err));
 	if (note)
 		FRAG_TRY(frag_view_note(&v, 0, event, note, err));

@@ -7,6 +7,8 @@
 #include "recording/recording.h"
 #include "view/view.h"
 
+/* Opens a view with the sizes of the cards that may be named (--cards, --vendor). */
+int frag_cli_view_open(const struct frag_cli *cli, struct frag_view *v, struct frag_err *err);
 /* Adds the devices of a recording under each policy. recorded: which are its own settings; SIZE_MAX: none. */
 int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *in,
 		      struct frag_policy_spec *const *specs, size_t count, size_t recorded,

@@ -189,6 +189,50 @@ static void look_at_clocks(struct frag_monitor *m)
 	m->clock_offset_ms = offset;
 }
 
+static struct frag_monitor_trail *find_trail(const struct frag_monitor *m, unsigned card,
+					     const struct frag_monitor_process *p)
+{
+	for (unsigned i = 0; i < FRAG_MONITOR_TRAILS; i++) {
+		const struct frag_monitor_trail *t = &m->trails[i];
+
+		if (t->looks && t->card == card && t->pid == p->pid && t->start == p->start)
+			return (struct frag_monitor_trail *)t;
+	}
+	return NULL;
+}
+
+static void remember_process(struct frag_monitor *m, unsigned card, uint64_t look,
+			     const struct frag_monitor_process *p)
+{
+	struct frag_monitor_trail *t = find_trail(m, card, p);
+
+	if (!t) {
+		t = m->trails;
+		for (unsigned i = 1; i < FRAG_MONITOR_TRAILS; i++)
+			if (m->trails[i].looks < t->looks)
+				t = &m->trails[i];
+		*t = (struct frag_monitor_trail){ .card = card, .pid = p->pid, .start = p->start };
+		memset(t->mib, 255, sizeof(t->mib));
+	}
+	for (unsigned gone = 0; t->looks && t->looks < look && gone < FRAG_MONITOR_TRAIL_LOOKS;
+	     gone++)
+		t->mib[t->looks++ % FRAG_MONITOR_TRAIL_LOOKS] = UINT32_MAX;
+	t->mib[look % FRAG_MONITOR_TRAIL_LOOKS] =
+		p->bytes == UINT64_MAX ? UINT32_MAX : (uint32_t)(p->bytes >> 20);
+	t->looks = look + 1;
+}
+
+uint32_t frag_monitor_trail_at(const struct frag_monitor *m, unsigned card,
+			       const struct frag_monitor_process *p, unsigned back)
+{
+	const struct frag_monitor_trail *t = find_trail(m, card, p);
+	uint64_t looks = m->past[card].looks;
+
+	if (!t || back >= FRAG_MONITOR_TRAIL_LOOKS || back >= looks || looks - back > t->looks)
+		return UINT32_MAX;
+	return t->mib[(looks - 1 - back) % FRAG_MONITOR_TRAIL_LOOKS];
+}
+
 static void remember(struct frag_monitor *m)
 {
 	for (unsigned i = 0; i < m->round.count; i++) {
@@ -202,6 +246,8 @@ static void remember(struct frag_monitor *m)
 				(unsigned char)(frag_monitor_percent(&m->round.cards[i]) + 0.5);
 		if (c->known && c->utilization_percent >= 0)
 			p->busy[cell] = (unsigned char)FRAG_MIN(c->utilization_percent, 100);
+		for (unsigned k = 0; c->known && k < c->processes_count; k++)
+			remember_process(m, i, p->looks - 1, &m->round.cards[i].processes[k]);
 	}
 }
 

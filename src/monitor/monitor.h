@@ -78,6 +78,16 @@ struct frag_monitor_past {
 	unsigned char used[FRAG_MONITOR_PAST], busy[FRAG_MONITOR_PAST]; /* FRAG_MONITOR_UNKNOWN */
 };
 
+/* The same of a process on a card, in MiB; where there are too many, the one that is gone longest makes room. */
+#define FRAG_MONITOR_TRAILS 64u
+#define FRAG_MONITOR_TRAIL_LOOKS 300u
+struct frag_monitor_trail {
+	unsigned card, pid;
+	uint64_t start;
+	uint64_t looks;				/* number of the look after its latest; 0: free */
+	uint32_t mib[FRAG_MONITOR_TRAIL_LOOKS]; /* UINT32_MAX: it was not there, or is not known */
+};
+
 /* Whether a fault was told already, until it is gone. */
 struct frag_monitor_told {
 	bool csv, textfile, output;
@@ -98,6 +108,7 @@ struct frag_monitor {
 	struct frag_monitor_round round;
 	struct frag_monitor_past
 		past[FRAG_MONITOR_CARDS]; /* of the card in the same place of the round */
+	struct frag_monitor_trail trails[FRAG_MONITOR_TRAILS];
 	struct frag_monitor_watch watch;
 	struct frag_monitor_told told;
 	struct frag_monitor_screen *screen;	  /* NULL: lines */
@@ -131,6 +142,9 @@ double frag_monitor_percent(const struct frag_monitor_card *c);
  * they stay as they are while time goes on. FRAG_MONITOR_UNKNOWN: there was none. */
 unsigned frag_monitor_past_most(const struct frag_monitor_past *p, bool busy, unsigned per,
 				unsigned back);
+/* MiB of a process on a card `back` looks before the latest; UINT32_MAX: not known. */
+uint32_t frag_monitor_trail_at(const struct frag_monitor *m, unsigned card,
+			       const struct frag_monitor_process *p, unsigned back);
 /* Fullest and emptiest card; false: fewer than two answer. Instances are left out. */
 bool frag_monitor_spread(const struct frag_monitor_round *r, unsigned *least, unsigned *most);
 

@@ -16,6 +16,7 @@
 #define SAYS 8u		/* remarks kept */
 #define BAR_MAX 80	/* columns */
 #define CURVE_MAX 4	/* rows */
+#define TRAIL_ROWS 3	/* of the curve of the chosen process */
 #define PROCESSES_MIN 5 /* rows that curves leave to processes */
 
 struct frag_monitor_screen {
@@ -129,6 +130,33 @@ static void draw_curve(struct frag_monitor *m, unsigned card, bool busy, int col
 		put_curve_row(p, column, width, percent, rows, above, busy);
 	}
 	p->row = top;
+}
+
+/* What the chosen process held in the last looks, up to its own most, in the rows above the foot. */
+static void draw_trail(struct frag_monitor *m, unsigned card, const struct frag_monitor_process *p)
+{
+	struct frag_paint *paint = &m->screen->paint;
+	int width = FRAG_MIN(paint->columns, (int)FRAG_MONITOR_TRAIL_LOOKS), top = paint->row;
+	unsigned char percent[FRAG_MONITOR_TRAIL_LOOKS];
+	uint32_t mib[FRAG_MONITOR_TRAIL_LOOKS], most = 0;
+
+	for (int i = 0; i < width; i++) {
+		mib[i] = frag_monitor_trail_at(m, card, p, (unsigned)(width - 1 - i));
+		most = mib[i] == UINT32_MAX ? most : FRAG_MAX(most, mib[i]);
+	}
+	for (int i = 0; i < width; i++)
+		percent[i] = mib[i] == UINT32_MAX
+				     ? FRAG_MONITOR_UNKNOWN
+				     : (unsigned char)(100ull * mib[i] / FRAG_MAX(most, 1u));
+	paint->row = paint->rows - 2 - TRAIL_ROWS;
+	frag_paint_put(paint, 0, width, FRAG_PAINT_DIM, "pid %u, last %.0f s, at most %s", p->pid,
+		       (double)width * (double)m->o->interval_ms / 1000,
+		       FRAG_BYTES((uint64_t)most << 20));
+	for (int above = TRAIL_ROWS - 1; above >= 0; above--) {
+		paint->row++;
+		put_curve_row(paint, 0, width, percent, TRAIL_ROWS, above, true);
+	}
+	paint->row = top;
 }
 
 static void draw_bar_row(struct frag_monitor *m, const struct frag_monitor_card *c)
@@ -248,6 +276,8 @@ static void draw(struct frag_monitor *m)
 {
 	struct frag_monitor_screen *s = m->screen;
 	struct frag_paint *p = &s->paint;
+	const struct frag_monitor_process *chosen;
+	bool trail;
 	int curve;
 
 	frag_paint_begin(p);
@@ -259,7 +289,14 @@ static void draw(struct frag_monitor *m)
 		for (unsigned i = 0; i < m->round.count && p->row < p->rows - 1; i++)
 			draw_card(m, i, curve);
 		p->row++;
-		frag_monitor_table_draw(&s->table, p, &m->round, p->rows - 1 - p->row);
+		chosen = frag_monitor_table_chosen(&s->table, &m->round);
+		trail = p->rows - 1 - p->row >=
+			(int)frag_monitor_table_count(&m->round) + 2 + TRAIL_ROWS;
+		if (chosen && trail)
+			draw_trail(m, s->table.card, chosen);
+		frag_monitor_table_draw(&s->table, p, &m->round,
+					p->rows - 1 - p->row -
+						(chosen && trail ? TRAIL_ROWS + 1 : 0));
 	}
 	draw_foot(m);
 	frag_paint_end(p);

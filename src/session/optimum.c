@@ -127,13 +127,18 @@ int frag_session_place(const struct frag_session *s, struct frag_session_task *t
 
 /* ---- a plan for `planned` ------------------------------------------------------------ */
 
-bool frag_session_wants_plan(const struct frag_session *s, const struct frag_policy_spec *spec)
+bool frag_lacks_plan(const struct frag_policy_spec *spec)
 {
 	const struct frag_policy_ops *ops = frag_policy_spec_ops(spec);
 	const char *params = frag_policy_spec_params(spec);
 
-	return s->plan_ahead && (ops->flags & FRAG_POLICY_PLANNED) &&
+	return (ops->flags & FRAG_POLICY_PLANNED) &&
 	       !params[frag_opt_find(ops->opts, "plan")->offset];
+}
+
+bool frag_session_wants_plan(const struct frag_session *s, const struct frag_policy_spec *spec)
+{
+	return s->plan_ahead && frag_lacks_plan(spec);
 }
 
 /* "NAME:plan=PATH,…" as a spec: the options of `spec` with a plan. */
@@ -176,53 +181,36 @@ static int put_plan(const struct frag_step_plan *plan, char **folder, struct fra
 	return rc;
 }
 
-/* The plan of the first half of the steps, or of the recording where none are marked, in a
- * folder. */
-static int write_plan(const struct frag_session *s, struct frag_session_task *t, char **folder,
-		      char **about)
+int frag_plan_ahead(const struct frag_trace_dev *dev, const struct frag_policy_spec *from,
+		    bool any_size, struct frag_planned *out, struct frag_err *err)
 {
-	const struct frag_watch watch = { .stop = s->run.stop };
 	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
-	int rc = frag_step_plan_make(t->dev, 0, -1, UINT64_MAX / 2, &watch, &plan, &t->err);
-
-	if (rc == FRAG_EINPUT || rc == FRAG_EUSAGE) {
-		t->left_out = true;
-		return FRAG_ENOTSUP;
-	}
-	FRAG_TRY(rc);
-	*about = describe(&plan);
-	rc = *about ? put_plan(&plan, folder, &t->err) : frag_fail_nomem(&t->err, "plan");
-	return rc;
-}
-
-int frag_session_make_plan(const struct frag_session *s, struct frag_session_task *t,
-			   struct frag_policy_spec **spec, char **folder, char **about)
-{
-	uint64_t most = s->optimum == FRAG_OPTIMUM_PLACE ? UINT64_MAX : PAIRS_PLAN;
+	const struct frag_watch watch = { .stop = frag_interrupt_flag };
 	char note[200];
 	int rc;
 
-	*spec = NULL;
-	*folder = *about = NULL;
-	if (!s->planned_asked_for &&
-	    too_much(pairs_of(t->dev), most, "the trace is too large for its plan", note,
-		     sizeof(note))) {
-		t->left_out = true;
-		return frag_fail(&t->err, FRAG_ENOTSUP, "%s", note);
-	}
-	rc = write_plan(s, t, folder, about) ?: with_plan(t->spec, *folder, spec, &t->err);
-	if (rc) {
-		frag_session_drop_plan(*spec, *folder);
-		frag_host_free(*about);
-		*folder = *about = NULL;
-	}
+	*out = (struct frag_planned){ 0 };
+	if (too_much(pairs_of(dev), any_size ? UINT64_MAX : PAIRS_PLAN,
+		     "the trace is too large for its plan", note, sizeof(note)))
+		return frag_fail(err, FRAG_ENOTSUP, "%s", note);
+	rc = frag_step_plan_make(dev, 0, -1, UINT64_MAX / 2, &watch, &plan, err);
+	if (rc)
+		return rc == FRAG_EINPUT || rc == FRAG_EUSAGE ? FRAG_ENOTSUP : rc;
+	out->about = describe(&plan);
+	rc = out->about ? put_plan(&plan, &out->folder, err) : frag_fail_nomem(err, "plan");
+	if (!rc)
+		rc = with_plan(from, out->folder, &out->spec, err);
+	if (rc)
+		frag_planned_release(out);
 	return rc;
 }
 
-void frag_session_drop_plan(struct frag_policy_spec *spec, char *folder)
+void frag_planned_release(struct frag_planned *p)
 {
-	frag_policy_spec_destroy(spec);
-	frag_scratch_remove(folder);
+	frag_policy_spec_destroy(p->spec);
+	frag_scratch_remove(p->folder);
+	frag_host_free(p->about);
+	*p = (struct frag_planned){ 0 };
 }
 
 /* ---- address-space maps --------------------------------------------------------------- */

@@ -13,14 +13,18 @@ int frag_session_place(const struct frag_session *s, struct frag_session_task *t
 
 /* Is this policy `planned` without a plan, in a session that makes one? */
 bool frag_session_wants_plan(const struct frag_session *s, const struct frag_policy_spec *spec);
-/*
- * The spec of task->spec with a plan made from the first steps of task->dev, in a temporary
- * folder *folder; give both back with frag_session_drop_plan. *about: what the plan was made of,
- * for the result. Errors: FRAG_ENOTSUP with task->left_out where there is nothing to plan from.
- */
-int frag_session_make_plan(const struct frag_session *s, struct frag_session_task *task,
-			   struct frag_policy_spec **spec, char **folder, char **about);
-void frag_session_drop_plan(struct frag_policy_spec *spec, char *folder);
+/* Is it `planned` without a plan? */
+bool frag_lacks_plan(const struct frag_policy_spec *spec);
+
+/* A spec with a plan made from the first steps of a device; the plan is in a temporary folder. */
+struct frag_planned {
+	struct frag_policy_spec *spec;
+	char *folder, *about; /* about: what the plan was made of, for the result */
+};
+/* any_size: however long that takes. Errors: FRAG_ENOTSUP where there is nothing to plan from, or too much. */
+int frag_plan_ahead(const struct frag_trace_dev *dev, const struct frag_policy_spec *from,
+		    bool any_size, struct frag_planned *out, struct frag_err *err);
+void frag_planned_release(struct frag_planned *p);
 
 /* With --out on a simulated card: where the blocks of the baseline lie, and of what is advised. */
 int frag_session_layouts(const struct frag_session *s, struct frag_section *sec,

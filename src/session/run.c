@@ -300,7 +300,7 @@ static char *folder_name(const struct frag_session *s, size_t first)
 	return folder;
 }
 
-/* The policies that completed a replay; what `planned` was given is not known below this folder. */
+/* The policies that completed a replay. */
 static int make_live(const struct frag_session *s, const struct trace_runs *t,
 		     struct frag_answer *page, struct frag_err *err)
 {
@@ -311,8 +311,7 @@ static int make_live(const struct frag_session *s, const struct trace_runs *t,
 		return 0;
 	FRAG_TRY_CALLOC(specs, t->specs_count + 1, "page", err);
 	for (size_t i = 0; i < t->specs_count; i++)
-		if (!t->tasks[i].rc &&
-		    !(frag_policy_spec_ops(t->specs[i])->flags & FRAG_POLICY_PLANNED)) {
+		if (!t->tasks[i].rc) {
 			recorded = t->tasks[i].restore ? count : recorded;
 			specs[count++] = t->specs[i];
 		}

@@ -84,21 +84,22 @@ static int replay(struct frag_session *s, struct frag_session_task *t,
 static int replay_planned(struct frag_session *s, struct frag_session_task *t,
 			  const struct frag_run_options *opt)
 {
-	struct frag_policy_spec *spec;
-	char *folder, *about;
-	int rc;
+	FRAG_AUTO(frag_planned_release) struct frag_planned plan = { 0 };
+	int rc = frag_plan_ahead(t->dev, t->spec,
+				 s->planned_asked_for || s->optimum == FRAG_OPTIMUM_PLACE, &plan,
+				 &t->err);
 
-	FRAG_TRY(frag_session_make_plan(s, t, &spec, &folder, &about));
-	t->spec = spec;
+	t->left_out = rc == FRAG_ENOTSUP;
+	FRAG_TRY(rc);
+	t->spec = plan.spec;
 	rc = replay(s, t, opt);
 	t->spec = t->asked_for;
-	frag_session_drop_plan(spec, folder);
 	if (!rc)
 		rc = frag_result_name(&t->result, t->spec, &t->err);
-	if (rc)
-		frag_host_free(about);
-	else
-		t->result.plan = about;
+	if (!rc) {
+		t->result.plan = plan.about;
+		plan.about = NULL;
+	}
 	return rc;
 }
 

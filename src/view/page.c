@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* view.js, view.css and the SHA-256 of the first in hexadecimal, each ended by 0; the Makefile puts them in. */
+/* The script (script/), view.css and the SHA-256 of the first in hexadecimal, each ended by 0; the Makefile puts them in. */
 extern const char frag_view_js[], frag_view_css[], frag_view_sum[];
 
 static void add_base64(const uint8_t *bytes, size_t count, struct frag_text *out)
@@ -41,7 +41,8 @@ static void add_policy(bool served, struct frag_text *out)
 	}
 	frag_text_add(out, "default-src 'none'; style-src 'unsafe-inline'; img-src data:; ");
 	frag_text_add(out, served ? "connect-src 'self'; " : "");
-	frag_text_add(out, "base-uri 'none'; form-action 'none'; script-src 'sha256-");
+	frag_text_add(out, "base-uri 'none'; form-action 'none'; worker-src blob:; script-src "
+			   "'sha256-");
 	add_base64(sum, sizeof(sum), out);
 	frag_text_add(out, "'");
 }

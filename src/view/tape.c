@@ -15,9 +15,9 @@
 #define BUCKETS_MAX (1u << 16)
 #define BUCKET_MIN 64u
 #define LOSSES_MAX 1024u
-#define MARKS_MAX 50000u
+#define MARKS_MAX 50000u /* of a kind */
 
-/* Columns of the four blobs of a piece; view.js has the same order. */
+/* Columns of the four blobs of a piece; script/read.js has the same order. */
 enum { OP, TIME, KIND, KINDS, SLOT, OTHER, PROGRAM_COLUMNS };
 enum { ADDR, ADDRS, EXTRA, CHANGE, CORRECT, LANE_COLUMNS };
 enum mark { MARK_STEP, MARK_REFUSED, MARK_TRIM, MARK_RETURNED };
@@ -59,7 +59,7 @@ struct tape {
 	uint64_t low[SERIES], high[SERIES], before[SERIES];
 	uint64_t bucket_us, loss_every, loss_event, mark_event, mark_us;
 	uint64_t events_count, parts;
-	size_t marks_count;
+	size_t marks_count[4]; /* of each kind */
 };
 
 /* ---- a piece ---- */
@@ -326,8 +326,10 @@ static void put_changes(struct tape *t, const struct frag_told *told)
 
 static void put_mark(struct tape *t, enum mark what, const struct frag_event *e, uint64_t value)
 {
-	if (t->marks_count++ >= MARKS_MAX)
+	if (t->marks_count[what]++ >= MARKS_MAX) {
+		t->lane->marks_left_out++;
 		return;
+	}
 	frag_column_byte(&t->marks, (uint8_t)what);
 	frag_column_put(&t->marks, t->event - t->mark_event);
 	frag_column_put(&t->marks, e->time_us - t->mark_us);

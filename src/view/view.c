@@ -17,11 +17,24 @@ FRAG_ROW_SHAPE(, frag_view_file_shape, frag_view_file, "view_file", FRAG_VIEW_FI
 	       "a recording of the page");
 FRAG_ROW_SHAPE(, frag_view_note_shape, frag_view_note, "view_note", FRAG_NOTE_ROW,
 	       "what was found, and where");
+FRAG_ROW_SHAPE(, frag_view_card_shape, frag_view_card, "view_card", FRAG_VIEW_CARD_ROW,
+	       "a card that could be had instead");
 FRAG_ROW_SHAPE(, frag_view_shape, frag_view, "view", FRAG_VIEW_ROW, "what a page shows");
 
-int frag_view_open(struct frag_view *v, struct frag_err *err)
+int frag_view_open(struct frag_view *v, const struct frag_catalog *catalog, struct frag_err *err)
 {
+	struct frag_view_card *cards;
+
 	*v = (struct frag_view){ 0 };
+	cards = frag_answer_new(&v->answer, catalog->count, sizeof(*cards));
+	FRAG_CHECK_ALLOC(cards, "page", err);
+	for (size_t i = 0; i < catalog->count; i++)
+		cards[i] = (struct frag_view_card){
+			.name = frag_answer_print(&v->answer, "%s", catalog->cards[i]->name),
+			.room_bytes = frag_gpu_room(catalog->cards[i], NULL),
+		};
+	v->cards.rows = cards;
+	v->cards.count = catalog->count;
 	return frag_blob_store_open(&v->store, err);
 }
 

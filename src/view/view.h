@@ -2,7 +2,7 @@
 /*
  * Recordings as a page that one can move in: for every lane (a device of a recording under a policy) the single events in
  * pieces, each with the state at its beginning, and above them extremes over buckets of events, so that any span is drawn
- * from a few thousand numbers and no peak is lost. docs/view.md has the format; view.js reads it.
+ * from a few thousand numbers and no peak is lost. docs/view.md has the format; script/ reads it.
  *
  *	FRAG_TRY(frag_view_open(&view, err));
  *	FRAG_TRY(frag_view_add(&view, &recording, &unit, &policies, &target, err));      for each
@@ -34,6 +34,7 @@
 	F(S, BYTES, peak_requested_bytes, NULL, "of the replay") \
 	F(S, COUNT, peak_event, NULL, "after which most was reserved, the first") \
 	F(S, COUNT, refused_count, "refused", "requests of this replay") \
+	F(S, COUNT, marks_left_out, NULL, "marks of a kind that has too many") \
 	F(S, BYTES, card_bytes, NULL, "that the card of the replay has") \
 	F(S, BYTES, limit_bytes, NULL, "that the process may reserve; null: no limit") \
 	F(S, COUNT, file, NULL, "place of its recording in files") \
@@ -70,12 +71,20 @@ struct frag_view_note {
 	FRAG_ROW_MEMBERS(FRAG_NOTE_ROW)
 };
 
+#define FRAG_VIEW_CARD_ROW(F, P, S) \
+	F(S, TEXT, name, NULL, "of the card") \
+	F(S, BYTES, room_bytes, NULL, "that a process may reserve on it")
+struct frag_view_card {
+	FRAG_ROW_MEMBERS(FRAG_VIEW_CARD_ROW)
+};
+
 #define FRAG_VIEW_ROW(F, P, S) \
 	F(S, LIST, lanes, NULL, "a device of a recording under a policy", .of = &frag_lane_shape) \
 	F(S, LIST, files, NULL, "recordings", .of = &frag_view_file_shape) \
-	F(S, LIST, notes, NULL, "what diagnose and explain found", .of = &frag_view_note_shape)
+	F(S, LIST, notes, NULL, "what diagnose and explain found", .of = &frag_view_note_shape) \
+	F(S, LIST, cards, NULL, "that could be had instead", .of = &frag_view_card_shape)
 extern const struct frag_shape frag_lane_shape, frag_view_file_shape, frag_view_note_shape,
-	frag_view_shape;
+	frag_view_card_shape, frag_view_shape;
 
 struct frag_view {
 	FRAG_ROW_MEMBERS(FRAG_VIEW_ROW)
@@ -87,7 +96,8 @@ struct frag_view {
 	size_t lanes_cap, files_cap, notes_cap;
 };
 
-int frag_view_open(struct frag_view *v, struct frag_err *err);
+/* catalog: cards whose sizes are shown beside the lanes; read here only. */
+int frag_view_open(struct frag_view *v, const struct frag_catalog *catalog, struct frag_err *err);
 void frag_view_release(struct frag_view *v);
 /* A recording, whose lanes are added next. */
 int frag_view_add_file(struct frag_view *v, const struct frag_trace *trace, struct frag_err *err);

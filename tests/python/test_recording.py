@@ -179,7 +179,7 @@ class Arrays(unittest.TestCase):
         (tag, attributes), *others = Frames(answer._repr_html_()).tags
         if tag == "pre":
             self.skipTest("no gnuplot: " + answer._repr_html_())
-        self.assertEqual((tag, others, attributes["sandbox"]), ("iframe", [], "allow-scripts"))
+        self.assertEqual((tag, others, attributes["sandbox"]), ("iframe", [], "allow-scripts allow-downloads"))
         self.assertEqual(attributes["srcdoc"], answer.page)
         self.assertIn("<svg", answer.page)
         self.assertNotRegex(answer.page, r'(src|href)="https?://(?!www\.w3\.org)')

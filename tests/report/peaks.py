@@ -13,16 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-passed = failed = skipped = 0
-
-
-def check(what, ok, detail=""):
-    global passed, failed
-    if ok:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {what} {detail}")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, done, skip  # noqa: E402
 
 
 def rows(folder, base):
@@ -138,12 +130,11 @@ def explained(program, trace, other, out):
 
 
 def main():
-    global skipped
     program, traces = os.path.abspath(sys.argv[1]), sys.argv[2:]
     rsvg = shutil.which("rsvg-convert")
     if not shutil.which("gnuplot"):
-        print("skipped: no gnuplot\n0 passed, 0 failed, 1 skipped")
-        return 0
+        skip("no gnuplot")
+        return done()
     with tempfile.TemporaryDirectory() as scratch:
         for trace in traces:
             name = os.path.basename(trace)
@@ -165,13 +156,12 @@ def main():
                     drawn = subprocess.run([rsvg, os.path.join(out, svg)], capture_output=True, check=False)
                     check(f"librsvg {name} {svg}", drawn.returncode == 0, drawn.stderr.decode()[-200:])
                 else:
-                    skipped += 1
+                    skip("no rsvg-convert")
         drawn = [t for t in traces if any(n in t for n in ("gnn.default", "leak.frames", "mempool", "streams", "modelpar"))]
         for trace in drawn:
             explained(program, trace, drawn[0], scratch)
         ranks(program, [t for t in traces if "leak.frames" in t or "seeddemo" in t], os.path.join(scratch, "ranks"))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 0 if not failed and passed else 1
+    return done()
 
 
 sys.exit(main())

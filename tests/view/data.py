@@ -13,20 +13,11 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support")]
+from checks import check, done  # noqa: E402
 from page import SERIES, Page  # noqa: E402
 
 POLICIES = ("recorded", "vmm")
-passed = failed = 0
-
-
-def check(what, wrong):
-    global passed, failed
-    if wrong:
-        failed += 1
-        print(f"FAILED: {what}: {wrong}")
-    else:
-        passed += 1
 
 
 def run(*command):
@@ -62,18 +53,27 @@ def check_trace(program, trace, scratch):
         lanes = page.head["lanes"][i::len(POLICIES)]
         for lane in lanes:
             own = [r for r in rows if int(r["device"]) == lane["device"]]
-            check(f"{name}, {policy}, device {lane['device']}", wrong_events(page, lane, own))
+            wrong = wrong_events(page, lane, own)
+            check(f"{name}, {policy}, device {lane['device']}", not wrong, wrong)
         document = json.loads(run(program, "replay", trace, "--policy", policy, "--on-oom", "skip", "--json", "-", "-q"))
         peaks = [r["peak_reserved_bytes"] for r in document["results"]]
-        check(f"{name}, {policy}: peaks", None if peaks == [lane["peak_reserved_bytes"] for lane in lanes] else peaks)
+        check(f"{name}, {policy}: peaks", peaks == [lane["peak_reserved_bytes"] for lane in lanes], peaks)
+
+
+def check_planned(program, trace):
+    """`planned` is replayed with the plan that compare makes."""
+    name = os.path.basename(trace)
+    lanes = json.loads(run(program, "view", trace, "--policies", "planned", "--json", "-", "-q"))["lanes"]
+    results = json.loads(run(program, "compare", trace, "--policies", "recorded;planned", "--json", "-", "-q"))["results"]
+    check(f"{name}: planned", lanes[0]["peak_reserved_bytes"] == results[1]["peak_reserved_bytes"] and "plan of the first" in lanes[0]["policy"], lanes[0])
 
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         for trace in sys.argv[2:]:
             check_trace(sys.argv[1], trace, scratch)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
+        check_planned(sys.argv[1], sys.argv[3])
+    return done()
 
 
 sys.exit(main())

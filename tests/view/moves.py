@@ -19,22 +19,12 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support")]
 from browser import Browser  # noqa: E402
+from checks import check, done  # noqa: E402
 from page import SERIES, Page  # noqa: E402
 
 VIEW = "document.getElementById('live').view"
-passed = failed = 0
-
-
-def check(what, ok, detail=""):
-    global passed, failed
-    if ok:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {what} {detail}")
-
 
 def view(program, trace, html, *more):
     subprocess.run([program, "view", trace, "--out", html, "-q", *more], check=True, stdout=subprocess.DEVNULL, timeout=300)
@@ -153,12 +143,107 @@ def check_moves(browser, page, events, html, name):
     first, last = browser.run(f"{VIEW}.ui.sel")
     check(name + ": a span is selected", abs(first - len(events) / 4) < len(events) / 50 and abs(last - len(events) / 2) < len(events) / 50, (first, last))
     sums, us = held_by(events, first, last)
-    got = dict(map(tuple, browser.run(f"{VIEW}.weightsOver({VIEW}.head.lanes[0], {first}, {last}, () => true).then(w => [...w].map(([k, v]) => [Math.max(k, 0), v]))")))
+    got = dict(map(tuple, browser.run(f"{VIEW}.weights({VIEW}.head.lanes[0], 0, [{first}, {last}]).then(w => [...w].map(([k, v]) => [Math.max(k, 0), v]))")))
     far = [s for s in sums if s and abs(sums[s] / us - got.get(s, 0)) > 1 + 1e-6 * sums[s] / us]
     check(name + ": who holds the selection", us and not far, far[:3])
-    link = browser.run("new Promise(done => setTimeout(() => done(location.hash), 400))")
+    browser.run(f"(() => {{ const v = {VIEW}; v.ui.mapScale = 2; v.ui.mapTop = 3; v.ui.pinned = true; v.showBlock(v.rangeOf(v.state.blocks[3])); v.redraw(); return 1; }})()")
+    born = browser.run(f"{VIEW}.state.blocks[3].born")
+    link = browser.run("new Promise(done => setTimeout(() => done(location.hash), 600))")
     browser.open("file://" + html + "?again" + link)
-    check(name + ": a link holds the view", browser.run(f"{VIEW}.ui.sel") == [first, last], link)
+    check(name + ": a link holds the view", browser.run(f"[{VIEW}.ui.sel, {VIEW}.ui.mapScale, {VIEW}.ui.mapTop]") == [[first, last], 2, 3], link)
+    wait(browser, f"document.querySelector('#live .detail').dataset.block === '{born}'")
+    detail = browser.run("document.querySelector('#live .detail').textContent")
+    gone = next((n for n in range(born + 1, len(events)) if events[n]["kind"] in (1, 3) and events[n]["slot"] == events[born]["slot"]), len(events))
+    low, high = events[born]["address"], events[born]["address"] + events[born]["granted"]
+    heir = next((n for n in range(gone, len(events)) if events[n]["kind"] == 0 and events[n]["granted"] and events[n]["address"] < high and low < events[n]["address"] + events[n]["granted"]), None)
+    check(name + ": who gets its place", ("its place goes to" in detail) == (heir is not None) and (heir is None or f"event {heir:,}" in detail), (heir, detail))
+
+
+def check_fingers(browser, events, name):
+    """Two fingers zoom about the point between them, one moves."""
+    browser.run(f"(() => {{ const u = {VIEW}.ui; u.axis = 'events'; u.sel = null; u.x0 = 0; u.x1 = {len(events)}; {VIEW}.redraw(); return 1; }})()")
+    x, y, width, height = canvas(browser, 0)
+
+    def touch(kind, *xs):
+        browser.ask("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x + at, "y": y + 120, "id": i} for i, at in enumerate(xs)])
+
+    middle = 74 + (width - 80) / 2
+    touch("touchStart", middle - 50)
+    touch("touchStart", middle - 50, middle + 50)
+    for apart in (60, 80, 120, 200):
+        touch("touchMove", middle - apart, middle + apart)
+    touch("touchEnd")
+    a, b = browser.run(f"[{VIEW}.ui.x0, {VIEW}.ui.x1]")
+    check(name + ": two fingers zoom", abs((b - a) / len(events) - 0.25) < 0.02 and abs((a + b) / 2 / len(events) - 0.5) < 0.02, (a, b))
+    touch("touchStart", middle)
+    for at in (-20, -60, -100):
+        touch("touchMove", middle + at)
+    touch("touchEnd")
+    c, d = browser.run(f"[{VIEW}.ui.x0, {VIEW}.ui.x1]")
+    check(name + ": one finger moves", abs(d - c - (b - a)) < 1 and abs(c - a - 100 / (width - 80) * (b - a)) < (b - a) / 50, (a, c))
+    touch("touchStart", middle)
+    touch("touchEnd")
+    at = browser.run(f"{VIEW}.ui.pinned && {VIEW}.ui.at")
+    check(name + ": a tap holds the cursor", abs(at - (c + d) / 2) < (d - c) / 50, (at, c, d))
+
+
+def check_comparison(browser, page, name):
+    """A marked moment beside the cursor: two towers whose roots have the bytes of either, and the difference."""
+    lane, peak = page.head["lanes"][0], page.head["lanes"][0]["peak_event"]
+    browser.run(f"(() => {{ const v = {VIEW}; v.goTo({peak}); v.ui.sel = null; v.ui.mark = {peak // 4}; v.ui.other = 'mark'; v.redraw(); return 1; }})()")
+    wait(browser, f"{VIEW}.flame?.differs")
+    sums = [browser.run(f"{VIEW}.stateAt({VIEW}.head.lanes[0], {e}).then(s => s.blocks.reduce((sum, b) => sum + b.granted, 0))") for e in (peak // 4, peak)]
+    check(name + ": before and now", browser.run(f"[{VIEW}.flame.base, {VIEW}.flame.value]") == sums, sums)
+    svg = browser.run(f"{VIEW}.pictureOf(2)")
+    check(name + ": side by side", f"event {peak // 4:,} (marked)" in svg and f"event {peak:,}, " in svg and "red is more" in svg, svg[:300])
+    settle(browser)
+    tops = browser.run(f"{VIEW}.towers().filter(t => t.node === {VIEW}.flame).map(t => t.w)")
+    width = canvas(browser, 2)[2]
+    check(name + ": one scale", len(tops) == 3 and abs(tops[0] / tops[1] - sums[0] / sums[1]) < 0.01 and abs(tops[2] - width) < 2, (tops, sums, width))
+    browser.run(f"(() => {{ {VIEW}.ui.other = 'lane1'; {VIEW}.redraw(); return 1; }})()")
+    wait(browser, f"{VIEW}.flame?.sides?.[0].includes({VIEW}.head.lanes[1].policy)")
+    check(name + ": two lanes", browser.run(f"{VIEW}.pictureOf(0)").count("<path") == 8)
+    browser.run(f"(() => {{ {VIEW}.ui.other = ''; {VIEW}.redraw(); return 1; }})()")
+
+
+def check_marks(browser, page, name):
+    """Every kind of mark is there and is gone to; sizes of cards near the peak stand beside it."""
+    marks, at, found = page.columns(page.head["lanes"][0]["marks"])[0], 0, [[], [], [], []]
+    while marks.more():
+        kind, at, _, _ = marks.u(), at + marks.u(), marks.u(), marks.u()
+        found[kind].append(at)
+    for kind in range(4):
+        browser.run(f"(() => {{ {VIEW}.ui.marks = '{kind}'; {VIEW}.goTo(0); return 1; }})()")
+        went = []
+        for _ in sorted(set(found[kind]) - {0})[:3]:
+            went.append(browser.run(f"(() => {{ document.querySelector('#live button[title=\"next mark\"]').click(); return {VIEW}.ui.at; }})()"))
+        check(f"{name}: marks of kind {kind}", went == sorted(set(found[kind]) - {0})[:3], went)
+    browser.run(f"(() => {{ {VIEW}.ui.marks = ''; {VIEW}.ui.x0 = 0; {VIEW}.ui.x1 = {page.head['lanes'][0]['events_count']}; {VIEW}.goTo({page.head['lanes'][0]['peak_event']}); return 1; }})()")
+    near = [c["name"] for c in page.head["cards"] if c["room_bytes"] < 1.25 * page.head["lanes"][0]["peak_reserved_bytes"]]
+    settle(browser)
+    svg = browser.run(f"{VIEW}.pictureOf(0)")
+    check(f"{name}: sizes of cards", svg.count('stroke-dasharray="1 4"') == len(near) and (not near or f">{near[-1]} " in svg), near)
+
+
+def check_without_worker(browser, events, html, name):
+    """Where the browser lets no worker run, the page does its work: none at all, or forbidden by a policy of the server."""
+    with open(html, encoding="utf-8") as f:
+        text = f.read()
+    forbidden = html + ".none.html"
+    with open(forbidden, "w", encoding="utf-8") as f:
+        f.write(text.replace("worker-src blob:", "worker-src 'none'"))
+    browser.open("file://" + html)
+    check(name + ": a worker reads", browser.run(f"{VIEW}.worker"))
+    script = browser.ask("Page.addScriptToEvaluateOnNewDocument", source="delete window.Worker")["identifier"]
+    browser.open("file://" + html + "?none")
+    browser.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    check_states(browser, events, name + " without a worker")
+    check(name + ": no worker", not browser.run(f"{VIEW}.worker"))
+    before = len(browser.wrong)
+    browser.open("file://" + forbidden)
+    check_states(browser, events, name + " with a forbidden worker")
+    check(name + ": forbidden worker", not browser.run(f"{VIEW}.worker"))
+    del browser.wrong[before:]  # the browser says that it was forbidden
 
 
 def check_pictures(browser, name):
@@ -216,7 +301,7 @@ def check_hostile(program, browser, scratch):
 def check_served(program, browser, trace):
     server = subprocess.Popen([program, "view", trace, "-q"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        address = re.search(r"http://127\.0\.0\.1:(\d+)(/[0-9a-f]{32}/)", server.stdout.readline())
+        address = re.search(r"http://127\.0\.0\.1:(\d+)(/[0-9a-f]{28}/)", server.stdout.readline())
         port, path = int(address[1]), address[2]
 
         def ask(url, host=f"127.0.0.1:{port}", method="GET"):
@@ -226,7 +311,7 @@ def check_served(program, browser, trace):
             c.endheaders()
             return c.getresponse().status
 
-        got = [ask(path), ask("/"), ask("/" + "0" * 32 + "/"), ask(path, "evil.example"), ask(path + "b/99999"), ask(path + "b/../x"), ask(path, method="POST")]
+        got = [ask(path), ask("/"), ask("/" + "0" * 28 + "/"), ask(path, "evil.example"), ask(path + "b/99999"), ask(path + "b/../x"), ask(path, method="POST")]
         check("served: who may ask", got == [200, 403, 403, 403, 404, 404, 405], got)
         browser.open(address[0])
         settle(browser)
@@ -251,9 +336,12 @@ def check_page(program, browser, trace, scratch):
     check_block(browser, page, events, name)
     check_pictures(browser, name)
     check_moves(browser, page, events, html, name)
+    check_fingers(browser, events, name)
+    check_comparison(browser, page, name)
+    check_marks(browser, page, name)
+    check_without_worker(browser, events, html, name)
     check_widths(browser, name)
-    heap = browser.run("performance.memory.usedJSHeapSize")
-    check(name + ": memory of the tab", heap < 300 << 20, heap)
+    check(name + ": memory of the tab", browser.heap() < 300, browser.heap())
 
 
 def main():
@@ -268,8 +356,7 @@ def main():
             check_served(program, browser, traces[0])
     finally:
         browser.close()
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
+    return done()
 
 
 sys.exit(main())

@@ -52,7 +52,7 @@ for locale in "C.UTF-8", "C":
         t.close()
 
 t = Terminal(command + ["--web", "0"], 24, 60)
-check("the page's address in 60 columns", t.wait_for("^page: http://127.0.0.1:[0-9]+/.token=[0-9a-f]{22}$|microhttpd"))
+check("the page's address in 60 columns", t.wait_for("^page: http://127.0.0.1:[0-9]+/[0-9a-f]{28}/$"))
 t.close()
 
 # what a process under cufrag says of itself (base/live_page.h)
@@ -95,6 +95,7 @@ for columns in 60, 200, 100:
 t.type("T")
 check("no choice", t.wait_for("choose a process first"))
 t.type("\t")  # the first row: alpha
+check("its curve", t.wait_for("^pid %d, last [0-9]+ s, at most 30 GiB" % pids[1]))
 t.type("T")
 check("the question", t.wait_for("SIGTERM to pid %d of [a-z]+, no GPU open\\?" % pids[1]))
 t.type("n")

@@ -11,26 +11,26 @@ for i in $(seq 100); do
 	[ -n "$url" ] && break
 	sleep 0.1
 done
-if grep -q 'without libmicrohttpd-dev\|needs libmicrohttpd' err.txt; then kill $victim; echo 'no libmicrohttpd' >&2; exit 77; fi
-base=${url%%\?*} token=${url##*=}
-echo "$url" | sed -E 's/:[0-9]+/:PORT/; s/[0-9a-f]{22}$/22 DIGITS/'
+token=${url%/} token=${token##*/} root=${url%"$token"/}
+echo "$url" | sed -E 's/:[0-9]+/:PORT/; s/[0-9a-f]{28}\/$/28 DIGITS/'
 code() { curl -s -o body.txt -w '%{http_code}\n' "$@"; }
-for i in $(seq 50); do curl -s "${base}live.json?token=$token" | grep -q '"cards"' && break; sleep 0.1; done
-echo "page $(code "$url") live $(code "${base}live.json?token=$token") other $(code "${base}metrics?token=$token")"
-echo "without $(code "$base") wrong $(code "${base}live.json?token=${token%?}0$token") almost $(code "$base?token=${token%??}zz") POST $(code -X POST -d x "$url")"
+for i in $(seq 50); do curl -s "${url}live.json" | grep -q '"cards"' && break; sleep 0.1; done
+echo "page $(code "$url") live $(code "${url}live.json") other $(code "${url}metrics")"
+echo "without $(code "$root") wrong $(code "$root${token%?}0$token/live.json") almost $(code "$root${token%??}zz/") POST $(code -X POST -d x "$url")"
 for host in localhost evil.example; do echo "$host $(code -H "Host: $host" "$url")"; done
 curl -s -D - -o body.txt "$url" | tr -d '\r' | grep -iE '^(cache-control|referrer-policy|content-security-policy)' | sort
-python3 - "$base" "$token" "$victim" << 'END'
+python3 - "$url" "$victim" << 'END'
 import json, socket, sys, urllib.parse, urllib.request
-base, token, victim = sys.argv[1:]
+base, victim = sys.argv[1:]
 port = urllib.parse.urlparse(base).port
 slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]  # many that say nothing keep nobody out
 for one in slow:
     one.sendall(b"G")
-live = json.load(urllib.request.urlopen(base + "live.json?token=" + token, timeout=5))
+live = json.load(urllib.request.urlopen(base + "live.json", timeout=5))
 card = live["cards"][0]
 process = [p for p in card["processes"] if p["pid"] == int(victim)][0]
 print(process["command"], process["used_bytes"] >> 30, live["interval_ms"])
+print(process["curve"][-1], None not in process["curve"])
 print([(c["looks"], len(c["used"]), c["used"][-1], c["busy"][-1]) for c in card["curves"]])
 END
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
@@ -39,6 +39,7 @@ if [ -n "$browser" ]; then
 	grep -o 'memory 10.00 GiB of 100.00 GiB, 10.0 %' dom.txt | head -n 1
 	grep -oE '>&lt;img src=x onerror=alert\(1\)&gt; "train".py 300<' dom.txt | head -n 1
 	grep -c '<img' dom.txt
+	grep -o 'aria-label="driver.s figure in the last [0-9]* samples: at most 30.00 GiB"' dom.txt | sed 's/last [0-9]*/last N/'
 	grep -o '<polyline class="[a-z]*"' dom.txt | sort -u
 	grep 'CONSOLE' console.txt
 else

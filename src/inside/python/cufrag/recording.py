@@ -172,7 +172,7 @@ def _page(arguments: Sequence[str]) -> str:
 
 def _frame(page: str, height: int = 720) -> str:
     """In a frame of its own: it sees nothing of the notebook, and its style stays inside."""
-    return ('<iframe sandbox="allow-scripts" style="width:100%%;height:%dpx;border:0" srcdoc="%s"></iframe>'
+    return ('<iframe sandbox="allow-scripts allow-downloads" style="width:100%%;height:%dpx;border:0" srcdoc="%s"></iframe>'
             % (height, html.escape(page, quote=True)))
 
 

@@ -1,0 +1,264 @@
+/* ---- lanes: the pyramid, marks, losses ---- */
+
+/* Blob i as reading() takes it. */
+async function raw(i)
+{
+	const element = document.getElementById('b' + i);
+	if (element)
+		return { text: element.textContent, packed: element.type.endsWith('zlib') };
+	if (!root.dataset.served)
+		return null;
+	const answer = await fetch('b/' + i);
+	if (!answer.ok)
+		throw new Error('cufrag view is not running any more');
+	return { bytes: new Uint8Array(await answer.arrayBuffer()), packed: answer.headers.get('content-type').endsWith('zlib') };
+}
+const { blob, columns, ...local } = reading(raw);
+const head = JSON.parse(new TextDecoder().decode(await blob(root.dataset.head)));
+local.open(head);
+
+const trouble = error => { said.textContent = error.message; };
+
+/* Questions go to the worker; where the browser lets none run, they are answered here. */
+const asked = new Map();
+let worker = null, questions = 0;
+function withoutWorker()
+{
+	worker?.terminate();
+	worker = null;
+	for (const { what, of, done, fail } of asked.values())
+		local[what](...of).then(done, fail);
+	asked.clear();
+}
+function ask(what, ...of)
+{
+	if (!worker)
+		return local[what](...of);
+	return new Promise((done, fail) => {
+		asked.set(++questions, { what, of, done, fail });
+		worker.postMessage({ id: questions, what, of });
+	});
+}
+try {
+	const program = new Blob(['"use strict";(' + working + ')(' + reading + ')'], { type: 'text/javascript' }), address = URL.createObjectURL(program);
+	worker = new Worker(address);
+	worker.onerror = event => { event.preventDefault(); withoutWorker(); };
+	worker.onmessage = ({ data }) => {
+		if (data.want !== undefined) {
+			raw(data.want).then(found => worker?.postMessage({ blob: data.want, raw: found }), withoutWorker);
+			return;
+		}
+		const question = asked.get(data.id);
+		asked.delete(data.id);
+		if (data.error)
+			question?.fail(new Error(data.error));
+		else
+			question?.done(data.value);
+	};
+	ask('open', { lanes: head.lanes, files: head.files }).then(() => URL.revokeObjectURL(address));
+} catch {
+	withoutWorker();
+}
+
+function texts(bytes)
+{
+	const names = new TextDecoder().decode(columns(bytes)[0].bytes).split('\0');
+	names.pop();
+	return names;
+}
+
+/* A tree over the buckets: node i is the extremes of 2i and 2i + 1, bucket b is node leaves + b. */
+function tree(count, rows)
+{
+	let leaves = 1;
+	while (leaves < count)
+		leaves *= 2;
+	const high = SERIES.map(() => new Float64Array(2 * leaves)), low = SERIES.map(() => new Float64Array(2 * leaves).fill(Infinity));
+	for (let s = 0; s < 4; s++) {
+		let last = 0;
+		for (let i = 0; i < count; i++) {
+			last += rows[2 * s].step();
+			high[s][leaves + i] = last;
+			low[s][leaves + i] = last - rows[2 * s + 1].u();
+		}
+		for (let i = leaves - 1; i > 0; i--) {
+			high[s][i] = Math.max(high[s][2 * i], high[s][2 * i + 1]);
+			low[s][i] = Math.min(low[s][2 * i], low[s][2 * i + 1]);
+		}
+	}
+	return { leaves, high, low };
+}
+
+async function openLane(lane, number)
+{
+	const rows = columns(await blob(lane.pyramid));
+	lane.number = number;
+	lane.name = lane.trace + ', ' + lane.policy;
+	lane.times = [];
+	while (rows[8].more)
+		lane.times.push(rows[8].u());
+	lane.tree = tree(lane.times.length, rows);
+	const losses = columns(await blob(lane.losses))[0], marks = columns(await blob(lane.marks))[0];
+	lane.losses = [];
+	for (let event = 0; losses.more;)
+		lane.losses.push([event += losses.u(), losses.u(), losses.u()]);
+	lane.marks = [];
+	for (let event = 0, us = 0; marks.more;) {
+		const what = marks.u();
+		lane.marks.push({ what, event: event += marks.u(), us: us += marks.u(), value: marks.u() });
+	}
+	lane.steps = lane.marks.filter(m => m.what === 0).map(m => m.event);
+	lane.cache = new Map();
+}
+
+const files = head.files;
+/* Names and stacks of a recording, read when they are first shown. */
+function names(lane)
+{
+	const file = files[lane.file];
+	file.opened ??= (async () => {
+		const [strings, frames, sites] = await Promise.all([file.strings, file.frames, file.sites].map(async b => texts(await blob(b))));
+		const [site, stack] = columns(await blob(file.stacks)), siteOf = [], stacks = [];
+		while (site.more) {
+			siteOf.push(site.u());
+			const list = new Array(stack.u());
+			for (let i = 0; i < list.length; i++)
+				list[i] = stack.u();
+			stacks.push(list);
+		}
+		return Object.assign(file, { names: strings, frameNames: frames, siteNames: sites, siteOf, stackList: stacks });
+	})();
+	return file.opened;
+}
+const siteName = (file, stack) => file.siteNames?.[file.siteOf[stack]] || '(no stack)';
+
+/* What a timeline draws of pieces, the least recently used forgotten; undefined: it is being read; null: it is not in this file. */
+const PIECES = 24;
+const pieceOf = (lane, event) => Math.floor(event / lane.piece_events);
+function pieceNow(lane, k)
+{
+	const found = lane.cache.get(k) || { };
+	if (!lane.cache.delete(k))
+		ask('drawn', lane.number, k).then(v => { found.value = v; redraw(); }, trouble);
+	lane.cache.set(k, found);
+	if (lane.cache.size > PIECES)
+		lane.cache.delete(lane.cache.keys().next().value);
+	return found.value;
+}
+
+async function stateAt(lane, event)
+{
+	const { columns: c, ...state } = await ask('state', lane.number, event);
+	const blocks = Array.from(c.slot, (_, i) => ({ slot: c.slot[i], born: c.born[i], bornUs: c.bornUs[i], bytes: c.bytes[i], stack: c.stack[i], stream: c.stream[i], pool: c.pool[i], state: c.state[i], addr: c.addr[i], granted: c.granted[i] }));
+	return { ...state, blocks, largest: state.largest.map(i => blocks[i]) };
+}
+const endOf = (lane, block, event) => ask('endOf', lane.number, block, event);
+/* Bytes by stack at a moment, or on average over a span [from, to); a later turn ends an earlier one. */
+async function weights(lane, at, span, turn)
+{
+	const found = await ask('weights', lane.number, at, span, turn);
+	return Object.assign(new Map(found.of), { sampled: found.sampled });
+}
+
+/* ---- events and pixels ---- */
+
+const ui = { lane: 0, x0: 0, x1: 1, axis: 'events', at: 0, pinned: false, colour: 'call site', by: 'line', query: '', sel: null, mark: null, other: '', marks: '', mapScale: 1, mapTop: 0 };
+let lane;
+
+const whole = () => ui.axis === 'time' ? Math.max(lane.duration_us, 1) : lane.events_count;
+/* The first event at or after x. */
+function eventAt(x)
+{
+	if (ui.axis !== 'time')
+		return Math.max(0, Math.min(lane.events_count, Math.ceil(x - 1e-6)));
+	const b = Math.max(0, bisect(lane.times.length, i => lane.times[i] >= x) - 1);
+	const from = b * lane.bucket_events, to = Math.min(from + lane.bucket_events, lane.events_count);
+	const p = from < lane.events_count ? lane.cache.get(pieceOf(lane, from))?.value : null;
+	if (x <= 0)
+		return 0;
+	return p ? from + bisect(to - from, i => p.us[from - p.first + i] >= x) : to;
+}
+function xOf(event)
+{
+	if (ui.axis !== 'time')
+		return event;
+	const p = lane.cache.get(pieceOf(lane, event))?.value;
+	if (p && event - p.first < p.n)
+		return p.us[event - p.first];
+	const b = Math.floor(event / lane.bucket_events), from = lane.times[b] ?? lane.duration_us, to = lane.times[b + 1] ?? lane.duration_us;
+	return from + (to - from) * (event / lane.bucket_events - b);
+}
+
+/* Most and least of each series over single events [from, to); of none: what was there before. */
+function spanOf(from, to, take)
+{
+	if (to <= from) {
+		from = Math.min(from, lane.events_count) - 1;
+		to = from + 1;
+	}
+	for (let s = 0; s < 4; s++) {
+		let h = 0, l = from < 0 ? 0 : Infinity;
+		for (let e = Math.max(0, from); e < to;) {
+			const p = pieceNow(lane, pieceOf(lane, e)), series = p.series[s], end = Math.min(to, p.first + p.n) - p.first;
+			for (let i = e - p.first; i < end; i++) {
+				const v = series[i];
+				if (v > h)
+					h = v;
+				if (v < l)
+					l = v;
+			}
+			e = p.first + end;
+		}
+		take(s, h, l);
+	}
+}
+
+/*
+ * The extremes of each pixel column: [x0, x1) in `width` parts. The events are divided among the columns, each in one, so the
+ * highest column is the highest event. Above `bucket_events` a column they are divided by whole buckets.
+ */
+function columnsOf(of, x0, x1, width)
+{
+	const keep = lane;
+	lane = of;
+	const edges = [], high = SERIES.map(() => new Float64Array(width)), low = SERIES.map(() => new Float64Array(width));
+	const events = eventAt(x1) - eventAt(x0), coarse = events / width >= lane.bucket_events;
+	let exact = coarse;
+	if (!coarse) {
+		exact = true;
+		for (let k = pieceOf(lane, eventAt(x0)); k * lane.piece_events < Math.min(eventAt(x1) + 1, lane.events_count); k++)
+			exact = !!pieceNow(lane, k) && exact;
+	}
+	for (let i = 0; i <= width; i++) {
+		const e = eventAt(x0 + (x1 - x0) * i / width);
+		edges.push(exact && !coarse ? e : Math.round(e / lane.bucket_events));
+	}
+	if (coarse || !exact) {
+		const { leaves, high: up, low: down } = lane.tree, last = lane.times.length;
+		for (let i = 0; i < width; i++) {
+			let a = Math.min(edges[i], last - 1), b = Math.min(Math.max(edges[i + 1], a + 1), last);
+			for (let s = 0; s < 4; s++) {
+				let h = 0, l = Infinity;
+				for (let p = a + leaves, q = b + leaves; p < q; p >>= 1, q >>= 1) {
+					if (p & 1) {
+						h = Math.max(h, up[s][p]);
+						l = Math.min(l, down[s][p++]);
+					}
+					if (q & 1) {
+						h = Math.max(h, up[s][--q]);
+						l = Math.min(l, down[s][q]);
+					}
+				}
+				high[s][i] = h;
+				low[s][i] = l;
+			}
+		}
+	} else {
+		for (let i = 0; i < width; i++)
+			spanOf(edges[i], edges[i + 1], (s, h, l) => { high[s][i] = h; low[s][i] = l; });
+	}
+	const unit = exact && !coarse ? 1 : lane.bucket_events;
+	lane = keep;
+	return { high, low, edges: edges.map(e => Math.min(e * unit, of.events_count)), exact };
+}
+
