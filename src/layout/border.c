@@ -61,7 +61,7 @@ size_t frag_border_next(const struct frag_border *b)
 		for (size_t i = first; i < end; i++) {
 			size_t n = open_(b, &b->points[i]) ? settled_by(b, i, first, end) : 0;
 
-			here = n > most ? i : here;
+			here = n && n >= most ? i : here; /* of equals the higher: often all fit */
 			most = FRAG_MAX(most, n);
 		}
 		if (here != SIZE_MAX) {

@@ -55,6 +55,7 @@ FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
 
 #define FEWEST_ROW(F, P, S) \
 	F(S, TEXT, card, "card", "its name in `list gpus`") \
+	F(S, TEXT, label, NULL, "its full name") \
 	F(S, COUNT, gpus_count, "fewest GPUs", "with which a layout fits; null: none does", \
 	  .none = "none") \
 	F(S, TEXT, layout, "layout", \
@@ -78,7 +79,6 @@ FRAG_ROW(fewest_row, "fewest", FEWEST_ROW, "the fewest GPUs of one card");
 	F(S, COUNT, checked_count, NULL, "of those that were assumed, run nevertheless") \
 	F(S, COUNT, wrong_count, NULL, "of these, other than assumed; their group then ran whole") \
 	F(S, COUNT, failed_count, NULL, "layouts that failed for another reason than memory") \
-	F(S, COUNT, wall_ms, NULL, "that all took, milliseconds; null with SOURCE_DATE_EPOCH") \
 	F(S, BOOL, complete, NULL, "it was not interrupted") \
 	F(S, LIST, fewest, NULL, "one for each card", .of = &fewest_row_shape) \
 	F(S, LIST, layouts, NULL, "one for each layout and card", .of = &layout_row_shape)
@@ -224,12 +224,12 @@ static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c
 
 /* ---- what is said -------------------------------------------------------------------------- */
 
-/* Largest cards first do not matter: as they were asked for. */
 static struct fewest_row fewest_of(const struct frag_layouts *x, size_t c, struct frag_answer *a)
 {
 	uint64_t gpus = frag_layout_fewest(x, c, 0);
 	size_t i = gpus ? frag_layout_best(x, c, gpus) : SIZE_MAX;
 	struct fewest_row row = { .card = x->cards[c]->name,
+				  .label = x->cards[c]->label,
 				  .gpus_count = UINT64_MAX,
 				  .peak_reserved_bytes = UINT64_MAX,
 				  .headroom_bytes = UINT64_MAX,
@@ -319,12 +319,12 @@ static void say_assumed(const struct frag_layouts *x, struct frag_answer *a)
 				       x->axes.list[k].order == FRAG_AXIS_RISING ? "more" : "less",
 				       x->axes.list[k].name);
 	a->failed |= names.failed;
-	frag_answer_say(a,
-			"assumed: %s needs no less memory; %llu layouts did not run for it, %llu "
-			"of "
-			"such ran as a check, and %llu of these contradicted",
-			frag_text_str(&names), (unsigned long long)b->assumed,
-			(unsigned long long)b->checked, (unsigned long long)b->wrong);
+	frag_answer_say(
+		a,
+		"assumed: %s needs no less memory; %s did not run for it, %llu more ran as a "
+		"check, and %llu of these contradicted",
+		frag_text_str(&names), frag_answer_count(a, b->assumed, "layout", "layouts"),
+		(unsigned long long)b->checked, (unsigned long long)b->wrong);
 }
 
 /* A confirmation that needs other memory than the recording with enough of it. */
@@ -450,13 +450,11 @@ static void map(const struct frag_layouts *x, size_t c, const struct layout_row 
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-/* Those that fit and are the best of their group, then, if nothing fits, those that need least. */
-static size_t shown(const struct frag_layouts *x, const struct layout_row *rows, size_t count,
-		    struct layout_row *out)
+/* What ran: first what fits. */
+static size_t shown(const struct layout_row *rows, size_t count, struct layout_row *out)
 {
 	size_t n = 0;
 
-	(void)x;
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(rows[i].answer, "fits") && strcmp(rows[i].basis, "assumed") != 0)
 			out[n++] = rows[i];
@@ -496,10 +494,10 @@ static void remarks(const struct frag_layouts *x, const struct layouts *all, str
 	frag_headroom_text(&x->headroom, &kept);
 	a->failed |= kept.failed;
 	frag_answer_remark(a, "layout: %s", all->command);
-	frag_answer_remark(a, "%llu layouts on %zu %s, %llu runs%s; kept free: %s",
-			   (unsigned long long)all->layouts_count, x->cards_count,
-			   x->cards_count == 1 ? "card" : "cards",
-			   (unsigned long long)all->recordings_count,
+	frag_answer_remark(a, "%s on %s, %s%s; kept free: %s",
+			   frag_answer_count(a, all->layouts_count, "layout", "layouts"),
+			   frag_answer_count(a, x->cards_count, "card", "cards"),
+			   frag_answer_count(a, all->recordings_count, "run", "runs"),
 			   x->exact ? ", each on the card itself"
 				    : ", each with enough memory for what it needs",
 			   kept.len ? frag_text_str(&kept) : "nothing");
@@ -522,7 +520,6 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 				 .assumed_count = x->border.assumed,
 				 .checked_count = x->border.checked,
 				 .wrong_count = x->border.wrong,
-				 .wall_ms = x->wall_ms,
 				 .complete = !x->interrupted,
 				 .fewest = { fewest, x->cards_count },
 				 .layouts = { rows, count } };
@@ -544,7 +541,7 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 	for (size_t c = 0; c < x->cards_count; c++)
 		map(x, c, rows, a);
 	frag_answer_gap(a);
-	frag_answer_table(a, &layout_row_shape, top, shown(x, rows, count, top))->top = SHOWN;
+	frag_answer_table(a, &layout_row_shape, top, shown(rows, count, top))->top = SHOWN;
 	frag_answer_gap(a);
 	say_assumed(x, a);
 	return a->failed ? frag_fail_nomem(err, "answer") : 0;

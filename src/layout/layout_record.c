@@ -2,7 +2,6 @@
 /* One layout: recorded, judged for each card of its class, and what its memory is for. Runs in a process of its own. */
 #include "layouts.h"
 
-#include <frag/clock.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +241,6 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 void frag_layout_record(const struct frag_layouts *x, size_t i, size_t on, const char *log,
 			struct frag_layout_result *out)
 {
-	uint64_t begin = frag_clock_ns();
 	struct frag_err err = { 0 };
 
 	*out = (struct frag_layout_result){ .rank = UINT64_MAX, .step_us = UINT64_MAX };
@@ -251,5 +249,4 @@ void frag_layout_record(const struct frag_layouts *x, size_t i, size_t on, const
 		if (!strstr(err.msg, "ended with status"))
 			snprintf(out->message, sizeof(out->message), "%.239s", err.msg);
 	}
-	out->wall_ms = (frag_clock_ns() - begin) / 1000000;
 }

@@ -26,7 +26,7 @@
 #include "recording/recording.h"
 
 #define GRACE_NS 5000000000ull /* from asking a process to end to killing it */
-#define ALIKE 8u	       /* layouts that fail for one reason, before any ran: the rest is left out */
+#define ALIKE 8u /* layouts that fail for one reason, before any ran: the rest is left out */
 #define TRIES 4u /* advised layouts that turn out not to fit, for each card and number of ranks */
 
 struct job {
@@ -323,12 +323,12 @@ static void note_result(struct course *c, struct job *j, const struct frag_layou
 		return;
 	}
 	x->results[j->point] = *r;
-	if (p->checking)
-		frag_border_checked(&x->border, j->point, fits_of(x, r));
-	else if (r->status == FRAG_LAYOUT_RAN || r->status == FRAG_LAYOUT_MEMORY)
-		frag_border_decide(&x->border, j->point, fits_of(x, r));
-	else
+	if (r->status != FRAG_LAYOUT_RAN && r->status != FRAG_LAYOUT_MEMORY)
 		frag_border_fail(&x->border, j->point);
+	else if (p->checking)
+		frag_border_checked(&x->border, j->point, fits_of(x, r));
+	else
+		frag_border_decide(&x->border, j->point, fits_of(x, r));
 }
 
 /* Until one of the jobs ends. */
@@ -476,7 +476,6 @@ static int run(struct course *c, struct frag_err *err)
 
 int frag_layouts_run(struct frag_layouts *x, struct frag_err *err)
 {
-	uint64_t begin = frag_clock_ns();
 	struct course *c;
 	int rc, reason;
 
@@ -498,7 +497,6 @@ int frag_layouts_run(struct frag_layouts *x, struct frag_err *err)
 	frag_progress_end(&c->progress);
 	frag_scratch_remove(c->folder);
 	frag_host_free(c);
-	x->wall_ms = (frag_clock_ns() - begin) / 1000000;
 	return rc;
 }
 

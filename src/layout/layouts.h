@@ -59,7 +59,6 @@ struct frag_layout_result {
 	uint64_t kinds[FRAG_KINDS]; /* live bytes of that rank at its peak, by what they are for */
 	uint64_t free_bytes;	    /* reserved and not live then */
 	uint64_t step_us;	    /* by the roofline; UINT64_MAX = unknown */
-	uint64_t wall_ms;
 };
 
 #define FRAG_LAYOUT_CONFIRMS 64u
@@ -106,7 +105,6 @@ struct frag_layouts {
 	struct frag_layout_confirm confirms[FRAG_LAYOUT_CONFIRMS];
 	size_t confirms_count;
 	uint64_t recordings;
-	uint64_t wall_ms;
 	bool interrupted;
 };
 

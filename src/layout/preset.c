@@ -38,9 +38,9 @@ static int find(const char *name, const struct frag_preset **out, struct frag_er
 		}
 	}
 	near = frag_nearest(name, names);
-	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown preset '%.60s'%s%s%s; cufrag layout --help names them", name,
-			 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return near ? frag_fail(err, FRAG_EUSAGE, "unknown preset '%.60s'; did you mean '%s'?",
+				name, near)
+		    : frag_fail(err, FRAG_EUSAGE, "unknown preset '%.60s'", name);
 }
 
 /* Is {name} in the command? */
