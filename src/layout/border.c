@@ -32,18 +32,28 @@ static bool open_(const struct frag_border *b, const struct frag_border_point *p
 	return p->decided != b->cards && !p->running;
 }
 
-/* Points that an answer about point i settles, the worse of both answers. */
-static size_t settled_by(const struct frag_border *b, size_t i, size_t first, size_t end)
+/* Answers for one card that an answer about point i settles, the worse of both. */
+static size_t settled_for(const struct frag_border *b, uint64_t card, size_t i, size_t first,
+			  size_t end)
 {
 	size_t lower = 0, upper = 0;
 
 	for (size_t k = first; k < end; k++) {
-		if (b->points[k].decided == b->cards)
+		if (b->points[k].decided & card)
 			continue;
 		lower += below(b, &b->points[k], &b->points[i]);
 		upper += below(b, &b->points[i], &b->points[k]);
 	}
 	return FRAG_MIN(lower, upper);
+}
+
+static size_t settled_by(const struct frag_border *b, size_t i, size_t first, size_t end)
+{
+	size_t all = 0;
+
+	for (uint64_t card = 1; card & b->cards; card <<= 1)
+		all += settled_for(b, card, i, first, end);
+	return all;
 }
 
 size_t frag_border_next(const struct frag_border *b)

@@ -56,6 +56,25 @@ TEST(the_border_is_that_of_a_grid)
 	assert_int_equal(b.wrong, 0);
 }
 
+/* A line of 64 and three cards: three bisections of six runs each, which share some. */
+static uint64_t of_line(const struct frag_border_point *p)
+{
+	return (p->level[0] < 9) | (uint64_t)(p->level[0] < 20) << 1 |
+	       (uint64_t)(p->level[0] < 50) << 2;
+}
+
+TEST(each_card_is_bisected)
+{
+	struct frag_border_point points[64] = { 0 };
+	struct frag_border b = { .points = points, .count = 64, .axes = 1, .cards = 7 };
+
+	for (size_t i = 0; i < b.count; i++)
+		points[i].level[0] = (uint16_t)i;
+	assert_true(search(&b, of_line) <= 18);
+	for (size_t k = 0; k < b.count; k++)
+		assert_int_equal(points[k].fits, of_line(&points[k]));
+}
+
 /* Of all but those in the first row. */
 static uint64_t odd(const struct frag_border_point *p)
 {
