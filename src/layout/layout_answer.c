@@ -59,7 +59,7 @@ FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
 	F(S, COUNT, gpus_count, "fewest GPUs", "with which a layout fits; null: none does", \
 	  .none = "none") \
 	F(S, TEXT, layout, "layout", \
-	  "the one with the largest values of what rises, then the one that needs least") \
+	  "the one with the largest values of what rises, then with those listed first") \
 	F(S, BYTES, peak_reserved_bytes, "peak", "of its worst rank") \
 	F(S, BYTES, headroom_bytes, "left", "beside the margin") \
 	F(S, BYTES, least_bytes, NULL, \

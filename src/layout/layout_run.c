@@ -533,11 +533,6 @@ static double size_of(const struct frag_layouts *x, size_t i)
 	return size;
 }
 
-static uint64_t least(const struct frag_layouts *x, size_t i)
-{
-	return x->results[i].status ? x->results[i].min_bytes : UINT64_MAX;
-}
-
 size_t frag_layout_best(const struct frag_layouts *x, size_t c, uint64_t world)
 {
 	size_t best = SIZE_MAX;
@@ -549,7 +544,7 @@ size_t frag_layout_best(const struct frag_layouts *x, size_t c, uint64_t world)
 		    frag_layout_world(x, frag_layout_of(x, i)) != world)
 			continue;
 		more = best == SIZE_MAX ? 1 : size_of(x, i) - size_of(x, best);
-		if (more > 0 || (!(more < 0) && least(x, i) < least(x, best)))
+		if (more > 0 || (!(more < 0) && frag_layout_of(x, i) < frag_layout_of(x, best)))
 			best = i;
 	}
 	return best;

@@ -136,7 +136,7 @@ const struct frag_layout_result *frag_layout_confirmed(const struct frag_layouts
 						       size_t c);
 /* Has card c room for point i, for all that is known? A confirmation counts most. */
 bool frag_layout_fits(const struct frag_layouts *x, size_t i, size_t c);
-/* The one to take with so many ranks on card c: the largest by what rises, then the one that leaves most free; SIZE_MAX = none. */
+/* The one to take with so many ranks on card c: the largest by what rises, then the one whose values are listed first; SIZE_MAX = none. */
 size_t frag_layout_best(const struct frag_layouts *x, size_t c, uint64_t world);
 /* The fewest ranks with which one fits, above `above`; 0 = none. */
 uint64_t frag_layout_fewest(const struct frag_layouts *x, size_t c, uint64_t above);
