@@ -9,6 +9,7 @@
 #include "cli/show_answer.h"
 #include "layout/layouts.h"
 #include "layout/preset.h"
+#include "plan/fit/fit_cards.h"
 
 #define VARY_MAX FRAG_AXES_MAX
 
@@ -138,18 +139,10 @@ static void tell(void *cli, const char *text)
 /* Policies are those of `fit`, jobs a processor each, host memory a share of the machine each. */
 static int set_rest(struct frag_cli *cli, struct options *o, struct frag_err *err)
 {
-	static const char *const defaults[] = { "recorded", "pytorch",
-						"pytorch:expandable_segments:True",
-						"pytorch:max_split_size_mb:128",
-						"pytorch:roundup_power2_divisions:8" };
 	struct frag_layouts *x = &o->all;
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	bool none = !x->policies.count;
-	uint32_t flags;
 
-	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
-		FRAG_TRY(frag_policy_texts_add(&x->policies, defaults[i], err));
-	FRAG_TRY(frag_policy_texts_check(&x->policies, &flags, err));
+	FRAG_TRY(frag_fit_policies(&x->policies, err));
 	if (!x->jobs)
 		x->jobs =
 			processors > 0 ? (unsigned)FRAG_MIN(processors, (long)FRAG_LAYOUT_JOBS) : 1;
@@ -192,7 +185,7 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 		return frag_code_exit(FRAG_EINTR);
 	}
 	for (size_t c = 0; c < x->cards_count; c++)
-		enough |= frag_layout_fewest(x, c, 0);
+		enough |= frag_layout_fewest(x, c);
 	return enough ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
 }
 

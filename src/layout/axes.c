@@ -158,25 +158,23 @@ int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_o
 
 void frag_axes_guess_order(struct frag_axes *x)
 {
-	static const char *const known[] = { "mb",	   "mbs",	  "bs",
-					     "batch",	   "micro_batch", "micro_batch_size",
-					     "batch_size", "seq",	  "seq_len",
-					     "seq_length", "sequence" };
+	static const char known[] = " mb mbs bs batch batch_size micro_batch micro_batch_size seq "
+				    "seq_len seq_length sequence ";
 
 	for (size_t i = 0; i < x->count; i++) {
 		struct frag_axis *a = &x->list[i];
 		double before = -INFINITY, n;
-		bool known_name = false, ascending = true;
+		char name[FRAG_AXIS_NAME + 2];
+		bool ascending = true;
 
-		for (size_t k = 0; k < FRAG_ARRAY_LEN(known); k++)
-			known_name |= !strcmp(a->name, known[k]);
+		snprintf(name, sizeof(name), " %s ", a->name);
 		for (size_t v = 0; v < a->count; v++, before = n) {
 			ascending &= frag_where_number(a->values[v], strlen(a->values[v]), &n);
 			if (!ascending)
 				break;
 			ascending = n > before;
 		}
-		if (known_name && ascending && a->order == FRAG_AXIS_ANY)
+		if (strstr(known, name) && ascending && a->order == FRAG_AXIS_ANY)
 			a->order = FRAG_AXIS_RISING;
 	}
 }

@@ -226,7 +226,7 @@ static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c
 
 static struct fewest_row fewest_of(const struct frag_layouts *x, size_t c, struct frag_answer *a)
 {
-	uint64_t gpus = frag_layout_fewest(x, c, 0);
+	uint64_t gpus = frag_layout_fewest(x, c);
 	size_t i = gpus ? frag_layout_best(x, c, gpus) : SIZE_MAX;
 	struct fewest_row row = { .card = x->cards[c]->name,
 				  .label = x->cards[c]->label,

@@ -28,9 +28,7 @@ static void last_line(const char *path, char *out, size_t cap)
 
 	if (!f)
 		return;
-	if (!fseek(f, 0, SEEK_END) && ftell(f) > LOG_END)
-		fseek(f, -LOG_END, SEEK_END);
-	else
+	if (fseek(f, -LOG_END, SEEK_END)) /* it is shorter */
 		rewind(f);
 	n = fread(text, 1, LOG_END, f);
 	fclose(f);

@@ -451,7 +451,7 @@ static int confirm(struct course *c, size_t card, struct frag_err *err)
 	struct frag_layouts *x = c->x;
 
 	for (unsigned tries = 0; tries < 2 * TRIES && !x->interrupted; tries++) {
-		uint64_t fewest = frag_layout_fewest(x, card, 0);
+		uint64_t fewest = frag_layout_fewest(x, card);
 		size_t i = fewest ? frag_layout_best(x, card, fewest) : SIZE_MAX;
 
 		if (i == SIZE_MAX || frag_layout_confirmed(x, i, card) ||
@@ -550,14 +550,14 @@ size_t frag_layout_best(const struct frag_layouts *x, size_t c, uint64_t world)
 	return best;
 }
 
-uint64_t frag_layout_fewest(const struct frag_layouts *x, size_t c, uint64_t above)
+uint64_t frag_layout_fewest(const struct frag_layouts *x, size_t c)
 {
 	uint64_t fewest = 0;
 
 	for (size_t i = 0; i < x->border.count; i++) {
 		uint64_t world = frag_layout_world(x, frag_layout_of(x, i));
 
-		if (world > above && (!fewest || world < fewest) && frag_layout_fits(x, i, c))
+		if ((!fewest || world < fewest) && frag_layout_fits(x, i, c))
 			fewest = world;
 	}
 	return fewest;

@@ -138,8 +138,8 @@ const struct frag_layout_result *frag_layout_confirmed(const struct frag_layouts
 bool frag_layout_fits(const struct frag_layouts *x, size_t i, size_t c);
 /* The one to take with so many ranks on card c: the largest by what rises, then the one whose values are listed first; SIZE_MAX = none. */
 size_t frag_layout_best(const struct frag_layouts *x, size_t c, uint64_t world);
-/* The fewest ranks with which one fits, above `above`; 0 = none. */
-uint64_t frag_layout_fewest(const struct frag_layouts *x, size_t c, uint64_t above);
+/* The fewest ranks with which one fits; 0 = none. */
+uint64_t frag_layout_fewest(const struct frag_layouts *x, size_t c);
 
 extern const struct frag_shape frag_layouts_shape;
 int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, struct frag_err *err);

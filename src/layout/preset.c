@@ -87,52 +87,38 @@ static int choose(struct frag_axis *a, const struct frag_preset_option *o, struc
 	return 0;
 }
 
-/* n words at `at`, in place of `taken`. pre: room. */
-static int put(char **words, size_t at, size_t taken, const char *const *with, size_t n,
-	       struct frag_err *err)
+/* In place of a word; it is freed. */
+static int replace(char **word, struct frag_err *err, const char *fmt, const char *a, const char *b)
 {
-	size_t rest = at;
+	char text[256];
 
-	while (words[rest])
-		rest++;
-	for (size_t i = 0; i < taken; i++)
-		frag_host_free(words[at + i]);
-	memmove(words + at + n, words + at + taken, (rest - at - taken + 1) * sizeof(*words));
-	for (size_t i = 0; i < n; i++)
-		words[at + i] = NULL;
-	for (size_t i = 0; i < n; i++) {
-		words[at + i] = frag_host_strdup(with[i]);
-		if (!words[at + i]) {
-			/* what follows must stay reachable */
-			for (size_t k = at + n; words[k]; k++)
-				frag_host_free(words[k]);
-			return frag_fail_nomem(err, "command");
-		}
-	}
+	snprintf(text, sizeof(text), fmt, a, b);
+	frag_host_free(*word);
+	*word = frag_host_strdup(text);
+	FRAG_CHECK_ALLOC(*word, "command", err);
 	return 0;
 }
 
+/* The option, its value or both become {name}, where they are; else they follow at the end. pre: room for two words. */
 static int set(char **words, const struct frag_preset_option *o, struct frag_err *err)
 {
-	char value[FRAG_AXIS_NAME + 2], joined[256];
-	size_t len = strlen(o->option ? o->option : ""), at = 0, taken = 0;
-	const char *with[2] = { o->option, value };
-	bool one = len && o->option[len - 1] == '=', alone = o->values[0];
+	size_t len = strlen(o->option);
+	bool alone = o->values[0];
 
-	snprintf(value, sizeof(value), "{%s}", o->name);
-	snprintf(joined, sizeof(joined), "%s%s", one ? o->option : "", value);
-	for (; words[at]; at++) {
-		size_t stem = one ? len - 1 : len;
-
-		if (!len || strncmp(words[at], o->option, stem) != 0)
-			continue;
-		taken = words[at][stem] == '=' ? 1 : words[at][stem] ? 0 : words[at + 1] ? 2 : 1;
-		if (taken)
-			break;
+	while (*words &&
+	       (strncmp(*words, o->option, len) || ((*words)[len] && (*words)[len] != '=')))
+		words++;
+	if (alone && *words && words[1] && !(*words)[len] && words[1][0] != '-') { /* its value */
+		frag_host_free(words[1]);
+		for (char **w = words + 1; (w[0] = w[1]); w++)
+			;
 	}
-	if (alone || one)
-		with[0] = alone ? value : joined;
-	return put(words, at, taken, with, alone || one ? 1 : 2, err);
+	if (alone)
+		return replace(words, err, "{%s}%s", o->name, "");
+	if (*words && (*words)[len])
+		return replace(words, err, "%s={%s}", o->option, o->name);
+	return replace(words, err, "%s%s", o->option, "")
+		       ?: replace(words + 1, err, "{%s}%s", o->name, "");
 }
 
 int frag_preset_apply(const char *preset, struct frag_axes *axes, char *const *words, char ***out,

@@ -9,29 +9,30 @@
 #include <frag/base.h>
 
 struct launcher {
-	const char *program;	  /* its file */
-	const char *word;	  /* that follows it; NULL = none */
-	const char *module;	  /* python -m this; NULL = cannot be started so */
-	const char *const *alone; /* options without a value; others have one */
+	const char *program; /* its file */
+	const char *word;    /* that follows it; NULL = none */
+	const char *module;  /* python -m this; NULL = cannot be started so */
+	const char
+		*alone; /* options without a value, with a blank on both sides; others have one */
 };
 
-static const char *const torchrun_alone[] = { "--standalone", "--no-python", "--no_python",
-					      "--run-path",   "--run_path",  "-m",
-					      "--module",     NULL };
-static const char *const accelerate_alone[] = {
-	"--multi_gpu",	     "--multi-gpu", "--use_fsdp", "--use_deepspeed",
-	"--use_megatron_lm", "--cpu",	    "--tpu",	  "--debug",
-	"--quiet",	     "-q",	    "-m",	  "--module",
-	"--no_python",	     NULL
-};
-static const char *const deepspeed_alone[] = { "--no_local_rank", "--no_python",   "--module",
-					       "--no_ssh",	  "--force_multi", NULL };
+#define MODULE " -m --module --no-python --no_python "
 
 static const struct launcher launchers[] = {
-	{ "torchrun", NULL, "torch.distributed.run", torchrun_alone },
-	{ "accelerate", "launch", NULL, accelerate_alone },
-	{ "deepspeed", NULL, NULL, deepspeed_alone },
+	{ "torchrun", NULL, "torch.distributed.run", MODULE "--standalone --run-path --run_path " },
+	{ "accelerate", "launch", NULL,
+	  MODULE "--multi_gpu --multi-gpu --use_fsdp --use_deepspeed --use_megatron_lm --cpu --tpu "
+		 "--debug --quiet -q " },
+	{ "deepspeed", NULL, NULL, MODULE "--no_local_rank --no_ssh --force_multi " },
 };
+
+/* Is it a word of a list with a blank on both sides of each? */
+static bool is_in(const char *word, const char *list)
+{
+	const char *at = strstr(list, word);
+
+	return at && at[-1] == ' ' && at[strlen(word)] == ' ';
+}
 
 static const char *file_of(const char *path)
 {
@@ -54,13 +55,6 @@ static size_t matches(const struct launcher *l, char *const *words)
 	    !strcmp(words[2], l->module))
 		return 3;
 	return 0;
-}
-
-static bool is_in(const char *word, const char *const *list)
-{
-	while (*list && strcmp(*list, word) != 0)
-		list++;
-	return *list;
 }
 
 static int copy(char ***out, size_t at, const char *word, struct frag_err *err)

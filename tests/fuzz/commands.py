@@ -137,6 +137,9 @@ def layout(rng):
         if rng.random() < .2:
             out += [option, rng.choice(values)]
     run = "printf 'alloc,1,%s\nfree,1\n' > \"$CUFRAG_RECORD/1.pickle\"" % rng.choice(["512", "99999999999", "x"])
+    if rng.random() < .5:  # a right one, so that something runs
+        out = out[:2] + ["--gpu", "h100,l4", "--jobs", "2", "--vary", "{a}=" + rng.choice(["1..9", "1,x", "2"]), "--vary", "{mb}=1..4", "--check", rng.choice("09")]
+        return out + outputs(rng) + ["--", "sh", "-c", run + rng.choice(["; exit 3", "", ""]), "{a}", "{mb}"]
     return out + outputs(rng) + ["--", *rng.choice([["sh", "-c", run, rng.choice(names), "{a}"], ["false", "{a}"], ["torchrun", "{a}"], ["sh", "-c", "exit 7", "{mb}"]])]
 
 

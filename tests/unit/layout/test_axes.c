@@ -115,7 +115,7 @@ TEST(an_option_that_is_there_is_replaced)
 	assert_int_equal(frag_axes_add(&x, "seq=1", NULL), 0);
 	assert_int_equal(frag_axes_add(&x, "tp=1", NULL), 0);
 	assert_int_equal(frag_preset_apply("megatron", &x, command, &words, NULL), 0);
-	expect_words(words, "run|--seq-length|{seq}|--micro-batch-size|{mb}|--bf16|"
+	expect_words(words, "run|--seq-length|{seq}|--micro-batch-size={mb}|--bf16|"
 			    "--tensor-model-parallel-size|{tp}");
 	assert_int_equal(x.list[0].order, FRAG_AXIS_RISING);
 	frag_words_release(&words);
