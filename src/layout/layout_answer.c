@@ -3,6 +3,7 @@
 #include "layouts.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAP_ROWS 40u
@@ -56,7 +57,7 @@ FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
 #define FEWEST_ROW(F, P, S) \
 	F(S, TEXT, card, "card", "its name in `list gpus`") \
 	F(S, TEXT, label, NULL, "its full name") \
-	F(S, COUNT, gpus_count, "fewest GPUs", "with which a layout fits; null: none does", \
+	F(S, COUNT, gpus_count, "GPUs", "ranks of the job; of the fewest null: no layout fits", \
 	  .none = "none") \
 	F(S, TEXT, layout, "layout", \
 	  "the one with the largest values of what rises, then with those listed first") \
@@ -68,7 +69,7 @@ FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
 	F(S, BOOL, confirmed, "confirmed", "recorded on the card itself, too") \
 	F(S, TEXT, setting, "setting", "the policy that serves it best", .spare = 1) \
 	F(S, TEXT, line, NULL, "the command")
-FRAG_ROW(fewest_row, "fewest", FEWEST_ROW, "the fewest GPUs of one card");
+FRAG_ROW(fewest_row, "fewest", FEWEST_ROW, "the layout to take on so many GPUs of one card");
 
 #define LAYOUTS_ROW(F, P, S) \
 	F(S, TEXT, command, NULL, "with names in braces") \
@@ -81,6 +82,8 @@ FRAG_ROW(fewest_row, "fewest", FEWEST_ROW, "the fewest GPUs of one card");
 	F(S, COUNT, failed_count, NULL, "layouts that failed for another reason than memory") \
 	F(S, BOOL, complete, NULL, "it was not interrupted") \
 	F(S, LIST, fewest, NULL, "one for each card", .of = &fewest_row_shape) \
+	F(S, LIST, sizes, NULL, "the same for each card and number of ranks", \
+	  .of = &fewest_row_shape) \
 	F(S, LIST, layouts, NULL, "one for each layout and card", .of = &layout_row_shape)
 FRAG_ROW_AS(, frag_layouts_shape, layouts, "layouts", LAYOUTS_ROW,
 	    "which layouts of a job fit which cards");
@@ -224,13 +227,14 @@ static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c
 
 /* ---- what is said -------------------------------------------------------------------------- */
 
-static struct fewest_row fewest_of(const struct frag_layouts *x, size_t c, struct frag_answer *a)
+/* gpus 0: none fits. */
+static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_t gpus,
+				 struct frag_answer *a)
 {
-	uint64_t gpus = frag_layout_fewest(x, c);
 	size_t i = gpus ? frag_layout_best(x, c, gpus) : SIZE_MAX;
 	struct fewest_row row = { .card = x->cards[c]->name,
 				  .label = x->cards[c]->label,
-				  .gpus_count = UINT64_MAX,
+				  .gpus_count = gpus ? gpus : UINT64_MAX,
 				  .peak_reserved_bytes = UINT64_MAX,
 				  .headroom_bytes = UINT64_MAX,
 				  .least_bytes = UINT64_MAX,
@@ -242,7 +246,6 @@ static struct fewest_row fewest_of(const struct frag_layouts *x, size_t c, struc
 	if (i != SIZE_MAX) {
 		struct layout_row best = row_of(x, i, c, a);
 
-		row.gpus_count = gpus;
 		row.layout = best.layout;
 		row.peak_reserved_bytes = best.peak_reserved_bytes;
 		row.headroom_bytes = best.headroom_bytes;
@@ -253,6 +256,19 @@ static struct fewest_row fewest_of(const struct frag_layouts *x, size_t c, struc
 		row.line = best.line;
 	}
 	return row;
+}
+
+/* Numbers of ranks as they were asked for. */
+static size_t make_sizes(const struct frag_layouts *x, struct fewest_row *rows,
+			 struct frag_answer *a)
+{
+	const struct frag_axis *worlds = x->world == SIZE_MAX ? NULL : &x->axes.list[x->world];
+	size_t n = 0;
+
+	for (size_t c = 0; c < x->cards_count; c++)
+		for (size_t v = 0; worlds && v < worlds->count; v++)
+			rows[n++] = take_of(x, c, strtoull(worlds->values[v], NULL, 10), a);
+	return n;
 }
 
 static void conclude(const struct frag_layouts *x, size_t c, const struct fewest_row *row,
@@ -507,12 +523,16 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 {
 	struct layouts *all = frag_answer_new(a, 1, sizeof(*all));
 	struct fewest_row *fewest = frag_answer_new(a, x->cards_count, sizeof(*fewest));
-	size_t count;
+	struct fewest_row *sizes = frag_answer_new(
+		a, x->world == SIZE_MAX ? 1 : x->cards_count * x->axes.list[x->world].count,
+		sizeof(*sizes));
+	size_t count, sizes_count;
 	struct layout_row *rows = make_rows(x, &count, a), *top;
 
-	FRAG_CHECK_ALLOC(all && fewest && rows, "answer", err);
+	FRAG_CHECK_ALLOC(all && fewest && sizes && rows, "answer", err);
 	top = frag_answer_new(a, count, sizeof(*top));
 	FRAG_CHECK_ALLOC(top, "answer", err);
+	sizes_count = make_sizes(x, sizes, a);
 	*all = (struct layouts){ .command = command_of(x, a),
 				 .layouts_count = x->axes.layouts_count,
 				 .classes_count = x->classes_count,
@@ -522,6 +542,7 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 				 .wrong_count = x->border.wrong,
 				 .complete = !x->interrupted,
 				 .fewest = { fewest, x->cards_count },
+				 .sizes = { sizes, sizes_count },
 				 .layouts = { rows, count } };
 	frag_answer_data(a, &frag_layouts_shape, all);
 	frag_answer_csv(a, &layout_row_shape, rows, count);
@@ -531,13 +552,14 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 	a->estimated = true;
 	remarks(x, all, a);
 	for (size_t c = 0; c < x->cards_count; c++) {
-		fewest[c] = fewest_of(x, c, a);
+		fewest[c] = take_of(x, c, frag_layout_fewest(x, c), a);
 		conclude(x, c, &fewest[c], a);
 	}
 	say_failures(x, all, a);
 	warn_adapts(x, a);
 	frag_answer_gap(a);
-	frag_answer_table(a, &fewest_row_shape, fewest, x->cards_count);
+	frag_answer_table(a, &fewest_row_shape, sizes_count ? sizes : fewest,
+			  sizes_count ? sizes_count : x->cards_count);
 	for (size_t c = 0; c < x->cards_count; c++)
 		map(x, c, rows, a);
 	frag_answer_gap(a);
