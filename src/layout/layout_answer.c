@@ -51,7 +51,7 @@
 	F(S, TEXT, setting, "setting", "the policy that serves it best", .spare = 1) \
 	F(S, REAL, price_per_hour, "per hour", "of all its cards", .precision = 2, .if_any = true) \
 	F(S, TEXT, message, NULL, "why it failed") \
-	F(S, TEXT, line, NULL, "the command")
+	F(S, TEXT, line, NULL, "the command, with the setting")
 FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
 
 #define FEWEST_ROW(F, P, S) \
@@ -68,7 +68,7 @@ FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
 	F(S, REAL, price_per_hour, "per hour", "of all its cards", .precision = 2, .if_any = true) \
 	F(S, BOOL, confirmed, "confirmed", "recorded on the card itself, too") \
 	F(S, TEXT, setting, "setting", "the policy that serves it best", .spare = 1) \
-	F(S, TEXT, line, NULL, "the command")
+	F(S, TEXT, line, NULL, "the command, with the setting")
 FRAG_ROW(fewest_row, "fewest", FEWEST_ROW, "the layout to take on so many GPUs of one card");
 
 #define LAYOUTS_ROW(F, P, S) \
@@ -96,7 +96,9 @@ static double price_of(const struct frag_layouts *x, size_t c, uint64_t gpus)
 	return x->cards[c]->price_per_hour > 0 ? x->cards[c]->price_per_hour * (double)gpus : NAN;
 }
 
-static const char *line_of(const struct frag_layouts *x, size_t layout, struct frag_answer *a)
+/* The command, and the setting that it needs to fit. */
+static const char *line_of(const struct frag_layouts *x, size_t layout, const char *setting,
+			   struct frag_answer *a)
 {
 	FRAG_AUTO(frag_words_release) char **words = NULL;
 	struct frag_text t = { 0 };
@@ -106,6 +108,8 @@ static const char *line_of(const struct frag_layouts *x, size_t layout, struct f
 		a->failed = true;
 		return NULL;
 	}
+	if (!strncmp(setting, "pytorch:", 8))
+		frag_text_addf(&t, "PYTORCH_CUDA_ALLOC_CONF=%s ", setting + 8);
 	for (char **w = words; *w; w++) {
 		frag_text_add(&t, w == words ? "" : " ");
 		frag_text_add_shell(&t, *w);
@@ -210,7 +214,7 @@ static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c
 		.other_bytes = UINT64_MAX,
 		.free_bytes = UINT64_MAX,
 		.step_us = UINT64_MAX,
-		.line = line_of(x, layout, a),
+		.line = line_of(x, layout, r->cards[c].setting, a),
 	};
 
 	frag_axes_text(&x->axes, layout, SIZE_MAX, text, sizeof(text));
