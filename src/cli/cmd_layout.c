@@ -284,13 +284,12 @@ const struct frag_cmd frag_cmd_layout = {
 		 "A layout that fails for another reason than memory, or does not end, is told "
 		 "apart. "
 		 "Exits with 1 if no layout fits any card.",
-	.examples = "  cufrag layout --no-gpu --gpu h100,h200 --world 1..8*2 --vary '{tp}=1,2' "
-		    "--vary '{mb}=1..8' --where 'tp<=world' -- torchrun --nproc-per-node {world} "
-		    "train.py --tp {tp} --batch {mb}\n"
-		    "  cufrag layout --no-gpu --preset megatron --world 8 --vary tp=1,2,4 --vary "
-		    "mb=1..8 --where 'world%tp==0' -- torchrun pretrain_gpt.py --bf16\n"
-		    "  cufrag layout --no-gpu --vary '{batch}=1..64' --out page -- python train.py "
-		    "--batch {batch}\n",
+	.examples =
+		"  cufrag layout --no-gpu --vary '{mb}=1..64' -- python train.py --batch {mb}\n"
+		"  cufrag layout --no-gpu --gpu h100,b200 --world 1..8*2 -- torchrun train.py\n"
+		"  cufrag layout --no-gpu --world 8 --vary '{tp}=1,2' -- torchrun x.py --tp {tp}\n"
+		"  cufrag layout --no-gpu --preset megatron --world 8 --vary tp=1,2 -- torchrun "
+		"x.py\n",
 	.shared = FRAG_CLI_CARDS | FRAG_CLI_SEED,
 	.answer = &frag_layouts_shape,
 	.options = FRAG_CMD_OPTIONS(options),

@@ -343,7 +343,7 @@ static int add_word(char ***words, size_t *count, size_t *cap, char *word, struc
 	int rc = word ? FRAG_GROW(*words, *count + 1, *cap, "command", err)
 		      : frag_fail_nomem(err, "command");
 
-	if (rc) {
+	if (rc || !*words) {
 		frag_host_free(word);
 		return rc;
 	}
