@@ -13,14 +13,6 @@
 #include "plan/fit/fit_vary.h"
 #include "program/fit_classes.h"
 
-static const char *const defaults[] = {
-	"recorded",
-	"pytorch",
-	"pytorch:expandable_segments:True",
-	"pytorch:max_split_size_mb:128",
-	"pytorch:roundup_power2_divisions:8",
-};
-
 struct options {
 	struct frag_pretend pretend; /* first: its rows count from here */
 	struct frag_policy_texts policies;
@@ -40,12 +32,8 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 					    .first = &f };
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 	struct frag_fit_cards *best = &f;
-	bool none = !o->policies.count;
-	uint32_t flags;
 
-	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
-		FRAG_TRY(frag_policy_texts_add(&o->policies, defaults[i], err));
-	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
+	FRAG_TRY(frag_fit_policies(&o->policies, err));
 	FRAG_TRY(frag_catalog_init(&f.catalog, cli->cards, cli->vendor, err));
 	FRAG_TRY(frag_recordings_open(&f.units, cli->operands, cli->operands_count, &cli->target, 0,
 				      err));

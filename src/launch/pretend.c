@@ -81,7 +81,8 @@ static void put_rank(const struct job *j, unsigned rank)
 	frag_launch_put_number("LOCAL_WORLD_SIZE", FRAG_MIN(j->world, j->gpus));
 	frag_launch_put_number("GROUP_RANK", rank / j->gpus);
 	setenv("MASTER_ADDR", "127.0.0.1", 0);
-	setenv("MASTER_PORT", "29500", 0);
+	if (!getenv("MASTER_PORT")) /* one of its own: other jobs of this machine may listen at the usual one */
+		frag_launch_put_number("MASTER_PORT", frag_launch_free_port() ?: 29500u);
 }
 
 void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,

@@ -19,6 +19,9 @@ int frag_vary_record(const struct frag_launch *l, const struct frag_pretend *o, 
 		     const char *name, uint64_t n, struct frag_trace **out, int *status,
 		     uint64_t *refused, struct frag_err *err);
 
+/* Requests that the card had no memory for, also those that the program caught. */
+uint64_t frag_vary_refusals(const struct frag_trace *trace);
+
 /* The card on which a number is looked for, as sentences say it: "h100", "a card of 4 GiB". */
 const char *frag_vary_card(const struct frag_sim_config *card, char *buf, size_t cap);
 

@@ -124,6 +124,25 @@ def policies(rng, most=3):
     return ["--policies", ";".join(rng.choice(POLICIES) for _ in range(rng.randint(1, most)))]
 
 
+def layout(rng):
+    """Names, values, conditions and commands, most of them wrong; what runs leaves a recording or fails."""
+    names = ["{a}", "a", "{b}", "{world}", "{", "{a", "{{a}}", "mb", "{mb}", "\x1b", "é"]
+    signs = ["+", "-", "*", "/", "%", "<", "<=", "==", "!=", "&&", "||", "!", "(", ")", "'x'", "0", "1", "1e9", "a", "{b}", "mb", "\"", " "]
+    out = ["--no-gpu", "--gpu", rng.choice(["h100", "h100,a100-80", "h101", ""]), "--time-limit", "5", "--jobs", "2"]
+    for _ in range(rng.randint(0, 3)):
+        out += ["--vary", rng.choice(names) + "=" + rng.choice(["1..4", "1,2", "x", "4..1", "1..64*2", "1,,2", "9" * 30, "", "a{b}"])]
+    for _ in range(rng.randint(0, 2)):
+        out += ["--where", "".join(rng.choice(signs) for _ in range(rng.choice([1, 3, 7, 200])))]
+    for option, values in (("--world", ["1..2", "0", "x", "3"]), ("--rising", ["a", "{mb},a", ","]), ("--preset", ["vllm", "megatron", "x"]), ("--price", ["h100=1", "=", "h100=nan"])):
+        if rng.random() < .2:
+            out += [option, rng.choice(values)]
+    run = "printf 'alloc,1,%s\nfree,1\n' > \"$CUFRAG_RECORD/1.pickle\"" % rng.choice(["512", "99999999999", "x"])
+    if rng.random() < .5:  # a right one, so that something runs
+        out = out[:2] + ["--gpu", "h100,l4", "--jobs", "2", "--vary", "{a}=" + rng.choice(["1..9", "1,x", "2"]), "--vary", "{mb}=1..4", "--check", rng.choice("09")]
+        return out + outputs(rng) + ["--", "sh", "-c", run + rng.choice(["; exit 3", "", ""]), "{a}", "{mb}"]
+    return out + outputs(rng) + ["--", *rng.choice([["sh", "-c", run, rng.choice(names), "{a}"], ["false", "{a}"], ["torchrun", "{a}"], ["sh", "-c", "exit 7", "{mb}"]])]
+
+
 def arguments(rng, command, folder):
     """The command line behind the program's name; files are named relative to the folder."""
     one = os.path.basename(make_input(rng, folder, "x"))
@@ -147,6 +166,7 @@ def arguments(rng, command, folder):
         "summary": lambda: [one],
         "import": lambda: [one, "-o", "z.cft"],
         "export": lambda: [one, "--to", rng.choice(["memory_viz", "perfetto", "openmetrics", "csv", "minimalloc"]), "-o", "e.out"] + (policy if rng.random() < .4 else []),
+        "layout": lambda: layout(rng),
         "view": lambda: [one] + (policies(rng, 2) if rng.random() < .5 else []) + ["--out", "view.html"],
     }[command]()
     if command == "fleet":

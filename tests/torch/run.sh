@@ -53,6 +53,24 @@ test_every_capability_runs_a_training() {
 	done < cards
 }
 
+# the ranks of torchrun are started one for each role, and the border of the batch is found by bisection
+test_layouts_of_a_job() {
+	printf 'name,memory\nl4,780M\n' > cards.csv
+	"$cufrag" layout --no-gpu --cards cards.csv --gpu l4 --margin 0 --world 1,2 --vary '{batch}=1..16' --jobs 1 --check 0 --json layout.json -- \
+		"$env/bin/torchrun" --nproc-per-node {world} "$root/tests/torch/layouts.py" --batch '{batch}' > out 2> log || { cat log out; return 1; }
+	"$python" - << 'END' || { cat log out; return 1; }
+import json
+a = json.load(open("layout.json"))
+ran = [r for r in a["layouts"] if r["basis"] != "assumed"]
+assert a["fewest"][0]["gpus_count"] == 1 and a["fewest"][0]["confirmed"], a["fewest"]
+assert len(ran) < 14 and {"fits"} < {r["answer"] for r in ran} <= {"fits", "tight", "does not fit"}, ran
+assert all(r["permanent_bytes"] and r["optimizer_bytes"] and r["activation_bytes"] and r["rank"] == 0 and r["step_us"] for r in ran), ran
+assert a["failed_count"] == 0 and a["wrong_count"] == 0
+border = [max(int(r["layout"].split("batch=")[1]) for r in a["layouts"] if r["answer"] == "fits" and r["gpus_count"] == n) for n in (1, 2)]
+assert border[0] <= border[1], border
+END
+}
+
 test_expandable_segments() {
 	PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True record -o run.cft -- "$python" "$root/tests/torch/train.py" plain &&
 		verified run.cft && "$cufrag" info run.cft | grep -q 'expandable segments on'

@@ -53,6 +53,8 @@ struct frag_fit_cards {
 	struct frag_fit_task *tasks;
 };
 
+/* Those that are tried by default, where none was named; then checks them all. Errors: FRAG_EUSAGE. */
+int frag_fit_policies(struct frag_policy_texts *policies, struct frag_err *err);
 /* Rows for the policies, each different on some unit. Errors: FRAG_EUSAGE (no policy is left), those of
  * the search; an interruption is none. */
 int frag_fit_cards_search(struct frag_fit_cards *f, const struct frag_policy_texts *policies,

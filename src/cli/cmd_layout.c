@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag layout: how many cards, which layout, which card: the program itself, recorded with each. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/launching.h"
+#include "cli/show_answer.h"
+#include "layout/layouts.h"
+#include "layout/preset.h"
+#include "plan/fit/fit_cards.h"
+
+#define VARY_MAX FRAG_AXES_MAX
+
+struct options {
+	struct frag_layouts all;
+	const char *gpus, *world, *rising, *falling, *preset, *price;
+	const char *vary[VARY_MAX];
+	size_t vary_count;
+	bool fresh;
+};
+
+static int set_vary(void *whole, const char *text, struct frag_err *err)
+{
+	struct options *o = whole;
+
+	if (o->vary_count == VARY_MAX)
+		return frag_fail(err, FRAG_EUSAGE, "more than %u names vary", VARY_MAX);
+	o->vary[o->vary_count++] = text;
+	return 0;
+}
+
+static int set_where(void *whole, const char *text, struct frag_err *err)
+{
+	struct options *o = whole;
+
+	if (o->all.where_count == FRAG_LAYOUT_WHERE)
+		return frag_fail(err, FRAG_EUSAGE, "more than %u conditions", FRAG_LAYOUT_WHERE);
+	o->all.where[o->all.where_count++] = text;
+	return 0;
+}
+
+static int set_card(struct frag_layouts *x, const struct frag_catalog *catalog, const char *name,
+		    struct frag_err *err)
+{
+	const struct frag_gpu *card = NULL;
+
+	for (size_t g = 0; g < catalog->count; g++)
+		if (catalog->path && !strcmp(catalog->cards[g]->name, name))
+			card = catalog->cards[g];
+	card = card ? card : frag_gpu_find(name);
+	if (!card)
+		return frag_fail(err, FRAG_EUSAGE, "unknown card '%.60s' (cufrag list gpus)", name);
+	for (size_t c = 0; c < x->cards_count; c++)
+		if (x->cards[c] == card)
+			return 0;
+	if (x->cards_count == FRAG_LAYOUT_CARDS)
+		return frag_fail(err, FRAG_EUSAGE, "more than %u cards", FRAG_LAYOUT_CARDS);
+	x->cards[x->cards_count++] = card;
+	return 0;
+}
+
+/* The next entry of a list; NULL: the end. entry[80]. */
+static const char *next_entry(const char *text, char *entry)
+{
+	size_t n = strcspn(text, ",");
+
+	if (!*text)
+		return NULL;
+	snprintf(entry, 80, "%.*s", (int)FRAG_MIN(n, 79u), text);
+	return text + n + (text[n] == ',');
+}
+
+static int set_cards(struct frag_layouts *x, const struct frag_catalog *catalog, const char *list,
+		     struct frag_err *err)
+{
+	char name[80];
+
+	while ((list = next_entry(list, name)))
+		FRAG_TRY(set_card(x, catalog, name, err));
+	return 0;
+}
+
+/* "h100=2.5,h200=3" */
+static int set_prices(struct frag_layouts *x, const char *list, struct frag_err *err)
+{
+	char entry[80], *equals, *end;
+
+	while ((list = next_entry(list, entry))) {
+		struct frag_layout_price *p = &x->prices[x->prices_count];
+
+		equals = strchr(entry, '=');
+		if (equals && x->prices_count < FRAG_LAYOUT_CARDS) {
+			*equals = '\0';
+			p->per_hour = strtod(equals + 1, &end);
+			snprintf(p->card, sizeof(p->card), "%.39s", entry);
+		}
+		if (!equals || x->prices_count == FRAG_LAYOUT_CARDS || end == equals + 1 || *end ||
+		    !(p->per_hour >= 0) || isinf(p->per_hour))
+			return frag_fail(err, FRAG_EUSAGE,
+					 "invalid price '%.60s': expected CARD=PRICE, as h100=2.5",
+					 entry);
+		x->prices_count++;
+	}
+	return 0;
+}
+
+static int set_axes(struct options *o, struct frag_axes *axes, struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	o->all.world = SIZE_MAX;
+	if (o->world) {
+		frag_text_addf(&t, "{world}=%s", o->world);
+		FRAG_TRY(frag_text_check(&t, err));
+		FRAG_TRY(frag_axes_add(axes, t.s, err));
+		axes->list[0].implied = true;
+		o->all.world = 0;
+	}
+	for (size_t i = 0; i < o->vary_count; i++)
+		FRAG_TRY(frag_axes_add(axes, o->vary[i], err));
+	if (!axes->count)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "nothing varies: give --vary '{NAME}=VALUES', or --world");
+	if (o->rising)
+		FRAG_TRY(frag_axes_set_order(axes, o->rising, FRAG_AXIS_RISING, err));
+	if (o->falling)
+		FRAG_TRY(frag_axes_set_order(axes, o->falling, FRAG_AXIS_FALLING, err));
+	frag_axes_guess_order(axes);
+	return 0;
+}
+
+static void tell(void *cli, const char *text)
+{
+	frag_cli_note(cli, "%s", text);
+}
+
+/* Policies are those of `fit`, jobs a processor each, host memory a share of the machine each. */
+static int set_rest(struct frag_cli *cli, struct options *o, struct frag_err *err)
+{
+	struct frag_layouts *x = &o->all;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	FRAG_TRY(frag_fit_policies(&x->policies, err));
+	if (!x->jobs)
+		x->jobs =
+			processors > 0 ? (unsigned)FRAG_MIN(processors, (long)FRAG_LAYOUT_JOBS) : 1;
+	x->pretend.no_gpu = true;
+	x->pretend.reuse = !o->fresh;
+	if (x->pretend.memory_bytes)
+		x->pretend.memory_bytes = FRAG_MAX(x->pretend.memory_bytes / x->jobs, FRAG_MIB);
+	x->headroom = cli->headroom;
+	x->seed = cli->target.seed;
+	x->tell = tell;
+	x->ctx = cli;
+	return 0;
+}
+
+static int plan(struct frag_cli *cli, struct options *o, const struct frag_catalog *catalog,
+		struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	FRAG_AUTO(frag_words_release) char **words = NULL;
+	struct frag_layouts *x = &o->all;
+	uint64_t enough = 0;
+
+	if (!cli->program || !x->pretend.no_gpu)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "layouts are recorded without a GPU: give --no-gpu and -- "
+				 "PROGRAM");
+	FRAG_TRY(set_axes(o, &x->axes, err));
+	FRAG_TRY(frag_preset_apply(o->preset, &x->axes, cli->program, &words, err));
+	x->words = words;
+	FRAG_TRY(set_cards(x, catalog, o->gpus ? o->gpus : "h100,h200", err));
+	FRAG_TRY(set_prices(x, o->price ? o->price : "", err));
+	FRAG_TRY(set_rest(cli, o, err));
+	FRAG_TRY(frag_layouts_open(x, err));
+	FRAG_TRY(frag_layouts_run(x, err));
+	FRAG_TRY(frag_layouts_answer(x, &a, err));
+	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
+	if (x->interrupted) {
+		frag_cli_note(cli, "interrupted; the same command goes on from the recordings that "
+				   "are kept");
+		return frag_code_exit(FRAG_EINTR);
+	}
+	for (size_t c = 0; c < x->cards_count; c++)
+		enough |= frag_layout_fewest(x, c);
+	return enough ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
+}
+
+#define AT(field) FRAG_ARG_AT(struct options, field)
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_FLAG, "no-gpu", AT(all.pretend.no_gpu),
+	  .help = "record on pretended cards (needed)" },
+	{ FRAG_ARG_TEXT, "gpu", AT(gpus), .value = "LIST",
+	  .help = "cards to plan for, separated by commas (default: h100,h200)" },
+	{ FRAG_ARG_TEXT, "world", AT(world), .value = "NUMBERS",
+	  .help = "numbers of ranks, one on each card: 8, 1..8, 1..64*2 or a list; {world} in the "
+		  "command. cufrag starts the ranks itself, in place of torchrun, accelerate "
+		  "launch "
+		  "and deepspeed" },
+	{ FRAG_ARG_OWN, "vary", .set = set_vary, .value = "{NAME}=VALUES",
+	  .help = "values in place of {NAME} in the command: a list, 1..8, or 1..64*2 (powers); "
+		  "{{NAME}} in the command stands for {NAME} itself" },
+	{ FRAG_ARG_OWN, "where", .set = set_where, .value = "CONDITION",
+	  .help = "only layouts that meet it, as 'tp*pp <= world && ac != \"full\"': + - * / %, "
+		  "comparisons, && || !; may be repeated" },
+	{ FRAG_ARG_TEXT, "rising", AT(rising), .value = "NAMES",
+	  .help = "names whose values need more memory the later they are listed; found by "
+		  "bisection (default: mb, mbs, bs, batch, micro_batch, seq, seq_len and the like, "
+		  "where their values ascend)" },
+	{ FRAG_ARG_TEXT, "falling", AT(falling), .value = "NAMES",
+	  .help = "names whose values need less memory the later they are listed" },
+	{ FRAG_ARG_TEXT, "preset", AT(preset), .value = "LAUNCHER",
+	  .help = "a launcher that names its options: --vary tp=1,2 sets them without braces "
+		  "(megatron, torchtitan, deepspeed, huggingface, vllm, sglang)" },
+	{ FRAG_ARG_TEXT, "ranks", AT(all.pretend.ranks), .value = "LIST", .def = "roles",
+	  .help = "ranks that run of a job of several, as 0,7; roles: of ranks that are alike "
+		  "one" },
+	{ FRAG_ARG_TEXT, "price", AT(price), .value = "LIST",
+	  .help = "price of a card for an hour, as h100=2.5,h200=3.2 (also: price_per_hour of "
+		  "--cards)" },
+	{ FRAG_ARG_OWN, "policies", AT(all.policies), .set = frag_policy_texts_set_list,
+	  .value = "POLICIES", .help = "policies, separated by ';' (default: those of fit)" },
+	{ FRAG_ARG_UINT, "jobs", AT(all.jobs), .value = "N", .min = 1, .max = FRAG_LAYOUT_JOBS,
+	  .help = "layouts that run at a time (default: one per processor)" },
+	{ FRAG_ARG_BYTES, "memory", AT(all.pretend.memory_bytes), .value = "SIZE", .min = FRAG_MIB,
+	  .max = UINT64_MAX,
+	  .help = "memory of the host for all ranks that run at a time: each job takes its share, "
+		  "and its ranks take turns" },
+	{ FRAG_ARG_UINT, "time-limit", AT(all.time_limit_s), .value = "SECONDS", .max = 1000000,
+	  .def = "1800", .help = "end a layout after so long, 0 = never" },
+	{ FRAG_ARG_UINT, "check", AT(all.checks), .value = "N", .max = 1000000, .def = "10",
+	  .help = "run at most so many layouts of which the answer is assumed, one for every 20" },
+	{ FRAG_ARG_FLAG, "exact", AT(all.exact),
+	  .help = "record each layout on each card itself, for programs that adapt to its memory" },
+	{ FRAG_ARG_TEXT, "values", AT(all.pretend.values), .value = "FILE", .def = "rules",
+	  .help = "the values that no kernel computes, as for record" },
+	{ FRAG_ARG_TEXT, "keep", AT(all.keep), .value = "DIR",
+	  .help = "keep the recordings there, for sweep and fleet" },
+	{ FRAG_ARG_FLAG, "fresh", AT(fresh),
+	  .help = "record again, also where an earlier call recorded the same command with the "
+		  "same environment and files" },
+	{ 0 },
+};
+
+static void release(void *values)
+{
+	frag_layouts_release(&((struct options *)values)->all);
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	struct frag_catalog catalog = { 0 };
+	int rc = frag_catalog_init(&catalog, cli->cards, cli->vendor, err);
+
+	rc = rc ? rc : plan(cli, values, &catalog, err);
+	frag_catalog_release(&catalog);
+	return rc;
+}
+
+const struct frag_cmd frag_cmd_layout = {
+	.name = "layout",
+	.summary = "how many cards a job needs, and which layout on them",
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 2,
+	.program = "PROGRAM",
+	.about = "Runs the job's own command without a GPU, with values in place of names in "
+		 "braces, and "
+		 "finds the fewest cards on which it completes, for each card and number of ranks "
+		 "the "
+		 "layouts that fit, the rank that needs most, what its memory is for, and the line "
+		 "to paste. Each layout is recorded once for each compute capability, with enough "
+		 "memory "
+		 "for what it needs, and judged as fit does it; what is advised is recorded on the "
+		 "card "
+		 "itself, too. Of ranks that are alike one runs. Along names that rise the border "
+		 "is "
+		 "bisected; what is assumed for that is said, and checked by running some of it. "
+		 "Recordings are kept: the same command again, or with more values, goes on from "
+		 "them. "
+		 "A layout that fails for another reason than memory, or does not end, is told "
+		 "apart. "
+		 "Exits with 1 if no layout fits any card.",
+	.examples =
+		"  cufrag layout --no-gpu --vary '{mb}=1..64' -- python train.py --batch {mb}\n"
+		"  cufrag layout --no-gpu --gpu h100,b200 --world 1..8*2 -- torchrun train.py\n"
+		"  cufrag layout --no-gpu --world 8 --vary '{tp}=1,2' -- torchrun x.py --tp {tp}\n"
+		"  cufrag layout --no-gpu --preset megatron --world 8 --vary tp=1,2 -- torchrun "
+		"x.py\n",
+	.shared = FRAG_CLI_CARDS | FRAG_CLI_SEED,
+	.answer = &frag_layouts_shape,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.run = run,
+	.release = release,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names in a command line and their values: --vary '{mb}=1..8'. A layout is a value for each name.
+ *
+ * Ownership: axes own names and values; a command that was made belongs to the caller (frag_words_release).
+ */
+#ifndef FRAG_LAYOUT_AXES_H
+#define FRAG_LAYOUT_AXES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <frag/error.h>
+
+#define FRAG_AXES_MAX 16u
+#define FRAG_AXIS_NAME 40u
+#define FRAG_AXIS_VALUES 4096u
+#define FRAG_LAYOUTS_MAX 100000u
+
+/* How memory goes with the values, as they are listed. */
+enum frag_axis_order { FRAG_AXIS_ANY, FRAG_AXIS_RISING, FRAG_AXIS_FALLING };
+
+struct frag_axis {
+	char name[FRAG_AXIS_NAME]; /* without braces */
+	char **values;
+	size_t count;
+	enum frag_axis_order order;
+	bool implied;	    /* it need not be in the command: the number of ranks */
+	const char **words; /* [count] constant words in place of each value, or NULL */
+};
+
+struct frag_axes {
+	struct frag_axis list[FRAG_AXES_MAX];
+	size_t count;
+	uint16_t *at; /* [layouts_count * count]: the values of each layout */
+	size_t layouts_count;
+};
+
+/* "{tp}=1,2,4", "mb=1..8", "seq=1024..65536*2" (powers), "{ac}=none,full". Errors: FRAG_EUSAGE. */
+int frag_axes_add(struct frag_axes *x, const char *text, struct frag_err *err);
+struct frag_axis *frag_axes_find(const struct frag_axes *x, const char *name, size_t len);
+/* Names with commas, with braces or without. */
+int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_order order,
+			struct frag_err *err);
+/* Names that usually mean more memory the larger they are (batch, micro-batch, sequence), unless declared. */
+void frag_axes_guess_order(struct frag_axes *x);
+/* Every name is in the command, and every {name} in it has values. {{name}} stands for {name} itself. */
+int frag_axes_check(const struct frag_axes *x, char *const *words, struct frag_err *err);
+/* All layouts that meet all conditions. */
+int frag_axes_expand(struct frag_axes *x, const char *const *where, size_t where_count,
+		     struct frag_err *err);
+void frag_axes_release(struct frag_axes *x);
+
+const char *frag_axes_value(const struct frag_axes *x, size_t layout, size_t axis);
+/* "tp=2 mb=4"; skip: this axis is left out, SIZE_MAX = none. */
+void frag_axes_text(const struct frag_axes *x, size_t layout, size_t skip, char *buf, size_t cap);
+/* The command of a layout, in new memory. */
+int frag_axes_words(const struct frag_axes *x, size_t layout, char *const *words, char ***out,
+		    struct frag_err *err);
+void frag_words_release(char ***words);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bisection in several directions; see border.h. */
+#include "border.h"
+
+#include <frag/base.h>
+
+#include "lib/random.h"
+
+#define ASSUMED_PER_CHECK 20u
+
+/* Has a at most the memory of b, as declared? */
+static bool below(const struct frag_border *b, const struct frag_border_point *x,
+		  const struct frag_border_point *y)
+{
+	for (unsigned i = 0; i < b->axes; i++)
+		if (x->level[i] > y->level[i])
+			return false;
+	return true;
+}
+
+static void group_of(const struct frag_border *b, size_t i, size_t *first, size_t *end)
+{
+	*first = *end = i;
+	while (*first && b->points[*first - 1].group == b->points[i].group)
+		--*first;
+	while (*end < b->count && b->points[*end].group == b->points[i].group)
+		++*end;
+}
+
+static bool open_(const struct frag_border *b, const struct frag_border_point *p)
+{
+	return p->decided != b->cards && !p->running;
+}
+
+/* Answers for one card that an answer about point i settles, the worse of both. */
+static size_t settled_for(const struct frag_border *b, uint64_t card, size_t i, size_t first,
+			  size_t end)
+{
+	size_t lower = 0, upper = 0;
+
+	for (size_t k = first; k < end; k++) {
+		if (b->points[k].decided & card)
+			continue;
+		lower += below(b, &b->points[k], &b->points[i]);
+		upper += below(b, &b->points[i], &b->points[k]);
+	}
+	return FRAG_MIN(lower, upper);
+}
+
+static size_t settled_by(const struct frag_border *b, size_t i, size_t first, size_t end)
+{
+	size_t all = 0;
+
+	for (uint64_t card = 1; card & b->cards; card <<= 1)
+		all += settled_for(b, card, i, first, end);
+	return all;
+}
+
+size_t frag_border_next(const struct frag_border *b)
+{
+	size_t best = SIZE_MAX, best_running = SIZE_MAX;
+
+	for (size_t first = 0, end; first < b->count && best_running; first = end) {
+		size_t running = 0, most = 0, here = SIZE_MAX;
+
+		for (end = first; end < b->count && b->points[end].group == b->points[first].group;
+		     end++)
+			running += b->points[end].running;
+		if (running >= best_running)
+			continue;
+		for (size_t i = first; i < end; i++) {
+			size_t n = open_(b, &b->points[i]) ? settled_by(b, i, first, end) : 0;
+
+			here = n && n >= most ? i : here; /* of equals the higher: often all fit */
+			most = FRAG_MAX(most, n);
+		}
+		if (here != SIZE_MAX) {
+			best = here;
+			best_running = running;
+		}
+	}
+	return best;
+}
+
+static void spread(struct frag_border *b, size_t i)
+{
+	const struct frag_border_point *p = &b->points[i];
+	size_t first, end;
+
+	if (p->alone)
+		return;
+	group_of(b, i, &first, &end);
+	for (size_t k = first; k < end; k++) {
+		struct frag_border_point *q = &b->points[k];
+		uint64_t yes = below(b, q, p) ? p->fits : 0;
+		uint64_t no = below(b, p, q) ? b->cards & ~p->fits : 0;
+
+		if (q->ran)
+			continue;
+		q->fits |= yes & ~q->decided;
+		q->decided |= yes | no;
+	}
+}
+
+void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits)
+{
+	struct frag_border_point *p = &b->points[i];
+
+	p->ran = true;
+	p->running = false;
+	p->decided = b->cards;
+	p->fits = fits;
+	spread(b, i);
+}
+
+void frag_border_fail(struct frag_border *b, size_t i)
+{
+	struct frag_border_point *p = &b->points[i];
+
+	p->alone = p->ran = true;
+	p->running = p->checking = false;
+	p->decided = b->cards;
+	p->fits = 0;
+}
+
+void frag_border_count(struct frag_border *b)
+{
+	b->assumed = 0;
+	for (size_t i = 0; i < b->count; i++)
+		b->assumed += !b->points[i].ran && b->points[i].decided == b->cards;
+}
+
+size_t frag_border_check(struct frag_border *b, uint64_t most, uint64_t seed)
+{
+	uint64_t random = seed + b->checked, nth;
+
+	frag_border_count(b);
+	if (b->checked >= most ||
+	    b->checked >= (b->assumed + b->checked + ASSUMED_PER_CHECK - 1) / ASSUMED_PER_CHECK ||
+	    !b->assumed)
+		return SIZE_MAX;
+	nth = frag_random(&random) % b->assumed;
+	for (size_t i = 0; i < b->count; i++) {
+		struct frag_border_point *p = &b->points[i];
+
+		if (p->ran || p->decided != b->cards || p->running || nth--)
+			continue;
+		p->checking = true;
+		b->checked++;
+		return i;
+	}
+	return SIZE_MAX;
+}
+
+bool frag_border_checked(struct frag_border *b, size_t i, uint64_t fits)
+{
+	struct frag_border_point *p = &b->points[i];
+	bool agrees = p->fits == fits;
+	size_t first, end;
+
+	p->ran = true;
+	p->running = p->checking = false;
+	p->fits = fits;
+	if (agrees)
+		return true;
+	b->wrong++;
+	group_of(b, i, &first, &end);
+	for (size_t k = first; k < end; k++) {
+		b->points[k].alone = true;
+		if (!b->points[k].ran && !b->points[k].running)
+			b->points[k].decided = b->points[k].fits = 0;
+	}
+	return false;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which layouts have to be run to know about all of them. Points lie in groups; within a group, along names that were declared
+ * to rise, what fits with a value is assumed to fit with every smaller one, so the border is found by bisection, in as
+ * many directions as there are such names. Each point has an answer for each of up to 64 cards.
+ *
+ * Ownership: the caller's arrays; init by zeroing, then frag_border_open.
+ */
+#ifndef FRAG_LAYOUT_BORDER_H
+#define FRAG_LAYOUT_BORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <frag/error.h>
+
+#define FRAG_BORDER_AXES 8u
+
+struct frag_border_point {
+	size_t group;			  /* points of a group are side by side */
+	uint16_t level[FRAG_BORDER_AXES]; /* along the rising names: more memory the higher */
+	uint64_t decided, fits;		  /* a bit for each card */
+	bool ran, running;
+	bool alone;    /* it failed for a reason of its own: it says nothing about others */
+	bool checking; /* runs although its answer was assumed */
+};
+
+struct frag_border {
+	struct frag_border_point *points;
+	size_t count;
+	unsigned axes;
+	uint64_t cards; /* a bit for each */
+	uint64_t assumed, checked,
+		wrong; /* counts: never run; run as a check; of these, other than assumed */
+};
+
+/* The undecided point that leaves least open, whichever way it goes, in the group with the fewest running; SIZE_MAX = none. */
+size_t frag_border_next(const struct frag_border *b);
+/* It ran: these cards have room for it. */
+void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits);
+/* It failed for another reason than memory. */
+void frag_border_fail(struct frag_border *b, size_t i);
+/* After all is decided: an assumed point to run as a check, one for every 20 that are assumed and at most `most`; SIZE_MAX = enough.
+ * seed: which. */
+size_t frag_border_check(struct frag_border *b, uint64_t most, uint64_t seed);
+/* The answer of a check. false: it contradicts, and its group is undecided again where it did not run. */
+bool frag_border_checked(struct frag_border *b, size_t i, uint64_t fits);
+/* Counts what is assumed. */
+void frag_border_count(struct frag_border *b);
+
+#endif

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layouts as an answer: the fewest cards, every layout, what bounds it, a map of what each needs. */
+#include "layouts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAP_ROWS 40u
+#define SHOWN 24u
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+#define LAYOUT_ROW(F, P, S) \
+	F(S, TEXT, card, "card", "its name in `list gpus`") \
+	F(S, COUNT, gpus_count, "GPUs", "ranks of the job, one on each") \
+	F(S, TEXT, layout, "layout", "name=value for each name of --vary") \
+	F(S, TEXT, answer, "answer", \
+	  "fits: nothing is refused and the margin stays free; tight: nothing is refused; does " \
+	  "not " \
+	  "fit; failed: for another reason than memory; no end: within --time-limit; unknown: " \
+	  "interrupted") \
+	F(S, TEXT, basis, "basis", \
+	  "recorded; card: on the card itself, too; assumed: more of a name that rises fits, or " \
+	  "less " \
+	  "does not", \
+	  .spare = 2) \
+	F(S, BYTES, peak_reserved_bytes, "peak", \
+	  "reserved by the rank that needs most, where nothing is short; null: not recorded") \
+	F(S, BYTES, smallest_card_bytes, NULL, \
+	  "total memory of the smallest card that refuses nothing, with the best setting") \
+	F(S, BYTES, room_bytes, NULL, "of the card, without context and margin") \
+	F(S, BYTES, headroom_bytes, "left", "of the room at the peak; null: it is short") \
+	F(S, BYTES, missing_bytes, "short by", "the peak above the room; null: it is not", \
+	  .if_any = true) \
+	F(S, COUNT, rank, "rank", "the one that needs most; null: the program has no ranks", \
+	  .spare = 4) \
+	F(S, COUNT, recorded_ranks_count, NULL, "that ran; each stands for those that are alike") \
+	F(S, TEXT, bound_by, "mostly", "what most of its memory is for at the peak", .spare = 3) \
+	F(S, BYTES, permanent_bytes, NULL, \
+	  "live at the peak of that rank: from before the first optimizer step on, as weights") \
+	F(S, BYTES, optimizer_bytes, NULL, \
+	  "the same: made by the first optimizer step, its state") \
+	F(S, BYTES, gradient_bytes, NULL, "the same: freed after each optimizer step") \
+	F(S, BYTES, activation_bytes, NULL, "the same: made and freed within a step") \
+	F(S, BYTES, temporary_bytes, NULL, "the same: soon freed, as workspaces") \
+	F(S, BYTES, other_bytes, NULL, "the same: of other or unknown use") \
+	F(S, BYTES, free_bytes, NULL, "the same: reserved and not live, fragmentation") \
+	F(S, US, step_us, NULL, \
+	  "a step of the worst rank by a roofline, without waiting for others; null: unknown") \
+	F(S, TEXT, setting, "setting", "the policy that serves it best", .spare = 1) \
+	F(S, REAL, price_per_hour, "per hour", "of all its cards", .precision = 2, .if_any = true) \
+	F(S, TEXT, message, NULL, "why it failed") \
+	F(S, TEXT, line, NULL, "the command, with the setting")
+FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
+
+#define FEWEST_ROW(F, P, S) \
+	F(S, TEXT, card, "card", "its name in `list gpus`") \
+	F(S, TEXT, label, NULL, "its full name") \
+	F(S, COUNT, gpus_count, "GPUs", "ranks of the job; of the fewest null: no layout fits", \
+	  .none = "none") \
+	F(S, TEXT, layout, "layout", \
+	  "the one with the largest values of what rises, then with those listed first") \
+	F(S, BYTES, peak_reserved_bytes, "peak", "of its worst rank") \
+	F(S, BYTES, headroom_bytes, "left", "beside the margin") \
+	F(S, BYTES, least_bytes, NULL, \
+	  "the smallest card that any layout needs; null: none was recorded") \
+	F(S, REAL, price_per_hour, "per hour", "of all its cards", .precision = 2, .if_any = true) \
+	F(S, BOOL, confirmed, "confirmed", "recorded on the card itself, too") \
+	F(S, TEXT, setting, "setting", "the policy that serves it best", .spare = 1) \
+	F(S, TEXT, line, NULL, "the command, with the setting")
+FRAG_ROW(fewest_row, "fewest", FEWEST_ROW, "the layout to take on so many GPUs of one card");
+
+#define LAYOUTS_ROW(F, P, S) \
+	F(S, TEXT, command, NULL, "with names in braces") \
+	F(S, COUNT, layouts_count, NULL, "that meet the conditions") \
+	F(S, COUNT, classes_count, NULL, "compute capabilities of the cards: each is recorded") \
+	F(S, COUNT, recordings_count, NULL, "runs of the program, kept ones among them") \
+	F(S, COUNT, assumed_count, NULL, "layouts that did not run, by what rises or falls") \
+	F(S, COUNT, checked_count, NULL, "of those that were assumed, run nevertheless") \
+	F(S, COUNT, wrong_count, NULL, "of these, other than assumed; their group then ran whole") \
+	F(S, COUNT, failed_count, NULL, "layouts that failed for another reason than memory") \
+	F(S, BOOL, complete, NULL, "it was not interrupted") \
+	F(S, LIST, fewest, NULL, "one for each card", .of = &fewest_row_shape) \
+	F(S, LIST, sizes, NULL, "the same for each card and number of ranks", \
+	  .of = &fewest_row_shape) \
+	F(S, LIST, layouts, NULL, "one for each layout and card", .of = &layout_row_shape)
+FRAG_ROW_AS(, frag_layouts_shape, layouts, "layouts", LAYOUTS_ROW,
+	    "which layouts of a job fit which cards");
+
+static double price_of(const struct frag_layouts *x, size_t c, uint64_t gpus)
+{
+	for (size_t k = 0; k < x->prices_count; k++)
+		if (!strcmp(x->prices[k].card, x->cards[c]->name))
+			return x->prices[k].per_hour * (double)gpus;
+	return x->cards[c]->price_per_hour > 0 ? x->cards[c]->price_per_hour * (double)gpus : NAN;
+}
+
+/* The command, and the setting that it needs to fit. */
+static const char *line_of(const struct frag_layouts *x, size_t layout, const char *setting,
+			   struct frag_answer *a)
+{
+	FRAG_AUTO(frag_words_release) char **words = NULL;
+	struct frag_text t = { 0 };
+	struct frag_err err;
+
+	if (frag_axes_words(&x->axes, layout, x->words, &words, &err)) {
+		a->failed = true;
+		return NULL;
+	}
+	if (!strncmp(setting, "pytorch:", 8))
+		frag_text_addf(&t, "PYTORCH_CUDA_ALLOC_CONF=%s ", setting + 8);
+	for (char **w = words; *w; w++) {
+		frag_text_add(&t, w == words ? "" : " ");
+		frag_text_add_shell(&t, *w);
+	}
+	return frag_answer_take(a, &t);
+}
+
+static const char *answer_of(const struct frag_layouts *x, size_t i, size_t c,
+			     const struct frag_layout_result *r)
+{
+	const struct frag_layout_result *own = frag_layout_confirmed(x, i, c);
+
+	if (r->status == FRAG_LAYOUT_FAILED)
+		return "failed";
+	if (r->status == FRAG_LAYOUT_ENDLESS)
+		return "no end";
+	if (frag_layout_fits(x, i, c))
+		return "fits";
+	if (own && own->status != FRAG_LAYOUT_RAN)
+		return own->status == FRAG_LAYOUT_MEMORY ? "does not fit" : "failed";
+	if (!(x->border.points[i].decided >> c & 1))
+		return "unknown";
+	return r->cards[c].completes ? "tight" : "does not fit";
+}
+
+static uint64_t sum(const struct frag_layout_result *r, unsigned first, unsigned last)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned k = first; k <= last; k++)
+		bytes += r->kinds[k];
+	return bytes;
+}
+
+static const char *bound_by(const struct layout_row *row)
+{
+	const struct {
+		const char *name;
+		uint64_t bytes;
+	} parts[] = { { "weights and what stays", row->permanent_bytes },
+		      { "optimizer", row->optimizer_bytes },
+		      { "gradients", row->gradient_bytes },
+		      { "activations", row->activation_bytes },
+		      { "workspace", row->temporary_bytes },
+		      { "fragmentation", row->free_bytes } };
+	size_t most = 0;
+
+	for (size_t k = 1; k < FRAG_ARRAY_LEN(parts); k++)
+		most = parts[k].bytes > parts[most].bytes ? k : most;
+	return parts[most].bytes > row->other_bytes ? parts[most].name : NULL;
+}
+
+static void put_memory(const struct frag_layout_result *r, size_t c, struct layout_row *row)
+{
+	const struct frag_layout_on_card *on = &r->cards[c];
+
+	row->peak_reserved_bytes = on->peak_reserved_bytes;
+	row->smallest_card_bytes = r->min_bytes;
+	row->room_bytes = on->room_bytes;
+	if (on->peak_reserved_bytes <= on->room_bytes)
+		row->headroom_bytes = on->room_bytes - on->peak_reserved_bytes;
+	else if (on->peak_reserved_bytes != UINT64_MAX)
+		row->missing_bytes = on->peak_reserved_bytes - on->room_bytes;
+	row->rank = on->rank;
+	row->recorded_ranks_count = r->ranks;
+	row->permanent_bytes = r->kinds[FRAG_KIND_PERMANENT];
+	row->optimizer_bytes = r->kinds[FRAG_KIND_OPTIMIZER];
+	row->gradient_bytes = r->kinds[FRAG_KIND_GRADIENT];
+	row->activation_bytes = r->kinds[FRAG_KIND_ACTIVATION] + r->kinds[FRAG_KIND_WITHIN];
+	row->temporary_bytes = r->kinds[FRAG_KIND_TEMPORARY];
+	row->other_bytes = sum(r, FRAG_KIND_CARRIED, FRAG_KIND_KEPT) + r->kinds[FRAG_KIND_UNKNOWN];
+	row->free_bytes = r->free_bytes;
+	row->step_us = r->step_us;
+	row->bound_by = bound_by(row);
+}
+
+static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c,
+				struct frag_answer *a)
+{
+	const struct frag_layout_result *r = &x->results[i];
+	size_t layout = frag_layout_of(x, i);
+	char text[400];
+	struct layout_row row = {
+		.card = x->cards[c]->name,
+		.gpus_count = frag_layout_world(x, layout),
+		.answer = answer_of(x, i, c, r),
+		.basis = frag_layout_confirmed(x, i, c) ? "card"
+			 : r->status			? "recorded"
+							: "assumed",
+		.peak_reserved_bytes = UINT64_MAX,
+		.smallest_card_bytes = UINT64_MAX,
+		.room_bytes = UINT64_MAX,
+		.headroom_bytes = UINT64_MAX,
+		.missing_bytes = UINT64_MAX,
+		.rank = UINT64_MAX,
+		.recorded_ranks_count = UINT64_MAX,
+		.permanent_bytes = UINT64_MAX,
+		.optimizer_bytes = UINT64_MAX,
+		.gradient_bytes = UINT64_MAX,
+		.activation_bytes = UINT64_MAX,
+		.temporary_bytes = UINT64_MAX,
+		.other_bytes = UINT64_MAX,
+		.free_bytes = UINT64_MAX,
+		.step_us = UINT64_MAX,
+		.line = line_of(x, layout, r->cards[c].setting, a),
+	};
+
+	frag_axes_text(&x->axes, layout, SIZE_MAX, text, sizeof(text));
+	row.layout = frag_answer_print(a, "%s", text);
+	row.price_per_hour = price_of(x, c, row.gpus_count);
+	if (r->status == FRAG_LAYOUT_RAN) {
+		put_memory(r, c, &row);
+		row.setting = frag_answer_print(a, "%s", r->cards[c].setting);
+	} else if (*r->message) {
+		row.message = frag_answer_print(a, "%s", r->message);
+	}
+	return row;
+}
+
+/* ---- what is said -------------------------------------------------------------------------- */
+
+/* gpus 0: none fits. */
+static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_t gpus,
+				 struct frag_answer *a)
+{
+	size_t i = gpus ? frag_layout_best(x, c, gpus) : SIZE_MAX;
+	struct fewest_row row = { .card = x->cards[c]->name,
+				  .label = x->cards[c]->label,
+				  .gpus_count = gpus ? gpus : UINT64_MAX,
+				  .peak_reserved_bytes = UINT64_MAX,
+				  .headroom_bytes = UINT64_MAX,
+				  .least_bytes = UINT64_MAX,
+				  .price_per_hour = NAN };
+
+	for (size_t k = 0; k < x->border.count; k++)
+		if (frag_layout_on(x, k, c) && x->results[k].status == FRAG_LAYOUT_RAN)
+			row.least_bytes = FRAG_MIN(row.least_bytes, x->results[k].min_bytes);
+	if (i != SIZE_MAX) {
+		struct layout_row best = row_of(x, i, c, a);
+
+		row.layout = best.layout;
+		row.peak_reserved_bytes = best.peak_reserved_bytes;
+		row.headroom_bytes = best.headroom_bytes;
+		row.price_per_hour = best.price_per_hour;
+		row.confirmed =
+			frag_layout_confirmed(x, i, c) || (x->exact && x->results[i].status);
+		row.setting = best.setting;
+		row.line = best.line;
+	}
+	return row;
+}
+
+/* Numbers of ranks as they were asked for. */
+static size_t make_sizes(const struct frag_layouts *x, struct fewest_row *rows,
+			 struct frag_answer *a)
+{
+	const struct frag_axis *worlds = x->world == SIZE_MAX ? NULL : &x->axes.list[x->world];
+	size_t n = 0;
+
+	for (size_t c = 0; c < x->cards_count; c++)
+		for (size_t v = 0; worlds && v < worlds->count; v++)
+			rows[n++] = take_of(x, c, strtoull(worlds->values[v], NULL, 10), a);
+	return n;
+}
+
+static void conclude(const struct frag_layouts *x, size_t c, const struct fewest_row *row,
+		     struct frag_answer *a)
+{
+	const char *label = x->cards[c]->label;
+
+	if (row->gpus_count == UINT64_MAX && x->interrupted)
+		frag_answer_conclude(a, "%s: interrupted before a layout was found", label);
+	else if (row->gpus_count == UINT64_MAX && row->least_bytes == UINT64_MAX)
+		frag_answer_conclude(a, "%s: not known, no layout came to its end", label);
+	else if (row->gpus_count == UINT64_MAX)
+		frag_answer_conclude(a,
+				     "%s: no layout fits and leaves the margin free; the least "
+				     "needs a "
+				     "card of %s",
+				     label, FRAG_BYTES(row->least_bytes));
+	else
+		frag_answer_conclude(
+			a, "%s: %llu %s, with %s%s%s", label, (unsigned long long)row->gpus_count,
+			row->gpus_count == 1 ? "is enough" : "are the fewest", row->layout,
+			row->peak_reserved_bytes == UINT64_MAX
+				? ""
+				: frag_answer_print(a, ": peak %s, %s left beside the margin",
+						    FRAG_BYTES(row->peak_reserved_bytes),
+						    FRAG_BYTES(row->headroom_bytes)),
+			row->confirmed ? "" : "; not recorded on the card itself");
+	if (row->line)
+		frag_answer_paste(a, x->cards[c]->name, row->line);
+}
+
+/* Reasons other than memory, each once. */
+static void say_failures(const struct frag_layouts *x, struct layouts *all, struct frag_answer *a)
+{
+	const char *said = NULL;
+
+	for (size_t i = 0; i < x->border.count; i++) {
+		const struct frag_layout_result *r = &x->results[i];
+		char text[400];
+
+		if (r->status != FRAG_LAYOUT_FAILED && r->status != FRAG_LAYOUT_ENDLESS)
+			continue;
+		all->failed_count++;
+		if (said && !strcmp(said, r->message))
+			continue;
+		said = r->message;
+		frag_axes_text(&x->axes, frag_layout_of(x, i), SIZE_MAX, text, sizeof(text));
+		frag_answer_warn(a, "%s %s, not for want of memory: %s", text,
+				 r->status == FRAG_LAYOUT_ENDLESS ? "was ended" : "failed",
+				 r->message);
+	}
+}
+
+static void say_assumed(const struct frag_layouts *x, struct frag_answer *a)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text names = { 0 };
+	const struct frag_border *b = &x->border;
+
+	if (!b->assumed && !b->checked)
+		return;
+	for (size_t k = 0; k < x->axes.count; k++)
+		if (x->axes.list[k].order != FRAG_AXIS_ANY)
+			frag_text_addf(&names, "%s%s of {%s}", names.len ? ", " : "",
+				       x->axes.list[k].order == FRAG_AXIS_RISING ? "more" : "less",
+				       x->axes.list[k].name);
+	a->failed |= names.failed;
+	frag_answer_say(
+		a,
+		"assumed: %s needs no less memory; %s did not run for it, %llu more ran as a "
+		"check, and %llu of these contradicted",
+		frag_text_str(&names), frag_answer_count(a, b->assumed, "layout", "layouts"),
+		(unsigned long long)b->checked, (unsigned long long)b->wrong);
+}
+
+/* A confirmation that needs other memory than the recording with enough of it. */
+static void warn_adapts(const struct frag_layouts *x, struct frag_answer *a)
+{
+	for (size_t k = 0; k < x->confirms_count; k++) {
+		const struct frag_layout_confirm *own = &x->confirms[k];
+		const struct frag_layout_result *r = &x->results[own->point];
+		uint64_t before = r->cards[own->card].peak_reserved_bytes,
+			 now = own->result.cards[own->card].peak_reserved_bytes;
+		char text[400];
+
+		if (own->result.status == FRAG_LAYOUT_RAN && now <= before + before / 50 &&
+		    before <= now + now / 50)
+			continue;
+		frag_axes_text(&x->axes, frag_layout_of(x, own->point), SIZE_MAX, text,
+			       sizeof(text));
+		if (own->result.status == FRAG_LAYOUT_RAN)
+			frag_answer_warn(a,
+					 "%s reserves %s on %s itself and %s on a card with more "
+					 "memory: the program adapts, so record each on the card "
+					 "itself (--exact)",
+					 text, FRAG_BYTES(now), x->cards[own->card]->name,
+					 FRAG_BYTES(before));
+		else
+			frag_answer_warn(a, "%s %s on %s itself: %s", text,
+					 own->result.status == FRAG_LAYOUT_MEMORY
+						 ? "runs out of memory"
+						 : "failed",
+					 x->cards[own->card]->name, own->result.message);
+	}
+}
+
+/* ---- the map ------------------------------------------------------------------------------- */
+
+#define CELL(F, P, S) \
+	F(S, COUNT, x, NULL, "column") \
+	F(S, COUNT, y, NULL, "row") \
+	F(S, TEXT, column, NULL, "value of the name that goes to the right") \
+	F(S, TEXT, row, NULL, "the other values") \
+	F(S, RATIO, need_ratio, NULL, "peak of the room of the card; null: it was not recorded") \
+	F(S, TEXT, answer, NULL, "of that layout")
+FRAG_ROW(cell, "cell", CELL, "a layout of the map");
+
+/* The name that goes to the right: that with most values, among those that rise if there are any. */
+static size_t right_of(const struct frag_layouts *x)
+{
+	size_t best = 0, most = 0;
+
+	for (size_t k = 0; k < x->axes.count; k++) {
+		size_t n = x->axes.list[k].count +
+			   (x->axes.list[k].order != FRAG_AXIS_ANY ? FRAG_AXIS_VALUES : 0);
+
+		best = n > most ? k : best;
+		most = FRAG_MAX(most, n);
+	}
+	return best;
+}
+
+static uint64_t row_number(const struct cell *cells, size_t n, const char *text, uint64_t *rows)
+{
+	for (size_t k = 0; k < n; k++)
+		if (!strcmp(cells[k].row, text))
+			return cells[k].y;
+	return (*rows)++;
+}
+
+static void map(const struct frag_layouts *x, size_t c, const struct layout_row *rows,
+		struct frag_answer *a)
+{
+	struct cell *cells = frag_answer_new(a, x->border.count, sizeof(*cells));
+	size_t right = right_of(x), n = 0, fits = 0, all = 0;
+	struct frag_title title = { 0 };
+	uint64_t lines = 0;
+
+	for (size_t i = 0, r = 0; cells && i < x->border.count; i++) {
+		size_t layout = frag_layout_of(x, i);
+		const struct layout_row *row;
+		char text[400];
+
+		for (size_t k = 0; k < c; k++)
+			r += frag_layout_on(x, i, k);
+		row = &rows[r];
+		for (size_t k = c; k < x->cards_count; k++)
+			r += frag_layout_on(x, i, k);
+		if (!frag_layout_on(x, i, c))
+			continue;
+		all++;
+		fits += !strcmp(row->answer, "fits");
+		frag_axes_text(&x->axes, layout, right, text, sizeof(text));
+		cells[n] = (struct cell){
+			.x = x->axes.at[layout * x->axes.count + right],
+			.y = row_number(cells, n, text, &lines),
+			.column = frag_axes_value(&x->axes, layout, right),
+			.row = frag_answer_print(a, "%s", *text ? text : "all"),
+			.need_ratio = row->peak_reserved_bytes == UINT64_MAX
+					      ? NAN
+					      : (double)row->peak_reserved_bytes /
+							(double)row->room_bytes,
+			.answer = row->answer,
+		};
+		n += cells[n].y < MAP_ROWS;
+	}
+	if (!n)
+		return;
+	frag_text_addf(&title.text, "%s of %s layouts fit %s",
+		       frag_title_count(&title, "fits_count", fits),
+		       frag_title_count(&title, "layouts_count", all), x->cards[c]->label);
+	struct frag_answer_chart chart = {
+		.script = "layouts",
+		.base = frag_answer_print(a, "layouts-%s", x->cards[c]->name),
+		.extra = x->axes.list[right].name,
+		.caption = "Peak of the rank that needs most, as a part of what the card has "
+			   "without its context and the margin. A plus is a layout that is assumed "
+			   "to fit, a "
+			   "minus one that is assumed not to; x failed for another reason.",
+		.shape = &cell_shape,
+		.rows = { cells, n },
+	};
+	frag_answer_take_title(a, &title, &chart);
+	frag_answer_chart(a, &chart);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+/* What ran: first what fits. */
+static size_t shown(const struct layout_row *rows, size_t count, struct layout_row *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(rows[i].answer, "fits") && strcmp(rows[i].basis, "assumed") != 0)
+			out[n++] = rows[i];
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(rows[i].answer, "fits") != 0 && strcmp(rows[i].basis, "assumed") != 0)
+			out[n++] = rows[i];
+	return n;
+}
+
+static struct layout_row *make_rows(const struct frag_layouts *x, size_t *count,
+				    struct frag_answer *a)
+{
+	struct layout_row *rows =
+		frag_answer_new(a, x->border.count * x->cards_count, sizeof(*rows));
+
+	*count = 0;
+	for (size_t i = 0; rows && i < x->border.count; i++)
+		for (size_t c = 0; c < x->cards_count; c++)
+			if (frag_layout_on(x, i, c))
+				rows[(*count)++] = row_of(x, i, c, a);
+	return rows;
+}
+
+static const char *command_of(const struct frag_layouts *x, struct frag_answer *a)
+{
+	struct frag_text t = { 0 };
+
+	for (char *const *w = x->words; *w; w++)
+		frag_text_addf(&t, "%s%s", w == x->words ? "" : " ", *w);
+	return frag_answer_take(a, &t);
+}
+
+static void remarks(const struct frag_layouts *x, const struct layouts *all, struct frag_answer *a)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text kept = { 0 };
+
+	frag_headroom_text(&x->headroom, &kept);
+	a->failed |= kept.failed;
+	frag_answer_remark(a, "layout: %s", all->command);
+	frag_answer_remark(a, "%s on %s, %s%s; kept free: %s",
+			   frag_answer_count(a, all->layouts_count, "layout", "layouts"),
+			   frag_answer_count(a, x->cards_count, "card", "cards"),
+			   frag_answer_count(a, all->recordings_count, "run", "runs"),
+			   x->exact ? ", each on the card itself"
+				    : ", each with enough memory for what it needs",
+			   kept.len ? frag_text_str(&kept) : "nothing");
+}
+
+int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, struct frag_err *err)
+{
+	struct layouts *all = frag_answer_new(a, 1, sizeof(*all));
+	struct fewest_row *fewest = frag_answer_new(a, x->cards_count, sizeof(*fewest));
+	struct fewest_row *sizes = frag_answer_new(
+		a, x->world == SIZE_MAX ? 1 : x->cards_count * x->axes.list[x->world].count,
+		sizeof(*sizes));
+	size_t count, sizes_count;
+	struct layout_row *rows = make_rows(x, &count, a), *top;
+
+	FRAG_CHECK_ALLOC(all && fewest && sizes && rows, "answer", err);
+	top = frag_answer_new(a, count, sizeof(*top));
+	FRAG_CHECK_ALLOC(top, "answer", err);
+	sizes_count = make_sizes(x, sizes, a);
+	*all = (struct layouts){ .command = command_of(x, a),
+				 .layouts_count = x->axes.layouts_count,
+				 .classes_count = x->classes_count,
+				 .recordings_count = x->recordings,
+				 .assumed_count = x->border.assumed,
+				 .checked_count = x->border.checked,
+				 .wrong_count = x->border.wrong,
+				 .complete = !x->interrupted,
+				 .fewest = { fewest, x->cards_count },
+				 .sizes = { sizes, sizes_count },
+				 .layouts = { rows, count } };
+	frag_answer_data(a, &frag_layouts_shape, all);
+	frag_answer_csv(a, &layout_row_shape, rows, count);
+	a->title = "Which layout on how many cards";
+	a->question =
+		"With how many cards of each kind does the job complete, and with which layout?";
+	a->estimated = true;
+	remarks(x, all, a);
+	for (size_t c = 0; c < x->cards_count; c++) {
+		fewest[c] = take_of(x, c, frag_layout_fewest(x, c), a);
+		conclude(x, c, &fewest[c], a);
+	}
+	say_failures(x, all, a);
+	warn_adapts(x, a);
+	frag_answer_gap(a);
+	frag_answer_table(a, &fewest_row_shape, sizes_count ? sizes : fewest,
+			  sizes_count ? sizes_count : x->cards_count);
+	for (size_t c = 0; c < x->cards_count; c++)
+		map(x, c, rows, a);
+	frag_answer_gap(a);
+	frag_answer_table(a, &layout_row_shape, top, shown(rows, count, top))->top = SHOWN;
+	frag_answer_gap(a);
+	say_assumed(x, a);
+	return a->failed ? frag_fail_nomem(err, "answer") : 0;
+}

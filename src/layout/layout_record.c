@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One layout: recorded, judged for each card of its class, and what its memory is for. Runs in a process of its own. */
+#include "layouts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clean.h"
+#include "base/outfile.h"
+#include "explain/moment/explain.h"
+#include "explain/steps.h"
+#include "launch/vary.h"
+#include "plan/fit/fit_cards.h"
+
+#define LARGE (1ull << 40) /* more than any card has */
+#define LOG_END 8192
+
+/* ---- what the program said ------------------------------------------------------------ */
+
+/* The last line of the log that says something. */
+static void last_line(const char *path, char *out, size_t cap)
+{
+	char text[LOG_END + 1], *line;
+	FILE *f = fopen(path, "re");
+	size_t n;
+
+	if (!f)
+		return;
+	if (fseek(f, -LOG_END, SEEK_END)) /* it is shorter */
+		rewind(f);
+	n = fread(text, 1, LOG_END, f);
+	fclose(f);
+	for (;;) {
+		while (n && strchr(" \t\r\n", text[n - 1]))
+			n--;
+		text[n] = '\0';
+		line = strrchr(text, '\n');
+		line = line ? line + 1 : text;
+		/* launchers put rules below what matters */
+		if (line == text || line[strspn(line, "=-*# ")])
+			break;
+		n = (size_t)(line - text);
+	}
+	snprintf(out, cap, "%.230s", line);
+	frag_clean_text(out, strlen(out));
+}
+
+/* ---- what was recorded ----------------------------------------------------------------- */
+
+/* The rank of device number d: a line of the note for each process, in order. */
+static uint64_t rank_of(const struct frag_trace *trace, size_t d)
+{
+	const char *at = trace->estimate;
+	uint64_t rank = UINT64_MAX;
+	size_t n = 0;
+
+	for (; at; at = strchr(at, '\n'), at += at != NULL)
+		if (!strncmp(at, "rank ", 5) && n++ == d)
+			rank = strtoull(at + 5, NULL, 10);
+	return n == trace->devs_count ? rank : UINT64_MAX;
+}
+
+/* Between the ends of the last two steps, where times are modelled. */
+static uint64_t step_us(const struct frag_unit *u)
+{
+	struct frag_step_ends ends = { 0 };
+	struct frag_err err;
+	uint64_t us = UINT64_MAX;
+
+	if (!u->trace->estimate || !strstr(u->trace->estimate, "\nclock modelled\n") ||
+	    frag_step_ends_find(&u->events, &ends, &err))
+		return us;
+	if (ends.from == FRAG_STEPS_MARKS && ends.count >= 2 &&
+	    ends.list[ends.count - 1] < u->dev->events_count)
+		us = u->dev->events[ends.list[ends.count - 1]].time_us -
+		     u->dev->events[ends.list[ends.count - 2]].time_us;
+	frag_host_free(ends.list);
+	return us;
+}
+
+/* What the memory of a unit is for at its peak, with the recorded settings. */
+static int find_kinds(const struct frag_unit *u, const struct frag_target *target,
+		      const struct frag_policy_spec *spec, struct frag_layout_result *out,
+		      struct frag_err *err)
+{
+	const struct frag_case in = { .events = u->events, .spec = spec, .target = *target };
+	const struct frag_explain_options opt = { .at = { .what = FRAG_AT_PEAK }, .top = 1 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
+	struct frag_explained *e;
+	int rc;
+
+	FRAG_TRY_CALLOC(e, 1, "explanation", err);
+	rc = frag_explain(&in, &opt, &texts, e, err);
+	if (!rc) {
+		for (size_t k = 0; k < FRAG_KINDS; k++)
+			out->kinds[k] = e->kind_rows[k].live_bytes;
+		out->free_bytes =
+			e->m.reserved_bytes - FRAG_MIN(e->m.reserved_bytes, e->m.allocated_bytes);
+		frag_explained_release(e);
+	}
+	frag_host_free(e);
+	return rc;
+}
+
+static void judge_card(const struct frag_fit_cards *f, size_t g, struct frag_layout_on_card *out)
+{
+	size_t r = frag_fit_best_row(f, g);
+	const struct frag_fit_row *row, *least = &f->rows[0];
+
+	for (size_t k = 0; k < f->rows_count; k++)
+		if (f->rows[k].possible &&
+		    (!least->possible || f->rows[k].ample_bytes < least->ample_bytes))
+			least = &f->rows[k];
+	row = r == SIZE_MAX ? least : &f->rows[r];
+	out->completes = r != SIZE_MAX;
+	out->roomy = r != SIZE_MAX && frag_fit_roomy(f, row, g);
+	out->peak_reserved_bytes = row->possible ? frag_fit_peak(f, row) : UINT64_MAX;
+	out->room_bytes = frag_fit_room(f, g, &f->headroom);
+	out->rank = rank_of(f->units.units[row->worst].trace, row->worst);
+	snprintf(out->setting, sizeof(out->setting), "%s",
+		 frag_policy_spec_echo(row->specs[row->worst]));
+}
+
+/* As `fit` does it. */
+static int judge(const struct frag_layouts *x, size_t i, struct frag_target *target, char *path,
+		 struct frag_layout_result *out, struct frag_err *err)
+{
+	FRAG_AUTO(frag_fit_cards_release)
+	struct frag_fit_cards f = { .target = target, .headroom = x->headroom, .borrows = true };
+	size_t of[FRAG_LAYOUT_CARDS] = { 0 }, worst = 0;
+
+	for (size_t c = 0; c < x->cards_count; c++)
+		if (frag_layout_on(x, i, c)) {
+			of[f.catalog.count] = c;
+			f.catalog.cards[f.catalog.count++] = x->cards[c];
+		}
+	FRAG_TRY(frag_recordings_open(&f.units, &path, 1, target, 0, err));
+	FRAG_TRY(frag_fit_cards_search(&f, &x->policies, 1, err));
+	for (size_t g = 0; g < f.catalog.count; g++)
+		judge_card(&f, g, &out->cards[of[g]]);
+	out->min_bytes = UINT64_MAX;
+	for (size_t r = f.rows_count; r-- > 0;)
+		if (f.rows[r].possible) {
+			out->min_bytes = FRAG_MIN(out->min_bytes, f.rows[r].min_bytes);
+			worst = f.rows[r].worst;
+		}
+	for (size_t c = 0; x->world == SIZE_MAX && c < x->cards_count; c++)
+		out->cards[c].rank = UINT64_MAX;
+	out->ranks = f.units.units_count;
+	out->rank = rank_of(f.units.units[worst].trace, worst);
+	out->step_us = step_us(&f.units.units[worst]);
+	return find_kinds(&f.units.units[worst], target, f.rows[0].specs[worst], out, err);
+}
+
+/* ---- the recording ----------------------------------------------------------------------- */
+
+static struct frag_program program_of(const struct frag_layouts *x, size_t i, size_t on,
+				      struct frag_pretend *pretend, char **words)
+{
+	uint64_t world = frag_layout_world(x, frag_layout_of(x, i));
+	const struct frag_gpu *card = x->cards[on == SIZE_MAX ? frag_layout_card(x, i) : on];
+	struct frag_program p = { .words = words, .pretend = pretend };
+
+	*pretend = x->pretend;
+	pretend->world = x->world == SIZE_MAX ? 0 : (unsigned)world;
+	pretend->ranks = x->world == SIZE_MAX ? NULL : world == 1 ? "0" : x->pretend.ranks;
+	if (world == 1 || !pretend->ranks)
+		pretend->memory_bytes = 0; /* there are no turns */
+	p.gpu = card->name;
+	p.target.seed = x->seed;
+	p.target.card = (struct frag_sim_config){
+		.name = card->name,
+		.cost = frag_cost_of(card->profile),
+		.total_bytes = on == SIZE_MAX && !x->exact ? LARGE : card->total_bytes,
+		.context_bytes = card->context_bytes,
+	};
+	return p;
+}
+
+static void say(struct frag_layout_result *out, enum frag_layout_status status, const char *log,
+		const char *otherwise)
+{
+	out->status = status;
+	*out->message = '\0';
+	last_line(log, out->message, sizeof(out->message));
+	if (!*out->message)
+		snprintf(out->message, sizeof(out->message), "%.200s", otherwise);
+}
+
+/* The recording as a file: of --keep, or for this process. */
+static void path_of(const struct frag_layouts *x, size_t i, size_t on, const char *log, char *path,
+		    size_t cap)
+{
+	char name[200];
+
+	frag_axes_text(&x->axes, frag_layout_of(x, i), SIZE_MAX, name, sizeof(name));
+	for (char *at = name; *at; at++)
+		*at = *at == '/' || *at == ' ' ? '.' : *at;
+	if (x->keep && on == SIZE_MAX)
+		snprintf(path, cap, "%.3800s/%s.%s.cft", x->keep,
+			 x->cards[frag_layout_card(x, i)]->name, name);
+	else
+		snprintf(path, cap, "%.4000s.cft", log);
+}
+
+static int record(const struct frag_layouts *x, size_t i, size_t on, const char *log,
+		  struct frag_layout_result *out, struct frag_err *err)
+{
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	FRAG_AUTO(frag_words_release) char **words = NULL;
+	struct frag_pretend pretend;
+	struct frag_program p;
+	char path[4200];
+	int status = 0, rc;
+
+	FRAG_TRY(frag_axes_words(&x->axes, frag_layout_of(x, i), x->rank_words, &words, err));
+	p = program_of(x, i, on, &pretend, words);
+	rc = frag_program_record(&p, &trace, &status, err);
+	if (rc)
+		return rc;
+	if (status) {
+		say(out, frag_vary_refusals(trace) ? FRAG_LAYOUT_MEMORY : FRAG_LAYOUT_FAILED, log,
+		    "it printed nothing");
+		return 0;
+	}
+	path_of(x, i, on, log, path, sizeof(path));
+	FRAG_TRY(frag_trace_write_cft(trace, path, err));
+	rc = judge(x, i, &p.target, path, out, err);
+	if (!x->keep || on != SIZE_MAX)
+		unlink(path);
+	/* on the card itself what was refused and caught is no completion */
+	out->status = (on != SIZE_MAX || x->exact) && frag_vary_refusals(trace) ? FRAG_LAYOUT_MEMORY
+										: FRAG_LAYOUT_RAN;
+	return rc;
+}
+
+void frag_layout_record(const struct frag_layouts *x, size_t i, size_t on, const char *log,
+			struct frag_layout_result *out)
+{
+	struct frag_err err = { 0 };
+
+	*out = (struct frag_layout_result){ .rank = UINT64_MAX, .step_us = UINT64_MAX };
+	if (record(x, i, on, log, out, &err)) {
+		say(out, FRAG_LAYOUT_FAILED, log, err.msg);
+		if (!strstr(err.msg, "ended with status"))
+			snprintf(out->message, sizeof(out->message), "%.239s", err.msg);
+	}
+}

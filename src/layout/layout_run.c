@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All layouts, several at a time: each in a process of its own group, which a time limit can end with all that it started. Its
+ * answer comes through a pipe, which holds it whole.
+ */
+#include "layouts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <frag/clock.h>
+
+#include "base/interrupt.h"
+#include "base/scratch.h"
+#include "base/term.h"
+#include "layout/torchrun.h"
+#include "recording/recording.h"
+
+#define GRACE_NS 5000000000ull /* from asking a process to end to killing it */
+#define ALIKE 8u /* layouts that fail for one reason, before any ran: the rest is left out */
+#define TRIES 4u /* advised layouts that turn out not to fit, for each card and number of ranks */
+
+struct job {
+	pid_t pid; /* 0: none */
+	int from;
+	size_t point, on; /* on: the card itself, or SIZE_MAX */
+	uint64_t begin_ns, asked_ns;
+	bool late;
+	char log[4200];
+};
+
+struct course {
+	struct frag_layouts *x;
+	struct job jobs[FRAG_LAYOUT_JOBS];
+	unsigned running;
+	char *folder;
+	uint64_t number;
+	struct frag_progress progress;
+};
+
+/* ---- what is asked ------------------------------------------------------------------------- */
+
+uint64_t frag_layout_world(const struct frag_layouts *x, size_t layout)
+{
+	return x->world == SIZE_MAX
+		       ? 1
+		       : strtoull(frag_axes_value(&x->axes, layout, x->world), NULL, 10);
+}
+
+size_t frag_layout_card(const struct frag_layouts *x, size_t i)
+{
+	size_t c = 0;
+
+	while (!frag_layout_on(x, i, c))
+		c++;
+	return c;
+}
+
+static int find_classes(struct frag_layouts *x, struct frag_err *err)
+{
+	for (size_t c = 0; c < x->cards_count; c++) {
+		const struct frag_gpu *gpu = frag_gpu_find(x->cards[c]->name);
+		const struct frag_gpu_chip *chip = gpu ? frag_gpu_chip_find(gpu->name) : NULL;
+		size_t same = 0;
+
+		if (!chip)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "'%s' does not run CUDA programs, so it cannot be "
+					 "pretended (cufrag list gpus)",
+					 x->cards[c]->name);
+		while (same < c &&
+		       (x->exact ||
+			!frag_same_kernels(chip, frag_gpu_chip_find(x->cards[same]->name))))
+			same++;
+		x->classes[c] = same < c ? x->classes[same] : x->classes_count++;
+	}
+	return 0;
+}
+
+static int check_worlds(const struct frag_layouts *x, struct frag_err *err)
+{
+	const struct frag_axis *a = x->world == SIZE_MAX ? NULL : &x->axes.list[x->world];
+
+	for (size_t v = 0; a && v < a->count; v++) {
+		char *end;
+		unsigned long long n = strtoull(a->values[v], &end, 10);
+
+		if (*end || !n || n > 1000000 || a->values[v][0] == '-')
+			return frag_fail(err, FRAG_EUSAGE,
+					 "--world '%.40s' is no number of ranks from 1 to 1000000",
+					 a->values[v]);
+	}
+	return 0;
+}
+
+/* Names that neither rise nor fall, by their values, and then the class: equal within a group. */
+static int by_group(const void *a, const void *b, void *ctx)
+{
+	const struct frag_layouts *x = ctx;
+	const size_t p = *(const size_t *)a, q = *(const size_t *)b;
+	const uint16_t *l = x->axes.at + p / x->classes_count * x->axes.count,
+		       *m = x->axes.at + q / x->classes_count * x->axes.count;
+	int order = FRAG_ORDER(p % x->classes_count, q % x->classes_count);
+
+	for (size_t i = 0; !order && i < x->axes.count; i++)
+		if (x->axes.list[i].order == FRAG_AXIS_ANY)
+			order = FRAG_ORDER(l[i], m[i]);
+	return order;
+}
+
+static int by_group_then_place(const void *a, const void *b, void *ctx)
+{
+	return by_group(a, b, ctx) ?: FRAG_ORDER(*(const size_t *)a, *(const size_t *)b);
+}
+
+static void set_point(struct frag_layouts *x, size_t i)
+{
+	struct frag_border_point *p = &x->border.points[i];
+	size_t layout = frag_layout_of(x, i), n = 0;
+
+	for (size_t k = 0; k < x->axes.count; k++) {
+		const struct frag_axis *a = &x->axes.list[k];
+		uint16_t at = x->axes.at[layout * x->axes.count + k];
+
+		if (a->order != FRAG_AXIS_ANY)
+			p->level[n++] =
+				a->order == FRAG_AXIS_RISING ? at : (uint16_t)(a->count - 1 - at);
+	}
+	p->group = i && !by_group(&x->points[i - 1], &x->points[i], x)
+			   ? x->border.points[i - 1].group
+			   : i;
+	/* cards of other classes are decided from the start */
+	for (size_t c = 0; c < x->cards_count; c++)
+		if (!frag_layout_on(x, i, c))
+			p->decided |= 1ull << c;
+}
+
+static int make_points(struct frag_layouts *x, struct frag_err *err)
+{
+	size_t n = x->axes.layouts_count * x->classes_count;
+
+	FRAG_TRY_CALLOC(x->points, n, "layouts", err);
+	FRAG_TRY_CALLOC(x->border.points, n, "layouts", err);
+	FRAG_TRY_CALLOC(x->results, n, "layouts", err);
+	x->border.count = n;
+	x->border.cards = (1ull << x->cards_count) - 1;
+	for (size_t i = 0; i < x->axes.count; i++)
+		x->border.axes += x->axes.list[i].order != FRAG_AXIS_ANY;
+	if (x->border.axes > FRAG_BORDER_AXES)
+		return frag_fail(err, FRAG_EUSAGE, "more than %u names rise or fall",
+				 FRAG_BORDER_AXES);
+	for (size_t i = 0; i < n; i++)
+		x->points[i] = i;
+	qsort_r(x->points, n, sizeof(*x->points), by_group_then_place, x);
+	for (size_t i = 0; i < n; i++)
+		set_point(x, i);
+	return 0;
+}
+
+int frag_layouts_open(struct frag_layouts *x, struct frag_err *err)
+{
+	FRAG_TRY(find_classes(x, err));
+	FRAG_TRY(check_worlds(x, err));
+	FRAG_TRY(frag_axes_check(&x->axes, x->words, err));
+	if (x->world == SIZE_MAX)
+		FRAG_TRY(frag_axes_words(&(struct frag_axes){ 0 }, 0, x->words, &x->rank_words,
+					 err));
+	else
+		FRAG_TRY(frag_torchrun_strip(x->words, &x->rank_words, err));
+	FRAG_TRY(frag_axes_expand(&x->axes, x->where, x->where_count, err));
+	return make_points(x, err);
+}
+
+void frag_layouts_release(struct frag_layouts *x)
+{
+	frag_axes_release(&x->axes);
+	frag_policy_texts_release(&x->policies);
+	frag_words_release(&x->rank_words);
+	FRAG_FREE(x->points, x->border.points, x->results);
+}
+
+/* ---- processes ----------------------------------------------------------------------------- */
+
+static void __attribute__((noreturn)) work(const struct course *c, const struct job *j, int to)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC),
+	    log = open(j->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct frag_layout_result *r = calloc(1, sizeof(*r));
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	frag_progress_silence();
+	dup2(null, STDIN_FILENO);
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	if (r)
+		frag_layout_record(c->x, j->point, j->on, j->log, r);
+	_exit(r && write(to, r, sizeof(*r)) == sizeof(*r) ? 0 : 1);
+}
+
+static int start(struct course *c, size_t point, size_t on, struct frag_err *err)
+{
+	struct job *j = c->jobs;
+	int ends[2];
+
+	while (j->pid)
+		j++;
+	if (pipe2(ends, O_CLOEXEC))
+		return frag_fail(err, FRAG_ENOMEM, "cannot start a process: %s", strerror(errno));
+	*j = (struct job){ .from = ends[0], .point = point, .on = on, .begin_ns = frag_clock_ns() };
+	snprintf(j->log, sizeof(j->log), "%.4000s/%" PRIu64 ".log", c->folder, c->number++);
+	fflush(NULL);
+	j->pid = fork();
+	if (!j->pid)
+		work(c, j, ends[1]);
+	close(ends[1]);
+	if (j->pid < 0) {
+		j->pid = 0;
+		close(ends[0]);
+		return frag_fail(err, FRAG_ENOMEM, "cannot start a process: %s", strerror(errno));
+	}
+	setpgid(j->pid, j->pid);
+	c->running++;
+	c->x->recordings++;
+	c->x->border.points[point].running = true;
+	return 0;
+}
+
+/* Asks a process and what it started to end; after a while it is not asked. */
+static void end(struct job *j)
+{
+	uint64_t now = frag_clock_ns();
+
+	if (!j->asked_ns)
+		kill(-j->pid, SIGTERM);
+	else if (now - j->asked_ns > GRACE_NS)
+		kill(-j->pid, SIGKILL);
+	j->asked_ns = j->asked_ns ? j->asked_ns : now;
+}
+
+static void take(struct course *c, struct job *j, struct frag_layout_result *out)
+{
+	bool whole = read(j->from, out, sizeof(*out)) == sizeof(*out);
+	int status = 0;
+
+	close(j->from);
+	kill(-j->pid, SIGKILL); /* what it left behind */
+	while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!whole) {
+		*out = (struct frag_layout_result){ .status = FRAG_LAYOUT_FAILED,
+						    .rank = UINT64_MAX,
+						    .step_us = UINT64_MAX };
+		snprintf(out->message, sizeof(out->message), "its process ended %s %d",
+			 WIFSIGNALED(status) ? "by signal" : "with status",
+			 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	}
+	if (j->late) {
+		out->status = FRAG_LAYOUT_ENDLESS;
+		snprintf(out->message, sizeof(out->message), "no end within %u s (--time-limit)",
+			 c->x->time_limit_s);
+	}
+	unlink(j->log);
+	j->pid = 0;
+	c->running--;
+	c->x->border.points[j->point].running = false;
+}
+
+/* ---- answers ----------------------------------------------------------------------------------- */
+
+static uint64_t fits_of(const struct frag_layouts *x, const struct frag_layout_result *r)
+{
+	uint64_t fits = 0;
+
+	for (size_t c = 0; c < x->cards_count; c++)
+		if (r->cards[c].roomy)
+			fits |= 1ull << c;
+	return fits;
+}
+
+static void tell(const struct course *c, const struct job *j, const struct frag_layout_result *r)
+{
+	const struct frag_layouts *x = c->x;
+	char text[600], layout[200];
+	size_t n;
+
+	frag_axes_text(&x->axes, frag_layout_of(x, j->point), SIZE_MAX, layout, sizeof(layout));
+	n = (size_t)snprintf(text, sizeof(text), "%s:", layout);
+	if (r->status == FRAG_LAYOUT_RAN)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " needs %s of a card,",
+				      FRAG_BYTES(r->min_bytes));
+	for (size_t k = 0; r->status == FRAG_LAYOUT_RAN && k < x->cards_count; k++)
+		if (frag_layout_on(x, j->point, k) && n < sizeof(text))
+			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s %s%s",
+					      r->cards[k].roomy	      ? "fits"
+					      : r->cards[k].completes ? "is tight on"
+								      : "does not fit",
+					      x->cards[k]->name, j->on == k ? " itself" : "");
+	if (r->status != FRAG_LAYOUT_RAN)
+		snprintf(text + n, sizeof(text) - n, " %s: %.200s",
+			 r->status == FRAG_LAYOUT_MEMORY ? "out of memory" : "failed", r->message);
+	if (x->tell)
+		x->tell(x->ctx, text);
+}
+
+static void note_result(struct course *c, struct job *j, const struct frag_layout_result *r)
+{
+	struct frag_layouts *x = c->x;
+	struct frag_border_point *p = &x->border.points[j->point];
+
+	if (j->on != SIZE_MAX) {
+		x->confirms[x->confirms_count++] =
+			(struct frag_layout_confirm){ j->point, j->on, *r };
+		return;
+	}
+	x->results[j->point] = *r;
+	if (r->status != FRAG_LAYOUT_RAN && r->status != FRAG_LAYOUT_MEMORY)
+		frag_border_fail(&x->border, j->point);
+	else if (p->checking)
+		frag_border_checked(&x->border, j->point, fits_of(x, r));
+	else
+		frag_border_decide(&x->border, j->point, fits_of(x, r));
+}
+
+/* Until one of the jobs ends. */
+static void await(struct course *c)
+{
+	struct frag_layouts *x = c->x;
+	unsigned before = c->running;
+
+	while (c->running == before) {
+		struct pollfd fds[FRAG_LAYOUT_JOBS];
+		nfds_t n = 0;
+
+		for (size_t k = 0; k < FRAG_LAYOUT_JOBS; k++)
+			fds[n++] = (struct pollfd){ .fd = c->jobs[k].pid ? c->jobs[k].from : -1,
+						    .events = POLLIN };
+		poll(fds, n, 100);
+		x->interrupted |= frag_interrupted();
+		for (size_t k = 0; k < FRAG_LAYOUT_JOBS; k++) {
+			struct job *j = &c->jobs[k];
+			struct frag_layout_result r;
+
+			if (!j->pid)
+				continue;
+			j->late |= !fds[k].revents && x->time_limit_s &&
+				   frag_clock_ns() - j->begin_ns > x->time_limit_s * 1000000000ull;
+			if (j->late || x->interrupted)
+				end(j);
+			if (!fds[k].revents)
+				continue;
+			take(c, j, &r);
+			if (x->interrupted)
+				continue;
+			note_result(c, j, &r);
+			tell(c, j, &r);
+		}
+	}
+}
+
+static void drain(struct course *c)
+{
+	while (c->running)
+		await(c);
+}
+
+static void show(struct course *c)
+{
+	size_t decided = 0;
+
+	for (size_t i = 0; i < c->x->border.count; i++)
+		decided += c->x->border.points[i].decided == c->x->border.cards;
+	frag_progress_update(&c->progress, decided, c->x->border.count);
+}
+
+/* ---- in which order ------------------------------------------------------------------------------ */
+
+/* Does the command fail whatever its values are? Then more of them say nothing. */
+static bool hopeless(const struct frag_layouts *x)
+{
+	const char *said = NULL;
+	unsigned failed = 0;
+
+	for (size_t i = 0; i < x->border.count; i++) {
+		const struct frag_layout_result *r = &x->results[i];
+
+		if (!r->status)
+			continue;
+		if (!r->message[0] || r->status == FRAG_LAYOUT_MEMORY ||
+		    (said && strcmp(said, r->message) != 0))
+			return false;
+		said = r->message;
+		failed++;
+	}
+	return failed >= ALIKE;
+}
+
+static int search(struct course *c, struct frag_err *err)
+{
+	struct frag_layouts *x = c->x;
+
+	while (!x->interrupted) {
+		size_t i = c->running < x->jobs && !hopeless(x) ? frag_border_next(&x->border)
+								: SIZE_MAX;
+
+		show(c);
+		if (i == SIZE_MAX && !c->running)
+			return 0;
+		if (i == SIZE_MAX)
+			await(c);
+		else
+			FRAG_TRY(start(c, i, SIZE_MAX, err));
+	}
+	return 0;
+}
+
+/* Assumed layouts that run nevertheless; after a contradiction the search goes on. */
+static int check(struct course *c, struct frag_err *err)
+{
+	struct frag_layouts *x = c->x;
+
+	while (!x->interrupted) {
+		uint64_t wrong = x->border.wrong;
+		size_t i = frag_border_check(&x->border, x->checks, x->seed);
+
+		if (i != SIZE_MAX)
+			FRAG_TRY(start(c, i, SIZE_MAX, err));
+		if (i == SIZE_MAX || c->running == x->jobs)
+			drain(c);
+		if (x->border.wrong != wrong)
+			FRAG_TRY(search(c, err));
+		if (i == SIZE_MAX)
+			break;
+	}
+	frag_border_count(&x->border);
+	return 0;
+}
+
+/* The advised layout of the fewest cards, recorded on the card itself, until one is confirmed; an assumed one runs first. */
+static int confirm(struct course *c, size_t card, struct frag_err *err)
+{
+	struct frag_layouts *x = c->x;
+
+	for (unsigned tries = 0; tries < 2 * TRIES && !x->interrupted; tries++) {
+		uint64_t fewest = frag_layout_fewest(x, card);
+		size_t i = fewest ? frag_layout_best(x, card, fewest) : SIZE_MAX;
+
+		if (i == SIZE_MAX || frag_layout_confirmed(x, i, card) ||
+		    (x->exact && x->results[i].status))
+			return 0;
+		FRAG_TRY(start(c, i, x->results[i].status ? card : SIZE_MAX, err));
+		drain(c);
+	}
+	return 0;
+}
+
+static int run(struct course *c, struct frag_err *err)
+{
+	struct frag_layouts *x = c->x;
+
+	FRAG_TRY(search(c, err));
+	FRAG_TRY(check(c, err));
+	for (size_t card = 0; card < x->cards_count; card++)
+		FRAG_TRY(confirm(c, card, err));
+	return 0;
+}
+
+int frag_layouts_run(struct frag_layouts *x, struct frag_err *err)
+{
+	struct course *c;
+	int rc, reason;
+
+	if (x->keep && mkdir(x->keep, 0777) && errno != EEXIST)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot create '%.200s': %s", x->keep,
+				 strerror(errno));
+	FRAG_TRY_CALLOC(c, 1, "layouts", err);
+	c->x = x;
+	reason = frag_scratch_folder(NULL, &c->folder);
+	if (reason) {
+		frag_host_free(c);
+		return frag_fail(err, FRAG_EOUTPUT, "cannot create a temporary folder: %s",
+				 strerror(reason));
+	}
+	frag_progress_begin(&c->progress, "layouts known");
+	rc = run(c, err);
+	x->interrupted |= rc != 0;
+	drain(c);
+	frag_progress_end(&c->progress);
+	frag_scratch_remove(c->folder);
+	frag_host_free(c);
+	return rc;
+}
+
+/* ---- which to take ------------------------------------------------------------------------------------ */
+
+const struct frag_layout_result *frag_layout_confirmed(const struct frag_layouts *x, size_t i,
+						       size_t c)
+{
+	for (size_t k = 0; k < x->confirms_count; k++)
+		if (x->confirms[k].point == i && x->confirms[k].card == c)
+			return &x->confirms[k].result;
+	return NULL;
+}
+
+bool frag_layout_fits(const struct frag_layouts *x, size_t i, size_t c)
+{
+	const struct frag_border_point *p = &x->border.points[i];
+	const struct frag_layout_result *own = frag_layout_confirmed(x, i, c);
+
+	if (!frag_layout_on(x, i, c) || !(p->fits >> c & 1))
+		return false;
+	return !own || (own->status == FRAG_LAYOUT_RAN && own->cards[c].roomy);
+}
+
+/* By how much of what rises; as numbers, where they are. */
+static double size_of(const struct frag_layouts *x, size_t i)
+{
+	size_t layout = frag_layout_of(x, i);
+	double size = 1;
+
+	for (size_t k = 0; k < x->axes.count; k++)
+		if (x->axes.list[k].order == FRAG_AXIS_RISING)
+			size *= 1 + x->axes.at[layout * x->axes.count + k];
+	return size;
+}
+
+size_t frag_layout_best(const struct frag_layouts *x, size_t c, uint64_t world)
+{
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < x->border.count; i++) {
+		double more;
+
+		if (!frag_layout_fits(x, i, c) ||
+		    frag_layout_world(x, frag_layout_of(x, i)) != world)
+			continue;
+		more = best == SIZE_MAX ? 1 : size_of(x, i) - size_of(x, best);
+		if (more > 0 || (!(more < 0) && frag_layout_of(x, i) < frag_layout_of(x, best)))
+			best = i;
+	}
+	return best;
+}
+
+uint64_t frag_layout_fewest(const struct frag_layouts *x, size_t c)
+{
+	uint64_t fewest = 0;
+
+	for (size_t i = 0; i < x->border.count; i++) {
+		uint64_t world = frag_layout_world(x, frag_layout_of(x, i));
+
+		if ((!fewest || world < fewest) && frag_layout_fits(x, i, c))
+			fewest = world;
+	}
+	return fewest;
+}

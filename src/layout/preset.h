@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launchers that name their own options, so that nobody writes braces: a plug-in in one file preset_NAME.c, which defines one
+ * constant struct frag_preset frag_preset_NAME; make finds it.
+ */
+#ifndef FRAG_LAYOUT_PRESET_H
+#define FRAG_LAYOUT_PRESET_H
+
+#include "layout/axes.h"
+
+#define FRAG_PRESET_OPTIONS 24u
+#define FRAG_PRESET_CHOICES 6u
+
+/* What a name stands for. */
+struct frag_preset_option {
+	const char *name; /* of --vary */
+	const char
+		*option; /* "--micro-batch-size"; with equals: "--a.b=", one word with its value */
+	bool rises;
+	/* values that stand for words of their own ("" = none), in place of option and value; each ends with NULL */
+	const char *values[FRAG_PRESET_CHOICES], *words[FRAG_PRESET_CHOICES];
+};
+
+struct frag_preset {
+	const char *name;    /* of --preset */
+	const char *summary; /* of what, and the releases that were looked at */
+	struct frag_preset_option options[FRAG_PRESET_OPTIONS];
+};
+
+/* All of them by name, NULL-terminated. */
+const struct frag_preset *const *frag_presets(void);
+/*
+ * The command with the options of the names that vary: a value that is there already is replaced, else the option is added at
+ * the end. Names with braces in the command are left as they are. preset NULL: a copy. *out: frag_words_release.
+ * Errors: FRAG_EUSAGE (unknown preset or name).
+ */
+int frag_preset_apply(const char *preset, struct frag_axes *axes, char *const *words, char ***out,
+		      struct frag_err *err);
+
+#endif

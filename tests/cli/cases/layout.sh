@@ -1,0 +1,35 @@
+# layouts of a command: bisection along what rises, several cards, reasons other than memory told apart, a time limit, presets,
+# conditions; a shell that leaves a recording stands for PyTorch
+export XDG_CACHE_HOME=$PWD/cache
+cat > program << 'END'
+mb=$1 ac=$2
+[ "$mb-$3" != 7-fails ] || { echo "ValueError: seven is no batch" >&2; exit 9; }
+[ "$mb-$3" != 7-hangs ] || sleep 100
+[ "$3" != never ] || { echo "no such model" >&2; exit 9; }
+gib=$((mb * 10))
+[ "$3" != odd ] || [ "$mb" != 2 ] || gib=200
+[ "$ac" != full ] || gib=$((gib / 2))
+[ "$3" != adapts ] || [ "${CUFRAG_NOGPU#total=1099511627776;}" != "$CUFRAG_NOGPU" ] || gib=$((gib + 40))
+printf 'alloc,1,%d\nfree,1\n' $((gib << 30)) > "$CUFRAG_RECORD/1.pickle"
+echo "$mb $ac" >> ran
+END
+layout() {
+	rm -f ran
+	"$CUFRAG" layout --no-gpu --jobs 1 --csv rows.csv "$@" > out 2> err; echo "exit $?"
+	grep -E '^(answer|assumed|.* (failed|was ended), not|.* itself|[a-z0-9-]*: sh)' out
+	[ ! -e ran ] || echo "ran $(wc -l < ran)"
+}
+layout --gpu h100,h200 --vary '{mb}=1..32' --vary '{ac}=none,full' -- sh program '{mb}' '{ac}' ''
+cut -d, -f 1,3-7,9 rows.csv | grep -E '^(card|h[12]00,mb=(7|8|14|15) )'
+layout --gpu h100,h200 --vary '{mb}=1..32' --vary '{ac}=none,full' -- sh program '{mb}' '{ac}' '' | tail -1 # they are kept
+layout --gpu a100-80 --vary '{mb}=7,8' --vary '{ac}=none,full' --where 'mb != 8 || ac == "full"' -- sh program '{mb}' '{ac}' fails
+layout --gpu a100-80 --vary '{mb}=7,8' --time-limit 1 -- sh program '{mb}' full hangs
+layout --gpu a100-80 --vary '{mb}=1..32' --vary '{ac}=none,full' -- sh program '{mb}' '{ac}' never
+layout --gpu h100 --vary '{mb}=1..5' --check 9 -- sh program '{mb}' none odd
+layout --gpu h100 --vary '{mb}=1..5' -- sh program '{mb}' none adapts
+layout --gpu h100 --exact --vary '{mb}=1..5' -- sh program '{mb}' none adapts
+layout --gpu l4 --vary '{n}=40' --keep kept -- sh program '{n}' '{{ac}}' ''
+ls kept; "$CUFRAG" info kept/*.cft 2> /dev/null | grep -c 'peak live'
+# options of a launcher: replaced, added, words of their own
+"$CUFRAG" layout --no-gpu --preset megatron --vary tp=1 --vary mb=2 --vary ac=none,full --gpu h200 --check 0 --csv - -- \
+	sh -c 'printf "alloc,1,512\nfree,1\n" > "$CUFRAG_RECORD/1.pickle"' sh --micro-batch-size=7 --bf16 2> /dev/null | sed 's/.*sh //'

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which layouts run: the same answers as a grid, with fewer runs; contradictions are found and end the assumptions. */
+#include "test.h"
+
+#include "layout/border.h"
+
+#define SIDE 16u
+
+/* Points of a square, twice: two groups. Two cards; the second has room for a third more. */
+static void make(struct frag_border *b, struct frag_border_point *points)
+{
+	*b = (struct frag_border){
+		.points = points, .count = 2 * SIDE * SIDE, .axes = 2, .cards = 3
+	};
+	for (size_t i = 0; i < b->count; i++)
+		points[i] = (struct frag_border_point){
+			.group = i / (SIDE * SIDE),
+			.level = { (uint16_t)(i / SIDE % SIDE), (uint16_t)(i % SIDE) },
+		};
+}
+
+static uint64_t truth(const struct frag_border_point *p)
+{
+	unsigned need = p->level[0] * 3u + p->level[1] * 2u + (p->group ? 20 : 0);
+
+	return (need < 30) | (uint64_t)(need < 40) << 1;
+}
+
+static size_t search(struct frag_border *b, uint64_t (*fits)(const struct frag_border_point *))
+{
+	size_t runs = 0, i;
+
+	while ((i = frag_border_next(b)) != SIZE_MAX) {
+		assert_false(b->points[i].ran);
+		frag_border_decide(b, i, fits(&b->points[i]));
+		runs++;
+	}
+	return runs;
+}
+
+TEST(the_border_is_that_of_a_grid)
+{
+	struct frag_border_point points[2 * SIDE * SIDE];
+	struct frag_border b;
+	size_t i;
+
+	make(&b, points);
+	assert_true(search(&b, truth) < b.count / 4);
+	for (size_t k = 0; k < b.count; k++) {
+		assert_int_equal(points[k].decided, 3);
+		assert_int_equal(points[k].fits, truth(&points[k]));
+	}
+	while ((i = frag_border_check(&b, 9, 1)) != SIZE_MAX)
+		assert_true(frag_border_checked(&b, i, truth(&points[i])));
+	assert_int_equal(b.checked, 9);
+	assert_int_equal(b.wrong, 0);
+}
+
+/* A line of 64 and three cards: three bisections of six runs each, which share some. */
+static uint64_t of_line(const struct frag_border_point *p)
+{
+	return (p->level[0] < 9) | (uint64_t)(p->level[0] < 20) << 1 |
+	       (uint64_t)(p->level[0] < 50) << 2;
+}
+
+TEST(each_card_is_bisected)
+{
+	struct frag_border_point points[64] = { 0 };
+	struct frag_border b = { .points = points, .count = 64, .axes = 1, .cards = 7 };
+
+	for (size_t i = 0; i < b.count; i++)
+		points[i].level[0] = (uint16_t)i;
+	assert_true(search(&b, of_line) <= 18);
+	for (size_t k = 0; k < b.count; k++)
+		assert_int_equal(points[k].fits, of_line(&points[k]));
+}
+
+/* Of all but those in the first row. */
+static uint64_t odd(const struct frag_border_point *p)
+{
+	return p->level[0] ? truth(p) : 0;
+}
+
+TEST(a_contradiction_ends_the_assumptions_of_its_group)
+{
+	struct frag_border_point points[2 * SIDE * SIDE];
+	struct frag_border b;
+	size_t i;
+
+	make(&b, points);
+	search(&b, odd);
+	while (!b.wrong && (i = frag_border_check(&b, 1000, 7)) != SIZE_MAX)
+		frag_border_checked(&b, i, odd(&points[i]));
+	assert_int_equal(b.wrong, 1);
+	search(&b, odd);
+	for (size_t k = 0, group = points[i].group; k < b.count; k++)
+		if (points[k].group == group) {
+			assert_true(points[k].ran);
+			assert_int_equal(points[k].fits, odd(&points[k]));
+		}
+}
+
+TEST(what_fails_for_a_reason_of_its_own_says_nothing_of_others)
+{
+	struct frag_border_point points[2 * SIDE * SIDE];
+	struct frag_border b;
+	size_t i;
+
+	make(&b, points);
+	i = frag_border_next(&b);
+	frag_border_fail(&b, i);
+	search(&b, truth);
+	for (size_t k = 0; k < b.count; k++)
+		assert_int_equal(points[k].fits, k == i ? 0 : truth(&points[k]));
+}
+
+TEST(jobs_spread_over_groups)
+{
+	struct frag_border_point points[2 * SIDE * SIDE];
+	struct frag_border b;
+	size_t first, second;
+
+	make(&b, points);
+	first = frag_border_next(&b);
+	points[first].running = true;
+	second = frag_border_next(&b);
+	assert_int_not_equal(points[first].group, points[second].group);
+}
