@@ -85,7 +85,7 @@ TEST(a_contradiction_ends_the_assumptions_of_its_group)
 {
 	struct frag_border_point points[2 * SIDE * SIDE];
 	struct frag_border b;
-	size_t i;
+	size_t i = 0;
 
 	make(&b, points);
 	search(&b, odd);
