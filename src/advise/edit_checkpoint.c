@@ -13,6 +13,7 @@ struct block {
 	const struct frag_instance *at;
 	size_t first, end;  /* lives */
 	uint64_t next_back; /* the last work of the next block's backward pass; 0: no next block */
+	size_t twice;	    /* life that is kept and computed again; SIZE_MAX: none */
 	bool backs;	    /* there is a backward pass */
 };
 
@@ -83,29 +84,42 @@ static int again(struct frag_edit *e, const struct block *b, size_t last, uint64
 	return close_until(e, open, &n, FRAG_NEVER, at, err);
 }
 
-/* An output that nobody saves (it was converted first) stays for the next block, which is computed from it. */
-static int keep_output(struct frag_edit *e, const struct block *b, struct frag_err *err)
+/*
+ * The output, if the next block's backward pass does not free it. One that nobody saves (it was converted first) stays for
+ * the next block, which is computed from it. Else the work that begins this block's backward pass saves it, too (a ReLU in
+ * place): it stays, and is also computed again.
+ */
+static int keep_output(struct frag_edit *e, struct block *b, struct frag_err *err)
 {
 	const struct frag_life *lives = e->story->lives;
-	size_t best = SIZE_MAX;
+	size_t unsaved = SIZE_MAX, first = SIZE_MAX;
 
 	for (size_t i = b->first; b->next_back && i < b->end; i++) {
-		if (is_saved(&lives[i], b) && is_output(e->story, b, i))
-			return 0;
-		if (!is_saved(&lives[i], b) && lives[i].died >= b->at->end &&
-		    lives[i].died < b->next_back &&
-		    (best == SIZE_MAX || lives[i].bytes >= lives[best].bytes))
-			best = i;
+		if (is_saved(&lives[i], b)) {
+			if (is_output(e->story, b, i))
+				return 0;
+			if (first == SIZE_MAX || lives[i].back < lives[first].back ||
+			    (lives[i].back == lives[first].back &&
+			     lives[i].bytes >= lives[first].bytes))
+				first = i;
+		} else if (lives[i].died >= b->at->end && lives[i].died < b->next_back &&
+			   (unsaved == SIZE_MAX || lives[i].bytes >= lives[unsaved].bytes)) {
+			unsaved = i;
+		}
 	}
-	return best == SIZE_MAX ? 0 : frag_edit_add(e, best, lives[best].died, b->next_back, err);
+	if (unsaved != SIZE_MAX)
+		return frag_edit_add(e, unsaved, lives[unsaved].died, b->next_back, err);
+	b->twice = first;
+	return 0;
 }
 
-static int one_block(struct frag_edit *e, const struct block *b, uint64_t *calls,
+static int one_block(struct frag_edit *e, struct block *b, uint64_t *calls,
 		     struct frag_err *err)
 {
 	uint64_t back = FRAG_NEVER;
 	size_t last = SIZE_MAX;
 
+	FRAG_TRY(keep_output(e, b, err));
 	for (size_t i = b->first; i < b->end; i++) {
 		const struct frag_life *l = &e->story->lives[i];
 
@@ -113,12 +127,12 @@ static int one_block(struct frag_edit *e, const struct block *b, uint64_t *calls
 			continue;
 		back = FRAG_MIN(back, l->back);
 		last = i;
-		FRAG_TRY(frag_edit_end(e, i, b->at->end, err));
+		if (i != b->twice)
+			FRAG_TRY(frag_edit_end(e, i, b->at->end, err));
 	}
 	if (last == SIZE_MAX || back == FRAG_NEVER)
 		return 0;
 	*calls += last - b->first + 1;
-	FRAG_TRY(keep_output(e, b, err));
 	return again(e, b, last, back, err);
 }
 
@@ -127,7 +141,8 @@ static struct block block_of(const struct frag_story *s, const struct frag_loop 
 	const struct frag_instance *at = &loop->list[i], *next = at + 1;
 	struct block b = { .at = at,
 			   .first = frag_story_born(s, at->first),
-			   .end = frag_story_born(s, at->end) };
+			   .end = frag_story_born(s, at->end),
+			   .twice = SIZE_MAX };
 
 	b.backs = at->span + 1 < s->spans_count &&
 		  s->spans[at->span + 1].phase == FRAG_PHASE_BACKWARD;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Temporaries of the foreach implementation of optimizers, which has them for all parameters at once: with foreach=False two
- * of them are there at a time.
+ * of one parameter are there at a time.
  */
 #include "edit.h"
 
@@ -13,16 +13,19 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 	uint64_t count = 0;
 
 	FRAG_TRY(frag_edit_init(&e, s, err));
-	for (size_t i = 0; s->stacks && i + 2 < s->count; i++) {
+	for (size_t i = 0; s->stacks && i + 1 < s->count; i++) {
 		const struct frag_life *l = &s->lives[i];
 		const struct frag_span *sp = frag_life_span(s, l);
+		uint64_t end;
 
 		if (sp->phase != FRAG_PHASE_OPTIMIZER || l->died >= sp->end ||
 		    !frag_stack_has(s->trace, l->stack, "torch/optim/", "_multi_tensor"))
 			continue;
 		stack = l->stack;
 		count++;
-		FRAG_TRY(frag_edit_end(&e, i, FRAG_MIN(s->lives[i + 2].born, sp->end), err));
+		end = FRAG_MIN(s->lives[i + 1].born, sp->end);
+		FRAG_TRY(frag_edit_end(&e, i, end, err));
+		FRAG_TRY(frag_edit_add(&e, i, l->born + 1, end, err));
 	}
 	return frag_plan_propose(p, &e,
 				 &(struct frag_proposal){

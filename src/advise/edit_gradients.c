@@ -42,10 +42,11 @@ static int released(struct frag_advice_plan *p, struct frag_err *err)
 		const struct frag_span *sp = frag_life_span(s, l);
 
 		if (is_gradient(s, l, &step)) {
+			uint64_t at = i + 1 < s->count ? s->lives[i + 1].born : sp->end;
+
 			gradients++;
-			FRAG_TRY(frag_edit_end(&e, i,
-					       i + 1 < s->count ? s->lives[i + 1].born : sp->end,
-					       err));
+			FRAG_TRY(frag_edit_add(&e, i, at, at, err)); /* of its update */
+			FRAG_TRY(frag_edit_end(&e, i, at, err));
 		} else if (sp->phase == FRAG_PHASE_OPTIMIZER && l->died < sp->end) {
 			frag_edit_remove(&e, i);
 		}

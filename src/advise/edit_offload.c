@@ -11,6 +11,7 @@
 
 #define SITES_MAX 3u
 #define LEAVE_ALLOCS 256u /* requests after which a block has left at the latest */
+#define NEARLY_ALL 0.95	  /* a call site with that much of it is not worth a line of its own */
 #define LEAST_BYTES 4096u /* smaller ones change nothing */
 
 struct idle {
@@ -158,6 +159,7 @@ static int propose_site(struct frag_advice_plan *p, const struct idle *site, str
 static int propose(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct idle *list = NULL;
+	uint64_t all = 0;
 	size_t n;
 
 	FRAG_TRY_CALLOC(list, p->story->sites.count + 1, "advice", err);
@@ -165,8 +167,11 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 	if (!n)
 		return 0;
 	FRAG_TRY(propose_site(p, NULL, err));
-	for (size_t i = 0; n > 1 && i < FRAG_MIN(n, (size_t)SITES_MAX); i++)
-		FRAG_TRY(propose_site(p, &list[i], err));
+	for (size_t i = 0; i < n; i++)
+		all += list[i].bytes;
+	for (size_t i = 0; i < FRAG_MIN(n, (size_t)SITES_MAX); i++)
+		if ((double)list[i].bytes < NEARLY_ALL * (double)all)
+			FRAG_TRY(propose_site(p, &list[i], err));
 	return 0;
 }
 

@@ -12,6 +12,8 @@
 #define CHILDREN_MAX 64u /* of one node; a model has fewer */
 #define ITEMS_MAX 65536u /* requests of a forward phase that are looked at */
 #define DEPTH_MAX 512u
+#define BLOCK_ALLOCS_MIN 6u
+#define SPLIT_ALLOCS_MAX 512u
 
 struct item { /* requests in a row with one stack */
 	uint32_t stack;
@@ -77,6 +79,20 @@ static uint32_t repeats(const struct child *list, size_t count, size_t *head, ui
 	return (double)best >= PART_MIN * (double)all && best ? k : 0;
 }
 
+/* A module is called: what is repeated elsewhere, as loading weights, is no block of a model. */
+static bool calls_module(const struct frag_story *s, const struct frag_loop *loop)
+{
+	for (size_t d = 0; d < loop->depth; d++) {
+		const struct frag_frame *f =
+			&s->trace->stacks.frames[frame_at(s, loop->stack, d)];
+		const char *name = frag_trace_string(s->trace, f->name);
+
+		if (!strcmp(name, "forward") || !strcmp(name, "_call_impl"))
+			return true;
+	}
+	return false;
+}
+
 static int add_loop(struct frag_loops *out, struct frag_loop loop, struct frag_err *err)
 {
 	FRAG_TRY(FRAG_GROW(out->list, out->count, out->cap, "advice", err));
@@ -97,13 +113,14 @@ static int search(const struct frag_story *s, struct item *items, size_t n, size
 		count = find_children(s, items, n, ++depth, list);
 	if (count < 2 || depth > DEPTH_MAX)
 		return 0;
-	if (repeats(list, count, &head, &part))
-		return add_loop(out,
-				(struct frag_loop){ .stack = items[0].stack,
-						    .depth = depth,
-						    .head = list[head].frame,
-						    .saved_bytes = part },
-				err);
+	if (repeats(list, count, &head, &part)) {
+		struct frag_loop loop = { .stack = items[0].stack,
+					  .depth = depth,
+					  .head = list[head].frame,
+					  .saved_bytes = part };
+
+		return calls_module(s, &loop) ? add_loop(out, loop, err) : 0;
+	}
 	FRAG_TRY_CALLOC(sorted, n, "advice", err);
 	for (size_t c = 0; c < count; c++) {
 		size_t from = at;
@@ -128,34 +145,98 @@ static uint32_t below(const struct frag_story *s, const struct frag_loop *loop, 
 	return frame_at(s, stack, loop->depth);
 }
 
+static bool same(const struct frag_life *a, const struct frag_life *b)
+{
+	return a->stack == b->stack && a->bytes == b->bytes;
+}
+
+/* Requests from `first` on that come back `period` later, one for one. */
+static size_t run_of(const struct frag_life *first, size_t n, size_t period)
+{
+	size_t i = 0;
+
+	while (i + period < n && same(&first[i], &first[i + period]))
+		i++;
+	return i;
+}
+
+/* The least period with which most of the bytes of an instance come back at once: several equal blocks look like one where
+ * nothing else is called between them. 0: there is none. *from: its first life. */
+static size_t period_of(const struct frag_life *l, size_t n, size_t *from)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all += l[i].bytes;
+	for (size_t period = BLOCK_ALLOCS_MIN; period <= n / 2; period++) {
+		for (*from = 0; *from + 2 * period <= n; ++*from) {
+			size_t run = run_of(l + *from, n - *from, period);
+			uint64_t part = 0;
+
+			for (size_t i = 0; i < run + period && run >= period; i++)
+				part += l[*from + i].bytes;
+			if ((double)part >= PART_MIN * (double)all)
+				return period;
+			*from += run;
+		}
+	}
+	return 0;
+}
+
+static int add_instance(struct frag_loop *loop, const struct frag_life *first, uint64_t end,
+			struct frag_err *err)
+{
+	FRAG_TRY(FRAG_GROW(loop->list, loop->count, loop->cap, "advice", err));
+	loop->list[loop->count++] =
+		(struct frag_instance){ .first = first->born, .end = end, .span = first->span };
+	return 0;
+}
+
+/* Lives [l, l + n) up to event `end`, as equal blocks and what is between them. */
+static int add_blocks(struct frag_loop *loop, const struct frag_life *l, size_t n, uint64_t end,
+		      struct frag_err *err)
+{
+	size_t from = 0, period = 0;
+
+	while (n && (period = n <= SPLIT_ALLOCS_MAX ? period_of(l, n, &from) : 0)) {
+		size_t blocks = 1 + run_of(l + from, n - from, period) / period;
+
+		if (from)
+			FRAG_TRY(add_instance(loop, l, l[from].born, err));
+		for (l += from, n -= from; blocks--; l += period, n -= period)
+			FRAG_TRY(add_instance(loop, l, n > period ? l[period].born : end, err));
+	}
+	return n ? add_instance(loop, l, end, err) : 0;
+}
+
 static int find_instances(const struct frag_story *s, struct frag_loop *loop, struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint32_t *of_stack = NULL;
-	uint32_t last = UINT32_MAX, span = UINT32_MAX;
+	uint32_t last = UINT32_MAX;
+	size_t open = SIZE_MAX; /* the life with which the instance begins that goes on */
 
 	FRAG_TRY_CALLOC(of_stack, s->sites.stacks_count, "advice", err);
 	for (uint32_t i = 0; i < s->sites.stacks_count; i++)
 		of_stack[i] = below(s, loop, i);
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i <= s->count; i++) {
 		const struct frag_life *l = &s->lives[i];
-		uint32_t frame = l->stack < s->sites.stacks_count ? of_stack[l->stack] : UINT32_MAX;
-		struct frag_instance *now = loop->count ? &loop->list[loop->count - 1] : NULL;
+		bool ends = i == s->count || (open != SIZE_MAX && l->span != s->lives[open].span);
+		uint32_t frame = i < s->count && l->stack < s->sites.stacks_count &&
+						 frag_life_span(s, l)->phase == FRAG_PHASE_FORWARD
+					 ? of_stack[l->stack]
+					 : UINT32_MAX;
+		bool begins = frame == loop->head && (last != frame || ends);
 
-		if (frag_life_span(s, l)->phase != FRAG_PHASE_FORWARD)
-			continue;
-		if (now && !now->end && (frame == UINT32_MAX || l->span != span ||
-					 (frame == loop->head && last != frame)))
-			now->end = FRAG_MIN(l->born, s->spans[span].end);
-		if (frame == loop->head && (last != frame || l->span != span)) {
-			FRAG_TRY(FRAG_GROW(loop->list, loop->count, loop->cap, "advice", err));
-			loop->list[loop->count++] =
-				(struct frag_instance){ .first = l->born, .span = l->span };
-			span = l->span;
+		if (open != SIZE_MAX && (ends || begins || frame == UINT32_MAX)) {
+			FRAG_TRY(add_blocks(loop, &s->lives[open], i - open,
+					    ends ? s->spans[s->lives[open].span].end : l->born,
+					    err));
+			open = SIZE_MAX;
 		}
+		if (begins)
+			open = i;
 		last = frame;
 	}
-	if (loop->count && !loop->list[loop->count - 1].end)
-		loop->list[loop->count - 1].end = s->spans[span].end;
 	return 0;
 }
 
@@ -224,16 +305,28 @@ void frag_loops_release(struct frag_loops *l)
 	*l = (struct frag_loops){ 0 };
 }
 
+/* The program's own frames count most, then forward() of a library of models, then any of its other frames. */
+static int line_rank(const struct frag_story *s, uint32_t frame)
+{
+	const struct frag_frame *f = &s->trace->stacks.frames[frame];
+
+	if (strstr(frag_trace_string(s->trace, f->file), "torch/"))
+		return s->sites.frame_own[frame] == 3;
+	return 1 + !strcmp(frag_trace_string(s->trace, f->name), "forward");
+}
+
 char *frag_loop_line(const struct frag_story *s, const struct frag_loop *loop)
 {
 	uint32_t best = frame_at(s, loop->stack, 0);
+	int rank = 0;
 
 	for (size_t d = 0; d < loop->depth; d++) {
 		uint32_t f = frame_at(s, loop->stack, d);
 
-		if (s->sites.frame_own[f] == 3 ||
-		    !strstr(frag_trace_string(s->trace, s->trace->stacks.frames[f].file), "torch/"))
-			best = f;
+		if (line_rank(s, f) < rank)
+			continue;
+		rank = line_rank(s, f);
+		best = f;
 	}
 	return frag_frame_name(s->trace, best);
 }
