@@ -47,6 +47,7 @@ class Trial:
             self.install(os.environ.get("CUFRAG_CHANGES", ""))
 
     def install(self, text):
+        self.seen.looks = self.all
         for name in filter(None, text.split("+")):
             change(name).install(self.torch, self.seen)
 
@@ -74,7 +75,6 @@ class Trial:
 
     def finish(self, folder):
         """Before the recording is written."""
-        self.seen.quiet = True
         facts = {"steps": self.seen.steps, "updated": self.seen.updated(), "moved": self.seen.moved,
                  "changes": self.offers() if self.all else []}
         path = os.path.join(folder, "%d.advise" % os.getpid())

@@ -3,6 +3,8 @@
 import ast
 import sys
 
+from .seen import tensors_in
+
 NUMERICS = ""
 
 
@@ -35,10 +37,9 @@ def install(torch, seen):
     done = set()
 
     def step(*_):
-        main = sys.modules.get("__main__")
-        for value in list(vars(main).values()) if main else []:
-            for t in value if type(value) in (list, tuple) else [value[k] for k in value] if type(value) is dict else []:
-                if type(t) is torch.Tensor and t.is_cuda and id(t) not in done:
+        for _, holder in seen.variables():
+            for t in tensors_in(torch, holder):
+                if id(t) not in done:
                     done.add(id(t))
                     if t.grad_fn is not None:
                         t.detach_()

@@ -4,7 +4,6 @@
 Roots are modules that are called from outside of any other. Nothing here changes what the program does, but for the calls of roots,
 which plug-ins may wrap (`when_root`).
 """
-import gc
 import os
 import sys
 import weakref
@@ -41,7 +40,7 @@ class Call:
 class Seen:
     def __init__(self, torch, card):
         self.torch, self.card = torch, card
-        self.quiet = False
+        self.looks = True  # in the run as it is
         self.depth = 0
         self.calls, self.optimizers, self.made = [], [], {}
         self.roots = []  # functions that get each root before its first call
@@ -50,7 +49,7 @@ class Seen:
         self.zeroed = ""  # where gradients are set to zero and kept
         self.backward_place = ""
         self.losses = []  # (bytes of the logits, place)
-        self.versions = []
+        self.versions, self.stepped = [], set()
         self.kept = {}  # (name of the holder, place) -> bytes at each look
         self.watch()
 
@@ -75,7 +74,9 @@ class Seen:
         for home in (torch.nn.utils, torch.nn.utils.clip_grad):
             wrap(home, "clip_grad_norm_", self.on_clip)
         wrap(torch.amp.GradScaler, "scale", self.on_scale)
-        sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(self.on_step)
+        optimizer = sys.modules["torch.optim.optimizer"]
+        optimizer.register_optimizer_step_pre_hook(self.before_step)
+        optimizer.register_optimizer_step_post_hook(self.on_step)
 
     def on_call(self, original, module, *args, **kwargs):
         if "_cufrag_known" not in module.__dict__:
@@ -141,11 +142,17 @@ class Seen:
             self.scales = self.scales or self.place()
         return original(scaler, *args, **kwargs)
 
+    def before_step(self, optimizer, args, kwargs):
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self.stepped.add(id(p))
+
     def on_step(self, optimizer, args, kwargs):
         if getattr(optimizer, "_cufrag_inner", False):
             return
         self.steps += 1
-        if 1 < self.steps < 5:
+        if self.looks and 1 < self.steps < 5:
             self.look()
 
     # ---- what can be asked
@@ -160,7 +167,8 @@ class Seen:
                         yield p
 
     def updated(self):
-        return sum(1 for ref, version in self.versions if ref() is not None and ref()._version > version)
+        """Weights that had a gradient in a step, or were written to since the first backward pass."""
+        return sum(1 for ref, version in self.versions if ref() is not None and (id(ref()) in self.stepped or ref()._version > version))
 
     def training(self):
         """The first call of a model that is trained, if any."""
@@ -173,27 +181,23 @@ class Seen:
     # ---- kept over steps
 
     def look(self):
-        """Tensors that the program's own variables hold, by variable."""
-        torch = self.torch
-        own = {id(p) for p in self.parameters()}
-        for kept in [o for o in gc.get_objects() if type(o) is torch.Tensor and o.is_cuda]:
-            if id(kept) in own:
-                continue
-            for holder in gc.get_referrers(kept):
-                if type(holder) in (list, dict, tuple):
-                    name = self.name_of(holder, kept)
-                    if name:
-                        looks = self.kept.setdefault(name, {})
-                        looks[self.steps] = looks.get(self.steps, 0) + kept.untyped_storage().nbytes()
+        """Bytes on the card in lists and dictionaries of the program's own variables, by variable."""
+        for name, holder in self.variables():
+            size = sum(t.untyped_storage().nbytes() for t in tensors_in(self.torch, holder))
+            if size:
+                self.kept.setdefault(name, {})[self.steps] = size
 
-    def name_of(self, holder, kept):
-        """The variable of the main program that is this list."""
-        main = sys.modules.get("__main__")
-        for space in [vars(main)] if main else []:
-            for name, value in list(space.items()):
-                if value is holder and not name.startswith("_"):
-                    return name
-        return None
+    def variables(self):
+        """(name, value) of what the program's functions that are running hold, and its main module."""
+        frame, seen = sys._getframe(), set()
+        while frame:
+            path = frame.f_code.co_filename
+            if "site-packages" not in path and not path.startswith(("<frozen", HERE)):
+                for name, value in list(frame.f_locals.items()):
+                    if type(value) in (list, dict, tuple) and id(value) not in seen and not name.startswith("_"):
+                        seen.add(id(value))
+                        yield name, value
+            frame = frame.f_back
 
     def growing(self):
         """[(variable, bytes a step)]"""
@@ -203,6 +207,15 @@ class Seen:
             if len(sizes) > 1 and all(a < b for a, b in zip(sizes, sizes[1:])):
                 out.append((name, (sizes[-1] - sizes[0]) // (len(sizes) - 1)))
         return sorted(out, key=lambda x: -x[1])
+
+
+def tensors_in(torch, holder):
+    for t in list(holder.values()) if type(holder) is dict else list(holder)[-100000:]:
+        if type(t) is torch.Tensor and t.is_cuda:
+            yield t
+
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def loss_of(torch, out):
