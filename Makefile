@@ -255,7 +255,7 @@ $(B)/glibc-2.28/stubs/libc.so: $(sort $(wildcard scripts/build/old_glibc*))
 # inside the program (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes them into the
 # user's cache.
 INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp) $(wildcard src/inside/nogpu/python/*.csv)) \
-	$(sort $(wildcard src/inside/python/cufrag/*.py))
+	$(sort $(wildcard src/inside/python/cufrag/*.py src/inside/python/cufrag_changes/*.py))
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs

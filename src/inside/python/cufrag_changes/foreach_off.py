@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The optimizer takes one weight after the other, without lists of temporary tensors."""
+from .help import wrap
+
+NUMERICS = ""
+KINDS = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop", "SGD")
+
+
+def applies(seen):
+    for ref, name, place in seen.optimizers:
+        if name in KINDS and ref() is not None and not any(g.get("fused") or g.get("foreach") is False for g in ref().param_groups):
+            return "%s(…, foreach=False)" % name, place
+    return None
+
+
+def install(torch, seen):
+    def made(original, optimizer, *args, **kwargs):
+        original(optimizer, *args, **kwargs)
+        if type(optimizer).__name__ in KINDS:
+            for group in optimizer.param_groups:
+                group["foreach"] = False
+    wrap(torch.optim.Optimizer, "__init__", made)
