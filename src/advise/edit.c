@@ -86,6 +86,8 @@ int frag_edit_add(struct frag_edit *e, size_t life, uint64_t from, uint64_t to,
 {
 	uint32_t id;
 
+	if (from >= e->story->dev->events_count)
+		return 0;
 	FRAG_TRY(frag_edit_request(e, life, from, &id, err));
 	return frag_edit_free(e, life, id, to, err);
 }

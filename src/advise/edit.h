@@ -59,7 +59,7 @@ void frag_edit_remove(struct frag_edit *e, size_t life);
 void frag_edit_resize(struct frag_edit *e, size_t life, uint64_t bytes);
 /* It is freed before event `at`. Nothing changes where that is not earlier than recorded. */
 int frag_edit_end(struct frag_edit *e, size_t life, uint64_t at, struct frag_err *err);
-/* A block like it is requested before event `from` and freed before event `to` (FRAG_NEVER). Of those at one event, in
+/* A block like it is requested before event `from` and freed before event `to` (FRAG_NEVER); not after the last event. Of those at one event, in
  * the order of the calls. */
 int frag_edit_add(struct frag_edit *e, size_t life, uint64_t from, uint64_t to,
 		  struct frag_err *err);

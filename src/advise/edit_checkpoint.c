@@ -15,18 +15,17 @@ struct block {
 	size_t first, end;  /* lives */
 	uint64_t next_back; /* the last work of the next block's backward pass; 0: no next block */
 	size_t twice;	    /* life that is kept and computed again; SIZE_MAX: none */
-	bool backs;	    /* there is a backward pass */
 };
 
-static bool is_saved(const struct frag_life *l, const struct block *b)
+static bool is_saved(const struct frag_life *l)
 {
-	return b->backs ? l->back != FRAG_NEVER : l->died == FRAG_NEVER;
+	return l->back != FRAG_NEVER;
 }
 
 static size_t last_saved(const struct frag_story *s, const struct block *b)
 {
 	for (size_t i = b->end; i-- > b->first;)
-		if (is_saved(&s->lives[i], b))
+		if (is_saved(&s->lives[i]))
 			return i;
 	return SIZE_MAX;
 }
@@ -34,7 +33,7 @@ static size_t last_saved(const struct frag_story *s, const struct block *b)
 /* The output of the last block is what it saves last. */
 static bool is_output(const struct frag_story *s, const struct block *b, size_t life)
 {
-	if (b->backs && b->next_back)
+	if (b->next_back)
 		return s->lives[life].back <= b->next_back;
 	return life == last_saved(s, b);
 }
@@ -72,7 +71,7 @@ static int again(struct frag_edit *e, const struct block *b, size_t last, uint64
 		uint32_t id;
 
 		FRAG_TRY(close_until(e, open, &n, l->born, at, err));
-		if (is_saved(l, b) && !is_output(e->story, b, i)) {
+		if (is_saved(l) && !is_output(e->story, b, i)) {
 			FRAG_TRY(frag_edit_add(e, i, at, l->died, err));
 		} else if (l->died < b->at->end) {
 			FRAG_TRY(frag_edit_request(e, i, at, &id, err));
@@ -96,7 +95,7 @@ static int keep_output(struct frag_edit *e, struct block *b, struct frag_err *er
 	size_t unsaved = SIZE_MAX, first = SIZE_MAX;
 
 	for (size_t i = b->first; b->next_back && i < b->end; i++) {
-		if (is_saved(&lives[i], b)) {
+		if (is_saved(&lives[i])) {
 			if (is_output(e->story, b, i))
 				return 0;
 			if (first == SIZE_MAX || lives[i].back < lives[first].back ||
@@ -121,7 +120,7 @@ static uint64_t consumed(const struct frag_story *s, const struct block *b, size
 	unsigned n = 0;
 
 	for (size_t i = life + 1; i < b->end; i++)
-		if (is_saved(&s->lives[i], b) &&
+		if (is_saved(&s->lives[i]) &&
 		    s->lives[i].bytes >= s->lives[life].bytes / SMALLER && ++n == 2)
 			return s->lives[i].born;
 	return b->at->end;
@@ -137,14 +136,14 @@ static int one_block(struct frag_edit *e, struct block *b, uint64_t *calls,
 	for (size_t i = b->first; i < b->end; i++) {
 		const struct frag_life *l = &e->story->lives[i];
 
-		if (!is_saved(l, b) || is_output(e->story, b, i))
+		if (!is_saved(l) || is_output(e->story, b, i))
 			continue;
 		back = FRAG_MIN(back, l->back);
 		last = i;
 		if (i != b->twice)
 			FRAG_TRY(frag_edit_end(e, i, consumed(e->story, b, i), err));
 	}
-	if (last == SIZE_MAX || back == FRAG_NEVER)
+	if (last == SIZE_MAX || back >= e->story->dev->events_count)
 		return 0;
 	*calls += last - b->first + 1;
 	return again(e, b, last, back, err);
@@ -158,13 +157,11 @@ static struct block block_of(const struct frag_story *s, const struct frag_loop 
 			   .end = frag_story_born(s, at->end),
 			   .twice = SIZE_MAX };
 
-	b.backs = at->span + 1 < s->spans_count &&
-		  s->spans[at->span + 1].phase == FRAG_PHASE_BACKWARD;
 	if (i + 1 == loop->count || next->span != at->span)
 		return b;
 	for (size_t l = frag_story_born(s, next->first);
 	     l < s->count && s->lives[l].born < next->end; l++)
-		if (s->lives[l].back != FRAG_NEVER)
+		if (s->lives[l].back < s->dev->events_count)
 			b.next_back = FRAG_MAX(b.next_back, s->lives[l].back);
 	return b;
 }
@@ -208,7 +205,9 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 	if (p->loops.count > 1)
 		frag_text_addf(&what, " and at %zu more lines", p->loops.count - 1);
 	frag_text_add(&what, " (torch.utils.checkpoint, use_reentrant=False); assumed: a block keeps only its "
-			     "input, and is computed again as a whole");
+			     "input, and is computed again as a whole in the backward pass");
+	if (p->story->may_train)
+		frag_text_add(&what, " (it ended before any; that it trains is assumed)");
 	FRAG_TRY(frag_text_check(&what, err));
 	return frag_plan_propose(p, &e,
 				 &(struct frag_proposal){ .change = "checkpoint",

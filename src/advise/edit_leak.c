@@ -54,7 +54,8 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 				    .target.card = p->env.card,
 				    .threads = 1 };
 	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
-	rc = with(p, c, &texts, err);
+	/* layers repeat as evenly as steps */
+	rc = c->in.history.from == FRAG_STEPS_MARKS ? with(p, c, &texts, err) : 0;
 	frag_case_close(&c->in);
 	return rc;
 }

@@ -110,6 +110,7 @@ static size_t rank(const struct frag_advice_plan *p, struct idle *list)
 {
 	const struct frag_story *s = p->story;
 	const struct frag_event *ev = s->dev->events;
+	uint64_t last = s->dev->events_count - 1;
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->count && s->lives[i].born <= s->peak_event; i++) {
@@ -126,7 +127,8 @@ static size_t rank(const struct frag_advice_plan *p, struct idle *list)
 		list[site].stack = l->stack;
 		list[site].bytes += l->bytes;
 		list[site].score +=
-			(double)l->bytes * (1 + (double)(ev[l->back].time_us - ev[away].time_us));
+			(double)l->bytes *
+			(1 + (double)(ev[FRAG_MIN(l->back, last)].time_us - ev[away].time_us));
 	}
 	for (size_t i = 0; i < s->sites.count; i++)
 		if (list[i].score > 0)
@@ -148,8 +150,13 @@ static int propose_site(struct frag_advice_plan *p, const struct idle *site, str
 			       FRAG_BYTES(site->bytes));
 	else
 		frag_text_add(&what, "all that the forward pass saves on the host");
-	frag_text_add(&what, " (torch.autograd.graph.save_on_cpu); assumed: it leaves when its function "
-			     "returns, and is back when the backward pass needs it");
+	frag_text_addf(&what, " (torch.autograd.graph.save_on_cpu); assumed: it leaves %s, and is back when the "
+			      "backward pass needs it",
+		       p->story->stacks ? "when its function returns"
+					: "256 requests later, and the forward pass ends at the peak (no "
+					  "stacks: record with --frames)");
+	if (p->story->may_train)
+		frag_text_add(&what, " (it ended before any; that it trains is assumed)");
 	FRAG_TRY(frag_text_check(&what, err));
 	o.what = what.s;
 	o.stack = site ? site->stack : FRAG_NO_STACK;

@@ -61,6 +61,12 @@ static bool falls(uint64_t before, uint64_t after)
 	return (double)after <= (1 - LEAST_PART) * (double)before;
 }
 
+/* In the better setting. */
+static uint64_t need(const struct frag_advice_peaks *p)
+{
+	return FRAG_MIN(p->reserved, p->expandable);
+}
+
 /* ---- proposals ------------------------------------------------------------------------- */
 
 static char *copy(const char *text)
@@ -72,10 +78,12 @@ static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
 		const struct frag_advice_peaks *after, struct frag_err *err)
 {
 	const struct frag_gpu *card =
-		frag_catalog_pick(&p->catalog, after->reserved, &p->headroom);
+		frag_catalog_pick(&p->catalog, need(after), &p->headroom);
 	FRAG_AUTO_FREE char *line = frag_sites_line(&p->story->sites, o->stack);
 	struct frag_advice *a;
 
+	if (!falls(need(&p->before), need(after)))
+		return 0;
 	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
 	a = &p->list[p->count++];
 	*a = (struct frag_advice){ .change = o->change,
@@ -104,9 +112,7 @@ int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e, const str
 	after.requested = peak_requested(&dev);
 	rc = falls(p->before.requested, after.requested) ? measure(p, &dev, &after, err) : 0;
 	frag_host_free(dev.events);
-	if (rc || !falls(p->before.requested, after.requested))
-		return rc;
-	return take(p, o, &after, err);
+	return rc || !falls(p->before.requested, after.requested) ? rc : take(p, o, &after, err);
 }
 
 int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
@@ -117,16 +123,16 @@ int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
 
 	FRAG_TRY(frag_policy_spec_parse(policy, &spec, err));
 	FRAG_TRY(reserved_under(p, spec, p->story->dev, &after.reserved, err));
-	return falls(p->before.reserved, after.reserved) ? take(p, o, &after, err) : 0;
+	return take(p, o, &after, err);
 }
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
-static int by_reserved(const void *a, const void *b)
+static int by_need(const void *a, const void *b)
 {
 	const struct frag_advice *x = a, *y = b;
 
-	return FRAG_ORDER(x->after.reserved, y->after.reserved) ?: strcmp(x->what, y->what);
+	return FRAG_ORDER(need(&x->after), need(&y->after)) ?: strcmp(x->what, y->what);
 }
 
 static int open_plan(struct frag_advice_plan *p, const struct frag_story *s, struct frag_err *err)
@@ -189,7 +195,7 @@ int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(kinds); i++)
 		FRAG_TRY(kinds[i]->propose(&p, err));
 	if (p.count)
-		qsort(p.list, p.count, sizeof(*p.list), by_reserved);
+		qsort(p.list, p.count, sizeof(*p.list), by_need);
 	*out = p.list;
 	*n = p.count;
 	p.list = NULL;

@@ -222,6 +222,31 @@ static int find_lives(struct frag_story *s, struct frag_err *err)
 	return 0;
 }
 
+/* It ended out of memory in a forward pass: what is there of stacks that saved before is saved. If there was no backward pass at
+ * all, what modules requested. */
+static int find_unfinished(struct frag_story *s, struct frag_err *err)
+{
+	FRAG_AUTO_FREE uint8_t *saves = NULL;
+	uint32_t last = (uint32_t)s->spans_count - 1;
+
+	if (!s->dev->ending.out_of_memory || s->spans[last].phase != FRAG_PHASE_FORWARD)
+		return 0;
+	FRAG_TRY_CALLOC(saves, s->sites.stacks_count, "lives", err);
+	s->may_train = last == 0;
+	for (uint32_t i = 1; s->may_train && i < s->sites.stacks_count; i++)
+		saves[i] = frag_stack_has(s->trace, i, NULL, "_call_impl");
+	for (size_t i = 0; i < s->count; i++) {
+		struct frag_life *l = &s->lives[i];
+
+		if (!l->stack || l->stack >= s->sites.stacks_count)
+			continue;
+		saves[l->stack] |= l->back != FRAG_NEVER;
+		if (l->span == last && l->died == FRAG_NEVER && saves[l->stack])
+			l->back = s->dev->events_count;
+	}
+	return 0;
+}
+
 static int make(struct frag_story *s, struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint64_t *live = NULL;
@@ -233,7 +258,7 @@ static int make(struct frag_story *s, struct frag_err *err)
 		s->phases[i] = phase_of(s->trace, i);
 	FRAG_TRY_CALLOC(live, s->dev->events_count + 1, "lives", err);
 	FRAG_TRY(find_spans(s, live, err));
-	return find_lives(s, err);
+	return find_lives(s, err) ?: find_unfinished(s, err);
 }
 
 int frag_story_make(struct frag_story *s, const struct frag_unit *unit, struct frag_err *err)

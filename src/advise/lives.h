@@ -26,7 +26,7 @@ enum frag_phase { FRAG_PHASE_FORWARD, FRAG_PHASE_BACKWARD, FRAG_PHASE_OPTIMIZER 
 struct frag_life {
 	uint64_t born, died; /* events; FRAG_NEVER */
 	uint64_t bytes;
-	uint64_t back; /* of a saved block, else FRAG_NEVER */
+	uint64_t back; /* of a saved block, else FRAG_NEVER; the number of events: out of memory came before */
 	uint32_t stack, span;
 };
 
@@ -47,6 +47,7 @@ struct frag_story {
 	size_t spans_count, spans_cap;
 	uint8_t *phases; /* [stacks_count], of requests outside optimizer steps */
 	bool stacks;	 /* the recording has them */
+	bool may_train;	 /* it ended before any backward pass: that there would be one is assumed */
 	struct frag_sites sites;
 	uint64_t peak_bytes, peak_event; /* requested */
 	size_t steps;			 /* spans of optimizer steps */

@@ -240,12 +240,6 @@ static int find_instances(const struct frag_story *s, struct frag_loop *loop, st
 	return 0;
 }
 
-/* Lives that are saved; where the program ended before its backward pass, those that were there then. */
-static bool is_saved(const struct frag_life *l)
-{
-	return l->back != FRAG_NEVER || l->died == FRAG_NEVER;
-}
-
 static uint32_t fullest_span(const struct frag_story *s)
 {
 	uint32_t best = UINT32_MAX;
@@ -256,7 +250,7 @@ static uint32_t fullest_span(const struct frag_story *s)
 
 		if (i && l->span != s->lives[i - 1].span)
 			sum = 0;
-		if (frag_life_span(s, l)->phase != FRAG_PHASE_FORWARD || !is_saved(l))
+		if (frag_life_span(s, l)->phase != FRAG_PHASE_FORWARD || l->back == FRAG_NEVER)
 			continue;
 		sum += l->bytes;
 		if (sum > most) {
@@ -287,7 +281,7 @@ int frag_loops_find(const struct frag_story *s, struct frag_loops *out, struct f
 				break;
 			items[n++] = (struct item){ .stack = l->stack };
 		}
-		items[n - 1].saved += is_saved(l) ? l->bytes : 0;
+		items[n - 1].saved += l->back == FRAG_NEVER ? 0 : l->bytes;
 	}
 	rc = search(s, items, n, 0, out, err);
 	for (size_t i = 0; !rc && i < out->count; i++)
