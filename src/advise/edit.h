@@ -66,7 +66,8 @@ int frag_edit_add(struct frag_edit *e, size_t life, uint64_t from, uint64_t to,
 /* The two parts of it. */
 int frag_edit_request(struct frag_edit *e, size_t life, uint64_t at, uint32_t *id,
 		      struct frag_err *err);
-int frag_edit_free(struct frag_edit *e, size_t life, uint32_t id, uint64_t at, struct frag_err *err);
+int frag_edit_free(struct frag_edit *e, size_t life, uint32_t id, uint64_t at,
+		   struct frag_err *err);
 bool frag_edit_touched(const struct frag_edit *e, size_t life);
 /* The device with these events: a copy that owns its events only (frag_host_free). */
 int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag_err *err);
@@ -95,8 +96,8 @@ struct frag_proposal {
 };
 
 /* Replays the edit and takes it into the list, if it saves anything. */
-int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e, const struct frag_proposal *o,
-		      struct frag_err *err);
+int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
+		      const struct frag_proposal *o, struct frag_err *err);
 /* The same for another policy or setting on the recording as it is. */
 int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
 			     const struct frag_proposal *o, struct frag_err *err);

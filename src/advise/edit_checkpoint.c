@@ -120,14 +120,13 @@ static uint64_t consumed(const struct frag_story *s, const struct block *b, size
 	unsigned n = 0;
 
 	for (size_t i = life + 1; i < b->end; i++)
-		if (is_saved(&s->lives[i]) &&
-		    s->lives[i].bytes >= s->lives[life].bytes / SMALLER && ++n == 2)
+		if (is_saved(&s->lives[i]) && s->lives[i].bytes >= s->lives[life].bytes / SMALLER &&
+		    ++n == 2)
 			return s->lives[i].born;
 	return b->at->end;
 }
 
-static int one_block(struct frag_edit *e, struct block *b, uint64_t *calls,
-		     struct frag_err *err)
+static int one_block(struct frag_edit *e, struct block *b, uint64_t *calls, struct frag_err *err)
 {
 	uint64_t back = FRAG_NEVER;
 	size_t last = SIZE_MAX;
@@ -204,7 +203,8 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 	frag_text_add(&what, "activation checkpointing of the blocks called here");
 	if (p->loops.count > 1)
 		frag_text_addf(&what, " and at %zu more lines", p->loops.count - 1);
-	frag_text_add(&what, " (torch.utils.checkpoint, use_reentrant=False); assumed: a block keeps only its "
+	frag_text_add(&what, " (torch.utils.checkpoint, use_reentrant=False); assumed: a block "
+			     "keeps only its "
 			     "input, and is computed again as a whole in the backward pass");
 	if (p->story->may_train)
 		frag_text_add(&what, " (it ended before any; that it trains is assumed)");

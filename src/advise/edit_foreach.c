@@ -27,14 +27,15 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 		FRAG_TRY(frag_edit_end(&e, i, end, err));
 		FRAG_TRY(frag_edit_add(&e, i, l->born + 1, end, err));
 	}
-	return frag_plan_propose(p, &e,
-				 &(struct frag_proposal){
-					 .change = "foreach",
-					 .what = "the optimizer with foreach=False, or fused=True: no "
+	return frag_plan_propose(
+		p, &e,
+		&(struct frag_proposal){ .change = "foreach",
+					 .what = "the optimizer with foreach=False, or fused=True: "
+						 "no "
 						 "temporaries of all parameters at once",
 					 .stack = stack,
 					 .cost.calls = count },
-				 err);
+		err);
 }
 
 const struct frag_edit_kind frag_edit_foreach = { "foreach", propose };

@@ -55,12 +55,13 @@ static int released(struct frag_advice_plan *p, struct frag_err *err)
 		return 0;
 	return frag_plan_propose(
 		p, &e,
-		&(struct frag_proposal){
-			.change = "gradients released",
-			.what = "each parameter updated as soon as its gradient is there, which then goes "
-				"(register_post_accumulate_grad_hook, an optimizer per parameter); not "
-				"with gradient clipping",
-			.cost.calls = gradients },
+		&(struct frag_proposal){ .change = "gradients released",
+					 .what = "each parameter updated as soon as its gradient "
+						 "is there, which then goes "
+						 "(register_post_accumulate_grad_hook, an "
+						 "optimizer per parameter); not "
+						 "with gradient clipping",
+					 .cost.calls = gradients },
 		err);
 }
 
@@ -127,12 +128,12 @@ static int set_to_none(struct frag_advice_plan *p, struct frag_err *err)
 	for (size_t i = 0; any && i < s->spans_count; i++)
 		if (s->spans[i].phase == FRAG_PHASE_BACKWARD)
 			FRAG_TRY(later(&e, i, err));
-	return frag_plan_propose(
-		p, &e,
-		&(struct frag_proposal){ .change = "zero_grad",
-					 .what = "optimizer.zero_grad(set_to_none=True): gradients do "
-						 "not outlive their step" },
-		err);
+	return frag_plan_propose(p, &e,
+				 &(struct frag_proposal){ .change = "zero_grad",
+							  .what = "optimizer.zero_grad(set_to_none="
+								  "True): gradients do "
+								  "not outlive their step" },
+				 err);
 }
 
 static int propose(struct frag_advice_plan *p, struct frag_err *err)

@@ -31,14 +31,15 @@ static int with(struct frag_advice_plan *p, struct frag_checkup *c, struct frag_
 		return 0;
 	FRAG_TRY(frag_edit_init(&e, p->story, err));
 	FRAG_TRY(drop(&e, &c->in.history, err));
-	return frag_plan_propose(
-		p, &e,
-		&(struct frag_proposal){ .change = "no tensors kept",
-					 .what = "nothing kept from step to step here: .item() or .detach() "
-						 "of what is remembered; assumed: all that grows is "
-						 "dropped at the end of its step",
-					 .where = found.list[0].line },
-		err);
+	return frag_plan_propose(p, &e,
+				 &(struct frag_proposal){ .change = "no tensors kept",
+							  .what = "nothing kept from step to step "
+								  "here: .item() or .detach() "
+								  "of what is remembered; assumed: "
+								  "all that grows is "
+								  "dropped at the end of its step",
+							  .where = found.list[0].line },
+				 err);
 }
 
 static int propose(struct frag_advice_plan *p, struct frag_err *err)

@@ -65,17 +65,18 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 		for (size_t l = from; l < end; l++)
 			if (frag_life_span(s, &s->lives[l])->phase != FRAG_PHASE_OPTIMIZER &&
 			    alike(s->lives[l].bytes, s->lives[most].bytes))
-				frag_edit_resize(&e, l,
-						 (s->lives[l].bytes + PIECES - 1) / PIECES);
+				frag_edit_resize(&e, l, (s->lives[l].bytes + PIECES - 1) / PIECES);
 	}
 	return frag_plan_propose(
 		p, &e,
-		&(struct frag_proposal){
-			.change = "chunked loss",
-			.what = "logits and loss for an eighth of the tokens at a time (a fused linear "
-				"cross-entropy, or a loop with torch.utils.checkpoint); assumed: blocks of "
-				"the size of the logits are these, their copies and gradients",
-			.stack = stack },
+		&(struct frag_proposal){ .change = "chunked loss",
+					 .what = "logits and loss for an eighth of the tokens at a "
+						 "time (a fused linear "
+						 "cross-entropy, or a loop with "
+						 "torch.utils.checkpoint); assumed: blocks of "
+						 "the size of the logits are these, their copies "
+						 "and gradients",
+					 .stack = stack },
 		err);
 }
 

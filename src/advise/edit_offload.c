@@ -69,9 +69,8 @@ static uint64_t leaves(const struct frag_advice_plan *p, size_t life)
 		if (s->stacks && !same_call(s, l->stack, s->lives[i].stack, depth))
 			return s->lives[i].born;
 	}
-	return FRAG_MIN(end, life + LEAVE_ALLOCS < s->count
-				     ? s->lives[life + LEAVE_ALLOCS].born
-				     : s->dev->events_count);
+	return FRAG_MIN(end, life + LEAVE_ALLOCS < s->count ? s->lives[life + LEAVE_ALLOCS].born
+							    : s->dev->events_count);
 }
 
 /* Moves those of a site, UINT32_MAX = of all, over the bus and back. */
@@ -146,15 +145,18 @@ static int propose_site(struct frag_advice_plan *p, const struct idle *site, str
 	FRAG_TRY(frag_edit_init(&e, p->story, err));
 	FRAG_TRY(move(p, &e, site ? site->site : UINT32_MAX, &o.cost, err));
 	if (site)
-		frag_text_addf(&what, "what the forward pass saves here, %s at the peak, on the host",
+		frag_text_addf(&what,
+			       "what the forward pass saves here, %s at the peak, on the host",
 			       FRAG_BYTES(site->bytes));
 	else
 		frag_text_add(&what, "all that the forward pass saves on the host");
-	frag_text_addf(&what, " (torch.autograd.graph.save_on_cpu); assumed: it leaves %s, and is back when the "
-			      "backward pass needs it",
-		       p->story->stacks ? "when its function returns"
-					: "256 requests later, and the forward pass ends at the peak (no "
-					  "stacks: record with --frames)");
+	frag_text_addf(
+		&what,
+		" (torch.autograd.graph.save_on_cpu); assumed: it leaves %s, and is back when the "
+		"backward pass needs it",
+		p->story->stacks ? "when its function returns"
+				 : "256 requests later, and the forward pass ends at the peak (no "
+				   "stacks: record with --frames)");
 	if (p->story->may_train)
 		frag_text_add(&what, " (it ended before any; that it trains is assumed)");
 	FRAG_TRY(frag_text_check(&what, err));

@@ -12,13 +12,12 @@ static int tuned(struct frag_advice_plan *p, struct frag_err *err)
 {
 	const char *const space = "pytorch";
 	const struct frag_trace_dev *dev = p->story->dev;
-	struct frag_tune_options opt = {
-		.spaces = &space,
-		.spaces_count = 1,
-		.baseline = "pytorch",
-		.budget = FRAG_MAX(EVENTS_MAX / (dev->events_count + 1), (size_t)TRIES_MIN),
-		.release = dev->source_release
-	};
+	struct frag_tune_options opt = { .spaces = &space,
+					 .spaces_count = 1,
+					 .baseline = "pytorch",
+					 .budget = FRAG_MAX(EVENTS_MAX / (dev->events_count + 1),
+							    (size_t)TRIES_MIN),
+					 .release = dev->source_release };
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
 	FRAG_AUTO(frag_text_release) struct frag_text what = { 0 };
 	const struct frag_tune_try *best;

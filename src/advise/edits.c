@@ -58,7 +58,7 @@ static int measure(const struct frag_advice_plan *p, const struct frag_trace_dev
 
 static bool falls(uint64_t before, uint64_t after)
 {
-	return (double)after <= (1 - LEAST_PART) * (double)before;
+	return before && (double)after <= (1 - LEAST_PART) * (double)before;
 }
 
 /* In the better setting. */
@@ -77,8 +77,7 @@ static char *copy(const char *text)
 static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
 		const struct frag_advice_peaks *after, struct frag_err *err)
 {
-	const struct frag_gpu *card =
-		frag_catalog_pick(&p->catalog, need(after), &p->headroom);
+	const struct frag_gpu *card = frag_catalog_pick(&p->catalog, need(after), &p->headroom);
 	FRAG_AUTO_FREE char *line = frag_sites_line(&p->story->sites, o->stack);
 	struct frag_advice *a;
 
@@ -99,8 +98,8 @@ static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
 	return 0;
 }
 
-int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e, const struct frag_proposal *o,
-		      struct frag_err *err)
+int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
+		      const struct frag_proposal *o, struct frag_err *err)
 {
 	struct frag_trace_dev dev;
 	struct frag_advice_peaks after;

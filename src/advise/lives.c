@@ -71,10 +71,10 @@ static void join_spans(struct frag_story *s)
 
 	for (size_t i = 0; i < s->spans_count; i++) {
 		struct frag_span *sp = &s->spans[i];
-		bool noise = sp->phase == FRAG_PHASE_BACKWARD && sp->allocs < NOISE_ALLOCS && n &&
-			     s->spans[n - 1].phase == FRAG_PHASE_FORWARD &&
-			     (i + 1 == s->spans_count ||
-			      s->spans[i + 1].phase == FRAG_PHASE_FORWARD);
+		bool noise =
+			sp->phase == FRAG_PHASE_BACKWARD && sp->allocs < NOISE_ALLOCS && n &&
+			s->spans[n - 1].phase == FRAG_PHASE_FORWARD &&
+			(i + 1 == s->spans_count || s->spans[i + 1].phase == FRAG_PHASE_FORWARD);
 
 		if (n && (noise || sp->phase == s->spans[n - 1].phase)) {
 			s->spans[n - 1].allocs += sp->allocs;
@@ -131,8 +131,8 @@ static int find_spans(struct frag_story *s, uint64_t *live, struct frag_err *err
 		if (e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP)
 			depth = e->flags & FRAG_EVF_END ? depth - (depth > 0) : depth + 1;
 		if (e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP)
-			FRAG_TRY(add_span(s, i,
-					  depth ? FRAG_PHASE_OPTIMIZER : FRAG_PHASE_FORWARD, err));
+			FRAG_TRY(add_span(s, i, depth ? FRAG_PHASE_OPTIMIZER : FRAG_PHASE_FORWARD,
+					  err));
 		if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_REQUESTED)
 			now -= FRAG_MIN(now, (uint64_t)e->bytes);
 		if (e->kind == FRAG_EV_ALLOC) {
@@ -213,7 +213,8 @@ static int find_lives(struct frag_story *s, struct frag_err *err)
 		if (e->kind > FRAG_EV_FREE_REQUESTED)
 			continue;
 		if (e->slot >= slots)
-			return frag_fail(err, FRAG_EINPUT, "event %zu names a slot out of range", i);
+			return frag_fail(err, FRAG_EINPUT, "event %zu names a slot out of range",
+					 i);
 		if (e->kind == FRAG_EV_ALLOC)
 			note_alloc(&f, e, i);
 		else

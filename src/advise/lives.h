@@ -26,7 +26,8 @@ enum frag_phase { FRAG_PHASE_FORWARD, FRAG_PHASE_BACKWARD, FRAG_PHASE_OPTIMIZER 
 struct frag_life {
 	uint64_t born, died; /* events; FRAG_NEVER */
 	uint64_t bytes;
-	uint64_t back; /* of a saved block, else FRAG_NEVER; the number of events: out of memory came before */
+	uint64_t
+		back; /* of a saved block, else FRAG_NEVER; the number of events: out of memory came before */
 	uint32_t stack, span;
 };
 
@@ -59,7 +60,8 @@ void frag_story_release(struct frag_story *s);
 
 /* The first life that is born at or after `event`; count if none. */
 size_t frag_story_born(const struct frag_story *s, uint64_t event);
-static inline const struct frag_span *frag_life_span(const struct frag_story *s, const struct frag_life *l)
+static inline const struct frag_span *frag_life_span(const struct frag_story *s,
+						     const struct frag_life *l)
 {
 	return &s->spans[l->span];
 }

@@ -83,8 +83,7 @@ static uint32_t repeats(const struct child *list, size_t count, size_t *head, ui
 static bool calls_module(const struct frag_story *s, const struct frag_loop *loop)
 {
 	for (size_t d = 0; d < loop->depth; d++) {
-		const struct frag_frame *f =
-			&s->trace->stacks.frames[frame_at(s, loop->stack, d)];
+		const struct frag_frame *f = &s->trace->stacks.frames[frame_at(s, loop->stack, d)];
 		const char *name = frag_trace_string(s->trace, f->name);
 
 		if (!strcmp(name, "forward") || !strcmp(name, "_call_impl"))

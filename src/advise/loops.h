@@ -17,7 +17,8 @@ struct frag_instance {
 };
 
 struct frag_loop {
-	uint32_t stack; /* one of them: its first `depth` frames, from the outermost, are the calls */
+	uint32_t
+		stack; /* one of them: its first `depth` frames, from the outermost, are the calls */
 	size_t depth;
 	uint32_t head; /* the frame below with which an instance begins */
 	uint64_t saved_bytes;
