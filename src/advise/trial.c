@@ -11,9 +11,8 @@
 
 #include <frag/clock.h>
 
+#include "advise/edit.h"
 #include "base/clean.h"
-#include "lib/grow.h"
-#include "recording/recording.h"
 
 #define LARGE (1ull << 40) /* more than any card has */
 #define TOGETHER_MAX 6u	   /* runs that look for the best combination */
@@ -547,15 +546,24 @@ int frag_advise_try(struct frag_advising *a, struct frag_err *err)
 	return 0;
 }
 
+int frag_advise_recording(struct frag_advising *a, const struct frag_recording *r,
+			  struct frag_err *err)
+{
+	const uint64_t begun = frag_clock_ns();
+
+	snprintf(a->name, sizeof(a->name), "%s", r->trace->name);
+	FRAG_TRY(measure(a, r->trace, &a->first, err));
+	FRAG_TRY(frag_advise_edits(r, &a->list, &a->count, err));
+	a->took_ns = frag_clock_ns() - begun;
+	return 0;
+}
+
 void frag_advising_release(struct frag_advising *a)
 {
 	frag_trials_end(&a->trials);
-	for (size_t i = 0; i < a->count; i++) {
-		struct frag_advice *x = &a->list[i];
-
-		FRAG_FREE((char *)(uintptr_t)x->change, x->what, x->where, x->numerics, x->left_out,
-			  a->groups[i]);
-	}
-	FRAG_FREE(a->list, a->groups);
+	for (size_t i = 0; a->groups && i < a->count; i++)
+		FRAG_FREE((char *)(uintptr_t)a->list[i].change, a->groups[i]);
+	frag_advices_release(a->list, a->count);
+	frag_host_free(a->groups);
 	frag_catalog_release(&a->catalog);
 }

@@ -17,6 +17,7 @@
 #include "answer/answer.h"
 #include "launch/trials.h"
 #include "program/program.h"
+#include "recording/recording.h"
 
 /* One run. */
 struct frag_trial {
@@ -44,6 +45,7 @@ struct frag_advising {
 	struct frag_trial first;
 	bool enlarged; /* the card was too small for the program as it is: recorded with enough memory */
 	bool interrupted;
+	char name[200]; /* of the recording that was edited; "": a program ran */
 	struct frag_advice *list; /* largest saving first, then what was not tried */
 	char **groups;		  /* [count]: of changes that exclude each other */
 	size_t count, tried;
@@ -60,6 +62,9 @@ uint64_t frag_advice_need(const struct frag_advice_peaks *p);
 /* What the card has for it without any headroom. */
 uint64_t frag_advising_room(const struct frag_advising *a, bool headroom);
 
+/* From a recording alone: its lives are edited and replayed (edit.h). */
+int frag_advise_recording(struct frag_advising *a, const struct frag_recording *r,
+			  struct frag_err *err);
 /* Errors: the program cannot be recorded. An interruption leaves what is known. */
 int frag_advise_try(struct frag_advising *a, struct frag_err *err);
 void frag_advising_release(struct frag_advising *a);

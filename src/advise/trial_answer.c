@@ -91,7 +91,7 @@ static struct change_row change_row(const struct frag_advice *x, double span, st
 		.seconds = known ? x->cost.seconds : NAN,
 	};
 
-	if (known && span > 0)
+	if (known && x->tried && span > 0)
 		row.time_text = frag_answer_print(a, "%+.0f %%", 100 * x->cost.seconds / span);
 	return row;
 }
@@ -162,8 +162,14 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 				     FRAG_BYTES(frag_advice_need(&v->first.peaks)),
 				     card ? "; the smallest known card with room for that and a margin is " : "",
 				     card ? card->label : "");
+	else if (v->count && !*v->list[0].left_out && *v->name)
+		frag_answer_conclude(a, "estimated: %s would reserve %s in place of %s; cufrag advise -- "
+				     "PROGRAM tries it",
+				     v->list[0].change,
+				     FRAG_BYTES(frag_advice_need(&v->list[0].after)),
+				     FRAG_BYTES(frag_advice_need(&v->first.peaks)));
 	else
-		frag_answer_conclude(a, "nothing that was tried saves more than 1 %%");
+		frag_answer_conclude(a, "nothing helps more than 1 %%");
 	if (*setting && v->members_count)
 		frag_answer_paste(a, "to use it",
 				  "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
@@ -184,15 +190,30 @@ static void say_changes(const struct frag_advising *v, struct frag_answer *a)
 					 v->list[i].left_out);
 }
 
+/* The script, or else the program. */
+static const char *program_name(const struct frag_advising *v)
+{
+	char **word = v->program.words;
+
+	while (*word && !(strlen(*word) > 3 && !strcmp(*word + strlen(*word) - 3, ".py")))
+		word++;
+	return *word ? *word : v->program.words[0];
+}
+
 static void remarks(const struct frag_advising *v, struct frag_answer *a)
 {
-	frag_answer_remark(a, "cufrag %s advise: %s, tried %zu changes in %s, %llu steps each",
-			   FRAG_VERSION, v->program.words[0], v->tried, FRAG_NS(v->took_ns),
-			   (unsigned long long)v->first.steps);
+	if (*v->name)
+		frag_answer_remark(a, "cufrag %s advise: %s, edited and replayed: every figure is an estimate",
+				   FRAG_VERSION, v->name);
+	else
+		frag_answer_remark(a, "cufrag %s advise: %s, tried %zu changes in %s, %llu steps each",
+				   FRAG_VERSION, program_name(v), v->tried, FRAG_NS(v->took_ns),
+				   (unsigned long long)v->first.steps);
 	frag_answer_remark(a, "as it is: requested %s, reserved %s, with expandable segments %s",
 			   FRAG_BYTES(v->first.peaks.requested), FRAG_BYTES(v->first.peaks.reserved),
 			   FRAG_BYTES(v->first.peaks.expandable));
-	frag_answer_remark(a, "pretended card: %s%s; modelled time: a roofline, without PCIe",
+	if (!*v->name)
+		frag_answer_remark(a, "pretended card: %s%s; modelled time: a roofline, without PCIe",
 			   v->card.label,
 			   v->enlarged ? ", with more memory, because the program runs out of it" : "");
 	frag_answer_remark(a, "smallest card: by bytes; one of another compute capability may choose "
@@ -221,7 +242,7 @@ int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, str
 	a->command = "advise";
 	a->title = "What to change in the program";
 	a->question = "Which change saves most memory?";
-	a->estimated = true;
+	a->estimated = a->estimated || !*v->name;
 	frag_answer_data(a, &frag_advise_shape, data);
 	frag_answer_csv(a, &change_shape, rows, v->count);
 	remarks(v, a);

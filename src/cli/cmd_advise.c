@@ -32,6 +32,16 @@ static void tell(void *ctx, const struct frag_advising *a, const struct frag_adv
 		frag_cli_note(ctx, "%s: %s", x->change, x->left_out);
 }
 
+static int try_or_edit(struct frag_cli *cli, struct frag_advising *a, struct frag_err *err)
+{
+	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
+
+	if (cli->program)
+		return frag_advise_try(a, err);
+	FRAG_TRY(frag_recording_open(&r, cli->operands[0], &cli->target, 0, err));
+	return frag_advise_recording(a, &r, err);
+}
+
 static int advise(struct frag_cli *cli, struct options *o, struct frag_err *err)
 {
 	const struct frag_gpu *gpu = frag_gpu_find(cli->gpu_ ? cli->gpu_ : "h200");
@@ -54,14 +64,15 @@ static int advise(struct frag_cli *cli, struct options *o, struct frag_err *err)
 	a.card.context_bytes = cli->target.card.context_bytes;
 	FRAG_TRY(frag_catalog_init(&a.catalog, cli->cards, cli->vendor, err));
 	frag_interrupt_catch();
-	FRAG_TRY(frag_advise_try(&a, err));
+	answer.estimated = cli->estimated;
+	FRAG_TRY(try_or_edit(cli, &a, err));
 	FRAG_TRY(frag_advise_answer(&a, &answer, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &answer, err));
 	if (a.interrupted)
 		frag_cli_note(cli, "interrupted: %zu of %zu changes were tried", a.tried, a.count);
 	if (a.interrupted)
 		return frag_code_exit(FRAG_EINTR);
-	return a.named && !a.fits ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
+	return cli->program && a.named && !a.fits ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
 }
 
 static const struct frag_arg options[] = {
@@ -78,8 +89,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	struct options *o = values;
 
-	if (!cli->program)
-		return frag_fail(err, FRAG_EUSAGE, "no program: give it behind --");
+	if (!cli->program == !cli->operands_count)
+		return frag_fail(err, FRAG_EUSAGE, "give a program behind --, or one trace");
 	return advise(cli, o, err);
 }
 
@@ -88,8 +99,10 @@ const struct frag_cmd frag_cmd_advise = {
 	.summary = "what to change in a program, with what each change saves",
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 0,
-	.operands = NULL,
-	.program = "PROGRAM",
+	.operands = "TRACE",
+	.operands_min = 0,
+	.operands_max = 1,
+	.program = "[PROGRAM]",
 	.about =
 		"Runs the program on a pretended card as it is, then once with each change that "
 		"applies to it (checkpointing, another optimizer, half of the batch, …), made in "
@@ -98,9 +111,11 @@ const struct frag_cmd frag_cmd_advise = {
 		"which it fits that card, tried together. A change is advised only if the program "
 		"still makes as many steps and updates the same weights; what changes numbers says "
 		"so, and what could not be tried says why. Exits with 1 if it does not fit the card "
-		"of --gpu or --capacity with any of them.",
+		"of --gpu or --capacity with any of them. Of a trace alone, estimates what changes would "
+		"save: the lives of its blocks are edited and replayed.",
 	.examples = "  cufrag advise -- python train.py\n"
 		    "  cufrag advise --gpu l4 -- python train.py --batch 16\n"
+		    "  cufrag advise run.pickle\n"
 		    "  cufrag advise --changes checkpoint,accumulate --json - -- python train.py\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_advise_shape,

@@ -79,11 +79,11 @@ class Seen:
         optimizer.register_optimizer_step_post_hook(self.on_step)
 
     def on_call(self, original, module, *args, **kwargs):
+        if self.depth:
+            return original(module, *args, **kwargs)
         if "_cufrag_known" not in module.__dict__:
             self.found(module)
             self.calls.append(Call(self, module, args, kwargs))
-        if self.depth:
-            return original(module, *args, **kwargs)
         self.depth = 1
         try:
             out = original(module, *args, **kwargs)
