@@ -86,48 +86,34 @@ static int reborn(struct frag_edit *e, size_t life, const struct frag_span *back
 	return frag_edit_add(e, life, back->first, step->end, err);
 }
 
-/* Gradients that outlive their step: with all later backward passes. */
-static int later(struct frag_edit *e, size_t back, struct frag_err *err)
-{
-	const struct frag_story *s = e->story;
-	const struct frag_span *sp = &s->spans[back], *step;
-	size_t from = frag_story_born(s, sp->first);
-
-	for (size_t i = 0; i < s->count && s->lives[i].born < sp->first; i++) {
-		if (e->how[i] && is_gradient(s, &s->lives[i], &step) &&
-		    s->lives[i].died >= sp->end) {
-			step = back + 1 < s->spans_count ? &s->spans[back + 1] : sp;
-			FRAG_TRY(reborn(e, i, sp, &from, step, err));
-		}
-	}
-	return 0;
-}
-
+/* Gradients that outlive their step: they end with it, and come back in all later backward passes. */
 static int set_to_none(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
+	FRAG_AUTO_FREE size_t *list = NULL;
 	const struct frag_story *s = p->story;
 	const struct frag_span *step;
-	bool any = false;
+	size_t n = 0;
 
 	FRAG_TRY(frag_edit_init(&e, s, err));
-	for (size_t i = 0; i < s->count; i++) {
-		const struct frag_life *l = &s->lives[i];
-		size_t next;
+	FRAG_TRY_CALLOC(list, s->count + 1, "advice", err);
+	for (size_t b = 0; b < s->spans_count; b++) {
+		const struct frag_span *back = &s->spans[b];
+		size_t from = frag_story_born(s, back->first), end = frag_story_born(s, back->end);
 
-		if (!is_gradient(s, l, &step))
+		if (back->phase != FRAG_PHASE_BACKWARD)
 			continue;
-		next = (size_t)(step - s->spans) + 1;
-		while (next < s->spans_count && s->spans[next].phase != FRAG_PHASE_BACKWARD)
-			next++;
-		if (next == s->spans_count || l->died < s->spans[next].end)
-			continue;
-		any = true;
-		FRAG_TRY(frag_edit_end(&e, i, step->end, err));
+		for (size_t i = 0; i < n; i++)
+			if (s->lives[list[i]].died >= back->end)
+				FRAG_TRY(reborn(&e, list[i], back, &from, back + 1, err));
+		for (size_t i = from; b + 2 < s->spans_count && i < end; i++) {
+			if (!is_gradient(s, &s->lives[i], &step) ||
+			    s->lives[i].died < s->spans[b + 2].end || frag_edit_touched(&e, i))
+				continue;
+			list[n++] = i;
+			FRAG_TRY(frag_edit_end(&e, i, step->end, err));
+		}
 	}
-	for (size_t i = 0; any && i < s->spans_count; i++)
-		if (s->spans[i].phase == FRAG_PHASE_BACKWARD)
-			FRAG_TRY(later(&e, i, err));
 	return frag_plan_propose(p, &e,
 				 &(struct frag_proposal){ .change = "zero_grad",
 							  .what = "optimizer.zero_grad(set_to_none="

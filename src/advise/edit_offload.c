@@ -146,18 +146,18 @@ static int propose_site(struct frag_advice_plan *p, const struct idle *site, str
 	FRAG_TRY(move(p, &e, site ? site->site : UINT32_MAX, &o.cost, err));
 	if (site)
 		frag_text_addf(&what,
-			       "what the forward pass saves here, %s at the peak, on the host",
+			       "what the forward pass saves here, %s at the peak, on the host, as "
+			       "above",
 			       FRAG_BYTES(site->bytes));
 	else
-		frag_text_add(&what, "all that the forward pass saves on the host");
-	frag_text_addf(
-		&what,
-		" (torch.autograd.graph.save_on_cpu); assumed: it leaves %s, and is back when the "
-		"backward pass needs it",
-		p->story->stacks ? "when its function returns"
-				 : "256 requests later, and the forward pass ends at the peak (no "
-				   "stacks: record with --frames)");
-	if (p->story->may_train)
+		frag_text_addf(&what,
+			       "all that the forward pass saves on the host "
+			       "(torch.autograd.graph.save_on_cpu); "
+			       "assumed: it leaves %s, and is back when the backward pass needs it",
+			       p->story->stacks ? "when its function returns"
+						: "256 requests later, and the forward pass ends "
+						  "at the peak of its step (no stacks)");
+	if (!site && p->story->may_train)
 		frag_text_add(&what, " (it ended before any; that it trains is assumed)");
 	FRAG_TRY(frag_text_check(&what, err));
 	o.what = what.s;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/term.h"
 #include "lib/grow.h"
 #include "plan/probe.h"
 
@@ -125,6 +126,24 @@ int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
 	return take(p, o, &after, err);
 }
 
+int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
+			struct frag_err *err)
+{
+	struct frag_advice *a;
+
+	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
+	a = &p->list[p->count++];
+	*a = (struct frag_advice){ .change = change,
+				   .what = copy(""),
+				   .where = copy(""),
+				   .numerics = copy(""),
+				   .left_out = copy(why),
+				   .before = p->before,
+				   .after = p->before };
+	FRAG_CHECK_ALLOC(a->what && a->where && a->numerics && a->left_out, "advice", err);
+	return 0;
+}
+
 /* ---- all of them ------------------------------------------------------------------------- */
 
 static int by_need(const void *a, const void *b)
@@ -180,6 +199,7 @@ int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out
 {
 	FRAG_AUTO(frag_story_release) struct frag_story story = { 0 };
 	FRAG_AUTO(close_plan) struct frag_advice_plan p = { 0 };
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
 	const struct frag_unit *unit;
 
 	*out = NULL;
@@ -189,6 +209,8 @@ int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out
 	unit = fullest(rec);
 	if (!unit || !unit->dev->events_count)
 		return 0;
+	frag_progress_begin(&progress, "editing the recording");
+	p.env.watch = progress.watch;
 	FRAG_TRY(frag_story_make(&story, unit, err));
 	FRAG_TRY(open_plan(&p, &story, err));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(kinds); i++)

@@ -12,6 +12,7 @@
 #define CHILDREN_MAX 64u /* of one node; a model has fewer */
 #define ITEMS_MAX 65536u /* requests of a forward phase that are looked at */
 #define DEPTH_MAX 512u
+#define LOOPS_MAX 64u
 #define BLOCK_ALLOCS_MIN 6u
 #define SPLIT_ALLOCS_MAX 512u
 
@@ -94,6 +95,8 @@ static bool calls_module(const struct frag_story *s, const struct frag_loop *loo
 
 static int add_loop(struct frag_loops *out, struct frag_loop loop, struct frag_err *err)
 {
+	if (out->count == LOOPS_MAX)
+		return 0;
 	FRAG_TRY(FRAG_GROW(out->list, out->count, out->cap, "advice", err));
 	out->list[out->count++] = loop;
 	return 0;
