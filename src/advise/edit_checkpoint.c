@@ -193,7 +193,7 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 	FRAG_AUTO(frag_text_release) struct frag_text what = { 0 };
 	uint64_t calls = 0;
 
-	if (p->story->steps && !p->story->stacks)
+	if (p->story->steps && p->story->count && !p->story->stacks)
 		return frag_plan_leave_out(p, "checkpoint",
 					   "the recording has no stacks (cufrag record --frames, "
 					   "or "
