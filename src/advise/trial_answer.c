@@ -56,6 +56,7 @@ FRAG_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
 	F(S, COUNT, steps_count, NULL, "steps of its optimizers; null: not known") \
 	F(S, BOOL, out_of_memory, NULL, "as it is it runs out of memory on the card") \
 	F(S, BOOL, complete, NULL, "it was not interrupted") \
+	F(S, RATIO, least_ratio, NULL, "what saves less does not help") \
 	F(S, LIST, changes, NULL, "the largest saving first", .of = &change_shape) \
 	F(S, OBJECT, together, NULL, "the best together", .of = &together_shape)
 FRAG_ROW_AS(, frag_advise_shape, advise, "advise", ADVISE_ROW, "what to change in a program");
@@ -237,6 +238,7 @@ int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, str
 				 .steps_count = v->first.steps ? v->first.steps : UINT64_MAX,
 				 .out_of_memory = v->enlarged,
 				 .complete = !v->interrupted,
+				 .least_ratio = 0.01,
 				 .changes = { rows, v->count },
 				 .together = together(v, a) };
 	a->command = "advise";

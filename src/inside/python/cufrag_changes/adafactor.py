@@ -3,6 +3,7 @@
 from .help import Left, adam, states_as
 
 NUMERICS = "another optimizer: learning rate and schedule have to be found again"
+GROUP = "optimizer"
 
 
 def applies(seen):

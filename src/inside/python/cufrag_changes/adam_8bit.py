@@ -3,6 +3,7 @@
 from .help import Left, adam, inner_optimizer, replace_step
 
 NUMERICS = "states of the optimizer are rounded to 8 bits"
+GROUP = "optimizer"
 
 
 def applies(seen):

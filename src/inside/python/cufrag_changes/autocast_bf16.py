@@ -3,6 +3,7 @@
 from .help import wrap_forward
 
 NUMERICS = "products of matrices are computed in bfloat16"
+GROUP = "precision"
 
 
 def applies(seen):

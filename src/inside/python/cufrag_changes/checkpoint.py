@@ -3,6 +3,7 @@
 from .help import blocks_of, checkpoint_blocks, norms, place_of, say_blocks
 
 NUMERICS = ""
+GROUP = "blocks"
 
 
 def applies(seen):

@@ -3,6 +3,7 @@
 from .help import Left, blocks_of, checkpoint_blocks, norms, place_of, say_blocks
 
 NUMERICS = ""
+GROUP = "blocks"
 KEPT = ("mm", "addmm", "bmm", "baddbmm", "convolution", "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
         "_scaled_dot_product_cudnn_attention")
 

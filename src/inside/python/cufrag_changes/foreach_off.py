@@ -3,6 +3,7 @@
 from .help import wrap
 
 NUMERICS = ""
+GROUP = "optimizer"
 KINDS = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop", "SGD")
 
 

@@ -3,6 +3,7 @@
 from .help import wrap
 
 NUMERICS = ""
+GROUP = "optimizer"
 KINDS = ("Adam", "AdamW", "SGD", "Adagrad")
 
 

@@ -3,6 +3,7 @@
 from .help import wrap_forward
 
 NUMERICS = ""
+GROUP = "blocks"
 
 
 def applies(seen):

@@ -3,6 +3,7 @@
 from .help import adam, replace_step
 
 NUMERICS = ""
+GROUP = "optimizer"
 
 
 def applies(seen):

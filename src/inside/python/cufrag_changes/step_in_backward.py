@@ -3,6 +3,7 @@
 from .help import Left, adam, original, replace_step, wrap
 
 NUMERICS = ""
+GROUP = "optimizer"
 
 
 def applies(seen):

@@ -5,6 +5,7 @@ import gc
 from .help import wrap, wrap_forward
 
 NUMERICS = "weights and states of the optimizer are rounded to bfloat16"
+GROUP = "precision"
 
 
 def applies(seen):
