@@ -15,9 +15,9 @@
 #include "base/clean.h"
 #include "launch/vary.h"
 
-#define LARGE (1ull << 40) /* more than any card has */
+#define LARGE (1ull << 40)	   /* more than any card has */
 #define PCIE_BYTES_PER_SECOND 25e9 /* of pinned memory, PCIe 4.0 x16 */
-#define TOGETHER_MAX 6u	   /* runs that look for the best combination */
+#define TOGETHER_MAX 6u		   /* runs that look for the best combination */
 
 uint64_t frag_advice_need(const struct frag_advice_peaks *p)
 {
@@ -33,8 +33,8 @@ uint64_t frag_advising_room(const struct frag_advising *a, bool headroom)
 
 /* ---- one run, measured ------------------------------------------------------------------- */
 
-static int replay(const struct frag_advising *a, const struct frag_trace_dev *dev, const char *policy,
-		  struct frag_result *out, struct frag_err *err)
+static int replay(const struct frag_advising *a, const struct frag_trace_dev *dev,
+		  const char *policy, struct frag_result *out, struct frag_err *err)
 {
 	struct frag_policy_spec *spec = NULL;
 	struct frag_sim_config card = a->program.target.card;
@@ -67,8 +67,8 @@ static int measure(const struct frag_advising *a, const struct frag_trace *trace
 			FRAG_MAX(t->peaks.expandable, expandable.m.peak_reserved_bytes);
 		t->calls += plain.m.allocs_count;
 		if (dev->events_count)
-			t->span_ns = FRAG_MAX(
-				t->span_ns, dev->events[dev->events_count - 1].time_us * 1000);
+			t->span_ns = FRAG_MAX(t->span_ns,
+					      dev->events[dev->events_count - 1].time_us * 1000);
 	}
 	return 0;
 }
@@ -223,13 +223,13 @@ static void check(const struct frag_advising *a, struct frag_trial *t, unsigned 
 		snprintf(t->why, sizeof(t->why), "refused: %llu steps of the optimizer, not %llu",
 			 (unsigned long long)t->steps, (unsigned long long)a->first.steps);
 	else if (t->updated != a->first.updated)
-		snprintf(t->why, sizeof(t->why),
-			 "refused: %llu weights are updated, not %llu",
+		snprintf(t->why, sizeof(t->why), "refused: %llu weights are updated, not %llu",
 			 (unsigned long long)t->updated, (unsigned long long)a->first.updated);
 	t->done &= !*t->why;
 }
 
-static void take_run(struct frag_advising *a, unsigned n, int status, bool late, struct frag_trial *t)
+static void take_run(struct frag_advising *a, unsigned n, int status, bool late,
+		     struct frag_trial *t)
 {
 	struct frag_err err;
 	char folder[4096];
@@ -435,12 +435,13 @@ static int add_members(struct frag_advising *a, bool numerics, bool cheap, unsig
 {
 	for (size_t i = 0; i < a->count && *runs < TOGETHER_MAX && !a->fits; i++) {
 		const struct frag_advice *x = &a->list[i];
-		uint64_t before = frag_advice_need(a->members_count ? &a->best.peaks : &a->first.peaks);
+		uint64_t before =
+			frag_advice_need(a->members_count ? &a->best.peaks : &a->first.peaks);
 		struct frag_trial t = { 0 };
 
 		if (!x->tried || saving(x) * 100 < frag_advice_need(&x->before) ||
-		    (*x->numerics != '\0') != numerics || is_cheap(a, x) != cheap || excluded(a, x) ||
-		    a->members_count == FRAG_ARRAY_LEN(a->members))
+		    (*x->numerics != '\0') != numerics || is_cheap(a, x) != cheap ||
+		    excluded(a, x) || a->members_count == FRAG_ARRAY_LEN(a->members))
 			continue;
 		if (a->members_count) {
 			FRAG_TRY(run_together(a, x, &t, err));
@@ -507,8 +508,8 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 						   "want of memory",
 						   a->first.status)
 				       : 0;
-	frag_launch_note(&a->trials.launch,
-			 "runs out of memory on this card as it is; recorded with enough of it");
+	frag_launch_note(&a->trials.launch, "runs out of memory on this card as it is; recorded "
+					    "with enough of it");
 	frag_trials_end(&a->trials);
 	a->enlarged = true;
 	p->target.card.total_bytes = LARGE;

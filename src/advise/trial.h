@@ -23,7 +23,7 @@
 struct frag_trial {
 	bool done; /* it came to its end, and did what the program does */
 	int status;
-	char why[300]; /* else */
+	char why[300];			/* else */
 	struct frag_advice_peaks peaks; /* of the device that needs most */
 	uint64_t steps, updated, moved, computed, calls, span_ns;
 };
@@ -33,9 +33,9 @@ struct frag_advising {
 	const struct frag_pretend *pretend;
 	struct frag_catalog catalog;
 	struct frag_headroom headroom;
-	struct frag_gpu card;	/* that was named, or the pretended one */
+	struct frag_gpu card; /* that was named, or the pretended one */
 	bool named;
-	const char *only;	/* names of changes with commas; NULL: all */
+	const char *only; /* names of changes with commas; NULL: all */
 	unsigned seconds, workers;
 	/* after each change that was tried, or could not be */
 	void (*progress)(void *ctx, const struct frag_advising *a, const struct frag_advice *x);
@@ -45,7 +45,7 @@ struct frag_advising {
 	struct frag_trial first;
 	bool enlarged; /* the card was too small for the program as it is: recorded with enough memory */
 	bool interrupted;
-	char name[200]; /* of the recording that was edited; "": a program ran */
+	char name[200];		  /* of the recording that was edited; "": a program ran */
 	struct frag_advice *list; /* largest saving first, then what was not tried */
 	char **groups;		  /* [count]: of changes that exclude each other */
 	size_t count, tried;
@@ -70,6 +70,7 @@ int frag_advise_try(struct frag_advising *a, struct frag_err *err);
 void frag_advising_release(struct frag_advising *a);
 
 extern const struct frag_shape frag_advise_shape;
-int frag_advise_answer(const struct frag_advising *a, struct frag_answer *out, struct frag_err *err);
+int frag_advise_answer(const struct frag_advising *a, struct frag_answer *out,
+		       struct frag_err *err);
 
 #endif

@@ -21,20 +21,22 @@
 	F(S, BYTES, before_reserved_bytes, NULL, "peak reserved before it") \
 	F(S, BYTES, before_expandable_bytes, NULL, \
 	  "peak reserved before it, with expandable segments") \
-	F(S, BYTES, moved_bytes, "over PCIe", "bytes moved between card and host in the whole run", \
-	  .if_any = true, .spare = 6) \
+	F(S, BYTES, moved_bytes, "over PCIe", \
+	  "bytes moved between card and host in the whole run", .if_any = true, .spare = 6) \
 	F(S, COUNT, computed_count, NULL, "floating-point operations more, in the whole run") \
 	F(S, COUNT, calls_count, NULL, "requests of memory more, in the whole run") \
 	F(S, REAL, seconds, NULL, \
 	  "more modelled time of the whole run: a roofline of the card's bandwidth and tensor " \
 	  "cores, and 25 GB/s over PCIe") \
-	P(S, TEXT, time_text, "modelled time", "of the whole run, against that of the program as it is", \
-	  .right = true, .spare = 1) \
+	P(S, TEXT, time_text, "modelled time", \
+	  "of the whole run, against that of the program as it is", .right = true, .spare = 1) \
 	F(S, TEXT, numerics, NULL, "what becomes numerically different; empty: nothing") \
 	F(S, TEXT, how, "how", \
-	  "tried: the program ran with it; estimated: the recording was edited and replayed; left " \
+	  "tried: the program ran with it; estimated: the recording was edited and replayed; " \
+	  "left " \
 	  "out: left_out says why") \
-	F(S, TEXT, card, "smallest card", "with room for it and the margin; null: none of the list") \
+	F(S, TEXT, card, "smallest card", \
+	  "with room for it and the margin; null: none of the list") \
 	F(S, TEXT, left_out, NULL, "why it was not tried; empty: it was")
 FRAG_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW, "one change of the program");
 
@@ -44,7 +46,8 @@ FRAG_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW, "one change 
 	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
 	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
 	F(S, TEXT, card, NULL, "the card that was asked for; null: none") \
-	F(S, BYTES, spare_bytes, NULL, "what the peak leaves of it; null: it does not fit, or none was asked for") \
+	F(S, BYTES, spare_bytes, NULL, \
+	  "what the peak leaves of it; null: it does not fit, or none was asked for") \
 	F(S, TEXT, smallest_card, NULL, "with room for it and the margin; null: none of the list")
 FRAG_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
 	    "the best changes together, tried as one");
@@ -76,7 +79,9 @@ static struct change_row change_row(const struct frag_advice *x, double span, st
 		.where = *x->where ? x->where : NULL,
 		.numerics = x->numerics,
 		.left_out = x->left_out,
-		.how = !known ? "left out" : x->tried ? "tried" : "estimated",
+		.how = !known	  ? "left out"
+		       : x->tried ? "tried"
+				  : "estimated",
 		.card = known ? x->card : NULL,
 		.saved_bytes = known ? less(before, after) : UINT64_MAX,
 		.saved_ratio = known && before ? (double)less(before, after) / (double)before : NAN,
@@ -103,9 +108,9 @@ static const char *names_of(const struct frag_advising *v, struct frag_answer *a
 
 	for (size_t i = 0; i < v->members_count; i++)
 		text = frag_answer_print(a, "%s%s%s", text,
-					 !i			     ? ""
+					 !i			    ? ""
 					 : i + 1 < v->members_count ? ", "
-								     : " and ",
+								    : " and ",
 					 v->members[i]->change);
 	return text;
 }
@@ -144,7 +149,7 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 	const char *setting = p->expandable < p->reserved ? " with expandable segments" : "";
 
 	if (v->named && v->fits && !v->members_count)
-		frag_answer_conclude(a, "%s as it is%s, with %s to spare", 
+		frag_answer_conclude(a, "%s as it is%s, with %s to spare",
 				     frag_answer_print(a, "fits %s", v->card.label), setting,
 				     FRAG_BYTES(room - need));
 	else if (v->named && v->fits)
@@ -153,22 +158,24 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 				     FRAG_BYTES(need), setting);
 	else if (v->named && v->members_count)
 		frag_answer_conclude(a,
-				     "does not fit %s: with %s it still reserves %s%s, and the card "
+				     "does not fit %s: with %s it still reserves %s%s, and the "
+				     "card "
 				     "has %s beside the margin",
 				     v->card.label, names_of(v, a), FRAG_BYTES(need), setting,
 				     FRAG_BYTES(frag_advising_room(v, true)));
 	else if (v->members_count)
-		frag_answer_conclude(a, "with %s it needs %s%s in place of %s%s%s", names_of(v, a),
-				     FRAG_BYTES(need), setting,
-				     FRAG_BYTES(frag_advice_need(&v->first.peaks)),
-				     card ? "; the smallest known card with room for that and a margin is " : "",
-				     card ? card->label : "");
+		frag_answer_conclude(
+			a, "with %s it needs %s%s in place of %s%s%s", names_of(v, a),
+			FRAG_BYTES(need), setting, FRAG_BYTES(frag_advice_need(&v->first.peaks)),
+			card ? "; the smallest known card with room for that and a margin is " : "",
+			card ? card->label : "");
 	else if (v->count && !*v->list[0].left_out && *v->name)
-		frag_answer_conclude(a, "estimated: %s would reserve %s in place of %s; cufrag advise -- "
-				     "PROGRAM tries it",
-				     v->list[0].change,
-				     FRAG_BYTES(frag_advice_need(&v->list[0].after)),
-				     FRAG_BYTES(frag_advice_need(&v->first.peaks)));
+		frag_answer_conclude(
+			a,
+			"estimated: %s would reserve %s in place of %s; cufrag advise -- "
+			"PROGRAM tries it",
+			v->list[0].change, FRAG_BYTES(frag_advice_need(&v->list[0].after)),
+			FRAG_BYTES(frag_advice_need(&v->first.peaks)));
 	else
 		frag_answer_conclude(a, "nothing helps more than 1 %%");
 	if (*setting && v->members_count)
@@ -204,21 +211,27 @@ static const char *program_name(const struct frag_advising *v)
 static void remarks(const struct frag_advising *v, struct frag_answer *a)
 {
 	if (*v->name)
-		frag_answer_remark(a, "cufrag %s advise: %s, edited and replayed: every figure is an estimate",
-				   FRAG_VERSION, v->name);
+		frag_answer_remark(
+			a, "cufrag %s advise: %s, edited and replayed: every figure is an estimate",
+			FRAG_VERSION, v->name);
 	else
-		frag_answer_remark(a, "cufrag %s advise: %s, tried %zu changes in %s, %llu steps each",
+		frag_answer_remark(a,
+				   "cufrag %s advise: %s, tried %zu changes in %s, %llu steps each",
 				   FRAG_VERSION, program_name(v), v->tried, FRAG_NS(v->took_ns),
 				   (unsigned long long)v->first.steps);
 	frag_answer_remark(a, "as it is: requested %s, reserved %s, with expandable segments %s",
-			   FRAG_BYTES(v->first.peaks.requested), FRAG_BYTES(v->first.peaks.reserved),
+			   FRAG_BYTES(v->first.peaks.requested),
+			   FRAG_BYTES(v->first.peaks.reserved),
 			   FRAG_BYTES(v->first.peaks.expandable));
 	if (!*v->name)
-		frag_answer_remark(a, "pretended card: %s%s; modelled time: a roofline, and 25 GB/s over PCIe",
-			   v->card.label,
-			   v->enlarged ? ", with more memory, because the program runs out of it" : "");
-	frag_answer_remark(a, "smallest card: by bytes; one of another compute capability may choose "
-			      "other kernels (cufrag fit)");
+		frag_answer_remark(
+			a, "pretended card: %s%s; modelled time: a roofline, and 25 GB/s over PCIe",
+			v->card.label,
+			v->enlarged ? ", with more memory, because the program runs out of it"
+				    : "");
+	frag_answer_remark(a,
+			   "smallest card: by bytes; one of another compute capability may choose "
+			   "other kernels (cufrag fit)");
 }
 
 int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err)

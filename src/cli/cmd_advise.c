@@ -21,13 +21,15 @@ static void tell(void *ctx, const struct frag_advising *a, const struct frag_adv
 
 	for (const struct frag_advice *y = a->list; y < a->list + a->count; y++) {
 		left += !y->tried && !*y->left_out;
-		if (y->tried && (!best || frag_advice_need(&y->after) < frag_advice_need(&best->after)))
+		if (y->tried &&
+		    (!best || frag_advice_need(&y->after) < frag_advice_need(&best->after)))
 			best = y;
 	}
 	if (x->tried)
 		frag_cli_note(ctx, "%s: %s in place of %s; best so far %s with %s, %zu to try",
-			      x->change, FRAG_BYTES(frag_advice_need(&x->after)), FRAG_BYTES(before),
-			      best->change, FRAG_BYTES(frag_advice_need(&best->after)), left);
+			      x->change, FRAG_BYTES(frag_advice_need(&x->after)),
+			      FRAG_BYTES(before), best->change,
+			      FRAG_BYTES(frag_advice_need(&best->after)), left);
 	else
 		frag_cli_note(ctx, "%s: %s", x->change, x->left_out);
 }
@@ -110,8 +112,10 @@ const struct frag_cmd frag_cmd_advise = {
 		"what it costs; the largest saving first. With --gpu, also finds the changes with "
 		"which it fits that card, tried together. A change is advised only if the program "
 		"still makes as many steps and updates the same weights; what changes numbers says "
-		"so, and what could not be tried says why. Exits with 1 if it does not fit the card "
-		"of --gpu or --capacity with any of them. Of a trace alone, estimates what changes would "
+		"so, and what could not be tried says why. Exits with 1 if it does not fit the "
+		"card "
+		"of --gpu or --capacity with any of them. Of a trace alone, estimates what changes "
+		"would "
 		"save: the lives of its blocks are edited and replayed.",
 	.examples = "  cufrag advise -- python train.py\n"
 		    "  cufrag advise --gpu l4 -- python train.py --batch 16\n"

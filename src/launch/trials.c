@@ -59,7 +59,8 @@ static void put_status(const struct frag_trials *t, unsigned n, int status)
 }
 
 /* In a process of its own: starts the program as run n. What it cannot do is said where the user looks, or in the log. */
-static void __attribute__((noreturn)) work(const struct frag_trials *t, unsigned n, const char *changes)
+static void __attribute__((noreturn))
+work(const struct frag_trials *t, unsigned n, const char *changes)
 {
 	struct frag_launch launch = t->launch;
 	char path[4096];
