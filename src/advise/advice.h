@@ -17,10 +17,10 @@ struct frag_advice_peaks {
 
 /* What a change costs; 0 where it costs none of it. */
 struct frag_advice_cost {
-	uint64_t moved;	    /* bytes over PCIe in the whole run */
-	uint64_t computed;  /* operations computed again (floating point), in the whole run */
-	uint64_t calls;	    /* more calls of kernels or of the allocator */
-	double seconds;	    /* roofline time of all that on the card that is meant */
+	uint64_t moved;	   /* bytes over PCIe in the whole run */
+	uint64_t computed; /* operations computed again (floating point), in the whole run */
+	uint64_t calls;	   /* more calls of kernels or of the allocator */
+	double seconds;	   /* roofline time of all that on the card that is meant */
 };
 
 struct frag_advice {

@@ -14,6 +14,8 @@
 #ifndef FRAG_LAUNCH_TRIALS_H
 #define FRAG_LAUNCH_TRIALS_H
 
+#include <sys/types.h>
+
 #include "launch/pretend.h"
 
 #define FRAG_TRIALS_MAX 128u
