@@ -475,13 +475,11 @@ static int combine(struct frag_advising *a, struct frag_err *err)
 		a->fits = true;
 		return 0;
 	}
-	FRAG_TRY(add_members(a, false, true, &runs, err));
-	if (!a->named)
-		return 0;
-	/* each does nothing once it fits */
-	return add_members(a, false, false, &runs, err)
-		       ?: add_members(a, true, true, &runs, err)
-				  ?: add_members(a, true, false, &runs, err);
+	/* with a card until it fits: then each does nothing; without one, of the first kind that there is */
+	for (unsigned kind = 0; kind < 4; kind++)
+		if (a->named || !a->members_count)
+			FRAG_TRY(add_members(a, kind & 2, !(kind & 1), &runs, err));
+	return 0;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */

@@ -3,14 +3,13 @@
 import ast
 import sys
 
-from .seen import tensors_in
+from .seen import tensors_in, wrap
 
 NUMERICS = ""
 
 
-def line_of(name):
-    """Where the program adds to the variable."""
-    path = getattr(sys.modules.get("__main__"), "__file__", None)
+def line_of(name, path):
+    """Where the file adds to the variable."""
     try:
         tree = ast.parse(open(path).read())
     except (OSError, TypeError, SyntaxError, ValueError):
@@ -30,14 +29,14 @@ def applies(seen):
         return None
     name, size = grows[0]
     return ("'%s' keeps %.0f MiB more after each step: keep .detach().cpu() (or .item()) in it" % (name, size / 2**20),
-            seen.relative(line_of(name)))
+            seen.relative(line_of(name, seen.files[name])))
 
 
 def install(torch, seen):
     done = set()
 
     def step(*_):
-        for _, holder in seen.variables():
+        for _, holder, _ in seen.variables():
             for t in tensors_in(torch, holder):
                 if id(t) not in done:
                     done.add(id(t))
@@ -46,3 +45,8 @@ def install(torch, seen):
                     seen.moved += t.numel() * t.element_size()
                     t.untyped_storage().resize_(0)
     sys.modules["torch.optim.optimizer"].register_optimizer_step_pre_hook(step)
+
+    def backward(original, *args, **kwargs):  # by hand they would be gone by now
+        step()
+        return original(*args, **kwargs)
+    wrap(torch.Tensor, "backward", backward)

@@ -51,7 +51,8 @@ class Seen:
         self.backward_place = ""
         self.losses = []  # (bytes of the logits, place)
         self.versions, self.stepped = [], set()
-        self.kept = {}  # (name of the holder, place) -> bytes at each look
+        self.kept = {}  # variable -> {step: bytes on the card that it holds}
+        self.files = {}  # variable -> file
         self.watch()
 
     def place(self):
@@ -185,13 +186,14 @@ class Seen:
 
     def look(self):
         """Bytes on the card in lists and dictionaries of the program's own variables, by variable."""
-        for name, holder in self.variables():
+        for name, holder, path in self.variables():
             size = sum(t.untyped_storage().nbytes() for t in tensors_in(self.torch, holder))
             if size:
+                self.files[name] = path
                 self.kept.setdefault(name, {})[self.steps] = size
 
     def variables(self):
-        """(name, value) of what the program's functions that are running hold, and its main module."""
+        """(name, value, file) of what the program's functions that are running hold, and its main module."""
         frame, seen = sys._getframe(), set()
         while frame:
             path = frame.f_code.co_filename
@@ -199,7 +201,7 @@ class Seen:
                 for name, value in list(frame.f_locals.items()):
                     if type(value) in (list, dict, tuple) and id(value) not in seen and not name.startswith("_"):
                         seen.add(id(value))
-                        yield name, value
+                        yield name, value, path
             frame = frame.f_back
 
     def growing(self):

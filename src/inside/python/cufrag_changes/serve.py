@@ -8,6 +8,7 @@ are started by the program, are not forked: then no file `ready` is there, and e
 """
 import gc
 import os
+import random
 import select
 import signal
 import sys
@@ -78,7 +79,9 @@ class Server:
         os.makedirs(path, exist_ok=True)
         sys.stdout.flush()
         sys.stderr.flush()
+        state = random.getstate()
         pid = os.fork()
+        random.setstate(state)  # Python seeds it anew in a child
         if pid:
             self.running[pid] = folder, time.monotonic() + float(seconds)
             return False
