@@ -232,13 +232,17 @@ def repeated(torch, root):
         kinds = {}
         if isinstance(module, lists):
             for child in module.children():
-                if not isinstance(child, lists) and any(True for _ in child.children()):
-                    kinds.setdefault(type(child), []).append(child)
+                parts = tuple(type(c) for c in child.children())
+                if parts:
+                    kinds.setdefault((type(child), parts if isinstance(child, lists) else ()), []).append(child)
         blocks = max(kinds.values(), key=len, default=[])
-        if len(blocks) > 1:
-            return out.append((path, blocks, module))
+        if len(blocks) < 2 or 2 * len(blocks) < len(module):
+            blocks = []
+        if blocks:
+            out.append((path, blocks, module))
         for name, child in module.named_children():
-            walk(child, "%s.%s" % (path, name) if path else name)
+            if child not in blocks:
+                walk(child, "%s.%s" % (path, name) if path else name)
     walk(root, "")
     return out
 
