@@ -70,7 +70,6 @@ int frag_advise_try(struct frag_advising *a, struct frag_err *err);
 void frag_advising_release(struct frag_advising *a);
 
 extern const struct frag_shape frag_advise_shape;
-int frag_advise_answer(const struct frag_advising *a, struct frag_answer *out,
-		       struct frag_err *err);
+int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err);
 
 #endif
