@@ -13,8 +13,10 @@
 
 #include "advise/edit.h"
 #include "base/clean.h"
+#include "launch/vary.h"
 
 #define LARGE (1ull << 40) /* more than any card has */
+#define PCIE_BYTES_PER_SECOND 25e9 /* of pinned memory, PCIe 4.0 x16 */
 #define TOGETHER_MAX 6u	   /* runs that look for the best combination */
 
 uint64_t frag_advice_need(const struct frag_advice_peaks *p)
@@ -109,18 +111,6 @@ static uint64_t count_of(const json_t *facts, const char *key)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-static bool ran_out(const struct frag_trace *trace)
-{
-	for (uint32_t d = 0; d < trace->devs_count; d++) {
-		const struct frag_trace_dev *dev = &trace->devs[d];
-
-		for (size_t i = 0; i < dev->seen_count; i++)
-			if (dev->seen[i].kind == FRAG_SEEN_OOM)
-				return true;
-	}
-	return false;
-}
-
 /* Reads what run n left. *out_of_memory: a request was refused. Errors: nothing was recorded. */
 static int collect(struct frag_advising *a, unsigned n, int status, struct frag_trial *t,
 		   bool *out_of_memory, struct frag_err *err)
@@ -137,7 +127,7 @@ static int collect(struct frag_advising *a, unsigned n, int status, struct frag_
 	json_decref(facts);
 	frag_trials_path(&a->trials, n, "", folder, sizeof(folder));
 	FRAG_TRY(frag_pretend_collect(&a->trials.launch, folder, status, &trace, err));
-	*out_of_memory = ran_out(trace);
+	*out_of_memory = frag_vary_refusals(trace) != 0;
 	t->done = !status;
 	return measure(a, trace, t, err);
 }
@@ -275,7 +265,8 @@ static void fill(struct frag_advising *a, struct frag_advice *x, const struct fr
 		.moved = t->moved,
 		.computed = more(t->computed, a->first.computed),
 		.calls = more(t->calls, a->first.calls),
-		.seconds = ((double)t->span_ns - (double)a->first.span_ns) / 1e9,
+		.seconds = ((double)t->span_ns - (double)a->first.span_ns) / 1e9 +
+			   (double)t->moved / PCIE_BYTES_PER_SECOND,
 	};
 	card = frag_catalog_pick(&a->catalog, frag_advice_need(&t->peaks), &a->headroom);
 	x->card = card ? card->name : NULL;
@@ -432,8 +423,15 @@ static const struct frag_advice *enough_alone(const struct frag_advising *a)
 	return best;
 }
 
+/* Does it at most double the time, if that is known? */
+static bool is_cheap(const struct frag_advising *a, const struct frag_advice *x)
+{
+	return !a->first.span_ns || x->cost.seconds * 1e9 <= (double)a->first.span_ns;
+}
+
 /* Adds the changes of one kind, the largest saving first, while it is not enough and each saves another 1 %. */
-static int add_members(struct frag_advising *a, bool numerics, unsigned *runs, struct frag_err *err)
+static int add_members(struct frag_advising *a, bool numerics, bool cheap, unsigned *runs,
+		       struct frag_err *err)
 {
 	for (size_t i = 0; i < a->count && *runs < TOGETHER_MAX && !a->fits; i++) {
 		const struct frag_advice *x = &a->list[i];
@@ -441,7 +439,7 @@ static int add_members(struct frag_advising *a, bool numerics, unsigned *runs, s
 		struct frag_trial t = { 0 };
 
 		if (!x->tried || saving(x) * 100 < frag_advice_need(&x->before) ||
-		    (*x->numerics != '\0') != numerics || excluded(a, x) ||
+		    (*x->numerics != '\0') != numerics || is_cheap(a, x) != cheap || excluded(a, x) ||
 		    a->members_count == FRAG_ARRAY_LEN(a->members))
 			continue;
 		if (a->members_count) {
@@ -476,10 +474,13 @@ static int combine(struct frag_advising *a, struct frag_err *err)
 		a->fits = true;
 		return 0;
 	}
-	FRAG_TRY(add_members(a, false, &runs, err));
-	if (a->fits || !a->named)
+	FRAG_TRY(add_members(a, false, true, &runs, err));
+	if (!a->named)
 		return 0;
-	return add_members(a, true, &runs, err);
+	/* each does nothing once it fits */
+	return add_members(a, false, false, &runs, err)
+		       ?: add_members(a, true, true, &runs, err)
+				  ?: add_members(a, true, false, &runs, err);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */

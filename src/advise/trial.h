@@ -53,7 +53,7 @@ struct frag_advising {
 	const struct frag_advice *members[8];
 	size_t members_count;
 	struct frag_trial best;
-	bool fits, proved; /* proved: it ran on a card of that size */
+	bool fits;
 	uint64_t took_ns;
 };
 

@@ -27,7 +27,7 @@
 	F(S, COUNT, calls_count, NULL, "requests of memory more, in the whole run") \
 	F(S, REAL, seconds, NULL, \
 	  "more modelled time of the whole run: a roofline of the card's bandwidth and tensor " \
-	  "cores, without PCIe") \
+	  "cores, and 25 GB/s over PCIe") \
 	P(S, TEXT, time_text, "modelled time", "of the whole run, against that of the program as it is", \
 	  .right = true, .spare = 1) \
 	F(S, TEXT, numerics, NULL, "what becomes numerically different; empty: nothing") \
@@ -157,7 +157,7 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 				     v->card.label, names_of(v, a), FRAG_BYTES(need), setting,
 				     FRAG_BYTES(frag_advising_room(v, true)));
 	else if (v->members_count)
-		frag_answer_conclude(a, "together, %s need %s%s in place of %s%s%s", names_of(v, a),
+		frag_answer_conclude(a, "with %s it needs %s%s in place of %s%s%s", names_of(v, a),
 				     FRAG_BYTES(need), setting,
 				     FRAG_BYTES(frag_advice_need(&v->first.peaks)),
 				     card ? "; the smallest known card with room for that and a margin is " : "",
@@ -213,7 +213,7 @@ static void remarks(const struct frag_advising *v, struct frag_answer *a)
 			   FRAG_BYTES(v->first.peaks.requested), FRAG_BYTES(v->first.peaks.reserved),
 			   FRAG_BYTES(v->first.peaks.expandable));
 	if (!*v->name)
-		frag_answer_remark(a, "pretended card: %s%s; modelled time: a roofline, without PCIe",
+		frag_answer_remark(a, "pretended card: %s%s; modelled time: a roofline, and 25 GB/s over PCIe",
 			   v->card.label,
 			   v->enlarged ? ", with more memory, because the program runs out of it" : "");
 	frag_answer_remark(a, "smallest card: by bytes; one of another compute capability may choose "

@@ -80,8 +80,10 @@ static void __attribute__((noreturn)) work(const struct frag_trials *t, unsigned
 	}
 	frag_trials_path(t, n, "", path, sizeof(path));
 	if (frag_pretend_run_into(&launch, t->pretend, t->program, path, &status, &err)) {
+		if (err.code == FRAG_EUSAGE)
+			_exit(127); /* said by who waits */
 		fprintf(stderr, "%s\n", err.msg);
-		_exit(err.code == FRAG_EUSAGE ? 127 : 126);
+		_exit(126);
 	}
 	put_status(t, n, status);
 	_exit(0);

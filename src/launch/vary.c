@@ -51,7 +51,7 @@ static char *substitute(const char *name, const char *word, uint64_t n)
 	return out;
 }
 
-static uint64_t refusals(const struct frag_trace *trace)
+uint64_t frag_vary_refusals(const struct frag_trace *trace)
 {
 	uint64_t count = 0;
 
@@ -107,7 +107,7 @@ int frag_vary_record(const struct frag_launch *l, const struct frag_pretend *o, 
 	if (frag_launch_interrupted())
 		return frag_fail(err, FRAG_EINTR, "interrupted with %s = %" PRIu64, name, n);
 	FRAG_TRY(frag_launch_name_as_program(trace, program, err));
-	*refused = refusals(trace);
+	*refused = frag_vary_refusals(trace);
 	if (*status && !*refused)
 		return frag_fail(err, FRAG_EINPUT,
 				 "with %s = %" PRIu64

@@ -11,7 +11,7 @@ def applies(seen):
         return None
     call, lists = found
     return ("checkpoint each of the %s: torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)" % say_blocks(lists),
-            place_of(seen, call, lists), norms(call))
+            place_of(call, lists), norms(call))
 
 
 def install(torch, seen):

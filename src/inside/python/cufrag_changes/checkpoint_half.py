@@ -10,7 +10,7 @@ def applies(seen):
     if not found:
         return None
     call, lists = found
-    return "checkpoint every second of the %s" % say_blocks(lists), place_of(seen, call, lists), norms(call)
+    return "checkpoint every second of the %s" % say_blocks(lists), place_of(call, lists), norms(call)
 
 
 def install(torch, seen):

@@ -16,7 +16,7 @@ def applies(seen):
         raise Left("this release of PyTorch has no create_selective_checkpoint_contexts (2.4)")
     call, lists = found
     return ("checkpoint each of the %s, but keep products of matrices and attention: create_selective_checkpoint_contexts" %
-            say_blocks(lists), place_of(seen, call, lists), norms(call))
+            say_blocks(lists), place_of(call, lists), norms(call))
 
 
 def install(torch, seen):

@@ -7,8 +7,8 @@ KINDS = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RM
 
 
 def applies(seen):
-    for ref, name, place in seen.optimizers:
-        if name in KINDS and ref() is not None and not any(g.get("fused") or g.get("foreach") is False for g in ref().param_groups):
+    for _, name, place, groups in seen.optimizers:
+        if name in KINDS and not any(g["fused"] or g["foreach"] is False for g in groups):
             return "%s(…, foreach=False)" % name, place
     return None
 

@@ -2,13 +2,13 @@
 """The optimizer's step in one kernel, without temporary tensors."""
 from .help import wrap
 
-NUMERICS = "sums of the step are rounded in another order"
+NUMERICS = ""
 KINDS = ("Adam", "AdamW", "SGD", "Adagrad")
 
 
 def applies(seen):
-    for ref, name, place in seen.optimizers:
-        if name in KINDS and ref() is not None and not any(g.get("fused") or g.get("differentiable") for g in ref().param_groups):
+    for _, name, place, groups in seen.optimizers:
+        if name in KINDS and not any(g["fused"] or g["differentiable"] for g in groups):
             return "%s(…, fused=True)" % name, place
     return None
 

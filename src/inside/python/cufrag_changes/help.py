@@ -3,7 +3,7 @@
 import functools
 
 from . import Left
-from .seen import loss_of, wrap  # noqa: F401
+from .seen import loss_of, repeated, wrap  # noqa: F401
 
 ADAM = ("Adam", "AdamW")
 
@@ -18,46 +18,23 @@ def wrap_forward(module, around):
     module.forward = forward
 
 
-def repeated(torch, root):
-    """[(place in the root, blocks)]: modules of one class that repeat in a list, the outermost ones."""
-    out = []
-    lists = (torch.nn.ModuleList, torch.nn.Sequential)
-
-    def walk(module, path):
-        kinds = {}
-        if isinstance(module, lists):
-            for child in module.children():
-                if not isinstance(child, lists) and any(True for _ in child.children()):
-                    kinds.setdefault(type(child), []).append(child)
-        blocks = max(kinds.values(), key=len, default=[])
-        if len(blocks) > 1:
-            return out.append((path, blocks, module))
-        for name, child in module.named_children():
-            walk(child, "%s.%s" % (path, name) if path else name)
-    walk(root, "")
-    return out
-
-
 def blocks_of(seen):
-    """(call, lists of blocks) of the model that is trained. Raises Left."""
+    """(call, its lists of blocks: place, names of their classes) of the model that is trained. Raises Left."""
     call = seen.training()
     if not call:
         return None
-    found = repeated(seen.torch, call.module()) if call.module() is not None else []
-    if not found:
+    if not call.lists:
         raise Left("no modules repeat in a ModuleList or Sequential of %s" % call.name)
-    return call, found
+    return call, call.lists
 
 
-def say_blocks(found):
-    count = sum(len(blocks) for _, blocks, _ in found)
-    kinds = sorted({type(b).__name__ for _, blocks, _ in found for b in blocks})
-    return "%d blocks %s" % (count, ", ".join(kinds[:3]))
+def say_blocks(lists):
+    kinds = sorted({name for _, names in lists for name in names})
+    return "%d blocks %s" % (sum(len(names) for _, names in lists), ", ".join(kinds[:3]))
 
 
-def place_of(seen, call, found):
-    place = seen.made.get(id(found[0][2]), "")
-    return place or call.place
+def place_of(call, lists):
+    return lists[0][0] or call.place
 
 
 def checkpoint_blocks(torch, seen, take, **how):

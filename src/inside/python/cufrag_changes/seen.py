@@ -34,6 +34,7 @@ class Call:
         self.trains = any(p.requires_grad for p in module.parameters())
         self.batch = next((t.shape[0] for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.dim()), 0)
         self.loss = False  # it gives the loss itself
+        self.lists = [(seen.made.get(id(home), ""), [type(b).__name__ for b in blocks]) for _, blocks, home in repeated(torch, module)]
         self.norms = any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in module.modules())
 
 
@@ -110,7 +111,8 @@ class Seen:
     def on_optimizer(self, original, optimizer, *args, **kwargs):
         original(optimizer, *args, **kwargs)
         if not getattr(self, "inner", False):
-            self.optimizers.append((weakref.ref(optimizer), type(optimizer).__name__, self.place()))
+            flags = [{k: g.get(k) for k in ("fused", "foreach", "differentiable")} for g in optimizer.param_groups]
+            self.optimizers.append((weakref.ref(optimizer), type(optimizer).__name__, self.place(), flags))
 
     def on_zero(self, original, optimizer, set_to_none=True):
         if not set_to_none and not self.zeroed:
@@ -152,6 +154,7 @@ class Seen:
         if getattr(optimizer, "_cufrag_inner", False):
             return
         self.steps += 1
+        self.stepped.update(id(ref()) for ref, version in self.versions if ref() is not None and ref()._version > version)
         if self.looks and 1 < self.steps < 5:
             self.look()
 
@@ -159,7 +162,7 @@ class Seen:
 
     def parameters(self):
         done = set()
-        for ref, _, _ in self.optimizers:
+        for ref, *_ in self.optimizers:
             for group in ref().param_groups if ref() else []:
                 for p in group["params"]:
                     if id(p) not in done:
@@ -167,8 +170,8 @@ class Seen:
                         yield p
 
     def updated(self):
-        """Weights that had a gradient in a step, or were written to since the first backward pass."""
-        return sum(1 for ref, version in self.versions if ref() is not None and (id(ref()) in self.stepped or ref()._version > version))
+        """Weights that had a gradient in a step, or were written to since the first backward pass. They may be gone by now."""
+        return len(self.stepped)
 
     def training(self):
         """The first call of a model that is trained, if any."""
@@ -176,7 +179,7 @@ class Seen:
 
     def optimizer(self, *kinds):
         """(name, place) of the first optimizer of these kinds."""
-        return next(((name, place) for _, name, place in self.optimizers if name in kinds), None)
+        return next(((name, place) for _, name, place, _ in self.optimizers if name in kinds), None)
 
     # ---- kept over steps
 
@@ -216,6 +219,26 @@ def tensors_in(torch, holder):
 
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def repeated(torch, root):
+    """[(place in the root, blocks)]: modules of one class that repeat in a list, the outermost ones."""
+    out = []
+    lists = (torch.nn.ModuleList, torch.nn.Sequential)
+
+    def walk(module, path):
+        kinds = {}
+        if isinstance(module, lists):
+            for child in module.children():
+                if not isinstance(child, lists) and any(True for _ in child.children()):
+                    kinds.setdefault(type(child), []).append(child)
+        blocks = max(kinds.values(), key=len, default=[])
+        if len(blocks) > 1:
+            return out.append((path, blocks, module))
+        for name, child in module.named_children():
+            walk(child, "%s.%s" % (path, name) if path else name)
+    walk(root, "")
+    return out
 
 
 def loss_of(torch, out):

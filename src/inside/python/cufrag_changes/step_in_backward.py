@@ -36,7 +36,7 @@ def install(torch, seen):
         p.register_post_accumulate_grad_hook(done)
 
     def backward(original, *args, **kwargs):
-        for ref, name, _ in seen.optimizers if not ready else []:
+        for ref, name, *_ in seen.optimizers if not ready else []:
             if ref() is not None and name in own:
                 for group in ref().param_groups:
                     for p in group["params"]:
