@@ -7,7 +7,6 @@
  */
 #include "edit.h"
 
-#define SMALLER 8u
 #define OPEN_MAX 64u /* temporaries of a block at a time; more are freed at once */
 
 struct block {
@@ -113,19 +112,6 @@ static int keep_output(struct frag_edit *e, struct block *b, struct frag_err *er
 	return 0;
 }
 
-/* Without a graph a block goes when what is computed from it is there: before the second saved one after it that is not
- * much smaller. */
-static uint64_t consumed(const struct frag_story *s, const struct block *b, size_t life)
-{
-	unsigned n = 0;
-
-	for (size_t i = life + 1; i < b->end; i++)
-		if (is_saved(&s->lives[i]) && s->lives[i].bytes >= s->lives[life].bytes / SMALLER &&
-		    ++n == 2)
-			return s->lives[i].born;
-	return b->at->end;
-}
-
 static int one_block(struct frag_edit *e, struct block *b, uint64_t *calls, struct frag_err *err)
 {
 	uint64_t back = FRAG_NEVER;
@@ -140,7 +126,8 @@ static int one_block(struct frag_edit *e, struct block *b, uint64_t *calls, stru
 		back = FRAG_MIN(back, l->back);
 		last = i;
 		if (i != b->twice)
-			FRAG_TRY(frag_edit_end(e, i, consumed(e->story, b, i), err));
+			FRAG_TRY(frag_edit_end(e, i, frag_life_consumed(e->story, i, b->at->end),
+					       err));
 	}
 	if (last == SIZE_MAX || back >= e->story->dev->events_count)
 		return 0;

@@ -20,14 +20,19 @@ struct idle {
 	uint32_t site, stack;
 };
 
-/* Frames of the function that made it: the innermost forward() outside PyTorch, counted from the outermost. */
-static size_t owner_depth(const struct frag_story *s, uint32_t stack)
+/* Frames of the function that made it: the innermost forward() outside PyTorch, counted from the outermost. *passed: a container
+ * (Sequential) below it passed it on, and keeps nothing. */
+static size_t owner_depth(const struct frag_story *s, uint32_t stack, bool *passed)
 {
 	size_t n;
 	const uint32_t *f = frag_stack_frames(s->trace, stack, &n);
 
+	*passed = false;
 	for (size_t i = 0; i < n; i++) {
 		const struct frag_frame *frame = &s->trace->stacks.frames[f[i]];
+
+		*passed |= strstr(frag_trace_string(s->trace, frame->file), "modules/"
+									    "container.py") != NULL;
 
 		if (!strcmp(frag_trace_string(s->trace, frame->name), "forward") &&
 		    !strstr(frag_trace_string(s->trace, frame->file), "torch/"))
@@ -61,8 +66,11 @@ static uint64_t leaves(const struct frag_advice_plan *p, size_t life)
 	const struct frag_loop *loop;
 	const struct frag_instance *in = frag_loops_instance(&p->loops, l->born, &loop);
 	uint64_t end = in ? in->end : s->spans[l->span].end;
-	size_t depth = s->stacks ? owner_depth(s, l->stack) : 0;
+	bool passed = false;
+	size_t depth = s->stacks ? owner_depth(s, l->stack, &passed) : 0;
 
+	if (passed)
+		return frag_life_consumed(s, life, end);
 	for (size_t i = life + 1; i < s->count && i <= life + LEAVE_ALLOCS; i++) {
 		if (s->lives[i].born >= end)
 			return end;

@@ -7,6 +7,8 @@
 #include "lib/bisect.h"
 #include "lib/grow.h"
 
+#define SMALLER 8u
+#define LOOK 256u
 #define NOISE_ALLOCS 3u /* so few requests without a stack are no backward pass */
 
 /* ---- phases of stacks ------------------------------------------------------------------ */
@@ -286,4 +288,20 @@ size_t frag_story_born(const struct frag_story *s, uint64_t event)
 
 	FRAG_BISECT(at, 0, s->count, s->lives[at].born < event);
 	return at;
+}
+
+uint64_t frag_life_consumed(const struct frag_story *s, size_t life, uint64_t end)
+{
+	uint64_t least = s->lives[life].bytes / SMALLER;
+	unsigned n = 0;
+
+	for (size_t i = life + 1; i < s->count && i <= life + LOOK; i++) {
+		const struct frag_life *l = &s->lives[i];
+
+		if (l->born >= end)
+			break;
+		if (l->back != FRAG_NEVER && l->bytes >= least && ++n == 2)
+			return l->born;
+	}
+	return end;
 }

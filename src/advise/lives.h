@@ -60,6 +60,9 @@ void frag_story_release(struct frag_story *s);
 
 /* The first life that is born at or after `event`; count if none. */
 size_t frag_story_born(const struct frag_story *s, uint64_t event);
+/* Where a block goes that nothing but the next operation needs: before the second saved one after it that is not much smaller,
+ * at `end` at the latest. */
+uint64_t frag_life_consumed(const struct frag_story *s, size_t life, uint64_t end);
 static inline const struct frag_span *frag_life_span(const struct frag_story *s,
 						     const struct frag_life *l)
 {
