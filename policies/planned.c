@@ -9,7 +9,8 @@
  * A request is rounded up to 512 B and takes the next entry of its size in the current phase whose
  * place is free, at most LOOK_AHEAD entries ahead. If there is none (another size, more requests,
  * another order) it takes the lowest gap of the segment; if no gap fits, the fallback serves it:
- * another policy on the same device. Phases follow the marks of the program: the beginning, then
+ * another policy on the same device. It also serves what the plan leaves to it: lifetimes that are too long to
+ * repeat have an entry without a place, so that the requests after them still find their own. Phases follow the marks of the program: the beginning, then
  * the steps of the period in turn. Without a plan the fallback serves everything.
  *
  * Differences from its source: the n-th request of a size takes the n-th entry of that size, not
@@ -165,7 +166,7 @@ static void mark(void *self, bool begins)
 
 /* ---- requests -------------------------------------------------------------------- */
 
-/* The next entry of this size with a free place, or NULL. */
+/* The next entry of this size with a free place, or without one; NULL: none. */
 static const struct plan_entry *find_entry(struct planned *s, uint64_t bytes)
 {
 	struct plan_size *size = plan_find(&s->plan, s->phase, bytes);
@@ -179,6 +180,11 @@ static const struct plan_entry *find_entry(struct planned *s, uint64_t bytes)
 	for (uint32_t i = size->cursor; i < end; i++) {
 		const struct plan_entry *e = &s->plan.entries[size->first + i];
 
+		if (e->offset == UINT64_MAX) {
+			size->cursor = i + 1;
+			s->misses++;
+			return e;
+		}
 		if (occupied_is_free(&s->used, e->offset, e->offset + e->bytes)) {
 			size->cursor = i + 1;
 			s->hits++;

@@ -36,7 +36,7 @@ static int next_line(struct reader *r, struct frag_err *err)
 	return 0;
 }
 
-/* "1 0\n", "phase 0\n": before memory is taken for what a line of totals announces. */
+/* "1 -\n", "phase 0\n": before memory is taken for what a line of totals announces. */
 static bool has_room_for(const struct reader *r, const struct plan *p)
 {
 	struct stat st;
@@ -97,6 +97,19 @@ static void close_phase(struct plan *p, struct plan_phase *phase, struct keyed *
 	phase->sizes_count = p->sizes_count - phase->sizes_first;
 }
 
+/* "SIZE OFFSET", or "SIZE -" for a request that is left to the fallback. */
+static bool read_entry(const char *text, uint64_t reserve_bytes, struct plan_entry *e)
+{
+	char rest[4];
+
+	if (sscanf(text, "%" SCNu64 " %" SCNu64, &e->bytes, &e->offset) == 2)
+		return e->bytes && e->bytes <= reserve_bytes &&
+		       e->offset <= reserve_bytes - e->bytes;
+	e->offset = UINT64_MAX;
+	return sscanf(text, "%" SCNu64 " %3s", &e->bytes, rest) == 2 && !strcmp(rest, "-") &&
+	       e->bytes;
+}
+
 static int read_phase(struct reader *r, struct plan *p, struct plan_phase *phase, uint32_t first,
 		      struct frag_err *err)
 {
@@ -110,13 +123,9 @@ static int read_phase(struct reader *r, struct plan *p, struct plan_phase *phase
 		return bad_line(r, "a phase with a number of requests is expected", err);
 	FRAG_TRY_CALLOC(list, (size_t)phase->count + 1, "plan", err);
 	for (uint32_t i = 0; !rc && i < phase->count; i++) {
-		struct plan_entry *e = &list[i].entry;
-
 		list[i].order = i;
 		rc = next_line(r, err);
-		if (!rc && (sscanf(r->text, "%" SCNu64 " %" SCNu64, &e->bytes, &e->offset) != 2 ||
-			    !e->bytes || e->bytes > p->reserve_bytes ||
-			    e->offset > p->reserve_bytes - e->bytes))
+		if (!rc && !read_entry(r->text, p->reserve_bytes, &list[i].entry))
 			rc = bad_line(r, "size and offset within the reserve are expected", err);
 	}
 	if (!rc)

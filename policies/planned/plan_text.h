@@ -10,7 +10,7 @@
 #include <frag/error.h>
 
 struct plan_entry {
-	uint64_t bytes, offset;
+	uint64_t bytes, offset; /* UINT64_MAX: left to the fallback */
 };
 
 /* Requests of equal size, in their order: entries[first .. first + count). */

@@ -264,8 +264,8 @@ struct frag_step_plan {
 	uint64_t reserve_bytes;		    /* height plus slack: size of the segment */
 	uint32_t prefix_marks, phase_marks, skip; /* read by the policy; see docs/planning.md */
 	uint32_t *phases;			  /* [period + 1]: number of requests */
-	uint64_t *bytes; /* [requests_count]: rounded up to 512, phase by phase; 0 = not planned */
-	uint64_t *offsets;
+	uint64_t *bytes;   /* [requests_count]: rounded up to 512, phase by phase */
+	uint64_t *offsets; /* UINT64_MAX: left to the fallback */
 	size_t requests_count;
 };
 

@@ -250,15 +250,20 @@ bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, bool near, int64_t *
 	return look_up(&key, near, bytes);
 }
 
+/* Of three dimensions, filter passes of few channels take copies (187 sizes of an H100: 85 %). */
+static bool is_wide(const struct nogpu_cudnn *x)
+{
+	return x && x->dims_count > 1 && x->dims[1] >= (x->type == 0 ? 32 : 128);
+}
+
 bool frag_nogpu_conv_is_product(const struct nogpu_cudnn *op)
 {
 	const struct row *near = NULL;
 	double least = 0;
 	struct row key;
 
-	/* of three dimensions: copies for a filter pass (3D U-Net in half precision), else a product */
 	if (!describe(op, &key))
-		return op->kind != NOGPU_CUDNN_CONV_BACKWARD_FILTER;
+		return op->kind != NOGPU_CUDNN_CONV_BACKWARD_FILTER || is_wide(op->x_part);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		const struct row *a = &rows[i];
 		double far;

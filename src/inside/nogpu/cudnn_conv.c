@@ -26,6 +26,7 @@ struct conv {
 	int64_t x_bytes, w_bytes, y_bytes; /* channels rounded up to what the card's units take */
 	int64_t element_bytes, taps;	   /* taps: points of a filter */
 	bool channels_last, padded, depthwise, pointwise;
+	bool volume, line; /* of three dimensions, of one */
 };
 
 static int64_t points(const struct nogpu_cudnn *t)
@@ -67,6 +68,8 @@ static bool describe(const struct nogpu_cudnn *op, struct conv *c)
 	c->channels_last = x->strides[1] == 1 && c->channels > 1;
 	c->depthwise = w->dims[1] == 1 && c->channels > 1;
 	c->pointwise = c->taps == 1 && (!op->conv || is_plain(op->conv, x->dims_count - 2));
+	c->volume = x->dims_count > 4;
+	c->line = x->dims_count == 3 || x->dims[2] == 1;
 	/* matrix units take 16 bytes of channels at a time */
 	unit = 16 / FRAG_MAX(c->element_bytes, 1);
 	whole = (c->channels + unit - 1) / unit * unit;
@@ -174,6 +177,20 @@ static bool is_product(const struct nogpu_cudnn *op)
 }
 
 /*
+ * Filters of single channels in half precision, channels first: cuDNN proposes kernels that copy the input, and a card
+ * takes none of them but for the filter pass of few channels (103 sizes of an H100).
+ */
+static bool takes_nothing(const struct nogpu_cudnn *op)
+{
+	struct conv c;
+
+	if (!describe(op, &c) || !c.depthwise || c.channels_last || c.volume ||
+	    c.element_bytes != 2)
+		return false;
+	return op->kind != NOGPU_CUDNN_CONV_BACKWARD_FILTER || c.channels >= (c.line ? 192 : 768);
+}
+
+/*
  * What the planner leaves out: products of plain matrices by cuBLASLt, and PyTorch's choice for filters of
  * single channels.
  */
@@ -184,7 +201,7 @@ static bool is_beyond_planner(const struct nogpu_cudnn *op)
 	if (!describe(op, &c))
 		return true;
 	if (c.depthwise && c.channels_last && c.element_bytes == 2)
-		return true;
+		return !c.volume;
 	if (!c.pointwise || op->w_part->dims[1] != c.channels)
 		return false;
 	return c.channels_last || is_product(op);
@@ -199,6 +216,10 @@ void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *pla
 		*plans = (struct nogpu_plans){ .count = 1 };
 	if (hopper && frag_nogpu_conv_recorded(op, false, first))
 		return;
+	if (takes_nothing(op)) {
+		*first = 0;
+		return;
+	}
 	if (planned && !is_beyond_planner(op))
 		return;
 	/* products of all images scale with their number, not as the table's parts do */

@@ -154,5 +154,11 @@ int step_place(const struct step_maker *m, uint64_t budget_ns, const struct frag
 	out->offsets = frag_host_calloc(2 * (size_t)w.end + 1, sizeof(*out->offsets));
 	FRAG_CHECK_ALLOC(out->bytes && out->offsets, "plan", err);
 	FRAG_TRY(fold(m, &w, &b, out, err));
-	return place_folded(&b, out->offsets, budget_ns, watch, out, err);
+	FRAG_TRY(place_folded(&b, out->offsets, budget_ns, watch, out, err));
+	for (uint32_t i = 0; i < w.end; i++)
+		if (!out->bytes[i]) {
+			out->bytes[i] = m->b.list[i].bytes;
+			out->offsets[i] = UINT64_MAX;
+		}
+	return 0;
 }

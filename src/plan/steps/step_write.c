@@ -10,26 +10,23 @@ int frag_step_plan_write(const struct frag_step_plan *p, const char *comment, co
 			 struct frag_err *err)
 {
 	struct frag_outfile out;
-	size_t at = 0, planned = 0;
+	size_t at = 0;
 
-	for (size_t i = 0; i < p->requests_count; i++)
-		planned += p->bytes[i] != 0;
 	FRAG_TRY(frag_outfile_open(&out, path, err));
 	fprintf(out.to,
 		"cufrag-plan 1\n# %s\n"
 		"reserve %" PRIu64 " prefix_marks %" PRIu32 " phase_marks %" PRIu32 " skip %" PRIu32
 		" phases %" PRIu32 " requests %zu\n",
 		comment, p->reserve_bytes, p->prefix_marks, p->phase_marks, p->skip, p->period + 1,
-		planned);
+		p->requests_count);
 	for (uint32_t k = 0; k <= p->period; k++) {
 		size_t end = at + p->phases[k];
 
-		planned = 0;
-		for (size_t i = at; i < end; i++)
-			planned += p->bytes[i] != 0;
-		fprintf(out.to, "phase %zu\n", planned);
+		fprintf(out.to, "phase %" PRIu32 "\n", p->phases[k]);
 		for (; at < end; at++)
-			if (p->bytes[at])
+			if (p->offsets[at] == UINT64_MAX)
+				fprintf(out.to, "%" PRIu64 " -\n", p->bytes[at]);
+			else
 				fprintf(out.to, "%" PRIu64 " %" PRIu64 "\n", p->bytes[at],
 					p->offsets[at]);
 	}

@@ -97,8 +97,9 @@ static void mark(struct maker *m, unsigned flags)
 	m->count++;
 }
 
-/* Weights; then steps of activations; an output that lives until the next one is there. */
-static void make_steps(struct frag_trace_dev *dev, unsigned steps, bool same)
+/* Weights; then steps of activations; an output that lives until the next one is there. again: and one more
+ * of its size. */
+static void make_steps_with(struct frag_trace_dev *dev, unsigned steps, bool same, bool again)
 {
 	struct maker m = { .list = frag_host_calloc(4096, sizeof(*m.list)) };
 	uint32_t output = 0, slots[8];
@@ -118,6 +119,8 @@ static void make_steps(struct frag_trace_dev *dev, unsigned steps, bool same)
 			drop(&m, output, last);
 		output = now;
 		last = kept;
+		if (again)
+			drop(&m, put(&m, kept), kept);
 		for (unsigned k = 0; k < 8; k++)
 			drop(&m, slots[7 - k], base * (1 + (7 - k) % 3));
 		mark(&m, 0);
@@ -128,6 +131,11 @@ static void make_steps(struct frag_trace_dev *dev, unsigned steps, bool same)
 					.slots_count = m.slots,
 					.streams_count = 1,
 					.pools_count = 1 };
+}
+
+static void make_steps(struct frag_trace_dev *dev, unsigned steps, bool same)
+{
+	make_steps_with(dev, steps, same, false);
 }
 
 static int64_t counter(const struct frag_result *r, const char *name)
@@ -174,6 +182,24 @@ TEST(test_repeated)
 	if (!(r.m.efficiency_ratio > 0.95))
 		fail_msg("efficiency %.4f, height %.4f of its load", r.m.efficiency_ratio,
 			 (double)plan.height_bytes / (double)plan.bound_bytes);
+	frag_result_release(&r);
+	frag_step_plan_release(&plan);
+	frag_host_free(dev.events);
+}
+
+/* Too few steps for two outputs to take turns: the fallback has them, and no other request takes their turn. */
+TEST(test_too_long)
+{
+	struct frag_step_plan plan;
+	struct frag_trace_dev dev;
+	struct frag_result r;
+
+	make_steps_with(&dev, 5, true, true);
+	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
+	assert_int_equal(plan.period, 1);
+	assert_true(r.completed);
+	assert_in_range(counter(&r, "planned.not_in_plan"), 1, 5);
+	assert_int_equal(counter(&r, "planned.place_taken"), 0);
 	frag_result_release(&r);
 	frag_step_plan_release(&plan);
 	frag_host_free(dev.events);

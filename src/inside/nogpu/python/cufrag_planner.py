@@ -34,11 +34,12 @@ TENSOR_CORES, ROUNDS_INPUTS, NOT_DETERMINISTIC = 0, 1, 4  # notes; PyTorch takes
 INSTANT, FALLBACK = 0, 2  # what PyTorch asks for, and where that is nothing
 TILE, WORKSPACE, CLUSTER_M, CLUSTER_N = 2, 25, 27, 28  # knobs
 # sides of a tile by its knob, in kernels of CUTLASS 3: engines from 62 on
-TILES = {0: (128, 128), 1: (128, 64), 3: (256, 128), 4: (256, 64), 5: (64, 64), 6: (128, 256), 7: (64, 128), 9: (64, 256)}
+TILES = {0: (128, 128), 1: (128, 64), 3: (256, 128), 4: (256, 64), 5: (64, 64), 6: (128, 256), 7: (64, 128), 9: (64, 256),
+         16: (256, 32), 18: (64, 192), 20: (256, 96)}
 STREAM_K_FROM = 62
 COUNTERS = 131  # bytes beside partial sums, and where there are two rounds of tiles or more
-# multiprocessors of an H200's 132 that clusters of each size filled
-FILLED = {1: 132, 2: 132, 3: 117, 4: 120, 5: 110, 6: 108, 7: 105, 8: 120}
+# multiprocessors of an H200's 132 that clusters of each size filled (one H100: 102 by clusters of 6)
+FILLED = {1: 132, 2: 132, 3: 117, 4: 120, 5: 110, 6: 108, 7: 105, 8: 120, 16: 112}
 
 
 class Refused(Exception):
@@ -215,18 +216,27 @@ def streamk(q, knobs, sms):
     last, few = tiles % filled if filled else 0, tiles < 2 * filled
     if not last or 2 * last > filled:
         return 0, few
+    plane = len(x) == 4 and w[2] > 1
     if q.operation == FILTER and not single:
-        return last * splits_of_filter(knobs[TILE], tiles < filled, filled / last, depth // 2), few
-    units = min(filled, last * depth // (8 if single else 64)) // cluster * cluster
-    return units // last * last, few
+        splits = splits_of_filter(knobs[TILE], tiles < filled, filled / last, depth // 2, plane)
+    else:
+        splits = min(filled // last, depth // least_depth(single, tiles < filled, plane, len(x) > 4))
+    return last * splits if splits > 1 else 0, few
 
 
-def splits_of_filter(tile, first_round, room, depth):
-    """Parts of each sum over images and points, in half precision; depth: in steps of 64 points."""
-    splits = min(int(room), depth // 16)
-    if splits < 2 or first_round and depth < (200 if tile in (1, 5) else 100):
+def least_depth(single, first_round, plane, volume):
+    """Of a part, in steps of 32 items; from 1,900 sizes of an H200 and an H100."""
+    if single:
+        return 16 if first_round else 8
+    return 64 if plane or first_round else 12 if volume else 32
+
+
+def splits_of_filter(tile, first_round, room, depth, plane):
+    """Parts of each sum over images and points, in half precision; depth: in steps of 64 points. Lines and volumes: all that fit."""
+    splits = min(int(room), depth // (16 if plane else 20))
+    if splits < 2 or first_round and depth < (200 if plane and tile in (1, 5) else 100):
         return 0
-    if room != int(room) and depth < 108 * splits:  # whole rounds or a power of two
+    if plane and room != int(room) and depth < 108 * splits:  # whole rounds or a power of two
         splits = 1 << splits.bit_length() - 1
     return splits
 

@@ -61,6 +61,13 @@ def make_store(dist, players):
     return Everybody()
 
 
+def replace(original, new):
+    """In every module of torch.distributed: device_mesh and others keep the functions under names of their own."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("torch.distributed") and getattr(module, original.__name__, None) is original:
+            setattr(module, original.__name__, new)
+
+
 MISSING = object()
 
 
@@ -86,10 +93,9 @@ def tolerate_objects(c10d):
                                "input_args and output_args")
         return source
     c10d._tensor_to_object = tensor_to_object
-    replaced = [broadcast_object_list] + [recv_object_list] * bool(receive)
-    for module in (c10d, sys.modules["torch.distributed"]):
-        for f in replaced:
-            setattr(module, f.__name__, f)
+    replace(broadcast, broadcast_object_list)
+    if receive:
+        replace(receive, recv_object_list)
 
 
 def pretend_gloo(c10d):
@@ -111,7 +117,7 @@ def pretend_gloo(c10d):
     c10d.ProcessGroupGloo = Gloo
 
 
-def make_parts_alone(c10d, dist):
+def make_parts_alone(c10d):
     """A part that is split off learns its members from NCCL, which all would tell: each is made as a group of its own."""
     if hasattr(c10d, "_get_split_source"):
         c10d._get_split_source = lambda *args: None
@@ -127,9 +133,7 @@ def make_parts_alone(c10d, dist):
             if c10d.get_rank() in [parent[r] for r in part]:
                 own = group
         return own
-    for module in (c10d, dist, sys.modules.get("torch.distributed.device_mesh")):
-        if getattr(module, "split_group", None) is original:
-            module.split_group = split_group
+    replace(original, split_group)
 
 
 def play(torch):
@@ -152,7 +156,7 @@ def play(torch):
             atexit.register(cufrag_roles.Scout(torch, c10d, scout, world).write, [])
     tolerate_objects(c10d)
     pretend_gloo(c10d)
-    make_parts_alone(c10d, dist)
+    make_parts_alone(c10d)
     original = dist.init_process_group
     kept = []  # C++ keeps no reference to the Python object
 
@@ -168,4 +172,4 @@ def play(torch):
             if given.get(name, -1) in (-1, None):
                 given[name] = int(os.environ[variable])
         return original(**given)
-    dist.init_process_group = c10d.init_process_group = init_process_group
+    replace(original, init_process_group)
