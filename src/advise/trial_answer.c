@@ -176,6 +176,8 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 			"PROGRAM tries it",
 			v->list[0].change, FRAG_BYTES(frag_advice_need(&v->list[0].after)),
 			FRAG_BYTES(frag_advice_need(&v->first.peaks)));
+	else if (v->interrupted)
+		frag_answer_conclude(a, "interrupted before the best was known");
 	else
 		frag_answer_conclude(a, "nothing helps more than 1 %%");
 	if (*setting && v->members_count)
