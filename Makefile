@@ -188,7 +188,8 @@ $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),ch
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 $(eval $(call registry,way_list.inc,$(wildcard src/launch/way_*.c),way_))
 $(eval $(call registry,preset_list.inc,$(wildcard src/layout/preset_*.c),preset_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc inside_file_list.inc conv_list.inc cost_list.inc monitor_page.inc)
+$(eval $(call registry,edit_list.inc,$(wildcard src/advise/edit_*.c),edit_))
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc inside_file_list.inc conv_list.inc cost_list.inc monitor_page.inc)
 
 # a table as C: one FRAG_ROW(…) for each of its lines but the first
 $(GEN)/conv_list.inc: src/inside/nogpu/conv_table.csv | $(GEN)
@@ -254,7 +255,7 @@ $(B)/glibc-2.28/stubs/libc.so: $(sort $(wildcard scripts/build/old_glibc*))
 # inside the program (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes them into the
 # user's cache.
 INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp) $(wildcard src/inside/nogpu/python/*.csv)) \
-	$(sort $(wildcard src/inside/python/cufrag/*.py))
+	$(sort $(wildcard src/inside/python/cufrag/*.py src/inside/python/cufrag_changes/*.py))
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs

@@ -508,6 +508,17 @@ static int explain_nothing(const struct job *j, int status, struct frag_err *err
 	return FRAG_EINPUT;
 }
 
+static int run_ranks_or_one(struct job *j, char **program, int *status, struct frag_err *err)
+{
+	if (j->o->memory_bytes && !j->ranks_count)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--memory needs --ranks: cufrag then starts the ranks, and they "
+				 "take "
+				 "turns");
+	return j->ranks_count ? run_ranks(j, program, status, err)
+			      : run_once(j, program, NULL, status, err);
+}
+
 static int run_all(struct job *j, char **program, struct frag_trace **out, int *status,
 		   struct frag_err *err)
 {
@@ -522,15 +533,7 @@ static int run_all(struct job *j, char **program, struct frag_trace **out, int *
 	if (frag_kept_get(&j->kept, j->l, out, status))
 		return 0;
 	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
-	if (j->o->memory_bytes && !j->ranks_count)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--memory needs --ranks: cufrag then starts the ranks, and they "
-				 "take "
-				 "turns");
-	if (j->ranks_count)
-		FRAG_TRY(run_ranks(j, program, status, err));
-	else
-		FRAG_TRY(run_once(j, program, NULL, status, err));
+	FRAG_TRY(run_ranks_or_one(j, program, status, err));
 	missing = note_calls(j);
 	rc = frag_pretend_collect(j->l, j->folder, *status, out, err);
 	if (!rc && !missing)
@@ -548,6 +551,26 @@ static int run_again(const struct job *j, char **program, struct frag_trace **ou
 		return 0;
 	frag_trace_destroy(*out);
 	*out = NULL;
+	return rc;
+}
+
+int frag_pretend_run_into(const struct frag_launch *l, const struct frag_pretend *o, char **program,
+			  const char *folder, int *status, struct frag_err *err)
+{
+	struct job *j;
+	int rc;
+
+	FRAG_TRY_CALLOC(j, 1, "recording", err);
+	j->l = l;
+	j->o = o;
+	*status = 0;
+	snprintf(j->folder, sizeof(j->folder), "%s", folder);
+	rc = check_card(l, err)
+		     ?: parse_ranks(j, err)
+				?: frag_inside_files_open(&j->files, err)
+					   ?: run_ranks_or_one(j, program, status, err);
+	frag_inside_files_release(&j->files);
+	frag_host_free(j);
 	return rc;
 }
 

@@ -12,6 +12,10 @@
 int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 			struct frag_trace **out, int *status, struct frag_err *err);
 
+/* The same without a trace: what its processes write stays in `folder`, for frag_pretend_collect. */
+int frag_pretend_run_into(const struct frag_launch *l, const struct frag_pretend *o, char **program,
+			  const char *folder, int *status, struct frag_err *err);
+
 /* What a trace needs: the largest peak of live bytes of any device, in units of 512, as PyTorch rounds requests, and the
  * requests of all. */
 struct frag_pretend_need {

@@ -25,4 +25,7 @@ uint64_t frag_vary_refusals(const struct frag_trace *trace);
 /* The card on which a number is looked for, as sentences say it: "h100", "a card of 4 GiB". */
 const char *frag_vary_card(const struct frag_sim_config *card, char *buf, size_t cap);
 
+/* Requests of a trace that were refused. */
+uint64_t frag_vary_refusals(const struct frag_trace *trace);
+
 #endif

@@ -154,6 +154,7 @@ def arguments(rng, command, folder):
         "explain": lambda: [one] + rng.choice([[], ["--at", "peak"], ["--at", "event:3"], ["--by", "stack"], ["--folded", "f", "--speedscope", "s", "--pprof", "p"]])
         + (policy if rng.random() < .3 else []) + replay_options(rng) + outputs(rng),
         "diagnose": lambda: [one] + (policy if rng.random() < .5 else []) + replay_options(rng) + outputs(rng),
+        "advise": lambda: [one] + rng.choice([[], [], ["--gpu", "t4"], ["--capacity", "600M"], ["--seed", "7"]]) + outputs(rng),
         "diff": lambda: [one, two] + outputs(rng),
         "fit": lambda: [one] + ([two] if two != one else []) + policies(rng, 2) + ["--threads", "1"] + outputs(rng),
         "tune": lambda: [one, "--budget", "6", "--threads", "1"] + replay_options(rng) + outputs(rng),

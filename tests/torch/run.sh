@@ -71,6 +71,40 @@ assert border[0] <= border[1], border
 END
 }
 
+# the same figures as the change made by hand; runs that are forked are the program's own, random numbers too
+test_advise_is_what_a_change_by_hand_needs() {
+	cat > run.py <<- 'END'
+		import random, sys, torch, torch.nn as nn
+		from torch.utils.checkpoint import checkpoint
+		random.seed(3)
+		class Net(nn.Module):
+		    def __init__(self):
+		        super().__init__()
+		        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)) for _ in range(6))
+		    def forward(self, x):
+		        for b in self.blocks:
+		            x = checkpoint(b, x, use_reentrant=False) if "checkpoint" in sys.argv else b(x)
+		        return x.square().mean()
+		m, kept = Net().cuda(), []
+		o = (torch.optim.SGD if "sgd" in sys.argv else torch.optim.AdamW)(m.parameters(), lr=0.1)
+		for step in range(5):
+		    x = torch.randn(2 * random.randrange(1000, 4000), 512, device="cuda")
+		    for h in x.chunk(2) if "accumulate" in sys.argv else [x]:
+		        loss = m(h) / len([x, x] if "accumulate" in sys.argv else [x])
+		        loss.backward()
+		    o.step(); o.zero_grad()
+		    kept.append(x.cpu() if "kept_tensors" in sys.argv else x)
+	END
+	"$cufrag" advise --changes checkpoint,sgd,accumulate,kept_tensors --json a.json -- "$python" run.py > out 2>&1 || { cat out; return 1; }
+	for change in checkpoint sgd accumulate kept_tensors; do
+		record -o hand.cft -- "$python" run.py $change && "$cufrag" replay hand.cft --policy pytorch 2> err | awk '$1 == "peak_requested_bytes" { print $2 }' > hand
+		python3 -c 'import json, sys
+print(next(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if c["change"] == sys.argv[1]))' $change > tried
+		cmp hand tried || { echo "$change"; cat hand tried out; return 1; }
+	done
+	grep -q 'kept_tensors  *run.py:20' out && ! pgrep -f "$PWD/run.py" || { cat out; return 1; }
+}
+
 test_expandable_segments() {
 	PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True record -o run.cft -- "$python" "$root/tests/torch/train.py" plain &&
 		verified run.cft && "$cufrag" info run.cft | grep -q 'expandable segments on'

@@ -40,7 +40,7 @@ class Recorder:
     def __init__(self):
         self.folder = os.environ.get("CUFRAG_RECORD")
         self.pid = os.getpid()
-        self.torch = self.card = self.settings = None
+        self.torch = self.card = self.settings = self.trial = None
         self.started = False
 
     def before(self, package):
@@ -62,6 +62,9 @@ class Recorder:
             KEPT.append(self)  # the card's callbacks
             return  # requests are recorded by the policy's library
         self.settings = settings_of(torch)
+        if self.card and ("CUFRAG_TRIALS" in os.environ or "CUFRAG_CHANGES" in os.environ):
+            import cufrag_changes
+            self.trial = cufrag_changes.Trial(torch, self)
         torch.cuda._lazy_call(self.start)
         atexit.register(self.finish)
         for name in ("_exit", "abort", "execv", "execve"):
@@ -161,6 +164,8 @@ class Recorder:
             stem += "-"
         try:
             notes = self.notes()
+            if self.trial:
+                self.trial.finish(self.folder)
             if self.card:
                 self.card.write_clock(stem + ".clock")
             self.torch.cuda.memory._dump_snapshot(stem + ".pickle.tmp")

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What to change in a program, with what it saves: tried on a pretended card, or estimated by an edited recording.
+ *
+ * Ownership: an advice owns its texts (what, where, numerics, left_out); frag_advice_free. Bytes everywhere.
+ */
+#ifndef FRAG_ADVISE_ADVICE_H
+#define FRAG_ADVISE_ADVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Peaks of one run: requested, reserved under `pytorch`, reserved with expandable segments. */
+struct frag_advice_peaks {
+	uint64_t requested, reserved, expandable;
+};
+
+/* What a change costs; 0 where it costs none of it. */
+struct frag_advice_cost {
+	uint64_t moved;	   /* bytes over PCIe in the whole run */
+	uint64_t computed; /* operations computed again (floating point), in the whole run */
+	uint64_t calls;	   /* more calls of kernels or of the allocator */
+	double seconds;	   /* roofline time of all that on the card that is meant */
+};
+
+struct frag_advice {
+	const char *change; /* name of the plug-in; static */
+	char *what;	    /* a sentence: what to change */
+	char *where;	    /* "train.py:41", or "" */
+	char *numerics;	    /* what becomes numerically different; "" where nothing does */
+	char *left_out;	    /* why it could not be tried; "" where it was */
+	bool tried;	    /* else estimated */
+	struct frag_advice_peaks before, after;
+	struct frag_advice_cost cost;
+	const char *card; /* the smallest that holds it; NULL: none of the list */
+};
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Edits of lives, and the events that they make; see edit.h. */
+#include "edit.h"
+
+#include <stdlib.h>
+
+#include "lib/grow.h"
+
+enum { AS_RECORDED, REMOVED, ENDED };
+
+int frag_edit_init(struct frag_edit *e, const struct frag_story *s, struct frag_err *err)
+{
+	*e = (struct frag_edit){ .story = s };
+	e->how = frag_host_calloc(s->count + 1, sizeof(*e->how));
+	e->size = frag_host_calloc(s->count + 1, sizeof(*e->size));
+	if (e->how && e->size)
+		return 0;
+	frag_edit_release(e);
+	return frag_fail_nomem(err, "advice");
+}
+
+void frag_edit_release(struct frag_edit *e)
+{
+	FRAG_FREE(e->how, e->size, e->list);
+	*e = (struct frag_edit){ 0 };
+}
+
+bool frag_edit_touched(const struct frag_edit *e, size_t life)
+{
+	return e->how[life] != AS_RECORDED || e->size[life];
+}
+
+static void touch(struct frag_edit *e, size_t life)
+{
+	if (!frag_edit_touched(e, life))
+		e->edited_bytes += e->story->lives[life].bytes;
+}
+
+void frag_edit_remove(struct frag_edit *e, size_t life)
+{
+	touch(e, life);
+	e->how[life] = REMOVED;
+}
+
+void frag_edit_resize(struct frag_edit *e, size_t life, uint64_t bytes)
+{
+	touch(e, life);
+	e->size[life] = bytes;
+}
+
+static int insert(struct frag_edit *e, uint64_t at, size_t life, uint32_t id, bool alloc,
+		  struct frag_err *err)
+{
+	FRAG_TRY(FRAG_GROW(e->list, e->count, e->cap, "advice", err));
+	e->list[e->count] =
+		(struct frag_insert){ at, (uint32_t)e->count, (uint32_t)life, id, alloc };
+	e->count++;
+	return 0;
+}
+
+int frag_edit_end(struct frag_edit *e, size_t life, uint64_t at, struct frag_err *err)
+{
+	const struct frag_life *l = &e->story->lives[life];
+
+	if (e->how[life] != AS_RECORDED || at >= l->died || at <= l->born)
+		return 0;
+	touch(e, life);
+	e->how[life] = ENDED;
+	return insert(e, at, life, FRAG_RECORDED, false, err);
+}
+
+int frag_edit_request(struct frag_edit *e, size_t life, uint64_t at, uint32_t *id,
+		      struct frag_err *err)
+{
+	*id = e->ids++;
+	return insert(e, at, life, *id, true, err);
+}
+
+int frag_edit_free(struct frag_edit *e, size_t life, uint32_t id, uint64_t at, struct frag_err *err)
+{
+	return at == FRAG_NEVER ? 0 : insert(e, at, life, id, false, err);
+}
+
+int frag_edit_add(struct frag_edit *e, size_t life, uint64_t from, uint64_t to,
+		  struct frag_err *err)
+{
+	uint32_t id;
+
+	if (from >= e->story->dev->events_count)
+		return 0;
+	FRAG_TRY(frag_edit_request(e, life, from, &id, err));
+	return frag_edit_free(e, life, id, to, err);
+}
+
+/* ---- events -------------------------------------------------------------------------- */
+
+struct writer {
+	struct frag_edit *e;
+	struct frag_trace_dev *out;
+	size_t *of_slot;      /* life in each recorded slot */
+	uint32_t *slot_of_id; /* new slots, above the recorded ones */
+	uint32_t *spare;
+	size_t spares, next; /* next: life */
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct frag_insert *x = a, *y = b;
+
+	return FRAG_ORDER(x->at, y->at) ?: FRAG_ORDER(x->seq, y->seq);
+}
+
+static uint64_t size_of(const struct frag_edit *e, size_t life)
+{
+	return e->size[life] ? e->size[life] : e->story->lives[life].bytes;
+}
+
+static void write_insert(struct writer *w, const struct frag_insert *in, uint64_t time_us)
+{
+	const struct frag_life *l = &w->e->story->lives[in->life];
+	struct frag_event e = w->e->story->dev->events[l->born];
+
+	e.kind = in->alloc ? FRAG_EV_ALLOC : FRAG_EV_FREE;
+	e.flags = 0;
+	e.bytes = size_of(w->e, in->life) & FRAG_MAX_REQUEST;
+	e.time_us = time_us;
+	if (in->id != FRAG_RECORDED) {
+		uint32_t *slot = &w->slot_of_id[in->id];
+
+		if (in->alloc)
+			*slot = w->spares ? w->spare[--w->spares] : w->out->slots_count++;
+		else
+			w->spare[w->spares++] = *slot;
+		e.slot = *slot;
+	}
+	w->out->events[w->out->events_count++] = e;
+}
+
+static void write_event(struct writer *w, const struct frag_event *from)
+{
+	struct frag_event e = *from;
+	size_t life;
+
+	if (e.kind == FRAG_EV_ALLOC)
+		w->of_slot[e.slot] = w->next++;
+	if (e.kind <= FRAG_EV_FREE_COMPLETED) {
+		life = w->of_slot[e.slot];
+		if (w->e->how[life] == REMOVED ||
+		    (w->e->how[life] == ENDED && e.kind != FRAG_EV_ALLOC))
+			return;
+		e.bytes = size_of(w->e, life) & FRAG_MAX_REQUEST;
+		e.flags &= (uint8_t)~FRAG_EVF_INITIAL;
+	}
+	w->out->events[w->out->events_count++] = e;
+}
+
+static void write_all(struct writer *w)
+{
+	const struct frag_trace_dev *dev = w->e->story->dev;
+	const struct frag_insert *in = w->e->list, *end = in + w->e->count;
+
+	for (size_t i = 0; i <= dev->events_count; i++) {
+		size_t then = FRAG_MIN(i, dev->events_count - 1);
+
+		for (; in < end && (in->at <= i || i == dev->events_count); in++)
+			write_insert(w, in, dev->events[then].time_us);
+		if (i < dev->events_count)
+			write_event(w, &dev->events[i]);
+	}
+}
+
+int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag_err *err)
+{
+	const struct frag_trace_dev *dev = e->story->dev;
+	FRAG_AUTO_FREE size_t *of_slot = NULL;
+	FRAG_AUTO_FREE uint32_t *slot_of_id = NULL, *spare = NULL;
+	struct writer w = { .e = e, .out = out };
+
+	FRAG_TRY_CALLOC(of_slot, (size_t)dev->slots_count + 1, "advice", err);
+	FRAG_TRY_CALLOC(slot_of_id, (size_t)e->ids + 1, "advice", err);
+	FRAG_TRY_CALLOC(spare, (size_t)e->ids + 1, "advice", err);
+	*out = *dev;
+	out->has_evidence = false;
+	out->addrs = NULL;
+	out->seen = NULL;
+	out->seen_count = out->final_segments_count = out->final_blocks_count = 0;
+	out->initial = (struct frag_initial_state){ 0 };
+	out->events_count = 0;
+	out->events = frag_host_alloc((dev->events_count + e->count + 1) * sizeof(*out->events));
+	FRAG_CHECK_ALLOC(out->events, "advice", err);
+	w.of_slot = of_slot;
+	w.slot_of_id = slot_of_id;
+	w.spare = spare;
+	if (e->count)
+		qsort(e->list, e->count, sizeof(*e->list), by_place);
+	write_all(&w);
+	return 0;
+}

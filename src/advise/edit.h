@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What changes in a program would save, from its recording alone: the lives of its blocks are edited as the change would, and
+ * replayed. Every figure is an estimate, and its sentence says what was assumed.
+ *
+ * A change is a file edit_NAME.c that defines `const struct frag_edit_kind frag_edit_NAME`; make lists them.
+ *
+ *	struct frag_edit e;
+ *	FRAG_TRY(frag_edit_init(&e, p->story, err));
+ *	frag_edit_end(&e, life, event, err); frag_edit_add(&e, life, from, to, err); …
+ *	rc = frag_plan_propose(p, &e, &(struct frag_proposal){ … }, err);
+ *	frag_edit_release(&e);
+ */
+#ifndef FRAG_ADVISE_EDIT_H
+#define FRAG_ADVISE_EDIT_H
+
+#include <frag/plan.h>
+
+#include "advice.h"
+#include "answer/textbuf.h"
+#include "lives.h"
+#include "loops.h"
+
+/*
+ * Advice from a recording, the largest saving first; only what saves 1 % of a peak or more, so that none means that nothing
+ * helps. Of several devices the one that needs most counts. pre: the events are in memory (FRAG_EUSAGE). The caller releases
+ * (*out)[*n] with frag_advices_release. Errors: FRAG_ENOMEM, FRAG_EINPUT, those of replays; FRAG_EINTR.
+ */
+int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
+		      struct frag_err *err);
+void frag_advices_release(struct frag_advice *list, size_t n);
+
+/* ---- one edit ------------------------------------------------------------------------- */
+
+/* A request or a free that the recording does not have. */
+struct frag_insert {
+	uint64_t at; /* before this event */
+	uint32_t seq, life;
+	uint32_t id; /* of a new interval; FRAG_RECORDED: the recorded block is freed */
+	bool alloc;
+};
+#define FRAG_RECORDED UINT32_MAX
+
+struct frag_edit {
+	const struct frag_story *story;
+	uint8_t *how;	/* [lives]: what happens to the recorded block */
+	uint64_t *size; /* [lives]: bytes instead of the recorded ones, 0 = these */
+	struct frag_insert *list;
+	size_t count, cap;
+	uint32_t ids;
+	uint64_t edited_bytes; /* of all lives that were edited */
+};
+
+int frag_edit_init(struct frag_edit *e, const struct frag_story *s, struct frag_err *err);
+void frag_edit_release(struct frag_edit *e);
+/* It is never requested. */
+void frag_edit_remove(struct frag_edit *e, size_t life);
+/* It has other bytes. pre: bytes > 0 */
+void frag_edit_resize(struct frag_edit *e, size_t life, uint64_t bytes);
+/* It is freed before event `at`. Nothing changes where that is not earlier than recorded. */
+int frag_edit_end(struct frag_edit *e, size_t life, uint64_t at, struct frag_err *err);
+/* A block like it is requested before event `from` and freed before event `to` (FRAG_NEVER); not after the last event. Of those at one event, in
+ * the order of the calls. */
+int frag_edit_add(struct frag_edit *e, size_t life, uint64_t from, uint64_t to,
+		  struct frag_err *err);
+/* The two parts of it. */
+int frag_edit_request(struct frag_edit *e, size_t life, uint64_t at, uint32_t *id,
+		      struct frag_err *err);
+int frag_edit_free(struct frag_edit *e, size_t life, uint32_t id, uint64_t at,
+		   struct frag_err *err);
+bool frag_edit_touched(const struct frag_edit *e, size_t life);
+/* The device with these events: a copy that owns its events only (frag_host_free). */
+int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag_err *err);
+
+/* ---- what a kind of change gets ---------------------------------------------------------- */
+
+struct frag_advice_plan {
+	const struct frag_story *story;
+	struct frag_loops loops;
+	struct frag_plan_env env;
+	struct frag_catalog catalog;
+	struct frag_headroom headroom;
+	struct frag_policy_spec *plain, *expandable;
+	struct frag_advice_peaks before;
+	struct frag_advice *list;
+	size_t count, cap;
+};
+
+struct frag_proposal {
+	const char *change;
+	const char *what;     /* a sentence */
+	const char *where;    /* "train.py:41 forward"; NULL: that of `stack` */
+	uint32_t stack;	      /* FRAG_NO_STACK: no line */
+	const char *numerics; /* NULL: none */
+	struct frag_advice_cost cost;
+};
+
+/* Replays the edit and takes it into the list, if it saves anything. */
+int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
+		      const struct frag_proposal *o, struct frag_err *err);
+/* Says why nothing is said of it. */
+int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
+			struct frag_err *err);
+/* The same for another policy or setting on the recording as it is. */
+int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
+			     const struct frag_proposal *o, struct frag_err *err);
+
+struct frag_edit_kind {
+	const char *name;
+	int (*propose)(struct frag_advice_plan *p, struct frag_err *err);
+};
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Activation checkpointing of the blocks that a model repeats. What a block saves leaves when its forward pass ends, and comes
+ * back, with what it needed meanwhile, where its backward pass begins: requests and frees in the recorded order, up to the last
+ * one that is saved (torch.utils.checkpoint stops there with use_reentrant=False). What the next block's backward pass frees is
+ * the output of this one, the input of the next, and stays.
+ */
+#include "edit.h"
+
+#define OPEN_MAX 64u /* temporaries of a block at a time; more are freed at once */
+
+struct block {
+	const struct frag_instance *at;
+	size_t first, end;  /* lives */
+	uint64_t next_back; /* the last work of the next block's backward pass; 0: no next block */
+	size_t twice;	    /* life that is kept and computed again; SIZE_MAX: none */
+};
+
+static bool is_saved(const struct frag_life *l)
+{
+	return l->back != FRAG_NEVER;
+}
+
+static size_t last_saved(const struct frag_story *s, const struct block *b)
+{
+	for (size_t i = b->end; i-- > b->first;)
+		if (is_saved(&s->lives[i]))
+			return i;
+	return SIZE_MAX;
+}
+
+/* The output of the last block is what it saves last. */
+static bool is_output(const struct frag_story *s, const struct block *b, size_t life)
+{
+	if (b->next_back)
+		return s->lives[life].back <= b->next_back;
+	return life == last_saved(s, b);
+}
+
+/* Of a temporary that is open. */
+struct temporary {
+	size_t life;
+	uint32_t id;
+};
+
+static int close_until(struct frag_edit *e, struct temporary *open, size_t *n, uint64_t event,
+		       uint64_t at, struct frag_err *err)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++) {
+		if (e->story->lives[open[i].life].died >= event)
+			open[kept++] = open[i];
+		else
+			FRAG_TRY(frag_edit_free(e, open[i].life, open[i].id, at, err));
+	}
+	*n = kept;
+	return 0;
+}
+
+/* The forward pass once more, before event `at`. */
+static int again(struct frag_edit *e, const struct block *b, size_t last, uint64_t at,
+		 struct frag_err *err)
+{
+	struct temporary open[OPEN_MAX];
+	size_t n = 0;
+
+	for (size_t i = b->first; i <= last; i++) {
+		const struct frag_life *l = &e->story->lives[i];
+		uint32_t id;
+
+		FRAG_TRY(close_until(e, open, &n, l->born, at, err));
+		if (is_saved(l) && !is_output(e->story, b, i)) {
+			FRAG_TRY(frag_edit_add(e, i, at, l->died, err));
+		} else if (l->died < b->at->end) {
+			FRAG_TRY(frag_edit_request(e, i, at, &id, err));
+			if (n < OPEN_MAX)
+				open[n++] = (struct temporary){ i, id };
+			else
+				FRAG_TRY(frag_edit_free(e, i, id, at, err));
+		}
+	}
+	return close_until(e, open, &n, FRAG_NEVER, at, err);
+}
+
+/*
+ * The output, if the next block's backward pass does not free it. One that nobody saves (it was converted first) stays for
+ * the next block, which is computed from it. Else the work that begins this block's backward pass saves it, too (a ReLU in
+ * place): it stays, and is also computed again.
+ */
+static int keep_output(struct frag_edit *e, struct block *b, struct frag_err *err)
+{
+	const struct frag_life *lives = e->story->lives;
+	size_t unsaved = SIZE_MAX, first = SIZE_MAX;
+
+	for (size_t i = b->first; b->next_back && i < b->end; i++) {
+		if (is_saved(&lives[i])) {
+			if (is_output(e->story, b, i))
+				return 0;
+			if (first == SIZE_MAX || lives[i].back < lives[first].back ||
+			    (lives[i].back == lives[first].back &&
+			     lives[i].bytes >= lives[first].bytes))
+				first = i;
+		} else if (lives[i].died >= b->at->end && lives[i].died < b->next_back &&
+			   (unsaved == SIZE_MAX || lives[i].bytes >= lives[unsaved].bytes)) {
+			unsaved = i;
+		}
+	}
+	if (unsaved != SIZE_MAX)
+		return frag_edit_add(e, unsaved, lives[unsaved].died, b->next_back, err);
+	b->twice = first;
+	return 0;
+}
+
+static int one_block(struct frag_edit *e, struct block *b, uint64_t *calls, struct frag_err *err)
+{
+	uint64_t back = FRAG_NEVER;
+	size_t last = SIZE_MAX;
+
+	FRAG_TRY(keep_output(e, b, err));
+	for (size_t i = b->first; i < b->end; i++) {
+		const struct frag_life *l = &e->story->lives[i];
+
+		if (!is_saved(l) || is_output(e->story, b, i))
+			continue;
+		back = FRAG_MIN(back, l->back);
+		last = i;
+		if (i != b->twice)
+			FRAG_TRY(frag_edit_end(e, i, frag_life_consumed(e->story, i, b->at->end),
+					       err));
+	}
+	if (last == SIZE_MAX || back >= e->story->dev->events_count)
+		return 0;
+	*calls += last - b->first + 1;
+	return again(e, b, last, back, err);
+}
+
+static struct block block_of(const struct frag_story *s, const struct frag_loop *loop, size_t i)
+{
+	const struct frag_instance *at = &loop->list[i], *next = at + 1;
+	struct block b = { .at = at,
+			   .first = frag_story_born(s, at->first),
+			   .end = frag_story_born(s, at->end),
+			   .twice = SIZE_MAX };
+
+	if (i + 1 == loop->count || next->span != at->span)
+		return b;
+	for (size_t l = frag_story_born(s, next->first);
+	     l < s->count && s->lives[l].born < next->end; l++)
+		if (s->lives[l].back < s->dev->events_count)
+			b.next_back = FRAG_MAX(b.next_back, s->lives[l].back);
+	return b;
+}
+
+static int one_loop(struct frag_edit *e, const struct frag_loop *loop, uint64_t *calls,
+		    struct frag_err *err)
+{
+	for (size_t i = 0; i < loop->count; i++) {
+		struct block b = block_of(e->story, loop, i);
+
+		FRAG_TRY(one_block(e, &b, calls, err));
+	}
+	return 0;
+}
+
+static size_t largest(const struct frag_loops *l)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < l->count; i++)
+		if (l->list[i].saved_bytes > l->list[best].saved_bytes)
+			best = i;
+	return best;
+}
+
+static int propose(struct frag_advice_plan *p, struct frag_err *err)
+{
+	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
+	FRAG_AUTO_FREE char *line = NULL;
+	FRAG_AUTO(frag_text_release) struct frag_text what = { 0 };
+	uint64_t calls = 0;
+
+	if (p->story->steps && p->story->count && !p->story->stacks)
+		return frag_plan_leave_out(p, "checkpoint",
+					   "the recording has no stacks (cufrag record --frames, "
+					   "or "
+					   "_record_memory_history with stacks)",
+					   err);
+	if (!p->loops.count)
+		return 0;
+	FRAG_TRY(frag_edit_init(&e, p->story, err));
+	for (size_t i = 0; i < p->loops.count; i++)
+		FRAG_TRY(one_loop(&e, &p->loops.list[i], &calls, err));
+	line = frag_loop_line(p->story, &p->loops.list[largest(&p->loops)]);
+	FRAG_CHECK_ALLOC(line, "advice", err);
+	frag_text_add(&what, "activation checkpointing of the blocks called here");
+	if (p->loops.count > 1)
+		frag_text_addf(&what, " and at %zu more lines", p->loops.count - 1);
+	frag_text_add(&what, " (torch.utils.checkpoint, use_reentrant=False); assumed: a block "
+			     "keeps only its "
+			     "input, and is computed again as a whole in the backward pass");
+	if (p->story->may_train)
+		frag_text_add(&what, " (it ended before any; that it trains is assumed)");
+	FRAG_TRY(frag_text_check(&what, err));
+	return frag_plan_propose(p, &e,
+				 &(struct frag_proposal){ .change = "checkpoint",
+							  .what = what.s,
+							  .where = line,
+							  .cost.calls = calls },
+				 err);
+}
+
+const struct frag_edit_kind frag_edit_checkpoint = { "checkpoint", propose };

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What accumulates over the steps is dropped at the end of its step: the lines that diagnose finds (find_leak.c). */
+#include "edit.h"
+
+#include "explain/diagnose/diagnose.h"
+
+static int drop(struct frag_edit *e, const struct frag_history *h, struct frag_err *err)
+{
+	const struct frag_story *s = e->story;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frag_life *l = &s->lives[i];
+		size_t step = frag_history_step(h, l->born);
+
+		if (!step || step + 1 >= h->count || l->stack >= h->stacks_count ||
+		    h->grew[l->stack] <= 0 || l->died < h->steps[step + 1].end)
+			continue;
+		FRAG_TRY(frag_edit_end(e, i, h->steps[step].end, err));
+	}
+	return 0;
+}
+
+static int with(struct frag_advice_plan *p, struct frag_checkup *c, struct frag_answer *texts,
+		struct frag_err *err)
+{
+	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = texts };
+	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
+
+	FRAG_TRY(frag_find_leak(c, &found, err));
+	if (!found.count)
+		return 0;
+	FRAG_TRY(frag_edit_init(&e, p->story, err));
+	FRAG_TRY(drop(&e, &c->in.history, err));
+	return frag_plan_propose(p, &e,
+				 &(struct frag_proposal){ .change = "no tensors kept",
+							  .what = "nothing kept from step to step "
+								  "here: .item() or .detach() "
+								  "of what is remembered; assumed: "
+								  "all that grows is "
+								  "dropped at the end of its step",
+							  .where = found.list[0].line },
+				 err);
+}
+
+static int propose(struct frag_advice_plan *p, struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
+	FRAG_AUTO_FREE struct frag_checkup *c = NULL;
+	int rc;
+
+	FRAG_TRY_CALLOC(c, 1, "advice", err);
+	c->about = "";
+	c->in = (struct frag_case){ .events = p->story->unit->events,
+				    .spec = p->plain,
+				    .target.card = p->env.card,
+				    .threads = 1 };
+	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
+	/* layers repeat as evenly as steps */
+	rc = c->in.history.from == FRAG_STEPS_MARKS ? with(p, c, &texts, err) : 0;
+	frag_case_close(&c->in);
+	return rc;
+}
+
+const struct frag_edit_kind frag_edit_leak = { "no tensors kept", propose };

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loss in pieces. The largest block that the loss requests has the size of the logits in 32 bits, or in 16; blocks of this
+ * size, its half and its double, from shortly before the loss to the last that the backward pass frees, are the logits, their
+ * copies and gradients. Computed for an eighth of the tokens at a time, each is an eighth.
+ */
+#include "edit.h"
+
+#include <string.h>
+
+#define PIECES 8u
+#define BEFORE 64u /* requests before the loss in which the logits are */
+
+static bool is_loss(const struct frag_trace *t, uint32_t stack)
+{
+	static const char *const names[] = { "cross_entropy", "nll_loss", "log_softmax",
+					     "ForCausalLMLoss" };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
+		if (frag_stack_has(t, stack, NULL, names[i]))
+			return true;
+	return frag_stack_has(t, stack, "loss.py", NULL);
+}
+
+static bool alike(uint64_t bytes, uint64_t logits)
+{
+	return bytes == logits || 2 * bytes == logits || bytes == 2 * logits;
+}
+
+/* The largest of one round. */
+static size_t largest(const struct frag_story *s, const uint8_t *loss, size_t from, size_t end)
+{
+	size_t best = SIZE_MAX;
+
+	for (size_t i = from; i < end; i++)
+		if (s->lives[i].stack < s->sites.stacks_count && loss[s->lives[i].stack] &&
+		    frag_life_span(s, &s->lives[i])->phase == FRAG_PHASE_FORWARD &&
+		    (best == SIZE_MAX || s->lives[i].bytes > s->lives[best].bytes))
+			best = i;
+	return best;
+}
+
+static int propose(struct frag_advice_plan *p, struct frag_err *err)
+{
+	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
+	FRAG_AUTO_FREE uint8_t *loss = NULL;
+	const struct frag_story *s = p->story;
+	uint32_t stack = FRAG_NO_STACK;
+
+	FRAG_TRY(frag_edit_init(&e, s, err));
+	FRAG_TRY_CALLOC(loss, s->sites.stacks_count, "advice", err);
+	for (uint32_t i = 1; i < s->sites.stacks_count; i++)
+		loss[i] = s->phases[i] == FRAG_PHASE_FORWARD && is_loss(s->trace, i);
+	for (size_t i = 0, end; i < s->count; i = end) {
+		uint32_t round = frag_life_span(s, &s->lives[i])->round;
+		size_t most, from;
+
+		for (end = i; end < s->count && frag_life_span(s, &s->lives[end])->round == round;)
+			end++;
+		most = largest(s, loss, i, end);
+		if (most == SIZE_MAX)
+			continue;
+		stack = s->lives[most].stack;
+		from = most - i > BEFORE ? most - BEFORE : i;
+		for (size_t l = from; l < end; l++)
+			if (frag_life_span(s, &s->lives[l])->phase != FRAG_PHASE_OPTIMIZER &&
+			    alike(s->lives[l].bytes, s->lives[most].bytes))
+				frag_edit_resize(&e, l, (s->lives[l].bytes + PIECES - 1) / PIECES);
+	}
+	return frag_plan_propose(
+		p, &e,
+		&(struct frag_proposal){ .change = "chunked loss",
+					 .what = "logits and loss for an eighth of the tokens at a "
+						 "time (a fused linear "
+						 "cross-entropy, or a loop with "
+						 "torch.utils.checkpoint); assumed: blocks of "
+						 "the size of the logits are these, their copies "
+						 "and gradients",
+					 .stack = stack },
+		err);
+}
+
+const struct frag_edit_kind frag_edit_logits = { "chunked loss", propose };

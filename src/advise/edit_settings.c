@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings of the allocator, and another allocator: nothing of the program changes but an environment variable. */
+#include "edit.h"
+
+#include <string.h>
+
+#define EVENTS_MAX 12000000u /* replayed by the search, at most */
+#define TRIES_MIN 12u
+#define TRIES_MAX 60u
+
+static int tuned(struct frag_advice_plan *p, struct frag_err *err)
+{
+	const char *const space = "pytorch";
+	const struct frag_trace_dev *dev = p->story->dev;
+	struct frag_tune_options opt = { .spaces = &space,
+					 .spaces_count = 1,
+					 .baseline = "pytorch",
+					 .budget = FRAG_MAX(EVENTS_MAX / (dev->events_count + 1),
+							    (size_t)TRIES_MIN),
+					 .release = dev->source_release };
+	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text what = { 0 };
+	const struct frag_tune_try *best;
+
+	opt.budget = FRAG_MIN(opt.budget, (uint64_t)TRIES_MAX);
+	FRAG_TRY(frag_tune_run(&p->env, &dev, 1, &opt, &tune, err));
+	best = tune.tries_count ? &tune.tries[0] : NULL;
+	if (!best || !best->conf || !best->completed)
+		return 0;
+	frag_text_addf(&what, "PYTORCH_CUDA_ALLOC_CONF=%s", best->conf);
+	FRAG_TRY(frag_text_check(&what, err));
+	return frag_plan_propose_policy(
+		p, best->text, &(struct frag_proposal){ .change = "settings", .what = what.s },
+		err);
+}
+
+static int propose(struct frag_advice_plan *p, struct frag_err *err)
+{
+	FRAG_TRY(tuned(p, err));
+	return frag_plan_propose_policy(
+		p, "vmm",
+		&(struct frag_proposal){ .change = "vmm",
+					 .what = "cufrag's own allocator vmm in place of PyTorch's "
+						 "(cufrag run --policy vmm)" },
+		err);
+}
+
+const struct frag_edit_kind frag_edit_settings = { "settings", propose };

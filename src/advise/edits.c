@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All changes that a recording alone can be asked about; see edit.h. */
+#include "edit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/term.h"
+#include "lib/grow.h"
+#include "plan/probe.h"
+
+#define AMPLE_BYTES (1ull << 40) /* a card on which nothing is short */
+#define LEAST_PART 0.01		 /* of a peak; less is not worth a change */
+
+#define FRAG_ENTRY(name) extern const struct frag_edit_kind frag_edit_##name;
+#include "edit_list.inc"
+#undef FRAG_ENTRY
+static const struct frag_edit_kind *const kinds[] = {
+#define FRAG_ENTRY(name) &frag_edit_##name,
+#include "edit_list.inc"
+#undef FRAG_ENTRY
+};
+
+/* ---- one figure ---------------------------------------------------------------------- */
+
+static uint64_t peak_requested(const struct frag_trace_dev *dev)
+{
+	uint64_t now = 0, peak = 0;
+
+	for (size_t i = 0; i < dev->events_count; i++) {
+		const struct frag_event *e = &dev->events[i];
+
+		if (e->kind == FRAG_EV_ALLOC)
+			now += e->bytes;
+		else if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_REQUESTED)
+			now -= e->bytes;
+		peak = FRAG_MAX(peak, now);
+	}
+	return peak;
+}
+
+static int reserved_under(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
+			  const struct frag_trace_dev *dev, uint64_t *out, struct frag_err *err)
+{
+	struct frag_probe probe;
+
+	FRAG_TRY(frag_probe_run(&p->env, spec, &p->env.card, dev, &probe, err));
+	*out = probe.peak_reserved_bytes;
+	return 0;
+}
+
+static int measure(const struct frag_advice_plan *p, const struct frag_trace_dev *dev,
+		   struct frag_advice_peaks *out, struct frag_err *err)
+{
+	out->requested = peak_requested(dev);
+	return reserved_under(p, p->plain, dev, &out->reserved, err)
+		       ?: reserved_under(p, p->expandable, dev, &out->expandable, err);
+}
+
+static bool falls(uint64_t before, uint64_t after)
+{
+	return before && (double)after <= (1 - LEAST_PART) * (double)before;
+}
+
+/* In the better setting. */
+static uint64_t need(const struct frag_advice_peaks *p)
+{
+	return FRAG_MIN(p->reserved, p->expandable);
+}
+
+/* ---- proposals ------------------------------------------------------------------------- */
+
+static char *copy(const char *text)
+{
+	return frag_host_strdup(text ? text : "");
+}
+
+static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
+		const struct frag_advice_peaks *after, struct frag_err *err)
+{
+	const struct frag_gpu *card = frag_catalog_pick(&p->catalog, need(after), &p->headroom);
+	FRAG_AUTO_FREE char *line = frag_sites_line(&p->story->sites, o->stack);
+	struct frag_advice *a;
+
+	if (!falls(need(&p->before), need(after)))
+		return 0;
+	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
+	a = &p->list[p->count++];
+	*a = (struct frag_advice){ .change = o->change,
+				   .what = copy(o->what),
+				   .where = copy(o->where ? o->where : line),
+				   .numerics = copy(o->numerics),
+				   .left_out = copy(""),
+				   .before = p->before,
+				   .after = *after,
+				   .cost = o->cost,
+				   .card = card ? card->name : NULL };
+	FRAG_CHECK_ALLOC(a->what && a->where && a->numerics && a->left_out, "advice", err);
+	return 0;
+}
+
+int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
+		      const struct frag_proposal *o, struct frag_err *err)
+{
+	struct frag_trace_dev dev;
+	struct frag_advice_peaks after;
+	int rc;
+
+	if (!e->edited_bytes)
+		return 0;
+	FRAG_TRY(frag_edit_apply(e, &dev, err));
+	after.requested = peak_requested(&dev);
+	rc = falls(p->before.requested, after.requested) ? measure(p, &dev, &after, err) : 0;
+	frag_host_free(dev.events);
+	return rc || !falls(p->before.requested, after.requested) ? rc : take(p, o, &after, err);
+}
+
+int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
+			     const struct frag_proposal *o, struct frag_err *err)
+{
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	struct frag_advice_peaks after = p->before;
+
+	FRAG_TRY(frag_policy_spec_parse(policy, &spec, err));
+	FRAG_TRY(reserved_under(p, spec, p->story->dev, &after.reserved, err));
+	return take(p, o, &after, err);
+}
+
+int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
+			struct frag_err *err)
+{
+	struct frag_advice *a;
+
+	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
+	a = &p->list[p->count++];
+	*a = (struct frag_advice){ .change = change,
+				   .what = copy(""),
+				   .where = copy(""),
+				   .numerics = copy(""),
+				   .left_out = copy(why),
+				   .before = p->before,
+				   .after = p->before };
+	FRAG_CHECK_ALLOC(a->what && a->where && a->numerics && a->left_out, "advice", err);
+	return 0;
+}
+
+/* ---- all of them ------------------------------------------------------------------------- */
+
+static int by_need(const void *a, const void *b)
+{
+	const struct frag_advice *x = a, *y = b;
+
+	return FRAG_ORDER(need(&x->after), need(&y->after)) ?: strcmp(x->what, y->what);
+}
+
+static int open_plan(struct frag_advice_plan *p, const struct frag_story *s, struct frag_err *err)
+{
+	p->story = s;
+	p->env.threads = 1;
+	p->env.card.total_bytes = AMPLE_BYTES;
+	frag_run_options_defaults(&p->env.run);
+	p->headroom.ratio = FRAG_HEADROOM_RATIO;
+	p->headroom.outside_bytes = frag_recorded_outside_bytes(s->dev);
+	FRAG_TRY(frag_catalog_init(&p->catalog, NULL, NULL, err));
+	FRAG_TRY(frag_policy_spec_parse("pytorch", &p->plain, err));
+	FRAG_TRY(frag_policy_spec_parse("pytorch:expandable_segments:True", &p->expandable, err));
+	FRAG_TRY(frag_loops_find(s, &p->loops, err));
+	return measure(p, s->dev, &p->before, err);
+}
+
+static void close_plan(struct frag_advice_plan *p)
+{
+	frag_policy_spec_destroy(p->plain);
+	frag_policy_spec_destroy(p->expandable);
+	frag_loops_release(&p->loops);
+	frag_catalog_release(&p->catalog);
+	frag_advices_release(p->list, p->count);
+}
+
+/* The device that needs most. */
+static const struct frag_unit *fullest(const struct frag_recording *rec)
+{
+	const struct frag_unit *best = NULL;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < rec->trace->devs_count; i++) {
+		uint64_t peak = peak_requested(rec->units[i].dev);
+
+		if (!best || peak > most) {
+			most = peak;
+			best = &rec->units[i];
+		}
+	}
+	return best;
+}
+
+int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
+		      struct frag_err *err)
+{
+	FRAG_AUTO(frag_story_release) struct frag_story story = { 0 };
+	FRAG_AUTO(close_plan) struct frag_advice_plan p = { 0 };
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
+	const struct frag_unit *unit;
+
+	*out = NULL;
+	*n = 0;
+	if (rec->source)
+		return frag_fail(err, FRAG_EUSAGE, "advice needs all events in memory");
+	unit = fullest(rec);
+	if (!unit || !unit->dev->events_count)
+		return 0;
+	frag_progress_begin(&progress, "editing the recording");
+	p.env.watch = progress.watch;
+	FRAG_TRY(frag_story_make(&story, unit, err));
+	FRAG_TRY(open_plan(&p, &story, err));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(kinds); i++)
+		FRAG_TRY(kinds[i]->propose(&p, err));
+	if (p.count)
+		qsort(p.list, p.count, sizeof(*p.list), by_need);
+	*out = p.list;
+	*n = p.count;
+	p.list = NULL;
+	p.count = 0;
+	return 0;
+}
+
+void frag_advices_release(struct frag_advice *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		FRAG_FREE(list[i].what, list[i].where, list[i].numerics, list[i].left_out);
+	frag_host_free(list);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lives of the blocks of a recording, and what the program was doing when each began: forward, backward or an optimizer
+ * step. A recording has no uses of a block, only its request and its free; what is said here of uses follows from these.
+ *
+ * Phases. optimizer: between the marks of an optimizer step, or below torch/optim. backward: requested by the autograd engine,
+ * which calls without a Python stack of the program (its threads begin in torch/autograd or torch/utils/checkpoint.py, or
+ * nowhere). forward: the rest. Without stacks, what lies between two optimizer steps is forward up to its peak.
+ *
+ * A block is saved if it is requested in a forward phase and freed in the backward phase that follows. `back`: where the
+ * work of the backward pass begins that frees it, so at the latest then it must be there: the first request after the
+ * last free of another saved block.
+ *
+ * Ownership: a story borrows the recording and owns its arrays. 56 bytes per request.
+ */
+#ifndef FRAG_ADVISE_LIVES_H
+#define FRAG_ADVISE_LIVES_H
+
+#include "recording/recording.h"
+#include "recording/sites.h"
+
+#define FRAG_NEVER UINT64_MAX
+
+enum frag_phase { FRAG_PHASE_FORWARD, FRAG_PHASE_BACKWARD, FRAG_PHASE_OPTIMIZER };
+
+struct frag_life {
+	uint64_t born, died; /* events; FRAG_NEVER */
+	uint64_t bytes;
+	uint64_t
+		back; /* of a saved block, else FRAG_NEVER; the number of events: out of memory came before */
+	uint32_t stack, span;
+};
+
+/* Events [first, end) of one phase. */
+struct frag_span {
+	uint64_t first, end;
+	uint32_t allocs, round; /* round: a forward phase and the backward phase that follows */
+	uint8_t phase;
+};
+
+struct frag_story {
+	const struct frag_unit *unit;
+	const struct frag_trace *trace;
+	const struct frag_trace_dev *dev;
+	struct frag_life *lives; /* [count], by `born` */
+	size_t count;
+	struct frag_span *spans; /* they cover all events */
+	size_t spans_count, spans_cap;
+	uint8_t *phases; /* [stacks_count], of requests outside optimizer steps */
+	bool stacks;	 /* the recording has them */
+	bool may_train;	 /* it ended before any backward pass: that there would be one is assumed */
+	struct frag_sites sites;
+	uint64_t peak_bytes, peak_event; /* requested */
+	size_t steps;			 /* spans of optimizer steps */
+};
+
+/* pre: the events are in memory. Errors: FRAG_ENOMEM, FRAG_EINPUT. */
+int frag_story_make(struct frag_story *s, const struct frag_unit *unit, struct frag_err *err);
+void frag_story_release(struct frag_story *s);
+
+/* The first life that is born at or after `event`; count if none. */
+size_t frag_story_born(const struct frag_story *s, uint64_t event);
+/* Where a block goes that nothing but the next operation needs: before the second saved one after it that is not much smaller,
+ * at `end` at the latest. */
+uint64_t frag_life_consumed(const struct frag_story *s, size_t life, uint64_t end);
+static inline const struct frag_span *frag_life_span(const struct frag_story *s,
+						     const struct frag_life *l)
+{
+	return &s->spans[l->span];
+}
+static inline bool frag_life_at(const struct frag_life *l, uint64_t event)
+{
+	return l->born <= event && event < l->died;
+}
+/* Does a frame of this stack have `file` in its path, and the function `name`? NULL: any. */
+bool frag_stack_has(const struct frag_trace *t, uint32_t stack, const char *file, const char *name);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Repeated calls; see loops.h. */
+#include "loops.h"
+
+#include <string.h>
+
+#include "lib/bisect.h"
+#include "lib/grow.h"
+
+#define REPEATS_MIN 3u
+#define PART_MIN 0.5	 /* of the saved bytes below a node that repeat equally often */
+#define CHILDREN_MAX 64u /* of one node; a model has fewer */
+#define ITEMS_MAX 65536u /* requests of a forward phase that are looked at */
+#define DEPTH_MAX 512u
+#define LOOPS_MAX 64u
+#define BLOCK_ALLOCS_MIN 6u
+#define SPLIT_ALLOCS_MAX 512u
+
+struct item { /* requests in a row with one stack */
+	uint32_t stack;
+	uint64_t saved;
+};
+
+struct child {
+	uint32_t frame, runs;
+	uint64_t saved;
+};
+
+/* The frame at this depth, 0 = the outermost; UINT32_MAX = the stack ends before. */
+static uint32_t frame_at(const struct frag_story *s, uint32_t stack, size_t depth)
+{
+	size_t n;
+	const uint32_t *f = frag_stack_frames(s->trace, stack, &n);
+
+	return depth < n ? f[n - 1 - depth] : UINT32_MAX;
+}
+
+/* Children in the order of their first call. */
+static size_t find_children(const struct frag_story *s, const struct item *items, size_t n,
+			    size_t depth, struct child *list)
+{
+	size_t count = 0, last = SIZE_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t frame = frame_at(s, items[i].stack, depth);
+		size_t c = 0;
+
+		while (c < count && list[c].frame != frame)
+			c++;
+		if (c == CHILDREN_MAX)
+			return 0;
+		if (c == count)
+			list[count++] = (struct child){ .frame = frame };
+		list[c].runs += c != last;
+		list[c].saved += items[i].saved;
+		last = c;
+	}
+	return count;
+}
+
+/* How often most of the bytes come back; the first child that does. */
+static uint32_t repeats(const struct child *list, size_t count, size_t *head, uint64_t *part)
+{
+	uint64_t all = 0, best = 0;
+	uint32_t k = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t sum = 0;
+
+		all += list[i].saved;
+		for (size_t j = 0; j < count; j++)
+			sum += list[j].runs == list[i].runs ? list[j].saved : 0;
+		if (list[i].runs < REPEATS_MIN || sum <= best)
+			continue;
+		best = sum;
+		k = list[i].runs;
+		*head = i;
+	}
+	*part = best;
+	return (double)best >= PART_MIN * (double)all && best ? k : 0;
+}
+
+/* A module is called: what is repeated elsewhere, as loading weights, is no block of a model. */
+static bool calls_module(const struct frag_story *s, const struct frag_loop *loop)
+{
+	for (size_t d = 0; d < loop->depth; d++) {
+		const struct frag_frame *f = &s->trace->stacks.frames[frame_at(s, loop->stack, d)];
+		const char *name = frag_trace_string(s->trace, f->name);
+
+		if (!strcmp(name, "forward") || !strcmp(name, "_call_impl"))
+			return true;
+	}
+	return false;
+}
+
+static int add_loop(struct frag_loops *out, struct frag_loop loop, struct frag_err *err)
+{
+	if (out->count == LOOPS_MAX)
+		return 0;
+	FRAG_TRY(FRAG_GROW(out->list, out->count, out->cap, "advice", err));
+	out->list[out->count++] = loop;
+	return 0;
+}
+
+/* items: all below one node. Those of a child are moved together, in their order. */
+static int search(const struct frag_story *s, struct item *items, size_t n, size_t depth,
+		  struct frag_loops *out, struct frag_err *err)
+{
+	struct child list[CHILDREN_MAX];
+	FRAG_AUTO_FREE struct item *sorted = NULL;
+	size_t count = find_children(s, items, n, depth, list), head = 0, at = 0;
+	uint64_t part;
+
+	while (count == 1 && list[0].frame != UINT32_MAX)
+		count = find_children(s, items, n, ++depth, list);
+	if (count < 2 || depth > DEPTH_MAX)
+		return 0;
+	if (repeats(list, count, &head, &part)) {
+		struct frag_loop loop = { .stack = items[0].stack,
+					  .depth = depth,
+					  .head = list[head].frame,
+					  .saved_bytes = part };
+
+		return calls_module(s, &loop) ? add_loop(out, loop, err) : 0;
+	}
+	FRAG_TRY_CALLOC(sorted, n, "advice", err);
+	for (size_t c = 0; c < count; c++) {
+		size_t from = at;
+
+		for (size_t i = 0; i < n; i++)
+			if (frame_at(s, items[i].stack, depth) == list[c].frame)
+				sorted[at++] = items[i];
+		if (list[c].saved && list[c].frame != UINT32_MAX)
+			FRAG_TRY(search(s, sorted + from, at - from, depth + 1, out, err));
+	}
+	return 0;
+}
+
+/* ---- instances ---------------------------------------------------------------------------- */
+
+/* The frame below the loop's calls; UINT32_MAX = it is not below them. */
+static uint32_t below(const struct frag_story *s, const struct frag_loop *loop, uint32_t stack)
+{
+	for (size_t d = 0; d < loop->depth; d++)
+		if (frame_at(s, stack, d) != frame_at(s, loop->stack, d))
+			return UINT32_MAX;
+	return frame_at(s, stack, loop->depth);
+}
+
+static bool same(const struct frag_life *a, const struct frag_life *b)
+{
+	return a->stack == b->stack && a->bytes == b->bytes;
+}
+
+/* Requests from `first` on that come back `period` later, one for one. */
+static size_t run_of(const struct frag_life *first, size_t n, size_t period)
+{
+	size_t i = 0;
+
+	while (i + period < n && same(&first[i], &first[i + period]))
+		i++;
+	return i;
+}
+
+/* The least period with which most of the bytes of an instance come back at once: several equal blocks look like one where
+ * nothing else is called between them. 0: there is none. *from: its first life. */
+static size_t period_of(const struct frag_life *l, size_t n, size_t *from)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all += l[i].bytes;
+	for (size_t period = BLOCK_ALLOCS_MIN; period <= n / 2; period++) {
+		for (*from = 0; *from + 2 * period <= n; ++*from) {
+			size_t run = run_of(l + *from, n - *from, period);
+			uint64_t part = 0;
+
+			for (size_t i = 0; i < run + period && run >= period; i++)
+				part += l[*from + i].bytes;
+			if ((double)part >= PART_MIN * (double)all)
+				return period;
+			*from += run;
+		}
+	}
+	return 0;
+}
+
+static int add_instance(struct frag_loop *loop, const struct frag_life *first, uint64_t end,
+			struct frag_err *err)
+{
+	FRAG_TRY(FRAG_GROW(loop->list, loop->count, loop->cap, "advice", err));
+	loop->list[loop->count++] =
+		(struct frag_instance){ .first = first->born, .end = end, .span = first->span };
+	return 0;
+}
+
+/* Lives [l, l + n) up to event `end`, as equal blocks and what is between them. */
+static int add_blocks(struct frag_loop *loop, const struct frag_life *l, size_t n, uint64_t end,
+		      struct frag_err *err)
+{
+	size_t from = 0, period = 0;
+
+	while (n && (period = n <= SPLIT_ALLOCS_MAX ? period_of(l, n, &from) : 0)) {
+		size_t blocks = 1 + run_of(l + from, n - from, period) / period;
+
+		if (from)
+			FRAG_TRY(add_instance(loop, l, l[from].born, err));
+		for (l += from, n -= from; blocks--; l += period, n -= period)
+			FRAG_TRY(add_instance(loop, l, n > period ? l[period].born : end, err));
+	}
+	return n ? add_instance(loop, l, end, err) : 0;
+}
+
+static int find_instances(const struct frag_story *s, struct frag_loop *loop, struct frag_err *err)
+{
+	FRAG_AUTO_FREE uint32_t *of_stack = NULL;
+	uint32_t last = UINT32_MAX;
+	size_t open = SIZE_MAX; /* the life with which the instance begins that goes on */
+
+	FRAG_TRY_CALLOC(of_stack, s->sites.stacks_count, "advice", err);
+	for (uint32_t i = 0; i < s->sites.stacks_count; i++)
+		of_stack[i] = below(s, loop, i);
+	for (size_t i = 0; i <= s->count; i++) {
+		const struct frag_life *l = &s->lives[i];
+		bool ends = i == s->count || (open != SIZE_MAX && l->span != s->lives[open].span);
+		uint32_t frame = i < s->count && l->stack < s->sites.stacks_count &&
+						 frag_life_span(s, l)->phase == FRAG_PHASE_FORWARD
+					 ? of_stack[l->stack]
+					 : UINT32_MAX;
+		bool begins = frame == loop->head && (last != frame || ends);
+
+		if (open != SIZE_MAX && (ends || begins || frame == UINT32_MAX)) {
+			FRAG_TRY(add_blocks(loop, &s->lives[open], i - open,
+					    ends ? s->spans[s->lives[open].span].end : l->born,
+					    err));
+			open = SIZE_MAX;
+		}
+		if (begins)
+			open = i;
+		last = frame;
+	}
+	return 0;
+}
+
+static uint32_t fullest_span(const struct frag_story *s)
+{
+	uint32_t best = UINT32_MAX;
+	uint64_t most = 0, sum = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frag_life *l = &s->lives[i];
+
+		if (i && l->span != s->lives[i - 1].span)
+			sum = 0;
+		if (frag_life_span(s, l)->phase != FRAG_PHASE_FORWARD || l->back == FRAG_NEVER)
+			continue;
+		sum += l->bytes;
+		if (sum > most) {
+			most = sum;
+			best = l->span;
+		}
+	}
+	return best;
+}
+
+int frag_loops_find(const struct frag_story *s, struct frag_loops *out, struct frag_err *err)
+{
+	uint32_t span = fullest_span(s);
+	FRAG_AUTO_FREE struct item *items = NULL;
+	size_t n = 0;
+	int rc;
+
+	*out = (struct frag_loops){ 0 };
+	if (!s->stacks || span == UINT32_MAX)
+		return 0;
+	FRAG_TRY_CALLOC(items, ITEMS_MAX, "advice", err);
+	for (size_t i = frag_story_born(s, s->spans[span].first);
+	     i < s->count && s->lives[i].span == span; i++) {
+		const struct frag_life *l = &s->lives[i];
+
+		if (!n || items[n - 1].stack != l->stack) {
+			if (n == ITEMS_MAX)
+				break;
+			items[n++] = (struct item){ .stack = l->stack };
+		}
+		items[n - 1].saved += l->back == FRAG_NEVER ? 0 : l->bytes;
+	}
+	rc = search(s, items, n, 0, out, err);
+	for (size_t i = 0; !rc && i < out->count; i++)
+		rc = find_instances(s, &out->list[i], err);
+	if (rc)
+		frag_loops_release(out);
+	return rc;
+}
+
+void frag_loops_release(struct frag_loops *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		frag_host_free(l->list[i].list);
+	frag_host_free(l->list);
+	*l = (struct frag_loops){ 0 };
+}
+
+/* The program's own frames count most, then forward() of a library of models, then any of its other frames. */
+static int line_rank(const struct frag_story *s, uint32_t frame)
+{
+	const struct frag_frame *f = &s->trace->stacks.frames[frame];
+
+	if (strstr(frag_trace_string(s->trace, f->file), "torch/"))
+		return s->sites.frame_own[frame] == 3;
+	return 1 + !strcmp(frag_trace_string(s->trace, f->name), "forward");
+}
+
+char *frag_loop_line(const struct frag_story *s, const struct frag_loop *loop)
+{
+	uint32_t best = frame_at(s, loop->stack, 0);
+	int rank = 0;
+
+	for (size_t d = 0; d < loop->depth; d++) {
+		uint32_t f = frame_at(s, loop->stack, d);
+
+		if (line_rank(s, f) < rank)
+			continue;
+		rank = line_rank(s, f);
+		best = f;
+	}
+	return frag_frame_name(s->trace, best);
+}
+
+const struct frag_instance *frag_loops_instance(const struct frag_loops *l, uint64_t event,
+						const struct frag_loop **of)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct frag_loop *loop = &l->list[i];
+		size_t at;
+
+		FRAG_BISECT(at, 0, loop->count, loop->list[at].end <= event);
+		if (at < loop->count && loop->list[at].first <= event) {
+			*of = loop;
+			return &loop->list[at];
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes that were tried, as an answer: one row for each, then the best together; see trial.h. */
+#include <math.h>
+#include <string.h>
+
+#include "answer/row.h"
+#include "trial.h"
+
+#define CHANGE_ROW(F, P, S) \
+	F(S, TEXT, change, "change", "its name, as --changes takes it") \
+	F(S, TEXT, what, NULL, "what to change") \
+	F(S, TEXT, where, "where", "file and line of the program", .spare = 2) \
+	F(S, BYTES, saved_bytes, "saves", "reserved less at the peak, in the better setting") \
+	F(S, RATIO, saved_ratio, "of all", "the same as a part of what was reserved before", \
+	  .unit = "%", .precision = 1, .spare = 5) \
+	F(S, BYTES, requested_bytes, "requested", "peak of requested bytes after it", .spare = 4) \
+	F(S, BYTES, reserved_bytes, "reserved", "peak reserved after it, with default settings") \
+	F(S, BYTES, expandable_bytes, "expandable", \
+	  "peak reserved after it, with expandable segments", .spare = 3) \
+	F(S, BYTES, before_requested_bytes, NULL, "peak of requested bytes before it") \
+	F(S, BYTES, before_reserved_bytes, NULL, "peak reserved before it") \
+	F(S, BYTES, before_expandable_bytes, NULL, \
+	  "peak reserved before it, with expandable segments") \
+	F(S, BYTES, moved_bytes, "over PCIe", \
+	  "bytes moved between card and host in the whole run", .if_any = true, .spare = 6) \
+	F(S, COUNT, computed_count, NULL, "floating-point operations more, in the whole run") \
+	F(S, COUNT, calls_count, NULL, "requests of memory more, in the whole run") \
+	F(S, REAL, seconds, NULL, \
+	  "more modelled time of the whole run: a roofline of the card's bandwidth and tensor " \
+	  "cores, and 25 GB/s over PCIe") \
+	P(S, TEXT, time_text, "modelled time", \
+	  "of the whole run, against that of the program as it is", .right = true, .spare = 1) \
+	F(S, TEXT, numerics, NULL, "what becomes numerically different; empty: nothing") \
+	F(S, TEXT, how, "how", \
+	  "tried: the program ran with it; estimated: the recording was edited and replayed; " \
+	  "left " \
+	  "out: left_out says why") \
+	F(S, TEXT, card, "smallest card", \
+	  "with room for it and the margin; null: none of the list") \
+	F(S, TEXT, left_out, NULL, "why it was not tried; empty: it was")
+FRAG_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW, "one change of the program");
+
+#define TOGETHER_ROW(F, P, S) \
+	F(S, TEXTS, changes, NULL, "their names; empty: the program as it is") \
+	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes") \
+	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
+	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
+	F(S, TEXT, card, NULL, "the card that was asked for; null: none") \
+	F(S, BYTES, spare_bytes, NULL, \
+	  "what the peak leaves of it; null: it does not fit, or none was asked for") \
+	F(S, TEXT, smallest_card, NULL, "with room for it and the margin; null: none of the list")
+FRAG_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
+	    "the best changes together, tried as one");
+
+#define ADVISE_ROW(F, P, S) \
+	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes of the program as it is") \
+	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
+	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
+	F(S, COUNT, steps_count, NULL, "steps of its optimizers; null: not known") \
+	F(S, BOOL, out_of_memory, NULL, "as it is it runs out of memory on the card") \
+	F(S, BOOL, complete, NULL, "it was not interrupted") \
+	F(S, RATIO, least_ratio, NULL, "what saves less does not help") \
+	F(S, LIST, changes, NULL, "the largest saving first", .of = &change_shape) \
+	F(S, OBJECT, together, NULL, "the best together", .of = &together_shape)
+FRAG_ROW_AS(, frag_advise_shape, advise, "advise", ADVISE_ROW, "what to change in a program");
+
+static uint64_t less(uint64_t before, uint64_t after)
+{
+	return before > after ? before - after : 0;
+}
+
+static struct change_row change_row(const struct frag_advice *x, double span, struct frag_answer *a)
+{
+	uint64_t before = frag_advice_need(&x->before), after = frag_advice_need(&x->after);
+	bool known = !*x->left_out && after;
+	struct change_row row = {
+		.change = x->change,
+		.what = x->what,
+		.where = *x->where ? x->where : NULL,
+		.numerics = x->numerics,
+		.left_out = x->left_out,
+		.how = !known	  ? "left out"
+		       : x->tried ? "tried"
+				  : "estimated",
+		.card = known ? x->card : NULL,
+		.saved_bytes = known ? less(before, after) : UINT64_MAX,
+		.saved_ratio = known && before ? (double)less(before, after) / (double)before : NAN,
+		.requested_bytes = known ? x->after.requested : UINT64_MAX,
+		.reserved_bytes = known ? x->after.reserved : UINT64_MAX,
+		.expandable_bytes = known ? x->after.expandable : UINT64_MAX,
+		.before_requested_bytes = x->before.requested,
+		.before_reserved_bytes = x->before.reserved,
+		.before_expandable_bytes = x->before.expandable,
+		.moved_bytes = known ? x->cost.moved : UINT64_MAX,
+		.computed_count = known ? x->cost.computed : UINT64_MAX,
+		.calls_count = known ? x->cost.calls : UINT64_MAX,
+		.seconds = known ? x->cost.seconds : NAN,
+	};
+
+	if (known && x->tried && span > 0)
+		row.time_text = frag_answer_print(a, "%+.0f %%", 100 * x->cost.seconds / span);
+	return row;
+}
+
+static const char *names_of(const struct frag_advising *v, struct frag_answer *a)
+{
+	const char *text = "";
+
+	for (size_t i = 0; i < v->members_count; i++)
+		text = frag_answer_print(a, "%s%s%s", text,
+					 !i			    ? ""
+					 : i + 1 < v->members_count ? ", "
+								    : " and ",
+					 v->members[i]->change);
+	return text;
+}
+
+static const struct frag_advice_peaks *best_peaks(const struct frag_advising *v)
+{
+	return v->members_count ? &v->best.peaks : &v->first.peaks;
+}
+
+static struct together_row *together(const struct frag_advising *v, struct frag_answer *a)
+{
+	const struct frag_advice_peaks *p = best_peaks(v);
+	uint64_t need = frag_advice_need(p), room = frag_advising_room(v, false);
+	const struct frag_gpu *card = frag_catalog_pick(&v->catalog, need, &v->headroom);
+	const char **names = frag_answer_new(a, v->members_count + 1, sizeof(*names));
+	struct together_row row = { .changes = { names, v->members_count },
+				    .requested_bytes = p->requested,
+				    .reserved_bytes = p->reserved,
+				    .expandable_bytes = p->expandable,
+				    .card = v->named ? v->card.label : NULL,
+				    .spare_bytes = v->named && v->fits ? room - need : UINT64_MAX,
+				    .smallest_card = card ? card->name : NULL };
+
+	for (size_t i = 0; names && i < v->members_count; i++)
+		names[i] = v->members[i]->change;
+	return frag_answer_copy(a, &row, sizeof(row));
+}
+
+/* ---- in words -------------------------------------------------------------------------------- */
+
+static void say_best(const struct frag_advising *v, struct frag_answer *a)
+{
+	const struct frag_advice_peaks *p = best_peaks(v);
+	uint64_t need = frag_advice_need(p), room = frag_advising_room(v, false);
+	const struct frag_gpu *card = frag_catalog_pick(&v->catalog, need, &v->headroom);
+	const char *setting = p->expandable < p->reserved ? " with expandable segments" : "";
+
+	if (v->named && v->fits && !v->members_count)
+		frag_answer_conclude(a, "%s as it is%s, with %s to spare",
+				     frag_answer_print(a, "fits %s", v->card.label), setting,
+				     FRAG_BYTES(room - need));
+	else if (v->named && v->fits)
+		frag_answer_conclude(a, "fits %s with %s to spare: %s; reserves %s%s",
+				     v->card.label, FRAG_BYTES(room - need), names_of(v, a),
+				     FRAG_BYTES(need), setting);
+	else if (v->named && v->members_count)
+		frag_answer_conclude(a,
+				     "does not fit %s: with %s it still reserves %s%s, and the "
+				     "card "
+				     "has %s beside the margin",
+				     v->card.label, names_of(v, a), FRAG_BYTES(need), setting,
+				     FRAG_BYTES(frag_advising_room(v, true)));
+	else if (v->members_count)
+		frag_answer_conclude(
+			a, "with %s it needs %s%s in place of %s%s%s", names_of(v, a),
+			FRAG_BYTES(need), setting, FRAG_BYTES(frag_advice_need(&v->first.peaks)),
+			card ? "; the smallest known card with room for that and a margin is " : "",
+			card ? card->label : "");
+	else if (v->count && !*v->list[0].left_out && *v->name)
+		frag_answer_conclude(
+			a,
+			"estimated: %s would reserve %s in place of %s; cufrag advise -- "
+			"PROGRAM tries it",
+			v->list[0].change, FRAG_BYTES(frag_advice_need(&v->list[0].after)),
+			FRAG_BYTES(frag_advice_need(&v->first.peaks)));
+	else if (v->interrupted)
+		frag_answer_conclude(a, "interrupted before the best was known");
+	else
+		frag_answer_conclude(a, "nothing helps more than 1 %%");
+	if (*setting && v->members_count)
+		frag_answer_paste(a, "to use it",
+				  "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+}
+
+static void say_changes(const struct frag_advising *v, struct frag_answer *a)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		const struct frag_advice *x = &v->list[i];
+
+		if (!*x->left_out)
+			frag_answer_item(a, "%s: %s%s%s", x->change, x->what,
+					 *x->numerics ? "; changes numbers: " : "", x->numerics);
+	}
+	for (size_t i = 0; i < v->count; i++)
+		if (*v->list[i].left_out)
+			frag_answer_item(a, "left out: %s: %s", v->list[i].change,
+					 v->list[i].left_out);
+}
+
+/* The script, or else the program. */
+static const char *program_name(const struct frag_advising *v)
+{
+	char **word = v->program.words;
+
+	while (*word && !(strlen(*word) > 3 && !strcmp(*word + strlen(*word) - 3, ".py")))
+		word++;
+	return *word ? *word : v->program.words[0];
+}
+
+static void remarks(const struct frag_advising *v, struct frag_answer *a)
+{
+	if (*v->name)
+		frag_answer_remark(
+			a, "cufrag %s advise: %s, edited and replayed: every figure is an estimate",
+			FRAG_VERSION, v->name);
+	else
+		frag_answer_remark(a,
+				   "cufrag %s advise: %s, tried %zu changes in %s, %llu steps each",
+				   FRAG_VERSION, program_name(v), v->tried, FRAG_NS(v->took_ns),
+				   (unsigned long long)v->first.steps);
+	frag_answer_remark(a, "as it is: requested %s, reserved %s, with expandable segments %s",
+			   FRAG_BYTES(v->first.peaks.requested),
+			   FRAG_BYTES(v->first.peaks.reserved),
+			   FRAG_BYTES(v->first.peaks.expandable));
+	if (!*v->name)
+		frag_answer_remark(
+			a, "pretended card: %s%s; modelled time: a roofline, and 25 GB/s over PCIe",
+			v->card.label,
+			v->enlarged ? ", with more memory, because the program runs out of it"
+				    : "");
+	frag_answer_remark(a,
+			   "smallest card: by bytes; one of another compute capability may choose "
+			   "other kernels (cufrag fit)");
+}
+
+int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err)
+{
+	struct change_row *rows = frag_answer_new(a, v->count + 1, sizeof(*rows));
+	struct advise *data = frag_answer_new(a, 1, sizeof(*data));
+	size_t shown = 0;
+
+	FRAG_CHECK_ALLOC(rows && data ? rows : NULL, "answer", err);
+	for (size_t i = 0; i < v->count; i++) {
+		rows[i] = change_row(&v->list[i], (double)v->first.span_ns / 1e9, a);
+		shown += !*v->list[i].left_out;
+	}
+	*data = (struct advise){ .requested_bytes = v->first.peaks.requested,
+				 .reserved_bytes = v->first.peaks.reserved,
+				 .expandable_bytes = v->first.peaks.expandable,
+				 .steps_count = v->first.steps ? v->first.steps : UINT64_MAX,
+				 .out_of_memory = v->enlarged,
+				 .complete = !v->interrupted,
+				 .least_ratio = 0.01,
+				 .changes = { rows, v->count },
+				 .together = together(v, a) };
+	a->command = "advise";
+	a->title = "What to change in the program";
+	a->question = "Which change saves most memory?";
+	a->estimated = a->estimated || !*v->name;
+	frag_answer_data(a, &frag_advise_shape, data);
+	frag_answer_csv(a, &change_shape, rows, v->count);
+	remarks(v, a);
+	if (shown)
+		frag_answer_table(a, &change_shape, rows, shown);
+	say_changes(v, a);
+	say_best(v, a);
+	return 0;
+}

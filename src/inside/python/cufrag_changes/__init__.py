@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes that `cufrag advise` tries in the process of an unchanged program.
+
+A change is a file NAME.py of this folder, found there, with
+
+    NUMERICS = ""             what becomes numerically different; "" where nothing does
+    GROUP = "optimizer"       changes of one group are not tried together; may be missing
+    def applies(seen):        None: nothing to do here; (what, where), or with numerics of its own: a sentence, and "train.py:41";
+                              raises Left(why) where it cannot be tried. Asked at the end of the run as it is (seen: seen.py)
+    def install(torch, seen): makes the change, by hooks; before the program uses the card
+
+The C side (src/advise/trial.c) sets CUFRAG_TRIALS, a folder, for the run as it is, and CUFRAG_CHANGES, "NAME+NAME", for a run with
+changes. The first process starts the others: it forks when the program first asks for a card (serve.py), so what came before is done once.
+At the end each process writes PID.advise beside its recording.
+"""
+import importlib
+import json
+import os
+import pkgutil
+import traceback
+
+PARTS = ("seen", "serve", "help")
+
+
+class Left(Exception):
+    """Why a change cannot be tried."""
+
+
+def names():
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name not in PARTS)
+
+
+def change(name):
+    return importlib.import_module("%s.%s" % (__name__, name))
+
+
+class Trial:
+    """One run of the program: what is seen of it, and the changes in it."""
+
+    def __init__(self, torch, recorder):
+        from . import seen, serve
+        self.torch, self.recorder = torch, recorder
+        self.seen = seen.Seen(torch, recorder.card)
+        self.all = "CUFRAG_TRIALS" in os.environ
+        if self.all:
+            serve.at_first_question(self)
+        else:
+            self.install(os.environ.get("CUFRAG_CHANGES", ""))
+
+    def install(self, text):
+        self.seen.looks = self.all
+        for name in filter(None, text.split("+")):
+            change(name).install(self.torch, self.seen)
+
+    def offers(self):
+        """What every change says of this program."""
+        out = []
+        for name in names():
+            module = change(name)
+            row = {"name": name, "what": "", "where": "", "numerics": module.NUMERICS, "left_out": "",
+                   "group": getattr(module, "GROUP", "")}
+            try:
+                found = module.applies(self.seen)
+                if not found:
+                    continue
+                row["what"], row["where"], row["numerics"] = (*found, module.NUMERICS)[:3]
+            except Left as why:
+                row["left_out"] = str(why)
+                row["what"] = module.__doc__.strip().splitlines()[0].rstrip(".")
+            except Exception as error:
+                if os.environ.get("CUFRAG_CHANGES_DEBUG"):
+                    traceback.print_exc()
+                row["left_out"] = "%s: %s" % (type(error).__name__, error)
+                row["what"] = module.__doc__.strip().splitlines()[0].rstrip(".")
+            out.append(row)
+        return out
+
+    def finish(self, folder):
+        """Before the recording is written."""
+        facts = {"steps": self.seen.steps, "updated": self.seen.updated(), "moved": self.seen.moved,
+                 "changes": self.offers() if self.all else []}
+        path = os.path.join(folder, "%d.advise" % os.getpid())
+        with open(path + ".tmp", "w") as f:
+            json.dump(facts, f)
+        os.replace(path + ".tmp", path)

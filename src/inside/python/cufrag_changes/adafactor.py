@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adafactor: one number for each row and column in place of two for each weight."""
+from .help import Left, adam, states_as
+
+NUMERICS = "another optimizer: learning rate and schedule have to be found again"
+GROUP = "optimizer"
+
+
+def applies(seen):
+    found = adam(seen)
+    if found and not hasattr(seen.torch.optim, "Adafactor"):
+        raise Left("this release of PyTorch has no torch.optim.Adafactor (2.5)")
+    return found and ("torch.optim.Adafactor in place of %s" % found[0], found[1])
+
+
+def install(torch, seen):
+    states_as(torch, seen, "Adafactor")

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Activation checkpointing that keeps products of matrices and attention."""
+from .help import Left, blocks_of, checkpoint_blocks, norms, place_of, say_blocks
+
+NUMERICS = ""
+GROUP = "blocks"
+KEPT = ("mm", "addmm", "bmm", "baddbmm", "convolution", "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
+        "_scaled_dot_product_cudnn_attention")
+
+
+def applies(seen):
+    found = blocks_of(seen)
+    if not found:
+        return None
+    import torch.utils.checkpoint
+    if not hasattr(torch.utils.checkpoint, "create_selective_checkpoint_contexts"):
+        raise Left("this release of PyTorch has no create_selective_checkpoint_contexts (2.4)")
+    call, lists = found
+    return ("checkpoint each of the %s, but keep products of matrices and attention: create_selective_checkpoint_contexts" %
+            say_blocks(lists), place_of(call, lists), norms(call))
+
+
+def install(torch, seen):
+    from torch.utils.checkpoint import create_selective_checkpoint_contexts
+    kept = [getattr(torch.ops.aten, name).default for name in KEPT if hasattr(torch.ops.aten, name)]
+    checkpoint_blocks(torch, seen, lambda blocks: blocks,
+                      context_fn=lambda: lambda: create_selective_checkpoint_contexts(kept))

@@ -1,0 +1,38 @@
+# a program runs as it is, then with each change that it offers, then with the best together. Here a shell that leaves recordings
+# stands for PyTorch: what it needs depends on the changes, and so does what it says of its steps.
+export XDG_CACHE_HOME=$PWD/cache
+for n in 1 2 3 4 6 8; do printf 'alloc,1,%d\nfree,1\n' $((n << 30)) > $n.csv; done
+printf 'alloc,1,1048576\nrefused,2,8589934592\nfree,1\n' > died.csv
+cat > program << 'END'
+total=${CUFRAG_NOGPU#total=} total=${total%%;*}
+echo "${CUFRAG_CHANGES-as it is} $((total >> 30)) GiB" >> "$LOG"
+t=8 steps=6 status=0
+case ${CUFRAG_CHANGES-} in
+half) t=4 ;; half+states) t=2 ;; states) t=6 ;; nothing) ;; steps) t=1 steps=12 ;;
+broken) echo "cufrag says nothing of this"; echo "ValueError: shapes do not match" >&2; exit 3 ;;
+hangs) sleep 1000 ;;
+esac
+[ $((total >> 30)) -ge 8 ] || { t=died status=1; }
+cp $t.csv "$CUFRAG_RECORD/1.pickle"
+cat > "$CUFRAG_RECORD/1.advise" << NOTES
+{"steps": $steps, "updated": 4, "moved": 1000, "changes": [
+ {"name": "half", "what": "half of the batch", "where": "train.py:7", "numerics": ""},
+ {"name": "states", "what": "states elsewhere", "where": "train.py:9", "numerics": "another optimizer", "group": "optimizer"},
+ {"name": "nothing", "what": "what saves nothing"}, {"name": "steps", "what": "twice as many steps"},
+ {"name": "broken", "what": "does not work"}, {"name": "hangs", "what": "never ends"},
+ {"name": "../evil", "what": "no name"}, {"name": "told", "what": "\u001b[31mred", "left_out": "needs a\u001b card"}, 17]}
+NOTES
+exit $status
+END
+export LOG=$PWD/log
+advise() { "$CUFRAG" advise "$@" 2> err > out; echo "exit $?"; sed 's/tried \([0-9]* changes\) in [^,]*/tried \1 in TIME/; /^# cufrag/s/ [0-9][^ ]* / /' out; }
+echo "== a card that is too small"; advise --gpu h200 --capacity 3G --context 0 --margin 0 --time 2 --threads 1 -- sh program train.py
+sort log | uniq -c | sed 's/^ *//'; grep -c 'best so far' err
+echo "== that is large enough for one"; advise --gpu h200 --capacity 5G --context 0 --margin 0 --changes half,states --brief -- sh program
+echo "== and none that is enough"; advise --gpu h200 --capacity 1G --context 0 --margin 0 --changes half,states --brief -- sh program
+echo "== no card is named"; advise --changes half,states --brief -- sh program
+echo "== other ends"; advise --changes nothing --brief -- sh program
+advise -- sh -c 'exit 7'; cat err
+advise -- no-such-program; cat err
+advise --time 1 -- sleep 100; cat err
+advise; cat err
