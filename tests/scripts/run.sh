@@ -71,6 +71,29 @@ test_record_without_cuda_writes_nothing() {
 	test ! -e out.pickle && grep -q 'nothing recorded' err
 }
 
+# ---- which ranks are alike (cufrag_roles.py), by the groups that a job of 8 makes: FSDP 2 x CP 2 in two stages, then CP alone
+
+test_roles_are_stages_and_parts_of_a_sequence() {
+	command -v python3 > /dev/null || return $SKIP
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/src/inside/nogpu/python python3 - <<- 'END' > roles || return
+		import types
+		import cufrag_roles as roles
+		def stands(world, lists, stage_lists):
+		    groups = roles.Groups(types.SimpleNamespace(_new_process_group_helper=None), world)
+		    for kind, ranks in lists:
+		        groups.note(ranks, "nccl", str(ranks), kind)
+		    return ["%s for %s" % tuple(line.split()[1:]) for line in roles.lines_of(*groups.families(), stage_lists, world) if line.startswith("stands")]
+		mesh = [("mesh_pp", [r, r + 4]) for r in range(4)] + [("mesh_dp_shard", [r, r + 2]) for r in (0, 1, 4, 5)] + \
+		    [("mesh_cp", [r, r + 1]) for r in (0, 2, 4, 6)] + [("mesh_dp_shard_cp", list(range(r, r + 4))) for r in (0, 4)]
+		print(*stands(8, mesh, [[0, 4]]), sep=", ")
+		print(*stands(2, [("CONTEXT_PARALLEL_GROUP", [0, 1])], []), sep=", ")
+		print(*stands(4, [("mesh_dp_shard", [0, 1, 2, 3])], []), sep=", ")
+	END
+	expect roles "$(cat roles)" '0 for 0,2, 1 for 1,3, 4 for 4,6, 5 for 5,7
+0 for 0, 1 for 1
+0 for 0-3'
+}
+
 # ---- scripts/lab/profile_scale.py and gpu_rounds.sh: figures of a card
 
 # calls FILE FACTOR: four replays, each a first call and three more that take FACTOR of what was modelled

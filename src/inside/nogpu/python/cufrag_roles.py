@@ -2,8 +2,8 @@
 """--ranks roles: which ranks of a job are alike, and who plays the messages of those that do not run.
 
 A job makes its groups in families: lists of ranks of equal size, each rank in at most one (the data-parallel groups, the
-pipelines ...). Where members of a family send single messages to each other, each has a part of its own: a stage. In
-every other family all members do the same. So the role of a rank is its place in the families of stages, and one rank of
+pipelines ...). Where members of a family send single messages to each other, each has a part of its own: a stage. So
+has each in a family of context parallelism, where attention is not the same for all parts of a sequence. In every other family all members do the same. So the role of a rank is its place in the families of stages, and one rank of
 each role is run: those that rank 0 reaches through stages, all with rank 0's place in every other family.
 
 Two runs (src/launch/roles.c): a scout, rank 0 alone, finds the families, and ends with its first optimizer step. Then the
@@ -19,9 +19,11 @@ $CUFRAG_NOGPU_ROLES, written by the scout:
 """
 import hashlib
 import os
+import re
 import time
 
-CHECKS_MOST = 2
+CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # beside the role's own rank, a processor each
+OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # what device meshes and Megatron-LM call it
 TOGETHER_MOST = 16  # checks of pipelines double the processes: not above
 PATIENCE_S = 60
 
@@ -48,10 +50,10 @@ class Groups:
         self.lists.append((ranks, backend, kind))
 
     def families(self):
-        """[{rank: its list}]: each list into the first family of its kind that has room for it."""
+        """[{rank: its list}]: each list into the first family of its kind that has room for it; and those of a kind in OWN_PART."""
         by_kind = {}
         for ranks, backend, kind in self.lists:
-            if len(ranks) < 2 or len(ranks) == self.world:
+            if len(ranks) < 2 or len(ranks) == self.world and not OWN_PART.fullmatch(kind):
                 continue
             fitting = by_kind.setdefault((backend, kind, len(ranks)), [])
             family = next((f for f in fitting if not any(r in f for r in ranks)), None)
@@ -59,11 +61,12 @@ class Groups:
                 family = {}
                 fitting.append(family)
             family.update((r, ranks) for r in ranks)
-        unique = []
-        for family in (f for fitting in by_kind.values() for f in fitting):
-            if family not in unique:
-                unique.append(family)
-        return unique
+        unique, own = [], []
+        for (_, kind, _), fitting in by_kind.items():
+            unique += (f for f in fitting if f not in unique)
+            if OWN_PART.fullmatch(kind):
+                own += fitting
+        return unique, own
 
 
 def reached(start, stages):
@@ -91,9 +94,9 @@ def shown(ranks):
     return ",".join(str(a) if a == b else "%d-%d" % (a, b) for a, b in parts)
 
 
-def lines_of(families, stage_lists, world):
+def lines_of(families, own, stage_lists, world):
     """What the scout found, as the file has it."""
-    stages = [f for f in families if any(f.get(ranks[0]) == ranks for ranks in stage_lists)]
+    stages = [f for f in families if f in own or any(f.get(ranks[0]) == ranks for ranks in stage_lists)]
     if any(len(ranks) == world for ranks in stage_lists):
         stages = [dict.fromkeys(range(world), list(range(world)))]
 
@@ -151,7 +154,7 @@ class Scout:
         if not self.groups.lists:
             return  # a helper of the program, or no job of several
         with open(self.path + ".new", "w") as f:
-            f.write("\n".join(lines_of(self.groups.families(), stage_lists, self.world)) + "\n")
+            f.write("\n".join(lines_of(*self.groups.families(), stage_lists, self.world)) + "\n")
         os.replace(self.path + ".new", self.path)
 
 
