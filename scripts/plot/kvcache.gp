@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# The paged cache of a serving engine over time: above how full it is, below how many requests run and wait.
+# CSV: kvcache.csv.
+load ARG0[1:strlen(ARG0)-strlen("kvcache.gp")]."style.gp"
+eval arguments
+eval measure_head
+
+PANEL = 190
+eval sheet(560, HEAD + 2 * PANEL + 140)
+eval open_output
+eval head
+stats CSV using (column("begin_us")) nooutput
+END = STATS_max > 0 ? STATS_max / 1e6 : 1
+set lmargin at screen px(72)
+set rmargin at screen px(W - 24)
+set xrange [0:END]
+set multiplot
+eval left_title("cache in use (%)", HEAD + PANEL / 2.0)
+set tmargin at screen py(HEAD + 8)
+set bmargin at screen py(HEAD + PANEL)
+set format x ""
+set yrange [0:104]
+unset key
+plot CSV using (column("begin_us") / 1e6):(column("used_ratio") * 100) with filledcurves x1 fs solid 1.0 noborder lc rgb AREA, \
+	CSV using (column("preemptions_count") > 0 ? column("begin_us") / 1e6 : NaN):(102) with points pt 11 ps 0.8 lc rgb VERMILLION
+unset label
+eval left_title("requests", HEAD + 1.5 * PANEL + 16)
+set tmargin at screen py(HEAD + PANEL + 20)
+set bmargin at screen py(HEAD + 2 * PANEL + 20)
+set format x "%g"
+set yrange [0:*]
+set xlabel "seconds" tc rgb INK
+set key at screen px(10), py(HEAD + 2 * PANEL + 74) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
+plot CSV using (column("begin_us") / 1e6):(column("running_count")) with steps lw 2 lc rgb BLUE title "running", \
+	CSV using (column("begin_us") / 1e6):(column("waiting_count")) with steps lw 2 dt 2 lc rgb ORANGE title "waiting", \
+	keyentry with points pt 11 ps 0.8 lc rgb VERMILLION title "preemption"
+unset multiplot

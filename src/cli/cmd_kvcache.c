@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag kvcache: what the cache of a serving engine holds, and when it is full. */
+#include "cli/show_answer.h"
+#include "plan/kvcache/kvcache.h"
+
+struct options {
+	struct frag_kvcache cache;
+	const char *log, *arrivals;
+};
+
+/* Its size: a number, or what the engine printed. */
+static int set_size(struct options *o, struct frag_err *err)
+{
+	struct frag_kvcache *k = &o->cache;
+
+	if (!o->log == !k->tokens)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "give the size of the cache: --cache-tokens N, or --log FILE");
+	if (o->log)
+		FRAG_TRY(frag_kvcache_read_log(o->log, &k->tokens, err));
+	if (!k->tokens)
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.200s' has no line with the size of a cache ('GPU KV cache "
+				 "size: N tokens' of vLLM, 'max_total_num_tokens=N' of SGLang)",
+				 o->log);
+	if (k->tokens < k->block)
+		return frag_fail(err, FRAG_EUSAGE, "the cache is smaller than a block");
+	return 0;
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	struct options *o = values;
+	struct frag_kvcache *k = &o->cache;
+
+	if (k->requests && !k->request_tokens)
+		return frag_fail(err, FRAG_EUSAGE, "--requests needs --tokens, their length");
+	if (!o->arrivals && !k->request_tokens)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "nothing is asked: give --tokens (and --requests), or --arrivals");
+	if (o->arrivals && !k->step_us)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--arrivals needs --step, the microseconds of a step of the "
+				 "engine");
+	FRAG_TRY(set_size(o, err));
+	if (o->arrivals) {
+		FRAG_TRY(frag_kvcache_read(k, o->arrivals, err));
+		FRAG_TRY(frag_kvcache_replay(k, err));
+	}
+	FRAG_TRY(frag_kvcache_answer(k, &a, err));
+	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
+	return k->requests && frag_kvcache_holds(k, k->request_tokens) < k->requests
+		       ? FRAG_EXIT_CONDITION
+		       : FRAG_EXIT_DONE;
+}
+
+#define AT(field) FRAG_ARG_AT(struct options, field)
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_UINT, "cache-tokens", AT(cache.tokens), .value = "N", .min = 1,
+	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "size of the cache" },
+	{ FRAG_ARG_TEXT, "log", AT(log), .value = "FILE",
+	  .help = "the size from what the engine printed: 'GPU KV cache size: N tokens' of vLLM, "
+		  "'max_total_num_tokens=N' of SGLang; the smallest of several" },
+	{ FRAG_ARG_UINT, "block", AT(cache.block), .value = "N", .min = 1, .max = 1u << 20,
+	  .def = "16", .help = "tokens of a block" },
+	{ FRAG_ARG_UINT, "requests", AT(cache.requests), .value = "N", .min = 1,
+	  .max = FRAG_KVCACHE_TOKENS_MAX,
+	  .help = "does it hold so many requests of --tokens at a time? Exits with 1 if not" },
+	{ FRAG_ARG_UINT, "tokens", AT(cache.request_tokens), .value = "N", .min = 1,
+	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "of a request, prompt and output" },
+	{ FRAG_ARG_TEXT, "arrivals", AT(arrivals), .value = "FILE",
+	  .help = "replay these requests over time: lines of seconds, prompt tokens, output "
+		  "tokens" },
+	{ FRAG_ARG_UINT, "step", AT(cache.step_us), .value = "MICROSECONDS", .min = 1,
+	  .max = 1000000000, .help = "with --arrivals: time of a step, as 25000" },
+	{ FRAG_ARG_UINT, "max-seqs", AT(cache.max_running), .value = "N", .min = 1, .max = 1u << 24,
+	  .def = "256", .help = "requests that run at a time, at most (vLLM's --max-num-seqs)" },
+	{ 0 },
+};
+
+static void release(void *values)
+{
+	frag_kvcache_release(&((struct options *)values)->cache);
+}
+
+const struct frag_cmd frag_cmd_kvcache = {
+	.name = "kvcache",
+	.summary = "what the cache of a serving engine holds, and when it is full",
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 4,
+	.about =
+		"Says how many requests of a length the paged cache of keys and values holds, and "
+		"replays given requests over time: how full it gets, how many run at a time, when "
+		"preemption begins. The model is the scheduler of vLLM's V1 engine with "
+		"recomputation: each step makes one token for each running request; a request has "
+		"whole blocks; if none is free, the request that began last is preempted and waits "
+		"in front of all others. A prompt is processed within one step, prefixes are not "
+		"shared, and a step takes --step however much it does.",
+	.examples = "  cufrag kvcache --log vllm.log --requests 256 --tokens 8192\n"
+		    "  cufrag kvcache --cache-tokens 444864 --arrivals requests.csv --step 25000\n",
+	.answer = &frag_kvcache_shape,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.run = run,
+	.release = release,
+};

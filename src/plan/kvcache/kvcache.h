@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The paged cache of keys and values of a serving engine: how many requests of one length it holds, and how full it gets
+ * while given requests arrive.
+ *
+ * The model is vLLM's V1 scheduler with recomputation, and nothing else: a step takes a given time and makes one token for each
+ * running request; a request takes whole blocks for its prompt and the tokens it has made, and gives them back at its end. Running
+ * requests come first, in the order in which they began; if no block is free, the one that began last is preempted: its blocks
+ * are freed, it waits in front of all others and begins again with its prompt and the tokens it has made. In a step without preemption
+ * waiting requests begin, first come first, while there are blocks for the whole of the next one. A prompt is processed within one
+ * step, blocks are not shared (no prefix caching), none is kept for later.
+ *
+ * Ownership: frag_kvcache_release; init by zeroing, then set what is asked.
+ */
+#ifndef FRAG_PLAN_KVCACHE_H
+#define FRAG_PLAN_KVCACHE_H
+
+#include "answer/answer.h"
+
+#define FRAG_KVCACHE_TOKENS_MAX (1ull << 48)  /* of a cache */
+#define FRAG_KVCACHE_REQUEST_MAX (1ull << 26) /* tokens of a request's prompt, and of its output */
+#define FRAG_KVCACHE_REQUESTS_MAX (1u << 24)
+#define FRAG_KVCACHE_SAMPLES 512u
+
+struct frag_kvcache_request {
+	uint64_t arrival_us; /* since the first */
+	uint32_t prompt, output;
+	uint32_t made;	 /* tokens so far */
+	uint32_t blocks; /* held */
+	uint32_t next;	 /* that waits behind it */
+	bool preempted;	 /* once or more */
+};
+
+/* The most within a span of time; spans are equally long. */
+struct frag_kvcache_sample {
+	uint64_t blocks, running, waiting, preemptions;
+};
+
+struct frag_kvcache {
+	/* asked */
+	uint64_t tokens, block; /* of the cache; tokens of a block */
+	uint64_t max_running;
+	uint64_t step_us;
+	uint64_t requests, request_tokens; /* does it hold these? 0: not asked */
+	struct frag_kvcache_request *list; /* by arrival */
+	size_t count, cap;
+	/* found by frag_kvcache_replay */
+	uint64_t peak_blocks, peak_us; /* and when it was first so full */
+	uint64_t peak_running, peak_waiting;
+	uint64_t preemptions, preempted_requests, recomputed_tokens;
+	uint64_t first_preemption_us; /* UINT64_MAX = none */
+	uint64_t too_long;	      /* requests that the whole cache does not hold; left out */
+	uint64_t end_us;
+	uint64_t span_us;
+	struct frag_kvcache_sample samples[FRAG_KVCACHE_SAMPLES];
+	size_t samples_count;
+};
+
+static inline uint64_t frag_kvcache_blocks(const struct frag_kvcache *k, uint64_t tokens)
+{
+	return tokens / k->block + (tokens % k->block != 0);
+}
+/* Requests of so many tokens that it holds at a time. pre: tokens > 0 */
+static inline uint64_t frag_kvcache_holds(const struct frag_kvcache *k, uint64_t tokens)
+{
+	return k->tokens / k->block / frag_kvcache_blocks(k, tokens);
+}
+
+/*
+ * Lines "seconds,prompt tokens,output tokens", in any order; a first line of names is passed over. Errors: FRAG_EINPUT with line and
+ * column.
+ */
+int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err *err);
+/*
+ * The size that an engine prints: "GPU KV cache size: 444,864 tokens" (vLLM), "max_total_num_tokens=444864" (SGLang); of several lines
+ * the smallest. 0: no such line. Errors: FRAG_EINPUT, the file cannot be read.
+ */
+int frag_kvcache_read_log(const char *path, uint64_t *tokens, struct frag_err *err);
+/* Errors: FRAG_ENOMEM; FRAG_EINTR. */
+int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err);
+void frag_kvcache_release(struct frag_kvcache *k);
+
+extern const struct frag_shape frag_kvcache_shape;
+int frag_kvcache_answer(const struct frag_kvcache *k, struct frag_answer *a, struct frag_err *err);
+
+#endif

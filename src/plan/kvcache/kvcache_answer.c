@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cache of a serving engine as an answer: what it holds, how full it gets, when preemption begins. */
+#include "kvcache.h"
+
+#include "answer/row.h"
+
+#define SAMPLE_ROW(F, P, S) \
+	F(S, US, begin_us, NULL, "of a span of time, since the first request") \
+	F(S, RATIO, used_ratio, NULL, "of the blocks, the most within it") \
+	F(S, COUNT, running_count, NULL, "requests, the most within it") \
+	F(S, COUNT, waiting_count, NULL, "requests, the most within it") \
+	F(S, COUNT, preemptions_count, NULL, "within it")
+FRAG_ROW(sample_row, "sample", SAMPLE_ROW, "how full the cache is in a span of time");
+
+#define KVCACHE_ROW(F, P, S) \
+	F(S, COUNT, cache_tokens_count, NULL, "that the cache holds") \
+	F(S, COUNT, block_tokens_count, NULL, "of a block") \
+	F(S, COUNT, blocks_count, NULL, "of the cache, whole ones") \
+	F(S, COUNT, asked_requests_count, NULL, "of --requests; null: not asked") \
+	F(S, COUNT, request_tokens_count, NULL, "of --tokens; null: not asked") \
+	F(S, COUNT, held_requests_count, NULL, "of that length at a time; null: not asked") \
+	F(S, COUNT, requests_count, NULL, "of --arrivals; null: none were given") \
+	F(S, COUNT, too_long_count, NULL, "of these, longer than the whole cache: left out") \
+	F(S, COUNT, max_running_count, NULL, "of --max-seqs") \
+	F(S, US, step_us, NULL, "of --step, each a token for every running request") \
+	F(S, US, end_us, NULL, "when the last request ends, since the first") \
+	F(S, COUNT, peak_blocks_count, NULL, "in use at most") \
+	F(S, RATIO, peak_ratio, NULL, "of the blocks") \
+	F(S, US, peak_us, NULL, "when it was first so full") \
+	F(S, COUNT, peak_running_count, NULL, "requests that run at a time, at most") \
+	F(S, COUNT, peak_waiting_count, NULL, "requests that wait at a time, at most") \
+	F(S, US, first_preemption_us, NULL, "null: there is none") \
+	F(S, COUNT, preemptions_count, NULL, "one request may be preempted more than once") \
+	F(S, COUNT, preempted_requests_count, NULL, "each once") \
+	F(S, COUNT, recomputed_tokens_count, NULL, "processed again after a preemption") \
+	F(S, LIST, samples, NULL, "equal spans of time; of each the most", .of = &sample_row_shape)
+FRAG_ROW_AS(, frag_kvcache_shape, kvcache, "kvcache", KVCACHE_ROW,
+	    "how full the paged cache of a serving engine gets");
+
+static const char *seconds(struct frag_answer *a, uint64_t us)
+{
+	return frag_answer_print(a, "%.3f s", (double)us / 1e6);
+}
+
+static void conclude_held(const struct kvcache *x, struct frag_answer *a)
+{
+	const char *held = frag_answer_print(
+		a, "%s of %s at a time",
+		frag_answer_count(a, x->held_requests_count, "request", "requests"),
+		frag_answer_count(a, x->request_tokens_count, "token", "tokens"));
+
+	if (x->asked_requests_count == UINT64_MAX)
+		frag_answer_conclude(a, "the cache holds %s", held);
+	else
+		frag_answer_conclude(
+			a, "the cache %s %s: it has room for %s",
+			x->held_requests_count >= x->asked_requests_count ? "holds"
+									  : "does not hold",
+			frag_answer_count(a, x->asked_requests_count, "request", "requests"), held);
+}
+
+static void conclude_replay(const struct kvcache *x, struct frag_answer *a)
+{
+	frag_answer_conclude(
+		a, "the cache is %.1f %% full at most, first at %s, with up to %s at a time",
+		100 * x->peak_ratio, seconds(a, x->peak_us),
+		frag_answer_count(a, x->peak_running_count, "running request", "running requests"));
+	if (x->first_preemption_us == UINT64_MAX)
+		frag_answer_conclude(a, "no request is preempted");
+	else
+		frag_answer_conclude(a, "preemption begins at %s: %s, %s in all",
+				     seconds(a, x->first_preemption_us),
+				     frag_answer_count(a, x->preempted_requests_count,
+						       "request is preempted",
+						       "requests are preempted"),
+				     frag_answer_count(a, x->preemptions_count, "time", "times"));
+	if (x->preemptions_count)
+		frag_answer_say(
+			a, "%s processed again because of it",
+			frag_answer_count(a, x->recomputed_tokens_count, "token is", "tokens are"));
+	if (x->too_long_count)
+		frag_answer_warn(
+			a, "%s left out: the whole cache does not hold %s",
+			frag_answer_count(a, x->too_long_count, "request is", "requests are"),
+			x->too_long_count == 1 ? "it" : "one of them");
+	if (x->peak_waiting_count)
+		frag_answer_say(a, "up to %s at a time",
+				frag_answer_count(a, x->peak_waiting_count, "request waits",
+						  "requests wait"));
+}
+
+static void draw(const struct kvcache *x, struct frag_answer *a)
+{
+	struct frag_title title = { 0 };
+	struct frag_answer_chart chart = {
+		.script = "kvcache",
+		.caption = "Blocks in use, requests that run and that wait, and preemptions, over "
+			   "time; of each span of time the most.",
+		.shape = &sample_row_shape,
+		.rows = x->samples,
+	};
+
+	frag_text_addf(&title.text, "The cache is %s full at most",
+		       frag_title_percent(&title, "peak_ratio", x->peak_ratio, 1));
+	frag_answer_take_title(a, &title, &chart);
+	frag_answer_chart(a, &chart);
+}
+
+static void put_replay(const struct frag_kvcache *k, struct sample_row *rows, struct kvcache *x)
+{
+	for (size_t i = 0; i < k->samples_count; i++)
+		rows[i] = (struct sample_row){
+			.begin_us = i * k->span_us,
+			.used_ratio = (double)k->samples[i].blocks / (double)x->blocks_count,
+			.running_count = k->samples[i].running,
+			.waiting_count = k->samples[i].waiting,
+			.preemptions_count = k->samples[i].preemptions,
+		};
+	x->requests_count = k->count;
+	x->too_long_count = k->too_long;
+	x->max_running_count = k->max_running;
+	x->step_us = k->step_us;
+	x->end_us = k->end_us;
+	x->peak_blocks_count = k->peak_blocks;
+	x->peak_ratio = (double)k->peak_blocks / (double)x->blocks_count;
+	x->peak_us = k->peak_us;
+	x->peak_running_count = k->peak_running;
+	x->peak_waiting_count = k->peak_waiting;
+	x->first_preemption_us = k->first_preemption_us;
+	x->preemptions_count = k->preemptions;
+	x->preempted_requests_count = k->preempted_requests;
+	x->recomputed_tokens_count = k->recomputed_tokens;
+	x->samples = (struct frag_rows){ rows, k->samples_count };
+}
+
+int frag_kvcache_answer(const struct frag_kvcache *k, struct frag_answer *a, struct frag_err *err)
+{
+	struct kvcache *x = frag_answer_new(a, 1, sizeof(*x));
+	struct sample_row *rows = frag_answer_new(a, FRAG_KVCACHE_SAMPLES, sizeof(*rows));
+
+	FRAG_CHECK_ALLOC(x && rows, "answer", err);
+	*x = (struct kvcache){
+		.cache_tokens_count = k->tokens,
+		.block_tokens_count = k->block,
+		.blocks_count = k->tokens / k->block,
+		.asked_requests_count = k->requests ? k->requests : UINT64_MAX,
+		.request_tokens_count = k->request_tokens ? k->request_tokens : UINT64_MAX,
+		.held_requests_count =
+			k->request_tokens ? frag_kvcache_holds(k, k->request_tokens) : UINT64_MAX,
+		.requests_count = UINT64_MAX,
+		.max_running_count = UINT64_MAX,
+		.step_us = UINT64_MAX,
+		.end_us = UINT64_MAX,
+		.peak_us = UINT64_MAX,
+		.first_preemption_us = UINT64_MAX
+	};
+	if (k->count)
+		put_replay(k, rows, x);
+	frag_answer_data(a, &frag_kvcache_shape, x);
+	frag_answer_csv(a, &sample_row_shape, rows, x->samples.count);
+	a->title = "How full the cache gets";
+	a->question =
+		"Does the cache of the engine hold the requests, and when are they preempted?";
+	frag_answer_remark(a, "cache: %s in %s of %s",
+			   frag_answer_count(a, k->tokens, "token", "tokens"),
+			   frag_answer_count(a, x->blocks_count, "block", "blocks"),
+			   frag_answer_count(a, k->block, "token", "tokens"));
+	if (k->count)
+		frag_answer_remark(a,
+				   "%s over %s, steps of %s; modelled: a token for each running "
+				   "request and step, preemption of the last with recomputation, "
+				   "no "
+				   "shared prefixes",
+				   frag_answer_count(a, k->count, "request", "requests"),
+				   seconds(a, k->end_us), seconds(a, k->step_us));
+	if (k->request_tokens)
+		conclude_held(x, a);
+	if (k->count) {
+		conclude_replay(x, a);
+		draw(x, a);
+	}
+	return a->failed ? frag_fail_nomem(err, "answer") : 0;
+}
