@@ -10,6 +10,7 @@
 #include "layout/layouts.h"
 #include "layout/preset.h"
 #include "plan/fit/fit_cards.h"
+#include "plan/kvcache/kvcache.h"
 
 #define VARY_MAX FRAG_AXES_MAX
 
@@ -147,7 +148,8 @@ static int set_rest(struct frag_cli *cli, struct options *o, struct frag_err *er
 		x->jobs =
 			processors > 0 ? (unsigned)FRAG_MIN(processors, (long)FRAG_LAYOUT_JOBS) : 1;
 	x->pretend.no_gpu = true;
-	x->pretend.reuse = !o->fresh;
+	x->exact |= x->requests != 0;
+	x->pretend.reuse = !o->fresh && !x->requests; /* what it prints counts */
 	if (x->pretend.memory_bytes)
 		x->pretend.memory_bytes = FRAG_MAX(x->pretend.memory_bytes / x->jobs, FRAG_MIB);
 	x->headroom = cli->headroom;
@@ -169,6 +171,8 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 		return frag_fail(err, FRAG_EUSAGE,
 				 "layouts are recorded without a GPU: give --no-gpu and -- "
 				 "PROGRAM");
+	if (!x->requests != !x->request_tokens)
+		return frag_fail(err, FRAG_EUSAGE, "--requests and --tokens go together");
 	FRAG_TRY(set_axes(o, &x->axes, err));
 	FRAG_TRY(frag_preset_apply(o->preset, &x->axes, cli->program, &words, err));
 	x->words = words;
@@ -236,6 +240,15 @@ static const struct frag_arg options[] = {
 	  .help = "run at most so many layouts of which the answer is assumed, one for every 20" },
 	{ FRAG_ARG_FLAG, "exact", AT(all.exact),
 	  .help = "record each layout on each card itself, for programs that adapt to its memory" },
+	{ FRAG_ARG_UINT, "requests", AT(all.requests), .value = "N", .min = 1,
+	  .max = FRAG_KVCACHE_TOKENS_MAX,
+	  .help = "the program is a serving engine that prints the size of its cache (vLLM, "
+		  "SGLang) and ends: a layout fits if the cache holds so many requests of "
+		  "--tokens" },
+	{ FRAG_ARG_UINT, "tokens", AT(all.request_tokens), .value = "N", .min = 1,
+	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "of a request, prompt and output" },
+	{ FRAG_ARG_UINT, "block", AT(all.block_tokens), .value = "N", .min = 1, .max = 1u << 20,
+	  .def = "16", .help = "tokens of a block of the cache" },
 	{ FRAG_ARG_TEXT, "values", AT(all.pretend.values), .value = "FILE", .def = "rules",
 	  .help = "the values that no kernel computes, as for record" },
 	{ FRAG_ARG_TEXT, "keep", AT(all.keep), .value = "DIR",

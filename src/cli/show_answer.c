@@ -37,30 +37,47 @@ static int put_page(const struct frag_cli *cli, const struct frag_answer *a, str
 		err);
 }
 
+/* A file that cannot be written: the rest of the answer is given all the same, and the first reason is the error. */
+static bool can_go_on(int rc)
+{
+	return !rc || rc == FRAG_EOUTPUT;
+}
+
 int frag_cli_print_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
+	struct frag_err other;
+	int rc = 0, later;
 
 	a->command = cli->cmd->name;
 	a->color = frag_term_color(cli->color, stdout);
 	a->brief = cli->brief;
 	*cli->need_unknown |= a->need_unknown;
 	if (cli->json)
-		FRAG_TRY(frag_answer_put_json(a, cli->json, err));
-	if (cli->csv)
-		FRAG_TRY(frag_answer_put_csv(a, cli->csv, err));
-	if (a->quiet || to_stdout(cli->json) || to_stdout(cli->csv))
-		return 0;
-	FRAG_TRY(frag_answer_text(a, frag_term_room(stdout), &text, err));
-	return frag_text_show(&text, err);
+		rc = frag_answer_put_json(a, cli->json, err);
+	if (cli->csv && can_go_on(rc)) {
+		later = frag_answer_put_csv(a, cli->csv, rc ? &other : err);
+		rc = rc ?: later;
+	}
+	if (a->quiet || to_stdout(cli->json) || to_stdout(cli->csv) || !can_go_on(rc))
+		return rc;
+	later = frag_answer_text(a, frag_term_room(stdout), &text, rc ? &other : err);
+	later = later ?: frag_text_show(&text, rc ? &other : err);
+	return rc ?: later;
 }
 
 int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err)
 {
+	struct frag_err other;
+	int rc = 0, later;
+
 	a->command = cli->cmd->name;
 	if (*cli->other_kernels)
 		frag_answer_warn(a, "%s", cli->other_kernels);
 	if (cli->out)
-		FRAG_TRY(put_page(cli, a, err));
-	return frag_cli_print_answer(cli, a, err);
+		rc = put_page(cli, a, err);
+	if (!can_go_on(rc))
+		return rc;
+	later = frag_cli_print_answer(cli, a, rc ? &other : err);
+	return rc ?: later;
 }

@@ -50,6 +50,11 @@
 	  "a step of the worst rank by a roofline, without waiting for others; null: unknown") \
 	F(S, TEXT, setting, "setting", "the policy that serves it best", .spare = 1) \
 	F(S, REAL, price_per_hour, "per hour", "of all its cards", .precision = 2, .if_any = true) \
+	F(S, COUNT, cache_tokens_count, "cache tokens", \
+	  "that the serving engine printed; null: not asked, or not recorded", .if_any = true, \
+	  .grouped = true) \
+	F(S, COUNT, held_requests_count, "requests", \
+	  "of --tokens that this cache holds; null: as before", .if_any = true, .grouped = true) \
 	F(S, TEXT, message, NULL, "why it failed") \
 	F(S, TEXT, line, NULL, "the command, with the setting")
 FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
@@ -66,6 +71,10 @@ FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
 	F(S, BYTES, least_bytes, NULL, \
 	  "the smallest card that any layout needs; null: none was recorded") \
 	F(S, REAL, price_per_hour, "per hour", "of all its cards", .precision = 2, .if_any = true) \
+	F(S, COUNT, cache_tokens_count, "cache tokens", \
+	  "that the serving engine printed; null: not asked", .if_any = true, .grouped = true) \
+	F(S, COUNT, held_requests_count, "requests", \
+	  "of --tokens that this cache holds; null: not asked", .if_any = true, .grouped = true) \
 	F(S, BOOL, confirmed, "confirmed", "recorded on the card itself, too") \
 	F(S, TEXT, setting, "setting", "the policy that serves it best", .spare = 1) \
 	F(S, TEXT, line, NULL, "the command, with the setting")
@@ -81,6 +90,8 @@ FRAG_ROW(fewest_row, "fewest", FEWEST_ROW, "the layout to take on so many GPUs o
 	F(S, COUNT, wrong_count, NULL, "of these, other than assumed; their group then ran whole") \
 	F(S, COUNT, failed_count, NULL, "layouts that failed for another reason than memory") \
 	F(S, BOOL, complete, NULL, "it was not interrupted") \
+	F(S, COUNT, requests_count, NULL, "of --requests; null: not asked") \
+	F(S, COUNT, request_tokens_count, NULL, "of --tokens; null: not asked") \
 	F(S, LIST, fewest, NULL, "one for each card", .of = &fewest_row_shape) \
 	F(S, LIST, sizes, NULL, "the same for each card and number of ranks", \
 	  .of = &fewest_row_shape) \
@@ -132,7 +143,7 @@ static const char *answer_of(const struct frag_layouts *x, size_t i, size_t c,
 		return own->status == FRAG_LAYOUT_MEMORY ? "does not fit" : "failed";
 	if (!(x->border.points[i].decided >> c & 1))
 		return "unknown";
-	return r->cards[c].completes ? "tight" : "does not fit";
+	return r->cards[c].completes && !x->requests ? "tight" : "does not fit";
 }
 
 static uint64_t sum(const struct frag_layout_result *r, unsigned first, unsigned last)
@@ -214,6 +225,8 @@ static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c
 		.other_bytes = UINT64_MAX,
 		.free_bytes = UINT64_MAX,
 		.step_us = UINT64_MAX,
+		.cache_tokens_count = UINT64_MAX,
+		.held_requests_count = UINT64_MAX,
 		.line = line_of(x, layout, r->cards[c].setting, a),
 	};
 
@@ -222,6 +235,10 @@ static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c
 	row.price_per_hour = price_of(x, c, row.gpus_count);
 	if (r->status == FRAG_LAYOUT_RAN) {
 		put_memory(r, c, &row);
+		if (x->requests) {
+			row.cache_tokens_count = r->cache_tokens;
+			row.held_requests_count = frag_layout_held(x, r);
+		}
 		row.setting = frag_answer_print(a, "%s", r->cards[c].setting);
 	} else if (*r->message) {
 		row.message = frag_answer_print(a, "%s", r->message);
@@ -242,6 +259,8 @@ static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_
 				  .peak_reserved_bytes = UINT64_MAX,
 				  .headroom_bytes = UINT64_MAX,
 				  .least_bytes = UINT64_MAX,
+				  .cache_tokens_count = UINT64_MAX,
+				  .held_requests_count = UINT64_MAX,
 				  .price_per_hour = NAN };
 
 	for (size_t k = 0; k < x->border.count; k++)
@@ -254,6 +273,8 @@ static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_
 		row.peak_reserved_bytes = best.peak_reserved_bytes;
 		row.headroom_bytes = best.headroom_bytes;
 		row.price_per_hour = best.price_per_hour;
+		row.cache_tokens_count = best.cache_tokens_count;
+		row.held_requests_count = best.held_requests_count;
 		row.confirmed =
 			frag_layout_confirmed(x, i, c) || (x->exact && x->results[i].status);
 		row.setting = best.setting;
@@ -275,6 +296,13 @@ static size_t make_sizes(const struct frag_layouts *x, struct fewest_row *rows,
 	return n;
 }
 
+static const char *requests_of(const struct frag_layouts *x, struct frag_answer *a)
+{
+	return frag_answer_print(a, "%s of %s",
+				 frag_answer_count(a, x->requests, "request", "requests"),
+				 frag_answer_count(a, x->request_tokens, "token", "tokens"));
+}
+
 static void conclude(const struct frag_layouts *x, size_t c, const struct fewest_row *row,
 		     struct frag_answer *a)
 {
@@ -284,6 +312,16 @@ static void conclude(const struct frag_layouts *x, size_t c, const struct fewest
 		frag_answer_conclude(a, "%s: interrupted before a layout was found", label);
 	else if (row->gpus_count == UINT64_MAX && row->least_bytes == UINT64_MAX)
 		frag_answer_conclude(a, "%s: not known, no layout came to its end", label);
+	else if (row->gpus_count == UINT64_MAX && x->requests)
+		frag_answer_conclude(a, "%s: no layout holds %s", label, requests_of(x, a));
+	else if (x->requests)
+		frag_answer_conclude(
+			a, "%s: %llu %s for %s, with %s: its cache of %s holds %s", label,
+			(unsigned long long)row->gpus_count,
+			row->gpus_count == 1 ? "is enough" : "are the fewest", requests_of(x, a),
+			row->layout,
+			frag_answer_count(a, row->cache_tokens_count, "token", "tokens"),
+			frag_answer_count(a, row->held_requests_count, "of them", "of them"));
 	else if (row->gpus_count == UINT64_MAX)
 		frag_answer_conclude(a,
 				     "%s: no layout fits and leaves the margin free; the least "
@@ -545,6 +583,9 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 				 .checked_count = x->border.checked,
 				 .wrong_count = x->border.wrong,
 				 .complete = !x->interrupted,
+				 .requests_count = x->requests ? x->requests : UINT64_MAX,
+				 .request_tokens_count =
+					 x->requests ? x->request_tokens : UINT64_MAX,
 				 .fewest = { fewest, x->cards_count },
 				 .sizes = { sizes, sizes_count },
 				 .layouts = { rows, count } };

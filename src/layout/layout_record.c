@@ -13,6 +13,7 @@
 #include "explain/steps.h"
 #include "launch/vary.h"
 #include "plan/fit/fit_cards.h"
+#include "plan/kvcache/kvcache.h"
 
 #define LARGE (1ull << 40) /* more than any card has */
 #define LOG_END 8192
@@ -165,6 +166,7 @@ static struct frag_program program_of(const struct frag_layouts *x, size_t i, si
 
 	*pretend = x->pretend;
 	pretend->world = x->world == SIZE_MAX ? 0 : (unsigned)world;
+	pretend->gpus = x->requests && x->world == SIZE_MAX ? (unsigned)world : 0;
 	pretend->ranks = x->world == SIZE_MAX ? NULL : world == 1 ? "0" : x->pretend.ranks;
 	if (world == 1 || !pretend->ranks)
 		pretend->memory_bytes = 0; /* there are no turns */
@@ -187,6 +189,22 @@ static void say(struct frag_layout_result *out, enum frag_layout_status status, 
 	last_line(log, out->message, sizeof(out->message));
 	if (!*out->message)
 		snprintf(out->message, sizeof(out->message), "%.200s", otherwise);
+}
+
+/* An engine fills the card up to a part that it is told: what counts is whether its cache holds the requests. */
+static int judge_cache(const struct frag_layouts *x, size_t i, const char *log,
+		       struct frag_layout_result *out, struct frag_err *err)
+{
+	FRAG_TRY(frag_kvcache_read_log(log, &out->cache_tokens, err));
+	if (!out->cache_tokens)
+		return frag_fail(err, FRAG_EINPUT,
+				 "it printed no size of its cache, as 'GPU KV cache size: N "
+				 "tokens'");
+	for (size_t c = 0; c < x->cards_count; c++)
+		if (frag_layout_on(x, i, c))
+			out->cards[c].roomy =
+				out->cards[c].completes && frag_layout_held(x, out) >= x->requests;
+	return 0;
 }
 
 /* The recording as a file: of --keep, or for this process. */
@@ -228,6 +246,8 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	path_of(x, i, on, log, path, sizeof(path));
 	FRAG_TRY(frag_trace_write_cft(trace, path, err));
 	rc = judge(x, i, &p.target, path, out, err);
+	if (!rc && x->requests)
+		rc = judge_cache(x, i, log, out, err);
 	if (!x->keep || on != SIZE_MAX)
 		unlink(path);
 	/* on the card itself what was refused and caught is no completion */

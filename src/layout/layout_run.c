@@ -23,8 +23,10 @@
 #include "base/scratch.h"
 #include "base/term.h"
 #include "layout/torchrun.h"
+#include "plan/kvcache/kvcache.h"
 #include "recording/recording.h"
 
+#define WORLD_MAX 1000000ull
 #define GRACE_NS 5000000000ull /* from asking a process to end to killing it */
 #define ALIKE 8u /* layouts that fail for one reason, before any ran: the rest is left out */
 #define TRIES 4u /* advised layouts that turn out not to fit, for each card and number of ranks */
@@ -51,9 +53,26 @@ struct course {
 
 uint64_t frag_layout_world(const struct frag_layouts *x, size_t layout)
 {
-	return x->world == SIZE_MAX
-		       ? 1
-		       : strtoull(frag_axes_value(&x->axes, layout, x->world), NULL, 10);
+	uint64_t degrees = 1;
+
+	if (x->world != SIZE_MAX)
+		return strtoull(frag_axes_value(&x->axes, layout, x->world), NULL, 10);
+	for (size_t k = 0; x->requests && k < x->axes.count; k++) {
+		const char *name = x->axes.list[k].name;
+		uint64_t n = strtoull(frag_axes_value(&x->axes, layout, k), NULL, 10);
+
+		if (!strcmp(name, "tp") || !strcmp(name, "pp") || !strcmp(name, "dp"))
+			degrees =
+				FRAG_MIN(degrees * FRAG_MAX(FRAG_MIN(n, WORLD_MAX), 1u), WORLD_MAX);
+	}
+	return degrees;
+}
+
+uint64_t frag_layout_held(const struct frag_layouts *x, const struct frag_layout_result *r)
+{
+	const struct frag_kvcache k = { .tokens = r->cache_tokens, .block = x->block_tokens };
+
+	return frag_kvcache_holds(&k, x->request_tokens);
 }
 
 size_t frag_layout_card(const struct frag_layouts *x, size_t i)
@@ -94,7 +113,7 @@ static int check_worlds(const struct frag_layouts *x, struct frag_err *err)
 		char *end;
 		unsigned long long n = strtoull(a->values[v], &end, 10);
 
-		if (*end || !n || n > 1000000 || a->values[v][0] == '-')
+		if (*end || !n || n > WORLD_MAX || a->values[v][0] == '-')
 			return frag_fail(err, FRAG_EUSAGE,
 					 "--world '%.40s' is no number of ranks from 1 to 1000000",
 					 a->values[v]);

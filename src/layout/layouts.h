@@ -59,6 +59,7 @@ struct frag_layout_result {
 	uint64_t kinds[FRAG_KINDS]; /* live bytes of that rank at its peak, by what they are for */
 	uint64_t free_bytes;	    /* reserved and not live then */
 	uint64_t step_us;	    /* by the roofline; UINT64_MAX = unknown */
+	uint64_t cache_tokens;	    /* that a serving engine printed; 0 = none */
 };
 
 #define FRAG_LAYOUT_CONFIRMS 64u
@@ -91,7 +92,10 @@ struct frag_layouts {
 	uint64_t seed;
 	unsigned jobs, time_limit_s;
 	uint64_t checks;
-	bool exact;	  /* each on the card itself: programs that adapt to its memory */
+	bool exact; /* each on the card itself: programs that adapt to its memory */
+	/* a serving engine: its cache has to hold them; 0: it is none. Each is recorded on the card itself, and again each time */
+	uint64_t requests;
+	uint64_t request_tokens, block_tokens;
 	const char *keep; /* folder for the recordings; NULL = none */
 	void (*tell)(void *ctx, const char *text);
 	void *ctx;
@@ -129,8 +133,10 @@ static inline bool frag_layout_on(const struct frag_layouts *x, size_t i, size_t
 }
 /* The first card of its class. */
 size_t frag_layout_card(const struct frag_layouts *x, size_t i);
-/* Ranks of a layout; 1 where none were asked for. */
+/* Ranks of a layout; 1 where none were asked for. Of a serving engine that starts them itself, by its degrees tp, pp and dp. */
 uint64_t frag_layout_world(const struct frag_layouts *x, size_t layout);
+/* Requests of that length which the cache of a recorded layout holds. */
+uint64_t frag_layout_held(const struct frag_layouts *x, const struct frag_layout_result *r);
 /* NULL = it was not recorded on card c itself. */
 const struct frag_layout_result *frag_layout_confirmed(const struct frag_layouts *x, size_t i,
 						       size_t c);

@@ -21,7 +21,7 @@ struct replay {
 	uint32_t first, last; /* that wait; NONE = none */
 	uint64_t waiting;
 	size_t arrived;
-	uint64_t preempted_now; /* in this step */
+	uint64_t preempted_now, least_free; /* in this step */
 };
 
 void frag_kvcache_release(struct frag_kvcache *k)
@@ -67,6 +67,7 @@ static void preempt(struct replay *r)
 	uint32_t i = r->running[--r->running_count];
 	struct frag_kvcache_request *q = &k->list[i];
 
+	r->least_free = 0;
 	r->free_blocks += q->blocks;
 	q->blocks = 0;
 	q->next = r->first;
@@ -155,7 +156,7 @@ static void merge(struct frag_kvcache *k)
 static void note(struct replay *r)
 {
 	struct frag_kvcache *k = r->k;
-	uint64_t blocks = k->tokens / k->block - r->free_blocks;
+	uint64_t blocks = k->tokens / k->block - FRAG_MIN(r->least_free, r->free_blocks);
 	struct frag_kvcache_sample *s;
 
 	while (r->now_us / k->span_us >= FRAG_KVCACHE_SAMPLES)
@@ -189,6 +190,7 @@ static int replay(struct replay *r, struct frag_err *err)
 			continue;
 		}
 		r->preempted_now = 0;
+		r->least_free = UINT64_MAX;
 		grow(r);
 		if (!r->preempted_now)
 			begin(r);

@@ -33,3 +33,31 @@ ls kept; "$CUFRAG" info kept/*.cft 2> /dev/null | grep -c 'peak live'
 # options of a launcher: replaced, added, words of their own
 "$CUFRAG" layout --no-gpu --preset megatron --vary tp=1 --vary mb=2 --vary ac=none,full --gpu h200 --check 0 --csv - -- \
 	sh -c 'printf "alloc,1,512\nfree,1\n" > "$CUFRAG_RECORD/1.pickle"' sh --micro-batch-size=7 --bf16 2> /dev/null | sed 's/.*sh //'
+# a serving engine: the size of its cache is what it prints, its GPUs are its degrees; one that prints none failed
+cat > engine << 'END'
+[ "$1-$2" = 4-silent ] || echo "INFO GPU KV cache size: $(($1 * 444)),864 tokens"
+printf 'alloc,1,%d\nfree,1\n' $((76 << 30)) > "$CUFRAG_RECORD/1.pickle"
+END
+for users in 54 55 300; do
+	layout --gpu h100,l4 --vary '{tp}=1,2,4' --requests $users --tokens 8192 -- sh engine '{tp}' silent
+done
+cut -d, -f 1-5,24,25 rows.csv
+layout --gpu h100 --vary '{tp}=1' --requests 3 -- sh engine '{tp}' ''
+# the page cannot be written: the answer is given, the status says so
+touch file
+layout --gpu l4 --vary '{mb}=1' --out file/page -- sh program '{mb}' none ''
+sed 's/:.*//' err | tail -1
+# kept recordings are a batch for sweep, and its results for fleet
+layout --gpu h100,l4 --vary '{mb}=1..3' --check 9 --keep batch -- sh program '{mb}' none ''
+ls batch
+"$CUFRAG" sweep batch -o results.sqlite --policies pytorch > /dev/null 2>&1; echo "sweep $?"
+"$CUFRAG" fleet results.sqlite > out 2> err; echo "fleet $?"
+# interrupted in the middle: what is known so far
+cat > slow << 'END'
+[ "$1" = 1 ] || { touch waits; sleep 20; }
+printf 'alloc,1,512\nfree,1\n' > "$CUFRAG_RECORD/1.pickle"
+END
+env --default-signal=INT "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
+for _ in $(seq 200); do [ ! -e waits ] || break; sleep 0.05; done
+kill -INT $!; wait $!; echo "exit $?"
+grep -E '^(answer|h100: )' out; tail -1 err

@@ -71,13 +71,14 @@ TEST(the_last_is_preempted)
 	assert_int_equal(k.first_preemption_us, 1000000);
 	assert_int_equal(k.recomputed_tokens, 5);
 	assert_int_equal(k.peak_blocks, 3);
-	assert_int_equal(k.peak_us, 5000000);
+	assert_int_equal(k.peak_us, 1000000); /* A has its second block, B none left */
 	assert_int_equal(k.peak_running, 2);
 	assert_int_equal(k.peak_waiting, 2);
 	assert_int_equal(k.end_us, 9000000);
 	assert_int_equal(k.samples_count, 9);
 	assert_int_equal(k.samples[1].preemptions, 1);
-	assert_int_equal(k.samples[1].blocks, 2);
+	assert_int_equal(k.samples[1].blocks, 3);
+	assert_int_equal(k.samples[2].blocks, 2);
 	assert_int_equal(k.samples[6].blocks, 3);
 	frag_kvcache_release(&k);
 	unlink("b.csv");
