@@ -26,6 +26,7 @@
 #include "plan/kvcache/kvcache.h"
 #include "recording/recording.h"
 
+#define PRETENDED_MAX 16u /* as --gpus of way_nogpu.c */
 #define WORLD_MAX 1000000ull
 #define GRACE_NS 5000000000ull /* from asking a process to end to killing it */
 #define ALIKE 8u /* layouts that fail for one reason, before any ran: the rest is left out */
@@ -196,6 +197,11 @@ int frag_layouts_open(struct frag_layouts *x, struct frag_err *err)
 	else
 		FRAG_TRY(frag_torchrun_strip(x->words, &x->rank_words, err));
 	FRAG_TRY(frag_axes_expand(&x->axes, x->where, x->where_count, err));
+	for (size_t l = 0; x->world == SIZE_MAX && l < x->axes.layouts_count; l++)
+		if (frag_layout_world(x, l) > PRETENDED_MAX)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "an engine on more than %u cards: so many are pretended",
+					 PRETENDED_MAX);
 	return make_points(x, err);
 }
 

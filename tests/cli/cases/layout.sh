@@ -43,6 +43,8 @@ for users in 54 55 300; do
 done
 cut -d, -f 1-5,24,25 rows.csv
 layout --gpu h100 --vary '{tp}=1' --requests 3 -- sh engine '{tp}' ''
+layout --gpu h100 --vary '{tp}=1,32' --requests 3 --tokens 9 -- sh engine '{tp}' ''
+cat err
 # the page cannot be written: the answer is given, the status says so
 touch file
 layout --gpu l4 --vary '{mb}=1' --out file/page -- sh program '{mb}' none ''
