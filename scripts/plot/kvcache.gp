@@ -4,7 +4,6 @@
 load ARG0[1:strlen(ARG0)-strlen("kvcache.gp")]."style.gp"
 eval arguments
 eval measure_head
-
 PANEL = 190
 eval sheet(560, HEAD + 2 * PANEL + 140)
 eval open_output
@@ -20,9 +19,8 @@ set tmargin at screen py(HEAD + 8)
 set bmargin at screen py(HEAD + PANEL)
 set format x ""
 set yrange [0:104]
-unset key
-plot CSV using (column("begin_us") / 1e6):(column("used_ratio") * 100) with filledcurves x1 fs solid 1.0 noborder lc rgb AREA, \
-	CSV using (column("preemptions_count") > 0 ? column("begin_us") / 1e6 : NaN):(102) with points pt 11 ps 0.8 lc rgb VERMILLION
+plot CSV using (column("begin_us") / 1e6):(column("used_ratio") * 100) with filledcurves x1 fs solid 1.0 noborder lc rgb AREA notitle, \
+	CSV using (column("preemptions_count") > 0 ? column("begin_us") / 1e6 : NaN):(102) with points pt 11 ps 0.8 lc rgb VERMILLION notitle
 unset label
 eval left_title("requests", HEAD + 1.5 * PANEL + 16)
 set tmargin at screen py(HEAD + PANEL + 20)

@@ -34,15 +34,10 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	struct options *o = values;
 	struct frag_kvcache *k = &o->cache;
 
-	if (k->requests && !k->request_tokens)
-		return frag_fail(err, FRAG_EUSAGE, "--requests needs --tokens, their length");
-	if (!o->arrivals && !k->request_tokens)
+	if ((!k->request_tokens && (k->requests || !o->arrivals)) || !o->arrivals != !k->step_us)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "nothing is asked: give --tokens (and --requests), or --arrivals");
-	if (o->arrivals && !k->step_us)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--arrivals needs --step, the microseconds of a step of the "
-				 "engine");
+				 "give --tokens (and --requests), or --arrivals and --step, or "
+				 "both");
 	FRAG_TRY(set_size(o, err));
 	if (o->arrivals) {
 		FRAG_TRY(frag_kvcache_read(k, o->arrivals, err));

@@ -24,7 +24,6 @@ FRAG_ROW(sample_row, "sample", SAMPLE_ROW, "how full the cache is in a span of t
 	F(S, COUNT, max_running_count, NULL, "of --max-seqs") \
 	F(S, US, step_us, NULL, "of --step, each a token for every running request") \
 	F(S, US, end_us, NULL, "when the last request ends, since the first") \
-	F(S, COUNT, peak_blocks_count, NULL, "in use at most") \
 	F(S, RATIO, peak_ratio, NULL, "of the blocks") \
 	F(S, US, peak_us, NULL, "when it was first so full") \
 	F(S, COUNT, peak_running_count, NULL, "requests that run at a time, at most") \
@@ -121,7 +120,6 @@ static void put_replay(const struct frag_kvcache *k, struct sample_row *rows, st
 	x->max_running_count = k->max_running;
 	x->step_us = k->step_us;
 	x->end_us = k->end_us;
-	x->peak_blocks_count = k->peak_blocks;
 	x->peak_ratio = (double)k->peak_blocks / (double)x->blocks_count;
 	x->peak_us = k->peak_us;
 	x->peak_running_count = k->peak_running;

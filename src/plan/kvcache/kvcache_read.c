@@ -141,6 +141,7 @@ int frag_kvcache_read_log(const char *path, uint64_t *tokens, struct frag_err *e
 	static const char *const words[] = { "GPU KV cache size:", "max_total_num_tokens=" };
 	char line[LINE_MAX_BYTES]; /* of longer lines, pieces */
 	FILE *f = fopen(path, "re");
+	int failed;
 
 	*tokens = 0;
 	if (!f)
@@ -154,10 +155,7 @@ int frag_kvcache_read_log(const char *path, uint64_t *tokens, struct frag_err *e
 			if (n && (!*tokens || n < *tokens))
 				*tokens = n;
 		}
-	if (ferror(f)) {
-		fclose(f);
-		return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s'", path);
-	}
+	failed = ferror(f);
 	fclose(f);
-	return 0;
+	return failed ? frag_fail(err, FRAG_EINPUT, "cannot read '%.200s'", path) : 0;
 }
