@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Half of the batch at a time, gradients accumulated over both halves."""
-from .help import Left, loss_of, wrap_forward
+from .help import Left, loss_of, with_loss, wrap_forward
 
 NUMERICS = ""
 
@@ -46,8 +46,5 @@ def install(torch, seen):
         del first, loss
         second = inner(*parts[1][0], **parts[1][1])
         whole = loss_of(torch, second) / 2 + before
-        if isinstance(second, torch.Tensor):
-            return whole
-        second.loss = whole
-        return second
+        return with_loss(torch, second, whole)
     seen.when_root(lambda root: wrap_forward(root, around))
