@@ -12,6 +12,9 @@ def applies(seen):
     size, place, made, rows = max(seen.losses, key=lambda x: x[0])
     if size < 0.02 * seen.torch.cuda.max_memory_allocated():
         return None
+    if not made and not rows:
+        raise Left("the %.0f MiB of logits at %s have their classes in dimension 1: make them (rows, classes) for a loss in chunks" %
+                   (size / 2**20, seen.relative(place)))
     if not made:
         raise Left("the %.0f MiB of logits at %s are not what a Linear gave" % (size / 2**20, seen.relative(place)))
     return ("compute logits and cross-entropy (%d rows, %.0f MiB as float32) in %d chunks, each under torch.utils.checkpoint; "

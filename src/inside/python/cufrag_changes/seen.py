@@ -49,7 +49,7 @@ class Seen:
         self.clips = self.scales = self.generates = ""
         self.zeroed = ""  # where gradients are set to zero and kept
         self.backward_place = ""
-        self.losses = []  # (bytes of the logits, place, did a Linear give them, rows)
+        self.losses = []  # (bytes of the logits, place, did a Linear give them, rows or 0)
         self.widths = set()  # of what wide Linears gave
         self.versions, self.stepped = [], set()
         self.kept = {}  # variable -> {step: bytes on the card that it holds}
@@ -136,7 +136,7 @@ class Seen:
     def on_loss(self, original, logits, *args, **kwargs):
         if isinstance(logits, self.torch.Tensor) and len(self.losses) < 1000 and logits.is_cuda:
             width = logits.shape[-1] if logits.dim() == 2 else 0
-            self.losses.append((logits.numel() * 4, self.place(), width in self.widths, logits.numel() // (width or 1)))
+            self.losses.append((logits.numel() * 4, self.place(), width in self.widths, logits.numel() // width if width else 0))
         return original(logits, *args, **kwargs)
 
     def wide(self, h, w):
