@@ -11,10 +11,10 @@ def applies(seen):
         return None
     if call.batch < 2:
         raise Left("the batch is %d" % call.batch)
-    if not call.loss:
-        raise Left("the loss is computed outside of %s: halve the batch and call backward() twice for each step" % call.name)
     if call.norms:
         raise Left("BatchNorm has statistics of a batch: with half of it the training is another one")
+    if not call.loss:
+        raise Left("the loss is computed outside of %s: halve the batch and call backward() twice for each step" % call.name)
     return "halve the batch of %d, and call backward() for both halves before each step" % call.batch, call.place
 
 
