@@ -17,10 +17,9 @@ struct frag_advice_peaks {
 
 /* What a change costs; 0 where it costs none of it. */
 struct frag_advice_cost {
-	uint64_t moved;	   /* bytes over PCIe in the whole run */
-	uint64_t computed; /* operations computed again (floating point), in the whole run */
-	uint64_t calls;	   /* more calls of kernels or of the allocator */
-	double seconds;	   /* roofline time of all that on the card that is meant */
+	uint64_t moved; /* bytes over PCIe in the whole run */
+	uint64_t calls; /* more calls of kernels or of the allocator */
+	double seconds; /* roofline time of all that on the card that is meant */
 };
 
 struct frag_advice {
@@ -29,7 +28,9 @@ struct frag_advice {
 	char *where;	    /* "train.py:41", or "" */
 	char *numerics;	    /* what becomes numerically different; "" where nothing does */
 	char *left_out;	    /* why it could not be tried; "" where it was */
-	bool tried;	    /* else estimated */
+	bool tried;	    /* else estimated, or */
+	bool replayed;	    /* the recording as it is, with other settings of the allocator */
+	bool untimed;	    /* the time of its run says nothing of the program's */
 	struct frag_advice_peaks before, after;
 	struct frag_advice_cost cost;
 	const char *card; /* the smallest that holds it; NULL: none of the list */

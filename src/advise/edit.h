@@ -28,6 +28,9 @@
  */
 int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
 		      struct frag_err *err);
+/* Settings and allocators only: what a replay knows exactly. */
+int frag_advise_settings(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
+			 struct frag_err *err);
 void frag_advices_release(struct frag_advice *list, size_t n);
 
 /* ---- one edit ------------------------------------------------------------------------- */

@@ -120,10 +120,14 @@ int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_advice_peaks after = p->before;
+	const size_t before = p->count;
 
 	FRAG_TRY(frag_policy_spec_parse(policy, &spec, err));
 	FRAG_TRY(reserved_under(p, spec, p->story->dev, &after.reserved, err));
-	return take(p, o, &after, err);
+	FRAG_TRY(take(p, o, &after, err));
+	if (p->count > before)
+		p->list[before].replayed = true;
+	return 0;
 }
 
 int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
@@ -194,8 +198,8 @@ static const struct frag_unit *fullest(const struct frag_recording *rec)
 	return best;
 }
 
-int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
-		      struct frag_err *err)
+static int propose_all(const struct frag_recording *rec, const struct frag_edit_kind *only,
+		       struct frag_advice **out, size_t *n, struct frag_err *err)
 {
 	FRAG_AUTO(frag_story_release) struct frag_story story = { 0 };
 	FRAG_AUTO(close_plan) struct frag_advice_plan p = { 0 };
@@ -214,7 +218,8 @@ int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out
 	FRAG_TRY(frag_story_make(&story, unit, err));
 	FRAG_TRY(open_plan(&p, &story, err));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(kinds); i++)
-		FRAG_TRY(kinds[i]->propose(&p, err));
+		if (!only || kinds[i] == only)
+			FRAG_TRY(kinds[i]->propose(&p, err));
 	if (p.count)
 		qsort(p.list, p.count, sizeof(*p.list), by_need);
 	*out = p.list;
@@ -222,6 +227,18 @@ int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out
 	p.list = NULL;
 	p.count = 0;
 	return 0;
+}
+
+int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
+		      struct frag_err *err)
+{
+	return propose_all(rec, NULL, out, n, err);
+}
+
+int frag_advise_settings(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
+			 struct frag_err *err)
+{
+	return propose_all(rec, &frag_edit_settings, out, n, err);
 }
 
 void frag_advices_release(struct frag_advice *list, size_t n)

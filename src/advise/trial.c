@@ -17,7 +17,9 @@
 
 #define LARGE (1ull << 40)	   /* more than any card has */
 #define PCIE_BYTES_PER_SECOND 25e9 /* of pinned memory, PCIe 4.0 x16 */
-#define TOGETHER_MAX 6u		   /* runs that look for the best combination */
+#define REPLAYED_MAX 4u		   /* changes that need no run */
+#define UNTRIED "could not be tried: "
+#define TOGETHER_MAX 6u /* runs that look for the best combination */
 
 uint64_t frag_advice_need(const struct frag_advice_peaks *p)
 {
@@ -122,14 +124,19 @@ static int collect(struct frag_advising *a, unsigned n, int status, struct frag_
 	*t = (struct frag_trial){ .status = status,
 				  .steps = count_of(facts, "steps"),
 				  .updated = count_of(facts, "updated"),
-				  .computed = count_of(facts, "computed"),
 				  .moved = count_of(facts, "moved") };
 	json_decref(facts);
 	frag_trials_path(&a->trials, n, "", folder, sizeof(folder));
 	FRAG_TRY(frag_pretend_collect(&a->trials.launch, folder, status, &trace, err));
 	*out_of_memory = frag_vary_refusals(trace) != 0;
 	t->done = !status;
-	return measure(a, trace, t, err);
+	FRAG_TRY(measure(a, trace, t, err));
+	if (!n) {
+		frag_trace_destroy(a->base);
+		a->base = trace;
+		trace = NULL;
+	}
+	return 0;
 }
 
 /* ---- what the program offers ----------------------------------------------------------- */
@@ -179,6 +186,7 @@ static int add_offer(struct frag_advising *a, const json_t *row, struct frag_err
 				   .numerics = clean_copy(text_of(row, "numerics")),
 				   .left_out = clean_copy(text_of(row, "left_out")),
 				   .before = a->first.peaks };
+	x->untimed = json_is_true(json_object_get(row, "untimed"));
 	a->groups[a->count++] = clean_copy(text_of(row, "group"));
 	if (!x->change || !x->what || !x->where || !x->numerics || !x->left_out ||
 	    !a->groups[a->count - 1])
@@ -191,10 +199,11 @@ static int read_offers(struct frag_advising *a, struct frag_err *err)
 	json_t *facts = read_facts(a, 0), *row;
 	const json_t *changes = json_object_get(facts, "changes");
 	size_t i, n = FRAG_MIN(json_array_size(changes), FRAG_TRIALS_MAX / 2);
+	const size_t cap = n + REPLAYED_MAX + 1;
 	int rc = 0;
 
-	a->list = frag_host_calloc(n + 1, sizeof(*a->list));
-	a->groups = frag_host_calloc(n + 1, sizeof(*a->groups));
+	a->list = frag_host_calloc(cap, sizeof(*a->list));
+	a->groups = frag_host_calloc(cap, sizeof(*a->groups));
 	if (!a->list || !a->groups)
 		rc = frag_fail_nomem(err, "advice");
 	for (i = 0; !rc && i < n; i++) {
@@ -213,12 +222,13 @@ static void check(const struct frag_advising *a, struct frag_trial *t, unsigned 
 	char line[200];
 
 	if (late)
-		snprintf(t->why, sizeof(t->why), "could not be tried: not at its end after %u s",
+		snprintf(t->why, sizeof(t->why), "%snot at its end after %u s", UNTRIED,
 			 a->seconds);
 	else if (!t->done) {
 		frag_trials_last_line(&a->trials, n, line, sizeof(line));
-		snprintf(t->why, sizeof(t->why), "could not be tried: %s",
-			 *line ? line : "the program ended without a recording");
+		if (!*line)
+			snprintf(line, sizeof(line), "it ended with status %d", t->status);
+		snprintf(t->why, sizeof(t->why), UNTRIED "%.250s", line);
 	} else if (t->steps != a->first.steps)
 		snprintf(t->why, sizeof(t->why), "refused: %llu steps of the optimizer, not %llu",
 			 (unsigned long long)t->steps, (unsigned long long)a->first.steps);
@@ -263,7 +273,6 @@ static void fill(struct frag_advising *a, struct frag_advice *x, const struct fr
 	x->after = t->peaks;
 	x->cost = (struct frag_advice_cost){
 		.moved = t->moved,
-		.computed = more(t->computed, a->first.computed),
 		.calls = more(t->calls, a->first.calls),
 		.seconds = ((double)t->span_ns - (double)a->first.span_ns) / 1e9 +
 			   (double)t->moved / PCIE_BYTES_PER_SECOND,
@@ -362,18 +371,52 @@ static int try_all(struct frag_advising *a, struct frag_err *err)
 	return try_again(a, again, err);
 }
 
+/* ---- what needs no run ----------------------------------------------------------------------- */
+
+/* Settings and another allocator: the recording of the program as it is, replayed. */
+static int add_replayed(struct frag_advising *a, struct frag_err *err)
+{
+	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
+	struct frag_trace *base = a->base;
+	struct frag_advice *list = NULL;
+	size_t n = 0;
+	int rc;
+
+	if (!is_asked(a->only, "settings") && !is_asked(a->only, "vmm"))
+		return 0;
+	a->base = NULL;
+	rc = frag_recording_take(&r, base, &a->program.target, 0, err)
+		     ?: frag_advise_settings(&r, &list, &n, err);
+	for (size_t i = 0; !rc && i < n && i < REPLAYED_MAX; i++) {
+		struct frag_advice *x = &a->list[a->count];
+
+		if (!is_asked(a->only, list[i].change))
+			continue;
+		*x = list[i];
+		list[i] = (struct frag_advice){ 0 };
+		x->change = frag_host_strdup(x->change);
+		a->groups[a->count++] = frag_host_strdup("allocator");
+		if (!x->change || !a->groups[a->count - 1])
+			rc = frag_fail_nomem(err, "advice");
+	}
+	frag_advices_release(list, n);
+	return rc;
+}
+
 /* ---- together ------------------------------------------------------------------------------ */
 
 static uint64_t saving(const struct frag_advice *x)
 {
-	return x->tried ? more(frag_advice_need(&x->before), frag_advice_need(&x->after)) : 0;
+	return x->tried || x->replayed
+		       ? more(frag_advice_need(&x->before), frag_advice_need(&x->after))
+		       : 0;
 }
 
 static int by_saving(const void *p, const void *q)
 {
 	const struct frag_advice *x = p, *y = q;
 
-	return FRAG_ORDER(y->tried, x->tried) ?: FRAG_ORDER(saving(y), saving(x)) ?: strcmp(x->change, y->change);
+	return FRAG_ORDER(y->tried || y->replayed, x->tried || x->replayed) ?: FRAG_ORDER(saving(y), saving(x)) ?: strcmp(x->change, y->change);
 }
 
 static const char *group_of(const struct frag_advising *a, const struct frag_advice *x)
@@ -389,7 +432,7 @@ static bool excluded(const struct frag_advising *a, const struct frag_advice *x)
 	return false;
 }
 
-/* Runs the members and x together. */
+/* Runs the members and x together; x may be NULL. */
 static int run_together(struct frag_advising *a, const struct frag_advice *x, struct frag_trial *t,
 			struct frag_err *err)
 {
@@ -397,9 +440,10 @@ static int run_together(struct frag_advising *a, const struct frag_advice *x, st
 	size_t len = 0;
 
 	for (size_t i = 0; i < a->members_count; i++)
-		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s+",
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", i ? "+" : "",
 					a->members[i]->change);
-	snprintf(names + len, sizeof(names) - len, "%s", x->change);
+	if (x)
+		snprintf(names + len, sizeof(names) - len, "+%s", x->change);
 	return run_alone(a, names, t, err);
 }
 
@@ -482,6 +526,40 @@ static int combine(struct frag_advising *a, struct frag_err *err)
 	return 0;
 }
 
+/* Runs what was found on the card that is meant, if all runs had a larger one: then the program adapts to it and frees what it must. */
+static int complete(struct frag_advising *a, struct frag_err *err)
+{
+	const char *const conf = "PYTORCH_CUDA_ALLOC_CONF", *before = getenv(conf);
+	FRAG_AUTO_FREE char *kept = before ? frag_host_strdup(before) : NULL;
+	const struct frag_launch launch = a->trials.launch;
+	const int ask = a->trials.ask;
+	struct frag_trial t = { 0 };
+	int rc;
+
+	if (!a->enlarged || !a->fits || !a->members_count || a->interrupted) {
+		a->completed = a->fits && !a->enlarged;
+		return 0;
+	}
+	a->trials.launch = frag_program_launch(&a->real);
+	a->trials.ask = -1;
+	if (a->best.peaks.expandable < a->best.peaks.reserved)
+		setenv(conf, "expandable_segments:True", 1);
+	rc = run_together(a, NULL, &t, err);
+	if (kept)
+		setenv(conf, kept, 1);
+	else
+		unsetenv(conf);
+	a->trials.launch = launch;
+	a->trials.ask = ask;
+	a->completed = !rc && t.done;
+	if (!rc && !t.done && !a->interrupted) {
+		snprintf(a->why, sizeof(a->why), "%.250s",
+			 t.why + (strncmp(t.why, UNTRIED, strlen(UNTRIED)) ? 0 : strlen(UNTRIED)));
+		a->fits = false;
+	}
+	return rc;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 static int begin(struct frag_advising *a, struct frag_err *err)
@@ -534,14 +612,18 @@ int frag_advise_try(struct frag_advising *a, struct frag_err *err)
 {
 	const uint64_t begun = frag_clock_ns();
 
+	a->real = a->program;
 	FRAG_TRY(begin(a, err));
 	if (!a->seconds)
 		a->seconds = (unsigned)(60 + 10 * a->trials.took_ns / 1000000000);
 	FRAG_TRY(read_offers(a, err));
 	FRAG_TRY(try_all(a, err));
+	if (!a->interrupted)
+		FRAG_TRY(add_replayed(a, err));
 	sort(a);
 	if (!a->interrupted)
 		FRAG_TRY(combine(a, err));
+	FRAG_TRY(complete(a, err));
 	a->took_ns = frag_clock_ns() - begun;
 	return 0;
 }
@@ -561,6 +643,7 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 void frag_advising_release(struct frag_advising *a)
 {
 	frag_trials_end(&a->trials);
+	frag_trace_destroy(a->base);
 	for (size_t i = 0; a->groups && i < a->count; i++)
 		FRAG_FREE((char *)(uintptr_t)a->list[i].change, a->groups[i]);
 	frag_advices_release(a->list, a->count);

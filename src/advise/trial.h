@@ -25,7 +25,7 @@ struct frag_trial {
 	int status;
 	char why[300];			/* else */
 	struct frag_advice_peaks peaks; /* of the device that needs most */
-	uint64_t steps, updated, moved, computed, calls, span_ns;
+	uint64_t steps, updated, moved, calls, span_ns;
 };
 
 struct frag_advising {
@@ -43,6 +43,8 @@ struct frag_advising {
 	/* made */
 	struct frag_trials trials;
 	struct frag_trial first;
+	struct frag_trace *base;  /* of the program as it is */
+	struct frag_program real; /* on the card that is meant */
 	bool enlarged; /* the card was too small for the program as it is: recorded with enough memory */
 	bool interrupted;
 	char name[200];		  /* of the recording that was edited; "": a program ran */
@@ -54,6 +56,8 @@ struct frag_advising {
 	size_t members_count;
 	struct frag_trial best;
 	bool fits;
+	bool completed; /* it ran to its end on a card of that size */
+	char why[300];	/* it did not, though its peak fits */
 	uint64_t took_ns;
 };
 

@@ -23,7 +23,6 @@
 	  "peak reserved before it, with expandable segments") \
 	F(S, BYTES, moved_bytes, "over PCIe", \
 	  "bytes moved between card and host in the whole run", .if_any = true, .spare = 6) \
-	F(S, COUNT, computed_count, NULL, "floating-point operations more, in the whole run") \
 	F(S, COUNT, calls_count, NULL, "requests of memory more, in the whole run") \
 	F(S, REAL, seconds, NULL, \
 	  "more modelled time of the whole run: a roofline of the card's bandwidth and tensor " \
@@ -32,7 +31,8 @@
 	  "of the whole run, against that of the program as it is", .right = true, .spare = 1) \
 	F(S, TEXT, numerics, NULL, "what becomes numerically different; empty: nothing") \
 	F(S, TEXT, how, "how", \
-	  "tried: the program ran with it; estimated: the recording was edited and replayed; " \
+	  "tried: the program ran with it; replayed: its recording, under other settings; " \
+	  "estimated: the recording was edited and replayed; " \
 	  "left " \
 	  "out: left_out says why") \
 	F(S, TEXT, card, "smallest card", \
@@ -48,6 +48,7 @@ FRAG_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW, "one change 
 	F(S, TEXT, card, NULL, "the card that was asked for; null: none") \
 	F(S, BYTES, spare_bytes, NULL, \
 	  "what the peak leaves of it; null: it does not fit, or none was asked for") \
+	F(S, BOOL, completed, NULL, "it ran to its end on a card of that size") \
 	F(S, TEXT, smallest_card, NULL, "with room for it and the margin; null: none of the list")
 FRAG_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
 	    "the best changes together, tried as one");
@@ -79,25 +80,25 @@ static struct change_row change_row(const struct frag_advice *x, double span, st
 		.where = *x->where ? x->where : NULL,
 		.numerics = x->numerics,
 		.left_out = x->left_out,
-		.how = !known	  ? "left out"
-		       : x->tried ? "tried"
-				  : "estimated",
+		.how = !known	     ? "left out"
+		       : x->tried    ? "tried"
+		       : x->replayed ? "replayed"
+				     : "estimated",
 		.card = known ? x->card : NULL,
 		.saved_bytes = known ? less(before, after) : UINT64_MAX,
 		.saved_ratio = known && before ? (double)less(before, after) / (double)before : NAN,
 		.requested_bytes = known ? x->after.requested : UINT64_MAX,
 		.reserved_bytes = known ? x->after.reserved : UINT64_MAX,
-		.expandable_bytes = known ? x->after.expandable : UINT64_MAX,
+		.expandable_bytes = known && !x->replayed ? x->after.expandable : UINT64_MAX,
 		.before_requested_bytes = x->before.requested,
 		.before_reserved_bytes = x->before.reserved,
 		.before_expandable_bytes = x->before.expandable,
 		.moved_bytes = known ? x->cost.moved : UINT64_MAX,
-		.computed_count = known ? x->cost.computed : UINT64_MAX,
 		.calls_count = known ? x->cost.calls : UINT64_MAX,
-		.seconds = known ? x->cost.seconds : NAN,
+		.seconds = known && !x->untimed ? x->cost.seconds : NAN,
 	};
 
-	if (known && x->tried && span > 0)
+	if (known && x->tried && !x->untimed && span > 0)
 		row.time_text = frag_answer_print(a, "%+.0f %%", 100 * x->cost.seconds / span);
 	return row;
 }
@@ -132,6 +133,7 @@ static struct together_row *together(const struct frag_advising *v, struct frag_
 				    .expandable_bytes = p->expandable,
 				    .card = v->named ? v->card.label : NULL,
 				    .spare_bytes = v->named && v->fits ? room - need : UINT64_MAX,
+				    .completed = v->completed,
 				    .smallest_card = card ? card->name : NULL };
 
 	for (size_t i = 0; names && i < v->members_count; i++)
@@ -153,9 +155,14 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 				     frag_answer_print(a, "fits %s", v->card.label), setting,
 				     FRAG_BYTES(room - need));
 	else if (v->named && v->fits)
-		frag_answer_conclude(a, "fits %s with %s to spare: %s; reserves %s%s",
+		frag_answer_conclude(a, "fits %s with %s to spare: %s; reserves %s%s%s",
 				     v->card.label, FRAG_BYTES(room - need), names_of(v, a),
-				     FRAG_BYTES(need), setting);
+				     FRAG_BYTES(need), setting,
+				     v->completed ? ", and completed on it" : "");
+	else if (*v->why)
+		frag_answer_conclude(
+			a, "did not complete on %s with %s, though its peak of %s fits: %s",
+			v->card.label, names_of(v, a), FRAG_BYTES(need), v->why);
 	else if (v->named && v->members_count)
 		frag_answer_conclude(a,
 				     "does not fit %s: with %s it still reserves %s%s, and the "

@@ -105,6 +105,44 @@ print(next(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if
 	grep -q 'kept_tensors  *run.py:20' out && ! pgrep -f "$PWD/run.py" || { cat out; return 1; }
 }
 
+# the loss of a language model in chunks, with and without logits in what the model gives
+test_advise_chunks_the_loss() {
+	cat > run.py <<- 'END'
+		import sys, torch, torch.nn as nn, torch.nn.functional as F
+		from torch.utils.checkpoint import checkpoint
+		e, head = nn.Embedding(8000, 128).cuda(), nn.Linear(128, 8000, bias=False).cuda()
+		class Model(nn.Module):
+		    def __init__(self):
+		        super().__init__()
+		        self.e, self.head, self.loss = e, head, nn.CrossEntropyLoss()
+		    def forward(self, x):
+		        h = self.e(x)
+		        if "hand" in sys.argv:
+		            part = lambda h, y: F.cross_entropy(self.head(h).float(), y, reduction="sum")
+		            h, y, total = h[:, :-1].reshape(-1, 128), x[:, 1:].reshape(-1), 0
+		            for a, b in zip(h.chunk(8), y.chunk(8)):
+		                total = total + checkpoint(part, a, b, use_reentrant=False)
+		            return None, total / (y != -100).sum()
+		        logits = self.head(h).float()
+		        return logits, self.loss(logits[..., :-1, :].contiguous().view(-1, 8000), x[:, 1:].reshape(-1))
+		m = Model()
+		o = torch.optim.AdamW(m.parameters())
+		for step in range(3):
+		    with torch.autocast("cuda", dtype=torch.bfloat16):
+		        _, loss = m(torch.randint(0, 8000, (4, 257), device="cuda"))
+		    loss.backward(); o.step(); o.zero_grad()
+		    if "used" in sys.argv: _.argmax(-1)
+	END
+	"$cufrag" advise --changes chunked_loss,accumulate --json a.json -- "$python" run.py > out 2>&1 && grep -q 'chunked_loss  *run.py:17 ' out &&
+		grep -q 'accumulate  *run.py:22 ' out && record -o hand.cft -- "$python" run.py hand || { cat out; return 1; }
+	"$cufrag" replay hand.cft --policy pytorch 2> err | awk '$1 == "peak_requested_bytes" { print $2 }' > hand
+	python3 -c 'import json
+print(next(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if c["change"] == "chunked_loss"))' > tried
+	cmp hand tried || { cat hand tried out; return 1; }
+	"$cufrag" advise --changes chunked_loss -- "$python" run.py used > out 2>&1
+	grep -q 'left out: chunked_loss: .*uses logits after their loss' out || { cat out; return 1; }
+}
+
 test_expandable_segments() {
 	PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True record -o run.cft -- "$python" "$root/tests/torch/train.py" plain &&
 		verified run.cft && "$cufrag" info run.cft | grep -q 'expandable segments on'

@@ -5,6 +5,7 @@ A change is a file NAME.py of this folder, found there, with
 
     NUMERICS = ""             what becomes numerically different; "" where nothing does
     GROUP = "optimizer"       changes of one group are not tried together; may be missing
+    UNTIMED = True            the time of its run says nothing of the program's; may be missing
     def applies(seen):        None: nothing to do here; (what, where), or with numerics of its own: a sentence, and "train.py:41";
                               raises Left(why) where it cannot be tried. Asked at the end of the run as it is (seen: seen.py)
     def install(torch, seen): makes the change, by hooks; before the program uses the card
@@ -58,7 +59,7 @@ class Trial:
         for name in names():
             module = change(name)
             row = {"name": name, "what": "", "where": "", "numerics": module.NUMERICS, "left_out": "",
-                   "group": getattr(module, "GROUP", "")}
+                   "group": getattr(module, "GROUP", ""), "untimed": getattr(module, "UNTIMED", False)}
             try:
                 found = module.applies(self.seen)
                 if not found:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Half of the batch at a time, gradients accumulated over both halves."""
-from .help import Left, loss_of, wrap_forward
+from .help import Left, loss_of, with_loss, wrap_forward
 
 NUMERICS = ""
 
@@ -11,10 +11,10 @@ def applies(seen):
         return None
     if call.batch < 2:
         raise Left("the batch is %d" % call.batch)
-    if not call.loss:
-        raise Left("the loss is computed outside of %s: halve the batch and call backward() twice for each step" % call.name)
     if call.norms:
         raise Left("BatchNorm has statistics of a batch: with half of it the training is another one")
+    if not call.loss:
+        raise Left("the loss is computed outside of %s: halve the batch and call backward() twice for each step" % call.name)
     return "halve the batch of %d, and call backward() for both halves before each step" % call.batch, call.place
 
 
@@ -46,8 +46,5 @@ def install(torch, seen):
         del first, loss
         second = inner(*parts[1][0], **parts[1][1])
         whole = loss_of(torch, second) / 2 + before
-        if isinstance(second, torch.Tensor):
-            return whole
-        second.loss = whole
-        return second
+        return with_loss(torch, second, whole)
     seen.when_root(lambda root: wrap_forward(root, around))

@@ -3,7 +3,7 @@
 import functools
 
 from . import Left
-from .seen import loss_of, repeated, wrap  # noqa: F401
+from .seen import loss_of, repeated, with_loss, wrap  # noqa: F401
 
 ADAM = ("Adam", "AdamW")
 

@@ -49,7 +49,8 @@ class Seen:
         self.clips = self.scales = self.generates = ""
         self.zeroed = ""  # where gradients are set to zero and kept
         self.backward_place = ""
-        self.losses = []  # (bytes of the logits, place)
+        self.losses = []  # (bytes of the logits, place, did a Linear give them, rows or 0)
+        self.widths = set()  # of what wide Linears gave
         self.versions, self.stepped = [], set()
         self.kept = {}  # variable -> {step: bytes on the card that it holds}
         self.files = {}  # variable -> file
@@ -73,6 +74,7 @@ class Seen:
         wrap(torch.optim.Optimizer, "zero_grad", self.on_zero)
         wrap(torch.Tensor, "backward", self.on_backward)
         wrap(torch.nn.functional, "cross_entropy", self.on_loss)
+        wrap(torch.nn.functional, "linear", self.on_linear)
         for home in (torch.nn.utils, torch.nn.utils.clip_grad):
             wrap(home, "clip_grad_norm_", self.on_clip)
         wrap(torch.amp.GradScaler, "scale", self.on_scale)
@@ -133,8 +135,18 @@ class Seen:
 
     def on_loss(self, original, logits, *args, **kwargs):
         if isinstance(logits, self.torch.Tensor) and len(self.losses) < 1000 and logits.is_cuda:
-            self.losses.append((logits.numel() * 4, self.place()))
+            width = logits.shape[-1] if logits.dim() == 2 else 0
+            self.losses.append((logits.numel() * 4, self.place(), width in self.widths, logits.numel() // width if width else 0))
         return original(logits, *args, **kwargs)
+
+    def wide(self, h, w):
+        """Is that a product as logits are: far wider than what it is made of?"""
+        return w.shape[0] > 4 * w.shape[1] and h.dim() > 1
+
+    def on_linear(self, original, h, w, *args, **kwargs):
+        if self.looks and self.wide(h, w):
+            self.widths.add(w.shape[0])
+        return original(h, w, *args, **kwargs)
 
     def on_clip(self, original, *args, **kwargs):
         self.clips = self.clips or self.place()
@@ -248,6 +260,25 @@ def repeated(torch, root):
 
 
 def loss_of(torch, out):
-    """The loss in what a model gives; None: it gives none."""
-    loss = out if isinstance(out, torch.Tensor) else getattr(out, "loss", None)
-    return loss if isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.requires_grad else None
+    """The loss in what a model gives, alone or with others; None: it gives none."""
+    if isinstance(out, (tuple, list)):
+        return next((t for t in out if is_loss(torch, t)), None)
+    loss = out if isinstance(out, torch.Tensor) else out.get("loss") if isinstance(out, dict) else getattr(out, "loss", None)
+    return loss if is_loss(torch, loss) else None
+
+
+def is_loss(torch, t):
+    return isinstance(t, torch.Tensor) and t.numel() == 1 and t.requires_grad
+
+
+def with_loss(torch, out, loss):
+    """What a model gave, with another loss."""
+    if isinstance(out, torch.Tensor):
+        return loss
+    if type(out) in (tuple, list):
+        return type(out)(loss if t is loss_of(torch, out) else t for t in out)
+    if isinstance(out, dict):
+        out["loss"] = loss
+    else:
+        out.loss = loss
+    return out

@@ -10,7 +10,8 @@ GROUP = "precision"
 
 def applies(seen):
     call = next((c for c in seen.calls if c.dtype == seen.torch.float32), None)
-    return call and ("%s.to(torch.bfloat16) before it goes to the card" % call.name, call.place)
+    return call and ("%s.to(torch.bfloat16) before it goes to the card" % call.name, call.place,
+                     NUMERICS if seen.optimizers else "weights are rounded to bfloat16")
 
 
 def install(torch, seen):
