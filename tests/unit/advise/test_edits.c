@@ -30,11 +30,12 @@ static uint64_t stack_first[] = { 0, 0, 4, 8, 10, 12, 13 };
 
 static uint32_t born(uint64_t bytes, uint32_t stack)
 {
-	events[count++] = (struct frag_event){ .kind = FRAG_EV_ALLOC,
-					       .bytes = bytes & FRAG_MAX_REQUEST,
-					       .slot = slots,
-					       .time_us = count,
-					       .stack = with_stacks ? stack : 0 };
+	events[count] = (struct frag_event){ .kind = FRAG_EV_ALLOC,
+					     .bytes = bytes & FRAG_MAX_REQUEST,
+					     .slot = slots,
+					     .time_us = count,
+					     .stack = with_stacks ? stack : 0 };
+	count++;
 	return slots++;
 }
 
