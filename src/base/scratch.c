@@ -27,6 +27,7 @@
 #define PREFIX ".cufrag-"
 #define PLACES 64
 #define DEPTH 8 /* depth of nested folders */
+#define TRIES 100
 
 static struct place {
 	char *path;
@@ -201,13 +202,18 @@ static char *new_name(const char *dir)
 	return name;
 }
 
-/* Another program may have removed it as abandoned before it was locked. */
-static bool hold(int fd, const char *path)
+/* Others remove what they find without a lock, so one may be gone before it has its own: then another is made. */
+static bool is_gone(int fd, const char *path)
 {
 	struct stat here, there;
 
-	return !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &here) && !stat(path, &there) &&
-	       here.st_ino == there.st_ino;
+	return fstat(fd, &here) || stat(path, &there) || here.st_ino != there.st_ino;
+}
+
+/* Another program may have removed it as abandoned before it was locked. */
+static bool hold(int fd, const char *path)
+{
+	return !flock(fd, LOCK_EX | LOCK_NB) && !is_gone(fd, path);
 }
 
 static int make_folder(char *path, int *fd)
@@ -215,9 +221,10 @@ static int make_folder(char *path, int *fd)
 	if (!mkdtemp(path))
 		return errno;
 	*fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (*fd < 0)
-		rmdir(path);
-	return *fd >= 0 ? 0 : EMFILE;
+	if (*fd >= 0 || errno == ENOENT) /* already removed as abandoned */
+		return *fd >= 0 ? 0 : ENOENT;
+	rmdir(path);
+	return EMFILE;
 }
 
 static int make_file(char *path, int *fd)
@@ -238,16 +245,18 @@ static int make(const char *dir, int (*make_it)(char *, int *), char **path, int
 		char *name = new_name(dir);
 
 		rc = name ? make_it(name, fd) : ENOMEM;
-		if (rc) {
+		if (rc && (rc != ENOENT || access(dir, W_OK) || tries == TRIES)) {
 			frag_host_free(name);
 			return rc;
 		}
 		/* if the file system has no locks, goes on without one */
-		if (hold(*fd, name) || tries == 3) {
+		if (!rc &&
+		    (hold(*fd, name) || (tries >= 3 && !is_gone(*fd, name)) || tries == TRIES)) {
 			*path = name;
 			return 0;
 		}
-		close(*fd);
+		if (!rc)
+			close(*fd);
 		frag_host_free(name);
 	}
 }
