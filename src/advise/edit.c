@@ -157,12 +157,13 @@ static void write_event(struct writer *w, const struct frag_event *from)
 static void write_all(struct writer *w)
 {
 	const struct frag_trace_dev *dev = w->e->story->dev;
-	const struct frag_insert *in = w->e->list, *end = in + w->e->count;
+	const struct frag_insert *in = w->e->list; /* NULL where there is none */
+	size_t left = w->e->count;
 
 	for (size_t i = 0; i <= dev->events_count; i++) {
 		size_t then = FRAG_MIN(i, dev->events_count - 1);
 
-		for (; in < end && (in->at <= i || i == dev->events_count); in++)
+		for (; left && (in->at <= i || i == dev->events_count); in++, left--)
 			write_insert(w, in, dev->events[then].time_us);
 		if (i < dev->events_count)
 			write_event(w, &dev->events[i]);
