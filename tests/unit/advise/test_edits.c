@@ -293,7 +293,7 @@ TEST(hostile)
 {
 	struct rig r;
 
-	for (unsigned seed = 1; seed < 200; seed++) {
+	for (unsigned seed = 1; seed < 40; seed++) {
 		unsigned x = seed * 2654435761u, live = 0;
 		uint32_t list[64];
 
