@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <frag/base.h>
+
 /* Peaks of one run: requested, reserved under `pytorch`, reserved with expandable segments. */
 struct frag_advice_peaks {
 	uint64_t requested, reserved, expandable;
@@ -35,5 +37,17 @@ struct frag_advice {
 	struct frag_advice_cost cost;
 	const char *card; /* the smallest that holds it; NULL: none of the list */
 };
+
+/* Bytes that it reserves in the better of both settings. */
+static inline uint64_t frag_advice_need(const struct frag_advice_peaks *p)
+{
+	return FRAG_MIN(p->reserved, p->expandable);
+}
+
+/* What the first has above the second, or 0. */
+static inline uint64_t frag_advice_above(uint64_t first, uint64_t second)
+{
+	return first > second ? first - second : 0;
+}
 
 #endif

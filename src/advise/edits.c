@@ -62,12 +62,6 @@ static bool falls(uint64_t before, uint64_t after)
 	return before && (double)after <= (1 - LEAST_PART) * (double)before;
 }
 
-/* In the better setting. */
-static uint64_t need(const struct frag_advice_peaks *p)
-{
-	return FRAG_MIN(p->reserved, p->expandable);
-}
-
 /* ---- proposals ------------------------------------------------------------------------- */
 
 static char *copy(const char *text)
@@ -78,11 +72,12 @@ static char *copy(const char *text)
 static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
 		const struct frag_advice_peaks *after, struct frag_err *err)
 {
-	const struct frag_gpu *card = frag_catalog_pick(&p->catalog, need(after), &p->headroom);
+	const struct frag_gpu *card =
+		frag_catalog_pick(&p->catalog, frag_advice_need(after), &p->headroom);
 	FRAG_AUTO_FREE char *line = frag_sites_line(&p->story->sites, o->stack);
 	struct frag_advice *a;
 
-	if (!falls(need(&p->before), need(after)))
+	if (!falls(frag_advice_need(&p->before), frag_advice_need(after)))
 		return 0;
 	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
 	a = &p->list[p->count++];
@@ -154,7 +149,8 @@ static int by_need(const void *a, const void *b)
 {
 	const struct frag_advice *x = a, *y = b;
 
-	return FRAG_ORDER(need(&x->after), need(&y->after)) ?: strcmp(x->what, y->what);
+	return FRAG_ORDER(frag_advice_need(&x->after), frag_advice_need(&y->after))
+		       ?: strcmp(x->what, y->what);
 }
 
 static int open_plan(struct frag_advice_plan *p, const struct frag_story *s, struct frag_err *err)

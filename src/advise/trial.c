@@ -21,11 +21,6 @@
 #define UNTRIED "could not be tried: "
 #define TOGETHER_MAX 6u /* runs that look for the best combination */
 
-uint64_t frag_advice_need(const struct frag_advice_peaks *p)
-{
-	return FRAG_MIN(p->reserved, p->expandable);
-}
-
 uint64_t frag_advising_room(const struct frag_advising *a, bool headroom)
 {
 	static const struct frag_headroom none;
@@ -255,11 +250,6 @@ static void take_run(struct frag_advising *a, unsigned n, int status, bool late,
 	frag_launch_folder_remove(folder);
 }
 
-static uint64_t more(uint64_t after, uint64_t before)
-{
-	return after > before ? after - before : 0;
-}
-
 static void fill(struct frag_advising *a, struct frag_advice *x, const struct frag_trial *t)
 {
 	const struct frag_gpu *card;
@@ -273,7 +263,7 @@ static void fill(struct frag_advising *a, struct frag_advice *x, const struct fr
 	x->after = t->peaks;
 	x->cost = (struct frag_advice_cost){
 		.moved = t->moved,
-		.calls = more(t->calls, a->first.calls),
+		.calls = frag_advice_above(t->calls, a->first.calls),
 		.seconds = ((double)t->span_ns - (double)a->first.span_ns) / 1e9 +
 			   (double)t->moved / PCIE_BYTES_PER_SECOND,
 	};
@@ -407,9 +397,9 @@ static int add_replayed(struct frag_advising *a, struct frag_err *err)
 
 static uint64_t saving(const struct frag_advice *x)
 {
-	return x->tried || x->replayed
-		       ? more(frag_advice_need(&x->before), frag_advice_need(&x->after))
-		       : 0;
+	return x->tried || x->replayed ? frag_advice_above(frag_advice_need(&x->before),
+							   frag_advice_need(&x->after))
+				       : 0;
 }
 
 static int by_saving(const void *p, const void *q)

@@ -61,9 +61,7 @@ struct frag_advising {
 	uint64_t took_ns;
 };
 
-/* What a program needs in its better setting. */
-uint64_t frag_advice_need(const struct frag_advice_peaks *p);
-/* What the card has for it without any headroom. */
+/* What the card has for it, without the headroom if that is asked for. */
 uint64_t frag_advising_room(const struct frag_advising *a, bool headroom);
 
 /* From a recording alone: its lives are edited and replayed (edit.h). */

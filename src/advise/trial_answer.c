@@ -65,11 +65,6 @@ FRAG_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
 	F(S, OBJECT, together, NULL, "the best together", .of = &together_shape)
 FRAG_ROW_AS(, frag_advise_shape, advise, "advise", ADVISE_ROW, "what to change in a program");
 
-static uint64_t less(uint64_t before, uint64_t after)
-{
-	return before > after ? before - after : 0;
-}
-
 static struct change_row change_row(const struct frag_advice *x, double span, struct frag_answer *a)
 {
 	uint64_t before = frag_advice_need(&x->before), after = frag_advice_need(&x->after);
@@ -85,8 +80,10 @@ static struct change_row change_row(const struct frag_advice *x, double span, st
 		       : x->replayed ? "replayed"
 				     : "estimated",
 		.card = known ? x->card : NULL,
-		.saved_bytes = known ? less(before, after) : UINT64_MAX,
-		.saved_ratio = known && before ? (double)less(before, after) / (double)before : NAN,
+		.saved_bytes = known ? frag_advice_above(before, after) : UINT64_MAX,
+		.saved_ratio = known && before
+				       ? (double)frag_advice_above(before, after) / (double)before
+				       : NAN,
 		.requested_bytes = known ? x->after.requested : UINT64_MAX,
 		.reserved_bytes = known ? x->after.reserved : UINT64_MAX,
 		.expandable_bytes = known && !x->replayed ? x->after.expandable : UINT64_MAX,
