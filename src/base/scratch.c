@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,21 @@ static struct place {
 	int fd; /* of a folder, and holds its lock; -1: a file */
 } places[PLACES];
 static pid_t owner; /* a forked child before exec leaves them alone */
+
+/* Threads take turns. A signal handler cannot: it takes entries from the table as they are, and ends the program. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void begin(void)
+{
+	frag_interrupt_defer(true);
+	pthread_mutex_lock(&turn);
+}
+
+static void end(void)
+{
+	pthread_mutex_unlock(&turn);
+	frag_interrupt_defer(false);
+}
 
 /* ---- removing: also in a signal handler, so without malloc and stdio ------------------------ */
 
@@ -104,22 +120,22 @@ static void sweep(void)
 
 static void forget(const char *path, bool remove)
 {
+	begin();
 	for (size_t i = 0; path && i < PLACES; i++) {
 		const char *here = __atomic_load_n(&places[i].path, __ATOMIC_ACQUIRE);
 		char *mine;
 
 		if (!here || strcmp(here, path) != 0)
 			continue;
-		frag_interrupt_defer(true);
 		mine = take(&places[i]);
 		if (mine && remove)
 			remove_own(mine, places[i].fd);
 		if (mine && places[i].fd >= 0)
 			close(places[i].fd);
 		frag_host_free(mine);
-		frag_interrupt_defer(false);
-		return;
+		break;
 	}
+	end();
 }
 
 void frag_scratch_remove(const char *path)
@@ -138,11 +154,9 @@ static int note(char *path, int fd)
 	owner = getpid();
 	frag_interrupt_clean(sweep);
 	for (size_t i = 0; i < PLACES; i++) {
-		char *none = NULL;
-
-		if (__atomic_compare_exchange_n(&places[i].path, &none, path, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		if (!__atomic_load_n(&places[i].path, __ATOMIC_ACQUIRE)) {
 			places[i].fd = fd;
+			__atomic_store_n(&places[i].path, path, __ATOMIC_RELEASE);
 			return 0;
 		}
 	}
@@ -265,9 +279,9 @@ int frag_scratch_folder(const char *dir, char **path)
 {
 	int fd = -1, rc;
 
-	frag_interrupt_defer(true);
+	begin();
 	rc = make(dir, make_folder, path, &fd) ?: note(*path, fd);
-	frag_interrupt_defer(false);
+	end();
 	return rc;
 }
 
@@ -275,11 +289,11 @@ int frag_scratch_file(const char *dir, char **path, int *fd)
 {
 	int rc;
 
-	frag_interrupt_defer(true);
+	begin();
 	rc = make(dir, make_file, path, fd);
 	if (!rc && (rc = note(*path, -1)))
 		close(*fd);
-	frag_interrupt_defer(false);
+	end();
 	return rc;
 }
 
@@ -288,7 +302,7 @@ int frag_scratch_adopt(char *folder)
 	char *copy;
 	int fd = -1, rc;
 
-	frag_interrupt_defer(true);
+	begin();
 	rc = make_folder(folder, &fd);
 	copy = rc ? NULL : frag_host_strdup(folder);
 	if (!rc && !copy) {
@@ -298,7 +312,7 @@ int frag_scratch_adopt(char *folder)
 	}
 	if (!rc)
 		rc = note(copy, fd);
-	frag_interrupt_defer(false);
+	end();
 	return rc;
 }
 
@@ -320,9 +334,9 @@ int frag_scratch_link(const char *dir, int fd, char **path)
 	char *name = new_name(dir);
 	int rc = name ? EEXIST : ENOMEM;
 
+	begin();
 	look_for_abandoned(dir);
 	flock(fd, LOCK_EX | LOCK_NB);
-	frag_interrupt_defer(true);
 	for (unsigned i = 0; rc == EEXIST && i < 1000; i++) {
 		sprintf(name + strlen(name) - 6, "%06x",
 			((unsigned)getpid() * 1000u + i) & 0xffffffu);
@@ -332,7 +346,7 @@ int frag_scratch_link(const char *dir, int fd, char **path)
 		frag_host_free(name);
 	else
 		rc = note(name, -1);
-	frag_interrupt_defer(false);
+	end();
 	*path = name;
 	return rc;
 }
