@@ -53,6 +53,21 @@ test_every_capability_runs_a_training() {
 	done < cards
 }
 
+# what waits on the host takes as little memory there as what the card has: 8 GiB of tensors that nobody computed
+test_tensors_on_the_host_take_no_memory() {
+	cat > offload.py <<-'PY'
+		import resource, torch
+		x = torch.empty(1 << 29, device="cuda", requires_grad=True)
+		with torch.autograd.graph.save_on_cpu(pin_memory=True):
+		    y = x.sin().sin().sin().sin()
+		y.sum().backward()
+		x.grad[:1 << 20].cpu()
+		print("largest", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+	PY
+	record --gpu h100 -o run.cft -- "$python" offload.py || return
+	[ "$(awk '/^largest/ { print $2 }' log)" -lt 3000 ] || { cat log; return 1; }
+}
+
 # the ranks of torchrun are started one for each role, and the border of the batch is found by bisection
 test_layouts_of_a_job() {
 	printf 'name,memory\nl4,780M\n' > cards.csv

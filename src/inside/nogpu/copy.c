@@ -61,6 +61,17 @@ static int settle(const void *to, const void *from, uint64_t bytes)
 	return frag_nogpu_settle(from, bytes) ?: frag_nogpu_settle(to, bytes);
 }
 
+/* Most of a large tensor was never computed, and reads as zeros that take no memory. Nor shall its copy on the host:
+ * a page that has what it shall have is not written. */
+static void copy_out(char *to, const char *from, size_t bytes)
+{
+	for (size_t at = 0, part; at < bytes; at += part) {
+		part = FRAG_MIN(4096 - ((uintptr_t)(to + at) & 4095), bytes - at);
+		if (memcmp(to + at, from + at, part) != 0)
+			memcpy(to + at, from + at, part);
+	}
+}
+
 NOGPU_ENTRY(int, cudaMemcpyAsync,
 	    (void *to, const void *from, size_t bytes, int kind, void *stream))
 {
@@ -76,7 +87,10 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 
 		if (rc)
 			return frag_nogpu_error(rc);
-		memmove(to, from, bytes);
+		if (from_card && !to_card && bytes > NOGPU_COPY_MAX)
+			copy_out(to, from, bytes);
+		else
+			memmove(to, from, bytes);
 		if (to_card && !from_card)
 			frag_nogpu_arrived(to, NULL);
 	}

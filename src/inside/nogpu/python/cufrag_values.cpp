@@ -767,9 +767,12 @@ std::vector<IValue> stand_ins(const std::vector<IValue> &args)
 	return seen;
 }
 
-/* A tensor came to the host: not with what was in that memory before. */
+/* A tensor came to the host: not with what was in that memory before. A large one in pinned memory waits there to go
+ * back, as a rule: it stays zeros, which take no memory. */
 void arrived(const Info &f, const Tensor &from, const Tensor &to)
 {
+	if (to.is_cpu() && span(from) > READ && to.is_pinned())
+		return;
 	if (to.is_cpu() && on_card(from) && origin_of(from) == NOTHING && !(f.mutates && span(from) <= SMALL))
 		invent_all(cpu_view(to));
 }
