@@ -254,7 +254,7 @@ $(B)/glibc-2.28/stubs/libc.so: $(sort $(wildcard scripts/build/old_glibc*))
 # The files that `record` and `run` put beside or into other programs: shared libraries and Python. All of them are
 # inside the program (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes them into the
 # user's cache.
-INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp) $(wildcard src/inside/nogpu/python/*.csv)) \
+INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp) $(wildcard src/inside/nogpu/python/*.csv) $(wildcard src/inside/nogpu/bin/*)) \
 	$(sort $(wildcard src/inside/python/cufrag/*.py src/inside/python/cufrag_changes/*.py))
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
@@ -289,7 +289,7 @@ $(OUT)/libcufrag_torch.so: $(call objects_of,src/inside/live/*.c) $(B)/libcufrag
 	$(link_shared) -Wl,--strip-debug -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm -lrt
 endif
 $(GEN)/inside_file_list.inc: FORCE | $(GEN)
-	$(call renew,i=0; for f in $(foreach f,$(INSIDE_FILES),$(if $(filter src/inside/python/%,$f),$(f:src/inside/python/%=%),$(notdir $f))); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
+	$(call renew,i=0; for f in $(foreach f,$(INSIDE_FILES),$(if $(filter src/inside/python/%,$f),$(f:src/inside/python/%=%),$(if $(filter %/bin/$(notdir $f),$f),bin/)$(notdir $f))); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
 $(OUT)/inside_files_data.o: $(INSIDE_FILES) $(GEN)/inside_file_list.inc Makefile
 	$(Q)i=0; { echo '	.section .rodata'; for f in $(INSIDE_FILES); do \
 		printf '	.global frag_inside_file_%s, frag_inside_file_%s_end\nfrag_inside_file_%s:\n	.incbin "%s"\nfrag_inside_file_%s_end:\n	.byte 0\n' $$i $$i $$i $$f $$i; i=$$((i+1)); done; \

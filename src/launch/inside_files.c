@@ -133,6 +133,9 @@ static int write_files(const char *folder, struct frag_err *err)
 		}
 		if (!rc)
 			rc = frag_outfile_put(path, files[i].begin, file_bytes(i), err);
+		if (!rc && !strncmp(files[i].name, "bin/", 4) && chmod(path, 0755))
+			rc = frag_fail(err, FRAG_EOUTPUT, "cannot make '%s' executable: %s", path,
+				       strerror(errno));
 		frag_host_free(path);
 		FRAG_TRY(rc);
 	}

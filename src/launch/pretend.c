@@ -88,7 +88,11 @@ static void put_rank(const struct job *j, unsigned rank)
 void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,
 			      unsigned asked, unsigned needed, const char *values)
 {
+	FRAG_AUTO_FREE char *programs = frag_path_join(files->folder, "bin");
+
 	put_card(l, asked ? asked : FRAG_MAX(needed, 1u));
+	if (programs)
+		frag_launch_prepend("PATH", programs);
 	setenv("CUFRAG_NOGPU_CACHE", files->cache, 1);
 	setenv("CUFRAG_NOGPU_VALUES", values, 1);
 	frag_launch_put_number("CUFRAG_NOGPU_SEED", l->seed);
@@ -105,6 +109,7 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_ins
 void frag_pretend_python(const struct frag_inside_files *files)
 {
 	char *library = frag_path_join(files->folder, "libcufrag_start.so");
+
 
 	frag_launch_prepend("PYTHONPATH", files->folder);
 	if (library)
