@@ -256,6 +256,9 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_FLAG, "fresh", AT(fresh),
 	  .help = "record again, also where an earlier call recorded the same command with the "
 		  "same environment and files" },
+	{ FRAG_ARG_FLAG, "anew", AT(all.anew),
+	  .help = "start Python anew for each layout; else it is forked from one that has loaded "
+		  "what the first imported" },
 	{ 0 },
 };
 

@@ -535,7 +535,7 @@ static int run_all(struct job *j, char **program, struct frag_trace **out, int *
 	FRAG_TRY(frag_inside_files_open(&j->files, err));
 	if (j->o->reuse)
 		frag_kept_init(&j->kept, j->l, j->o, program, &j->files);
-	if (frag_kept_get(&j->kept, j->l, out, status))
+	if (!j->o->trial && frag_kept_get(&j->kept, j->l, out, status))
 		return 0;
 	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
 	FRAG_TRY(run_ranks_or_one(j, program, status, err));
@@ -594,7 +594,7 @@ int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *
 	frag_inside_files_release(&j->files);
 	if (!rc && o->again && *j->folder && !frag_launch_interrupted())
 		rc = run_again(j, program, out, err);
-	if (!rc && !frag_launch_interrupted())
+	if (!rc && !o->trial && !frag_launch_interrupted())
 		frag_kept_put(&j->kept, *out);
 	frag_kept_release(&j->kept);
 	frag_host_free(j);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "launch/forks.h"
 
 /* ---- signals ------------------------------------------------------------------------ */
 
@@ -157,6 +158,7 @@ void frag_launch_become(char **program)
 		all[0] = (char *)"python3";
 		memcpy(all + 1, program, count * sizeof(*all));
 	}
+	frag_forks_become(all ? all : program);
 	execvp(all ? all[0] : program[0], all ? all : program);
 }
 

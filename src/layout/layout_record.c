@@ -150,6 +150,8 @@ static int judge(const struct frag_layouts *x, size_t i, struct frag_target *tar
 	for (size_t c = 0; x->world == SIZE_MAX && c < x->cards_count; c++)
 		out->cards[c].rank = UINT64_MAX;
 	out->ranks = f.units.units_count;
+	for (size_t u = 0; u < f.units.units_count; u++)
+		out->events += f.units.units[u].dev->events_count;
 	out->rank = rank_of(f.units.units[worst].trace, worst);
 	out->step_us = step_us(&f.units.units[worst]);
 	return find_kinds(&f.units.units[worst], target, f.rows[0].specs[worst], out, err);

@@ -5,6 +5,8 @@
  */
 #include "layouts.h"
 
+#include "layout_forks.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -34,6 +36,7 @@
 
 struct job {
 	pid_t pid; /* 0: none */
+	enum frag_layout_way way;
 	int from;
 	size_t point, on; /* on: the card itself, or SIZE_MAX */
 	uint64_t begin_ns, asked_ns;
@@ -47,6 +50,7 @@ struct course {
 	unsigned running;
 	char *folder;
 	uint64_t number;
+	struct frag_layout_forks forks;
 	struct frag_progress progress;
 };
 
@@ -215,7 +219,7 @@ void frag_layouts_release(struct frag_layouts *x)
 
 /* ---- processes ----------------------------------------------------------------------------- */
 
-static void __attribute__((noreturn)) work(const struct course *c, const struct job *j, int to)
+static void __attribute__((noreturn)) work(struct course *c, const struct job *j, int to)
 {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC),
 	    log = open(j->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -227,12 +231,14 @@ static void __attribute__((noreturn)) work(const struct course *c, const struct 
 	dup2(null, STDIN_FILENO);
 	dup2(log, STDOUT_FILENO);
 	dup2(log, STDERR_FILENO);
+	frag_layout_forks_enter(&c->forks, j->way, c->x);
 	if (r)
 		frag_layout_record(c->x, j->point, j->on, j->log, r);
 	_exit(r && write(to, r, sizeof(*r)) == sizeof(*r) ? 0 : 1);
 }
 
-static int start(struct course *c, size_t point, size_t on, struct frag_err *err)
+static int start_as(struct course *c, size_t point, size_t on, enum frag_layout_way way,
+		    struct frag_err *err)
 {
 	struct job *j = c->jobs;
 	int ends[2];
@@ -241,7 +247,9 @@ static int start(struct course *c, size_t point, size_t on, struct frag_err *err
 		j++;
 	if (pipe2(ends, O_CLOEXEC))
 		return frag_fail(err, FRAG_ENOMEM, "cannot start a process: %s", strerror(errno));
-	*j = (struct job){ .from = ends[0], .point = point, .on = on, .begin_ns = frag_clock_ns() };
+	*j = (struct job){
+		.from = ends[0], .way = way, .point = point, .on = on, .begin_ns = frag_clock_ns()
+	};
 	snprintf(j->log, sizeof(j->log), "%.4000s/%" PRIu64 ".log", c->folder, c->number++);
 	fflush(NULL);
 	j->pid = fork();
@@ -255,9 +263,25 @@ static int start(struct course *c, size_t point, size_t on, struct frag_err *err
 	}
 	setpgid(j->pid, j->pid);
 	c->running++;
-	c->x->recordings++;
+	c->x->recordings += way != FRAG_LAYOUT_TRIAL;
 	c->x->border.points[point].running = true;
 	return 0;
+}
+
+static int start(struct course *c, size_t point, size_t on, struct frag_err *err)
+{
+	const enum frag_layout_way way = c->forks.way;
+
+	return start_as(c, point, on, way == FRAG_LAYOUT_TRIAL ? FRAG_LAYOUT_ANEW : way, err);
+}
+
+/* One that was recorded already, by the server. */
+static int start_trial(struct course *c, struct frag_err *err)
+{
+	const size_t point = c->forks.point;
+
+	c->forks.point = SIZE_MAX;
+	return start_as(c, point, SIZE_MAX, FRAG_LAYOUT_TRIAL, err);
 }
 
 /* Asks a process and what it started to end; after a while it is not asked. */
@@ -356,6 +380,14 @@ static void note_result(struct course *c, struct job *j, const struct frag_layou
 		frag_border_decide(&x->border, j->point, fits_of(x, r));
 }
 
+static void taken(struct course *c, struct job *j, const struct frag_layout_result *r)
+{
+	if (!frag_layout_forks_ended(&c->forks, j->way, c->x, j->point, r))
+		return;
+	note_result(c, j, r);
+	tell(c, j, r);
+}
+
 /* Until one of the jobs ends. */
 static void await(struct course *c)
 {
@@ -384,10 +416,8 @@ static void await(struct course *c)
 			if (!fds[k].revents)
 				continue;
 			take(c, j, &r);
-			if (x->interrupted)
-				continue;
-			note_result(c, j, &r);
-			tell(c, j, &r);
+			if (!x->interrupted)
+				taken(c, j, &r);
 		}
 	}
 }
@@ -438,6 +468,10 @@ static int search(struct course *c, struct frag_err *err)
 								: SIZE_MAX;
 
 		show(c);
+		if (c->forks.point != SIZE_MAX && c->running < x->jobs) {
+			FRAG_TRY(start_trial(c, err));
+			continue;
+		}
 		if (i == SIZE_MAX && !c->running)
 			return 0;
 		if (i == SIZE_MAX)
@@ -515,10 +549,13 @@ int frag_layouts_run(struct frag_layouts *x, struct frag_err *err)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot create a temporary folder: %s",
 				 strerror(reason));
 	}
+	x->folder = c->folder;
+	frag_layout_forks_init(&c->forks, x, c->folder);
 	frag_progress_begin(&c->progress, "layouts known");
 	rc = run(c, err);
 	x->interrupted |= rc != 0;
 	drain(c);
+	frag_layout_forks_end(&c->forks);
 	frag_progress_end(&c->progress);
 	frag_scratch_remove(c->folder);
 	frag_host_free(c);

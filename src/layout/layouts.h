@@ -8,6 +8,7 @@
  *   torchrun.c      launchers of ranks, which cufrag takes the place of
  *   border.c        which layouts have to run
  *   layout_record.c one layout, in a process of its own
+ *   layout_forks.c  Python with its modules, loaded once for many
  *   layout_run.c    all of them, several at a time
  *   layout_answer.c what came of it
  *
@@ -56,6 +57,7 @@ struct frag_layout_result {
 	uint64_t min_bytes;	    /* smallest card, with the best setting */
 	uint64_t rank;		    /* that needs most */
 	uint64_t ranks;		    /* recorded */
+	uint64_t events;	    /* of all ranks */
 	uint64_t kinds[FRAG_KINDS]; /* live bytes of that rank at its peak, by what they are for */
 	uint64_t free_bytes;	    /* reserved and not live then */
 	uint64_t step_us;	    /* by the roofline; UINT64_MAX = unknown */
@@ -92,6 +94,7 @@ struct frag_layouts {
 	uint64_t seed;
 	unsigned jobs, time_limit_s;
 	uint64_t checks;
+	bool anew;  /* Python is started for each layout, not forked */
 	bool exact; /* each on the card itself: programs that adapt to its memory */
 	/* a serving engine: its cache has to hold them; 0: it is none. Each is recorded on the card itself, and again each time */
 	uint64_t requests;
@@ -100,6 +103,7 @@ struct frag_layouts {
 	void (*tell)(void *ctx, const char *text);
 	void *ctx;
 	/* found */
+	const char *folder;		   /* temporary, of all layouts */
 	char **rank_words;		   /* the command of each rank */
 	size_t classes[FRAG_LAYOUT_CARDS]; /* of each card */
 	size_t classes_count;

@@ -23,6 +23,8 @@
 #define FRAG_EXPORT __attribute__((visibility("default")))
 #define SEEN_SLOTS 16384u /* a full table only repeats lines */
 
+FRAG_EXPORT void cufrag_read_files_into(const char *name);
+
 static char list[4096]; /* "": nobody asks */
 static uint64_t seen[SEEN_SLOTS];
 
@@ -176,12 +178,16 @@ static void tell_mapped(void)
 		fclose(maps);
 }
 
-static void __attribute__((constructor(101))) begin(void)
+/* From here on into this file, "": into none. A process that was forked has a list of its own (cufrag_forks.py). */
+FRAG_EXPORT void cufrag_read_files_into(const char *name)
 {
-	const char *name = getenv("CUFRAG_READ_FILES");
-
 	if (name && strlen(name) < sizeof(list))
 		memcpy(list, name, strlen(name) + 1);
+}
+
+static void __attribute__((constructor(101))) begin(void)
+{
+	cufrag_read_files_into(getenv("CUFRAG_READ_FILES"));
 }
 
 static void __attribute__((destructor)) end(void)

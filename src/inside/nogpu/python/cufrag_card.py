@@ -140,9 +140,22 @@ class Card:
             path = self.values_library(torch)
             if path:
                 self.start_values(torch, path, mode)
+        self.play_ranks(torch)
+
+    def play_ranks(self, torch):
         if os.environ.get("CUFRAG_NOGPU_RANK") or int(os.environ.get("WORLD_SIZE", "1")) > 1:
             import cufrag_ranks
             cufrag_ranks.play(torch)
+
+    def begin(self, torch):
+        """After a fork: what is of this run."""
+        if self.values:
+            self.values.cufrag_values_roof(*self.roof())
+        self.play_ranks(torch)
+
+    @staticmethod
+    def roof():
+        return [ctypes.c_double(float(n)) for n in os.environ.get("CUFRAG_NOGPU_ROOF", "0,0").split(",")]
 
     def let_threads_rest(self, torch):
         """Autograd's threads still tidy up after the last backward pass; 2.15 aborts if one does while Python ends. A
@@ -195,10 +208,9 @@ class Card:
         callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
         self.callback = callback(self.steer)
         self.read_overrides(mode)
-        bytes_per_ns, flops_per_ns = os.environ.get("CUFRAG_NOGPU_ROOF", "0,0").split(",")
         lib.cufrag_values_start(self.core.encode(), mode.encode(),
                                 ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
-                                ctypes.c_double(float(bytes_per_ns)), ctypes.c_double(float(flops_per_ns)), self.callback)
+                                *self.roof(), self.callback)
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit))
         hide_key(torch, lambda: lib.cufrag_values_thread(1))
         # the switch is one of each thread; autograd's own threads inherit it

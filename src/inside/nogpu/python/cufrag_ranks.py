@@ -62,9 +62,9 @@ def make_store(dist, players):
 
 
 def replace(original, new):
-    """In every module of torch.distributed: device_mesh and others keep the functions under names of their own."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("torch.distributed") and getattr(module, original.__name__, None) is original:
+    """In every module: device_mesh and others keep the functions under names of their own."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", {}).get(original.__name__) is original:
             setattr(module, original.__name__, new)
 
 

@@ -36,8 +36,15 @@ def settings_of(torch):
     return settings
 
 
+def is_installed(origin):
+    return isinstance(origin, str) and ("/site-packages/" in origin or "/dist-packages/" in origin)
+
+
 class Recorder:
+    of_process = None
+
     def __init__(self):
+        Recorder.of_process = self
         self.folder = os.environ.get("CUFRAG_RECORD")
         self.pid = os.getpid()
         self.torch = self.card = self.settings = self.trial = None
@@ -76,6 +83,12 @@ class Recorder:
                 except ValueError:
                     pass  # not the main thread: a kill then loses the recording
 
+    def fork(self):
+        """In a process that cufrag_forks.py made, which is to record itself."""
+        self.folder, self.pid = os.environ.get("CUFRAG_RECORD"), os.getpid()
+        if self.card:
+            self.card.begin(self.torch)
+
     def finish_before(self, name):
         """What ends a process without its exit handlers."""
         original = getattr(os, name)
@@ -92,8 +105,17 @@ class Recorder:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
+    def tell_modules(self, path):
+        """Those of installed packages that are loaded when the program first asks for a card, for cufrag_forks.py."""
+        names = [n for n, m in list(sys.modules.items()) if is_installed(getattr(getattr(m, "__spec__", None), "origin", None))]
+        with open("%s.%d" % (path, os.getpid()), "w") as f:
+            f.write("\n".join(n for n in names if not n.startswith("cufrag") and n == sys.modules[n].__spec__.name))
+        os.replace("%s.%d" % (path, os.getpid()), path)
+
     def start(self):
         self.pid = os.getpid()  # perhaps a child: who forked it had loaded torch and no card
+        if os.environ.get("CUFRAG_NOGPU_MODULES"):
+            self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"])
         memory = self.torch.cuda.memory
         limit = os.environ.get("CUFRAG_RECORD_LIMIT")
         if limit:

@@ -22,6 +22,8 @@ import os
 import re
 import time
 
+import cufrag_ranks
+
 CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # beside the role's own rank, a processor each
 OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # what device meshes and Megatron-LM call it
 TOGETHER_MOST = 16  # checks of pipelines double the processes: not above
@@ -129,11 +131,11 @@ class Scout:
         self.path, self.c10d, self.world = path, c10d, world
         self.groups = Groups(c10d, world)
         for name in ("send", "recv", "isend", "irecv"):
-            self.watch(c10d, torch.distributed, name)
+            self.watch(c10d, name)
         from torch.optim.optimizer import register_optimizer_step_post_hook
         register_optimizer_step_post_hook(lambda *_: self.finish([]))
 
-    def watch(self, c10d, public, name):
+    def watch(self, c10d, name):
         original = getattr(c10d, name)
 
         def single(tensor, *args, group=None, **kwargs):
@@ -142,9 +144,7 @@ class Scout:
             ranks = list(range(self.world)) if group is None else c10d.get_process_group_ranks(group)
             self.finish([ranks])
         single.__name__ = name
-        for module in (c10d, public):
-            if getattr(module, name, None) is original:
-                setattr(module, name, single)
+        cufrag_ranks.replace(original, single)
 
     def finish(self, stage_lists):
         self.write(stage_lists)

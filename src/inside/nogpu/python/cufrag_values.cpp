@@ -1053,6 +1053,13 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	enter_python();
 }
 
+/* Of another card. */
+void cufrag_values_roof(double bytes, double flops)
+{
+	bytes_per_ns = bytes;
+	flops_per_ns = flops;
+}
+
 /* For the calling thread. */
 void cufrag_values_thread(int on)
 {

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One Python from which the processes of many runs are forked: torch, and what the first run imported, is loaded once.
+
+`cufrag layout` starts it as `python OPTIONS cufrag_forks.py FD MODULES` (src/launch/forks.c): FD is a socket that listens, MODULES a
+file with names of modules, in the order in which a run had imported them when it first asked for a card. A process that would
+become a Python connects instead, and sends
+
+    COUNT WORDS GROUP UMASK\\n   bytes of what follows; words of the command; the process group to join
+
+with its standard files, and then the command, "NAME=VALUE" for each variable, and the working directory, each ended by a zero byte. The answer is "no",
+or "pid N" and, when that process has ended, "end STATUS" as of waitpid. If the other side goes away first, the process is killed.
+
+A process forked here is as one started anew: its arguments, environment, standard files, group, random numbers; a recording
+of its own. It is refused if anything differs that was read while modules were loaded: any other variable, or another folder. If
+a module asks for a card or for a variable of a single run, or leaves a thread or a process behind, then only torch is loaded.
+"""
+import array
+import ctypes
+import importlib
+import importlib.machinery
+import os
+import posix
+import select
+import signal
+import socket
+import sys
+import threading
+import types
+
+OF_A_RUN = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "CUFRAG_NOGPU",
+            "CUFRAG_NOGPU_ROOF", "CUFRAG_NOGPU_CALLS", "CUFRAG_NOGPU_TALK", "CUFRAG_NOGPU_RANK", "CUFRAG_NOGPU_SCOUT",
+            "CUFRAG_NOGPU_ROLES", "CUFRAG_NOGPU_MODULES", "CUFRAG_RECORD", "CUFRAG_RECORD_LIMIT", "CUFRAG_READ_FILES", "CUDA_VISIBLE_DEVICES",
+            "_"}
+UNFIT = 9
+DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+
+
+def pairs(entries):
+    return dict(e.split(b"=", 1) for e in entries if b"=" in e)
+
+
+def lasting(environment):
+    return {k: v for k, v in environment.items() if os.fsdecode(k) not in OF_A_RUN}
+
+
+class Loaded:
+    """What every process begins with."""
+
+    def __init__(self):
+        with open("/proc/self/environ", "rb") as f:
+            self.given = pairs(f.read().split(b"\0"))
+        with open("/proc/self/cmdline", "rb") as f:
+            self.python = f.read().split(b"\0")[:-1 - len(sys.argv)]
+        self.folder = os.getcwdb()
+        self.read_files = os.environ.get("CUFRAG_READ_FILES")
+        for name in OF_A_RUN - {"CUFRAG_NOGPU", "CUFRAG_NOGPU_ROOF", "CUFRAG_RECORD"}:
+            os.environ.pop(name, None)
+        self.torch = importlib.import_module("torch")
+        import cufrag_recorder
+        self.recorder = cufrag_recorder.Recorder.of_process
+        self.asked = False
+
+    def load(self, names):
+        """False: not fit for forks."""
+        def ask(*_):
+            self.asked = True
+            raise RuntimeError("no card is here yet")
+        cuda, core, environment = self.torch.cuda, self.torch._C, type(os.environ)
+        lazy, count, get = cuda._lazy_init, getattr(core, "_cuda_getDeviceCount", None), environment.__getitem__
+
+        def watched(variables, name):
+            self.asked |= name in OF_A_RUN
+            return get(variables, name)
+        cuda._lazy_init = core._cuda_getDeviceCount = ask
+        environment.__getitem__ = watched
+        try:
+            for name in names:
+                if name not in sys.modules:
+                    importlib.import_module(name)
+        except BaseException:
+            return False
+        finally:
+            cuda._lazy_init, core._cuda_getDeviceCount, environment.__getitem__ = lazy, count, get
+        return not self.asked
+
+    def changes(self):
+        """Variables that loading has changed: name -> value, or None."""
+        now, before = lasting(os.environb), lasting(self.given)
+        return {k: now.get(k) for k in now.keys() | before.keys() if now.get(k) != before.get(k)}
+
+
+def tasks():
+    return len(os.listdir("/proc/self/task"))
+
+
+def has_children():
+    try:
+        os.waitpid(-1, os.WNOHANG)
+        return True
+    except ChildProcessError:
+        return False
+
+
+def load(modules):
+    """Forks before it loads more than torch, as nothing can be unloaded. Returns in the process that serves."""
+    loaded = Loaded()
+    before = tasks()
+    pid = os.fork()
+    if pid:
+        status = os.waitpid(pid, 0)[1]
+        if status >> 8 != UNFIT:
+            posix._exit(1)
+        return loaded
+    dies_with_parent()
+    with open(modules) as f:
+        names = f.read().split()
+    if not loaded.load(names) or threading.active_count() > 1 or tasks() > before or has_children():
+        posix._exit(UNFIT)
+    return loaded
+
+
+def dies_with_parent():
+    ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
+
+
+class Request:
+    def __init__(self, connection):
+        head, self.files = b"", array.array("i")
+        while b"\n" not in head:
+            more, ancillary, _, _ = connection.recvmsg(65536, socket.CMSG_SPACE(3 * 4))
+            if not more:
+                raise EOFError
+            for _, _, data in ancillary:
+                self.files.frombytes(data[:len(data) - len(data) % 4])
+            head += more
+        line, body = head.split(b"\n", 1)
+        count, python, words, self.group, self.umask = (int(n) for n in line.split())
+        while len(body) < count:
+            more = connection.recv(65536)
+            if not more:
+                raise EOFError
+            body += more
+        entries = body.split(b"\0")[:-1]
+        self.python, self.folder = entries[:python], entries[-1]
+        self.words = [os.fsdecode(w) for w in entries[python:words]]
+        self.environment = pairs(entries[words:-1])
+
+
+class Server:
+    def __init__(self, listener, loaded):
+        self.listener, self.loaded = listener, loaded
+        self.runs = {}  # pid -> connection
+
+    def serve(self):
+        """Returns a request, in the process that it asked for."""
+        while True:
+            ready = select.select([self.listener] + list(self.runs.values()), [], [], 0.01 if self.runs else None)[0]
+            for pid, connection in list(self.runs.items()):
+                if connection in ready:  # nobody waits for it any more
+                    os.kill(pid, signal.SIGKILL)
+            self.reap()
+            if self.listener in ready:
+                connection = self.listener.accept()[0]
+                try:
+                    connection.settimeout(10)
+                    request = Request(connection)
+                    if self.fork(connection, request):
+                        return request
+                except (OSError, EOFError, ValueError):
+                    connection.close()
+
+    def fork(self, connection, request):
+        given = self.loaded
+        fits = (len(request.files) == 3 and request.python == given.python and request.folder == given.folder and
+                lasting(request.environment) == lasting(given.given))
+        pid = os.fork() if fits else -1
+        if pid:
+            for fd in request.files:
+                os.close(fd)
+            connection.sendall(b"pid %d\n" % pid if fits else b"no\n")
+            if fits:
+                self.runs[pid] = connection
+            else:
+                connection.close()
+            return False
+        dies_with_parent()
+        for other in [self.listener, connection] + list(self.runs.values()):
+            other.close()
+        return True
+
+    def reap(self):
+        for pid in list(self.runs):
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                try:
+                    self.runs[pid].sendall(b"end %d\n" % status)
+                except OSError:
+                    pass
+                self.runs.pop(pid).close()
+
+
+def follow_files(loaded, path):
+    """What was loaded before was read by this process, too."""
+    if not loaded.read_files:
+        return
+    if path:
+        with open(loaded.read_files, "rb") as f, open(path, "ab") as to:
+            to.write(f.read())
+    ctypes.CDLL(None).cufrag_read_files_into(os.fsencode(path or ""))
+
+
+def become(loaded, request):
+    """All that a new process would have of its own."""
+    try:
+        os.setpgid(0, request.group)
+    except OSError:  # whoever asked is gone
+        posix._exit(1)
+    for number, fd in enumerate(request.files):
+        os.dup2(fd, number)
+        os.close(fd)
+    os.umask(request.umask)
+    environment = dict(request.environment)
+    for name, value in loaded.changes().items():
+        environment[name] = value
+    for name in [n for n in os.environb if environment.get(n) is None]:
+        del os.environb[name]
+    for name, value in environment.items():
+        if value is not None and os.environb.get(name) != value:
+            os.environb[name] = value
+    follow_files(loaded, os.environ.get("CUFRAG_READ_FILES"))
+    numpy = sys.modules.get("numpy")
+    if numpy:
+        numpy.random.seed()
+    loaded.recorder.fork()
+
+
+def fresh_main():
+    main = types.ModuleType("__main__")
+    main.__builtins__ = sys.modules["builtins"]
+    sys.modules["__main__"] = main
+    return main
+
+
+def run_program(words):
+    """As Python does with the words behind its own options."""
+    safe = getattr(sys.flags, "safe_path", False)
+    main = fresh_main()
+    if words[0] == "-m":
+        import runpy
+        sys.argv[:] = ["-m"] + words[2:]
+        if not safe:
+            sys.path.insert(0, os.getcwd())
+        runpy._run_module_as_main(words[1])
+        return
+    sys.argv[:] = words
+    if not safe:
+        sys.path.insert(0, os.path.dirname(os.path.realpath(words[0])))
+    path = os.path.abspath(words[0]) if sys.version_info >= (3, 9) else words[0]
+    main.__file__, main.__cached__, main.__package__ = path, None, None
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+    with open(path, "rb") as f:
+        exec(compile(f.read(), path, "exec", dont_inherit=True), main.__dict__)
+
+
+def prepare():
+    if not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]  # the folder of this file
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    listener.setblocking(True)
+    loaded = load(sys.argv[2])
+    request = Server(listener, loaded).serve()
+    become(loaded, request)
+    return request.words
+
+
+if __name__ == "__main__":
+    run_program(prepare())

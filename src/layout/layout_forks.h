@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the processes of a layout begin. Python starts anew for the first; what it had imported when it asked for a card is then
+ * loaded once, in a process from which those of later layouts are forked (launch/forks.h). That one first runs a layout of which
+ * the result is known: only if it is the same are others forked.
+ */
+#ifndef FRAG_LAYOUT_LAYOUT_FORKS_H
+#define FRAG_LAYOUT_LAYOUT_FORKS_H
+
+#include <sys/types.h>
+
+#include "layout/layouts.h"
+
+enum frag_layout_way {
+	FRAG_LAYOUT_ANEW,
+	FRAG_LAYOUT_FIRST, /* anew, and described */
+	FRAG_LAYOUT_FORKED,
+	FRAG_LAYOUT_TRIAL, /* forked, to compare */
+};
+
+struct frag_layout_forks {
+	const char *folder;
+	enum frag_layout_way way; /* of the next layout; TRIAL: of the point below, others anew */
+	size_t point;		  /* of the trial; SIZE_MAX = it has begun */
+	pid_t server;		  /* 0 = none */
+};
+
+void frag_layout_forks_init(struct frag_layout_forks *f, const struct frag_layouts *x,
+			    const char *folder);
+/* In the process of a layout. */
+void frag_layout_forks_enter(const struct frag_layout_forks *f, enum frag_layout_way way,
+			     struct frag_layouts *x);
+/* A layout came to its end. False: its result is not to be taken, and it may run again. */
+bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way way,
+			     const struct frag_layouts *x, size_t point,
+			     const struct frag_layout_result *r);
+void frag_layout_forks_end(struct frag_layout_forks *f);
+
+/* The file for the roles of jobs that have the ranks of this one: all with the same values but of what rises or falls, and of
+ * recomputation. */
+void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, char *path, size_t cap);
+
+#endif
