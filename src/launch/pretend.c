@@ -29,6 +29,7 @@ struct job {
 	unsigned ranks[RANKS_MAX];
 	unsigned ranks_count, world, gpus;
 	bool roles;	      /* one rank of each, which a scout finds */
+	bool roles_known;     /* they are those of another job */
 	uint64_t scout_bytes; /* of the host, that it needed */
 };
 
@@ -333,6 +334,14 @@ static int too_short(const struct job *j, size_t together, struct frag_err *err)
 			 j->o->memory_bytes ? "raise --memory" : "name some ranks with --ranks");
 }
 
+/* Those of a job with the same groups, which were checked there. */
+static int take_roles(const struct job *j, struct frag_roles *roles, struct frag_err *err)
+{
+	if (!frag_roles_know(roles, j->o->known_roles))
+		return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s'", j->o->known_roles);
+	return frag_roles_write(roles, j->folder, roles->runs, roles->runs_count, err);
+}
+
 /* The ranks of the roles run in every turn, as they speak for those that do not; the others a few at a time, with all that are
  * in a chain of stages with them: as many as there are roles. */
 static int run_turns(struct job *j, char **program, int *status, struct frag_err *err)
@@ -341,7 +350,10 @@ static int run_turns(struct job *j, char **program, int *status, struct frag_err
 	unsigned order[2 * RANKS_MAX], count, chain, at, fits = TOGETHER_MAX;
 	char path[sizeof(j->folder) + 16];
 
-	FRAG_TRY(find_roles(j, program, &roles, err));
+	if (!j->roles_known)
+		FRAG_TRY(find_roles(j, program, &roles, err));
+	else
+		FRAG_TRY(take_roles(j, &roles, err));
 	if (!j->roles) { /* every rank is recorded, and none stands for others */
 		frag_roles_path(path, sizeof(path), j->folder);
 		unlink(path);
@@ -382,13 +394,43 @@ static bool all_together(const struct job *j)
 	return j->world > 1 && j->world <= TOGETHER_MAX && j->ranks_count == j->world;
 }
 
+/* True: the job makes other groups than that of which it took the roles, so it begins again. */
+static int are_unlike(struct job *j, bool *unlike, struct frag_err *err)
+{
+	char path[sizeof(j->folder) + 16];
+
+	snprintf(path, sizeof(path), "%s/unlike", j->folder);
+	*unlike = !access(path, F_OK);
+	if (!*unlike)
+		return 0;
+	frag_launch_folder_remove(j->folder);
+	return frag_launch_folder(j->folder, sizeof(j->folder), err);
+}
+
+/* One rank of each role. Its roles may be known; a job that fails with them fails with its own. */
+static int run_roles(struct job *j, char **program, int *status, struct frag_err *err)
+{
+	bool unlike = false;
+
+	j->roles_known = j->o->known_roles && !j->o->memory_bytes && j->roles &&
+			 !access(j->o->known_roles, R_OK);
+	FRAG_TRY(run_turns(j, program, status, err));
+	if (j->roles_known && !frag_launch_interrupted())
+		FRAG_TRY(are_unlike(j, &unlike, err));
+	if (!unlike)
+		return 0;
+	j->roles_known = false;
+	*status = 0;
+	return run_turns(j, program, status, err);
+}
+
 static int run_ranks(struct job *j, char **program, int *status, struct frag_err *err)
 {
 	struct turn all = { .ranks = j->ranks, .count = j->ranks_count };
 	bool over;
 
 	if (j->roles || (j->o->memory_bytes && j->ranks_count == j->world))
-		return run_turns(j, program, status, err);
+		return run_roles(j, program, status, err);
 	if (all_together(j))
 		return run_turn(j, program, &all, NULL, &over, status, err);
 	for (unsigned i = 0; i < j->ranks_count; i++)
@@ -541,6 +583,8 @@ static int run_all(struct job *j, char **program, struct frag_trace **out, int *
 	FRAG_TRY(run_ranks_or_one(j, program, status, err));
 	missing = note_calls(j);
 	rc = frag_pretend_collect(j->l, j->folder, *status, out, err);
+	if (!rc && !*status && j->roles && !j->roles_known && j->o->known_roles)
+		frag_roles_pass_on(j->folder, (*out)->estimate, j->o->known_roles);
 	if (!rc && !missing)
 		keep(j, *status);
 	return rc == FRAG_EINPUT ? explain_nothing(j, *status, err) : rc;

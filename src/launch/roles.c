@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/outfile.h"
 #include "launch/launch.h"
 #include "lib/grow.h"
 
@@ -57,25 +59,65 @@ static int read_line(struct frag_roles *r, char *line, struct frag_err *err)
 			(struct frag_role_check){ rank, (unsigned)strtoul(second, NULL, 10) };
 	} else if (kind && second && !strcmp(kind, "stands")) {
 		return add_role(r, rank, second, err);
+	} else if (kind && second && !strcmp(kind, "groups")) {
+		snprintf(r->groups, sizeof(r->groups), "%u %.40s", rank, second);
 	}
 	return 0;
 }
 
-int frag_roles_read(const char *folder, struct frag_roles *out, struct frag_err *err)
+static int read_file(const char *path, struct frag_roles *out, struct frag_err *err)
 {
-	char path[4200], *line = NULL;
+	char *line = NULL;
 	size_t room = 0;
 	int rc = 0;
-	FILE *f;
+	FILE *f = fopen(path, "re");
 
-	frag_roles_path(path, sizeof(path), folder);
-	f = fopen(path, "r");
 	while (f && !rc && getline(&line, &room, f) > 0)
 		rc = read_line(out, line, err);
 	free(line);
 	if (f)
 		fclose(f);
 	return rc;
+}
+
+int frag_roles_read(const char *folder, struct frag_roles *out, struct frag_err *err)
+{
+	char path[4200];
+
+	frag_roles_path(path, sizeof(path), folder);
+	return read_file(path, out, err);
+}
+
+bool frag_roles_know(struct frag_roles *out, const char *path)
+{
+	struct frag_err err;
+
+	if (access(path, R_OK) || read_file(path, out, &err))
+		return false;
+	out->runs_count = 0;
+	for (size_t i = 0; i < out->count; i++) /* no more than there were with checks */
+		out->runs[out->runs_count++] = out->list[i].rank;
+	out->checks_count = 0;
+	return true;
+}
+
+void frag_roles_pass_on(const char *folder, const char *note, const char *path)
+{
+	char from[4200], unlike[3], text[65536];
+	struct frag_err err;
+	size_t bytes;
+	FILE *f;
+
+	for (const char *at = note; at && (at = strstr(at, "\nrole ")); at++)
+		if (sscanf(at, " role %*u %*s %*s %2s", unlike) != 1 || strcmp(unlike, "-") != 0)
+			return;
+	frag_roles_path(from, sizeof(from), folder);
+	f = fopen(from, "re");
+	bytes = f ? fread(text, 1, sizeof(text), f) : 0;
+	if (f)
+		fclose(f);
+	if (bytes && bytes < sizeof(text)) /* else each job finds its own */
+		(void)frag_outfile_put(path, text, bytes, &err);
 }
 
 int frag_roles_write(const struct frag_roles *r, const char *folder, const unsigned *ranks,
@@ -90,6 +132,8 @@ int frag_roles_write(const struct frag_roles *r, const char *folder, const unsig
 		fprintf(f, "runs %u\n", ranks[i]);
 	for (size_t i = 0; f && i < r->count; i++)
 		fprintf(f, "stands %u %s\n", r->list[i].rank, r->list[i].stands);
+	if (f && *r->groups)
+		fprintf(f, "groups %s\n", r->groups);
 	return f && !fclose(f) ? 0 : frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s'", path);
 }
 

@@ -27,6 +27,7 @@ struct frag_roles {
 	unsigned *order; /* all of the job, those that a chain of stages connects side by side */
 	struct frag_role *list;
 	struct frag_role_check *checks;
+	char groups[64]; /* "COUNT HASH" of the job's groups; "" = not known */
 	size_t runs_count, runs_room, order_count, order_room, count, room, checks_count,
 		checks_room;
 };
@@ -37,6 +38,10 @@ int frag_roles_read(const char *folder, struct frag_roles *out, struct frag_err 
 /* The file for a turn in which these ranks run. */
 int frag_roles_write(const struct frag_roles *r, const char *folder, const unsigned *ranks,
 		     size_t count, struct frag_err *err);
+/* Known from a job that makes the same groups: without the ranks that were to check it. False: not there. */
+bool frag_roles_know(struct frag_roles *out, const char *path);
+/* What was found for the job in `folder`, at `path`, whole or not at all: if every rank that checked a role was like it. note: of its recording. */
+void frag_roles_pass_on(const char *folder, const char *note, const char *path);
 void frag_roles_release(struct frag_roles *r);
 /* The rank that `rank` is checked against; -1: it is no check. */
 long frag_roles_checked(const struct frag_roles *r, long rank);

@@ -2,6 +2,8 @@
 /* One layout: recorded, judged for each card of its class, and what its memory is for. Runs in a process of its own. */
 #include "layouts.h"
 
+#include "layout_forks.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,11 +234,13 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	FRAG_AUTO(frag_words_release) char **words = NULL;
 	struct frag_pretend pretend;
 	struct frag_program p;
-	char path[4200];
+	char path[4200], roles[4200];
 	int status = 0, rc;
 
 	FRAG_TRY(frag_axes_words(&x->axes, frag_layout_of(x, i), x->rank_words, &words, err));
 	p = program_of(x, i, on, &pretend, words);
+	frag_layout_roles_path(x, frag_layout_of(x, i), roles, sizeof(roles));
+	pretend.known_roles = x->anew ? NULL : roles;
 	rc = frag_program_record(&p, &trace, &status, err);
 	if (rc)
 		return rc;

@@ -16,7 +16,10 @@ $CUFRAG_NOGPU_ROLES, written by the scout:
     runs RANK            one process
     stands RANK RANKS    RANK runs for all these, as 0-7,64-71
     checks RANK ROLE     RANK runs beside the rank of its role
+    groups COUNT HASH    the first groups of the job, by which a job that takes these roles for its own is compared with it:
+                         rank 0 leaves a file `unlike` beside its recording if its first ones are others
 """
+import atexit
 import hashlib
 import os
 import re
@@ -50,6 +53,9 @@ class Groups:
     def note(self, ranks, backend, name, kind):
         self.names[name] = ranks
         self.lists.append((ranks, backend, kind))
+
+    def hash(self, count):
+        return hashlib.sha256(repr(self.lists[:count]).encode()).hexdigest()[:32]
 
     def families(self):
         """[{rank: its list}]: each list into the first family of its kind that has room for it; and those of a kind in OWN_PART."""
@@ -155,6 +161,7 @@ class Scout:
             return  # a helper of the program, or no job of several
         with open(self.path + ".new", "w") as f:
             f.write("\n".join(lines_of(*self.groups.families(), stage_lists, self.world)) + "\n")
+            f.write("groups %d %s\n" % (len(self.groups.lists), self.groups.hash(None)))
         os.replace(self.path + ".new", self.path)
 
 
@@ -164,18 +171,24 @@ class Players:
     def __init__(self, torch, c10d, path, world):
         import ctypes
         self.role, self.running = {}, set()
+        self.rank, self.world = int(os.environ["RANK"]), world
         with open(path) as f:
             for words in (line.split() for line in f):
                 if words[0] == "runs":
                     self.running.add(int(words[1]))
+                elif words[0] == "groups" and self.rank == 0:
+                    atexit.register(self.compare, int(words[1]), words[2])
                 elif words[0] == "stands":
                     for part in words[2].split(","):
                         first, _, last = part.partition("-")
                         self.role.update((r, int(words[1])) for r in range(int(first), int(last or first) + 1))
-        self.rank, self.world = int(os.environ["RANK"]), world
         self.folder = os.environ["CUFRAG_NOGPU_TALK"]
         self.groups = Groups(c10d, world)
         self.core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
+
+    def compare(self, count, groups):
+        if self.groups.lists and (len(self.groups.lists) < count or self.groups.hash(count) != groups):
+            open(os.path.join(os.environ["CUFRAG_RECORD"], "unlike"), "w").close()
 
     def plays(self, ranks):
         """For each member the place of who plays it: itself, the member of its role, else this rank."""
