@@ -9,8 +9,10 @@
 #include "cli/show_answer.h"
 #include "layout/layouts.h"
 #include "layout/preset.h"
+#include "lib/grow.h"
 #include "plan/fit/fit_cards.h"
 #include "plan/kvcache/kvcache.h"
+#include "sweep/sweep.h"
 
 #define VARY_MAX FRAG_AXES_MAX
 
@@ -20,6 +22,8 @@ struct options {
 	const char *vary[VARY_MAX];
 	size_t vary_count;
 	bool fresh;
+	const char *store;
+	struct frag_sweep_shard shard;
 };
 
 static int set_vary(void *whole, const char *text, struct frag_err *err)
@@ -159,6 +163,96 @@ static int set_rest(struct frag_cli *cli, struct options *o, struct frag_err *er
 	return 0;
 }
 
+/* ---- array jobs, and results for fleet --------------------------------------------------- */
+
+/* "/16" under mpirun: its rank. */
+static void find_mpi_rank(struct frag_sweep_shard *s)
+{
+	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
+
+	for (size_t k = 0; s->auto_i && k < FRAG_ARRAY_LEN(names); k++) {
+		const char *rank = getenv(names[k]);
+
+		if (rank && strtoul(rank, NULL, 10) < s->n) {
+			s->i = (unsigned)strtoul(rank, NULL, 10);
+			s->auto_i = false;
+		}
+	}
+}
+
+extern char **environ;
+
+/* The job that cufrag runs in is not the job that is planned: programs read their rank from these. */
+static void forget_array_job(void)
+{
+	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_", "PMIX_",
+					       "JOB_COMPLETION_INDEX=" };
+	char name[200];
+
+	for (char **at = environ; *at;) {
+		bool found = false;
+
+		for (size_t k = 0; k < FRAG_ARRAY_LEN(of_jobs); k++)
+			found |= !strncmp(*at, of_jobs[k], strlen(of_jobs[k]));
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
+		if (found && !unsetenv(name))
+			at = environ;
+		else
+			at++;
+	}
+}
+
+static int find_shard(struct options *o, struct frag_err *err)
+{
+	struct frag_layouts *x = &o->all;
+
+	find_mpi_rank(&o->shard);
+	if (o->shard.n)
+		FRAG_TRY(frag_sweep_find_index(&o->shard, err));
+	x->shard_i = o->shard.i;
+	x->shard_n = o->shard.n;
+	if (x->shard_n)
+		forget_array_job();
+	if (x->shard_n && (!x->keep || o->store))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "shards of an array job need --keep DIR, and no --store: when all "
+				 "are done, the same command with --keep DIR --resume --store FILE "
+				 "and without --shard");
+	if (x->resume && !x->keep)
+		return frag_fail(err, FRAG_EUSAGE, "--resume needs --keep DIR");
+	if (o->store && !x->keep)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--store needs --keep DIR: its results are of these recordings");
+	return 0;
+}
+
+/* What `cufrag sweep DIR -o FILE` writes, on the cards of the plan. */
+static int store(struct frag_cli *cli, struct options *o, struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	FRAG_AUTO(frag_sweep_release) struct frag_sweep s = { 0 };
+	const struct frag_layouts *x = &o->all;
+	struct frag_rows failures = { 0 };
+	char *operands[] = { (char *)(uintptr_t)x->keep, NULL };
+	uint32_t flags;
+
+	s.target = cli->target;
+	s.threads = x->jobs;
+	s.operands = operands;
+	s.operands_count = 1;
+	s.output = o->store;
+	FRAG_TRY(frag_policy_texts_list(&s.policies, "recorded;caching;expandable;vmm", err));
+	FRAG_TRY(frag_policy_texts_check(&s.policies, &flags, err));
+	for (size_t c = 0; c < x->cards_count; c++) {
+		FRAG_TRY(FRAG_GROW(s.cards, s.cards_count, s.cards_cap, "cards", err));
+		s.cards[s.cards_count++] = x->cards[c];
+	}
+	FRAG_TRY(frag_sweep_run(&s, &a, &failures, err));
+	frag_cli_note(cli, "wrote %s: results of %zu recordings, for cufrag fleet", o->store,
+		      s.files.count);
+	return 0;
+}
+
 static int plan(struct frag_cli *cli, struct options *o, const struct frag_catalog *catalog,
 		struct frag_err *err)
 {
@@ -179,6 +273,7 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 	FRAG_TRY(set_cards(x, catalog, o->gpus ? o->gpus : "h100,h200", err));
 	FRAG_TRY(set_prices(x, o->price ? o->price : "", err));
 	FRAG_TRY(set_rest(cli, o, err));
+	FRAG_TRY(find_shard(o, err));
 	FRAG_TRY(frag_layouts_open(x, err));
 	FRAG_TRY(frag_layouts_run(x, err));
 	FRAG_TRY(frag_layouts_answer(x, &a, err));
@@ -188,6 +283,8 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 				   "are kept");
 		return frag_code_exit(FRAG_EINTR);
 	}
+	if (o->store)
+		FRAG_TRY(store(cli, o, err));
 	for (size_t c = 0; c < x->cards_count; c++)
 		enough |= frag_layout_fewest(x, c);
 	return enough ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
@@ -216,7 +313,8 @@ static const struct frag_arg options[] = {
 		  "bisection (default: mb, mbs, bs, batch, micro_batch, seq, seq_len and the like, "
 		  "where their values ascend)" },
 	{ FRAG_ARG_TEXT, "falling", AT(falling), .value = "NAMES",
-	  .help = "names whose values need less memory the later they are listed" },
+	  .help = "names whose values need less memory the later they are listed (default: ac and "
+		  "recompute, as none, selective, full)" },
 	{ FRAG_ARG_TEXT, "preset", AT(preset), .value = "LAUNCHER",
 	  .help = "a launcher that names its options: --vary tp=1,2 sets them without braces "
 		  "(megatron, torchtitan, deepspeed, huggingface, vllm, sglang)" },
@@ -253,6 +351,13 @@ static const struct frag_arg options[] = {
 	  .help = "the values that no kernel computes, as for record" },
 	{ FRAG_ARG_TEXT, "keep", AT(all.keep), .value = "DIR",
 	  .help = "keep the recordings there, for sweep and fleet" },
+	{ FRAG_ARG_FLAG, "resume", AT(all.resume),
+	  .help = "take recordings that --keep has already, of this command" },
+	{ FRAG_ARG_OWN, "shard", AT(shard), .set = frag_sweep_set_shard, .value = "I/N",
+	  .help = "one of N array jobs, which share --keep; /N: I from SLURM_ARRAY_TASK_ID, "
+		  "JOB_COMPLETION_INDEX or the rank of mpirun" },
+	{ FRAG_ARG_TEXT, "store", AT(store), .value = "FILE", .file = FRAG_ARG_WRITES,
+	  .help = "the results of all recordings of --keep, SQLite as sweep writes it, for fleet" },
 	{ FRAG_ARG_FLAG, "fresh", AT(fresh),
 	  .help = "record again, also where an earlier call recorded the same command with the "
 		  "same environment and files" },

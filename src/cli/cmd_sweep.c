@@ -83,25 +83,6 @@ static int set_cards(void *sweep, const char *text, struct frag_err *err)
 	return each(sweep, text, ",", add_card, err);
 }
 
-/* "3/16": the fourth of sixteen; "/16": the array job says which. */
-static int set_shard(void *field, const char *text, struct frag_err *err)
-{
-	struct frag_sweep_shard *s = field;
-	char *slash, *end;
-	unsigned long i = strtoul(text, &slash, 10), n;
-
-	s->auto_i = slash == text;
-	n = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
-	if (!n || *end || n > 10000000 || (!s->auto_i && i >= n))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "invalid shard '%.40s': expected I/N with 0 <= I < N, or /N to "
-				 "read I from the array job",
-				 text);
-	s->i = (unsigned)i;
-	s->n = (unsigned)n;
-	return 0;
-}
-
 /* ---- the command ----------------------------------------------------------------- */
 
 #define AT(field) FRAG_ARG_AT(struct frag_sweep, field)
@@ -128,7 +109,7 @@ static const struct frag_arg options[] = {
 	  .help = "continue an interrupted sweep into this file" },
 	{ FRAG_ARG_FLAG, "merge", AT(merge),
 	  .help = "the operands are results of shards: make one file of them" },
-	{ FRAG_ARG_OWN, "shard", AT(shard), .set = set_shard, .value = "I/N",
+	{ FRAG_ARG_OWN, "shard", AT(shard), .set = frag_sweep_set_shard, .value = "I/N",
 	  .help = "only every N-th trace, from the I-th on; /N: I from SLURM_ARRAY_TASK_ID or "
 		  "JOB_COMPLETION_INDEX; an array job of Slurm is recognised by itself" },
 	{ FRAG_ARG_BYTES, "memory", AT(memory_bytes), .value = "SIZE", .min = 64ull << 20,

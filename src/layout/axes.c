@@ -156,6 +156,23 @@ int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_o
 	return 0;
 }
 
+/* none, selective, full: what more is computed again needs less memory. */
+static bool is_recomputation(const struct frag_axis *a)
+{
+	static const char *const known[] = { "none", "selective", "full" };
+	size_t at = 0;
+
+	if (strcmp(a->name, "ac") != 0 && strcmp(a->name, "recompute") != 0)
+		return false;
+	for (size_t v = 0; v < a->count; v++, at++) {
+		while (at < FRAG_ARRAY_LEN(known) && strcmp(known[at], a->values[v]) != 0)
+			at++;
+		if (at == FRAG_ARRAY_LEN(known))
+			return false;
+	}
+	return true;
+}
+
 void frag_axes_guess_order(struct frag_axes *x)
 {
 	static const char known[] = " mb mbs bs batch batch_size micro_batch micro_batch_size seq "
@@ -176,6 +193,8 @@ void frag_axes_guess_order(struct frag_axes *x)
 		}
 		if (strstr(known, name) && ascending && a->order == FRAG_AXIS_ANY)
 			a->order = FRAG_AXIS_RISING;
+		if (a->order == FRAG_AXIS_ANY && is_recomputation(a))
+			a->order = FRAG_AXIS_FALLING;
 	}
 }
 

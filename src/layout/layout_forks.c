@@ -86,7 +86,7 @@ bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way w
 	if (way == FRAG_LAYOUT_FIRST && f->way == way && r->status == FRAG_LAYOUT_RAN &&
 	    count_open(x) > WORTH_IT) {
 		f->server = frag_forks_begin(f->folder);
-		f->point = point;
+		f->point = f->server ? point : SIZE_MAX;
 		f->way = f->server ? FRAG_LAYOUT_TRIAL : FRAG_LAYOUT_FIRST;
 	}
 	if (way == FRAG_LAYOUT_TRIAL) {

@@ -220,11 +220,18 @@ static void path_of(const struct frag_layouts *x, size_t i, size_t on, const cha
 	frag_axes_text(&x->axes, frag_layout_of(x, i), SIZE_MAX, name, sizeof(name));
 	for (char *at = name; *at; at++)
 		*at = *at == '/' || *at == ' ' ? '.' : *at;
-	if (x->keep && on == SIZE_MAX)
+	if (x->keep && on == SIZE_MAX && !x->pretend.trial)
 		snprintf(path, cap, "%.3800s/%s.%s.cft", x->keep,
 			 x->cards[frag_layout_card(x, i)]->name, name);
 	else
 		snprintf(path, cap, "%.4000s.cft", log);
+}
+
+/* Of an earlier call, or of another shard. What an engine printed is not in it, nor what a card refused. */
+static bool is_there(const struct frag_layouts *x, size_t on, const char *path)
+{
+	return x->resume && x->keep && on == SIZE_MAX && !x->exact && !x->pretend.trial &&
+	       !access(path, R_OK);
 }
 
 static int record(const struct frag_layouts *x, size_t i, size_t on, const char *log,
@@ -238,9 +245,14 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	int status = 0, rc;
 
 	FRAG_TRY(frag_axes_words(&x->axes, frag_layout_of(x, i), x->rank_words, &words, err));
+	path_of(x, i, on, log, path, sizeof(path));
 	p = program_of(x, i, on, &pretend, words);
 	frag_layout_roles_path(x, frag_layout_of(x, i), roles, sizeof(roles));
 	pretend.known_roles = x->anew ? NULL : roles;
+	if (is_there(x, on, path)) {
+		out->status = FRAG_LAYOUT_RAN;
+		return judge(x, i, &p.target, path, out, err);
+	}
 	rc = frag_program_record(&p, &trace, &status, err);
 	if (rc)
 		return rc;
@@ -249,12 +261,11 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 		    "it printed nothing");
 		return 0;
 	}
-	path_of(x, i, on, log, path, sizeof(path));
 	FRAG_TRY(frag_trace_write_cft(trace, path, err));
 	rc = judge(x, i, &p.target, path, out, err);
 	if (!rc && x->requests)
 		rc = judge_cache(x, i, log, out, err);
-	if (!x->keep || on != SIZE_MAX)
+	if (!x->keep || on != SIZE_MAX || x->pretend.trial)
 		unlink(path);
 	/* on the card itself what was refused and caught is no completion */
 	out->status = (on != SIZE_MAX || x->exact) && frag_vary_refusals(trace) ? FRAG_LAYOUT_MEMORY

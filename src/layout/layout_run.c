@@ -22,6 +22,7 @@
 #include <frag/clock.h>
 
 #include "base/interrupt.h"
+#include "base/outfile.h"
 #include "base/scratch.h"
 #include "base/term.h"
 #include "layout/torchrun.h"
@@ -30,7 +31,8 @@
 
 #define PRETENDED_MAX 16u /* as --gpus of way_nogpu.c */
 #define WORLD_MAX 1000000ull
-#define GRACE_NS 5000000000ull /* from asking a process to end to killing it */
+#define GRACE_NS 5000000000ull	/* from asking a process to end to killing it */
+#define TRIAL_NS 30000000000ull /* beside twice the time of others: Python first loads everything */
 #define ALIKE 8u /* layouts that fail for one reason, before any ran: the rest is left out */
 #define TRIES 4u /* advised layouts that turn out not to fit, for each card and number of ranks */
 
@@ -38,8 +40,8 @@ struct job {
 	pid_t pid; /* 0: none */
 	enum frag_layout_way way;
 	int from;
-	size_t point, on; /* on: the card itself, or SIZE_MAX */
-	uint64_t begin_ns, asked_ns;
+	size_t point, on;		       /* on: the card itself, or SIZE_MAX */
+	uint64_t begin_ns, asked_ns, limit_ns; /* of its time; 0 = none */
 	bool late;
 	char log[4200];
 };
@@ -51,6 +53,7 @@ struct course {
 	char *folder;
 	uint64_t number;
 	struct frag_layout_forks forks;
+	uint64_t longest_ns; /* that a layout took */
 	struct frag_progress progress;
 };
 
@@ -190,6 +193,38 @@ static int make_points(struct frag_layouts *x, struct frag_err *err)
 	return 0;
 }
 
+/* Of an array job: those of one group stay together, as they are bisected. */
+static int take_shard(struct frag_layouts *x, struct frag_err *err)
+{
+	struct frag_axes *a = &x->axes;
+	FRAG_AUTO_FREE uint64_t *groups = NULL;
+	size_t count = 0, kept = 0;
+
+	if (!x->shard_n)
+		return 0;
+	FRAG_TRY_CALLOC(groups, a->layouts_count, "layouts", err);
+	for (size_t l = 0; l < a->layouts_count; l++) {
+		uint64_t group = 0;
+		size_t g = 0;
+
+		for (size_t k = 0; k < a->count; k++)
+			if (a->list[k].order == FRAG_AXIS_ANY)
+				group = group * a->list[k].count + a->at[l * a->count + k];
+		while (g < count && groups[g] != group)
+			g++;
+		groups[g] = group;
+		count = FRAG_MAX(count, g + 1);
+		if (g % x->shard_n == x->shard_i)
+			memmove(a->at + kept++ * a->count, a->at + l * a->count,
+				a->count * sizeof(*a->at));
+	}
+	a->layouts_count = kept;
+	return kept ? 0
+		    : frag_fail(err, FRAG_EUSAGE,
+				"no layout is left for shard %u/%u: there are %zu groups",
+				x->shard_i, x->shard_n, count);
+}
+
 int frag_layouts_open(struct frag_layouts *x, struct frag_err *err)
 {
 	FRAG_TRY(find_classes(x, err));
@@ -201,6 +236,7 @@ int frag_layouts_open(struct frag_layouts *x, struct frag_err *err)
 	else
 		FRAG_TRY(frag_torchrun_strip(x->words, &x->rank_words, err));
 	FRAG_TRY(frag_axes_expand(&x->axes, x->where, x->where_count, err));
+	FRAG_TRY(take_shard(x, err));
 	for (size_t l = 0; x->world == SIZE_MAX && l < x->axes.layouts_count; l++)
 		if (frag_layout_world(x, l) > PRETENDED_MAX)
 			return frag_fail(err, FRAG_EUSAGE,
@@ -319,6 +355,7 @@ static void take(struct course *c, struct job *j, struct frag_layout_result *out
 			 c->x->time_limit_s);
 	}
 	unlink(j->log);
+	c->longest_ns = FRAG_MAX(c->longest_ns, frag_clock_ns() - j->begin_ns);
 	j->pid = 0;
 	c->running--;
 	c->x->border.points[j->point].running = false;
@@ -409,8 +446,8 @@ static void await(struct course *c)
 
 			if (!j->pid)
 				continue;
-			j->late |= !fds[k].revents && x->time_limit_s &&
-				   frag_clock_ns() - j->begin_ns > x->time_limit_s * 1000000000ull;
+			j->late |= !fds[k].revents && j->limit_ns &&
+				   frag_clock_ns() - j->begin_ns > j->limit_ns;
 			if (j->late || x->interrupted)
 				end(j);
 			if (!fds[k].revents)
@@ -533,14 +570,67 @@ static int run(struct course *c, struct frag_err *err)
 	return 0;
 }
 
+/* What recordings of the folder are of: the command with its braces, and what else decides. In memory of malloc. */
+static char *tell_command(const struct frag_layouts *x)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	for (char *const *w = x->words; to && *w; w++)
+		fprintf(to, "%s\n", *w);
+	if (to)
+		fprintf(to, "seed %" PRIu64 "\nvalues %s\nranks %s\n", x->seed, x->pretend.values,
+			x->pretend.ranks);
+	if (to && fclose(to)) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+static bool is_same_file(const char *path, const char *text)
+{
+	char found[65536];
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(found, 1, sizeof(found), f) : 0;
+
+	if (f)
+		fclose(f);
+	return n == strlen(text) && !memcmp(found, text, n);
+}
+
+/* The folder says of which command its recordings are: those of another are not taken for this one's. */
+static int open_keep(const struct frag_layouts *x, struct frag_err *err)
+{
+	char path[4200], *text;
+	int rc = 0;
+
+	if (!x->keep)
+		return 0;
+	if (mkdir(x->keep, 0777) && errno != EEXIST)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot create '%.200s': %s", x->keep,
+				 strerror(errno));
+	snprintf(path, sizeof(path), "%.4000s/command", x->keep);
+	text = tell_command(x);
+	FRAG_CHECK_ALLOC(text, "command", err);
+	if (x->resume && !access(path, F_OK) && !is_same_file(path, text))
+		rc = frag_fail(err, FRAG_EUSAGE,
+			       "the recordings in '%.200s' are of another command (see its file "
+			       "'command')",
+			       x->keep);
+	else
+		rc = frag_outfile_put(path, text, strlen(text), err);
+	free(text);
+	return rc;
+}
+
 int frag_layouts_run(struct frag_layouts *x, struct frag_err *err)
 {
 	struct course *c;
 	int rc, reason;
 
-	if (x->keep && mkdir(x->keep, 0777) && errno != EEXIST)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot create '%.200s': %s", x->keep,
-				 strerror(errno));
+	FRAG_TRY(open_keep(x, err));
 	FRAG_TRY_CALLOC(c, 1, "layouts", err);
 	c->x = x;
 	reason = frag_scratch_folder(NULL, &c->folder);

@@ -99,7 +99,9 @@ struct frag_layouts {
 	/* a serving engine: its cache has to hold them; 0: it is none. Each is recorded on the card itself, and again each time */
 	uint64_t requests;
 	uint64_t request_tokens, block_tokens;
-	const char *keep; /* folder for the recordings; NULL = none */
+	const char *keep;	   /* folder for the recordings; NULL = none */
+	bool resume;		   /* those that are there are taken */
+	unsigned shard_i, shard_n; /* every n-th group from the i-th on; n 0: all */
 	void (*tell)(void *ctx, const char *text);
 	void *ctx;
 	/* found */

@@ -96,6 +96,10 @@ struct frag_sweep {
 	bool is_served;	   /* by a rank of an mpirun other than the first: there is no answer */
 };
 
+/* "3/16": the fourth of sixteen; "/16": the array job says which. */
+int frag_sweep_set_shard(void *shard, const char *text, struct frag_err *err);
+/* The index of "/16", or all of it, from the environment of an array job. Errors: FRAG_EUSAGE. */
+int frag_sweep_find_index(struct frag_sweep_shard *s, struct frag_err *err);
 /* Is it a shard of an array job? Then i, n and the names of the outputs are found. Errors: FRAG_EUSAGE. */
 int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err);
 void frag_sweep_release(struct frag_sweep *s);

@@ -6,6 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+int frag_sweep_set_shard(void *field, const char *text, struct frag_err *err)
+{
+	struct frag_sweep_shard *s = field;
+	char *slash, *end;
+	unsigned long i = strtoul(text, &slash, 10), n;
+
+	s->auto_i = slash == text;
+	n = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
+	if (!n || *end || n > 10000000 || (!s->auto_i && i >= n))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "invalid shard '%.40s': expected I/N with 0 <= I < N, or /N to "
+				 "read I from the array job",
+				 text);
+	s->i = (unsigned)i;
+	s->n = (unsigned)n;
+	return 0;
+}
+
 static bool env_number(const char *name, unsigned *out)
 {
 	const char *text = getenv(name);
@@ -33,7 +51,7 @@ static bool slurm_index(unsigned *i, unsigned *n)
 	return true;
 }
 
-static int find_index(struct frag_sweep_shard *s, struct frag_err *err)
+int frag_sweep_find_index(struct frag_sweep_shard *s, struct frag_err *err)
 {
 	unsigned i = 0, n = 0;
 	bool array = slurm_index(&i, &n);
@@ -70,7 +88,7 @@ int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err)
 {
 	const char **const outputs[] = { &s->output, &s->csv, &s->costs };
 
-	FRAG_TRY(find_index(&s->shard, err));
+	FRAG_TRY(frag_sweep_find_index(&s->shard, err));
 	for (size_t i = 0; s->shard.n && i < FRAG_ARRAY_LEN(outputs); i++) {
 		if (!*outputs[i] || !strcmp(*outputs[i], "-"))
 			continue;

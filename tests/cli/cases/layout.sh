@@ -63,3 +63,16 @@ env --default-signal=INT "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{
 for _ in $(seq 200); do [ ! -e waits ] || break; sleep 0.05; done
 kill -INT $!; wait $!; echo "exit $?"
 grep -E '^(answer|h100: )' out; tail -1 err
+# an array job: each shard keeps its recordings; then the same command takes them all, and writes the results for fleet
+for i in 0 1; do
+	SLURM_ARRAY_TASK_ID=$i layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --shard /2 -- sh program '{mb}' '{ac}' ''
+done
+layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --resume --store array.sqlite -- sh program '{mb}' '{ac}' ''
+sed 's/^cufrag layout: //' err | tail -1
+ls array | wc -l; "$CUFRAG" fleet array.sqlite 2> err | sed -n '/^#/p;/^answer/p'
+layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,full' --keep array --resume -- sh program '{mb}' '{ac}' none
+cat err
+layout --gpu h100 --vary '{mb}=1..4' --store new.sqlite -- sh program '{mb}' none ''
+cat err
+layout --gpu h100 --vary '{mb}=1..4' --shard 4/4 -- sh program '{mb}' none ''
+cat err

@@ -12,7 +12,8 @@ or "pid N" and, when that process has ended, "end STATUS" as of waitpid. If the 
 
 A process forked here is as one started anew: its arguments, environment, standard files, group, random numbers; a recording
 of its own. It is refused if anything differs that was read while modules were loaded: any other variable, or another folder. If
-a module asks for a card or for a variable of a single run, or leaves a thread or a process behind, then only torch is loaded.
+a module asks for a card or for a variable of a single rank, or leaves a thread of Python or a process behind, then only torch is
+loaded. (Threads of libraries, as those of BLAS, are theirs to see to: pthread_atfork.)
 """
 import array
 import ctypes
@@ -27,10 +28,10 @@ import sys
 import threading
 import types
 
-OF_A_RUN = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "CUFRAG_NOGPU",
-            "CUFRAG_NOGPU_ROOF", "CUFRAG_NOGPU_CALLS", "CUFRAG_NOGPU_TALK", "CUFRAG_NOGPU_RANK", "CUFRAG_NOGPU_SCOUT",
-            "CUFRAG_NOGPU_ROLES", "CUFRAG_NOGPU_MODULES", "CUFRAG_RECORD", "CUFRAG_RECORD_LIMIT", "CUFRAG_READ_FILES", "CUDA_VISIBLE_DEVICES",
-            "_"}
+OF_A_RANK = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"}
+OF_A_RUN = OF_A_RANK | {"CUFRAG_NOGPU", "CUFRAG_NOGPU_ROOF", "CUFRAG_NOGPU_CALLS", "CUFRAG_NOGPU_TALK", "CUFRAG_NOGPU_RANK",
+                        "CUFRAG_NOGPU_SCOUT", "CUFRAG_NOGPU_ROLES", "CUFRAG_NOGPU_MODULES", "CUFRAG_RECORD", "CUFRAG_RECORD_LIMIT",
+                        "CUFRAG_READ_FILES", "_"}
 UNFIT = 9
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -66,12 +67,15 @@ class Loaded:
             self.asked = True
             raise RuntimeError("no card is here yet")
         cuda, core, environment = self.torch.cuda, self.torch._C, type(os.environ)
-        lazy, count, get = cuda._lazy_init, getattr(core, "_cuda_getDeviceCount", None), environment.__getitem__
+        available = (lambda: True) if b"CUDA_VISIBLE_DEVICES" not in self.given else ask
+        places = [(cuda, "is_available", available), (cuda, "_lazy_init", ask), (core, "_cuda_getDeviceCount", ask)]
+        before, get = [(home, name, getattr(home, name)) for home, name, _ in places], environment.__getitem__
 
         def watched(variables, name):
-            self.asked |= name in OF_A_RUN
+            self.asked |= name in OF_A_RANK
             return get(variables, name)
-        cuda._lazy_init = core._cuda_getDeviceCount = ask
+        for place in places:
+            setattr(*place)
         environment.__getitem__ = watched
         try:
             for name in names:
@@ -80,17 +84,15 @@ class Loaded:
         except BaseException:
             return False
         finally:
-            cuda._lazy_init, core._cuda_getDeviceCount, environment.__getitem__ = lazy, count, get
+            environment.__getitem__ = get
+            for place in before:
+                setattr(*place)
         return not self.asked
 
     def changes(self):
         """Variables that loading has changed: name -> value, or None."""
         now, before = lasting(os.environb), lasting(self.given)
         return {k: now.get(k) for k in now.keys() | before.keys() if now.get(k) != before.get(k)}
-
-
-def tasks():
-    return len(os.listdir("/proc/self/task"))
 
 
 def has_children():
@@ -104,7 +106,6 @@ def has_children():
 def load(modules):
     """Forks before it loads more than torch, as nothing can be unloaded. Returns in the process that serves."""
     loaded = Loaded()
-    before = tasks()
     pid = os.fork()
     if pid:
         status = os.waitpid(pid, 0)[1]
@@ -114,7 +115,7 @@ def load(modules):
     dies_with_parent()
     with open(modules) as f:
         names = f.read().split()
-    if not loaded.load(names) or threading.active_count() > 1 or tasks() > before or has_children():
+    if not loaded.load(names) or threading.active_count() > 1 or has_children():
         posix._exit(UNFIT)
     return loaded
 
