@@ -248,8 +248,7 @@ static int store(struct frag_cli *cli, struct options *o, struct frag_err *err)
 		s.cards[s.cards_count++] = x->cards[c];
 	}
 	FRAG_TRY(frag_sweep_run(&s, &a, &failures, err));
-	frag_cli_note(cli, "wrote %s: results of %zu recordings, for cufrag fleet", o->store,
-		      s.files.count);
+	frag_cli_note(cli, "wrote %s, for cufrag fleet", o->store);
 	return 0;
 }
 

@@ -203,6 +203,16 @@ static void put_places(FILE *to, const json_t *notes)
 	}
 }
 
+/* In whole steps, which has no meaning without a modelled clock. */
+static void put_recomputed(FILE *to, const json_t *notes)
+{
+	json_int_t part = json_integer_value(json_object_get(notes, "recomputed_ns")),
+		   all = json_integer_value(json_object_get(notes, "model_ns"));
+
+	if (part >= 0 && all > 0 && part <= all)
+		fprintf(to, "recomputed %lld %lld\n", (long long)part, (long long)all);
+}
+
 /* In memory of frag_host; NULL: short. */
 static char *make_note(const struct frag_launch *l, const struct parts *p,
 		       const struct frag_roles *roles, bool modelled, int status)
@@ -227,6 +237,7 @@ static char *make_note(const struct frag_launch *l, const struct parts *p,
 	frag_roles_put(to, roles);
 	for (size_t i = 0; i < p->count; i++) {
 		fprintf(to, "rank %ld\n", p->list[i].rank);
+		put_recomputed(to, p->list[i].notes);
 		put_places(to, p->list[i].notes);
 	}
 	if (fclose(to)) {

@@ -48,6 +48,10 @@
 	F(S, BYTES, free_bytes, NULL, "the same: reserved and not live, fragmentation") \
 	F(S, US, step_us, NULL, \
 	  "a step of the worst rank by a roofline, without waiting for others; null: unknown") \
+	F(S, REAL, recomputed_share, "recomputed", \
+	  "of the time of a step by a roofline: operators that checkpoints run again; null: " \
+	  "unknown", \
+	  .precision = 2, .if_any = true, .spare = 5) \
 	F(S, TEXT, setting, "setting", "the policy that serves it best", .spare = 1) \
 	F(S, REAL, price_per_hour, "per hour", "of all its cards", .precision = 2, .if_any = true) \
 	F(S, COUNT, cache_tokens_count, "cache tokens", \
@@ -194,6 +198,7 @@ static void put_memory(const struct frag_layout_result *r, size_t c, struct layo
 	row->other_bytes = sum(r, FRAG_KIND_CARRIED, FRAG_KIND_KEPT) + r->kinds[FRAG_KIND_UNKNOWN];
 	row->free_bytes = r->free_bytes;
 	row->step_us = r->step_us;
+	row->recomputed_share = r->recomputed;
 	row->bound_by = bound_by(row);
 }
 
@@ -225,6 +230,7 @@ static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c
 		.other_bytes = UINT64_MAX,
 		.free_bytes = UINT64_MAX,
 		.step_us = UINT64_MAX,
+		.recomputed_share = NAN,
 		.cache_tokens_count = UINT64_MAX,
 		.held_requests_count = UINT64_MAX,
 		.line = line_of(x, layout, r->cards[c].setting, a),

@@ -5,6 +5,7 @@
 #include "layout_forks.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,6 +64,21 @@ static uint64_t rank_of(const struct frag_trace *trace, size_t d)
 		if (!strncmp(at, "rank ", 5) && n++ == d)
 			rank = strtoull(at + 5, NULL, 10);
 	return n == trace->devs_count ? rank : UINT64_MAX;
+}
+
+/* Of the modelled time of its steps, what the process of `rank` computed again; NAN = not known. */
+static double recomputed(const struct frag_trace *trace, uint64_t rank)
+{
+	unsigned long long found = UINT64_MAX, part, all;
+
+	for (const char *at = trace->estimate; at; at = strchr(at, '\n'), at += at != NULL) {
+		if (!strncmp(at, "rank ", 5))
+			found = strtoull(at + 5, NULL, 10);
+		else if ((found == rank || rank == UINT64_MAX) &&
+			 sscanf(at, "recomputed %llu %llu", &part, &all) == 2 && all)
+			return (double)part / (double)all;
+	}
+	return NAN;
 }
 
 /* Between the ends of the last two steps, where times are modelled. */
@@ -156,6 +172,7 @@ static int judge(const struct frag_layouts *x, size_t i, struct frag_target *tar
 		out->events += f.units.units[u].dev->events_count;
 	out->rank = rank_of(f.units.units[worst].trace, worst);
 	out->step_us = step_us(&f.units.units[worst]);
+	out->recomputed = recomputed(f.units.units[worst].trace, out->rank);
 	return find_kinds(&f.units.units[worst], target, f.rows[0].specs[worst], out, err);
 }
 

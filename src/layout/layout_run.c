@@ -283,9 +283,14 @@ static int start_as(struct course *c, size_t point, size_t on, enum frag_layout_
 		j++;
 	if (pipe2(ends, O_CLOEXEC))
 		return frag_fail(err, FRAG_ENOMEM, "cannot start a process: %s", strerror(errno));
-	*j = (struct job){
-		.from = ends[0], .way = way, .point = point, .on = on, .begin_ns = frag_clock_ns()
-	};
+	*j = (struct job){ .from = ends[0],
+			   .way = way,
+			   .point = point,
+			   .on = on,
+			   .begin_ns = frag_clock_ns(),
+			   .limit_ns = c->x->time_limit_s * 1000000000ull };
+	if (way == FRAG_LAYOUT_TRIAL)
+		j->limit_ns = 2 * c->longest_ns + TRIAL_NS;
 	snprintf(j->log, sizeof(j->log), "%.4000s/%" PRIu64 ".log", c->folder, c->number++);
 	fflush(NULL);
 	j->pid = fork();

@@ -61,6 +61,7 @@ struct frag_layout_result {
 	uint64_t kinds[FRAG_KINDS]; /* live bytes of that rank at its peak, by what they are for */
 	uint64_t free_bytes;	    /* reserved and not live then */
 	uint64_t step_us;	    /* by the roofline; UINT64_MAX = unknown */
+	double recomputed;	    /* of its time; NAN = unknown */
 	uint64_t cache_tokens;	    /* that a serving engine printed; 0 = none */
 };
 

@@ -41,7 +41,7 @@ END
 for users in 54 55 300; do
 	layout --gpu h100,l4 --vary '{tp}=1,2,4' --requests $users --tokens 8192 -- sh engine '{tp}' silent
 done
-cut -d, -f 1-5,24,25 rows.csv
+cut -d, -f 1-5,25,26 rows.csv
 layout --gpu h100 --vary '{tp}=1' --requests 3 -- sh engine '{tp}' ''
 layout --gpu h100 --vary '{tp}=1,32' --requests 3 --tokens 9 -- sh engine '{tp}' ''
 cat err
@@ -68,7 +68,7 @@ for i in 0 1; do
 	SLURM_ARRAY_TASK_ID=$i layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --shard /2 -- sh program '{mb}' '{ac}' ''
 done
 layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --resume --store array.sqlite -- sh program '{mb}' '{ac}' ''
-sed 's/^cufrag layout: //' err | tail -1
+sed 's|^cufrag layout: ||' err | tail -1
 ls array | wc -l; "$CUFRAG" fleet array.sqlite 2> err | sed -n '/^#/p;/^answer/p'
 layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,full' --keep array --resume -- sh program '{mb}' '{ac}' none
 cat err

@@ -285,7 +285,10 @@ class Card:
 
     def notes(self):
         places = [{"place": k[0].encode("utf-8", "replace").decode(), "what": k[1], "values": k[2], "count": n} for k, n in self.steered.items()]
-        return {"nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
+        ns = (ctypes.c_double * 2)()
+        if self.values:
+            self.values.cufrag_values_recomputed(ns)
+        return {"recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
                 if self.values else "none", "steered": places}
 
 

@@ -35,6 +35,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+namespace torch { namespace autograd
+{
+__attribute__((weak)) int get_current_graph_task_id(); /* < 0: no backward pass runs this operator; releases may lack it */
+} }
+
 using at::Tensor;
 using c10::IValue;
 using torch::jit::Stack;
@@ -561,6 +566,35 @@ struct Tick {
 std::vector<Tick> ticks;
 double model_ns, bytes_per_ns, flops_per_ns;
 
+/* What checkpoints run again: operators within a backward pass for which gradients are kept. From the first backward pass to the
+ * last, so whole steps. */
+struct {
+	bool outside; /* an operator ran outside of backward passes since the last one within */
+	double ns;
+	struct {
+		double model_ns, ns;
+	} first, last;
+	bool begun;
+} recomputed = { true, 0, { 0, 0 }, { 0, 0 }, false };
+
+/* pre: locked. */
+void count_recomputed(double ns)
+{
+	if (!torch::autograd::get_current_graph_task_id || torch::autograd::get_current_graph_task_id() < 0) {
+		recomputed.outside = true;
+		return;
+	}
+	if (recomputed.outside) {
+		recomputed.last = { model_ns, recomputed.ns };
+		if (!recomputed.begun)
+			recomputed.first = recomputed.last;
+		recomputed.begun = true;
+	}
+	recomputed.outside = false;
+	if (at::GradMode::is_enabled())
+		recomputed.ns += ns;
+}
+
 /* Rows that are no multiple of 16 bytes: kernels for them read in small pieces. Inductor asks, to pad. */
 double slower(const Tensor &a, const Tensor &y)
 {
@@ -624,6 +658,7 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	ns = std::max(bytes / bytes_per_ns, f.flops ? flops_of(f, args, outs) / flops_per_ns : 0);
 	clock_gettime(CLOCK_REALTIME, &t);
 	std::lock_guard<std::mutex> g(mutex);
+	count_recomputed(ns);
 	model_ns += ns;
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
 	if (work)
@@ -1071,6 +1106,14 @@ void cufrag_values_unknown(const void *base)
 {
 	std::lock_guard<std::mutex> g(mutex);
 	origins.erase(base);
+}
+
+/* Modelled ns of what was computed again, and of everything, in the same steps; 0: fewer than two. */
+void cufrag_values_recomputed(double out[2])
+{
+	std::lock_guard<std::mutex> g(mutex);
+	out[0] = recomputed.last.ns - recomputed.first.ns;
+	out[1] = recomputed.last.model_ns - recomputed.first.model_ns;
 }
 
 /* Writes the pairs of the clock, 16 bytes each. 0: done. */
