@@ -91,11 +91,11 @@ test_forked_layouts_are_as_anew() {
 	local way
 	mkdir anew forked
 	for way in anew forked; do
-		(cd $way && "$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh --jobs 1 --csv - $([ $way = forked ] || echo --anew) \
-			--vary '{kind}=plain,folder,files,closed,thread,exits,raises,group,parent,child,session,becomes' -- "$python" "$root/tests/torch/layout_kinds.py" '{kind}' > rows.csv 2> log)
+		(cd $way && "$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh --jobs 2 --csv - $([ $way = forked ] || echo --anew) \
+			--vary '{kind}=plain,folder,child,thread,closed,exits,group,parent' -- "$python" "$root/tests/torch/layout_kinds.py" '{kind}' > rows.csv 2> log)
 	done
 	cmp anew/rows.csv forked/rows.csv && grep -q 'three is no number' anew/rows.csv && ! grep -q 'started anew' forked/log || { diff anew/rows.csv forked/rows.csv; tail -5 anew/log forked/log; return 1; }
-	[ "$(wc -l < forked/numbers)" -ge 12 ] && [ -z "$(cut -d' ' -f1 forked/numbers | sort | uniq -d)$(cut -d' ' -f2 forked/numbers | sort | uniq -d)" ] || { cat forked/numbers; return 1; }
+	[ "$(wc -l < forked/numbers)" -ge 8 ] && [ -z "$(cut -d' ' -f1 forked/numbers | sort | uniq -d)$(cut -d' ' -f2 forked/numbers | sort | uniq -d)" ] || { cat forked/numbers; return 1; }
 	! pgrep -f "$root/tests/torch/layout_kinds.py|cufrag_forks.py $PWD"
 }
 
