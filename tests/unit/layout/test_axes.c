@@ -40,6 +40,27 @@ TEST(values_are_lists_ranges_and_powers)
 	frag_axes_release(&x);
 }
 
+TEST(more_recomputation_needs_less_memory)
+{
+	static const struct {
+		const char *axis;
+		enum frag_axis_order order;
+	} cases[] = { { "ac=none,selective,full", FRAG_AXIS_FALLING },
+		      { "recompute=none,full", FRAG_AXIS_FALLING },
+		      { "ac=full,none", FRAG_AXIS_ANY },
+		      { "ac=none,half,full", FRAG_AXIS_ANY },
+		      { "tp=none,full", FRAG_AXIS_ANY } };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
+		struct frag_axes x = { 0 };
+
+		assert_int_equal(frag_axes_add(&x, cases[i].axis, NULL), 0);
+		frag_axes_guess_order(&x);
+		assert_int_equal(x.list[0].order, cases[i].order);
+		frag_axes_release(&x);
+	}
+}
+
 TEST(launchers_are_left_out)
 {
 	static const struct {
