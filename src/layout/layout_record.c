@@ -81,9 +81,10 @@ static double recomputed(const struct frag_trace *trace, uint64_t rank)
 	return NAN;
 }
 
-/* Between the ends of the last two steps, where times are modelled. */
+/* Between the ends of the last two steps, where times are modelled. An optimizer that calls others ends one step twice. */
 static uint64_t step_us(const struct frag_unit *u)
 {
+	const struct frag_event *events = u->dev->events;
 	struct frag_step_ends ends = { 0 };
 	struct frag_err err;
 	uint64_t us = UINT64_MAX;
@@ -91,10 +92,12 @@ static uint64_t step_us(const struct frag_unit *u)
 	if (!u->trace->estimate || !strstr(u->trace->estimate, "\nclock modelled\n") ||
 	    frag_step_ends_find(&u->events, &ends, &err))
 		return us;
-	if (ends.from == FRAG_STEPS_MARKS && ends.count >= 2 &&
-	    ends.list[ends.count - 1] < u->dev->events_count)
-		us = u->dev->events[ends.list[ends.count - 1]].time_us -
-		     u->dev->events[ends.list[ends.count - 2]].time_us;
+	if (ends.from != FRAG_STEPS_MARKS || !ends.count ||
+	    ends.list[ends.count - 1] >= u->dev->events_count)
+		ends.count = 0;
+	for (size_t last = ends.count, n = last; n-- > 1 && (!us || us == UINT64_MAX);)
+		us = events[ends.list[last - 1]].time_us - events[ends.list[n - 1]].time_us;
+	us = us ? us : UINT64_MAX;
 	frag_host_free(ends.list);
 	return us;
 }

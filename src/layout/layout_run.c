@@ -311,9 +311,11 @@ static int start_as(struct course *c, size_t point, size_t on, enum frag_layout_
 
 static int start(struct course *c, size_t point, size_t on, struct frag_err *err)
 {
-	const enum frag_layout_way way = c->forks.way;
+	enum frag_layout_way way = c->forks.way;
 
-	return start_as(c, point, on, way == FRAG_LAYOUT_TRIAL ? FRAG_LAYOUT_ANEW : way, err);
+	if (way == FRAG_LAYOUT_TRIAL || c->x->results[point].anew)
+		way = FRAG_LAYOUT_ANEW;
+	return start_as(c, point, on, way, err);
 }
 
 /* One that was recorded already, by the server. */
@@ -424,8 +426,10 @@ static void note_result(struct course *c, struct job *j, const struct frag_layou
 
 static void taken(struct course *c, struct job *j, const struct frag_layout_result *r)
 {
-	if (!frag_layout_forks_ended(&c->forks, j->way, c->x, j->point, r))
+	if (!frag_layout_forks_ended(&c->forks, j->way, c->x, j->point, r)) {
+		c->x->results[j->point].anew |= j->way == FRAG_LAYOUT_FORKED;
 		return;
+	}
 	note_result(c, j, r);
 	tell(c, j, r);
 }

@@ -52,6 +52,7 @@ struct frag_layout_on_card {
 /* A plain value: it comes through a pipe. */
 struct frag_layout_result {
 	enum frag_layout_status status;
+	bool anew; /* not yet known: it failed in a fork */
 	char message[240];
 	struct frag_layout_on_card cards[FRAG_LAYOUT_CARDS];
 	uint64_t min_bytes;	    /* smallest card, with the best setting */
