@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag kvcache: what the cache of a serving engine holds, and when it is full. */
 #include "cli/show_answer.h"
+#include "plan/kvcache/engine_log.h"
 #include "plan/kvcache/kvcache.h"
 
 struct options {
@@ -12,12 +13,14 @@ struct options {
 static int set_size(struct options *o, struct frag_err *err)
 {
 	struct frag_kvcache *k = &o->cache;
+	struct frag_engine_log said = { .tokens = k->tokens };
 
 	if (!o->log == !k->tokens)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "give the size of the cache: --cache-tokens N, or --log FILE");
 	if (o->log)
-		FRAG_TRY(frag_kvcache_read_log(o->log, &k->tokens, err));
+		FRAG_TRY(frag_engine_log_read(o->log, k->block, &said, err));
+	k->tokens = said.tokens;
 	if (!k->tokens)
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%.200s' has no line with the size of a cache ('GPU KV cache "

@@ -71,11 +71,6 @@ static inline uint64_t frag_kvcache_holds(const struct frag_kvcache *k, uint64_t
  * column.
  */
 int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err *err);
-/*
- * The size that an engine prints: "GPU KV cache size: 444,864 tokens" (vLLM), "max_total_num_tokens=444864" (SGLang); of several lines
- * the smallest. 0: no such line. Errors: FRAG_EINPUT, the file cannot be read.
- */
-int frag_kvcache_read_log(const char *path, uint64_t *tokens, struct frag_err *err);
 /* Errors: FRAG_ENOMEM; FRAG_EINTR. */
 int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err);
 void frag_kvcache_release(struct frag_kvcache *k);
