@@ -167,12 +167,12 @@ def runtime_names():
 
 def wheels(folder):
     """CUDA's own libraries and the driver's header, where pip puts them beside PyTorch; and copies that other packages bring
-    under names of theirs, NAME.libs/libcudart-0a1b2c3d.so.12. CUDA 11's runtime is another one."""
+    under names of theirs, NAME.libs/libcudart-0a1b2c3d.so.12 or libcudart.0a1b2c3d.so.12. CUDA 11's runtime is another one."""
     stems = {library for _, library in OWNERS}
     found = {}
     for beside in (os.path.dirname(os.path.dirname(folder)), *sys.path):  # a virtual environment may see another's PyTorch
-        for p in glob.glob(os.path.join(beside, "*.libs", "*-*.so.*")):
-            if os.path.basename(p).split(".so")[0].rsplit("-", 1)[0] in stems and not 0 < cudart_major(p) < 12:
+        for p in glob.glob(os.path.join(beside, "*.libs", "*.so.*")):
+            if re.split(r"[-.]", os.path.basename(p))[0] in stems and not 0 < cudart_major(p) < 12:
                 found[p] = None
         for p in glob.glob(os.path.join(beside, "nvidia", "*", "lib", "*.so.*")) + \
                 glob.glob(os.path.join(beside, "nvidia", "*", "include", "cuda.h")):
@@ -353,7 +353,7 @@ def section_table(place, symbols, strings, code, verdef, versions, end):
 
 
 def cudart_major(path):
-    m = re.match(r"libcudart(?:-\w+)?\.so\.(\d+)", os.path.basename(path))
+    m = re.match(r"libcudart(?:[-.]\w+)?\.so\.(\d+)", os.path.basename(path))
     return int(m.group(1)) if m else 0
 
 
