@@ -111,8 +111,8 @@ NOGPU_ENTRY(int, cuMemMap, (void *p, size_t bytes, size_t offset, uint64_t handl
 		foreign_maps++;
 	else
 		rc = answer(frag_dev_map(frag_nogpu_sim(device),
-				 frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
-				 handle & HANDLE_MASK, NULL));
+					 frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
+					 handle & HANDLE_MASK, NULL));
 	frag_nogpu_unlock();
 	return rc;
 }
