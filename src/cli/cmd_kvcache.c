@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag kvcache: what the cache of a serving engine holds, and when it is full. */
+#include <stdlib.h>
+
 #include "cli/show_answer.h"
+#include "plan/kvcache/engine_log.h"
 #include "plan/kvcache/kvcache.h"
 
 struct options {
 	struct frag_kvcache cache;
-	const char *log, *arrivals;
+	const char *log, *arrivals, *lengths;
+	double rate;
+	uint64_t count, seed;
 };
 
 /* Its size: a number, or what the engine printed. */
 static int set_size(struct options *o, struct frag_err *err)
 {
 	struct frag_kvcache *k = &o->cache;
+	struct frag_engine_log said = { .tokens = k->tokens };
 
 	if (!o->log == !k->tokens)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "give the size of the cache: --cache-tokens N, or --log FILE");
 	if (o->log)
-		FRAG_TRY(frag_kvcache_read_log(o->log, &k->tokens, err));
+		FRAG_TRY(frag_engine_log_read(o->log, k->block, &said, err));
+	k->tokens = said.tokens;
 	if (!k->tokens)
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%.200s' has no line with the size of a cache ('GPU KV cache "
@@ -34,20 +41,38 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	struct options *o = values;
 	struct frag_kvcache *k = &o->cache;
 
-	if ((!k->request_tokens && (k->requests || !o->arrivals)) || !o->arrivals != !k->step_us)
+	const bool replays = o->arrivals || o->lengths;
+
+	if ((!k->request_tokens && (k->requests || !replays)) || replays != (k->step_us != 0) ||
+	    (o->arrivals && o->lengths) || !o->lengths != !(o->rate > 0))
 		return frag_fail(err, FRAG_EUSAGE,
-				 "give --tokens (and --requests), or --arrivals and --step, or "
-				 "both");
+				 "give --tokens (and --requests), or --step with --arrivals or "
+				 "--lengths and --rate, or both");
 	FRAG_TRY(set_size(o, err));
-	if (o->arrivals) {
+	if (o->arrivals)
 		FRAG_TRY(frag_kvcache_read(k, o->arrivals, err));
+	if (o->lengths)
+		FRAG_TRY(frag_kvcache_generate(k, o->lengths, o->rate, o->count, o->seed, err));
+	if (replays)
 		FRAG_TRY(frag_kvcache_replay(k, err));
-	}
 	FRAG_TRY(frag_kvcache_answer(k, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	return k->requests && frag_kvcache_holds(k, k->request_tokens) < k->requests
 		       ? FRAG_EXIT_CONDITION
 		       : FRAG_EXIT_DONE;
+}
+
+static int set_rate(void *whole, const char *text, struct frag_err *err)
+{
+	struct options *o = whole;
+	char *end;
+
+	o->rate = strtod(text, &end);
+	if (end == text || *end || !(o->rate >= 1e-3) || !(o->rate <= 1e6))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "invalid rate '%.60s': expected requests a second, as 4 or 0.5",
+				 text);
+	return 0;
 }
 
 #define AT(field) FRAG_ARG_AT(struct options, field)
@@ -68,8 +93,23 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "arrivals", AT(arrivals), .value = "FILE",
 	  .help = "replay these requests over time: lines of seconds, prompt tokens, output "
 		  "tokens" },
+	{ FRAG_ARG_TEXT, "lengths", AT(lengths), .value = "LENGTHS",
+	  .help = "replay requests that arrive at random, with lengths as ShareGPT's (sharegpt) or "
+		  "Alpaca's "
+		  "(alpaca) in the paper on vLLM, or of these means of prompt and output: "
+		  "512,128" },
+	{ FRAG_ARG_OWN, "rate", .set = set_rate, .value = "N",
+	  .help = "with --lengths: requests a second" },
+	{ FRAG_ARG_UINT, "count", AT(count), .value = "N", .min = 1, .max = 1u << 24, .def = "2000",
+	  .help = "with --lengths: requests" },
+	{ FRAG_ARG_UINT, "seed", AT(seed), .value = "N", .def = "0", .max = UINT64_MAX,
+	  .help = "with --lengths: other random requests" },
+	{ FRAG_ARG_UINT, "batched-tokens", AT(cache.batched_tokens), .value = "N", .min = 1,
+	  .max = 1u << 26,
+	  .help = "tokens that a step processes, at most; of longer prompts a part (vLLM's "
+		  "--max-num-batched-tokens; default: any number)" },
 	{ FRAG_ARG_UINT, "step", AT(cache.step_us), .value = "MICROSECONDS", .min = 1,
-	  .max = 1000000000, .help = "with --arrivals: time of a step, as 25000" },
+	  .max = 1000000000, .help = "with --arrivals or --lengths: time of a step, as 25000" },
 	{ FRAG_ARG_UINT, "max-seqs", AT(cache.max_running), .value = "N", .min = 1, .max = 1u << 24,
 	  .def = "256", .help = "requests that run at a time, at most (vLLM's --max-num-seqs)" },
 	{ 0 },
@@ -91,10 +131,13 @@ const struct frag_cmd frag_cmd_kvcache = {
 		"preemption begins. The model is the scheduler of vLLM's V1 engine with "
 		"recomputation: each step makes one token for each running request; a request has "
 		"whole blocks; if none is free, the request that began last is preempted and waits "
-		"in front of all others. A prompt is processed within one step, prefixes are not "
+		"in front of all others. A step processes --batched-tokens at most, of longer "
+		"prompts a part; prefixes are not "
 		"shared, and a step takes --step however much it does.",
-	.examples = "  cufrag kvcache --log vllm.log --requests 256 --tokens 8192\n"
-		    "  cufrag kvcache --cache-tokens 444864 --arrivals requests.csv --step 25000\n",
+	.examples =
+		"  cufrag kvcache --log vllm.log --requests 256 --tokens 8192\n"
+		"  cufrag kvcache --cache-tokens 444864 --arrivals requests.csv --step 25000\n"
+		"  cufrag kvcache --cache-tokens 60000 --lengths sharegpt --rate 4 --step 25000\n",
 	.answer = &frag_kvcache_shape,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),

@@ -136,6 +136,30 @@ static int set_axes(struct options *o, struct frag_axes *axes, struct frag_err *
 	return 0;
 }
 
+/* A serving command as it is: its preset, and tensor parallelism as far as nothing else varies. */
+static int set_serve(struct frag_cli *cli, struct options *o, struct frag_err *err)
+{
+	static const char *const engines[] = { "vllm", "sglang" };
+
+	if (!o->all.serve)
+		return 0;
+	o->all.pretend.no_gpu = true;
+	if (!o->all.requests)
+		return frag_fail(err, FRAG_EUSAGE, "--serve needs --requests and --tokens");
+	for (size_t e = 0; !o->preset && cli->program && e < FRAG_ARRAY_LEN(engines); e++)
+		for (char **w = cli->program; *w && !o->preset; w++)
+			o->preset = strstr(*w, engines[e]) ? engines[e] : NULL;
+	if (!o->vary_count && !o->world) {
+		if (!o->preset)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "which engine it is, the command does not say: give "
+					 "--preset or --vary");
+		o->vary[o->vary_count++] = "tp=1,2,4,8";
+		o->falling = o->falling ? o->falling : "tp";
+	}
+	return 0;
+}
+
 static void tell(void *cli, const char *text)
 {
 	frag_cli_note(cli, "%s", text);
@@ -260,6 +284,7 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 	struct frag_layouts *x = &o->all;
 	uint64_t enough = 0;
 
+	FRAG_TRY(set_serve(cli, o, err));
 	if (!cli->program || !x->pretend.no_gpu)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "layouts are recorded without a GPU: give --no-gpu and -- "
@@ -337,10 +362,16 @@ static const struct frag_arg options[] = {
 	  .help = "run at most so many layouts of which the answer is assumed, one for every 20" },
 	{ FRAG_ARG_FLAG, "exact", AT(all.exact),
 	  .help = "record each layout on each card itself, for programs that adapt to its memory" },
+	{ FRAG_ARG_FLAG, "serve", AT(all.serve),
+	  .help = "the command is a serving engine's, as 'vllm serve MODEL': without --vary on 1, "
+		  "2, 4 and 8 "
+		  "cards (tensor parallelism), with its preset, without a GPU; it is asked to end "
+		  "when it "
+		  "waits for requests" },
 	{ FRAG_ARG_UINT, "requests", AT(all.requests), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX,
 	  .help = "the program is a serving engine that prints the size of its cache (vLLM, "
-		  "SGLang) and ends: a layout fits if the cache holds so many requests of "
+		  "SGLang): a layout fits if the cache holds so many requests of "
 		  "--tokens" },
 	{ FRAG_ARG_UINT, "tokens", AT(all.request_tokens), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "of a request, prompt and output" },

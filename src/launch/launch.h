@@ -59,6 +59,10 @@ void frag_launch_become(char **program);
 void frag_launch_outlive_readers(void);
 /* True if a terminating signal arrived while a program ran: skip what would follow. */
 bool frag_launch_interrupted(void);
+/* Programs of this process are asked to end when `done` says so, a few times a second: servers, which wait for ever. The status
+ * then says nothing. */
+void frag_launch_end_when(bool (*done)(void *ctx), void *ctx);
+bool frag_launch_was_done(void);
 /* In the program's process: "a:b" for the variable's "b"; and a library is put in front of what is preloaded
  * anyway, if its path can be. */
 void frag_launch_prepend(const char *variable, const char *front);

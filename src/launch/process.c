@@ -24,6 +24,12 @@
  */
 static const int for_program[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 static bool ended;
+/* Programs that wait for ever: when it says so, they have done what they are for. */
+static bool (*program_is_done)(void *ctx);
+static void *done_ctx;
+static unsigned done_ticks;
+#define TICK_NS 250000000
+#define KILL_TICKS 120u /* from asking a program to end to killing it */
 
 struct signals {
 	struct sigaction child, old[FRAG_ARRAY_LEN(for_program)];
@@ -33,6 +39,29 @@ struct signals {
 bool frag_launch_interrupted(void)
 {
 	return ended || frag_interrupted();
+}
+
+void frag_launch_end_when(bool (*done)(void *ctx), void *ctx)
+{
+	program_is_done = done;
+	done_ctx = ctx;
+}
+
+bool frag_launch_was_done(void)
+{
+	return done_ticks != 0;
+}
+
+/* Once a tick: its first process ends the others, in the order that it knows. */
+static void end_if_done(pid_t pid)
+{
+	if (!done_ticks && !program_is_done(done_ctx))
+		return;
+	done_ticks++;
+	if (done_ticks == 1)
+		kill(pid, SIGTERM);
+	if (done_ticks == KILL_TICKS)
+		kill(pid, SIGKILL);
 }
 
 static void nothing(int number)
@@ -123,10 +152,14 @@ static void await(const struct signals *s, pid_t pid, int *state)
 	pid_t witness = begin_witness(s);
 
 	while (!waitpid(pid, state, WNOHANG)) {
-		const int number = sigwaitinfo(&s->awaited, NULL);
+		const struct timespec tick = { .tv_nsec = TICK_NS };
+		const int number = program_is_done ? sigtimedwait(&s->awaited, NULL, &tick)
+						   : sigwaitinfo(&s->awaited, NULL);
 
 		if (number > 0 && number != SIGCHLD)
 			pass_on(s, number, pid, &witness);
+		if (number < 0 && program_is_done)
+			end_if_done(pid);
 	}
 	take(s, SIGCHLD);
 	if (witness > 0) {

@@ -59,6 +59,16 @@
 	  .grouped = true) \
 	F(S, COUNT, held_requests_count, "requests", \
 	  "of --tokens that this cache holds; null: as before", .if_any = true, .grouped = true) \
+	F(S, BYTES, weight_bytes, "weights", \
+	  "of a serving engine, as it printed them, on one card; null: not printed", \
+	  .if_any = true) \
+	F(S, BYTES, profile_bytes, "profile run", \
+	  "most that was requested beside weights before the cache was made; null: not known", \
+	  .if_any = true) \
+	F(S, BYTES, graph_bytes, "graphs", "captured, as it printed them; null: none", \
+	  .if_any = true) \
+	F(S, BYTES, cache_bytes, "for the cache", "as it printed it; null: not printed", \
+	  .if_any = true) \
 	F(S, TEXT, message, NULL, "why it failed") \
 	F(S, TEXT, line, NULL, "the command, with the setting")
 FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
@@ -202,6 +212,11 @@ static void put_memory(const struct frag_layout_result *r, size_t c, struct layo
 	row->bound_by = bound_by(row);
 }
 
+static uint64_t known(uint64_t n)
+{
+	return n ? n : UINT64_MAX;
+}
+
 static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c,
 				struct frag_answer *a)
 {
@@ -233,6 +248,10 @@ static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c
 		.recomputed_share = NAN,
 		.cache_tokens_count = UINT64_MAX,
 		.held_requests_count = UINT64_MAX,
+		.weight_bytes = UINT64_MAX,
+		.profile_bytes = UINT64_MAX,
+		.graph_bytes = UINT64_MAX,
+		.cache_bytes = UINT64_MAX,
 		.line = line_of(x, layout, r->cards[c].setting, a),
 	};
 
@@ -242,8 +261,12 @@ static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c
 	if (r->status == FRAG_LAYOUT_RAN) {
 		put_memory(r, c, &row);
 		if (x->requests) {
-			row.cache_tokens_count = r->cache_tokens;
+			row.cache_tokens_count = r->engine.tokens;
 			row.held_requests_count = frag_layout_held(x, r);
+			row.weight_bytes = known(r->engine.weights_bytes);
+			row.profile_bytes = known(r->engine.profile_bytes);
+			row.graph_bytes = known(r->engine.graphs_bytes);
+			row.cache_bytes = known(r->engine.cache_bytes);
 		}
 		row.setting = frag_answer_print(a, "%s", r->cards[c].setting);
 	} else if (*r->message) {

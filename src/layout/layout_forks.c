@@ -54,7 +54,7 @@ static bool same(const struct frag_layouts *x, const struct frag_layout_result *
 			return false;
 	return a->status == b->status && a->min_bytes == b->min_bytes && a->rank == b->rank &&
 	       a->ranks == b->ranks && a->free_bytes == b->free_bytes && a->step_us == b->step_us &&
-	       a->events == b->events && a->cache_tokens == b->cache_tokens &&
+	       a->events == b->events && a->engine.tokens == b->engine.tokens &&
 	       !memcmp(a->kinds, b->kinds, sizeof(a->kinds));
 }
 

@@ -126,6 +126,50 @@ static int find_kinds(const struct frag_unit *u, const struct frag_target *targe
 	return rc;
 }
 
+/* ---- a serving engine ------------------------------------------------------------------------ */
+
+struct engine {
+	const char *log;
+	uint64_t block;
+};
+
+/* Its cache is there, and it waits for requests. */
+static bool is_ready(void *ctx)
+{
+	const struct engine *e = ctx;
+	struct frag_engine_log said;
+	struct frag_err err;
+
+	return !frag_engine_log_read(e->log, e->block, &said, &err) && said.tokens && said.listens;
+}
+
+/*
+ * The most that was requested besides weights before the cache was made: the profile run, which decides how large the
+ * cache gets. The cache is made without a free in between, and is taken for what brings the sum above the weights and half of it.
+ */
+static uint64_t profile_peak(const struct frag_unit *u, const struct frag_engine_log *said)
+{
+	const uint64_t half = said->weights_bytes + said->cache_bytes / 2;
+	uint64_t live = 0, most = 0, before = 0;
+
+	for (size_t i = 0; i < u->dev->events_count && said->cache_bytes; i++) {
+		const struct frag_event *e = &u->dev->events[i];
+
+		if (e->kind == FRAG_EV_ALLOC) {
+			live += e->bytes;
+			if (live > half)
+				return before - FRAG_MIN(before, said->weights_bytes);
+			most = FRAG_MAX(most, live);
+		} else if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_COMPLETED) {
+			live -= FRAG_MIN(live, e->bytes);
+			before = most;
+		}
+	}
+	return 0;
+}
+
+/* ---- judged ---------------------------------------------------------------------------------- */
+
 static void judge_card(const struct frag_fit_cards *f, size_t g, struct frag_layout_on_card *out)
 {
 	size_t r = frag_fit_best_row(f, g);
@@ -176,6 +220,8 @@ static int judge(const struct frag_layouts *x, size_t i, struct frag_target *tar
 	out->rank = rank_of(f.units.units[worst].trace, worst);
 	out->step_us = step_us(&f.units.units[worst]);
 	out->recomputed = recomputed(f.units.units[worst].trace, out->rank);
+	if (!out->engine.profile_bytes)
+		out->engine.profile_bytes = profile_peak(&f.units.units[worst], &out->engine);
 	return find_kinds(&f.units.units[worst], target, f.rows[0].specs[worst], out, err);
 }
 
@@ -216,11 +262,10 @@ static void say(struct frag_layout_result *out, enum frag_layout_status status, 
 }
 
 /* An engine fills the card up to a part that it is told: what counts is whether its cache holds the requests. */
-static int judge_cache(const struct frag_layouts *x, size_t i, const char *log,
-		       struct frag_layout_result *out, struct frag_err *err)
+static int judge_cache(const struct frag_layouts *x, size_t i, struct frag_layout_result *out,
+		       struct frag_err *err)
 {
-	FRAG_TRY(frag_kvcache_read_log(log, &out->cache_tokens, err));
-	if (!out->cache_tokens)
+	if (!out->engine.tokens)
 		return frag_fail(err, FRAG_EINPUT,
 				 "it printed no size of its cache, as 'GPU KV cache size: N "
 				 "tokens'");
@@ -259,10 +304,12 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	FRAG_AUTO(frag_words_release) char **words = NULL;
+	struct engine engine = { log, x->block_tokens };
 	struct frag_pretend pretend;
 	struct frag_program p;
 	char path[4200], roles[4200];
-	int status = 0, rc;
+	struct frag_err unread;
+	int status = 0, said = 0, rc;
 
 	FRAG_TRY(frag_axes_words(&x->axes, frag_layout_of(x, i), x->rank_words, &words, err));
 	path_of(x, i, on, log, path, sizeof(path));
@@ -273,10 +320,18 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 		out->status = FRAG_LAYOUT_RAN;
 		return judge(x, i, &p.target, path, out, err);
 	}
+	if (x->requests)
+		frag_launch_end_when(is_ready, &engine);
 	rc = frag_program_record(&p, &trace, &status, err);
-	if (rc)
-		return rc;
-	if (status) {
+	if (x->requests)
+		said = frag_engine_log_read(log, x->block_tokens, &out->engine, rc ? &unread : err);
+	if (out->engine.too_small) { /* it may have ended before it took any memory */
+		say(out, FRAG_LAYOUT_MEMORY, log, "");
+		return 0;
+	}
+	if (rc || said)
+		return rc ?: said;
+	if (status && !frag_launch_was_done()) {
 		say(out, frag_vary_refusals(trace) ? FRAG_LAYOUT_MEMORY : FRAG_LAYOUT_FAILED, log,
 		    "it printed nothing");
 		return 0;
@@ -284,7 +339,7 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	FRAG_TRY(frag_trace_write_cft(trace, path, err));
 	rc = judge(x, i, &p.target, path, out, err);
 	if (!rc && x->requests)
-		rc = judge_cache(x, i, log, out, err);
+		rc = judge_cache(x, i, out, err);
 	if (!x->keep || on != SIZE_MAX || x->pretend.trial)
 		unlink(path);
 	/* on the card itself what was refused and caught is no completion */

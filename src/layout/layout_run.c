@@ -78,7 +78,7 @@ uint64_t frag_layout_world(const struct frag_layouts *x, size_t layout)
 
 uint64_t frag_layout_held(const struct frag_layouts *x, const struct frag_layout_result *r)
 {
-	const struct frag_kvcache k = { .tokens = r->cache_tokens, .block = x->block_tokens };
+	const struct frag_kvcache k = { .tokens = r->engine.tokens, .block = x->block_tokens };
 
 	return frag_kvcache_holds(&k, x->request_tokens);
 }

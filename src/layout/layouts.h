@@ -26,6 +26,7 @@
 #include "explain/moment/kinds.h"
 #include "layout/axes.h"
 #include "layout/border.h"
+#include "plan/kvcache/engine_log.h"
 #include "program/program.h"
 #include "recording/policy_texts.h"
 
@@ -63,7 +64,7 @@ struct frag_layout_result {
 	uint64_t free_bytes;	    /* reserved and not live then */
 	uint64_t step_us;	    /* by the roofline; UINT64_MAX = unknown */
 	double recomputed;	    /* of its time; NAN = unknown */
-	uint64_t cache_tokens;	    /* that a serving engine printed; 0 = none */
+	struct frag_engine_log engine; /* what a serving engine printed */
 };
 
 #define FRAG_LAYOUT_CONFIRMS 64u
@@ -101,6 +102,7 @@ struct frag_layouts {
 	/* a serving engine: its cache has to hold them; 0: it is none. Each is recorded on the card itself, and again each time */
 	uint64_t requests;
 	uint64_t request_tokens, block_tokens;
+	bool serve;		   /* --serve: preset and degrees by the command */
 	const char *keep;	   /* folder for the recordings; NULL = none */
 	bool resume;		   /* those that are there are taken */
 	unsigned shard_i, shard_n; /* every n-th group from the i-th on; n 0: all */

@@ -68,6 +68,21 @@ test_tensors_on_the_host_take_no_memory() {
 	[ "$(awk '/^largest/ { print $2 }' log)" -lt 3000 ] || { cat log; return 1; }
 }
 
+# vLLM, where this environment has it: its server as one starts it, asked to end when it listens
+test_layout_serves_with_vllm() {
+	"$python" -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("vllm"))' || return 0
+	mkdir model && "$python" "$root/tests/torch/small_model.py" model || return
+	HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 VLLM_USE_DEEP_GEMM=0 PATH=$env/bin:$PATH "$cufrag" layout --serve --gpu l4 --vary tp=1 --requests 64 \
+		--tokens 1024 --json serve.json -- vllm serve model --load-format dummy --enforce-eager --max-model-len 1024 --port 0 > out 2> log || { cat log out; return 1; }
+	"$python" - <<- 'END'
+		import json
+		row = json.load(open("serve.json"))["layouts"][0]
+		# two layers of 2 heads of 64, keys and values in bf16: 1,024 bytes a token
+		assert row["cache_bytes"] // 1024 - 32 <= row["cache_tokens_count"] <= row["cache_bytes"] // 1024 + 1024 * 16, row
+		assert row["weight_bytes"] and row["profile_bytes"], row
+	END
+}
+
 # the ranks of torchrun are started one for each role, and the border of the batch is found by bisection
 test_layouts_of_a_job() {
 	printf 'name,memory\nl4,780M\n' > cards.csv

@@ -11,6 +11,7 @@
 
 #define DRIVER_VERSION 13000
 #define REFUSED "not supported by the pretended card of cufrag"
+#define NVML_P2P_NOT_SUPPORTED 5 /* as NVML says it of links that are not there */
 #define NVML_NOT_SUPPORTED 3
 #define CUPTI_NO_MORE_RECORDS 12 /* CUPTI_ERROR_MAX_LIMIT_REACHED */
 #define CUBIN_BYTES 64u		 /* one byte would say that there is only PTX */
@@ -61,6 +62,18 @@ static void find_entry(const char *name, void **out, int *status)
 	*out = frag_nogpu_find(name);
 	if (status)
 		*status = *out ? 0 : 1;
+}
+
+/* Cards of boards that are linked through NVLink have memory of the kind in their name, or the form: "NVIDIA H100 80GB HBM3",
+ * "NVIDIA A100-SXM4-80GB", "NVIDIA H20", "NVIDIA H200", "NVIDIA GH200 480GB", "NVIDIA B200". */
+static bool has_links(void)
+{
+	static const char *const words[] = { "HBM", "SXM", "H20", "B200", "NVL" };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++)
+		if (strstr(frag_nogpu_card()->name, words[i]))
+			return true;
+	return false;
 }
 
 static int nvml_number(const void *handle)

@@ -13,6 +13,9 @@
 
 #define DEVICE_SHIFT 56
 #define HANDLE_MASK ((1ull << DEVICE_SHIFT) - 1)
+/* Memory of another process: mapping it takes an address range and nothing of this card (ipc.c does it so, too). */
+#define FOREIGN HANDLE_MASK
+static unsigned foreign_maps;
 
 /* CUmemAllocationProp: type, handle types, location {type, id} */
 struct allocation_prop {
@@ -90,6 +93,8 @@ NOGPU_ENTRY(int, cuMemRelease, (uint64_t handle))
 {
 	int rc;
 
+	if ((handle & HANDLE_MASK) == FOREIGN)
+		return NOGPU_OK;
 	frag_nogpu_lock();
 	/* the bytes are for statistics only, which nobody reads here */
 	rc = answer(
@@ -99,12 +104,15 @@ NOGPU_ENTRY(int, cuMemRelease, (uint64_t handle))
 }
 NOGPU_ENTRY(int, cuMemMap, (void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags))
 {
-	int rc, device = device_of(handle);
+	int rc = NOGPU_OK, device = device_of(handle);
 
 	frag_nogpu_lock();
-	rc = answer(frag_dev_map(frag_nogpu_sim(device),
-				 frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
-				 handle & HANDLE_MASK, NULL));
+	if ((handle & HANDLE_MASK) == FOREIGN)
+		foreign_maps++;
+	else
+		rc = answer(frag_dev_map(frag_nogpu_sim(device),
+					 frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
+					 handle & HANDLE_MASK, NULL));
 	frag_nogpu_unlock();
 	return rc;
 }
@@ -117,14 +125,23 @@ NOGPU_ENTRY(int, cuMemUnmap, (void *p, size_t bytes))
 	frag_nogpu_lock();
 	rc = answer(frag_dev_unmap(frag_nogpu_sim(device),
 				   frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes, NULL));
+	if (rc && foreign_maps) {
+		foreign_maps--;
+		rc = NOGPU_OK;
+	}
 	frag_nogpu_forget(p, bytes);
 	frag_nogpu_unlock();
 	return rc;
 }
-/* Handles cannot leave the process: there is nothing to share. The file is one of no bytes. */
+/* Of what leaves the process, the other one needs to know nothing: the file is one of no bytes. */
 NOGPU_ENTRY(int, cuMemExportToShareableHandle,
 	    (int *out, uint64_t handle, int type, uint64_t flags))
 {
 	*out = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return *out < 0 ? NOGPU_INVALID_VALUE : NOGPU_OK;
+}
+NOGPU_ENTRY(int, cuMemImportFromShareableHandle, (uint64_t * out, void *file, int type))
+{
+	*out = FOREIGN | (uint64_t)frag_nogpu_device() << DEVICE_SHIFT;
+	return NOGPU_OK;
 }

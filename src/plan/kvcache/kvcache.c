@@ -15,8 +15,8 @@
 
 struct replay {
 	struct frag_kvcache *k;
-	uint64_t free_blocks, now_us;
-	uint32_t *running; /* in the order in which they began */
+	uint64_t free_blocks, now_us, budget; /* of tokens in this step */
+	uint32_t *running;		      /* in the order in which they began */
 	size_t running_count;
 	uint32_t first, last; /* that wait; NONE = none */
 	uint64_t waiting;
@@ -29,10 +29,10 @@ void frag_kvcache_release(struct frag_kvcache *k)
 	FRAG_FREE(k->list);
 }
 
-/* Of a request when it makes its next token. */
-static uint64_t need_of(const struct frag_kvcache *k, const struct frag_kvcache_request *q)
+/* Tokens of a request that are to be processed in this step. */
+static uint64_t share_of(const struct frag_kvcache_request *q, uint64_t budget)
 {
-	return frag_kvcache_blocks(k, (uint64_t)q->prompt + q->made);
+	return FRAG_MIN((uint64_t)q->prompt + q->made - q->done, budget);
 }
 
 /* ---- those that wait ------------------------------------------------------------------ */
@@ -70,6 +70,7 @@ static void preempt(struct replay *r)
 	r->least_free = 0;
 	r->free_blocks += q->blocks;
 	q->blocks = 0;
+	q->done = 0;
 	q->next = r->first;
 	if (r->first == NONE)
 		r->last = i;
@@ -86,14 +87,16 @@ static void begin(struct replay *r)
 {
 	struct frag_kvcache *k = r->k;
 
-	while (r->first != NONE && r->running_count < k->max_running) {
+	while (r->first != NONE && r->running_count < k->max_running && r->budget) {
 		struct frag_kvcache_request *q = &k->list[r->first];
-		uint64_t need = need_of(k, q);
+		uint64_t tokens = share_of(q, r->budget), need = frag_kvcache_blocks(k, tokens);
 
 		if (need > r->free_blocks)
 			break;
 		r->free_blocks -= need;
+		r->budget -= tokens;
 		q->blocks = (uint32_t)need;
+		q->done = (uint32_t)tokens;
 		k->recomputed_tokens += q->preempted ? (uint64_t)q->prompt + q->made : 0;
 		r->running[r->running_count++] = r->first;
 		r->first = q->next;
@@ -103,24 +106,26 @@ static void begin(struct replay *r)
 
 /* ---- a step ------------------------------------------------------------------------------- */
 
-/* A block for each running request that needs one more. */
+/* Blocks for what each running request processes now: a token, or a part of its prompt. */
 static void grow(struct replay *r)
 {
-	for (size_t n = 0; n < r->running_count; n++) {
+	for (size_t n = 0; n < r->running_count && r->budget; n++) {
 		struct frag_kvcache_request *q = &r->k->list[r->running[n]];
+		uint64_t tokens = share_of(q, r->budget),
+			 need = frag_kvcache_blocks(r->k, q->done + tokens) - q->blocks;
 
-		if (need_of(r->k, q) == q->blocks)
-			continue;
-		while (!r->free_blocks && n < r->running_count)
+		while (need > r->free_blocks && n < r->running_count)
 			preempt(r);
 		if (n == r->running_count) /* it was the last itself */
 			break;
-		r->free_blocks--;
-		q->blocks++;
+		r->free_blocks -= need;
+		r->budget -= tokens;
+		q->blocks += (uint32_t)need;
+		q->done += (uint32_t)tokens;
 	}
 }
 
-/* Each makes a token; those that are done go. */
+/* Each whose tokens are all processed makes one; those that are done go. */
 static void make_tokens(struct replay *r)
 {
 	size_t left = 0;
@@ -128,7 +133,9 @@ static void make_tokens(struct replay *r)
 	for (size_t n = 0; n < r->running_count; n++) {
 		struct frag_kvcache_request *q = &r->k->list[r->running[n]];
 
-		if (++q->made < q->output)
+		if (q->done == q->prompt + q->made)
+			q->made++;
+		if (q->made < q->output)
 			r->running[left++] = r->running[n];
 		else
 			r->free_blocks += q->blocks;
@@ -191,6 +198,7 @@ static int replay(struct replay *r, struct frag_err *err)
 		}
 		r->preempted_now = 0;
 		r->least_free = UINT64_MAX;
+		r->budget = k->batched_tokens ?: UINT64_MAX;
 		grow(r);
 		if (!r->preempted_now)
 			begin(r);

@@ -7,8 +7,8 @@
  * running request; a request takes whole blocks for its prompt and the tokens it has made, and gives them back at its end. Running
  * requests come first, in the order in which they began; if no block is free, the one that began last is preempted: its blocks
  * are freed, it waits in front of all others and begins again with its prompt and the tokens it has made. In a step without preemption
- * waiting requests begin, first come first, while there are blocks for the whole of the next one. A prompt is processed within one
- * step, blocks are not shared (no prefix caching), none is kept for later.
+ * waiting requests begin, first come first, while there are blocks for what the next one processes. A step processes at most
+ * batched_tokens, of longer prompts a part (chunked prefill). Blocks are not shared (no prefix caching), none is kept for later.
  *
  * Ownership: frag_kvcache_release; init by zeroing, then set what is asked.
  */
@@ -26,6 +26,7 @@ struct frag_kvcache_request {
 	uint64_t arrival_us; /* since the first */
 	uint32_t prompt, output;
 	uint32_t made;	 /* tokens so far */
+	uint32_t done;	 /* tokens of prompt and output whose keys and values are in the cache */
 	uint32_t blocks; /* held */
 	uint32_t next;	 /* that waits behind it */
 	bool preempted;	 /* once or more */
@@ -40,6 +41,7 @@ struct frag_kvcache {
 	/* asked */
 	uint64_t tokens, block; /* of the cache; tokens of a block */
 	uint64_t max_running;
+	uint64_t batched_tokens; /* that a step processes, at most; 0: any number */
 	uint64_t step_us;
 	uint64_t requests, request_tokens; /* does it hold these? 0: not asked */
 	struct frag_kvcache_request *list; /* by arrival */
@@ -72,10 +74,11 @@ static inline uint64_t frag_kvcache_holds(const struct frag_kvcache *k, uint64_t
  */
 int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err *err);
 /*
- * The size that an engine prints: "GPU KV cache size: 444,864 tokens" (vLLM), "max_total_num_tokens=444864" (SGLang); of several lines
- * the smallest. 0: no such line. Errors: FRAG_EINPUT, the file cannot be read.
+ * Requests that arrive at random, `rate` a second, with lengths of a published distribution ("sharegpt", "alpaca") or of given
+ * means ("512,128"): see kvcache_lengths.c. Errors: FRAG_EUSAGE.
  */
-int frag_kvcache_read_log(const char *path, uint64_t *tokens, struct frag_err *err);
+int frag_kvcache_generate(struct frag_kvcache *k, const char *lengths, double rate, size_t count,
+			  uint64_t seed, struct frag_err *err);
 /* Errors: FRAG_ENOMEM; FRAG_EINTR. */
 int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err);
 void frag_kvcache_release(struct frag_kvcache *k);

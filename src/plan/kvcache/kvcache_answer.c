@@ -19,9 +19,10 @@ FRAG_ROW(sample_row, "sample", SAMPLE_ROW, "how full the cache is in a span of t
 	F(S, COUNT, asked_requests_count, NULL, "of --requests; null: not asked") \
 	F(S, COUNT, request_tokens_count, NULL, "of --tokens; null: not asked") \
 	F(S, COUNT, held_requests_count, NULL, "of that length at a time; null: not asked") \
-	F(S, COUNT, requests_count, NULL, "of --arrivals; null: none were given") \
+	F(S, COUNT, requests_count, NULL, "of --arrivals or --lengths; null: none were given") \
 	F(S, COUNT, too_long_count, NULL, "of these, longer than the whole cache: left out") \
 	F(S, COUNT, max_running_count, NULL, "of --max-seqs") \
+	F(S, COUNT, batched_tokens_count, NULL, "of --batched-tokens; null: any number") \
 	F(S, US, step_us, NULL, "of --step, each a token for every running request") \
 	F(S, US, end_us, NULL, "when the last request ends, since the first") \
 	F(S, RATIO, peak_ratio, NULL, "of the blocks") \
@@ -147,6 +148,7 @@ int frag_kvcache_answer(const struct frag_kvcache *k, struct frag_answer *a, str
 			k->request_tokens ? frag_kvcache_holds(k, k->request_tokens) : UINT64_MAX,
 		.requests_count = UINT64_MAX,
 		.max_running_count = UINT64_MAX,
+		.batched_tokens_count = k->batched_tokens ? k->batched_tokens : UINT64_MAX,
 		.step_us = UINT64_MAX,
 		.end_us = UINT64_MAX,
 		.peak_us = UINT64_MAX,

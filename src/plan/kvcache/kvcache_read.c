@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests from a CSV, and the size of the cache from what an engine prints. */
+/* Requests from a CSV. */
 #include "kvcache.h"
 
 #include <ctype.h>
@@ -116,46 +116,4 @@ int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err 
 	frag_input_close(r.lines.in);
 	frag_host_free(r.list);
 	return rc;
-}
-
-/* ---- what an engine prints ------------------------------------------------------------------- */
-
-/* "444,864 tokens", "444864"; 0: no number. */
-static uint64_t number_at(const char *at)
-{
-	uint64_t n = 0;
-
-	for (at += strspn(at, " \t"); isdigit((unsigned char)*at) || *at == ','; at++) {
-		if (*at == ',' && !isdigit((unsigned char)at[1]))
-			break;
-		if (*at != ',')
-			n = n * 10 + (uint64_t)(*at - '0');
-		if (n > FRAG_KVCACHE_TOKENS_MAX)
-			return 0;
-	}
-	return n;
-}
-
-int frag_kvcache_read_log(const char *path, uint64_t *tokens, struct frag_err *err)
-{
-	static const char *const words[] = { "GPU KV cache size:", "max_total_num_tokens=" };
-	char line[LINE_MAX_BYTES]; /* of longer lines, pieces */
-	FILE *f = fopen(path, "re");
-	int failed;
-
-	*tokens = 0;
-	if (!f)
-		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
-				 strerror(errno));
-	while (fgets(line, sizeof(line), f))
-		for (size_t w = 0; w < FRAG_ARRAY_LEN(words); w++) {
-			const char *at = strstr(line, words[w]);
-			uint64_t n = at ? number_at(at + strlen(words[w])) : 0;
-
-			if (n && (!*tokens || n < *tokens))
-				*tokens = n;
-		}
-	failed = ferror(f);
-	fclose(f);
-	return failed ? frag_fail(err, FRAG_EINPUT, "cannot read '%.200s'", path) : 0;
 }

@@ -45,6 +45,25 @@ cut -d, -f 1-5,25,26 rows.csv
 layout --gpu h100 --vary '{tp}=1' --requests 3 -- sh engine '{tp}' ''
 layout --gpu h100 --vary '{tp}=1,32' --requests 3 --tokens 9 -- sh engine '{tp}' ''
 cat err
+# as it serves: it waits for requests, and is asked to end; what it says of its memory; one that says that the card is too small does not fit
+cat > vllm << 'END'
+#!/bin/sh
+shift
+while [ $# -gt 0 ]; do [ "$1" != --tensor-parallel-size ] || tp=$2; shift; done
+[ "$tp" != 1 ] || { echo "ValueError: No available memory for the cache blocks. Try less"; exit 1; }
+printf 'alloc,1,%d\nfree,1\n' $((76 << 30)) > "$CUFRAG_RECORD/1.pickle"
+echo "Model loading took 14.5 GiB and 1 seconds"
+echo "Available KV cache memory: 55.5 GiB"
+echo "GPU KV cache size: $((tp * 444)),864 tokens"
+echo "Graph capturing finished in 5 secs, took 0.5 GiB"
+echo "INFO:     Application startup complete."
+trap 'touch ended-$tp; exit 0' TERM
+for _ in $(seq 300); do sleep 0.1; done
+END
+chmod +x vllm
+rm -f out; "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv -- ./vllm serve model > out 2> err; echo "exit $?"
+grep -E '^(answer|h100: )' out; ls ended-*; cut -d, -f 1-5,24-29 rows.csv
+"$CUFRAG" layout --serve --requests 100 --tokens 8192 -- sh engine 2> err || sed 's/; try.*//' err
 # the page cannot be written: the answer is given, the status says so
 touch file
 layout --gpu l4 --vary '{mb}=1' --out file/page -- sh program '{mb}' none ''

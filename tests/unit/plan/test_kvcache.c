@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plan/kvcache/engine_log.h"
 #include "plan/kvcache/kvcache.h"
 
 static struct frag_err err;
@@ -171,13 +172,69 @@ TEST(engines_say_the_size)
 		{ "GPU KV cache size: none\nmax_total_num_tokens=\n", 0 },
 		{ "GPU KV cache size: 99999999999999999999999999 tokens\n", 0 },
 	};
-	uint64_t tokens;
+	struct frag_engine_log said;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
 		put("e.log", cases[i].text);
-		assert_int_equal(frag_kvcache_read_log("e.log", &tokens, &err), 0);
-		assert_int_equal(tokens, cases[i].tokens);
+		assert_int_equal(frag_engine_log_read("e.log", 16, &said, &err), 0);
+		assert_int_equal(said.tokens, cases[i].tokens);
 	}
 	unlink("e.log");
-	assert_int_equal(frag_kvcache_read_log("e.log", &tokens, &err), FRAG_EINPUT);
+	assert_int_equal(frag_engine_log_read("e.log", 16, &said, &err), FRAG_EINPUT);
+}
+
+TEST(engines_say_where_memory_goes)
+{
+	static const struct {
+		const char *text;
+		double gib[4]; /* weights, profile run, graphs, cache */
+		uint64_t tokens;
+		bool listens, too_small;
+	} cases[] = {
+		{ "Loading model weights took 14.9595 GB\nmodel weights take 14.96GiB; "
+		  "non_torch_memory "
+		  "takes 0.10GiB; PyTorch activation peak memory takes 1.25GiB; the rest of the "
+		  "memory "
+		  "reserved for KV Cache is 11.50GiB.\n# GPU blocks: 5691, # CPU blocks: 2048\n"
+		  "Graph capturing finished in 12 secs, took 0.25 GiB\n",
+		  { 14.9595, 1.25, 0.25, 11.5 },
+		  91056,
+		  false,
+		  false },
+		{ "Model loading took 7.5 GiB memory and 1 seconds\nAvailable KV cache memory: "
+		  "58.5 GiB\n"
+		  "Available KV cache memory: 58.25 GiB\nINFO:     Application startup complete.\n",
+		  { 7.5, 0, 0, 58.25 },
+		  0,
+		  true,
+		  false },
+		{ "Load weight end. type=X, avail mem=60.1 GB, mem usage=15.5 GB.\nKV Cache is "
+		  "allocated. "
+		  "#tokens: 9, K size: 8.25 GB, V size: 8.25 GB\n",
+		  { 15.5, 0, 0, 16.5 },
+		  0,
+		  false,
+		  false },
+		{ "Available KV cache memory: -2.14 GiB\nValueError: No available memory for the "
+		  "cache "
+		  "blocks. Try\n",
+		  { 0, 0, 0, 0 },
+		  0,
+		  false,
+		  true },
+	};
+	struct frag_engine_log said;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
+		put("g.log", cases[i].text);
+		assert_int_equal(frag_engine_log_read("g.log", 16, &said, &err), 0);
+		assert_int_equal(said.weights_bytes, (uint64_t)(cases[i].gib[0] * FRAG_GIB));
+		assert_int_equal(said.profile_bytes, (uint64_t)(cases[i].gib[1] * FRAG_GIB));
+		assert_int_equal(said.graphs_bytes, (uint64_t)(cases[i].gib[2] * FRAG_GIB));
+		assert_int_equal(said.cache_bytes, (uint64_t)(cases[i].gib[3] * FRAG_GIB));
+		assert_int_equal(said.tokens, cases[i].tokens);
+		assert_int_equal(said.listens, cases[i].listens);
+		assert_int_equal(said.too_small, cases[i].too_small);
+	}
+	unlink("g.log");
 }

@@ -19,6 +19,7 @@ import glob
 import os
 import re
 import struct
+import sys
 
 SYSTEM = re.compile(r"^(ld-linux|lib(c|dl|gcc_s|m|pthread|rt|stdc\+\+|gomp|z|numa|util|gfortran|quadmath|mpi\w*|ibverbs|mlx5)"
                     r"(-[0-9a-f]+)?\.so)")
@@ -150,21 +151,34 @@ def survey(folder):
                 table[NVML if word.startswith("nvml") else DRIVER].setdefault(word, None)
     for word in TRITON:
         table[DRIVER].setdefault(word, None)
+    for soname, functions in table.items():
+        if cudart_major(soname) >= 12:  # all that NVIDIA's headers publish, as others have kernels of their own
+            for name in runtime_names():
+                functions.setdefault(name, soname)
     for path in wheels(folder):
         complete(table, path)
     return table
 
 
+def runtime_names():
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime_names.csv")) as f:
+        return f.read().split()[1:]
+
+
 def wheels(folder):
     """CUDA's own libraries and the driver's header, where pip puts them beside PyTorch; and copies that other packages bring
-    under names of theirs, NAME.libs/libcudart-0a1b2c3d.so.12. CUDA 11's runtime is another one."""
-    beside = os.path.dirname(os.path.dirname(folder))
+    under names of theirs, NAME.libs/libcudart-0a1b2c3d.so.12 or libcudart.0a1b2c3d.so.12. CUDA 11's runtime is another one."""
     stems = {library for _, library in OWNERS}
-    copies = [p for p in glob.glob(os.path.join(beside, "*.libs", "*-*.so.*")) if
-              os.path.basename(p).split(".so")[0].rsplit("-", 1)[0] in stems and not 0 < cudart_major(p) < 12]
-    return sorted(copies + [p for p in glob.glob(os.path.join(beside, "nvidia", "*", "lib", "*.so.*")) +
-                            glob.glob(os.path.join(beside, "nvidia", "*", "include", "cuda.h"))
-                            if os.path.basename(p).split(".so")[0] in stems or p.endswith(".h")])
+    found = {}
+    for beside in (os.path.dirname(os.path.dirname(folder)), *sys.path):  # a virtual environment may see another's PyTorch
+        for p in glob.glob(os.path.join(beside, "*.libs", "*.so.*")):
+            if re.split(r"[-.]", os.path.basename(p))[0] in stems and not 0 < cudart_major(p) < 12:
+                found[p] = None
+        for p in glob.glob(os.path.join(beside, "nvidia", "*", "lib", "*.so.*")) + \
+                glob.glob(os.path.join(beside, "nvidia", "*", "include", "cuda.h")):
+            if os.path.basename(p).split(".so")[0] in stems or p.endswith(".h"):
+                found[p] = None
+    return sorted(found)
 
 
 def complete(table, path):
@@ -339,7 +353,7 @@ def section_table(place, symbols, strings, code, verdef, versions, end):
 
 
 def cudart_major(path):
-    m = re.match(r"libcudart(?:-\w+)?\.so\.(\d+)", os.path.basename(path))
+    m = re.match(r"libcudart(?:[-.]\w+)?\.so\.(\d+)", os.path.basename(path))
     return int(m.group(1)) if m else 0
 
 

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A vLLM engine without its weights: serving.py MODEL [ARGUMENTS AS JSON], as in a row of serving.csv. It writes the model's configuration
+and a tokenizer of a few words into the folder MODEL, builds the engine, and ends.
+
+    cufrag record --no-gpu --gpu l40s --gpus 2 -o run.cft -- python serving.py qwen25-32b '{"tensor_parallel_size": 2}'
+"""
+import json
+import os
+import sys
+
+
+def llama(hidden, inner, layers, kv, vocabulary, length, heads=32, **more):
+    return dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_act="silu", hidden_size=hidden, intermediate_size=inner,
+                num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=kv, vocab_size=vocabulary, max_position_embeddings=length,
+                rms_norm_eps=1e-5, rope_theta=500000.0, tie_word_embeddings=False, attention_bias=False, mlp_bias=False, **more)
+
+
+def qwen2(inner, layers, length, **more):
+    return dict(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_act="silu", **{
+        "hidden_size": 5120, "num_attention_heads": 40, "num_key_value_heads": 8, **more}, intermediate_size=inner,
+                num_hidden_layers=layers, vocab_size=152064, max_position_embeddings=length,
+                rms_norm_eps=1e-6, rope_theta=1e6, tie_word_embeddings=False, use_sliding_window=False)
+
+
+MODELS = {
+    "llama2-7b": llama(4096, 11008, 32, 32, 32000, 4096),
+    "llama3-8b": llama(4096, 14336, 32, 8, 128256, 8192),
+    "llama31-8b": llama(4096, 14336, 32, 8, 128256, 131072, rope_scaling={
+        "rope_type": "llama3", "factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192}),
+    "qwen25-14b": qwen2(13824, 48, 131072),
+    "qwen25-32b": qwen2(27648, 64, 32768),
+    "qwen25-7b-awq": qwen2(18944, 28, 32768, hidden_size=3584, num_attention_heads=28, num_key_value_heads=4, quantization_config={
+        "bits": 4, "group_size": 128, "quant_method": "awq", "version": "gemm", "zero_point": True}),
+    "llama31-70b-w8a8": llama(8192, 28672, 80, 8, 128256, 131072, heads=64, quantization_config={
+        "quant_method": "compressed-tensors", "format": "int-quantized", "quantization_status": "compressed", "ignore": ["lm_head"],
+        "config_groups": {"group_0": {
+            "targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": True, "dynamic": False},
+            "input_activations": {"num_bits": 8, "type": "int", "strategy": "token", "symmetric": True, "dynamic": True}}}}),
+    "opt-125m": dict(architectures=["OPTForCausalLM"], model_type="opt", activation_function="relu", do_layer_norm_before=True, ffn_dim=3072,
+                     hidden_size=768, max_position_embeddings=2048, num_attention_heads=12, num_hidden_layers=12, vocab_size=50272,
+                     word_embed_proj_dim=768, torch_dtype="float16", pad_token_id=1),
+    "qwen3-235b-fp8": dict(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", attention_bias=False, decoder_sparse_step=1, head_dim=128,
+                           hidden_act="silu", hidden_size=4096, intermediate_size=12288, max_position_embeddings=40960, mlp_only_layers=[],
+                           moe_intermediate_size=1536, norm_topk_prob=True, num_attention_heads=64, num_experts=128, num_experts_per_tok=8,
+                           num_hidden_layers=94, num_key_value_heads=4, rms_norm_eps=1e-6, rope_theta=1e6, tie_word_embeddings=False,
+                           vocab_size=151936, quantization_config={"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8",
+                                                                   "weight_block_size": [128, 128]}),
+}
+
+
+def write(name):
+    from tokenizers import Tokenizer, models
+    os.makedirs(name, exist_ok=True)
+    with open(name + "/config.json", "w") as f:
+        json.dump({"torch_dtype": "bfloat16", "bos_token_id": 1, "eos_token_id": 2, **MODELS[name]}, f)
+    Tokenizer(models.WordLevel({"<unk>": 0, "<s>": 1, "</s>": 2}, unk_token="<unk>")).save(name + "/tokenizer.json")
+    with open(name + "/tokenizer_config.json", "w") as f:
+        json.dump({"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}, f)
+
+
+if __name__ == "__main__":
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    write(sys.argv[1])
+    from vllm import LLM
+    LLM(sys.argv[1], load_format="dummy", skip_tokenizer_init=True, **json.loads(sys.argv[2] if len(sys.argv) > 2 else "{}"))
