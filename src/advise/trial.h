@@ -42,9 +42,9 @@ struct frag_trial {
 
 /* What the program said of a change, beside its row. */
 struct frag_offer {
-	char *group;   /* of changes that exclude each other; "": of none */
-	char *pattern; /* its sentence, with {n} where its number goes */
-	unsigned most; /* that the number can be; 0: it has none */
+	char *group;		 /* of changes that exclude each other; "": of none */
+	char *pattern;		 /* its sentence, with {n} where its number goes */
+	unsigned most;		 /* that the number can be; 0: it has none */
 	struct frag_curve curve; /* of the run with it; count 0: there was none */
 };
 
@@ -67,8 +67,8 @@ struct frag_advising {
 	struct frag_program real; /* on the card that is meant */
 	bool enlarged; /* the card was too small for the program as it is: recorded with enough memory */
 	bool interrupted;
-	char name[200];		  /* of the recording that was edited; "": a program ran */
-	struct frag_advice *list; /* largest saving first, then what was not tried */
+	char name[200];		   /* of the recording that was edited; "": a program ran */
+	struct frag_advice *list;  /* largest saving first, then what was not tried */
 	struct frag_offer *offers; /* [count] */
 	size_t count, tried;
 	/* together; none: members_count 0 */

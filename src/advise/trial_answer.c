@@ -262,10 +262,10 @@ static void draw(const struct frag_advising *v, struct frag_answer *a)
 	if (v->members_count)
 		frag_advise_chart(v, &v->best, names_of(v, a), a);
 	else if (v->count && v->offers && helps(v->list))
-		frag_advise_chart(v,
-				  &(struct frag_trial){ .peaks = v->list->after,
-							.curve = v->offers->curve },
-				  v->list->change, a);
+		frag_advise_chart(
+			v,
+			&(struct frag_trial){ .peaks = v->list->after, .curve = v->offers->curve },
+			v->list->change, a);
 }
 
 int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err)

@@ -90,7 +90,8 @@ static void draw(const struct frag_advising *v, const struct frag_trial *after, 
 				   FRAG_BYTES(requested ? v->first.peaks.requested
 							: frag_advice_need(&v->first.peaks))),
 			   .subtitle = frag_answer_print(a, "%s over modelled time", what),
-			   .caption = requested ? "What the program asks for as it is, and with the "
+			   .caption = requested ? "What the program asks for as it is, and with "
+						  "the "
 						  "change."
 						: "Memory reserved from the card by the program as "
 						  "it is, and with the change, each in the "
