@@ -69,6 +69,7 @@ class Seen:
         self.graphs = {}  # variable -> (file, bytes that a call of a model left while it held a graph, calls)
         self.held = 0  # on the card at the last call of a model
         self.drops_graphs = False
+        self.adding = {}  # (variable, file) -> does a line add to it?
         self.versions, self.stepped = [], set()
         self.kept = {}  # variable -> {step: bytes on the card that it holds}
         self.files = {}  # variable -> file
@@ -262,6 +263,8 @@ class Seen:
             return
         for name, holder, path in self.variables(list, dict, tuple, self.torch.Tensor):
             for t in [holder] if isinstance(holder, self.torch.Tensor) else tensors_in(self.torch, holder):
+                if not self.adds_up(name, path):
+                    break  # the last loss itself, which stays until the next
                 if not t.is_cuda or t.grad_fn is None or t.numel() > 1000:
                     continue
                 if self.drops_graphs:
@@ -269,6 +272,13 @@ class Seen:
                 else:
                     self.graphs[name] = path, left, self.graphs.get(name, (path, 0, 0))[2] + 1
                     break
+
+    def adds_up(self, name, path):
+        """Has the file a line that adds to the variable?"""
+        from .kept_tensors import line_of
+        if (name, path) not in self.adding:
+            self.adding[name, path] = line_of(name, path) not in ("", path)
+        return self.adding[name, path]
 
     def variables(self, *kinds):
         """(name, value, file) of what the program's functions that are running hold, and its main module."""
