@@ -117,7 +117,7 @@ test_advise_is_what_a_change_by_hand_needs() {
 print(next(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if c["change"] == sys.argv[1]))' $change > tried
 		cmp hand tried || { echo "$change"; cat hand tried out; return 1; }
 	done
-	grep -q 'kept_tensors  *run.py:20' out && ! pgrep -f "$PWD/run.py" || { cat out; return 1; }
+	grep -q '"where": "run.py:20"' a.json && ! pgrep -f "$PWD/run.py" || { cat out; return 1; }
 }
 
 # the loss of a language model in chunks, with and without logits in what the model gives

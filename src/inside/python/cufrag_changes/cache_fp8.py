@@ -10,7 +10,7 @@ GROUP = "cache"
 
 def applies(seen):
     found = cache_of(seen)
-    return found and ("keep keys and values in torch.float8_e4m3fn, widened in a layer while it uses them: a DynamicLayer with an update() of its own",
+    return found and ("keep keys and values in torch.float8_e4m3fn, widened in a layer while it uses them: a DynamicLayer with its own update()",
                       found)
 
 

@@ -19,7 +19,8 @@ def applies(seen):
         found = sharded(call.module()) if call.module() and call.training else []
         if found:
             now = any(map(reshards, found))
-            return "reshard_after_forward=%s in fully_shard: weights are gathered %s" % (not now, "once a step" if now else "twice a step"), call.place
+            return ("reshard_after_forward=%s in fully_shard: weights are gathered %s" % (not now, "once a step" if now else "twice a step"),
+                    call.place)
     return None
 
 

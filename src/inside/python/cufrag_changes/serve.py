@@ -19,6 +19,7 @@ import traceback
 
 from .batches import is_card
 
+
 def at_first_question(trial):
     torch = trial.torch
     if os.getppid() != int(os.environ.get("CUFRAG_TRIALS_PARENT", "0")):
