@@ -42,6 +42,7 @@ static int replay(const struct frag_advising *a, const struct frag_trace_dev *de
 	frag_run_options_defaults(&options);
 	options.seed = a->program.target.seed;
 	options.skip_oom = true;
+	options.windows_max = FRAG_CURVE_POINTS;
 	card.total_bytes = LARGE;
 	rc = frag_replay_sim(spec, &card, dev, &options, out, err);
 	frag_policy_spec_destroy(spec);
@@ -58,6 +59,13 @@ static int measure(const struct frag_advising *a, const struct frag_trace *trace
 
 		FRAG_TRY(replay(a, dev, "pytorch", &plain, err));
 		FRAG_TRY(replay(a, dev, "pytorch:expandable_segments:True", &expandable, err));
+		const struct frag_result *better =
+			plain.m.peak_reserved_bytes <= expandable.m.peak_reserved_bytes
+				? &plain
+				: &expandable;
+
+		if (!d || better->m.peak_reserved_bytes > frag_advice_need(&t->peaks))
+			frag_curve_take(&t->curve, &better->series);
 		t->peaks.requested = FRAG_MAX(t->peaks.requested, plain.m.peak_requested_bytes);
 		t->peaks.reserved = FRAG_MAX(t->peaks.reserved, plain.m.peak_reserved_bytes);
 		t->peaks.expandable =
@@ -150,14 +158,17 @@ static char *clean_copy(const char *text)
 	return copy ? frag_clean_text(copy, strlen(copy)) : NULL;
 }
 
-/* Is the name in the list, or is there none? */
-static bool is_asked(const char *only, const char *name)
+/* Is the name in the list, or is there none? *number: that stands behind it, or 0. */
+static bool is_asked(const char *only, const char *name, unsigned *number)
 {
 	size_t len = strlen(name);
 
+	*number = 0;
 	for (const char *at = only; at && *at; at += strcspn(at, ","), at += *at == ',')
-		if (strcspn(at, ",") == len && !strncmp(at, name, len))
+		if (strcspn(at, ",=") == len && !strncmp(at, name, len)) {
+			*number = at[len] == '=' ? (unsigned)strtoul(at + len + 1, NULL, 10) : 0;
 			return true;
+		}
 	return !only;
 }
 
@@ -168,23 +179,52 @@ static bool is_name(const char *name)
 	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")];
 }
 
+/* "name=4", or its name alone. */
+static char *numbered(const char *name, unsigned n)
+{
+	char text[80];
+
+	if (!n)
+		return frag_host_strdup(name);
+	snprintf(text, sizeof(text), "%s=%u", name, n);
+	return frag_host_strdup(text);
+}
+
+static char *sentence(const char *pattern, unsigned n)
+{
+	const char *at = strstr(pattern, "{n}");
+	const size_t room = strlen(pattern) + 16;
+	char *text = at ? frag_host_calloc(room, 1) : frag_host_strdup(pattern);
+
+	if (at && text)
+		snprintf(text, room, "%.*s%u%s", (int)(at - pattern), pattern, n, at + 3);
+	return text;
+}
+
 static int add_offer(struct frag_advising *a, const json_t *row, struct frag_err *err)
 {
-	const char *name = text_of(row, "name");
+	const char *name = text_of(row, "name"), *group = text_of(row, "group");
+	struct frag_offer *o = &a->offers[a->count];
 	struct frag_advice *x = &a->list[a->count];
+	unsigned number;
 
-	if (!is_name(name) || !is_asked(a->only, name))
+	if (!is_name(name) || !is_asked(a->only, name, &number))
 		return 0;
-	*x = (struct frag_advice){ .change = clean_copy(name),
-				   .what = clean_copy(text_of(row, "what")),
+	o->most = (unsigned)FRAG_MIN(count_of(row, "most"), UINT16_MAX);
+	o->group = clean_copy(o->most && !*group ? name : group);
+	o->pattern = clean_copy(text_of(row, "what"));
+	number = o->most ? number : 0;
+	*x = (struct frag_advice){ .change = numbered(name, number),
+				   .what = o->pattern ? sentence(o->pattern, number ? number : 2)
+						      : NULL,
 				   .where = clean_copy(text_of(row, "where")),
 				   .numerics = clean_copy(text_of(row, "numerics")),
 				   .left_out = clean_copy(text_of(row, "left_out")),
 				   .before = a->first.peaks };
 	x->untimed = json_is_true(json_object_get(row, "untimed"));
-	a->groups[a->count++] = clean_copy(text_of(row, "group"));
-	if (!x->change || !x->what || !x->where || !x->numerics || !x->left_out ||
-	    !a->groups[a->count - 1])
+	o->most = number ? 0 : o->most; /* nothing is looked for */
+	a->count++;
+	if (!x->change || !x->what || !x->where || !x->numerics || !x->left_out || !o->group)
 		return frag_fail_nomem(err, "advice");
 	return 0;
 }
@@ -194,16 +234,17 @@ static int read_offers(struct frag_advising *a, struct frag_err *err)
 	json_t *facts = read_facts(a, 0), *row;
 	const json_t *changes = json_object_get(facts, "changes");
 	size_t i, n = FRAG_MIN(json_array_size(changes), FRAG_TRIALS_MAX / 2);
-	const size_t cap = n + REPLAYED_MAX + 1;
+	const size_t cap = 2 * n + REPLAYED_MAX + 1; /* one with a number may come twice */
 	int rc = 0;
 
 	a->list = frag_host_calloc(cap, sizeof(*a->list));
-	a->groups = frag_host_calloc(cap, sizeof(*a->groups));
-	if (!a->list || !a->groups)
+	a->offers = frag_host_calloc(cap, sizeof(*a->offers));
+	if (!a->list || !a->offers)
 		rc = frag_fail_nomem(err, "advice");
-	for (i = 0; !rc && i < n; i++) {
-		row = json_array_get(changes, i);
-		rc = add_offer(a, row, err);
+	for (i = 0; !rc && i < 2 * n; i++) { /* what compiles takes longest, and begins first */
+		row = json_array_get(changes, i % n);
+		if (json_is_true(json_object_get(row, "untimed")) == (i < n))
+			rc = add_offer(a, row, err);
 	}
 	json_decref(facts);
 	return rc;
@@ -261,6 +302,7 @@ static void fill(struct frag_advising *a, struct frag_advice *x, const struct fr
 	}
 	x->tried = true;
 	x->after = t->peaks;
+	a->offers[x - a->list].curve = t->curve;
 	x->cost = (struct frag_advice_cost){
 		.moved = t->moved,
 		.calls = frag_advice_above(t->calls, a->first.calls),
@@ -361,34 +403,119 @@ static int try_all(struct frag_advising *a, struct frag_err *err)
 	return try_again(a, again, err);
 }
 
+/* ---- as many parts as are needed --------------------------------------------------------------- */
+
+static bool fits(const struct frag_advising *a, const struct frag_advice_peaks *p)
+{
+	return frag_advice_need(p) <= frag_advising_room(a, true);
+}
+
+/* The row of change i with another number. */
+static int add_numbered(struct frag_advising *a, size_t i, unsigned n, const struct frag_trial *t,
+			struct frag_err *err)
+{
+	const struct frag_advice *from = &a->list[i];
+	struct frag_advice *x = &a->list[a->count];
+
+	a->offers[a->count].group = clean_copy(a->offers[i].group);
+	*x = (struct frag_advice){ .change = numbered(from->change, n),
+				   .what = sentence(a->offers[i].pattern, n),
+				   .where = clean_copy(from->where),
+				   .numerics = clean_copy(from->numerics),
+				   .left_out = clean_copy(""),
+				   .untimed = from->untimed,
+				   .before = from->before };
+	if (!a->offers[a->count++].group || !x->change || !x->what || !x->where || !x->numerics ||
+	    !x->left_out)
+		return frag_fail_nomem(err, "advice");
+	fill(a, x, t);
+	if (a->progress)
+		a->progress(a->ctx, a, x);
+	return 0;
+}
+
+/* The least number with which it fits, by doubling, then by bisection; with none, the largest. */
+static int find_number(struct frag_advising *a, size_t i, struct frag_err *err)
+{
+	struct frag_trial t, best = { 0 };
+	unsigned low = 2, high = 0, n, found = 0;
+
+	while (high ? high - low > 1 : low < a->offers[i].most) {
+		FRAG_AUTO_FREE char *name = NULL;
+
+		n = high ? low + (high - low) / 2 : FRAG_MIN(2 * low, a->offers[i].most);
+		name = numbered(a->list[i].change, n);
+		FRAG_CHECK_ALLOC(name, "advice", err);
+		FRAG_TRY(run_alone(a, name, &t, err));
+		if (a->interrupted)
+			return 0;
+		if (t.done && fits(a, &t.peaks))
+			high = n;
+		else
+			low = n;
+		if (t.done && (high == n || !high)) {
+			best = t;
+			found = n;
+		}
+	}
+	return found ? add_numbered(a, i, found, &best, err) : 0;
+}
+
+static int find_numbers(struct frag_advising *a, struct frag_err *err)
+{
+	const size_t n = a->count;
+
+	if (!a->named || fits(a, &a->first.peaks))
+		return 0;
+	for (size_t i = 0; i < n && !a->interrupted; i++)
+		if (a->offers[i].most > 2 && a->list[i].tried && !fits(a, &a->list[i].after))
+			FRAG_TRY(find_number(a, i, err));
+	return 0;
+}
+
 /* ---- what needs no run ----------------------------------------------------------------------- */
 
-/* Settings and another allocator: the recording of the program as it is, replayed. */
+static int add_one(struct frag_advising *a, struct frag_advice *x, struct frag_err *err)
+{
+	struct frag_offer *o = &a->offers[a->count];
+
+	a->list[a->count] = *x;
+	*x = (struct frag_advice){ 0 };
+	x = &a->list[a->count++];
+	x->change = frag_host_strdup(x->change);
+	o->group = frag_host_strdup("allocator");
+	return x->change && o->group ? 0 : frag_fail_nomem(err, "advice");
+}
+
+/* Settings and another allocator: the recording of the program as it is, replayed. What cannot be replayed is left out. */
 static int add_replayed(struct frag_advising *a, struct frag_err *err)
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
 	struct frag_trace *base = a->base;
 	struct frag_advice *list = NULL;
+	unsigned number;
+	bool settings = is_asked(a->only, "settings", &number);
 	size_t n = 0;
 	int rc;
 
-	if (!is_asked(a->only, "settings") && !is_asked(a->only, "vmm"))
+	if (!settings && !is_asked(a->only, "vmm", &number))
 		return 0;
 	a->base = NULL;
 	rc = frag_recording_take(&r, base, &a->program.target, 0, err)
 		     ?: frag_advise_settings(&r, &list, &n, err);
-	for (size_t i = 0; !rc && i < n && i < REPLAYED_MAX; i++) {
-		struct frag_advice *x = &a->list[a->count];
+	if (rc && rc != FRAG_EINTR && rc != FRAG_ENOMEM) {
+		struct frag_advice x = { .change = settings ? "settings" : "vmm",
+					 .what = clean_copy(""),
+					 .where = clean_copy(""),
+					 .numerics = clean_copy(""),
+					 .left_out = clean_copy(err->msg),
+					 .before = a->first.peaks };
 
-		if (!is_asked(a->only, list[i].change))
-			continue;
-		*x = list[i];
-		list[i] = (struct frag_advice){ 0 };
-		x->change = frag_host_strdup(x->change);
-		a->groups[a->count++] = frag_host_strdup("allocator");
-		if (!x->change || !a->groups[a->count - 1])
-			rc = frag_fail_nomem(err, "advice");
+		return add_one(a, &x, err);
 	}
+	for (size_t i = 0; !rc && i < n && i < REPLAYED_MAX; i++)
+		if (is_asked(a->only, list[i].change, &number))
+			rc = add_one(a, &list[i], err);
 	frag_advices_release(list, n);
 	return rc;
 }
@@ -411,7 +538,7 @@ static int by_saving(const void *p, const void *q)
 
 static const char *group_of(const struct frag_advising *a, const struct frag_advice *x)
 {
-	return a->groups[x - a->list];
+	return a->offers[x - a->list].group;
 }
 
 static bool excluded(const struct frag_advising *a, const struct frag_advice *x)
@@ -437,11 +564,6 @@ static int run_together(struct frag_advising *a, const struct frag_advice *x, st
 	return run_alone(a, names, t, err);
 }
 
-static bool fits(const struct frag_advising *a, const struct frag_advice_peaks *p)
-{
-	return frag_advice_need(p) <= frag_advising_room(a, true);
-}
-
 /* The single change that is enough: one that leaves the numbers as they are first, then the one that costs least time. */
 static const struct frag_advice *enough_alone(const struct frag_advising *a)
 {
@@ -455,6 +577,13 @@ static const struct frag_advice *enough_alone(const struct frag_advising *a)
 			best = x;
 	}
 	return best;
+}
+
+static struct frag_trial as_tried(const struct frag_advising *a, const struct frag_advice *x)
+{
+	return (struct frag_trial){ .done = true,
+				    .peaks = x->after,
+				    .curve = a->offers[x - a->list].curve };
 }
 
 /* Does it at most double the time, if that is known? */
@@ -481,7 +610,7 @@ static int add_members(struct frag_advising *a, bool numerics, bool cheap, unsig
 			FRAG_TRY(run_together(a, x, &t, err));
 			++*runs;
 		} else {
-			t = (struct frag_trial){ .done = true, .peaks = x->after };
+			t = as_tried(a, x);
 		}
 		if (a->interrupted)
 			return 0;
@@ -505,7 +634,7 @@ static int combine(struct frag_advising *a, struct frag_err *err)
 	}
 	if (alone && !*alone->numerics) {
 		a->members[a->members_count++] = alone;
-		a->best = (struct frag_trial){ .done = true, .peaks = alone->after };
+		a->best = as_tried(a, alone);
 		a->fits = true;
 		return 0;
 	}
@@ -585,16 +714,16 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 
 static void sort(struct frag_advising *a)
 {
-	/* groups belong to rows: keep them beside while rows move */
+	/* offers belong to rows: keep them beside while rows move */
 	for (size_t i = 1; i < a->count; i++)
 		for (size_t k = i; k && by_saving(&a->list[k - 1], &a->list[k]) > 0; k--) {
 			struct frag_advice x = a->list[k];
-			char *group = a->groups[k];
+			struct frag_offer offer = a->offers[k];
 
 			a->list[k] = a->list[k - 1];
-			a->groups[k] = a->groups[k - 1];
+			a->offers[k] = a->offers[k - 1];
 			a->list[k - 1] = x;
-			a->groups[k - 1] = group;
+			a->offers[k - 1] = offer;
 		}
 }
 
@@ -608,6 +737,7 @@ int frag_advise_try(struct frag_advising *a, struct frag_err *err)
 		a->seconds = (unsigned)(60 + 10 * a->trials.took_ns / 1000000000);
 	FRAG_TRY(read_offers(a, err));
 	FRAG_TRY(try_all(a, err));
+	FRAG_TRY(find_numbers(a, err));
 	if (!a->interrupted)
 		FRAG_TRY(add_replayed(a, err));
 	sort(a);
@@ -634,9 +764,10 @@ void frag_advising_release(struct frag_advising *a)
 {
 	frag_trials_end(&a->trials);
 	frag_trace_destroy(a->base);
-	for (size_t i = 0; a->groups && i < a->count; i++)
-		FRAG_FREE((char *)(uintptr_t)a->list[i].change, a->groups[i]);
+	for (size_t i = 0; a->offers && i < a->count; i++)
+		FRAG_FREE((char *)(uintptr_t)a->list[i].change, a->offers[i].group,
+			  a->offers[i].pattern);
 	frag_advices_release(a->list, a->count);
-	frag_host_free(a->groups);
+	frag_host_free(a->offers);
 	frag_catalog_release(&a->catalog);
 }

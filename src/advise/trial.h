@@ -19,6 +19,17 @@
 #include "program/program.h"
 #include "recording/recording.h"
 
+/* Memory over time of one run, thinned so that no peak is lost (trial_chart.c). */
+#define FRAG_CURVE_POINTS 256u
+struct frag_curve_point {
+	uint64_t time_us, requested, active, reserved;
+};
+struct frag_curve {
+	unsigned count;
+	struct frag_curve_point points[FRAG_CURVE_POINTS];
+};
+void frag_curve_take(struct frag_curve *c, const struct frag_series *s);
+
 /* One run. */
 struct frag_trial {
 	bool done; /* it came to its end, and did what the program does */
@@ -26,6 +37,15 @@ struct frag_trial {
 	char why[300];			/* else */
 	struct frag_advice_peaks peaks; /* of the device that needs most */
 	uint64_t steps, updated, moved, calls, span_ns;
+	struct frag_curve curve; /* of that device, in its better setting */
+};
+
+/* What the program said of a change, beside its row. */
+struct frag_offer {
+	char *group;		 /* of changes that exclude each other; "": of none */
+	char *pattern;		 /* its sentence, with {n} where its number goes */
+	unsigned most;		 /* that the number can be; 0: it has none */
+	struct frag_curve curve; /* of the run with it; count 0: there was none */
 };
 
 struct frag_advising {
@@ -47,9 +67,9 @@ struct frag_advising {
 	struct frag_program real; /* on the card that is meant */
 	bool enlarged; /* the card was too small for the program as it is: recorded with enough memory */
 	bool interrupted;
-	char name[200];		  /* of the recording that was edited; "": a program ran */
-	struct frag_advice *list; /* largest saving first, then what was not tried */
-	char **groups;		  /* [count]: of changes that exclude each other */
+	char name[200];		   /* of the recording that was edited; "": a program ran */
+	struct frag_advice *list;  /* largest saving first, then what was not tried */
+	struct frag_offer *offers; /* [count] */
 	size_t count, tried;
 	/* together; none: members_count 0 */
 	const struct frag_advice *members[8];
@@ -71,6 +91,9 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 int frag_advise_try(struct frag_advising *a, struct frag_err *err);
 void frag_advising_release(struct frag_advising *a);
 
+/* Pages: the program as it is, and with the changes `names`; nothing where a curve is missing. */
+void frag_advise_chart(const struct frag_advising *v, const struct frag_trial *after,
+		       const char *names, struct frag_answer *a);
 extern const struct frag_shape frag_advise_shape;
 int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err);
 

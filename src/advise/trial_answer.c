@@ -6,6 +6,8 @@
 #include "answer/row.h"
 #include "trial.h"
 
+#define LEAST_RATIO 0.01 /* of the peak; less is no advice */
+
 #define CHANGE_ROW(F, P, S) \
 	F(S, TEXT, change, "change", "its name, as --changes takes it") \
 	F(S, TEXT, what, NULL, "what to change") \
@@ -189,15 +191,30 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 				  "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
 }
 
+/* Does it save enough to be advised? */
+static bool helps(const struct frag_advice *x)
+{
+	uint64_t before = frag_advice_need(&x->before), after = frag_advice_need(&x->after);
+
+	return !*x->left_out &&
+	       (double)frag_advice_above(before, after) >= LEAST_RATIO * (double)before;
+}
+
 static void say_changes(const struct frag_advising *v, struct frag_answer *a)
 {
+	const char *idle = "";
+
 	for (size_t i = 0; i < v->count; i++) {
 		const struct frag_advice *x = &v->list[i];
 
-		if (!*x->left_out)
+		if (helps(x))
 			frag_answer_item(a, "%s: %s%s%s", x->change, x->what,
 					 *x->numerics ? "; changes numbers: " : "", x->numerics);
+		else if (x->tried)
+			idle = frag_answer_print(a, "%s%s%s", idle, *idle ? ", " : "", x->change);
 	}
+	if (*idle)
+		frag_answer_item(a, "tried without effect: %s", idle);
 	for (size_t i = 0; i < v->count; i++)
 		if (*v->list[i].left_out)
 			frag_answer_item(a, "left out: %s: %s", v->list[i].change,
@@ -240,6 +257,17 @@ static void remarks(const struct frag_advising *v, struct frag_answer *a)
 			   "other kernels (cufrag fit)");
 }
 
+static void draw(const struct frag_advising *v, struct frag_answer *a)
+{
+	if (v->members_count)
+		frag_advise_chart(v, &v->best, names_of(v, a), a);
+	else if (v->count && v->offers && helps(v->list))
+		frag_advise_chart(
+			v,
+			&(struct frag_trial){ .peaks = v->list->after, .curve = v->offers->curve },
+			v->list->change, a);
+}
+
 int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err)
 {
 	struct change_row *rows = frag_answer_new(a, v->count + 1, sizeof(*rows));
@@ -249,7 +277,7 @@ int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, str
 	FRAG_CHECK_ALLOC(rows && data ? rows : NULL, "answer", err);
 	for (size_t i = 0; i < v->count; i++) {
 		rows[i] = change_row(&v->list[i], (double)v->first.span_ns / 1e9, a);
-		shown += !*v->list[i].left_out;
+		shown += helps(&v->list[i]); /* they come first */
 	}
 	*data = (struct advise){ .requested_bytes = v->first.peaks.requested,
 				 .reserved_bytes = v->first.peaks.reserved,
@@ -257,7 +285,7 @@ int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, str
 				 .steps_count = v->first.steps ? v->first.steps : UINT64_MAX,
 				 .out_of_memory = v->enlarged,
 				 .complete = !v->interrupted,
-				 .least_ratio = 0.01,
+				 .least_ratio = LEAST_RATIO,
 				 .changes = { rows, v->count },
 				 .together = together(v, a) };
 	a->command = "advise";
@@ -271,5 +299,6 @@ int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, str
 		frag_answer_table(a, &change_shape, rows, shown);
 	say_changes(v, a);
 	say_best(v, a);
+	draw(v, a);
 	return 0;
 }

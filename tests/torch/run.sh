@@ -145,7 +145,7 @@ test_advise_is_what_a_change_by_hand_needs() {
 print(next(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if c["change"] == sys.argv[1]))' $change > tried
 		cmp hand tried || { echo "$change"; cat hand tried out; return 1; }
 	done
-	grep -q 'kept_tensors  *run.py:20' out && ! pgrep -f "$PWD/run.py" || { cat out; return 1; }
+	grep -q '"where": "run.py:20"' a.json && ! pgrep -f "$PWD/run.py" || { cat out; return 1; }
 }
 
 # the loss of a language model in chunks, with and without logits in what the model gives
@@ -184,6 +184,171 @@ print(next(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if
 	cmp hand tried || { cat hand tried out; return 1; }
 	"$cufrag" advise --changes chunked_loss -- "$python" run.py used > out 2>&1
 	grep -q 'left out: chunked_loss: .*uses logits after their loss' out || { cat out; return 1; }
+}
+
+# what a change asks for at its peak, and what the same program asks for with the change made by hand (an argument: its name)
+peak_of() { "$cufrag" replay "$1" --policy pytorch 2> err | awk '$1 == "peak_requested_bytes" { print $2 }'; }
+as_by_hand() { # CHANGES NAME... : of run.py
+	"$cufrag" advise --changes "$1" --json a.json ${ranks:+--ranks $ranks} -- "$python" run.py > out 2>&1 || { cat out; return 1; }
+	shift
+	local change
+	for change; do
+		record -o hand.cft ${ranks:+--ranks $ranks} -- "$python" run.py "$change" && peak_of hand.cft | sort -n | tail -1 > hand
+		python3 -c 'import json, sys
+print(*(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if c["change"] == sys.argv[1]))' "$change" > tried
+		# a scalar more or less, as the loss is added up
+		awk 'NR == FNR { hand = $1 } END { exit !(hand > 0 && $1 - hand <= 64 && hand - $1 <= 64) }' hand tried || { echo "$change"; cat hand tried out; return 1; }
+	done
+}
+
+# any number of parts; padding; metrics that keep graphs; batches that wait on the card; what pays
+test_advise_of_batches() {
+	cat > run.py <<- 'END'
+		import random, sys, torch, torch.nn as nn, torch.nn.functional as F
+		by_hand = sys.argv[1:]
+		random.seed(0)
+		class Model(nn.Module):
+		    def __init__(self):
+		        super().__init__()
+		        self.e, self.head = nn.Embedding(1000, 256), nn.Linear(256, 1000)
+		        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(256, w), nn.GELU(), nn.Linear(w, 256)) for w in (1024, 1024, 64, 64))
+		    def forward(self, ids, mask, y):
+		        x = self.e(ids)
+		        for b in self.blocks:
+		            x = x + b(x)
+		        return F.cross_entropy(self.head(x).flatten(0, 1), y.flatten())
+		def batch():
+		    ids = torch.zeros(8, 512, dtype=torch.long)
+		    for row in ids:
+		        n = random.randrange(100, 400)
+		        row[:n] = torch.tensor([random.randrange(1, 1000) for _ in range(n)])
+		    if "trim_padding" in by_hand:
+		        ids = ids[:, :int((ids != 0).any(0).nonzero().max()) + 1].contiguous()
+		    return ids, (ids != 0).long(), torch.where(ids == 0, -100, ids)
+		m = Model().cuda()
+		o = torch.optim.AdamW(m.parameters(), fused=True)
+		parts = 4 if "accumulate=4" in by_hand else 1
+		for step in range(4):
+		    ids, mask, y = (t.cuda() for t in batch())
+		    if parts == 1: m(ids, mask, y).backward()
+		    for i in range(parts if parts > 1 else 0):
+		        (m(ids.chunk(parts)[i], mask.chunk(parts)[i], y.chunk(parts)[i]) / parts).backward()
+		    o.step(); o.zero_grad()
+	END
+	as_by_hand accumulate=4,trim_padding,pack_sequences,checkpoint_paying,saved_on_host_largest accumulate=4 &&
+		grep -Eq 'trim_padding: .* [23][0-9] % of the tokens that reach Model are padding' out && grep -q 'pack_sequences .* tried ' out &&
+		grep -q 'checkpoint_paying .* tried ' out && grep -q 'saved_on_host_largest .* tried ' out || { cat out; return 1; }
+	# rows on the card that are not padded are smaller by hand, too: within 1 %
+	record -o hand.cft -- "$python" run.py trim_padding && peak_of hand.cft > hand && python3 -c 'import json
+tried = next(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if c["change"] == "trim_padding")
+assert abs(tried - int(open("hand").read())) < 0.01 * tried, tried' || { cat hand out; return 1; }
+	# a card that is too small for halves
+	"$cufrag" advise --gpu h100 --capacity 120M --context 0 --margin 0 --changes accumulate -- "$python" run.py > out 2>&1
+	grep -Eq '^answer: fits .*: accumulate=[3-8]; .* and completed on it' out || { cat out; return 1; }
+	cat > run.py <<- 'END'
+		import sys, torch, torch.nn as nn
+		by_hand = sys.argv[1:]
+		m = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1)).cuda()
+		o = torch.optim.SGD(m.parameters(), lr=0.1)
+		data = [torch.randn(2048, 1024) for _ in range(6)]
+		if "batches_on_host" not in by_hand:
+		    data = [x.cuda() for x in data]
+		for x in data:
+		    m(x.cuda()).square().mean().backward(); o.step(); o.zero_grad()
+		del x
+		total = 0
+		for _ in range(6):
+		    loss = m(torch.ones(4096, 1024, device="cuda")).square().mean()
+		    total = total + (loss.detach() if "kept_graphs" in by_hand else loss)
+	END
+	as_by_hand batches_on_host,kept_graphs kept_graphs && grep -q 'kept_graphs  *run.py:14 ' out && grep -q 'batches_on_host  *run.py:7 ' out || { cat out; return 1; }
+}
+
+# copies of logits, outputs that nobody needs, pools of graphs
+test_advise_of_what_is_not_needed() {
+	cat > run.py <<- 'END'
+		import sys, torch, torch.nn as nn, torch.nn.functional as F
+		by_hand = sys.argv[1:]
+		class Config:
+		    output_hidden_states = "outputs_off" not in by_hand
+		class Model(nn.Module):
+		    def __init__(self):
+		        super().__init__()
+		        self.config, self.e, self.head = Config(), nn.Embedding(8000, 128), nn.Linear(128, 8000, bias=False)
+		        self.layers = nn.ModuleList(nn.Linear(128, 128) for _ in range(8))
+		    def forward(self, x):
+		        h, all = self.e(x), []
+		        for layer in self.layers:
+		            h = h + layer(h)
+		            all.append(h * 2)
+		        logits = self.head(h)
+		        logits = logits if "logits_not_float" in by_hand else logits.float()
+		        loss = F.cross_entropy(logits.flatten(0, 1), x.flatten())
+		        return {"loss": loss, "hidden_states": all if self.config.output_hidden_states else None}
+		m = Model().to(torch.bfloat16).cuda()
+		o = torch.optim.SGD(m.parameters(), lr=0.1)
+		for step in range(3):
+		    out = m(torch.randint(0, 8000, (8, 512), device="cuda"))
+		    out["loss"].backward(); o.step(); o.zero_grad()
+	END
+	as_by_hand logits_not_float,outputs_off logits_not_float outputs_off && grep -q 'logits_not_float  *run.py:16 ' out || { cat out; return 1; }
+	cat > run.py <<- 'END'
+		import sys, torch, torch.nn as nn
+		m, graphs = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024)).cuda(), []
+		with torch.no_grad():
+		    for n in (512, 1024, 2048):
+		        x = torch.randn(n, 1024, device="cuda"); m(x)
+		        g = torch.cuda.CUDAGraph()
+		        with torch.cuda.graph(g, pool=graphs[0][0].pool() if graphs and "graph_pool" in sys.argv else None):
+		            y = m(x)
+		        graphs.append((g, x, y))
+	END
+	as_by_hand graph_pool graph_pool && grep -q 'graph_pool  *run.py:7 ' out || { cat out; return 1; }
+}
+
+test_advise_of_ranks() {
+	local ranks=0,1
+	cat > run.py <<- 'END'
+		import sys, torch, torch.nn as nn, torch.distributed as dist
+		from torch.distributed.fsdp import fully_shard
+		from torch.distributed.optim import ZeroRedundancyOptimizer
+		by_hand = sys.argv[1:]
+		dist.init_process_group("nccl"); torch.cuda.set_device(dist.get_rank())
+		m = nn.Sequential(*[nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)) for _ in range(4)]).cuda()
+		if {"fsdp", "fsdp_zero2", "sharded"} & set(by_hand):
+		    for b in m: fully_shard(b, reshard_after_forward="fsdp_zero2" not in by_hand)
+		    fully_shard(m, reshard_after_forward="fsdp_zero2" not in by_hand)
+		else:
+		    m = nn.parallel.DistributedDataParallel(m)
+		o = ZeroRedundancyOptimizer(m.parameters(), torch.optim.AdamW, lr=0.1) if "zero_states" in by_hand else torch.optim.AdamW(m.parameters(), lr=0.1)
+		for step in range(3):
+		    m(torch.randn(128, 512, device="cuda")).square().mean().backward(); o.step(); o.zero_grad()
+		dist.destroy_process_group()
+	END
+	as_by_hand fsdp,fsdp_zero2,zero_states fsdp fsdp_zero2 zero_states || return
+	"$cufrag" advise --changes reshard_after_forward --ranks 0,1 -- "$python" run.py sharded > out 2>&1 &&
+		grep -q 'tried without effect: reshard_after_forward' out || { cat out; return 1; }
+	"$cufrag" advise --changes fsdp --ranks 0 -- "$python" run.py > out 2>&1 && grep -q 'left out: fsdp: .*; give --ranks' out || { cat out; return 1; }
+}
+
+# those of bitsandbytes and transformers where they lie in the folder of the wheel
+test_advise_of_generation() {
+	cat > run.py <<- 'END'
+		import torch, torch.nn as nn
+		m = nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(4)]).cuda()
+		with torch.no_grad(): m(torch.randn(64, 1024, device="cuda"))
+	END
+	"$cufrag" advise --changes weights_8bit,weights_4bit -- "$python" run.py > out 2>&1 && grep -Eq 'weights_8bit.*(torchao is not installed|tried)' out &&
+		grep -Eq 'weights_4bit.*(is not installed|tried)' out || { cat out; return 1; }
+	"$python" -c 'import transformers' 2> /dev/null || { echo 'no transformers'; return 0; }
+	cat > run.py <<- 'END'
+		import torch
+		from transformers import LlamaConfig, LlamaForCausalLM
+		m = LlamaForCausalLM(LlamaConfig(vocab_size=4000, hidden_size=256, intermediate_size=512, num_hidden_layers=4, num_attention_heads=4)).to(torch.bfloat16).cuda()
+		print(m.generate(torch.randint(0, 4000, (4, 1500)).cuda(), max_new_tokens=8, min_new_tokens=8).shape)
+	END
+	"$cufrag" advise --changes static_cache,cache_fp8,chunked_prefill -- "$python" run.py > out 2>&1 && grep -q 'tried 3 changes' out &&
+		grep -q 'chunked_prefill .* tried ' out && ! grep -q 'left out' out || { cat out; return 1; }
 }
 
 test_expandable_segments() {

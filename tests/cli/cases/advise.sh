@@ -8,6 +8,7 @@ total=${CUFRAG_NOGPU#total=} total=${total%%;*}
 echo "${CUFRAG_CHANGES-as it is} $((total >> 30)) GiB" >> "$LOG"
 t=8 steps=6 status=0
 case ${CUFRAG_CHANGES-} in
+parts) t=6 ;; parts=4) t=4 ;; parts=5) t=3 ;; parts=6) t=2 ;; parts=8) t=2 ;; parts=*) t=1 ;;
 half) t=4 ;; half+states) t=2 ;; states) t=6 ;; nothing) ;; needy) t=3; [ $((total >> 30)) -ge 8 ] || t=9 ;; steps) t=1 steps=12 ;;
 broken) echo "cufrag says nothing of this"; echo "ValueError: shapes do not match" >&2; exit 3 ;;
 hangs) sleep 1000 ;;
@@ -19,6 +20,7 @@ cat > "$CUFRAG_RECORD/1.advise" << NOTES
  {"name": "half", "what": "half of the batch", "where": "train.py:7", "numerics": ""},
  {"name": "states", "what": "states elsewhere", "where": "train.py:9", "numerics": "another optimizer", "group": "optimizer"},
  ${NEEDY:+{\"name\": \"needy\", \"what\": \"needs more on a small card\"\},}
+ ${PARTS:+{\"name\": \"parts\", \"what\": \"{n\} parts of the batch\", \"most\": 12\},}
  {"name": "nothing", "what": "what saves nothing"}, {"name": "steps", "what": "twice as many steps"},
  {"name": "broken", "what": "does not work"}, {"name": "hangs", "what": "never ends"},
  {"name": "../evil", "what": "no name"}, {"name": "told", "what": "\u001b[31mred", "left_out": "needs a\u001b card"}, 17]}
@@ -32,6 +34,9 @@ sort log | uniq -c | sed 's/^ *//'; grep -c 'best so far' err
 echo "== that is large enough for one"; advise --gpu h200 --capacity 5G --context 0 --margin 0 --changes half,states --brief -- sh program
 echo "== and none that is enough"; advise --gpu h200 --capacity 1G --context 0 --margin 0 --changes half,states --brief -- sh program
 echo "== on a small card the program does something else"; NEEDY=1 advise --gpu h200 --capacity 5G --context 0 --margin 0 --changes needy --brief -- sh program
+echo "== in as many parts as are needed: doubled, then by bisection"; : > log
+PARTS=1 advise --gpu h200 --capacity 2G --context 0 --margin 0 --changes parts,nothing --threads 1 -- sh program; cat log
+PARTS=1 advise --changes parts=5 -- sh program | grep parts
 echo "== no card is named"; advise --changes half,states --brief -- sh program
 echo "== other ends"; advise --changes nothing --brief -- sh program
 advise -- sh -c 'exit 7'; cat err

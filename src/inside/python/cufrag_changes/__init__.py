@@ -8,9 +8,10 @@ A change is a file NAME.py of this folder, found there, with
     UNTIMED = True            the time of its run says nothing of the program's; may be missing
     def applies(seen):        None: nothing to do here; (what, where), or with numerics of its own: a sentence, and "train.py:41";
                               raises Left(why) where it cannot be tried. Asked at the end of the run as it is (seen: seen.py)
-    def install(torch, seen): makes the change, by hooks; before the program uses the card
+    def most(seen):           the change has a number, {n} in its sentence: 2 unless that is not enough for a card, at most this; may be missing
+    def install(torch, seen): makes the change, by hooks; before the program uses the card. seen.number is that number, or 0
 
-The C side (src/advise/trial.c) sets CUFRAG_TRIALS, a folder, for the run as it is, and CUFRAG_CHANGES, "NAME+NAME", for a run with
+The C side (src/advise/trial.c) sets CUFRAG_TRIALS, a folder, for the run as it is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with
 changes. The first process starts the others: it forks when the program first asks for a card (serve.py), so what came before is done once.
 At the end each process writes PID.advise beside its recording.
 """
@@ -20,7 +21,7 @@ import os
 import pkgutil
 import traceback
 
-PARTS = ("seen", "serve", "help")
+PARTS = ("batches", "help", "seen", "serve")
 
 
 class Left(Exception):
@@ -50,7 +51,9 @@ class Trial:
 
     def install(self, text):
         self.seen.looks = self.all
-        for name in filter(None, text.split("+")):
+        for word in filter(None, text.split("+")):
+            name, _, number = word.partition("=")
+            self.seen.number = int(number or 0)
             change(name).install(self.torch, self.seen)
 
     def offers(self):
@@ -65,6 +68,7 @@ class Trial:
                 if not found:
                     continue
                 row["what"], row["where"], row["numerics"] = (*found, module.NUMERICS)[:3]
+                row["most"] = module.most(self.seen) if hasattr(module, "most") else 0
             except Left as why:
                 row["left_out"] = str(why)
                 row["what"] = module.__doc__.strip().splitlines()[0].rstrip(".")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """States of Adam in 8 bits."""
-from .help import Left, adam, inner_optimizer, replace_step
+from .help import adam, inner_optimizer, needs, replace_step
 
 NUMERICS = "states of the optimizer are rounded to 8 bits"
 GROUP = "optimizer"
@@ -10,10 +10,7 @@ def applies(seen):
     found = adam(seen)
     if not found:
         return None
-    try:
-        import bitsandbytes  # noqa: F401
-    except ImportError:
-        raise Left("bitsandbytes is not installed") from None
+    needs("bitsandbytes")
     return "bitsandbytes.optim.%s8bit in place of %s" % (found[0], found[0]), found[1]
 
 

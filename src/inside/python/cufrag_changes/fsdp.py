@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FSDP2 in place of DDP: each rank keeps a part of weights, gradients and states."""
-from .help import Left
+"""FSDP2 in place of DDP (ZeRO stage 3): each rank keeps a part of weights, gradients and states."""
+from .help import Left, ddp, shard_instead
 
 NUMERICS = ""
+GROUP = "ranks"
 
 
 def applies(seen):
-    call = next((c for c in seen.calls if c.name == "DistributedDataParallel"), None)
-    if not call:
-        return None
-    import torch.distributed as dist
-    ranks = dist.get_world_size() if dist.is_initialized() else 1
-    raise Left("fully_shard in place of DistributedDataParallel keeps a part of weights, gradients and states on each rank: %s" % (
-        "no part is smaller with one rank; give --ranks" if ranks < 2 else
-        "it is not tried: blocks are wrapped where the model is made; compare with a copy of the program that does it (cufrag compare)"))
+    call = ddp(seen)
+    if call and call.ranks < 2:
+        raise Left("fully_shard keeps a part of weights, gradients and states on each rank: no part is smaller with one rank; give --ranks")
+    return call and ("fully_shard of each repeated block and of the model, in place of DistributedDataParallel", call.place)
 
 
 def install(torch, seen):
-    raise Left("not tried")
+    shard_instead(torch, reshard=True)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several changes do."""
 import functools
+import sys
 
 from . import Left
-from .seen import loss_of, repeated, with_loss, wrap  # noqa: F401
+from .batches import is_card
+from .seen import as_it_was, loss_of, repeated, with_loss, wrap  # noqa: F401
 
 ADAM = ("Adam", "AdamW")
 
@@ -37,22 +39,76 @@ def place_of(call, lists):
     return lists[0][0] or call.place
 
 
-def checkpoint_blocks(torch, seen, take, **how):
-    """take(list of blocks): those that are computed again."""
+def checkpoint_blocks(torch, seen, take, pays=None, calls=None, **how):
+    """take(list of blocks): those that are computed again; of them, at each call, those that pay(block). calls(block, forward): in its place."""
     from torch.utils.checkpoint import checkpoint
 
-    def around(inner, args, kwargs):
-        if not torch.is_grad_enabled():
-            return inner(*args, **kwargs)
-        return checkpoint(inner, *args, use_reentrant=False, **{k: f() for k, f in how.items()}, **kwargs)
+    def around(block):
+        def call(inner, args, kwargs):
+            if not torch.is_grad_enabled() or pays and not pays(block):
+                return inner(*args, **kwargs)
+            again = calls(block, inner) if calls else inner
+            return checkpoint(again, *args, use_reentrant=False, **{k: f() for k, f in how.items()}, **kwargs)
+        return call
 
     def root(module):
         for config in [m.config for m in module.modules() if getattr(getattr(m, "config", None), "use_cache", False)]:
             config.use_cache = False
         for _, blocks, _ in repeated(torch, module):
             for block in take(blocks):
-                wrap_forward(block, around)
+                wrap_forward(block, around(block))
     seen.when_root(root)
+
+
+def change_batch(torch, seen, change, all_of_them=False):
+    """Rows with padding that a root is called with become change(tensor, which columns hold something).
+    all_of_them: else there is nothing to do where another tensor has the batch."""
+    def change_arguments(args, kwargs):
+        tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.dim()]
+        kept, rows = seen.batches.rows(tensors)
+        mine = {id(t) for t in rows}
+        if not rows:
+            return args, kwargs
+        if all_of_them and any(id(t) not in mine for t in tensors):
+            raise Left("not all that the model gets has a row for each sequence and a column for each token")
+
+        def other(t):
+            return change(t, kept) if id(t) in mine else t
+        return tuple(other(a) for a in args), {k: other(v) for k, v in kwargs.items()}
+    seen.arguments = change_arguments
+
+
+def save_on_host(torch, seen, take):
+    """Saved tensors of `take(bytes)` wait on the host."""
+    small = 1 << 16  # bytes: values that may decide something later
+
+    class Hooks(torch.autograd.graph.saved_tensors_hooks):
+        def __init__(self):
+            host = torch.autograd.graph.save_on_cpu(pin_memory=True)
+
+            def pack(t):
+                size = t.numel() * t.element_size()
+                if t.is_cuda and not take(size):
+                    return t
+                seen.moved += 2 * size * t.is_cuda
+                if not t.is_cuda or size < small:
+                    return host.pack_hook(t)
+                if not t.is_contiguous():
+                    t.contiguous()  # as the copy does on the card
+                return None, t.size(), t.dtype, t.device  # what is on the host has no bytes here: nobody reads them
+
+            def unpack(packed):
+                if isinstance(packed, torch.Tensor):
+                    return packed
+                if packed[0] is not None:
+                    return host.unpack_hook(packed)
+                return torch.empty(packed[1], dtype=packed[2], device=packed[3])
+            super().__init__(pack, unpack)
+
+    def around(inner, args, kwargs):
+        with Hooks():
+            return inner(*args, **kwargs)
+    seen.when_root(lambda root: wrap_forward(root, around))
 
 
 def norms(call):
@@ -98,7 +154,9 @@ def inner_optimizer(seen, optimizer, make):
         seen.inner = True
         optimizer._cufrag_does = make()
         seen.inner = False
-        optimizer._cufrag_does._cufrag_inner = True
+        for own in (optimizer._cufrag_does, getattr(optimizer._cufrag_does, "optim", None)):  # ZeRO's has another one inside
+            if own is not None:
+                own._cufrag_inner = True
     inner = optimizer._cufrag_does
     for mine, its in zip(optimizer.param_groups, inner.param_groups):
         its["lr"] = mine["lr"]
@@ -113,3 +171,83 @@ def states_as(torch, seen, cls, **options):
                 [{"params": g["params"], "lr": g["lr"], "weight_decay": g["weight_decay"]} for g in optimizer.param_groups], **options)
         inner_optimizer(seen, optimizer, make).step()
     replace_step(torch, step)
+
+
+# ---- programs that only call their model
+
+def needs(library):
+    """Raises Left where it cannot be imported."""
+    import importlib
+    try:
+        importlib.import_module(library)
+    except ModuleNotFoundError as error:
+        raise Left("%s is not installed" % library if error.name == library else "%s cannot be imported: %s" % (library, error)) from None
+    except Exception as error:
+        raise Left("%s cannot be imported: %s" % (library, error)) from None
+
+
+def before_card(torch, seen, then):
+    """then(model) before it goes to the card, or is called, if it was made there."""
+    def first(module):
+        if not module.__dict__.get("_cufrag_changed"):
+            for m in module.modules():
+                m.__dict__["_cufrag_changed"] = True
+            then(module)
+
+    def move(original, module, *args, **kwargs):
+        if original.__name__ == "cuda" or any(is_card(torch, a) for a in (*args, *kwargs.values())):
+            first(module)
+        return original(module, *args, **kwargs)
+    for name in ("cuda", "to"):
+        wrap(torch.nn.Module, name, move)
+    seen.when_root(first)
+
+
+def only_called(seen):
+    """The first call of a model in a program that trains nothing."""
+    return None if seen.backwards or seen.optimizers else next((c for c in seen.calls if c.dtype is not None), None)
+
+
+def cache_of(seen, any_kind=False):
+    """The line that generates with a cache of transformers that grows, or with any."""
+    kind, place = seen.cache
+    return place if kind and not seen.backwards and (any_kind or kind == "DynamicCache") else None
+
+
+def on_generate(**options):
+    """generate(…, **options), where they are not given."""
+    mixin = sys.modules["transformers.generation.utils"].GenerationMixin
+    wrap(mixin, "generate", lambda original, self, *args, **kwargs: original(self, *args, **{**options, **kwargs}))
+
+
+# ---- ranks
+
+def ddp(seen):
+    """The first call of a model in DistributedDataParallel."""
+    return next((c for c in seen.calls if c.name == "DistributedDataParallel"), None)
+
+
+def shard_instead(torch, reshard):
+    """DistributedDataParallel(model) becomes a model of fully_shard, called through it as before."""
+    import contextlib
+    from torch.distributed.fsdp import fully_shard
+    kind = torch.nn.parallel.DistributedDataParallel
+
+    def made(self, module, *args, **kwargs):
+        torch.nn.Module.__init__(self)
+        for _, blocks, _ in repeated(torch, module):
+            for block in blocks:
+                fully_shard(block, reshard_after_forward=reshard)
+        fully_shard(module, reshard_after_forward=reshard)
+        self.module = module
+
+    @contextlib.contextmanager
+    def no_sync(self):
+        self.module.set_requires_gradient_sync(False)
+        try:
+            yield
+        finally:
+            self.module.set_requires_gradient_sync(True)
+    kind.__init__, kind.no_sync = made, no_sync
+    kind.forward = lambda self, *args, **kwargs: self.module(*args, **kwargs)
+    kind.train = torch.nn.Module.train

@@ -20,6 +20,9 @@ def line_of(name, path):
             return "%s:%d" % (path, node.lineno)
         if isinstance(node, ast.AugAssign) and getattr(node.target, "id", "") == name:
             return "%s:%d" % (path, node.lineno)
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name and any(
+                getattr(n, "id", "") == name for n in ast.walk(node.value)):
+            return "%s:%d" % (path, node.lineno)
     return path
 
 

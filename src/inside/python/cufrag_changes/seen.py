@@ -20,6 +20,13 @@ def wrap(home, name, around):
     setattr(home, name, call)
 
 
+def as_it_was(home, *names):
+    """Functions without what is wrapped around them: for libraries that look at which function they get."""
+    import inspect
+    for name in names:
+        setattr(home, name, inspect.unwrap(getattr(home, name)))
+
+
 class Call:
     """The first call of a root."""
 
@@ -27,6 +34,8 @@ class Call:
         torch = seen.torch
         self.module, self.place = weakref.ref(module), seen.place()
         self.name = type(module).__name__
+        dist = sys.modules.get("torch.distributed")
+        self.ranks = dist.get_world_size() if dist and dist.is_available() and dist.is_initialized() else 1
         self.training, self.grad = module.training, torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
         self.autocast = torch.is_autocast_enabled()
         p = next(module.parameters(), None)
@@ -34,12 +43,15 @@ class Call:
         self.trains = any(p.requires_grad for p in module.parameters())
         self.batch = next((t.shape[0] for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.dim()), 0)
         self.loss = False  # it gives the loss itself
+        self.outputs = [name for name in ("output_hidden_states", "output_attentions")
+                        if kwargs.get(name, getattr(getattr(module, "config", None), name, False))]
         self.lists = [(seen.made.get(id(home), ""), [type(b).__name__ for b in blocks]) for _, blocks, home in repeated(torch, module)]
         self.norms = any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in module.modules())
 
 
 class Seen:
     def __init__(self, torch, card):
+        from . import batches
         self.torch, self.card = torch, card
         self.looks = True  # in the run as it is
         self.depth = 0
@@ -51,9 +63,19 @@ class Seen:
         self.backward_place = ""
         self.losses = []  # (bytes of the logits, place, did a Linear give them, rows or 0)
         self.widths = set()  # of what wide Linears gave
+        self.floated = []  # (bytes, place) of logits that were copied to float32
+        self.cache, self.prompt = ("", ""), 0  # (class of the keys and values of a generation, place), tokens of the longest call with them
+        self.captures = []  # places of CUDA graphs with a pool of their own
+        self.graphs = {}  # variable -> (file, bytes that a call of a model left while it held a graph, calls)
+        self.held = 0  # on the card at the last call of a model
+        self.drops_graphs = False
+        self.adding = {}  # (variable, file) -> does a line add to it?
         self.versions, self.stepped = [], set()
         self.kept = {}  # variable -> {step: bytes on the card that it holds}
         self.files = {}  # variable -> file
+        self.number = 0  # of the change that is installed
+        self.arguments = None  # what a root is called with in place of its arguments: arguments(args, kwargs)
+        self.batches = batches.Batches(torch, self)
         self.watch()
 
     def place(self):
@@ -78,6 +100,10 @@ class Seen:
         for home in (torch.nn.utils, torch.nn.utils.clip_grad):
             wrap(home, "clip_grad_norm_", self.on_clip)
         wrap(torch.amp.GradScaler, "scale", self.on_scale)
+        for name in ("float", "to"):
+            wrap(torch.Tensor, name, self.on_float)
+        if hasattr(torch.cuda, "CUDAGraph"):
+            wrap(torch.cuda.CUDAGraph, "capture_begin", self.on_capture)
         optimizer = sys.modules["torch.optim.optimizer"]
         optimizer.register_optimizer_step_pre_hook(self.before_step)
         optimizer.register_optimizer_step_post_hook(self.on_step)
@@ -88,6 +114,15 @@ class Seen:
         if "_cufrag_known" not in module.__dict__:
             self.found(module)
             self.calls.append(Call(self, module, args, kwargs))
+        if self.looks or self.drops_graphs:
+            self.look_at_graphs()
+        if self.looks:
+            self.batches.called(args, kwargs)
+            if kwargs.get("past_key_values") is not None:
+                self.cache = type(kwargs["past_key_values"]).__name__, self.place()
+                self.prompt = max(self.prompt, *(t.shape[-1] for t in (*args, kwargs.get("input_ids")) if isinstance(t, self.torch.Tensor)), 0)
+        if self.arguments:
+            args, kwargs = self.arguments(args, kwargs)
         self.depth = 1
         try:
             out = original(module, *args, **kwargs)
@@ -144,9 +179,24 @@ class Seen:
         return w.shape[0] > 4 * w.shape[1] and h.dim() > 1
 
     def on_linear(self, original, h, w, *args, **kwargs):
-        if self.looks and self.wide(h, w):
+        if self.wide(h, w):
             self.widths.add(w.shape[0])
         return original(h, w, *args, **kwargs)
+
+    def is_logits(self, t, to, args, kwargs):
+        """Does that make a copy of logits in float32?"""
+        return (t.is_cuda and t.dtype in (self.torch.bfloat16, self.torch.float16) and t.dim() > 1 and t.shape[-1] in self.widths and
+                (to.__name__ == "float" or self.torch.float32 in args or kwargs.get("dtype") is self.torch.float32))
+
+    def on_float(self, original, t, *args, **kwargs):
+        if self.looks and len(self.floated) < 1000 and self.is_logits(t, original, args, kwargs):
+            self.floated.append((t.numel() * 4, self.place()))
+        return original(t, *args, **kwargs)
+
+    def on_capture(self, original, graph, *args, **kwargs):
+        if not (args and args[0] is not None or kwargs.get("pool") is not None):
+            self.captures.append(self.place())
+        return original(graph, *args, **kwargs)
 
     def on_clip(self, original, *args, **kwargs):
         self.clips = self.clips or self.place()
@@ -168,6 +218,7 @@ class Seen:
             return
         self.steps += 1
         self.stepped.update(id(ref()) for ref, version in self.versions if ref() is not None and ref()._version > version)
+        self.batches.stepped()
         if self.looks and 1 < self.steps < 5:
             self.look()
 
@@ -204,14 +255,40 @@ class Seen:
                 self.files[name] = path
                 self.kept.setdefault(name, {})[self.steps] = size
 
-    def variables(self):
+    def look_at_graphs(self):
+        """Before a model is called: which variables hold what the graph of an earlier call hangs on, that no backward pass took?"""
+        now = self.torch.cuda.memory_allocated()
+        left, self.held = now - self.held, now
+        if not self.torch.is_grad_enabled() or len(self.graphs) > 1000:
+            return
+        for name, holder, path in self.variables(list, dict, tuple, self.torch.Tensor):
+            for t in [holder] if isinstance(holder, self.torch.Tensor) else tensors_in(self.torch, holder):
+                if not self.adds_up(name, path):
+                    break  # the last loss itself, which stays until the next
+                if not t.is_cuda or t.grad_fn is None or t.numel() > 1000:
+                    continue
+                if self.drops_graphs:
+                    t.detach_()
+                else:
+                    self.graphs[name] = path, left, self.graphs.get(name, (path, 0, 0))[2] + 1
+                    break
+
+    def adds_up(self, name, path):
+        """Has the file a line that adds to the variable?"""
+        from .kept_tensors import line_of
+        if (name, path) not in self.adding:
+            self.adding[name, path] = line_of(name, path) not in ("", path)
+        return self.adding[name, path]
+
+    def variables(self, *kinds):
         """(name, value, file) of what the program's functions that are running hold, and its main module."""
+        kinds = kinds or (list, dict, tuple)
         frame, seen = sys._getframe(), set()
         while frame:
             path = frame.f_code.co_filename
             if "site-packages" not in path and not path.startswith(("<frozen", HERE)):
                 for name, value in list(frame.f_locals.items()):
-                    if type(value) in (list, dict, tuple) and id(value) not in seen and not name.startswith("_"):
+                    if type(value) in kinds and id(value) not in seen and not name.startswith("_"):
                         seen.add(id(value))
                         yield name, value, path
             frame = frame.f_back

@@ -6,6 +6,7 @@ Up to there they do the same: imports, mostly, which take longer than all that f
 recording goes to CUFRAG_TRIALS/FOLDER, where `status` tells how it ended. Programs with other threads by then, and processes that
 are started by the program, are not forked: then no file `ready` is there, and each run is a start of its own.
 """
+import functools
 import gc
 import os
 import random
@@ -14,25 +15,31 @@ import signal
 import sys
 import threading
 import time
+import traceback
+
+from .batches import is_card
 
 
 def at_first_question(trial):
     torch = trial.torch
     if os.getppid() != int(os.environ.get("CUFRAG_TRIALS_PARENT", "0")):
         return
-    places = [(torch.cuda, "_lazy_init"), (torch._C, "_cuda_getDeviceCount")]
+    places = [(torch.cuda, "_lazy_init"), (torch._C, "_cuda_getDeviceCount"), (torch.nn.Module, "cuda"), (torch.nn.Module, "to")]
     before = [(home, name, getattr(home, name)) for home, name in places if hasattr(home, name)]
 
-    def asked(original):
+    def asked(home, name, original):
+        @functools.wraps(original)
         def first(*args, **kwargs):
-            for home, name, function in before:
-                setattr(home, name, function)
+            if name == "to" and not any(is_card(torch, a) for a in (*args[1:], *kwargs.values())):
+                return original(*args, **kwargs)
+            for place in before:
+                setattr(*place)
             if threading.active_count() == 1:
                 Server(trial).serve()
-            return original(*args, **kwargs)
+            return getattr(home, name)(*args, **kwargs)  # a change may be in it now
         return first
     for home, name, function in before:
-        setattr(home, name, asked(function))
+        setattr(home, name, asked(home, name, function))
 
 
 class Server:
@@ -103,7 +110,11 @@ class Server:
             os.environ["CUFRAG_CHANGES"] = names
         trial.all = not names
         trial.torch.set_num_threads(1)  # those that the parent had are not in this process
-        trial.install(names)
+        try:
+            trial.install(names)
+        except Exception:
+            traceback.print_exc()
+            raise
 
     def kill(self, pid):
         try:

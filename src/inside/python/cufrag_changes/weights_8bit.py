@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights in 8 bits, in a program that only calls its model."""
-from .help import Left
+from .help import as_it_was, before_card, needs, only_called
 
 NUMERICS = "weights are rounded to 8 bits"
 GROUP = "precision"
 
 
 def applies(seen):
-    call = next((c for c in seen.calls if not c.training and not seen.backwards and c.trains | (not c.grad)), None)
-    if not call or seen.optimizers:
+    call = only_called(seen)
+    if not call:
         return None
-    try:
-        import torchao  # noqa: F401
-    except ImportError:
-        raise Left("torchao is not installed (bitsandbytes: load the model with its quantized layers)") from None
+    needs("torchao")
     return "torchao.quantization.quantize_(%s, Int8WeightOnlyConfig())" % call.name, call.place
 
 
 def install(torch, seen):
+    as_it_was(torch.nn.functional, "linear")
     from torchao.quantization import Int8WeightOnlyConfig, quantize_
-    seen.when_root(lambda root: quantize_(root, Int8WeightOnlyConfig()))
+    before_card(torch, seen, lambda model: quantize_(model, Int8WeightOnlyConfig()))

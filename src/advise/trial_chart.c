@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory over time, before and after: the program as it is, and with what is advised; drawn as replays are (memory.gp). */
+#include "answer/row.h"
+#include "trial.h"
+
+#define COLUMNS(X, s) \
+	X(s, INT, series) \
+	X(s, TEXT, policy) \
+	X(s, REAL, time_s) \
+	X(s, BYTES, requested_max_bytes) \
+	X(s, BYTES, active_max_bytes) \
+	X(s, BYTES, reserved_max_bytes) \
+	X(s, TEXT, state) \
+	X(s, BYTES, lower_bound_bytes) \
+	X(s, BYTES, placement_bytes) \
+	X(s, BYTES, capacity_bytes) \
+	X(s, BYTES, card_bytes) \
+	X(s, TEXT, card)
+FRAG_CSV_ROW(curve_row, COLUMNS)
+
+/* Of the better setting; each point holds until the next, so no peak is lost. */
+void frag_curve_take(struct frag_curve *c, const struct frag_series *s)
+{
+	c->count = 0;
+	for (size_t i = 0; i < s->count && c->count < FRAG_CURVE_POINTS; i++)
+		c->points[c->count++] =
+			(struct frag_curve_point){ .time_us = s->windows[i].first_us,
+						   .requested = s->windows[i].requested_max,
+						   .active = s->windows[i].active_max,
+						   .reserved = s->windows[i].reserved_max };
+}
+
+struct drawing {
+	const struct frag_advising *v;
+	struct curve_row *rows;
+	size_t count;
+};
+
+/* requested: what the program asked for, in place of what was reserved. */
+static void add(struct drawing *d, int64_t series, const char *name, const struct frag_curve *c,
+		bool requested)
+{
+	const bool card = d->v->named;
+
+	for (unsigned i = 0; i < c->count; i++) {
+		const struct frag_curve_point *p = &c->points[i];
+
+		d->rows[d->count++] = (struct curve_row){
+			.series = series,
+			.policy = name,
+			.time_s = (double)(p->time_us - c->points[0].time_us) / 1e6,
+			.requested_max_bytes = p->requested,
+			.active_max_bytes = p->active,
+			.reserved_max_bytes = requested ? p->requested : p->reserved,
+			.state = i + 1 < c->count ? "run" : "end",
+			.lower_bound_bytes = UINT64_MAX,
+			.placement_bytes = UINT64_MAX,
+			.capacity_bytes = UINT64_MAX,
+			.card_bytes = card ? frag_advising_room(d->v, false) : UINT64_MAX,
+			.card = card ? d->v->card.label : NULL,
+		};
+	}
+}
+
+/* Two lines each: with more, the script would cut off what is far above the others. */
+static void draw(const struct frag_advising *v, const struct frag_trial *after, const char *names,
+		 bool requested, struct frag_answer *a)
+{
+	const struct frag_curve *before = &v->first.curve;
+	const char *what = requested ? "requested" : "reserved";
+	struct drawing d = { .v = v };
+
+	d.rows = frag_answer_new(a, before->count + after->curve.count, sizeof(*d.rows));
+	if (!d.rows)
+		return;
+	add(&d, 0, "as it is", before, requested);
+	add(&d, 1, frag_answer_print(a, "with %s", names), &after->curve, requested);
+	frag_answer_chart(
+		a, &(struct frag_answer_chart){
+			   .script = "memory",
+			   .base = requested ? "advise-requested" : "advise",
+			   .heading = requested ? "Requested before and after"
+						: "Reserved before and after",
+			   .extra = "s",
+			   .title = frag_answer_print(
+				   a, "%s: at most %s %s in place of %s", names,
+				   FRAG_BYTES(requested ? after->peaks.requested
+							: frag_advice_need(&after->peaks)),
+				   what,
+				   FRAG_BYTES(requested ? v->first.peaks.requested
+							: frag_advice_need(&v->first.peaks))),
+			   .subtitle = frag_answer_print(a, "%s over modelled time", what),
+			   .caption = requested ? "What the program asks for as it is, and with "
+						  "the "
+						  "change."
+						: "Memory reserved from the card by the program as "
+						  "it is, and with the change, each in the "
+						  "allocator's better setting. Grey: what the "
+						  "program as it is asks for.",
+			   .shape = &curve_row_shape,
+			   .rows = { d.rows, d.count } });
+}
+
+void frag_advise_chart(const struct frag_advising *v, const struct frag_trial *after,
+		       const char *names, struct frag_answer *a)
+{
+	if (!v->first.curve.count || !after->curve.count)
+		return;
+	draw(v, after, names, false, a);
+	draw(v, after, names, true, a);
+}

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The largest tensors that the backward pass needs wait on the host: those that have half of the bytes."""
+from .help import Left, save_on_host
+
+NUMERICS = ""
+GROUP = "blocks"
+
+
+def applies(seen):
+    call = seen.training()
+    if not call:
+        return None
+    if seen.steps < 2:
+        raise Left("which are largest is known after a first step, and there is one step only")
+    return ("call %s under torch.autograd.graph.saved_tensors_hooks that move the largest of what it saves, half of the bytes, to the host" %
+            call.name, call.place)
+
+
+def install(torch, seen):
+    sizes, least = [], []
+
+    def take(size):
+        if not seen.steps:  # the first step, when the optimizer has no states yet, moves all, and shows what there is
+            sizes.append(size)
+            return True
+        if not least:
+            sizes.sort(reverse=True)
+            left = sum(sizes) / 2
+            while left > 0:
+                left -= sizes[0]
+                least[:] = [sizes.pop(0)]
+        return size >= least[0]
+    save_on_host(torch, seen, take)
