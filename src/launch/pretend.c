@@ -111,7 +111,6 @@ void frag_pretend_python(const struct frag_inside_files *files)
 {
 	char *library = frag_path_join(files->folder, "libcufrag_start.so");
 
-
 	frag_launch_prepend("PYTHONPATH", files->folder);
 	if (library)
 		frag_launch_preload(library);

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A part of the batch at a time, gradients accumulated over all parts."""
+import gc
+import weakref
+
 from .help import Left, loss_of, with_loss, wrap_forward
 
 NUMERICS = ""
@@ -35,24 +38,46 @@ def cut(torch, args, kwargs, n):
     return batch, out
 
 
+def large(torch, out):
+    """What a model gave beside its loss."""
+    return [t for t in torch.utils._pytree.tree_leaves(out if isinstance(out, (tuple, list, dict)) else vars(out) if hasattr(out, "__dict__") else [])
+            if isinstance(t, torch.Tensor) and t.is_cuda and t.numel() > 1]
+
+
+def only_variables(tensors):
+    """Nobody has them but variables of the program."""
+    return all(r is tensors or isinstance(r, dict) and "__builtins__" in r for t in tensors for r in gc.get_referrers(t))
+
+
 def install(torch, seen):
+    import torch.utils._pytree  # noqa: F401
     n = seen.number or 2
+    given = []  # weak references to what the program got from the last call
 
     def around(inner, args, kwargs):
         batch, parts = cut(torch, args, kwargs, n)
         if len(parts) < 2 or not torch.is_grad_enabled():
             return inner(*args, **kwargs)
-        before = 0
+        before, held = 0, [t for t in (r() for r in given) if t is not None]
+        keeps = bool(held)
         for size, a, k in parts:
             out = inner(*a, **k)
+            keeps = keeps or not given and isinstance(out, tuple)  # what the program unpacks, it keeps
             if loss_of(torch, out) is None:
                 return inner(*args, **kwargs)
             loss = loss_of(torch, out) * (size / batch)
             if a is parts[-1][1]:
+                given[:] = map(weakref.ref, large(torch, out))
                 return with_loss(torch, out, loss + before)
+            if not keeps:
+                del out
+            if only_variables(held):  # they would have what this part gave instead
+                for t in held:
+                    t.untyped_storage().resize_(0)
+            held = []
             if torch.is_autocast_enabled():  # its copies of weights are those of one pass
                 torch.clear_autocast_cache()
             loss.backward()
             before = before + loss.detach()
-            del out, loss
+            out = loss = None
     seen.when_root(lambda root: wrap_forward(root, around))

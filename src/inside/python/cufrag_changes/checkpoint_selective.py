@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activation checkpointing that keeps products of matrices and attention."""
+"""Activation checkpointing that keeps products of matrices, convolutions and attention."""
 from .help import Left, blocks_of, checkpoint_blocks, norms, place_of, say_blocks
 
 NUMERICS = ""
@@ -16,7 +16,7 @@ def applies(seen):
     if not hasattr(torch.utils.checkpoint, "create_selective_checkpoint_contexts"):
         raise Left("this release of PyTorch has no create_selective_checkpoint_contexts (2.4)")
     call, lists = found
-    return ("checkpoint each of the %s, but keep products of matrices and attention: create_selective_checkpoint_contexts" %
+    return ("checkpoint each of the %s, but keep products of matrices, convolutions and attention: create_selective_checkpoint_contexts" %
             say_blocks(lists), place_of(call, lists), norms(call))
 
 
