@@ -168,7 +168,7 @@ def states_as(torch, seen, cls, **options):
     def step(optimizer):
         def make():
             return getattr(torch.optim, cls)(
-                [{"params": g["params"], "lr": g["lr"], "weight_decay": g["weight_decay"]} for g in optimizer.param_groups], **options)
+                [{"params": g["params"], "lr": g["lr"]} for g in optimizer.param_groups], **options)
         inner_optimizer(seen, optimizer, make).step()
     replace_step(torch, step)
 
