@@ -306,6 +306,20 @@ test_advise_of_what_is_not_needed() {
 	as_by_hand graph_pool graph_pool && grep -q 'graph_pool  *run.py:7 ' out || { cat out; return 1; }
 }
 
+# what torch.compile makes into one graph stays one
+test_advise_of_a_compiled_program() {
+	cat > run.py <<- 'END'
+		import sys, torch, torch.nn as nn
+		m = nn.Sequential(*[nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 256)) for _ in range(3)]).cuda()
+		o = (torch.optim.SGD if "sgd" in sys.argv else torch.optim.AdamW)(m.parameters(), lr=0.1)
+		m.compile(fullgraph=True)
+		for step in range(3):
+		    nn.functional.cross_entropy(m(torch.randn(4096, 256, device="cuda")), torch.zeros(4096, dtype=torch.long, device="cuda")).backward()
+		    o.step(); o.zero_grad()
+	END
+	as_by_hand sgd sgd && grep -q 'sgd  *run.py:3 ' out || { cat out; return 1; }
+}
+
 test_advise_of_ranks() {
 	local ranks=0,1
 	cat > run.py <<- 'END'

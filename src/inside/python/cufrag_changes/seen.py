@@ -10,13 +10,13 @@ import weakref
 
 
 def wrap(home, name, around):
-    """home.name becomes around(original, *args, **kwargs)."""
+    """home.name becomes around(original, *args, **kwargs), but for what torch.compile makes into a graph."""
     import functools
-    original = getattr(home, name)
+    original, compiling = getattr(home, name), sys.modules["torch"].compiler.is_compiling
 
     @functools.wraps(original)
     def call(*args, **kwargs):
-        return around(original, *args, **kwargs)
+        return original(*args, **kwargs) if compiling() else around(original, *args, **kwargs)
     setattr(home, name, call)
 
 
@@ -90,6 +90,8 @@ class Seen:
     def watch(self):
         torch = self.torch
         wrap(torch.nn.Module, "_call_impl", self.on_call)
+        if hasattr(torch.nn.Module, "compile"):
+            wrap(torch.nn.Module, "compile", self.on_compile)
         for name in ("ModuleList", "Sequential"):
             wrap(getattr(torch.nn, name), "__init__", self.on_made)
         wrap(torch.optim.Optimizer, "__init__", self.on_optimizer)
@@ -132,6 +134,11 @@ class Seen:
             if c.module() is module:
                 c.loss = c.loss or loss_of(self.torch, out) is not None
         return out
+
+    def on_compile(self, original, module, *args, **kwargs):
+        original(module, *args, **kwargs)
+        compiled = module._compiled_call_impl
+        module._compiled_call_impl = lambda *a, **k: self.on_call(lambda _, *x, **y: compiled(*x, **y), module, *a, **k)
 
     def found(self, module):
         for m in module.modules():
