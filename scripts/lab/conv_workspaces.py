@@ -4,6 +4,7 @@
 
     conv_workspaces.py shapes > shapes.csv                      # no card: the convolutions of common nets
     conv_workspaces.py measure shapes.csv OUT.csv [SECONDS]     # on a card: their workspaces, most wanted first
+    conv_workspaces.py search shapes.csv OUT.csv [SECONDS]      # on a card: the same with cudnn.benchmark, as all plans are tried
     conv_workspaces.py spread SEED COUNT > spread.csv           # no card: shapes of no net, as measure takes them, too
     conv_workspaces.py merge OLD.csv NEW.csv > TABLE.csv
 
@@ -109,8 +110,9 @@ def plan_of(path):
             for t, layout in (("fp32", "nchw"), ("bf16", "nchw"), ("bf16", "nhwc"), ("fp32", "nhwc")) for row in rows]
 
 
-def measure(shapes_path, out_path, seconds):
+def measure(shapes_path, out_path, seconds, search):
     import torch
+    torch.backends.cudnn.benchmark = search
     end = time.monotonic() + seconds
     types = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
     device, done, failed = "cuda", 0, 0
@@ -130,15 +132,15 @@ def measure(shapes_path, out_path, seconds):
                 x = torch.empty(n, c, h, w, device=device, dtype=types[name], memory_format=form)
                 f = torch.empty(k, c // groups, r, s, device=device, dtype=types[name], memory_format=form)
                 args = [None, strides, pads, dilations, False, [0, 0], groups]
-                y = torch.ops.aten.convolution(x, f, *args)
-                g = torch.empty_like(y)
+                y = torch.ops.aten.convolution(*((x.to("meta"), f.to("meta")) if search else (x, f)), *args)
+                g = torch.empty(y.shape, device=device, dtype=types[name], memory_format=form)
                 ops = [("forward", lambda: [torch.ops.aten.convolution(x, f, *args)])]
                 if c > 4:  # pictures need no gradient
                     ops.append(("data", lambda: torch.ops.aten.convolution_backward(g, x, f, *args, [True, False, False])))
                 ops.append(("filter", lambda: torch.ops.aten.convolution_backward(g, x, f, *args, [False, True, False])))
                 del y
                 for op, run in ops:
-                    if op != "forward":
+                    if op != "forward" and not search:
                         run()  # the plan is made
                     torch.cuda.reset_peak_memory_stats()
                     before = torch.cuda.memory_stats()["requested_bytes.all.current"]
@@ -175,7 +177,7 @@ if __name__ == "__main__":
         shapes()
     elif sys.argv[1] == "spread":
         spread(int(sys.argv[2]), int(sys.argv[3]))
-    elif sys.argv[1] == "measure":
-        measure(sys.argv[2], sys.argv[3], float(sys.argv[4]) if len(sys.argv) > 4 else 95)
+    elif sys.argv[1] in ("measure", "search"):
+        measure(sys.argv[2], sys.argv[3], float(sys.argv[4]) if len(sys.argv) > 4 else 95, sys.argv[1] == "search")
     else:
         merge(sys.argv[2:])

@@ -6,7 +6,8 @@
  * Workspaces are what was recorded on an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"):
  *   attention	256 B; backward of grouped queries more: dK and dV of all query heads, in Q's
  *		type; one query token: none
- *   convolution	cudnn_conv.c; several plans, of which PyTorch leaves out what the program forbids
+ *   convolution	cudnn_conv.c; several plans, of which PyTorch leaves out what the program forbids. It takes the first,
+ *		or tries all with cudnn.benchmark: the largest of each kind follow for it
  *
  * Descriptors live as long as the process: plans look back at the graphs they were made of.
  */
@@ -141,34 +142,41 @@ static const struct nogpu_cudnn *graph_of(const struct nogpu_cudnn *d)
 	return d && d->kind == NOGPU_CUDNN_GRAPH ? d : NULL;
 }
 
-/* Plans of its convolution. false: it has none. */
-static bool conv_plans(const struct nogpu_cudnn *graph, struct nogpu_plans *plans)
+/* Its convolution; NULL: it has none. */
+static const struct nogpu_cudnn *conv_of(const struct nogpu_cudnn *graph)
 {
-	for (int64_t i = 0; graph && i < graph->ops_count; i++) {
-		if (!graph->ops[i] || !frag_nogpu_is_conv(graph->ops[i]))
-			continue;
-		frag_nogpu_conv_plans(graph->ops[i], plans);
-		return true;
-	}
-	return false;
+	for (int64_t i = 0; graph && i < graph->ops_count; i++)
+		if (graph->ops[i] && frag_nogpu_is_conv(graph->ops[i]))
+			return graph->ops[i];
+	return NULL;
 }
 
-/* Which plan a descriptor stands for. */
-static int choice_of(const struct nogpu_cudnn *d, const struct nogpu_plans *plans)
+/* Which plan a descriptor stands for: those from the number of plans on are the largest. */
+static int choice_of(const struct nogpu_cudnn *d)
 {
 	while (d->made_of && !d->choice)
 		d = d->made_of;
-	return FRAG_MIN(d->choice, plans->count - 1);
+	return d->choice;
+}
+
+static int64_t conv_bytes(const struct nogpu_cudnn *d, const struct nogpu_cudnn *conv)
+{
+	struct nogpu_plans plans;
+	int choice = choice_of(d);
+
+	frag_nogpu_conv_plans(conv, &plans);
+	if (choice < plans.count)
+		return plans.at[choice].bytes;
+	return frag_nogpu_conv_largest(conv, &plans.at[choice % plans.count]);
 }
 
 static int64_t workspace_bytes(const struct nogpu_cudnn *d)
 {
 	int64_t bytes = ATTENTION_BYTES;
-	const struct nogpu_cudnn *first_query = NULL, *graph = graph_of(d);
-	struct nogpu_plans plans;
+	const struct nogpu_cudnn *first_query = NULL, *graph = graph_of(d), *conv = conv_of(graph);
 
-	if (conv_plans(graph, &plans))
-		return plans.at[choice_of(d, &plans)].bytes;
+	if (conv)
+		return conv_bytes(d, conv);
 	for (int64_t i = 0; graph && i < graph->ops_count; i++) {
 		const struct nogpu_cudnn *op = graph->ops[i];
 
@@ -186,9 +194,13 @@ static int64_t workspace_bytes(const struct nogpu_cudnn *d)
 /* Configurations, made by the caller; returns how many were given or, without out, how many there are. */
 static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn **out)
 {
-	struct nogpu_plans plans;
-	int64_t count = conv_plans(graph_of(d), &plans) ? plans.count : 1;
+	const struct nogpu_cudnn *conv = conv_of(graph_of(d));
+	struct nogpu_plans plans = { .count = 1 };
+	int64_t count;
 
+	if (conv)
+		frag_nogpu_conv_plans(conv, &plans);
+	count = plans.planned ? 2 * plans.count : plans.count;
 	for (int64_t i = 0; out && i < FRAG_MIN(wanted, count); i++) {
 		if (!out[i])
 			continue;
@@ -200,13 +212,15 @@ static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn
 
 static int64_t give_notes(const struct nogpu_cudnn *d, int64_t wanted, int *out)
 {
+	const struct nogpu_cudnn *conv = conv_of(graph_of(d));
 	struct nogpu_plans plans;
 	int64_t count = 0;
 	int notes;
 
-	if (!conv_plans(graph_of(d), &plans))
+	if (!conv)
 		return 0;
-	notes = plans.at[choice_of(d, &plans)].notes;
+	frag_nogpu_conv_plans(conv, &plans);
+	notes = plans.at[choice_of(d) % plans.count].notes;
 	for (int i = 0; i < 31; i++) {
 		if (!(notes >> i & 1))
 			continue;

@@ -52,6 +52,7 @@ bool frag_nogpu_conv_is_product(const struct nogpu_cudnn *op);
 
 struct nogpu_plans {
 	int count;
+	bool planned; /* by cuDNN, which can be asked for more of them */
 	struct nogpu_plan {
 		int64_t bytes;
 		int notes; /* bits: cudnnBackendNumericalNote_t */
@@ -60,6 +61,8 @@ struct nogpu_plans {
 
 /* As the user's own cuDNN plans it (cudnn_plan.c). false: it is not there, or has no plan. */
 bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
+/* Bytes of the largest plan with the notes of one that was planned; that one's if no other is larger. */
+int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu_plan *plan);
 /* Plans of a convolution, at least one: measured, planned or by rule. */
 void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
 

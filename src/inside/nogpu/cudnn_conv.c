@@ -214,6 +214,7 @@ void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *pla
 
 	if (!planned)
 		*plans = (struct nogpu_plans){ .count = 1 };
+	plans->planned = planned;
 	if (hopper && frag_nogpu_conv_recorded(op, false, first))
 		return;
 	if (takes_nothing(op)) {

@@ -166,35 +166,57 @@ static void take_answer(const char *at, struct nogpu_plans *plans)
 	}
 }
 
-/* One is asked for several times, in a row: for each of its attributes. */
-static struct {
+/* One is asked for several times, in a row: for each of its attributes. The second: all of a convolution's plans. */
+static struct answered {
 	struct line question;
 	struct nogpu_plans plans;
-} last;
+} first, largest;
+
+/* false: this cuDNN cannot do it, or is none. */
+static bool ask(struct answered *last, const struct line *q, struct nogpu_plans *plans)
+{
+	char answer[200];
+
+	pthread_mutex_lock(&lock);
+	if (owner != getpid())
+		start();
+	if (to >= 0 && strcmp(q->text, last->question.text)) {
+		last->question = *q;
+		if (say(q) && fgets(answer, sizeof(answer), from))
+			take_answer(answer, &last->plans);
+		else
+			to = -1; /* it ended */
+	}
+	*plans = last->plans;
+	if (to < 0)
+		plans->count = 0;
+	pthread_mutex_unlock(&lock);
+	return plans->count > 0;
+}
 
 bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans)
 {
 	const struct nogpu_cudnn *x = op->x_part, *w = op->w_part, *y = op->y_part;
 	struct line q = { .used = 0 };
-	char answer[200];
 
 	if (!x || !w || !y || !op->conv || x->dims_count < 3 || x->dims_count > 5 ||
 	    w->dims_count != x->dims_count || y->dims_count != x->dims_count)
 		return false;
 	question(op, &q);
-	pthread_mutex_lock(&lock);
-	if (owner != getpid())
-		start();
-	if (to >= 0 && strcmp(q.text, last.question.text)) {
-		last.question = q;
-		if (say(&q) && fgets(answer, sizeof(answer), from))
-			take_answer(answer, &last.plans);
-		else
-			to = -1; /* it ended: this cuDNN cannot do it, or is none */
-	}
-	*plans = last.plans;
-	if (to < 0)
-		plans->count = 0;
-	pthread_mutex_unlock(&lock);
-	return plans->count > 0;
+	return ask(&first, &q, plans);
+}
+
+int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu_plan *plan)
+{
+	struct line q = { .used = 0 };
+	struct nogpu_plans plans;
+	int64_t bytes = plan->bytes;
+
+	add(&q, "all ");
+	question(op, &q);
+	if (ask(&largest, &q, &plans))
+		for (int i = 0; i < plans.count; i++)
+			if (plans.at[i].notes == plan->notes)
+				bytes = FRAG_MAX(bytes, plans.at[i].bytes);
+	return bytes;
 }

@@ -137,24 +137,33 @@ static void what_was_measured_otherwise(void)
 	MUST(plans.at[0].bytes == 0);
 }
 
-/* PyTorch 2.15 makes one descriptor where there are two plans, and takes as many as it is told. */
+#define CFG_WORKSPACE 303
+
+/* PyTorch 2.15 makes one descriptor where there are more plans, and takes as many as it is told. After the first of each kind, the largest. */
 static void as_many_as_asked_for(void)
 {
 	struct conv dense = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 17, 40, 3, 1);
 	struct nogpu_cudnn graph = { .kind = NOGPU_CUDNN_GRAPH,
 				     .ops = { op_of(&dense) },
 				     .ops_count = 1 };
-	struct nogpu_cudnn heuristics = { .made_of = &graph }, config = { 0 },
-			   *out[3] = { &config };
-	int64_t count = -1;
+	struct nogpu_cudnn heuristics = { .made_of = &graph }, config[4] = { 0 },
+			   *out[5] = { &config[0], &config[1], &config[2], &config[3] };
+	static const int64_t expected[] = { 1000, 2000, 9000, 2000 };
+	int64_t count = -1, bytes;
 
-	write_script("#!/bin/sh\nread card\nwhile read q; do echo 1000 1 2000 0; done\n");
+	write_script("#!/bin/sh\nread card\nwhile read q; do case $q in all*) echo 700 0 9000 1;;"
+		     " *) echo 1000 1 2000 0;; esac; done\n");
 	frag_nogpu_cudnnBackendGetAttribute(&heuristics, HEURISTICS_RESULTS, 0, 0, &count, NULL);
-	MUST(count == 2);
+	MUST(count == 4);
 	frag_nogpu_cudnnBackendGetAttribute(&heuristics, HEURISTICS_RESULTS, 0, 1, &count, out);
-	MUST(count == 1 && config.made_of == &heuristics);
-	frag_nogpu_cudnnBackendGetAttribute(&heuristics, HEURISTICS_RESULTS, 0, 3, &count, out);
-	MUST(count == 2);
+	MUST(count == 1 && config[0].made_of == &heuristics);
+	frag_nogpu_cudnnBackendGetAttribute(&heuristics, HEURISTICS_RESULTS, 0, 5, &count, out);
+	MUST(count == 4);
+	for (int i = 0; i < 4; i++) {
+		frag_nogpu_cudnnBackendGetAttribute(&config[i], CFG_WORKSPACE, 0, 1, &count,
+						    &bytes);
+		MUST(bytes == expected[i]);
+	}
 }
 
 static void rule_where_it_ends(void)
@@ -216,6 +225,37 @@ static void as_measured(void)
 	}
 }
 
+/* What an H100 took to try all plans, as cudnn.benchmark does: the largest is by Fourier transforms. */
+static void largest_as_measured(void)
+{
+	static const struct {
+		int kind, type;
+		int64_t n, c, side, k, r, stride, bytes;
+	} rows[] = {
+		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, 64, 128, 28, 128, 3, 1, 214499328 },
+		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, 64, 256, 56, 128, 1, 1, 1661075456 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, 64, 128, 28, 128, 3, 1, 168296448 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, 64, 128, 28, 128, 3, 1, 142606336 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, 64, 128, 56, 128, 3, 2, 594837520 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, 64, 3, 224, 64, 7, 2, 309674000 },
+	};
+	char setting[600];
+
+	setenv("CUFRAG_NOGPU",
+	       "total=85017493504;name=NVIDIA H100;cc=9.0;sms=132;l2=52428800;clock=1980000", 1);
+	snprintf(setting, sizeof(setting),
+		 "/usr/bin/python3\nsrc/inside/nogpu/python/cufrag_planner.py\n%s",
+		 machines_cudnn());
+	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct conv v = conv(rows[i].kind, rows[i].type, false, rows[i].n, rows[i].c,
+				     rows[i].side, rows[i].k, rows[i].r, rows[i].stride);
+		struct nogpu_plan plain = { .bytes = 0, .notes = 0 };
+
+		MUST(frag_nogpu_conv_largest(op_of(&v), &plain) == rows[i].bytes);
+	}
+}
+
 TEST(a_script_is_asked)
 {
 	in_a_child(plans_of_a_script);
@@ -241,4 +281,11 @@ TEST(the_machines_cudnn_plans_as_a_card)
 	if (!*machines_cudnn() || access("/usr/bin/python3", X_OK))
 		skip();
 	in_a_child(as_measured);
+}
+
+TEST(the_largest_plans_are_as_on_a_card)
+{
+	if (!*machines_cudnn() || access("/usr/bin/python3", X_OK))
+		skip();
+	in_a_child(largest_as_measured);
 }

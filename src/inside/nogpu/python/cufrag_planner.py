@@ -9,12 +9,15 @@ description, as JSON; each other one a convolution, in numbers:
     OPERATION TYPE DIMS  x: dims strides  w: dims strides  y: dims strides  padding strides dilation
 
 and is answered by pairs "BYTES NOTES": of all plans that cuDNN proposes, in its order, the first of those that use tensor cores or not and
-are deterministic or not (NOTES: bits 0 and 4). No pair: no plan.
+are deterministic or not (NOTES: bits 0 and 4). No pair: no plan. With "all" before it, the pairs are the largest of each kind: what
+cudnn.benchmark takes to try them.
 
-Two things are not as on a card:
+Three things are not as on a card:
 * Kernels of the stream-K kind are planned for at most 18 multiprocessors. The partial sums that a whole card needs are
   counted here (`streamk`), by what an H200 took.
 * Kernels of cuBLASLt are not proposed, since that library asks the card itself: cudnn_conv.c has a rule for them.
+* Convolutions by Fourier transforms in single precision are not, either. They are the largest: `transforms`, equal to 397 of 400 sizes of an
+  H100 (cuDNN 9.19), to be proposed in nine of ten that could be.
 """
 import ctypes
 import json
@@ -31,12 +34,16 @@ FORMS = {1: ctypes.c_int, 3: ctypes.c_int64, 4: ctypes.c_float, 7: ctypes.c_int,
          15: ctypes.c_void_p, 23: ctypes.c_int32}
 LONG, FLOAT, KNOB_TYPE, NOTE, DESCRIPTOR, INT, CHAR = 3, 4, 9, 11, 15, 23, 24
 TENSOR_CORES, ROUNDS_INPUTS, NOT_DETERMINISTIC = 0, 1, 4  # notes; PyTorch takes no plan with the second
-INSTANT, FALLBACK = 0, 2  # what PyTorch asks for, and where that is nothing
+INSTANT, FALLBACK, THOROUGH = 0, 2, 1  # what PyTorch asks for, and where that is nothing (or all are tried); a longer list
 TILE, WORKSPACE, CLUSTER_M, CLUSTER_N = 2, 25, 27, 28  # knobs
 # sides of a tile by its knob, in kernels of CUTLASS 3: engines from 62 on
 TILES = {0: (128, 128), 1: (128, 64), 3: (256, 128), 4: (256, 64), 5: (64, 64), 6: (128, 256), 7: (64, 128), 9: (64, 256),
          16: (256, 32), 18: (64, 192), 20: (256, 96)}
 STREAM_K_FROM = 62
+# Engines that the longer list has and the shorter has not, where the shorter does not have Fourier transforms, either: all of them
+# are judged too slow (13 of 40 sizes without them, one of 237 with them)
+TOO_SLOW = {FORWARD: {38, 46, 48}, DATA: {58, 76}}
+FOLDS = 58  # the engine that folds strides of a data pass into channels
 COUNTERS = 131  # bytes beside partial sums, and where there are two rounds of tiles or more
 # multiprocessors of an H200's 132 that clusters of each size filled (one H100: 102 by clusters of 6)
 FILLED = {1: 132, 2: 132, 3: 117, 4: 120, 5: 110, 6: 108, 7: 105, 8: 120, 16: 112}
@@ -135,14 +142,36 @@ class Planner:
         found = {}
         graph = self.graph(q)
         for config in self.proposals(graph, INSTANT) or self.proposals(graph, FALLBACK):
-            engine = self.get(config, 300, DESCRIPTOR, 1, ENGINE)[0]
+            engine, number = self.engine_of(config)
             notes = self.get(engine, 1303, NOTE, 16)
-            mask = sum(1 << n for n in (TENSOR_CORES, NOT_DETERMINISTIC) if n in notes)
+            mask = mask_of(notes)
             if ROUNDS_INPUTS not in notes and mask not in found:
-                found[mask] = self.bytes_of(q, graph, config, self.get(engine, 1301, LONG, 1)[0])
+                found[mask] = self.bytes_of(q, graph, config, number)
             if len(found) == 4:
                 break
         return " ".join("%d %d" % (size, mask) for mask, size in found.items())
+
+    def largest(self, q):
+        """Of each kind, as cudnn.benchmark tries them: the heuristic's proposals and those of the fallback."""
+        graph, most, folded = self.graph(q), {}, 0
+        instant = self.proposals(graph, INSTANT)
+        for config in instant + self.proposals(graph, FALLBACK):
+            engine, number = self.engine_of(config)
+            notes = self.get(engine, 1303, NOTE, 16)
+            if ROUNDS_INPUTS in notes:
+                continue
+            mask, size = mask_of(notes), self.bytes_of(q, graph, config, number)
+            most[mask] = max(most.get(mask, 0), size)
+            if number == FOLDS:
+                folded = max(folded, size)
+        left_out = {self.engine_of(c)[1] for c in self.proposals(graph, THOROUGH)} - {self.engine_of(c)[1] for c in instant}
+        if not left_out & TOO_SLOW.get(q.operation, set()):
+            most[0] = max(most.get(0, 0), transforms(q, folded))
+        return " ".join("%d %d" % (size, mask) for mask, size in most.items())
+
+    def engine_of(self, config):
+        engine = self.get(config, 300, DESCRIPTOR, 1, ENGINE)[0]
+        return engine, self.get(engine, 1301, LONG, 1)[0]
 
     def bytes_of(self, q, graph, config, engine):
         size = self.get(config, 303, LONG, 1)[0]
@@ -194,8 +223,56 @@ class Question:
         self.pads, self.strides, self.dilations = (take(self.dims - 2) for _ in range(3))
 
 
+def mask_of(notes):
+    return sum(1 << n for n in (TENSOR_CORES, NOT_DETERMINISTIC) if n in notes)
+
+
 def up(a, b):
     return -(-a // b)
+
+
+def transforms(q, folded):
+    """Bytes of a convolution of planes by Fourier transforms; 0: cuDNN has none. folded: what rearranging a data pass of stride 2
+    and more takes."""
+    (x, w, y), stride, pad = (q.x[0], q.w[0], q.y[0]), max(q.strides), max(q.pads)
+    if q.data_type or q.dims != 4 or x[1] != w[1] or max(q.dilations) > 1 or w[2] != w[3] or w[2] > 32:
+        return 0
+    n, c, k, taps = x[0], w[1], w[0], w[2] * w[3]
+    if q.operation == DATA:
+        return tiles_of_32(q, n, c, k, folded) if taps > 1 and (stride == 1 or folded) else 0
+    side = 16
+    while side < max(x[2:]) + 2 * pad:
+        side *= 2
+    if stride > 1 or side > 256 or q.operation == FORWARD and (pad >= w[2] or min(c, k) == 1):
+        return 0
+    plane = 16 * side * (side // 2 + 1)  # complex numbers, twice
+    if q.operation == FORWARD:
+        return plane * max(n * c + c * k, n * k) + up(4 * c * k * taps, 16) * 16 + channels_first(q)
+    return plane * max(n * c + n * k, c * k) + up(4 * n * k * y[2] * y[3], 16) * 16 + channels_first(q)
+
+
+def tiles_of_32(q, n, c, k, folded):
+    """A data pass, in tiles of 32 points, two of an image at a time. With strides, filters and outputs are folded into channels first."""
+    (w, y), stride, copies = (q.w[0], q.y[0]), q.strides[0], channels_first(q)
+    sides, taps = q.x[0][2:], w[2]
+    if stride > 1:
+        taps, copies = up(taps, stride), folded
+        sides = [points + taps - 1 for points in y[2:]]
+        c, k = up(stride * stride * c, 8) * 8, up(k, 8) * 8
+    step = 32 - taps + 1
+    at_once = n * min(2, up(sides[0], step) * up(sides[1], step))
+    return 32 * 17 * 8 * (c * k + at_once * (c + k)) + copies
+
+
+def channels_first(q):
+    """Copies of tensors that have their channels last."""
+    item, moved = 4 if q.data_type == 0 else 2, 0
+    if all(strides[1] != 1 or dims[1] == 1 or math.prod(dims[2:]) == 1 for dims, strides in (q.x, q.w, q.y)):
+        return 0
+    for dims, strides in (q.x, q.w, q.y):
+        if dims[1] > 1 and math.prod(dims[2:]) > 1:
+            moved += item * math.prod(dims)
+    return (moved // 16 + 1) * 16
 
 
 def streamk(q, knobs, sms):
@@ -248,7 +325,8 @@ def main():
         return  # no cuDNN, or an older one
     for line in sys.stdin:
         try:
-            text = planner.answer(Question(int(n) for n in line.split()))
+            ask = planner.largest if line.startswith("all") else planner.answer
+            text = ask(Question(int(n) for n in line.removeprefix("all").split()))
         except Refused:
             text = ""
         planner.clear()
