@@ -13,6 +13,7 @@
 
 #include "advise/edit.h"
 #include "base/clean.h"
+#include "base/last_words.h"
 #include "launch/vary.h"
 
 #define LARGE (1ull << 40)	   /* more than any card has */
@@ -255,13 +256,14 @@ static int read_offers(struct frag_advising *a, struct frag_err *err)
 /* Is that still the program? */
 static void check(const struct frag_advising *a, struct frag_trial *t, unsigned n, bool late)
 {
-	char line[200];
+	char line[250], path[4096];
 
 	if (late)
 		snprintf(t->why, sizeof(t->why), "%snot at its end after %u s", UNTRIED,
 			 a->seconds);
 	else if (!t->done) {
-		frag_trials_last_line(&a->trials, n, line, sizeof(line));
+		frag_trials_path(&a->trials, n, "log", path, sizeof(path));
+		frag_last_words(path, line, sizeof(line));
 		if (!*line)
 			snprintf(line, sizeof(line), "it ended with status %d", t->status);
 		snprintf(t->why, sizeof(t->why), UNTRIED "%.250s", line);

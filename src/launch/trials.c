@@ -14,7 +14,6 @@
 
 #include <frag/clock.h>
 
-#include "base/clean.h"
 #include "base/outfile.h"
 #include "base/term.h"
 
@@ -229,24 +228,6 @@ int frag_trials_begin(struct frag_trials *t, struct frag_err *err)
 	return late ? frag_fail(err, FRAG_EINPUT, "the program ran longer than %u s (--time)",
 				t->seconds)
 		    : 0;
-}
-
-void frag_trials_last_line(const struct frag_trials *t, unsigned n, char *line, size_t room)
-{
-	char path[4096], text[1000];
-	FILE *f;
-
-	*line = '\0';
-	frag_trials_path(t, n, "log", path, sizeof(path));
-	f = fopen(path, "r");
-	while (f && fgets(text, sizeof(text), f)) {
-		text[strcspn(text, "\n")] = '\0';
-		if (text[strspn(text, " \t")] && strncmp(text, "cufrag", 6) != 0)
-			snprintf(line, room, "%s", text + strspn(text, " \t"));
-	}
-	if (f)
-		fclose(f);
-	frag_clean_text(line, strlen(line));
 }
 
 void frag_trials_end(struct frag_trials *t)

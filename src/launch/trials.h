@@ -44,8 +44,6 @@ bool frag_trials_ended(struct frag_trials *t, unsigned n, int *status, bool *lat
 /* Path of a file or folder of run n. */
 void frag_trials_path(const struct frag_trials *t, unsigned n, const char *name, char *path,
 		      size_t room);
-/* The last line that run n said on standard error, without control characters; "" = nothing. */
-void frag_trials_last_line(const struct frag_trials *t, unsigned n, char *line, size_t room);
 /* Ends what runs, removes the folder. */
 void frag_trials_end(struct frag_trials *t);
 

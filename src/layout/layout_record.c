@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clean.h"
+#include "base/last_words.h"
 #include "base/outfile.h"
 #include "explain/moment/explain.h"
 #include "explain/steps.h"
@@ -19,37 +19,6 @@
 #include "plan/kvcache/kvcache.h"
 
 #define LARGE (1ull << 40) /* more than any card has */
-#define LOG_END 8192
-
-/* ---- what the program said ------------------------------------------------------------ */
-
-/* The last line of the log that says something. */
-static void last_line(const char *path, char *out, size_t cap)
-{
-	char text[LOG_END + 1], *line;
-	FILE *f = fopen(path, "re");
-	size_t n;
-
-	if (!f)
-		return;
-	if (fseek(f, -LOG_END, SEEK_END)) /* it is shorter */
-		rewind(f);
-	n = fread(text, 1, LOG_END, f);
-	fclose(f);
-	for (;;) {
-		while (n && strchr(" \t\r\n", text[n - 1]))
-			n--;
-		text[n] = '\0';
-		line = strrchr(text, '\n');
-		line = line ? line + 1 : text;
-		/* launchers put rules below what matters */
-		if (line == text || line[strspn(line, "=-*# ")])
-			break;
-		n = (size_t)(line - text);
-	}
-	snprintf(out, cap, "%.230s", line);
-	frag_clean_text(out, strlen(out));
-}
 
 /* ---- what was recorded ----------------------------------------------------------------- */
 
@@ -256,7 +225,7 @@ static void say(struct frag_layout_result *out, enum frag_layout_status status, 
 {
 	out->status = status;
 	*out->message = '\0';
-	last_line(log, out->message, sizeof(out->message));
+	frag_last_words(log, out->message, sizeof(out->message));
 	if (!*out->message)
 		snprintf(out->message, sizeof(out->message), "%.200s", otherwise);
 }
