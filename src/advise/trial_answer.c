@@ -150,9 +150,8 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 	const char *setting = p->expandable < p->reserved ? " with expandable segments" : "";
 
 	if (v->named && v->fits && !v->members_count)
-		frag_answer_conclude(a, "%s as it is%s, with %s to spare",
-				     frag_answer_print(a, "fits %s", v->card.label), setting,
-				     FRAG_BYTES(room - need));
+		frag_answer_conclude(a, "fits %s as it is%s, with %s to spare", v->card.label,
+				     setting, FRAG_BYTES(room - need));
 	else if (v->named && v->fits)
 		frag_answer_conclude(a, "fits %s with %s to spare: %s; reserves %s%s%s",
 				     v->card.label, FRAG_BYTES(room - need), names_of(v, a),

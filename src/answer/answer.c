@@ -131,6 +131,12 @@ static struct frag_part *add(struct frag_answer *a, struct frag_part part)
 	return &a->parts[a->parts_count++];
 }
 
+/* Does what is inserted begin it, as names do? One that is all inserted is a sentence, but as a heading. */
+static bool begins_with_name(const char *fmt, enum frag_part_kind kind)
+{
+	return !strncmp(fmt, "%s", 2) && (fmt[2] ? fmt[2] != '%' : kind == FRAG_PART_HEADING);
+}
+
 #define FRAG_SAYING(name, kind_) \
 	void frag_answer_##name(struct frag_answer *a, const char *fmt, ...) \
 	{ \
@@ -138,7 +144,9 @@ static struct frag_part *add(struct frag_answer *a, struct frag_part part)
 \
 		va_start(ap, fmt); \
 		add(a, \
-		    (struct frag_part){ .kind = kind_, .text = frag_answer_vprint(a, fmt, ap) }); \
+		    (struct frag_part){ .kind = kind_, \
+					.text = frag_answer_vprint(a, fmt, ap), \
+					.as_is = begins_with_name(fmt, kind_) }); \
 		va_end(ap); \
 	}
 FRAG_SAYING(remark, FRAG_PART_REMARK)

@@ -75,6 +75,7 @@ struct frag_part {
 	const char *file; /* TABLE: its rows as CSV beside a page, "spread.csv"; NULL = none */
 	unsigned indent;  /* TABLE, FACTS: blanks in front of each line of text */
 	bool page_only, text_only;
+	bool as_is; /* it begins with a name, which never gets a capital: set where "%s" begins the format */
 	struct frag_answer_chart chart;
 };
 

@@ -59,15 +59,16 @@ static void add_name(const char *tag, const char *class, const char *text, struc
 }
 
 /* A paragraph; a sentence that a terminal shows without its full stop gets it. */
-static void add_paragraph(const char *class, const char *text, struct frag_text *out)
+static void add_paragraph(const char *class, const struct frag_part *part, struct frag_text *out)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text whole = { 0 };
+	const char *text = part->text;
 	size_t n = strlen(text);
 
 	frag_text_add(&whole, text);
 	frag_text_add(&whole, n && strchr(".:!?", text[n - 1]) ? "" : ".");
 	out->failed |= whole.failed;
-	add_element("p", class, frag_text_str(&whole), true, out);
+	add_element("p", class, frag_text_str(&whole), !part->as_is, out);
 }
 
 static void add_link(const char *base, const char *ending, struct frag_text *out)
@@ -229,25 +230,25 @@ static void add_part(const struct frag_part *part, unsigned formats, const char 
 {
 	switch (part->kind) {
 	case FRAG_PART_REMARK:
-		add_element("p", "meta", part->text, true, out);
+		add_element("p", "meta", part->text, !part->as_is, out);
 		break;
 	case FRAG_PART_SAY:
-		add_paragraph("", part->text, out);
+		add_paragraph("", part, out);
 		break;
 	case FRAG_PART_VERDICT:
 		add_name("p", "answer", part->text, out);
 		break;
 	case FRAG_PART_CONCLUSION:
-		add_paragraph("answer", part->text, out);
+		add_paragraph("answer", part, out);
 		break;
 	case FRAG_PART_WARN:
-		add_paragraph("warn", part->text, out);
+		add_paragraph("warn", part, out);
 		break;
 	case FRAG_PART_ITEM:
-		add_element("li", "", part->text, true, out);
+		add_element("li", "", part->text, !part->as_is, out);
 		break;
 	case FRAG_PART_HEADING:
-		add_element("h2", "", part->text, true, out);
+		add_element("h2", "", part->text, !part->as_is, out);
 		break;
 	case FRAG_PART_PASTE:
 	case FRAG_PART_WORD:

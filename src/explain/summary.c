@@ -103,6 +103,7 @@ int frag_summary_answer(const struct frag_findings *f, const char *files, struct
 		frag_answer_conclude(
 			a, strstr(s->text, s->line ? s->line : "") ? "%s: %s" : "%s: %s, at %s",
 			s->verdict, s->text, s->line);
+	frag_answer_last(a)->as_is = false; /* a word of ours */
 	frag_ending_warn(a, s->ended_out_of_memory);
 	frag_answer_paste(a, "next", s->next);
 	return a->failed ? frag_fail_nomem(err, "summary") : 0;

@@ -41,6 +41,7 @@ void frag_section_remarks(const struct frag_report *r, const struct frag_section
 	frag_section_recorded(s, &t);
 	frag_answer_remark(a, "%s%s, %s", who, frag_section_title_text(s, a),
 			   frag_answer_take(a, &t) ?: "");
+	frag_answer_last(a)->as_is = true;
 	add_size(s, &t);
 	frag_answer_remark(a, "%s", frag_answer_take(a, &t) ?: "");
 	frag_report_settings(r, s, &t);

@@ -9,5 +9,5 @@ cp $t.csv "$CUFRAG_RECORD/1.pickle"
 echo '{"steps": 1, "updated": 1, "changes": [{"name": "half", "what": "half of the batch", "where": "train.py:7"}]}' > "$CUFRAG_RECORD/1.advise"
 END
 "$CUFRAG" advise --changes half --brief --out page -- sh program 2> err || cat err
-ls page; grep -c '<svg' page/advise.html
+ls page; grep -c "<svg" page/advise.html; grep -o "<li>half: [a-z ]*" page/advise.html
 cut -d, -f2,6 page/advise.csv | sort -u; echo; cut -d, -f2,6 page/advise-requested.csv | sort -u
