@@ -214,6 +214,7 @@ static int add_offer(struct frag_advising *a, const json_t *row, struct frag_err
 	o->most = (unsigned)FRAG_MIN(count_of(row, "most"), UINT16_MAX);
 	o->group = clean_copy(o->most && !*group ? name : group);
 	o->pattern = clean_copy(text_of(row, "what"));
+	o->compiled = json_is_true(json_object_get(row, "compiled"));
 	number = o->most ? number : 0;
 	*x = (struct frag_advice){ .change = numbered(name, number),
 				   .what = o->pattern ? sentence(o->pattern, number ? number : 2)

@@ -44,6 +44,7 @@ struct frag_trial {
 struct frag_offer {
 	char *group;		 /* of changes that exclude each other; "": of none */
 	char *pattern;		 /* its sentence, with {n} where its number goes */
+	bool compiled;		 /* it acts within what torch.compile makes of the model */
 	unsigned most;		 /* that the number can be; 0: it has none */
 	struct frag_curve curve; /* of the run with it; count 0: there was none */
 };

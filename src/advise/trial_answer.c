@@ -195,25 +195,35 @@ static bool helps(const struct frag_advice *x)
 {
 	uint64_t before = frag_advice_need(&x->before), after = frag_advice_need(&x->after);
 
-	return !*x->left_out &&
+	return !*x->left_out && after &&
 	       (double)frag_advice_above(before, after) >= LEAST_RATIO * (double)before;
+}
+
+/* Those that were tried and save less than that, and act within a compiled model or not. */
+static void say_idle(const struct frag_advising *v, bool compiled, const char *what,
+		     struct frag_answer *a)
+{
+	const char *idle = "";
+
+	for (size_t i = 0; i < v->count; i++)
+		if (v->list[i].tried && !helps(&v->list[i]) && v->offers[i].compiled == compiled)
+			idle = frag_answer_print(a, "%s%s%s", idle, *idle ? ", " : "",
+						 v->list[i].change);
+	if (*idle)
+		frag_answer_item(a, "tried without effect%s: %s", what, idle);
 }
 
 static void say_changes(const struct frag_advising *v, struct frag_answer *a)
 {
-	const char *idle = "";
-
 	for (size_t i = 0; i < v->count; i++) {
 		const struct frag_advice *x = &v->list[i];
 
 		if (helps(x))
 			frag_answer_item(a, "%s: %s%s%s", x->change, x->what,
 					 *x->numerics ? "; changes numbers: " : "", x->numerics);
-		else if (x->tried)
-			idle = frag_answer_print(a, "%s%s%s", idle, *idle ? ", " : "", x->change);
 	}
-	if (*idle)
-		frag_answer_item(a, "tried without effect: %s", idle);
+	say_idle(v, false, "", a);
+	say_idle(v, true, " within torch.compile's graph", a);
 	for (size_t i = 0; i < v->count; i++)
 		if (*v->list[i].left_out)
 			frag_answer_item(a, "left out: %s: %s", v->list[i].change,

@@ -143,10 +143,9 @@ static bool begins_with_name(const char *fmt, enum frag_part_kind kind)
 		va_list ap; \
 \
 		va_start(ap, fmt); \
-		add(a, \
-		    (struct frag_part){ .kind = kind_, \
-					.text = frag_answer_vprint(a, fmt, ap), \
-					.as_is = begins_with_name(fmt, kind_) }); \
+		add(a, (struct frag_part){ .kind = kind_, \
+					   .text = frag_answer_vprint(a, fmt, ap), \
+					   .as_is = begins_with_name(fmt, kind_) }); \
 		va_end(ap); \
 	}
 FRAG_SAYING(remark, FRAG_PART_REMARK)

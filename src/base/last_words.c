@@ -129,8 +129,11 @@ void frag_last_words_of(char *text, char *out, size_t cap)
 			*next++ = '\0';
 		read_line(&r, text);
 	}
-	snprintf(out, cap, "%s%s%s", r.found ? r.found : r.plain ? r.plain : "", r.more ? " " : "",
-		 r.more ? r.more : "");
+	snprintf(out, cap, "%s%s%s",
+		 r.found   ? r.found
+		 : r.plain ? r.plain
+			   : "",
+		 r.more ? " " : "", r.more ? r.more : "");
 	frag_clean_text(out, strlen(out));
 }
 

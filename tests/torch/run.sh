@@ -320,6 +320,56 @@ test_advise_of_a_compiled_program() {
 	as_by_hand sgd sgd && grep -q 'sgd  *run.py:3 ' out || { cat out; return 1; }
 }
 
+# two models and their optimizers: a change is made in both, and names both
+test_advise_of_a_gan() {
+	cat > run.py <<- 'END'
+		import sys, torch, torch.nn as nn
+		def block(i, o): return nn.Sequential(nn.Linear(i, 512), nn.ReLU(), nn.Linear(512, o))
+		class Generator(nn.Module):
+		    def __init__(self):
+		        super().__init__()
+		        self.blocks = nn.ModuleList(block(256, 256) for _ in range(6))
+		    def forward(self, x):
+		        for b in self.blocks:
+		            x = torch.utils.checkpoint.checkpoint(b, x, use_reentrant=False) if "checkpoint" in sys.argv else b(x)
+		        return x
+		class Critic(Generator):
+		    def __init__(self):
+		        super().__init__()
+		        self.blocks = self.blocks[:3]
+		g, d = Generator().cuda(), Critic().cuda()
+		kind = torch.optim.SGD if "sgd" in sys.argv else torch.optim.Adam
+		og, od = kind(g.parameters(), lr=0.1), kind(d.parameters(), lr=0.1)
+		for step in range(3):
+		    fake = g(torch.randn(4096, 256, device="cuda"))
+		    (d(torch.randn(4096, 256, device="cuda")).mean() - d(fake.detach()).mean()).backward(); od.step(); og.zero_grad(); od.zero_grad()
+		    d(fake).mean().backward(); og.step(); og.zero_grad(); od.zero_grad()
+	END
+	as_by_hand checkpoint,sgd,saved_on_host,step_in_backward,accumulate checkpoint sgd && grep -q 'call Generator and Critic under' out &&
+		grep -q 'each of the 9 blocks Sequential' out && grep -q 'SGD without momentum in place of Adam (2 optimizers)' out &&
+		grep -q 'left out: step_in_backward: 2 optimizers' out && grep -q 'left out: accumulate: .* outside of Generator and Critic' out ||
+		{ cat out; return 1; }
+}
+
+# what cannot act within a graph says so
+test_advise_of_logits_in_a_graph() {
+	cat > run.py <<- 'END'
+		import sys, torch, torch.nn as nn, torch.nn.functional as F
+		m = nn.Sequential(nn.Embedding(4000, 64), nn.Linear(64, 4000)).cuda()
+		o = torch.optim.AdamW(m.parameters())
+		f = torch.compile(m, backend="eager") if len(sys.argv) < 2 else m
+		def train(x):
+		    return F.cross_entropy(f(x).flatten(0, 1), x.flatten())
+		train = torch.compile(train, backend="eager") if len(sys.argv) > 1 else train
+		for step in range(3):
+		    train(torch.randint(0, 4000, (4, 256), device="cuda")).backward(); o.step(); o.zero_grad()
+	END
+	"$cufrag" advise --changes chunked_loss,saved_on_host,sgd -- "$python" run.py > out 2>&1 && grep -q 'call Sequential under' out && grep -q '^  sgd' out &&
+		grep -q "left out: chunked_loss: has no effect within torch.compile's graph, in which Sequential makes its logits" out || { cat out; return 1; }
+	"$cufrag" advise --changes chunked_loss,saved_on_host,sgd -- "$python" run.py function > out 2>&1 &&
+		[ "$(grep -c "left out: .*: has no effect within torch.compile's graph: .* compiled at run.py:7" out)" = 2 ] || { cat out; return 1; }
+}
+
 test_advise_of_ranks() {
 	local ranks=0,1
 	cat > run.py <<- 'END'

@@ -5,6 +5,7 @@ A change is a file NAME.py of this folder, found there, with
 
     NUMERICS = ""             what becomes numerically different; "" where nothing does
     GROUP = "optimizer"       changes of one group are not tried together; may be missing
+    INSIDE = True             it acts within the model, perhaps in what torch.compile makes of it, as those of GROUP "blocks"; may be missing
     UNTIMED = True            the time of its run says nothing of the program's; may be missing
     def applies(seen):        None: nothing to do here; (what, where), or with numerics of its own: a sentence, and "train.py:41";
                               raises Left(why) where it cannot be tried. Asked at the end of the run as it is (seen: seen.py)
@@ -19,6 +20,7 @@ import importlib
 import json
 import os
 import pkgutil
+import sys
 import traceback
 
 PARTS = ("batches", "help", "seen", "serve")
@@ -62,7 +64,8 @@ class Trial:
         for name in names():
             module = change(name)
             row = {"name": name, "what": "", "where": "", "numerics": module.NUMERICS, "left_out": "",
-                   "group": getattr(module, "GROUP", ""), "untimed": getattr(module, "UNTIMED", False)}
+                   "group": getattr(module, "GROUP", ""), "untimed": hasattr(module, "UNTIMED") or "torch._inductor.compile_fx" in sys.modules}
+            row["compiled"] = (row["group"] == "blocks" or hasattr(module, "INSIDE")) and any(c.compiled for c in self.seen.calls)
             try:
                 found = module.applies(self.seen)
                 if not found:

@@ -3,21 +3,22 @@
 import gc
 import weakref
 
-from .help import Left, loss_of, with_loss, wrap_forward
+from .help import Left, loss_of, names, with_loss, wrap_forward
 
 NUMERICS = ""
 
 
 def applies(seen):
-    call = seen.training()
+    call, calls = seen.training(), seen.trained()
     if not call:
         return None
     if call.batch < 2:
         raise Left("the batch is %d" % call.batch)
-    if call.norms:
+    if any(c.norms for c in calls):
         raise Left("BatchNorm has statistics of a batch: with half of it the training is another one")
-    if not call.loss:
-        raise Left("the loss is computed outside of %s: halve the batch and call backward() twice for each step" % call.name)
+    outside = [c for c in calls if not c.loss]
+    if outside:
+        raise Left("the loss is computed outside of %s: halve the batch and call backward() twice for each step" % names(outside))
     return "cut the batch of %d into {n} parts, and call backward() for each before the step" % call.batch, call.place
 
 

@@ -7,10 +7,10 @@ GROUP = "optimizer"
 
 
 def applies(seen):
-    found = adam(seen)
+    found = adam(seen, "torch.optim.Adafactor in place of %s")
     if found and not hasattr(seen.torch.optim, "Adafactor"):
         raise Left("this release of PyTorch has no torch.optim.Adafactor (2.5)")
-    return found and ("torch.optim.Adafactor in place of %s" % found[0], found[1])
+    return found
 
 
 def install(torch, seen):

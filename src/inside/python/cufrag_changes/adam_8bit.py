@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """States of Adam in 8 bits."""
-from .help import adam, inner_optimizer, needs, replace_step
+from .help import ADAM, adam, inner_optimizer, needs, optimizers_of, replace_step
 
 NUMERICS = "states of the optimizer are rounded to 8 bits"
 GROUP = "optimizer"
 
 
 def adam_of_bitsandbytes(seen, sentence):
-    found = adam(seen)
-    if not found:
-        return None
-    needs("bitsandbytes")
-    return sentence % found[0], found[1]
+    found = adam(seen, sentence.replace("*", (optimizers_of(seen, ADAM) or ("",))[0]))
+    if found:
+        needs("bitsandbytes")
+    return found
 
 
 def replace_adam(torch, seen, name):
@@ -27,7 +26,7 @@ def replace_adam(torch, seen, name):
 
 
 def applies(seen):
-    return adam_of_bitsandbytes(seen, "bitsandbytes.optim.%s8bit in place of it")
+    return adam_of_bitsandbytes(seen, "bitsandbytes.optim.*8bit in place of %s")
 
 
 def install(torch, seen):

@@ -7,7 +7,7 @@ GROUP = "optimizer"
 
 
 def applies(seen):
-    return adam_of_bitsandbytes(seen, "bitsandbytes.optim.Paged%s in place of it: states leave the card, outside of PyTorch's memory, where that is full")
+    return adam_of_bitsandbytes(seen, "bitsandbytes.optim.Paged* in place of %s: states leave the card, outside of PyTorch's memory, where that is full")
 
 
 def install(torch, seen):

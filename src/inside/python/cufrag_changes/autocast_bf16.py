@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of matrices in bfloat16."""
-from .help import wrap_forward
+from .help import each_under, wrap_forward
 
 NUMERICS = "products of matrices are computed in bfloat16"
 GROUP = "precision"
 
 
 def applies(seen):
-    call = seen.training()
-    if not call or call.autocast or call.dtype != seen.torch.float32:
-        return None
-    return "call %s under torch.autocast('cuda', dtype=torch.bfloat16)" % call.name, call.place
+    return each_under(seen, "call %s under torch.autocast('cuda', dtype=torch.bfloat16)",
+                      lambda call: not call.autocast and call.dtype == seen.torch.float32)
 
 
 def install(torch, seen):

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Activation checkpointing of those blocks that pay: they save most for what is computed again."""
-from .help import Left, blocks_of, checkpoint_blocks, norms, place_of, say_blocks
+from .help import Left, blocks_of, checkpoint_blocks
 
 NUMERICS = ""
 GROUP = "blocks"
 
 
 def applies(seen):
-    found = blocks_of(seen)
-    if not found:
-        return None
-    call, lists = found
-    if seen.steps < 2:
+    found = blocks_of(seen, "checkpoint those of the %s that save most: few that have three quarters of the bytes")
+    if found and seen.steps < 2:
         raise Left("which blocks pay is known after a first step, and there is one step only")
-    return ("checkpoint those of the %s that save most: few that have three quarters of the bytes" % say_blocks(lists), place_of(call, lists),
-            norms(call))
+    return found
 
 
 def install(torch, seen):

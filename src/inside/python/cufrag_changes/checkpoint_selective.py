@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Activation checkpointing that keeps products of matrices, convolutions and attention."""
-from .help import Left, blocks_of, checkpoint_blocks, norms, place_of, say_blocks
+from .help import Left, blocks_of, checkpoint_blocks
 
 NUMERICS = ""
 GROUP = "blocks"
@@ -9,15 +9,11 @@ KEPT = ("mm", "addmm", "bmm", "baddbmm", "convolution", "_scaled_dot_product_fla
 
 
 def applies(seen):
-    found = blocks_of(seen)
-    if not found:
-        return None
+    found = blocks_of(seen, "checkpoint each of the %s, but keep products of matrices, convolutions and attention: create_selective_checkpoint_contexts")
     import torch.utils.checkpoint
-    if not hasattr(torch.utils.checkpoint, "create_selective_checkpoint_contexts"):
+    if found and not hasattr(torch.utils.checkpoint, "create_selective_checkpoint_contexts"):
         raise Left("this release of PyTorch has no create_selective_checkpoint_contexts (2.4)")
-    call, lists = found
-    return ("checkpoint each of the %s, but keep products of matrices, convolutions and attention: create_selective_checkpoint_contexts" %
-            say_blocks(lists), place_of(call, lists), norms(call))
+    return found
 
 
 def install(torch, seen):

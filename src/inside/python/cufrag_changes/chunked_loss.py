@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cross-entropy of a few rows of logits at a time, computed again in the backward pass."""
-from .help import Left, wrap
+from .help import Left, names, wrap
 
 NUMERICS = ""
 CHUNKS = 8
 
 
 def applies(seen):
+    graphs = [c for c in seen.trained() if c.whole and c.logits]
+    if graphs:
+        raise Left("has no effect within torch.compile's graph, in which %s makes its logits: leave its last Linear and the loss out of what "
+                   "is compiled" % names(graphs))
     if not seen.losses or not seen.backwards:
         return None
     size, place, made, rows = max(seen.losses, key=lambda x: x[0])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The optimizer takes one weight after the other, without lists of temporary tensors."""
-from .help import wrap
+from .help import optimizers_of, wrap
 
 NUMERICS = ""
 GROUP = "optimizer"
@@ -8,10 +8,8 @@ KINDS = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RM
 
 
 def applies(seen):
-    for _, name, place, groups in seen.optimizers:
-        if name in KINDS and not any(g["fused"] or g["foreach"] is False for g in groups):
-            return "%s(…, foreach=False)" % name, place
-    return None
+    found = optimizers_of(seen, KINDS, lambda groups: not any(g["fused"] or g["foreach"] is False for g in groups))
+    return found and ("%s(…, foreach=False)%s" % (found[0], found[2]), found[1])
 
 
 def install(torch, seen):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The optimizer's step in one kernel, without temporary tensors."""
-from .help import wrap
+from .help import optimizers_of, wrap
 
 NUMERICS = ""
 GROUP = "optimizer"
@@ -8,10 +8,8 @@ KINDS = ("Adam", "AdamW", "SGD", "Adagrad")
 
 
 def applies(seen):
-    for _, name, place, groups in seen.optimizers:
-        if name in KINDS and not any(g["fused"] or g["differentiable"] for g in groups):
-            return "%s(…, fused=True)" % name, place
-    return None
+    found = optimizers_of(seen, KINDS, lambda groups: not any(g["fused"] or g["differentiable"] for g in groups))
+    return found and ("%s(…, fused=True)%s" % (found[0], found[2]), found[1])
 
 
 def install(torch, seen):

@@ -20,23 +20,35 @@ def wrap_forward(module, around):
     module.forward = forward
 
 
-def blocks_of(seen):
-    """(call, its lists of blocks: place, names of their classes) of the model that is trained. Raises Left."""
-    call = seen.training()
-    if not call:
+def names(calls):
+    """Of the models that a change applies to: all, or the largest and how many more."""
+    found = [c.name for c in sorted(calls, key=lambda c: -c.size)]
+    if len(found) < 3 and len(set(found)) == len(found):
+        return " and ".join(found)
+    return "%s and %d more model%s" % (found[0], len(found) - 1, "s" if len(found) > 2 else "")
+
+
+def each_under(seen, sentence, take=lambda call: True):
+    """(sentence % the models that are trained and taken, where the largest is called), or None."""
+    calls = [c for c in seen.trained() if take(c)]
+    return (sentence % names(calls), calls[0].place) if calls else None
+
+
+def blocks_of(seen, sentence):
+    """(sentence % the blocks that repeat in all models that are trained, a place of theirs, what becomes different). Raises Left."""
+    calls = seen.trained()
+    if not calls:
         return None
-    if not call.lists:
-        raise Left("no modules repeat in a ModuleList or Sequential of %s" % call.name)
-    return call, call.lists
+    lists = [x for c in calls for x in c.lists]
+    if not lists:
+        raise Left("no modules repeat in a ModuleList or Sequential of %s" % names(calls))
+    return (sentence % say_blocks(lists), lists[0][0] or next(c.place for c in calls if c.lists),
+            "the running statistics of BatchNorm are updated twice" if any(c.norms for c in calls if c.lists) else "")
 
 
 def say_blocks(lists):
     kinds = sorted({name for _, names in lists for name in names})
     return "%d blocks %s" % (sum(len(names) for _, names in lists), ", ".join(kinds[:3]))
-
-
-def place_of(call, lists):
-    return lists[0][0] or call.place
 
 
 def checkpoint_blocks(torch, seen, take, pays=None, calls=None, **how):
@@ -111,18 +123,20 @@ def save_on_host(torch, seen, take):
     seen.when_root(lambda root: wrap_forward(root, around))
 
 
-def norms(call):
-    return "the running statistics of BatchNorm are updated twice" if call.norms else ""
-
-
 # ---- optimizers
 
-def adam(seen):
-    """(name, place) of the Adam or AdamW. Raises Left."""
-    found = seen.optimizer(*ADAM)
+def optimizers_of(seen, kinds, take=lambda groups: True):
+    """(name, place, " (2 optimizers)" or "") of those of these kinds, or None."""
+    found = [(name, place) for _, name, place, groups in seen.optimizers if name in kinds and take(groups)]
+    return (*found[0], " (%d optimizers)" % len(found) if len(found) > 1 else "") if found else None
+
+
+def adam(seen, sentence=""):
+    """(sentence % their name and number, place) of Adam or AdamW. Raises Left."""
+    found = optimizers_of(seen, ADAM)
     if not found and seen.optimizers:
         raise Left("the optimizer is %s, not Adam or AdamW" % seen.optimizers[0][1])
-    return found
+    return found and (sentence % (found[0] + found[2]) if "%" in sentence else sentence, found[1])
 
 
 def original(torch, name):
@@ -204,8 +218,8 @@ def before_card(torch, seen, then):
 
 
 def only_called(seen):
-    """The first call of a model in a program that trains nothing."""
-    return None if seen.backwards or seen.optimizers else next((c for c in seen.calls if c.dtype is not None), None)
+    """First calls of models in a program that trains nothing."""
+    return [] if seen.backwards or seen.optimizers else [c for c in seen.calls if c.dtype is not None]
 
 
 def cache_of(seen, any_kind=False):
@@ -222,9 +236,12 @@ def on_generate(**options):
 
 # ---- ranks
 
-def ddp(seen):
-    """The first call of a model in DistributedDataParallel."""
-    return next((c for c in seen.calls if c.name == "DistributedDataParallel"), None)
+def ddp(seen, sentence, parts):
+    """(sentence, where a model in DistributedDataParallel is called first), or None. Raises Left where one rank would keep all of these parts."""
+    call = next((c for c in seen.calls if c.name == "DistributedDataParallel"), None)
+    if call and call.ranks < 2:
+        raise Left("each rank would keep a part of %s: no part is smaller with one rank; give --ranks" % parts)
+    return call and (sentence, call.place)
 
 
 def shard_instead(torch, reshard):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluation under no_grad, which saves nothing for a backward pass."""
-from .help import wrap_forward
+from .help import names, wrap_forward
 
 NUMERICS = ""
 
 
 def applies(seen):
-    call = next((c for c in seen.calls if c.grad and c.trains and (not c.training or not seen.backwards)), None)
-    return call and ("call %s under torch.no_grad() where nothing is trained" % call.name, call.place)
+    calls = [c for c in seen.calls if c.grad and c.trains and (not c.training or not seen.backwards)]
+    return calls and ("call %s under torch.no_grad() where nothing is trained" % names(calls), calls[0].place)
 
 
 def install(torch, seen):

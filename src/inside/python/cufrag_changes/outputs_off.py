@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model of transformers does not give hidden states and attentions of all its layers."""
+from .help import names
+
 NUMERICS = ""
 NAMES = ("output_hidden_states", "output_attentions")
 
 
 def applies(seen):
-    call = next((c for c in seen.calls if c.outputs), None)
-    return call and ("%s in the call of %s" % (", ".join("%s=False" % name for name in call.outputs), call.name), call.place)
+    calls = [c for c in seen.calls if c.outputs]
+    return calls and ("%s in the call of %s" % (", ".join("%s=False" % name for name in calls[0].outputs), names(calls)), calls[0].place)
 
 
 def install(torch, seen):

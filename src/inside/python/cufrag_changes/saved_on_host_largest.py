@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The largest tensors that the backward pass needs wait on the host: those that have half of the bytes."""
-from .help import Left, save_on_host
+from .help import Left, each_under, save_on_host
 
 NUMERICS = ""
 GROUP = "blocks"
 
 
 def applies(seen):
-    call = seen.training()
-    if not call:
-        return None
-    if seen.steps < 2:
+    found = each_under(seen, "call %s under torch.autograd.graph.saved_tensors_hooks that move the largest of what is saved, "
+                       "half of the bytes, to the host")
+    if found and seen.steps < 2:
         raise Left("which are largest is known after a first step, and there is one step only")
-    return ("call %s under torch.autograd.graph.saved_tensors_hooks that move the largest of what it saves, half of the bytes, to the host" %
-            call.name, call.place)
+    return found
 
 
 def install(torch, seen):

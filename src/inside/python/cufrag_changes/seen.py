@@ -27,13 +27,20 @@ def as_it_was(home, *names):
         setattr(home, name, inspect.unwrap(getattr(home, name)))
 
 
+def is_compiled(module):
+    return type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
+
+
 class Call:
     """The first call of a root."""
 
     def __init__(self, seen, module, args, kwargs):
         torch = seen.torch
         self.module, self.place = weakref.ref(module), seen.place()
-        self.name = type(module).__name__
+        self.name = type(getattr(module, "_orig_mod", module)).__name__
+        self.compiled = any(map(is_compiled, module.modules()))
+        self.whole = is_compiled(module) or is_compiled(getattr(module, "module", None))  # one graph, but for breaks
+        self.logits = any(isinstance(m, torch.nn.Linear) and m.weight.dim() == 2 and seen.wide(m.weight, m.weight) for m in module.modules())
         dist = sys.modules.get("torch.distributed")
         self.ranks = dist.get_world_size() if dist and dist.is_available() and dist.is_initialized() else 1
         self.training, self.grad = module.training, torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
@@ -41,6 +48,7 @@ class Call:
         p = next(module.parameters(), None)
         self.dtype = p.dtype if p is not None else None
         self.trains = any(p.requires_grad for p in module.parameters())
+        self.size = sum(p.numel() for p in module.parameters())
         self.batch = next((t.shape[0] for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.dim()), 0)
         self.loss = False  # it gives the loss itself
         self.outputs = [name for name in ("output_hidden_states", "output_attentions")
@@ -58,6 +66,7 @@ class Seen:
         self.calls, self.optimizers, self.made = [], [], {}
         self.roots = []  # functions that get each root before its first call
         self.steps = self.backwards = self.moved = 0
+        self.functions = []  # where functions are compiled
         self.clips = self.scales = self.generates = ""
         self.zeroed = ""  # where gradients are set to zero and kept
         self.backward_place = ""
@@ -92,6 +101,7 @@ class Seen:
         wrap(torch.nn.Module, "_call_impl", self.on_call)
         if hasattr(torch.nn.Module, "compile"):
             wrap(torch.nn.Module, "compile", self.on_compile)
+        wrap(torch, "compile", self.on_compiled)
         for name in ("ModuleList", "Sequential"):
             wrap(getattr(torch.nn, name), "__init__", self.on_made)
         wrap(torch.optim.Optimizer, "__init__", self.on_optimizer)
@@ -139,6 +149,12 @@ class Seen:
         original(module, *args, **kwargs)
         compiled = module._compiled_call_impl
         module._compiled_call_impl = lambda *a, **k: self.on_call(lambda _, *x, **y: compiled(*x, **y), module, *a, **k)
+
+    def on_compiled(self, original, model=None, *args, **kwargs):
+        owner = getattr(model, "__self__", model)
+        if model is not None and not isinstance(owner, self.torch.nn.Module):
+            self.functions.append(self.place())
+        return original(model, *args, **kwargs)
 
     def found(self, module):
         for m in module.modules():
@@ -244,13 +260,18 @@ class Seen:
         """Weights that had a gradient in a step, or were written to since the first backward pass. They may be gone by now."""
         return len(self.stepped)
 
-    def training(self):
-        """The first call of a model that is trained, if any."""
-        return next((c for c in self.calls if c.grad and c.trains and c.training and self.backwards), None)
+    def trained(self):
+        """First calls of all models that are trained, the largest first. Raises Left where they are called in a compiled function only."""
+        found = sorted((c for c in self.calls if c.grad and c.trains and c.training and self.backwards), key=lambda c: -c.size)
+        if not found and self.backwards and self.functions:
+            from . import Left
+            raise Left("has no effect within torch.compile's graph: no model is called outside of the function that is compiled at %s" %
+                       self.relative(self.functions[-1]))
+        return found
 
-    def optimizer(self, *kinds):
-        """(name, place) of the first optimizer of these kinds."""
-        return next(((name, place) for _, name, place, _ in self.optimizers if name in kinds), None)
+    def training(self):
+        """The first call of the model that is trained, the largest of several, if any."""
+        return next(iter(self.trained()), None)
 
     # ---- kept over steps
 

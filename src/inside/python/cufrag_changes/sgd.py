@@ -7,8 +7,7 @@ GROUP = "optimizer"
 
 
 def applies(seen):
-    found = adam(seen)
-    return found and ("torch.optim.SGD without momentum in place of %s" % found[0], found[1])
+    return adam(seen, "torch.optim.SGD without momentum in place of %s")
 
 
 def install(torch, seen):

@@ -7,9 +7,7 @@ GROUP = "optimizer"
 
 
 def applies(seen):
-    found = adam(seen)
-    return found and ("keep %s on the host: gradients go there, its step runs there, weights come back (torchao's CPUOffloadOptimizer)" %
-                      found[0], found[1])
+    return adam(seen, "keep %s on the host: gradients go there, its step runs there, weights come back (torchao's CPUOffloadOptimizer)")
 
 
 def install(torch, seen):

@@ -10,6 +10,8 @@ def applies(seen):
     found = adam(seen)
     if not found:
         return None
+    if len(seen.optimizers) > 1:
+        raise Left("%d optimizers: the backward pass of one loss may reach weights of another" % len(seen.optimizers))
     if seen.clips:
         raise Left("%s clips the norm of all gradients, which have to be there at once" % seen.clips)
     if seen.scales:

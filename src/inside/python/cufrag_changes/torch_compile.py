@@ -2,7 +2,7 @@
 """The model through torch.compile, which joins operations and saves fewer tensors for the backward pass."""
 import sys
 
-from .help import Left, as_it_was
+from .help import Left, as_it_was, each_under
 
 NUMERICS = ""
 GROUP = "blocks"
@@ -10,12 +10,11 @@ UNTIMED = True  # it compiles on the host in the first step
 
 
 def applies(seen):
-    call = seen.training()
-    if not call or "torch._inductor.compile_fx" in sys.modules:
+    if "torch._inductor.compile_fx" in sys.modules:
         return None
-    if call.name == "DistributedDataParallel":
+    if any(c.name == "DistributedDataParallel" for c in seen.trained()):
         raise Left("DDP splits what is compiled: compare with a copy of the program that compiles (cufrag compare)")
-    return "%s.compile() before the first step" % call.name, call.place
+    return each_under(seen, "compile %s before the first step: model.compile()")
 
 
 def install(torch, seen):

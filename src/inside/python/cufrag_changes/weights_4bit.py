@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights in 4 bits, in a program that only calls its model."""
-from .help import Left, as_it_was, before_card, needs, only_called
+from .help import Left, as_it_was, before_card, names, needs, only_called
 
 NUMERICS = "weights are rounded to 4 bits"
 GROUP = "precision"
 
 
 def applies(seen):
-    call = only_called(seen)
-    if not call:
+    calls = only_called(seen)
+    if not calls:
         return None
     try:
         needs("bitsandbytes")
-        return "bitsandbytes.nn.Linear4bit in place of each Linear of %s" % call.name, call.place
+        return "bitsandbytes.nn.Linear4bit in place of each Linear of %s" % names(calls), calls[0].place
     except Left as why:
         try:
             needs("torchao")
         except Left as other:
             raise Left("%s; %s" % (why, other)) from None
-    return "torchao.quantization.quantize_(%s, Int4WeightOnlyConfig(int4_packing_format=\"tile_packed_to_4d\"))" % call.name, call.place
+    return "torchao.quantization.quantize_(model, Int4WeightOnlyConfig(int4_packing_format=\"tile_packed_to_4d\")) of %s" % names(calls), calls[0].place
 
 
 def install(torch, seen):

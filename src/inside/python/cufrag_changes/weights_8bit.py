@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights in 8 bits, in a program that only calls its model."""
-from .help import as_it_was, before_card, needs, only_called
+from .help import as_it_was, before_card, names, needs, only_called
 
 NUMERICS = "weights are rounded to 8 bits"
 GROUP = "precision"
 
 
 def applies(seen):
-    call = only_called(seen)
-    if not call:
+    calls = only_called(seen)
+    if not calls:
         return None
     needs("torchao")
-    return "torchao.quantization.quantize_(%s, Int8WeightOnlyConfig())" % call.name, call.place
+    return "torchao.quantization.quantize_(model, Int8WeightOnlyConfig()) of %s" % names(calls), calls[0].place
 
 
 def install(torch, seen):

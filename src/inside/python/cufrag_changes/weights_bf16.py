@@ -2,16 +2,16 @@
 """Weights, gradients and states in bfloat16."""
 import gc
 
-from .help import wrap, wrap_forward
+from .help import names, wrap, wrap_forward
 
 NUMERICS = "weights and states of the optimizer are rounded to bfloat16"
 GROUP = "precision"
 
 
 def applies(seen):
-    call = next((c for c in seen.calls if c.dtype == seen.torch.float32), None)
-    return call and ("%s.to(torch.bfloat16) before it goes to the card" % call.name, call.place,
-                     NUMERICS if seen.optimizers else "weights are rounded to bfloat16")
+    calls = [c for c in seen.calls if c.dtype == seen.torch.float32]
+    return calls and ("%s in bfloat16: model.to(torch.bfloat16) before it goes to the card" % names(calls), calls[0].place,
+                      NUMERICS if seen.optimizers else "weights are rounded to bfloat16")
 
 
 def install(torch, seen):

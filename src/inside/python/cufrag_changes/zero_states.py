@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """ZeRO stage 1: each rank keeps a part of the optimizer's states, and updates a part of the weights."""
-from .help import Left, adam, ddp, inner_optimizer, original, replace_step
+from .help import adam, ddp, inner_optimizer, original, replace_step
 
 NUMERICS = ""
 GROUP = "optimizer"
 
 
 def applies(seen):
-    call = ddp(seen)
-    found = call and adam(seen)
-    if found and call.ranks < 2:
-        raise Left("each rank would keep a part of the states: no part is smaller with one rank; give --ranks")
-    return found and ("torch.distributed.optim.ZeroRedundancyOptimizer(…, optimizer_class=%s)" % found[0], found[1])
+    return ddp(seen, "", "the states") and adam(seen, "torch.distributed.optim.ZeroRedundancyOptimizer(…, optimizer_class=%s)")
 
 
 def install(torch, seen):
