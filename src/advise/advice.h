@@ -24,6 +24,18 @@ struct frag_advice_cost {
 	double seconds; /* roofline time of all that on the card that is meant */
 };
 
+/* Memory over time of one run, thinned so that no peak is lost (trial_chart.c). */
+#define FRAG_CURVE_POINTS 256u
+struct frag_curve_sample {
+	uint64_t time_us, requested, active, reserved;
+};
+struct frag_curve {
+	unsigned count; /* 0: there is none */
+	struct frag_curve_sample points[FRAG_CURVE_POINTS];
+};
+struct frag_series;
+void frag_curve_take(struct frag_curve *c, const struct frag_series *s);
+
 struct frag_advice {
 	const char *change; /* name of the plug-in; static */
 	char *what;	    /* a sentence: what to change */
@@ -36,6 +48,8 @@ struct frag_advice {
 	struct frag_advice_peaks before, after;
 	struct frag_advice_cost cost;
 	const char *card; /* the smallest that holds it; NULL: none of the list */
+	struct frag_curve
+		curve; /* with it, in its better setting; of an edited recording of the best only */
 };
 
 /* Bytes that it reserves in the better of both settings. */

@@ -69,8 +69,26 @@ static char *copy(const char *text)
 	return frag_host_strdup(text ? text : "");
 }
 
+/* The curve of the best so far, for the page. */
+static int draw(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
+		const struct frag_trace_dev *dev, struct frag_advice *a, struct frag_err *err)
+{
+	FRAG_AUTO(frag_result_release) struct frag_result result = { 0 };
+	struct frag_run_options options = p->env.run;
+
+	for (size_t i = 0; i < p->count; i++)
+		if (frag_advice_need(&p->list[i].after) < frag_advice_need(&a->after))
+			return 0;
+	options.windows_max = FRAG_CURVE_POINTS;
+	FRAG_TRY(frag_replay_sim(spec, &p->env.card, dev, &options, &result, err));
+	frag_curve_take(&a->curve, &result.series);
+	return 0;
+}
+
+/* dev: with the change, replayed under `spec`. */
 static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
-		const struct frag_advice_peaks *after, struct frag_err *err)
+		const struct frag_advice_peaks *after, const struct frag_policy_spec *spec,
+		const struct frag_trace_dev *dev, struct frag_err *err)
 {
 	const struct frag_gpu *card =
 		frag_catalog_pick(&p->catalog, frag_advice_need(after), &p->headroom);
@@ -91,7 +109,7 @@ static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
 				   .cost = o->cost,
 				   .card = card ? card->name : NULL };
 	FRAG_CHECK_ALLOC(a->what && a->where && a->numerics && a->left_out, "advice", err);
-	return 0;
+	return draw(p, spec, dev, a, err);
 }
 
 int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
@@ -105,9 +123,15 @@ int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
 		return 0;
 	FRAG_TRY(frag_edit_apply(e, &dev, err));
 	after.requested = peak_requested(&dev);
-	rc = falls(p->before.requested, after.requested) ? measure(p, &dev, &after, err) : 0;
+	rc = falls(p->before.requested, after.requested)
+		     ? measure(p, &dev, &after, err)
+			       ?: take(p, o, &after,
+				       after.reserved <= after.expandable ? p->plain
+									  : p->expandable,
+				       &dev, err)
+		     : 0;
 	frag_host_free(dev.events);
-	return rc || !falls(p->before.requested, after.requested) ? rc : take(p, o, &after, err);
+	return rc;
 }
 
 int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
@@ -119,7 +143,7 @@ int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
 
 	FRAG_TRY(frag_policy_spec_parse(policy, &spec, err));
 	FRAG_TRY(reserved_under(p, spec, p->story->dev, &after.reserved, err));
-	FRAG_TRY(take(p, o, &after, err));
+	FRAG_TRY(take(p, o, &after, spec, p->story->dev, err));
 	if (p->count > before)
 		p->list[before].replayed = true;
 	return 0;

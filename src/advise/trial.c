@@ -305,7 +305,7 @@ static void fill(struct frag_advising *a, struct frag_advice *x, const struct fr
 	}
 	x->tried = true;
 	x->after = t->peaks;
-	a->offers[x - a->list].curve = t->curve;
+	x->curve = t->curve;
 	x->cost = (struct frag_advice_cost){
 		.moved = t->moved,
 		.calls = frag_advice_above(t->calls, a->first.calls),
@@ -582,11 +582,9 @@ static const struct frag_advice *enough_alone(const struct frag_advising *a)
 	return best;
 }
 
-static struct frag_trial as_tried(const struct frag_advising *a, const struct frag_advice *x)
+static struct frag_trial as_tried(const struct frag_advice *x)
 {
-	return (struct frag_trial){ .done = true,
-				    .peaks = x->after,
-				    .curve = a->offers[x - a->list].curve };
+	return (struct frag_trial){ .done = true, .peaks = x->after, .curve = x->curve };
 }
 
 /* Does it at most double the time, if that is known? */
@@ -613,7 +611,7 @@ static int add_members(struct frag_advising *a, bool numerics, bool cheap, unsig
 			FRAG_TRY(run_together(a, x, &t, err));
 			++*runs;
 		} else {
-			t = as_tried(a, x);
+			t = as_tried(x);
 		}
 		if (a->interrupted)
 			return 0;
@@ -637,7 +635,7 @@ static int combine(struct frag_advising *a, struct frag_err *err)
 	}
 	if (alone && !*alone->numerics) {
 		a->members[a->members_count++] = alone;
-		a->best = as_tried(a, alone);
+		a->best = as_tried(alone);
 		a->fits = true;
 		return 0;
 	}

@@ -19,17 +19,6 @@
 #include "program/program.h"
 #include "recording/recording.h"
 
-/* Memory over time of one run, thinned so that no peak is lost (trial_chart.c). */
-#define FRAG_CURVE_POINTS 256u
-struct frag_curve_point {
-	uint64_t time_us, requested, active, reserved;
-};
-struct frag_curve {
-	unsigned count;
-	struct frag_curve_point points[FRAG_CURVE_POINTS];
-};
-void frag_curve_take(struct frag_curve *c, const struct frag_series *s);
-
 /* One run. */
 struct frag_trial {
 	bool done; /* it came to its end, and did what the program does */
@@ -42,11 +31,10 @@ struct frag_trial {
 
 /* What the program said of a change, beside its row. */
 struct frag_offer {
-	char *group;		 /* of changes that exclude each other; "": of none */
-	char *pattern;		 /* its sentence, with {n} where its number goes */
-	bool compiled;		 /* it acts within what torch.compile makes of the model */
-	unsigned most;		 /* that the number can be; 0: it has none */
-	struct frag_curve curve; /* of the run with it; count 0: there was none */
+	char *group;   /* of changes that exclude each other; "": of none */
+	char *pattern; /* its sentence, with {n} where its number goes */
+	bool compiled; /* it acts within what torch.compile makes of the model */
+	unsigned most; /* that the number can be; 0: it has none */
 };
 
 struct frag_advising {

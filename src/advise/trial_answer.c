@@ -270,10 +270,9 @@ static void draw(const struct frag_advising *v, struct frag_answer *a)
 {
 	if (v->members_count)
 		frag_advise_chart(v, &v->best, names_of(v, a), a);
-	else if (v->count && v->offers && helps(v->list))
+	else if (v->count && helps(v->list))
 		frag_advise_chart(
-			v,
-			&(struct frag_trial){ .peaks = v->list->after, .curve = v->offers->curve },
+			v, &(struct frag_trial){ .peaks = v->list->after, .curve = v->list->curve },
 			v->list->change, a);
 }
 

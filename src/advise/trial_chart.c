@@ -24,7 +24,7 @@ void frag_curve_take(struct frag_curve *c, const struct frag_series *s)
 	c->count = 0;
 	for (size_t i = 0; i < s->count && c->count < FRAG_CURVE_POINTS; i++)
 		c->points[c->count++] =
-			(struct frag_curve_point){ .time_us = s->windows[i].first_us,
+			(struct frag_curve_sample){ .time_us = s->windows[i].first_us,
 						   .requested = s->windows[i].requested_max,
 						   .active = s->windows[i].active_max,
 						   .reserved = s->windows[i].reserved_max };
@@ -43,7 +43,7 @@ static void add(struct drawing *d, int64_t series, const char *name, const struc
 	const bool card = d->v->named;
 
 	for (unsigned i = 0; i < c->count; i++) {
-		const struct frag_curve_point *p = &c->points[i];
+		const struct frag_curve_sample *p = &c->points[i];
 
 		d->rows[d->count++] = (struct curve_row){
 			.series = series,
@@ -89,7 +89,8 @@ static void draw(const struct frag_advising *v, const struct frag_trial *after, 
 				   what,
 				   FRAG_BYTES(requested ? v->first.peaks.requested
 							: frag_advice_need(&v->first.peaks))),
-			   .subtitle = frag_answer_print(a, "%s over modelled time", what),
+			   .subtitle = frag_answer_print(a, "%s over %s time", what,
+							 *v->name ? "recorded" : "modelled"),
 			   .caption = requested ? "What the program asks for as it is, and with "
 						  "the "
 						  "change."
