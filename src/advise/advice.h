@@ -24,7 +24,7 @@ struct frag_advice_cost {
 	double seconds; /* roofline time of all that on the card that is meant */
 };
 
-/* Memory over time of one run, thinned so that no peak is lost (trial_chart.c). */
+/* Memory over time of one run, thinned so that no peak is lost (curve.c). */
 #define FRAG_CURVE_POINTS 256u
 struct frag_curve_sample {
 	uint64_t time_us, requested, active, reserved;

@@ -340,6 +340,7 @@ test_advise_of_a_gan() {
 		g, d = Generator().cuda(), Critic().cuda()
 		kind = torch.optim.SGD if "sgd" in sys.argv else torch.optim.Adam
 		og, od = kind(g.parameters(), lr=0.1), kind(d.parameters(), lr=0.1)
+		with torch.no_grad(): g(torch.randn(8, 256, device="cuda"))
 		for step in range(3):
 		    fake = g(torch.randn(4096, 256, device="cuda"))
 		    (d(torch.randn(4096, 256, device="cuda")).mean() - d(fake.detach()).mean()).backward(); od.step(); og.zero_grad(); od.zero_grad()

@@ -126,6 +126,8 @@ class Seen:
         if "_cufrag_known" not in module.__dict__:
             self.found(module)
             self.calls.append(Call(self, module, args, kwargs))
+        else:
+            self.again(module, args, kwargs)
         if self.looks or self.drops_graphs:
             self.look_at_graphs()
         if self.looks:
@@ -155,6 +157,12 @@ class Seen:
         if model is not None and not isinstance(owner, self.torch.nn.Module):
             self.functions.append(self.place())
         return original(model, *args, **kwargs)
+
+    def again(self, module, args, kwargs):
+        """A model that chose, or was evaluated, before it is trained: its first call in training counts."""
+        for i, c in enumerate(self.calls):
+            if c.module() is module and c.trains and not (c.grad and c.training) and module.training and self.torch.is_grad_enabled():
+                self.calls[i] = Call(self, module, args, kwargs)
 
     def found(self, module):
         for m in module.modules():
