@@ -11,7 +11,7 @@ void frag_curve_take(struct frag_curve *c, const struct frag_series *s)
 	for (size_t i = 0; i < s->count && c->count < FRAG_CURVE_POINTS; i++)
 		c->points[c->count++] =
 			(struct frag_curve_sample){ .time_us = s->windows[i].first_us,
-						   .requested = s->windows[i].requested_max,
-						   .active = s->windows[i].active_max,
-						   .reserved = s->windows[i].reserved_max };
+						    .requested = s->windows[i].requested_max,
+						    .active = s->windows[i].active_max,
+						    .reserved = s->windows[i].reserved_max };
 }
