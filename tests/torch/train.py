@@ -71,7 +71,8 @@ def known():
     print("near", len((torch.cdist(points.cuda(), points.cuda()) < 0.5).nonzero()))
     table = nn.EmbeddingBag(100, 8, sparse=True).cuda()
     table(torch.tensor([[5, 7, 5], [7, 5, 9]]).cuda()).sum().backward()
-    print("places", table.weight.grad.coalesce().indices().shape[1])
+    matrix = torch.sparse_coo_tensor(torch.tensor([[0, 1, 0, 1, 3], [2, 0, 2, 1, 1]]).cuda(), torch.empty(5, 50000, device="cuda"), (4, 3, 50000))
+    print("places", table.weight.grad.coalesce().indices().shape[1], matrix.coalesce().indices().shape[1])
     unknown = nn.Linear(512, 8, device="cuda")(torch.empty(4000, 512, device="cuda")).detach()
     kept = (unknown[:, 0] >= 0.001).nonzero().flatten()
     print("bounds", len(kept), len(kept.unique()), len((unknown.argmax(1) >= 1).nonzero()) < 4000)
@@ -203,6 +204,13 @@ def graph():
         y = model(x)
     captured.replay()
     print(y.shape)
+    lost = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(lost):
+            model(x).sum().item()
+    except RuntimeError as error:
+        print("refused", str(error).splitlines()[0])
+    torch.cuda.synchronize()
 
 
 def live():
