@@ -517,6 +517,26 @@ struct KeepSeed {
 	}
 };
 
+extern "C" { /* of the library that libtorch_cpu uses, if any */
+int omp_get_max_threads() __attribute__((weak));
+void omp_set_num_threads(int) __attribute__((weak));
+}
+
+/* What is computed is small: threads would wait for each other longer than they work, on a busy machine by far. */
+struct OneThread {
+	int before = omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : 1;
+	OneThread()
+	{
+		if (before > 1)
+			omp_set_num_threads(1);
+	}
+	~OneThread()
+	{
+		if (before > 1)
+			omp_set_num_threads(before);
+	}
+};
+
 bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results)
 {
 	Stack stack;
@@ -533,6 +553,7 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 	at::AutoDispatchBelowADInplaceOrView no_grad;
 	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
 	KeepSeed seed(f.seeded);
+	OneThread alone;
 	try {
 		op.callBoxed(&stack);
 	} catch (const c10::NotImplementedError &) {
