@@ -384,6 +384,10 @@ def compiled():
     model = torch.compile(nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.LayerNorm(512), nn.Linear(512, 256)).cuda(),
                           mode=sys.argv[2] if len(sys.argv) > 2 else None)
     train(model, 8, width=256)
+    before = torch.arange(64, device="cuda") + 1000000  # not what compiled code gives afterwards, in the same memory
+    del before
+    most = torch.compile(lambda x: (x + 5).max())
+    print("made", most(torch.arange(64, device="cuda")).item())
 
 
 def ends():
