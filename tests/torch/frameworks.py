@@ -91,6 +91,70 @@ def deepspeed_3():
     return deepspeed(3)
 
 
+def language():
+    """A small language model and a tokenizer whose tokens are words."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(["<s>", "</s>", "<unk>"] + ["w%d" % i for i in range(253)])}, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return (LlamaForCausalLM(LlamaConfig(vocab_size=256, hidden_size=256, intermediate_size=512, num_hidden_layers=2, num_attention_heads=4)),
+            PreTrainedTokenizerFast(tokenizer_object=words, bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>"))
+
+
+def trl(kind, rows, peft=False, trainer=None, **more):
+    import datasets
+    import trl
+    net, words = language()
+    if peft:
+        from peft import LoraConfig
+        trainer = dict(trainer or {}, peft_config=LoraConfig(r=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"))
+    settings = getattr(trl, kind + "Config")(output_dir="trl", max_steps=STEPS, per_device_train_batch_size=4, report_to=[], save_strategy="no", bf16=True, disable_tqdm=True, **more)
+    getattr(trl, kind + "Trainer")(model=net, args=settings, processing_class=words, train_dataset=datasets.Dataset.from_list(rows * 32), **(trainer or {})).train()
+    return trl
+
+
+TEXT = " ".join("w%d" % i for i in range(100))
+
+
+def trl_sft():
+    return trl("SFT", [{"text": TEXT}])
+
+
+def trl_lora():
+    return trl("SFT", [{"text": TEXT}], peft=True, gradient_checkpointing=True)
+
+
+def trl_dpo():
+    return trl("DPO", [{"prompt": TEXT, "chosen": "w1 w2", "rejected": "w3"}], trainer={"ref_model": language()[0]})
+
+
+def trl_grpo():
+    return trl("GRPO", [{"prompt": TEXT}], num_generations=4, max_completion_length=8, trainer={"reward_funcs": lambda completions, **_: [float(len(c)) for c in completions]})
+
+
+def megatron_tp():
+    """The loop of Megatron core's quick start, on its tensor-parallel GPT."""
+    import megatron.core
+    from megatron.core import parallel_state, tensor_parallel
+    from megatron.core.models.gpt import GPTModel
+    from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
+    from megatron.core.transformer.transformer_config import TransformerConfig
+    torch.distributed.init_process_group("nccl")
+    parallel_state.initialize_model_parallel(tensor_model_parallel_size=torch.distributed.get_world_size())
+    tensor_parallel.model_parallel_cuda_manual_seed(1)
+    config = TransformerConfig(num_layers=3, hidden_size=WIDTH, num_attention_heads=8, use_cpu_initialization=True, pipeline_dtype=torch.float32,
+                               tensor_model_parallel_size=torch.distributed.get_world_size())
+    net = GPTModel(config=config, transformer_layer_spec=get_gpt_layer_local_spec(), vocab_size=1024, max_sequence_length=64).cuda()
+    optimizer = torch.optim.AdamW(net.parameters())
+    places, mask = torch.arange(64, device=card).expand(4, 64), torch.ones(64, 64, device=card).triu(1).bool().expand(4, 1, 64, 64)
+    for _ in range(STEPS):
+        tokens = torch.randint(0, 1024, (4, 64), device=card)
+        net(tokens, places, mask, labels=tokens).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return megatron.core
+
+
 torch.cuda.set_device(card)
 framework = globals()[sys.argv[1]]()
 print("%s %s done" % (sys.argv[1], framework.__version__), flush=True)

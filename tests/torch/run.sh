@@ -552,7 +552,7 @@ test_small_values_are_computed() {
 
 test_what_is_known_is_computed() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" known || return
-	grep -qx 'net True' log && grep -qx 'near 2000' log && grep -qx 'places 3' log && grep -qx 'bounds 4000 4000 True' log &&
+	grep -qx 'net True' log && grep -qx 'near 2000' log && grep -qx 'places 3 4' log && grep -qx 'bounds 4000 4000 True' log &&
 		grep -qx 'time True' log && grep -qx 'stale True True \[1.0\] 1.0' log || { cat log; return 1; }
 }
 
@@ -626,9 +626,10 @@ test_routers_are_balanced_unless_told() {
 # those that lie in the wheel's folder
 test_frameworks() {
 	local name
-	for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3; do
+	for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3 trl_sft trl_dpo trl_grpo trl_lora megatron_tp; do
 		"$python" -c "import importlib.util as u, sys; sys.exit(not u.find_spec('${name%_*}'))" || continue
-		record --ranks 0,1 -o "$name.cft" -- "$python" "$root/tests/torch/frameworks.py" $name && [ "$(grep -c "^$name .* done" log)" = 2 ] &&
+		[ $name != trl_lora ] || "$python" -c 'import peft' 2> /dev/null || continue
+		record --ranks 0,1 -o "$name.cft" -- "$python" "$root/tests/torch/frameworks.py" $name && [ "$(grep -o "$name [0-9.]* done" log | wc -l)" = 2 ] &&
 			verified "$name.cft" || { cat log; return 1; }
 	done
 }
@@ -644,7 +645,7 @@ test_one_process_on_two_cards() {
 }
 
 test_captures_use_private_pools() {
-	record -o run.cft -- "$python" "$root/tests/torch/train.py" graph && verified run.cft
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" graph && verified run.cft && grep -q '^refused CUDA error: .*capture' log || { cat log; return 1; }
 }
 
 test_other_libraries_of_cuda() {
@@ -673,7 +674,7 @@ test_libraries_of_ones_own() {
 # kernels of Inductor are compiled on the host and launched for nothing; "reduce-overhead" captures them
 test_compiled_programs() {
 	"$python" -c 'import triton' 2> /dev/null || { echo 'no triton'; return 0; }
-	record -o run.cft -- "$python" "$root/tests/torch/train.py" compiled && verified run.cft &&
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" compiled && verified run.cft && grep -qx 'made 0' log &&
 		record -o graphs.cft -- "$python" "$root/tests/torch/train.py" compiled reduce-overhead && verified graphs.cft &&
 		"$cufrag" info graphs.cft | grep -q 'private pools'
 }

@@ -71,7 +71,8 @@ def known():
     print("near", len((torch.cdist(points.cuda(), points.cuda()) < 0.5).nonzero()))
     table = nn.EmbeddingBag(100, 8, sparse=True).cuda()
     table(torch.tensor([[5, 7, 5], [7, 5, 9]]).cuda()).sum().backward()
-    print("places", table.weight.grad.coalesce().indices().shape[1])
+    matrix = torch.sparse_coo_tensor(torch.tensor([[0, 1, 0, 1, 3], [2, 0, 2, 1, 1]]).cuda(), torch.empty(5, 50000, device="cuda"), (4, 3, 50000))
+    print("places", table.weight.grad.coalesce().indices().shape[1], matrix.coalesce().indices().shape[1])
     unknown = nn.Linear(512, 8, device="cuda")(torch.empty(4000, 512, device="cuda")).detach()
     kept = (unknown[:, 0] >= 0.001).nonzero().flatten()
     print("bounds", len(kept), len(kept.unique()), len((unknown.argmax(1) >= 1).nonzero()) < 4000)
@@ -203,6 +204,13 @@ def graph():
         y = model(x)
     captured.replay()
     print(y.shape)
+    lost = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(lost):
+            model(x).sum().item()
+    except RuntimeError as error:
+        print("refused", str(error).splitlines()[0])
+    torch.cuda.synchronize()
 
 
 def live():
@@ -376,6 +384,10 @@ def compiled():
     model = torch.compile(nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.LayerNorm(512), nn.Linear(512, 256)).cuda(),
                           mode=sys.argv[2] if len(sys.argv) > 2 else None)
     train(model, 8, width=256)
+    before = torch.arange(64, device="cuda") + 1000000  # not what compiled code gives afterwards, in the same memory
+    del before
+    most = torch.compile(lambda x: (x + 5).max())
+    print("made", most(torch.arange(64, device="cuda")).item())
 
 
 def ends():

@@ -294,6 +294,12 @@ static const struct {
 	{ NOGPU_NOT_READY, "cudaErrorNotReady", "device not ready" },
 	{ NOGPU_NOT_SUPPORTED, "cudaErrorNotSupported",
 	  "operation not supported by the pretended card of cufrag" },
+	{ NOGPU_CAPTURE_UNSUPPORTED, "cudaErrorStreamCaptureUnsupported",
+	  "operation not permitted when stream is capturing" },
+	{ NOGPU_CAPTURE_LOST, "cudaErrorStreamCaptureInvalidated",
+	  "operation failed due to a previous error during capture" },
+	{ NOGPU_CAPTURED_EVENT, "cudaErrorCapturedEvent",
+	  "operation not permitted on an event last recorded in a capturing stream" },
 };
 
 NOGPU_ENTRY(const char *, cudaGetErrorName, (int code))

@@ -2,7 +2,7 @@
 /*
  * Streams, events and captures. Work takes no time, so an event is ready when somebody asks
  * for it, unless another rank's message is awaited before it; what counts is which stream is being captured, because the allocator then takes
- * from a private pool and records events later.
+ * from a private pool and records events later. Who waits for what is being captured is refused, and the capture is lost, as on a card.
  *
  * Handles below 16 are CUDA's own streams (default, legacy, per thread): one state for all.
  */
@@ -15,6 +15,8 @@
 
 struct stream {
 	uint64_t capture; /* number of the capture it takes part in, 0 = none */
+	bool lost;	  /* that capture */
+	int device;	  /* where it began */
 	uint64_t awaits;  /* all up to this number (await.h) */
 	uint64_t busy_ns; /* on the modelled clock: until when */
 	int priority;
@@ -31,7 +33,7 @@ struct graph {
 };
 
 static struct stream default_stream;
-static struct stream *streams; /* all but the default one; never taken out of the list */
+static struct stream *streams = &default_stream; /* all; never taken out of the list */
 static uint64_t captures_count;
 
 static struct stream *stream_of(void *handle)
@@ -61,10 +63,17 @@ NOGPU_ANSWER(cudaStreamGetPriority, (void *stream, int *priority),
 
 /* ---- captures ------------------------------------------------------------------------- */
 
+static void take_part(struct stream *s, uint64_t capture, bool lost)
+{
+	s->capture = capture;
+	s->lost = lost;
+	s->device = frag_nogpu_device();
+}
+
 NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
 {
 	frag_nogpu_lock();
-	stream_of(stream)->capture = ++captures_count;
+	take_part(stream_of(stream), ++captures_count, false);
 	frag_nogpu_unlock();
 	return NOGPU_OK;
 }
@@ -72,27 +81,38 @@ NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
 NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
 {
 	struct graph *g = calloc(1, sizeof(*g));
+	bool lost;
 
-	*out = g;
+	*out = NULL;
 	if (!g)
 		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
 	frag_nogpu_lock();
 	g->capture = stream_of(stream)->capture;
+	lost = g->capture && stream_of(stream)->lost;
 	for (struct stream *s = streams; s; s = s->next)
 		if (s->capture == g->capture)
 			s->capture = 0;
-	stream_of(stream)->capture = 0;
 	frag_nogpu_unlock();
+	if (lost) {
+		free(g);
+		return frag_nogpu_error(NOGPU_CAPTURE_LOST);
+	}
+	*out = g;
 	return NOGPU_OK;
 }
+/* 0 none, 1 it goes on, 2 it is lost */
+static int capture_status(const struct stream *s)
+{
+	return s->capture ? 1 + s->lost : 0;
+}
 NOGPU_ANSWER(cudaStreamIsCapturing, (void *stream, int *status),
-	     *status = stream_of(stream)->capture ? 1 : 0)
+	     *status = capture_status(stream_of(stream)))
 NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v2,
 	    (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count))
 {
 	struct stream *s = stream_of(stream);
 
-	*status = s->capture ? 1 : 0;
+	*status = capture_status(s);
 	if (id)
 		*id = s->capture;
 	if (graph)
@@ -223,8 +243,12 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 {
 	const struct event *e = event;
 
-	if (e->capture && !stream_of(stream)->capture)
-		stream_of(stream)->capture = e->capture;
+	frag_nogpu_lock();
+	for (const struct stream *s = streams; s && e->capture && !stream_of(stream)->capture;
+	     s = s->next)
+		if (s->capture == e->capture) /* it goes on */
+			take_part(stream_of(stream), e->capture, s->lost);
+	frag_nogpu_unlock();
 	frag_nogpu_stream_awaits(stream, e->awaits);
 	stream_of(stream)->busy_ns = FRAG_MAX(stream_of(stream)->busy_ns, e->done_ns);
 	return NOGPU_OK;
@@ -248,7 +272,7 @@ static int wait_until(uint64_t ns, uint64_t awaits)
 
 static uint64_t all_done(void)
 {
-	uint64_t ns = default_stream.busy_ns;
+	uint64_t ns = 0;
 
 	frag_nogpu_lock();
 	for (struct stream *s = streams; s; s = s->next)
@@ -257,14 +281,45 @@ static uint64_t all_done(void)
 	return ns;
 }
 
-NOGPU_VALUE(int, cudaStreamSynchronize, (void *stream),
-	    wait_until(stream_of(stream)->busy_ns, stream_of(stream)->awaits))
-NOGPU_VALUE(int, cudaEventSynchronize, (struct event * event),
-	    wait_until(event->done_ns, event->awaits))
-NOGPU_VALUE(int, cudaDeviceSynchronize, (void), wait_until(all_done(), UINT64_MAX))
+/* A capture that goes on, of this number, or (0) any on this device: lost, because somebody asks whether its work is done. */
+static bool lose_capture(uint64_t number)
+{
+	int device = frag_nogpu_device();
+	bool lost = false;
+
+	frag_nogpu_lock();
+	for (struct stream *s = streams; s; s = s->next)
+		if (s->capture && (number ? s->capture == number : s->device == device))
+			lost = s->lost = true;
+	frag_nogpu_unlock();
+	return lost;
+}
+
+NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
+{
+	const struct stream *s = stream_of(stream);
+
+	if (s->capture && lose_capture(s->capture))
+		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
+	return wait_until(s->busy_ns, s->awaits);
+}
+NOGPU_ENTRY(int, cudaEventSynchronize, (struct event * event))
+{
+	if (event->capture && lose_capture(event->capture))
+		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
+	return wait_until(event->done_ns, event->awaits);
+}
+NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
+{
+	if (lose_capture(0))
+		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
+	return wait_until(all_done(), UINT64_MAX);
+}
 /* Who asks again and again goes on in time. */
 NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
 {
+	if (event->capture && lose_capture(event->capture))
+		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
 	if (!several_ranks || !works)
 		return NOGPU_OK;
 	host_ns += ASK_NS;

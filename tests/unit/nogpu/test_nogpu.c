@@ -242,6 +242,47 @@ TEST(a_capture_spreads_by_events)
 	frag_nogpu_cudaStreamEndCapture(a, &graph);
 	assert_non_null(graph);
 	assert_false(capturing(a) || capturing(b));
+	frag_nogpu_cudaStreamWaitEvent(b, event, 0); /* that capture is over */
+	assert_false(capturing(b));
+}
+
+TEST(who_waits_for_a_capture_is_refused_and_it_is_lost)
+{
+	void *a, *b, *event, *graph;
+
+	NEEDS_ADDRESSES();
+	frag_nogpu_cudaStreamCreate(&a);
+	frag_nogpu_cudaStreamCreate(&b);
+	frag_nogpu_cudaEventCreate(&event);
+	for (int way = 0; way < 5; way++) {
+		frag_nogpu_cudaStreamBeginCapture(a, 0);
+		frag_nogpu_cudaEventRecord(event, a);
+		frag_nogpu_cudaStreamWaitEvent(b, event, 0);
+		OK(cudaStreamSynchronize(NULL));
+		switch (way) {
+		case 0:
+			break;
+		case 1:
+			assert_int_equal(frag_nogpu_cudaStreamSynchronize(b), 900);
+			break;
+		case 2:
+			assert_int_equal(frag_nogpu_cudaDeviceSynchronize(), 900);
+			break;
+		case 3:
+			assert_int_equal(frag_nogpu_cudaEventSynchronize(event), 907);
+			break;
+		case 4:
+			assert_int_equal(frag_nogpu_cudaEventQuery(event), 907);
+			break;
+		}
+		assert_true(capturing(a) && capturing(b));
+		assert_int_equal(frag_nogpu_cudaStreamEndCapture(a, &graph), way ? 901 : 0);
+		assert_int_equal(graph == NULL, way > 0);
+		assert_false(capturing(a) || capturing(b));
+		OK(cudaEventSynchronize(event));
+		OK(cudaStreamSynchronize(b));
+		OK(cudaDeviceSynchronize());
+	}
 }
 
 TEST(other_libraries_answer)

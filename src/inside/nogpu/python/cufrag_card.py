@@ -212,6 +212,7 @@ class Card:
                                 ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
                                 *self.roof(), self.callback)
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit))
+        self.watch_inductor(torch)
         hide_key(torch, lambda: lib.cufrag_values_thread(1))
         # the switch is one of each thread; autograd's own threads inherit it
         original = threading.Thread.start
@@ -242,6 +243,19 @@ class Card:
             return
         make = jit.JITFunction._make_launcher  # Triton 2.1: each kernel makes its own
         jit.JITFunction._make_launcher = lambda kernel: watched(make(kernel))
+
+    def watch_inductor(self, torch):
+        """What compiled code makes is made by no operator, and by kernels: it's not what lay there before."""
+        guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+        make, unknown = getattr(guards, "_empty_strided_cuda", None), self.values.cufrag_values_unknown
+        if not make:
+            return
+
+        def empty_strided_cuda(*args):
+            made = make(*args)
+            unknown(ctypes.c_void_p(made.untyped_storage().data_ptr()))
+            return made
+        guards._empty_strided_cuda = empty_strided_cuda
 
     def read_overrides(self, mode):
         """A file of lines "PLACE VALUE": what .item() gives there, with PLACE as train.py:42."""

@@ -517,6 +517,26 @@ struct KeepSeed {
 	}
 };
 
+extern "C" { /* of the library that libtorch_cpu uses, if any */
+int omp_get_max_threads() __attribute__((weak));
+void omp_set_num_threads(int) __attribute__((weak));
+}
+
+/* What is computed is small: threads would wait for each other longer than they work, on a busy machine by far. */
+struct OneThread {
+	int before = omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : 1;
+	OneThread()
+	{
+		if (before > 1)
+			omp_set_num_threads(1);
+	}
+	~OneThread()
+	{
+		if (before > 1)
+			omp_set_num_threads(before);
+	}
+};
+
 bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results)
 {
 	Stack stack;
@@ -533,6 +553,7 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 	at::AutoDispatchBelowADInplaceOrView no_grad;
 	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
 	KeepSeed seed(f.seeded);
+	OneThread alone;
 	try {
 		op.callBoxed(&stack);
 	} catch (const c10::NotImplementedError &) {
@@ -812,27 +833,35 @@ void arrived(const Info &f, const Tensor &from, const Tensor &to)
 		invent_all(cpu_view(to));
 }
 
-/* Different places of a sparse tensor: counted where known and along one dimension, as gradients of embeddings are; else all. */
-uint64_t places(const Tensor &x)
+/* Different places of a sparse tensor: counted where known (*count), or all. */
+bool count_places(const Tensor &x, uint64_t *count)
 {
 	at::AutoDispatchBelowADInplaceOrView no_grad;
 	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
-	auto rows = x._indices();
-	if (rows.size(0) != 1 || !on_card(rows) || span(rows) > READ || origin_of(rows) != COMPUTED)
-		return uint64_t(x._nnz());
-	auto sorted = std::get<0>(cpu_view(rows).flatten().sort());
+	auto indices = x._indices();
+	*count = uint64_t(x._nnz());
+	if (indices.size(0) == 0 || !on_card(indices) || !small(indices) || origin_of(indices) != COMPUTED)
+		return false;
+	auto places = cpu_view(indices)[0].clone();
+	for (int64_t d = 1; d < indices.size(0); d++)
+		places.mul_(x.size(d)).add_(cpu_view(indices)[d]);
+	auto sorted = std::get<0>(places.sort());
 	auto *p = sorted.data_ptr<int64_t>();
-	return uint64_t(std::unique(p, p + sorted.numel()) - p);
+	*count = uint64_t(std::unique(p, p + sorted.numel()) - p);
+	return true;
 }
 
-/* nonzero and its kind ask the card how many there are. */
-uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool done, const std::vector<IValue> &results)
+/* nonzero and its kind ask the card how many there are. *known where that says more than the results. */
+uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool done, const std::vector<IValue> &results, bool *known)
 {
 	const Tensor &x = args[0].toTensor();
 	if (done)
 		return uint64_t(results[0].toTensor().size(0));
-	if (f.name == "aten::_coalesce")
-		return places(x);
+	if (f.name == "aten::_coalesce") {
+		uint64_t count;
+		*known = count_places(x, &count);
+		return count;
+	}
 	if (mode == Values::zeros)
 		return 0;
 	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool && origin_of(x) != LIKELY && !suppression ? (x.numel() + 1) / 2 : x.numel());
@@ -904,12 +933,14 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	bool done = false;
 	if (f.shape) {
 		done = !suppression && fits && origin > LIKELY && compute(op, f, args, results); /* its kernel wrote what it looks at */
+		bool known = done && origin == COMPUTED;
+		uint64_t count = expected_count(f, args, done, results, &known);
 		if (steer && depth == 1) {
 			double ignored;
-			steer(f.name.c_str() + 6, !done || origin != COMPUTED, &ignored);
+			steer(f.name.c_str() + 6, !known, &ignored);
 		}
 		if (answer)
-			answer(true, expected_count(f, args, done, results));
+			answer(true, count);
 	}
 	if (f.asks && answer)
 		answer(true, 0);
