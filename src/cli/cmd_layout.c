@@ -36,6 +36,11 @@ static int set_vary(void *whole, const char *text, struct frag_err *err)
 	return 0;
 }
 
+static int set_setting(void *whole, const char *text, struct frag_err *err)
+{
+	return frag_config_add(((struct options *)whole)->all.settings, text, err);
+}
+
 static int set_where(void *whole, const char *text, struct frag_err *err)
 {
 	struct options *o = whole;
@@ -292,7 +297,7 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 	if (!x->requests != !x->request_tokens)
 		return frag_fail(err, FRAG_EUSAGE, "--requests and --tokens go together");
 	FRAG_TRY(set_axes(o, &x->axes, err));
-	FRAG_TRY(frag_preset_apply(o->preset, &x->axes, cli->program, &words, err));
+	FRAG_TRY(frag_preset_apply(o->preset, &x->axes, cli->program, x->settings, &words, err));
 	x->words = words;
 	FRAG_TRY(set_cards(x, catalog, o->gpus ? o->gpus : "h100,h200", err));
 	FRAG_TRY(set_prices(x, o->price ? o->price : "", err));
@@ -329,6 +334,10 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "vary", .set = set_vary, .value = "{NAME}=VALUES",
 	  .help = "values in place of {NAME} in the command: a list, 1..8, or 1..64*2 (powers); "
 		  "{{NAME}} in the command stands for {NAME} itself" },
+	{ FRAG_ARG_OWN, "set", .set = set_setting, .value = "FILE:KEY=VALUE",
+	  .help = "a value in a file that the command names (.json, .yaml), as "
+		  "ds.json:zero_optimization.stage={zero}; the program reads a copy; may be "
+		  "repeated" },
 	{ FRAG_ARG_OWN, "where", .set = set_where, .value = "CONDITION",
 	  .help = "only layouts that meet it, as 'tp*pp <= world && ac != \"full\"': + - * / %, "
 		  "comparisons, && || !; may be repeated" },
