@@ -194,12 +194,14 @@ static int set_rest(struct frag_cli *cli, struct options *o, struct frag_err *er
 
 /* ---- array jobs, and results for fleet --------------------------------------------------- */
 
-/* "/16" under mpirun: its rank. */
+/* "/16" under mpirun or srun: its rank, unless it is in an array, each task of which may be rank 0 of a job of its own. */
 static void find_mpi_rank(struct frag_sweep_shard *s)
 {
-	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
+	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+					     "MV2_COMM_WORLD_RANK", "SLURM_PROCID" };
+	bool array = getenv("SLURM_ARRAY_TASK_ID") || getenv("JOB_COMPLETION_INDEX");
 
-	for (size_t k = 0; s->auto_i && k < FRAG_ARRAY_LEN(names); k++) {
+	for (size_t k = 0; s->auto_i && !array && k < FRAG_ARRAY_LEN(names); k++) {
 		const char *rank = getenv(names[k]);
 
 		if (rank && strtoul(rank, NULL, 10) < s->n) {
@@ -214,7 +216,7 @@ extern char **environ;
 /* The job that cufrag runs in is not the job that is planned: programs read their rank from these. */
 static void forget_array_job(void)
 {
-	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_", "PMIX_",
+	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_", "PMIX_", "MV2_",
 					       "JOB_COMPLETION_INDEX=" };
 	char name[200];
 
@@ -394,7 +396,7 @@ static const struct frag_arg options[] = {
 	  .help = "take recordings that --keep has already, of this command" },
 	{ FRAG_ARG_OWN, "shard", AT(shard), .set = frag_sweep_set_shard, .value = "I/N",
 	  .help = "one of N array jobs, which share --keep; /N: I from SLURM_ARRAY_TASK_ID, "
-		  "JOB_COMPLETION_INDEX or the rank of mpirun" },
+		  "JOB_COMPLETION_INDEX or the rank of mpirun or srun" },
 	{ FRAG_ARG_TEXT, "store", AT(store), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "the results of all recordings of --keep, SQLite as sweep writes it, for fleet" },
 	{ FRAG_ARG_FLAG, "fresh", AT(fresh),
