@@ -114,6 +114,20 @@ test_forked_layouts_are_as_anew() {
 	! pgrep -f "$root/tests/torch/layout_kinds.py|cufrag_forks.py $PWD"
 }
 
+# the roles of a layout's ranks are taken from another only where its groups are the same: else it finds its own, forked or not
+test_layouts_with_other_groups_have_their_own_roles() {
+	for way in forked anew; do
+		"$cufrag" layout --no-gpu --gpu h100 --world 4 --policies pytorch --check 0 --fresh --jobs 1 --csv $way.csv $([ $way = forked ] || echo --anew) \
+			--vary '{ac}=alike1,alike2,stages1,stages2,alike3,stages3' -- "$python" "$root/tests/torch/layout_groups.py" '{ac}' > out 2> $way.log || { cat out $way.log; return 1; }
+	done
+	cmp forked.csv anew.csv && ! grep -q 'started anew' forked.log || { diff forked.csv anew.csv; cat forked.log; return 1; }
+	"$python" - <<- 'END'
+		import csv
+		rows = {r["layout"].split("ac=")[1]: r["rank"] for r in csv.DictReader(open("forked.csv"))}
+		assert rows == {k + n: str(int(k == "stages")) for k in ("alike", "stages") for n in "123"}, rows
+	END
+}
+
 # what launchers give their processes is there where cufrag starts these: the program says the same of itself as under the launcher
 launcher() { # KIND "WHAT IT SAYS" OPTIONS OF LAYOUT -- COMMAND
 	local kind=$1 said=$2 options=()
