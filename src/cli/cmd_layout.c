@@ -216,8 +216,8 @@ extern char **environ;
 /* The job that cufrag runs in is not the job that is planned: programs read their rank from these. */
 static void forget_array_job(void)
 {
-	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_", "PMIX_", "MV2_",
-					       "JOB_COMPLETION_INDEX=" };
+	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_",
+					       "PMIX_",	 "MV2_",  "JOB_COMPLETION_INDEX=" };
 	char name[200];
 
 	for (char **at = environ; *at;) {
