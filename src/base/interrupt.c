@@ -5,6 +5,10 @@
 #include <frag/base.h>
 
 #include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#define REPEATED_NS 300000000
 
 static volatile sig_atomic_t came;
 
@@ -24,9 +28,24 @@ static void end_by(int sig)
 	raise(sig);
 }
 
+/* timeout(1) and batch systems ask a process and its group to end, which reaches it twice. */
+static bool is_repeated(int sig)
+{
+	static int64_t asked_ns;
+	struct timespec now;
+	int64_t before = asked_ns;
+
+	if (sig != SIGTERM || clock_gettime(CLOCK_MONOTONIC, &now))
+		return false;
+	asked_ns = now.tv_sec * 1000000000ll + now.tv_nsec;
+	return before && asked_ns - before < REPEATED_NS;
+}
+
 static void note(int sig)
 {
 	if (caught) {
+		if (is_repeated(sig))
+			return;
 		came = sig;
 		times = FRAG_MIN(times + 1, 2);
 		if (times < 2 || held)

@@ -36,6 +36,11 @@ static int set_vary(void *whole, const char *text, struct frag_err *err)
 	return 0;
 }
 
+static int set_setting(void *whole, const char *text, struct frag_err *err)
+{
+	return frag_config_add(((struct options *)whole)->all.settings, text, err);
+}
+
 static int set_where(void *whole, const char *text, struct frag_err *err)
 {
 	struct options *o = whole;
@@ -189,12 +194,14 @@ static int set_rest(struct frag_cli *cli, struct options *o, struct frag_err *er
 
 /* ---- array jobs, and results for fleet --------------------------------------------------- */
 
-/* "/16" under mpirun: its rank. */
+/* "/16" under mpirun or srun: its rank, unless it is in an array, each task of which may be rank 0 of a job of its own. */
 static void find_mpi_rank(struct frag_sweep_shard *s)
 {
-	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
+	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+					     "MV2_COMM_WORLD_RANK", "SLURM_PROCID" };
+	bool array = getenv("SLURM_ARRAY_TASK_ID") || getenv("JOB_COMPLETION_INDEX");
 
-	for (size_t k = 0; s->auto_i && k < FRAG_ARRAY_LEN(names); k++) {
+	for (size_t k = 0; s->auto_i && !array && k < FRAG_ARRAY_LEN(names); k++) {
 		const char *rank = getenv(names[k]);
 
 		if (rank && strtoul(rank, NULL, 10) < s->n) {
@@ -209,8 +216,8 @@ extern char **environ;
 /* The job that cufrag runs in is not the job that is planned: programs read their rank from these. */
 static void forget_array_job(void)
 {
-	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_", "PMIX_",
-					       "JOB_COMPLETION_INDEX=" };
+	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_",
+					       "PMIX_",	 "MV2_",  "JOB_COMPLETION_INDEX=" };
 	char name[200];
 
 	for (char **at = environ; *at;) {
@@ -292,7 +299,7 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 	if (!x->requests != !x->request_tokens)
 		return frag_fail(err, FRAG_EUSAGE, "--requests and --tokens go together");
 	FRAG_TRY(set_axes(o, &x->axes, err));
-	FRAG_TRY(frag_preset_apply(o->preset, &x->axes, cli->program, &words, err));
+	FRAG_TRY(frag_preset_apply(o->preset, &x->axes, cli->program, x->settings, &words, err));
 	x->words = words;
 	FRAG_TRY(set_cards(x, catalog, o->gpus ? o->gpus : "h100,h200", err));
 	FRAG_TRY(set_prices(x, o->price ? o->price : "", err));
@@ -329,6 +336,10 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "vary", .set = set_vary, .value = "{NAME}=VALUES",
 	  .help = "values in place of {NAME} in the command: a list, 1..8, or 1..64*2 (powers); "
 		  "{{NAME}} in the command stands for {NAME} itself" },
+	{ FRAG_ARG_OWN, "set", .set = set_setting, .value = "FILE:KEY=VALUE",
+	  .help = "a value in a file that the command names (.json, .yaml), as "
+		  "ds.json:zero_optimization.stage={zero}; the program reads a copy; may be "
+		  "repeated" },
 	{ FRAG_ARG_OWN, "where", .set = set_where, .value = "CONDITION",
 	  .help = "only layouts that meet it, as 'tp*pp <= world && ac != \"full\"': + - * / %, "
 		  "comparisons, && || !; may be repeated" },
@@ -385,7 +396,7 @@ static const struct frag_arg options[] = {
 	  .help = "take recordings that --keep has already, of this command" },
 	{ FRAG_ARG_OWN, "shard", AT(shard), .set = frag_sweep_set_shard, .value = "I/N",
 	  .help = "one of N array jobs, which share --keep; /N: I from SLURM_ARRAY_TASK_ID, "
-		  "JOB_COMPLETION_INDEX or the rank of mpirun" },
+		  "JOB_COMPLETION_INDEX or the rank of mpirun or srun" },
 	{ FRAG_ARG_TEXT, "store", AT(store), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "the results of all recordings of --keep, SQLite as sweep writes it, for fleet" },
 	{ FRAG_ARG_FLAG, "fresh", AT(fresh),

@@ -301,10 +301,9 @@ static unsigned braces_at(const char *at, const char **name, size_t *len)
 	return n;
 }
 
-int frag_axes_check(const struct frag_axes *x, char *const *words, struct frag_err *err)
+static int check_words(const struct frag_axes *x, char *const *words, bool *used,
+		       struct frag_err *err)
 {
-	bool used[FRAG_AXES_MAX] = { false };
-
 	for (; *words; words++) {
 		for (const char *at = *words; (at = strchr(at, '{')); at++) {
 			const char *name;
@@ -322,6 +321,16 @@ int frag_axes_check(const struct frag_axes *x, char *const *words, struct frag_e
 			at += n == 2;
 		}
 	}
+	return 0;
+}
+
+int frag_axes_check(const struct frag_axes *x, char *const *words, char *const *settings,
+		    struct frag_err *err)
+{
+	bool used[FRAG_AXES_MAX] = { false };
+
+	FRAG_TRY(check_words(x, words, used, err));
+	FRAG_TRY(check_words(x, settings, used, err));
 	for (size_t i = 0; i < x->count; i++)
 		if (!used[i] && !x->list[i].implied)
 			return frag_fail(err, FRAG_EUSAGE,

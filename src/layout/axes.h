@@ -45,8 +45,9 @@ int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_o
 			struct frag_err *err);
 /* Names that usually mean more memory the larger they are (batch, micro-batch, sequence), unless declared. */
 void frag_axes_guess_order(struct frag_axes *x);
-/* Every name is in the command, and every {name} in it has values. {{name}} stands for {name} itself. */
-int frag_axes_check(const struct frag_axes *x, char *const *words, struct frag_err *err);
+/* Every name is in the command or in the settings, and every {name} in these has values. {{name}} stands for {name} itself. */
+int frag_axes_check(const struct frag_axes *x, char *const *words, char *const *settings,
+		    struct frag_err *err);
 /* All layouts that meet all conditions. */
 int frag_axes_expand(struct frag_axes *x, const char *const *where, size_t where_count,
 		     struct frag_err *err);

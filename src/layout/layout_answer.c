@@ -125,11 +125,12 @@ static double price_of(const struct frag_layouts *x, size_t c, uint64_t gpus)
 static const char *line_of(const struct frag_layouts *x, size_t layout, const char *setting,
 			   struct frag_answer *a)
 {
-	FRAG_AUTO(frag_words_release) char **words = NULL;
+	FRAG_AUTO(frag_words_release) char **words = NULL, **settings = NULL;
 	struct frag_text t = { 0 };
 	struct frag_err err;
 
-	if (frag_axes_words(&x->axes, layout, x->words, &words, &err)) {
+	if (frag_axes_words(&x->axes, layout, x->words, &words, &err) ||
+	    frag_axes_words(&x->axes, layout, x->settings, &settings, &err)) {
 		a->failed = true;
 		return NULL;
 	}
@@ -139,6 +140,8 @@ static const char *line_of(const struct frag_layouts *x, size_t layout, const ch
 		frag_text_add(&t, w == words ? "" : " ");
 		frag_text_add_shell(&t, *w);
 	}
+	for (char **s = settings; s && *s; s++) /* a comment of the shell */
+		frag_text_addf(&t, "%s%s", s == settings ? "  # " : ", ", *s);
 	return frag_answer_take(a, &t);
 }
 

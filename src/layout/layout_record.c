@@ -281,6 +281,7 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	int status = 0, said = 0, rc;
 
 	FRAG_TRY(frag_axes_words(&x->axes, frag_layout_of(x, i), x->rank_words, &words, err));
+	FRAG_TRY(frag_config_apply(x->settings, &x->axes, frag_layout_of(x, i), words, err));
 	path_of(x, i, on, log, path, sizeof(path));
 	p = program_of(x, i, on, &pretend, words);
 	frag_layout_roles_path(x, frag_layout_of(x, i), roles, sizeof(roles));

@@ -225,11 +225,20 @@ static int take_shard(struct frag_layouts *x, struct frag_err *err)
 				x->shard_i, x->shard_n, count);
 }
 
+/* What is wrong with them is said before anything runs. */
+static int try_settings(const struct frag_layouts *x, struct frag_err *err)
+{
+	FRAG_AUTO(frag_words_release) char **words = NULL;
+
+	FRAG_TRY(frag_axes_words(&x->axes, 0, x->rank_words, &words, err));
+	return frag_config_apply(x->settings, &x->axes, 0, words, err);
+}
+
 int frag_layouts_open(struct frag_layouts *x, struct frag_err *err)
 {
 	FRAG_TRY(find_classes(x, err));
 	FRAG_TRY(check_worlds(x, err));
-	FRAG_TRY(frag_axes_check(&x->axes, x->words, err));
+	FRAG_TRY(frag_axes_check(&x->axes, x->words, x->settings, err));
 	if (x->world == SIZE_MAX)
 		FRAG_TRY(frag_axes_words(&(struct frag_axes){ 0 }, 0, x->words, &x->rank_words,
 					 err));
@@ -237,6 +246,7 @@ int frag_layouts_open(struct frag_layouts *x, struct frag_err *err)
 		FRAG_TRY(frag_torchrun_strip(x->words, &x->rank_words, err));
 	FRAG_TRY(frag_axes_expand(&x->axes, x->where, x->where_count, err));
 	FRAG_TRY(take_shard(x, err));
+	FRAG_TRY(try_settings(x, err));
 	for (size_t l = 0; x->world == SIZE_MAX && l < x->axes.layouts_count; l++)
 		if (frag_layout_world(x, l) > PRETENDED_MAX)
 			return frag_fail(err, FRAG_EUSAGE,
@@ -248,6 +258,8 @@ int frag_layouts_open(struct frag_layouts *x, struct frag_err *err)
 void frag_layouts_release(struct frag_layouts *x)
 {
 	frag_axes_release(&x->axes);
+	for (char **s = x->settings; *s; s++)
+		frag_host_free(*s);
 	frag_policy_texts_release(&x->policies);
 	frag_words_release(&x->rank_words);
 	FRAG_FREE(x->points, x->border.points, x->results);

@@ -5,6 +5,7 @@
  *   axes.c          names in the command, their values, the command of a layout
  *   where.c         conditions that leave layouts out
  *   preset*.c       launchers that name their own options
+ *   config*.c       values in files that the command names
  *   torchrun.c      launchers of ranks, which cufrag takes the place of
  *   border.c        which layouts have to run
  *   layout_record.c one layout, in a process of its own
@@ -26,6 +27,7 @@
 #include "explain/moment/kinds.h"
 #include "layout/axes.h"
 #include "layout/border.h"
+#include "layout/config.h"
 #include "plan/kvcache/engine_log.h"
 #include "program/program.h"
 #include "recording/policy_texts.h"
@@ -83,6 +85,7 @@ struct frag_layout_price {
 struct frag_layouts {
 	/* asked */
 	char *const *words;
+	char *settings[FRAG_CONFIG_MAX + 1]; /* values within files; released with the rest */
 	struct frag_axes axes;
 	size_t world; /* the axis of ranks; SIZE_MAX = none */
 	const char *where[FRAG_LAYOUT_WHERE];

@@ -99,30 +99,137 @@ static int replace(char **word, struct frag_err *err, const char *fmt, const cha
 	return 0;
 }
 
-/* The option, its value or both become {name}, where they are; else they follow at the end. pre: room for two words. */
-static int set(char **words, const struct frag_preset_option *o, struct frag_err *err)
+static char without_underscore(char c)
 {
-	size_t len = strlen(o->option);
-	bool alone = o->values[0];
-
-	while (*words &&
-	       (strncmp(*words, o->option, len) || ((*words)[len] && (*words)[len] != '=')))
-		words++;
-	if (alone && *words && words[1] && !(*words)[len] && words[1][0] != '-') { /* its value */
-		frag_host_free(words[1]);
-		for (char **w = words + 1; (w[0] = w[1]); w++)
-			;
-	}
-	if (alone)
-		return replace(words, err, "{%s}%s", o->name, "");
-	if (*words && (*words)[len])
-		return replace(words, err, "%s={%s}", o->option, o->name);
-	return replace(words, err, "%s%s", o->option, "")
-		       ?: replace(words + 1, err, "{%s}%s", o->name, "");
+	return c == '_' ? '-' : c;
 }
 
-int frag_preset_apply(const char *preset, struct frag_axes *axes, char *const *words, char ***out,
-		      struct frag_err *err)
+/* Is the word this option, or the option with its value? Underscores are taken for hyphens, as by most parsers. */
+static bool is_option(const char *word, const char *option, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (without_underscore(word[i]) != without_underscore(option[i]))
+			return false;
+	return !word[len] || word[len] == '=';
+}
+
+static bool is_one_of(const char *word, const char *options)
+{
+	for (size_t n; options && *options; options += n + (options[n] == ' ')) {
+		n = strcspn(options, " ");
+		if (is_option(word, options, n))
+			return true;
+	}
+	return false;
+}
+
+static void remove_word(char **word)
+{
+	frag_host_free(*word);
+	for (; (word[0] = word[1]); word++)
+		;
+}
+
+static char **find_option(char **words, const struct frag_preset_option *o)
+{
+	while (*words && !(o->option && is_one_of(*words, o->option)) &&
+	       !is_one_of(*words, o->also))
+		words++;
+	return words;
+}
+
+/* Has this option a value, where its values stand for words? */
+static bool takes_value(const struct frag_preset_option *o)
+{
+	for (size_t k = 0; k < FRAG_PRESET_CHOICES && o->words[k]; k++)
+		if (!strncmp(o->words[k], o->option, strlen(o->option)) &&
+		    o->words[k][strlen(o->option)] == ' ')
+			return true;
+	return false;
+}
+
+/* The value behind an option. */
+static bool is_value(const char *word)
+{
+	return word && word[0] != '-' && !strchr(word, '{');
+}
+
+static void drop(char **words, const struct frag_preset_option *o)
+{
+	while (*words) {
+		if (!is_one_of(*words, o->drop)) {
+			words++;
+			continue;
+		}
+		if (!strchr(*words, '=') && is_value(words[1]))
+			remove_word(words + 1);
+		remove_word(words);
+	}
+}
+
+/* The option, its value or both become {name}, where they are; else they follow at the end. words: room for two. */
+static int set(char **words, const struct frag_preset_option *o, struct frag_err *err)
+{
+	char **at, *equals, *option;
+	int rc;
+
+	drop(words, o);
+	at = find_option(words, o);
+	equals = *at ? strchr(*at, '=') : NULL;
+	if (o->values[0]) {
+		if (*at && !equals && takes_value(o) && is_value(at[1]))
+			remove_word(at + 1);
+		return replace(at, err, "{%s}%s", o->name, "");
+	}
+	option = frag_host_strdup(*at ? *at : o->option);
+	FRAG_CHECK_ALLOC(option, "command", err);
+	option[strcspn(option, "=")] = '\0'; /* as the user spells it */
+	rc = replace(at, err, equals ? "%s={%s}" : "%s", option, o->name);
+	frag_host_free(option);
+	return equals ? rc : rc ?: replace(at + 1, err, "{%s}%s", o->name, "");
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+/* The configuration file of the command that has a key for this name: "FILE:KEY"; false: none. */
+static bool find_file(char *const *words, const struct frag_preset_option *o, char *buf, size_t cap)
+{
+	for (char *const *w = words + 1; words[0] && *w; w++) {
+		const char *equals = **w == '-' ? strchr(*w, '=') : NULL;
+		const char *option = equals ? *w : w[-1], *file = equals ? equals + 1 : *w, *key;
+		bool yaml;
+
+		key = !frag_config_known(file, &yaml) ? NULL : yaml ? o->yaml : o->json;
+		if (!key || *option != '-' ||
+		    !(strstr(option, "config") || strstr(option, "deepspeed")))
+			continue;
+		snprintf(buf, cap, "%.900s:%s={%s}", file, key, o->name);
+		return true;
+	}
+	return false;
+}
+
+/* One name: in the command, in a file of it, or at its end. */
+static int apply(struct frag_axis *a, const struct frag_preset_option *o, char **words,
+		 char **settings, struct frag_err *err)
+{
+	char text[1200];
+
+	if (o->rises && a->order == FRAG_AXIS_ANY)
+		a->order = FRAG_AXIS_RISING;
+	if (!*find_option(words, o) && find_file(words, o, text, sizeof(text)))
+		return frag_config_add(settings, text, err);
+	if (!o->option)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%s' is a value of a configuration file, and the command names "
+				 "none that is .json or .yaml",
+				 a->name);
+	FRAG_TRY(choose(a, o, err));
+	return set(words, o, err);
+}
+
+int frag_preset_apply(const char *preset, struct frag_axes *axes, char *const *words,
+		      char **settings, char ***out, struct frag_err *err)
 {
 	const struct frag_preset *p = NULL;
 	size_t count = 0;
@@ -142,14 +249,12 @@ int frag_preset_apply(const char *preset, struct frag_axes *axes, char *const *w
 
 		while (o->name && strcmp(o->name, a->name) != 0)
 			o++;
-		if (has_braces(words, a->name) || (!o->name && a->implied))
+		if (has_braces(words, a->name) || has_braces(settings, a->name) ||
+		    (!o->name && a->implied))
 			continue;
 		if (!o->name)
 			return fail_unknown(p, a->name, err);
-		FRAG_TRY(choose(a, o, err));
-		if (o->rises && a->order == FRAG_AXIS_ANY)
-			a->order = FRAG_AXIS_RISING;
-		FRAG_TRY(set(*out, o, err));
+		FRAG_TRY(apply(a, o, *out, settings, err));
 	}
 	return 0;
 }

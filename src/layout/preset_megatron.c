@@ -21,7 +21,8 @@ const struct frag_preset frag_preset_megatron = {
 		  .values = { "none", "selective", "full" },
 		  .words = { "", "--recompute-granularity selective",
 			     "--recompute-granularity full --recompute-method uniform "
-			     "--recompute-num-layers 1" } },
+			     "--recompute-num-layers 1" },
+		  .drop = "--recompute-method --recompute-num-layers --recompute-activations" },
 		{ "sp", "--sequence-parallel", .values = { "off", "on" }, .words = { "", "--sequence-parallel" } },
 		{ "zero",
 		  "--use-distributed-optimizer",

@@ -4,27 +4,39 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <frag/base.h>
 
 struct launcher {
-	const char *program; /* its file */
+	const char *program; /* its file; NULL = none */
 	const char *word;    /* that follows it; NULL = none */
 	const char *module;  /* python -m this; NULL = cannot be started so */
-	const char
-		*alone; /* options without a value, with a blank on both sides; others have one */
+	/* options without a value, with a blank on both sides; others have one. NULL: it reads its options itself (cufrag_launch.py) */
+	const char *alone;
+	const char *rank; /* option by which it passes the rank; NULL = none */
 };
 
 #define MODULE " -m --module --no-python --no_python "
+#define DEEPSPEED \
+	MODULE "--no_local_rank --no_ssh --no_ssh_check --force_multi --save_pid " \
+	       "--elastic_training --bind_cores_to_rank "
 
 static const struct launcher launchers[] = {
-	{ "torchrun", NULL, "torch.distributed.run", MODULE "--standalone --run-path --run_path " },
-	{ "accelerate", "launch", NULL,
-	  MODULE "--multi_gpu --multi-gpu --use_fsdp --use_deepspeed --use_megatron_lm --cpu --tpu "
-		 "--debug --quiet -q " },
-	{ "deepspeed", NULL, NULL, MODULE "--no_local_rank --no_ssh --force_multi " },
+	{ "torchrun", NULL, "torch.distributed.run",
+	  MODULE "--standalone --run-path --run_path --virtual-local-rank ", NULL },
+	{ NULL, NULL, "torch.distributed.launch",
+	  MODULE "--standalone --run-path --run_path --use-env --use_env ", "--local-rank" },
+	{ "accelerate", "launch", "accelerate.commands.launch", NULL, NULL },
+	{ "accelerate-launch", NULL, NULL, NULL, NULL },
+	{ "deepspeed", NULL, "deepspeed.launcher.runner", DEEPSPEED, "--local_rank" },
 };
+
+/* Programs that start the launcher in an environment of its own, whose python is then the one to start. */
+static const char *const wrappers[] = { "uv",	 "poetry", "pixi", "pdm",     "rye",
+					"hatch", "conda",  "env",  "numactl", "nice" };
 
 /* Is it a word of a list with a blank on both sides of each? */
 static bool is_in(const char *word, const char *list)
@@ -49,12 +61,35 @@ static bool is_python(const char *word)
 /* Words that the launcher itself takes; 0: it is not this launcher. */
 static size_t matches(const struct launcher *l, char *const *words)
 {
-	if (!strcmp(file_of(words[0]), l->program))
+	size_t n = 1;
+
+	if (l->program && !strcmp(file_of(words[0]), l->program))
 		return !l->word ? 1 : words[1] && !strcmp(words[1], l->word) ? 2 : 0;
-	if (l->module && is_python(words[0]) && words[1] && !strcmp(words[1], "-m") && words[2] &&
-	    !strcmp(words[2], l->module))
-		return 3;
-	return 0;
+	while (is_python(words[0]) && words[n] && words[n][0] == '-' && strcmp(words[n], "-m") != 0)
+		n++;
+	return l->module && is_python(words[0]) && words[n] && words[n + 1] &&
+			       !strcmp(words[n + 1], l->module)
+		       ? n + 2
+		       : 0;
+}
+
+/* Where the launcher begins: at the front, or behind a wrapper with its options; its words in *taken. NULL = none. */
+static const struct launcher *find(char *const *words, size_t *begin, size_t *taken)
+{
+	bool wrapped = false;
+
+	for (size_t k = 0; words[0] && k < FRAG_ARRAY_LEN(wrappers); k++)
+		wrapped |= !strcmp(file_of(words[0]), wrappers[k]);
+	for (*begin = 0; words[*begin]; ++*begin) {
+		for (size_t i = 0; i < FRAG_ARRAY_LEN(launchers); i++) {
+			*taken = matches(&launchers[i], words + *begin);
+			if (*taken)
+				return &launchers[i];
+		}
+		if (!wrapped || is_python(words[*begin]))
+			break;
+	}
+	return NULL;
 }
 
 static int copy(char ***out, size_t at, const char *word, struct frag_err *err)
@@ -64,46 +99,81 @@ static int copy(char ***out, size_t at, const char *word, struct frag_err *err)
 	return 0;
 }
 
-/* The interpreter beside the launcher: /env/bin/torchrun has /env/bin/python. */
-static int put_python(char ***out, char *const *words, struct frag_err *err)
+/* The folder of a program that the shell would find. False: none. */
+static bool folder_of(const char *file, char *path, size_t cap)
 {
-	char path[4096] = "python3";
+	const char *at = getenv("PATH");
+
+	for (; at; at = strchr(at, ':'), at += at != NULL) {
+		int n = (int)FRAG_MIN(strcspn(at, ":"), 4000u);
+
+		snprintf(path, cap, "%.*s/%s", n, at, file);
+		if (n && !access(path, X_OK)) {
+			path[n + 1] = '\0';
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The interpreter beside the launcher: /env/bin/torchrun has /env/bin/python. Behind a wrapper it is the wrapper's. */
+static int put_python(char ***out, size_t *n, char *const *words, bool wrapped,
+		      struct frag_err *err)
+{
+	char path[4200] = "", whole[4220];
 	const char *file = file_of(words[0]);
 
+	for (size_t i = 0; is_python(words[0]) && (!i || strcmp(words[i], "-m") != 0); i++)
+		FRAG_TRY(copy(out, (*n)++, words[i], err));
 	if (is_python(words[0]))
-		snprintf(path, sizeof(path), "%s", words[0]);
-	else if (file != words[0])
-		snprintf(path, sizeof(path), "%.*spython", (int)FRAG_MIN(file - words[0], 4000),
+		return 0;
+	if (file != words[0])
+		snprintf(path, sizeof(path), "%.*s", (int)FRAG_MIN(file - words[0], 4000),
 			 words[0]);
-	return copy(out, 0, path, err);
+	else if (wrapped || !folder_of(file, path, sizeof(path)))
+		return copy(out, (*n)++, wrapped ? "python" : "python3", err);
+	snprintf(whole, sizeof(whole), "%spython", path);
+	return copy(out, (*n)++, access(whole, X_OK) && file == words[0] ? "python3" : whole, err);
+}
+
+/* What cufrag_launch.py makes of the rest: the launcher's own words, or an option with the rank. */
+static int put_rest(char ***out, size_t *n, const struct launcher *l, bool rank,
+		    struct frag_err *err)
+{
+	if (l->alone && !rank)
+		return 0;
+	return copy(out, (*n)++, "-m", err) ?: copy(out, (*n)++, "cufrag_launch", err)
+					     ?: copy(out, (*n)++, l->alone ? l->rank : "accelerate", err);
 }
 
 int frag_torchrun_strip(char *const *words, char ***out, struct frag_err *err)
 {
-	const struct launcher *l = NULL;
-	bool module = false, no_python = false;
-	size_t count = 0, at = 0, n = 0;
+	bool module = false, no_python = false, rank;
+	size_t count = 0, begin, at, n = 0, taken;
+	const struct launcher *l = find(words, &begin, &taken);
 
 	while (words[count])
 		count++;
-	for (size_t i = 0; !at && count && i < FRAG_ARRAY_LEN(launchers); i++) {
-		l = &launchers[i];
-		at = matches(l, words);
-	}
-	for (; at && at < count && words[at][0] == '-'; at++) {
+	at = l ? begin + taken : 0;
+	rank = l && l->rank;
+	for (; l && l->alone && at < count && words[at][0] == '-'; at++) {
 		module |= !strcmp(words[at], "-m") || !strcmp(words[at], "--module");
 		no_python |= !strcmp(words[at], "--no-python") || !strcmp(words[at], "--no_python");
+		rank &= !is_in(words[at], " --no_local_rank --use-env --use_env ");
 		if (!is_in(words[at], l->alone) && !strchr(words[at], '='))
 			at++;
 	}
-	if (at && at >= count)
-		return frag_fail(err, FRAG_EUSAGE, "'%.60s' has no program to start", words[0]);
-	FRAG_TRY_CALLOC(*out, count + 3, "command", err);
-	if (at && !no_python)
-		FRAG_TRY(put_python(out, words, err));
-	n += at && !no_python;
-	if (at && module && !no_python)
-		FRAG_TRY(copy(out, n++, "-m", err));
+	if (l && at >= count)
+		return frag_fail(err, FRAG_EUSAGE, "'%.60s' has no program to start", words[begin]);
+	FRAG_TRY_CALLOC(*out, count + 6, "command", err);
+	for (size_t i = 0; l && i < begin; i++)
+		FRAG_TRY(copy(out, n++, words[i], err));
+	if (l && !no_python) {
+		FRAG_TRY(put_python(out, &n, words + begin, begin > 0, err));
+		FRAG_TRY(put_rest(out, &n, l, rank, err));
+		if (module)
+			FRAG_TRY(copy(out, n++, "-m", err));
+	}
 	for (; at < count; at++)
 		FRAG_TRY(copy(out, n++, words[at], err));
 	return 0;

@@ -114,6 +114,51 @@ test_forked_layouts_are_as_anew() {
 	! pgrep -f "$root/tests/torch/layout_kinds.py|cufrag_forks.py $PWD"
 }
 
+# the roles of a layout's ranks are taken from another only where its groups are the same: else it finds its own, forked or not
+test_layouts_with_other_groups_have_their_own_roles() {
+	for way in forked anew; do
+		"$cufrag" layout --no-gpu --gpu h100 --world 4 --policies pytorch --check 0 --fresh --jobs 1 --csv $way.csv $([ $way = forked ] || echo --anew) \
+			--vary '{ac}=alike1,alike2,stages1,stages2,alike3,stages3' -- "$python" "$root/tests/torch/layout_groups.py" '{ac}' > out 2> $way.log || { cat out $way.log; return 1; }
+	done
+	cmp forked.csv anew.csv && ! grep -q 'started anew' forked.log || { diff forked.csv anew.csv; cat forked.log; return 1; }
+	"$python" - <<- 'END'
+		import csv
+		rows = {r["layout"].split("ac=")[1]: r["rank"] for r in csv.DictReader(open("forked.csv"))}
+		assert rows == {k + n: str(int(k == "stages")) for k in ("alike", "stages") for n in "123"}, rows
+	END
+}
+
+# what launchers give their processes is there where cufrag starts these: the program says the same of itself as under the launcher
+launcher() { # KIND "WHAT IT SAYS" OPTIONS OF LAYOUT -- COMMAND
+	local kind=$1 said=$2 options=()
+	shift 2
+	"$python" -c "import importlib.util as u, sys; sys.exit(not u.find_spec('$kind'))" 2> err || [ "$kind" = plain ] || [ "$kind" = trainer ] || return 0
+	while [ "$1" != -- ]; do options+=("$1"); shift; done
+	shift
+	rm -f seen
+	HF_HUB_OFFLINE=1 "$cufrag" layout --no-gpu --gpu h100 --world 2 --policies pytorch --fresh --check 0 "${options[@]}" -- "$@" > out 2> log || { cat log out; return 1; }
+	grep -qx "$kind $said" seen || { cat seen log; return 1; }
+	[ "${theirs:-}" ] || return 0
+	rm -f seen
+	HF_HUB_OFFLINE=1 record --gpu h100 --gpus 2 -o own.cft -- "$@" && grep -qx "$kind $said" seen || { cat seen log; return 1; }
+}
+
+test_layout_does_what_launchers_do() {
+	printf '%s\n' 'distributed_type: FSDP' 'fsdp_config:' '  fsdp_version: 2' '  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP' \
+		'  fsdp_transformer_layer_cls_to_wrap: Block' 'num_machines: 1' 'num_processes: 8' > fsdp.yaml
+	echo '{ "train_micro_batch_size_per_gpu": 2, "bf16": { "enabled": true }, "zero_optimization": { "stage": 3 },
+		"optimizer": { "type": "AdamW", "params": { "torch_adam": true } } }' > ds.json
+	local program=$root/tests/torch/launchers.py
+	theirs=1 launcher plain 2 -- "$python" -m torch.distributed.launch --nproc_per_node=2 "$program" plain &&
+		theirs=1 launcher accelerate 'FSDP bf16 2' -- "$env/bin/accelerate" launch --num_processes 2 --mixed_precision bf16 --config_file fsdp.yaml "$program" accelerate &&
+		launcher accelerate 'FSDP fp16 2' --preset huggingface --vary precision=fp16 -- "$env/bin/accelerate" launch --config_file=fsdp.yaml "$program" accelerate &&
+		theirs=1 launcher deepspeed '3 2' -- "$env/bin/deepspeed" --num_gpus 2 "$program" --deepspeed_config ds.json deepspeed &&
+		launcher deepspeed '1 4' --preset deepspeed --vary zero=1 --vary mb=4 -- "$env/bin/deepspeed" --num_gpus 2 "$program" --deepspeed_config ds.json deepspeed || return
+	"$python" -c 'from transformers import Trainer; import accelerate' 2> err || return 0
+	launcher trainer '4 True' --preset huggingface --vary mb=4 --vary ac=full -- "$env/bin/torchrun" --nproc_per_node=2 "$program" --output_dir out.dir --max_steps 3 \
+		--per-device-train-batch-size=1 --report_to none --save_strategy no trainer
+}
+
 # the same figures as the change made by hand; runs that are forked are the program's own, random numbers too
 test_advise_is_what_a_change_by_hand_needs() {
 	cat > run.py <<- 'END'

@@ -16,8 +16,8 @@ $CUFRAG_NOGPU_ROLES, written by the scout:
     runs RANK            one process
     stands RANK RANKS    RANK runs for all these, as 0-7,64-71
     checks RANK ROLE     RANK runs beside the rank of its role
-    groups COUNT HASH    the first groups of the job, by which a job that takes these roles for its own is compared with it:
-                         rank 0 leaves a file `unlike` beside its recording if its first ones are others
+    groups COUNT HASH    the groups of the job up to where the scout ended, and what ended it, by which a job that takes these
+                         roles for its own is compared with it: rank 0 leaves a file `unlike` beside its recording if its own differ
 """
 import atexit
 import hashlib
@@ -54,8 +54,8 @@ class Groups:
         self.names[name] = ranks
         self.lists.append((ranks, backend, kind))
 
-    def hash(self, count):
-        return hashlib.sha256(repr(self.lists[:count]).encode()).hexdigest()[:32]
+    def hash(self, stage_lists):
+        return hashlib.sha256(repr((self.lists, stage_lists)).encode()).hexdigest()[:32]
 
     def families(self):
         """[{rank: its list}]: each list into the first family of its kind that has room for it; and those of a kind in OWN_PART."""
@@ -130,27 +130,30 @@ def lines_of(families, own, stage_lists, world):
             ["checks %d %d" % c for c in sorted(checks.items())])
 
 
+def at_first(c10d, world, then):
+    """Calls then(stage_lists) when the groups are there: at the first optimizer step, or the first single message, of these ranks."""
+    def watch(name):
+        original = getattr(c10d, name)
+
+        def single(tensor, *args, **kwargs):
+            group = kwargs.get("group") or next((a for a in args if isinstance(a, c10d.ProcessGroup)), None)  # the third parameter, or before the tag
+            then([list(range(world)) if group is None else c10d.get_process_group_ranks(group)])
+            return original(tensor, *args, **kwargs)
+        single.__name__ = name
+        cufrag_ranks.replace(original, single)
+    for name in ("send", "recv", "isend", "irecv"):
+        watch(name)
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+    register_optimizer_step_post_hook(lambda *_: then([]))
+
+
 class Scout:
     """In rank 0, which runs alone: ends the program with its first optimizer step, or the first single message."""
 
     def __init__(self, torch, c10d, path, world):
         self.path, self.c10d, self.world = path, c10d, world
         self.groups = Groups(c10d, world)
-        for name in ("send", "recv", "isend", "irecv"):
-            self.watch(c10d, name)
-        from torch.optim.optimizer import register_optimizer_step_post_hook
-        register_optimizer_step_post_hook(lambda *_: self.finish([]))
-
-    def watch(self, c10d, name):
-        original = getattr(c10d, name)
-
-        def single(tensor, *args, group=None, **kwargs):
-            if group is None:  # the third parameter: of isend and irecv before the tag
-                group = next((a for a in args if isinstance(a, c10d.ProcessGroup)), None)
-            ranks = list(range(self.world)) if group is None else c10d.get_process_group_ranks(group)
-            self.finish([ranks])
-        single.__name__ = name
-        cufrag_ranks.replace(original, single)
+        at_first(c10d, world, self.finish)
 
     def finish(self, stage_lists):
         self.write(stage_lists)
@@ -161,7 +164,7 @@ class Scout:
             return  # a helper of the program, or no job of several
         with open(self.path + ".new", "w") as f:
             f.write("\n".join(lines_of(*self.groups.families(), stage_lists, self.world)) + "\n")
-            f.write("groups %d %s\n" % (len(self.groups.lists), self.groups.hash(None)))
+            f.write("groups %d %s\n" % (len(self.groups.lists), self.groups.hash(stage_lists)))
         os.replace(self.path + ".new", self.path)
 
 
@@ -177,7 +180,9 @@ class Players:
                 if words[0] == "runs":
                     self.running.add(int(words[1]))
                 elif words[0] == "groups" and self.rank == 0:
-                    atexit.register(self.compare, int(words[1]), words[2])
+                    self.first = None
+                    at_first(c10d, world, self.note_first)
+                    atexit.register(self.compare, words[2])
                 elif words[0] == "stands":
                     for part in words[2].split(","):
                         first, _, last = part.partition("-")
@@ -186,8 +191,11 @@ class Players:
         self.groups = Groups(c10d, world)
         self.core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
 
-    def compare(self, count, groups):
-        if self.groups.lists and (len(self.groups.lists) < count or self.groups.hash(count) != groups):
+    def note_first(self, stage_lists):
+        self.first = self.first or self.groups.hash(stage_lists)
+
+    def compare(self, groups):
+        if self.groups.lists and (self.first or self.groups.hash([])) != groups:
             open(os.path.join(os.environ["CUFRAG_RECORD"], "unlike"), "w").close()
 
     def plays(self, ranks):

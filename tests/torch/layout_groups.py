@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that are alike, or stages of two, of which the second needs most: layout_groups.py alikeN|stagesN"""
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+
+kind, rank = sys.argv[1], int(os.environ["RANK"])
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+stages = [dist.new_group([n, n + 1], group_desc="stages") for n in (0, 2)] if kind.startswith("stages") else []
+last = bool(stages) and rank % 2 == 1
+layer = torch.nn.Linear(2048, 2048 * (4 if last else 1), device="cuda")
+optimizer = torch.optim.AdamW(layer.parameters())
+for _ in range(5):
+    x = torch.randn(64 * int(kind[-1]), 2048, device="cuda")
+    if stages and not last:
+        dist.send(x, rank + 1, group=stages[rank // 2])
+    elif stages:
+        dist.recv(x, rank - 1, group=stages[rank // 2])
+    layer(x).square().mean().backward()
+    dist.all_reduce(x)
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
