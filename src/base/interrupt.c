@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define REPEATED_NS 300000000
+#define REPEATED_NS 100000000
 
 static volatile sig_atomic_t came;
 

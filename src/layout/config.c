@@ -125,7 +125,7 @@ static void json_value(const char *value, char *buf, size_t cap)
 	char *end;
 	bool bare = !strcmp(value, "true") || !strcmp(value, "false") || !strcmp(value, "null");
 
-	strtod(value, &end);
+	(void)strtod(value, &end);
 	bare |= (isdigit((unsigned char)*value) || *value == '-') && !*end;
 	snprintf(buf, cap, bare ? "%.200s" : "\"%.200s\"", value);
 }
