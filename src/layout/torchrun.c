@@ -102,11 +102,12 @@ static int copy(char ***out, size_t at, const char *word, struct frag_err *err)
 /* The folder of a program that the shell would find. False: none. */
 static bool folder_of(const char *file, char *path, size_t cap)
 {
-	const char *at = getenv("PATH");
+	const char *next;
 
-	for (; at; at = strchr(at, ':'), at += at != NULL) {
+	for (const char *at = getenv("PATH"); at; at = next ? next + 1 : NULL) {
 		int n = (int)FRAG_MIN(strcspn(at, ":"), 4000u);
 
+		next = strchr(at, ':');
 		snprintf(path, cap, "%.*s/%s", n, at, file);
 		if (n && !access(path, X_OK)) {
 			path[n + 1] = '\0';

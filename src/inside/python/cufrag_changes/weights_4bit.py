@@ -23,19 +23,19 @@ def applies(seen):
 
 def install(torch, seen):
     as_it_was(torch.nn.functional, "linear")
-    try:
+    before_card(torch, seen, lambda model: narrow(torch, model))
+
+
+def narrow(torch, model):
+    try:  # here, since the program may be importing them when this is installed
         from bitsandbytes.nn import Linear4bit, Params4bit
     except ImportError:
         from torchao.quantization import Int4WeightOnlyConfig, quantize_
-        config = Int4WeightOnlyConfig(int4_packing_format="tile_packed_to_4d")
-        return before_card(torch, seen, lambda model: quantize_(model, config, device="cuda"))
-
-    def narrow(model):
-        for module in list(model.modules()):
-            for name, child in list(module.named_children()):
-                if type(child) is torch.nn.Linear and not name.endswith("head"):
-                    four = Linear4bit(child.in_features, child.out_features, child.bias is not None, device="meta")
-                    four.weight = Params4bit(child.weight.data, requires_grad=False, quant_type="nf4", module=four)
-                    four.bias = child.bias
-                    setattr(module, name, four)
-    return before_card(torch, seen, narrow)
+        return quantize_(model, Int4WeightOnlyConfig(int4_packing_format="tile_packed_to_4d"), device="cuda")
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if type(child) is torch.nn.Linear and not name.endswith("head"):
+                four = Linear4bit(child.in_features, child.out_features, child.bias is not None, device="meta")
+                four.weight = Params4bit(child.weight.data, requires_grad=False, quant_type="nf4", module=four)
+                four.bias = child.bias
+                setattr(module, name, four.cuda() if child.weight.is_cuda else four)  # a move to the card rounds the weights

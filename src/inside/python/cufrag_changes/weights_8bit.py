@@ -16,5 +16,8 @@ def applies(seen):
 
 def install(torch, seen):
     as_it_was(torch.nn.functional, "linear")
-    from torchao.quantization import Int8WeightOnlyConfig, quantize_
-    before_card(torch, seen, lambda model: quantize_(model, Int8WeightOnlyConfig()))
+
+    def narrow(model):  # imported here: the program may be importing it at this moment
+        from torchao.quantization import Int8WeightOnlyConfig, quantize_
+        quantize_(model, Int8WeightOnlyConfig())
+    before_card(torch, seen, narrow)
