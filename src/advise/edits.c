@@ -117,19 +117,20 @@ int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
 {
 	struct frag_trace_dev dev;
 	struct frag_advice_peaks after;
-	int rc;
+	const struct frag_policy_spec *better;
+	int rc = 0;
 
 	if (!e->edited_bytes)
 		return 0;
 	FRAG_TRY(frag_edit_apply(e, &dev, err));
 	after.requested = peak_requested(&dev);
-	rc = falls(p->before.requested, after.requested)
-		     ? measure(p, &dev, &after, err)
-			       ?: take(p, o, &after,
-				       after.reserved <= after.expandable ? p->plain
-									  : p->expandable,
-				       &dev, err)
-		     : 0;
+	if (falls(p->before.requested, after.requested)) {
+		rc = measure(p, &dev, &after, err);
+		if (!rc) {
+			better = after.reserved <= after.expandable ? p->plain : p->expandable;
+			rc = take(p, o, &after, better, &dev, err);
+		}
+	}
 	frag_host_free(dev.events);
 	return rc;
 }
