@@ -70,13 +70,15 @@ static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t 
 	bool ending = false;
 
 	while (left) {
-		const struct timespec look = { memory || status || ending ? 1 : 3600, 0 };
+		struct timespec look = { 3600, 0 };
 		siginfo_t info;
 		int number;
 
 		reap(pids, count, &left, &status);
 		if (!left)
 			break;
+		if (memory || status || ending)
+			look.tv_sec = 1;
 		if (memory && !*over && frag_launch_family_bytes(getpid()) > memory) {
 			*over = true;
 			send_all(pids, count, SIGKILL);

@@ -144,6 +144,16 @@ int frag_nogpu_visible(void)
 	return numbers_count;
 }
 
+/* In a process that cufrag_forks.py made: how many cards there are, and how large, is of this run. pre: no thread, and no card used. */
+__attribute__((visibility("default"))) void frag_nogpu_card_again(void);
+void frag_nogpu_card_again(void)
+{
+	frag_nogpu_visible();
+	numbers_count = 0;
+	read_card();
+	choose_visible();
+}
+
 int frag_nogpu_number(int device)
 {
 	return device < frag_nogpu_visible() ? numbers[device] : device;

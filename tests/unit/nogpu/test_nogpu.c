@@ -28,6 +28,8 @@ int frag_nogpu_cusparseSpGEMM_workEstimation(void *h, int op_a, int op_b, void *
 					     void *info, size_t *bytes, void *buffer);
 int frag_nogpu_cusparseSpMatGetSize(void *a, int64_t *rows, int64_t *cols, int64_t *elements);
 
+void frag_nogpu_card_again(void);
+
 #define OK(call) assert_int_equal(frag_nogpu_##call, 0)
 
 static size_t left_bytes(void)
@@ -37,6 +39,33 @@ static size_t left_bytes(void)
 	OK(cudaMemGetInfo(&left, &total));
 	assert_true(total == 4 * FRAG_GIB);
 	return left;
+}
+
+/* A forked run has a description of its own: cards of another number, of which the environment may show some. */
+TEST(card_again)
+{
+	char given[200];
+	int count;
+
+	OK(cudaGetDeviceCount(&count));
+	snprintf(given, sizeof(given), "%s", getenv("CUFRAG_NOGPU"));
+	setenv("CUFRAG_NOGPU", "total=4294967296;count=5", 1);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	OK(cudaGetDeviceCount(&count));
+	assert_int_equal(count, 2);
+	frag_nogpu_card_again();
+	OK(cudaGetDeviceCount(&count));
+	assert_int_equal(count, 5);
+	setenv("CUDA_VISIBLE_DEVICES", "3,4", 1);
+	frag_nogpu_card_again();
+	OK(cudaGetDeviceCount(&count));
+	assert_int_equal(count, 2);
+	assert_int_equal(frag_nogpu_number(1), 4);
+	setenv("CUFRAG_NOGPU", given, 1);
+	setenv("CUDA_VISIBLE_DEVICES", "1,0,5", 1);
+	frag_nogpu_card_again();
+	OK(cudaGetDeviceCount(&count));
+	assert_int_equal(count, 2);
 }
 
 TEST(card_is_the_one_described)

@@ -149,6 +149,7 @@ class Card:
 
     def begin(self, torch):
         """After a fork: what is of this run."""
+        ctypes.CDLL(self.core).frag_nogpu_card_again()
         if self.values:
             self.values.cufrag_values_roof(*self.roof())
         self.play_ranks(torch)

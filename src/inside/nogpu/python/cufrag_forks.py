@@ -41,7 +41,10 @@ def pairs(entries):
 
 
 def lasting(environment):
-    return {k: v for k, v in environment.items() if os.fsdecode(k) not in OF_A_RUN}
+    """What modules may have read. Of the card that is its chip: it decides which code of a kernel is taken as a library is loaded."""
+    kept = {k: v for k, v in environment.items() if os.fsdecode(k) not in OF_A_RUN}
+    kept[b"chip"] = environment.get(b"CUFRAG_NOGPU", b"").partition(b";name=")[2]
+    return kept
 
 
 class Loaded:

@@ -1,0 +1,8 @@
+# One rank fails, the other ignores that it is told to end: it is ended all the same, within half a minute.
+export XDG_CACHE_HOME=$PWD/cache
+cat >program <<'PROGRAM'
+[ "$RANK" = 0 ] && trap '' TERM && exec sleep 300
+sleep 1
+exit 3
+PROGRAM
+timeout 100 "$CUFRAG" record --no-gpu --ranks 0,1 -o run.cft -- sh program 2>/dev/null || echo $?
