@@ -10,7 +10,9 @@
  *   border.c        which layouts have to run
  *   layout_record.c one layout, in a process of its own
  *   layout_forks.c  Python with its modules, loaded once for many
+ *   layout_points.c what is asked: classes of cards, numbers of ranks, points of the search
  *   layout_run.c    all of them, several at a time
+ *   layout_choose.c which of them to take
  *   layout_answer.c what came of it
  *
  * Words. layout: a value for each name. class: cards of one compute capability, which one recording speaks for; it is made on a
