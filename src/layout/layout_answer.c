@@ -593,6 +593,21 @@ static void remarks(const struct frag_layouts *x, const struct layouts *all, str
 			   kept.len ? frag_text_str(&kept) : "nothing");
 }
 
+/* What a page that one hands in must not hide. */
+static void warn_interrupted(const struct frag_layouts *x, const struct layout_row *rows,
+			     size_t count, struct frag_answer *a)
+{
+	size_t unknown = 0;
+
+	for (size_t i = 0; i < count; i++)
+		unknown += !strcmp(rows[i].answer, "unknown");
+	if (x->interrupted)
+		frag_answer_warn(a,
+				 "Interrupted: %zu of %zu answers are unknown, so fewer cards or "
+				 "another layout may be better.",
+				 unknown, count);
+}
+
 int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, struct frag_err *err)
 {
 	struct layouts *all = frag_answer_new(a, 1, sizeof(*all));
@@ -628,6 +643,7 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 		"With how many cards of each kind does the job complete, and with which layout?";
 	a->estimated = true;
 	remarks(x, all, a);
+	warn_interrupted(x, rows, count, a);
 	for (size_t c = 0; c < x->cards_count; c++) {
 		fewest[c] = take_of(x, c, frag_layout_fewest(x, c), a);
 		conclude(x, c, &fewest[c], a);

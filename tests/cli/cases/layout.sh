@@ -81,7 +81,7 @@ END
 env --default-signal=INT "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
 for _ in $(seq 200); do [ ! -e waits ] || break; sleep 0.05; done
 kill -INT $!; wait $!; echo "exit $?"
-grep -E '^(answer|h100: )' out; tail -1 err
+grep -E '^(answer|h100: )|Interrupted' out; tail -1 err
 # as timeout does it, which asks the process and then its group
 rm waits; "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
 for _ in $(seq 200); do [ ! -e waits ] || break; sleep 0.05; done
