@@ -38,7 +38,7 @@ void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
 	int device = frag_nogpu_device();
 	struct frag_device *sim;
 
-	if (frag_nogpu_card()->major != 9)
+	if (frag_nogpu_card()->major != 9 || !frag_nogpu_card()->libraries)
 		return;
 	frag_nogpu_lock();
 	sim = frag_nogpu_sim(device);

@@ -45,15 +45,14 @@ struct nccl_id {
 
 static int comm_make(void **out, int ranks, int rank)
 {
-	int rc = frag_nogpu_handle(out);
-	struct comm *c = *out;
+	struct comm *c;
 
-	if (rc)
-		return rc;
+	FRAG_TRY(frag_nogpu_handle(out));
+	c = *out;
 	*c = (struct comm){ .ranks = ranks, .rank = rank };
 	if (ranks == 1)
 		frag_nogpu_beside_take(NOGPU_BESIDE_NCCL, &c->held);
-	return rc;
+	return NCCL_OK;
 }
 
 /* ---- ranks that play others ---- */
