@@ -76,7 +76,7 @@ struct nogpu_card {
 	char name[96];
 	uint64_t total_bytes, context_bytes;
 	bool libraries; /* it holds what they take beside the context (beside.c) */
-	int count; /* cards in the machine, all alike */
+	int count;	/* cards in the machine, all alike */
 	int major, minor, sms;
 	uint64_t l2_bytes;
 	int bus_bits, clock_khz;
