@@ -57,9 +57,10 @@ static void put_card(const struct frag_launch *l, unsigned gpus)
 	char text[512];
 	int n;
 
-	n = snprintf(text, sizeof(text), "total=%llu;context=%llu;count=%u",
+	/* whose context is given by hand holds that and nothing else beside the program's memory */
+	n = snprintf(text, sizeof(text), "total=%llu;context=%llu;count=%u;libraries=%d",
 		     (unsigned long long)card->total_bytes, (unsigned long long)card->context_bytes,
-		     gpus);
+		     gpus, gpu && card->context_bytes == gpu->context_bytes);
 	if (chip)
 		snprintf(text + n, sizeof(text) - (size_t)n,
 			 ";name=%s;cc=%d.%d;sms=%d;l2=%llu;bus=%d;clock=%d", chip->shown,

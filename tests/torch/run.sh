@@ -471,6 +471,31 @@ test_out_of_memory_is_that_of_the_card() {
 	grep -q 'caught OutOfMemoryError' log && verified run.cft
 }
 
+# as on an H100 (results/layout/beside.csv); cards that were not measured, and those whose context is given, hold the context
+test_libraries_hold_memory_of_the_card() {
+	local program='
+import torch
+def used():
+    torch.cuda.synchronize()
+    free, total = torch.cuda.mem_get_info()
+    print("used", total - free - torch.cuda.memory_reserved())
+used()
+a = torch.randn(256, 256, device="cuda")
+used()
+(a @ a).sum()
+used()
+g = torch.cuda.CUDAGraph()
+with torch.cuda.graph(g):
+    a.add_(1)
+used()'
+	record --gpu h100 -o run.cft -- "$python" -c "$program" &&
+		[ "$(awk '/^used/ { printf "%s ", $2 }' log)" = "552402944 648871936 718077952 791478272 " ] || { cat log; return 1; }
+	for other in '--gpu l4' '--gpu h100 --context 512M'; do
+		record $other -o run.cft -- "$python" -c "$program" &&
+			[ "$(grep '^used' log | sort -u)" = 'used 536870912' ] || { cat log; return 1; }
+	done
+}
+
 test_what_ended_out_of_memory_is_a_lower_bound() {
 	local layers='import torch
 kept = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(4)]'

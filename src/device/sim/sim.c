@@ -9,8 +9,8 @@
  * memory. Time advances with the driver's own calls and, unless the card is idle (work_idle), with
  * recorded time.
  *
- * Invariant: used_bytes is the sum of what the parts hold, at most capacity_bytes, which is the
- * card without the CUDA context.
+ * Invariant: used_bytes is the sum of what the parts and libraries (occupy) hold, at most
+ * capacity_bytes, which is the card without the CUDA context.
  */
 #include <frag/device.h>
 
@@ -213,4 +213,23 @@ void frag_sim_hold(struct frag_device *dev, uint64_t bytes)
 
 	FRAG_ASSERT(dev->ops == &sim_ops);
 	(void)frag_simplace_cut(&sim->place, bytes, &forever, NULL);
+}
+
+uint64_t frag_sim_occupy(struct frag_device *dev, uint64_t bytes)
+{
+	struct sim *sim = dev->priv;
+	uint64_t ns = 0;
+
+	FRAG_ASSERT(dev->ops == &sim_ops);
+	if (!frag_sim_take(sim, bytes, &ns))
+		return bytes;
+	bytes = sim->capacity_bytes - sim->used_bytes;
+	sim->used_bytes += bytes;
+	return bytes;
+}
+
+void frag_sim_vacate(struct frag_device *dev, uint64_t bytes)
+{
+	FRAG_ASSERT(dev->ops == &sim_ops);
+	frag_sim_give(dev->priv, bytes);
 }

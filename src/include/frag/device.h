@@ -390,9 +390,13 @@ struct frag_sim_config {
 int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out,
 		  struct frag_err *err);
 /* Other effects of a program on the card's address space (sim_place.c): it runs its first kernel; a
- * library takes bytes for good, which count in the context. dev: from frag_sim_open. */
+ * library takes addresses for good. dev: from frag_sim_open. */
 void frag_sim_launched(struct frag_device *dev);
 void frag_sim_hold(struct frag_device *dev, uint64_t bytes);
+/* Memory of the card that libraries take, without addresses; what was taken: all that is left, where
+ * that is less. vacate: at most what was taken. */
+uint64_t frag_sim_occupy(struct frag_device *dev, uint64_t bytes);
+void frag_sim_vacate(struct frag_device *dev, uint64_t bytes);
 /* Unlimited memory, no cost, addresses that only grow; shows what the simulator itself costs. */
 int frag_null_open(struct frag_device **out, struct frag_err *err);
 /* `ordinal` as in the CUDA runtime. Errors: FRAG_EDEVICE "no driver" or "no device". */

@@ -2,7 +2,7 @@
 /*
  * What the program can ask about the card: attributes and properties (card.def), versions, errors.
  *
- * CUFRAG_NOGPU describes it: name, total, context, count, cc, sms, l2, bus, clock.
+ * CUFRAG_NOGPU describes it: name, total, context, libraries, count, cc, sms, l2, bus, clock.
  * What is left out is that of an H200. Figures by compute capability: CUDA
  * Programming Guide 13.0, "Technical Specifications per Compute Capability".
  */
@@ -31,6 +31,7 @@ static struct nogpu_card card = {
 	.name = "NVIDIA H200",
 	.total_bytes = 150109880320ull,
 	.context_bytes = 552402944ull,
+	.libraries = true,
 	.count = 1,
 	.major = 9,
 	.minor = 0,
@@ -51,6 +52,8 @@ static void take(const char *key, const char *value)
 		card.total_bytes = n;
 	else if (!strcmp(key, "context"))
 		card.context_bytes = n;
+	else if (!strcmp(key, "libraries"))
+		card.libraries = n;
 	else if (!strcmp(key, "count"))
 		card.count = (int)FRAG_MIN(n, NOGPU_CARDS_MAX);
 	else if (!strcmp(key, "cc"))

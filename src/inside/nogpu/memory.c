@@ -129,21 +129,24 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 	return sims[ordinal];
 }
 
-/* The first kernel of a card's; those of CUDA's libraries do not come by here, and do not count. */
-static int launched(void)
+/* The first kernel of a card's; those of CUDA's libraries do not come by here, and do not count. A kernel that the driver is
+ * given is of a module of its own (Triton, CuPy), not of the code of PyTorch. */
+static int launched(bool by_runtime)
 {
-	static atomic_bool done[NOGPU_CARDS_MAX];
+	static atomic_bool done[2][NOGPU_CARDS_MAX];
 	int device = frag_nogpu_device();
 	struct frag_device *sim;
 
-	if (atomic_load_explicit(&done[device], memory_order_relaxed))
+	if (atomic_load_explicit(&done[by_runtime][device], memory_order_relaxed))
 		return NOGPU_OK;
 	frag_nogpu_lock();
 	sim = frag_nogpu_sim(device);
 	if (sim)
 		frag_sim_launched(sim);
-	atomic_store(&done[device], true);
+	atomic_store(&done[by_runtime][device], true);
 	frag_nogpu_unlock();
+	if (by_runtime)
+		frag_nogpu_beside_take(NOGPU_BESIDE_KERNELS, NULL);
 	return NOGPU_OK;
 }
 
@@ -158,18 +161,13 @@ void frag_nogpu_hold(uint64_t bytes)
 	frag_nogpu_unlock();
 }
 
-#define LAUNCH(name) \
-	NOGPU_ENTRY(int, name, (void)) \
-	{ \
-		return launched(); \
-	}
-LAUNCH(cudaLaunchKernel)
-LAUNCH(cudaLaunchKernelExC)
-LAUNCH(cudaLaunchCooperativeKernel)
-LAUNCH(__cudaLaunchKernel)
-LAUNCH(__cudaLaunchKernel_ptsz)
-LAUNCH(cuLaunchKernel)
-LAUNCH(cuLaunchKernelEx)
+NOGPU_VALUE(int, cudaLaunchKernel, (void), launched(true))
+NOGPU_VALUE(int, cudaLaunchKernelExC, (void), launched(true))
+NOGPU_VALUE(int, cudaLaunchCooperativeKernel, (void), launched(true))
+NOGPU_VALUE(int, __cudaLaunchKernel, (void), launched(true))
+NOGPU_VALUE(int, __cudaLaunchKernel_ptsz, (void), launched(true))
+NOGPU_VALUE(int, cuLaunchKernel, (void), launched(false))
+NOGPU_VALUE(int, cuLaunchKernelEx, (void), launched(false))
 
 /* ---- live ranges ------------------------------------------------------------------- */
 

@@ -33,6 +33,7 @@ struct comm {
 		plays; /* for each rank, which one says what it says (cufrag_roles.py); NULL: all run */
 	unsigned char name[NAME_BYTES];
 	unsigned splits;
+	struct nogpu_held held;
 };
 
 /* The id is passed by value: 128 bytes on the stack, before no argument in a register. */
@@ -44,11 +45,14 @@ struct nccl_id {
 
 static int comm_make(void **out, int ranks, int rank)
 {
-	int rc = frag_nogpu_handle(out);
+	struct comm *c;
 
-	if (!rc)
-		*(struct comm *)*out = (struct comm){ .ranks = ranks, .rank = rank };
-	return rc;
+	FRAG_TRY(frag_nogpu_handle(out));
+	c = *out;
+	*c = (struct comm){ .ranks = ranks, .rank = rank };
+	if (ranks == 1)
+		frag_nogpu_beside_take(NOGPU_BESIDE_NCCL, &c->held);
+	return NCCL_OK;
 }
 
 /* ---- ranks that play others ---- */
@@ -158,6 +162,8 @@ NOGPU_ENTRY(int, ncclCommDestroy, (struct comm * comm))
 		talk_leave(comm->talk);
 		comm->talk = NULL;
 	}
+	if (comm)
+		frag_nogpu_beside_give(&comm->held);
 	return NCCL_OK;
 }
 NOGPU_VALUE(int, ncclCommAbort, (struct comm * comm), frag_nogpu_ncclCommDestroy(comm))

@@ -75,7 +75,8 @@ enum nogpu_error {
 struct nogpu_card {
 	char name[96];
 	uint64_t total_bytes, context_bytes;
-	int count; /* cards in the machine, all alike */
+	bool libraries; /* it holds what they take beside the context (beside.c) */
+	int count;	/* cards in the machine, all alike */
 	int major, minor, sms;
 	uint64_t l2_bytes;
 	int bus_bits, clock_khz;
@@ -119,6 +120,22 @@ bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device);
 bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
 /* A library takes address space of the current card for good. */
 void frag_nogpu_hold(uint64_t bytes);
+/* What libraries hold of the current card (beside.c): that of the first of a kind, and, with `own`, what this one holds
+ * until it is given back; *own begins as zeros. */
+enum nogpu_beside {
+	NOGPU_BESIDE_KERNELS,
+	NOGPU_BESIDE_CUBLAS,
+	NOGPU_BESIDE_CUDNN,
+	NOGPU_BESIDE_GRAPH,
+	NOGPU_BESIDE_NCCL,
+	NOGPU_BESIDE_COUNT
+};
+struct nogpu_held {
+	uint64_t bytes;
+	int device;
+};
+void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own);
+void frag_nogpu_beside_give(struct nogpu_held *own);
 /* Memory of a card is asked for: from here on there is something to record. pre: locked. */
 void frag_nogpu_mark_begun(void);
 /* The host forgets what was stored in whole pages there; all of it is zero, and takes no memory of the host. */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a card holds beside the program's own memory and the context: code of libraries, and their buffers. It counts in
+ * what is left of the card; it has no addresses here, since those of sim_place.c were fitted without it.
+ *
+ * Measured on one H100 80 GB HBM3 (driver 580.159.04, CUDA 13.0, PyTorch 2.11.0, 2026-11-23; results/layout/beside.csv). It holds
+ * for cards that run the same machine code, those of compute capability 9; others hold nothing, since they were not measured, and
+ * differ: an 8 GB card of 8.9 printed 0.03 GiB where an H100 prints 0.16 (results/layout/serving.md). Other releases of PyTorch and
+ * CUDA are taken to be alike.
+ *
+ * Not modelled: NCCL's groups of several ranks, which were not measured; local memory of kernels with more than 1,024 bytes a
+ * thread (multiprocessors x threads x the bytes beyond), since kernels are never looked at and none of PyTorch's that were
+ * measured has so many; 2 MiB of FP8 products; other libraries.
+ */
+#include "nogpu.h"
+
+#include <frag/device.h>
+
+static const struct {
+	uint64_t first_bytes; /* once a card */
+	uint64_t each_bytes;
+} figures[NOGPU_BESIDE_COUNT] = {
+	/* the first kernel: the code of PyTorch */
+	[NOGPU_BESIDE_KERNELS] = { 92 * FRAG_MIB, 0 },
+	/* the first matrix product takes 66 MiB, 64 of them the handle's, whose addresses cublasCreate takes */
+	[NOGPU_BESIDE_CUBLAS] = { 2 * FRAG_MIB, 64 * FRAG_MIB },
+	/* measured with attention, not with convolutions */
+	[NOGPU_BESIDE_CUDNN] = { 8 * FRAG_MIB, 0 },
+	/* the first captured graph, ten more took nothing; whether when it is made or when it first runs, is not known */
+	[NOGPU_BESIDE_GRAPH] = { 70 * FRAG_MIB, 0 },
+	/* groups of one rank: the first took 494 MiB, the next two 390 and 388 */
+	[NOGPU_BESIDE_NCCL] = { 106 * FRAG_MIB, 388 * FRAG_MIB },
+};
+
+void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
+{
+	static bool begun[NOGPU_BESIDE_COUNT][NOGPU_CARDS_MAX];
+	int device = frag_nogpu_device();
+	struct frag_device *sim;
+
+	if (frag_nogpu_card()->major != 9 || !frag_nogpu_card()->libraries)
+		return;
+	frag_nogpu_lock();
+	sim = frag_nogpu_sim(device);
+	if (sim && !begun[what][device])
+		frag_sim_occupy(sim, figures[what].first_bytes);
+	begun[what][device] = true;
+	if (sim && own)
+		*own = (struct nogpu_held){ frag_sim_occupy(sim, figures[what].each_bytes),
+					    device };
+	frag_nogpu_unlock();
+}
+
+void frag_nogpu_beside_give(struct nogpu_held *own)
+{
+	frag_nogpu_lock();
+	if (own->bytes)
+		frag_sim_vacate(frag_nogpu_sim(own->device), own->bytes);
+	own->bytes = 0;
+	frag_nogpu_unlock();
+}
