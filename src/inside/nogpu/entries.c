@@ -28,12 +28,6 @@ int frag_nogpu_handle(void **out)
 		    : NOGPU_OUT_OF_MEMORY; /* the libraries' "no resources" is 1, 2 or 3 */
 }
 
-static int make_graph(void **out)
-{
-	frag_nogpu_beside_take(NOGPU_BESIDE_GRAPH, NULL);
-	return frag_nogpu_handle(out);
-}
-
 static int make_cublas(void **out)
 {
 	int rc = frag_nogpu_handle(out);

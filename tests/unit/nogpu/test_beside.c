@@ -27,8 +27,9 @@ static size_t used(void)
 
 TEST(libraries_hold_what_they_hold_on_the_card)
 {
-	void *first, *second, *graph, *cudnn;
+	void *first, *second, *graph, *cudnn, *solver;
 	uint64_t memory[3];
+	int plan;
 
 	NEEDS_ADDRESSES();
 	assert_int_equal(used(), 500);
@@ -45,15 +46,21 @@ TEST(libraries_hold_what_they_hold_on_the_card)
 	frag_nogpu_cublasDestroy_v2(second);
 	frag_nogpu_cublasDestroy_v2(NULL);
 	assert_int_equal(used(), 658);
-	for (int again = 0; again < 2; again++)
-		frag_nogpu_cudnnCreate(&cudnn);
-	assert_int_equal(used(), 666);
+	frag_nogpu_cudnnCreate(&cudnn);
+	assert_int_equal(used(), 668);
+	frag_nogpu_cudnnCreate(&cudnn); /* of another thread */
+	assert_int_equal(used(), 676);
 	for (int again = 0; again < 2; again++)
 		frag_nogpu_cudaGraphInstantiate(&graph, NULL, 0);
-	assert_int_equal(used(), 736);
+	assert_int_equal(used(), 676);
+	for (int again = 0; again < 2; again++)
+		frag_nogpu_cusolverDnCreate(&solver);
+	assert_int_equal(used(), 772);
+	frag_nogpu_cufftCreate(&plan);
+	assert_int_equal(used(), 780);
 	/* NVML says the same; the other card holds nothing */
 	frag_nogpu_nvmlDeviceGetMemoryInfo((void *)1, memory);
-	assert_true(memory[2] == 736 * FRAG_MIB);
+	assert_true(memory[2] == 780 * FRAG_MIB);
 	frag_nogpu_cudaSetDevice(1);
 	assert_int_equal(used(), 500);
 	frag_nogpu_cudaLaunchKernel();
@@ -62,7 +69,23 @@ TEST(libraries_hold_what_they_hold_on_the_card)
 	frag_nogpu_cublasDestroy_v2(first);
 	assert_int_equal(used(), 592);
 	frag_nogpu_cudaSetDevice(0);
-	assert_int_equal(used(), 672);
+	assert_int_equal(used(), 716);
+}
+
+TEST(streams_hold_what_they_hold_on_the_card)
+{
+	static const size_t more[][2] = { { 1, 0 },  { 2, 2 },	 { 4, 2 },   { 8, 4 },
+					  { 16, 8 }, { 32, 16 }, { 64, 34 }, { 128, 70 } };
+	size_t before, made = 0;
+	void *stream;
+
+	NEEDS_ADDRESSES();
+	before = used();
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(more); i++) {
+		for (; made < more[i][0]; made++)
+			frag_nogpu_cudaStreamCreateWithPriority(&stream, 1, 0);
+		assert_int_equal(used(), before + more[i][1]);
+	}
 }
 
 TEST(groups_of_one_rank_hold_what_they_hold_on_the_card)
