@@ -86,6 +86,9 @@ int pt_conf_roundup(const char *text, unsigned release, uint32_t *table, struct 
 	if (!pt_next_word(&t))
 		return 0;
 	if (strcmp(t.word, "[") != 0) {
+		if (text[strcspn(text, " \t\n\v\f\r")]) /* the text of all settings would lose it */
+			return frag_fail(err, FRAG_EUSAGE,
+					 "roundup_power2_divisions: white space in '%s'", text);
 		FRAG_TRY(want_division(t.word, false, &d, err));
 		for (unsigned i = 0; i < PT_ROUNDUPS; i++)
 			table[i] = d;
