@@ -4,9 +4,10 @@
  * what is left of the card; it has no addresses here, since those of sim_place.c were fitted without it.
  *
  * Measured on one H100 80 GB HBM3 (driver 580.159.04, CUDA 13.0, PyTorch 2.11.0, 2026-11-23 and 24; results/layout/beside.csv,
- * beside_programs.csv). The card gives 2 MiB at a time, so sums are off by as much where several libraries share them. It holds for cards that run the same machine code, those of compute capability 9; others hold nothing, since they were not measured, and
- * differ: an 8 GB card of 8.9 printed 0.03 GiB where an H100 prints 0.16 (results/layout/serving.md). Other releases of PyTorch and
- * CUDA are taken to be alike.
+ * beside_programs.csv). An H200 holds the same, but for 6 MiB less of NCCL's first group. The card gives 2 MiB at a time, so sums
+ * are off by as much where several libraries share them. It holds for cards that run the same machine code, those of compute
+ * capability 9; others hold nothing, since they were not measured, and differ: an 8 GB card of 8.9 printed 0.03 GiB where an H100
+ * prints 0.16 (results/layout/serving.md). Other releases of PyTorch and CUDA are taken to be alike.
  *
  * Not modelled: NCCL's groups of several ranks, which were not measured; local memory of kernels with more than 1,024 bytes a
  * thread (multiprocessors x threads x the bytes beyond), since kernels are never looked at and none of PyTorch's that were
@@ -57,8 +58,8 @@ void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
 	frag_nogpu_unlock();
 }
 
-/* Of n streams: 0, 2, 2, 4, 8, 16, 34 and 70 MiB for 1, 2, 4, 8, 16, 32, 64 and 128, so many as PyTorch makes with its first. Whether
- * a destroyed stream gives anything back was not measured. */
+/* Of n streams: 0, 2, 2, 4, 8, 16, 34 and 70 MiB for 1, 2, 4, 8, 16, 32, 64 and 128 (PyTorch makes 128 at once). Whether a
+ * destroyed stream gives anything back was not measured. */
 static uint64_t streams_bytes(uint64_t n)
 {
 	return 2 * FRAG_MIB * ((n + 2) / 4 + (n - 1) / 32);
