@@ -29,6 +29,7 @@ static const struct {
 	[NOGPU_BESIDE_CUDNN] = { 2 * FRAG_MIB, 8 * FRAG_MIB },
 	[NOGPU_BESIDE_SOLVER] = { 96 * FRAG_MIB, 0 }, /* one handle of cuSOLVER */
 	[NOGPU_BESIDE_FFT] = { 8 * FRAG_MIB, 0 },
+	[NOGPU_BESIDE_STREAM] = { 0, 0 }, /* streams_bytes */
 	/* groups of one rank: the first took 494 MiB, the next two 390 and 388 */
 	[NOGPU_BESIDE_NCCL] = { 106 * FRAG_MIB, 388 * FRAG_MIB },
 };
@@ -38,26 +39,6 @@ static bool counts(void)
 	return frag_nogpu_card()->major == 9 && frag_nogpu_card()->libraries;
 }
 
-void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
-{
-	static bool begun[NOGPU_BESIDE_COUNT][NOGPU_CARDS_MAX];
-	int device = frag_nogpu_device();
-	struct frag_device *sim;
-	uint64_t each;
-
-	if (!counts())
-		return;
-	frag_nogpu_lock();
-	sim = frag_nogpu_sim(device);
-	if (sim && !begun[what][device])
-		frag_sim_occupy(sim, figures[what].first_bytes);
-	begun[what][device] = true;
-	each = sim ? frag_sim_occupy(sim, figures[what].each_bytes) : 0;
-	if (own)
-		*own = (struct nogpu_held){ each, device };
-	frag_nogpu_unlock();
-}
-
 /* Of n streams: 0, 2, 2, 4, 8, 16, 34 and 70 MiB for 1, 2, 4, 8, 16, 32, 64 and 128 (PyTorch makes 128 at once). Whether a
  * destroyed stream gives anything back was not measured. */
 static uint64_t streams_bytes(uint64_t n)
@@ -65,20 +46,31 @@ static uint64_t streams_bytes(uint64_t n)
 	return 2 * FRAG_MIB * ((n + 2) / 4 + (n - 1) / 32);
 }
 
-void frag_nogpu_beside_stream(void)
+static uint64_t nth_bytes(enum nogpu_beside what, uint64_t n)
 {
-	static uint64_t made[NOGPU_CARDS_MAX];
+	if (what == NOGPU_BESIDE_STREAM && n > 1)
+		return streams_bytes(n) - streams_bytes(n - 1);
+	return figures[what].each_bytes;
+}
+
+void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
+{
+	static uint64_t taken[NOGPU_BESIDE_COUNT][NOGPU_CARDS_MAX];
 	int device = frag_nogpu_device();
 	struct frag_device *sim;
-	uint64_t n;
+	uint64_t n, each = 0;
 
 	if (!counts())
 		return;
 	frag_nogpu_lock();
-	n = ++made[device];
 	sim = frag_nogpu_sim(device);
-	if (sim && n > 1)
-		frag_sim_occupy(sim, streams_bytes(n) - streams_bytes(n - 1));
+	n = ++taken[what][device];
+	if (sim && n == 1)
+		frag_sim_occupy(sim, figures[what].first_bytes);
+	if (sim)
+		each = frag_sim_occupy(sim, nth_bytes(what, n));
+	if (own)
+		*own = (struct nogpu_held){ each, device };
 	frag_nogpu_unlock();
 }
 

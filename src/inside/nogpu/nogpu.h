@@ -128,6 +128,7 @@ enum nogpu_beside {
 	NOGPU_BESIDE_CUDNN,
 	NOGPU_BESIDE_SOLVER,
 	NOGPU_BESIDE_FFT,
+	NOGPU_BESIDE_STREAM,
 	NOGPU_BESIDE_NCCL,
 	NOGPU_BESIDE_COUNT
 };
@@ -136,8 +137,6 @@ struct nogpu_held {
 	int device;
 };
 void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own);
-/* A stream was made. */
-void frag_nogpu_beside_stream(void);
 void frag_nogpu_beside_give(struct nogpu_held *own);
 /* Memory of a card is asked for: from here on there is something to record. pre: locked. */
 void frag_nogpu_mark_begun(void);

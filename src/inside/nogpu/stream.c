@@ -55,7 +55,7 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 	s->next = streams;
 	streams = s;
 	frag_nogpu_unlock();
-	frag_nogpu_beside_stream();
+	frag_nogpu_beside_take(NOGPU_BESIDE_STREAM, NULL);
 	*out = s;
 	return NOGPU_OK;
 }
