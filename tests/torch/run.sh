@@ -53,6 +53,16 @@ test_every_capability_runs_a_training() {
 	done < cards
 }
 
+# A kernel that NVRTC compiled here is empty: were it kept where PyTorch looks for kernels, a program on a real card would fail.
+test_caches_of_real_cards_stay_as_they_are() {
+	mkdir -p home real
+	HOME=$PWD/home PYTORCH_KERNEL_CACHE_PATH=$PWD/real CUPY_CACHE_DIR=$PWD/real record -o run.cft -- "$python" -c '
+import torch
+assert torch.arange(1, 5, device="cuda").prod().item() == 24
+torch.randn(8, device="cuda", dtype=torch.cfloat).abs()' || return
+	[ -z "$(find home real -type f)" ] || { find home real -type f; return 1; }
+}
+
 # what waits on the host takes as little memory there as what the card has: 8 GiB of tensors that nobody computed
 test_tensors_on_the_host_take_no_memory() {
 	cat > offload.py <<-'PY'

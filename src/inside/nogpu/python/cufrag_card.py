@@ -21,6 +21,10 @@ import time
 
 CORE = "libcufrag_nogpu.so"
 VALUES = "cufrag_values.so"
+# What packages keep for later runs: kernels, which are empty here, timings, and what cards can do. A real card must never find it,
+# so it lies in these folders beside the libraries.
+CACHES = {"CUPY_CACHE_DIR": "cupy", "DG_JIT_CACHE_DIR": "deep_gemm", "NUMBA_CACHE_DIR": "numba",
+          "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton", "VLLM_CACHE_ROOT": "vllm"}
 
 
 def say(text):
@@ -67,9 +71,8 @@ class Card:
         os.environ["TRITON_LIBCUDA_PATH"] = self.folder
         # Triton 2.1 asks ldconfig only
         After("triton.common.build", lambda build: setattr(build, "libcuda_dirs", lambda: [self.folder]))
-        # what a compiler keeps for a real card (timings above all) is not mixed with what this one says
-        os.environ["TRITON_CACHE_DIR"] = os.path.join(self.folder, "triton")
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(self.folder, "inductor")
+        os.environ.update((name, os.path.join(self.folder, folder)) for name, folder in CACHES.items())
+        os.environ["USE_PYTORCH_KERNEL_CACHE"] = "0"
         os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(
             [self.folder] + [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p and p != self.folder])
 
