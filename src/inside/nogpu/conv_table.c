@@ -122,40 +122,7 @@ static struct parts take_apart(const struct row *a)
 	return best;
 }
 
-/* ---- looking up ----------------------------------------------------------------------------- */
-
-static bool look_up(const struct row *key, bool nearby, int64_t *bytes)
-{
-	const struct row *near = NULL;
-	double least = 0;
-	struct parts p;
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		const struct row *a = &rows[i];
-		double far;
-
-		if (!same(a, key))
-			continue;
-		far = fabs(log(points_of(a) / points_of(key))) + (a->h == key->h ? 0 : 1e-3);
-		if (!near || far < least) {
-			near = a;
-			least = far;
-		}
-	}
-	if (!near)
-		return false;
-	if (near->n == key->n && near->h == key->h && near->w == key->w) {
-		*bytes = (int64_t)near->bytes;
-		return true;
-	}
-	if (!nearby)
-		return false;
-	p = take_apart(near);
-	*bytes = (int64_t)(copied_bytes(key, p.copies) + p.splits * partial_bytes(key) + p.rest);
-	return true;
-}
-
-/* ---- filters of one point, channels first ------------------------------------------------ */
+/* ---- sizes of other convolutions ----------------------------------------------------------- */
 
 static double apart(uint64_t a, uint64_t b)
 {
@@ -170,25 +137,109 @@ static int words_of(uint64_t n)
 
 static bool is_point(const struct row *a)
 {
-	return a->r == 1 && a->s == 1 && a->stride == 1 && a->groups == 1 && !a->channels_last;
+	return a->r == 1 && a->s == 1 && a->stride == 1 && a->groups == 1;
 }
 
+/* Filters of single channels, channels last, in half precision. */
+static bool is_single(const struct row *a)
+{
+	return a->groups > 1 && a->groups == a->c && a->k == a->c && a->channels_last &&
+	       a->type != fp32;
+}
+
+/* Do both choose among the same kernels? */
+static bool alike(const struct row *a, const struct row *b)
+{
+	if (a->op != b->op || (a->type == fp32) != (b->type == fp32) ||
+	    a->channels_last != b->channels_last)
+		return false;
+	return (is_point(a) && is_point(b)) || (is_single(a) && is_single(b) && a->r == b->r &&
+						a->stride == b->stride && a->type == b->type);
+}
+
+/* With channels last, a point's convolution is one product: images and points are the same to it. */
 static double unlike(const struct row *a, const struct row *b)
 {
 	uint64_t area = (uint64_t)a->h * a->w, other = (uint64_t)b->h * b->w;
+	double channels = apart(a->c, b->c) + apart(a->k, b->k) +
+			  0.5 * (words_of(a->c) != words_of(b->c)) +
+			  0.5 * (words_of(a->k) != words_of(b->k));
 
-	return apart(a->c, b->c) + apart(a->k, b->k) + 0.5 * apart(a->n, b->n) +
-	       0.7 * apart(area, other) + 0.5 * abs(words_of(area) - words_of(other)) +
-	       0.5 * (words_of(a->c) != words_of(b->c)) + 0.5 * (words_of(a->k) != words_of(b->k));
+	if (is_point(a) && a->channels_last)
+		return channels + fabs(log(points_of(a) / points_of(b)));
+	return channels + 0.5 * apart(a->n, b->n) + 0.7 * apart(area, other) +
+	       0.5 * abs(words_of(area) - words_of(other));
 }
 
-/* Nothing, or for filters a partial one for each image. */
-static bool was_product(const struct row *a)
+static const struct row *most_alike(const struct row *key)
 {
-	uint64_t bytes = a->op == filter && a->h * a->w > 1 ? a->n * partial_bytes(a) : 0;
+	const struct row *near = NULL;
+	double least = 0;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		double far;
+
+		if (!alike(&rows[i], key))
+			continue;
+		far = unlike(&rows[i], key);
+		if (!near || far < least) {
+			near = &rows[i];
+			least = far;
+		}
+	}
+	return near;
+}
+
+/* What the kernels take that cuDNN does not plan for: nothing, a partial filter for each image, or 16 of single channels. */
+static bool was_unplanned(const struct row *a)
+{
+	uint64_t bytes = a->op != filter   ? 0
+			 : is_single(a)	   ? 32 * (uint64_t)a->n * a->r * a->s * units(a->c, 32)
+			 : a->h * a->w > 1 ? a->n * partial_bytes(a)
+					   : 0;
 	uint64_t off = a->bytes > bytes ? a->bytes - bytes : bytes - a->bytes;
 
-	return off <= FRAG_MAX(2048, bytes / 50);
+	return off <= FRAG_MAX(2048, bytes / 50) || (is_single(a) && !a->bytes);
+}
+
+/* ---- looking up ----------------------------------------------------------------------------- */
+
+static const struct row *nearest_of_same(const struct row *key)
+{
+	const struct row *near = NULL;
+	double least = 0;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		const struct row *a = &rows[i];
+		double far;
+
+		if (!same(a, key))
+			continue;
+		far = fabs(log(points_of(a) / points_of(key))) + (a->h == key->h ? 0 : 1e-3);
+		if (!near || far < least) {
+			near = a;
+			least = far;
+		}
+	}
+	return near;
+}
+
+static bool look_up(const struct row *key, bool nearby, int64_t *bytes)
+{
+	const struct row *near = nearest_of_same(key);
+	struct parts p;
+
+	if (near && near->n == key->n && near->h == key->h && near->w == key->w) {
+		*bytes = (int64_t)near->bytes;
+		return true;
+	}
+	if (is_point(key) && key->channels_last) /* the other passes take nothing, nearly always */
+		near = key->op == filter ? most_alike(key) : NULL;
+	if (!nearby || !near)
+		return false;
+	p = take_apart(near);
+	*bytes = (int64_t)(copied_bytes(key, p.copies) + p.splits * partial_bytes(key) + p.rest);
+	return true;
 }
 
 static bool fits(int64_t v, int64_t most)
@@ -256,25 +307,13 @@ static bool is_wide(const struct nogpu_cudnn *x)
 	return x && x->dims_count > 1 && x->dims[1] >= (x->type == 0 ? 32 : 128);
 }
 
-bool frag_nogpu_conv_is_product(const struct nogpu_cudnn *op)
+bool frag_nogpu_conv_is_unplanned(const struct nogpu_cudnn *op)
 {
-	const struct row *near = NULL;
-	double least = 0;
+	const struct row *near;
 	struct row key;
 
 	if (!describe(op, &key))
 		return op->kind != NOGPU_CUDNN_CONV_BACKWARD_FILTER || is_wide(op->x_part);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		const struct row *a = &rows[i];
-		double far;
-
-		if (a->op != key.op || (a->type == fp32) != (key.type == fp32) || !is_point(a))
-			continue;
-		far = unlike(a, &key);
-		if (!near || far < least) {
-			near = a;
-			least = far;
-		}
-	}
-	return !near || was_product(near);
+	near = most_alike(&key);
+	return !near || was_unplanned(near);
 }

@@ -40,13 +40,16 @@ struct nogpu_cudnn {
 int64_t frag_nogpu_cudnn_element_bytes(int type);
 bool frag_nogpu_is_conv(const struct nogpu_cudnn *op);
 /*
- * Workspace of a convolution that was measured on an H200; near: or what such a measurement of another size makes of it.
+ * Workspace of a convolution that was measured on an H100 or H200; near: or what such a measurement of another size makes of it.
  * false: not in the table.
  */
 bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, bool near, int64_t *bytes);
 
-/* A filter of one point, channels first: whether the likest that was measured was a product of plain matrices. */
-bool frag_nogpu_conv_is_product(const struct nogpu_cudnn *op);
+/*
+ * Filters of one point, and of single channels in half precision with channels last: whether the most alike of the measured
+ * sizes took a kernel that cuDNN does not plan for without a card.
+ */
+bool frag_nogpu_conv_is_unplanned(const struct nogpu_cudnn *op);
 
 #define NOGPU_PLANS 4 /* with and without tensor cores, deterministic or not */
 

@@ -27,6 +27,7 @@ struct conv {
 	int64_t element_bytes, taps;	   /* taps: points of a filter */
 	bool channels_last, padded, depthwise, pointwise;
 	bool volume, line; /* of three dimensions, of one */
+	bool strided;
 };
 
 static int64_t points(const struct nogpu_cudnn *t)
@@ -68,6 +69,7 @@ static bool describe(const struct nogpu_cudnn *op, struct conv *c)
 	c->channels_last = x->strides[1] == 1 && c->channels > 1;
 	c->depthwise = w->dims[1] == 1 && c->channels > 1;
 	c->pointwise = c->taps == 1 && (!op->conv || is_plain(op->conv, x->dims_count - 2));
+	c->strided = op->conv && op->conv->conv_strides[x->dims_count - 3] > 1;
 	c->volume = x->dims_count > 4;
 	c->line = x->dims_count == 3 || x->dims[2] == 1;
 	/* matrix units take 16 bytes of channels at a time */
@@ -120,15 +122,15 @@ static int64_t product_bytes(const struct conv *c)
 
 /*
  * One filter for each channel, channels last: in half precision 16 partial filters for each image, of
- * channels in units of 64, where there are points enough; in single precision no rule was found.
+ * channels in units of 32, where there are points enough; in single precision no rule was found.
  */
 static int64_t depthwise_bytes(const struct conv *c)
 {
-	int64_t all = c->images * c->area, whole = (c->channels + 63) / 64 * 64;
+	int64_t all = c->images * c->area, whole = (c->channels + 31) / 32 * 32;
 
 	if (c->element_bytes == 4)
 		return FRAG_MIN(512 * c->w_bytes, 2 * (int64_t)FRAG_MIB);
-	if (all < (c->taps == 1 ? 20000 : 1100))
+	if (all < (c->strided ? 1024 : 576) || (c->strided && c->taps == 1))
 		return 0;
 	return 16 * c->images * c->w_bytes / c->channels * whole;
 }
@@ -143,8 +145,7 @@ static int64_t filter_bytes(const struct conv *c, bool product)
 	if (c->channels_last)
 		return (c->padded ? c->x_bytes + 2 * c->w_bytes : 0) + split_bytes(c);
 	if (c->pointwise)
-		return product ? c->images * c->w_bytes * 4 / c->element_bytes
-			       : c->x_bytes + c->y_bytes;
+		return product ? c->images * c->channels * c->filters * 4 : c->x_bytes + c->y_bytes;
 	return c->x_bytes + c->w_bytes + c->y_bytes + split_bytes(c) + CONVERSION;
 }
 
@@ -159,7 +160,7 @@ static int64_t by_rule(const struct nogpu_cudnn *op)
 	if (!describe(op, &c))
 		return 0;
 	if (op->kind == NOGPU_CUDNN_CONV_BACKWARD_FILTER)
-		return filter_bytes(&c, frag_nogpu_conv_is_product(op));
+		return filter_bytes(&c, frag_nogpu_conv_is_unplanned(op));
 	if (c.depthwise || c.pointwise)
 		return 0;
 	if (c.channels_last)
@@ -173,7 +174,7 @@ static bool is_product(const struct nogpu_cudnn *op)
 	struct conv c;
 
 	return describe(op, &c) && c.pointwise && !c.channels_last &&
-	       op->w_part->dims[1] == c.channels && frag_nogpu_conv_is_product(op);
+	       op->w_part->dims[1] == c.channels && frag_nogpu_conv_is_unplanned(op);
 }
 
 /*
@@ -190,18 +191,28 @@ static bool takes_nothing(const struct nogpu_cudnn *op)
 	return op->kind != NOGPU_CUDNN_CONV_BACKWARD_FILTER || c.channels >= (c.line ? 192 : 768);
 }
 
+/* Single channels, channels last, in half precision: kernels of their own, unless a like size took what was planned. */
+static bool is_single(const struct nogpu_cudnn *op)
+{
+	struct conv c;
+
+	return describe(op, &c) && c.depthwise && c.channels == c.filters && c.channels_last &&
+	       c.element_bytes == 2 && !c.volume;
+}
+
 /*
- * What the planner leaves out: products of plain matrices by cuBLASLt, and PyTorch's choice for filters of
+ * What the planner leaves out: products of plain matrices by cuBLASLt, and cuDNN's own kernels for filters of
  * single channels.
  */
-static bool is_beyond_planner(const struct nogpu_cudnn *op)
+static bool is_beyond_planner(const struct nogpu_cudnn *op, int64_t planned_bytes)
 {
 	struct conv c;
 
 	if (!describe(op, &c))
 		return true;
-	if (c.depthwise && c.channels_last && c.element_bytes == 2)
-		return !c.volume;
+	if (is_single(op))
+		return op->kind == NOGPU_CUDNN_CONV_FORWARD || !planned_bytes ||
+		       frag_nogpu_conv_is_unplanned(op);
 	if (!c.pointwise || op->w_part->dims[1] != c.channels)
 		return false;
 	return c.channels_last || is_product(op);
@@ -221,9 +232,9 @@ void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *pla
 		*first = 0;
 		return;
 	}
-	if (planned && !is_beyond_planner(op))
+	if (planned && !is_beyond_planner(op, *first))
 		return;
 	/* products of all images scale with their number, not as the table's parts do */
-	if (is_product(op) || !frag_nogpu_conv_recorded(op, true, first))
+	if (is_product(op) || is_single(op) || !frag_nogpu_conv_recorded(op, true, first))
 		*first = by_rule(op);
 }
