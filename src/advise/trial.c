@@ -2,9 +2,6 @@
 /* Changes that are tried; see trial.h. */
 #include "trial_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <frag/clock.h>
 
 #include "advise/edit.h"

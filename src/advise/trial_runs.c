@@ -3,7 +3,6 @@
 #include "trial_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/last_words.h"

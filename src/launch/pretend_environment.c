@@ -3,7 +3,6 @@
 #include "pretend_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/outfile.h"
 

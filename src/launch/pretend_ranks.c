@@ -146,8 +146,7 @@ static int find_roles(struct pretend_job *j, char **program, struct frag_roles *
 	if (!roles->runs_count || status)
 		return frag_fail(err, FRAG_EINPUT,
 				 "the roles of the ranks are not known: run alone, rank 0 ended "
-				 "with "
-				 "status %d before its first step",
+				 "with status %d before its first step",
 				 status);
 	return 0;
 }
@@ -359,8 +358,7 @@ int frag_pretend_run_ranks(struct pretend_job *j, char **program, int *status, s
 	if (j->o->memory_bytes && !j->ranks_count)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--memory needs --ranks: cufrag then starts the ranks, and they "
-				 "take "
-				 "turns");
+				 "take turns");
 	return j->ranks_count ? run_ranks(j, program, status, err)
 			      : run_once(j, program, NULL, status, err);
 }

@@ -297,8 +297,7 @@ static void conclude(const struct frag_layouts *x, size_t c, const struct fewest
 	else if (row->gpus_count == UINT64_MAX)
 		frag_answer_conclude(a,
 				     "%s: no layout fits and leaves the margin free; the least "
-				     "needs a "
-				     "card of %s",
+				     "needs a card of %s",
 				     label, FRAG_BYTES(row->least_bytes));
 	else
 		frag_answer_conclude(

@@ -86,8 +86,8 @@ void frag_layout_map(const struct frag_layouts *x, size_t c, const struct frag_l
 		.extra = x->axes.list[right].name,
 		.caption = "Peak of the rank that needs most, as a part of what the card has "
 			   "without its context and the margin. A plus is a layout that is assumed "
-			   "to fit, a "
-			   "minus one that is assumed not to; x failed for another reason.",
+			   "to fit, a minus one that is assumed not to; x failed for another "
+			   "reason.",
 		.shape = &cell_shape,
 		.rows = { cells, n },
 	};

@@ -11,13 +11,11 @@
 	F(S, TEXT, layout, "layout", "name=value for each name of --vary") \
 	F(S, TEXT, answer, "answer", \
 	  "fits: nothing is refused and the margin stays free; tight: nothing is refused; does " \
-	  "not " \
-	  "fit; failed: for another reason than memory; no end: within --time-limit; unknown: " \
-	  "interrupted") \
+	  "not fit; failed: for another reason than memory; no end: within --time-limit; " \
+	  "unknown: interrupted") \
 	F(S, TEXT, basis, "basis", \
 	  "recorded; card: on the card itself, too; assumed: more of a name that rises fits, or " \
-	  "less " \
-	  "does not", \
+	  "less does not", \
 	  .spare = 2) \
 	F(S, BYTES, peak_reserved_bytes, "peak", \
 	  "reserved by the rank that needs most, where nothing is short; null: not recorded") \

@@ -216,12 +216,10 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 	F(S, TEXT, source, NULL, "of the memory figures") \
 	F(S, TEXT, answer, "answer", \
 	  "fits, tight (it completes, but less stays free than asked for), does not fit, or " \
-	  "unknown " \
-	  "(a recording ended out of memory, or the program failed on this card)") \
+	  "unknown (a recording ended out of memory, or the program failed on this card)") \
 	F(S, TEXT, recorded_for_it, "recorded for it", \
 	  "yes: on a card of its compute capability; no: another kernel choice is likely; " \
-	  "failed: the " \
-	  "program did there; null: not known", \
+	  "failed: the program did there; null: not known", \
 	  .spare = 4, .if_any = true) \
 	F(S, BYTES, headroom_bytes, "headroom", "what the best policy leaves free at its peak", \
 	  .none = "none", .spare = 3) \
