@@ -16,8 +16,9 @@
 # shell patterns.
 #
 # sh runs each case in an empty folder of its own, with CUFRAG (the program), TRACES (the bundled traces), DATA
-# (tests/cli/data), ROOT (of the tree) and SHARED (the big recordings, which may be absent). In a row `cufrag` is the
-# program, and no variable needs quotes. A case that exits with 77 is skipped; its standard error says why. With
+# (tests/cli/data), ROOT (of the tree), SHARED (the big recordings, which may be absent), cc (the compiler) and a cache of
+# its own. In a row `cufrag` is the program, and no variable needs quotes. A case that exits with 77 is skipped; its
+# standard error says why; so is one with a line "# needs: TOOL..." where one of these (cc: a compiler) is missing. With
 # FRAG_TEST_QUICK and no CASE, those in tests/cli/slow and those that need big recordings (NAME_shared) are skipped.
 # --rewrite takes exit status, files and exact output from what came out (patterns stay as they are).
 # The last line is "N passed, N failed, N skipped".
@@ -37,7 +38,8 @@ ROOT=$(realpath "$here/../..")
 DATA=$here/data
 TRACES=$ROOT/traces
 SHARED=$(cd "$ROOT" && realpath -m "${SHARED_TRACES:-../shared/traces}")
-export CUFRAG ROOT DATA TRACES SHARED
+cc=${CC:-cc}
+export CUFRAG ROOT DATA TRACES SHARED cc
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -176,13 +178,17 @@ rewrite_case() {
 passed=0 failed=0 skipped=0
 # one that no other worker has begun
 run_case() {
-	local name=$1 script=$cases/$1.sh dir=$scratch/$1 status want kind
+	local name=$1 script=$cases/$1.sh dir=$scratch/$1 status want kind tool
 	if ! mkdir "$dir" 2> /dev/null; then
 		[ -d "$dir" ] || failed=$((failed + 1))
 		return
 	fi
 	[ -e "$rows/$name.sh" ] && script=$rows/$name.sh
-	(cd "$dir" && exec sh "$script") > "$dir.stdout" 2> "$dir.stderr" < /dev/null
+	for tool in $(sed -n 's/^# needs: //p' "$script"); do
+		[ "$tool" = cc ] && tool=$cc
+		command -v "$tool" > /dev/null || { skipped=$((skipped + 1)); echo "skipped: $name: no $tool"; return; }
+	done
+	(cd "$dir" && XDG_CACHE_HOME=$dir/cache exec sh "$script") > "$dir.stdout" 2> "$dir.stderr" < /dev/null
 	status=$?
 	if [ $status -eq 77 ]; then
 		skipped=$((skipped + 1))
