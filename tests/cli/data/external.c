@@ -106,9 +106,9 @@ static void visit(void *self, const struct frag_visitor *v)
 
 #ifndef MINE_ONLY
 const struct frag_policy_ops frag_policy_external = {
-	MINE_TABLE,
 	.name = "mine",
 	.summary = "one cudaMalloc per request, rounded up",
+	MINE_TABLE,
 	.opts = opts,
 	.create = create,
 	.alloc = alloc,

@@ -24,9 +24,9 @@ static int create_and_stop(const struct frag_policy_env *env, const void *params
 }
 
 const struct frag_policy_ops frag_policy_external = {
-	MINE_TABLE,
 	.name = "stop",
 	.summary = "one cudaMalloc per request, and an interruption",
+	MINE_TABLE,
 	.opts = tuned,
 	.create = create_and_stop,
 	.alloc = alloc,

@@ -18,9 +18,9 @@ static int alloc_and_interrupt(void *self, const struct frag_request *req, struc
 }
 
 const struct frag_policy_ops frag_policy_external = {
-	MINE_TABLE,
 	.name = "interrupt",
 	.summary = "one cudaMalloc per request, and an interruption",
+	MINE_TABLE,
 	.opts = opts,
 	.create = create,
 	.alloc = alloc_and_interrupt,

@@ -52,9 +52,9 @@ static int free_and_lie(void *self, const struct frag_block *block, struct frag_
 }
 
 const struct frag_policy_ops frag_policy_external = {
-	MINE_TABLE,
 	.name = "liar",
 	.summary = "one cudaMalloc per request, and a lie",
+	MINE_TABLE,
 	.opts = opts,
 	.create = create,
 	.alloc = alloc_and_lie,
