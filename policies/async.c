@@ -122,14 +122,10 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 {
 	struct self *s = self;
 	struct frag_direct_block *b = (void *)(uintptr_t)block->handle;
-	int rc = frag_dev_mempool_free(s->env.dev, s->pool, b->addr, b->bytes, b->stream, err);
 
-	/* what the driver refused to take, destroy offers again */
-	if (rc)
-		frag_direct_orphan(&s->blocks, b);
-	else
-		frag_direct_drop(&s->blocks, b);
-	return rc;
+	return frag_direct_freed(
+		&s->blocks, b,
+		frag_dev_mempool_free(s->env.dev, s->pool, b->addr, b->bytes, b->stream, err));
 }
 
 static int trim(void *self, uint16_t pool, struct frag_err *err)

@@ -305,8 +305,7 @@ const struct frag_policy_ops frag_policy_bfc = {
 	.trims = "xla: nothing, there is no such call; ort (Shrink): idle regions, the first one "
 		 "only with extend=exact",
 	.checked = "ONNX Runtime 1.31.1, its wheel (ort; streams read only); XLA in TensorFlow "
-		   "2.21's wheel; JAX 0.11's "
-		   "own pool on an H100 (xla)",
+		   "2.21's wheel; JAX 0.11's own pool on an H100 (xla)",
 	FRAG_HEAP_OPS,
 	FRAG_POLICY_PARAMS(struct frag_bfc_params),
 	.validate = validate,

@@ -95,8 +95,9 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		rc = FRAG_OOM;
 	if (rc) {
 		if (frag_dev_managed_free(s->env.dev, addr, req->bytes, NULL))
-			frag_direct_orphan(&s->blocks, frag_direct_add(&s->blocks, addr, req->bytes,
-								       req->stream));
+			frag_direct_freed(
+				&s->blocks,
+				frag_direct_add(&s->blocks, addr, req->bytes, req->stream), rc);
 		return rc;
 	}
 	*out = (struct frag_block){
@@ -112,14 +113,9 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 {
 	struct self *s = self;
 	struct frag_direct_block *b = (void *)(uintptr_t)block->handle;
-	int rc = frag_dev_managed_free(s->env.dev, b->addr, b->bytes, err);
 
-	/* what the driver refused to take, destroy offers again */
-	if (rc)
-		frag_direct_orphan(&s->blocks, b);
-	else
-		frag_direct_drop(&s->blocks, b);
-	return rc;
+	return frag_direct_freed(&s->blocks, b,
+				 frag_dev_managed_free(s->env.dev, b->addr, b->bytes, err));
 }
 
 static void counters(void *self, frag_counter_fn fn, void *ctx)

@@ -46,7 +46,7 @@ void frag_direct_free_requested(void *self, const struct frag_block *block)
 	d->waiting_bytes += b->bytes;
 }
 
-static void unlink_block(struct frag_direct *d, struct frag_direct_block *b)
+int frag_direct_freed(struct frag_direct *d, struct frag_direct_block *b, int rc)
 {
 	*(b->waiting ? &d->waiting_bytes : &d->live_bytes) -= b->bytes;
 	if (b->prev)
@@ -56,20 +56,14 @@ static void unlink_block(struct frag_direct *d, struct frag_direct_block *b)
 	if (b->next)
 		b->next->prev = b->prev;
 	d->count--;
-}
-
-void frag_direct_drop(struct frag_direct *d, struct frag_direct_block *b)
-{
-	unlink_block(d, b);
-	frag_slab_free(&d->slab, b);
-}
-
-void frag_direct_orphan(struct frag_direct *d, struct frag_direct_block *b)
-{
-	unlink_block(d, b);
-	b->prev = NULL;
-	b->next = d->orphans;
-	d->orphans = b;
+	if (rc) {
+		b->prev = NULL;
+		b->next = d->orphans;
+		d->orphans = b;
+	} else {
+		frag_slab_free(&d->slab, b);
+	}
+	return rc;
 }
 
 static int by_addr(const void *x, const void *y)

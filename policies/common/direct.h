@@ -36,9 +36,9 @@ void frag_direct_release(struct frag_direct *d);
 int frag_direct_room(struct frag_direct *d, struct frag_err *err);
 struct frag_direct_block *frag_direct_add(struct frag_direct *d, frag_addr_t addr, uint64_t bytes,
 					  uint32_t stream);
-void frag_direct_drop(struct frag_direct *d, struct frag_direct_block *b);
-/* The block is free for everyone but the device: it is not counted or walked any more. */
-void frag_direct_orphan(struct frag_direct *d, struct frag_direct_block *b);
+/* After a call of the device that frees the block: with an error (rc) the device has it still, and destroy offers it again;
+ * it is not counted or walked any more. Returns rc. */
+int frag_direct_freed(struct frag_direct *d, struct frag_direct_block *b, int rc);
 
 /* Hooks, as they are, of policies whose struct begins with its records and whose handles are these. */
 void frag_direct_free_requested(void *self, const struct frag_block *block);

@@ -76,8 +76,7 @@ struct frag_quick_params {
 			       .unit = FRAG_OPT_POW2), \
 		FRAG_OPT_ENUM("coalesce", params, pool.coalesce.rule, def, frag_coalesce_words, \
 			      "when free chunks are merged into one: of the size held, or (hwm) " \
-			      "of " \
-			      "the high-water mark"), \
+			      "of the high-water mark"), \
 		FRAG_OPT_UINT("percent", params, pool.coalesce.percent, 100, 0, 100, \
 			      "percentage that must be releasable before chunks are merged; 0: " \
 			      "never", \

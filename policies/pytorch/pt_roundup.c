@@ -47,8 +47,7 @@ static int roundup_item(struct pt_words *t, struct reading *r, struct frag_err *
 		if (!frag_is_pow2(mb))
 			return frag_fail(err, FRAG_EUSAGE,
 					 "roundup_power2_divisions: interval '%s' is not a power "
-					 "of "
-					 "two",
+					 "of two",
 					 t->word);
 	}
 	if (!pt_next_word(t) || !pt_next_word(t))

@@ -5,7 +5,7 @@
 # Four kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), rules of policies (tests/policies/*.rules),
 # scripts (tests/NAME/run.sh, whose last line is their count) and fuzz targets, run over their corpus.
 #
-# --quick     leaves out what needs big recordings or a browser (FRAG_TEST_QUICK=1 in the environment)
+# --quick     leaves out what needs big recordings, a browser or seconds of a processor (FRAG_TEST_QUICK=1 in the environment)
 # --sanitize  what a sanitizer can find something in: units, conformance, bundled traces, fuzz corpora, and of the
 #             command line the tables and the cases in tests/cli/sanitize
 # --threads   programs that use threads, and tests/threads

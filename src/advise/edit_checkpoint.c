@@ -183,8 +183,7 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 	if (p->story->steps && p->story->count && !p->story->stacks)
 		return frag_plan_leave_out(p, "checkpoint",
 					   "the recording has no stacks (cufrag record --frames, "
-					   "or "
-					   "_record_memory_history with stacks)",
+					   "or _record_memory_history with stacks)",
 					   err);
 	if (!p->loops.count)
 		return 0;
@@ -197,8 +196,8 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 	if (p->loops.count > 1)
 		frag_text_addf(&what, " and at %zu more lines", p->loops.count - 1);
 	frag_text_add(&what, " (torch.utils.checkpoint, use_reentrant=False); assumed: a block "
-			     "keeps only its "
-			     "input, and is computed again as a whole in the backward pass");
+			     "keeps only its input, and is computed again as a whole in the "
+			     "backward pass");
 	if (p->story->may_train)
 		frag_text_add(&what, " (it ended before any; that it trains is assumed)");
 	FRAG_TRY(frag_text_check(&what, err));

@@ -31,8 +31,7 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 		p, &e,
 		&(struct frag_proposal){ .change = "foreach",
 					 .what = "the optimizer with foreach=False, or fused=True: "
-						 "no "
-						 "temporaries of all parameters at once",
+						 "no temporaries of all parameters at once",
 					 .stack = stack,
 					 .cost.calls = count },
 		err);

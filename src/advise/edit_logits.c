@@ -6,8 +6,6 @@
  */
 #include "edit.h"
 
-#include <string.h>
-
 #define PIECES 8u
 #define BEFORE 64u /* requests before the loss in which the logits are */
 

@@ -160,8 +160,8 @@ static int propose_site(struct frag_advice_plan *p, const struct idle *site, str
 	else
 		frag_text_addf(&what,
 			       "all that the forward pass saves on the host "
-			       "(torch.autograd.graph.save_on_cpu); "
-			       "assumed: it leaves %s, and is back when the backward pass needs it",
+			       "(torch.autograd.graph.save_on_cpu); assumed: it leaves %s, and is "
+			       "back when the backward pass needs it",
 			       p->story->stacks ? "when its function returns"
 						: "256 requests later, and the forward pass ends "
 						  "at the peak of its step (no stacks)");

@@ -2,8 +2,6 @@
 /* Settings of the allocator, and another allocator: nothing of the program changes but an environment variable. */
 #include "edit.h"
 
-#include <string.h>
-
 #define EVENTS_MAX 12000000u /* replayed by the search, at most */
 #define TRIES_MIN 12u
 #define TRIES_MAX 60u

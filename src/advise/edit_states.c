@@ -48,13 +48,11 @@ static int one(struct frag_advice_plan *p, enum what what, struct frag_err *err)
 	static const struct frag_proposal proposals[] = {
 		[EIGHT_BITS] = { .change = "8-bit states",
 				 .what = "optimizer states in 8 bits (bitsandbytes' AdamW8bit, "
-					 "torchao's "
-					 "_AdamW8bit); assumed: they have 32 now",
+					 "torchao's _AdamW8bit); assumed: they have 32 now",
 				 .numerics = "states are rounded to 8 bits in blocks of 256" },
 		[HOST] = { .change = "states on the host",
 			   .what = "optimizer states and the optimizer's work on the host "
-				   "(torchao's "
-				   "CPUOffloadOptimizer)" },
+				   "(torchao's CPUOffloadOptimizer)" },
 		[NONE] = { .change = "SGD",
 			   .what = "SGD without momentum in place of this optimizer",
 			   .numerics = "another optimizer: the learning rate has to be found "

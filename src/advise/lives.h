@@ -68,10 +68,6 @@ static inline const struct frag_span *frag_life_span(const struct frag_story *s,
 {
 	return &s->spans[l->span];
 }
-static inline bool frag_life_at(const struct frag_life *l, uint64_t event)
-{
-	return l->born <= event && event < l->died;
-}
 /* Does a frame of this stack have `file` in its path, and the function `name`? NULL: any. */
 bool frag_stack_has(const struct frag_trace *t, uint32_t stack, const char *file, const char *name);
 

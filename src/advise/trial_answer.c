@@ -34,9 +34,7 @@
 	F(S, TEXT, numerics, NULL, "what becomes numerically different; empty: nothing") \
 	F(S, TEXT, how, "how", \
 	  "tried: the program ran with it; replayed: its recording, under other settings; " \
-	  "estimated: the recording was edited and replayed; " \
-	  "left " \
-	  "out: left_out says why") \
+	  "estimated: the recording was edited and replayed; left out: left_out says why") \
 	F(S, TEXT, card, "smallest card", \
 	  "with room for it and the margin; null: none of the list") \
 	F(S, TEXT, left_out, NULL, "why it was not tried; empty: it was")
@@ -164,8 +162,7 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 	else if (v->named && v->members_count)
 		frag_answer_conclude(a,
 				     "does not fit %s: with %s it still reserves %s%s, and the "
-				     "card "
-				     "has %s beside the margin",
+				     "card has %s beside the margin",
 				     v->card.label, names_of(v, a), FRAG_BYTES(need), setting,
 				     FRAG_BYTES(frag_advising_room(v, true)));
 	else if (v->members_count)

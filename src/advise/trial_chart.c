@@ -80,8 +80,7 @@ static void draw(const struct frag_advising *v, const struct frag_trial *after, 
 			   .subtitle = frag_answer_print(a, "%s over %s time", what,
 							 *v->name ? "recorded" : "modelled"),
 			   .caption = requested ? "What the program asks for as it is, and with "
-						  "the "
-						  "change."
+						  "the change."
 						: "Memory reserved from the card by the program as "
 						  "it is, and with the change, each in the "
 						  "allocator's better setting. Grey: what the "

@@ -3,7 +3,6 @@
 #include "answer.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/outfile.h"
 

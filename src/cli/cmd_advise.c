@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag advise: what to change in a program, with what each change saves. */
-#include <string.h>
 
 #include "advise/trial.h"
 #include "cli/launching.h"
@@ -82,8 +81,8 @@ static const struct frag_arg options[] = {
 	  .help = "try only these, as checkpoint,fused (default: all that apply)" },
 	{ FRAG_ARG_UINT, "time", FRAG_ARG_AT(struct options, seconds), .value = "SECONDS", .min = 1,
 	  .max = 86400,
-	  .help = "end a run after so long (default: a minute and ten times what the program takes "
-		  "as it is)" },
+	  .help = "end a run after this time (default: a minute and ten times what the unchanged "
+		  "program takes)" },
 	{ 0 },
 };
 
@@ -105,18 +104,17 @@ const struct frag_cmd frag_cmd_advise = {
 	.operands_min = 0,
 	.operands_max = 1,
 	.program = "[PROGRAM]",
-	.about =
-		"Runs the program on a pretended card as it is, then once with each change that "
-		"applies to it (checkpointing, another optimizer, half of the batch, …), made in "
-		"its process without touching a file, and says what each saves, where it goes, and "
-		"what it costs; the largest saving first. With --gpu, also finds the changes with "
-		"which it fits that card, tried together. A change is advised only if the program "
-		"still makes as many steps and updates the same weights; what changes numbers says "
-		"so, and what could not be tried says why. Exits with 1 if it does not fit the "
-		"card "
-		"of --gpu or --capacity with any of them. Of a trace alone, estimates what changes "
-		"would "
-		"save: the lives of its blocks are edited and replayed.",
+	.about = "Runs the program on a pretended card as it is, then once with each change that "
+		 "applies to it (checkpointing, another optimizer, half of the batch, …), made in "
+		 "its process without touching a file, and says what each saves, where it goes, "
+		 "and what it costs; the largest saving first. With --gpu, also finds the changes "
+		 "with which it fits that card, tried together. A change is advised only if the "
+		 "program still makes as many steps and updates the same weights. A change that "
+		 "alters numerical results is marked; one that could not be tried has its reason "
+		 "beside it. Exits with 1 if no change makes it fit the card of --gpu or "
+		 "--capacity. Of a trace alone, "
+		 "estimates what changes would save: the lives of its blocks are edited and "
+		 "replayed.",
 	.examples = "  cufrag advise -- python train.py\n"
 		    "  cufrag advise --gpu l4 -- python train.py --batch 16\n"
 		    "  cufrag advise run.pickle\n"

@@ -80,15 +80,11 @@ const struct frag_cmd frag_cmd_bench = {
 	.operands_min = 0,
 	.operands_max = 10000,
 	.about = "Without traces: measures how long every driver call takes, by size, and writes a "
-		 "cost "
-		 "profile for the simulated card. With traces: runs only their allocs and frees "
-		 "through "
-		 "policies, first without cached memory, then with all of it cached, and reports "
-		 "the "
-		 "time per operation. Holds at most half of the free memory, 32 GiB, or --limit; "
-		 "without "
-		 "--limit it briefly takes 55 % of the free memory, to see how fast memory is "
-		 "cleared.",
+		 "cost profile for the simulated card. With traces: runs only their allocs and "
+		 "frees through policies, first without cached memory, then with all of it cached, "
+		 "and reports the time per operation. Holds at most half of the free memory, 32 "
+		 "GiB, or --limit; without --limit it briefly takes 55 % of the free memory, to "
+		 "see how fast memory is cleared.",
 	.examples =
 		"  cufrag bench --device cuda --csv calls.csv --profile mycard.csv\n"
 		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",

@@ -30,8 +30,7 @@ static const struct frag_arg options[] = {
 	  .help = "policies, separated by ';' (default: recorded, pytorch, "
 		  "pytorch:expandable_segments:True, pytorch:max_split_size_mb:128, native, buddy, "
 		  "vmm, planned, and for logs of RMM rmm_pool, rmm_arena, rmm_binning); all = "
-		  "every "
-		  "one listed" },
+		  "every one listed" },
 	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct frag_session, policies),
 	  .set = frag_policy_texts_set_one, .value = "POLICY",
 	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
@@ -47,8 +46,7 @@ static const struct frag_arg options[] = {
 	  .help = "with --out: who made the report" },
 	{ FRAG_ARG_TEXT, "date", FRAG_ARG_AT(struct frag_session, date), .value = "TEXT",
 	  .help = "with --out: date of the report (default: SOURCE_DATE_EPOCH, else today, and "
-		  "none "
-		  "with --no-host)" },
+		  "none with --no-host)" },
 	{ 0 },
 };
 
@@ -77,9 +75,8 @@ const struct frag_cmd frag_cmd_compare = {
 	.operands_min = 1,
 	.operands_max = 10000,
 	.about = "Replays traces through several allocation policies and says what each one "
-		 "reserves, "
-		 "where the bytes are lost, what the driver calls cost, and which policy needs "
-		 "least. With --out, writes charts and a self-contained report.html, too.",
+		 "reserves, where the bytes are lost, what the driver calls cost, and which policy "
+		 "needs least. With --out, writes charts and a self-contained report.html, too.",
 	.examples = "  cufrag compare traces/gnn.default.cft --out results/gnn\n"
 		    "  cufrag compare rank*.pickle --out results/ranks --pdf\n"
 		    "  cufrag compare run.pickle --gpu a100-40 --policies 'recorded; buddy; tlsf'\n"

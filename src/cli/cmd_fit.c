@@ -165,23 +165,19 @@ const struct frag_cmd frag_cmd_fit = {
 	.operands_min = 0,
 	.operands_max = 4096,
 	.program = "[PROGRAM]",
-	.about =
-		"For each policy, finds the smallest card on which the trace completes, to 2 MiB, "
-		"by "
-		"replays on simulated cards. Sizes are total memory as the runtime reports it; the "
-		"CUDA context (--context, or that of --gpu) is part of it. A known card fits if it "
-		"has "
-		"room for the peak, so that nothing is given back or retried for want of memory, "
-		"and "
-		"still leaves --margin free; if the trace completes with less, the card is tight. "
-		"Recommends the setting that reserves least and spends under 1 % of the recorded "
-		"time "
-		"in the driver. A caching policy may fail on a larger card than one on which it "
-		"completes; the output says where that happened. With several traces, ranks or "
-		"devices, the one that needs most decides. Exits with 1 if no card fits, with 6 if "
-		"that is unknown, because the recording ended out of memory. A card of another "
-		"compute capability makes another program: with --no-gpu the program is recorded "
-		"for each capability among the cards, and on the card that is advised.",
+	.about = "For each policy, finds the smallest card on which the trace completes, to 2 MiB, "
+		 "by replays on simulated cards. Sizes are total memory as the runtime reports it; "
+		 "the CUDA context (--context, or that of --gpu) is part of it. A known card fits "
+		 "if it has room for the peak, so that nothing is given back or retried for want "
+		 "of memory, and still leaves --margin free; if the trace completes with less, the "
+		 "card is tight. Recommends the setting that reserves least and spends under 1 % "
+		 "of the recorded time in the driver. A caching policy may fail on a larger card "
+		 "than one on which it completes; the output says where that happened. With "
+		 "several traces, ranks or devices, the one that needs most decides. Exits with 1 "
+		 "if no card fits, with 6 if that is unknown, because the recording ended out of "
+		 "memory. On a card of another compute capability a program chooses other kernels, "
+		 "which may need other memory: with --no-gpu it is recorded for each capability "
+		 "among the cards, and on the advised card.",
 	.examples = "  cufrag fit run.pickle\n"
 		    "  cufrag fit --no-gpu -- python train.py\n"
 		    "  cufrag fit --no-gpu --gpu l40s --vary '{batch}=1..64' -- python train.py "

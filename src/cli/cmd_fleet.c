@@ -14,7 +14,8 @@ struct options {
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "share", AT(share), .value = "GPU",
-	  .help = "the card that ranks share; none = do not look (default: the cheapest for all)" },
+	  .help = "the card that ranks share; none = they share none (default: the cheapest for "
+		  "all)" },
 	{ FRAG_ARG_TEXT, "setting", AT(setting), .value = "POLICY",
 	  .help = "the one policy of the sweep that jobs may move to (default: any)" },
 	{ FRAG_ARG_UINT, "top", AT(top), .value = "N", .min = 1, .max = 1000000, .def = "20",
@@ -81,16 +82,11 @@ const struct frag_cmd frag_cmd_fleet = {
 	.operands_min = 1,
 	.operands_max = 1,
 	.about = "Plans cards for all jobs of a sweep: which cards each job fits under each "
-		 "setting, with "
-		 "headroom; which jobs move to a smaller card by a setting, and what that saves; "
-		 "how many "
-		 "cards are enough where ranks share them, and the number that no packing can "
-		 "beat; which "
-		 "jobs fit no card, and why. Paths that differ only in the number behind 'rank' "
-		 "are one "
-		 "job. --cards names your own cards with prices, MIG slices among them. Exits with "
-		 "1 if "
-		 "a job fits no card.",
+		 "setting, with headroom; which jobs move to a smaller card by a setting, and what "
+		 "that saves; how many cards are enough where ranks share them, and the number "
+		 "that no packing can beat; which jobs fit no card, and why. Paths that differ "
+		 "only in the number behind 'rank' are one job. --cards names your own cards with "
+		 "prices, MIG slices among them. Exits with 1 if a job fits no card.",
 	.examples =
 		"  cufrag fleet results.sqlite --out plan\n"
 		"  cufrag fleet results.sqlite --cards ours.csv --share a100-80 --csv jobs.csv\n",

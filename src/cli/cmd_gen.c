@@ -133,18 +133,17 @@ static const struct frag_arg options[] = {
 
 const struct frag_cmd frag_cmd_gen = {
 	.name = "gen",
-	.summary = "a trace that nobody recorded, as long as you like",
+	.summary = "a longer trace, made by repeating steps of a recording",
 	.group = FRAG_GROUP_RECORD,
 	.rank = 3,
 	.operands = "repeat TRACE",
 	.operands_min = 1,
 	.operands_max = 2,
-	.about =
-		"repeat: repeats whole steps of a trace between its beginning and its end; without "
-		"step marks, the longest stretch between two moments with the same live blocks. "
-		"Each round starts from the previous round's state. Recorded addresses and "
-		"segments "
-		"are left out. The trace is written as it is made, so its length takes no memory.",
+	.about = "repeat: repeats whole steps of a trace between its beginning and its end; "
+		 "without step marks, the longest stretch between two moments with the same live "
+		 "blocks. Each round starts from the previous round's state. Recorded addresses "
+		 "and segments are left out. The trace is written as it is made, so its length "
+		 "takes no memory.",
 	.examples = "  cufrag gen repeat traces/varlen.default.cft --events 100M -o long.cft\n"
 		    "  cufrag gen repeat traces/gnn.default.cft --steps 3..20 --times 1000 -o "
 		    "long.cft\n",

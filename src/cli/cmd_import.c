@@ -126,16 +126,13 @@ const struct frag_cmd frag_cmd_import = {
 	.operands = "FILE...",
 	.operands_min = 1,
 	.operands_max = 4096,
-	.about =
-		"Reads recordings (cufrag list formats; compressed ones too) and writes cufrag's "
-		"own "
-		"format: about one byte per event, checksummed, read at tens of millions of events "
-		"per second. Several files, such as those of a job's ranks, become the devices of "
-		"one "
-		"trace. A recording may leave open whether a release was an empty_cache or the "
-		"retry "
-		"of an allocation; import settles this by simulation. Name the card with --gpu and "
-		"the limit with --limit unless it was an H200 without a limit.",
+	.about = "Reads recordings (cufrag list formats; compressed ones too) and writes cufrag's "
+		 "own format: about one byte per event, checksummed, read at tens of millions of "
+		 "events per second. Several files, such as those of a job's ranks, become the "
+		 "devices of one trace. A recording may leave open whether a release was an "
+		 "empty_cache or the retry of an allocation; import settles this by simulation. "
+		 "Name the card with --gpu and the limit with --limit unless it was an H200 "
+		 "without a limit.",
 	.examples = "  cufrag import snapshot.pickle -o run.cft\n"
 		    "  cufrag import rank0.pickle rank1.pickle -o job.cft --gpu a100-80\n"
 		    "  cufrag import oomcap.pickle.xz -o oomcap.cft --limit 7.5G\n",

@@ -57,12 +57,10 @@ const struct frag_cmd frag_cmd_info = {
 	.operands_min = 1,
 	.operands_max = 10000,
 	.about = "Reads a recording once and says what it holds. Peak live is the largest sum of "
-		 "live requests, each rounded "
-		 "up to 512 B: no allocator can reserve less. A lifetime ends when the program "
-		 "lets go of the block; the "
-		 "percentiles are at most 3.2 % too high. With several recordings, such as the "
-		 "ranks of a job, it prints one "
-		 "line per device, and the spread.",
+		 "live requests, each rounded up to 512 B: no allocator can reserve less. A "
+		 "lifetime ends when the program lets go of the block; the percentiles are at most "
+		 "3.2 % too high. With several recordings, such as the ranks of a job, it prints "
+		 "one line per device, and the spread.",
 	.examples = "  cufrag info traces/gnn.default.cft\n"
 		    "  cufrag info rank*.pickle\n"
 		    "  xz -dc snapshot.pickle.xz | cufrag info - --json -\n",

@@ -95,8 +95,7 @@ static const struct frag_arg options[] = {
 		  "tokens" },
 	{ FRAG_ARG_TEXT, "lengths", AT(lengths), .value = "LENGTHS",
 	  .help = "replay requests that arrive at random, with lengths as ShareGPT's (sharegpt) or "
-		  "Alpaca's "
-		  "(alpaca) in the paper on vLLM, or of these means of prompt and output: "
+		  "Alpaca's (alpaca) in the paper on vLLM, or of these means of prompt and output: "
 		  "512,128" },
 	{ FRAG_ARG_OWN, "rate", .set = set_rate, .value = "N",
 	  .help = "with --lengths: requests a second" },
@@ -106,7 +105,8 @@ static const struct frag_arg options[] = {
 	  .help = "with --lengths: other random requests" },
 	{ FRAG_ARG_UINT, "batched-tokens", AT(cache.batched_tokens), .value = "N", .min = 1,
 	  .max = 1u << 26,
-	  .help = "tokens that a step processes, at most; of longer prompts a part (vLLM's "
+	  .help = "most tokens that a step processes; longer prompts are processed in parts "
+		  "(vLLM's "
 		  "--max-num-batched-tokens; default: any number)" },
 	{ FRAG_ARG_UINT, "step", AT(cache.step_us), .value = "MICROSECONDS", .min = 1,
 	  .max = 1000000000, .help = "with --arrivals or --lengths: time of a step, as 25000" },
@@ -130,10 +130,10 @@ const struct frag_cmd frag_cmd_kvcache = {
 		"replays given requests over time: how full it gets, how many run at a time, when "
 		"preemption begins. The model is the scheduler of vLLM's V1 engine with "
 		"recomputation: each step makes one token for each running request; a request has "
-		"whole blocks; if none is free, the request that began last is preempted and waits "
-		"in front of all others. A step processes --batched-tokens at most, of longer "
-		"prompts a part; prefixes are not "
-		"shared, and a step takes --step however much it does.",
+		"whole blocks; if none is free, the request that began last is preempted and "
+		"waits in front of all others. A step processes --batched-tokens at most, and "
+		"longer prompts in parts; prefixes are not shared, and a step takes --step however "
+		"much it does.",
 	.examples =
 		"  cufrag kvcache --log vllm.log --requests 256 --tokens 8192\n"
 		"  cufrag kvcache --cache-tokens 444864 --arrivals requests.csv --step 25000\n"

@@ -157,7 +157,7 @@ static int set_serve(struct frag_cli *cli, struct options *o, struct frag_err *e
 	if (!o->vary_count && !o->world) {
 		if (!o->preset)
 			return frag_fail(err, FRAG_EUSAGE,
-					 "which engine it is, the command does not say: give "
+					 "the command does not name a known serving engine: give "
 					 "--preset or --vary");
 		o->vary[o->vary_count++] = "tp=1,2,4,8";
 		o->falling = o->falling ? o->falling : "tp";
@@ -331,8 +331,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "world", AT(world), .value = "NUMBERS",
 	  .help = "numbers of ranks, one on each card: 8, 1..8, 1..64*2 or a list; {world} in the "
 		  "command. cufrag starts the ranks itself, in place of torchrun, accelerate "
-		  "launch "
-		  "and deepspeed" },
+		  "launch and deepspeed" },
 	{ FRAG_ARG_OWN, "vary", .set = set_vary, .value = "{NAME}=VALUES",
 	  .help = "values in place of {NAME} in the command: a list, 1..8, or 1..64*2 (powers); "
 		  "{{NAME}} in the command stands for {NAME} itself" },
@@ -375,10 +374,8 @@ static const struct frag_arg options[] = {
 	  .help = "record each layout on each card itself, for programs that adapt to its memory" },
 	{ FRAG_ARG_FLAG, "serve", AT(all.serve),
 	  .help = "the command is a serving engine's, as 'vllm serve MODEL': without --vary on 1, "
-		  "2, 4 and 8 "
-		  "cards (tensor parallelism), with its preset, without a GPU; it is asked to end "
-		  "when it "
-		  "waits for requests" },
+		  "2, 4 and 8 cards (tensor parallelism), with its preset, without a GPU; it is "
+		  "asked to end when it waits for requests" },
 	{ FRAG_ARG_UINT, "requests", AT(all.requests), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX,
 	  .help = "the program is a serving engine that prints the size of its cache (vLLM, "
@@ -429,23 +426,19 @@ const struct frag_cmd frag_cmd_layout = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 2,
 	.program = "PROGRAM",
-	.about = "Runs the job's own command without a GPU, with values in place of names in "
-		 "braces, and "
-		 "finds the fewest cards on which it completes, for each card and number of ranks "
-		 "the "
-		 "layouts that fit, the rank that needs most, what its memory is for, and the line "
-		 "to paste. Each layout is recorded once for each compute capability, with enough "
-		 "memory "
-		 "for what it needs, and judged as fit does it; what is advised is recorded on the "
-		 "card "
-		 "itself, too. Of ranks that are alike one runs. Along names that rise the border "
-		 "is "
-		 "bisected; what is assumed for that is said, and checked by running some of it. "
-		 "Recordings are kept: the same command again, or with more values, goes on from "
-		 "them. "
-		 "A layout that fails for another reason than memory, or does not end, is told "
-		 "apart. "
-		 "Exits with 1 if no layout fits any card.",
+	.about =
+		"Runs the job's own command without a GPU, with values in place of names in "
+		"braces, and finds the fewest cards on which it completes, for each card and "
+		"number of ranks the layouts that fit, the rank that needs most, what its memory "
+		"is for, and the line to paste. Each layout is recorded once for each compute "
+		"capability, with enough memory for what it needs, and judged as fit does it; "
+		"what is advised is recorded on the card itself, too. Of identical ranks only one "
+		"runs. Along names whose values need more and more memory (--rising), it finds by "
+		"bisection how far layouts fit; it says which layouts it assumed to fit or not, "
+		"and runs some of them as a check. Recordings are kept: the same command "
+		"again, or with more values, goes on from them. A layout that fails for another "
+		"reason than memory, or does not end, is listed as such. Exits with 1 if no layout "
+		"fits any card.",
 	.examples =
 		"  cufrag layout --no-gpu --vary '{mb}=1..64' -- python train.py --batch {mb}\n"
 		"  cufrag layout --no-gpu --gpu h100,b200 --world 1..8*2 -- torchrun train.py\n"

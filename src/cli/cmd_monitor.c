@@ -26,12 +26,11 @@ static const struct frag_arg options[] = {
 		  "from this machine only" },
 	{ FRAG_ARG_TEXT, "web", FRAG_ARG_AT(struct frag_monitor_options, web), .value = "PORT",
 	  .help = "serve a page with live curves to browsers of this machine, at the address that "
-		  "is "
-		  "printed; 0 chooses a port" },
+		  "is printed; 0 chooses a port" },
 	{ FRAG_ARG_OWN, "alarm", .set = frag_monitor_set_alarm, .value = "PERCENT%",
 	  .help = "report when a card uses this much of its memory, as "
-		  "80%[,for=30s][,run=COMMAND], "
-		  "and when it is 5 points below again; the exit status is then 1" },
+		  "80%[,for=30s][,run=COMMAND], and when it is 5 points below again; the exit "
+		  "status is then 1" },
 	{ 0 },
 };
 
@@ -53,13 +52,11 @@ const struct frag_cmd frag_cmd_monitor = {
 	.summary = "watch the memory of this machine's cards, with logs, metrics and an alarm",
 	.group = FRAG_GROUP_RECORD,
 	.rank = 4,
-	.about =
-		"Once a second, reports for every card how much memory is in use, how busy it is "
-		"and "
-		"which processes hold how much: what the driver says (NVML) and what recorded "
-		"processes say of themselves. On a terminal it fills the screen: h shows its keys, "
-		"q ends it. A lost card, a full disk or a closed pipe is reported once, and the "
-		"watch goes on.",
+	.about = "Once a second, reports for every card how much memory is in use, how busy it is "
+		 "and which processes hold how much: what the driver says (NVML) and what recorded "
+		 "processes say of themselves. On a terminal it fills the screen: h shows its "
+		 "keys, q ends it. A lost card, a full disk or a closed pipe is reported once, and "
+		 "the watch goes on.",
 	.examples = "  cufrag monitor\n"
 		    "  cufrag monitor --interval 100ms --csv run.csv\n"
 		    "  cufrag monitor --alarm '90%,for=30s,run=notify-send \"GPU is full\"'\n"

@@ -56,8 +56,7 @@ static int set_window(void *whole, const char *arg, struct frag_err *err)
 		return 0;
 	return frag_fail(err, FRAG_EUSAGE,
 			 "invalid window '%.40s': expected a number of requests, as 1000, or a "
-			 "time, as "
-			 "250ms",
+			 "time, as 250ms",
 			 arg);
 }
 
@@ -72,8 +71,7 @@ static const struct frag_arg options[] = {
 	  .help = "steps that the plan may look at (default: half of them)" },
 	{ FRAG_ARG_OWN, "window", .set = set_window, .value = "N|TIME",
 	  .help = "plan windows of N requests, or of a time as 250ms, instead of steps (default "
-		  "for "
-		  "a trace that marks fewer than three steps: 16 of equally many requests)" },
+		  "for a trace that marks fewer than three steps: 16 of equally many requests)" },
 	{ FRAG_ARG_OWN, "slack", AT(steps.slack), .set = set_slack, .value = "PERCENT",
 	  .help = "room above the plan for requests that are not in it (default: 0 where steps "
 		  "repeat, else 4)" },
@@ -145,7 +143,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 
 const struct frag_cmd frag_cmd_plan = {
 	.name = "plan",
-	.summary = "the lowest placement with all knowledge, and plans for policy planned",
+	.summary = "how low memory could go if all requests were known, and plans for policy "
+		   "planned",
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 5,
 	.operands = "TRACE...",
@@ -153,7 +152,8 @@ const struct frag_cmd frag_cmd_plan = {
 	.operands_max = 4096,
 	.about =
 		"Prints the load lower bound (no allocator can reserve less) and how close offline "
-		"placements come, which know all lives in advance: greedy ones, an improved order, "
+		"placements come, which know all lifetimes in advance: greedy ones, an improved "
+		"order, "
 		"and for small traces branch and bound. An independent sweep checks every "
 		"placement. With -o, the first steps become a plan that policy 'planned' follows.",
 	.examples = "  cufrag plan run.pickle\n"

@@ -165,20 +165,18 @@ const struct frag_cmd frag_cmd_record = {
 	.summary = "run a program and keep the history of its GPU memory; also without a GPU",
 	.group = FRAG_GROUP_RECORD,
 	.program = "PROGRAM",
-	.about =
-		"Runs any CUDA program, unchanged, and records what it asks of the driver. A "
-		"library inside the program sees the calls through CUPTI (part of the CUDA "
-		"toolkit and of the wheel nvidia-cuda-cupti), or at the driver's entry points "
-		"where CUPTI is missing or in use (--by). Of a framework with a memory pool this "
-		"shows only the segments: --no-pool makes PyTorch, JAX and TensorFlow ask the "
-		"driver for every request, and --torch uses the recorder of PyTorch 2.1 and newer. "
-		"With --no-gpu no GPU is needed: the installed PyTorch and its own allocator run "
-		"on "
-		"a pretended card, whose kernels do nothing and whose memory is address space. "
-		"Requests and frees are the program's own; values that no kernel computed are "
-		"invented by stated rules, and cufrag info lists where such a value reached the "
-		"program. Such a recording is marked as an estimate. --gpu chooses the card, "
-		"--limit its memory limit. Exits with the program's status.",
+	.about = "Runs any CUDA program, unchanged, and records what it asks of the driver. A "
+		 "library inside the program sees the calls through CUPTI (part of the CUDA "
+		 "toolkit and of the wheel nvidia-cuda-cupti), or at the driver's entry points "
+		 "where CUPTI is missing or in use (--by). Of a framework with a memory pool this "
+		 "shows only the segments: --no-pool makes PyTorch, JAX and TensorFlow ask the "
+		 "driver for every request, and --torch uses the recorder of PyTorch 2.1 and "
+		 "newer. With --no-gpu no GPU is needed: the installed PyTorch and its own "
+		 "allocator run on a pretended card, whose kernels do nothing and whose memory is "
+		 "address space. Requests and frees are the program's own; values that no kernel "
+		 "computed are invented by stated rules, and cufrag info lists where such a value "
+		 "reached the program. Such a recording is marked as an estimate. --gpu chooses "
+		 "the card, --limit its memory limit. Exits with the program's status.",
 	.examples = "  cufrag record -o run.cft -- ./program 42\n"
 		    "  cufrag record --torch -o run.cft -- python train.py\n"
 		    "  cufrag record --no-pool -o run.cft -- python jax_train.py\n"

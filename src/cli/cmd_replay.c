@@ -47,8 +47,7 @@ const struct frag_cmd frag_cmd_replay = {
 	.about = "Replays a trace through one allocation policy and prints the metrics, where the "
 		 "bytes are at the peak, and what memory looked like if it ran out; with "
 		 "--counters also latency by class, driver calls and the policy's own statistics. "
-		 "Several traces, as the ranks of a job "
-		 "write them, one after the other.",
+		 "Several traces, as the ranks of a job write them, one after the other.",
 	.examples =
 		"  cufrag replay traces/gnn.default.cft --policy buddy\n"
 		"  cufrag replay run.pickle --policy pytorch:expandable_segments:True --gpu l4\n",

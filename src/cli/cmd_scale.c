@@ -2,7 +2,6 @@
 /* cufrag scale: what a program needs at a batch size or length at which nobody recorded it. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/launching.h"
 #include "cli/show_answer.h"
@@ -127,8 +126,7 @@ static int get_parts(struct frag_prediction *p, const struct recorder *r, char *
 		if (!rest)
 			return frag_fail(err, FRAG_EUSAGE,
 					 "invalid value '%.60s' of --vary: expected {NAME}=N,N,…, "
-					 "as "
-					 "{batch}=2,4,8",
+					 "as {batch}=2,4,8",
 					 o->vary);
 		FRAG_TRY(set_list(&at, rest, err));
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag sweep: many traces under many policies, on every core, rank or node there is. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/recordings.h"
@@ -182,16 +181,13 @@ const struct frag_cmd frag_cmd_sweep = {
 	.operands = "[TRACE...]",
 	.operands_min = 0,
 	.operands_max = 1u << 20,
-	.about =
-		"Replays traces (files, folders without results of sweeps, patterns) under "
-		"policies, settings, limits and "
-		"cards, and writes all results into one SQLite file, whose tables docs/fleet.md "
-		"describes; `cufrag list metrics` names the columns. Each trace runs in its own "
-		"process; a broken one does not stop the sweep. It runs on all cores; under mpirun "
-		"on all ranks; in array jobs (Slurm, Kubernetes) as shards, which --merge joins. "
-		"--resume continues an interrupted sweep. The same traces give the same bytes on "
-		"any "
-		"number of workers.",
+	.about = "Replays traces (files, folders without results of sweeps, patterns) under "
+		 "policies, settings, limits and cards, and writes all results into one SQLite "
+		 "file, whose tables docs/fleet.md describes; `cufrag list metrics` names the "
+		 "columns. Each trace runs in its own process; a broken one does not stop the "
+		 "sweep. It runs on all cores; under mpirun on all ranks; in array jobs (Slurm, "
+		 "Kubernetes) as shards, which --merge joins. --resume continues an interrupted "
+		 "sweep. The same traces give the same bytes on any number of workers.",
 	.examples = "  cufrag sweep recordings/ -o results.sqlite --csv results.csv\n"
 		    "  mpirun -n 64 cufrag sweep --list traces.txt -o results.sqlite\n"
 		    "  cufrag sweep recordings/ --shard 3/16 -o results.sqlite\n"

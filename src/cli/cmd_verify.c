@@ -27,14 +27,13 @@ static int check_evidence(const struct frag_trace *trace, const char *path, stru
 	if (evidence)
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%.200s' holds a state, but no history that led to it, so there "
-				 "is nothing to verify "
-				 "(was torch.cuda.memory._record_memory_history() called?)",
+				 "is nothing to verify (was "
+				 "torch.cuda.memory._record_memory_history() called?)",
 				 path);
 	return frag_fail(err, FRAG_EINPUT,
 			 "'%.200s' holds no segments (format %s): it does not record what the "
-			 "allocator took from the "
-			 "card and gave back, so there is nothing to compare with; use replay or "
-			 "compare instead",
+			 "allocator took from the card and gave back, so there is nothing to "
+			 "compare with; use replay or compare instead",
 			 path, trace->format ? trace->format : "unknown");
 }
 
@@ -128,25 +127,19 @@ const struct frag_cmd frag_cmd_verify = {
 	.operands_min = 1,
 	.operands_max = 10000,
 	.about = "Replays a recording of PyTorch's allocator under its recorded settings and "
-		 "compares every segment event, every "
-		 "block address, every refusal and the final snapshot with the recording. Exits "
-		 "with 0 only if all are "
-		 "identical, else with 1. A history that began late (the ring buffer was too "
-		 "short, or the recorder was "
+		 "compares every segment event, every block address, every refusal and the final "
+		 "snapshot with the recording. Exits with 0 only if all are identical, else with "
+		 "1. A history that began late (the ring buffer was too short, or the recorder was "
 		 "switched on later) does not hold its initial state. verify infers this state "
-		 "from later decisions; if "
-		 "they do not show enough, the verdict is undetermined from a named event on, and "
-		 "the status is 1, too. "
-		 "PyTorch does not record a memory limit: unless --limit gives it, verify searches "
-		 "for one with which the "
+		 "from later decisions; if they do not show enough, the verdict is undetermined "
+		 "from a named event on, and the status is 1, too. PyTorch does not record a "
+		 "memory limit: unless --limit gives it, verify searches for one with which the "
 		 "replay is identical. With --device cuda the settings run on a card, and verify "
-		 "compares what does not "
-		 "depend on addresses: requests served and refused, segments by kind and size. "
-		 "After a difference, a "
-		 "simulated card replays with the addresses of the real card and with the recorded "
-		 "ones; this shows "
-		 "whether addresses decided it. The verdict stays different. Several recordings "
-		 "get one verdict.",
+		 "compares what does not depend on addresses: requests served and refused, "
+		 "segments by kind and size. After a difference, a simulated card replays with the "
+		 "addresses of the real card and with the recorded ones; this shows whether "
+		 "addresses decided it. The verdict stays different. Several recordings get one "
+		 "verdict.",
 	.examples = "  cufrag verify traces/gnn.default.cft\n"
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE,

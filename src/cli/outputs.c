@@ -105,8 +105,8 @@ static int check_against_inputs(const struct frag_cli *cli, const struct frag_ar
 			path = *(const char **)((char *)tables->base + a->offset);
 			if (path && !stat(path, &st) && same_file(&st, &o->st))
 				return frag_fail(err, FRAG_EUSAGE,
-						 "'%.150s' of option '--%s' is that of '--%s', "
-						 "which is read",
+						 "'%.150s' of option '--%s' is also the input of "
+						 "'--%s'; write to another file",
 						 o->path, o->row->name, a->name);
 		}
 	}

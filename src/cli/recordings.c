@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "recording/estimate.h"
-#include "recording/settled_shape.h"
 #include "show_answer.h"
 
 /* ---- while one is opened --------------------------------------------------------- */
@@ -25,16 +24,14 @@ static void note_estimate(const struct frag_cli *cli, const struct frag_trace *t
 	else if (invented)
 		frag_cli_note(cli,
 			      "'%s' is an estimate, recorded without a GPU; the program got "
-			      "invented values at "
-			      "%u %s (cufrag info%s lists them)%s",
+			      "invented values at %u %s (cufrag info%s lists them)%s",
 			      trace->name, invented, invented == 1 ? "place" : "places",
 			      cli->program ? " of what cufrag record writes" : "",
 			      frag_estimate_again(&a, e));
 	else
 		frag_cli_note(cli,
 			      "'%s' is an estimate, recorded without a GPU; no invented value "
-			      "reached the "
-			      "program%s",
+			      "reached the program%s",
 			      trace->name, frag_estimate_again(&a, e));
 }
 
@@ -96,8 +93,7 @@ int frag_cli_spec(const struct frag_cli *cli, const struct frag_recording *r, co
 	else
 		frag_cli_note(cli,
 			      "'%.100s' does not say which settings it was recorded with; using "
-			      "PyTorch's "
-			      "defaults",
+			      "PyTorch's defaults",
 			      r->trace->name);
 	return frag_policy_spec_parse("pytorch", out, err);
 }

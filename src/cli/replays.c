@@ -142,8 +142,7 @@ const struct frag_arg frag_cli_replay_args[] = {
 	  .laboratory = true, .help = "with --against-sim: replays on the device" },
 	{ FRAG_ARG_OWN, "conf", AT(target.conf), .set = frag_cli_set_conf, .value = "SETTINGS",
 	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF that the recordings were made with, "
-		  "where "
-		  "they do not hold them (PyTorch 2.1 and 2.2)" },
+		  "where they do not hold them (PyTorch 2.1 and 2.2)" },
 	{ FRAG_ARG_WORD, "stream", AT(stream), .words = stream_words, .bare = "always",
 	  .help = "replay a .cft while it is read, with the same memory for any length "
 		  "(default: auto, from 8 M events on)" },

@@ -184,7 +184,7 @@ static const struct frag_arg device_args[] = {
 	{ FRAG_ARG_OWN, "device", .set = set_device, .value = "NAME", .def = "sim",
 	  .help = "sim, cuda, cuda:N or null" },
 	{ FRAG_ARG_BYTES, "managed-max", AT(managed_max_bytes), .value = "SIZE",
-	  .help = "on cuda: managed memory out at a time (default: a quarter of what is free)" },
+	  .help = "on cuda: managed memory in use at a time (default: a quarter of what is free)" },
 	{ 0 },
 };
 
@@ -194,21 +194,22 @@ static const struct frag_arg card_args[] = {
 	{ FRAG_ARG_BYTES, "capacity", AT(capacity_bytes), .value = "SIZE", .min = 1,
 	  .help = "memory of the simulated card, as 24G (default: that of --gpu)" },
 	{ FRAG_ARG_BYTES, "context", AT(context_bytes_), .value = "SIZE",
-	  .help = "of it, what the CUDA context takes (default: that of --gpu)" },
+	  .help = "the part of it that the CUDA context takes (default: that of --gpu)" },
 	{ FRAG_ARG_OWN, "limit", AT(target.limit), .set = set_limit, .value = "SIZE|FRACTION",
-	  .help = "most a process may reserve, as 8G or 0.9 of the card (default: none)" },
+	  .help = "most that a process may reserve, as 8G or 0.9 of the card (default: none)" },
 	{ FRAG_ARG_TEXT, "cost", AT(cost_), .value = "FILE",
 	  .help = "what driver calls cost on the simulated card: a profile of cufrag bench "
 		  "(default: that of --gpu)" },
 	{ FRAG_ARG_TEXT, "work", AT(work), .value = "idle|lag[=US]",
-	  .help = "when the simulated card has done what is queued: idle = at once, lag = after so "
-		  "many microseconds of recorded time (default: lag, as long as the policy says)" },
+	  .help = "when the simulated card finishes queued work: idle = at once, lag = after so "
+		  "many microseconds of recorded time (default: lag, with the policy's own "
+		  "figure)" },
 	{ 0 },
 };
 
 static const struct frag_arg torch_args[] = {
 	{ FRAG_ARG_OWN, "torch", AT(target.torch), .set = set_torch, .value = "RELEASE",
-	  .help = "the release of PyTorch whose rules hold, as 2.13 (default: the recording's, "
+	  .help = "follow the rules of this PyTorch release, as 2.13 (default: the recording's, "
 		  "else the newest known)" },
 	{ 0 },
 };
@@ -218,9 +219,8 @@ static const struct frag_arg cards_args[] = {
 	  .help = "cards to choose from, as CSV: name, memory and, where wanted, context, "
 		  "price_per_hour, vendor (default: those of cufrag list gpus)" },
 	{ FRAG_ARG_TEXT, "vendor", AT(vendor), .value = "NAME",
-	  .help = "every card of this vendor, also the rarer ones; all = of every one (default: "
-		  "the "
-		  "usual ones of NVIDIA; with --cards all)" },
+	  .help = "all cards of this vendor, the rarer ones too; all = those of every vendor "
+		  "(default: the usual ones of NVIDIA; with --cards, all of the file)" },
 	{ FRAG_ARG_OWN, "margin", AT(headroom), .set = set_margin, .value = "SIZE|PERCENT%",
 	  .def = "10%",
 	  .help = "memory of a card to keep free, for libraries and for inputs longer than those "
@@ -262,7 +262,7 @@ static const struct frag_arg general_args[] = {
 	{ FRAG_ARG_FLAG, "quiet", 'q', AT(quiet),
 	  .help = "on standard error only errors: no notes, no progress" },
 	{ FRAG_ARG_FLAG, "verbose", 'v', AT(verbose),
-	  .help = "say on standard error what was found out or taken for granted" },
+	  .help = "also say on standard error what was detected or assumed" },
 	{ FRAG_ARG_FLAG, "help", 'h', AT(help_), .help = "print this help" },
 	{ 0 },
 };

@@ -153,8 +153,7 @@ static int read_head(struct list *l, char *line, struct frag_err *err)
 			return bad(l, err,
 				   near ? "unknown column '%.40s'; did you mean '%s'?"
 					: "unknown column '%.40s'; known are name, memory, "
-					  "context, "
-					  "price_per_hour and vendor",
+					  "context, price_per_hour and vendor",
 				   field, near);
 		}
 		if (seen[c])

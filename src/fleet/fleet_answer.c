@@ -52,8 +52,7 @@ FRAG_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 	  "one of its traces did: what the job needs is unknown, so it has no card") \
 	F(S, BOOL, other_kernels, NULL, \
 	  "a card of it is of another compute capability than its recording: another kernel " \
-	  "choice " \
-	  "is likely") \
+	  "choice is likely") \
 	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &choice_shape) \
 	F(S, OBJECT, best, NULL, "with the setting of the plan", .of = &choice_shape)
 FRAG_ROW_AS(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
@@ -157,13 +156,9 @@ static int by_interest(const void *x, const void *y)
 	F(S, COUNT, jobs_without_card, "jobs without a card", "of all jobs; they are in no sum", \
 	  .if_any = true) \
 	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
-struct sum_row {
-	FRAG_ROW_MEMBERS(SUM_ROW)
-	const char *shared_card;
-};
-FRAG_ROW_SHAPE(static, sum_shape, sum_row, "sum", SUM_ROW,
-	       "cards and money of the jobs that have a card today, or of those that only the plan "
-	       "gives one");
+FRAG_ROW_AS(static, sum_shape, sum_row, "sum", SUM_ROW,
+	    "cards and money of the jobs that have a card today, or of those that only the plan "
+	    "gives one");
 
 static struct sum_row sum_row(const char *what, const struct frag_fleet_sum *s)
 {

@@ -3,7 +3,6 @@
 #include "fleet_charts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <frag/opt.h>
 
@@ -147,10 +146,9 @@ static void add_need(const struct frag_fleet *f, const struct frag_rows *rows,
 		  (struct frag_answer_chart){
 			  .script = "fleet_need",
 			  .caption = "Every rank of a job that has a card today, from the smallest "
-				     "to the largest: what it holds "
-				     "live at most, what it reserves today, and what it would "
-				     "reserve with the plan. The area between the lines is memory "
-				     "that is paid for and not used.",
+				     "to the largest: what it holds live at most, what it reserves "
+				     "today, and what it would reserve with the plan. The area "
+				     "between the lines is memory that is paid for and not used.",
 			  .shape = &need_shape,
 			  .rows = *rows });
 }

@@ -133,9 +133,8 @@ int frag_store_missing_shards(struct frag_store *s, char *text, size_t cap, stru
 	static const char missing[] =
 		"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i+1 < (SELECT "
 		"CAST(value AS INTEGER) FROM sweep WHERE key='shards')) SELECT group_concat(i, ', "
-		"') "
-		"|| ' of ' || (SELECT value FROM sweep WHERE key='shards') FROM (SELECT i FROM n "
-		"WHERE 'shard ' || i NOT IN (SELECT key FROM sweep) LIMIT 8)";
+		"') || ' of ' || (SELECT value FROM sweep WHERE key='shards') FROM (SELECT i FROM "
+		"n WHERE 'shard ' || i NOT IN (SELECT key FROM sweep) LIMIT 8)";
 
 	*text = '\0';
 	if (!frag_db_text(s, missing, text, cap))

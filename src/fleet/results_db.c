@@ -129,9 +129,8 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 	static const char *const own = "CREATE TABLE IF NOT EXISTS costs(path TEXT PRIMARY KEY, ns "
 				       "INTEGER) WITHOUT ROWID;";
 	/* where the folder has no WAL, SQLite stays with its journal */
-	static const char *const alone = "PRAGMA main.locking_mode=EXCLUSIVE;"
-					 "PRAGMA main.journal_mode=WAL;"
-					 "PRAGMA main.synchronous=NORMAL;";
+	static const char *const alone = "PRAGMA main.locking_mode=EXCLUSIVE;PRAGMA "
+					 "main.journal_mode=WAL;PRAGMA main.synchronous=NORMAL;";
 	/* made here, not by SQLite, which would go through a link that leads nowhere */
 	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (fresh ? O_EXCL : 0), 0666);
 	int rc;

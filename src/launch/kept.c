@@ -13,7 +13,6 @@
 #include <xxhash.h>
 
 #include "base/outfile.h"
-#include "lib/grow.h"
 
 #define FILES_MAX 200000u
 #define KEPT_BYTES (2ull << 30)

@@ -99,8 +99,7 @@ static int list(struct parts *p, const char *folder, const struct frag_launch *l
 	if (unwritten)
 		return frag_fail(err, FRAG_EOUTPUT,
 				 "%u of %zu recordings could not be written below '%.200s'; set "
-				 "TMPDIR "
-				 "to a folder with more room",
+				 "TMPDIR to a folder with more room",
 				 unwritten, unwritten + p->count, folder);
 	if (!p->count && lost)
 		return frag_fail(err, FRAG_EINPUT,

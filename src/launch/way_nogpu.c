@@ -11,19 +11,20 @@ const struct frag_arg frag_pretend_rows[] = {
 	  .help = "number of pretended cards (default: 1, or as many as the ranks need, at most "
 		  "8)" },
 	{ FRAG_ARG_TEXT, "ranks", FRAG_ARG_AT(struct frag_pretend, ranks), .value = "LIST",
-	  .help = "run the program once for each of these ranks of a job, as 0,7 or 0-3; all of "
-		  "them "
-		  "run at a time and talk, else the other ranks are pretended; roles: of ranks "
-		  "that are alike one runs, and speaks for all" },
+	  .help = "run the program once for each of these ranks of a job, as 0,7 or 0-3. If all "
+		  "are named, they run at the same time and communicate; else the missing ones are "
+		  "pretended. roles: one rank of each kind runs, and its recording stands for all "
+		  "that are identical" },
 	{ FRAG_ARG_UINT, "world", FRAG_ARG_AT(struct frag_pretend, world), .value = "N", .min = 1,
 	  .max = 1000000, .help = "ranks of the job (default: those of --ranks)" },
 	{ FRAG_ARG_BYTES, "memory", FRAG_ARG_AT(struct frag_pretend, memory_bytes), .value = "SIZE",
 	  .min = FRAG_MIB, .max = UINT64_MAX,
-	  .help = "memory of the host for the ranks that run at a time: ranks take turns, and "
-		  "those whose turn it is not are played by one that is alike" },
+	  .help = "host memory for the ranks that run at the same time: ranks take turns, and an "
+		  "identical rank stands in for each one that waits" },
 	{ FRAG_ARG_TEXT, "values", FRAG_ARG_AT(struct frag_pretend, values), .value = "FILE",
 	  .def = "rules",
-	  .help = "the values that no kernel computes: rules (finite numbers, balanced routing), "
+	  .help = "values to invent where no kernel computes them: rules (finite numbers, balanced "
+		  "routing), "
 		  "skewed=F (one expert gets F times the mean), worst (all tokens to the same "
 		  "experts), zeros, random (by --seed), none (not even small operators are "
 		  "computed), or a file with lines as \"train.py:42 0.5\"" },

@@ -16,8 +16,7 @@ struct options {
 static const struct frag_arg rows[] = {
 	{ FRAG_ARG_FLAG, "torch", FRAG_ARG_AT(struct options, torch),
 	  .help = "use PyTorch's own recorder, which sees requests, not segments; PROGRAM is "
-		  "Python, or starts it, "
-		  "as torchrun does: each process goes into the recording" },
+		  "Python, or starts it, as torchrun does: each process goes into the recording" },
 	{ 0 },
 };
 

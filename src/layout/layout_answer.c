@@ -1,77 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts as an answer: the fewest cards, every layout, what bounds it, a map of what each needs. */
-#include "layouts.h"
+/* Layouts as an answer: the fewest cards, every layout, what bounds it. */
+#include "layout_row.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAP_ROWS 40u
 #define SHOWN 24u
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-#define LAYOUT_ROW(F, P, S) \
-	F(S, TEXT, card, "card", "its name in `list gpus`") \
-	F(S, COUNT, gpus_count, "GPUs", "ranks of the job, one on each") \
-	F(S, TEXT, layout, "layout", "name=value for each name of --vary") \
-	F(S, TEXT, answer, "answer", \
-	  "fits: nothing is refused and the margin stays free; tight: nothing is refused; does " \
-	  "not " \
-	  "fit; failed: for another reason than memory; no end: within --time-limit; unknown: " \
-	  "interrupted") \
-	F(S, TEXT, basis, "basis", \
-	  "recorded; card: on the card itself, too; assumed: more of a name that rises fits, or " \
-	  "less " \
-	  "does not", \
-	  .spare = 2) \
-	F(S, BYTES, peak_reserved_bytes, "peak", \
-	  "reserved by the rank that needs most, where nothing is short; null: not recorded") \
-	F(S, BYTES, smallest_card_bytes, NULL, \
-	  "total memory of the smallest card that refuses nothing, with the best setting") \
-	F(S, BYTES, room_bytes, NULL, "of the card, without context and margin") \
-	F(S, BYTES, headroom_bytes, "left", "of the room at the peak; null: it is short") \
-	F(S, BYTES, missing_bytes, "short by", "the peak above the room; null: it is not", \
-	  .if_any = true) \
-	F(S, COUNT, rank, "rank", "the one that needs most; null: the program has no ranks", \
-	  .spare = 4) \
-	F(S, COUNT, recorded_ranks_count, NULL, "that ran; each stands for those that are alike") \
-	F(S, TEXT, bound_by, "mostly", "what most of its memory is for at the peak", .spare = 3) \
-	F(S, BYTES, permanent_bytes, NULL, \
-	  "live at the peak of that rank: from before the first optimizer step on, as weights") \
-	F(S, BYTES, optimizer_bytes, NULL, \
-	  "the same: made by the first optimizer step, its state") \
-	F(S, BYTES, gradient_bytes, NULL, "the same: freed after each optimizer step") \
-	F(S, BYTES, activation_bytes, NULL, "the same: made and freed within a step") \
-	F(S, BYTES, temporary_bytes, NULL, "the same: soon freed, as workspaces") \
-	F(S, BYTES, other_bytes, NULL, "the same: of other or unknown use") \
-	F(S, BYTES, free_bytes, NULL, "the same: reserved and not live, fragmentation") \
-	F(S, US, step_us, NULL, \
-	  "a step of the worst rank by a roofline, without waiting for others; null: unknown") \
-	F(S, REAL, recomputed_share, "recomputed", \
-	  "of the time of a step by a roofline: operators that checkpoints run again; null: " \
-	  "unknown", \
-	  .precision = 2, .if_any = true, .spare = 5) \
-	F(S, TEXT, setting, "setting", "the policy that serves it best", .spare = 1) \
-	F(S, REAL, price_per_hour, "per hour", "of all its cards", .precision = 2, .if_any = true) \
-	F(S, COUNT, cache_tokens_count, "cache tokens", \
-	  "that the serving engine printed; null: not asked, or not recorded", .if_any = true, \
-	  .grouped = true) \
-	F(S, COUNT, held_requests_count, "requests", \
-	  "of --tokens that this cache holds; null: as before", .if_any = true, .grouped = true) \
-	F(S, BYTES, weight_bytes, "weights", \
-	  "of a serving engine, as it printed them, on one card; null: not printed", \
-	  .if_any = true) \
-	F(S, BYTES, profile_bytes, "profile run", \
-	  "most that was requested beside weights before the cache was made; null: not known", \
-	  .if_any = true) \
-	F(S, BYTES, graph_bytes, "graphs", "captured, as it printed them; null: none", \
-	  .if_any = true) \
-	F(S, BYTES, cache_bytes, "for the cache", "as it printed it; null: not printed", \
-	  .if_any = true) \
-	F(S, TEXT, message, NULL, "why it failed") \
-	F(S, TEXT, line, NULL, "the command, with the setting")
-FRAG_ROW(layout_row, "layout", LAYOUT_ROW, "one layout on one card");
+FRAG_ROW_SHAPE(static, layout_row_shape, frag_layout_row, "layout", FRAG_LAYOUT_ROW,
+	       "one layout on one card");
 
 #define FEWEST_ROW(F, P, S) \
 	F(S, TEXT, card, "card", "its name in `list gpus`") \
@@ -172,7 +112,7 @@ static uint64_t sum(const struct frag_layout_result *r, unsigned first, unsigned
 	return bytes;
 }
 
-static const char *bound_by(const struct layout_row *row)
+static const char *bound_by(const struct frag_layout_row *row)
 {
 	const struct {
 		const char *name;
@@ -190,7 +130,7 @@ static const char *bound_by(const struct layout_row *row)
 	return parts[most].bytes > row->other_bytes ? parts[most].name : NULL;
 }
 
-static void put_memory(const struct frag_layout_result *r, size_t c, struct layout_row *row)
+static void put_memory(const struct frag_layout_result *r, size_t c, struct frag_layout_row *row)
 {
 	const struct frag_layout_on_card *on = &r->cards[c];
 
@@ -220,13 +160,13 @@ static uint64_t known(uint64_t n)
 	return n ? n : UINT64_MAX;
 }
 
-static struct layout_row row_of(const struct frag_layouts *x, size_t i, size_t c,
-				struct frag_answer *a)
+static struct frag_layout_row row_of(const struct frag_layouts *x, size_t i, size_t c,
+				     struct frag_answer *a)
 {
 	const struct frag_layout_result *r = &x->results[i];
 	size_t layout = frag_layout_of(x, i);
 	char text[400];
-	struct layout_row row = {
+	struct frag_layout_row row = {
 		.card = x->cards[c]->name,
 		.gpus_count = frag_layout_world(x, layout),
 		.answer = answer_of(x, i, c, r),
@@ -299,7 +239,7 @@ static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_
 		if (frag_layout_on(x, k, c) && x->results[k].status == FRAG_LAYOUT_RAN)
 			row.least_bytes = FRAG_MIN(row.least_bytes, x->results[k].min_bytes);
 	if (i != SIZE_MAX) {
-		struct layout_row best = row_of(x, i, c, a);
+		struct frag_layout_row best = row_of(x, i, c, a);
 
 		row.layout = best.layout;
 		row.peak_reserved_bytes = best.peak_reserved_bytes;
@@ -357,8 +297,7 @@ static void conclude(const struct frag_layouts *x, size_t c, const struct fewest
 	else if (row->gpus_count == UINT64_MAX)
 		frag_answer_conclude(a,
 				     "%s: no layout fits and leaves the margin free; the least "
-				     "needs a "
-				     "card of %s",
+				     "needs a card of %s",
 				     label, FRAG_BYTES(row->least_bytes));
 	else
 		frag_answer_conclude(
@@ -448,100 +387,10 @@ static void warn_adapts(const struct frag_layouts *x, struct frag_answer *a)
 	}
 }
 
-/* ---- the map ------------------------------------------------------------------------------- */
-
-#define CELL(F, P, S) \
-	F(S, COUNT, x, NULL, "column") \
-	F(S, COUNT, y, NULL, "row") \
-	F(S, TEXT, column, NULL, "value of the name that goes to the right") \
-	F(S, TEXT, row, NULL, "the other values") \
-	F(S, RATIO, need_ratio, NULL, "peak of the room of the card; null: it was not recorded") \
-	F(S, TEXT, answer, NULL, "of that layout")
-FRAG_ROW(cell, "cell", CELL, "a layout of the map");
-
-/* The name that goes to the right: that with most values, among those that rise if there are any. */
-static size_t right_of(const struct frag_layouts *x)
-{
-	size_t best = 0, most = 0;
-
-	for (size_t k = 0; k < x->axes.count; k++) {
-		size_t n = x->axes.list[k].count +
-			   (x->axes.list[k].order != FRAG_AXIS_ANY ? FRAG_AXIS_VALUES : 0);
-
-		best = n > most ? k : best;
-		most = FRAG_MAX(most, n);
-	}
-	return best;
-}
-
-static uint64_t row_number(const struct cell *cells, size_t n, const char *text, uint64_t *rows)
-{
-	for (size_t k = 0; k < n; k++)
-		if (!strcmp(cells[k].row, text))
-			return cells[k].y;
-	return (*rows)++;
-}
-
-static void map(const struct frag_layouts *x, size_t c, const struct layout_row *rows,
-		struct frag_answer *a)
-{
-	struct cell *cells = frag_answer_new(a, x->border.count, sizeof(*cells));
-	size_t right = right_of(x), n = 0, fits = 0, all = 0;
-	struct frag_title title = { 0 };
-	uint64_t lines = 0;
-
-	for (size_t i = 0, r = 0; cells && i < x->border.count; i++) {
-		size_t layout = frag_layout_of(x, i);
-		const struct layout_row *row;
-		char text[400];
-
-		for (size_t k = 0; k < c; k++)
-			r += frag_layout_on(x, i, k);
-		row = &rows[r];
-		for (size_t k = c; k < x->cards_count; k++)
-			r += frag_layout_on(x, i, k);
-		if (!frag_layout_on(x, i, c))
-			continue;
-		all++;
-		fits += !strcmp(row->answer, "fits");
-		frag_axes_text(&x->axes, layout, right, text, sizeof(text));
-		cells[n] = (struct cell){
-			.x = x->axes.at[layout * x->axes.count + right],
-			.y = row_number(cells, n, text, &lines),
-			.column = frag_axes_value(&x->axes, layout, right),
-			.row = frag_answer_print(a, "%s", *text ? text : "all"),
-			.need_ratio = row->peak_reserved_bytes == UINT64_MAX
-					      ? NAN
-					      : (double)row->peak_reserved_bytes /
-							(double)row->room_bytes,
-			.answer = row->answer,
-		};
-		n += cells[n].y < MAP_ROWS;
-	}
-	if (!n)
-		return;
-	frag_text_addf(&title.text, "%s of %s layouts fit %s",
-		       frag_title_count(&title, "fits_count", fits),
-		       frag_title_count(&title, "layouts_count", all), x->cards[c]->label);
-	struct frag_answer_chart chart = {
-		.script = "layouts",
-		.base = frag_answer_print(a, "layouts-%s", x->cards[c]->name),
-		.extra = x->axes.list[right].name,
-		.caption = "Peak of the rank that needs most, as a part of what the card has "
-			   "without its context and the margin. A plus is a layout that is assumed "
-			   "to fit, a "
-			   "minus one that is assumed not to; x failed for another reason.",
-		.shape = &cell_shape,
-		.rows = { cells, n },
-	};
-	frag_answer_take_title(a, &title, &chart);
-	frag_answer_chart(a, &chart);
-}
-
 /* ---- all of it ----------------------------------------------------------------------------- */
 
 /* What ran: first what fits. */
-static size_t shown(const struct layout_row *rows, size_t count, struct layout_row *out)
+static size_t shown(const struct frag_layout_row *rows, size_t count, struct frag_layout_row *out)
 {
 	size_t n = 0;
 
@@ -554,10 +403,10 @@ static size_t shown(const struct layout_row *rows, size_t count, struct layout_r
 	return n;
 }
 
-static struct layout_row *make_rows(const struct frag_layouts *x, size_t *count,
-				    struct frag_answer *a)
+static struct frag_layout_row *make_rows(const struct frag_layouts *x, size_t *count,
+					 struct frag_answer *a)
 {
-	struct layout_row *rows =
+	struct frag_layout_row *rows =
 		frag_answer_new(a, x->border.count * x->cards_count, sizeof(*rows));
 
 	*count = 0;
@@ -594,7 +443,7 @@ static void remarks(const struct frag_layouts *x, const struct layouts *all, str
 }
 
 /* What a page that one hands in must not hide. */
-static void warn_interrupted(const struct frag_layouts *x, const struct layout_row *rows,
+static void warn_interrupted(const struct frag_layouts *x, const struct frag_layout_row *rows,
 			     size_t count, struct frag_answer *a)
 {
 	size_t unknown = 0;
@@ -616,7 +465,7 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 		a, x->world == SIZE_MAX ? 1 : x->cards_count * x->axes.list[x->world].count,
 		sizeof(*sizes));
 	size_t count, sizes_count;
-	struct layout_row *rows = make_rows(x, &count, a), *top;
+	struct frag_layout_row *rows = make_rows(x, &count, a), *top;
 
 	FRAG_CHECK_ALLOC(all && fewest && sizes && rows, "answer", err);
 	top = frag_answer_new(a, count, sizeof(*top));
@@ -654,7 +503,7 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 	frag_answer_table(a, &fewest_row_shape, sizes_count ? sizes : fewest,
 			  sizes_count ? sizes_count : x->cards_count);
 	for (size_t c = 0; c < x->cards_count; c++)
-		map(x, c, rows, a);
+		frag_layout_map(x, c, rows, a);
 	frag_answer_gap(a);
 	frag_answer_table(a, &layout_row_shape, top, shown(rows, count, top))->top = SHOWN;
 	frag_answer_gap(a);

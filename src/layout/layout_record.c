@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/last_words.h"
-#include "base/outfile.h"
 #include "explain/moment/explain.h"
 #include "explain/steps.h"
 #include "launch/vary.h"

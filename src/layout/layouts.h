@@ -14,6 +14,7 @@
  *   layout_run.c    all of them, several at a time
  *   layout_choose.c which of them to take
  *   layout_answer.c what came of it
+ *   layout_map.c    the same as a map
  *
  * Words. layout: a value for each name. class: cards of one compute capability, which one recording speaks for; it is made on a
  * card with more memory than any has, so that it says what the layout needs. confirm: record an advised layout on the

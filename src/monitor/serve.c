@@ -55,8 +55,8 @@ static void answer_page(void *ctx, const struct frag_http_request *r, struct fra
 		.status = strcmp(r->path, "/") != 0 ? 404 : 200,
 		.type = "text/html; charset=utf-8",
 		.policy = "default-src 'none'; script-src 'unsafe-inline'; style-src "
-			  "'unsafe-inline'; "
-			  "connect-src 'self'; base-uri 'none'; form-action 'none'",
+			  "'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action "
+			  "'none'",
 		.body = strcmp(r->path, "/") != 0 ? NULL : (void *)page,
 		.bytes = sizeof(page) - 1,
 	};

@@ -3,7 +3,6 @@
 #include "ending.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <frag/opt.h>
 

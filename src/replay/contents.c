@@ -48,8 +48,7 @@ int frag_contents_create(const struct frag_run_options *opt, struct frag_device 
 	if ((opt->fill != FRAG_FILL_NONE || opt->work_ns) && !frag_dev_has_content(dev))
 		return frag_fail(err, FRAG_ENOTSUP,
 				 "device '%s' has no memory behind its addresses, so nothing can "
-				 "be "
-				 "filled, verified or kept busy; use --device cuda",
+				 "be filled, verified or kept busy; use --device cuda",
 				 dev->ops->name);
 	FRAG_TRY_CALLOC(c, 1, "contents of blocks", err);
 	c->dev = dev;
@@ -141,16 +140,14 @@ static int tell(const struct frag_contents *c, const struct frag_content_fault *
 	if (!f->foreign)
 		return frag_fail(err, FRAG_ECHECK,
 				 "lost content: %s has %08x %08x %08x %08x at offset %llu, which "
-				 "no fill "
-				 "wrote; %llu pieces of 16 bytes are wrong",
+				 "no fill wrote; %llu pieces of 16 bytes are wrong",
 				 mine, f->found[0], f->found[1], f->found[2], f->found[3],
 				 LLU(f->offset), LLU(f->count));
 	describe(c, f->other_id, f->other_generation, other, sizeof(other));
 	if (f->other_generation == f->generation || f->other_generation > c->lives_count)
 		return frag_fail(err, FRAG_ECHECK,
 				 "lost content: %s has at offset %llu what belongs to offset %llu "
-				 "of %s; "
-				 "%llu pieces of 16 bytes are wrong",
+				 "of %s; %llu pieces of 16 bytes are wrong",
 				 mine, LLU(f->offset), LLU(f->other_offset), other, LLU(f->count));
 	together = a->born < b->died && b->born < a->died;
 	return frag_fail(err, FRAG_ECHECK,

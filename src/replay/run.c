@@ -27,8 +27,7 @@ static int does_not_fit(const struct frag_run *run, const struct frag_initial_st
 			bytes = UINT64_MAX;
 	return frag_fail(err, FRAG_EINPUT,
 			 "the initial state of the recording (%zu segments, %s) does not fit a "
-			 "card "
-			 "of %s",
+			 "card of %s",
 			 initial->segments_count, FRAG_BYTES(bytes), FRAG_BYTES(info.total_bytes));
 }
 

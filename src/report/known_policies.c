@@ -2,7 +2,6 @@
 /* Policies and their options, from the policies' own tables; see known_things.h. */
 #include "known_things.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <frag/policy.h>

@@ -9,8 +9,6 @@
 
 #include <inttypes.h>
 
-#include <frag/base.h>
-
 #include "answer/textbuf.h"
 
 #define COLUMNS(X, s) \

@@ -141,8 +141,7 @@ static int find(struct card_replay *card, struct tie *tie, struct frag_verify_re
 	}
 	snprintf(text, sizeof(text),
 		 "with the addresses of this card a simulated card does the same in every event, "
-		 "and "
-		 "with the recorded addresses what was recorded%s%s",
+		 "and with the recorded addresses what was recorded%s%s",
 		 *tie->text ? "; " : "", tie->text);
 	say(r, FRAG_CAUSE_ADDRESSES,
 	    tie->equal ? "a tie that addresses decide: " : "addresses decide it: ", text);

@@ -16,8 +16,10 @@
 # shell patterns.
 #
 # sh runs each case in an empty folder of its own, with CUFRAG (the program), TRACES (the bundled traces), DATA
-# (tests/cli/data), ROOT (of the tree) and SHARED (the big recordings, which may be absent). In a row `cufrag` is the
-# program, and no variable needs quotes. A case that exits with 77 is skipped; its standard error says why.
+# (tests/cli/data), ROOT (of the tree), SHARED (the big recordings, which may be absent), cc (the compiler) and a cache of
+# its own. In a row `cufrag` is the program, and no variable needs quotes. A case that exits with 77 is skipped; its
+# standard error says why; so is one with a line "# needs: TOOL..." where one of these (cc: a compiler) is missing. With
+# FRAG_TEST_QUICK and no CASE, those in tests/cli/slow and those that need big recordings (NAME_shared) are skipped.
 # --rewrite takes exit status, files and exact output from what came out (patterns stay as they are).
 # The last line is "N passed, N failed, N skipped".
 set -uo pipefail
@@ -36,7 +38,8 @@ ROOT=$(realpath "$here/../..")
 DATA=$here/data
 TRACES=$ROOT/traces
 SHARED=$(cd "$ROOT" && realpath -m "${SHARED_TRACES:-../shared/traces}")
-export CUFRAG ROOT DATA TRACES SHARED
+cc=${CC:-cc}
+export CUFRAG ROOT DATA TRACES SHARED cc
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -127,19 +130,18 @@ pattern_of() {
 	printf '%s' "$text"
 }
 
-# What must come out as KIND of the case NAME: a file in cases/ if there is one, else what its row says.
+# $want is what must come out as KIND of the case NAME: a file in cases/ if there is one, else what its row says.
 expected() {
-	local file
-	for file in "$cases/$1.$2"{.glob,} "$rows/$1.$2"{.glob,}; do
-		[ -e "$file" ] && echo "$file" && return
+	for want in "$cases/$1.$2"{.glob,} "$rows/$1.$2"{.glob,}; do
+		[ -e "$want" ] && return
 	done
-	echo /dev/null
+	want=/dev/null
 }
 
 # NAME, stdout, stderr or files, what came out. Says what is wrong.
 compare() {
 	local want got=$3 text
-	want=$(expected "$1" "$2")
+	expected "$1" "$2"
 	if [ "${want%.glob}" != "$want" ]; then
 		text=$(cat "$got"; echo .)
 		# shellcheck disable=SC2053 # it is a pattern
@@ -165,7 +167,7 @@ rewrite_case() {
 	rm -f "$home/$name.exit"
 	[ "$status" -ne 0 ] && echo "$status" > "$home/$name.exit"
 	for kind in stdout stderr; do
-		want=$(expected "$name" $kind)
+		expected "$name" $kind
 		[ "${want%.glob}" != "$want" ] && continue
 		[ "$want" = /dev/null ] && want=$home/$name.$kind
 		rm -f "$want"
@@ -176,13 +178,17 @@ rewrite_case() {
 passed=0 failed=0 skipped=0
 # one that no other worker has begun
 run_case() {
-	local name=$1 script=$cases/$1.sh dir=$scratch/$1 status want kind
+	local name=$1 script=$cases/$1.sh dir=$scratch/$1 status want kind tool
 	if ! mkdir "$dir" 2> /dev/null; then
 		[ -d "$dir" ] || failed=$((failed + 1))
 		return
 	fi
 	[ -e "$rows/$name.sh" ] && script=$rows/$name.sh
-	(cd "$dir" && exec sh "$script") > "$dir.stdout" 2> "$dir.stderr" < /dev/null
+	for tool in $(sed -n 's/^# needs: //p' "$script"); do
+		[ "$tool" = cc ] && tool=$cc
+		command -v "$tool" > /dev/null || { skipped=$((skipped + 1)); echo "skipped: $name: no $tool"; return; }
+	done
+	(cd "$dir" && XDG_CACHE_HOME=$dir/cache exec sh "$script") > "$dir.stdout" 2> "$dir.stderr" < /dev/null
 	status=$?
 	if [ $status -eq 77 ]; then
 		skipped=$((skipped + 1))
@@ -191,7 +197,8 @@ run_case() {
 	fi
 	ls "$dir" > "$dir.files"
 	[ $rewrite -eq 1 ] && rewrite_case "$name" "$dir" $status
-	want=$(cat "$(expected "$name" exit)")
+	expected "$name" exit
+	want=$(< "$want")
 	: > "$dir.wrong"
 	[ $status -eq "${want:-0}" ] || echo "exit status $status, not ${want:-0}" > "$dir.wrong"
 	for kind in stdout stderr files; do
@@ -205,7 +212,7 @@ run_case() {
 		echo "FAILED: $name"
 		cat "$dir.wrong"
 	fi
-	find "$dir" -mindepth 1 -delete
+	[ ! -s "$dir.files" ] || find "$dir" -mindepth 1 -delete
 }
 
 # ---- all of them ----
@@ -213,8 +220,14 @@ run_case() {
 names=("$@")
 unpack_tables "${tables[@]}" || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 if [ $# -eq 0 ]; then
-	names=(hostile_cost signals stream_same widths) # take long
-	for file in "$cases"/*.sh "$rows"/*.sh; do names+=("$(basename "$file" .sh)"); done
+	mapfile -t slow < <(grep -v '^#' "$here/slow"; cd "$cases" && printf '%s\n' *_shared.sh | sed 's/\.sh$//')
+	names=("${slow[@]}") # they begin first
+	for file in "$cases"/*.sh "$rows"/*.sh; do file=${file##*/} names+=("${file%.sh}"); done
+	if [ -n "${FRAG_TEST_QUICK:-}" ]; then
+		skipped=${#slow[@]}
+		for name in "${slow[@]}"; do mkdir "$scratch/$name"; done
+		echo "skipped: ${slow[*]}: not among the quick tests"
+	fi
 fi
 work() {
 	for name in "${names[@]}"; do run_case "$name"; done

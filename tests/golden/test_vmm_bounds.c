@@ -85,8 +85,7 @@ static void check_bounds(const struct row *row, const struct frag_trace_dev *td,
 	if (all.reserved > 1.045 * live + 32.0 * (double)FRAG_MIB || all.reserved > 1.01 * best ||
 	    (late >= 0.02 && !row->no_time))
 		fail_msg("%s, device %u, sizes x %.2f: reserved %.0f, live %.0f, the best other "
-			 "%.0f, "
-			 "late driver time %.2f %%",
+			 "%.0f, late driver time %.2f %%",
 			 row->name, td->ordinal, scale, all.reserved, live, best, 100 * late);
 }
 

@@ -10,15 +10,16 @@ program=${1:?usage: run.sh PROGRAM}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
+passed=0 failed=0 two=2
+[ -z "${FRAG_TEST_QUICK:-}" ] || two=
 
 fail() { echo "failed: $*"; failed=$((failed + 1)); }
 
-# same NAME COMMAND ARGUMENT...: its JSON with 1, 2 and 5 threads
+# same NAME COMMAND ARGUMENT...: its JSON with 1, 2 (not among the quick tests) and 5 threads
 same() {
 	local name=$1 n
 	shift
-	for n in 1 2 5; do
+	for n in 1 $two 5; do
 		if ! "$program" "$@" --threads "$n" --json "$scratch/$n" > "$scratch/out" 2>&1; then
 			fail "$name, $n threads"
 			tail -n 40 "$scratch/out"

@@ -69,9 +69,9 @@ static void put_examples(FILE *to, const char *text)
 static void put_end(FILE *to)
 {
 	fputs(".SH EXIT STATUS\n"
-	      "0 done; 1 done, but a demanded condition failed; 2 wrong usage; 3 bad input; "
-	      "4 a device, or an interruption; 5 output; "
-	      "6 done, but a recording ended out of memory, so that its need is unknown.\n"
+	      "0 done; 1 done, but a demanded condition failed; 2 wrong usage; 3 bad input; 4 a "
+	      "device, or an interruption; 5 output; 6 done, but a recording ended out of memory, "
+	      "so that its need is unknown.\n"
 	      ".SH SEE ALSO\n.BR cufrag (1)\n",
 	      to);
 }
@@ -117,11 +117,11 @@ void frag_help_man(const struct frag_cmd *cmd, FILE *to)
 	}
 	fprintf(to,
 		".TH CUFRAG 1 \"\" \"cufrag %s\" \"cufrag\"\n.SH NAME\ncufrag \\- replay GPU "
-		"memory "
-		"histories through any allocation policy\n.SH SYNOPSIS\n.B cufrag\n\\fICOMMAND\\fR "
-		"[\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]\n.SH DESCRIPTION\nReplays the GPU memory "
-		"history of a real job through any allocation policy, on a simulated GPU or a real "
-		"one, and says how much memory is reserved, how much of it is lost and to what.\n"
+		"memory histories through any allocation policy\n.SH SYNOPSIS\n.B "
+		"cufrag\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]\n.SH "
+		"DESCRIPTION\nReplays the GPU memory history of a real job through any allocation "
+		"policy, on a simulated GPU or a real one, and says how much memory is reserved, "
+		"how much of it is lost and to what.\n"
 		".SH COMMANDS\n",
 		FRAG_VERSION);
 	for (const struct frag_cmd *const *c = frag_commands(); *c; c++) {

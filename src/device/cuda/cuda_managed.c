@@ -60,8 +60,7 @@ static int check_limit(const struct cuda *c, uint64_t bytes, struct frag_err *er
 		return 0;
 	return frag_fail(err, FRAG_ENOTSUP,
 			 "cudaMallocManaged: %llu bytes on top of %llu would be more managed "
-			 "memory "
-			 "than a quarter of what the card has free (%llu); allow more with "
+			 "memory than a quarter of what the card has free (%llu); allow more with "
 			 "--managed-max",
 			 LLU(bytes), LLU(c->managed_bytes), LLU(limit));
 }

@@ -5,14 +5,9 @@
 #include <frag/opt.h>
 
 #include "answer/row.h"
-#include "fit_cards.h"
+#include "fit_answer_internal.h"
 #include "fit_vary.h"
 #include "recording/settled_shape.h"
-
-static const char *row_name(const struct frag_fit_row *row)
-{
-	return frag_policy_spec_echo(row->specs[row->worst]);
-}
 
 static uint64_t if_known(bool known, uint64_t n)
 {
@@ -187,7 +182,7 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 	}
 	return (struct policy_row){
 		.policy = row->text,
-		.params = row_name(row),
+		.params = frag_fit_row_name(row),
 		.smallest = !row->complete ? "interrupted"
 			    : !known	   ? "never"
 					   : frag_answer_print(a, "%s", FRAG_BYTES(row->min_bytes)),
@@ -221,12 +216,10 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 	F(S, TEXT, source, NULL, "of the memory figures") \
 	F(S, TEXT, answer, "answer", \
 	  "fits, tight (it completes, but less stays free than asked for), does not fit, or " \
-	  "unknown " \
-	  "(a recording ended out of memory, or the program failed on this card)") \
+	  "unknown (a recording ended out of memory, or the program failed on this card)") \
 	F(S, TEXT, recorded_for_it, "recorded for it", \
 	  "yes: on a card of its compute capability; no: another kernel choice is likely; " \
-	  "failed: the " \
-	  "program did there; null: not known", \
+	  "failed: the program did there; null: not known", \
 	  .spare = 4, .if_any = true) \
 	F(S, BYTES, headroom_bytes, "headroom", "what the best policy leaves free at its peak", \
 	  .none = "none", .spare = 3) \
@@ -270,7 +263,7 @@ static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct f
 	if (!isnan(row.job_price))
 		row.job_price_text = frag_answer_print(a, "%.3g", row.job_price);
 	if (r != SIZE_MAX && !open) {
-		row.policy = row_name(&judge->rows[r]);
+		row.policy = frag_fit_row_name(&judge->rows[r]);
 		row.answer = frag_fit_roomy(judge, &judge->rows[r], g) ? "fits" : "tight";
 	}
 	return row;
@@ -326,7 +319,7 @@ static const struct advice *advise(const struct frag_fit_cards *f, struct frag_a
 	judge = frag_fit_judge(f, g);
 	r = frag_fit_best_row(judge, g);
 	*row = (struct advice){ f->catalog.cards[g]->name,
-				row_name(&judge->rows[r]),
+				frag_fit_row_name(&judge->rows[r]),
 				frag_fit_peak(judge, &judge->rows[r]),
 				frag_fit_room(f, g, NULL),
 				frag_fit_job_price(f, f->catalog.cards[g]),
@@ -377,130 +370,6 @@ FRAG_ROW_SHAPE(static, probe_shape, frag_vary_probe, "probe", PROBE,
 	F(S, LIST, probes, NULL, "with --vary: each recording", .of = &probe_shape)
 FRAG_ROW_AS(, frag_fit_shape, fit, "fit", FIT_ROW, "the smallest card for each policy");
 
-static void remarks(const struct frag_fit_cards *f, struct frag_answer *a)
-{
-	const struct frag_limit *limit = &f->target->limit;
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-	uint64_t refused = 0;
-
-	frag_recordings_head(a, "fit", &f->units);
-	frag_text_addf(&t, "smallest card = what the trace needs + context %s",
-		       FRAG_BYTES(f->target->card.context_bytes));
-	if (limit->text)
-		frag_text_addf(&t, "; limit %s%s", limit->text,
-			       limit->is_fraction ? " of the card that is tried" : "");
-	frag_text_addf(&t, "; seed %llu", (unsigned long long)f->target->seed);
-	a->failed |= t.failed;
-	frag_answer_remark(a, "%s", frag_text_str(&t));
-	if (f->judges)
-		frag_answer_remark(a,
-				   "recorded for each compute capability of the cards; what "
-				   "policies need, as on %s",
-				   f->chip ? f->chip->name : "the first card");
-	else if (f->chip)
-		frag_answer_remark(a,
-				   "recorded on %s, compute capability %d.%d: cards of another one "
-				   "are likely to choose other kernels",
-				   f->chip->name, f->chip->major, f->chip->minor);
-	else
-		frag_answer_remark(a, "the recording does not say its card: one of another compute "
-				      "capability may choose other kernels, and need more");
-	frag_recordings_remark(a, &f->units, f->target,
-			       "not applied: the search is for a card without it");
-	for (size_t i = 0; i < f->units.units_count; i++)
-		refused += f->units.units[i].dev->settled.refused_count;
-	if (refused)
-		frag_answer_remark(a,
-				   "%llu requests were refused when recorded; a smallest card "
-				   "serves them, too",
-				   (unsigned long long)refused);
-}
-
-/* What the smallest card costs, and what a limit that is a fraction of it leaves to the process. */
-static void say_price(const struct frag_fit_cards *f, const struct frag_fit_row *row,
-		      struct frag_answer *a)
-{
-	const struct frag_fit *fit = &row->tasks[row->worst].fit;
-	uint64_t share = frag_limit_bytes(&f->target->limit, row->min_bytes);
-	bool limited = share < row->min_bytes;
-
-	if (!row->complete || !row->possible || (!fit->min_retries_count && !limited))
-		return;
-	frag_answer_say(
-		a, "with %s, a card of %s%s refuses nothing, after %llu %s and %s in the driver",
-		row_name(row), FRAG_BYTES(row->min_bytes),
-		limited ? frag_answer_print(a, " (the process may have %s of it)",
-					    FRAG_BYTES(share))
-			: "",
-		(unsigned long long)fit->min_retries_count,
-		fit->min_retries_count == 1 ? "retry" : "retries", FRAG_NS(fit->min_driver_ns));
-}
-
-static void say_spread(const struct frag_fit_cards *f, const struct frag_fit_row *row,
-		       struct frag_answer *a)
-{
-	uint64_t low = UINT64_MAX;
-
-	for (size_t i = 0; i < f->units.units_count; i++)
-		low = FRAG_MIN(low, row->tasks[i].fit.min_capacity_bytes);
-	if (f->units.units_count > 1 && row->complete && row->possible)
-		frag_answer_say(a, "with %s, smallest cards of %s to %s; %s decides", row_name(row),
-				FRAG_BYTES(low), FRAG_BYTES(row->min_bytes),
-				f->units.units[row->worst].label);
-}
-
-/* What no card helps against. */
-static void say_never(const struct frag_fit_cards *f, const struct frag_fit_row *row,
-		      struct frag_answer *a)
-{
-	const char *limit = f->target->limit.text;
-
-	if (row->complete && !row->possible)
-		frag_answer_say(a, "never: %s fails on %s even with 1 TiB%s%s", row_name(row),
-				f->units.units[row->worst].label,
-				limit ? ", because of --limit " : "", limit ? limit : "");
-}
-
-static void say_gaps(const struct frag_fit_row *row, const struct frag_unit *unit,
-		     const struct frag_fit *fit, struct frag_answer *a)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-
-	for (size_t k = 0; k < fit->gaps_count; k++) {
-		const struct frag_fit_gap *g = &fit->gaps[k];
-
-		frag_text_addf(&t, "%s %llu", k ? "," : "", (unsigned long long)g->first_bytes);
-		if (g->last_bytes != g->first_bytes)
-			frag_text_addf(&t, " to %llu", (unsigned long long)g->last_bytes);
-	}
-	if (fit->gaps_seen > fit->gaps_count)
-		frag_text_addf(&t, " and in %zu more ranges", fit->gaps_seen - fit->gaps_count);
-	a->failed |= t.failed;
-	frag_answer_say(a,
-			"not monotonic: %s on %s completes with %s (%llu) but fails with%s; no "
-			"probe failed from %s (%llu) on",
-			row_name(row), unit->label, FRAG_BYTES(fit->min_capacity_bytes),
-			(unsigned long long)fit->min_capacity_bytes, frag_text_str(&t),
-			FRAG_BYTES(fit->safe_capacity_bytes),
-			(unsigned long long)fit->safe_capacity_bytes);
-}
-
-static void say_search(const struct frag_fit_cards *f, const struct frag_fit_row *row,
-		       struct frag_answer *a)
-{
-	for (size_t i = 0; row->possible && i < f->units.units_count; i++) {
-		const struct frag_fit *fit = &row->tasks[i].fit;
-
-		if (fit->complete && fit->narrow)
-			frag_answer_say(a,
-					"larger cards on which %s might fail on %s were not "
-					"searched for: a replay makes too many driver calls",
-					row_name(row), f->units.units[i].label);
-		if (fit->complete && fit->gaps_seen)
-			say_gaps(row, &f->units.units[i], fit, a);
-	}
-}
-
 #define BAR(F, P, S) \
 	F(S, COUNT, number, NULL, "of the policy") \
 	F(S, TEXT, policy, NULL, "with all its options") \
@@ -516,7 +385,7 @@ static void chart(const struct frag_fit_cards *f, struct frag_answer *a)
 	for (size_t r = 0; bars && r < f->rows_count; r++) {
 		if (!f->rows[r].complete || !f->rows[r].possible)
 			continue;
-		bars[n] = (struct bar){ n, row_name(&f->rows[r]), f->rows[r].ample_bytes,
+		bars[n] = (struct bar){ n, frag_fit_row_name(&f->rows[r]), f->rows[r].ample_bytes,
 					f->rows[r].min_bytes };
 		least = bars[n].smallest_bytes < bars[least].smallest_bytes ? n : least;
 		n++;
@@ -580,23 +449,18 @@ int frag_fit_cards_answer(const struct frag_fit_cards *f, struct frag_answer *a,
 	FRAG_TRY(fill(f, fit, a, err));
 	a->title = "Which card is enough";
 	a->question = "What is the smallest card for each policy, and which known cards do?";
-	remarks(f, a);
+	frag_fit_remarks(f, a);
 	frag_recordings_warn(a, &f->units);
 	fit->advice = advise(f, a);
 	frag_answer_gap(a);
 	frag_answer_table(a, &policy_shape, fit->results.rows, fit->results.count);
 	chart(f, a);
 	for (size_t r = 0; r < f->rows_count; r++)
-		say_price(f, &f->rows[r], a);
+		frag_fit_say_price(f, &f->rows[r], a);
 	frag_answer_gap(a);
 	frag_answer_table(a, &gpu_shape, fit->gpus.rows, fit->gpus.count);
 	frag_answer_gap(a);
-	for (size_t r = 0; r < f->rows_count; r++)
-		say_spread(f, &f->rows[r], a);
-	for (size_t r = 0; r < f->rows_count; r++)
-		say_never(f, &f->rows[r], a);
-	for (size_t r = 0; r < f->rows_count; r++)
-		say_search(f, &f->rows[r], a);
+	frag_fit_say_rows(f, a);
 	return a->failed ? frag_fail_nomem(err, "answer") : 0;
 }
 

@@ -7,8 +7,6 @@
  */
 #include "kvcache.h"
 
-#include <string.h>
-
 #include "base/interrupt.h"
 
 #define NONE UINT32_MAX

@@ -169,8 +169,7 @@ int frag_kvcache_answer(const struct frag_kvcache *k, struct frag_answer *a, str
 		frag_answer_remark(a,
 				   "%s over %s, steps of %s; modelled: a token for each running "
 				   "request and step, preemption of the last with recomputation, "
-				   "no "
-				   "shared prefixes",
+				   "no shared prefixes",
 				   frag_answer_count(a, k->count, "request", "requests"),
 				   seconds(a, k->end_us), seconds(a, k->step_us));
 	if (k->request_tokens)

@@ -3,9 +3,7 @@
 #include "kvcache.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -112,9 +112,8 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.shape = &row_shape,
 	.rows = rows,
 	.caption = "Below: the share of alloc calls that waited longer than a time for the driver; "
-		   "lower and "
-		   "further left is better. A curve that begins at 0.01 says that one alloc in a "
-		   "hundred had to wait for the driver at all.",
+		   "lower and further left is better. A curve that begins at 0.01 says that one "
+		   "alloc in a hundred had to wait for the driver at all.",
 	.note = note,
 	.alt = "Distribution of the time of an alloc; longest wait for the driver",
 	.figure = figure,

@@ -141,14 +141,12 @@ const struct frag_chart_ops frag_chart_latency = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption =
-		"Time per call by how the request was served. Hit: a free block as it was; split: "
-		"part of a larger one; grow: new memory from the driver; map: physical pages "
-		"mapped behind addresses; stitch: free pieces mapped as one block; release: new "
-		"memory, after cached memory was given "
-		"back; refused: not at all. Free: all frees. Dot: median; "
-		"thick bar: median to 99th percentile; thin bar: minimum to maximum. Calls that "
-		"need no driver are not drawn there.",
+	.caption = "Time per call by how the request was served. Hit: a free block as it was; "
+		   "split: part of a larger one; grow: new memory from the driver; map: physical "
+		   "pages mapped behind addresses; stitch: free pieces mapped as one block; "
+		   "release: new memory, after cached memory was given back; refused: not at all. "
+		   "Free: all frees. Dot: median; thick bar: median to 99th percentile; thin bar: "
+		   "minimum to maximum. Calls that need no driver are not drawn there.",
 	.note = note,
 	.alt = "Percentiles of time per call, by policy and class, on logarithmic axes; 99th "
 	       "percentile of driver time where memory had to grow",

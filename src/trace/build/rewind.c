@@ -54,8 +54,7 @@ static int contradiction(struct rewinder *w, size_t i, const char *what)
 
 	return frag_fail_at(w->err, FRAG_EINPUT, at,
 			    "device %u, entry %zu contradicts later entries or the final snapshot: "
-			    "%s (address 0x%llx, "
-			    "%llu bytes)",
+			    "%s (address 0x%llx, %llu bytes)",
 			    w->raw->ordinal, at, what, (unsigned long long)e->addr,
 			    (unsigned long long)e->bytes);
 }

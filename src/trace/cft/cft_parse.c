@@ -165,8 +165,7 @@ static int read_preamble(struct frag_cft_parser *p, struct frag_err *err)
 	if (!p->version || p->version > FRAG_CFT_VERSION || zero)
 		return frag_fail_at(err, FRAG_EINPUT, FRAG_CFT_MAGIC_BYTES,
 				    "unknown version %u of the .cft format at byte %u; this "
-				    "program "
-				    "reads versions 1 to %u",
+				    "program reads versions 1 to %u",
 				    p->version, FRAG_CFT_MAGIC_BYTES, FRAG_CFT_VERSION);
 	return 0;
 }

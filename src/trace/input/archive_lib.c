@@ -6,8 +6,6 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include <frag/base.h>
-
 static struct {
 	pthread_once_t once;
 	bool there;

@@ -1,6 +1,5 @@
 # The page of advice draws the program as it is and with what is advised; its rows hold every peak.
-command -v gnuplot > /dev/null || { echo "no gnuplot" >&2; exit 77; }
-export XDG_CACHE_HOME=$PWD/cache
+# needs: gnuplot
 printf 'alloc,1,1073741824\nalloc,2,1073741824\nfree,1\nfree,2\n' > 2.csv
 printf 'alloc,1,1073741824\nfree,1\n' > 1.csv
 cat > program << 'END'

@@ -1,8 +1,6 @@
 # Ctrl-C: what was finished is written, complete; what is missing is named. The signal comes
 # from a policy, at its tenth allocation, so the outcome is always the same.
-cc=${CC:-cc}
-command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
-command -v gnuplot > /dev/null || { echo 'no gnuplot' >&2; exit 77; }
+# needs: cc gnuplot
 "$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o interrupt.so "$ROOT/tests/cli/data/interrupt_at.c" || exit
 ln -s "$TRACES/leak.frames.cft" "$TRACES/gnn.default.cft" .
 "$CUFRAG" compare leak.frames.cft gnn.default.cft --threads 1 --no-host --formats svg \

@@ -1,4 +1,4 @@
-command -v gnuplot > /dev/null || { echo 'no gnuplot' >&2; exit 77; }
+# needs: gnuplot
 "$CUFRAG" compare "$ROOT/tests/cli/data/seeddemo.pickle.xz" --policies 'pytorch;native' --formats svg --out results > /dev/null
 ls
 [ -s results/report.html ] && [ -s results/results.csv ] && [ -s results/results.json ] && echo complete

@@ -1,6 +1,5 @@
 # TERM and HUP end a run as Ctrl-C does: what was finished is there, and nothing else
-cc=${CC:-cc}
-command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
+# needs: cc
 "$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o interrupt.so "$ROOT/tests/cli/data/interrupt_at.c" || exit
 for signal in 15 1; do
 	INTERRUPT_WITH=$signal "$CUFRAG" compare "$TRACES/leak.frames.cft" --threads 1 --no-host --optimum bound \

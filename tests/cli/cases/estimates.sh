@@ -1,5 +1,4 @@
 # every command says of a recording made without a GPU that it is an estimate: in its text, its JSON and its page
-export XDG_CACHE_HOME=$PWD/cache
 "$CUFRAG" record --no-gpu -o run.cft -- sh -c 'cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/1.pickle"' > /dev/null
 for c in info verify fit plan explain diagnose compare replay tune 'diff run.cft'; do
 	$CUFRAG $c run.cft --json file.json > text 2> notes

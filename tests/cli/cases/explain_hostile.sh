@@ -1,5 +1,5 @@
 # Names of call sites come from a file: none of them reaches a terminal, a page or a viewer raw.
-command -v gnuplot > /dev/null || { echo "no gnuplot" >&2; exit 77; }
+# needs: gnuplot
 python3 - << 'PY'
 import pickle
 bad = 'evil.py\x1b[31m";set print "owned"\n<script>alert(1)</script>\u202e;x'

@@ -1,5 +1,5 @@
 # arrays for NumPy, read without it: a zip whose sums are right, arrays at multiples of 64 bytes, the figures of the CSV
-command -v python3 > /dev/null || { echo 'no python3' >&2; exit 77; }
+# needs: python3
 trace=$ROOT/traces/modelpar.default.cft
 "$CUFRAG" export "$trace" --to npz -o events.npz && "$CUFRAG" export "$trace" --to npz --after 2000 -o moment.npz &&
 	"$CUFRAG" export "$trace" --to csv -o events.csv || exit

@@ -1,6 +1,5 @@
 # what a policy of somebody else's returns is not believed
-cc=${CC:-cc}
-command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
+# needs: cc
 "$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o liar.so "$ROOT/tests/cli/data/liar.c" || exit
 for lie in code negative silent class overlap short long endless free; do
 	for policy in ./liar.so check:walk=false/./liar.so; do

@@ -1,5 +1,4 @@
 # a recording speaks for cards of the compute capability that it was made on; on others another kernel choice is likely
-export XDG_CACHE_HOME=$PWD/cache
 printf 'cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/1.pickle"\n' > program
 "$CUFRAG" record --no-gpu --gpu l4 -o l4.cft -- sh program > /dev/null
 "$CUFRAG" record --no-gpu --gpu b200 --capacity 8G -o b200.cft -- sh program > /dev/null

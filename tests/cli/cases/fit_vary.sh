@@ -1,5 +1,4 @@
 # the greatest number by bisection: what ends for another reason than memory is an error that names the number, never "memory out"
-export XDG_CACHE_HOME=$PWD/cache
 cat > program << 'END'
 [ "$1" != "$2" ] || exit 9
 case $1 in 6 | 7 | 8) t=oomcap.default ;; *) t=seeddemo.default ;; esac

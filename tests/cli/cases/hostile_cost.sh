@@ -1,6 +1,6 @@
 # no command takes much more than reading such a file is worth: many streams, many frames of one long name
-command -v python3 > /dev/null || { echo 'no python3' >&2; exit 77; }
 # what is allowed: 256 MiB above the files, and five times what a busy machine takes
+# needs: python3
 mib=268 seconds=10
 [ -n "$FRAG_TEST_NIGHTLY" ] || formats='--formats svg'
 grep -q __asan_init "$CUFRAG" && mib=0 seconds=120

@@ -1,6 +1,5 @@
 # names that a trace brings with it: no escape reaches a terminal, no scheme a link, no stray byte a page
-command -v python3 > /dev/null || { echo 'no python3' >&2; exit 77; }
-command -v gnuplot > /dev/null || { echo 'no gnuplot' >&2; exit 77; }
+# needs: python3 gnuplot
 cp "$TRACES/leak.frames.cft" "javascript:alert(1).cft"
 cp "$TRACES/leak.frames.cft" "$(printf 'e\033[31mx\377.cft')"
 cp "$TRACES/leak.frames.cft" "=cmd()|x.cft"

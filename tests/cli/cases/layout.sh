@@ -1,6 +1,5 @@
 # layouts of a command: bisection along what rises, several cards, reasons other than memory told apart, a time limit, presets,
 # conditions; a shell that leaves a recording stands for PyTorch
-export XDG_CACHE_HOME=$PWD/cache
 cat > program << 'END'
 mb=$1 ac=$2
 [ "$mb-$3" != 7-fails ] || { echo "ValueError: seven is no batch" >&2; exit 9; }

@@ -1,5 +1,4 @@
 # --shard /N as Slurm, Kubernetes, Open MPI, MPICH, MVAPICH and srun number their processes; the program does not see what it could take for its own rank
-export XDG_CACHE_HOME=$PWD/cache
 cat > program << 'END'
 env | grep -E '^(SLURM|OMPI|PMI|PMIX|MV2|JOB_COMPLETION)' > leaks
 printf 'alloc,1,%d\nfree,1\n' $(($1 << 30)) > "$CUFRAG_RECORD/1.pickle"

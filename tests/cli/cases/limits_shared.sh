@@ -1,7 +1,7 @@
 # recordings under a limit, with garbage collection, or that began late, without --limit: compare, fit and tune find the same,
 # identical by inference, or all of them say what differs and call nothing recorded
+# needs: python3
 [ -f "$SHARED/torch/oomcap.default.pickle.xz" ] || { echo "no shared traces" >&2; exit 77; }
-command -v python3 > /dev/null || { echo 'no python3' >&2; exit 77; }
 for t in gnn.gc gnn.late gnn.split128 gnn.bigseg moe.pow2list oomcap.default oomcap.expandable varlen.gc varlen.split128; do
 	"$CUFRAG" import "$SHARED/torch/$t.pickle.xz" -o t.cft > /dev/null 2>&1 || echo "$t: not read"
 	"$CUFRAG" compare t.cft --policies recorded --optimum off --no-host --json c.json > table 2> /dev/null

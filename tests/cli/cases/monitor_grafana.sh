@@ -1,6 +1,5 @@
 # the dashboard is one for Grafana, and asks for metrics that monitor has
-cc=${CC:-cc}
-for tool in "$cc" python3; do command -v "$tool" > /dev/null || { echo "no $tool" >&2; exit 77; }; done
+# needs: cc python3
 mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
 LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=processes "$CUFRAG" monitor --count 1 --textfile metrics.prom > out.txt
 python3 - "$ROOT/docs/grafana/cufrag.json" << 'PY'

@@ -1,6 +1,5 @@
 # full screen: sizes, signs, sort, choice, the question before a kill, stop and every way out, by a terminal of the test
-cc=${CC:-cc}
-for tool in "$cc" python3; do command -v "$tool" > /dev/null || { echo "no $tool" >&2; exit 77; }; done
+# needs: cc python3
 mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=these LC_ALL=C.UTF-8 TERM=vt100
 cat > keys.py << 'PY'

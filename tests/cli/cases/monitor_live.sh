@@ -1,12 +1,11 @@
 # what a recorded process holds, beside what the driver says of it
-cc=${CC:-cc}
-command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
+# needs: cc
 [ -w /dev/shm ] || { echo 'no shared memory' >&2; exit 77; }
 mkdir lib
 "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
 "$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
 "$cc" -w -std=gnu17 -O1 -o program "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
-export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=self XDG_CACHE_HOME=$PWD/cache
+export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=self
 "$CUFRAG" record --by preload -o run.cft -- ./program dlsym > out.txt || exit
 library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
 # blocks of 3 MiB and 1000 B in three pages of 2 MiB; user and PID cut off

@@ -1,6 +1,5 @@
 # the page for browsers: only with the token, under this machine's names, and what it shows in a real browser
-cc=${CC:-cc}
-for tool in "$cc" curl python3; do command -v "$tool" > /dev/null || { echo "no $tool" >&2; exit 77; }; done
+# needs: cc curl python3
 mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
 bash -c 'exec -a "<img src=x onerror=alert(1)> \"train\".py" sleep 300' & victim=$!
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=these FAKE_PIDS="$victim:5 $$:30"

@@ -1,5 +1,5 @@
 # folders that gnuplot would take for commands, variables or homes
-command -v gnuplot > /dev/null || { echo 'no gnuplot' >&2; exit 77; }
+# needs: gnuplot
 cp "$TRACES/leak.frames.cft" in.cft
 set -- in.cft --policies pytorch --no-host --optimum bound
 [ -n "$FRAG_TEST_NIGHTLY" ] || set -- "$@" --formats svg

@@ -1,7 +1,6 @@
 # without pools: what cuBLAS and its like take for themselves is no request of the framework; freed or refused, too
-cc=${CC:-cc}
-command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
-export XDG_CACHE_HOME=$PWD/cache CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib
+# needs: cc
+export CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib
 mkdir lib
 "$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
 cat > blas.c << 'E'

@@ -1,5 +1,4 @@
 # a snapshot of PyTorch 2.2 does not hold its settings: those of the environment that it was recorded in
-export XDG_CACHE_HOME=$PWD/cache
 cat > program.py << 'END'
 import os, pickle
 base = 0x7f0000000000

@@ -1,7 +1,6 @@
 # any CUDA program: a made-up CUPTI tells the recorder of a program's calls
-cc=${CC:-cc}
-command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
-export XDG_CACHE_HOME=$PWD/cache CUFRAG_CUPTI=$PWD/libcupti.so
+# needs: cc
+export CUFRAG_CUPTI=$PWD/libcupti.so
 "$cc" -std=gnu17 -O1 -shared -fPIC -DLIBRARY -o libcupti.so "$ROOT/tests/cli/data/fake_cupti.c" || exit
 "$cc" -std=gnu17 -O1 -o program "$ROOT/tests/cli/data/fake_cupti.c" -ldl || exit
 "$CUFRAG" record -o run.cft -- ./program

@@ -1,6 +1,6 @@
 # record --torch of programs that start the processes of a job: each rank is in the recording, in the order of the ranks
-command -v python3 > /dev/null || { echo 'no python3' >&2; exit 77; }
-export XDG_CACHE_HOME=$PWD/cache PYTHONDONTWRITEBYTECODE=1
+# needs: python3
+export PYTHONDONTWRITEBYTECODE=1
 mkdir torch
 cat > torch/__init__.py << 'P'
 import os, shutil, types

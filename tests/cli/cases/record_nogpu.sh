@@ -1,5 +1,4 @@
 # what a process leaves behind becomes a .cft that says everywhere that it is an estimate
-export XDG_CACHE_HOME=$PWD/cache
 cat > program << 'END'
 echo "card $CUFRAG_NOGPU"
 cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"

@@ -1,7 +1,6 @@
 # programs that end, change and close things as they like: nothing of the recording is lost, nothing of theirs is written to
-cc=${CC:-cc}
-command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
-export XDG_CACHE_HOME=$PWD/cache CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib
+# needs: cc
+export CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib
 mkdir lib tmp folder.cft
 "$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
 "$cc" -w -std=gnu17 -O1 -o odd "$ROOT/tests/cli/data/odd_cuda.c" -ldl || exit

@@ -1,8 +1,7 @@
 # lines of Python in recorded stacks, with and without the interpreter's lock, beside what Python itself says
-cc=${CC:-cc}
-command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
+# needs: cc
 python3 -c 'import ctypes, sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2> /dev/null || { echo 'no Python 3.10 to 3.13' >&2; exit 77; }
-export XDG_CACHE_HOME=$PWD/cache CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib PYTHONUTF8=1
+export CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib PYTHONUTF8=1
 mkdir lib
 "$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
 cat > train.py << 'E'

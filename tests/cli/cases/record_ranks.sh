@@ -1,5 +1,4 @@
 # each rank is a run of its own, and all of them are one trace
-export XDG_CACHE_HOME=$PWD/cache
 cat > program << 'END'
 echo "rank $RANK of $WORLD_SIZE, local $LOCAL_RANK, $CUFRAG_NOGPU" | sed 's/;name.*//'
 cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/$RANK.pickle"

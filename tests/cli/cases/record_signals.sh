@@ -1,6 +1,5 @@
 # a signal to cufrag alone is passed on to the program; one to the whole group, as by a terminal, is not, because it has it
-command -v python3 > /dev/null || { echo 'no python3' >&2; exit 77; }
-export XDG_CACHE_HOME=$PWD/cache
+# needs: python3
 cat > program << 'END'
 for s in INT TERM HUP USR1; do trap "echo $s >> got" $s; done
 cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"

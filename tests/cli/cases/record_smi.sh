@@ -1,5 +1,4 @@
 # a program of --no-gpu finds an nvidia-smi that knows its cards
-export XDG_CACHE_HOME=$PWD/cache
 cat > program.sh << 'P'
 nvidia-smi
 nvidia-smi -L

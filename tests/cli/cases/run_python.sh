@@ -1,7 +1,7 @@
 # Python finds cufrag whatever its flags and its PYTHONPATH are; what they mean for the program stays
 python3 -c 'import sys; sys.flags.safe_path' 2> /dev/null || { echo 'no python3 of 3.11 or later' >&2; exit 77; }
 unset $(env | sed -n "s/^\(PYTHON[A-Z]*\)=.*/\1/p")
-export XDG_CACHE_HOME=$PWD/cache PYTHONHASHSEED=7
+export PYTHONHASHSEED=7
 seven=$(python3 -c 'print(hash("a"))')
 sed "s/SEVEN/$seven/" > look.py << 'END'
 import os, sys

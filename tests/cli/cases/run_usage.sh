@@ -1,5 +1,4 @@
 # cufrag run: what is refused before anything starts, and the status of the program
-export XDG_CACHE_HOME=$PWD/cache
 "$CUFRAG" run --policy nosuch -- true
 echo "$?"
 "$CUFRAG" run --policy vmm

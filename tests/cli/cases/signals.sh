@@ -1,14 +1,13 @@
 # every command that writes files, ended by a signal at any of its steps, or by a limit on the length of
 # files: what is there is complete, nothing is left aside, here and where temporary files go
-cc=${CC:-cc}
-for tool in "$cc" python3 gnuplot; do command -v "$tool" > /dev/null || { echo "no $tool" >&2; exit 77; }; done
+# needs: cc python3 gnuplot
 D=$ROOT/tests/cli/data
 mkdir lib
 "$cc" -w -std=gnu17 -O1 -shared -fPIC -o signal_at.so "$D/signal_at.c" -ldl || exit
 "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$D/fake_nvml.c" || exit
 "$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -o libcupti.so "$D/fake_cupti.c" || exit
 "$cc" -w -std=gnu17 -O1 -o program "$D/fake_cupti.c" -ldl || exit
-export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=growth XDG_CACHE_HOME=$PWD/cache CUFRAG_CUPTI=$PWD/libcupti.so
+export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=growth CUFRAG_CUPTI=$PWD/libcupti.so
 export ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS HERE="$PWD" SOURCE_DATE_EPOCH=0
 "$CUFRAG" sweep "$TRACES/leak.frames.cft" --policies pytorch -o results.sqlite > /dev/null || exit
 python3 "$D/signals.py"

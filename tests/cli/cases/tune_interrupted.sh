@@ -1,6 +1,5 @@
 # Ctrl-C: the settings that were tried are ranked and written, and their number is said
-cc=${CC:-cc}
-command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
+# needs: cc
 "$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o stop.so "$ROOT/tests/cli/data/interrupt.c" || exit
 "$CUFRAG" tune "$TRACES/gnn.default.cft" --space ./stop.so --threads 1 --json tune.json --csv tune.csv > out
 status=$?

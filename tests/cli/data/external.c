@@ -99,17 +99,19 @@ static void visit(void *self, const struct frag_visitor *v)
 #define ABI FRAG_POLICY_ABI
 #endif
 
+/* What policies that include this file and define MINE_ONLY leave as it is. */
+#define MINE_TABLE \
+	.abi = ABI, .source = "tests of the command line", .needs = FRAG_CAN_MALLOC, \
+	.params_size = sizeof(struct params), .destroy = destroy, .visit = visit
+
+#ifndef MINE_ONLY
 const struct frag_policy_ops frag_policy_external = {
-	.abi = ABI,
 	.name = "mine",
 	.summary = "one cudaMalloc per request, rounded up",
-	.source = "tests of the command line",
-	.needs = FRAG_CAN_MALLOC,
+	MINE_TABLE,
 	.opts = opts,
-	.params_size = sizeof(struct params),
 	.create = create,
-	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.visit = visit,
 };
+#endif

@@ -3,9 +3,8 @@
 #include <signal.h>
 #include <string.h>
 
-#define frag_policy_external plain_policy
+#define MINE_ONLY
 #include "external.c"
-#undef frag_policy_external
 
 static const struct frag_opt tuned[] = { { .key = "round",
 					   .type = FRAG_OPT_T_BYTES,
@@ -25,16 +24,11 @@ static int create_and_stop(const struct frag_policy_env *env, const void *params
 }
 
 const struct frag_policy_ops frag_policy_external = {
-	.abi = ABI,
 	.name = "stop",
 	.summary = "one cudaMalloc per request, and an interruption",
-	.source = "tests of the command line",
-	.needs = FRAG_CAN_MALLOC,
+	MINE_TABLE,
 	.opts = tuned,
-	.params_size = sizeof(struct params),
 	.create = create_and_stop,
-	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.visit = visit,
 };

@@ -3,9 +3,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define frag_policy_external plain_policy
+#define MINE_ONLY
 #include "external.c"
-#undef frag_policy_external
 
 static int alloc_and_interrupt(void *self, const struct frag_request *req, struct frag_block *out,
 			       struct frag_err *err)
@@ -19,16 +18,11 @@ static int alloc_and_interrupt(void *self, const struct frag_request *req, struc
 }
 
 const struct frag_policy_ops frag_policy_external = {
-	.abi = ABI,
 	.name = "interrupt",
 	.summary = "one cudaMalloc per request, and an interruption",
-	.source = "tests of the command line",
-	.needs = FRAG_CAN_MALLOC,
+	MINE_TABLE,
 	.opts = opts,
-	.params_size = sizeof(struct params),
 	.create = create,
-	.destroy = destroy,
 	.alloc = alloc_and_interrupt,
 	.free = release,
-	.visit = visit,
 };

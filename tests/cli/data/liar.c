@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define frag_policy_external plain_policy
+#define MINE_ONLY
 #include "external.c"
-#undef frag_policy_external
 
 static unsigned calls;
 static struct frag_block first;
@@ -53,16 +52,11 @@ static int free_and_lie(void *self, const struct frag_block *block, struct frag_
 }
 
 const struct frag_policy_ops frag_policy_external = {
-	.abi = ABI,
 	.name = "liar",
 	.summary = "one cudaMalloc per request, and a lie",
-	.source = "tests of the command line",
-	.needs = FRAG_CAN_MALLOC,
+	MINE_TABLE,
 	.opts = opts,
-	.params_size = sizeof(struct params),
 	.create = create,
-	.destroy = destroy,
 	.alloc = alloc_and_lie,
 	.free = free_and_lie,
-	.visit = visit,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Temporary folders of several threads in one place: each takes those without a lock for abandoned. */
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/scratch.h"

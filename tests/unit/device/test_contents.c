@@ -156,11 +156,10 @@ TEST(overlap)
 	assert_int_equal(frag_contents_alloc(c, 5, &a, 100, &err), 0);
 	assert_int_equal(frag_contents_alloc(c, 6, &b, 200, &err), 0);
 	assert_int_equal(frag_contents_free(c, 5, &a, 300, &err), FRAG_ECHECK);
-	assert_string_equal(err.msg,
-			    "live blocks overlap: block 5 at 0x1000..0x2000 (event 100, freed at "
-			    "event "
-			    "300) has at offset 4000 the content of offset 0 of block 6 at "
-			    "0x1fa0..0x2040 (event 200, live); 6 pieces of 16 bytes are wrong");
+	assert_string_equal(err.msg, "live blocks overlap: block 5 at 0x1000..0x2000 (event 100, "
+				     "freed at event 300) has at offset 4000 the content of offset "
+				     "0 of block 6 at 0x1fa0..0x2040 (event 200, live); 6 pieces "
+				     "of 16 bytes are wrong");
 	frag_contents_destroy(c);
 	frag_dev_close(dev);
 }
@@ -197,8 +196,7 @@ TEST(foreign_bytes)
 	memset(card.memory[2], 0xab, 16);
 	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), FRAG_ECHECK);
 	assert_non_null(strstr(err.msg, "abababab abababab abababab abababab at offset 32, which "
-					"no "
-					"fill wrote"));
+					"no fill wrote"));
 	frag_contents_destroy(c);
 	frag_dev_close(dev);
 }

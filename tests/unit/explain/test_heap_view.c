@@ -38,9 +38,8 @@ static void check_moment(struct frag_cursor *s, const char *policy)
 	    non_releasable_bytes + view.ownerless != loss.non_releasable_bytes ||
 	    view.releasable != loss.releasable_bytes)
 		fail_msg("%s at event %llu: live %llu of %llu, waiting %llu of %llu, "
-			 "non_releasable_bytes "
-			 "%llu "
-			 "and %llu ownerless of %llu, releasable %llu of %llu",
+			 "non_releasable_bytes %llu and %llu ownerless of %llu, releasable %llu of "
+			 "%llu",
 			 policy, (unsigned long long)s->next, (unsigned long long)live,
 			 (unsigned long long)(loss.requested_bytes + loss.rounding_bytes),
 			 (unsigned long long)waiting, (unsigned long long)loss.waiting_bytes,

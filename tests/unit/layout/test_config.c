@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values set in JSON and YAML: only their bytes change. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "layout/config.h"
 

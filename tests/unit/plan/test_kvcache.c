@@ -192,10 +192,9 @@ TEST(engines_say_where_memory_goes)
 		bool listens, too_small;
 	} cases[] = {
 		{ "Loading model weights took 14.9595 GB\nmodel weights take 14.96GiB; "
-		  "non_torch_memory "
-		  "takes 0.10GiB; PyTorch activation peak memory takes 1.25GiB; the rest of the "
-		  "memory "
-		  "reserved for KV Cache is 11.50GiB.\n# GPU blocks: 5691, # CPU blocks: 2048\n"
+		  "non_torch_memory takes 0.10GiB; PyTorch activation peak memory takes 1.25GiB; "
+		  "the rest of the memory reserved for KV Cache is 11.50GiB.\n# GPU blocks: 5691, "
+		  "# CPU blocks: 2048\n"
 		  "Graph capturing finished in 12 secs, took 0.25 GiB\n",
 		  { 14.9595, 1.25, 0.25, 11.5 },
 		  91056,
@@ -209,15 +208,13 @@ TEST(engines_say_where_memory_goes)
 		  true,
 		  false },
 		{ "Load weight end. type=X, avail mem=60.1 GB, mem usage=15.5 GB.\nKV Cache is "
-		  "allocated. "
-		  "#tokens: 9, K size: 8.25 GB, V size: 8.25 GB\n",
+		  "allocated. #tokens: 9, K size: 8.25 GB, V size: 8.25 GB\n",
 		  { 15.5, 0, 0, 16.5 },
 		  0,
 		  false,
 		  false },
 		{ "Available KV cache memory: -2.14 GiB\nValueError: No available memory for the "
-		  "cache "
-		  "blocks. Try\n",
+		  "cache blocks. Try\n",
 		  { 0, 0, 0, 0 },
 		  0,
 		  false,

@@ -8,8 +8,6 @@
  */
 #include "test.h"
 
-#include <unistd.h>
-
 #include "rig.h"
 #include "script.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The adaptors limit, log and check where text does not do (tests/policies/adapt.rules): a device that held
+ * The adaptors limit, log and check where text does not do (tests/policies/adapt_*.rules): a device that held
  * something before, files, and `check` over a policy made to break one promise after the other. For that its
  * source is included, so that the inner policy can be exchanged.
  */

@@ -64,54 +64,14 @@ TEST(short_names)
 	}
 }
 
-static int create(const struct frag_policy_env *env, const void *params, void **self,
-		  struct frag_err *err)
-{
-	(void)env, (void)params, (void)self, (void)err;
-	return 0;
-}
-
-static void destroy(void *self)
-{
-	(void)self;
-}
-
-static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
-		 struct frag_err *err)
-{
-	(void)self, (void)req, (void)out, (void)err;
-	return FRAG_OOM;
-}
-
-static int give(void *self, const struct frag_block *block, struct frag_err *err)
-{
-	(void)self, (void)block, (void)err;
-	return 0;
-}
-
-static void visit(void *self, const struct frag_visitor *v)
-{
-	(void)self, (void)v;
-}
-
-static const struct frag_policy_ops sound = {
-	.abi = FRAG_POLICY_ABI,
-	.name = "sound-1",
-	.summary = "s",
-	.source = "s",
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = give,
-	.visit = visit,
-};
+extern const struct frag_policy_ops frag_policy_null;
 
 TEST(entries)
 {
 	static const struct frag_opt opts[] = {
 		{ .type = FRAG_OPT_T_UINT, .key = "a", .help = "h" }, FRAG_OPT_END
 	};
-	struct frag_policy_ops bad[9];
+	struct frag_policy_ops sound = frag_policy_null, bad[9];
 	static const char *const messages[] = {
 		"policy has ABI 7, this program has ABI 4",
 		"a policy has no valid name (a-z, 0-9, -)",
@@ -125,6 +85,8 @@ TEST(entries)
 	};
 	struct frag_err err;
 
+	sound.name = "sound-1";
+	sound.flags = 0; /* those of memory */
 	assert_int_equal(frag_policy_ops_check(&sound, &err), 0);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++)
 		bad[i] = sound;

@@ -2,7 +2,6 @@
 /* Several ranks or devices: worst, median, least, imbalance. */
 #include "test.h"
 
-#include "report_rig.h"
 #include "sample_report.h"
 
 #include "report/spread.h"

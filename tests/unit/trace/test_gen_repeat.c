@@ -204,7 +204,7 @@ TEST(test_steps)
 /* Any window of any trace: cut where step marks were put at random. */
 TEST(test_random)
 {
-	for (uint64_t seed = 1; seed <= 60; seed++) {
+	for (uint64_t seed = 1; seed <= (test_is_quick() ? 20 : 60); seed++) {
 		struct frag_trace *t = sample_trace_random(seed, 400 + 37 * seed, false, false);
 		struct frag_trace_dev *dev = &t->devs[0];
 		uint64_t x = seed * 0x9E3779B97F4A7C15ull;

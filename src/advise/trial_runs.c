@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs of a program, each with a change. */
+#include "trial_internal.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/last_words.h"
+
+#define PCIE_BYTES_PER_SECOND 25e9 /* of pinned memory, PCIe 4.0 x16 */
+
+/* Is that still the program? */
+static void check(const struct frag_advising *a, struct frag_trial *t, unsigned n, bool late)
+{
+	char line[250], path[4096];
+
+	if (late)
+		snprintf(t->why, sizeof(t->why), "%snot at its end after %u s", FRAG_TRIAL_UNTRIED,
+			 a->seconds);
+	else if (!t->done) {
+		frag_trials_path(&a->trials, n, "log", path, sizeof(path));
+		frag_last_words(path, line, sizeof(line));
+		if (!*line)
+			snprintf(line, sizeof(line), "it ended with status %d", t->status);
+		snprintf(t->why, sizeof(t->why), FRAG_TRIAL_UNTRIED "%.250s", line);
+	} else if (t->steps != a->first.steps)
+		snprintf(t->why, sizeof(t->why), "refused: %llu steps of the optimizer, not %llu",
+			 (unsigned long long)t->steps, (unsigned long long)a->first.steps);
+	else if (t->updated != a->first.updated)
+		snprintf(t->why, sizeof(t->why), "refused: %llu weights are updated, not %llu",
+			 (unsigned long long)t->updated, (unsigned long long)a->first.updated);
+	t->done &= !*t->why;
+}
+
+static void take_run(struct frag_advising *a, unsigned n, int status, bool late,
+		     struct frag_trial *t)
+{
+	struct frag_err err;
+	char folder[4096];
+	bool oom;
+
+	*t = (struct frag_trial){ .status = status };
+	if (!late && frag_trial_collect(a, n, status, t, &oom, &err))
+		t->done = false;
+	check(a, t, n, late);
+	frag_trials_path(&a->trials, n, "", folder, sizeof(folder));
+	if (*t->why && getenv("CUFRAG_CHANGES_DEBUG"))
+		return;
+	frag_launch_folder_remove(folder);
+}
+
+static void fill(struct frag_advising *a, struct frag_advice *x, const struct frag_trial *t)
+{
+	const struct frag_gpu *card;
+
+	if (!t->done) {
+		frag_host_free(x->left_out);
+		x->left_out = frag_offer_text(t->why);
+		return;
+	}
+	x->tried = true;
+	x->after = t->peaks;
+	x->curve = t->curve;
+	x->cost = (struct frag_advice_cost){
+		.moved = t->moved,
+		.calls = frag_advice_above(t->calls, a->first.calls),
+		.seconds = ((double)t->span_ns - (double)a->first.span_ns) / 1e9 +
+			   (double)t->moved / PCIE_BYTES_PER_SECOND,
+	};
+	card = frag_catalog_pick(&a->catalog, frag_advice_need(&t->peaks), &a->headroom);
+	x->card = card ? card->name : NULL;
+	a->tried++;
+}
+
+int frag_trial_alone(struct frag_advising *a, const char *names, struct frag_trial *t,
+		     struct frag_err *err)
+{
+	unsigned n;
+	int status;
+	bool late;
+
+	FRAG_TRY(frag_trials_start(&a->trials, names, a->seconds, &n, err));
+	while (!frag_trials_ended(&a->trials, n, &status, &late)) {
+		if ((a->interrupted |= frag_launch_interrupted()))
+			return 0;
+		usleep(5000);
+	}
+	take_run(a, n, status, late, t);
+	return 0;
+}
+
+struct running {
+	unsigned n; /* number of the run */
+	struct frag_advice *x;
+};
+
+/* Takes what has ended. One that failed beside another, perhaps for a file that both write, runs again alone. */
+static void take_ended(struct frag_advising *a, struct running *runs, size_t *on, bool *again)
+{
+	for (size_t i = 0; i < *on;) {
+		struct frag_advice *x = runs[i].x;
+		struct frag_trial t;
+		int status;
+		bool late;
+
+		if (!frag_trials_ended(&a->trials, runs[i].n, &status, &late)) {
+			i++;
+			continue;
+		}
+		take_run(a, runs[i].n, status, late, &t);
+		again[x - a->list] = !t.done && !late && a->workers > 1;
+		fill(a, x, &t);
+		runs[i] = runs[--*on];
+		if (a->progress)
+			a->progress(a->ctx, a, x);
+	}
+}
+
+static int try_again(struct frag_advising *a, const bool *again, struct frag_err *err)
+{
+	for (size_t i = 0; i < a->count && !a->interrupted; i++) {
+		struct frag_trial t;
+
+		if (!again[i])
+			continue;
+		FRAG_TRY(frag_trial_alone(a, a->list[i].change, &t, err));
+		if (a->interrupted)
+			return 0;
+		if (t.done)
+			a->list[i].left_out[0] = '\0';
+		fill(a, &a->list[i], &t);
+	}
+	return 0;
+}
+
+int frag_trial_each(struct frag_advising *a, struct frag_err *err)
+{
+	struct running runs[8];
+	size_t next = 0, on = 0;
+	FRAG_AUTO_FREE bool *again = NULL;
+
+	FRAG_TRY_CALLOC(again, a->count + 1, "advice", err);
+	for (;;) {
+		while (next < a->count && on < a->workers) {
+			struct frag_advice *x = &a->list[next++];
+
+			if (*x->left_out)
+				continue;
+			runs[on].x = x;
+			FRAG_TRY(frag_trials_start(&a->trials, x->change, a->seconds, &runs[on].n,
+						   err));
+			on++;
+		}
+		if (!on || (a->interrupted |= frag_launch_interrupted()))
+			break;
+		take_ended(a, runs, &on, again);
+		usleep(5000);
+	}
+	return try_again(a, again, err);
+}
+
+/* ---- as many parts as are needed ------------------------------------------------------ */
+
+/* The row of change i with another number. */
+static int add_numbered(struct frag_advising *a, size_t i, unsigned n, const struct frag_trial *t,
+			struct frag_err *err)
+{
+	const struct frag_advice *from = &a->list[i];
+	struct frag_advice *x = &a->list[a->count];
+
+	a->offers[a->count].group = frag_offer_text(a->offers[i].group);
+	*x = (struct frag_advice){ .change = frag_offer_name(from->change, n),
+				   .what = frag_offer_sentence(a->offers[i].pattern, n),
+				   .where = frag_offer_text(from->where),
+				   .numerics = frag_offer_text(from->numerics),
+				   .left_out = frag_offer_text(""),
+				   .untimed = from->untimed,
+				   .before = from->before };
+	if (!a->offers[a->count++].group || !x->change || !x->what || !x->where || !x->numerics ||
+	    !x->left_out)
+		return frag_fail_nomem(err, "advice");
+	fill(a, x, t);
+	if (a->progress)
+		a->progress(a->ctx, a, x);
+	return 0;
+}
+
+/* The least number with which it fits, by doubling, then by bisection; with none, the largest. */
+static int find_number(struct frag_advising *a, size_t i, struct frag_err *err)
+{
+	struct frag_trial t, best = { 0 };
+	unsigned low = 2, high = 0, n, found = 0;
+
+	while (high ? high - low > 1 : low < a->offers[i].most) {
+		FRAG_AUTO_FREE char *name = NULL;
+
+		n = high ? low + (high - low) / 2 : FRAG_MIN(2 * low, a->offers[i].most);
+		name = frag_offer_name(a->list[i].change, n);
+		FRAG_CHECK_ALLOC(name, "advice", err);
+		FRAG_TRY(frag_trial_alone(a, name, &t, err));
+		if (a->interrupted)
+			return 0;
+		if (t.done && frag_trial_fits(a, &t.peaks))
+			high = n;
+		else
+			low = n;
+		if (t.done && (high == n || !high)) {
+			best = t;
+			found = n;
+		}
+	}
+	return found ? add_numbered(a, i, found, &best, err) : 0;
+}
+
+int frag_trial_numbers(struct frag_advising *a, struct frag_err *err)
+{
+	const size_t n = a->count;
+
+	if (!a->named || frag_trial_fits(a, &a->first.peaks))
+		return 0;
+	for (size_t i = 0; i < n && !a->interrupted; i++)
+		if (a->offers[i].most > 2 && a->list[i].tried &&
+		    !frag_trial_fits(a, &a->list[i].after))
+			FRAG_TRY(find_number(a, i, err));
+	return 0;
+}

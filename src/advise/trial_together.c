@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which changes to make together, on the card that is meant. */
+#include "trial_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOGETHER_MAX 6u /* runs that look for the best combination */
+
+bool frag_trial_fits(const struct frag_advising *a, const struct frag_advice_peaks *p)
+{
+	return frag_advice_need(p) <= frag_advising_room(a, true);
+}
+
+static uint64_t saving(const struct frag_advice *x)
+{
+	return x->tried || x->replayed ? frag_advice_above(frag_advice_need(&x->before),
+							   frag_advice_need(&x->after))
+				       : 0;
+}
+
+static int by_saving(const void *p, const void *q)
+{
+	const struct frag_advice *x = p, *y = q;
+
+	return FRAG_ORDER(y->tried || y->replayed, x->tried || x->replayed) ?: FRAG_ORDER(saving(y), saving(x)) ?: strcmp(x->change, y->change);
+}
+
+void frag_trial_sort(struct frag_advising *a)
+{
+	/* offers belong to rows: keep them beside while rows move */
+	for (size_t i = 1; i < a->count; i++)
+		for (size_t k = i; k && by_saving(&a->list[k - 1], &a->list[k]) > 0; k--) {
+			struct frag_advice x = a->list[k];
+			struct frag_offer offer = a->offers[k];
+
+			a->list[k] = a->list[k - 1];
+			a->offers[k] = a->offers[k - 1];
+			a->list[k - 1] = x;
+			a->offers[k - 1] = offer;
+		}
+}
+
+static const char *group_of(const struct frag_advising *a, const struct frag_advice *x)
+{
+	return a->offers[x - a->list].group;
+}
+
+static bool excluded(const struct frag_advising *a, const struct frag_advice *x)
+{
+	for (size_t i = 0; i < a->members_count; i++)
+		if (*group_of(a, x) && !strcmp(group_of(a, x), group_of(a, a->members[i])))
+			return true;
+	return false;
+}
+
+/* Runs the members and x together; x may be NULL. */
+static int run_together(struct frag_advising *a, const struct frag_advice *x, struct frag_trial *t,
+			struct frag_err *err)
+{
+	char names[600];
+	size_t len = 0;
+
+	for (size_t i = 0; i < a->members_count; i++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", i ? "+" : "",
+					a->members[i]->change);
+	if (x)
+		snprintf(names + len, sizeof(names) - len, "+%s", x->change);
+	return frag_trial_alone(a, names, t, err);
+}
+
+/* The single change that is enough: one that leaves the numbers as they are first, then the one that costs least time. */
+static const struct frag_advice *enough_alone(const struct frag_advising *a)
+{
+	const struct frag_advice *best = NULL;
+
+	for (const struct frag_advice *x = a->list; x < a->list + a->count; x++) {
+		if (!x->tried || !frag_trial_fits(a, &x->after))
+			continue;
+		if (!best || !*x->numerics > !*best->numerics ||
+		    (!*x->numerics == !*best->numerics && x->cost.seconds < best->cost.seconds))
+			best = x;
+	}
+	return best;
+}
+
+static struct frag_trial as_tried(const struct frag_advice *x)
+{
+	return (struct frag_trial){ .done = true, .peaks = x->after, .curve = x->curve };
+}
+
+/* Does it at most double the time, if that is known? */
+static bool is_cheap(const struct frag_advising *a, const struct frag_advice *x)
+{
+	return !a->first.span_ns || x->cost.seconds * 1e9 <= (double)a->first.span_ns;
+}
+
+/* Adds the changes of one kind, the largest saving first, while it is not enough and each saves another 1 %. */
+static int add_members(struct frag_advising *a, bool numerics, bool cheap, unsigned *runs,
+		       struct frag_err *err)
+{
+	for (size_t i = 0; i < a->count && *runs < TOGETHER_MAX && !a->fits; i++) {
+		const struct frag_advice *x = &a->list[i];
+		uint64_t before =
+			frag_advice_need(a->members_count ? &a->best.peaks : &a->first.peaks);
+		struct frag_trial t = { 0 };
+
+		if (!x->tried || saving(x) * 100 < frag_advice_need(&x->before) ||
+		    (*x->numerics != '\0') != numerics || is_cheap(a, x) != cheap ||
+		    excluded(a, x) || a->members_count == FRAG_ARRAY_LEN(a->members))
+			continue;
+		if (a->members_count) {
+			FRAG_TRY(run_together(a, x, &t, err));
+			++*runs;
+		} else {
+			t = as_tried(x);
+		}
+		if (a->interrupted)
+			return 0;
+		if (!t.done || frag_advice_need(&t.peaks) + before / 100 > before)
+			continue;
+		a->members[a->members_count++] = x;
+		a->best = t;
+		a->fits = frag_trial_fits(a, &t.peaks) && a->named;
+	}
+	return 0;
+}
+
+int frag_trial_combine(struct frag_advising *a, struct frag_err *err)
+{
+	const struct frag_advice *alone = a->named ? enough_alone(a) : NULL;
+	unsigned runs = 0;
+
+	if (a->named && frag_trial_fits(a, &a->first.peaks)) {
+		a->fits = true;
+		return 0;
+	}
+	if (alone && !*alone->numerics) {
+		a->members[a->members_count++] = alone;
+		a->best = as_tried(alone);
+		a->fits = true;
+		return 0;
+	}
+	/* with a card until it fits: then each does nothing; without one, of the first kind that there is */
+	for (unsigned kind = 0; kind < 4; kind++)
+		if (a->named || !a->members_count)
+			FRAG_TRY(add_members(a, kind & 2, !(kind & 1), &runs, err));
+	return 0;
+}
+
+int frag_trial_complete(struct frag_advising *a, struct frag_err *err)
+{
+	const char *const conf = "PYTORCH_CUDA_ALLOC_CONF", *before = getenv(conf);
+	FRAG_AUTO_FREE char *kept = before ? frag_host_strdup(before) : NULL;
+	const struct frag_launch launch = a->trials.launch;
+	const int ask = a->trials.ask;
+	struct frag_trial t = { 0 };
+	int rc;
+
+	if (!a->enlarged || !a->fits || !a->members_count || a->interrupted) {
+		a->completed = a->fits && !a->enlarged;
+		return 0;
+	}
+	a->trials.launch = frag_program_launch(&a->real);
+	a->trials.ask = -1;
+	if (a->best.peaks.expandable < a->best.peaks.reserved)
+		setenv(conf, "expandable_segments:True", 1);
+	rc = run_together(a, NULL, &t, err);
+	if (kept)
+		setenv(conf, kept, 1);
+	else
+		unsetenv(conf);
+	a->trials.launch = launch;
+	a->trials.ask = ask;
+	a->completed = !rc && t.done;
+	if (!rc && !t.done && !a->interrupted) {
+		snprintf(a->why, sizeof(a->why), "%.250s",
+			 t.why + (strncmp(t.why, FRAG_TRIAL_UNTRIED, strlen(FRAG_TRIAL_UNTRIED))
+					  ? 0
+					  : strlen(FRAG_TRIAL_UNTRIED)));
+		a->fits = false;
+	}
+	return rc;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the answer of fit says beside its tables. */
+#include "fit_answer_internal.h"
+
+#include "recording/settled_shape.h"
+
+const char *frag_fit_row_name(const struct frag_fit_row *row)
+{
+	return frag_policy_spec_echo(row->specs[row->worst]);
+}
+
+void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)
+{
+	const struct frag_limit *limit = &f->target->limit;
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	uint64_t refused = 0;
+
+	frag_recordings_head(a, "fit", &f->units);
+	frag_text_addf(&t, "smallest card = what the trace needs + context %s",
+		       FRAG_BYTES(f->target->card.context_bytes));
+	if (limit->text)
+		frag_text_addf(&t, "; limit %s%s", limit->text,
+			       limit->is_fraction ? " of the card that is tried" : "");
+	frag_text_addf(&t, "; seed %llu", (unsigned long long)f->target->seed);
+	a->failed |= t.failed;
+	frag_answer_remark(a, "%s", frag_text_str(&t));
+	if (f->judges)
+		frag_answer_remark(a,
+				   "recorded for each compute capability of the cards; what "
+				   "policies need, as on %s",
+				   f->chip ? f->chip->name : "the first card");
+	else if (f->chip)
+		frag_answer_remark(a,
+				   "recorded on %s, compute capability %d.%d: cards of another one "
+				   "are likely to choose other kernels",
+				   f->chip->name, f->chip->major, f->chip->minor);
+	else
+		frag_answer_remark(a, "the recording does not say its card: one of another compute "
+				      "capability may choose other kernels, and need more");
+	frag_recordings_remark(a, &f->units, f->target,
+			       "not applied: the search is for a card without it");
+	for (size_t i = 0; i < f->units.units_count; i++)
+		refused += f->units.units[i].dev->settled.refused_count;
+	if (refused)
+		frag_answer_remark(a,
+				   "%llu requests were refused when recorded; a smallest card "
+				   "serves them, too",
+				   (unsigned long long)refused);
+}
+
+void frag_fit_say_price(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+			struct frag_answer *a)
+{
+	const struct frag_fit *fit = &row->tasks[row->worst].fit;
+	uint64_t share = frag_limit_bytes(&f->target->limit, row->min_bytes);
+	bool limited = share < row->min_bytes;
+
+	if (!row->complete || !row->possible || (!fit->min_retries_count && !limited))
+		return;
+	frag_answer_say(
+		a, "with %s, a card of %s%s refuses nothing, after %llu %s and %s in the driver",
+		frag_fit_row_name(row), FRAG_BYTES(row->min_bytes),
+		limited ? frag_answer_print(a, " (the process may have %s of it)",
+					    FRAG_BYTES(share))
+			: "",
+		(unsigned long long)fit->min_retries_count,
+		fit->min_retries_count == 1 ? "retry" : "retries", FRAG_NS(fit->min_driver_ns));
+}
+
+static void say_spread(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		       struct frag_answer *a)
+{
+	uint64_t low = UINT64_MAX;
+
+	for (size_t i = 0; i < f->units.units_count; i++)
+		low = FRAG_MIN(low, row->tasks[i].fit.min_capacity_bytes);
+	if (f->units.units_count > 1 && row->complete && row->possible)
+		frag_answer_say(a, "with %s, smallest cards of %s to %s; %s decides",
+				frag_fit_row_name(row), FRAG_BYTES(low), FRAG_BYTES(row->min_bytes),
+				f->units.units[row->worst].label);
+}
+
+/* What no card helps against. */
+static void say_never(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		      struct frag_answer *a)
+{
+	const char *limit = f->target->limit.text;
+
+	if (row->complete && !row->possible)
+		frag_answer_say(a, "never: %s fails on %s even with 1 TiB%s%s",
+				frag_fit_row_name(row), f->units.units[row->worst].label,
+				limit ? ", because of --limit " : "", limit ? limit : "");
+}
+
+static void say_gaps(const struct frag_fit_row *row, const struct frag_unit *unit,
+		     const struct frag_fit *fit, struct frag_answer *a)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	for (size_t k = 0; k < fit->gaps_count; k++) {
+		const struct frag_fit_gap *g = &fit->gaps[k];
+
+		frag_text_addf(&t, "%s %llu", k ? "," : "", (unsigned long long)g->first_bytes);
+		if (g->last_bytes != g->first_bytes)
+			frag_text_addf(&t, " to %llu", (unsigned long long)g->last_bytes);
+	}
+	if (fit->gaps_seen > fit->gaps_count)
+		frag_text_addf(&t, " and in %zu more ranges", fit->gaps_seen - fit->gaps_count);
+	a->failed |= t.failed;
+	frag_answer_say(a,
+			"not monotonic: %s on %s completes with %s (%llu) but fails with%s; no "
+			"probe failed from %s (%llu) on",
+			frag_fit_row_name(row), unit->label, FRAG_BYTES(fit->min_capacity_bytes),
+			(unsigned long long)fit->min_capacity_bytes, frag_text_str(&t),
+			FRAG_BYTES(fit->safe_capacity_bytes),
+			(unsigned long long)fit->safe_capacity_bytes);
+}
+
+static void say_search(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		       struct frag_answer *a)
+{
+	for (size_t i = 0; row->possible && i < f->units.units_count; i++) {
+		const struct frag_fit *fit = &row->tasks[i].fit;
+
+		if (fit->complete && fit->narrow)
+			frag_answer_say(a,
+					"larger cards on which %s might fail on %s were not "
+					"searched for: a replay makes too many driver calls",
+					frag_fit_row_name(row), f->units.units[i].label);
+		if (fit->complete && fit->gaps_seen)
+			say_gaps(row, &f->units.units[i], fit, a);
+	}
+}
+
+void frag_fit_say_rows(const struct frag_fit_cards *f, struct frag_answer *a)
+{
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_spread(f, &f->rows[r], a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_never(f, &f->rows[r], a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_search(f, &f->rows[r], a);
+}
