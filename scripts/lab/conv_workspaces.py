@@ -165,6 +165,8 @@ def merge(paths):
     for path in paths:
         with open(path) as f:
             for row in csv.DictReader(f):
+                if row["h"] == row["w"] == row["r"] == row["s"] == "1":
+                    row["layout"] = "nhwc"  # one point lies in both ways: cuDNN sees channels last
                 key = tuple(row[k] for k in HEAD.split(",")[:3]) + tuple(int(row[k]) for k in HEAD.split(",")[3:-1])
                 table[key] = int(row["bytes"])
     print(HEAD)
