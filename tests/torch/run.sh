@@ -53,6 +53,31 @@ test_every_capability_runs_a_training() {
 	done < cards
 }
 
+# LBFGS stops where the loss no longer falls: invented losses do fall, with and without a line search.
+test_lbfgs_runs_all_its_iterations() {
+	cat > lbfgs.py <<'E'
+import torch
+
+for search in None, "strong_wolfe":
+    net = torch.nn.Sequential(torch.nn.Linear(4096, 4096), torch.nn.Tanh(), torch.nn.Linear(4096, 4096)).cuda()
+    x = torch.randn(256, 4096, device="cuda")
+    optimizer = torch.optim.LBFGS(net.parameters(), max_iter=8, history_size=4, line_search_fn=search)
+    calls = 0
+
+    def closure():
+        global calls
+        calls += 1
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        return loss
+    optimizer.step(closure)
+    state = optimizer.state[optimizer._params[0]]
+    print("lbfgs", calls, state["n_iter"], len(state["old_dirs"]))
+E
+	record -o run.cft -- "$python" lbfgs.py && grep -qx 'lbfgs 8 8 4' log && grep -qx 'lbfgs 9 8 4' log && verified run.cft || { cat log; return 1; }
+}
+
 # A kernel that NVRTC compiled here is empty: were it kept where PyTorch looks for kernels, a program on a real card would fail.
 test_caches_of_real_cards_stay_as_they_are() {
 	mkdir -p home real

@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import importlib.machinery
 import importlib.util
+import linecache
 import os
 import shutil
 import subprocess
@@ -38,6 +39,7 @@ class Card:
         self.core = os.path.join(self.home, CORE)
         self.values = None
         self.steered = {}
+        self.losses = 0  # that LBFGS read and nobody computed
 
     # ---- before torch: libraries
 
@@ -264,6 +266,7 @@ class Card:
     def read_overrides(self, mode):
         """A file of lines "PLACE VALUE": what .item() gives there, with PLACE as train.py:42."""
         self.overrides = {}
+        self.rules = mode not in ("zeros", "random")
         if mode in ("rules", "zeros", "random", "worst") or mode.startswith("skewed="):
             return
         with open(mode) as f:
@@ -278,10 +281,27 @@ class Card:
         given = self.overrides.get(place, self.overrides.get(os.path.basename(place)))
         key = (place, what.decode(), "given" if given is not None else "invented" if invented else "computed")
         self.steered[key] = self.steered.get(key, 0) + 1
+        if given is None and invented and self.rules:
+            given = self.searched()
         if given is None:
             return 0
         value[0] = given
         return 1
+
+    def searched(self):
+        """What torch.optim.LBFGS reads of a search that goes well, else None: invented losses are all alike, and it would stop
+        at the second. The loss falls, curvature is positive, the step meets Wolfe's condition, no tolerance is reached."""
+        try:
+            frame = sys._getframe(2)
+        except ValueError:  # a thread of autograd's own
+            return None
+        if frame.f_code.co_filename != os.path.join(self.package, "optim", "lbfgs.py"):
+            return None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        if "float(" in line:
+            self.losses += 1
+            return 1 - 1e-3 * self.losses
+        return float("1e-10" in line or "-c2" in line) if line.startswith(("if ", "elif ")) else None
 
     def place(self):
         """The innermost line that belongs to the user, else the innermost at all."""
