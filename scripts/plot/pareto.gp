@@ -33,7 +33,7 @@ eval open_output
 set multiplot
 eval head
 set lmargin at screen px(68)
-set rmargin at screen px(W - 24)
+set rmargin at screen px(W - 36)
 set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + TALL)
 unset key
