@@ -277,25 +277,22 @@ class Card:
 
     def steer(self, what, invented, value):
         """A value of the card reached the program: where, and was it computed?"""
-        try:
-            frame = sys._getframe(1)
-        except ValueError:  # a thread of autograd's own
-            frame = None
-        place = self.place(frame)
+        place = self.place()
         given = self.overrides.get(place, self.overrides.get(os.path.basename(place)))
         key = (place, what.decode(), "given" if given is not None else "invented" if invented else "computed")
         self.steered[key] = self.steered.get(key, 0) + 1
         if given is None and invented and self.rules:
-            given = self.searched(frame)
+            given = self.searched()
         if given is None:
             return 0
         value[0] = given
         return 1
 
-    def searched(self, frame):
+    def searched(self):
         """What torch.optim.LBFGS reads of a search that goes well, else None: an invented slope leads upwards and invented
         losses are all alike, so it would stop at once. The loss falls, slope and curvature have the right sign, the step meets
         Wolfe's condition, no tolerance is reached."""
+        frame = asker()
         if not frame or frame.f_code.co_filename != os.path.join(self.package, "optim", "lbfgs.py"):
             return None
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
@@ -304,11 +301,11 @@ class Card:
             return 1 - 1e-3 * self.losses
         return float("1e-10" in line or "-c2" in line) if line.startswith(("if ", "elif ")) else None
 
-    def place(self, frame):
+    def place(self):
         """The innermost line that belongs to the user, else the innermost at all."""
+        frame = inner = asker()
         if not frame:
             return "backward pass"
-        inner = frame
         while frame:
             name = frame.f_code.co_filename
             if not name.startswith(self.package) and not name.startswith(STANDARD) and "site-packages" not in name \
@@ -354,6 +351,14 @@ class After:
                 self.then(module)
             spec.loader.exec_module = exec_module
         return spec
+
+
+def asker():
+    """The frame that called who asks for a place."""
+    try:
+        return sys._getframe(3)
+    except ValueError:  # a thread of autograd's own
+        return None
 
 
 def loads(library):
