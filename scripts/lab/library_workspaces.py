@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What cuSOLVER, cuFFT and cuDNN's recurrent layers take while they work: library_workspaces.py OUT_FOLDER [SECONDS]
+"""What cuSOLVER, cuFFT, cuSPARSE and cuDNN's recurrent layers take while they work: library_workspaces.py OUT_FOLDER [SECONDS SEED [NAME...]]
 
-On a card, with a PyTorch that has its CUDA libraries. Three tables, one line for each question:
+On a card, with a PyTorch that has its CUDA libraries. Four tables, one line for each question; each is made by a process of its own:
 
     solver.csv   function,type,m,n,k,batch,bytes,host_bytes      what ..._bufferSize answers; type S, D, C or Z
-    fft.csv      kind,sizes,batch,bytes                          cufftXtMakePlanMany; kind R2C, C2R, C2C of single precision
-    rnn.csv      cell,bias,both_ways,type,math,input,hidden,projected,layers,dropout,packed,steps,batch,train,workspace,reserve,weights
+    fft.csv      kind,double,sizes,batch,bytes                   cufftXtMakePlanMany; kind R2C, C2R, C2C
+    sparse.csv   function,type,format,transposed,rows,cols,elements,columns,algorithm,bytes      cusparse..._bufferSize, 32-bit indices
+    rnn.csv      algorithm,cell,bias,both_ways,type,math,input,hidden,projected,layers,dropout,packed,steps,batch,train,workspace,reserve,weights
                                                                  what cudnnGetRNNTempSpaceSizes answers; numbers are cuDNN's own
 """
 import ctypes
@@ -23,6 +24,7 @@ FEW = [1, 3, 8, 20, 32, 33, 64, 100, 128, 256, 300, 512, 1000, 1024, 2048, 4096]
 TYPES = {"S": (4, 0, 0), "D": (8, 1, 1), "C": (8, 4, 0), "Z": (16, 5, 1)}  # bytes, cudaDataType, that of its absolute value
 INT, LONG = ctypes.c_int, ctypes.c_longlong
 NULL = ctypes.c_void_p(None)
+MOST = 40000  # answers of one library
 
 
 def solver(path):
@@ -101,43 +103,103 @@ def loaded(name):
         return name in f.read()
 
 
-LENGTHS = [8, 16, 25, 32, 60, 64, 97, 100, 127, 128, 200, 224, 256, 320, 400, 480, 500, 512, 640, 768, 800, 1000, 1009, 1024, 1536, 2000,
+LENGTHS = [8, 16, 25, 32, 33, 60, 64, 97, 100, 127, 128, 200, 224, 256, 320, 400, 480, 500, 512, 640, 768, 800, 1000, 1009, 1024, 1536, 2000,
            2048, 3000, 4096, 4099, 5000, 8000, 8192, 10000, 16000, 16384, 22050, 32000, 32768, 44100, 48000, 65536, 65537, 100000, 131072, 262144,
            1000000, 1048576]
 
 
-def fft(path, end):
+def length(rng, most):
+    """Powers of two, lengths that programs have, products of small primes, any."""
+    kind = rng.random()
+    if kind < 0.2:
+        n = 1 << rng.randint(1, 22)
+    elif kind < 0.4:
+        n = rng.choice(LENGTHS)
+    elif kind < 0.7:
+        n = 1
+        while n < 2 or rng.random() < 0.75:
+            n *= rng.choice([2, 2, 2, 2, 3, 3, 5, 5, 7, 11, 13, 17, 31])
+    else:
+        n = int(2 ** rng.uniform(1, 22))
+    return n if n <= most else length(rng, most)
+
+
+def fft(path, end, rng):
     torch.fft.rfft(torch.ones(8, device="cuda"))
     lib = ctypes.CDLL([n for n in ("libcufft.so.12", "libcufft.so.11") if loaded(n)][0])
     kinds = {"R2C": (0, 4, 4), "C2R": (4, 0, 4), "C2C": (4, 4, 4)}
-    sizes = [(n,) for n in LENGTHS]
-    sizes += [(a, b) for a in (16, 32, 64, 85, 100, 128, 224, 256, 421, 512, 1024) for b in (16, 64, 85, 100, 128, 256, 421, 512, 1024) if
-              a == b or (a + b) % 3 == 0]
-    sizes += [(a, a, a) for a in (8, 16, 32, 50, 64, 100, 128)] + [(8, 64, 64), (16, 32, 64)]
     with open(path, "w") as out:
-        print("kind,sizes,batch,bytes", file=out)
-        random.Random(1).shuffle(sizes)
-        for size in sizes:
-            for batch in (1, 8, 64, 1000):
-                points = batch
-                for s in size:
-                    points *= s
-                for kind, (a, b, c) in kinds.items():
-                    if points > 1 << 26 or time.monotonic() > end:
-                        continue
-                    plan, n, bytes_ = INT(), (LONG * len(size))(*size), ctypes.c_size_t()
-                    lib.cufftCreate(ctypes.byref(plan))
-                    lib.cufftSetAutoAllocation(plan, 0)
-                    rc = lib.cufftXtMakePlanMany(plan, len(size), n, NULL, LONG(1), LONG(0), a, NULL, LONG(1), LONG(0), b, LONG(batch),
-                                                 ctypes.byref(bytes_), c)
-                    if not rc:
-                        print(kind, "x".join(map(str, size)), batch, bytes_.value, sep=",", file=out)
-                    lib.cufftDestroy(plan)
-            out.flush()
+        print("kind,double,sizes,batch,bytes", file=out)
+        while time.monotonic() < end:
+            rank, batch = rng.choice([1, 1, 1, 1, 1, 1, 2, 2, 2, 3]), rng.choice([1, 1, 2, 3, 8, 20, 64, 100, 512, 1000])
+            size = [length(rng, {1: 1 << 22, 2: 1 << 18, 3: 1 << 9}[rank]) for _ in range(rank)]
+            kind, double = rng.choice(list(kinds)), int(rng.random() < 0.15)
+            points = batch
+            for s in size:
+                points *= s
+            if points > 1 << 26:
+                continue
+            plan, n, bytes_ = INT(), (LONG * rank)(*size), ctypes.c_size_t()
+            lib.cufftCreate(ctypes.byref(plan))
+            lib.cufftSetAutoAllocation(plan, 0)
+            a, b, c = (t + double for t in kinds[kind])
+            if not lib.cufftXtMakePlanMany(plan, rank, n, NULL, LONG(1), LONG(0), a, NULL, LONG(1), LONG(0), b, LONG(batch), ctypes.byref(bytes_), c):
+                print(kind, double, "x".join(map(str, size)), batch, bytes_.value, sep=",", file=out, flush=True)
+            lib.cufftDestroy(plan)
 
 
-def rnn(path, end):
-    rng = random.Random(3)
+def sparse(path, end, rng):
+    """Products with dense matrices (SpMM) and vectors (SpMV), and sampled products (SDDMM)."""
+    torch.sparse.mm(torch.eye(4, device="cuda").to_sparse(), torch.ones(4, 4, device="cuda"))
+    lib = ctypes.CDLL("libcusparse.so.12")
+    some = torch.zeros(1 << 24, dtype=torch.uint8, device="cuda")
+    A = ctypes.c_void_p(some.data_ptr())  # zeros are valid offsets of rows, too
+    handle, m, b, c = (ctypes.c_void_p() for _ in range(4))
+    lib.cusparseCreate(ctypes.byref(handle))
+    one = (ctypes.c_double * 2)(1, 0)
+    bytes_ = ctypes.c_size_t()
+    with open(path, "w") as out:
+        print("function,type,format,transposed,rows,cols,elements,columns,algorithm,bytes", file=out)
+        for _ in range(MOST):
+            if time.monotonic() > end:
+                break
+            rows, cols, columns = (int(2 ** rng.uniform(0, 17)) for _ in range(3))
+            columns = min(columns, 2048)
+            elements = min(int(2 ** rng.uniform(0, 20)), rows * cols)
+            kind, form, turned = rng.choice([0, 0, 0, 1, 2, 14]), rng.choice(["csr", "csr", "coo"]), rng.choice([0, 0, 1])
+            name = rng.choice(["SpMM", "SpMM", "SpMV", "SDDMM"])
+            algorithm = rng.choice([0, 1, 2, 3, 4, 5, 6]) if name == "SpMM" else 0
+            compute = kind if kind in (0, 1) else 0
+            make = lib.cusparseCreateCsr if form == "csr" else lib.cusparseCreateCoo
+            types = (2, 2, 0, kind) if form == "csr" else (2, 0, kind)  # 32-bit indices from 0
+            rc = make(ctypes.byref(m), LONG(rows), LONG(cols), LONG(elements), A, A, A, *types)
+            x, y = (rows, cols) if turned else (cols, rows)
+            order = rng.choice([1, 2])
+            bytes_.value = 0
+            if name == "SpMV":
+                lib.cusparseCreateDnVec(ctypes.byref(b), LONG(x), A, kind)
+                lib.cusparseCreateDnVec(ctypes.byref(c), LONG(y), A, kind)
+                rc |= lib.cusparseSpMV_bufferSize(handle, turned, ctypes.byref(one), m, b, ctypes.byref(one), c, compute, 0, ctypes.byref(bytes_))
+            else:
+                if name == "SDDMM":
+                    x, y = rows, cols
+                wide = lambda r, k: k if order == 2 else r  # noqa: E731
+                d = (x, columns) if name == "SpMM" else (x, columns)
+                e = (y, columns) if name == "SpMM" else (columns, y)
+                lib.cusparseCreateDnMat(ctypes.byref(b), LONG(d[0]), LONG(d[1]), LONG(wide(*d)), A, kind, order)
+                lib.cusparseCreateDnMat(ctypes.byref(c), LONG(e[0]), LONG(e[1]), LONG(wide(*e)), A, kind, order)
+                if name == "SpMM":
+                    rc |= lib.cusparseSpMM_bufferSize(handle, turned, 0, ctypes.byref(one), m, b, ctypes.byref(one), c, compute, algorithm, ctypes.byref(bytes_))
+                else:
+                    rc |= lib.cusparseSDDMM_bufferSize(handle, 0, 0, ctypes.byref(one), b, c, ctypes.byref(one), m, compute, 0, ctypes.byref(bytes_))
+            if not rc:
+                print(name, kind, form, turned, rows, cols, elements, columns if name != "SpMV" else 1, f"{algorithm}o{order}", bytes_.value, sep=",", file=out)
+            (lib.cusparseDestroyDnVec if name == "SpMV" else lib.cusparseDestroyDnMat)(b)
+            (lib.cusparseDestroyDnVec if name == "SpMV" else lib.cusparseDestroyDnMat)(c)
+            lib.cusparseDestroySpMat(m)
+
+
+def rnn(path, end, rng):
     torch.nn.functional.conv2d(torch.ones(1, 1, 8, 8, device="cuda"), torch.ones(1, 1, 3, 3, device="cuda"))
     lib = ctypes.CDLL("libcudnn.so.9")
     handle, layer, data, drop = (ctypes.c_void_p() for _ in range(4))
@@ -147,37 +209,48 @@ def rnn(path, end):
     lib.cudnnDropoutGetStatesSize(handle, ctypes.byref(states))
     memory = torch.empty(states.value, dtype=torch.uint8, device="cuda")
     with open(path, "w") as out:
-        print("cell,bias,both_ways,type,math,input,hidden,projected,layers,dropout,packed,steps,batch,train,workspace,reserve,weights", file=out)
-        while time.monotonic() < end:
+        print("algorithm,cell,bias,both_ways,type,math,input,hidden,projected,layers,dropout,packed,steps,batch,train,workspace,reserve,weights", file=out)
+        for _ in range(MOST):
+            if time.monotonic() > end:
+                break
             cell, bias, both, kind = rng.choice([0, 1, 2, 2, 2, 3, 3]), rng.choice([0, 2, 2, 2]), int(rng.random() < 0.4), rng.choice([0, 0, 2, 9])
             layers, share = rng.choice([1, 1, 1, 2, 2, 3, 4]), rng.choice([0, 0.2])
             width = rng.choice([1, 3, 7, 16, 32, 40, 64, 80, 100, 128, 200, 256, 300, 512, 768, 1024])
-            hidden = rng.choice([1, 5, 8, 16, 20, 32, 50, 64, 100, 128, 160, 200, 256, 300, 384, 512, 640, 768, 1024, 1500, 2048])
+            hidden = rng.choice([1, 5, 8, 12, 33, 40, 48, 96, 144, 192, 16, 20, 32, 50, 64, 100, 128, 160, 200, 256, 300, 384, 512, 640, 768, 1024, 1500, 2048])
             projected = hidden if cell != 2 or rng.random() < 0.8 else max(1, hidden // rng.choice([2, 4]))
             steps = rng.choice([1, 2, 5, 10, 20, 35, 50, 64, 70, 100, 128, 200, 256, 500, 512])
-            batch, packed = rng.choice([1, 2, 4, 8, 16, 20, 32, 48, 64, 100, 128, 256]), int(rng.random() < 0.25)
+            batch, packed = rng.choice([1, 2, 3, 4, 5, 7, 8, 16, 20, 32, 48, 50, 64, 100, 128, 256]), int(rng.random() < 0.25)
+            algorithm = rng.choice([0, 3])  # standard; persistent, for few hidden values
             train, math = rng.choice([0, 1, 1]), rng.choice([1, 1, 2]) if kind == 0 else 1
             lib.cudnnSetDropoutDescriptor(drop, handle, ctypes.c_float(share), ctypes.c_void_p(memory.data_ptr()), states, LONG(1))
-            rc = lib.cudnnSetRNNDescriptor_v8(layer, 0, cell, bias, both, 0, kind, 0, (0 if math == 1 else 3) if kind == 0 else kind == 2, width,
-                                              hidden, projected, layers, drop, packed)
+            rc = lib.cudnnSetRNNDescriptor_v8(layer, algorithm, cell, bias, both, 0, kind, 0, (0 if math == 1 else 3) if kind == 0 else kind == 2, width,
+                                              hidden, projected, layers, drop, not packed)  # padded input, as PyTorch gives it
             lengths = [max(1, steps - i // 2) if packed else steps for i in range(batch)]
             if rc or lib.cudnnSetRNNDataDescriptor(data, kind, packed, steps, batch, width, (INT * batch)(*lengths), None) or \
                     lib.cudnnGetRNNTempSpaceSizes(handle, layer, train, data, ctypes.byref(work), ctypes.byref(kept)):
                 continue
             lib.cudnnGetRNNWeightSpaceSize(handle, layer, ctypes.byref(weights))
-            print(cell, bias, both, kind, math, width, hidden, projected, layers, share, packed, steps, batch, train, work.value, kept.value,
+            print(algorithm, cell, bias, both, kind, math, width, hidden, projected, layers, share, packed, steps, batch, train, work.value, kept.value,
                   weights.value, sep=",", file=out)
 
 
 def main():
-    folder, seconds = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 60
-    start = time.monotonic()
+    folder, seconds, seed = (sys.argv[1:] + ["60", "1"][len(sys.argv) - 2:])[:3]
+    names = sys.argv[4:]
+    end = time.monotonic() + float(seconds)
     os.makedirs(folder, exist_ok=True)
-    for name, run in (("solver", lambda p: solver(p)), ("rnn", lambda p: rnn(p, start + seconds / 2)), ("fft", lambda p: fft(p, start + seconds))):
+    for name, run in (("solver", lambda p, *_: solver(p)), ("rnn", rnn), ("fft", fft), ("sparse", sparse)):
+        if (not names or name in names) and not os.fork():
+            try:
+                run(os.path.join(folder, name + ".csv"), end, random.Random(seed))
+            except Exception as error:
+                print("%s: %s: %s" % (name, type(error).__name__, error), file=sys.stderr, flush=True)
+            os._exit(0)
+    while True:
         try:
-            run(os.path.join(folder, name + ".csv"))
-        except Exception as error:
-            print("%s: %s: %s" % (name, type(error).__name__, error), file=sys.stderr, flush=True)
+            os.wait()
+        except ChildProcessError:
+            return
 
 
 main()

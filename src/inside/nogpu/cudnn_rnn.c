@@ -4,9 +4,9 @@
  * packed weights, and how much a run takes. Weights are packed layer by layer, directions side by
  * side, first all matrices and then all biases of one, without gaps.
  *
- * What a run takes was read off 30,000 answers of an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"): for each layer and
- * direction room for products, the weights without biases, and the larger of what the pass forward and that
- * backward work in.
+ * What a run takes was read off 133,000 answers of an H200 with cuDNN 9.19, all of which it gives to the byte
+ * (scripts/lab/library_workspaces.py; docs/nogpu.md, "cuDNN"): for each layer and direction room for products, the
+ * weights without biases, and the larger of what the pass forward and that backward work in.
  */
 #include "nogpu.h"
 
@@ -19,6 +19,7 @@ struct rnn {
 	int cell, bias, both_ways, type; /* cell: 0, 1 plain, 2 LSTM, 3 GRU */
 	int64_t input, hidden, projected, layers;
 	bool drops, padded; /* sequences of one length, or filled up to it */
+	bool persistent;    /* one kernel keeps the weights for all steps: few hidden values */
 };
 
 /* Of a tensor or of the data of a layer. */
@@ -28,6 +29,8 @@ struct rnn_tensor {
 	int64_t steps, batch, width, points; /* points: of all sequences, without padding */
 };
 
+#define BFLOAT16 9		     /* CUDNN_DATA_BFLOAT16 */
+#define PERSISTENT 3		     /* CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H */
 #define PRODUCT_BYTES (8 * FRAG_MIB) /* of one layer in one direction, for its matrix products */
 
 /* The descriptor begins with the share that is dropped. */
@@ -53,8 +56,17 @@ NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v8,
 {
 	const float *drops = dropout;
 
-	*r = (struct rnn){ cell,      bias,   direction == 1,	   type,     input, hidden,
-			   projected, layers, drops && *drops > 0, flags & 1 };
+	*r = (struct rnn){ cell,
+			   bias,
+			   direction == 1,
+			   type,
+			   input,
+			   hidden,
+			   projected,
+			   layers,
+			   drops && *drops > 0,
+			   flags & 1,
+			   algorithm == PERSISTENT };
 	return 0;
 }
 NOGPU_ENTRY(int, cudnnSetRNNDataDescriptor,
@@ -166,13 +178,118 @@ NOGPU_ENTRY(int, cudnnGetRNNWeightParams,
 	return 0;
 }
 
-/* Units of what a pass works in: hidden values of one step, by kind of cell. */
+/* How often a tensor is needed; both numbers are allocated apart. */
+struct times {
+	int some, others;
+};
+
+/* Of the states of all layers, and of the values of all steps (kept: for the backward pass). */
 static const struct {
-	int forward, backward, sorted; /* beside the gates; backward; to bring sequences in order */
-	int kept;		       /* of each step for the backward pass */
-} cells[] = { { 1, 1, 2, 1 }, { 1, 1, 2, 1 }, { 6, 3, 4, 5 }, { 3, 1, 2, 6 } };
+	struct times forward, backward, persistent;
+	struct times kept, persistent_values;
+	int cells; /* states beside the hidden one, to bring sequences in order */
+} cells[] = {
+	{ { 1, 0 }, { 1, 0 }, { 2, 0 }, { 1, 0 }, { 1, 8 }, 0 },
+	{ { 1, 0 }, { 1, 0 }, { 2, 0 }, { 1, 0 }, { 1, 8 }, 0 },
+	{ { 2, 4 }, { 1, 2 }, { 2, 2 }, { 1, 4 }, { 4, 8 }, 2 },
+	{ { 3, 0 }, { 1, 0 }, { 2, 0 }, { 6, 0 }, { 6, 8 }, 0 },
+};
+
+/* Allocations within a workspace begin at whole units of 32 bytes. */
+static int64_t whole(int64_t bytes)
+{
+	return (bytes + 31) / 32 * 32;
+}
+
+static int64_t several(struct times n, int64_t bytes)
+{
+	return whole(n.some * bytes) + whole(n.others * bytes);
+}
 
 #define CHUNK 256 /* steps whose gates are computed at once, in one direction */
+
+/*
+ * Sizes in bytes. step: of the hidden values of one step in one direction; all: of all steps; states: of one step in
+ * all layers and directions; wide: of all steps of the input or of the hidden values, whichever is more.
+ */
+struct rnn_sizes {
+	int64_t element, directions, step, all, states, wide;
+	bool persistent;
+};
+
+static struct rnn_sizes sizes_of(const struct rnn *r, const struct rnn_tensor *x)
+{
+	struct rnn_sizes s = { .element = frag_nogpu_cudnn_element_bytes(r->type),
+			       .directions = directions(r) };
+
+	s.step = x->batch * r->hidden * s.element;
+	s.all = x->points * r->hidden * s.element;
+	s.states = s.directions * r->layers * s.step;
+	s.wide = FRAG_MAX(x->points * r->input * s.element, s.all);
+	s.persistent = r->persistent && r->type != BFLOAT16 && out_width(r) == r->hidden;
+	return s;
+}
+
+static int64_t forward_bytes(const struct rnn *r, const struct rnn_sizes *s)
+{
+	int64_t g = gates(r), bytes;
+
+	if (s->directions == 2)
+		bytes = whole(2 * g * s->all) + whole(4 * s->all);
+	else
+		bytes = whole(g * (s->persistent ? s->all : FRAG_MIN(s->all, CHUNK * s->step))) +
+			(r->drops ? whole(s->all) : 0);
+	if (s->persistent)
+		return bytes + whole(4 * g * s->all) +
+		       several(cells[r->cell].persistent, s->states) +
+		       whole((s->directions - 1) * s->states);
+	return bytes + several(cells[r->cell].forward, s->states) +
+	       whole(2 * (s->directions - 1) * s->states);
+}
+
+/* Gradients between layers: of all steps, or of so many at once as a batch of this size needs to fill the card. */
+static int64_t between_bytes(const struct rnn *r, const struct rnn_tensor *x,
+			     const struct rnn_sizes *s)
+{
+	int64_t b = x->batch, steps = b == 1 ? 32 : b <= 8 ? 16 : b <= 16 ? 8 : b <= 64 ? 4 : 2;
+
+	if (r->layers == 1)
+		return s->directions * s->all;
+	if (s->directions == 2 || s->persistent)
+		return 2 * s->directions * s->all;
+	if (x->steps >= 128)
+		steps = FRAG_MAX(steps, 8);
+	return FRAG_MIN(s->all, (steps * r->layers + FRAG_MAX(steps, 8)) * s->step);
+}
+
+static int64_t backward_bytes(const struct rnn *r, const struct rnn_tensor *x,
+			      const struct rnn_sizes *s)
+{
+	int64_t bytes =
+		whole((s->directions == 2 ? 4 : 1) * s->wide) + whole(between_bytes(r, x, s));
+
+	if (s->persistent)
+		return bytes + several(cells[r->cell].persistent_values, s->all) +
+		       several(cells[r->cell].persistent, s->states) +
+		       whole((s->directions - 1) * s->states);
+	return bytes + several(cells[r->cell].backward, s->states) +
+	       whole(2 * (s->directions - 1) * s->states);
+}
+
+static int64_t kept_bytes(const struct rnn *r, const struct rnn_tensor *x,
+			  const struct rnn_sizes *s)
+{
+	int64_t d = s->directions, out = out_width(r);
+	int64_t bytes = several(cells[r->cell].kept, r->layers * d * s->all) +
+			whole((r->layers - 1) * d * s->all) + 256;
+
+	if (out != r->hidden)
+		bytes += whole(r->layers * d * s->all) +
+			 whole(r->layers * d * x->points * out * s->element);
+	if (r->drops) /* a bit for each value, and for both directions of each */
+		bytes += (r->layers - 1) * d * whole((x->steps * x->batch * out * d + 7) / 8);
+	return bytes;
+}
 
 struct rnn_work {
 	int64_t forward, backward, kept;
@@ -180,38 +297,22 @@ struct rnn_work {
 
 static struct rnn_work work_of(const struct rnn *r, const struct rnn_tensor *x)
 {
-	int64_t element = frag_nogpu_cudnn_element_bytes(r->type), d = directions(r);
-	int64_t step = x->batch * r->hidden * element; /* of one direction */
-	int64_t all = x->points * r->hidden * element, in = x->points * r->input * element;
-	int64_t wide = FRAG_MAX(in, all), g = gates(r), layers = r->layers;
-	int64_t out = r->projected > 0 ? r->projected : r->hidden;
-	int64_t pad = x->steps * x->batch * (r->input + d * out) * element +
-		      cells[r->cell].sorted * d * layers * step + 256;
-	int forward = cells[r->cell].forward, backward = cells[r->cell].backward;
-	struct rnn_work w;
+	struct rnn_sizes s = sizes_of(r, x);
+	struct rnn_work w = { forward_bytes(r, &s), backward_bytes(r, x, &s),
+			      kept_bytes(r, x, &s) };
+	int64_t d = s.directions, out = out_width(r), lengths = whole(8 * x->batch), pad;
 
-	if (d == 1) {
-		w.forward = g * FRAG_MIN(all, CHUNK * step) + forward * layers * step +
-			    (r->drops ? all : 0);
-		w.backward = wide + (layers == 1 ? all : FRAG_MIN(all, 12 * layers * step)) +
-			     backward * layers * step;
-	} else {
-		w.forward = (2 * g + 4) * all + (2 * forward + 4) * layers * step;
-		w.backward =
-			4 * wide + (layers == 1 ? 2 : 4) * all + (2 * backward + 4) * layers * step;
-	}
-	w.kept = (cells[r->cell].kept * layers + layers - 1) * d * all;
 	if (out != r->hidden) {
-		w.forward += d * all;
-		w.backward += d * all;
-		w.kept += layers * d * (all + x->points * out * element);
+		w.forward += whole(d * s.all);
+		w.backward += whole(d * s.all);
 	}
-	if (r->drops) /* a bit for each value, and for both directions of each */
-		w.kept += (layers - 1) *
-			  ((x->steps * x->batch * r->hidden * d * d / 8 + 31) / 32 * 32);
 	if (r->padded) {
-		w.forward += pad;
-		w.backward += 2 * pad - 256;
+		pad = whole(x->steps * x->batch * r->input * s.element) +
+		      whole(x->steps * x->batch * d * out * s.element) +
+		      2 * whole(d * r->layers * x->batch * out * s.element) +
+		      cells[r->cell].cells * whole(s.states);
+		w.forward += pad + lengths;
+		w.backward += 2 * pad + lengths;
 	}
 	return w;
 }
@@ -227,11 +328,11 @@ NOGPU_ENTRY(int, cudnnGetRNNTempSpaceSizes,
 	frag_nogpu_cudnnGetRNNWeightSpaceSize(h, r, &weights);
 	weights -= (size_t)(runs * biases(r) * frag_nogpu_cudnn_element_bytes(r->type));
 	if (workspace) /* mode 0: inference */
-		*workspace =
-			weights + (size_t)(runs * PRODUCT_BYTES + 256 +
-					   (mode ? FRAG_MAX(w.forward, w.backward) : w.forward));
+		*workspace = (size_t)whole((int64_t)weights) +
+			     (size_t)(runs * PRODUCT_BYTES + 256 +
+				      (mode ? FRAG_MAX(w.forward, w.backward) : w.forward));
 	if (reserve)
-		*reserve = mode ? (size_t)w.kept + 256 : 0;
+		*reserve = mode ? (size_t)w.kept : 0;
 	return 0;
 }
 
@@ -251,7 +352,8 @@ NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v6,
 			   .type = precision,
 			   .hidden = hidden,
 			   .layers = layers,
-			   .drops = dropout && *dropout > 0 };
+			   .drops = dropout && *dropout > 0,
+			   .persistent = algorithm == PERSISTENT };
 	return 0;
 }
 NOGPU_ANSWER(cudnnSetRNNProjectionLayers,
