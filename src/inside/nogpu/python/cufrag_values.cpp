@@ -134,7 +134,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.skip = (view && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
 							"aten::_pin_memory", "c10d", "_c10d", "_dtensor", "fsdp", "aten::_has_same_storage" });
 	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd); /* made of others, whole under inference_mode */
-	f.shape = one_of(name, { "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::_coalesce" });
+	f.shape = one_of(name, { "aten::nonzero", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::_coalesce" });
 	f.rule = one_of(name, { "aten::topk", "aten::argmax", "aten::argmin", "aten::multinomial", "aten::sort", "aten::argsort" }) ||
 		 ((name == "aten::max" || name == "aten::min") && schema.overload_name() == "dim");
 	f.over = one_of(name, { "aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_",
