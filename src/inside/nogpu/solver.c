@@ -34,18 +34,34 @@ static int64_t parts(int64_t n, int64_t of)
 	return (n + of - 1) / of;
 }
 
+static int64_t whole(int64_t n)
+{
+	return parts(n, 32) * 32;
+}
+
 /* A tridiagonal problem and what leads to it. */
 static int64_t eigen(int64_t n)
 {
-	return n <= 512 ? 3 * square(n) + 768 * n + 65603
-			: 4 * square(n) + 126 * n + FRAG_MAX(n, 1024) + 32963;
+	return FRAG_MAX(3 * square(n) + 768 * n + (n > 32 ? 65603 : 65571),
+			4 * square(n) + 126 * n + FRAG_MAX(n, 1024) + 32963);
 }
 
+/* In single precision; other types take as many bytes. */
 static int64_t getrf(int64_t m, int64_t n)
 {
-	int64_t least = FRAG_MIN(m, n);
+	int64_t least = FRAG_MIN(m, n), blocks = parts(least, 32), most = 1;
 
-	return least <= 64 ? 192 : 64 + (n > 1024 ? 6 : 4) * 128 * parts(least, 128);
+	if (least > 1024)
+		return 64 + 6 * 128 * parts(least, 128);
+	while (most < blocks && most < 16)
+		most *= 2;
+	return 64 * (blocks + most + 1);
+}
+
+/* Reflectors, side by side where there are many. */
+static int64_t orgqr(int64_t m, int64_t n, int64_t k)
+{
+	return 33024 + (k < 128 ? whole(m * k) : m * n + square(128));
 }
 
 /* Singular values of tall matrices, one after the other. */
@@ -61,20 +77,20 @@ static int64_t work(enum routine routine, int64_t m, int64_t n, int64_t k, int64
 	case GETRF:
 		return getrf(m, n);
 	case POTRF:
-		return 32 + FRAG_MAX(square(parts(n, 32)), 8);
+		return 32 + parts(FRAG_MAX(square(parts(n, 32)), 8), 8) * 8;
 	case SYTRF:
 		return FRAG_MAX(64 * n + 64, 24608);
 	case SYEVD:
 		return eigen(n);
 	case SYEV_BATCHED:
-		return batch * eigen(n);
+		return batch * (eigen(n) - 64) + 64;
 	case SYEVJ:
 	case SYEVJ_BATCHED:
 		return batch * (square(n) + 34 * FRAG_MAX(n, 32) + 1027);
 	case GEQRF:
 		return 1024 * FRAG_MAX(n, 256) + 524288;
 	case ORGQR:
-		return 33024 + m * FRAG_MIN(k, 128);
+		return orgqr(m, n, k);
 	case ORMQR:
 		return 65536 + 256 * m + 512 * n + k * (m + n);
 	case GESVD:
@@ -92,18 +108,30 @@ static int64_t work(enum routine routine, int64_t m, int64_t n, int64_t k, int64
 	return 0;
 }
 
+/* LU and Cholesky take the same bytes for numbers of any type. */
+static int64_t elements(enum routine routine, int64_t element_bytes, int64_t m, int64_t n,
+			int64_t k, int64_t batch)
+{
+	int64_t all = work(routine, m, n, k, batch);
+
+	return routine == GETRF || routine == POTRF ? all * 4 / element_bytes : all;
+}
+
 #define NAME(t, routine) NAME3(t, , routine)
 #define NAME3(t, kind, routine) NAME_OF(t, kind, routine)
 #define NAME_OF(t, kind, routine) cusolverDn##t##kind##routine##_bufferSize
 #define WORK(name, args, routine, m, n, k, batch) WORK_OF(name, args, routine, m, n, k, batch)
 #define WORK_OF(name, args, routine, m, n, k, batch) \
-	NOGPU_ANSWER(name, args, *out = (int)work(routine, m, n, k, batch))
+	NOGPU_ANSWER(name, args, *out = (int)elements(routine, ELEMENT, m, n, k, batch))
 
+#define ELEMENT 4
 #define T S
 #define OR or
 #define SY sy
 #include "solver.def"
 #undef T
+#undef ELEMENT
+#define ELEMENT 8
 #define T D
 #include "solver.def"
 #undef T
@@ -114,6 +142,8 @@ static int64_t work(enum routine routine, int64_t m, int64_t n, int64_t k, int64
 #define SY he
 #include "solver.def"
 #undef T
+#undef ELEMENT
+#define ELEMENT 16
 #define T Z
 #include "solver.def"
 
@@ -128,7 +158,10 @@ static int64_t element_bytes(int cuda_type)
 static int both(size_t *dev, size_t *host, int type, enum routine routine, int64_t m, int64_t n,
 		int64_t k, int64_t batch)
 {
-	*dev = (size_t)(work(routine, m, n, k, batch) * element_bytes(type));
+	bool beside = routine == GEQRF || routine == SYEVD || routine == SYEV_BATCHED;
+	int64_t bytes = element_bytes(type);
+
+	*dev = (size_t)(elements(routine, bytes, m, n, k, batch) * bytes + (beside ? 128 : 0));
 	*host = 0;
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuSPARSE: matrices are described, a buffer is asked for, and nothing is computed. How many
- * elements a product has, only the card would know: assumed is what uniformly spread ones give. Buffers are not
+ * elements a product has, only the card would know: assumed is what uniformly spread ones give. Sampled products
+ * take one byte, as an H200 does unless they are nearly dense (scripts/lab/library_workspaces.py). Other buffers are not
  * measured: those that depend on the number of elements are one index for each, the others empty.
  */
 #include "nogpu.h"
