@@ -437,6 +437,11 @@ def kernels():
     x, flat = torch.randn(200000, device="cuda"), words.flatten()
     x.sort(), x.argsort(stable=True), x.topk(100), x.cumsum(0), x.cumprod(0), x.cummax(0), x.median(), x.kthvalue(7), flat.mode()
     flat.unique(return_inverse=True, return_counts=True), flat.unique_consecutive(), flat.bincount(), x.histc(50), (x > 0).nonzero(), x[x > 0]
+    for _ in range(20):  # of memory that held other numbers before
+        junk = [torch.full((n,), -7e8, device="cuda").long() for n in (5, 12, 60, 61)]
+        del junk
+        bags = torch.nn.functional.embedding_bag(flat[:60].view(5, 12), torch.randn(500, 8, device="cuda", requires_grad=True), mode="sum")
+        bags.sum().backward()
     torch.isin(flat, flat[:3000]), torch.randperm(100000, device="cuda"), torch.multinomial(x.abs(), 100), torch.searchsorted(x.sort().values, x), words.sort(1), words.unique(dim=0)
     torch.sparse_coo_tensor(torch.stack([flat, flat]), x[:8000], (500, 500)).coalesce()
     torch.zeros(500, device="cuda").index_add(0, flat, x[:8000]).scatter_reduce_(0, flat, x[:8000], "amax")

@@ -566,16 +566,24 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 	return true;
 }
 
-void copy_results(const std::vector<IValue> &outs, const std::vector<IValue> &results)
+/* What the CPU gives in another shape is left as it is (details that only the card's own backward pass reads). Those are given back. */
+std::vector<Tensor> copy_results(const std::vector<IValue> &outs, const std::vector<IValue> &results)
 {
+	std::vector<Tensor> others;
 	for (size_t i = 0; i < outs.size() && i < results.size(); i++) {
 		std::vector<Tensor> to, from;
 		each(outs[i], [&](const Tensor &t) { to.push_back(t); });
 		each(results[i], [&](const Tensor &t) { from.push_back(t); });
-		for (size_t k = 0; k < to.size() && k < from.size(); k++)
-			if (on_card(to[k]) && to[k].numel() && to[k].sizes() == from[k].sizes())
+		for (size_t k = 0; k < to.size() && k < from.size(); k++) {
+			if (!on_card(to[k]) || !to[k].numel())
+				continue;
+			if (to[k].sizes() == from[k].sizes())
 				cpu_view(to[k]).copy_(from[k]);
+			else
+				others.push_back(to[k]);
+		}
 	}
+	return others;
 }
 
 /* ---- the modelled clock ------------------------------------------------------------------------ */
@@ -1012,8 +1020,9 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	bool cleared = f.zeros && drop(outs[0].toTensor());
 	if (!f.shape && fits && outs_fit)
 		done = cleared || compute(op, f, args, results);
+	std::vector<Tensor> others;
 	if (done && !f.mutates)
-		copy_results(outs, results);
+		others = copy_results(outs, results);
 	if (!done && !f.mutates)
 		for (const auto &o : outs)
 			each(o, [](const Tensor &t) { invent(t); });
@@ -1033,6 +1042,10 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	};
 	for (const auto &o : outs)
 		each(o, set);
+	for (const auto &t : others) { /* not what was in that memory before, which may be no index of anything */
+		invent(t);
+		set_origin(t, small(t) ? GUESSED : NOTHING);
+	}
 	for (size_t i = 0; f.mutates && i < count; i++)
 		if (f.writes[i])
 			each(args[i], set);
