@@ -2,10 +2,14 @@
 /* See config.h: the files of a command, and copies of them in the user's cache. */
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <frag/base.h>
@@ -15,6 +19,9 @@
 #include "launch/inside_files.h"
 
 #define FILE_MAX_BYTES (1u << 20)
+#define COPIES_BYTES (64u << 20)
+#define COPIES_MAX 2048u     /* one for each recording that may be kept (kept.c) */
+#define IN_USE_S (24 * 3600) /* a layout that began so long ago may still read its copy */
 
 static int read_text(const char *path, char **out, struct frag_err *err)
 {
@@ -35,6 +42,69 @@ static int read_text(const char *path, char **out, struct frag_err *err)
 	return 0;
 }
 
+/* ---- copies ---------------------------------------------------------------------------- */
+
+struct copy {
+	char name[40];
+	time_t used;
+	uint64_t bytes;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+	return FRAG_ORDER(((const struct copy *)b)->used, ((const struct copy *)a)->used);
+}
+
+static size_t list_copies(DIR *dir, struct copy *list, size_t cap)
+{
+	struct dirent *entry;
+	size_t count = 0;
+
+	while (count < cap && (entry = readdir(dir))) {
+		struct copy *c = &list[count];
+		struct stat st;
+
+		if (snprintf(c->name, sizeof(c->name), "%s", entry->d_name) >=
+			    (int)sizeof(c->name) ||
+		    fstatat(dirfd(dir), c->name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		c->used = st.st_atime;
+		c->bytes = (uint64_t)st.st_size;
+		count++;
+	}
+	return count;
+}
+
+static void remove_oldest(const char *folder)
+{
+	const size_t cap = (size_t)2 * COPIES_MAX;
+	FRAG_AUTO_FREE struct copy *list = frag_host_calloc(cap, sizeof(*list));
+	DIR *dir = list ? opendir(folder) : NULL;
+	uint64_t bytes = 0;
+	size_t count;
+
+	if (!dir)
+		return;
+	count = list_copies(dir, list, cap);
+	qsort(list, count, sizeof(*list), newest_first);
+	for (size_t i = 0; i < count; i++) {
+		bytes += list[i].bytes;
+		if ((i >= COPIES_MAX || bytes > COPIES_BYTES) &&
+		    list[i].used < time(NULL) - IN_USE_S)
+			unlinkat(dirfd(dir), list[i].name, 0);
+	}
+	closedir(dir);
+}
+
+/*
+ * Says when the copy was used last. Its own date is the same for all, so that a recording that read a copy which was
+ * removed is still true when the copy is made again.
+ */
+static void set_dates(const char *path)
+{
+	utimensat(AT_FDCWD, path, (struct timespec[2]){ { .tv_nsec = UTIME_NOW }, { 0 } }, 0);
+}
+
 /* The copy, in the user's cache; its path is new memory. */
 static int write_copy(const char *text, bool yaml, char **path, struct frag_err *err)
 {
@@ -50,8 +120,15 @@ static int write_copy(const char *text, bool yaml, char **path, struct frag_err 
 	*path = frag_path_join(folder, name);
 	FRAG_CHECK_ALLOC(*path, "path", err);
 	FRAG_TRY(frag_make_dirs(folder, err));
-	return access(*path, R_OK) ? frag_outfile_put(*path, text, strlen(text), err) : 0;
+	if (access(*path, R_OK)) {
+		FRAG_TRY(frag_outfile_put(*path, text, strlen(text), err));
+		remove_oldest(folder);
+	}
+	set_dates(*path);
+	return 0;
 }
+
+/* ---- settings -------------------------------------------------------------------------- */
 
 /* "FILE" or "--option=FILE": where the name of this file begins; NULL: it is another. */
 static char *file_in(char *word, const struct stat *file)
