@@ -23,21 +23,39 @@
 #define COPIES_MAX 2048u     /* one for each recording that may be kept (kept.c) */
 #define IN_USE_S (24 * 3600) /* a layout that began so long ago may still read its copy */
 
+static int fail_unread(const char *path, struct frag_err *err)
+{
+	return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path, strerror(errno));
+}
+
+/* Before it is opened: a pipe would wait for who writes into it. */
+static int check_file(const char *path, struct stat *st, struct frag_err *err)
+{
+	if (stat(path, st))
+		return fail_unread(path, err);
+	if (!S_ISREG(st->st_mode))
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a regular file", path);
+	if (st->st_size > FILE_MAX_BYTES)
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.200s' has %s, and a configuration at most %s", path,
+				 FRAG_BYTES((uint64_t)st->st_size), FRAG_BYTES(FILE_MAX_BYTES));
+	return 0;
+}
+
 static int read_text(const char *path, char **out, struct frag_err *err)
 {
 	FILE *f = fopen(path, "re");
 	size_t n;
 
-	*out = frag_host_alloc(FILE_MAX_BYTES + 1);
-	n = f && *out ? fread(*out, 1, FILE_MAX_BYTES + 1, f) : 0;
-	if (f)
-		fclose(f);
 	if (!f)
-		return frag_fail(err, FRAG_EUSAGE, "cannot read '%.200s': %s", path,
-				 strerror(errno));
+		return fail_unread(path, err);
+	*out = frag_host_alloc(FILE_MAX_BYTES + 1);
+	n = *out ? fread(*out, 1, FILE_MAX_BYTES, f) : 0;
+	fclose(f);
 	FRAG_CHECK_ALLOC(*out, "file", err);
-	if (n > FILE_MAX_BYTES || memchr(*out, '\0', n))
-		return frag_fail(err, FRAG_EUSAGE, "'%.200s' is no configuration", path);
+	if (memchr(*out, '\0', n))
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds zero bytes: it is no text",
+				 path);
 	(*out)[n] = '\0';
 	return 0;
 }
@@ -195,9 +213,7 @@ static int apply(char *const *settings, char **words, struct frag_err *err)
 
 	FRAG_TRY(parse(*settings, &first, err));
 	frag_config_known(first.path, &yaml);
-	if (stat(first.path, &st))
-		return frag_fail(err, FRAG_EUSAGE, "cannot read '%.200s': %s", first.path,
-				 strerror(errno));
+	FRAG_TRY(check_file(first.path, &st, err));
 	FRAG_TRY(read_text(first.path, &text, err));
 	for (; *settings; settings++) {
 		char *changed;
