@@ -129,7 +129,9 @@ a = json.load(open("layout.json"))
 ran = [r for r in a["layouts"] if r["basis"] != "assumed"]
 assert a["fewest"][0]["gpus_count"] == 1 and a["fewest"][0]["confirmed"], a["fewest"]
 assert len(ran) < 14 and {"fits"} < {r["answer"] for r in ran} <= {"fits", "tight", "does not fit"}, ran
-assert all(r["permanent_bytes"] and r["optimizer_bytes"] and r["activation_bytes"] and r["rank"] == 0 and r["step_us"] for r in ran), ran
+assert all(r["permanent_bytes"] and r["optimizer_bytes"] and r["rank"] == 0 and r["step_us"] for r in ran), ran
+assert {"activations"} <= {r["bound_by"] for r in ran} <= {"activations", "fragmentation"}, ran
+assert all(r["activation_bytes"] > r["gradient_bytes"] for r in ran if r["bound_by"] == "activations"), ran
 assert a["failed_count"] == 0 and a["wrong_count"] == 0
 border = [max(int(r["layout"].split("batch=")[1]) for r in a["layouts"] if r["answer"] == "fits" and r["gpus_count"] == n) for n in (1, 2)]
 assert border[0] <= border[1], border
