@@ -170,7 +170,8 @@ static int parse(const char *text, struct setting *s, struct frag_err *err)
 	const char *key = strchr(text, ':'), *equals = key ? strchr(key, '=') : NULL;
 	bool yaml;
 
-	if (!equals || key == text || equals == key + 1 || key - text > 990 || equals - key > 300)
+	if (!equals || key == text || key - text > 990 || equals - key > 300 || key[1] == '.' ||
+	    key[1] == '=' || equals[-1] == '.' || memmem(key, (size_t)(equals - key), "..", 2))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "invalid --set '%.80s': expected FILE:KEY=VALUE, as "
 				 "ds.json:zero_optimization.stage={zero}",
