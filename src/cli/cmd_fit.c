@@ -113,6 +113,7 @@ static int vary(const struct frag_cli *cli, const struct options *o, struct frag
 	if (!cli->program || !o->pretend.no_gpu)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--vary records a program: give --no-gpu and -- PROGRAM");
+	FRAG_TRY(frag_vary_check(cli->program, name, err));
 	FRAG_TRY(frag_vary_search(&v, err));
 	FRAG_TRY(frag_vary_answer(&v, frag_vary_card(&cli->target.card, card, sizeof(card)), &a,
 				  err));

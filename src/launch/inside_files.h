@@ -6,6 +6,7 @@
  *	  nogpu-<hash of the files>/		written once, complete or not at all
  *	  nogpu-<hash of the files>/wheels/	made by cufrag_card.py for each PyTorch
  *	  recordings/				kept.h
+ *	  configurations/			layout/config.h
  */
 #ifndef FRAG_LAUNCH_INSIDE_FILES_H
 #define FRAG_LAUNCH_INSIDE_FILES_H

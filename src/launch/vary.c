@@ -17,6 +17,15 @@ const char *frag_vary_name(const char *text, char *name)
 	return equals + 1;
 }
 
+int frag_vary_check(char *const *program, const char *name, struct frag_err *err)
+{
+	for (; *program; program++)
+		if (strstr(*program, name))
+			return 0;
+	return frag_fail(err, FRAG_EUSAGE, "--vary %s changes nothing: the command has no %s", name,
+			 name);
+}
+
 const char *frag_vary_card(const struct frag_sim_config *card, char *buf, size_t cap)
 {
 	if (!card->name)

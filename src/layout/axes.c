@@ -53,37 +53,56 @@ static int add_value(struct frag_axis *a, const char *text, size_t len, struct f
 	return 0;
 }
 
-/* "1..8", "1024..65536*2". False: it is no range. */
-static bool parse_range(const char *text, size_t len, uint64_t *range)
+/* The number behind `sign`. False: there is none, or it is too large for a range. */
+static bool take_number(const char **at, const char *sign, uint64_t *out)
 {
-	char copy[80], *end;
+	const char *digits = *at + strlen(sign);
+	char *end;
 
-	if (len >= sizeof(copy) || !isdigit((unsigned char)*text))
+	if (strncmp(*at, sign, strlen(sign)) != 0 || !isdigit((unsigned char)*digits))
 		return false;
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	range[0] = strtoull(copy, &end, 10);
-	if (strncmp(end, "..", 2) != 0 || !isdigit((unsigned char)end[2]))
-		return false;
-	range[1] = strtoull(end + 2, &end, 10);
-	range[2] = 0;
-	if (*end == '*' && isdigit((unsigned char)end[1]))
-		range[2] = strtoull(end + 1, &end, 10);
-	return !*end && range[1] < UINT32_MAX;
+	*out = strtoull(digits, &end, 10);
+	*at = end;
+	return *out < UINT32_MAX;
 }
 
-static int add_range(struct frag_axis *a, const uint64_t *range, struct frag_err *err)
+/* Is it meant as "1..8" or "1024..65536*2"? "../data" is not. */
+static bool is_range(const char *text)
 {
+	text += *text == '-' || *text == '+';
+	return isdigit((unsigned char)*text) &&
+	       !strncmp(text + strspn(text, "0123456789"), "..", 2);
+}
+
+static int parse_range(const struct frag_axis *a, const char *text, size_t len, uint64_t *range,
+		       struct frag_err *err)
+{
+	const char *at = text;
+
+	if (take_number(&at, "", &range[0]) && take_number(&at, "..", &range[1]) &&
+	    (*at != '*' || take_number(&at, "*", &range[2])) && at == text + len)
+		return 0;
+	return frag_fail(err, FRAG_EUSAGE,
+			 "--vary {%s}: invalid range '%.*s'; expected FIRST..LAST or "
+			 "FIRST..LAST*FACTOR, with numbers from 0 to %u",
+			 a->name, (int)FRAG_MIN(len, 60u), text, UINT32_MAX - 1);
+}
+
+static int add_range(struct frag_axis *a, const char *text, size_t len, struct frag_err *err)
+{
+	uint64_t range[3] = { 0 };
+
+	FRAG_TRY(parse_range(a, text, len, range, err));
 	if (range[0] > range[1] || (range[2] && (!range[0] || range[2] < 2)))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--vary {%s}: the range is empty; expected FIRST..LAST or "
 				 "FIRST..LAST*FACTOR",
 				 a->name);
 	for (uint64_t n = range[0]; n <= range[1]; n = range[2] ? n * range[2] : n + 1) {
-		char text[24];
+		char number[24];
 
-		FRAG_TRY(add_value(a, text, (size_t)sprintf(text, "%llu", (unsigned long long)n),
-				   err));
+		FRAG_TRY(add_value(a, number,
+				   (size_t)sprintf(number, "%llu", (unsigned long long)n), err));
 	}
 	return 0;
 }
@@ -92,15 +111,11 @@ static int add_values(struct frag_axis *a, const char *text, struct frag_err *er
 {
 	for (;;) {
 		size_t n = strcspn(text, ",");
-		uint64_t range[3];
 
 		if (!n)
 			return frag_fail(err, FRAG_EUSAGE, "--vary {%s} has an empty value",
 					 a->name);
-		if (parse_range(text, n, range))
-			FRAG_TRY(add_range(a, range, err));
-		else
-			FRAG_TRY(add_value(a, text, n, err));
+		FRAG_TRY(is_range(text) ? add_range(a, text, n, err) : add_value(a, text, n, err));
 		if (!text[n])
 			return 0;
 		text += n + 1;

@@ -5,6 +5,7 @@
  *	ds.json:zero_optimization.stage={zero}
  *
  * The user's file stays as it is: a layout reads a copy, named after what is in it, so that recordings of the same values are found again.
+ * Copies are kept in the user's cache; of more than 2,048, or 64 MiB, those that were used last stay.
  */
 #ifndef FRAG_LAYOUT_CONFIG_H
 #define FRAG_LAYOUT_CONFIG_H

@@ -2,10 +2,14 @@
 /* See config.h: the files of a command, and copies of them in the user's cache. */
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <frag/base.h>
@@ -15,24 +19,108 @@
 #include "launch/inside_files.h"
 
 #define FILE_MAX_BYTES (1u << 20)
+#define COPIES_BYTES (64u << 20)
+#define COPIES_MAX 2048u     /* one for each recording that may be kept (kept.c) */
+#define IN_USE_S (24 * 3600) /* a layout that began so long ago may still read its copy */
+
+static int fail_unread(const char *path, struct frag_err *err)
+{
+	return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path, strerror(errno));
+}
+
+/* Before it is opened: a pipe would wait for who writes into it. */
+static int check_file(const char *path, struct stat *st, struct frag_err *err)
+{
+	if (stat(path, st))
+		return fail_unread(path, err);
+	if (!S_ISREG(st->st_mode))
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a regular file", path);
+	if (st->st_size > FILE_MAX_BYTES)
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.200s' has %s, and a configuration at most %s", path,
+				 FRAG_BYTES((uint64_t)st->st_size), FRAG_BYTES(FILE_MAX_BYTES));
+	return 0;
+}
 
 static int read_text(const char *path, char **out, struct frag_err *err)
 {
 	FILE *f = fopen(path, "re");
 	size_t n;
 
-	*out = frag_host_alloc(FILE_MAX_BYTES + 1);
-	n = f && *out ? fread(*out, 1, FILE_MAX_BYTES + 1, f) : 0;
-	if (f)
-		fclose(f);
 	if (!f)
-		return frag_fail(err, FRAG_EUSAGE, "cannot read '%.200s': %s", path,
-				 strerror(errno));
+		return fail_unread(path, err);
+	*out = frag_host_alloc(FILE_MAX_BYTES + 1);
+	n = *out ? fread(*out, 1, FILE_MAX_BYTES, f) : 0;
+	fclose(f);
 	FRAG_CHECK_ALLOC(*out, "file", err);
-	if (n > FILE_MAX_BYTES || memchr(*out, '\0', n))
-		return frag_fail(err, FRAG_EUSAGE, "'%.200s' is no configuration", path);
+	if (memchr(*out, '\0', n))
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds zero bytes: it is no text",
+				 path);
 	(*out)[n] = '\0';
 	return 0;
+}
+
+/* ---- copies ---------------------------------------------------------------------------- */
+
+struct copy {
+	char name[40];
+	time_t used;
+	uint64_t bytes;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+	return FRAG_ORDER(((const struct copy *)b)->used, ((const struct copy *)a)->used);
+}
+
+static size_t list_copies(DIR *dir, struct copy *list, size_t cap)
+{
+	struct dirent *entry;
+	size_t count = 0;
+
+	while (count < cap && (entry = readdir(dir))) {
+		struct copy *c = &list[count];
+		struct stat st;
+
+		if (snprintf(c->name, sizeof(c->name), "%s", entry->d_name) >=
+			    (int)sizeof(c->name) ||
+		    fstatat(dirfd(dir), c->name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		c->used = st.st_atime;
+		c->bytes = (uint64_t)st.st_size;
+		count++;
+	}
+	return count;
+}
+
+static void remove_oldest(const char *folder)
+{
+	const size_t cap = (size_t)2 * COPIES_MAX;
+	FRAG_AUTO_FREE struct copy *list = frag_host_calloc(cap, sizeof(*list));
+	DIR *dir = list ? opendir(folder) : NULL;
+	uint64_t bytes = 0;
+	size_t count;
+
+	if (!dir)
+		return;
+	count = list_copies(dir, list, cap);
+	qsort(list, count, sizeof(*list), newest_first);
+	for (size_t i = 0; i < count; i++) {
+		bytes += list[i].bytes;
+		if ((i >= COPIES_MAX || bytes > COPIES_BYTES) &&
+		    list[i].used < time(NULL) - IN_USE_S)
+			unlinkat(dirfd(dir), list[i].name, 0);
+	}
+	closedir(dir);
+}
+
+/*
+ * Says when the copy was used last. Its own date is the same for all, so that a recording that read a copy which was
+ * removed is still true when the copy is made again.
+ */
+static void set_dates(const char *path)
+{
+	utimensat(AT_FDCWD, path, (struct timespec[2]){ { .tv_nsec = UTIME_NOW }, { 0 } }, 0);
 }
 
 /* The copy, in the user's cache; its path is new memory. */
@@ -50,8 +138,15 @@ static int write_copy(const char *text, bool yaml, char **path, struct frag_err 
 	*path = frag_path_join(folder, name);
 	FRAG_CHECK_ALLOC(*path, "path", err);
 	FRAG_TRY(frag_make_dirs(folder, err));
-	return access(*path, R_OK) ? frag_outfile_put(*path, text, strlen(text), err) : 0;
+	if (access(*path, R_OK)) {
+		FRAG_TRY(frag_outfile_put(*path, text, strlen(text), err));
+		remove_oldest(folder);
+	}
+	set_dates(*path);
+	return 0;
 }
+
+/* ---- settings -------------------------------------------------------------------------- */
 
 /* "FILE" or "--option=FILE": where the name of this file begins; NULL: it is another. */
 static char *file_in(char *word, const struct stat *file)
@@ -75,7 +170,8 @@ static int parse(const char *text, struct setting *s, struct frag_err *err)
 	const char *key = strchr(text, ':'), *equals = key ? strchr(key, '=') : NULL;
 	bool yaml;
 
-	if (!equals || key == text || equals == key + 1 || key - text > 990 || equals - key > 300)
+	if (!equals || key == text || key - text > 990 || equals - key > 300 || key[1] == '.' ||
+	    key[1] == '=' || equals[-1] == '.' || memmem(key, (size_t)(equals - key), "..", 2))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "invalid --set '%.80s': expected FILE:KEY=VALUE, as "
 				 "ds.json:zero_optimization.stage={zero}",
@@ -118,9 +214,7 @@ static int apply(char *const *settings, char **words, struct frag_err *err)
 
 	FRAG_TRY(parse(*settings, &first, err));
 	frag_config_known(first.path, &yaml);
-	if (stat(first.path, &st))
-		return frag_fail(err, FRAG_EUSAGE, "cannot read '%.200s': %s", first.path,
-				 strerror(errno));
+	FRAG_TRY(check_file(first.path, &st, err));
 	FRAG_TRY(read_text(first.path, &text, err));
 	for (; *settings; settings++) {
 		char *changed;

@@ -31,12 +31,21 @@ static size_t right_of(const struct frag_layouts *x)
 	return best;
 }
 
-static uint64_t row_number(const struct cell *cells, size_t n, const char *text, uint64_t *rows)
+struct rows {
+	const char *texts[MAP_ROWS];
+	size_t count;
+};
+
+/* The number of the row with this text, which is the answer's; MAP_ROWS: there is none, and no room for one. */
+static size_t find_row(struct rows *rows, const char *text, struct frag_answer *a)
 {
-	for (size_t k = 0; k < n; k++)
-		if (!strcmp(cells[k].row, text))
-			return cells[k].y;
-	return (*rows)++;
+	size_t k = 0;
+
+	while (k < rows->count && strcmp(rows->texts[k], text) != 0)
+		k++;
+	if (k == rows->count && k < MAP_ROWS)
+		rows->texts[rows->count++] = frag_answer_print(a, "%s", text);
+	return k;
 }
 
 void frag_layout_map(const struct frag_layouts *x, size_t c, const struct frag_layout_row *rows,
@@ -45,12 +54,13 @@ void frag_layout_map(const struct frag_layouts *x, size_t c, const struct frag_l
 	struct cell *cells = frag_answer_new(a, x->border.count, sizeof(*cells));
 	size_t right = right_of(x), n = 0, fits = 0, all = 0;
 	struct frag_title title = { 0 };
-	uint64_t lines = 0;
+	struct rows lines = { 0 };
 
 	for (size_t i = 0, r = 0; cells && i < x->border.count; i++) {
 		size_t layout = frag_layout_of(x, i);
 		const struct frag_layout_row *row;
 		char text[400];
+		size_t y;
 
 		for (size_t k = 0; k < c; k++)
 			r += frag_layout_on(x, i, k);
@@ -62,18 +72,20 @@ void frag_layout_map(const struct frag_layouts *x, size_t c, const struct frag_l
 		all++;
 		fits += !strcmp(row->answer, "fits");
 		frag_axes_text(&x->axes, layout, right, text, sizeof(text));
-		cells[n] = (struct cell){
+		y = find_row(&lines, *text ? text : "all", a);
+		if (y == MAP_ROWS)
+			continue;
+		cells[n++] = (struct cell){
 			.x = x->axes.at[layout * x->axes.count + right],
-			.y = row_number(cells, n, text, &lines),
+			.y = y,
 			.column = frag_axes_value(&x->axes, layout, right),
-			.row = frag_answer_print(a, "%s", *text ? text : "all"),
+			.row = lines.texts[y],
 			.need_ratio = row->peak_reserved_bytes == UINT64_MAX
 					      ? NAN
 					      : (double)row->peak_reserved_bytes /
 							(double)row->room_bytes,
 			.answer = row->answer,
 		};
-		n += cells[n].y < MAP_ROWS;
 	}
 	if (!n)
 		return;

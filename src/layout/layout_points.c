@@ -71,10 +71,9 @@ static int check_worlds(const struct frag_layouts *x, struct frag_err *err)
 	const struct frag_axis *a = x->world == SIZE_MAX ? NULL : &x->axes.list[x->world];
 
 	for (size_t v = 0; a && v < a->count; v++) {
-		char *end;
-		unsigned long long n = strtoull(a->values[v], &end, 10);
+		unsigned long long n = strtoull(a->values[v], NULL, 10);
 
-		if (*end || !n || n > WORLD_MAX || a->values[v][0] == '-')
+		if (a->values[v][strspn(a->values[v], "0123456789")] || !n || n > WORLD_MAX)
 			return frag_fail(err, FRAG_EUSAGE,
 					 "--world '%.40s' is no number of ranks from 1 to 1000000",
 					 a->values[v]);

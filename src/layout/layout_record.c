@@ -84,8 +84,9 @@ static int find_kinds(const struct frag_unit *u, const struct frag_target *targe
 	FRAG_TRY_CALLOC(e, 1, "explanation", err);
 	rc = frag_explain(&in, &opt, &texts, e, err);
 	if (!rc) {
-		for (size_t k = 0; k < FRAG_KINDS; k++)
-			out->kinds[k] = e->kind_rows[k].live_bytes;
+		for (size_t i = 0; i < e->view.count; i++)
+			if (!e->view.list[i].waiting)
+				out->kinds[e->kinds[i].kind] += e->view.list[i].granted;
 		out->free_bytes =
 			e->m.reserved_bytes - FRAG_MIN(e->m.reserved_bytes, e->m.allocated_bytes);
 		frag_explained_release(e);

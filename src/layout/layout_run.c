@@ -29,6 +29,7 @@
 #define GRACE_NS 5000000000ull	/* from asking a process to end to killing it */
 #define TRIAL_NS 30000000000ull /* beside twice the time of others: Python first loads everything */
 #define ALIKE 8u /* layouts that fail for one reason, before any ran: the rest is left out */
+#define PRINTED_BYTES (1ull << 30) /* that a layout may print: what never ends fills a disk */
 #define TRIES 4u /* advised layouts that turn out not to fit, for each card and number of ranks */
 
 struct job {
@@ -37,7 +38,7 @@ struct job {
 	int from;
 	size_t point, on;		       /* on: the card itself, or SIZE_MAX */
 	uint64_t begin_ns, asked_ns, limit_ns; /* of its time; 0 = none */
-	bool late;
+	char ended[80];			       /* why we ended it; empty: we did not */
 	char log[4200];
 };
 
@@ -155,10 +156,9 @@ static void take(struct course *c, struct job *j, struct frag_layout_result *out
 			 WIFSIGNALED(status) ? "by signal" : "with status",
 			 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	}
-	if (j->late) {
+	if (*j->ended) {
 		out->status = FRAG_LAYOUT_ENDLESS;
-		snprintf(out->message, sizeof(out->message), "no end within %u s (--time-limit)",
-			 c->x->time_limit_s);
+		snprintf(out->message, sizeof(out->message), "%s", j->ended);
 	}
 	unlink(j->log);
 	c->longest_ns = FRAG_MAX(c->longest_ns, frag_clock_ns() - j->begin_ns);
@@ -233,6 +233,19 @@ static void taken(struct course *c, struct job *j, const struct frag_layout_resu
 	tell(c, j, r);
 }
 
+/* Does it take too long, or print too much? */
+static void find_endless(const struct frag_layouts *x, struct job *j)
+{
+	struct stat st;
+
+	if (j->limit_ns && frag_clock_ns() - j->begin_ns > j->limit_ns)
+		snprintf(j->ended, sizeof(j->ended), "no end within %u s (--time-limit)",
+			 x->time_limit_s);
+	else if (!stat(j->log, &st) && (uint64_t)st.st_size > PRINTED_BYTES)
+		snprintf(j->ended, sizeof(j->ended), "it printed more than %s",
+			 FRAG_BYTES(PRINTED_BYTES));
+}
+
 /* Until one of the jobs ends. */
 static void await(struct course *c)
 {
@@ -254,9 +267,9 @@ static void await(struct course *c)
 
 			if (!j->pid)
 				continue;
-			j->late |= !fds[k].revents && j->limit_ns &&
-				   frag_clock_ns() - j->begin_ns > j->limit_ns;
-			if (j->late || x->interrupted)
+			if (!fds[k].revents && !*j->ended)
+				find_endless(x, j);
+			if (*j->ended || x->interrupted)
 				end(j);
 			if (!fds[k].revents)
 				continue;

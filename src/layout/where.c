@@ -9,6 +9,7 @@
 
 #define DEPTH_MAX 64u
 #define NUMBER_MAX 64u
+#define LENGTH_MAX 1000u /* it is read for each layout, of which there may be millions */
 
 struct reader {
 	const char *text, *at;
@@ -261,6 +262,8 @@ int frag_where_holds(const char *text, frag_where_value value, const void *ctx, 
 	struct reader r = { text, text, value, ctx, 0, err };
 	struct value v;
 
+	if (strnlen(text, LENGTH_MAX + 1) > LENGTH_MAX)
+		return fail(&r, text + LENGTH_MAX, "longer than 1000 bytes");
 	if (any(&r, &v) || need_number(&r, text, &v))
 		return FRAG_EUSAGE;
 	skip_blanks(&r);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several ranks: ranks.py talk|pipeline|roles|stuck. Each rank prints "rank N done", and what is not as it should be."""
+"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|stuck. Each rank prints "rank N done", and what is not as it should be."""
 import os
 import sys
 
@@ -102,6 +102,21 @@ def roles():
         schedule.step(*([x] if stage == 0 else []), **({"target": x} if stage == 1 else {}))
         optimizer.step()
         optimizer.zero_grad()
+
+
+def buckets():
+    """The first buckets of DistributedDataParallel are gone when the new ones are made, however long a step takes."""
+    kept = []
+    for n in range(6):
+        before = torch.cuda.memory_allocated()
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2048, 2048, bias=False, device=card))
+        kept.append(model)
+        x = torch.zeros(1, 2048, device=card)
+        model(x).sum().backward()
+        loss = model(x).sum()
+        if n:  # with the first come the workspaces of libraries
+            expect("weight, gradient and bucket %d" % n, (torch.cuda.memory_allocated() - before) >> 24, 3)
+        loss.backward()
 
 
 def stuck():

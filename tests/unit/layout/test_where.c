@@ -70,7 +70,7 @@ TEST(errors_name_the_offset)
 		{ "1.2.3", "at offset 0: invalid number" },
 		{ "tp = 4", "at offset 3: expected an operator" },
 	};
-	char deep[4000];
+	char deep[1000];
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
 		struct frag_err err = { 0 };
@@ -90,4 +90,18 @@ TEST(errors_name_the_offset)
 		assert_int_equal(frag_where_holds(deep, value, NULL, &holds, &err), FRAG_EUSAGE);
 		assert_non_null(strstr(err.msg, "too deep"));
 	}
+}
+
+TEST(length_is_bounded)
+{
+	char text[1002];
+	bool holds = false;
+
+	memset(text, ' ', sizeof(text));
+	text[999] = '1';
+	text[1000] = text[1001] = '\0';
+	assert_int_equal(frag_where_holds(text, value, NULL, &holds, NULL), 0);
+	assert_true(holds);
+	text[1000] = '1';
+	assert_int_equal(frag_where_holds(text, value, NULL, &holds, NULL), FRAG_EUSAGE);
 }

@@ -145,7 +145,13 @@ class Card:
             path = self.values_library(torch)
             if path:
                 self.start_values(torch, path, mode)
+        self.settle_buckets(torch)
         self.play_ranks(torch)
+
+    def settle_buckets(self, torch):
+        if torch.distributed.is_available():
+            import cufrag_ranks
+            cufrag_ranks.settle_buckets(torch)
 
     def play_ranks(self, torch):
         if os.environ.get("CUFRAG_NOGPU_RANK") or int(os.environ.get("WORLD_SIZE", "1")) > 1:

@@ -10,8 +10,11 @@ import inspect
 import os
 import pickle
 import sys
+import threading
+import time
 import types
 
+PATIENCE_S = 5  # for collectives that may never end
 ANSWER = b"\7" * 128  # for a key that another rank would have set: an id of NCCL, or a flag
 
 
@@ -134,6 +137,36 @@ def make_parts_alone(c10d):
                 own = group
         return own
     replace(original, split_group)
+
+
+def retire(torch, group):
+    """Until NCCL's watchdog, which looks ten times a second, has seen that what the program has sent is over: it holds the tensors."""
+    def wait():
+        try:
+            group._wait_for_pending_works()
+        except (AttributeError, RuntimeError):  # before PyTorch 2.1, and another back end
+            time.sleep(0.2)
+    torch.cuda.current_stream().synchronize()
+    watcher = threading.Thread(target=wait, daemon=True)
+    watcher.start()
+    watcher.join(PATIENCE_S)
+
+
+def settle_buckets(torch):
+    """DistributedDataParallel makes new buckets before its second forward pass. Whether the old ones are gone by then depends on how long the
+    first step takes: it is taken for one of more than a tenth of a second, which a step without a card may not be."""
+    ddp = torch.nn.parallel.DistributedDataParallel
+    original = getattr(ddp, "_pre_forward", None)
+    if not original:
+        return
+
+    def pre_forward(self, *args, **kwargs):
+        fixed = getattr(self, "_use_python_reducer", False) or getattr(self, "_has_rebuilt_buckets", True) or (
+            self.find_unused_parameters and not self.static_graph)
+        if not fixed and torch.is_grad_enabled() and torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
+            retire(torch, self.process_group)
+        return original(self, *args, **kwargs)
+    ddp._pre_forward = pre_forward
 
 
 def play(torch):

@@ -1,0 +1,37 @@
+# what layout is given by mistake or in bad faith: an error at once, exit status 2 for options and 3 for files, and nothing is written
+printf '%s\n' 'printf "alloc,1,512\nfree,1\n" > "$CUFRAG_RECORD/1.pickle"' > program
+layout() {
+	timeout 20 "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 "$@" > out 2> err
+	echo "exit $?"; sed 's/ (cufrag layout --help)//' err
+}
+files() { echo $(ls) $(ls "$XDG_CACHE_HOME/cufrag/configurations" 2> /dev/null); }
+# files in place of a configuration
+mkdir folder.json; mkfifo pipe.json; ln -s loop.json loop.json; ln -s /dev/zero zero.json; truncate -s 10G sparse.json; printf '{"a": 1, \0}' > bytes.json; touch empty.json
+for name in folder pipe loop zero sparse bytes empty missing; do layout --vary '{a}=1' --set "$name.json:a={a}" -- sh program $name.json; done
+layout --vary '{a}=1' --set 'sparse.txt:a={a}' -- sh program sparse.txt
+files
+# values that are meant as ranges
+for values in 1..1000000000 0..18446744073709551615 -5..5 1..8* 1..x 1..4*99999999999999999999; do layout --vary "{a}=$values" -- sh program '{a}'; done
+for world in 0 -1 ' 2' +2 1.5 2x ''; do layout --world "$world" -- sh program; done
+# conditions
+layout --vary '{a}=1' --where 'a % 0' -- sh program '{a}'
+layout --vary '{a}=1' --where "$(printf '1+%.0s' $(seq 600))a" -- sh program '{a}' | sed 's/1+1.*1+1/1+1/'
+layout --vary '{a}=1' --where "$(printf '(%.0s' $(seq 100))a" -- sh program '{a}' | sed 's/((*/(/'
+files
+# deep nesting, and a link, are files like others
+{ printf '{"b":'; head -c 100000 /dev/zero | tr '\0' '['; head -c 100000 /dev/zero | tr '\0' ']'; printf ', "a": 1}'; } > deep.json
+ln -s deep.json link.json
+layout --vary '{a}=7' --set 'link.json:a={a}' -- sh program link.json
+tail -c 12 "$XDG_CACHE_HOME"/cufrag/configurations/*.json; tail -c 12 deep.json; echo
+# braces within braces, blanks and quotes
+cat > words << 'END'
+printf '<%s>' "$@" >&2
+exit 1
+END
+layout --vary "{a}=x y,it's" -- sh words '{a}' '{{{a}}}' '{"k":{a}}' '{{a}' '{' '{}' '{ a }'
+# programs: one that never touches the card, one that is none, one that is killed, one that prints without end
+layout --vary '{a}=1' -- true '{a}'
+layout --vary '{a}=1' -- ./missing '{a}'
+layout --vary '{a}=1' -- sh -c 'kill -KILL $$' '{a}'
+layout --vary '{a}=1' -- sh -c 'truncate -s 2G /dev/stdout; sleep 100' '{a}'
+grep -c 'not for want of memory' out
