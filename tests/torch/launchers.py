@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a launcher gives its processes, and what the program then is: launchers.py KIND …"""
+"""What a launcher gives its processes, and what the program then is: launchers.py … KIND …"""
 import os
 import sys
 
 import torch
 
-kind = sys.argv[-1]
+kind = next(w for w in sys.argv if w in ("accelerate", "deepspeed", "plain", "trainer"))  # layout appends what it varies
 
 
 class Block(torch.nn.Module):
@@ -49,7 +49,7 @@ def deepspeed():
 
 def trainer():
     from transformers import HfArgumentParser, LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
-    arguments, = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses(sys.argv[1:-1])
+    arguments, = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses([w for w in sys.argv[1:] if w != kind])
     tokens = torch.arange(256) % 1000
     model = LlamaForCausalLM(LlamaConfig(hidden_size=256, intermediate_size=512, num_hidden_layers=3, num_attention_heads=4, vocab_size=1000))
     Trainer(model=model, args=arguments, train_dataset=[{"input_ids": tokens, "labels": tokens}] * 64).train()

@@ -175,7 +175,7 @@ launcher() { # KIND "WHAT IT SAYS" OPTIONS OF LAYOUT -- COMMAND
 	grep -qx "$kind $said" seen || { cat seen log; return 1; }
 	[ "${theirs:-}" ] || return 0
 	rm -f seen
-	HF_HUB_OFFLINE=1 record --gpu h100 --gpus 2 -o own.cft -- "$@" && grep -qx "$kind $said" seen || { cat seen log; return 1; }
+	HF_HUB_OFFLINE=1 record --gpu h100 -o own.cft -- "$@" && grep -qx "$kind $said" seen || { cat seen log; return 1; }
 }
 
 test_layout_does_what_launchers_do() {
@@ -634,7 +634,7 @@ test_cards_that_the_user_chose() {
 }
 
 test_workers_of_torchrun() {
-	record --gpus 2 -o run.cft -- "$python" -m torch.distributed.run --nproc-per-node 2 "$root/tests/torch/train.py" ddp &&
+	record -o run.cft -- "$python" -m torch.distributed.run --nproc-per-node 2 "$root/tests/torch/train.py" ddp &&
 		grep -q 'rank 1 of 2 done' log && grep -q '2 devices' log && verified run.cft || { cat log; return 1; }
 }
 
