@@ -731,7 +731,7 @@ test_routers_are_balanced_unless_told() {
 # those that lie in the wheel's folder
 test_frameworks() {
 	local name
-	for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3 trl_sft trl_dpo trl_grpo trl_lora megatron_tp; do
+	for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3 deepspeed_adam torchao_adam trl_sft trl_dpo trl_grpo trl_lora megatron_tp; do
 		"$python" -c "import importlib.util as u, sys; sys.exit(not u.find_spec('${name%_*}'))" || continue
 		[ $name != trl_lora ] || "$python" -c 'import peft' 2> /dev/null || continue
 		record --ranks 0,1 -o "$name.cft" -- "$python" "$root/tests/torch/frameworks.py" $name && [ "$(grep -o "$name [0-9.]* done" log | wc -l)" = 2 ] &&
