@@ -182,7 +182,7 @@ const struct frag_cmd frag_cmd_record = {
 		    "  cufrag record --no-pool -o run.cft -- python jax_train.py\n"
 		    "  cufrag record --no-gpu --gpu h100 -o run.cft -- python train.py --batch 8\n"
 		    "  cufrag record --no-gpu --ranks 0,7 --world 8 -- python train.py\n"
-		    "  cufrag record --no-gpu --gpus 2 -- torchrun --nproc-per-node 2 train.py\n",
+		    "  cufrag record --no-gpu -- torchrun --nproc-per-node 2 train.py\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
 	.answer = &frag_written_shape,
 	.options = FRAG_CMD_OPTIONS(rows),

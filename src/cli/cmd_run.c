@@ -14,7 +14,9 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct frag_launch_policy, no_gpu),
 	  .help = "run on a pretended card (--gpu); see cufrag record" },
 	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct frag_launch_policy, gpus), .value = "N",
-	  .min = 1, .max = 16, .help = "number of pretended cards (default: 1)" },
+	  .min = 1, .max = 16,
+	  .help = "number of pretended cards (default: 1, or as many as a launcher starts "
+		  "processes)" },
 	{ 0 },
 };
 

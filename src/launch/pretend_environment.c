@@ -13,7 +13,7 @@ const struct frag_gpu *frag_pretend_gpu(const struct frag_launch *l)
 	return frag_gpu_find(l->gpu ? l->gpu : "h200");
 }
 
-static void put_card(const struct frag_launch *l, unsigned gpus)
+static void put_card(const struct frag_launch *l, unsigned asked, unsigned needed)
 {
 	const struct frag_sim_config *card = &l->card;
 	const struct frag_gpu *gpu = frag_pretend_gpu(l);
@@ -22,9 +22,10 @@ static void put_card(const struct frag_launch *l, unsigned gpus)
 	int n;
 
 	/* whose context is given by hand holds that and nothing else beside the program's memory */
-	n = snprintf(text, sizeof(text), "total=%llu;context=%llu;count=%u;libraries=%d",
+	n = snprintf(text, sizeof(text), "total=%llu;context=%llu;%s=%u;libraries=%d",
 		     (unsigned long long)card->total_bytes, (unsigned long long)card->context_bytes,
-		     gpus, gpu && card->context_bytes == gpu->context_bytes);
+		     asked ? "count" : "least", asked ? asked : FRAG_MAX(needed, 1u),
+		     gpu && card->context_bytes == gpu->context_bytes);
 	if (chip)
 		snprintf(text + n, sizeof(text) - (size_t)n,
 			 ";name=%s;cc=%d.%d;sms=%d;l2=%llu;bus=%d;clock=%d", chip->shown,
@@ -56,7 +57,7 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_ins
 {
 	FRAG_AUTO_FREE char *programs = frag_path_join(files->folder, "bin");
 
-	put_card(l, asked ? asked : FRAG_MAX(needed, 1u));
+	put_card(l, asked, needed);
 	if (programs)
 		frag_launch_prepend("PATH", programs);
 	setenv("CUFRAG_NOGPU_CACHE", files->cache, 1);

@@ -8,8 +8,8 @@ const struct frag_arg frag_pretend_rows[] = {
 	  .help = "record on a pretended card (--gpu), without a real one" },
 	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct frag_pretend, gpus), .value = "N", .min = 1,
 	  .max = 16,
-	  .help = "number of pretended cards (default: 1, or as many as the ranks need, at most "
-		  "8)" },
+	  .help = "number of pretended cards (default: 1, as many as a launcher starts processes, "
+		  "or as --ranks needs, at most 8)" },
 	{ FRAG_ARG_TEXT, "ranks", FRAG_ARG_AT(struct frag_pretend, ranks), .value = "LIST",
 	  .help = "run the program once for each of these ranks of a job, as 0,7 or 0-3. If all "
 		  "are named, they run at the same time and communicate; else the missing ones are "

@@ -64,15 +64,19 @@ def lightning_fsdp():
     return lightning("fsdp")
 
 
-def deepspeed(stage, offload=False):
+def deepspeed(stage, offload=False, own=False):
     import deepspeed
     zero = {"stage": stage}
     if offload:
         zero["offload_optimizer"] = {"device": "cpu"}
     settings = {"train_micro_batch_size_per_gpu": 4, "bf16": {"enabled": True}, "zero_optimization": zero, "zero_allow_untested_optimizer": True,
                 "zero_force_ds_cpu_optimizer": False}
+    if own:
+        settings["optimizer"] = {"type": "AdamW"}
     net = model()
-    engine, *_ = deepspeed.initialize(model=net, optimizer=torch.optim.AdamW(net.parameters()), config=settings)
+    engine, optimizer, *_ = deepspeed.initialize(model=net, model_parameters=net.parameters(), config=settings,
+                                                 optimizer=None if own else torch.optim.AdamW(net.parameters()))
+    assert type(optimizer.optimizer).__name__ == ("DeepSpeedCPUAdam" if own else "AdamW")
     for _ in range(STEPS):
         engine.backward(engine(batch().bfloat16()).square().mean())
         engine.step()
@@ -89,6 +93,25 @@ def deepspeed_2():
 
 def deepspeed_3():
     return deepspeed(3)
+
+
+def deepspeed_adam():
+    """Its optimizer for the host, which it compiles at the first use."""
+    return deepspeed(2, offload=True, own=True)
+
+
+def torchao_adam():
+    """One compilation for each shape of a parameter, as on a card."""
+    import torchao.optim
+    from torch._dynamo.utils import counters
+    net = torch.nn.Sequential(*[torch.nn.Linear(WIDTH, WIDTH) for _ in range(3)]).cuda()
+    optimizer = torchao.optim.AdamW8bit(net.parameters())
+    for _ in range(STEPS):
+        net(batch()).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert counters["stats"]["unique_graphs"] == len({p.shape for p in net.parameters()}), counters["stats"]
+    return torchao
 
 
 def language():

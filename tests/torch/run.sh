@@ -177,7 +177,7 @@ launcher() { # KIND "WHAT IT SAYS" OPTIONS OF LAYOUT -- COMMAND
 	grep -qx "$kind $said" seen || { cat seen log; return 1; }
 	[ "${theirs:-}" ] || return 0
 	rm -f seen
-	HF_HUB_OFFLINE=1 record --gpu h100 --gpus 2 -o own.cft -- "$@" && grep -qx "$kind $said" seen || { cat seen log; return 1; }
+	HF_HUB_OFFLINE=1 record --gpu h100 -o own.cft -- "$@" && grep -qx "$kind $said" seen || { cat seen log; return 1; }
 }
 
 test_layout_does_what_launchers_do() {
@@ -636,7 +636,7 @@ test_cards_that_the_user_chose() {
 }
 
 test_workers_of_torchrun() {
-	record --gpus 2 -o run.cft -- "$python" -m torch.distributed.run --nproc-per-node 2 "$root/tests/torch/train.py" ddp &&
+	record -o run.cft -- "$python" -m torch.distributed.run --nproc-per-node 2 "$root/tests/torch/train.py" ddp &&
 		grep -q 'rank 1 of 2 done' log && grep -q '2 devices' log && verified run.cft || { cat log; return 1; }
 }
 
@@ -750,7 +750,7 @@ test_routers_are_balanced_unless_told() {
 # those that lie in the wheel's folder
 test_frameworks() {
 	local name
-	for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3 trl_sft trl_dpo trl_grpo trl_lora megatron_tp; do
+	for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3 deepspeed_adam torchao_adam trl_sft trl_dpo trl_grpo trl_lora megatron_tp; do
 		"$python" -c "import importlib.util as u, sys; sys.exit(not u.find_spec('${name%_*}'))" || continue
 		[ $name != trl_lora ] || "$python" -c 'import peft' 2> /dev/null || continue
 		record --ranks 0,1 -o "$name.cft" -- "$python" "$root/tests/torch/frameworks.py" $name && [ "$(grep -o "$name [0-9.]* done" log | wc -l)" = 2 ] &&

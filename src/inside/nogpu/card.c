@@ -2,7 +2,7 @@
 /*
  * What the program can ask about the card: attributes and properties (card.def), versions, errors.
  *
- * CUFRAG_NOGPU describes it: name, total, context, libraries, count, cc, sms, l2, bus, clock.
+ * CUFRAG_NOGPU describes it: name, total, context, libraries, count (or least), cc, sms, l2, bus, clock.
  * What is left out is that of an H200. Figures by compute capability: CUDA
  * Programming Guide 13.0, "Technical Specifications per Compute Capability".
  */
@@ -42,6 +42,32 @@ static struct nogpu_card card = {
 };
 static pthread_once_t card_once = PTHREAD_ONCE_INIT;
 
+/* The next number of CUDA_VISIBLE_DEVICES, -1: none; *at goes behind it. */
+static int next_number(const char **at)
+{
+	unsigned number;
+	int length = 0;
+
+	*at += strspn(*at, " ,");
+	if (sscanf(*at, "GPU-%*8x-0000-0000-0000-%12x%n", &number, &length) < 1 &&
+	    sscanf(*at, "%u%n", &number, &length) < 1)
+		return -1;
+	*at += length;
+	return number < NOGPU_CARDS_MAX ? (int)number : -1;
+}
+
+/* If nobody counted the cards, there are those that the program uses: one for each process of its launcher, or what it
+ * lists itself, as DeepSpeed's launcher does. */
+static int cards_used(void)
+{
+	const char *local = getenv("LOCAL_WORLD_SIZE"), *at = getenv("CUDA_VISIBLE_DEVICES");
+	int number, used = local ? atoi(local) : 0;
+
+	while (at && *at && (number = next_number(&at)) >= 0)
+		used = FRAG_MAX(used, number + 1);
+	return FRAG_MIN(used, NOGPU_CARDS_MAX);
+}
+
 static void take(const char *key, const char *value)
 {
 	unsigned long long n = strtoull(value, NULL, 10);
@@ -56,6 +82,8 @@ static void take(const char *key, const char *value)
 		card.libraries = n;
 	else if (!strcmp(key, "count"))
 		card.count = (int)FRAG_MIN(n, NOGPU_CARDS_MAX);
+	else if (!strcmp(key, "least"))
+		card.count = FRAG_MAX((int)FRAG_MIN(n, NOGPU_CARDS_MAX), cards_used());
 	else if (!strcmp(key, "cc"))
 		sscanf(value, "%d.%d", &card.major, &card.minor);
 	else if (!strcmp(key, "sms"))
@@ -107,20 +135,6 @@ const struct nogpu_card *frag_nogpu_card(void)
 static int numbers[NOGPU_CARDS_MAX], numbers_count;
 static pthread_once_t numbers_once = PTHREAD_ONCE_INIT;
 
-/* Of CUDA_VISIBLE_DEVICES, -1: none; *at goes behind it. */
-static int next_number(const char **at)
-{
-	unsigned number;
-	int length = 0;
-
-	*at += strspn(*at, " ,");
-	if (sscanf(*at, "GPU-%*8x-0000-0000-0000-%12x%n", &number, &length) < 1 &&
-	    sscanf(*at, "%u%n", &number, &length) < 1)
-		return -1;
-	*at += length;
-	return number < (unsigned)card.count ? (int)number : -1;
-}
-
 /* As CUDA does: up to the first that there is not; a list with one twice leaves none. */
 static void choose_visible(void)
 {
@@ -131,7 +145,7 @@ static void choose_visible(void)
 	frag_nogpu_card();
 	for (int i = 0; !at && i < card.count; i++)
 		numbers[numbers_count++] = i;
-	while (at && *at && (number = next_number(&at)) >= 0) {
+	while (at && *at && (number = next_number(&at)) >= 0 && number < card.count) {
 		if (used[number]) {
 			numbers_count = 0;
 			return;

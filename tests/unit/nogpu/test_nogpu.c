@@ -65,6 +65,20 @@ TEST(card_again)
 	OK(cudaGetDeviceCount(&count));
 	assert_int_equal(count, 2);
 	assert_int_equal(frag_nogpu_number(1), 4);
+	/* nobody counted them: as many as the program uses */
+	setenv("CUFRAG_NOGPU", "total=4294967296;least=1", 1);
+	frag_nogpu_card_again();
+	OK(cudaGetDeviceCount(&count));
+	assert_int_equal(count, 2);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	setenv("LOCAL_WORLD_SIZE", "3", 1);
+	frag_nogpu_card_again();
+	OK(cudaGetDeviceCount(&count));
+	assert_int_equal(count, 3);
+	unsetenv("LOCAL_WORLD_SIZE");
+	frag_nogpu_card_again();
+	OK(cudaGetDeviceCount(&count));
+	assert_int_equal(count, 1);
 	setenv("CUFRAG_NOGPU", given, 1);
 	setenv("CUDA_VISIBLE_DEVICES", "1,0,5", 1);
 	frag_nogpu_card_again();
