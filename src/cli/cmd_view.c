@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cufrag view: recordings as a page that one can move in, as a file or for a browser on this machine. */
+/* cufrag view: recordings as an interactive page, in a file or served to a browser on this machine. */
 #include <string.h>
 
 #include "cli/recordings.h"
@@ -179,7 +179,7 @@ static void release(void *values)
 
 const struct frag_cmd frag_cmd_view = {
 	.name = "view",
-	.summary = "a page to move in: memory over time, where it lies, who holds it",
+	.summary = "an interactive page: memory over time, its addresses, who holds it",
 	.group = FRAG_GROUP_UNDERSTAND,
 	.rank = 1,
 	.operands = "TRACE...",

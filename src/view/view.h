@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recordings as a page that one can move in: for every lane (a device of a recording under a policy) the single events in
+ * Recordings as an interactive page: for every lane (a device of a recording under a policy) the single events in
  * pieces, each with the state at its beginning, and above them extremes over buckets of events, so that any span is drawn
  * from a few thousand numbers and no peak is lost. docs/view.md has the format; script/ reads it.
  *
