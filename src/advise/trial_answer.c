@@ -30,7 +30,7 @@
 	  "more modelled time of the whole run: a roofline of the card's bandwidth and tensor " \
 	  "cores, and 25 GB/s over PCIe") \
 	P(S, TEXT, time_text, "modelled time", \
-	  "of the whole run, against that of the program as it is", .right = true, .spare = 1) \
+	  "of the whole run, relative to the unchanged program", .right = true, .spare = 1) \
 	F(S, TEXT, numerics, NULL, "what becomes numerically different; empty: nothing") \
 	F(S, TEXT, how, "how", \
 	  "tried: the program ran with it; replayed: its recording, under other settings; " \
@@ -41,7 +41,7 @@
 FRAG_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW, "one change of the program");
 
 #define TOGETHER_ROW(F, P, S) \
-	F(S, TEXTS, changes, NULL, "their names; empty: the program as it is") \
+	F(S, TEXTS, changes, NULL, "their names; empty: the unchanged program") \
 	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes") \
 	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
 	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
@@ -54,7 +54,7 @@ FRAG_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
 	    "the best changes together, tried as one");
 
 #define ADVISE_ROW(F, P, S) \
-	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes of the program as it is") \
+	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes of the unchanged program") \
 	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
 	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
 	F(S, COUNT, steps_count, NULL, "steps of its optimizers; null: not known") \

@@ -145,7 +145,7 @@ static void answer(const struct frag_http *s, struct client *c)
 	*line_end = '\0';
 	version = path ? strstr(path, " HTTP/1.") : NULL;
 	if (!version || path[1] != '/') {
-		say(a, 400, "this is no request\n");
+		say(a, 400, "malformed request\n");
 		return;
 	}
 	*path++ = *version = '\0';

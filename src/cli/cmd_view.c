@@ -152,8 +152,8 @@ static const struct frag_arg options[] = {
 	  .def = "0", .help = "port to serve the page on, 127.0.0.1 only; 0 = any free one" },
 	{ FRAG_ARG_BYTES, "page-max", FRAG_ARG_AT(struct options, max_bytes), .value = "SIZE",
 	  .min = 1 << 20, .max = 1 << 30, .def = "19M",
-	  .help = "with --out: largest page; of a recording with more, the single events are in "
-		  "the page where most memory was reserved" },
+	  .help = "with --out: largest page; for longer recordings, it has the single events "
+		  "around the peak of reserved memory" },
 	{ FRAG_ARG_FLAG, "no-notes", FRAG_ARG_AT(struct options, no_notes),
 	  .help = "do not diagnose" },
 	{ 0 },

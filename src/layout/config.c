@@ -179,7 +179,7 @@ static int find_yaml(const char *text, const char *key, struct edit *e, struct f
 			below = next_line(below);
 		if (!key[len] == (*below && indent_of(below) > indent) ||
 		    (key[len] && rest && *value != '#'))
-			return frag_fail(err, FRAG_EINPUT, "'%.80s' is no single value", key);
+			return frag_fail(err, FRAG_EINPUT, "'%.80s' is not a single value", key);
 		if (!key[len]) {
 			e->at = line + indent + len + 1;
 			e->cut = (size_t)(value + rest - e->at);

@@ -30,7 +30,7 @@ static int read_text(const char *path, char **out, struct frag_err *err)
 				 strerror(errno));
 	FRAG_CHECK_ALLOC(*out, "file", err);
 	if (n > FILE_MAX_BYTES || memchr(*out, '\0', n))
-		return frag_fail(err, FRAG_EUSAGE, "'%.200s' is no configuration", path);
+		return frag_fail(err, FRAG_EUSAGE, "'%.200s' is not a configuration file", path);
 	(*out)[n] = '\0';
 	return 0;
 }

@@ -76,7 +76,8 @@ static int check_worlds(const struct frag_layouts *x, struct frag_err *err)
 
 		if (*end || !n || n > WORLD_MAX || a->values[v][0] == '-')
 			return frag_fail(err, FRAG_EUSAGE,
-					 "--world '%.40s' is no number of ranks from 1 to 1000000",
+					 "invalid --world '%.40s': expected numbers of ranks from "
+					 "1 to 1000000",
 					 a->values[v]);
 	}
 	return 0;

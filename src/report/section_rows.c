@@ -19,8 +19,7 @@ FRAG_ROW(optimum_row, "optimum", OPTIMUM,
 
 #define ADVICE(F, P, S) \
 	F(S, TEXT, take, NULL, "advised policy") \
-	F(S, TEXT, conf, NULL, \
-	  "setting that does it, \"\" = the defaults; null: it is no setting") \
+	F(S, TEXT, conf, NULL, "setting that does it, \"\" = the defaults; null: not a setting") \
 	F(S, TEXT, run, NULL, "policy for `cufrag run` that needs even less") \
 	F(S, BYTES, reserved_bytes, NULL, "peak reserved of the advised policy") \
 	F(S, TEXT, compared_with, NULL, "policy that savings are counted against") \
