@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/launching.h"
 #include "cli/show_answer.h"
 #include "layout/layouts.h"
 #include "layout/preset.h"

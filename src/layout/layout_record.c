@@ -4,7 +4,6 @@
 
 #include "layout_forks.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "explain/steps.h"
 #include "launch/vary.h"
 #include "plan/fit/fit_cards.h"
-#include "plan/kvcache/kvcache.h"
 
 #define LARGE (1ull << 40) /* more than any card has */
 

@@ -3,7 +3,6 @@
 #include "probe.h"
 
 #include "replay/hints.h"
-#include "base/parallel.h"
 #include "recording/target.h"
 
 #define CHUNK 32768u /* events between two checks of the stop flag */

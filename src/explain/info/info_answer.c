@@ -9,7 +9,6 @@
 
 #include <frag/opt.h>
 #include <frag/replay.h>
-#include <frag/torch.h>
 
 #include "answer/row.h"
 #include "info_device.h"
@@ -17,7 +16,6 @@
 #include "recording/estimate.h"
 #include "recording/settled_shape.h"
 #include "trace/log/log.h"
-#include "trace/source.h"
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
