@@ -261,7 +261,7 @@ static bool read_some(const struct frag_http *s, struct client *c)
 	return true;
 }
 
-/* False: it is gone, or all is told. */
+/* False: it is gone, or has everything. */
 static bool write_some(struct client *c)
 {
 	while (c->sent < c->head_bytes + c->answer.bytes) {

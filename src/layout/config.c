@@ -146,7 +146,7 @@ static size_t indent_of(const char *line)
 								    : n; /* nothing there */
 }
 
-/* The line of a key among those of one indentation, the first of which begins here; *end: behind the last. NULL: none has it. */
+/* The line of a key among those of one indentation, the first of which begins here; *end: behind the last. NULL: not found. */
 static const char *find_line(const char *at, size_t indent, const char *key, size_t len,
 			     const char **end)
 {

@@ -221,7 +221,7 @@ static struct frag_layout_row row_of(const struct frag_layouts *x, size_t i, siz
 	return row;
 }
 
-/* ---- what is said -------------------------------------------------------------------------- */
+/* ---- conclusions --------------------------------------------------------------------------- */
 
 /* gpus 0: none fits. */
 static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_t gpus,

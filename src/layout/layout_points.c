@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From axes and cards to the points of the search: see layouts.h. What is wrong with the plan is said here, before anything runs. */
+/* From axes and cards to the points of the search: see layouts.h. Reports errors of the plan before anything runs. */
 #include "layouts.h"
 
 #include <stdlib.h>
@@ -179,7 +179,7 @@ static int take_shard(struct frag_layouts *x, struct frag_err *err)
 				x->shard_i, x->shard_n, count);
 }
 
-/* What is wrong with them is said before anything runs. */
+/* Reports their errors before anything runs. */
 static int try_settings(const struct frag_layouts *x, struct frag_err *err)
 {
 	FRAG_AUTO(frag_words_release) char **words = NULL;

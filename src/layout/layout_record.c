@@ -227,7 +227,7 @@ static void say(struct frag_layout_result *out, enum frag_layout_status status, 
 		snprintf(out->message, sizeof(out->message), "%.200s", otherwise);
 }
 
-/* An engine fills the card up to a part that it is told: what counts is whether its cache holds the requests. */
+/* An engine fills its share of the card: what counts is whether its cache holds the requests. */
 static int judge_cache(const struct frag_layouts *x, size_t i, struct frag_layout_result *out,
 		       struct frag_err *err)
 {

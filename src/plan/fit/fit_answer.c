@@ -280,7 +280,7 @@ static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct f
 	  "more; null: none")
 FRAG_ROW(advice, "advice", ADVICE, "the card to take");
 
-/* No card is advised: because none is enough, or because nobody knows. */
+/* Advises no card: none is large enough, or the need is unknown. */
 static void say_none(const struct frag_fit_cards *f, const char *kept, struct frag_answer *a)
 {
 	const struct frag_gpu *larger = NULL;
