@@ -41,35 +41,36 @@ static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("page", struct vm_params, page, 2 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
 		       "page for larger requests, bytes, a power of two", .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("piece", struct vm_params, piece, 8 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
-		       "new memory comes in pieces of so many bytes; of half or a quarter of them "
-		       "after a time that needed little"),
+		       "size of new handles, bytes; half or a quarter of it while the budget "
+		       "has savings"),
 	FRAG_OPT_BYTES("max-page", struct vm_params, max_page, 32 * FRAG_MIB, 2 * FRAG_MIB,
-		       32 * FRAG_GIB, "largest piece of new memory, bytes; 128 pages at most"),
+		       32 * FRAG_GIB, "largest new handle, bytes; at most 128 pages"),
 	FRAG_OPT_BYTES("small-limit", struct vm_params, small_limit, 256 * FRAG_KIB, 512, FRAG_GIB,
 		       "largest small request, bytes"),
 	FRAG_OPT_UINT("coarse", struct vm_params, coarse, 2048, 1, 1000000,
-		      "pieces are larger where 1/coarse of what is held is more …"),
+		      "new handles have at least 1/coarse of the memory held (up to 2 x piece: "
+		      "4/coarse) …"),
 	FRAG_OPT_UINT("coarse-request", struct vm_params, coarse_request, 200, 1, 1000000,
-		      "… or 1/coarse-request of the request"),
+		      "… and at least 1/coarse-request of the request"),
 	FRAG_OPT_BYTES("ahead", struct vm_params, ahead, 8 * FRAG_MIB, 0, 32 * FRAG_GIB,
-		       "grow in pieces of up to so many bytes where the slack allows"),
+		       "largest handle for growing ahead, bytes, if the slack has room"),
 	FRAG_OPT_DOUBLE("budget", struct vm_params, budget, 0.01, 0, 1,
-			"part of the recorded time to spend in the driver; beyond it pieces get "
+			"share of the recorded time for driver calls; beyond it new handles get "
 			"larger"),
 	FRAG_OPT_BOOL("private-pools", struct vm_params, private_pools, true,
-		      "private pools of other streams than the default one keep their memory"),
+		      "private pools keep their memory, except on the default stream"),
 	FRAG_OPT_DOUBLE("slack", struct vm_params, slack, 0.005, 0, 10,
-			"memory held beyond the live peak before any moves, as a part of it; twice "
-			"that where the budget is overdrawn"),
-	FRAG_OPT_BYTES("slack-bytes", struct vm_params, slack_bytes, 40 * FRAG_MIB, 0,
-		       1024 * FRAG_GIB,
-		       "… or in bytes, if that is more; a fifth of them and 1/100 of the peak, if "
-		       "that is less; three times that where the budget is overdrawn"),
+			"memory held beyond the live peak before any moves, as a part of it; up to "
+			"twice that while the budget is overdrawn"),
+	FRAG_OPT_BYTES(
+		"slack-bytes", struct vm_params, slack_bytes, 40 * FRAG_MIB, 0, 1024 * FRAG_GIB,
+		"… or in bytes, if that is more: this value, or a fifth of it + 1/100 of the "
+		"peak, if less; up to three times that while the budget is overdrawn"),
 	FRAG_OPT_UINT("lag-us", struct vm_params, lag_us, 10000, 0, 1000000000,
 		      "simulated card: queued work is done after this much recorded time, "
 		      "microseconds"),
 	FRAG_OPT_BOOL("alias", struct vm_params, alias, true,
-		      "memory may appear at a second place of its stream before the lag is over"),
+		      "memory may get a second address in its stream before the lag is over"),
 	FRAG_OPT_END
 };
 

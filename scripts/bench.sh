@@ -245,8 +245,8 @@ describe() {
 	| system | $(. /etc/os-release 2> /dev/null && echo "${PRETTY_NAME:-}"), $(uname -sm), $(gcc --version | head -n 1), $(python3 --version) |
 	| date, version | $(date -u +%Y-%m-%d), $("$cufrag" --version) |
 
-	The spread is (largest - smallest) / median of the runs; figures of a shared machine move, instructions
-	(callgrind, the whole process less an empty one) do not. Replays in memory: host time of the replay itself, of a trace
+	The spread is (largest - smallest) / median of the runs; figures of a shared machine vary, instructions
+	(callgrind, the whole process minus an empty one) do not. Replays in memory: host time of the replay itself, of a trace
 	without evidence. Reading: processor time inside of one process, warm, Python's and ours alike. Streamed: the whole process, against the replay alone of
 	the same trace in memory. Peak memory is the largest resident set of the process.
 

@@ -239,7 +239,7 @@ void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,
 /*
  * Verifies the invariants above, and that `indexed` pieces are free: as many as are in the policy's
  * index. index(ctx, p), unless NULL, must say whether a
- * free piece is where the policy's index has it. FRAG_ECHECK and a text.
+ * free piece is in the policy's index. FRAG_ECHECK and a text.
  */
 int frag_heap_check(struct frag_heap *h, size_t indexed,
 		    bool (*index)(void *ctx, const struct frag_piece *p), void *ctx,

@@ -27,7 +27,7 @@ struct frag_streams_ops {
 	size_t bytes; /* of a list, zeroed at first; the other hooks may be NULL */
 	int (*init)(void *self, void *list); /* 0 or FRAG_ENOMEM, with nothing left behind */
 	void (*release)(void *list);
-	/* With 0 bytes: has it any block at all? */
+	/* With 0 bytes: does it have any block? */
 	bool (*fits)(const void *list, uint64_t bytes);
 	/* Moves all of *other into *own; may swap the two lists. Cannot fail. */
 	void (*merge)(void *self, void **own, void **other);

@@ -218,7 +218,7 @@ struct pt {
 	bool ages;	      /* gc can run: count searches */
 	bool plain_rounding;  /* no divisions anywhere */
 	enum pt_order order;
-	unsigned release;	  /* of PyTorch, as FRAG_TORCH has it */
+	unsigned release;	  /* of PyTorch, a FRAG_TORCH number */
 	unsigned rank_bits;	  /* PT_BY_SEGMENT: of the places in a segment */
 	uint64_t made;		  /* PT_BY_SEGMENT: segments, PT_BY_BLOCK: blocks */
 	struct pt_learnt *learnt; /* pt_learn.c; NULL: the order is known */

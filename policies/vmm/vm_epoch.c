@@ -8,8 +8,8 @@
 #include "vm.h"
 
 #define EPOCH_NS 1000000u /* a fence per millisecond of frees … */
-#define EPOCH_FREES 256u  /* … or so many of them */
-#define UNASKED_MAX 4u	  /* twice both, so many times, while nobody asks */
+#define EPOCH_FREES 256u  /* … or this many frees */
+#define UNASKED_MAX 4u	  /* both double up to this many times, while nothing depends on them */
 
 int vm_epoch_close(struct vm *v, struct vm_arena *a, struct frag_err *err)
 {

@@ -74,9 +74,9 @@ static void use_spares(const struct vm_class *c, struct vm_need *n)
 #define DROP_NS 17000 /* unmap */
 #define SAVED_NS_MAX 40000000
 #define RICH_NS 15000000      /* each such piece of what is saved halves new handles … */
-#define RICH_MAX 2	      /* … so many times at most */
+#define RICH_MAX 2	      /* … at most this many times */
 #define DEBT_NS 20000000      /* each such piece of debt doubles them, the first at once … */
-#define DEBT_MAX 4	      /* … so many times at most */
+#define DEBT_MAX 4	      /* … at most this many times */
 #define OVERDRAWN_NS 28000000 /* with such a debt the slack is at its largest */
 
 static void budget_update(struct vm *v)
@@ -316,7 +316,7 @@ static size_t grow_ahead(const struct vm *v, const struct vm_block *b)
 	return want - gap;
 }
 
-/* What is to be provided for b. */
+/* Which memory b needs. */
 static int need(struct vm *v, struct vm_block *b, struct vm_need *n, struct frag_err *err)
 {
 	size_t ahead = grow_ahead(v, b);

@@ -56,7 +56,7 @@ def figure(m):
     p, t, *what = m.group(1).split("|")
     row = cell[(p, t, "0")]
     if what == ["ms"]:
-        return "%s ms in the driver" % "{:,.0f}".format(float(row["driver_ms"]))
+        return "%s ms" % "{:,.0f}".format(float(row["driver_ms"]))
     if what == ["calls"]:
         return "{:,} calls".format(int(row["driver_calls"]))
     return "{:,} MiB".format(int(row["peak_reserved_mib"]))

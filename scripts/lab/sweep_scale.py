@@ -216,7 +216,7 @@ def write(rows, total, answer, simulated, paths, cufrag):
     md = ["# sweep", "", "| | |", "|---|---|", "| command | `scripts/lab/sweep_scale.py build/release` |",
           "| machine | %s |" % machine, "| version | %s |" % run([cufrag, "--version"]).split()[1], "",
           "Each trace under its recorded settings, `caching`, `expandable` and `vmm`. Other programs ran on the machine",
-          "(load %.1f at the end), behind these when it matters: the smallest of three runs is compared." % total["load"], "",
+          "(load %.1f at the end), so the table compares the smallest of three runs." % total["load"], "",
           "| what | seconds | median | efficiency |", "|---|---|---|---|"]
     for r in rows:
         md.append("| %s | %.2f | %.2f | %s |" % (r[0], r[1], r[2], r[3] and "%.0f %%" % (100 * r[3])))
@@ -224,7 +224,7 @@ def write(rows, total, answer, simulated, paths, cufrag):
            "%d files, %.0f MiB, half of them the bundled recordings below 100,000 events with their evidence (larger ones would take" %
            (len(paths), size),
            "above a quarter of an hour here), half variants of these by `gen repeat`;",
-           "two workers: **%.0f s**, %.0f s of processor time, of them %.1f s in the process that hands out and takes in" %
+           "two workers: **%.0f s**, %.0f s of processor time, of them %.1f s in the process that distributes traces and collects results" %
            (total["wall"], total["cpu"], total["own"]),
            "(%.2f ms per answer, which bounds how many workers one process can feed; shards have no such bound). All processes together held **%.0f MiB** at most. Results: %.0f MiB of SQLite." %
            (1000 * answer, total["mib"], total["file"]), "",

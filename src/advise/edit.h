@@ -101,7 +101,7 @@ struct frag_proposal {
 /* Replays the edit and takes it into the list, if it saves anything. */
 int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
 		      const struct frag_proposal *o, struct frag_err *err);
-/* Says why nothing is said of it. */
+/* Says why there is no estimate. */
 int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
 			struct frag_err *err);
 /* The same for another policy or setting on the recording as it is. */

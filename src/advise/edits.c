@@ -23,22 +23,6 @@ static const struct frag_edit_kind *const kinds[] = {
 
 /* ---- one figure ---------------------------------------------------------------------- */
 
-static uint64_t peak_requested(const struct frag_trace_dev *dev)
-{
-	uint64_t now = 0, peak = 0;
-
-	for (size_t i = 0; i < dev->events_count; i++) {
-		const struct frag_event *e = &dev->events[i];
-
-		if (e->kind == FRAG_EV_ALLOC)
-			now += e->bytes;
-		else if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_REQUESTED)
-			now -= e->bytes;
-		peak = FRAG_MAX(peak, now);
-	}
-	return peak;
-}
-
 static int reserved_under(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
 			  const struct frag_trace_dev *dev, uint64_t *out, struct frag_err *err)
 {
@@ -52,7 +36,7 @@ static int reserved_under(const struct frag_advice_plan *p, const struct frag_po
 static int measure(const struct frag_advice_plan *p, const struct frag_trace_dev *dev,
 		   struct frag_advice_peaks *out, struct frag_err *err)
 {
-	out->requested = peak_requested(dev);
+	out->requested = frag_probe_peak_live(dev, 1);
 	return reserved_under(p, p->plain, dev, &out->reserved, err)
 		       ?: reserved_under(p, p->expandable, dev, &out->expandable, err);
 }
@@ -123,7 +107,7 @@ int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
 	if (!e->edited_bytes)
 		return 0;
 	FRAG_TRY(frag_edit_apply(e, &dev, err));
-	after.requested = peak_requested(&dev);
+	after.requested = frag_probe_peak_live(&dev, 1);
 	if (falls(p->before.requested, after.requested)) {
 		rc = measure(p, &dev, &after, err);
 		if (!rc) {
@@ -209,7 +193,7 @@ static const struct frag_unit *fullest(const struct frag_recording *rec)
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < rec->trace->devs_count; i++) {
-		uint64_t peak = peak_requested(rec->units[i].dev);
+		uint64_t peak = frag_probe_peak_live(rec->units[i].dev, 1);
 
 		if (!best || peak > most) {
 			most = peak;

@@ -13,8 +13,9 @@
 	F(S, TEXT, what, NULL, "what to change") \
 	F(S, TEXT, where, "where", "file and line of the program", .spare = 2) \
 	F(S, BYTES, saved_bytes, "saves", "reserved less at the peak, in the better setting") \
-	F(S, RATIO, saved_ratio, "of all", "the same as a part of what was reserved before", \
-	  .unit = "%", .precision = 1, .spare = 5) \
+	F(S, RATIO, saved_ratio, "of all", \
+	  "the saving as a part of memory reserved without the change", .unit = "%", \
+	  .precision = 1, .spare = 5) \
 	F(S, BYTES, requested_bytes, "requested", "peak of requested bytes after it", .spare = 4) \
 	F(S, BYTES, reserved_bytes, "reserved", "peak reserved after it, with default settings") \
 	F(S, BYTES, expandable_bytes, "expandable", \
@@ -30,37 +31,39 @@
 	  "more modelled time of the whole run: a roofline of the card's bandwidth and tensor " \
 	  "cores, and 25 GB/s over PCIe") \
 	P(S, TEXT, time_text, "modelled time", \
-	  "of the whole run, against that of the program as it is", .right = true, .spare = 1) \
-	F(S, TEXT, numerics, NULL, "what becomes numerically different; empty: nothing") \
+	  "of the whole run, relative to the unchanged program", .right = true, .spare = 1) \
+	F(S, TEXT, numerics, NULL, "numerical differences; empty: none") \
 	F(S, TEXT, how, "how", \
 	  "tried: the program ran with it; replayed: its recording, under other settings; " \
 	  "estimated: the recording was edited and replayed; left out: left_out says why") \
 	F(S, TEXT, card, "smallest card", \
-	  "with room for it and the margin; null: none of the list") \
+	  "smallest card with room for it and the margin; null: none of the list") \
 	F(S, TEXT, left_out, NULL, "why it was not tried; empty: it was")
 FRAG_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW, "one change of the program");
 
 #define TOGETHER_ROW(F, P, S) \
-	F(S, TEXTS, changes, NULL, "their names; empty: the program as it is") \
+	F(S, TEXTS, changes, NULL, "their names; empty: the unchanged program") \
 	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes") \
 	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
 	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
-	F(S, TEXT, card, NULL, "the card that was asked for; null: none") \
+	F(S, TEXT, card, NULL, "the given card; null: none") \
 	F(S, BYTES, spare_bytes, NULL, \
-	  "what the peak leaves of it; null: it does not fit, or none was asked for") \
+	  "memory of the card left at the peak; null: it does not fit, or no " \
+	  "card was given") \
 	F(S, BOOL, completed, NULL, "it ran to its end on a card of that size") \
-	F(S, TEXT, smallest_card, NULL, "with room for it and the margin; null: none of the list")
+	F(S, TEXT, smallest_card, NULL, \
+	  "smallest card with room for it and the margin; null: none of the list")
 FRAG_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
 	    "the best changes together, tried as one");
 
 #define ADVISE_ROW(F, P, S) \
-	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes of the program as it is") \
+	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes of the unchanged program") \
 	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
 	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
 	F(S, COUNT, steps_count, NULL, "steps of its optimizers; null: not known") \
-	F(S, BOOL, out_of_memory, NULL, "as it is it runs out of memory on the card") \
+	F(S, BOOL, out_of_memory, NULL, "the unchanged program runs out of memory on the card") \
 	F(S, BOOL, complete, NULL, "it was not interrupted") \
-	F(S, RATIO, least_ratio, NULL, "what saves less does not help") \
+	F(S, RATIO, least_ratio, NULL, "changes that save less do not count") \
 	F(S, LIST, changes, NULL, "the largest saving first", .of = &change_shape) \
 	F(S, OBJECT, together, NULL, "the best together", .of = &together_shape)
 FRAG_ROW_AS(, frag_advise_shape, advise, "advise", ADVISE_ROW, "what to change in a program");

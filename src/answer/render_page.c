@@ -271,7 +271,7 @@ static void add_part(const struct frag_part *part, unsigned formats, const char 
 	}
 }
 
-/* What can be moved in stands below the answer, above the first table or picture. */
+/* The interactive part stands below the answer, above the first table or picture. */
 static bool is_below_live(enum frag_part_kind kind)
 {
 	return kind == FRAG_PART_TABLE || kind == FRAG_PART_CHART || kind == FRAG_PART_HEADING ||

@@ -12,7 +12,7 @@ static bool any_value(const struct frag_field *f, const struct frag_part *part)
 	return false;
 }
 
-/* From so many bytes on a table of memory is in GiB. */
+/* From this many bytes on, a table of memory is in GiB. */
 #define GIB_FROM (4 * FRAG_GIB)
 
 static bool is_mem(const struct frag_field *f)

@@ -145,7 +145,7 @@ static void answer(const struct frag_http *s, struct client *c)
 	*line_end = '\0';
 	version = path ? strstr(path, " HTTP/1.") : NULL;
 	if (!version || path[1] != '/') {
-		say(a, 400, "this is no request\n");
+		say(a, 400, "malformed request\n");
 		return;
 	}
 	*path++ = *version = '\0';
@@ -261,7 +261,7 @@ static bool read_some(const struct frag_http *s, struct client *c)
 	return true;
 }
 
-/* False: it is gone, or all is told. */
+/* False: it is gone, or has everything. */
 static bool write_some(struct client *c)
 {
 	while (c->sent < c->head_bytes + c->answer.bytes) {

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* May a file have so many bytes? `ulimit -f` is asked because SIGXFSZ would end the program. False: errno is set. */
+/* May a file have this many bytes? Checks `ulimit -f`, because SIGXFSZ would end the program. False: errno is set. */
 static inline bool frag_room_for(off_t bytes)
 {
 	struct rlimit most;

@@ -12,7 +12,7 @@
 #define LLU(x) ((unsigned long long)(x))
 
 #define CALL_ROW(F, P, S) \
-	F(S, TEXT, call, "call", "as the driver spells it, or a case of it") \
+	F(S, TEXT, call, "call", "the driver's name, or a case of the call") \
 	F(S, BYTES, bytes, NULL, "of one call; 0 = it has no size") \
 	P(S, TEXT, size, "size", "of one call", .right = true) \
 	F(S, COUNT, handles, "handles", "in one call", .spare = 4) \
@@ -51,13 +51,13 @@ FRAG_ROW(class_row, "bench_class", CLASS_ROW, "allocations of one class");
 	RANGE(F, S, call##_p90) \
 	RANGE(F, S, call##_p99) RANGE(F, S, call##_p999) RANGE(F, S, call##_max)
 #define POLICY_ROW(F, P, S) \
-	F(S, TEXT, trace, "trace", "whose operations were replayed") \
+	F(S, TEXT, trace, "trace", "trace of the replayed operations") \
 	F(S, TEXT, policy, "policy", "that served them") \
 	F(S, TEXT, device, NULL, "sim, cuda or null") \
 	F(S, COUNT, ops_count, "operations", "allocs and frees of one pass") \
 	F(S, REAL, cold_ns_per_op, "cold", "without cached memory", .unit = "ns/op", \
 	  .precision = 1) \
-	F(S, REAL, warm_ns_per_op, "warm", "with all of it cached: the median pass", \
+	F(S, REAL, warm_ns_per_op, "warm", "with all memory cached: the median pass", \
 	  .unit = "ns/op", .precision = 1) \
 	F(S, REAL, warm_min_ns_per_op, NULL, "the fastest warm pass") \
 	F(S, REAL, warm_max_ns_per_op, NULL, "the slowest warm pass") \
@@ -74,7 +74,7 @@ FRAG_ROW(class_row, "bench_class", CLASS_ROW, "allocations of one class");
 	  .right = true, .spare = 1) \
 	MEDIANS(F, S, alloc) \
 	MEDIANS(F, S, free) \
-	F(S, NS, clock_ns, NULL, "what reading the clock takes, in every single call") \
+	F(S, NS, clock_ns, NULL, "time to read the clock, part of every call") \
 	RANGES(F, S, alloc) \
 	RANGES(F, S, free) \
 	F(S, LIST, classes, NULL, "allocations by class", .of = &class_row_shape)

@@ -15,7 +15,7 @@
 #define IDLE_MS 100
 /* One handle at that many places: 256 GiB of address space, no memory. */
 #define MAPPINGS_MAX 131072u
-#define MAPPED_AT_ONCE 4096u /* and so many of them with access */
+#define MAPPED_AT_ONCE 4096u /* and this many of them with access */
 
 static bool modelled(const struct frag_bench *b)
 {

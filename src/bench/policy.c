@@ -58,7 +58,7 @@ void frag_bench_ops_text(const struct frag_bench_ops *ops, struct frag_text *out
 	}
 }
 
-/* What is told apart in the timed passes. */
+/* Classes of operations in the timed passes. */
 enum { ALLOCS, FREES, CLASSES, KINDS = CLASSES + FRAG_CLASS_COUNT };
 
 struct bench_run {

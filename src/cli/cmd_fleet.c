@@ -43,7 +43,7 @@ static int plan(struct frag_fleet *f, const struct options *o, struct frag_err *
 	for (size_t i = 0; o->setting && i < f->policies_count; i++)
 		known |= !strcmp(f->policies[i], o->setting);
 	if (!known)
-		return frag_fail(err, FRAG_EUSAGE, "'%.100s' is no policy of this sweep",
+		return frag_fail(err, FRAG_EUSAGE, "policy '%.100s' is not in this sweep",
 				 o->setting);
 	frag_fleet_advise(f, o->setting);
 	if (o->share && strcmp(o->share, "none") != 0) {

@@ -81,13 +81,13 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "cache-tokens", AT(cache.tokens), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "size of the cache" },
 	{ FRAG_ARG_TEXT, "log", AT(log), .value = "FILE",
-	  .help = "the size from what the engine printed: 'GPU KV cache size: N tokens' of vLLM, "
+	  .help = "read the size from the engine's log: 'GPU KV cache size: N tokens' of vLLM, "
 		  "'max_total_num_tokens=N' of SGLang; the smallest of several" },
 	{ FRAG_ARG_UINT, "block", AT(cache.block), .value = "N", .min = 1, .max = 1u << 20,
 	  .def = "16", .help = "tokens of a block" },
 	{ FRAG_ARG_UINT, "requests", AT(cache.requests), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX,
-	  .help = "does it hold so many requests of --tokens at a time? Exits with 1 if not" },
+	  .help = "exit with 1 unless it holds N requests of --tokens at a time" },
 	{ FRAG_ARG_UINT, "tokens", AT(cache.request_tokens), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "of a request, prompt and output" },
 	{ FRAG_ARG_TEXT, "arrivals", AT(arrivals), .value = "FILE",
@@ -125,15 +125,14 @@ const struct frag_cmd frag_cmd_kvcache = {
 	.summary = "what the cache of a serving engine holds, and when it is full",
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 4,
-	.about =
-		"Says how many requests of a length the paged cache of keys and values holds, and "
-		"replays given requests over time: how full it gets, how many run at a time, when "
-		"preemption begins. The model is the scheduler of vLLM's V1 engine with "
-		"recomputation: each step makes one token for each running request; a request has "
-		"whole blocks; if none is free, the request that began last is preempted and "
-		"waits in front of all others. A step processes --batched-tokens at most, and "
-		"longer prompts in parts; prefixes are not shared, and a step takes --step however "
-		"much it does.",
+	.about = "Computes how many requests of a length the paged cache of keys and values "
+		 "holds, and replays given requests over time: how full it gets, how many run "
+		 "at a time, when preemption begins. The model is the scheduler of vLLM's V1 "
+		 "engine with recomputation: each step makes one token for each running "
+		 "request; a request has whole blocks; if none is free, the request that "
+		 "began last is preempted and waits in front of all others. A step processes "
+		 "at most --batched-tokens, and longer prompts in parts. Requests share no "
+		 "prefixes, and every step takes --step.",
 	.examples =
 		"  cufrag kvcache --log vllm.log --requests 256 --tokens 8192\n"
 		"  cufrag kvcache --cache-tokens 444864 --arrivals requests.csv --step 25000\n"

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/launching.h"
 #include "cli/show_answer.h"
 #include "layout/layouts.h"
 #include "layout/preset.h"
@@ -367,9 +366,9 @@ static const struct frag_arg options[] = {
 	  .help = "memory of the host for all ranks that run at a time: each job takes its share, "
 		  "and its ranks take turns" },
 	{ FRAG_ARG_UINT, "time-limit", AT(all.time_limit_s), .value = "SECONDS", .max = 1000000,
-	  .def = "1800", .help = "end a layout after so long, 0 = never" },
+	  .def = "1800", .help = "end a layout after this time, 0 = never" },
 	{ FRAG_ARG_UINT, "check", AT(all.checks), .value = "N", .max = 1000000, .def = "10",
-	  .help = "run at most so many layouts of which the answer is assumed, one for every 20" },
+	  .help = "run at most N layouts with assumed answers as a check, one for every 20" },
 	{ FRAG_ARG_FLAG, "exact", AT(all.exact),
 	  .help = "record each layout on each card itself, for programs that adapt to its memory" },
 	{ FRAG_ARG_FLAG, "serve", AT(all.serve),
@@ -379,8 +378,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "requests", AT(all.requests), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX,
 	  .help = "the program is a serving engine that prints the size of its cache (vLLM, "
-		  "SGLang): a layout fits if the cache holds so many requests of "
-		  "--tokens" },
+		  "SGLang): a layout fits if the cache holds N requests of --tokens" },
 	{ FRAG_ARG_UINT, "tokens", AT(all.request_tokens), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "of a request, prompt and output" },
 	{ FRAG_ARG_UINT, "block", AT(all.block_tokens), .value = "N", .min = 1, .max = 1u << 20,
@@ -390,7 +388,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "keep", AT(all.keep), .value = "DIR",
 	  .help = "keep the recordings there, for sweep and fleet" },
 	{ FRAG_ARG_FLAG, "resume", AT(all.resume),
-	  .help = "take recordings that --keep has already, of this command" },
+	  .help = "reuse recordings of this command that --keep already has" },
 	{ FRAG_ARG_OWN, "shard", AT(shard), .set = frag_sweep_set_shard, .value = "I/N",
 	  .help = "one of N array jobs, which share --keep; /N: I from SLURM_ARRAY_TASK_ID, "
 		  "JOB_COMPLETION_INDEX or the rank of mpirun or srun" },
@@ -426,19 +424,18 @@ const struct frag_cmd frag_cmd_layout = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 2,
 	.program = "PROGRAM",
-	.about =
-		"Runs the job's own command without a GPU, with values in place of names in "
-		"braces, and finds the fewest cards on which it completes, for each card and "
-		"number of ranks the layouts that fit, the rank that needs most, what its memory "
-		"is for, and the line to paste. Each layout is recorded once for each compute "
-		"capability, with enough memory for what it needs, and judged as fit does it; "
-		"what is advised is recorded on the card itself, too. Of identical ranks only one "
-		"runs. Along names whose values need more and more memory (--rising), it finds by "
-		"bisection how far layouts fit; it says which layouts it assumed to fit or not, "
-		"and runs some of them as a check. Recordings are kept: the same command "
-		"again, or with more values, goes on from them. A layout that fails for another "
-		"reason than memory, or does not end, is listed as such. Exits with 1 if no layout "
-		"fits any card.",
+	.about = "Runs the job's own command without a GPU, with values in place of names in "
+		 "braces, and finds the fewest cards on which it completes. For each card and "
+		 "number of ranks it names the layouts that fit, the rank that needs most, "
+		 "the kinds of its memory, and the line to paste. It records each layout once "
+		 "for each compute capability, with enough memory, and judges it as fit does; "
+		 "it also records the advised layout on the card itself. Of identical ranks "
+		 "only one runs. Along names whose values need more and more memory "
+		 "(--rising), it finds by bisection how far layouts fit; it names the layouts "
+		 "that it assumed to fit or not, and runs some of them as a check. It keeps "
+		 "recordings: the same command, or one with more values, reuses them. It "
+		 "lists layouts that fail for another reason than memory, or do not end, as "
+		 "such. Exits with 1 if no layout fits any card.",
 	.examples =
 		"  cufrag layout --no-gpu --vary '{mb}=1..64' -- python train.py --batch {mb}\n"
 		"  cufrag layout --no-gpu --gpu h100,b200 --world 1..8*2 -- torchrun train.py\n"

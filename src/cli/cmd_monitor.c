@@ -52,11 +52,11 @@ const struct frag_cmd frag_cmd_monitor = {
 	.summary = "watch the memory of this machine's cards, with logs, metrics and an alarm",
 	.group = FRAG_GROUP_RECORD,
 	.rank = 4,
-	.about = "Once a second, reports for every card how much memory is in use, how busy it is "
-		 "and which processes hold how much: what the driver says (NVML) and what recorded "
-		 "processes say of themselves. On a terminal it fills the screen: h shows its "
-		 "keys, q ends it. A lost card, a full disk or a closed pipe is reported once, and "
-		 "the watch goes on.",
+	.about = "Once a second, reports for every card how much memory is in use, how busy "
+		 "it is and which processes hold how much: figures of the driver (NVML) and "
+		 "of recorded processes themselves. On a terminal it fills the screen: h "
+		 "shows its keys, q ends it. A lost card, a full disk or a closed pipe is "
+		 "reported once, and the watch goes on.",
 	.examples = "  cufrag monitor\n"
 		    "  cufrag monitor --interval 100ms --csv run.csv\n"
 		    "  cufrag monitor --alarm '90%,for=30s,run=notify-send \"GPU is full\"'\n"

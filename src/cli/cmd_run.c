@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag run: a PyTorch program with a policy of this repository as its allocator. */
-#include <frag/replay.h>
 
 #include "cli/launching.h"
 

@@ -28,8 +28,9 @@ const struct frag_cmd frag_cmd_summary = {
 	.operands = "TRACE|LOG...",
 	.operands_min = 1,
 	.operands_max = 4096,
-	.about = "Says in three sentences how much memory a recording took, what is wrong with it "
-		 "and at which line, and which command says more. 'cufrag FILE' is short for it.",
+	.about = "Tells in three sentences how much memory a recording took, what is wrong "
+		 "and at which line, and which command shows more. 'cufrag FILE' is short for "
+		 "it.",
 	.examples = "  cufrag summary traces/leak.frames.cft\n"
 		    "  cufrag summary rank*.pickle --json -\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,

@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "cli/recordings.h"
 #include "cli/show_answer.h"
 #include "recording/verified.h"
 

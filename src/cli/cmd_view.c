@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cufrag view: recordings as a page that one can move in, as a file or for a browser on this machine. */
+/* cufrag view: recordings as an interactive page, in a file or served to a browser on this machine. */
 #include <string.h>
 
 #include "cli/recordings.h"
@@ -152,8 +152,8 @@ static const struct frag_arg options[] = {
 	  .def = "0", .help = "port to serve the page on, 127.0.0.1 only; 0 = any free one" },
 	{ FRAG_ARG_BYTES, "page-max", FRAG_ARG_AT(struct options, max_bytes), .value = "SIZE",
 	  .min = 1 << 20, .max = 1 << 30, .def = "19M",
-	  .help = "with --out: largest page; of a recording with more, the single events are in "
-		  "the page where most memory was reserved" },
+	  .help = "with --out: largest page; for longer recordings, it has the single events "
+		  "around the peak of reserved memory" },
 	{ FRAG_ARG_FLAG, "no-notes", FRAG_ARG_AT(struct options, no_notes),
 	  .help = "do not diagnose" },
 	{ 0 },
@@ -179,7 +179,7 @@ static void release(void *values)
 
 const struct frag_cmd frag_cmd_view = {
 	.name = "view",
-	.summary = "a page to move in: memory over time, where it lies, who holds it",
+	.summary = "an interactive page: memory over time, its addresses, who holds it",
 	.group = FRAG_GROUP_UNDERSTAND,
 	.rank = 1,
 	.operands = "TRACE...",

@@ -94,9 +94,9 @@ int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out,
  * there are fewer cards, they take turns. */
 int frag_cli_open_nth(const struct frag_cli *cli, uint32_t dev, struct frag_device **out,
 		      struct frag_err *err);
-/* Tells when a trace of so many devices finds fewer cards. */
+/* Notes that a trace has more devices than there are cards. */
 void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices);
-/* The day that a page names: that of SOURCE_DATE_EPOCH, as reproducible builds have it; else, where
+/* The day that a page names: that of SOURCE_DATE_EPOCH, as in reproducible builds; else, where
  * clock may be asked, today (UTC). In new memory; NULL where neither is, or memory is short. */
 char *frag_cli_day(bool clock);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of recordings; see recordings.h. */
+/* Notes about recordings; see recordings.h. */
 #include "recordings.h"
 
 #include <string.h>

@@ -131,7 +131,7 @@ const struct frag_arg frag_cli_replay_args[] = {
 	  .help = "every event at its recorded time, or as fast as it goes" },
 	{ FRAG_ARG_UINT, "stream-work", AT(run.work_ns), .value = "US", .max = 1000000,
 	  .scale = 1000, .def = "0", .laboratory = true,
-	  .help = "on cuda: every alloc keeps its stream busy for so many microseconds" },
+	  .help = "on cuda: every alloc keeps its stream busy for N microseconds" },
 	{ FRAG_ARG_TEXT, "against-sim", AT(against_sim), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .laboratory = true,
 	  .help = "replay on the simulated card, too, and write what differs as CSV" },

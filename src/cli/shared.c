@@ -201,9 +201,9 @@ static const struct frag_arg card_args[] = {
 	  .help = "what driver calls cost on the simulated card: a profile of cufrag bench "
 		  "(default: that of --gpu)" },
 	{ FRAG_ARG_TEXT, "work", AT(work), .value = "idle|lag[=US]",
-	  .help = "when the simulated card finishes queued work: idle = at once, lag = after so "
-		  "many microseconds of recorded time (default: lag, with the policy's own "
-		  "figure)" },
+	  .help = "when the simulated card finishes queued work: idle = at once, lag = after "
+		  "this many microseconds of recorded time (default: lag, with the policy's "
+		  "own figure)" },
 	{ 0 },
 };
 

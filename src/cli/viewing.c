@@ -2,7 +2,6 @@
 /* Lanes of recordings; see viewing.h. */
 #include "viewing.h"
 
-#include "recordings.h"
 #include "session/optimum.h"
 
 #define EVENTS_MAX 8000000u /* of all lanes together, on pages of other commands */
@@ -72,9 +71,9 @@ int frag_cli_view_page(const struct frag_cli *cli, const struct frag_recording *
 	FRAG_AUTO(frag_view_release) struct frag_view v = { 0 };
 
 	if (in->pipe || frag_trace_events_count(in->trace) * count > EVENTS_MAX) {
-		page->live =
-			"<p class=\"sub\">Too long to move in it here: <code>cufrag view</code> "
-			"shows the recording event by event.</p>\n";
+		page->live = "<p class=\"sub\">Too long for an interactive view here: <code>cufrag "
+			     "view</code> "
+			     "shows the recording event by event.</p>\n";
 		return 0;
 	}
 	FRAG_TRY(frag_cli_view_open(cli, &v, err));

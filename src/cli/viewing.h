@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recordings under policies as a page that one can move in: for `view`, and for --out of other commands. */
+/* Recordings under policies as an interactive page: for `view`, and for --out of other commands. */
 #ifndef FRAG_CLI_VIEWING_H
 #define FRAG_CLI_VIEWING_H
 

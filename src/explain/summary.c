@@ -9,19 +9,19 @@
 #include "answer/row.h"
 
 #define SUMMARY(F, P, S) \
-	F(S, TEXT, name, NULL, "the recording, or the device of it that reserved most") \
+	F(S, TEXT, name, NULL, "the recording, or its device that reserved most") \
 	F(S, COUNT, devices_count, NULL, "devices of all recordings") \
 	F(S, COUNT, steps_count, NULL, "steps of that device; null = not known") \
 	F(S, BYTES, peak_reserved_bytes, NULL, "most that it reserved") \
 	F(S, BYTES, peak_active_bytes, NULL, "most that it had in use") \
 	F(S, BOOL, healthy, NULL, "nothing is wrong") \
-	F(S, TEXT, verdict, NULL, "what is wrong, or steady") \
-	F(S, TEXT, text, NULL, "what is wrong, in a sentence") \
-	F(S, MAP, numbers, NULL, "what that rests on", .of = &frag_number_shape) \
+	F(S, TEXT, verdict, NULL, "the problem, or steady") \
+	F(S, TEXT, text, NULL, "the problem, in a sentence") \
+	F(S, MAP, numbers, NULL, "the figures behind it", .of = &frag_number_shape) \
 	F(S, TEXT, line, NULL, "the line of the program to blame") \
 	F(S, TEXT, next, NULL, "the command that says more") \
 	F(S, OBJECT, ended_out_of_memory, NULL, \
-	  "the first recording that did, so that its need is unknown; null: none did", \
+	  "the first recording that did, so its need is unknown; null: none", \
 	  .of = &frag_ending_shape)
 FRAG_ROW_AS(, frag_summary_shape, summary, "summary", SUMMARY, "a recording in three sentences");
 

@@ -49,7 +49,8 @@ FRAG_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 	P(S, TEXT, setting, "with", "the setting of the plan", .spare = 2) \
 	F(S, BOOL, estimate, NULL, "one of its traces was recorded without a GPU") \
 	F(S, BOOL, ended_out_of_memory, NULL, \
-	  "one of its traces did: what the job needs is unknown, so it has no card") \
+	  "one of its traces did, so the job's need is unknown and it gets " \
+	  "no card") \
 	F(S, BOOL, other_kernels, NULL, \
 	  "a card of it is of another compute capability than its recording: another kernel " \
 	  "choice is likely") \
@@ -281,7 +282,7 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 	F(S, OBJECT, shared_today, NULL, \
 	  "ranks share cards, recorded settings; null: it saves nothing", .of = &pack_shape) \
 	F(S, OBJECT, shared_best, NULL, "the same, settings of the plan", .of = &pack_shape) \
-	F(S, LIST, settings, NULL, "each setting for all jobs, what saves most first", \
+	F(S, LIST, settings, NULL, "each setting for all jobs, the largest saving first", \
 	  .of = &setting_shape) \
 	F(S, LIST, jobs, NULL, "those that a change helps first", .of = &job_shape)
 FRAG_ROW_AS(, frag_fleet_shape, plan, "fleet", PLAN_ROW, "a capacity plan for all jobs of a sweep");

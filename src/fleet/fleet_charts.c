@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#include <frag/opt.h>
-
 #include "answer/row.h"
 
 #define POINTS_MOST 500u

@@ -108,7 +108,7 @@ static bool has_job(const struct packing *p, const struct bin *b, const struct i
 	return false;
 }
 
-/* The first bin from `from` on with so many bytes free. pre: there is one; the last leaf is an empty bin's */
+/* The first bin from `from` on with this many bytes free. pre: there is one; the last leaf is an empty bin's */
 static size_t first_with(const struct packing *p, size_t from, uint64_t bytes)
 {
 	size_t i = p->leaves + from;

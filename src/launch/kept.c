@@ -70,7 +70,7 @@ static void take_file(XXH3_state_t *h, const struct stat *st)
 	take_number(h, (uint64_t)date_ns(st));
 }
 
-/* What the program may read there. False: nobody knows. */
+/* What the program may read there. False: unknown. */
 static bool take_input(XXH3_state_t *h)
 {
 	struct stat st;

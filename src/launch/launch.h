@@ -104,7 +104,7 @@ int frag_launch_source_lines(struct frag_trace *trace, struct frag_err *err);
 struct frag_launch_policy {
 	const char *policy; /* as any command takes it; checked by the caller */
 	const char *record; /* .cft to write, NULL = none */
-	bool no_gpu;	    /* on pretended cards, so many (0 = 1) */
+	bool no_gpu;	    /* on pretended cards; their number (0 = 1) */
 	unsigned gpus;
 };
 /* Runs the program with a policy as PyTorch's allocator. Without `record` this process becomes the program,

@@ -57,7 +57,7 @@ static void put_status(const struct frag_trials *t, unsigned n, int status)
 	(void)frag_outfile_put(path, text, strlen(text), &err);
 }
 
-/* In a process of its own: starts the program as run n. What it cannot do is said where the user looks, or in the log. */
+/* In a process of its own: starts the program as run n. Its errors go to the terminal or to the log. */
 static void __attribute__((noreturn))
 work(const struct frag_trials *t, unsigned n, const char *changes)
 {

@@ -93,7 +93,7 @@ static int run_job(const struct frag_launch *l, struct job *j, char **program,
 	rc = run_in_folder(l, j, program, out, status, err);
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
-	if (frag_launch_forget_pages(j->folder) && rc) { /* nobody asks for hours of work again */
+	if (frag_launch_forget_pages(j->folder) && rc) { /* do not repeat hours of work */
 		frag_launch_note(l, "the recordings of the processes are left in '%s'", j->folder);
 		frag_scratch_done(j->folder);
 	} else {

@@ -261,7 +261,7 @@ static const char *behind_key(const char *at, const char *key, size_t len)
 }
 
 /* Behind the colon of the last such key among the lines of one indentation, the first of which begins here; *end: behind them.
- * NULL: none has it. */
+ * NULL: not found. */
 static const char *find_key(const char *at, size_t indent, const char *key, size_t len,
 			    const char **end)
 {
@@ -356,7 +356,7 @@ static int find_yaml(const char *text, const char *key, struct edit *e, struct f
 		length = value_length(e->at);
 		if (!key[len] == is_below(below, indent) || length == SIZE_MAX ||
 		    (key[len] && length))
-			return fail_yaml(key, "is no single value", err);
+			return fail_yaml(key, "is not a single value", err);
 		if (!key[len]) {
 			e->cut = length ? length : *e->at == '#' ? 0 : (size_t)(e->at - behind);
 			e->at = length ? e->at : behind;

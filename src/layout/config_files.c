@@ -54,8 +54,8 @@ static int read_text(const char *path, char **out, struct frag_err *err)
 	fclose(f);
 	FRAG_CHECK_ALLOC(*out, "file", err);
 	if (memchr(*out, '\0', n))
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds zero bytes: it is no text",
-				 path);
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.200s' has zero bytes, so it is not a text file", path);
 	(*out)[n] = '\0';
 	return 0;
 }

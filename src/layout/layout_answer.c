@@ -19,11 +19,13 @@ FRAG_ROW_SHAPE(static, layout_row_shape, frag_layout_row, "layout", FRAG_LAYOUT_
 	F(S, COUNT, gpus_count, "GPUs", "ranks of the job; of the fewest null: no layout fits", \
 	  .none = "none") \
 	F(S, TEXT, layout, "layout", \
-	  "the one with the largest values of what rises, then with those listed first") \
+	  "the layout with the largest values of rising names, then with " \
+	  "those listed first") \
 	F(S, BYTES, peak_reserved_bytes, "peak", "of its worst rank") \
 	F(S, BYTES, headroom_bytes, "left", "beside the margin") \
 	F(S, BYTES, least_bytes, NULL, \
-	  "the smallest card that any layout needs; null: none was recorded") \
+	  "the smallest capacity that any layout needs; null: none was " \
+	  "recorded") \
 	F(S, REAL, price_per_hour, "per hour", "of all its cards", .precision = 2, .if_any = true) \
 	F(S, COUNT, cache_tokens_count, "cache tokens", \
 	  "that the serving engine printed; null: not asked", .if_any = true, .grouped = true) \
@@ -39,7 +41,8 @@ FRAG_ROW(fewest_row, "fewest", FEWEST_ROW, "the layout to take on so many GPUs o
 	F(S, COUNT, layouts_count, NULL, "that meet the conditions") \
 	F(S, COUNT, classes_count, NULL, "compute capabilities of the cards: each is recorded") \
 	F(S, COUNT, recordings_count, NULL, "runs of the program, kept ones among them") \
-	F(S, COUNT, assumed_count, NULL, "layouts that did not run, by what rises or falls") \
+	F(S, COUNT, assumed_count, NULL, \
+	  "layouts that did not run, because of rising or falling names") \
 	F(S, COUNT, checked_count, NULL, "of those that were assumed, run nevertheless") \
 	F(S, COUNT, wrong_count, NULL, "of these, other than assumed; their group then ran whole") \
 	F(S, COUNT, failed_count, NULL, "layouts that failed for another reason than memory") \
@@ -218,7 +221,7 @@ static struct frag_layout_row row_of(const struct frag_layouts *x, size_t i, siz
 	return row;
 }
 
-/* ---- what is said -------------------------------------------------------------------------- */
+/* ---- conclusions --------------------------------------------------------------------------- */
 
 /* gpus 0: none fits. */
 static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_t gpus,

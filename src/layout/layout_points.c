@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From axes and cards to the points of the search: see layouts.h. What is wrong with the plan is said here, before anything runs. */
+/* From axes and cards to the points of the search: see layouts.h. Reports errors of the plan before anything runs. */
 #include "layouts.h"
 
 #include <stdlib.h>
@@ -75,7 +75,8 @@ static int check_worlds(const struct frag_layouts *x, struct frag_err *err)
 
 		if (a->values[v][strspn(a->values[v], "0123456789")] || !n || n > WORLD_MAX)
 			return frag_fail(err, FRAG_EUSAGE,
-					 "--world '%.40s' is no number of ranks from 1 to 1000000",
+					 "invalid --world '%.40s': expected numbers of ranks from "
+					 "1 to 1000000",
 					 a->values[v]);
 	}
 	return 0;
@@ -177,7 +178,7 @@ static int take_shard(struct frag_layouts *x, struct frag_err *err)
 				x->shard_i, x->shard_n, count);
 }
 
-/* What is wrong with them is said before anything runs. */
+/* Reports their errors before anything runs. */
 static int try_settings(const struct frag_layouts *x, struct frag_err *err)
 {
 	FRAG_AUTO(frag_words_release) char **words = NULL;

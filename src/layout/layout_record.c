@@ -4,7 +4,6 @@
 
 #include "layout_forks.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "explain/steps.h"
 #include "launch/vary.h"
 #include "plan/fit/fit_cards.h"
-#include "plan/kvcache/kvcache.h"
 
 #define LARGE (1ull << 40) /* more than any card has */
 
@@ -230,7 +228,7 @@ static void say(struct frag_layout_result *out, enum frag_layout_status status, 
 		snprintf(out->message, sizeof(out->message), "%.200s", otherwise);
 }
 
-/* An engine fills the card up to a part that it is told: what counts is whether its cache holds the requests. */
+/* An engine fills its share of the card: what counts is whether its cache holds the requests. */
 static int judge_cache(const struct frag_layouts *x, size_t i, struct frag_layout_result *out,
 		       struct frag_err *err)
 {

@@ -18,17 +18,20 @@
 	  "less does not", \
 	  .spare = 2) \
 	F(S, BYTES, peak_reserved_bytes, "peak", \
-	  "reserved by the rank that needs most, where nothing is short; null: not recorded") \
+	  "of the rank that needs most, with enough memory; null: not " \
+	  "recorded") \
 	F(S, BYTES, smallest_card_bytes, NULL, \
 	  "total memory of the smallest card that refuses nothing, with the best setting") \
 	F(S, BYTES, room_bytes, NULL, "of the card, without context and margin") \
-	F(S, BYTES, headroom_bytes, "left", "of the room at the peak; null: it is short") \
-	F(S, BYTES, missing_bytes, "short by", "the peak above the room; null: it is not", \
-	  .if_any = true) \
+	F(S, BYTES, headroom_bytes, "left", \
+	  "memory of the room left at the peak; null: too little") \
+	F(S, BYTES, missing_bytes, "short by", \
+	  "by how much the peak exceeds the room; null: it does not", .if_any = true) \
 	F(S, COUNT, rank, "rank", "the one that needs most; null: the program has no ranks", \
 	  .spare = 4) \
-	F(S, COUNT, recorded_ranks_count, NULL, "that ran; each stands for those that are alike") \
-	F(S, TEXT, bound_by, "mostly", "what most of its memory is for at the peak", .spare = 3) \
+	F(S, COUNT, recorded_ranks_count, NULL, \
+	  "ranks that ran; each stands for the identical ones") \
+	F(S, TEXT, bound_by, "mostly", "use of most of its memory at the peak", .spare = 3) \
 	F(S, BYTES, permanent_bytes, NULL, \
 	  "live at the peak of that rank: from before the first optimizer step on, as weights") \
 	F(S, BYTES, optimizer_bytes, NULL, \
@@ -52,14 +55,15 @@
 	F(S, COUNT, held_requests_count, "requests", \
 	  "of --tokens that this cache holds; null: as before", .if_any = true, .grouped = true) \
 	F(S, BYTES, weight_bytes, "weights", \
-	  "of a serving engine, as it printed them, on one card; null: not printed", \
+	  "of a serving engine on one card, as it printed them; null: not " \
+	  "printed", \
 	  .if_any = true) \
 	F(S, BYTES, profile_bytes, "profile run", \
 	  "most that was requested beside weights before the cache was made; null: not known", \
 	  .if_any = true) \
-	F(S, BYTES, graph_bytes, "graphs", "captured, as it printed them; null: none", \
-	  .if_any = true) \
-	F(S, BYTES, cache_bytes, "for the cache", "as it printed it; null: not printed", \
+	F(S, BYTES, graph_bytes, "graphs", \
+	  "of captured graphs, as the engine printed it; null: none", .if_any = true) \
+	F(S, BYTES, cache_bytes, "for the cache", "as the engine printed it; null: not printed", \
 	  .if_any = true) \
 	F(S, TEXT, message, NULL, "why it failed") \
 	F(S, TEXT, line, NULL, "the command, with the setting")

@@ -81,7 +81,8 @@ static int choose(struct frag_axis *a, const struct frag_preset_option *o, struc
 			if (!strcmp(o->values[k], a->values[v]))
 				chosen[v] = o->words[k];
 		if (!chosen[v])
-			return frag_fail(err, FRAG_EUSAGE, "'%.60s' is no value of %s: %s, %s …",
+			return frag_fail(err, FRAG_EUSAGE,
+					 "unknown value '%.60s' of %s; known: %s, %s …",
 					 a->values[v], a->name, o->values[0], o->values[1]);
 	}
 	return 0;

@@ -154,7 +154,7 @@ static void look_at_instances(struct frag_monitor *m, unsigned gpu)
 		if (there) {
 			c = place_of(&m->round, gpu, (int)k);
 		} else {
-			snprintf(seen.fault, sizeof(seen.fault), "there is no such instance now");
+			snprintf(seen.fault, sizeof(seen.fault), "the instance no longer exists");
 			for (unsigned i = 0; i < m->round.count; i++)
 				if (m->round.cards[i].gpu == gpu &&
 				    m->round.cards[i].instance == (int)k)

@@ -187,7 +187,7 @@ void frag_paint_end(struct frag_paint *p)
 	library.wrefresh(p->window);
 }
 
-/* Cuts it to so many columns. */
+/* Cuts it to this many columns. */
 static void fit(const struct frag_paint *p, char *text, int columns)
 {
 	size_t left = strlen(text);

@@ -12,7 +12,7 @@ enum column_kind { GPU, PID, USER, BYTES, COMMAND };
 static const struct column {
 	const char *head;
 	int width;
-	int from; /* a terminal of so many columns has room for it */
+	int from; /* shown from this width of the terminal on, columns */
 	enum column_kind kind;
 	enum frag_monitor_value value;
 } columns[] = {

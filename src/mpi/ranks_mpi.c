@@ -24,7 +24,7 @@ static int start(int *rank, int *size, char *why)
 		rc = MPI_Comm_rank(MPI_COMM_WORLD, rank);
 	if (rc == MPI_SUCCESS)
 		rc = MPI_Comm_size(MPI_COMM_WORLD, size);
-	/* what fails is told to the caller, who names the rank */
+	/* errors go to the caller, which names the rank */
 	if (rc == MPI_SUCCESS)
 		rc = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	if (rc != MPI_SUCCESS)

@@ -3,7 +3,6 @@
 #include "probe.h"
 
 #include "replay/hints.h"
-#include "base/parallel.h"
 #include "recording/target.h"
 
 #define CHUNK 32768u /* events between two checks of the stop flag */
@@ -19,7 +18,7 @@ void frag_plan_env_init(struct frag_plan_env *env, const struct frag_target *t, 
 	}
 }
 
-uint64_t frag_probe_bound(const struct frag_trace_dev *dev)
+uint64_t frag_probe_peak_live(const struct frag_trace_dev *dev, uint64_t unit)
 {
 	uint64_t now = 0, peak = 0;
 
@@ -27,9 +26,9 @@ uint64_t frag_probe_bound(const struct frag_trace_dev *dev)
 		const struct frag_event *e = &dev->events[i];
 
 		if (e->kind == FRAG_EV_ALLOC)
-			now += frag_round_up(e->bytes, 512);
+			now += frag_round_up(e->bytes, unit);
 		else if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_REQUESTED)
-			now -= FRAG_MIN(now, frag_round_up(e->bytes, 512));
+			now -= FRAG_MIN(now, frag_round_up(e->bytes, unit));
 		peak = FRAG_MAX(peak, now);
 	}
 	return peak;

@@ -26,7 +26,7 @@ struct frag_launch frag_program_launch(const struct frag_program *p);
 /* Records it, named as the program; what it prints goes to standard error. *status: of the program. */
 int frag_program_record(const struct frag_program *p, struct frag_trace **out, int *status,
 			struct frag_err *err);
-/* The same with n in place of a name in its words, as frag_vary_record has it (launch/vary.h). */
+/* The same with n in place of a name in its words, like frag_vary_record (launch/vary.h). */
 int frag_program_vary(const struct frag_program *p, const char *name, uint64_t n,
 		      struct frag_trace **out, int *status, uint64_t *refused,
 		      struct frag_err *err);

@@ -182,7 +182,7 @@ static int scan(void *ctx, const struct frag_event *events, size_t count, uint64
 	return 0;
 }
 
-/* How each device ended; of a pipe whose events are still to come, nobody knows. */
+/* How each device ended; unknown for a pipe whose events are still to come. */
 static int find_endings(struct frag_recording *r, struct frag_err *err)
 {
 	for (uint32_t d = 0; (in_memory(r) || !r->pipe) && d < r->trace->devs_count; d++) {

@@ -12,7 +12,7 @@
 	F(S, BOOL, identical, NULL, "the replay repeats every decision of the recorded allocator") \
 	F(S, BOOL, undetermined, NULL, \
 	  "the file does not hold enough of the state that its history began with") \
-	F(S, TEXT, first_difference, NULL, "if it is not identical") \
+	F(S, TEXT, first_difference, NULL, "where replay and recording differ; null: identical") \
 	F(S, COUNT, first_difference_event, NULL, "its event") \
 	F(S, BYTES, limit_bytes, NULL, "memory limit that the recording was made with") \
 	F(S, TEXT, limit_source, NULL, "none, recorded, given or inferred") \
@@ -57,7 +57,7 @@ const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s
 
 #define UNIT_ROW(F, P, S) \
 	F(S, TEXT, trace, NULL, "its name, with the device if it has several") \
-	F(S, OBJECT, recording, NULL, "what was found of it", .of = &frag_settled_shape) \
+	F(S, OBJECT, recording, NULL, "results of the recording", .of = &frag_settled_shape) \
 	F(S, OBJECT, ended_out_of_memory, NULL, "so that its need is unknown; null: it did not", \
 	  .of = &frag_ending_shape)
 FRAG_ROW_AS(, frag_recorded_unit_shape, unit_row, "recorded", UNIT_ROW,

@@ -18,7 +18,7 @@
 struct frag_limit {
 	const char *text; /* as given, NULL = not given */
 	bool is_fraction;
-	double fraction; /* of the card's total; 1.0 = no limit, as PyTorch has it */
+	double fraction; /* of the card's total; 1.0 = no limit, as in PyTorch */
 	uint64_t bytes;	 /* if it is a size */
 };
 
@@ -29,7 +29,7 @@ uint64_t frag_limit_bytes(const struct frag_limit *limit, uint64_t total_bytes);
 
 struct frag_trace;
 
-/* Progress of opening a recording. A stage lasts until the next is told. */
+/* Progress of opening a recording. A stage lasts until the next begins. */
 enum frag_recording_stage {
 	FRAG_RECORDING_READING,
 	FRAG_RECORDING_READ, /* all events, or the head */

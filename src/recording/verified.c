@@ -14,9 +14,8 @@
 #define VERIFIED_ROW(F, P, S) \
 	F(S, COUNT, device, "device", "its number in the recording") \
 	F(S, BOOL, identical, "identical", "nothing differs") \
-	F(S, BOOL, undetermined, "undetermined", \
-	  "the file does not determine what came of its history") \
-	F(S, TEXT, first_difference, "first difference", "where the replay goes another way") \
+	F(S, BOOL, undetermined, "undetermined", "the file does not determine the outcome") \
+	F(S, TEXT, first_difference, "first difference", "first difference from the recording") \
 	F(S, TEXT, difference_cause, NULL, "on a card: addresses, input or unknown") \
 	F(S, TEXT, difference_cause_text, NULL, "the same in words") \
 	F(S, COUNT, allocs_count, "allocs", "allocations of the recording") \

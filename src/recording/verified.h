@@ -25,7 +25,7 @@ struct frag_verified {
 /* A recording; its devices follow. conf: settings that were verified; limit_bytes: UINT64_MAX = none. */
 int frag_verified_begin(struct frag_verified *v, const struct frag_trace *trace, const char *conf,
 			uint64_t limit_bytes, struct frag_err *err);
-/* One device of it. What is said is copied. */
+/* One device of it. Texts are copied. */
 int frag_verified_add(struct frag_verified *v, const struct frag_trace_dev *dev,
 		      const struct frag_verify_result *r, struct frag_err *err);
 /* Errors: FRAG_ENOMEM. */

@@ -22,10 +22,10 @@ FRAG_ROW(device_row, "written_device", DEVICE_ROW, "one device of a written trac
 	F(S, COUNT, devices_count, "devices", "devices of the trace") \
 	F(S, COUNT, events_count, "events", "events of all devices") \
 	F(S, COUNT, rounds_count, "rounds", "gen: rounds of the repeated part", .if_any = true) \
-	F(S, TEXT, round, NULL, "gen: what makes a round") \
+	F(S, TEXT, round, NULL, "gen: the part that a round repeats") \
 	F(S, BYTES, file_bytes, "size", "size of the file; null for a pipe") \
 	F(S, REAL, bytes_per_event, "per event", "file_bytes over events_count", .precision = 2) \
-	F(S, LIST, devices, NULL, "what the trace says of itself", .of = &device_row_shape)
+	F(S, LIST, devices, NULL, "devices of the trace", .of = &device_row_shape)
 struct written_row {
 	FRAG_ROW_MEMBERS(WRITTEN_ROW)
 };

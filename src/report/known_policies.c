@@ -16,7 +16,8 @@ static const struct frag_field option_fields[] = {
 		   "bytes, integer, number, bool, word or text", .spare = 2),
 	FRAG_FIELD(TEXT, struct option_row, range, NULL, "values it takes; empty = any"),
 	FRAG_FIELD_SHOWN(TEXT, struct option_row, shown, "range", "values it takes", .spare = 1),
-	FRAG_FIELD_AS(TEXT, "default", struct option_row, def, "default", "as it would be typed"),
+	FRAG_FIELD_AS(TEXT, "default", struct option_row, def, "default",
+		      "the value as on the command line"),
 	FRAG_FIELD(TEXT, struct option_row, help, "meaning", "what it does"),
 	FRAG_FIELD_END,
 };
@@ -29,7 +30,7 @@ static const struct frag_shape option_shape =
 	P(S, TEXT, link, "policy", "its name, with a link") \
 	F(S, TEXT, summary, "what it does", "in one line") \
 	F(S, TEXT, source, "rules from", "where its rules come from") \
-	F(S, TEXT, trims, NULL, "what a trim gives back") \
+	F(S, TEXT, trims, NULL, "memory that a trim gives back") \
 	F(S, TEXT, checked, NULL, "what it was checked against") \
 	F(S, TEXTS, needs, NULL, "kinds of memory that the device must serve") \
 	P(S, TEXT, needs_text, "needs", "kinds of memory") \

@@ -26,7 +26,8 @@ static struct frag_rows show(struct frag_answer *a, const struct frag_shape *sha
 	F(S, TEXT, name, "name", "what --gpu takes") \
 	F(S, TEXT, label, "card", "its full name") \
 	F(S, BYTES, total_bytes, "memory", "total memory, as the CUDA runtime reports it") \
-	F(S, BYTES, context_bytes, "context", "what the CUDA context takes of it", .spare = 4) \
+	F(S, BYTES, context_bytes, "context", "part of it that the CUDA context takes", \
+	  .spare = 4) \
 	F(S, COUNT, multiprocessors, "SMs", "multiprocessors", .spare = 3) \
 	F(S, TEXT, compute_capability, "capability", "compute capability", .spare = 2, \
 	  .right = true) \

@@ -129,7 +129,7 @@ FRAG_ROW(outcome_entry, "outcome", OUTCOME_ENTRY, "what a policy does with the r
 	  "taken from the card then, after what could be was given back") \
 	P(S, BYTES, free_bytes, "free", "of it, free", .spare = 3) \
 	P(S, BYTES, largest_free_bytes, "largest free", "the largest free block") \
-	F(S, OBJECT, memory, NULL, "where the bytes were", .of = &frag_loss_shape) \
+	F(S, OBJECT, memory, NULL, "use of the bytes", .of = &frag_loss_shape) \
 	F(S, LIST, outcomes, NULL, "of each policy", .of = &outcome_entry_shape)
 FRAG_ROW_AS(, frag_refusal_shape, refusal_row, "refusal", REFUSAL,
 	    "a request that was refused when recorded");

@@ -30,7 +30,7 @@
 
 /* What is possible with all knowledge of the trace. */
 struct frag_optimum {
-	bool hidden;	      /* neither bound nor placement are to be shown */
+	bool hidden;	      /* show neither bound nor placement */
 	bool placed;	      /* an offline placement was made, and checked */
 	uint64_t place_bytes; /* its height */
 	uint64_t bound_bytes; /* largest load of the whole trace; 0 = not looked for */

@@ -9,11 +9,12 @@
 	F(S, TEXT, kind, NULL, "sim, cuda or null") \
 	F(S, TEXT, name, NULL, "of the card") \
 	F(S, BYTES, total_bytes, NULL, "memory of the card") \
-	F(S, BYTES, context_bytes, NULL, "of it, taken by the CUDA context") \
+	F(S, BYTES, context_bytes, NULL, "part of it that the CUDA context takes") \
 	F(S, BYTES, granule_bytes, NULL, "of physical memory") \
 	F(S, BOOL, modelled, NULL, "driver times are modelled, not measured") \
-	F(S, TEXT, cost_profile, NULL, "what they were modelled from; null: not modelled") \
-	F(S, BOOL, cost_borrowed, NULL, "that is another card than the one that is simulated")
+	F(S, TEXT, cost_profile, NULL, "source of modelled times; null: not modelled") \
+	F(S, BOOL, cost_borrowed, NULL, \
+	  "the profile was measured on another card than the simulated one")
 FRAG_ROW(device_row, "device", DEVICE, "the card of the replay");
 
 #define SETTINGS(F, P, S) \

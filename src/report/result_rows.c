@@ -198,7 +198,7 @@ void frag_loss_table(const struct frag_loss *l, struct frag_answer *a)
 	F(S, US, time_us, NULL, "recorded time") \
 	F(S, BYTES, bytes, NULL, "requested") \
 	F(S, COUNT, step, NULL, "steps completed before it") \
-	F(S, OBJECT, memory, NULL, "what memory looked like", .of = &frag_loss_shape)
+	F(S, OBJECT, memory, NULL, "use of memory", .of = &frag_loss_shape)
 FRAG_ROW(oom_row, "oom", OOM, "first out of memory; null: there was none");
 
 #define HOST(F, P, S) \
@@ -238,8 +238,8 @@ static const struct frag_field result_fields[] = {
 #include "metrics/metrics.def"
 #undef FRAG_METRIC_U64
 #undef FRAG_METRIC_F64
-	FIELD(TEXT, plan, NULL, "what the plan of `planned` was made from"),
-	FIELD(BOOL, is_recorded, NULL, "this is what was recorded"),
+	FIELD(TEXT, plan, NULL, "source of the plan of `planned`"),
+	FIELD(BOOL, is_recorded, NULL, "the recorded settings themselves"),
 	FIELD(RATIO, driver_ratio, NULL, "driver time / recorded time"),
 	FIELD(OBJECT, oom, NULL, "the first request that could not be served",
 	      .of = &oom_row_shape),
@@ -247,7 +247,7 @@ static const struct frag_field result_fields[] = {
 	FIELD(OBJECT, free_ns, NULL, "driver time per free", .of = &latency_shape),
 	FIELD(MAP, calls, NULL, "driver calls by their name", .of = &call_row_shape),
 	FIELD(MAP, counters, NULL, "statistics of the policy's own", .of = &frag_counter_shape),
-	FIELD(OBJECT, host, NULL, "what was measured on this machine", .of = &host_row_shape),
+	FIELD(OBJECT, host, NULL, "figures measured on this machine", .of = &host_row_shape),
 	FRAG_FIELD_SHOWN(TEXT, struct frag_result_row, outcome, "result",
 			 "ok, or where the policy ran out of memory"),
 	FRAG_FIELD_END

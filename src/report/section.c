@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections: order of the results, and what is said about them in words. */
+/* Sections: order of the results, and sentences about them. */
 #include "report/charts/layout.h"
 #include "recording/recording.h"
 #include "report.h"
@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Below so many, every event deserves the same room on an axis. */
+/* Up to this many, every event gets the same room on an axis. */
 #define FEW_EVENTS 100u
 
 static char *settings_text(const struct frag_trace_settings *set)

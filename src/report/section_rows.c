@@ -19,8 +19,7 @@ FRAG_ROW(optimum_row, "optimum", OPTIMUM,
 
 #define ADVICE(F, P, S) \
 	F(S, TEXT, take, NULL, "advised policy") \
-	F(S, TEXT, conf, NULL, \
-	  "setting that does it, \"\" = the defaults; null: it is no setting") \
+	F(S, TEXT, conf, NULL, "setting that does it, \"\" = the defaults; null: not a setting") \
 	F(S, TEXT, run, NULL, "policy for `cufrag run` that needs even less") \
 	F(S, BYTES, reserved_bytes, NULL, "peak reserved of the advised policy") \
 	F(S, TEXT, compared_with, NULL, "policy that savings are counted against") \
@@ -44,7 +43,7 @@ FRAG_ROW(optimum_row, "optimum", OPTIMUM,
 	F(S, RATIO, margin_ratio, "margin asked for", \
 	  "for libraries, and for inputs longer than those recorded", .if_any = true) \
 	F(S, BYTES, margin_bytes, "margin asked for", \
-	  "the same as bytes, where --margin gave bytes", .if_any = true) \
+	  "the margin in bytes, if --margin is in bytes", .if_any = true) \
 	F(S, BYTES, outside_bytes, "held outside of the allocator", \
 	  "when recorded; it must have room, too", .if_any = true) \
 	F(S, REAL, price_per_hour, "price an hour", "of that card", .precision = 2, \
@@ -66,9 +65,9 @@ FRAG_ROW_AS(, frag_advice_shape, advice_row, "advice", ADVICE,
 	F(S, BOOL, truncated, NULL, "the recorder lost the beginning") \
 	F(S, BOOL, estimated, NULL, "recorded without a GPU") \
 	F(S, COUNT, initial_blocks_count, NULL, "blocks that were live when it began") \
-	F(S, OBJECT, optimum, NULL, "what is possible", .of = &optimum_row_shape) \
+	F(S, OBJECT, optimum, NULL, "lower bound and offline placement", .of = &optimum_row_shape) \
 	F(S, OBJECT, advice, NULL, "what to take", .of = &frag_advice_shape) \
-	F(S, OBJECT, recording, NULL, "what the recording turned out to be", \
+	F(S, OBJECT, recording, NULL, "what settling found about the recording", \
 	  .of = &frag_settled_shape) \
 	F(S, OBJECT, ended_out_of_memory, NULL, "so that its need is unknown; null: it did not", \
 	  .of = &frag_ending_shape) \

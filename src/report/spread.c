@@ -4,7 +4,6 @@
 
 #include "report_parts.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

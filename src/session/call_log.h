@@ -28,7 +28,7 @@ struct call_log {
 	const struct frag_device *dev; /* while it is recorded */
 	uint64_t ns;		       /* of all calls before the current one */
 	uint64_t returned_ns; /* when the last one came back, on the host clock; 0: none has */
-	const struct call_log *real; /* whose pauses a simulated card is told, or NULL */
+	const struct call_log *real; /* its pauses go to the simulated card; or NULL */
 	bool short_of_memory;
 	struct frag_device_info card; /* as it was when the replay began */
 	struct frag_result result;

@@ -9,8 +9,6 @@
 
 #include <inttypes.h>
 
-#include "answer/textbuf.h"
-
 #define COLUMNS(X, s) \
 	X(s, TEXT, trace) \
 	X(s, COUNT, device) \

@@ -155,7 +155,7 @@ static int with_plan(const struct frag_policy_spec *spec, const char *folder,
 	return frag_policy_spec_parse(frag_text_str(&text), out, err);
 }
 
-/* What the result is said to be a result of. */
+/* Names the source of the result. */
 static char *describe(const struct frag_step_plan *p)
 {
 	struct frag_text t = { 0 };

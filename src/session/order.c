@@ -11,7 +11,7 @@
 #include "order.h"
 
 #define SAMPLE 512u /* events */
-/* Below so many a sample costs more than it can save. */
+/* Below this many, a sample costs more than it can save. */
 #define WORTH (128u * SAMPLE)
 
 struct estimate {

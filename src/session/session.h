@@ -35,10 +35,10 @@ struct frag_session_host {
 	unsigned threads;
 	/* Device number `dev` of a trace. */
 	int (*open)(const void *ctx, uint32_t dev, struct frag_device **out, struct frag_err *err);
-	/* A trace begins, of so many devices. NULL = nobody listens; so below. */
+	/* A trace with this many devices begins. NULL = no listener, here and below. */
 	void (*trace)(const void *ctx, uint32_t devices);
 	void (*note)(const void *ctx, const char *text);
-	/* What a page of these replays can be moved in (struct frag_answer.live). */
+	/* The interactive part of these replays' page (struct frag_answer.live). */
 	int (*live)(const void *ctx, const struct frag_recording *in,
 		    struct frag_policy_spec *const *specs, size_t count, size_t recorded,
 		    struct frag_answer *page, struct frag_err *err);

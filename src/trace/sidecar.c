@@ -65,7 +65,7 @@ static int take_name(const struct sidecar *s, const json_t *o, char *out, size_t
 	if (!v || json_is_null(v))
 		return 0;
 	if (!json_is_string(v))
-		return bad(s, "\"name\" is no text");
+		return bad(s, "\"name\" is not a text");
 	snprintf(out, size, "%s", json_string_value(v));
 	frag_clean_text(out, strlen(out));
 	return 0;
@@ -149,7 +149,7 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 		return bad(&s, "it has no \"cufrag_meta\": 1, so it does not describe a "
 			       "recording");
 	if (!json_is_array(devices))
-		return bad(&s, "\"devices\" is no list");
+		return bad(&s, "\"devices\" is not a list");
 	return take_devices(&s, devices, trace);
 }
 

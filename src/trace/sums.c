@@ -47,7 +47,7 @@ static int add(struct frag_sums *s, const struct frag_event *events, size_t coun
 int frag_sums_add(struct frag_sums *s, const struct frag_event *events, size_t count,
 		  uint64_t first, struct frag_err *err)
 {
-	/* so many of the largest requests do not overflow */
+	/* this many of the largest requests do not overflow */
 	const size_t most = 1u << 13;
 
 	for (size_t i = 0; i < count; i += most)

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "follow.h"
-
 /* ---- segments by address ---- */
 
 /* Index of the first segment that begins above addr. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "follow.h"
-#include "replay/run.h"
 
 void frag_verify_result_release(struct frag_verify_result *r)
 {

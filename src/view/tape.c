@@ -55,7 +55,7 @@ struct tape {
 	uint64_t *pieces, *peaks;
 	size_t pieces_count, pieces_cap, peaks_cap;
 	uint64_t event, us, sparse_event, piece_peak;
-	uint64_t now[SERIES], told[SERIES]; /* as the replay has it; as a reader derives it */
+	uint64_t now[SERIES], told[SERIES]; /* of the replay; as a reader derives it */
 	uint64_t low[SERIES], high[SERIES], before[SERIES];
 	uint64_t bucket_us, loss_every, loss_event, mark_event, mark_us;
 	uint64_t events_count, parts;

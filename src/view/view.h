@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recordings as a page that one can move in: for every lane (a device of a recording under a policy) the single events in
+ * Recordings as an interactive page: for every lane (a device of a recording under a policy) the single events in
  * pieces, each with the state at its beginning, and above them extremes over buckets of events, so that any span is drawn
  * from a few thousand numbers and no peak is lost. docs/view.md has the format; script/ reads it.
  *
@@ -26,7 +26,7 @@
 #define FRAG_LANE_ROW(F, P, S) \
 	F(S, TEXT, trace, "trace", "name of the recording") \
 	F(S, COUNT, device, "device", "number") \
-	F(S, TEXT, policy, "policy", "that is replayed") \
+	F(S, TEXT, policy, "policy", "the replayed policy") \
 	F(S, COUNT, events_count, "events", "of the recording", .grouped = true) \
 	F(S, US, duration_us, NULL, "of the recording") \
 	F(S, BYTES, peak_reserved_bytes, "peak reserved", "of the replay") \
@@ -38,7 +38,7 @@
 	F(S, BYTES, card_bytes, NULL, "that the card of the replay has") \
 	F(S, BYTES, limit_bytes, NULL, "that the process may reserve; null: no limit") \
 	F(S, COUNT, file, NULL, "place of its recording in files") \
-	F(S, COUNT, program, NULL, "place of the lane that has its requests") \
+	F(S, COUNT, program, NULL, "index of the lane that holds its requests") \
 	F(S, COUNT, bucket_events, NULL, "of a bucket of the pyramid") \
 	F(S, COUNT, piece_events, NULL, "of a piece") \
 	F(S, COUNT, pyramid, NULL, "blob of the extremes") \
@@ -65,7 +65,7 @@ struct frag_view_file {
 
 #define FRAG_NOTE_ROW(F, P, S) \
 	F(S, COUNT, lane, "lane", "place in lanes") \
-	F(S, COUNT, event, "event", "that it is about") \
+	F(S, COUNT, event, "event", "the event to which it refers") \
 	F(S, TEXT, text, "note", "one sentence")
 struct frag_view_note {
 	FRAG_ROW_MEMBERS(FRAG_NOTE_ROW)
@@ -81,7 +81,7 @@ struct frag_view_card {
 #define FRAG_VIEW_ROW(F, P, S) \
 	F(S, LIST, lanes, NULL, "a device of a recording under a policy", .of = &frag_lane_shape) \
 	F(S, LIST, files, NULL, "recordings", .of = &frag_view_file_shape) \
-	F(S, LIST, notes, NULL, "what diagnose and explain found", .of = &frag_view_note_shape) \
+	F(S, LIST, notes, NULL, "findings of diagnose and explain", .of = &frag_view_note_shape) \
 	F(S, LIST, cards, NULL, "that could be had instead", .of = &frag_view_card_shape)
 extern const struct frag_shape frag_lane_shape, frag_view_file_shape, frag_view_note_shape,
 	frag_view_card_shape, frag_view_shape;

@@ -388,7 +388,7 @@ own_cards_and_prices() {
 	"$program" fleet "$whole" --cards cards.csv --share big > out
 	grep -q 'an hour' out && grep -q 'on 1 big' out
 	! "$program" fleet "$whole" --share nosuch 2> err && grep -q 'not among the cards' err
-	! "$program" fleet "$whole" --setting nosuch 2> err && grep -q 'no policy of this sweep' err
+	! "$program" fleet "$whole" --setting nosuch 2> err && grep -q 'is not in this sweep' err
 }
 
 jobs_without_a_card_say_why() {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results of a sweep, as `cufrag fleet` and --merge read them: refused with a message, or sound. */
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "fleet/fleet.h"
 #include "fleet/results.h"
 #include "fleet/results_internal.h"
-#include <frag/trace.h>
 
 #include "fuzz.h"
 

@@ -72,7 +72,7 @@ small() {
 probe() {
 	local copy=$scratch/probe.html scheme=() dom
 	[ "$3" = dark ] && scheme=(--force-dark-mode)
-	# the policy of a page that can be moved in allows no other script: not even the probe
+	# the policy of an interactive page allows no other script: not even the probe
 	sed "s|<meta http-equiv=\"Content-Security-Policy\"[^>]*>||;s|@media ${4:-nothing}{|@media all{|;s|<head>|<head><script>window.probe_errors = []; addEventListener('error', e => probe_errors.push('script error: ' + (e.message \|\| e.target.src)), true);</script>|" "$1" |
 		awk -v probe="$here/probe.html" '/<\/body>/ { while ((getline line < probe) > 0) print line } { print }' > "$copy"
 	dom=$(timeout 120 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$scratch/profile" \

@@ -3,7 +3,6 @@
 #include "rules_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- expect KEY VALUE … ------------------------------------------------------------- */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace_text.h"
 
-#include <frag/torch.h>
-
 #include "trace/strings.h"
 
 typedef unsigned long long ull;

@@ -35,8 +35,7 @@ int frag_cuda_count(void)
 
 uint64_t frag_cuda_held(struct cuda *c)
 {
-	return c->segment_bytes + c->handle_bytes + c->managed.resident_bytes +
-	       frag_cuda_mempools_bytes(c);
+	return c->memory.bytes + c->managed.resident_bytes + frag_cuda_mempools_bytes(c);
 }
 
 /* ---- observed -------------------------------------------------------------------- */
@@ -262,7 +261,8 @@ void frag_cuda_close(void *priv)
 	(void)cudaDeviceSynchronize();
 	frag_cuda_content_release(c);
 	frag_cuda_vmm_release(c);
-	frag_cuda_malloc_release(c);
+	frag_cuda_free_all(&c->memory.segments);
+	frag_drvmem_release(&c->memory);
 	frag_cuda_managed_release(c);
 	frag_cuda_mempools_release(c);
 	frag_cuda_streams_release(c);
@@ -289,8 +289,7 @@ int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device
 
 	FRAG_TRY_CALLOC(c, 1, "card", err);
 	c->cfg = *cfg;
-	frag_slab_init(&c->pieces, sizeof(struct cuda_piece));
-	frag_slab_init(&c->handle_slab, sizeof(struct cuda_handle));
+	frag_drvmem_init(&c->memory);
 	frag_uvm_resident_init(&c->managed);
 	rc = open_card(c, err) ?: frag_dev_open(&cuda_ops, c, out, err);
 	if (rc)

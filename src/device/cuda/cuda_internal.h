@@ -21,9 +21,8 @@
 #include <frag/clock.h>
 #include <frag/device.h>
 
+#include "device/driver_memory.h"
 #include "device/nvml.h"
-#include "lib/addr_map.h"
-#include "lib/slab.h"
 #include "device/sim/uvm_resident.h"
 
 /* Driver functions in use; all are there since CUDA 11. */
@@ -45,18 +44,6 @@ struct cuda_entries {
 #define FRAG_X_(name) __typeof__(name) *name;
 	CUDA_ENTRY_LIST(FRAG_X_)
 #undef FRAG_X_
-};
-
-/* A segment. */
-struct cuda_piece {
-	frag_addr_t addr;
-	uint64_t bytes;
-};
-
-struct cuda_handle {
-	CUmemGenericAllocationHandle handle;
-	uint64_t bytes, mappings;
-	bool released;
 };
 
 struct cuda_mempool {
@@ -107,11 +94,7 @@ struct cuda {
 	uint32_t can;
 	bool concurrent_managed;
 
-	/* cudaMalloc */
-	struct frag_slab pieces;
-	struct frag_addr_map segments; /* address -> cuda_piece */
-	struct frag_addr_map pages;    /* page that several pieces may share -> count */
-	uint64_t segment_bytes;	       /* pages under segments */
+	struct frag_drvmem memory; /* of cudaMalloc and cuMemCreate */
 
 	/* managed memory */
 	struct uvm_resident managed;
@@ -119,13 +102,6 @@ struct cuda {
 	bool managed_ready;	/* the driver's spare memory is used up and subtracted from the
 				 * observed counts */
 	struct frag_managed_usage usage;
-
-	/* virtual memory management */
-	struct frag_slab handle_slab;
-	struct frag_addr_map handles;  /* id -> cuda_handle */
-	struct frag_addr_map mappings; /* address -> cuda_handle */
-	uint64_t last_handle;
-	uint64_t handle_bytes;
 
 	struct cuda_mempool *pools;
 
@@ -197,7 +173,6 @@ FRAG_DEVICE_DECLARE(frag_cuda)
 /* cuda_malloc.c */
 /* cudaFree for every address of a map, which stays as it is. */
 void frag_cuda_free_all(const struct frag_addr_map *map);
-void frag_cuda_malloc_release(struct cuda *c);
 
 /* cuda_managed.c */
 /* Uses up the driver's spare memory, if there is managed memory. */

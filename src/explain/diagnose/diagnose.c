@@ -7,7 +7,7 @@
 
 #include <frag/opt.h>
 
-/* Ranks are out of balance where the fullest needs that many times the emptiest, and so many bytes more. */
+/* Ranks are out of balance if the fullest needs this multiple of the emptiest, and this many bytes more. */
 #define IMBALANCE_RATIO 1.25
 #define IMBALANCE_BYTES (256 * FRAG_MIB)
 

@@ -50,11 +50,11 @@ struct frag_number {
 extern const struct frag_shape frag_number_shape;
 
 #define FRAG_FINDING_ROW(F, P, S) \
-	F(S, TEXT, verdict, "verdict", "what is wrong, or steady") \
+	F(S, TEXT, verdict, "verdict", "the problem, or steady") \
 	F(S, TEXT, about, "of", "trace, device or card") \
 	F(S, TEXT, text, "finding", "one sentence") \
 	F(S, TEXTS, lines, "lines", "lines of the program to blame") \
-	F(S, MAP, numbers, NULL, "what the finding rests on", .of = &frag_number_shape)
+	F(S, MAP, numbers, NULL, "the figures behind the finding", .of = &frag_number_shape)
 #define FRAG_FINDING_NUMBERS 16
 struct frag_finding {
 	FRAG_ROW_MEMBERS(FRAG_FINDING_ROW)
@@ -77,7 +77,7 @@ struct frag_checked_device {
 	F(S, LIST, findings, NULL, "the worst first", .of = &frag_finding_shape) \
 	F(S, TEXTS, notes, NULL, "worth knowing, nothing wrong") \
 	F(S, OBJECT, ended_out_of_memory, NULL, \
-	  "the first recording that did, so that its need is unknown; null: none did", \
+	  "the first recording that did, so its need is unknown; null: none", \
 	  .of = &frag_ending_shape)
 /* Init: { .texts = &answer }, which owns the texts. Additions that memory is too short for are remembered there. */
 struct frag_findings {

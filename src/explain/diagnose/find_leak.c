@@ -10,7 +10,7 @@
 
 #define SLACK 0.05 /* of blame: what a caller leaks beside the line is less */
 #define STEPS_MIN 8u
-#define WARM_UP 10u /* one step of so many is left out at the beginning, at least one */
+#define WARM_UP 10u /* leaves out 1/10 of the steps at the beginning, at least one */
 #define P_MAX 0.001
 #define Z_HALF_MIN 2.3 /* of the second half: p < 0.01 */
 #define PACE_MIN 0.33  /* second half against first */

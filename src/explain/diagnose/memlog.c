@@ -365,7 +365,7 @@ int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err 
 	*out = (struct frag_memlog){ 0 };
 	rc = begin(&r, path, err);
 	if (!rc)
-		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' is no log of memory in use", path);
+		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' is not a log of memory in use", path);
 	if (rc == 1) {
 		out->format = r.lay.format;
 		rc = read_lines(&r, err);

@@ -24,7 +24,7 @@ struct frag_side_site {
 /* Fields of the rows (answer/row.h). */
 #define FRAG_SIDE_ROW(F, P, S) \
 	F(S, TEXT, name, NULL, "of the recording or file") \
-	F(S, TEXT, policy, NULL, "that is replayed") \
+	F(S, TEXT, policy, NULL, "the replayed policy") \
 	F(S, BOOL, estimate, NULL, "recorded without a GPU") \
 	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved") \
 	F(S, BYTES, peak_live_bytes, NULL, "at most live") \
@@ -68,16 +68,16 @@ struct frag_change {
 };
 
 #define FRAG_COMPARISON_ROW(F, P, S) \
-	F(S, TEXT, verdict, NULL, "what changed, as a sentence") \
+	F(S, TEXT, verdict, NULL, "the change, as a sentence") \
 	F(S, OBJECT, before, NULL, "the first run", .of = &side_shape) \
 	F(S, OBJECT, after, NULL, "the second run", .of = &side_shape) \
 	F(S, RATIO, reserved_growth_ratio, NULL, "of peak reserved memory: 0.05 is 5 % more") \
 	F(S, RATIO, live_growth_ratio, NULL, "of peak live memory") \
-	F(S, LIST, at_peak, NULL, "what was there at the peak of reserved memory", \
-	  .of = &share_shape) \
-	F(S, COUNT, steps_count, NULL, "steps compared; null where a run has none") \
+	F(S, LIST, at_peak, NULL, "shares at the peak of reserved memory", .of = &share_shape) \
+	F(S, COUNT, steps_count, NULL, "compared steps; null if a run has none") \
 	F(S, COUNT, first_step, NULL, \
-	  "the first whose live peak differs by more than 1 %; null: none") \
+	  "the first step whose live peak differs by more than 1 %; null: " \
+	  "none") \
 	F(S, BYTES, first_step_before_bytes, NULL, "its live peak") \
 	F(S, BYTES, first_step_after_bytes, NULL, "its live peak") \
 	F(S, LIST, sites, NULL, "changed, the largest change first", .of = &site_shape)

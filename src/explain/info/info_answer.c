@@ -9,7 +9,6 @@
 
 #include <frag/opt.h>
 #include <frag/replay.h>
-#include <frag/torch.h>
 
 #include "answer/row.h"
 #include "info_device.h"
@@ -17,7 +16,6 @@
 #include "recording/estimate.h"
 #include "recording/settled_shape.h"
 #include "trace/log/log.h"
-#include "trace/source.h"
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
@@ -32,19 +30,19 @@ FRAG_ROW(settings_row, "settings", SETTINGS_ROW, "settings of the recorded alloc
 #define TRACE_ROW(F, P, S) \
 	F(S, TEXT, trace, "trace", "its name") \
 	F(S, TEXT, format, "format", "of the file") \
-	F(S, TEXT, not_recorded, "not in it", "what a log of this kind does not have") \
+	F(S, TEXT, not_recorded, "not in it", "information that this kind of log lacks") \
 	P(S, TEXT, recorded, "recorded", "when") \
 	P(S, TEXT, recorded_by, "recorded by", "by which releases of PyTorch it can be") \
 	P(S, TEXT, settings_text, "settings", "of the recorded allocator") \
 	P(S, TEXT, limit_text, "limit", "most memory that the process could have") \
-	P(S, TEXT, checked, "checked", "what a replay of it shows") \
+	P(S, TEXT, checked, "checked", "result of its replay") \
 	P(S, TEXT, estimate_text, "estimate", "how it was made without a GPU") \
 	P(S, TEXT, stacks, "stacks", "call stacks") \
 	F(S, US, start_us, NULL, "Unix time of the first event") \
 	F(S, TEXTS, torch, NULL, "first and last release of PyTorch that it can be") \
 	F(S, OBJECT, estimate, NULL, "how it was made without a GPU", .of = &frag_estimate_shape) \
 	F(S, OBJECT, settings, NULL, "null = not recorded", .of = &settings_row_shape) \
-	F(S, BYTES, limit_bytes, NULL, "that the file says; null = none") \
+	F(S, BYTES, limit_bytes, NULL, "limit in the file; null = none") \
 	F(S, COUNT, stacks_count, NULL, "different call stacks") \
 	F(S, LIST, devices, NULL, "its devices", .of = &frag_info_device_shape)
 FRAG_ROW_AS(static, trace_shape, frag_info_trace, "trace", TRACE_ROW, "one recording");

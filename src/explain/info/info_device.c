@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <frag/replay.h>
-
 #include "recording/settled_shape.h"
 #include "trace/log/log.h"
 #include "trace/source.h"

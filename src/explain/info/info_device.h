@@ -65,7 +65,7 @@ struct frag_info_peak_row {
 	F(S, OBJECT, lifetime_events, NULL, "lifetimes in events", .of = &life_row_shape) \
 	F(S, OBJECT, lifetime_us, NULL, \
 	  "lifetimes in microseconds; null = times are not recorded", .of = &life_row_shape) \
-	F(S, OBJECT, recording, NULL, "what a replay of it shows", .of = &frag_settled_shape) \
+	F(S, OBJECT, recording, NULL, "result of its replay", .of = &frag_settled_shape) \
 	F(S, OBJECT, ended_out_of_memory, NULL, "so that its need is unknown; null: it did not", \
 	  .of = &frag_ending_shape)
 struct frag_info_device_row {

@@ -48,7 +48,7 @@ struct frag_explain_options {
 	F(S, US, oldest_us, NULL, "time of the oldest block") \
 	F(S, US, newest_us, NULL, "time of the newest block") \
 	F(S, US, oldest_age_us, "age", "of the oldest block", .spare = 2) \
-	F(S, TEXT, kind, "kind", "what most of its bytes are for", .spare = 5) \
+	F(S, TEXT, kind, "kind", "use of most of its bytes", .spare = 5) \
 	F(S, RATIO, kind_confidence_ratio, "confidence", \
 	  "that the kind is right: the part of the stack's blocks that behaved the same, times " \
 	  "the part of the bytes that are of this kind", \
@@ -59,7 +59,8 @@ struct frag_explain_options {
 	F(S, COUNT, segments_count, NULL, "that its blocks pin") \
 	F(S, BYTES, largest_hole_bytes, NULL, "in these segments") \
 	F(S, BYTES, regained_bytes, NULL, \
-	  "what a trim returns more without its blocks, replayed; null if not asked") \
+	  "how much more a trim returns without its blocks, replayed; null: " \
+	  "not asked for") \
 	F(S, TEXT, site, "allocated at", "call site; without stacks, size and step of its blocks")
 
 struct frag_row_key {
@@ -81,16 +82,16 @@ struct frag_row {
 	F(S, TEXT, text, "change", "what to do") \
 	F(S, TEXT, line, NULL, "to paste; null if there is none") \
 	F(S, COUNT, steps_count, "buys steps", \
-	  "until the leak has filled what is left then; null without a leak", .if_any = true) \
+	  "more steps until the leak fills the rest; null without a leak", .if_any = true) \
 	F(S, BYTES, bytes, NULL, "that the change frees or unpins, or the limit that it needs") \
-	F(S, COUNT, tried_count, NULL, "settings, none of which served it") \
+	F(S, COUNT, tried_count, NULL, "settings that were tried, if none served it") \
 	F(S, RATIO, ratio, NULL, "by which the batch is smaller")
 struct frag_remedy {
 	FRAG_ROW_MEMBERS(FRAG_REMEDY_ROW)
 };
 
 #define FRAG_REFUSAL_ROW(F, P, S) \
-	F(S, TEXT, verdict, NULL, "leak where memory accumulates, else what diagnose says of it") \
+	F(S, TEXT, verdict, NULL, "leak if memory accumulates, else the verdict of diagnose") \
 	F(S, BYTES, request_bytes, NULL, "asked for") \
 	F(S, TEXT, line, NULL, "that asked") \
 	F(S, BYTES, live_bytes, NULL, "then, with those that wait") \
@@ -102,7 +103,7 @@ struct frag_remedy {
 	  "inferred") \
 	F(S, BYTES, leak_bytes_per_step, NULL, "that diagnose finds; null: no leak") \
 	F(S, TEXT, leak_line, NULL, "to blame for it") \
-	F(S, LIST, remedies, NULL, "what would have served it", .of = &frag_remedy_shape)
+	F(S, LIST, remedies, NULL, "changes that would have served it", .of = &frag_remedy_shape)
 #define FRAG_REMEDIES_MAX 9u
 struct frag_refused_request {
 	FRAG_ROW_MEMBERS(FRAG_REFUSAL_ROW)
@@ -111,7 +112,7 @@ struct frag_refused_request {
 };
 
 #define FRAG_KIND_ROW(F, P, S) \
-	F(S, TEXT, kind, "kind", "what blocks are for") \
+	F(S, TEXT, kind, "kind", "use of the blocks") \
 	F(S, BYTES, live_bytes, "live", "bytes of this kind") \
 	P(S, RATIO, share_ratio, "share", "of all live bytes", .precision = 1) \
 	P(S, COUNT, blocks_count, "blocks", "of this kind") \
@@ -121,7 +122,7 @@ struct frag_kind_row {
 };
 
 #define FRAG_HIGHEST_ROW(F, P, S) \
-	F(S, TEXT, site, NULL, "that has most then; null: none has any") \
+	F(S, TEXT, site, NULL, "the call site that holds most at that moment; null: none") \
 	F(S, BYTES, bytes, NULL, "that it has") \
 	F(S, BYTES, all_bytes, NULL, "of all") \
 	F(S, RATIO, share_ratio, NULL, "bytes of all_bytes")
@@ -150,7 +151,7 @@ struct frag_curves {
 
 #define FRAG_MOMENT_ROW(F, P, S) \
 	F(S, TEXT, trace, NULL, "name of the recording") \
-	F(S, TEXT, policy, NULL, "that is replayed") \
+	F(S, TEXT, policy, NULL, "the replayed policy") \
 	F(S, TEXT, at, NULL, "which moment") \
 	F(S, TEXT, text, NULL, "the answer as a sentence") \
 	F(S, COUNT, event, "event", "number, from 0") \
@@ -180,7 +181,7 @@ struct frag_curves {
 	F(S, BYTES, unheld_bytes, NULL, "non-releasable without a block: the policy's own") \
 	F(S, OBJECT, oom, NULL, "null unless a request was refused then", \
 	  .of = &frag_refusal_shape) \
-	F(S, MAP, kinds, NULL, "live bytes by what they are for", .of = &frag_kind_shape) \
+	F(S, MAP, kinds, NULL, "live bytes by kind", .of = &frag_kind_shape) \
 	F(S, LIST, sites, NULL, "the largest first", .of = &frag_site_shape) \
 	F(S, OBJECT, live_highest, NULL, "of active memory over time; null without --out", \
 	  .of = &frag_highest_shape) \

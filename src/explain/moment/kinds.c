@@ -23,7 +23,7 @@ const char *frag_kind_name(enum frag_kind kind)
 }
 
 struct birth {
-	uint64_t event, allocs; /* when, and how many requests there had been */
+	uint64_t event, allocs; /* when, and the number of requests before it */
 	uint32_t step, key;	/* key: index of its counts, NO_ITEM = not counted */
 	uint32_t item;		/* of the view, NO_ITEM = not in it */
 	bool live, in_optimizer;

@@ -175,7 +175,7 @@ add(const struct trial *t, enum outcome out, const char *fmt, ...)
 	return r;
 }
 
-/* What is left is full after so many more steps. */
+/* In how many more steps the rest is full. */
 static uint64_t steps_of(const struct trial *t, uint64_t spare)
 {
 	double steps = (double)spare / t->leak;

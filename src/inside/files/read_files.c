@@ -25,7 +25,7 @@
 
 FRAG_EXPORT void cufrag_read_files_into(const char *name);
 
-static char list[4096]; /* "": nobody asks */
+static char list[4096]; /* "": not wanted */
 static uint64_t seen[SEEN_SLOTS];
 
 /* True the second time. Threads that meet here write a line twice. */

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LLU(x) ((unsigned long long)(x))
-
 /* ---- the context ---------------------------------------------------------------------- */
 
 void frag_live_enter(const struct frag_live_card *c, struct frag_live_scope *s)
@@ -32,37 +30,7 @@ void frag_live_leave(struct frag_live_scope *s)
 		s->card->cu->cuCtxPopCurrent_v2(&popped);
 }
 
-/* ---- cudaMalloc: pages of 2 MiB, of which segments may share their first and last -------- */
-
-static int64_t page_count(struct frag_live_card *c, uint64_t page, bool more)
-{
-	struct frag_addr_cell *cell = frag_addr_map_find(&c->pages, page << 9);
-
-	if (more && cell) {
-		cell->value++;
-		return 0;
-	}
-	if (more) {
-		frag_addr_map_add(&c->pages, page << 9, 1);
-		return FRAG_PAGE;
-	}
-	if (--cell->value)
-		return 0;
-	cell->value = 1; /* a cell of 0 is no cell */
-	frag_addr_map_remove(&c->pages, cell);
-	return -(int64_t)FRAG_PAGE;
-}
-
-static void count_pages(struct frag_live_card *c, frag_addr_t addr, uint64_t bytes, bool more)
-{
-	uint64_t first = addr / FRAG_PAGE, last = (addr + bytes - 1) / FRAG_PAGE;
-	int64_t sum = page_count(c, first, more);
-
-	if (last != first)
-		sum += page_count(c, last, more) +
-		       (more ? 1 : -1) * (int64_t)((last - first - 1) * FRAG_PAGE);
-	c->segment_bytes += (uint64_t)sum;
-}
+/* ---- cudaMalloc ------------------------------------------------------------------------- */
 
 int frag_live_card_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 			 struct frag_err *err)
@@ -70,37 +38,28 @@ int frag_live_card_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t 
 	struct frag_live_card *c = priv;
 
 	(void)ns;
-	/* a table is never more than a quarter full: room for one more page is room for two */
-	if (frag_addr_map_reserve(&c->segments) || frag_addr_map_reserve(&c->pages))
-		return frag_fail_nomem(err, "segments of the card");
+	FRAG_TRY(frag_drvmem_segment_room(&c->memory, err));
 	FRAG_TRY(FRAG_CARD_ALLOC(c, err, cuMemAlloc_v2, out, bytes));
-	frag_addr_map_add(&c->segments, *out, bytes);
-	count_pages(c, *out, bytes, true);
+	frag_drvmem_segment_add(&c->memory, *out, bytes);
 	return 0;
 }
 
-static int give_back(struct frag_live_card *c, struct frag_addr_map *map, frag_addr_t addr,
-		     uint64_t *bytes, struct frag_err *err)
+/* Frees a segment; its cell is still there. */
+static int give_back(struct frag_live_card *c, const struct frag_addr_map *map, frag_addr_t addr,
+		     struct frag_addr_cell **cell, struct frag_err *err)
 {
-	struct frag_addr_cell *cell = frag_addr_map_find(map, addr);
-
-	if (!cell)
-		return frag_fail(err, FRAG_EDEVICE,
-				 "cuMemFree: 0x%llx is not the start of a live segment", LLU(addr));
-	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemFree_v2, addr));
-	*bytes = cell->value;
-	frag_addr_map_remove(map, cell);
-	return 0;
+	FRAG_TRY(frag_drvmem_segment_find(map, "cuMemFree", addr, cell, err));
+	return FRAG_CARD_CALL(c, err, cuMemFree_v2, addr);
 }
 
 int frag_live_card_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	uint64_t bytes = 0;
+	struct frag_addr_cell *cell;
 
 	(void)ns;
-	FRAG_TRY(give_back(c, &c->segments, addr, &bytes, err));
-	count_pages(c, addr, bytes, false);
+	FRAG_TRY(give_back(c, &c->memory.segments, addr, &cell, err));
+	frag_drvmem_segment_remove(&c->memory, cell);
 	return 0;
 }
 
@@ -123,11 +82,12 @@ int frag_live_card_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, u
 int frag_live_card_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	uint64_t bytes = 0;
+	struct frag_addr_cell *cell;
 
 	(void)ns;
-	FRAG_TRY(give_back(c, &c->managed, addr, &bytes, err));
-	c->managed_bytes -= bytes;
+	FRAG_TRY(give_back(c, &c->managed, addr, &cell, err));
+	c->managed_bytes -= cell->value;
+	frag_addr_map_remove(&c->managed, cell);
 	return 0;
 }
 
@@ -152,7 +112,7 @@ uint64_t frag_live_card_reserved(void *priv)
 {
 	struct frag_live_card *c = priv;
 
-	return c->segment_bytes + c->handle_bytes + c->managed_bytes + frag_live_mempool_bytes(c);
+	return c->memory.bytes + c->managed_bytes + frag_live_mempool_bytes(c);
 }
 
 int frag_live_card_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
@@ -187,12 +147,8 @@ void frag_live_card_close(void *priv)
 {
 	struct frag_live_card *c = priv;
 
-	frag_addr_map_release(&c->segments);
+	frag_drvmem_release(&c->memory);
 	frag_addr_map_release(&c->managed);
-	frag_addr_map_release(&c->pages);
-	frag_addr_map_release(&c->handles);
-	frag_addr_map_release(&c->mappings);
-	frag_slab_release(&c->handle_slab);
 	FRAG_FREE(c->streams, c->fences, c->events, c);
 }
 
@@ -262,7 +218,7 @@ int frag_live_card_open(int ordinal, struct frag_live_card **out, struct frag_er
 	FRAG_CHECK_ALLOC(c, "card", err);
 	c->cu = cu;
 	c->ordinal = ordinal;
-	frag_slab_init(&c->handle_slab, 32);
+	frag_drvmem_init(&c->memory);
 	rc = open_card(c, err) ?: frag_dev_open(&card_ops, c, &c->dev, err);
 	if (rc) {
 		frag_live_card_close(c);

@@ -17,8 +17,7 @@
 
 #include <frag/device.h>
 
-#include "lib/addr_map.h"
-#include "lib/slab.h"
+#include "device/driver_memory.h"
 #include "live_driver.h"
 
 struct frag_live_fence {
@@ -44,13 +43,9 @@ struct frag_live_card {
 	bool fenced;	   /* the policy itself waits before it unmaps */
 	bool idle;	   /* nothing was handed out or freed since the card was waited for */
 
-	struct frag_addr_map segments; /* address -> bytes */
-	struct frag_addr_map managed;  /* address -> bytes */
-	struct frag_addr_map pages;    /* page that several segments may share -> count */
-	uint64_t segment_bytes, managed_bytes;
-	struct frag_slab handle_slab;
-	struct frag_addr_map handles, mappings; /* raw handle -> handle; address -> handle */
-	uint64_t handle_bytes;
+	struct frag_drvmem memory;    /* of cuMemAlloc and cuMemCreate */
+	struct frag_addr_map managed; /* address -> bytes */
+	uint64_t managed_bytes;
 	struct frag_live_mempool *pools;
 
 	void **streams; /* raw handles by index */

@@ -194,7 +194,7 @@ static inline uint32_t frag_live_context(bool of_free)
 	return FRAG_UNLIKELY(fn != NULL) ? fn() : 0;
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 void frag_live_tell(struct frag_live_dev *d, const char *action,
 		    const struct frag_live_block *block, uint64_t bytes, const void *stream,

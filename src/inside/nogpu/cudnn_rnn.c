@@ -10,7 +10,6 @@
  */
 #include "nogpu.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "cudnn.h"

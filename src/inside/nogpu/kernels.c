@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "entries.h"
 #include "lib/addr_map.h"
 
 #define LIST_MAGIC 0xba55ed50u

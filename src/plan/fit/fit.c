@@ -254,7 +254,7 @@ static int close_gaps(struct search *s, uint64_t min)
 
 static int search_border(struct search *s, uint64_t *upper)
 {
-	uint64_t lowest = FRAG_MAX(frag_probe_bound(s->task->dev) / FRAG_PAGE, 1u);
+	uint64_t lowest = FRAG_MAX(frag_probe_peak_live(s->task->dev, 512) / FRAG_PAGE, 1u);
 	uint64_t min, fails;
 	bool found;
 
@@ -282,7 +282,7 @@ static int search_border(struct search *s, uint64_t *upper)
 static int try_gpus(struct search *s, uint64_t upper, const struct frag_gpu *const *gpus,
 		    size_t count)
 {
-	uint64_t bound = frag_probe_bound(s->task->dev);
+	uint64_t bound = frag_probe_peak_live(s->task->dev, 512);
 
 	for (size_t i = 0; i < count; i++) {
 		uint64_t margin = margin_of(s, gpus[i]->total_bytes), usable;

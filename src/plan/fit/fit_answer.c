@@ -139,7 +139,7 @@ static struct unit_row unit_row(const struct frag_fit_cards *f, size_t r, size_t
 /* ---- one policy ------------------------------------------------------------------ */
 
 #define POLICY_ROW(F, P, S) \
-	F(S, TEXT, policy, NULL, "as it was asked for") \
+	F(S, TEXT, policy, NULL, "the policy as given") \
 	F(S, TEXT, params, "policy", "with all its options") \
 	P(S, TEXT, smallest, "smallest card", "smallest size that refuses nothing", .right = true) \
 	P(S, COUNT, bytes, "bytes", "the same", .spare = 2) \
@@ -212,7 +212,7 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 	F(S, TEXT, label, NULL, "its full name") \
 	F(S, TEXT, vendor, NULL, "who makes it") \
 	F(S, BYTES, total_bytes, "memory", "total memory", .spare = 2) \
-	F(S, BYTES, context_bytes, NULL, "what the CUDA context takes of it") \
+	F(S, BYTES, context_bytes, NULL, "part of it that the CUDA context takes") \
 	F(S, TEXT, source, NULL, "of the memory figures") \
 	F(S, TEXT, answer, "answer", \
 	  "fits, tight (it completes, but less stays free than asked for), does not fit, or " \
@@ -221,8 +221,8 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 	  "yes: on a card of its compute capability; no: another kernel choice is likely; " \
 	  "failed: the program did there; null: not known", \
 	  .spare = 4, .if_any = true) \
-	F(S, BYTES, headroom_bytes, "headroom", "what the best policy leaves free at its peak", \
-	  .none = "none", .spare = 3) \
+	F(S, BYTES, headroom_bytes, "headroom", \
+	  "memory that the best policy leaves free at its peak", .none = "none", .spare = 3) \
 	F(S, RATIO, headroom_ratio, "of the card", "headroom / memory", .unit = "%", \
 	  .precision = 1, .spare = 1) \
 	F(S, TEXT, policy, "best policy", \
@@ -273,13 +273,14 @@ static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct f
 	F(S, TEXT, card, NULL, "the smallest that fits, or the cheapest") \
 	F(S, TEXT, policy, NULL, "the best policy on it") \
 	F(S, BYTES, reserved_bytes, NULL, "its peak") \
-	F(S, BYTES, room_bytes, NULL, "what the card has for it") \
+	F(S, BYTES, room_bytes, NULL, "memory of the card beside context and margin") \
 	F(S, REAL, job_price, NULL, "of the time that was recorded") \
 	F(S, TEXT, smaller_card, NULL, \
-	  "one that has room, too, if its other kernels need no more; null: none")
+	  "a smaller card that has room, too, if its other kernels need no " \
+	  "more; null: none")
 FRAG_ROW(advice, "advice", ADVICE, "the card to take");
 
-/* No card is advised: because none is enough, or because nobody knows. */
+/* Advises no card: none is large enough, or the need is unknown. */
 static void say_none(const struct frag_fit_cards *f, const char *kept, struct frag_answer *a)
 {
 	const struct frag_gpu *larger = NULL;
@@ -352,7 +353,7 @@ FRAG_ROW_SHAPE(static, probe_shape, frag_vary_probe, "probe", PROBE,
 
 #define FIT_ROW(F, P, S) \
 	F(S, TEXTS, traces, NULL, "names of all devices of all traces") \
-	F(S, LIST, recordings, NULL, "what was found of each", .of = &frag_recorded_unit_shape) \
+	F(S, LIST, recordings, NULL, "results of each recording", .of = &frag_recorded_unit_shape) \
 	F(S, BYTES, context_bytes, NULL, "of the CUDA context") \
 	F(S, BYTES, margin_bytes, NULL, "to be kept free") \
 	F(S, RATIO, margin_ratio, NULL, "of the card, to be kept free") \
@@ -362,11 +363,12 @@ FRAG_ROW_SHAPE(static, probe_shape, frag_vary_probe, "probe", PROBE,
 	F(S, BOOL, complete, NULL, "no search was interrupted") \
 	F(S, LIST, results, NULL, "one for each policy", .of = &policy_shape) \
 	F(S, LIST, gpus, NULL, "one for each card", .of = &gpu_shape) \
-	F(S, OBJECT, advice, NULL, "the card to take; null: none has room", .of = &advice_shape) \
+	F(S, OBJECT, advice, NULL, "the recommended card; null: none has room", \
+	  .of = &advice_shape) \
 	F(S, TEXT, name, NULL, "with --vary: what varies") \
 	F(S, COUNT, first, NULL, "with --vary: the smallest to try") \
 	F(S, COUNT, last, NULL, "with --vary: the greatest to try") \
-	F(S, COUNT, largest, NULL, "with --vary: the greatest that completes; null: none does") \
+	F(S, COUNT, largest, NULL, "with --vary: the greatest value that completes; null: none") \
 	F(S, LIST, probes, NULL, "with --vary: each recording", .of = &probe_shape)
 FRAG_ROW_AS(, frag_fit_shape, fit, "fit", FIT_ROW, "the smallest card for each policy");
 

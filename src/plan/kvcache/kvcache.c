@@ -27,7 +27,7 @@ void frag_kvcache_release(struct frag_kvcache *k)
 	FRAG_FREE(k->list);
 }
 
-/* Tokens of a request that are to be processed in this step. */
+/* Tokens of a request to process in this step. */
 static uint64_t share_of(const struct frag_kvcache_request *q, uint64_t budget)
 {
 	return FRAG_MIN((uint64_t)q->prompt + q->made - q->done, budget);

@@ -62,7 +62,7 @@ static inline uint64_t frag_kvcache_blocks(const struct frag_kvcache *k, uint64_
 {
 	return tokens / k->block + (tokens % k->block != 0);
 }
-/* Requests of so many tokens that it holds at a time. pre: tokens > 0 */
+/* How many requests of `tokens` it holds at a time. pre: tokens > 0 */
 static inline uint64_t frag_kvcache_holds(const struct frag_kvcache *k, uint64_t tokens)
 {
 	return k->tokens / k->block / frag_kvcache_blocks(k, tokens);

@@ -11,7 +11,6 @@
 
 #include <frag/clock.h>
 
-#include "base/parallel.h"
 #include "lib/bisect.h"
 #include "lib/random.h"
 #include "place.h"

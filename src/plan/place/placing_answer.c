@@ -78,7 +78,7 @@ static const void *step_plan(const struct frag_step_plan *s, struct frag_answer 
 	F(S, TEXT, trace, NULL, "its name") \
 	F(S, COUNT, device_ordinal, NULL, "number of the device") \
 	F(S, COUNT, buffers_count, NULL, "allocations") \
-	F(S, BYTES, align_bytes, NULL, "sizes and offsets are multiples of it") \
+	F(S, BYTES, align_bytes, NULL, "unit of sizes and offsets") \
 	F(S, BYTES, lower_bound_bytes, NULL, "most live at one moment") \
 	F(S, COUNT, bound_event, NULL, "that moment") \
 	F(S, BYTES, target_bytes, NULL, "good enough") \
@@ -224,9 +224,9 @@ static void say_worst(const struct frag_placing *list, size_t count, struct frag
 /* ---- all of them ----------------------------------------------------------------- */
 
 #define PLAN_ROW(F, P, S) \
-	F(S, LIST, recordings, NULL, "what was found of each", .of = &frag_recorded_unit_shape) \
+	F(S, LIST, recordings, NULL, "results of each recording", .of = &frag_recorded_unit_shape) \
 	F(S, COUNT, seed, NULL, "of the search") \
-	F(S, BOOL, complete, NULL, "no device is missing") \
+	F(S, BOOL, complete, NULL, "every device has a result") \
 	F(S, COUNT, results_count, NULL, "devices placed") \
 	F(S, LIST, results, NULL, "one for each device", .of = &result_shape)
 FRAG_ROW_AS(, frag_plan_shape, plan, "plan", PLAN_ROW, "how low a trace can be placed");

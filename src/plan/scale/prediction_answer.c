@@ -25,7 +25,7 @@ FRAG_ROW(part, "part", PART, "one recording");
 
 #define LAW(F, P, S) \
 	F(S, TEXT, law, NULL, "constant, c n, c n^2, …") \
-	F(S, COUNT, requests_count, NULL, "requests whose size follows it")
+	F(S, COUNT, requests_count, NULL, "requests whose size follows this law")
 FRAG_ROW(law, "law", LAW, "how sizes depend on the value n");
 
 #define CELL(F, P, S) \
@@ -35,7 +35,8 @@ FRAG_ROW(law, "law", LAW, "how sizes depend on the value n");
 	  "them; estimated", \
 	  .spare = 2) \
 	F(S, TEXT, policy, "policy", "with all its options") \
-	F(S, BOOL, completes, "completes", "on the card, at the most that is likely", .spare = 3) \
+	F(S, BOOL, completes, "completes", \
+	  "with the highest likely peak, it completes on the card", .spare = 3) \
 	F(S, BYTES, peak_requested_bytes, "peak requested", "most live at one moment") \
 	P(S, TEXT, reserved, "peak reserved", "least and most that is likely", .right = true) \
 	P(S, COUNT, bytes, "bytes", "the least that is likely", .spare = 1) \

@@ -417,7 +417,7 @@ int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *
 	if (!t.bounds)
 		rc = frag_fail_nomem(err, "tune");
 	for (size_t u = 0; !rc && u < units_count; u++)
-		t.bounds[u] = frag_probe_bound(units[u]);
+		t.bounds[u] = frag_probe_peak_live(units[u], 512);
 	if (!rc)
 		rc = search(&t, out, err) ?: take_results(&t, out, err);
 	for (size_t i = 0; i < t.count; i++)

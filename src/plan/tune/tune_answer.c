@@ -69,7 +69,7 @@ static struct setting setting_of(const struct frag_tuning *t, size_t i, struct f
 
 #define TUNE_ROW(F, P, S) \
 	F(S, TEXTS, traces, NULL, "names of all devices of all traces") \
-	F(S, LIST, recordings, NULL, "what was found of each", .of = &frag_recorded_unit_shape) \
+	F(S, LIST, recordings, NULL, "results of each recording", .of = &frag_recorded_unit_shape) \
 	F(S, TEXTS, torch, NULL, \
 	  "first and last release of PyTorch that may have made them; empty: not known") \
 	F(S, TEXT, objective, NULL, "peak, card or time") \
@@ -78,13 +78,14 @@ static struct setting setting_of(const struct frag_tuning *t, size_t i, struct f
 	F(S, BYTES, cap_bytes, NULL, "of --cap") \
 	F(S, BOOL, complete, NULL, "the search was not interrupted") \
 	F(S, BOOL, exhaustive, NULL, "every setting was tried") \
-	F(S, COUNT, space_count, NULL, "settings that there are") \
+	F(S, COUNT, space_count, NULL, "settings in the search space") \
 	F(S, COUNT, tried_count, NULL, "settings tried") \
 	F(S, OBJECT, best, NULL, "the best setting", .of = &setting_shape) \
 	F(S, OBJECT, pick, NULL, "the one to take: `simpler`, else `best`", .of = &setting_shape) \
-	F(S, OBJECT, baseline, NULL, "what it is compared with", .of = &setting_shape) \
+	F(S, OBJECT, baseline, NULL, "the setting that it is compared with", .of = &setting_shape) \
 	F(S, OBJECT, simpler, NULL, \
-	  "fewest options within 1 % of the best; null: that is the best", .of = &setting_shape) \
+	  "the fewest options within 1 % of the best; null: the best itself", \
+	  .of = &setting_shape) \
 	F(S, LIST, front, NULL, \
 	  "settings that no other beats in both reserved memory and driver time", \
 	  .of = &setting_shape) \

@@ -31,7 +31,7 @@ struct frag_layout_box {
 struct frag_layout {
 	char *policy;
 	uint64_t span_bytes; /* of the folded axis */
-	uint64_t cell_bytes; /* height of the finest thing that is told apart */
+	uint64_t cell_bytes; /* height of the finest visible detail */
 	size_t samples;	     /* moments that were looked at */
 	struct frag_layout_box *boxes;
 	size_t count;

@@ -86,7 +86,7 @@ static int size_blocks(struct sizer *z, const struct frag_initial_segment *seg)
 		frag_addr_t next = last ? end : out->blocks[i + 1].addr;
 		uint64_t rounded = s->bytes ? s->bytes : frag_torch_round(s->requested, z->roundup);
 
-		/* not rounded as these settings have it: following it will show the difference */
+		/* not rounded as under these settings: following it will show the difference */
 		if (!s->bytes && rounded > next - s->addr)
 			rounded = FRAG_MAX(frag_torch_round(s->requested, NULL),
 					   FRAG_MIN(rounded, next - s->addr));

@@ -85,7 +85,7 @@ const char *frag_cft_cards_read(const char *text, struct frag_trace *t)
 		if (!end)
 			return "a device without its card";
 		if (!take_line(text, end, &t->devs[d].card))
-			return "a card that is none";
+			return "an invalid card";
 		text = end + 1;
 	}
 	return text && *text ? "more cards than devices" : NULL;

@@ -191,7 +191,7 @@ static int make(const struct frag_repeat *r, uint32_t d, uint64_t times, frag_ev
 
 /* ---- planning --------------------------------------------------------------------- */
 
-/* Events of one, two and three rounds on a device, and its slots with so many. */
+/* Events of one, two and three rounds on a device, and its slots for each. */
 struct counts {
 	uint64_t made[COUNTED];
 	uint32_t slots[COUNTED];

@@ -16,7 +16,7 @@ if (head.lanes.some(l => l.marks_left_out))
 	legend.append('of each kind of mark, the first 50,000 are shown');
 timeline.box.querySelector('.bar').after(legend);
 map.canvas.after(colours);
-root.append(make('h2', { text: 'Move in it' }), bands, said, timeline.box, notes, make('div', { class: 'two' }, map.box, make('section', { class: 'panel' }, make('h3', { text: 'At the pointer' }), detail)), flame.box,
+root.append(make('h2', { text: 'Interactive view' }), bands, said, timeline.box, notes, make('div', { class: 'two' }, map.box, make('section', { class: 'panel' }, make('h3', { text: 'At the pointer' }), detail)), flame.box,
 	tables);
 root.hidden = false;
 fillBands();

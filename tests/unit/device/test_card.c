@@ -13,6 +13,7 @@
  *	a = managed SIZE · let a · touch ADDR SIZE · prefetch ADDR SIZE · resident
  *	f = fence STREAM · done f LAG			sync STREAM · sync (all) · now NS · launched · hold SIZE
  *	place ADDR · place oom · place rule · place wish ADDR	what the next call that asks the hook is told; asked: which
+ *	ready SIZE	the card, after so much was given back
  *	reserved · peak · leaks · free_memory · cost	cost: of the calls since the last time
  */
 #include "test.h"
@@ -84,12 +85,21 @@ static void begin_names(struct card *c)
 	static const struct {
 		const char *name;
 		unsigned item;
+		uint64_t pages; /* of 2 MiB */
 	} prices[] = {
-		/* of a handle of 2 MiB */
-		{ "CREATE", FRAG_CALL_CREATE },	    { "MAP", FRAG_CALL_MAP },
-		{ "ACCESS", FRAG_CALL_SET_ACCESS }, { "ACCESS_NEXT", FRAG_COST_SET_ACCESS_NEXT },
-		{ "UNMAP", FRAG_CALL_UNMAP },	    { "UNMAP_NEXT", FRAG_COST_UNMAP_NEXT },
-		{ "RELEASE", FRAG_CALL_RELEASE },   { "RELEASE_MAPPED", FRAG_COST_RELEASE_MAPPED }
+		{ "CREATE", FRAG_CALL_CREATE, 1 },
+		{ "MAP", FRAG_CALL_MAP, 1 },
+		{ "ACCESS", FRAG_CALL_SET_ACCESS, 1 },
+		{ "ACCESS_NEXT", FRAG_COST_SET_ACCESS_NEXT, 1 },
+		{ "UNMAP", FRAG_CALL_UNMAP, 1 },
+		{ "UNMAP_NEXT", FRAG_COST_UNMAP_NEXT, 1 },
+		{ "RELEASE", FRAG_CALL_RELEASE, 1 },
+		{ "RELEASE_MAPPED", FRAG_COST_RELEASE_MAPPED, 1 },
+		/* pages of pools have 32 MiB */
+		{ "TAKE", FRAG_CALL_ASYNC_MALLOC, 0 },
+		{ "REMAP_2", FRAG_COST_ASYNC_REMAP, 32 },
+		{ "REMAP_14", FRAG_COST_ASYNC_REMAP, 224 },
+		{ "NEW_18", FRAG_COST_ASYNC_NEW, 288 },
 	};
 
 	name(c, "CONTEXT", 0x7f0000000000); /* where the card has it */
@@ -100,7 +110,8 @@ static void begin_names(struct card *c)
 	name(c, "PAGE", 32 * FRAG_MIB); /* of pools */
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(prices); i++)
 		name(c, prices[i].name,
-		     frag_cost_ns(frag_cost_builtin(), prices[i].item, 2 * FRAG_MIB));
+		     frag_cost_ns(frag_cost_builtin(), prices[i].item,
+				  prices[i].pages * FRAG_PAGE));
 }
 
 /* ---- the card ----------------------------------------------------------------------------- */
@@ -240,6 +251,8 @@ static bool does(struct card *c, char *const *w, int *rc, struct frag_err *err)
 		frag_sim_launched(d);
 	else if (!strcmp(w[0], "hold"))
 		frag_sim_hold(d, N(1));
+	else if (!strcmp(w[0], "ready"))
+		*rc = frag_dev_make_ready(d, N(1), err);
 	else
 		return false;
 	return true;

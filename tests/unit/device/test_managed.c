@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory on the simulated card: random touches, and what they cost. Call by call: test_card.c. */
+/* Managed memory on the simulated card: random touches. Call by call: test_card.c. */
 #include "test.h"
 
 #include <frag/device.h>
@@ -7,7 +7,6 @@
 #include "must.h"
 
 #define MIB FRAG_MIB
-#define KIB FRAG_KIB
 
 static frag_addr_t managed(struct frag_device *d, uint64_t bytes)
 {
@@ -15,11 +14,6 @@ static frag_addr_t managed(struct frag_device *d, uint64_t bytes)
 
 	assert_int_equal(frag_dev_managed_alloc(d, bytes, &a, NULL), 0);
 	return a;
-}
-
-static void touch(struct frag_device *d, frag_addr_t a, uint64_t bytes)
-{
-	assert_int_equal(frag_dev_managed_touch(d, a, bytes, false, NULL), 0);
 }
 
 static void prefetch(struct frag_device *d, frag_addr_t a, uint64_t bytes)
@@ -97,38 +91,5 @@ TEST(test_random)
 	assert_true(m.evictions > 1000);
 	assert_int_equal(frag_dev_managed_free(d, a, 1, NULL), 0);
 	assert_int_equal(usage(d).resident_bytes, 0);
-	frag_dev_close(d);
-}
-
-/* A touch has the price of a launch, more if something faults, and a price for each block that does. */
-TEST(test_price_of_touches)
-{
-	struct frag_device *d = must_open_sim(&(struct frag_sim_config){ .total_bytes = 64 * MIB });
-	frag_addr_t a = managed(d, 9 * MIB);
-	uint64_t ns = d->driver_ns, launch, faulting, part, block;
-
-	touch(d, a, 64 * KIB);
-	faulting = d->driver_ns - ns;
-	ns = d->driver_ns;
-	touch(d, a, 64 * KIB);
-	launch = d->driver_ns - ns;
-	assert_int_equal(launch, 10000);
-	assert_true(faulting > 4 * launch);
-	ns = d->driver_ns;
-	touch(d, a + 2 * MIB, 2 * MIB);
-	block = d->driver_ns - ns - 40000;
-	ns = d->driver_ns;
-	touch(d, a + 4 * MIB, 4 * MIB);
-	assert_int_equal(d->driver_ns - ns, 40000 + 2 * block);
-	/* a part of a block is backed in small pieces: dearer than all of it */
-	ns = d->driver_ns;
-	touch(d, a + 8 * MIB, MIB);
-	part = d->driver_ns - ns - 40000;
-	assert_in_range(part, block, 2 * block);
-	/* prefetched, nothing faults and nothing is launched */
-	prefetch(d, a, 64 * KIB);
-	ns = d->driver_ns;
-	prefetch(d, a, 64 * KIB);
-	assert_in_range(d->driver_ns - ns, 1, launch - 1);
 	frag_dev_close(d);
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudaMemPool on the simulated card: recorded histories address by address, the vendor's experiments with
- * remapping, random calls. Call by call: test_card.c.
+ * cudaMemPool on the simulated card: recorded histories address by address, random calls. Call by call: test_card.c.
  */
 #include "test.h"
 
 #include <frag/device.h>
 
-#include "device/sim/cost.h"
 #include "must.h"
 
 #define MIB FRAG_MIB
@@ -20,11 +18,6 @@ static uint64_t pool_with(struct frag_device *d, struct frag_mempool_attr attr)
 
 	assert_int_equal(frag_dev_mempool_create(d, &attr, &pool, NULL), 0);
 	return pool;
-}
-
-static uint64_t keep_pool(struct frag_device *d)
-{
-	return pool_with(d, (struct frag_mempool_attr){ .release_threshold = UINT64_MAX });
 }
 
 static frag_addr_t take(struct frag_device *d, uint64_t pool, uint64_t bytes, uint32_t stream)
@@ -118,44 +111,6 @@ TEST(test_recorded)
 {
 	follow(threshold_history, FRAG_ARRAY_LEN(threshold_history), 10000000000ull, 500);
 	follow(often_history, FRAG_ARRAY_LEN(often_history), 500000000, 37);
-}
-
-/* As the built-in profile has it; that each point of it is used is for test_cost.c. */
-static uint64_t price(unsigned item, uint64_t bytes)
-{
-	return frag_cost_ns(frag_cost_builtin(), item, bytes);
-}
-
-/* 64 x 32 MiB, every other one freed, then 64, 512 and 1024 MiB: as measured, also the price. */
-TEST(test_remap)
-{
-	struct frag_device *d =
-		must_open_sim(&(struct frag_sim_config){ .total_bytes = 150109880320ull });
-	uint64_t pool = keep_pool(d), before;
-	frag_addr_t a[64];
-
-	for (int i = 0; i < 64; i++)
-		a[i] = take(d, pool, PAGE, 0);
-	assert_int_equal(a[63], 0x380000000ull);
-	for (int i = 0; i < 64; i += 2)
-		give(d, pool, a[i], 0);
-	before = d->stat[FRAG_CALL_ASYNC_MALLOC].ns;
-	assert_int_equal(take(d, pool, 64 * MIB, 0), 0x382000000ull);
-	/* two pages moved, and the call */
-	assert_int_equal(d->stat[FRAG_CALL_ASYNC_MALLOC].ns - before,
-			 price(FRAG_COST_ASYNC_REMAP, 2 * PAGE) + price(FRAG_CALL_ASYNC_MALLOC, 0));
-	assert_int_equal(d->reserved_bytes, 2147483648ull);
-	assert_int_equal(take(d, pool, 512 * MIB, 0), 0x386000000ull);
-	assert_int_equal(d->reserved_bytes, 2147483648ull);
-	before = d->stat[FRAG_CALL_ASYNC_MALLOC].ns;
-	assert_int_equal(take(d, pool, 1024 * MIB, 0), 0x3a6000000ull);
-	assert_int_equal(d->reserved_bytes, 2751463424ull);
-	/* 14 pages moved, 18 new */
-	assert_int_equal(d->stat[FRAG_CALL_ASYNC_MALLOC].ns - before,
-			 price(FRAG_COST_ASYNC_REMAP, 14 * PAGE) +
-				 price(FRAG_COST_ASYNC_NEW, 18 * PAGE) +
-				 price(FRAG_CALL_ASYNC_MALLOC, 0));
-	frag_dev_close(d);
 }
 
 /* ---- random, three streams: no overlap, pages and bytes by the list --------- */

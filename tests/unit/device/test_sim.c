@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulated card: recorded placement, clearing, a random oracle. Call by call: test_card.c. */
+/* The simulated card: recorded placement, a random oracle. Call by call: test_card.c. */
 #include "test.h"
 
-#include "device/sim/cost.h"
 #include "must.h"
 
 #define MIB FRAG_MIB
@@ -71,44 +70,6 @@ TEST(test_recorded)
 {
 	follow(small_history, FRAG_ARRAY_LEN(small_history));
 	follow(mixed_history, FRAG_ARRAY_LEN(mixed_history));
-}
-
-/* ---- clearing ---------------------------------------------------------------- */
-
-/* What is given back can be given out again when it has been cleared. */
-TEST(test_clearing)
-{
-	struct frag_sim_config cfg = { .total_bytes = 10 * FRAG_GIB, .work_idle = true };
-	struct frag_device *d = must_open_sim(&cfg);
-	uint64_t plain, again, rate;
-	frag_addr_t a, b;
-
-	rate = frag_cost_ns(frag_cost_builtin(), FRAG_COST_CLEAR, FRAG_GIB);
-	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
-	plain = d->driver_ns;
-	assert_int_equal(frag_dev_free(d, a, 1, NULL), 0);
-	again = d->driver_ns;
-	/* 4 GiB are clear, and what was cleared while the free ran */
-	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
-	again = d->driver_ns - again;
-	assert_in_range(again, plain + rate, plain + 2 * rate);
-	/* ready: as the first time */
-	assert_int_equal(frag_dev_free(d, a, 1, NULL), 0);
-	assert_int_equal(frag_dev_make_ready(d, 6 * FRAG_GIB, NULL), 0);
-	again = d->driver_ns;
-	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &b, NULL), 0);
-	assert_int_equal(d->driver_ns - again, plain);
-	frag_dev_close(d);
-	/* recorded time clears, too */
-	cfg.work_idle = false;
-	d = must_open_sim(&cfg);
-	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
-	assert_int_equal(frag_dev_free(d, a, 1, NULL), 0);
-	d->now_ns = 1000000000;
-	again = d->driver_ns;
-	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
-	assert_int_equal(d->driver_ns - again, plain);
-	frag_dev_close(d);
 }
 
 /* ---- everything at once against a list -------------------------------------- */

@@ -95,8 +95,8 @@ TEST(values_of_yaml)
 	expect(true, "a: 1", "b", "3", "a: 1\nb: 3\n");
 	expect(true, "a:\n  b: 1\nc: 2\n", "a.d", "3", "a:\n  b: 1\n  d: 3\nc: 2\n");
 	expect(true, "a: 1\n", "b.c", "3", "a: 1\nb:\n  c: 3\n");
-	expect(true, "a:\n  b: 1\n", "a", "3", "'a' is no single value");
-	expect(true, "a: {b: 1}\n", "a.b", "3", "'a.b' is no single value");
+	expect(true, "a:\n  b: 1\n", "a", "3", "'a' is not a single value");
+	expect(true, "a: {b: 1}\n", "a.b", "3", "'a.b' is not a single value");
 	expect(true, "---\na: \r\n", "a", "3", "---\na: 3\r\n");
 	expect(true, "", "a", "3", "a: 3\n");
 	expect(true, "a: 'it''s # x' # c\n", "a", "3", "a: 3 # c\n");
@@ -111,16 +111,16 @@ TEST(values_of_yaml)
 
 TEST(what_is_no_mapping_of_lines_is_refused)
 {
-	expect(true, "a:\n- 1\n- 2\nb: 1\n", "a", "3", "'a' is no single value");
+	expect(true, "a:\n- 1\n- 2\nb: 1\n", "a", "3", "'a' is not a single value");
 	expect(true, "a:\n  - b: 1\n", "a.b", "3", "'b' is not in a mapping of lines");
 	expect(true, "{a: 1}\n", "a", "3", "'a' is not in a mapping of lines");
 	expect(true, "- a: 1\n", "b", "3", "'b' is not in a mapping of lines");
 	expect(true, "a:1\n", "a", "3", "'a' is not in a mapping of lines");
-	expect(true, "a: |\n  x\n", "a", "3", "'a' is no single value");
-	expect(true, "a: [1,\n2]\n", "a", "3", "'a' is no single value");
-	expect(true, "a: \"x\ny\"\n", "a", "3", "'a' is no single value");
-	expect(true, "a: 'x\ny'\n", "a", "3", "'a' is no single value");
-	expect(true, "a: &x 1\nb: *x\n", "a", "3", "'a' is no single value");
+	expect(true, "a: |\n  x\n", "a", "3", "'a' is not a single value");
+	expect(true, "a: [1,\n2]\n", "a", "3", "'a' is not a single value");
+	expect(true, "a: \"x\ny\"\n", "a", "3", "'a' is not a single value");
+	expect(true, "a: 'x\ny'\n", "a", "3", "'a' is not a single value");
+	expect(true, "a: &x 1\nb: *x\n", "a", "3", "'a' is not a single value");
 	expect(true, "a: 1\n---\na: 2\n", "a", "3", "'a' may be in one of several documents");
 }
 

@@ -2,8 +2,6 @@
 /* What batch normalization takes, as an H100 with cuDNN 9.19 answered. */
 #include "test.h"
 
-#include "inside/nogpu/entries.h"
-
 int frag_nogpu_cudnnSetTensorNdDescriptor(void *t, int type, int count, const int *dims,
 					  const int *strides);
 int frag_nogpu_cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void *h, int mode, int ops,
