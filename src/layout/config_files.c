@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <frag/base.h>
+#include <frag/opt.h>
 #include <xxhash.h>
 
 #include "base/outfile.h"
