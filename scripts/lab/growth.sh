@@ -80,14 +80,14 @@ describe() {
 	| machine | $(scripts/build/machine.sh), $(gcc --version | head -n 1) |
 	| date, version | $(date -u +%Y-%m-%d), $("$b/cufrag" --version) |
 
-	A pool with n free blocks, each between two live ones, and then one block handed out and one freed in turn
-	(tests/bench/growth.c names the patterns). An operation that looked at all free blocks would take a hundred times
-	as many instructions with 100 times as many of them; one that is O(log n) takes about half as many again: log(100 k)
+	The test fills a pool with n free blocks, each between two live ones, and then takes one block and frees one in turn
+	(tests/bench/growth.c names the patterns). With 100 times as many free blocks, an operation that visits all of them would
+	take a hundred times as many instructions; one that is O(log n) takes about two thirds more: log(100 k)
 	is 1.67 times log(1 k). Instructions are those of the whole call, on \`sim\` with its model of the driver. Times
 	grow more, because the blocks no longer fit into the caches: at 10 M they are 3 GB.
 
 	Two rows grow by more, up to a limit: \`pytorch\`, mixed, has lists in its bins at 1 k and trees at 100 k;
-	\`cub\`, streams, asks for one event of each stream that has cached something, at most 1,000, as its source does.
+	\`cub\`, streams, queries one event of each stream with cached blocks, at most 1,000, like its source.
 
 	Instructions per call:
 

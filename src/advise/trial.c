@@ -82,8 +82,9 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 						   "want of memory",
 						   a->first.status)
 				       : 0;
-	frag_launch_note(&a->trials.launch, "runs out of memory on this card as it is; recorded "
-					    "with enough of it");
+	frag_launch_note(&a->trials.launch, "the unchanged program runs out of memory on this "
+					    "card; recorded with enough "
+					    "memory");
 	frag_trials_end(&a->trials);
 	a->enlarged = true;
 	p->target.card.total_bytes = FRAG_TRIAL_LARGE;

@@ -151,7 +151,7 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 	const char *setting = p->expandable < p->reserved ? " with expandable segments" : "";
 
 	if (v->named && v->fits && !v->members_count)
-		frag_answer_conclude(a, "fits %s as it is%s, with %s to spare", v->card.label,
+		frag_answer_conclude(a, "fits %s unchanged%s, with %s to spare", v->card.label,
 				     setting, FRAG_BYTES(room - need));
 	else if (v->named && v->fits)
 		frag_answer_conclude(a, "fits %s with %s to spare: %s; reserves %s%s%s",
@@ -251,7 +251,7 @@ static void remarks(const struct frag_advising *v, struct frag_answer *a)
 				   "cufrag %s advise: %s, tried %zu changes in %s, %llu steps each",
 				   FRAG_VERSION, program_name(v), v->tried, FRAG_NS(v->took_ns),
 				   (unsigned long long)v->first.steps);
-	frag_answer_remark(a, "as it is: requested %s, reserved %s, with expandable segments %s",
+	frag_answer_remark(a, "unchanged: requested %s, reserved %s, with expandable segments %s",
 			   FRAG_BYTES(v->first.peaks.requested),
 			   FRAG_BYTES(v->first.peaks.reserved),
 			   FRAG_BYTES(v->first.peaks.expandable));

@@ -61,7 +61,7 @@ static void draw(const struct frag_advising *v, const struct frag_trial *after, 
 	d.rows = frag_answer_new(a, before->count + after->curve.count, sizeof(*d.rows));
 	if (!d.rows)
 		return;
-	add(&d, 0, "as it is", before, requested);
+	add(&d, 0, "unchanged", before, requested);
 	add(&d, 1, frag_answer_print(a, "with %s", names), &after->curve, requested);
 	frag_answer_chart(
 		a, &(struct frag_answer_chart){
@@ -79,12 +79,13 @@ static void draw(const struct frag_advising *v, const struct frag_trial *after, 
 							: frag_advice_need(&v->first.peaks))),
 			   .subtitle = frag_answer_print(a, "%s over %s time", what,
 							 *v->name ? "recorded" : "modelled"),
-			   .caption = requested ? "What the program asks for as it is, and with "
-						  "the change."
-						: "Memory reserved from the card by the program as "
-						  "it is, and with the change, each in the "
-						  "allocator's better setting. Grey: what the "
-						  "program as it is asks for.",
+			   .caption = requested ? "Memory that the program requests, unchanged and "
+						  "with the change."
+						: "Memory that the program reserves, unchanged and "
+						  "with the change, each in "
+						  "the allocator's better setting. Grey: requested "
+						  "memory of the unchanged "
+						  "program.",
 			   .shape = &curve_row_shape,
 			   .rows = { d.rows, d.count } });
 }

@@ -2,7 +2,7 @@
 """Adafactor: one number for each row and column in place of two for each weight."""
 from .help import Left, adam, states_as
 
-NUMERICS = "another optimizer: learning rate and schedule have to be found again"
+NUMERICS = "another optimizer needs another learning rate and schedule"
 GROUP = "optimizer"
 
 

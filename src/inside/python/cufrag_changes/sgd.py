@@ -2,7 +2,7 @@
 """SGD, which keeps no states."""
 from .help import adam, states_as
 
-NUMERICS = "another optimizer: learning rate and schedule have to be found again"
+NUMERICS = "another optimizer needs another learning rate and schedule"
 GROUP = "optimizer"
 
 
