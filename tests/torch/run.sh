@@ -758,6 +758,28 @@ test_frameworks() {
 	done
 }
 
+# commands of frameworks, unchanged, on a small Llama
+test_recipes() {
+	local small=(vocab_size=128256 num_layers=2 num_heads=4 num_kv_heads=2 embed_dim=256 max_seq_len=1024 intermediate_dim=512)
+	local files=(tokenizer.path=tiny/original/tokenizer.model checkpointer.checkpoint_dir=tiny dataset.source=json dataset.data_files=tiny/texts.json
+		dataset.split=train output_dir=out max_steps_per_epoch=2 gradient_accumulation_steps=1)
+	export HF_HUB_OFFLINE=1 PATH=$env/bin:$PATH
+	"$python" -c 'import transformers, tokenizers' 2> err && "$python" "$root/tests/torch/tiny_llama.py" tiny > log 2>&1 || { cat err; return 0; }
+	if [ -x "$env/bin/tune" ]; then
+		record --gpu h100 -o tune.cft -- tune run full_finetune_single_device --config llama3_2/1B_full_single_device \
+			model._component_=torchtune.models.llama3_2.llama3_2 "${small[@]/#/model.}" "${files[@]}" optimizer=torch.optim.AdamW optimizer.fused=True && verified tune.cft &&
+			"$cufrag" info tune.cft | grep -q 'at .*/recipes/full_finetune_single_device.py:' || { cat log; return 1; }
+		record --gpu h100 -o tune2.cft -- tune run --nproc_per_node 2 lora_finetune_distributed --config llama3_2/1B_lora \
+			model._component_=torchtune.models.llama3_2.lora_llama3_2 "${small[@]/#/model.}" "${files[@]}" && verified tune2.cft &&
+			"$cufrag" info tune2.cft | grep -q '^device 1' || { cat log; return 1; }
+	fi
+	[ -x "$env/bin/axolotl" ] || return 0
+	printf '%s\n' 'base_model: tiny' 'datasets:' '- { path: tiny/texts.json, ds_type: json, type: alpaca }' 'output_dir: out' 'sequence_len: 256' 'micro_batch_size: 2' \
+		'gradient_accumulation_steps: 2' 'max_steps: 2' 'num_epochs: 1' 'optimizer: adamw_torch' 'learning_rate: 0.0002' 'bf16: true' 'adapter: lora' 'lora_r: 8' \
+		'lora_alpha: 16' 'lora_target_linear: true' 'attn_implementation: sdpa' > sft.yaml
+	AXOLOTL_DO_NOT_TRACK=1 record -o axolotl.cft -- axolotl train sft.yaml && grep -q 'Training completed' log && verified axolotl.cft || { cat log; return 1; }
+}
+
 test_ranks_that_wait_for_each_other() {
 	! "$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" stuck > log 2>&1 &&
 		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || { cat log; return 1; }

@@ -308,16 +308,21 @@ class Card:
         return float("1e-10" in line or "-c2" in line) if line.startswith(("if ", "elif ")) else None
 
     def place(self):
-        """The innermost line that belongs to the user, else the innermost at all."""
+        """The innermost line that belongs to the user, else to a package other than torch, else the innermost at all."""
         frame = inner = asker()
         if not frame:
             return "backward pass"
+        package = None
         while frame:
             name = frame.f_code.co_filename
-            if not name.startswith(self.package) and not name.startswith(STANDARD) and "site-packages" not in name \
-                    and not name.startswith(("<frozen", HERE)):
-                return "%s:%d" % (name[len(STARTED):] if name.startswith(STARTED) else name, frame.f_lineno)
+            installed = "site-packages" in name or name.startswith(SCRIPTS)
+            generated = name.startswith("<") and frame.f_globals.get("__name__") != "__main__"  # not that of python -c
+            if not generated and not name.startswith((self.package, HERE)) and (installed or not name.startswith(STANDARD)):
+                if not installed:
+                    return "%s:%d" % (name[len(STARTED):] if name.startswith(STARTED) else name, frame.f_lineno)
+                package = package or frame
             frame = frame.f_back
+        inner = package or inner
         return "%s:%d" % (inner.f_code.co_filename, inner.f_lineno)
 
     def write_clock(self, path):
@@ -392,6 +397,7 @@ def hide_key(torch, switch_on):
 HERE = os.path.dirname(os.path.abspath(__file__))
 STARTED = os.path.join(os.getcwd(), "")
 STANDARD = sysconfig.get_paths()["stdlib"]
+SCRIPTS = os.path.join(sysconfig.get_paths()["scripts"], "")  # commands that packages install
 
 
 def cxx20(torch):
