@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/show_answer.h"
+#include "recording/estimate.h"
 #include "recording/verified.h"
 
 struct options {
@@ -47,11 +48,14 @@ static int verify_one(const struct frag_cli *cli, const char *conf, struct frag_
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+	struct frag_sim_config card = cli->target.card;
 	uint64_t limit = limit_of(cli, &trace->devs[d]);
 
 	frag_cli_show(&progress, "verifying", trace->name);
+	if (!cli->target.card_given)
+		frag_estimate_card(trace, &card);
 	if (cli->device == FRAG_CLI_DEVICE_SIM)
-		return frag_verify(trace, d, &cli->target.card, limit, conf, r, err);
+		return frag_verify(trace, d, &card, limit, conf, r, err);
 	FRAG_TRY(frag_cli_open_nth(cli, d, &dev, err));
 	return frag_verify_card(trace, d, dev, &cli->target.card, limit, conf, r, err);
 }
@@ -125,20 +129,23 @@ const struct frag_cmd frag_cmd_verify = {
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 10000,
-	.about = "Replays a recording of PyTorch's allocator under its recorded settings and "
-		 "compares every segment event, every block address, every refusal and the final "
-		 "snapshot with the recording. Exits with 0 only if all are identical, else with "
-		 "1. A history that began late (the ring buffer was too short, or the recorder was "
-		 "switched on later) does not hold its initial state. verify infers this state "
-		 "from later decisions; if they do not show enough, the verdict is undetermined "
-		 "from a named event on, and the status is 1, too. PyTorch does not record a "
-		 "memory limit: unless --limit gives it, verify searches for one with which the "
-		 "replay is identical. With --device cuda the settings run on a card, and verify "
-		 "compares what does not depend on addresses: requests served and refused, "
-		 "segments by kind and size. After a difference, a simulated card replays with the "
-		 "addresses of the real card and with the recorded ones; this shows whether "
-		 "addresses decided it. The verdict stays different. Several recordings get one "
-		 "verdict.",
+	.about =
+		"Replays a recording of PyTorch's allocator under its recorded settings and "
+		"compares every segment event, every block address, every refusal and the final "
+		"snapshot with the recording. Exits with 0 only if all are identical, else with "
+		"1. A history that began late (the ring buffer was too short, or the recorder was "
+		"switched on later) does not hold its initial state. verify infers this state "
+		"from later decisions; if they do not show enough, the verdict is undetermined "
+		"from a named event on, and the status is 1, too. PyTorch does not record a "
+		"memory limit: unless --limit gives it, verify searches for one with which the "
+		"replay is identical. With --device cuda the settings run on a card, and verify "
+		"compares what does not depend on addresses: requests served and refused, "
+		"segments by kind and size. After a difference, a simulated card replays with the "
+		"addresses of the real card and with the recorded ones; this shows whether "
+		"addresses decided it. The verdict stays different. A recording made without a GPU "
+		"is replayed on its own card unless --gpu names another. Several recordings get "
+		"one "
+		"verdict.",
 	.examples = "  cufrag verify traces/gnn.default.cft\n"
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE,

@@ -167,6 +167,8 @@ int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
 	}
 	if (cli->context_bytes_ != UINT64_MAX)
 		card->context_bytes = cli->context_bytes_;
+	cli->target.card_given =
+		cli->gpu_ || cli->capacity_bytes || cli->context_bytes_ != UINT64_MAX;
 	if (card->total_bytes < card->context_bytes)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "the card has less memory than its CUDA context takes: %llu of "

@@ -226,7 +226,9 @@ static char *make_note(const struct frag_launch *l, const struct parts *p,
 		return NULL;
 	fprintf(to, "card %s\n", l->card.name ? l->card.name : "h200");
 	fprintf(to, "chip %s\n", gpu ? gpu->name : "");
-	fprintf(to, "total %llu\nstatus %d\n", (unsigned long long)l->card.total_bytes, status);
+	fprintf(to, "total %llu\ncontext %llu\nstatus %d\n",
+		(unsigned long long)l->card.total_bytes, (unsigned long long)l->card.context_bytes,
+		status);
 	fprintf(to, "torch ");
 	put_clean(to, json_string_value(json_object_get(first, "torch")));
 	fprintf(to, "\nvalues ");

@@ -135,6 +135,18 @@ const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 	return e;
 }
 
+bool frag_estimate_card(const struct frag_trace *trace, struct frag_sim_config *card)
+{
+	const char *at = trace->estimate ? strstr(trace->estimate, "\ntotal ") : NULL;
+	unsigned long long total, context;
+
+	if (!at || sscanf(at, "\ntotal %llu\ncontext %llu\n", &total, &context) != 2)
+		return false;
+	card->total_bytes = total;
+	card->context_bytes = context;
+	return true;
+}
+
 bool frag_estimate_to_end(const struct frag_trace *trace)
 {
 	return trace->estimate && strstr(trace->estimate, "\nstatus 0\n");

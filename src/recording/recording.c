@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "ending.h"
+#include "estimate.h"
 #include "trace/source.h"
 
 /* ---- words ----------------------------------------------------------------------- */
@@ -42,8 +43,12 @@ static int settle(struct frag_trace *trace, const char *called, const struct fra
 		  unsigned how, struct frag_err *err)
 {
 	bool as_recorded = how & FRAG_OPEN_AS_RECORDED;
+	struct frag_sim_config own = t->card;
 	const struct frag_sim_config *card = as_recorded || fits(trace, &t->card) ? &t->card : NULL;
 	int rc;
+
+	if (!(as_recorded && t->card_given) && frag_estimate_card(trace, &own))
+		card = &own;
 
 	/* a what-if release is about the replay, but better than none where the file does not tell */
 	if (t->torch && (as_recorded || !trace->settings.torch_last))

@@ -40,6 +40,7 @@ enum frag_recording_stage {
 
 struct frag_target {
 	struct frag_sim_config card;
+	bool card_given; /* else it is the default, and a recording without a GPU knows its own */
 	struct frag_limit limit;
 	unsigned torch;	  /* release, see frag/torch.h; 0 = the recording's */
 	const char *conf; /* overrides the settings that recordings hold; NULL = it does not */

@@ -499,8 +499,11 @@ test_advise_of_generation() {
 }
 
 test_expandable_segments() {
-	PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True record -o run.cft -- "$python" "$root/tests/torch/train.py" plain &&
-		verified run.cft && "$cufrag" info run.cft | grep -q 'expandable segments on'
+	local gpu # a reservation is as large as the card of the recording
+	for gpu in h100 h200; do
+		PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True record --gpu $gpu -o run.cft -- "$python" "$root/tests/torch/train.py" plain &&
+			verified run.cft && "$cufrag" info run.cft > out && grep -q 'expandable segments on' out && grep -q '^checked .*verified identical' out || { cat out; return 1; }
+	done
 }
 
 test_out_of_memory_is_that_of_the_card() {

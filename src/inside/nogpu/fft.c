@@ -51,8 +51,8 @@ static bool is_long(int rank, const long long *n)
 /* bytes: of one complex number; rows: transforms of the last side. */
 static double real_bytes(int rank, const long long *n, double rows, double bytes)
 {
-	long long last = n[rank - 1];
-	double half = rows * (double)(last / 2 + 1) * bytes;
+	long long last = n[rank - 1], pairs = last / 2;
+	double half = rows * (double)(pairs + 1) * bytes;
 
 	if (last % 2 && last > (rank > 1 ? 64 : 128))
 		return rows * (double)last * bytes * (rows > 1 ? 1 : 2);
@@ -60,7 +60,7 @@ static double real_bytes(int rank, const long long *n, double rows, double bytes
 		return half;
 	if (last <= (is_power_of_two(last) ? 16384 : 1024))
 		return 0;
-	return last > 8192 ? half : rows * (double)(last / 2) * bytes;
+	return last > 8192 ? half : rows * (double)pairs * bytes;
 }
 
 /* bytes: of one complex number. */
