@@ -144,8 +144,7 @@ const struct frag_cmd frag_cmd_verify = {
 		"addresses of the real card and with the recorded ones; this shows whether "
 		"addresses decided it. The verdict stays different. A recording made without a GPU "
 		"is replayed on its own card unless --gpu names another. Several recordings get "
-		"one "
-		"verdict.",
+		"one verdict.",
 	.examples = "  cufrag verify traces/gnn.default.cft\n"
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE,

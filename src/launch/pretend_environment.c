@@ -24,7 +24,7 @@ static void put_card(const struct frag_launch *l, unsigned asked, unsigned neede
 	/* whose context is given by hand holds that and nothing else beside the program's memory */
 	n = snprintf(text, sizeof(text), "total=%llu;context=%llu;%s=%u;libraries=%d",
 		     (unsigned long long)card->total_bytes, (unsigned long long)card->context_bytes,
-		     asked || needed > 1 ? "count" : "least", asked ?: FRAG_MAX(needed, 1u),
+		     asked || needed > 1 ? "count" : "least", asked ? asked : FRAG_MAX(needed, 1u),
 		     gpu && card->context_bytes == gpu->context_bytes);
 	if (chip)
 		snprintf(text + n, sizeof(text) - (size_t)n,

@@ -135,12 +135,15 @@ const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 	return e;
 }
 
+#define CARD_MAX (1ull << 50) /* bytes: no card, but what somebody wrote */
+
 bool frag_estimate_card(const struct frag_trace *trace, struct frag_sim_config *card)
 {
 	const char *at = trace->estimate ? strstr(trace->estimate, "\ntotal ") : NULL;
 	unsigned long long total, context;
 
-	if (!at || sscanf(at, "\ntotal %llu\ncontext %llu\n", &total, &context) != 2)
+	if (!at || sscanf(at, "\ntotal %llu\ncontext %llu\n", &total, &context) != 2 ||
+	    context >= total || total > CARD_MAX)
 		return false;
 	card->total_bytes = total;
 	card->context_bytes = context;

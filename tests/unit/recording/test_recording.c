@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "recording/estimate.h"
 #include "recording/recording.h"
 #include "sample_trace.h"
 
@@ -184,3 +185,27 @@ static int drop_path(void **state)
 }
 
 TEST_GROUP(make_path, drop_path)
+
+/* The card of a note, which anybody may have written: possible or not taken. */
+TEST(the_card_of_a_note)
+{
+	static const struct {
+		const char *note;
+		uint64_t total_bytes, context_bytes;
+	} rows[] = {
+		{ "card l4\nchip l4\ntotal 1000\ncontext 10\nstatus 0\n", 1000, 10 },
+		{ "card l4\ntotal 1000\nstatus 0\n", 7, 5 }, /* of an older cufrag */
+		{ "card l4\ntotal 10\ncontext 1000\nstatus 0\n", 7, 5 },
+		{ "card l4\ntotal 0\ncontext 0\nstatus 0\n", 7, 5 },
+		{ "card l4\ntotal -1\ncontext 10\nstatus 0\n", 7, 5 },
+	};
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		struct frag_trace trace = { .estimate = (char *)rows[i].note };
+		struct frag_sim_config card = { .total_bytes = 7, .context_bytes = 5 };
+
+		assert_int_equal(frag_estimate_card(&trace, &card), rows[i].total_bytes == 1000);
+		assert_int_equal(card.total_bytes, rows[i].total_bytes);
+		assert_int_equal(card.context_bytes, rows[i].context_bytes);
+	}
+}
