@@ -202,10 +202,10 @@ TEST(the_card_of_a_note)
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_trace trace = { .estimate = (char *)rows[i].note };
-		struct frag_sim_config card = { .total_bytes = 7, .context_bytes = 5 };
+		struct frag_sim_config own = { .total_bytes = 7, .context_bytes = 5 };
 
-		assert_int_equal(frag_estimate_card(&trace, &card), rows[i].total_bytes == 1000);
-		assert_int_equal(card.total_bytes, rows[i].total_bytes);
-		assert_int_equal(card.context_bytes, rows[i].context_bytes);
+		assert_int_equal(frag_estimate_card(&trace, &own), rows[i].total_bytes == 1000);
+		assert_int_equal(own.total_bytes, rows[i].total_bytes);
+		assert_int_equal(own.context_bytes, rows[i].context_bytes);
 	}
 }
