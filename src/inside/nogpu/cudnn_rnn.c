@@ -197,7 +197,7 @@ static const struct {
 /* Allocations within a workspace begin at whole units of 32 bytes. */
 static int64_t whole(int64_t bytes)
 {
-	return (bytes + 31) / 32 * 32;
+	return (int64_t)frag_round_up((uint64_t)bytes, 32);
 }
 
 static int64_t several(struct times n, int64_t bytes)
@@ -229,6 +229,13 @@ static struct rnn_sizes sizes_of(const struct rnn *r, const struct rnn_tensor *x
 	return s;
 }
 
+/* standard: how often a pass needs the states, unless the kernel is the persistent one. */
+static int64_t state_bytes(const struct rnn *r, const struct rnn_sizes *s, struct times standard)
+{
+	return several(s->persistent ? cells[r->cell].persistent : standard, s->states) +
+	       whole((s->persistent ? 1 : 2) * (s->directions - 1) * s->states);
+}
+
 static int64_t forward_bytes(const struct rnn *r, const struct rnn_sizes *s)
 {
 	int64_t g = gates(r), bytes;
@@ -239,11 +246,8 @@ static int64_t forward_bytes(const struct rnn *r, const struct rnn_sizes *s)
 		bytes = whole(g * (s->persistent ? s->all : FRAG_MIN(s->all, CHUNK * s->step))) +
 			(r->drops ? whole(s->all) : 0);
 	if (s->persistent)
-		return bytes + whole(4 * g * s->all) +
-		       several(cells[r->cell].persistent, s->states) +
-		       whole((s->directions - 1) * s->states);
-	return bytes + several(cells[r->cell].forward, s->states) +
-	       whole(2 * (s->directions - 1) * s->states);
+		bytes += whole(4 * g * s->all);
+	return bytes + state_bytes(r, s, cells[r->cell].forward);
 }
 
 /* Gradients between layers: of all steps, or of so many at once as a batch of this size needs to fill the card. */
@@ -268,11 +272,8 @@ static int64_t backward_bytes(const struct rnn *r, const struct rnn_tensor *x,
 		whole((s->directions == 2 ? 4 : 1) * s->wide) + whole(between_bytes(r, x, s));
 
 	if (s->persistent)
-		return bytes + several(cells[r->cell].persistent_values, s->all) +
-		       several(cells[r->cell].persistent, s->states) +
-		       whole((s->directions - 1) * s->states);
-	return bytes + several(cells[r->cell].backward, s->states) +
-	       whole(2 * (s->directions - 1) * s->states);
+		bytes += several(cells[r->cell].persistent_values, s->all);
+	return bytes + state_bytes(r, s, cells[r->cell].backward);
 }
 
 static int64_t kept_bytes(const struct rnn *r, const struct rnn_tensor *x,

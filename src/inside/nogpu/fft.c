@@ -24,11 +24,6 @@ static long long largest_prime(long long n)
 	return n > 1 ? n : largest;
 }
 
-static bool is_power_of_two(long long n)
-{
-	return !(n & (n - 1));
-}
-
 #define LARGEST_PRIME 127 /* with a kernel of its own */
 
 static bool is_bluestein(int rank, const long long *n)
@@ -43,7 +38,7 @@ static bool is_bluestein(int rank, const long long *n)
 static bool is_long(int rank, const long long *n)
 {
 	for (int i = 0; i < rank - 1; i++)
-		if (n[i] > (is_power_of_two(n[i]) ? 4096 : 1990))
+		if (n[i] > (frag_is_pow2((uint64_t)n[i]) ? 4096 : 1990))
 			return true;
 	return false;
 }
@@ -58,7 +53,7 @@ static double real_bytes(int rank, const long long *n, double rows, double bytes
 		return rows * (double)last * bytes * (rows > 1 ? 1 : 2);
 	if (is_long(rank, n))
 		return half;
-	if (last <= (is_power_of_two(last) ? 16384 : 1024))
+	if (last <= (frag_is_pow2((uint64_t)last) ? 16384 : 1024))
 		return 0;
 	return last > 8192 ? half : rows * (double)pairs * bytes;
 }

@@ -34,11 +34,6 @@ static int64_t parts(int64_t n, int64_t of)
 	return (n + of - 1) / of;
 }
 
-static int64_t whole(int64_t n)
-{
-	return parts(n, 32) * 32;
-}
-
 /* A tridiagonal problem and what leads to it. */
 static int64_t eigen(int64_t n)
 {
@@ -61,7 +56,7 @@ static int64_t getrf(int64_t m, int64_t n)
 /* Reflectors, side by side where there are many. */
 static int64_t orgqr(int64_t m, int64_t n, int64_t k)
 {
-	return 33024 + (k < 128 ? whole(m * k) : m * n + square(128));
+	return 33024 + (k < 128 ? parts(m * k, 32) * 32 : m * n + square(128));
 }
 
 /* Singular values of tall matrices, one after the other. */
