@@ -63,6 +63,7 @@ def values():
 
 def known():
     """A net and data that are small enough to be computed, and what nobody knows."""
+    import torch.nn.functional as F
     torch.manual_seed(0)
     net, x = nn.Sequential(nn.Linear(24, 256), nn.Tanh(), nn.Linear(256, 6)), torch.randn(2048, 24)
     expected = net(x).sum().item()
@@ -87,6 +88,9 @@ def known():
         event.record()
         torch.empty(2048, 512, device="cuda", dtype=torch.half) @ torch.empty(512, columns, device="cuda", dtype=torch.half)
         after.record()
+    weights = [torch.randn(1024, 1024, device="cuda") for _ in range(20)]  # a large net
+    mask = F.pad(torch.ones(3, 200, dtype=torch.long, device="cuda"), (0, 312))[:, None, None, :].expand(3, 1, 512, 512)
+    print("mask", int((1.0 - mask.to(weights[0].dtype))[:, 0, 0, :].sum()))
     print("time", begin.elapsed_time(middle) > 1.3 * middle.elapsed_time(end) > 0)
 
 

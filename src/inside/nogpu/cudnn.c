@@ -4,8 +4,7 @@
  * workspace a plan needs. There is one engine for everything but convolutions, and it is found at once.
  *
  * Workspaces are what was recorded on an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"):
- *   attention	256 B; backward of grouped queries more: dK and dV of all query heads, in Q's
- *		type; one query token: none
+ *   attention	cudnn_attention.c
  *   convolution	cudnn_conv.c; several plans, of which PyTorch leaves out what the program forbids. It takes the first,
  *		or tries all with cudnn.benchmark: the largest of each kind follow for it
  *
@@ -47,6 +46,7 @@ static const struct {
 	int64_t most;
 	size_t count_at; /* an int64_t, 0 = none */
 } attributes[] = {
+	ONE(0, mode), /* of an operation on points */
 	LIST(102, conv_dilations, 0),
 	LIST(103, conv_strides, 0),
 	LIST(105, conv_pads, 0),
@@ -65,18 +65,21 @@ static const struct {
 	ONE(715, w_part),
 	ONE(716, x_part),
 	ONE(717, y_part),
+	ONE(750, settings), /* operation on points */
 	LIST(801, ops, offsetof(struct nogpu_cudnn, ops_count)),
 	ONE(901, type), /* tensor */
 	LIST(902, dims, offsetof(struct nogpu_cudnn, dims_count)),
 	LIST(903, strides, 0),
 	ONE(1300, made_of), /* engine: its graph */
 	ONE(1520, query),   /* matrix product */
-	ONE(1610, x),	    /* reduction */
+	ONE(1521, key),
+	ONE(1610, x), /* reduction */
 	ONE(1611, y),
 	ONE(2800, query), /* attention */
+	ONE(2801, key),
+	ONE(2802, value),
+	ONE(2804, stats),
 };
-
-#define ATTENTION_BYTES 256
 
 int64_t frag_nogpu_cudnn_element_bytes(int type)
 {
@@ -121,19 +124,6 @@ NOGPU_ENTRY(int, cudnnBackendSetAttribute,
 	return 0;
 }
 
-/* A sum over heads of a tensor of four dimensions: gradients of all query heads, folded. */
-static int64_t reduction_bytes(const struct nogpu_cudnn *op)
-{
-	const struct nogpu_cudnn *x = op->x, *y = op->y;
-
-	if (op->kind != NOGPU_CUDNN_REDUCTION || !x || !y || x->dims_count != 4 ||
-	    y->dims_count != 4 || x->dims[1] == y->dims[1] || x->dims[3] != y->dims[3] ||
-	    y->dims[3] == 1)
-		return 0;
-	return frag_nogpu_cudnn_element_bytes(x->type) * x->dims[0] * x->dims[1] * x->dims[2] *
-	       x->dims[3];
-}
-
 /* Of any descriptor that leads to a graph; NULL: none. */
 static const struct nogpu_cudnn *graph_of(const struct nogpu_cudnn *d)
 {
@@ -172,23 +162,9 @@ static int64_t conv_bytes(const struct nogpu_cudnn *d, const struct nogpu_cudnn 
 
 static int64_t workspace_bytes(const struct nogpu_cudnn *d)
 {
-	int64_t bytes = ATTENTION_BYTES;
-	const struct nogpu_cudnn *first_query = NULL, *graph = graph_of(d), *conv = conv_of(graph);
+	const struct nogpu_cudnn *graph = graph_of(d), *conv = conv_of(graph);
 
-	if (conv)
-		return conv_bytes(d, conv);
-	for (int64_t i = 0; graph && i < graph->ops_count; i++) {
-		const struct nogpu_cudnn *op = graph->ops[i];
-
-		if (!op)
-			continue;
-		if (!first_query && op->query)
-			first_query = op->query;
-		bytes += reduction_bytes(op);
-	}
-	if (first_query && first_query->dims_count == 4 && first_query->dims[2] == 1)
-		return 0;
-	return bytes;
+	return conv ? conv_bytes(d, conv) : frag_nogpu_attention_bytes(graph);
 }
 
 /* Configurations, made by the caller; returns how many were given or, without out, how many there are. */

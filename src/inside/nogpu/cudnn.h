@@ -15,6 +15,7 @@ enum {
 	NOGPU_CUDNN_CONV_BACKWARD_FILTER = 11,
 	NOGPU_CUDNN_CONV_BACKWARD_DATA = 12,
 	NOGPU_CUDNN_GRAPH = 15,
+	NOGPU_CUDNN_PRODUCT = 19,
 	NOGPU_CUDNN_REDUCTION = 22,
 };
 
@@ -28,7 +29,8 @@ struct nogpu_cudnn {
 	int64_t conv_strides[3], conv_dilations[3], conv_pads[3];
 	struct nogpu_cudnn *conv, *x_part, *w_part, *y_part;
 	/* other operations */
-	struct nogpu_cudnn *x, *y, *query;
+	struct nogpu_cudnn *x, *y, *query, *key, *value, *stats, *settings;
+	int mode; /* settings of an operation on points */
 	/* engine, configuration, plan, heuristics: what they were made of */
 	struct nogpu_cudnn *made_of;
 	int choice; /* configuration: which of the plans */
@@ -66,6 +68,8 @@ struct nogpu_plans {
 bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
 /* Bytes of the largest plan with the notes of one that was planned; that one's if no other is larger. */
 int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu_plan *plan);
+/* Workspace of a graph without a convolution, which is attention. */
+int64_t frag_nogpu_attention_bytes(const struct nogpu_cudnn *graph);
 /* Plans of a convolution, at least one: measured, planned or by rule. */
 void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
 

@@ -52,6 +52,7 @@ constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small
 constexpr double FLOPS = 3e8;	/* or if all of it was computed and this is enough: a small net on the program's data; */
 constexpr int64_t DATA = 16 << 20;	/* both where, besides, nothing has a gradient and is no product: distances, masks */
 constexpr int64_t HELD = 64 << 20;	/* as long as all such floating-point numbers on the card are no more than this: a large net is not computed */
+constexpr int64_t HELD_DATA = 1 << 30; /* for what is made of such data: masks of a large net */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
 constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
 
@@ -744,12 +745,13 @@ struct Judged {
 Judged judge(const Info &f, const std::vector<IValue> &args)
 {
 	Judged j;
-	bool data = !f.mutates && !f.flops, known = true, made = true;
+	bool data = !f.mutates && !f.flops, known = true, made = true, takes = false;
 	int64_t bytes = 0;
 	for (size_t i = 0; i < args.size(); i++)
 		each(args[i], [&](const Tensor &t) {
 			if (!t.is_cuda() || (f.like && i == 0))
 				return;
+			takes = true;
 			if (!on_card(t)) {
 				j.fits = made = false;
 				j.origin = NOTHING;
@@ -768,7 +770,7 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 		});
 	j.fits &= bytes <= 4 * READ;
 	made &= j.origin == COMPUTED && bytes <= 2 * DATA;
-	made &= held_bytes <= HELD;
+	made &= held_bytes <= (data && takes ? HELD_DATA : HELD);
 	j.most = made && data ? DATA : made && known ? READ : 0;
 	j.fits |= j.most > 0;
 	return j;
