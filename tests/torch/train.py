@@ -91,6 +91,8 @@ def known():
     weights = [torch.randn(1024, 1024, device="cuda") for _ in range(20)]  # a large net
     mask = F.pad(torch.ones(3, 200, dtype=torch.long, device="cuda"), (0, 312))[:, None, None, :].expand(3, 1, 512, 512)
     print("mask", int((1.0 - mask.to(weights[0].dtype))[:, 0, 0, :].sum()))
+    edges = (torch.arange(5_000_000) % 1000).cuda()
+    print("edges", len((edges == 7).nonzero()), int(torch.bincount(edges).max()))
     print("time", begin.elapsed_time(middle) > 1.3 * middle.elapsed_time(end) > 0)
 
 

@@ -48,6 +48,8 @@ namespace
 {
 constexpr int64_t SMALL = 64 << 10;	/* computed up to this, */
 constexpr int64_t SMALL_INTEGERS = 32 << 20; /* integers and booleans up to this: indices decide about shapes; */
+constexpr int64_t WIDE_INTEGERS = 256 << 20; /* of 4 and 8 bytes: edges of graphs, */
+constexpr int64_t HELD_INTEGERS = int64_t(2) << 30; /* as long as all that are not small are no more than this; */
 constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small, */
 constexpr double FLOPS = 3e8;	/* or if all of it was computed and this is enough: a small net on the program's data; */
 constexpr int64_t DATA = 16 << 20;	/* both where, besides, nothing has a gradient and is no product: distances, masks */
@@ -213,9 +215,35 @@ bool integers(const Tensor &t)
 	return c10::isIntegralType(t.scalar_type(), true);
 }
 
+/* Computed numbers of large tensors, by the last byte but one: where they begin. Memory that is used anew forgets them. */
+struct Held {
+	std::map<uintptr_t, uintptr_t> begins;
+	std::atomic<int64_t> bytes{ 0 };
+
+	/* pre: mutex is held. */
+	void set(uintptr_t begin, int64_t size, bool computed)
+	{
+		auto it = begins.upper_bound(begin);
+		while (it != begins.end() && it->second < begin + uintptr_t(size)) {
+			bytes -= int64_t(it->first - it->second);
+			it = begins.erase(it);
+		}
+		if (!computed)
+			return;
+		begins[begin + uintptr_t(size)] = begin;
+		bytes += size;
+	}
+};
+Held held, held_integers;
+
+int64_t most_integers(const Tensor &t)
+{
+	return t.element_size() >= 4 && held_integers.bytes <= HELD_INTEGERS ? WIDE_INTEGERS : SMALL_INTEGERS;
+}
+
 bool small(const Tensor &t)
 {
-	return span(t) <= (integers(t) ? SMALL_INTEGERS : SMALL);
+	return span(t) <= (integers(t) ? most_integers(t) : SMALL);
 }
 
 /* The same bytes as a tensor of the CPU. */
@@ -245,24 +273,6 @@ Origin origin_of(const Tensor &t)
 	return it == origins.end() ? NOTHING : it->second;
 }
 
-/* Computed numbers of tensors that are not small, by the last byte but one: where they begin. Memory that is used anew forgets them. */
-std::map<uintptr_t, uintptr_t> held;
-std::atomic<int64_t> held_bytes;
-
-/* pre: mutex is held. */
-void hold(uintptr_t begin, int64_t bytes, bool computed)
-{
-	auto it = held.upper_bound(begin);
-	while (it != held.end() && it->second < begin + uintptr_t(bytes)) {
-		held_bytes -= int64_t(it->first - it->second);
-		it = held.erase(it);
-	}
-	if (!computed)
-		return;
-	held[begin + uintptr_t(bytes)] = begin;
-	held_bytes += bytes;
-}
-
 void set_origin(const Tensor &t, Origin value)
 {
 	if (!on_card(t) || !t.numel())
@@ -270,7 +280,9 @@ void set_origin(const Tensor &t, Origin value)
 	std::lock_guard<std::mutex> g(mutex);
 	origins[t.storage().data()] = value;
 	if (t.is_floating_point() && span(t) > SMALL)
-		hold(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
+		held.set(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
+	if (integers(t) && span(t) > SMALL_INTEGERS)
+		held_integers.set(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
 }
 
 /* What NCCL was lately given: a part of a storage has an address of its own. By its last byte but one: begin and base. */
@@ -770,7 +782,7 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 		});
 	j.fits &= bytes <= 4 * READ;
 	made &= j.origin == COMPUTED && bytes <= 2 * DATA;
-	made &= held_bytes <= (data && takes ? HELD_DATA : HELD);
+	made &= held.bytes <= (data && takes ? HELD_DATA : HELD);
 	j.most = made && data ? DATA : made && known ? READ : 0;
 	j.fits |= j.most > 0;
 	return j;
