@@ -666,6 +666,12 @@ test_what_is_known_is_computed() {
 		grep -qx 'mask 936' log && grep -qx 'edges 5000 5000' log && grep -qx 'time True' log && grep -qx 'stale True True \[1.0\] 1.0' log || { cat log; return 1; }
 }
 
+test_places_that_are_not_there() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" places || return
+	[ "$(grep -c 'out of range.*device-side assert' log)" = 6 ] && [ "$(grep -c ' ran$' log)" = 4 ] &&
+		grep -q '^positions aten::embedding: index 512 is out of range, there are 512' log || { cat log; return 1; }
+}
+
 test_programs_nobody_prepared() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" varied || return
 	grep -qx 'scaler 65536.0 2' log && grep -qx 'modes \[True, True\]' log && grep -q '^qr' log && grep -q '^hessian' log &&

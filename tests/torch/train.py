@@ -96,6 +96,32 @@ def known():
     print("time", begin.elapsed_time(middle) > 1.3 * middle.elapsed_time(end) > 0)
 
 
+def places():
+    """Places that are not there end a program on a card, later and without a line; those that nobody knows do not."""
+    import torch.nn.functional as F
+    table, scores = nn.Embedding(512, 8).cuda(), torch.randn(6, 10, device="cuda", requires_grad=True)
+    images = torch.randn(2, 3, 4, 4, device="cuda")
+    unknown = nn.Linear(512, 2000, device="cuda")(torch.empty(4000, 512, device="cuda")).argmax(1)
+    tries = {
+        "positions": lambda: table(torch.arange(514, device="cuda")),
+        "negative": lambda: table(torch.tensor([3, -1]).cuda()),
+        "label": lambda: F.cross_entropy(scores, torch.tensor([0, 10, -100, 3, 4, 5]).cuda()),
+        "pixels": lambda: F.cross_entropy(images, torch.full((2, 4, 4), 3, device="cuda")),
+        "gathered": lambda: scores.gather(1, torch.tensor([[10]]).cuda()),
+        "selected": lambda: scores.index_select(0, torch.tensor([5, 6]).cuda()),
+        "all_positions": lambda: table(torch.arange(512, device="cuda")).sum().backward(),
+        "ignored": lambda: F.cross_entropy(scores, torch.tensor([0, 9, -100, 3, 4, 5]).cuda()),
+        "ignored_pixels": lambda: F.cross_entropy(images, torch.full((2, 4, 4), 255, device="cuda"), ignore_index=255),
+        "unknown": lambda: table(unknown),
+    }
+    for name, f in tries.items():
+        try:
+            f()
+            print(name, "ran")
+        except IndexError as e:
+            print(name, str(e).splitlines()[0])
+
+
 def varied():
     """What went wrong in programs that nobody had prepared; each line of the answer is checked."""
     import torch.nn.functional as F

@@ -56,6 +56,7 @@ constexpr int64_t DATA = 16 << 20;	/* both where, besides, nothing has a gradien
 constexpr int64_t HELD = 64 << 20;	/* as long as all such floating-point numbers on the card are no more than this: a large net is not computed */
 constexpr int64_t HELD_DATA = 1 << 30; /* for what is made of such data: masks of a large net */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
+constexpr int64_t CHECKED = 1 << 20;	/* places up to so many are checked */
 constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
 
 enum class Values { rules, zeros, random };
@@ -98,6 +99,7 @@ struct Info {
 	bool finite = false; /* looks for numbers that are not finite: none, where nobody made any */
 	bool counts = false; /* the CPU has it for floating point only */
 	uint64_t dead = 0;   /* the CPU cannot do it: for these types of the first tensor, a bit each */
+	int places = 0;      /* argument whose numbers are places in another one, which a card checks */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 };
 
@@ -157,6 +159,9 @@ Info describe(const c10::OperatorHandle &op)
 	f.report = name == "aten::_linalg_check_errors";
 	f.zeros = one_of(name, { "aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::zero_" });
 	f.pointwise = op.hasTag(at::Tag::pointwise) || one_of(name, { "aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat" });
+	f.places = one_of(name, { "aten::embedding", "aten::nll_loss_forward", "aten::nll_loss2d_forward" }) ? 1 :
+		   one_of(name, { "aten::index_select", "aten::gather" })				      ? 2 :
+														0;
 	f.flops = begins(name, { "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_grouped_mm" }) ? 1 :
 		  begins(name, { "aten::convolution" })									  ? 2 :
 		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
@@ -742,6 +747,31 @@ template <class F> void each_deep(const IValue &v, F f)
 	}
 }
 
+/* Which places there are: rows of a table, classes of scores, or entries along a dimension. */
+int64_t places_of(const Info &f, const std::vector<IValue> &args)
+{
+	const Tensor &table = args[0].toTensor();
+	if (f.places == 2)
+		return table.dim() ? table.size(args[1].toInt() < 0 ? args[1].toInt() + table.dim() : args[1].toInt()) : 1;
+	return table.size(begins(f.name, { "aten::nll_loss" }) && table.dim() > 1 ? 1 : 0);
+}
+
+/* What ends a program on a card, later and without a line, ends it here: a place that is not there. Computed ones only. */
+void check_places(const Info &f, const std::vector<IValue> &args)
+{
+	const Tensor &index = args[f.places].toTensor();
+	if (!on_card(index) || !index.numel() || index.numel() > CHECKED || !integers(index) || origin_of(index) != COMPUTED || !args[0].toTensor().dim())
+		return;
+	int64_t places = places_of(f, args), ignored = begins(f.name, { "aten::nll_loss" }) ? args[4].toInt() : 0;
+	auto at = cpu_view(index).to(at::kLong);
+	auto wrong = at.lt(0).logical_or_(at.ge(places));
+	if (begins(f.name, { "aten::nll_loss" }))
+		wrong.logical_and_(at.ne(ignored));
+	if (wrong.any().item<bool>())
+		TORCH_CHECK_INDEX(false, f.name, ": index ", at.masked_select(wrong)[0].item<int64_t>(), " is out of range, there are ", places,
+				  " (on a card: CUDA error: device-side assert triggered)");
+}
+
 struct Deeper {
 	Deeper() { depth++; }
 	~Deeper() { depth--; }
@@ -950,6 +980,11 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 			op.redispatchBoxed(below, stack);
 		}
 		return;
+	}
+	if (f.places) {
+		at::AutoDispatchBelowADInplaceOrView no_grad;
+		c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+		check_places(f, args);
 	}
 	auto [fits, most, origin] = judge(f, args);
 	bool done = false;
