@@ -190,6 +190,8 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, s
 	frag_sim_managed_init(sim);
 	frag_sim_mempools_init(sim);
 	rc = frag_simplace_init(&sim->place, err) ?: frag_dev_open(&sim_ops, sim, out, err);
+	sim->place.host = full.host;
+	sim->place.host_ctx = full.host_ctx;
 	if (rc) {
 		frag_sim_close(sim);
 		return rc;
@@ -213,6 +215,22 @@ void frag_sim_hold(struct frag_device *dev, uint64_t bytes)
 
 	FRAG_ASSERT(dev->ops == &sim_ops);
 	(void)frag_simplace_cut(&sim->place, bytes, &forever, NULL);
+}
+
+frag_addr_t frag_sim_host_take(struct frag_device *dev, uint64_t bytes)
+{
+	struct sim *sim = dev->priv;
+
+	FRAG_ASSERT(dev->ops == &sim_ops);
+	return frag_simplace_host_take(&sim->place, bytes);
+}
+
+void frag_sim_host_give(struct frag_device *dev, frag_addr_t addr, uint64_t bytes)
+{
+	struct sim *sim = dev->priv;
+
+	FRAG_ASSERT(dev->ops == &sim_ops);
+	frag_simplace_host_give(&sim->place, addr, bytes);
 }
 
 uint64_t frag_sim_occupy(struct frag_device *dev, uint64_t bytes)

@@ -142,20 +142,27 @@ static struct chunk *chunk_open(struct place *p, frag_addr_t addr, frag_addr_t e
 	return c;
 }
 
+/* What was taken becomes a gap, or open space again if it was the lowest. */
+static void give_back(struct place *p, frag_addr_t addr, frag_addr_t end)
+{
+	struct frag_tree_node *lowest;
+
+	range_add(p, &p->gaps, addr, end);
+	lowest = frag_tree_first(&p->gaps);
+	if (lowest->key == p->low) {
+		p->low = range_end(lowest);
+		range_remove(p, &p->gaps, lowest);
+	}
+}
+
 static void chunk_close(struct place *p, struct chunk *c)
 {
 	frag_addr_t addr = c->addr, end = c->addr + c->bytes;
-	struct frag_tree_node *lowest;
 
 	frag_tree_remove(&p->chunks, &c->by_addr);
 	frag_simarena_close(&p->arena, c);
 	p->chunks_open--;
-	range_add(p, &p->gaps, addr, end);
-	lowest = frag_tree_first(&p->gaps);
-	if (lowest->key == p->low) { /* the lowest chunk is gone: open space again */
-		p->low = range_end(lowest);
-		range_remove(p, &p->gaps, lowest);
-	}
+	give_back(p, addr, end);
 }
 
 /*
@@ -224,14 +231,38 @@ int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struc
 	c = frag_simarena_find(&p->arena, bytes);
 	if (!c) {
 		uint64_t span = frag_round_up(bytes, GRAIN);
-		frag_addr_t base = fresh_base(p, span);
+		frag_addr_t base;
 
+		if (p->host)
+			p->host(p->host_ctx);
+		FRAG_TRY(reserve_nodes(p, err));
+		base = fresh_base(p, span);
 		if (!base)
 			return FRAG_OOM;
 		c = chunk_open(p, base, base + span);
 	}
 	*out = frag_simarena_cut(&p->arena, c, bytes);
 	return 0;
+}
+
+frag_addr_t frag_simplace_host_take(struct place *p, uint64_t bytes)
+{
+	struct frag_tree_node *n = frag_tree_last_fit(&p->gaps, bytes);
+	frag_addr_t end = n ? range_end(n) : p->low;
+
+	if (reserve_nodes(p, NULL) || (!n && (p->low < p->top || p->low - p->top < bytes + GRAIN)))
+		return 0;
+	if (n)
+		range_cut(p, &p->gaps, end - bytes, end);
+	else
+		p->low = end - bytes;
+	return end - bytes;
+}
+
+void frag_simplace_host_give(struct place *p, frag_addr_t addr, uint64_t bytes)
+{
+	if (!reserve_nodes(p, NULL))
+		give_back(p, addr, addr + bytes);
 }
 
 /* End of the last 32 MiB step that [.., end) touches, or `end` if that is not free. */

@@ -23,8 +23,10 @@ struct place {
 	frag_addr_t low;	    /* no chunk was ever below */
 	frag_addr_t top;	    /* no reservation is above */
 	uint64_t chunks_open, spans_open;
-	bool started;	     /* own rule used once: the context is placed */
-	struct piece *local; /* the context's local memory, until the first kernel */
+	bool started;		 /* own rule used once: the context is placed */
+	struct piece *local;	 /* the context's local memory, until the first kernel */
+	void (*host)(void *ctx); /* tells what the host process took and gave; NULL: nothing */
+	void *host_ctx;
 };
 
 /* Errors: FRAG_ENOMEM. */
@@ -37,6 +39,10 @@ int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struc
 int frag_simplace_claim(struct place *p, frag_addr_t addr, uint64_t bytes, bool wish,
 			struct piece **out, struct frag_err *err);
 void frag_simplace_give(struct place *p, struct piece *piece);
+
+/* Pages of the host process: take puts them where the kernel would, 0 = no room; give: any part of them. */
+frag_addr_t frag_simplace_host_take(struct place *p, uint64_t bytes);
+void frag_simplace_host_give(struct place *p, frag_addr_t addr, uint64_t bytes);
 
 /* The program launched a kernel; only the first call has an effect. */
 void frag_simplace_launched(struct place *p);

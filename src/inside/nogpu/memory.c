@@ -34,7 +34,7 @@
 #define BASE 0x100000000000ull	       /* 16 TiB: below it nothing of Linux lies but the program */
 #define SPACE (64ull * FRAG_GIB << 10) /* 64 TiB: programs and their libraries lie above 85 */
 /* Edges of the simulated zones: segments lie below the first, reservations above the second. */
-#define SIM_TOP 0x7f0100000000ull
+#define SIM_TOP 0x7f8000000000ull
 #define SIM_LOW 0x300000000ull
 
 struct range {
@@ -107,15 +107,19 @@ static void __attribute__((noreturn)) fail_space(void)
 
 struct frag_device *frag_nogpu_sim(int ordinal)
 {
+	static int ordinals[NOGPU_CARDS_MAX];
 	const struct nogpu_card *c = frag_nogpu_card();
 	const struct frag_sim_config cfg = { .name = c->name,
 					     .total_bytes = c->total_bytes,
-					     .context_bytes = c->context_bytes };
+					     .context_bytes = c->context_bytes,
+					     .host = frag_nogpu_host_look,
+					     .host_ctx = &ordinals[ordinal] };
 	void *at = (void *)(uintptr_t)zone_base(ordinal, NOGPU_SEGMENTS);
 	void *got;
 
 	if (sims[ordinal])
 		return sims[ordinal];
+	ordinals[ordinal] = ordinal;
 	got = mmap(at, share_bytes(), PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (got == MAP_FAILED)
@@ -126,6 +130,7 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 		munmap(got, share_bytes());
 		return NULL;
 	}
+	frag_nogpu_host_look(&ordinals[ordinal]);
 	return sims[ordinal];
 }
 

@@ -13,6 +13,7 @@
  *	a = managed SIZE · let a · touch ADDR SIZE · prefetch ADDR SIZE · resident
  *	f = fence STREAM · done f LAG			sync STREAM · sync (all) · now NS · launched · hold SIZE
  *	place ADDR · place oom · place rule · place wish ADDR	what the next call that asks the hook is told; asked: which
+ *	a = host SIZE · unhost ADDR SIZE	addresses of the host process
  *	ready SIZE	the card, after so much was given back
  *	reserved · peak · leaks · free_memory · cost	cost: of the calls since the last time
  */
@@ -193,6 +194,7 @@ static bool makes(struct card *c, char *const *w, uint64_t *value, int *rc, stru
 {
 	struct frag_device *d = c->dev;
 
+	*rc = 0;
 	if (!strcmp(w[0], "malloc"))
 		*rc = frag_dev_alloc(d, N(1), value, err);
 	else if (!strcmp(w[0], "reserve"))
@@ -205,6 +207,8 @@ static bool makes(struct card *c, char *const *w, uint64_t *value, int *rc, stru
 		*rc = frag_dev_mempool_alloc(d, N(1), N(2), (uint32_t)N(3), value, err);
 	else if (!strcmp(w[0], "managed"))
 		*rc = frag_dev_managed_alloc(d, N(1), value, err);
+	else if (!strcmp(w[0], "host"))
+		*value = frag_sim_host_take(d, N(1));
 	else if (!strcmp(w[0], "fence"))
 		*rc = frag_dev_fence_record(d, (uint32_t)N(1), value, err);
 	else
@@ -251,6 +255,8 @@ static bool does(struct card *c, char *const *w, int *rc, struct frag_err *err)
 		frag_sim_launched(d);
 	else if (!strcmp(w[0], "hold"))
 		frag_sim_hold(d, N(1));
+	else if (!strcmp(w[0], "unhost"))
+		frag_sim_host_give(d, N(1), N(2));
 	else if (!strcmp(w[0], "ready"))
 		*rc = frag_dev_make_ready(d, N(1), err);
 	else
