@@ -587,6 +587,26 @@ test_recordings_are_kept() {
 	fit=("$cufrag" fit "${fit[@]:3}") && again && anew
 }
 
+# as SGLang's launcher ends its scheduler
+test_what_the_program_kills_writes_its_recording() {
+	cat > kills.py <<- 'END'
+		import multiprocessing, time, torch
+		def work(ready):
+		    kept = torch.ones(1 << 20, device="cuda")
+		    ready.set()
+		    time.sleep(100)
+		if __name__ == "__main__":
+		    spawn = multiprocessing.get_context("spawn")
+		    ready = spawn.Event()
+		    child = spawn.Process(target=work, args=(ready,))
+		    child.start()
+		    ready.wait()
+		    child.kill()
+		    child.join()
+	END
+	record --gpu h100 -o run.cft -- "$python" kills.py && verified run.cft || { cat log; return 1; }
+}
+
 test_however_a_program_ends() {
 	local how
 	for how in exit:5 os_exit:5 raise:1 exec:5 SIGTERM:143 SIGKILL:3; do

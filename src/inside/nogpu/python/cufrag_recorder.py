@@ -11,12 +11,14 @@ import json
 import os
 import signal
 import sys
+import time
 
 
 KEPT = []
 NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; remove it from PYTORCH_CUDA_ALLOC_CONF "
               "(cufrag compare --policy async says what it would need)")
 ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+WRITE_S = 20  # what a process that is to be killed has for its recording
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
@@ -76,6 +78,7 @@ class Recorder:
         atexit.register(self.finish)
         for name in ("_exit", "abort", "execv", "execve"):
             self.finish_before(name)
+        self.ask_before_kill()
         for number in ENDS[1:]:
             if signal.getsignal(number) == signal.SIG_DFL:
                 try:
@@ -97,6 +100,20 @@ class Recorder:
             self.finish()
             return original(*args, **kwargs)
         setattr(os, name, end)
+
+    def ask_before_kill(self):
+        """A program that kills its own processes, as SGLang does, lets those that record write first."""
+        original = os.kill
+
+        def kill(pid, number):
+            begun = os.path.join(self.folder or "", "%d.begun" % pid)
+            if number == signal.SIGKILL and pid != os.getpid() and os.path.exists(begun):
+                original(pid, signal.SIGTERM)
+                until = time.monotonic() + WRITE_S
+                while os.path.exists(begun) and time.monotonic() < until:
+                    time.sleep(0.01)
+            return original(pid, number)
+        os.kill = kill
 
     def leave(self, number, frame):
         """A kill still writes the recording; children that the program forked have none, and end as they would."""
