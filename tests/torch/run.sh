@@ -590,9 +590,10 @@ test_recordings_are_kept() {
 # as SGLang's launcher ends its scheduler
 test_what_the_program_kills_writes_its_recording() {
 	cat > kills.py <<- 'END'
-		import multiprocessing, time, torch
+		import multiprocessing, threading, time, torch
 		def work(ready):
 		    kept = torch.ones(1 << 20, device="cuda")
+		    threading.Thread(target=time.sleep, args=(100,)).start()
 		    ready.set()
 		    time.sleep(100)
 		if __name__ == "__main__":

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 
 
@@ -18,7 +19,7 @@ KEPT = []
 NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; remove it from PYTORCH_CUDA_ALLOC_CONF "
               "(cufrag compare --policy async says what it would need)")
 ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-WRITE_S = 20  # what a process that is to be killed has for its recording
+PATIENCE_S, WRITE_S = 3, 20  # for the program's own end; for all until a process that is to be killed has written
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
@@ -118,6 +119,9 @@ class Recorder:
     def leave(self, number, frame):
         """A kill still writes the recording; children that the program forked have none, and end as they would."""
         if os.getpid() == self.pid:
+            waits = threading.Timer(PATIENCE_S, self.finish)  # for other threads of the program, which may never end
+            waits.daemon = True
+            waits.start()
             sys.exit(128 + number)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
