@@ -88,24 +88,31 @@ uint64_t frag_launch_family_bytes(pid_t pid)
 	return bytes;
 }
 
+/* True: there are others than pid. */
+static bool send_family(pid_t pid, bool group, int number)
+{
+	struct process *list;
+	size_t count = read_family(pid, group, &list);
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct process *p = list + i;
+
+		if (p->member && !p->ended && p->pid != pid)
+			any |= !kill((pid_t)p->pid, number);
+	}
+	free(list);
+	return any;
+}
+
 void frag_launch_family_kill(pid_t pid)
 {
-	bool left = true;
-
 	/* again for those that were started meanwhile */
-	for (int looks = 0; left && looks < 1000; looks++) {
-		struct process *list;
-		size_t count = read_family(pid, true, &list);
+	for (int looks = 0; looks < 1000 && send_family(pid, true, SIGKILL); looks++)
+		usleep(1000);
+}
 
-		left = false;
-		for (size_t i = 0; i < count; i++) {
-			const struct process *p = list + i;
-
-			if (p->member && !p->ended && p->pid != pid)
-				left |= !kill((pid_t)p->pid, SIGKILL);
-		}
-		free(list);
-		if (left)
-			usleep(1000);
-	}
+void frag_launch_family_ask(pid_t pid)
+{
+	send_family(pid, false, SIGTERM);
 }

@@ -15,4 +15,7 @@ uint64_t frag_launch_family_bytes(pid_t pid);
  */
 void frag_launch_family_kill(pid_t pid);
 
+/* Asks all descendants to end (SIGTERM), but not pid itself. */
+void frag_launch_family_ask(pid_t pid);
+
 #endif

@@ -73,6 +73,14 @@ chmod +x vllm
 rm -f out; "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv -- ./vllm serve model > out 2> err; echo "exit $?"
 grep -E '^(answer|h100: )' out; ls ended-*; cut -d, -f 1-5,24-29 rows.csv
 "$CUFRAG" layout --serve --requests 100 --tokens 8192 -- sh engine 2> err || sed 's/; try.*//' err
+# one whose first process waits for ever: the others are asked, too
+cat > engine << 'END'
+(trap 'printf "alloc,1,512\nfree,1\n" > "$CUFRAG_RECORD/1.pickle"; exit' TERM; while :; do sleep 0.1; done) &
+trap '' TERM; echo "INFO GPU KV cache size: 444,864 tokens"; echo "Application startup complete"
+wait
+END
+rm -f out; timeout 28 "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 1 --tokens 8192 --vary tp=1 -- sh engine vllm serve > out 2> err; echo "exit $?"
+grep -E '^answer' out
 # the page cannot be written: the answer is given, the status says so
 touch file
 layout --gpu l4 --vary '{mb}=1' --out file/page -- sh program '{mb}' none ''
