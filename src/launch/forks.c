@@ -22,6 +22,7 @@
 #include <frag/base.h>
 
 #include "base/outfile.h"
+#include "launch/family.h"
 
 #define FILE_MAX_BYTES (4u << 20)
 #define WORDS_MAX 64u	  /* of Python and its options */
@@ -183,6 +184,7 @@ static void __attribute__((noreturn)) serve(const char *folder, struct first *f,
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* of what forks leave behind: frag_forks_end */
 	snprintf(path, sizeof(path), "%s/server.log", folder);
 	log = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	dup2(null, STDIN_FILENO);
@@ -234,8 +236,9 @@ void frag_forks_end(pid_t server)
 {
 	if (server <= 0)
 		return;
-	setpgid(server, server); /* perhaps it has not come to it */
-	kill(-server, SIGKILL);
+	kill(server, SIGSTOP);
+	frag_launch_family_kill(server);
+	kill(server, SIGKILL);
 	while (waitpid(server, NULL, 0) < 0 && errno == EINTR)
 		;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "launch/family.h"
 #include "launch/forks.h"
 
 /* ---- signals ------------------------------------------------------------------------ */
@@ -29,7 +30,9 @@ static bool (*program_is_done)(void *ctx);
 static void *done_ctx;
 static unsigned done_ticks;
 #define TICK_NS 250000000
-#define KILL_TICKS 120u /* from asking a program to end to killing it */
+/* from asking a program to end to asking all its processes, and to killing it */
+#define ALL_TICKS 40u
+#define KILL_TICKS 120u
 
 struct signals {
 	struct sigaction child, old[FRAG_ARRAY_LEN(for_program)];
@@ -52,7 +55,8 @@ bool frag_launch_was_done(void)
 	return done_ticks != 0;
 }
 
-/* Once a tick: its first process ends the others, in the order that it knows. */
+/* Once a tick: its first process ends the others, in the order that it knows, unless that waits for a request that does not
+ * end, as SGLang's. */
 static void end_if_done(pid_t pid)
 {
 	if (!done_ticks && !program_is_done(done_ctx))
@@ -60,6 +64,8 @@ static void end_if_done(pid_t pid)
 	done_ticks++;
 	if (done_ticks == 1)
 		kill(pid, SIGTERM);
+	if (done_ticks == ALL_TICKS)
+		frag_launch_family_ask(pid);
 	if (done_ticks == KILL_TICKS)
 		kill(pid, SIGKILL);
 }

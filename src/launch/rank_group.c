@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks of a job as processes of this machine: what torchrun would do. See launch.h. */
-#include "family_memory.h"
+#include "family.h"
 #include "launch.h"
 
 #include <arpa/inet.h>

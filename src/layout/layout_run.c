@@ -25,6 +25,7 @@
 #include "base/outfile.h"
 #include "base/scratch.h"
 #include "base/term.h"
+#include "launch/family.h"
 
 #define GRACE_NS 5000000000ull	/* from asking a process to end to killing it */
 #define TRIAL_NS 30000000000ull /* beside twice the time of others: Python first loads everything */
@@ -63,6 +64,7 @@ static void __attribute__((noreturn)) work(struct course *c, const struct job *j
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* for frag_launch_family_kill */
 	frag_progress_silence();
 	dup2(null, STDIN_FILENO);
 	dup2(log, STDOUT_FILENO);
@@ -70,6 +72,7 @@ static void __attribute__((noreturn)) work(struct course *c, const struct job *j
 	frag_layout_forks_enter(&c->forks, j->way, c->x);
 	if (r)
 		frag_layout_record(c->x, j->point, j->on, j->log, r);
+	frag_launch_family_kill(getpid()); /* what the program left behind */
 	_exit(r && write(to, r, sizeof(*r)) == sizeof(*r) ? 0 : 1);
 }
 
@@ -132,10 +135,13 @@ static void end(struct job *j)
 {
 	uint64_t now = frag_clock_ns();
 
-	if (!j->asked_ns)
+	if (!j->asked_ns) {
 		kill(-j->pid, SIGTERM);
-	else if (now - j->asked_ns > GRACE_NS)
+	} else if (now - j->asked_ns > GRACE_NS) {
+		kill(j->pid, SIGSTOP);
+		frag_launch_family_kill(j->pid);
 		kill(-j->pid, SIGKILL);
+	}
 	j->asked_ns = j->asked_ns ? j->asked_ns : now;
 }
 

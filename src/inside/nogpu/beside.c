@@ -5,9 +5,10 @@
  *
  * Measured on one H100 80 GB HBM3 (driver 580.159.04, CUDA 13.0, PyTorch 2.11.0, 2026-11-23 and 24; results/layout/beside.csv,
  * beside_programs.csv). An H200 holds the same, but for 6 MiB less of NCCL's first group. The card gives 2 MiB at a time, so sums
- * are off by as much where several libraries share them. It holds for cards that run the same machine code, those of compute
- * capability 9; others hold nothing, since they were not measured, and differ: an 8 GB card of 8.9 printed 0.03 GiB where an H100
- * prints 0.16 (results/layout/serving.md). Other releases of PyTorch and CUDA are taken to be alike.
+ * are off by as much where several libraries share them. Other releases of PyTorch and CUDA are taken to be alike.
+ *
+ * Cards of other compute capabilities were not measured. Two parts are derived for them (kernels_bytes, handle_bytes), and agree
+ * with what vLLM printed on nine such cards (results/layout/serving.md); they hold nothing of the rest.
  *
  * Not modelled: NCCL's groups of several ranks, which were not measured; local memory of kernels with more than 1,024 bytes a
  * thread (multiprocessors x threads x the bytes beyond), since kernels are never looked at and none of PyTorch's that were
@@ -21,10 +22,9 @@ static const struct {
 	uint64_t first_bytes; /* once a card */
 	uint64_t each_bytes;
 } figures[NOGPU_BESIDE_COUNT] = {
-	/* the first kernel: the code of PyTorch */
-	[NOGPU_BESIDE_KERNELS] = { 92 * FRAG_MIB, 0 },
+	[NOGPU_BESIDE_KERNELS] = { 0, 0 }, /* kernels_bytes */
 	/* the first matrix product takes 66 MiB, 64 of them the handle's, whose addresses cublasCreate takes */
-	[NOGPU_BESIDE_CUBLAS] = { 2 * FRAG_MIB, 64 * FRAG_MIB },
+	[NOGPU_BESIDE_CUBLAS] = { 2 * FRAG_MIB, 0 }, /* handle_bytes */
 	/* 10 MiB, or 8 behind cuBLAS; 8 for the handle of another thread, as that of the backward pass */
 	[NOGPU_BESIDE_CUDNN] = { 2 * FRAG_MIB, 8 * FRAG_MIB },
 	[NOGPU_BESIDE_SOLVER] = { 96 * FRAG_MIB, 0 }, /* one handle of cuSOLVER */
@@ -34,9 +34,33 @@ static const struct {
 	[NOGPU_BESIDE_NCCL] = { 106 * FRAG_MIB, 388 * FRAG_MIB },
 };
 
-static bool counts(void)
+static bool counts(enum nogpu_beside what)
 {
-	return frag_nogpu_card()->major == 9 && frag_nogpu_card()->libraries;
+	return frag_nogpu_card()->libraries &&
+	       (frag_nogpu_card()->major == 9 || what == NOGPU_BESIDE_KERNELS ||
+		what == NOGPU_BESIDE_CUBLAS);
+}
+
+/*
+ * The first kernel took 92 MiB, and as much in a program of one kernel if that can fail an assertion, as many of PyTorch's can;
+ * whatever the limits of stack, heap and printf (results/layout/first_kernel.cu). Taken to be so many bytes for each thread that
+ * the card can hold; in steps of 2 MiB, 350 to 356 give those 92.
+ */
+#define ASSERT_BYTES 352u
+
+static uint64_t kernels_bytes(const struct nogpu_card *c)
+{
+	const uint64_t threads = (uint64_t)c->sms * (uint64_t)c->threads_per_sm;
+
+	return frag_round_up(threads * ASSERT_BYTES, 2 * FRAG_MIB);
+}
+
+/* 64 MiB were measured: twice the workspace that cuBLAS's manual recommends for the capability. */
+static uint64_t handle_bytes(const struct nogpu_card *c)
+{
+	if (c->major == 9 || c->major == 10)
+		return 2 * 32 * FRAG_MIB;
+	return 2 * (c->major == 12 ? 12 : 4) * FRAG_MIB;
 }
 
 /* Of n streams: 0, 2, 2, 4, 8, 16, 34 and 70 MiB for 1, 2, 4, 8, 16, 32, 64 and 128 (PyTorch makes 128 at once). Whether a
@@ -50,6 +74,10 @@ static uint64_t nth_bytes(enum nogpu_beside what, uint64_t n)
 {
 	if (what == NOGPU_BESIDE_STREAM && n > 1)
 		return streams_bytes(n) - streams_bytes(n - 1);
+	if (what == NOGPU_BESIDE_CUBLAS)
+		return handle_bytes(frag_nogpu_card());
+	if (what == NOGPU_BESIDE_KERNELS && n == 1)
+		return kernels_bytes(frag_nogpu_card());
 	return figures[what].each_bytes;
 }
 
@@ -60,7 +88,7 @@ void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
 	struct frag_device *sim;
 	uint64_t n, each = 0;
 
-	if (!counts())
+	if (!counts(what))
 		return;
 	frag_nogpu_lock();
 	sim = frag_nogpu_sim(device);

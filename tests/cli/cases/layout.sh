@@ -24,6 +24,15 @@ cut -d, -f 1,3,13-20 rows.csv | grep -E '^(card|h100,mb=7 ac=none)' # without st
 layout --gpu h100,h200 --vary '{mb}=1..32' --vary '{ac}=none,full' -- sh program '{mb}' '{ac}' '' | tail -1 # they are kept
 layout --gpu a100-80 --vary '{mb}=7,8' --vary '{ac}=none,full' --where 'mb != 8 || ac == "full"' -- sh program '{mb}' '{ac}' fails
 layout --gpu a100-80 --vary '{mb}=7,8' --time-limit 1 -- sh program '{mb}' full hangs
+# what the program starts ends with it, also in a session of its own, whose parent may have ended
+cat > leaves << 'END'
+(setsid sh -c 'while :; do echo > alive-$0; sleep 0.05; done' $1 > /dev/null 2>&1 &)
+[ $1 = ends ] || sleep 100
+until [ -e alive-ends ]; do sleep 0.01; done
+printf 'alloc,1,512\nfree,1\n' > "$CUFRAG_RECORD/1.pickle"
+END
+layout --gpu h100 --vary '{x}=ends,waits' --time-limit 2 --check 0 -- sh leaves '{x}'
+rm alive-*; sleep 0.3; ls alive-* 2> /dev/null || echo "nothing is left"
 layout --gpu a100-80 --vary '{mb}=1..32' --vary '{ac}=none,full' -- sh program '{mb}' '{ac}' never
 layout --gpu h100 --vary '{mb}=1..5' --check 9 -- sh program '{mb}' none odd
 layout --gpu h100 --vary '{mb}=1..5' -- sh program '{mb}' none adapts
@@ -64,6 +73,14 @@ chmod +x vllm
 rm -f out; "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv -- ./vllm serve model > out 2> err; echo "exit $?"
 grep -E '^(answer|h100: )' out; ls ended-*; cut -d, -f 1-5,24-29 rows.csv
 "$CUFRAG" layout --serve --requests 100 --tokens 8192 -- sh engine 2> err || sed 's/; try.*//' err
+# one whose first process waits for ever: the others are asked, too
+cat > engine << 'END'
+(trap 'printf "alloc,1,512\nfree,1\n" > "$CUFRAG_RECORD/1.pickle"; exit' TERM; while :; do sleep 0.1; done) &
+trap '' TERM; echo "INFO GPU KV cache size: 444,864 tokens"; echo "Application startup complete"
+wait
+END
+rm -f out; timeout 28 "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 1 --tokens 8192 --vary tp=1 -- sh engine vllm serve > out 2> err; echo "exit $?"
+grep -E '^answer' out
 # the page cannot be written: the answer is given, the status says so
 touch file
 layout --gpu l4 --vary '{mb}=1' --out file/page -- sh program '{mb}' none ''

@@ -11,12 +11,15 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
 
 
 KEPT = []
 NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; remove it from PYTORCH_CUDA_ALLOC_CONF "
               "(cufrag compare --policy async says what it would need)")
 ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+PATIENCE_S, WRITE_S = 3, 20  # for the program's own end; for all until a process that is to be killed has written
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
@@ -76,6 +79,7 @@ class Recorder:
         atexit.register(self.finish)
         for name in ("_exit", "abort", "execv", "execve"):
             self.finish_before(name)
+        self.ask_before_kill()
         for number in ENDS[1:]:
             if signal.getsignal(number) == signal.SIG_DFL:
                 try:
@@ -98,9 +102,26 @@ class Recorder:
             return original(*args, **kwargs)
         setattr(os, name, end)
 
+    def ask_before_kill(self):
+        """A program that kills its own processes, as SGLang does, lets those that record write first."""
+        original = os.kill
+
+        def kill(pid, number):
+            begun = os.path.join(self.folder or "", "%d.begun" % pid)
+            if number == signal.SIGKILL and pid != os.getpid() and os.path.exists(begun):
+                original(pid, signal.SIGTERM)
+                until = time.monotonic() + WRITE_S
+                while os.path.exists(begun) and time.monotonic() < until:
+                    time.sleep(0.01)
+            return original(pid, number)
+        os.kill = kill
+
     def leave(self, number, frame):
         """A kill still writes the recording; children that the program forked have none, and end as they would."""
         if os.getpid() == self.pid:
+            waits = threading.Timer(PATIENCE_S, self.finish)  # for other threads of the program, which may never end
+            waits.daemon = True
+            waits.start()
             sys.exit(128 + number)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What libraries hold of a card that was not measured: an A10, compute capability 8.6 with 72 multiprocessors of 1,536 threads. */
+#include "test.h"
+
+#include "inside/nogpu/entries.h"
+
+/* The pretended card gives addresses that AddressSanitizer keeps for itself: first in a test, before anything takes them. */
+#ifdef __SANITIZE_ADDRESS__
+#define NEEDS_ADDRESSES() skip()
+#else
+#define NEEDS_ADDRESSES() (void)0
+#endif
+
+int frag_nogpu_cudaLaunchKernel(void);
+int frag_nogpu_ncclCommInitAll(void **out, int ranks, const int *devices);
+
+/* MiB of the card that are not free. */
+static size_t used(void)
+{
+	size_t left, total;
+
+	frag_nogpu_cudaMemGetInfo(&left, &total);
+	return (total - left) / FRAG_MIB;
+}
+
+TEST(kernels_hold_by_threads_and_cublas_by_its_workspace)
+{
+	void *first, *second;
+
+	NEEDS_ADDRESSES();
+	assert_int_equal(used(), 500);
+	for (int again = 0; again < 2; again++)
+		frag_nogpu_cudaLaunchKernel();
+	assert_int_equal(used(), 500 + 38);
+	frag_nogpu_cublasCreate_v2(&first);
+	assert_int_equal(used(), 538 + 10);
+	frag_nogpu_cublasCreate_v2(&second);
+	assert_int_equal(used(), 548 + 8);
+	frag_nogpu_cublasDestroy_v2(first);
+	assert_int_equal(used(), 548);
+}
+
+TEST(what_is_not_derived_holds_nothing)
+{
+	void *cudnn, *solver, *stream, *group;
+	size_t before;
+	int plan;
+
+	NEEDS_ADDRESSES();
+	before = used();
+	frag_nogpu_cudnnCreate(&cudnn);
+	frag_nogpu_cusolverDnCreate(&solver);
+	frag_nogpu_cufftCreate(&plan);
+	for (int i = 0; i < 128; i++)
+		frag_nogpu_cudaStreamCreateWithPriority(&stream, 1, 0);
+	frag_nogpu_ncclCommInitAll(&group, 1, NULL);
+	assert_int_equal(used(), before);
+}
+
+static int choose_card(void **state)
+{
+	(void)state;
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	return setenv("CUFRAG_NOGPU", "name=A10;total=23696375808;context=524288000;cc=8.6;sms=72",
+		      1);
+}
+TEST_GROUP(choose_card, NULL)
