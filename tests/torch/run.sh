@@ -687,6 +687,10 @@ test_what_is_known_is_computed() {
 		grep -qx 'mask 936' log && grep -qx 'edges 5000 5000' log && grep -qx 'time True' log && grep -qx 'stale True True \[1.0\] 1.0' log || { cat log; return 1; }
 }
 
+test_segments_follow_what_the_host_leaves() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" moved && verified run.cft && grep -q '^above .*True, True\]' log || { cat log; return 1; }
+}
+
 test_places_that_are_not_there() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" places || return
 	[ "$(grep -c 'out of range.*device-side assert' log)" = 6 ] && [ "$(grep -c ' ran$' log)" = 4 ] &&

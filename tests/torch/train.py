@@ -96,6 +96,16 @@ def known():
     print("time", begin.elapsed_time(middle) > 1.3 * middle.elapsed_time(end) > 0)
 
 
+def moved():
+    """What moves from the host leaves addresses there, which the driver gives to the next segments."""
+    host = [torch.empty(16 << 20) for _ in range(8)]
+    torch.zeros(1, device="cuda")
+    cards = []
+    while host:
+        cards.append(host.pop(0).cuda())
+    print("above", [c.data_ptr() > cards[0].data_ptr() for c in cards[1:]])
+
+
 def places():
     """Places that are not there end a program on a card, later and without a line; those that nobody knows do not."""
     import torch.nn.functional as F
