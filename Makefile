@@ -48,15 +48,16 @@ endif
 # two counters side by side are not worth one wide load: it has to wait for the narrow stores
 CFLAGS_release := -O3 -g -DNDEBUG -fno-tree-slp-vectorize
 CFLAGS_debug   := -O0 -g3
-CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-CFLAGS_tsan    := -O1 -g -fsanitize=thread
+CFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_tsan    := -O1 -g1 -fsanitize=thread
 CFLAGS_cov     := -O0 -g --coverage
 # unlike gcc, clang 14 has no macro for it
 CFLAGS_fuzz    := $(CFLAGS_asan) -fsanitize=fuzzer-no-link -D__SANITIZE_ADDRESS__
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
 LDFLAGS_cov    := --coverage
-LDFLAGS_fuzz   := -fsanitize=address,undefined
+# lld links a program in a third of the time; there are a hundred
+LDFLAGS_fuzz   := -fsanitize=address,undefined $(if $(shell command -v ld.lld),-fuse-ld=lld)
 ifeq ($(filter $(BUILD),release debug asan tsan cov fuzz),)
   $(error unknown BUILD=$(BUILD); use release, debug, asan, tsan, cov or fuzz)
 endif

@@ -49,10 +49,9 @@ count_script() {
 }
 
 run_one() {
-	local kind=$1 name=$2 log=$3 begin status
+	local kind=$1 name=$2 log=$3 TIMEFORMAT='%R %U %S' took status
 	shift 3
-	begin=$EPOCHREALTIME
-	timeout -k 5 "${TEST_TIMEOUT:-600}" "$@" > "$log" 2>&1 < /dev/null
+	took=$({ time timeout -k 5 "${TEST_TIMEOUT:-600}" "$@" > "$log" 2>&1 < /dev/null; } 2>&1)
 	status=$?
 	[ $status -eq 124 ] && echo "ended after ${TEST_TIMEOUT:-600} s" >> "$log"
 	case $kind in
@@ -73,9 +72,9 @@ run_one() {
 			echo "---- all output: $log"
 		} >&2
 	fi
-	awk -v name="$name" -v p="$passed" -v f="$failed" -v s="$skipped" \
-		-v seconds="$(( (${EPOCHREALTIME/./} - ${begin/./}) / 100000 ))" \
-		'BEGIN { printf "  %-34s %4d passed %3d failed %3d skipped %6.1f s\n", name, p, f, s, seconds / 10 }'
+	awk -v name="$name" -v p="$passed" -v f="$failed" -v s="$skipped" '{
+		printf "  %-34s %4d passed %3d failed %3d skipped %6.1f s %6.1f s CPU\n", name, p, f, s, $1, $2 + $3
+	}' <<< "$took"
 }
 
 # ---- which tests
@@ -126,10 +125,12 @@ list_tests() {
 	return 0
 }
 
-# The cases that a mode limits a script to, each after a space.
+# What a mode limits a script to, each word after a space.
 cases_of() {
-	[ "$1/$2" = sanitize/cli ] || return 0
-	cat tests/cli/sanitize tests/cli/*.cases | sed -n 's/^\([a-z][a-z0-9_]*\)\( [0-9].*\)\?$/ \1/p' | tr -d '\n'
+	case $1/$2 in
+	threads/threads) printf ' races' ;;
+	sanitize/cli) cat tests/cli/sanitize tests/cli/*.cases | sed -n 's/^\([a-z][a-z0-9_]*\)\( [0-9].*\)\?$/ \1/p' | tr -d '\n' ;;
+	esac
 }
 
 # Does WANTED mean the test NAME? Its whole name, its last parts, or group and last part ("unit/opt")
@@ -176,7 +177,7 @@ main() {
 	export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 	[ -z "${CC:-}" ] || export CC=${CC#ccache } # cases look for the compiler by this name
 	unset FRAG_TEST_QUICK
-	case $mode in quick | sanitize) export FRAG_TEST_QUICK=1 ;; esac
+	case $mode in quick | sanitize | threads) export FRAG_TEST_QUICK=1 ;; esac
 
 	if [ -n "$only" ]; then
 		run_only "$only" "$b" "$mode"

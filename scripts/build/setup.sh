@@ -37,6 +37,7 @@ needs() {
 	END
 	[ "$1" = ci ] && cat <<-'END'
 	tool   clang         clang
+	tool   ld.lld        lld
 	tool   clang-tidy    clang-tidy
 	tool   clang-format  clang-format
 	tool   cppcheck      cppcheck

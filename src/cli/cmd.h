@@ -77,11 +77,10 @@ struct frag_cmd {
 	void (*release)(void *options); /* also after a parse that failed */
 };
 
-#define FRAG_CMD_OPTIONS(...) \
-	(const struct frag_arg *const[]) \
-	{ \
-		__VA_ARGS__, NULL \
-	}
+/* The struct that they fill, then the tables. */
+#define FRAG_CMD_OPTIONS(values, ...) \
+	.options = (const struct frag_arg *const[]){ __VA_ARGS__, NULL }, \
+	.options_size = sizeof(values)
 
 /* Every command, NULL-terminated, by name. */
 const struct frag_cmd *const *frag_commands(void);

@@ -121,7 +121,6 @@ const struct frag_cmd frag_cmd_advise = {
 		    "  cufrag advise --changes checkpoint,accumulate --json - -- python train.py\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_advise_shape,
-	.options = FRAG_CMD_OPTIONS(options, frag_pretend_rows),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows),
 	.run = run,
 };

@@ -90,8 +90,7 @@ const struct frag_cmd frag_cmd_bench = {
 		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE,
 	.answer = &frag_bench_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 	.release = release,
 };

@@ -67,7 +67,6 @@ const struct frag_cmd frag_cmd_diagnose = {
 		    "  nvidia-smi dmon -s m > gpu.txt; cufrag diagnose gpu.txt\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
 	.answer = &frag_diagnosis_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 };

@@ -123,8 +123,7 @@ const struct frag_cmd frag_cmd_diff = {
 		    "  cufrag diff main.json branch.pickle --fail-on-growth 5%\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_comparison_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.init = init,
 	.run = run,
 };

@@ -182,8 +182,7 @@ const struct frag_cmd frag_cmd_explain = {
 		    "pytorch:expandable_segments:True\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_moment_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.init = init,
 	.run = run,
 };

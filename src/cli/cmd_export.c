@@ -96,8 +96,7 @@ const struct frag_cmd frag_cmd_export = {
 	.examples = "  cufrag export run.cft --to memory_viz -o run.pickle\n"
 		    "  cufrag export run.cft --to perfetto --policy tlsf -o tlsf.json\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.init = init,
 	.run = run,
 };

@@ -189,8 +189,7 @@ const struct frag_cmd frag_cmd_fit = {
 	.shared =
 		FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_fit_shape,
-	.options = FRAG_CMD_OPTIONS(options, frag_pretend_rows),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows),
 	.run = run,
 	.release = release,
 };

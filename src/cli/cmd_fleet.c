@@ -92,7 +92,6 @@ const struct frag_cmd frag_cmd_fleet = {
 		"  cufrag fleet results.sqlite --cards ours.csv --share a100-80 --csv jobs.csv\n",
 	.shared = FRAG_CLI_CARDS | FRAG_CLI_THREADS,
 	.answer = &frag_fleet_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 };

@@ -149,7 +149,6 @@ const struct frag_cmd frag_cmd_gen = {
 		    "long.cft\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH,
 	.answer = &frag_written_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 };

@@ -138,7 +138,6 @@ const struct frag_cmd frag_cmd_import = {
 		    "  cufrag import oomcap.pickle.xz -o oomcap.cft --limit 7.5G\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH,
 	.answer = &frag_written_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 };

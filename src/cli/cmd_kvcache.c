@@ -138,8 +138,7 @@ const struct frag_cmd frag_cmd_kvcache = {
 		"  cufrag kvcache --cache-tokens 444864 --arrivals requests.csv --step 25000\n"
 		"  cufrag kvcache --cache-tokens 60000 --lengths sharegpt --rate 4 --step 25000\n",
 	.answer = &frag_kvcache_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 	.release = release,
 };

@@ -444,8 +444,7 @@ const struct frag_cmd frag_cmd_layout = {
 		"x.py\n",
 	.shared = FRAG_CLI_CARDS | FRAG_CLI_SEED,
 	.answer = &frag_layouts_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 	.release = release,
 };

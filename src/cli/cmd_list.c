@@ -131,7 +131,6 @@ const struct frag_cmd frag_cmd_list = {
 		    "  cufrag list policies buddy\n"
 		    "  cufrag list metrics --json -\n",
 	.answer = &frag_known_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 };

@@ -63,7 +63,6 @@ const struct frag_cmd frag_cmd_monitor = {
 		    "  cufrag monitor --listen 9400 > /dev/null\n"
 		    "  cufrag monitor --web 0\n"
 		    "  cufrag monitor --textfile /var/lib/node_exporter/cufrag.prom > /dev/null\n",
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct frag_monitor_options),
+	FRAG_CMD_OPTIONS(struct frag_monitor_options, options),
 	.run = run,
 };

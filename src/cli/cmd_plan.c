@@ -161,8 +161,7 @@ const struct frag_cmd frag_cmd_plan = {
 		    "  cufrag plan run.pickle -o run.plan\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_plan_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct frag_placing_options),
+	FRAG_CMD_OPTIONS(struct frag_placing_options, options),
 	.init = init,
 	.run = run,
 };

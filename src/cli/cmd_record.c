@@ -186,8 +186,7 @@ const struct frag_cmd frag_cmd_record = {
 		    "  cufrag record --no-gpu -- torchrun --nproc-per-node 2 train.py\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
 	.answer = &frag_written_shape,
-	.options = FRAG_CMD_OPTIONS(rows),
+	FRAG_CMD_OPTIONS(struct options, rows),
 	.more_options = way_options,
-	.options_size = sizeof(struct options),
 	.run = run,
 };

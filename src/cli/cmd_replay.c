@@ -54,8 +54,7 @@ const struct frag_cmd frag_cmd_replay = {
 	.shared =
 		FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_report_shape,
-	.options = FRAG_CMD_OPTIONS(options, frag_cli_replay_args),
-	.options_size = sizeof(struct frag_session),
+	FRAG_CMD_OPTIONS(struct frag_session, options, frag_cli_replay_args),
 	.init = frag_cli_replays_init,
 	.run = run,
 	.release = frag_cli_replays_release,

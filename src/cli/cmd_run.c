@@ -52,7 +52,6 @@ const struct frag_cmd frag_cmd_run = {
 		    "train.py\n"
 		    "  cufrag run -- torchrun --nproc-per-node 4 train.py\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct frag_launch_policy),
+	FRAG_CMD_OPTIONS(struct frag_launch_policy, options),
 	.run = run,
 };

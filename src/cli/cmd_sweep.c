@@ -194,8 +194,7 @@ const struct frag_cmd frag_cmd_sweep = {
 		    "  cufrag sweep --merge results.*-of-16.sqlite -o results.sqlite\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_sweep_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct frag_sweep),
+	FRAG_CMD_OPTIONS(struct frag_sweep, options),
 	.run = run,
 	.release = release,
 };

@@ -109,8 +109,7 @@ const struct frag_cmd frag_cmd_tune = {
 		"  cufrag tune run.pickle --space 'pytorch;tlsf;buddy' --budget 2000 --json -\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_tune_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 	.release = release,
 };

@@ -149,7 +149,6 @@ const struct frag_cmd frag_cmd_verify = {
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE,
 	.answer = &frag_verified_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 };

@@ -196,8 +196,7 @@ const struct frag_cmd frag_cmd_view = {
 	.shared =
 		FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_view_shape,
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 	.release = release,
 };

@@ -2,7 +2,6 @@
 /* Recordings kept in the user's cache; see kept.h. The lists of files come from the user's programs and are read as any input. */
 #include "kept.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +11,12 @@
 
 #include <xxhash.h>
 
+#include "base/oldest.h"
 #include "base/outfile.h"
 
 #define FILES_MAX 200000u
 #define KEPT_BYTES (2ull << 30)
-#define KEPT_MAX 4096u
+#define KEPT_MAX 4096u /* two for each recording */
 
 extern char **environ;
 
@@ -274,6 +274,13 @@ static void say_when(const struct frag_launch *l, const char *path)
 			 text);
 }
 
+/* The date of its last change stays: it is that of the recording. */
+static void set_used(const char *path)
+{
+	utimensat(AT_FDCWD, path,
+		  (struct timespec[2]){ { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } }, 0);
+}
+
 bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struct frag_trace **out,
 		   int *status)
 {
@@ -292,77 +299,14 @@ bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struc
 	fclose(from);
 	good = good && !l->read(l->ctx, path, NULL, out, &err);
 	if (good) {
-		utimensat(AT_FDCWD, files, NULL, 0); /* used last */
+		set_used(files);
+		set_used(path);
 		say_when(l, path);
 	} else {
 		unlink(files);
 		unlink(path);
 	}
 	return good;
-}
-
-struct kept_file {
-	char name[40]; /* without ending */
-	int64_t used;
-	uint64_t bytes;
-};
-
-static int newest_first(const void *a, const void *b)
-{
-	return FRAG_ORDER(((const struct kept_file *)b)->used, ((const struct kept_file *)a)->used);
-}
-
-static size_t list_kept(DIR *dir, struct kept_file *list)
-{
-	struct dirent *entry;
-	size_t count = 0;
-
-	while (count < KEPT_MAX && (entry = readdir(dir))) {
-		struct kept_file *f = &list[count];
-		char name[48];
-		struct stat cft, files;
-
-		if (strlen(entry->d_name) != 36 || strcmp(entry->d_name + 32, ".cft") != 0)
-			continue;
-		snprintf(f->name, sizeof(f->name), "%.32s", entry->d_name);
-		snprintf(name, sizeof(name), "%s.files", f->name);
-		if (fstatat(dirfd(dir), entry->d_name, &cft, 0))
-			continue;
-		f->bytes = (uint64_t)cft.st_size;
-		f->used = fstatat(dirfd(dir), name, &files, 0) ? 0 : (int64_t)files.st_mtime;
-		count++;
-	}
-	return count;
-}
-
-static void remove_oldest(const char *stem)
-{
-	FRAG_AUTO_FREE struct kept_file *list = frag_host_calloc(KEPT_MAX, sizeof(*list));
-	FRAG_AUTO_FREE char *folder = frag_host_strdup(stem);
-	uint64_t bytes = 0;
-	size_t count;
-	DIR *dir;
-
-	if (!list || !folder)
-		return;
-	*strrchr(folder, '/') = '\0';
-	dir = opendir(folder);
-	if (!dir)
-		return;
-	count = list_kept(dir, list);
-	qsort(list, count, sizeof(*list), newest_first);
-	for (size_t i = 0; i < count; i++) {
-		char name[48];
-
-		bytes += list[i].bytes;
-		if (bytes <= KEPT_BYTES && i < KEPT_MAX / 2)
-			continue;
-		snprintf(name, sizeof(name), "%s.files", list[i].name);
-		unlinkat(dirfd(dir), name, 0);
-		snprintf(name, sizeof(name), "%s.cft", list[i].name);
-		unlinkat(dirfd(dir), name, 0);
-	}
-	closedir(dir);
 }
 
 void frag_kept_put(const struct frag_kept *k, const struct frag_trace *trace)
@@ -378,5 +322,6 @@ void frag_kept_put(const struct frag_kept *k, const struct frag_trace *trace)
 	if (frag_trace_write_cft(trace, path, &err) ||
 	    frag_outfile_put(files, k->text, strlen(k->text), &err))
 		unlink(path);
-	remove_oldest(k->stem);
+	snprintf(path, sizeof(path), "%.*s", (int)(strrchr(k->stem, '/') - k->stem), k->stem);
+	frag_remove_oldest(path, KEPT_MAX, KEPT_BYTES, 0);
 }

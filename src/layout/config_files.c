@@ -2,20 +2,19 @@
 /* See config.h: the files of a command, and copies of them in the user's cache. */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <frag/base.h>
 #include <frag/opt.h>
 #include <xxhash.h>
 
+#include "base/oldest.h"
 #include "base/outfile.h"
 #include "launch/inside_files.h"
 
@@ -63,58 +62,6 @@ static int read_text(const char *path, char **out, struct frag_err *err)
 
 /* ---- copies ---------------------------------------------------------------------------- */
 
-struct copy {
-	char name[40];
-	time_t used;
-	uint64_t bytes;
-};
-
-static int newest_first(const void *a, const void *b)
-{
-	return FRAG_ORDER(((const struct copy *)b)->used, ((const struct copy *)a)->used);
-}
-
-static size_t list_copies(DIR *dir, struct copy *list, size_t cap)
-{
-	struct dirent *entry;
-	size_t count = 0;
-
-	while (count < cap && (entry = readdir(dir))) {
-		struct copy *c = &list[count];
-		struct stat st;
-
-		if (snprintf(c->name, sizeof(c->name), "%s", entry->d_name) >=
-			    (int)sizeof(c->name) ||
-		    fstatat(dirfd(dir), c->name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-			continue;
-		c->used = st.st_atime;
-		c->bytes = (uint64_t)st.st_size;
-		count++;
-	}
-	return count;
-}
-
-static void remove_oldest(const char *folder)
-{
-	const size_t cap = (size_t)2 * COPIES_MAX;
-	FRAG_AUTO_FREE struct copy *list = frag_host_calloc(cap, sizeof(*list));
-	DIR *dir = list ? opendir(folder) : NULL;
-	uint64_t bytes = 0;
-	size_t count;
-
-	if (!dir)
-		return;
-	count = list_copies(dir, list, cap);
-	qsort(list, count, sizeof(*list), newest_first);
-	for (size_t i = 0; i < count; i++) {
-		bytes += list[i].bytes;
-		if ((i >= COPIES_MAX || bytes > COPIES_BYTES) &&
-		    list[i].used < time(NULL) - IN_USE_S)
-			unlinkat(dirfd(dir), list[i].name, 0);
-	}
-	closedir(dir);
-}
-
 /*
  * Says when the copy was used last. Its own date is the same for all, so that a recording that read a copy which was
  * removed is still true when the copy is made again.
@@ -141,7 +88,7 @@ static int write_copy(const char *text, bool yaml, char **path, struct frag_err 
 	FRAG_TRY(frag_make_dirs(folder, err));
 	if (access(*path, R_OK)) {
 		FRAG_TRY(frag_outfile_put(*path, text, strlen(text), err));
-		remove_oldest(folder);
+		frag_remove_oldest(folder, COPIES_MAX, COPIES_BYTES, IN_USE_S);
 	}
 	set_dates(*path);
 	return 0;

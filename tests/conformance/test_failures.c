@@ -104,7 +104,7 @@ static void each_driver_call(void **state)
 {
 	static const uint64_t seeds[] = { 23, 41 };
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(seeds); i++) {
+	for (size_t i = 0; i < test_rounds(FRAG_ARRAY_LEN(seeds)); i++) {
 		uint64_t n = 1;
 
 		while (fail_one(*state, seeds[i], n))
@@ -190,7 +190,7 @@ static void each_host_allocation(void **state)
 	/* some policies take memory in large pieces: runs that meet nothing may come between */
 	unsigned quiet = 0;
 
-	for (uint64_t n = 1; quiet < 20; n += 1 + n / 100)
+	for (uint64_t n = 1; quiet < 20; n += 1 + n / test_rounds(100))
 		quiet = short_of_memory(*state, n) ? 0 : quiet + 1;
 }
 

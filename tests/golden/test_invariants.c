@@ -1,37 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every policy on every bundled trace with its invariants checked (and an oracle
- * for overlaps: the adaptor `check`): after every event of most traces, of the long ones
- * so often that the whole stays within a minute. FRAG_EVERY_EVENT=1 in the environment:
- * after every event of every trace, which takes some ten minutes.
+ * for overlaps: the adaptor `check`): after every event of the short ones, of the others
+ * so often that the whole stays within some twenty seconds; every night three times as often.
+ * FRAG_EVERY_EVENT=1 in the environment: after every event of every trace, which takes some ten minutes.
  */
 #include <glob.h>
 
 #include "must.h"
 #include "test.h"
 
-/* Sanitizers take several times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifdef SANITIZED
-#define EVERY_EVENT 6000u
-#define CHECKS 500u
-#else
-#define EVERY_EVENT 30000u /* traces up to so many events */
-#define CHECKS 10000u	   /* of longer ones */
-#endif
-
 /* Events from one check to the next. */
 static size_t check_every(const struct frag_trace_dev *td)
 {
-	if (getenv("FRAG_EVERY_EVENT") || td->events_count <= EVERY_EVENT)
+	const size_t checks = test_is_nightly() ? 10000 : 3000;
+
+	if (getenv("FRAG_EVERY_EVENT") || td->events_count <= 3 * checks)
 		return 1;
-	return FRAG_MAX(td->events_count / CHECKS, 1u);
+	return td->events_count / checks;
 }
 
 static void replay_checked(const struct frag_trace_dev *td, const char *policy)

@@ -51,7 +51,7 @@ static void place_all(const struct frag_trace_dev *dev, bool at_request, double 
 	assert_non_null(offsets);
 	assert_int_equal(frag_load_bound(&b, &bound, NULL, NULL), 0);
 	best = UINT64_MAX;
-	few = test_is_quick() || b.count > 50000;
+	few = test_is_quick() || b.count > (test_is_nightly() ? 50000 : 10000);
 	for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_COUNT; k++) {
 		unsigned order = k / FRAG_GAP_COUNT, rule = k % FRAG_GAP_COUNT;
 

@@ -354,6 +354,12 @@ test_results_are_counted() {
 	expect 'summary without the script' "$(summary)" '0 passed, 1 failed, 0 skipped'
 }
 
+test_each_test_says_how_long_it_took() {
+	tests_project
+	fake_test crash 'kill -SEGV $$'
+	expect lines "$(scripts/build/run_tests.sh b 2> err | grep -c '^  unit/crash  *0 passed  *1 failed .* [0-9.]* s  *[0-9.]* s CPU$')" 1
+}
+
 test_count_a_hang_as_failure() {
 	tests_project
 	fake_test hang "printf '1..1\\n'; sleep 60"

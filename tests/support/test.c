@@ -69,6 +69,16 @@ bool test_is_quick(void)
 	return getenv("FRAG_TEST_QUICK") != NULL;
 }
 
+bool test_is_nightly(void)
+{
+	return getenv("FRAG_TEST_NIGHTLY") != NULL;
+}
+
+size_t test_rounds(size_t n)
+{
+	return test_is_quick() && !test_is_nightly() ? (n + 9) / 10 : n;
+}
+
 bool test_fails(int rc, uint64_t nth)
 {
 	frag_host_fail_after(0);

@@ -96,8 +96,11 @@ void test_add(CMUnitTestFunction run, const void *row, const char *name, ...)
 	__attribute__((format(printf, 3, 4)));
 size_t test_add_files(CMUnitTestFunction run, const char *pattern, const char *title);
 
-/* The quick suite leaves out what takes long. */
+/* The quick suite leaves out what takes long, and so do sanitizers; `make nightly` leaves out nothing. */
 bool test_is_quick(void);
+bool test_is_nightly(void);
+/* How many of n rounds a test of random input makes: in the quick suite and under sanitizers a tenth, but one at least. */
+size_t test_rounds(size_t n);
 
 /*
  * The expression, which gives an error code, again and again: its first allocation fails, its second, and so on until

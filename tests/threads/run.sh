@@ -1,25 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The same command with one thread and with several must write the same bytes. Under
-# ThreadSanitizer (make tsan) a race ends the program with a status of its own.
-#	run.sh PROGRAM
+# ThreadSanitizer (make tsan) a race ends the program with a status of its own; one thread has none.
+#	run.sh PROGRAM [races]		races: with several threads only, for that sanitizer
 # Last line: N passed, N failed, N skipped.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-program=${1:?usage: run.sh PROGRAM}
+program=${1:?usage: run.sh PROGRAM [races]}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0 two=2
-[ -z "${FRAG_TEST_QUICK:-}" ] || two=
+passed=0 failed=0 counts='1 2 5'
+[ -z "${FRAG_TEST_QUICK:-}" ] || counts='1 5'
+[ "${2:-}" != races ] || counts=5
 
 fail() { echo "failed: $*"; failed=$((failed + 1)); }
 
-# same NAME COMMAND ARGUMENT...: its JSON with 1, 2 (not among the quick tests) and 5 threads
+# same NAME COMMAND ARGUMENT...: its JSON with each number of threads
 same() {
-	local name=$1 n
+	local name=$1 first=${counts%% *} n
 	shift
-	for n in 1 $two 5; do
+	for n in $counts; do
 		if ! "$program" "$@" --threads "$n" --json "$scratch/$n" > "$scratch/out" 2>&1; then
 			fail "$name, $n threads"
 			tail -n 40 "$scratch/out"
@@ -27,9 +28,9 @@ same() {
 		fi
 		# the command line and the number of threads are echoed
 		sed -i 's/"command_line": .*//; s/"threads": .*//' "$scratch/$n"
-		if ! cmp -s "$scratch/1" "$scratch/$n"; then
-			fail "$name: $n threads give something else than one"
-			diff "$scratch/1" "$scratch/$n" | head -n 20
+		if ! cmp -s "$scratch/$first" "$scratch/$n"; then
+			fail "$name: $n threads give something else than $first"
+			diff "$scratch/$first" "$scratch/$n" | head -n 20
 			return
 		fi
 	done

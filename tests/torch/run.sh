@@ -32,6 +32,8 @@ export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$root/build/torch-cache}
 mkdir -p "$XDG_CACHE_HOME"
 python=$env/bin/python
 
+# Shows these files and ends the test.
+wrong() { cat "$@"; exit 1; }
 record() { "$cufrag" record --no-gpu "$@" > log 2>&1 || { cat log; return 1; }; }
 verified() { "$cufrag" verify "$1" 2> err | tail -1 | grep -qx 'verdict: identical' || { "$cufrag" verify "$1"; return 1; }; }
 
@@ -46,10 +48,10 @@ test_training_is_recorded_and_replays_identically() {
 test_every_capability_runs_a_training() {
 	local gpu capability
 	"$cufrag" list gpus --csv - | awk -F, 'NR > 1 && $6 { print $6, $1 }' | sort -u -k 1,1 > cards
-	[ "$(wc -l < cards)" -ge 9 ] || { cat cards; return 1; }
+	[ "$(wc -l < cards)" -ge 9 ] || wrong cards
 	while read -r capability gpu; do
 		record --gpu "$gpu" -o run.cft -- "$python" "$root/tests/torch/train.py" kernels && grep -qx "ran on $capability" log &&
-			! grep -q 'missing from the pretended card' log || { echo "$gpu"; cat log; return 1; }
+			! grep -q 'missing from the pretended card' log || { echo "$gpu"; wrong log; }
 	done < cards
 }
 
@@ -75,7 +77,7 @@ for search in None, "strong_wolfe":
     state = optimizer.state[optimizer._params[0]]
     print("lbfgs", calls, state["n_iter"], len(state["old_dirs"]))
 E
-	record -o run.cft -- "$python" lbfgs.py && grep -qx 'lbfgs 8 8 4' log && grep -qx 'lbfgs 9 8 4' log && verified run.cft || { cat log; return 1; }
+	record -o run.cft -- "$python" lbfgs.py && grep -qx 'lbfgs 8 8 4' log && grep -qx 'lbfgs 9 8 4' log && verified run.cft || wrong log
 }
 
 # A kernel that NVRTC compiled here is empty: were it kept where PyTorch looks for kernels, a program on a real card would fail.
@@ -100,7 +102,7 @@ test_tensors_on_the_host_take_no_memory() {
 		print("largest", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
 	PY
 	record --gpu h100 -o run.cft -- "$python" offload.py || return
-	[ "$(awk '/^largest/ { print $2 }' log)" -lt 3000 ] || { cat log; return 1; }
+	[ "$(awk '/^largest/ { print $2 }' log)" -lt 3000 ] || wrong log
 }
 
 # vLLM, where this environment has it: its server as one starts it, asked to end when it listens
@@ -108,7 +110,7 @@ test_layout_serves_with_vllm() {
 	"$python" -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("vllm"))' || return 0
 	mkdir model && "$python" "$root/tests/torch/small_model.py" model || return
 	HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 VLLM_USE_DEEP_GEMM=0 PATH=$env/bin:$PATH "$cufrag" layout --serve --gpu l4 --vary tp=1 --requests 64 \
-		--tokens 1024 --json serve.json -- vllm serve model --load-format dummy --enforce-eager --max-model-len 1024 --port 0 > out 2> log || { cat log out; return 1; }
+		--tokens 1024 --json serve.json -- vllm serve model --load-format dummy --enforce-eager --max-model-len 1024 --port 0 > out 2> log || wrong log out
 	"$python" - <<- 'END'
 		import json
 		row = json.load(open("serve.json"))["layouts"][0]
@@ -122,8 +124,8 @@ test_layout_serves_with_vllm() {
 test_layouts_of_a_job() {
 	printf 'name,memory\nl4,780M\n' > cards.csv
 	"$cufrag" layout --no-gpu --cards cards.csv --gpu l4 --margin 0 --world 1,2 --vary '{batch}=1..16' --jobs 1 --check 0 --json layout.json -- \
-		"$env/bin/torchrun" --nproc-per-node {world} "$root/tests/torch/layouts.py" --batch '{batch}' > out 2> log || { cat log out; return 1; }
-	"$python" - << 'END' || { cat log out; return 1; }
+		"$env/bin/torchrun" --nproc-per-node {world} "$root/tests/torch/layouts.py" --batch '{batch}' > out 2> log || wrong log out
+	"$python" - << 'END' || wrong log out
 import json
 a = json.load(open("layout.json"))
 ran = [r for r in a["layouts"] if r["basis"] != "assumed"]
@@ -147,7 +149,7 @@ test_forked_layouts_are_as_anew() {
 			--vary '{kind}=plain,folder,child,thread,closed,exits,group,parent' -- "$python" "$root/tests/torch/layout_kinds.py" '{kind}' > rows.csv 2> log)
 	done
 	cmp anew/rows.csv forked/rows.csv && grep -q 'three is no number' anew/rows.csv && ! grep -q 'started anew' forked/log || { diff anew/rows.csv forked/rows.csv; tail -5 anew/log forked/log; return 1; }
-	[ "$(wc -l < forked/numbers)" -ge 8 ] && [ -z "$(cut -d' ' -f1 forked/numbers | sort | uniq -d)$(cut -d' ' -f2 forked/numbers | sort | uniq -d)" ] || { cat forked/numbers; return 1; }
+	[ "$(wc -l < forked/numbers)" -ge 8 ] && [ -z "$(cut -d' ' -f1 forked/numbers | sort | uniq -d)$(cut -d' ' -f2 forked/numbers | sort | uniq -d)" ] || wrong forked/numbers
 	! pgrep -f "$root/tests/torch/layout_kinds.py|cufrag_forks.py $PWD"
 }
 
@@ -155,7 +157,7 @@ test_forked_layouts_are_as_anew() {
 test_layouts_with_other_groups_have_their_own_roles() {
 	for way in forked anew; do
 		"$cufrag" layout --no-gpu --gpu h100 --world 4 --policies pytorch --check 0 --fresh --jobs 1 --csv $way.csv $([ $way = forked ] || echo --anew) \
-			--vary '{ac}=alike1,alike2,stages1,stages2,alike3,stages3' -- "$python" "$root/tests/torch/layout_groups.py" '{ac}' > out 2> $way.log || { cat out $way.log; return 1; }
+			--vary '{ac}=alike1,alike2,stages1,stages2,alike3,stages3' -- "$python" "$root/tests/torch/layout_groups.py" '{ac}' > out 2> $way.log || wrong out $way.log
 	done
 	cmp forked.csv anew.csv && ! grep -q 'started anew' forked.log || { diff forked.csv anew.csv; cat forked.log; return 1; }
 	"$python" - <<- 'END'
@@ -173,11 +175,11 @@ launcher() { # KIND "WHAT IT SAYS" OPTIONS OF LAYOUT -- COMMAND
 	while [ "$1" != -- ]; do options+=("$1"); shift; done
 	shift
 	rm -f seen
-	HF_HUB_OFFLINE=1 "$cufrag" layout --no-gpu --gpu h100 --world 2 --policies pytorch --fresh --check 0 "${options[@]}" -- "$@" > out 2> log || { cat log out; return 1; }
-	grep -qx "$kind $said" seen || { cat seen log; return 1; }
+	HF_HUB_OFFLINE=1 "$cufrag" layout --no-gpu --gpu h100 --world 2 --policies pytorch --fresh --check 0 "${options[@]}" -- "$@" > out 2> log || wrong log out
+	grep -qx "$kind $said" seen || wrong seen log
 	[ "${theirs:-}" ] || return 0
 	rm -f seen
-	HF_HUB_OFFLINE=1 record --gpu h100 -o own.cft -- "$@" && grep -qx "$kind $said" seen || { cat seen log; return 1; }
+	HF_HUB_OFFLINE=1 record --gpu h100 -o own.cft -- "$@" && grep -qx "$kind $said" seen || wrong seen log
 }
 
 test_layout_does_what_launchers_do() {
@@ -220,14 +222,14 @@ test_advise_is_what_a_change_by_hand_needs() {
 		    o.step(); o.zero_grad()
 		    kept.append(x.cpu() if "kept_tensors" in sys.argv else x)
 	END
-	"$cufrag" advise --changes checkpoint,sgd,accumulate,kept_tensors --json a.json -- "$python" run.py > out 2>&1 || { cat out; return 1; }
+	"$cufrag" advise --changes checkpoint,sgd,accumulate,kept_tensors --json a.json -- "$python" run.py > out 2>&1 || wrong out
 	for change in checkpoint sgd accumulate kept_tensors; do
 		record -o hand.cft -- "$python" run.py $change && "$cufrag" replay hand.cft --policy pytorch 2> err | awk '$1 == "peak_requested_bytes" { print $2 }' > hand
 		python3 -c 'import json, sys
 print(next(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if c["change"] == sys.argv[1]))' $change > tried
-		cmp hand tried || { echo "$change"; cat hand tried out; return 1; }
+		cmp hand tried || { echo "$change"; wrong hand tried out; }
 	done
-	grep -q '"where": "run.py:20"' a.json && ! pgrep -f "$PWD/run.py" || { cat out; return 1; }
+	grep -q '"where": "run.py:20"' a.json && ! pgrep -f "$PWD/run.py" || wrong out
 }
 
 # the loss of a language model in chunks, with and without logits in what the model gives
@@ -259,19 +261,19 @@ test_advise_chunks_the_loss() {
 		    if "used" in sys.argv: _.argmax(-1)
 	END
 	"$cufrag" advise --changes chunked_loss,accumulate --json a.json -- "$python" run.py > out 2>&1 && grep -q 'chunked_loss  *run.py:17 ' out &&
-		grep -q 'accumulate  *run.py:22 ' out && record -o hand.cft -- "$python" run.py hand || { cat out; return 1; }
+		grep -q 'accumulate  *run.py:22 ' out && record -o hand.cft -- "$python" run.py hand || wrong out
 	"$cufrag" replay hand.cft --policy pytorch 2> err | awk '$1 == "peak_requested_bytes" { print $2 }' > hand
 	python3 -c 'import json
 print(next(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if c["change"] == "chunked_loss"))' > tried
-	cmp hand tried || { cat hand tried out; return 1; }
+	cmp hand tried || wrong hand tried out
 	"$cufrag" advise --changes chunked_loss -- "$python" run.py used > out 2>&1
-	grep -q 'left out: chunked_loss: .*uses logits after their loss' out || { cat out; return 1; }
+	grep -q 'left out: chunked_loss: .*uses logits after their loss' out || wrong out
 }
 
 # what a change asks for at its peak, and what the same program asks for with the change made by hand (an argument: its name)
 peak_of() { "$cufrag" replay "$1" --policy pytorch 2> err | awk '$1 == "peak_requested_bytes" { print $2 }'; }
 as_by_hand() { # CHANGES NAME... : of run.py
-	"$cufrag" advise --changes "$1" --json a.json ${ranks:+--ranks $ranks} -- "$python" run.py > out 2>&1 || { cat out; return 1; }
+	"$cufrag" advise --changes "$1" --json a.json ${ranks:+--ranks $ranks} -- "$python" run.py > out 2>&1 || wrong out
 	shift
 	local change
 	for change; do
@@ -279,7 +281,7 @@ as_by_hand() { # CHANGES NAME... : of run.py
 		python3 -c 'import json, sys
 print(*(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if c["change"] == sys.argv[1]))' "$change" > tried
 		# a scalar more or less, as the loss is added up
-		awk 'NR == FNR { hand = $1 } END { exit !(hand > 0 && $1 - hand <= 64 && hand - $1 <= 64) }' hand tried || { echo "$change"; cat hand tried out; return 1; }
+		awk 'NR == FNR { hand = $1 } END { exit !(hand > 0 && $1 - hand <= 64 && hand - $1 <= 64) }' hand tried || { echo "$change"; wrong hand tried out; }
 	done
 }
 
@@ -319,14 +321,14 @@ test_advise_of_batches() {
 	END
 	as_by_hand accumulate=4,trim_padding,pack_sequences,checkpoint_paying,saved_on_host_largest accumulate=4 &&
 		grep -Eq 'trim_padding: .* [23][0-9] % of the tokens that reach Model are padding' out && grep -q 'pack_sequences .* tried ' out &&
-		grep -q 'checkpoint_paying .* tried ' out && grep -q 'saved_on_host_largest .* tried ' out || { cat out; return 1; }
+		grep -q 'checkpoint_paying .* tried ' out && grep -q 'saved_on_host_largest .* tried ' out || wrong out
 	# rows on the card that are not padded are smaller by hand, too: within 1 %
 	record -o hand.cft -- "$python" run.py trim_padding && peak_of hand.cft > hand && python3 -c 'import json
 tried = next(c["requested_bytes"] for c in json.load(open("a.json"))["changes"] if c["change"] == "trim_padding")
-assert abs(tried - int(open("hand").read())) < 0.01 * tried, tried' || { cat hand out; return 1; }
+assert abs(tried - int(open("hand").read())) < 0.01 * tried, tried' || wrong hand out
 	# a card that is too small for halves
 	"$cufrag" advise --gpu h100 --capacity 120M --context 0 --margin 0 --changes accumulate -- "$python" run.py > out 2>&1
-	grep -Eq '^answer: fits .*: accumulate=[3-8]; .* and completed on it' out || { cat out; return 1; }
+	grep -Eq '^answer: fits .*: accumulate=[3-8]; .* and completed on it' out || wrong out
 	cat > run.py <<- 'END'
 		import sys, torch, torch.nn as nn
 		by_hand = sys.argv[1:]
@@ -343,7 +345,7 @@ assert abs(tried - int(open("hand").read())) < 0.01 * tried, tried' || { cat han
 		    loss = m(torch.ones(4096, 1024, device="cuda")).square().mean()
 		    total = total + (loss.detach() if "kept_graphs" in by_hand else loss)
 	END
-	as_by_hand batches_on_host,kept_graphs kept_graphs && grep -q 'kept_graphs  *run.py:14 ' out && grep -q 'batches_on_host  *run.py:7 ' out || { cat out; return 1; }
+	as_by_hand batches_on_host,kept_graphs kept_graphs && grep -q 'kept_graphs  *run.py:14 ' out && grep -q 'batches_on_host  *run.py:7 ' out || wrong out
 }
 
 # copies of logits, outputs that nobody needs, pools of graphs
@@ -373,7 +375,7 @@ test_advise_of_what_is_not_needed() {
 		    out = m(torch.randint(0, 8000, (8, 512), device="cuda"))
 		    out["loss"].backward(); o.step(); o.zero_grad()
 	END
-	as_by_hand logits_not_float,outputs_off logits_not_float outputs_off && grep -q 'logits_not_float  *run.py:16 ' out || { cat out; return 1; }
+	as_by_hand logits_not_float,outputs_off logits_not_float outputs_off && grep -q 'logits_not_float  *run.py:16 ' out || wrong out
 	cat > run.py <<- 'END'
 		import sys, torch, torch.nn as nn
 		m, graphs = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024)).cuda(), []
@@ -385,7 +387,7 @@ test_advise_of_what_is_not_needed() {
 		            y = m(x)
 		        graphs.append((g, x, y))
 	END
-	as_by_hand graph_pool graph_pool && grep -q 'graph_pool  *run.py:7 ' out || { cat out; return 1; }
+	as_by_hand graph_pool graph_pool && grep -q 'graph_pool  *run.py:7 ' out || wrong out
 }
 
 # what torch.compile makes into one graph stays one
@@ -399,7 +401,7 @@ test_advise_of_a_compiled_program() {
 		    nn.functional.cross_entropy(m(torch.randn(4096, 256, device="cuda")), torch.zeros(4096, dtype=torch.long, device="cuda")).backward()
 		    o.step(); o.zero_grad()
 	END
-	as_by_hand sgd sgd && grep -q 'sgd  *run.py:3 ' out || { cat out; return 1; }
+	as_by_hand sgd sgd && grep -q 'sgd  *run.py:3 ' out || wrong out
 }
 
 # two models and their optimizers: a change is made in both, and names both
@@ -431,7 +433,7 @@ test_advise_of_a_gan() {
 	as_by_hand checkpoint,sgd,saved_on_host,step_in_backward,accumulate checkpoint sgd && grep -q 'call Generator and Critic under' out &&
 		grep -q 'each of the 9 blocks Sequential' out && grep -q 'SGD without momentum in place of Adam (2 optimizers)' out &&
 		grep -q 'left out: step_in_backward: 2 optimizers' out && grep -q 'left out: accumulate: .* outside of Generator and Critic' out ||
-		{ cat out; return 1; }
+		wrong out
 }
 
 # what cannot act within a graph says so
@@ -448,9 +450,9 @@ test_advise_of_logits_in_a_graph() {
 		    train(torch.randint(0, 4000, (4, 256), device="cuda")).backward(); o.step(); o.zero_grad()
 	END
 	"$cufrag" advise --changes chunked_loss,saved_on_host,sgd -- "$python" run.py > out 2>&1 && grep -q 'call Sequential under' out && grep -q '^  sgd' out &&
-		grep -q "left out: chunked_loss: has no effect within torch.compile's graph, in which Sequential makes its logits" out || { cat out; return 1; }
+		grep -q "left out: chunked_loss: has no effect within torch.compile's graph, in which Sequential makes its logits" out || wrong out
 	"$cufrag" advise --changes chunked_loss,saved_on_host,sgd -- "$python" run.py function > out 2>&1 &&
-		[ "$(grep -c "left out: .*: has no effect within torch.compile's graph: .* compiled at run.py:7" out)" = 2 ] || { cat out; return 1; }
+		[ "$(grep -c "left out: .*: has no effect within torch.compile's graph: .* compiled at run.py:7" out)" = 2 ] || wrong out
 }
 
 test_advise_of_ranks() {
@@ -474,8 +476,8 @@ test_advise_of_ranks() {
 	END
 	as_by_hand fsdp,fsdp_zero2,zero_states fsdp fsdp_zero2 zero_states || return
 	"$cufrag" advise --changes reshard_after_forward --ranks 0,1 -- "$python" run.py sharded > out 2>&1 &&
-		grep -q 'tried without effect: reshard_after_forward' out || { cat out; return 1; }
-	"$cufrag" advise --changes fsdp --ranks 0 -- "$python" run.py > out 2>&1 && grep -q 'left out: fsdp: .*; give --ranks' out || { cat out; return 1; }
+		grep -q 'tried without effect: reshard_after_forward' out || wrong out
+	"$cufrag" advise --changes fsdp --ranks 0 -- "$python" run.py > out 2>&1 && grep -q 'left out: fsdp: .*; give --ranks' out || wrong out
 }
 
 # those of bitsandbytes and transformers where they lie in the folder of the wheel
@@ -486,7 +488,7 @@ test_advise_of_generation() {
 		with torch.no_grad(): m(torch.randn(64, 1024, device="cuda"))
 	END
 	"$cufrag" advise --changes weights_8bit,weights_4bit -- "$python" run.py > out 2>&1 && grep -Eq 'weights_8bit.*(torchao is not installed|tried)' out &&
-		grep -Eq 'weights_4bit.*(is not installed|tried)' out || { cat out; return 1; }
+		grep -Eq 'weights_4bit.*(is not installed|tried)' out || wrong out
 	"$python" -c 'import transformers' 2> /dev/null || { echo 'no transformers'; return 0; }
 	cat > run.py <<- 'END'
 		import torch
@@ -495,14 +497,14 @@ test_advise_of_generation() {
 		print(m.generate(torch.randint(0, 4000, (4, 1500)).cuda(), max_new_tokens=8, min_new_tokens=8).shape)
 	END
 	"$cufrag" advise --changes static_cache,cache_fp8,chunked_prefill -- "$python" run.py > out 2>&1 && grep -q 'tried 3 changes' out &&
-		grep -q 'chunked_prefill .* tried ' out && ! grep -q 'left out' out || { cat out; return 1; }
+		grep -q 'chunked_prefill .* tried ' out && ! grep -q 'left out' out || wrong out
 }
 
 test_expandable_segments() {
 	local gpu # a reservation is as large as the card of the recording
 	for gpu in h100 h200; do
 		PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True record --gpu $gpu -o run.cft -- "$python" "$root/tests/torch/train.py" plain &&
-			verified run.cft && "$cufrag" info run.cft > out && grep -q 'expandable segments on' out && grep -q '^checked .*verified identical' out || { cat out; return 1; }
+			verified run.cft && "$cufrag" info run.cft > out && grep -q 'expandable segments on' out && grep -q '^checked .*verified identical' out || wrong out
 	done
 }
 
@@ -529,11 +531,11 @@ with torch.cuda.graph(g):
     a.add_(1)
 used()'
 	record --gpu h100 -o run.cft -- "$python" -c "$program" &&
-		[ "$(awk '/^used/ { printf "%s ", $2 }' log)" = "552402944 648871936 718077952 791478272 " ] || { cat log; return 1; }
+		[ "$(awk '/^used/ { printf "%s ", $2 }' log)" = "552402944 648871936 718077952 791478272 " ] || wrong log
 	record --gpu l4 -o run.cft -- "$python" -c "$program" &&
-		[ "$(awk '/^used/ { printf "%s ", $2 }' log)" = "536870912 568328192 578813952 578813952 " ] || { cat log; return 1; }
+		[ "$(awk '/^used/ { printf "%s ", $2 }' log)" = "536870912 568328192 578813952 578813952 " ] || wrong log
 	record --gpu h100 --context 512M -o run.cft -- "$python" -c "$program" &&
-		[ "$(grep '^used' log | sort -u)" = 'used 536870912' ] || { cat log; return 1; }
+		[ "$(grep '^used' log | sort -u)" = 'used 536870912' ] || wrong log
 }
 
 test_what_ended_out_of_memory_is_a_lower_bound() {
@@ -541,13 +543,13 @@ test_what_ended_out_of_memory_is_a_lower_bound() {
 kept = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(4)]'
 	"$cufrag" record --no-gpu --capacity 2G --context 512M --frames -o run.cft -- "$python" -c "$layers" > log 2>&1
 	"$cufrag" fit run.cft --policy pytorch > out 2>&1
-	[ $? = 6 ] && grep -q 'need is unknown above 2 GiB: .* ended out of memory at event 1 (<string>:2' out || { cat log out; return 1; }
+	[ $? = 6 ] && grep -q 'need is unknown above 2 GiB: .* ended out of memory at event 1 (<string>:2' out || wrong log out
 	# with a program, it is recorded again with enough of it, on the card that is advised, too
 	printf 'name,memory\nt4,2G\na100-40,6G\n' > cards.csv
 	"$cufrag" fit --no-gpu --gpu t4 --capacity 2G --context 512M --cards cards.csv --margin 0 --policy pytorch -- "$python" -c "$layers" > out 2> log
-	[ $? = 0 ] && grep -q '^answer: a100-40 .*reserves 4 GiB' out && [ "$(grep -cE '(t4 .*does not fit|a100-40 .*fits)  *yes' out)" = 2 ] || { cat log out; return 1; }
+	[ $? = 0 ] && grep -q '^answer: a100-40 .*reserves 4 GiB' out && [ "$(grep -cE '(t4 .*does not fit|a100-40 .*fits)  *yes' out)" = 2 ] || wrong log out
 	# what was caught is none
-	record --capacity 1G --context 512M -o caught.cft -- "$python" "$root/tests/torch/train.py" oom && "$cufrag" fit caught.cft --policy pytorch > out 2>&1 || { cat out; return 1; }
+	record --capacity 1G --context 512M -o caught.cft -- "$python" "$root/tests/torch/train.py" oom && "$cufrag" fit caught.cft --policy pytorch > out 2>&1 || wrong out
 }
 
 # attention of Turing keeps its scores, and so needs more than on Hopper, for which this is recorded first
@@ -560,9 +562,9 @@ test_fit_records_for_each_capability() {
 	END
 	printf 'name,memory\nt4,16G\na100-40,40G\nh100,80G\n' > cards.csv
 	"$cufrag" fit --no-gpu --cards cards.csv --policy pytorch --json fit.json -- "$python" program.py > out 2> log &&
-		[ "$(grep -cE ' (fits|tight)  *yes' out)" = 3 ] && [ "$(grep -c '^runs' log)" = 1 ] || { cat log out; return 1; }
+		[ "$(grep -cE ' (fits|tight)  *yes' out)" = 3 ] && [ "$(grep -c '^runs' log)" = 1 ] || wrong log out
 	"$python" -c 'import json; t4, a100, h100 = (card["headroom_ratio"] * card["total_bytes"] for card in json.load(open("fit.json"))["gpus"])
-assert (16 << 30) - t4 > 1.5 * ((40 << 30) - a100), (t4, a100)' || { cat out; return 1; }
+assert (16 << 30) - t4 > 1.5 * ((40 << 30) - a100), (t4, a100)' || wrong out
 }
 
 # a second call finds the recording, until the command, the environment or a file that was read changes
@@ -572,12 +574,12 @@ test_recordings_are_kept() {
 	echo 'MIB = 8' > size.py && echo 2 > count.txt
 	printf 'import torch, size\nkept = [torch.empty(size.MIB << 20, dtype=torch.uint8, device="cuda") for _ in range(int(open("count.txt").read()))]\n' > main.py
 	export PYTHONDONTWRITEBYTECODE=1
-	again() { "${fit[@]}" > out 2> log < "${1:-/dev/null}" || { cat log; return 1; }; }
-	kept() { again "$@" && grep -q 'recorded on .* with the same command' log || { echo "$1: recorded again"; cat log; return 1; }; }
+	again() { "${fit[@]}" > out 2> log < "${1:-/dev/null}" || wrong log; }
+	kept() { again "$@" && grep -q 'recorded on .* with the same command' log || { echo "$1: recorded again"; wrong log; }; }
 	anew() { again "$@" && ! grep -q 'recorded on' log || { echo "$1: not recorded again"; return 1; }; }
 	anew && cp out first && kept && cmp out first && SHLVL=77 kept || return
-	echo 'MIB = 64' > size.py && anew && grep -q 'reserves 128 MiB' out && kept || { cat out; return 1; }
-	echo 3 > count.txt && anew && grep -q 'reserves 192 MiB' out && kept || { cat out; return 1; }
+	echo 'MIB = 64' > size.py && anew && grep -q 'reserves 128 MiB' out && kept || wrong out
+	echo 3 > count.txt && anew && grep -q 'reserves 192 MiB' out && kept || wrong out
 	ANYTHING=1 anew && touch main.py && anew || return
 	# nobody knows what a pipe holds
 	again <(echo) && anew <(echo) || return
@@ -605,7 +607,7 @@ test_what_the_program_kills_writes_its_recording() {
 		    child.kill()
 		    child.join()
 	END
-	record --gpu h100 -o run.cft -- "$python" kills.py && verified run.cft || { cat log; return 1; }
+	record --gpu h100 -o run.cft -- "$python" kills.py && verified run.cft || wrong log
 }
 
 test_however_a_program_ends() {
@@ -613,11 +615,11 @@ test_however_a_program_ends() {
 	for how in exit:5 os_exit:5 raise:1 exec:5 SIGTERM:143 SIGKILL:3; do
 		rm -f run.cft
 		"$cufrag" record --no-gpu -o run.cft -- "$python" "$root/tests/torch/train.py" ends "${how%:*}" > log 2>&1
-		[ $? = "${how#*:}" ] || { echo "$how"; cat log; return 1; }
+		[ $? = "${how#*:}" ] || { echo "$how"; wrong log; }
 		if [ "$how" = SIGKILL:3 ]; then
-			[ ! -e run.cft ] && grep -q 'was killed (SIGKILL)' log || { cat log; return 1; }
+			[ ! -e run.cft ] && grep -q 'was killed (SIGKILL)' log || wrong log
 		else
-			"$cufrag" info run.cft | grep -q ' 2 allocs' || { echo "$how"; cat log; return 1; }
+			"$cufrag" info run.cft | grep -q ' 2 allocs' || { echo "$how"; wrong log; }
 		fi
 	done
 }
@@ -628,11 +630,11 @@ test_ended_at_the_end() {
 atexit.register(os.kill, os.getpid(), signal.SIGTERM)
 import torch
 torch.ones(1000, device="cuda")' > log 2>&1
-	[ $? = 143 ] && ! grep -q Traceback log && grep -q '1 device, 2 events' log || { cat log; return 1; }
+	[ $? = 143 ] && ! grep -q Traceback log && grep -q '1 device, 2 events' log || wrong log
 }
 
 test_limited_addresses() {
-	! (ulimit -v 60000000 && record -o run.cft -- "$python" "$root/tests/torch/train.py" plain) > out && grep -q 'cannot reserve .* of addresses' log || { cat log; return 1; }
+	! (ulimit -v 60000000 && record -o run.cft -- "$python" "$root/tests/torch/train.py" plain) > out && grep -q 'cannot reserve .* of addresses' log || wrong log
 }
 
 # what somebody took out of the cache, or a crash cut off, is made again
@@ -650,57 +652,57 @@ test_cards_that_the_user_chose() {
 	for list in 1,0 1 1,7; do
 		CUDA_VISIBLE_DEVICES=0 PYTORCH_NVML_BASED_CUDA_CHECK=1 record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" chosen $list &&
 			grep -qx "seen $([ $list = 1,0 ] && echo 2 || echo 1)" log && grep -qx 'child 0' log && grep -q '^has cuda:0' log &&
-			"$cufrag" info run.cft | grep -q '^device 1' || { echo "$list"; cat log; return 1; }
+			"$cufrag" info run.cft | grep -q '^device 1' || { echo "$list"; wrong log; }
 	done
-	CUDA_VISIBLE_DEVICES=1 record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" plain && grep -q '^loss' log || { cat log; return 1; }
+	CUDA_VISIBLE_DEVICES=1 record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" plain && grep -q '^loss' log || wrong log
 	! CUDA_VISIBLE_DEVICES= record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" plain > out && grep -q 'CUDA_VISIBLE_DEVICES shows the program only' log ||
-		{ cat log; return 1; }
+		wrong log
 	# not of the machine's own cards
 	CUDA_VISIBLE_DEVICES=7 record -o run.cft -- "$python" "$root/tests/torch/train.py" plain && grep -q '^loss' log
 }
 
 test_workers_of_torchrun() {
 	record -o run.cft -- "$python" -m torch.distributed.run --nproc-per-node 2 "$root/tests/torch/train.py" ddp &&
-		grep -q 'rank 1 of 2 done' log && grep -q '2 devices' log && verified run.cft || { cat log; return 1; }
+		grep -q 'rank 1 of 2 done' log && grep -q '2 devices' log && verified run.cft || wrong log
 }
 
 # PyTorch's own recorder, of all that torchrun starts; the card is a pretended one all the same
 test_own_recorder_of_every_rank() {
 	"$cufrag" record --no-gpu --gpus 2 -o outer.cft -- "$cufrag" record --torch -o run.cft -- \
 		"$python" -m torch.distributed.run --nproc-per-node 2 "$root/tests/torch/train.py" ddp > log 2>&1
-	[ ! -e outer.cft ] && grep -q 'rank 1 of 2 done' log && grep -q 'run.cft: 2 devices' log && verified run.cft || { cat log; return 1; }
+	[ ! -e outer.cft ] && grep -q 'rank 1 of 2 done' log && grep -q 'run.cft: 2 devices' log && verified run.cft || wrong log
 }
 
 test_a_back_end_without_history() {
 	PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync "$cufrag" record --no-gpu -o run.cft -- "$python" "$root/tests/torch/train.py" plain > log 2>&1
-	[ $? = 3 ] && grep -q '^loss' log && grep -q 'keeps no history of its back end cudaMallocAsync' log || { cat log; return 1; }
+	[ $? = 3 ] && grep -q '^loss' log && grep -q 'keeps no history of its back end cudaMallocAsync' log || wrong log
 }
 
 test_small_values_are_computed() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" values || return
-	grep -qx 'values 6 3 \[1, 4\] \[1, 2, 5\] True' log && grep -qx 'inference \[\[3, 2, 1\], \[6, 4, 2\], \[9, 6, 3\]\] 18' log || { cat log; return 1; }
+	grep -qx 'values 6 3 \[1, 4\] \[1, 2, 5\] True' log && grep -qx 'inference \[\[3, 2, 1\], \[6, 4, 2\], \[9, 6, 3\]\] 18' log || wrong log
 }
 
 test_what_is_known_is_computed() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" known || return
 	grep -qx 'net True' log && grep -qx 'near 2000' log && grep -qx 'places 3 4' log && grep -qx 'bounds 4000 4000 True' log &&
-		grep -qx 'mask 936' log && grep -qx 'edges 5000 5000' log && grep -qx 'time True' log && grep -qx 'stale True True \[1.0\] 1.0' log || { cat log; return 1; }
+		grep -qx 'mask 936' log && grep -qx 'edges 5000 5000' log && grep -qx 'time True' log && grep -qx 'stale True True \[1.0\] 1.0' log || wrong log
 }
 
 test_segments_follow_what_the_host_leaves() {
-	record -o run.cft -- "$python" "$root/tests/torch/train.py" moved && verified run.cft && grep -q '^above .*True, True\]' log || { cat log; return 1; }
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" moved && verified run.cft && grep -q '^above .*True, True\]' log || wrong log
 }
 
 test_places_that_are_not_there() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" places || return
 	[ "$(grep -c 'out of range.*device-side assert' log)" = 6 ] && [ "$(grep -c ' ran$' log)" = 4 ] &&
-		grep -q '^positions aten::embedding: index 512 is out of range, there are 512' log || { cat log; return 1; }
+		grep -q '^positions aten::embedding: index 512 is out of range, there are 512' log || wrong log
 }
 
 test_programs_nobody_prepared() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" varied || return
 	grep -qx 'scaler 65536.0 2' log && grep -qx 'modes \[True, True\]' log && grep -q '^qr' log && grep -q '^hessian' log &&
-		grep -qx 'lengths \[30000, 30000\]' log && grep -qx 'inside \[3, 5\]' log && grep -qx 'packed \[2, 0, 1\] \[5, 8, 7\]' log && grep -q '^ctc' log || { cat log; return 1; }
+		grep -qx 'lengths \[30000, 30000\]' log && grep -qx 'inside \[3, 5\]' log && grep -qx 'packed \[2, 0, 1\] \[5, 8, 7\]' log && grep -q '^ctc' log || wrong log
 	# the history is whole, although the program switched its own off
 	verified run.cft && "$cufrag" info run.cft | grep -Eq ': [0-9]{3,} allocs'
 }
@@ -714,40 +716,40 @@ test_flex_attention() {
 test_attention_splits_keys_by_multiprocessors() {
 	"$python" -c 'import torch.nn.attention' 2> /dev/null || { echo 'no torch.nn.attention'; return 0; }
 	record --gpu l4 -o run.cft -- "$python" "$root/tests/torch/train.py" splits && grep -qx 'splits 8.0' log &&
-		record --gpu a10 -o run.cft -- "$python" "$root/tests/torch/train.py" splits && grep -qx 'splits 16.0' log || { cat log; return 1; }
+		record --gpu a10 -o run.cft -- "$python" "$root/tests/torch/train.py" splits && grep -qx 'splits 16.0' log || wrong log
 }
 
 test_tensors_of_another_process() {
-	record -o run.cft -- "$python" "$root/tests/torch/train.py" shared && grep -qx 'child has True' log || { cat log; return 1; }
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" shared && grep -qx 'child has True' log || wrong log
 }
 
 # of ranks that do not run, objects are this rank's own
 test_objects_of_other_ranks() {
 	record --ranks 1 --world 2 -o run.cft -- "$python" "$root/tests/torch/train.py" objects &&
-		grep -qx "objects \[{'rank': 1}, {'rank': 1}\] \[1\] \[4, 4\]" log || { cat log; return 1; }
+		grep -qx "objects \[{'rank': 1}, {'rank': 1}\] \[1\] \[4, 4\]" log || wrong log
 	record --ranks 0,1 --world 2 -o run.cft -- "$python" "$root/tests/torch/train.py" objects &&
-		[ "$(grep -cx "objects \[{'rank': 0}, {'rank': 1}\] \[0\] \[4, 4\]" log)" = 2 ] || { cat log; return 1; }
+		[ "$(grep -cx "objects \[{'rank': 0}, {'rank': 1}\] \[0\] \[4, 4\]" log)" = 2 ] || wrong log
 }
 
 test_ranks_talk() {
 	local several=("$python" -m torch.distributed.run --nproc-per-node 2) ranks=$root/tests/torch/ranks.py
-	record --ranks 0-3 -o run.cft -- "$python" "$ranks" talk && [ "$(grep -c '^rank' log)" = 4 ] || { cat log; return 1; }
-	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" talk && [ "$(grep -c '^rank' log)" = 2 ] || { cat log; return 1; }
+	record --ranks 0-3 -o run.cft -- "$python" "$ranks" talk && [ "$(grep -c '^rank' log)" = 4 ] || wrong log
+	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" talk && [ "$(grep -c '^rank' log)" = 2 ] || wrong log
 	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" pipeline && [ "$(grep -c '^rank . done' log)" = 2 ] && verified run.cft ||
-		{ cat log; return 1; }
+		wrong log
 }
 
 # one of each role speaks for all, and where memory is short ranks take turns: the same recordings as where all run
 test_one_rank_of_each_role() {
 	local ranks=$root/tests/torch/ranks.py
 	record --ranks roles --world 8 -o roles.cft -- "$python" "$ranks" roles && [ "$(grep -o 'rank [0-9] done' log | wc -l)" = 4 ] && ! grep -q ' is .*, not ' log &&
-		grep -q 'rank 0 stands for ranks 0-3; the same ran: 3$' log && grep -q 'rank 4 stands for ranks 4-7; the same ran: 7$' log || { cat log; return 1; }
-	record --ranks 0-7 -o all.cft -- "$python" "$ranks" roles && [ "$(grep -o 'rank [0-9] done' log | wc -l)" = 8 ] || { cat log; return 1; }
-	! record --ranks 0-7 --memory 64M -o no.cft -- "$python" "$ranks" roles > short && grep -q 'ranks have to run at a time.*raise --memory' short && [ ! -e no.cft ] || { cat short; return 1; }
+		grep -q 'rank 0 stands for ranks 0-3; the same ran: 3$' log && grep -q 'rank 4 stands for ranks 4-7; the same ran: 7$' log || wrong log
+	record --ranks 0-7 -o all.cft -- "$python" "$ranks" roles && [ "$(grep -o 'rank [0-9] done' log | wc -l)" = 8 ] || wrong log
+	! record --ranks 0-7 --memory 64M -o no.cft -- "$python" "$ranks" roles > short && grep -q 'ranks have to run at a time.*raise --memory' short && [ ! -e no.cft ] || wrong short
 	# room for five: four at a time
 	local each
 	each=$(sed -n 's/.* rank 0 alone took \([0-9]*\).* MiB of the host.*/\1/p' short | head -1)
-	record --ranks 0-7 --memory $((5 * each + 5))M -o turns.cft -- "$python" "$ranks" roles && [ "$(grep -o 'rank [04] done' log | wc -l)" = 6 ] || { cat log; return 1; }
+	record --ranks 0-7 --memory $((5 * each + 5))M -o turns.cft -- "$python" "$ranks" roles && [ "$(grep -o 'rank [04] done' log | wc -l)" = 6 ] || wrong log
 	for name in roles all turns; do "$cufrag" info $name.cft --json $name.json > /dev/null || return; done
 	"$python" - <<'END'
 import json
@@ -764,8 +766,8 @@ END
 test_buckets_are_the_same_each_time() {
 	local ranks=$root/tests/torch/ranks.py
 	record --ranks roles --world 4 -o roles.cft -- "$python" "$ranks" buckets && ! grep -q ' is .*, not ' log && grep -q 'rank 0 stands for ranks 0-3; the same ran: ' log &&
-		! grep -q others log || { cat log; return 1; }
-	record --ranks 0,1 -o all.cft -- "$python" "$ranks" buckets && ! grep -q ' is .*, not ' log || { cat log; return 1; }
+		! grep -q others log || wrong log
+	record --ranks 0,1 -o all.cft -- "$python" "$ranks" buckets && ! grep -q ' is .*, not ' log || wrong log
 	for name in roles all; do "$cufrag" info $name.cft --json $name.json > /dev/null || return; done
 	"$python" - <<'END'
 import json
@@ -777,8 +779,8 @@ END
 # all tokens to the same experts: --again says how much of the peak depends on it
 test_routers_are_balanced_unless_told() {
 	record -o run.cft --again -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 128 of 512' log && grep -qx 'largest 512 of 512' log &&
-		"$cufrag" info run.cft | grep -q 'with the worst routing: peak live' && "$cufrag" info run.cft | grep -q "a router's choice of experts" || { cat log; return 1; }
-	record -o run.cft --values skewed=1.5 -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 192 of 512' log || { cat log; return 1; }
+		"$cufrag" info run.cft | grep -q 'with the worst routing: peak live' && "$cufrag" info run.cft | grep -q "a router's choice of experts" || wrong log
+	record -o run.cft --values skewed=1.5 -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 192 of 512' log || wrong log
 }
 
 # those that lie in the wheel's folder
@@ -788,7 +790,7 @@ test_frameworks() {
 		"$python" -c "import importlib.util as u, sys; sys.exit(not u.find_spec('${name%_*}'))" || continue
 		[ $name != trl_lora ] || "$python" -c 'import peft' 2> /dev/null || continue
 		record --ranks 0,1 -o "$name.cft" -- "$python" "$root/tests/torch/frameworks.py" $name && [ "$(grep -o "$name [0-9.]* done" log | wc -l)" = 2 ] &&
-			verified "$name.cft" || { cat log; return 1; }
+			verified "$name.cft" || wrong log
 	done
 }
 
@@ -802,42 +804,42 @@ test_recipes() {
 	if [ -x "$env/bin/tune" ]; then
 		record --gpu h100 -o tune.cft -- tune run full_finetune_single_device --config llama3_2/1B_full_single_device \
 			model._component_=torchtune.models.llama3_2.llama3_2 "${small[@]/#/model.}" "${files[@]}" optimizer=torch.optim.AdamW optimizer.fused=True && verified tune.cft &&
-			"$cufrag" info tune.cft | grep -q 'at .*/recipes/full_finetune_single_device.py:' || { cat log; return 1; }
+			"$cufrag" info tune.cft | grep -q 'at .*/recipes/full_finetune_single_device.py:' || wrong log
 		record --gpu h100 -o tune2.cft -- tune run --nproc_per_node 2 lora_finetune_distributed --config llama3_2/1B_lora \
 			model._component_=torchtune.models.llama3_2.lora_llama3_2 "${small[@]/#/model.}" "${files[@]}" && verified tune2.cft &&
-			"$cufrag" info tune2.cft | grep -q '^device 1' || { cat log; return 1; }
+			"$cufrag" info tune2.cft | grep -q '^device 1' || wrong log
 	fi
 	[ -x "$env/bin/axolotl" ] || return 0
 	printf '%s\n' 'base_model: tiny' 'datasets:' '- { path: tiny/texts.json, ds_type: json, type: alpaca }' 'output_dir: out' 'sequence_len: 256' 'micro_batch_size: 2' \
 		'gradient_accumulation_steps: 2' 'max_steps: 2' 'num_epochs: 1' 'optimizer: adamw_torch' 'learning_rate: 0.0002' 'bf16: true' 'adapter: lora' 'lora_r: 8' \
 		'lora_alpha: 16' 'lora_target_linear: true' 'attn_implementation: sdpa' > sft.yaml
-	AXOLOTL_DO_NOT_TRACK=1 record -o axolotl.cft -- axolotl train sft.yaml && grep -q 'Training completed' log && verified axolotl.cft || { cat log; return 1; }
+	AXOLOTL_DO_NOT_TRACK=1 record -o axolotl.cft -- axolotl train sft.yaml && grep -q 'Training completed' log && verified axolotl.cft || wrong log
 }
 
 test_ranks_that_wait_for_each_other() {
 	! "$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" stuck > log 2>&1 &&
-		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || { cat log; return 1; }
+		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || wrong log
 }
 
 test_one_process_on_two_cards() {
 	record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" replicas && grep -qx 'replicas \[True, True\]' log &&
-		"$cufrag" info run.cft | grep -q 'device 1' && verified run.cft || { cat log; return 1; }
+		"$cufrag" info run.cft | grep -q 'device 1' && verified run.cft || wrong log
 }
 
 test_captures_use_private_pools() {
-	record -o run.cft -- "$python" "$root/tests/torch/train.py" graph && verified run.cft && grep -q '^refused CUDA error: .*capture' log || { cat log; return 1; }
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" graph && verified run.cft && grep -q '^refused CUDA error: .*capture' log || wrong log
 }
 
 test_other_libraries_of_cuda() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" libraries || return
 	grep -qx 'sparse (300, 300) (300, 300)' log && grep -qx 'profiled True' log && grep -qx 'nvml 1 True True' log &&
-		grep -qx 'refused RuntimeError' log && verified run.cft || { cat log; return 1; }
+		grep -qx 'refused RuntimeError' log && verified run.cft || wrong log
 }
 
 test_kernels_of_triton() {
 	"$python" -c 'import triton' 2> /dev/null || { echo 'no triton'; return 0; }
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" triton_kernel && grep -qx 'triton 1.0 True' log &&
-		"$cufrag" info run.cft | grep -q 'invented .* at .*train.py:' || { cat log; return 1; }
+		"$cufrag" info run.cft | grep -q 'invented .* at .*train.py:' || wrong log
 }
 
 # 801: the call is not supported, and is listed; the library is loaded all the same
@@ -847,8 +849,8 @@ test_libraries_of_ones_own() {
 		$cc -DRUNTIME -Wl,-soname,$runtime -o site/own.libs/$runtime "$root/tests/torch/inside.c" &&
 		$cc -DUSER -Wl,-rpath,"$PWD/site/own.libs" -o renamed.so "$root/tests/torch/inside.c" site/own.libs/$runtime || return
 	PYTHONPATH=site record -o run.cft -- "$python" "$root/tests/torch/train.py" libraries_of_ones_own "$PWD/renamed.so" &&
-		[ "$(grep -cx 'inside 1 True True' log)" = 2 ] || { cat log; return 1; }
-	! grep -q '^beside' log || { grep -qx 'beside 801' log && grep -q 'and failed: cudaMallocPitch$' log; } || { cat log; return 1; }
+		[ "$(grep -cx 'inside 1 True True' log)" = 2 ] || wrong log
+	! grep -q '^beside' log || { grep -qx 'beside 801' log && grep -q 'and failed: cudaMallocPitch$' log; } || wrong log
 }
 
 # kernels of Inductor are compiled on the host and launched for nothing; "reduce-overhead" captures them
@@ -866,20 +868,20 @@ test_one_rank_of_eight() {
 
 test_the_greatest_batch() {
 	"$cufrag" fit --no-gpu --capacity 1200M --context 512M --vary '{b}=1..64' -- "$python" "$root/tests/torch/train.py" batch '{b}' > out 2> log ||
-		{ cat out log; return 1; }
+		wrong out log
 	local best
 	best=$(sed -n 's/^answer: of {b} = .*, \([0-9]*\) is the greatest .*/\1/p' out)
-	[ -n "$best" ] && [ "$best" -gt 1 ] && [ "$best" -lt 64 ] || { cat out; return 1; }
-	grep -Eq "^ +$((best + 1)) +no " out && grep -Eq "^ +$best +yes " out || { cat out; return 1; }
+	[ -n "$best" ] && [ "$best" -gt 1 ] && [ "$best" -lt 64 ] || wrong out
+	grep -Eq "^ +$((best + 1)) +no " out && grep -Eq "^ +$best +yes " out || wrong out
 	# scale finds the same, from three other numbers
 	"$cufrag" scale --no-gpu --capacity 1200M --context 512M --vary '{b}=2,4,8' --out curve -- \
-		"$python" "$root/tests/torch/train.py" batch '{b}' > out 2> log || { cat out log; return 1; }
-	grep -q "with the settings of the program it is $best\$" out && [ "$(wc -l < curve/scale.csv)" -gt 6 ] || { cat out; return 1; }
+		"$python" "$root/tests/torch/train.py" batch '{b}' > out 2> log || wrong out log
+	grep -q "with the settings of the program it is $best\$" out && [ "$(wc -l < curve/scale.csv)" -gt 6 ] || wrong out
 }
 
 # The policy serves the program, and what it was asked is what PyTorch's own allocator is asked: call by call to the
 # end of PyTorch's recording. What a program frees on its way out is there only under a policy.
-live() { "$cufrag" run --no-gpu "$@" > log 2>&1 || { cat log; return 1; }; }
+live() { "$cufrag" run --no-gpu "$@" > log 2>&1 || wrong log; }
 asked() { "$cufrag" export "$1" --to csv 2> err | awk -F, 'NR > 1 && $5 ~ /^(alloc|free)$/ { print $1, $5, $6, $7 }'; }
 asked_alike() {
 	asked "$1" > these && asked "$2" > those && [ -s these ] && cmp these <(head -n "$(wc -l < these)" those)
@@ -890,7 +892,7 @@ test_live_policies_are_asked_the_same() {
 	local policy
 	for policy in pytorch pytorch:expandable_segments:True vmm tlsf gmlake rmm-pool:initial=64M limit:bytes=2G/bfc; do
 		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" plain || return
-		grep -c 'loss' log | grep -qx 3 && asked_alike plain.cft live.cft || { echo "$policy"; cat log; return 1; }
+		grep -c 'loss' log | grep -qx 3 && asked_alike plain.cft live.cft || { echo "$policy"; wrong log; }
 		# and it reserves what its simulation does; vmm's budget goes by the clock, which is not the same twice
 		"$cufrag" replay live.cft --policy "$policy" | awk -v live="$(sed -n 's/^reserved //p' log)" -v share="$([ "$policy" = vmm ] && echo 0.05 || echo 0)" '
 			$1 == "peak_reserved_bytes" { same = live > 0 && live - $2 <= share * $2 && $2 - live <= share * $2 }
@@ -902,7 +904,7 @@ test_live_captures_and_streams() {
 	local policy
 	for policy in pytorch vmm tlsf; do
 		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" graph || return
-		grep -q 'torch.Size' log && "$cufrag" replay live.cft --policy "$policy" > out || { cat log out; return 1; }
+		grep -q 'torch.Size' log && "$cufrag" replay live.cft --policy "$policy" > out || wrong log out
 	done
 }
 
@@ -912,7 +914,7 @@ test_live_compiled() {
 	local policy
 	for policy in pytorch vmm; do
 		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" compiled reduce-overhead || return
-		"$cufrag" info live.cft | grep -q 'private pools' && "$cufrag" replay live.cft --policy "$policy" > out || { cat log out; return 1; }
+		"$cufrag" info live.cft | grep -q 'private pools' && "$cufrag" replay live.cft --policy "$policy" > out || wrong log out
 	done
 }
 
@@ -922,7 +924,7 @@ test_live_program() {
 		live --gpus 2 --capacity 2G --context 512M --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" live || return
 		grep -qx "policy $policy" log && grep -qx 'fastest 14400' log && grep -qx 'child 0' log && [ "$(grep -c 'torch.Size' log)" = 2 ] &&
 			grep -q 'refused: .*Tried to allocate 3 GiB.*No policy can serve this' log &&
-			{ "$cufrag" info live.cft 2> err > out; [ $? = 6 ]; } && grep -q '800 frees that wait for a stream' out || { cat log; return 1; }
+			{ "$cufrag" info live.cft 2> err > out; [ $? = 6 ]; } && grep -q '800 frees that wait for a stream' out || wrong log
 	done # 6: what was refused was the largest request
 	# an adaptor that writes when it ends
 	live --gpus 2 --policy log:file=live.csv/bfc -- "$python" "$root/tests/torch/train.py" graph && "$cufrag" info live.csv | grep -q 'format  *rmm'
@@ -931,13 +933,13 @@ test_live_program() {
 test_live_policy_of_ones_own() {
 	"${CC:-cc}" -std=c17 -O2 -shared -fPIC -I"$root/src/include" -o mine.so "$root/docs/external-policy/mine.c" || return
 	live --policy limit:bytes=1G/./mine.so --record live.cft -- "$python" "$root/tests/torch/train.py" plain &&
-		"$cufrag" replay live.cft --policy ./mine.so | grep -q "^peak_reserved_bytes  *$(sed -n 's/^reserved //p' log) " || { cat log; return 1; }
+		"$cufrag" replay live.cft --policy ./mine.so | grep -q "^peak_reserved_bytes  *$(sed -n 's/^reserved //p' log) " || wrong log
 }
 
 # What is recorded can be read while the program runs, and is there when it is killed.
 test_live_recording_grows() {
 	"$cufrag" run --no-gpu --policy vmm --record run.cft -- "$python" "$root/tests/torch/train.py" killed > log 2>&1
-	[ $? = 137 ] && [ ! -e run.cft.parts ] && "$cufrag" info run.cft > out && grep -q '^seen .* allocs' log || { cat log out; return 1; }
+	[ $? = 137 ] && [ ! -e run.cft.parts ] && "$cufrag" info run.cft > out && grep -q '^seen .* allocs' log || wrong log out
 	local seen all
 	seen=$(sed -n 's/^seen .* \([0-9]*\) allocs.*/\1/p' log | tail -1)
 	all=$(sed -n 's/.* \([0-9,]*\) allocs,.*/\1/p' out | tr -d ,)
@@ -954,7 +956,7 @@ test_live_recording_of_a_chain() {
 	END
 	live --policy vmm --record run.cft -- "$python" chain.py && "$cufrag" info run.cft | sed -n 's/^  peak live.* in \([0-9]* blocks\).*/\1/p' > out
 	[ "$(cat out)" = "50 blocks
-3 blocks" ] || { cat out log; return 1; }
+3 blocks" ] || wrong out log
 }
 
 # No room: the program goes on, the command says so and fails, and what there is stays in the folder of parts.
@@ -965,12 +967,12 @@ print("done")'
 	live -- "$python" -c 'import torch; torch.ones(1, device="cuda")' || return # all of cufrag is in its cache
 	(ulimit -f 20 && "$cufrag" run --no-gpu --record run.cft -- "$python" -c "$program" > log 2>&1)
 	[ $? = 5 ] && grep -qx done log && grep -q '1 of 1 processes could not write all' log && [ ! -e run.cft ] && ls run.cft.parts/*.cft ||
-		{ cat log; return 1; }
+		wrong log
 	[ -w /dev/full ] && [ "$(id -u)" = 0 ] && mkdir tmp && mount -t tmpfs -o size=64k none tmp 2> /dev/null || return 0
 	TMPDIR=$PWD/tmp "$cufrag" record --no-gpu -o rec.cft -- "$python" -c "$program" > log 2>&1
 	local status=$?
 	umount tmp
-	[ $status = 5 ] && grep -q '1 of 1 recordings could not be written' log && [ ! -e rec.cft ] || { cat log; return 1; }
+	[ $status = 5 ] && grep -q '1 of 1 recordings could not be written' log && [ ! -e rec.cft ] || wrong log
 }
 
 test_live_is_seen_by_others() {
@@ -978,7 +980,7 @@ test_live_is_seen_by_others() {
 	mkdir lib
 	"${CC:-cc}" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$root/tests/cli/data/fake_nvml.c" || return
 	FAKE_LIBRARIES=$PWD/lib live --policy vmm --record run.cft -- "$python" "$root/tests/torch/train.py" watched
-	grep -qx 'seen by others' log || { cat log; return 1; }
+	grep -qx 'seen by others' log || wrong log
 }
 
 test_live_out_of_memory() {
@@ -988,9 +990,9 @@ test_live_out_of_memory() {
 
 test_live_statistics_are_answered() {
 	live --policy vmm --record live.cft -- "$python" "$root/tests/torch/answers.py" vmm && grep -qx answered log && [ -s snapshot.pickle ] ||
-		{ cat log; return 1; }
+		wrong log
 	# the history of a snapshot is one that every command reads
-	"$cufrag" info history.pickle > out && grep -q ' 4 allocs, 2 frees' out || { cat out; return 1; }
+	"$cufrag" info history.pickle > out && grep -q ' 4 allocs, 2 frees' out || wrong out
 }
 
 passed=0 failed=0

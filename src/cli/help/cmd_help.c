@@ -131,7 +131,6 @@ const struct frag_cmd frag_cmd_help = {
 		"manual pages and as completion for shells, which make install puts in place.",
 	.examples = "  cufrag help compare\n"
 		    "  cufrag help verify --format man | man -l -\n",
-	.options = FRAG_CMD_OPTIONS(options),
-	.options_size = sizeof(struct options),
+	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
 };

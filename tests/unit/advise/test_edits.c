@@ -274,7 +274,7 @@ TEST(nothing_to_say)
 		for (int stacks = 0; stacks < 2; stacks++) {
 			count = slots = 0;
 			with_stacks = stacks;
-			born(huge ? 1ull << 39 : 1, BLOCK_1);
+			born(huge ? 1ull << 36 : 1, BLOCK_1);
 			open_rig(&r);
 			assert_int_equal(r.n, 0);
 			close_rig(&r);
@@ -293,7 +293,7 @@ TEST(hostile)
 {
 	struct rig r;
 
-	for (unsigned seed = 1; seed < 40; seed++) {
+	for (unsigned seed = 1; seed <= test_rounds(40); seed++) {
 		unsigned x = seed * 2654435761u, live = 0;
 		uint32_t list[64];
 

@@ -119,6 +119,7 @@ static void random_run(size_t cap, size_t ops, uint64_t sizes, uint64_t addrs)
 
 	frag_bset_init(&s);
 	assert_int_equal(frag_bset_reserve(&s, cap), 0);
+	ops = test_rounds(ops);
 	for (op = 0; op < ops; op++) {
 		struct frag_bset_key key = { frag_random(&rng_state) % addrs * 512,
 					     frag_random(&rng_state) % sizes * 512 };
@@ -263,6 +264,7 @@ TEST(test_shared_pool)
 {
 	struct frag_bset_nodes pool;
 	struct frag_bset s[70];
+	const size_t rounds = test_rounds(400000);
 	size_t i, n = 0;
 
 	rng_state = 7;
@@ -271,9 +273,9 @@ TEST(test_shared_pool)
 		frag_bset_init_shared(&s[i], &pool);
 	assert_int_equal(frag_bset_nodes_reserve(&pool, 3000), 0);
 	frag_host_fail_after(1);
-	for (i = 0; i < 400000; i++) {
-		struct frag_bset *t = &s[i / 50000 % 2 ? frag_random(&rng_state) % 70
-						       : frag_random(&rng_state) % 3];
+	for (i = 0; i < rounds; i++) {
+		struct frag_bset *t = &s[i / (rounds / 8) % 2 ? frag_random(&rng_state) % 70
+							      : frag_random(&rng_state) % 3];
 		uint64_t size = frag_random(&rng_state) % 4000;
 
 		if (frag_bset_erase(t, size, 5))
