@@ -20,8 +20,8 @@ set rmargin at screen px(W - 24)
 set tmargin at screen py(HEAD + 8)
 set bmargin at screen py(H - 120)
 set logscale x 2
-set xrange [1.0/65536:64] noextend
-set xtics ("64 KiB" 1.0/16384, "1 MiB" 1.0/1024, "16 MiB" 1.0/64, "256 MiB" 0.25, "4 GiB" 4, "64 GiB" 64)
+set xrange [1.0/1048576:64] noextend
+set xtics ("4 KiB" 1.0/262144, "64 KiB" 1.0/16384, "1 MiB" 1.0/1024, "16 MiB" 1.0/64, "256 MiB" 0.25, "4 GiB" 4, "64 GiB" 64)
 set yrange [LOW - 2:HIGH + 2] noextend
 set ytics LOW, 5, HIGH format "%+.0f %%"
 set ytics add ("0" 0)

@@ -23,11 +23,12 @@ static int check_card(const struct frag_launch *l, struct frag_err *err)
 	return 0;
 }
 
-/* Names of calls that got an error, one a line, into one sentence. Returns how many. */
+/* Names of calls that got an error, one a line, into one sentence; "card N": the program chose a
+ * card that is not there. Returns how many names. */
 static unsigned note_calls(const struct pretend_job *j)
 {
 	char path[sizeof(j->folder) + 16], line[200], text[1000] = "";
-	unsigned count = 0;
+	unsigned count = 0, card, last = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/calls", j->folder);
@@ -35,6 +36,10 @@ static unsigned note_calls(const struct pretend_job *j)
 	while (f && fgets(line, sizeof(line), f)) {
 		size_t len = strlen(text);
 
+		if (sscanf(line, "card %u", &card) == 1) {
+			last = FRAG_MAX(last, card);
+			continue;
+		}
 		line[strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 				  "_")] = '\0';
 		if (!*line || strstr(text, line))
@@ -48,6 +53,11 @@ static unsigned note_calls(const struct pretend_job *j)
 	if (count)
 		frag_launch_note(j->l, "%u CUDA %s missing from the pretended card, and failed: %s",
 				 count, count == 1 ? "call is" : "calls are", text);
+	if (last)
+		frag_launch_note(j->l,
+				 "the program chose card %u, which is not there; --gpus %u "
+				 "pretends it",
+				 last, last + 1);
 	if (strstr(text, "cuGetExportTable"))
 		frag_launch_note(j->l, "a stripped library of the program links the CUDA runtime "
 				       "statically; its CUDA calls fail (built with nvcc --cudart "

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""liger.py KERNEL: Liger-Kernel's own benchmark script, unchanged, of the repository in $CODE; the figures are those that it writes."""
+"""liger.py KERNEL [memory] [T=2048] [apart]: Liger-Kernel's own benchmark script of the repository in $CODE; the figures are those that it writes. With memory, it
+skips its measurements of speed. T=2048: its rows name this length, which the script does not. apart: in a process of its own, which it starts more of."""
 import csv
 import json
 import os
 import runpy
+import subprocess
 import sys
 
 scripts = os.path.join(os.environ["CODE"], "benchmark/scripts")
@@ -11,13 +13,30 @@ data = os.path.join(scripts, "../data/all_benchmark_data.csv")
 if os.path.exists(data):
     os.unlink(data)  # the published figures
 os.makedirs(os.path.dirname(data), exist_ok=True)
-sys.path.insert(0, scripts)
+sys.path[:0] = [scripts, os.path.join(os.environ["CODE"], "src")]  # some kernels are newer than the release that a row names
 name = sys.argv[1]
-sys.argv = ["benchmark_%s.py" % name, "--overwrite"]
+if "memory" in sys.argv:
+    import utils
+    benchmark = utils.run_benchmarks
+    utils.run_benchmarks = lambda metric_name, **more: metric_name == "memory" and benchmark(metric_name=metric_name, **more)
+script = os.path.join(scripts, "benchmark_%s.py" % name)
+if "T=2048" in sys.argv:
+    with open(script) as f:
+        text = f.read()
+    script = os.path.join(scripts, "longer_%s.py" % name)
+    with open(script, "w") as f:
+        f.write(text.replace('"T": 512', '"T": 2048'))
+apart = "apart" in sys.argv
+sys.argv = [script, "--overwrite"]
 os.chdir(scripts)
-runpy.run_path(os.path.join(scripts, sys.argv[0]), run_name="__main__")
-with open(data) as f:
-    for row in csv.DictReader(f):
-        if row["metric_name"] == "memory":
-            print("figure", row["kernel_provider"], row["kernel_operation_mode"], row["x_name"] + "=%g" % float(row["x_value"]),
-                  *("%s=%s" % (k, v) for k, v in json.loads(row["extra_benchmark_config_str"]).items()), row["y_value_50"])
+try:
+    if apart:
+        subprocess.run([sys.executable] + sys.argv, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path[:2])), check=True)
+    else:
+        runpy.run_path(script, run_name="__main__")
+finally:  # a script may fail as it tidies up
+    with open(data) as f:
+        for row in csv.DictReader(f):
+            if row["metric_name"] == "memory":
+                print("figure", row["kernel_provider"], row["kernel_operation_mode"], row["x_name"] + "=%g" % float(row["x_value"]),
+                      *("%s=%s" % (k, v) for k, v in json.loads(row["extra_benchmark_config_str"]).items()), row["y_value_50"])

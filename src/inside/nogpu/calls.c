@@ -188,6 +188,14 @@ int frag_nogpu_nothing(void)
 	return 0;
 }
 
+void frag_nogpu_no_card(int device)
+{
+	char line[16];
+
+	snprintf(line, sizeof(line), "card %d", device);
+	write_down(line);
+}
+
 int frag_nogpu_unknown(const char *name)
 {
 	write_down(name);

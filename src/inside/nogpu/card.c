@@ -281,8 +281,11 @@ NOGPU_ENTRY(int, cudaGetLastError, (void))
 NOGPU_VALUE(int, cudaPeekAtLastError, (void), last_error)
 int frag_nogpu_device_set(int device)
 {
-	if (device < 0 || device >= frag_nogpu_visible())
+	if (device < 0 || device >= frag_nogpu_visible()) {
+		if (device > 0 && device < NOGPU_CARDS_MAX)
+			frag_nogpu_no_card(device);
 		return NOGPU_INVALID_DEVICE;
+	}
 	current_device = device;
 	return NOGPU_OK;
 }

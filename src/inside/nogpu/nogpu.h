@@ -96,6 +96,8 @@ int frag_nogpu_number(int device);
 int frag_nogpu_error(int code);
 int frag_nogpu_device(void); /* the thread's current device */
 int frag_nogpu_device_set(int device);
+/* The program chose a card that is not there: record says so. */
+void frag_nogpu_no_card(int device);
 
 /* ---- memory (memory.c, vmm.c, copy.c) */
 

@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.util
 import linecache
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -147,6 +148,39 @@ class Card:
                 self.start_values(torch, path, mode)
         self.settle_buckets(torch)
         self.play_ranks(torch)
+        self.count_spawned(torch)
+        for package in ("lightning.fabric", "lightning_fabric"):
+            After(package + ".utilities.device_parser", self.watch_lightning)
+
+    @staticmethod
+    def count_spawned(torch):
+        """Unless the user counted the cards, each process of mp.spawn has one, as those of a launcher."""
+        module = sys.modules["torch.multiprocessing.spawn"]
+        start = module.start_processes
+
+        def start_processes(fn, args=(), nprocs=1, *more, **rest):
+            before = os.environ["CUFRAG_NOGPU"]
+            os.environ["CUFRAG_NOGPU"] = re.sub(r"\bleast=(\d+)", lambda found: "least=%d" % max(int(found[1]), nprocs), before)
+            try:
+                return start(fn, args, nprocs, *more, **rest)
+            finally:
+                os.environ["CUFRAG_NOGPU"] = before
+        module.start_processes = torch.multiprocessing.start_processes = start_processes
+
+    @staticmethod
+    def watch_lightning(parser):
+        """It counts the cards before it chooses one, and PyTorch counts them once: too late for more, so the user is told."""
+        sanitize = parser._sanitize_gpu_ids
+
+        def told(gpus, *more, **rest):
+            try:
+                return sanitize(gpus, *more, **rest)
+            except Exception:
+                if gpus and os.environ.get("CUFRAG_NOGPU_CALLS"):
+                    with open(os.environ["CUFRAG_NOGPU_CALLS"], "a") as f:
+                        f.write("card %d\n" % max(gpus))
+                raise
+        parser._sanitize_gpu_ids = told
 
     def settle_buckets(self, torch):
         if torch.distributed.is_available():
