@@ -665,9 +665,9 @@ if __name__ == "__main__":
     torch.ones(1000, device="cuda:" + sys.argv[2])
 E
 	record -o run.cft -- "$python" spawned.py 3 0 && [ "$(grep -c '^process . sees 3$' log)" = 3 ] && [ "$(grep -c '^first sees 1$' log)" = 2 ] &&
-		! grep -q 'not there' log || { cat log; return 1; }
-	! record -o run.cft -- "$python" spawned.py 2 3 > out && grep -q 'the program chose card 3, which is not there; --gpus 4 pretends it' log || { cat log; return 1; }
-	! record --gpus 1 -o run.cft -- "$python" spawned.py 2 0 > out && grep -q 'card 1, which is not there; --gpus 2 pretends it' log || { cat log; return 1; }
+		! grep -q 'not there' log || wrong log
+	! record -o run.cft -- "$python" spawned.py 2 3 > out && grep -q 'the program chose card 3, which is not there; --gpus 4 pretends it' log || wrong log
+	! record --gpus 1 -o run.cft -- "$python" spawned.py 2 0 > out && grep -q 'card 1, which is not there; --gpus 2 pretends it' log || wrong log
 	# Lightning counts by itself; of it, only what cufrag looks at
 	mkdir -p lightning/fabric/utilities && touch lightning/__init__.py lightning/fabric/__init__.py lightning/fabric/utilities/__init__.py
 	cat > lightning/fabric/utilities/device_parser.py <<'E'
@@ -675,7 +675,7 @@ def _sanitize_gpu_ids(gpus, include_cuda=False):
     raise ValueError("You requested gpu: %s" % gpus)
 E
 	echo 'import torch, lightning.fabric.utilities.device_parser as p; torch.ones(9, device="cuda"); p._sanitize_gpu_ids([0, 1], include_cuda=True)' > trainer.py
-	! record -o run.cft -- "$python" trainer.py > out && grep -q 'card 1, which is not there; --gpus 2 pretends it' log || { cat log; return 1; }
+	! record -o run.cft -- "$python" trainer.py > out && grep -q 'card 1, which is not there; --gpus 2 pretends it' log || wrong log
 }
 
 test_cards_that_the_user_chose() {
