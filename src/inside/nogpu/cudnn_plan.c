@@ -89,15 +89,16 @@ static bool split(char *text, char *argv[8])
 	return true;
 }
 
+/* Its cuDNN sees no card of this machine: it would use it, and plan some kernels by its answers. */
 static void spawn(char *argv[], int end)
 {
 	posix_spawn_file_actions_t files;
 	const char *path = getenv("CUFRAG_NOGPU_PLANNER_PATH");
-	char *text = NULL, *env[2] = { NULL, NULL };
+	char *text = NULL, *env[3] = { "CUDA_VISIBLE_DEVICES=" };
 	pid_t pid;
 
 	if (path && asprintf(&text, "LD_LIBRARY_PATH=%s", path) >= 0)
-		env[0] = text;
+		env[1] = text;
 	if (!posix_spawn_file_actions_init(&files)) {
 		if (!posix_spawn_file_actions_adddup2(&files, end, STDIN_FILENO) &&
 		    !posix_spawn_file_actions_adddup2(&files, end, STDOUT_FILENO))

@@ -99,7 +99,8 @@ static void plans_of_a_script(void)
 	struct nogpu_plans plans;
 
 	setenv("CUFRAG_NOGPU", "total=1000;name=c;cc=9.0;sms=132", 1);
-	write_script("#!/bin/sh\nread card\nwhile read q; do echo 1000 1 2000 0; done\n");
+	write_script("#!/bin/sh\nread card\nwhile read q; do echo 1000 1 "
+		     "${CUDA_VISIBLE_DEVICES-seen }2000 0; done\n");
 	frag_nogpu_conv_plans(op_of(&dense), &plans);
 	MUST(plans.count == 2 && plans.at[0].bytes == 1000 && plans.at[0].notes == 1);
 	MUST(plans.at[1].bytes == 2000 && plans.at[1].notes == 0);
