@@ -17,6 +17,9 @@
  * place becomes a hole, which new segments fill upwards (42 of 43 programs on an H200; kernels of
  * cuBLAS and cuDNN do not do this). Recorded addresses already include this.
  *
+ * The host process takes from the same space, and what it leaves is a gap, too. Without a GPU the simulated card is told of
+ * both (struct frag_sim_config, host); a recording's gaps of this kind show in its addresses only.
+ *
  * Reservations go upwards from 0x302000000 (one GPU in the process), lengths rounded to 32 MiB; the
  * lowest hole that fits is reused (an assumption: no recording returned a reservation).
  *
