@@ -2,28 +2,12 @@
 /* What libraries hold of a card of compute capability 9, as it was measured on an H100 (results/layout/beside.csv). */
 #include "test.h"
 
-#include "inside/nogpu/entries.h"
-
-/* The pretended card gives addresses that AddressSanitizer keeps for itself: first in a test, before anything takes them. */
-#ifdef __SANITIZE_ADDRESS__
-#define NEEDS_ADDRESSES() skip()
-#else
-#define NEEDS_ADDRESSES() (void)0
-#endif
+#include "nogpu_card.h"
 
 int frag_nogpu_cudaLaunchKernel(void);
 int frag_nogpu_cuLaunchKernel(void);
 int frag_nogpu_ncclCommInitAll(void **out, int ranks, const int *devices);
 int frag_nogpu_ncclCommDestroy(void *comm);
-
-/* MiB of the current card that are not free. */
-static size_t used(void)
-{
-	size_t left, total;
-
-	frag_nogpu_cudaMemGetInfo(&left, &total);
-	return (total - left) / FRAG_MIB;
-}
 
 TEST(libraries_hold_what_they_hold_on_the_card)
 {

@@ -2,26 +2,10 @@
 /* What libraries hold of a card that was not measured: an A10, compute capability 8.6 with 72 multiprocessors of 1,536 threads. */
 #include "test.h"
 
-#include "inside/nogpu/entries.h"
-
-/* The pretended card gives addresses that AddressSanitizer keeps for itself: first in a test, before anything takes them. */
-#ifdef __SANITIZE_ADDRESS__
-#define NEEDS_ADDRESSES() skip()
-#else
-#define NEEDS_ADDRESSES() (void)0
-#endif
+#include "nogpu_card.h"
 
 int frag_nogpu_cudaLaunchKernel(void);
 int frag_nogpu_ncclCommInitAll(void **out, int ranks, const int *devices);
-
-/* MiB of the card that are not free. */
-static size_t used(void)
-{
-	size_t left, total;
-
-	frag_nogpu_cudaMemGetInfo(&left, &total);
-	return (total - left) / FRAG_MIB;
-}
 
 TEST(kernels_hold_by_threads_and_cublas_by_its_workspace)
 {

@@ -4,14 +4,7 @@
 
 #include <unistd.h>
 
-#include "inside/nogpu/entries.h"
-
-/* The pretended card gives addresses that AddressSanitizer keeps for itself: first in a test, before anything takes them. */
-#ifdef __SANITIZE_ADDRESS__
-#define NEEDS_ADDRESSES() skip()
-#else
-#define NEEDS_ADDRESSES() (void)0
-#endif
+#include "nogpu_card.h"
 
 int frag_nogpu_cudaPointerGetAttributes(void *out, const void *p);
 int frag_nogpu12_cudaGetDeviceProperties_v2(void *out, int device);

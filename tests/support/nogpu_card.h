@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pretended card, as tests of src/inside/nogpu ask it. */
+#ifndef NOGPU_CARD_H
+#define NOGPU_CARD_H
+
+#include "test.h"
+
+#include "inside/nogpu/entries.h"
+
+/* The pretended card gives addresses that AddressSanitizer keeps for itself: first in a test, before anything takes them. */
+#ifdef __SANITIZE_ADDRESS__
+#define NEEDS_ADDRESSES() skip()
+#else
+#define NEEDS_ADDRESSES() (void)0
+#endif
+
+/* MiB of the current card that are not free. */
+static inline size_t used(void)
+{
+	size_t left, total;
+
+	frag_nogpu_cudaMemGetInfo(&left, &total);
+	return (total - left) / FRAG_MIB;
+}
+
+#endif
