@@ -39,8 +39,8 @@
 /* Room for alignment: a gap must be this much longer than the chunk. */
 #define SLACK (GRAIN - FRAG_PAGE)
 #define RESERVE_BASE 0x302000000ull
-/* Base of the chunk of the CUDA context in a fresh process; any multiple of 32 MiB will do. */
-#define CONTEXT_BASE 0x7f0000000000ull
+/* Base of the chunk of the CUDA context in a fresh process, below what the host had before. */
+#define CONTEXT_BASE (FRAG_SIM_HOST - GRAIN)
 /* Local memory, once kernels of PyTorch's own have run. */
 #define LOCAL_BYTES (800 * FRAG_MIB)
 /* User addresses of x86-64 end here. */

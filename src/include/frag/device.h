@@ -398,7 +398,8 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out,
 void frag_sim_launched(struct frag_device *dev);
 void frag_sim_hold(struct frag_device *dev, uint64_t bytes);
 /* Addresses of the host process, which the kernel gives from the same space. What it had before the
- * card was opened lies from FRAG_SIM_HOST on. take: where new ones lie, 0 = no room; give: any part. */
+ * card was opened lies from FRAG_SIM_HOST on (any multiple of 32 MiB would do). take: where new ones lie,
+ * 0 = no room; give: any part. */
 #define FRAG_SIM_HOST 0x7f0002000000ull
 frag_addr_t frag_sim_host_take(struct frag_device *dev, uint64_t bytes);
 void frag_sim_host_give(struct frag_device *dev, frag_addr_t addr, uint64_t bytes);

@@ -66,7 +66,7 @@ static int64_t splits(const struct attention *a)
 
 static int64_t aligned(int64_t bytes)
 {
-	return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	return (int64_t)frag_round_up((uint64_t)bytes, ALIGNMENT);
 }
 
 /* Each part has a result, a largest score and a sum of each query head, in 32 bits; the three lie one after the other. */

@@ -7,7 +7,7 @@
  * What was mapped before the card was opened lies above the context, as it does on a real card; holes in it from 32 MiB on are
  * taken for the driver's own.
  *
- * Invariant: held[] of a card is ascending and disjoint.
+ * Invariant: the list of a card is ascending and disjoint.
  */
 #include "nogpu.h"
 
@@ -35,10 +35,7 @@ struct list {
 	size_t count, room;
 };
 
-static struct space {
-	struct list held;
-	bool known;
-} spaces[NOGPU_CARDS_MAX];
+static struct list spaces[NOGPU_CARDS_MAX]; /* empty: no look yet */
 
 static bool add(struct list *l, struct held h)
 {
@@ -74,7 +71,7 @@ static bool look(struct list *now)
 	return fine && now->count;
 }
 
-static void first_look(struct frag_device *sim, struct space *s, struct list *now)
+static void first_look(struct frag_device *sim, struct list *now)
 {
 	uint64_t low = now->at[0].begin;
 
@@ -88,9 +85,6 @@ static void first_look(struct frag_device *sim, struct space *s, struct list *no
 		if (hole && hole < HOLE)
 			frag_sim_host_give(sim, h->at - hole, hole);
 	}
-	s->held = *now;
-	*now = (struct list){ .at = NULL };
-	s->known = true;
 }
 
 static void give(struct frag_device *sim, const struct held *h, uint64_t begin, uint64_t end)
@@ -99,8 +93,8 @@ static void give(struct frag_device *sim, const struct held *h, uint64_t begin, 
 		frag_sim_host_give(sim, h->at + (begin - h->begin), end - begin);
 }
 
-/* What of `before` is still there goes to `kept`; the rest is given back. */
-static bool keep(struct frag_device *sim, const struct list *before, const struct list *now,
+/* What of `before` is still there goes to `kept`, which has room; the rest is given back. */
+static void keep(struct frag_device *sim, const struct list *before, const struct list *now,
 		 struct list *kept)
 {
 	size_t n = 0;
@@ -116,67 +110,66 @@ static bool keep(struct frag_device *sim, const struct list *before, const struc
 			uint64_t end = FRAG_MIN(now->at[k].end, h->end);
 
 			give(sim, h, from, begin);
-			if (!add(kept, (struct held){ begin, end,
-						      h->at ? h->at + (begin - h->begin) : 0 }))
-				return false;
+			kept->at[kept->count++] =
+				(struct held){ begin, end, h->at ? h->at + (begin - h->begin) : 0 };
 			from = end;
 		}
 		give(sim, h, from, h->end);
 	}
-	return true;
+}
+
+static void take(struct frag_device *sim, struct list *kept, uint64_t begin, uint64_t end)
+{
+	if (begin < end)
+		kept->at[kept->count++] =
+			(struct held){ begin, end, frag_sim_host_take(sim, end - begin) };
 }
 
 /* What is new, the highest first, as the kernel gave it. `kept` is no longer ascending then. */
-static bool take(struct frag_device *sim, const struct list *now, struct list *kept)
+static void take_new(struct frag_device *sim, const struct list *now, struct list *kept)
 {
 	size_t k = kept->count;
 
 	for (size_t i = now->count; i-- > 0;) {
-		uint64_t begin = now->at[i].begin, end = now->at[i].end;
+		uint64_t end = now->at[i].end;
 
-		while (end > begin) {
-			const struct held *below = k ? &kept->at[k - 1] : NULL;
-			uint64_t from = below ? FRAG_MAX(begin, FRAG_MIN(below->end, end)) : begin;
-
-			if (from < end &&
-			    !add(kept,
-				 (struct held){ from, end, frag_sim_host_take(sim, end - from) }))
-				return false;
-			if (!k || from == begin)
-				break;
-			k--;
-			end = FRAG_MAX(begin, kept->at[k].begin);
+		for (; k && kept->at[k - 1].begin >= now->at[i].begin; k--) {
+			take(sim, kept, kept->at[k - 1].end, end);
+			end = kept->at[k - 1].begin;
 		}
-		while (k && kept->at[k - 1].begin >= begin)
-			k--;
+		take(sim, kept, now->at[i].begin, end);
 	}
-	return true;
 }
 
 static int compare(const void *a, const void *b)
 {
-	const struct held *x = a, *y = b;
-
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
+	return FRAG_ORDER(((const struct held *)a)->begin, ((const struct held *)b)->begin);
 }
 
 void frag_nogpu_host_look(void *ctx)
 {
-	int ordinal = *(const int *)ctx;
+	int ordinal = (int)(intptr_t)ctx;
+	struct list *held = &spaces[ordinal], now = { .at = NULL }, kept = { .at = NULL };
 	struct frag_device *sim = frag_nogpu_sim(ordinal);
-	struct space *s = &spaces[ordinal];
-	struct list now = { .at = NULL }, kept = { .at = NULL };
 
-	if (look(&now) && !s->known)
-		first_look(sim, s, &now);
-	else if (s->known && now.count && keep(sim, &s->held, &now, &kept) &&
-		 take(sim, &now, &kept)) {
-		struct list before = s->held;
-
+	if (!look(&now)) {
+		free(now.at);
+		return;
+	}
+	if (!held->count) {
+		first_look(sim, &now);
+		*held = now;
+		return;
+	}
+	/* two ranges have parts in common, and between them, as often as one of them ends */
+	kept.room = 2 * held->count + 3 * now.count;
+	kept.at = frag_host_calloc(kept.room, sizeof(*kept.at));
+	if (kept.at) {
+		keep(sim, held, &now, &kept);
+		take_new(sim, &now, &kept);
 		qsort(kept.at, kept.count, sizeof(*kept.at), compare);
-		s->held = kept;
-		kept = before;
+		free(held->at);
+		*held = kept;
 	}
 	free(now.at);
-	free(kept.at);
 }

@@ -107,19 +107,17 @@ static void __attribute__((noreturn)) fail_space(void)
 
 struct frag_device *frag_nogpu_sim(int ordinal)
 {
-	static int ordinals[NOGPU_CARDS_MAX];
 	const struct nogpu_card *c = frag_nogpu_card();
 	const struct frag_sim_config cfg = { .name = c->name,
 					     .total_bytes = c->total_bytes,
 					     .context_bytes = c->context_bytes,
 					     .host = frag_nogpu_host_look,
-					     .host_ctx = &ordinals[ordinal] };
+					     .host_ctx = (void *)(intptr_t)ordinal };
 	void *at = (void *)(uintptr_t)zone_base(ordinal, NOGPU_SEGMENTS);
 	void *got;
 
 	if (sims[ordinal])
 		return sims[ordinal];
-	ordinals[ordinal] = ordinal;
 	got = mmap(at, share_bytes(), PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (got == MAP_FAILED)
@@ -130,7 +128,7 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 		munmap(got, share_bytes());
 		return NULL;
 	}
-	frag_nogpu_host_look(&ordinals[ordinal]);
+	frag_nogpu_host_look(cfg.host_ctx);
 	return sims[ordinal];
 }
 

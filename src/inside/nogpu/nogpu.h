@@ -113,7 +113,7 @@ void frag_nogpu_unlock(void);
 struct frag_device;
 /* The simulated device behind card `ordinal`; NULL: no memory or no address space. pre: locked. */
 struct frag_device *frag_nogpu_sim(int ordinal);
-/* Tells the simulated device what the host process has mapped and unmapped. ctx: an int, the card's ordinal. pre: locked. */
+/* Tells the simulated device what the host process has mapped and unmapped. ctx: the card's ordinal. pre: locked. */
 void frag_nogpu_host_look(void *ctx);
 /* Between addresses of the simulated device and those of the program. */
 enum nogpu_zone { NOGPU_SEGMENTS, NOGPU_RESERVATIONS };

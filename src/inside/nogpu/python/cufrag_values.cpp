@@ -747,26 +747,21 @@ template <class F> void each_deep(const IValue &v, F f)
 	}
 }
 
-/* Which places there are: rows of a table, classes of scores, or entries along a dimension. */
-int64_t places_of(const Info &f, const std::vector<IValue> &args)
-{
-	const Tensor &table = args[0].toTensor();
-	if (f.places == 2)
-		return table.dim() ? table.size(args[1].toInt() < 0 ? args[1].toInt() + table.dim() : args[1].toInt()) : 1;
-	return table.size(begins(f.name, { "aten::nll_loss" }) && table.dim() > 1 ? 1 : 0);
-}
-
-/* What ends a program on a card, later and without a line, ends it here: a place that is not there. Computed ones only. */
+/*
+ * What ends a program on a card, later and without a line, ends it here: a place that is not there, of rows of a table, entries along
+ * a dimension, or classes of scores. Computed ones only.
+ */
 void check_places(const Info &f, const std::vector<IValue> &args)
 {
-	const Tensor &index = args[f.places].toTensor();
-	if (!on_card(index) || !index.numel() || index.numel() > CHECKED || !integers(index) || origin_of(index) != COMPUTED || !args[0].toTensor().dim())
+	const Tensor &table = args[0].toTensor(), &index = args[f.places].toTensor();
+	if (!table.dim() || !on_card(index) || !index.numel() || index.numel() > CHECKED || !integers(index) || origin_of(index) != COMPUTED)
 		return;
-	int64_t places = places_of(f, args), ignored = begins(f.name, { "aten::nll_loss" }) ? args[4].toInt() : 0;
+	bool classes = begins(f.name, { "aten::nll_loss" });
+	int64_t places = table.size(f.places == 2 ? args[1].toInt() : classes && table.dim() > 1 ? 1 : 0);
 	auto at = cpu_view(index).to(at::kLong);
 	auto wrong = at.lt(0).logical_or_(at.ge(places));
-	if (begins(f.name, { "aten::nll_loss" }))
-		wrong.logical_and_(at.ne(ignored));
+	if (classes)
+		wrong.logical_and_(at.ne(args[4].toInt())); /* the class that is ignored */
 	if (wrong.any().item<bool>())
 		TORCH_CHECK_INDEX(false, f.name, ": index ", at.masked_select(wrong)[0].item<int64_t>(), " is out of range, there are ", places,
 				  " (on a card: CUDA error: device-side assert triggered)");
