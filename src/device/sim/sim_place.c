@@ -35,6 +35,8 @@
  */
 #include "sim_place.h"
 
+#include <frag/device.h>
+
 #define GRAIN (32 * FRAG_MIB)
 /* Room for alignment: a gap must be this much longer than the chunk. */
 #define SLACK (GRAIN - FRAG_PAGE)
