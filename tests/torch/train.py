@@ -83,17 +83,19 @@ def known():
     del stale
     product = a @ b
     print("stale", product.data_ptr() == address, torch.equal(product, product), product.cpu().unique().tolist(), product[:9].cpu().max().item())
-    begin, middle, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
-    for columns, event, after in ((30522, begin, middle), (30528, middle, end)):
+    odd, even, padded, round_, end = (torch.cuda.Event(enable_timing=True) for _ in range(5))
+    for columns, event in ((30521, odd), (30522, even), (30521, padded), (30528, round_)):
+        right = torch.empty(512, columns, device="cuda", dtype=torch.half)
         event.record()
-        torch.empty(2048, 512, device="cuda", dtype=torch.half) @ torch.empty(512, columns, device="cuda", dtype=torch.half)
-        after.record()
+        torch.empty(2048, 512, device="cuda", dtype=torch.half) @ (F.pad(right, (0, 7)) if event is padded else right)
+    end.record()
     weights = [torch.randn(1024, 1024, device="cuda") for _ in range(20)]  # a large net
     mask = F.pad(torch.ones(3, 200, dtype=torch.long, device="cuda"), (0, 312))[:, None, None, :].expand(3, 1, 512, 512)
     print("mask", int((1.0 - mask.to(weights[0].dtype))[:, 0, 0, :].sum()))
     edges = (torch.arange(5_000_000) % 1000).cuda()
     print("edges", len((edges == 7).nonzero()), int(torch.bincount(edges).max()))
-    print("time", begin.elapsed_time(middle) > 1.3 * middle.elapsed_time(end) > 0)
+    took = [a.elapsed_time(b) for a, b in ((odd, even), (even, padded), (padded, round_), (round_, end))]
+    print("time", took[0] > 4 * took[3], took[0] > took[1] > 1.5 * took[3], took[3] < took[2] < took[1], took[3] > 0)
 
 
 def moved():
@@ -119,10 +121,15 @@ def places():
         "pixels": lambda: F.cross_entropy(images, torch.full((2, 4, 4), 3, device="cuda")),
         "gathered": lambda: scores.gather(1, torch.tensor([[10]]).cuda()),
         "selected": lambda: scores.index_select(0, torch.tensor([5, 6]).cuda()),
+        "listed": lambda: images[:, torch.tensor([0, 3]).cuda()],
+        "put": lambda: torch.zeros(6, 10, device="cuda").index_put_((torch.tensor([0]).cuda(), torch.tensor([-11]).cuda()), scores[0, 0].detach()),
+        "scattered": lambda: torch.zeros(6, 10, device="cuda").scatter_(1, torch.tensor([[12]]).cuda(), 1.0),
         "all_positions": lambda: table(torch.arange(512, device="cuda")).sum().backward(),
         "ignored": lambda: F.cross_entropy(scores, torch.tensor([0, 9, -100, 3, 4, 5]).cuda()),
         "ignored_pixels": lambda: F.cross_entropy(images, torch.full((2, 4, 4), 255, device="cuda"), ignore_index=255),
         "unknown": lambda: table(unknown),
+        "from_the_end": lambda: images[torch.tensor([-2]).cuda(), :, torch.tensor([-4]).cuda()],
+        "after_a_mask": lambda: images[torch.ones(2, 3, dtype=torch.bool, device="cuda"), torch.tensor([3]).cuda()],
     }
     for name, f in tries.items():
         try:

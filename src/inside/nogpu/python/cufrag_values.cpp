@@ -74,6 +74,9 @@ thread_local bool suppression; /* inside of torchvision's nms, which keeps most 
 
 /* ---- what an operator is ------------------------------------------------------------------- */
 
+/* Whose places: rows, by argument 1; entries along dimension 1, by argument 2; classes; a list with one for each dimension. */
+enum { ROWS = 1, ALONG, CLASSES, LISTED };
+
 struct Info {
 	std::string name;
 	std::vector<bool> writes; /* which arguments */
@@ -99,8 +102,9 @@ struct Info {
 	bool finite = false; /* looks for numbers that are not finite: none, where nobody made any */
 	bool counts = false; /* the CPU has it for floating point only */
 	uint64_t dead = 0;   /* the CPU cannot do it: for these types of the first tensor, a bit each */
-	int places = 0;      /* argument whose numbers are places in another one, which a card checks */
+	int places = 0;      /* which numbers are places in the first argument, which a card checks */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
+	bool pads = false;   /* moves a tensor into a larger one */
 };
 
 bool one_of(const std::string &name, std::initializer_list<const char *> list)
@@ -159,13 +163,17 @@ Info describe(const c10::OperatorHandle &op)
 	f.report = name == "aten::_linalg_check_errors";
 	f.zeros = one_of(name, { "aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::zero_" });
 	f.pointwise = op.hasTag(at::Tag::pointwise) || one_of(name, { "aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat" });
-	f.places = one_of(name, { "aten::embedding", "aten::nll_loss_forward", "aten::nll_loss2d_forward" }) ? 1 :
-		   one_of(name, { "aten::index_select", "aten::gather" })				      ? 2 :
-														0;
+	f.places = name == "aten::embedding"										 ? ROWS :
+		   one_of(name, { "aten::index_select", "aten::gather", "aten::index_add", "aten::index_add_", "aten::scatter",
+				  "aten::scatter_", "aten::scatter_add", "aten::scatter_add_" })			 ? ALONG :
+		   one_of(name, { "aten::nll_loss_forward", "aten::nll_loss2d_forward" })				 ? CLASSES :
+		   one_of(name, { "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_" }) ? LISTED :
+														    0;
 	f.flops = begins(name, { "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_grouped_mm" }) ? 1 :
 		  begins(name, { "aten::convolution" })									  ? 2 :
 		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
 														    0;
+	f.pads = name == "aten::constant_pad_nd";
 	return f;
 }
 
@@ -642,13 +650,6 @@ void count_recomputed(double ns)
 		recomputed.ns += ns;
 }
 
-/* Rows that are no multiple of 16 bytes: kernels for them read in small pieces. Inductor asks, to pad. */
-double slower(const Tensor &a, const Tensor &y)
-{
-	auto odd = [](const Tensor &t) { return t.element_size() == 2 && (t.size(-1) % 8 || t.size(-2) % 8); };
-	return a.dim() > 1 && y.dim() > 1 && (odd(a) || odd(y)) ? 1.6 : 1; /* between 1.32 and 1.98, by what it chose on an H200 */
-}
-
 double flops_of(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs)
 {
 	std::vector<Tensor> in, out;
@@ -660,7 +661,7 @@ double flops_of(const Info &f, const std::vector<IValue> &args, const std::vecto
 		return 0;
 	if (f.flops == 1) { /* 2 m n k; addmm and baddbmm have what is added in front */
 		const Tensor &a = in[begins(f.name, { "aten::addmm", "aten::baddbmm" }) ? 1 : 0];
-		return a.dim() ? slower(a, out[0]) * 2.0 * double(out[0].numel()) * double(a.size(-1)) : 0;
+		return a.dim() ? 2.0 * double(out[0].numel()) * double(a.size(-1)) : 0;
 	}
 	if (f.flops == 2) { /* each output element meets a filter; backward does it twice */
 		bool backward = f.name == "aten::convolution_backward";
@@ -673,6 +674,41 @@ double flops_of(const Info &f, const std::vector<IValue> &args, const std::vecto
 	if (q.dim() != 4 || k.dim() != 4)
 		return 0;
 	return (f.name.find("backward") == std::string::npos ? 4.0 : 10.0) * double(q.numel()) * double(k.size(2));
+}
+
+/* Bytes at which rows of half precision begin, as far as kernels ask: all at multiples of 16, of 4, or not even that. */
+enum { ROWS_OF_16, ROWS_OF_4, ROWS_OF_2 };
+
+int rows_begin(const Tensor &t)
+{
+	if (!on_card(t) || t.dim() < 2 || t.element_size() != 2 || t.size(-1) == 1 || t.size(-2) == 1)
+		return ROWS_OF_16;
+	int64_t stride = t.stride(-1) == 1 ? t.stride(-2) : t.stride(-1);
+	return stride % 8 == 0 ? ROWS_OF_16 : stride % 2 == 0 ? ROWS_OF_4 : ROWS_OF_2;
+}
+
+/* The roofline's time in ns, and where a kernel is far from it: a product whose rows begin anywhere is left to kernels of older
+ * cards, and padding its rows moves single elements. Inductor measures both, to choose. In units of well-begun products, which reach
+ * 0.7 of the roofline [results/nogpu/products.csv: 731 of 778 choices of an H200]. */
+double time_of(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs, double bytes)
+{
+	constexpr double UNEVEN_FLOPS[] = { HUGE_VAL, 340e3, 170e3 }, OLDER_CARD = 1.6, UNEVEN_BYTES = 1.6;
+	constexpr double ELEMENTS_OF_2 = 2.6, LARGER_ELEMENTS = 1.6, ACROSS_ROWS = 2.6, KERNELS_NS = 3000;
+	double flops = f.flops ? flops_of(f, args, outs) : 0;
+
+	if (f.pads) {
+		const Tensor &x = args[0].toTensor();
+		bool across = x.dim() > 1 && x.stride(-1) != 1 && x.size(-1) > 1;
+		return KERNELS_NS + bytes / bytes_per_ns * (x.element_size() == 2 ? ELEMENTS_OF_2 : LARGER_ELEMENTS) * (across ? ACROSS_ROWS : 1);
+	}
+	int rows = ROWS_OF_16;
+	for (const auto &a : args)
+		each(a, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
+	for (const auto &o : outs)
+		each(o, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
+	if (f.flops == 1 && rows != ROWS_OF_16)
+		return flops / std::min(flops_per_ns / OLDER_CARD, UNEVEN_FLOPS[rows]) + UNEVEN_BYTES * bytes / bytes_per_ns;
+	return std::max(bytes / bytes_per_ns, flops / flops_per_ns);
 }
 
 /* NULL, the default stream, where this PyTorch does not tell. */
@@ -702,7 +738,7 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 		each(a, count);
 	for (const auto &o : outs)
 		each(o, count);
-	ns = std::max(bytes / bytes_per_ns, f.flops ? flops_of(f, args, outs) / flops_per_ns : 0);
+	ns = time_of(f, args, outs, bytes);
 	clock_gettime(CLOCK_REALTIME, &t);
 	std::lock_guard<std::mutex> g(mutex);
 	count_recomputed(ns);
@@ -751,20 +787,38 @@ template <class F> void each_deep(const IValue &v, F f)
  * What ends a program on a card, later and without a line, ends it here: a place that is not there, of rows of a table, entries along
  * a dimension, or classes of scores. Computed ones only.
  */
+void check_places(const Info &f, const Tensor &index, int64_t least, int64_t places, const IValue *ignored = nullptr)
+{
+	if (!on_card(index) || !index.numel() || index.numel() > CHECKED || !integers(index) || origin_of(index) != COMPUTED)
+		return;
+	auto at = cpu_view(index).to(at::kLong);
+	auto wrong = at.lt(least).logical_or_(at.ge(places));
+	if (ignored)
+		wrong.logical_and_(at.ne(ignored->toInt()));
+	if (wrong.any().item<bool>()) { /* one string: streams crash where a compiler links C++'s library statically */
+		std::string first = std::to_string(at.masked_select(wrong)[0].item<int64_t>());
+		TORCH_CHECK_INDEX(false, f.name + ": index " + first + " is out of range, there are " + std::to_string(places) +
+						 " (on a card: CUDA error: device-side assert triggered)");
+	}
+}
+
 void check_places(const Info &f, const std::vector<IValue> &args)
 {
-	const Tensor &table = args[0].toTensor(), &index = args[f.places].toTensor();
-	if (!table.dim() || !on_card(index) || !index.numel() || index.numel() > CHECKED || !integers(index) || origin_of(index) != COMPUTED)
+	const Tensor &table = args[0].toTensor();
+	if (!table.dim())
 		return;
-	bool classes = begins(f.name, { "aten::nll_loss" });
-	int64_t places = table.size(f.places == 2 ? args[1].toInt() : classes && table.dim() > 1 ? 1 : 0);
-	auto at = cpu_view(index).to(at::kLong);
-	auto wrong = at.lt(0).logical_or_(at.ge(places));
-	if (classes)
-		wrong.logical_and_(at.ne(args[4].toInt())); /* the class that is ignored */
-	if (wrong.any().item<bool>())
-		TORCH_CHECK_INDEX(false, f.name, ": index ", at.masked_select(wrong)[0].item<int64_t>(), " is out of range, there are ", places,
-				  " (on a card: CUDA error: device-side assert triggered)");
+	if (f.places == CLASSES) /* one of them is ignored */
+		return check_places(f, args[1].toTensor(), 0, table.size(table.dim() > 1 ? 1 : 0), &args[4]);
+	if (f.places != LISTED)
+		return check_places(f, args[f.places].toTensor(), 0, table.size(f.places == ALONG ? args[1].toInt() : 0));
+	int64_t d = 0;
+	for (const IValue &v : args[1].toListRef()) { /* also from the end of a dimension; a mask is for as many as it has */
+		bool index = v.isTensor() && v.toTensor().defined();
+		bool mask = index && at::isIntegralType(v.toTensor().scalar_type(), true) && v.toTensor().element_size() == 1;
+		if (index && !mask)
+			check_places(f, v.toTensor(), -table.size(d), table.size(d));
+		d += mask ? v.toTensor().dim() : 1;
+	}
 }
 
 struct Deeper {
