@@ -66,13 +66,7 @@ int frag_direct_freed(struct frag_direct *d, struct frag_direct_block *b, int rc
 	return rc;
 }
 
-static int by_addr(const void *x, const void *y)
-{
-	const struct frag_direct_block *a = *(struct frag_direct_block *const *)x;
-	const struct frag_direct_block *b = *(struct frag_direct_block *const *)y;
-
-	return FRAG_ORDER(a->addr, b->addr);
-}
+FRAG_COMPARE(by_addr, struct frag_direct_block *, FRAG_ORDER((*x)->addr, (*y)->addr))
 
 /* All blocks by address; NULL when host memory is short. */
 static struct frag_direct_block **sorted(const struct frag_direct *d)

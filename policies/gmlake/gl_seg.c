@@ -337,12 +337,7 @@ void gl_drop_segs(struct gl *g)
 	frag_host_free(g->segs);
 }
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct gl_seg *x = *(struct gl_seg *const *)a, *y = *(struct gl_seg *const *)b;
-
-	return FRAG_ORDER(x->addr, y->addr);
-}
+FRAG_COMPARE(by_addr, struct gl_seg *, FRAG_ORDER((*x)->addr, (*y)->addr))
 
 void gl_sort(struct gl *g)
 {

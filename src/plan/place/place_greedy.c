@@ -25,13 +25,9 @@ struct key {
 	uint32_t index;
 };
 
-static int compare_keys(const void *a, const void *b)
-{
-	const struct key *x = a, *y = b;
-	int order = FRAG_ORDER(y->first, x->first) ?: FRAG_ORDER(y->second, x->second);
-
-	return order ?: FRAG_ORDER(x->lower, y->lower) ?: FRAG_ORDER(x->index, y->index);
-}
+FRAG_COMPARE(compare_keys, struct key, FRAG_ORDER(y->first, x->first),
+	     FRAG_ORDER(y->second, x->second), FRAG_ORDER(x->lower, y->lower),
+	     FRAG_ORDER(x->index, y->index))
 
 /* Number of entries of the sorted list that are below x. */
 static size_t count_below(const uint64_t *list, size_t n, uint64_t x)

@@ -55,12 +55,7 @@ static uint64_t (*cell_at(const struct grid *g, size_t column, size_t row))[FRAG
 
 /* ---- first pass: which addresses --------------------------------------------------- */
 
-static int by_address(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	return FRAG_ORDER(x->from, y->from);
-}
+FRAG_COMPARE(by_address, struct range, FRAG_ORDER(x->from, y->from))
 
 /* Sorts, and merges what touches. */
 static void merge_ranges(struct grid *g)
