@@ -101,7 +101,7 @@ static void same_release(const struct recording *r, const struct frag_trace *t)
 static void as_recorded(void **state)
 {
 	const struct recording *r = *state;
-	struct frag_trace *t = load(r);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = load(r);
 	uint64_t allocs = 0;
 
 	same_release(r, t);
@@ -119,7 +119,6 @@ static void as_recorded(void **state)
 		frag_verify_result_release(&v);
 	}
 	assert_true(allocs > 0);
-	frag_trace_destroy(t);
 }
 
 /* ---- what if ---- */

@@ -100,7 +100,7 @@ static void scale_sizes(struct frag_trace_dev *td, const struct frag_event *from
 static void bounds(void **state)
 {
 	const struct row *row = *state;
-	struct frag_trace *t;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 
 	if (test_is_quick() && row->big)
 		skip();
@@ -108,7 +108,7 @@ static void bounds(void **state)
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		struct frag_trace_dev *td = &t->devs[d];
 		size_t bytes = td->events_count * sizeof(*td->events);
-		struct frag_event *keep = malloc(bytes);
+		FRAG_AUTO(free_at) struct frag_event *keep = malloc(bytes);
 
 		assert_non_null(keep);
 		memcpy(keep, td->events, bytes);
@@ -116,9 +116,7 @@ static void bounds(void **state)
 			scale_sizes(td, keep, scales[s]);
 			check_bounds(row, td, scales[s]);
 		}
-		free(keep);
 	}
-	frag_trace_destroy(t);
 }
 
 TESTS
