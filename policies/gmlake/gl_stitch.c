@@ -77,11 +77,7 @@ static void link_extents(struct gl_stitch *s)
 		struct gl_extent *e = &s->extents[i];
 
 		e->stitch = s;
-		e->prev = NULL;
-		e->next = e->seg->extents;
-		if (e->next)
-			e->next->prev = e;
-		e->seg->extents = e;
+		FRAG_LINK_FIRST(e->seg->extents, e);
 	}
 }
 
@@ -89,13 +85,8 @@ static void unlink_extents(struct gl_stitch *s)
 {
 	uint32_t i;
 
-	for (i = 0; i < s->extents_count; i++) {
-		struct gl_extent *e = &s->extents[i];
-
-		*(e->prev ? &e->prev->next : &e->seg->extents) = e->next;
-		if (e->next)
-			e->next->prev = e->prev;
-	}
+	for (i = 0; i < s->extents_count; i++)
+		FRAG_UNLINK(s->extents[i].seg->extents, &s->extents[i]);
 }
 
 /* ---- dropping ----------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #include "sim_heap.h"
 
 #include "lib/bits.h"
+#include "lib/links.h"
 
 _Static_assert(HEAP_WORDS == 64, "the upper level of the bitmap is one word");
 
@@ -117,12 +118,8 @@ struct heap_piece *frag_simheap_cut(struct heap *h, uint64_t bytes)
 
 		*rest = (struct heap_piece){ .addr = p->addr + (uint64_t)units * HEAP_UNIT,
 					     .page = p->page,
-					     .prev = p,
-					     .next = p->next,
 					     .units = p->units - units };
-		if (rest->next)
-			rest->next->prev = rest;
-		p->next = rest;
+		FRAG_LINK_AFTER(p, rest);
 		p->units = units;
 		hole_insert(h, rest);
 	}
@@ -135,9 +132,7 @@ struct heap_piece *frag_simheap_cut(struct heap *h, uint64_t bytes)
 static void absorb(struct heap *h, struct heap_piece *keep, struct heap_piece *gone)
 {
 	keep->units += gone->units;
-	keep->next = gone->next;
-	if (keep->next)
-		keep->next->prev = keep;
+	FRAG_UNLINK_NEXT(keep);
 	frag_slab_free(&h->pieces, gone);
 }
 
