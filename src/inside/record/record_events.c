@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <frag/base.h>
+
 #include "base/live_page.h"
 #include "recorder.h"
 
