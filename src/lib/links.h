@@ -46,4 +46,18 @@
 			(at)->next->prev = (at); \
 	} while (0)
 
+/* Queues of structs with members `older` and `newer`. `q` points to a struct with `oldest` and `newest`. */
+#define FRAG_QUEUE_ADD(q, x) \
+	do { \
+		(x)->older = (q)->newest; \
+		(x)->newer = NULL; \
+		*((x)->older ? &(x)->older->newer : &(q)->oldest) = (x); \
+		(q)->newest = (x); \
+	} while (0)
+#define FRAG_QUEUE_REMOVE(q, x) \
+	do { \
+		*((x)->older ? &(x)->older->newer : &(q)->oldest) = (x)->newer; \
+		*((x)->newer ? &(x)->newer->older : &(q)->newest) = (x)->older; \
+	} while (0)
+
 #endif

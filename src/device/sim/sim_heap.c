@@ -49,13 +49,7 @@ static void hole_insert(struct heap *h, struct heap_piece *p)
 	struct heap_bin *bin = &h->bins[i];
 
 	p->live = false;
-	p->newer = NULL;
-	p->older = bin->newest;
-	if (p->older)
-		p->older->newer = p;
-	else
-		bin->oldest = p;
-	bin->newest = p;
+	FRAG_QUEUE_ADD(bin, p);
 	frag_bits_add(h->some, &h->words, i);
 }
 
@@ -64,14 +58,7 @@ static void hole_remove(struct heap *h, struct heap_piece *p)
 	uint32_t i = p->units - 1;
 	struct heap_bin *bin = &h->bins[i];
 
-	if (p->older)
-		p->older->newer = p->newer;
-	else
-		bin->oldest = p->newer;
-	if (p->newer)
-		p->newer->older = p->older;
-	else
-		bin->newest = p->older;
+	FRAG_QUEUE_REMOVE(bin, p);
 	if (!bin->oldest)
 		frag_bits_drop(h->some, &h->words, i);
 }
