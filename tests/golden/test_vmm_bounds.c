@@ -8,6 +8,7 @@
  *	modelled driver time after the first fifth of the time < 2 % of the rest
  */
 #include "must.h"
+#include "plan/probe.h"
 #include "test.h"
 
 struct row {
@@ -52,22 +53,6 @@ static struct outcome replay(const char *text, struct frag_trace_dev td, size_t 
 	return o;
 }
 
-static double peak_live(const struct frag_trace_dev *td)
-{
-	uint64_t live = 0, peak = 0;
-
-	for (size_t i = 0; i < td->events_count; i++) {
-		const struct frag_event *e = &td->events[i];
-
-		if (e->kind == FRAG_EV_ALLOC)
-			live += frag_round_up(e->bytes, 512);
-		else if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_REQUESTED)
-			live -= frag_round_up(e->bytes, 512);
-		peak = FRAG_MAX(peak, live);
-	}
-	return (double)peak;
-}
-
 static void check_bounds(const struct row *row, const struct frag_trace_dev *td, double scale)
 {
 	size_t n = td->events_count, fifth = 0;
@@ -76,7 +61,7 @@ static void check_bounds(const struct row *row, const struct frag_trace_dev *td,
 	double keep = replay("async", *td, n, 0).reserved;
 	double synced = replay("async", *td, n, 1000).reserved;
 	double best = FRAG_MIN(expandable, FRAG_MIN(keep, synced));
-	double live = peak_live(td), late;
+	double live = (double)frag_probe_peak_live(td, 512), late;
 	struct outcome all = replay("vmm", *td, n, 0);
 
 	while (td->events[fifth].time_us - begin < us / 5)
