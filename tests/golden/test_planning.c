@@ -42,7 +42,7 @@ static void place_all(const struct frag_trace_dev *dev, bool at_request, double 
 {
 	struct frag_improve_options improve = { .budget_ns = 60 * SECOND, .rounds_max = 1 };
 	uint64_t *offsets, height, best, bound;
-	struct frag_buffers b;
+	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 	struct frag_err err = { 0 };
 	bool few;
 
@@ -74,7 +74,6 @@ static void place_all(const struct frag_trace_dev *dev, bool at_request, double 
 	if ((double)best > (1 + within) * (double)bound)
 		fail_msg("%.4f of the load", (double)best / (double)bound);
 	frag_host_free(offsets);
-	frag_buffers_release(&b);
 }
 
 static void placements(void **state)
@@ -97,7 +96,7 @@ static void plan_sees_a_part(void **state)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = load(*state);
 	struct frag_trace_dev dev = t->devs[0];
-	struct frag_step_plan whole, part;
+	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan whole = { 0 }, part = { 0 };
 	struct frag_step_options opt = { .slack = -1, .budget_ns = 600 * SECOND };
 	uint32_t steps = 0;
 
@@ -135,8 +134,6 @@ static void plan_sees_a_part(void **state)
 	assert_memory_equal(part.bytes, whole.bytes, whole.requests_count * sizeof(*whole.bytes));
 	assert_memory_equal(part.offsets, whole.offsets,
 			    whole.requests_count * sizeof(*whole.offsets));
-	frag_step_plan_release(&part);
-	frag_step_plan_release(&whole);
 }
 
 struct planned_row {

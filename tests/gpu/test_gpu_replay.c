@@ -51,7 +51,7 @@ static struct frag_result replay(const struct frag_trace_dev *td, const char *po
 
 static void verified(void **state)
 {
-	struct frag_trace *trace;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	size_t count;
 	const struct frag_policy_ops *const *list = frag_policy_list(&count);
 
@@ -60,7 +60,7 @@ static void verified(void **state)
 	trace = must_read(*state);
 	for (size_t i = 0; i < count; i++) {
 		struct frag_device *dev;
-		struct frag_result r;
+		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 		if (!wanted(list[i]))
 			continue;
@@ -69,9 +69,7 @@ static void verified(void **state)
 		print_message("%s: %llu allocs, peak reserved %llu\n", list[i]->name,
 			      (unsigned long long)r.m.allocs_count,
 			      (unsigned long long)r.m.peak_reserved_bytes);
-		frag_result_release(&r);
 	}
-	frag_trace_destroy(trace);
 }
 
 TESTS

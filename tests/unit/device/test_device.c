@@ -305,7 +305,7 @@ TEST(test_not_able)
 {
 	struct frag_managed_usage managed = { .faults = 9 };
 	struct frag_mempool_usage pool = { .used_bytes = 9 };
-	struct frag_device *d;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
 	struct frag_err err;
 	struct script s = { 0 };
 
@@ -324,7 +324,6 @@ TEST(test_not_able)
 	assert_int_equal(pool.used_bytes, 0);
 	frag_dev_managed_usage(d, &managed);
 	assert_int_equal(managed.faults, 0);
-	frag_dev_close(d);
 }
 
 /* ---- null, cuda ------------------------------------------------------------- */

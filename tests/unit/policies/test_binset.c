@@ -44,8 +44,8 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t c
 {
 	static struct frag_bin_node nodes[NODES];
 	static bool in[NODES];
-	struct frag_bset_nodes shared;
-	struct frag_binset s;
+	FRAG_AUTO(frag_bset_nodes_release) struct frag_bset_nodes shared = { 0 };
+	FRAG_AUTO(frag_binset_release) struct frag_binset s = { 0 };
 
 	memset(in, 0, sizeof(in));
 	frag_bset_nodes_init(&shared);
@@ -94,8 +94,6 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t c
 	assert_null(frag_binset_first(&s));
 	assert_null(frag_binset_lower(&s, 1));
 	frag_host_fail_after(0);
-	frag_binset_release(&s);
-	frag_bset_nodes_release(&shared);
 }
 
 static void random_changes(uint64_t mask, unsigned shift)

@@ -148,7 +148,7 @@ static void check_requests(const struct frag_trace_dev *dev, const struct frag_t
 
 static void repeat_and_check(const struct frag_trace *t, const struct frag_repeat_options *opt)
 {
-	struct frag_repeat r;
+	FRAG_AUTO(frag_repeat_release) struct frag_repeat r = { 0 };
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *made = repeated(t, opt, &r);
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
@@ -162,7 +162,6 @@ static void repeat_and_check(const struct frag_trace *t, const struct frag_repea
 		assert_memory_equal(dev->events, recorded->events,
 				    dev->events_count * sizeof(*dev->events));
 	}
-	frag_repeat_release(&r);
 }
 
 TEST(test_recorded)

@@ -113,7 +113,7 @@ static void answer(char *call, FILE *out)
 	bool whole = *call == '|';
 	FRAG_AUTO(pb_release) struct pickle_bytes b = { 0 };
 	size_t n;
-	char *bytes = cases_unescape(call + whole, &n);
+	FRAG_AUTO(free_at) char *bytes = cases_unescape(call + whole, &n);
 	struct result r;
 
 	if (!whole)
@@ -127,7 +127,6 @@ static void answer(char *call, FILE *out)
 	else
 		say_value(r.p, r.root, out);
 	frag_pickle_destroy(r.p);
-	free(bytes);
 }
 
 CASES_IN_LINES("tests/unit/trace/unpickle.cases", answer)
@@ -161,7 +160,7 @@ TEST(test_texts)
 		FRAG_AUTO(pb_release)
 		struct pickle_bytes b = { .dialect = (enum pickle_dialect)(i % 3) };
 		size_t n = lengths[i / 3], len = 0;
-		char *text = calloc(1, n + 1);
+		FRAG_AUTO(free_at) char *text = calloc(1, n + 1);
 		struct result r;
 
 		assert_non_null(text);
@@ -175,7 +174,6 @@ TEST(test_texts)
 		assert_string_equal(frag_pickle_text(r.p, r.root, &len), text);
 		assert_int_equal(len, n);
 		frag_pickle_destroy(r.p);
-		free(text);
 	}
 }
 

@@ -181,7 +181,7 @@ TEST(test_refused_once)
 	for (uint64_t call = 1; call < 60; call++) {
 		struct frag_device *dev = must_open_sim(NULL);
 		struct frag_trace *trace = must_read("traces/streams.default.cft");
-		struct frag_verify_result r;
+		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 		struct frag_err err;
 		int rc;
 
@@ -196,7 +196,6 @@ TEST(test_refused_once)
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_UNKNOWN);
 		unlike += strstr(r.cause_text, " does something else: ") != NULL;
 		stuck += strstr(r.cause_text, " fails: ") != NULL;
-		frag_verify_result_release(&r);
 	}
 	assert_true(unlike > 0);
 	assert_true(stuck > 0);
