@@ -134,7 +134,7 @@ static inline struct pt_block *split(struct pt *a, struct pt_block *rest, uint64
 		low_rank = ++a->made;
 	}
 	low = pt_block_ranked(a, rest->seg, rest->addr, size, low_rank);
-	pt_link_before(low, rest);
+	FRAG_LINK_BEFORE(rest->seg->first, rest, low);
 	if (FRAG_LIKELY(cached)) {
 		pt_free_rekey(a, rest, rest->addr + size, rest->size - size, rank);
 	} else {

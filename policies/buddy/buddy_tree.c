@@ -2,6 +2,8 @@
 /* Halving, merging and finding blocks of the buddy policy, and the check of it. */
 #include "buddy_tree.h"
 
+#include "lib/links.h"
+
 /* Tells the parents, and the arenas above, what is free below them now. */
 static void tell_up(struct frag_buddy_node *n)
 {
@@ -32,11 +34,7 @@ void frag_buddy_put_free(struct frag_buddy_tree *t, struct frag_buddy_node *n)
 	}
 	if (!t->lifo)
 		return;
-	n->prev = NULL;
-	n->next = t->head[k];
-	if (n->next)
-		n->next->prev = n;
-	t->head[k] = n;
+	FRAG_LINK_FIRST(t->head[k], n);
 }
 
 /* A free block stops being free; the caller sets its state. */
@@ -53,12 +51,7 @@ void frag_buddy_cut_free(struct frag_buddy_tree *t, struct frag_buddy_node *n)
 	}
 	if (!t->lifo)
 		return;
-	if (n->prev)
-		n->prev->next = n->next;
-	else
-		t->head[k] = n->next;
-	if (n->next)
-		n->next->prev = n->prev;
+	FRAG_UNLINK(t->head[k], n);
 }
 
 struct frag_buddy_node *frag_buddy_find(const struct frag_buddy_tree *t, unsigned k)

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "lib/links.h"
+
 void frag_direct_init(struct frag_direct *d)
 {
 	*d = (struct frag_direct){ 0 };
@@ -25,12 +27,8 @@ struct frag_direct_block *frag_direct_add(struct frag_direct *d, frag_addr_t add
 {
 	struct frag_direct_block *b = frag_slab_alloc(&d->slab);
 
-	*b = (struct frag_direct_block){
-		.next = d->first, .addr = addr, .bytes = bytes, .stream = stream
-	};
-	if (b->next)
-		b->next->prev = b;
-	d->first = b;
+	*b = (struct frag_direct_block){ .addr = addr, .bytes = bytes, .stream = stream };
+	FRAG_LINK_FIRST(d->first, b);
 	d->live_bytes += bytes;
 	d->count++;
 	return b;
@@ -49,12 +47,7 @@ void frag_direct_free_requested(void *self, const struct frag_block *block)
 int frag_direct_freed(struct frag_direct *d, struct frag_direct_block *b, int rc)
 {
 	*(b->waiting ? &d->waiting_bytes : &d->live_bytes) -= b->bytes;
-	if (b->prev)
-		b->prev->next = b->next;
-	else
-		d->first = b->next;
-	if (b->next)
-		b->next->prev = b->prev;
+	FRAG_UNLINK(d->first, b);
 	d->count--;
 	if (rc) {
 		b->prev = NULL;
@@ -66,13 +59,7 @@ int frag_direct_freed(struct frag_direct *d, struct frag_direct_block *b, int rc
 	return rc;
 }
 
-static int by_addr(const void *x, const void *y)
-{
-	const struct frag_direct_block *a = *(struct frag_direct_block *const *)x;
-	const struct frag_direct_block *b = *(struct frag_direct_block *const *)y;
-
-	return FRAG_ORDER(a->addr, b->addr);
-}
+FRAG_COMPARE(by_addr, struct frag_direct_block *, FRAG_ORDER((*x)->addr, (*y)->addr))
 
 /* All blocks by address; NULL when host memory is short. */
 static struct frag_direct_block **sorted(const struct frag_direct *d)

@@ -15,6 +15,7 @@
 
 #include <frag/policy.h>
 
+#include "lib/links.h"
 #include "lib/slab.h"
 
 struct frag_seg;
@@ -75,15 +76,11 @@ static inline struct frag_piece *frag_piece_split(struct frag_slab *slab, struct
 	*rest = (struct frag_piece){
 		.addr = p->addr + bytes,
 		.bytes = p->bytes - bytes,
-		.prev = p,
-		.next = p->next,
 		.seg = p->seg,
 		.tag = p->tag,
 		.state = FRAG_STATE_FREE,
 	};
-	if (p->next)
-		p->next->prev = rest;
-	p->next = rest;
+	FRAG_LINK_AFTER(p, rest);
 	p->bytes = bytes;
 	return rest;
 }
@@ -94,9 +91,7 @@ static inline void frag_piece_join(struct frag_slab *slab, struct frag_piece *p)
 	struct frag_piece *q = p->next;
 
 	p->bytes += q->bytes;
-	p->next = q->next;
-	if (q->next)
-		q->next->prev = p;
+	FRAG_UNLINK_NEXT(p);
 	frag_slab_free(slab, q);
 }
 

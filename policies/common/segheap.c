@@ -131,12 +131,7 @@ void frag_heap_keep(struct frag_heap *h, struct frag_seg *seg)
 	seg->kept = true;
 }
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct frag_seg *x = *(struct frag_seg *const *)a, *y = *(struct frag_seg *const *)b;
-
-	return FRAG_ORDER(x->addr, y->addr);
-}
+FRAG_COMPARE(by_addr, struct frag_seg *, FRAG_ORDER((*x)->addr, (*y)->addr))
 
 void frag_heap_sort(struct frag_heap *h)
 {

@@ -27,6 +27,7 @@
 #include <frag/policy.h>
 
 #include <bset.h>
+#include "lib/links.h"
 #include "lib/slab.h"
 #include <segheap.h>
 

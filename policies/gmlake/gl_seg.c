@@ -65,15 +65,11 @@ struct gl_piece *gl_split(struct gl *g, struct gl_piece *p, uint64_t bytes)
 	*rest = (struct gl_piece){
 		.addr = p->addr + bytes,
 		.bytes = p->bytes - bytes,
-		.prev = p,
-		.next = p->next,
 		.seg = p->seg,
 		.event = p->event,
 		.state = FRAG_STATE_FREE,
 	};
-	if (p->next)
-		p->next->prev = rest;
-	p->next = rest;
+	FRAG_LINK_AFTER(p, rest);
 	p->bytes = bytes;
 	mark_start(p->seg, rest);
 	return rest;
@@ -85,9 +81,7 @@ static void join(struct gl *g, struct gl_piece *p)
 
 	clear_start(p->seg, q);
 	p->bytes += q->bytes;
-	p->next = q->next;
-	if (q->next)
-		q->next->prev = p;
+	FRAG_UNLINK_NEXT(p);
 	if (q->event.number > p->event.number)
 		p->event = q->event;
 	frag_slab_free(&g->pieces, q);
@@ -337,12 +331,7 @@ void gl_drop_segs(struct gl *g)
 	frag_host_free(g->segs);
 }
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct gl_seg *x = *(struct gl_seg *const *)a, *y = *(struct gl_seg *const *)b;
-
-	return FRAG_ORDER(x->addr, y->addr);
-}
+FRAG_COMPARE(by_addr, struct gl_seg *, FRAG_ORDER((*x)->addr, (*y)->addr))
 
 void gl_sort(struct gl *g)
 {

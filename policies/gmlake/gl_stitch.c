@@ -48,27 +48,6 @@ static void set_state(struct gl *g, struct gl_stitch *s, enum gl_stitch_state st
 
 /* ---- lists -------------------------------------------------------------------------------- */
 
-static void list_add(struct gl *g, struct gl_stitch *s)
-{
-	struct gl_stream *t = &g->streams[s->stream];
-
-	s->older = t->newest;
-	s->newer = NULL;
-	if (t->newest)
-		t->newest->newer = s;
-	else
-		t->oldest = s;
-	t->newest = s;
-}
-
-static void list_remove(struct gl *g, struct gl_stitch *s)
-{
-	struct gl_stream *t = &g->streams[s->stream];
-
-	*(s->older ? &s->older->newer : &t->oldest) = s->newer;
-	*(s->newer ? &s->newer->older : &t->newest) = s->older;
-}
-
 static void link_extents(struct gl_stitch *s)
 {
 	uint32_t i;
@@ -77,11 +56,7 @@ static void link_extents(struct gl_stitch *s)
 		struct gl_extent *e = &s->extents[i];
 
 		e->stitch = s;
-		e->prev = NULL;
-		e->next = e->seg->extents;
-		if (e->next)
-			e->next->prev = e;
-		e->seg->extents = e;
+		FRAG_LINK_FIRST(e->seg->extents, e);
 	}
 }
 
@@ -89,13 +64,8 @@ static void unlink_extents(struct gl_stitch *s)
 {
 	uint32_t i;
 
-	for (i = 0; i < s->extents_count; i++) {
-		struct gl_extent *e = &s->extents[i];
-
-		*(e->prev ? &e->prev->next : &e->seg->extents) = e->next;
-		if (e->next)
-			e->next->prev = e->prev;
-	}
+	for (i = 0; i < s->extents_count; i++)
+		FRAG_UNLINK(s->extents[i].seg->extents, &s->extents[i]);
 }
 
 /* ---- dropping ----------------------------------------------------------------------------- */
@@ -109,7 +79,7 @@ int gl_stitch_drop(struct gl *g, struct gl_stitch *s, struct frag_err *err)
 	if (s->addr)
 		FRAG_TRY(frag_dev_unreserve(g->env.dev, s->addr, s->bytes, err));
 	unlink_extents(s);
-	list_remove(g, s);
+	FRAG_QUEUE_REMOVE(&g->streams[s->stream], s);
 	g->stitches_count--;
 	g->stitched_bytes -= s->bytes;
 	frag_host_free(s);
@@ -188,7 +158,7 @@ void gl_drop_stitches(struct gl *g)
 		for (e = g->segs[k]->extents; e; e = e->next)
 			if (e->stitch->state == GL_LIVE || e->stitch->state == GL_WAITING) {
 				e->stitch->state = GL_DEAD;
-				list_add(g, e->stitch);
+				FRAG_QUEUE_ADD(&g->streams[e->stitch->stream], e->stitch);
 			}
 	for (i = 0; i < g->streams_count; i++) {
 		struct gl_stitch *s;
@@ -196,7 +166,7 @@ void gl_drop_stitches(struct gl *g)
 		while ((s = g->streams[i].oldest) != NULL) {
 			if (!gl_stitch_drop(g, s, NULL) || !gl_stitch_drop(g, s, NULL))
 				continue;
-			list_remove(g, s);
+			FRAG_QUEUE_REMOVE(&g->streams[s->stream], s);
 			frag_host_free(s);
 		}
 	}
@@ -267,7 +237,7 @@ static int introduce(struct gl *g, struct gl_stitch *s, bool *known, struct frag
 	int rc = map_all(g, s, err), undone;
 
 	link_extents(s);
-	list_add(g, s);
+	FRAG_QUEUE_ADD(&g->streams[s->stream], s);
 	g->stitches_count++;
 	g->stitched_bytes += s->bytes;
 	*known = !rc;
@@ -377,7 +347,7 @@ int gl_stitch_take(struct gl *g, struct gl_stitch *s, uint32_t pages, struct fra
 
 	FRAG_CHECK_ALLOC(!gl_room(g, 2 * s->extents_count), "pieces of gmlake", err);
 	set_state(g, s, GL_LIVE);
-	list_remove(g, s);
+	FRAG_QUEUE_REMOVE(&g->streams[s->stream], s);
 	s->used_pages = pages;
 	for (i = 0; i < s->extents_count; i++) {
 		struct gl_extent *e = &s->extents[i];
@@ -411,5 +381,5 @@ void gl_stitch_free(struct gl *g, struct gl_stitch *s)
 	}
 	s->used_pages = 0;
 	set_state(g, s, GL_INACTIVE);
-	list_add(g, s);
+	FRAG_QUEUE_ADD(&g->streams[s->stream], s);
 }

@@ -74,12 +74,8 @@ struct keyed {
 	uint32_t order;
 };
 
-static int by_size(const void *a, const void *b)
-{
-	const struct keyed *x = a, *y = b;
-
-	return FRAG_ORDER(x->entry.bytes, y->entry.bytes) ?: FRAG_ORDER(x->order, y->order);
-}
+FRAG_COMPARE(by_size, struct keyed, FRAG_ORDER(x->entry.bytes, y->entry.bytes),
+	     FRAG_ORDER(x->order, y->order))
 
 /* Sorts a phase by size and notes where each size begins. */
 static void close_phase(struct plan *p, struct plan_phase *phase, struct keyed *list)

@@ -36,6 +36,7 @@
 #include <frag/torch.h>
 
 #include <binset.h>
+#include "lib/links.h"
 #include "lib/slab.h"
 
 #define PT_MIN_BLOCK 512ull
@@ -457,27 +458,10 @@ static inline void pt_block_drop(struct pt *a, struct pt_block *b)
 	frag_slab_free(&a->blocks, b);
 }
 
-/* Links `n` before `b` in the chain of their segment. */
-static inline void pt_link_before(struct pt_block *n, struct pt_block *b)
-{
-	n->prev = b->prev;
-	n->next = b;
-	if (n->prev)
-		n->prev->next = n;
-	else
-		b->seg->first = n;
-	b->prev = n;
-}
-
 /* Takes a block that is in no set out of the chain of its segment, and drops it. */
 static inline void pt_unlink(struct pt *a, struct pt_block *b)
 {
-	if (b->prev)
-		b->prev->next = b->next;
-	else
-		b->seg->first = b->next;
-	if (b->next)
-		b->next->prev = b->prev;
+	FRAG_UNLINK(b->seg->first, b);
 	pt_block_drop(a, b);
 }
 
@@ -493,7 +477,6 @@ int pt_set_make(struct pt *a, uint16_t pool, bool small, uint32_t stream, struct
 		struct frag_err *err);
 void pt_sets_release(struct pt *a);
 /* Links `n` after `b` in the chain of their segment. */
-void pt_link_after(struct pt_block *n, struct pt_block *b);
 /* Absorbs a neighbour of `b`; both are in no set. PT_BY_BLOCK: `b` keeps its rank. */
 void pt_absorb(struct pt *a, struct pt_block *b, struct pt_block *n);
 /* pt_seg_place follows. */

@@ -143,31 +143,14 @@ void pt_sets_release(struct pt *a)
 	frag_host_free(a->pools);
 }
 
-void pt_link_after(struct pt_block *n, struct pt_block *b)
-{
-	n->prev = b;
-	n->next = b->next;
-	if (n->next)
-		n->next->prev = n;
-	b->next = n;
-}
-
 void pt_absorb(struct pt *a, struct pt_block *b, struct pt_block *n)
 {
 	if (n == b->prev) {
 		b->addr = n->addr;
 		if (a->order != PT_BY_BLOCK)
 			b->rank = n->rank;
-		b->prev = n->prev;
-		if (b->prev)
-			b->prev->next = b;
-		else
-			b->seg->first = b;
-	} else {
-		b->next = n->next;
-		if (b->next)
-			b->next->prev = b;
 	}
+	FRAG_UNLINK(b->seg->first, n);
 	b->size += n->size;
 	pt_block_drop(a, n);
 }
@@ -178,14 +161,10 @@ struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, uint64_t bytes, uint
 
 	if (!g)
 		return NULL;
-	*g = (struct pt_seg){ .bytes = bytes,
-			      .page = page,
-			      .set = set,
-			      .kind = (uint8_t)pt_kind_of(set->pool),
-			      .next = a->segs };
-	if (g->next)
-		g->next->prev = g;
-	a->segs = g;
+	*g = (struct pt_seg){
+		.bytes = bytes, .page = page, .set = set, .kind = (uint8_t)pt_kind_of(set->pool)
+	};
+	FRAG_LINK_FIRST(a->segs, g);
 	a->segs_count++;
 	return g;
 }
@@ -235,12 +214,7 @@ void pt_seg_place(struct pt *a, struct pt_seg *g, frag_addr_t base)
 
 void pt_seg_drop(struct pt *a, struct pt_seg *g)
 {
-	if (g->prev)
-		g->prev->next = g->next;
-	else
-		a->segs = g->next;
-	if (g->next)
-		g->next->prev = g->prev;
+	FRAG_UNLINK(a->segs, g);
 	a->segs_count--;
 	FRAG_FREE(g->handles, g->max);
 	frag_slab_free(&a->segments, g);

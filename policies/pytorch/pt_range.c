@@ -146,7 +146,7 @@ static int map_front(struct pt *a, struct pt_block *u, uint64_t bytes, struct fr
 	pt_unmapped_erase(u);
 	if (mapped < u->size) {
 		rest = pt_block_new(a, g, addr + mapped, u->size - mapped);
-		pt_link_after(rest, u);
+		FRAG_LINK_AFTER(u, rest);
 		u->size = mapped;
 		pt_unmapped_insert(rest);
 	}
@@ -193,12 +193,12 @@ static void cut_out(struct pt *a, struct pt_block *b, frag_addr_t lo, frag_addr_
 
 	if (lo > b->addr) {
 		n = pt_block_new(a, b->seg, b->addr, lo - b->addr);
-		pt_link_before(n, b);
+		FRAG_LINK_BEFORE(b->seg->first, b, n);
 		pt_free_insert(a, n);
 	}
 	if (hi < end) {
 		n = pt_block_new(a, b->seg, hi, end - hi);
-		pt_link_after(n, b);
+		FRAG_LINK_AFTER(b, n);
 		pt_free_insert(a, n);
 	}
 	b->rank = pt_rank_behind(a, b, lo - b->addr);

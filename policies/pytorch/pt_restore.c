@@ -28,7 +28,7 @@ static int append(struct restoring *s, struct pt_seg *g, struct pt_block **last,
 	FRAG_TRY(pt_room(s->a, g->set, 1, s->err));
 	*out = pt_block_new(s->a, g, addr, size);
 	if (*last)
-		pt_link_after(*out, *last);
+		FRAG_LINK_AFTER(*last, *out);
 	else
 		g->first = *out;
 	*last = *out;
@@ -153,7 +153,7 @@ static int cut_run(struct restoring *s, struct pt_block *u, frag_addr_t addr, ui
 	if (addr > u->addr) {
 		struct pt_block *n = pt_block_new(a, u->seg, u->addr, addr - u->addr);
 
-		pt_link_before(n, u);
+		FRAG_LINK_BEFORE(u->seg->first, u, n);
 		pt_unmapped_insert(n);
 		*before = n;
 	}
@@ -166,13 +166,7 @@ static int cut_run(struct restoring *s, struct pt_block *u, frag_addr_t addr, ui
 		return 0;
 	}
 	*after = u->next;
-	if (u->prev)
-		u->prev->next = u->next;
-	else
-		u->seg->first = u->next;
-	if (u->next)
-		u->next->prev = u->prev;
-	pt_block_drop(a, u);
+	pt_unlink(a, u);
 	return 0;
 }
 

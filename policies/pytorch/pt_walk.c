@@ -10,12 +10,7 @@ struct placed {
 	struct pt_seg *g;
 };
 
-static int by_base(const void *x, const void *y)
-{
-	const struct placed *a = x, *b = y;
-
-	return FRAG_ORDER(a->base, b->base);
-}
+FRAG_COMPARE(by_base, struct placed, FRAG_ORDER(x->base, y->base))
 
 static void visit_block(const struct frag_visitor *v, const struct pt_block *b)
 {

@@ -2,6 +2,8 @@
 /* Cutting and joining of superblocks and spans; whose they are is the policy's affair. */
 #include "superblock.h"
 
+#include "lib/links.h"
+
 void ra_heap_init(struct ra_heap *h)
 {
 	*h = (struct ra_heap){ 0 };
@@ -29,17 +31,12 @@ static struct ra_span *span_new(struct ra_heap *h, struct ra_super *s, struct ra
 	struct ra_span *n = frag_slab_alloc(&h->spans);
 
 	*n = (struct ra_span){ .fit = { .key = addr, .weight = size },
-			       .prev = prev,
 			       .super = s,
 			       .state = FRAG_STATE_FREE };
-	if (prev) {
-		n->next = prev->next;
-		prev->next = n;
-	} else {
+	if (prev)
+		FRAG_LINK_AFTER(prev, n);
+	else
 		s->first = n;
-	}
-	if (n->next)
-		n->next->prev = n;
 	frag_tree_insert(&s->free, &n->fit);
 	return n;
 }
@@ -52,16 +49,11 @@ static struct ra_super *super_new(struct ra_heap *h, struct ra_super *prev, frag
 
 	*s = (struct ra_super){ .fit = { .key = addr, .weight = bytes },
 				.bytes = bytes,
-				.prev = prev,
 				.owner = &h->global };
-	if (prev) {
-		s->next = prev->next;
-		prev->next = s;
-	} else {
+	if (prev)
+		FRAG_LINK_AFTER(prev, s);
+	else
 		h->first = s;
-	}
-	if (s->next)
-		s->next->prev = s;
 	span_new(h, s, NULL, addr, bytes);
 	frag_tree_insert(&h->global.supers, &s->fit);
 	return s;
@@ -128,9 +120,7 @@ static void absorb_next(struct ra_heap *h, struct ra_span *n)
 	struct ra_span *gone = n->next;
 
 	n->fit.weight += gone->fit.weight;
-	n->next = gone->next;
-	if (n->next)
-		n->next->prev = n;
+	FRAG_UNLINK_NEXT(n);
 	frag_slab_free(&h->spans, gone);
 }
 
@@ -165,9 +155,7 @@ static void join_next(struct ra_heap *h, struct ra_super *s)
 
 	frag_tree_remove(&h->global.supers, &gone->fit);
 	s->bytes += gone->bytes;
-	s->next = gone->next;
-	if (s->next)
-		s->next->prev = s;
+	FRAG_UNLINK_NEXT(s);
 	frag_tree_update(&s->free, &s->first->fit, s->first->fit.key, s->bytes);
 	frag_slab_free(&h->spans, gone->first);
 	frag_slab_free(&h->supers, gone);

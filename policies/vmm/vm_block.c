@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "lib/links.h"
+
 /* Address space of all arenas, half of what a process has, and of what is left the part that an arena may take. */
 #define SPACE (1ull << 46)
 #define SPACE_PART 64u
@@ -165,13 +167,7 @@ static struct vm_block *split(struct vm *v, struct vm_block *b, uint64_t size)
 {
 	struct vm_block *low = block_new(v, b->arena, b->addr, size);
 
-	low->prev = b->prev;
-	low->next = b;
-	if (low->prev)
-		low->prev->next = low;
-	else
-		b->arena->first = low;
-	b->prev = low;
+	FRAG_LINK_BEFORE(b->arena->first, b, low);
 	b->addr += size;
 	b->size -= size;
 	return low;
@@ -208,15 +204,9 @@ static void merge(struct vm *v, struct vm_block *b, struct vm_block *n)
 	vm_free_erase(v, n);
 	if (n == b->prev) {
 		b->addr = n->addr;
-		b->prev = n->prev;
-		if (b->prev)
-			b->prev->next = b;
-		else
-			b->arena->first = b;
+		FRAG_UNLINK(b->arena->first, n);
 	} else {
-		b->next = n->next;
-		if (b->next)
-			b->next->prev = b;
+		FRAG_UNLINK_NEXT(b);
 	}
 	b->size += n->size;
 	/* a page without memory is counted in one block only: the counts add up */

@@ -4,12 +4,7 @@
 
 #include <stdlib.h>
 
-static int by_base(const void *x, const void *y)
-{
-	const struct vm_arena *a = *(struct vm_arena *const *)x, *b = *(struct vm_arena *const *)y;
-
-	return (a->base > b->base) - (a->base < b->base);
-}
+FRAG_COMPARE(by_base, struct vm_arena *, FRAG_ORDER((*x)->base, (*y)->base))
 
 static void visit_piece(const struct frag_visitor *vis, const struct vm_block *b, frag_addr_t from,
 			frag_addr_t to)

@@ -20,8 +20,7 @@ eval sheet(560, HEAD + COUNT * PITCH + 34 + LEGEND_ROW * 2)
 eval open_output
 set multiplot
 eval head
-set lmargin at screen px(68)
-set rmargin at screen px(W - 14)
+eval across(68, W - 14)
 set xrange [0:last] noextend
 set xtics step(last, 7)
 set grid noxtics noytics
@@ -31,8 +30,7 @@ array USE_NAME[4] = ["in use", "waiting for a stream", "free, non-releasable", "
 array USE_CAUSE[4] = [1, 3, 4, 5]
 do for [i = 0:COUNT - 1] {
 	up = HEAD + 22 + i * PITCH
-	set tmargin at screen py(up)
-	set bmargin at screen py(up + PANEL)
+	eval down(up, up + PANEL)
 	set yrange [0:top] noextend
 	eval left_title("address (".U.")", up + PANEL / 2)
 	set label 1 cut(NAME[i + 1], 60) at graph 0, graph 1 left offset 0, character 0.6 tc rgb INK

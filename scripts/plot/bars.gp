@@ -17,10 +17,8 @@ body = ROW * COUNT + 8
 eval sheet(560, HEAD + body + 110)
 eval open_output
 eval head
-set lmargin at screen px(name_room(LONGEST))
-set rmargin at screen px(W - 84)
-set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + body)
+eval across(name_room(LONGEST), W - 84)
+eval down(HEAD, HEAD + body)
 set key at screen px(12), py(HEAD + body + 62) left top Left reverse vertical maxrows 2 samplen 2 spacing 1.05 font FONT.",13.3"
 set xlabel front(EXTRA)." (".unit_of(top).")" tc rgb INK
 set xrange [0:top / S]

@@ -23,8 +23,7 @@ set multiplot
 eval head
 left = name_room(LONGEST)
 middle = left + (W - left) * 0.47
-set tmargin at screen py(HEAD + 6)
-set bmargin at screen py(HEAD + 6 + body)
+eval down(HEAD + 6, HEAD + 6 + body)
 set yrange [-COUNT + 0.4:0.6]
 unset ytics
 unset key
@@ -39,8 +38,7 @@ total(v) = strcol("call") eq "all" && v > 0 ? v : NaN
 do for [i = 0:COUNT - 1] {
 	set label i + 1 fold(NAME[i + 1]) at screen px(left - 8), first -i right offset 0, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
 }
-set lmargin at screen px(left)
-set rmargin at screen px(middle - 34)
+eval across(left, middle - 34)
 set xlabel "driver calls\n(log)" tc rgb INK
 top_calls = 10 ** ceil(log10(most_calls) + 1.6)
 set xrange [1:top_calls]
@@ -51,8 +49,7 @@ unset for [i = 1:COUNT] label i
 unset label 1001
 unset label 1002
 
-set lmargin at screen px(middle + 34)
-set rmargin at screen px(W - 26)
+eval across(middle + 34, W - 26)
 set xlabel "driver time,\n".EXTRA." (log)" tc rgb INK
 set xrange [10 ** floor(log10(least)) / 1e9:10 ** ceil(log10(most) + 1.8) / 1e9]
 set format x "%.0s %cs"

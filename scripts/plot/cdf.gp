@@ -9,9 +9,7 @@ hosts = 0
 waits = 0
 note(ns, beyond) = (hosts = hosts + (strcol("clock") eq "host"), waits = waits + (strcol("clock") eq "driver" && ns > 0 && beyond > 0), 0)
 eval read_names
-set table $notes
-plot CSV using (note(column("ns"), column("share_beyond"))) with table
-unset table
+eval each("note(column('ns'), column('share_beyond'))")
 
 title_of(i) = letter(i)."  ".short(NAME[i + 1], LEGEND_NAME)
 rows = legend_rows(COUNT, LONGEST + 3)
@@ -25,8 +23,7 @@ eval head
 set logscale x
 set format x "%.0s %cs"
 set grid xtics ytics lc rgb GRID lt 1 lw 1
-set lmargin at screen px(92)
-set rmargin at screen px(W - 26)
+eval across(92, W - 26)
 unset key
 from(name, i) = strcol("clock") eq name && column("series") == i && column("ns") > 0 ? column("ns") / 1e9 : NaN
 # marks on every so many rows
@@ -34,8 +31,7 @@ mark(i, row, v) = int(row) % 23 == int(i * 7) % 23 ? v : NaN
 up = HEAD
 
 if (hosts) {
-	set tmargin at screen py(up)
-	set bmargin at screen py(up + TALL)
+	eval down(up, up + TALL)
 	set xlabel "host time, measured (log)" tc rgb INK
 	eval left_title("allocs within this time (%)", up + TALL / 2)
 	set yrange [0:100]
@@ -46,8 +42,7 @@ if (hosts) {
 	up = up + PITCH
 }
 if (waits) {
-	set tmargin at screen py(up)
-	set bmargin at screen py(up + TALL)
+	eval down(up, up + TALL)
 	set xlabel "driver time, ".EXTRA." (log)" tc rgb INK
 	eval left_title("share that waits longer (log)", up + TALL / 2)
 	set logscale y

@@ -9,19 +9,15 @@ COUNT = 0
 top = 1
 larger(a, b) = a > b ? a : b
 note(s) = (COUNT = COUNT + 1, CARD[COUNT] = s, top = larger(top, larger(column("today_count"), larger(column("then_count"), column("shared_count")))), 0)
-set table $notes
-plot CSV using (note(strcol("card"))) with table
-unset table
+eval each("note(strcol('card'))")
 
 ROW = 54
 body = ROW * COUNT + 8
 eval sheet(560, HEAD + body + 126)
 eval open_output
 eval head
-set lmargin at screen px(190)
-set rmargin at screen px(W - 50)
-set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + body)
+eval across(190, W - 50)
+eval down(HEAD, HEAD + body)
 set key at screen px(12), py(HEAD + body + 62) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
 set xlabel "cards" tc rgb INK
 set xrange [0:top * 1.08]

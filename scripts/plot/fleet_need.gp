@@ -10,10 +10,8 @@ S = scale_of(top)
 eval sheet(560, HEAD + 260 + 152)
 eval open_output
 eval head
-set lmargin at screen px(68)
-set rmargin at screen px(W - 24)
-set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + 260)
+eval across(68, W - 24)
+eval down(HEAD, HEAD + 260)
 set key at screen px(12), py(HEAD + 324) left top Left reverse vertical maxrows 4 samplen 2 spacing 1.05 font FONT.",13.3"
 set xlabel "part of the ranks that need at most so much (%)" tc rgb INK
 set xrange [0:100]

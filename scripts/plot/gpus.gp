@@ -8,9 +8,7 @@ array CARD[64]
 CARDS = 0
 note(c, s) = (CARD[int(c) + 1] = s, CARDS = c + 1 > CARDS ? int(c) + 1 : CARDS, 0)
 eval read_names
-set table $notes
-plot CSV using (note(column("card_no"), strcol("card_label"))) with table
-unset table
+eval each("note(column('card_no'), strcol('card_label'))")
 
 ROW = pitch(34)
 body = ROW * COUNT
@@ -21,10 +19,8 @@ eval head
 left = name_room(LONGEST)
 cell = (W - left - 62.0) / CARDS
 cell = cell > 60 ? 60 : cell
-set lmargin at screen px(left)
-set rmargin at screen px(left + cell * CARDS)
-set tmargin at screen py(TOP)
-set bmargin at screen py(TOP + body)
+eval across(left, left + cell * CARDS)
+eval down(TOP, TOP + body)
 set xrange [-0.5:CARDS - 0.5]
 set yrange [-COUNT + 0.5:0.5]
 unset xtics

@@ -10,21 +10,18 @@ eval open_output
 eval head
 stats CSV using (column("begin_us")) nooutput
 END = STATS_max > 0 ? STATS_max / 1e6 : 1
-set lmargin at screen px(72)
-set rmargin at screen px(W - 24)
+eval across(72, W - 24)
 set xrange [0:END]
 set multiplot
 eval left_title("cache in use (%)", HEAD + PANEL / 2.0)
-set tmargin at screen py(HEAD + 8)
-set bmargin at screen py(HEAD + PANEL)
+eval down(HEAD + 8, HEAD + PANEL)
 set format x ""
 set yrange [0:104]
 plot CSV using (column("begin_us") / 1e6):(column("used_ratio") * 100) with filledcurves x1 fs solid 1.0 noborder lc rgb AREA notitle, \
 	CSV using (column("preemptions_count") > 0 ? column("begin_us") / 1e6 : NaN):(102) with points pt 11 ps 0.8 lc rgb VERMILLION notitle
 unset label
 eval left_title("requests", HEAD + 1.5 * PANEL + 16)
-set tmargin at screen py(HEAD + PANEL + 20)
-set bmargin at screen py(HEAD + 2 * PANEL + 20)
+eval down(HEAD + PANEL + 20, HEAD + 2 * PANEL + 20)
 set format x "%g"
 set yrange [0:*]
 set xlabel "seconds" tc rgb INK

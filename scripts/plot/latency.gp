@@ -11,9 +11,7 @@ hosts = 0
 drivers = 0
 note(r, c, h, m) = r < 0 ? 0 : (CLASS[int(r) + 1] = c, hosts = hosts + (h eq "host" && m > 0), drivers = drivers + (h eq "driver" && m > 0), ROWS = r + 1 > ROWS ? int(r) + 1 : ROWS, 0)
 eval read_names
-set table $notes
-plot CSV using (note(int(column("row")), strcol("class"), strcol("clock"), column("max_ns"))) with table
-unset table
+eval each("note(int(column('row')), strcol('class'), strcol('clock'), column('max_ns'))")
 
 ROW = 19
 body = ROW * ROWS + 8
@@ -24,8 +22,7 @@ eval head
 NAME_WIDTH = 27
 left = 18 + 8.0 * (LONGEST < NAME_WIDTH ? LONGEST : NAME_WIDTH)
 middle = (left + W) / 2.0
-set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + body)
+eval down(HEAD, HEAD + body)
 set yrange [-ROWS + 0.3:0.7]
 unset ytics
 unset key
@@ -50,8 +47,7 @@ low(name) = strcol("clock") eq name && column("row") >= 0 && column("max_ns") > 
 mid(name) = strcol("clock") eq name && column("row") >= 0 && column("max_ns") > 0 ? (column("p50_ns") > 0 ? column("p50_ns") : 1) / 1e9 : NaN
 
 if (hosts) {
-	set lmargin at screen px(left)
-	set rmargin at screen px(drivers ? middle - 12 : W - 16)
+	eval across(left, drivers ? middle - 12 : W - 16)
 	set xlabel "host time,\nmeasured (log)" tc rgb INK
 	plot CSV using (low("host")):(-column("row")):(of("host", "max_ns") - low("host")):(0) with vectors nohead lw 1.4 lc rgb MID, \
 		CSV using (mid("host")):(-column("row")):(of("host", "p99_ns") - mid("host")):(0) with vectors nohead lw 5 lc rgb MID, \
@@ -60,8 +56,7 @@ if (hosts) {
 	unset for [i = 601:1199] arrow i
 }
 if (drivers) {
-	set lmargin at screen px(hosts ? middle + 12 : left)
-	set rmargin at screen px(W - 16)
+	eval across(hosts ? middle + 12 : left, W - 16)
 	set xlabel "driver time,\n".EXTRA." (log)" tc rgb INK
 	plot CSV using (low("driver")):(-column("row")):(of("driver", "max_ns") - low("driver")):(0) with vectors nohead lw 1.4 lc rgb MID, \
 		CSV using (mid("driver")):(-column("row")):(of("driver", "p99_ns") - mid("driver")):(0) with vectors nohead lw 5 lc rgb MID, \

@@ -27,10 +27,8 @@ body = STEP * ROWS + 4
 eval sheet(560, HEAD + body + 116)
 eval open_output
 eval head
-set lmargin at screen px(LEFT)
-set rmargin at screen px(W - 16)
-set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + body)
+eval across(LEFT, W - 16)
+eval down(HEAD, HEAD + body)
 set xlabel EXTRA tc rgb INK
 set xrange [-0.5:COLS - 0.5]
 set yrange [ROWS - 0.5:-0.5]

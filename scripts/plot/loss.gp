@@ -46,10 +46,8 @@ do for [i = 0:COUNT - 1] {
 	if (FIRST[i + 1] < 0) { continue } # nothing was ever reserved
 	r = i / cols
 	c = i % cols
-	set lmargin at screen px(30 + width * c + 42)
-	set rmargin at screen px(30 + width * (c + 1) - 8)
-	set tmargin at screen py(HEAD + PANEL * r + gap)
-	set bmargin at screen py(HEAD + PANEL * (r + 1) - 32)
+	eval across(30 + width * c + 42, 30 + width * (c + 1) - 8)
+	eval down(HEAD + PANEL * r + gap, HEAD + PANEL * (r + 1) - 32)
 	high = own ? PEAK[i + 1] : top
 	high = high > 0 ? high : MIB
 	set yrange [0:high / S * 1.04]

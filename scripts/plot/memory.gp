@@ -73,10 +73,8 @@ eval open_output
 set multiplot
 unset key
 eval head
-set lmargin at screen px(68)
-set rmargin at screen px(W - 30)
-set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + TALL)
+eval across(68, W - 30)
+eval down(HEAD, HEAD + TALL)
 eval left_title("reserved memory (".U.")", HEAD + TALL / 2)
 set xlabel (EXTRA eq "s" ? "recorded time (s)" : "trace event (number)") tc rgb INK
 most = high / S * (clipped ? 1.25 : 1.08)

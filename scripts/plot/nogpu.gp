@@ -11,10 +11,8 @@ eval head
 GB(name) = column(name) / GIB
 off(kind) = 100.0 * (column("own_".kind."_bytes") / column("card_".kind."_bytes") - 1)
 named(kind) = abs(off(kind)) > NEAR ? off(kind) : NaN
-set lmargin at screen px(72)
-set rmargin at screen px(W - 24)
-set tmargin at screen py(HEAD + 8)
-set bmargin at screen py(H - 120)
+eval across(72, W - 24)
+eval down(HEAD + 8, H - 120)
 set logscale x 2
 set xrange [0.0625:64] noextend
 set xtics ("64 MiB" 0.0625, "256 MiB" 0.25, "1 GiB" 1, "4 GiB" 4, "16 GiB" 16, "64 GiB" 64)

@@ -8,9 +8,7 @@ array DONE[256]
 bound = 0
 note(i) = (DONE[int(i) + 1] = int(column("completed")), bound = column("lower_bound_bytes"), 0)
 eval read_names
-set table $notes
-plot CSV using (note(column("series"))) with table
-unset table
+eval each("note(column('series'))")
 stats CSV using (column("peak_reserved_bytes")) nooutput
 S = scale_of(STATS_max)
 U = unit_of(STATS_max)
@@ -32,10 +30,8 @@ eval sheet(560, HEAD + TALL + 74 + LEGEND_ROW * rows)
 eval open_output
 set multiplot
 eval head
-set lmargin at screen px(68)
-set rmargin at screen px(W - 36)
-set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + TALL)
+eval across(68, W - 36)
+eval down(HEAD, HEAD + TALL)
 unset key
 set xlabel "driver time of the whole trace, ".EXTRA." (log)" tc rgb INK
 set logscale x

@@ -13,9 +13,7 @@ card = 0
 card_name = ""
 note(i) = (DONE[int(i) + 1] = int(column("completed")), PEAK[int(i) + 1] = column("peak_reserved_bytes"), bound = column("lower_bound_bytes"), place = column("placement_bytes"), room = column("capacity_bytes"), card = column("card_bytes"), card_name = strcol("card"), 0)
 eval read_names
-set table $notes
-plot CSV using (note(column("rank"))) with table
-unset table
+eval each("note(column('rank'))")
 bound = known(bound); place = known(place); room = known(room); card = known(card)
 median = 0
 failed = 0
@@ -47,10 +45,8 @@ eval sheet(560, HEAD + NOTES + body + 66 + LEGEND_ROW * (3 + failed))
 eval open_output
 eval head
 left = name_room(LONGEST)
-set lmargin at screen px(left)
-set rmargin at screen px(W - 14)
-set tmargin at screen py(HEAD + NOTES)
-set bmargin at screen py(HEAD + NOTES + body)
+eval across(left, W - 14)
+eval down(HEAD + NOTES, HEAD + NOTES + body)
 set key at screen px(10), py(HEAD + NOTES + body + 62) left top Left reverse vertical maxrows 3 + failed samplen 2 spacing 1.05 font FONT.",13.3"
 set xlabel "peak reserved memory (".U.")" tc rgb INK
 most = top / S * 1.6

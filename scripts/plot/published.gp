@@ -15,10 +15,8 @@ LOW = -30
 HIGH = 15
 near(n) = abs(off(n)) <= NEAR ? off(n) : NaN
 far(n) = abs(off(n)) > NEAR ? off(n) : NaN
-set lmargin at screen px(72)
-set rmargin at screen px(W - 24)
-set tmargin at screen py(HEAD + 8)
-set bmargin at screen py(H - 120)
+eval across(72, W - 24)
+eval down(HEAD + 8, H - 120)
 set logscale x 2
 set xrange [1.0/1048576:64] noextend
 set xtics ("4 KiB" 1.0/262144, "64 KiB" 1.0/16384, "1 MiB" 1.0/1024, "16 MiB" 1.0/64, "256 MiB" 0.25, "4 GiB" 4, "64 GiB" 64)

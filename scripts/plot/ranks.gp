@@ -12,9 +12,7 @@ top = 0
 do for [i = 1:512] { WORST[i] = 0; LEAST[i] = 1e30; UNIT[i] = "" }
 see(i, v) = (SERIES[i + 1] = int(column("series")), LEAST[i + 1] = v < LEAST[i + 1] ? v : LEAST[i + 1], UNIT[i + 1] = v > WORST[i + 1] ? strcol("unit") : UNIT[i + 1], WORST[i + 1] = v > WORST[i + 1] ? v : WORST[i + 1], top = v > top ? v : top, 0)
 eval read_names
-set table $notes
-plot CSV using (see(int(column("row")), column("peak_reserved_bytes"))) with table
-unset table
+eval each("see(int(column('row')), column('peak_reserved_bytes'))")
 top = top > 0 ? top : MIB
 S = scale_of(top)
 U = unit_of(top)
@@ -24,10 +22,8 @@ body = ROW * COUNT + 18
 eval sheet(560, HEAD + body + 82)
 eval open_output
 eval head
-set lmargin at screen px(name_room(LONGEST))
-set rmargin at screen px(W - 14)
-set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + body)
+eval across(name_room(LONGEST), W - 14)
+eval down(HEAD, HEAD + body)
 set xlabel "peak reserved memory (".U.")" tc rgb INK
 set xrange [0:top / S * 1.1]
 set xtics step(top / S * 1.1, 6)

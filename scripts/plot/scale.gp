@@ -23,10 +23,8 @@ eval sheet(560, HEAD + PANEL + 76 + LEGEND_ROW * ROWS)
 eval open_output
 eval head
 eval left_title("peak memory (".unit_of(top).")", HEAD + PANEL / 2.0)
-set lmargin at screen px(72)
-set rmargin at screen px(W - 24)
-set tmargin at screen py(HEAD + 8)
-set bmargin at screen py(HEAD + PANEL)
+eval across(72, W - 24)
+eval down(HEAD + 8, HEAD + PANEL)
 set key at screen px(10), py(HEAD + PANEL + 58) left top Left reverse vertical maxrows ROWS samplen 2 spacing 1.05 font FONT.",13.3"
 set logscale x 2
 set xrange [low / 1.1:high * 1.1]

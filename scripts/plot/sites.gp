@@ -17,9 +17,7 @@ top_x = 0
 top = 0
 note(v) = (top = v > top ? v : top, top_x = column(XCOL) > top_x ? column(XCOL) : top_x, 0)
 eval read_names
-set table $notes
-plot CSV using (note(column(stack ? "upto_bytes" : "bytes"))) with table
-unset table
+eval each("note(column(stack ? 'upto_bytes' : 'bytes'))")
 eval measure_head
 AREAS = stack ? COUNT - part(EXTRA, 6) : 0
 near = LIMIT > 0 && LIMIT < 1.3 * top
@@ -44,10 +42,8 @@ eval left_title("memory (".unit_of(top).")", UP + PANEL / 2.0)
 set label 1004 (XCOL == 4 ? "recorded time (s)" : stack ? "trace event (number)" : kind eq "steps" ? "step (number)" : "part of the run (%)") at screen 0.5, py(UP + PANEL + 43) center tc rgb INK
 set xrange [0:top_x]
 set xtics step(top_x, 5)
-set lmargin at screen px(72)
-set rmargin at screen px(W - 20)
-set tmargin at screen py(UP)
-set bmargin at screen py(UP + PANEL)
+eval across(72, W - 20)
+eval down(UP, UP + PANEL)
 set yrange [0:top > 0 ? top / S * 1.04 : 1]
 set ytics step(top / S, 5)
 set grid ytics lc rgb GRID lt 1 lw 1 back

@@ -12,17 +12,14 @@ lives = 0
 LOW = 1e30
 HIGH = 0
 add(k) = (COUNTS[k] = COUNTS[k] + column("count"), BYTES[k] = BYTES[k] + column("bytes"), lives = lives + (k == 2), LOW = k == 1 && column("low") < LOW ? column("low") : LOW, HIGH = k == 1 && column("high") > HIGH ? column("high") : HIGH, 0)
-set table $notes
-plot CSV using (add(strcol("kind") eq "size_bytes" ? 1 : 2)) with table
-unset table
+eval each("add(strcol('kind') eq 'size_bytes' ? 1 : 2)")
 
 TALL = 240
 eval sheet(560, HEAD + TALL + 72 + LEGEND_ROW)
 eval open_output
 set multiplot
 eval head
-set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + TALL)
+eval down(HEAD, HEAD + TALL)
 eval left_title("share (%)", HEAD + TALL / 2)
 set yrange [0:*]
 set key at screen px(20), py(HEAD + TALL + 66) left top Left reverse vertical maxrows 1 samplen 2 font FONT.",13.3"
@@ -31,8 +28,7 @@ of(k, c) = strcol("kind") eq k ? column(c) : NaN
 at(k, f) = of(k, "low") * (column("high") / column("low")) ** f
 share(c, sum) = sum > 0 ? 100.0 * column(c) / sum : 0
 
-set lmargin at screen px(58)
-set rmargin at screen px(W / 2 - 14)
+eval across(58, W / 2 - 14)
 set logscale x 2
 set xlabel "request size (log)" tc rgb INK
 set xrange [LOW:HIGH]
@@ -49,8 +45,7 @@ unset label 1003
 unset key
 
 if (lives) {
-	set lmargin at screen px(W / 2 + 34)
-	set rmargin at screen px(W - 20)
+	eval across(W / 2 + 34, W - 20)
 	unset logscale x
 	set xrange [*:*]
 	set logscale x 10

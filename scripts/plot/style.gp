@@ -81,6 +81,11 @@ sheet(w, h) = exists("ONE_PDF") ? sprintf("W=%d; H=%d; FOOT=%d", PAGE_W, h > PAG
 # pixels to screen coordinates; y counts from the top
 px(x) = (x) / (1.0 * W)
 py(y) = 1.0 - (y) / (1.0 * H)
+# where a plot stands, in pixels from the left and from the top (use: eval across(68, W - 14), eval down(HEAD, HEAD + TALL))
+across(from, to) = sprintf("set lmargin at screen %.17g; set rmargin at screen %.17g", px(from), px(to))
+down(from, to) = sprintf("set tmargin at screen %.17g; set bmargin at screen %.17g", py(from), py(to))
+# calls a function for each row of the CSV (use: eval each("note(column('rank'))"))
+each(call) = "set table $notes; plot CSV using (".call.") with table; unset table"
 
 # a number, 0 for a field that is empty
 known(v) = v == v ? v : 0

@@ -103,12 +103,7 @@ struct writer {
 	size_t spares, next; /* next: life */
 };
 
-static int by_place(const void *a, const void *b)
-{
-	const struct frag_insert *x = a, *y = b;
-
-	return FRAG_ORDER(x->at, y->at) ?: FRAG_ORDER(x->seq, y->seq);
-}
+FRAG_COMPARE(by_place, struct frag_insert, FRAG_ORDER(x->at, y->at), FRAG_ORDER(x->seq, y->seq))
 
 static uint64_t size_of(const struct frag_edit *e, size_t life)
 {

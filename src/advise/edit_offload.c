@@ -105,12 +105,7 @@ static int move(struct frag_advice_plan *p, struct frag_edit *e, uint32_t site,
 	return 0;
 }
 
-static int by_score(const void *a, const void *b)
-{
-	const struct idle *x = a, *y = b;
-
-	return FRAG_ORDER(y->score, x->score) ?: FRAG_ORDER(x->site, y->site);
-}
+FRAG_COMPARE(by_score, struct idle, FRAG_ORDER(y->score, x->score), FRAG_ORDER(x->site, y->site))
 
 /* list: [sites]. */
 static size_t rank(const struct frag_advice_plan *p, struct idle *list)

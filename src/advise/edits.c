@@ -154,13 +154,9 @@ int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const ch
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
-static int by_need(const void *a, const void *b)
-{
-	const struct frag_advice *x = a, *y = b;
-
-	return FRAG_ORDER(frag_advice_need(&x->after), frag_advice_need(&y->after))
-		       ?: strcmp(x->what, y->what);
-}
+FRAG_COMPARE(by_need, struct frag_advice,
+	     FRAG_ORDER(frag_advice_need(&x->after), frag_advice_need(&y->after)),
+	     strcmp(x->what, y->what))
 
 static int open_plan(struct frag_advice_plan *p, const struct frag_story *s, struct frag_err *err)
 {

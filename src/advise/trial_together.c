@@ -19,12 +19,9 @@ static uint64_t saving(const struct frag_advice *x)
 				       : 0;
 }
 
-static int by_saving(const void *p, const void *q)
-{
-	const struct frag_advice *x = p, *y = q;
-
-	return FRAG_ORDER(y->tried || y->replayed, x->tried || x->replayed) ?: FRAG_ORDER(saving(y), saving(x)) ?: strcmp(x->change, y->change);
-}
+FRAG_COMPARE(by_saving, struct frag_advice,
+	     FRAG_ORDER(y->tried || y->replayed, x->tried || x->replayed),
+	     FRAG_ORDER(saving(y), saving(x)), strcmp(x->change, y->change))
 
 void frag_trial_sort(struct frag_advising *a)
 {

@@ -51,5 +51,7 @@
 		FRAG_SHAPE(#tag, struct tag, tag##_fields, NULL);
 #define FRAG_CSV_MEMBER_(tag, type, member) FRAG_CTYPE_##type member;
 #define FRAG_CSV_FIELD_(tag, type, member) FRAG_FIELD(type, struct tag, member, NULL, NULL),
+/* The values of such columns in a row: COLUMNS(FRAG_CSV_OF, p) is p->rank, p->policy, */
+#define FRAG_CSV_OF(p, type, member) (p)->member,
 
 #endif

@@ -18,10 +18,7 @@ struct file {
 	uint64_t bytes;
 };
 
-static int newest_first(const void *a, const void *b)
-{
-	return FRAG_ORDER(((const struct file *)b)->used, ((const struct file *)a)->used);
-}
+FRAG_COMPARE(newest_first, struct file, FRAG_ORDER(y->used, x->used))
 
 static size_t list_files(DIR *dir, struct file *list, size_t cap)
 {

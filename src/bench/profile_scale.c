@@ -175,11 +175,7 @@ struct weighed {
 	double ratio, weight;
 };
 
-static int compare_weighed(const void *a, const void *b)
-{
-	return frag_compare_double(&((const struct weighed *)a)->ratio,
-				   &((const struct weighed *)b)->ratio);
-}
+FRAG_COMPARE(compare_weighed, struct weighed, frag_compare_double(&x->ratio, &y->ratio))
 
 static double weighed_median(struct weighed *values, size_t count)
 {

@@ -21,12 +21,8 @@ struct walk {
 	bool any;
 };
 
-static int by_address(const void *a, const void *b)
-{
-	const struct frag_heap_block *x = a, *y = b;
-
-	return FRAG_ORDER(x->addr, y->addr) ?: FRAG_ORDER(x->slot, y->slot);
-}
+FRAG_COMPARE(by_address, struct frag_heap_block, FRAG_ORDER(x->addr, y->addr),
+	     FRAG_ORDER(x->slot, y->slot))
 
 /* First block at or above an address. Walks go upwards; a policy that does not is still right. */
 static size_t find(const struct walk *w, frag_addr_t addr)

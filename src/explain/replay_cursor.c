@@ -97,21 +97,16 @@ int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 		     const struct frag_run_options *opt, struct frag_err *err)
 {
 	struct frag_run_options o = *opt;
-	struct frag_sim_config cfg = *card;
 	int rc;
 
 	*s = (struct frag_cursor){ .ev = *ev, .births_count = frag_events_dev(ev)->slots_count };
 	o.skip_oom = true;
 	o.windows_max = 2;
-	if (!cfg.place) {
-		cfg.place = frag_hints_place;
-		cfg.place_ctx = &s->hints;
-	}
 	s->hints.restore = o.restore && frag_policy_spec_ops(spec)->restore;
 	s->births = frag_host_calloc(s->births_count + 1, sizeof(*s->births));
 	rc = s->births ? open_events(s, err) : frag_fail_nomem(err, "replay");
 	if (!rc)
-		rc = frag_sim_open(&cfg, &s->dev, err);
+		rc = frag_hints_open(&s->hints, card, &s->dev, err);
 	if (!rc)
 		rc = frag_run_create(spec, s->dev, frag_events_dev(ev), &o, &s->run, err);
 	if (rc)

@@ -139,12 +139,8 @@ static int rank_of(const struct job_row *j)
 	return !j->best_card ? 1 : j->today_card && !strcmp(j->best_card, j->today_card) ? 2 : 0;
 }
 
-static int by_interest(const void *x, const void *y)
-{
-	const struct job_row *a = x, *b = y;
-
-	return FRAG_ORDER(rank_of(a), rank_of(b)) ?: FRAG_ORDER(b->today_bytes, a->today_bytes) ?: strcmp(a->job, b->job);
-}
+FRAG_COMPARE(by_interest, struct job_row, FRAG_ORDER(rank_of(x), rank_of(y)),
+	     FRAG_ORDER(y->today_bytes, x->today_bytes), strcmp(x->job, y->job))
 
 /* ---- sums ----------------------------------------------------------------------------------------- */
 
@@ -231,16 +227,11 @@ FRAG_ROW_SHAPE(static, setting_shape, setting_row, "setting", SETTING_ROW,
 	       "one setting for all jobs");
 
 /* What saves most first; of equals a setting of PyTorch before another allocator, then what reserves less. */
-static int by_saving(const void *x, const void *y)
-{
-	const struct setting_row *a = x, *b = y;
-
-	return FRAG_ORDER(b->price_per_hour_saved, a->price_per_hour_saved)
-		       ?: FRAG_ORDER(b->card_bytes_saved, a->card_bytes_saved)
-		       ?: FRAG_ORDER(b->settable, a->settable)
-		       ?: FRAG_ORDER(a->reserved_bytes, b->reserved_bytes)
-		       ?: strcmp(a->policy, b->policy);
-}
+FRAG_COMPARE(by_saving, struct setting_row,
+	     FRAG_ORDER(y->price_per_hour_saved, x->price_per_hour_saved),
+	     FRAG_ORDER(y->card_bytes_saved, x->card_bytes_saved),
+	     FRAG_ORDER(y->settable, x->settable), FRAG_ORDER(x->reserved_bytes, y->reserved_bytes),
+	     strcmp(x->policy, y->policy))
 
 static struct setting_row setting_row(struct frag_answer *a, const struct frag_fleet *f,
 				      size_t policy)

@@ -142,17 +142,8 @@ static int take_row(void *ctx, const struct frag_store_row *r)
 	return take_curve(row, r->curve, l->err);
 }
 
-static int by_job(const void *x, const void *y)
-{
-	const struct seen *a = x, *b = y;
-	int order = strcmp(a->job, b->job);
-
-	if (!order)
-		order = strcmp(a->label, b->label);
-	if (!order)
-		order = FRAG_ORDER(a->policy, b->policy);
-	return order ?: FRAG_ORDER(a->order, b->order);
-}
+FRAG_COMPARE(by_job, struct seen, strcmp(x->job, y->job), strcmp(x->label, y->label),
+	     FRAG_ORDER(x->policy, y->policy), FRAG_ORDER(x->order, y->order))
 
 /* ---- jobs ---------------------------------------------------------------------------- */
 

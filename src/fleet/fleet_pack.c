@@ -85,12 +85,8 @@ struct packing {
 	size_t first, last;
 };
 
-static int largest_first(const void *x, const void *y)
-{
-	const struct item *a = x, *b = y;
-
-	return FRAG_ORDER(b->bytes, a->bytes) ?: FRAG_ORDER(a->unit, b->unit);
-}
+FRAG_COMPARE(largest_first, struct item, FRAG_ORDER(y->bytes, x->bytes),
+	     FRAG_ORDER(x->unit, y->unit))
 
 static const struct frag_fleet_use *use_of(const struct packing *p, size_t unit)
 {

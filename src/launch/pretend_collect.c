@@ -41,12 +41,7 @@ static void release(struct parts *p)
 	frag_host_free(p->list);
 }
 
-static int by_rank(const void *a, const void *b)
-{
-	const struct part *x = a, *y = b;
-
-	return FRAG_ORDER(x->rank, y->rank) ?: FRAG_ORDER(x->pid, y->pid);
-}
+FRAG_COMPARE(by_rank, struct part, FRAG_ORDER(x->rank, y->rank), FRAG_ORDER(x->pid, y->pid))
 
 static int add(struct parts *p, const char *folder, const char *name, size_t len,
 	       struct frag_err *err)

@@ -226,34 +226,32 @@ static int comparison(struct reader *r, struct value *out)
 	return 0;
 }
 
-static int both(struct reader *r, struct value *out)
+/* Operands with `sign` between them: do all of them hold, or (any) one of them? */
+static int joined(struct reader *r, struct value *out, const char *sign, bool any,
+		  int (*operand)(struct reader *r, struct value *out))
 {
-	if (comparison(r, out))
+	if (operand(r, out))
 		return FRAG_EUSAGE;
-	while (take(r, "&&")) {
+	while (take(r, sign)) {
 		const char *at = r->at;
 		struct value right;
 
-		if (comparison(r, &right) || need_number(r, at, out) || need_number(r, at, &right))
+		if (operand(r, &right) || need_number(r, at, out) || need_number(r, at, &right))
 			return FRAG_EUSAGE;
-		out->number = out->number != 0 && right.number != 0;
+		out->number = any ? out->number != 0 || right.number != 0
+				  : out->number != 0 && right.number != 0;
 	}
 	return 0;
 }
 
+static int both(struct reader *r, struct value *out)
+{
+	return joined(r, out, "&&", false, comparison);
+}
+
 static int any(struct reader *r, struct value *out)
 {
-	if (both(r, out))
-		return FRAG_EUSAGE;
-	while (take(r, "||")) {
-		const char *at = r->at;
-		struct value right;
-
-		if (both(r, &right) || need_number(r, at, out) || need_number(r, at, &right))
-			return FRAG_EUSAGE;
-		out->number = out->number != 0 || right.number != 0;
-	}
-	return 0;
+	return joined(r, out, "||", true, both);
 }
 
 int frag_where_holds(const char *text, frag_where_value value, const void *ctx, bool *holds,

@@ -80,7 +80,6 @@ int frag_probe_run(const struct frag_plan_env *env, const struct frag_policy_spe
 {
 	struct frag_hints hints = { .trace = dev };
 	struct frag_run_options opt = env->run;
-	struct frag_sim_config cfg = *card;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *sim = NULL;
 
 	if (env->limit_fraction > 0 && env->limit_fraction < 1)
@@ -89,8 +88,6 @@ int frag_probe_run(const struct frag_plan_env *env, const struct frag_policy_spe
 	opt.losses = opt.latency = opt.check = opt.skip_oom = false;
 	opt.only_peaks = true;
 	opt.windows_max = WINDOWS;
-	cfg.place = frag_hints_place;
-	cfg.place_ctx = &hints;
-	FRAG_TRY(frag_sim_open(&cfg, &sim, err));
+	FRAG_TRY(frag_hints_open(&hints, card, &sim, err));
 	return replay(env, spec, sim, dev, &opt, out, err);
 }

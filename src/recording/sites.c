@@ -221,13 +221,7 @@ struct named {
 	uint32_t stack;
 };
 
-static int by_name(const void *a, const void *b)
-{
-	const struct named *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
-
-	return order ?: FRAG_ORDER(x->stack, y->stack);
-}
+FRAG_COMPARE(by_name, struct named, strcmp(x->name, y->name), FRAG_ORDER(x->stack, y->stack))
 
 /* Equal names become one site; in order of name, so that the numbers are those of any run. */
 static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag_err *err)

@@ -20,6 +20,7 @@ struct frag_contents;
 int frag_contents_create(const struct frag_run_options *opt, struct frag_device *dev,
 			 struct frag_contents **out, struct frag_err *err);
 void frag_contents_destroy(struct frag_contents *c);
+FRAG_AUTO_AT(struct frag_contents *, frag_contents_destroy)
 
 /* Before an event: waits until the event is due. */
 void frag_contents_pace(struct frag_contents *c, uint64_t time_us);

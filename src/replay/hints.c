@@ -29,7 +29,8 @@ static bool next_initial(struct frag_hints *h, frag_addr_t *addr)
 	return true;
 }
 
-int frag_hints_place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr)
+/* A frag_place_fn. */
+static int place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr)
 {
 	struct frag_hints *h = ctx;
 
@@ -53,4 +54,16 @@ int frag_hints_place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t
 	}
 	*addr = h->seen[h->cursor++].addr;
 	return FRAG_PLACE_WISH;
+}
+
+int frag_hints_open(struct frag_hints *h, const struct frag_sim_config *card,
+		    struct frag_device **out, struct frag_err *err)
+{
+	struct frag_sim_config cfg = *card;
+
+	if (!cfg.place) {
+		cfg.place = place;
+		cfg.place_ctx = h;
+	}
+	return frag_sim_open(&cfg, out, err);
 }

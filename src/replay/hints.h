@@ -24,7 +24,8 @@ struct frag_hints {
 	bool begun, lost;
 };
 
-/* A frag_place_fn; ctx is a struct frag_hints. */
-int frag_hints_place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr);
+/* Opens a simulated card that follows the hints, unless `card` places by a rule of its own. The hints must outlive it. */
+int frag_hints_open(struct frag_hints *h, const struct frag_sim_config *card,
+		    struct frag_device **out, struct frag_err *err);
 
 #endif

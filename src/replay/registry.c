@@ -39,12 +39,7 @@ const char *frag_class_name(enum frag_class cls)
 	return (unsigned)cls < FRAG_CLASS_COUNT ? names[cls] : "?";
 }
 
-static int by_name(const void *a, const void *b)
-{
-	const struct frag_policy_ops *const *x = a, *const *y = b;
-
-	return strcmp((*x)->name, (*y)->name);
-}
+FRAG_COMPARE(by_name, const struct frag_policy_ops *, strcmp((*x)->name, (*y)->name))
 
 static void sort_table(void)
 {

@@ -413,16 +413,11 @@ static int replay_once(const struct frag_policy_spec *spec, const struct frag_si
 	struct frag_hints hints = { .trace = feeder->hdr,
 				    .restore =
 					    opt->restore && frag_policy_spec_ops(spec)->restore };
-	struct frag_sim_config cfg = *card;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	struct frag_run *run;
 	int rc;
 
-	if (!cfg.place) {
-		cfg.place = frag_hints_place;
-		cfg.place_ctx = &hints;
-	}
-	FRAG_TRY(frag_sim_open(&cfg, &dev, err));
+	FRAG_TRY(frag_hints_open(&hints, card, &dev, err));
 	rc = frag_run_create(spec, dev, feeder->hdr, opt, &run, err);
 	if (!rc) {
 		run->stop_at = stop_at;

@@ -191,12 +191,7 @@ static void add_row(struct frag_session *s, const struct frag_session_task *task
 	frag_shape_csv_row(&difference_shape, &row, &s->against_text);
 }
 
-static int compare_timing(const void *a, const void *b)
-{
-	const struct timing *x = a, *y = b;
-
-	return FRAG_ORDER(x->ns, y->ns);
-}
+FRAG_COMPARE(compare_timing, struct timing, FRAG_ORDER(x->ns, y->ns))
 
 /* One line for every call of a run, modelled time where the simulated card made the same one. */
 static void add_calls(struct frag_session *s, const struct frag_session_task *task, unsigned run,

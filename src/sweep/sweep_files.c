@@ -123,13 +123,8 @@ int frag_sweep_files_add_list(struct frag_sweep_files *f, const char *path, stru
 	return rc;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	const struct frag_sweep_file *a = x, *b = y;
-	int order = FRAG_ORDER(b->bytes, a->bytes) ?: strcmp(a->path, b->path);
-
-	return order ?: (int)a->found - (int)b->found;
-}
+FRAG_COMPARE(by_size, struct frag_sweep_file, FRAG_ORDER(y->bytes, x->bytes),
+	     strcmp(x->path, y->path), (int)x->found - (int)y->found)
 
 void frag_sweep_files_sort(struct frag_sweep_files *f)
 {

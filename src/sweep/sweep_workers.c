@@ -27,12 +27,11 @@
 
 /* ---- inside of the worker ----------------------------------------------------------- */
 
-static bool read_all(int fd, void *to, size_t len)
+/* All of the bytes: from `fd`, or to it. */
+static bool move_all(int fd, char *p, size_t len, bool out)
 {
-	char *p = to;
-
 	while (len) {
-		ssize_t n = read(fd, p, len);
+		ssize_t n = out ? write(fd, p, len) : read(fd, p, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -44,21 +43,14 @@ static bool read_all(int fd, void *to, size_t len)
 	return true;
 }
 
+static bool read_all(int fd, void *to, size_t len)
+{
+	return move_all(fd, to, len, false);
+}
+
 static bool write_all(int fd, const void *from, size_t len)
 {
-	const char *p = from;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		len -= (size_t)n;
-	}
-	return true;
+	return move_all(fd, (char *)(uintptr_t)from, len, true);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

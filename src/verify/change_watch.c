@@ -26,13 +26,7 @@ int change_compare(const struct change *a, const struct change *b)
 	return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-static int compare_all(const void *a, const void *b)
-{
-	const struct change *x = a, *y = b;
-	int order = change_compare(x, y);
-
-	return order ?: FRAG_ORDER(x->addr, y->addr);
-}
+FRAG_COMPARE(compare_all, struct change, change_compare(x, y), FRAG_ORDER(x->addr, y->addr))
 
 void changes_sort(struct change_list *list)
 {

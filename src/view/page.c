@@ -66,12 +66,7 @@ struct piece {
 	size_t lane, number;
 };
 
-static int by_peak(const void *a, const void *b)
-{
-	const struct piece *x = a, *y = b;
-
-	return FRAG_ORDER(x->peak, y->peak) ?: FRAG_ORDER(y->number, x->number);
-}
+FRAG_COMPARE(by_peak, struct piece, FRAG_ORDER(x->peak, y->peak), FRAG_ORDER(y->number, x->number))
 
 /* Marks the tapes (not the states) of the lowest pieces as left out until the rest fits. */
 static int leave_out(const struct frag_view *v, uint64_t max_bytes, bool *left_out,

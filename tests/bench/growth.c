@@ -110,12 +110,7 @@ static void give(struct rig *r, struct frag_block *b)
 		stop(r, "free");
 }
 
-static int by_addr(const void *x, const void *y)
-{
-	const struct frag_block *a = x, *b = y;
-
-	return (a->addr > b->addr) - (a->addr < b->addr);
-}
+FRAG_COMPARE(by_addr, struct frag_block, FRAG_ORDER(x->addr, y->addr))
 
 /* Fills with 2n blocks and frees every other one. Returns the calls made. */
 static uint64_t fill(struct rig *r, size_t n)

@@ -62,7 +62,7 @@ static void sizes(void **state)
 					   32 * FRAG_MIB,
 					   64 * FRAG_MIB,
 					   128 * FRAG_MIB };
-	struct rig *r = open_rig(&rig_a, state, NULL);
+	FRAG_AUTO(rig_close_at) struct rig *r = open_rig(&rig_a, state, NULL);
 	unsigned n = 0;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(around); i++) {
@@ -84,7 +84,6 @@ static void sizes(void **state)
 	assert_true(r->alignment >= 16);
 	print_message("%s: blocks are aligned to %llu bytes\n", r->text,
 		      (unsigned long long)FRAG_MIN(r->alignment, FRAG_PAGE));
-	rig_close(r);
 }
 
 /* Beyond the card: a result, not an error, and nothing has happened. */
@@ -192,7 +191,7 @@ static void free_orders(void **state)
 		{ 100, 5000, 300000, 70, 2000 },
 		{ 3 * FRAG_MIB, 512, 9 * FRAG_MIB, 40 * FRAG_MIB, FRAG_MIB },
 	};
-	struct rig *r = open_rig(&rig_a, state, NULL);
+	FRAG_AUTO(rig_close_at) struct rig *r = open_rig(&rig_a, state, NULL);
 
 	for (size_t set = 0; set < FRAG_ARRAY_LEN(bytes); set++) {
 		unsigned order[ORDER_BLOCKS] = { 0, 1, 2, 3, 4 };
@@ -209,7 +208,6 @@ static void free_orders(void **state)
 			}
 		} while (next_order(order, ORDER_BLOCKS));
 	}
-	rig_close(r);
 }
 
 /* Four streams side by side; blocks that another stream still uses wait. */
@@ -244,7 +242,7 @@ static void streams(void **state)
 /* Blocks of private pools, trims of one pool and of all. */
 static void pools(void **state)
 {
-	struct rig *r = open_rig(&rig_a, state, NULL);
+	FRAG_AUTO(rig_close_at) struct rig *r = open_rig(&rig_a, state, NULL);
 
 	for (unsigned round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < 24; i++)
@@ -262,20 +260,18 @@ static void pools(void **state)
 		must(r, rig_trim(r, 2));
 		check_all(r);
 	}
-	rig_close(r);
 }
 
 static void random_calls(void **state, bool null_device, unsigned steps)
 {
 	struct rig_options o = { .null_device = null_device, .seed = 7 };
-	struct rig *r = open_rig(&rig_a, state, &o);
+	FRAG_AUTO(rig_close_at) struct rig *r = open_rig(&rig_a, state, &o);
 	struct script s;
 
 	script_init(&s, 11, 200);
 	must(r, script_soak(&s, r, steps, false));
 	must(r, rig_free_all(r));
 	check_all(r);
-	rig_close(r);
 }
 
 static void random_on_sim(void **state)
@@ -347,7 +343,7 @@ static void twins(void **state)
 /* What the walk calls releasable is what a trim gives back. */
 static void trim(void **state)
 {
-	struct rig *r = open_rig(&rig_a, state, NULL);
+	FRAG_AUTO(rig_close_at) struct rig *r = open_rig(&rig_a, state, NULL);
 	struct rig_walk before, after;
 	struct script s;
 
@@ -377,20 +373,18 @@ static void trim(void **state)
 				(unsigned long long)before.releasable_bytes,
 				(unsigned long long)(before.segments_bytes - after.segments_bytes));
 	}
-	rig_close(r);
 }
 
 /* Destroy gives everything back, whatever is still live or waits. */
 static void live_at_destroy(void **state)
 {
 	for (unsigned steps = 1; steps <= 400; steps = steps * 3 + 1) {
-		struct rig *r = open_rig(&rig_a, state, NULL);
+		FRAG_AUTO(rig_close_at) struct rig *r = open_rig(&rig_a, state, NULL);
 		struct script s;
 
 		script_init(&s, steps, 200);
 		for (unsigned i = 0; i < steps; i++)
 			must(r, script_step(&s, r));
-		rig_close(r);
 	}
 	/* and of an instance that never did anything */
 	rig_close(open_rig(&rig_a, state, NULL));
@@ -401,7 +395,7 @@ static void limit(void **state)
 {
 	struct rig_options o = { .limit_bytes = FRAG_GIB };
 	int rc = rig_open(&rig_a, *state, &o);
-	struct rig *r = &rig_a;
+	FRAG_AUTO(rig_close_at) struct rig *r = &rig_a;
 	unsigned n;
 
 	/* a policy that takes all it wants at the start may not fit */
@@ -415,7 +409,6 @@ static void limit(void **state)
 		assert_true(n <= FRAG_GIB / (40 * FRAG_MIB));
 	must(r, rig_free_all(r));
 	check_all(r);
-	rig_close(r);
 }
 
 TESTS

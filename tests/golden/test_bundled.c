@@ -7,16 +7,15 @@
 
 static void follow(void **state)
 {
-	struct frag_trace *t = must_read(*state);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read(*state);
 	uint64_t limit = t->settings.limit_known ? t->settings.limit_bytes : UINT64_MAX;
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
+		FRAG_AUTO(frag_verify_result_release)
 		struct frag_verify_result r = recorded_follow(t, d, limit);
 
 		assert_true(r.allocs > 0);
-		frag_verify_result_release(&r);
 	}
-	frag_trace_destroy(t);
 }
 
 TESTS

@@ -23,7 +23,7 @@ static size_t check_every(const struct frag_trace_dev *td)
 static void replay_checked(const struct frag_trace_dev *td, const char *policy)
 {
 	struct frag_run_options opt;
-	struct frag_result r;
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	char text[128];
 
 	snprintf(text, sizeof(text), "check:every=%zu/%s", check_every(td), policy);
@@ -31,7 +31,6 @@ static void replay_checked(const struct frag_trace_dev *td, const char *policy)
 	opt.skip_oom = true; /* policies of one block size refuse most: still checked */
 	r = must_replay(text, td, NULL, &opt);
 	assert_int_equal(r.m.events_count, td->events_count);
-	frag_result_release(&r);
 }
 
 static void one_policy(void **state)
@@ -40,13 +39,12 @@ static void one_policy(void **state)
 
 	assert_int_equal(glob("traces/*.cft", 0, NULL, &g), 0);
 	for (size_t i = 0; i < g.gl_pathc; i++) {
-		struct frag_trace *t = must_read(g.gl_pathv[i]);
+		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read(g.gl_pathv[i]);
 
 		/* the quick part leaves the long ones out */
 		for (uint32_t d = 0; d < t->devs_count; d++)
 			if (!test_is_quick() || t->devs[d].events_count <= 10000)
 				replay_checked(&t->devs[d], *state);
-		frag_trace_destroy(t);
 	}
 	globfree(&g);
 }

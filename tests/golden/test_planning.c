@@ -42,7 +42,7 @@ static void place_all(const struct frag_trace_dev *dev, bool at_request, double 
 {
 	struct frag_improve_options improve = { .budget_ns = 60 * SECOND, .rounds_max = 1 };
 	uint64_t *offsets, height, best, bound;
-	struct frag_buffers b;
+	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 	struct frag_err err = { 0 };
 	bool few;
 
@@ -74,20 +74,18 @@ static void place_all(const struct frag_trace_dev *dev, bool at_request, double 
 	if ((double)best > (1 + within) * (double)bound)
 		fail_msg("%.4f of the load", (double)best / (double)bound);
 	frag_host_free(offsets);
-	frag_buffers_release(&b);
 }
 
 static void placements(void **state)
 {
 	const char *path = *state;
-	struct frag_trace *t = load(path);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = load(path);
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		if (test_is_quick() && t->devs[d].events_count > 100000)
 			continue;
 		place_all(&t->devs[d], false, strstr(path, "varlen") ? 0.01 : 0.05);
 	}
-	frag_trace_destroy(t);
 }
 
 /* ---- plans of steps -------------------------------------------------------------- */
@@ -96,9 +94,9 @@ static void placements(void **state)
  * there gives the same plan. */
 static void plan_sees_a_part(void **state)
 {
-	struct frag_trace *t = load(*state);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = load(*state);
 	struct frag_trace_dev dev = t->devs[0];
-	struct frag_step_plan whole, part;
+	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan whole = { 0 }, part = { 0 };
 	struct frag_step_options opt = { .slack = -1, .budget_ns = 600 * SECOND };
 	uint32_t steps = 0;
 
@@ -136,9 +134,6 @@ static void plan_sees_a_part(void **state)
 	assert_memory_equal(part.bytes, whole.bytes, whole.requests_count * sizeof(*whole.bytes));
 	assert_memory_equal(part.offsets, whole.offsets,
 			    whole.requests_count * sizeof(*whole.offsets));
-	frag_step_plan_release(&part);
-	frag_step_plan_release(&whole);
-	frag_trace_destroy(t);
 }
 
 struct planned_row {
@@ -151,11 +146,11 @@ static void planned_efficiency(void **state)
 {
 	const struct planned_row *row = *state;
 	struct frag_plan_env env = make_env();
-	struct frag_step_plan plan;
+	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
 	struct frag_err err = { 0 };
 	const char *path;
-	struct frag_trace *t;
-	struct frag_result r;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	char text[128];
 
 	recorded_or_skip(row->path);
@@ -170,9 +165,6 @@ static void planned_efficiency(void **state)
 	assert_true(r.completed);
 	if (r.m.efficiency_ratio < row->efficiency)
 		fail_msg("%s: %.4f", row->path, r.m.efficiency_ratio);
-	frag_result_release(&r);
-	frag_step_plan_release(&plan);
-	frag_trace_destroy(t);
 }
 
 /* ---- fit ------------------------------------------------------------------------- */
@@ -206,7 +198,7 @@ static void fit_brackets(void **state)
 	struct frag_fit_task tasks[FRAG_ARRAY_LEN(rows)] = { 0 };
 	struct frag_plan_env env = make_env();
 	struct frag_policy_spec *specs[FRAG_ARRAY_LEN(rows)];
-	struct frag_trace *t;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 
 	if (access(*state, R_OK) != 0)
 		skip();
@@ -230,7 +222,6 @@ static void fit_brackets(void **state)
 		assert_true(f->safe_capacity_bytes <= f->ample_capacity_bytes);
 		frag_policy_spec_destroy(specs[i]);
 	}
-	frag_trace_destroy(t);
 }
 
 /* ---- tune ------------------------------------------------------------------------ */
@@ -287,8 +278,8 @@ static void tune_finds(void **state)
 		.spaces = &space, .spaces_count = 1, .baseline = "pytorch", .budget = 60
 	};
 	const struct frag_trace_dev *dev;
-	struct frag_trace *t;
-	struct frag_tune out;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	FRAG_AUTO(frag_tune_release) struct frag_tune out = { 0 };
 
 	recorded_or_skip(row->path);
 	t = load(row->path);
@@ -299,8 +290,6 @@ static void tune_finds(void **state)
 		fail_msg("%s: %llu, recorded %llu", out.tries[0].text,
 			 (unsigned long long)out.tries[0].peak_reserved_bytes,
 			 (unsigned long long)row->recorded);
-	frag_tune_release(&out);
-	frag_trace_destroy(t);
 }
 
 /* ---- all ------------------------------------------------------------------------- */

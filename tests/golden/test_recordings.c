@@ -47,7 +47,7 @@ static void verify_one(void **state)
 	t = must_read(path);
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		bool whole = !t->devs[d].initial.segments_count;
-		struct frag_verify_result r;
+		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 
 		if (!t->devs[d].events_count)
 			continue;
@@ -57,7 +57,6 @@ static void verify_one(void **state)
 		if (notes && whole &&
 		    (r.device_ordinal == 0 || t->devs_count == 1 || !t->devs[0].events_count))
 			same_counters(path, &r, notes);
-		frag_verify_result_release(&r);
 	}
 	frag_trace_destroy(t);
 	json_decref(notes);

@@ -101,12 +101,12 @@ static void same_release(const struct recording *r, const struct frag_trace *t)
 static void as_recorded(void **state)
 {
 	const struct recording *r = *state;
-	struct frag_trace *t = load(r);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = load(r);
 	uint64_t allocs = 0;
 
 	same_release(r, t);
 	for (uint32_t d = 0; d < t->devs_count; d++) {
-		struct frag_verify_result v;
+		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result v = { 0 };
 
 		if (!t->devs[d].has_evidence)
 			continue;
@@ -116,10 +116,8 @@ static void as_recorded(void **state)
 		if (!d && !t->devs[d].initial.segments_count && recorded_peak(r->notes))
 			must_be_peak(v.peak_reserved_bytes, recorded_peak(r->notes), r->name,
 				     "its settings");
-		frag_verify_result_release(&v);
 	}
 	assert_true(allocs > 0);
-	frag_trace_destroy(t);
 }
 
 /* ---- what if ---- */

@@ -8,6 +8,7 @@
  *	modelled driver time after the first fifth of the time < 2 % of the rest
  */
 #include "must.h"
+#include "plan/probe.h"
 #include "test.h"
 
 struct row {
@@ -52,22 +53,6 @@ static struct outcome replay(const char *text, struct frag_trace_dev td, size_t 
 	return o;
 }
 
-static double peak_live(const struct frag_trace_dev *td)
-{
-	uint64_t live = 0, peak = 0;
-
-	for (size_t i = 0; i < td->events_count; i++) {
-		const struct frag_event *e = &td->events[i];
-
-		if (e->kind == FRAG_EV_ALLOC)
-			live += frag_round_up(e->bytes, 512);
-		else if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_REQUESTED)
-			live -= frag_round_up(e->bytes, 512);
-		peak = FRAG_MAX(peak, live);
-	}
-	return (double)peak;
-}
-
 static void check_bounds(const struct row *row, const struct frag_trace_dev *td, double scale)
 {
 	size_t n = td->events_count, fifth = 0;
@@ -76,7 +61,7 @@ static void check_bounds(const struct row *row, const struct frag_trace_dev *td,
 	double keep = replay("async", *td, n, 0).reserved;
 	double synced = replay("async", *td, n, 1000).reserved;
 	double best = FRAG_MIN(expandable, FRAG_MIN(keep, synced));
-	double live = peak_live(td), late;
+	double live = (double)frag_probe_peak_live(td, 512), late;
 	struct outcome all = replay("vmm", *td, n, 0);
 
 	while (td->events[fifth].time_us - begin < us / 5)
@@ -100,7 +85,7 @@ static void scale_sizes(struct frag_trace_dev *td, const struct frag_event *from
 static void bounds(void **state)
 {
 	const struct row *row = *state;
-	struct frag_trace *t;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 
 	if (test_is_quick() && row->big)
 		skip();
@@ -108,7 +93,7 @@ static void bounds(void **state)
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		struct frag_trace_dev *td = &t->devs[d];
 		size_t bytes = td->events_count * sizeof(*td->events);
-		struct frag_event *keep = malloc(bytes);
+		FRAG_AUTO(free_at) struct frag_event *keep = malloc(bytes);
 
 		assert_non_null(keep);
 		memcpy(keep, td->events, bytes);
@@ -116,9 +101,7 @@ static void bounds(void **state)
 			scale_sizes(td, keep, scales[s]);
 			check_bounds(row, td, scales[s]);
 		}
-		free(keep);
 	}
-	frag_trace_destroy(t);
 }
 
 TESTS

@@ -35,6 +35,7 @@ static void close_card(struct frag_device *dev)
 	assert_true(dev->reserved_bytes == 0);
 	frag_dev_close(dev);
 }
+FRAG_AUTO_AT(struct frag_device *, close_card)
 
 static struct frag_content_fault fault_of(struct frag_device *dev)
 {
@@ -55,7 +56,7 @@ TEST(no_such_card)
 
 TEST(describes_itself)
 {
-	struct frag_device *dev = open_card(NULL);
+	FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(NULL);
 	struct frag_device_info info;
 	uint64_t left, total;
 
@@ -65,7 +66,6 @@ TEST(describes_itself)
 	must(frag_dev_mem_info(dev, &left, &total, &err));
 	assert_true(total == info.total_bytes && left <= total);
 	assert_true(info.granule_bytes && !(info.granule_bytes & (info.granule_bytes - 1)));
-	close_card(dev);
 }
 
 /* Small segments share pages, large ones do not: the count and the driver agree to the byte. */
@@ -73,7 +73,7 @@ TEST(counts_pages)
 {
 	static const uint64_t sizes[] = { 512,		 4096,	  100000,   1 << 20,
 					  (1 << 20) + 1, 3 << 20, 20 << 20, 64 << 20 };
-	struct frag_device *dev = open_card(NULL);
+	FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(NULL);
 	struct frag_dev_observed w;
 	frag_addr_t at[64];
 
@@ -87,13 +87,12 @@ TEST(counts_pages)
 	assert_true(w.reserved_bytes <= w.mem_info_bytes + FRAG_PAGE);
 	for (unsigned i = 0; i < 64; i++)
 		must(frag_dev_free(dev, at[i], sizes[i % 8], &err));
-	close_card(dev);
 }
 
 /* Every size up to some pieces, at every alignment: all bytes, and not one beyond. */
 TEST(kernels_at_odd_places)
 {
-	struct frag_device *dev = open_card(NULL);
+	FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(NULL);
 	frag_addr_t base;
 
 	must(frag_dev_alloc(dev, 1 << 20, &base, &err));
@@ -117,13 +116,12 @@ TEST(kernels_at_odd_places)
 	}
 	assert_true(fault_of(dev).count == 0);
 	must(frag_dev_free(dev, base, 1 << 20, &err));
-	close_card(dev);
 }
 
 /* A block that lies over the end of another: found, with both and the place. */
 TEST(planted_overlap)
 {
-	struct frag_device *dev = open_card(NULL);
+	FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(NULL);
 	struct frag_content a = { .bytes = 1 << 20, .id = 11, .generation = 5 };
 	struct frag_content b = { .bytes = 4096, .id = 22, .generation = 6 };
 	struct frag_content_fault f;
@@ -141,13 +139,12 @@ TEST(planted_overlap)
 	assert_true(f.other_id == 22 && f.other_generation == 6);
 	assert_true(f.offset >= a.bytes - 1024 && f.offset - (a.bytes - 1024) == f.other_offset);
 	must(frag_dev_free(dev, a.addr, 2 << 20, &err));
-	close_card(dev);
 }
 
 /* Content stays with the physical memory when that is mapped to another place. */
 TEST(content_moves_with_its_handle)
 {
-	struct frag_device *dev = open_card(NULL);
+	FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(NULL);
 	struct frag_content b = { .bytes = FRAG_PAGE, .id = 3, .generation = 1 };
 	struct frag_device_info info;
 	frag_addr_t at[2];
@@ -173,13 +170,12 @@ TEST(content_moves_with_its_handle)
 	must(frag_dev_release(dev, handle, FRAG_PAGE, &err));
 	for (unsigned i = 0; i < 2; i++)
 		must(frag_dev_unreserve(dev, at[i], FRAG_PAGE, &err));
-	close_card(dev);
 }
 
 /* A fence is not done while its stream works, and is after a synchronise. */
 TEST(fences_wait_for_work)
 {
-	struct frag_device *dev = open_card(NULL);
+	FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(NULL);
 	struct frag_content work = { .bytes = 50000000, .stream = 3 };
 	uint64_t fence[3];
 	bool done;
@@ -201,13 +197,12 @@ TEST(fences_wait_for_work)
 	must(frag_dev_sync_all(dev, &err));
 	must(frag_dev_fence_done(dev, fence[2], 0, &done, &err));
 	assert_true(done);
-	close_card(dev);
 }
 
 TEST(part_of_a_card)
 {
 	struct frag_cuda_config cfg = { .total_bytes = FRAG_GIB, .context_bytes = 128 * FRAG_MIB };
-	struct frag_device *dev = open_card(&cfg);
+	FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(&cfg);
 	uint64_t left, total, handle;
 	frag_addr_t at[2];
 
@@ -219,12 +214,11 @@ TEST(part_of_a_card)
 	must(frag_dev_alloc(dev, 96 * FRAG_MIB, &at[1], &err));
 	must(frag_dev_free(dev, at[0], 800 * FRAG_MIB, &err));
 	must(frag_dev_free(dev, at[1], 96 * FRAG_MIB, &err));
-	close_card(dev);
 }
 
 TEST(managed_is_limited)
 {
-	struct frag_device *dev = open_card(NULL);
+	FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(NULL);
 	uint64_t left, total;
 	frag_addr_t at;
 
@@ -236,7 +230,6 @@ TEST(managed_is_limited)
 	must(frag_dev_managed_touch(dev, at, 64 * FRAG_MIB, false, &err));
 	assert_true(dev->reserved_bytes == 64 * FRAG_MIB);
 	must(frag_dev_managed_free(dev, at, 64 * FRAG_MIB, &err));
-	close_card(dev);
 }
 
 /* Sizes of managed memory: blocks, tails, small ones that share 2 MiB; and what of them is touched. */
@@ -334,7 +327,7 @@ TEST(counts_managed)
 	frag_addr_t at[MANAGED_MOST], other, more;
 
 	for (unsigned round = 0; round < 3; round++) {
-		struct frag_device *dev = open_card(NULL);
+		FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(NULL);
 		unsigned count;
 
 		/* what is there before the first managed request stays counted */
@@ -351,18 +344,16 @@ TEST(counts_managed)
 		give_managed(dev, at, count);
 		must(frag_dev_managed_free(dev, more, 256 << 20, &err));
 		must(frag_dev_free(dev, other, 20 << 20, &err));
-		close_card(dev);
 	}
 }
 
 TEST(errors_name_the_call)
 {
-	struct frag_device *dev = open_card(NULL);
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card(NULL);
 
 	assert_int_equal(frag_dev_unmap(dev, 1ull << 40, FRAG_PAGE, &err), FRAG_EDEVICE);
 	assert_non_null(strstr(err.msg, "cuMemUnmap: CUDA_ERROR_"));
 	assert_true(err.cuda_code != 0);
-	frag_dev_close(dev);
 }
 
 /* Settling leaves the thread on one core, closing lets it go where it could before. */

@@ -51,7 +51,7 @@ static struct frag_result replay(const struct frag_trace_dev *td, const char *po
 
 static void verified(void **state)
 {
-	struct frag_trace *trace;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	size_t count;
 	const struct frag_policy_ops *const *list = frag_policy_list(&count);
 
@@ -60,7 +60,7 @@ static void verified(void **state)
 	trace = must_read(*state);
 	for (size_t i = 0; i < count; i++) {
 		struct frag_device *dev;
-		struct frag_result r;
+		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 		if (!wanted(list[i]))
 			continue;
@@ -69,9 +69,7 @@ static void verified(void **state)
 		print_message("%s: %llu allocs, peak reserved %llu\n", list[i]->name,
 			      (unsigned long long)r.m.allocs_count,
 			      (unsigned long long)r.m.peak_reserved_bytes);
-		frag_result_release(&r);
 	}
-	frag_trace_destroy(trace);
 }
 
 TESTS
@@ -107,7 +105,7 @@ TEST(calls_as_on_sim)
 	static const char *const policies[] = { "pytorch", "pytorch:expandable_segments:True",
 						"buddy", "native", "rmm-pool" };
 	struct frag_sim_config card;
-	struct frag_trace *trace;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 
 	if (!frag_cuda_count())
 		skip();
@@ -118,19 +116,17 @@ TEST(calls_as_on_sim)
 
 		for (unsigned k = 0; k < 2; k++) {
 			struct frag_device *dev;
-			struct frag_result r;
+			FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 			must(k ? frag_cuda_open(0, &dev, &err) : frag_sim_open(&card, &dev, &err));
 			dev->log = hash_call;
 			dev->log_ctx = &hash[k];
 			r = replay(&trace->devs[0], policies[i], dev, false);
 			peak[k] = r.m.peak_reserved_bytes;
-			frag_result_release(&r);
 		}
 		assert_true(hash[0] == hash[1]);
 		assert_true(peak[0] == peak[1]);
 	}
-	frag_trace_destroy(trace);
 }
 
 /* The recorded settings: what differs from the recording differs by the addresses of the card. */
@@ -141,36 +137,33 @@ TEST(verify_explained)
 					     "traces/gnn.expandable.cft",
 					     "traces/streams.default.cft" };
 	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
-	struct frag_device *dev;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 
 	if (!frag_cuda_count())
 		skip();
 	must(frag_cuda_open(0, &dev, &err));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(paths); i++) {
-		struct frag_trace *trace = must_read(paths[i]);
+		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = must_read(paths[i]);
 
 		for (uint32_t d = 0; d < trace->devs_count; d++) {
-			struct frag_verify_result r;
+			FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 
 			must(frag_verify_card(trace, d, dev, &card, UINT64_MAX, NULL, &r, &err));
 			print_message("%s, device %u: %s%s\n", paths[i], d,
 				      r.identical ? "same segments" : "", r.cause_text);
 			assert_int_equal(r.cause,
 					 r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_ADDRESSES);
-			frag_verify_result_release(&r);
 		}
-		frag_trace_destroy(trace);
 	}
-	frag_dev_close(dev);
 }
 
 /* And what other settings make is not said to be made by addresses. */
 TEST(verify_other_settings)
 {
 	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
-	struct frag_verify_result r;
-	struct frag_trace *trace;
-	struct frag_device *dev;
+	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 
 	if (!frag_cuda_count())
 		skip();
@@ -180,7 +173,4 @@ TEST(verify_other_settings)
 	assert_false(r.identical);
 	print_message("%s\n", r.cause_text);
 	assert_int_equal(r.cause, FRAG_CAUSE_INPUT);
-	frag_verify_result_release(&r);
-	frag_trace_destroy(trace);
-	frag_dev_close(dev);
 }

@@ -59,7 +59,7 @@ static struct one_case *split(char *text, cases_fn run, size_t *count)
 
 static void rewrite(const char *file, const char *head, const struct one_case *list, size_t count)
 {
-	FILE *f = fopen(file, "wb");
+	FRAG_AUTO(fclose_at) FILE *f = fopen(file, "wb");
 
 	if (!f)
 		abort();
@@ -67,7 +67,6 @@ static void rewrite(const char *file, const char *head, const struct one_case *l
 	for (size_t i = 0; i < count; i++)
 		fprintf(f, "%s== %s\n%s\n", i ? "\n" : "", list[i].name,
 			list[i].answer ? list[i].answer : list[i].body);
-	fclose(f);
 }
 
 /* ---- one case --------------------------------------------------------------------- */
@@ -135,7 +134,7 @@ int cases_run(const char *file, cases_fn run)
 void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *input, FILE *out))
 {
 	const char *end = strstr(body, "\n--\n"), *nothing = body + strlen(body) - 3;
-	char *input;
+	FRAG_AUTO(free_at) char *input = NULL;
 
 	if (!end && nothing > body && !strcmp(nothing, "\n--"))
 		end = nothing;
@@ -145,7 +144,6 @@ void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *inp
 	assert_non_null(input);
 	fprintf(out, "%s--\n", input);
 	answer(input, out);
-	free(input);
 }
 
 void cases_lines(const char *body, FILE *out, void *ctx,

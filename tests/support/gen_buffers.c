@@ -2,16 +2,9 @@
 /* Made-up buffers; see gen_buffers.h. */
 #include "gen_buffers.h"
 
+#include "lib/random.h"
+
 #define SPAN (1u << 20) /* moments */
-
-static uint64_t next(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15ull; /* splitmix64 */
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
 
 /* Cuts a random large piece in two, along time or size, until there are enough. */
 void gen_buffers_full(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height,
@@ -21,15 +14,15 @@ void gen_buffers_full(struct frag_buffers *b, uint64_t seed, size_t count, uint6
 	FRAG_ASSERT(b->list);
 	b->list[b->count++] = (struct frag_buffer){ 0, SPAN, height };
 	for (size_t tries = 0; b->count < count && tries < 100 * count; tries++) {
-		struct frag_buffer *x = &b->list[next(&seed) % b->count];
+		struct frag_buffer *x = &b->list[frag_random(&seed) % b->count];
 		struct frag_buffer *y = &b->list[b->count];
 		uint64_t life = x->upper - x->lower, units = x->bytes / unit;
 
 		*y = *x;
-		if (next(&seed) % 2 && life > 64) {
-			y->lower = x->upper = x->lower + life / 4 + next(&seed) % (life / 2);
+		if (frag_random(&seed) % 2 && life > 64) {
+			y->lower = x->upper = x->lower + life / 4 + frag_random(&seed) % (life / 2);
 		} else if (units > 3) {
-			y->bytes = unit * (units / 4 + next(&seed) % (units / 2));
+			y->bytes = unit * (units / 4 + frag_random(&seed) % (units / 2));
 			if (!y->bytes)
 				continue;
 			x->bytes -= y->bytes;
@@ -40,7 +33,7 @@ void gen_buffers_full(struct frag_buffers *b, uint64_t seed, size_t count, uint6
 	}
 	/* the order must not tell where they lay */
 	for (size_t i = b->count; i > 1; i--) {
-		size_t k = next(&seed) % i;
+		size_t k = frag_random(&seed) % i;
 		struct frag_buffer t = b->list[i - 1];
 
 		b->list[i - 1] = b->list[k];
@@ -56,7 +49,7 @@ void gen_buffers_contended(struct frag_buffers *b, uint64_t seed, size_t count, 
 
 	gen_buffers_full(b, seed, count + count / 12, height, unit);
 	for (size_t i = 0; i < b->count; i++)
-		if (next(&state) % 12)
+		if (frag_random(&state) % 12)
 			b->list[kept++] = b->list[i];
 	b->count = kept;
 }
@@ -68,7 +61,7 @@ static void exchange(struct frag_buffers *b, uint64_t moment, uint64_t last, uin
 	uint64_t sum = 0;
 
 	for (unsigned k = 0; k < 2; k++) {
-		struct frag_buffer *x = &b->list[next(state) % b->count];
+		struct frag_buffer *x = &b->list[frag_random(state) % b->count];
 
 		if (x->upper != last || x->lower == moment)
 			continue;
@@ -76,7 +69,7 @@ static void exchange(struct frag_buffers *b, uint64_t moment, uint64_t last, uin
 		sum += x->bytes;
 	}
 	while (sum && b->count < most) {
-		uint64_t bytes = 1 + next(state) % FRAG_MIN(sum, (uint64_t)6);
+		uint64_t bytes = 1 + frag_random(state) % FRAG_MIN(sum, (uint64_t)6);
 
 		b->list[b->count++] = (struct frag_buffer){ moment, last, bytes };
 		sum -= bytes;
@@ -85,12 +78,12 @@ static void exchange(struct frag_buffers *b, uint64_t moment, uint64_t last, uin
 
 void gen_buffers_exchanged(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height)
 {
-	uint64_t last = 4 + next(&seed) % 4;
+	uint64_t last = 4 + frag_random(&seed) % 4;
 
 	*b = (struct frag_buffers){ .list = frag_host_calloc(count + 1, sizeof(*b->list)) };
 	FRAG_ASSERT(b->list);
 	for (uint64_t left = height; left && b->count < count;) {
-		uint64_t bytes = 1 + next(&seed) % FRAG_MIN(left, (uint64_t)5);
+		uint64_t bytes = 1 + frag_random(&seed) % FRAG_MIN(left, (uint64_t)5);
 
 		b->list[b->count++] = (struct frag_buffer){ 0, last, bytes };
 		left -= bytes;
@@ -104,11 +97,11 @@ void gen_buffers_random(struct frag_buffers *b, uint64_t seed, size_t count)
 	*b = (struct frag_buffers){ .list = frag_host_calloc(count + 1, sizeof(*b->list)) };
 	FRAG_ASSERT(b->list);
 	for (; b->count < count; b->count++) {
-		uint64_t life = 1 + (next(&seed) % SPAN >> (next(&seed) % 16));
-		uint64_t lower = next(&seed) % SPAN;
+		uint64_t life = 1 + (frag_random(&seed) % SPAN >> (frag_random(&seed) % 16));
+		uint64_t lower = frag_random(&seed) % SPAN;
 
-		b->list[b->count] = (struct frag_buffer){
-			lower, lower + life, 512 * (1 + (next(&seed) % 4096 >> (next(&seed) % 12)))
-		};
+		b->list[b->count] = (struct frag_buffer){ lower, lower + life,
+							  512 * (1 + (frag_random(&seed) % 4096 >>
+								      (frag_random(&seed) % 12))) };
 	}
 }

@@ -167,19 +167,17 @@ static bool next_token(const char **at, char *word)
 static void put_raw(struct pickle_bytes *b, const char *text)
 {
 	size_t n;
-	char *bytes = cases_unescape(text, &n);
+	FRAG_AUTO(free_at) char *bytes = cases_unescape(text, &n);
 
 	pb_raw(b, bytes, n);
-	free(bytes);
 }
 
 static void put_text(struct pickle_bytes *b, const char *text)
 {
 	size_t n;
-	char *bytes = cases_unescape(text, &n);
+	FRAG_AUTO(free_at) char *bytes = cases_unescape(text, &n);
 
 	pb_text(b, bytes);
-	free(bytes);
 }
 
 static void put_dict(struct pickle_bytes *b, const char **at, const char *name)

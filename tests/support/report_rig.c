@@ -92,11 +92,10 @@ void rig_remove_tree(const char *dir)
 	const struct dirent *e;
 
 	while (d && (e = readdir(d))) {
-		char *path = frag_path_join(dir, e->d_name);
+		FRAG_AUTO_FREE char *path = frag_path_join(dir, e->d_name);
 
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			unlink(path);
-		frag_host_free(path);
 	}
 	if (d)
 		closedir(d);

@@ -96,6 +96,7 @@ void must_open_rig(struct rig *r, const char *text, const struct rig_options *o)
 uint64_t rig_max_bytes(const char *text);
 /* Destroys the policy, checks for leaks, closes the device. */
 void rig_close(struct rig *r);
+FRAG_AUTO_AT(struct rig *, rig_close)
 /* The same, but only returns the number of leaks. */
 uint64_t rig_close_count_leaks(struct rig *r);
 

@@ -141,11 +141,10 @@ static void fill_metrics(struct frag_result *r, size_t events, uint64_t bound)
 
 void sample_rename(struct frag_result *r, const char *policy)
 {
-	struct frag_policy_spec *spec;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 
 	if (frag_policy_spec_parse(policy, &spec, NULL) || frag_result_name(r, spec, NULL))
 		FRAG_BUG("policy of a sample");
-	frag_policy_spec_destroy(spec);
 }
 
 static void run_policy(struct sample *s, size_t k, struct frag_result *r)
@@ -276,17 +275,16 @@ void sample_release(struct sample *s)
 
 void sample_csv(const struct frag_report *r, struct frag_text *out)
 {
-	struct frag_answer a = { 0 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 
 	frag_report_compare(r, &a);
 	frag_shape_csv(a.csv, a.csv_rows.rows, a.csv_rows.count, out);
 	FRAG_ASSERT(!a.failed && !out->failed);
-	frag_answer_release(&a);
 }
 
 void sample_json(const struct frag_report *r, struct frag_text *out)
 {
-	struct frag_answer a = { .command = "compare" };
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { .command = "compare" };
 	json_t *root;
 	char *text;
 
@@ -297,19 +295,17 @@ void sample_json(const struct frag_report *r, struct frag_text *out)
 	frag_text_add(out, text);
 	free(text); /* jansson's own malloc */
 	json_decref(root);
-	frag_answer_release(&a);
 }
 
 void sample_text(const struct frag_report *r,
 		 void (*make)(const struct frag_report *r, struct frag_answer *a),
 		 struct frag_text *out)
 {
-	struct frag_answer a = { 0 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 
 	make(r, &a);
 	if (frag_answer_text(&a, 0, out, NULL))
 		FRAG_BUG("text of a sample");
-	frag_answer_release(&a);
 }
 
 int sample_try_text(const struct frag_report *r,
@@ -329,11 +325,10 @@ int sample_try_text(const struct frag_report *r,
 
 void sample_page(const struct frag_report *r, struct frag_text *out)
 {
-	struct frag_answer a = { 0 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 
 	frag_report_page(r, &a);
 	FRAG_ASSERT(!a.failed);
 	frag_page_render(&a, &(struct frag_answer_page){ .command_line = r->command_line }, NULL,
 			 out);
-	frag_answer_release(&a);
 }

@@ -30,6 +30,13 @@
 
 #include "cases.h"
 
+/* For FRAG_AUTO, beside FRAG_AUTO_FREE: what libc gave. */
+static inline void free_at(void *at)
+{
+	free(*(void **)at);
+}
+FRAG_AUTO_AT(FILE *, fclose)
+
 void test_register(struct CMUnitTest test);
 void test_register_cases(const char *file, cases_fn run);
 void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown);

@@ -8,6 +8,7 @@
  */
 #include "sim_arena.h"
 
+#include "lib/links.h"
 #include "lib/tournament.h"
 
 #define AGES_FIRST 64u
@@ -150,23 +151,11 @@ static struct piece *piece_new(struct arena *a, struct chunk *c, frag_addr_t add
 	return p;
 }
 
-/* Puts `p` after `at` in the chunk's list. */
-static void link_after(struct piece *at, struct piece *p)
-{
-	p->prev = at;
-	p->next = at->next;
-	if (p->next)
-		p->next->prev = p;
-	at->next = p;
-}
-
 /* Merges `gone` into `keep`, which directly precedes it. */
 static void absorb(struct arena *a, struct piece *keep, struct piece *gone)
 {
 	keep->bytes += gone->bytes;
-	keep->next = gone->next;
-	if (keep->next)
-		keep->next->prev = keep;
+	FRAG_UNLINK_NEXT(keep);
 	frag_slab_free(&a->pieces, gone);
 }
 
@@ -202,24 +191,12 @@ struct chunk *frag_simarena_find(const struct arena *a, uint64_t bytes)
 	return g->leaves && g->max[1] >= bytes ? g->chunks[ages_newest(g, bytes)] : NULL;
 }
 
-/* Puts `p` before `at` in the chunk's list. */
-static void link_before(struct piece *at, struct piece *p)
-{
-	p->prev = at->prev;
-	p->next = at;
-	if (p->prev)
-		p->prev->next = p;
-	else
-		at->chunk->first = p;
-	at->prev = p;
-}
-
 /* Cuts the low end of a longer hole; the rest stays the same hole. */
 static struct piece *cut_low(struct arena *a, struct piece *hole, uint64_t bytes)
 {
 	struct piece *cut = piece_new(a, hole->chunk, hole->addr, bytes);
 
-	link_before(hole, cut);
+	FRAG_LINK_BEFORE(hole->chunk->first, hole, cut);
 	hole_moved(hole, hole->addr + bytes, hole->bytes - bytes);
 	cut->live = true;
 	return cut;
@@ -241,7 +218,7 @@ static struct piece *cut_from(struct arena *a, struct piece *p, frag_addr_t addr
 	if (addr + bytes < end) {
 		struct piece *rest = piece_new(a, c, addr + bytes, end - addr - bytes);
 
-		link_after(p, rest);
+		FRAG_LINK_AFTER(p, rest);
 		hole_insert(rest);
 	}
 	if (addr > p->addr) {
@@ -249,7 +226,7 @@ static struct piece *cut_from(struct arena *a, struct piece *p, frag_addr_t addr
 
 		p->bytes = addr - p->addr;
 		hole_insert(p);
-		link_after(p, cut);
+		FRAG_LINK_AFTER(p, cut);
 		p = cut;
 	}
 	p->bytes = bytes;

@@ -19,6 +19,7 @@
 #include "sim_heap.h"
 
 #include "lib/bits.h"
+#include "lib/links.h"
 
 _Static_assert(HEAP_WORDS == 64, "the upper level of the bitmap is one word");
 
@@ -48,13 +49,7 @@ static void hole_insert(struct heap *h, struct heap_piece *p)
 	struct heap_bin *bin = &h->bins[i];
 
 	p->live = false;
-	p->newer = NULL;
-	p->older = bin->newest;
-	if (p->older)
-		p->older->newer = p;
-	else
-		bin->oldest = p;
-	bin->newest = p;
+	FRAG_QUEUE_ADD(bin, p);
 	frag_bits_add(h->some, &h->words, i);
 }
 
@@ -63,14 +58,7 @@ static void hole_remove(struct heap *h, struct heap_piece *p)
 	uint32_t i = p->units - 1;
 	struct heap_bin *bin = &h->bins[i];
 
-	if (p->older)
-		p->older->newer = p->newer;
-	else
-		bin->oldest = p->newer;
-	if (p->newer)
-		p->newer->older = p->older;
-	else
-		bin->newest = p->older;
+	FRAG_QUEUE_REMOVE(bin, p);
 	if (!bin->oldest)
 		frag_bits_drop(h->some, &h->words, i);
 }
@@ -117,12 +105,8 @@ struct heap_piece *frag_simheap_cut(struct heap *h, uint64_t bytes)
 
 		*rest = (struct heap_piece){ .addr = p->addr + (uint64_t)units * HEAP_UNIT,
 					     .page = p->page,
-					     .prev = p,
-					     .next = p->next,
 					     .units = p->units - units };
-		if (rest->next)
-			rest->next->prev = rest;
-		p->next = rest;
+		FRAG_LINK_AFTER(p, rest);
 		p->units = units;
 		hole_insert(h, rest);
 	}
@@ -135,9 +119,7 @@ struct heap_piece *frag_simheap_cut(struct heap *h, uint64_t bytes)
 static void absorb(struct heap *h, struct heap_piece *keep, struct heap_piece *gone)
 {
 	keep->units += gone->units;
-	keep->next = gone->next;
-	if (keep->next)
-		keep->next->prev = keep;
+	FRAG_UNLINK_NEXT(keep);
 	frag_slab_free(&h->pieces, gone);
 }
 

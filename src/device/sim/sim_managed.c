@@ -24,14 +24,15 @@
  */
 #include "sim.h"
 
+#include "lib/links.h"
 #include "uvm_groups.h"
 
 #define LLU(x) ((unsigned long long)(x))
 
 struct vblock {
-	struct vblock *prev, *next; /* queue of populated blocks, oldest first */
-	uint32_t resident, on_host; /* bit per group */
-	uint32_t valid;		    /* groups that belong to the region; 0: it is region->whole */
+	struct vblock *older, *newer; /* queue of populated blocks, oldest first */
+	uint32_t resident, on_host;   /* bit per group */
+	uint32_t valid;		      /* groups that belong to the region; 0: it is region->whole */
 };
 
 /* A range of addresses: a large allocation, or a page for small ones. */
@@ -77,29 +78,6 @@ static uint64_t region_groups(const struct region *r)
 	return frag_uvm_groups(r->bytes);
 }
 
-static void unqueue(struct sim_managed *m, struct vblock *b)
-{
-	if (b->prev)
-		b->prev->next = b->next;
-	else
-		m->oldest = b->next;
-	if (b->next)
-		b->next->prev = b->prev;
-	else
-		m->newest = b->prev;
-}
-
-static void queue_last(struct sim_managed *m, struct vblock *b)
-{
-	b->prev = m->newest;
-	b->next = NULL;
-	if (m->newest)
-		m->newest->next = b;
-	else
-		m->oldest = b;
-	m->newest = b;
-}
-
 /* Removes a block from the card without moving data. */
 static uint64_t drop(struct sim *sim, struct vblock *b)
 {
@@ -107,7 +85,7 @@ static uint64_t drop(struct sim *sim, struct vblock *b)
 
 	if (!bytes)
 		return 0;
-	unqueue(&sim->managed, b);
+	FRAG_QUEUE_REMOVE(&sim->managed, b);
 	b->resident = 0;
 	sim->managed.usage.resident_bytes -= bytes;
 	frag_sim_give(sim, bytes);
@@ -127,14 +105,14 @@ static void spread_out(struct sim_managed *m, struct region *r)
 		uint32_t valid = frag_uvm_valid(region_groups(r), i);
 
 		r->blocks[i] = (struct vblock){ .resident = queued ? valid : 0, .valid = valid };
-		r->blocks[i].prev = i ? &r->blocks[i - 1] : w->prev;
-		r->blocks[i].next = i + 1 < r->count ? &r->blocks[i + 1] : w->next;
+		r->blocks[i].older = i ? &r->blocks[i - 1] : w->older;
+		r->blocks[i].newer = i + 1 < r->count ? &r->blocks[i + 1] : w->newer;
 	}
 	if (!queued)
 		return;
 	w->resident = 0;
-	*(w->prev ? &w->prev->next : &m->oldest) = &r->blocks[0];
-	*(w->next ? &w->next->prev : &m->newest) = &r->blocks[r->count - 1];
+	*(w->older ? &w->older->newer : &m->oldest) = &r->blocks[0];
+	*(w->newer ? &w->newer->older : &m->newest) = &r->blocks[r->count - 1];
 }
 
 static uint64_t moved(struct sim_managed *m, uint64_t ns)
@@ -196,13 +174,13 @@ static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefe
 	bytes = frag_uvm_count(want) * UVM_GROUP;
 	/* out of the queue meanwhile, so that a block does not evict itself */
 	if (b->resident)
-		unqueue(m, b);
+		FRAG_QUEUE_REMOVE(m, b);
 	if (frag_sim_take(sim, bytes, ns)) {
 		if (b->resident)
-			queue_last(m, b);
+			FRAG_QUEUE_ADD(m, b);
 		return FRAG_OOM;
 	}
-	queue_last(m, b);
+	FRAG_QUEUE_ADD(m, b);
 	in = frag_uvm_count(want & b->on_host) * UVM_GROUP;
 	b->on_host &= ~want;
 	b->resident |= want;
@@ -230,7 +208,7 @@ static int populate_whole(struct sim *sim, struct region *r, bool prefetch, uint
 
 	FRAG_TRY(frag_sim_take(sim, bytes, ns));
 	r->whole = (struct vblock){ .resident = 1 };
-	queue_last(m, &r->whole);
+	FRAG_QUEUE_ADD(m, &r->whole);
 	if (!prefetch)
 		m->usage.faults += region_groups(r);
 	m->usage.resident_bytes += bytes;
@@ -319,7 +297,7 @@ static void region_close(struct sim *sim, struct region *r)
 	if (r->whole.resident) {
 		uint64_t bytes = region_groups(r) * UVM_GROUP;
 
-		unqueue(&sim->managed, &r->whole);
+		FRAG_QUEUE_REMOVE(&sim->managed, &r->whole);
 		sim->managed.usage.resident_bytes -= bytes;
 		frag_sim_give(sim, bytes);
 	}

@@ -14,6 +14,7 @@
  */
 #include "sim.h"
 #include "sim_mempool.h"
+#include "lib/links.h"
 
 #define PASSED_NS 10000000u
 /* Holes with unmapped pages cost only addresses, so a pool gets many times the card's size. */
@@ -40,12 +41,7 @@ void frag_sim_mempools_init(struct sim *sim)
 
 static void pool_delete(struct sim *sim, struct sim_mempool *p)
 {
-	if (p->prev)
-		p->prev->next = p->next;
-	else
-		sim->pools.first = p->next;
-	if (p->next)
-		p->next->prev = p->prev;
+	FRAG_UNLINK(sim->pools.first, p);
 	frag_addr_map_take(&sim->pools.by_id, p->id);
 	frag_simplace_unreserve(&sim->place, p->base);
 	frag_sim_give(sim, p->model.pages * p->model.page_bytes);
@@ -118,10 +114,7 @@ int frag_sim_mempool_create(void *priv, const struct frag_mempool_attr *attr, ui
 	}
 	p->attr = *attr;
 	p->id = ++all->last_id;
-	p->next = all->first;
-	if (p->next)
-		p->next->prev = p;
-	all->first = p;
+	FRAG_LINK_FIRST(all->first, p);
 	frag_addr_map_put(&all->by_id, p->id, p);
 	*pool = p->id;
 	return 0;

@@ -41,6 +41,8 @@
 
 #include <string.h>
 
+#include "lib/links.h"
+
 #define UNIT 512u
 #define POOL_PAGE (32 * FRAG_MIB)
 
@@ -154,9 +156,7 @@ static struct pool_block *join(struct pool *p, struct pool_block *a, struct pool
 {
 	a->bytes += b->bytes;
 	a->unmapped += b->unmapped;
-	a->next = b->next;
-	if (a->next)
-		a->next->prev = a;
+	FRAG_UNLINK_NEXT(a);
 	frag_slab_free(&p->blocks, b);
 	return a;
 }

@@ -25,12 +25,7 @@ struct peak {
 	size_t step;
 };
 
-static int largest_first(const void *a, const void *b)
-{
-	const struct peak *x = a, *y = b;
-
-	return FRAG_ORDER(y->live, x->live) ?: FRAG_ORDER(x->step, y->step);
-}
+FRAG_COMPARE(largest_first, struct peak, FRAG_ORDER(y->live, x->live), FRAG_ORDER(x->step, y->step))
 
 /* What is live at the peak and not at that of an ordinary step; *fresh: part of it from stacks
  * that hold next to nothing there. */

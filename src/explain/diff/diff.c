@@ -55,12 +55,8 @@ static uint64_t distance(const struct frag_change *c)
 						: c->after_bytes - c->before_bytes;
 }
 
-static int by_change(const void *a, const void *b)
-{
-	const struct frag_change *x = a, *y = b;
-
-	return FRAG_ORDER(distance(y), distance(x)) ?: strcmp(x->what, y->what);
-}
+FRAG_COMPARE(by_change, struct frag_change, FRAG_ORDER(distance(y), distance(x)),
+	     strcmp(x->what, y->what))
 
 /* Both are sorted by name: a merge. A run without sites says nothing about them. */
 static struct frag_rows changed_sites(const struct frag_side *x, const struct frag_side *y,

@@ -16,11 +16,7 @@ static const char *clean(struct frag_answer *a, const char *text)
 	return copy ? frag_clean_text(memcpy(copy, text, len + 1), len) : "";
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct frag_side_site *)a)->name,
-		      ((const struct frag_side_site *)b)->name);
-}
+FRAG_COMPARE(by_name, struct frag_side_site, strcmp(x->name, y->name))
 
 static void sort_sites(struct frag_side *s)
 {

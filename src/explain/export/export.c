@@ -152,15 +152,12 @@ int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_
 				    .restore =
 					    restores && frag_policy_spec_ops(job->spec)->restore };
 	struct walk w = { .fn = fn, .ctx = ctx, .slots = frag_events_dev(&ev)->slots_count };
-	struct frag_sim_config card = job->target.card;
 	struct frag_device *device;
 	int rc;
 
 	if (job->path)
 		hints.lost = true; /* its evidence is not in memory: the card's own rule */
-	card.place = frag_hints_place;
-	card.place_ctx = &hints;
-	FRAG_TRY(frag_sim_open(&card, &device, err));
+	FRAG_TRY(frag_hints_open(&hints, &job->target.card, &device, err));
 	rc = walk_on(job, &ev, device, restores, &w, done, err);
 	frag_dev_close(device);
 	frag_host_free(w.changes);

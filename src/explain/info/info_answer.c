@@ -231,12 +231,7 @@ static struct frag_rows lines_of(struct frag_infos *all)
 	return (struct frag_rows){ rows, n };
 }
 
-static int by_peak(const void *x, const void *y)
-{
-	const struct line_row *a = x, *b = y;
-
-	return FRAG_ORDER(a->peak_live_bytes, b->peak_live_bytes);
-}
+FRAG_COMPARE(by_peak, struct line_row, FRAG_ORDER(x->peak_live_bytes, y->peak_live_bytes))
 
 static void show_lines(struct frag_answer *a, const struct frag_rows *lines)
 {

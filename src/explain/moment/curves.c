@@ -43,12 +43,7 @@ static const char *name_of(const struct frag_explained *x, uint64_t key)
 		       : frag_answer_print(x->texts, "%s each", FRAG_BYTES(key));
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const struct sum *x = a, *y = b;
-
-	return FRAG_ORDER(x->key, y->key) ?: FRAG_ORDER(x->stop, y->stop);
-}
+FRAG_COMPARE(by_key, struct sum, FRAG_ORDER(x->key, y->key), FRAG_ORDER(x->stop, y->stop))
 
 /* One entry for each call site. Returns how many there are. */
 static size_t merge(struct sum *list, size_t count)

@@ -49,13 +49,8 @@ struct ref { /* a block and the row it belongs to */
 	size_t item;
 };
 
-static int by_key(const void *a, const void *b)
-{
-	const struct ref *x = a, *y = b;
-	int order = FRAG_ORDER(x->key.a, y->key.a) ?: FRAG_ORDER(x->key.b, y->key.b);
-
-	return order ?: FRAG_ORDER(x->item, y->item);
-}
+FRAG_COMPARE(by_key, struct ref, FRAG_ORDER(x->key.a, y->key.a), FRAG_ORDER(x->key.b, y->key.b),
+	     FRAG_ORDER(x->item, y->item))
 
 static int by_bytes(const void *a, const void *b)
 {

@@ -28,6 +28,16 @@ typedef uint64_t frag_addr_t;
 
 /* For qsort: -1, 0 or 1. By a first, then by b: FRAG_ORDER(x->a, y->a) ?: FRAG_ORDER(x->b, y->b). */
 #define FRAG_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
+/* A function for qsort of an array of `type`: by which orders of the elements *x and *y, up to five. */
+#define FRAG_COMPARE(name, type, ...) \
+	static int name(const void *x_, const void *y_) \
+	{ \
+		type const *x = x_; \
+		type const *y = y_; \
+\
+		return FRAG_COMPARE_(__VA_ARGS__, 0, 0, 0, 0, 0); \
+	}
+#define FRAG_COMPARE_(a, b, c, d, e, ...) (a) ?: (b) ?: (c) ?: (d) ?: (e)
 
 /* For qsort of uint64_t, ascending. */
 static inline int frag_compare_u64(const void *a, const void *b)

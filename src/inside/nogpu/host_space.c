@@ -141,10 +141,7 @@ static void take_new(struct frag_device *sim, const struct list *now, struct lis
 	}
 }
 
-static int compare(const void *a, const void *b)
-{
-	return FRAG_ORDER(((const struct held *)a)->begin, ((const struct held *)b)->begin);
-}
+FRAG_COMPARE(compare, struct held, FRAG_ORDER(x->begin, y->begin))
 
 void frag_nogpu_host_look(void *ctx)
 {

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <frag/base.h>
+
 #include "base/live_page.h"
 #include "recorder.h"
 
@@ -320,14 +322,8 @@ struct range {
 	uint32_t device;
 };
 
-static int by_address(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return (x->from > y->from) - (x->from < y->from);
-}
+FRAG_COMPARE(by_address, struct range, FRAG_ORDER(x->device, y->device),
+	     FRAG_ORDER(x->from, y->from))
 
 /* A few buckets at a time: the program's threads never wait for the whole walk. */
 static size_t copy_blocks(struct range *list, size_t room, struct frag_live_device *out)

@@ -74,12 +74,8 @@ static int read_request(struct reader *r, struct frag_err *err)
 }
 
 /* By time, then in the order of the file. */
-static int by_time(const void *a, const void *b)
-{
-	const struct seconds *x = a, *y = b;
-
-	return FRAG_ORDER(x->s, y->s) ?: FRAG_ORDER(x->request.next, y->request.next);
-}
+FRAG_COMPARE(by_time, struct seconds, FRAG_ORDER(x->s, y->s),
+	     FRAG_ORDER(x->request.next, y->request.next))
 
 static int read_all(struct reader *r, struct frag_kvcache *k, struct frag_err *err)
 {

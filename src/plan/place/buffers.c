@@ -63,12 +63,8 @@ void frag_buffers_release(struct frag_buffers *b)
 	*b = (struct frag_buffers){ 0 };
 }
 
-static int compare_edges(const void *a, const void *b)
-{
-	const struct frag_edge *x = a, *y = b;
-
-	return FRAG_ORDER(x->when, y->when) ?: (int)x->begins - (int)y->begins;
-}
+FRAG_COMPARE(compare_edges, struct frag_edge, FRAG_ORDER(x->when, y->when),
+	     (int)x->begins - (int)y->begins)
 
 void frag_edges_sort(const struct frag_buffers *b, struct frag_edge *edges)
 {

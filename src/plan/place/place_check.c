@@ -50,13 +50,8 @@ struct moment {
 	uint32_t begins;
 };
 
-static int compare_moments(const void *a, const void *b)
-{
-	const struct moment *x = a, *y = b;
-	int order = FRAG_ORDER(x->when, y->when) ?: FRAG_ORDER(x->begins, y->begins);
-
-	return order ?: FRAG_ORDER(x->buffer, y->buffer);
-}
+FRAG_COMPARE(compare_moments, struct moment, FRAG_ORDER(x->when, y->when),
+	     FRAG_ORDER(x->begins, y->begins), FRAG_ORDER(x->buffer, y->buffer))
 
 static int check_each(const struct frag_buffers *b, const uint64_t *offsets, uint64_t align,
 		      uint64_t height, struct frag_err *err)

@@ -25,13 +25,9 @@ struct key {
 	uint32_t index;
 };
 
-static int compare_keys(const void *a, const void *b)
-{
-	const struct key *x = a, *y = b;
-	int order = FRAG_ORDER(y->first, x->first) ?: FRAG_ORDER(y->second, x->second);
-
-	return order ?: FRAG_ORDER(x->lower, y->lower) ?: FRAG_ORDER(x->index, y->index);
-}
+FRAG_COMPARE(compare_keys, struct key, FRAG_ORDER(y->first, x->first),
+	     FRAG_ORDER(y->second, x->second), FRAG_ORDER(x->lower, y->lower),
+	     FRAG_ORDER(x->index, y->index))
 
 /* Number of entries of the sorted list that are below x. */
 static size_t count_below(const uint64_t *list, size_t n, uint64_t x)
@@ -256,22 +252,27 @@ static bool over(const struct climb *c)
 	return c->height <= c->target || past >= c->opt->budget_ns || frag_watch_stopped(w);
 }
 
+/* What was just placed is the best so far if it is lower than `limit`. */
+static void keep_below(struct climb *c, uint64_t limit)
+{
+	uint64_t height = height_of(c->b, c->now);
+
+	if (height >= limit)
+		return;
+	c->height = height;
+	memcpy(c->best, c->now, c->b->count * sizeof(*c->now));
+	memcpy(c->order, c->tried, c->b->count * sizeof(*c->order));
+}
+
 /* Tries every order with every rule that fills gaps; keeps the best. */
 static int try_greedy(struct climb *c, struct frag_err *err)
 {
 	for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_TOP; k++) {
-		uint64_t height;
-
 		if (k && over(c))
 			return 0;
 		FRAG_TRY(make_order(c->b, k / FRAG_GAP_TOP, c->tried, err));
 		FRAG_TRY(place_in_order(&c->p, c->tried, k % FRAG_GAP_TOP, NULL, err));
-		height = height_of(c->b, c->now);
-		if (height < c->height) {
-			c->height = height;
-			memcpy(c->best, c->now, c->b->count * sizeof(*c->now));
-			memcpy(c->order, c->tried, c->b->count * sizeof(*c->order));
-		}
+		keep_below(c, c->height);
 	}
 	return 0;
 }
@@ -312,16 +313,9 @@ static int climb(struct climb *c, struct frag_err *err)
 {
 	FRAG_TRY(try_greedy(c, err));
 	for (unsigned round = 0; round < c->opt->rounds_max && !over(c); round++) {
-		uint64_t height;
-
 		vary(c);
 		FRAG_TRY(place_in_order(&c->p, c->tried, round % FRAG_GAP_TOP, NULL, err));
-		height = height_of(c->b, c->now);
-		if (height > c->height)
-			continue; /* accepts equal results, because plateaus are wide */
-		c->height = height;
-		memcpy(c->best, c->now, c->b->count * sizeof(*c->now));
-		memcpy(c->order, c->tried, c->b->count * sizeof(*c->order));
+		keep_below(c, c->height + 1); /* equal results, too, because plateaus are wide */
 	}
 	return 0;
 }

@@ -271,12 +271,7 @@ static int check_last(struct frag_prediction *s, struct frag_err *err)
 
 /* ---- values ------------------------------------------------------------------------------- */
 
-static int by_value(const void *x, const void *y)
-{
-	const struct frag_prediction_part *a = x, *b = y;
-
-	return FRAG_ORDER(a->value, b->value);
-}
+FRAG_COMPARE(by_value, struct frag_prediction_part, FRAG_ORDER(x->value, y->value))
 
 static void add_value(struct frag_prediction *s, uint64_t n)
 {

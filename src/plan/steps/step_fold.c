@@ -34,13 +34,8 @@ struct entrant {
 	uint32_t request;
 };
 
-static int compare_entrants(const void *a, const void *b)
-{
-	const struct entrant *x = a, *y = b;
-	int order = FRAG_ORDER(x->upper, y->upper) ?: FRAG_ORDER(x->bytes, y->bytes);
-
-	return order ?: FRAG_ORDER(x->request, y->request);
-}
+FRAG_COMPARE(compare_entrants, struct entrant, FRAG_ORDER(x->upper, y->upper),
+	     FRAG_ORDER(x->bytes, y->bytes), FRAG_ORDER(x->request, y->request))
 
 static size_t list_entrants(const struct step_maker *m, const struct step_window *w,
 			    struct entrant *out)

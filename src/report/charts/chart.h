@@ -71,6 +71,14 @@ const char *frag_chart_time_kind(const struct frag_chart_job *job);
 /* "'a' peaks at 9.65 GiB, 4.78 GiB (33 %) below the recorded 14.43 GiB": of what is advised. */
 void frag_chart_advised(const struct frag_chart_job *job, struct frag_title *out);
 
+/* The causes of struct frag_loss, as columns. */
+#define FRAG_CHART_CAUSES(X, s) \
+	X(s, BYTES, requested_bytes) \
+	X(s, BYTES, rounding_bytes) \
+	X(s, BYTES, waiting_bytes) \
+	X(s, BYTES, non_releasable_bytes) \
+	X(s, BYTES, releasable_bytes) \
+	X(s, BYTES, other_bytes)
 /* What every row of a chart of memory has: the possible, what this replay could have, and what a process has of the
  * card that is advised (null: there is none). */
 #define FRAG_CHART_ROOM(X, s) \

@@ -12,12 +12,7 @@
 	X(s, TEXT, policy) \
 	X(s, COUNT, event) \
 	X(s, REAL, time_s) \
-	X(s, BYTES, requested_bytes) \
-	X(s, BYTES, rounding_bytes) \
-	X(s, BYTES, waiting_bytes) \
-	X(s, BYTES, non_releasable_bytes) \
-	X(s, BYTES, releasable_bytes) \
-	X(s, BYTES, other_bytes) \
+	FRAG_CHART_CAUSES(X, s) \
 	X(s, BYTES, reserved_bytes)
 FRAG_CSV_ROW(row, COLUMNS)
 
@@ -30,17 +25,9 @@ struct panels {
 
 static void add_row(struct panels *p, const struct frag_loss *l)
 {
-	p->list[p->count++] = (struct row){ p->panel,
-					    p->r->policy,
-					    l->event,
+	p->list[p->count++] = (struct row){ p->panel, p->r->policy, l->event,
 					    frag_chart_seconds(p->job, l->time_us),
-					    l->requested_bytes,
-					    l->rounding_bytes,
-					    l->waiting_bytes,
-					    l->non_releasable_bytes,
-					    l->releasable_bytes,
-					    l->other_bytes,
-					    l->reserved_bytes };
+					    FRAG_CHART_CAUSES(FRAG_CSV_OF, l) l->reserved_bytes };
 }
 
 /* The last sample again, where the curve ends: a row holds until the next one. */

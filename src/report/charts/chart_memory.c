@@ -38,11 +38,7 @@ static void add_row(struct curves *c, size_t k, uint64_t event, uint64_t us,
 					    w->reserved_min,
 					    w->reserved_max,
 					    state,
-					    c->room.lower_bound_bytes,
-					    c->room.placement_bytes,
-					    c->room.capacity_bytes,
-					    c->room.card_bytes,
-					    c->room.card };
+					    FRAG_CHART_ROOM(FRAG_CSV_OF, &c->room) };
 }
 
 /*

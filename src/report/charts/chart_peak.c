@@ -7,12 +7,7 @@
 	X(s, TEXT, policy) \
 	X(s, COUNT, completed) \
 	X(s, BYTES, peak_reserved_bytes) \
-	X(s, BYTES, requested_bytes) \
-	X(s, BYTES, rounding_bytes) \
-	X(s, BYTES, waiting_bytes) \
-	X(s, BYTES, non_releasable_bytes) \
-	X(s, BYTES, releasable_bytes) \
-	X(s, BYTES, other_bytes) \
+	FRAG_CHART_CAUSES(X, s) \
 	FRAG_CHART_ROOM(X, s)
 FRAG_CSV_ROW(row, COLUMNS)
 
@@ -27,21 +22,9 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 		const struct frag_result *r = frag_chart_result(job, i);
 		const struct frag_loss *l = &r->peak;
 
-		list[i] = (struct row){ i,
-					r->policy,
-					r->completed,
-					r->m.peak_reserved_bytes,
-					l->requested_bytes,
-					l->rounding_bytes,
-					l->waiting_bytes,
-					l->non_releasable_bytes,
-					l->releasable_bytes,
-					l->other_bytes,
-					room.lower_bound_bytes,
-					room.placement_bytes,
-					room.capacity_bytes,
-					room.card_bytes,
-					room.card };
+		list[i] = (struct row){ i, r->policy, r->completed, r->m.peak_reserved_bytes,
+					FRAG_CHART_CAUSES(FRAG_CSV_OF, l)
+						FRAG_CHART_ROOM(FRAG_CSV_OF, &room) };
 	}
 	return (struct frag_rows){ list, list ? count : 0 };
 }

@@ -55,12 +55,7 @@ static uint64_t (*cell_at(const struct grid *g, size_t column, size_t row))[FRAG
 
 /* ---- first pass: which addresses --------------------------------------------------- */
 
-static int by_address(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	return FRAG_ORDER(x->from, y->from);
-}
+FRAG_COMPARE(by_address, struct range, FRAG_ORDER(x->from, y->from))
 
 /* Sorts, and merges what touches. */
 static void merge_ranges(struct grid *g)
@@ -199,7 +194,6 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 				    .restore =
 					    opt->restore && frag_policy_spec_ops(spec)->restore };
 	struct frag_run_options plain = *opt;
-	struct frag_sim_config cfg = *card;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	struct frag_run *run;
 	int rc;
@@ -209,12 +203,8 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 	plain.work_ns = 0;
 	plain.only_peaks = true;
 	plain.windows_max = 2;
-	if (!cfg.place) {
-		cfg.place = frag_hints_place;
-		cfg.place_ctx = &hints;
-	}
 	g->looked = 0;
-	FRAG_TRY(frag_sim_open(&cfg, &dev, err));
+	FRAG_TRY(frag_hints_open(&hints, card, &dev, err));
 	rc = frag_run_create(spec, dev, g->dev, &plain, &run, err);
 	if (!rc) {
 		rc = feed(g, run, opt, err);

@@ -136,12 +136,7 @@ static void trim_arrays(struct frag_builder *b)
 	out->seen = p ? p : out->seen;
 }
 
-static int segment_by_addr(const void *a, const void *b)
-{
-	const struct frag_raw_segment *x = a, *y = b;
-
-	return FRAG_ORDER(x->addr, y->addr);
-}
+FRAG_COMPARE(segment_by_addr, struct frag_raw_segment, FRAG_ORDER(x->addr, y->addr))
 
 /* Segments by address, their blocks in the same order. */
 static int copy_finals(struct frag_builder *b)

@@ -254,26 +254,12 @@ static int undo_all(struct rewinder *w)
 
 /* ---- what is left -------------------------------------------------------------------- */
 
-static int cell_order(const void *a, const void *b)
-{
-	const struct cell *x = a, *y = b;
+FRAG_COMPARE(cell_order, struct cell, FRAG_ORDER(x->addr, y->addr))
 
-	return FRAG_ORDER(x->addr, y->addr);
-}
+FRAG_COMPARE(segment_order, struct frag_initial_segment, FRAG_ORDER(x->addr, y->addr))
 
-static int segment_order(const void *a, const void *b)
-{
-	const struct frag_initial_segment *x = a, *y = b;
-
-	return FRAG_ORDER(x->addr, y->addr);
-}
-
-static int edge_order(const void *a, const void *b)
-{
-	const struct edge *x = a, *y = b;
-
-	return FRAG_ORDER(x->addr, y->addr) ?: FRAG_ORDER(x->segment, y->segment);
-}
+FRAG_COMPARE(edge_order, struct edge, FRAG_ORDER(x->addr, y->addr),
+	     FRAG_ORDER(x->segment, y->segment))
 
 static int add_run(struct rewinder *w, frag_addr_t addr, frag_addr_t end, uint16_t stream,
 		   int32_t segment)

@@ -104,12 +104,7 @@ static int size_blocks(struct sizer *z, const struct frag_initial_segment *seg)
 	return 0;
 }
 
-static int open_order(const void *a, const void *b)
-{
-	const struct open_end *x = a, *y = b;
-
-	return FRAG_ORDER(x->addr, y->addr);
-}
+FRAG_COMPARE(open_order, struct open_end, FRAG_ORDER(x->addr, y->addr))
 
 /* The open end with the largest addr <= at. */
 static struct open_end *open_below(struct sizer *z, frag_addr_t at)

@@ -136,12 +136,8 @@ struct moment {
 	size_t event;
 };
 
-static int compare_moments(const void *x, const void *y)
-{
-	const struct moment *a = x, *b = y;
-
-	return FRAG_ORDER(a->signature, b->signature) ?: FRAG_ORDER(a->event, b->event);
-}
+FRAG_COMPARE(compare_moments, struct moment, FRAG_ORDER(x->signature, y->signature),
+	     FRAG_ORDER(x->event, y->event))
 
 /* Moments before events at which at least `least` bytes are live; returns how many. */
 static size_t moments(const struct frag_trace_dev *dev, struct state *s, uint64_t least,
@@ -221,13 +217,7 @@ static int compare_kind(const struct held *a, const struct held *b)
 	return (int)a->waiting - (int)b->waiting;
 }
 
-static int compare_held(const void *x, const void *y)
-{
-	const struct held *a = x, *b = y;
-	int by_kind = compare_kind(a, b);
-
-	return by_kind ?: FRAG_ORDER(a->order, b->order);
-}
+FRAG_COMPARE(compare_held, struct held, compare_kind(x, y), FRAG_ORDER(x->order, y->order))
 
 /* Blocks of `at` that are not the same ones in the same state in `other`. */
 static size_t changed(const struct state *at, const struct state *other, struct held *out)

@@ -281,12 +281,8 @@ int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct fr
 	return 0;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct frag_log_entry *x = a, *y = b;
-
-	return FRAG_ORDER(x->time_us, y->time_us) ?: FRAG_ORDER(x->line, y->line);
-}
+FRAG_COMPARE(by_time, struct frag_log_entry, FRAG_ORDER(x->time_us, y->time_us),
+	     FRAG_ORDER(x->line, y->line))
 
 void frag_log_sort(struct frag_log_entry *list, size_t count)
 {
@@ -373,12 +369,7 @@ static int finish_dev(struct frag_log_dev *dev, struct frag_trace_dev *out, stru
 	return rc;
 }
 
-static int by_ordinal(const void *a, const void *b)
-{
-	const struct frag_log_dev *x = a, *y = b;
-
-	return FRAG_ORDER(x->ordinal, y->ordinal);
-}
+FRAG_COMPARE(by_ordinal, struct frag_log_dev, FRAG_ORDER(x->ordinal, y->ordinal))
 
 /* "csv without streams, times": the format, and what the log lacks. */
 static char *describe(const struct frag_log *log, const char *format)

@@ -118,13 +118,8 @@ struct edge {
 };
 
 /* Ends before beginnings; beginnings in the order of the file. */
-static int compare_edges(const void *a, const void *b)
-{
-	const struct edge *x = a, *y = b;
-	int order = FRAG_ORDER(x->when, y->when) ?: (int)x->begins - (int)y->begins;
-
-	return order ?: FRAG_ORDER(x->buffer, y->buffer);
-}
+FRAG_COMPARE(compare_edges, struct edge, FRAG_ORDER(x->when, y->when),
+	     (int)x->begins - (int)y->begins, FRAG_ORDER(x->buffer, y->buffer))
 
 static struct edge *make_edges(const struct reader *r)
 {

@@ -91,12 +91,8 @@ static int gather_copy(struct frag_torch *t, struct slice *s)
 	return 0;
 }
 
-static int mark_order(const void *a, const void *b)
-{
-	const struct frag_torch_mark *x = a, *y = b;
-
-	return FRAG_ORDER(x->mark.time_us, y->mark.time_us) ?: FRAG_ORDER(x->order, y->order);
-}
+FRAG_COMPARE(mark_order, struct frag_torch_mark, FRAG_ORDER(x->mark.time_us, y->mark.time_us),
+	     FRAG_ORDER(x->order, y->order))
 
 /* Each device gets every annotation: a small file may have this many events of them, plus one per so many bytes. */
 #define SHARED_MARKS_MAX (1u << 22)

@@ -178,7 +178,7 @@ static uint64_t after(const struct rig *r, const char *change)
 TEST(by_hand)
 {
 	const uint64_t weights = BLOCKS * WEIGHT, states = 2 * weights;
-	struct rig r;
+	FRAG_AUTO(close_rig) struct rig r = { 0 };
 
 	train(true);
 	open_rig(&r);
@@ -200,14 +200,13 @@ TEST(by_hand)
 					  FRAG_MIN(r.list[i - 1].after.reserved,
 						   r.list[i - 1].after.expandable));
 	}
-	close_rig(&r);
 }
 
 TEST(phases_and_blocks)
 {
-	struct frag_story s;
-	struct frag_loops loops;
-	struct rig r;
+	FRAG_AUTO(frag_story_release) struct frag_story s = { 0 };
+	FRAG_AUTO(frag_loops_release) struct frag_loops loops = { 0 };
+	FRAG_AUTO(close_rig) struct rig r = { 0 };
 
 	train(true);
 	open_rig(&r);
@@ -221,31 +220,27 @@ TEST(phases_and_blocks)
 		if (s.lives[i].back != FRAG_NEVER)
 			assert_true(s.lives[i].born < s.lives[i].back &&
 				    s.lives[i].back <= s.lives[i].died);
-	frag_loops_release(&loops);
-	frag_story_release(&s);
-	close_rig(&r);
 }
 
 /* Without stacks nothing is said of blocks and losses; what the marks say is said. */
 TEST(without_stacks)
 {
-	struct rig r;
+	FRAG_AUTO(close_rig) struct rig r = { 0 };
 
 	train(false);
 	open_rig(&r);
 	assert_non_null(strstr(find(&r, "checkpoint")->left_out, "no stacks"));
 	assert_null(find(&r, "chunked loss"));
 	assert_non_null(find(&r, "SGD"));
-	close_rig(&r);
 }
 
 /* An edit that changes nothing makes the recorded events; one that removes everything makes none. */
 TEST(edits_apply)
 {
 	struct frag_trace_dev dev;
-	struct frag_edit e;
-	struct frag_story s;
-	struct rig r;
+	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
+	FRAG_AUTO(frag_story_release) struct frag_story s = { 0 };
+	FRAG_AUTO(close_rig) struct rig r = { 0 };
 
 	train(true);
 	open_rig(&r);
@@ -261,9 +256,6 @@ TEST(edits_apply)
 	for (size_t i = 0; i < dev.events_count; i++)
 		assert_int_equal(dev.events[i].kind, FRAG_EV_MARK);
 	frag_host_free(dev.events);
-	frag_edit_release(&e);
-	frag_story_release(&s);
-	close_rig(&r);
 }
 
 TEST(nothing_to_say)

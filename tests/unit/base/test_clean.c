@@ -52,11 +52,10 @@ TEST(test_not_utf8)
 
 static void check_word(const char *in, const char *want)
 {
-	char *word = frag_shell_word(in);
+	FRAG_AUTO_FREE char *word = frag_shell_word(in);
 
 	assert_non_null(word);
 	assert_string_equal(word, want);
-	frag_host_free(word);
 }
 
 TEST(test_shell)

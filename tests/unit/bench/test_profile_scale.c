@@ -122,7 +122,7 @@ TEST(profile_of_a_slower_card)
 {
 	static struct frag_scale_replay r[3];
 	uint64_t own = price(FRAG_COST_HOST_PAIR, 0);
-	struct frag_text out = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 	struct frag_scale s;
 	char want[3][80];
 
@@ -153,7 +153,6 @@ TEST(profile_of_a_slower_card)
 		 (unsigned long long)cost()->curves[FRAG_COST_SET_ACCESS_NEXT].points[0].bytes);
 	assert_true(strtod(strstr(frag_text_str(&out), want[0]) + strlen(want[0]), NULL) >
 		    2.57 * cost()->curves[FRAG_COST_SET_ACCESS_NEXT].points[0].ns);
-	frag_text_release(&out);
 }
 
 TEST(rounds_agree)

@@ -107,31 +107,29 @@ static struct frag_block block(uint64_t offset, uint64_t bytes)
 
 TEST(nothing_asked_for)
 {
-	struct frag_device *dev = open_card();
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
 	struct frag_run_options opt = { 0 };
-	struct frag_contents *c;
+	FRAG_AUTO(frag_contents_destroy_at) struct frag_contents *c = NULL;
 
 	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), 0);
 	assert_null(c);
-	frag_contents_destroy(c);
-	frag_dev_close(dev);
 }
 
 TEST(no_memory_behind)
 {
 	struct frag_run_options opt = { .fill = FRAG_FILL_VERIFY };
 	struct frag_contents *c;
-	struct frag_device *dev;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 
 	assert_int_equal(frag_null_open(&dev, &err), 0);
 	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), FRAG_ENOTSUP);
 	assert_non_null(strstr(err.msg, "--device cuda"));
-	frag_dev_close(dev);
 }
 
 TEST(sound)
 {
-	struct frag_device *dev = open_card();
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
+	FRAG_AUTO(frag_contents_destroy_at)
 	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 4096), b = block(4096, 512);
 
@@ -143,13 +141,12 @@ TEST(sound)
 		i += i == 2992; /* slot 7 is taken */
 	}
 	assert_int_equal(frag_contents_finish(c, &err), 0);
-	frag_contents_destroy(c);
-	frag_dev_close(dev);
 }
 
 TEST(overlap)
 {
-	struct frag_device *dev = open_card();
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
+	FRAG_AUTO(frag_contents_destroy_at)
 	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 4096), b = block(4000, 160);
 
@@ -160,14 +157,13 @@ TEST(overlap)
 				     "freed at event 300) has at offset 4000 the content of offset "
 				     "0 of block 6 at 0x1fa0..0x2040 (event 200, live); 6 pieces "
 				     "of 16 bytes are wrong");
-	frag_contents_destroy(c);
-	frag_dev_close(dev);
 }
 
 /* The bytes of an earlier block come back: pages were exchanged under a live one. */
 TEST(lost)
 {
-	struct frag_device *dev = open_card();
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
+	FRAG_AUTO(frag_contents_destroy_at)
 	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 64);
 	uint32_t old[4][4];
@@ -182,13 +178,12 @@ TEST(lost)
 			    "lost content: block 2 at 0x1000..0x1040 (event 12, freed at event 13) "
 			    "has at offset 0 the content of offset 0 of block 1 at 0x1000..0x1040 "
 			    "(event 10, freed at event 11); 4 pieces of 16 bytes are wrong");
-	frag_contents_destroy(c);
-	frag_dev_close(dev);
 }
 
 TEST(foreign_bytes)
 {
-	struct frag_device *dev = open_card();
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
+	FRAG_AUTO(frag_contents_destroy_at)
 	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 64);
 
@@ -197,16 +192,14 @@ TEST(foreign_bytes)
 	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), FRAG_ECHECK);
 	assert_non_null(strstr(err.msg, "abababab abababab abababab abababab at offset 32, which "
 					"no fill wrote"));
-	frag_contents_destroy(c);
-	frag_dev_close(dev);
 }
 
 TEST(touch_and_work)
 {
-	struct frag_device *dev = open_card();
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
 	struct frag_run_options opt = { .fill = FRAG_FILL_TOUCH, .work_ns = 5 };
 	struct frag_block a = block(0, 64);
-	struct frag_contents *c;
+	FRAG_AUTO(frag_contents_destroy_at) struct frag_contents *c = NULL;
 
 	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), 0);
 	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
@@ -214,6 +207,4 @@ TEST(touch_and_work)
 	assert_int_equal(frag_contents_finish(c, &err), 0);
 	assert_int_equal(card.touches, 1);
 	assert_int_equal(card.delays, 1);
-	frag_contents_destroy(c);
-	frag_dev_close(dev);
 }

@@ -5,6 +5,8 @@
 #include "device/sim/cost.h"
 #include "must.h"
 
+FRAG_AUTO_AT(struct frag_cost *, frag_cost_destroy)
+
 #define MIB FRAG_MIB
 
 static uint64_t builtin(unsigned item, uint64_t bytes)
@@ -16,7 +18,7 @@ static uint64_t builtin(unsigned item, uint64_t bytes)
 static void committed(const char *card)
 {
 	const struct frag_cost *own = frag_cost_of(card);
-	struct frag_cost *cost = NULL;
+	FRAG_AUTO(frag_cost_destroy_at) struct frag_cost *cost = NULL;
 	struct frag_err err = { 0 };
 	char path[64];
 
@@ -40,7 +42,6 @@ static void committed(const char *card)
 		assert_int_equal(frag_cost_ns(own, i, 1ull << 45),
 				 frag_cost_ns(cost, i, 1ull << 45));
 	}
-	frag_cost_destroy(cost);
 }
 
 TEST(test_committed)
@@ -110,7 +111,7 @@ TEST(test_file)
 				   "cudaMalloc,2000,0\n"
 				   "cuMemUnmap,64,900\n"
 				   "cuMemUnmap,128,100";
-	struct frag_cost *cost = NULL;
+	FRAG_AUTO(frag_cost_destroy_at) struct frag_cost *cost = NULL;
 	struct frag_err err = { 0 };
 	int rc = load(text, strlen(text), &cost, &err);
 
@@ -128,14 +129,13 @@ TEST(test_file)
 	/* not named: as built in */
 	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_FREE, 2 * MIB),
 			 builtin(FRAG_CALL_FREE, 2 * MIB));
-	frag_cost_destroy(cost);
 }
 
 TEST(test_file_on_card)
 {
 	static const char text[] = "call,bytes,ns\ncudaMalloc.page,0,1000000\n";
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
-	struct frag_cost *cost = NULL;
+	FRAG_AUTO(frag_cost_destroy_at) struct frag_cost *cost = NULL;
 	struct frag_device *d;
 	frag_addr_t a;
 
@@ -145,7 +145,6 @@ TEST(test_file_on_card)
 	assert_int_equal(frag_dev_alloc(d, 512, &a, NULL), 0);
 	assert_int_equal(d->driver_ns, 1000000);
 	frag_dev_close(d);
-	frag_cost_destroy(cost);
 	frag_cost_destroy(NULL);
 }
 
@@ -174,8 +173,8 @@ TEST(test_pause)
 	static const uint64_t want[] = { 10, 20 + 500, 30 + 250, 40 + 500 };
 	struct pauses pauses = { .ns = ns };
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
-	struct frag_cost *cost = NULL;
-	struct frag_device *d;
+	FRAG_AUTO(frag_cost_destroy_at) struct frag_cost *cost = NULL;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
 	uint64_t left, total, before;
 	frag_addr_t a;
 
@@ -199,8 +198,6 @@ TEST(test_pause)
 	assert_int_equal(frag_dev_mem_info(d, &left, &total, NULL), 0);
 	assert_int_equal(d->driver_ns - before, 3);
 	assert_int_equal(pauses.asked, 4);
-	frag_dev_close(d);
-	frag_cost_destroy(cost);
 }
 
 static void answer(char *call, FILE *out)
@@ -208,12 +205,11 @@ static void answer(char *call, FILE *out)
 	struct frag_cost *cost = NULL;
 	struct frag_err err = { 0 };
 	size_t n;
-	char *bytes = cases_unescape(call, &n);
+	FRAG_AUTO(free_at) char *bytes = cases_unescape(call, &n);
 
 	assert_int_equal(load(bytes, n, &cost, &err), FRAG_EINPUT);
 	assert_null(cost);
 	fprintf(out, "%llu: %s", (unsigned long long)err.offset, strstr(err.msg, ": ") + 2);
-	free(bytes);
 }
 
 CASES_IN_LINES("tests/unit/device/cost.cases", answer)
@@ -289,7 +285,7 @@ TEST(test_host)
 	static const char other[] = "call,bytes,ns\ncudaMalloc,0,7\n";
 	uint64_t own = builtin(FRAG_COST_HOST_PAIR, 0);
 	struct frag_cost *cost = NULL;
-	struct frag_device *dev;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	frag_addr_t at;
 
 	assert_true(own > 0);
@@ -303,5 +299,4 @@ TEST(test_host)
 	assert_int_equal(frag_dev_alloc(dev, 20 * MIB, &at, NULL), 0);
 	assert_int_equal(dev->driver_ns, 2 * builtin(FRAG_CALL_MALLOC, 20 * MIB));
 	assert_int_equal(frag_dev_free(dev, at, 20 * MIB, NULL), 0);
-	frag_dev_close(dev);
 }

@@ -83,7 +83,7 @@ TEST(test_names)
 
 TEST(test_counts)
 {
-	struct frag_device *d = must_open_sim(NULL);
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
 	struct script s;
 	uint64_t ns = 0;
 
@@ -105,7 +105,6 @@ TEST(test_counts)
 	assert_int_equal(d->reserved_peak_bytes, SCRIPT_PEAK);
 	assert_int_equal(s.free_bytes, s.total_bytes - 552402944 - SCRIPT_PEAK);
 	assert_int_equal(frag_dev_leaks(d), 0);
-	frag_dev_close(d);
 }
 
 /* ---- failures on demand ----------------------------------------------------- */
@@ -136,7 +135,7 @@ static void check_injected(enum frag_call kind, unsigned number, int rc, const s
 TEST(test_fail_each)
 {
 	for (unsigned n = 1; n <= STEPS; n++) {
-		struct frag_device *d = must_open_sim(NULL);
+		FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
 		struct frag_err err = { .msg = "untouched" };
 		struct script s;
 		uint64_t reserved, leaks, ns;
@@ -160,13 +159,12 @@ TEST(test_fail_each)
 		assert_int_equal(d->driver_calls, STEPS + 1);
 		assert_int_equal(frag_dev_leaks(d), 0);
 		assert_int_equal(d->reserved_bytes, 0);
-		frag_dev_close(d);
 	}
 }
 
 TEST(test_fail_all_after)
 {
-	struct frag_device *d = must_open_sim(NULL);
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
 	frag_addr_t a, b;
 
 	d->fail_call = 2;
@@ -181,7 +179,6 @@ TEST(test_fail_all_after)
 	assert_int_equal(d->driver_calls, 6);
 	assert_int_equal(d->stat[FRAG_CALL_MALLOC].failed, 3);
 	assert_int_equal(d->stat[FRAG_CALL_FREE].failed, 1);
-	frag_dev_close(d);
 }
 
 /* ---- leaks, log ------------------------------------------------------------- */
@@ -214,7 +211,7 @@ static void log_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 
 TEST(test_log)
 {
-	struct frag_device *d = must_open_sim(NULL);
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
 	frag_addr_t a;
 
 	log_count = 0;
@@ -232,7 +229,6 @@ TEST(test_log)
 	assert_int_equal(log_lines[2].call, FRAG_CALL_DEVICE_SYNC);
 	assert_int_equal(log_lines[3].bytes, 9);
 	assert_int_equal(log_lines[3].result, FRAG_EDEVICE);
-	frag_dev_close(d);
 }
 
 /* ---- a back-end of our own: capabilities and the host clock ----------------- */
@@ -309,7 +305,7 @@ TEST(test_not_able)
 {
 	struct frag_managed_usage managed = { .faults = 9 };
 	struct frag_mempool_usage pool = { .used_bytes = 9 };
-	struct frag_device *d;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
 	struct frag_err err;
 	struct script s = { 0 };
 
@@ -328,7 +324,6 @@ TEST(test_not_able)
 	assert_int_equal(pool.used_bytes, 0);
 	frag_dev_managed_usage(d, &managed);
 	assert_int_equal(managed.faults, 0);
-	frag_dev_close(d);
 }
 
 /* ---- null, cuda ------------------------------------------------------------- */
@@ -377,7 +372,7 @@ TEST(test_host_memory)
 	bool opened_all = false;
 
 	for (uint64_t n = 1; n < 200 && !opened_all; n++) {
-		struct frag_device *d = NULL;
+		FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
 		struct frag_err err = { 0 };
 		struct script s;
 		int rc;
@@ -405,7 +400,6 @@ TEST(test_host_memory)
 		frag_host_fail_after(0);
 		assert_int_equal(frag_dev_leaks(d), 0);
 		assert_int_equal(d->reserved_bytes, 0);
-		frag_dev_close(d);
 	}
 	assert_true(opened_all);
 }

@@ -11,7 +11,7 @@ TEST(test_h200)
 	const struct frag_gpu *g = frag_gpu_find("h200");
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
 	struct frag_device_info info;
-	struct frag_device *d;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
 
 	assert_non_null(g);
 	assert_int_equal(g->total_bytes, 150109880320ull);
@@ -21,7 +21,6 @@ TEST(test_h200)
 	frag_dev_info(d, &info);
 	assert_int_equal(info.total_bytes, g->total_bytes);
 	assert_int_equal(info.context_bytes, g->context_bytes);
-	frag_dev_close(d);
 }
 
 TEST(test_table)

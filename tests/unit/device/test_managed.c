@@ -66,6 +66,7 @@ static void model_prefetch(struct model *m, int b)
 
 TEST(test_random)
 {
+	FRAG_AUTO(frag_dev_close_at)
 	struct frag_device *d =
 		must_open_sim(&(struct frag_sim_config){ .total_bytes = CARD_BLOCKS * 2 * MIB });
 	frag_addr_t a = managed(d, BLOCKS * 2 * MIB);
@@ -91,5 +92,4 @@ TEST(test_random)
 	assert_true(m.evictions > 1000);
 	assert_int_equal(frag_dev_managed_free(d, a, 1, NULL), 0);
 	assert_int_equal(usage(d).resident_bytes, 0);
-	frag_dev_close(d);
 }

@@ -45,6 +45,7 @@ struct recorded {
 
 static void follow(const struct recorded *rows, size_t count, uint64_t threshold, size_t sync_every)
 {
+	FRAG_AUTO(frag_dev_close_at)
 	struct frag_device *d =
 		must_open_sim(&(struct frag_sim_config){ .total_bytes = 150109880320ull });
 	uint64_t pool = pool_with(d, (struct frag_mempool_attr){ .release_threshold = threshold });
@@ -65,7 +66,6 @@ static void follow(const struct recorded *rows, size_t count, uint64_t threshold
 			assert_int_equal(frag_dev_sync(d, 0, NULL), 0);
 		assert_int_equal(d->reserved_bytes, r->pages * PAGE);
 	}
-	frag_dev_close(d);
 }
 
 struct on_stream {
@@ -80,7 +80,7 @@ struct on_stream {
 static void follow_streams(const struct on_stream *rows, size_t count)
 {
 	struct frag_sim_config cfg = { .total_bytes = 150109880320ull, .work_idle = true };
-	struct frag_device *d = must_open_sim(&cfg);
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(&cfg);
 	uint64_t pool;
 
 	pool = pool_with(d, (struct frag_mempool_attr){ .release_threshold = UINT64_MAX,
@@ -98,7 +98,6 @@ static void follow_streams(const struct on_stream *rows, size_t count)
 			fail_msg("row %zu is not at 0x%llx", i, (unsigned long long)r->offset);
 		assert_int_equal(d->reserved_bytes, r->pages * PAGE);
 	}
-	frag_dev_close(d);
 }
 
 TEST(test_recorded_streams)
@@ -150,6 +149,7 @@ static void check_block(const struct block *b, int i)
 
 static void random_run(uint64_t seed, uint64_t threshold)
 {
+	FRAG_AUTO(frag_dev_close_at)
 	struct frag_device *d =
 		must_open_sim(&(struct frag_sim_config){ .total_bytes = 6000 * MIB });
 	struct frag_mempool_attr attr = { .release_threshold = threshold,
@@ -185,7 +185,6 @@ static void random_run(uint64_t seed, uint64_t threshold)
 	assert_int_equal(frag_dev_sync_all(d, NULL), 0);
 	assert_int_equal(frag_dev_mempool_trim(d, pool, 0, NULL), 0);
 	assert_int_equal(d->reserved_bytes, pages_touched(b) * PAGE);
-	frag_dev_close(d);
 }
 
 TEST(test_random)

@@ -20,7 +20,7 @@ static frag_addr_t get(struct frag_device *d, uint64_t bytes)
 
 TEST(test_open)
 {
-	struct frag_device *d = must_open_sim(NULL);
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
 	struct frag_device_info info;
 
 	frag_dev_info(d, &info);
@@ -31,7 +31,6 @@ TEST(test_open)
 	assert_true(info.modelled);
 	assert_int_equal(info.can,
 			 FRAG_CAN_MALLOC | FRAG_CAN_VMM | FRAG_CAN_ASYNC | FRAG_CAN_MANAGED);
-	frag_dev_close(d);
 }
 
 /* ---- what the real driver did ----------------------------------------------- */
@@ -46,7 +45,7 @@ struct recorded {
 
 static void follow(const struct recorded *rows, size_t count)
 {
-	struct frag_device *d = must_open_sim(NULL);
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
 	frag_addr_t addr[1000];
 
 	for (size_t i = 0; i < count; i++) {
@@ -63,7 +62,6 @@ static void follow(const struct recorded *rows, size_t count)
 		}
 		assert_int_equal(d->reserved_bytes, r->pages * 2 * MIB);
 	}
-	frag_dev_close(d);
 }
 
 TEST(test_recorded)
@@ -160,6 +158,7 @@ static uint64_t pages_of(const struct thing *t)
 TEST(test_random)
 {
 	struct thing t[THINGS] = { 0 };
+	FRAG_AUTO(frag_dev_close_at)
 	struct frag_device *d = must_open_sim(
 		&(struct frag_sim_config){ .total_bytes = 1600 * MIB, .context_bytes = 100 * MIB });
 	uint64_t seed = 2026, refused = 0;
@@ -184,7 +183,6 @@ TEST(test_random)
 	}
 	assert_int_equal(d->reserved_bytes, 0);
 	assert_int_equal(frag_dev_leaks(d), 0);
-	frag_dev_close(d);
 }
 
 /* The same calls give the same addresses and times. */

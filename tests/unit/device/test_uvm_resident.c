@@ -91,7 +91,7 @@ static void play(struct uvm_resident *b, const struct line *l, bool prefetch, in
 
 TEST(test_measured)
 {
-	struct uvm_resident b;
+	FRAG_AUTO(frag_uvm_resident_release) struct uvm_resident b = { 0 };
 
 	frag_uvm_resident_init(&b);
 	for (unsigned prefetch = 0; prefetch < 2; prefetch++) {
@@ -106,7 +106,6 @@ TEST(test_measured)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(measured); i++)
 		play(&b, &measured[i], true, prefetched[i][0], prefetched[i][1]);
 	assert_int_equal(taken_mib(&b), 32); /* "end: 32 MiB less than start" */
-	frag_uvm_resident_release(&b);
 }
 
 /* ---- taken: after each step of two recordings ------------------------------------ */
@@ -121,7 +120,7 @@ struct step {
 
 static void replay_steps(const struct step *steps, size_t count)
 {
-	struct uvm_resident b;
+	FRAG_AUTO(frag_uvm_resident_release) struct uvm_resident b = { 0 };
 
 	frag_uvm_resident_init(&b);
 	for (size_t i = 0; i < count; i++) {
@@ -136,7 +135,6 @@ static void replay_steps(const struct step *steps, size_t count)
 				 (unsigned long long)taken_mib(&b),
 				 (unsigned long long)steps[i].taken_mib);
 	}
-	frag_uvm_resident_release(&b);
 }
 
 TEST(test_recorded)
@@ -151,7 +149,7 @@ TEST(test_recorded)
 TEST(test_tails)
 {
 	const uint64_t half = 3 * MIB; /* a block, and a tail of half a root */
-	struct uvm_resident b;
+	FRAG_AUTO(frag_uvm_resident_release) struct uvm_resident b = { 0 };
 
 	frag_uvm_resident_init(&b);
 	for (unsigned i = 0; i < 4; i++) {
@@ -173,13 +171,12 @@ TEST(test_tails)
 	frag_uvm_resident_free(&b, place(half, 3));
 	assert_int_equal(b.roots.used_count, 0);
 	assert_int_equal(b.roots.spare_count, 64 - 6 - 1);
-	frag_uvm_resident_release(&b);
 }
 
 /* What is touched of a tail takes a chunk for each group; the rest takes none. */
 TEST(test_part_of_a_tail)
 {
-	struct uvm_resident b;
+	FRAG_AUTO(frag_uvm_resident_release) struct uvm_resident b = { 0 };
 
 	frag_uvm_resident_init(&b);
 	add(&b, BASE, 3 * MIB);
@@ -197,13 +194,12 @@ TEST(test_part_of_a_tail)
 	assert_int_equal(b.roots.used_count, 2);
 	frag_uvm_resident_free(&b, BASE);
 	assert_int_equal(frag_uvmroots_taken(&b.roots), (64 - 2) * UVM_BLOCK);
-	frag_uvm_resident_release(&b);
 }
 
 /* One byte less than a page of the host makes no tail of a block; a whole page less does, of 32. */
 TEST(test_almost_a_block)
 {
-	struct uvm_resident b;
+	FRAG_AUTO(frag_uvm_resident_release) struct uvm_resident b = { 0 };
 
 	frag_uvm_resident_init(&b);
 	add(&b, BASE, 4 * MIB - 4 * KIB);
@@ -219,13 +215,12 @@ TEST(test_almost_a_block)
 	frag_uvm_resident_free(&b, BASE + 4 * MIB);
 	frag_uvm_resident_free(&b, BASE);
 	assert_int_equal(b.roots.used_count + b.resident_bytes, 0);
-	frag_uvm_resident_release(&b);
 }
 
 /* A request that lies across two pages, as no known card places one, stands alone. */
 TEST(test_across_pages)
 {
-	struct uvm_resident b;
+	FRAG_AUTO(frag_uvm_resident_release) struct uvm_resident b = { 0 };
 
 	frag_uvm_resident_init(&b);
 	add(&b, BASE + MIB, 1536 * KIB);
@@ -236,7 +231,6 @@ TEST(test_across_pages)
 	frag_uvm_resident_free(&b, BASE + MIB);
 	assert_null(frag_uvm_resident_find(&b, BASE + MIB));
 	assert_int_equal(b.roots.used_count + b.resident_bytes, 0);
-	frag_uvm_resident_release(&b);
 }
 
 /* ---- resident: as on the simulated card ------------------------------------------ */

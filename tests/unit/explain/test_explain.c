@@ -76,11 +76,12 @@ TEST(adds_up)
 	static const char *const traces[] = { "leak.frames", "streams.default", "gnn.default" };
 	const char *names[64];
 	size_t count = policies(names, FRAG_ARRAY_LEN(names)), checked = 0;
-	struct frag_answer texts = { 0 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
 	struct frag_explained x;
 	struct frag_err err;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(traces); i++) {
+		FRAG_AUTO(frag_trace_destroy_at)
 		struct frag_trace *t = must_read_bundled(traces[i]);
 
 		for (size_t p = 0; p < count; p++) {
@@ -98,10 +99,8 @@ TEST(adds_up)
 				frag_explained_release(&x);
 			}
 		}
-		frag_trace_destroy(t);
 	}
 	assert_true(checked > 3 * 4 * 25);
-	frag_answer_release(&texts);
 }
 
 TEST(no_such_moment)

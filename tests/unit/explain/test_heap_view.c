@@ -81,6 +81,7 @@ TEST(adds_up)
 	const struct frag_policy_ops *const *list = frag_policy_list(&n);
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(traces); i++) {
+		FRAG_AUTO(frag_trace_destroy_at)
 		struct frag_trace *t = must_read_bundled(traces[i]);
 
 		for (size_t k = 0; k < n; k++) {
@@ -89,7 +90,6 @@ TEST(adds_up)
 				continue;
 			check_policy(t, list[k]);
 		}
-		frag_trace_destroy(t);
 	}
 	print_message("%zu moments\n", moments);
 	assert_true(moments > 40 * MOMENTS);

@@ -17,7 +17,7 @@ static void scan(struct frag_info *info, const struct frag_trace_dev *dev, size_
 /* The trace by hand: seeds 1000 and 5000, then 77 and 2^48-1; see sample_trace.c. */
 TEST(test_by_hand)
 {
-	struct frag_trace *t = sample_trace_small();
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
 	struct frag_info info;
 
 	for (size_t at_a_time = 1; at_a_time <= 12; at_a_time++) {
@@ -50,7 +50,6 @@ TEST(test_by_hand)
 		assert_int_equal(info.class_count[9], 1);
 		frag_info_release(&info);
 	}
-	frag_trace_destroy(t);
 }
 
 TEST(test_marks)

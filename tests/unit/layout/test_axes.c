@@ -21,7 +21,7 @@ static void expect_words(char *const *words, const char *wanted)
 TEST(values_are_lists_ranges_and_powers)
 {
 	char *const command[] = { (char *)"x{a}y", (char *)"{{b}} {b}", (char *)"{c", NULL };
-	struct frag_axes x = { 0 };
+	FRAG_AUTO(frag_axes_release) struct frag_axes x = { 0 };
 	char **words, text[100];
 
 	assert_int_equal(frag_axes_add(&x, "{a}=1..3,8", NULL), 0);
@@ -37,7 +37,6 @@ TEST(values_are_lists_ranges_and_powers)
 	assert_int_equal(frag_axes_words(&x, 6, command, &words, NULL), 0);
 	expect_words(words, "x3y|{b} 18|{c");
 	frag_words_release(&words);
-	frag_axes_release(&x);
 }
 
 TEST(more_recomputation_needs_less_memory)
@@ -52,12 +51,11 @@ TEST(more_recomputation_needs_less_memory)
 		      { "tp=none,full", FRAG_AXIS_ANY } };
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
-		struct frag_axes x = { 0 };
+		FRAG_AUTO(frag_axes_release) struct frag_axes x = { 0 };
 
 		assert_int_equal(frag_axes_add(&x, cases[i].axis, NULL), 0);
 		frag_axes_guess_order(&x);
 		assert_int_equal(x.list[0].order, cases[i].order);
-		frag_axes_release(&x);
 	}
 }
 
@@ -129,7 +127,7 @@ TEST(presets_set_each_of_their_names)
 		assert_non_null((*p)->summary);
 		for (const struct frag_preset_option *o = (*p)->options; o->name; o++) {
 			char text[100], **words = NULL, **made = NULL, *files[2] = { NULL };
-			struct frag_axes x = { 0 };
+			FRAG_AUTO(frag_axes_release) struct frag_axes x = { 0 };
 
 			if (!o->option)
 				continue;
@@ -145,7 +143,6 @@ TEST(presets_set_each_of_their_names)
 			assert_int_equal(strncmp(made[1], "--", 2), 0);
 			frag_words_release(&words);
 			frag_words_release(&made);
-			frag_axes_release(&x);
 		}
 	}
 }
@@ -156,7 +153,7 @@ TEST(an_option_that_is_there_is_replaced)
 				  (char *)"9",	    (char *)"--micro-batch-size=4",
 				  (char *)"--bf16", NULL };
 	char **words = NULL, *files[2] = { NULL };
-	struct frag_axes x = { 0 };
+	FRAG_AUTO(frag_axes_release) struct frag_axes x = { 0 };
 
 	assert_int_equal(frag_axes_add(&x, "mb=1", NULL), 0);
 	assert_int_equal(frag_axes_add(&x, "seq=1", NULL), 0);
@@ -166,7 +163,6 @@ TEST(an_option_that_is_there_is_replaced)
 			    "--tensor-model-parallel-size|{tp}");
 	assert_int_equal(x.list[0].order, FRAG_AXIS_RISING);
 	frag_words_release(&words);
-	frag_axes_release(&x);
 }
 
 static void expect_preset(const char *preset, const char *vary, const char *command,
@@ -174,7 +170,7 @@ static void expect_preset(const char *preset, const char *vary, const char *comm
 {
 	char **words = NULL, *files[FRAG_CONFIG_MAX + 1] = { NULL }, *given[20], copy[300],
 	     *at = copy;
-	struct frag_axes x = { 0 };
+	FRAG_AUTO(frag_axes_release) struct frag_axes x = { 0 };
 	size_t n = 0;
 
 	snprintf(copy, sizeof(copy), "%s", command);
@@ -188,7 +184,6 @@ static void expect_preset(const char *preset, const char *vary, const char *comm
 		expect_words(words, wanted);
 	frag_host_free(files[0]);
 	frag_words_release(&words);
-	frag_axes_release(&x);
 }
 
 /* As users write them: other spellings, options that belong together, flags in front of what is no value of theirs, files. */

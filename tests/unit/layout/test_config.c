@@ -12,14 +12,13 @@ static void expect(bool yaml, const char *text, const char *key, const char *val
 		   const char *wanted)
 {
 	struct frag_err err = { 0 };
-	char *out = NULL;
+	FRAG_AUTO_FREE char *out = NULL;
 
 	if (frag_config_set(text, yaml, key, value, &out, &err)) {
 		assert_string_equal(err.msg, wanted);
 		return;
 	}
 	assert_string_equal(out, wanted);
-	frag_host_free(out);
 }
 
 TEST(values_of_json)

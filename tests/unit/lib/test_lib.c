@@ -113,7 +113,7 @@ TEST(test_tree_damage)
 
 TEST(test_grow)
 {
-	uint64_t *list = NULL;
+	FRAG_AUTO_FREE uint64_t *list = NULL;
 	size_t cap = 0;
 	struct frag_err err = { 0 };
 
@@ -130,7 +130,6 @@ TEST(test_grow)
 	frag_host_fail_after(0);
 	assert_non_null(strstr(err.msg, "numbers"));
 	assert_int_equal(cap, 20000);
-	frag_host_free(list);
 }
 
 TEST(test_bisect)
@@ -177,7 +176,7 @@ TEST(test_map)
 {
 	static uint64_t want[500];
 	static char values[500];
-	struct frag_addr_map m = { 0 };
+	FRAG_AUTO(frag_addr_map_release) struct frag_addr_map m = { 0 };
 	uint64_t seed = 5, count = 0;
 
 	assert_null(frag_addr_map_get(&m, 7));
@@ -201,7 +200,6 @@ TEST(test_map)
 		assert_int_equal(m.count, count);
 	}
 	assert_null(frag_addr_map_get(&m, 0));
-	frag_addr_map_release(&m);
 }
 
 TEST(test_slab)

@@ -195,6 +195,24 @@ static const char *machines_cudnn(void)
 	return "";
 }
 
+static void plan_for(const char *card)
+{
+	char setting[600];
+
+	setenv("CUFRAG_NOGPU", card, 1);
+	snprintf(setting, sizeof(setting),
+		 "/usr/bin/python3\nsrc/inside/nogpu/python/cufrag_planner.py\n%s",
+		 machines_cudnn());
+	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
+}
+
+static void on_this_machine(void (*test)(void))
+{
+	if (!*machines_cudnn() || access("/usr/bin/python3", X_OK))
+		skip();
+	in_a_child(test);
+}
+
 /* As an H200 took them: copies alone, and with the partial sums of a whole card. */
 static void as_measured(void)
 {
@@ -209,14 +227,8 @@ static void as_measured(void)
 		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, 16, 128, 28, 256, 2, 6816111 },
 	};
 	struct nogpu_plans plans;
-	char setting[600];
 
-	setenv("CUFRAG_NOGPU",
-	       "total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000", 1);
-	snprintf(setting, sizeof(setting),
-		 "/usr/bin/python3\nsrc/inside/nogpu/python/cufrag_planner.py\n%s",
-		 machines_cudnn());
-	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
+	plan_for("total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct conv v = conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n, rows[i].c,
 				     rows[i].side, rows[i].k, 3, rows[i].stride);
@@ -240,14 +252,8 @@ static void largest_as_measured(void)
 		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, 64, 128, 56, 128, 3, 2, 594837520 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, 64, 3, 224, 64, 7, 2, 309674000 },
 	};
-	char setting[600];
 
-	setenv("CUFRAG_NOGPU",
-	       "total=85017493504;name=NVIDIA H100;cc=9.0;sms=132;l2=52428800;clock=1980000", 1);
-	snprintf(setting, sizeof(setting),
-		 "/usr/bin/python3\nsrc/inside/nogpu/python/cufrag_planner.py\n%s",
-		 machines_cudnn());
-	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
+	plan_for("total=85017493504;name=NVIDIA H100;cc=9.0;sms=132;l2=52428800;clock=1980000");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct conv v = conv(rows[i].kind, rows[i].type, false, rows[i].n, rows[i].c,
 				     rows[i].side, rows[i].k, rows[i].r, rows[i].stride);
@@ -279,14 +285,10 @@ TEST(a_planner_that_ends_is_asked_no_more)
 
 TEST(the_machines_cudnn_plans_as_a_card)
 {
-	if (!*machines_cudnn() || access("/usr/bin/python3", X_OK))
-		skip();
-	in_a_child(as_measured);
+	on_this_machine(as_measured);
 }
 
 TEST(the_largest_plans_are_as_on_a_card)
 {
-	if (!*machines_cudnn() || access("/usr/bin/python3", X_OK))
-		skip();
-	in_a_child(largest_as_measured);
+	on_this_machine(largest_as_measured);
 }

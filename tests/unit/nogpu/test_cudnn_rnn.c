@@ -76,9 +76,9 @@ static void *made(int (*make)(void **))
 TEST(as_a_card_answered)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		void *r = made(frag_nogpu_cudnnCreateRNNDescriptor);
-		void *x = made(frag_nogpu_cudnnCreateRNNDataDescriptor);
-		void *d = made(frag_nogpu_cudnnCreateDropoutDescriptor);
+		FRAG_AUTO(free_at) void *r = made(frag_nogpu_cudnnCreateRNNDescriptor);
+		FRAG_AUTO(free_at) void *x = made(frag_nogpu_cudnnCreateRNNDataDescriptor);
+		FRAG_AUTO(free_at) void *d = made(frag_nogpu_cudnnCreateDropoutDescriptor);
 		size_t workspace = 0, reserve = 0;
 		int lengths[256];
 
@@ -95,9 +95,6 @@ TEST(as_a_card_answered)
 						     &reserve);
 		assert_int_equal(workspace, rows[i].workspace);
 		assert_int_equal(reserve, rows[i].reserve);
-		free(r);
-		free(x);
-		free(d);
 	}
 }
 

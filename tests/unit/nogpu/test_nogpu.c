@@ -399,7 +399,7 @@ TEST(cards_are_those_that_the_user_chose)
 TEST(a_group_brings_what_one_call_would)
 {
 	int given = 7, got[3] = { 0, 0, 0 }, other = 5, received = 0, alone = 0;
-	void *comm;
+	FRAG_AUTO(free_at) void *comm = NULL;
 
 	OK(ncclCommInitRankScalable(&comm, 3, 1, 1, NULL, NULL));
 	frag_nogpu_ncclBroadcast(&alone, &alone, 1, 2, 0, comm, NULL);
@@ -421,7 +421,6 @@ TEST(a_group_brings_what_one_call_would)
 	frag_nogpu_ncclGroupEnd();
 	assert_int_equal(received, 5);
 	assert_int_equal(alone, 0);
-	free(comm);
 }
 
 TEST(who_takes_memory_leaves_a_mark)

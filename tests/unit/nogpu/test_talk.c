@@ -186,7 +186,7 @@ TEST_WITH(a_communicator_is_split_by_colour, begin, end)
 static void much(void *comm, int me)
 {
 	enum { COUNT = 3 << 17, TIMES = 4 };
-	int64_t *mine = calloc(COUNT, 8), *theirs = calloc(COUNT, 8);
+	FRAG_AUTO(free_at) int64_t *mine = calloc(COUNT, 8), *theirs = calloc(COUNT, 8);
 
 	for (int i = 0; i < COUNT; i++)
 		mine[i] = i * (me + 2);
@@ -196,8 +196,6 @@ static void much(void *comm, int me)
 		frag_nogpu_ncclRecv(theirs, COUNT / 2, INT64, 1 - me, comm, NULL);
 	EXPECT(frag_nogpu_settle(theirs, 8), 0);
 	EXPECT(theirs[COUNT / 2 - 1], (COUNT / 2 - 1) * (3 - me));
-	free(mine);
-	free(theirs);
 }
 
 TEST_WITH(large_messages_arrive_whole, begin, end)

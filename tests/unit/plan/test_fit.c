@@ -345,13 +345,12 @@ TEST(test_tune_stops)
 	assert_true(t.tries_count < 3000); /* of 4,400 */
 	for (size_t i = 0; i < t.tries_count && i < 3; i++) {
 		struct frag_sim_config card = env.card;
+		FRAG_AUTO(frag_policy_spec_destroy_at)
 		struct frag_policy_spec *spec = must_parse_policy(t.tries[i].text);
-		struct frag_result r;
+		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 		assert_int_equal(frag_replay_sim(spec, &card, &dev, &env.run, &r, NULL), 0);
 		assert_true(r.m.peak_reserved_bytes == t.tries[i].peak_reserved_bytes);
-		frag_result_release(&r);
-		frag_policy_spec_destroy(spec);
 	}
 	frag_tune_release(&t);
 	frag_host_free(dev.events);

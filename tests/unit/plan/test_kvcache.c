@@ -13,11 +13,10 @@ static struct frag_err err;
 
 static void put(const char *path, const char *text)
 {
-	FILE *f = fopen(path, "w");
+	FRAG_AUTO(fclose_at) FILE *f = fopen(path, "w");
 
 	assert_non_null(f);
 	fputs(text, f);
-	fclose(f);
 }
 
 /*
@@ -143,6 +142,7 @@ TEST(bad_requests_are_located)
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
+		FRAG_AUTO(frag_kvcache_release)
 		struct frag_kvcache k = { .tokens = 64, .block = 16 };
 		int rc;
 
@@ -151,7 +151,6 @@ TEST(bad_requests_are_located)
 		assert_int_equal(rc, cases[i].said ? FRAG_EINPUT : 0);
 		if (cases[i].said && !strstr(err.msg, cases[i].said))
 			fail_msg("'%s': %s", cases[i].text, err.msg);
-		frag_kvcache_release(&k);
 	}
 	unlink("d.csv");
 }

@@ -91,7 +91,7 @@ TEST(test_checker)
 {
 	uint64_t offsets[120], height, rng = 7;
 	unsigned refused = 0;
-	struct frag_buffers b;
+	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 	struct frag_err err;
 
 	gen_buffers_random(&b, 3, 120);
@@ -112,21 +112,19 @@ TEST(test_checker)
 	assert_in_range(refused, 100, 1999);
 	offsets[0] += 1;
 	assert_int_equal(frag_place_check(&b, offsets, 512, UINT64_MAX, &err), FRAG_ECHECK);
-	frag_buffers_release(&b);
 }
 
 TEST(test_improve)
 {
 	struct frag_improve_options opt = { .budget_ns = 20 * SECOND, .rounds_max = 300 };
 	uint64_t offsets[200], plain, better;
-	struct frag_buffers b;
+	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
 	gen_buffers_full(&b, 5, 60, 1 << 20, 1024);
 	assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, offsets, &plain, NULL), 0);
 	assert_int_equal(frag_place_improve(&b, &opt, offsets, &better, NULL), 0);
 	assert_true(better <= plain);
 	assert_int_equal(frag_place_check(&b, offsets, 1024, better, NULL), 0);
-	frag_buffers_release(&b);
 }
 
 /* Instances with no hole: the optimum is found, and one page less is proved impossible. */
@@ -320,7 +318,7 @@ TEST(test_search_gives_up)
 	};
 	uint64_t offsets[512], height, nodes, greedy;
 	enum frag_search_answer answer;
-	struct frag_buffers b;
+	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
 	gen_buffers_contended(&b, 3, 450, 1 << 20, 1024);
 	assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, offsets, &greedy, NULL), 0);
@@ -332,7 +330,6 @@ TEST(test_search_gives_up)
 	assert_int_equal(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL), 0);
 	assert_true(height <= greedy && nodes > 0);
 	assert_int_equal(frag_place_check(&b, offsets, 1024, height, NULL), 0);
-	frag_buffers_release(&b);
 }
 
 static volatile sig_atomic_t stop_now;

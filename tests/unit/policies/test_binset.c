@@ -10,13 +10,8 @@
 
 static uint64_t random_state = 88172645463325252ull;
 
-static int by_key(const void *x, const void *y)
-{
-	const struct frag_bin_node *a = *(struct frag_bin_node *const *)x;
-	const struct frag_bin_node *b = *(struct frag_bin_node *const *)y;
-
-	return frag_bin_before(a, b) ? -1 : frag_bin_before(b, a);
-}
+FRAG_COMPARE(by_key, struct frag_bin_node *,
+	     FRAG_ORDER(frag_bin_before(*y, *x), frag_bin_before(*x, *y)))
 
 static void same_as_sorted(const struct frag_binset *s, struct frag_bin_node *nodes, const bool *in)
 {
@@ -49,8 +44,8 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t c
 {
 	static struct frag_bin_node nodes[NODES];
 	static bool in[NODES];
-	struct frag_bset_nodes shared;
-	struct frag_binset s;
+	FRAG_AUTO(frag_bset_nodes_release) struct frag_bset_nodes shared = { 0 };
+	FRAG_AUTO(frag_binset_release) struct frag_binset s = { 0 };
 
 	memset(in, 0, sizeof(in));
 	frag_bset_nodes_init(&shared);
@@ -99,8 +94,6 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t c
 	assert_null(frag_binset_first(&s));
 	assert_null(frag_binset_lower(&s, 1));
 	frag_host_fail_after(0);
-	frag_binset_release(&s);
-	frag_bset_nodes_release(&shared);
 }
 
 static void random_changes(uint64_t mask, unsigned shift)
@@ -138,7 +131,7 @@ TEST(falling)
 {
 	static struct frag_bin_node nodes[NODES];
 	static bool in[NODES];
-	struct frag_binset s;
+	FRAG_AUTO(frag_binset_release) struct frag_binset s = { 0 };
 
 	frag_binset_init(&s);
 	assert_int_equal(frag_binset_reserve(&s, NODES), 0);
@@ -157,5 +150,4 @@ TEST(falling)
 		frag_binset_erase(&s, &nodes[i]);
 	assert_null(s.heads[nodes[0].bin]);
 	assert_null(frag_binset_broken(&s));
-	frag_binset_release(&s);
 }

@@ -157,7 +157,7 @@ TEST(test_random)
 
 TEST(test_empty)
 {
-	struct frag_bset s;
+	FRAG_AUTO(frag_bset_release) struct frag_bset s = { 0 };
 
 	frag_bset_init(&s);
 	assert_int_equal(frag_bset_count(&s), 0);
@@ -166,14 +166,13 @@ TEST(test_empty)
 	assert_null(frag_bset_lower(&s, 0, 0).leaf);
 	assert_false(frag_bset_erase(&s, 512, 0));
 	assert_null(frag_bset_broken(&s));
-	frag_bset_release(&s);
 }
 
 /* Lowest address wins among equal sizes; the next size follows when none is left. */
 TEST(test_order)
 {
 	static const uint64_t addr[] = { 9, 3, 7, 1 };
-	struct frag_bset s;
+	FRAG_AUTO(frag_bset_release) struct frag_bset s = { 0 };
 	size_t i;
 
 	frag_bset_init(&s);
@@ -185,7 +184,6 @@ TEST(test_order)
 	assert_int_equal(frag_bset_addr(frag_bset_lower(&s, 1024, 4)), 7);
 	assert_int_equal(frag_bset_size(frag_bset_lower(&s, 1024, 10)), 2048);
 	assert_null(frag_bset_lower(&s, 2048, 1).leaf);
-	frag_bset_release(&s);
 }
 
 /*
@@ -224,7 +222,7 @@ TEST(test_reserve_is_enough)
 	size_t i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct frag_bset s;
+		FRAG_AUTO(frag_bset_release) struct frag_bset s = { 0 };
 
 		frag_bset_init(&s);
 		assert_int_equal(frag_bset_reserve(&s, sizes[i]), 0);
@@ -232,14 +230,13 @@ TEST(test_reserve_is_enough)
 		fill_thin_refill(&s, sizes[i]);
 		frag_host_fail_after(0);
 		assert_null(frag_bset_broken(&s));
-		frag_bset_release(&s);
 	}
 }
 
 /* Growing by one at a time asks the host only now and then, and a refusal leaves the set usable. */
 TEST(test_reserve_fails_softly)
 {
-	struct frag_bset s;
+	FRAG_AUTO(frag_bset_release) struct frag_bset s = { 0 };
 	size_t i = 0, refused = 0;
 
 	frag_bset_init(&s);
@@ -257,12 +254,11 @@ TEST(test_reserve_fails_softly)
 	assert_in_range(refused, 1, 60);
 	assert_null(frag_bset_broken(&s));
 	assert_true(s.nodes->leaves_count * sizeof(struct frag_bset_leaf) / 20000 < 160);
-	frag_bset_release(&s);
 }
 
 TEST(test_shared_pool)
 {
-	struct frag_bset_nodes pool;
+	FRAG_AUTO(frag_bset_nodes_release) struct frag_bset_nodes pool = { 0 };
 	struct frag_bset s[70];
 	const size_t rounds = test_rounds(400000);
 	size_t i, n = 0;
@@ -291,14 +287,13 @@ TEST(test_shared_pool)
 	}
 	assert_int_equal(n, 0);
 	assert_int_equal(pool.sets_count, 0);
-	frag_bset_nodes_release(&pool);
 }
 
 /* ---- object slab ------------------------------------------------------------------ */
 
 TEST(test_slab)
 {
-	struct frag_slab s;
+	FRAG_AUTO(frag_slab_release) struct frag_slab s = { 0 };
 	uint64_t *o[3000];
 	size_t i, round;
 
@@ -319,12 +314,11 @@ TEST(test_slab)
 	}
 	assert_int_equal(frag_slab_live(&s), 0);
 	assert_ptr_equal(frag_slab_alloc(&s), o[2999]); /* last in, first out */
-	frag_slab_release(&s);
 }
 
 TEST(test_slab_reserve)
 {
-	struct frag_slab s;
+	FRAG_AUTO(frag_slab_release) struct frag_slab s = { 0 };
 	size_t i;
 
 	frag_slab_init(&s, 40);
@@ -338,5 +332,4 @@ TEST(test_slab_reserve)
 		assert_non_null(frag_slab_alloc(&s));
 	frag_host_fail_after(0);
 	assert_int_equal(frag_slab_live(&s), 10001);
-	frag_slab_release(&s);
 }

@@ -47,13 +47,12 @@ TEST(limit_gives_back_what_was_too_much)
 
 static void read_file(const char *path, char *buf, size_t cap)
 {
-	FILE *f = fopen(path, "r");
+	FRAG_AUTO(fclose_at) FILE *f = fopen(path, "r");
 	size_t n;
 
 	assert_non_null(f);
 	n = fread(buf, 1, cap - 1, f);
 	buf[n] = '\0';
-	fclose(f);
 }
 
 TEST(log_writes_rmm_csv)

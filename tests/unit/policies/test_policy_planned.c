@@ -30,7 +30,7 @@ TEST(test_occupied)
 	uint8_t used[UNITS] = { 0 };
 	struct occupied_range *ranges[UNITS];
 	uint32_t count = 0;
-	struct occupied o;
+	FRAG_AUTO(occupied_release) struct occupied o = { 0 };
 	uint64_t rng = 1;
 
 	occupied_init(&o);
@@ -58,7 +58,6 @@ TEST(test_occupied)
 			ranges[k] = ranges[--count];
 		}
 	}
-	occupied_release(&o);
 }
 
 /* ---- steps ----------------------------------------------------------------------- */
@@ -297,7 +296,7 @@ TEST(test_bad_files)
 	make_steps(&dev, 1, true);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
 		struct frag_sim_config card = { .total_bytes = FRAG_GIB };
-		struct frag_policy_spec *spec;
+		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 		struct frag_run_options opt;
 		struct frag_result r;
 		char text[64];
@@ -307,7 +306,6 @@ TEST(test_bad_files)
 		frag_run_options_defaults(&opt);
 		spec = must_parse_policy(text);
 		assert_int_equal(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL), FRAG_EINPUT);
-		frag_policy_spec_destroy(spec);
 	}
 	frag_host_free(dev.events);
 }

@@ -76,7 +76,7 @@ TEST(test_keys)
 {
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(items); i++) {
 		for (unsigned minor = 1; minor <= 15; minor++) {
-			struct frag_policy_spec *spec = NULL;
+			FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 			char text[128], since[32];
 			struct frag_err err = { 0 };
 			int rc;
@@ -91,7 +91,6 @@ TEST(test_keys)
 				assert_int_equal(rc, FRAG_EUSAGE);
 				assert_non_null(strstr(err.msg, since));
 			}
-			frag_policy_spec_destroy(spec);
 		}
 	}
 }

@@ -87,7 +87,7 @@ TEST(test_open)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		char told[16] = "";
 		struct frag_target t = card;
-		struct frag_recording r;
+		FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
 		struct frag_err err = { 0 };
 
 		t.tell = tell;
@@ -101,7 +101,6 @@ TEST(test_open)
 		assert_true(frag_trace_events_count(r.trace) >= 500);
 		assert_int_equal(r.units[0].dev->settled.checked, i != 3);
 		assert_string_equal(r.units[0].label, r.trace->name);
-		frag_recording_release(&r);
 	}
 }
 
@@ -127,7 +126,7 @@ TEST(test_errors)
 TEST(test_units)
 {
 	char *paths[] = { path, path };
-	struct frag_recordings all;
+	FRAG_AUTO(frag_recordings_release) struct frag_recordings all = { 0 };
 	const struct frag_unit *unit;
 	struct frag_err err = { 0 };
 	struct frag_trace *trace = sample_trace_small();
@@ -149,11 +148,11 @@ TEST(test_units)
 		assert_string_equal(unit->label, label);
 	}
 	assert_int_equal(frag_recording_unit(&all.list[0], 99, &unit, NULL), FRAG_EUSAGE);
-	frag_recordings_release(&all);
 }
 
 TEST(test_recorded)
 {
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *trace = sample_trace_random(2, 20, false, false);
 	struct frag_policy_spec *spec;
 
@@ -167,7 +166,6 @@ TEST(test_recorded)
 	assert_string_equal(frag_policy_spec_text(spec), "pytorch");
 	frag_policy_spec_destroy(spec);
 	assert_int_equal(frag_recording_spec(trace, "pytroch", &spec, NULL), FRAG_EUSAGE);
-	frag_trace_destroy(trace);
 }
 
 static int make_path(void **state)

@@ -96,9 +96,10 @@ static void check_one(const struct frag_trace *t, uint32_t d, const char *policy
 	struct sums s = add_up_trace(td);
 	struct ledger l = { 0 };
 	struct frag_run_options opt;
+	FRAG_AUTO(frag_policy_spec_destroy_at)
 	struct frag_policy_spec *spec = must_parse_policy(policy);
 	struct frag_result r = { 0 };
-	struct frag_device *dev = must_open_sim(NULL);
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
 	struct frag_run *run;
 	struct frag_err err = { 0 };
 
@@ -127,8 +128,6 @@ static void check_one(const struct frag_trace *t, uint32_t d, const char *policy
 	frag_result_release(&r);
 	frag_run_destroy(run);
 	assert_int_equal(dev->reserved_bytes, 0);
-	frag_dev_close(dev);
-	frag_policy_spec_destroy(spec);
 }
 
 static void metrics(void **state)
@@ -141,12 +140,11 @@ static void metrics(void **state)
 		"buddy",
 		"native",
 	};
-	struct frag_trace *t = must_read(*state);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read(*state);
 
 	for (uint32_t d = 0; d < t->devs_count; d++)
 		for (size_t p = 0; p < FRAG_ARRAY_LEN(policies); p++)
 			check_one(t, d, policies[p]);
-	frag_trace_destroy(t);
 }
 
 TESTS

@@ -53,14 +53,13 @@ TEST(short_names)
 	char text[200];
 
 	for (size_t i = 0; (name = frag_policy_short(i, &ops, &options)); i++) {
-		struct frag_policy_spec *spec = must_parse_policy(name), *same;
+		FRAG_AUTO(frag_policy_spec_destroy_at)
+		struct frag_policy_spec *spec = must_parse_policy(name), *same = NULL;
 
 		snprintf(text, sizeof(text), "%s:%s", ops->name, options);
 		same = must_parse_policy(text);
 		assert_string_equal(frag_policy_spec_echo(spec), frag_policy_spec_echo(same));
 		assert_string_equal(frag_policy_spec_text(spec), name);
-		frag_policy_spec_destroy(spec);
-		frag_policy_spec_destroy(same);
 	}
 }
 

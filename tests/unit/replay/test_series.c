@@ -94,7 +94,7 @@ TEST(windows_hold_the_truth)
 	};
 
 	for (size_t r = 0; r < FRAG_ARRAY_LEN(rows); r++) {
-		struct point *p = make_points(rows[r].n, r + 1);
+		FRAG_AUTO(free_at) struct point *p = make_points(rows[r].n, r + 1);
 		struct frag_recorder rec;
 		struct frag_series s;
 		uint64_t per = 1;
@@ -109,7 +109,6 @@ TEST(windows_hold_the_truth)
 		frag_host_free(s.windows);
 		frag_host_free(s.losses);
 		frag_series_release(&rec); /* allowed after finish */
-		free(p);
 	}
 }
 
@@ -117,7 +116,7 @@ TEST(windows_hold_the_truth)
 TEST(an_estimate)
 {
 	enum { N = 10000, CAP = 32 };
-	struct point *p = make_points(N, 99);
+	FRAG_AUTO(free_at) struct point *p = make_points(N, 99);
 	struct frag_recorder rec;
 	struct frag_series plain, told, low;
 
@@ -138,7 +137,6 @@ TEST(an_estimate)
 	frag_host_free(told.losses);
 	frag_host_free(low.windows);
 	frag_host_free(low.losses);
-	free(p);
 }
 
 /* One spike of one event among a million survives. */

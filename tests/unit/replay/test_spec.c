@@ -143,7 +143,7 @@ static const struct frag_policy_env env = { .dev = &device, .limit_bytes = UINT6
 
 static void answer(char *call, FILE *out)
 {
-	struct frag_policy_spec *spec = NULL;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_err err;
 
 	if (!strcmp(call, "(nothing)"))
@@ -159,7 +159,6 @@ static void answer(char *call, FILE *out)
 	assert_string_equal(frag_policy_spec_text(spec), call);
 	assert_non_null(frag_policy_spec_params(spec));
 	fprintf(out, "%s, %s", frag_policy_spec_ops(spec)->name, frag_policy_spec_echo(spec));
-	frag_policy_spec_destroy(spec);
 }
 
 CASES_IN_LINES("tests/unit/replay/spec.cases", answer)
@@ -183,19 +182,18 @@ TEST(short_of_memory)
 	static const char *const rows[] = { "wrap:block=2/expandable:a:1,block=7", "toy" };
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		struct frag_policy_spec *spec = NULL;
+		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 		int rc;
 
 		TEST_FAIL_ALLOCATIONS(rc, frag_policy_spec_parse(rows[i], &spec, NULL))
 		assert_null(spec);
 		assert_int_equal(rc, 0);
-		frag_policy_spec_destroy(spec);
 	}
 }
 
 TEST(instances)
 {
-	struct frag_policy_spec *spec;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_policy a, b;
 
 	assert_int_equal(frag_policy_spec_parse("wrap/toy:block=7", &spec, NULL), 0);
@@ -212,7 +210,6 @@ TEST(instances)
 	frag_policy_destroy(&b);
 	frag_policy_destroy(&b); /* an empty one is fine */
 	assert_int_equal(live_instances, 0);
-	frag_policy_spec_destroy(spec);
 	frag_policy_spec_destroy(NULL);
 }
 

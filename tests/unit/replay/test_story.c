@@ -21,11 +21,13 @@ struct moment {
 TEST(seeddemo)
 {
 	struct frag_run_options opt;
+	FRAG_AUTO(frag_policy_spec_destroy_at)
 	struct frag_policy_spec *spec = must_parse_policy("pytorch");
 	struct moment seen[16];
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = must_read("traces/seeddemo.default.cft");
-	struct frag_result r = { 0 };
-	struct frag_device *dev = must_open_sim(NULL);
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
 	struct frag_run *run;
 	struct frag_err err = { 0 };
 	size_t n = 0, frees = 0, trims = 0;
@@ -56,11 +58,7 @@ TEST(seeddemo)
 	assert_int_equal(frag_run_finish(run, &r, &err), 0);
 	assert_int_equal(r.m.peak_reserved_bytes, MIB_400);
 	assert_int_equal(r.m.final_reserved_bytes, 0);
-	frag_result_release(&r);
 	frag_run_destroy(run);
-	frag_dev_close(dev);
-	frag_policy_spec_destroy(spec);
-	frag_trace_destroy(t);
 }
 
 /* A difference must be found and named: other settings than the recorded ones. */
@@ -68,7 +66,7 @@ TEST(difference)
 {
 	struct frag_verify_result r;
 	struct frag_err err = { 0 };
-	struct frag_trace *t = must_read("traces/gnn.default.cft");
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read("traces/gnn.default.cft");
 
 	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, "max_split_size_mb:128", &r, &err), 0);
 	assert_false(r.identical);
@@ -82,5 +80,4 @@ TEST(difference)
 	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, NULL, &r, &err), 0);
 	assert_false(r.identical);
 	frag_verify_result_release(&r);
-	frag_trace_destroy(t);
 }

@@ -103,14 +103,13 @@ TEST(test_memory_is_constant)
 /* Every allocation that can fail does so once; nothing is lost, nothing half done comes out. */
 TEST(test_out_of_memory)
 {
-	struct frag_result r = { 0 };
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	int rc;
 
 	TEST_FAIL_ALLOCATIONS(rc, replay("traces/mempool.default.cft", "pytorch", false, &r))
 	r = (struct frag_result){ 0 };
 	assert_int_equal(rc, 0);
 	assert_true(r.completed);
-	frag_result_release(&r);
 }
 
 /* ---- reading ahead ------------------------------------------------------------------ */
@@ -128,7 +127,7 @@ static void check_batch(const struct frag_batch *b, const struct frag_trace *t, 
 /* All of it, or so many batches and then an end in the middle. */
 static void read_ahead(const char *path, const struct frag_trace *t, unsigned batches)
 {
-	struct frag_source *src = open_source(path);
+	FRAG_AUTO(frag_source_close_at) struct frag_source *src = open_source(path);
 	struct frag_ahead *a;
 	struct frag_batch b;
 	struct frag_err err = { 0 };
@@ -151,7 +150,6 @@ static void read_ahead(const char *path, const struct frag_trace *t, unsigned ba
 	/* the source goes on behind what was read ahead */
 	assert_int_equal(frag_source_pass(src, t->devs_count, &err), 0);
 	assert_int_equal(frag_source_next(src, &b, &err), 0);
-	frag_source_close(src);
 }
 
 TEST(test_ahead)
@@ -177,6 +175,7 @@ TEST(test_ahead)
 
 TEST(test_ahead_of_a_cut)
 {
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = sample_trace_random(4, 500000, false, false);
 	struct frag_err err = { 0 };
 	struct frag_source *src;
@@ -206,13 +205,13 @@ TEST(test_ahead_of_a_cut)
 	assert_int_equal(frag_source_pass(src, 1, &err), FRAG_EINPUT);
 	frag_source_close(src);
 	unlink(path);
-	frag_trace_destroy(t);
 }
 
 /* ---- passing over ----------------------------------------------------------------- */
 
 TEST(test_pass)
 {
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = must_read("traces/modelpar.default.cft");
 	struct frag_source *src = open_source("traces/modelpar.default.cft");
 	struct frag_err err = { 0 };
@@ -231,15 +230,14 @@ TEST(test_pass)
 	assert_int_equal(frag_source_pass(src, 2, &err), 0);
 	assert_int_equal(frag_source_next(src, &b, &err), 0);
 	frag_source_close(src);
-	frag_trace_destroy(t);
 }
 
 static void check_evidence(const char *path)
 {
-	struct frag_trace *t = must_read(path);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read(path);
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
-		struct frag_source *src = open_source(path);
+		FRAG_AUTO(frag_source_close_at) struct frag_source *src = open_source(path);
 		const struct frag_trace_dev *dev = &t->devs[d];
 		const struct frag_evidence *e;
 		struct frag_err err = { 0 };
@@ -256,9 +254,7 @@ static void check_evidence(const char *path)
 		}
 		assert_int_equal(have, dev->seen_count);
 		assert_int_equal(frag_source_pass(src, t->devs_count, &err), 0);
-		frag_source_close(src);
 	}
-	frag_trace_destroy(t);
 }
 
 TEST(test_evidence)

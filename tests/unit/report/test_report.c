@@ -41,7 +41,7 @@ TEST(escaping)
 
 TEST(numbers)
 {
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_text_add_number(&t, 0.1);
 	frag_text_add(&t, "|");
@@ -64,13 +64,12 @@ TEST(numbers)
 	frag_text_add(&t, FRAG_NS(120000000000));
 	assert_string_equal(frag_text_str(&t), "0.1|||0|999|1,234,567|999 ns|1.50 us|45.2 ms|120 "
 					       "s");
-	frag_text_release(&t);
 }
 
 TEST(a_table)
 {
-	struct frag_table t = { 0 };
-	struct frag_text out = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	frag_table_column(&t, &(struct frag_table_column){ "name", "", true, NULL });
 	frag_table_column(&t, &(struct frag_table_column){ "size", "MiB", false, "how <much>" });
@@ -86,16 +85,14 @@ TEST(a_table)
 						 "        MiB  \n"
 						 "\xc3\xa9t\xc3\xa9       7  ok\n"
 						 "b<c   12345  no\n");
-	frag_text_release(&out);
-	frag_table_release(&t);
 }
 
 /* ---- CSV and JSON ---- */
 
 TEST(csv_is_exact)
 {
-	struct sample s;
-	struct frag_text t = { 0 };
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	char *head[64], *cell[64], *rest, *save;
 	size_t n, metrics, row = 0;
 	const struct frag_metric_info *list = frag_metric_list(&metrics);
@@ -130,8 +127,6 @@ TEST(csv_is_exact)
 		}
 	}
 	assert_int_equal(row, 7);
-	frag_text_release(&t);
-	sample_release(&s);
 }
 
 static void check_json_result(const json_t *j, const struct frag_result *r)
@@ -170,8 +165,8 @@ static void check_json_result(const json_t *j, const struct frag_result *r)
 
 TEST(json_is_exact)
 {
-	struct sample s;
-	struct frag_text t = { 0 };
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	json_t *top;
 	json_error_t bad;
 
@@ -191,14 +186,12 @@ TEST(json_is_exact)
 	assert_null(strstr(t.s, "nan"));
 	assert_null(strstr(t.s, "inf"));
 	json_decref(top);
-	frag_text_release(&t);
-	sample_release(&s);
 }
 
 /* Other host times, the same bytes. */
 TEST(without_host_times_the_bytes_are_the_same)
 {
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 	struct frag_text a[2] = { 0 }, b[2] = { 0 };
 
 	sample_init(&s, 5, EVENTS, true);
@@ -222,13 +215,12 @@ TEST(without_host_times_the_bytes_are_the_same)
 		frag_text_release(&a[i]);
 		frag_text_release(&b[i]);
 	}
-	sample_release(&s);
 }
 
 TEST(invalid_utf8_becomes_valid_json)
 {
-	struct sample s;
-	struct frag_text t = { 0 };
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	json_t *top;
 
 	sample_init(&s, 1, 100, true);
@@ -239,15 +231,13 @@ TEST(invalid_utf8_becomes_valid_json)
 	assert_non_null(top);
 	assert_string_equal(json_string_value(json_object_get(top, "trace")), "bad? name");
 	json_decref(top);
-	frag_text_release(&t);
-	sample_release(&s);
 }
 
 /* ---- sections ---- */
 
 TEST(every_text_of_a_failed_policy_says_so)
 {
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 	struct frag_text t = { 0 };
 
 	sample_init(&s, 3, EVENTS, true);
@@ -265,7 +255,6 @@ TEST(every_text_of_a_failed_policy_says_so)
 	sample_text(&s.report, frag_report_compare, &t);
 	assert_non_null(strstr(t.s, "4 requests skipped, first at event 2000\n"));
 	frag_text_release(&t);
-	sample_release(&s);
 }
 
 /* Every host allocation in turn fails: an error, never half a text. */
@@ -274,7 +263,7 @@ TEST(memory_short)
 	void (*const all[])(const struct frag_report *,
 			    struct frag_answer *) = { frag_report_compare, frag_report_replay,
 						      frag_report_page };
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 
 	sample_init(&s, 3, 300, true);
 	s.report.counters = true;
@@ -287,5 +276,4 @@ TEST(memory_short)
 		assert_int_equal(rc, 0);
 		assert_true(failures > 9);
 	}
-	sample_release(&s);
 }

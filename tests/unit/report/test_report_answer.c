@@ -22,21 +22,19 @@ static void sample_of(struct sample *s, const uint64_t *gib, const uint64_t *ms)
 
 static void assert_answer(const struct frag_section *s, const char *part)
 {
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_section_answer(s, &t);
 	if (!strstr(frag_text_str(&t), part))
 		fail_msg("'%s' is not in '%s'", part, frag_text_str(&t));
-	frag_text_release(&t);
 }
 
 static void assert_export(const struct frag_section *s, const char *line)
 {
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_section_export(s, &t);
 	assert_string_equal(frag_text_str(&t), line);
-	frag_text_release(&t);
 }
 
 /* Failed ones last; of equals the one that was asked for first. */
@@ -44,7 +42,7 @@ TEST(the_order)
 {
 	static const uint64_t gib[] = { 10, 8, 1, 13, 8 }, ms[] = { 9, 60, 9, 9, 60 };
 	static const size_t wanted[] = { 1, 4, 0, 3, 2 };
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 	size_t order[5];
 
 	sample_of(&s, gib, ms);
@@ -58,14 +56,13 @@ TEST(the_order)
 	assert_answer(&s.section, "no policy completes 'sample.default' here: every one of them "
 				  "runs out of memory");
 	assert_export(&s.section, "");
-	sample_release(&s);
 }
 
 /* What spends a noticeable time in the driver comes second, with its price. */
 TEST(cheap_ones_first)
 {
 	static const uint64_t gib[] = { 10, 8, 20, 13, 8 }, ms[] = { 9, 60, 9, 9, 60 };
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 
 	sample_of(&s, gib, ms);
 	assert_answer(&s.section,
@@ -76,7 +73,6 @@ TEST(cheap_ones_first)
 	assert_answer(&s.section, ". 'pytorch:expandable_segments:True' would do with 8 GiB, but "
 				  "spends 60.0 ms in the driver, 6.0 % of the recorded time");
 	assert_export(&s.section, "unset PYTORCH_CUDA_ALLOC_CONF");
-	sample_release(&s);
 }
 
 /* A setting is advised even where another allocator would need less; that one is named. */
@@ -84,7 +80,7 @@ TEST(settings_before_other_allocators)
 {
 	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
 	struct frag_advice a;
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 
 	sample_of(&s, gib, ms);
 	frag_section_advice(&s.section, &a);
@@ -106,14 +102,13 @@ TEST(settings_before_other_allocators)
 	sample_rename(&s.section.results[1], "pytorch:roundup_power2_divisions:[256:1,>:8]");
 	assert_export(&s.section, "export PYTORCH_CUDA_ALLOC_CONF='roundup_power2_divisions:"
 				  "[256:1,>:8]'");
-	sample_release(&s);
 }
 
 /* Where the trace is not PyTorch's, any policy may be the answer. */
 TEST(any_policy_for_other_programs)
 {
 	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 
 	sample_of(&s, gib, ms);
 	frag_host_free(s.section.conf);
@@ -123,7 +118,6 @@ TEST(any_policy_for_other_programs)
 		      "'buddy' needs least: 6 GiB reserved at peak, 4 GiB (40.0 %) less "
 		      "than 'pytorch' with 10 GiB");
 	assert_export(&s.section, "");
-	sample_release(&s);
 }
 
 /* A plan has seen the future: it is named, never advised, unless nothing else completes. */
@@ -132,7 +126,7 @@ TEST(a_plan_is_not_advised)
 	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
 	struct frag_text t = { 0 };
 	struct frag_advice a;
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 
 	sample_of(&s, gib, ms);
 	sample_rename(&s.section.results[4], "planned");
@@ -148,18 +142,16 @@ TEST(a_plan_is_not_advised)
 		s.section.results[k].completed = false;
 	frag_section_advice(&s.section, &a);
 	assert_int_equal(a.pick, 4);
-	sample_release(&s);
 }
 
 /* Where what is cheap needs more than the recording took, that is said. */
 TEST(worse_than_recorded)
 {
 	static const uint64_t gib[] = { 5, 8, 20, 13, 6 }, ms[] = { 50, 1, 1, 1, 1 };
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 
 	sample_of(&s, gib, ms);
 	assert_answer(&s.section, "'pytorch:expandable_segments:True' needs least: 8 GiB reserved "
 				  "at peak, 3 GiB (60.0 %) more than the recorded 'pytorch' with 5 "
 				  "GiB");
-	sample_release(&s);
 }

@@ -53,16 +53,16 @@ static void csv_of(const struct frag_answer_chart *chart, struct frag_text *out)
 
 TEST(charts_have_scripts_and_whole_rows)
 {
-	struct charts c;
+	FRAG_AUTO(charts_release) struct charts c = { 0 };
 	const struct frag_chart_ops *ops;
-	char *dir;
+	FRAG_AUTO_FREE char *dir = NULL;
 
 	charts_init(&c, 14, true);
 	assert_int_equal(frag_plot_scripts(&dir, NULL), 0);
 	for (size_t i = 0; (ops = frag_chart_at(i)); i++) {
 		const struct frag_answer_chart *chart = chart_named(&c, ops->name);
 		char *fields[64], *rest, file[64], *path;
-		struct frag_text t = { 0 };
+		FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 		size_t columns;
 
 		csv_of(chart, &t);
@@ -76,29 +76,25 @@ TEST(charts_have_scripts_and_whole_rows)
 		path = frag_path_join(dir, file);
 		assert_int_equal(access(path, R_OK), 0);
 		frag_host_free(path);
-		frag_text_release(&t);
 	}
-	frag_host_free(dir);
-	charts_release(&c);
 }
 
 /* What a chart cannot show is no chart: one policy beats nobody, a trace that is gone has no sizes. */
 TEST(no_chart_without_rows)
 {
-	struct charts c;
+	FRAG_AUTO(charts_release) struct charts c = { 0 };
 
 	charts_init(&c, 1, true);
 	c.s.section.events = NULL;
 	assert_null(chart_named(&c, "pareto"));
 	assert_null(chart_named(&c, "sizes"));
 	assert_non_null(chart_named(&c, "peak"));
-	charts_release(&c);
 }
 
 TEST(peak_chart_adds_up)
 {
-	struct charts c;
-	struct frag_text t = { 0 };
+	FRAG_AUTO(charts_release) struct charts c = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	char *head[64], *cell[64], *rest, *save;
 	size_t n;
 
@@ -117,15 +113,13 @@ TEST(peak_chart_adds_up)
 		assert_int_equal(
 			sum, strtoull(cell[rig_column(head, n, "peak_reserved_bytes")], NULL, 10));
 	}
-	frag_text_release(&t);
-	charts_release(&c);
 }
 
 /* The largest value of the curve is the peak, and an early end is marked. */
 TEST(memory_chart_keeps_peaks_and_ends)
 {
-	struct charts c;
-	struct frag_text t = { 0 };
+	FRAG_AUTO(charts_release) struct charts c = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	char *head[64], *cell[64], *rest, *save;
 	size_t n, ooms = 0;
 	uint64_t peak[3] = { 0 };
@@ -148,8 +142,6 @@ TEST(memory_chart_keeps_peaks_and_ends)
 	assert_int_equal(ooms, 1);
 	for (size_t k = 0; k < 3; k++)
 		assert_int_equal(peak[k], c.s.section.results[k].m.peak_reserved_bytes);
-	frag_text_release(&t);
-	charts_release(&c);
 }
 
 /* ---- the page ---- */
@@ -180,8 +172,8 @@ TEST(svg_inlining)
 /* Names from outside never reach the page as markup. */
 TEST(the_page_escapes_everything)
 {
-	struct sample s;
-	struct frag_text t = { 0 };
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	sample_init(&s, 4, EVENTS, true);
 	for (size_t k = 0; k < 4; k++) {
@@ -202,6 +194,4 @@ TEST(the_page_escapes_everything)
 	assert_non_null(strstr(t.s, "<tr class=\"best\"><td class=\"l long\">&lt;script"));
 	assert_non_null(strstr(t.s, "title=\"allocation policy and its options\""));
 	assert_non_null(strstr(t.s, "</html>"));
-	frag_text_release(&t);
-	sample_release(&s);
 }

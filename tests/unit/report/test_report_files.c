@@ -60,7 +60,7 @@ static bool have_gnuplot(void)
 
 TEST_WITH(report_is_whole, rig_make_scratch, rig_drop_scratch)
 {
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 	struct frag_err err = { 0 };
 	char *dir = frag_path_join(rig_scratch, "out/deep");
 	size_t charts = 0;
@@ -87,7 +87,6 @@ TEST_WITH(report_is_whole, rig_make_scratch, rig_drop_scratch)
 	dir = frag_path_join(rig_scratch, "out");
 	rmdir(dir);
 	frag_host_free(dir);
-	sample_release(&s);
 }
 
 /* Texts go into the program of the PDF as literals, whatever they are. */
@@ -98,21 +97,21 @@ TEST(one_pdf_quotes)
 					       .title = "`touch x` \"$x\" @M \\",
 					       .subtitle = "one\ntwo\t'",
 					       .extra = "" };
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_one_pdf_script(&plot, 1, "/scripts", "out.pdf", &t);
 	assert_non_null(strstr(frag_text_str(&t), "CSV = 'a''b.csv'\n"));
 	assert_non_null(strstr(frag_text_str(&t), "TITLE = '`touch x` \"$x\" @M \\'\n"));
 	assert_non_null(strstr(frag_text_str(&t), "SUBTITLE = 'one'.\"\\n\".'two '''\n"));
-	frag_text_release(&t);
 }
 
 /* A hostile name runs nothing, and the file is made. */
 TEST_WITH(one_pdf_of_hostile_names, rig_make_scratch, rig_drop_scratch)
 {
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 	struct frag_err err = { 0 };
-	char *dir = frag_path_join(rig_scratch, "out"), *pdf = frag_path_join(dir, "charts.pdf");
+	FRAG_AUTO_FREE char *dir = frag_path_join(rig_scratch, "out"),
+			    *pdf = frag_path_join(dir, "charts.pdf");
 	char *made = frag_path_join(rig_scratch, "made"), name[400], start[6] = "";
 	FILE *f;
 
@@ -130,18 +129,16 @@ TEST_WITH(one_pdf_of_hostile_names, rig_make_scratch, rig_drop_scratch)
 	fclose(f);
 	assert_string_equal(start, "%PDF-");
 	rig_remove_tree(dir);
-	frag_host_free(dir);
-	frag_host_free(pdf);
 	frag_host_free(made);
-	sample_release(&s);
 }
 
 /* gnuplot stops with an error: its words are in ours, and no folder stays. */
 TEST_WITH(a_failed_picture_leaves_nothing, rig_make_scratch, rig_drop_scratch)
 {
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 	struct frag_err err = { 0 };
-	char *dir = frag_path_join(rig_scratch, "out"), *plot = frag_path_join(rig_scratch, "plot");
+	FRAG_AUTO_FREE char *dir = frag_path_join(rig_scratch, "out"),
+			    *plot = frag_path_join(rig_scratch, "plot");
 	const struct frag_chart_ops *ops;
 	char *path;
 
@@ -167,14 +164,11 @@ TEST_WITH(a_failed_picture_leaves_nothing, rig_make_scratch, rig_drop_scratch)
 	assert_non_null(strstr(err.msg, "line 1"));
 	assert_int_not_equal(access(dir, F_OK), 0);
 	rig_remove_tree(plot);
-	frag_host_free(plot);
-	frag_host_free(dir);
-	sample_release(&s);
 }
 
 TEST_WITH(without_gnuplot_the_way_out_is_named, rig_make_scratch, rig_drop_scratch)
 {
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 	struct frag_err err = { 0 };
 	char *dir = frag_path_join(rig_scratch, "out"), *path = strdup(getenv("PATH"));
 
@@ -187,5 +181,4 @@ TEST_WITH(without_gnuplot_the_way_out_is_named, rig_make_scratch, rig_drop_scrat
 	assert_int_not_equal(access(dir, F_OK), 0);
 	free(path);
 	frag_host_free(dir);
-	sample_release(&s);
 }

@@ -11,12 +11,12 @@ static const struct frag_sim_config card = { .total_bytes = 64 * FRAG_GIB };
 
 static void make(const char *policy, const struct frag_trace_dev *dev, struct frag_layout *out)
 {
+	FRAG_AUTO(frag_policy_spec_destroy_at)
 	struct frag_policy_spec *spec = must_parse_policy(policy);
 	struct frag_run_options opt;
 
 	frag_run_options_defaults(&opt);
 	assert_int_equal(frag_layout_make(spec, &card, dev, UINT64_MAX, &opt, out, NULL), 0);
-	frag_policy_spec_destroy(spec);
 }
 
 static bool overlap(const struct frag_layout_box *a, const struct frag_layout_box *b)
@@ -58,7 +58,7 @@ TEST(a_known_replay)
 				      .slots_count = 3,
 				      .streams_count = 1,
 				      .pools_count = 1 };
-	struct frag_layout l;
+	FRAG_AUTO(frag_layout_release) struct frag_layout l = { 0 };
 	uint64_t area[FRAG_LAYOUT_USES] = { 0 };
 
 	make("pytorch", &dev, &l);
@@ -73,7 +73,6 @@ TEST(a_known_replay)
 	assert_int_equal(area[FRAG_LAYOUT_RELEASABLE], 20 * 60);
 	assert_int_equal(area[FRAG_LAYOUT_NON_RELEASABLE], 20 * 120 - (4 * 100 + 8 * 50 + 8 * 100));
 	assert_int_equal(area[FRAG_LAYOUT_WAITING], 0);
-	frag_layout_release(&l);
 }
 
 /* A ragged history is drawn coarser, not longer. */
@@ -81,26 +80,24 @@ TEST(bounded)
 {
 	static const char *const policies[] = { "pytorch", "native", "buddy",
 						"pytorch:expandable_segments:True" };
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 
 	sample_init(&s, 1, 20000, true);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(policies); i++) {
-		struct frag_layout l;
+		FRAG_AUTO(frag_layout_release) struct frag_layout l = { 0 };
 
 		make(policies[i], &s.trace.devs[0], &l);
 		assert_string_equal(l.policy, policies[i]);
 		assert_true(l.count > 10 && l.count <= 5000);
 		assert_true(l.samples > 10);
 		check_boxes(&l);
-		frag_layout_release(&l);
 	}
-	sample_release(&s);
 }
 
 TEST(without_times_or_events)
 {
 	struct frag_layout l;
-	struct sample s;
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 
 	sample_init(&s, 1, 60, false);
 	make("pytorch", &s.trace.devs[0], &l);
@@ -111,15 +108,15 @@ TEST(without_times_or_events)
 	make("pytorch", &s.trace.devs[0], &l);
 	assert_int_equal(l.count, 0);
 	frag_layout_release(&l);
-	sample_release(&s);
 }
 
 TEST(memory_short)
 {
+	FRAG_AUTO(frag_policy_spec_destroy_at)
 	struct frag_policy_spec *spec = must_parse_policy("native");
 	struct frag_run_options opt;
-	struct frag_layout l;
-	struct sample s;
+	FRAG_AUTO(frag_layout_release) struct frag_layout l = { 0 };
+	FRAG_AUTO(sample_release) struct sample s = { 0 };
 	int rc;
 
 	sample_init(&s, 1, 300, true);
@@ -128,7 +125,4 @@ TEST(memory_short)
 		rc, frag_layout_make(spec, &card, &s.trace.devs[0], UINT64_MAX, &opt, &l, NULL))
 	assert_int_equal(rc, FRAG_ENOMEM);
 	assert_int_equal(rc, 0);
-	frag_layout_release(&l);
-	frag_policy_spec_destroy(spec);
-	sample_release(&s);
 }

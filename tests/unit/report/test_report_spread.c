@@ -49,10 +49,10 @@ TEST(figures)
 		{ 10, 4, 8 }, { 30, 4, 8 }, { 20, 5, 0 }, { 20, 3, 2 }
 	};
 	const struct frag_spread_row *x;
-	struct frag_answer a = { 0 };
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	struct frag_rows rows;
-	struct units u;
+	FRAG_AUTO(units_release) struct units u = { 0 };
 
 	units_init(&u, UNITS, gib);
 	rows = frag_spread_rows(&u.report, &a);
@@ -74,17 +74,14 @@ TEST(figures)
 	sample_text(&u.report, frag_report_compare, &t);
 	assert_non_null(strstr(t.s, "with 'pytorch:expandable_segments:True' that is "
 				    "sample.default with 5 GiB, 25 % above the mean"));
-	frag_text_release(&t);
-	frag_answer_release(&a);
-	units_release(&u);
 }
 
 /* Policies that not all units have are left out; one unit has no spread. */
 TEST(what_is_comparable)
 {
 	static const uint64_t gib[UNITS][3] = { { 10, 4, 8 }, { 30, 4, 8 } };
-	struct frag_answer a = { 0 };
-	struct units u;
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	FRAG_AUTO(units_release) struct units u = { 0 };
 
 	units_init(&u, 2, gib);
 	frag_host_free(u.sections[1].results[1].policy);
@@ -96,8 +93,6 @@ TEST(what_is_comparable)
 	assert_string_equal(frag_spread_noun(&u.report), "devices");
 	u.report.count = 1;
 	assert_int_equal(frag_spread_rows(&u.report, &a).count, 0);
-	frag_answer_release(&a);
-	units_release(&u);
 }
 
 /* What is not known has no figure: null, "-" and an empty field. */
@@ -105,9 +100,9 @@ TEST(outputs)
 {
 	static const uint64_t gib[UNITS][3] = { { 10, 4, 0 }, { 30, 4, 0 }, { 20, 5, 0 } };
 	struct frag_text t = { 0 }, csv = { 0 };
-	struct frag_answer a = { 0 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 	struct frag_rows rows;
-	struct units u;
+	FRAG_AUTO(units_release) struct units u = { 0 };
 	json_t *top, *list;
 
 	units_init(&u, 3, gib);
@@ -127,20 +122,17 @@ TEST(outputs)
 	assert_non_null(strstr(t.s, "0 of 3"));
 	frag_text_release(&t);
 	frag_text_release(&csv);
-	frag_answer_release(&a);
-	units_release(&u);
 }
 
 /* Every host allocation in turn fails: an error, never half a text. */
 TEST(memory_short)
 {
 	static const uint64_t gib[UNITS][3] = { { 10, 4, 0 }, { 30, 4, 0 } };
-	struct units u;
+	FRAG_AUTO(units_release) struct units u = { 0 };
 	int rc;
 
 	units_init(&u, 2, gib);
 	TEST_FAIL_ALLOCATIONS(rc, sample_try_text(&u.report, frag_report_index, 0))
 	assert_int_equal(rc, FRAG_ENOMEM);
 	assert_int_equal(rc, 0);
-	units_release(&u);
 }

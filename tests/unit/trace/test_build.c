@@ -133,7 +133,7 @@ CASES_IN_LINES("tests/unit/trace/rewind.cases", answer_rewind)
 
 TEST(test_out_of_memory)
 {
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 	struct raw_text s;
 	int rc;
 
@@ -143,5 +143,4 @@ TEST(test_out_of_memory)
 	TEST_FAIL_ALLOCATIONS(rc, frag_build_dev(&s.raw, &dev, NULL))
 	assert_null(dev.events);
 	assert_int_equal(rc, 0);
-	frag_trace_dev_release(&dev);
 }

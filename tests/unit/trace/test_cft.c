@@ -29,7 +29,7 @@ static size_t first_difference(const char *a, const char *b)
 static void round_trip(struct frag_trace *t)
 {
 	struct cft_image im = cft_image_of(t), again;
-	struct frag_trace *back;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *back = NULL;
 	struct frag_err err = { 0 };
 	char *before = trace_text_of(t, true), *after;
 
@@ -45,7 +45,6 @@ static void round_trip(struct frag_trace *t)
 	assert_memory_equal(im.bytes, again.bytes, im.len);
 	free(im.bytes);
 	free(again.bytes);
-	frag_trace_destroy(back);
 	frag_trace_destroy(t);
 }
 
@@ -289,6 +288,7 @@ static void through_pipe(const struct cft_image *im, size_t len, const struct fr
 
 TEST(test_pipe)
 {
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = sample_trace_random(9, 150000, true, false);
 	struct cft_image im = cft_image_of(t);
 
@@ -296,12 +296,11 @@ TEST(test_pipe)
 	through_pipe(&im, im.len / 2, t);
 	through_pipe(&im, im.len - 1, t);
 	free(im.bytes);
-	frag_trace_destroy(t);
 }
 
 TEST(test_written_or_absent)
 {
-	struct frag_trace *t = sample_trace_small();
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
 	struct frag_err err = { 0 };
 	const char *path = test_path("no/such/folder.cft");
 
@@ -311,7 +310,6 @@ TEST(test_written_or_absent)
 	path = test_path("t.cft");
 	assert_int_equal(frag_trace_write_cft(t, path, &err), FRAG_EINPUT);
 	assert_int_equal(access(path, F_OK), -1);
-	frag_trace_destroy(t);
 }
 
 /* Every host allocation fails once: an error each time, nothing lost (the sanitizer sees leaks). */

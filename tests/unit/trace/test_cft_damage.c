@@ -35,10 +35,9 @@ static struct frag_err refused(const void *bytes, size_t len)
 
 static void accepted(const struct cft_image *im)
 {
-	struct frag_trace *back;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *back = NULL;
 
 	assert_int_equal(cft_image_read(im->bytes, im->len, NULL, &back, NULL), 0);
-	frag_trace_destroy(back);
 }
 
 TEST(test_truncated_anywhere)
@@ -92,14 +91,13 @@ TEST(test_cards_that_are_none)
 		"-\n 1 2 3 0.5 x\n",
 		"-\n1 2 3 0.5 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n",
 	};
-	struct frag_trace *t = sample_trace_small();
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++)
 		assert_non_null(frag_cft_cards_read(bad[i], t));
 	assert_non_null(frag_cft_cards_read(NULL, t));
 	assert_null(frag_cft_cards_read("-\n1 2 3 0.5 a card\n", t));
 	assert_string_equal(t->devs[1].card.name, "a card");
-	frag_trace_destroy(t);
 }
 
 TEST(test_other_version)
@@ -175,11 +173,11 @@ static void change_device(struct cft_image *im, unsigned n,
 {
 	size_t at = find_block(im, FRAG_CFT_DEVICE, n);
 	struct frag_cft_device_values values;
-	struct frag_cft_unpacker u;
-	struct frag_cft_packer p;
+	FRAG_AUTO(frag_cft_unpacker_release) struct frag_cft_unpacker u = { 0 };
+	FRAG_AUTO(frag_cft_packer_release) struct frag_cft_packer p = { 0 };
 	struct frag_cft_block b;
 	size_t rest;
-	char *block;
+	FRAG_AUTO(free_at) char *block = NULL;
 
 	memcpy(&b, im->bytes + at, sizeof(b));
 	assert_int_equal(frag_cft_unpacker_init(&u, NULL), 0);
@@ -195,9 +193,6 @@ static void change_device(struct cft_image *im, unsigned n,
 	memcpy(block + sizeof(b), p.out, p.len);
 	memcpy(block + sizeof(b) + p.len, u.pos, rest);
 	splice(im, at, block, sizeof(b) + b.payload);
-	free(block);
-	frag_cft_packer_release(&p);
-	frag_cft_unpacker_release(&u);
 }
 
 /* One function for each row. */
@@ -275,7 +270,9 @@ TEST(test_blocks_lost_doubled_swapped)
 /* Events that are right elsewhere: other streams, other slots, frees of what is not live. */
 TEST(test_foreign_events)
 {
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *a = sample_trace_random(5, 70000, false, false);
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *b = sample_trace_random(6, 70000, false, false);
 	struct cft_image from = cft_image_of(a), to = cft_image_of(b);
 	size_t second = find_block(&from, FRAG_CFT_EVENTS, 1), at;
@@ -287,8 +284,6 @@ TEST(test_foreign_events)
 	assert_true(refused(to.bytes, to.len).offset > at);
 	free(from.bytes);
 	free(to.bytes);
-	frag_trace_destroy(a);
-	frag_trace_destroy(b);
 }
 
 /* ---- what the writer refuses ---------------------------------------------------------------- */
@@ -339,16 +334,14 @@ TEST(test_unsound_traces)
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(changes); i++) {
-		struct frag_trace *t = sample_trace_small();
+		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
 		struct frag_err err = { 0 };
-		FILE *to = fopen("/dev/null", "w");
+		FRAG_AUTO(fclose_at) FILE *to = fopen("/dev/null", "w");
 
 		changes[i].make(&t->devs[0]);
 		assert_non_null(to);
 		if (frag_cft_write_stream(t, to, &err) != FRAG_EINPUT)
 			fail_msg("%s was accepted", changes[i].name);
 		assert_non_null(strstr(err.msg, "cannot be stored"));
-		fclose(to);
-		frag_trace_destroy(t);
 	}
 }

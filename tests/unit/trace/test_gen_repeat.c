@@ -88,7 +88,7 @@ static size_t live_after(const struct frag_trace_dev *dev, size_t end, struct bl
 static void check_device(const struct frag_trace_dev *dev, const struct frag_trace_dev *recorded,
 			 bool void_)
 {
-	struct block *a, *b;
+	FRAG_AUTO(free_at) struct block *a = NULL, *b = NULL;
 	uint64_t peak, peak_recorded;
 	size_t n = live_after(dev, dev->events_count, &a, &peak);
 	uint32_t *given = calloc(dev->slots_count + 1, sizeof(*given)), count = 0, used = 0;
@@ -119,8 +119,6 @@ static void check_device(const struct frag_trace_dev *dev, const struct frag_tra
 	assert_true(back_recorded || !back);
 	assert_int_equal(used, dev->slots_count);
 	free(given);
-	free(a);
-	free(b);
 }
 
 /* Requests of every round are those of the window: number and bytes. */
@@ -150,8 +148,8 @@ static void check_requests(const struct frag_trace_dev *dev, const struct frag_t
 
 static void repeat_and_check(const struct frag_trace *t, const struct frag_repeat_options *opt)
 {
-	struct frag_repeat r;
-	struct frag_trace *made = repeated(t, opt, &r);
+	FRAG_AUTO(frag_repeat_release) struct frag_repeat r = { 0 };
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *made = repeated(t, opt, &r);
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		const struct frag_trace_dev *dev = &made->devs[d], *recorded = &t->devs[d];
@@ -164,8 +162,6 @@ static void repeat_and_check(const struct frag_trace *t, const struct frag_repea
 		assert_memory_equal(dev->events, recorded->events,
 				    dev->events_count * sizeof(*dev->events));
 	}
-	frag_repeat_release(&r);
-	frag_trace_destroy(made);
 }
 
 TEST(test_recorded)
@@ -176,13 +172,12 @@ TEST(test_recorded)
 	assert_int_equal(glob("traces/*.cft", 0, NULL, &g), 0);
 	assert_int_equal(glob("tests/golden/recorded/*.cft", GLOB_APPEND, NULL, &g), 0);
 	for (size_t i = 0; i < g.gl_pathc; i++) {
-		struct frag_trace *t = must_read(g.gl_pathv[i]);
+		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read(g.gl_pathv[i]);
 		size_t some = t->devs[0].events_count > 50000 ? 3 : 1;
 		size_t count = some == 3 && test_is_quick() ? 0 : FRAG_ARRAY_LEN(times);
 
 		for (size_t k = 0; k < count; k += some)
 			repeat_and_check(t, &(struct frag_repeat_options){ .times = times[k] });
-		frag_trace_destroy(t);
 	}
 	globfree(&g);
 }
@@ -192,20 +187,20 @@ TEST(test_steps)
 	static const uint32_t steps[][2] = {
 		{ 1, 1 }, { 1, 120 }, { 7, 7 }, { 30, 61 }, { 120, 120 }
 	};
-	struct frag_trace *t = must_read("traces/gnn.default.cft");
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read("traces/gnn.default.cft");
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(steps); i++)
 		for (uint64_t times = 1; times < 5; times++)
 			repeat_and_check(t, &(struct frag_repeat_options){ .times = times,
 									   .first = steps[i][0],
 									   .last = steps[i][1] });
-	frag_trace_destroy(t);
 }
 
 /* Any window of any trace: cut where step marks were put at random. */
 TEST(test_random)
 {
 	for (uint64_t seed = 1; seed <= test_rounds(60); seed++) {
+		FRAG_AUTO(frag_trace_destroy_at)
 		struct frag_trace *t = sample_trace_random(seed, 400 + 37 * seed, false, false);
 		struct frag_trace_dev *dev = &t->devs[0];
 		uint64_t x = seed * 0x9E3779B97F4A7C15ull;
@@ -230,7 +225,6 @@ TEST(test_random)
 			for (o.times = 1; o.times < 6; o.times++)
 				repeat_and_check(t, &o);
 		}
-		frag_trace_destroy(t);
 	}
 }
 
@@ -283,15 +277,14 @@ TEST(test_refused)
 /* Every allocation that can fail does so once; nothing is lost. */
 TEST(test_out_of_memory)
 {
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = must_read("traces/mempool.default.cft");
 	struct frag_repeat_options o = { .times = 3 };
-	struct frag_repeat r;
+	FRAG_AUTO(frag_repeat_release) struct frag_repeat r = { 0 };
 	int rc;
 
 	TEST_FAIL_ALLOCATIONS(rc, frag_repeat_init(&r, t, &o, NULL));
 	assert_int_equal(rc, 0);
-	frag_repeat_release(&r);
-	frag_trace_destroy(t);
 }
 
 /* ---- the stream it is written with -------------------------------------------------- */
@@ -357,6 +350,7 @@ TEST(test_same_bytes)
 
 TEST(test_wrong_counts)
 {
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = sample_trace_random(5, 1000, false, false);
 	struct frag_cft_stream *s;
 	const char *path = test_path("wrong.cft");
@@ -371,5 +365,4 @@ TEST(test_wrong_counts)
 	assert_int_equal(frag_cft_stream_put(s, t->devs[0].events, 1, NULL), FRAG_EINPUT);
 	frag_cft_stream_abort(s);
 	assert_int_equal(access(path, F_OK), -1);
-	frag_trace_destroy(t);
 }

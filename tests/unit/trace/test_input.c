@@ -9,6 +9,8 @@
 #include "trace/strings.h"
 #include "packed.h"
 
+FRAG_AUTO_AT(struct frag_input *, frag_input_close)
+
 #define BIG 1000003u /* several windows, and no multiple of anything */
 
 static const char *const pack_names[] = { "plain", "gzip", "xz", "zstd" };
@@ -43,7 +45,7 @@ static struct frag_input *open_blob(const struct blob *b)
 
 TEST(test_bytes_one_by_one)
 {
-	unsigned char *bytes = sample(BIG);
+	FRAG_AUTO(free_at) unsigned char *bytes = sample(BIG);
 
 	for (int how = 0; how < PACKS; how++) {
 		struct blob b = packed(bytes, BIG, (enum pack)how);
@@ -61,14 +63,13 @@ TEST(test_bytes_one_by_one)
 		frag_input_close(in);
 		free(b.bytes);
 	}
-	free(bytes);
 }
 
 /* Looks, reads and skips of all sizes, mixed. */
 TEST(test_windows)
 {
 	static const size_t steps[] = { 1, 7, 511, 512, 4096, 65535, 65536, 100000, 300001 };
-	unsigned char *bytes = sample(BIG), *got = malloc(BIG);
+	FRAG_AUTO(free_at) unsigned char *bytes = sample(BIG), *got = malloc(BIG);
 
 	assert_non_null(got);
 	for (int how = 0; how < PACKS; how++) {
@@ -96,25 +97,21 @@ TEST(test_windows)
 		frag_input_close(in);
 		free(b.bytes);
 	}
-	free(bytes);
-	free(got);
 }
 
 /* What lies behind the end reads as zero. */
 TEST(test_margin)
 {
 	for (size_t n = 1; n < 3000; n += 331) {
-		unsigned char *bytes = sample(n);
+		FRAG_AUTO(free_at) unsigned char *bytes = sample(n);
 		struct blob b = { bytes, n };
-		struct frag_input *in = open_blob(&b);
+		FRAG_AUTO(frag_input_close_at) struct frag_input *in = open_blob(&b);
 
 		assert_int_equal(frag_input_fill(in, FRAG_INPUT_PEEK_MAX, NULL), 0);
 		assert_int_equal(frag_input_left(in), n);
 		assert_true(in->at_end);
 		for (size_t i = 0; i < FRAG_INPUT_MARGIN; i++)
 			assert_int_equal(in->end[i], 0);
-		frag_input_close(in);
-		free(bytes);
 	}
 }
 
@@ -125,7 +122,7 @@ TEST(test_reading_over_the_end)
 	struct blob b = { bytes, 10 };
 
 	for (int skip = 0; skip < 2; skip++) {
-		struct frag_input *in = open_blob(&b);
+		FRAG_AUTO(frag_input_close_at) struct frag_input *in = open_blob(&b);
 		struct frag_err err = { 0 };
 		const unsigned char *p;
 		size_t seen;
@@ -138,7 +135,6 @@ TEST(test_reading_over_the_end)
 				 FRAG_EINPUT);
 		assert_int_equal(err.offset, 10);
 		assert_non_null(strstr(err.msg, "truncated"));
-		frag_input_close(in);
 	}
 }
 
@@ -159,18 +155,17 @@ TEST(test_plain_is_not_mangled)
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(starts); i++) {
 		struct blob b = { (unsigned char *)starts[i], strlen(starts[i]) };
-		struct frag_input *in = open_blob(&b);
+		FRAG_AUTO(frag_input_close_at) struct frag_input *in = open_blob(&b);
 
 		for (size_t k = 0; k < b.len; k++)
 			assert_int_equal(frag_input_get(in, NULL), b.bytes[k]);
 		assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
-		frag_input_close(in);
 	}
 }
 
 TEST(test_files)
 {
-	unsigned char *bytes = sample(BIG), *got = malloc(BIG);
+	FRAG_AUTO(free_at) unsigned char *bytes = sample(BIG), *got = malloc(BIG);
 	const char *path = test_make_file("plain", bytes, BIG);
 	struct frag_input *in = NULL;
 	struct frag_err err = { 0 };
@@ -187,8 +182,6 @@ TEST(test_files)
 	assert_non_null(strstr(err.msg, "cannot open"));
 	assert_int_equal(frag_input_open("/tmp", &in, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "cannot read"));
-	free(bytes);
-	free(got);
 }
 
 /* A pipe gives what it has, a few bytes at a time. */
@@ -232,7 +225,7 @@ static int read_all(const void *bytes, size_t n, uint64_t *plain, struct frag_er
 
 TEST(test_truncated_archives)
 {
-	unsigned char *bytes = sample(5000);
+	FRAG_AUTO(free_at) unsigned char *bytes = sample(5000);
 
 	for (int how = GZIP; how < PACKS; how++) {
 		struct blob b = packed(bytes, 5000, (enum pack)how);
@@ -241,7 +234,7 @@ TEST(test_truncated_archives)
 		for (size_t n = 6; n < b.len; n++) {
 			struct frag_err err = { 0 };
 			uint64_t plain = 0;
-			unsigned char *part = malloc(n);
+			FRAG_AUTO(free_at) unsigned char *part = malloc(n);
 
 			assert_non_null(part);
 			memcpy(part, b.bytes, n);
@@ -249,11 +242,9 @@ TEST(test_truncated_archives)
 				fail_msg("%s cut to %zu of %zu reads %llu bytes", pack_names[how],
 					 n, b.len, (unsigned long long)plain);
 			assert_non_null(strstr(err.msg, "blob"));
-			free(part);
 		}
 		free(b.bytes);
 	}
-	free(bytes);
 }
 
 /* A .cft that grows: three blocks of lines. */
@@ -329,7 +320,7 @@ TEST(test_growing_damage)
 
 TEST(test_damaged_archives)
 {
-	unsigned char *bytes = sample(20000);
+	FRAG_AUTO(free_at) unsigned char *bytes = sample(20000);
 
 	for (int how = GZIP; how < PACKS; how++) {
 		struct blob b = packed(bytes, 20000, (enum pack)how);
@@ -341,13 +332,12 @@ TEST(test_damaged_archives)
 		assert_non_null(strstr(err.msg, "decompress"));
 		free(b.bytes);
 	}
-	free(bytes);
 }
 
 /* gzip files of two members, as `cat a.gz b.gz` makes them, have two checksums. */
 TEST(test_gzip_members)
 {
-	unsigned char *bytes = sample(6000), *both, *got = malloc(6000);
+	FRAG_AUTO(free_at) unsigned char *bytes = sample(6000), *both = NULL, *got = malloc(6000);
 	struct blob a = packed(bytes, 2500, GZIP), b = packed(bytes + 2500, 3500, GZIP);
 	struct blob joined;
 	struct frag_input *in;
@@ -364,9 +354,6 @@ TEST(test_gzip_members)
 	frag_input_close(in);
 	free(a.bytes);
 	free(b.bytes);
-	free(both);
-	free(got);
-	free(bytes);
 }
 
 TEST(test_empty_inside)
@@ -385,7 +372,7 @@ TEST(test_empty_inside)
 
 TEST(test_out_of_memory)
 {
-	unsigned char *bytes = sample(3000);
+	FRAG_AUTO(free_at) unsigned char *bytes = sample(3000);
 
 	for (int how = PLAIN; how < PACKS; how++) {
 		struct blob b = packed(bytes, 3000, (enum pack)how);
@@ -397,7 +384,6 @@ TEST(test_out_of_memory)
 		assert_true(!rc && plain == 3000);
 		free(b.bytes);
 	}
-	free(bytes);
 }
 
 /* ---- strings ----------------------------------------------------------------------- */

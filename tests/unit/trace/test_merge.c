@@ -26,7 +26,7 @@ static void destroy(struct frag_trace **parts, size_t n)
 TEST(test_same_texts)
 {
 	struct frag_trace *parts[] = { part("job.rank0", 5000), part("job.rank1", 2000) };
-	struct frag_trace *plain = part("job", 5000), *all = NULL;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *plain = part("job", 5000), *all = NULL;
 	struct frag_err err = { 0 };
 
 	if (frag_trace_merge(parts, 2, &all, &err))
@@ -51,15 +51,13 @@ TEST(test_same_texts)
 	}
 	assert_int_equal(all->devs[0].seen[1].time_us, plain->devs[0].seen[1].time_us + 3000);
 	destroy(parts, 2);
-	frag_trace_destroy(plain);
-	frag_trace_destroy(all);
 }
 
 /* A part without texts of its own keeps its ordinals if none clashes. */
 TEST(test_other_texts)
 {
 	struct frag_trace *parts[] = { sample_trace_random(1, 100, false, false), part("x", 0) };
-	struct frag_trace *all = NULL;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *all = NULL;
 	uint32_t name = parts[1]->devs[0].events[5].slot;
 	char *text;
 
@@ -80,7 +78,6 @@ TEST(test_other_texts)
 				    all->devs[d].events[i].stack < all->stacks.count);
 	frag_host_free(text);
 	destroy(parts, 2);
-	frag_trace_destroy(all);
 }
 
 TEST(test_too_far_apart)

@@ -69,10 +69,9 @@ static void in_folder(void (*make)(const char *path, const void *bytes, size_t n
 
 static void make_file(const char *path, const void *bytes, size_t n)
 {
-	FILE *f = fopen(path, "wb");
+	FRAG_AUTO(fclose_at) FILE *f = fopen(path, "wb");
 
 	assert_true(f && fwrite(bytes, 1, n, f) == n);
-	fclose(f);
 }
 
 static void make_database(const char *path, const void *sql, size_t n)
@@ -88,18 +87,16 @@ static void make_database(const char *path, const void *sql, size_t n)
 static void answer_file(const char *text, FILE *out)
 {
 	struct directives d;
-	struct frag_trace *t;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 	struct frag_err err;
 	size_t n = 0;
 	const char *body = take_directives(text, &d);
-	char *bytes = d.escapes ? cases_unescape(body, &n) : strdup(body);
+	FRAG_AUTO(free_at) char *bytes = d.escapes ? cases_unescape(body, &n) : strdup(body);
 
 	assert_non_null(bytes);
 	/* with escapes, the last line ends only if it says so */
 	in_folder(make_file, bytes, d.escapes ? n - 1 : strlen(bytes), d.options, &t, &err);
 	say(t, &err, out);
-	frag_trace_destroy(t);
-	free(bytes);
 }
 
 /* Without times: moments that are written are numbered. */
@@ -115,8 +112,8 @@ static void answer_minimalloc(const char *text, FILE *out)
 {
 	char path[] = "/tmp/buffersXXXXXX.csv", *first, *second;
 	size_t n;
-	char *bytes = cases_unescape(text, &n);
-	struct frag_trace *t, *again;
+	FRAG_AUTO(free_at) char *bytes = cases_unescape(text, &n);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL, *again = NULL;
 	struct frag_err err;
 
 	in_folder(make_file, bytes, n, NULL, &t, &err);
@@ -129,35 +126,29 @@ static void answer_minimalloc(const char *text, FILE *out)
 	first = order_of(t);
 	second = order_of(again);
 	assert_string_equal(first, second);
-	frag_trace_destroy(t);
-	frag_trace_destroy(again);
 	free(first);
 	free(second);
-	free(bytes);
 }
 
 /* One line each, with escapes. */
 static void answer_line(char *call, FILE *out)
 {
-	struct frag_trace *t;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 	struct frag_err err;
 	size_t n;
-	char *bytes = cases_unescape(call, &n);
+	FRAG_AUTO(free_at) char *bytes = cases_unescape(call, &n);
 
 	in_folder(make_file, bytes, n, NULL, &t, &err);
 	say(t, &err, out);
-	frag_trace_destroy(t);
-	free(bytes);
 }
 
 static void answer_sql(const char *text, FILE *out)
 {
-	struct frag_trace *t;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 	struct frag_err err;
 
 	in_folder(make_database, text, 0, NULL, &t, &err);
 	say(t, &err, out);
-	frag_trace_destroy(t);
 }
 
 /* ---- the file beside a snapshot ----------------------------------------------------- */
@@ -168,7 +159,7 @@ static void answer_sidecar(char *call, FILE *out)
 	struct frag_trace t = { .devs = devs, .devs_count = 2 };
 	struct frag_err err = { 0 };
 	size_t n;
-	char *bytes = cases_unescape(call, &n);
+	FRAG_AUTO(free_at) char *bytes = cases_unescape(call, &n);
 
 	t.settings.limit_bytes = UINT64_MAX;
 	t.settings.torch_first = FRAG_TORCH(2, 9);
@@ -187,7 +178,6 @@ static void answer_sidecar(char *call, FILE *out)
 			fprintf(out, "limit %llu; ", (unsigned long long)t.settings.limit_bytes);
 		fprintf(out, "torch %u to %u", t.settings.torch_first, t.settings.torch_last);
 	}
-	free(bytes);
 }
 
 /* ---- snapshots of PyTorch ------------------------------------------------------------ */
@@ -196,7 +186,7 @@ static void answer_sidecar(char *call, FILE *out)
 static void cut_everywhere(const struct pickle_bytes *b)
 {
 	for (size_t n = 1; n < b->len; n++) {
-		unsigned char *part = malloc(n);
+		FRAG_AUTO(free_at) unsigned char *part = malloc(n);
 		struct frag_trace *t;
 		struct frag_err err;
 
@@ -204,7 +194,6 @@ static void cut_everywhere(const struct pickle_bytes *b)
 		memcpy(part, b->bytes, n);
 		assert_int_equal(snapshot_read(part, n, NULL, &t, &err), FRAG_EINPUT);
 		assert_non_null(strstr(err.msg, "truncated"));
-		free(part);
 	}
 }
 
@@ -227,14 +216,13 @@ static void flip_everywhere(struct pickle_bytes *b)
 
 static void fail_every_allocation(const struct pickle_bytes *b)
 {
-	struct frag_trace *t;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 	struct frag_err err = { 0 };
 	int rc;
 
 	TEST_FAIL_ALLOCATIONS(rc, snapshot_read(b->bytes, b->len, NULL, &t, &err))
 	assert_null(t);
 	assert_int_equal(rc, 0);
-	frag_trace_destroy(t);
 }
 
 static char *snapshot_text(const char *body, const struct directives *d,

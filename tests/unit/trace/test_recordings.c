@@ -13,6 +13,7 @@
 
 TEST(test_from_files)
 {
+	FRAG_AUTO(pb_release)
 	struct pickle_bytes b = pickle_of(PICKLE_PYTHON, "{ segments [ ] device_traces [ [ @entry "
 							 "alloc S0 1 0 T0 ] ] }");
 	const char *path = test_make_file("job.7.pickle", b.bytes, b.len);
@@ -23,7 +24,6 @@ TEST(test_from_files)
 	frag_trace_destroy(t);
 	unlink(path);
 	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), FRAG_EINPUT);
-	pb_release(&b);
 }
 
 /* ---- recordings --------------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ TEST(test_recordings)
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		char path[512];
-		struct frag_trace *t = NULL;
+		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 		bool found = false;
 
 		snprintf(path, sizeof(path), FRAG_SHARED_TRACES "/torch/%s.pickle.xz",
@@ -88,7 +88,6 @@ TEST(test_recordings)
 				found = true;
 			}
 		assert_true(found);
-		frag_trace_destroy(t);
 	}
 	if (!any)
 		skip();
@@ -99,7 +98,7 @@ TEST(test_recordings)
 TEST(test_recorded_mempool)
 {
 	static const char path[] = FRAG_SHARED_TRACES "/torch/mempool.default.pickle.xz";
-	struct frag_trace *t = NULL;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 	size_t of_pool[3] = { 0 };
 
 	if (access(path, R_OK))
@@ -113,13 +112,12 @@ TEST(test_recorded_mempool)
 	assert_int_equal(of_pool[0], 99);
 	assert_int_equal(of_pool[1], 46); /* pools without a name are numbered as they were made */
 	assert_int_equal(of_pool[2], 55);
-	frag_trace_destroy(t);
 }
 
 TEST(test_recorded_kineto)
 {
 	static const char path[] = FRAG_SHARED_TRACES "/diagnose/kineto.json.xz";
-	struct frag_trace *t;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 
 	if (access(path, R_OK))
 		skip();
@@ -128,5 +126,4 @@ TEST(test_recorded_kineto)
 	assert_int_equal(t->devs[0].uncertain_blocks, 0);
 	/* counted from the file by another program: 100 blocks live at its end */
 	assert_int_equal(t->devs[0].slots_count, 196);
-	frag_trace_destroy(t);
 }

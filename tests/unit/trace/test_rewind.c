@@ -354,7 +354,7 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 					    .segments_count = f->segments_count,
 					    .blocks = f->blocks,
 					    .start_us = 1 };
-		struct frag_rewound r;
+		FRAG_AUTO(frag_rewound_release) struct frag_rewound r = { 0 };
 		struct frag_err err = { 0 };
 		uint64_t other;
 
@@ -371,7 +371,6 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 		}
 		if (!cut)
 			assert_int_equal(r.blocks_count + r.segments_count, 0);
-		frag_rewound_release(&r);
 	}
 	if (expandable)
 		assert_int_equal(uncertain, 0);

@@ -156,26 +156,26 @@ static void same_history(const struct frag_trace *x, const struct frag_trace *y,
 /* However it is written, it reads the same. Protocol 2 of Python knows no templates. */
 static void check_many(bool uniform)
 {
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *first = read_many(ONE_BY_ONE, uniform, PICKLE_PYTHON2);
 
 	assert_true(first->devs[0].events_count > many() * 4 / 3);
 	for (int style = 0; style < STYLES; style++) {
+		FRAG_AUTO(frag_trace_destroy_at)
 		struct frag_trace *plain = read_many((enum style)style, uniform, PICKLE_PYTHON2);
 
 		same_history(plain, first, false);
 		for (int dialect = PICKLE_PYTHON; dialect <= PICKLE_LIBTORCH; dialect++) {
+			FRAG_AUTO(frag_trace_destroy_at)
 			struct frag_trace *t =
 				read_many((enum style)style, uniform, (enum pickle_dialect)dialect);
 
 			same_history(t, plain, true);
-			frag_trace_destroy(t);
 		}
 		assert_int_equal(plain->stacks.count,
 				 style == WITH_FRAMES || style == WITH_BOTH ? STACKS + 1 : 1);
 		assert_int_equal(plain->devs[0].pools_count, style >= WITH_POOLS ? POOLS : 1);
-		frag_trace_destroy(plain);
 	}
-	frag_trace_destroy(first);
 }
 
 TEST(test_many_entries)
@@ -294,8 +294,8 @@ TEST(test_almost_complete)
  * must not do so before that one is done. */
 TEST(test_refers_to_the_one_before)
 {
-	struct pickle_bytes b = { .dialect = PICKLE_PYTHON };
-	struct frag_trace *t;
+	FRAG_AUTO(pb_release) struct pickle_bytes b = { .dialect = PICKLE_PYTHON };
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 
 	pb_begin(&b);
 	pickle_text(&b, "{ segments [ ]");
@@ -312,6 +312,4 @@ TEST(test_refers_to_the_one_before)
 		assert_int_equal(t->devs[0].events[i].kind, FRAG_EV_ALLOC);
 		assert_true(t->devs[0].addrs[i] == (frag_addr_t)(S0 + 512 * i));
 	}
-	frag_trace_destroy(t);
-	pb_release(&b);
 }

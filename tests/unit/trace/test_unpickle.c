@@ -111,9 +111,9 @@ static void say_value(struct frag_pickle *p, frag_pv v, FILE *out)
 static void answer(char *call, FILE *out)
 {
 	bool whole = *call == '|';
-	struct pickle_bytes b = { 0 };
+	FRAG_AUTO(pb_release) struct pickle_bytes b = { 0 };
 	size_t n;
-	char *bytes = cases_unescape(call + whole, &n);
+	FRAG_AUTO(free_at) char *bytes = cases_unescape(call + whole, &n);
 	struct result r;
 
 	if (!whole)
@@ -127,8 +127,6 @@ static void answer(char *call, FILE *out)
 	else
 		say_value(r.p, r.root, out);
 	frag_pickle_destroy(r.p);
-	free(bytes);
-	pb_release(&b);
 }
 
 CASES_IN_LINES("tests/unit/trace/unpickle.cases", answer)
@@ -138,7 +136,7 @@ CASES_IN_LINES("tests/unit/trace/unpickle.cases", answer)
 /* [huge, 7]: the huge one is longer than any buffer. */
 TEST(test_long4_across_the_window)
 {
-	struct pickle_bytes b = { 0 };
+	FRAG_AUTO(pb_release) struct pickle_bytes b = { 0 };
 	struct result r;
 	int64_t v = 0;
 
@@ -152,7 +150,6 @@ TEST(test_long4_across_the_window)
 	assert_int_equal(frag_pickle_list(r.p, r.root)->count, 2);
 	assert_true(frag_pickle_i64(r.p, frag_pickle_list(r.p, r.root)->items[1], &v) && v == 7);
 	frag_pickle_destroy(r.p);
-	pb_release(&b);
 }
 
 TEST(test_texts)
@@ -160,9 +157,10 @@ TEST(test_texts)
 	static const size_t lengths[] = { 0, 1, 7, 8, 9, 255, 256, 65000, 65536, 300000, 1000000 };
 
 	for (size_t i = 0; i < 3 * FRAG_ARRAY_LEN(lengths); i++) {
+		FRAG_AUTO(pb_release)
 		struct pickle_bytes b = { .dialect = (enum pickle_dialect)(i % 3) };
 		size_t n = lengths[i / 3], len = 0;
-		char *text = calloc(1, n + 1);
+		FRAG_AUTO(free_at) char *text = calloc(1, n + 1);
 		struct result r;
 
 		assert_non_null(text);
@@ -176,15 +174,13 @@ TEST(test_texts)
 		assert_string_equal(frag_pickle_text(r.p, r.root, &len), text);
 		assert_int_equal(len, n);
 		frag_pickle_destroy(r.p);
-		free(text);
-		pb_release(&b);
 	}
 }
 
 /* The window of the input moves many times. */
 TEST(test_long_file)
 {
-	struct pickle_bytes b = { 0 };
+	FRAG_AUTO(pb_release) struct pickle_bytes b = { 0 };
 	struct frag_pickle_list *l;
 	struct result r;
 	const uint32_t n = 300000;
@@ -209,7 +205,6 @@ TEST(test_long_file)
 		assert_true(v == (int64_t)i << (i % 23));
 	}
 	frag_pickle_destroy(r.p);
-	pb_release(&b);
 }
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -266,7 +261,7 @@ TEST(test_records)
 
 TEST(test_notes)
 {
-	struct pickle_bytes b = pickle_of(PICKLE_PYTHON, "[ { x 7 } { } ]");
+	FRAG_AUTO(pb_release) struct pickle_bytes b = pickle_of(PICKLE_PYTHON, "[ { x 7 } { } ]");
 	struct result r = read_pickle(&b);
 	struct frag_pickle_list *l;
 
@@ -278,7 +273,6 @@ TEST(test_notes)
 	assert_int_equal(frag_pickle_note(r.p, l->items[1], 5), 0);
 	assert_int_equal(frag_pickle_note(r.p, r.root, 5), 0);
 	frag_pickle_destroy(r.p);
-	pb_release(&b);
 }
 
 /* ---- hostile ones -------------------------------------------------------------------------- */
@@ -337,6 +331,7 @@ static const char mixed[] =
 TEST(test_cut_everywhere)
 {
 	for (int dialect = PICKLE_PYTHON; dialect <= PICKLE_LIBTORCH; dialect++) {
+		FRAG_AUTO(pb_release)
 		struct pickle_bytes b = pickle_of((enum pickle_dialect)dialect, mixed);
 		struct result r = read_pickle(&b);
 
@@ -345,20 +340,18 @@ TEST(test_cut_everywhere)
 		frag_pickle_destroy(r.p);
 		for (size_t n = 1; n < b.len; n++) {
 			/* in a block of that size: a reader that looks further is caught by ASan */
-			unsigned char *part = malloc(n);
+			FRAG_AUTO(free_at) unsigned char *part = malloc(n);
 
 			assert_non_null(part);
 			memcpy(part, b.bytes, n);
 			expect_fail(read_with(part, n, NULL, NULL), n, "truncated");
-			free(part);
 		}
-		pb_release(&b);
 	}
 }
 
 TEST(test_out_of_memory)
 {
-	struct pickle_bytes b = pickle_of(PICKLE_PYTHON, mixed);
+	FRAG_AUTO(pb_release) struct pickle_bytes b = pickle_of(PICKLE_PYTHON, mixed);
 	struct result r;
 	int rc;
 
@@ -366,5 +359,4 @@ TEST(test_out_of_memory)
 	frag_pickle_destroy(r.p);
 	assert_int_equal(rc, 0);
 	frag_pickle_destroy(r.p);
-	pb_release(&b);
 }

@@ -16,8 +16,8 @@ static void replays(const struct frag_trace *trace, const struct frag_sim_config
 {
 	const struct frag_trace_dev *dev = &trace->devs[0];
 	struct frag_run_options opt;
-	struct frag_policy_spec *spec;
-	struct frag_result r = { 0 };
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 	frag_run_options_defaults(&opt);
 	opt.limit_bytes = dev->settled.limit_bytes;
@@ -25,8 +25,6 @@ static void replays(const struct frag_trace *trace, const struct frag_sim_config
 	assert_int_equal(follow_spec(trace, NULL, &spec, NULL), 0);
 	assert_int_equal(frag_replay_sim(spec, card, dev, &opt, &r, NULL), 0);
 	assert_int_equal(r.m.peak_reserved_bytes, dev->settled.peak_bytes);
-	frag_result_release(&r);
-	frag_policy_spec_destroy(spec);
 }
 
 /* "RELEASE conf=… limit=… gc=…" in front of the bar. */
@@ -55,8 +53,8 @@ static void answer(char *call, FILE *out)
 						.max_split_bytes = UINT64_MAX,
 						.limit_bytes = UINT64_MAX };
 	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
-	struct frag_verify_result r;
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 	struct frag_trace trace = { .name = (char *)"made", .devs = &dev, .devs_count = 1 };
 	struct frag_err err = { 0 };
 	struct raw_text text;
@@ -86,8 +84,6 @@ static void answer(char *call, FILE *out)
 	else
 		fprintf(out, "%s from event %llu", r.undetermined ? "undetermined" : "different",
 			(unsigned long long)dev.settled.event);
-	frag_verify_result_release(&r);
-	frag_trace_dev_release(&dev);
 }
 
 CASES_IN_LINES("tests/unit/verify/late.cases", answer)

@@ -38,8 +38,8 @@ static void verify_raw(const struct frag_raw_dev *raw, struct frag_trace_dev *de
 
 static void answer(char *call, FILE *out)
 {
-	struct frag_verify_result r;
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 	struct raw_text text;
 
 	raw_text_parse(&text, call);
@@ -55,8 +55,6 @@ static void answer(char *call, FILE *out)
 			fprintf(out, ", alloc of pool %u", (unsigned)dev.events[i].pool);
 	for (uint32_t i = 1; i < dev.pools_count; i++)
 		fprintf(out, ", pool %u %s", i, dev.pools[i].a == UINT64_MAX ? "found" : "named");
-	frag_verify_result_release(&r);
-	frag_trace_dev_release(&dev);
 }
 
 CASES_IN_LINES("tests/unit/verify/resolve.cases", answer)
@@ -100,19 +98,16 @@ static struct frag_raw_dev raw_of(const struct frag_raw_entry *list, size_t coun
 
 static void descending_releases(size_t pairs)
 {
-	struct frag_raw_entry *list = descending_list(pairs);
+	FRAG_AUTO(free_at) struct frag_raw_entry *list = descending_list(pairs);
 	struct frag_raw_dev raw = raw_of(list, 8 * pairs);
-	struct frag_verify_result r;
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 
 	verify_raw(&raw, &dev, &r);
 	assert_string_equal(r.first_difference, "");
 	assert_true(r.identical);
 	assert_int_equal(r.segments_same, 4 * pairs);
 	assert_int_equal(r.pools, 1);
-	frag_verify_result_release(&r);
-	frag_trace_dev_release(&dev);
-	free(list);
 }
 
 TEST(test_descending_releases)
@@ -149,13 +144,12 @@ static uint64_t cost_of(struct frag_raw_dev raw, uint64_t steps, struct resolve_
 TEST(test_rounds_do_not_grow)
 {
 	for (size_t pairs = 1; pairs <= 1000; pairs *= 10) {
-		struct frag_raw_entry *list = descending_list(pairs);
+		FRAG_AUTO(free_at) struct frag_raw_entry *list = descending_list(pairs);
 		struct frag_raw_dev raw = raw_of(list, 8 * pairs);
 		struct resolve_try t;
 
 		assert_true(cost_of(raw, 0, &t) <= 4 * 8 * pairs);
 		assert_int_equal(t.outcome, RESOLVE_SAME);
-		free(list);
 	}
 }
 
@@ -187,7 +181,7 @@ TEST(test_cost_is_bounded)
 
 static void settle_file(const char *path, uint64_t total_bytes, double fraction, uint64_t peak)
 {
-	struct frag_trace *t = NULL;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 	struct frag_err err = { 0 };
 	const struct frag_settled *s;
 
@@ -211,7 +205,6 @@ static void settle_file(const char *path, uint64_t total_bytes, double fraction,
 		assert_int_equal(s->limit_source, FRAG_LIMIT_NONE);
 		assert_true(s->limit_bytes == UINT64_MAX);
 	}
-	frag_trace_destroy(t);
 }
 
 #define H200 150109880320ull
@@ -234,6 +227,7 @@ TEST(test_limits)
 /* A wrong limit that is given, and nothing else may be tried: different. */
 TEST(test_given_limit)
 {
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = must_read("traces/oomcap.default.cft");
 
 	assert_int_equal(frag_settle(t, NULL, 8 * FRAG_GIB, true, NULL), 0);
@@ -245,5 +239,4 @@ TEST(test_given_limit)
 	assert_true(t->devs[0].settled.identical);
 	assert_true(t->devs[0].settled.limit_bytes < 8 * FRAG_GIB);
 	assert_int_equal(t->devs[0].settled.refused_count, 9);
-	frag_trace_destroy(t);
 }

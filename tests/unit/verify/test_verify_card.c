@@ -119,8 +119,8 @@ static void answer(char *call, FILE *out)
 {
 	struct placement p = { .given = 0 };
 	struct frag_sim_config card = { .place = place_in_order, .place_ctx = &p };
-	struct frag_trace *trace = NULL;
-	struct frag_device *dev = NULL;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	struct frag_verify_result r;
 	struct frag_err err = { 0 };
 	const char *conf = NULL, *path = NULL;
@@ -165,8 +165,6 @@ static void answer(char *call, FILE *out)
 		frag_verify_result_release(&r);
 	}
 	assert_null(dev->placed);
-	frag_dev_close(dev);
-	frag_trace_destroy(trace);
 }
 
 CASES_IN_LINES("tests/unit/verify/verify_card.cases", answer)
@@ -183,7 +181,7 @@ TEST(test_refused_once)
 	for (uint64_t call = 1; call < 60; call++) {
 		struct frag_device *dev = must_open_sim(NULL);
 		struct frag_trace *trace = must_read("traces/streams.default.cft");
-		struct frag_verify_result r;
+		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 		struct frag_err err;
 		int rc;
 
@@ -198,7 +196,6 @@ TEST(test_refused_once)
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_UNKNOWN);
 		unlike += strstr(r.cause_text, " does something else: ") != NULL;
 		stuck += strstr(r.cause_text, " fails: ") != NULL;
-		frag_verify_result_release(&r);
 	}
 	assert_true(unlike > 0);
 	assert_true(stuck > 0);
@@ -213,9 +210,9 @@ static void count_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_ad
 /* Who listens to the device goes on hearing it. */
 TEST(test_listener)
 {
-	struct frag_device *dev = must_open_sim(NULL);
-	struct frag_trace *trace = tied();
-	struct frag_verify_result r;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = tied();
+	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 	unsigned heard = 0;
 
 	dev->placed = count_placed;
@@ -224,22 +221,17 @@ TEST(test_listener)
 	assert_int_equal(heard, dev->stat[FRAG_CALL_MALLOC].count);
 	assert_true(heard >= 2);
 	assert_true(dev->placed == count_placed && dev->placed_ctx == &heard);
-	frag_verify_result_release(&r);
-	frag_dev_close(dev);
-	frag_trace_destroy(trace);
 }
 
 TEST(test_no_evidence)
 {
-	struct frag_device *dev = must_open_sim(NULL);
-	struct frag_trace *trace = tied();
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = tied();
 	struct frag_verify_result r;
 
 	trace->devs[0].has_evidence = false;
 	assert_int_equal(frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, NULL),
 			 FRAG_EINPUT);
-	frag_dev_close(dev);
-	frag_trace_destroy(trace);
 }
 
 /* Whatever is short, it is told, and nothing is left behind. */
@@ -251,9 +243,9 @@ TEST(test_short_of_memory)
 	for (nth = 1; rc; nth++) {
 		struct placement p = { { HIGH, LOW, NEW }, .given = 3 };
 		struct frag_sim_config card = { .place = place_in_order, .place_ctx = &p };
-		struct frag_trace *trace = tied();
+		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = tied();
 		struct frag_verify_result r;
-		struct frag_device *dev = must_open_sim(&card);
+		FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(&card);
 
 		frag_host_fail_after(nth);
 		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, NULL);
@@ -264,8 +256,6 @@ TEST(test_short_of_memory)
 			frag_verify_result_release(&r);
 		}
 		assert_null(dev->placed);
-		frag_dev_close(dev);
-		frag_trace_destroy(trace);
 	}
 	assert_true(nth > 20);
 }
@@ -297,9 +287,9 @@ static void verify_shuffled(const char *path, uint32_t dev, unsigned *by_address
 		struct shuffle s = { .factor = 2654435761u + 2 * 40503u * seed,
 				     .offset = 977 * seed };
 		struct frag_sim_config card = h200;
-		struct frag_trace *trace;
-		struct frag_verify_result r;
-		struct frag_device *device;
+		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
+		FRAG_AUTO(frag_dev_close_at) struct frag_device *device = NULL;
 		struct frag_err err = { 0 };
 
 		card.place = place_shuffled;
@@ -312,9 +302,6 @@ static void verify_shuffled(const char *path, uint32_t dev, unsigned *by_address
 		if (!r.identical)
 			assert_non_null(strstr(r.cause_text, "a tie that addresses decide: "));
 		*by_addresses += !r.identical;
-		frag_verify_result_release(&r);
-		frag_dev_close(device);
-		frag_trace_destroy(trace);
 	}
 }
 
