@@ -38,13 +38,20 @@ def environment(row):
 
 
 def code(row):
+    """The repository at a commit, in it the files of other commits that the row names (COMMIT:PATH)."""
     if not row["code"]:
         return ""
-    name, commit = row["code"].split("@")
-    folder = os.path.join(HOME, name.replace("/", "+") + "@" + commit)
+    first, *others = row["code"].split()
+    name, commit = first.split("@")
+    folder = os.path.join(HOME, name.replace("/", "+") + "@" + commit + "".join("+" + o.split(":")[0] for o in others))
     if not os.path.isdir(folder):
+        git = ["git", "-C", folder + ".new"]
         subprocess.run(["git", "clone", "-q", "https://github.com/" + name, folder + ".new"], check=True)
-        subprocess.run(["git", "-C", folder + ".new", "checkout", "-q", commit], check=True)
+        for c in {c for c in [commit] + [o.split(":")[0] for o in others] if len(c) == 40}:  # of a pull request: no branch leads to it
+            subprocess.run(git + ["fetch", "-q", "origin", c], check=True)
+        subprocess.run(git + ["checkout", "-q", commit], check=True)
+        for other in others:
+            subprocess.run(git + ["checkout", "-q"] + other.split(":"), check=True)
         os.rename(folder + ".new", folder)
     return folder
 

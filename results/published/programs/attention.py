@@ -24,6 +24,8 @@ MODELS = {  # class for training, class for inference, configuration, kind of ch
         hidden_size=768, num_attention_heads=12, intermediate_size=3072, embedding_size=128, num_hidden_layers=12), "safetensors"),
     "albert-lm": ("AlbertForMaskedLM", "AlbertModel", dict(
         hidden_size=768, num_attention_heads=12, intermediate_size=3072, embedding_size=128, num_hidden_layers=12), "safetensors"),
+    "albert-classes": ("AlbertForSequenceClassification", "AlbertForSequenceClassification", dict(
+        hidden_size=768, num_attention_heads=12, intermediate_size=3072, embedding_size=128, num_hidden_layers=12), "safetensors"),
     "biogpt": ("BioGptForCausalLM", "BioGptModel", {}, "bin"),
 }
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""liger.py KERNEL [memory] [T=2048] [apart]: Liger-Kernel's own benchmark script of the repository in $CODE; the figures are those that it writes. With memory, it
-skips its measurements of speed. T=2048: its rows name this length, which the script does not. apart: in a process of its own, which it starts more of."""
+"""liger.py KERNEL [memory] [T=N] [apart]: Liger-Kernel's own benchmark script of the repository in $CODE; the figures are those that it writes. With memory, it
+skips its measurements of speed; without, what they leave behind counts. T=N: its rows name this length, the committed script another. apart: in a process of its
+own, which it starts more of."""
 import csv
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -20,12 +22,23 @@ if "memory" in sys.argv:
     benchmark = utils.run_benchmarks
     utils.run_benchmarks = lambda metric_name, **more: metric_name == "memory" and benchmark(metric_name=metric_name, **more)
 script = os.path.join(scripts, "benchmark_%s.py" % name)
-if "T=2048" in sys.argv:
+for length in (a[2:] for a in sys.argv if a.startswith("T=")):
     with open(script) as f:
         text = f.read()
     script = os.path.join(scripts, "longer_%s.py" % name)
     with open(script, "w") as f:
-        f.write(text.replace('"T": 512', '"T": 2048'))
+        f.write(re.sub(r'"T": \d+', '"T": ' + length, text))
+if name == "sparse_multi_token_attention":  # its author split sparsemax in two functions, which are not committed: here they call the committed ones
+    from types import SimpleNamespace
+
+    from liger_kernel.ops import sparsemax
+    function = sparsemax.LigerSparsemaxFunction
+
+    def forward(x, dim):
+        kept = []
+        return function.forward(SimpleNamespace(save_for_backward=kept.append), x, dim), kept[0]
+    sparsemax._sparsemax_forward = forward
+    sparsemax._sparsemax_backward = lambda grad, out, dim: function.backward(SimpleNamespace(saved_tensors=(out,), dim=grad.dim() + dim), grad)[0]
 apart = "apart" in sys.argv
 sys.argv = [script, "--overwrite"]
 os.chdir(scripts)
