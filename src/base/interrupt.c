@@ -28,23 +28,25 @@ static void end_by(int sig)
 	raise(sig);
 }
 
-/* timeout(1) and batch systems ask a process and its group to end, which reaches it twice. */
-static bool is_repeated(int sig)
+/* timeout(1) and batch systems ask a process and its group to end, which reaches it twice; Ctrl-C comes from the kernel. */
+static bool is_repeated(const siginfo_t *info)
 {
 	static int64_t asked_ns;
 	struct timespec now;
 	int64_t before = asked_ns;
 
-	if (sig != SIGTERM || clock_gettime(CLOCK_MONOTONIC, &now))
+	if ((info->si_signo != SIGTERM && info->si_code != SI_USER) ||
+	    clock_gettime(CLOCK_MONOTONIC, &now))
 		return false;
 	asked_ns = now.tv_sec * 1000000000ll + now.tv_nsec;
 	return before && asked_ns - before < REPEATED_NS;
 }
 
-static void note(int sig)
+static void note(int sig, siginfo_t *info, void *context)
 {
+	(void)context;
 	if (caught) {
-		if (is_repeated(sig))
+		if (is_repeated(info))
 			return;
 		came = sig;
 		times = FRAG_MIN(times + 1, 2);
@@ -73,16 +75,18 @@ void frag_interrupt_defer(bool on)
 }
 
 /* Not SIG_IGN, which child programs would inherit. */
-static void nothing(int sig)
+static void nothing(int sig, siginfo_t *info, void *context)
 {
 	(void)sig;
+	(void)info;
+	(void)context;
 }
 
 void frag_interrupt_begin(void)
 {
 	static const struct {
 		int sig;
-		void (*handler)(int);
+		void (*handler)(int, siginfo_t *, void *);
 	} signals[] = {
 		{ SIGINT, note },
 		{ SIGTERM, note },
@@ -93,8 +97,8 @@ void frag_interrupt_begin(void)
 	struct sigaction old;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(signals); i++) {
-		const struct sigaction act = { .sa_handler = signals[i].handler,
-					       .sa_flags = SA_RESTART };
+		const struct sigaction act = { .sa_sigaction = signals[i].handler,
+					       .sa_flags = SA_RESTART | SA_SIGINFO };
 
 		/* signals that were ignored (nohup) stay ignored */
 		if (!sigaction(signals[i].sig, NULL, &old) && old.sa_handler != SIG_IGN)

@@ -1004,8 +1004,13 @@ print("done")'
 	[ -w /dev/full ] && [ "$(id -u)" = 0 ] && mkdir tmp && mount -t tmpfs -o size=64k none tmp 2> /dev/null || return 0
 	TMPDIR=$PWD/tmp "$cufrag" record --no-gpu -o rec.cft -- "$python" -c "$program" > log 2>&1
 	local status=$?
+	# what the program prints has no room, either
+	head -c 64k /dev/zero > tmp/full 2> /dev/null
+	TMPDIR=$PWD/tmp "$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --vary '{n}=20000' \
+		-- "$python" -c 'import sys, torch; torch.zeros(int(sys.argv[1]), device="cuda")' {n} > out 2>&1
 	umount tmp
 	[ $status = 5 ] && grep -q '1 of 1 recordings could not be written' log && [ ! -e rec.cft ] || wrong log
+	grep -q 'n=20000 failed, .*set TMPDIR to a folder with more room' out || wrong out
 }
 
 test_live_is_seen_by_others() {

@@ -7,12 +7,12 @@
  * beside_programs.csv). An H200 holds the same, but for 6 MiB less of NCCL's first group. The card gives 2 MiB at a time, so sums
  * are off by as much where several libraries share them. Other releases of PyTorch and CUDA are taken to be alike.
  *
- * Cards of other compute capabilities were not measured. Two parts are derived for them (kernels_bytes, handle_bytes), and agree
- * with what vLLM printed on nine such cards (results/layout/serving.md); they hold nothing of the rest.
+ * Cards of other compute capabilities were not measured. Three parts are derived for them (kernels_bytes, handle_bytes, NCCL's
+ * groups in beside_nccl.c), and the first two agree with what vLLM printed on nine such cards (results/layout/serving.md); they
+ * hold nothing of the rest.
  *
- * Not modelled: NCCL's groups of several ranks, which were not measured; local memory of kernels with more than 1,024 bytes a
- * thread (multiprocessors x threads x the bytes beyond), since kernels are never looked at and none of PyTorch's that were
- * measured has so many; 2 MiB of FP8 products; other libraries.
+ * Not modelled: local memory of kernels with more than 1,024 bytes a thread (multiprocessors x threads x the bytes beyond), since
+ * kernels are never looked at and none of PyTorch's that were measured has so many; 2 MiB of FP8 products; other libraries.
  */
 #include "nogpu.h"
 
@@ -30,15 +30,16 @@ static const struct {
 	[NOGPU_BESIDE_SOLVER] = { 96 * FRAG_MIB, 0 }, /* one handle of cuSOLVER */
 	[NOGPU_BESIDE_FFT] = { 8 * FRAG_MIB, 0 },
 	[NOGPU_BESIDE_STREAM] = { 0, 0 }, /* streams_bytes */
-	/* groups of one rank: the first took 494 MiB, the next two 390 and 388 */
-	[NOGPU_BESIDE_NCCL] = { 106 * FRAG_MIB, 388 * FRAG_MIB },
+	/* its kernels: of groups of one rank the first took 494 MiB, the next two 390 and 388 (beside_nccl.c). An RTX 3090 printed
+	 * 484 (NVIDIA/nccl pull request 2366) */
+	[NOGPU_BESIDE_NCCL] = { 106 * FRAG_MIB, 0 },
 };
 
 static bool counts(enum nogpu_beside what)
 {
 	return frag_nogpu_card()->libraries &&
 	       (frag_nogpu_card()->major == 9 || what == NOGPU_BESIDE_KERNELS ||
-		what == NOGPU_BESIDE_CUBLAS);
+		what == NOGPU_BESIDE_CUBLAS || what == NOGPU_BESIDE_NCCL);
 }
 
 /*
@@ -81,7 +82,8 @@ static uint64_t nth_bytes(enum nogpu_beside what, uint64_t n)
 	return figures[what].each_bytes;
 }
 
-void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
+/* The next of a kind; `more_bytes` beside what each takes. */
+static void take(enum nogpu_beside what, uint64_t more_bytes, struct nogpu_held *own)
 {
 	static uint64_t taken[NOGPU_BESIDE_COUNT][NOGPU_CARDS_MAX];
 	int device = frag_nogpu_device();
@@ -96,10 +98,20 @@ void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
 	if (sim && n == 1)
 		frag_sim_occupy(sim, figures[what].first_bytes);
 	if (sim)
-		each = frag_sim_occupy(sim, nth_bytes(what, n));
+		each = frag_sim_occupy(sim, nth_bytes(what, n) + more_bytes);
 	if (own)
 		*own = (struct nogpu_held){ each, device };
 	frag_nogpu_unlock();
+}
+
+void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
+{
+	take(what, 0, own);
+}
+
+void frag_nogpu_beside_take_group(int ranks, int rank, struct nogpu_held *own)
+{
+	take(NOGPU_BESIDE_NCCL, frag_nogpu_group_bytes(ranks, rank), own);
 }
 
 void frag_nogpu_beside_give(struct nogpu_held *own)

@@ -76,7 +76,7 @@ static void find_entry(const char *name, void **out, int *status)
 
 /* Cards of boards that are linked through NVLink have memory of the kind in their name, or the form: "NVIDIA H100 80GB HBM3",
  * "NVIDIA A100-SXM4-80GB", "NVIDIA H20", "NVIDIA H200", "NVIDIA GH200 480GB", "NVIDIA B200". */
-static bool has_links(void)
+bool frag_nogpu_has_links(void)
 {
 	static const char *const words[] = { "HBM", "SXM", "H20", "B200", "NVL" };
 

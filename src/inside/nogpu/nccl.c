@@ -50,8 +50,7 @@ static int comm_make(void **out, int ranks, int rank)
 	FRAG_TRY(frag_nogpu_handle(out));
 	c = *out;
 	*c = (struct comm){ .ranks = ranks, .rank = rank };
-	if (ranks == 1)
-		frag_nogpu_beside_take(NOGPU_BESIDE_NCCL, &c->held);
+	frag_nogpu_beside_take_group(ranks, rank, &c->held);
 	return NCCL_OK;
 }
 
@@ -146,10 +145,12 @@ NOGPU_VALUE(int, ncclCommInitRankScalable,
 /* One process with a communicator for each of its cards, as DataParallel has. */
 NOGPU_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
 {
-	int rc = 0;
+	int before = frag_nogpu_device(), rc = 0;
 
 	for (int i = 0; !rc && i < ranks; i++)
-		rc = comm_make(&out[i], ranks, i);
+		rc = frag_nogpu_device_set(devices ? devices[i] : i)
+			     ?: comm_make(&out[i], ranks, i);
+	frag_nogpu_device_set(before);
 	return rc;
 }
 NOGPU_ANSWER(ncclCommCount, (const struct comm *comm, int *count), *count = comm->ranks)

@@ -88,6 +88,9 @@ struct nogpu_card {
 /* Read once, never changes. */
 const struct nogpu_card *frag_nogpu_card(void);
 
+/* NVLink connects the cards of such a machine. */
+bool frag_nogpu_has_links(void);
+
 /* Those that CUDA shows the program (CUDA_VISIBLE_DEVICES, read at the first call that is about one), and which of
  * the machine each is. NVML shows all. */
 int frag_nogpu_visible(void);
@@ -141,6 +144,9 @@ struct nogpu_held {
 	int device;
 };
 void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own);
+/* A group of NCCL's in which this process is `rank`; what it takes beside NCCL's kernels (beside_nccl.c). */
+void frag_nogpu_beside_take_group(int ranks, int rank, struct nogpu_held *own);
+uint64_t frag_nogpu_group_bytes(int ranks, int rank);
 void frag_nogpu_beside_give(struct nogpu_held *own);
 /* Memory of a card is asked for: from here on there is something to record. pre: locked. */
 void frag_nogpu_mark_begun(void);

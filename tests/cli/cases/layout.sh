@@ -100,10 +100,12 @@ for _ in $(seq 200); do [ ! -e waits ] || break; sleep 0.05; done
 kill -INT $!; wait $!; echo "exit $?"
 grep -E '^(answer|h100: )|Interrupted' out; tail -1 err
 # as timeout does it, which asks the process and then its group
-rm waits; "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
-for _ in $(seq 200); do [ ! -e waits ] || break; sleep 0.05; done
-kill -TERM $!; sleep 0.02; kill -TERM $!; wait $!; echo "exit $?"
-grep -E '^(answer|h100: )' out
+for s in TERM INT; do
+	rm waits; env --default-signal=INT "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
+	for _ in $(seq 200); do [ ! -e waits ] || break; sleep 0.05; done
+	kill -$s $!; sleep 0.02; kill -$s $!; wait $!; echo "exit $?"
+	grep -E '^(answer|h100: )' out
+done
 # an array job: each shard keeps its recordings; then the same command takes them all, and writes the results for fleet
 for i in 0 1; do
 	SLURM_ARRAY_TASK_ID=$i layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --shard /2 -- sh program '{mb}' '{ac}' ''

@@ -8,6 +8,7 @@ int frag_nogpu_cudaLaunchKernel(void);
 int frag_nogpu_cuLaunchKernel(void);
 int frag_nogpu_ncclCommInitAll(void **out, int ranks, const int *devices);
 int frag_nogpu_ncclCommDestroy(void *comm);
+uint64_t frag_nogpu_group_bytes(int ranks, int rank);
 
 TEST(libraries_hold_what_they_hold_on_the_card)
 {
@@ -74,21 +75,46 @@ TEST(streams_hold_what_they_hold_on_the_card)
 
 TEST(groups_of_one_rank_hold_what_they_hold_on_the_card)
 {
-	void *groups[2], *pair[2];
+	void *groups[2];
 	size_t before;
 
 	NEEDS_ADDRESSES();
 	before = used();
-	frag_nogpu_ncclCommInitAll(pair, 2, NULL); /* several were not measured */
-	assert_int_equal(used(), before);
 	frag_nogpu_ncclCommInitAll(&groups[0], 1, NULL);
 	assert_int_equal(used(), before + 494);
 	frag_nogpu_ncclCommInitAll(&groups[1], 1, NULL);
 	assert_int_equal(used(), before + 494 + 388);
 	frag_nogpu_ncclCommDestroy(groups[0]);
 	frag_nogpu_ncclCommDestroy(groups[1]);
+	assert_int_equal(used(), before + 106);
+}
+
+TEST(groups_of_several_ranks_hold_what_nccl_allocates)
+{
+	static const int cards[] = { 1, 0 };
+	void *pair[2];
+	size_t before;
+
+	NEEDS_ADDRESSES();
+	frag_nogpu_cudaSetDevice(1);
+	before = used();
+	frag_nogpu_cudaSetDevice(0);
+	frag_nogpu_ncclCommInitAll(pair, 2, cards);
+	frag_nogpu_cudaSetDevice(1);
+	assert_int_equal(used(), before + 106 + 484); /* 32 tables, 24 channels */
+	frag_nogpu_ncclCommDestroy(pair[1]);
+	assert_int_equal(used(), before + 106 + 484);
 	frag_nogpu_ncclCommDestroy(pair[0]);
 	assert_int_equal(used(), before + 106);
+	frag_nogpu_cudaSetDevice(0);
+	/* as vLLM runs it: the network's buffers, ring, tree, multicast from three ranks on */
+	setenv("NCCL_CUMEM_ENABLE", "0", 1);
+	assert_int_equal(frag_nogpu_group_bytes(2, 1) / FRAG_MIB, 256 + 288);
+	assert_int_equal(frag_nogpu_group_bytes(4, 0) / FRAG_MIB, 256 + 288 + 24 * 10 + 128);
+	assert_int_equal(frag_nogpu_group_bytes(4, 1) / FRAG_MIB, 256 + 288 + 24 * 12 + 128);
+	assert_int_equal(frag_nogpu_group_bytes(8, 7) / FRAG_MIB, 256 + 288 + 24 * 2 + 256);
+	assert_int_equal(frag_nogpu_group_bytes(1, 0) / FRAG_MIB, 512);
+	unsetenv("NCCL_CUMEM_ENABLE");
 }
 
 TEST(a_full_card_gives_what_it_has_left)
@@ -112,7 +138,8 @@ static int choose_card(void **state)
 	(void)state;
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	return setenv("CUFRAG_NOGPU",
-		      "name=Large card;total=4294967296;context=524288000;count=2;cc=9.0;sms=132",
+		      "name=NVIDIA H100 80GB "
+		      "HBM3;total=4294967296;context=524288000;count=2;cc=9.0;sms=132",
 		      1);
 }
 TEST_GROUP(choose_card, NULL)

@@ -6,6 +6,7 @@
 
 int frag_nogpu_cudaLaunchKernel(void);
 int frag_nogpu_ncclCommInitAll(void **out, int ranks, const int *devices);
+uint64_t frag_nogpu_group_bytes(int ranks, int rank);
 
 TEST(kernels_hold_by_threads_and_cublas_by_its_workspace)
 {
@@ -26,7 +27,7 @@ TEST(kernels_hold_by_threads_and_cublas_by_its_workspace)
 
 TEST(what_is_not_derived_holds_nothing)
 {
-	void *cudnn, *solver, *stream, *group;
+	void *cudnn, *solver, *stream;
 	size_t before;
 	int plan;
 
@@ -37,8 +38,24 @@ TEST(what_is_not_derived_holds_nothing)
 	frag_nogpu_cufftCreate(&plan);
 	for (int i = 0; i < 128; i++)
 		frag_nogpu_cudaStreamCreateWithPriority(&stream, 1, 0);
-	frag_nogpu_ncclCommInitAll(&group, 1, NULL);
 	assert_int_equal(used(), before);
+}
+
+/* without NVLink: two channels */
+TEST(nccl_holds_by_its_channels)
+{
+	size_t before;
+	void *group;
+
+	NEEDS_ADDRESSES();
+	before = used();
+	frag_nogpu_ncclCommInitAll(&group, 1, NULL);
+	assert_int_equal(used(), before + 494);
+	assert_int_equal(frag_nogpu_group_bytes(2, 0) / FRAG_MIB, 2 * 6 + 4 + 2 * 12);
+	setenv("NCCL_CUMEM_ENABLE", "0", 1);
+	assert_int_equal(frag_nogpu_group_bytes(2, 0) / FRAG_MIB, 4 + 2 * 12);
+	assert_int_equal(frag_nogpu_group_bytes(4, 1) / FRAG_MIB, 4 + 2 * 12 + 2 * 12);
+	unsetenv("NCCL_CUMEM_ENABLE");
 }
 
 static int choose_card(void **state)

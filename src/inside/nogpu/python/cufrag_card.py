@@ -30,7 +30,10 @@ CACHES = {"CUPY_CACHE_DIR": "cupy", "DG_JIT_CACHE_DIR": "deep_gemm", "NUMBA_CACH
 
 
 def say(text):
-    print("cufrag record: " + text, file=sys.stderr, flush=True)
+    try:
+        print("cufrag record: " + text, file=sys.stderr, flush=True)
+    except OSError:  # no room where it is written to
+        pass
 
 
 class Card:

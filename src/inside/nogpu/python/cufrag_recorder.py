@@ -24,7 +24,10 @@ RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"
 
 
 def say(text):
-    print("cufrag record: " + text, file=sys.stderr, flush=True)
+    try:
+        print("cufrag record: " + text, file=sys.stderr, flush=True)
+    except OSError:  # no room where it is written to
+        pass
 
 
 def settings_of(torch):

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What NCCL holds of a card for one group of ranks within a machine, computed as its sources do (2.21 to 2.28: channel.cc,
+ * transport/p2p.cc, net.cc, nvls.cc, graph/connect.cc). Memory is taken for each channel; how many those are follows from the
+ * links, and is that of public logs.
+ *
+ * Where NCCL takes memory by cuMemCreate (the default since 2.19), each of its small tables takes the 2 MiB of that call, three
+ * for each channel, and a ring is connected at the first collective. With NCCL_CUMEM_ENABLE=0, as vLLM sets it up to 0.10, tables
+ * take next to nothing, but rings, trees, multicast and buffers for the network are made with the group.
+ *
+ * Equal to what is known: 388 MiB of a group of one rank (measured, results/layout/beside.csv); 544 and 688 MiB of the first of two
+ * and of more A100 (NVIDIA/nccl issue 964); 512 MiB of network buffers (2363); 256 MiB of multicast for eight H100 (a public log).
+ *
+ * Not modelled: what groups over several machines take for the network (they count as if within one), connections of sends and
+ * receives, and multicast with cuMem, which is connected when it is first chosen.
+ */
+#include "nogpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TABLES_BYTES (3 * 2 * FRAG_MIB) /* of a channel */
+#define GROUP_BYTES (2 * 2 * FRAG_MIB) /* what the kernels know of the group, and the ranks in it */
+/* A connection: buffers of 4 MiB, 4.7 MiB and 0.5 MiB for the three protocols, and the flags of both sides; with an A100, which
+ * reads from its peer, the first is the sender's. In steps of 2 MiB. */
+#define RECEIVE_BYTES (10 * FRAG_MIB)
+#define SEND_BYTES (2 * FRAG_MIB)
+#define READ_BYTES (6 * FRAG_MIB) /* either side */
+#define NETWORK_STEPS 16u
+#define MULTICAST_BYTES (32 * FRAG_MIB) /* for each rank; 16 channels x 2 ways x 1 MiB */
+#define MACHINE_RANKS 8u
+
+struct links {
+	unsigned channels, peer_channels; /* of collectives; of sends and receives */
+	uint64_t chunk_bytes;		  /* of the network's buffers */
+	bool direct;			  /* cards reach each other's memory */
+	bool reads, multicast;
+};
+
+static struct links links_of(const struct nogpu_card *c, int ranks)
+{
+	bool fast = c->major >= 8 && frag_nogpu_has_links();
+	struct links l = { .channels = 2, .peer_channels = 2, .chunk_bytes = 128 * FRAG_KIB };
+
+	l.direct = fast || !strstr(c->name, "GeForce");
+	if (fast)
+		l = (struct links){ .channels = c->major >= 10 ? 32 : 24,
+				    .peer_channels = 32,
+				    .chunk_bytes = 512 * FRAG_KIB,
+				    .direct = true,
+				    .reads = c->major == 8,
+				    .multicast = c->major >= 9 && ranks > 2 };
+	if (ranks == 1)
+		l = (struct links){ .channels = 64,
+				    .peer_channels = 64,
+				    .chunk_bytes = 512 * FRAG_KIB };
+	return l;
+}
+
+static uint64_t ring_bytes(const struct links *l)
+{
+	return l->direct ? l->channels * (RECEIVE_BYTES + SEND_BYTES) : 0;
+}
+
+/* A chain in the order of the ring, so only the way back is new: the first rank receives, the last one sends. */
+static uint64_t tree_bytes(const struct links *l, int ranks, int rank)
+{
+	uint64_t receive = l->reads ? READ_BYTES : RECEIVE_BYTES;
+	uint64_t send = l->reads ? READ_BYTES : SEND_BYTES;
+
+	if (!l->direct || ranks < 3)
+		return 0;
+	return l->channels * ((rank < ranks - 1 ? receive : 0) + (rank > 0 ? send : 0));
+}
+
+uint64_t frag_nogpu_group_bytes(int ranks, int rank)
+{
+	const struct links l = links_of(frag_nogpu_card(), ranks);
+	const char *enable = getenv("NCCL_CUMEM_ENABLE");
+
+	if (!enable || strcmp(enable, "0") != 0)
+		return FRAG_MAX(l.channels, l.peer_channels) * TABLES_BYTES + GROUP_BYTES +
+		       ring_bytes(&l);
+	return l.peer_channels * NETWORK_STEPS * l.chunk_bytes + ring_bytes(&l) +
+	       tree_bytes(&l, ranks, rank) +
+	       (l.multicast ? FRAG_MIN((uint64_t)ranks, MACHINE_RANKS) * MULTICAST_BYTES : 0);
+}
