@@ -94,6 +94,10 @@ def known():
     print("mask", int((1.0 - mask.to(weights[0].dtype))[:, 0, 0, :].sum()))
     edges = (torch.arange(5_000_000) % 1000).cuda()
     print("edges", len((edges == 7).nonzero()), int(torch.bincount(edges).max()))
+    chosen = nn.Linear(64, 128, device="cuda")(torch.empty(40_000, 64, device="cuda")).topk(8).indices
+    experts = F.one_hot(chosen, 128).permute(2, 1, 0)
+    hit = (experts.sum(dim=(-1, -2)) > 0).nonzero()
+    print("experts", len(hit), {len(torch.where(experts[i[0]])[0]) for i in hit}, {len(torch.where(experts[i])[0]) for i in hit})
     took = [a.elapsed_time(b) for a, b in ((odd, even), (even, padded), (padded, round_), (round_, end))]
     print("time", took[0] > 4 * took[3], took[0] > took[1] > 1.5 * took[3], took[3] < took[2] < took[1], took[3] > 0)
 

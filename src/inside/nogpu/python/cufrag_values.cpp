@@ -105,6 +105,8 @@ struct Info {
 	int places = 0;      /* which numbers are places in the first argument, which a card checks */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 	bool pads = false;   /* moves a tensor into a larger one */
+	bool ones = false;   /* makes a tensor of zeros and ones, or reads one */
+	bool keeps_ones = false;
 };
 
 bool one_of(const std::string &name, std::initializer_list<const char *> list)
@@ -174,6 +176,8 @@ Info describe(const c10::OperatorHandle &op)
 		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
 														    0;
 	f.pads = name == "aten::constant_pad_nd";
+	f.keeps_ones = one_of(name, { "aten::index", "aten::index_select", "aten::clone", "aten::_to_copy" });
+	f.ones = f.keeps_ones || one_of(name, { "aten::scatter_", "aten::sum" });
 	return f;
 }
 
@@ -274,6 +278,8 @@ Tensor cpu_view(const Tensor &t)
 enum Origin { NOTHING, GUESSED, LIKELY, INVENTED, COMPUTED }; /* GUESSED: computed from nothing, or made up for a lack of it; */
 /* LIKELY: guessed, and true for most: what is not below a bound (a size, a score), what survives suppression */
 std::unordered_map<const void *, Origin> origins; /* by the base of the storage */
+/* Of numbers that nobody computed, how many are ones; the others are zeros: one_hot, of the choices of a router, takes gigabytes. */
+std::unordered_map<const void *, double> ones;
 
 Origin origin_of(const Tensor &t)
 {
@@ -292,10 +298,21 @@ void set_origin(const Tensor &t, Origin value)
 		return;
 	std::lock_guard<std::mutex> g(mutex);
 	origins[t.storage().data()] = value;
+	ones.erase(t.storage().data());
 	if (t.is_floating_point() && span(t) > SMALL)
 		held.set(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
 	if (integers(t) && span(t) > SMALL_INTEGERS)
 		held_integers.set(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
+}
+
+/* 0: not known. */
+double ones_of(const Tensor &t)
+{
+	if (!on_card(t) || !t.numel())
+		return 0;
+	std::lock_guard<std::mutex> g(mutex);
+	auto it = ones.find(t.storage().data());
+	return it == ones.end() ? 0 : it->second;
 }
 
 /* What NCCL was lately given: a part of a storage has an address of its own. By its last byte but one: begin and base. */
@@ -965,7 +982,27 @@ uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool don
 	}
 	if (mode == Values::zeros)
 		return 0;
+	if (ones_of(x) > 0)
+		return uint64_t(std::llround(double(x.numel()) * ones_of(x)));
 	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool && origin_of(x) != LIKELY && !suppression ? (x.numel() + 1) / 2 : x.numel());
+}
+
+/* How many ones an uncomputed result has: it was scattered into zeros, or is some of those of its first input, or counts them. */
+void note_ones(const Info &f, const std::vector<IValue> &args, const Tensor &out)
+{
+	double share = ones_of(args[0].toTensor());
+	if (f.name == "aten::scatter_" && args.size() > 3 && args[3].isScalar() && integers(out))
+		share = double(args[2].toTensor().numel()) / double(out.numel());
+	else if (!f.keeps_ones && f.name != "aten::sum")
+		return;
+	if (share <= 0 || !on_card(out) || !out.numel())
+		return;
+	if (f.name == "aten::sum") {
+		cpu_view(out).fill_(share * double(args[0].toTensor().numel()) / double(out.numel()));
+		return set_origin(out, INVENTED);
+	}
+	std::lock_guard<std::mutex> g(mutex);
+	ones[out.storage().data()] = share;
 }
 
 void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack)
@@ -1147,6 +1184,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	for (size_t i = 0; f.mutates && i < count; i++)
 		if (f.writes[i])
 			each(args[i], set);
+	if (!done && f.ones)
+		note_ones(f, args, outs[0].toTensor());
 }
 /* ---- __torch_dispatch__ ------------------------------------------------------------------------ */
 
