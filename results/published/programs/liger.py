@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""liger.py KERNEL [memory] [T=N] [apart]: Liger-Kernel's own benchmark script of the repository in $CODE; the figures are those that it writes. With memory, it
-skips its measurements of speed; without, what they leave behind counts. T=N: its rows name this length, the committed script another. apart: in a process of its
-own, which it starts more of."""
+"""liger.py KERNEL [memory] [T=N] [x=N,...] [apart] [--OPTION...]: Liger-Kernel's own benchmark script of the repository in $CODE; the figures are those that it
+writes. With memory, it skips its measurements of speed; without, what they leave behind counts. T=N, x=N,...: its rows name this length, these sizes, the committed
+script others. apart: in a process of its own, which it starts more of. OPTIONs are the script's."""
 import csv
 import json
 import os
@@ -22,12 +22,17 @@ if "memory" in sys.argv:
     benchmark = utils.run_benchmarks
     utils.run_benchmarks = lambda metric_name, **more: metric_name == "memory" and benchmark(metric_name=metric_name, **more)
 script = os.path.join(scripts, "benchmark_%s.py" % name)
-for length in (a[2:] for a in sys.argv if a.startswith("T=")):
+changes = [(r'"T": \d+', '"T": ' + a[2:]) for a in sys.argv if a.startswith("T=")]
+changes += [(r'"x_values": .*', '"x_values": [%s],' % a[2:]) for a in sys.argv if a.startswith("x=")]
+if "memory" in sys.argv:
+    changes.append((r"\bspeed_modes = .*", "speed_modes = ()"))  # of a script that measures in processes of its own, without run_benchmarks
+for pattern, other in changes:
     with open(script) as f:
         text = f.read()
-    script = os.path.join(scripts, "longer_%s.py" % name)
-    with open(script, "w") as f:
-        f.write(re.sub(r'"T": \d+', '"T": ' + length, text))
+    if re.search(pattern, text):
+        script = os.path.join(scripts, "changed_%s.py" % name)
+        with open(script, "w") as f:
+            f.write(re.sub(pattern, other, text))
 if name == "sparse_multi_token_attention":  # its author split sparsemax in two functions, which are not committed: here they call the committed ones
     from types import SimpleNamespace
 
@@ -40,7 +45,7 @@ if name == "sparse_multi_token_attention":  # its author split sparsemax in two 
     sparsemax._sparsemax_forward = forward
     sparsemax._sparsemax_backward = lambda grad, out, dim: function.backward(SimpleNamespace(saved_tensors=(out,), dim=grad.dim() + dim), grad)[0]
 apart = "apart" in sys.argv
-sys.argv = [script, "--overwrite"]
+sys.argv = [script, "--overwrite"] + [a for a in sys.argv if a.startswith("--")]
 os.chdir(scripts)
 try:
     if apart:
