@@ -557,7 +557,9 @@ static int choose_card(void **state)
 {
 	(void)state;
 	setenv("CUFRAG_NOGPU",
-	       "name=Small card;total=4294967296;context=536870912;count=3;cc=8.9;sms=58", 1);
+	       "name=Small "
+	       "card;total=4294967296;context=536870912;libraries=0;count=3;cc=8.9;sms=58",
+	       1);
 	return setenv("CUDA_VISIBLE_DEVICES", "1,0,5", 1);
 }
 TEST_GROUP(choose_card, NULL)

@@ -31,7 +31,7 @@ static int begin(void **state)
 		return 1;
 	setenv("CUFRAG_NOGPU_TALK", folder, 1);
 	/* of no card that is counted for groups (beside.c), so that none is opened */
-	setenv("CUFRAG_NOGPU", "total=1073741824;name=c;cc=8.0;sms=10", 1);
+	setenv("CUFRAG_NOGPU", "total=1073741824;name=c;cc=8.0;sms=10;libraries=0", 1);
 	return 0;
 }
 
