@@ -21,19 +21,14 @@ import sysconfig
 import tempfile
 import time
 
+from cufrag_recorder import say
+
 CORE = "libcufrag_nogpu.so"
 VALUES = "cufrag_values.so"
 # What packages keep for later runs: kernels, which are empty here, timings, and what cards can do. A real card must never find it,
 # so it lies in these folders beside the libraries.
 CACHES = {"CUPY_CACHE_DIR": "cupy", "DG_JIT_CACHE_DIR": "deep_gemm", "NUMBA_CACHE_DIR": "numba",
           "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton", "VLLM_CACHE_ROOT": "vllm"}
-
-
-def say(text):
-    try:
-        print("cufrag record: " + text, file=sys.stderr, flush=True)
-    except OSError:  # no room where it is written to
-        pass
 
 
 class Card:

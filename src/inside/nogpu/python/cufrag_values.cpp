@@ -719,11 +719,11 @@ double time_of(const Info &f, const std::vector<IValue> &args, const std::vector
 		return KERNELS_NS + bytes / bytes_per_ns * (x.element_size() == 2 ? ELEMENTS_OF_2 : LARGER_ELEMENTS) * (across ? ACROSS_ROWS : 1);
 	}
 	int rows = ROWS_OF_16;
-	for (const auto &a : args)
-		each(a, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
-	for (const auto &o : outs)
-		each(o, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
-	if (f.flops == 1 && rows != ROWS_OF_16)
+	if (f.flops == 1)
+		for (const auto *some : { &args, &outs })
+			for (const auto &v : *some)
+				each(v, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
+	if (rows != ROWS_OF_16)
 		return flops / std::min(flops_per_ns / OLDER_CARD, UNEVEN_FLOPS[rows]) + UNEVEN_BYTES * bytes / bytes_per_ns;
 	return std::max(bytes / bytes_per_ns, flops / flops_per_ns);
 }
@@ -982,8 +982,8 @@ uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool don
 	}
 	if (mode == Values::zeros)
 		return 0;
-	if (ones_of(x) > 0)
-		return uint64_t(std::llround(double(x.numel()) * ones_of(x)));
+	if (double share = ones_of(x); share > 0)
+		return uint64_t(std::llround(double(x.numel()) * share));
 	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool && origin_of(x) != LIKELY && !suppression ? (x.numel() + 1) / 2 : x.numel());
 }
 
