@@ -349,7 +349,7 @@ def tv(name):
 
     kind, name = name.split(".") if "." in name else ("", name)
     mod = getattr(torchvision.models, kind) if kind else torchvision.models
-    z = zlib.crc32(name.encode())
+    z = zlib.crc32((os.environ.get("SALT", "") + name).encode())
     mode = ["bf16", "ab", "ah", "fp32", "ab", "fp32"][z % 6]
     if mode == "bf16" and kind:
         mode = "ab"
@@ -412,7 +412,7 @@ def tv(name):
 def timm_(name):
     import timm
 
-    z = zlib.crc32(name.encode())
+    z = zlib.crc32((os.environ.get("SALT", "") + name).encode())
     mode = ["bf16", "ab", "ah", "fp32", "ab", "ah"][z % 6]
     lay = torch.channels_last if (z >> 4) & 1 else torch.contiguous_format
     torch.manual_seed(0)
@@ -495,6 +495,7 @@ def main():
                 fd = os.open(part(n) + ".log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
                 os.dup2(fd, 1)
                 os.dup2(fd, 2)
+                os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.environ["TRITON_CACHE_DIR"] = part(n) + ".cache"
                 one(n, part(n))
                 sys.stdout.flush()
                 os._exit(0)
@@ -520,4 +521,5 @@ def main():
                 w.writerow([n, "NOT RUN"])
 
 
-main()
+if __name__ == "__main__":
+    main()

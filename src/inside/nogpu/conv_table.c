@@ -140,21 +140,11 @@ static bool is_point(const struct row *a)
 	return a->r == 1 && a->s == 1 && a->stride == 1 && a->groups == 1;
 }
 
-/* Filters of single channels, channels last, in half precision. */
-static bool is_single(const struct row *a)
-{
-	return a->groups > 1 && a->groups == a->c && a->k == a->c && a->channels_last &&
-	       a->type != fp32;
-}
-
 /* Do both choose among the same kernels? */
 static bool alike(const struct row *a, const struct row *b)
 {
-	if (a->op != b->op || (a->type == fp32) != (b->type == fp32) ||
-	    a->channels_last != b->channels_last)
-		return false;
-	return (is_point(a) && is_point(b)) || (is_single(a) && is_single(b) && a->r == b->r &&
-						a->stride == b->stride && a->type == b->type);
+	return a->op == b->op && (a->type == fp32) == (b->type == fp32) &&
+	       a->channels_last == b->channels_last && is_point(a) && is_point(b);
 }
 
 /* With channels last, a point's convolution is one product: images and points are the same to it. */
@@ -190,16 +180,13 @@ static const struct row *most_alike(const struct row *key)
 	return near;
 }
 
-/* What the kernels take that cuDNN does not plan for: nothing, a partial filter for each image, or 16 of single channels. */
+/* What the kernels take that cuDNN does not plan for: nothing, or a partial filter for each image. */
 static bool was_unplanned(const struct row *a)
 {
-	uint64_t bytes = a->op != filter   ? 0
-			 : is_single(a)	   ? 32 * (uint64_t)a->n * a->r * a->s * units(a->c, 32)
-			 : a->h * a->w > 1 ? a->n * partial_bytes(a)
-					   : 0;
+	uint64_t bytes = a->op == filter && a->h * a->w > 1 ? a->n * partial_bytes(a) : 0;
 	uint64_t off = a->bytes > bytes ? a->bytes - bytes : bytes - a->bytes;
 
-	return off <= FRAG_MAX(2048, bytes / 50) || (is_single(a) && !a->bytes);
+	return off <= FRAG_MAX(2048, bytes / 50);
 }
 
 /* ---- looking up ----------------------------------------------------------------------------- */

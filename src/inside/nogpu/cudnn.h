@@ -47,10 +47,7 @@ bool frag_nogpu_is_conv(const struct nogpu_cudnn *op);
  */
 bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, bool near, int64_t *bytes);
 
-/*
- * Filters of one point, and of single channels in half precision with channels last: whether the most alike of the measured
- * sizes took a kernel that cuDNN does not plan for without a card.
- */
+/* Filters of one point: whether the most alike of the measured sizes took a kernel that cuDNN does not plan for without a card. */
 bool frag_nogpu_conv_is_unplanned(const struct nogpu_cudnn *op);
 
 #define NOGPU_PLANS 4 /* with and without tensor cores, deterministic or not */

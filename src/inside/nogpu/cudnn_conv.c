@@ -178,44 +178,27 @@ static bool is_product(const struct nogpu_cudnn *op)
 }
 
 /*
- * Filters of single channels in half precision, channels first: cuDNN proposes kernels that copy the input, and a card
- * takes none of them but for the filter pass of few channels (103 sizes of an H100).
+ * Products of plain matrices by cuBLASLt, which the planner leaves out; it knows when a card of capability 9 takes them
+ * (cufrag_trees.py).
  */
-static bool takes_nothing(const struct nogpu_cudnn *op)
-{
-	struct conv c;
-
-	if (!describe(op, &c) || !c.depthwise || c.channels_last || c.volume ||
-	    c.element_bytes != 2)
-		return false;
-	return op->kind != NOGPU_CUDNN_CONV_BACKWARD_FILTER || c.channels >= (c.line ? 192 : 768);
-}
-
-/* Single channels, channels last, in half precision: kernels of their own, unless a like size took what was planned. */
-static bool is_single(const struct nogpu_cudnn *op)
-{
-	struct conv c;
-
-	return describe(op, &c) && c.depthwise && c.channels == c.filters && c.channels_last &&
-	       c.element_bytes == 2 && !c.volume;
-}
-
-/*
- * What the planner leaves out: products of plain matrices by cuBLASLt, and cuDNN's own kernels for filters of
- * single channels.
- */
-static bool is_beyond_planner(const struct nogpu_cudnn *op, int64_t planned_bytes)
+static bool is_beyond_planner(const struct nogpu_cudnn *op)
 {
 	struct conv c;
 
 	if (!describe(op, &c))
 		return true;
-	if (is_single(op))
-		return op->kind == NOGPU_CUDNN_CONV_FORWARD || !planned_bytes ||
-		       frag_nogpu_conv_is_unplanned(op);
-	if (!c.pointwise || op->w_part->dims[1] != c.channels)
+	if (!c.pointwise || op->w_part->dims[1] != c.channels ||
+	    (frag_nogpu_card()->major == 9 && op->x_part->dims_count == 4))
 		return false;
 	return c.channels_last || is_product(op);
+}
+
+static bool is_single(const struct nogpu_cudnn *op)
+{
+	struct conv c;
+
+	return describe(op, &c) && c.depthwise && c.channels == c.filters && !c.volume &&
+	       c.element_bytes == 2;
 }
 
 void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans)
@@ -228,11 +211,7 @@ void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *pla
 	plans->planned = planned;
 	if (hopper && frag_nogpu_conv_recorded(op, false, first))
 		return;
-	if (takes_nothing(op)) {
-		*first = 0;
-		return;
-	}
-	if (planned && !is_beyond_planner(op, *first))
+	if (planned && !is_beyond_planner(op))
 		return;
 	/* products of all images scale with their number, not as the table's parts do */
 	if (is_product(op) || is_single(op) || !frag_nogpu_conv_recorded(op, true, first))

@@ -6,6 +6,7 @@
  */
 #include "nogpu.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -89,7 +90,7 @@ static bool split(char *text, char *argv[8])
 	return true;
 }
 
-/* Its cuDNN sees no card of this machine: it would use it, and plan some kernels by its answers. */
+/* Its cuDNN sees no card of this machine: it would use it, and plan some kernels by its answers. Nor does it complain of that. */
 static void spawn(char *argv[], int end)
 {
 	posix_spawn_file_actions_t files;
@@ -101,7 +102,9 @@ static void spawn(char *argv[], int end)
 		env[1] = text;
 	if (!posix_spawn_file_actions_init(&files)) {
 		if (!posix_spawn_file_actions_adddup2(&files, end, STDIN_FILENO) &&
-		    !posix_spawn_file_actions_adddup2(&files, end, STDOUT_FILENO))
+		    !posix_spawn_file_actions_adddup2(&files, end, STDOUT_FILENO) &&
+		    !posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY,
+						      0))
 			(void)posix_spawn(&pid, argv[0], &files, NULL, argv, env);
 		posix_spawn_file_actions_destroy(&files);
 	}

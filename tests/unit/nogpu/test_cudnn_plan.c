@@ -104,13 +104,24 @@ static void plans_of_a_script(void)
 	frag_nogpu_conv_plans(op_of(&dense), &plans);
 	MUST(plans.count == 2 && plans.at[0].bytes == 1000 && plans.at[0].notes == 1);
 	MUST(plans.at[1].bytes == 2000 && plans.at[1].notes == 0);
-	frag_nogpu_conv_plans(op_of(&point),
-			      &plans); /* by plain products, which it does not plan */
-	MUST(plans.count == 2 && plans.at[0].bytes == 0);
+	frag_nogpu_conv_plans(op_of(&point), &plans);
+	MUST(plans.count == 2 && plans.at[0].bytes == 1000);
 	frag_nogpu_conv_plans(op_of(&other), &plans);
 	MUST(plans.count == 2 && plans.at[0].bytes == 1000);
 	frag_nogpu_conv_plans(op_of(&known), &plans); /* measured */
 	MUST(plans.count == 2 && plans.at[0].bytes == 46732048 && plans.at[1].bytes == 2000);
+}
+
+/* By plain products, which it does not plan for this card. */
+static void points_of_other_cards(void)
+{
+	struct conv point = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 18, 40, 1, 1);
+	struct nogpu_plans plans;
+
+	setenv("CUFRAG_NOGPU", "total=1000;name=c;cc=8.0;sms=108", 1);
+	write_script("#!/bin/sh\nread card\nwhile read q; do echo 1000 1 2000 0; done\n");
+	frag_nogpu_conv_plans(op_of(&point), &plans);
+	MUST(plans.count == 2 && plans.at[0].bytes == 0);
 }
 
 /* Measured in bfloat16; of three dimensions, where filters of one point are no product. */
@@ -204,35 +215,72 @@ static void plan_for(const char *card)
 		 "/usr/bin/python3\nsrc/inside/nogpu/python/cufrag_planner.py\n%s",
 		 machines_cudnn());
 	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
+	snprintf(setting, sizeof(setting),
+		 "/usr/bin/python3 -c 'import sys; sys.path.insert(0, "
+		 "\"src/inside/nogpu/python\"); "
+		 "import cufrag_stubs; cufrag_stubs.no_card(\"%s.d\", [])'",
+		 script);
+	MUST(!system(setting));
+	snprintf(setting, sizeof(setting), "%s.d", script);
+	setenv("CUFRAG_NOGPU_PLANNER_PATH", setting, 1);
 }
 
 static void on_this_machine(void (*test)(void))
 {
+	char command[200];
+
 	if (!*machines_cudnn() || access("/usr/bin/python3", X_OK))
 		skip();
 	in_a_child(test);
+	snprintf(command, sizeof(command), "rm -r %s.d", script);
+	assert_int_equal(system(command), 0);
 }
 
-/* As an H200 took them: copies alone, and with the partial sums of a whole card. */
+/*
+ * As an H200 took them: copies alone, with the partial sums of a whole card, cuBLASLt's products of points, and single channels, whose
+ * kernels cuDNN proposes only where it finds a driver.
+ */
 static void as_measured(void)
 {
 	static const struct {
 		int kind, type;
 		bool last;
-		int64_t n, c, side, k, stride, bytes;
+		int64_t n, c, side, k, r, stride, groups, bytes;
 	} rows[] = {
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, true, 16, 512, 16, 512, 1, 7864959 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 32, 1280, 8, 1280, 1, 47841935 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 128, 20, 128, 1, 2359671 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, 16, 128, 28, 256, 2, 6816111 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, true, 16, 512, 16, 512, 3, 1, 1, 7864959 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 32, 1280, 8, 1280, 3, 1, 1,
+		  47841935 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 128, 20, 128, 3, 1, 1,
+		  2359671 },
+		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, 16, 128, 28, 256, 3, 2, 1, 6816111 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 48, 2304, 80, 336, 1, 1, 1,
+		  148635648 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 160, 24, 56, 448, 1, 1, 1,
+		  7397648 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 2, 32, 28, 20, 1, 1, 1, 251136 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 96, 162, 4, 972, 1, 1, 1,
+		  60466576 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, true, 50, 512, 14, 512, 7, 1, 512, 0 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, true, 10, 432, 28, 304, 1, 1, 1, 0 },
+		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 80, 480, 75, 80, 1, 1, 1, 0 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 8, 88, 36, 88, 3, 1, 88, 221184 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 20, 32, 129, 32, 3, 1, 32,
+		  184320 },
 	};
 	struct nogpu_plans plans;
 
 	plan_for("total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct conv v = conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n, rows[i].c,
-				     rows[i].side, rows[i].k, 3, rows[i].stride);
+				     rows[i].side, rows[i].k, rows[i].r, rows[i].stride);
+		int64_t taps = rows[i].r * rows[i].r, of_one = rows[i].c / rows[i].groups;
 
+		v.w.dims[1] = of_one;
+		v.w.strides[0] = of_one * taps;
+		if (rows[i].last) {
+			v.w.strides[2] = of_one * rows[i].r;
+			v.w.strides[3] = of_one;
+		}
 		MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
 		MUST(llabs(plans.at[0].bytes - rows[i].bytes) < 512);
 	}
@@ -266,6 +314,11 @@ static void largest_as_measured(void)
 TEST(a_script_is_asked)
 {
 	in_a_child(plans_of_a_script);
+}
+
+TEST(other_cards_points_are_products)
+{
+	in_a_child(points_of_other_cards);
 }
 
 TEST(other_types_and_dimensions_are_asked_for)

@@ -109,8 +109,10 @@ class Card:
                                                    "/usr/local/cuda/lib", "/usr/lib/x86_64-linux-gnu"]
         found = [os.path.join(f, name) for f in folders if f and f != self.folder and os.path.exists(os.path.join(f, name))]
         if found and sys.executable:
+            import cufrag_stubs
             os.environ["CUFRAG_NOGPU_PLANNER"] = "\n".join([sys.executable, os.path.join(HERE, "cufrag_planner.py"), found[0]])
-            os.environ["CUFRAG_NOGPU_PLANNER_PATH"] = os.pathsep.join(p for p in path.split(os.pathsep) if p != self.folder)
+            os.environ["CUFRAG_NOGPU_PLANNER_PATH"] = os.pathsep.join([os.path.join(self.folder, cufrag_stubs.NO_CARD)] + [
+                p for p in path.split(os.pathsep) if p and p != self.folder])
 
     def make(self):
         """All in a folder beside, then renamed: two processes may do it at once."""

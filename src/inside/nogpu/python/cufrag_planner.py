@@ -15,14 +15,21 @@ cudnn.benchmark takes to try them.
 Three things are not as on a card:
 * Kernels of the stream-K kind are planned for at most 18 multiprocessors. The partial sums that a whole card needs are
   counted here (`streamk`), by what an H200 took.
-* Kernels of cuBLASLt are not proposed, since that library asks the card itself: cudnn_conv.c has a rule for them.
+* Kernels of cuBLASLt are not proposed, since that library asks the card itself: cufrag_trees.py knows when an H200 takes them.
+* Without the driver's library, cuDNN leaves out its kernels for filters of single channels. So it finds one without a card
+  (cufrag_stubs.py).
 * Convolutions by Fourier transforms in single precision are not, either. They are the largest: `transforms`, equal to 397 of 400 sizes of an
   H100 (cuDNN 9.19), to be proposed in nine of ten that could be.
 """
 import ctypes
+import functools
 import json
 import math
+import os
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # python -I leaves it out
+import cufrag_trees
 
 # cudnnBackendDescriptorType_t
 CONVOLUTION, ENGINE, CONFIG, HEURISTICS, KNOB, GRAPH, TENSOR, DEVICE = 1, 2, 3, 4, 7, 15, 17, 38
@@ -60,7 +67,10 @@ class Planner:
             getattr(self.lib, "cudnnBackend" + name).argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int64] + \
                 [ctypes.c_void_p] * (args - 2 + (name == "GetAttribute"))
         self.made = []
-        self.sms = json.loads(card)["multiProcessorCount"]
+        described = json.loads(card)
+        self.sms = described["multiProcessorCount"]
+        self.trees = cufrag_trees.Trees()
+        self.hopper = described["deviceVer"] // 100 == 9
         self.card = self.make(DEVICE)
         text = card.encode()
         self.check(self.lib.cudnnBackendSetAttribute(self.card, 2702, CHAR, len(text), text))
@@ -128,25 +138,39 @@ class Planner:
         self.finish(op)
         g = self.make(GRAPH)
         self.put(g, 801, DESCRIPTOR, op)
+        self.aim(g, None)
         return self.finish(g)
+
+    def aim(self, graph, heuristics):
+        """At the card: it is named to one of the two."""
+        if heuristics:
+            self.put(heuristics, 204, DESCRIPTOR, self.card)
 
     def proposals(self, graph, mode):
         h = self.make(HEURISTICS)
         self.put(h, 201, DESCRIPTOR, graph)
         self.put(h, 200, 8, mode)
-        self.put(h, 204, DESCRIPTOR, self.card)
+        self.aim(None, h)
         self.finish(h)
         return self.get(h, 202, DESCRIPTOR, 64, CONFIG)
 
-    def answer(self, q):
-        found = {}
+    def plans(self, q):
+        """BYTES, NOTES, engine and knobs of those that PyTorch would take, in their order."""
         graph = self.graph(q)
         for config in self.proposals(graph, INSTANT) or self.proposals(graph, FALLBACK):
             engine, number = self.engine_of(config)
             notes = self.get(engine, 1303, NOTE, 16)
-            mask = mask_of(notes)
-            if ROUNDS_INPUTS not in notes and mask not in found:
-                found[mask] = self.bytes_of(q, graph, config, number)
+            if ROUNDS_INPUTS not in notes:
+                yield functools.partial(self.bytes_of, q, graph, config, number), mask_of(notes), number, self.knobs_of(config)
+
+    def answer(self, q):
+        found = {}
+        for size, mask, engine, knobs in self.plans(q):
+            product = self.trees.product(q, engine, knobs) if self.hopper and not found else None
+            if product is not None:
+                found[1 << TENSOR_CORES] = product
+            if mask not in found:
+                found[mask] = size()
             if len(found) == 4:
                 break
         return " ".join("%d %d" % (size, mask) for mask, size in found.items())
@@ -173,20 +197,25 @@ class Planner:
         engine = self.get(config, 300, DESCRIPTOR, 1, ENGINE)[0]
         return engine, self.get(engine, 1301, LONG, 1)[0]
 
+    def knobs_of(self, config):
+        return {self.get(k, 600, KNOB_TYPE, 1)[0]: self.get(k, 601, LONG, 1)[0] for k in self.get(config, 302, DESCRIPTOR, 30, KNOB)}
+
     def bytes_of(self, q, graph, config, engine):
         size = self.get(config, 303, LONG, 1)[0]
         if engine < STREAM_K_FROM:
             return size
-        knobs = {}
-        for k in self.get(config, 302, DESCRIPTOR, 30, KNOB):
-            knobs[self.get(k, 600, KNOB_TYPE, 1)[0]] = self.get(k, 601, LONG, 1)[0]
+        knobs = self.knobs_of(config)
         if knobs.get(WORKSPACE) != 0 or knobs.get(TILE) not in TILES:
             return size
         try:
             alone = self.on_one_cluster(graph, engine, knobs)
         except Refused:
             return size
-        (m, n), (partial, few) = TILES[knobs[TILE]], streamk(q, knobs, self.sms)
+        return self.with_partial_sums(q, knobs, alone)
+
+    def with_partial_sums(self, q, knobs, alone):
+        (m, n), (last, few, found) = TILES[knobs[TILE]], streamk(q, knobs, self.sms)
+        partial = last * self.trees.splits(q, found) if last else 0
         if not partial and few and alone % 16 == COUNTERS % 16:
             return alone - COUNTERS
         return alone + 4 * m * n * partial
@@ -276,10 +305,10 @@ def channels_first(q):
 
 
 def streamk(q, knobs, sms):
-    """Tiles of partial sums: where the last round of tiles fills less than half of the card, each of its tiles is split. And are
-    there fewer than two rounds?"""
+    """Tiles of the last round, whether there are fewer than two rounds, and what decides into how many parts the sums of the last
+    round are split, so that they fill the card."""
     (tile_m, tile_n), m, n = TILES[knobs[TILE]], knobs[CLUSTER_M], knobs[CLUSTER_N]
-    (x, w, y), taps, single = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:]), q.data_type == 0
+    (x, w, y), taps = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:])
     points = [t[0] * math.prod(t[2:]) for t in (x, y)]
     if q.operation == FORWARD:
         rows, columns, depth = up(points[1], tile_m), up(w[0], tile_n), taps * up(w[1], 32)
@@ -290,32 +319,12 @@ def streamk(q, knobs, sms):
     cluster = m * n
     filled = FILLED.get(cluster, 132) * sms // 132 // cluster * cluster
     tiles = up(rows, m) * m * up(columns, n) * n
-    last, few = tiles % filled if filled else 0, tiles < 2 * filled
-    if not last or 2 * last > filled:
-        return 0, few
-    plane = len(x) == 4 and w[2] > 1
-    if q.operation == FILTER and not single:
-        splits = splits_of_filter(knobs[TILE], tiles < filled, filled / last, depth // 2, plane)
-    else:
-        splits = min(filled // last, depth // least_depth(single, tiles < filled, plane, len(x) > 4))
-    return last * splits if splits > 1 else 0, few
-
-
-def least_depth(single, first_round, plane, volume):
-    """Of a part, in steps of 32 items; from 1,900 sizes of an H200 and an H100."""
-    if single:
-        return 16 if first_round else 8
-    return 64 if plane or first_round else 12 if volume else 32
-
-
-def splits_of_filter(tile, first_round, room, depth, plane):
-    """Parts of each sum over images and points, in half precision; depth: in steps of 64 points. Lines and volumes: all that fit."""
-    splits = min(int(room), depth // (16 if plane else 20))
-    if splits < 2 or first_round and depth < (200 if plane and tile in (1, 5) else 100):
-        return 0
-    if plane and room != int(room) and depth < 108 * splits:  # whole rounds or a power of two
-        splits = 1 << splits.bit_length() - 1
-    return splits
+    last, groups = tiles % filled if filled else 0, x[1] // w[1]
+    room = filled / last if last else 0
+    return last, tiles < 2 * filled, [
+        knobs[TILE], m, n, cluster, filled, tiles, last, room, depth, tiles // filled if filled else 0, depth * room, taps, groups, w[2] == 1,
+        w[-1] == 1, int(room), room == int(room), x[1], w[0], math.prod(x[2:]), x[0], depth / max(1, int(room)), q.data_type == 2,
+        points[0], q.x[1][1] == 1, knobs.get(13, -1), len(x)]
 
 
 def main():

@@ -38,6 +38,12 @@ TRITON = """cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevice cuCtxG
     cuMemSetAccess cuModuleGetFunction cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload
     cuOccupancyMaxActiveClusters cuPointerGetAttribute cuPointerGetAttributes cuStreamDestroy_v2
     cuStreamSynchronize cuTensorMapEncodeTiled cuTensorMapEncodeIm2col""".split()
+# what cuDNN looks up in the driver when it plans; it has more kernels to propose where all of it is there
+CUDNN = """cuCtxGetCurrent cuCtxGetLimit cuCtxPopCurrent cuCtxPushCurrent cuDeviceGet cuDeviceGetCount cuDriverGetVersion cuGetErrorName
+    cuGetErrorString cuGetProcAddress cuInit cuKernelGetAttribute cuKernelSetAttribute cuLaunchCooperativeKernel cuLaunchKernel
+    cuLaunchKernelEx cuLibraryGetKernel cuLibraryLoadData cuLibraryLoadFromFile cuLibraryUnload cuLinkAddData cuLinkComplete cuLinkCreate
+    cuLinkDestroy cuOccupancyMaxPotentialClusterSize cuStreamGetCtx""".split()
+NO_CARD, NO_DEVICE = "no_card", 100  # folder of a driver that finds no card; CUDA_ERROR_NO_DEVICE
 
 
 def sections_of(f):
@@ -252,9 +258,10 @@ def versions_defined(soname, versions, strings):
 
 
 def library(soname, functions, target, core):
-    """Bytes of a shared object. functions: {name: version or None}; target(name) -> symbol of core."""
+    """Bytes of a shared object. functions: {name: version or None}; target(name) -> symbol of core. Without a core,
+    each function says that there is no card."""
     names = sorted(functions)
-    targets = sorted({target(n) for n in names} | {"frag_nogpu_unknown"})
+    targets = sorted({target(n) for n in names} | {"frag_nogpu_unknown"}) if core else []
     strings = Strings()
     symbols = [(0, 0)]  # name, version number
     for t in targets:
@@ -265,13 +272,13 @@ def library(soname, functions, target, core):
         version = functions[n]
         symbols.append((strings.add(n), 2 + versions.index(version) if version else 1))
     verdef = versions_defined(soname, versions, strings)
-    name_at, needed_at, origin_at = strings.add(soname), strings.add(os.path.basename(core)), strings.add("$ORIGIN")
+    name_at, needed_at, origin_at = strings.add(soname), strings.add(os.path.basename(core or "")), strings.add("$ORIGIN")
 
     # code: "jmp *slot" for most; unknown ones pass their own name
     texts = bytearray()
     text_at = {}
     for n in names:
-        if target(n) == "frag_nogpu_unknown":
+        if core and target(n) == "frag_nogpu_unknown":
             text_at[n] = len(texts)
             texts += n.encode() + b"\0"
     code_bytes = 16 * len(names)
@@ -295,11 +302,13 @@ def library(soname, functions, target, core):
     slot = {t: place["slots"] + 8 * i for i, t in enumerate(targets)}
     for i, n in enumerate(names):
         where = place["code"] + 16 * i
-        t = target(n)
         code = b""
         if n in text_at:
             code = b"\x48\x8d\x3d" + struct.pack("<i", place["texts"] + text_at[n] - (where + 7))  # lea text(%rip), %rdi
-        code += b"\xff\x25" + struct.pack("<i", slot[t] - (where + len(code) + 6))  # jmp *slot(%rip)
+        if core:
+            code += b"\xff\x25" + struct.pack("<i", slot[target(n)] - (where + len(code) + 6))  # jmp *slot(%rip)
+        else:
+            code = b"\xb8" + struct.pack("<i", NO_DEVICE) + b"\xc3"  # mov $100, %eax; ret
         out[where:where + len(code)] = code
     for i, (name, version) in enumerate(symbols):
         mine = i >= first
@@ -318,7 +327,7 @@ def library(soname, functions, target, core):
     out[place["texts"]:place["texts"] + len(texts)] = texts
     for i, t in enumerate(targets):  # R_X86_64_GLOB_DAT
         struct.pack_into("<QQq", out, place["rela"] + 24 * i, slot[t], (1 + i) << 32 | 6, 0)
-    entries = [(1, needed_at), (14, name_at), (29, origin_at), (4, place["hash"]), (5, place["str"]), (6, place["sym"]),
+    entries = [(1, needed_at)] * bool(core) + [(14, name_at), (29, origin_at), (4, place["hash"]), (5, place["str"]), (6, place["sym"]),
                (10, len(strings.data)), (11, 24), (7, place["rela"]), (8, 24 * len(targets)), (9, 24),
                (0x6ffffff0, place["ver"]), (0x6ffffffc, place["verdef"]), (0x6ffffffd, 1 + len(versions)), (0, 0)]
     for i, entry in enumerate(entries):
@@ -332,6 +341,14 @@ def library(soname, functions, target, core):
     struct.pack_into("<16sHHIQQQIHHHHHH", out, 0, b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, align(len(out), 8), 0, 64, 56, 4, 64,
                      count, count - 1)
     return bytes(out).ljust(align(len(out), 8), b"\0") + sections
+
+
+def no_card(out, functions):
+    """Writes a driver that finds no card: each function says so."""
+    os.makedirs(out, exist_ok=True)
+    for soname in (DRIVER, "libcuda.so"):
+        with open(os.path.join(out, soname), "wb") as f:
+            f.write(library(soname, dict.fromkeys([*functions, *CUDNN]), None, None))
 
 
 def section_table(place, symbols, strings, code, verdef, versions, end):
@@ -382,4 +399,5 @@ def make(folder, out, core):
         if functions or soname not in (NVML,):
             with open(os.path.join(out, soname), "wb") as f:
                 f.write(library(soname, functions, functools.partial(target, soname), core))
+    no_card(os.path.join(out, NO_CARD), table[DRIVER])
     return sorted(table)

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The trees of src/inside/nogpu/python/cufrag_trees.csv, from the plans of a card.
+
+    conv_trees.py questions SHAPES COUNT > QUESTIONS         # no card; SHAPES: lines of conv_workspaces.py shapes
+    conv_trees.py ask QUESTIONS PLANS WORKERS SECONDS        # on a card: its first plans, and those of a card that is only described
+    conv_trees.py grow QUESTIONS PLANS TREES.csv             # no card; needs scikit-learn
+
+A question is "OPERATION TYPE LAYOUT c k h w r s stride pad dilation groups n"; a plan BYTES:NOTES:ENGINE:KNOB=VALUE;... `grow` keeps one
+question of five aside and says how many of their sizes come out within 2 % or 2 KiB.
+"""
+import collections
+import ctypes
+import glob
+import json
+import math
+import multiprocessing
+import os
+import random
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/inside/nogpu/python"))
+import cufrag_planner as planner
+import cufrag_trees as trees
+
+KINDS = {name: number for number, name in trees.OPERATIONS.items()}
+TYPES = {"fp32": 0, "fp16": 2, "bf16": 9}
+CUBLASLT = {"forward": 58, "data": 63, "filter": 62}  # its engine in cuDNN 9.19
+H200 = {"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "multiProcessorCount": 132,
+        "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
+        "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "pciDeviceId": 0,
+        "isTccDriver": 0, "supportCoopLaunch": 1, "totalGlobalMem": 150109880320, "smClockRateKHz": 1980000,
+        "memClockRateKHz": 3201000, "l2CacheSize": 62914560, "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000,
+        "deviceName": "NVIDIA H200"}
+
+
+# ---- questions
+
+def questions(path, count):
+    rng, seen = random.Random(45), set()
+    with open(path) as f:
+        shapes = [[int(v) for v in line.split(",")[:10]] for line in f]
+    channels = sorted({v for shape in shapes for v in shape[:2]})
+    images = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 50, 64, 80, 96, 100, 128, 160, 192, 200, 256, 512)
+    while len(seen) < count:
+        c, k, h, w, r, s, stride, pad, dilation, groups = rng.choice(shapes)
+        if rng.random() < 0.3:  # a product of no net in particular
+            c, k, r, s, stride, pad, dilation, groups = rng.choice(channels), rng.choice(channels), 1, 1, 1, 0, 1, 1
+        if rng.random() < 0.55:
+            scale = rng.choice((96, 112, 128, 160, 192, 256, 288, 320, 384, 448, 512, 640)) / 224
+            h, w = max(1, round(h * scale)) if h > 1 else 1, max(1, round(w * scale))
+        n, operation = rng.choice(images), rng.choice(("forward", "data", "filter", "filter"))
+        if n * h * w * max(c, k) * 4 < 12 << 30 and (operation != "data" or c > 4):
+            seen.add((operation, rng.choice(list(TYPES)), rng.choice(("nchw", "nhwc")), c, k, h, w, r, s, stride, pad, dilation, groups, n))
+    for row in seen:
+        print(*row)
+
+
+def question(line):
+    """As cufrag_planner.py takes it; None: there is nothing to compute."""
+    operation, type_name, layout, *numbers = line.split()
+    c, k, h, w, r, s, stride, pad, dilation, groups, n, *rows_pad = (int(v) for v in numbers)
+    pads = [rows_pad[0] if rows_pad else pad if r > 1 or h > 1 else 0, pad]
+    strides, dilations = [stride if h > 1 else 1, stride], [dilation if h > 1 else 1, dilation]
+    y = [(side + 2 * p - d * (taps - 1) - 1) // step + 1 for side, p, d, taps, step in zip((h, w), pads, dilations, (r, s), strides)]
+    if min(y) < 1:
+        return None
+
+    def tensor(a, b, rows, columns):
+        if layout == "nhwc":
+            return [a, b, rows, columns, rows * columns * b, 1, columns * b, b]
+        return [a, b, rows, columns, b * rows * columns, rows * columns, columns, 1]
+    return planner.Question([KINDS[operation], TYPES[type_name], 4, *tensor(n, c, h, w), *tensor(k, c // groups, r, s),
+                             *tensor(n, k, *y), *pads, *strides, *dilations])
+
+
+# ---- on a card
+
+class CardsPlanner(planner.Planner):
+    """What cuDNN plans for the card itself."""
+
+    def __init__(self, path, card):
+        super().__init__(path, card)
+        planner.FORMS[0], self.handle = ctypes.c_void_p, ctypes.c_void_p()
+        self.check(self.lib.cudnnCreate(ctypes.byref(self.handle)))
+
+    def aim(self, graph, heuristics):
+        if graph:
+            self.put(graph, 800, 0, self.handle)
+
+    def bytes_of(self, q, graph, config, engine):
+        return self.get(config, 303, planner.LONG, 1)[0]
+
+
+class WithoutPartialSums(planner.Planner):
+    def with_partial_sums(self, q, knobs, alone):
+        return alone
+
+
+def ask_some(path, out, number, workers, end, real):
+    if not real:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    import torch
+    beside = os.path.join(os.path.dirname(os.path.dirname(torch.__file__)), "nvidia/cudnn/lib/libcudnn.so.9")
+    library = (glob.glob(beside) + glob.glob("/usr/lib/x86_64-linux-gnu/libcudnn.so.9"))[0]
+    asked = (CardsPlanner if real else WithoutPartialSums)(library, json.dumps(H200))
+    with open(path) as f, open("%s.%d.%s" % (out, number, "card" if real else "none"), "w") as to:
+        for at, line in enumerate(f):
+            q = question(line) if at % workers == number and time.time() < end else None
+            if q:
+                try:
+                    size, notes, engine, knobs = next(asked.plans(q), (None,) * 4)
+                    if size:
+                        print(at, "%d:%d:%d:%s" % (size(), notes, engine, ";".join("%d=%d" % k for k in knobs.items())), sep="\t", file=to)
+                except planner.Refused:
+                    pass
+                asked.clear()
+
+
+def ask(path, out, workers, seconds):
+    multiprocessing.set_start_method("spawn")
+    end = time.time() + seconds
+    processes = [multiprocessing.Process(target=ask_some, args=(path, out, i, workers, end, real))
+                 for i in range(workers) for real in (True, False)]
+    for p in processes:
+        p.start()
+    for p in processes:
+        p.join()
+    plans = [{}, {}]
+    for table, kind in zip(plans, ("card", "none")):
+        for part in glob.glob("%s.*.%s" % (out, kind)):
+            with open(part) as f:
+                table.update(line.rstrip("\n").split("\t") for line in f)
+            os.remove(part)
+    with open(out, "w") as f:
+        for at in sorted(plans[0].keys() & plans[1].keys(), key=int):
+            print(at, plans[0][at], plans[1][at], sep="\t", file=f)
+
+
+# ---- trees
+
+def code_of(q, size):
+    """SPLITS, A, B, REST that give the size, with the smallest rest; splits of -1: none is known."""
+    rows, columns, _ = trees.sides(q)
+    best = (2049, (-1, 1, 1, size))
+    for a in (1, 32, 64, 128):
+        for b in (1, 32, 64, 128):
+            splits, rest = divmod(size, trees.up(rows, a) * a * trees.up(columns, b) * b * 4)
+            cost = rest + (3 * (a > 1) + 3 * (b > 1) + 200 * (a > 1 and b > 1) if splits else 0)
+            if cost < best[0] and splits < 4096:
+                best = (cost, (splits, a, b, rest) if splits else (0, 1, 1, rest))
+    if best[1][0] < 0 or best[1][0] > 140:
+        tiles, rest = divmod(size, trees.STREAM_K_TILE)
+        if tiles and rest <= 2048:
+            return tiles, 0, 0, rest
+    return best[1]
+
+
+def text_of_sum(nodes, at=0):
+    node = nodes[at]
+    if node["is_leaf"]:
+        return ["=%.3g" % node["value"]]
+    return ["%d<%.6g" % (node["feature_idx"], node["num_threshold"]), *text_of_sum(nodes, node["left"]), *text_of_sum(nodes, node["right"])]
+
+
+def text_of_choice(tree, leaves, at=0):
+    if tree.children_left[at] < 0:
+        return ["=" + leaves[at]]
+    return ["%d<%.6g" % (tree.feature[at], tree.threshold[at]), *text_of_choice(tree, leaves, tree.children_left[at]),
+            *text_of_choice(tree, leaves, tree.children_right[at])]
+
+
+def choose(rows, leaves, code):
+    """A tree of (features, answer), as text; code: what the leaf says of all answers that it has."""
+    import numpy as np
+    from sklearn.tree import DecisionTreeClassifier
+
+    found, answers = np.array([r[0] for r in rows], dtype=float), [r[1] for r in rows]
+    choice = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=2, random_state=0)
+    choice.fit(found, [str(a[:3]) if isinstance(a, tuple) else a for a in answers])
+    in_leaf = collections.defaultdict(collections.Counter)
+    for at, answer in zip(choice.apply(found), answers):
+        in_leaf[at][answer] += 1
+    return " ".join(text_of_choice(choice.tree_, {at: code(c.most_common(1)[0][0]) for at, c in in_leaf.items()}))
+
+
+def grow_points(rows, out, key):
+    import numpy as np
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    whether = HistGradientBoostingClassifier(max_iter=100, max_leaf_nodes=16, learning_rate=0.2, early_stopping=False)
+    whether.fit(np.array([r.found for r in rows]), [r.taken for r in rows])
+    print("whether", *key, "=%.3g" % whether._baseline_prediction.ravel()[0], sep=",", file=out)
+    for (tree,) in whether._predictors:
+        print("whether", *key, " ".join(text_of_sum(tree.nodes)), sep=",", file=out)
+    products = [(r.found, code_of(r.q, r.size)) for r in rows if r.taken]
+    known = [p for p in products if p[1][0] >= 0]
+    print("bytes", *key, choose(known, 3000, lambda c: "%d:%d:%d:%d" % c), sep=",", file=out)
+
+
+Row = collections.namedtuple("Row", "q found size taken engine knobs alone")
+
+
+def rows_of(path, plans):
+    """Of each class of points, and of each of stream-K kernels: rows."""
+    of_points, of_splits = collections.defaultdict(list), collections.defaultdict(list)
+    with open(path) as f:
+        lines = f.read().splitlines()
+    with open(plans) as f:
+        asked = [line.rstrip("\n").split("\t") for line in f]
+    random.Random(1).shuffle(asked)
+    for at, card, none in asked:
+        text = lines[int(at)]
+        q, (size, _, engine, _), (alone, _, planned, knobs) = question(text), card.split(":"), none.split(":")
+        knobs = dict((int(v) for v in pair.split("=")) for pair in knobs.split(";") if pair)
+        key, taken, size, planned, alone = trees.key_of(q), int(engine) == CUBLASLT[text.split()[0]], int(size), int(planned), int(alone)
+        if trees.is_point(q):
+            of_points[key].append(Row(q, trees.features_of_point(q, planned, knobs), size, taken, planned, knobs, alone))
+        if int(engine) == planned >= planner.STREAM_K_FROM and not knobs.get(planner.WORKSPACE, 1) and knobs[planner.TILE] in planner.TILES:
+            last, _, found = planner.streamk(q, knobs, H200["multiProcessorCount"])
+            parts = (size - alone) / (4 * math.prod(planner.TILES[knobs[planner.TILE]]) * max(1, last))
+            if last and abs(parts - round(parts)) < 0.02:
+                of_splits[key[:2]].append((found, max(0, round(parts))))
+    return of_points, of_splits
+
+
+def grow(path, plans, out_path):
+    of_points, of_splits = rows_of(path, plans)
+    with open(out_path, "w") as out:
+        for key, rows in sorted(of_splits.items()):
+            print("splits", *key, "any", choose([r for i, r in enumerate(rows) if i % 5], 1500, str), sep=",", file=out)
+        for key, rows in sorted(of_points.items()):
+            grow_points([r for i, r in enumerate(rows) if i % 5], out, key)
+    grown = trees.Trees(out_path)
+    for key, rows in sorted(of_splits.items()):
+        right = [grown.ask("splits", (*key, "any"), found)[0] == str(parts) for found, parts in rows[::5]]
+        print("%-24s %6d kept aside: parts of sums %.1f %%" % (" ".join(key), len(right), 100 * sum(right) / len(right)))
+    asked = planner.Planner.__new__(planner.Planner)
+    asked.trees, asked.sms = grown, H200["multiProcessorCount"]
+    for key, rows in sorted(of_points.items()):
+        right, off, aside = collections.Counter(), 0, rows[::5]
+        for r in aside:
+            size = grown.product(r.q, r.engine, r.knobs)
+            right["whether"] += (size is not None) == r.taken
+            if size is None:
+                splits = r.engine >= planner.STREAM_K_FROM and not r.knobs.get(planner.WORKSPACE, 1) and r.knobs[planner.TILE] in planner.TILES
+                size = asked.with_partial_sums(r.q, r.knobs, r.alone) if splits else r.alone
+            right["bytes"] += abs(size - r.size) <= max(2048, r.size / 50)
+            off += abs(size - r.size)
+        print("%-24s %6d kept aside: whether %.1f %%, bytes %.1f %%, off by %.1f %% of the bytes" % (
+            " ".join(key), len(aside), 100 * right["whether"] / len(aside), 100 * right["bytes"] / len(aside),
+            100 * off / max(1, sum(r.size for r in aside))))
+
+
+if __name__ == "__main__":
+    command, *arguments = sys.argv[1:]
+    if command == "questions":
+        questions(arguments[0], int(arguments[1]))
+    elif command == "ask":
+        ask(arguments[0], arguments[1], int(arguments[2]), float(arguments[3]))
+    else:
+        grow(*arguments)

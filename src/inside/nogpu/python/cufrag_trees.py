@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cuDNN decides about convolutions only where a card is: trees of decisions stand for it.
+
+* cuDNN without a card leaves out plans of cuBLASLt, since that library asks the card itself. Of a convolution of one point: whether the
+  card takes such a plan, and its bytes.
+* How many parts each sum of a kernel of the stream-K kind has in the last round of tiles.
+
+The trees were grown from 580,000 plans of an H200 with cuDNN 9.19 by scripts/lab/conv_trees.py, which measures them, too (docs/nogpu.md,
+"cuDNN"). They are in cufrag_trees.csv, a tree a line: PURPOSE,OPERATION,TYPE,LAYOUT and the nodes, a branch before what is below it:
+
+    FEATURE<THRESHOLD    the next node where it holds, else the one behind all nodes of the next
+    =VALUE               a leaf: of a sum that decides ("whether"), SPLITS:A:B:REST ("bytes", see `bytes_of`), or parts ("splits")
+"""
+import math
+import os
+
+FORWARD, FILTER, DATA = 10, 11, 12
+OPERATIONS = {FORWARD: "forward", FILTER: "filter", DATA: "data"}
+TILES = ((64, 64), (128, 64), (64, 128), (128, 128), (256, 128), (128, 256), (192, 128), (128, 192))
+STREAM_K_TILE = 128 * 256 * 4  # bytes of a partial result; "A:B" of 0:0 counts these
+
+
+def up(a, b):
+    return -(-a // b)
+
+
+def whole(n):
+    """How well rows of n items lie in words of 16 bytes."""
+    return 3 if n % 8 == 0 else 2 if n % 4 == 0 else 1 if n % 2 == 0 else 0
+
+
+def sizes(q):
+    """Images, points of one, channels and filters."""
+    return q.x[0][0], math.prod(q.x[0][2:]), q.x[0][1], q.w[0][0]
+
+
+def sides(q):
+    """Rows and columns of the product's result, and how many items each sum has."""
+    n, area, c, k = sizes(q)
+    return (c, k, n * area) if q.operation == FILTER else (n * area, k, c) if q.operation == FORWARD else (n * area, c, k)
+
+
+def features_of_point(q, engine, knobs):
+    """Numbers that the trees look at. engine, knobs: of the plan that cuDNN proposes without a card, knobs by their numbers."""
+    n, area, c, k = sizes(q)
+    rows, columns, depth = sides(q)
+    found = [c, k, area, n, n * area, c * k, c / k, (n * area) ** 2 / (c * k), whole(c), whole(k), whole(area), q.x[0][2] == 1,
+             q.data_type == 2, engine, c % 128, k % 128, c % 64, k % 64, min(c, k), max(c, k), up(n * area, 128) * up(k, 128),
+             n * up(c, 128) * up(k, 128), n * up(c, 128) * up(area, 128), n * up(k, 128) * up(area, 128)]
+    found += [knobs.get(kind, -1) for kind in (2, 25, 27, 28)]
+    found += [rows, columns, depth, up(depth, 64) * 5 // 102, up(depth, 32), depth / rows, depth / columns, rows / columns,
+              rows % 256, columns % 256, depth % 64]
+    for a, b in TILES:
+        tiles = up(rows, a) * up(columns, b)
+        found += [tiles, 132 // tiles, 264 // tiles, tiles % 132]
+    return found
+
+
+def parse(text):
+    """[(feature, threshold, where it does not hold)] or values, a branch before what is below it."""
+    nodes, open_branches = [], []
+    for at, word in enumerate(text):
+        if word[0] == "=":
+            nodes.append(word[1:])
+            while open_branches:  # the right side of the nearest branch that has none begins next
+                branch = open_branches.pop()
+                if nodes[branch][2] is None:
+                    nodes[branch] = (*nodes[branch][:2], at + 1)
+                    open_branches.append(branch)
+                    break
+        else:
+            feature, threshold = word.split("<")
+            nodes.append((int(feature), float(threshold), None))
+            open_branches.append(at)
+    return nodes
+
+
+def leaf(nodes, found):
+    at = 0
+    while isinstance(nodes[at], tuple):
+        feature, threshold, other = nodes[at]
+        at = at + 1 if found[feature] <= threshold else other
+    return nodes[at]
+
+
+def is_point(q):
+    return q.dims == 4 and q.w[0][2:] == [1, 1] and q.w[0][1] == q.x[0][1] and max(q.strides) == 1 and not max(q.pads)
+
+
+def key_of(q):
+    last = q.x[1][1] == 1 and q.x[0][1] > 1
+    return OPERATIONS[q.operation], "fp32" if q.data_type == 0 else "half", "nhwc" if last else "nchw"
+
+
+class Trees:
+    def __init__(self, path=os.path.join(os.path.dirname(os.path.abspath(__file__)), "cufrag_trees.csv")):
+        self.trees = {}
+        with open(path) as f:
+            for line in f.read().splitlines():
+                *key, nodes = line.split(",")
+                self.trees.setdefault(tuple(key), []).append(nodes)
+
+    def ask(self, purpose, key, found):
+        """Values of the leaves; a tree is read when it is asked for."""
+        trees = self.trees.get((purpose, *key), [])
+        if trees and isinstance(trees[0], str):
+            trees = self.trees[(purpose, *key)] = [parse(nodes.split()) for nodes in trees]
+        return [leaf(nodes, found) for nodes in trees]
+
+    def product(self, q, engine, knobs):
+        """Bytes of cuBLASLt's plan; None: a card does not take it."""
+        if not is_point(q):
+            return None
+        found = features_of_point(q, engine, knobs)
+        if sum(map(float, self.ask("whether", key_of(q), found))) <= 0:
+            return None
+        return bytes_of(q, self.ask("bytes", key_of(q), found)[0])
+
+    def splits(self, q, found):
+        return int(self.ask("splits", (*key_of(q)[:2], "any"), found)[0])
+
+
+def bytes_of(q, value):
+    """SPLITS partial results in 32 bits, their sides in units of A and B, and the REST."""
+    splits, a, b, rest = (int(v) for v in value.split(":"))
+    rows, columns, _ = sides(q)
+    if not a:
+        return splits * STREAM_K_TILE + rest
+    return splits * up(rows, a) * a * up(columns, b) * b * 4 + rest
