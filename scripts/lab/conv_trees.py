@@ -6,7 +6,7 @@
     conv_trees.py ask QUESTIONS PLANS WORKERS SECONDS        # on a card: its first plans, and those of a card that is only described
     conv_trees.py grow QUESTIONS PLANS TREES.csv             # no card; needs scikit-learn
 
-A question is "OPERATION TYPE LAYOUT c k h w r s stride pad dilation groups n"; a plan BYTES:NOTES:ENGINE:KNOB=VALUE;... `grow` keeps one
+A question is "OPERATION TYPE LAYOUT c k [d] h w [t] r s stride pad dilation groups n"; a plan BYTES:NOTES:ENGINE:KNOB=VALUE;... `grow` keeps one
 question of five aside and says how many of their sizes come out within 2 % or 2 KiB.
 """
 import collections
@@ -44,6 +44,12 @@ def questions(path, count):
     channels = sorted({v for shape in shapes for v in shape[:2]})
     images = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 50, 64, 80, 96, 100, 128, 160, 192, 200, 256, 512)
     while len(seen) < count:
+        if rng.random() < 0.2:
+            shape, n, types = volume(rng), rng.choice(images[:14]), list(TYPES)
+            layout = rng.choice(("nchw", "nhwc") if len(shape) == 10 else ("ncdhw", "ndhwc"))
+            if n * math.prod(shape[2:2 + (len(shape) - 6) // 2]) * max(shape[:2]) * 4 < 12 << 30:
+                seen.add((rng.choice(list(KINDS)), rng.choice(types), layout, *shape, n))
+            continue
         c, k, h, w, r, s, stride, pad, dilation, groups = rng.choice(shapes)
         if rng.random() < 0.3:  # a product of no net in particular
             c, k, r, s, stride, pad, dilation, groups = rng.choice(channels), rng.choice(channels), 1, 1, 1, 0, 1, 1
@@ -57,22 +63,52 @@ def questions(path, count):
         print(*row)
 
 
+def volume(rng):
+    """A convolution of three dimensions, or of one (a line of points)."""
+    channels = (1, 3, 4, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 144, 160, 192, 230, 256, 288, 320, 384, 460, 512, 640, 768, 921, 1024)
+    c, k, groups, stride = rng.choice(channels), rng.choice(channels), 1, rng.choice((1, 1, 1, 2))
+    if rng.random() < 0.4:
+        taps = [1, rng.choice((1, 2, 3, 3, 5, 7, 9, 10, 15, 16, 31))]
+        sides = [1, rng.choice((49, 99, 150, 187, 200, 250, 300, 375, 400, 499, 500, 750, 799, 999, 1000, 1500, 1599, 2000, 3000, 3199, 4000, 8000))]
+    else:
+        taps = list(rng.choice(((3, 3, 3), (3, 3, 3), (1, 1, 1), (2, 2, 2), (1, 3, 3), (3, 1, 1), (5, 5, 5), (3, 7, 7), (1, 7, 7), (4, 4, 4))))
+        sides = [rng.choice((2, 4, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128)), rng.choice((4, 7, 8, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56,
+                                                                                                64, 80, 96, 112, 128, 160))]
+        sides.append(sides[1] if rng.random() < 0.7 else rng.choice((8, 12, 16, 24, 32, 48, 64, 96)))
+    if rng.random() < 0.15:
+        groups = c if rng.random() < 0.6 else rng.choice((2, 4, 8))
+        c = k = max(c, groups) // groups * groups
+    pad = rng.choice((0, taps[-1] // 2, taps[-1] // 2)) if len(taps) == 2 or min(taps) == max(taps) else 0
+    return c, k, *sides, *taps, stride, pad, 1, groups
+
+
 def question(line):
     """As cufrag_planner.py takes it; None: there is nothing to compute."""
     operation, type_name, layout, *numbers = line.split()
-    c, k, h, w, r, s, stride, pad, dilation, groups, n, *rows_pad = (int(v) for v in numbers)
-    pads = [rows_pad[0] if rows_pad else pad if r > 1 or h > 1 else 0, pad]
-    strides, dilations = [stride if h > 1 else 1, stride], [dilation if h > 1 else 1, dilation]
-    y = [(side + 2 * p - d * (taps - 1) - 1) // step + 1 for side, p, d, taps, step in zip((h, w), pads, dilations, (r, s), strides)]
+    numbers = [int(v) for v in numbers]
+    dims = 3 if len(layout) == 5 else 2
+    (c, k), sides, taps = numbers[:2], numbers[2:2 + dims], numbers[2 + dims:2 + 2 * dims]
+    stride, pad, dilation, groups, n, *first_pad = numbers[2 + 2 * dims:]
+    pads, strides, dilations = [pad] * dims, [stride] * dims, [dilation] * dims
+    if dims == 2 and sides[0] == 1:
+        strides[0] = dilations[0] = 1
+        pads[0] = 0 if taps[0] == 1 else pad
+    pads[0] = first_pad[0] if first_pad else pads[0]
+    y = [(side + 2 * p - d * (t - 1) - 1) // step + 1 for side, p, d, t, step in zip(sides, pads, dilations, taps, strides)]
     if min(y) < 1:
         return None
 
-    def tensor(a, b, rows, columns):
-        if layout == "nhwc":
-            return [a, b, rows, columns, rows * columns * b, 1, columns * b, b]
-        return [a, b, rows, columns, b * rows * columns, rows * columns, columns, 1]
-    return planner.Question([KINDS[operation], TYPES[type_name], 4, *tensor(n, c, h, w), *tensor(k, c // groups, r, s),
-                             *tensor(n, k, *y), *pads, *strides, *dilations])
+    def tensor(a, b, points):
+        lengths, last = [b, *points], layout.endswith("c")
+        steps = [1] * len(lengths)
+        order = [0, *range(len(points), 0, -1)] if last else range(len(points), -1, -1)
+        step = 1
+        for at in order:
+            steps[at] = step
+            step *= lengths[at]
+        return [a, *lengths, step, *steps]
+    return planner.Question([KINDS[operation], TYPES[type_name], dims + 2, *tensor(n, c, sides), *tensor(k, c // groups, taps),
+                             *tensor(n, k, y), *pads, *strides, *dilations])
 
 
 # ---- on a card
@@ -141,8 +177,11 @@ def ask(path, out, workers, seconds):
 # ---- trees
 
 def code_of(q, size):
-    """SPLITS, A, B, REST that give the size, with the smallest rest; splits of -1: none is known."""
+    """SPLITS, A, B, REST that give the size, with the smallest rest; splits of -1: none is known, "n": a part for each image."""
     rows, columns, _ = trees.sides(q)
+    images = trees.sizes(q)[0] * rows * columns * 4
+    if q.operation == trees.FILTER and trees.key_of(q)[2] == "nchw" and 0 <= size - images <= 2048:
+        return "n", 1, 1, size - images
     best = (2049, (-1, 1, 1, size))
     for a in (1, 32, 64, 128):
         for b in (1, 32, 64, 128):
@@ -195,8 +234,8 @@ def grow_points(rows, out, key):
     for (tree,) in whether._predictors:
         print("whether", *key, " ".join(text_of_sum(tree.nodes)), sep=",", file=out)
     products = [(r.found, code_of(r.q, r.size)) for r in rows if r.taken]
-    known = [p for p in products if p[1][0] >= 0]
-    print("bytes", *key, choose(known, 3000, lambda c: "%d:%d:%d:%d" % c), sep=",", file=out)
+    known = [p for p in products if p[1][0] != -1]
+    print("bytes", *key, choose(known, 3000, lambda c: "%s:%d:%d:%d" % c), sep=",", file=out)
 
 
 Row = collections.namedtuple("Row", "q found size taken engine knobs alone")

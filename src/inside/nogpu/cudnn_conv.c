@@ -187,8 +187,7 @@ static bool is_beyond_planner(const struct nogpu_cudnn *op)
 
 	if (!describe(op, &c))
 		return true;
-	if (!c.pointwise || op->w_part->dims[1] != c.channels ||
-	    (frag_nogpu_card()->major == 9 && op->x_part->dims_count == 4))
+	if (!c.pointwise || op->w_part->dims[1] != c.channels || frag_nogpu_card()->major == 9)
 		return false;
 	return c.channels_last || is_product(op);
 }

@@ -84,7 +84,7 @@ def leaf(nodes, found):
 
 
 def is_point(q):
-    return q.dims == 4 and q.w[0][2:] == [1, 1] and q.w[0][1] == q.x[0][1] and max(q.strides) == 1 and not max(q.pads)
+    return max(q.w[0][2:]) == 1 and q.w[0][1] == q.x[0][1] and max(q.strides) == 1 and not max(q.pads)
 
 
 def key_of(q):
@@ -121,8 +121,10 @@ class Trees:
 
 
 def bytes_of(q, value):
-    """SPLITS partial results in 32 bits, their sides in units of A and B, and the REST."""
-    splits, a, b, rest = (int(v) for v in value.split(":"))
+    """SPLITS partial results in 32 bits (n: one for each image), their sides in units of A and B, and the REST."""
+    splits, *numbers = value.split(":")
+    splits = sizes(q)[0] if splits == "n" else int(splits)
+    a, b, rest = map(int, numbers)
     rows, columns, _ = sides(q)
     if not a:
         return splits * STREAM_K_TILE + rest
