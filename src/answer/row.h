@@ -36,10 +36,13 @@
 #define FRAG_ROW(tag, name, LIST, help) FRAG_ROW_AS(static, tag##_shape, tag, name, LIST, help)
 
 /*
- * The same for columns that only programs read, the data of charts: tag##_shape has no help.
+ * The same for columns that only programs read, the data of charts: tag##_shape has no help. Each has its value, in terms
+ * of what there is where a row is made:
  *
- *	#define COLUMNS(X, s) X(s, COUNT, rank) X(s, TEXT, policy)
+ *	#define COLUMNS(X, s) X(s, COUNT, rank, i) X(s, TEXT, policy, r->policy)
  *	FRAG_CSV_ROW(peak_row, COLUMNS)
+ *
+ *	list[i] = FRAG_CSV_VALUES(peak_row, COLUMNS);
  */
 #define FRAG_CSV_ROW(tag, COLUMNS) \
 	struct tag { \
@@ -49,9 +52,9 @@
 								  FRAG_FIELD_END }; \
 	static const struct frag_shape tag##_shape = \
 		FRAG_SHAPE(#tag, struct tag, tag##_fields, NULL);
-#define FRAG_CSV_MEMBER_(tag, type, member) FRAG_CTYPE_##type member;
-#define FRAG_CSV_FIELD_(tag, type, member) FRAG_FIELD(type, struct tag, member, NULL, NULL),
-/* The values of such columns in a row: COLUMNS(FRAG_CSV_OF, p) is p->rank, p->policy, */
-#define FRAG_CSV_OF(p, type, member) (p)->member,
+#define FRAG_CSV_VALUES(tag, COLUMNS) ((struct tag){ COLUMNS(FRAG_CSV_VALUE_, tag) })
+#define FRAG_CSV_MEMBER_(tag, type, member, ...) FRAG_CTYPE_##type member;
+#define FRAG_CSV_FIELD_(tag, type, member, ...) FRAG_FIELD(type, struct tag, member, NULL, NULL),
+#define FRAG_CSV_VALUE_(tag, type, member, ...) .member = __VA_ARGS__,
 
 #endif

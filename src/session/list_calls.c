@@ -10,13 +10,13 @@
 #include <inttypes.h>
 
 #define COLUMNS(X, s) \
-	X(s, TEXT, trace) \
-	X(s, COUNT, device) \
-	X(s, COUNT, event) \
-	X(s, TEXT, call) \
-	X(s, TEXT, address) \
-	X(s, BYTES, bytes) \
-	X(s, TEXT, result)
+	X(s, TEXT, trace, l->task->trace) \
+	X(s, COUNT, device, l->task->dev->ordinal) \
+	X(s, COUNT, event, l->event) \
+	X(s, TEXT, call, frag_call_name(call)) \
+	X(s, TEXT, address, address) \
+	X(s, BYTES, bytes, bytes) \
+	X(s, TEXT, result, !result ? "done" : result == FRAG_OOM ? "no memory" : "failed")
 FRAG_CSV_ROW(listed_call, COLUMNS)
 
 struct lister {
@@ -30,15 +30,7 @@ static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 {
 	const struct lister *l = ctx;
 	char address[24];
-	struct listed_call row = { l->task->trace,
-				   l->task->dev->ordinal,
-				   l->event,
-				   frag_call_name(call),
-				   address,
-				   bytes,
-				   !result		? "done"
-				   : result == FRAG_OOM ? "no memory"
-							: "failed" };
+	struct listed_call row = FRAG_CSV_VALUES(listed_call, COLUMNS);
 
 	snprintf(address, sizeof(address), "0x%" PRIx64, l->dev->logged_addr);
 	frag_shape_csv_row(&listed_call_shape, &row, &l->session->calls_text);
