@@ -445,8 +445,7 @@ static int fill(struct plan *p, const struct frag_fleet *f, struct frag_answer *
 	struct job_row *jobs = frag_answer_new(a, f->jobs_count, sizeof(*jobs));
 	bool priced = now.priced && then.priced;
 
-	if (!sums || !packs || !settings || !jobs)
-		return frag_fail_nomem(err, "plan");
+	FRAG_CHECK_ALLOC(sums && packs && settings && jobs, "plan", err);
 	sums[0] = sum_row("today", &now);
 	sums[1] = sum_row("with the plan", &then);
 	sums[2] = sum_row("more, only with the plan", &gained);

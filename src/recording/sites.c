@@ -227,8 +227,8 @@ FRAG_COMPARE(by_name, struct named, strcmp(x->name, y->name), FRAG_ORDER(x->stac
 static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag_err *err)
 {
 	s->names = frag_host_calloc(n + 1, sizeof(*s->names));
-	if (!s->names || !(s->names[0] = frag_host_strdup("(no stack)")))
-		return frag_fail_nomem(err, "call sites");
+	FRAG_CHECK_ALLOC(s->names && (s->names[0] = frag_host_strdup("(no stack)")), "call sites",
+			 err);
 	s->count = 1;
 	qsort(list, n, sizeof(*list), by_name);
 	for (size_t i = 0; i < n; i++) {

@@ -86,8 +86,7 @@ static int tell(struct walk *w, const struct frag_event *e, uint64_t index, stru
 		t.addr = slot->b.addr;
 	w->count = 0;
 	FRAG_TRY(frag_run_feed(w->run, e, 1, err));
-	if (w->short_of_memory)
-		return frag_fail_nomem(err, "export");
+	FRAG_CHECK_ALLOC(!w->short_of_memory, "export", err);
 	if (e->kind == FRAG_EV_ALLOC) {
 		t.refused = slot->state == SLOT_DROPPED;
 		t.addr = t.refused ? FRAG_NO_ADDR : slot->b.addr;
