@@ -9,37 +9,51 @@
 #define LEAST_RATIO 0.01 /* of the peak; less is no advice */
 
 #define CHANGE_ROW(F, P, S) \
-	F(S, TEXT, change, "change", "its name, as --changes takes it") \
-	F(S, TEXT, what, NULL, "what to change") \
-	F(S, TEXT, where, "where", "file and line of the program", .spare = 2) \
-	F(S, BYTES, saved_bytes, "saves", "reserved less at the peak, in the better setting") \
-	F(S, RATIO, saved_ratio, "of all", \
-	  "the saving as a part of memory reserved without the change", .unit = "%", \
+	F(S, TEXT, change, x->change, "change", "its name, as --changes takes it") \
+	F(S, TEXT, what, x->what, NULL, "what to change") \
+	F(S, TEXT, where, *x->where ? x->where : NULL, "where", "file and line of the program", \
+	  .spare = 2) \
+	F(S, BYTES, saved_bytes, known ? frag_advice_above(before, after) : UINT64_MAX, "saves", \
+	  "reserved less at the peak, in the better setting") \
+	F(S, RATIO, saved_ratio, \
+	  (known && before) ? (double)frag_advice_above(before, after) / (double)before : NAN, \
+	  "of all", "the saving as a part of memory reserved without the change", .unit = "%", \
 	  .precision = 1, .spare = 5) \
-	F(S, BYTES, requested_bytes, "requested", "peak of requested bytes after it", .spare = 4) \
-	F(S, BYTES, reserved_bytes, "reserved", "peak reserved after it, with default settings") \
-	F(S, BYTES, expandable_bytes, "expandable", \
-	  "peak reserved after it, with expandable segments", .spare = 3) \
-	F(S, BYTES, before_requested_bytes, NULL, "peak of requested bytes before it") \
-	F(S, BYTES, before_reserved_bytes, NULL, "peak reserved before it") \
-	F(S, BYTES, before_expandable_bytes, NULL, \
+	F(S, BYTES, requested_bytes, known ? x->after.requested : UINT64_MAX, "requested", \
+	  "peak of requested bytes after it", .spare = 4) \
+	F(S, BYTES, reserved_bytes, known ? x->after.reserved : UINT64_MAX, "reserved", \
+	  "peak reserved after it, with default settings") \
+	F(S, BYTES, expandable_bytes, known && !x->replayed ? x->after.expandable : UINT64_MAX, \
+	  "expandable", "peak reserved after it, with expandable segments", .spare = 3) \
+	F(S, BYTES, before_requested_bytes, x->before.requested, NULL, \
+	  "peak of requested bytes before it") \
+	F(S, BYTES, before_reserved_bytes, x->before.reserved, NULL, "peak reserved before it") \
+	F(S, BYTES, before_expandable_bytes, x->before.expandable, NULL, \
 	  "peak reserved before it, with expandable segments") \
-	F(S, BYTES, moved_bytes, "over PCIe", \
+	F(S, BYTES, moved_bytes, known ? x->cost.moved : UINT64_MAX, "over PCIe", \
 	  "bytes moved between card and host in the whole run", .if_any = true, .spare = 6) \
-	F(S, COUNT, calls_count, NULL, "requests of memory more, in the whole run") \
-	F(S, REAL, seconds, NULL, \
-	  "more modelled time of the whole run: a roofline of the card's bandwidth and tensor " \
-	  "cores, and 25 GB/s over PCIe") \
-	P(S, TEXT, time_text, "modelled time", \
+	F(S, COUNT, calls_count, known ? x->cost.calls : UINT64_MAX, NULL, \
+	  "requests of memory more, in the whole run") \
+	F(S, REAL, seconds, known && !x->untimed ? x->cost.seconds : NAN, NULL, \
+	  "more modelled time of the whole run: a roofline of the card's bandwidth and " \
+	  "tensor cores, and 25 GB/s over PCIe") \
+	P(S, TEXT, time_text, NULL, "modelled time", \
 	  "of the whole run, relative to the unchanged program", .right = true, .spare = 1) \
-	F(S, TEXT, numerics, NULL, "numerical differences; empty: none") \
-	F(S, TEXT, how, "how", \
-	  "tried: the program ran with it; replayed: its recording, under other settings; " \
-	  "estimated: the recording was edited and replayed; left out: left_out says why") \
-	F(S, TEXT, card, "smallest card", \
+	F(S, TEXT, numerics, x->numerics, NULL, "numerical differences; empty: none") \
+	F(S, TEXT, how, \
+	  !known	? "left out" \
+	  : x->tried	? "tried" \
+	  : x->replayed ? "replayed" \
+			: "estimated", \
+	  "how", \
+	  "tried: the program ran with it; replayed: its recording, under other " \
+	  "settings; estimated: the recording was edited and replayed; left out: " \
+	  "left_out says why") \
+	F(S, TEXT, card, known ? x->card : NULL, "smallest card", \
 	  "smallest card with room for it and the margin; null: none of the list") \
-	F(S, TEXT, left_out, NULL, "why it was not tried; empty: it was")
-FRAG_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW, "one change of the program");
+	F(S, TEXT, left_out, x->left_out, NULL, "why it was not tried; empty: it was")
+FRAG_VALUED_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW,
+		   "one change of the program");
 
 #define TOGETHER_ROW(F, P, S) \
 	F(S, TEXTS, changes, NULL, "their names; empty: the unchanged program") \
@@ -72,31 +86,7 @@ static struct change_row change_row(const struct frag_advice *x, double span, st
 {
 	uint64_t before = frag_advice_need(&x->before), after = frag_advice_need(&x->after);
 	bool known = !*x->left_out && after;
-	struct change_row row = {
-		.change = x->change,
-		.what = x->what,
-		.where = *x->where ? x->where : NULL,
-		.numerics = x->numerics,
-		.left_out = x->left_out,
-		.how = !known	     ? "left out"
-		       : x->tried    ? "tried"
-		       : x->replayed ? "replayed"
-				     : "estimated",
-		.card = known ? x->card : NULL,
-		.saved_bytes = known ? frag_advice_above(before, after) : UINT64_MAX,
-		.saved_ratio = known && before
-				       ? (double)frag_advice_above(before, after) / (double)before
-				       : NAN,
-		.requested_bytes = known ? x->after.requested : UINT64_MAX,
-		.reserved_bytes = known ? x->after.reserved : UINT64_MAX,
-		.expandable_bytes = known && !x->replayed ? x->after.expandable : UINT64_MAX,
-		.before_requested_bytes = x->before.requested,
-		.before_reserved_bytes = x->before.reserved,
-		.before_expandable_bytes = x->before.expandable,
-		.moved_bytes = known ? x->cost.moved : UINT64_MAX,
-		.calls_count = known ? x->cost.calls : UINT64_MAX,
-		.seconds = known && !x->untimed ? x->cost.seconds : NAN,
-	};
+	struct change_row row = FRAG_ROW_VALUES(change_row, CHANGE_ROW);
 
 	if (known && x->tried && !x->untimed && span > 0)
 		row.time_text = frag_answer_print(a, "%+.0f %%", 100 * x->cost.seconds / span);

@@ -30,12 +30,12 @@
 FRAG_ROW(call_row, "bench_call", CALL_ROW, "one driver call at one size");
 
 #define CLASS_ROW(F, P, S) \
-	F(S, TEXT, class, NULL, "of requests") \
-	F(S, COUNT, allocs_count, NULL, "allocations of it in one pass") \
-	F(S, NS, p50_ns, NULL, "median call") \
-	F(S, NS, p99_ns, NULL, "99 % are faster") \
-	F(S, NS, p999_ns, NULL, "99.9 % are faster")
-FRAG_ROW(class_row, "bench_class", CLASS_ROW, "allocations of one class");
+	F(S, TEXT, class, frag_class_name(c), NULL, "of requests") \
+	F(S, COUNT, allocs_count, p->class_ns[c].count, NULL, "allocations of it in one pass") \
+	F(S, NS, p50_ns, p->class_ns[c].at[0].median_ns, NULL, "median call") \
+	F(S, NS, p99_ns, p->class_ns[c].at[2].median_ns, NULL, "99 % are faster") \
+	F(S, NS, p999_ns, p->class_ns[c].at[3].median_ns, NULL, "99.9 % are faster")
+FRAG_VALUED_ROW(class_row, "bench_class", CLASS_ROW, "allocations of one class");
 
 #define MEDIANS(F, S, call) \
 	F(S, NS, call##_p50_ns, NULL, "median call; the median of all passes, so below") \
@@ -191,11 +191,7 @@ static struct frag_rows class_rows(struct frag_answer *a, const struct frag_benc
 
 	for (unsigned c = 0; rows && c < FRAG_CLASS_COUNT; c++)
 		if (p->class_ns[c].count)
-			rows[n++] = (struct class_row){ .class = frag_class_name(c),
-							.allocs_count = p->class_ns[c].count,
-							.p50_ns = p->class_ns[c].at[0].median_ns,
-							.p99_ns = p->class_ns[c].at[2].median_ns,
-							.p999_ns = p->class_ns[c].at[3].median_ns };
+			rows[n++] = FRAG_ROW_VALUES(class_row, CLASS_ROW);
 	return (struct frag_rows){ rows, n };
 }
 

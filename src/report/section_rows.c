@@ -54,28 +54,36 @@ FRAG_ROW_AS(, frag_advice_shape, advice_row, "advice", ADVICE,
 	    "what to take; null: no policy completes, or nothing was reserved");
 
 #define SECTION(F, P, S) \
-	F(S, TEXT, name, NULL, "of the trace") \
-	F(S, TEXT, format, NULL, "of its file") \
-	F(S, TEXT, conf, NULL, "recorded settings, \"\" = the defaults; null: not recorded") \
-	F(S, COUNT, device_ordinal, NULL, "device of the trace") \
-	F(S, COUNT, events_count, NULL, "allocations, frees and others") \
-	F(S, COUNT, streams_count, NULL, "streams that were used") \
-	F(S, COUNT, pools_count, NULL, "private pools, and the common one") \
-	F(S, US, duration_us, NULL, "recorded time; null: the trace has no times") \
-	F(S, BOOL, truncated, NULL, "the recorder lost the beginning") \
-	F(S, BOOL, estimated, NULL, "recorded without a GPU") \
-	F(S, COUNT, initial_blocks_count, NULL, "blocks that were live when it began") \
-	F(S, OBJECT, optimum, NULL, "lower bound and offline placement", .of = &optimum_row_shape) \
-	F(S, OBJECT, advice, NULL, "what to take", .of = &frag_advice_shape) \
-	F(S, OBJECT, recording, NULL, "what settling found about the recording", \
-	  .of = &frag_settled_shape) \
-	F(S, OBJECT, ended_out_of_memory, NULL, "so that its need is unknown; null: it did not", \
-	  .of = &frag_ending_shape) \
-	F(S, BYTES, limit_bytes, NULL, "memory limit that held for these results") \
-	F(S, COUNT, refused_when_recorded_count, NULL, "requests that were refused when recorded") \
-	F(S, LIST, refusals, NULL, "the first of them", .of = &frag_refusal_shape) \
-	F(S, TEXT, missing, NULL, "policies that an interruption left out")
-FRAG_ROW_AS(, frag_section_shape, section_row, "trace", SECTION, "one device of a trace");
+	F(S, TEXT, name, s->trace, NULL, "of the trace") \
+	F(S, TEXT, format, s->format, NULL, "of its file") \
+	F(S, TEXT, conf, s->conf, NULL, \
+	  "recorded settings, \"\" = the defaults; null: not recorded") \
+	F(S, COUNT, device_ordinal, s->ordinal, NULL, "device of the trace") \
+	F(S, COUNT, events_count, s->events_count, NULL, "allocations, frees and others") \
+	F(S, COUNT, streams_count, s->streams_count, NULL, "streams that were used") \
+	F(S, COUNT, pools_count, s->pools_count, NULL, "private pools, and the common one") \
+	F(S, US, duration_us, s->duration_us ? s->duration_us : UINT64_MAX, NULL, \
+	  "recorded time; null: the trace has no times") \
+	F(S, BOOL, truncated, s->truncated, NULL, "the recorder lost the beginning") \
+	F(S, BOOL, estimated, s->estimated, NULL, "recorded without a GPU") \
+	F(S, COUNT, initial_blocks_count, s->initial_blocks, NULL, \
+	  "blocks that were live when it began") \
+	F(S, OBJECT, optimum, optimum_of(s, a), NULL, "lower bound and offline placement", \
+	  .of = &optimum_row_shape) \
+	F(S, OBJECT, advice, frag_advice_data(s, a), NULL, "what to take", \
+	  .of = &frag_advice_shape) \
+	F(S, OBJECT, recording, frag_settled_row(a, &s->settled), NULL, \
+	  "what settling found about the recording", .of = &frag_settled_shape) \
+	F(S, OBJECT, ended_out_of_memory, \
+	  frag_ending_row(a, frag_section_title_text(s, a), &s->ending), NULL, \
+	  "so that its need is unknown; null: it did not", .of = &frag_ending_shape) \
+	F(S, BYTES, limit_bytes, s->limit_bytes, NULL, "memory limit that held for these results") \
+	F(S, COUNT, refused_when_recorded_count, frag_refusals_count(s), NULL, \
+	  "requests that were refused when recorded") \
+	F(S, LIST, refusals, frag_refusals_rows(s, a), NULL, "the first of them", \
+	  .of = &frag_refusal_shape) \
+	F(S, TEXT, missing, s->missing, NULL, "policies that an interruption left out")
+FRAG_VALUED_ROW_AS(, frag_section_shape, section_row, "trace", SECTION, "one device of a trace");
 
 static const void *optimum_of(const struct frag_section *s, struct frag_answer *a)
 {
@@ -136,28 +144,7 @@ struct frag_rows frag_section_rows(const struct frag_report *r, struct frag_answ
 	for (size_t i = 0; rows && i < r->count; i++) {
 		const struct frag_section *s = &r->sections[i];
 
-		rows[i] = (struct section_row){
-			.name = s->trace,
-			.format = s->format,
-			.conf = s->conf,
-			.missing = s->missing,
-			.device_ordinal = s->ordinal,
-			.events_count = s->events_count,
-			.streams_count = s->streams_count,
-			.pools_count = s->pools_count,
-			.duration_us = s->duration_us ? s->duration_us : UINT64_MAX,
-			.initial_blocks_count = s->initial_blocks,
-			.limit_bytes = s->limit_bytes,
-			.refused_when_recorded_count = frag_refusals_count(s),
-			.truncated = s->truncated,
-			.estimated = s->estimated,
-			.optimum = optimum_of(s, a),
-			.advice = frag_advice_data(s, a),
-			.recording = frag_settled_row(a, &s->settled),
-			.ended_out_of_memory =
-				frag_ending_row(a, frag_section_title_text(s, a), &s->ending),
-			.refusals = frag_refusals_rows(s, a),
-		};
+		rows[i] = FRAG_ROW_VALUES(section_row, SECTION);
 	}
 	return (struct frag_rows){ rows, rows ? r->count : 0 };
 }

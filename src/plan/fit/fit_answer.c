@@ -139,28 +139,41 @@ static struct unit_row unit_row(const struct frag_fit_cards *f, size_t r, size_t
 /* ---- one policy ------------------------------------------------------------------ */
 
 #define POLICY_ROW(F, P, S) \
-	F(S, TEXT, policy, NULL, "the policy as given") \
-	F(S, TEXT, params, "policy", "with all its options") \
-	P(S, TEXT, smallest, "smallest card", "smallest size that refuses nothing", .right = true) \
-	P(S, COUNT, bytes, "bytes", "the same", .spare = 2) \
-	F(S, BYTES, min_capacity_bytes, NULL, \
+	F(S, TEXT, policy, row->text, NULL, "the policy as given") \
+	F(S, TEXT, params, frag_fit_row_name(row), "policy", "with all its options") \
+	P(S, TEXT, smallest, \
+	  !row->complete ? "interrupted" \
+	  : !known	 ? "never" \
+			 : frag_answer_print(a, "%s", FRAG_BYTES(row->min_bytes)), \
+	  "smallest card", "smallest size that refuses nothing", .right = true) \
+	P(S, COUNT, bytes, if_known(known, row->min_bytes), "bytes", "the same", .spare = 2) \
+	F(S, BYTES, min_capacity_bytes, if_known(known, row->min_bytes), NULL, \
 	  "smallest card that refuses nothing, to 2 MiB; with several traces the largest") \
-	F(S, BYTES, safe_capacity_bytes, "no failure from", \
+	F(S, BYTES, safe_capacity_bytes, if_known(known, row->safe_bytes), "no failure from", \
 	  "no card from this size on was seen to fail", .spare = 4) \
-	F(S, BYTES, ample_capacity_bytes, "unconstrained from", \
+	F(S, BYTES, ample_capacity_bytes, if_known(known, row->ample_bytes), "unconstrained from", \
 	  "from this size on nothing is given back or retried for want of memory") \
-	F(S, BYTES, peak_reserved_bytes, "peak reserved", \
-	  "on a large enough card; of several devices the largest", .spare = 3) \
-	F(S, TEXT, card, NULL, "smallest or cheapest card that fits") \
-	P(S, TEXT, card_text, "card", "smallest or cheapest card that fits") \
-	F(S, COUNT, probes_count, "replays", "of the search", .spare = 1) \
-	F(S, TEXTS, fits, NULL, "cards with room for the headroom, too") \
-	F(S, TEXTS, tight, NULL, "cards that it completes on with less") \
-	F(S, TEXTS, unverified, NULL, \
+	F(S, BYTES, peak_reserved_bytes, if_known(row->peak_bytes, row->peak_bytes), \
+	  "peak reserved", "on a large enough card; of several devices the largest", .spare = 3) \
+	F(S, TEXT, card, card, NULL, "smallest or cheapest card that fits") \
+	P(S, TEXT, card_text, \
+	  card	     ? card \
+	  : f->ended ? "unknown" \
+	  : known    ? "none" \
+		     : NULL, \
+	  "card", "smallest or cheapest card that fits") \
+	F(S, COUNT, probes_count, row->probes, "replays", "of the search", .spare = 1) \
+	F(S, TEXTS, fits, names_of(&f->catalog, roomy & ~others, a), NULL, \
+	  "cards with room for the headroom, too") \
+	F(S, TEXTS, tight, names_of(&f->catalog, completes & ~roomy & ~others, a), NULL, \
+	  "cards that it completes on with less") \
+	F(S, TEXTS, unverified, names_of(&f->catalog, (completes & others), a), NULL, \
 	  "cards of both kinds that it was not recorded for: another kernel choice is likely") \
-	F(S, BOOL, complete, NULL, "no search was interrupted") \
-	F(S, LIST, traces, NULL, "one for each device of each trace", .of = &unit_shape)
-FRAG_ROW_AS(static, policy_shape, policy_row, "result", POLICY_ROW, "one policy on all traces");
+	F(S, BOOL, complete, row->complete, NULL, "no search was interrupted") \
+	F(S, LIST, traces, FRAG_ROWS(units, f->units.units_count), NULL, \
+	  "one for each device of each trace", .of = &unit_shape)
+FRAG_VALUED_ROW_AS(static, policy_shape, policy_row, "result", POLICY_ROW,
+		   "one policy on all traces");
 
 static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 				    const struct unit_row *units, struct frag_answer *a)
@@ -180,29 +193,7 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 		completes |= j->rows[r].gpus & 1ull << i;
 		others |= (uint64_t)(frag_fit_basis(j, i) == FRAG_FIT_OTHER_KERNELS) << i;
 	}
-	return (struct policy_row){
-		.policy = row->text,
-		.params = frag_fit_row_name(row),
-		.smallest = !row->complete ? "interrupted"
-			    : !known	   ? "never"
-					   : frag_answer_print(a, "%s", FRAG_BYTES(row->min_bytes)),
-		.card = card,
-		.card_text = card	? card
-			     : f->ended ? "unknown"
-			     : known	? "none"
-					: NULL,
-		.min_capacity_bytes = if_known(known, row->min_bytes),
-		.bytes = if_known(known, row->min_bytes),
-		.safe_capacity_bytes = if_known(known, row->safe_bytes),
-		.ample_capacity_bytes = if_known(known, row->ample_bytes),
-		.peak_reserved_bytes = if_known(row->peak_bytes, row->peak_bytes),
-		.probes_count = row->probes,
-		.fits = names_of(&f->catalog, roomy & ~others, a),
-		.tight = names_of(&f->catalog, completes & ~roomy & ~others, a),
-		.unverified = names_of(&f->catalog, completes & others, a),
-		.complete = row->complete,
-		.traces = { units, f->units.units_count },
-	};
+	return FRAG_ROW_VALUES(policy_row, POLICY_ROW);
 }
 
 /* ---- one card -------------------------------------------------------------------- */
