@@ -228,18 +228,15 @@ static int bench_one(struct frag_bench_policies *b, const char *trace, const cha
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_bench_policy result;
 	struct frag_device_info info;
-	struct frag_device *dev;
-	int rc;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 
 	FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
 	FRAG_TRY(b->host->open(b->host->ctx, 0, &dev, err));
 	frag_dev_info(dev, &info);
-	rc = frag_bench_policy(spec, dev, ops, b->passes,
-			       frag_limit_bytes(b->limit, info.total_bytes), &result, err);
-	if (!rc)
-		add_row(b, trace, text, b->host->device, &result);
-	frag_dev_close(dev);
-	return rc;
+	FRAG_TRY(frag_bench_policy(spec, dev, ops, b->passes,
+				   frag_limit_bytes(b->limit, info.total_bytes), &result, err));
+	add_row(b, trace, text, b->host->device, &result);
+	return 0;
 }
 
 static int put_ops(const struct frag_bench_ops *ops, const char *path, struct frag_err *err)

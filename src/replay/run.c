@@ -414,21 +414,16 @@ static int replay_once(const struct frag_policy_spec *spec, const struct frag_si
 				    .restore =
 					    opt->restore && frag_policy_spec_ops(spec)->restore };
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
-	struct frag_run *run;
+	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 	int rc;
 
 	FRAG_TRY(frag_hints_open(&hints, card, &dev, err));
-	rc = frag_run_create(spec, dev, feeder->hdr, opt, &run, err);
-	if (!rc) {
-		run->stop_at = stop_at;
-		rc = feeder->feed(feeder->ctx, run, &hints, stop_at != UINT64_MAX, err);
-		*stale = run->peak_stale;
-		*peak = run->peak;
-		if (!rc && out)
-			rc = frag_run_finish(run, out, err);
-		frag_run_destroy(run);
-	}
-	return rc;
+	FRAG_TRY(frag_run_create(spec, dev, feeder->hdr, opt, &run, err));
+	run->stop_at = stop_at;
+	rc = feeder->feed(feeder->ctx, run, &hints, stop_at != UINT64_MAX, err);
+	*stale = run->peak_stale;
+	*peak = run->peak;
+	return rc || !out ? rc : frag_run_finish(run, out, err);
 }
 
 int frag_replay_fed(const struct frag_policy_spec *spec, const struct frag_sim_config *card,

@@ -39,8 +39,8 @@ static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 int frag_session_list_calls(struct frag_session *s, struct frag_session_task *task)
 {
 	struct lister l = { .session = s, .task = task };
-	struct frag_device *dev;
-	struct frag_run *run;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
+	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 	int rc;
 
 	FRAG_TRY(frag_session_open(s, task, &dev));
@@ -48,17 +48,12 @@ int frag_session_list_calls(struct frag_session *s, struct frag_session_task *ta
 	dev->log = on_call;
 	dev->log_ctx = &l;
 	rc = frag_run_create(task->spec, dev, task->dev, &s->run, &run, &task->err);
-	if (!rc) {
-		for (; !rc && l.event < task->dev->events_count && !frag_run_stopped(run);
-		     l.event++)
-			rc = frag_run_feed(run, &task->dev->events[l.event], 1, &task->err);
-		if (!rc)
-			rc = frag_run_finish(run, &task->result, &task->err);
-		frag_run_destroy(run);
-	}
+	for (; !rc && l.event < task->dev->events_count && !frag_run_stopped(run); l.event++)
+		rc = frag_run_feed(run, &task->dev->events[l.event], 1, &task->err);
+	if (!rc)
+		rc = frag_run_finish(run, &task->result, &task->err);
 	task->result.device_ordinal = task->dev->ordinal;
 	frag_session_gave_back(s, dev);
-	frag_dev_close(dev);
 	return rc;
 }
 

@@ -59,18 +59,18 @@ int frag_session_order(const struct frag_session *s, struct frag_session_task *t
 		       unsigned threads, struct frag_session_task **order, struct frag_err *err)
 {
 	struct estimate e = { .session = s, .tasks = tasks };
-	int rc = 0;
+	FRAG_AUTO_FREE uint64_t *ns = NULL;
 
-	FRAG_TRY_CALLOC(e.ns, count, "threads", err);
+	FRAG_TRY_CALLOC(ns, count, "threads", err);
+	e.ns = ns;
 	if (threads > 1 && count > threads)
-		rc = frag_parallel(count, threads, estimate, &e, NULL, NULL, NULL, err);
-	for (size_t i = 0; !rc && i < count; i++) {
+		FRAG_TRY(frag_parallel(count, threads, estimate, &e, NULL, NULL, NULL, err));
+	for (size_t i = 0; i < count; i++) {
 		size_t at = i;
 
 		for (; at && e.ns[order[at - 1] - tasks] < e.ns[i]; at--)
 			order[at] = order[at - 1];
 		order[at] = &tasks[i];
 	}
-	frag_host_free(e.ns);
-	return rc;
+	return 0;
 }

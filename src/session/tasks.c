@@ -50,17 +50,13 @@ static int run_on_device(struct frag_session *s, struct frag_session_task *t,
 			 const struct frag_run_options *opt)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
-	struct frag_run *run;
+	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 	int rc;
 
 	FRAG_TRY(frag_session_open(s, t, &dev));
-	rc = frag_run_create(t->spec, dev, t->dev, opt, &run, &t->err);
-	if (!rc) {
-		rc = frag_run_feed(run, t->dev->events, t->dev->events_count, &t->err);
-		if (!rc)
-			rc = frag_run_finish(run, &t->result, &t->err);
-		frag_run_destroy(run);
-	}
+	rc = frag_run_create(t->spec, dev, t->dev, opt, &run, &t->err)
+		     ?: frag_run_feed(run, t->dev->events, t->dev->events_count, &t->err)
+		     ?: frag_run_finish(run, &t->result, &t->err);
 	t->result.device_ordinal = t->dev->ordinal;
 	frag_session_gave_back(s, dev);
 	return rc;

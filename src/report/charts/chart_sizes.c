@@ -60,7 +60,7 @@ static void count_event(struct bins *b, const struct frag_event *ev, uint64_t no
 static bool fill(const struct frag_section *s, struct bins *b)
 {
 	const struct frag_trace_dev *d = s->events;
-	uint64_t *born;
+	FRAG_AUTO_FREE uint64_t *born = NULL;
 
 	memset(b, 0, sizeof(*b));
 	if (!d || !d->events)
@@ -73,7 +73,6 @@ static bool fill(const struct frag_section *s, struct bins *b)
 
 		count_event(b, ev, s->duration_us ? ev->time_us : i, born);
 	}
-	frag_host_free(born);
 	return true;
 }
 
