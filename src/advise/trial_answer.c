@@ -56,31 +56,39 @@ FRAG_VALUED_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW,
 		   "one change of the program");
 
 #define TOGETHER_ROW(F, P, S) \
-	F(S, TEXTS, changes, NULL, "their names; empty: the unchanged program") \
-	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes") \
-	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
-	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
-	F(S, TEXT, card, NULL, "the given card; null: none") \
-	F(S, BYTES, spare_bytes, NULL, \
-	  "memory of the card left at the peak; null: it does not fit, or no " \
-	  "card was given") \
-	F(S, BOOL, completed, NULL, "it ran to its end on a card of that size") \
-	F(S, TEXT, smallest_card, NULL, \
+	F(S, TEXTS, changes, FRAG_ROWS(names, v->members_count), NULL, \
+	  "their names; empty: the unchanged program") \
+	F(S, BYTES, requested_bytes, p->requested, NULL, "peak of requested bytes") \
+	F(S, BYTES, reserved_bytes, p->reserved, NULL, "peak reserved, with default settings") \
+	F(S, BYTES, expandable_bytes, p->expandable, NULL, \
+	  "peak reserved, with expandable segments") \
+	F(S, TEXT, card, v->named ? v->card.label : NULL, NULL, "the given card; null: none") \
+	F(S, BYTES, spare_bytes, v->named && v->fits ? room - need : UINT64_MAX, NULL, \
+	  "memory of the card left at the peak; null: it does not fit, or no card was given") \
+	F(S, BOOL, completed, v->completed, NULL, "it ran to its end on a card of that size") \
+	F(S, TEXT, smallest_card, card ? card->name : NULL, NULL, \
 	  "smallest card with room for it and the margin; null: none of the list")
-FRAG_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
-	    "the best changes together, tried as one");
+FRAG_VALUED_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
+		   "the best changes together, tried as one");
 
 #define ADVISE_ROW(F, P, S) \
-	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes of the unchanged program") \
-	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
-	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
-	F(S, COUNT, steps_count, NULL, "steps of its optimizers; null: not known") \
-	F(S, BOOL, out_of_memory, NULL, "the unchanged program runs out of memory on the card") \
-	F(S, BOOL, complete, NULL, "it was not interrupted") \
-	F(S, RATIO, least_ratio, NULL, "changes that save less do not count") \
-	F(S, LIST, changes, NULL, "the largest saving first", .of = &change_shape) \
-	F(S, OBJECT, together, NULL, "the best together", .of = &together_shape)
-FRAG_ROW_AS(, frag_advise_shape, advise, "advise", ADVISE_ROW, "what to change in a program");
+	F(S, BYTES, requested_bytes, v->first.peaks.requested, NULL, \
+	  "peak of requested bytes of the unchanged program") \
+	F(S, BYTES, reserved_bytes, v->first.peaks.reserved, NULL, \
+	  "peak reserved, with default settings") \
+	F(S, BYTES, expandable_bytes, v->first.peaks.expandable, NULL, \
+	  "peak reserved, with expandable segments") \
+	F(S, COUNT, steps_count, v->first.steps ? v->first.steps : UINT64_MAX, NULL, \
+	  "steps of its optimizers; null: not known") \
+	F(S, BOOL, out_of_memory, v->enlarged, NULL, \
+	  "the unchanged program runs out of memory on the card") \
+	F(S, BOOL, complete, !v->interrupted, NULL, "it was not interrupted") \
+	F(S, RATIO, least_ratio, LEAST_RATIO, NULL, "changes that save less do not count") \
+	F(S, LIST, changes, FRAG_ROWS(rows, v->count), NULL, "the largest saving first", \
+	  .of = &change_shape) \
+	F(S, OBJECT, together, together(v, a), NULL, "the best together", .of = &together_shape)
+FRAG_VALUED_ROW_AS(, frag_advise_shape, advise, "advise", ADVISE_ROW,
+		   "what to change in a program");
 
 static struct change_row change_row(const struct frag_advice *x, double span, struct frag_answer *a)
 {
@@ -117,14 +125,7 @@ static struct together_row *together(const struct frag_advising *v, struct frag_
 	uint64_t need = frag_advice_need(p), room = frag_advising_room(v, false);
 	const struct frag_gpu *card = frag_catalog_pick(&v->catalog, need, &v->headroom);
 	const char **names = frag_answer_new(a, v->members_count + 1, sizeof(*names));
-	struct together_row row = { .changes = { names, v->members_count },
-				    .requested_bytes = p->requested,
-				    .reserved_bytes = p->reserved,
-				    .expandable_bytes = p->expandable,
-				    .card = v->named ? v->card.label : NULL,
-				    .spare_bytes = v->named && v->fits ? room - need : UINT64_MAX,
-				    .completed = v->completed,
-				    .smallest_card = card ? card->name : NULL };
+	struct together_row row = FRAG_ROW_VALUES(together_row, TOGETHER_ROW);
 
 	for (size_t i = 0; names && i < v->members_count; i++)
 		names[i] = v->members[i]->change;
@@ -277,15 +278,7 @@ int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, str
 		rows[i] = change_row(&v->list[i], (double)v->first.span_ns / 1e9, a);
 		shown += helps(&v->list[i]); /* they come first */
 	}
-	*data = (struct advise){ .requested_bytes = v->first.peaks.requested,
-				 .reserved_bytes = v->first.peaks.reserved,
-				 .expandable_bytes = v->first.peaks.expandable,
-				 .steps_count = v->first.steps ? v->first.steps : UINT64_MAX,
-				 .out_of_memory = v->enlarged,
-				 .complete = !v->interrupted,
-				 .least_ratio = LEAST_RATIO,
-				 .changes = { rows, v->count },
-				 .together = together(v, a) };
+	*data = FRAG_ROW_VALUES(advise, ADVISE_ROW);
 	a->command = "advise";
 	a->title = "What to change in the program";
 	a->question = "Which change saves most memory?";

@@ -45,13 +45,15 @@
 #define FRAG_VALUED_FIELD_(s, type, name, value, ...) FRAG_ROW_FIELD_(s, type, name, __VA_ARGS__)
 #define FRAG_VALUED_SHOWN_(s, type, name, value, ...) FRAG_ROW_SHOWN_(s, type, name, __VA_ARGS__)
 #define FRAG_VALUE_(s, type, name, value, ...) .name = value,
+#define FRAG_VALUED_SHAPE(storage, var, tag, name, LIST, help) \
+	static const struct frag_field var##_fields[] = { LIST( \
+		FRAG_VALUED_FIELD_, FRAG_VALUED_SHOWN_, tag) FRAG_FIELD_END }; \
+	storage const struct frag_shape var = FRAG_SHAPE(name, struct tag, var##_fields, help)
 #define FRAG_VALUED_ROW_AS(storage, var, tag, name, LIST, help) \
 	struct tag { \
 		FRAG_ROW_MEMBERS(LIST) \
 	}; \
-	static const struct frag_field var##_fields[] = { LIST( \
-		FRAG_VALUED_FIELD_, FRAG_VALUED_SHOWN_, tag) FRAG_FIELD_END }; \
-	storage const struct frag_shape var = FRAG_SHAPE(name, struct tag, var##_fields, help)
+	FRAG_VALUED_SHAPE(storage, var, tag, name, LIST, help)
 #define FRAG_VALUED_ROW(tag, name, LIST, help) \
 	FRAG_VALUED_ROW_AS(static, tag##_shape, tag, name, LIST, help)
 #define FRAG_ROW_VALUES(tag, LIST) ((struct tag){ LIST(FRAG_VALUE_, FRAG_VALUE_, tag) })

@@ -18,40 +18,46 @@ FRAG_ROW(optimum_row, "optimum", OPTIMUM,
 	 "what is possible with all knowledge; null: not asked for");
 
 #define ADVICE(F, P, S) \
-	F(S, TEXT, take, NULL, "advised policy") \
-	F(S, TEXT, conf, NULL, "setting that does it, \"\" = the defaults; null: not a setting") \
-	F(S, TEXT, run, NULL, "policy for `cufrag run` that needs even less") \
-	F(S, BYTES, reserved_bytes, NULL, "peak reserved of the advised policy") \
-	F(S, TEXT, compared_with, NULL, "policy that savings are counted against") \
-	F(S, INT, saved_bytes, NULL, "its peak minus that of the advised one") \
-	F(S, RATIO, saved_ratio, NULL, "of its peak") \
-	F(S, RATIO, cheap_ratio, NULL, \
+	F(S, TEXT, take, pick->policy, NULL, "advised policy") \
+	F(S, TEXT, conf, x.conf, NULL, \
+	  "setting that does it, \"\" = the defaults; null: not a setting") \
+	F(S, TEXT, run, x.live == SIZE_MAX ? NULL : s->results[x.live].policy, NULL, \
+	  "policy for `cufrag run` that needs even less") \
+	F(S, BYTES, reserved_bytes, pick->m.peak_reserved_bytes, NULL, \
+	  "peak reserved of the advised policy") \
+	F(S, TEXT, compared_with, base->policy, NULL, "policy that savings are counted against") \
+	F(S, INT, saved_bytes, INT64_MIN, NULL, "its peak minus that of the advised one") \
+	F(S, RATIO, saved_ratio, NAN, NULL, "of its peak") \
+	F(S, RATIO, cheap_ratio, FRAG_CHEAP_RATIO, NULL, \
 	  "policies that spend less of the recorded time in the driver come first") \
-	F(S, TEXT, smallest_card, NULL, "smallest card with room and the margin, or the cheapest") \
-	F(S, TEXT, smallest_card_label, "card with room and the margin", "its full name", \
-	  .if_any = true) \
-	F(S, BOOL, smallest_card_other_kernels, NULL, \
-	  "it is of another compute capability than the recording: another kernel choice is " \
-	  "likely") \
-	F(S, BYTES, spare_bytes, "left on it", "beside its context and the peak reserved", \
-	  .if_any = true) \
-	F(S, RATIO, spare_ratio, "left, part of the card", "left bytes / its memory", \
-	  .precision = 1, .if_any = true) \
-	F(S, TEXT, tight_card, NULL, "smallest card with room, but without the margin") \
-	F(S, TEXT, tight_card_label, "would just do, without the margin", "its full name", \
-	  .if_any = true) \
-	F(S, RATIO, margin_ratio, "margin asked for", \
+	F(S, TEXT, smallest_card, x.card ? x.card->name : NULL, NULL, \
+	  "smallest card with room and the margin, or the cheapest") \
+	F(S, TEXT, smallest_card_label, x.card ? x.card->label : NULL, \
+	  "card with room and the margin", "its full name", .if_any = true) \
+	F(S, BOOL, smallest_card_other_kernels, x.other_kernels, NULL, \
+	  "it is of another compute capability than the recording: another kernel " \
+	  "choice is likely") \
+	F(S, BYTES, spare_bytes, x.card ? x.spare_bytes : UINT64_MAX, "left on it", \
+	  "beside its context and the peak reserved", .if_any = true) \
+	F(S, RATIO, spare_ratio, \
+	  x.card ? (double)x.spare_bytes / (double)x.card->total_bytes : NAN, \
+	  "left, part of the card", "left bytes / its memory", .precision = 1, .if_any = true) \
+	F(S, TEXT, tight_card, x.tight ? x.tight->name : NULL, NULL, \
+	  "smallest card with room, but without the margin") \
+	F(S, TEXT, tight_card_label, x.tight ? x.tight->label : NULL, \
+	  "would just do, without the margin", "its full name", .if_any = true) \
+	F(S, RATIO, margin_ratio, s->headroom.ratio, "margin asked for", \
 	  "for libraries, and for inputs longer than those recorded", .if_any = true) \
-	F(S, BYTES, margin_bytes, "margin asked for", \
+	F(S, BYTES, margin_bytes, s->headroom.bytes, "margin asked for", \
 	  "the margin in bytes, if --margin is in bytes", .if_any = true) \
-	F(S, BYTES, outside_bytes, "held outside of the allocator", \
+	F(S, BYTES, outside_bytes, s->headroom.outside_bytes, "held outside of the allocator", \
 	  "when recorded; it must have room, too", .if_any = true) \
-	F(S, REAL, price_per_hour, "price an hour", "of that card", .precision = 2, \
-	  .if_any = true) \
-	F(S, REAL, job_price, "price of what was recorded", "of the recorded time on that card", \
-	  .precision = 3, .if_any = true)
-FRAG_ROW_AS(, frag_advice_shape, advice_row, "advice", ADVICE,
-	    "what to take; null: no policy completes, or nothing was reserved");
+	F(S, REAL, price_per_hour, price > 0 ? x.card->price_per_hour : NAN, "price an hour", \
+	  "of that card", .precision = 2, .if_any = true) \
+	F(S, REAL, job_price, price > 0 ? price : NAN, "price of what was recorded", \
+	  "of the recorded time on that card", .precision = 3, .if_any = true)
+FRAG_VALUED_ROW_AS(, frag_advice_shape, advice_row, "advice", ADVICE,
+		   "what to take; null: no policy completes, or nothing was reserved");
 
 #define SECTION(F, P, S) \
 	F(S, TEXT, name, s->trace, NULL, "of the trace") \
@@ -107,28 +113,7 @@ const void *frag_advice_data(const struct frag_section *s, struct frag_answer *a
 		return NULL;
 	pick = &s->results[x.pick];
 	price = frag_section_job_price(s, x.card);
-	*row = (struct advice_row){
-		.take = pick->policy,
-		.conf = x.conf,
-		.run = x.live == SIZE_MAX ? NULL : s->results[x.live].policy,
-		.smallest_card = x.card ? x.card->name : NULL,
-		.smallest_card_label = x.card ? x.card->label : NULL,
-		.smallest_card_other_kernels = x.other_kernels,
-		.tight_card = x.tight ? x.tight->name : NULL,
-		.tight_card_label = x.tight ? x.tight->label : NULL,
-		.compared_with = base->policy,
-		.reserved_bytes = pick->m.peak_reserved_bytes,
-		.spare_bytes = x.card ? x.spare_bytes : UINT64_MAX,
-		.spare_ratio = x.card ? (double)x.spare_bytes / (double)x.card->total_bytes : NAN,
-		.margin_bytes = s->headroom.bytes,
-		.outside_bytes = s->headroom.outside_bytes,
-		.saved_bytes = INT64_MIN,
-		.saved_ratio = NAN,
-		.margin_ratio = s->headroom.ratio,
-		.cheap_ratio = FRAG_CHEAP_RATIO,
-		.price_per_hour = price > 0 ? x.card->price_per_hour : NAN,
-		.job_price = price > 0 ? price : NAN,
-	};
+	*row = FRAG_ROW_VALUES(advice_row, ADVICE);
 	if (base->completed && base->m.peak_reserved_bytes) {
 		row->saved_bytes =
 			(int64_t)base->m.peak_reserved_bytes - (int64_t)pick->m.peak_reserved_bytes;
