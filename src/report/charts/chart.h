@@ -45,6 +45,9 @@ struct frag_chart_ops {
 	const char *(*extra)(const struct frag_chart_job *job);
 };
 
+/* Most files name what they define alike: struct row and its functions. */
+#define FRAG_CHART_HOOKS .finding = finding, .shape = &row_shape, .rows = rows
+
 /* Chart at this place of the page, NULL after the last. */
 const struct frag_chart_ops *frag_chart_at(size_t place);
 /* Adds to the page each chart that has something to show of this section. */

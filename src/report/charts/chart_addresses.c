@@ -65,9 +65,7 @@ const struct frag_chart_ops frag_chart_addresses = {
 	.name = "addresses",
 	.rank = 32,
 	.heading = "Address-space map",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Each line across is a stretch of addresses, coloured by what most of it is "
 		   "used for; blank: not taken from the card. Orange between grey is "
 		   "fragmentation: free, but held fast by a live block in the same segment.",

@@ -71,9 +71,7 @@ const struct frag_chart_ops frag_chart_calls = {
 	.name = "calls",
 	.rank = 40,
 	.heading = "Driver calls and driver time",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Left: how often each policy called the driver. Right: time spent in those "
 		   "calls. Both axes are logarithmic. A policy that saves memory by mapping or "
 		   "freeing often pays for it here; policies are in the order of their peak.",

@@ -103,9 +103,7 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.name = "cdf",
 	.rank = 70,
 	.heading = "Distribution of alloc time",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Below: the share of alloc calls that waited longer than a time for the driver; "
 		   "lower and further left is better. A curve that begins at 0.01 says that one "
 		   "alloc in a hundred had to wait for the driver at all.",

@@ -100,9 +100,7 @@ const struct frag_chart_ops frag_chart_gpus = {
 	.name = "gpus",
 	.rank = 35,
 	.heading = "Which card has room",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Peak reserved memory in percent of what a card has left beside the CUDA "
 		   "context. Blue: it fits; the paler, the more headroom. Hatched: it does not fit "
 		   "as it ran here. A policy that gives cached memory back under pressure may "

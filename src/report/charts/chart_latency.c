@@ -127,9 +127,7 @@ const struct frag_chart_ops frag_chart_latency = {
 	.name = "latency",
 	.rank = 60,
 	.heading = "Latency by class",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Time per call by how the request was served. Hit: a free block as it was; "
 		   "split: part of a larger one; grow: new memory from the driver; map: physical "
 		   "pages mapped behind addresses; stitch: free pieces mapped as one block; "

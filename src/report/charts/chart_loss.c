@@ -133,9 +133,7 @@ const struct frag_chart_ops frag_chart_loss = {
 	.name = "loss",
 	.rank = 30,
 	.heading = "Where reserved memory goes",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Reserved memory of each policy over time, split by cause. Grey is in use; "
 		   "every colour is loss. Growing non-releasable memory is fragmentation that "
 		   "empty_cache cannot undo; releasable memory is a cache that it can.",

@@ -86,9 +86,7 @@ const struct frag_chart_ops frag_chart_pareto = {
 	.name = "pareto",
 	.rank = 50,
 	.heading = "Memory against driver time",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Down is less memory, left is less time in the driver. Policies with a ring are "
 		   "not beaten in both at once:",
 	.note = note,

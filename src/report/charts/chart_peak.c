@@ -60,9 +60,7 @@ const struct frag_chart_ops frag_chart_peak = {
 	.name = "peak",
 	.rank = 20,
 	.heading = "Peak reserved memory by cause",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Length of a bar: the largest memory the policy ever took from the card. Its "
 		   "parts: where those bytes were at that moment. Everything but "
 		   "\xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes are free but "

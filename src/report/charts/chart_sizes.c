@@ -161,9 +161,7 @@ const struct frag_chart_ops frag_chart_sizes = {
 	.name = "sizes",
 	.rank = 80,
 	.heading = "Sizes and lifetimes of requests",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Left: sizes of the requests. Right: how long they live. Solid bars count "
 		   "requests, hatched ones weigh them by bytes: many small blocks that live long "
 		   "between few large ones are what pins memory.",
