@@ -151,14 +151,13 @@ int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_
 				    .restore =
 					    restores && frag_policy_spec_ops(job->spec)->restore };
 	struct walk w = { .fn = fn, .ctx = ctx, .slots = frag_events_dev(&ev)->slots_count };
-	struct frag_device *device;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *device = NULL;
 	int rc;
 
 	if (job->path)
 		hints.lost = true; /* its evidence is not in memory: the card's own rule */
 	FRAG_TRY(frag_hints_open(&hints, &job->target.card, &device, err));
 	rc = walk_on(job, &ev, device, restores, &w, done, err);
-	frag_dev_close(device);
 	frag_host_free(w.changes);
 	return rc;
 }
