@@ -210,8 +210,7 @@ static int check_alloc(void *self, const struct frag_request *req, struct frag_b
 	struct check *c = self;
 	int rc;
 
-	if (frag_bset_reserve(&c->used, frag_bset_count(&c->used) + 1))
-		return frag_fail_nomem(err, "check");
+	FRAG_CHECK_ALLOC(!frag_bset_reserve(&c->used, frag_bset_count(&c->used) + 1), "check", err);
 	c->depth++;
 	rc = frag_adaptor_alloc(c, req, out, err);
 	if (rc)

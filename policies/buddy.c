@@ -113,8 +113,7 @@ static int add_arena(struct self *s, unsigned k, uint32_t stream, struct frag_er
 
 	if (frag_env_over_limit(&s->env, bytes))
 		return FRAG_OOM;
-	if (frag_slab_reserve(&s->arena_slab, 1))
-		return frag_fail_nomem(err, "arenas of policy buddy");
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&s->arena_slab, 1), "arenas of policy buddy", err);
 	FRAG_TRY(frag_dev_alloc(s->env.dev, bytes, &addr, err));
 	a = frag_slab_alloc(&s->arena_slab);
 	*a = (struct frag_buddy_arena){ .root = { .addr = addr, .order = (uint8_t)k },

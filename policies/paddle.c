@@ -127,8 +127,9 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
-	if (frag_bset_reserve(&s->free, s->heap.pieces_count + 2) || frag_heap_reserve(&s->heap, 2))
-		return frag_fail_nomem(err, "policy paddle");
+	FRAG_CHECK_ALLOC(!frag_bset_reserve(&s->free, s->heap.pieces_count + 2) &&
+				 !frag_heap_reserve(&s->heap, 2),
+			 "policy paddle", err);
 	at = frag_bset_lower(&s->free, bytes, 0);
 	if (FRAG_LIKELY(at.leaf != NULL)) {
 		p = frag_bset_value(at);

@@ -358,19 +358,16 @@ static int take_settings(struct pt *a, const struct pt_conf *conf, struct frag_e
 static int pt_create(const struct frag_policy_env *env, const void *params, void **self,
 		     struct frag_err *err)
 {
-	struct pt *a;
+	FRAG_AUTO_FREE struct pt *a = NULL;
 
 	FRAG_TRY_CALLOC(a, 1, "pytorch", err);
 	a->env = *env;
 	a->dev = env->dev;
-	if (take_settings(a, params, err)) {
-		frag_host_free(a);
-		return FRAG_EUSAGE;
-	}
+	FRAG_TRY(take_settings(a, params, err));
 	frag_slab_init(&a->blocks, sizeof(struct pt_block));
 	frag_slab_init(&a->segments, sizeof(struct pt_seg));
 	frag_slab_init(&a->sets, sizeof(struct pt_set));
-	*self = a;
+	*self = FRAG_GIVE(a);
 	return 0;
 }
 

@@ -166,8 +166,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		cls = FRAG_CLASS_GROW;
 	}
 	/* host memory first: after this nothing can fail, so there is nothing to undo */
-	if (frag_heap_reserve(&s->heap, 1))
-		return frag_fail_nomem(err, "policy skeleton");
+	FRAG_CHECK_ALLOC(!frag_heap_reserve(&s->heap, 1), "policy skeleton", err);
 	list_cut(s, p);
 	if (p->bytes > bytes) {
 		list_put(s, frag_heap_split(&s->heap, p, bytes));

@@ -157,8 +157,7 @@ static int next_slab(struct self *s, struct frag_sc_class *c, uint32_t stream, e
 
 	if (frag_sc_next(c))
 		return 0;
-	if (!frag_sc_prepare(c))
-		return frag_fail_nomem(err, "policy slab");
+	FRAG_CHECK_ALLOC(frag_sc_prepare(c), "policy slab", err);
 	rc = frag_extents_take(&s->pages, s->params->page, stream, &p, cls, err);
 	if (rc >= 0 &&
 	    frag_sc_next(c)) { /* it waited for frees, and slots of this class came back */

@@ -187,8 +187,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	p = find(s, bytes);
 	if (FRAG_UNLIKELY(!p))
 		FRAG_TRY(make_room(s, bytes, req->stream, &p, &cls, err));
-	if (frag_heap_reserve(&s->heap, 1))
-		return frag_fail_nomem(err, "policy tlsf");
+	FRAG_CHECK_ALLOC(!frag_heap_reserve(&s->heap, 1), "policy tlsf", err);
 	cut(s, p);
 	if (p->bytes - bytes >= s->params->align) {
 		put(s, frag_heap_split(&s->heap, p, bytes));

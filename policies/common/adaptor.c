@@ -5,8 +5,7 @@
 int frag_adaptor_create(const struct frag_policy_env *env, const struct frag_policy_env *for_inner,
 			size_t bytes, const char *name, void **self, struct frag_err *err)
 {
-	struct frag_adaptor *a;
-	int rc;
+	FRAG_AUTO_FREE struct frag_adaptor *a = NULL;
 
 	if (!env->inner)
 		return frag_fail(err, FRAG_EUSAGE,
@@ -15,12 +14,8 @@ int frag_adaptor_create(const struct frag_policy_env *env, const struct frag_pol
 	a = frag_host_calloc(1, bytes);
 	FRAG_CHECK_ALLOC(a, name, err);
 	a->env = *env;
-	rc = frag_inner_open(env->inner, for_inner, &a->inner, err);
-	if (rc) {
-		frag_host_free(a);
-		return rc;
-	}
-	*self = a;
+	FRAG_TRY(frag_inner_open(env->inner, for_inner, &a->inner, err));
+	*self = FRAG_GIVE(a);
 	return 0;
 }
 

@@ -68,18 +68,15 @@ static struct frag_fixed_slot *take(struct queue *q)
 
 static int grow(struct frag_fixed *f, uint32_t stream, struct queue *q, struct frag_err *err)
 {
+	FRAG_AUTO_FREE struct frag_fixed_slot *room = NULL;
 	struct frag_fixed_slot *slots;
 	struct frag_chunk *c;
-	int rc;
 
-	FRAG_TRY_CALLOC(slots, f->e.chunk_blocks, "blocks of a chunk", err);
-	rc = frag_upstream_take(f->e.up, f->e.block_bytes * f->e.chunk_blocks, stream, &c, err);
-	if (rc) {
-		frag_host_free(slots);
-		return rc;
-	}
+	FRAG_TRY_CALLOC(room, f->e.chunk_blocks, "blocks of a chunk", err);
+	FRAG_TRY(
+		frag_upstream_take(f->e.up, f->e.block_bytes * f->e.chunk_blocks, stream, &c, err));
 	c->owner = f;
-	c->head = slots;
+	c->head = slots = FRAG_GIVE(room);
 	for (uint64_t i = 0; i < f->e.chunk_blocks; i++) {
 		slots[i].chunk = c;
 		slots[i].stream = stream;

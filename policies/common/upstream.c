@@ -13,22 +13,17 @@
 int frag_upstream_create(const struct frag_policy_env *env, const char *text,
 			 const struct frag_upstream_parts *parts, void **self, struct frag_err *err)
 {
-	struct frag_upstream *up = frag_host_calloc(1, parts->bytes);
-	int rc = 0;
+	FRAG_AUTO_FREE struct frag_upstream *up = frag_host_calloc(1, parts->bytes);
 
 	FRAG_CHECK_ALLOC(up, "pool", err);
 	*up = (struct frag_upstream){ .env = *env, .parts = parts };
 	if (env->inner)
 		text = env->inner;
 	if (*text && strcmp(text, "device") != 0)
-		rc = frag_inner_open(text, env, &up->inner, err);
-	if (rc) {
-		frag_host_free(up);
-		return rc;
-	}
+		FRAG_TRY(frag_inner_open(text, env, &up->inner, err));
 	frag_slab_init(&up->chunks, sizeof(struct frag_chunk));
 	frag_bset_init(&up->by_addr);
-	*self = up;
+	*self = FRAG_GIVE(up);
 	return 0;
 }
 

@@ -30,8 +30,8 @@ static int reserve_sets(struct pt *a, struct pt_set *set, size_t want)
 int pt_room_ranged(struct pt *a, struct pt_set *set, struct frag_err *err)
 {
 	set->ranged = true;
-	if (frag_bset_reserve(&set->unmapped, set->reserved))
-		return frag_fail_nomem(err, "pytorch: free sets");
+	FRAG_CHECK_ALLOC(!frag_bset_reserve(&set->unmapped, set->reserved), "pytorch: free sets",
+			 err);
 	return pt_room(a, set, 4, err);
 }
 
@@ -47,8 +47,7 @@ int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
 		FRAG_CHECK_ALLOC(!reserve_sets(a, set, want), "pytorch: free sets", err);
 		set->reserved = want;
 	}
-	if (frag_slab_reserve(&a->blocks, more))
-		return frag_fail_nomem(err, "pytorch: blocks");
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&a->blocks, more), "pytorch: blocks", err);
 	return 0;
 }
 

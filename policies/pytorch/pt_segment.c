@@ -148,22 +148,20 @@ static int collect(struct pt_pool *pool, struct pt_block ***out, size_t *segment
 int pt_release_pool(struct pt *a, struct pt_pool *pool, struct frag_err *err)
 {
 	size_t segments, ranged;
-	struct pt_block **list;
-	int rc = 0;
+	FRAG_AUTO_FREE struct pt_block **list = NULL;
 
 	if (!a->releasable) /* many refused requests in a row must not look at every stream each time */
 		return 0;
 	FRAG_TRY(collect(pool, &list, &segments, &ranged, err));
-	for (size_t i = 0; i < segments && !rc; i++) {
+	for (size_t i = 0; i < segments; i++) {
 		pt_learn_list(a, list + i, segments - i);
-		rc = release_segment(a, list[i], err);
+		FRAG_TRY(release_segment(a, list[i], err));
 	}
-	for (size_t i = segments; i < segments + ranged && !rc; i++) {
+	for (size_t i = segments; i < segments + ranged; i++) {
 		pt_learn_list(a, list + i, segments + ranged - i);
-		rc = pt_range_unmap(a, list[i], err);
+		FRAG_TRY(pt_range_unmap(a, list[i], err));
 	}
-	frag_host_free(list);
-	return rc;
+	return 0;
 }
 
 int pt_release_all(struct pt *a, struct frag_err *err)

@@ -19,8 +19,8 @@ void ra_heap_release(struct ra_heap *h)
 
 int ra_heap_room(struct ra_heap *h, struct frag_err *err)
 {
-	if (frag_slab_reserve(&h->spans, 2) || frag_slab_reserve(&h->supers, 1))
-		return frag_fail_nomem(err, "rmm-arena: superblocks");
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&h->spans, 2) && !frag_slab_reserve(&h->supers, 1),
+			 "rmm-arena: superblocks", err);
 	return 0;
 }
 

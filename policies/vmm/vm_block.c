@@ -21,8 +21,7 @@ int vm_room(struct vm *v, struct vm_arena *a, size_t more, struct frag_err *err)
 			return frag_fail_nomem(err, "vmm: free sets");
 		a->reserved = want;
 	}
-	if (frag_slab_reserve(&v->blocks, more))
-		return frag_fail_nomem(err, "vmm: blocks");
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&v->blocks, more), "vmm: blocks", err);
 	return 0;
 }
 

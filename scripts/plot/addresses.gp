@@ -2,7 +2,6 @@
 # Address-space map, one panel per policy. EXTRA: s or events.
 load ARG0[1:strlen(ARG0)-strlen("addresses.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 eval read_names
 FROM = EXTRA eq "s" ? "from_s" : "from_event"
@@ -19,7 +18,6 @@ PITCH = PANEL + 54
 eval sheet(560, HEAD + COUNT * PITCH + 34 + LEGEND_ROW * 2)
 eval open_output
 set multiplot
-eval head
 eval across(68, W - 14)
 set xrange [0:last] noextend
 set xtics step(last, 7)

@@ -4,7 +4,6 @@
 load ARG0[1:strlen(ARG0)-strlen("bars.gp")]."style.gp"
 eval arguments
 eval read_names
-eval measure_head
 
 rest(s) = s[strstrt(s, "|") + 1:*]
 front(s) = strstrt(s, "|") ? s[1:strstrt(s, "|") - 1] : s
@@ -16,7 +15,6 @@ ROW = pitch(40)
 body = ROW * COUNT + 8
 eval sheet(560, HEAD + body + 110)
 eval open_output
-eval head
 eval across(name_room(LONGEST), W - 84)
 eval down(HEAD, HEAD + body)
 set key at screen px(12), py(HEAD + body + 62) left top Left reverse vertical maxrows 2 samplen 2 spacing 1.05 font FONT.",13.3"

@@ -2,7 +2,6 @@
 # Driver calls (left) and driver time (right) per policy. EXTRA: modelled or measured.
 load ARG0[1:strlen(ARG0)-strlen("calls.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 eval read_names
 # before any range is set: stats obeys ranges
@@ -20,7 +19,6 @@ body = ROW * COUNT + 10
 eval sheet(560, HEAD + 6 + body + 78)
 eval open_output
 set multiplot
-eval head
 left = name_room(LONGEST)
 middle = left + (W - left) * 0.47
 eval down(HEAD + 6, HEAD + 6 + body)

@@ -3,7 +3,6 @@
 # EXTRA: modelled or measured (the driver time).
 load ARG0[1:strlen(ARG0)-strlen("cdf.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 hosts = 0
 waits = 0
@@ -19,7 +18,6 @@ PITCH = TALL + 66
 eval sheet(560, HEAD + PITCH * panels + 8 + LEGEND_ROW * rows)
 eval open_output
 set multiplot
-eval head
 set logscale x
 set format x "%.0s %cs"
 set grid xtics ytics lc rgb GRID lt 1 lw 1

@@ -2,7 +2,6 @@
 # Cards of each kind: today, with the settings of the plan, shared.
 load ARG0[1:strlen(ARG0)-strlen("fleet_cards.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 array CARD[128]
 COUNT = 0
@@ -15,7 +14,6 @@ ROW = 54
 body = ROW * COUNT + 8
 eval sheet(560, HEAD + body + 126)
 eval open_output
-eval head
 eval across(190, W - 50)
 eval down(HEAD, HEAD + body)
 set key at screen px(12), py(HEAD + body + 62) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"

@@ -2,14 +2,12 @@
 # Every rank of a fleet from the smallest to the largest: live, reserved today, reserved then.
 load ARG0[1:strlen(ARG0)-strlen("fleet_need.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 stats CSV using (column("today_bytes")) nooutput
 top = STATS_max > MIB ? STATS_max : MIB
 S = scale_of(top)
 eval sheet(560, HEAD + 260 + 152)
 eval open_output
-eval head
 eval across(68, W - 24)
 eval down(HEAD, HEAD + 260)
 set key at screen px(12), py(HEAD + 324) left top Left reverse vertical maxrows 4 samplen 2 spacing 1.05 font FONT.",13.3"

@@ -2,7 +2,6 @@
 # Median latency of driver calls by size. CSV: calls.csv of cufrag bench. EXTRA: calls, separated by blanks.
 load ARG0[1:strlen(ARG0)-strlen("gpu_calls.gp")]."style.gp"
 eval arguments
-eval set_dot
 eval sheet(900, 520)
 set output OUTPUT
 set title TITLE."\n".SUBTITLE

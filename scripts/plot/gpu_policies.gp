@@ -2,7 +2,6 @@
 # Latency percentiles of each policy's alloc and free on one trace. CSV: rows of policies.csv, fastest first.
 load ARG0[1:strlen(ARG0)-strlen("gpu_policies.gp")]."style.gp"
 eval arguments
-eval set_dot
 eval sheet(900, 620)
 set output OUTPUT
 set title TITLE."\n".SUBTITLE

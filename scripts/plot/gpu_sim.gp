@@ -3,7 +3,6 @@
 # its rounds. CSV: sim.csv.
 load ARG0[1:strlen(ARG0)-strlen("gpu_sim.gp")]."style.gp"
 eval arguments
-eval set_dot
 eval sheet(640, 560)
 set output OUTPUT
 set title TITLE."\n".SUBTITLE

@@ -2,7 +2,6 @@
 # Grid of policies and known cards: peak reserved in percent of the card.
 load ARG0[1:strlen(ARG0)-strlen("gpus.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 array CARD[64]
 CARDS = 0
@@ -15,7 +14,6 @@ body = ROW * COUNT
 TOP = HEAD + 112
 eval sheet(560, TOP + body + 72)
 eval open_output
-eval head
 left = name_room(LONGEST)
 cell = (W - left - 62.0) / CARDS
 cell = cell > 60 ? 60 : cell

@@ -3,11 +3,9 @@
 # CSV: kvcache.csv.
 load ARG0[1:strlen(ARG0)-strlen("kvcache.gp")]."style.gp"
 eval arguments
-eval measure_head
 PANEL = 190
 eval sheet(560, HEAD + 2 * PANEL + 140)
 eval open_output
-eval head
 stats CSV using (column("begin_us")) nooutput
 END = STATS_max > 0 ? STATS_max / 1e6 : 1
 eval across(72, W - 24)

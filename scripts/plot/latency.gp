@@ -3,7 +3,6 @@
 # on its own axis. EXTRA: modelled or measured (the driver time).
 load ARG0[1:strlen(ARG0)-strlen("latency.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 array CLASS[512]
 ROWS = 0
@@ -18,7 +17,6 @@ body = ROW * ROWS + 8
 eval sheet(560, HEAD + body + 76)
 eval open_output
 set multiplot
-eval head
 NAME_WIDTH = 27
 left = 18 + 8.0 * (LONGEST < NAME_WIDTH ? LONGEST : NAME_WIDTH)
 middle = (left + W) / 2.0

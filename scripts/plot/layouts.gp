@@ -3,7 +3,6 @@
 # as a part of what the card has; its text says the same. EXTRA: the name that goes to the right.
 load ARG0[1:strlen(ARG0)-strlen("layouts.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 array COLUMN[4096]
 array ROW[64]
@@ -26,7 +25,6 @@ STEP = ABOVE ? 46 : 30
 body = STEP * ROWS + 4
 eval sheet(560, HEAD + body + 116)
 eval open_output
-eval head
 eval across(LEFT, W - 16)
 eval down(HEAD, HEAD + body)
 set xlabel EXTRA tc rgb INK

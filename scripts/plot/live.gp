@@ -4,7 +4,6 @@
 # in the first column.
 load ARG0[1:strlen(ARG0)-strlen("live.gp")]."style.gp"
 eval arguments
-eval set_dot
 eval sheet(900, 520)
 set output OUTPUT
 set title TITLE."\n".SUBTITLE

@@ -33,7 +33,6 @@ PANEL = COUNT == 1 ? 280 : 190
 eval sheet(560, HEAD + PANEL * rows + 40 + LEGEND_ROW * 3)
 eval open_output
 set multiplot
-eval head
 eval left_title("reserved memory (".U.")", HEAD + PANEL * rows / 2.0)
 set label 1004 (EXTRA eq "s" ? "recorded time (s)" : "trace event (number)") at screen 0.5, py(HEAD + PANEL * rows + 8) center tc rgb INK
 set xrange [0:top_x > 0 ? top_x : 1]

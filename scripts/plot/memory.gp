@@ -2,7 +2,6 @@
 # Memory over time: reserved of every policy, active and requested. EXTRA: s or events.
 load ARG0[1:strlen(ARG0)-strlen("memory.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 XCOL = EXTRA eq "s" ? "time_s" : "event"
 array ENDED[512]
@@ -72,7 +71,6 @@ eval sheet(560, HEAD + TALL + 72 + LEGEND_ROW * rows)
 eval open_output
 set multiplot
 unset key
-eval head
 eval across(68, W - 30)
 eval down(HEAD, HEAD + TALL)
 eval left_title("reserved memory (".U.")", HEAD + TALL / 2)

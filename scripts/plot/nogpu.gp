@@ -3,11 +3,9 @@
 # a program and settings; those off by more than a half of 1 % have names. CSV: that of nogpu_compare.py.
 load ARG0[1:strlen(ARG0)-strlen("nogpu.gp")]."style.gp"
 eval arguments
-eval measure_head
 NEAR = 0.5	# %, of which results/nogpu says how many are within
 eval sheet(560, HEAD + 384)
 eval open_output
-eval head
 GB(name) = column(name) / GIB
 off(kind) = 100.0 * (column("own_".kind."_bytes") / column("card_".kind."_bytes") - 1)
 named(kind) = abs(off(kind)) > NEAR ? off(kind) : NaN

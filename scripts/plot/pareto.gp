@@ -2,7 +2,6 @@
 # Peak reserved memory against time in the driver. EXTRA: modelled or measured.
 load ARG0[1:strlen(ARG0)-strlen("pareto.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 array DONE[256]
 bound = 0
@@ -29,7 +28,6 @@ TALL = tall(280, rows)
 eval sheet(560, HEAD + TALL + 74 + LEGEND_ROW * rows)
 eval open_output
 set multiplot
-eval head
 eval across(68, W - 36)
 eval down(HEAD, HEAD + TALL)
 unset key

@@ -2,7 +2,6 @@
 # Peak reserved per policy, stacked by cause, with the lower bound and the offline placement.
 load ARG0[1:strlen(ARG0)-strlen("peak.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 array DONE[512]
 array PEAK[512]
@@ -43,7 +42,6 @@ body = ROW * COUNT + 12
 body = body < 66 ? 66 : body
 eval sheet(560, HEAD + NOTES + body + 66 + LEGEND_ROW * (3 + failed))
 eval open_output
-eval head
 left = name_room(LONGEST)
 eval across(left, W - 14)
 eval down(HEAD + NOTES, HEAD + NOTES + body)

@@ -3,11 +3,9 @@
 # off by more than the scale shows lies on its edge.
 load ARG0[1:strlen(ARG0)-strlen("published.gp")]."style.gp"
 eval arguments
-eval measure_head
 NEAR = 1	# %, of which results/published says how many are within
 eval sheet(560, HEAD + 384)
 eval open_output
-eval head
 unit(u) = u eq "GiB" || u eq "GB" ? 1.0 : u eq "MiB" || u eq "MB" ? 2.0**-10 : 2.0**-20
 GB(n) = column("published") * unit(strcol("unit"))
 off(n) = strcol("computed") eq "" ? NaN : column("difference_percent") < LOW ? LOW : column("difference_percent") > HIGH ? HIGH : column("difference_percent")

@@ -2,7 +2,6 @@
 # Peak reserved of every rank, device or trace, a row per policy. EXTRA: what the units are.
 load ARG0[1:strlen(ARG0)-strlen("ranks.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 array SERIES[512]
 array WORST[512]
@@ -21,7 +20,6 @@ ROW = pitch(40)
 body = ROW * COUNT + 18
 eval sheet(560, HEAD + body + 82)
 eval open_output
-eval head
 eval across(name_room(LONGEST), W - 14)
 eval down(HEAD, HEAD + body)
 set xlabel "peak reserved memory (".U.")" tc rgb INK

@@ -4,7 +4,6 @@
 load ARG0[1:strlen(ARG0)-strlen("scale.gp")]."style.gp"
 eval arguments
 eval read_names
-eval measure_head
 
 stats CSV using (column("reserved_most_bytes")) nooutput
 top = STATS_max > MIB ? STATS_max : MIB
@@ -21,7 +20,6 @@ ROWS = COUNT + 1 + shown
 PANEL = tall(300, ROWS)
 eval sheet(560, HEAD + PANEL + 76 + LEGEND_ROW * ROWS)
 eval open_output
-eval head
 eval left_title("peak memory (".unit_of(top).")", HEAD + PANEL / 2.0)
 eval across(72, W - 24)
 eval down(HEAD + 8, HEAD + PANEL)

@@ -18,7 +18,6 @@ top = 0
 note(v) = (top = v > top ? v : top, top_x = column(XCOL) > top_x ? column(XCOL) : top_x, 0)
 eval read_names
 eval each("note(column(stack ? 'upto_bytes' : 'bytes'))")
-eval measure_head
 AREAS = stack ? COUNT - part(EXTRA, 6) : 0
 near = LIMIT > 0 && LIMIT < 1.3 * top
 top = near && LIMIT > top ? LIMIT : top
@@ -37,7 +36,6 @@ UP = HEAD + (stack ? 22 : 8)
 eval sheet(560, UP + PANEL + 70 + LEGEND_ROW * rows)
 eval open_output
 set multiplot
-eval head
 eval left_title("memory (".unit_of(top).")", UP + PANEL / 2.0)
 set label 1004 (XCOL == 4 ? "recorded time (s)" : stack ? "trace event (number)" : kind eq "steps" ? "step (number)" : "part of the run (%)") at screen 0.5, py(UP + PANEL + 43) center tc rgb INK
 set xrange [0:top_x]

@@ -2,7 +2,6 @@
 # Histograms of request sizes and lifetimes. EXTRA: s or events (unit of lifetimes).
 load ARG0[1:strlen(ARG0)-strlen("sizes.gp")]."style.gp"
 eval arguments
-eval measure_head
 
 life = EXTRA eq "s" ? "lifetime_s" : "lifetime_events"
 array COUNTS[2]
@@ -18,7 +17,6 @@ TALL = 240
 eval sheet(560, HEAD + TALL + 72 + LEGEND_ROW)
 eval open_output
 set multiplot
-eval head
 eval down(HEAD, HEAD + TALL)
 eval left_title("share (%)", HEAD + TALL / 2)
 set yrange [0:*]

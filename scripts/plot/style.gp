@@ -2,12 +2,10 @@
 # Style and arguments of all charts (gnuplot >= 5.4). A script begins with
 #
 #	load ARG0[1:strlen(ARG0)-strlen("name.gp")]."style.gp"
-#	eval arguments
-#	eval measure_head				the room that title and subtitle take: HEAD
+#	eval arguments				and the room that title and subtitle take: HEAD
 #	eval read_names					if there is a policy in each row: NAME[], COUNT, LONGEST
 #	eval sheet(560, HEAD + the rest in pixels)
-#	eval open_output
-#	eval head					title and subtitle
+#	eval open_output				with title and subtitle
 #
 # and is called as
 #
@@ -23,8 +21,8 @@
 
 # (not here: while a file is loaded, ARG1… are its own)
 # All charts in one PDF: a script sets these itself, and ONE_PDF, and calls one after the other.
-arguments = 'if (!exists("ONE_PDF")) { CSV = ARG1; OUTPUT = ARG2; FORMAT = ARG3; TITLE = ARG4; SUBTITLE = ARG5; EXTRA = ARG6 }'
-open_output = 'if (!exists("ONE_PDF")) { set output OUTPUT }'
+arguments = 'if (!exists("ONE_PDF")) { CSV = ARG1; OUTPUT = ARG2; FORMAT = ARG3; TITLE = ARG4; SUBTITLE = ARG5; EXTRA = ARG6 }; eval measure_head'
+open_output = 'if (!exists("ONE_PDF")) { set output OUTPUT }; eval head'
 
 INK = "#222222"		# text
 AXIS = "#444444"	# axes and reference lines; the first of two neutral series
@@ -94,9 +92,9 @@ entry(there, what) = there ? (what[1:3] eq "for" ? ", " : ", keyentry ").what : 
 
 # lines of a text
 lines(s) = strstrt(s, "\n") ? 1 + lines(s[strstrt(s, "\n") + 1:*]) : strlen(s) > 0
-# height of title and subtitle, and DOT (use: eval measure_head)
+# height of title and subtitle, and DOT (again where a script changes them)
 measure_head = "eval set_dot; SUB_AT = 10 + 20 * lines(TITLE) + 11; HEAD = SUB_AT + 17 * lines(SUBTITLE) + 10"
-# title and subtitle (use: eval head)
+# title and subtitle
 head = "set label 1001 TITLE at screen px(12), py(20) left font '".FONT." Bold,15.5' tc rgb INK; set label 1002 SUBTITLE at screen px(12), py(SUB_AT + 4) left font '".FONT.",13.3' tc rgb INK"
 
 # What the left axis shows, at a place of its own: gnuplot would guess how wide the figures beside

@@ -11,12 +11,9 @@ enum { AS_RECORDED, REMOVED, ENDED };
 int frag_edit_init(struct frag_edit *e, const struct frag_story *s, struct frag_err *err)
 {
 	*e = (struct frag_edit){ .story = s };
-	e->how = frag_host_calloc(s->count + 1, sizeof(*e->how));
-	e->size = frag_host_calloc(s->count + 1, sizeof(*e->size));
-	if (e->how && e->size)
-		return 0;
-	frag_edit_release(e);
-	return frag_fail_nomem(err, "advice");
+	FRAG_TRY_CALLOC(e->how, s->count + 1, "advice", err);
+	FRAG_TRY_CALLOC(e->size, s->count + 1, "advice", err);
+	return 0;
 }
 
 void frag_edit_release(struct frag_edit *e)

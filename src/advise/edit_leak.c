@@ -45,8 +45,7 @@ static int with(struct frag_advice_plan *p, struct frag_checkup *c, struct frag_
 static int propose(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
-	FRAG_AUTO_FREE struct frag_checkup *c = NULL;
-	int rc;
+	FRAG_AUTO(frag_checkup_destroy_at) struct frag_checkup *c = NULL;
 
 	FRAG_TRY_CALLOC(c, 1, "advice", err);
 	c->about = "";
@@ -56,9 +55,7 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 				    .threads = 1 };
 	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
 	/* layers repeat as evenly as steps */
-	rc = c->in.history.from == FRAG_STEPS_MARKS ? with(p, c, &texts, err) : 0;
-	frag_case_close(&c->in);
-	return rc;
+	return c->in.history.from == FRAG_STEPS_MARKS ? with(p, c, &texts, err) : 0;
 }
 
 const struct frag_edit_kind frag_edit_leak = { "no tensors kept", propose };

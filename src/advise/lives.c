@@ -250,10 +250,11 @@ static int find_unfinished(struct frag_story *s, struct frag_err *err)
 	return 0;
 }
 
-static int make(struct frag_story *s, struct frag_err *err)
+int frag_story_make(struct frag_story *s, const struct frag_unit *unit, struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint64_t *live = NULL;
 
+	*s = (struct frag_story){ .unit = unit, .trace = unit->trace, .dev = unit->dev };
 	FRAG_TRY(frag_sites_init(&s->sites, s->trace, FRAG_BY_LINE, NULL, err));
 	s->stacks = frag_sites_known(&s->sites);
 	FRAG_TRY_CALLOC(s->phases, s->sites.stacks_count, "lives", err);
@@ -262,17 +263,6 @@ static int make(struct frag_story *s, struct frag_err *err)
 	FRAG_TRY_CALLOC(live, s->dev->events_count + 1, "lives", err);
 	FRAG_TRY(find_spans(s, live, err));
 	return find_lives(s, err) ?: find_unfinished(s, err);
-}
-
-int frag_story_make(struct frag_story *s, const struct frag_unit *unit, struct frag_err *err)
-{
-	int rc;
-
-	*s = (struct frag_story){ .unit = unit, .trace = unit->trace, .dev = unit->dev };
-	rc = make(s, err);
-	if (rc)
-		frag_story_release(s);
-	return rc;
 }
 
 void frag_story_release(struct frag_story *s)

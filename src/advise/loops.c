@@ -268,7 +268,6 @@ int frag_loops_find(const struct frag_story *s, struct frag_loops *out, struct f
 	uint32_t span = fullest_span(s);
 	FRAG_AUTO_FREE struct item *items = NULL;
 	size_t n = 0;
-	int rc;
 
 	*out = (struct frag_loops){ 0 };
 	if (!s->stacks || span == UINT32_MAX)
@@ -285,12 +284,10 @@ int frag_loops_find(const struct frag_story *s, struct frag_loops *out, struct f
 		}
 		items[n - 1].saved += l->back == FRAG_NEVER ? 0 : l->bytes;
 	}
-	rc = search(s, items, n, 0, out, err);
-	for (size_t i = 0; !rc && i < out->count; i++)
-		rc = find_instances(s, &out->list[i], err);
-	if (rc)
-		frag_loops_release(out);
-	return rc;
+	FRAG_TRY(search(s, items, n, 0, out, err));
+	for (size_t i = 0; i < out->count; i++)
+		FRAG_TRY(find_instances(s, &out->list[i], err));
+	return 0;
 }
 
 void frag_loops_release(struct frag_loops *l)

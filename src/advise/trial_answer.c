@@ -9,94 +9,92 @@
 #define LEAST_RATIO 0.01 /* of the peak; less is no advice */
 
 #define CHANGE_ROW(F, P, S) \
-	F(S, TEXT, change, "change", "its name, as --changes takes it") \
-	F(S, TEXT, what, NULL, "what to change") \
-	F(S, TEXT, where, "where", "file and line of the program", .spare = 2) \
-	F(S, BYTES, saved_bytes, "saves", "reserved less at the peak, in the better setting") \
-	F(S, RATIO, saved_ratio, "of all", \
-	  "the saving as a part of memory reserved without the change", .unit = "%", \
+	F(S, TEXT, change, x->change, "change", "its name, as --changes takes it") \
+	F(S, TEXT, what, x->what, NULL, "what to change") \
+	F(S, TEXT, where, *x->where ? x->where : NULL, "where", "file and line of the program", \
+	  .spare = 2) \
+	F(S, BYTES, saved_bytes, known ? frag_advice_above(before, after) : UINT64_MAX, "saves", \
+	  "reserved less at the peak, in the better setting") \
+	F(S, RATIO, saved_ratio, \
+	  (known && before) ? (double)frag_advice_above(before, after) / (double)before : NAN, \
+	  "of all", "the saving as a part of memory reserved without the change", .unit = "%", \
 	  .precision = 1, .spare = 5) \
-	F(S, BYTES, requested_bytes, "requested", "peak of requested bytes after it", .spare = 4) \
-	F(S, BYTES, reserved_bytes, "reserved", "peak reserved after it, with default settings") \
-	F(S, BYTES, expandable_bytes, "expandable", \
-	  "peak reserved after it, with expandable segments", .spare = 3) \
-	F(S, BYTES, before_requested_bytes, NULL, "peak of requested bytes before it") \
-	F(S, BYTES, before_reserved_bytes, NULL, "peak reserved before it") \
-	F(S, BYTES, before_expandable_bytes, NULL, \
+	F(S, BYTES, requested_bytes, known ? x->after.requested : UINT64_MAX, "requested", \
+	  "peak of requested bytes after it", .spare = 4) \
+	F(S, BYTES, reserved_bytes, known ? x->after.reserved : UINT64_MAX, "reserved", \
+	  "peak reserved after it, with default settings") \
+	F(S, BYTES, expandable_bytes, known && !x->replayed ? x->after.expandable : UINT64_MAX, \
+	  "expandable", "peak reserved after it, with expandable segments", .spare = 3) \
+	F(S, BYTES, before_requested_bytes, x->before.requested, NULL, \
+	  "peak of requested bytes before it") \
+	F(S, BYTES, before_reserved_bytes, x->before.reserved, NULL, "peak reserved before it") \
+	F(S, BYTES, before_expandable_bytes, x->before.expandable, NULL, \
 	  "peak reserved before it, with expandable segments") \
-	F(S, BYTES, moved_bytes, "over PCIe", \
+	F(S, BYTES, moved_bytes, known ? x->cost.moved : UINT64_MAX, "over PCIe", \
 	  "bytes moved between card and host in the whole run", .if_any = true, .spare = 6) \
-	F(S, COUNT, calls_count, NULL, "requests of memory more, in the whole run") \
-	F(S, REAL, seconds, NULL, \
-	  "more modelled time of the whole run: a roofline of the card's bandwidth and tensor " \
-	  "cores, and 25 GB/s over PCIe") \
-	P(S, TEXT, time_text, "modelled time", \
+	F(S, COUNT, calls_count, known ? x->cost.calls : UINT64_MAX, NULL, \
+	  "requests of memory more, in the whole run") \
+	F(S, REAL, seconds, known && !x->untimed ? x->cost.seconds : NAN, NULL, \
+	  "more modelled time of the whole run: a roofline of the card's bandwidth and " \
+	  "tensor cores, and 25 GB/s over PCIe") \
+	P(S, TEXT, time_text, NULL, "modelled time", \
 	  "of the whole run, relative to the unchanged program", .right = true, .spare = 1) \
-	F(S, TEXT, numerics, NULL, "numerical differences; empty: none") \
-	F(S, TEXT, how, "how", \
-	  "tried: the program ran with it; replayed: its recording, under other settings; " \
-	  "estimated: the recording was edited and replayed; left out: left_out says why") \
-	F(S, TEXT, card, "smallest card", \
+	F(S, TEXT, numerics, x->numerics, NULL, "numerical differences; empty: none") \
+	F(S, TEXT, how, \
+	  !known	? "left out" \
+	  : x->tried	? "tried" \
+	  : x->replayed ? "replayed" \
+			: "estimated", \
+	  "how", \
+	  "tried: the program ran with it; replayed: its recording, under other " \
+	  "settings; estimated: the recording was edited and replayed; left out: " \
+	  "left_out says why") \
+	F(S, TEXT, card, known ? x->card : NULL, "smallest card", \
 	  "smallest card with room for it and the margin; null: none of the list") \
-	F(S, TEXT, left_out, NULL, "why it was not tried; empty: it was")
-FRAG_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW, "one change of the program");
+	F(S, TEXT, left_out, x->left_out, NULL, "why it was not tried; empty: it was")
+FRAG_VALUED_ROW_AS(static, change_shape, change_row, "change", CHANGE_ROW,
+		   "one change of the program");
 
 #define TOGETHER_ROW(F, P, S) \
-	F(S, TEXTS, changes, NULL, "their names; empty: the unchanged program") \
-	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes") \
-	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
-	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
-	F(S, TEXT, card, NULL, "the given card; null: none") \
-	F(S, BYTES, spare_bytes, NULL, \
-	  "memory of the card left at the peak; null: it does not fit, or no " \
-	  "card was given") \
-	F(S, BOOL, completed, NULL, "it ran to its end on a card of that size") \
-	F(S, TEXT, smallest_card, NULL, \
+	F(S, TEXTS, changes, FRAG_ROWS(names, v->members_count), NULL, \
+	  "their names; empty: the unchanged program") \
+	F(S, BYTES, requested_bytes, p->requested, NULL, "peak of requested bytes") \
+	F(S, BYTES, reserved_bytes, p->reserved, NULL, "peak reserved, with default settings") \
+	F(S, BYTES, expandable_bytes, p->expandable, NULL, \
+	  "peak reserved, with expandable segments") \
+	F(S, TEXT, card, v->named ? v->card.label : NULL, NULL, "the given card; null: none") \
+	F(S, BYTES, spare_bytes, v->named && v->fits ? room - need : UINT64_MAX, NULL, \
+	  "memory of the card left at the peak; null: it does not fit, or no card was given") \
+	F(S, BOOL, completed, v->completed, NULL, "it ran to its end on a card of that size") \
+	F(S, TEXT, smallest_card, card ? card->name : NULL, NULL, \
 	  "smallest card with room for it and the margin; null: none of the list")
-FRAG_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
-	    "the best changes together, tried as one");
+FRAG_VALUED_ROW_AS(static, together_shape, together_row, "combination", TOGETHER_ROW,
+		   "the best changes together, tried as one");
 
 #define ADVISE_ROW(F, P, S) \
-	F(S, BYTES, requested_bytes, NULL, "peak of requested bytes of the unchanged program") \
-	F(S, BYTES, reserved_bytes, NULL, "peak reserved, with default settings") \
-	F(S, BYTES, expandable_bytes, NULL, "peak reserved, with expandable segments") \
-	F(S, COUNT, steps_count, NULL, "steps of its optimizers; null: not known") \
-	F(S, BOOL, out_of_memory, NULL, "the unchanged program runs out of memory on the card") \
-	F(S, BOOL, complete, NULL, "it was not interrupted") \
-	F(S, RATIO, least_ratio, NULL, "changes that save less do not count") \
-	F(S, LIST, changes, NULL, "the largest saving first", .of = &change_shape) \
-	F(S, OBJECT, together, NULL, "the best together", .of = &together_shape)
-FRAG_ROW_AS(, frag_advise_shape, advise, "advise", ADVISE_ROW, "what to change in a program");
+	F(S, BYTES, requested_bytes, v->first.peaks.requested, NULL, \
+	  "peak of requested bytes of the unchanged program") \
+	F(S, BYTES, reserved_bytes, v->first.peaks.reserved, NULL, \
+	  "peak reserved, with default settings") \
+	F(S, BYTES, expandable_bytes, v->first.peaks.expandable, NULL, \
+	  "peak reserved, with expandable segments") \
+	F(S, COUNT, steps_count, v->first.steps ? v->first.steps : UINT64_MAX, NULL, \
+	  "steps of its optimizers; null: not known") \
+	F(S, BOOL, out_of_memory, v->enlarged, NULL, \
+	  "the unchanged program runs out of memory on the card") \
+	F(S, BOOL, complete, !v->interrupted, NULL, "it was not interrupted") \
+	F(S, RATIO, least_ratio, LEAST_RATIO, NULL, "changes that save less do not count") \
+	F(S, LIST, changes, FRAG_ROWS(rows, v->count), NULL, "the largest saving first", \
+	  .of = &change_shape) \
+	F(S, OBJECT, together, together(v, a), NULL, "the best together", .of = &together_shape)
+FRAG_VALUED_ROW_AS(, frag_advise_shape, advise, "advise", ADVISE_ROW,
+		   "what to change in a program");
 
 static struct change_row change_row(const struct frag_advice *x, double span, struct frag_answer *a)
 {
 	uint64_t before = frag_advice_need(&x->before), after = frag_advice_need(&x->after);
 	bool known = !*x->left_out && after;
-	struct change_row row = {
-		.change = x->change,
-		.what = x->what,
-		.where = *x->where ? x->where : NULL,
-		.numerics = x->numerics,
-		.left_out = x->left_out,
-		.how = !known	     ? "left out"
-		       : x->tried    ? "tried"
-		       : x->replayed ? "replayed"
-				     : "estimated",
-		.card = known ? x->card : NULL,
-		.saved_bytes = known ? frag_advice_above(before, after) : UINT64_MAX,
-		.saved_ratio = known && before
-				       ? (double)frag_advice_above(before, after) / (double)before
-				       : NAN,
-		.requested_bytes = known ? x->after.requested : UINT64_MAX,
-		.reserved_bytes = known ? x->after.reserved : UINT64_MAX,
-		.expandable_bytes = known && !x->replayed ? x->after.expandable : UINT64_MAX,
-		.before_requested_bytes = x->before.requested,
-		.before_reserved_bytes = x->before.reserved,
-		.before_expandable_bytes = x->before.expandable,
-		.moved_bytes = known ? x->cost.moved : UINT64_MAX,
-		.calls_count = known ? x->cost.calls : UINT64_MAX,
-		.seconds = known && !x->untimed ? x->cost.seconds : NAN,
-	};
+	struct change_row row = FRAG_ROW_VALUES(change_row, CHANGE_ROW);
 
 	if (known && x->tried && !x->untimed && span > 0)
 		row.time_text = frag_answer_print(a, "%+.0f %%", 100 * x->cost.seconds / span);
@@ -127,14 +125,7 @@ static struct together_row *together(const struct frag_advising *v, struct frag_
 	uint64_t need = frag_advice_need(p), room = frag_advising_room(v, false);
 	const struct frag_gpu *card = frag_catalog_pick(&v->catalog, need, &v->headroom);
 	const char **names = frag_answer_new(a, v->members_count + 1, sizeof(*names));
-	struct together_row row = { .changes = { names, v->members_count },
-				    .requested_bytes = p->requested,
-				    .reserved_bytes = p->reserved,
-				    .expandable_bytes = p->expandable,
-				    .card = v->named ? v->card.label : NULL,
-				    .spare_bytes = v->named && v->fits ? room - need : UINT64_MAX,
-				    .completed = v->completed,
-				    .smallest_card = card ? card->name : NULL };
+	struct together_row row = FRAG_ROW_VALUES(together_row, TOGETHER_ROW);
 
 	for (size_t i = 0; names && i < v->members_count; i++)
 		names[i] = v->members[i]->change;
@@ -287,15 +278,7 @@ int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, str
 		rows[i] = change_row(&v->list[i], (double)v->first.span_ns / 1e9, a);
 		shown += helps(&v->list[i]); /* they come first */
 	}
-	*data = (struct advise){ .requested_bytes = v->first.peaks.requested,
-				 .reserved_bytes = v->first.peaks.reserved,
-				 .expandable_bytes = v->first.peaks.expandable,
-				 .steps_count = v->first.steps ? v->first.steps : UINT64_MAX,
-				 .out_of_memory = v->enlarged,
-				 .complete = !v->interrupted,
-				 .least_ratio = LEAST_RATIO,
-				 .changes = { rows, v->count },
-				 .together = together(v, a) };
+	*data = FRAG_ROW_VALUES(advise, ADVISE_ROW);
 	a->command = "advise";
 	a->title = "What to change in the program";
 	a->question = "Which change saves most memory?";

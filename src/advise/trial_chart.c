@@ -4,18 +4,18 @@
 #include "trial.h"
 
 #define COLUMNS(X, s) \
-	X(s, INT, series) \
-	X(s, TEXT, policy) \
-	X(s, REAL, time_s) \
-	X(s, BYTES, requested_max_bytes) \
-	X(s, BYTES, active_max_bytes) \
-	X(s, BYTES, reserved_max_bytes) \
-	X(s, TEXT, state) \
-	X(s, BYTES, lower_bound_bytes) \
-	X(s, BYTES, placement_bytes) \
-	X(s, BYTES, capacity_bytes) \
-	X(s, BYTES, card_bytes) \
-	X(s, TEXT, card)
+	X(s, INT, series, series) \
+	X(s, TEXT, policy, name) \
+	X(s, REAL, time_s, (double)(p->time_us - c->points[0].time_us) / 1e6) \
+	X(s, BYTES, requested_max_bytes, p->requested) \
+	X(s, BYTES, active_max_bytes, p->active) \
+	X(s, BYTES, reserved_max_bytes, requested ? p->requested : p->reserved) \
+	X(s, TEXT, state, i + 1 < c->count ? "run" : "end") \
+	X(s, BYTES, lower_bound_bytes, UINT64_MAX) \
+	X(s, BYTES, placement_bytes, UINT64_MAX) \
+	X(s, BYTES, capacity_bytes, UINT64_MAX) \
+	X(s, BYTES, card_bytes, card ? frag_advising_room(d->v, false) : UINT64_MAX) \
+	X(s, TEXT, card, card ? d->v->card.label : NULL)
 FRAG_CSV_ROW(curve_row, COLUMNS)
 
 struct drawing {
@@ -33,20 +33,7 @@ static void add(struct drawing *d, int64_t series, const char *name, const struc
 	for (unsigned i = 0; i < c->count; i++) {
 		const struct frag_curve_sample *p = &c->points[i];
 
-		d->rows[d->count++] = (struct curve_row){
-			.series = series,
-			.policy = name,
-			.time_s = (double)(p->time_us - c->points[0].time_us) / 1e6,
-			.requested_max_bytes = p->requested,
-			.active_max_bytes = p->active,
-			.reserved_max_bytes = requested ? p->requested : p->reserved,
-			.state = i + 1 < c->count ? "run" : "end",
-			.lower_bound_bytes = UINT64_MAX,
-			.placement_bytes = UINT64_MAX,
-			.capacity_bytes = UINT64_MAX,
-			.card_bytes = card ? frag_advising_room(d->v, false) : UINT64_MAX,
-			.card = card ? d->v->card.label : NULL,
-		};
+		d->rows[d->count++] = FRAG_CSV_VALUES(curve_row, COLUMNS);
 	}
 }
 

@@ -10,10 +10,9 @@
 static int replay(const struct frag_advising *a, const struct frag_trace_dev *dev,
 		  const char *policy, struct frag_result *out, struct frag_err *err)
 {
-	struct frag_policy_spec *spec = NULL;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_sim_config card = a->program.target.card;
 	struct frag_run_options options;
-	int rc;
 
 	FRAG_TRY(frag_policy_spec_parse(policy, &spec, err));
 	frag_run_options_defaults(&options);
@@ -21,9 +20,7 @@ static int replay(const struct frag_advising *a, const struct frag_trace_dev *de
 	options.skip_oom = true;
 	options.windows_max = FRAG_CURVE_POINTS;
 	card.total_bytes = FRAG_TRIAL_LARGE;
-	rc = frag_replay_sim(spec, &card, dev, &options, out, err);
-	frag_policy_spec_destroy(spec);
-	return rc;
+	return frag_replay_sim(spec, &card, dev, &options, out, err);
 }
 
 int frag_trial_measure(const struct frag_advising *a, const struct frag_trace *trace,

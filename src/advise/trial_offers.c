@@ -87,8 +87,8 @@ static int add_offer(struct frag_advising *a, const json_t *row, struct frag_err
 	x->untimed = json_is_true(json_object_get(row, "untimed"));
 	o->most = number ? 0 : o->most; /* nothing is looked for */
 	a->count++;
-	if (!x->change || !x->what || !x->where || !x->numerics || !x->left_out || !o->group)
-		return frag_fail_nomem(err, "advice");
+	FRAG_CHECK_ALLOC(x->change && x->what && x->where && x->numerics && x->left_out && o->group,
+			 "advice", err);
 	return 0;
 }
 

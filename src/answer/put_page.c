@@ -112,8 +112,7 @@ static int draw(struct writer *w, struct frag_err *err)
 	for (size_t i = 0; i < w->a->parts_count; i++)
 		if (w->a->parts[i].kind == FRAG_PART_CHART)
 			FRAG_TRY(add_chart(w, &w->a->parts[i].chart, err));
-	if (w->strings.failed)
-		return frag_fail_nomem(err, "page");
+	FRAG_CHECK_ALLOC(!w->strings.failed, "page", err);
 	if (!w->plots_count)
 		return 0;
 	FRAG_TRY(frag_plot_run(w->plots, w->plots_count, w->page->threads, err));
@@ -139,8 +138,7 @@ static int put_files(struct writer *w, struct frag_err *err)
 	if (a->csv)
 		FRAG_TRY(frag_answer_put_csv(a, path_of(w, "results", "csv"), err));
 	frag_page_render(a, w->page, w->svgs, &html);
-	if (w->strings.failed)
-		return frag_fail_nomem(err, "page");
+	FRAG_CHECK_ALLOC(!w->strings.failed, "page", err);
 	return frag_text_put(&html, path_of(w, w->page->file, ""), err);
 }
 
@@ -228,8 +226,7 @@ int frag_answer_put_page(const struct frag_answer *a, const struct frag_answer_p
 	bool existed = !access(page->dir, F_OK);
 	int rc;
 
-	if (a->failed)
-		return frag_fail_nomem(err, "page");
+	FRAG_CHECK_ALLOC(!a->failed, "page", err);
 	FRAG_TRY(frag_make_dirs(page->dir, err));
 	rc = make(&w, err);
 	writer_release(&w);

@@ -97,8 +97,7 @@ int frag_answer_put_csv(const struct frag_answer *a, const char *path, struct fr
 {
 	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
-	if (a->failed)
-		return frag_fail_nomem(err, "CSV");
+	FRAG_CHECK_ALLOC(!a->failed, "CSV", err);
 	if (a->csv)
 		frag_shape_csv(a->csv, a->csv_rows.rows, a->csv_rows.count, &out);
 	return frag_text_put(&out, path, err);

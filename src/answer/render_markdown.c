@@ -68,8 +68,7 @@ static void add_part(const struct frag_part *part, struct frag_text *out)
 
 int frag_answer_markdown(const struct frag_answer *a, struct frag_text *out, struct frag_err *err)
 {
-	if (a->failed)
-		return frag_fail_nomem(err, "answer");
+	FRAG_CHECK_ALLOC(!a->failed, "answer", err);
 	for (size_t i = 0; i < a->parts_count; i++)
 		if (!a->parts[i].text_only)
 			add_part(&a->parts[i], out);

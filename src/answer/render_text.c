@@ -155,8 +155,7 @@ static bool is_brief(const struct frag_part *part)
 int frag_answer_text(const struct frag_answer *a, unsigned columns, struct frag_text *out,
 		     struct frag_err *err)
 {
-	if (a->failed)
-		return frag_fail_nomem(err, "answer");
+	FRAG_CHECK_ALLOC(!a->failed, "answer", err);
 	for (size_t i = 0; i < a->parts_count; i++)
 		if (!a->parts[i].page_only && (!a->brief || is_brief(&a->parts[i])))
 			add_part(&a->parts[i], columns, a->color, out);

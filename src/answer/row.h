@@ -11,6 +11,13 @@
  * is struct card with these members, and the static card_shape. What follows the help are further members of struct
  * frag_field, as in FRAG_FIELD. FRAG_ROW_AS names the shape, which may be known elsewhere. Where a struct has more than
  * its fields, FRAG_ROW_MEMBERS and FRAG_ROW_SHAPE are the two halves.
+ *
+ * In the list of a FRAG_VALUED_ROW the value of each field stands behind its name, in terms of what there is where a
+ * row is made:
+ *
+ *	F(S, BYTES, total_bytes, gpu->total_bytes, "memory", "total memory")
+ *
+ *	row = FRAG_ROW_VALUES(card, CARD);
  */
 #ifndef FRAG_ANSWER_ROW_H
 #define FRAG_ANSWER_ROW_H
@@ -35,11 +42,32 @@
 	FRAG_ROW_SHAPE(storage, var, tag, name, LIST, help)
 #define FRAG_ROW(tag, name, LIST, help) FRAG_ROW_AS(static, tag##_shape, tag, name, LIST, help)
 
+#define FRAG_VALUED_FIELD_(s, type, name, value, ...) FRAG_ROW_FIELD_(s, type, name, __VA_ARGS__)
+#define FRAG_VALUED_SHOWN_(s, type, name, value, ...) FRAG_ROW_SHOWN_(s, type, name, __VA_ARGS__)
+#define FRAG_VALUE_(s, type, name, value, ...) .name = value,
+#define FRAG_VALUED_SHAPE(storage, var, tag, name, LIST, help) \
+	static const struct frag_field var##_fields[] = { LIST( \
+		FRAG_VALUED_FIELD_, FRAG_VALUED_SHOWN_, tag) FRAG_FIELD_END }; \
+	storage const struct frag_shape var = FRAG_SHAPE(name, struct tag, var##_fields, help)
+#define FRAG_VALUED_ROW_AS(storage, var, tag, name, LIST, help) \
+	struct tag { \
+		FRAG_ROW_MEMBERS(LIST) \
+	}; \
+	FRAG_VALUED_SHAPE(storage, var, tag, name, LIST, help)
+#define FRAG_VALUED_ROW(tag, name, LIST, help) \
+	FRAG_VALUED_ROW_AS(static, tag##_shape, tag, name, LIST, help)
+#define FRAG_ROW_VALUES(tag, LIST) ((struct tag){ LIST(FRAG_VALUE_, FRAG_VALUE_, tag) })
+/* A list as such a value. */
+#define FRAG_ROWS(list, n) ((struct frag_rows){ (list), (n) })
+
 /*
- * The same for columns that only programs read, the data of charts: tag##_shape has no help.
+ * The same for columns that only programs read, the data of charts: tag##_shape has no help. Each has its value, in terms
+ * of what there is where a row is made:
  *
- *	#define COLUMNS(X, s) X(s, COUNT, rank) X(s, TEXT, policy)
+ *	#define COLUMNS(X, s) X(s, COUNT, rank, i) X(s, TEXT, policy, r->policy)
  *	FRAG_CSV_ROW(peak_row, COLUMNS)
+ *
+ *	list[i] = FRAG_CSV_VALUES(peak_row, COLUMNS);
  */
 #define FRAG_CSV_ROW(tag, COLUMNS) \
 	struct tag { \
@@ -49,9 +77,9 @@
 								  FRAG_FIELD_END }; \
 	static const struct frag_shape tag##_shape = \
 		FRAG_SHAPE(#tag, struct tag, tag##_fields, NULL);
-#define FRAG_CSV_MEMBER_(tag, type, member) FRAG_CTYPE_##type member;
-#define FRAG_CSV_FIELD_(tag, type, member) FRAG_FIELD(type, struct tag, member, NULL, NULL),
-/* The values of such columns in a row: COLUMNS(FRAG_CSV_OF, p) is p->rank, p->policy, */
-#define FRAG_CSV_OF(p, type, member) (p)->member,
+#define FRAG_CSV_VALUES(tag, COLUMNS) ((struct tag){ COLUMNS(FRAG_CSV_VALUE_, tag) })
+#define FRAG_CSV_MEMBER_(tag, type, member, ...) FRAG_CTYPE_##type member;
+#define FRAG_CSV_FIELD_(tag, type, member, ...) FRAG_FIELD(type, struct tag, member, NULL, NULL),
+#define FRAG_CSV_VALUE_(tag, type, member, ...) .member = __VA_ARGS__,
 
 #endif

@@ -30,59 +30,63 @@
 FRAG_ROW(call_row, "bench_call", CALL_ROW, "one driver call at one size");
 
 #define CLASS_ROW(F, P, S) \
-	F(S, TEXT, class, NULL, "of requests") \
-	F(S, COUNT, allocs_count, NULL, "allocations of it in one pass") \
-	F(S, NS, p50_ns, NULL, "median call") \
-	F(S, NS, p99_ns, NULL, "99 % are faster") \
-	F(S, NS, p999_ns, NULL, "99.9 % are faster")
-FRAG_ROW(class_row, "bench_class", CLASS_ROW, "allocations of one class");
+	F(S, TEXT, class, frag_class_name(c), NULL, "of requests") \
+	F(S, COUNT, allocs_count, p->class_ns[c].count, NULL, "allocations of it in one pass") \
+	F(S, NS, p50_ns, p->class_ns[c].at[0].median_ns, NULL, "median call") \
+	F(S, NS, p99_ns, p->class_ns[c].at[2].median_ns, NULL, "99 % are faster") \
+	F(S, NS, p999_ns, p->class_ns[c].at[3].median_ns, NULL, "99.9 % are faster")
+FRAG_VALUED_ROW(class_row, "bench_class", CLASS_ROW, "allocations of one class");
 
+/* Medians over the passes, and how far these are apart. */
 #define MEDIANS(F, S, call) \
-	F(S, NS, call##_p50_ns, NULL, "median call; the median of all passes, so below") \
-	F(S, NS, call##_p90_ns, NULL, "90 % are faster") \
-	F(S, NS, call##_p99_ns, NULL, "99 % are faster") \
-	F(S, NS, call##_p999_ns, NULL, "99.9 % are faster") \
-	F(S, NS, call##_max_ns, NULL, "the slowest call")
-#define RANGE(F, S, quantile) \
-	F(S, NS, quantile##_min_ns, NULL, "in the fastest pass") \
-	F(S, NS, quantile##_max_ns, NULL, "in the slowest pass")
+	F(S, NS, call##_p50_ns, p->call##_ns.at[0].median_ns, NULL, \
+	  "median call; the median of all passes, so below") \
+	F(S, NS, call##_p90_ns, p->call##_ns.at[1].median_ns, NULL, "90 % are faster") \
+	F(S, NS, call##_p99_ns, p->call##_ns.at[2].median_ns, NULL, "99 % are faster") \
+	F(S, NS, call##_p999_ns, p->call##_ns.at[3].median_ns, NULL, "99.9 % are faster") \
+	F(S, NS, call##_max_ns, p->call##_ns.at[4].median_ns, NULL, "the slowest call")
+#define RANGE(F, S, call, quantile, k) \
+	F(S, NS, call##_##quantile##_min_ns, p->call##_ns.at[k].min_ns, NULL, \
+	  "in the fastest pass") \
+	F(S, NS, call##_##quantile##_max_ns, p->call##_ns.at[k].max_ns, NULL, "in the slowest pass")
 #define RANGES(F, S, call) \
-	RANGE(F, S, call##_p50) \
-	RANGE(F, S, call##_p90) \
-	RANGE(F, S, call##_p99) RANGE(F, S, call##_p999) RANGE(F, S, call##_max)
+	RANGE(F, S, call, p50, 0) \
+	RANGE(F, S, call, p90, 1) \
+	RANGE(F, S, call, p99, 2) RANGE(F, S, call, p999, 3) RANGE(F, S, call, max, 4)
 #define POLICY_ROW(F, P, S) \
-	F(S, TEXT, trace, "trace", "trace of the replayed operations") \
-	F(S, TEXT, policy, "policy", "that served them") \
-	F(S, TEXT, device, NULL, "sim, cuda or null") \
-	F(S, COUNT, ops_count, "operations", "allocs and frees of one pass") \
-	F(S, REAL, cold_ns_per_op, "cold", "without cached memory", .unit = "ns/op", \
+	F(S, TEXT, trace, frag_answer_print(b->a, "%s", trace), "trace", \
+	  "trace of the replayed operations") \
+	F(S, TEXT, policy, policy, "policy", "that served them") \
+	F(S, TEXT, device, device, NULL, "sim, cuda or null") \
+	F(S, COUNT, ops_count, p->ops, "operations", "allocs and frees of one pass") \
+	F(S, REAL, cold_ns_per_op, p->cold_ns, "cold", "without cached memory", .unit = "ns/op", \
 	  .precision = 1) \
-	F(S, REAL, warm_ns_per_op, "warm", "with all memory cached: the median pass", \
+	F(S, REAL, warm_ns_per_op, p->warm_ns, "warm", "with all memory cached: the median pass", \
 	  .unit = "ns/op", .precision = 1) \
-	F(S, REAL, warm_min_ns_per_op, NULL, "the fastest warm pass") \
-	F(S, REAL, warm_max_ns_per_op, NULL, "the slowest warm pass") \
-	P(S, TEXT, warm_range, "warm, range", "fastest and slowest pass", .unit = "ns/op", \
-	  .right = true, .spare = 3) \
-	F(S, COUNT, warm_driver_calls_count, "driver calls", "of all warm passes", .spare = 4) \
-	P(S, TEXT, alloc_text, "alloc p50 / p99 / p99.9", "single calls", .unit = "ns", \
-	  .right = true, .spare = 6) \
-	P(S, TEXT, alloc_range, "over passes", "fastest and slowest pass", .unit = "ns", \
-	  .right = true, .spare = 2) \
-	P(S, TEXT, free_text, "free p50 / p99 / p99.9", "single calls", .unit = "ns", \
-	  .right = true, .spare = 5) \
-	P(S, TEXT, free_range, "over passes", "fastest and slowest pass", .unit = "ns", \
-	  .right = true, .spare = 1) \
+	F(S, REAL, warm_min_ns_per_op, p->warm_min_ns, NULL, "the fastest warm pass") \
+	F(S, REAL, warm_max_ns_per_op, p->warm_max_ns, NULL, "the slowest warm pass") \
+	P(S, TEXT, warm_range, \
+	  frag_answer_print(b->a, "%.1f-%.1f", p->warm_min_ns, p->warm_max_ns), "warm, range", \
+	  "fastest and slowest pass", .unit = "ns/op", .right = true, .spare = 3) \
+	F(S, COUNT, warm_driver_calls_count, p->warm_driver_calls, "driver calls", \
+	  "of all warm passes", .spare = 4) \
+	P(S, TEXT, alloc_text, median_text(b->a, &p->alloc_ns), "alloc p50 / p99 / p99.9", \
+	  "single calls", .unit = "ns", .right = true, .spare = 6) \
+	P(S, TEXT, alloc_range, range_text(b->a, &p->alloc_ns), "over passes", \
+	  "fastest and slowest pass", .unit = "ns", .right = true, .spare = 2) \
+	P(S, TEXT, free_text, median_text(b->a, &p->free_ns), "free p50 / p99 / p99.9", \
+	  "single calls", .unit = "ns", .right = true, .spare = 5) \
+	P(S, TEXT, free_range, range_text(b->a, &p->free_ns), "over passes", \
+	  "fastest and slowest pass", .unit = "ns", .right = true, .spare = 1) \
 	MEDIANS(F, S, alloc) \
 	MEDIANS(F, S, free) \
-	F(S, NS, clock_ns, NULL, "time to read the clock, part of every call") \
+	F(S, NS, clock_ns, p->clock_ns, NULL, "time to read the clock, part of every call") \
 	RANGES(F, S, alloc) \
 	RANGES(F, S, free) \
-	F(S, LIST, classes, NULL, "allocations by class", .of = &class_row_shape)
-struct frag_bench_policy_row {
-	FRAG_ROW_MEMBERS(POLICY_ROW)
-};
-FRAG_ROW_SHAPE(static, policy_row_shape, frag_bench_policy_row, "bench_policy", POLICY_ROW,
-	       "one policy on one trace");
+	F(S, LIST, classes, class_rows(b->a, p), NULL, "allocations by class", \
+	  .of = &class_row_shape)
+FRAG_VALUED_ROW_AS(static, policy_row_shape, frag_bench_policy_row, "bench_policy", POLICY_ROW,
+		   "one policy on one trace");
 
 #define BENCH_ROW(F, P, S) \
 	F(S, TEXT, device, NULL, "calls: the card that was measured") \
@@ -160,15 +164,6 @@ void frag_bench_calls_answer(const struct frag_bench *b, struct frag_answer *a)
 
 /* ---- policies -------------------------------------------------------------------------- */
 
-/* Medians over the passes, and how far these are apart. */
-#define SET(row, name, spread) \
-	((row)->name##_ns = (spread).median_ns, (row)->name##_min_ns = (spread).min_ns, \
-	 (row)->name##_max_ns = (spread).max_ns)
-#define SET_ALL(row, call, latency) \
-	(SET(row, call##_p50, (latency).at[0]), SET(row, call##_p90, (latency).at[1]), \
-	 SET(row, call##_p99, (latency).at[2]), SET(row, call##_p999, (latency).at[3]), \
-	 SET(row, call##_max, (latency).at[4]))
-
 /* "60 / 143 / 279" */
 static const char *median_text(struct frag_answer *a, const struct frag_bench_latency *l)
 {
@@ -191,11 +186,7 @@ static struct frag_rows class_rows(struct frag_answer *a, const struct frag_benc
 
 	for (unsigned c = 0; rows && c < FRAG_CLASS_COUNT; c++)
 		if (p->class_ns[c].count)
-			rows[n++] = (struct class_row){ .class = frag_class_name(c),
-							.allocs_count = p->class_ns[c].count,
-							.p50_ns = p->class_ns[c].at[0].median_ns,
-							.p99_ns = p->class_ns[c].at[2].median_ns,
-							.p999_ns = p->class_ns[c].at[3].median_ns };
+			rows[n++] = FRAG_ROW_VALUES(class_row, CLASS_ROW);
 	return (struct frag_rows){ rows, n };
 }
 
@@ -204,26 +195,7 @@ static void add_row(struct frag_bench_policies *b, const char *trace, const char
 {
 	struct frag_bench_policy_row *row = &b->rows[b->rows_count++];
 
-	*row = (struct frag_bench_policy_row){
-		.trace = frag_answer_print(b->a, "%s", trace),
-		.policy = policy,
-		.device = device,
-		.ops_count = p->ops,
-		.cold_ns_per_op = p->cold_ns,
-		.warm_ns_per_op = p->warm_ns,
-		.warm_min_ns_per_op = p->warm_min_ns,
-		.warm_max_ns_per_op = p->warm_max_ns,
-		.warm_range = frag_answer_print(b->a, "%.1f-%.1f", p->warm_min_ns, p->warm_max_ns),
-		.warm_driver_calls_count = p->warm_driver_calls,
-		.alloc_text = median_text(b->a, &p->alloc_ns),
-		.alloc_range = range_text(b->a, &p->alloc_ns),
-		.free_text = median_text(b->a, &p->free_ns),
-		.free_range = range_text(b->a, &p->free_ns),
-		.clock_ns = p->clock_ns,
-		.classes = class_rows(b->a, p),
-	};
-	SET_ALL(row, alloc, p->alloc_ns);
-	SET_ALL(row, free, p->free_ns);
+	*row = FRAG_ROW_VALUES(frag_bench_policy_row, POLICY_ROW);
 }
 
 static int bench_one(struct frag_bench_policies *b, const char *trace, const char *text,
@@ -232,18 +204,15 @@ static int bench_one(struct frag_bench_policies *b, const char *trace, const cha
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_bench_policy result;
 	struct frag_device_info info;
-	struct frag_device *dev;
-	int rc;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 
 	FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
 	FRAG_TRY(b->host->open(b->host->ctx, 0, &dev, err));
 	frag_dev_info(dev, &info);
-	rc = frag_bench_policy(spec, dev, ops, b->passes,
-			       frag_limit_bytes(b->limit, info.total_bytes), &result, err);
-	if (!rc)
-		add_row(b, trace, text, b->host->device, &result);
-	frag_dev_close(dev);
-	return rc;
+	FRAG_TRY(frag_bench_policy(spec, dev, ops, b->passes,
+				   frag_limit_bytes(b->limit, info.total_bytes), &result, err));
+	add_row(b, trace, text, b->host->device, &result);
+	return 0;
 }
 
 static int put_ops(const struct frag_bench_ops *ops, const char *path, struct frag_err *err)

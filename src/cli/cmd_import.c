@@ -22,16 +22,13 @@ struct options {
 static int read_part(const struct options *o, const char *path, struct frag_trace **out,
 		     struct frag_err *err)
 {
-	char *option = NULL;
-	int rc;
+	FRAG_AUTO_FREE char *option = NULL;
 
 	if (asprintf(&option, "%s%.20s%s%s%s", o->device ? "device=" : "",
 		     o->device ? o->device : "", o->device && o->conf ? ";" : "",
 		     o->conf ? "conf=" : "", o->conf ? o->conf : "") < 0)
 		return frag_fail_nomem(err, "options");
-	rc = frag_cli_read(path, option, out, err);
-	free(option);
-	return rc;
+	return frag_cli_read(path, option, out, err);
 }
 
 /* All operands as one trace. */

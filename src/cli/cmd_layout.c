@@ -410,12 +410,10 @@ static void release(void *values)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	struct frag_catalog catalog = { 0 };
-	int rc = frag_catalog_init(&catalog, cli->cards, cli->vendor, err);
+	FRAG_AUTO(frag_catalog_release) struct frag_catalog catalog = { 0 };
 
-	rc = rc ? rc : plan(cli, values, &catalog, err);
-	frag_catalog_release(&catalog);
-	return rc;
+	FRAG_TRY(frag_catalog_init(&catalog, cli->cards, cli->vendor, err));
+	return plan(cli, values, &catalog, err);
 }
 
 const struct frag_cmd frag_cmd_layout = {

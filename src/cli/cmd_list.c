@@ -78,12 +78,11 @@ static int find_kind(const char *name, size_t *out, struct frag_err *err)
 /* The parser knows how to say that a policy is unknown. */
 static int check_policy(const char *name, struct frag_err *err)
 {
-	struct frag_policy_spec *spec;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 
 	if (!name || frag_policy_find(name))
 		return 0;
 	FRAG_TRY(frag_policy_spec_parse(name, &spec, err));
-	frag_policy_spec_destroy(spec);
 	return frag_fail(err, FRAG_EUSAGE, "'%.60s' is not the plain name of a policy", name);
 }
 

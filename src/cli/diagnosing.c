@@ -32,13 +32,10 @@ static int check_recording(const struct frag_cli *cli, const char *policy, const
 
 static int check_log(const char *path, struct frag_findings *out, struct frag_err *err)
 {
-	struct frag_memlog log;
-	int rc;
+	FRAG_AUTO(frag_memlog_release) struct frag_memlog log = { 0 };
 
 	FRAG_TRY(frag_memlog_read(path, &log, err));
-	rc = frag_diagnose_log(&log, out, err);
-	frag_memlog_release(&log);
-	return rc;
+	return frag_diagnose_log(&log, out, err);
 }
 
 int frag_cli_diagnose(const struct frag_cli *cli, const char *policy, struct frag_findings *out,

@@ -201,9 +201,10 @@ static char *python(void)
 static int run_script(int argc, char **argv)
 {
 	static char words[][10] = { "fit", "--no-gpu", "--brief", "--" };
-	char **line = frag_host_calloc((size_t)argc + FRAG_ARRAY_LEN(words) + 2, sizeof(*line));
+	FRAG_AUTO_FREE char **line =
+		frag_host_calloc((size_t)argc + FRAG_ARRAY_LEN(words) + 2, sizeof(*line));
 	struct frag_err err = { 0 };
-	int n = 0, status;
+	int n = 0;
 
 	if (!line)
 		return print_failure((frag_fail_nomem(&err, "command line"), &err));
@@ -212,9 +213,7 @@ static int run_script(int argc, char **argv)
 	line[n++] = python();
 	for (int i = 1; i < argc; i++)
 		line[n++] = argv[i];
-	status = run_command(frag_commands_find("fit"), n, line);
-	frag_host_free(line);
-	return status;
+	return run_command(frag_commands_find("fit"), n, line);
 }
 
 /* What stands where a command should: a file, an option of the program, or a slip of the fingers. */

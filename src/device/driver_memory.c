@@ -53,8 +53,8 @@ static void count_pages(struct frag_drvmem *m, uint64_t addr, uint64_t bytes, bo
 int frag_drvmem_segment_room(struct frag_drvmem *m, struct frag_err *err)
 {
 	/* a table is at most a quarter full, so room for one more page means room for two */
-	if (frag_addr_map_reserve(&m->segments) || frag_addr_map_reserve(&m->pages))
-		return frag_fail_nomem(err, "segments of the card");
+	FRAG_CHECK_ALLOC(!frag_addr_map_reserve(&m->segments) && !frag_addr_map_reserve(&m->pages),
+			 "segments of the card", err);
 	return 0;
 }
 
@@ -84,8 +84,9 @@ void frag_drvmem_segment_remove(struct frag_drvmem *m, struct frag_addr_cell *ce
 
 int frag_drvmem_handle_room(struct frag_drvmem *m, struct frag_err *err)
 {
-	if (frag_slab_reserve(&m->handle_slab, 1) || frag_addr_map_reserve(&m->handles))
-		return frag_fail_nomem(err, "physical handle");
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&m->handle_slab, 1) &&
+				 !frag_addr_map_reserve(&m->handles),
+			 "physical handle", err);
 	return 0;
 }
 

@@ -113,13 +113,11 @@ static const struct frag_device_ops null_ops = {
 
 int frag_null_open(struct frag_device **out, struct frag_err *err)
 {
-	struct null *null;
-	int rc;
+	FRAG_AUTO_FREE struct null *null = NULL;
 
 	FRAG_TRY_CALLOC(null, 1, "null device", err);
 	null->next = FRAG_GIB;
-	rc = frag_dev_open(&null_ops, null, out, err);
-	if (rc)
-		frag_host_free(null);
-	return rc;
+	FRAG_TRY(frag_dev_open(&null_ops, null, out, err));
+	null = NULL; /* the device has it */
+	return 0;
 }

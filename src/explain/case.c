@@ -38,14 +38,10 @@ static void find_limit(struct frag_case *c)
 int frag_case_open(struct frag_case *c, enum frag_site_by by, const char *frame,
 		   struct frag_err *err)
 {
-	int rc = frag_history_make(&c->events, &c->history, err)
-			 ?: frag_sites_init(&c->sites, c->events.trace, by, frame, err);
-
-	if (rc)
-		frag_case_close(c);
-	else
-		find_limit(c);
-	return rc;
+	FRAG_TRY(frag_history_make(&c->events, &c->history, err));
+	FRAG_TRY(frag_sites_init(&c->sites, c->events.trace, by, frame, err));
+	find_limit(c);
+	return 0;
 }
 
 void frag_case_close(struct frag_case *c)

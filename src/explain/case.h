@@ -3,7 +3,7 @@
  * What explain, diagnose and diff look at: one device of a recording with its steps and call sites, and how it is
  * replayed.
  *
- *	struct frag_case c = { .events = …, .spec = …, .target = … };
+ *	FRAG_AUTO(frag_case_close) struct frag_case c = { .events = …, .spec = …, .target = … };
  *	FRAG_TRY(frag_case_open(&c, FRAG_BY_LINE, NULL, err));
  *	FRAG_TRY(frag_case_replay(&c, &cursor, err));
  *
@@ -32,7 +32,7 @@ struct frag_case {
 	struct frag_sites sites;
 };
 
-/* Errors: FRAG_ENOMEM, those of the events. Nothing is left to close then. */
+/* Errors: FRAG_ENOMEM, those of the events; it is to be closed then, too. */
 int frag_case_open(struct frag_case *c, enum frag_site_by by, const char *frame,
 		   struct frag_err *err);
 void frag_case_close(struct frag_case *c);

@@ -177,27 +177,23 @@ static void follow_close(struct follow *f)
 	FRAG_FREE(f->blocks, f->born);
 }
 
-/* Up to f->until. Closes f if it fails. */
+/* Up to f->until. */
 static int follow_all(const struct frag_events *ev, struct follow *f, struct frag_err *err)
 {
-	int rc;
-
 	f->blocks_count = frag_events_dev(ev)->slots_count;
-	f->blocks = frag_host_calloc(f->blocks_count + 1, sizeof(*f->blocks));
-	f->born = frag_host_calloc(f->h->count + 2, sizeof(*f->born));
+	FRAG_TRY_CALLOC(f->blocks, f->blocks_count + 1, "history", err);
+	FRAG_TRY_CALLOC(f->born, f->h->count + 2, "history", err);
 	begin_step(f);
-	rc = f->blocks && f->born ? frag_events_each(ev, follow_batch, f, err)
-				  : frag_fail_nomem(err, "history");
-	if (rc)
-		follow_close(f);
-	return rc;
+	return frag_events_each(ev, follow_batch, f, err);
 }
 
-static int make(const struct frag_events *ev, struct frag_history *h, struct frag_err *err)
+int frag_history_make(const struct frag_events *ev, struct frag_history *h, struct frag_err *err)
 {
-	struct follow f = { .h = h, .until = UINT64_MAX };
+	FRAG_AUTO(follow_close) struct follow f = { .h = h, .until = UINT64_MAX };
 	struct frag_step_ends ends;
 	struct frag_step *last;
+
+	*h = (struct frag_history){ .stacks_count = FRAG_MAX(ev->trace->stacks.count, (size_t)1) };
 
 	FRAG_TRY(frag_step_ends_find(ev, &ends, err));
 	h->from = ends.from;
@@ -220,20 +216,7 @@ static int make(const struct frag_events *ev, struct frag_history *h, struct fra
 	last->kept_end = f.kept;
 	h->more = last->flow_bytes > 0;
 	h->events = f.event;
-	follow_close(&f);
 	return 0;
-}
-
-int frag_history_make(const struct frag_events *ev, struct frag_history *out, struct frag_err *err)
-{
-	int rc;
-
-	*out = (struct frag_history){ .stacks_count =
-					      FRAG_MAX(ev->trace->stacks.count, (size_t)1) };
-	rc = make(ev, out, err);
-	if (rc)
-		frag_history_release(out);
-	return rc;
 }
 
 void frag_history_release(struct frag_history *h)
@@ -257,12 +240,11 @@ int frag_history_live_at(const struct frag_events *ev, uint64_t at, size_t stack
 {
 	struct frag_step step = { .end = UINT64_MAX };
 	struct frag_history h = { .steps = &step, .stacks_count = stacks_count };
-	struct follow f = { .h = &h, .until = at };
+	FRAG_AUTO(follow_close) struct follow f = { .h = &h, .until = at };
 
 	FRAG_TRY(follow_all(ev, &f, err));
 	for (size_t i = 0; i < f.blocks_count; i++)
 		if (f.blocks[i].live)
 			live[f.blocks[i].stack] += (double)f.blocks[i].bytes;
-	follow_close(&f);
 	return 0;
 }

@@ -97,21 +97,15 @@ int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 		     const struct frag_run_options *opt, struct frag_err *err)
 {
 	struct frag_run_options o = *opt;
-	int rc;
 
 	*s = (struct frag_cursor){ .ev = *ev, .births_count = frag_events_dev(ev)->slots_count };
 	o.skip_oom = true;
 	o.windows_max = 2;
 	s->hints.restore = o.restore && frag_policy_spec_ops(spec)->restore;
-	s->births = frag_host_calloc(s->births_count + 1, sizeof(*s->births));
-	rc = s->births ? open_events(s, err) : frag_fail_nomem(err, "replay");
-	if (!rc)
-		rc = frag_hints_open(&s->hints, card, &s->dev, err);
-	if (!rc)
-		rc = frag_run_create(spec, s->dev, frag_events_dev(ev), &o, &s->run, err);
-	if (rc)
-		frag_cursor_close(s);
-	return rc;
+	FRAG_TRY_CALLOC(s->births, s->births_count + 1, "replay", err);
+	FRAG_TRY(open_events(s, err));
+	FRAG_TRY(frag_hints_open(&s->hints, card, &s->dev, err));
+	return frag_run_create(spec, s->dev, frag_events_dev(ev), &o, &s->run, err);
 }
 
 void frag_cursor_close(struct frag_cursor *s)

@@ -38,7 +38,7 @@ struct frag_cursor {
 };
 
 /* Sets skip_oom, so that it can go beyond a refused request. Do not move the cursor in memory: its card refers to it.
- * Errors: those of a replay; nothing is left to close then. */
+ * Errors: those of a replay; it is to be closed then, too. */
 int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 		     const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		     const struct frag_run_options *opt, struct frag_err *err);

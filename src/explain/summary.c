@@ -9,21 +9,28 @@
 #include "answer/row.h"
 
 #define SUMMARY(F, P, S) \
-	F(S, TEXT, name, NULL, "the recording, or its device that reserved most") \
-	F(S, COUNT, devices_count, NULL, "devices of all recordings") \
-	F(S, COUNT, steps_count, NULL, "steps of that device; null = not known") \
-	F(S, BYTES, peak_reserved_bytes, NULL, "most that it reserved") \
-	F(S, BYTES, peak_active_bytes, NULL, "most that it had in use") \
-	F(S, BOOL, healthy, NULL, "nothing is wrong") \
-	F(S, TEXT, verdict, NULL, "the problem, or steady") \
-	F(S, TEXT, text, NULL, "the problem, in a sentence") \
-	F(S, MAP, numbers, NULL, "the figures behind it", .of = &frag_number_shape) \
-	F(S, TEXT, line, NULL, "the line of the program to blame") \
-	F(S, TEXT, next, NULL, "the command that says more") \
-	F(S, OBJECT, ended_out_of_memory, NULL, \
+	F(S, TEXT, name, device ? device->name : worst->about, NULL, \
+	  "the recording, or its device that reserved most") \
+	F(S, COUNT, devices_count, f->devices_count, NULL, "devices of all recordings") \
+	F(S, COUNT, steps_count, device ? device->steps_count : UINT64_MAX, NULL, \
+	  "steps of that device; null = not known") \
+	F(S, BYTES, peak_reserved_bytes, device ? device->peak_reserved_bytes : UINT64_MAX, NULL, \
+	  "most that it reserved") \
+	F(S, BYTES, peak_active_bytes, device ? device->peak_active_bytes : UINT64_MAX, NULL, \
+	  "most that it had in use") \
+	F(S, BOOL, healthy, worst->kind == FRAG_FOUND_STEADY, NULL, "nothing is wrong") \
+	F(S, TEXT, verdict, worst->verdict, NULL, "the problem, or steady") \
+	F(S, TEXT, text, worst->text, NULL, "the problem, in a sentence") \
+	F(S, MAP, numbers, worst->numbers, NULL, "the figures behind it", \
+	  .of = &frag_number_shape) \
+	F(S, TEXT, line, worst->line, NULL, "the line of the program to blame") \
+	F(S, TEXT, next, frag_answer_print(a, "cufrag %s %s", next_commands[worst->kind], files), \
+	  NULL, "the command that says more") \
+	F(S, OBJECT, ended_out_of_memory, f->ended_out_of_memory, NULL, \
 	  "the first recording that did, so its need is unknown; null: none", \
 	  .of = &frag_ending_shape)
-FRAG_ROW_AS(, frag_summary_shape, summary, "summary", SUMMARY, "a recording in three sentences");
+FRAG_VALUED_ROW_AS(, frag_summary_shape, summary, "summary", SUMMARY,
+		   "a recording in three sentences");
 
 /* The command that goes on from a finding; the files follow. */
 static const char *const next_commands[FRAG_FOUND_KINDS] = {
@@ -77,20 +84,7 @@ int frag_summary_answer(const struct frag_findings *f, const char *files, struct
 	struct summary *s = frag_answer_new(a, 1, sizeof(*s));
 
 	FRAG_CHECK_ALLOC(s, "summary", err);
-	*s = (struct summary){
-		.name = device ? device->name : worst->about,
-		.devices_count = f->devices_count,
-		.steps_count = device ? device->steps_count : UINT64_MAX,
-		.peak_reserved_bytes = device ? device->peak_reserved_bytes : UINT64_MAX,
-		.peak_active_bytes = device ? device->peak_active_bytes : UINT64_MAX,
-		.healthy = worst->kind == FRAG_FOUND_STEADY,
-		.verdict = worst->verdict,
-		.text = worst->text,
-		.numbers = worst->numbers,
-		.line = worst->line,
-		.ended_out_of_memory = f->ended_out_of_memory,
-		.next = frag_answer_print(a, "cufrag %s %s", next_commands[worst->kind], files),
-	};
+	*s = FRAG_ROW_VALUES(summary, SUMMARY);
 	frag_answer_data(a, &frag_summary_shape, s);
 	a->title = frag_answer_print(a, "Summary of %s", s->name);
 	a->question = "Is it healthy, what is wrong, and what comes next?";

@@ -25,38 +25,42 @@ FRAG_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 
 /* Tables and CSV have both choices side by side. */
 #define JOB_ROW(F, P, S) \
-	F(S, TEXT, job, "job", "path of its traces, with * for the number of the rank") \
-	F(S, COUNT, ranks, "ranks", "cards it runs on", .spare = 1) \
-	F(S, BYTES, lower_bound_bytes, "live", "most bytes live at once in its worst rank", \
-	  .page_only = true, .no_csv = true) \
-	F(S, BYTES, bound_bytes, NULL, "most bytes live at once", .csv_only = true) \
-	F(S, TEXT, today_policy, NULL, "recorded setting", .csv_only = true) \
-	F(S, BYTES, today_bytes, "needs today", "reserved with the recorded settings", \
+	F(S, TEXT, job, j->name, "job", "path of its traces, with * for the number of the rank") \
+	F(S, COUNT, ranks, j->units_count, "ranks", "cards it runs on", .spare = 1) \
+	F(S, BYTES, lower_bound_bytes, j->bound_bytes, "live", \
+	  "most bytes live at once in its worst rank", .page_only = true, .no_csv = true) \
+	F(S, BYTES, bound_bytes, j->bound_bytes, NULL, "most bytes live at once", \
 	  .csv_only = true) \
-	F(S, TEXT, today_card, "on", "the cheapest card that takes it, with headroom", \
+	F(S, TEXT, today_policy, today->policy, NULL, "recorded setting", .csv_only = true) \
+	F(S, BYTES, today_bytes, today->need_bytes, "needs today", \
+	  "reserved with the recorded settings", .csv_only = true) \
+	F(S, TEXT, today_card, today->card, "on", \
+	  "the cheapest card that takes it, with headroom", .csv_only = true, .none = "none") \
+	F(S, TEXT, best_policy, best->policy, NULL, "setting of the plan", .csv_only = true) \
+	F(S, BYTES, best_bytes, best->need_bytes, "could need", \
+	  "reserved with the setting of the plan", .csv_only = true) \
+	F(S, TEXT, best_card, best->card, "on", "the cheapest card that takes it then", \
 	  .csv_only = true, .none = "none") \
-	F(S, TEXT, best_policy, NULL, "setting of the plan", .csv_only = true) \
-	F(S, BYTES, best_bytes, "could need", "reserved with the setting of the plan", \
+	F(S, REAL, today_price_per_hour, price_of(j, &j->today), NULL, "of all its cards", \
 	  .csv_only = true) \
-	F(S, TEXT, best_card, "on", "the cheapest card that takes it then", .csv_only = true, \
-	  .none = "none") \
-	F(S, REAL, today_price_per_hour, NULL, "of all its cards", .csv_only = true) \
-	F(S, REAL, best_price_per_hour, NULL, "of all its cards", .csv_only = true) \
-	F(S, BYTES, today_headroom_bytes, NULL, "left free on its card", .csv_only = true) \
-	F(S, BYTES, best_headroom_bytes, "headroom", "left free on that card beside the context", \
-	  .page_only = true, .csv_only = true) \
-	F(S, TEXT, best_fits, NULL, "all cards that take it, with ;", .csv_only = true) \
-	P(S, TEXT, setting, "with", "the setting of the plan", .spare = 2) \
-	F(S, BOOL, estimate, NULL, "one of its traces was recorded without a GPU") \
-	F(S, BOOL, ended_out_of_memory, NULL, \
-	  "one of its traces did, so the job's need is unknown and it gets " \
-	  "no card") \
-	F(S, BOOL, other_kernels, NULL, \
-	  "a card of it is of another compute capability than its recording: another kernel " \
-	  "choice is likely") \
-	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &choice_shape) \
-	F(S, OBJECT, best, NULL, "with the setting of the plan", .of = &choice_shape)
-FRAG_ROW_AS(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
+	F(S, REAL, best_price_per_hour, price_of(j, &j->best), NULL, "of all its cards", \
+	  .csv_only = true) \
+	F(S, BYTES, today_headroom_bytes, today->headroom_bytes, NULL, "left free on its card", \
+	  .csv_only = true) \
+	F(S, BYTES, best_headroom_bytes, best->headroom_bytes, "headroom", \
+	  "left free on that card beside the context", .page_only = true, .csv_only = true) \
+	F(S, TEXT, best_fits, joined(a, &best->fits), NULL, "all cards that take it, with ;", \
+	  .csv_only = true) \
+	P(S, TEXT, setting, best->policy, "with", "the setting of the plan", .spare = 2) \
+	F(S, BOOL, estimate, j->estimate, NULL, "one of its traces was recorded without a GPU") \
+	F(S, BOOL, ended_out_of_memory, j->ended, NULL, \
+	  "one of its traces did, so the job's need is unknown and it gets no card") \
+	F(S, BOOL, other_kernels, other_kernels(j), NULL, \
+	  "a card of it is of another compute capability than its recording: another " \
+	  "kernel choice is likely") \
+	F(S, OBJECT, today, today, NULL, "with the recorded settings", .of = &choice_shape) \
+	F(S, OBJECT, best, best, NULL, "with the setting of the plan", .of = &choice_shape)
+FRAG_VALUED_ROW_AS(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
 
 static const struct choice *choice_row(struct frag_answer *a, const struct frag_fleet *f,
 				       const struct frag_fleet_choice *c)
@@ -108,29 +112,7 @@ static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
 
 	if (!today || !best)
 		return row;
-	return (struct job_row){
-		.job = j->name,
-		.ranks = j->units_count,
-		.lower_bound_bytes = j->bound_bytes,
-		.bound_bytes = j->bound_bytes,
-		.estimate = j->estimate,
-		.ended_out_of_memory = j->ended,
-		.other_kernels = other_kernels(j),
-		.today = today,
-		.best = best,
-		.today_policy = today->policy,
-		.best_policy = best->policy,
-		.today_card = today->card,
-		.best_card = best->card,
-		.setting = best->policy,
-		.today_bytes = today->need_bytes,
-		.best_bytes = best->need_bytes,
-		.today_headroom_bytes = today->headroom_bytes,
-		.best_headroom_bytes = best->headroom_bytes,
-		.today_price_per_hour = price_of(j, &j->today),
-		.best_price_per_hour = price_of(j, &j->best),
-		.best_fits = joined(a, &best->fits),
-	};
+	return FRAG_ROW_VALUES(job_row, JOB_ROW);
 }
 
 /* Jobs with the largest saving first, then those that fit nowhere, then by need. */
@@ -145,64 +127,50 @@ FRAG_COMPARE(by_interest, struct job_row, FRAG_ORDER(rank_of(x), rank_of(y)),
 /* ---- sums ----------------------------------------------------------------------------------------- */
 
 #define SUM_ROW(F, P, S) \
-	P(S, TEXT, what, "cards", "of which jobs, when") \
-	F(S, COUNT, jobs, "jobs", "that are summed here") \
-	F(S, COUNT, cards, "cards", "one for each rank") \
-	F(S, BYTES, card_bytes, "card memory", "of all of them") \
-	F(S, BYTES, reserved_bytes, "reserved", "by all ranks at their peaks") \
-	F(S, COUNT, jobs_without_card, "jobs without a card", "of all jobs; they are in no sum", \
-	  .if_any = true) \
-	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
-FRAG_ROW_AS(static, sum_shape, sum_row, "sum", SUM_ROW,
-	    "cards and money of the jobs that have a card today, or of those that only the plan "
-	    "gives one");
+	P(S, TEXT, what, what, "cards", "of which jobs, when") \
+	F(S, COUNT, jobs, s->jobs, "jobs", "that are summed here") \
+	F(S, COUNT, cards, s->cards, "cards", "one for each rank") \
+	F(S, BYTES, card_bytes, s->card_bytes, "card memory", "of all of them") \
+	F(S, BYTES, reserved_bytes, s->reserved_bytes, "reserved", "by all ranks at their peaks") \
+	F(S, COUNT, jobs_without_card, s->jobs_without, "jobs without a card", \
+	  "of all jobs; they are in no sum", .if_any = true) \
+	F(S, REAL, price_per_hour, s->priced ? s->price : NAN, "an hour", "price of all cards", \
+	  .precision = 2, .if_any = true)
+FRAG_VALUED_ROW_AS(static, sum_shape, sum_row, "sum", SUM_ROW,
+		   "cards and money of the jobs that have a card today, or of those that only the "
+		   "plan gives one");
 
 static struct sum_row sum_row(const char *what, const struct frag_fleet_sum *s)
 {
-	return (struct sum_row){ .what = what,
-				 .jobs = s->jobs,
-				 .cards = s->cards,
-				 .card_bytes = s->card_bytes,
-				 .reserved_bytes = s->reserved_bytes,
-				 .jobs_without_card = s->jobs_without,
-				 .price_per_hour = s->priced ? s->price : NAN };
+	return FRAG_ROW_VALUES(sum_row, SUM_ROW);
 }
 
 #define PACK_ROW(F, P, S) \
-	P(S, TEXT, what, "ranks that share cards", "when") \
-	F(S, TEXT, card, "card", "that they share") \
-	F(S, COUNT, ranks, "ranks", "that were packed") \
-	F(S, COUNT, cards, "cards", "needed where all peaks come at once") \
-	F(S, BYTES, card_bytes, "card memory", "of these cards", .spare = 5) \
-	F(S, BYTES, own_card_bytes, "unshared", "of their own cards, one for each rank", \
-	  .spare = 4) \
-	F(S, COUNT, lower_bound, "at least", "no packing needs fewer") \
-	F(S, COUNT, cards_measured, "at recorded times", \
-	  "cards needed with the curves of memory at their recorded times", .spare = 2) \
-	F(S, COUNT, left_out, "left out", "ranks of jobs that do not fit this card", .spare = 1) \
-	F(S, REAL, price_per_hour, "an hour", "price of these cards", .precision = 2, \
-	  .if_any = true) \
-	F(S, REAL, own_price_per_hour, "unshared", "price of their own cards, one for each rank", \
-	  .precision = 2, .if_any = true)
-FRAG_ROW_AS(static, pack_shape, pack_row, "pack", PACK_ROW, "ranks packed onto cards of one kind");
+	P(S, TEXT, what, what, "ranks that share cards", "when") \
+	F(S, TEXT, card, p->card->name, "card", "that they share") \
+	F(S, COUNT, ranks, p->units, "ranks", "that were packed") \
+	F(S, COUNT, cards, p->cards, "cards", "needed where all peaks come at once") \
+	F(S, BYTES, card_bytes, p->cards * p->card->total_bytes, "card memory", "of these cards", \
+	  .spare = 5) \
+	F(S, BYTES, own_card_bytes, p->own_bytes, "unshared", \
+	  "of their own cards, one for each rank", .spare = 4) \
+	F(S, COUNT, lower_bound, p->bound, "at least", "no packing needs fewer") \
+	F(S, COUNT, cards_measured, p->cards_measured ? p->cards_measured : UINT64_MAX, \
+	  "at recorded times", "cards needed with the curves of memory at their recorded times", \
+	  .spare = 2) \
+	F(S, COUNT, left_out, p->left_out, "left out", "ranks of jobs that do not fit this card", \
+	  .spare = 1) \
+	F(S, REAL, price_per_hour, \
+	  p->card->price_per_hour > 0 ? (double)p->cards * p->card->price_per_hour : NAN, \
+	  "an hour", "price of these cards", .precision = 2, .if_any = true) \
+	F(S, REAL, own_price_per_hour, p->own_price > 0 ? p->own_price : NAN, "unshared", \
+	  "price of their own cards, one for each rank", .precision = 2, .if_any = true)
+FRAG_VALUED_ROW_AS(static, pack_shape, pack_row, "pack", PACK_ROW,
+		   "ranks packed onto cards of one kind");
 
 static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *p)
 {
-	return (struct pack_row){
-		.what = what,
-		.card = p->card->name,
-		.ranks = p->units,
-		.cards = p->cards,
-		.card_bytes = p->cards * p->card->total_bytes,
-		.own_card_bytes = p->own_bytes,
-		.own_price_per_hour = p->own_price > 0 ? p->own_price : NAN,
-		.lower_bound = p->bound,
-		.cards_measured = p->cards_measured ? p->cards_measured : UINT64_MAX,
-		.left_out = p->left_out,
-		.price_per_hour = p->card->price_per_hour > 0
-					  ? (double)p->cards * p->card->price_per_hour
-					  : NAN,
-	};
+	return FRAG_ROW_VALUES(pack_row, PACK_ROW);
 }
 
 /* ---- one setting for all ---------------------------------------------------------------------------- */
@@ -256,27 +224,35 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 /* ---- the plan ----------------------------------------------------------------------------------------- */
 
 #define PLAN_ROW(F, P, S) \
-	F(S, COUNT, jobs_count, NULL, "jobs of the sweep") \
-	F(S, COUNT, ranks_count, NULL, "their ranks") \
-	F(S, COUNT, policies_count, NULL, "settings that were swept") \
-	F(S, COUNT, failed_count, NULL, "traces that failed; they are in no figure") \
-	F(S, COUNT, estimated_count, NULL, "jobs recorded without a GPU") \
-	F(S, COUNT, jobs_moved, NULL, "jobs that move to a smaller card") \
-	F(S, COUNT, jobs_gained, NULL, "jobs that fit a card only with their new setting") \
-	F(S, COUNT, jobs_without_card, NULL, "jobs that fit no card of the list") \
-	F(S, RATIO, saved_ratio, NULL, "of the price, or without prices of the card memory") \
-	F(S, REAL, price_saved, NULL, "an hour") \
-	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &sum_shape) \
-	F(S, OBJECT, best, NULL, "the same jobs with the settings of the plan", .of = &sum_shape) \
-	F(S, OBJECT, gained, NULL, "jobs that only the plan gives a card; null: none", \
+	F(S, COUNT, jobs_count, f->jobs_count, NULL, "jobs of the sweep") \
+	F(S, COUNT, ranks_count, f->units_count, NULL, "their ranks") \
+	F(S, COUNT, policies_count, f->policies_count, NULL, "settings that were swept") \
+	F(S, COUNT, failed_count, f->failures, NULL, "traces that failed; they are in no figure") \
+	F(S, COUNT, estimated_count, f->estimates, NULL, "jobs recorded without a GPU") \
+	F(S, COUNT, jobs_moved, then.moved, NULL, "jobs that move to a smaller card") \
+	F(S, COUNT, jobs_gained, gained.jobs, NULL, \
+	  "jobs that fit a card only with their new setting") \
+	F(S, COUNT, jobs_without_card, then.jobs_without, NULL, \
+	  "jobs that fit no card of the list") \
+	F(S, RATIO, saved_ratio, \
+	  priced ? then.price_saved / now.price \
+		 : (double)then.card_bytes_saved / (double)FRAG_MAX(now.card_bytes, 1u), \
+	  NULL, "of the price, or without prices of the card memory") \
+	F(S, REAL, price_saved, priced ? then.price_saved : NAN, NULL, "an hour") \
+	F(S, OBJECT, today, &sums[0], NULL, "with the recorded settings", .of = &sum_shape) \
+	F(S, OBJECT, best, &sums[1], NULL, "the same jobs with the settings of the plan", \
 	  .of = &sum_shape) \
-	F(S, OBJECT, shared_today, NULL, \
+	F(S, OBJECT, gained, gained.jobs ? &sums[2] : NULL, NULL, \
+	  "jobs that only the plan gives a card; null: none", .of = &sum_shape) \
+	F(S, OBJECT, shared_today, NULL, NULL, \
 	  "ranks share cards, recorded settings; null: it saves nothing", .of = &pack_shape) \
-	F(S, OBJECT, shared_best, NULL, "the same, settings of the plan", .of = &pack_shape) \
-	F(S, LIST, settings, NULL, "each setting for all jobs, the largest saving first", \
-	  .of = &setting_shape) \
-	F(S, LIST, jobs, NULL, "those that a change helps first", .of = &job_shape)
-FRAG_ROW_AS(, frag_fleet_shape, plan, "fleet", PLAN_ROW, "a capacity plan for all jobs of a sweep");
+	F(S, OBJECT, shared_best, NULL, NULL, "the same, settings of the plan", .of = &pack_shape) \
+	F(S, LIST, settings, FRAG_ROWS(settings, f->policies_count), NULL, \
+	  "each setting for all jobs, the largest saving first", .of = &setting_shape) \
+	F(S, LIST, jobs, FRAG_ROWS(jobs, f->jobs_count), NULL, "those that a change helps first", \
+	  .of = &job_shape)
+FRAG_VALUED_ROW_AS(, frag_fleet_shape, plan, "fleet", PLAN_ROW,
+		   "a capacity plan for all jobs of a sweep");
 
 static void say_sharing(struct frag_text *t, const struct frag_fleet_pack *p,
 			const struct pack_row *row, struct frag_answer *a)
@@ -445,8 +421,7 @@ static int fill(struct plan *p, const struct frag_fleet *f, struct frag_answer *
 	struct job_row *jobs = frag_answer_new(a, f->jobs_count, sizeof(*jobs));
 	bool priced = now.priced && then.priced;
 
-	if (!sums || !packs || !settings || !jobs)
-		return frag_fail_nomem(err, "plan");
+	FRAG_CHECK_ALLOC(sums && packs && settings && jobs, "plan", err);
 	sums[0] = sum_row("today", &now);
 	sums[1] = sum_row("with the plan", &then);
 	sums[2] = sum_row("more, only with the plan", &gained);
@@ -457,25 +432,7 @@ static int fill(struct plan *p, const struct frag_fleet *f, struct frag_answer *
 		jobs[i] = job_row(a, f, &f->jobs[i]);
 	if (f->jobs_count)
 		qsort(jobs, f->jobs_count, sizeof(*jobs), by_interest);
-	*p = (struct plan){
-		.jobs_count = f->jobs_count,
-		.ranks_count = f->units_count,
-		.policies_count = f->policies_count,
-		.failed_count = f->failures,
-		.estimated_count = f->estimates,
-		.jobs_moved = then.moved,
-		.jobs_gained = gained.jobs,
-		.jobs_without_card = then.jobs_without,
-		.price_saved = priced ? then.price_saved : NAN,
-		.saved_ratio = priced ? then.price_saved / now.price
-				      : (double)then.card_bytes_saved /
-						(double)FRAG_MAX(now.card_bytes, 1u),
-		.today = &sums[0],
-		.best = &sums[1],
-		.gained = gained.jobs ? &sums[2] : NULL,
-		.settings = { settings, f->policies_count },
-		.jobs = { jobs, f->jobs_count },
-	};
+	*p = FRAG_ROW_VALUES(plan, PLAN_ROW);
 	if (f->today.card) {
 		packs[0] = pack_row("today", &f->today);
 		p->shared_today = &packs[0];

@@ -202,8 +202,7 @@ int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct 
 	struct frag_rows needs = need_rows(f, a), cards = cards_rows(f, a),
 			 totals = total_rows(f, a, &least);
 
-	if (a->failed || !least)
-		return frag_fail_nomem(err, "charts");
+	FRAG_CHECK_ALLOC(!a->failed && least, "charts", err);
 	add_need(f, &needs, a);
 	add_cards(f, &cards, a);
 	add_settings(&totals, least, a);

@@ -241,14 +241,12 @@ static int count_failure(void *ctx, const char *path, const char *text)
 int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err)
 {
 	struct loading l = { .f = f, .err = err };
-	struct frag_store *store;
-	int rc = frag_store_read(&store, path, err);
+	FRAG_AUTO(frag_store_close_at) struct frag_store *store = NULL;
+	int rc;
 
-	if (rc)
-		return rc;
+	FRAG_TRY(frag_store_read(&store, path, err));
 	rc = frag_store_each(store, take_row, &l, err)
 		     ?: frag_store_failures(store, count_failure, &f->failures, err);
-	frag_store_close(store);
 	if (!rc && !l.count)
 		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results", path);
 	if (!rc)

@@ -133,7 +133,7 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 					 "main.journal_mode=WAL;PRAGMA main.synchronous=NORMAL;";
 	/* made here, not by SQLite, which would go through a link that leads nowhere */
 	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (fresh ? O_EXCL : 0), 0666);
-	int rc;
+	FRAG_AUTO(frag_store_close_at) struct frag_store *s = NULL;
 
 	*out = NULL;
 	if (fd >= 0)
@@ -146,27 +146,19 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 				 "'%.200s' is of an interrupted sweep: continue with --resume, "
 				 "or remove it",
 				 path);
-	rc = open_db(out, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
-	if (!rc)
-		rc = frag_db_exec(*out, alone, err);
-	if (!rc && !fresh &&
-	    frag_db_text(*out, "SELECT name FROM sqlite_master LIMIT 1", (char[64]){ 0 }, 64) == 0)
-		rc = check_schema(*out, err);
-	if (!rc)
-		rc = create_tables(*out, err) ?: frag_db_exec(*out, own, err);
-	if (!rc)
-		rc = prepare(*out, &(*out)->put_trace, "traces",
-			     columns_count(frag_results_trace_column), err);
-	if (!rc)
-		rc = prepare(*out, &(*out)->put_item, "items",
-			     columns_count(frag_results_item_column), err);
-	if (!rc)
-		rc = prepare(*out, &(*out)->put_cost, "costs", 2, err);
-	if (rc) {
-		frag_store_close(*out);
-		*out = NULL;
-	}
-	return rc;
+	FRAG_TRY(open_db(&s, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err));
+	FRAG_TRY(frag_db_exec(s, alone, err));
+	if (!fresh &&
+	    frag_db_text(s, "SELECT name FROM sqlite_master LIMIT 1", (char[64]){ 0 }, 64) == 0)
+		FRAG_TRY(check_schema(s, err));
+	FRAG_TRY(create_tables(s, err));
+	FRAG_TRY(frag_db_exec(s, own, err));
+	FRAG_TRY(
+		prepare(s, &s->put_trace, "traces", columns_count(frag_results_trace_column), err));
+	FRAG_TRY(prepare(s, &s->put_item, "items", columns_count(frag_results_item_column), err));
+	FRAG_TRY(prepare(s, &s->put_cost, "costs", 2, err));
+	*out = FRAG_GIVE(s);
+	return 0;
 }
 
 int frag_db_open_memory(struct frag_store **out, struct frag_err *err)
@@ -186,13 +178,13 @@ int frag_db_share(struct frag_store *s, struct frag_err *err)
 
 int frag_store_read(struct frag_store **out, const char *path, struct frag_err *err)
 {
-	int rc = open_db(out, path, SQLITE_OPEN_READONLY, err) ?: check_schema(*out, err);
+	FRAG_AUTO(frag_store_close_at) struct frag_store *s = NULL;
 
-	if (rc) {
-		frag_store_close(*out);
-		*out = NULL;
-	}
-	return rc;
+	*out = NULL;
+	FRAG_TRY(open_db(&s, path, SQLITE_OPEN_READONLY, err));
+	FRAG_TRY(check_schema(s, err));
+	*out = FRAG_GIVE(s);
+	return 0;
 }
 
 void frag_store_close(struct frag_store *s)

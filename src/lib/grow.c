@@ -22,8 +22,7 @@ int frag_grow_to(void *array_ptr, size_t need, size_t *cap, size_t unit, const c
 		return 0;
 	memcpy(&old, array_ptr, sizeof(old));
 	more = frag_host_realloc(old, want, unit);
-	if (!more)
-		return frag_fail_nomem(err, what);
+	FRAG_CHECK_ALLOC(more, what, err);
 	memcpy(array_ptr, &more, sizeof(more));
 	*cap = want;
 	return 0;

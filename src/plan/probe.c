@@ -50,17 +50,13 @@ static int replay(const struct frag_plan_env *env, const struct frag_policy_spec
 		  struct frag_device *card, const struct frag_trace_dev *dev,
 		  const struct frag_run_options *opt, struct frag_probe *out, struct frag_err *err)
 {
-	struct frag_result r = { 0 };
-	struct frag_run *run;
-	int rc;
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
+	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 
 	FRAG_TRY(frag_run_create(spec, card, dev, opt, &run, err));
-	rc = feed(env, run, dev, err);
-	if (!rc) /* whole replays check that a policy leaves nothing behind */
-		rc = frag_run_measure(run, &r, err);
-	frag_run_destroy(run);
-	if (rc)
-		return rc;
+	FRAG_TRY(feed(env, run, dev, err));
+	/* whole replays check that a policy leaves nothing behind */
+	FRAG_TRY(frag_run_measure(run, &r, err));
 	*out = (struct frag_probe){ .completed = r.completed && !r.m.ooms_count,
 				    .ended = r.completed,
 				    .refused = r.m.ooms_count,
@@ -70,7 +66,6 @@ static int replay(const struct frag_plan_env *env, const struct frag_policy_spec
 				    .lower_bound_bytes = r.m.lower_bound_bytes,
 				    .driver_ns = r.m.modelled_ns,
 				    .driver_calls = r.m.driver_calls_count };
-	frag_result_release(&r);
 	return 0;
 }
 

@@ -39,7 +39,7 @@ int frag_ending_set(const struct frag_ending_scan *s, struct frag_trace *trace, 
 	struct frag_ending *e = &trace->devs[dev].ending;
 	uint64_t bytes = frag_round_up(s->refused.bytes, 512);
 	FRAG_AUTO(frag_sites_release) struct frag_sites sites = { 0 };
-	char *line;
+	FRAG_AUTO_FREE char *line = NULL;
 
 	/* a program that got something more, and came to its end, did not end so */
 	*e = (struct frag_ending){ .event = s->refused_at,
@@ -54,7 +54,6 @@ int frag_ending_set(const struct frag_ending_scan *s, struct frag_trace *trace, 
 	FRAG_TRY(frag_sites_init(&sites, trace, FRAG_BY_LINE, NULL, err));
 	line = frag_sites_line(&sites, s->refused.stack);
 	snprintf(e->line, sizeof(e->line), "%s", line ? line : "");
-	frag_host_free(line);
 	return 0;
 }
 

@@ -227,8 +227,8 @@ FRAG_COMPARE(by_name, struct named, strcmp(x->name, y->name), FRAG_ORDER(x->stac
 static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag_err *err)
 {
 	s->names = frag_host_calloc(n + 1, sizeof(*s->names));
-	if (!s->names || !(s->names[0] = frag_host_strdup("(no stack)")))
-		return frag_fail_nomem(err, "call sites");
+	FRAG_CHECK_ALLOC(s->names && (s->names[0] = frag_host_strdup("(no stack)")), "call sites",
+			 err);
 	s->count = 1;
 	qsort(list, n, sizeof(*list), by_name);
 	for (size_t i = 0; i < n; i++) {
@@ -268,19 +268,11 @@ static int name_all(struct frag_sites *s, const char *frame, struct frag_err *er
 int frag_sites_init(struct frag_sites *s, const struct frag_trace *trace, enum frag_site_by by,
 		    const char *frame, struct frag_err *err)
 {
-	int rc = 0;
-
 	*s = (struct frag_sites){ .trace = trace, .by = by };
 	s->stacks_count = FRAG_MAX(trace->stacks.count, (size_t)1);
-	s->of_stack = frag_host_calloc(s->stacks_count, sizeof(*s->of_stack));
-	s->frame_own = frag_host_calloc(trace->stacks.frames_count + 1, 1);
-	if (!s->of_stack || !s->frame_own)
-		rc = frag_fail_nomem(err, "call sites");
-	if (!rc)
-		rc = fill_own(s, trace, err) ?: name_all(s, frame, err);
-	if (rc)
-		frag_sites_release(s);
-	return rc;
+	FRAG_TRY_CALLOC(s->of_stack, s->stacks_count, "call sites", err);
+	FRAG_TRY_CALLOC(s->frame_own, trace->stacks.frames_count + 1, "call sites", err);
+	return fill_own(s, trace, err) ?: name_all(s, frame, err);
 }
 
 void frag_sites_release(struct frag_sites *s)
@@ -377,7 +369,7 @@ uint32_t frag_blame(const struct frag_sites *s, const double *gain, const double
 		    double slack, double *share, struct frag_err *err)
 {
 	size_t frames_count = s->trace->stacks.frames_count;
-	struct through *frames = frag_host_calloc(frames_count + 1, sizeof(*frames));
+	FRAG_AUTO_FREE struct through *frames = frag_host_calloc(frames_count + 1, sizeof(*frames));
 	uint32_t pick = UINT32_MAX;
 	double total = 0, all = 0;
 
@@ -399,6 +391,5 @@ uint32_t frag_blame(const struct frag_sites *s, const double *gain, const double
 	}
 	if (pick != UINT32_MAX)
 		*share = FRAG_MIN(frames[pick].gain / total, 1.0);
-	frag_host_free(frames);
 	return pick;
 }

@@ -12,35 +12,44 @@
 #define LLU(n) ((unsigned long long)(n))
 
 #define VERIFIED_ROW(F, P, S) \
-	F(S, COUNT, device, "device", "its number in the recording") \
-	F(S, BOOL, identical, "identical", "nothing differs") \
-	F(S, BOOL, undetermined, "undetermined", "the file does not determine the outcome") \
-	F(S, TEXT, first_difference, "first difference", "first difference from the recording") \
-	F(S, TEXT, difference_cause, NULL, "on a card: addresses, input or unknown") \
-	F(S, TEXT, difference_cause_text, NULL, "the same in words") \
-	F(S, COUNT, allocs_count, "allocs", "allocations of the recording") \
-	F(S, COUNT, allocs_identical_count, "same", \
+	F(S, COUNT, device, r->device_ordinal, "device", "its number in the recording") \
+	F(S, BOOL, identical, r->identical, "identical", "nothing differs") \
+	F(S, BOOL, undetermined, r->undetermined, "undetermined", \
+	  "the file does not determine the outcome") \
+	F(S, TEXT, first_difference, \
+	  r->identical ? NULL : frag_answer_print(v->a, "%s", r->first_difference), \
+	  "first difference", "first difference from the recording") \
+	F(S, TEXT, difference_cause, causes[r->cause], NULL, \
+	  "on a card: addresses, input or unknown") \
+	F(S, TEXT, difference_cause_text, \
+	  r->cause != FRAG_CAUSE_NONE ? frag_answer_print(v->a, "%s", r->cause_text) : NULL, NULL, \
+	  "the same in words") \
+	F(S, COUNT, allocs_count, r->allocs, "allocs", "allocations of the recording") \
+	F(S, COUNT, allocs_identical_count, r->allocs_same, "same", \
 	  "at the recorded address; on a card: served as recorded") \
-	F(S, COUNT, segment_events_count, "segment events", "segments taken and given back") \
-	F(S, COUNT, segment_events_identical_count, "same", \
+	F(S, COUNT, segment_events_count, r->segments, "segment events", \
+	  "segments taken and given back") \
+	F(S, COUNT, segment_events_identical_count, r->segments_same, "same", \
 	  "as recorded; on a card: by kind and size") \
-	F(S, COUNT, ooms_count, "ooms", "requests that were refused") \
-	F(S, COUNT, ooms_identical_count, "same", "refused in the replay, too") \
-	F(S, COUNT, final_blocks_count, NULL, "blocks of the final snapshot") \
-	F(S, COUNT, final_blocks_identical_count, NULL, "as recorded") \
-	F(S, COUNT, driver_refusals_count, NULL, "times that the driver refused memory") \
-	F(S, COUNT, uncertain_count, NULL, \
+	F(S, COUNT, ooms_count, r->ooms, "ooms", "requests that were refused") \
+	F(S, COUNT, ooms_identical_count, r->ooms_same, "same", "refused in the replay, too") \
+	F(S, COUNT, final_blocks_count, r->finals, NULL, "blocks of the final snapshot") \
+	F(S, COUNT, final_blocks_identical_count, r->finals_same, NULL, "as recorded") \
+	F(S, COUNT, driver_refusals_count, r->refusals, NULL, \
+	  "times that the driver refused memory") \
+	F(S, COUNT, uncertain_count, r->uncertain, NULL, \
 	  "initial blocks whose size the file does not determine") \
-	F(S, BYTES, peak_reserved_bytes, "peak reserved", "of the replay") \
-	F(S, MAP, counters, NULL, "the allocator's own statistics", .of = &frag_counter_shape) \
-	F(S, OBJECT, recording, NULL, "limit and releases that were found", \
-	  .of = &frag_settled_shape)
+	F(S, BYTES, peak_reserved_bytes, r->peak_reserved_bytes, "peak reserved", "of the replay") \
+	F(S, MAP, counters, frag_counter_rows(v->a, r->counters), NULL, \
+	  "the allocator's own statistics", .of = &frag_counter_shape) \
+	F(S, OBJECT, recording, frag_settled_row(v->a, &dev->settled), NULL, \
+	  "limit and releases that were found", .of = &frag_settled_shape)
 struct verified_row {
 	FRAG_ROW_MEMBERS(VERIFIED_ROW)
 	const char *lines; /* for people */
 };
-FRAG_ROW_SHAPE(static, verified_row_shape, verified_row, "verified_device", VERIFIED_ROW,
-	       "one device of a recording");
+FRAG_VALUED_SHAPE(static, verified_row_shape, verified_row, "verified_device", VERIFIED_ROW,
+		  "one device of a recording");
 
 #define TRACE_ROW(F, P, S) \
 	F(S, TEXT, trace, NULL, "its name") \
@@ -146,31 +155,8 @@ int frag_verified_add(struct frag_verified *v, const struct frag_trace_dev *dev,
 	struct frag_verified_trace *t = &v->list[v->count - 1];
 	struct verified_row *rows = (struct verified_row *)(uintptr_t)t->devices.rows;
 
-	rows[t->devices.count++] = (struct verified_row){
-		.lines = lines_of(v, dev, r),
-		.device = r->device_ordinal,
-		.identical = r->identical,
-		.undetermined = r->undetermined,
-		.first_difference =
-			r->identical ? NULL : frag_answer_print(v->a, "%s", r->first_difference),
-		.difference_cause = causes[r->cause],
-		.difference_cause_text = r->cause != FRAG_CAUSE_NONE
-						 ? frag_answer_print(v->a, "%s", r->cause_text)
-						 : NULL,
-		.allocs_count = r->allocs,
-		.allocs_identical_count = r->allocs_same,
-		.segment_events_count = r->segments,
-		.segment_events_identical_count = r->segments_same,
-		.ooms_count = r->ooms,
-		.ooms_identical_count = r->ooms_same,
-		.final_blocks_count = r->finals,
-		.final_blocks_identical_count = r->finals_same,
-		.driver_refusals_count = r->refusals,
-		.uncertain_count = r->uncertain,
-		.peak_reserved_bytes = r->peak_reserved_bytes,
-		.counters = frag_counter_rows(v->a, r->counters),
-		.recording = frag_settled_row(v->a, &dev->settled),
-	};
+	rows[t->devices.count] = FRAG_ROW_VALUES(verified_row, VERIFIED_ROW);
+	rows[t->devices.count++].lines = lines_of(v, dev, r);
 	t->worst = FRAG_MAX(t->worst, verdict);
 	v->verdict = FRAG_MAX(v->verdict, verdict);
 	return v->a->failed ? frag_fail_nomem(err, "verdicts") : 0;

@@ -18,19 +18,23 @@
 FRAG_ROW(device_row, "written_device", DEVICE_ROW, "one device of a written trace");
 
 #define WRITTEN_ROW(F, P, S) \
-	F(S, TEXT, file, "file", "that was written; null: standard output") \
-	F(S, COUNT, devices_count, "devices", "devices of the trace") \
-	F(S, COUNT, events_count, "events", "events of all devices") \
-	F(S, COUNT, rounds_count, "rounds", "gen: rounds of the repeated part", .if_any = true) \
-	F(S, TEXT, round, NULL, "gen: the part that a round repeats") \
-	F(S, BYTES, file_bytes, "size", "size of the file; null for a pipe") \
-	F(S, REAL, bytes_per_event, "per event", "file_bytes over events_count", .precision = 2) \
-	F(S, LIST, devices, NULL, "devices of the trace", .of = &device_row_shape)
+	F(S, TEXT, file, strcmp(w->file, "-") != 0 ? w->file : NULL, "file", \
+	  "that was written; null: standard output") \
+	F(S, COUNT, devices_count, w->trace->devs_count, "devices", "devices of the trace") \
+	F(S, COUNT, events_count, w->events_count, "events", "events of all devices") \
+	F(S, COUNT, rounds_count, w->round ? w->rounds_count : UINT64_MAX, "rounds", \
+	  "gen: rounds of the repeated part", .if_any = true) \
+	F(S, TEXT, round, w->round, NULL, "gen: the part that a round repeats") \
+	F(S, BYTES, file_bytes, UINT64_MAX, "size", "size of the file; null for a pipe") \
+	F(S, REAL, bytes_per_event, NAN, "per event", "file_bytes over events_count", \
+	  .precision = 2) \
+	F(S, LIST, devices, device_rows(a, w->trace), NULL, "devices of the trace", \
+	  .of = &device_row_shape)
 struct written_row {
 	FRAG_ROW_MEMBERS(WRITTEN_ROW)
 };
-FRAG_ROW_SHAPE(, frag_written_shape, written_row, "written", WRITTEN_ROW,
-	       "a trace that was written");
+FRAG_VALUED_SHAPE(, frag_written_shape, written_row, "written", WRITTEN_ROW,
+		  "a trace that was written");
 
 static struct frag_rows device_rows(struct frag_answer *a, const struct frag_trace *trace)
 {
@@ -77,14 +81,7 @@ void frag_written_answer(struct frag_answer *a, const struct frag_written *w)
 
 	if (!row)
 		return;
-	*row = (struct written_row){ .file = strcmp(w->file, "-") != 0 ? w->file : NULL,
-				     .devices_count = w->trace->devs_count,
-				     .events_count = w->events_count,
-				     .rounds_count = w->round ? w->rounds_count : UINT64_MAX,
-				     .round = w->round,
-				     .file_bytes = UINT64_MAX,
-				     .bytes_per_event = NAN,
-				     .devices = device_rows(a, w->trace) };
+	*row = FRAG_ROW_VALUES(written_row, WRITTEN_ROW);
 	if (row->file && !stat(row->file, &st) && S_ISREG(st.st_mode)) {
 		row->file_bytes = (uint64_t)st.st_size;
 		if (w->events_count)

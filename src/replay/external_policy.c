@@ -226,21 +226,16 @@ static struct frag_policy_ops watched(const struct frag_policy_ops *theirs)
 int frag_external_create(const struct frag_policy_ops *ops, const void *params,
 			 struct frag_policy *policy, struct frag_err *err)
 {
-	struct external *f;
+	FRAG_AUTO_FREE struct external *f = NULL;
 	struct frag_err said = { 0 };
-	int rc;
 
 	FRAG_TRY_CALLOC(f, 1, "policy", err);
 	f->theirs = ops;
 	f->ops = watched(ops);
 	f->dev = policy->env.dev;
-	rc = answer("create", ops->create(&policy->env, params, &f->self, &said), false, &said,
-		    err);
-	if (rc) {
-		frag_host_free(f);
-		return rc;
-	}
+	FRAG_TRY(answer("create", ops->create(&policy->env, params, &f->self, &said), false, &said,
+			err));
 	policy->ops = &f->ops;
-	policy->self = f;
+	policy->self = FRAG_GIVE(f);
 	return 0;
 }

@@ -130,8 +130,7 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 			   const struct frag_run_hooks *hooks, struct frag_run **out,
 			   struct frag_err *err)
 {
-	struct frag_run *run;
-	int rc = 0;
+	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 
 	FRAG_TRY_CALLOC(run, 1, "replay", err);
 	run->spec = spec;
@@ -142,27 +141,18 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 	run->sample = opt->latency ? 1 : 0;
 	run->start_reserved = dev->reserved_bytes;
 	run->slots_count = hdr->slots_count;
-	run->slots = frag_host_calloc(hdr->slots_count, sizeof(*run->slots));
-	if (!run->slots)
-		rc = frag_fail_nomem(err, "replay: live table");
-	if (!rc && opt->fill != FRAG_FILL_NONE &&
+	FRAG_TRY_CALLOC(run->slots, hdr->slots_count, "replay: live table", err);
+	if (opt->fill != FRAG_FILL_NONE &&
 	    (frag_policy_spec_ops(spec)->flags & FRAG_POLICY_NO_MEMORY))
-		rc = frag_fail(err, FRAG_ENOTSUP,
-			       "policy '%s' invents its addresses: there is no memory to fill",
-			       frag_policy_spec_ops(spec)->name);
-	if (!rc)
-		rc = frag_contents_create(opt, dev, &run->contents, err)
-			     ?: frag_series_init(&run->rec, opt->windows_max, err);
-	if (!rc) {
-		if (hdr->events_count)
-			frag_series_expect(&run->rec, hdr->events_count);
-		rc = open_policy(run, hdr, hooks, err);
-	}
-	if (rc) {
-		frag_run_destroy(run);
-		return rc;
-	}
-	*out = run;
+		return frag_fail(err, FRAG_ENOTSUP,
+				 "policy '%s' invents its addresses: there is no memory to fill",
+				 frag_policy_spec_ops(spec)->name);
+	FRAG_TRY(frag_contents_create(opt, dev, &run->contents, err));
+	FRAG_TRY(frag_series_init(&run->rec, opt->windows_max, err));
+	if (hdr->events_count)
+		frag_series_expect(&run->rec, hdr->events_count);
+	FRAG_TRY(open_policy(run, hdr, hooks, err));
+	*out = FRAG_GIVE(run);
 	return 0;
 }
 
@@ -414,21 +404,16 @@ static int replay_once(const struct frag_policy_spec *spec, const struct frag_si
 				    .restore =
 					    opt->restore && frag_policy_spec_ops(spec)->restore };
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
-	struct frag_run *run;
+	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 	int rc;
 
 	FRAG_TRY(frag_hints_open(&hints, card, &dev, err));
-	rc = frag_run_create(spec, dev, feeder->hdr, opt, &run, err);
-	if (!rc) {
-		run->stop_at = stop_at;
-		rc = feeder->feed(feeder->ctx, run, &hints, stop_at != UINT64_MAX, err);
-		*stale = run->peak_stale;
-		*peak = run->peak;
-		if (!rc && out)
-			rc = frag_run_finish(run, out, err);
-		frag_run_destroy(run);
-	}
-	return rc;
+	FRAG_TRY(frag_run_create(spec, dev, feeder->hdr, opt, &run, err));
+	run->stop_at = stop_at;
+	rc = feeder->feed(feeder->ctx, run, &hints, stop_at != UINT64_MAX, err);
+	*stale = run->peak_stale;
+	*peak = run->peak;
+	return rc || !out ? rc : frag_run_finish(run, out, err);
 }
 
 int frag_replay_fed(const struct frag_policy_spec *spec, const struct frag_sim_config *card,

@@ -158,18 +158,15 @@ static int parse_both(const struct frag_policy_ops *ops, void *params, const cha
 {
 	/* +2 each: an empty item still takes its comma */
 	size_t room = 2 * strlen(text) + 2;
-	char *own = frag_host_alloc(2 * room), *keyed;
-	int rc = 0;
+	FRAG_AUTO_FREE char *own = frag_host_alloc(2 * room);
+	char *keyed;
 
 	FRAG_CHECK_ALLOC(own, "policy options", err);
 	keyed = own + room;
 	sort_items(text, own, keyed);
 	if (*own)
-		rc = ops->parse(own, params, err);
-	if (!rc)
-		rc = frag_opt_parse(ops->opts, params, keyed, err);
-	frag_host_free(own);
-	return rc;
+		FRAG_TRY(ops->parse(own, params, err));
+	return frag_opt_parse(ops->opts, params, keyed, err);
 }
 
 static int parse_options(struct frag_policy_spec *spec, const char *text, struct frag_err *err)

@@ -26,18 +26,21 @@ static const struct frag_shape option_shape =
 
 /* the heads are those of the overview of docs/policies.md */
 #define POLICY(F, P, S) \
-	F(S, TEXT, name, NULL, "as --policy takes it") \
-	P(S, TEXT, link, "policy", "its name, with a link") \
-	F(S, TEXT, summary, "what it does", "in one line") \
-	F(S, TEXT, source, "rules from", "where its rules come from") \
-	F(S, TEXT, trims, NULL, "memory that a trim gives back") \
-	F(S, TEXT, checked, NULL, "what it was checked against") \
-	F(S, TEXTS, needs, NULL, "kinds of memory that the device must serve") \
-	P(S, TEXT, needs_text, "needs", "kinds of memory") \
-	F(S, BOOL, adaptor, NULL, "wraps another policy") \
-	F(S, BOOL, linear, NULL, "its time grows with the number of blocks") \
-	F(S, LIST, options, NULL, "its options", .of = &option_shape)
-FRAG_ROW_AS(, frag_known_policy_shape, policy_row, "policy", POLICY, "an allocation policy");
+	F(S, TEXT, name, ops->name, NULL, "as --policy takes it") \
+	P(S, TEXT, link, frag_answer_print(a, "[`%s`](#%s)", ops->name, ops->name), "policy", \
+	  "its name, with a link") \
+	F(S, TEXT, summary, ops->summary, "what it does", "in one line") \
+	F(S, TEXT, source, ops->source, "rules from", "where its rules come from") \
+	F(S, TEXT, trims, ops->trims, NULL, "memory that a trim gives back") \
+	F(S, TEXT, checked, ops->checked, NULL, "what it was checked against") \
+	F(S, TEXTS, needs, needs_of(a, ops->needs), NULL, \
+	  "kinds of memory that the device must serve") \
+	P(S, TEXT, needs_text, needs_text(a, ops->needs), "needs", "kinds of memory") \
+	F(S, BOOL, adaptor, (ops->flags & FRAG_POLICY_ADAPTOR), NULL, "wraps another policy") \
+	F(S, BOOL, linear, (ops->flags & FRAG_POLICY_LINEAR), NULL, \
+	  "its time grows with the number of blocks") \
+	F(S, LIST, options, option_rows(a, ops->opts), NULL, "its options", .of = &option_shape)
+FRAG_VALUED_ROW_AS(, frag_known_policy_shape, policy_row, "policy", POLICY, "an allocation policy");
 
 #define SHORT(F, P, S) \
 	F(S, TEXT, name, "short name", "of a policy with options") \
@@ -111,19 +114,7 @@ static const char *needs_text(struct frag_answer *a, uint32_t needs)
 
 static struct policy_row policy_row(struct frag_answer *a, const struct frag_policy_ops *ops)
 {
-	return (struct policy_row){
-		.name = ops->name,
-		.link = frag_answer_print(a, "[`%s`](#%s)", ops->name, ops->name),
-		.summary = ops->summary,
-		.source = ops->source,
-		.trims = ops->trims,
-		.checked = ops->checked,
-		.needs = needs_of(a, ops->needs),
-		.needs_text = needs_text(a, ops->needs),
-		.adaptor = ops->flags & FRAG_POLICY_ADAPTOR,
-		.linear = ops->flags & FRAG_POLICY_LINEAR,
-		.options = option_rows(a, ops->opts),
-	};
+	return FRAG_ROW_VALUES(policy_row, POLICY);
 }
 
 /* "pytorch: what it does", facts, the table of options. */

@@ -23,18 +23,22 @@ static struct frag_rows show(struct frag_answer *a, const struct frag_shape *sha
 /* ---- cards ------------------------------------------------------------------------------------ */
 
 #define GPU(F, P, S) \
-	F(S, TEXT, name, "name", "what --gpu takes") \
-	F(S, TEXT, label, "card", "its full name") \
-	F(S, BYTES, total_bytes, "memory", "total memory, as the CUDA runtime reports it") \
-	F(S, BYTES, context_bytes, "context", "part of it that the CUDA context takes", \
-	  .spare = 4) \
-	F(S, COUNT, multiprocessors, "SMs", "multiprocessors", .spare = 3) \
-	F(S, TEXT, compute_capability, "capability", "compute capability", .spare = 2, \
-	  .right = true) \
-	F(S, TEXT, cost_profile, NULL, "the card whose driver calls were measured") \
-	P(S, TEXT, cost_text, "driver calls", "where their cost was measured", .spare = 1) \
-	F(S, TEXT, source, "source", "of the memory figures", .spare = 5)
-FRAG_ROW(gpu, "gpu", GPU, "a known card");
+	F(S, TEXT, name, g->name, "name", "what --gpu takes") \
+	F(S, TEXT, label, g->label, "card", "its full name") \
+	F(S, BYTES, total_bytes, g->total_bytes, "memory", \
+	  "total memory, as the CUDA runtime reports it") \
+	F(S, BYTES, context_bytes, g->context_bytes, "context", \
+	  "part of it that the CUDA context takes", .spare = 4) \
+	F(S, COUNT, multiprocessors, chip ? (uint64_t)chip->multiprocessors : UINT64_MAX, "SMs", \
+	  "multiprocessors", .spare = 3) \
+	F(S, TEXT, compute_capability, \
+	  chip ? frag_answer_print(a, "%d.%d", chip->major, chip->minor) : NULL, "capability", \
+	  "compute capability", .spare = 2, .right = true) \
+	F(S, TEXT, cost_profile, g->profile, NULL, "the card whose driver calls were measured") \
+	P(S, TEXT, cost_text, own ? "measured" : frag_answer_print(a, "as on %s", g->profile), \
+	  "driver calls", "where their cost was measured", .spare = 1) \
+	F(S, TEXT, source, g->source, "source", "of the memory figures", .spare = 5)
+FRAG_VALUED_ROW(gpu, "gpu", GPU, "a known card");
 
 int frag_known_gpus(struct frag_answer *a, struct frag_known *known, struct frag_err *err)
 {
@@ -48,20 +52,7 @@ int frag_known_gpus(struct frag_answer *a, struct frag_known *known, struct frag
 		const struct frag_gpu_chip *chip = frag_gpu_chip_find(g->name);
 		bool own = !strcmp(g->profile, g->name);
 
-		rows[i] = (struct gpu){
-			.name = g->name,
-			.label = g->label,
-			.cost_profile = g->profile,
-			.cost_text =
-				own ? "measured" : frag_answer_print(a, "as on %s", g->profile),
-			.source = g->source,
-			.total_bytes = g->total_bytes,
-			.context_bytes = g->context_bytes,
-			.multiprocessors = chip ? (uint64_t)chip->multiprocessors : UINT64_MAX,
-			.compute_capability =
-				chip ? frag_answer_print(a, "%d.%d", chip->major, chip->minor)
-				     : NULL,
-		};
+		rows[i] = FRAG_ROW_VALUES(gpu, GPU);
 	}
 	known->gpus = show(a, &gpu_shape, rows, n);
 	return 0;

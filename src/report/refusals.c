@@ -117,22 +117,29 @@ static void say(const struct frag_section *s, struct frag_text *out)
 FRAG_ROW(outcome_entry, "outcome", OUTCOME_ENTRY, "what a policy does with the request");
 
 #define REFUSAL(F, P, S) \
-	P(S, TEXT, number, "refused", "number of the request, in the order of the recording") \
-	F(S, BYTES, bytes, "request", "bytes that the program asked for") \
-	F(S, COUNT, event, "event", "index of the event", .spare = 1) \
-	F(S, US, time_us, "at", "recorded time", .unit = "s", .precision = 3) \
-	F(S, COUNT, step, "step", "steps completed before it") \
-	F(S, BOOL, as_recorded, NULL, "memory was so when recorded; false: simulated") \
-	F(S, BYTES, active_bytes, "active", "blocks handed out then, with their rounding", \
-	  .spare = 2) \
-	P(S, BYTES, reserved_bytes, "reserved", \
+	P(S, TEXT, number, frag_answer_print(a, "#%zu", i + 1), "refused", \
+	  "number of the request, in the order of the recording") \
+	F(S, BYTES, bytes, f->bytes, "request", "bytes that the program asked for") \
+	F(S, COUNT, event, f->event, "event", "index of the event", .spare = 1) \
+	F(S, US, time_us, f->time_us, "at", "recorded time", .unit = "s", .precision = 3) \
+	F(S, COUNT, step, f->step, "step", "steps completed before it") \
+	F(S, BOOL, as_recorded, s->baseline_recorded, NULL, \
+	  "memory was so when recorded; false: simulated") \
+	F(S, BYTES, active_bytes, f->served ? UINT64_MAX : active_bytes(l), "active", \
+	  "blocks handed out then, with their rounding", .spare = 2) \
+	P(S, BYTES, reserved_bytes, f->served ? UINT64_MAX : l->reserved_bytes, "reserved", \
 	  "taken from the card then, after what could be was given back") \
-	P(S, BYTES, free_bytes, "free", "of it, free", .spare = 3) \
-	P(S, BYTES, largest_free_bytes, "largest free", "the largest free block") \
-	F(S, OBJECT, memory, NULL, "use of the bytes", .of = &frag_loss_shape) \
-	F(S, LIST, outcomes, NULL, "of each policy", .of = &outcome_entry_shape)
-FRAG_ROW_AS(, frag_refusal_shape, refusal_row, "refusal", REFUSAL,
-	    "a request that was refused when recorded");
+	P(S, BYTES, free_bytes, \
+	  f->served ? UINT64_MAX : l->non_releasable_bytes + l->releasable_bytes, "free", \
+	  "of it, free", .spare = 3) \
+	P(S, BYTES, largest_free_bytes, f->served ? UINT64_MAX : l->largest_free_bytes, \
+	  "largest free", "the largest free block") \
+	F(S, OBJECT, memory, f->served ? NULL : l, NULL, "use of the bytes", \
+	  .of = &frag_loss_shape) \
+	F(S, LIST, outcomes, outcomes_of(s, i, a), NULL, "of each policy", \
+	  .of = &outcome_entry_shape)
+FRAG_VALUED_ROW_AS(, frag_refusal_shape, refusal_row, "refusal", REFUSAL,
+		   "a request that was refused when recorded");
 
 static const char *outcome_of(const struct frag_result *r, size_t i, const char *not_reached)
 {
@@ -158,21 +165,7 @@ struct frag_rows frag_refusals_rows(const struct frag_section *s, struct frag_an
 		const struct frag_refused *f = &recorded(s)->refused[i];
 		const struct frag_loss *l = &f->at;
 
-		rows[i] = (struct refusal_row){
-			.number = frag_answer_print(a, "#%zu", i + 1),
-			.bytes = f->bytes,
-			.event = f->event,
-			.time_us = f->time_us,
-			.step = f->step,
-			.active_bytes = f->served ? UINT64_MAX : active_bytes(l),
-			.reserved_bytes = f->served ? UINT64_MAX : l->reserved_bytes,
-			.free_bytes = f->served ? UINT64_MAX
-						: l->non_releasable_bytes + l->releasable_bytes,
-			.largest_free_bytes = f->served ? UINT64_MAX : l->largest_free_bytes,
-			.as_recorded = s->baseline_recorded,
-			.memory = f->served ? NULL : l,
-			.outcomes = outcomes_of(s, i, a),
-		};
+		rows[i] = FRAG_ROW_VALUES(refusal_row, REFUSAL);
 	}
 	return (struct frag_rows){ rows, rows ? count : 0 };
 }

@@ -6,16 +6,18 @@
 #include "spread.h"
 
 #define DEVICE(F, P, S) \
-	F(S, TEXT, kind, NULL, "sim, cuda or null") \
-	F(S, TEXT, name, NULL, "of the card") \
-	F(S, BYTES, total_bytes, NULL, "memory of the card") \
-	F(S, BYTES, context_bytes, NULL, "part of it that the CUDA context takes") \
-	F(S, BYTES, granule_bytes, NULL, "of physical memory") \
-	F(S, BOOL, modelled, NULL, "driver times are modelled, not measured") \
-	F(S, TEXT, cost_profile, NULL, "source of modelled times; null: not modelled") \
-	F(S, BOOL, cost_borrowed, NULL, \
+	F(S, TEXT, kind, r->device, NULL, "sim, cuda or null") \
+	F(S, TEXT, name, r->card.name, NULL, "of the card") \
+	F(S, BYTES, total_bytes, r->card.total_bytes, NULL, "memory of the card") \
+	F(S, BYTES, context_bytes, r->card.context_bytes, NULL, \
+	  "part of it that the CUDA context takes") \
+	F(S, BYTES, granule_bytes, r->card.granule_bytes, NULL, "of physical memory") \
+	F(S, BOOL, modelled, r->card.modelled, NULL, "driver times are modelled, not measured") \
+	F(S, TEXT, cost_profile, *r->cost_profile ? r->cost_profile : NULL, NULL, \
+	  "source of modelled times; null: not modelled") \
+	F(S, BOOL, cost_borrowed, r->cost_borrowed, NULL, \
 	  "the profile was measured on another card than the simulated one")
-FRAG_ROW(device_row, "device", DEVICE, "the card of the replay");
+FRAG_VALUED_ROW(device_row, "device", DEVICE, "the card of the replay");
 
 #define SETTINGS(F, P, S) \
 	F(S, BYTES, limit_bytes, NULL, "memory limit, where it is the same for all traces") \
@@ -26,16 +28,18 @@ FRAG_ROW(device_row, "device", DEVICE, "the card of the replay");
 FRAG_ROW(settings_row, "settings", SETTINGS, "how it was replayed");
 
 #define REPORT(F, P, S) \
-	F(S, TEXT, trace, NULL, "name of the first trace") \
-	F(S, OBJECT, device, NULL, "the card", .of = &device_row_shape) \
-	F(S, OBJECT, settings, NULL, "how it was replayed", .of = &settings_row_shape) \
-	F(S, LIST, traces, NULL, "each device of each trace", .of = &frag_section_shape) \
-	F(S, LIST, results, NULL, "each policy on each of them", .of = &frag_result_shape) \
-	F(S, LIST, spread, NULL, "each policy over all of them; empty for one", \
-	  .of = &frag_spread_shape) \
-	F(S, TEXT, missing, NULL, "traces that an interruption left out")
-FRAG_ROW_AS(, frag_report_shape, report_row, "compare", REPORT,
-	    "policies on traces; `replay` writes the same for one policy");
+	F(S, TEXT, trace, r->count ? r->sections[0].trace : NULL, NULL, "name of the first trace") \
+	F(S, OBJECT, device, device, NULL, "the card", .of = &device_row_shape) \
+	F(S, OBJECT, settings, settings, NULL, "how it was replayed", .of = &settings_row_shape) \
+	F(S, LIST, traces, frag_section_rows(r, a), NULL, "each device of each trace", \
+	  .of = &frag_section_shape) \
+	F(S, LIST, results, results_of(r, a), NULL, "each policy on each of them", \
+	  .of = &frag_result_shape) \
+	F(S, LIST, spread, frag_spread_rows(r, a), NULL, \
+	  "each policy over all of them; empty for one", .of = &frag_spread_shape) \
+	F(S, TEXT, missing, r->missing, NULL, "traces that an interruption left out")
+FRAG_VALUED_ROW_AS(, frag_report_shape, report_row, "compare", REPORT,
+		   "policies on traces; `replay` writes the same for one policy");
 
 /* That held for all of them; each has its own, too. */
 static uint64_t common_limit(const struct frag_report *r)
@@ -69,23 +73,10 @@ void frag_report_data(const struct frag_report *r, struct frag_answer *a)
 
 	if (!device || !settings || !x)
 		return;
-	*device = (struct device_row){ .kind = r->device,
-				       .name = r->card.name,
-				       .cost_profile = *r->cost_profile ? r->cost_profile : NULL,
-				       .total_bytes = r->card.total_bytes,
-				       .context_bytes = r->card.context_bytes,
-				       .granule_bytes = r->card.granule_bytes,
-				       .modelled = r->card.modelled,
-				       .cost_borrowed = r->cost_borrowed };
+	*device = FRAG_ROW_VALUES(device_row, DEVICE);
 	*settings = (struct settings_row){ common_limit(r), r->seed, r->sync_every,
 					   r->skip_oom ? "skip" : "stop", r->free_at_request };
-	*x = (struct report_row){ .trace = r->count ? r->sections[0].trace : NULL,
-				  .missing = r->missing,
-				  .device = device,
-				  .settings = settings,
-				  .traces = frag_section_rows(r, a),
-				  .results = results_of(r, a),
-				  .spread = frag_spread_rows(r, a) };
+	*x = FRAG_ROW_VALUES(report_row, REPORT);
 	for (size_t i = 0; i < r->count; i++)
 		a->estimated |= r->sections[i].estimated;
 	frag_answer_data(a, &frag_report_shape, x);

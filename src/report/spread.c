@@ -175,13 +175,13 @@ static void conclude(const struct frag_report *r, const struct frag_rows *rows,
 /* ---- the chart: the peak of each unit with each policy ------------------------------------ */
 
 #define COLUMNS(X, s) \
-	X(s, COUNT, row) \
-	X(s, TEXT, policy) \
-	X(s, COUNT, series) \
-	X(s, TEXT, unit) \
-	X(s, BYTES, peak_reserved_bytes) \
-	X(s, COUNT, completed) \
-	X(s, COUNT, worst)
+	X(s, COUNT, row, i) \
+	X(s, TEXT, policy, x[i].policy) \
+	X(s, COUNT, series, (uint64_t)(res - section->results)) \
+	X(s, TEXT, unit, frag_section_title_text(section, a)) \
+	X(s, BYTES, peak_reserved_bytes, res->m.peak_reserved_bytes) \
+	X(s, COUNT, completed, res->completed) \
+	X(s, COUNT, worst, res->completed &&u == x[i].worst)
 FRAG_CSV_ROW(rank_row, COLUMNS)
 
 static struct frag_rows rank_rows(const struct frag_report *r, const struct frag_rows *spread,
@@ -193,16 +193,10 @@ static struct frag_rows rank_rows(const struct frag_report *r, const struct frag
 
 	for (size_t i = 0; rows && i < spread->count; i++) {
 		for (size_t u = 0; u < r->count; u++) {
-			const struct frag_section *s = &r->sections[u];
-			const struct frag_result *res = find(s, x[i].policy);
+			const struct frag_section *section = &r->sections[u];
+			const struct frag_result *res = find(section, x[i].policy);
 
-			rows[n++] = (struct rank_row){ i,
-						       x[i].policy,
-						       (uint64_t)(res - s->results),
-						       frag_section_title_text(s, a),
-						       res->m.peak_reserved_bytes,
-						       res->completed,
-						       res->completed && u == x[i].worst };
+			rows[n++] = FRAG_CSV_VALUES(rank_row, COLUMNS);
 		}
 	}
 	return (struct frag_rows){ rows, n };

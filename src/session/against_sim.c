@@ -61,50 +61,50 @@ static int record_sim(struct frag_session *s, struct frag_session_task *task,
 
 /* ---- what differs ------------------------------------------------------------------ */
 
-#define COLUMNS(X, s) \
-	X(s, TEXT, trace) \
-	X(s, COUNT, trace_device) \
-	X(s, TEXT, policy) \
-	X(s, TEXT, completed) \
-	X(s, COUNT, calls_count) \
-	X(s, TEXT, same_calls) \
-	X(s, COUNT, first_different_call) \
-	X(s, TEXT, different_calls) \
-	X(s, TEXT, same_calls_at_real_addresses) \
-	X(s, COUNT, first_different_call_at_real_addresses) \
-	X(s, TEXT, different_calls_at_real_addresses) \
-	X(s, BYTES, peak_reserved_bytes) \
-	X(s, BYTES, sim_peak_reserved_bytes) \
-	X(s, BYTES, sim_peak_reserved_at_real_addresses_bytes) \
-	X(s, BYTES, observed_at_bytes) \
-	X(s, BYTES, mem_info_bytes) \
-	X(s, BYTES, nvml_at_bytes) \
-	X(s, BYTES, nvml_bytes) \
-	X(s, TEXT, runs_agree) \
-	X(s, NS, pair_ns) \
-	X(s, NS, pair_after_ns) \
-	X(s, NS, driver_ns) \
-	X(s, NS, driver_ns_min) \
-	X(s, NS, driver_ns_max) \
-	X(s, NS, modelled_ns) \
-	X(s, RATIO, modelled_over_measured_ratio) \
-	X(s, RATIO, host_ratio)
-FRAG_CSV_ROW(difference, COLUMNS)
-#undef COLUMNS
+#define DIFFERENCE(X, s) \
+	X(s, TEXT, trace, task->trace) \
+	X(s, COUNT, trace_device, task->dev->ordinal) \
+	X(s, TEXT, policy, frag_policy_spec_text(task->asked_for)) \
+	X(s, TEXT, completed, yes(real->result.completed)) \
+	X(s, COUNT, calls_count, real->replayed) \
+	X(s, TEXT, same_calls, yes(own_at == UINT64_MAX)) \
+	X(s, COUNT, first_different_call, own_at) \
+	X(s, TEXT, different_calls, frag_text_str(&own_text)) \
+	X(s, TEXT, same_calls_at_real_addresses, yes(same_at == UINT64_MAX)) \
+	X(s, COUNT, first_different_call_at_real_addresses, same_at) \
+	X(s, TEXT, different_calls_at_real_addresses, frag_text_str(&same_text)) \
+	X(s, BYTES, peak_reserved_bytes, real->result.m.peak_reserved_bytes) \
+	X(s, BYTES, sim_peak_reserved_bytes, own->result.m.peak_reserved_bytes) \
+	X(s, BYTES, sim_peak_reserved_at_real_addresses_bytes, same->result.m.peak_reserved_bytes) \
+	X(s, BYTES, observed_at_bytes, w->reserved_bytes ? w->reserved_bytes : UINT64_MAX) \
+	X(s, BYTES, mem_info_bytes, w->reserved_bytes ? w->mem_info_bytes : UINT64_MAX) \
+	X(s, BYTES, nvml_at_bytes, nvml ? w->nvml_at_bytes : UINT64_MAX) \
+	X(s, BYTES, nvml_bytes, nvml ? w->nvml_bytes : UINT64_MAX) \
+	X(s, TEXT, runs_agree, yes(agree)) \
+	X(s, NS, pair_ns, median->seen.pair_ns) \
+	X(s, NS, pair_after_ns, median->seen.pair_after_ns) \
+	X(s, NS, driver_ns, median->ns) \
+	X(s, NS, driver_ns_min, timing[0].ns) \
+	X(s, NS, driver_ns_max, timing[session->repeats - 1].ns) \
+	X(s, NS, modelled_ns, same->result.m.modelled_ns) \
+	X(s, RATIO, modelled_over_measured_ratio, \
+	  median->ns ? (double)same->result.m.modelled_ns / (double)median->ns : 0) \
+	X(s, RATIO, host_ratio, host_ratio(session, median))
+FRAG_CSV_ROW(difference, DIFFERENCE)
 
-#define COLUMNS(X, s) \
-	X(s, TEXT, trace) \
-	X(s, COUNT, trace_device) \
-	X(s, TEXT, policy) \
-	X(s, COUNT, run) \
-	X(s, TEXT, call) \
-	X(s, BYTES, bytes) \
-	X(s, INT, result) \
-	X(s, BYTES, reserved_bytes) \
-	X(s, NS, pause_ns) \
-	X(s, NS, ns) \
-	X(s, NS, modelled_ns)
-FRAG_CSV_ROW(compared_call, COLUMNS)
+#define CALL(X, s) \
+	X(s, TEXT, trace, task->trace) \
+	X(s, COUNT, trace_device, task->dev->ordinal) \
+	X(s, TEXT, policy, frag_policy_spec_text(task->asked_for)) \
+	X(s, COUNT, run, run) \
+	X(s, TEXT, call, frag_call_name(c->kind)) \
+	X(s, BYTES, bytes, c->bytes) \
+	X(s, INT, result, c->result) \
+	X(s, BYTES, reserved_bytes, c->reserved_bytes) \
+	X(s, NS, pause_ns, c->pause_ns) \
+	X(s, NS, ns, c->ns) \
+	X(s, NS, modelled_ns, i < same ? sim->calls[i].ns : UINT64_MAX)
+FRAG_CSV_ROW(compared_call, CALL)
 
 static const char *yes(bool is)
 {
@@ -146,49 +146,20 @@ static double host_ratio(const struct frag_session *s, const struct timing *t)
 	return frag_cost_host_ratio(prices(s), frag_dev_host_pair(&t->seen));
 }
 
-static void add_row(struct frag_session *s, const struct frag_session_task *task,
+static void add_row(struct frag_session *session, const struct frag_session_task *task,
 		    const struct call_log *real, const struct call_log *own,
 		    const struct call_log *same, const struct timing *timing, bool agree)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text own_text = { 0 }, same_text = { 0 };
 	const struct frag_dev_observed *w = &real->observed;
-	const struct timing *median = &timing[s->repeats / 2];
+	const struct timing *median = &timing[session->repeats / 2];
 	uint64_t own_at = difference_of(real, own, &own_text);
 	uint64_t same_at = difference_of(real, same, &same_text);
 	bool nvml = w->has_nvml && w->nvml_at_bytes;
-	struct difference row = {
-		.trace = task->trace,
-		.trace_device = task->dev->ordinal,
-		.policy = frag_policy_spec_text(task->asked_for),
-		.completed = yes(real->result.completed),
-		.calls_count = real->replayed,
-		.same_calls = yes(own_at == UINT64_MAX),
-		.first_different_call = own_at,
-		.different_calls = frag_text_str(&own_text),
-		.same_calls_at_real_addresses = yes(same_at == UINT64_MAX),
-		.first_different_call_at_real_addresses = same_at,
-		.different_calls_at_real_addresses = frag_text_str(&same_text),
-		.peak_reserved_bytes = real->result.m.peak_reserved_bytes,
-		.sim_peak_reserved_bytes = own->result.m.peak_reserved_bytes,
-		.sim_peak_reserved_at_real_addresses_bytes = same->result.m.peak_reserved_bytes,
-		.observed_at_bytes = w->reserved_bytes ? w->reserved_bytes : UINT64_MAX,
-		.mem_info_bytes = w->reserved_bytes ? w->mem_info_bytes : UINT64_MAX,
-		.nvml_at_bytes = nvml ? w->nvml_at_bytes : UINT64_MAX,
-		.nvml_bytes = nvml ? w->nvml_bytes : UINT64_MAX,
-		.runs_agree = yes(agree),
-		.pair_ns = median->seen.pair_ns,
-		.pair_after_ns = median->seen.pair_after_ns,
-		.driver_ns = median->ns,
-		.driver_ns_min = timing[0].ns,
-		.driver_ns_max = timing[s->repeats - 1].ns,
-		.modelled_ns = same->result.m.modelled_ns,
-		.modelled_over_measured_ratio =
-			median->ns ? (double)same->result.m.modelled_ns / (double)median->ns : 0,
-		.host_ratio = host_ratio(s, median),
-	};
+	struct difference row = FRAG_CSV_VALUES(difference, DIFFERENCE);
 
-	s->against_text.failed |= own_text.failed || same_text.failed;
-	frag_shape_csv_row(&difference_shape, &row, &s->against_text);
+	session->against_text.failed |= own_text.failed || same_text.failed;
+	frag_shape_csv_row(&difference_shape, &row, &session->against_text);
 }
 
 FRAG_COMPARE(compare_timing, struct timing, FRAG_ORDER(x->ns, y->ns))
@@ -201,17 +172,7 @@ static void add_calls(struct frag_session *s, const struct frag_session_task *ta
 
 	for (size_t i = 0; i < real->replayed; i++) {
 		const struct logged_call *c = &real->calls[i];
-		struct compared_call row = { task->trace,
-					     task->dev->ordinal,
-					     frag_policy_spec_text(task->asked_for),
-					     run,
-					     frag_call_name(c->kind),
-					     c->bytes,
-					     c->result,
-					     c->reserved_bytes,
-					     c->pause_ns,
-					     c->ns,
-					     i < same ? sim->calls[i].ns : UINT64_MAX };
+		struct compared_call row = FRAG_CSV_VALUES(compared_call, CALL);
 
 		frag_shape_csv_row(&compared_call_shape, &row, &s->against_calls_text);
 	}

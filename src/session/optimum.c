@@ -197,12 +197,9 @@ int frag_plan_ahead(const struct frag_trace_dev *dev, const struct frag_policy_s
 	if (rc)
 		return rc == FRAG_EINPUT || rc == FRAG_EUSAGE ? FRAG_ENOTSUP : rc;
 	out->about = describe(&plan);
-	rc = out->about ? put_plan(&plan, &out->folder, err) : frag_fail_nomem(err, "plan");
-	if (!rc)
-		rc = with_plan(from, out->folder, &out->spec, err);
-	if (rc)
-		frag_planned_release(out);
-	return rc;
+	FRAG_CHECK_ALLOC(out->about, "plan", err);
+	FRAG_TRY(put_plan(&plan, &out->folder, err));
+	return with_plan(from, out->folder, &out->spec, err);
 }
 
 void frag_planned_release(struct frag_planned *p)

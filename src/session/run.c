@@ -352,15 +352,12 @@ static int write_files(struct frag_session *s, const struct trace_runs *t, size_
 static int write_trace(struct frag_session *s, const struct trace_runs *t, size_t first,
 		       struct frag_err *err)
 {
-	struct frag_progress progress;
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	char label[128];
-	int rc;
 
 	snprintf(label, sizeof(label), "drawing %.100s", s->sections[first].trace);
 	frag_progress_begin(&progress, label);
-	rc = write_files(s, t, first, err);
-	frag_progress_end(&progress);
-	return rc;
+	return write_files(s, t, first, err);
 }
 
 static int do_trace(struct frag_session *s, const char *path, struct frag_err *err)

@@ -6,17 +6,19 @@ FRAG_ROW_SHAPE(static, failure_shape, frag_sweep_failure, "failure", FRAG_SWEEP_
 	       "a trace that failed");
 
 #define SWEEP(F, P, S) \
-	F(S, TEXT, output, NULL, "file of the results, SQLite (docs/fleet.md)") \
-	F(S, COUNT, traces_count, "traces", "in the file, also those of earlier sweeps") \
-	F(S, COUNT, results_count, "results", "one device, policy, limit and card each") \
-	F(S, COUNT, completed_count, "completed", "without a refused request") \
-	F(S, COUNT, refused_count, "with refused requests", "ran out of memory") \
-	F(S, COUNT, failed_count, "traces that failed", "could not be read or replayed") \
-	F(S, COUNT, skipped_count, NULL, "traces that were there already (--resume)") \
-	F(S, COUNT, passed_count, NULL, "files in folders that are not traces") \
-	F(S, TEXT, missing_shards, "missing shards", "of an array job; null if all were merged") \
-	F(S, LIST, failures, NULL, "why traces failed", .of = &failure_shape)
-FRAG_ROW_AS(, frag_sweep_shape, sweep, "sweep", SWEEP, "what came of a sweep");
+	F(S, TEXT, output, s->output, NULL, "file of the results, SQLite (docs/fleet.md)") \
+	F(S, COUNT, traces_count, n.traces, "traces", "in the file, also those of earlier sweeps") \
+	F(S, COUNT, results_count, n.items, "results", "one device, policy, limit and card each") \
+	F(S, COUNT, completed_count, n.completed, "completed", "without a refused request") \
+	F(S, COUNT, refused_count, n.refused, "with refused requests", "ran out of memory") \
+	F(S, COUNT, failed_count, n.failed, "traces that failed", "could not be read or replayed") \
+	F(S, COUNT, skipped_count, skipped, NULL, "traces that were there already (--resume)") \
+	F(S, COUNT, passed_count, passed, NULL, "files in folders that are not traces") \
+	F(S, TEXT, missing_shards, *s->missing ? s->missing : NULL, "missing shards", \
+	  "of an array job; null if all were merged") \
+	F(S, LIST, failures, FRAG_ROWS(c.list, c.count), NULL, "why traces failed", \
+	  .of = &failure_shape)
+FRAG_VALUED_ROW_AS(, frag_sweep_shape, sweep, "sweep", SWEEP, "what came of a sweep");
 
 struct collected {
 	struct frag_answer *a;
@@ -79,16 +81,7 @@ int frag_sweep_answer(const struct frag_sweep *s, struct frag_store *store, size
 	c.list = frag_answer_new(a, c.cap, sizeof(*c.list));
 	FRAG_TRY(frag_store_failures(store, collect, &c, err));
 	FRAG_CHECK_ALLOC(w && c.list, "answer", err);
-	*w = (struct sweep){ .output = s->output,
-			     .traces_count = n.traces,
-			     .results_count = n.items,
-			     .completed_count = n.completed,
-			     .refused_count = n.refused,
-			     .failed_count = n.failed,
-			     .skipped_count = skipped,
-			     .passed_count = passed,
-			     .missing_shards = *s->missing ? s->missing : NULL,
-			     .failures = { c.list, c.count } };
+	*w = FRAG_ROW_VALUES(sweep, SWEEP);
 	*failures = w->failures;
 	a->title = "A sweep";
 	a->question = "What was replayed, and what failed?";

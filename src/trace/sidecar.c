@@ -187,18 +187,15 @@ static int load(const char *path, char *text, size_t *len, struct frag_err *err)
 static int read_at(const char *stem, size_t n, struct frag_trace *trace, bool *found,
 		   struct frag_err *err)
 {
-	char path[4200], *text = frag_host_alloc(BYTES_MAX + 1);
+	FRAG_AUTO_FREE char *text = frag_host_alloc(BYTES_MAX + 1);
+	char path[4200];
 	size_t len;
-	int rc;
 
 	FRAG_CHECK_ALLOC(text, "card of the recording", err);
 	snprintf(path, sizeof(path), "%.*s.meta.json", (int)n, stem);
-	rc = load(path, text, &len, err);
+	FRAG_TRY(load(path, text, &len, err));
 	*found = len != 0;
-	if (!rc && *found)
-		rc = frag_sidecar_parse(path, text, len, trace, err);
-	frag_host_free(text);
-	return rc;
+	return *found ? frag_sidecar_parse(path, text, len, trace, err) : 0;
 }
 
 int frag_sidecar_read(const char *path, struct frag_trace *trace, struct frag_err *err)

@@ -47,28 +47,20 @@ static int read_whole(struct frag_source *src, const char *path, struct frag_err
 static int open_source(const char *path, bool cft_only, struct frag_source **out,
 		       struct frag_err *err)
 {
-	struct frag_source *src;
+	FRAG_AUTO(frag_source_close_at) struct frag_source *src = NULL;
 	const unsigned char *bytes;
+	bool cft;
 	size_t got;
-	int rc;
 
 	FRAG_TRY_CALLOC(src, 1, "trace", err);
-	rc = frag_input_open(path, &src->in, err)
-		     ?: frag_input_peek(src->in, FRAG_CFT_MAGIC_BYTES, &bytes, &got, err);
-	if (!rc && frag_cft_is_magic(bytes, got)) {
-		rc = frag_cft_parser_open(&src->parser, src->in, err);
-	} else if (!rc && cft_only) {
-		*out = NULL;
-		frag_source_close(src);
-		return 0;
-	} else if (!rc) {
-		rc = read_whole(src, path, err);
-	}
-	if (rc) {
-		frag_source_close(src);
-		return rc;
-	}
-	*out = src;
+	FRAG_TRY(frag_input_open(path, &src->in, err));
+	FRAG_TRY(frag_input_peek(src->in, FRAG_CFT_MAGIC_BYTES, &bytes, &got, err));
+	cft = frag_cft_is_magic(bytes, got);
+	if (cft)
+		FRAG_TRY(frag_cft_parser_open(&src->parser, src->in, err));
+	else if (!cft_only)
+		FRAG_TRY(read_whole(src, path, err));
+	*out = cft || !cft_only ? FRAG_GIVE(src) : NULL;
 	return 0;
 }
 

@@ -27,20 +27,16 @@ struct frag_stack_table {
 
 int frag_stack_table_create(struct frag_stack_table **out, struct frag_err *err)
 {
-	struct frag_stack_table *t;
+	FRAG_AUTO(frag_stack_table_destroy_at) struct frag_stack_table *t = NULL;
 
 	FRAG_TRY_CALLOC(t, 1, "stacks", err);
-	t->s.first = frag_host_calloc(64, sizeof(*t->s.first));
+	FRAG_TRY_CALLOC(t->s.first, 64, "stacks", err);
 	t->first_cap = 64;
-	t->by_frame.cells = frag_host_calloc(128, sizeof(uint32_t));
-	t->by_stack.cells = frag_host_calloc(128, sizeof(uint32_t));
+	FRAG_TRY_CALLOC(t->by_frame.cells, 128, "stacks", err);
+	FRAG_TRY_CALLOC(t->by_stack.cells, 128, "stacks", err);
 	t->by_frame.mask = t->by_stack.mask = 127;
-	if (!t->s.first || !t->by_frame.cells || !t->by_stack.cells) {
-		frag_stack_table_destroy(t);
-		return frag_fail_nomem(err, "stacks");
-	}
 	t->s.count = 1;
-	*out = t;
+	*out = FRAG_GIVE(t);
 	return 0;
 }
 

@@ -36,20 +36,16 @@ struct frag_strings {
 
 int frag_strings_create(struct frag_strings **out, struct frag_err *err)
 {
-	struct frag_strings *s;
+	FRAG_AUTO(frag_strings_destroy_at) struct frag_strings *s = NULL;
 
 	FRAG_TRY_CALLOC(s, 1, "strings", err);
 	s->cap = 64;
 	s->mask = 127;
-	s->entries = frag_host_calloc(s->cap, sizeof(*s->entries));
-	s->table = frag_host_calloc(s->mask + 1, sizeof(*s->table));
-	if (!s->entries || !s->table) {
-		frag_strings_destroy(s);
-		return frag_fail_nomem(err, "strings");
-	}
+	FRAG_TRY_CALLOC(s->entries, s->cap, "strings", err);
+	FRAG_TRY_CALLOC(s->table, s->mask + 1, "strings", err);
 	s->entries[0].text = "";
 	s->count = 1;
-	*out = s;
+	*out = FRAG_GIVE(s);
 	return 0;
 }
 

@@ -267,8 +267,7 @@ static int walk(struct follow *f, struct frag_err *err)
 	skip_other_evidence(f);
 	for (f->event = 0; f->event < f->td->events_count; f->event++) {
 		FRAG_TRY(step(f, err));
-		if (f->short_of_memory)
-			return frag_fail_nomem(err, "verify");
+		FRAG_CHECK_ALLOC(!f->short_of_memory, "verify", err);
 		if (f->r->diff != FOLLOW_SAME)
 			return 0;
 	}

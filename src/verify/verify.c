@@ -65,20 +65,16 @@ int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 {
 	struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
 	const struct frag_trace_dev *td = &trace->devs[dev];
-	struct frag_policy_spec *spec;
-	struct follow_report r;
-	int rc = 0;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	FRAG_AUTO(follow_report_release) struct follow_report r = { 0 };
 
 	FRAG_TRY(follow_check(trace, dev, err));
 	FRAG_TRY(follow_spec(trace, conf, &spec, err));
 	if (td->settled.checked && !conf)
 		limit_bytes = td->settled.limit_bytes;
 	else
-		rc = frag_resolve(trace, dev, card ? card : &h200, limit_bytes, err);
-	if (!rc)
-		rc = follow_recording(td, spec, card ? card : &h200, limit_bytes, &r, err);
-	frag_policy_spec_destroy(spec);
-	FRAG_TRY(rc);
+		FRAG_TRY(frag_resolve(trace, dev, card ? card : &h200, limit_bytes, err));
+	FRAG_TRY(follow_recording(td, spec, card ? card : &h200, limit_bytes, &r, err));
 	fill(td, &r, out);
 	if (td->settled.undetermined && !out->identical && !conf) {
 		out->undetermined = true;
@@ -86,6 +82,5 @@ int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 			 td->settled.difference);
 	}
 	hint_at_missing(trace, limit_bytes, conf, out);
-	follow_report_release(&r);
 	return 0;
 }

@@ -34,8 +34,8 @@ static int collect_recorded(struct card_check *c, size_t event, struct frag_err 
 			.event = event, .bytes = e->bytes, .addr = e->addr, .kind = e->kind
 		};
 
-		if (follow_is_segment(e) && !changes_add(&c->want, &change))
-			return frag_fail_nomem(err, "verify");
+		FRAG_CHECK_ALLOC(!follow_is_segment(e) || changes_add(&c->want, &change), "verify",
+				 err);
 	}
 	changes_sort(&c->want);
 	return 0;
@@ -89,8 +89,7 @@ static int step(struct card_check *c, size_t event, struct frag_err *err)
 
 	FRAG_TRY(change_watch_step(&c->w, event, err));
 	for (size_t i = 0; i < made->count; i++)
-		if (!changes_add(&c->card.changes, &made->items[i]))
-			return frag_fail_nomem(err, "verify");
+		FRAG_CHECK_ALLOC(changes_add(&c->card.changes, &made->items[i]), "verify", err);
 	count_request(c, event);
 	return compare_event(c, event, made, err);
 }

@@ -60,8 +60,7 @@ static int walk(const struct card_replay *card, struct change_watch *w, struct t
 		if (!same_event(card, &cursor, w, out, cap))
 			return 0;
 		tie_look(tie, w);
-		if (tie->short_of_memory)
-			return frag_fail_nomem(err, "verify");
+		FRAG_CHECK_ALLOC(!tie->short_of_memory, "verify", err);
 	}
 	return 0;
 }

@@ -230,30 +230,25 @@ static int read_profile(struct reader *r, struct frag_err *err)
 int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *err)
 {
 	struct reader r = { .path = path };
+	FRAG_AUTO_FREE struct loaded *profile = NULL;
 	int rc;
 
 	r.file = fopen(path, "r");
 	if (!r.file)
 		return frag_fail(err, FRAG_EINPUT, "cannot open cost profile %s: %s", path,
 				 strerror(errno));
-	r.profile = frag_host_calloc(1, sizeof(*r.profile));
-	if (r.profile) {
-		r.profile->cost = *frag_cost_builtin();
-		rc = read_profile(&r, err);
-	} else {
-		rc = frag_fail_nomem(err, "cost profile");
-	}
+	profile = r.profile = frag_host_calloc(1, sizeof(*profile));
+	if (profile)
+		profile->cost = *frag_cost_builtin();
+	rc = profile ? read_profile(&r, err) : frag_fail_nomem(err, "cost profile");
 	fclose(r.file);
-	if (rc) {
-		frag_host_free(r.profile);
-		return rc;
-	}
+	FRAG_TRY(rc);
 	/* the host's speed belongs to the replaced prices, not to these */
 	if (r.profile->cost.curves[FRAG_COST_HOST_PAIR].points !=
 	    r.profile->points[FRAG_COST_HOST_PAIR])
 		r.profile->cost.curves[FRAG_COST_HOST_PAIR].count = 0;
 	set_slopes(r.profile);
-	*out = &r.profile->cost;
+	*out = &FRAG_GIVE(profile)->cost;
 	return 0;
 }
 

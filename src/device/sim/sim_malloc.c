@@ -60,8 +60,8 @@ static int take_big(struct sim *sim, uint64_t bytes, const frag_addr_t *at, bool
 {
 	struct piece *p = NULL;
 
-	if (frag_addr_map_reserve(&sim->malloc.big))
-		return frag_fail_nomem(err, "segments of the simulated card");
+	FRAG_CHECK_ALLOC(!frag_addr_map_reserve(&sim->malloc.big), "segments of the simulated card",
+			 err);
 	FRAG_TRY(take_pages(sim, bytes, at, wish, &p, ns, err));
 	*ns += frag_sim_cost(sim, FRAG_CALL_MALLOC, p->bytes);
 	frag_addr_map_put(&sim->malloc.big, p->addr, p);
@@ -94,8 +94,8 @@ static int take_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, uint64_
 	bool hit = frag_simheap_fits(&m->heap, bytes);
 	struct heap_piece *p;
 
-	if (!frag_simheap_reserve(&m->heap) || frag_addr_map_reserve(&m->small))
-		return frag_fail_nomem(err, "segments of the simulated card");
+	FRAG_CHECK_ALLOC(frag_simheap_reserve(&m->heap) && !frag_addr_map_reserve(&m->small),
+			 "segments of the simulated card", err);
 	if (!hit) {
 		struct piece *page = NULL;
 

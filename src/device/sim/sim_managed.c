@@ -311,8 +311,8 @@ static int alloc_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, struct
 	struct sim_managed *m = &sim->managed;
 	struct heap_piece *p;
 
-	if (!frag_simheap_reserve(&m->heap) || frag_addr_map_reserve(&m->small))
-		return frag_fail_nomem(err, "managed memory");
+	FRAG_CHECK_ALLOC(frag_simheap_reserve(&m->heap) && !frag_addr_map_reserve(&m->small),
+			 "managed memory", err);
 	if (!frag_simheap_fits(&m->heap, bytes)) {
 		struct region *r = NULL;
 

@@ -101,8 +101,7 @@ int frag_sim_mempool_create(void *priv, const struct frag_mempool_attr *attr, ui
 	int rc;
 
 	*ns = frag_sim_cost(sim, FRAG_CALL_POOL_CREATE, 0);
-	if (frag_addr_map_reserve(&all->by_id))
-		return frag_fail_nomem(err, "pools");
+	FRAG_CHECK_ALLOC(!frag_addr_map_reserve(&all->by_id), "pools", err);
 	FRAG_TRY_CALLOC(p, 1, "pool", err);
 	rc = place_pool(sim, p, err);
 	if (rc) {

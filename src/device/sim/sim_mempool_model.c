@@ -358,8 +358,7 @@ static int flush_and_cut(struct pool *p, uint64_t bytes, uint32_t stream, uint64
 	d = demand_of(p, part, bytes);
 	if (d.need > d.movable && d.need - d.movable > pages_left)
 		return FRAG_OOM;
-	if (!table_covers(p, d.end))
-		return frag_fail_nomem(err, "page table of a pool");
+	FRAG_CHECK_ALLOC(table_covers(p, d.end), "page table of a pool", err);
 	*out = from_idle(p, part, bytes, &d, work);
 	return 0;
 }
@@ -419,8 +418,8 @@ int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint6
 	if (bytes > p->window_bytes)
 		return FRAG_OOM;
 	size = frag_round_up(bytes, UNIT);
-	if (frag_slab_reserve(&p->blocks, 1) || frag_addr_map_reserve(&p->live))
-		return frag_fail_nomem(err, "blocks of a pool");
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&p->blocks, 1) && !frag_addr_map_reserve(&p->live),
+			 "blocks of a pool", err);
 	FRAG_TRY(meet_stream(p, stream, err));
 	b = best_fit(&p->streams[stream].recent, size);
 	if (b) {
@@ -500,8 +499,7 @@ int frag_simmempool_init(struct pool *p, uint64_t window_bytes, struct frag_err 
 
 	*p = (struct pool){ .page_bytes = POOL_PAGE, .window_bytes = window_bytes };
 	frag_slab_init(&p->blocks, sizeof(struct pool_block));
-	if (frag_slab_reserve(&p->blocks, 1))
-		return frag_fail_nomem(err, "blocks of a pool");
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&p->blocks, 1), "blocks of a pool", err);
 	tail = frag_slab_alloc(&p->blocks);
 	*tail = (struct pool_block){ .bytes = window_bytes };
 	idle_add(p, tail, true);

@@ -114,8 +114,7 @@ int frag_sim_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *
 
 	*ns = frag_sim_cost(sim, FRAG_CALL_RESERVE, bytes);
 	FRAG_TRY(check_granule(FRAG_CALL_RESERVE, 0, bytes, err));
-	if (frag_slab_reserve(&sim->vmm.range_slab, 1))
-		return frag_fail_nomem(err, "address range");
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&sim->vmm.range_slab, 1), "address range", err);
 	FRAG_TRY(place_range(sim, bytes, hint, out, err));
 	r = frag_slab_alloc(&sim->vmm.range_slab);
 	*r = (struct range){ .node.key = *out, .bytes = bytes };
@@ -159,8 +158,9 @@ int frag_sim_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
 
 	*ns = 0;
 	FRAG_TRY(check_granule(FRAG_CALL_CREATE, 0, bytes, err));
-	if (frag_slab_reserve(&v->handle_slab, 1) || frag_addr_map_reserve(&v->handles))
-		return frag_fail_nomem(err, "physical handle");
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&v->handle_slab, 1) &&
+				 !frag_addr_map_reserve(&v->handles),
+			 "physical handle", err);
 	rc = frag_sim_hook(sim, FRAG_CALL_CREATE, bytes, &unused);
 	if (rc != FRAG_OOM)
 		rc = frag_sim_take(sim, bytes, ns);
@@ -236,8 +236,7 @@ int frag_sim_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, st
 		return frag_fail(err, FRAG_EDEVICE, "cuMemMap: unknown or released handle %llu",
 				 LLU(handle));
 	FRAG_TRY(check_map(v, addr, h, err));
-	if (frag_slab_reserve(&v->mapping_slab, 1))
-		return frag_fail_nomem(err, "mapping");
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&v->mapping_slab, 1), "mapping", err);
 	m = frag_slab_alloc(&v->mapping_slab);
 	*m = (struct mapping){ .node.key = addr,
 			       .handle = h,

@@ -169,18 +169,22 @@ static int check(struct frag_checkup *c, struct frag_findings *out, struct frag_
 int frag_diagnose(const struct frag_case *in, const char *about, struct frag_findings *out,
 		  struct frag_err *err)
 {
-	FRAG_AUTO_FREE struct frag_checkup *c = NULL;
-	int rc;
+	FRAG_AUTO(frag_checkup_destroy_at) struct frag_checkup *c = NULL;
 
 	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
 	c->in = *in;
 	c->about = about;
 	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
-	rc = check(c, out, err);
+	return check(c, out, err);
+}
+
+void frag_checkup_destroy(struct frag_checkup *c)
+{
+	if (!c)
+		return;
 	frag_case_close(&c->in);
 	frag_result_release(&c->result);
-	FRAG_FREE(c->reserved, c->non_releasable);
-	return rc;
+	FRAG_FREE(c->reserved, c->non_releasable, c);
 }
 
 void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,

@@ -117,6 +117,8 @@ struct frag_checkup {
 	uint64_t trim_before[FRAG_REFUSALS_KEPT], trim_after[FRAG_REFUSALS_KEPT];
 	struct frag_refusals refused;
 };
+void frag_checkup_destroy(struct frag_checkup *c); /* its case, too */
+FRAG_AUTO_AT(struct frag_checkup *, frag_checkup_destroy)
 
 /* All rules on one device. in: not opened. Errors: those of replays, FRAG_ENOMEM. */
 int frag_diagnose(const struct frag_case *in, const char *about, struct frag_findings *out,

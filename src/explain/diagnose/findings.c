@@ -228,8 +228,7 @@ int frag_findings_answer(struct frag_findings *f, struct frag_err *err)
 	struct frag_answer *a = f->texts;
 	bool several = false;
 
-	if (!f->count || a->failed)
-		return frag_fail_nomem(err, "diagnosis");
+	FRAG_CHECK_ALLOC(f->count && !a->failed, "diagnosis", err);
 	finish(f);
 	for (size_t i = 0; i < f->count; i++)
 		several |= strcmp(f->list[i].about, f->list[0].about) != 0;

@@ -86,8 +86,7 @@ static int tell(struct walk *w, const struct frag_event *e, uint64_t index, stru
 		t.addr = slot->b.addr;
 	w->count = 0;
 	FRAG_TRY(frag_run_feed(w->run, e, 1, err));
-	if (w->short_of_memory)
-		return frag_fail_nomem(err, "export");
+	FRAG_CHECK_ALLOC(!w->short_of_memory, "export", err);
 	if (e->kind == FRAG_EV_ALLOC) {
 		t.refused = slot->state == SLOT_DROPPED;
 		t.addr = t.refused ? FRAG_NO_ADDR : slot->b.addr;
@@ -152,14 +151,13 @@ int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_
 				    .restore =
 					    restores && frag_policy_spec_ops(job->spec)->restore };
 	struct walk w = { .fn = fn, .ctx = ctx, .slots = frag_events_dev(&ev)->slots_count };
-	struct frag_device *device;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *device = NULL;
 	int rc;
 
 	if (job->path)
 		hints.lost = true; /* its evidence is not in memory: the card's own rule */
 	FRAG_TRY(frag_hints_open(&hints, &job->target.card, &device, err));
 	rc = walk_on(job, &ev, device, restores, &w, done, err);
-	frag_dev_close(device);
 	frag_host_free(w.changes);
 	return rc;
 }

@@ -53,14 +53,20 @@ FRAG_ROW_AS(static, trace_shape, frag_info_trace, "trace", TRACE_ROW, "one recor
 FRAG_ROW_AS(, frag_infos_shape, infos, "info", INFOS_ROW, "what is in a recording");
 
 #define LINE_ROW(F, P, S) \
-	F(S, TEXT, trace, "trace", "its name, with the device where it has several") \
-	F(S, COUNT, events_count, "events", "all events", .grouped = true) \
-	F(S, COUNT, streams_count, "streams", "CUDA streams", .spare = 1) \
-	F(S, COUNT, steps_count, "steps", "steps") \
-	F(S, US, duration_us, "duration", "from the first event to the last", .spare = 2) \
-	F(S, COUNT, peak_blocks_count, "blocks", "live at the peak", .spare = 3) \
-	F(S, BYTES, peak_live_bytes, "peak live", "most live memory")
-FRAG_ROW(line_row, "line", LINE_ROW, "one device of a recording");
+	F(S, TEXT, trace, \
+	  t->devices.count > 1 \
+		  ? frag_answer_print(all->a, "%s, device %" PRIu64, t->trace, d->device) \
+		  : t->trace, \
+	  "trace", "its name, with the device where it has several") \
+	F(S, COUNT, events_count, d->events_count, "events", "all events", .grouped = true) \
+	F(S, COUNT, streams_count, d->streams_count, "streams", "CUDA streams", .spare = 1) \
+	F(S, COUNT, steps_count, d->steps_count, "steps", "steps") \
+	F(S, US, duration_us, d->duration_us, "duration", "from the first event to the last", \
+	  .spare = 2) \
+	F(S, COUNT, peak_blocks_count, peak->blocks_count, "blocks", "live at the peak", \
+	  .spare = 3) \
+	F(S, BYTES, peak_live_bytes, peak->live_bytes, "peak live", "most live memory")
+FRAG_VALUED_ROW(line_row, "line", LINE_ROW, "one device of a recording");
 
 /* ---- one recording --------------------------------------------------------------------------------- */
 
@@ -214,18 +220,7 @@ static struct frag_rows lines_of(struct frag_infos *all)
 		for (size_t k = 0; k < t->devices.count; k++, d++) {
 			const struct frag_info_peak_row *peak = d->peak;
 
-			rows[n++] = (struct line_row){
-				t->devices.count > 1
-					? frag_answer_print(all->a, "%s, device %" PRIu64, t->trace,
-							    d->device)
-					: t->trace,
-				d->events_count,
-				d->streams_count,
-				d->steps_count,
-				d->duration_us,
-				peak->blocks_count,
-				peak->live_bytes
-			};
+			rows[n++] = FRAG_ROW_VALUES(line_row, LINE_ROW);
 		}
 	}
 	return (struct frag_rows){ rows, n };

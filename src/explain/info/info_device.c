@@ -14,13 +14,21 @@
 /* ---- shapes ----------------------------------------------------------------------------------------- */
 
 #define CLASS_ROW(F, P, S) \
-	F(S, BYTES, up_to_bytes, NULL, "largest request of the class; null = the largest of all") \
-	P(S, TEXT, class, "requests up to", "largest request of the class", .right = true) \
-	F(S, COUNT, count, "count", "requests", .grouped = true) \
-	P(S, RATIO, count_ratio, "of all", "of all requests", .unit = "%", .precision = 1) \
-	F(S, BYTES, requested_bytes, "bytes", "sum of these requests") \
-	P(S, RATIO, bytes_ratio, "of all", "of all requested bytes", .unit = "%", .precision = 1)
-FRAG_ROW(class_row, "size_class", CLASS_ROW, "requests of one class of sizes");
+	F(S, BYTES, up_to_bytes, frag_info_class_bytes[c], NULL, \
+	  "largest request of the class; null = the largest of all") \
+	P(S, TEXT, class, \
+	  frag_answer_print(a, "%s%s", last ? ">" : "", \
+			    FRAG_BYTES(frag_info_class_bytes[last ? c - 1 : c])), \
+	  "requests up to", "largest request of the class", .right = true) \
+	F(S, COUNT, count, info->class_count[c], "count", "requests", .grouped = true) \
+	P(S, RATIO, count_ratio, \
+	  (double)info->class_count[c] / (double)FRAG_MAX(info->kinds[FRAG_EV_ALLOC], 1u), \
+	  "of all", "of all requests", .unit = "%", .precision = 1) \
+	F(S, BYTES, requested_bytes, info->class_bytes[c], "bytes", "sum of these requests") \
+	P(S, RATIO, bytes_ratio, \
+	  (double)info->class_bytes[c] / (double)FRAG_MAX(info->requests_bytes, 1u), "of all", \
+	  "of all requested bytes", .unit = "%", .precision = 1)
+FRAG_VALUED_ROW(class_row, "size_class", CLASS_ROW, "requests of one class of sizes");
 
 #define LIFE_ROW(F, P, S) \
 	P(S, TEXT, what, "lifetime", "from a request until the program lets go") \
@@ -183,18 +191,7 @@ static struct frag_rows classes_of(struct frag_answer *a, const struct frag_info
 	for (unsigned c = 0; rows && c < FRAG_INFO_CLASSES; c++) {
 		bool last = c + 1 == FRAG_INFO_CLASSES;
 
-		rows[c] = (struct class_row){
-			.up_to_bytes = frag_info_class_bytes[c],
-			.class = frag_answer_print(
-				a, "%s%s", last ? ">" : "",
-				FRAG_BYTES(frag_info_class_bytes[last ? c - 1 : c])),
-			.count = info->class_count[c],
-			.count_ratio = (double)info->class_count[c] /
-				       (double)FRAG_MAX(info->kinds[FRAG_EV_ALLOC], 1u),
-			.requested_bytes = info->class_bytes[c],
-			.bytes_ratio = (double)info->class_bytes[c] /
-				       (double)FRAG_MAX(info->requests_bytes, 1u),
-		};
+		rows[c] = FRAG_ROW_VALUES(class_row, CLASS_ROW);
 	}
 	return (struct frag_rows){ rows, rows ? FRAG_INFO_CLASSES : 0 };
 }

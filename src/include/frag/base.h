@@ -113,6 +113,13 @@ void frag_host_free_list(void *const *blocks, size_t count);
 	}
 void frag_host_free_at(void *at);
 #define FRAG_AUTO_FREE FRAG_AUTO(frag_host_free_at) /* host memory */
+/* The pointer, handed over: the variable is NULL then, and its scope releases nothing. */
+#define FRAG_GIVE(variable) \
+	({ \
+		__typeof__(variable) given_ = (variable); \
+		(variable) = NULL; \
+		given_; \
+	})
 
 /* For tests: from the n-th host allocation on, all fail. 0 switches this off. */
 void frag_host_fail_after(uint64_t nth);

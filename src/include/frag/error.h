@@ -73,7 +73,7 @@ int frag_code_exit(int code);
 /* Returns from the function, like FRAG_TRY, if an allocation of host memory failed. */
 #define FRAG_CHECK_ALLOC(memory, what, err) \
 	do { \
-		if (!(memory)) \
+		if (FRAG_UNLIKELY(!(memory))) \
 			return frag_fail_nomem((err), (what)); \
 	} while (0)
 /* Allocates `count` zeroed elements of the type that `ptr` points to; returns from the function on

@@ -67,7 +67,8 @@ int frag_run_finish(struct frag_run *run, struct frag_result *out, struct frag_e
 /* Metrics without teardown or leak check, for searches, which make many runs. Destroy run and
  * device next; from here on, returning memory is free of charge. */
 int frag_run_measure(struct frag_run *run, struct frag_result *out, struct frag_err *err);
-void frag_run_destroy(struct frag_run *run);
+void frag_run_destroy(struct frag_run *run); /* NULL: nothing */
+FRAG_AUTO_AT(struct frag_run *, frag_run_destroy)
 /* Writes the name of the policy into a result. Errors: FRAG_ENOMEM. */
 int frag_result_name(struct frag_result *r, const struct frag_policy_spec *spec,
 		     struct frag_err *err);

@@ -23,37 +23,46 @@ FRAG_ROW_SHAPE(static, gap_shape, frag_fit_gap, "gap", GAP,
 	       "sizes above the smallest card that failed");
 
 #define UNIT_ROW(F, P, S) \
-	F(S, TEXT, trace, NULL, "its name") \
-	F(S, COUNT, device_ordinal, NULL, "number of its device") \
-	F(S, TEXT, policy, NULL, "with all its options") \
-	F(S, BOOL, complete, NULL, "the search was not interrupted") \
-	F(S, BOOL, possible, NULL, "it completes on a large enough card") \
-	F(S, BYTES, min_capacity_bytes, NULL, "smallest card that refuses nothing, to 2 MiB") \
-	F(S, BYTES, safe_capacity_bytes, NULL, "no card from this size on was seen to fail") \
-	F(S, BYTES, ample_capacity_bytes, NULL, \
+	F(S, TEXT, trace, unit->trace->name, NULL, "its name") \
+	F(S, COUNT, device_ordinal, unit->dev->ordinal, NULL, "number of its device") \
+	F(S, TEXT, policy, frag_policy_spec_echo(task->spec), NULL, "with all its options") \
+	F(S, BOOL, complete, fit->complete, NULL, "the search was not interrupted") \
+	F(S, BOOL, possible, fit->possible, NULL, "it completes on a large enough card") \
+	F(S, BYTES, min_capacity_bytes, if_known(known, fit->min_capacity_bytes), NULL, \
+	  "smallest card that refuses nothing, to 2 MiB") \
+	F(S, BYTES, safe_capacity_bytes, if_known(known, fit->safe_capacity_bytes), NULL, \
+	  "no card from this size on was seen to fail") \
+	F(S, BYTES, ample_capacity_bytes, if_known(known, fit->ample_capacity_bytes), NULL, \
 	  "from this size on nothing is given back or retried for want of memory") \
-	F(S, BYTES, peak_reserved_bytes, NULL, "on a large enough card") \
-	F(S, COUNT, gaps_count, NULL, "ranges above the smallest card that failed") \
-	F(S, LIST, gaps, NULL, "the first of them", .of = &gap_shape) \
-	F(S, TEXTS, fits, NULL, "cards with room for this device alone") \
-	F(S, TEXTS, unverified, NULL, \
+	F(S, BYTES, peak_reserved_bytes, \
+	  if_known(fit->peak_reserved_bytes, fit->peak_reserved_bytes), NULL, \
+	  "on a large enough card") \
+	F(S, COUNT, gaps_count, fit->gaps_seen, NULL, \
+	  "ranges above the smallest card that failed") \
+	F(S, LIST, gaps, FRAG_ROWS(fit->gaps, fit->gaps_count), NULL, "the first of them", \
+	  .of = &gap_shape) \
+	F(S, TEXTS, fits, fits_alone(f, r, i, false, a), NULL, \
+	  "cards with room for this device alone") \
+	F(S, TEXTS, unverified, fits_alone(f, r, i, true, a), NULL, \
 	  "the same, but of another compute capability: another kernel choice is likely") \
-	F(S, BOOL, need_unknown, NULL, \
-	  "the recording ended out of memory: sizes are lower bounds, and no card fits for " \
-	  "certain") \
-	F(S, COUNT, probes_count, NULL, "replays of the search") \
-	F(S, BOOL, narrow, NULL, \
+	F(S, BOOL, need_unknown, unit->dev->ending.out_of_memory, NULL, \
+	  "the recording ended out of memory: sizes are lower bounds, and no card fits " \
+	  "for certain") \
+	F(S, COUNT, probes_count, fit->probes_count, NULL, "replays of the search") \
+	F(S, BOOL, narrow, fit->narrow, NULL, \
 	  "sizes near the smallest card were not all tried: a replay makes too many driver calls") \
-	F(S, COUNT, min_retries_count, NULL, "on the smallest card") \
-	F(S, NS, min_driver_ns, NULL, "modelled driver time on the smallest card") \
-	F(S, COUNT, refused_when_recorded_count, NULL, \
+	F(S, COUNT, min_retries_count, if_known(known, fit->min_retries_count), NULL, \
+	  "on the smallest card") \
+	F(S, NS, min_driver_ns, if_known(known, fit->min_driver_ns), NULL, \
+	  "modelled driver time on the smallest card") \
+	F(S, COUNT, refused_when_recorded_count, task->dev->settled.refused_count, NULL, \
 	  "requests that the smallest card serves, too")
 struct unit_row {
 	FRAG_ROW_MEMBERS(UNIT_ROW)
 	uint64_t gaps_known_count;
 };
-FRAG_ROW_SHAPE(static, unit_shape, unit_row, "fit", UNIT_ROW,
-	       "one policy on one device of one trace");
+FRAG_VALUED_SHAPE(static, unit_shape, unit_row, "fit", UNIT_ROW,
+		  "one policy on one device of one trace");
 
 static const struct frag_field csv_fields[] = {
 	FRAG_FIELD(TEXT, struct unit_row, policy, NULL, ""),
@@ -111,56 +120,50 @@ static struct unit_row unit_row(const struct frag_fit_cards *f, size_t r, size_t
 	const struct frag_fit_task *task = &f->rows[r].tasks[i];
 	const struct frag_fit *fit = &task->fit;
 	bool known = fit->complete && fit->possible;
+	struct unit_row row = FRAG_ROW_VALUES(unit_row, UNIT_ROW);
 
-	return (struct unit_row){
-		.trace = unit->trace->name,
-		.device_ordinal = unit->dev->ordinal,
-		.policy = frag_policy_spec_echo(task->spec),
-		.complete = fit->complete,
-		.possible = fit->possible,
-		.min_capacity_bytes = if_known(known, fit->min_capacity_bytes),
-		.safe_capacity_bytes = if_known(known, fit->safe_capacity_bytes),
-		.ample_capacity_bytes = if_known(known, fit->ample_capacity_bytes),
-		.peak_reserved_bytes = if_known(fit->peak_reserved_bytes, fit->peak_reserved_bytes),
-		.gaps_count = fit->gaps_seen,
-		.gaps_known_count = if_known(known, fit->gaps_seen),
-		.gaps = { fit->gaps, fit->gaps_count },
-		.probes_count = fit->probes_count,
-		.narrow = fit->narrow,
-		.min_retries_count = if_known(known, fit->min_retries_count),
-		.min_driver_ns = if_known(known, fit->min_driver_ns),
-		.refused_when_recorded_count = task->dev->settled.refused_count,
-		.fits = fits_alone(f, r, i, false, a),
-		.unverified = fits_alone(f, r, i, true, a),
-		.need_unknown = unit->dev->ending.out_of_memory,
-	};
+	row.gaps_known_count = if_known(known, fit->gaps_seen);
+	return row;
 }
 
 /* ---- one policy ------------------------------------------------------------------ */
 
 #define POLICY_ROW(F, P, S) \
-	F(S, TEXT, policy, NULL, "the policy as given") \
-	F(S, TEXT, params, "policy", "with all its options") \
-	P(S, TEXT, smallest, "smallest card", "smallest size that refuses nothing", .right = true) \
-	P(S, COUNT, bytes, "bytes", "the same", .spare = 2) \
-	F(S, BYTES, min_capacity_bytes, NULL, \
+	F(S, TEXT, policy, row->text, NULL, "the policy as given") \
+	F(S, TEXT, params, frag_fit_row_name(row), "policy", "with all its options") \
+	P(S, TEXT, smallest, \
+	  !row->complete ? "interrupted" \
+	  : !known	 ? "never" \
+			 : frag_answer_print(a, "%s", FRAG_BYTES(row->min_bytes)), \
+	  "smallest card", "smallest size that refuses nothing", .right = true) \
+	P(S, COUNT, bytes, if_known(known, row->min_bytes), "bytes", "the same", .spare = 2) \
+	F(S, BYTES, min_capacity_bytes, if_known(known, row->min_bytes), NULL, \
 	  "smallest card that refuses nothing, to 2 MiB; with several traces the largest") \
-	F(S, BYTES, safe_capacity_bytes, "no failure from", \
+	F(S, BYTES, safe_capacity_bytes, if_known(known, row->safe_bytes), "no failure from", \
 	  "no card from this size on was seen to fail", .spare = 4) \
-	F(S, BYTES, ample_capacity_bytes, "unconstrained from", \
+	F(S, BYTES, ample_capacity_bytes, if_known(known, row->ample_bytes), "unconstrained from", \
 	  "from this size on nothing is given back or retried for want of memory") \
-	F(S, BYTES, peak_reserved_bytes, "peak reserved", \
-	  "on a large enough card; of several devices the largest", .spare = 3) \
-	F(S, TEXT, card, NULL, "smallest or cheapest card that fits") \
-	P(S, TEXT, card_text, "card", "smallest or cheapest card that fits") \
-	F(S, COUNT, probes_count, "replays", "of the search", .spare = 1) \
-	F(S, TEXTS, fits, NULL, "cards with room for the headroom, too") \
-	F(S, TEXTS, tight, NULL, "cards that it completes on with less") \
-	F(S, TEXTS, unverified, NULL, \
+	F(S, BYTES, peak_reserved_bytes, if_known(row->peak_bytes, row->peak_bytes), \
+	  "peak reserved", "on a large enough card; of several devices the largest", .spare = 3) \
+	F(S, TEXT, card, card, NULL, "smallest or cheapest card that fits") \
+	P(S, TEXT, card_text, \
+	  card	     ? card \
+	  : f->ended ? "unknown" \
+	  : known    ? "none" \
+		     : NULL, \
+	  "card", "smallest or cheapest card that fits") \
+	F(S, COUNT, probes_count, row->probes, "replays", "of the search", .spare = 1) \
+	F(S, TEXTS, fits, names_of(&f->catalog, roomy & ~others, a), NULL, \
+	  "cards with room for the headroom, too") \
+	F(S, TEXTS, tight, names_of(&f->catalog, completes & ~roomy & ~others, a), NULL, \
+	  "cards that it completes on with less") \
+	F(S, TEXTS, unverified, names_of(&f->catalog, (completes & others), a), NULL, \
 	  "cards of both kinds that it was not recorded for: another kernel choice is likely") \
-	F(S, BOOL, complete, NULL, "no search was interrupted") \
-	F(S, LIST, traces, NULL, "one for each device of each trace", .of = &unit_shape)
-FRAG_ROW_AS(static, policy_shape, policy_row, "result", POLICY_ROW, "one policy on all traces");
+	F(S, BOOL, complete, row->complete, NULL, "no search was interrupted") \
+	F(S, LIST, traces, FRAG_ROWS(units, f->units.units_count), NULL, \
+	  "one for each device of each trace", .of = &unit_shape)
+FRAG_VALUED_ROW_AS(static, policy_shape, policy_row, "result", POLICY_ROW,
+		   "one policy on all traces");
 
 static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 				    const struct unit_row *units, struct frag_answer *a)
@@ -180,29 +183,7 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 		completes |= j->rows[r].gpus & 1ull << i;
 		others |= (uint64_t)(frag_fit_basis(j, i) == FRAG_FIT_OTHER_KERNELS) << i;
 	}
-	return (struct policy_row){
-		.policy = row->text,
-		.params = frag_fit_row_name(row),
-		.smallest = !row->complete ? "interrupted"
-			    : !known	   ? "never"
-					   : frag_answer_print(a, "%s", FRAG_BYTES(row->min_bytes)),
-		.card = card,
-		.card_text = card	? card
-			     : f->ended ? "unknown"
-			     : known	? "none"
-					: NULL,
-		.min_capacity_bytes = if_known(known, row->min_bytes),
-		.bytes = if_known(known, row->min_bytes),
-		.safe_capacity_bytes = if_known(known, row->safe_bytes),
-		.ample_capacity_bytes = if_known(known, row->ample_bytes),
-		.peak_reserved_bytes = if_known(row->peak_bytes, row->peak_bytes),
-		.probes_count = row->probes,
-		.fits = names_of(&f->catalog, roomy & ~others, a),
-		.tight = names_of(&f->catalog, completes & ~roomy & ~others, a),
-		.unverified = names_of(&f->catalog, completes & others, a),
-		.complete = row->complete,
-		.traces = { units, f->units.units_count },
-	};
+	return FRAG_ROW_VALUES(policy_row, POLICY_ROW);
 }
 
 /* ---- one card -------------------------------------------------------------------- */

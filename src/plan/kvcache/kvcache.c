@@ -213,12 +213,11 @@ int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err)
 	struct replay r = {
 		.k = k, .free_blocks = k->tokens / k->block, .first = NONE, .last = NONE
 	};
-	int rc;
+	FRAG_AUTO_FREE uint32_t *running = NULL;
 
 	k->span_us = k->step_us;
 	k->first_preemption_us = UINT64_MAX;
-	FRAG_TRY_CALLOC(r.running, k->count, "requests", err);
-	rc = replay(&r, err);
-	frag_host_free(r.running);
-	return rc;
+	FRAG_TRY_CALLOC(running, k->count, "requests", err);
+	r.running = running;
+	return replay(&r, err);
 }

@@ -5,12 +5,13 @@
 #include "answer/row.h"
 
 #define SAMPLE_ROW(F, P, S) \
-	F(S, US, begin_us, NULL, "of a span of time, since the first request") \
-	F(S, RATIO, used_ratio, NULL, "of the blocks, the most within it") \
-	F(S, COUNT, running_count, NULL, "requests, the most within it") \
-	F(S, COUNT, waiting_count, NULL, "requests, the most within it") \
-	F(S, COUNT, preemptions_count, NULL, "within it")
-FRAG_ROW(sample_row, "sample", SAMPLE_ROW, "how full the cache is in a span of time");
+	F(S, US, begin_us, i * k->span_us, NULL, "of a span of time, since the first request") \
+	F(S, RATIO, used_ratio, (double)k->samples[i].blocks / (double)x->blocks_count, NULL, \
+	  "of the blocks, the most within it") \
+	F(S, COUNT, running_count, k->samples[i].running, NULL, "requests, the most within it") \
+	F(S, COUNT, waiting_count, k->samples[i].waiting, NULL, "requests, the most within it") \
+	F(S, COUNT, preemptions_count, k->samples[i].preemptions, NULL, "within it")
+FRAG_VALUED_ROW(sample_row, "sample", SAMPLE_ROW, "how full the cache is in a span of time");
 
 #define KVCACHE_ROW(F, P, S) \
 	F(S, COUNT, cache_tokens_count, NULL, "that the cache holds") \
@@ -109,13 +110,7 @@ static void draw(const struct kvcache *x, struct frag_answer *a)
 static void put_replay(const struct frag_kvcache *k, struct sample_row *rows, struct kvcache *x)
 {
 	for (size_t i = 0; i < k->samples_count; i++)
-		rows[i] = (struct sample_row){
-			.begin_us = i * k->span_us,
-			.used_ratio = (double)k->samples[i].blocks / (double)x->blocks_count,
-			.running_count = k->samples[i].running,
-			.waiting_count = k->samples[i].waiting,
-			.preemptions_count = k->samples[i].preemptions,
-		};
+		rows[i] = FRAG_ROW_VALUES(sample_row, SAMPLE_ROW);
 	x->requests_count = k->count;
 	x->too_long_count = k->too_long;
 	x->max_running_count = k->max_running;

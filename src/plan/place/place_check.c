@@ -91,24 +91,19 @@ int frag_place_check(const struct frag_buffers *b, const uint64_t *offsets, uint
 {
 	struct sweep s = { .b = b };
 	FRAG_AUTO_FREE struct moment *moments = NULL;
-	int rc;
+	FRAG_AUTO_FREE struct frag_tree_node *nodes = NULL;
 
 	FRAG_TRY(check_each(b, offsets, align, height, err));
 	if (b->count >= UINT32_MAX)
 		return frag_fail(err, FRAG_ECHECK, "too many buffers to check");
-	s.nodes = frag_host_calloc(b->count + 1, sizeof(*s.nodes));
-	moments = frag_host_calloc(2 * b->count + 1, sizeof(*moments));
-	if (!s.nodes || !moments) {
-		rc = frag_fail_nomem(err, "check of a placement");
-	} else {
-		for (uint32_t i = 0; i < b->count; i++) {
-			s.nodes[i].key = offsets[i];
-			moments[2 * i] = (struct moment){ b->list[i].lower, i, 1 };
-			moments[2 * i + 1] = (struct moment){ b->list[i].upper, i, 0 };
-		}
-		qsort(moments, 2 * b->count, sizeof(*moments), compare_moments);
-		rc = sweep(&s, moments, 2 * b->count, err);
+	FRAG_TRY_CALLOC(nodes, b->count + 1, "check of a placement", err);
+	s.nodes = nodes;
+	FRAG_TRY_CALLOC(moments, 2 * b->count + 1, "check of a placement", err);
+	for (uint32_t i = 0; i < b->count; i++) {
+		nodes[i].key = offsets[i];
+		moments[2 * i] = (struct moment){ b->list[i].lower, i, 1 };
+		moments[2 * i + 1] = (struct moment){ b->list[i].upper, i, 0 };
 	}
-	frag_host_free(s.nodes);
-	return rc;
+	qsort(moments, 2 * b->count, sizeof(*moments), compare_moments);
+	return sweep(&s, moments, 2 * b->count, err);
 }

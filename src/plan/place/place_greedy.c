@@ -42,9 +42,10 @@ static size_t count_below(const uint64_t *list, size_t n, uint64_t x)
 static int count_conflicts(const struct frag_buffers *b, struct key *keys, struct frag_err *err)
 {
 	size_t n = b->count;
-	uint64_t *lowers = frag_host_calloc(2 * n + 1, sizeof(*lowers)), *uppers;
+	FRAG_AUTO_FREE uint64_t *lowers = NULL;
+	uint64_t *uppers;
 
-	FRAG_CHECK_ALLOC(lowers, "placement order", err);
+	FRAG_TRY_CALLOC(lowers, 2 * n + 1, "placement order", err);
 	uppers = lowers + n;
 	for (size_t i = 0; i < n; i++) {
 		lowers[i] = b->list[i].lower;
@@ -59,7 +60,6 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 		keys[i].first = (double)(begun - ended);
 		keys[i].second = (double)b->list[i].bytes;
 	}
-	frag_host_free(lowers);
 	return 0;
 }
 

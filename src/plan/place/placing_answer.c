@@ -44,30 +44,22 @@ FRAG_ROW_SHAPE(static, bar_shape, method, "bar", BAR, "one bar of the chart");
 /* ---- a plan of the steps --------------------------------------------------------- */
 
 #define STEP_PLAN(F, P, S) \
-	F(S, COUNT, steps_count, NULL, "steps of the trace") \
-	F(S, COUNT, trained_count, NULL, "of them planned from") \
-	F(S, BOOL, windows, NULL, "windows instead of marked steps") \
-	F(S, COUNT, period, NULL, "steps after which it repeats; 0: it does not") \
-	F(S, RATIO, similarity_ratio, NULL, \
+	F(S, COUNT, steps_count, s->steps_count, NULL, "steps of the trace") \
+	F(S, COUNT, trained_count, s->trained_count, NULL, "of them planned from") \
+	F(S, BOOL, windows, s->windows, NULL, "windows instead of marked steps") \
+	F(S, COUNT, period, s->period, NULL, "steps after which it repeats; 0: it does not") \
+	F(S, RATIO, similarity_ratio, s->similarity, NULL, \
 	  "of the last planned step, in the one a period before") \
-	F(S, COUNT, requests_count, NULL, "requests in the plan") \
-	F(S, BYTES, height_bytes, NULL, "what they need") \
-	F(S, BYTES, lower_bound_bytes, NULL, "no placement needs less") \
-	F(S, BYTES, reserve_bytes, NULL, "height and slack")
-FRAG_ROW(step_plan, "step_plan", STEP_PLAN, "a plan of the first steps");
+	F(S, COUNT, requests_count, s->requests_count, NULL, "requests in the plan") \
+	F(S, BYTES, height_bytes, s->height_bytes, NULL, "what they need") \
+	F(S, BYTES, lower_bound_bytes, s->bound_bytes, NULL, "no placement needs less") \
+	F(S, BYTES, reserve_bytes, s->reserve_bytes, NULL, "height and slack")
+FRAG_VALUED_ROW(step_plan, "step_plan", STEP_PLAN, "a plan of the first steps");
 
 /* NULL: none was made. */
 static const void *step_plan(const struct frag_step_plan *s, struct frag_answer *a)
 {
-	struct step_plan row = { .steps_count = s->steps_count,
-				 .trained_count = s->trained_count,
-				 .windows = s->windows,
-				 .period = s->period,
-				 .similarity_ratio = s->similarity,
-				 .requests_count = s->requests_count,
-				 .height_bytes = s->height_bytes,
-				 .lower_bound_bytes = s->bound_bytes,
-				 .reserve_bytes = s->reserve_bytes };
+	struct step_plan row = FRAG_ROW_VALUES(step_plan, STEP_PLAN);
 
 	return s->requests_count ? FRAG_ANSWER_KEEP(a, row) : NULL;
 }
@@ -75,24 +67,27 @@ static const void *step_plan(const struct frag_step_plan *s, struct frag_answer 
 /* ---- one device ------------------------------------------------------------------ */
 
 #define RESULT(F, P, S) \
-	F(S, TEXT, trace, NULL, "its name") \
-	F(S, COUNT, device_ordinal, NULL, "number of the device") \
-	F(S, COUNT, buffers_count, NULL, "allocations") \
-	F(S, BYTES, align_bytes, NULL, "unit of sizes and offsets") \
-	F(S, BYTES, lower_bound_bytes, NULL, "most live at one moment") \
-	F(S, COUNT, bound_event, NULL, "that moment") \
-	F(S, BYTES, target_bytes, NULL, "good enough") \
-	F(S, BYTES, best_bytes, NULL, "lowest placement found") \
-	F(S, RATIO, over_bound_ratio, NULL, "best / lower bound") \
-	F(S, BOOL, checked, NULL, "every placement was checked") \
-	F(S, BOOL, complete, NULL, "it was not interrupted") \
-	F(S, BOOL, proved_optimal, NULL, "no placement is lower") \
-	F(S, BOOL, target_impossible, NULL, \
+	F(S, TEXT, trace, p->unit->trace->name, NULL, "its name") \
+	F(S, COUNT, device_ordinal, p->unit->dev->ordinal, NULL, "number of the device") \
+	F(S, COUNT, buffers_count, p->b.count, NULL, "allocations") \
+	F(S, BYTES, align_bytes, p->align, NULL, "unit of sizes and offsets") \
+	F(S, BYTES, lower_bound_bytes, p->bound, NULL, "most live at one moment") \
+	F(S, COUNT, bound_event, p->when, NULL, "that moment") \
+	F(S, BYTES, target_bytes, p->target, NULL, "good enough") \
+	F(S, BYTES, best_bytes, p->best, NULL, "lowest placement found") \
+	F(S, RATIO, over_bound_ratio, p->methods_count ? over(p->best, p->bound) : NAN, NULL, \
+	  "best / lower bound") \
+	F(S, BOOL, checked, true, NULL, "every placement was checked") \
+	F(S, BOOL, complete, p->complete, NULL, "it was not interrupted") \
+	F(S, BOOL, proved_optimal, p->best <= p->bound, NULL, "no placement is lower") \
+	F(S, BOOL, target_impossible, p->searched && p->answer == FRAG_SEARCH_NONE, NULL, \
 	  "the search proved that no placement is as low as the target") \
-	F(S, COUNT, nodes_count, NULL, "decisions of the search") \
-	F(S, LIST, methods, NULL, "each placement", .of = &method_shape) \
-	F(S, OBJECT, plan, NULL, "of the steps, with --output", .of = &step_plan_shape)
-FRAG_ROW(result, "placement", RESULT, "one device of one trace");
+	F(S, COUNT, nodes_count, p->nodes, NULL, "decisions of the search") \
+	F(S, LIST, methods, FRAG_ROWS(methods, p->methods_count), NULL, "each placement", \
+	  .of = &method_shape) \
+	F(S, OBJECT, plan, step_plan(&p->steps, a), NULL, "of the steps, with --output", \
+	  .of = &step_plan_shape)
+FRAG_VALUED_ROW(result, "placement", RESULT, "one device of one trace");
 
 /* methods: where its rows go. */
 static struct result result_of(const struct frag_placing *p, struct method *methods,
@@ -110,24 +105,7 @@ static struct result result_of(const struct frag_placing *p, struct method *meth
 					 .host_ns = p->methods[i].ns,
 					 .number = i,
 					 .over_bound_ratio = over(p->methods[i].height, p->bound) };
-	return (struct result){
-		.trace = p->unit->trace->name,
-		.device_ordinal = p->unit->dev->ordinal,
-		.buffers_count = p->b.count,
-		.align_bytes = p->align,
-		.lower_bound_bytes = p->bound,
-		.bound_event = p->when,
-		.target_bytes = p->target,
-		.best_bytes = p->best,
-		.over_bound_ratio = p->methods_count ? over(p->best, p->bound) : NAN,
-		.checked = true,
-		.complete = p->complete,
-		.proved_optimal = p->best <= p->bound,
-		.target_impossible = p->searched && p->answer == FRAG_SEARCH_NONE,
-		.nodes_count = p->nodes,
-		.methods = { methods, p->methods_count },
-		.plan = step_plan(&p->steps, a),
-	};
+	return FRAG_ROW_VALUES(result, RESULT);
 }
 
 static void say_steps(const struct frag_step_plan *s, const char *path, struct frag_answer *a)

@@ -29,21 +29,28 @@ FRAG_ROW(part, "part", PART, "one recording");
 FRAG_ROW(law, "law", LAW, "how sizes depend on the value n");
 
 #define CELL(F, P, S) \
-	F(S, COUNT, value, "value", "the number that varies") \
-	F(S, TEXT, from, "from", \
-	  "recorded; same requests: between recordings that make the same; beyond: outside of " \
-	  "them; estimated", \
+	F(S, COUNT, value, p->values[i], "value", "the number that varies") \
+	F(S, TEXT, from, source_words[frag_prediction_source(p, p->values[i])], "from", \
+	  "recorded; same requests: between recordings that make the same; beyond: " \
+	  "outside of them; estimated", \
 	  .spare = 2) \
-	F(S, TEXT, policy, "policy", "with all its options") \
-	F(S, BOOL, completes, "completes", \
+	F(S, TEXT, policy, frag_policy_spec_echo(p->specs[k]), "policy", "with all its options") \
+	F(S, BOOL, completes, c->on_card, "completes", \
 	  "with the highest likely peak, it completes on the card", .spare = 3) \
-	F(S, BYTES, peak_requested_bytes, "peak requested", "most live at one moment") \
-	P(S, TEXT, reserved, "peak reserved", "least and most that is likely", .right = true) \
-	P(S, COUNT, bytes, "bytes", "the least that is likely", .spare = 1) \
-	F(S, BYTES, peak_reserved_bytes, NULL, "null: more than 1 TiB") \
-	F(S, BYTES, peak_reserved_most_bytes, NULL, \
+	F(S, BYTES, peak_requested_bytes, c->peak_requested_bytes | none, "peak requested", \
+	  "most live at one moment") \
+	P(S, TEXT, reserved, \
+	  !c->completed && !c->low_bytes ? "more than 1 TiB" \
+	  : c->low_bytes == c->high_bytes \
+		  ? frag_answer_print(a, "%s", FRAG_BYTES(c->low_bytes)) \
+		  : frag_answer_print(a, "%s to %s", FRAG_BYTES(c->low_bytes), \
+				      FRAG_BYTES(c->high_bytes)), \
+	  "peak reserved", "least and most that is likely", .right = true) \
+	P(S, COUNT, bytes, c->low_bytes | none, "bytes", "the least that is likely", .spare = 1) \
+	F(S, BYTES, peak_reserved_bytes, c->low_bytes | none, NULL, "null: more than 1 TiB") \
+	F(S, BYTES, peak_reserved_most_bytes, c->high_bytes | none, NULL, \
 	  "if the sizes without a law grow with the value")
-FRAG_ROW(cell, "prediction", CELL, "one policy at one value");
+FRAG_VALUED_ROW(cell, "prediction", CELL, "one policy at one value");
 
 #define LARGEST(F, P, S) \
 	F(S, TEXT, policy, NULL, "with all its options") \
@@ -60,15 +67,17 @@ FRAG_ROW(largest, "largest", LARGEST, "the greatest value that the card takes");
 FRAG_ROW(test, "test", TEST, "the largest recording, predicted from the others");
 
 #define POINT(F, P, S) \
-	F(S, COUNT, site, NULL, "number of the policy") \
-	F(S, TEXT, name, NULL, "the policy") \
-	F(S, COUNT, value, NULL, "the number that varies") \
-	F(S, COUNT, recorded, NULL, "1 = recorded, 0 = predicted") \
-	F(S, BYTES, requested_bytes, NULL, "peak requested") \
-	F(S, BYTES, reserved_bytes, NULL, "peak reserved") \
-	F(S, BYTES, reserved_most_bytes, NULL, "the most that is likely") \
-	F(S, BYTES, room_bytes, NULL, "what the card has beside its context")
-FRAG_ROW(point, "point", POINT, "a point of the curves");
+	F(S, COUNT, site, k, NULL, "number of the policy") \
+	F(S, TEXT, name, c->policy, NULL, "the policy") \
+	F(S, COUNT, value, c->value, NULL, "the number that varies") \
+	F(S, COUNT, recorded, c->from == source_words[FRAG_PREDICTION_RECORDED], NULL, \
+	  "1 = recorded, 0 = predicted") \
+	F(S, BYTES, requested_bytes, c->peak_requested_bytes, NULL, "peak requested") \
+	F(S, BYTES, reserved_bytes, c->peak_reserved_bytes, NULL, "peak reserved") \
+	F(S, BYTES, reserved_most_bytes, c->peak_reserved_most_bytes, NULL, \
+	  "the most that is likely") \
+	F(S, BYTES, room_bytes, room, NULL, "what the card has beside its context")
+FRAG_VALUED_ROW(point, "point", POINT, "a point of the curves");
 
 #define SCALE(F, P, S) \
 	F(S, TEXT, name, NULL, "what varies") \
@@ -231,21 +240,7 @@ static struct cell cell_of(struct frag_prediction *p, size_t i, size_t k, struct
 	const struct frag_prediction_cell *c = &p->cells[i * p->specs_count + k];
 	uint64_t none = c->completed ? 0 : UINT64_MAX;
 
-	return (struct cell){
-		.value = p->values[i],
-		.from = source_words[frag_prediction_source(p, p->values[i])],
-		.policy = frag_policy_spec_echo(p->specs[k]),
-		.completes = c->on_card,
-		.peak_requested_bytes = c->peak_requested_bytes | none,
-		.peak_reserved_bytes = c->low_bytes | none,
-		.bytes = c->low_bytes | none,
-		.peak_reserved_most_bytes = c->high_bytes | none,
-		.reserved = !c->completed && !c->low_bytes ? "more than 1 TiB"
-			    : c->low_bytes == c->high_bytes
-				    ? frag_answer_print(a, "%s", FRAG_BYTES(c->low_bytes))
-				    : frag_answer_print(a, "%s to %s", FRAG_BYTES(c->low_bytes),
-							FRAG_BYTES(c->high_bytes)),
-	};
+	return FRAG_ROW_VALUES(cell, CELL);
 }
 
 /* The curve, and in the title what the first policy reserves at the greatest value. */
@@ -264,16 +259,7 @@ static void chart(const struct frag_prediction *p, const struct scale *out, stru
 			const struct cell *c = &cells[i * p->specs_count + k];
 
 			if (p->cells[i * p->specs_count + k].completed)
-				points[n++] = (struct point){
-					k,
-					c->policy,
-					c->value,
-					c->from == source_words[FRAG_PREDICTION_RECORDED],
-					c->peak_requested_bytes,
-					c->peak_reserved_bytes,
-					c->peak_reserved_most_bytes,
-					room
-				};
+				points[n++] = FRAG_ROW_VALUES(point, POINT);
 		}
 	if (!n)
 		return;

@@ -401,31 +401,29 @@ static int take_results(struct tune *t, struct frag_tune *out, struct frag_err *
 	return frag_tune_front(out, err);
 }
 
+static void tune_close(struct tune *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		entry_release(&t->list[i]);
+	FRAG_FREE(t->list, t->map, t->bounds);
+}
+
 int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *const *units,
 		  size_t units_count, const struct frag_tune_options *opt, struct frag_tune *out,
 		  struct frag_err *err)
 {
+	FRAG_AUTO(tune_close)
 	struct tune t = {
 		.env = env, .units = units, .units_count = units_count, .opt = opt, .rng = opt->seed
 	};
-	int rc = 0;
 
 	*out = (struct frag_tune){ 0 };
 	t.ticks.total = opt->budget * opt->spaces_count * units_count *
 			(opt->objective == FRAG_TUNE_CARD ? CARD_PROBES : 1);
-	t.bounds = frag_host_calloc(units_count, sizeof(*t.bounds));
-	if (!t.bounds)
-		rc = frag_fail_nomem(err, "tune");
-	for (size_t u = 0; !rc && u < units_count; u++)
+	FRAG_TRY_CALLOC(t.bounds, units_count, "tune", err);
+	for (size_t u = 0; u < units_count; u++)
 		t.bounds[u] = frag_probe_peak_live(units[u], 512);
-	if (!rc)
-		rc = search(&t, out, err) ?: take_results(&t, out, err);
-	for (size_t i = 0; i < t.count; i++)
-		entry_release(&t.list[i]);
-	FRAG_FREE(t.list, t.map, t.bounds);
-	if (rc)
-		frag_tune_release(out);
-	return rc;
+	return search(&t, out, err) ?: take_results(&t, out, err);
 }
 
 void frag_tune_release(struct frag_tune *t)

@@ -45,6 +45,9 @@ struct frag_chart_ops {
 	const char *(*extra)(const struct frag_chart_job *job);
 };
 
+/* Most files name what they define alike: struct row and its functions. */
+#define FRAG_CHART_HOOKS .finding = finding, .shape = &row_shape, .rows = rows
+
 /* Chart at this place of the page, NULL after the last. */
 const struct frag_chart_ops *frag_chart_at(size_t place);
 /* Adds to the page each chart that has something to show of this section. */
@@ -71,22 +74,22 @@ const char *frag_chart_time_kind(const struct frag_chart_job *job);
 /* "'a' peaks at 9.65 GiB, 4.78 GiB (33 %) below the recorded 14.43 GiB": of what is advised. */
 void frag_chart_advised(const struct frag_chart_job *job, struct frag_title *out);
 
-/* The causes of struct frag_loss, as columns. */
+/* The causes of a struct frag_loss *l, as columns. */
 #define FRAG_CHART_CAUSES(X, s) \
-	X(s, BYTES, requested_bytes) \
-	X(s, BYTES, rounding_bytes) \
-	X(s, BYTES, waiting_bytes) \
-	X(s, BYTES, non_releasable_bytes) \
-	X(s, BYTES, releasable_bytes) \
-	X(s, BYTES, other_bytes)
+	X(s, BYTES, requested_bytes, l->requested_bytes) \
+	X(s, BYTES, rounding_bytes, l->rounding_bytes) \
+	X(s, BYTES, waiting_bytes, l->waiting_bytes) \
+	X(s, BYTES, non_releasable_bytes, l->non_releasable_bytes) \
+	X(s, BYTES, releasable_bytes, l->releasable_bytes) \
+	X(s, BYTES, other_bytes, l->other_bytes)
 /* What every row of a chart of memory has: the possible, what this replay could have, and what a process has of the
- * card that is advised (null: there is none). */
+ * card that is advised (null: there is none), from a struct frag_chart_room *room. */
 #define FRAG_CHART_ROOM(X, s) \
-	X(s, BYTES, lower_bound_bytes) \
-	X(s, BYTES, placement_bytes) \
-	X(s, BYTES, capacity_bytes) \
-	X(s, BYTES, card_bytes) \
-	X(s, TEXT, card)
+	X(s, BYTES, lower_bound_bytes, room->lower_bound_bytes) \
+	X(s, BYTES, placement_bytes, room->placement_bytes) \
+	X(s, BYTES, capacity_bytes, room->capacity_bytes) \
+	X(s, BYTES, card_bytes, room->card_bytes) \
+	X(s, TEXT, card, room->card)
 struct frag_chart_room {
 	FRAG_CHART_ROOM(FRAG_CSV_MEMBER_, )
 };

@@ -4,15 +4,15 @@
 #include "layout.h"
 
 #define COLUMNS(X, s) \
-	X(s, COUNT, panel) \
-	X(s, TEXT, policy) \
-	X(s, TEXT, use) \
-	X(s, COUNT, from_event) \
-	X(s, COUNT, to_event) \
-	X(s, REAL, from_s) \
-	X(s, REAL, to_s) \
-	X(s, BYTES, low_bytes) \
-	X(s, BYTES, high_bytes)
+	X(s, COUNT, panel, panel) \
+	X(s, TEXT, policy, l->policy) \
+	X(s, TEXT, use, frag_layout_use_name(b->use)) \
+	X(s, COUNT, from_event, b->from_event) \
+	X(s, COUNT, to_event, b->to_event) \
+	X(s, REAL, from_s, frag_chart_seconds(job, b->from_us)) \
+	X(s, REAL, to_s, frag_chart_seconds(job, b->to_us)) \
+	X(s, BYTES, low_bytes, b->low) \
+	X(s, BYTES, high_bytes, b->high)
 FRAG_CSV_ROW(row, COLUMNS)
 
 /* Rows of one policy after the other; addresses are those of the folded axis. */
@@ -29,15 +29,7 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 		const struct frag_layout *l = &s->layouts[i];
 
 		for (const struct frag_layout_box *b = l->boxes; b < l->boxes + l->count; b++)
-			list[n++] = (struct row){ panel,
-						  l->policy,
-						  frag_layout_use_name(b->use),
-						  b->from_event,
-						  b->to_event,
-						  frag_chart_seconds(job, b->from_us),
-						  frag_chart_seconds(job, b->to_us),
-						  b->low,
-						  b->high };
+			list[n++] = FRAG_CSV_VALUES(row, COLUMNS);
 		panel += l->count > 0;
 	}
 	return (struct frag_rows){ list, n };
@@ -73,9 +65,7 @@ const struct frag_chart_ops frag_chart_addresses = {
 	.name = "addresses",
 	.rank = 32,
 	.heading = "Address-space map",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Each line across is a stretch of addresses, coloured by what most of it is "
 		   "used for; blank: not taken from the card. Orange between grey is "
 		   "fragmentation: free, but held fast by a live block in the same segment.",

@@ -5,20 +5,14 @@
 #include <inttypes.h>
 
 #define COLUMNS(X, s) \
-	X(s, COUNT, rank) \
-	X(s, TEXT, policy) \
-	X(s, TEXT, call) \
-	X(s, COUNT, count) \
-	X(s, COUNT, failed) \
-	X(s, BYTES, bytes) \
-	X(s, NS, ns)
+	X(s, COUNT, rank, i) \
+	X(s, TEXT, policy, r->policy) \
+	X(s, TEXT, call, c < FRAG_CALL_COUNT ? frag_call_name((enum frag_call)c) : "all") \
+	X(s, COUNT, count, st->count) \
+	X(s, COUNT, failed, st->failed) \
+	X(s, BYTES, bytes, st->bytes) \
+	X(s, NS, ns, st->ns)
 FRAG_CSV_ROW(row, COLUMNS)
-
-static struct row row_of(size_t rank, const char *policy, const char *call,
-			 const struct frag_call_stat *st)
-{
-	return (struct row){ rank, policy, call, st->count, st->failed, st->bytes, st->ns };
-}
 
 /* One row per kind of call that was made, and one that sums them up ("all"). */
 static struct frag_rows rows(const struct frag_chart_job *job)
@@ -31,18 +25,17 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 		const struct frag_result *r = frag_chart_result(job, i);
 		struct frag_call_stat all = { 0 };
 
-		for (unsigned c = 0; c < FRAG_CALL_COUNT; c++) {
-			const struct frag_call_stat *st = &r->calls[c];
+		for (unsigned c = 0; c <= FRAG_CALL_COUNT; c++) {
+			const struct frag_call_stat *st = c < FRAG_CALL_COUNT ? &r->calls[c] : &all;
 
-			if (!st->count && !st->failed)
+			if (st != &all && !st->count && !st->failed)
 				continue;
+			list[n++] = FRAG_CSV_VALUES(row, COLUMNS);
 			all.count += st->count;
 			all.failed += st->failed;
 			all.bytes += st->bytes;
 			all.ns += st->ns;
-			list[n++] = row_of(i, r->policy, frag_call_name((enum frag_call)c), st);
 		}
-		list[n++] = row_of(i, r->policy, "all", &all);
 	}
 	return (struct frag_rows){ list, n };
 }
@@ -78,9 +71,7 @@ const struct frag_chart_ops frag_chart_calls = {
 	.name = "calls",
 	.rank = 40,
 	.heading = "Driver calls and driver time",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Left: how often each policy called the driver. Right: time spent in those "
 		   "calls. Both axes are logarithmic. A policy that saves memory by mapping or "
 		   "freeing often pays for it here; policies are in the order of their peak.",

@@ -4,12 +4,12 @@
 #include "metrics/hist.h"
 
 #define COLUMNS(X, s) \
-	X(s, COUNT, series) \
-	X(s, TEXT, policy) \
-	X(s, TEXT, clock) \
-	X(s, NS, ns) \
-	X(s, RATIO, share_up_to) \
-	X(s, RATIO, share_beyond)
+	X(s, COUNT, series, c->series) \
+	X(s, TEXT, policy, c->policy) \
+	X(s, TEXT, clock, clock) \
+	X(s, NS, ns, ns) \
+	X(s, RATIO, share_up_to, (double)upto / (double)count) \
+	X(s, RATIO, share_beyond, (double)(count - upto) / (double)count)
 FRAG_CSV_ROW(row, COLUMNS)
 
 struct curves {
@@ -22,12 +22,7 @@ struct curves {
 
 static void add_row(struct curves *c, const char *clock, uint64_t ns, uint64_t upto, uint64_t count)
 {
-	c->list[c->count++] = (struct row){ c->series,
-					    c->policy,
-					    clock,
-					    ns,
-					    (double)upto / (double)count,
-					    (double)(count - upto) / (double)count };
+	c->list[c->count++] = FRAG_CSV_VALUES(row, COLUMNS);
 }
 
 /* One row where the distribution rises: at the upper edge of each bucket that holds something. */
@@ -108,9 +103,7 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.name = "cdf",
 	.rank = 70,
 	.heading = "Distribution of alloc time",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Below: the share of alloc calls that waited longer than a time for the driver; "
 		   "lower and further left is better. A curve that begins at 0.01 says that one "
 		   "alloc in a hundred had to wait for the driver at all.",

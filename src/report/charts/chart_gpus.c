@@ -5,14 +5,14 @@
 #define CARDS_MAX 9u /* columns that can be read */
 
 #define COLUMNS(X, s) \
-	X(s, COUNT, rank) \
-	X(s, TEXT, policy) \
-	X(s, COUNT, card_no) \
-	X(s, TEXT, card) \
-	X(s, TEXT, card_label) \
-	X(s, BYTES, usable_bytes) \
-	X(s, BYTES, peak_reserved_bytes) \
-	X(s, RATIO, used_ratio)
+	X(s, COUNT, rank, rank) \
+	X(s, TEXT, policy, r->policy) \
+	X(s, COUNT, card_no, c) \
+	X(s, TEXT, card, cards.card[c]->name) \
+	X(s, TEXT, card_label, cards.card[c]->label) \
+	X(s, BYTES, usable_bytes, usable(cards.card[c])) \
+	X(s, BYTES, peak_reserved_bytes, peak) \
+	X(s, RATIO, used_ratio, (double)peak / (double)usable(cards.card[c]))
 FRAG_CSV_ROW(row, COLUMNS)
 
 struct cards {
@@ -55,14 +55,7 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 		uint64_t peak = r->m.peak_reserved_bytes;
 
 		for (size_t c = 0; r->completed && c < cards.count; c++)
-			list[n++] = (struct row){ rank,
-						  r->policy,
-						  c,
-						  cards.card[c]->name,
-						  cards.card[c]->label,
-						  usable(cards.card[c]),
-						  peak,
-						  (double)peak / (double)usable(cards.card[c]) };
+			list[n++] = FRAG_CSV_VALUES(row, COLUMNS);
 		rank += r->completed;
 	}
 	return (struct frag_rows){ list, n };
@@ -107,9 +100,7 @@ const struct frag_chart_ops frag_chart_gpus = {
 	.name = "gpus",
 	.rank = 35,
 	.heading = "Which card has room",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Peak reserved memory in percent of what a card has left beside the CUDA "
 		   "context. Blue: it fits; the paler, the more headroom. Hatched: it does not fit "
 		   "as it ran here. A policy that gives cached memory back under pressure may "

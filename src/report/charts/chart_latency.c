@@ -9,18 +9,18 @@
 #define DRAWN_MAX 8u		       /* policies in the picture; the CSV has all */
 
 #define COLUMNS(X, s) \
-	X(s, INT, row) \
-	X(s, TEXT, policy) \
-	X(s, TEXT, class) \
-	X(s, TEXT, clock) \
-	X(s, COUNT, count) \
-	X(s, NS, min_ns) \
-	X(s, NS, p50_ns) \
-	X(s, NS, p90_ns) \
-	X(s, NS, p99_ns) \
-	X(s, NS, p999_ns) \
-	X(s, NS, max_ns) \
-	X(s, NS, total_ns)
+	X(s, INT, row, line) \
+	X(s, TEXT, policy, policy) \
+	X(s, TEXT, class, class) \
+	X(s, TEXT, clock, clock) \
+	X(s, COUNT, count, h->count) \
+	X(s, NS, min_ns, h->min) \
+	X(s, NS, p50_ns, frag_hist_quantile(h, 0.5)) \
+	X(s, NS, p90_ns, frag_hist_quantile(h, 0.9)) \
+	X(s, NS, p99_ns, frag_hist_quantile(h, 0.99)) \
+	X(s, NS, p999_ns, frag_hist_quantile(h, 0.999)) \
+	X(s, NS, max_ns, h->max) \
+	X(s, NS, total_ns, h->sum)
 FRAG_CSV_ROW(row, COLUMNS)
 
 static const struct frag_hist *hist_of(const struct frag_result *r, int cls, bool host)
@@ -46,18 +46,7 @@ static bool has_data(const struct frag_chart_job *job, const struct frag_result 
 static struct row row_of(int64_t line, const char *policy, const char *class, const char *clock,
 			 const struct frag_hist *h)
 {
-	return (struct row){ line,
-			     policy,
-			     class,
-			     clock,
-			     h->count,
-			     h->min,
-			     frag_hist_quantile(h, 0.5),
-			     frag_hist_quantile(h, 0.9),
-			     frag_hist_quantile(h, 0.99),
-			     frag_hist_quantile(h, 0.999),
-			     h->max,
-			     h->sum };
+	return FRAG_CSV_VALUES(row, COLUMNS);
 }
 
 struct lines {
@@ -138,9 +127,7 @@ const struct frag_chart_ops frag_chart_latency = {
 	.name = "latency",
 	.rank = 60,
 	.heading = "Latency by class",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Time per call by how the request was served. Hit: a free block as it was; "
 		   "split: part of a larger one; grow: new memory from the driver; map: physical "
 		   "pages mapped behind addresses; stitch: free pieces mapped as one block; "

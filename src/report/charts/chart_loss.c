@@ -8,12 +8,12 @@
 #define SAMPLES_MAX 720u
 
 #define COLUMNS(X, s) \
-	X(s, COUNT, panel) \
-	X(s, TEXT, policy) \
-	X(s, COUNT, event) \
-	X(s, REAL, time_s) \
+	X(s, COUNT, panel, p->panel) \
+	X(s, TEXT, policy, p->r->policy) \
+	X(s, COUNT, event, l->event) \
+	X(s, REAL, time_s, frag_chart_seconds(p->job, l->time_us)) \
 	FRAG_CHART_CAUSES(X, s) \
-	X(s, BYTES, reserved_bytes)
+	X(s, BYTES, reserved_bytes, l->reserved_bytes)
 FRAG_CSV_ROW(row, COLUMNS)
 
 struct panels {
@@ -25,9 +25,7 @@ struct panels {
 
 static void add_row(struct panels *p, const struct frag_loss *l)
 {
-	p->list[p->count++] = (struct row){ p->panel, p->r->policy, l->event,
-					    frag_chart_seconds(p->job, l->time_us),
-					    FRAG_CHART_CAUSES(FRAG_CSV_OF, l) l->reserved_bytes };
+	p->list[p->count++] = FRAG_CSV_VALUES(row, COLUMNS);
 }
 
 /* The last sample again, where the curve ends: a row holds until the next one. */
@@ -135,9 +133,7 @@ const struct frag_chart_ops frag_chart_loss = {
 	.name = "loss",
 	.rank = 30,
 	.heading = "Where reserved memory goes",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Reserved memory of each policy over time, split by cause. Grey is in use; "
 		   "every colour is loss. Growing non-releasable memory is fragmentation that "
 		   "empty_cache cannot undo; releasable memory is a cache that it can.",

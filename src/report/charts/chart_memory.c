@@ -2,18 +2,20 @@
 /* Memory over time: what each policy reserves above what the program asks for. */
 #include "chart.h"
 
+#include <string.h>
+
 #define COLUMNS(X, s) \
-	X(s, INT, series) \
-	X(s, TEXT, policy) \
-	X(s, COUNT, event) \
-	X(s, REAL, time_s) \
-	X(s, BYTES, requested_min_bytes) \
-	X(s, BYTES, requested_max_bytes) \
-	X(s, BYTES, active_min_bytes) \
-	X(s, BYTES, active_max_bytes) \
-	X(s, BYTES, reserved_min_bytes) \
-	X(s, BYTES, reserved_max_bytes) \
-	X(s, TEXT, state) \
+	X(s, INT, series, series) \
+	X(s, TEXT, policy, series < 0 ? state : c->job->section->results[series].policy) \
+	X(s, COUNT, event, event) \
+	X(s, REAL, time_s, frag_chart_seconds(c->job, us)) \
+	X(s, BYTES, requested_min_bytes, w->requested_min) \
+	X(s, BYTES, requested_max_bytes, w->requested_max) \
+	X(s, BYTES, active_min_bytes, w->active_min) \
+	X(s, BYTES, active_max_bytes, w->active_max) \
+	X(s, BYTES, reserved_min_bytes, w->reserved_min) \
+	X(s, BYTES, reserved_max_bytes, w->reserved_max) \
+	X(s, TEXT, state, state) \
 	FRAG_CHART_ROOM(X, s)
 FRAG_CSV_ROW(row, COLUMNS)
 
@@ -24,21 +26,15 @@ struct curves {
 	size_t count;
 };
 
-static void add_row(struct curves *c, size_t k, uint64_t event, uint64_t us,
+/* series: a policy, or -1, which has no memory. */
+static void add_row(struct curves *c, int64_t series, uint64_t event, uint64_t us,
 		    const struct frag_window *w, const char *state)
 {
-	c->list[c->count++] = (struct row){ (int64_t)k,
-					    c->job->section->results[k].policy,
-					    event,
-					    frag_chart_seconds(c->job, us),
-					    w->requested_min,
-					    w->requested_max,
-					    w->active_min,
-					    w->active_max,
-					    w->reserved_min,
-					    w->reserved_max,
-					    state,
-					    FRAG_CHART_ROOM(FRAG_CSV_OF, &c->room) };
+	static const struct frag_chart_room none = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+						     NULL };
+	const struct frag_chart_room *room = series < 0 ? &none : &c->room;
+
+	c->list[c->count++] = FRAG_CSV_VALUES(row, COLUMNS);
 }
 
 /*
@@ -54,14 +50,14 @@ static void add_curve(struct curves *c, size_t k)
 	struct frag_window last;
 
 	for (size_t i = 0; i < n; i++)
-		add_row(c, k, w[i].first_event, w[i].first_us, &w[i], "run");
+		add_row(c, (int64_t)k, w[i].first_event, w[i].first_us, &w[i], "run");
 	if (!n)
 		return;
 	last = w[n - 1];
 	last.requested_min = last.requested_max = last.requested_last;
 	last.active_min = last.active_max = last.active_last;
 	last.reserved_min = last.reserved_max = last.reserved_last;
-	add_row(c, k, last.last_event + 1, last.last_us, &last,
+	add_row(c, (int64_t)k, last.last_event + 1, last.last_us, &last,
 		frag_result_stopped(r) ? "oom" : "end");
 }
 
@@ -77,20 +73,16 @@ static bool is_step(const struct frag_event *ev)
 static void add_steps(struct curves *c)
 {
 	const struct frag_trace_dev *d = c->job->section->events;
-	const uint64_t none = UINT64_MAX;
+	struct frag_window none;
 	size_t count = 0, seen = 0;
+
+	memset(&none, 0xff, sizeof(none));
 
 	for (size_t i = 0; d && d->events && i < d->events_count; i++)
 		count += is_step(&d->events[i]);
 	for (size_t i = 0; count && i < d->events_count; i++) {
-		if (!is_step(&d->events[i]) || seen++ % ((count + STEPS_MAX - 1) / STEPS_MAX))
-			continue;
-		c->list[c->count++] = (struct row){
-			-1,   "step", i,      frag_chart_seconds(c->job, d->events[i].time_us),
-			none, none,   none,   none,
-			none, none,   "step", none,
-			none, none,   none,   NULL
-		};
+		if (is_step(&d->events[i]) && seen++ % ((count + STEPS_MAX - 1) / STEPS_MAX) == 0)
+			add_row(c, -1, i, d->events[i].time_us, &none, "step");
 	}
 }
 

@@ -22,33 +22,27 @@ static bool on_front(const struct frag_section *s, size_t k)
 }
 
 #define COLUMNS(X, s) \
-	X(s, COUNT, series) \
-	X(s, TEXT, policy) \
-	X(s, COUNT, completed) \
-	X(s, NS, driver_ns) \
-	X(s, BYTES, peak_reserved_bytes) \
-	X(s, BYTES, lower_bound_bytes) \
-	X(s, COUNT, front)
+	X(s, COUNT, series, k) \
+	X(s, TEXT, policy, r->policy) \
+	X(s, COUNT, completed, r->completed) \
+	X(s, NS, driver_ns, r->m.modelled_ns) \
+	X(s, BYTES, peak_reserved_bytes, r->m.peak_reserved_bytes) \
+	X(s, BYTES, lower_bound_bytes, frag_section_bound(section)) \
+	X(s, COUNT, front, on_front(section, k))
 FRAG_CSV_ROW(row, COLUMNS)
 
 static struct frag_rows rows(const struct frag_chart_job *job)
 {
-	const struct frag_section *s = job->section;
-	struct row *list = frag_answer_new(job->answer, s->count, sizeof(*list));
+	const struct frag_section *section = job->section;
+	struct row *list = frag_answer_new(job->answer, section->count, sizeof(*list));
 
-	for (size_t k = 0; list && k < s->count; k++) {
-		const struct frag_result *r = &s->results[k];
+	for (size_t k = 0; list && k < section->count; k++) {
+		const struct frag_result *r = &section->results[k];
 
-		list[k] = (struct row){ k,
-					r->policy,
-					r->completed,
-					r->m.modelled_ns,
-					r->m.peak_reserved_bytes,
-					frag_section_bound(s),
-					on_front(s, k) };
+		list[k] = FRAG_CSV_VALUES(row, COLUMNS);
 	}
 	/* one policy is beaten by nobody */
-	return (struct frag_rows){ list, s->count > 1 ? s->count : 0 };
+	return (struct frag_rows){ list, section->count > 1 ? section->count : 0 };
 }
 
 static void finding(const struct frag_chart_job *job, struct frag_title *out)
@@ -92,9 +86,7 @@ const struct frag_chart_ops frag_chart_pareto = {
 	.name = "pareto",
 	.rank = 50,
 	.heading = "Memory against driver time",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Down is less memory, left is less time in the driver. Policies with a ring are "
 		   "not beaten in both at once:",
 	.note = note,

@@ -3,10 +3,10 @@
 #include "chart.h"
 
 #define COLUMNS(X, s) \
-	X(s, COUNT, rank) \
-	X(s, TEXT, policy) \
-	X(s, COUNT, completed) \
-	X(s, BYTES, peak_reserved_bytes) \
+	X(s, COUNT, rank, i) \
+	X(s, TEXT, policy, r->policy) \
+	X(s, COUNT, completed, r->completed) \
+	X(s, BYTES, peak_reserved_bytes, r->m.peak_reserved_bytes) \
 	FRAG_CHART_CAUSES(X, s) \
 	FRAG_CHART_ROOM(X, s)
 FRAG_CSV_ROW(row, COLUMNS)
@@ -15,16 +15,14 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 {
 	size_t count = job->section->count;
 	struct row *list = frag_answer_new(job->answer, count, sizeof(*list));
-	struct frag_chart_room room;
+	struct frag_chart_room of_job, *room = &of_job;
 
-	frag_chart_room(job, &room);
+	frag_chart_room(job, room);
 	for (size_t i = 0; list && i < count; i++) {
 		const struct frag_result *r = frag_chart_result(job, i);
 		const struct frag_loss *l = &r->peak;
 
-		list[i] = (struct row){ i, r->policy, r->completed, r->m.peak_reserved_bytes,
-					FRAG_CHART_CAUSES(FRAG_CSV_OF, l)
-						FRAG_CHART_ROOM(FRAG_CSV_OF, &room) };
+		list[i] = FRAG_CSV_VALUES(row, COLUMNS);
 	}
 	return (struct frag_rows){ list, list ? count : 0 };
 }
@@ -62,9 +60,7 @@ const struct frag_chart_ops frag_chart_peak = {
 	.name = "peak",
 	.rank = 20,
 	.heading = "Peak reserved memory by cause",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Length of a bar: the largest memory the policy ever took from the card. Its "
 		   "parts: where those bytes were at that moment. Everything but "
 		   "\xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes are free but "

@@ -60,7 +60,7 @@ static void count_event(struct bins *b, const struct frag_event *ev, uint64_t no
 static bool fill(const struct frag_section *s, struct bins *b)
 {
 	const struct frag_trace_dev *d = s->events;
-	uint64_t *born;
+	FRAG_AUTO_FREE uint64_t *born = NULL;
 
 	memset(b, 0, sizeof(*b));
 	if (!d || !d->events)
@@ -73,7 +73,6 @@ static bool fill(const struct frag_section *s, struct bins *b)
 
 		count_event(b, ev, s->duration_us ? ev->time_us : i, born);
 	}
-	frag_host_free(born);
 	return true;
 }
 
@@ -162,9 +161,7 @@ const struct frag_chart_ops frag_chart_sizes = {
 	.name = "sizes",
 	.rank = 80,
 	.heading = "Sizes and lifetimes of requests",
-	.finding = finding,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Left: sizes of the requests. Right: how long they live. Solid bars count "
 		   "requests, hatched ones weigh them by bytes: many small blocks that live long "
 		   "between few large ones are what pins memory.",

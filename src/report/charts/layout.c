@@ -195,7 +195,7 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 					    opt->restore && frag_policy_spec_ops(spec)->restore };
 	struct frag_run_options plain = *opt;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
-	struct frag_run *run;
+	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 	int rc;
 
 	plain.losses = plain.latency = plain.check = plain.paced = false;
@@ -205,12 +205,9 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 	plain.windows_max = 2;
 	g->looked = 0;
 	FRAG_TRY(frag_hints_open(&hints, card, &dev, err));
-	rc = frag_run_create(spec, dev, g->dev, &plain, &run, err);
-	if (!rc) {
-		rc = feed(g, run, opt, err);
-		dev->abandoned = true;
-		frag_run_destroy(run);
-	}
+	FRAG_TRY(frag_run_create(spec, dev, g->dev, &plain, &run, err));
+	rc = feed(g, run, opt, err);
+	dev->abandoned = true;
 	return rc;
 }
 

@@ -153,8 +153,7 @@ static int alloc(struct frag_builder *b, size_t i)
 	if (FRAG_UNLIKELY(!e->bytes || e->bytes > FRAG_MAX_REQUEST))
 		return bad_entry(b, i, "alloc of an impossible size");
 	FRAG_TRY(take_slot(b, &slot));
-	if (frag_addr_map_reserve(&b->live))
-		return frag_fail_nomem(b->err, "live blocks");
+	FRAG_CHECK_ALLOC(!frag_addr_map_reserve(&b->live), "live blocks", b->err);
 	if (FRAG_UNLIKELY(!frag_addr_map_add(&b->live, e->addr, slot + 1ull)))
 		return bad_entry(b, i, "alloc at an address that is still live");
 	emit_words(b,
@@ -391,8 +390,8 @@ int frag_build_initial(struct frag_builder *b)
 		uint32_t slot = 0;
 
 		FRAG_TRY(take_slot(b, &slot));
-		if (frag_addr_map_number(&b->live, s->addr, slot))
-			return frag_fail_nomem(b->err, "live blocks");
+		FRAG_CHECK_ALLOC(!frag_addr_map_number(&b->live, s->addr, slot), "live blocks",
+				 b->err);
 		FRAG_ASSERT(slot == s->slot);
 		b->slots[slot] = (struct frag_build_slot){
 			s->addr, s->requested, (uint16_t)s->stream, pool_of_initial(out, i),

@@ -65,8 +65,8 @@ static int add_cell(struct rewinder *w, struct cell c)
 {
 	FRAG_TRY(FRAG_GROW(w->cells, w->cells_count, w->cells_cap, "rewind", w->err));
 	w->cells[w->cells_count] = c;
-	if (frag_addr_map_number(&w->blocks, c.addr, w->cells_count++))
-		return frag_fail_nomem(w->err, "rewind");
+	FRAG_CHECK_ALLOC(!frag_addr_map_number(&w->blocks, c.addr, w->cells_count++), "rewind",
+			 w->err);
 	return 0;
 }
 
@@ -161,8 +161,8 @@ static int add_whole(struct rewinder *w, struct frag_initial_segment s)
 {
 	FRAG_TRY(FRAG_GROW(w->whole, w->whole_count, w->whole_cap, "rewind", w->err));
 	w->whole[w->whole_count] = s;
-	if (frag_addr_map_number(&w->segments, s.addr, w->whole_count++))
-		return frag_fail_nomem(w->err, "rewind");
+	FRAG_CHECK_ALLOC(!frag_addr_map_number(&w->segments, s.addr, w->whole_count++), "rewind",
+			 w->err);
 	return 0;
 }
 

@@ -80,8 +80,7 @@ static int put(struct frag_cft_packer *p, struct head head, const void *plain, s
 	if (bytes)
 		packed = ZSTD_compressCCtx(p->zstd, p->out + p->len + sizeof(head), room, plain,
 					   bytes, LEVEL);
-	if (ZSTD_isError(packed))
-		return frag_fail_nomem(err, "zstd");
+	FRAG_CHECK_ALLOC(!ZSTD_isError(packed), "zstd", err);
 	if (packed < bytes) {
 		head.coding = CODING_ZSTD;
 	} else {

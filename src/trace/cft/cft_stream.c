@@ -68,8 +68,7 @@ static int end_devices(struct frag_cft_stream *s, struct frag_err *err)
 int frag_cft_stream_open(const char *path, const struct frag_trace *head,
 			 struct frag_cft_stream **out, struct frag_err *err)
 {
-	struct frag_cft_stream *s;
-	int rc;
+	FRAG_AUTO(frag_cft_stream_abort_at) struct frag_cft_stream *s = NULL;
 
 	FRAG_TRY_CALLOC(s, 1, "trace", err);
 	for (uint32_t d = 0; d < head->devs_count; d++)
@@ -78,17 +77,11 @@ int frag_cft_stream_open(const char *path, const struct frag_trace *head,
 	s->head = head;
 	s->path = frag_host_strdup(path);
 	s->waiting = frag_host_alloc(ROOM * sizeof(*s->waiting));
-	rc = s->path && s->waiting ? 0 : frag_fail_nomem(err, "trace block");
-	if (!rc)
-		rc = frag_outfile_open(&s->file, path, err)
-			     ?: frag_cft_writer_begin(&s->writer, head, s->file.to, err);
-	if (!rc)
-		rc = end_devices(s, err);
-	if (rc) {
-		frag_cft_stream_abort(s);
-		return rc;
-	}
-	*out = s;
+	FRAG_CHECK_ALLOC(s->path && s->waiting, "trace block", err);
+	FRAG_TRY(frag_outfile_open(&s->file, path, err));
+	FRAG_TRY(frag_cft_writer_begin(&s->writer, head, s->file.to, err));
+	FRAG_TRY(end_devices(s, err));
+	*out = FRAG_GIVE(s);
 	return 0;
 }
 
@@ -117,17 +110,14 @@ int frag_cft_stream_put(struct frag_cft_stream *s, const struct frag_event *even
 	return 0;
 }
 
-int frag_cft_stream_close(struct frag_cft_stream *s, struct frag_err *err)
+int frag_cft_stream_close(struct frag_cft_stream *stream, struct frag_err *err)
 {
-	int rc = 0;
+	FRAG_AUTO(frag_cft_stream_abort_at) struct frag_cft_stream *s = stream;
 
 	if (s->dev < s->head->devs_count)
-		rc = frag_fail(err, FRAG_EINPUT,
-			       "device %u has fewer events than the head of the trace declares",
-			       s->head->devs[s->dev].ordinal);
-	if (!rc)
-		rc = frag_cft_writer_end(&s->writer, err)
-			     ?: frag_cft_commit(&s->file, s->path, err);
-	frag_cft_stream_abort(s);
-	return rc;
+		return frag_fail(err, FRAG_EINPUT,
+				 "device %u has fewer events than the head of the trace declares",
+				 s->head->devs[s->dev].ordinal);
+	FRAG_TRY(frag_cft_writer_end(&s->writer, err));
+	return frag_cft_commit(&s->file, s->path, err);
 }

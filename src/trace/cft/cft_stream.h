@@ -27,5 +27,6 @@ int frag_cft_stream_put(struct frag_cft_stream *s, const struct frag_event *even
 int frag_cft_stream_close(struct frag_cft_stream *s, struct frag_err *err);
 /* Leaves nothing behind. NULL is allowed. */
 void frag_cft_stream_abort(struct frag_cft_stream *s);
+FRAG_AUTO_AT(struct frag_cft_stream *, frag_cft_stream_abort)
 
 #endif

@@ -126,8 +126,7 @@ static int number_of(struct frag_log *log, struct names *n, const struct frag_lo
 	if (n->count > UINT16_MAX)
 		return fail_entry(log, e, "more than 65535 streams or pools", err);
 	FRAG_TRY(FRAG_GROW(n->list, n->count, n->cap, "streams", err));
-	if (frag_addr_map_number(&n->number_of, handle, n->count))
-		return frag_fail_nomem(err, "streams");
+	FRAG_CHECK_ALLOC(!frag_addr_map_number(&n->number_of, handle, n->count), "streams", err);
 	*out = (uint16_t)n->count;
 	n->list[n->count++] = handle;
 	return 0;
@@ -175,8 +174,7 @@ static int add_alloc(struct frag_log *log, struct frag_log_dev *dev, const struc
 		return fail_entry(log, e, "allocated again without a free", err);
 	if (e->bytes)
 		FRAG_TRY(new_number(dev, ev, &number, err));
-	if (frag_addr_map_number(&dev->live, e->id, number))
-		return frag_fail_nomem(err, "live blocks");
+	FRAG_CHECK_ALLOC(!frag_addr_map_number(&dev->live, e->id, number), "live blocks", err);
 	ev.slot = number;
 	return e->bytes ? put(dev, ev, err) : 0;
 }

@@ -130,8 +130,8 @@ static int take_frame(struct frag_log_stacks *s, char *text, uint64_t line, stru
 	f->passed = is_passed(field[2]);
 	FRAG_TRY(frag_strings_intern(s->strings, name, (size_t)n, &f->name, err));
 	FRAG_TRY(frag_strings_intern(s->strings, field[2], strlen(field[2]), &f->file, err));
-	if (frag_addr_map_number(&s->by_address, address, s->frames_count))
-		return frag_fail_nomem(err, "frames");
+	FRAG_CHECK_ALLOC(!frag_addr_map_number(&s->by_address, address, s->frames_count), "frames",
+			 err);
 	s->frames_count++;
 	return 0;
 }

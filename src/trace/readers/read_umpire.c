@@ -47,8 +47,8 @@ static int allocator_of(struct reader *r, uint64_t ref, uint32_t *out, struct fr
 	}
 	FRAG_TRY(FRAG_GROW(r->allocators, r->allocators_count, r->allocators_cap, "allocators",
 			   err));
-	if (frag_addr_map_number(&r->by_ref, ref, r->allocators_count))
-		return frag_fail_nomem(err, "allocators");
+	FRAG_CHECK_ALLOC(!frag_addr_map_number(&r->by_ref, ref, r->allocators_count), "allocators",
+			 err);
 	*out = (uint32_t)r->allocators_count;
 	r->allocators[r->allocators_count++] = (struct allocator){ .ref = ref };
 	return 0;

@@ -26,8 +26,9 @@ int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index)
 						 UINT16_MAX);
 			FRAG_TRY(FRAG_GROW(t->streams, t->streams_count, t->streams_cap, "streams",
 					   t->err));
-			if (frag_addr_map_number(&t->stream_index, handle, t->streams_count))
-				return frag_fail_nomem(t->err, "streams");
+			FRAG_CHECK_ALLOC(
+				!frag_addr_map_number(&t->stream_index, handle, t->streams_count),
+				"streams", t->err);
 			t->streams[t->streams_count++] = handle;
 			cell = frag_addr_map_find(&t->stream_index, handle);
 		}

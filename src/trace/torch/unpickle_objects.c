@@ -192,8 +192,7 @@ int frag_pickle_push_text(struct frag_pickle *p, const unsigned char *b, size_t 
 int frag_pickle_push_long_text(struct frag_pickle *p, uint64_t n)
 {
 	size_t have = 0, cap = 0;
-	unsigned char *text = NULL;
-	int rc = 0;
+	FRAG_AUTO_FREE unsigned char *text = NULL;
 
 	if (p->in->cur > p->in->end)
 		return frag_pickle_truncated(p);
@@ -209,25 +208,19 @@ int frag_pickle_push_long_text(struct frag_pickle *p, uint64_t n)
 		return frag_pickle_push_text(p, p->in->cur - n, (size_t)n);
 	}
 	/* grows with the bytes read, not with the declared length */
-	while (!rc && have < n) {
+	while (have < n) {
 		if (have == cap) {
 			unsigned char *more;
 
 			cap = (size_t)FRAG_MIN((uint64_t)FRAG_MAX(cap * 2, FRAG_INPUT_PEEK_MAX), n);
 			more = frag_host_realloc(text, cap, 1);
-			if (!more) {
-				rc = frag_fail_nomem(p->err, "pickle string");
-				break;
-			}
+			FRAG_CHECK_ALLOC(more, "pickle string", p->err);
 			text = more;
 		}
-		rc = frag_input_read(p->in, text + have, cap - have, p->err);
+		FRAG_TRY(frag_input_read(p->in, text + have, cap - have, p->err));
 		have = cap;
 	}
-	if (!rc)
-		rc = push_hashed(p, text, (size_t)n);
-	frag_host_free(text);
-	return rc;
+	return push_hashed(p, text, (size_t)n);
 }
 
 /* ---- containers --------------------------------------------------------------- */

@@ -70,8 +70,8 @@ static void check_policy(const struct frag_trace *t, const struct frag_policy_op
 				fail_msg("%s: %s", ops->name, err.msg);
 			check_moment(&s, ops->name);
 		}
-		frag_cursor_close(&s);
 	}
+	frag_cursor_close(&s);
 	frag_policy_spec_destroy(spec);
 }
 
