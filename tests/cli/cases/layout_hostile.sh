@@ -43,6 +43,9 @@ long=$(printf 'a%.0s' $(seq 220)) line='7"7
 7'
 peaks() { layout --policies pytorch --check 0 "$@" --csv rows.csv -- sh sizes '{a}' > out; grep -o ',recorded,[0-9]*\|,card,[0-9]*' rows.csv | cut -d, -f3; }
 peaks --keep kept --vary "{a}=7/,77.,777 ,${long}7,${long}77,$line,$(printf '7\377')" | sed '/^cuf/d'
+# line ends and bytes that are no text: the line to paste has them, tables and maps a question mark
+layout --policies pytorch --check 0 --vary "{a}=$line,$(printf '7\377')" --json rows.json --out page -- sh sizes '{a}'
+grep -o '"line": .*' rows.json; grep -o 'a=7.*does\|a=7.*fits' out
 for damage in ': > "$f"' 'head -c 100 whole > "$f"' 'head -c 3000 /dev/urandom > "$f"'; do
 	rm -rf kept; peaks --keep kept --vary '{a}=7' > whole.peaks
 	f=kept/h100.a=7.cft; cp "$f" whole; eval "$damage"
