@@ -134,9 +134,12 @@ static void read_line(struct reading *r, char *line)
 static void add_place(const struct reading *r, char *out, size_t cap)
 {
 	const char *path = strchr(r->place, '"') + 1, *end = strstr(path, "\", line "), *name = end;
-	const char *number = end + strlen("\", line ");
 	const size_t len = strlen(out);
+	const char *number;
 
+	if (!end)
+		return;
+	number = end + strlen("\", line ");
 	while (name > path && name[-1] != '/')
 		name--;
 	snprintf(out + len, cap - len, " (%.*s:%.*s%s%s)", (int)(end - name), name,
