@@ -2,6 +2,7 @@
 /* Untrusted text: which characters may be shown, and quoting for a shell. */
 #include "clean.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <frag/base.h>
@@ -62,6 +63,27 @@ char *frag_clean_text(char *s, size_t len)
 	return s;
 }
 
+/* $'…' with octal numbers for all that may not be shown. */
+static char *escaped_word(const char *s, size_t len)
+{
+	char *word = frag_host_alloc(4 * len + 4), *to = word;
+
+	if (!word)
+		return NULL;
+	to += sprintf(to, "$'");
+	for (size_t i = 0, n; i < len; i += n ? n : 1) {
+		n = frag_clean_length(s + i, len - i);
+		if (!n)
+			to += sprintf(to, "\\%03o", (unsigned char)s[i]);
+		else if (s[i] == '\'' || s[i] == '\\')
+			to += sprintf(to, "\\%c", s[i]);
+		else
+			to = (char *)memcpy(to, s + i, n) + n;
+	}
+	sprintf(to, "'");
+	return word;
+}
+
 char *frag_shell_word(const char *s)
 {
 	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -71,6 +93,8 @@ char *frag_shell_word(const char *s)
 
 	if (len && strspn(s, harmless) == len)
 		return frag_host_strdup(s);
+	if (!frag_clean_is(s, len))
+		return escaped_word(s, len);
 	for (size_t i = 0; i < len; i++)
 		quotes += s[i] == '\'';
 	to = word = frag_host_alloc(len + 3 * quotes + 3);

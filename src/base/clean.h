@@ -19,7 +19,7 @@ char *frag_clean_text(char *s, size_t len);
 
 /*
  * The text as one word for a POSIX shell, in new memory: in single quotes if a character is special
- * to a shell. NULL if memory is short.
+ * to a shell; as $'a\012b' (POSIX.1-2024) if one may not be shown. NULL if memory is short.
  */
 char *frag_shell_word(const char *s);
 

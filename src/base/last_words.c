@@ -20,6 +20,9 @@ struct reading {
 	bool frames, aside; /* in its frames; it is of what ends nothing */
 	bool open;	    /* the message goes on in the next line */
 	const char *found, *more, *found_prefix, *plain;
+	const char *frame, *source; /* the last, and its line of code or NULL */
+	const char *place,
+		*place_source; /* the same of an exception that says no more than its type */
 };
 
 static bool has_any(const char *line, const char *const *list)
@@ -80,6 +83,8 @@ static void take(struct reading *r, const char *line)
 		r->found = line;
 		r->found_prefix = r->prefix;
 		r->more = NULL;
+		r->place = strchr(line, ':') ? NULL : r->frame;
+		r->place_source = r->source;
 		r->open = line[strlen(line) - 1] == ':';
 	}
 	r->aside = false;
@@ -98,6 +103,8 @@ static void read_line(struct reading *r, char *line)
 		r->prefix = line;
 		r->prefix_len = (size_t)(frame - line);
 		r->frames = true;
+		r->frame = frame;
+		r->source = NULL;
 		return;
 	}
 	mine = r->prefix && !strncmp(line, r->prefix, r->prefix_len);
@@ -105,6 +112,8 @@ static void read_line(struct reading *r, char *line)
 		take(r, line + r->prefix_len);
 		return;
 	}
+	if (r->frames && mine && !r->source)
+		r->source = line + r->prefix_len + strspn(line + r->prefix_len, " \t");
 	if (r->aside && mine && *line && !isspace((unsigned char)line[r->prefix_len]))
 		r->frames = false; /* a stack that somebody logged, without an exception */
 	if (r->frames || says_nothing(line))
@@ -112,11 +121,30 @@ static void read_line(struct reading *r, char *line)
 	if (r->open && mine)
 		r->more = line + r->prefix_len + strspn(line + r->prefix_len, " \t");
 	r->open = false;
-	if (!strncmp(line, "Fatal Python error: ", 20))
+	if (!strncmp(line, "Fatal Python error: ", 20)) {
 		r->found = line;
+		r->place = NULL;
+	}
 	r->plain = line + strspn(line, " \t");
 	if (!strstr(line, "Traceback (most recent call last):"))
 		r->aside = has_any(line, asides);
+}
+
+/* Of `  File "/a/train.py", line 3, in f`: " (train.py:3: assert x)" */
+static void add_place(const struct reading *r, char *out, size_t cap)
+{
+	const char *path = strchr(r->place, '"') + 1, *end = strstr(path, "\", line "), *name = end;
+	const size_t len = strlen(out);
+	const char *number;
+
+	if (!end)
+		return;
+	number = end + strlen("\", line ");
+	while (name > path && name[-1] != '/')
+		name--;
+	snprintf(out + len, cap - len, " (%.*s:%.*s%s%s)", (int)(end - name), name,
+		 (int)strspn(number, "0123456789"), number, r->place_source ? ": " : "",
+		 r->place_source ? r->place_source : "");
 }
 
 void frag_last_words_of(char *text, char *out, size_t cap)
@@ -134,6 +162,8 @@ void frag_last_words_of(char *text, char *out, size_t cap)
 		 : r.plain ? r.plain
 			   : "",
 		 r.more ? " " : "", r.more ? r.more : "");
+	if (r.found && r.place)
+		add_place(&r, out, cap);
 	frag_clean_text(out, strlen(out));
 }
 

@@ -3,8 +3,10 @@
 #include "inside_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -142,16 +144,34 @@ static int write_files(const char *folder, struct frag_err *err)
 	return 0;
 }
 
-/* Those who tidy up in caches take single files. */
+static bool is_same(const char *path, const void *bytes, size_t count)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *found = MAP_FAILED;
+	bool same =
+		fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && (size_t)st.st_size == count;
+
+	if (same && count) {
+		found = mmap(NULL, count, PROT_READ, MAP_PRIVATE, fd, 0);
+		same = found != MAP_FAILED && !memcmp(found, bytes, count);
+	}
+	if (found != MAP_FAILED)
+		munmap(found, count);
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/* Those who tidy up in caches take single files, and a crash leaves zeros in place of what was not on the disk yet. */
 static bool is_whole(const char *folder)
 {
 	bool whole = true;
 
 	for (size_t i = 0; whole && i < FRAG_ARRAY_LEN(files); i++) {
 		FRAG_AUTO_FREE char *path = frag_path_join(folder, files[i].name);
-		struct stat st;
 
-		whole = path && !stat(path, &st) && (size_t)st.st_size == file_bytes(i);
+		whole = path && is_same(path, files[i].begin, file_bytes(i));
 	}
 	return whole;
 }

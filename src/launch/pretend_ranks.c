@@ -46,11 +46,11 @@ static int open_log(const struct pretend_job *j, int flags)
 	return open(path, flags | O_CLOEXEC, 0600);
 }
 
-/* It leaves no recording, and what it says is only shown if it fails. */
+/* It leaves no recording, and as a rule what it says is only shown if it fails. */
 static void prepare_scout(const struct pretend_job *j, const char *folder)
 {
 	char path[sizeof(j->folder) + 16];
-	int fd = open_log(j, O_WRONLY | O_CREAT);
+	int fd = j->o->scout_prints ? -1 : open_log(j, O_WRONLY | O_CREAT);
 
 	setenv("CUFRAG_RECORD", folder, 1);
 	frag_roles_path(path, sizeof(path), j->folder);

@@ -10,6 +10,7 @@
 
 #include <frag/base.h>
 
+#include "base/clean.h"
 #include "layout/where.h"
 #include "lib/grow.h"
 
@@ -300,6 +301,7 @@ void frag_axes_text(const struct frag_axes *x, size_t layout, size_t skip, char 
 		if (i != skip)
 			len += (size_t)snprintf(buf + len, cap - len, "%s%s=%s", len ? " " : "",
 						x->list[i].name, frag_axes_value(x, layout, i));
+	frag_clean_text(buf, strlen(buf));
 }
 
 /* ---- the command ----------------------------------------------------------------------- */

@@ -54,7 +54,7 @@ int frag_axes_expand(struct frag_axes *x, const char *const *where, size_t where
 void frag_axes_release(struct frag_axes *x);
 
 const char *frag_axes_value(const struct frag_axes *x, size_t layout, size_t axis);
-/* "tp=2 mb=4"; skip: this axis is left out, SIZE_MAX = none. */
+/* "tp=2 mb=4", in characters that may be shown; skip: this axis is left out, SIZE_MAX = none. */
 void frag_axes_text(const struct frag_axes *x, size_t layout, size_t skip, char *buf, size_t cap);
 /* The command of a layout, in new memory. */
 int frag_axes_words(const struct frag_axes *x, size_t layout, char *const *words, char ***out,

@@ -7,6 +7,8 @@
 #include "lib/random.h"
 
 #define ASSUMED_PER_CHECK 20u
+/* Pairs of points of a group that are compared to choose the next: some milliseconds for each card. */
+#define COMPARED_MAX (1u << 20)
 
 /* Has a at most the memory of b, as declared? */
 static bool below(const struct frag_border *b, const struct frag_border_point *x,
@@ -56,24 +58,38 @@ static size_t settled_by(const struct frag_border *b, size_t i, size_t first, si
 	return all;
 }
 
+/* Of a group, as frag_border_next has it. Of a large one not every point is looked at. */
+static size_t best_of(const struct frag_border *b, size_t first, size_t end)
+{
+	size_t open = 0, seen = 0, most = 0, best = SIZE_MAX, step;
+
+	for (size_t i = first; i < end; i++)
+		open += open_(b, &b->points[i]);
+	step = 1 + open * (end - first) / COMPARED_MAX;
+	for (size_t i = first; i < end; i++) {
+		size_t n = open_(b, &b->points[i]) && seen++ % step == 0
+				   ? settled_by(b, i, first, end)
+				   : 0;
+
+		best = n && n >= most ? i : best; /* of equals the higher: often all fit */
+		most = FRAG_MAX(most, n);
+	}
+	return best;
+}
+
 size_t frag_border_next(const struct frag_border *b)
 {
 	size_t best = SIZE_MAX, best_running = SIZE_MAX;
 
 	for (size_t first = 0, end; first < b->count && best_running; first = end) {
-		size_t running = 0, most = 0, here = SIZE_MAX;
+		size_t running = 0, here;
 
 		for (end = first; end < b->count && b->points[end].group == b->points[first].group;
 		     end++)
 			running += b->points[end].running;
 		if (running >= best_running)
 			continue;
-		for (size_t i = first; i < end; i++) {
-			size_t n = open_(b, &b->points[i]) ? settled_by(b, i, first, end) : 0;
-
-			here = n && n >= most ? i : here; /* of equals the higher: often all fit */
-			most = FRAG_MAX(most, n);
-		}
+		here = best_of(b, first, end);
 		if (here != SIZE_MAX) {
 			best = here;
 			best_running = running;

@@ -3,7 +3,10 @@
 #include "layout_row.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/clean.h"
 
 #define MAP_ROWS 40u
 
@@ -59,7 +62,7 @@ void frag_layout_map(const struct frag_layouts *x, size_t c, const struct frag_l
 	for (size_t i = 0, r = 0; cells && i < x->border.count; i++) {
 		size_t layout = frag_layout_of(x, i);
 		const struct frag_layout_row *row;
-		char text[400];
+		char text[400], column[400];
 		size_t y;
 
 		for (size_t k = 0; k < c; k++)
@@ -73,12 +76,14 @@ void frag_layout_map(const struct frag_layouts *x, size_t c, const struct frag_l
 		fits += !strcmp(row->answer, "fits");
 		frag_axes_text(&x->axes, layout, right, text, sizeof(text));
 		y = find_row(&lines, *text ? text : "all", a);
+		snprintf(column, sizeof(column), "%s", frag_axes_value(&x->axes, layout, right));
 		if (y == MAP_ROWS)
 			continue;
 		cells[n++] = (struct cell){
 			.x = x->axes.at[layout * x->axes.count + right],
 			.y = y,
-			.column = frag_axes_value(&x->axes, layout, right),
+			.column =
+				frag_answer_print(a, "%s", frag_clean_text(column, strlen(column))),
 			.row = lines.texts[y],
 			.need_ratio = row->peak_reserved_bytes == UINT64_MAX
 					      ? NAN

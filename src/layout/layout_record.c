@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "base/last_words.h"
 #include "explain/moment/explain.h"
 #include "explain/steps.h"
@@ -243,15 +245,38 @@ static int judge_cache(const struct frag_layouts *x, size_t i, struct frag_layou
 	return 0;
 }
 
+/* "mb=2.ac=full": a layout as the name of a file. Values that such a name does not tell apart, or that do not fit into it, get their hash. */
+static void file_name_of(const struct frag_layouts *x, size_t layout, char *name, size_t cap)
+{
+	static const char ambiguous[] = " /=\t\n\r";
+	const size_t hash_room = sizeof(".0123456789abcdef");
+	bool unique = true;
+	uint64_t hash = 0;
+
+	frag_axes_text(&x->axes, layout, SIZE_MAX, name, cap);
+	unique = strlen(name) + 1 < cap;
+	for (size_t k = 0; k < x->axes.count; k++) {
+		const char *value = frag_axes_value(&x->axes, layout, k);
+
+		unique &= !value[strcspn(value, ambiguous)];
+		hash = XXH3_64bits_withSeed(value, strlen(value), hash + k + 1);
+	}
+	for (char *at = name; (at = strpbrk(at, " /\t\n\r"));)
+		*at = '.';
+	if (!unique) {
+		size_t len = FRAG_MIN(strlen(name), cap - hash_room);
+
+		snprintf(name + len, cap - len, ".%016llx", (unsigned long long)hash);
+	}
+}
+
 /* The recording as a file: of --keep, or for this process. */
 static void path_of(const struct frag_layouts *x, size_t i, size_t on, const char *log, char *path,
 		    size_t cap)
 {
 	char name[200];
 
-	frag_axes_text(&x->axes, frag_layout_of(x, i), SIZE_MAX, name, sizeof(name));
-	for (char *at = name; *at; at++)
-		*at = *at == '/' || *at == ' ' ? '.' : *at;
+	file_name_of(x, frag_layout_of(x, i), name, sizeof(name));
 	if (x->keep && on == SIZE_MAX && !x->pretend.trial)
 		snprintf(path, cap, "%.3800s/%s.%s.cft", x->keep,
 			 x->cards[frag_layout_card(x, i)]->name, name);
@@ -265,6 +290,8 @@ static bool is_there(const struct frag_layouts *x, size_t on, const char *path)
 	return x->resume && x->keep && on == SIZE_MAX && !x->exact && !x->pretend.trial &&
 	       !access(path, R_OK);
 }
+
+static const struct frag_layout_result nothing = { .rank = UINT64_MAX, .step_us = UINT64_MAX };
 
 static int record(const struct frag_layouts *x, size_t i, size_t on, const char *log,
 		  struct frag_layout_result *out, struct frag_err *err)
@@ -284,9 +311,12 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	p = program_of(x, i, on, &pretend, words);
 	frag_layout_roles_path(x, frag_layout_of(x, i), roles, sizeof(roles));
 	pretend.known_roles = x->anew ? NULL : roles;
+	pretend.scout_prints = true; /* into the log, of which the size is watched */
 	if (is_there(x, on, path)) {
 		out->status = FRAG_LAYOUT_RAN;
-		return judge(x, i, &p.target, path, out, err);
+		if (!judge(x, i, &p.target, path, out, &unread))
+			return 0;
+		*out = nothing; /* a damaged file: it is recorded again */
 	}
 	if (x->requests)
 		frag_launch_end_when(is_ready, &engine);
@@ -321,7 +351,7 @@ void frag_layout_record(const struct frag_layouts *x, size_t i, size_t on, const
 {
 	struct frag_err err = { 0 };
 
-	*out = (struct frag_layout_result){ .rank = UINT64_MAX, .step_us = UINT64_MAX };
+	*out = nothing;
 	if (record(x, i, on, log, out, &err)) {
 		say(out, FRAG_LAYOUT_FAILED, log, err.msg);
 		if (!strstr(err.msg, "ended with status"))

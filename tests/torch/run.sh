@@ -153,6 +153,18 @@ test_forked_layouts_are_as_anew() {
 	! pgrep -f "$root/tests/torch/layout_kinds.py|cufrag_forks.py $PWD"
 }
 
+# DTensor's answers about an optimizer's operators are those of the first layout in all that are forked, which are as those started anew
+test_forked_layouts_know_the_shapes() {
+	"$python" -c 'from torch.distributed.fsdp import fully_shard; from torch.distributed.tensor import _sharding_prop' 2> err || return 0
+	for way in anew forked; do
+		"$cufrag" layout --no-gpu --gpu h100 --world 4 --policies pytorch --check 0 --fresh --jobs 1 --csv $way.csv $([ $way = forked ] || echo --anew) \
+			--vary "{n}=$([ $way = forked ] && echo 1,2,3,4,5,)6" -- "$python" "$root/tests/torch/layout_shapes.py" '{n}' counts > out 2> $way.log || wrong out $way.log
+		mv counts $way.counts
+	done
+	sed 's/,card,/,recorded,/' anew.csv | grep n=6 > anew && grep n=6 forked.csv | cmp - anew && ! grep -q 'started anew' forked.log || { diff forked.csv anew.csv; cat forked.log; return 1; }
+	! grep -qx 0 anew.counts && [ "$(grep -vcx 0 forked.counts)" -le 2 ] && [ "$(grep -cx 0 forked.counts)" -ge 5 ] || wrong anew.counts forked.counts
+}
+
 # the roles of a layout's ranks are taken from another only where its groups are the same: else it finds its own, forked or not
 test_layouts_with_other_groups_have_their_own_roles() {
 	for way in forked anew; do

@@ -45,15 +45,28 @@ static bool add(struct list *l, struct held h)
 	return true;
 }
 
+/* "BEGIN-END ...", both in hexadecimal. Read by hand: fscanf took longer than the kernel needs to write the file. */
+static bool parse(const char *line, uint64_t *begin, uint64_t *end)
+{
+	char *dash, *space;
+
+	*begin = strtoull(line, &dash, 16);
+	if (dash == line || *dash != '-')
+		return false;
+	*end = strtoull(dash + 1, &space, 16);
+	return *space == ' ';
+}
+
 /* The area that the kernel fills from the top, where libraries lie; neighbours joined. false: unknown. */
 static bool look(struct list *now)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
-	uint64_t library = (uint64_t)(uintptr_t)look;
-	unsigned long long begin, end;
+	uint64_t library = (uint64_t)(uintptr_t)look, begin, end;
+	char *line = NULL;
+	size_t room = 0;
 	bool fine = f != NULL;
 
-	while (fine && fscanf(f, "%llx-%llx%*[^\n]", &begin, &end) == 2) {
+	while (fine && getline(&line, &room, f) > 0 && parse(line, &begin, &end)) {
 		struct held *last = now->count ? &now->at[now->count - 1] : NULL;
 
 		if (last && begin - last->end > AREA_GAP) {
@@ -66,6 +79,7 @@ static bool look(struct list *now)
 		else
 			fine = add(now, (struct held){ .begin = begin, .end = end });
 	}
+	free(line);
 	if (f)
 		fclose(f);
 	return fine && now->count;

@@ -35,3 +35,26 @@ layout --vary '{a}=1' -- ./missing '{a}'
 layout --vary '{a}=1' -- sh -c 'kill -KILL $$' '{a}'
 layout --vary '{a}=1' -- sh -c 'truncate -s 2G /dev/stdout; sleep 100' '{a}'
 grep -c 'not for want of memory' out
+# values that a file name does not tell apart, or that are too long for one, have recordings of their own; a damaged one is recorded again
+cat > sizes << 'END'
+printf 'alloc,1,%s\nfree,1\n' $((1073741824 * $(printf '%s' "$1" | tr -cd 7 | wc -c))) > "$CUFRAG_RECORD/1.pickle"
+END
+long=$(printf 'a%.0s' $(seq 220)) line='7"7
+7'
+peaks() { layout --policies pytorch --check 0 "$@" --csv rows.csv -- sh sizes '{a}' > out; grep -o ',recorded,[0-9]*\|,card,[0-9]*' rows.csv | cut -d, -f3; }
+peaks --keep kept --vary "{a}=7/,77.,777 ,${long}7,${long}77,$line,$(printf '7\377')" | sed '/^cuf/d'
+# line ends and bytes that are no text: the line to paste has them, tables and maps a question mark
+layout --policies pytorch --check 0 --vary "{a}=$line,$(printf '7\377')" --json rows.json --out page -- sh sizes '{a}'
+grep -o '"line": .*' rows.json; grep -o 'a=7.*does\|a=7.*fits' out
+for damage in ': > "$f"' 'head -c 100 whole > "$f"' 'head -c 3000 /dev/urandom > "$f"'; do
+	rm -rf kept; peaks --keep kept --vary '{a}=7' > whole.peaks
+	f=kept/h100.a=7.cft; cp "$f" whole; eval "$damage"
+	peaks --keep kept --resume --vary '{a}=7' | diff - whole.peaks > /dev/null && echo as before
+done
+# rank 0 of a job, which runs alone first, prints without end
+layout --world 2 --vary '{a}=1' -- sh -c 'truncate -s 2G /dev/stdout; sleep 100' '{a}'
+# a cache in which a crash left zeros in place of every file
+cp -r "$XDG_CACHE_HOME"/cufrag/nogpu-* intact
+find "$XDG_CACHE_HOME"/cufrag/nogpu-* -type f | while read -r f; do size=$(stat -c %s "$f"); rm "$f"; truncate -s "$size" "$f"; done
+layout --vary '{a}=7' -- sh sizes '{a}'
+diff -r intact "$XDG_CACHE_HOME"/cufrag/nogpu-* > differences && echo "whole again"

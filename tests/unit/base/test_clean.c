@@ -67,4 +67,7 @@ TEST(test_shell)
 	check_word("$(x)`y`", "'$(x)`y`'");
 	check_word("~root", "'~root'");
 	check_word("a*[b]", "'a*[b]'");
+	check_word("a\nb", "$'a\\012b'");
+	check_word("\xff'\\9\t", "$'\\377\\'\\\\9\\011'");
+	check_word("\xc3\xa4\n", "$'\xc3\xa4\\012'");
 }

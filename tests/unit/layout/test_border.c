@@ -114,6 +114,26 @@ TEST(what_fails_for_a_reason_of_its_own_says_nothing_of_others)
 		assert_int_equal(points[k].fits, k == i ? 0 : truth(&points[k]));
 }
 
+#define LONG 1000u
+#define SHORT 25u
+
+static uint64_t of_many(const struct frag_border_point *p)
+{
+	return p->level[0] + 7u * p->level[1] < 500;
+}
+
+TEST(a_large_group_is_searched_without_comparing_all_pairs)
+{
+	static struct frag_border_point points[LONG * SHORT];
+	struct frag_border b = { .points = points, .count = LONG * SHORT, .axes = 2, .cards = 1 };
+
+	for (size_t i = 0; i < b.count; i++)
+		points[i].level[0] = (uint16_t)(i / SHORT), points[i].level[1] = i % SHORT;
+	assert_true(search(&b, of_many) < 200);
+	for (size_t k = 0; k < b.count; k++)
+		assert_int_equal(points[k].fits, of_many(&points[k]));
+}
+
 TEST(jobs_spread_over_groups)
 {
 	struct frag_border_point points[2 * SIDE * SIDE];

@@ -28,6 +28,8 @@ import sys
 import threading
 import types
 
+import cufrag_shapes
+
 OF_A_RANK = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"}
 OF_A_RUN = OF_A_RANK | {"CUFRAG_NOGPU", "CUFRAG_NOGPU_ROOF", "CUFRAG_NOGPU_CALLS", "CUFRAG_NOGPU_TALK", "CUFRAG_NOGPU_RANK",
                         "CUFRAG_NOGPU_SCOUT", "CUFRAG_NOGPU_ROLES", "CUFRAG_NOGPU_MODULES", "CUFRAG_RECORD", "CUFRAG_RECORD_LIMIT",
@@ -120,6 +122,7 @@ def load(modules):
         names = f.read().split()
     if not loaded.load(names) or threading.active_count() > 1 or has_children():
         posix._exit(UNFIT)
+    cufrag_shapes.use(modules + ".shapes")
     return loaded
 
 

@@ -74,6 +74,9 @@ class Recorder:
             cufrag.torch.use_environment()
             KEPT.append(self)  # the card's callbacks
             return  # requests are recorded by the policy's library
+        if os.environ.get("CUFRAG_NOGPU_MODULES"):
+            import cufrag_shapes
+            cufrag_shapes.keep(os.environ["CUFRAG_NOGPU_MODULES"] + ".shapes")
         self.settings = settings_of(torch)
         if self.card and ("CUFRAG_TRIALS" in os.environ or "CUFRAG_CHANGES" in os.environ):
             import cufrag_changes

@@ -26,6 +26,7 @@ import re
 import time
 
 import cufrag_ranks
+import cufrag_shapes
 
 CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # beside the role's own rank, a processor each
 OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # what device meshes and Megatron-LM call it
@@ -35,6 +36,7 @@ PATIENCE_S = 60
 
 def end_scout():
     import posix  # without the exit handlers: nothing is recorded
+    cufrag_shapes.write()
     posix._exit(0)
 
 

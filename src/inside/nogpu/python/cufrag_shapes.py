@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DTensor's answers to "which shapes do the results have", for operators on lists: those of the first layout serve all forked after it.
+
+DTensor runs each operator that it meets anew on fake tensors. For an optimizer these are one of each weight, which takes a quarter of a
+layout's time. The answer depends only on the operator and what it is given: shapes, strides and types of the whole tensors,
+numbers. So it is the same in every layout that has the same weights. The first layout writes its answers when it ends (keep);
+the process of cufrag_forks.py reads them (use).
+
+An answer is bytes under a hash of its question: no objects that Python's garbage collector would count. It is not kept if finding it took
+memory of the card: the first fake tensor of a card does.
+"""
+import atexit
+import hashlib
+import os
+import pickle
+import sys
+
+MODULE = "torch.distributed.tensor._sharding_prop"  # since PyTorch 2.5
+OPERATORS = ("aten::_foreach_", "aten::_fused_")
+PLAIN = {int, float, complex, bool, str, type(None)}
+KEPT = {"path": None, "answers": {}}
+
+
+class Unknown(Exception):
+    pass
+
+
+def plain(torch, given):
+    """What `given` says, as values whose repr is the same in another process."""
+    kind = type(given)
+    if kind in PLAIN or kind in (torch.dtype, torch.device, torch.layout, torch.memory_format):
+        return given
+    if kind in (list, tuple, torch.Size):
+        return kind.__name__, [plain(torch, g) for g in given]
+    if kind.__name__ == "DTensorSpec" and given.tensor_meta is not None:
+        shape, stride, dtype = given.tensor_meta
+        if all(type(n) is int for n in (*shape, *stride)):  # no symbols
+            return given.mesh.device_type, tuple(shape), tuple(stride), dtype
+    raise Unknown
+
+
+def question(torch, schema):
+    """A hash; None: the answer may depend on more."""
+    core = torch._C
+    if not schema.op._schema.name.startswith(OPERATORS) or core._len_torch_dispatch_stack() or core._len_torch_function_stack() or torch._guards.detect_fake_mode():
+        return None
+    try:
+        asked = (str(schema.op), torch.get_default_dtype(), plain(torch, schema.args_schema),
+                 [(k, plain(torch, v)) for k, v in schema.kwargs_schema.items()])
+    except Unknown:
+        return None
+    return hashlib.sha256(repr(asked).encode()).digest()
+
+
+def allocations(torch):
+    return torch.cuda.memory_stats().get("allocation.all.allocated") if torch.cuda.is_initialized() else 0
+
+
+def watch(module, answers, keep):
+    """Has the answers given where they are known, and kept where they are not."""
+    torch, propagator = sys.modules["torch"], getattr(module, "ShardingPropagator", None)
+    original = getattr(propagator, "_propagate_tensor_meta_non_cached", None)
+    if not original or not hasattr(torch, "_guards"):
+        return
+
+    def answer(self, schema):
+        asked = question(torch, schema)
+        if asked in answers:
+            return pickle.loads(answers[asked])
+        before = allocations(torch) if keep and asked else None
+        found = original(self, schema)
+        if before is not None and before == allocations(torch):
+            answers[asked] = pickle.dumps(found)
+        return found
+    propagator._propagate_tensor_meta_non_cached = answer
+
+
+def keep(path):
+    """In the first layout."""
+    import cufrag_card
+    KEPT["path"] = path
+    cufrag_card.After(MODULE, lambda module: watch(module, KEPT["answers"], True))
+    atexit.register(write)
+
+
+def write():
+    """When that ends, or its scout (cufrag_roles.py)."""
+    if KEPT["answers"]:
+        path = KEPT["path"]
+        with open("%s.%d" % (path, os.getpid()), "wb") as f:
+            pickle.dump(KEPT["answers"], f)
+        os.replace("%s.%d" % (path, os.getpid()), path)
+
+
+def use(path):
+    """In the process that is forked, which has loaded its modules."""
+    if MODULE in sys.modules and os.path.exists(path):
+        with open(path, "rb") as f:
+            watch(sys.modules[MODULE], pickle.load(f), False)
