@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""golden.py TEST STEPS: a functional test of NVIDIA/Megatron-LM ($CODE), with its settings file, on made-up tokens; the figures are those
-that its golden values name, of the first and of the last step.
+"""golden.py TEST|- STEPS [OPTION...]: a functional test of NVIDIA/Megatron-LM ($CODE), with its settings file (-: with the options alone), on
+made-up tokens; the figures are those that its golden values name, of the first and of the last step.
 
 Apex is not on PyPI: its three fused softmax kernels are stood in for by functions that allocate what they do.
 """
@@ -62,7 +62,8 @@ softmax("scaled_upper_triang_masked_softmax_cuda", True)
 softmax("scaled_masked_softmax_cuda", False)
 softmax("scaled_softmax_cuda", False)
 script = os.path.join(CODE, "pretrain_gpt.py")
-sys.argv = [script, *arguments(sys.argv[1]), "--tensorboard-dir", "board", "--train-iters", str(STEPS), "--eval-iters", "0", "--mock-data",
+settings = [] if sys.argv[1] == "-" else arguments(sys.argv[1])
+sys.argv = [script, *settings, *sys.argv[3:], "--tensorboard-dir", "board", "--train-iters", str(STEPS), "--eval-iters", "0", "--mock-data",
             "--tokenizer-type", "NullTokenizer", "--vocab-size", "50256", "--no-persist-layer-norm"]
 sys.path.insert(0, CODE)
 with open(os.path.join(CODE, "made"), "w") as lock:  # only rank 0 makes Megatron's index of the data, and it may not run

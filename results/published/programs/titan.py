@@ -5,6 +5,7 @@ tokenizer of 128,256 words.
 The figure is the peak reserved memory of its last log line.
 """
 import base64
+import importlib
 import json
 import logging
 import os
@@ -48,6 +49,7 @@ logging.getLogger().addHandler(last)
 words = tokenizer("tokenizer.model")
 while "=" in sys.argv[1]:
     os.environ.update([sys.argv.pop(1).split("=", 1)])
+importlib.import_module("torch").manual_seed(0)  # torchtitan reads its seed back as uint64, which PyTorch 2.7 cannot if it has 64 bits
 script = os.path.join(os.environ["CODE"], "train.py")
 if not os.path.exists(script):  # since 2025
     script = os.path.join(os.environ["CODE"], "torchtitan/train.py")
