@@ -16,10 +16,8 @@ import yaml
 
 
 class Writer:
-    """TensorBoard's writer: of the last rank, the one whose figures are published."""
-
-    def __init__(self, *_, **__):
-        pass
+    """In place of TensorBoard's, which only the last rank has, the one whose figures are published. Here each rank has one, so that the first of its
+    tensor-parallel group, which needs no other, can run alone."""
 
     def add_scalar(self, name, value, step, *_, **__):
         named = {"mem-allocated-bytes": "allocated", "mem-max-allocated-bytes": "peak"}.get(name)
@@ -28,6 +26,10 @@ class Writer:
 
     def __getattr__(self, _):
         return lambda *_, **__: None
+
+
+def set_writer(_):
+    sys.modules["megatron.training.global_vars"]._GLOBAL_TENSORBOARD_WRITER = Writer()
 
 
 def softmax(name, in_place):
@@ -55,9 +57,6 @@ def arguments(test):
 
 CODE, STEPS = os.environ["CODE"], int(sys.argv[2])
 os.environ["PATH"] = os.pathsep.join((sys.prefix + "/bin", sys.base_prefix + "/bin", os.environ["PATH"]))
-board = types.ModuleType("torch.utils.tensorboard")
-board.SummaryWriter = Writer
-sys.modules["torch.utils.tensorboard"] = board
 softmax("scaled_upper_triang_masked_softmax_cuda", True)
 softmax("scaled_masked_softmax_cuda", False)
 softmax("scaled_softmax_cuda", False)
@@ -69,5 +68,6 @@ sys.path.insert(0, CODE)
 with open(os.path.join(CODE, "made"), "w") as lock:  # only rank 0 makes Megatron's index of the data, and it may not run
     fcntl.flock(lock, fcntl.LOCK_EX)
     importlib.import_module("megatron.core.datasets.utils").compile_helpers()
+importlib.import_module("megatron.training.global_vars")._set_tensorboard_writer = set_writer
 with open(script) as f:
     exec(compile(f.read(), script, "exec"), {"__name__": "__main__", "__file__": script})

@@ -43,5 +43,6 @@ train.SimpleTransformerModel = on_card(train.SimpleTransformerModel)
 train.deepspeed.initialize = then_reset(train.deepspeed.initialize)
 plain, builtins.print = print, show
 sys.argv = ["train.py", "--deepspeed_config", os.path.join(folder, "configs", sys.argv[1]), "--num_layers", "32", "--hidden_dim", "4096",
-            "--num_heads", "32", "--batch_size", "1", "--num_steps", sys.argv[2], "--activation_checkpointing", "--vocab_size", "50257", "--seed", "42"]
+            "--num_heads", "32", "--batch_size", "1", "--num_steps", sys.argv[2], "--activation_checkpointing", "--vocab_size", "50257",
+            "--seed", "42"]
 train.main()
