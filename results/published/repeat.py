@@ -129,7 +129,7 @@ def write(names, row):
         with open(ROWS, newline="") as f:
             rows = list(csv.DictReader(f))
         for r in rows:
-            if all(r[n] == row[n] for n in ("source", "what", "unit", "figure", "command", "published")):
+            if all(r[n] == row[n] for n in ("source", "what", "unit", "figure", "command", "card", "published")):
                 r.update(computed=row["computed"], difference_percent=row["difference_percent"])
         with open(ROWS + ".new", "w", newline="") as f:
             out = csv.DictWriter(f, names, lineterminator="\n")

@@ -6,7 +6,7 @@ eval arguments
 NEAR = 1	# %, of which results/published says how many are within
 eval sheet(560, HEAD + 384)
 eval open_output
-unit(u) = u eq "GiB" || u eq "GB" ? 1.0 : u eq "MiB" || u eq "MB" ? 2.0**-10 : 2.0**-20
+unit(u) = u eq "GiB" || u eq "GB" ? 1.0 : u eq "MiB" || u eq "MB" ? 2.0**-10 : u eq "bytes" ? 2.0**-30 : 2.0**-20
 GB(n) = column("published") * unit(strcol("unit"))
 off(n) = strcol("computed") eq "" ? NaN : column("difference_percent") < LOW ? LOW : column("difference_percent") > HIGH ? HIGH : column("difference_percent")
 LOW = -30
@@ -16,7 +16,7 @@ far(n) = abs(off(n)) > NEAR ? off(n) : NaN
 eval across(72, W - 24)
 eval down(HEAD + 8, H - 120)
 set logscale x 2
-set xrange [1.0/1048576:64] noextend
+set xrange [1.0/1048576:128] noextend
 set xtics ("4 KiB" 1.0/262144, "64 KiB" 1.0/16384, "1 MiB" 1.0/1024, "16 MiB" 1.0/64, "256 MiB" 0.25, "4 GiB" 4, "64 GiB" 64)
 set yrange [LOW - 2:HIGH + 2] noextend
 set ytics LOW, 5, HIGH format "%+.0f %%"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pipelines.py flux STEPS | sd3 default|no_t5: pictures of 1024 x 1024 by diffusers' own pipelines, with random weights and made-up tokens. flux: Hugging Face's
-blog on quantization backends, in bfloat16 (reserved); sd3: its blog on Stable Diffusion 3, in half precision (allocated)."""
+"""pipelines.py flux STEPS | sd3 default|no_t5 | sdxl STEPS: pictures of 1024 x 1024 by diffusers' own pipelines, with random weights and made-up tokens. flux: Hugging Face's
+blog on quantization backends, in bfloat16 (reserved); sd3: its blog on Stable Diffusion 3, in half precision (allocated); sdxl: diffusers' page
+on loading pipelines: Stable Diffusion XL, then the same with perturbed-attention guidance (allocated)."""
 import sys
 import types
 
@@ -84,6 +85,32 @@ def sd3(kind):
     for _ in range(2):
         pipe(prompt="a", generator=torch.manual_seed(0), num_inference_steps=4)
     print("figure peak %.3f" % (torch.cuda.max_memory_allocated() / 1024**3), flush=True)
+
+
+def sdxl(steps):
+    from diffusers import AutoencoderKL, AutoPipelineForText2Image, EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
+    from transformers import CLIPTextModel, CLIPTextModelWithProjection
+    torch.set_default_dtype(torch.float16)
+    with torch.device("cuda"):
+        parts = dict(unet=UNet2DConditionModel(sample_size=128, block_out_channels=(320, 640, 1280), transformer_layers_per_block=(1, 2, 10),
+                                               down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+                                               up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"), attention_head_dim=(5, 10, 20),
+                                               cross_attention_dim=2048, use_linear_projection=True, addition_embed_type="text_time",
+                                               addition_time_embed_dim=256, projection_class_embeddings_input_dim=2816).eval(),
+                     vae=AutoencoderKL(block_out_channels=(128, 256, 512, 512), latent_channels=4, layers_per_block=2, sample_size=1024,
+                                       scaling_factor=0.13025, force_upcast=True, down_block_types=("DownEncoderBlock2D",) * 4,
+                                       up_block_types=("UpDecoderBlock2D",) * 4).eval(),
+                     text_encoder=clip(CLIPTextModel, hidden_size=768, intermediate_size=3072, num_hidden_layers=12, num_attention_heads=12),
+                     text_encoder_2=clip(CLIPTextModelWithProjection, hidden_size=1280, intermediate_size=5120, num_hidden_layers=32, num_attention_heads=20,
+                                         projection_dim=1280, hidden_act="gelu"))
+    torch.set_default_dtype(torch.float32)
+    scheduler = EulerDiscreteScheduler(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", timestep_spacing="leading", steps_offset=1)
+    pipe = StableDiffusionXLPipeline(scheduler=scheduler, tokenizer=Tokens(77), tokenizer_2=Tokens(77), **parts).to("cuda")
+    for name in ("first", "pag"):
+        pipe("a", num_inference_steps=int(steps))
+        print("figure %s %.3f" % (name, torch.cuda.max_memory_allocated() / 1024**3), flush=True)
+        if name == "first":
+            pipe = AutoPipelineForText2Image.from_pipe(pipe, enable_pag=True)
 
 
 globals()[sys.argv[1]](*sys.argv[2:])
