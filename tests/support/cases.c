@@ -131,19 +131,34 @@ int cases_run(const char *file, cases_fn run)
 
 /* ---- bodies ----------------------------------------------------------------------- */
 
+/* Where its last lines that begin with '>' begin. */
+static const char *answer_of(const char *body)
+{
+	const char *at = body;
+
+	for (const char *line = body, *next; *line; line = next) {
+		next = line + line_length(line);
+		next += *next != 0;
+		if (*line != '>')
+			at = next;
+	}
+	return at;
+}
+
 void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *input, FILE *out))
 {
-	const char *end = strstr(body, "\n--\n"), *nothing = body + strlen(body) - 3;
-	FRAG_AUTO(free_at) char *input = NULL;
+	const char *end = answer_of(body);
+	FRAG_AUTO(free_at) char *input = NULL, *got = NULL;
+	FILE *to = open_memstream(&got, &(size_t){ 0 });
 
-	if (!end && nothing > body && !strcmp(nothing, "\n--"))
-		end = nothing;
-	if (!end)
-		fail_msg("no line '--' after the input");
-	input = strndup(body, (size_t)(end + 1 - body));
-	assert_non_null(input);
-	fprintf(out, "%s--\n", input);
-	answer(input, out);
+	assert_true(to &&
+		    asprintf(&input, "%.*s%s", (int)(end - body), body, *end ? "" : "\n") >= 0);
+	answer(input, to);
+	fclose(to);
+	trim(got);
+	fputs(input, out);
+	for (char *left = *got ? got : NULL, *line; (line = strsep(&left, "\n"));)
+		fprintf(out, *line ? "> %s\n" : ">\n", line);
 }
 
 void cases_lines(const char *body, FILE *out, void *ctx,

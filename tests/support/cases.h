@@ -27,7 +27,7 @@ typedef void (*cases_fn)(const char *body, FILE *out);
 /* Runs the cases of a file (from the top of the tree). Returns how many failed. */
 int cases_run(const char *file, cases_fn run);
 
-/* A body of two parts: input, a line "--", answer. Writes both, the answer by `answer`. */
+/* A body of two parts: input, and the answer in lines begun with "> ". Writes both, the answer by `answer`. */
 void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *input, FILE *out));
 
 /* A body of lines "call -> answer". `call` gets the call and what is expected ("" if nothing is), and writes the
