@@ -64,6 +64,25 @@ void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown)
 
 /* ---- what tests share ------------------------------------------------------------------ */
 
+_Thread_local struct frag_err test_err;
+
+void test_succeeds(int rc, const char *call, const char *file, int line)
+{
+	if (!rc)
+		return;
+	print_error("%s: %d, %s\n", call, rc, rc == test_err.code ? test_err.msg : "");
+	_fail(file, line);
+}
+
+void test_fails_with(int rc, int code, const char *part, const char *call, const char *file,
+		     int line)
+{
+	if (rc == code && strstr(test_err.msg, part))
+		return;
+	print_error("%s: %d, not %d: '%s', not '%s'\n", call, rc, code, test_err.msg, part);
+	_fail(file, line);
+}
+
 bool test_is_quick(void)
 {
 	return getenv("FRAG_TEST_QUICK") != NULL;

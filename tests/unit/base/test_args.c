@@ -62,14 +62,13 @@ static int parse(const char *text, struct values *v, char **operands, size_t *co
 
 TEST(test_ways)
 {
-	struct frag_err err = { 0 };
 	char *operands[20];
 	struct values v;
 	size_t count;
 	int rest;
 
 	assert_int_equal(parse("a --loud b -s 2K --us=5 --colour green --set png,pdf --wh -f x c",
-			       &v, operands, &count, &rest, &err),
+			       &v, operands, &count, &rest, &test_err),
 			 0);
 	assert_int_equal(count, 3);
 	assert_string_equal(operands[2], "c");
@@ -82,7 +81,7 @@ TEST(test_ways)
 	assert_int_equal(v.when, 1);
 	assert_string_equal(v.file, "x");
 	assert_int_equal(parse("-ls4 --le 9 --own good --own=good --when=auto - --file= --no-loud",
-			       &v, operands, &count, &rest, &err),
+			       &v, operands, &count, &rest, &test_err),
 			 0);
 	assert_false(v.loud);
 	assert_int_equal(v.size, 4);
@@ -93,24 +92,23 @@ TEST(test_ways)
 	assert_string_equal(operands[0], "-");
 	assert_string_equal(v.file, "");
 	/* the opposite of a flag named no-… */
-	assert_int_equal(parse("--no-host --host", &v, operands, &count, &rest, &err), 0);
+	assert_int_equal(parse("--no-host --host", &v, operands, &count, &rest, &test_err), 0);
 	assert_false(v.no_host);
 }
 
 TEST(test_rest)
 {
-	struct frag_err err = { 0 };
 	char *operands[20];
 	struct values v;
 	size_t count;
 	int rest;
 
-	assert_int_equal(parse("a -l -- b --bad -l", &v, operands, &count, &rest, &err), 0);
+	assert_int_equal(parse("a -l -- b --bad -l", &v, operands, &count, &rest, &test_err), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(rest, 4);
-	assert_int_equal(parse("a --", &v, operands, &count, &rest, &err), 0);
+	assert_int_equal(parse("a --", &v, operands, &count, &rest, &test_err), 0);
 	assert_int_equal(rest, 3);
-	assert_int_equal(parse("a", &v, operands, &count, &rest, &err), 0);
+	assert_int_equal(parse("a", &v, operands, &count, &rest, &test_err), 0);
 	assert_int_equal(rest, 2);
 }
 
@@ -141,11 +139,9 @@ TEST(test_wrong)
 	int rest;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
-		struct frag_err err = { 0 };
-
-		assert_int_equal(parse(cases[i].line, &v, operands, &count, &rest, &err),
+		assert_int_equal(parse(cases[i].line, &v, operands, &count, &rest, &test_err),
 				 FRAG_EUSAGE);
-		assert_string_equal(err.msg, cases[i].message);
+		assert_string_equal(test_err.msg, cases[i].message);
 	}
 }
 
@@ -153,10 +149,9 @@ static void check_refused(const struct frag_arg *bad, const char *message)
 {
 	struct values v;
 	struct frag_arg_table tables[] = { { bad, &v, "" }, { 0 } };
-	struct frag_err err = { 0 };
 
-	assert_int_equal(frag_args_check(tables, &err), FRAG_ECHECK);
-	assert_string_equal(err.msg, message);
+	assert_int_equal(frag_args_check(tables, &test_err), FRAG_ECHECK);
+	assert_string_equal(test_err.msg, message);
 }
 
 TEST(test_unsound)

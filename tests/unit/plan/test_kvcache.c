@@ -9,8 +9,6 @@
 #include "plan/kvcache/engine_log.h"
 #include "plan/kvcache/kvcache.h"
 
-static struct frag_err err;
-
 static void put(const char *path, const char *text)
 {
 	FRAG_AUTO(fclose_at) FILE *f = fopen(path, "w");
@@ -33,8 +31,8 @@ TEST(without_preemption)
 	struct frag_kvcache k = { .tokens = 12, .block = 4, .max_running = 9, .step_us = 1000000 };
 
 	put("a.csv", "seconds,prompt,output\n0,3,6\n0,4,2\n");
-	assert_int_equal(frag_kvcache_read(&k, "a.csv", &err), 0);
-	assert_int_equal(frag_kvcache_replay(&k, &err), 0);
+	assert_int_equal(frag_kvcache_read(&k, "a.csv", &test_err), 0);
+	assert_int_equal(frag_kvcache_replay(&k, &test_err), 0);
 	assert_int_equal(k.peak_blocks, 3);
 	assert_int_equal(k.peak_us, 1000000);
 	assert_int_equal(k.peak_running, 2);
@@ -64,8 +62,8 @@ TEST(the_last_is_preempted)
 	struct frag_kvcache k = { .tokens = 15, .block = 4, .max_running = 9, .step_us = 1000000 };
 
 	put("b.csv", "0, 4, 6\n1,2,1\r\n0,4,4\n");
-	assert_int_equal(frag_kvcache_read(&k, "b.csv", &err), 0);
-	assert_int_equal(frag_kvcache_replay(&k, &err), 0);
+	assert_int_equal(frag_kvcache_read(&k, "b.csv", &test_err), 0);
+	assert_int_equal(frag_kvcache_replay(&k, &test_err), 0);
 	assert_int_equal(k.preemptions, 1);
 	assert_int_equal(k.preempted_requests, 1);
 	assert_int_equal(k.first_preemption_us, 1000000);
@@ -92,8 +90,8 @@ TEST(pauses_limits_and_spans)
 
 	put("c.csv", "1700000000.5,16,3\n1700000000.5,1,1\n1700001000.5,48,17\n1700001000.5,48,"
 		     "18\n");
-	assert_int_equal(frag_kvcache_read(&k, "c.csv", &err), 0);
-	assert_int_equal(frag_kvcache_replay(&k, &err), 0);
+	assert_int_equal(frag_kvcache_read(&k, "c.csv", &test_err), 0);
+	assert_int_equal(frag_kvcache_replay(&k, &test_err), 0);
 	assert_int_equal(k.too_long, 1);
 	assert_int_equal(k.peak_running, 1);
 	assert_int_equal(k.peak_waiting, 1);
@@ -147,10 +145,10 @@ TEST(bad_requests_are_located)
 		int rc;
 
 		put("d.csv", cases[i].text);
-		rc = frag_kvcache_read(&k, "d.csv", &err);
+		rc = frag_kvcache_read(&k, "d.csv", &test_err);
 		assert_int_equal(rc, cases[i].said ? FRAG_EINPUT : 0);
-		if (cases[i].said && !strstr(err.msg, cases[i].said))
-			fail_msg("'%s': %s", cases[i].text, err.msg);
+		if (cases[i].said && !strstr(test_err.msg, cases[i].said))
+			fail_msg("'%s': %s", cases[i].text, test_err.msg);
 	}
 	unlink("d.csv");
 }
@@ -175,11 +173,11 @@ TEST(engines_say_the_size)
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
 		put("e.log", cases[i].text);
-		assert_int_equal(frag_engine_log_read("e.log", 16, &said, &err), 0);
+		assert_int_equal(frag_engine_log_read("e.log", 16, &said, &test_err), 0);
 		assert_int_equal(said.tokens, cases[i].tokens);
 	}
 	unlink("e.log");
-	assert_int_equal(frag_engine_log_read("e.log", 16, &said, &err), FRAG_EINPUT);
+	assert_int_equal(frag_engine_log_read("e.log", 16, &said, &test_err), FRAG_EINPUT);
 }
 
 TEST(engines_say_where_memory_goes)
@@ -223,7 +221,7 @@ TEST(engines_say_where_memory_goes)
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
 		put("g.log", cases[i].text);
-		assert_int_equal(frag_engine_log_read("g.log", 16, &said, &err), 0);
+		assert_int_equal(frag_engine_log_read("g.log", 16, &said, &test_err), 0);
 		assert_int_equal(said.weights_bytes, (uint64_t)(cases[i].gib[0] * FRAG_GIB));
 		assert_int_equal(said.profile_bytes, (uint64_t)(cases[i].gib[1] * FRAG_GIB));
 		assert_int_equal(said.graphs_bytes, (uint64_t)(cases[i].gib[2] * FRAG_GIB));
