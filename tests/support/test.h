@@ -139,6 +139,8 @@ static inline uint64_t test_roll(uint64_t *seed)
 
 /* A path in a folder of the program's own; the last eight stay valid. A file left there at the end is a failure. */
 const char *test_path(const char *name);
+/* A new folder there; it goes at the end with all that is in it. */
+const char *test_folder(const char *name);
 /* A file with these bytes; it goes at the end. */
 const char *test_make_file(const char *name, const void *bytes, size_t n);
 

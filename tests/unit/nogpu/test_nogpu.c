@@ -2,6 +2,7 @@
 /* The pretended card as a CUDA program meets it, where lines of calls (test_calls.c) do not do: copies, captures, kernels, unknown calls. */
 #include "test.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "nogpu_card.h"
@@ -103,19 +104,17 @@ TEST(who_waits_for_a_capture_is_refused_and_it_is_lost)
 
 TEST(who_takes_memory_leaves_a_mark)
 {
-	char folder[] = "/tmp/nogpu_begunXXXXXX", path[100];
+	const char *folder = test_folder("begun");
+	char path[100];
 	void *p;
 
 	NEEDS_ADDRESSES();
-	assert_non_null(mkdtemp(folder));
 	setenv("CUFRAG_RECORD", folder, 1);
 	snprintf(path, sizeof(path), "%s/%d.begun", folder, getpid());
 	assert_int_not_equal(access(path, F_OK), 0);
 	OK(cudaMalloc(&p, 1000));
 	assert_int_equal(access(path, F_OK), 0);
 	frag_nogpu_cudaFree(p);
-	unlink(path);
-	rmdir(folder);
 	unsetenv("CUFRAG_RECORD");
 }
 
@@ -211,8 +210,9 @@ TEST(kernels_are_those_that_the_card_runs)
 
 TEST(unknown_calls_are_errors_and_listed_once)
 {
-	char path[] = "/tmp/nogpu_callsXXXXXX", text[200] = "";
-	int fd = mkstemp(path);
+	const char *path = test_make_file("calls", "", 0);
+	int fd = open(path, O_RDONLY);
+	char text[200] = "";
 
 	assert_true(fd >= 0);
 	setenv("CUFRAG_NOGPU_CALLS", path, 1);
@@ -228,7 +228,6 @@ TEST(unknown_calls_are_errors_and_listed_once)
 	assert_true(read(fd, text, sizeof(text) - 1) > 0);
 	assert_string_equal(text, "cudaNeverHeardOf\ncublasGetSomething\n");
 	close(fd);
-	unlink(path);
 }
 
 static int choose_card(void **state)

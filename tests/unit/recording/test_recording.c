@@ -2,8 +2,6 @@
 /* One recording: limits, opening whole and by its head, units, what "recorded" stands for. */
 #include "test.h"
 
-#include <unistd.h>
-
 #include "recording/estimate.h"
 #include "recording/recording.h"
 #include "sample_trace.h"
@@ -51,7 +49,7 @@ TEST(test_limit_of_a_replay)
 
 /* ---- opening --------------------------------------------------------------------- */
 
-static char path[] = "/tmp/recording.XXXXXX";
+static const char *path; /* of a recording */
 
 static void tell(void *ctx, enum frag_recording_stage stage, const char *called,
 		 const struct frag_trace *trace)
@@ -64,6 +62,7 @@ static void tell(void *ctx, enum frag_recording_stage stage, const char *called,
 
 static void write_file(struct frag_trace *trace)
 {
+	path = test_make_file("recording", "", 0);
 	SUCCEEDS(frag_trace_write_cft(trace, path, &test_err));
 	frag_trace_destroy(trace);
 }
@@ -120,7 +119,7 @@ TEST(test_errors)
 
 TEST(test_units)
 {
-	char *paths[] = { path, path };
+	char *paths[2];
 	FRAG_AUTO(frag_recordings_release) struct frag_recordings all = { 0 };
 	const struct frag_unit *unit;
 	struct frag_trace *trace = sample_trace_small();
@@ -128,6 +127,7 @@ TEST(test_units)
 
 	trace->devs[0].has_evidence = false; /* it is impossible, and nothing here is about it */
 	write_file(trace);
+	paths[0] = paths[1] = (char *)(uintptr_t)path;
 	SUCCEEDS(frag_recordings_open(&all, paths, 2, &card, 0, &test_err));
 	assert_int_equal(all.units_count, 4);
 	for (size_t i = 0; i < 4; i++) {
@@ -159,22 +159,6 @@ TEST(test_recorded)
 	frag_policy_spec_destroy(spec);
 	assert_int_equal(frag_recording_spec(trace, "pytroch", &spec, NULL), FRAG_EUSAGE);
 }
-
-static int make_path(void **state)
-{
-	int fd = mkstemp(path);
-
-	(void)state;
-	return fd < 0 ? -1 : close(fd);
-}
-
-static int drop_path(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
-TEST_GROUP(make_path, drop_path)
 
 /* The card of a note, which anybody may have written: possible or not taken. */
 TEST(the_card_of_a_note)
