@@ -188,32 +188,25 @@ static int ask(frag_addr_t addr, uint64_t granted, uint64_t bytes, struct frag_b
 	return check_alloc(&checker, &req, out, &test_err);
 }
 
-static void expect(int rc, const char *part)
-{
-	assert_int_equal(rc, FRAG_ECHECK);
-	if (!strstr(test_err.msg, part))
-		fail_msg("'%s' does not say '%s'", test_err.msg, part);
-}
-
 TEST(check_finds_overlaps)
 {
 	struct frag_block a, b;
 
 	checker_open(&no_walk);
 	assert_int_equal(ask(1000, 100, 100, &a), 0);
-	expect(ask(1099, 50, 50, &b), "overlaps the one at 0x3e8");
-	expect(ask(950, 51, 50, &b), "overlaps the one at 0x3e8");
-	expect(ask(1000, 100, 100, &b), "overlaps");
-	expect(ask(2000, 99, 100, &b), "99 bytes granted where 100 were requested");
+	FAILS(FRAG_ECHECK, "overlaps the one at 0x3e8", ask(1099, 50, 50, &b));
+	FAILS(FRAG_ECHECK, "overlaps the one at 0x3e8", ask(950, 51, 50, &b));
+	FAILS(FRAG_ECHECK, "overlaps", ask(1000, 100, 100, &b));
+	FAILS(FRAG_ECHECK, "99 bytes granted where 100 were requested", ask(2000, 99, 100, &b));
 	assert_int_equal(ask(1100, 50, 50, &b), 0);
 	assert_int_equal(ask(900, 100, 50, &b), 0);
 	assert_int_equal(check_free(&checker, &a, &test_err), 0);
-	expect(check_free(&checker, &a, &test_err), "not in use");
+	FAILS(FRAG_ECHECK, "not in use", check_free(&checker, &a, &test_err));
 	assert_int_equal(ask(1050, 50, 50, &b), 0);
 	fake.check_rc = 1;
-	expect(ask(5000, 50, 50, &a), "list of trolls");
-	expect(check_free(&checker, &a, &test_err), "not in use"); /* it went back */
-	expect(check_free(&checker, &b, &test_err), "list of trolls");
+	FAILS(FRAG_ECHECK, "list of trolls", ask(5000, 50, 50, &a));
+	FAILS(FRAG_ECHECK, "not in use", check_free(&checker, &a, &test_err)); /* it went back */
+	FAILS(FRAG_ECHECK, "list of trolls", check_free(&checker, &b, &test_err));
 	frag_bset_release(&checker.used);
 }
 
@@ -246,28 +239,29 @@ TEST(check_finds_wrong_walks)
 	assert_int_equal(ask(1000, 100, 100, &a), 0);
 	assert_int_equal(trim_and_check(), 0);
 	fake.walk[2].addr++;
-	expect(trim_and_check(), "does not join the one before at 0x44d");
+	FAILS(FRAG_ECHECK, "does not join the one before at 0x44d", trim_and_check());
 	walk_again();
 	fake.walk[2].bytes--;
-	expect(trim_and_check(), "do not fill their segment");
+	FAILS(FRAG_ECHECK, "do not fill their segment", trim_and_check());
 	walk_again();
 	fake.walk[2].releasable = 201;
-	expect(trim_and_check(), "more is releasable");
+	FAILS(FRAG_ECHECK, "more is releasable", trim_and_check());
 	walk_again();
 	fake.walk[1].state = FRAG_STATE_FREE;
-	expect(trim_and_check(), "finds 0 bytes in use, 100 were granted");
+	FAILS(FRAG_ECHECK, "finds 0 bytes in use, 100 were granted", trim_and_check());
 	walk_again();
 	fake.walk[1].state = FRAG_STATE_WAITING;
-	expect(trim_and_check(), "100 bytes live and 0 waiting, the walk 0 and 100");
+	FAILS(FRAG_ECHECK, "100 bytes live and 0 waiting, the walk 0 and 100", trim_and_check());
 	walk_again();
 	fake.usage.releasable_bytes = 200;
-	expect(trim_and_check(), "200 bytes free and 200 releasable, the walk 200 and 0");
+	FAILS(FRAG_ECHECK, "200 bytes free and 200 releasable, the walk 200 and 0",
+	      trim_and_check());
 	walk_again();
 	fake.usage.largest_free_bytes = 100;
-	expect(trim_and_check(), "100 bytes as largest free block, the walk 200");
+	FAILS(FRAG_ECHECK, "100 bytes as largest free block, the walk 200", trim_and_check());
 	walk_again();
 	fake.walk[3] = fake.walk[0];
-	expect(trim_and_check(), "segments out of order");
+	FAILS(FRAG_ECHECK, "segments out of order", trim_and_check());
 	walk_again();
 	assert_int_equal(trim_and_check(), 0);
 	frag_bset_release(&checker.used);
