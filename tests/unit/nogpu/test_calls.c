@@ -5,7 +5,7 @@
  * before must succeed. Arguments are numbers, variables and &variable; a variable has room for eight numbers. Beside calls:
  *
  *	set NAME=VALUE · unset NAME	the environment; again: the card is what it says now
- *	v = 1 2 3			numbers of 32 bits
+ *	v = 1 2 3			numbers of 32 bits; longs v 1 2 3: of 64
  *	v · v.2				what is in it; ints v N · byte v AT · float v · text v · null v
  *	left · total · used		bytes of the current card; used: MiB
  *	owner ADDR · visible · number N	the card of an address, cards that the program sees, their numbers in the machine
@@ -23,6 +23,7 @@
 #include "nogpu_card.h"
 
 int frag_nogpu_cudaLaunchKernel(void);
+int frag_nogpu_cudnnDropoutGetStatesSize(void *h, size_t *bytes);
 int frag_nogpu_cusparseSpMatGetSize(void *a, int64_t *rows, int64_t *cols, int64_t *elements);
 uint64_t frag_nogpu_group_bytes(int ranks, int rank);
 void frag_nogpu_card_again(void);
@@ -39,10 +40,11 @@ __attribute__((used)) static void (*const linked[])(void) = {
 	(void (*)(void))frag_nogpu_cublasCreate_v2,
 	(void (*)(void))frag_nogpu_cusolverDnSgetrf_bufferSize,
 	(void (*)(void))frag_nogpu_cusparseSpMatGetSize,
+	(void (*)(void))frag_nogpu_cudnnDropoutGetStatesSize,
 };
 
 #define VARIABLES 20
-#define WORDS 16
+#define WORDS 18
 
 struct calls {
 	struct cases_name names[VARIABLES];
@@ -99,8 +101,9 @@ static uint64_t number(struct calls *c, const char *text)
 __attribute__((no_sanitize("undefined"))) static int call_entry(struct calls *c, char **w)
 {
 	typedef int entry(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			  uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-	uint64_t a[13] = { 0 };
+			  uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			  uint64_t);
+	uint64_t a[15] = { 0 };
 	char symbol[100];
 	entry *fn;
 
@@ -110,7 +113,8 @@ __attribute__((no_sanitize("undefined"))) static int call_entry(struct calls *c,
 		wrong("no such call", w[0]);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(a) && w[i + 1]; i++)
 		a[i] = number(c, w[i + 1]);
-	return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]);
+	return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12],
+		  a[13], a[14]);
 }
 
 #define N(i) number(c, w[i])
@@ -179,6 +183,9 @@ static bool prepares(struct calls *c, char **w)
 		unsetenv(w[1]);
 	} else if (!strcmp(w[0], "again")) {
 		frag_nogpu_card_again();
+	} else if (!strcmp(w[0], "longs")) {
+		for (size_t i = 0; w[i + 2]; i++)
+			variable(c, w[1])[i] = N(i + 2);
 	} else if (!strcmp(w[0], "answer")) {
 		frag_nogpu_answer(strcmp(w[1], "none"), strtoull(w[1], NULL, 10));
 	} else if (!strcmp(w[0], "fill")) {
