@@ -3,15 +3,15 @@
 # sweep and fleet end to end: the same bytes from any number of workers, ranks and shards; killed
 # workers, ranks and sweeps; hostile and missing traces; a real mpirun and a real Slurm where
 # they are installed.
-#	run.sh PROGRAM
+#	run.sh PROGRAM [TEST]
 # Last line: N passed, N failed, N skipped.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 program=$(realpath "${1:?usage: run.sh PROGRAM}")
 root=$PWD
-scratch=$(mktemp -d)
-passed=0 failed=0 skipped=0
 slurm_pids=()
+. tests/support/cases.sh
+strict=1
 
 finish() {
 	local file
@@ -24,56 +24,43 @@ finish() {
 }
 trap finish EXIT
 
-check() {
-	local name=$1
-	shift
-	mkdir -p "$scratch/$name"
-	if (cd "$scratch/$name" && set -e && "$@") > "$scratch/$name.log" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "failed $name"
-		tail -n 30 "$scratch/$name.log" | sed 's/^/    /'
-	fi
-}
-skip() { echo "skipped $1: $2"; skipped=$((skipped + 1)); }
-
 traces=()
 for t in gnn.default serve.default mempool.default streams.default seeddemo.default modelpar.default; do
 	traces+=("$root/traces/$t.cft")
 done
 sweep() { "$program" sweep --policies 'recorded;expandable;vmm' "$@"; }
 whole=$scratch/whole.sqlite
-sweep "${traces[@]}" --threads 1 -o "$whole" > /dev/null || { echo 'failed: the first sweep'; failed=1; }
+sweep "${traces[@]}" --threads 1 -o "$whole" > /dev/null || { echo 'the first sweep failed'; echo '0 passed, 1 failed, 0 skipped'; exit 1; }
 
 # ---- one machine
 
-same_with_any_number_of_workers() {
+test_same_with_any_number_of_workers() {
 	for n in 2 5; do
-		sweep "${traces[@]}" --threads $n -o n.sqlite && cmp n.sqlite "$whole"
+		sweep "${traces[@]}" --threads $n -o n.sqlite; cmp n.sqlite "$whole"
 	done
 	test ! -e n.sqlite.part
 }
 
-order_does_not_matter() {
+test_order_does_not_matter() {
 	printf '%s\n' '# a list' '' "${traces[5]}" "${traces[4]}" "${traces[3]}" > list
-	sweep "${traces[2]}" "${traces[1]}" "${traces[0]}" "${traces[0]}" --list list -o o.sqlite && cmp o.sqlite "$whole"
+	sweep "${traces[2]}" "${traces[1]}" "${traces[0]}" "${traces[0]}" --list list -o o.sqlite; cmp o.sqlite "$whole"
 }
 
-shards_make_the_whole() {
+test_shards_make_the_whole() {
 	for i in 0 1 2; do sweep "${traces[@]}" --shard $i/3 -o s.sqlite; done
-	"$program" sweep --merge s.2-of-3.sqlite s.0-of-3.sqlite s.1-of-3.sqlite -o m.sqlite && cmp m.sqlite "$whole"
+	"$program" sweep --merge s.2-of-3.sqlite s.0-of-3.sqlite s.1-of-3.sqlite -o m.sqlite; cmp m.sqlite "$whole"
 }
 
-array_jobs_find_their_shard() {
+test_array_jobs_find_their_shard() {
 	SLURM_ARRAY_TASK_ID=15 SLURM_ARRAY_TASK_MIN=5 SLURM_ARRAY_TASK_STEP=5 SLURM_ARRAY_TASK_COUNT=3 \
 		sweep "${traces[@]}" -o a.sqlite | grep -q 'wrote a.2-of-3.sqlite'
 	JOB_COMPLETION_INDEX=1 sweep "${traces[@]}" --shard /3 -o k.sqlite | grep -q 'wrote k.1-of-3.sqlite'
-	! sweep "${traces[@]}" --shard /3 -o x.sqlite 2> err && grep -q 'SLURM_ARRAY_TASK_ID' err && test ! -e x.sqlite
+	fails sweep "${traces[@]}" --shard /3 -o x.sqlite 2> err; grep -q 'SLURM_ARRAY_TASK_ID' err; test ! -e x.sqlite
 }
 
 # Each shard finds what the others have written, and does its own traces.
-shards_write_where_they_read() {
+test_shards_write_where_they_read() {
+	needs sqlite3
 	for i in 1 2 3 4 5 6; do cp "${traces[4]}" t$i.cft; done
 	for i in 0 1 2; do sweep . --shard $i/3 -o s.sqlite --csv s.csv --costs c.csv; done
 	"$program" sweep --merge s.*-of-3.sqlite -o s.sqlite
@@ -83,48 +70,50 @@ shards_write_where_they_read() {
 }
 
 # What is missing is said, and in the end the whole is as if never parted.
-missing_shards_are_named() {
+test_missing_shards_are_named() {
+	needs sqlite3
 	local status=0
 	for i in 0 1 2; do sweep "${traces[@]}" --shard $i/3 -o s.sqlite; done
 	"$program" sweep --merge s.1-of-3.sqlite s.1-of-3.sqlite -o m.sqlite > out || status=$?
-	test $status -eq 3 && grep -qx 'results of shards are missing: 0, 2 of 3' out
-	"$program" sweep --merge m.sqlite s.0-of-3.sqlite s.2-of-3.sqlite -o n.sqlite && cmp n.sqlite "$whole"
+	test $status -eq 3; grep -qx 'results of shards are missing: 0, 2 of 3' out
+	"$program" sweep --merge m.sqlite s.0-of-3.sqlite s.2-of-3.sqlite -o n.sqlite; cmp n.sqlite "$whole"
 	sweep "${traces[@]:1}" --shard 0/3 -o other.sqlite
-	! "$program" sweep --merge other.0-of-3.sqlite s.1-of-3.sqlite -o x.sqlite 2> err
-	grep -q 'other options or traces' err && test ! -e x.sqlite
+	fails "$program" sweep --merge other.0-of-3.sqlite s.1-of-3.sqlite -o x.sqlite 2> err
+	grep -q 'other options or traces' err; test ! -e x.sqlite
 }
 
-outputs_replace_no_trace() {
-	mkdir tr && for i in 1 2 3; do printf 'alloc,1,512\nfree,1\n' > tr/t$i.csv; done
+test_outputs_replace_no_trace() {
+	mkdir tr; for i in 1 2 3; do printf 'alloc,1,512\nfree,1\n' > tr/t$i.csv; done
 	cat tr/* > before
-	cp tr/t1.csv x.csv && echo x.csv > list
-	! "$program" sweep tr -o r.sqlite --csv tr/t1.csv 2> err && grep -q "'tr/t1.csv' is one of the traces" err
-	! "$program" sweep tr -o r.sqlite --costs tr/t2.csv 2> err
-	! "$program" sweep tr -o tr/t3.csv 2> err
-	! "$program" sweep --list list -o r.sqlite --csv x.csv 2> err
-	! "$program" sweep './x*.csv' -o x.csv 2> err
-	cat tr/* | cmp - before && cmp x.csv tr/t1.csv
-	"$program" sweep tr --policies buddy -o tr/r.sqlite --csv tr/r.csv && "$program" sweep tr --policies buddy -o tr/r.sqlite --csv tr/r.csv
+	cp tr/t1.csv x.csv; echo x.csv > list
+	fails "$program" sweep tr -o r.sqlite --csv tr/t1.csv 2> err; grep -q "'tr/t1.csv' is one of the traces" err
+	fails "$program" sweep tr -o r.sqlite --costs tr/t2.csv 2> err
+	fails "$program" sweep tr -o tr/t3.csv 2> err
+	fails "$program" sweep --list list -o r.sqlite --csv x.csv 2> err
+	fails "$program" sweep './x*.csv' -o x.csv 2> err
+	cat tr/* | cmp - before; cmp x.csv tr/t1.csv
+	"$program" sweep tr --policies buddy -o tr/r.sqlite --csv tr/r.csv; "$program" sweep tr --policies buddy -o tr/r.sqlite --csv tr/r.csv
 }
 
-part_is_no_link() {
+test_part_is_no_link() {
 	ln -s nowhere l.sqlite.part
-	! sweep "${traces[4]}" -o l.sqlite 2> err
-	! sweep "${traces[4]}" -o l.sqlite --resume 2> err && grep -q "cannot write 'l.sqlite.part'" err
-	test ! -e nowhere && test ! -e l.sqlite
+	fails sweep "${traces[4]}" -o l.sqlite 2> err
+	fails sweep "${traces[4]}" -o l.sqlite --resume 2> err; grep -q "cannot write 'l.sqlite.part'" err
+	test ! -e nowhere; test ! -e l.sqlite
 }
 
-names_reach_no_terminal_raw() {
+test_names_reach_no_terminal_raw() {
 	local name=$'esc\x1b]0;owned\x07\x1b[31m.csv'
 	printf 'alloc,1,536870912\nfree,1\n' > "$name"
 	"$program" sweep "$name" --policies 'buddy;caching' -o e.sqlite --csv e.csv --costs c.csv > out 2>&1
 	"$program" fleet e.sqlite > fleet 2>&1
 	test -z "$(grep -l $'\x1b' out e.csv c.csv fleet)"
-	grep -q '^esc?' e.csv && grep -q 'esc?' fleet
+	grep -q '^esc?' e.csv; grep -q 'esc?' fleet
 }
 
 # 8,000 jobs with the times and curves of one: once minutes to hours.
-many_jobs_take_seconds() {
+test_many_jobs_take_seconds() {
+	needs sqlite3
 	"$program" sweep "${traces[4]}" -o j.sqlite > /dev/null
 	python3 - <<-'END'
 	import json, random, sqlite3
@@ -152,35 +141,37 @@ many_jobs_take_seconds() {
 	grep -q '^8000 jobs\|8,000 jobs\|8000' out
 }
 
-numbers_of_others_are_checked() {
+test_numbers_of_others_are_checked() {
+	needs sqlite3
 	for set in peak_reserved_bytes=-1 peak_reserved_bytes=9223372036854775807 modelled_ns=-5; do
-		cp "$whole" h.sqlite && sqlite3 h.sqlite "update items set $set"
+		cp "$whole" h.sqlite; sqlite3 h.sqlite "update items set $set"
 		local status=0
 		"$program" fleet h.sqlite > out 2> err || status=$?
-		test $status -eq 3 && grep -q 'holds a number that no sweep writes' err
+		test $status -eq 3; grep -q 'holds a number that no sweep writes' err
 	done
-	cp "$whole" h.sqlite && sqlite3 h.sqlite "update items set curve='[[5,1],[0,-1],[18446744073709551616,1]]'"
+	cp "$whole" h.sqlite; sqlite3 h.sqlite "update items set curve='[[5,1],[0,-1],[18446744073709551616,1]]'"
 	"$program" fleet h.sqlite > out
 }
 
 # The sweep itself is killed after the first results: it goes on, and the end is the same.
-killed_sweep_goes_on() {
+test_killed_sweep_goes_on() {
+	needs sqlite3
 	"$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" --threads 1 -o k.sqlite > /dev/null &
 	local pid=$! tries=0
-	until [ "$(sqlite3 k.sqlite.part 'SELECT count(*) FROM traces' 2> /dev/null || echo 0)" -gt 0 ] || [ $((tries++)) -gt 400 ]; do
+	until { [ -s k.sqlite.part ] && [ "$(sqlite3 k.sqlite.part 'SELECT count(*) FROM traces' 2> /dev/null || echo 0)" -gt 0 ]; } || [ $((tries++)) -gt 400 ]; do
 		sleep 0.01
 	done
 	kill -KILL $pid 2> /dev/null || true
 	wait $pid || true
 	test -e k.sqlite && return 0 # it was faster
-	! sweep "${traces[@]}" -o k.sqlite 2> err && grep -q -- --resume err
-	! "$program" sweep "${traces[@]}" --policies buddy --resume -o k.sqlite 2> err && grep -q 'a sweep with other options' err
+	fails sweep "${traces[@]}" -o k.sqlite 2> err; grep -q -- --resume err
+	fails "$program" sweep "${traces[@]}" --policies buddy --resume -o k.sqlite 2> err; grep -q 'a sweep with other options' err
 	sweep "${traces[@]}" --resume -o k.sqlite | grep 'there already'
-	cmp k.sqlite "$whole" && test ! -e k.sqlite.part
+	cmp k.sqlite "$whole"; test ! -e k.sqlite.part
 }
 
 # A worker that is killed loses the trace in hand, which is done again.
-killed_worker_is_replaced() {
+test_killed_worker_is_replaced() {
 	"$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" --threads 2 -o w.sqlite &
 	local pid=$!
 	sleep 0.1
@@ -189,13 +180,14 @@ killed_worker_is_replaced() {
 	cmp w.sqlite "$whole"
 }
 
-hostile_traces_fail_alone() {
+test_hostile_traces_fail_alone() {
+	needs sqlite3
 	printf 'cuFragT!garbage' > bad.cft
 	head -c 5000 "${traces[0]}" > cut.cft
-	mkdir d && cp "${traces[4]}" d/ && echo text > d/README
+	mkdir d; cp "${traces[4]}" d/; echo text > d/README
 	local status=0
 	sweep bad.cft cut.cft d -o h.sqlite > out 2> err || status=$?
-	test $status -eq 3 && grep -q "cut.cft' failed: " err && grep -q '1 file in folders is not a trace' out
+	test $status -eq 3; grep -q "cut.cft' failed: " err; grep -q '1 file in folders is not a trace' out
 	test "$(sqlite3 h.sqlite "SELECT count(*) FROM items WHERE status='completed'")" -eq 3
 	# a worker that may not have the memory says so, and the others go on
 	status=0
@@ -204,36 +196,39 @@ hostile_traces_fail_alone() {
 }
 
 # Files that earlier versions could not take (../shared/repro): each alone, named, within a worker's memory.
-hostile_recordings_fail_alone() {
+test_hostile_recordings_fail_alone() {
+	needs sqlite3
+	[ -d "$root/../shared/repro" ] || skip 'no ../shared/repro here'
 	local status=0 files=("$root"/../shared/repro/*)
 	sweep "$root/../shared/repro" "${traces[4]}" --memory 1G -o r.sqlite > out 2> err || status=$?
 	test $status -eq 3
-	grep -q "amp_big.pickle.xz' failed: .*implausibly" err && grep -q "x202.cft' failed: .*not possible" err
-	! grep -q $'\x1b' err out
+	grep -q "amp_big.pickle.xz' failed: .*implausibly" err; grep -q "x202.cft' failed: .*not possible" err
+	fails grep -q $'\x1b' err out
 	test "$(sqlite3 r.sqlite "SELECT count(*) FROM items WHERE status='completed' AND trace IN
 		(SELECT trace FROM traces WHERE name='seeddemo.default')")" -eq 3
 	test "$(sqlite3 r.sqlite 'SELECT count(*) FROM traces')" -eq ${#files[@]} # README is none, one is bundled
 }
 
-links_to_recordings_are_followed() {
-	mkdir d && ln -s "${traces[4]}" d/a.cft && ln -s d e
+test_links_to_recordings_are_followed() {
+	mkdir d; ln -s "${traces[4]}" d/a.cft; ln -s d e
 	sweep e -o l.sqlite | grep -q '^answer: 1 trace, 3 results'
 }
 
-usage_errors() {
-	! sweep "${traces[0]}" 2> err && grep -q 'no results file' err
-	! sweep "${traces[0]}" --shard 3/3 -o x 2> err && grep -q 'shard' err
-	! sweep "${traces[0]}" --gpus nosuch -o x 2> err && grep -q "unknown card 'nosuch'" err
-	! "$program" sweep "${traces[0]}" --policies nosuch -o x 2> err && grep -q 'unknown policy' err
-	! sweep missing.cft -o x 2> err && grep -q 'missing.cft' err
-	! sweep 'no*match' -o x 2> err && grep -q 'nothing matches' err
+test_usage_errors() {
+	fails sweep "${traces[0]}" 2> err; grep -q 'no results file' err
+	fails sweep "${traces[0]}" --shard 3/3 -o x 2> err; grep -q 'shard' err
+	fails sweep "${traces[0]}" --gpus nosuch -o x 2> err; grep -q "unknown card 'nosuch'" err
+	fails "$program" sweep "${traces[0]}" --policies nosuch -o x 2> err; grep -q 'unknown policy' err
+	fails sweep missing.cft -o x 2> err; grep -q 'missing.cft' err
+	fails sweep 'no*match' -o x 2> err; grep -q 'nothing matches' err
 	echo text > text
-	! "$program" sweep --merge text -o x 2> err
-	! "$program" fleet text 2> err
-	test ! -e x && test ! -e x.part
+	fails "$program" sweep --merge text -o x 2> err
+	fails "$program" fleet text 2> err
+	test ! -e x; test ! -e x.part
 }
 
-results_hold_what_replay_says() {
+test_results_hold_what_replay_says() {
+	needs sqlite3
 	local db csv
 	db=$(sqlite3 "$whole" "SELECT peak_reserved_bytes FROM items JOIN traces USING(trace) WHERE name='gnn.default' AND policy='vmm'")
 	csv=$("$program" replay "${traces[0]}" --policy vmm --json - | python3 -c 'import json,sys; print(json.load(sys.stdin)["results"][0]["peak_reserved_bytes"])')
@@ -242,13 +237,19 @@ results_hold_what_replay_says() {
 
 # ---- MPI
 
+has_mpi() { needs mpirun; [ -e "$(dirname "$program")/cufrag_mpi.so" ] || skip 'cufrag_mpi.so was not built'; }
 # what Open MPI itself keeps is no leak of ours
 ranks() { ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 mpirun --allow-run-as-root --oversubscribe "$@"; }
 
-mpirun_gives_the_same() { ranks -n 4 "$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" -o r.sqlite && cmp r.sqlite "$whole"; }
+test_mpirun_gives_the_same() {
+	has_mpi
+	ranks -n 4 "$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" -o r.sqlite; cmp r.sqlite "$whole"
+}
 
 # One of four ranks is killed: whatever mpirun does then, what was done stays, and the rest follows.
-killed_rank() {
+test_killed_rank() {
+	not_quick
+	has_mpi
 	ranks -n 4 "$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" -o r.sqlite > out 2>&1 &
 	local pid=$! victim='' tries=0
 	until [ -n "$victim" ] || [ $((tries++)) -gt 300 ]; do
@@ -302,15 +303,19 @@ start_slurm() {
 	return 1
 }
 
-slurm_array() {
+test_slurm_array() {
+	not_quick
+	needs slurmctld slurmd munged
+	[ "$(id -u)" -eq 0 ] || skip 'not root'
+	start_slurm || skip 'its daemons do not start here'
 	CUFRAG=$program sbatch --wait --array=1-3 --output=%a.log "$root/scripts/sweep_slurm.sh" --policies 'recorded;expandable;vmm' \
 		"${traces[@]}" -o s.sqlite || { cat ./*.log; return 1; }
-	"$program" sweep --merge s.*-of-3.sqlite -o m.sqlite && cmp m.sqlite "$whole"
+	"$program" sweep --merge s.*-of-3.sqlite -o m.sqlite; cmp m.sqlite "$whole"
 }
 
 # ---- fleet
 
-plan_adds_up() {
+test_plan_adds_up() {
 	"$program" fleet "$whole" --json plan.json --csv jobs.csv --out page > out || [ $? -eq 1 ]
 	python3 - <<-'END'
 	import csv, json
@@ -325,11 +330,11 @@ plan_adds_up() {
 	    assert pack["cards_measured"] is None or pack["cards_measured"] <= pack["cards"]
 	END
 	grep -q '<h1>Capacity plan of a fleet</h1>' page/fleet.html
-	for chart in fleet_need fleet_cards fleet_settings; do test -s page/$chart.svg && test -s page/$chart.csv; done
+	for chart in fleet_need fleet_cards fleet_settings; do test -s page/$chart.svg; test -s page/$chart.csv; done
 }
 
 # Every figure speaks of the same jobs: those with a card today; what the plan adds is apart, the rest in no sum.
-sums_agree() {
+test_sums_agree() {
 	printf 'name,memory,price_per_hour\nC,5G,0.3\nB,10G,0.7\nA,15G,1\n' > cards.csv
 	"$program" fleet "$whole" --cards cards.csv --json plan.json --out page > out
 	"$program" fleet "$whole" --cards cards.csv --share A --json shared.json > shared
@@ -369,13 +374,13 @@ sums_agree() {
 }
 
 # Recorded without a GPU: the sweep keeps it, the plan says it of this job and of no other.
-estimates_are_marked() {
+test_estimates_are_marked() {
 	printf 'cp %q "$CUFRAG_RECORD/1.pickle"' "${traces[0]}" > program
 	XDG_CACHE_HOME=$PWD/cache "$program" record --no-gpu -o run.cft -- sh program
 	sweep run.cft "${traces[4]}" -o e.sqlite
 	test "$(sqlite3 e.sqlite 'SELECT name, estimate FROM traces ORDER BY name' | tr '\n' ' ')" = 'run|1 seeddemo.default|0 '
 	"$program" fleet e.sqlite --json plan.json --csv jobs.csv --out page > out
-	grep -q '^1 of the jobs was recorded without a GPU: .* an estimate' out && grep -q '1 of the jobs was .*is an estimate' page/fleet.html
+	grep -q '^1 job was recorded without a GPU: .* an estimate' out; grep -q '1 job was .*is an estimate' page/fleet.html
 	python3 - <<-'END'
 	import csv, json
 	assert {j["job"] for j in json.load(open("plan.json"))["jobs"] if j["estimate"]} == {"run.cft"}
@@ -383,95 +388,43 @@ estimates_are_marked() {
 	END
 }
 
-own_cards_and_prices() {
+test_own_cards_and_prices() {
 	printf 'name,memory,price_per_hour\nsmall,8G,1\nslice-20,20G,2\nbig,80G,5\n' > cards.csv
 	"$program" fleet "$whole" --cards cards.csv --share big > out
-	grep -q 'an hour' out && grep -q 'on 1 big' out
-	! "$program" fleet "$whole" --share nosuch 2> err && grep -q 'not among the cards' err
-	! "$program" fleet "$whole" --setting nosuch 2> err && grep -q 'is not in this sweep' err
+	grep -q 'an hour' out; grep -q 'on 2 big' out # of one job ranks share no card
+	fails "$program" fleet "$whole" --share nosuch 2> err; grep -q 'not among the cards' err
+	fails "$program" fleet "$whole" --setting nosuch 2> err; grep -q 'is not in this sweep' err
 }
 
-jobs_without_a_card_say_why() {
+test_jobs_without_a_card_say_why() {
 	printf 'name,memory\ntiny,2G\n' > cards.csv
 	local status=0
 	"$program" fleet "$whole" --cards cards.csv > out || status=$?
-	test $status -eq 1 && grep -q 'the program needs it' out
+	test $status -eq 1; grep -q 'the program needs it' out
 }
 
 # What docs/fleet.md shows under "$ command" is what these commands print.
-docs_are_true() {
-	mkdir -p work/variants && ln -s "$root/traces" work/traces && ln -s "$root/docs" work/docs
+test_docs_are_true() {
+	not_quick
+	[ -d "$root/../shared/traces/diagnose" ] || skip 'the recordings of docs/fleet.md are not here'
+	mkdir -p work/variants; ln -s "$root/traces" work/traces; ln -s "$root/docs" work/docs
 	ln -s "$root/../shared" shared
 	awk '/^<!-- checked by tests\/fleet -->/ { on = 1 } on && /^```$/ { exit } on && !/^(<!--|```)/' "$root/docs/fleet.md" > want
-	mkdir bin && ln -s "$program" bin/cufrag
+	mkdir bin; ln -s "$program" bin/cufrag
 	grep '^\$ ' want | sed 's/^\$ //' > commands
 	test "$(wc -l < commands)" -eq 3
 	while read -r command; do
 		echo "$ $command"
-		(cd work && PATH=$PWD/../bin:$PATH COLUMNS=200 bash -c "$command")
+		(cd work && PATH=$PWD/../bin:$PATH COLUMNS=200 bash -c "$command") || true # what it prints counts
 	done < commands > got
 	diff want got
-	grep -q 'Our fleet' work/plan/fleet.html && grep -q 'The owner' work/plan/fleet.html && grep -q 'a100\|A100-80' work/plan/results.csv
+	grep -q 'Our fleet' work/plan/fleet.html; grep -q 'The owner' work/plan/fleet.html; grep -q 'a100\|A100-80' work/plan/results.csv
 }
 
-ranks_are_one_job() {
-	cp "${traces[4]}" run.rank0.cft && cp "${traces[2]}" run.rank1.cft
-	sweep run.rank0.cft run.rank1.cft -o r.sqlite && "$program" fleet r.sqlite > out
-	grep -q '1 jobs, 2 ranks' out && grep -q 'run.rank\*.cft' out
+test_ranks_are_one_job() {
+	cp "${traces[4]}" run.rank0.cft; cp "${traces[2]}" run.rank1.cft
+	sweep run.rank0.cft run.rank1.cft -o r.sqlite; "$program" fleet r.sqlite > out
+	grep -q '1 jobs, 2 ranks' out; grep -q 'run.rank\*.cft' out
 }
 
-check workers same_with_any_number_of_workers
-check order order_does_not_matter
-check shards shards_make_the_whole
-check arrays array_jobs_find_their_shard
-check links links_to_recordings_are_followed
-check usage usage_errors
-check outputs outputs_replace_no_trace
-check link part_is_no_link
-check escapes names_reach_no_terminal_raw
-check worker killed_worker_is_replaced
-if command -v sqlite3 > /dev/null; then
-	check resume killed_sweep_goes_on
-	check folder shards_write_where_they_read
-	check missing missing_shards_are_named
-	check numbers numbers_of_others_are_checked
-	check jobs many_jobs_take_seconds
-	check values results_hold_what_replay_says
-	check hostile hostile_traces_fail_alone
-	if [ -d "$root/../shared/repro" ]; then check repro hostile_recordings_fail_alone; else skip repro 'no ../shared/repro here'; fi
-else
-	skip 'resume, values, hostile, repro' 'no sqlite3 here'
-fi
-if command -v mpirun > /dev/null && [ -e "$(dirname "$program")/cufrag_mpi.so" ]; then
-	check mpirun mpirun_gives_the_same
-	if [ -n "${FRAG_TEST_QUICK:-}" ]; then skip rank 'not among the quick tests'; else check rank killed_rank; fi
-else
-	skip 'mpirun' 'no Open MPI here, or cufrag_mpi.so was not built'
-	skip 'rank' 'no Open MPI here, or cufrag_mpi.so was not built'
-fi
-if [ -n "${FRAG_TEST_QUICK:-}" ]; then
-	skip slurm 'not among the quick tests'
-elif [ "$(id -u)" -ne 0 ] || ! command -v slurmctld > /dev/null || ! command -v slurmd > /dev/null || ! command -v munged > /dev/null; then
-	skip slurm 'no slurmctld, slurmd and munged here, or not root'
-elif start_slurm > "$scratch/slurm.log" 2>&1; then
-	check slurm slurm_array
-else
-	skip slurm 'its daemons do not start here'
-	tail -n 5 "$scratch/slurm.log" "$scratch"/slurm/*.log 2> /dev/null
-fi
-check plan plan_adds_up
-check sums sums_agree
-check estimates estimates_are_marked
-check cards own_cards_and_prices
-check misfits jobs_without_a_card_say_why
-check ranks ranks_are_one_job
-if [ -n "${FRAG_TEST_QUICK:-}" ]; then
-	skip docs 'not among the quick tests'
-elif [ ! -d "$root/../shared/traces/diagnose" ]; then
-	skip docs 'the recordings of docs/fleet.md are not here'
-else
-	check docs docs_are_true
-fi
-
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+run_cases "${2:-}"

@@ -90,7 +90,6 @@ static bool counts(const struct frag_event *e)
 static void follow_curve(struct frag_run *run, struct frag_device *dev,
 			 const struct frag_trace_dev *td, struct curve *c, double *worst)
 {
-	struct frag_err err = { 0 };
 	uint64_t op = 0;
 
 	*worst = 0;
@@ -99,8 +98,7 @@ static void follow_curve(struct frag_run *run, struct frag_device *dev,
 		double want, got;
 
 		e.stream = 0; /* everything was measured on one stream */
-		if (frag_run_feed(run, &e, 1, &err))
-			fail_msg("%s", err.msg);
+		SUCCEEDS(frag_run_feed(run, &e, 1, &test_err));
 		if (!counts(&e))
 			continue;
 		want = (double)curve_at(c, ++op);
@@ -132,7 +130,7 @@ static void measured(void **state)
 	dev = must_open_sim(&card);
 	frag_run_options_defaults(&opt);
 	opt.sync_every = row->mode->sync_every;
-	assert_int_equal(frag_run_create(spec, dev, &t->devs[0], &opt, &run, NULL), 0);
+	SUCCEEDS(frag_run_create(spec, dev, &t->devs[0], &opt, &run, NULL));
 	follow_curve(run, dev, &t->devs[0], &c, &worst);
 	if (worst > row->tolerance)
 		fail_msg("the curve is off by %.1f %%", 100 * worst);

@@ -15,11 +15,11 @@
 static struct frag_trace *load(const char *path)
 {
 	struct frag_trace *t = must_read(path);
-	struct frag_err err = { 0 };
 
 	for (uint32_t d = 0; d < t->devs_count; d++)
-		if (t->devs[d].has_evidence && frag_resolve(t, d, &recorded_card, UINT64_MAX, &err))
-			fail_msg("%s: %s", path, err.msg);
+		if (t->devs[d].has_evidence &&
+		    frag_resolve(t, d, &recorded_card, UINT64_MAX, &test_err))
+			fail_msg("%s: %s", path, test_err.msg);
 	return t;
 }
 
@@ -43,13 +43,12 @@ static void place_all(const struct frag_trace_dev *dev, bool at_request, double 
 	struct frag_improve_options improve = { .budget_ns = 60 * SECOND, .rounds_max = 1 };
 	uint64_t *offsets, height, best, bound;
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
-	struct frag_err err = { 0 };
 	bool few;
 
-	assert_int_equal(frag_buffers_init(&b, dev, 512, at_request, NULL), 0);
+	SUCCEEDS(frag_buffers_init(&b, dev, 512, at_request, NULL));
 	offsets = frag_host_calloc(b.count + 1, sizeof(*offsets));
 	assert_non_null(offsets);
-	assert_int_equal(frag_load_bound(&b, &bound, NULL, NULL), 0);
+	SUCCEEDS(frag_load_bound(&b, &bound, NULL, NULL));
 	best = UINT64_MAX;
 	few = test_is_quick() || b.count > (test_is_nightly() ? 50000 : 10000);
 	for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_COUNT; k++) {
@@ -58,17 +57,16 @@ static void place_all(const struct frag_trace_dev *dev, bool at_request, double 
 		/* largest first into the smallest gap, and each of the other rules once */
 		if (few && order != rule)
 			continue;
-		assert_int_equal(frag_place_greedy(&b, order, rule, NULL, offsets, &height, NULL),
-				 0);
-		if (frag_place_check(&b, offsets, 512, height, &err))
-			fail_msg("order %u, gap rule %u: %s", order, rule, err.msg);
+		SUCCEEDS(frag_place_greedy(&b, order, rule, NULL, offsets, &height, NULL));
+		if (frag_place_check(&b, offsets, 512, height, &test_err))
+			fail_msg("order %u, gap rule %u: %s", order, rule, test_err.msg);
 		assert_true(height >= bound);
 		best = FRAG_MIN(best, height);
 	}
 	if (!few) {
-		assert_int_equal(frag_place_improve(&b, &improve, offsets, &height, NULL), 0);
-		if (frag_place_check(&b, offsets, 512, height, &err))
-			fail_msg("improved: %s", err.msg);
+		SUCCEEDS(frag_place_improve(&b, &improve, offsets, &height, NULL));
+		if (frag_place_check(&b, offsets, 512, height, &test_err))
+			fail_msg("improved: %s", test_err.msg);
 		best = FRAG_MIN(best, height);
 	}
 	if ((double)best > (1 + within) * (double)bound)
@@ -100,7 +98,7 @@ static void plan_sees_a_part(void **state)
 	struct frag_step_options opt = { .slack = -1, .budget_ns = 600 * SECOND };
 	uint32_t steps = 0;
 
-	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &whole, NULL), 0);
+	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &whole, NULL));
 	assert_true(whole.trained_count < whole.steps_count);
 	opt.train = whole.trained_count;
 	if (whole.windows) {
@@ -127,7 +125,7 @@ static void plan_sees_a_part(void **state)
 		}
 	}
 	assert_true(dev.events_count < t->devs[0].events_count);
-	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &part, NULL), 0);
+	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &part, NULL));
 	assert_true(part.steps_count < whole.steps_count);
 	assert_int_equal(part.requests_count, whole.requests_count);
 	assert_true(part.reserve_bytes == whole.reserve_bytes);
@@ -147,7 +145,6 @@ static void planned_efficiency(void **state)
 	const struct planned_row *row = *state;
 	struct frag_plan_env env = make_env();
 	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
-	struct frag_err err = { 0 };
 	const char *path;
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
@@ -155,10 +152,9 @@ static void planned_efficiency(void **state)
 
 	recorded_or_skip(row->path);
 	t = load(row->path);
-	if (frag_step_plan_make(&t->devs[0], 0, -1, 600 * SECOND, NULL, &plan, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_step_plan_make(&t->devs[0], 0, -1, 600 * SECOND, NULL, &plan, &test_err));
 	path = test_path("plan");
-	assert_int_equal(frag_step_plan_write(&plan, "test", path, NULL), 0);
+	SUCCEEDS(frag_step_plan_write(&plan, "test", path, NULL));
 	snprintf(text, sizeof(text), "planned:plan=%s", path);
 	r = must_replay(text, &t->devs[0], &env.card, &env.run);
 	unlink(path);
@@ -207,7 +203,7 @@ static void fit_brackets(void **state)
 		specs[i] = must_parse_policy(rows[i].policy);
 		tasks[i] = (struct frag_fit_task){ .spec = specs[i], .dev = &t->devs[0] };
 	}
-	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, tasks, FRAG_ARRAY_LEN(rows), NULL), 0);
+	SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, tasks, FRAG_ARRAY_LEN(rows), NULL));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		const struct frag_fit *f = &tasks[i].fit;
 
@@ -239,7 +235,6 @@ static void tune_predicts(void **state)
 	const char *policy;
 	struct frag_tune_options opt = { .spaces = &policy, .budget = 1 };
 	const struct frag_trace_dev *dev;
-	struct frag_err err = { 0 };
 	struct frag_trace *t;
 	struct frag_tune out;
 	json_t *notes;
@@ -254,8 +249,7 @@ static void tune_predicts(void **state)
 	env.run.limit_bytes = recorded_limit(notes);
 	t = load(from);
 	dev = &t->devs[0];
-	if (frag_tune_run(&env, &dev, 1, &opt, &out, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_tune_run(&env, &dev, 1, &opt, &out, &test_err));
 	assert_true(out.tries[out.baseline].completed);
 	must_be_peak(out.tries[out.baseline].peak_reserved_bytes, recorded_peak(notes), row->model,
 		     policy);
@@ -284,7 +278,7 @@ static void tune_finds(void **state)
 	recorded_or_skip(row->path);
 	t = load(row->path);
 	dev = &t->devs[0];
-	assert_int_equal(frag_tune_run(&env, &dev, 1, &opt, &out, NULL), 0);
+	SUCCEEDS(frag_tune_run(&env, &dev, 1, &opt, &out, NULL));
 	assert_true(out.tries[0].completed);
 	if (out.tries[0].peak_reserved_bytes > row->recorded)
 		fail_msg("%s: %llu, recorded %llu", out.tries[0].text,

@@ -9,9 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 # what the make above us was told is not meant for the makes here
 unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES BUILD B CFLAGS LDFLAGS
 root=$PWD
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-SKIP=77
+. tests/support/cases.sh
 
 # expect WHAT ACTUAL WANTED
 expect() {
@@ -684,16 +682,4 @@ test_pictures_of_documents_are_whole() {
 # ---- the runner: each case in a folder of its own
 
 program=${1:+$(realpath "$1")}
-passed=0 failed=0 skipped=0
-only=${2:+test_$2}
-for case in $(declare -F | awk '{ print $3 }' | grep -x "${only:-test_.*}"); do
-	mkdir "$scratch/$case"
-	(cd "$scratch/$case" && unset MAKEFLAGS MAKELEVEL MFLAGS && "$case") > "$scratch/output" 2>&1
-	case $? in
-	0) passed=$((passed + 1)) ;;
-	"$SKIP") skipped=$((skipped + 1)); echo "skipped $case" ;;
-	*) failed=$((failed + 1)); echo "failed $case"; cat "$scratch/output" ;;
-	esac
-done
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
+run_cases "${2:+$2\$}"

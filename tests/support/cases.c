@@ -131,19 +131,34 @@ int cases_run(const char *file, cases_fn run)
 
 /* ---- bodies ----------------------------------------------------------------------- */
 
+/* Where its last lines that begin with '>' begin. */
+static const char *answer_of(const char *body)
+{
+	const char *at = body;
+
+	for (const char *line = body, *next; *line; line = next) {
+		next = line + line_length(line);
+		next += *next != 0;
+		if (*line != '>')
+			at = next;
+	}
+	return at;
+}
+
 void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *input, FILE *out))
 {
-	const char *end = strstr(body, "\n--\n"), *nothing = body + strlen(body) - 3;
-	FRAG_AUTO(free_at) char *input = NULL;
+	const char *end = answer_of(body);
+	FRAG_AUTO(free_at) char *input = NULL, *got = NULL;
+	FILE *to = open_memstream(&got, &(size_t){ 0 });
 
-	if (!end && nothing > body && !strcmp(nothing, "\n--"))
-		end = nothing;
-	if (!end)
-		fail_msg("no line '--' after the input");
-	input = strndup(body, (size_t)(end + 1 - body));
-	assert_non_null(input);
-	fprintf(out, "%s--\n", input);
-	answer(input, out);
+	assert_true(to &&
+		    asprintf(&input, "%.*s%s", (int)(end - body), body, *end ? "" : "\n") >= 0);
+	answer(input, to);
+	fclose(to);
+	trim(got);
+	fputs(input, out);
+	for (char *left = *got ? got : NULL, *line; (line = strsep(&left, "\n"));)
+		fprintf(out, *line ? "> %s\n" : ">\n", line);
 }
 
 void cases_lines(const char *body, FILE *out, void *ctx,
@@ -246,36 +261,43 @@ char *cases_word(char **at)
 	return word;
 }
 
-/* A number, a name, or a product of two. */
-static bool term(const char *text, size_t n, const struct cases_name *names, size_t count,
-		 uint64_t *out)
+static const struct {
+	const char *text;
+	uint64_t times;
+} units[] = {
+	{ "", 1 },	   { "K", FRAG_KIB },	    { "M", FRAG_MIB },
+	{ "G", FRAG_GIB }, { "T", FRAG_GIB << 10 }, { "us", 1000 },
+	{ "ms", 1000000 }, { "s", 1000000000 },
+};
+
+/* A number, a name, or a product of several. */
+static bool term(const char *text, size_t n, cases_find find, void *ctx, uint64_t *out)
 {
 	const char *times = memchr(text, '*', n);
 	uint64_t other;
+	size_t left;
 	char *end;
 
 	if (times) {
-		if (!term(text, (size_t)(times - text), names, count, out) ||
-		    !term(times + 1, n - 1 - (size_t)(times - text), names, count, &other))
+		if (!term(text, (size_t)(times - text), find, ctx, out) ||
+		    !term(times + 1, n - 1 - (size_t)(times - text), find, ctx, &other))
 			return false;
 		*out *= other;
 		return true;
 	}
-	for (size_t i = 0; i < count; i++)
-		if (strlen(names[i].name) == n && !memcmp(names[i].name, text, n)) {
-			*out = names[i].value;
+	if (!n || *text < '0' || *text > '9')
+		return n && find(ctx, text, n, out);
+	*out = strtoull(text, &end, 0);
+	left = n - (size_t)(end - text);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(units); i++)
+		if (strlen(units[i].text) == left && !memcmp(units[i].text, end, left)) {
+			*out *= units[i].times;
 			return true;
 		}
-	if (*text < '0' || *text > '9')
-		return false;
-	*out = strtoull(text, &end, 0);
-	if (end < text + n && strchr("KMG", *end))
-		*out <<= *end == 'K' ? 10 : *end == 'M' ? 20 : 30, end++;
-	return end == text + n;
+	return false;
 }
 
-bool cases_number(const char *text, const struct cases_name *names, size_t names_count,
-		  uint64_t *out)
+bool cases_sum(const char *text, cases_find find, void *ctx, uint64_t *out)
 {
 	bool minus = *text == '-';
 
@@ -284,7 +306,7 @@ bool cases_number(const char *text, const struct cases_name *names, size_t names
 		size_t n = strcspn(text, "+-");
 		uint64_t value;
 
-		if (!term(text, n, names, names_count, &value))
+		if (!term(text, n, find, ctx, &value))
 			return false;
 		*out += minus ? -value : value;
 		text += n;
@@ -292,6 +314,30 @@ bool cases_number(const char *text, const struct cases_name *names, size_t names
 			return true;
 		minus = *text == '-';
 	}
+}
+
+struct name_list {
+	const struct cases_name *at;
+	size_t count;
+};
+
+static bool find_in_list(void *ctx, const char *word, size_t length, uint64_t *value)
+{
+	const struct name_list *l = ctx;
+	size_t i = 0;
+
+	while (i < l->count &&
+	       (strlen(l->at[i].name) != length || memcmp(l->at[i].name, word, length)))
+		i++;
+	if (i < l->count)
+		*value = l->at[i].value;
+	return i < l->count;
+}
+
+bool cases_number(const char *text, const struct cases_name *names, size_t names_count,
+		  uint64_t *out)
+{
+	return cases_sum(text, find_in_list, &(struct name_list){ names, names_count }, out);
 }
 
 uint64_t cases_must_number(const char *text, const struct cases_name *names, size_t names_count)

@@ -27,7 +27,7 @@ typedef void (*cases_fn)(const char *body, FILE *out);
 /* Runs the cases of a file (from the top of the tree). Returns how many failed. */
 int cases_run(const char *file, cases_fn run);
 
-/* A body of two parts: input, a line "--", answer. Writes both, the answer by `answer`. */
+/* A body of two parts: input, and the answer in lines begun with "> ". Writes both, the answer by `answer`. */
 void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *input, FILE *out));
 
 /* A body of lines "call -> answer". `call` gets the call and what is expected ("" if nothing is), and writes the
@@ -47,8 +47,12 @@ char *cases_unescape(const char *text, size_t *length);
 /* The next word of *at, cut off in place; NULL at the end. "quoted words" may hold spaces. */
 char *cases_word(char **at);
 
-/* Numbers: 12, 0x1f, 4K, 2M, 1G, 3*a, and sums like a+2M-512 with names that `find` knows (NULL: none).
+/* Numbers: 12, 0x1f, 4K, 10ms, 3*a, and sums like a+2M-512 with names that `find` knows. Units: K M G T, us ms s.
  * False if the text is none. */
+typedef bool (*cases_find)(void *ctx, const char *word, size_t length, uint64_t *value);
+bool cases_sum(const char *text, cases_find find, void *ctx, uint64_t *out);
+
+/* The same with names of a list (NULL: none). */
 struct cases_name {
 	const char *name;
 	uint64_t value;

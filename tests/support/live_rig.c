@@ -87,10 +87,8 @@ void live_must_be_sound(const char *policy)
 struct frag_live_dev *live_device(int ordinal)
 {
 	struct frag_live_dev *d = NULL;
-	struct frag_err err = { 0 };
 
-	if (frag_live_dev_get(ordinal, &d, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_live_dev_get(ordinal, &d, &test_err));
 	return d;
 }
 

@@ -8,10 +8,9 @@ static const struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
 struct frag_trace *must_read(const char *path)
 {
 	struct frag_trace *t = NULL;
-	struct frag_err err = { 0 };
 
-	if (frag_trace_read(path, NULL, &t, &err))
-		fail_msg("%s: %s", path, err.msg);
+	if (frag_trace_read(path, NULL, &t, &test_err))
+		fail_msg("%s: %s", path, test_err.msg);
 	return t;
 }
 
@@ -26,20 +25,17 @@ struct frag_trace *must_read_bundled(const char *name)
 struct frag_device *must_open_sim(const struct frag_sim_config *cfg)
 {
 	struct frag_device *dev = NULL;
-	struct frag_err err = { 0 };
 
-	if (frag_sim_open(cfg ? cfg : &h200, &dev, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_sim_open(cfg ? cfg : &h200, &dev, &test_err));
 	return dev;
 }
 
 struct frag_policy_spec *must_parse_policy(const char *text)
 {
 	struct frag_policy_spec *spec = NULL;
-	struct frag_err err = { 0 };
 
-	if (frag_policy_spec_parse(text, &spec, &err))
-		fail_msg("%s: %s", text, err.msg);
+	if (frag_policy_spec_parse(text, &spec, &test_err))
+		fail_msg("%s: %s", text, test_err.msg);
 	return spec;
 }
 
@@ -50,11 +46,10 @@ struct frag_result must_replay(const char *policy, const struct frag_trace_dev *
 	struct frag_policy_spec *spec = must_parse_policy(policy);
 	struct frag_run_options defaults;
 	struct frag_result r = { 0 };
-	struct frag_err err = { 0 };
 
 	frag_run_options_defaults(&defaults);
-	if (frag_replay_sim(spec, card ? card : &h200, td, opt ? opt : &defaults, &r, &err))
-		fail_msg("%s: %s", policy, err.msg);
+	if (frag_replay_sim(spec, card ? card : &h200, td, opt ? opt : &defaults, &r, &test_err))
+		fail_msg("%s: %s", policy, test_err.msg);
 	frag_policy_spec_destroy(spec);
 	return r;
 }

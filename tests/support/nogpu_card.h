@@ -14,13 +14,4 @@
 #define NEEDS_ADDRESSES() (void)0
 #endif
 
-/* MiB of the current card that are not free. */
-static inline size_t used(void)
-{
-	size_t left, total;
-
-	frag_nogpu_cudaMemGetInfo(&left, &total);
-	return (total - left) / FRAG_MIB;
-}
-
 #endif

@@ -344,9 +344,7 @@ int snapshot_read(const void *bytes, size_t n, const char *options, struct frag_
 struct frag_trace *snapshot_read_good(const struct pickle_bytes *b)
 {
 	struct frag_trace *t;
-	struct frag_err err = { 0 };
 
-	if (snapshot_read(b->bytes, b->len, NULL, &t, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(snapshot_read(b->bytes, b->len, NULL, &t, &test_err));
 	return t;
 }

@@ -3,12 +3,9 @@
 
 #include "report_rig.h"
 
-#include "base/outfile.h"
-
 #include <frag/base.h>
 
 #include <dirent.h>
-#include <unistd.h>
 
 /* Splits one CSV line in place by RFC 4180; returns the number of fields. */
 size_t rig_split_csv(char *line, char **fields, size_t cap)
@@ -84,36 +81,4 @@ size_t rig_count_files(const char *dir)
 		n++;
 	closedir(d);
 	return n - 2;
-}
-
-void rig_remove_tree(const char *dir)
-{
-	DIR *d = opendir(dir);
-	const struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		FRAG_AUTO_FREE char *path = frag_path_join(dir, e->d_name);
-
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			unlink(path);
-	}
-	if (d)
-		closedir(d);
-	rmdir(dir);
-}
-
-char rig_scratch[64];
-
-int rig_make_scratch(void **state)
-{
-	(void)state;
-	snprintf(rig_scratch, sizeof(rig_scratch), "/tmp/cufrag-report-XXXXXX");
-	return mkdtemp(rig_scratch) ? 0 : -1;
-}
-
-int rig_drop_scratch(void **state)
-{
-	(void)state;
-	rig_remove_tree(rig_scratch);
-	return 0;
 }

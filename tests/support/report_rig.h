@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of reports share: CSV taken apart, a folder to write into, hostile text. */
+/* What the tests of reports share: CSV taken apart, hostile text. */
 #ifndef FRAG_TEST_REPORT_RIG_H
 #define FRAG_TEST_REPORT_RIG_H
 
@@ -19,12 +19,5 @@ char *rig_first_line(char *text, char **rest);
 
 /* Files in a folder, SIZE_MAX if there is no such folder. */
 size_t rig_count_files(const char *dir);
-/* Removes a folder and the files in it. */
-void rig_remove_tree(const char *dir);
-
-/* A folder of the test's own: setup and teardown. */
-extern char rig_scratch[64];
-int rig_make_scratch(void **state);
-int rig_drop_scratch(void **state);
 
 #endif

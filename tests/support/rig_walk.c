@@ -4,10 +4,8 @@
 
 void rig_check(struct rig *r)
 {
-	struct frag_err err = { 0 };
-
 	if (r->ops->check)
-		PROMISE(r, !r->ops->check(r->policy.self, &err), "check: %s", err.msg);
+		PROMISE(r, !r->ops->check(r->policy.self, &test_err), "check: %s", test_err.msg);
 }
 
 struct walk {

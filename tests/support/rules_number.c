@@ -2,42 +2,10 @@
 /* Numbers and addresses in rules. */
 #include "rules_internal.h"
 
-#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const struct {
-	const char *text;
-	uint64_t times;
-} units[] = {
-	{ "K", FRAG_KIB }, { "M", FRAG_MIB }, { "G", FRAG_GIB },   { "T", 1024 * FRAG_GIB },
-	{ "us", 1000 },	   { "ms", 1000000 }, { "s", 1000000000 },
-};
-
-static bool is_part(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
-/* "25M" and what follows it in *text */
-static bool plain_number(const char **text, uint64_t *out)
-{
-	char *end;
-	size_t n = 0;
-
-	*out = strtoull(*text, &end, 10);
-	while (is_part(end[n]))
-		n++;
-	*text = end + n;
-	for (size_t i = 0; n && i < FRAG_ARRAY_LEN(units); i++) {
-		if (strlen(units[i].text) != n || strncmp(end, units[i].text, n) != 0)
-			continue;
-		*out *= units[i].times;
-		return true;
-	}
-	return !n;
-}
+#include "cases.h"
 
 /* A block's name, S0 or next. */
 static bool place_of(struct rules *r, const char *word, uint64_t *out)
@@ -57,57 +25,30 @@ static bool place_of(struct rules *r, const char *word, uint64_t *out)
 	return true;
 }
 
-static bool atom(struct rules *r, const char **text, uint64_t *out, bool *placed)
-{
-	char word[32] = "";
-	size_t n = 0;
+struct finding {
+	struct rules *r;
+	bool *placed;
+};
 
-	if (isdigit((unsigned char)**text))
-		return plain_number(text, out);
-	while (is_part((*text)[n]) && n < sizeof(word) - 1)
-		n++;
-	memcpy(word, *text, n);
-	*text += n;
-	if (!strcmp(word, "max")) {
+static bool find(void *ctx, const char *word, size_t length, uint64_t *out)
+{
+	const struct finding *f = ctx;
+	char name[32];
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, word);
+	if (!strcmp(name, "max"))
 		*out = UINT64_MAX;
-		return true;
-	}
-	if (!placed || !place_of(r, word, out))
+	else if (f->placed && place_of(f->r, name, out))
+		*f->placed = true;
+	else
 		return false;
-	*placed = true;
-	return true;
-}
-
-static bool product(struct rules *r, const char **text, uint64_t *out, bool *placed)
-{
-	uint64_t factor;
-
-	if (!atom(r, text, out, placed))
-		return false;
-	while (**text == '*') {
-		++*text;
-		if (!atom(r, text, &factor, placed))
-			return false;
-		*out *= factor;
-	}
 	return true;
 }
 
 bool rules_number(struct rules *r, const char *text, uint64_t *out, bool *placed)
 {
-	const char *at = text;
-	uint64_t part;
-	bool ok = product(r, &at, out, placed);
-
-	while (ok && (*at == '+' || *at == '-')) {
-		char sign = *at++;
-
-		ok = product(r, &at, &part, placed);
-		*out = sign == '+' ? *out + part : *out - part;
-	}
-	if (ok && !*at)
-		return true;
-	return rules_wrong(r, placed ? "'%s' is no number, block or segment" : "'%s' is no number",
+	return cases_sum(text, find, &(struct finding){ r, placed }, out) ||
+	       rules_wrong(r, placed ? "'%s' is no number, block or segment" : "'%s' is no number",
 			   text);
 }
 
@@ -125,14 +66,13 @@ bool rules_address(struct rules *r, const char *text, frag_addr_t *out)
 
 char *rules_bytes_text(uint64_t bytes, char *buf)
 {
-	size_t i = 4;
+	static const char units[] = "TGMK";
+	int i = 0;
 
-	while (i-- && (!bytes || bytes % units[i].times))
-		;
-	if (i < 4)
-		sprintf(buf, "%llu%s", (unsigned long long)(bytes / units[i].times), units[i].text);
-	else
-		sprintf(buf, "%llu", (unsigned long long)bytes);
+	while (i < 4 && (!bytes || bytes % (1ull << (40 - 10 * i))))
+		i++;
+	sprintf(buf, "%llu%.1s", (unsigned long long)(i < 4 ? bytes >> (40 - 10 * i) : bytes),
+		&units[i]);
 	return buf;
 }
 

@@ -2,9 +2,9 @@
 #include "sample_report.h"
 
 #include "answer/page.h"
-#include "metrics/series.h"
 #include "report/charts/layout.h"
 
+#include "must.h"
 #include "test.h"
 
 #include <math.h>
@@ -67,78 +67,6 @@ static void make_trace(struct sample *s, size_t events, bool times)
 	s->trace.devs[0].pools_count = 1;
 }
 
-/* Reserved = what policy k needs for `active`; losses share the difference. */
-static void loss_at(struct frag_loss *l, size_t k, uint64_t requested, uint64_t reserved)
-{
-	uint64_t left;
-
-	l->requested_bytes = requested;
-	l->rounding_bytes = requested / (k == 4 ? 3 : 50);
-	l->reserved_bytes = reserved;
-	left = reserved - FRAG_MIN(reserved, l->requested_bytes + l->rounding_bytes);
-	if (l->requested_bytes + l->rounding_bytes > reserved)
-		l->rounding_bytes = reserved - l->requested_bytes;
-	l->waiting_bytes = left / 10;
-	l->releasable_bytes = left * (k % 4) / 5;
-	l->non_releasable_bytes = left - l->waiting_bytes - l->releasable_bytes;
-	if (k == 3) {
-		l->other_bytes = l->non_releasable_bytes;
-		l->non_releasable_bytes = 0;
-	}
-	l->largest_free_bytes = (l->non_releasable_bytes + l->releasable_bytes) / 2;
-}
-
-static void fill_latency(struct frag_result *r, size_t k)
-{
-	static const uint64_t base[FRAG_CLASS_COUNT] = { 40, 70, 900, 1500, 300, 40000, 800 };
-	uint64_t seed = k + 5;
-
-	for (int c = 0; c < FRAG_CLASS_COUNT; c++) {
-		if (c >= FRAG_CLASS_STITCH && (k + (size_t)c) % 3)
-			continue;
-		for (int i = 0; i < 3000 >> c; i++) {
-			double f = 1.0 + (double)(test_roll(&seed) % 1000) / 300.0;
-
-			if (test_roll(&seed) % 100 == 0)
-				f *= 20;
-			frag_hist_add(&r->alloc_host_ns[c],
-				      (uint64_t)((double)base[c] * f * (1.0 + (double)k / 8)));
-			frag_hist_add(&r->alloc_modelled_ns[c],
-				      c < FRAG_CLASS_GROW ? 0 : (uint64_t)(f * 30000 * (double)c));
-		}
-	}
-	for (int i = 0; i < 2000; i++)
-		frag_hist_add(&r->free_host_ns, 30 + test_roll(&seed) % 60 + k);
-}
-
-static void fill_metrics(struct frag_result *r, size_t events, uint64_t bound)
-{
-	struct frag_metrics *m = &r->m;
-
-	m->lower_bound_bytes = bound;
-	m->peak_active_bytes = m->peak_allocated_bytes = m->peak_requested_bytes + FRAG_MIB;
-	m->efficiency_ratio = (double)m->peak_active_bytes / (double)m->peak_reserved_bytes;
-	m->frag_bytes = m->peak_reserved_bytes - m->peak_active_bytes;
-	m->reserved_over_bound_ratio = (double)m->peak_reserved_bytes / (double)bound;
-	m->mean_efficiency_ratio = 0.7;
-	m->at_peak_requested_bytes = r->peak.requested_bytes;
-	m->at_peak_rounding_bytes = r->peak.rounding_bytes;
-	m->at_peak_waiting_bytes = r->peak.waiting_bytes;
-	m->non_releasable_bytes = r->peak.non_releasable_bytes;
-	m->releasable_bytes = r->peak.releasable_bytes;
-	m->at_peak_other_bytes = r->peak.other_bytes;
-	m->largest_free_bytes = r->peak.largest_free_bytes;
-	m->free_frag_ratio = NAN; /* not available: must never be printed as a number */
-	m->events_count = events;
-	m->host_ns = 123456789;
-	m->events_per_s = 1.5e7;
-	m->host_ns_per_op = 55.5;
-	for (int c = 0; c < FRAG_CALL_COUNT; c++) {
-		m->driver_calls_count += r->calls[c].count + r->calls[c].failed;
-		m->modelled_ns += r->calls[c].ns;
-	}
-}
-
 void sample_rename(struct frag_result *r, const char *policy)
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
@@ -147,60 +75,43 @@ void sample_rename(struct frag_result *r, const char *policy)
 		FRAG_BUG("policy of a sample");
 }
 
-static void run_policy(struct sample *s, size_t k, struct frag_result *r)
+/* The most that is live. */
+static uint64_t load_of(const struct frag_trace_dev *d)
 {
-	const struct frag_trace_dev *d = &s->trace.devs[0];
-	uint64_t requested = 0, reserved = 0, stop = k == 2 ? d->events_count * 2 / 3 : UINT64_MAX;
-	struct frag_recorder rec;
+	uint64_t live = 0, most = 0;
 
+	for (size_t i = 0; i < d->events_count; i++) {
+		live += d->events[i].kind == FRAG_EV_ALLOC ? d->events[i].bytes
+							   : -(uint64_t)d->events[i].bytes;
+		most = FRAG_MAX(most, live);
+	}
+	return most;
+}
+
+/* A replay, with what most have not: a counter below 0, a metric and times that are not available. */
+static void run_policy(struct sample *s, size_t k, uint64_t bound, struct frag_result *r)
+{
+	struct frag_run_options opt;
+	size_t n = 0;
+
+	frag_run_options_defaults(&opt);
+	opt.windows_max = 256;
+	opt.losses = opt.latency = true;
+	if (k == 2)
+		opt.limit_bytes = frag_round_down(bound / 4 * 3, FRAG_PAGE);
+	*r = must_replay(names[k], &s->trace.devs[0], NULL, &opt);
+	FRAG_ASSERT(r->completed == (k != 2));
 	sample_rename(r, names[k]);
 	r->trace = frag_host_strdup(s->trace.name);
-	r->completed = true;
-	frag_series_init(&rec, 256, NULL);
-	for (size_t i = 0; i < d->events_count; i++) {
-		const struct frag_event *e = &d->events[i];
-		uint64_t need;
-		struct frag_loss loss = { .event = i, .time_us = e->time_us };
-
-		if (i == stop) {
-			r->completed = false;
-			r->oom = (struct frag_oom){ .happened = true,
-						    .event = i,
-						    .step = 3,
-						    .time_us = e->time_us,
-						    .bytes = e->bytes };
-			loss_at(&r->oom.at, k, requested, reserved);
-			break;
-		}
-		requested += e->kind == FRAG_EV_ALLOC ? e->bytes : -(uint64_t)e->bytes;
-		need = frag_round_up(requested + requested * (1 + (k * 5) % 13) / 20, FRAG_PAGE);
-		if (k == 3)
-			reserved = need;
-		reserved = FRAG_MAX(reserved, need);
-		loss_at(&loss, k, requested, reserved);
-		if (reserved > r->m.peak_reserved_bytes) {
-			r->m.peak_reserved_bytes = reserved;
-			r->m.peak_event = i;
-			r->peak = loss;
-		}
-		r->m.peak_requested_bytes = FRAG_MAX(r->m.peak_requested_bytes, requested);
-		frag_series_add(&rec, i, e->time_us, requested, requested + loss.rounding_bytes,
-				requested + loss.rounding_bytes + loss.waiting_bytes, reserved);
-		if (frag_series_want_loss(&rec))
-			frag_series_add_loss(&rec, &loss);
-	}
-	frag_series_finish(&rec, &r->series);
-	r->calls[FRAG_CALL_MALLOC] = (struct frag_call_stat){ .count = 10 + k * k * 40,
-							      .bytes = reserved,
-							      .ns = (10 + k * k * 40) * 45000ull };
-	r->calls[FRAG_CALL_FREE] =
-		(struct frag_call_stat){ .count = 4 + k, .ns = 120000 * (k + 1) };
-	if (k % 3 == 1)
-		r->calls[FRAG_CALL_MAP] = (struct frag_call_stat){ .count = 300, .ns = 300000 };
-	fill_latency(r, k);
-	r->counters = frag_host_calloc(3, sizeof(*r->counters));
-	r->counters[0] = (struct frag_counter){ frag_host_strdup("num_alloc_retries"), 3 };
-	r->counters[1] = (struct frag_counter){ frag_host_strdup("balance"), -7 };
+	r->m.lower_bound_bytes = bound;
+	r->m.reserved_over_bound_ratio = (double)r->m.peak_reserved_bytes / (double)bound;
+	r->m.free_frag_ratio = NAN; /* must never be printed as a number */
+	frag_hist_clear(&r->free_modelled_ns);
+	while (r->counters && r->counters[n].name)
+		n++;
+	r->counters = frag_host_realloc(r->counters, n + 2, sizeof(*r->counters));
+	r->counters[n] = (struct frag_counter){ frag_host_strdup("balance"), -7 };
+	r->counters[n + 1] = (struct frag_counter){ 0 };
 }
 
 /* A placement a little above the bound, and a map of a few boxes. */
@@ -232,7 +143,7 @@ static void fill_optimum(struct sample *s, uint64_t bound)
 
 void sample_init(struct sample *s, size_t policies, size_t events, bool times)
 {
-	uint64_t bound = 0;
+	uint64_t bound;
 
 	FRAG_ASSERT(policies <= FRAG_ARRAY_LEN(names));
 	memset(s, 0, sizeof(*s));
@@ -240,12 +151,9 @@ void sample_init(struct sample *s, size_t policies, size_t events, bool times)
 	frag_section_init(&s->section, &s->trace, 0, NULL);
 	s->section.results = frag_host_calloc(policies, sizeof(*s->section.results));
 	s->section.count = policies;
-	for (size_t k = 0; k < policies; k++) {
-		run_policy(s, k, &s->section.results[k]);
-		bound = FRAG_MAX(bound, s->section.results[k].m.peak_requested_bytes);
-	}
+	bound = load_of(&s->trace.devs[0]);
 	for (size_t k = 0; k < policies; k++)
-		fill_metrics(&s->section.results[k], events, bound);
+		run_policy(s, k, bound, &s->section.results[k]);
 	fill_optimum(s, bound);
 	s->report = (struct frag_report){
 		.sections = &s->section,

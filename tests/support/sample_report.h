@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made-up trace and made-up results of any number of policies, for tests of
- * what shows results. Deterministic; the arithmetic between metrics holds
- * (causes add up to reserved, ratios follow from bytes).
+ * A made-up trace and its replays by any number of policies, for tests of what shows results. Times of the host are measured,
+ * all else is the same each time.
  */
 #ifndef FRAG_TEST_SAMPLE_REPORT_H
 #define FRAG_TEST_SAMPLE_REPORT_H
@@ -27,11 +26,11 @@ void sample_json(const struct frag_report *r, struct frag_text *out);
 void sample_text(const struct frag_report *r,
 		 void (*make)(const struct frag_report *r, struct frag_answer *a),
 		 struct frag_text *out);
-/* The page without its pictures. */
 /* The same, which may fail; a text of `columns`. */
 int sample_try_text(const struct frag_report *r,
 		    void (*make)(const struct frag_report *r, struct frag_answer *a),
 		    unsigned columns);
+/* The page without its pictures. */
 void sample_page(const struct frag_report *r, struct frag_text *out);
 
 #endif

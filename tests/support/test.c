@@ -2,7 +2,10 @@
 #include "test.h"
 
 #include <glob.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/scratch.h"
 
 #define MOST 100
 
@@ -64,6 +67,25 @@ void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown)
 
 /* ---- what tests share ------------------------------------------------------------------ */
 
+_Thread_local struct frag_err test_err;
+
+void test_succeeds(int rc, const char *call, const char *file, int line)
+{
+	if (!rc)
+		return;
+	print_error("%s: %d, %s\n", call, rc, rc == test_err.code ? test_err.msg : "");
+	_fail(file, line);
+}
+
+void test_fails_with(int rc, int code, const char *part, const char *call, const char *file,
+		     int line)
+{
+	if (rc == code && strstr(test_err.msg, part))
+		return;
+	print_error("%s: %d, not %d: '%s', not '%s'\n", call, rc, code, test_err.msg, part);
+	_fail(file, line);
+}
+
 bool test_is_quick(void)
 {
 	return getenv("FRAG_TEST_QUICK") != NULL;
@@ -105,26 +127,46 @@ const char *test_path(const char *name)
 	return path;
 }
 
-const char *test_make_file(const char *name, const void *bytes, size_t n)
+/* Is gone at the end. */
+static const char *goes(const char *path)
 {
-	const char *path = test_path(name);
-	FILE *f = fopen(path, "wb");
 	size_t i = 0;
 
-	if (!f || fwrite(bytes, 1, n, f) != n || files_count == MOST)
-		abort();
-	fclose(f);
 	while (i < files_count && strcmp(files[i], path) != 0)
 		i++;
+	if (i == MOST)
+		abort();
 	strcpy(files[i], path);
 	files_count += i == files_count;
+	return path;
+}
+
+const char *test_folder(const char *name)
+{
+	const char *path = goes(test_path(name));
+
+	frag_scratch_remove_folder(path);
+	if (mkdir(path, 0700))
+		abort();
+	return path;
+}
+
+const char *test_make_file(const char *name, const void *bytes, size_t n)
+{
+	const char *path = goes(test_path(name));
+	FILE *f = fopen(path, "wb");
+
+	if (!f || fwrite(bytes, 1, n, f) != n)
+		abort();
+	fclose(f);
 	return path;
 }
 
 static int remove_files(void)
 {
 	for (size_t i = 0; i < files_count; i++)
-		unlink(files[i]);
+		if (unlink(files[i]))
+			frag_scratch_remove_folder(files[i]);
 	if (!folder_made || !rmdir(folder))
 		return 0;
 	print_error("something was left in %s\n", folder);

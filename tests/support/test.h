@@ -37,6 +37,18 @@ static inline void free_at(void *at)
 }
 FRAG_AUTO_AT(FILE *, fclose)
 
+/* What the calls of a test say when they fail. */
+extern _Thread_local struct frag_err test_err;
+/* The call gives 0, or the test fails with the message in test_err. */
+#define SUCCEEDS(call) test_succeeds(call, #call, __FILE__, __LINE__)
+void test_succeeds(int rc, const char *call, const char *file, int line);
+/* The call gives this code, and the message in test_err contains `part`. */
+#define FAILS(code, part, call) \
+	test_fails_with((test_err = (struct frag_err){ 0 }, call), code, part, #call, __FILE__, \
+			__LINE__)
+void test_fails_with(int rc, int code, const char *part, const char *call, const char *file,
+		     int line);
+
 void test_register(struct CMUnitTest test);
 void test_register_cases(const char *file, cases_fn run);
 void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown);
@@ -127,6 +139,8 @@ static inline uint64_t test_roll(uint64_t *seed)
 
 /* A path in a folder of the program's own; the last eight stay valid. A file left there at the end is a failure. */
 const char *test_path(const char *name);
+/* A new folder there; it goes at the end with all that is in it. */
+const char *test_folder(const char *name);
 /* A file with these bytes; it goes at the end. */
 const char *test_make_file(const char *name, const void *bytes, size_t n);
 

@@ -25,8 +25,7 @@ if [ ! -x "$env/bin/python" ]; then
 	exit 0
 fi
 root=$PWD
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. tests/support/cases.sh
 export CUFRAG=$cufrag
 export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$root/build/torch-cache}
 mkdir -p "$XDG_CACHE_HOME"
@@ -1045,16 +1044,4 @@ test_live_statistics_are_answered() {
 	"$cufrag" info history.pickle > out && grep -q ' 4 allocs, 2 frees' out || wrong out
 }
 
-passed=0 failed=0
-for case in $(declare -F | awk '{ print $3 }' | grep "^test_${2:-}"); do
-	mkdir "$scratch/$case"
-	if (cd "$scratch/$case" && "$case") > "$scratch/output" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "failed $case"
-		cat "$scratch/output"
-	fi
-done
-echo "$passed passed, $failed failed, 0 skipped"
-[ $failed -eq 0 ]
+run_cases "${2:-}"

@@ -42,121 +42,43 @@ static const struct frag_arg rows[] = {
 	{ 0 },
 };
 
-/* One command line, words separated by blanks. Returns what the parse does. */
-static int parse(const char *text, struct values *v, char **operands, size_t *count, int *rest,
-		 struct frag_err *err)
+/* One command line, words separated by blanks: what differs from the defaults, operands, and where the rest begins. */
+static void answer(char *call, FILE *out)
 {
-	static char line[200], *argv[20];
-	struct frag_arg_table tables[] = { { rows, v, "" }, { 0 } };
+	struct values v = { 0 };
+	struct frag_arg_table tables[] = { { rows, &v, "" }, { 0 } };
+	char *argv[20] = { (char *)"cmd" }, *operands[20];
+	int argc = 1, rest;
 	bool stop = false;
-	int argc = 0;
-
-	snprintf(line, sizeof(line), "cmd %s", text);
-	for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
-		argv[argc++] = word;
-	*v = (struct values){ 0 };
-	assert_int_equal(frag_args_check(tables, err), 0);
-	assert_int_equal(frag_args_defaults(tables, err), 0);
-	return frag_args_parse(tables, argc, argv, operands, count, rest, &stop, err);
-}
-
-TEST(test_ways)
-{
-	struct frag_err err = { 0 };
-	char *operands[20];
-	struct values v;
 	size_t count;
-	int rest;
 
-	assert_int_equal(parse("a --loud b -s 2K --us=5 --colour green --set png,pdf --wh -f x c",
-			       &v, operands, &count, &rest, &err),
-			 0);
-	assert_int_equal(count, 3);
-	assert_string_equal(operands[2], "c");
-	assert_true(v.loud);
-	assert_int_equal(v.level, 3);
-	assert_int_equal(v.us, 5000);
-	assert_int_equal(v.size, 2048);
-	assert_int_equal(v.colour, GREEN);
-	assert_int_equal(v.set, 6);
-	assert_int_equal(v.when, 1);
-	assert_string_equal(v.file, "x");
-	assert_int_equal(parse("-ls4 --le 9 --own good --own=good --when=auto - --file= --no-loud",
-			       &v, operands, &count, &rest, &err),
-			 0);
-	assert_false(v.loud);
-	assert_int_equal(v.size, 4);
-	assert_int_equal(v.level, 9);
-	assert_int_equal(v.own, 2);
-	assert_int_equal(v.when, 0);
-	assert_int_equal(count, 1);
-	assert_string_equal(operands[0], "-");
-	assert_string_equal(v.file, "");
-	/* the opposite of a flag named no-… */
-	assert_int_equal(parse("--no-host --host", &v, operands, &count, &rest, &err), 0);
-	assert_false(v.no_host);
-}
-
-TEST(test_rest)
-{
-	struct frag_err err = { 0 };
-	char *operands[20];
-	struct values v;
-	size_t count;
-	int rest;
-
-	assert_int_equal(parse("a -l -- b --bad -l", &v, operands, &count, &rest, &err), 0);
-	assert_int_equal(count, 1);
-	assert_int_equal(rest, 4);
-	assert_int_equal(parse("a --", &v, operands, &count, &rest, &err), 0);
-	assert_int_equal(rest, 3);
-	assert_int_equal(parse("a", &v, operands, &count, &rest, &err), 0);
-	assert_int_equal(rest, 2);
-}
-
-TEST(test_wrong)
-{
-	static const struct {
-		const char *line, *message;
-	} cases[] = {
-		{ "--lout", "unknown option '--lout'; did you mean '--loud'?" },
-		{ "--zzzzzzzzzz", "unknown option '--zzzzzzzzzz'" },
-		{ "--l", "option '--l' is ambiguous: '--loud' or '--level'" },
-		{ "-x", "unknown option '-x'" },
-		{ "--file", "option '--file' needs a value" },
-		{ "-f", "option '-f' needs a value" },
-		{ "--loud=1", "option '--loud' takes no value" },
-		{ "--level 10", "value '10' of option '--level' is out of range: 0 to 9" },
-		{ "--level -1", "value '-1' of option '--level' is not a whole number" },
-		{ "--size 0", "value '0' of option '--size' is out of range: 1 or more" },
-		{ "--colour bluish", "unknown value 'bluish' of option '--colour'; known are red, "
-				     "green" },
-		{ "--set svg,gif9", "unknown value 'gif9' of option '--set'; known are svg, png, "
-				    "pdf" },
-		{ "--own bad", "option '--own': 'bad' is not good" },
-	};
-	char *operands[20];
-	struct values v;
-	size_t count;
-	int rest;
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
-		struct frag_err err = { 0 };
-
-		assert_int_equal(parse(cases[i].line, &v, operands, &count, &rest, &err),
-				 FRAG_EUSAGE);
-		assert_string_equal(err.msg, cases[i].message);
+	while (argc < 20 && (argv[argc] = cases_word(&call)))
+		argc++;
+	SUCCEEDS(frag_args_check(tables, &test_err));
+	SUCCEEDS(frag_args_defaults(tables, &test_err));
+	if (frag_args_parse(tables, argc, argv, operands, &count, &rest, &stop, &test_err)) {
+		assert_int_equal(test_err.code, FRAG_EUSAGE);
+		fputs(test_err.msg, out);
+		return;
 	}
+	fprintf(out, "%s%slevel %u, us %llu, size %llu, %s, set %u, file '%s', own %llu, %s;",
+		v.loud ? "loud, " : "", v.no_host ? "no host, " : "", v.level,
+		(unsigned long long)v.us, (unsigned long long)v.size, colours[v.colour], v.set,
+		v.file, (unsigned long long)v.own, whens[v.when]);
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, " %s", operands[i]);
+	fprintf(out, "; %d of %d", rest, argc);
 }
+
+CASES_IN_LINES("tests/unit/base/args.cases", answer)
 
 static void check_refused(const struct frag_arg *bad, const char *message)
 {
 	struct values v;
 	struct frag_arg_table tables[] = { { bad, &v, "" }, { 0 } };
-	struct frag_err err = { 0 };
 
-	assert_int_equal(frag_args_check(tables, &err), FRAG_ECHECK);
-	assert_string_equal(err.msg, message);
+	assert_int_equal(frag_args_check(tables, &test_err), FRAG_ECHECK);
+	assert_string_equal(test_err.msg, message);
 }
 
 TEST(test_unsound)

@@ -19,8 +19,9 @@ CASES_IN_PARTS("tests/unit/base/last_words.cases", answer)
 
 TEST(a_file_is_read_from_its_end)
 {
-	char said[40], name[] = "/tmp/last-words-XXXXXX";
-	FILE *f = fdopen(mkstemp(name), "w");
+	const char *name = test_path("said");
+	FILE *f = fopen(name, "w");
+	char said[40];
 
 	for (int i = 0; i < 100000; i++)
 		fprintf(f, "ValueError: line %d\n", i);

@@ -46,13 +46,12 @@ TEST(default_values)
 static void answer(char *call, FILE *out)
 {
 	struct params p = defaults();
-	struct frag_err err = { 0 };
 	char text[200];
 
-	if (frag_opt_parse(opts, &p, call, &err)) {
-		assert_int_equal(err.code, FRAG_EUSAGE);
+	if (frag_opt_parse(opts, &p, call, &test_err)) {
+		assert_int_equal(test_err.code, FRAG_EUSAGE);
 		assert_int_equal(frag_opt_parse(opts, &p, call, NULL), FRAG_EUSAGE);
-		fputs(err.msg, out);
+		fputs(test_err.msg, out);
 	} else {
 		frag_opt_echo(opts, &p, '=', text, sizeof(text));
 		fputs(*text ? text : "defaults", out);
@@ -66,8 +65,8 @@ TEST(no_list)
 {
 	struct params p = defaults();
 
-	assert_int_equal(frag_opt_parse(opts, &p, NULL, NULL), 0);
-	assert_int_equal(frag_opt_parse(opts, &p, "", NULL), 0);
+	SUCCEEDS(frag_opt_parse(opts, &p, NULL, NULL));
+	SUCCEEDS(frag_opt_parse(opts, &p, "", NULL));
 	assert_true(p.block == 512 && p.grow == 2 && p.merge);
 }
 
@@ -85,30 +84,27 @@ TEST(brackets)
 TEST(long_values)
 {
 	struct params p = defaults();
-	struct frag_err err;
 	char text[1200];
 
 	memset(text, 'x', sizeof(text));
 	memcpy(text, "file=", 5);
 	text[5 + FRAG_OPT_STRING_MAX - 1] = '\0';
-	assert_int_equal(frag_opt_parse(opts, &p, text, &err), 0);
+	assert_int_equal(frag_opt_parse(opts, &p, text, &test_err), 0);
 	assert_int_equal(strlen(p.file), FRAG_OPT_STRING_MAX - 1);
 	text[5 + FRAG_OPT_STRING_MAX - 1] = 'x';
 	text[5 + FRAG_OPT_STRING_MAX] = '\0';
-	assert_int_equal(frag_opt_parse(opts, &p, text, &err), FRAG_EUSAGE);
-	assert_string_equal(err.msg, "value of option 'file' is longer than 255 bytes");
+	assert_int_equal(frag_opt_parse(opts, &p, text, &test_err), FRAG_EUSAGE);
+	assert_string_equal(test_err.msg, "value of option 'file' is longer than 255 bytes");
 	text[5 + FRAG_OPT_STRING_MAX] = 'x';
 	text[1199] = '\0';
-	assert_int_equal(frag_opt_parse(opts, &p, text, &err), FRAG_EUSAGE);
+	assert_int_equal(frag_opt_parse(opts, &p, text, &test_err), FRAG_EUSAGE);
 	assert_true(p.guard == 0xa5a5a5a5a5a5a5a5u);
 }
 
 TEST(no_options)
 {
-	struct frag_err err;
-
-	assert_int_equal(frag_opt_parse(NULL, NULL, "a=1", &err), FRAG_EUSAGE);
-	assert_string_equal(err.msg, "unknown option 'a'; there are none");
+	assert_int_equal(frag_opt_parse(NULL, NULL, "a=1", &test_err), FRAG_EUSAGE);
+	assert_string_equal(test_err.msg, "unknown option 'a'; there are none");
 }
 
 TEST(echo)
@@ -119,11 +115,10 @@ TEST(echo)
 
 	assert_int_equal(frag_opt_echo(opts, &p, '=', text, sizeof(text)), 0);
 	assert_string_equal(text, "");
-	assert_int_equal(frag_opt_parse(opts, &p,
-					"file=(a,b),merge=0,ratio=0.3,order=lifo,grow=max,"
-					"min-block=20480",
-					NULL),
-			 0);
+	SUCCEEDS(frag_opt_parse(opts, &p,
+				"file=(a,b),merge=0,ratio=0.3,order=lifo,grow=max,"
+				"min-block=20480",
+				NULL));
 	assert_int_equal(frag_opt_echo(opts, &p, '=', text, sizeof(text)), strlen(want));
 	assert_string_equal(text, want);
 	/* short of room: the needed length, cut and terminated */
@@ -132,7 +127,7 @@ TEST(echo)
 	assert_int_equal(frag_opt_echo(opts, &p, '=', NULL, 0), strlen(want));
 	/* what is echoed reads back as the same */
 	q = defaults();
-	assert_int_equal(frag_opt_parse(opts, &q, text, NULL), 0);
+	SUCCEEDS(frag_opt_parse(opts, &q, text, NULL));
 	assert_memory_equal(&p.block, &q.block, offsetof(struct params, ratio));
 	assert_string_equal(p.file, q.file);
 	assert_true(p.merge == q.merge && !(p.ratio < q.ratio) && !(p.ratio > q.ratio));
@@ -183,16 +178,15 @@ TEST(unsound_tables)
 		    FRAG_OPT_UINT("a", struct params, block, 1, 1, 2, "h"), FRAG_OPT_END },
 		  "option 'a' occurs twice" },
 	};
-	struct frag_err err;
 
-	assert_int_equal(frag_opt_check(opts, sizeof(struct params), &err), 0);
-	assert_int_equal(frag_opt_check(NULL, 0, &err), 0);
+	assert_int_equal(frag_opt_check(opts, sizeof(struct params), &test_err), 0);
+	assert_int_equal(frag_opt_check(NULL, 0, &test_err), 0);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		assert_int_equal(frag_opt_check(rows[i].table, sizeof(struct params), &err),
+		assert_int_equal(frag_opt_check(rows[i].table, sizeof(struct params), &test_err),
 				 FRAG_ECHECK);
-		assert_string_equal(err.msg, rows[i].message);
+		assert_string_equal(test_err.msg, rows[i].message);
 	}
-	assert_int_equal(frag_opt_check(opts, offsetof(struct params, file) + 1, &err),
+	assert_int_equal(frag_opt_check(opts, offsetof(struct params, file) + 1, &test_err),
 			 FRAG_ECHECK);
-	assert_string_equal(err.msg, "option 'file' lies outside its params");
+	assert_string_equal(test_err.msg, "option 'file' lies outside its params");
 }

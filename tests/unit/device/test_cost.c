@@ -19,12 +19,10 @@ static void committed(const char *card)
 {
 	const struct frag_cost *own = frag_cost_of(card);
 	FRAG_AUTO(frag_cost_destroy_at) struct frag_cost *cost = NULL;
-	struct frag_err err = { 0 };
 	char path[64];
 
 	snprintf(path, sizeof(path), "results/%s/profile.csv", card);
-	if (frag_cost_load(path, &cost, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_cost_load(path, &cost, &test_err));
 	for (unsigned i = 0; i < FRAG_COST_COUNT; i++) {
 		const struct frag_cost_curve *mine = &own->curves[i], *file = &cost->curves[i];
 
@@ -112,11 +110,10 @@ TEST(test_file)
 				   "cuMemUnmap,64,900\n"
 				   "cuMemUnmap,128,100";
 	FRAG_AUTO(frag_cost_destroy_at) struct frag_cost *cost = NULL;
-	struct frag_err err = { 0 };
-	int rc = load(text, strlen(text), &cost, &err);
+	int rc = load(text, strlen(text), &cost, &test_err);
 
 	if (rc)
-		fail_msg("%s", err.msg);
+		fail_msg("%s", test_err.msg);
 	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 1), 50);
 	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 1500), 25);
 	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 2000), 0);
@@ -139,10 +136,10 @@ TEST(test_file_on_card)
 	struct frag_device *d;
 	frag_addr_t a;
 
-	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
+	SUCCEEDS(load(text, strlen(text), &cost, NULL));
 	cfg.cost = cost;
 	d = must_open_sim(&cfg);
-	assert_int_equal(frag_dev_alloc(d, 512, &a, NULL), 0);
+	SUCCEEDS(frag_dev_alloc(d, 512, &a, NULL));
 	assert_int_equal(d->driver_ns, 1000000);
 	frag_dev_close(d);
 	frag_cost_destroy(NULL);
@@ -178,7 +175,7 @@ TEST(test_pause)
 	uint64_t left, total, before;
 	frag_addr_t a;
 
-	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
+	SUCCEEDS(load(text, strlen(text), &cost, NULL));
 	cfg.cost = cost;
 	cfg.pause = next_pause;
 	cfg.pause_ctx = &pauses;
@@ -188,14 +185,14 @@ TEST(test_pause)
 
 		before = d->driver_ns;
 		if (i % 2)
-			assert_int_equal(frag_dev_free(d, a, bytes, NULL), 0);
+			SUCCEEDS(frag_dev_free(d, a, bytes, NULL));
 		else
-			assert_int_equal(frag_dev_alloc(d, bytes, &a, NULL), 0);
+			SUCCEEDS(frag_dev_alloc(d, bytes, &a, NULL));
 		assert_int_equal(d->driver_ns - before, want[i]);
 		assert_int_equal(pauses.kinds[i], i % 2 ? FRAG_CALL_FREE : FRAG_CALL_MALLOC);
 	}
 	before = d->driver_ns;
-	assert_int_equal(frag_dev_mem_info(d, &left, &total, NULL), 0);
+	SUCCEEDS(frag_dev_mem_info(d, &left, &total, NULL));
 	assert_int_equal(d->driver_ns - before, 3);
 	assert_int_equal(pauses.asked, 4);
 }
@@ -203,13 +200,13 @@ TEST(test_pause)
 static void answer(char *call, FILE *out)
 {
 	struct frag_cost *cost = NULL;
-	struct frag_err err = { 0 };
 	size_t n;
 	FRAG_AUTO(free_at) char *bytes = cases_unescape(call, &n);
 
-	assert_int_equal(load(bytes, n, &cost, &err), FRAG_EINPUT);
+	assert_int_equal(load(bytes, n, &cost, &test_err), FRAG_EINPUT);
 	assert_null(cost);
-	fprintf(out, "%llu: %s", (unsigned long long)err.offset, strstr(err.msg, ": ") + 2);
+	fprintf(out, "%llu: %s", (unsigned long long)test_err.offset,
+		strstr(test_err.msg, ": ") + 2);
 }
 
 CASES_IN_LINES("tests/unit/device/cost.cases", answer)
@@ -218,27 +215,25 @@ TEST(test_hostile)
 {
 	static const char zero[] = "call,bytes,ns\ncuda\0Malloc,1,1\n";
 	struct frag_cost *cost = NULL;
-	struct frag_err err;
 	char *big = malloc(100000);
 	size_t n;
 
-	assert_int_equal(load("", 0, &cost, &err), FRAG_EINPUT);
-	assert_int_equal(err.offset, 1);
-	assert_int_equal(load(zero, sizeof(zero) - 1, &cost, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "zero byte after 'cuda'"));
+	assert_int_equal(load("", 0, &cost, &test_err), FRAG_EINPUT);
+	assert_int_equal(test_err.offset, 1);
+	FAILS(FRAG_EINPUT, "zero byte after 'cuda'",
+	      load(zero, sizeof(zero) - 1, &cost, &test_err));
 	memset(big, 'a', 100000); /* one line without an end */
-	assert_int_equal(load(big, 100000, &cost, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "line too long"));
+	FAILS(FRAG_EINPUT, "line too long", load(big, 100000, &cost, &test_err));
 	n = (size_t)sprintf(big, "call,bytes,ns\n");
 	for (int i = 0; i < 65; i++)
 		n += (size_t)sprintf(big + n, "cudaFree,%d,1\n", 1000 - i);
-	assert_int_equal(load(big, n, &cost, &err), FRAG_EINPUT);
-	assert_int_equal(err.offset, 66);
-	assert_non_null(strstr(err.msg, "more than 64 sizes for 'cudaFree'"));
+	assert_int_equal(load(big, n, &cost, &test_err), FRAG_EINPUT);
+	assert_int_equal(test_err.offset, 66);
+	assert_non_null(strstr(test_err.msg, "more than 64 sizes for 'cudaFree'"));
 	free(big);
-	assert_int_equal(frag_cost_load("/nonexistent/profile.csv", &cost, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "cannot open cost profile /nonexistent/profile.csv"));
-	assert_int_equal(frag_cost_load("/tmp", &cost, &err), FRAG_EINPUT);
+	FAILS(FRAG_EINPUT, "cannot open cost profile /nonexistent/profile.csv",
+	      frag_cost_load("/nonexistent/profile.csv", &cost, &test_err));
+	assert_int_equal(frag_cost_load("/tmp", &cost, &test_err), FRAG_EINPUT);
 }
 
 TEST(test_no_memory)
@@ -292,11 +287,11 @@ TEST(test_host)
 	assert_true(frag_cost_host_ratio(NULL, 2 * own) > 1.999);
 	assert_true(frag_cost_host_ratio(NULL, 2 * own) < 2.001);
 	assert_true(frag_cost_host_ratio(NULL, 0) < 1.001);
-	assert_int_equal(load(other, strlen(other), &cost, NULL), 0);
+	SUCCEEDS(load(other, strlen(other), &cost, NULL));
 	assert_true(frag_cost_host_ratio(cost, 2 * own) < 1.001);
 	frag_cost_destroy(cost);
 	dev = must_open_sim(&cfg);
-	assert_int_equal(frag_dev_alloc(dev, 20 * MIB, &at, NULL), 0);
+	SUCCEEDS(frag_dev_alloc(dev, 20 * MIB, &at, NULL));
 	assert_int_equal(dev->driver_ns, 2 * builtin(FRAG_CALL_MALLOC, 20 * MIB));
-	assert_int_equal(frag_dev_free(dev, at, 20 * MIB, NULL), 0);
+	SUCCEEDS(frag_dev_free(dev, at, 20 * MIB, NULL));
 }

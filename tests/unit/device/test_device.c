@@ -64,13 +64,11 @@ static int step(struct frag_device *d, struct script *s, unsigned i, struct frag
 
 static void run_script(struct frag_device *d, struct script *s, unsigned from)
 {
-	struct frag_err err = { 0 };
-
 	for (unsigned i = from; i < STEPS; i++) {
-		int rc = step(d, s, i, &err);
+		int rc = step(d, s, i, &test_err);
 
 		if (rc)
-			fail_msg("step %u: %d %s", i, rc, err.msg);
+			fail_msg("step %u: %d %s", i, rc, test_err.msg);
 	}
 }
 
@@ -169,13 +167,13 @@ TEST(test_fail_all_after)
 
 	d->fail_call = 2;
 	d->fail_all_after = true;
-	assert_int_equal(frag_dev_alloc(d, 100, &a, NULL), 0);
+	SUCCEEDS(frag_dev_alloc(d, 100, &a, NULL));
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(frag_dev_alloc(d, 100, &b, NULL), FRAG_OOM);
 	assert_int_equal(frag_dev_free(d, a, 100, NULL), FRAG_EDEVICE);
 	assert_int_equal(d->reserved_bytes, FRAG_PAGE);
 	d->fail_call = 0;
-	assert_int_equal(frag_dev_free(d, a, 100, NULL), 0);
+	SUCCEEDS(frag_dev_free(d, a, 100, NULL));
 	assert_int_equal(d->driver_calls, 6);
 	assert_int_equal(d->stat[FRAG_CALL_MALLOC].failed, 3);
 	assert_int_equal(d->stat[FRAG_CALL_FREE].failed, 1);
@@ -189,7 +187,7 @@ TEST(test_leaks)
 	struct script s;
 
 	for (unsigned i = 0; i < 9; i++)
-		assert_int_equal(step(d, &s, i, NULL), 0);
+		SUCCEEDS(step(d, &s, i, NULL));
 	/* segment, range, handle, pool, block of the pool, managed */
 	assert_int_equal(frag_dev_leaks(d), 6);
 	frag_dev_close(d); /* with everything out: sanitizers see what the host leaks */
@@ -217,9 +215,9 @@ TEST(test_log)
 	log_count = 0;
 	d->log = log_call;
 	d->log_ctx = log_lines;
-	assert_int_equal(frag_dev_alloc(d, 777, &a, NULL), 0);
+	SUCCEEDS(frag_dev_alloc(d, 777, &a, NULL));
 	assert_int_equal(frag_dev_alloc(d, 1ull << 50, &a, NULL), FRAG_OOM);
-	assert_int_equal(frag_dev_sync_all(d, NULL), 0);
+	SUCCEEDS(frag_dev_sync_all(d, NULL));
 	assert_int_equal(frag_dev_free(d, 12345, 9, NULL), FRAG_EDEVICE);
 	assert_int_equal(log_count, 4);
 	assert_int_equal(log_lines[0].call, FRAG_CALL_MALLOC);
@@ -290,12 +288,12 @@ TEST(test_measured)
 
 	fake_can = FRAG_CAN_MALLOC;
 	fake_closed = false;
-	assert_int_equal(frag_dev_open(&fake_ops, NULL, &d, NULL), 0);
-	assert_int_equal(frag_dev_alloc(d, 5, &a, NULL), 0);
+	SUCCEEDS(frag_dev_open(&fake_ops, NULL, &d, NULL));
+	SUCCEEDS(frag_dev_alloc(d, 5, &a, NULL));
 	assert_true(d->driver_ns >= 2000000);
 	assert_int_equal(d->stat[FRAG_CALL_MALLOC].ns, d->driver_ns);
 	assert_int_equal(d->reserved_bytes, 42);
-	assert_int_equal(frag_dev_free(d, a, 5, NULL), 0);
+	SUCCEEDS(frag_dev_free(d, a, 5, NULL));
 	assert_int_equal(d->stat[FRAG_CALL_FREE].ns, 7);
 	frag_dev_close(d);
 	assert_true(fake_closed);
@@ -306,18 +304,17 @@ TEST(test_not_able)
 	struct frag_managed_usage managed = { .faults = 9 };
 	struct frag_mempool_usage pool = { .used_bytes = 9 };
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
-	struct frag_err err;
 	struct script s = { 0 };
 
 	fake_can = 0;
-	assert_int_equal(frag_dev_open(&fake_ops, NULL, &d, NULL), 0);
+	SUCCEEDS(frag_dev_open(&fake_ops, NULL, &d, NULL));
 	for (unsigned i = 0; i < STEPS; i++) {
 		if (i >= 9 && i <= 13)
 			continue; /* fences and the like need no capability */
-		err.msg[0] = 0;
-		assert_int_equal(step(d, &s, i, &err), FRAG_ENOTSUP);
-		assert_non_null(strstr(err.msg, frag_call_name(step_kind[i])));
-		assert_non_null(strstr(err.msg, "'fake'"));
+		test_err.msg[0] = 0;
+		assert_int_equal(step(d, &s, i, &test_err), FRAG_ENOTSUP);
+		assert_non_null(strstr(test_err.msg, frag_call_name(step_kind[i])));
+		assert_non_null(strstr(test_err.msg, "'fake'"));
 	}
 	assert_int_equal(d->driver_calls, 0);
 	frag_dev_mempool_usage(d, 1, &pool);
@@ -335,7 +332,7 @@ TEST(test_null_device)
 	frag_addr_t before = 0, a;
 	struct script s;
 
-	assert_int_equal(frag_null_open(&d, NULL), 0);
+	SUCCEEDS(frag_null_open(&d, NULL));
 	run_script(d, &s, 0);
 	assert_int_equal(frag_dev_leaks(d), 0);
 	assert_int_equal(d->driver_ns, 0);
@@ -343,7 +340,7 @@ TEST(test_null_device)
 	assert_string_equal(info.name, "null");
 	assert_true(info.modelled);
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(frag_dev_alloc(d, 1 + (uint64_t)i * FRAG_MIB, &a, NULL), 0);
+		SUCCEEDS(frag_dev_alloc(d, 1 + (uint64_t)i * FRAG_MIB, &a, NULL));
 		assert_true(a > before);
 		before = a + (uint64_t)i * FRAG_MIB;
 	}
@@ -354,12 +351,11 @@ TEST(test_null_device)
 TEST(test_cuda_absent)
 {
 	struct frag_device *d = NULL;
-	struct frag_err err;
 
 	if (frag_cuda_built())
 		skip();
-	assert_int_equal(frag_cuda_open(0, &d, &err), FRAG_EDEVICE);
-	assert_non_null(strstr(err.msg, "this build has no CUDA device (built without nvcc)"));
+	FAILS(FRAG_EDEVICE, "this build has no CUDA device (built without nvcc)",
+	      frag_cuda_open(0, &d, &test_err));
 	assert_null(d);
 }
 
@@ -373,12 +369,11 @@ TEST(test_host_memory)
 
 	for (uint64_t n = 1; n < 200 && !opened_all; n++) {
 		FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
-		struct frag_err err = { 0 };
 		struct script s;
 		int rc;
 
 		frag_host_fail_after(n);
-		rc = frag_sim_open(&cfg, &d, &err);
+		rc = frag_sim_open(&cfg, &d, &test_err);
 		if (rc) {
 			frag_host_fail_after(0);
 			assert_int_equal(rc, FRAG_ENOMEM);
@@ -387,13 +382,13 @@ TEST(test_host_memory)
 		for (unsigned i = 0; i < STEPS; i++) {
 			uint64_t reserved = d->reserved_bytes;
 
-			rc = step(d, &s, i, &err);
+			rc = step(d, &s, i, &test_err);
 			if (!rc)
 				continue;
 			assert_int_equal(rc, FRAG_ENOMEM);
 			assert_int_equal(d->reserved_bytes, reserved);
 			frag_host_fail_after(0);
-			assert_int_equal(step(d, &s, i, &err), 0);
+			assert_int_equal(step(d, &s, i, &test_err), 0);
 			frag_host_fail_after(0);
 		}
 		opened_all = n > 60;

@@ -43,7 +43,7 @@ TEST(conditions_hold_or_not)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
 		bool holds = !cases[i].holds;
 
-		assert_int_equal(frag_where_holds(cases[i].text, value, NULL, &holds, NULL), 0);
+		SUCCEEDS(frag_where_holds(cases[i].text, value, NULL, &holds, NULL));
 		if (holds != cases[i].holds)
 			fail_msg("%s", cases[i].text);
 	}
@@ -73,22 +73,20 @@ TEST(errors_name_the_offset)
 	char deep[1000];
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
-		struct frag_err err = { 0 };
 		bool holds;
 
-		assert_int_equal(frag_where_holds(cases[i].text, value, NULL, &holds, &err),
+		assert_int_equal(frag_where_holds(cases[i].text, value, NULL, &holds, &test_err),
 				 FRAG_EUSAGE);
-		if (!strstr(err.msg, cases[i].part))
-			fail_msg("%s: %s", cases[i].text, err.msg);
+		if (!strstr(test_err.msg, cases[i].part))
+			fail_msg("%s: %s", cases[i].text, test_err.msg);
 	}
 	for (size_t k = 0; k < 3; k++) {
-		struct frag_err err = { 0 };
 		bool holds;
 
 		memset(deep, "(!-"[k], sizeof(deep));
 		deep[sizeof(deep) - 1] = '\0';
-		assert_int_equal(frag_where_holds(deep, value, NULL, &holds, &err), FRAG_EUSAGE);
-		assert_non_null(strstr(err.msg, "too deep"));
+		FAILS(FRAG_EUSAGE, "too deep",
+		      frag_where_holds(deep, value, NULL, &holds, &test_err));
 	}
 }
 
@@ -100,7 +98,7 @@ TEST(length_is_bounded)
 	memset(text, ' ', sizeof(text));
 	text[999] = '1';
 	text[1000] = text[1001] = '\0';
-	assert_int_equal(frag_where_holds(text, value, NULL, &holds, NULL), 0);
+	SUCCEEDS(frag_where_holds(text, value, NULL, &holds, NULL));
 	assert_true(holds);
 	text[1000] = '1';
 	assert_int_equal(frag_where_holds(text, value, NULL, &holds, NULL), FRAG_EUSAGE);

@@ -205,19 +205,29 @@ TEST(test_map)
 TEST(test_slab)
 {
 	struct frag_slab s;
-	uint64_t *obj[1000];
+	uint64_t *obj[3000];
 
 	frag_slab_init(&s, 24);
 	assert_true(!frag_slab_reserve(&s, 0));
-	for (uint64_t i = 0; i < 1000; i++) {
-		assert_true(!frag_slab_reserve(&s, 1));
-		obj[i] = frag_slab_alloc(&s);
-		obj[i][0] = obj[i][1] = obj[i][2] = i;
+	for (unsigned round = 0; round < 3; round++) {
+		for (uint64_t i = 0; i < 3000; i++) {
+			assert_true(round == 1 || !frag_slab_reserve(&s, 1));
+			obj[i] = frag_slab_alloc(&s);
+			assert_non_null(obj[i]);
+			assert_int_equal((uintptr_t)obj[i] % 16, 0);
+			obj[i][0] = obj[i][1] = obj[i][2] = i;
+		}
+		for (uint64_t i = 0; i < 3000; i++)
+			assert_true(obj[i][0] == i && obj[i][1] == i && obj[i][2] == i);
+		assert_int_equal(frag_slab_live(&s), 3000);
+		for (int i = 0; i < 3000; i += 2)
+			frag_slab_free(&s, obj[i]);
+		for (int i = 1; i < 3000; i += 2)
+			frag_slab_free(&s, obj[i]);
 	}
-	for (uint64_t i = 0; i < 1000; i++)
-		assert_true(obj[i][0] == i && obj[i][1] == i && obj[i][2] == i);
-	for (int i = 0; i < 1000; i += 2)
-		frag_slab_free(&s, obj[i]);
+	assert_int_equal(frag_slab_live(&s), 0);
+	assert_ptr_equal(frag_slab_alloc(&s), obj[2999]); /* last in, first out */
+	frag_slab_free(&s, obj[2999]);
 	assert_true(!frag_slab_reserve(&s, 5000));
 	assert_true(s.spare_count >= 5000);
 	frag_host_fail_after(1);
@@ -225,4 +235,21 @@ TEST(test_slab)
 	frag_host_fail_after(0);
 	frag_slab_release(&s);
 	assert_int_equal(s.spare_count + s.live_count, 0);
+}
+
+TEST(test_slab_without_memory)
+{
+	FRAG_AUTO(frag_slab_release) struct frag_slab s = { 0 };
+
+	frag_slab_init(&s, 40);
+	frag_host_fail_after(1);
+	assert_null(frag_slab_alloc(&s));
+	frag_host_fail_after(0);
+	assert_non_null(frag_slab_alloc(&s));
+	assert_int_equal(frag_slab_reserve(&s, 10000), 0);
+	frag_host_fail_after(1);
+	for (size_t i = 0; i < 10000; i++)
+		assert_non_null(frag_slab_alloc(&s));
+	frag_host_fail_after(0);
+	assert_int_equal(frag_slab_live(&s), 10001);
 }

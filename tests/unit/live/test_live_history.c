@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <string.h>
+#include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -101,14 +102,12 @@ TEST(test_what_python_asks)
  */
 TEST(test_recording)
 {
-	char path[] = "/tmp/live-test-XXXXXX", text[512];
+	const char *path = test_make_file("live", "keep", 4);
+	char text[512];
 	struct frag_live_options o = { .size = sizeof(o), .policy = "vmm", .record = path };
 	struct frag_trace *trace = NULL;
-	struct frag_err err = { 0 };
-	int fd = mkstemp(path);
+	int fd = open(path, O_RDWR);
 
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, "keep", 4), 4);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	fake_reset(FRAG_GIB);
 	assert_int_equal(frag_live_start(&o, text, sizeof(text)), FRAG_EOUTPUT);
@@ -118,8 +117,8 @@ TEST(test_recording)
 
 	assert_int_equal(frag_live_start(&o, text, sizeof(text)), 0);
 	frag_live_flush();
-	assert_int_equal(frag_trace_read(path, NULL, &trace, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "contains no request yet"));
+	FAILS(FRAG_EINPUT, "contains no request yet",
+	      frag_trace_read(path, NULL, &trace, &test_err));
 	for (unsigned round = 1; round < 4; round++) {
 		uint64_t a = 0;
 
@@ -130,6 +129,5 @@ TEST(test_recording)
 		frag_trace_destroy(trace);
 		frag_live_free((void *)(uintptr_t)a, 0, 0, NULL);
 	}
-	unlink(path);
 	live_close();
 }

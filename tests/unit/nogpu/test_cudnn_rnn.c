@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What recurrent layers take, as an H200 with cuDNN 9.19 answered. */
+/* What recurrent layers take, as an H200 with cuDNN 9.19 answered; by the older interface: calls.cases. */
 #include "test.h"
 
 #include "inside/nogpu/entries.h"
 
 int frag_nogpu_cudnnSetDropoutDescriptor(void *d, void *h, float share, void *states, size_t bytes,
 					 unsigned long long seed);
-int frag_nogpu_cudnnDropoutGetStatesSize(void *h, size_t *bytes);
 int frag_nogpu_cudnnSetRNNDescriptor_v8(void *r, int algorithm, int cell, int bias, int direction,
 					int input_mode, int type, int precision, int math,
 					int input, int hidden, int projected, int layers,
@@ -15,22 +14,6 @@ int frag_nogpu_cudnnSetRNNDataDescriptor(void *t, int type, int layout, int step
 					 int width, const int *lengths, void *padding);
 int frag_nogpu_cudnnGetRNNTempSpaceSizes(void *h, void *r, int mode, void *x, size_t *workspace,
 					 size_t *reserve);
-
-int frag_nogpu_cudnnGetRNNWeightSpaceSize(void *h, void *r, size_t *bytes);
-int frag_nogpu_cudnnSetTensorNdDescriptor(void *t, int type, int count, const int *dims,
-					  const int *strides);
-int frag_nogpu_cudnnGetFilterNdDescriptor(void *t, int wanted, int *type, int *format, int *count,
-					  int *dims);
-int frag_nogpu_cudnnSetRNNDescriptor_v6(void *h, void *r, int hidden, int layers, void *dropout,
-					int input_mode, int direction, int cell, int algorithm,
-					int precision);
-int frag_nogpu_cudnnGetRNNParamsSize(void *h, void *r, void *x, size_t *bytes, int type);
-int frag_nogpu_cudnnGetRNNLinLayerMatrixParams(void *h, void *r, int layer, void *x, void *w,
-					       const char *weights, int id, void *m,
-					       const char **out);
-int frag_nogpu_cudnnGetRNNWorkspaceSize(void *h, void *r, int steps, void *const *x, size_t *bytes);
-int frag_nogpu_cudnnGetRNNTrainingReserveSize(void *h, void *r, int steps, void *const *x,
-					      size_t *bytes);
 
 enum { RELU, TANH, LSTM = 2, GRU = 3 };
 enum { FLOAT = 0, HALF = 2, BFLOAT = 9 };
@@ -96,57 +79,6 @@ TEST(as_a_card_answered)
 		assert_int_equal(workspace, rows[i].workspace);
 		assert_int_equal(reserve, rows[i].reserve);
 	}
-}
-
-/* PyTorch 2.1 and 2.2 ask by the older interface, which says the same of the same layers. */
-TEST(by_the_older_interface)
-{
-	enum { STEPS = 4, BATCH = 3, IN = 24, HIDDEN = 40, LAYERS = 2 };
-	void *r = made(frag_nogpu_cudnnCreateRNNDescriptor), *old, *x, *t, *m, *list[STEPS];
-	size_t bytes[3], old_bytes[3];
-	int lengths[BATCH] = { STEPS, STEPS, STEPS }, dims[3], type, format, count;
-	const int x_dims[3] = { BATCH, IN, 1 }, strides[3] = { IN, 1, 1 };
-	const char *at;
-
-	old = made(frag_nogpu_cudnnCreateRNNDescriptor);
-	x = made(frag_nogpu_cudnnCreateRNNDataDescriptor);
-	t = made(frag_nogpu_cudnnCreateTensorDescriptor);
-	m = made(frag_nogpu_cudnnCreateFilterDescriptor);
-	frag_nogpu_cudnnSetRNNDescriptor_v8(r, 0, LSTM, 2, 1, 0, FLOAT, 0, 0, IN, HIDDEN, HIDDEN,
-					    LAYERS, NULL, 0);
-	frag_nogpu_cudnnSetRNNDataDescriptor(x, FLOAT, 0, STEPS, BATCH, IN, lengths, NULL);
-	frag_nogpu_cudnnGetRNNWeightSpaceSize(NULL, r, &bytes[0]);
-	frag_nogpu_cudnnGetRNNTempSpaceSizes(NULL, r, 1, x, &bytes[1], &bytes[2]);
-	for (int i = 0; i < STEPS; i++)
-		list[i] = t;
-	frag_nogpu_cudnnSetTensorNdDescriptor(t, FLOAT, 3, x_dims, strides);
-	frag_nogpu_cudnnSetRNNDescriptor_v6(NULL, old, HIDDEN, LAYERS, NULL, 0, 1, LSTM, 0, FLOAT);
-	frag_nogpu_cudnnGetRNNParamsSize(NULL, old, t, &old_bytes[0], FLOAT);
-	frag_nogpu_cudnnGetRNNWorkspaceSize(NULL, old, STEPS, list, &old_bytes[1]);
-	frag_nogpu_cudnnGetRNNTrainingReserveSize(NULL, old, STEPS, list, &old_bytes[2]);
-	assert_memory_equal(bytes, old_bytes, sizeof(bytes));
-	/* the second direction's first recurrent matrix, behind the first direction and the input's four */
-	frag_nogpu_cudnnGetRNNLinLayerMatrixParams(NULL, old, 1, t, m, (const char *)0x1000, 4, m,
-						   &at);
-	assert_int_equal(at - (const char *)0x1000,
-			 4 * (4 * HIDDEN * (IN + HIDDEN) + 8 * HIDDEN + 4 * HIDDEN * IN));
-	frag_nogpu_cudnnGetFilterNdDescriptor(m, 3, &type, &format, &count, dims);
-	assert_int_equal(count, 3);
-	assert_int_equal(dims[1], HIDDEN);
-	assert_int_equal(dims[2], HIDDEN);
-	free(r);
-	free(old);
-	free(x);
-	free(t);
-	free(m);
-}
-
-TEST(a_generator_for_each_thread)
-{
-	size_t bytes = 0;
-
-	frag_nogpu_cudnnDropoutGetStatesSize(NULL, &bytes);
-	assert_int_equal(bytes, 6488064);
 }
 
 static int choose_card(void **state)

@@ -2,7 +2,6 @@
 /* Ranks that talk: messages between processes, what collectives make of them, and who waits for whom. */
 #include "test.h"
 
-#include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,35 +20,12 @@ int frag_nogpu_ncclCommDestroy(void *comm);
 
 #define INT64 4
 
-static char folder[] = "/tmp/nogpu_talkXXXXXX";
-
+/* Of no card that is counted for groups (beside.c), so that none is opened. */
 static int begin(void **state)
 {
 	(void)state;
-	memcpy(folder + sizeof(folder) - 7, "XXXXXX", 6);
-	if (!mkdtemp(folder))
-		return 1;
-	setenv("CUFRAG_NOGPU_TALK", folder, 1);
-	/* of no card that is counted for groups (beside.c), so that none is opened */
 	setenv("CUFRAG_NOGPU", "total=1073741824;name=c;cc=8.0;sms=10;libraries=0", 1);
-	return 0;
-}
-
-static int end(void **state)
-{
-	char path[500];
-	struct dirent *entry;
-	DIR *dir = opendir(folder);
-
-	(void)state;
-	while (dir && (entry = readdir(dir))) {
-		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		unlink(path);
-	}
-	if (dir)
-		closedir(dir);
-	unsetenv("CUFRAG_NOGPU_TALK");
-	return rmdir(folder);
+	return setenv("CUFRAG_NOGPU_TALK", test_folder("talk"), 1);
 }
 
 /* Runs rank 1 in a process of its own; its status must be 0. */
@@ -92,7 +68,7 @@ static void collect(void *comm, int me)
 	EXPECT(*frag_nogpu_awaited(), 0);
 }
 
-TEST_WITH(collectives_bring_what_the_others_computed, begin, end)
+TEST_WITH(collectives_bring_what_the_others_computed, begin, NULL)
 {
 	with_rank_1(collect);
 }
@@ -112,7 +88,7 @@ static void cross(void *comm, int me)
 	EXPECT(got_again, 71 - me);
 }
 
-TEST_WITH(neither_order_of_sends_and_receives_blocks, begin, end)
+TEST_WITH(neither_order_of_sends_and_receives_blocks, begin, NULL)
 {
 	with_rank_1(cross);
 }
@@ -128,7 +104,7 @@ static void end_early(void *comm, int me)
 	EXPECT(got, 5);
 }
 
-TEST_WITH(a_rank_that_ended_is_not_waited_for, begin, end)
+TEST_WITH(a_rank_that_ended_is_not_waited_for, begin, NULL)
 {
 	with_rank_1(end_early);
 }
@@ -151,7 +127,7 @@ static void use_anew(void *comm, int me)
 	EXPECT(got, 5);
 }
 
-TEST_WITH(memory_that_is_used_anew_is_not_written, begin, end)
+TEST_WITH(memory_that_is_used_anew_is_not_written, begin, NULL)
 {
 	with_rank_1(use_anew);
 }
@@ -177,7 +153,7 @@ static void divide(void *comm, int me)
 	free(none);
 }
 
-TEST_WITH(a_communicator_is_split_by_colour, begin, end)
+TEST_WITH(a_communicator_is_split_by_colour, begin, NULL)
 {
 	with_rank_1(divide);
 }
@@ -198,7 +174,7 @@ static void much(void *comm, int me)
 	EXPECT(theirs[COUNT / 2 - 1], (COUNT / 2 - 1) * (3 - me));
 }
 
-TEST_WITH(large_messages_arrive_whole, begin, end)
+TEST_WITH(large_messages_arrive_whole, begin, NULL)
 {
 	with_rank_1(much);
 }

@@ -53,7 +53,7 @@ static bool completes(const char *policy, const struct frag_trace_dev *dev, uint
 	bool completed;
 
 	frag_run_options_defaults(&opt);
-	assert_int_equal(frag_replay_sim(spec, &card, dev, &opt, &r, NULL), 0);
+	SUCCEEDS(frag_replay_sim(spec, &card, dev, &opt, &r, NULL));
 	completed = r.completed;
 	frag_result_release(&r);
 	frag_policy_spec_destroy(spec);
@@ -74,7 +74,7 @@ TEST(test_fit_brackets)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(tasks); i++)
 		tasks[i] = (struct frag_fit_task){ .spec = must_parse_policy(policies[i]),
 						   .dev = &dev };
-	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, tasks, FRAG_ARRAY_LEN(tasks), NULL), 0);
+	SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, tasks, FRAG_ARRAY_LEN(tasks), NULL));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(tasks); i++) {
 		const struct frag_fit *f = &tasks[i].fit;
 
@@ -105,10 +105,10 @@ TEST(test_fit_margin_and_gpus)
 	make_trace(&dev, 5, 500, 20);
 	plain.spec = more.spec = must_parse_policy("native");
 	plain.dev = more.dev = &dev;
-	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL), 0);
+	SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL));
 	large.total_bytes = plain.fit.min_capacity_bytes + 64 * FRAG_MIB;
 	small.total_bytes = large.total_bytes - FRAG_PAGE;
-	assert_int_equal(frag_fit_run(&env, 64 * FRAG_MIB, gpus, 2, &more, 1, NULL), 0);
+	SUCCEEDS(frag_fit_run(&env, 64 * FRAG_MIB, gpus, 2, &more, 1, NULL));
 	assert_true(more.fit.min_capacity_bytes == large.total_bytes);
 	assert_int_equal(more.gpus, 2);
 	frag_policy_spec_destroy((struct frag_policy_spec *)plain.spec);
@@ -129,9 +129,9 @@ TEST(test_fit_margin_fraction)
 		uint64_t total, need;
 
 		env.margin_fraction = 0;
-		assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL), 0);
+		SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL));
 		env.margin_fraction = shares[i];
-		assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &more, 1, NULL), 0);
+		SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &more, 1, NULL));
 		need = plain.fit.min_capacity_bytes;
 		total = more.fit.min_capacity_bytes;
 		assert_true(total - (uint64_t)(shares[i] * (double)total) >= need);
@@ -158,7 +158,7 @@ TEST(test_fit_not_monotonic)
 
 		make_trace(&dev, rows[i].seed, 3000, 30);
 		task.dev = &dev;
-		assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL), 0);
+		SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL));
 		assert_true(f->gaps_seen > 0 &&
 			    f->gaps_count == FRAG_MIN(f->gaps_seen, (size_t)FRAG_FIT_GAPS));
 		assert_true(f->min_capacity_bytes < f->gaps[0].first_bytes);
@@ -185,7 +185,7 @@ TEST(test_fit_stops)
 	make_trace(&dev, 5, 500, 20);
 	task = (struct frag_fit_task){ .spec = must_parse_policy("pytorch"), .dev = &dev };
 	env.watch.stop = &stop;
-	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL), 0);
+	SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL));
 	assert_false(task.fit.complete);
 	frag_policy_spec_destroy((struct frag_policy_spec *)task.spec);
 	frag_host_free(dev.events);
@@ -205,7 +205,7 @@ static void tune(const struct frag_trace_dev *dev, unsigned threads, uint64_t bu
 					 .seed = 1 };
 	struct frag_plan_env env = make_env(threads);
 
-	assert_int_equal(frag_tune_run(&env, &dev, 1, &opt, out, NULL), 0);
+	SUCCEEDS(frag_tune_run(&env, &dev, 1, &opt, out, NULL));
 	assert_true(out->complete);
 }
 
@@ -235,7 +235,7 @@ TEST(test_tune_same)
 	assert_string_equal(a.tries[a.baseline].params, "pytorch");
 	spec = must_parse_policy(a.tries[0].text);
 	frag_run_options_defaults(&opt);
-	assert_int_equal(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL), 0);
+	SUCCEEDS(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL));
 	assert_true(r.m.peak_reserved_bytes == a.tries[0].peak_reserved_bytes);
 	assert_true(r.m.modelled_ns == a.tries[0].driver_ns);
 	frag_result_release(&r);
@@ -282,17 +282,15 @@ TEST(test_tune_units_and_limits)
 	const struct frag_trace_dev *units[2];
 	struct frag_trace_dev small, large;
 	struct frag_tune both, alone[2];
-	struct frag_err err;
 
 	make_trace(&small, 3, 300, 10);
 	make_trace(&large, 4, 900, 30);
 	units[0] = &small;
 	units[1] = &large;
-	assert_int_equal(frag_tune_run(&env, units, 2, &opt, &both, NULL), 0);
+	SUCCEEDS(frag_tune_run(&env, units, 2, &opt, &both, NULL));
 	for (size_t u = 0; u < 2; u++) {
 		opt.baseline = both.tries[0].text;
-		if (frag_tune_run(&env, &units[u], 1, &opt, &alone[u], &err))
-			fail_msg("%s", err.msg);
+		SUCCEEDS(frag_tune_run(&env, &units[u], 1, &opt, &alone[u], &test_err));
 	}
 	assert_true(both.tries[0].peak_reserved_bytes ==
 		    FRAG_MAX(alone[0].tries[alone[0].baseline].peak_reserved_bytes,
@@ -303,7 +301,7 @@ TEST(test_tune_units_and_limits)
 	env.limit_fraction = 0.9;
 	env.run.limit_bytes = both.tries[both.baseline].peak_reserved_bytes - FRAG_PAGE;
 	frag_tune_release(&both);
-	assert_int_equal(frag_tune_run(&env, units, 2, &opt, &both, NULL), 0);
+	SUCCEEDS(frag_tune_run(&env, units, 2, &opt, &both, NULL));
 	for (size_t i = 0; i < both.tries_count; i++)
 		assert_true(!both.tries[i].completed ||
 			    both.tries[i].peak_reserved_bytes <= env.run.limit_bytes);
@@ -340,7 +338,7 @@ TEST(test_tune_stops)
 	unit = &dev;
 	stop_now = 0;
 	env.watch = (struct frag_watch){ .progress = stop_at_once, .stop = &stop_now };
-	assert_int_equal(frag_tune_run(&env, &unit, 1, &opt, &t, NULL), 0);
+	SUCCEEDS(frag_tune_run(&env, &unit, 1, &opt, &t, NULL));
 	assert_false(t.complete);
 	assert_true(t.tries_count < 3000); /* of 4,400 */
 	for (size_t i = 0; i < t.tries_count && i < 3; i++) {
@@ -349,7 +347,7 @@ TEST(test_tune_stops)
 		struct frag_policy_spec *spec = must_parse_policy(t.tries[i].text);
 		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
-		assert_int_equal(frag_replay_sim(spec, &card, &dev, &env.run, &r, NULL), 0);
+		SUCCEEDS(frag_replay_sim(spec, &card, &dev, &env.run, &r, NULL));
 		assert_true(r.m.peak_reserved_bytes == t.tries[i].peak_reserved_bytes);
 	}
 	frag_tune_release(&t);

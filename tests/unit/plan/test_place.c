@@ -10,7 +10,7 @@ static uint64_t bound_of(const struct frag_buffers *b)
 {
 	uint64_t bound, brute = 0;
 
-	assert_int_equal(frag_load_bound(b, &bound, NULL, NULL), 0);
+	SUCCEEDS(frag_load_bound(b, &bound, NULL, NULL));
 	for (size_t i = 0; i < b->count && b->count < 500; i++) {
 		uint64_t sum = 0;
 
@@ -52,12 +52,10 @@ TEST(test_greedy)
 	for (unsigned seed = 0; seed < 12; seed++) {
 		gen_buffers_random(&b, seed, 20 + 30 * seed);
 		for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_COUNT; k++) {
-			assert_int_equal(frag_place_greedy(&b, k / FRAG_GAP_COUNT,
-							   k % FRAG_GAP_COUNT, NULL, offsets,
-							   &height, NULL),
-					 0);
+			SUCCEEDS(frag_place_greedy(&b, k / FRAG_GAP_COUNT, k % FRAG_GAP_COUNT, NULL,
+						   offsets, &height, NULL));
 			assert_true(brute_check(&b, offsets, height));
-			assert_int_equal(frag_place_check(&b, offsets, 512, height, NULL), 0);
+			SUCCEEDS(frag_place_check(&b, offsets, 512, height, NULL));
 			assert_true(height >= bound_of(&b));
 		}
 		frag_buffers_release(&b);
@@ -73,15 +71,13 @@ TEST(test_gap)
 	struct frag_buffers b = { list, 4, NULL };
 	uint64_t o[4], height;
 
-	assert_int_equal(
-		frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_BEST, NULL, o, &height, NULL), 0);
+	SUCCEEDS(frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_BEST, NULL, o, &height, NULL));
 	assert_int_equal(o[0], 0);
 	assert_int_equal(o[1], 300);
 	assert_int_equal(o[2], 500);
 	assert_int_equal(o[3], 300);
 	assert_int_equal(height, 700);
-	assert_int_equal(
-		frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_TOP, NULL, o, &height, NULL), 0);
+	SUCCEEDS(frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_TOP, NULL, o, &height, NULL));
 	assert_int_equal(o[3], 700);
 	assert_int_equal(height, 800);
 }
@@ -92,10 +88,9 @@ TEST(test_checker)
 	uint64_t offsets[120], height, rng = 7;
 	unsigned refused = 0;
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
-	struct frag_err err;
 
 	gen_buffers_random(&b, 3, 120);
-	assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, offsets, &height, NULL), 0);
+	SUCCEEDS(frag_place_greedy(&b, 0, 0, NULL, offsets, &height, NULL));
 	for (unsigned i = 0; i < 2000; i++) {
 		size_t k = (rng = rng * 6364136223846793005ull + 1442695040888963407ull) >> 33;
 		uint64_t old = offsets[k %= b.count];
@@ -104,14 +99,14 @@ TEST(test_checker)
 		offsets[k] = (rng >> 20) % (height / 512) * 512;
 		good = brute_check(&b, offsets, height);
 		refused += !good;
-		assert_int_equal(frag_place_check(&b, offsets, 512, height, &err),
+		assert_int_equal(frag_place_check(&b, offsets, 512, height, &test_err),
 				 good ? 0 : FRAG_ECHECK);
 		if (!good)
 			offsets[k] = old;
 	}
 	assert_in_range(refused, 100, 1999);
 	offsets[0] += 1;
-	assert_int_equal(frag_place_check(&b, offsets, 512, UINT64_MAX, &err), FRAG_ECHECK);
+	assert_int_equal(frag_place_check(&b, offsets, 512, UINT64_MAX, &test_err), FRAG_ECHECK);
 }
 
 TEST(test_improve)
@@ -121,10 +116,10 @@ TEST(test_improve)
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
 	gen_buffers_full(&b, 5, 60, 1 << 20, 1024);
-	assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, offsets, &plain, NULL), 0);
-	assert_int_equal(frag_place_improve(&b, &opt, offsets, &better, NULL), 0);
+	SUCCEEDS(frag_place_greedy(&b, 0, 0, NULL, offsets, &plain, NULL));
+	SUCCEEDS(frag_place_improve(&b, &opt, offsets, &better, NULL));
 	assert_true(better <= plain);
-	assert_int_equal(frag_place_check(&b, offsets, 1024, better, NULL), 0);
+	SUCCEEDS(frag_place_check(&b, offsets, 1024, better, NULL));
 }
 
 /* Instances with no hole: the optimum is found, and one page less is proved impossible. */
@@ -142,14 +137,12 @@ TEST(test_search)
 		assert_true(bound_of(&b) == 1 << 20);
 		height = UINT64_MAX;
 		opt.target_bytes = 1 << 20;
-		assert_int_equal(
-			frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL), 0);
+		SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL));
 		assert_int_equal(answer, FRAG_SEARCH_FOUND);
 		assert_true(height == 1 << 20);
-		assert_int_equal(frag_place_check(&b, offsets, 1024, height, NULL), 0);
+		SUCCEEDS(frag_place_check(&b, offsets, 1024, height, NULL));
 		opt.target_bytes -= 1024;
-		assert_int_equal(
-			frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL), 0);
+		SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL));
 		assert_int_equal(answer, FRAG_SEARCH_NONE);
 		frag_buffers_release(&b);
 	}
@@ -209,9 +202,8 @@ TEST(test_search_exact)
 		for (unsigned less = 0; less < 2; less++) {
 			height = UINT64_MAX;
 			opt.target_bytes = best - less;
-			assert_int_equal(frag_place_search(&b, &opt, offsets, &height, &answer,
-							   &nodes, NULL),
-					 0);
+			SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes,
+						   NULL));
 			assert_int_equal(answer, less ? FRAG_SEARCH_NONE : FRAG_SEARCH_FOUND);
 		}
 	}
@@ -246,10 +238,10 @@ static bool agrees_with_brute(uint64_t seed)
 	gen_buffers_exchanged(&b, seed, 18, 14);
 	opt.target_bytes = bound_of(&b);
 	fits = brute_fits(&b, offsets, 0, opt.target_bytes);
-	assert_int_equal(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL), 0);
+	SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL));
 	assert_int_equal(answer, fits ? FRAG_SEARCH_FOUND : FRAG_SEARCH_NONE);
 	if (fits)
-		assert_int_equal(frag_place_check(&b, offsets, 1, opt.target_bytes, NULL), 0);
+		SUCCEEDS(frag_place_check(&b, offsets, 1, opt.target_bytes, NULL));
 	frag_buffers_release(&b);
 	return fits;
 }
@@ -285,21 +277,18 @@ TEST(test_search_contended)
 	for (unsigned seed = 0; seed < rounds; seed++) {
 		gen_buffers_contended(&b, seed, 150 + 25 * seed, 1 << 20, 1024);
 		opt.seed = seed;
-		assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, one, &height, NULL), 0);
+		SUCCEEDS(frag_place_greedy(&b, 0, 0, NULL, one, &height, NULL));
 		memcpy(other, one, sizeof(one));
 		again = height;
 		opt.threads = 1;
-		assert_int_equal(
-			frag_place_search(&b, &opt, one, &height, &answer, &nodes_one, NULL), 0);
+		SUCCEEDS(frag_place_search(&b, &opt, one, &height, &answer, &nodes_one, NULL));
 		exact += answer == FRAG_SEARCH_FOUND;
 		if (height > (1 << 20) / 100 * 111)
 			fail_msg("seed %u: %llu", seed, (unsigned long long)height);
-		assert_int_equal(frag_place_check(&b, one, 1024, height, NULL), 0);
+		SUCCEEDS(frag_place_check(&b, one, 1024, height, NULL));
 		if (seed % 3 == 0) {
 			opt.threads = 3;
-			assert_int_equal(
-				frag_place_search(&b, &opt, other, &again, &answer, &nodes, NULL),
-				0);
+			SUCCEEDS(frag_place_search(&b, &opt, other, &again, &answer, &nodes, NULL));
 			assert_true(nodes == nodes_one && again == height);
 			assert_memory_equal(one, other, b.count * sizeof(*one));
 		}
@@ -321,15 +310,15 @@ TEST(test_search_gives_up)
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
 	gen_buffers_contended(&b, 3, 450, 1 << 20, 1024);
-	assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, offsets, &greedy, NULL), 0);
+	SUCCEEDS(frag_place_greedy(&b, 0, 0, NULL, offsets, &greedy, NULL));
 	height = greedy;
-	assert_int_equal(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL), 0);
+	SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL));
 	assert_int_equal(answer, FRAG_SEARCH_GAVE_UP);
 	assert_true(height == greedy && nodes == 0);
 	opt.watch = NULL;
-	assert_int_equal(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL), 0);
+	SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL));
 	assert_true(height <= greedy && nodes > 0);
-	assert_int_equal(frag_place_check(&b, offsets, 1024, height, NULL), 0);
+	SUCCEEDS(frag_place_check(&b, offsets, 1024, height, NULL));
 }
 
 static volatile sig_atomic_t stop_now;
@@ -358,8 +347,8 @@ TEST(test_stops)
 	gen_buffers_random(&b, 1, 300);
 	stop_now = 1;
 	watch.progress = NULL;
-	assert_int_equal(frag_place_improve(&b, &improve, offsets, &height, NULL), 0);
-	assert_int_equal(frag_place_check(&b, offsets, 512, height, NULL), 0);
+	SUCCEEDS(frag_place_improve(&b, &improve, offsets, &height, NULL));
+	SUCCEEDS(frag_place_check(&b, offsets, 512, height, NULL));
 	frag_buffers_release(&b);
 }
 
@@ -372,9 +361,8 @@ TEST(test_twins)
 	struct frag_buffers b = { list, 4, twins };
 	uint64_t o[4], height;
 
-	assert_int_equal(
-		frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_BEST, NULL, o, &height, NULL), 0);
+	SUCCEEDS(frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_BEST, NULL, o, &height, NULL));
 	assert_int_equal(o[0], 2048);
 	assert_int_equal(o[1], 2048);
-	assert_int_equal(frag_place_check(&b, o, 512, height, NULL), 0);
+	SUCCEEDS(frag_place_check(&b, o, 512, height, NULL));
 }

@@ -4,7 +4,6 @@
 
 #include "policies/common/bset.h"
 #include "lib/random.h"
-#include "lib/slab.h"
 
 /* ---- oracle: sorted array of keys --------------------------------------------- */
 
@@ -287,49 +286,4 @@ TEST(test_shared_pool)
 	}
 	assert_int_equal(n, 0);
 	assert_int_equal(pool.sets_count, 0);
-}
-
-/* ---- object slab ------------------------------------------------------------------ */
-
-TEST(test_slab)
-{
-	FRAG_AUTO(frag_slab_release) struct frag_slab s = { 0 };
-	uint64_t *o[3000];
-	size_t i, round;
-
-	frag_slab_init(&s, 24);
-	for (round = 0; round < 3; round++) {
-		for (i = 0; i < 3000; i++) {
-			o[i] = frag_slab_alloc(&s);
-			assert_non_null(o[i]);
-			assert_int_equal((uintptr_t)o[i] % 16, 0);
-			memset(o[i], (int)i, 24);
-			o[i][0] = i;
-		}
-		for (i = 0; i < 3000; i++)
-			assert_int_equal(o[i][0], i);
-		assert_int_equal(frag_slab_live(&s), 3000);
-		for (i = 0; i < 3000; i++)
-			frag_slab_free(&s, o[i]);
-	}
-	assert_int_equal(frag_slab_live(&s), 0);
-	assert_ptr_equal(frag_slab_alloc(&s), o[2999]); /* last in, first out */
-}
-
-TEST(test_slab_reserve)
-{
-	FRAG_AUTO(frag_slab_release) struct frag_slab s = { 0 };
-	size_t i;
-
-	frag_slab_init(&s, 40);
-	frag_host_fail_after(1);
-	assert_null(frag_slab_alloc(&s));
-	frag_host_fail_after(0);
-	assert_non_null(frag_slab_alloc(&s));
-	assert_int_equal(frag_slab_reserve(&s, 10000), 0);
-	frag_host_fail_after(1);
-	for (i = 0; i < 10000; i++)
-		assert_non_null(frag_slab_alloc(&s));
-	frag_host_fail_after(0);
-	assert_int_equal(frag_slab_live(&s), 10001);
 }

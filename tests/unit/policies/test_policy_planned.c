@@ -151,12 +151,10 @@ static void plan_and_run(const struct frag_trace_dev *dev, uint64_t total,
 	const char *path = test_make_file("plan", "", 0);
 	struct frag_sim_config card = { .total_bytes = total };
 	struct frag_run_options opt;
-	struct frag_err err = { 0 };
 	char text[64];
 
-	if (frag_step_plan_make(dev, 0, -1, 1000000000, NULL, plan, &err))
-		fail_msg("%s", err.msg);
-	assert_int_equal(frag_step_plan_write(plan, "test", path, NULL), 0);
+	SUCCEEDS(frag_step_plan_make(dev, 0, -1, 1000000000, NULL, plan, &test_err));
+	SUCCEEDS(frag_step_plan_write(plan, "test", path, NULL));
 	snprintf(text, sizeof(text), "planned:plan=%s", path);
 	frag_run_options_defaults(&opt);
 	opt.check = true;
@@ -237,7 +235,6 @@ TEST(test_windows)
 	struct frag_step_plan plan;
 	struct frag_trace_dev dev, none = { 0 };
 	struct frag_result r;
-	struct frag_err err;
 	uint32_t half;
 
 	make_steps(&dev, 2, true);
@@ -251,25 +248,25 @@ TEST(test_windows)
 	frag_step_plan_release(&plan);
 	opt.window_requests = 10;
 	opt.train = 2;
-	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, NULL), 0);
+	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &plan, NULL));
 	assert_int_equal(plan.requests_count, 20);
 	frag_step_plan_release(&plan);
 	opt.window_requests = 0;
 	for (size_t i = 0; i < dev.events_count; i++)
 		dev.events[i].time_us = 1000 + i;
 	opt.window_us = dev.events_count / 4;
-	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, NULL), 0);
+	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &plan, NULL));
 	assert_in_range(plan.steps_count, 4, 5);
 	assert_in_range(plan.requests_count, half * 3 / 5, half * 3 / 2);
 	frag_step_plan_release(&plan);
 	opt.train = 7;
-	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &err), FRAG_EINPUT);
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &test_err), FRAG_EINPUT);
 	for (size_t i = 0; i < dev.events_count; i++)
 		dev.events[i].time_us = i << 24;
 	opt.window_us = 1;
-	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &err), FRAG_EUSAGE);
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &test_err), FRAG_EUSAGE);
 	frag_host_free(dev.events);
-	assert_int_equal(frag_step_plan_make(&none, 0, -1, 1000000, NULL, &plan, &err),
+	assert_int_equal(frag_step_plan_make(&none, 0, -1, 1000000, NULL, &plan, &test_err),
 			 FRAG_EINPUT);
 }
 

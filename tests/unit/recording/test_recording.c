@@ -2,8 +2,6 @@
 /* One recording: limits, opening whole and by its head, units, what "recorded" stands for. */
 #include "test.h"
 
-#include <unistd.h>
-
 #include "recording/estimate.h"
 #include "recording/recording.h"
 #include "sample_trace.h"
@@ -26,7 +24,7 @@ TEST(test_limits)
 
 	assert_true(frag_limit_bytes(&limit, 1000) == UINT64_MAX);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		assert_int_equal(frag_limit_parse(rows[i].text, &limit, NULL), 0);
+		SUCCEEDS(frag_limit_parse(rows[i].text, &limit, NULL));
 		assert_true(frag_limit_bytes(&limit, rows[i].total) == rows[i].bytes);
 	}
 	assert_int_equal(frag_limit_parse("1.5", &limit, NULL), FRAG_EUSAGE);
@@ -51,7 +49,7 @@ TEST(test_limit_of_a_replay)
 
 /* ---- opening --------------------------------------------------------------------- */
 
-static char path[] = "/tmp/recording.XXXXXX";
+static const char *path; /* of a recording */
 
 static void tell(void *ctx, enum frag_recording_stage stage, const char *called,
 		 const struct frag_trace *trace)
@@ -64,10 +62,8 @@ static void tell(void *ctx, enum frag_recording_stage stage, const char *called,
 
 static void write_file(struct frag_trace *trace)
 {
-	struct frag_err err = { 0 };
-
-	if (frag_trace_write_cft(trace, path, &err))
-		fail_msg("%s", err.msg);
+	path = test_make_file("recording", "", 0);
+	SUCCEEDS(frag_trace_write_cft(trace, path, &test_err));
 	frag_trace_destroy(trace);
 }
 
@@ -88,12 +84,10 @@ TEST(test_open)
 		char told[16] = "";
 		struct frag_target t = card;
 		FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
-		struct frag_err err = { 0 };
 
 		t.tell = tell;
 		t.tell_ctx = told;
-		if (frag_recording_open(&r, path, &t, rows[i].how, &err))
-			fail_msg("%s", err.msg);
+		SUCCEEDS(frag_recording_open(&r, path, &t, rows[i].how, &test_err));
 		assert_string_equal(told, rows[i].told);
 		assert_int_equal(r.source == NULL, rows[i].whole);
 		assert_int_equal(r.units[0].events.path == NULL, rows[i].whole);
@@ -111,7 +105,7 @@ TEST(test_errors)
 
 	write_file(sample_trace_empty());
 	assert_int_equal(frag_recording_open(&r, path, &card, 0, NULL), FRAG_EINPUT);
-	assert_int_equal(frag_recording_open(&r, path, &card, FRAG_OPEN_SOURCE, NULL), 0);
+	SUCCEEDS(frag_recording_open(&r, path, &card, FRAG_OPEN_SOURCE, NULL));
 	frag_recording_release(&r);
 	out = fopen(path, "w");
 	assert_non_null(out);
@@ -125,17 +119,16 @@ TEST(test_errors)
 
 TEST(test_units)
 {
-	char *paths[] = { path, path };
+	char *paths[2];
 	FRAG_AUTO(frag_recordings_release) struct frag_recordings all = { 0 };
 	const struct frag_unit *unit;
-	struct frag_err err = { 0 };
 	struct frag_trace *trace = sample_trace_small();
 	char label[200];
 
 	trace->devs[0].has_evidence = false; /* it is impossible, and nothing here is about it */
 	write_file(trace);
-	if (frag_recordings_open(&all, paths, 2, &card, 0, &err))
-		fail_msg("%s", err.msg);
+	paths[0] = paths[1] = (char *)(uintptr_t)path;
+	SUCCEEDS(frag_recordings_open(&all, paths, 2, &card, 0, &test_err));
 	assert_int_equal(all.units_count, 4);
 	for (size_t i = 0; i < 4; i++) {
 		trace = all.list[i / 2].trace;
@@ -143,8 +136,7 @@ TEST(test_units)
 		assert_ptr_equal(unit->dev, &trace->devs[i % 2]);
 		snprintf(label, sizeof(label), "%s device %u", trace->name, unit->dev->ordinal);
 		assert_string_equal(unit->label, label);
-		assert_int_equal(
-			frag_recording_unit(&all.list[i / 2], unit->dev->ordinal, &unit, NULL), 0);
+		SUCCEEDS(frag_recording_unit(&all.list[i / 2], unit->dev->ordinal, &unit, NULL));
 		assert_string_equal(unit->label, label);
 	}
 	assert_int_equal(frag_recording_unit(&all.list[0], 99, &unit, NULL), FRAG_EUSAGE);
@@ -160,29 +152,13 @@ TEST(test_recorded)
 	assert_true(frag_policy_is_recorded("recorded"));
 	assert_false(frag_policy_is_recorded("pytorch"));
 	trace->settings.present = false;
-	assert_int_equal(frag_recording_spec(trace, "recorded", &spec, NULL), 0);
+	SUCCEEDS(frag_recording_spec(trace, "recorded", &spec, NULL));
 	assert_null(spec);
-	assert_int_equal(frag_recording_spec(trace, "pytorch", &spec, NULL), 0);
+	SUCCEEDS(frag_recording_spec(trace, "pytorch", &spec, NULL));
 	assert_string_equal(frag_policy_spec_text(spec), "pytorch");
 	frag_policy_spec_destroy(spec);
 	assert_int_equal(frag_recording_spec(trace, "pytroch", &spec, NULL), FRAG_EUSAGE);
 }
-
-static int make_path(void **state)
-{
-	int fd = mkstemp(path);
-
-	(void)state;
-	return fd < 0 ? -1 : close(fd);
-}
-
-static int drop_path(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
-TEST_GROUP(make_path, drop_path)
 
 /* The card of a note, which anybody may have written: possible or not taken. */
 TEST(the_card_of_a_note)

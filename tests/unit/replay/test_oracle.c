@@ -101,23 +101,21 @@ static void check_one(const struct frag_trace *t, uint32_t d, const char *policy
 	struct frag_result r = { 0 };
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
 	struct frag_run *run;
-	struct frag_err err = { 0 };
 
 	frag_run_options_defaults(&opt);
 	opt.losses = true;
 	dev->log = note;
 	dev->log_ctx = &l;
-	assert_int_equal(frag_run_create(spec, dev, td, &opt, &run, &err), 0);
-	if (frag_run_feed(run, td->events, td->events_count, &err))
-		fail_msg("%s on %s: %s", policy, t->name, err.msg);
+	assert_int_equal(frag_run_create(spec, dev, td, &opt, &run, &test_err), 0);
+	if (frag_run_feed(run, td->events, td->events_count, &test_err))
+		fail_msg("%s on %s: %s", policy, t->name, test_err.msg);
 	assert_int_equal(l.calls, dev->driver_calls);
 	if (!l.packed) {
 		assert_int_equal(l.held, dev->reserved_bytes);
 		assert_int_equal(l.peak, dev->reserved_peak_bytes);
 	}
 	assert_true(dev->reserved_peak_bytes <= l.peak);
-	if (frag_run_finish(run, &r, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_run_finish(run, &r, &test_err));
 	assert_int_equal(r.m.peak_requested_bytes, s.live_peak);
 	assert_int_equal(r.m.lower_bound_bytes, s.rounded_peak);
 	assert_int_equal(r.m.allocs_count, s.allocs);

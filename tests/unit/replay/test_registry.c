@@ -29,12 +29,10 @@ static int check_all(struct frag_err *err)
 
 TEST(built_in)
 {
-	struct frag_err err;
 	size_t n;
 	const struct frag_policy_ops *const *list = frag_policy_list(&n);
 
-	if (check_all(&err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(check_all(&test_err));
 	for (size_t i = 0; i < n; i++) {
 		assert_ptr_equal(frag_policy_find(list[i]->name), list[i]);
 		assert_non_null(list[i]->trims);
@@ -82,11 +80,10 @@ TEST(entries)
 		"policy 'sound-1' lacks visit",
 		"policy 'sound-1': option 'a' lies outside its params",
 	};
-	struct frag_err err;
 
 	sound.name = "sound-1";
 	sound.flags = 0; /* those of memory */
-	assert_int_equal(frag_policy_ops_check(&sound, &err), 0);
+	assert_int_equal(frag_policy_ops_check(&sound, &test_err), 0);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++)
 		bad[i] = sound;
 	bad[0].abi = 7;
@@ -99,8 +96,8 @@ TEST(entries)
 	bad[7].visit = NULL;
 	bad[8].opts = opts;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++) {
-		assert_int_equal(frag_policy_ops_check(&bad[i], &err), FRAG_ECHECK);
-		assert_string_equal(err.msg, messages[i]);
+		assert_int_equal(frag_policy_ops_check(&bad[i], &test_err), FRAG_ECHECK);
+		assert_string_equal(test_err.msg, messages[i]);
 	}
 }
 

@@ -18,11 +18,9 @@
 
 static struct frag_source *open_source(const char *path)
 {
-	struct frag_err err = { 0 };
 	struct frag_source *src = NULL;
 
-	if (frag_source_open(path, &src, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_source_open(path, &src, &test_err));
 	return src;
 }
 
@@ -130,26 +128,25 @@ static void read_ahead(const char *path, const struct frag_trace *t, unsigned ba
 	FRAG_AUTO(frag_source_close_at) struct frag_source *src = open_source(path);
 	struct frag_ahead *a;
 	struct frag_batch b;
-	struct frag_err err = { 0 };
 	uint64_t seen[4] = { 0 };
 	unsigned n = 0;
 	int rc = 1;
 
-	assert_int_equal(frag_ahead_open(src, &a, &err), 0);
-	while (n < batches && (rc = frag_ahead_next(a, &b, &err)) == 1) {
+	assert_int_equal(frag_ahead_open(src, &a, &test_err), 0);
+	while (n < batches && (rc = frag_ahead_next(a, &b, &test_err)) == 1) {
 		check_batch(&b, t, seen);
 		n++;
 	}
 	if (n < batches) {
 		assert_int_equal(rc, 0);
-		assert_int_equal(frag_ahead_next(a, &b, &err), 0);
+		assert_int_equal(frag_ahead_next(a, &b, &test_err), 0);
 		for (uint32_t d = 0; d < t->devs_count; d++)
 			assert_int_equal(seen[d], t->devs[d].events_count);
 	}
 	frag_ahead_close(a);
 	/* the source goes on behind what was read ahead */
-	assert_int_equal(frag_source_pass(src, t->devs_count, &err), 0);
-	assert_int_equal(frag_source_next(src, &b, &err), 0);
+	assert_int_equal(frag_source_pass(src, t->devs_count, &test_err), 0);
+	assert_int_equal(frag_source_next(src, &b, &test_err), 0);
 }
 
 TEST(test_ahead)
@@ -157,7 +154,7 @@ TEST(test_ahead)
 	struct frag_trace *t = sample_trace_random(3, 900000, true, true);
 	const char *path = test_path("t.cft");
 
-	assert_int_equal(frag_trace_write_cft(t, path, NULL), 0);
+	SUCCEEDS(frag_trace_write_cft(t, path, NULL));
 	for (unsigned n = 0; n < 10; n += 3)
 		read_ahead(path, t, n);
 	read_ahead(path, t, UINT32_MAX);
@@ -177,7 +174,6 @@ TEST(test_ahead_of_a_cut)
 {
 	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = sample_trace_random(4, 500000, false, false);
-	struct frag_err err = { 0 };
 	struct frag_source *src;
 	struct frag_ahead *a;
 	struct frag_batch b;
@@ -187,7 +183,7 @@ TEST(test_ahead_of_a_cut)
 	FILE *f;
 	int rc;
 
-	assert_int_equal(frag_trace_write_cft(t, path, NULL), 0);
+	SUCCEEDS(frag_trace_write_cft(t, path, NULL));
 	f = fopen(path, "rb+");
 	assert_non_null(f);
 	fseek(f, 0, SEEK_END);
@@ -195,14 +191,14 @@ TEST(test_ahead_of_a_cut)
 	assert_int_equal(ftruncate(fileno(f), size / 2), 0);
 	fclose(f);
 	src = open_source(path);
-	assert_int_equal(frag_ahead_open(src, &a, &err), 0);
-	while ((rc = frag_ahead_next(a, &b, &err)) == 1)
+	assert_int_equal(frag_ahead_open(src, &a, &test_err), 0);
+	while ((rc = frag_ahead_next(a, &b, &test_err)) == 1)
 		check_batch(&b, t, seen);
 	assert_int_equal(rc, FRAG_EINPUT);
-	assert_int_equal(frag_ahead_next(a, &b, &err), FRAG_EINPUT);
-	assert_true(err.msg[0] && seen[0] && seen[0] < t->devs[0].events_count);
+	assert_int_equal(frag_ahead_next(a, &b, &test_err), FRAG_EINPUT);
+	assert_true(test_err.msg[0] && seen[0] && seen[0] < t->devs[0].events_count);
 	frag_ahead_close(a);
-	assert_int_equal(frag_source_pass(src, 1, &err), FRAG_EINPUT);
+	assert_int_equal(frag_source_pass(src, 1, &test_err), FRAG_EINPUT);
 	frag_source_close(src);
 	unlink(path);
 }
@@ -214,12 +210,11 @@ TEST(test_pass)
 	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = must_read("traces/modelpar.default.cft");
 	struct frag_source *src = open_source("traces/modelpar.default.cft");
-	struct frag_err err = { 0 };
 	struct frag_batch b;
 	uint64_t seen[2] = { 0 };
 
-	assert_int_equal(frag_source_pass(src, 1, &err), 0);
-	while (frag_source_next(src, &b, &err) == 1) {
+	assert_int_equal(frag_source_pass(src, 1, &test_err), 0);
+	while (frag_source_next(src, &b, &test_err) == 1) {
 		assert_int_equal(b.dev, 1);
 		check_batch(&b, t, seen);
 	}
@@ -227,8 +222,8 @@ TEST(test_pass)
 	frag_source_close(src);
 	/* over everything: the totals at the end are right */
 	src = open_source("traces/modelpar.default.cft");
-	assert_int_equal(frag_source_pass(src, 2, &err), 0);
-	assert_int_equal(frag_source_next(src, &b, &err), 0);
+	assert_int_equal(frag_source_pass(src, 2, &test_err), 0);
+	assert_int_equal(frag_source_next(src, &b, &test_err), 0);
 	frag_source_close(src);
 }
 
@@ -240,10 +235,9 @@ static void check_evidence(const char *path)
 		FRAG_AUTO(frag_source_close_at) struct frag_source *src = open_source(path);
 		const struct frag_trace_dev *dev = &t->devs[d];
 		const struct frag_evidence *e;
-		struct frag_err err = { 0 };
 		size_t n, have = 0;
 
-		while (frag_source_seen(src, d, &e, &n, &err) == 1) {
+		while (frag_source_seen(src, d, &e, &n, &test_err) == 1) {
 			assert_true(have + n <= dev->seen_count);
 			for (size_t i = 0; i < n; i++, have++) {
 				assert_int_equal(e[i].kind, dev->seen[have].kind);
@@ -253,7 +247,7 @@ static void check_evidence(const char *path)
 			}
 		}
 		assert_int_equal(have, dev->seen_count);
-		assert_int_equal(frag_source_pass(src, t->devs_count, &err), 0);
+		assert_int_equal(frag_source_pass(src, t->devs_count, &test_err), 0);
 	}
 }
 
@@ -262,7 +256,7 @@ TEST(test_evidence)
 	struct frag_trace *t = sample_trace_random(8, 300000, true, true);
 	const char *path = test_path("seen.cft");
 
-	assert_int_equal(frag_trace_write_cft(t, path, NULL), 0);
+	SUCCEEDS(frag_trace_write_cft(t, path, NULL));
 	frag_trace_destroy(t);
 	check_evidence(path);
 	unlink(path);
@@ -274,9 +268,9 @@ TEST(test_other_formats)
 {
 	struct frag_source *src = NULL;
 
-	assert_int_equal(frag_source_open_cft("tests/cli/data/seeddemo.pickle.xz", &src, NULL), 0);
+	SUCCEEDS(frag_source_open_cft("tests/cli/data/seeddemo.pickle.xz", &src, NULL));
 	assert_null(src);
-	assert_int_equal(frag_source_open_cft("traces/gnn.default.cft", &src, NULL), 0);
+	SUCCEEDS(frag_source_open_cft("traces/gnn.default.cft", &src, NULL));
 	assert_non_null(src);
 	frag_source_close(src);
 	assert_int_equal(frag_source_open_cft("traces/missing.cft", &src, NULL), FRAG_EINPUT);

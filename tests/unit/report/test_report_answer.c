@@ -136,7 +136,8 @@ TEST(a_plan_is_not_advised)
 	assert_int_equal(t.len, 0);
 	s.section.results[4].plan = frag_host_strdup("first 3 of 6 steps");
 	frag_section_planned(&s.section, &t);
-	assert_string_equal(t.s, "'planned' has a plan from the first 3 of 6 steps");
+	assert_string_equal(t.s, "'planned' has a plan from the first 3 of 6 steps, which placed "
+				 "0.0 % of all requests");
 	frag_text_release(&t);
 	for (size_t k = 0; k < 4; k++)
 		s.section.results[k].completed = false;

@@ -14,43 +14,39 @@
 
 /* ---- files ---- */
 
-TEST_WITH(outfile_complete_or_absent, rig_make_scratch, rig_drop_scratch)
+TEST(outfile_complete_or_absent)
 {
+	const char *folder = test_folder("out");
+	FRAG_AUTO_FREE char *path = frag_path_join(folder, "a"),
+			    *under = frag_path_join(folder, "a/b");
 	struct frag_outfile out;
-	struct frag_err err = { 0 };
-	char *path = frag_path_join(rig_scratch, "a"), *under = frag_path_join(rig_scratch, "a/b");
 	char text[8] = "";
 	FILE *f;
 
-	assert_int_equal(frag_outfile_open(&out, path, &err), 0);
+	assert_int_equal(frag_outfile_open(&out, path, &test_err), 0);
 	fputs("half", out.to);
 	assert_int_not_equal(access(path, F_OK), 0);
 	frag_outfile_abort(&out);
-	assert_int_equal(rig_count_files(rig_scratch), 0);
-	assert_int_equal(frag_outfile_put(path, "whole", 5, &err), 0);
-	assert_int_equal(frag_outfile_put(path, "newer", 5, &err), 0);
-	assert_int_equal(rig_count_files(rig_scratch), 1);
+	assert_int_equal(rig_count_files(folder), 0);
+	assert_int_equal(frag_outfile_put(path, "whole", 5, &test_err), 0);
+	assert_int_equal(frag_outfile_put(path, "newer", 5, &test_err), 0);
+	assert_int_equal(rig_count_files(folder), 1);
 	f = fopen(path, "r");
 	assert_non_null(f);
 	assert_int_equal(fread(text, 1, 7, f), 5);
 	fclose(f);
 	assert_string_equal(text, "newer");
 	/* the folder is a file */
-	assert_int_equal(frag_outfile_put(under, "x", 1, &err), FRAG_EOUTPUT);
-	assert_non_null(strstr(err.msg, under));
-	assert_int_equal(frag_make_dirs(under, &err), FRAG_EOUTPUT);
+	assert_int_equal(frag_outfile_put(under, "x", 1, &test_err), FRAG_EOUTPUT);
+	assert_non_null(strstr(test_err.msg, under));
+	assert_int_equal(frag_make_dirs(under, &test_err), FRAG_EOUTPUT);
 	/* the target is a folder: rename fails, and nothing is left beside it */
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(frag_make_dirs(under, &err), 0);
-	assert_int_equal(frag_outfile_put(path, "x", 1, &err), FRAG_EOUTPUT);
-	assert_int_equal(rig_count_files(rig_scratch), 1);
-	rmdir(under);
-	rmdir(path);
-	frag_host_free(path);
-	frag_host_free(under);
+	assert_int_equal(frag_make_dirs(under, &test_err), 0);
+	assert_int_equal(frag_outfile_put(path, "x", 1, &test_err), FRAG_EOUTPUT);
+	assert_int_equal(rig_count_files(folder), 1);
 	/* a disk that is full */
-	assert_int_equal(frag_outfile_put("/dev/full", "x", 1, &err), FRAG_EOUTPUT);
-	assert_non_null(strstr(err.msg, "/dev/full"));
+	FAILS(FRAG_EOUTPUT, "/dev/full", frag_outfile_put("/dev/full", "x", 1, &test_err));
 }
 
 static bool have_gnuplot(void)
@@ -58,35 +54,27 @@ static bool have_gnuplot(void)
 	return system("gnuplot --version >/dev/null 2>&1") == 0;
 }
 
-TEST_WITH(report_is_whole, rig_make_scratch, rig_drop_scratch)
+TEST(report_is_whole)
 {
 	FRAG_AUTO(sample_release) struct sample s = { 0 };
-	struct frag_err err = { 0 };
-	char *dir = frag_path_join(rig_scratch, "out/deep");
+	FRAG_AUTO_FREE char *dir = frag_path_join(test_folder("out"), "made/deep"),
+			    *page = frag_path_join(dir, "report.html");
 	size_t charts = 0;
 	struct stat st;
-	char *page;
 
 	if (!have_gnuplot())
 		skip();
 	while (frag_chart_at(charts))
 		charts++;
 	sample_init(&s, 3, 400, true);
-	assert_int_equal(frag_report_write(&s.report, dir, FRAG_FORMAT_PNG, 2, &err), 0);
+	assert_int_equal(frag_report_write(&s.report, dir, FRAG_FORMAT_PNG, 2, &test_err), 0);
 	/* CSV, SVG and PNG of each; results.csv, results.json, report.html */
 	assert_int_equal(rig_count_files(dir), 3 * charts + 3);
-	page = frag_path_join(dir, "report.html");
 	assert_int_equal(stat(page, &st), 0);
 	assert_true(st.st_size > 50000);
 	/* once more over what is there */
-	assert_int_equal(frag_report_write(&s.report, dir, 0, 1, &err), 0);
+	assert_int_equal(frag_report_write(&s.report, dir, 0, 1, &test_err), 0);
 	assert_int_equal(rig_count_files(dir), 3 * charts + 3);
-	frag_host_free(page);
-	rig_remove_tree(dir);
-	frag_host_free(dir);
-	dir = frag_path_join(rig_scratch, "out");
-	rmdir(dir);
-	frag_host_free(dir);
 }
 
 /* Texts go into the program of the PDF as literals, whatever they are. */
@@ -106,13 +94,12 @@ TEST(one_pdf_quotes)
 }
 
 /* A hostile name runs nothing, and the file is made. */
-TEST_WITH(one_pdf_of_hostile_names, rig_make_scratch, rig_drop_scratch)
+TEST(one_pdf_of_hostile_names)
 {
 	FRAG_AUTO(sample_release) struct sample s = { 0 };
-	struct frag_err err = { 0 };
-	FRAG_AUTO_FREE char *dir = frag_path_join(rig_scratch, "out"),
-			    *pdf = frag_path_join(dir, "charts.pdf");
-	char *made = frag_path_join(rig_scratch, "made"), name[400], start[6] = "";
+	const char *dir = test_folder("out"), *made = test_path("made");
+	FRAG_AUTO_FREE char *pdf = frag_path_join(dir, "charts.pdf");
+	char name[400], start[6] = "";
 	FILE *f;
 
 	if (!have_gnuplot())
@@ -121,64 +108,59 @@ TEST_WITH(one_pdf_of_hostile_names, rig_make_scratch, rig_drop_scratch)
 	frag_host_free(s.section.trace);
 	snprintf(name, sizeof(name), "a'b`touch %s`\"; system('touch %s') #@x", made, made);
 	s.section.trace = frag_host_strdup(name);
-	assert_int_equal(frag_report_write(&s.report, dir, FRAG_FORMAT_ONE_PDF, 2, &err), 0);
+	assert_int_equal(frag_report_write(&s.report, dir, FRAG_FORMAT_ONE_PDF, 2, &test_err), 0);
 	assert_int_not_equal(access(made, F_OK), 0);
 	f = fopen(pdf, "rb");
 	assert_non_null(f);
 	assert_int_equal(fread(start, 1, 5, f), 5);
 	fclose(f);
 	assert_string_equal(start, "%PDF-");
-	rig_remove_tree(dir);
-	frag_host_free(made);
 }
 
 /* gnuplot stops with an error: its words are in ours, and no folder stays. */
-TEST_WITH(a_failed_picture_leaves_nothing, rig_make_scratch, rig_drop_scratch)
+TEST(a_failed_picture_leaves_nothing)
 {
 	FRAG_AUTO(sample_release) struct sample s = { 0 };
-	struct frag_err err = { 0 };
-	FRAG_AUTO_FREE char *dir = frag_path_join(rig_scratch, "out"),
-			    *plot = frag_path_join(rig_scratch, "plot");
+	const char *share = test_folder("share");
+	FRAG_AUTO_FREE char *dir = frag_path_join(share, "out"),
+			    *plot = frag_path_join(share, "plot");
 	const struct frag_chart_ops *ops;
 	char *path;
 
 	if (!have_gnuplot())
 		skip();
 	sample_init(&s, 2, 200, true);
-	assert_int_equal(frag_make_dirs(plot, &err), 0);
+	assert_int_equal(frag_make_dirs(plot, &test_err), 0);
 	path = frag_path_join(plot, "style.gp");
-	assert_int_equal(frag_outfile_put(path, "", 0, &err), 0);
+	assert_int_equal(frag_outfile_put(path, "", 0, &test_err), 0);
 	frag_host_free(path);
 	for (size_t i = 0; (ops = frag_chart_at(i)); i++) {
 		char file[64];
 
 		snprintf(file, sizeof(file), "%s.gp", ops->name);
 		path = frag_path_join(plot, file);
-		assert_int_equal(frag_outfile_put(path, "nonsense here\n", 14, &err), 0);
+		assert_int_equal(frag_outfile_put(path, "nonsense here\n", 14, &test_err), 0);
 		frag_host_free(path);
 	}
-	setenv("FRAG_SHARE", rig_scratch, 1);
-	assert_int_equal(frag_report_write(&s.report, dir, 0, 2, &err), FRAG_EOUTPUT);
+	setenv("FRAG_SHARE", share, 1);
+	assert_int_equal(frag_report_write(&s.report, dir, 0, 2, &test_err), FRAG_EOUTPUT);
 	unsetenv("FRAG_SHARE");
-	assert_non_null(strstr(err.msg, "gnuplot failed to draw"));
-	assert_non_null(strstr(err.msg, "line 1"));
+	assert_non_null(strstr(test_err.msg, "gnuplot failed to draw"));
+	assert_non_null(strstr(test_err.msg, "line 1"));
 	assert_int_not_equal(access(dir, F_OK), 0);
-	rig_remove_tree(plot);
 }
 
-TEST_WITH(without_gnuplot_the_way_out_is_named, rig_make_scratch, rig_drop_scratch)
+TEST(without_gnuplot_the_way_out_is_named)
 {
 	FRAG_AUTO(sample_release) struct sample s = { 0 };
-	struct frag_err err = { 0 };
-	char *dir = frag_path_join(rig_scratch, "out"), *path = strdup(getenv("PATH"));
+	const char *nothing = test_folder("path"), *dir = test_path("refused");
+	FRAG_AUTO(free_at) char *path = strdup(getenv("PATH"));
 
 	sample_init(&s, 2, 200, true);
-	setenv("PATH", rig_scratch, 1);
-	assert_int_equal(frag_report_write(&s.report, dir, 0, 2, &err), FRAG_EOUTPUT);
+	setenv("PATH", nothing, 1);
+	assert_int_equal(frag_report_write(&s.report, dir, 0, 2, &test_err), FRAG_EOUTPUT);
 	setenv("PATH", path, 1);
-	assert_non_null(strstr(err.msg, "cannot run gnuplot"));
-	assert_non_null(strstr(err.msg, "gnuplot-nox"));
+	assert_non_null(strstr(test_err.msg, "cannot run gnuplot"));
+	assert_non_null(strstr(test_err.msg, "gnuplot-nox"));
 	assert_int_not_equal(access(dir, F_OK), 0);
-	free(path);
-	frag_host_free(dir);
 }

@@ -89,12 +89,11 @@ static void answer_build(char *call, FILE *out)
 {
 	struct raw_text s;
 	struct frag_trace_dev dev;
-	struct frag_err err = { 0 };
 
 	raw_text_parse(&s, call);
-	if (frag_build_dev(&s.raw, &dev, &err)) {
+	if (frag_build_dev(&s.raw, &dev, &test_err)) {
 		assert_null(dev.events);
-		cases_error(out, &err);
+		cases_error(out, &test_err);
 		return;
 	}
 	say_device(&dev, out);
@@ -109,12 +108,11 @@ static void answer_rewind(char *call, FILE *out)
 	static const uint16_t dense[4] = { 0 };
 	struct raw_text s;
 	struct frag_rewound r;
-	struct frag_err err = { 0 };
 
 	raw_text_parse(&s, call);
-	if (frag_rewind(&s.raw, dense, NULL, &r, &err)) {
+	if (frag_rewind(&s.raw, dense, NULL, &r, &test_err)) {
 		assert_null(r.blocks);
-		cases_error(out, &err);
+		cases_error(out, &test_err);
 		return;
 	}
 	for (size_t i = 0; i < r.blocks_count; i++)

@@ -30,11 +30,9 @@ static void round_trip(struct frag_trace *t)
 {
 	struct cft_image im = cft_image_of(t), again;
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *back = NULL;
-	struct frag_err err = { 0 };
 	char *before = trace_text_of(t, true), *after;
 
-	if (cft_image_read(im.bytes, im.len, NULL, &back, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(cft_image_read(im.bytes, im.len, NULL, &back, &test_err));
 	after = trace_text_of(back, true);
 	if (strcmp(before, after)) /* too long to print */
 		fail_msg("differs: %.200s", after + first_difference(before, after));
@@ -121,15 +119,14 @@ TEST(test_long_texts)
 
 	memset(text, 'x', 700000);
 	for (uint32_t len = 1; len <= 700000; len = len * 3 + 1)
-		assert_int_equal(frag_strings_intern(t->strings, text, len, &index, NULL), 0);
+		SUCCEEDS(frag_strings_intern(t->strings, text, len, &index, NULL));
 	for (; n < 70000; n++) {
 		char word[16];
 		int len = snprintf(word, sizeof(word), "%u", n);
 
-		assert_int_equal(frag_strings_intern(t->strings, word, (size_t)len, &index, NULL),
-				 0);
+		SUCCEEDS(frag_strings_intern(t->strings, word, (size_t)len, &index, NULL));
 	}
-	assert_int_equal(frag_strings_intern(t->strings, "a\xc3\xa9", 3, &index, NULL), 0);
+	SUCCEEDS(frag_strings_intern(t->strings, "a\xc3\xa9", 3, &index, NULL));
 	free(text);
 	round_trip(t);
 }
@@ -170,9 +167,8 @@ TEST(test_one_device)
 {
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct cft_image im = cft_image_of(t);
-	struct frag_err err = { 0 };
 
-	assert_int_equal(cft_image_read(im.bytes, im.len, "device=5", &back, &err), 0);
+	assert_int_equal(cft_image_read(im.bytes, im.len, "device=5", &back, &test_err), 0);
 	assert_int_equal(back->devs_count, 1);
 	assert_int_equal(back->devs[0].ordinal, 5);
 	assert_int_equal(back->devs[0].events_count, 2);
@@ -181,7 +177,7 @@ TEST(test_one_device)
 		static const char *const wrong[] = { "device=4", "device=", "device=-5",
 						     "devise=5" };
 
-		assert_int_equal(cft_image_read(im.bytes, im.len, wrong[i], &back, &err),
+		assert_int_equal(cft_image_read(im.bytes, im.len, wrong[i], &back, &test_err),
 				 i ? FRAG_EUSAGE : FRAG_EINPUT);
 	}
 	free(im.bytes);
@@ -194,13 +190,12 @@ static void source_equals(struct frag_source *src, const struct frag_trace *t)
 {
 	const struct frag_trace *head = frag_source_head(src);
 	struct frag_batch batch;
-	struct frag_err err = { 0 };
 	uint64_t seen[2] = { 0 };
 	int rc;
 
 	assert_int_equal(head->devs_count, t->devs_count);
 	assert_string_equal(head->name, t->name);
-	while ((rc = frag_source_next(src, &batch, &err)) == 1) {
+	while ((rc = frag_source_next(src, &batch, &test_err)) == 1) {
 		const struct frag_trace_dev *dev = &t->devs[batch.dev];
 
 		assert_int_equal(head->devs[batch.dev].slots_count, dev->slots_count);
@@ -211,20 +206,19 @@ static void source_equals(struct frag_source *src, const struct frag_trace *t)
 		seen[batch.dev] += batch.count;
 	}
 	if (rc)
-		fail_msg("%s", err.msg);
+		fail_msg("%s", test_err.msg);
 	for (uint32_t d = 0; d < t->devs_count; d++)
 		assert_int_equal(seen[d], t->devs[d].events_count);
-	assert_int_equal(frag_source_next(src, &batch, &err), 0);
+	assert_int_equal(frag_source_next(src, &batch, &test_err), 0);
 }
 
 static void check_in_order(struct frag_trace *t)
 {
 	const char *path = test_path("t.cft");
 	struct frag_source *src = NULL;
-	struct frag_err err = { 0 };
 
-	if (frag_trace_write_cft(t, path, &err) || frag_source_open(path, &src, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_trace_write_cft(t, path, &test_err) ||
+		 frag_source_open(path, &src, &test_err));
 	source_equals(src, t);
 	frag_source_close(src);
 	unlink(path);
@@ -241,9 +235,9 @@ TEST(test_source)
 	check_in_order(sample_trace_random(3, 200000, true, true));
 	path = test_path("empty.cft");
 	struct frag_trace *empty = sample_trace_empty();
-	assert_int_equal(frag_trace_write_cft(empty, path, NULL), 0);
-	assert_int_equal(frag_source_open(path, &src, NULL), 0);
-	assert_int_equal(frag_source_next(src, &batch, NULL), 0);
+	SUCCEEDS(frag_trace_write_cft(empty, path, NULL));
+	SUCCEEDS(frag_source_open(path, &src, NULL));
+	SUCCEEDS(frag_source_next(src, &batch, NULL));
 	frag_source_close(src);
 	unlink(path);
 	frag_trace_destroy(empty);
@@ -254,7 +248,6 @@ static void through_pipe(const struct cft_image *im, size_t len, const struct fr
 {
 	struct frag_source *src = NULL;
 	struct frag_batch batch;
-	struct frag_err err = { 0 };
 	char path[32];
 	int fds[2], rc;
 	pid_t pid;
@@ -271,15 +264,14 @@ static void through_pipe(const struct cft_image *im, size_t len, const struct fr
 	}
 	close(fds[1]);
 	snprintf(path, sizeof(path), "/dev/fd/%d", fds[0]);
-	if (frag_source_open(path, &src, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_source_open(path, &src, &test_err));
 	if (len == im->len) {
 		source_equals(src, t);
 	} else {
-		while ((rc = frag_source_next(src, &batch, &err)) == 1)
+		while ((rc = frag_source_next(src, &batch, &test_err)) == 1)
 			;
 		assert_int_equal(rc, FRAG_EINPUT);
-		assert_int_equal(frag_source_next(src, &batch, &err), FRAG_EINPUT);
+		assert_int_equal(frag_source_next(src, &batch, &test_err), FRAG_EINPUT);
 	}
 	frag_source_close(src);
 	close(fds[0]);
@@ -301,14 +293,13 @@ TEST(test_pipe)
 TEST(test_written_or_absent)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
-	struct frag_err err = { 0 };
 	const char *path = test_path("no/such/folder.cft");
 
-	assert_int_equal(frag_trace_write_cft(t, path, &err), FRAG_EOUTPUT);
-	assert_int_equal(frag_trace_write_cft(t, "/dev/full", &err), FRAG_EOUTPUT);
+	assert_int_equal(frag_trace_write_cft(t, path, &test_err), FRAG_EOUTPUT);
+	assert_int_equal(frag_trace_write_cft(t, "/dev/full", &test_err), FRAG_EOUTPUT);
 	t->devs[0].events[11].bytes++;
 	path = test_path("t.cft");
-	assert_int_equal(frag_trace_write_cft(t, path, &err), FRAG_EINPUT);
+	assert_int_equal(frag_trace_write_cft(t, path, &test_err), FRAG_EINPUT);
 	assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -317,15 +308,14 @@ TEST(test_memory_short)
 {
 	struct frag_trace *t = sample_trace_small(), *back = NULL;
 	struct cft_image im = cft_image_of(t);
-	struct frag_err err = { 0 };
 	FILE *to = fopen("/dev/null", "w");
 	int rc;
 
-	TEST_FAIL_ALLOCATIONS(rc, cft_image_read(im.bytes, im.len, NULL, &back, &err))
+	TEST_FAIL_ALLOCATIONS(rc, cft_image_read(im.bytes, im.len, NULL, &back, &test_err))
 	assert_null(back);
 	assert_int_equal(rc, 0);
 	frag_trace_destroy(back);
-	TEST_FAIL_ALLOCATIONS(rc, frag_cft_write_stream(t, to, &err));
+	TEST_FAIL_ALLOCATIONS(rc, frag_cft_write_stream(t, to, &test_err));
 	assert_int_equal(rc, 0);
 	fclose(to);
 	free(im.bytes);

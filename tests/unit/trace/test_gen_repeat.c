@@ -24,13 +24,13 @@ static struct frag_trace *repeated(const struct frag_trace *t,
 {
 	struct frag_cft_stream *s = NULL;
 	struct frag_trace *back;
-	struct frag_err err = { 0 };
 	const char *path;
 
 	path = test_path("long.cft");
-	if (frag_repeat_init(r, t, opt, &err) || frag_cft_stream_open(path, &r->head, &s, &err) ||
-	    frag_repeat_run(r, to_stream, s, &err) || frag_cft_stream_close(s, &err))
-		fail_msg("%s: %s", t->name, err.msg);
+	if (frag_repeat_init(r, t, opt, &test_err) ||
+	    frag_cft_stream_open(path, &r->head, &s, &test_err) ||
+	    frag_repeat_run(r, to_stream, s, &test_err) || frag_cft_stream_close(s, &test_err))
+		fail_msg("%s: %s", t->name, test_err.msg);
 	back = must_read(path);
 	unlink(path);
 	assert_string_equal(back->format, "gen-repeat");
@@ -244,14 +244,13 @@ TEST(test_events)
 	frag_repeat_release(&r);
 	frag_trace_destroy(made);
 	/* one round less is too short */
-	assert_int_equal(
-		frag_repeat_init(&r, t, &(struct frag_repeat_options){ .times = rounds - 1 }, NULL),
-		0);
+	SUCCEEDS(frag_repeat_init(&r, t, &(struct frag_repeat_options){ .times = rounds - 1 },
+				  NULL));
 	assert_true(r.events < 1000000);
 	frag_repeat_release(&r);
 	/* as many as the recording has: once */
 	o.events = 1;
-	assert_int_equal(frag_repeat_init(&r, t, &o, NULL), 0);
+	SUCCEEDS(frag_repeat_init(&r, t, &o, NULL));
 	assert_int_equal(r.times, 1);
 	frag_repeat_release(&r);
 	frag_trace_destroy(t);
@@ -293,21 +292,17 @@ static void same_bytes(struct frag_trace *t, size_t piece)
 {
 	struct cft_image whole = cft_image_of(t);
 	struct frag_cft_stream *s = NULL;
-	struct frag_err err = { 0 };
 	unsigned char *bytes;
 	const char *path = test_path("piece.cft");
 	FILE *f;
 
-	if (frag_cft_stream_open(path, t, &s, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_cft_stream_open(path, t, &s, &test_err));
 	for (uint32_t d = 0; d < t->devs_count; d++)
 		for (size_t i = 0, n; i < t->devs[d].events_count; i += n) {
 			n = FRAG_MIN(piece, t->devs[d].events_count - i);
-			if (frag_cft_stream_put(s, t->devs[d].events + i, n, &err))
-				fail_msg("%s", err.msg);
+			SUCCEEDS(frag_cft_stream_put(s, t->devs[d].events + i, n, &test_err));
 		}
-	if (frag_cft_stream_close(s, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_cft_stream_close(s, &test_err));
 	bytes = malloc(whole.len + 1);
 	f = fopen(path, "rb");
 	assert_non_null(f);
@@ -355,13 +350,11 @@ TEST(test_wrong_counts)
 	struct frag_cft_stream *s;
 	const char *path = test_path("wrong.cft");
 
-	assert_int_equal(frag_cft_stream_open(path, t, &s, NULL), 0);
-	assert_int_equal(
-		frag_cft_stream_put(s, t->devs[0].events, t->devs[0].events_count - 1, NULL), 0);
+	SUCCEEDS(frag_cft_stream_open(path, t, &s, NULL));
+	SUCCEEDS(frag_cft_stream_put(s, t->devs[0].events, t->devs[0].events_count - 1, NULL));
 	assert_int_equal(frag_cft_stream_close(s, NULL), FRAG_EINPUT);
-	assert_int_equal(frag_cft_stream_open(path, t, &s, NULL), 0);
-	assert_int_equal(frag_cft_stream_put(s, t->devs[0].events, t->devs[0].events_count, NULL),
-			 0);
+	SUCCEEDS(frag_cft_stream_open(path, t, &s, NULL));
+	SUCCEEDS(frag_cft_stream_put(s, t->devs[0].events, t->devs[0].events_count, NULL));
 	assert_int_equal(frag_cft_stream_put(s, t->devs[0].events, 1, NULL), FRAG_EINPUT);
 	frag_cft_stream_abort(s);
 	assert_int_equal(access(path, F_OK), -1);

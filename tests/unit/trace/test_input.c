@@ -34,10 +34,8 @@ static unsigned char *sample(size_t n)
 static struct frag_input *open_blob(const struct blob *b)
 {
 	struct frag_input *in = NULL;
-	struct frag_err err = { 0 };
 
-	if (frag_input_open_memory("blob", b->bytes, b->len, &in, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_input_open_memory("blob", b->bytes, b->len, &in, &test_err));
 	return in;
 }
 
@@ -82,13 +80,13 @@ TEST(test_windows)
 			size_t look = FRAG_MIN(n, FRAG_INPUT_PEEK_MAX);
 			const unsigned char *p;
 
-			assert_int_equal(frag_input_peek(in, look, &p, &seen, NULL), 0);
+			SUCCEEDS(frag_input_peek(in, look, &p, &seen, NULL));
 			assert_int_equal(seen, look);
 			assert_memory_equal(p, bytes + at, look);
 			if (k % 3 == 2) {
-				assert_int_equal(frag_input_skip(in, n, NULL), 0);
+				SUCCEEDS(frag_input_skip(in, n, NULL));
 			} else {
-				assert_int_equal(frag_input_read(in, got, n, NULL), 0);
+				SUCCEEDS(frag_input_read(in, got, n, NULL));
 				assert_memory_equal(got, bytes + at, n);
 			}
 			at += n;
@@ -107,7 +105,7 @@ TEST(test_margin)
 		struct blob b = { bytes, n };
 		FRAG_AUTO(frag_input_close_at) struct frag_input *in = open_blob(&b);
 
-		assert_int_equal(frag_input_fill(in, FRAG_INPUT_PEEK_MAX, NULL), 0);
+		SUCCEEDS(frag_input_fill(in, FRAG_INPUT_PEEK_MAX, NULL));
 		assert_int_equal(frag_input_left(in), n);
 		assert_true(in->at_end);
 		for (size_t i = 0; i < FRAG_INPUT_MARGIN; i++)
@@ -123,18 +121,17 @@ TEST(test_reading_over_the_end)
 
 	for (int skip = 0; skip < 2; skip++) {
 		FRAG_AUTO(frag_input_close_at) struct frag_input *in = open_blob(&b);
-		struct frag_err err = { 0 };
 		const unsigned char *p;
 		size_t seen;
 
-		assert_int_equal(frag_input_read(in, got, 3, &err), 0);
-		assert_int_equal(frag_input_peek(in, 100, &p, &seen, &err), 0);
+		assert_int_equal(frag_input_read(in, got, 3, &test_err), 0);
+		assert_int_equal(frag_input_peek(in, 100, &p, &seen, &test_err), 0);
 		assert_int_equal(seen, 7);
-		assert_int_equal(skip ? frag_input_skip(in, 8, &err)
-				      : frag_input_read(in, got, 8, &err),
+		assert_int_equal(skip ? frag_input_skip(in, 8, &test_err)
+				      : frag_input_read(in, got, 8, &test_err),
 				 FRAG_EINPUT);
-		assert_int_equal(err.offset, 10);
-		assert_non_null(strstr(err.msg, "truncated"));
+		assert_int_equal(test_err.offset, 10);
+		assert_non_null(strstr(test_err.msg, "truncated"));
 	}
 }
 
@@ -168,20 +165,17 @@ TEST(test_files)
 	FRAG_AUTO(free_at) unsigned char *bytes = sample(BIG), *got = malloc(BIG);
 	const char *path = test_make_file("plain", bytes, BIG);
 	struct frag_input *in = NULL;
-	struct frag_err err = { 0 };
 
 	assert_non_null(got);
-	assert_int_equal(frag_input_open(test_make_file("empty", "", 0), &in, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "empty"));
-	assert_int_equal(frag_input_open(path, &in, &err), 0);
+	FAILS(FRAG_EINPUT, "empty",
+	      frag_input_open(test_make_file("empty", "", 0), &in, &test_err));
+	assert_int_equal(frag_input_open(path, &in, &test_err), 0);
 	assert_string_equal(frag_input_name(in), path);
-	assert_int_equal(frag_input_read(in, got, BIG, &err), 0);
+	assert_int_equal(frag_input_read(in, got, BIG, &test_err), 0);
 	assert_memory_equal(got, bytes, BIG);
 	frag_input_close(in);
-	assert_int_equal(frag_input_open(test_path("none"), &in, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "cannot open"));
-	assert_int_equal(frag_input_open("/tmp", &in, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "cannot read"));
+	FAILS(FRAG_EINPUT, "cannot open", frag_input_open(test_path("none"), &in, &test_err));
+	FAILS(FRAG_EINPUT, "cannot read", frag_input_open("/tmp", &in, &test_err));
 }
 
 /* A pipe gives what it has, a few bytes at a time. */
@@ -196,7 +190,7 @@ TEST(test_pipe)
 	close(ends[1]);
 	assert_true(dup2(ends[0], STDIN_FILENO) >= 0);
 	close(ends[0]);
-	assert_int_equal(frag_input_open("-", &in, NULL), 0);
+	SUCCEEDS(frag_input_open("-", &in, NULL));
 	for (size_t i = 0; i < sizeof(text) - 1; i++)
 		assert_int_equal(frag_input_get(in, NULL), (unsigned char)text[i]);
 	assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
@@ -232,16 +226,15 @@ TEST(test_truncated_archives)
 
 		/* from where it is known as an archive; gzip's and zstd's last bytes are checksums */
 		for (size_t n = 6; n < b.len; n++) {
-			struct frag_err err = { 0 };
 			uint64_t plain = 0;
 			FRAG_AUTO(free_at) unsigned char *part = malloc(n);
 
 			assert_non_null(part);
 			memcpy(part, b.bytes, n);
-			if (read_all(part, n, &plain, &err) != FRAG_EINPUT)
+			if (read_all(part, n, &plain, &test_err) != FRAG_EINPUT)
 				fail_msg("%s cut to %zu of %zu reads %llu bytes", pack_names[how],
 					 n, b.len, (unsigned long long)plain);
-			assert_non_null(strstr(err.msg, "blob"));
+			assert_non_null(strstr(test_err.msg, "blob"));
 		}
 		free(b.bytes);
 	}
@@ -281,15 +274,14 @@ TEST(test_growing_is_read_at_any_length)
 	assert_int_equal(at, b.len);
 	for (size_t n = FRAG_APPENDED_PREAMBLE; n <= b.len; n++) {
 		int whole = (n >= ends[0]) + (n >= ends[1]) + (n >= ends[2]);
-		struct frag_err err = { 0 };
 		uint64_t plain = 0;
-		int rc = read_all(b.bytes, n, &plain, &err);
+		int rc = read_all(b.bytes, n, &plain, &test_err);
 
 		assert_int_equal(rc, whole ? 0 : FRAG_EINPUT);
 		if (whole)
 			assert_int_equal(plain, lines[whole - 1]);
 		else
-			assert_non_null(strstr(err.msg, "contains no request yet"));
+			assert_non_null(strstr(test_err.msg, "contains no request yet"));
 	}
 	free(b.bytes);
 }
@@ -299,22 +291,22 @@ TEST(test_growing_damage)
 {
 	struct blob b = growing();
 	size_t second = FRAG_APPENDED_PREAMBLE + sizeof(struct frag_appended_block) + 27;
-	struct frag_err err = { 0 };
 	uint64_t plain = 0;
 
 	for (size_t n = FRAG_APPENDED_PREAMBLE; n < b.len; n++) {
 		b.bytes[n] ^= 0x40;
 		/* a greater length is a block that is not whole */
-		if (read_all(b.bytes, b.len, &plain, &err) == FRAG_EINPUT)
-			assert_true(strstr(err.msg, "is damaged: block") ||
-				    strstr(err.msg, "contains no request yet"));
+		if (read_all(b.bytes, b.len, &plain, &test_err) == FRAG_EINPUT)
+			assert_true(strstr(test_err.msg, "is damaged: block") ||
+				    strstr(test_err.msg, "contains no request yet"));
 		else
 			assert_true(plain < 52);
 		b.bytes[n] ^= 0x40;
 	}
 	b.bytes[second + sizeof(struct frag_appended_block)] ^= 1;
-	assert_int_equal(read_all(b.bytes, b.len, &plain, &err), FRAG_EINPUT);
-	assert_string_equal(err.msg, "'blob' is damaged: block 1 at byte 67: checksum differs");
+	assert_int_equal(read_all(b.bytes, b.len, &plain, &test_err), FRAG_EINPUT);
+	assert_string_equal(test_err.msg, "'blob' is damaged: block 1 at byte 67: checksum "
+					  "differs");
 	free(b.bytes);
 }
 
@@ -324,12 +316,10 @@ TEST(test_damaged_archives)
 
 	for (int how = GZIP; how < PACKS; how++) {
 		struct blob b = packed(bytes, 20000, (enum pack)how);
-		struct frag_err err = { 0 };
 		uint64_t plain = 0;
 
 		memset(b.bytes + b.len / 2, 0x5a, 40);
-		assert_int_equal(read_all(b.bytes, b.len, &plain, &err), FRAG_EINPUT);
-		assert_non_null(strstr(err.msg, "decompress"));
+		FAILS(FRAG_EINPUT, "decompress", read_all(b.bytes, b.len, &plain, &test_err));
 		free(b.bytes);
 	}
 }
@@ -348,7 +338,7 @@ TEST(test_gzip_members)
 	memcpy(both + a.len, b.bytes, b.len);
 	joined = (struct blob){ both, a.len + b.len };
 	in = open_blob(&joined);
-	assert_int_equal(frag_input_read(in, got, 6000, NULL), 0);
+	SUCCEEDS(frag_input_read(in, got, 6000, NULL));
 	assert_memory_equal(got, bytes, 6000);
 	assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
 	frag_input_close(in);
@@ -360,12 +350,10 @@ TEST(test_empty_inside)
 {
 	for (int how = PLAIN; how < PACKS; how++) {
 		struct blob b = packed("", 0, (enum pack)how);
-		struct frag_err err = { 0 };
 		struct frag_input *in = NULL;
 
-		assert_int_equal(frag_input_open_memory("void", b.bytes, b.len, &in, &err),
-				 FRAG_EINPUT);
-		assert_non_null(strstr(err.msg, "empty"));
+		FAILS(FRAG_EINPUT, "empty",
+		      frag_input_open_memory("void", b.bytes, b.len, &in, &test_err));
 		free(b.bytes);
 	}
 }
@@ -393,7 +381,7 @@ static uint32_t intern_number(struct frag_strings *s, unsigned number, char *tex
 	size_t n = (size_t)sprintf(text, "string %u", number);
 	uint32_t index;
 
-	assert_int_equal(frag_strings_intern(s, text, n, &index, NULL), 0);
+	SUCCEEDS(frag_strings_intern(s, text, n, &index, NULL));
 	assert_int_equal(frag_strings_len(s, index), n);
 	return index;
 }
@@ -405,13 +393,13 @@ TEST(test_strings)
 	char text[32], *zeros;
 	uint32_t index;
 
-	assert_int_equal(frag_strings_create(&s, NULL), 0);
+	SUCCEEDS(frag_strings_create(&s, NULL));
 	assert_int_equal(frag_strings_count(s), 1);
 	assert_string_equal(frag_strings_get(s, 0), "");
 	assert_string_equal(frag_strings_get(s, 77), "");
-	assert_int_equal(frag_strings_intern(s, "", 0, &index, NULL), 0);
+	SUCCEEDS(frag_strings_intern(s, "", 0, &index, NULL));
 	assert_int_equal(index, 0);
-	assert_int_equal(frag_strings_intern(s, "first", 5, &index, NULL), 0);
+	SUCCEEDS(frag_strings_intern(s, "first", 5, &index, NULL));
 	first = frag_strings_get(s, index);
 	for (uint32_t i = 0; i < 20000; i++)
 		assert_int_equal(intern_number(s, i, text), i + 2);
@@ -423,7 +411,7 @@ TEST(test_strings)
 	assert_string_equal(first, "first");
 	/* a long one, with zeros in it */
 	zeros = calloc(1, 200000);
-	assert_int_equal(frag_strings_intern(s, zeros, 200000, &index, NULL), 0);
+	SUCCEEDS(frag_strings_intern(s, zeros, 200000, &index, NULL));
 	assert_int_equal(frag_strings_len(s, index), 200000);
 	free(zeros);
 	frag_strings_destroy(s);
@@ -439,7 +427,7 @@ TEST(test_strings_out_of_memory)
 	frag_host_fail_after(1);
 	assert_int_equal(frag_strings_create(&s, NULL), FRAG_ENOMEM);
 	frag_host_fail_after(0);
-	assert_int_equal(frag_strings_create(&s, NULL), 0);
+	SUCCEEDS(frag_strings_create(&s, NULL));
 	for (uint32_t i = 0; i < 1000; i++) {
 		char text[16];
 		int n = snprintf(text, sizeof(text), "%u", i), rc;
@@ -449,7 +437,7 @@ TEST(test_strings_out_of_memory)
 		frag_host_fail_after(0);
 		failed += rc == FRAG_ENOMEM;
 		if (rc)
-			assert_int_equal(frag_strings_intern(s, text, (size_t)n, &index, NULL), 0);
+			SUCCEEDS(frag_strings_intern(s, text, (size_t)n, &index, NULL));
 		assert_int_equal(index, i + 1);
 	}
 	assert_in_range(failed, 3, 100);

@@ -27,10 +27,8 @@ TEST(test_same_texts)
 {
 	struct frag_trace *parts[] = { part("job.rank0", 5000), part("job.rank1", 2000) };
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *plain = part("job", 5000), *all = NULL;
-	struct frag_err err = { 0 };
 
-	if (frag_trace_merge(parts, 2, &all, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_trace_merge(parts, 2, &all, &test_err));
 	assert_string_equal(all->name, "job");
 	assert_string_equal(all->settings.conf, plain->settings.conf);
 	assert_int_equal(all->start_us, 2000);
@@ -66,7 +64,7 @@ TEST(test_other_texts)
 	/* other texts under the same numbers */
 	parts[0]->stacks.frames[0].name = 4;
 	text = frag_host_strdup(frag_trace_string(parts[1], name));
-	assert_int_equal(frag_trace_merge(parts, 2, &all, NULL), 0);
+	SUCCEEDS(frag_trace_merge(parts, 2, &all, NULL));
 	assert_string_equal(all->name, "merged");
 	assert_int_equal(all->devs[0].ordinal, 0);
 	assert_int_equal(all->devs[1].ordinal, 3);
@@ -83,9 +81,8 @@ TEST(test_other_texts)
 TEST(test_too_far_apart)
 {
 	struct frag_trace *parts[] = { part("a", 1), part("b", 1ull << 41) }, *all = NULL;
-	struct frag_err err = { 0 };
 
-	assert_int_equal(frag_trace_merge(parts, 2, &all, &err), FRAG_EINPUT);
+	assert_int_equal(frag_trace_merge(parts, 2, &all, &test_err), FRAG_EINPUT);
 	assert_null(all);
 	destroy(parts, 2);
 }

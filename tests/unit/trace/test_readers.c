@@ -88,15 +88,14 @@ static void answer_file(const char *text, FILE *out)
 {
 	struct directives d;
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
-	struct frag_err err;
 	size_t n = 0;
 	const char *body = take_directives(text, &d);
 	FRAG_AUTO(free_at) char *bytes = d.escapes ? cases_unescape(body, &n) : strdup(body);
 
 	assert_non_null(bytes);
 	/* with escapes, the last line ends only if it says so */
-	in_folder(make_file, bytes, d.escapes ? n - 1 : strlen(bytes), d.options, &t, &err);
-	say(t, &err, out);
+	in_folder(make_file, bytes, d.escapes ? n - 1 : strlen(bytes), d.options, &t, &test_err);
+	say(t, &test_err, out);
 }
 
 /* Without times: moments that are written are numbered. */
@@ -114,15 +113,14 @@ static void answer_minimalloc(const char *text, FILE *out)
 	size_t n;
 	FRAG_AUTO(free_at) char *bytes = cases_unescape(text, &n);
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL, *again = NULL;
-	struct frag_err err;
 
-	in_folder(make_file, bytes, n, NULL, &t, &err);
-	assert_int_equal(err.code, 0);
+	in_folder(make_file, bytes, n, NULL, &t, &test_err);
+	assert_int_equal(test_err.code, 0);
 	close(mkstemps(path, 4));
-	assert_int_equal(frag_minimalloc_write(&t->devs[0], path, NULL), 0);
-	assert_int_equal(frag_trace_read(path, NULL, &again, NULL), 0);
+	SUCCEEDS(frag_minimalloc_write(&t->devs[0], path, NULL));
+	SUCCEEDS(frag_trace_read(path, NULL, &again, NULL));
 	unlink(path);
-	say(t, &err, out);
+	say(t, &test_err, out);
 	first = order_of(t);
 	second = order_of(again);
 	assert_string_equal(first, second);
@@ -134,21 +132,19 @@ static void answer_minimalloc(const char *text, FILE *out)
 static void answer_line(char *call, FILE *out)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
-	struct frag_err err;
 	size_t n;
 	FRAG_AUTO(free_at) char *bytes = cases_unescape(call, &n);
 
-	in_folder(make_file, bytes, n, NULL, &t, &err);
-	say(t, &err, out);
+	in_folder(make_file, bytes, n, NULL, &t, &test_err);
+	say(t, &test_err, out);
 }
 
 static void answer_sql(const char *text, FILE *out)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
-	struct frag_err err;
 
-	in_folder(make_database, text, 0, NULL, &t, &err);
-	say(t, &err, out);
+	in_folder(make_database, text, 0, NULL, &t, &test_err);
+	say(t, &test_err, out);
 }
 
 /* ---- the file beside a snapshot ----------------------------------------------------- */
@@ -157,16 +153,15 @@ static void answer_sidecar(char *call, FILE *out)
 {
 	struct frag_trace_dev devs[2] = { { .ordinal = 0 }, { .ordinal = 1 } };
 	struct frag_trace t = { .devs = devs, .devs_count = 2 };
-	struct frag_err err = { 0 };
 	size_t n;
 	FRAG_AUTO(free_at) char *bytes = cases_unescape(call, &n);
 
 	t.settings.limit_bytes = UINT64_MAX;
 	t.settings.torch_first = FRAG_TORCH(2, 9);
 	t.settings.torch_last = FRAG_TORCH(2, 11);
-	if (frag_sidecar_parse("x.meta.json", bytes, n, &t, &err)) {
+	if (frag_sidecar_parse("x.meta.json", bytes, n, &t, &test_err)) {
 		assert_false(t.settings.limit_known);
-		cases_error(out, &err);
+		cases_error(out, &test_err);
 	} else {
 		for (int i = 0; i < 2; i++)
 			if (devs[i].card.total_bytes)
@@ -188,12 +183,10 @@ static void cut_everywhere(const struct pickle_bytes *b)
 	for (size_t n = 1; n < b->len; n++) {
 		FRAG_AUTO(free_at) unsigned char *part = malloc(n);
 		struct frag_trace *t;
-		struct frag_err err;
 
 		assert_non_null(part);
 		memcpy(part, b->bytes, n);
-		assert_int_equal(snapshot_read(part, n, NULL, &t, &err), FRAG_EINPUT);
-		assert_non_null(strstr(err.msg, "truncated"));
+		FAILS(FRAG_EINPUT, "truncated", snapshot_read(part, n, NULL, &t, &test_err));
 	}
 }
 
@@ -204,11 +197,10 @@ static void flip_everywhere(struct pickle_bytes *b)
 
 	for (size_t i = 0; i < b->len * sizeof(flips); i++) {
 		struct frag_trace *t;
-		struct frag_err err;
 
 		b->bytes[i / sizeof(flips)] ^= flips[i % sizeof(flips)];
-		if (snapshot_read(b->bytes, b->len, NULL, &t, &err))
-			assert_true(err.code == FRAG_EINPUT && err.msg[0]);
+		if (snapshot_read(b->bytes, b->len, NULL, &t, &test_err))
+			assert_true(test_err.code == FRAG_EINPUT && test_err.msg[0]);
 		frag_trace_destroy(t);
 		b->bytes[i / sizeof(flips)] ^= flips[i % sizeof(flips)];
 	}
@@ -217,10 +209,9 @@ static void flip_everywhere(struct pickle_bytes *b)
 static void fail_every_allocation(const struct pickle_bytes *b)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
-	struct frag_err err = { 0 };
 	int rc;
 
-	TEST_FAIL_ALLOCATIONS(rc, snapshot_read(b->bytes, b->len, NULL, &t, &err))
+	TEST_FAIL_ALLOCATIONS(rc, snapshot_read(b->bytes, b->len, NULL, &t, &test_err))
 	assert_null(t);
 	assert_int_equal(rc, 0);
 }
@@ -233,15 +224,16 @@ static char *snapshot_text(const char *body, const struct directives *d,
 	size_t n;
 	FILE *out = open_memstream(&answer, &n);
 	struct frag_trace *t;
-	struct frag_err err = { 0 };
 
 	assert_non_null(out);
-	if (snapshot_read(b.bytes, b.len, d->options, &t, &err)) {
+	test_err = (struct frag_err){ 0 };
+	if (snapshot_read(b.bytes, b.len, d->options, &t, &test_err)) {
 		/* where it is differs from dialect to dialect */
-		assert_non_null(err.code == FRAG_EUSAGE ? err.msg : strstr(err.msg, "'snapshot'"));
-		err.offset = 0;
+		assert_non_null(test_err.code == FRAG_EUSAGE ? test_err.msg
+							     : strstr(test_err.msg, "'snapshot'"));
+		test_err.offset = 0;
 	}
-	say(t, &err, out);
+	say(t, &test_err, out);
 	fclose(out);
 	if (t)
 		assert_int_equal(t->file_bytes, b.len);

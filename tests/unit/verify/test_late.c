@@ -22,8 +22,8 @@ static void replays(const struct frag_trace *trace, const struct frag_sim_config
 	frag_run_options_defaults(&opt);
 	opt.limit_bytes = dev->settled.limit_bytes;
 	opt.restore = true;
-	assert_int_equal(follow_spec(trace, NULL, &spec, NULL), 0);
-	assert_int_equal(frag_replay_sim(spec, card, dev, &opt, &r, NULL), 0);
+	SUCCEEDS(follow_spec(trace, NULL, &spec, NULL));
+	SUCCEEDS(frag_replay_sim(spec, card, dev, &opt, &r, NULL));
 	assert_int_equal(r.m.peak_reserved_bytes, dev->settled.peak_bytes);
 }
 
@@ -34,7 +34,7 @@ static void take_options(char *at, struct frag_trace_settings *s, unsigned *rele
 	const char *word = cases_word(&at);
 
 	*limit = UINT64_MAX;
-	assert_int_equal(frag_torch_parse(word, release, NULL), 0);
+	SUCCEEDS(frag_torch_parse(word, release, NULL));
 	while ((word = cases_word(&at))) {
 		if (!strncmp(word, "conf=", 5))
 			s->conf = (char *)(uintptr_t)(word + 5);
@@ -56,7 +56,6 @@ static void answer(char *call, FILE *out)
 	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 	struct frag_trace trace = { .name = (char *)"made", .devs = &dev, .devs_count = 1 };
-	struct frag_err err = { 0 };
 	struct raw_text text;
 	char *bar = strstr(call, " | "), said[600];
 	unsigned release;
@@ -67,12 +66,10 @@ static void answer(char *call, FILE *out)
 	take_options(call, &settings, &release, &limit);
 	text.raw.settings = &settings;
 	trace.settings = settings;
-	if (frag_build_dev(&text.raw, &dev, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_build_dev(&text.raw, &dev, &test_err));
 	frag_trace_set_torch(&trace, release, release);
-	if (frag_settle(&trace, &card, limit, limit != UINT64_MAX, &err) ||
-	    frag_verify(&trace, 0, &card, limit, NULL, &r, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_settle(&trace, &card, limit, limit != UINT64_MAX, &test_err) ||
+		 frag_verify(&trace, 0, &card, limit, NULL, &r, &test_err));
 	assert_int_equal(r.identical, dev.settled.identical);
 	assert_int_equal(r.undetermined, dev.settled.undetermined);
 	frag_settled_text(&dev.settled, said, sizeof(said));

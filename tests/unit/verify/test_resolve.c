@@ -29,11 +29,9 @@ static void verify_raw(const struct frag_raw_dev *raw, struct frag_trace_dev *de
 	struct frag_trace trace = {
 		.name = (char *)"made", .devs = dev, .devs_count = 1, .settings = no_settings
 	};
-	struct frag_err err = { 0 };
 
-	if (frag_build_dev(raw, dev, &err) ||
-	    frag_verify(&trace, 0, NULL, UINT64_MAX, NULL, out, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_build_dev(raw, dev, &test_err) ||
+		 frag_verify(&trace, 0, NULL, UINT64_MAX, NULL, out, &test_err));
 }
 
 static void answer(char *call, FILE *out)
@@ -126,16 +124,13 @@ static uint64_t cost_of(struct frag_raw_dev raw, uint64_t steps, struct resolve_
 	struct frag_trace trace = {
 		.name = (char *)"made", .devs = &dev, .devs_count = 1, .settings = no_settings
 	};
-	struct frag_err err = { 0 };
 
 	raw.finals_known = false;
 	*t = (struct resolve_try){ .limit_bytes = UINT64_MAX };
-	if (frag_build_dev(&raw, &dev, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_build_dev(&raw, &dev, &test_err));
 	t->steps = steps ? steps : resolve_steps(&dev);
 	steps = t->steps;
-	if (resolve_try(&trace, 0, NULL, t, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(resolve_try(&trace, 0, NULL, t, &test_err));
 	frag_trace_dev_release(&dev);
 	return steps - t->steps;
 }
@@ -182,13 +177,12 @@ TEST(test_cost_is_bounded)
 static void settle_file(const char *path, uint64_t total_bytes, double fraction, uint64_t peak)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
-	struct frag_err err = { 0 };
 	const struct frag_settled *s;
 
 	if (access(path, R_OK))
 		return;
-	if (frag_trace_read(path, NULL, &t, &err) || frag_settle(t, NULL, UINT64_MAX, false, &err))
-		fail_msg("%s", err.msg);
+	SUCCEEDS(frag_trace_read(path, NULL, &t, &test_err) ||
+		 frag_settle(t, NULL, UINT64_MAX, false, &test_err));
 	s = &t->devs[0].settled;
 	assert_true(s->checked);
 	assert_string_equal(s->difference, "");
@@ -230,12 +224,12 @@ TEST(test_given_limit)
 	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = must_read("traces/oomcap.default.cft");
 
-	assert_int_equal(frag_settle(t, NULL, 8 * FRAG_GIB, true, NULL), 0);
+	SUCCEEDS(frag_settle(t, NULL, 8 * FRAG_GIB, true, NULL));
 	assert_false(t->devs[0].settled.identical);
 	assert_int_equal(t->devs[0].settled.limit_source, FRAG_LIMIT_GIVEN);
 	assert_string_not_equal(t->devs[0].settled.difference, "");
 	/* anything else may: the one that was there is found */
-	assert_int_equal(frag_settle(t, NULL, 8 * FRAG_GIB, false, NULL), 0);
+	SUCCEEDS(frag_settle(t, NULL, 8 * FRAG_GIB, false, NULL));
 	assert_true(t->devs[0].settled.identical);
 	assert_true(t->devs[0].settled.limit_bytes < 8 * FRAG_GIB);
 	assert_int_equal(t->devs[0].settled.refused_count, 9);

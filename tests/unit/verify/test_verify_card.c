@@ -122,7 +122,6 @@ static void answer(char *call, FILE *out)
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	struct frag_verify_result r;
-	struct frag_err err = { 0 };
 	const char *conf = NULL, *path = NULL;
 	uint64_t failing = 0;
 	static const struct cases_name names[] = { { "LOW", LOW },
@@ -153,13 +152,13 @@ static void answer(char *call, FILE *out)
 	dev->fail_call = failing;
 	dev->fail_all_after = failing != 0;
 	if (path)
-		rc = frag_trace_read(path, NULL, &trace, &err);
+		rc = frag_trace_read(path, NULL, &trace, &test_err);
 	else
 		trace = tied();
 	if (!rc)
-		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, conf, &r, &err);
+		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, conf, &r, &test_err);
 	if (rc) {
-		cases_error(out, &err);
+		cases_error(out, &test_err);
 	} else {
 		say(&r, out);
 		frag_verify_result_release(&r);
@@ -182,15 +181,14 @@ TEST(test_refused_once)
 		struct frag_device *dev = must_open_sim(NULL);
 		struct frag_trace *trace = must_read("traces/streams.default.cft");
 		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
-		struct frag_err err;
 		int rc;
 
 		dev->fail_call = call;
-		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, &err);
+		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, &test_err);
 		frag_trace_destroy(trace);
 		frag_dev_close(dev);
 		if (rc) { /* it was a cudaFree that failed */
-			assert_non_null(strstr(err.msg, "injected failure"));
+			assert_non_null(strstr(test_err.msg, "injected failure"));
 			continue;
 		}
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_UNKNOWN);
@@ -217,7 +215,7 @@ TEST(test_listener)
 
 	dev->placed = count_placed;
 	dev->placed_ctx = &heard;
-	assert_int_equal(frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, NULL), 0);
+	SUCCEEDS(frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, NULL));
 	assert_int_equal(heard, dev->stat[FRAG_CALL_MALLOC].count);
 	assert_true(heard >= 2);
 	assert_true(dev->placed == count_placed && dev->placed_ctx == &heard);
@@ -290,14 +288,13 @@ static void verify_shuffled(const char *path, uint32_t dev, unsigned *by_address
 		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 		FRAG_AUTO(frag_dev_close_at) struct frag_device *device = NULL;
-		struct frag_err err = { 0 };
 
 		card.place = place_shuffled;
 		card.place_ctx = &s;
 		trace = must_read(path);
 		device = must_open_sim(&card);
-		if (frag_verify_card(trace, dev, device, &h200, UINT64_MAX, NULL, &r, &err))
-			fail_msg("%s: %s", path, err.msg);
+		if (frag_verify_card(trace, dev, device, &h200, UINT64_MAX, NULL, &r, &test_err))
+			fail_msg("%s: %s", path, test_err.msg);
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_ADDRESSES);
 		if (!r.identical)
 			assert_non_null(strstr(r.cause_text, "a tie that addresses decide: "));
