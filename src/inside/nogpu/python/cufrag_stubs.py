@@ -40,7 +40,7 @@ TRITON = """cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevice cuCtxG
     cuStreamSynchronize cuTensorMapEncodeTiled cuTensorMapEncodeIm2col""".split()
 # what cuDNN looks up in the driver when it plans; it has more kernels to propose where all of it is there
 CUDNN = """cuCtxGetCurrent cuCtxGetLimit cuCtxPopCurrent cuCtxPushCurrent cuDeviceGet cuDeviceGetCount cuDriverGetVersion cuGetErrorName
-    cuGetErrorString cuGetProcAddress cuInit cuKernelGetAttribute cuKernelSetAttribute cuLaunchCooperativeKernel cuLaunchKernel
+    cuGetErrorString cuGetProcAddress cuInit cuKernelGetAttribute cuKernelGetFunction cuKernelSetAttribute cuLaunchCooperativeKernel cuLaunchKernel
     cuLaunchKernelEx cuLibraryGetKernel cuLibraryLoadData cuLibraryLoadFromFile cuLibraryUnload cuLinkAddData cuLinkComplete cuLinkCreate
     cuLinkDestroy cuOccupancyMaxPotentialClusterSize cuStreamGetCtx""".split()
 NO_CARD, NO_DEVICE = "no_card", 100  # folder of a driver that finds no card; CUDA_ERROR_NO_DEVICE
