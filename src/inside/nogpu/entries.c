@@ -50,12 +50,12 @@ static void give_bus(char *text, int len, int device)
 }
 
 /* CUfunction_attribute: 0 = threads per block, 4 = registers, 5 and 6 = architecture of what the driver compiled for the card */
-static int kernel_attribute(int which)
+static int kernel_attribute(int which, const void *kernel)
 {
 	const struct nogpu_card *c = frag_nogpu_card();
 
 	return which == 0		  ? 1024
-	       : which == 4		  ? 32
+	       : which == 4		  ? frag_nogpu_registers(kernel)
 	       : which == 5 || which == 6 ? 10 * c->major + c->minor
 					  : 0;
 }

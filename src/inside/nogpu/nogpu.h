@@ -168,6 +168,11 @@ __attribute__((visibility("default"))) const _Atomic bool *frag_nogpu_several(vo
 
 /* What a library gives out and nobody looks into (entries.c): zeros. NOGPU_OUT_OF_MEMORY: short of host memory. */
 int frag_nogpu_handle(void **out);
+/* Handles of machine code as ptxas writes it (cubin.c), of a kernel in it, and the registers that a thread of it takes. */
+int frag_nogpu_load_code(void **out, const void *image);
+int frag_nogpu_load_code_file(void **out, const char *path);
+int frag_nogpu_kernel_of(void **out, const void *module);
+int frag_nogpu_registers(const void *handle);
 
 /* Values at `to` are now those of `from`, NULL: of the host (copy.c). */
 void frag_nogpu_arrived(const void *to, const void *from);
