@@ -257,7 +257,6 @@ void frag_live_free(void *p, ptrdiff_t bytes, int device, frag_live_stream strea
 	struct frag_live_dev *d = p ? known(device) : NULL;
 	uint32_t context;
 
-	(void)bytes, (void)stream;
 	if (!d)
 		return;
 	context = frag_live_context(true);
@@ -293,7 +292,6 @@ void *frag_live_base(void *p, size_t *bytes)
 /* Devices are opened when they are used: a process that sees eight cards uses one. */
 void frag_live_init(int devices)
 {
-	(void)devices;
 }
 
 void frag_live_reset(void)

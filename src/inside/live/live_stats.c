@@ -307,7 +307,6 @@ static void put_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 		.addr = addr, .bytes = bytes, .kind = 1, .state = (uint32_t)state
 	};
 
-	(void)releasable;
 	if (b && state == FRAG_STATE_LIVE) {
 		part.requested = b->b.requested;
 		part.context = b->context;
@@ -349,7 +348,6 @@ static void look_at(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream
 {
 	struct frag_live_base_walk *w = ctx;
 
-	(void)stream;
 	if (w->at >= addr && w->at - addr < bytes) {
 		w->base = addr;
 		w->bytes = bytes;
@@ -359,7 +357,6 @@ static void look_at(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream
 static void pass_over(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
 		      uint64_t releasable)
 {
-	(void)ctx, (void)addr, (void)bytes, (void)state, (void)releasable;
 }
 
 void frag_live_base_of(struct frag_live_dev *d, struct frag_live_base_walk *w)

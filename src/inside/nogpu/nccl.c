@@ -76,23 +76,20 @@ void frag_nogpu_players(const unsigned char *name, const int *plays, int count)
 	memcpy(p->name, name, sizeof(p->name));
 	memcpy(p->plays, plays, (size_t)count * sizeof(*plays));
 	p->count = count;
-	frag_nogpu_lock();
+	NOGPU_LOCKED;
 	p->next = players;
 	players = p;
-	frag_nogpu_unlock();
 }
 
 /* NULL: nobody but this rank takes part in it. */
 static const int *players_of(const unsigned char *name, int ranks, int rank)
 {
-	const struct players *p;
+	NOGPU_LOCKED;
+	const struct players *p = players;
 	bool others = false;
 
-	frag_nogpu_lock();
-	for (p = players; p && (p->count != ranks || memcmp(p->name, name, sizeof(p->name)));
-	     p = p->next)
-		;
-	frag_nogpu_unlock();
+	while (p && (p->count != ranks || memcmp(p->name, name, sizeof(p->name))))
+		p = p->next;
 	for (int i = 0; p && i < ranks; i++)
 		others |= p->plays[i] != rank;
 	return others ? p->plays : NULL;

@@ -21,6 +21,8 @@
 
 #include <frag/base.h>
 
+#include "lib/locked.h"
+
 #define NOGPU_DECLARE(type, name, args) \
 	__attribute__((visibility("default"))) type frag_nogpu_##name args
 #define NOGPU_ENTRY(type, name, args) \
@@ -109,9 +111,9 @@ int frag_nogpu_owner(const void *p);
 /* The live segment or reservation around p. false: none. */
 bool frag_nogpu_range(const void *p, uint64_t *base, uint64_t *bytes, int *device);
 
-/* The lock of everything that has state. */
-void frag_nogpu_lock(void);
-void frag_nogpu_unlock(void);
+/* NOGPU_LOCKED; the lock of everything that has state is held to the end of the scope. */
+extern pthread_mutex_t frag_nogpu_mutex;
+#define NOGPU_LOCKED FRAG_LOCKED(&frag_nogpu_mutex)
 
 struct frag_device;
 /* The simulated device behind card `ordinal`; NULL: no memory or no address space. pre: locked. */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mutexes that are held to the end of a scope. */
+#ifndef FRAG_LIB_LOCKED_H
+#define FRAG_LIB_LOCKED_H
+
+#include <pthread.h>
+
+#include <frag/base.h>
+
+static inline pthread_mutex_t *frag_locked(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+static inline void frag_locked_end(pthread_mutex_t **mutex)
+{
+	pthread_mutex_unlock(*mutex);
+}
+
+/* FRAG_LOCKED(&mutex); held from here to the end of the scope, however it is left. */
+#define FRAG_LOCKED(mutex) pthread_mutex_t *locked_ FRAG_AUTO(frag_locked_end) = frag_locked(mutex)
+
+#endif
