@@ -305,18 +305,14 @@ void frag_live_reset(void)
 
 void frag_live_fraction(double fraction, int device)
 {
-	struct frag_live_dev *d = known(device);
-
 	if (device < 0 || device >= FRAG_LIVE_DEVICES_MAX)
 		return;
 	frag_live.fractions[device] = fraction;
-	if (!d)
-		return;
-	frag_live_lock(d);
-	d->fraction = fraction;
-	d->limit_bytes = FRAG_MIN(frag_live.limit_bytes,
-				  (uint64_t)(fraction * (double)d->card->total_bytes));
-	frag_live_unlock(d);
+	FRAG_LIVE_WITH (d, known(device)) {
+		d->fraction = fraction;
+		d->limit_bytes = FRAG_MIN(frag_live.limit_bytes,
+					  (uint64_t)(fraction * (double)d->card->total_bytes));
+	}
 }
 
 void frag_live_mark(int begins)

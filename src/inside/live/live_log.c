@@ -15,7 +15,7 @@
 
 #include "base/appended_cft.h"
 #include "base/room.h"
-#include "lib/locked.h"
+#include "base/locked.h"
 #include "live.h"
 
 #define BUFFER_BYTES FRAG_APPENDED_TEXT_MAX

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/live_page.h"
-#include "lib/locked.h"
+#include "base/locked.h"
 #include "live_core.h"
 
 #define PERIOD_NS 500000000

@@ -21,19 +21,13 @@
 
 #include <frag/base.h>
 
-#include "lib/locked.h"
+#include "base/locked.h"
 
 #define NOGPU_DECLARE(type, name, args) \
 	__attribute__((visibility("default"))) type frag_nogpu_##name args
 #define NOGPU_ENTRY(type, name, args) \
 	NOGPU_DECLARE(type, name, args); \
 	type frag_nogpu_##name args
-#define NOGPU_ENTRY12(type, name, args) \
-	__attribute__((visibility("default"))) type frag_nogpu12_##name args; \
-	type frag_nogpu12_##name args
-#define NOGPU_ENTRY13(type, name, args) \
-	__attribute__((visibility("default"))) type frag_nogpu13_##name args; \
-	type frag_nogpu13_##name args
 
 /* Entries that are rows of a table (entries.def and its kind): a statement that writes the answer, or a value. */
 #define NOGPU_ANSWER(name, args, ...) \
@@ -44,6 +38,14 @@
 	}
 #define NOGPU_VALUE(type, name, args, ...) \
 	NOGPU_ENTRY(type, name, args) \
+	{ \
+		return __VA_ARGS__; \
+	}
+
+/* Of one CUDA major, 12 or 13. */
+#define NOGPU_VALUE_OF(major, type, name, args, ...) \
+	__attribute__((visibility("default"))) type frag_nogpu##major##_##name args; \
+	type frag_nogpu##major##_##name args \
 	{ \
 		return __VA_ARGS__; \
 	}

@@ -136,17 +136,13 @@ NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v3,
 		*edges = NULL;
 	return frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count);
 }
-NOGPU_ENTRY12(int, cudaStreamGetCaptureInfo, (void *stream, int *status, uint64_t *id))
-{
-	return frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL);
-}
-NOGPU_ENTRY13(int, cudaStreamGetCaptureInfo,
-	      (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
-	       size_t *count))
-{
-	return frag_nogpu_cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges,
-						      count);
-}
+NOGPU_VALUE_OF(12, int, cudaStreamGetCaptureInfo, (void *stream, int *status, uint64_t *id),
+	       frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL))
+NOGPU_VALUE_OF(13, int, cudaStreamGetCaptureInfo,
+	       (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
+		size_t *count),
+	       frag_nogpu_cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges,
+						      count))
 
 NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 {

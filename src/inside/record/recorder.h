@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/locked.h"
+#include "base/locked.h"
 
 #define REC_EXPORT __attribute__((visibility("default")))
 #define REC_OUT_OF_MEMORY 2 /* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mutexes that are held to the end of a scope. */
-#ifndef FRAG_LIB_LOCKED_H
-#define FRAG_LIB_LOCKED_H
+#ifndef FRAG_BASE_LOCKED_H
+#define FRAG_BASE_LOCKED_H
 
 #include <pthread.h>
 
