@@ -75,7 +75,8 @@ struct frag_live_scope {
 struct frag_live_scope frag_live_enter(const struct frag_live_card *c);
 void frag_live_leave(struct frag_live_scope *s);
 #define FRAG_LIVE_ENTERED(c) \
-	struct frag_live_scope scope_ FRAG_AUTO(frag_live_leave) = frag_live_enter(c)
+	struct frag_live_scope scope_ __attribute__((unused)) FRAG_AUTO(frag_live_leave) = \
+		frag_live_enter(c)
 
 /* FRAG_CARD_CALL(c, err, cuMemFree_v2, addr): one call of the driver between enter and leave; none when the process ends.
  * 0, or FRAG_EDEVICE with the call's name. FRAG_CARD_ALLOC: the same for memory; FRAG_OOM where the card has none left. */
