@@ -133,26 +133,16 @@ FRAG_FOPEN(fopen)
 FRAG_FOPEN(fopen64)
 
 /* What is compiled with _FORTIFY_SOURCE comes here. */
-FRAG_EXPORT int __open_2(const char *path, int flags);
-FRAG_EXPORT int __open64_2(const char *path, int flags);
-FRAG_EXPORT int __openat_2(int dir, const char *path, int flags);
-FRAG_EXPORT int __openat64_2(int dir, const char *path, int flags);
-int __open_2(const char *path, int flags)
-{
-	return open(path, flags);
-}
-int __open64_2(const char *path, int flags)
-{
-	return open64(path, flags);
-}
-int __openat_2(int dir, const char *path, int flags)
-{
-	return openat(dir, path, flags);
-}
-int __openat64_2(int dir, const char *path, int flags)
-{
-	return openat64(dir, path, flags);
-}
+#define FRAG_OPEN_2(name, parameters, ...) \
+	FRAG_EXPORT int __##name##_2 parameters; \
+	int __##name##_2 parameters \
+	{ \
+		return name(__VA_ARGS__); \
+	}
+FRAG_OPEN_2(open, (const char *path, int flags), path, flags)
+FRAG_OPEN_2(open64, (const char *path, int flags), path, flags)
+FRAG_OPEN_2(openat, (int dir, const char *path, int flags), dir, path, flags)
+FRAG_OPEN_2(openat64, (int dir, const char *path, int flags), dir, path, flags)
 
 /* ---- the program's beginning and end ------------------------------------------------------------ */
 

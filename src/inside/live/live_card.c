@@ -7,16 +7,17 @@
 
 /* ---- the context ---------------------------------------------------------------------- */
 
-void frag_live_enter(const struct frag_live_card *c, struct frag_live_scope *s)
+struct frag_live_scope frag_live_enter(const struct frag_live_card *c)
 {
+	struct frag_live_scope s = { .card = c, .mode = FRAG_CU_CAPTURE_RELAXED };
 	void *now = NULL;
 
-	*s = (struct frag_live_scope){ .card = c, .mode = FRAG_CU_CAPTURE_RELAXED };
 	if (FRAG_UNLIKELY(c->dead))
-		return;
+		return s;
 	if (c->cu->cuCtxGetCurrent(&now) != FRAG_CU_OK || now != c->context)
-		s->pushed = c->cu->cuCtxPushCurrent_v2(c->context) == FRAG_CU_OK;
-	c->cu->cuThreadExchangeStreamCaptureMode(&s->mode);
+		s.pushed = c->cu->cuCtxPushCurrent_v2(c->context) == FRAG_CU_OK;
+	c->cu->cuThreadExchangeStreamCaptureMode(&s.mode);
+	return s;
 }
 
 void frag_live_leave(struct frag_live_scope *s)
@@ -37,7 +38,6 @@ int frag_live_card_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t 
 {
 	struct frag_live_card *c = priv;
 
-	(void)ns;
 	FRAG_TRY(frag_drvmem_segment_room(&c->memory, err));
 	FRAG_TRY(FRAG_CARD_ALLOC(c, err, cuMemAlloc_v2, out, bytes));
 	frag_drvmem_segment_add(&c->memory, *out, bytes);
@@ -57,7 +57,6 @@ int frag_live_card_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_
 	struct frag_live_card *c = priv;
 	struct frag_addr_cell *cell;
 
-	(void)ns;
 	FRAG_TRY(give_back(c, &c->memory.segments, addr, &cell, err));
 	frag_drvmem_segment_remove(&c->memory, cell);
 	return 0;
@@ -70,7 +69,6 @@ int frag_live_card_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, u
 {
 	struct frag_live_card *c = priv;
 
-	(void)ns;
 	if (frag_addr_map_reserve(&c->managed))
 		return frag_fail_nomem(err, "managed memory");
 	FRAG_TRY(FRAG_CARD_ALLOC(c, err, cuMemAllocManaged, out, bytes, 1));
@@ -84,7 +82,6 @@ int frag_live_card_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, stru
 	struct frag_live_card *c = priv;
 	struct frag_addr_cell *cell;
 
-	(void)ns;
 	FRAG_TRY(give_back(c, &c->managed, addr, &cell, err));
 	c->managed_bytes -= cell->value;
 	frag_addr_map_remove(&c->managed, cell);
@@ -95,7 +92,6 @@ int frag_live_card_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, stru
 int frag_live_card_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
 				 uint64_t *ns, struct frag_err *err)
 {
-	(void)priv, (void)addr, (void)bytes, (void)prefetch, (void)ns, (void)err;
 	return 0;
 }
 
@@ -122,7 +118,6 @@ int frag_live_card_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_by
 	size_t left = 0, total = 0;
 	int rc = FRAG_CARD_CALL(c, err, cuMemGetInfo_v2, &left, &total);
 
-	(void)ns;
 	*free_bytes = left;
 	*total_bytes = total;
 	return rc;

@@ -20,6 +20,9 @@
 #include "device/driver_memory.h"
 #include "live_driver.h"
 
+/* Signatures are those of devices, visitors and PyTorch: most functions look at a few of their arguments only. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 struct frag_live_fence {
 	void *event;
 	uint64_t serial;
@@ -63,14 +66,17 @@ struct frag_live_card {
 /* Opens card `ordinal` of the driver with its primary context. Never closed in a program; tests close it. */
 int frag_live_card_open(int ordinal, struct frag_live_card **out, struct frag_err *err);
 
-/* Makes the context current for what lies between; captures allow it. */
+/* FRAG_LIVE_ENTERED(c); the context is current from here to the end of the scope; captures allow it. */
 struct frag_live_scope {
 	const struct frag_live_card *card;
 	bool pushed;
 	int mode;
 };
-void frag_live_enter(const struct frag_live_card *c, struct frag_live_scope *s);
+struct frag_live_scope frag_live_enter(const struct frag_live_card *c);
 void frag_live_leave(struct frag_live_scope *s);
+#define FRAG_LIVE_ENTERED(c) \
+	struct frag_live_scope scope_ __attribute__((unused)) FRAG_AUTO(frag_live_leave) = \
+		frag_live_enter(c)
 
 /* FRAG_CARD_CALL(c, err, cuMemFree_v2, addr): one call of the driver between enter and leave; none when the process ends.
  * 0, or FRAG_EDEVICE with the call's name. FRAG_CARD_ALLOC: the same for memory; FRAG_OOM where the card has none left. */
@@ -80,12 +86,8 @@ void frag_live_leave(struct frag_live_scope *s);
 	frag_cu_check_alloc((c)->cu, FRAG_CARD_DO_(c, call, __VA_ARGS__), #call, (err))
 #define FRAG_CARD_DO_(c, call, ...) \
 	({ \
-		struct frag_live_scope scope_; \
-		int code_; \
-		frag_live_enter((c), &scope_); \
-		code_ = (c)->cu->call(__VA_ARGS__); \
-		frag_live_leave(&scope_); \
-		code_; \
+		FRAG_LIVE_ENTERED(c); \
+		(c)->cu->call(__VA_ARGS__); \
 	})
 
 FRAG_DEVICE_DECLARE(frag_live_card)

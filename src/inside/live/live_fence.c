@@ -146,16 +146,11 @@ int frag_live_card_fence_record(void *priv, uint32_t stream, uint64_t *fence, ui
 				struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_scope s;
-	int rc;
 
-	(void)ns;
 	if (stream >= c->streams_count)
 		return frag_fail(err, FRAG_EDEVICE, "cuEventRecord: unknown stream %u", stream);
-	frag_live_enter(c, &s);
-	rc = record(c, stream, fence, err);
-	frag_live_leave(&s);
-	return rc;
+	FRAG_LIVE_ENTERED(c);
+	return record(c, stream, fence, err);
 }
 
 static int query(struct frag_live_card *c, struct frag_live_fence *f, bool *done,
@@ -178,19 +173,14 @@ int frag_live_card_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool 
 {
 	struct frag_live_card *c = priv;
 	uint64_t place = fence % FENCES_MAX;
-	struct frag_live_scope s;
-	int rc;
 
-	(void)lag_ns, (void)ns;
 	if (place >= c->fences_count)
 		return frag_fail(err, FRAG_EDEVICE, "cuEventQuery: unknown fence");
 	*done = !c->fences[place].open || c->fences[place].serial != fence >> PLACE_BITS;
 	if (*done || c->captures)
 		return 0;
-	frag_live_enter(c, &s);
-	rc = query(c, &c->fences[place], done, err);
-	frag_live_leave(&s);
-	return rc;
+	FRAG_LIVE_ENTERED(c);
+	return query(c, &c->fences[place], done, err);
 }
 
 int frag_live_card_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
@@ -199,7 +189,6 @@ int frag_live_card_sync(void *priv, uint32_t stream, bool whole_device, uint64_t
 	struct frag_live_card *c = priv;
 	int rc;
 
-	(void)ns;
 	if (c->dead)
 		return 0;
 	if (c->captures)

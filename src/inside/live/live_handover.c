@@ -64,25 +64,19 @@ static int room(struct frag_live_dev *d, struct frag_err *err)
 static int wait_for(struct frag_live_dev *d, uint32_t stream, uint32_t other, struct frag_err *err)
 {
 	const struct frag_live_card *c = d->card;
-	struct frag_live_scope s;
+	FRAG_LIVE_ENTERED(c);
 	void *event;
 	int rc;
 
-	frag_live_enter(c, &s);
-	rc = frag_live_event_take(d->card, &event, err);
-	if (!rc) {
-		rc = FRAG_CU(c->cu, err, cuEventRecord, event, c->streams[other]);
-		if (!rc)
-			rc = FRAG_CU(c->cu, err, cuStreamWaitEvent, c->streams[stream], event, 0);
-		/* the wait has its own copy of what the event stood for */
-		frag_live_event_give(d->card, event);
-	}
-	frag_live_leave(&s);
-	if (!rc) {
-		d->waited[(size_t)stream * d->waited_cap + other] = d->left_serial;
-		d->stats.stream_waits++;
-	}
-	return rc;
+	FRAG_TRY(frag_live_event_take(d->card, &event, err));
+	rc = FRAG_CU(c->cu, err, cuEventRecord, event, c->streams[other])
+		     ?: FRAG_CU(c->cu, err, cuStreamWaitEvent, c->streams[stream], event, 0);
+	/* the wait has its own copy of what the event stood for */
+	frag_live_event_give(d->card, event);
+	FRAG_TRY(rc);
+	d->waited[(size_t)stream * d->waited_cap + other] = d->left_serial;
+	d->stats.stream_waits++;
+	return 0;
 }
 
 /* ---- handing over ------------------------------------------------------------------------------ */

@@ -257,7 +257,6 @@ void frag_live_free(void *p, ptrdiff_t bytes, int device, frag_live_stream strea
 	struct frag_live_dev *d = p ? known(device) : NULL;
 	uint32_t context;
 
-	(void)bytes, (void)stream;
 	if (!d)
 		return;
 	context = frag_live_context(true);
@@ -293,7 +292,6 @@ void *frag_live_base(void *p, size_t *bytes)
 /* Devices are opened when they are used: a process that sees eight cards uses one. */
 void frag_live_init(int devices)
 {
-	(void)devices;
 }
 
 void frag_live_reset(void)
@@ -307,18 +305,14 @@ void frag_live_reset(void)
 
 void frag_live_fraction(double fraction, int device)
 {
-	struct frag_live_dev *d = known(device);
-
 	if (device < 0 || device >= FRAG_LIVE_DEVICES_MAX)
 		return;
 	frag_live.fractions[device] = fraction;
-	if (!d)
-		return;
-	frag_live_lock(d);
-	d->fraction = fraction;
-	d->limit_bytes = FRAG_MIN(frag_live.limit_bytes,
-				  (uint64_t)(fraction * (double)d->card->total_bytes));
-	frag_live_unlock(d);
+	FRAG_LIVE_WITH (d, known(device)) {
+		d->fraction = fraction;
+		d->limit_bytes = FRAG_MIN(frag_live.limit_bytes,
+					  (uint64_t)(fraction * (double)d->card->total_bytes));
+	}
 }
 
 void frag_live_mark(int begins)

@@ -15,6 +15,7 @@
 
 #include "base/appended_cft.h"
 #include "base/room.h"
+#include "base/locked.h"
 #include "live.h"
 
 #define BUFFER_BYTES FRAG_APPENDED_TEXT_MAX
@@ -67,25 +68,28 @@ static void write_block(const char *text, size_t n)
 	write_all(text, n);
 }
 
+/* Bytes that go to the file, from file.spare. pre: writing is locked */
+static size_t swap_buffers(void)
+{
+	FRAG_LOCKED(&file.filling);
+	size_t n = file.used;
+	char *full = file.fill;
+
+	if (!file.lines) /* the names of the columns wait for the first line */
+		return 0;
+	file.fill = file.spare;
+	file.spare = full;
+	file.used = file.lines = 0;
+	return n;
+}
+
 static void flush(void)
 {
-	size_t n;
-	char *full;
+	FRAG_LOCKED(&file.writing);
+	size_t n = swap_buffers();
 
-	pthread_mutex_lock(&file.writing);
-	pthread_mutex_lock(&file.filling);
-	full = file.fill;
-	/* the names of the columns wait for the first line */
-	n = file.lines ? file.used : 0;
-	if (n) {
-		file.fill = file.spare;
-		file.spare = full;
-		file.used = file.lines = 0;
-	}
-	pthread_mutex_unlock(&file.filling);
 	if (n)
-		write_block(full, n);
-	pthread_mutex_unlock(&file.writing);
+		write_block(file.spare, n);
 }
 
 void frag_live_flush(void)

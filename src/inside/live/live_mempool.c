@@ -32,40 +32,31 @@ static int change(struct frag_live_card *c, uint64_t id, const char *call,
 	return 0;
 }
 
-static int set(const struct frag_live_card *c, void *pool, int which, uint64_t value,
-	       struct frag_err *err)
-{
-	return FRAG_CU(c->cu, err, cuMemPoolSetAttribute, pool, which, &value);
-}
-
 int frag_live_card_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
 				  uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
 	struct frag_cu_pool_props props = { .type = 1, .location = { 1, c->device } };
 	struct frag_live_mempool *p = frag_host_calloc(1, sizeof(*p));
+	struct {
+		int which;
+		uint64_t value; /* the flags are ints: the low half on this machine */
+	} settings[] = {
+		{ FRAG_CU_POOL_THRESHOLD, attr->release_threshold },
+		{ FRAG_CU_POOL_FOLLOW_EVENTS, attr->reuse_follow_event_dependencies },
+		{ FRAG_CU_POOL_OPPORTUNISTIC, attr->reuse_allow_opportunistic },
+		{ FRAG_CU_POOL_INTERNAL, attr->reuse_allow_internal_dependencies },
+	};
 	int rc;
 
-	(void)ns;
 	FRAG_CHECK_ALLOC(p, "pool", err);
 	rc = FRAG_CU(c->cu, err, cuMemPoolCreate, &p->pool, &props);
+	for (size_t i = 0; !rc && i < FRAG_ARRAY_LEN(settings); i++)
+		rc = FRAG_CU(c->cu, err, cuMemPoolSetAttribute, p->pool, settings[i].which,
+			     &settings[i].value);
 	if (rc) {
-		frag_host_free(p);
-		return rc;
-	}
-	rc = set(c, p->pool, FRAG_CU_POOL_THRESHOLD, attr->release_threshold, err);
-	/* the flags are ints: the low half on this machine */
-	if (!rc)
-		rc = set(c, p->pool, FRAG_CU_POOL_FOLLOW_EVENTS,
-			 attr->reuse_follow_event_dependencies, err);
-	if (!rc)
-		rc = set(c, p->pool, FRAG_CU_POOL_OPPORTUNISTIC, attr->reuse_allow_opportunistic,
-			 err);
-	if (!rc)
-		rc = set(c, p->pool, FRAG_CU_POOL_INTERNAL, attr->reuse_allow_internal_dependencies,
-			 err);
-	if (rc) {
-		c->cu->cuMemPoolDestroy(p->pool);
+		if (p->pool)
+			c->cu->cuMemPoolDestroy(p->pool);
 		frag_host_free(p);
 		return rc;
 	}
@@ -80,7 +71,6 @@ int frag_live_card_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, stru
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p, **link = &c->pools;
 
-	(void)ns;
 	FRAG_TRY(change(c, pool, "cuMemPoolDestroy", &p, err));
 	/* see src/device/cuda/cuda_mempool.c: not with frees still queued */
 	FRAG_TRY(FRAG_CARD_CALL(c, err, cuCtxSynchronize));
@@ -98,7 +88,6 @@ int frag_live_card_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p;
 
-	(void)ns;
 	FRAG_TRY(change(c, pool, "cuMemAllocFromPoolAsync", &p, err));
 	return FRAG_CARD_ALLOC(c, err, cuMemAllocFromPoolAsync, out, bytes, p->pool,
 			       c->streams[stream]);
@@ -110,7 +99,6 @@ int frag_live_card_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uin
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p;
 
-	(void)ns;
 	FRAG_TRY(change(c, pool, "cuMemFreeAsync", &p, err));
 	return FRAG_CARD_CALL(c, err, cuMemFreeAsync, addr, c->streams[stream]);
 }
@@ -121,7 +109,6 @@ int frag_live_card_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, 
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p;
 
-	(void)ns;
 	FRAG_TRY(change(c, pool, "cuMemPoolTrimTo", &p, err));
 	return c->dead ? 0 : FRAG_CU(c->cu, err, cuMemPoolTrimTo, p->pool, keep_bytes);
 }

@@ -159,12 +159,10 @@ static void fill(struct frag_live_dev *d)
 
 int frag_live_stats(int device, struct frag_live_stats *out)
 {
-	struct frag_live_dev *d = frag_live_used(device);
 	struct frag_live_stats st = { 0 };
 	uint64_t size = out->size, left = 0, total = 0, ns;
 
-	if (d) {
-		frag_live_lock(d);
+	FRAG_LIVE_WITH (d, frag_live_used(device)) {
 		fill(d);
 		st = d->stats;
 		/* not through the front: asking is no call of the policy */
@@ -172,11 +170,10 @@ int frag_live_stats(int device, struct frag_live_stats *out)
 			st.free_bytes = (int64_t)left;
 			st.total_bytes = (int64_t)total;
 		}
-		frag_live_unlock(d);
 	}
 	st.size = size;
 	memcpy(out, &st, FRAG_MIN(size, sizeof(st)));
-	return d ? 0 : -1;
+	return frag_live_used(device) ? 0 : -1;
 }
 
 static struct frag_live_stat *stats_of(struct frag_live_dev *d, size_t *count)
@@ -307,7 +304,6 @@ static void put_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 		.addr = addr, .bytes = bytes, .kind = 1, .state = (uint32_t)state
 	};
 
-	(void)releasable;
 	if (b && state == FRAG_STATE_LIVE) {
 		part.requested = b->b.requested;
 		part.context = b->context;
@@ -333,15 +329,11 @@ static void visit(struct frag_live_dev *d, const struct frag_visitor *v)
 
 size_t frag_live_snapshot(int device, struct frag_live_part *out, size_t cap)
 {
-	struct frag_live_dev *d = frag_live_used(device);
-	struct walk w = { .d = d, .out = out, .cap = cap };
+	struct walk w = { .d = frag_live_used(device), .out = out, .cap = cap };
 	struct frag_visitor v = { .ctx = &w, .segment = put_segment, .block = put_block };
 
-	if (!d)
-		return 0;
-	frag_live_lock(d);
-	visit(d, &v);
-	frag_live_unlock(d);
+	FRAG_LIVE_WITH (d, w.d)
+		visit(d, &v);
 	return w.count;
 }
 
@@ -349,7 +341,6 @@ static void look_at(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream
 {
 	struct frag_live_base_walk *w = ctx;
 
-	(void)stream;
 	if (w->at >= addr && w->at - addr < bytes) {
 		w->base = addr;
 		w->bytes = bytes;
@@ -359,7 +350,6 @@ static void look_at(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream
 static void pass_over(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
 		      uint64_t releasable)
 {
-	(void)ctx, (void)addr, (void)bytes, (void)state, (void)releasable;
 }
 
 void frag_live_base_of(struct frag_live_dev *d, struct frag_live_base_walk *w)

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/live_page.h"
+#include "base/locked.h"
 #include "live_core.h"
 
 #define PERIOD_NS 500000000
@@ -44,18 +45,16 @@ static void write_page(void)
 	uint32_t count = 0;
 
 	/* devices do not go while this is held */
-	pthread_mutex_lock(&frag_live.opening);
+	FRAG_LOCKED(&frag_live.opening);
 	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX && count < FRAG_LIVE_DEVICES; i++)
 		if (frag_live.devs[i])
 			look_at(frag_live.devs[i], &devices[count++]);
 	if (page && count)
 		frag_live_page_write(page, devices, count);
-	pthread_mutex_unlock(&frag_live.opening);
 }
 
 static void *beat(void *unused)
 {
-	(void)unused;
 	for (;;) {
 		struct timespec pause = { .tv_nsec = PERIOD_NS };
 
@@ -69,19 +68,16 @@ static void *beat(void *unused)
 int frag_live_thread_start(const char *by, struct frag_err *err)
 {
 	static bool started;
-	pthread_attr_t attr;
 	pthread_t thread;
 	int rc;
 
 	if (started)
 		return 0;
 	page = frag_live_page_create(by);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	rc = pthread_create(&thread, &attr, beat, NULL);
-	pthread_attr_destroy(&attr);
+	rc = pthread_create(&thread, NULL, beat, NULL);
 	if (rc)
 		return frag_fail(err, FRAG_EDEVICE, "cannot start a thread: %s", strerror(rc));
+	pthread_detach(thread);
 	started = true;
 	return 0;
 }

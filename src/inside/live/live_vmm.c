@@ -20,7 +20,6 @@ int frag_live_card_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_ad
 {
 	struct frag_live_card *c = priv;
 
-	(void)ns;
 	return FRAG_CARD_ALLOC(c, err, cuMemAddressReserve, out, bytes, 0, hint, 0);
 }
 
@@ -29,7 +28,6 @@ int frag_live_card_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint6
 {
 	struct frag_live_card *c = priv;
 
-	(void)ns;
 	return c->dead ? 0 : FRAG_CU(c->cu, err, cuMemAddressFree, addr, bytes);
 }
 
@@ -40,7 +38,6 @@ int frag_live_card_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t
 	struct frag_cu_allocation prop = frag_live_on_card(c);
 	uint64_t raw = 0;
 
-	(void)ns;
 	FRAG_TRY(frag_drvmem_handle_room(&c->memory, err));
 	FRAG_TRY(FRAG_CARD_ALLOC(c, err, cuMemCreate, &raw, bytes, &prop, 0));
 	*handle = frag_drvmem_handle_add(&c->memory, raw, bytes);
@@ -52,7 +49,6 @@ int frag_live_card_release(void *priv, uint64_t handle, uint64_t *ns, struct fra
 	struct frag_live_card *c = priv;
 	struct frag_drvmem_handle *h;
 
-	(void)ns;
 	FRAG_TRY(frag_drvmem_handle_find(&c->memory, "cuMemRelease", handle, &h, err));
 	if (!c->dead)
 		FRAG_TRY(FRAG_CU(c->cu, err, cuMemRelease, h->raw));
@@ -66,7 +62,6 @@ int frag_live_card_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *
 	struct frag_live_card *c = priv;
 	struct frag_drvmem_handle *h;
 
-	(void)ns;
 	FRAG_TRY(frag_drvmem_handle_find(&c->memory, "cuMemMap", handle, &h, err));
 	FRAG_TRY(frag_drvmem_mapping_room(&c->memory, err));
 	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemMap, addr, h->bytes, 0, h->raw, 0));
@@ -85,22 +80,17 @@ int frag_live_card_set_access(void *priv, frag_addr_t addr, uint64_t bytes, uint
 			      struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_scope s;
-	int rc;
+	FRAG_LIVE_ENTERED(c);
+	int rc = give_access(c, addr, bytes, c->device);
 
-	(void)ns;
-	frag_live_enter(c, &s);
-	rc = give_access(c, addr, bytes, c->device);
 	for (unsigned i = 0; i < c->peers_count && rc == FRAG_CU_OK; i++)
 		rc = give_access(c, addr, bytes, c->peers[i]);
-	frag_live_leave(&s);
 	return frag_cu_check(c->cu, rc, "cuMemSetAccess", err);
 }
 
 void frag_live_vmm_peer(struct frag_live_card *c, const struct frag_live_card *peer)
 {
 	const struct frag_addr_map *mappings = &c->memory.mappings;
-	struct frag_live_scope s;
 	int can = 0;
 
 	if (!(c->can & FRAG_CAN_VMM) || !c->cu->cuDeviceCanAccessPeer ||
@@ -108,7 +98,7 @@ void frag_live_vmm_peer(struct frag_live_card *c, const struct frag_live_card *p
 	    c->cu->cuDeviceCanAccessPeer(&can, peer->device, c->device) != FRAG_CU_OK || !can)
 		return;
 	c->peers[c->peers_count++] = peer->device;
-	frag_live_enter(c, &s);
+	FRAG_LIVE_ENTERED(c);
 	/* what has no access yet is refused, and gets it later with the peer in the list */
 	for (size_t i = 0; mappings->mask && i <= mappings->mask; i++) {
 		const struct frag_drvmem_handle *h = (void *)(uintptr_t)mappings->cells[i].value;
@@ -116,7 +106,6 @@ void frag_live_vmm_peer(struct frag_live_card *c, const struct frag_live_card *p
 		if (h)
 			give_access(c, mappings->cells[i].addr, h->bytes, peer->device);
 	}
-	frag_live_leave(&s);
 }
 
 int frag_live_card_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,

@@ -86,17 +86,14 @@ static void record_events(struct frag_live_dev *d, struct frag_live_block *block
 
 void frag_live_wait_for(struct frag_live_dev *d, struct frag_live_block *block)
 {
-	struct frag_live_scope s;
-
 	d->stats.waiting_blocks++;
 	if (d->captures_count) {
 		block->next = d->deferred;
 		d->deferred = block;
 		return;
 	}
-	frag_live_enter(d->card, &s);
+	FRAG_LIVE_ENTERED(d->card);
 	record_events(d, block);
-	frag_live_leave(&s);
 }
 
 /* Takes the first wait of a stream off; its block may be done with it. */
@@ -118,11 +115,10 @@ static void finish(struct frag_live_dev *d, uint32_t stream)
 void frag_live_settle(struct frag_live_dev *d, bool all)
 {
 	const struct frag_cu *cu = d->card->cu;
-	struct frag_live_scope s;
 
 	if (d->captures_count || d->card->dead || (!d->waiting_count && !d->deferred))
 		return;
-	frag_live_enter(d->card, &s);
+	FRAG_LIVE_ENTERED(d->card);
 	while (d->deferred) {
 		struct frag_live_block *block = d->deferred;
 
@@ -140,5 +136,4 @@ void frag_live_settle(struct frag_live_dev *d, bool all)
 			finish(d, i);
 		}
 	}
-	frag_live_leave(&s);
 }

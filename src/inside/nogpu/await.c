@@ -192,22 +192,22 @@ static void hear_all(void)
 
 void await_begin(struct awaited *a, void *stream)
 {
-	pthread_mutex_lock(&mutex);
+	FRAG_LOCKED(&mutex);
+
 	a->number = ++numbers;
 	*list_end = a;
 	list_end = &a->next;
 	atomic_fetch_add(&awaited_count, 1);
 	frag_nogpu_stream_awaits(stream, a->number);
 	hear_all();
-	pthread_mutex_unlock(&mutex);
 }
 
 void await_drop(struct talk *t)
 {
-	pthread_mutex_lock(&mutex);
+	FRAG_LOCKED(&mutex);
+
 	hear_all();
 	clear(t);
-	pthread_mutex_unlock(&mutex);
 }
 
 /* ---- waiting ---------------------------------------------------------------------------------- */
@@ -317,7 +317,7 @@ void frag_nogpu_abandon(const void *p, uint64_t bytes)
 {
 	if (!atomic_load(&awaited_count))
 		return;
-	pthread_mutex_lock(&mutex);
+	FRAG_LOCKED(&mutex);
 	for (struct awaited *a = list; a; a = a->next) {
 		if (a->result && overlap(a->result, a->bytes, p, bytes))
 			a->result = NULL;
@@ -325,5 +325,4 @@ void frag_nogpu_abandon(const void *p, uint64_t bytes)
 			if (a->parts[i].to && overlap(a->parts[i].to, a->parts[i].bytes, p, bytes))
 				a->parts[i].to = NULL;
 	}
-	pthread_mutex_unlock(&mutex);
 }

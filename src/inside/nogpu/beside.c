@@ -86,13 +86,13 @@ static uint64_t nth_bytes(enum nogpu_beside what, uint64_t n)
 static void take(enum nogpu_beside what, uint64_t more_bytes, struct nogpu_held *own)
 {
 	static uint64_t taken[NOGPU_BESIDE_COUNT][NOGPU_CARDS_MAX];
+	NOGPU_LOCKED;
 	int device = frag_nogpu_device();
 	struct frag_device *sim;
 	uint64_t n, each = 0;
 
 	if (!counts(what))
 		return;
-	frag_nogpu_lock();
 	sim = frag_nogpu_sim(device);
 	n = ++taken[what][device];
 	if (sim && n == 1)
@@ -101,7 +101,6 @@ static void take(enum nogpu_beside what, uint64_t more_bytes, struct nogpu_held 
 		each = frag_sim_occupy(sim, nth_bytes(what, n) + more_bytes);
 	if (own)
 		*own = (struct nogpu_held){ each, device };
-	frag_nogpu_unlock();
 }
 
 void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
@@ -116,9 +115,9 @@ void frag_nogpu_beside_take_group(int ranks, int rank, struct nogpu_held *own)
 
 void frag_nogpu_beside_give(struct nogpu_held *own)
 {
-	frag_nogpu_lock();
+	NOGPU_LOCKED;
+
 	if (own->bytes)
 		frag_sim_vacate(frag_nogpu_sim(own->device), own->bytes);
 	own->bytes = 0;
-	frag_nogpu_unlock();
 }

@@ -149,22 +149,25 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char *seen[SEEN_MAX];
 static size_t seen_count;
 
+static bool is_fresh(const char *name)
+{
+	FRAG_LOCKED(&mutex);
+
+	for (size_t i = 0; i < seen_count; i++)
+		if (seen[i] && !strcmp(seen[i], name))
+			return false;
+	if (seen_count < SEEN_MAX)
+		seen[seen_count++] = frag_host_strdup(name);
+	return seen_count < SEEN_MAX;
+}
+
 static void write_down(const char *name)
 {
 	const char *path = getenv("CUFRAG_NOGPU_CALLS");
 	char line[256];
-	bool fresh;
 	int fd, len;
 
-	pthread_mutex_lock(&mutex);
-	fresh = true;
-	for (size_t i = 0; i < seen_count && fresh; i++)
-		fresh = !seen[i] || strcmp(seen[i], name) != 0;
-	if (fresh && seen_count < SEEN_MAX)
-		seen[seen_count++] = frag_host_strdup(name);
-	fresh = fresh && seen_count < SEEN_MAX;
-	pthread_mutex_unlock(&mutex);
-	if (!fresh || !path)
+	if (!is_fresh(name) || !path)
 		return;
 	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)

@@ -246,14 +246,10 @@ static int fill_properties(unsigned char *out, size_t bytes, bool is13, int devi
 	return NOGPU_OK;
 }
 
-NOGPU_ENTRY12(int, cudaGetDeviceProperties_v2, (void *out, int device))
-{
-	return fill_properties(out, PROPERTIES12_BYTES, false, device);
-}
-NOGPU_ENTRY13(int, cudaGetDeviceProperties, (void *out, int device))
-{
-	return fill_properties(out, PROPERTIES13_BYTES, true, device);
-}
+NOGPU_VALUE_OF(12, int, cudaGetDeviceProperties_v2, (void *out, int device),
+	       fill_properties(out, PROPERTIES12_BYTES, false, device))
+NOGPU_VALUE_OF(13, int, cudaGetDeviceProperties, (void *out, int device),
+	       fill_properties(out, PROPERTIES13_BYTES, true, device))
 
 /* ---- which devices ------------------------------------------------------------------ */
 
@@ -300,18 +296,10 @@ NOGPU_ENTRY(int, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
 
 /* ---- versions and texts -------------------------------------------------------------- */
 
-NOGPU_ENTRY12(int, cudaRuntimeGetVersion, (int *version))
-{
-	*version = 12040;
-	return NOGPU_OK;
-}
-NOGPU_ENTRY13(int, cudaRuntimeGetVersion, (int *version))
-{
-	*version = 13000;
-	return NOGPU_OK;
-}
+NOGPU_VALUE_OF(12, int, cudaRuntimeGetVersion, (int *version), (*version = 12040, NOGPU_OK))
+NOGPU_VALUE_OF(13, int, cudaRuntimeGetVersion, (int *version), (*version = 13000, NOGPU_OK))
 
-static const struct {
+static const struct error {
 	int code;
 	const char *name, *text;
 } errors[] = {
@@ -330,19 +318,17 @@ static const struct {
 	  "operation failed due to a previous error during capture" },
 	{ NOGPU_CAPTURED_EVENT, "cudaErrorCapturedEvent",
 	  "operation not permitted on an event last recorded in a capturing stream" },
+	{ -1, "cudaErrorUnknown", "unknown error" }, /* any other */
 };
 
-NOGPU_ENTRY(const char *, cudaGetErrorName, (int code))
+static const struct error *error_of(int code)
 {
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(errors); i++)
-		if (errors[i].code == code)
-			return errors[i].name;
-	return "cudaErrorUnknown";
+	const struct error *e = errors;
+
+	while (e->code != code && e->code >= 0)
+		e++;
+	return e;
 }
-NOGPU_ENTRY(const char *, cudaGetErrorString, (int code))
-{
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(errors); i++)
-		if (errors[i].code == code)
-			return errors[i].text;
-	return "unknown error";
-}
+
+NOGPU_VALUE(const char *, cudaGetErrorName, (int code), error_of(code)->name)
+NOGPU_VALUE(const char *, cudaGetErrorString, (int code), error_of(code)->text)

@@ -124,6 +124,24 @@ static struct parts take_apart(const struct row *a)
 
 /* ---- sizes of other convolutions ----------------------------------------------------------- */
 
+/* The first of the rows that are least far from the key; NULL: HUGE_VAL is said of all. */
+static const struct row *nearest(const struct row *key,
+				 double (*far_from)(const struct row *a, const struct row *key))
+{
+	const struct row *near = NULL;
+	double least = HUGE_VAL;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		double far = far_from(&rows[i], key);
+
+		if (far < least) {
+			near = &rows[i];
+			least = far;
+		}
+	}
+	return near;
+}
+
 static double apart(uint64_t a, uint64_t b)
 {
 	return fabs(log((double)a / (double)b));
@@ -151,33 +169,17 @@ static bool alike(const struct row *a, const struct row *b)
 static double unlike(const struct row *a, const struct row *b)
 {
 	uint64_t area = (uint64_t)a->h * a->w, other = (uint64_t)b->h * b->w;
-	double channels = apart(a->c, b->c) + apart(a->k, b->k) +
-			  0.5 * (words_of(a->c) != words_of(b->c)) +
-			  0.5 * (words_of(a->k) != words_of(b->k));
+	double channels;
 
+	if (!alike(a, b))
+		return HUGE_VAL;
+	channels = apart(a->c, b->c) + apart(a->k, b->k) +
+		   0.5 * (words_of(a->c) != words_of(b->c)) +
+		   0.5 * (words_of(a->k) != words_of(b->k));
 	if (is_point(a) && a->channels_last)
 		return channels + fabs(log(points_of(a) / points_of(b)));
 	return channels + 0.5 * apart(a->n, b->n) + 0.7 * apart(area, other) +
 	       0.5 * abs(words_of(area) - words_of(other));
-}
-
-static const struct row *most_alike(const struct row *key)
-{
-	const struct row *near = NULL;
-	double least = 0;
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		double far;
-
-		if (!alike(&rows[i], key))
-			continue;
-		far = unlike(&rows[i], key);
-		if (!near || far < least) {
-			near = &rows[i];
-			least = far;
-		}
-	}
-	return near;
 }
 
 /* What the kernels take that cuDNN does not plan for: nothing, or a partial filter for each image. */
@@ -191,29 +193,16 @@ static bool was_unplanned(const struct row *a)
 
 /* ---- looking up ----------------------------------------------------------------------------- */
 
-static const struct row *nearest_of_same(const struct row *key)
+static double far_of_same(const struct row *a, const struct row *key)
 {
-	const struct row *near = NULL;
-	double least = 0;
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		const struct row *a = &rows[i];
-		double far;
-
-		if (!same(a, key))
-			continue;
-		far = fabs(log(points_of(a) / points_of(key))) + (a->h == key->h ? 0 : 1e-3);
-		if (!near || far < least) {
-			near = a;
-			least = far;
-		}
-	}
-	return near;
+	if (!same(a, key))
+		return HUGE_VAL;
+	return fabs(log(points_of(a) / points_of(key))) + (a->h == key->h ? 0 : 1e-3);
 }
 
 static bool look_up(const struct row *key, bool nearby, int64_t *bytes)
 {
-	const struct row *near = nearest_of_same(key);
+	const struct row *near = nearest(key, far_of_same);
 	struct parts p;
 
 	if (near && near->n == key->n && near->h == key->h && near->w == key->w) {
@@ -221,7 +210,7 @@ static bool look_up(const struct row *key, bool nearby, int64_t *bytes)
 		return true;
 	}
 	if (is_point(key) && key->channels_last) /* the other passes take nothing, nearly always */
-		near = key->op == filter ? most_alike(key) : NULL;
+		near = key->op == filter ? nearest(key, unlike) : NULL;
 	if (!nearby || !near)
 		return false;
 	p = take_apart(near);
@@ -301,6 +290,6 @@ bool frag_nogpu_conv_is_unplanned(const struct nogpu_cudnn *op)
 
 	if (!describe(op, &key))
 		return op->kind != NOGPU_CUDNN_CONV_BACKWARD_FILTER || is_wide(op->x_part);
-	near = most_alike(&key);
+	near = nearest(&key, unlike);
 	return !near || was_unplanned(near);
 }

@@ -26,7 +26,7 @@ struct conv {
 	int64_t x_bytes, w_bytes, y_bytes; /* channels rounded up to what the card's units take */
 	int64_t element_bytes, taps;	   /* taps: points of a filter */
 	bool channels_last, padded, depthwise, pointwise;
-	bool volume, line; /* of three dimensions, of one */
+	bool volume; /* of three dimensions */
 	bool strided;
 };
 
@@ -71,7 +71,6 @@ static bool describe(const struct nogpu_cudnn *op, struct conv *c)
 	c->pointwise = c->taps == 1 && (!op->conv || is_plain(op->conv, x->dims_count - 2));
 	c->strided = op->conv && op->conv->conv_strides[x->dims_count - 3] > 1;
 	c->volume = x->dims_count > 4;
-	c->line = x->dims_count == 3 || x->dims[2] == 1;
 	/* matrix units take 16 bytes of channels at a time */
 	unit = 16 / FRAG_MAX(c->element_bytes, 1);
 	whole = (c->channels + unit - 1) / unit * unit;
@@ -153,66 +152,56 @@ static int64_t filter_bytes(const struct conv *c, bool product)
  * Engines for matrix units want channels last. Where the program has them first, all three tensors are
  * copied, unless the filter is a point and the product is one of plain matrices.
  */
-static int64_t by_rule(const struct nogpu_cudnn *op)
+static int64_t by_rule(const struct nogpu_cudnn *op, const struct conv *c)
 {
-	struct conv c;
-
-	if (!describe(op, &c))
-		return 0;
 	if (op->kind == NOGPU_CUDNN_CONV_BACKWARD_FILTER)
-		return filter_bytes(&c, frag_nogpu_conv_is_unplanned(op));
-	if (c.depthwise || c.pointwise)
+		return filter_bytes(c, frag_nogpu_conv_is_unplanned(op));
+	if (c->depthwise || c->pointwise)
 		return 0;
-	if (c.channels_last)
-		return c.padded ? c.x_bytes + c.w_bytes + CONVERSION : 0;
-	return c.x_bytes + c.w_bytes + c.y_bytes + CONVERSION;
+	if (c->channels_last)
+		return c->padded ? c->x_bytes + c->w_bytes + CONVERSION : 0;
+	return c->x_bytes + c->w_bytes + c->y_bytes + CONVERSION;
 }
 
 /* Of a point, channels first. */
-static bool is_product(const struct nogpu_cudnn *op)
+static bool is_product(const struct nogpu_cudnn *op, const struct conv *c)
 {
-	struct conv c;
-
-	return describe(op, &c) && c.pointwise && !c.channels_last &&
-	       op->w_part->dims[1] == c.channels && frag_nogpu_conv_is_unplanned(op);
+	return c->pointwise && !c->channels_last && op->w_part->dims[1] == c->channels &&
+	       frag_nogpu_conv_is_unplanned(op);
 }
 
 /*
  * Products of plain matrices by cuBLASLt, which the planner leaves out; it knows when a card of capability 9 takes them
  * (cufrag_trees.py).
  */
-static bool is_beyond_planner(const struct nogpu_cudnn *op)
+static bool is_beyond_planner(const struct nogpu_cudnn *op, const struct conv *c)
 {
-	struct conv c;
-
-	if (!describe(op, &c))
-		return true;
-	if (!c.pointwise || op->w_part->dims[1] != c.channels || frag_nogpu_card()->major == 9)
+	if (!c->pointwise || op->w_part->dims[1] != c->channels || frag_nogpu_card()->major == 9)
 		return false;
-	return c.channels_last || is_product(op);
+	return c->channels_last || is_product(op, c);
 }
 
-static bool is_single(const struct nogpu_cudnn *op)
+static bool is_single(const struct conv *c)
 {
-	struct conv c;
-
-	return describe(op, &c) && c.depthwise && c.channels == c.filters && !c.volume &&
-	       c.element_bytes == 2;
+	return c->depthwise && c->channels == c->filters && !c->volume && c->element_bytes == 2;
 }
 
 void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans)
 {
 	bool planned = frag_nogpu_conv_planned(op, plans), hopper = frag_nogpu_card()->major == 9;
 	int64_t *first = &plans->at[0].bytes;
+	struct conv c;
+	bool clear = describe(op, &c);
 
 	if (!planned)
 		*plans = (struct nogpu_plans){ .count = 1 };
 	plans->planned = planned;
 	if (hopper && frag_nogpu_conv_recorded(op, false, first))
 		return;
-	if (planned && !is_beyond_planner(op))
+	if (planned && clear && !is_beyond_planner(op, &c))
 		return;
 	/* products of all images scale with their number, not as the table's parts do */
-	if (is_product(op) || is_single(op) || !frag_nogpu_conv_recorded(op, true, first))
-		*first = by_rule(op);
+	if ((clear && (is_product(op, &c) || is_single(&c))) ||
+	    !frag_nogpu_conv_recorded(op, true, first))
+		*first = clear ? by_rule(op, &c) : 0;
 }

@@ -179,9 +179,9 @@ static struct answered {
 /* false: this cuDNN cannot do it, or is none. */
 static bool ask(struct answered *last, const struct line *q, struct nogpu_plans *plans)
 {
+	FRAG_LOCKED(&lock);
 	char answer[200];
 
-	pthread_mutex_lock(&lock);
 	if (owner != getpid())
 		start();
 	if (to >= 0 && strcmp(q->text, last->question.text)) {
@@ -194,7 +194,6 @@ static bool ask(struct answered *last, const struct line *q, struct nogpu_plans 
 	*plans = last->plans;
 	if (to < 0)
 		plans->count = 0;
-	pthread_mutex_unlock(&lock);
 	return plans->count > 0;
 }
 

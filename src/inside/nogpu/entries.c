@@ -93,17 +93,15 @@ static int nvml_number(const void *handle)
 
 static void nvml_memory(const void *handle, uint64_t *total, uint64_t *left, uint64_t *used)
 {
+	NOGPU_LOCKED;
 	struct frag_device *sim = NULL;
-
 	uint64_t all = frag_nogpu_card()->total_bytes;
 
 	*total = *left = all;
-	frag_nogpu_lock();
 	for (int i = 0; i < frag_nogpu_visible(); i++)
 		sim = frag_nogpu_number(i) == nvml_number(handle) ? frag_nogpu_sim(i) : sim;
 	if (sim)
 		frag_dev_mem_info(sim, left, &all, NULL);
-	frag_nogpu_unlock();
 	*used = *total - *left;
 }
 

@@ -77,33 +77,35 @@ NOGPU_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
 
 NOGPU_ENTRY(void, __cudaRegisterFunction, (void **handle, const void *function))
 {
+	NOGPU_LOCKED;
 	size_t arch = (size_t)((void *(*)[2])handle - handles);
-	struct frag_addr_cell *cell;
+	struct frag_addr_cell *cell = frag_addr_map_find(&functions, (uintptr_t)function);
 
 	if (!arch || arch >= FRAG_NOGPU_ARCHS)
 		return;
-	frag_nogpu_lock();
-	cell = frag_addr_map_find(&functions, (uintptr_t)function);
 	if (cell) /* of a library that is gone */
 		cell->value = arch;
 	else if (!frag_addr_map_reserve(&functions))
 		frag_addr_map_add(&functions, (uintptr_t)function, arch);
-	frag_nogpu_unlock();
+}
+
+/* 0: it was never registered. */
+static int registered_arch(const void *function)
+{
+	NOGPU_LOCKED;
+	const struct frag_addr_cell *cell = frag_addr_map_find(&functions, (uintptr_t)function);
+
+	return cell ? (int)cell->value : 0;
 }
 
 /* cudaFuncAttributes, the part that every version has: three sizes, then int
  * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
 NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 {
-	int values[] = { 1024, 32, 0, 0, 0, 49152 }, arch;
-	const struct frag_addr_cell *cell;
-
-	frag_nogpu_lock();
-	cell = frag_addr_map_find(&functions, (uintptr_t)function);
-	arch = cell ? (int)cell->value : 0;
-	frag_nogpu_unlock();
 	/* what was never registered was compiled for the card */
-	values[2] = values[3] = arch ?: frag_nogpu_adopted_arch(function) ?: capability();
+	int arch = registered_arch(function) ?: frag_nogpu_adopted_arch(function) ?: capability();
+	const int values[] = { 1024, 32, arch, arch, 0, 49152 };
+
 	memset(out, 0, 56);
 	memcpy((char *)out + 24, values, sizeof(values));
 	return NOGPU_OK;

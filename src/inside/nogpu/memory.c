@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,20 +42,10 @@ struct range {
 	bool managed;
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t frag_nogpu_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct frag_device *sims[NOGPU_CARDS_MAX];
 static struct range *ranges;
 static size_t ranges_count, ranges_room;
-
-void frag_nogpu_lock(void)
-{
-	pthread_mutex_lock(&mutex);
-}
-
-void frag_nogpu_unlock(void)
-{
-	pthread_mutex_unlock(&mutex);
-}
 
 /* ---- address space ---------------------------------------------------------------- */
 
@@ -132,22 +121,26 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 	return sims[ordinal];
 }
 
+static void note_launch(int device)
+{
+	NOGPU_LOCKED;
+	struct frag_device *sim = frag_nogpu_sim(device);
+
+	if (sim)
+		frag_sim_launched(sim);
+}
+
 /* The first kernel of a card's; those of CUDA's libraries do not come by here, and do not count. A kernel that the driver is
  * given is of a module of its own (Triton, CuPy), not of the code of PyTorch. */
 static int launched(bool by_runtime)
 {
 	static atomic_bool done[2][NOGPU_CARDS_MAX];
 	int device = frag_nogpu_device();
-	struct frag_device *sim;
 
 	if (atomic_load_explicit(&done[by_runtime][device], memory_order_relaxed))
 		return NOGPU_OK;
-	frag_nogpu_lock();
-	sim = frag_nogpu_sim(device);
-	if (sim)
-		frag_sim_launched(sim);
+	note_launch(device);
 	atomic_store(&done[by_runtime][device], true);
-	frag_nogpu_unlock();
 	if (by_runtime)
 		frag_nogpu_beside_take(NOGPU_BESIDE_KERNELS, NULL);
 	return NOGPU_OK;
@@ -155,13 +148,11 @@ static int launched(bool by_runtime)
 
 void frag_nogpu_hold(uint64_t bytes)
 {
-	struct frag_device *sim;
+	NOGPU_LOCKED;
+	struct frag_device *sim = frag_nogpu_sim(frag_nogpu_device());
 
-	frag_nogpu_lock();
-	sim = frag_nogpu_sim(frag_nogpu_device());
 	if (sim)
 		frag_sim_hold(sim, bytes);
-	frag_nogpu_unlock();
 }
 
 NOGPU_VALUE(int, cudaLaunchKernel, (void), launched(true))
@@ -211,20 +202,16 @@ bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device)
 
 bool frag_nogpu_range(const void *p, uint64_t *base, uint64_t *bytes, int *device)
 {
+	NOGPU_LOCKED;
 	uint64_t addr = (uint64_t)(uintptr_t)p;
-	bool found;
-	size_t at;
+	size_t at = range_after(addr);
 
-	frag_nogpu_lock();
-	at = range_after(addr);
-	found = at < ranges_count && ranges[at].base <= addr;
-	if (found) {
-		*base = ranges[at].base;
-		*bytes = ranges[at].bytes;
-		*device = ranges[at].device;
-	}
-	frag_nogpu_unlock();
-	return found;
+	if (at == ranges_count || ranges[at].base > addr)
+		return false;
+	*base = ranges[at].base;
+	*bytes = ranges[at].bytes;
+	*device = ranges[at].device;
+	return true;
 }
 
 void frag_nogpu_forget(void *p, uint64_t bytes)
@@ -287,15 +274,10 @@ static int take_segment(void **out, uint64_t bytes)
 /* for_nothing: the answer to a request of no bytes. */
 static int allocate(void **out, uint64_t bytes, int for_nothing)
 {
-	int rc;
+	NOGPU_LOCKED;
 
 	*out = NULL;
-	if (!bytes)
-		return for_nothing;
-	frag_nogpu_lock();
-	rc = take_segment(out, bytes);
-	frag_nogpu_unlock();
-	return rc;
+	return bytes ? take_segment(out, bytes) : for_nothing;
 }
 
 NOGPU_VALUE(int, cudaMalloc, (void **out, size_t bytes),
@@ -304,9 +286,9 @@ NOGPU_VALUE(int, cudaMalloc, (void **out, size_t bytes),
 NOGPU_VALUE(int, cuMemAlloc_v2, (void **out, size_t bytes),
 	    allocate(out, bytes, NOGPU_INVALID_VALUE))
 
-/* pre: locked. */
 static bool is_managed(const void *p)
 {
+	NOGPU_LOCKED;
 	size_t at = range_after((uint64_t)(uintptr_t)p);
 
 	return at < ranges_count && ranges[at].base <= (uint64_t)(uintptr_t)p && ranges[at].managed;
@@ -316,54 +298,47 @@ static bool is_managed(const void *p)
  * goes to the host where other memory needs the place. */
 static int take_managed(void **out, uint64_t bytes)
 {
-	int device = frag_nogpu_device(), rc = NOGPU_OUT_OF_MEMORY;
+	NOGPU_LOCKED;
+	int device = frag_nogpu_device();
 	struct frag_device *sim;
 	frag_addr_t addr;
+	void *p;
 
 	*out = NULL;
 	if (!bytes)
 		return NOGPU_INVALID_VALUE;
-	frag_nogpu_lock();
 	sim = frag_nogpu_sim(device);
 	frag_nogpu_mark_begun();
-	if (sim && !frag_dev_managed_alloc(sim, bytes, &addr, NULL)) {
-		void *p = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
-
-		if (frag_nogpu_owner(p) == device && frag_nogpu_range_put(p, bytes, device)) {
-			ranges[range_after((uint64_t)(uintptr_t)p)].managed = true;
-			(void)frag_dev_managed_touch(sim, addr, bytes, true, NULL);
-			*out = p;
-			rc = NOGPU_OK;
-		} else {
-			frag_dev_managed_free(sim, addr, bytes, NULL);
-		}
+	if (!sim || frag_dev_managed_alloc(sim, bytes, &addr, NULL))
+		return NOGPU_OUT_OF_MEMORY;
+	p = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
+	if (frag_nogpu_owner(p) != device || !frag_nogpu_range_put(p, bytes, device)) {
+		frag_dev_managed_free(sim, addr, bytes, NULL);
+		return NOGPU_OUT_OF_MEMORY;
 	}
-	frag_nogpu_unlock();
-	return rc;
+	ranges[range_after((uint64_t)(uintptr_t)p)].managed = true;
+	(void)frag_dev_managed_touch(sim, addr, bytes, true, NULL);
+	*out = p;
+	return NOGPU_OK;
 }
 
 NOGPU_ENTRY(int, cudaFree, (void *p))
 {
-	int device, rc = NOGPU_INVALID_VALUE;
+	bool managed = is_managed(p);
+	NOGPU_LOCKED;
+	frag_addr_t addr;
 	uint64_t bytes;
-	bool managed;
+	int device, rc;
 
 	if (!p)
 		return NOGPU_OK;
-	frag_nogpu_lock();
-	managed = is_managed(p);
-	if (frag_nogpu_range_take(p, &bytes, &device)) {
-		frag_addr_t addr = frag_nogpu_in(device, NOGPU_SEGMENTS, p);
-
-		if (managed)
-			rc = frag_dev_managed_free(sims[device], addr, bytes, NULL);
-		else
-			rc = frag_dev_free(sims[device], addr, bytes, NULL);
-		rc = rc ? NOGPU_INVALID_VALUE : NOGPU_OK;
-		frag_nogpu_forget(p, bytes);
-	}
-	frag_nogpu_unlock();
-	return frag_nogpu_error(rc);
+	if (!frag_nogpu_range_take(p, &bytes, &device))
+		return frag_nogpu_error(NOGPU_INVALID_VALUE);
+	addr = frag_nogpu_in(device, NOGPU_SEGMENTS, p);
+	rc = managed ? frag_dev_managed_free(sims[device], addr, bytes, NULL)
+		     : frag_dev_free(sims[device], addr, bytes, NULL);
+	frag_nogpu_forget(p, bytes);
+	return frag_nogpu_error(rc ? NOGPU_INVALID_VALUE : NOGPU_OK);
 }
 NOGPU_VALUE(int, cudaMallocManaged, (void **out, size_t bytes, unsigned flags),
 	    frag_nogpu_error(take_managed(out, bytes)))
@@ -372,14 +347,12 @@ NOGPU_VALUE(int, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
 
 NOGPU_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
 {
+	NOGPU_LOCKED;
 	uint64_t left = 0, total = frag_nogpu_card()->total_bytes;
-	struct frag_device *sim;
+	struct frag_device *sim = frag_nogpu_sim(frag_nogpu_device());
 
-	frag_nogpu_lock();
-	sim = frag_nogpu_sim(frag_nogpu_device());
 	if (sim)
 		frag_dev_mem_info(sim, &left, &total, NULL);
-	frag_nogpu_unlock();
 	*free_bytes = left;
 	*total_bytes = total;
 	return NOGPU_OK;
@@ -389,32 +362,27 @@ NOGPU_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
 
 NOGPU_ENTRY(int, cudaHostAlloc, (void **out, size_t bytes, unsigned flags))
 {
-	*out = mmap(NULL, FRAG_MAX(bytes, 1u), PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (*out == MAP_FAILED) {
-		*out = NULL;
-		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
-	}
-	frag_nogpu_lock();
-	if (!frag_nogpu_range_put(*out, FRAG_MAX(bytes, 1u), -1)) {
-		munmap(*out, FRAG_MAX(bytes, 1u));
-		*out = NULL;
-	}
-	frag_nogpu_unlock();
+	NOGPU_LOCKED;
+	size_t all = FRAG_MAX(bytes, 1u);
+	void *p = mmap(NULL, all, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	*out = NULL;
+	if (p != MAP_FAILED && frag_nogpu_range_put(p, all, -1))
+		*out = p;
+	else if (p != MAP_FAILED)
+		munmap(p, all);
 	return *out ? NOGPU_OK : frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
 }
 NOGPU_ENTRY(int, cudaFreeHost, (void *p))
 {
-	uint64_t bytes = 0;
-	bool known;
+	NOGPU_LOCKED;
+	uint64_t bytes;
 	int device;
 
 	if (!p)
 		return NOGPU_OK;
-	frag_nogpu_lock();
-	known = frag_nogpu_range_take(p, &bytes, &device);
-	frag_nogpu_unlock();
-	if (!known)
+	if (!frag_nogpu_range_take(p, &bytes, &device))
 		return frag_nogpu_error(NOGPU_INVALID_VALUE);
 	munmap(p, bytes);
 	return NOGPU_OK;
@@ -431,11 +399,8 @@ NOGPU_ENTRY(int, cudaPointerGetAttributes, (struct pointer_attributes * out, con
 {
 	uint64_t base, bytes;
 	int device = -2;
-	bool known = frag_nogpu_range(p, &base, &bytes, &device), managed;
+	bool known = frag_nogpu_range(p, &base, &bytes, &device), managed = is_managed(p);
 
-	frag_nogpu_lock();
-	managed = is_managed(p);
-	frag_nogpu_unlock();
 	out->type = !known ? 0 : device < 0 ? 1 : managed ? 3 : 2;
 	out->device = known && device < 0 ? 0 : device;
 	out->device_pointer = known ? (void *)(uintptr_t)p : NULL;

@@ -76,23 +76,20 @@ void frag_nogpu_players(const unsigned char *name, const int *plays, int count)
 	memcpy(p->name, name, sizeof(p->name));
 	memcpy(p->plays, plays, (size_t)count * sizeof(*plays));
 	p->count = count;
-	frag_nogpu_lock();
+	NOGPU_LOCKED;
 	p->next = players;
 	players = p;
-	frag_nogpu_unlock();
 }
 
 /* NULL: nobody but this rank takes part in it. */
 static const int *players_of(const unsigned char *name, int ranks, int rank)
 {
-	const struct players *p;
+	NOGPU_LOCKED;
+	const struct players *p = players;
 	bool others = false;
 
-	frag_nogpu_lock();
-	for (p = players; p && (p->count != ranks || memcmp(p->name, name, sizeof(p->name)));
-	     p = p->next)
-		;
-	frag_nogpu_unlock();
+	while (p && (p->count != ranks || memcmp(p->name, name, sizeof(p->name))))
+		p = p->next;
 	for (int i = 0; p && i < ranks; i++)
 		others |= p->plays[i] != rank;
 	return others ? p->plays : NULL;
@@ -221,6 +218,14 @@ static struct awaited *await_all(struct comm *c, void *to, uint64_t bytes, uint6
 	return a;
 }
 
+static int begin(struct awaited *a, void *stream)
+{
+	if (!a)
+		return NCCL_SYSTEM_ERROR;
+	await_begin(a, stream);
+	return NCCL_OK;
+}
+
 /* The calls have the types of NCCL's arguments; count is that of the result. */
 static int await_reduction(struct comm *c, const void *own, uint32_t origin, void *to, size_t count,
 			   int type, int op, void *stream)
@@ -239,29 +244,16 @@ static int await_reduction(struct comm *c, const void *own, uint32_t origin, voi
 	a->own = a->own_origin > NOGPU_UNKNOWN ? frag_host_calloc(1, FRAG_MAX(bytes, 1u)) : NULL;
 	if (a->own)
 		memcpy(a->own, own, bytes);
-	await_begin(a, stream);
-	return NCCL_OK;
-}
-
-static int await_pieces(struct comm *c, void *to, uint64_t bytes, uint64_t step, void *stream)
-{
-	struct awaited *a = await_all(c, to, bytes, step);
-
-	if (!a)
-		return NCCL_SYSTEM_ERROR;
-	await_begin(a, stream);
-	return NCCL_OK;
+	return begin(a, stream);
 }
 
 static int await_one(struct comm *c, int peer, void *to, uint64_t bytes, void *stream)
 {
 	struct awaited *a = await_new(c->talk, 1);
 
-	if (!a)
-		return NCCL_SYSTEM_ERROR;
-	a->parts[0] = (struct await_part){ .peer = peer, .to = to, .bytes = bytes };
-	await_begin(a, stream);
-	return NCCL_OK;
+	if (a)
+		a->parts[0] = (struct await_part){ .peer = peer, .to = to, .bytes = bytes };
+	return begin(a, stream);
 }
 
 /* Within this card. `to` is NULL where the result of a reduction is another rank's. */
@@ -365,8 +357,7 @@ static int await_group(struct comm *c)
 		stream = p->stream;
 		p->comm = NULL;
 	}
-	await_begin(a, stream);
-	return NCCL_OK;
+	return begin(a, stream);
 }
 
 static int end_group(void)
@@ -418,10 +409,10 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 /* ---- collectives ------------------------------------------------------------------------ */
 
 NOGPU_ENTRY(int, ncclAllReduce,
-	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream))
+	    (const void *from, void *to, size_t count, int type, int op, struct comm *c,
+	     void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
-	struct comm *c = comm;
 	uint32_t origin;
 
 	frag_nogpu_sent(stream, 2 * bytes);
@@ -432,11 +423,10 @@ NOGPU_ENTRY(int, ncclAllReduce,
 		       ?: await_reduction(c, from, origin, to, count, type, op, stream);
 }
 NOGPU_ENTRY(int, ncclReduce,
-	    (const void *from, void *to, size_t count, int type, int op, int root, void *comm,
+	    (const void *from, void *to, size_t count, int type, int op, int root, struct comm *c,
 	     void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
-	struct comm *c = comm;
 
 	frag_nogpu_sent(stream, bytes);
 	if (!c->talk)
@@ -470,9 +460,9 @@ NOGPU_VALUE(int, ncclBcast,
 	    frag_nogpu_ncclBroadcast(data, data, count, type, root, comm, stream))
 /* This rank's part of the input; count is that of the output. */
 NOGPU_ENTRY(int, ncclReduceScatter,
-	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream))
+	    (const void *from, void *to, size_t count, int type, int op, struct comm *c,
+	     void *stream))
 {
-	struct comm *c = comm;
 	uint64_t bytes = count * reduce_type_bytes(type);
 	const void *own = (const char *)from + (uint64_t)c->rank * bytes;
 	uint32_t origin;
@@ -485,25 +475,23 @@ NOGPU_ENTRY(int, ncclReduceScatter,
 		       ?: await_reduction(c, own, origin, to, count, type, op, stream);
 }
 NOGPU_ENTRY(int, ncclAllGather,
-	    (const void *from, void *to, size_t count, int type, void *comm, void *stream))
+	    (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
 {
-	struct comm *c = comm;
 	uint64_t ranks = (uint64_t)c->ranks, bytes = count * reduce_type_bytes(type);
 
 	frag_nogpu_sent(stream, bytes * ranks);
 	if (c->talk) {
 		FRAG_TRY(give_all(c, from, bytes, 0, known(from, bytes)));
 		move_own(c, from, 0, to, count, type);
-		return await_pieces(c, to, bytes, bytes, stream);
+		return begin(await_all(c, to, bytes, bytes), stream);
 	}
 	for (uint64_t i = 0; i < ranks && bytes * ranks <= NOGPU_COPY_MAX; i++)
 		move(from, (char *)to + i * bytes, count, type);
 	return NCCL_OK;
 }
 NOGPU_ENTRY(int, ncclAlltoAll,
-	    (const void *from, void *to, size_t count, int type, void *comm, void *stream))
+	    (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
 {
-	struct comm *c = comm;
 	uint64_t bytes = count * reduce_type_bytes(type);
 
 	frag_nogpu_sent(stream, bytes * (uint64_t)c->ranks);
@@ -511,7 +499,7 @@ NOGPU_ENTRY(int, ncclAlltoAll,
 		return move(from, to, count * (size_t)c->ranks, type);
 	FRAG_TRY(give_all(c, from, bytes, bytes, known(from, bytes * (uint64_t)c->ranks)));
 	move_own(c, from, bytes, to, count, type);
-	return await_pieces(c, to, bytes, bytes, stream);
+	return begin(await_all(c, to, bytes, bytes), stream);
 }
 
 /* ---- parts of a communicator ------------------------------------------------------------------- */
@@ -523,16 +511,11 @@ struct choice {
 /* What every member chose; own at its place. */
 static int gather_choices(struct comm *c, struct choice *all)
 {
-	struct awaited *a;
-
 	for (int p = 0; p < c->ranks; p++)
 		if (p != c->rank &&
 		    !talk_say(c->talk, p, &all[c->rank], sizeof(*all), NOGPU_COMPUTED))
 			return NCCL_SYSTEM_ERROR;
-	a = await_all(c, all, sizeof(*all), sizeof(*all));
-	if (!a)
-		return NCCL_SYSTEM_ERROR;
-	await_begin(a, NULL);
+	FRAG_TRY(begin(await_all(c, all, sizeof(*all), sizeof(*all)), NULL));
 	return frag_nogpu_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR
 									 : NCCL_OK;
 }
@@ -571,11 +554,9 @@ static int split(struct comm *p, const struct choice *all, void **out)
 }
 
 /* How many join one colour is known to the others only: where those are pretended, as many as there were. */
-NOGPU_ENTRY(int, ncclCommSplit, (void *parent, int color, int key, void **out, void *config))
+NOGPU_ENTRY(int, ncclCommSplit, (struct comm * p, int color, int key, void **out, void *config))
 {
-	struct comm *p = parent;
-	struct choice *all;
-	int rc;
+	struct choice *all FRAG_AUTO_FREE = NULL;
 
 	*out = NULL;
 	if (!p->talk || p->plays)
@@ -585,9 +566,6 @@ NOGPU_ENTRY(int, ncclCommSplit, (void *parent, int color, int key, void **out, v
 		return NCCL_SYSTEM_ERROR;
 	all[p->rank] = (struct choice){ color, key };
 	p->splits++;
-	rc = gather_choices(p, all);
-	if (!rc && color >= 0)
-		rc = split(p, all, out);
-	frag_host_free(all);
-	return rc;
+	FRAG_TRY(gather_choices(p, all));
+	return color >= 0 ? split(p, all, out) : NCCL_OK;
 }

@@ -21,17 +21,13 @@
 
 #include <frag/base.h>
 
+#include "base/locked.h"
+
 #define NOGPU_DECLARE(type, name, args) \
 	__attribute__((visibility("default"))) type frag_nogpu_##name args
 #define NOGPU_ENTRY(type, name, args) \
 	NOGPU_DECLARE(type, name, args); \
 	type frag_nogpu_##name args
-#define NOGPU_ENTRY12(type, name, args) \
-	__attribute__((visibility("default"))) type frag_nogpu12_##name args; \
-	type frag_nogpu12_##name args
-#define NOGPU_ENTRY13(type, name, args) \
-	__attribute__((visibility("default"))) type frag_nogpu13_##name args; \
-	type frag_nogpu13_##name args
 
 /* Entries that are rows of a table (entries.def and its kind): a statement that writes the answer, or a value. */
 #define NOGPU_ANSWER(name, args, ...) \
@@ -42,6 +38,14 @@
 	}
 #define NOGPU_VALUE(type, name, args, ...) \
 	NOGPU_ENTRY(type, name, args) \
+	{ \
+		return __VA_ARGS__; \
+	}
+
+/* Of one CUDA major, 12 or 13. */
+#define NOGPU_VALUE_OF(major, type, name, args, ...) \
+	__attribute__((visibility("default"))) type frag_nogpu##major##_##name args; \
+	type frag_nogpu##major##_##name args \
 	{ \
 		return __VA_ARGS__; \
 	}
@@ -109,9 +113,9 @@ int frag_nogpu_owner(const void *p);
 /* The live segment or reservation around p. false: none. */
 bool frag_nogpu_range(const void *p, uint64_t *base, uint64_t *bytes, int *device);
 
-/* The lock of everything that has state. */
-void frag_nogpu_lock(void);
-void frag_nogpu_unlock(void);
+/* NOGPU_LOCKED; the lock of everything that has state is held to the end of the scope. */
+extern pthread_mutex_t frag_nogpu_mutex;
+#define NOGPU_LOCKED FRAG_LOCKED(&frag_nogpu_mutex)
 
 struct frag_device;
 /* The simulated device behind card `ordinal`; NULL: no memory or no address space. pre: locked. */

@@ -43,6 +43,14 @@ static struct stream *stream_of(void *handle)
 
 /* ---- streams ------------------------------------------------------------------------ */
 
+static void enlist(struct stream *s)
+{
+	NOGPU_LOCKED;
+
+	s->next = streams;
+	streams = s;
+}
+
 NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority))
 {
 	/* the handle is an address, and handles of different streams order the recording */
@@ -51,10 +59,7 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 	if (!s)
 		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
 	s->priority = priority;
-	frag_nogpu_lock();
-	s->next = streams;
-	streams = s;
-	frag_nogpu_unlock();
+	enlist(s);
 	frag_nogpu_beside_take(NOGPU_BESIDE_STREAM, NULL);
 	*out = s;
 	return NOGPU_OK;
@@ -73,27 +78,26 @@ static void take_part(struct stream *s, uint64_t capture, bool lost)
 
 NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
 {
-	frag_nogpu_lock();
+	NOGPU_LOCKED;
+
 	take_part(stream_of(stream), ++captures_count, false);
-	frag_nogpu_unlock();
 	return NOGPU_OK;
 }
 /* Ends it for every stream that had joined. */
 NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
 {
+	NOGPU_LOCKED;
 	struct graph *g = calloc(1, sizeof(*g));
 	bool lost;
 
 	*out = NULL;
 	if (!g)
 		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
-	frag_nogpu_lock();
 	g->capture = stream_of(stream)->capture;
 	lost = g->capture && stream_of(stream)->lost;
 	for (struct stream *s = streams; s; s = s->next)
 		if (s->capture == g->capture)
 			s->capture = 0;
-	frag_nogpu_unlock();
 	if (lost) {
 		free(g);
 		return frag_nogpu_error(NOGPU_CAPTURE_LOST);
@@ -132,17 +136,13 @@ NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v3,
 		*edges = NULL;
 	return frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count);
 }
-NOGPU_ENTRY12(int, cudaStreamGetCaptureInfo, (void *stream, int *status, uint64_t *id))
-{
-	return frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL);
-}
-NOGPU_ENTRY13(int, cudaStreamGetCaptureInfo,
-	      (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
-	       size_t *count))
-{
-	return frag_nogpu_cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges,
-						      count);
-}
+NOGPU_VALUE_OF(12, int, cudaStreamGetCaptureInfo, (void *stream, int *status, uint64_t *id),
+	       frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL))
+NOGPU_VALUE_OF(13, int, cudaStreamGetCaptureInfo,
+	       (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
+		size_t *count),
+	       frag_nogpu_cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges,
+						      count))
 
 NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 {
@@ -242,14 +242,13 @@ NOGPU_ENTRY(int, cudaEventElapsedTime, (float *ms, void *begin, void *end))
 /* A stream that waits for an event of a capture takes part in it from then on. */
 NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags))
 {
+	NOGPU_LOCKED;
 	const struct event *e = event;
 
-	frag_nogpu_lock();
 	for (const struct stream *s = streams; s && e->capture && !stream_of(stream)->capture;
 	     s = s->next)
 		if (s->capture == e->capture) /* it goes on */
 			take_part(stream_of(stream), e->capture, s->lost);
-	frag_nogpu_unlock();
 	frag_nogpu_stream_awaits(stream, e->awaits);
 	stream_of(stream)->busy_ns = FRAG_MAX(stream_of(stream)->busy_ns, e->done_ns);
 	return NOGPU_OK;
@@ -273,26 +272,24 @@ static int wait_until(uint64_t ns, uint64_t awaits)
 
 static uint64_t all_done(void)
 {
+	NOGPU_LOCKED;
 	uint64_t ns = 0;
 
-	frag_nogpu_lock();
 	for (struct stream *s = streams; s; s = s->next)
 		ns = FRAG_MAX(ns, s->busy_ns);
-	frag_nogpu_unlock();
 	return ns;
 }
 
 /* A capture that goes on, of this number, or (0) any on this device: lost, because somebody asks whether its work is done. */
 static bool lose_capture(uint64_t number)
 {
+	NOGPU_LOCKED;
 	int device = frag_nogpu_device();
 	bool lost = false;
 
-	frag_nogpu_lock();
 	for (struct stream *s = streams; s; s = s->next)
 		if (s->capture && (number ? s->capture == number : s->device == device))
 			lost = s->lost = true;
-	frag_nogpu_unlock();
 	return lost;
 }
 

@@ -35,94 +35,83 @@ static int answer(int rc)
 NOGPU_ENTRY(int, cuMemAddressReserve,
 	    (void **out, size_t bytes, size_t align, uint64_t hint, uint64_t flags))
 {
-	int rc = NOGPU_OUT_OF_MEMORY, device = frag_nogpu_device();
-	struct frag_device *sim;
+	NOGPU_LOCKED;
+	int device = frag_nogpu_device();
+	struct frag_device *sim = frag_nogpu_sim(device);
 	frag_addr_t addr;
+	void *p;
 
 	*out = NULL;
-	frag_nogpu_lock();
-	sim = frag_nogpu_sim(device);
-	if (sim && !frag_dev_reserve(sim, bytes, 0, &addr, NULL)) {
-		void *p = frag_nogpu_out(device, NOGPU_RESERVATIONS, addr);
-
-		if (frag_nogpu_owner((char *)p + bytes) == device &&
-		    frag_nogpu_range_put(p, bytes, device)) {
-			*out = p;
-			rc = NOGPU_OK;
-		} else {
-			frag_dev_unreserve(sim, addr, bytes, NULL);
-		}
+	if (!sim || frag_dev_reserve(sim, bytes, 0, &addr, NULL))
+		return NOGPU_OUT_OF_MEMORY;
+	p = frag_nogpu_out(device, NOGPU_RESERVATIONS, addr);
+	if (frag_nogpu_owner((char *)p + bytes) == device &&
+	    frag_nogpu_range_put(p, bytes, device)) {
+		*out = p;
+		return NOGPU_OK;
 	}
-	frag_nogpu_unlock();
-	return rc;
+	frag_dev_unreserve(sim, addr, bytes, NULL);
+	return NOGPU_OUT_OF_MEMORY;
 }
 NOGPU_ENTRY(int, cuMemAddressFree, (void *p, size_t bytes))
 {
-	int rc = NOGPU_INVALID_VALUE, device;
+	NOGPU_LOCKED;
 	uint64_t all;
+	int device;
 
-	frag_nogpu_lock();
-	if (frag_nogpu_range_take(p, &all, &device))
-		rc = answer(frag_dev_unreserve(frag_nogpu_sim(device),
-					       frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
-					       NULL));
-	frag_nogpu_unlock();
-	return rc;
+	if (!frag_nogpu_range_take(p, &all, &device))
+		return NOGPU_INVALID_VALUE;
+	return answer(frag_dev_unreserve(
+		frag_nogpu_sim(device), frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes, NULL));
 }
 
 NOGPU_ENTRY(int, cuMemCreate,
 	    (uint64_t * out, size_t bytes, const struct allocation_prop *prop, uint64_t flags))
 {
+	NOGPU_LOCKED;
 	int rc = NOGPU_OUT_OF_MEMORY, device = prop->location_id;
 	struct frag_device *sim;
 	uint64_t handle;
 
 	if (device < 0 || device >= frag_nogpu_visible())
 		return NOGPU_INVALID_DEVICE;
-	frag_nogpu_lock();
 	sim = frag_nogpu_sim(device);
 	frag_nogpu_mark_begun();
 	if (sim)
 		rc = answer(frag_dev_create(sim, bytes, &handle, NULL));
 	if (!rc)
 		*out = handle | (uint64_t)device << DEVICE_SHIFT;
-	frag_nogpu_unlock();
 	return rc;
 }
 NOGPU_ENTRY(int, cuMemRelease, (uint64_t handle))
 {
-	int rc;
+	NOGPU_LOCKED;
 
 	if ((handle & HANDLE_MASK) == FOREIGN)
 		return NOGPU_OK;
-	frag_nogpu_lock();
 	/* the bytes are for statistics only, which nobody reads here */
-	rc = answer(
+	return answer(
 		frag_dev_release(frag_nogpu_sim(device_of(handle)), handle & HANDLE_MASK, 0, NULL));
-	frag_nogpu_unlock();
-	return rc;
 }
 NOGPU_ENTRY(int, cuMemMap, (void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags))
 {
-	int rc = NOGPU_OK, device = device_of(handle);
+	NOGPU_LOCKED;
+	int device = device_of(handle);
 
-	frag_nogpu_lock();
-	if ((handle & HANDLE_MASK) == FOREIGN)
-		foreign_maps++;
-	else
-		rc = answer(frag_dev_map(frag_nogpu_sim(device),
-					 frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
-					 handle & HANDLE_MASK, NULL));
-	frag_nogpu_unlock();
-	return rc;
+	if ((handle & HANDLE_MASK) != FOREIGN)
+		return answer(frag_dev_map(frag_nogpu_sim(device),
+					   frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
+					   handle & HANDLE_MASK, NULL));
+	foreign_maps++;
+	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cuMemUnmap, (void *p, size_t bytes))
 {
+	NOGPU_LOCKED;
 	int rc, device = frag_nogpu_owner(p);
 
 	if (device < 0)
 		return NOGPU_INVALID_VALUE;
-	frag_nogpu_lock();
 	rc = answer(frag_dev_unmap(frag_nogpu_sim(device),
 				   frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes, NULL));
 	if (rc && foreign_maps) {
@@ -130,7 +119,6 @@ NOGPU_ENTRY(int, cuMemUnmap, (void *p, size_t bytes))
 		rc = NOGPU_OK;
 	}
 	frag_nogpu_forget(p, bytes);
-	frag_nogpu_unlock();
 	return rc;
 }
 /* Of what leaves the process, the other one needs to know nothing: the file is one of no bytes. */

@@ -293,9 +293,9 @@ static void succeeded(const struct frag_rec_call *c, const struct frag_rec_stack
 
 void frag_rec_enter(const struct frag_rec_call *c)
 {
-	frag_rec_lock();
+	FRAG_REC_LOCKED;
+
 	entered(c);
-	frag_rec_unlock();
 }
 
 void frag_rec_leave(const struct frag_rec_call *c, int result, bool also_enter)
@@ -305,14 +305,13 @@ void frag_rec_leave(const struct frag_rec_call *c, int result, bool also_enter)
 	if ((!result || result == REC_OUT_OF_MEMORY) &&
 	    (c->shape <= REC_ALLOC_PITCH || c->shape == REC_CREATE))
 		frag_rec_stack_take(&stack);
-	frag_rec_lock();
+	FRAG_REC_LOCKED;
 	if (also_enter)
 		entered(c);
 	if (result)
 		failed(c, result, &stack);
 	else
 		succeeded(c, &stack);
-	frag_rec_unlock();
 }
 
 /* ---- the shared page --------------------------------------------------------------------- */
@@ -331,7 +330,8 @@ static size_t copy_blocks(struct range *list, size_t room, struct frag_live_devi
 	size_t n = 0;
 
 	for (size_t from = 0; from < BUCKETS; from += BUCKETS_AT_ONCE) {
-		frag_rec_lock();
+		FRAG_REC_LOCKED;
+
 		for (size_t i = from; i < from + BUCKETS_AT_ONCE; i++) {
 			for (const struct live *l = state.blocks[i]; l; l = l->next) {
 				if (l->device >= FRAG_LIVE_DEVICES)
@@ -343,7 +343,6 @@ static size_t copy_blocks(struct range *list, size_t room, struct frag_live_devi
 								    l->device };
 			}
 		}
-		frag_rec_unlock();
 	}
 	return n;
 }
@@ -388,27 +387,32 @@ static void add_pages(const struct range *list, size_t n, struct frag_live_devic
 		take_hole(&out[list[n - 1].device], used, end);
 }
 
+/* Room for the blocks; NULL: nothing changed since the last time, or host memory is out. */
+static struct range *take_totals(struct frag_live_device *out, size_t *room)
+{
+	FRAG_REC_LOCKED;
+
+	if (!state.changed)
+		return NULL;
+	state.changed = false;
+	memcpy(out, state.totals, sizeof(state.totals));
+	*room = state.blocks_count + 64;
+	return malloc(*room * sizeof(struct range));
+}
+
 void frag_rec_publish(void)
 {
 	static struct frag_live_device out[FRAG_LIVE_DEVICES];
 	static uint32_t count;
 	struct range *list;
 	size_t room, n;
-	bool changed;
 
 	if (!state.page) {
 		state.page = frag_live_page_create("record");
 		if (!state.page)
 			return;
 	}
-	frag_rec_lock();
-	changed = state.changed;
-	state.changed = false;
-	room = state.blocks_count + 64;
-	if (changed)
-		memcpy(out, state.totals, sizeof(out));
-	frag_rec_unlock();
-	list = changed ? malloc(room * sizeof(*list)) : NULL;
+	list = take_totals(out, &room);
 	if (list) {
 		n = copy_blocks(list, room, out);
 		qsort(list, n, sizeof(*list), by_address);

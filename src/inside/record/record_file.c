@@ -28,8 +28,9 @@
 #define EXECS_MAX 1000
 #define HEADER "action,id,size,stream,time_us,device,call,stack\n"
 
+pthread_mutex_t frag_rec_mutex = PTHREAD_MUTEX_INITIALIZER;
+
 static struct {
-	pthread_mutex_t lock;
 	char *window; /* the file's bytes from `at` on */
 	off_t at;
 	size_t used;  /* of the window */
@@ -37,17 +38,7 @@ static struct {
 	pid_t pid;    /* whose file it is */
 	char path[PATH_MAX];
 	bool stopped, begun;
-} state = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-void frag_rec_lock(void)
-{
-	pthread_mutex_lock(&state.lock);
-}
-
-void frag_rec_unlock(void)
-{
-	pthread_mutex_unlock(&state.lock);
-}
+} state;
 
 /* Empty lines up to `to`. */
 static bool fill(int fd, off_t to)
@@ -221,7 +212,7 @@ static void *flusher(void *unused)
 /* A forked child has no CUDA of its own, and the file is its parent's. */
 static void in_child(void)
 {
-	pthread_mutex_init(&state.lock, NULL);
+	pthread_mutex_init(&frag_rec_mutex, NULL);
 	state.stopped = true;
 }
 
@@ -230,12 +221,11 @@ __attribute__((destructor)) static void at_end(void)
 	if (!state.window || state.pid != getpid())
 		return;
 	frag_rec_stacks_name();
-	frag_rec_lock();
+	FRAG_REC_LOCKED;
 	/* what cannot be cut off does no harm; behind the end nothing may be written any more */
 	if (truncate(state.path, state.at + (off_t)state.used))
 		errno = 0;
 	state.stopped = true;
-	frag_rec_unlock();
 }
 
 /* The full path: a program may change its folder. number: of programs that this process was before. */
@@ -277,18 +267,24 @@ static bool open_file(void)
 	return true;
 }
 
+/* False: it was tried before. */
+static bool open_first(void)
+{
+	FRAG_REC_LOCKED;
+
+	if (state.begun)
+		return false;
+	state.begun = true;
+	if (open_file())
+		pthread_atfork(NULL, NULL, in_child);
+	return true;
+}
+
 bool frag_rec_open(void)
 {
 	pthread_t thread;
-	bool first;
 
-	frag_rec_lock();
-	first = !state.begun;
-	state.begun = true;
-	if (first && open_file())
-		pthread_atfork(NULL, NULL, in_child);
-	frag_rec_unlock();
-	if (!first || !state.window)
+	if (!open_first() || !state.window)
 		return state.window != NULL;
 	frag_rec_stacks_begin();
 	if (!pthread_create(&thread, NULL, flusher, NULL))

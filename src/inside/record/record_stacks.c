@@ -180,10 +180,20 @@ static void name_frame(void *frame)
 	}
 	clean(name);
 	clean(file);
-	frag_rec_lock();
+	FRAG_REC_LOCKED;
 	frag_rec_remark("#frame %p\t%s\t%s\t0x%llx\n", frame, name, file,
 			(unsigned long long)((uintptr_t)frame - 1 - (map ? map->l_addr : 0)));
-	frag_rec_unlock();
+}
+
+static void **take_waiting(size_t *count)
+{
+	FRAG_REC_LOCKED;
+	void **list = table.waiting;
+
+	*count = table.waiting_count;
+	table.waiting = NULL;
+	table.waiting_count = table.waiting_cap = 0;
+	return list;
 }
 
 void frag_rec_stacks_name(void)
@@ -193,12 +203,7 @@ void frag_rec_stacks_name(void)
 
 	if (!table.on)
 		return;
-	frag_rec_lock();
-	list = table.waiting;
-	count = table.waiting_count;
-	table.waiting = NULL;
-	table.waiting_count = table.waiting_cap = 0;
-	frag_rec_unlock();
+	list = take_waiting(&count);
 	for (size_t i = 0; i < count; i++)
 		name_frame(list[i]);
 	free(list);

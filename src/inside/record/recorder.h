@@ -22,6 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/locked.h"
+
 #define REC_EXPORT __attribute__((visibility("default")))
 #define REC_OUT_OF_MEMORY 2 /* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY */
 
@@ -66,8 +68,8 @@ void frag_rec_publish(void);
 
 /* ---- the file (record_file.c) -------------------------------------------------------- */
 
-void frag_rec_lock(void);
-void frag_rec_unlock(void);
+extern pthread_mutex_t frag_rec_mutex;
+#define FRAG_REC_LOCKED FRAG_LOCKED(&frag_rec_mutex) /* to the end of the scope */
 /* Begins the file and its thread, once; false: nothing can be written. Not under the lock. */
 bool frag_rec_open(void);
 /* Under the lock. id: address or handle; bytes, stream: UINT64_MAX = not known; stack: 0 = none. */

@@ -72,6 +72,14 @@ Steer steer;
 thread_local int depth;
 thread_local bool suppression; /* inside of torchvision's nms, which keeps most */
 
+/* The program decides by values of the card; nobody gives others in their place. */
+void tell_choice(const char *what, bool invented)
+{
+	double ignored;
+	if (steer)
+		steer(what, invented, &ignored);
+}
+
 /* ---- what an operator is ------------------------------------------------------------------- */
 
 /* Whose places: rows, by argument 1; entries along dimension 1, by argument 2; classes; a list with one for each dimension. */
@@ -403,6 +411,12 @@ template <class F> void each(const IValue &v, F f)
 	}
 }
 
+template <class F> void each(const std::vector<IValue> &values, F f)
+{
+	for (const IValue &v : values)
+		each(v, f);
+}
+
 /* ---- invented values -------------------------------------------------------------------------- */
 
 /* Numbers 1 (or 0, or random in [0, 1)), everything else 0. c: of the CPU */
@@ -466,10 +480,7 @@ void route(const Tensor &index, int64_t n, int64_t k)
 			p[r * k + i] = worst ? i : hot ? 0 : skew > 1 ? 1 + next++ % (n - 1) : next++ % n;
 		}
 	cpu_view(index).copy_(rows);
-	if (steer) {
-		double ignored;
-		steer("router", 1, &ignored);
-	}
+	tell_choice("router", true);
 }
 
 int64_t wrap(int64_t dim, const Tensor &x)
@@ -480,8 +491,7 @@ int64_t wrap(int64_t dim, const Tensor &x)
 void invent_for(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs)
 {
 	const Tensor &x = args[0].toTensor(), &index = outs.back().toTensor();
-	for (const auto &o : outs)
-		each(o, [](const Tensor &t) { invent(t); });
+	each(outs, [](const Tensor &t) { invent(t); });
 	if (!on_card(index) || !index.numel() || index.scalar_type() != at::kLong || span(index) > INDICES)
 		return;
 	if (f.name == "aten::topk" && x.dim()) {
@@ -515,6 +525,12 @@ void invent_for(const Info &f, const std::vector<IValue> &args, const std::vecto
 }
 
 /* ---- computing --------------------------------------------------------------------------------- */
+
+/* Operators go to the back-ends, and not through here again. */
+struct Below {
+	at::AutoDispatchBelowADInplaceOrView no_grad;
+	c10::impl::ExcludeDispatchKeyGuard not_again{ c10::DispatchKey::Fake };
+};
 
 IValue to_cpu(const IValue &v)
 {
@@ -593,8 +609,7 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 	}
 	if (f.counts && integers(args[0].toTensor()))
 		stack[0] = stack[0].toTensor().to(at::kDouble);
-	at::AutoDispatchBelowADInplaceOrView no_grad;
-	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+	Below below_this;
 	KeepSeed seed(f.seeded);
 	OneThread alone;
 	try {
@@ -670,10 +685,8 @@ void count_recomputed(double ns)
 double flops_of(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs)
 {
 	std::vector<Tensor> in, out;
-	for (const auto &a : args)
-		each(a, [&](const Tensor &t) { in.push_back(t); });
-	for (const auto &o : outs)
-		each(o, [&](const Tensor &t) { out.push_back(t); });
+	each(args, [&](const Tensor &t) { in.push_back(t); });
+	each(outs, [&](const Tensor &t) { out.push_back(t); });
 	if (in.size() < 2 || out.empty())
 		return 0;
 	if (f.flops == 1) { /* 2 m n k; addmm and baddbmm have what is added in front */
@@ -721,8 +734,7 @@ double time_of(const Info &f, const std::vector<IValue> &args, const std::vector
 	int rows = ROWS_OF_16;
 	if (f.flops == 1)
 		for (const auto *some : { &args, &outs })
-			for (const auto &v : *some)
-				each(v, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
+			each(*some, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
 	if (rows != ROWS_OF_16)
 		return flops / std::min(flops_per_ns / OLDER_CARD, UNEVEN_FLOPS[rows]) + UNEVEN_BYTES * bytes / bytes_per_ns;
 	return std::max(bytes / bytes_per_ns, flops / flops_per_ns);
@@ -751,10 +763,8 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	if (bytes_per_ns <= 0)
 		return;
 	auto count = [&](const Tensor &x) { bytes += x.is_cuda() && !wrapped(x) && !nested(x) ? double(x.numel()) * double(x.element_size()) : 0; };
-	for (const auto &a : args)
-		each(a, count);
-	for (const auto &o : outs)
-		each(o, count);
+	each(args, count);
+	each(outs, count);
 	ns = time_of(f, args, outs, bytes);
 	clock_gettime(CLOCK_REALTIME, &t);
 	std::lock_guard<std::mutex> g(mutex);
@@ -889,11 +899,10 @@ bool one_number(const std::vector<IValue> &outs)
 {
 	size_t count = 0;
 	bool all = true;
-	for (const auto &o : outs)
-		each(o, [&](const Tensor &t) {
-			count++;
-			all &= on_card(t) && t.numel() == 1 && t.is_floating_point();
-		});
+	each(outs, [&](const Tensor &t) {
+		count++;
+		all &= on_card(t) && t.numel() == 1 && t.is_floating_point();
+	});
 	return count && all;
 }
 
@@ -901,8 +910,7 @@ bool one_number(const std::vector<IValue> &outs)
 bool decides(const std::vector<IValue> &outs)
 {
 	bool all = true;
-	for (const auto &o : outs)
-		each(o, [&](const Tensor &t) { all &= integers(t); });
+	each(outs, [&](const Tensor &t) { all &= integers(t); });
 	return all;
 }
 
@@ -954,8 +962,7 @@ void arrived(const Info &f, const Tensor &from, const Tensor &to)
 /* Different places of a sparse tensor: counted where known (*count), or all. */
 bool count_places(const Tensor &x, uint64_t *count)
 {
-	at::AutoDispatchBelowADInplaceOrView no_grad;
-	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+	Below below_this;
 	auto indices = x._indices();
 	*count = uint64_t(x._nnz());
 	if (indices.size(0) == 0 || !on_card(indices) || !small(indices) || origin_of(indices) != COMPUTED)
@@ -1068,8 +1075,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		return;
 	}
 	if (f.places) {
-		at::AutoDispatchBelowADInplaceOrView no_grad;
-		c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+		Below below_this;
 		check_places(f, args);
 	}
 	auto [fits, most, origin] = judge(f, args);
@@ -1078,10 +1084,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		done = !suppression && fits && origin > LIKELY && compute(op, f, args, results); /* its kernel wrote what it looks at */
 		bool known = done && origin == COMPUTED;
 		uint64_t count = expected_count(f, args, done, results, &known);
-		if (steer && depth == 1) {
-			double ignored;
-			steer(f.name.c_str() + 6, !known, &ignored);
-		}
+		if (depth == 1)
+			tell_choice(f.name.c_str() + 6, !known);
 		if (answer)
 			answer(true, count);
 	}
@@ -1102,52 +1106,43 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.name == "aten::nonzero" && !done) {
 		if (depth == 1)
 			tick(f, args, { stack->back() });
-		at::AutoDispatchBelowADInplaceOrView no_grad;
-		c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+		Below below_this;
 		invent_places(args[0].toTensor(), stack->back().toTensor());
 		return;
 	}
 	std::vector<IValue> outs(stack->end() - outs_count, stack->end());
 	if (!f.mutates)
-		for (const auto &o : outs)
-			each(o, forget_awaited);
+		each(outs, forget_awaited);
 	if (depth == 1)
 		tick(f, args, outs);
-	if (depth == 1 && steer && f.name == "aten::_to_copy" && outs[0].toTensor().is_cpu()) {
-		double ignored;
-		steer("copy_", origin != COMPUTED, &ignored);
-	}
+	if (depth == 1 && f.name == "aten::_to_copy" && outs[0].toTensor().is_cpu())
+		tell_choice("copy_", origin != COMPUTED);
 
-	at::AutoDispatchBelowADInplaceOrView no_grad;
-	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+	Below below_this;
 	if (f.name == "aten::copy_" || f.name == "aten::_to_copy")
 		arrived(f, args[f.mutates ? 1 : 0].toTensor(), outs[0].toTensor());
 	bool outs_fit = !f.flops || !most || flops_of(f, args, outs) <= FLOPS;
-	for (const auto &o : outs)
-		each(o, [&, most = most](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && (small(t) || span(t) <= most)); });
+	each(outs, [&, most = most](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && (small(t) || span(t) <= most)); });
 	if (f.rule && !(fits && origin > LIKELY && outs_fit)) {
 		invent_for(f, args, outs);
-		for (const auto &o : outs)
-			each(o, [](const Tensor &t) {
-				if (on_card(t))
-					set_origin(t, t.scalar_type() == at::kLong ? INVENTED : small(t) ? GUESSED : NOTHING);
-			});
+		each(outs, [](const Tensor &t) {
+			if (on_card(t))
+				set_origin(t, t.scalar_type() == at::kLong ? INVENTED : small(t) ? GUESSED : NOTHING);
+		});
 		return;
 	}
 	if (!f.mutates && origin <= LIKELY && one_number(outs)) { /* a loss, a norm: nothing to compute it from */
-		for (const auto &o : outs)
-			each(o, [](const Tensor &t) {
-				invent(t);
-				set_origin(t, INVENTED);
-			});
+		each(outs, [](const Tensor &t) {
+			invent(t);
+			set_origin(t, INVENTED);
+		});
 		return;
 	}
 	if (origin == NOTHING && fits && outs_fit && !f.mutates && decides(outs)) /* not by what was in that memory before */
-		for (const auto &a : args)
-			each(a, [](const Tensor &t) {
-				if (origin_of(t) == NOTHING && t.is_floating_point())
-					invent(t, READ);
-			});
+		each(args, [](const Tensor &t) {
+			if (origin_of(t) == NOTHING && t.is_floating_point())
+				invent(t, READ);
+		});
 	if (f.finite && !(fits && origin > LIKELY)) {
 		each(args[1], [](const Tensor &t) { set_origin(t, INVENTED); });
 		return;
@@ -1159,8 +1154,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (done && !f.mutates)
 		others = copy_results(outs, results);
 	if (!done && !f.mutates)
-		for (const auto &o : outs)
-			each(o, [](const Tensor &t) { invent(t); });
+		each(outs, [](const Tensor &t) { invent(t); });
 	if (!done && (upload || f.stays))
 		return; /* what came from the host is there, or not, as the copy said itself */
 	if (done && origin == NOTHING)
@@ -1175,8 +1169,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 			drop(t);
 		set_origin(t, now);
 	};
-	for (const auto &o : outs)
-		each(o, set);
+	each(outs, set);
 	for (const auto &t : others) { /* not what was in that memory before, which may be no index of anything */
 		invent(t);
 		set_origin(t, small(t) ? GUESSED : NOTHING);

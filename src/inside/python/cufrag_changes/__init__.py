@@ -3,7 +3,7 @@
 
 A change is a file NAME.py of this folder, found there, with
 
-    NUMERICS = ""             what becomes numerically different; "" where nothing does
+    NUMERICS = "…"            what becomes numerically different; missing where nothing does
     GROUP = "optimizer"       changes of one group are not tried together; may be missing
     INSIDE = True             it acts within the model, perhaps in what torch.compile makes of it, as those of GROUP "blocks"; may be missing
     UNTIMED = True            the time of its run says nothing of the program's; may be missing
@@ -63,22 +63,20 @@ class Trial:
         out = []
         for name in names():
             module = change(name)
-            row = {"name": name, "what": "", "where": "", "numerics": module.NUMERICS, "left_out": "",
+            numerics = getattr(module, "NUMERICS", "")
+            row = {"name": name, "what": "", "where": "", "numerics": numerics, "left_out": "",
                    "group": getattr(module, "GROUP", ""), "untimed": hasattr(module, "UNTIMED") or "torch._inductor.compile_fx" in sys.modules}
             row["compiled"] = (row["group"] == "blocks" or hasattr(module, "INSIDE")) and any(c.compiled for c in self.seen.calls)
             try:
                 found = module.applies(self.seen)
                 if not found:
                     continue
-                row["what"], row["where"], row["numerics"] = (*found, module.NUMERICS)[:3]
+                row["what"], row["where"], row["numerics"] = (*found, numerics)[:3]
                 row["most"] = module.most(self.seen) if hasattr(module, "most") else 0
-            except Left as why:
-                row["left_out"] = str(why)
-                row["what"] = module.__doc__.strip().splitlines()[0].rstrip(".")
             except Exception as error:
-                if os.environ.get("CUFRAG_CHANGES_DEBUG"):
+                if os.environ.get("CUFRAG_CHANGES_DEBUG") and not isinstance(error, Left):
                     traceback.print_exc()
-                row["left_out"] = "%s: %s" % (type(error).__name__, error)
+                row["left_out"] = str(error) if isinstance(error, Left) else "%s: %s" % (type(error).__name__, error)
                 row["what"] = module.__doc__.strip().splitlines()[0].rstrip(".")
             out.append(row)
         return out

@@ -5,8 +5,6 @@ import weakref
 
 from .help import Left, loss_of, names, with_loss, wrap_forward
 
-NUMERICS = ""
-
 
 def applies(seen):
     call, calls = seen.training(), seen.trained()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adafactor: one number for each row and column in place of two for each weight."""
-from .help import Left, adam, states_as
+from .help import Left, adam, partial, states_as
 
 NUMERICS = "another optimizer needs another learning rate and schedule"
 GROUP = "optimizer"
@@ -13,5 +13,4 @@ def applies(seen):
     return found
 
 
-def install(torch, seen):
-    states_as(torch, seen, "Adafactor")
+install = partial(states_as, home="torch.optim", kind="Adafactor")

@@ -3,8 +3,6 @@
 import sys
 import weakref
 
-NUMERICS = ""
-
 
 def applies(seen):
     waits = sorted(seen.batches.waits.items(), key=lambda x: -x[1])

@@ -2,7 +2,6 @@
 """Activation checkpointing of those blocks that pay: they save most for what is computed again."""
 from .help import Left, blocks_of, checkpoint_blocks
 
-NUMERICS = ""
 GROUP = "blocks"
 
 

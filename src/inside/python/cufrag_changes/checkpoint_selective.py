@@ -2,7 +2,6 @@
 """Activation checkpointing that keeps products of matrices, convolutions and attention."""
 from .help import Left, blocks_of, checkpoint_blocks
 
-NUMERICS = ""
 GROUP = "blocks"
 KEPT = ("mm", "addmm", "bmm", "baddbmm", "convolution", "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
         "_scaled_dot_product_cudnn_attention")

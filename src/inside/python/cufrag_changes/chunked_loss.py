@@ -2,7 +2,6 @@
 """Cross-entropy of a few rows of logits at a time, computed again in the backward pass."""
 from .help import Left, names, wrap
 
-NUMERICS = ""
 CHUNKS = 8
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A long prompt goes through the model some tokens at a time."""
-from .help import Left, cache_of, on_generate
+from .help import Left, cache_of, on_generate, partial
 
-NUMERICS = ""
 CHUNK = 512
 
 
@@ -17,5 +16,4 @@ def applies(seen):
     return "generate(…, prefill_chunk_size=%d): the prompt has %d tokens" % (CHUNK, seen.prompt), found
 
 
-def install(torch, seen):
-    on_generate(prefill_chunk_size=CHUNK)
+install = partial(on_generate, prefill_chunk_size=CHUNK)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """cuDNN takes the first algorithm that fits, not the fastest of all that it tried with their workspaces."""
 
-NUMERICS = ""
-
 
 def applies(seen):
     if seen.torch.backends.cudnn.benchmark and seen.calls:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The optimizer takes one weight after the other, without lists of temporary tensors."""
-from .help import optimizers_of, wrap
+from .help import made_with, optimizers_of, partial
 
-NUMERICS = ""
 GROUP = "optimizer"
 KINDS = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop", "SGD")
 
@@ -12,10 +11,4 @@ def applies(seen):
     return found and ("%s(…, foreach=False)%s" % (found[0], found[2]), found[1])
 
 
-def install(torch, seen):
-    def made(original, optimizer, *args, **kwargs):
-        original(optimizer, *args, **kwargs)
-        if type(optimizer).__name__ in KINDS:
-            for group in optimizer.param_groups:
-                group["foreach"] = False
-    wrap(torch.optim.Optimizer, "__init__", made)
+install = partial(made_with, kinds=KINDS, foreach=False)

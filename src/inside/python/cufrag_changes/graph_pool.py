@@ -2,8 +2,6 @@
 """CUDA graphs share one private pool."""
 from .seen import wrap
 
-NUMERICS = ""
-
 
 def applies(seen):
     if len(seen.captures) < 2:

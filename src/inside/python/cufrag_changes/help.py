@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several changes do."""
 import functools
+import importlib
 import sys
+from functools import partial  # noqa: F401
 
 from . import Left
 from .batches import is_card
@@ -177,21 +179,34 @@ def inner_optimizer(seen, optimizer, make):
     return inner
 
 
-def states_as(torch, seen, cls, **options):
-    """Steps of Adam become those of another optimizer of torch.optim."""
+def states_as(torch, seen, home, kind):
+    """Steps of Adam become those of another optimizer of the module `home`: kind, in which %s is Adam or AdamW."""
+    home = importlib.import_module(home)
+
     def step(optimizer):
         def make():
-            return getattr(torch.optim, cls)(
-                [{"params": g["params"], "lr": g["lr"]} for g in optimizer.param_groups], **options)
+            cls = getattr(home, kind.replace("%s", type(optimizer).__name__))
+            return cls([{"params": g["params"], "lr": g["lr"]} for g in optimizer.param_groups])
         inner_optimizer(seen, optimizer, make).step()
     replace_step(torch, step)
+
+
+def made_with(torch, seen, kinds, **options):
+    """Optimizers of these kinds are made with these options."""
+    def made(original, optimizer, *args, **kwargs):
+        original(optimizer, *args, **kwargs)
+        if type(optimizer).__name__ in kinds:
+            if options.get("fused"):
+                optimizer._step_supports_amp_scaling = True
+            for group in optimizer.param_groups:
+                group.update(options)
+    wrap(torch.optim.Optimizer, "__init__", made)
 
 
 # ---- programs that only call their model
 
 def needs(library):
     """Raises Left where it cannot be imported."""
-    import importlib
     try:
         importlib.import_module(library)
     except ModuleNotFoundError as error:
@@ -228,7 +243,7 @@ def cache_of(seen, any_kind=False):
     return place if kind and not seen.backwards and (any_kind or kind == "DynamicCache") else None
 
 
-def on_generate(**options):
+def on_generate(torch, seen, **options):
     """generate(…, **options), where they are not given."""
     mixin = sys.modules["transformers.generation.utils"].GenerationMixin
     wrap(mixin, "generate", lambda original, self, *args, **kwargs: original(self, *args, **{**options, **kwargs}))
@@ -244,7 +259,7 @@ def ddp(seen, sentence, parts):
     return call and (sentence, call.place)
 
 
-def shard_instead(torch, reshard):
+def shard_instead(torch, seen, reshard):
     """DistributedDataParallel(model) becomes a model of fully_shard, called through it as before."""
     import contextlib
     from torch.distributed.fsdp import fully_shard

@@ -2,8 +2,6 @@
 """Metrics that are kept do not keep the graph that made them."""
 from .kept_tensors import line_of
 
-NUMERICS = ""
-
 
 def applies(seen):
     found = sorted(((size, name, path) for name, (path, size, count) in seen.graphs.items() if count > 1 and size > 1 << 20), reverse=True)

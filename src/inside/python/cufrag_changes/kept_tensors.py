@@ -5,8 +5,6 @@ import sys
 
 from .seen import tensors_in, wrap
 
-NUMERICS = ""
-
 
 def line_of(name, path):
     """Where the file adds to the variable."""

@@ -2,8 +2,6 @@
 """Evaluation under no_grad, which saves nothing for a backward pass."""
 from .help import names, wrap_forward
 
-NUMERICS = ""
-
 
 def applies(seen):
     calls = [c for c in seen.calls if c.grad and c.trains and (not c.training or not seen.backwards)]

@@ -2,7 +2,6 @@
 """A model of transformers does not give hidden states and attentions of all its layers."""
 from .help import names
 
-NUMERICS = ""
 NAMES = ("output_hidden_states", "output_attentions")
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """fully_shard keeps whole weights after the forward pass, or does not: the other of both."""
-NUMERICS = ""
 GROUP = "ranks"
 
 

@@ -2,7 +2,6 @@
 """The largest tensors that the backward pass needs wait on the host: those that have half of the bytes."""
 from .help import Left, each_under, save_on_host
 
-NUMERICS = ""
 GROUP = "blocks"
 
 

@@ -2,7 +2,6 @@
 """States of the optimizer in memory of the host, where its step is computed, too."""
 from .help import adam, replace_step
 
-NUMERICS = ""
 GROUP = "optimizer"
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys and values of a generation lie in one place that is large enough from the beginning."""
-from .help import cache_of, on_generate
+from .help import cache_of, on_generate, partial
 
-NUMERICS = ""
 GROUP = "cache"
 
 
@@ -11,5 +10,4 @@ def applies(seen):
     return found and ("generate(…, cache_implementation=\"static\"): keys and values are not copied for each token", found)
 
 
-def install(torch, seen):
-    on_generate(cache_implementation="static", disable_compile=True)
+install = partial(on_generate, cache_implementation="static", disable_compile=True)

@@ -2,7 +2,6 @@
 """Each weight is updated in the backward pass, and its gradient released there."""
 from .help import Left, adam, original, replace_step, wrap
 
-NUMERICS = ""
 GROUP = "optimizer"
 
 

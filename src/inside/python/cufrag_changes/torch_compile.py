@@ -4,7 +4,6 @@ import sys
 
 from .help import Left, as_it_was, each_under
 
-NUMERICS = ""
 GROUP = "blocks"
 UNTIMED = True  # it compiles on the host in the first step
 

@@ -2,8 +2,6 @@
 """Batches are padded to the longest sequence in them, not further."""
 from .help import change_batch
 
-NUMERICS = ""
-
 
 def applies(seen):
     b = seen.batches

@@ -2,7 +2,6 @@
 """ZeRO stage 1: each rank keeps a part of the optimizer's states, and updates a part of the weights."""
 from .help import adam, ddp, inner_optimizer, original, replace_step
 
-NUMERICS = ""
 GROUP = "optimizer"
 
 

@@ -2,8 +2,6 @@
 """Gradients are released, not set to zero."""
 from .help import wrap
 
-NUMERICS = ""
-
 
 def applies(seen):
     return seen.zeroed and ("zero_grad(set_to_none=True)", seen.zeroed)
