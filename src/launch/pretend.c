@@ -29,7 +29,7 @@ static unsigned note_calls(const struct pretend_job *j)
 {
 	char path[sizeof(j->folder) + 16], line[200], text[1000] = "";
 	unsigned count = 0, card, last = 0;
-	FILE *f;
+	FRAG_AUTO_FILE FILE *f = NULL;
 
 	snprintf(path, sizeof(path), "%s/calls", j->folder);
 	f = fopen(path, "r");
@@ -48,8 +48,6 @@ static unsigned note_calls(const struct pretend_job *j)
 		if (len + strlen(line) + 3 < sizeof(text))
 			snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "", line);
 	}
-	if (f)
-		fclose(f);
 	if (count)
 		frag_launch_note(j->l, "%u CUDA %s missing from the pretended card, and failed: %s",
 				 count, count == 1 ? "call is" : "calls are", text);

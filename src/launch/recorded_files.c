@@ -70,16 +70,13 @@ static int is_log(const struct dirent *entry)
 /* A process that asked for nothing is no part: its CSV has only the header, and perhaps remarks, … */
 static bool is_empty_csv(const char *path)
 {
-	FILE *f = fopen(path, "r");
-	char *line = NULL;
+	FRAG_AUTO_FILE FILE *f = fopen(path, "r");
+	FRAG_AUTO_FREE char *line = NULL;
 	size_t room = 0;
 	int lines = 0;
 
 	while (f && lines < 2 && getline(&line, &room, f) > 0)
 		lines += *line != '#' && *line != '\n';
-	free(line);
-	if (f)
-		fclose(f);
 	return lines < 2;
 }
 
@@ -171,28 +168,26 @@ static int read_all(const struct frag_launch *l, const char *folder, struct dire
 
 bool frag_launch_forget_pages(const char *folder)
 {
-	struct dirent **names = NULL;
+	FRAG_AUTO_FREE struct dirent **names = NULL;
 	int count = scandir(folder, &names, is_log, alphasort);
 	bool any = false;
 
 	for (int i = 0; i < count; i++) {
 		const char *pid = strchr(names[i]->d_name, '.');
-		char *path = frag_path_join(folder, names[i]->d_name);
+		FRAG_AUTO_FREE char *path = frag_path_join(folder, names[i]->d_name);
 
 		if (pid)
 			frag_live_page_forget(strtoull(pid + 1, NULL, 10));
 		any |= path && !is_empty(names[i], path);
-		frag_host_free(path);
 		free(names[i]);
 	}
-	free(names);
 	return any;
 }
 
 int frag_launch_gather(const struct frag_launch *l, const char *folder, struct frag_trace **out,
 		       struct frag_err *err)
 {
-	struct dirent **names = NULL;
+	FRAG_AUTO_FREE struct dirent **names = NULL;
 	int count = scandir(folder, &names, is_log, versionsort), rc, cut;
 
 	*out = NULL;
@@ -206,7 +201,6 @@ int frag_launch_gather(const struct frag_launch *l, const char *folder, struct f
 		rc = read_all(l, folder, names, count, out, err);
 	for (int i = 0; i < count; i++)
 		free(names[i]);
-	free(names);
 	if (rc || *out)
 		return rc;
 	return frag_fail(err, FRAG_EINPUT,

@@ -122,7 +122,6 @@ int frag_vary_record(const struct frag_launch *l, const struct frag_pretend *o, 
 				 "with %s = %" PRIu64
 				 " the program ended with status %d, but no request was refused",
 				 name, n, *status);
-	*out = trace;
-	trace = NULL;
+	*out = FRAG_GIVE(trace);
 	return 0;
 }

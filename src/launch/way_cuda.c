@@ -76,8 +76,7 @@ static int run_in_folder(const struct frag_launch *l, struct job *j, char **prog
 		frag_launch_note_left_out(l, j->folder);
 	if (j->o->stacks)
 		FRAG_TRY(frag_launch_source_lines(trace, err));
-	*out = trace;
-	trace = NULL;
+	*out = FRAG_GIVE(trace);
 	return 0;
 }
 

@@ -358,7 +358,7 @@ int frag_axes_check(const struct frag_axes *x, char *const *words, char *const *
 
 static char *substitute(const struct frag_axes *x, size_t layout, const char *word)
 {
-	char *text = NULL, *copy;
+	FRAG_AUTO_FREE char *text = NULL;
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
@@ -378,9 +378,7 @@ static char *substitute(const struct frag_axes *x, size_t layout, const char *wo
 			fputc(*word, to);
 		word = a || n == 2 ? name + len + n : word + 1;
 	}
-	copy = fclose(to) ? NULL : frag_host_strdup(text);
-	free(text);
-	return copy;
+	return fclose(to) ? NULL : FRAG_GIVE(text);
 }
 
 static int add_word(char ***words, size_t *count, size_t *cap, char *word, struct frag_err *err)

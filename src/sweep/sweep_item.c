@@ -23,8 +23,8 @@ int frag_sweep_hash(const char *path, char *text, struct frag_err *err)
 {
 	static const size_t chunk = 1 << 18;
 	XXH3_state_t *state = XXH3_createState();
-	char *buf = frag_host_alloc(chunk);
-	FILE *in = fopen(path, "rb");
+	FRAG_AUTO_FREE char *buf = frag_host_alloc(chunk);
+	FRAG_AUTO_FILE FILE *in = fopen(path, "rb");
 	XXH128_hash_t h;
 	size_t n;
 	int rc = 0;
@@ -43,9 +43,6 @@ int frag_sweep_hash(const char *path, char *text, struct frag_err *err)
 		snprintf(text, 33, "%016llx%016llx", (unsigned long long)h.high64,
 			 (unsigned long long)h.low64);
 	}
-	if (in)
-		fclose(in);
-	frag_host_free(buf);
 	XXH3_freeState(state);
 	return rc;
 }
