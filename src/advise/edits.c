@@ -101,22 +101,18 @@ int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
 {
 	struct frag_trace_dev dev;
 	struct frag_advice_peaks after;
-	const struct frag_policy_spec *better;
-	int rc = 0;
+	FRAG_AUTO_FREE struct frag_event *edited = NULL;
 
 	if (!e->edited_bytes)
 		return 0;
 	FRAG_TRY(frag_edit_apply(e, &dev, err));
+	edited = dev.events;
 	after.requested = frag_probe_peak_live(&dev, 1);
-	if (falls(p->before.requested, after.requested)) {
-		rc = measure(p, &dev, &after, err);
-		if (!rc) {
-			better = after.reserved <= after.expandable ? p->plain : p->expandable;
-			rc = take(p, o, &after, better, &dev, err);
-		}
-	}
-	frag_host_free(dev.events);
-	return rc;
+	if (!falls(p->before.requested, after.requested))
+		return 0;
+	FRAG_TRY(measure(p, &dev, &after, err));
+	return take(p, o, &after, after.reserved <= after.expandable ? p->plain : p->expandable,
+		    &dev, err);
 }
 
 int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
@@ -223,9 +219,8 @@ static int propose_all(const struct frag_recording *rec, const struct frag_edit_
 			FRAG_TRY(kinds[i]->propose(&p, err));
 	if (p.count)
 		qsort(p.list, p.count, sizeof(*p.list), by_need);
-	*out = p.list;
+	*out = FRAG_GIVE(p.list);
 	*n = p.count;
-	p.list = NULL;
 	p.count = 0;
 	return 0;
 }

@@ -54,16 +54,12 @@ static int read_recording(const struct frag_cli *cli, const struct options *o, c
 static int read_side(const struct frag_cli *cli, const struct options *o, const char *path,
 		     struct frag_answer *a, struct frag_side *out, struct frag_err *err)
 {
-	json_t *root = frag_side_read_json(path);
+	json_auto_t *root = frag_side_read_json(path);
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
-	int rc;
 
 	frag_cli_show(&progress, "explaining", path);
-	if (!root)
-		return read_recording(cli, o, path, a, out, err);
-	rc = frag_side_of_json(root, path, a, out, err);
-	json_decref(root);
-	return rc;
+	return root ? frag_side_of_json(root, path, a, out, err)
+		    : read_recording(cli, o, path, a, out, err);
 }
 
 /* ---- the command ----------------------------------------------------------------- */

@@ -264,15 +264,13 @@ static int store(struct frag_cli *cli, struct options *o, struct frag_err *err)
 	const struct frag_layouts *x = &o->all;
 	struct frag_rows failures = { 0 };
 	char *operands[] = { (char *)(uintptr_t)x->keep, NULL };
-	uint32_t flags;
 
 	s.target = cli->target;
 	s.threads = x->jobs;
 	s.operands = operands;
 	s.operands_count = 1;
 	s.output = o->store;
-	FRAG_TRY(frag_policy_texts_list(&s.policies, "recorded;caching;expandable;vmm", err));
-	FRAG_TRY(frag_policy_texts_check(&s.policies, &flags, err));
+	FRAG_TRY(frag_policy_texts_default(&s.policies, FRAG_SWEEP_POLICIES, err));
 	for (size_t c = 0; c < x->cards_count; c++) {
 		FRAG_TRY(FRAG_GROW(s.cards, s.cards_count, s.cards_cap, "cards", err));
 		s.cards[s.cards_count++] = x->cards[c];

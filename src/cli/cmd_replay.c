@@ -31,8 +31,7 @@ static int run(struct frag_cli *cli, void *session, struct frag_err *err)
 	struct frag_session *s = session;
 
 	FRAG_TRY(frag_cli_replays_begin(s, cli, err));
-	if (!s->policies.count)
-		FRAG_TRY(frag_policy_texts_add(&s->policies, "recorded", err));
+	FRAG_TRY(frag_policy_texts_default(&s->policies, "recorded", err));
 	return frag_cli_replays_run(s, cli, frag_report_replay, err);
 }
 

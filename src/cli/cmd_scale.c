@@ -162,14 +162,12 @@ static int scale(struct frag_prediction *p, struct frag_cli *cli, struct options
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 	char name[FRAG_VARY_NAME] = "value", card[40];
 	struct recorder r = { cli, o, name };
-	uint32_t flags;
 
 	if (o->output && o->to.count != 1)
 		return frag_fail(err, FRAG_EUSAGE, "-o writes the trace at one value: give --to N");
-	if (!o->policies.count)
-		FRAG_TRY(frag_policy_texts_list(&o->policies,
-						"recorded;pytorch:expandable_segments:True", err));
-	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
+	FRAG_TRY(frag_policy_texts_default(&o->policies,
+					   "recorded;pytorch:expandable_segments:True", err));
+	FRAG_TRY(frag_policy_texts_check(&o->policies, NULL, err));
 	FRAG_TRY(get_parts(p, &r, name, err));
 	p->name = name;
 	FRAG_TRY(predict(p, o, err));

@@ -135,8 +135,6 @@ static void tell(void *cli, enum frag_recording_stage stage, const char *path,
 
 static int prepare(struct frag_sweep *s, struct frag_cli *cli, struct frag_err *err)
 {
-	uint32_t flags;
-
 	s->target = cli->target;
 	s->target.tell = tell;
 	s->target.tell_ctx = cli;
@@ -146,10 +144,8 @@ static int prepare(struct frag_sweep *s, struct frag_cli *cli, struct frag_err *
 	s->csv = cli->csv;
 	if (!s->output || !strcmp(s->output, "-"))
 		return frag_fail(err, FRAG_EUSAGE, "no results file given: -o FILE");
-	if (!s->policies.count)
-		FRAG_TRY(frag_policy_texts_list(&s->policies, "recorded;caching;expandable;vmm",
-						err));
-	FRAG_TRY(frag_policy_texts_check(&s->policies, &flags, err));
+	FRAG_TRY(frag_policy_texts_default(&s->policies, FRAG_SWEEP_POLICIES, err));
+	FRAG_TRY(frag_policy_texts_check(&s->policies, NULL, err));
 	return s->merge ? 0 : frag_sweep_find_shard(s, err);
 }
 

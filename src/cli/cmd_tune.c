@@ -15,11 +15,9 @@ static int tune(struct frag_tuning *t, struct frag_cli *cli, struct options *o,
 		struct frag_err *err)
 {
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-	uint32_t flags;
 
-	if (!o->spaces.count)
-		FRAG_TRY(frag_policy_texts_add(&o->spaces, "pytorch", err));
-	FRAG_TRY(frag_policy_texts_check(&o->spaces, &flags, err));
+	FRAG_TRY(frag_policy_texts_default(&o->spaces, "pytorch", err));
+	FRAG_TRY(frag_policy_texts_check(&o->spaces, NULL, err));
 	FRAG_TRY(frag_recordings_open(&t->units, cli->operands, cli->operands_count, &cli->target,
 				      0, err));
 	t->options = (struct frag_tune_options){ .spaces = (const char *const *)o->spaces.text,

@@ -54,9 +54,8 @@ static int add_recording(const struct frag_cli *cli, const struct options *o, co
 			 struct frag_view *v, struct frag_err *err)
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
-	struct frag_policy_spec **specs = NULL;
+	FRAG_AUTO(frag_policy_specs_release) struct frag_policy_spec **specs = NULL;
 	size_t first = v->lanes.count, count = 0, recorded = 0;
-	int rc;
 
 	FRAG_TRY(frag_recording_open(&in, path, &cli->target, FRAG_OPEN_LONG_HEAD, err));
 	if (o->policies.count) {
@@ -67,18 +66,15 @@ static int add_recording(const struct frag_cli *cli, const struct options *o, co
 	}
 	while (specs[count])
 		count++;
-	rc = frag_cli_view_add(cli, &in, specs, count, recorded, v, err);
-	for (size_t i = 0; i < count; i++)
-		frag_policy_spec_destroy(specs[i]);
-	frag_host_free(specs);
-	if (!rc && !o->no_notes)
-		rc = frag_trace_events_count(in.trace) <= DIAGNOSED_MAX
-			     ? add_notes(cli, &in, v, first, count, err)
-			     : frag_view_note(v, first, 0,
-					      "not diagnosed: that takes minutes at this length; "
-					      "cufrag diagnose does it",
-					      err);
-	return rc;
+	FRAG_TRY(frag_cli_view_add(cli, &in, specs, count, recorded, v, err));
+	if (o->no_notes)
+		return 0;
+	return frag_trace_events_count(in.trace) <= DIAGNOSED_MAX
+		       ? add_notes(cli, &in, v, first, count, err)
+		       : frag_view_note(v, first, 0,
+					"not diagnosed: that takes minutes at this length; "
+					"cufrag diagnose does it",
+					err);
 }
 
 /* ---- the page ---- */
@@ -163,9 +159,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_view_release) struct frag_view v = { 0 };
 	const struct options *o = values;
-	uint32_t flags;
 
-	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
+	FRAG_TRY(frag_policy_texts_check(&o->policies, NULL, err));
 	FRAG_TRY(frag_cli_view_open(cli, &v, err));
 	for (size_t i = 0; i < cli->operands_count; i++)
 		FRAG_TRY(add_recording(cli, o, cli->operands[i], &v, err));

@@ -19,6 +19,7 @@
 
 #include "lib/bisect.h"
 #include "lib/grow.h"
+#include "trace/merge.h"
 
 struct part {
 	char stem[4400]; /* path without its ending */
@@ -326,17 +327,17 @@ int frag_pretend_collect(const struct frag_launch *l, const char *folder, int st
 	FRAG_AUTO(release) struct parts p = { 0 };
 	FRAG_AUTO(frag_roles_release) struct frag_roles roles = { 0 };
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *all = NULL;
-	FRAG_AUTO_FREE struct frag_trace **traces = NULL;
+	FRAG_AUTO(frag_trace_parts_release) struct frag_trace_parts traces = { 0 };
 	bool modelled;
 
 	FRAG_TRY(list(&p, folder, l, err));
 	FRAG_TRY(read_parts(l, &p, &modelled, err));
 	FRAG_TRY(frag_roles_read(folder, &roles, err));
 	FRAG_TRY(check_roles(l, &p, &roles, err));
-	FRAG_TRY_CALLOC(traces, p.count, "recordings", err);
-	for (size_t i = 0; i < p.count; i++)
-		traces[i] = FRAG_GIVE(p.list[i].trace);
-	FRAG_TRY(frag_launch_merge(traces, p.count, &all, err));
+	FRAG_TRY_CALLOC(traces.list, p.count, "recordings", err);
+	for (; traces.count < p.count; traces.count++)
+		traces.list[traces.count] = FRAG_GIVE(p.list[traces.count].trace);
+	FRAG_TRY(frag_trace_parts_join(&traces, &all, err));
 	all->estimate = make_note(l, &p, &roles, modelled, status);
 	FRAG_CHECK_ALLOC(all->estimate, "recordings", err);
 	*out = FRAG_GIVE(all);

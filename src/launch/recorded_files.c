@@ -103,22 +103,6 @@ int frag_launch_read(const struct frag_launch *l, const char *path, struct frag_
 	return l->read(l->ctx, path, conf, out, err);
 }
 
-int frag_launch_merge(struct frag_trace **parts, size_t count, struct frag_trace **out,
-		      struct frag_err *err)
-{
-	int rc = 0;
-
-	if (count == 1) {
-		*out = parts[0];
-		parts[0] = NULL;
-	} else {
-		rc = frag_trace_merge(parts, count, out, err);
-	}
-	for (size_t i = 0; i < count; i++)
-		frag_trace_destroy(parts[i]);
-	return rc;
-}
-
 static int count_cut(const char *folder, struct dirent **names, int count)
 {
 	int cut = 0;
@@ -146,24 +130,18 @@ static int read_file(const struct frag_launch *l, const char *folder, const stru
 static int read_all(const struct frag_launch *l, const char *folder, struct dirent **names,
 		    int count, struct frag_trace **out, struct frag_err *err)
 {
-	FRAG_AUTO_FREE struct frag_trace **parts = NULL;
-	size_t parts_count = 0;
-	int rc = 0;
+	FRAG_AUTO(frag_trace_parts_release) struct frag_trace_parts parts = { 0 };
 
 	if (count > PARTS_MAX)
 		return frag_fail(err, FRAG_EINPUT,
 				 "%d processes were recorded; at most %d can be merged", count,
 				 PARTS_MAX);
-	FRAG_TRY_CALLOC(parts, (size_t)FRAG_MAX(count, 1), "recordings", err);
-	for (int i = 0; !rc && i < count; i++) {
-		rc = read_file(l, folder, names[i], &parts[parts_count], err);
-		parts_count += parts[parts_count] != NULL;
+	FRAG_TRY_CALLOC(parts.list, (size_t)FRAG_MAX(count, 1), "recordings", err);
+	for (int i = 0; i < count; i++) {
+		FRAG_TRY(read_file(l, folder, names[i], &parts.list[parts.count], err));
+		parts.count += parts.list[parts.count] != NULL;
 	}
-	if (!rc && parts_count)
-		return frag_launch_merge(parts, parts_count, out, err);
-	for (size_t i = 0; i < parts_count; i++)
-		frag_trace_destroy(parts[i]);
-	return rc;
+	return parts.count ? frag_trace_parts_join(&parts, out, err) : 0;
 }
 
 bool frag_launch_forget_pages(const char *folder)

@@ -116,12 +116,11 @@ json_t *frag_monitor_json(const struct frag_monitor_round *r, const char *when)
 int frag_monitor_print_json(const struct frag_monitor_round *r, const char *when,
 			    struct frag_err *err)
 {
-	json_t *line = frag_monitor_json(r, when);
+	json_auto_t *line = frag_monitor_json(r, when);
 
 	FRAG_CHECK_ALLOC(line, "JSON line", err);
 	json_dumpf(line, stdout, JSON_COMPACT);
 	putchar('\n');
-	json_decref(line);
 	return 0;
 }
 

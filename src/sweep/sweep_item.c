@@ -258,23 +258,18 @@ static void describe(struct answer *a, const struct frag_trace *t)
 
 static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 {
-	FRAG_AUTO_FREE struct frag_policy_spec **specs = NULL;
+	FRAG_AUTO(frag_policy_specs_release) struct frag_policy_spec **specs = NULL;
 	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
 	json_t *items = json_array();
 	size_t recorded;
-	int rc;
 
 	set(a, a->root, "items", items);
 	FRAG_TRY(frag_recording_open(&r, path, &a->s->target, 0, err));
-	rc = frag_policy_texts_specs(&a->s->policies, r.trace, &specs, &recorded, err);
-	if (!rc) {
-		describe(a, r.trace);
-		for (uint32_t d = 0; d < r.trace->devs_count; d++)
-			run_device(a, items, &r.trace->devs[d], specs, recorded);
-	}
-	for (size_t i = 0; specs && specs[i]; i++)
-		frag_policy_spec_destroy(specs[i]);
-	return rc;
+	FRAG_TRY(frag_policy_texts_specs(&a->s->policies, r.trace, &specs, &recorded, err));
+	describe(a, r.trace);
+	for (uint32_t d = 0; d < r.trace->devs_count; d++)
+		run_device(a, items, &r.trace->devs[d], specs, recorded);
+	return 0;
 }
 
 json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path)

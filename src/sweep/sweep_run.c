@@ -62,8 +62,7 @@ static size_t next_task(struct course *c)
 /* A trace without an answer: once more, or it has failed. */
 static int give_up(struct course *c, size_t task, const char *why, struct frag_err *err)
 {
-	json_t *answer;
-	int rc;
+	json_auto_t *answer = NULL;
 
 	if (++c->tries[task] < TRIES) {
 		c->again[c->again_count++] = task;
@@ -72,27 +71,22 @@ static int give_up(struct course *c, size_t task, const char *why, struct frag_e
 	answer = json_pack("{s:s, s:s, s:s}", "path", c->s->files.list[task].path, "trace", "",
 			   "error", why);
 	FRAG_CHECK_ALLOC(answer, "results", err);
-	rc = frag_store_put(c->store, answer, 0, err);
-	json_decref(answer);
 	c->done++;
-	return rc;
+	return frag_store_put(c->store, answer, 0, err);
 }
 
 static int take_answer(struct course *c, size_t task, const char *text, uint64_t cost_ns,
 		       struct frag_err *err)
 {
-	json_t *answer = json_loads(text, 0, NULL);
-	int rc = 0;
+	json_auto_t *answer = json_loads(text, 0, NULL);
 
-	if (!answer)
-		rc = frag_fail(err, FRAG_ENOMEM, "an answer of a worker cannot be read");
-	else if (c->s->files.list[task].found && json_is_true(json_object_get(answer, "no_trace")))
-		c->passed++;
-	else
-		rc = frag_store_put(c->store, answer, cost_ns, err);
-	json_decref(answer);
 	c->done++;
-	return rc;
+	if (!answer)
+		return frag_fail(err, FRAG_ENOMEM, "an answer of a worker cannot be read");
+	if (!c->s->files.list[task].found || !json_is_true(json_object_get(answer, "no_trace")))
+		return frag_store_put(c->store, answer, cost_ns, err);
+	c->passed++;
+	return 0;
 }
 
 /* ---- this machine's workers ------------------------------------------------------------ */
