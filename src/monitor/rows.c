@@ -14,13 +14,14 @@ FRAG_ROW_SHAPE(static, held_shape, frag_live_device, "held", HELD_ROW,
 	       "what a process says it holds");
 
 #define PROCESS_ROW(F, P, S) \
-	F(S, COUNT, pid, NULL, "its number") \
-	F(S, TEXT, name, NULL, "of the program; empty where unknown") \
-	F(S, TEXT, user, NULL, "who runs it; empty where unknown") \
-	F(S, TEXT, command, NULL, "its command line, cut; empty where unknown") \
-	F(S, BYTES, used_bytes, NULL, "as the driver says") \
-	F(S, OBJECT, held, NULL, "what it says itself", .of = &held_shape)
-FRAG_ROW(process_row, "process", PROCESS_ROW, "a process on a card");
+	F(S, COUNT, pid, p->pid, NULL, "its number") \
+	F(S, TEXT, name, p->name, NULL, "of the program; empty where unknown") \
+	F(S, TEXT, user, p->user, NULL, "who runs it; empty where unknown") \
+	F(S, TEXT, command, p->command, NULL, "its command line, cut; empty where unknown") \
+	F(S, BYTES, used_bytes, p->bytes, NULL, "as the driver says") \
+	F(S, OBJECT, held, p->held_known ? &p->held : NULL, NULL, "what it says itself", \
+	  .of = &held_shape)
+FRAG_VALUED_ROW(process_row, "process", PROCESS_ROW, "a process on a card");
 
 struct card_row {
 	const char *time, *id, *fault, *name;
@@ -89,12 +90,7 @@ static struct card_row card_row(const struct frag_monitor_card *card, const char
 	for (unsigned k = 0; list && k < c->processes_count; k++) {
 		const struct frag_monitor_process *p = &card->processes[k];
 
-		list[k] = (struct process_row){ .pid = p->pid,
-						.name = p->name,
-						.user = p->user,
-						.command = p->command,
-						.used_bytes = p->bytes,
-						.held = p->held_known ? &p->held : NULL };
+		list[k] = FRAG_ROW_VALUES(process_row, PROCESS_ROW);
 	}
 	if (list)
 		row.processes = (struct frag_rows){ list, c->processes_count };
