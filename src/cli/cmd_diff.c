@@ -108,8 +108,6 @@ const struct frag_cmd frag_cmd_diff = {
 	.group = FRAG_GROUP_UNDERSTAND,
 	.rank = 2,
 	.operands = "BEFORE AFTER",
-	.operands_min = 2,
-	.operands_max = 2,
 	.about = "Compares two recordings, or the JSON that replay, compare or explain wrote for "
 		 "an earlier run: peak reserved and live memory, what was there at the peak, and "
 		 "which call sites grew, shrank, appeared or disappeared. Call sites are matched "

@@ -164,8 +164,6 @@ const struct frag_cmd frag_cmd_explain = {
 	.summary = "who holds the memory at a moment, and why it ran out",
 	.group = FRAG_GROUP_UNDERSTAND,
 	.operands = "TRACE",
-	.operands_min = 1,
-	.operands_max = 1,
 	.about = "Replays a recording up to a moment, under its own settings or any policy, and "
 		 "shows who holds the memory: live bytes by line of the program with their age and "
 		 "purpose; free memory that cannot be returned, by the blocks that pin its "

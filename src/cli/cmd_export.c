@@ -82,8 +82,6 @@ const struct frag_cmd frag_cmd_export = {
 	.group = FRAG_GROUP_RECORD,
 	.rank = 2,
 	.operands = "TRACE",
-	.operands_min = 1,
-	.operands_max = 1,
 	.about = "Writes a recording for other tools: a snapshot that PyTorch's viewer and cufrag "
 		 "open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, time series "
 		 "for Prometheus, or arrays for NumPy. With --policy, it writes what that policy "

@@ -111,7 +111,6 @@ const struct frag_cmd frag_cmd_import = {
 	.group = FRAG_GROUP_RECORD,
 	.rank = 1,
 	.operands = "FILE...",
-	.operands_min = 1,
 	.operands_max = 4096,
 	.about = "Reads recordings (cufrag list formats; compressed ones too) and writes cufrag's "
 		 "own format: about one byte per event, checksummed, read at tens of millions of "

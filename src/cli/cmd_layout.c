@@ -355,8 +355,8 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "price", AT(price), .value = "LIST",
 	  .help = "price of a card for an hour, as h100=2.5,h200=3.2 (also: price_per_hour of "
 		  "--cards)" },
-	{ FRAG_ARG_OWN, "policies", AT(all.policies), .set = frag_policy_texts_set_list,
-	  .value = "POLICIES", .help = "policies, separated by ';' (default: those of fit)" },
+	FRAG_CLI_POLICIES("policies", struct options, all.policies,
+			  "policies, separated by ';' (default: those of fit)"),
 	{ FRAG_ARG_UINT, "jobs", AT(all.jobs), .value = "N", .min = 1, .max = FRAG_LAYOUT_JOBS,
 	  .help = "layouts that run at a time (default: one per processor)" },
 	{ FRAG_ARG_BYTES, "memory", AT(all.pretend.memory_bytes), .value = "SIZE", .min = FRAG_MIB,

@@ -41,8 +41,6 @@ const struct frag_cmd frag_cmd_replay = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 4,
 	.operands = "TRACE...",
-	.operands_min = 1,
-	.operands_max = 10000,
 	.about = "Replays a trace through one allocation policy and prints the metrics, where the "
 		 "bytes are at the peak, and what memory looked like if it ran out; with "
 		 "--counters also latency by class, driver calls and the policy's own statistics. "

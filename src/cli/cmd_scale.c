@@ -196,12 +196,10 @@ static const struct frag_arg options[] = {
 		  "until that is the greatest" },
 	{ FRAG_ARG_UINT, "most", AT(most), .value = "N", .min = 1, .max = FRAG_SCALING_MAX,
 	  .def = "1048576", .help = "the greatest value to try" },
-	{ FRAG_ARG_OWN, "policies", AT(policies), .set = frag_policy_texts_set_list,
-	  .value = "POLICIES",
-	  .help = "policies, separated by ';' (default: recorded, and pytorch with "
-		  "expandable_segments:True)" },
-	{ FRAG_ARG_OWN, "policy", AT(policies), .set = frag_policy_texts_set_one, .value = "POLICY",
-	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	FRAG_CLI_POLICIES("policies", struct options, policies,
+			  "policies, separated by ';' (default: recorded, and pytorch with "
+			  "expandable_segments:True)"),
+	FRAG_CLI_POLICY(struct options, policies),
 	{ FRAG_ARG_TEXT, "output", .letter = 'o', AT(output), .value = "FILE",
 	  .file = FRAG_ARG_WRITES_TRACE,
 	  .help = "also write the trace at --to N, for the other commands" },
@@ -211,11 +209,6 @@ static const struct frag_arg options[] = {
 static void init(void *values)
 {
 	((struct options *)values)->confirm = true;
-}
-
-static void release(void *values)
-{
-	frag_policy_texts_release(&((struct options *)values)->policies);
 }
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
@@ -231,7 +224,6 @@ const struct frag_cmd frag_cmd_scale = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 3,
 	.operands = "TRACE...",
-	.operands_min = 0,
 	.operands_max = FRAG_SCALING_PARTS,
 	.program = "[PROGRAM]",
 	.about =
@@ -253,5 +245,4 @@ const struct frag_cmd frag_cmd_scale = {
 	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows),
 	.init = init,
 	.run = run,
-	.release = release,
 };

@@ -6,7 +6,6 @@
 #include "cli/show_answer.h"
 #include "cli/viewing.h"
 #include "explain/diagnose/diagnose.h"
-#include "recording/policy_texts.h"
 
 #define DIAGNOSED_MAX 32000000u /* events: half a minute */
 
@@ -138,12 +137,10 @@ static int show(const struct frag_cli *cli, const struct options *o, struct frag
 }
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct options, policies),
-	  .set = frag_policy_texts_set_list, .value = "POLICIES",
-	  .help = "what these policies would have done, separated by ';' (default: recorded)" },
-	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct options, policies),
-	  .set = frag_policy_texts_set_one, .value = "POLICY",
-	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	FRAG_CLI_POLICIES("policies", struct options, policies,
+			  "what these policies would have done, separated by ';' (default: "
+			  "recorded)"),
+	FRAG_CLI_POLICY(struct options, policies),
 	{ FRAG_ARG_UINT, "port", FRAG_ARG_AT(struct options, port), .value = "N", .max = 65535,
 	  .def = "0", .help = "port to serve the page on, 127.0.0.1 only; 0 = any free one" },
 	{ FRAG_ARG_BYTES, "page-max", FRAG_ARG_AT(struct options, max_bytes), .value = "SIZE",
@@ -167,18 +164,12 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	return show(cli, o, &v, err);
 }
 
-static void release(void *values)
-{
-	frag_policy_texts_release(&((struct options *)values)->policies);
-}
-
 const struct frag_cmd frag_cmd_view = {
 	.name = "view",
 	.summary = "an interactive page: memory over time, its addresses, who holds it",
 	.group = FRAG_GROUP_UNDERSTAND,
 	.rank = 1,
 	.operands = "TRACE...",
-	.operands_min = 1,
 	.operands_max = 64,
 	.about = "Shows recordings in a browser: memory over time from the whole run to single "
 		 "events, the address map at any moment, a flame graph of who holds the memory, "
@@ -193,5 +184,4 @@ const struct frag_cmd frag_cmd_view = {
 	.answer = &frag_view_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
-	.release = release,
 };

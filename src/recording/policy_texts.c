@@ -36,6 +36,11 @@ int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *e
 	return frag_policy_texts_list(texts, list, err);
 }
 
+void frag_policy_texts_reset(void *texts)
+{
+	frag_policy_texts_release(texts);
+}
+
 int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
 			    struct frag_err *err)
 {

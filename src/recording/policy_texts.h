@@ -23,6 +23,7 @@ void frag_policy_texts_release(struct frag_policy_texts *p);
 /* The same as values of options whose field is a struct frag_policy_texts. */
 int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *err);
 int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err);
+void frag_policy_texts_reset(void *texts);
 /* Those of the list where none was given. */
 int frag_policy_texts_default(struct frag_policy_texts *p, const char *list, struct frag_err *err);
 /* A mistyped one is found before the first trace is read. *flags: FRAG_POLICY_… that one of them
