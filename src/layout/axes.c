@@ -428,25 +428,17 @@ static int add_words(char ***words, size_t *count, size_t *cap, const char *text
 int frag_axes_words(const struct frag_axes *x, size_t layout, char *const *words, char ***out,
 		    struct frag_err *err)
 {
+	FRAG_AUTO(frag_words_release) char **all = NULL;
 	size_t count = 0, cap = 0;
-	int rc = 0;
 
 	*out = NULL;
-	for (; !rc && *words; words++) {
+	for (; *words; words++) {
 		const char *several = words_of(x, layout, *words);
 
-		rc = several ? add_words(out, &count, &cap, several, err)
-			     : add_word(out, &count, &cap, substitute(x, layout, *words), err);
+		FRAG_TRY(
+			several ? add_words(&all, &count, &cap, several, err)
+				: add_word(&all, &count, &cap, substitute(x, layout, *words), err));
 	}
-	if (rc)
-		frag_words_release(out);
-	return rc;
-}
-
-void frag_words_release(char ***words)
-{
-	for (char **w = *words; w && *w; w++)
-		frag_host_free(*w);
-	frag_host_free(*words);
-	*words = NULL;
+	*out = FRAG_GIVE(all);
+	return 0;
 }

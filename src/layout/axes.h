@@ -13,6 +13,8 @@
 
 #include <frag/error.h>
 
+#include "launch/vary.h"
+
 #define FRAG_AXES_MAX 16u
 #define FRAG_AXIS_NAME 40u
 #define FRAG_AXIS_VALUES 4096u
@@ -59,6 +61,5 @@ void frag_axes_text(const struct frag_axes *x, size_t layout, size_t skip, char 
 /* The command of a layout, in new memory. */
 int frag_axes_words(const struct frag_axes *x, size_t layout, char *const *words, char ***out,
 		    struct frag_err *err);
-void frag_words_release(char ***words);
 
 #endif
