@@ -41,7 +41,6 @@ struct frag_axes {
 
 /* "{tp}=1,2,4", "mb=1..8", "seq=1024..65536*2" (powers), "{ac}=none,full". Errors: FRAG_EUSAGE. */
 int frag_axes_add(struct frag_axes *x, const char *text, struct frag_err *err);
-struct frag_axis *frag_axes_find(const struct frag_axes *x, const char *name, size_t len);
 /* Names with commas, with braces or without. */
 int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_order order,
 			struct frag_err *err);

@@ -19,31 +19,31 @@
 
 #define CURVE_POINTS 64u /* of reserved over time, kept for packing */
 
+static void free_state(XXH3_state_t **at)
+{
+	XXH3_freeState(*at);
+}
+
 int frag_sweep_hash(const char *path, char *text, struct frag_err *err)
 {
 	static const size_t chunk = 1 << 18;
-	XXH3_state_t *state = XXH3_createState();
+	FRAG_AUTO(free_state) XXH3_state_t *state = XXH3_createState();
 	FRAG_AUTO_FREE char *buf = frag_host_alloc(chunk);
 	FRAG_AUTO_FILE FILE *in = fopen(path, "rb");
 	XXH128_hash_t h;
 	size_t n;
-	int rc = 0;
+	int rc;
 
-	if (!state || !buf) {
-		rc = frag_fail_nomem(err, "hash of a trace");
-	} else if (!in) {
-		rc = frag_fail(err, FRAG_EINPUT, "cannot open it: %m");
-	} else {
-		XXH3_128bits_reset(state);
-		while ((n = fread(buf, 1, chunk, in)) > 0)
-			XXH3_128bits_update(state, buf, n);
-		if (ferror(in))
-			rc = frag_fail(err, FRAG_EINPUT, "cannot read it: %m");
-		h = XXH3_128bits_digest(state);
-		snprintf(text, 33, "%016llx%016llx", (unsigned long long)h.high64,
-			 (unsigned long long)h.low64);
-	}
-	XXH3_freeState(state);
+	if (!in)
+		return frag_fail(err, FRAG_EINPUT, "cannot open it: %m");
+	FRAG_CHECK_ALLOC(state && buf, "hash of a trace", err);
+	XXH3_128bits_reset(state);
+	while ((n = fread(buf, 1, chunk, in)) > 0)
+		XXH3_128bits_update(state, buf, n);
+	rc = ferror(in) ? frag_fail(err, FRAG_EINPUT, "cannot read it: %m") : 0;
+	h = XXH3_128bits_digest(state);
+	snprintf(text, 33, "%016llx%016llx", (unsigned long long)h.high64,
+		 (unsigned long long)h.low64);
 	return rc;
 }
 
