@@ -106,17 +106,20 @@ static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
 	return draw(p, spec, dev, a, err);
 }
 
+static void release_events(struct frag_trace_dev *edited)
+{
+	frag_host_free(edited->events);
+}
+
 int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
 		      const struct frag_proposal *o, struct frag_err *err)
 {
-	struct frag_trace_dev dev;
+	FRAG_AUTO(release_events) struct frag_trace_dev dev = { 0 };
 	struct frag_advice_peaks after;
-	FRAG_AUTO_FREE struct frag_event *edited = NULL;
 
 	if (!e->edited_bytes)
 		return 0;
 	FRAG_TRY(frag_edit_apply(e, &dev, err));
-	edited = dev.events;
 	after.requested = frag_probe_peak_live(&dev, 1);
 	if (!falls(p->before.requested, after.requested))
 		return 0;
