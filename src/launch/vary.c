@@ -85,14 +85,6 @@ static int make_words(char **program, const char *name, uint64_t n, char ***out,
 	return 0;
 }
 
-void frag_words_release(char ***words)
-{
-	for (char **w = *words; w && *w; w++)
-		frag_host_free(*w);
-	frag_host_free(*words);
-	*words = NULL;
-}
-
 int frag_vary_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 		     const char *name, uint64_t n, struct frag_trace **out, int *status,
 		     uint64_t *refused, struct frag_err *err)

@@ -21,9 +21,6 @@ int frag_vary_record(const struct frag_launch *l, const struct frag_pretend *o, 
 		     const char *name, uint64_t n, struct frag_trace **out, int *status,
 		     uint64_t *refused, struct frag_err *err);
 
-/* A command line in new memory. */
-void frag_words_release(char ***words);
-
 /* Requests that the card had no memory for, also those that the program caught. */
 uint64_t frag_vary_refusals(const struct frag_trace *trace);
 

@@ -11,9 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <frag/base.h>
 #include <frag/error.h>
-
-#include "launch/vary.h"
 
 #define FRAG_AXES_MAX 16u
 #define FRAG_AXIS_NAME 40u
