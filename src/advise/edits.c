@@ -69,6 +69,25 @@ static int draw(const struct frag_advice_plan *p, const struct frag_policy_spec 
 	return 0;
 }
 
+static int add(struct frag_advice_plan *p, const struct frag_proposal *o, const char *where,
+	       const char *left_out, const struct frag_advice_peaks *after, struct frag_err *err)
+{
+	struct frag_advice *a;
+
+	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
+	a = &p->list[p->count++];
+	*a = (struct frag_advice){ .change = o->change,
+				   .what = copy(o->what),
+				   .where = copy(where),
+				   .numerics = copy(o->numerics),
+				   .left_out = copy(left_out),
+				   .before = p->before,
+				   .after = *after,
+				   .cost = o->cost };
+	FRAG_CHECK_ALLOC(a->what && a->where && a->numerics && a->left_out, "advice", err);
+	return 0;
+}
+
 /* dev: with the change, replayed under `spec`. */
 static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
 		const struct frag_advice_peaks *after, const struct frag_policy_spec *spec,
@@ -81,42 +100,32 @@ static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
 
 	if (!falls(frag_advice_need(&p->before), frag_advice_need(after)))
 		return 0;
-	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
-	a = &p->list[p->count++];
-	*a = (struct frag_advice){ .change = o->change,
-				   .what = copy(o->what),
-				   .where = copy(o->where ? o->where : line),
-				   .numerics = copy(o->numerics),
-				   .left_out = copy(""),
-				   .before = p->before,
-				   .after = *after,
-				   .cost = o->cost,
-				   .card = card ? card->name : NULL };
-	FRAG_CHECK_ALLOC(a->what && a->where && a->numerics && a->left_out, "advice", err);
+	FRAG_TRY(add(p, o, o->where ? o->where : line, NULL, after, err));
+	a = &p->list[p->count - 1];
+	a->card = card ? card->name : NULL;
 	return draw(p, spec, dev, a, err);
+}
+
+static void release_events(struct frag_trace_dev *edited)
+{
+	frag_host_free(edited->events);
 }
 
 int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
 		      const struct frag_proposal *o, struct frag_err *err)
 {
-	struct frag_trace_dev dev;
+	FRAG_AUTO(release_events) struct frag_trace_dev dev = { 0 };
 	struct frag_advice_peaks after;
-	const struct frag_policy_spec *better;
-	int rc = 0;
 
 	if (!e->edited_bytes)
 		return 0;
 	FRAG_TRY(frag_edit_apply(e, &dev, err));
 	after.requested = frag_probe_peak_live(&dev, 1);
-	if (falls(p->before.requested, after.requested)) {
-		rc = measure(p, &dev, &after, err);
-		if (!rc) {
-			better = after.reserved <= after.expandable ? p->plain : p->expandable;
-			rc = take(p, o, &after, better, &dev, err);
-		}
-	}
-	frag_host_free(dev.events);
-	return rc;
+	if (!falls(p->before.requested, after.requested))
+		return 0;
+	FRAG_TRY(measure(p, &dev, &after, err));
+	return take(p, o, &after, after.reserved <= after.expandable ? p->plain : p->expandable,
+		    &dev, err);
 }
 
 int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
@@ -137,19 +146,7 @@ int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
 int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
 			struct frag_err *err)
 {
-	struct frag_advice *a;
-
-	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
-	a = &p->list[p->count++];
-	*a = (struct frag_advice){ .change = change,
-				   .what = copy(""),
-				   .where = copy(""),
-				   .numerics = copy(""),
-				   .left_out = copy(why),
-				   .before = p->before,
-				   .after = p->before };
-	FRAG_CHECK_ALLOC(a->what && a->where && a->numerics && a->left_out, "advice", err);
-	return 0;
+	return add(p, &(struct frag_proposal){ .change = change }, NULL, why, &p->before, err);
 }
 
 /* ---- all of them ------------------------------------------------------------------------- */
@@ -223,9 +220,8 @@ static int propose_all(const struct frag_recording *rec, const struct frag_edit_
 			FRAG_TRY(kinds[i]->propose(&p, err));
 	if (p.count)
 		qsort(p.list, p.count, sizeof(*p.list), by_need);
-	*out = p.list;
+	*out = FRAG_GIVE(p.list);
 	*n = p.count;
-	p.list = NULL;
 	p.count = 0;
 	return 0;
 }

@@ -93,14 +93,13 @@ int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct f
 		       bool *out_of_memory, struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
-	json_t *facts = frag_trial_facts(a, n);
+	json_auto_t *facts = frag_trial_facts(a, n);
 	char folder[4096];
 
 	*t = (struct frag_trial){ .status = status,
 				  .steps = frag_facts_count(facts, "steps"),
 				  .updated = frag_facts_count(facts, "updated"),
 				  .moved = frag_facts_count(facts, "moved") };
-	json_decref(facts);
 	frag_trials_path(&a->trials, n, "", folder, sizeof(folder));
 	FRAG_TRY(frag_pretend_collect(&a->trials.launch, folder, status, &trace, err));
 	*out_of_memory = frag_vary_refusals(trace) != 0;
@@ -108,8 +107,7 @@ int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct f
 	FRAG_TRY(frag_trial_measure(a, trace, t, err));
 	if (!n) {
 		frag_trace_destroy(a->base);
-		a->base = trace;
-		trace = NULL;
+		a->base = FRAG_GIVE(trace);
 	}
 	return 0;
 }

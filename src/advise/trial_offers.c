@@ -94,21 +94,18 @@ static int add_offer(struct frag_advising *a, const json_t *row, struct frag_err
 
 int frag_trial_offers(struct frag_advising *a, struct frag_err *err)
 {
-	json_t *facts = frag_trial_facts(a, 0), *row;
+	json_auto_t *facts = frag_trial_facts(a, 0);
 	const json_t *changes = json_object_get(facts, "changes");
 	size_t i, n = FRAG_MIN(json_array_size(changes), FRAG_TRIALS_MAX / 2);
 	const size_t cap = 2 * n + FRAG_TRIAL_REPLAYED + 1; /* one with a number may come twice */
-	int rc = 0;
 
-	a->list = frag_host_calloc(cap, sizeof(*a->list));
-	a->offers = frag_host_calloc(cap, sizeof(*a->offers));
-	if (!a->list || !a->offers)
-		rc = frag_fail_nomem(err, "advice");
-	for (i = 0; !rc && i < 2 * n; i++) { /* what compiles takes longest, and begins first */
-		row = json_array_get(changes, i % n);
+	FRAG_TRY_CALLOC(a->list, cap, "advice", err);
+	FRAG_TRY_CALLOC(a->offers, cap, "advice", err);
+	for (i = 0; i < 2 * n; i++) { /* what compiles takes longest, and begins first */
+		json_t *row = json_array_get(changes, i % n);
+
 		if (json_is_true(json_object_get(row, "untimed")) == (i < n))
-			rc = add_offer(a, row, err);
+			FRAG_TRY(add_offer(a, row, err));
 	}
-	json_decref(facts);
-	return rc;
+	return 0;
 }

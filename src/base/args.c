@@ -114,6 +114,13 @@ int frag_args_defaults(const struct frag_arg_table *tables, struct frag_err *err
 	return 0;
 }
 
+void frag_args_release(const struct frag_arg_table *tables)
+{
+	FOR_ROWS (w, tables)
+		if (w.row->release)
+			w.row->release((char *)w.table->base + w.row->offset);
+}
+
 size_t frag_args_value_text(const struct frag_arg *a, char *buf, size_t cap)
 {
 	size_t used = 0;

@@ -58,6 +58,7 @@ struct frag_arg { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	const char *const *words; /* WORD, SET: NULL-terminated; "" = a value without a word */
 	/* OWN: takes the text. A list may be given several times. Errors: FRAG_EUSAGE. */
 	int (*set)(void *field, const char *text, struct frag_err *err);
+	void (*release)(void *field); /* OWN: what set() took; also of an unset field, and twice */
 	const char *def;	 /* default, as one would type it; NULL: the field is unchanged */
 	const char *bare;	 /* value of --name without a value; NULL: a value is required */
 	enum frag_arg_file file; /* TEXT: the use of the named file */
@@ -81,6 +82,8 @@ struct frag_arg_table {
 
 /* Writes the defaults of all rows. Errors: FRAG_EUSAGE for a default that does not parse. */
 int frag_args_defaults(const struct frag_arg_table *tables, struct frag_err *err);
+/* Of all rows that have one. */
+void frag_args_release(const struct frag_arg_table *tables);
 /*
  * Parses the options in argv[1] to argv[argc - 1]. operands[argc]: the other words, in order, and
  * *count, their number; *rest: index in argv after a "--", else argc. Stops after an option that

@@ -77,3 +77,20 @@ void frag_host_free_at(void *at)
 	memcpy(&block, at, sizeof(block));
 	free(block);
 }
+
+void frag_words_release(char ***words)
+{
+	for (char **w = *words; w && *w; w++)
+		free(*w);
+	free(*words);
+	*words = NULL;
+}
+
+void frag_file_close_at(void *at)
+{
+	FILE *file;
+
+	memcpy(&file, at, sizeof(file));
+	if (file)
+		fclose(file);
+}

@@ -291,8 +291,7 @@ int frag_bench_policies_answer(struct frag_bench_policies *b, char *const *paths
 {
 	struct bench_row *data = frag_answer_new(b->a, 1, sizeof(*data));
 
-	if (!b->policies->count)
-		FRAG_TRY(frag_policy_texts_add(b->policies, "pytorch", err));
+	FRAG_TRY(frag_policy_texts_default(b->policies, "pytorch", err));
 	b->rows = frag_answer_new(b->a, count * b->policies->count, sizeof(*b->rows));
 	FRAG_CHECK_ALLOC(data, "answer", err);
 	FRAG_CHECK_ALLOC(b->rows, "answer", err);

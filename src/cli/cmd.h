@@ -57,6 +57,8 @@ struct frag_cmd {
 	enum frag_cmd_group group;
 	unsigned rank;	      /* place in its group: 0 first, those alike by name */
 	const char *operands; /* as in the usage line: "TRACE...", NULL = none */
+	/* other than the words of `operands`: "TRACE" is one, in brackets or beside a program it may be left
+	 * out, "TRACE..." are up to 10000 */
 	size_t operands_min, operands_max;
 	const char *program;  /* the command takes "-- PROGRAM [ARG...]": "PROGRAM", or "[PROGRAM]"
 			       * where it may be left out; NULL: words behind "--" are operands */

@@ -101,8 +101,6 @@ const struct frag_cmd frag_cmd_advise = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 0,
 	.operands = "TRACE",
-	.operands_min = 0,
-	.operands_max = 1,
 	.program = "[PROGRAM]",
 	.about = "Runs the unchanged program on a pretended card, then once with each change "
 		 "that applies to it (checkpointing, another optimizer, half of the batch, "

@@ -16,9 +16,8 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "profile", FRAG_ARG_AT(struct options, profile), .value = "FILE",
 	  .file = FRAG_ARG_WRITES,
 	  .help = "write a cost profile, for --cost of the other commands" },
-	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct options, policies),
-	  .set = frag_policy_texts_set_list, .value = "POLICIES",
-	  .help = "with traces: policies, separated by ';' (default: pytorch)" },
+	FRAG_CLI_POLICIES("policies", struct options, policies,
+			  "with traces: policies, separated by ';' (default: pytorch)"),
 	{ FRAG_ARG_UINT, "passes", FRAG_ARG_AT(struct options, passes), .value = "N", .min = 1,
 	  .max = 10000, .def = "5",
 	  .help = "with traces: warm passes, and timed ones for the percentiles" },
@@ -61,11 +60,6 @@ static int bench_policies(const struct frag_cli *cli, struct options *o, struct 
 	return frag_cli_show_answer(cli, &a, err);
 }
 
-static void release(void *values)
-{
-	frag_policy_texts_release(&((struct options *)values)->policies);
-}
-
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	return cli->operands_count ? bench_policies(cli, values, err)
@@ -77,8 +71,6 @@ const struct frag_cmd frag_cmd_bench = {
 	.summary = "what driver calls, or policies, cost on a card",
 	.group = FRAG_GROUP_MEASURE,
 	.operands = "[TRACE...]",
-	.operands_min = 0,
-	.operands_max = 10000,
 	.about = "Without traces: measures how long every driver call takes, by size, and writes a "
 		 "cost profile for the simulated card. With traces: runs only their allocs and "
 		 "frees through policies, first without cached memory, then with all of it cached, "
@@ -92,5 +84,4 @@ const struct frag_cmd frag_cmd_bench = {
 	.answer = &frag_bench_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
-	.release = release,
 };

@@ -25,15 +25,13 @@ static const char *const optimum_words[] = { [FRAG_OPTIMUM_AUTO] = "auto",
 					     NULL };
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct frag_session, policies),
-	  .set = frag_policy_texts_set_list, .value = "POLICIES",
-	  .help = "policies, separated by ';' (default: recorded, pytorch, "
-		  "pytorch:expandable_segments:True, pytorch:max_split_size_mb:128, native, buddy, "
-		  "vmm, planned, and for logs of RMM rmm_pool, rmm_arena, rmm_binning); all = "
-		  "every one listed" },
-	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct frag_session, policies),
-	  .set = frag_policy_texts_set_one, .value = "POLICY",
-	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	FRAG_CLI_POLICIES(
+		"policies", struct frag_session, policies,
+		"policies, separated by ';' (default: recorded, pytorch, "
+		"pytorch:expandable_segments:True, pytorch:max_split_size_mb:128, native, buddy, "
+		"vmm, planned, and for logs of RMM rmm_pool, rmm_arena, rmm_binning); all = "
+		"every one listed"),
+	FRAG_CLI_POLICY(struct frag_session, policies),
 	{ FRAG_ARG_WORD, "optimum", FRAG_ARG_AT(struct frag_session, optimum),
 	  .words = optimum_words, .def = "auto",
 	  .help = "what to show of the best possible: off, the lower bound, or place = also an "
@@ -72,8 +70,6 @@ const struct frag_cmd frag_cmd_compare = {
 	.summary = "which policy needs the least memory? table, charts and report",
 	.group = FRAG_GROUP_CHOOSE,
 	.operands = "TRACE...",
-	.operands_min = 1,
-	.operands_max = 10000,
 	.about = "Replays traces through several allocation policies and says what each one "
 		 "reserves, where the bytes are lost, what the driver calls cost, and which policy "
 		 "needs least. With --out, writes charts and a self-contained report.html, too.",

@@ -52,7 +52,6 @@ const struct frag_cmd frag_cmd_diagnose = {
 	.group = FRAG_GROUP_UNDERSTAND,
 	.rank = 1,
 	.operands = "TRACE|LOG...",
-	.operands_min = 1,
 	.operands_max = 4096,
 	.about = "Finds what is wrong with the memory of a program, with the numbers that support "
 		 "it and the line of the program: out of memory (by fragmentation, or because the "

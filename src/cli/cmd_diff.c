@@ -54,16 +54,12 @@ static int read_recording(const struct frag_cli *cli, const struct options *o, c
 static int read_side(const struct frag_cli *cli, const struct options *o, const char *path,
 		     struct frag_answer *a, struct frag_side *out, struct frag_err *err)
 {
-	json_t *root = frag_side_read_json(path);
+	json_auto_t *root = frag_side_read_json(path);
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
-	int rc;
 
 	frag_cli_show(&progress, "explaining", path);
-	if (!root)
-		return read_recording(cli, o, path, a, out, err);
-	rc = frag_side_of_json(root, path, a, out, err);
-	json_decref(root);
-	return rc;
+	return root ? frag_side_of_json(root, path, a, out, err)
+		    : read_recording(cli, o, path, a, out, err);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -112,8 +108,6 @@ const struct frag_cmd frag_cmd_diff = {
 	.group = FRAG_GROUP_UNDERSTAND,
 	.rank = 2,
 	.operands = "BEFORE AFTER",
-	.operands_min = 2,
-	.operands_max = 2,
 	.about = "Compares two recordings, or the JSON that replay, compare or explain wrote for "
 		 "an earlier run: peak reserved and live memory, what was there at the peak, and "
 		 "which call sites grew, shrank, appeared or disappeared. Call sites are matched "

@@ -103,10 +103,9 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 			       .threads = cli->threads };
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
-	FRAG_AUTO_FREE struct frag_explained *x = NULL;
+	FRAG_AUTO(frag_explained_destroy_at) struct frag_explained *x = NULL;
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
 	const struct frag_unit *unit;
-	struct frag_progress progress;
-	int rc;
 
 	FRAG_TRY(choose_device(o, in, &unit, err));
 	FRAG_TRY(frag_cli_spec(cli, in, o->policy, &spec, err));
@@ -114,12 +113,9 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 	c.spec = spec;
 	FRAG_TRY_CALLOC(x, 1, "explanation", err);
 	frag_cli_show(&progress, "explaining", unit->label);
-	rc = frag_explain(&c, &opt, &answer, x, err);
+	FRAG_TRY(frag_explain(&c, &opt, &answer, x, err));
 	frag_progress_end(&progress);
-	FRAG_TRY(rc);
-	rc = put_all(cli, o, in, spec, x, unit->label, err);
-	frag_explained_release(x);
-	return rc;
+	return put_all(cli, o, in, spec, x, unit->label, err);
 }
 
 static const struct frag_arg options[] = {
@@ -168,8 +164,6 @@ const struct frag_cmd frag_cmd_explain = {
 	.summary = "who holds the memory at a moment, and why it ran out",
 	.group = FRAG_GROUP_UNDERSTAND,
 	.operands = "TRACE",
-	.operands_min = 1,
-	.operands_max = 1,
 	.about = "Replays a recording up to a moment, under its own settings or any policy, and "
 		 "shows who holds the memory: live bytes by line of the program with their age and "
 		 "purpose; free memory that cannot be returned, by the blocks that pin its "

@@ -23,20 +23,15 @@ static int write_to(const struct frag_cli *cli, const struct options *o, struct 
 				       .after = o->after,
 				       .name = in->trace->name ? in->trace->name : "",
 				       .policy = frag_policy_spec_text(spec) };
-	struct frag_progress progress = { .on = false };
-	struct frag_outfile out = { 0 };
-	int rc;
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { .on = false };
+	FRAG_AUTO(frag_outfile_abort) struct frag_outfile out = { 0 };
 
 	FRAG_TRY(frag_outfile_open(&out, o->output, err));
 	job.to = out.to;
 	if (strcmp(o->output, "-") != 0)
 		frag_cli_show(&progress, "writing", o->output);
-	rc = frag_export(&job, o->to, err);
+	FRAG_TRY(frag_export(&job, o->to, err));
 	frag_progress_end(&progress);
-	if (rc) {
-		frag_outfile_abort(&out);
-		return rc;
-	}
 	return frag_outfile_commit(&out, err);
 }
 
@@ -87,8 +82,6 @@ const struct frag_cmd frag_cmd_export = {
 	.group = FRAG_GROUP_RECORD,
 	.rank = 2,
 	.operands = "TRACE",
-	.operands_min = 1,
-	.operands_max = 1,
 	.about = "Writes a recording for other tools: a snapshot that PyTorch's viewer and cufrag "
 		 "open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, time series "
 		 "for Prometheus, or arrays for NumPy. With --policy, it writes what that policy "

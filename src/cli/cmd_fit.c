@@ -124,13 +124,11 @@ static int vary(const struct frag_cli *cli, const struct options *o, struct frag
 /* ---- the command ----------------------------------------------------------------- */
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct options, policies),
-	  .set = frag_policy_texts_set_list, .value = "POLICIES",
-	  .help = "policies, separated by ';' (default: recorded, pytorch, pytorch with "
-		  "expandable_segments:True, max_split_size_mb:128, roundup_power2_divisions:8)" },
-	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct options, policies),
-	  .set = frag_policy_texts_set_one, .value = "POLICY",
-	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	FRAG_CLI_POLICIES("policies", struct options, policies,
+			  "policies, separated by ';' (default: recorded, pytorch, pytorch with "
+			  "expandable_segments:True, max_split_size_mb:128, "
+			  "roundup_power2_divisions:8)"),
+	FRAG_CLI_POLICY(struct options, policies),
 	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct options, vary), .value = "{NAME}=A..B",
 	  .help = "with --no-gpu: find the greatest number in place of {NAME} with which the "
 		  "program completes on --gpu, by recording it several times" },
@@ -139,11 +137,6 @@ static const struct frag_arg options[] = {
 		  "command with the same environment and files" },
 	{ 0 },
 };
-
-static void release(void *values)
-{
-	frag_policy_texts_release(&((struct options *)values)->policies);
-}
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
@@ -163,7 +156,6 @@ const struct frag_cmd frag_cmd_fit = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 1,
 	.operands = "TRACE...",
-	.operands_min = 0,
 	.operands_max = 4096,
 	.program = "[PROGRAM]",
 	.about = "For each policy, finds the smallest card on which the trace completes, to 2 MiB, "
@@ -191,5 +183,4 @@ const struct frag_cmd frag_cmd_fit = {
 	.answer = &frag_fit_shape,
 	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows),
 	.run = run,
-	.release = release,
 };

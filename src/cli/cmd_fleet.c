@@ -79,8 +79,6 @@ const struct frag_cmd frag_cmd_fleet = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 7,
 	.operands = "RESULTS",
-	.operands_min = 1,
-	.operands_max = 1,
 	.about = "Plans cards for all jobs of a sweep: which cards each job fits under each "
 		 "setting, with headroom; which jobs move to a smaller card by a setting, and what "
 		 "that saves; how many cards are enough where ranks share them, and the number "

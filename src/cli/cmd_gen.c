@@ -138,7 +138,6 @@ const struct frag_cmd frag_cmd_gen = {
 	.rank = 3,
 	.operands = "repeat TRACE",
 	.operands_min = 1,
-	.operands_max = 2,
 	.about = "repeat: repeats whole steps of a trace between its beginning and its end; "
 		 "without step marks, the longest stretch between two moments with the same live "
 		 "blocks. Each round starts from the previous round's state. Recorded addresses "

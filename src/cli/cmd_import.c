@@ -35,21 +35,13 @@ static int read_part(const struct options *o, const char *path, struct frag_trac
 static int read_parts(const struct frag_cli *cli, const struct options *o, struct frag_trace **out,
 		      struct frag_err *err)
 {
-	size_t count = cli->operands_count;
-	FRAG_AUTO_FREE struct frag_trace **parts = frag_host_calloc(count, sizeof(*parts));
-	int rc = parts ? 0 : frag_fail_nomem(err, "traces");
+	FRAG_AUTO(frag_trace_parts_release) struct frag_trace_parts parts = { 0 };
 
-	for (size_t i = 0; !rc && i < count; i++)
-		rc = read_part(o, cli->operands[i], &parts[i], err);
-	if (!rc && count == 1) {
-		*out = parts[0];
-		parts[0] = NULL;
-	} else if (!rc) {
-		rc = frag_trace_merge(parts, count, out, err);
-	}
-	for (size_t i = 0; parts && i < count; i++)
-		frag_trace_destroy(parts[i]);
-	return rc;
+	parts.count = cli->operands_count;
+	FRAG_TRY_CALLOC(parts.list, parts.count, "traces", err);
+	for (size_t i = 0; i < parts.count; i++)
+		FRAG_TRY(read_part(o, cli->operands[i], &parts.list[i], err));
+	return frag_trace_parts_join(&parts, out, err);
 }
 
 /* A limit is in few recordings: what is given here goes into the trace. */
@@ -68,8 +60,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
-	struct frag_progress progress;
-	int rc;
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
 
 	if (!o->output)
 		return frag_fail(err, FRAG_EUSAGE, "no output file; name it with -o");
@@ -78,9 +69,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	if (o->no_evidence)
 		frag_trace_drop_evidence(trace);
 	frag_cli_show(&progress, "writing", o->output);
-	rc = frag_trace_write(trace, o->output, err);
+	FRAG_TRY(frag_trace_write(trace, o->output, err));
 	frag_progress_end(&progress);
-	FRAG_TRY(rc);
 	return frag_cli_show_written(
 		cli,
 		&(struct frag_written){ .file = o->output,
@@ -121,7 +111,6 @@ const struct frag_cmd frag_cmd_import = {
 	.group = FRAG_GROUP_RECORD,
 	.rank = 1,
 	.operands = "FILE...",
-	.operands_min = 1,
 	.operands_max = 4096,
 	.about = "Reads recordings (cufrag list formats; compressed ones too) and writes cufrag's "
 		 "own format: about one byte per event, checksummed, read at tens of millions of "

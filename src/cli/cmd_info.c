@@ -54,8 +54,6 @@ const struct frag_cmd frag_cmd_info = {
 	.group = FRAG_GROUP_UNDERSTAND,
 	.rank = 3,
 	.operands = "TRACE...",
-	.operands_min = 1,
-	.operands_max = 10000,
 	.about = "Reads a recording once and says what it holds. Peak live is the largest sum of "
 		 "live requests, each rounded up to 512 B: no allocator can reserve less. A "
 		 "lifetime ends when the program lets go of the block; the percentiles are at most "

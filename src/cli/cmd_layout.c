@@ -264,15 +264,13 @@ static int store(struct frag_cli *cli, struct options *o, struct frag_err *err)
 	const struct frag_layouts *x = &o->all;
 	struct frag_rows failures = { 0 };
 	char *operands[] = { (char *)(uintptr_t)x->keep, NULL };
-	uint32_t flags;
 
 	s.target = cli->target;
 	s.threads = x->jobs;
 	s.operands = operands;
 	s.operands_count = 1;
 	s.output = o->store;
-	FRAG_TRY(frag_policy_texts_list(&s.policies, "recorded;caching;expandable;vmm", err));
-	FRAG_TRY(frag_policy_texts_check(&s.policies, &flags, err));
+	FRAG_TRY(frag_policy_texts_default(&s.policies, FRAG_SWEEP_POLICIES, err));
 	for (size_t c = 0; c < x->cards_count; c++) {
 		FRAG_TRY(FRAG_GROW(s.cards, s.cards_count, s.cards_cap, "cards", err));
 		s.cards[s.cards_count++] = x->cards[c];
@@ -357,8 +355,8 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "price", AT(price), .value = "LIST",
 	  .help = "price of a card for an hour, as h100=2.5,h200=3.2 (also: price_per_hour of "
 		  "--cards)" },
-	{ FRAG_ARG_OWN, "policies", AT(all.policies), .set = frag_policy_texts_set_list,
-	  .value = "POLICIES", .help = "policies, separated by ';' (default: those of fit)" },
+	FRAG_CLI_POLICIES("policies", struct options, all.policies,
+			  "policies, separated by ';' (default: those of fit)"),
 	{ FRAG_ARG_UINT, "jobs", AT(all.jobs), .value = "N", .min = 1, .max = FRAG_LAYOUT_JOBS,
 	  .help = "layouts that run at a time (default: one per processor)" },
 	{ FRAG_ARG_BYTES, "memory", AT(all.pretend.memory_bytes), .value = "SIZE", .min = FRAG_MIB,

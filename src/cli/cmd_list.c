@@ -121,8 +121,6 @@ const struct frag_cmd frag_cmd_list = {
 	.summary = "policies, devices, formats, gpus or metrics that this build knows",
 	.group = FRAG_GROUP_MEASURE,
 	.operands = "policies|devices|formats|gpus|metrics [POLICY]",
-	.operands_min = 1,
-	.operands_max = 2,
 	.about = "Lists what this build knows. For policies: where the rules come from, what the "
 		 "device must be able to do, and every option with type, range, default and "
 		 "meaning.",

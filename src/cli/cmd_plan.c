@@ -148,7 +148,6 @@ const struct frag_cmd frag_cmd_plan = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 5,
 	.operands = "TRACE...",
-	.operands_min = 1,
 	.operands_max = 4096,
 	.about =
 		"Prints the load lower bound (no allocator can reserve less) and how close offline "

@@ -116,11 +116,9 @@ static void rescue(struct frag_cli *cli, const struct frag_trace *trace)
 /* Before the program runs, perhaps for hours: can the file be written? */
 static int probe_output(const char *path, struct frag_err *err)
 {
-	struct frag_outfile out;
+	FRAG_AUTO(frag_outfile_abort) struct frag_outfile out = { 0 };
 
-	FRAG_TRY(frag_outfile_open(&out, path, err));
-	frag_outfile_abort(&out);
-	return 0;
+	return frag_outfile_open(&out, path, err);
 }
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)

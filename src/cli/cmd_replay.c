@@ -31,8 +31,7 @@ static int run(struct frag_cli *cli, void *session, struct frag_err *err)
 	struct frag_session *s = session;
 
 	FRAG_TRY(frag_cli_replays_begin(s, cli, err));
-	if (!s->policies.count)
-		FRAG_TRY(frag_policy_texts_add(&s->policies, "recorded", err));
+	FRAG_TRY(frag_policy_texts_default(&s->policies, "recorded", err));
 	return frag_cli_replays_run(s, cli, frag_report_replay, err);
 }
 
@@ -42,8 +41,6 @@ const struct frag_cmd frag_cmd_replay = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 4,
 	.operands = "TRACE...",
-	.operands_min = 1,
-	.operands_max = 10000,
 	.about = "Replays a trace through one allocation policy and prints the metrics, where the "
 		 "bytes are at the peak, and what memory looked like if it ran out; with "
 		 "--counters also latency by class, driver calls and the policy's own statistics. "

@@ -162,14 +162,12 @@ static int scale(struct frag_prediction *p, struct frag_cli *cli, struct options
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 	char name[FRAG_VARY_NAME] = "value", card[40];
 	struct recorder r = { cli, o, name };
-	uint32_t flags;
 
 	if (o->output && o->to.count != 1)
 		return frag_fail(err, FRAG_EUSAGE, "-o writes the trace at one value: give --to N");
-	if (!o->policies.count)
-		FRAG_TRY(frag_policy_texts_list(&o->policies,
-						"recorded;pytorch:expandable_segments:True", err));
-	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
+	FRAG_TRY(frag_policy_texts_default(&o->policies,
+					   "recorded;pytorch:expandable_segments:True", err));
+	FRAG_TRY(frag_policy_texts_check(&o->policies, NULL, err));
 	FRAG_TRY(get_parts(p, &r, name, err));
 	p->name = name;
 	FRAG_TRY(predict(p, o, err));
@@ -198,12 +196,10 @@ static const struct frag_arg options[] = {
 		  "until that is the greatest" },
 	{ FRAG_ARG_UINT, "most", AT(most), .value = "N", .min = 1, .max = FRAG_SCALING_MAX,
 	  .def = "1048576", .help = "the greatest value to try" },
-	{ FRAG_ARG_OWN, "policies", AT(policies), .set = frag_policy_texts_set_list,
-	  .value = "POLICIES",
-	  .help = "policies, separated by ';' (default: recorded, and pytorch with "
-		  "expandable_segments:True)" },
-	{ FRAG_ARG_OWN, "policy", AT(policies), .set = frag_policy_texts_set_one, .value = "POLICY",
-	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	FRAG_CLI_POLICIES("policies", struct options, policies,
+			  "policies, separated by ';' (default: recorded, and pytorch with "
+			  "expandable_segments:True)"),
+	FRAG_CLI_POLICY(struct options, policies),
 	{ FRAG_ARG_TEXT, "output", .letter = 'o', AT(output), .value = "FILE",
 	  .file = FRAG_ARG_WRITES_TRACE,
 	  .help = "also write the trace at --to N, for the other commands" },
@@ -213,11 +209,6 @@ static const struct frag_arg options[] = {
 static void init(void *values)
 {
 	((struct options *)values)->confirm = true;
-}
-
-static void release(void *values)
-{
-	frag_policy_texts_release(&((struct options *)values)->policies);
 }
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
@@ -233,7 +224,6 @@ const struct frag_cmd frag_cmd_scale = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 3,
 	.operands = "TRACE...",
-	.operands_min = 0,
 	.operands_max = FRAG_SCALING_PARTS,
 	.program = "[PROGRAM]",
 	.about =
@@ -255,5 +245,4 @@ const struct frag_cmd frag_cmd_scale = {
 	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows),
 	.init = init,
 	.run = run,
-	.release = release,
 };

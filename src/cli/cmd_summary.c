@@ -26,7 +26,6 @@ const struct frag_cmd frag_cmd_summary = {
 	.summary = "three sentences: how much it took, what is wrong, what to type next",
 	.group = FRAG_GROUP_UNDERSTAND,
 	.operands = "TRACE|LOG...",
-	.operands_min = 1,
 	.operands_max = 4096,
 	.about = "Tells in three sentences how much memory a recording took, what is wrong "
 		 "and at which line, and which command shows more. 'cufrag FILE' is short for "

@@ -92,9 +92,8 @@ static const struct frag_arg options[] = {
 		  "files)" },
 	{ FRAG_ARG_TEXT, "list", AT(list), .value = "FILE",
 	  .help = "a file with a trace, folder or pattern in each line; - = standard input" },
-	{ FRAG_ARG_OWN, "policies", AT(policies), .set = frag_policy_texts_set_list,
-	  .value = "POLICIES",
-	  .help = "policies separated by ';' (default: recorded;caching;expandable;vmm)" },
+	FRAG_CLI_POLICIES("policies", struct frag_sweep, policies,
+			  "policies separated by ';' (default: recorded;caching;expandable;vmm)"),
 	{ FRAG_ARG_OWN, "settings", AT(policies), .set = set_settings, .value = "LIST",
 	  .help = "also pytorch with each of these texts of PYTORCH_CUDA_ALLOC_CONF, separated by "
 		  "';'" },
@@ -135,8 +134,6 @@ static void tell(void *cli, enum frag_recording_stage stage, const char *path,
 
 static int prepare(struct frag_sweep *s, struct frag_cli *cli, struct frag_err *err)
 {
-	uint32_t flags;
-
 	s->target = cli->target;
 	s->target.tell = tell;
 	s->target.tell_ctx = cli;
@@ -146,10 +143,8 @@ static int prepare(struct frag_sweep *s, struct frag_cli *cli, struct frag_err *
 	s->csv = cli->csv;
 	if (!s->output || !strcmp(s->output, "-"))
 		return frag_fail(err, FRAG_EUSAGE, "no results file given: -o FILE");
-	if (!s->policies.count)
-		FRAG_TRY(frag_policy_texts_list(&s->policies, "recorded;caching;expandable;vmm",
-						err));
-	FRAG_TRY(frag_policy_texts_check(&s->policies, &flags, err));
+	FRAG_TRY(frag_policy_texts_default(&s->policies, FRAG_SWEEP_POLICIES, err));
+	FRAG_TRY(frag_policy_texts_check(&s->policies, NULL, err));
 	return s->merge ? 0 : frag_sweep_find_shard(s, err);
 }
 
@@ -179,7 +174,6 @@ const struct frag_cmd frag_cmd_sweep = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 6,
 	.operands = "[TRACE...]",
-	.operands_min = 0,
 	.operands_max = 1u << 20,
 	.about = "Replays traces (files, folders without results of sweeps, patterns) under "
 		 "policies, settings, limits and cards, and writes all results into one SQLite "

@@ -2,7 +2,6 @@
 /* cufrag tune: the settings that serve a trace best, as a line to export. */
 #include "cli/show_answer.h"
 #include "plan/tune/tune_recordings.h"
-#include "recording/policy_texts.h"
 
 struct options {
 	struct frag_policy_texts spaces;
@@ -15,11 +14,9 @@ static int tune(struct frag_tuning *t, struct frag_cli *cli, struct options *o,
 		struct frag_err *err)
 {
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-	uint32_t flags;
 
-	if (!o->spaces.count)
-		FRAG_TRY(frag_policy_texts_add(&o->spaces, "pytorch", err));
-	FRAG_TRY(frag_policy_texts_check(&o->spaces, &flags, err));
+	FRAG_TRY(frag_policy_texts_default(&o->spaces, "pytorch", err));
+	FRAG_TRY(frag_policy_texts_check(&o->spaces, NULL, err));
 	FRAG_TRY(frag_recordings_open(&t->units, cli->operands, cli->operands_count, &cli->target,
 				      0, err));
 	t->options = (struct frag_tune_options){ .spaces = (const char *const *)o->spaces.text,
@@ -40,9 +37,10 @@ static const char *const objectives[] = { "peak", "card", "time", NULL };
 #define AT(field) FRAG_ARG_AT(struct options, field)
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_OWN, "space", AT(spaces), .set = frag_policy_texts_set_list, .value = "POLICIES",
-	  .help = "policies whose options are searched, separated by ';'; options given there stay "
-		  "as they are (default: pytorch)" },
+	FRAG_CLI_POLICIES("space", struct options, spaces,
+			  "policies whose options are searched, separated by ';'; options given "
+			  "there stay "
+			  "as they are (default: pytorch)"),
 	{ FRAG_ARG_WORD, "objective", AT(objective), .words = objectives, .def = "peak",
 	  .help = "peak: least reserved; card: smallest card; time: least driver time under the "
 		  "--cap" },
@@ -57,11 +55,6 @@ static const struct frag_arg options[] = {
 	  .help = "settings to print" },
 	{ 0 },
 };
-
-static void release(void *values)
-{
-	frag_policy_texts_release(&((struct options *)values)->spaces);
-}
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
@@ -89,7 +82,6 @@ const struct frag_cmd frag_cmd_tune = {
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 2,
 	.operands = "TRACE...",
-	.operands_min = 1,
 	.operands_max = 4096,
 	.about =
 		"Replays a trace under many settings of PyTorch's allocator (or of any policy: "
@@ -111,5 +103,4 @@ const struct frag_cmd frag_cmd_tune = {
 	.answer = &frag_tune_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
-	.release = release,
 };

@@ -127,8 +127,6 @@ const struct frag_cmd frag_cmd_verify = {
 	.group = FRAG_GROUP_UNDERSTAND,
 	.rank = 4,
 	.operands = "TRACE...",
-	.operands_min = 1,
-	.operands_max = 10000,
 	.about =
 		"Replays a recording of PyTorch's allocator under its recorded settings and "
 		"compares every segment event, every block address, every refusal and the final "

@@ -6,7 +6,6 @@
 #include "cli/show_answer.h"
 #include "cli/viewing.h"
 #include "explain/diagnose/diagnose.h"
-#include "recording/policy_texts.h"
 
 #define DIAGNOSED_MAX 32000000u /* events: half a minute */
 
@@ -54,9 +53,8 @@ static int add_recording(const struct frag_cli *cli, const struct options *o, co
 			 struct frag_view *v, struct frag_err *err)
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
-	struct frag_policy_spec **specs = NULL;
+	FRAG_AUTO(frag_policy_specs_release) struct frag_policy_spec **specs = NULL;
 	size_t first = v->lanes.count, count = 0, recorded = 0;
-	int rc;
 
 	FRAG_TRY(frag_recording_open(&in, path, &cli->target, FRAG_OPEN_LONG_HEAD, err));
 	if (o->policies.count) {
@@ -67,18 +65,15 @@ static int add_recording(const struct frag_cli *cli, const struct options *o, co
 	}
 	while (specs[count])
 		count++;
-	rc = frag_cli_view_add(cli, &in, specs, count, recorded, v, err);
-	for (size_t i = 0; i < count; i++)
-		frag_policy_spec_destroy(specs[i]);
-	frag_host_free(specs);
-	if (!rc && !o->no_notes)
-		rc = frag_trace_events_count(in.trace) <= DIAGNOSED_MAX
-			     ? add_notes(cli, &in, v, first, count, err)
-			     : frag_view_note(v, first, 0,
-					      "not diagnosed: that takes minutes at this length; "
-					      "cufrag diagnose does it",
-					      err);
-	return rc;
+	FRAG_TRY(frag_cli_view_add(cli, &in, specs, count, recorded, v, err));
+	if (o->no_notes)
+		return 0;
+	return frag_trace_events_count(in.trace) <= DIAGNOSED_MAX
+		       ? add_notes(cli, &in, v, first, count, err)
+		       : frag_view_note(v, first, 0,
+					"not diagnosed: that takes minutes at this length; "
+					"cufrag diagnose does it",
+					err);
 }
 
 /* ---- the page ---- */
@@ -142,12 +137,10 @@ static int show(const struct frag_cli *cli, const struct options *o, struct frag
 }
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct options, policies),
-	  .set = frag_policy_texts_set_list, .value = "POLICIES",
-	  .help = "what these policies would have done, separated by ';' (default: recorded)" },
-	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct options, policies),
-	  .set = frag_policy_texts_set_one, .value = "POLICY",
-	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	FRAG_CLI_POLICIES("policies", struct options, policies,
+			  "what these policies would have done, separated by ';' (default: "
+			  "recorded)"),
+	FRAG_CLI_POLICY(struct options, policies),
 	{ FRAG_ARG_UINT, "port", FRAG_ARG_AT(struct options, port), .value = "N", .max = 65535,
 	  .def = "0", .help = "port to serve the page on, 127.0.0.1 only; 0 = any free one" },
 	{ FRAG_ARG_BYTES, "page-max", FRAG_ARG_AT(struct options, max_bytes), .value = "SIZE",
@@ -163,18 +156,12 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_view_release) struct frag_view v = { 0 };
 	const struct options *o = values;
-	uint32_t flags;
 
-	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
+	FRAG_TRY(frag_policy_texts_check(&o->policies, NULL, err));
 	FRAG_TRY(frag_cli_view_open(cli, &v, err));
 	for (size_t i = 0; i < cli->operands_count; i++)
 		FRAG_TRY(add_recording(cli, o, cli->operands[i], &v, err));
 	return show(cli, o, &v, err);
-}
-
-static void release(void *values)
-{
-	frag_policy_texts_release(&((struct options *)values)->policies);
 }
 
 const struct frag_cmd frag_cmd_view = {
@@ -183,7 +170,6 @@ const struct frag_cmd frag_cmd_view = {
 	.group = FRAG_GROUP_UNDERSTAND,
 	.rank = 1,
 	.operands = "TRACE...",
-	.operands_min = 1,
 	.operands_max = 64,
 	.about = "Shows recordings in a browser: memory over time from the whole run to single "
 		 "events, the address map at any moment, a flame graph of who holds the memory, "
@@ -198,5 +184,4 @@ const struct frag_cmd frag_cmd_view = {
 	.answer = &frag_view_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,
-	.release = release,
 };

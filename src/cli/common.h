@@ -25,6 +25,7 @@
 #include "base/outfile.h"
 #include "base/term.h"
 #include "cmd.h"
+#include "recording/policy_texts.h"
 #include "recording/target.h"
 
 enum frag_cli_device { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA, FRAG_CLI_DEVICE_NULL };
@@ -99,6 +100,22 @@ void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices);
 /* The day that a page names: that of SOURCE_DATE_EPOCH, as in reproducible builds; else, where
  * clock may be asked, today (UTC). In new memory; NULL where neither is, or memory is short. */
 char *frag_cli_day(bool clock);
+
+/* Options that fill a struct frag_policy_texts; it is released after the command. */
+#define FRAG_CLI_POLICIES(name_, type, field, help_) \
+	{ \
+		FRAG_ARG_OWN, name_, FRAG_ARG_AT(type, field), .set = frag_policy_texts_set_list, \
+							       .release = frag_policy_texts_reset, \
+							       .value = "POLICIES", .help = help_ \
+	}
+#define FRAG_CLI_POLICY(type, field) \
+	{ \
+		FRAG_ARG_OWN, "policy", FRAG_ARG_AT(type, field), \
+			.set = frag_policy_texts_set_one, .release = frag_policy_texts_reset, \
+			.value = "POLICY", \
+			.help = "one policy; may be repeated; recorded = the settings of the " \
+				"recording" \
+	}
 
 /* For FRAG_ARG_OWN: a text of settings that some release of PyTorch takes. */
 int frag_cli_set_conf(void *field, const char *arg, struct frag_err *err);

@@ -71,6 +71,8 @@ static void keep_memory(void)
 #endif
 }
 
+#define OPERANDS_MOST 10000u
+
 /* ---- one command ------------------------------------------------------------------- */
 
 static unsigned processors(void)
@@ -80,22 +82,36 @@ static unsigned processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
+static void count_operands(const struct frag_cmd *cmd, size_t *least, size_t *most)
+{
+	const char *word = cmd->operands ? cmd->operands : "";
+
+	*most = cmd->operands_max ?: strstr(word, "...") ? OPERANDS_MOST : 0;
+	*least = cmd->operands_min;
+	for (size_t n = 1; *word; word += strcspn(word, " "), word += *word == ' ', n++) {
+		*most = FRAG_MAX(*most, n);
+		if (*word != '[' && !cmd->operands_min && !cmd->program)
+			*least = n;
+	}
+}
+
 static int check_operands(const struct frag_cli *cli, struct frag_err *err)
 {
 	const struct frag_cmd *cmd = cli->cmd;
+	size_t least, most;
 
-	if (cli->operands_count < cmd->operands_min)
+	count_operands(cmd, &least, &most);
+	if (cli->operands_count < least)
 		return frag_fail(err, FRAG_EUSAGE, "missing operand: cufrag %s %s", cmd->name,
 				 cmd->operands);
-	if (cli->operands_count > cmd->operands_max && cmd->program && !cli->program)
+	if (cli->operands_count > most && cmd->program && !cli->program)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "unexpected operand '%.60s'; a program comes behind --: cufrag %s "
 				 "-- %.60s",
-				 cli->operands[cmd->operands_max], cmd->name,
-				 cli->operands[cmd->operands_max]);
-	if (cli->operands_count > cmd->operands_max)
+				 cli->operands[most], cmd->name, cli->operands[most]);
+	if (cli->operands_count > most)
 		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'",
-				 cli->operands[cmd->operands_max]);
+				 cli->operands[most]);
 	if (cmd->program && cmd->program[0] != '[' && !cli->program)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "no program: cufrag %s [OPTION...] -- %s [ARG...]", cmd->name,
@@ -104,12 +120,11 @@ static int check_operands(const struct frag_cli *cli, struct frag_err *err)
 }
 
 /* Defaults, options, operands. */
-static int read_line(struct frag_cli *cli, void *options, struct frag_err *err)
+static int read_line(struct frag_cli *cli, const struct frag_arg_table *tables,
+		     struct frag_err *err)
 {
-	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
 	int rest;
 
-	frag_cli_tables(cli->cmd, options, cli, tables);
 	FRAG_TRY(frag_args_defaults(tables, err));
 	FRAG_TRY(frag_args_parse(tables, cli->argc, cli->argv, cli->operands, &cli->operands_count,
 				 &rest, &cli->help_, err));
@@ -137,6 +152,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 				.target = { .tell = frag_cli_tell, .tell_ctx = &cli },
 				.context_bytes_ = UINT64_MAX };
 	FRAG_AUTO_FREE void *options = frag_host_calloc(1, cmd->options_size + 1);
+	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
 	struct frag_err err = { 0 };
 	int rc = 0;
 
@@ -145,8 +161,9 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 		rc = frag_fail_nomem(&err, "command line");
 	if (!rc && cmd->init)
 		cmd->init(options);
+	frag_cli_tables(cmd, options, &cli, tables);
 	if (!rc)
-		rc = read_line(&cli, options, &err);
+		rc = read_line(&cli, tables, &err);
 	if (!rc && cli.help_)
 		frag_cli_help(cmd, false, stdout);
 	else if (!rc)
@@ -157,6 +174,8 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 		rc = frag_cli_fail(&cli, &err);
 	if (options && cmd->release)
 		cmd->release(options);
+	if (options)
+		frag_args_release(tables);
 	frag_host_free(cli.operands);
 	return rc;
 }

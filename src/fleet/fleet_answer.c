@@ -14,14 +14,16 @@
 /* ---- jobs ----------------------------------------------------------------------------------------- */
 
 #define CHOICE(F, P, S) \
-	F(S, TEXT, policy, NULL, "the setting") \
-	F(S, BYTES, need_bytes, NULL, \
+	F(S, TEXT, policy, f->policies[c->policy], NULL, "the setting") \
+	F(S, BYTES, need_bytes, c->need_bytes, NULL, \
 	  "peak reserved of the worst rank; 0: it did not run under this setting, or that is " \
 	  "unknown") \
-	F(S, TEXT, card, NULL, "the cheapest card that takes it with headroom") \
-	F(S, BYTES, headroom_bytes, NULL, "left free on that card beside the context") \
-	F(S, TEXTS, fits, NULL, "all cards that take it")
-FRAG_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
+	F(S, TEXT, card, c->card ? c->card->name : NULL, NULL, \
+	  "the cheapest card that takes it with headroom") \
+	F(S, BYTES, headroom_bytes, c->card ? frag_fleet_headroom(c) : UINT64_MAX, NULL, \
+	  "left free on that card beside the context") \
+	F(S, TEXTS, fits, FRAG_ROWS(fits, n), NULL, "all cards that take it")
+FRAG_VALUED_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 
 /* Tables and CSV have both choices side by side. */
 #define JOB_ROW(F, P, S) \
@@ -74,11 +76,7 @@ static const struct choice *choice_row(struct frag_answer *a, const struct frag_
 	for (size_t i = 0; i < f->catalog.count; i++)
 		if (frag_fleet_fits(f, c, f->catalog.cards[i]))
 			fits[n++] = f->catalog.cards[i]->name;
-	*row = (struct choice){ .policy = f->policies[c->policy],
-				.card = c->card ? c->card->name : NULL,
-				.need_bytes = c->need_bytes,
-				.headroom_bytes = c->card ? frag_fleet_headroom(c) : UINT64_MAX,
-				.fits = { fits, n } };
+	*row = FRAG_ROW_VALUES(choice, CHOICE);
 	return row;
 }
 
@@ -176,23 +174,31 @@ static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *
 /* ---- one setting for all ---------------------------------------------------------------------------- */
 
 #define SETTING_ROW(F, P, S) \
-	F(S, TEXT, policy, "one setting for all", "for every job that has a card today") \
-	F(S, BYTES, reserved_bytes, "reserved", "by their ranks at their peaks") \
-	F(S, COUNT, jobs_tried, "jobs swept", "jobs that were replayed with it", .spare = 2) \
-	F(S, COUNT, jobs_refused, "refused", "jobs that ran out of memory with it", .spare = 1) \
-	F(S, COUNT, jobs_moved, "to a smaller card", "jobs for which a smaller card is enough") \
-	F(S, COUNT, jobs_gained, "fit only so", "jobs without a card today that then have one", \
-	  .if_any = true) \
-	P(S, TEXT, saved_shown, "card memory saved", "by those jobs", .spare = 3, .right = true) \
-	F(S, INT, card_bytes_saved, NULL, "card memory saved by those jobs, bytes") \
-	F(S, REAL, price_per_hour_saved, "saved an hour", "where all cards have a price", \
-	  .precision = 2, .if_any = true)
+	F(S, TEXT, policy, f->policies[policy], "one setting for all", \
+	  "for every job that has a card today") \
+	F(S, BYTES, reserved_bytes, s.reserved_bytes, "reserved", "by their ranks at their peaks") \
+	F(S, COUNT, jobs_tried, s.tried, "jobs swept", "jobs that were replayed with it", \
+	  .spare = 2) \
+	F(S, COUNT, jobs_refused, s.refused, "refused", "jobs that ran out of memory with it", \
+	  .spare = 1) \
+	F(S, COUNT, jobs_moved, s.moved, "to a smaller card", \
+	  "jobs for which a smaller card is enough") \
+	F(S, COUNT, jobs_gained, s.gained, "fit only so", \
+	  "jobs without a card today that then have one", .if_any = true) \
+	P(S, TEXT, saved_shown, \
+	  frag_answer_print(a, "%s%s", s.card_bytes_saved < 0 ? "-" : "", \
+			    FRAG_BYTES((uint64_t)llabs(s.card_bytes_saved))), \
+	  "card memory saved", "by those jobs", .spare = 3, .right = true) \
+	F(S, INT, card_bytes_saved, s.card_bytes_saved, NULL, \
+	  "card memory saved by those jobs, bytes") \
+	F(S, REAL, price_per_hour_saved, s.price_saved, "saved an hour", \
+	  "where all cards have a price", .precision = 2, .if_any = true)
 struct setting_row {
 	FRAG_ROW_MEMBERS(SETTING_ROW)
 	bool settable;
 };
-FRAG_ROW_SHAPE(static, setting_shape, setting_row, "setting", SETTING_ROW,
-	       "one setting for all jobs");
+FRAG_VALUED_SHAPE(static, setting_shape, setting_row, "setting", SETTING_ROW,
+		  "one setting for all jobs");
 
 /* What saves most first; of equals a setting of PyTorch before another allocator, then what reserves less. */
 FRAG_COMPARE(by_saving, struct setting_row,
@@ -205,20 +211,10 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 				      size_t policy)
 {
 	struct frag_fleet_setting s = frag_fleet_setting(f, policy);
+	struct setting_row row = FRAG_ROW_VALUES(setting_row, SETTING_ROW);
 
-	return (struct setting_row){
-		.policy = f->policies[policy],
-		.reserved_bytes = s.reserved_bytes,
-		.jobs_moved = s.moved,
-		.jobs_tried = s.tried,
-		.jobs_refused = s.refused,
-		.jobs_gained = s.gained,
-		.settable = f->settable[policy],
-		.card_bytes_saved = s.card_bytes_saved,
-		.price_per_hour_saved = s.price_saved,
-		.saved_shown = frag_answer_print(a, "%s%s", s.card_bytes_saved < 0 ? "-" : "",
-						 FRAG_BYTES((uint64_t)llabs(s.card_bytes_saved))),
-	};
+	row.settable = f->settable[policy];
+	return row;
 }
 
 /* ---- the plan ----------------------------------------------------------------------------------------- */
@@ -393,8 +389,9 @@ static void say_method(struct frag_answer *a, const struct frag_fleet *f)
 				frag_answer_count(a, f->failures, "trace", "traces"),
 				f->failures == 1 ? "is" : "are");
 	if (f->estimates)
-		frag_answer_say(a, "%s recorded without a GPU: what they need is an estimate",
-				frag_answer_count(a, f->estimates, "job was", "jobs were"));
+		frag_answer_say(a, "%s recorded without a GPU: what %s is an estimate",
+				frag_answer_count(a, f->estimates, "job was", "jobs were"),
+				f->estimates == 1 ? "it needs" : "they need");
 	frag_answer_say(a, "not known here: compute, bandwidth, how jobs on one card slow each "
 			   "other down, and memory outside of the allocator except the context");
 	frag_answer_heading(a, "How it was done");

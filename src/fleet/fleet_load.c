@@ -155,12 +155,11 @@ static int add_unit(struct frag_fleet *f, struct seen *row, struct frag_err *err
 	u = &f->units[f->units_count];
 	*u = (struct frag_fleet_unit){
 		.job = f->jobs_count - 1,
-		.label = row->label,
+		.label = FRAG_GIVE(row->label),
 		.start_us = row->start_us,
 		.duration_us = row->duration_us,
 		.uses = frag_host_calloc(f->policies_count, sizeof(*u->uses)),
 	};
-	row->label = NULL;
 	f->units_count++;
 	f->jobs[u->job].units_count++;
 	return u->uses ? 0 : frag_fail_nomem(err, "ranks");
@@ -174,9 +173,8 @@ static int add_row(struct frag_fleet *f, struct seen *row, bool new_job, bool ne
 
 	if (new_job) {
 		FRAG_TRY(FRAG_GROW(f->jobs, f->jobs_count, f->jobs_cap, "jobs", err));
-		f->jobs[f->jobs_count++] =
-			(struct frag_fleet_job){ .name = row->job, .first_unit = f->units_count };
-		row->job = NULL;
+		f->jobs[f->jobs_count++] = (struct frag_fleet_job){ .name = FRAG_GIVE(row->job),
+								    .first_unit = f->units_count };
 	}
 	if (new_unit)
 		FRAG_TRY(add_unit(f, row, err));
@@ -189,9 +187,10 @@ static int add_row(struct frag_fleet *f, struct seen *row, bool new_job, bool ne
 	use = &f->units[f->units_count - 1].uses[row->policy];
 	if (use->seen) /* the same on a smaller card */
 		return 0;
-	*use = (struct frag_fleet_use){ true,		row->completed, row->reserved,	 row->bound,
-					row->driver_ns, row->curve,	row->curve_count };
-	row->curve = NULL;
+	*use = (struct frag_fleet_use){
+		true,		row->completed,	       row->reserved,	row->bound,
+		row->driver_ns, FRAG_GIVE(row->curve), row->curve_count
+	};
 	job->bound_bytes = FRAG_MAX(job->bound_bytes, row->bound);
 	if (row->recorded && !job->today_recorded) {
 		job->today_recorded = true;
@@ -238,24 +237,25 @@ static int count_failure(void *ctx, const char *path, const char *text)
 	return 0;
 }
 
+static void release_rows(struct loading *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		FRAG_FREE(l->rows[i].job, l->rows[i].label, l->rows[i].curve);
+	frag_host_free(l->rows);
+}
+
 int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err)
 {
-	struct loading l = { .f = f, .err = err };
+	FRAG_AUTO(release_rows) struct loading l = { .f = f, .err = err };
 	FRAG_AUTO(frag_store_close_at) struct frag_store *store = NULL;
-	int rc;
 
 	FRAG_TRY(frag_store_read(&store, path, err));
-	rc = frag_store_each(store, take_row, &l, err)
-		     ?: frag_store_failures(store, count_failure, &f->failures, err);
-	if (!rc && !l.count)
-		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results", path);
-	if (!rc)
-		rc = build(&l, err) ?: note_settable(f, err);
-	for (size_t i = 0; i < l.count; i++) {
-		FRAG_FREE(l.rows[i].job, l.rows[i].label, l.rows[i].curve);
-	}
-	frag_host_free(l.rows);
-	return rc;
+	FRAG_TRY(frag_store_each(store, take_row, &l, err));
+	FRAG_TRY(frag_store_failures(store, count_failure, &f->failures, err));
+	if (!l.count)
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results", path);
+	FRAG_TRY(build(&l, err));
+	return note_settable(f, err);
 }
 
 void frag_fleet_release(struct frag_fleet *f)

@@ -288,7 +288,7 @@ static bool times_known(const struct packing *p)
 
 static int pack_all(struct packing *p, struct frag_fleet_pack *out, struct frag_err *err)
 {
-	uint64_t *sizes;
+	FRAG_AUTO_FREE uint64_t *sizes = NULL;
 
 	FRAG_TRY_CALLOC(sizes, p->count + 1, "cards", err);
 	qsort(p->items, p->count, sizeof(*p->items), largest_first);
@@ -296,7 +296,6 @@ static int pack_all(struct packing *p, struct frag_fleet_pack *out, struct frag_
 		sizes[i] = p->items[i].bytes;
 	out->units = p->count;
 	out->bound = frag_fleet_bound(sizes, p->count, p->room);
-	frag_host_free(sizes);
 	FRAG_TRY(pack(p, out->place, err));
 	out->cards = p->bins_count;
 	out->cards_measured = 0;

@@ -89,43 +89,34 @@ int frag_store_put(struct frag_store *s, const json_t *answer, uint64_t cost_ns,
 
 bool frag_store_has(struct frag_store *s, const char *hash, const char *path)
 {
-	sqlite3_stmt *q;
-	bool has = false;
+	static const char sql[] = "SELECT 1 FROM traces WHERE path=? AND trace=? AND error IS NULL";
+	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
 
-	if (sqlite3_prepare_v2(s->db,
-			       "SELECT 1 FROM traces WHERE path=? AND trace=? AND error IS NULL",
-			       -1, &q, NULL) != SQLITE_OK)
+	if (frag_db_prepare(s, sql, FRAG_EINPUT, &q, NULL))
 		return false;
 	sqlite3_bind_text(q, 1, path, -1, SQLITE_STATIC);
 	sqlite3_bind_text(q, 2, hash, -1, SQLITE_STATIC);
-	has = sqlite3_step(q) == SQLITE_ROW;
-	sqlite3_finalize(q);
-	return has;
+	return sqlite3_step(q) == SQLITE_ROW;
 }
 
 int frag_store_note(struct frag_store *s, const char *key, const char *text, struct frag_err *err)
 {
-	sqlite3_stmt *q;
+	static const char sql[] = "INSERT INTO sweep VALUES(?1,?2) ON CONFLICT(key) DO UPDATE SET "
+				  "key=key RETURNING value";
+	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
 	const char *old;
-	int rc;
 
-	if (sqlite3_prepare_v2(s->db,
-			       "INSERT INTO sweep VALUES(?1,?2) ON CONFLICT(key) DO UPDATE SET "
-			       "key=key RETURNING value",
-			       -1, &q, NULL) != SQLITE_OK)
-		return frag_db_fail(s, FRAG_EOUTPUT, err);
+	FRAG_TRY(frag_db_prepare(s, sql, FRAG_EOUTPUT, &q, err));
 	sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
 	sqlite3_bind_text(q, 2, text, -1, SQLITE_STATIC);
-	rc = sqlite3_step(q) == SQLITE_ROW ? 0 : frag_db_fail(s, FRAG_EOUTPUT, err);
-	old = rc ? NULL : (const char *)sqlite3_column_text(q, 0);
-	if (!rc && (!old || strcmp(old, text) != 0))
-		rc = frag_fail(err, FRAG_EUSAGE,
-			       "'%.100s' is of a sweep with other options or traces (%.120s)",
-			       s->path, old ? old : "");
-	if (!rc && sqlite3_step(q) != SQLITE_DONE)
-		rc = frag_db_fail(s, FRAG_EOUTPUT, err);
-	sqlite3_finalize(q);
-	return rc;
+	if (sqlite3_step(q) != SQLITE_ROW)
+		return frag_db_fail(s, FRAG_EOUTPUT, err);
+	old = (const char *)sqlite3_column_text(q, 0);
+	if (!old || strcmp(old, text) != 0)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%.100s' is of a sweep with other options or traces (%.120s)",
+				 s->path, old ? old : "");
+	return sqlite3_step(q) == SQLITE_DONE ? 0 : frag_db_fail(s, FRAG_EOUTPUT, err);
 }
 
 int frag_store_missing_shards(struct frag_store *s, char *text, size_t cap, struct frag_err *err)
@@ -210,10 +201,9 @@ static int check_agree(struct frag_store *s, const char *path, struct frag_err *
 int frag_store_add(struct frag_store *s, const char *path, struct frag_err *err)
 {
 	struct frag_store *other;
-	int rc = frag_store_read(&other, path, err);
+	int rc;
 
-	if (rc)
-		return rc;
+	FRAG_TRY(frag_store_read(&other, path, err));
 	frag_store_close(other);
 	FRAG_TRY(attach(s, path, err));
 	rc = check_agree(s, path, err) ?: copy_rows(s, "INSERT OR IGNORE", err);

@@ -32,6 +32,19 @@ int frag_db_exec(struct frag_store *s, const char *sql, struct frag_err *err)
 	return 0;
 }
 
+int frag_db_prepare(struct frag_store *s, const char *sql, int code, sqlite3_stmt **out,
+		    struct frag_err *err)
+{
+	return sqlite3_prepare_v2(s->db, sql, -1, out, NULL) == SQLITE_OK
+		       ? 0
+		       : frag_db_fail(s, code, err);
+}
+
+void frag_db_finalize(sqlite3_stmt **q)
+{
+	sqlite3_finalize(*q);
+}
+
 /* ---- open and close ------------------------------------------------------------------ */
 
 static int create_tables(struct frag_store *s, struct frag_err *err)
@@ -62,9 +75,7 @@ static int prepare(struct frag_store *s, sqlite3_stmt **out, const char *table, 
 	frag_text_repeat(&t, ",?", columns - 1);
 	frag_text_add(&t, ")");
 	FRAG_TRY(frag_text_check(&t, err));
-	if (sqlite3_prepare_v2(s->db, t.s, -1, out, NULL) != SQLITE_OK)
-		FRAG_TRY(frag_db_fail(s, FRAG_EOUTPUT, err));
-	return 0;
+	return frag_db_prepare(s, t.s, FRAG_EOUTPUT, out, err);
 }
 
 static size_t columns_count(struct frag_column (*column)(size_t))
@@ -98,17 +109,13 @@ static int open_db(struct frag_store **out, const char *path, int flags, struct 
 
 int frag_db_text(struct frag_store *s, const char *sql, char *out, size_t cap)
 {
-	sqlite3_stmt *q;
-	int rc = -1;
+	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
 
-	if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) == SQLITE_OK) {
-		if (sqlite3_step(q) == SQLITE_ROW && sqlite3_column_text(q, 0)) {
-			snprintf(out, cap, "%s", (const char *)sqlite3_column_text(q, 0));
-			rc = 0;
-		}
-		sqlite3_finalize(q);
-	}
-	return rc;
+	if (frag_db_prepare(s, sql, FRAG_EINPUT, &q, NULL) || sqlite3_step(q) != SQLITE_ROW ||
+	    !sqlite3_column_text(q, 0))
+		return -1;
+	snprintf(out, cap, "%s", (const char *)sqlite3_column_text(q, 0));
+	return 0;
 }
 
 static int check_schema(struct frag_store *s, struct frag_err *err)

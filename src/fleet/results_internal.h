@@ -24,6 +24,10 @@ int frag_db_fail(const struct frag_store *s, int code, struct frag_err *err);
 int frag_db_exec(struct frag_store *s, const char *sql, struct frag_err *err);
 /* The first column of the first row as text. 0, or -1 where there is none. */
 int frag_db_text(struct frag_store *s, const char *sql, char *out, size_t cap);
+/* A statement, for FRAG_AUTO(frag_db_finalize). Errors: `code`. */
+int frag_db_prepare(struct frag_store *s, const char *sql, int code, sqlite3_stmt **out,
+		    struct frag_err *err);
+void frag_db_finalize(sqlite3_stmt **q);
 /* A database in memory with empty tables. */
 int frag_db_open_memory(struct frag_store **out, struct frag_err *err);
 /* Lets others read a store that was opened for more. */

@@ -13,18 +13,13 @@
 
 static int csv_of(struct frag_store *s, const char *sql, const char *path, struct frag_err *err)
 {
-	struct frag_outfile out;
-	sqlite3_stmt *q;
-	int rc = frag_outfile_open(&out, path, err);
+	FRAG_AUTO(frag_outfile_abort) struct frag_outfile out = { 0 };
+	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
 
-	if (rc)
-		return rc;
-	if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK) {
-		frag_outfile_abort(&out);
-		return frag_db_fail(s, FRAG_EOUTPUT, err);
-	}
+	FRAG_TRY(frag_outfile_open(&out, path, err));
+	FRAG_TRY(frag_db_prepare(s, sql, FRAG_EOUTPUT, &q, err));
 	for (int row = -1; row < 0 || sqlite3_step(q) == SQLITE_ROW; row = 0) {
-		struct frag_text line = { 0 };
+		FRAG_AUTO(frag_text_release) struct frag_text line = { 0 };
 
 		for (int i = 0; i < sqlite3_column_count(q); i++) {
 			const char *text = row < 0 ? sqlite3_column_name(q, i)
@@ -35,18 +30,10 @@ static int csv_of(struct frag_store *s, const char *sql, const char *path, struc
 				frag_text_add_csv(&line, text);
 		}
 		frag_text_add(&line, "\n");
-		rc = frag_text_check(&line, err);
-		if (!rc)
-			fputs(line.s, out.to);
-		frag_text_release(&line);
-		if (rc)
-			break;
+		FRAG_TRY(frag_text_check(&line, err));
+		fputs(line.s, out.to);
 	}
-	sqlite3_finalize(q);
-	if (!rc)
-		return frag_outfile_commit(&out, err);
-	frag_outfile_abort(&out);
-	return rc;
+	return frag_outfile_commit(&out, err);
 }
 
 int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err)
@@ -111,12 +98,11 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 		" WHERE i.status<>'failed' AND t.path IS NOT NULL AND i.policy IS NOT "
 		"NULL ORDER BY t.path, i.device, i.policy, i.\"limit\" NOT IN ('', 'none'), "
 		"i.capacity_bytes DESC";
-	sqlite3_stmt *q;
-	int rc = 0, step = SQLITE_DONE;
+	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
+	int step;
 
-	if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK)
-		return frag_db_fail(s, FRAG_EINPUT, err);
-	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW) {
+	FRAG_TRY(frag_db_prepare(s, sql, FRAG_EINPUT, &q, err));
+	while ((step = sqlite3_step(q)) == SQLITE_ROW) {
 		bool good = true;
 		struct frag_store_row r = {
 			.path = (const char *)sqlite3_column_text(q, 0),
@@ -137,34 +123,29 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 			.format = (const char *)sqlite3_column_text(q, 15),
 		};
 
-		rc = good ? row(ctx, &r)
-			  : frag_fail(err, FRAG_EINPUT,
-				      "'%.200s' holds a number that no sweep writes, of '%.200s'",
-				      s->path, r.path);
+		if (!good)
+			return frag_fail(err, FRAG_EINPUT,
+					 "'%.200s' holds a number that no sweep writes, of "
+					 "'%.200s'",
+					 s->path, r.path);
+		FRAG_TRY(row(ctx, &r));
 	}
-	if (!rc && step != SQLITE_DONE)
-		rc = frag_db_fail(s, FRAG_EINPUT, err);
-	sqlite3_finalize(q);
-	return rc;
+	return step == SQLITE_DONE ? 0 : frag_db_fail(s, FRAG_EINPUT, err);
 }
 
 int frag_store_failures(struct frag_store *s,
 			int (*row)(void *ctx, const char *path, const char *text), void *ctx,
 			struct frag_err *err)
 {
-	sqlite3_stmt *q;
-	int rc = 0, step = SQLITE_DONE;
+	static const char sql[] =
+		"SELECT path, error FROM traces WHERE error IS NOT NULL AND path IS NOT NULL ORDER "
+		"BY path";
+	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
+	int step;
 
-	if (sqlite3_prepare_v2(s->db,
-			       "SELECT path, error FROM traces WHERE error IS NOT NULL AND path IS "
-			       "NOT NULL ORDER BY path",
-			       -1, &q, NULL) != SQLITE_OK)
-		return frag_db_fail(s, FRAG_EINPUT, err);
-	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW)
-		rc = row(ctx, (const char *)sqlite3_column_text(q, 0),
-			 (const char *)sqlite3_column_text(q, 1));
-	if (!rc && step != SQLITE_DONE)
-		rc = frag_db_fail(s, FRAG_EINPUT, err);
-	sqlite3_finalize(q);
-	return rc;
+	FRAG_TRY(frag_db_prepare(s, sql, FRAG_EINPUT, &q, err));
+	while ((step = sqlite3_step(q)) == SQLITE_ROW)
+		FRAG_TRY(row(ctx, (const char *)sqlite3_column_text(q, 0),
+			     (const char *)sqlite3_column_text(q, 1)));
+	return step == SQLITE_DONE ? 0 : frag_db_fail(s, FRAG_EINPUT, err);
 }

@@ -59,7 +59,6 @@ static size_t read_family(pid_t pid, bool group, struct process **list)
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
 
-	*list = NULL;
 	while (dir && (entry = readdir(dir)) && !FRAG_GROW(*list, count, room, "processes", NULL)) {
 		struct process *p = *list + count;
 
@@ -78,20 +77,19 @@ static size_t read_family(pid_t pid, bool group, struct process **list)
 
 uint64_t frag_launch_family_bytes(pid_t pid)
 {
-	struct process *list;
+	FRAG_AUTO_FREE struct process *list = NULL;
 	size_t count = read_family(pid, false, &list);
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < count; i++)
 		bytes += list[i].member ? list[i].bytes : 0;
-	free(list);
 	return bytes;
 }
 
 /* True: there are others than pid. */
 static bool send_family(pid_t pid, bool group, int number)
 {
-	struct process *list;
+	FRAG_AUTO_FREE struct process *list = NULL;
 	size_t count = read_family(pid, group, &list);
 	bool any = false;
 
@@ -101,7 +99,6 @@ static bool send_family(pid_t pid, bool group, int number)
 		if (p->member && !p->ended && p->pid != pid)
 			any |= !kill((pid_t)p->pid, number);
 	}
-	free(list);
 	return any;
 }
 

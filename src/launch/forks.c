@@ -72,7 +72,7 @@ static size_t python_words(char *const *program)
 /* What the server reads: a line of numbers, then texts that end with a zero byte each. */
 static char *describe(char *const *words, size_t python, size_t *bytes)
 {
-	char *text = NULL, *whole = NULL, *here = realpath(".", NULL);
+	FRAG_AUTO_FREE char *text = NULL, *whole = NULL, *here = realpath(".", NULL);
 	size_t len, all, count = 0;
 	mode_t mask = umask(0);
 	FILE *to = open_memstream(&text, &len);
@@ -88,21 +88,18 @@ static char *describe(char *const *words, size_t python, size_t *bytes)
 		fprintf(to, "%zu %zu %zu %d %u\n", len, python, count, (int)getpgrp(),
 			(unsigned)mask);
 		fwrite(text, 1, len, to);
-		if (fclose(to)) {
-			free(whole);
-			whole = NULL;
-		}
+		if (fclose(to))
+			return NULL;
 		*bytes = all;
 	}
-	free(text);
-	free(here);
-	return whole;
+	return FRAG_GIVE(whole);
 }
 
 /* The first of a run, for the server: words of Python itself, the rest is of no use to it. */
 static void write_first(char *const *program, size_t python)
 {
-	char *words[WORDS_MAX + 1] = { NULL }, *text, path[sizeof(noted) + 16];
+	char *words[WORDS_MAX + 1] = { NULL }, path[sizeof(noted) + 16];
+	FRAG_AUTO_FREE char *text = NULL;
 	struct frag_err err;
 	size_t bytes;
 
@@ -113,7 +110,6 @@ static void write_first(char *const *program, size_t python)
 		snprintf(path, sizeof(path), "%s/modules", noted);
 		setenv("CUFRAG_NOGPU_MODULES", path, 1);
 	}
-	free(text);
 }
 
 /* ---- the server -------------------------------------------------------------------------------- */
@@ -128,14 +124,12 @@ static bool read_first(const char *folder, struct first *f)
 {
 	char path[4200], *at, *end;
 	size_t bytes, words, count = 0;
-	FILE *from;
+	FRAG_AUTO_FILE FILE *from = NULL;
 
 	snprintf(path, sizeof(path), "%s/first", folder);
 	from = fopen(path, "re");
 	f->text = from ? calloc(1, FILE_MAX_BYTES) : NULL;
 	bytes = f->text ? fread(f->text, 1, FILE_MAX_BYTES - 1, from) : 0;
-	if (from)
-		fclose(from);
 	at = f->text ? strchr(f->text, '\n') : NULL;
 	if (!at || sscanf(f->text, "%*u %zu", &words) != 1 || words > WORDS_MAX)
 		return false;
@@ -365,7 +359,8 @@ static void __attribute__((noreturn)) stand_for(pid_t pid, int fd)
 void frag_forks_become(char *const *program)
 {
 	size_t python = *used || *noted ? python_words(program) : 0, bytes;
-	char line[64], *text;
+	FRAG_AUTO_FREE char *text = NULL;
+	char line[64];
 	pid_t pid = 0;
 	int fd;
 
@@ -380,7 +375,6 @@ void frag_forks_become(char *const *program)
 	if (text && fd >= 0 && ask(fd, text, bytes) &&
 	    read_line(fd, line, sizeof(line), PATIENCE_MS) && sscanf(line, "pid %d", &pid) == 1)
 		stand_for(pid, fd);
-	free(text);
 	if (fd >= 0)
 		close(fd);
 }

@@ -50,16 +50,14 @@ static uint64_t files_hash(void)
 static char *cache_root(void)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char *base = NULL, *root;
+	FRAG_AUTO_FREE char *base = NULL;
 
 	if (xdg && *xdg == '/')
 		return frag_path_join(xdg, "cufrag");
 	if (!home || *home != '/')
 		return NULL;
 	base = frag_path_join(home, ".cache");
-	root = base ? frag_path_join(base, "cufrag") : NULL;
-	frag_host_free(base);
-	return root;
+	return base ? frag_path_join(base, "cufrag") : NULL;
 }
 
 static int fail_shared(const char *path, struct frag_err *err)
@@ -112,9 +110,7 @@ static int open_root(char **root, struct frag_err *err)
 	if (!path)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot use '%s': %s", *root, strerror(errno));
 	frag_host_free(*root);
-	*root = frag_host_strdup(path);
-	free(path);
-	FRAG_CHECK_ALLOC(*root, "path", err);
+	*root = path;
 	if (!lstat(*root, &st) && st.st_uid == geteuid() && st.st_mode & S_IWGRP &&
 	    !(st.st_mode & S_IWOTH))
 		(void)!chmod(*root, st.st_mode & 07777 & ~(mode_t)S_IWGRP);
@@ -124,22 +120,19 @@ static int open_root(char **root, struct frag_err *err)
 static int write_files(const char *folder, struct frag_err *err)
 {
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(files); i++) {
-		char *path = frag_path_join(folder, files[i].name);
+		FRAG_AUTO_FREE char *path = frag_path_join(folder, files[i].name);
 		const char *slash = strrchr(files[i].name, '/');
-		int rc = path ? 0 : frag_fail_nomem(err, "path");
 
-		if (!rc && slash) {
+		FRAG_CHECK_ALLOC(path, "path", err);
+		if (slash) {
 			path[strlen(path) - strlen(slash)] = '\0';
-			rc = frag_make_dirs(path, err);
+			FRAG_TRY(frag_make_dirs(path, err));
 			path[strlen(path)] = '/';
 		}
-		if (!rc)
-			rc = frag_outfile_put(path, files[i].begin, file_bytes(i), err);
-		if (!rc && !strncmp(files[i].name, "bin/", 4) && chmod(path, 0755))
-			rc = frag_fail(err, FRAG_EOUTPUT, "cannot make '%s' executable: %s", path,
-				       strerror(errno));
-		frag_host_free(path);
-		FRAG_TRY(rc);
+		FRAG_TRY(frag_outfile_put(path, files[i].begin, file_bytes(i), err));
+		if (!strncmp(files[i].name, "bin/", 4) && chmod(path, 0755))
+			return frag_fail(err, FRAG_EOUTPUT, "cannot make '%s' executable: %s", path,
+					 strerror(errno));
 	}
 	return 0;
 }

@@ -105,7 +105,8 @@ void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const stru
 		    char **program, const struct frag_inside_files *files)
 {
 	FRAG_AUTO_FREE char *folder = frag_path_join(files->root, "recordings");
-	char name[40], *here = realpath(".", NULL);
+	FRAG_AUTO_FREE char *here = realpath(".", NULL);
+	char name[40];
 	XXH3_state_t *h = XXH3_createState();
 	struct timespec now;
 	struct stat self;
@@ -130,7 +131,6 @@ void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const stru
 		}
 	}
 	XXH3_freeState(h);
-	free(here);
 	clock_gettime(CLOCK_REALTIME, &now);
 	k->begun_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
@@ -224,8 +224,9 @@ static bool put_file(FILE *to, char *line, int64_t begun_ns, const char *const *
 
 void frag_kept_read(struct frag_kept *k, const char *list, int status, const char *const *own)
 {
-	FILE *from = k->stem ? fopen(list, "re") : NULL, *to;
-	char *line = NULL;
+	FRAG_AUTO_FILE FILE *from = k->stem ? fopen(list, "re") : NULL;
+	FRAG_AUTO_FREE char *line = NULL;
+	FILE *to;
 	size_t room = 0, len, count = 0;
 	bool good = true;
 
@@ -236,8 +237,6 @@ void frag_kept_read(struct frag_kept *k, const char *list, int status, const cha
 		fprintf(to, "status %d\n", status);
 	while (to && good && getline(&line, &room, from) > 0)
 		good = count++ < FILES_MAX && put_file(to, line, k->begun_ns, own);
-	free(line);
-	fclose(from);
 	if (!to || fclose(to) || !good || !count) {
 		free(k->text);
 		k->text = NULL;
@@ -248,14 +247,13 @@ void frag_kept_read(struct frag_kept *k, const char *list, int status, const cha
 
 static bool are_as_before(FILE *from, int *status)
 {
-	char *line = NULL;
+	FRAG_AUTO_FREE char *line = NULL;
 	size_t room = 0;
 	bool good = getline(&line, &room, from) > 0 && sscanf(line, "status %d", status) == 1;
 	struct read_file f;
 
 	while (good && getline(&line, &room, from) > 0)
 		good = parse_line(line, &f) && is_as_before(&f);
-	free(line);
 	return good;
 }
 
@@ -285,9 +283,8 @@ bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struc
 		   int *status)
 {
 	char path[4200], files[4200];
+	FRAG_AUTO_FILE FILE *from = NULL;
 	struct frag_err err = { 0 };
-	FILE *from;
-	bool good;
 
 	if (!k->stem || snprintf(path, sizeof(path), "%s.cft", k->stem) >= (int)sizeof(path))
 		return false;
@@ -295,18 +292,15 @@ bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struc
 	from = fopen(files, "re");
 	if (!from)
 		return false;
-	good = are_as_before(from, status);
-	fclose(from);
-	good = good && !l->read(l->ctx, path, NULL, out, &err);
-	if (good) {
-		set_used(files);
-		set_used(path);
-		say_when(l, path);
-	} else {
+	if (!are_as_before(from, status) || l->read(l->ctx, path, NULL, out, &err)) {
 		unlink(files);
 		unlink(path);
+		return false;
 	}
-	return good;
+	set_used(files);
+	set_used(path);
+	say_when(l, path);
+	return true;
 }
 
 void frag_kept_put(const struct frag_kept *k, const struct frag_trace *trace)

@@ -79,9 +79,6 @@ void frag_launch_folder_remove(const char *folder);
  * the environment, which the program had, too. */
 int frag_launch_read(const struct frag_launch *l, const char *path, struct frag_trace **out,
 		     struct frag_err *err);
-/* The parts as one trace; destroys them, also after an error. */
-int frag_launch_merge(struct frag_trace **parts, size_t count, struct frag_trace **out,
-		      struct frag_err *err);
 /* All NAME.csv and NAME.cft of the folder as one trace. Errors: FRAG_EINPUT if nothing is there. */
 int frag_launch_gather(const struct frag_launch *l, const char *folder, struct frag_trace **out,
 		       struct frag_err *err);

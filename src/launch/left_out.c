@@ -34,16 +34,13 @@ static void add(struct left_out *a, char *text)
 
 static void read_file(struct left_out *a, const char *path)
 {
-	FILE *f = fopen(path, "r");
-	char *line = NULL;
+	FRAG_AUTO_FILE FILE *f = fopen(path, "r");
+	FRAG_AUTO_FREE char *line = NULL;
 	size_t room = 0;
 
 	while (f && getline(&line, &room, f) > 0)
 		if (!strncmp(line, "#apart ", 7))
 			add(a, line + 7);
-	free(line);
-	if (f)
-		fclose(f);
 }
 
 static void say(const struct frag_launch *l, const struct left_out *a)
@@ -67,11 +64,11 @@ void frag_launch_note_left_out(const struct frag_launch *l, const char *folder)
 	DIR *dir = opendir(folder);
 
 	while (dir && (entry = readdir(dir))) {
-		char *path = entry->d_name[0] == '.' ? NULL : frag_path_join(folder, entry->d_name);
+		FRAG_AUTO_FREE char *path =
+			entry->d_name[0] == '.' ? NULL : frag_path_join(folder, entry->d_name);
 
 		if (path)
 			read_file(&a, path);
-		frag_host_free(path);
 	}
 	if (dir)
 		closedir(dir);

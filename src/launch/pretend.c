@@ -29,7 +29,7 @@ static unsigned note_calls(const struct pretend_job *j)
 {
 	char path[sizeof(j->folder) + 16], line[200], text[1000] = "";
 	unsigned count = 0, card, last = 0;
-	FILE *f;
+	FRAG_AUTO_FILE FILE *f = NULL;
 
 	snprintf(path, sizeof(path), "%s/calls", j->folder);
 	f = fopen(path, "r");
@@ -48,8 +48,6 @@ static unsigned note_calls(const struct pretend_job *j)
 		if (len + strlen(line) + 3 < sizeof(text))
 			snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "", line);
 	}
-	if (f)
-		fclose(f);
 	if (count)
 		frag_launch_note(j->l, "%u CUDA %s missing from the pretended card, and failed: %s",
 				 count, count == 1 ? "call is" : "calls are", text);
@@ -130,30 +128,37 @@ static int run_again(const struct pretend_job *j, char **program, struct frag_tr
 	return rc;
 }
 
+static void job_destroy(struct pretend_job **at)
+{
+	struct pretend_job *j = *at;
+
+	if (!j)
+		return;
+	frag_inside_files_release(&j->files);
+	frag_kept_release(&j->kept);
+	frag_host_free(j);
+}
+
 int frag_pretend_run_into(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 			  const char *folder, int *status, struct frag_err *err)
 {
-	struct pretend_job *j;
-	int rc;
+	FRAG_AUTO(job_destroy) struct pretend_job *j = NULL;
 
 	FRAG_TRY_CALLOC(j, 1, "recording", err);
 	j->l = l;
 	j->o = o;
 	*status = 0;
 	snprintf(j->folder, sizeof(j->folder), "%s", folder);
-	rc = check_card(l, err)
-		     ?: frag_pretend_parse_ranks(j, err)
-				?: frag_inside_files_open(&j->files, err)
-					   ?: frag_pretend_run_ranks(j, program, status, err);
-	frag_inside_files_release(&j->files);
-	frag_host_free(j);
-	return rc;
+	FRAG_TRY(check_card(l, err));
+	FRAG_TRY(frag_pretend_parse_ranks(j, err));
+	FRAG_TRY(frag_inside_files_open(&j->files, err));
+	return frag_pretend_run_ranks(j, program, status, err);
 }
 
 int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 			struct frag_trace **out, int *status, struct frag_err *err)
 {
-	struct pretend_job *j;
+	FRAG_AUTO(job_destroy) struct pretend_job *j = NULL;
 	int rc;
 
 	FRAG_TRY_CALLOC(j, 1, "recording", err);
@@ -162,12 +167,10 @@ int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *
 	*status = 0;
 	rc = run_all(j, program, out, status, err);
 	frag_launch_folder_remove(j->folder);
-	frag_inside_files_release(&j->files);
-	if (!rc && o->again && *j->folder && !frag_launch_interrupted())
-		rc = run_again(j, program, out, err);
-	if (!rc && !o->trial && !frag_launch_interrupted())
+	FRAG_TRY(rc);
+	if (o->again && *j->folder && !frag_launch_interrupted())
+		FRAG_TRY(run_again(j, program, out, err));
+	if (!o->trial && !frag_launch_interrupted())
 		frag_kept_put(&j->kept, *out);
-	frag_kept_release(&j->kept);
-	frag_host_free(j);
-	return rc;
+	return 0;
 }

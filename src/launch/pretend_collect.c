@@ -19,6 +19,7 @@
 
 #include "lib/bisect.h"
 #include "lib/grow.h"
+#include "trace/merge.h"
 
 struct part {
 	char stem[4400]; /* path without its ending */
@@ -149,10 +150,10 @@ static bool take_clock(const struct part *part)
 {
 	char path[4500];
 	FRAG_AUTO_FREE struct tick *ticks = NULL;
+	FRAG_AUTO_FILE FILE *f = NULL;
 	size_t count = 0;
 	bool done = false;
 	long bytes;
-	FILE *f;
 
 	snprintf(path, sizeof(path), "%s.clock", part->stem);
 	f = fopen(path, "rb");
@@ -162,8 +163,6 @@ static bool take_clock(const struct part *part)
 		rewind(f);
 		done = ticks && fread(ticks, sizeof(*ticks), count, f) == count;
 	}
-	if (f)
-		fclose(f);
 	if (done)
 		set_clock(part->trace, ticks, count);
 	return done;
@@ -207,13 +206,13 @@ static void put_recomputed(FILE *to, const json_t *notes)
 		fprintf(to, "recomputed %lld %lld\n", (long long)part, (long long)all);
 }
 
-/* In memory of frag_host; NULL: short. */
+/* NULL: memory is short. */
 static char *make_note(const struct frag_launch *l, const struct parts *p,
 		       const struct frag_roles *roles, bool modelled, int status)
 {
 	const struct frag_gpu *gpu = frag_pretend_gpu(l);
 	const json_t *first = p->list[0].notes;
-	char *text = NULL, *copy;
+	FRAG_AUTO_FREE char *text = NULL;
 	size_t len;
 	FILE *to = open_memstream(&text, &len);
 
@@ -236,13 +235,7 @@ static char *make_note(const struct frag_launch *l, const struct parts *p,
 		put_recomputed(to, p->list[i].notes);
 		put_places(to, p->list[i].notes);
 	}
-	if (fclose(to)) {
-		free(text);
-		return NULL;
-	}
-	copy = frag_host_strdup(text);
-	free(text);
-	return copy;
+	return fclose(to) ? NULL : FRAG_GIVE(text);
 }
 
 /* ---- all together ------------------------------------------------------------------------ */
@@ -334,22 +327,19 @@ int frag_pretend_collect(const struct frag_launch *l, const char *folder, int st
 	FRAG_AUTO(release) struct parts p = { 0 };
 	FRAG_AUTO(frag_roles_release) struct frag_roles roles = { 0 };
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *all = NULL;
-	FRAG_AUTO_FREE struct frag_trace **traces = NULL;
+	FRAG_AUTO(frag_trace_parts_release) struct frag_trace_parts traces = { 0 };
 	bool modelled;
 
 	FRAG_TRY(list(&p, folder, l, err));
 	FRAG_TRY(read_parts(l, &p, &modelled, err));
 	FRAG_TRY(frag_roles_read(folder, &roles, err));
 	FRAG_TRY(check_roles(l, &p, &roles, err));
-	FRAG_TRY_CALLOC(traces, p.count, "recordings", err);
-	for (size_t i = 0; i < p.count; i++) {
-		traces[i] = p.list[i].trace;
-		p.list[i].trace = NULL;
-	}
-	FRAG_TRY(frag_launch_merge(traces, p.count, &all, err));
+	FRAG_TRY_CALLOC(traces.list, p.count, "recordings", err);
+	for (; traces.count < p.count; traces.count++)
+		traces.list[traces.count] = FRAG_GIVE(p.list[traces.count].trace);
+	FRAG_TRY(frag_trace_parts_join(&traces, &all, err));
 	all->estimate = make_note(l, &p, &roles, modelled, status);
 	FRAG_CHECK_ALLOC(all->estimate, "recordings", err);
-	*out = all;
-	all = NULL;
+	*out = FRAG_GIVE(all);
 	return 0;
 }

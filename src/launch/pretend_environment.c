@@ -75,12 +75,11 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_ins
 
 void frag_pretend_python(const struct frag_inside_files *files)
 {
-	char *library = frag_path_join(files->folder, "libcufrag_start.so");
+	FRAG_AUTO_FREE char *library = frag_path_join(files->folder, "libcufrag_start.so");
 
 	frag_launch_prepend("PYTHONPATH", files->folder);
 	if (library)
 		frag_launch_preload(library);
-	frag_host_free(library);
 	setenv("CUFRAG_NOGPU_HOME", files->folder, 1);
 }
 

@@ -255,12 +255,11 @@ int frag_launch_run(char **program, void (*prepare)(const void *ctx), const void
 void frag_launch_prepend(const char *name, const char *front)
 {
 	const char *others = getenv(name);
-	char *all = NULL;
+	FRAG_AUTO_FREE char *all = NULL;
 
 	if (asprintf(&all, "%s%s%s", front, others && *others ? ":" : "", others ? others : "") < 0)
 		return;
 	setenv(name, all, 1);
-	free(all);
 }
 
 /* The loader takes blanks and colons for the ends of names. */

@@ -70,16 +70,13 @@ static int is_log(const struct dirent *entry)
 /* A process that asked for nothing is no part: its CSV has only the header, and perhaps remarks, … */
 static bool is_empty_csv(const char *path)
 {
-	FILE *f = fopen(path, "r");
-	char *line = NULL;
+	FRAG_AUTO_FILE FILE *f = fopen(path, "r");
+	FRAG_AUTO_FREE char *line = NULL;
 	size_t room = 0;
 	int lines = 0;
 
 	while (f && lines < 2 && getline(&line, &room, f) > 0)
 		lines += *line != '#' && *line != '\n';
-	free(line);
-	if (f)
-		fclose(f);
 	return lines < 2;
 }
 
@@ -104,22 +101,6 @@ int frag_launch_read(const struct frag_launch *l, const char *path, struct frag_
 	frag_trace_destroy(*out);
 	*out = NULL;
 	return l->read(l->ctx, path, conf, out, err);
-}
-
-int frag_launch_merge(struct frag_trace **parts, size_t count, struct frag_trace **out,
-		      struct frag_err *err)
-{
-	int rc = 0;
-
-	if (count == 1) {
-		*out = parts[0];
-		parts[0] = NULL;
-	} else {
-		rc = frag_trace_merge(parts, count, out, err);
-	}
-	for (size_t i = 0; i < count; i++)
-		frag_trace_destroy(parts[i]);
-	return rc;
 }
 
 static int count_cut(const char *folder, struct dirent **names, int count)
@@ -149,50 +130,42 @@ static int read_file(const struct frag_launch *l, const char *folder, const stru
 static int read_all(const struct frag_launch *l, const char *folder, struct dirent **names,
 		    int count, struct frag_trace **out, struct frag_err *err)
 {
-	FRAG_AUTO_FREE struct frag_trace **parts = NULL;
-	size_t parts_count = 0;
-	int rc = 0;
+	FRAG_AUTO(frag_trace_parts_release) struct frag_trace_parts parts = { 0 };
 
 	if (count > PARTS_MAX)
 		return frag_fail(err, FRAG_EINPUT,
 				 "%d processes were recorded; at most %d can be merged", count,
 				 PARTS_MAX);
-	FRAG_TRY_CALLOC(parts, (size_t)FRAG_MAX(count, 1), "recordings", err);
-	for (int i = 0; !rc && i < count; i++) {
-		rc = read_file(l, folder, names[i], &parts[parts_count], err);
-		parts_count += parts[parts_count] != NULL;
+	FRAG_TRY_CALLOC(parts.list, (size_t)FRAG_MAX(count, 1), "recordings", err);
+	for (int i = 0; i < count; i++) {
+		FRAG_TRY(read_file(l, folder, names[i], &parts.list[parts.count], err));
+		parts.count += parts.list[parts.count] != NULL;
 	}
-	if (!rc && parts_count)
-		return frag_launch_merge(parts, parts_count, out, err);
-	for (size_t i = 0; i < parts_count; i++)
-		frag_trace_destroy(parts[i]);
-	return rc;
+	return parts.count ? frag_trace_parts_join(&parts, out, err) : 0;
 }
 
 bool frag_launch_forget_pages(const char *folder)
 {
-	struct dirent **names = NULL;
+	FRAG_AUTO_FREE struct dirent **names = NULL;
 	int count = scandir(folder, &names, is_log, alphasort);
 	bool any = false;
 
 	for (int i = 0; i < count; i++) {
 		const char *pid = strchr(names[i]->d_name, '.');
-		char *path = frag_path_join(folder, names[i]->d_name);
+		FRAG_AUTO_FREE char *path = frag_path_join(folder, names[i]->d_name);
 
 		if (pid)
 			frag_live_page_forget(strtoull(pid + 1, NULL, 10));
 		any |= path && !is_empty(names[i], path);
-		frag_host_free(path);
 		free(names[i]);
 	}
-	free(names);
 	return any;
 }
 
 int frag_launch_gather(const struct frag_launch *l, const char *folder, struct frag_trace **out,
 		       struct frag_err *err)
 {
-	struct dirent **names = NULL;
+	FRAG_AUTO_FREE struct dirent **names = NULL;
 	int count = scandir(folder, &names, is_log, versionsort), rc, cut;
 
 	*out = NULL;
@@ -206,7 +179,6 @@ int frag_launch_gather(const struct frag_launch *l, const char *folder, struct f
 		rc = read_all(l, folder, names, count, out, err);
 	for (int i = 0; i < count; i++)
 		free(names[i]);
-	free(names);
 	if (rc || *out)
 		return rc;
 	return frag_fail(err, FRAG_EINPUT,

@@ -67,17 +67,13 @@ static int read_line(struct frag_roles *r, char *line, struct frag_err *err)
 
 static int read_file(const char *path, struct frag_roles *out, struct frag_err *err)
 {
-	char *line = NULL;
+	FRAG_AUTO_FILE FILE *f = fopen(path, "re");
+	FRAG_AUTO_FREE char *line = NULL;
 	size_t room = 0;
-	int rc = 0;
-	FILE *f = fopen(path, "re");
 
-	while (f && !rc && getline(&line, &room, f) > 0)
-		rc = read_line(out, line, err);
-	free(line);
-	if (f)
-		fclose(f);
-	return rc;
+	while (f && getline(&line, &room, f) > 0)
+		FRAG_TRY(read_line(out, line, err));
+	return 0;
 }
 
 int frag_roles_read(const char *folder, struct frag_roles *out, struct frag_err *err)
@@ -104,9 +100,9 @@ bool frag_roles_know(struct frag_roles *out, const char *path)
 void frag_roles_pass_on(const char *folder, const char *note, const char *path)
 {
 	char from[4200], unlike[3], text[65536];
+	FRAG_AUTO_FILE FILE *f = NULL;
 	struct frag_err err;
 	size_t bytes;
-	FILE *f;
 
 	for (const char *at = note; at && (at = strstr(at, "\nrole ")); at++)
 		if (sscanf(at, " role %*u %*s %*s %2s", unlike) != 1 || strcmp(unlike, "-") != 0)
@@ -114,8 +110,6 @@ void frag_roles_pass_on(const char *folder, const char *note, const char *path)
 	frag_roles_path(from, sizeof(from), folder);
 	f = fopen(from, "re");
 	bytes = f ? fread(text, 1, sizeof(text), f) : 0;
-	if (f)
-		fclose(f);
 	if (bytes && bytes < sizeof(text)) /* else each job finds its own */
 		(void)frag_outfile_put(path, text, bytes, &err);
 }
@@ -150,13 +144,12 @@ int frag_roles_found(struct frag_roles *r, unsigned rank, unsigned role, bool sa
 {
 	for (size_t i = 0; i < r->count; i++) {
 		char **to = same ? &r->list[i].alike : &r->list[i].unlike;
-		size_t room = strlen(*to) + 16;
 		char *text;
 
 		if (r->list[i].rank != role)
 			continue;
-		FRAG_TRY_CALLOC(text, room, "roles", err);
-		snprintf(text, room, "%s%s%u", *to, **to ? "," : "", rank);
+		if (asprintf(&text, "%s%s%u", *to, **to ? "," : "", rank) < 0)
+			return frag_fail_nomem(err, "roles");
 		frag_host_free(*to);
 		*to = text;
 	}

@@ -71,7 +71,8 @@ static int name_file(struct frag_trace *t, size_t i, bool *done, struct frag_err
 {
 	uint32_t file = t->stacks.frames[i].file;
 	struct frag_frame *frames = t->stacks.frames;
-	FILE *in = tmpfile(), *from = NULL;
+	FRAG_AUTO_FILE FILE *in = tmpfile();
+	FILE *from = NULL;
 	pid_t pid = 0;
 	int rc = 0;
 
@@ -92,18 +93,16 @@ static int name_file(struct frag_trace *t, size_t i, bool *done, struct frag_err
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	if (in)
-		fclose(in);
 	return rc;
 }
 
 int frag_launch_source_lines(struct frag_trace *t, struct frag_err *err)
 {
-	FRAG_AUTO_FREE bool *done = frag_host_calloc(t->stacks.frames_count + 1, sizeof(*done));
-	int rc = done ? 0 : frag_fail_nomem(err, "frames");
+	FRAG_AUTO_FREE bool *done = NULL;
 
-	for (size_t i = 0; !rc && i < t->stacks.frames_count; i++)
+	FRAG_TRY_CALLOC(done, t->stacks.frames_count + 1, "frames", err);
+	for (size_t i = 0; i < t->stacks.frames_count; i++)
 		if (!done[i] && offset_of(t, &t->stacks.frames[i]))
-			rc = name_file(t, i, done, err);
-	return rc;
+			FRAG_TRY(name_file(t, i, done, err));
+	return 0;
 }

@@ -132,7 +132,7 @@ int frag_trials_start(struct frag_trials *t, const char *changes, unsigned secon
 static bool read_status(const struct frag_trials *t, unsigned n, int *status, bool *late)
 {
 	char path[4096], text[32] = "", *end;
-	FILE *f;
+	FRAG_AUTO_FILE FILE *f = NULL;
 
 	frag_trials_path(t, n, "status", path, sizeof(path));
 	f = fopen(path, "r");
@@ -140,7 +140,6 @@ static bool read_status(const struct frag_trials *t, unsigned n, int *status, bo
 		return false;
 	*status = fgets(text, sizeof(text), f) ? (int)strtol(text, &end, 10) : 126;
 	*late = *text && strtol(end, NULL, 10);
-	fclose(f);
 	return true;
 }
 

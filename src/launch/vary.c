@@ -39,25 +39,17 @@ const char *frag_vary_card(const struct frag_sim_config *card, char *buf, size_t
 /* `word` with the number for the name, in new memory. */
 static char *substitute(const char *name, const char *word, uint64_t n)
 {
-	size_t name_len = strlen(name), room = strlen(word) + 1, len = 0;
-	char number[24], *out;
+	FRAG_AUTO_FREE char *text = NULL;
+	const char *next;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
 
-	for (const char *p = word; (p = strstr(p, name)); p += name_len)
-		room += sizeof(number);
-	out = frag_host_alloc(room);
-	if (!out)
+	if (!to)
 		return NULL;
-	snprintf(number, sizeof(number), "%" PRIu64, n);
-	while (*word) {
-		if (!strncmp(word, name, name_len)) {
-			len += (size_t)sprintf(out + len, "%s", number);
-			word += name_len;
-		} else {
-			out[len++] = *word++;
-		}
-	}
-	out[len] = '\0';
-	return out;
+	for (; (next = strstr(word, name)); word = next + strlen(name))
+		fprintf(to, "%.*s%" PRIu64, (int)(next - word), word, n);
+	fputs(word, to);
+	return fclose(to) ? NULL : FRAG_GIVE(text);
 }
 
 uint64_t frag_vary_refusals(const struct frag_trace *trace)
@@ -93,19 +85,12 @@ static int make_words(char **program, const char *name, uint64_t n, char ***out,
 	return 0;
 }
 
-static void words_release(char ***words)
-{
-	for (char **w = *words; w && *w; w++)
-		frag_host_free(*w);
-	frag_host_free(*words);
-}
-
 int frag_vary_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 		     const char *name, uint64_t n, struct frag_trace **out, int *status,
 		     uint64_t *refused, struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
-	FRAG_AUTO(words_release) char **words = NULL;
+	FRAG_AUTO(frag_words_release) char **words = NULL;
 	int rc = make_words(program, name, n, &words, err)
 			 ?: frag_pretend_record(l, o, words, &trace, status, err);
 
@@ -122,7 +107,6 @@ int frag_vary_record(const struct frag_launch *l, const struct frag_pretend *o, 
 				 "with %s = %" PRIu64
 				 " the program ended with status %d, but no request was refused",
 				 name, n, *status);
-	*out = trace;
-	trace = NULL;
+	*out = FRAG_GIVE(trace);
 	return 0;
 }

@@ -32,9 +32,8 @@ static const struct frag_arg rows[] = {
 
 struct job {
 	const struct options *o;
-	struct frag_inside_files files;
 	char folder[4096], stem[4112];
-	char *library;
+	const char *library;
 };
 
 static void prepare(const void *ctx)
@@ -76,35 +75,15 @@ static int run_in_folder(const struct frag_launch *l, struct job *j, char **prog
 		frag_launch_note_left_out(l, j->folder);
 	if (j->o->stacks)
 		FRAG_TRY(frag_launch_source_lines(trace, err));
-	*out = trace;
-	trace = NULL;
+	*out = FRAG_GIVE(trace);
 	return 0;
-}
-
-static int run_job(const struct frag_launch *l, struct job *j, char **program,
-		   struct frag_trace **out, int *status, struct frag_err *err)
-{
-	int rc;
-
-	FRAG_TRY(frag_inside_files_open(&j->files, err));
-	j->library = frag_path_join(j->files.folder, "libcufrag_record.so");
-	FRAG_CHECK_ALLOC(j->library, "path", err);
-	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
-	rc = run_in_folder(l, j, program, out, status, err);
-	if (rc == FRAG_EINPUT && *status)
-		frag_err_prefix(err, "the program ended with status %d", *status);
-	if (frag_launch_forget_pages(j->folder) && rc) { /* do not repeat hours of work */
-		frag_launch_note(l, "the recordings of the processes are left in '%s'", j->folder);
-		frag_scratch_done(j->folder);
-	} else {
-		frag_launch_folder_remove(j->folder);
-	}
-	return rc;
 }
 
 static int run(const struct frag_launch *l, const void *options, char **program,
 	       struct frag_trace **out, int *status, struct frag_err *err)
 {
+	FRAG_AUTO(frag_inside_files_release) struct frag_inside_files files = { 0 };
+	FRAG_AUTO_FREE char *library = NULL;
 	struct job j = { .o = options };
 	int rc;
 
@@ -112,9 +91,19 @@ static int run(const struct frag_launch *l, const void *options, char **program,
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--frames needs --torch or --no-gpu; --stacks keeps host stacks");
 	*status = 0;
-	rc = run_job(l, &j, program, out, status, err);
-	frag_host_free(j.library);
-	frag_inside_files_release(&j.files);
+	FRAG_TRY(frag_inside_files_open(&files, err));
+	j.library = library = frag_path_join(files.folder, "libcufrag_record.so");
+	FRAG_CHECK_ALLOC(library, "path", err);
+	FRAG_TRY(frag_launch_folder(j.folder, sizeof(j.folder), err));
+	rc = run_in_folder(l, &j, program, out, status, err);
+	if (rc == FRAG_EINPUT && *status)
+		frag_err_prefix(err, "the program ended with status %d", *status);
+	if (frag_launch_forget_pages(j.folder) && rc) { /* do not repeat hours of work */
+		frag_launch_note(l, "the recordings of the processes are left in '%s'", j.folder);
+		frag_scratch_done(j.folder);
+	} else {
+		frag_launch_folder_remove(j.folder);
+	}
 	return rc;
 }
 

@@ -22,7 +22,7 @@ static const struct frag_arg rows[] = {
 
 struct job {
 	const struct frag_launch *l;
-	struct frag_inside_files files;
+	const struct frag_inside_files *files;
 	char folder[4096];
 };
 
@@ -37,22 +37,26 @@ static void prepare(const void *ctx)
 {
 	const struct job *j = ctx;
 
-	frag_pretend_python(&j->files);
+	frag_pretend_python(j->files);
 	setenv("CUFRAG_RECORD", j->folder, 1);
 	frag_launch_put_number("CUFRAG_RECORD_ENTRIES", j->l->max_entries);
 	if (j->l->frames)
 		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
 }
 
-static int run_job(struct job *j, char **program, struct frag_trace **out, int *status,
-		   struct frag_err *err)
+static int run(const struct frag_launch *l, const void *options, char **program,
+	       struct frag_trace **out, int *status, struct frag_err *err)
 {
+	FRAG_AUTO(frag_inside_files_release) struct frag_inside_files files = { 0 };
+	struct job j = { .l = l, .files = &files };
 	int rc;
 
-	FRAG_TRY(frag_inside_files_open(&j->files, err));
-	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
-	rc = frag_launch_run(program, prepare, j, status, err)
-		     ?: frag_pretend_collect(j->l, j->folder, *status, out, err);
+	(void)options;
+	*status = 0;
+	FRAG_TRY(frag_inside_files_open(&files, err));
+	FRAG_TRY(frag_launch_folder(j.folder, sizeof(j.folder), err));
+	rc = frag_launch_run(program, prepare, &j, status, err)
+		     ?: frag_pretend_collect(l, j.folder, *status, out, err);
 	if (!rc &&
 	    !getenv("CUFRAG_NOGPU")) { /* a real card, unless a record --no-gpu is around us */
 		frag_host_free((*out)->estimate);
@@ -65,20 +69,7 @@ static int run_job(struct job *j, char **program, struct frag_trace **out, int *
 
 		snprintf(err->msg + n, sizeof(err->msg) - n, "; without a GPU, use --no-gpu");
 	}
-	frag_launch_folder_remove(j->folder);
-	return rc;
-}
-
-static int run(const struct frag_launch *l, const void *options, char **program,
-	       struct frag_trace **out, int *status, struct frag_err *err)
-{
-	struct job j = { .l = l };
-	int rc;
-
-	(void)options;
-	*status = 0;
-	rc = run_job(&j, program, out, status, err);
-	frag_inside_files_release(&j.files);
+	frag_launch_folder_remove(j.folder);
 	return rc;
 }
 

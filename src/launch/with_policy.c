@@ -14,7 +14,7 @@
 struct job {
 	const struct frag_launch *l;
 	const struct frag_launch_policy *o;
-	struct frag_inside_files files;
+	const struct frag_inside_files *files;
 	char folder[4096]; /* "" = nothing is recorded */
 };
 
@@ -23,9 +23,9 @@ static void prepare(const void *ctx)
 {
 	const struct job *j = ctx;
 
-	frag_pretend_python(&j->files);
+	frag_pretend_python(j->files);
 	if (j->o->no_gpu)
-		frag_pretend_environment(j->l, &j->files, j->o->gpus, 1, "rules");
+		frag_pretend_environment(j->l, j->files, j->o->gpus, 1, "rules");
 	unsetenv("CUFRAG_RECORD"); /* of a record around us: the library records */
 	setenv("CUFRAG_RUN", j->o->policy, 1);
 	frag_launch_put_number("CUFRAG_RUN_SEED", j->l->seed);
@@ -71,7 +71,7 @@ static int make_folder(struct job *j, struct frag_err *err)
 
 static int record(struct job *j, char **program, int *status, struct frag_err *err)
 {
-	struct frag_trace *trace = NULL;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	int rc = make_folder(j, err);
 
 	frag_launch_outlive_readers();
@@ -83,7 +83,6 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 	if (!rc)
 		rc = frag_launch_name_as_file(trace, j->o->record, err)
 			     ?: frag_trace_write_cft(trace, j->o->record, err);
-	frag_trace_destroy(trace);
 	if (frag_launch_forget_pages(j->folder) && rc)
 		frag_launch_note(j->l, "the recordings of the processes are left in '%s'",
 				 j->folder);
@@ -95,12 +94,10 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 int frag_launch_with_policy(const struct frag_launch *l, const struct frag_launch_policy *o,
 			    char **program, int *status, struct frag_err *err)
 {
-	struct job j = { .l = l, .o = o };
-	int rc;
+	FRAG_AUTO(frag_inside_files_release) struct frag_inside_files files = { 0 };
+	struct job j = { .l = l, .o = o, .files = &files };
 
 	*status = 0;
-	FRAG_TRY(frag_inside_files_open(&j.files, err));
-	rc = o->record ? record(&j, program, status, err) : become(&j, program, err);
-	frag_inside_files_release(&j.files);
-	return rc;
+	FRAG_TRY(frag_inside_files_open(&files, err));
+	return o->record ? record(&j, program, status, err) : become(&j, program, err);
 }

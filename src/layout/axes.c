@@ -123,7 +123,7 @@ static int add_values(struct frag_axis *a, const char *text, struct frag_err *er
 	}
 }
 
-struct frag_axis *frag_axes_find(const struct frag_axes *x, const char *name, size_t len)
+static struct frag_axis *find(const struct frag_axes *x, const char *name, size_t len)
 {
 	for (size_t i = 0; i < x->count; i++)
 		if (strlen(x->list[i].name) == len && !memcmp(x->list[i].name, name, len))
@@ -143,7 +143,7 @@ int frag_axes_add(struct frag_axes *x, const char *text, struct frag_err *err)
 				 "invalid --vary '%.60s': expected {NAME}=VALUES, as {mb}=1..8 or "
 				 "{ac}=none,full",
 				 text);
-	if (frag_axes_find(x, name, len))
+	if (find(x, name, len))
 		return frag_fail(err, FRAG_EUSAGE, "--vary {%.*s} is there twice", (int)len, name);
 	if (x->count == FRAG_AXES_MAX)
 		return frag_fail(err, FRAG_EUSAGE, "more than %u names vary", FRAG_AXES_MAX);
@@ -159,7 +159,7 @@ int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_o
 	while (*names) {
 		bool braces = *names == '{';
 		size_t len = name_length(names + braces);
-		struct frag_axis *a = frag_axes_find(x, names + braces, len);
+		struct frag_axis *a = find(x, names + braces, len);
 
 		names += braces + len + braces;
 		if (!a || (*names && *names != ','))
@@ -241,7 +241,7 @@ struct layout {
 static const char *value_of(const void *ctx, const char *name, size_t len)
 {
 	const struct layout *l = ctx;
-	const struct frag_axis *a = frag_axes_find(l->axes, name, len);
+	const struct frag_axis *a = find(l->axes, name, len);
 
 	return a ? a->values[l->at[a - l->axes->list]] : NULL;
 }
@@ -326,7 +326,7 @@ static int check_words(const struct frag_axes *x, char *const *words, bool *used
 			const char *name;
 			size_t len;
 			unsigned n = braces_at(at, &name, &len);
-			const struct frag_axis *a = frag_axes_find(x, name, len);
+			const struct frag_axis *a = find(x, name, len);
 
 			if (n == 1 && !a)
 				return frag_fail(err, FRAG_EUSAGE,
@@ -358,7 +358,7 @@ int frag_axes_check(const struct frag_axes *x, char *const *words, char *const *
 
 static char *substitute(const struct frag_axes *x, size_t layout, const char *word)
 {
-	char *text = NULL, *copy;
+	FRAG_AUTO_FREE char *text = NULL;
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
@@ -368,7 +368,7 @@ static char *substitute(const struct frag_axes *x, size_t layout, const char *wo
 		const char *name;
 		size_t len;
 		unsigned n = braces_at(word, &name, &len);
-		const struct frag_axis *a = n == 1 ? frag_axes_find(x, name, len) : NULL;
+		const struct frag_axis *a = n == 1 ? find(x, name, len) : NULL;
 
 		if (a)
 			fputs(frag_axes_value(x, layout, (size_t)(a - x->list)), to);
@@ -378,9 +378,7 @@ static char *substitute(const struct frag_axes *x, size_t layout, const char *wo
 			fputc(*word, to);
 		word = a || n == 2 ? name + len + n : word + 1;
 	}
-	copy = fclose(to) ? NULL : frag_host_strdup(text);
-	free(text);
-	return copy;
+	return fclose(to) ? NULL : FRAG_GIVE(text);
 }
 
 static int add_word(char ***words, size_t *count, size_t *cap, char *word, struct frag_err *err)
@@ -402,8 +400,7 @@ static const char *words_of(const struct frag_axes *x, size_t layout, const char
 {
 	const char *name;
 	size_t len;
-	const struct frag_axis *a =
-		braces_at(word, &name, &len) == 1 ? frag_axes_find(x, name, len) : NULL;
+	const struct frag_axis *a = braces_at(word, &name, &len) == 1 ? find(x, name, len) : NULL;
 
 	return a && a->words && !name[len + 1]
 		       ? a->words[x->at[layout * x->count + (size_t)(a - x->list)]]
@@ -430,25 +427,17 @@ static int add_words(char ***words, size_t *count, size_t *cap, const char *text
 int frag_axes_words(const struct frag_axes *x, size_t layout, char *const *words, char ***out,
 		    struct frag_err *err)
 {
+	FRAG_AUTO(frag_words_release) char **all = NULL;
 	size_t count = 0, cap = 0;
-	int rc = 0;
 
 	*out = NULL;
-	for (; !rc && *words; words++) {
+	for (; *words; words++) {
 		const char *several = words_of(x, layout, *words);
 
-		rc = several ? add_words(out, &count, &cap, several, err)
-			     : add_word(out, &count, &cap, substitute(x, layout, *words), err);
+		FRAG_TRY(
+			several ? add_words(&all, &count, &cap, several, err)
+				: add_word(&all, &count, &cap, substitute(x, layout, *words), err));
 	}
-	if (rc)
-		frag_words_release(out);
-	return rc;
-}
-
-void frag_words_release(char ***words)
-{
-	for (char **w = *words; w && *w; w++)
-		frag_host_free(*w);
-	frag_host_free(*words);
-	*words = NULL;
+	*out = FRAG_GIVE(all);
+	return 0;
 }

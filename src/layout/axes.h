@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <frag/base.h>
 #include <frag/error.h>
 
 #define FRAG_AXES_MAX 16u
@@ -39,7 +40,6 @@ struct frag_axes {
 
 /* "{tp}=1,2,4", "mb=1..8", "seq=1024..65536*2" (powers), "{ac}=none,full". Errors: FRAG_EUSAGE. */
 int frag_axes_add(struct frag_axes *x, const char *text, struct frag_err *err);
-struct frag_axis *frag_axes_find(const struct frag_axes *x, const char *name, size_t len);
 /* Names with commas, with braces or without. */
 int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_order order,
 			struct frag_err *err);
@@ -59,6 +59,5 @@ void frag_axes_text(const struct frag_axes *x, size_t layout, size_t skip, char 
 /* The command of a layout, in new memory. */
 int frag_axes_words(const struct frag_axes *x, size_t layout, char *const *words, char ***out,
 		    struct frag_err *err);
-void frag_words_release(char ***words);
 
 #endif

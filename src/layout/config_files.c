@@ -44,15 +44,14 @@ static int check_file(const char *path, struct stat *st, struct frag_err *err)
 
 static int read_text(const char *path, char **out, struct frag_err *err)
 {
-	FILE *f = fopen(path, "re");
+	FRAG_AUTO_FILE FILE *f = fopen(path, "re");
 	size_t n;
 
 	if (!f)
 		return fail_unread(path, err);
 	*out = frag_host_alloc(FILE_MAX_BYTES + 1);
-	n = *out ? fread(*out, 1, FILE_MAX_BYTES, f) : 0;
-	fclose(f);
 	FRAG_CHECK_ALLOC(*out, "file", err);
+	n = fread(*out, 1, FILE_MAX_BYTES, f);
 	if (memchr(*out, '\0', n))
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%.200s' has zero bytes, so it is not a text file", path);

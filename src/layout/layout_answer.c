@@ -10,51 +10,59 @@
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-FRAG_ROW_SHAPE(static, layout_row_shape, frag_layout_row, "layout", FRAG_LAYOUT_ROW,
-	       "one layout on one card");
+FRAG_VALUED_SHAPE(static, layout_row_shape, frag_layout_row, "layout", FRAG_LAYOUT_ROW,
+		  "one layout on one card");
 
 #define FEWEST_ROW(F, P, S) \
-	F(S, TEXT, card, "card", "its name in `list gpus`") \
-	F(S, TEXT, label, NULL, "its full name") \
-	F(S, COUNT, gpus_count, "GPUs", "ranks of the job; of the fewest null: no layout fits", \
-	  .none = "none") \
-	F(S, TEXT, layout, "layout", \
+	F(S, TEXT, card, x->cards[c]->name, "card", "its name in `list gpus`") \
+	F(S, TEXT, label, x->cards[c]->label, NULL, "its full name") \
+	F(S, COUNT, gpus_count, gpus ? gpus : UINT64_MAX, "GPUs", \
+	  "ranks of the job; of the fewest null: no layout fits", .none = "none") \
+	F(S, TEXT, layout, best.layout, "layout", \
 	  "the layout with the largest values of rising names, then with " \
 	  "those listed first") \
-	F(S, BYTES, peak_reserved_bytes, "peak", "of its worst rank") \
-	F(S, BYTES, headroom_bytes, "left", "beside the margin") \
-	F(S, BYTES, least_bytes, NULL, \
+	F(S, BYTES, peak_reserved_bytes, best.peak_reserved_bytes, "peak", "of its worst rank") \
+	F(S, BYTES, headroom_bytes, best.headroom_bytes, "left", "beside the margin") \
+	F(S, BYTES, least_bytes, least_of(x, c), NULL, \
 	  "the smallest capacity that any layout needs; null: none was " \
 	  "recorded") \
-	F(S, REAL, price_per_hour, "per hour", "of all its cards", .precision = 2, .if_any = true) \
-	F(S, COUNT, cache_tokens_count, "cache tokens", \
+	F(S, REAL, price_per_hour, best.price_per_hour, "per hour", "of all its cards", \
+	  .precision = 2, .if_any = true) \
+	F(S, COUNT, cache_tokens_count, best.cache_tokens_count, "cache tokens", \
 	  "that the serving engine printed; null: not asked", .if_any = true, .grouped = true) \
-	F(S, COUNT, held_requests_count, "requests", \
+	F(S, COUNT, held_requests_count, best.held_requests_count, "requests", \
 	  "of --tokens that this cache holds; null: not asked", .if_any = true, .grouped = true) \
-	F(S, BOOL, confirmed, "confirmed", "recorded on the card itself, too") \
-	F(S, TEXT, setting, "setting", "the policy that serves it best", .spare = 1) \
-	F(S, TEXT, line, NULL, "the command, with the setting")
-FRAG_ROW(fewest_row, "fewest", FEWEST_ROW, "the layout to take on so many GPUs of one card");
+	F(S, BOOL, confirmed, confirmed, "confirmed", "recorded on the card itself, too") \
+	F(S, TEXT, setting, best.setting, "setting", "the policy that serves it best", .spare = 1) \
+	F(S, TEXT, line, best.line, NULL, "the command, with the setting")
+FRAG_VALUED_ROW(fewest_row, "fewest", FEWEST_ROW, "the layout to take on so many GPUs of one card");
 
 #define LAYOUTS_ROW(F, P, S) \
-	F(S, TEXT, command, NULL, "with names in braces") \
-	F(S, COUNT, layouts_count, NULL, "that meet the conditions") \
-	F(S, COUNT, classes_count, NULL, "compute capabilities of the cards: each is recorded") \
-	F(S, COUNT, recordings_count, NULL, "runs of the program, kept ones among them") \
-	F(S, COUNT, assumed_count, NULL, \
+	F(S, TEXT, command, command_of(x, a), NULL, "with names in braces") \
+	F(S, COUNT, layouts_count, x->axes.layouts_count, NULL, "that meet the conditions") \
+	F(S, COUNT, classes_count, x->classes_count, NULL, \
+	  "compute capabilities of the cards: each is recorded") \
+	F(S, COUNT, recordings_count, x->recordings, NULL, \
+	  "runs of the program, kept ones among them") \
+	F(S, COUNT, assumed_count, x->border.assumed, NULL, \
 	  "layouts that did not run, because of rising or falling names") \
-	F(S, COUNT, checked_count, NULL, "of those that were assumed, run nevertheless") \
-	F(S, COUNT, wrong_count, NULL, "of these, other than assumed; their group then ran whole") \
-	F(S, COUNT, failed_count, NULL, "layouts that failed for another reason than memory") \
-	F(S, BOOL, complete, NULL, "it was not interrupted") \
-	F(S, COUNT, requests_count, NULL, "of --requests; null: not asked") \
-	F(S, COUNT, request_tokens_count, NULL, "of --tokens; null: not asked") \
-	F(S, LIST, fewest, NULL, "one for each card", .of = &fewest_row_shape) \
-	F(S, LIST, sizes, NULL, "the same for each card and number of ranks", \
+	F(S, COUNT, checked_count, x->border.checked, NULL, \
+	  "of those that were assumed, run nevertheless") \
+	F(S, COUNT, wrong_count, x->border.wrong, NULL, \
+	  "of these, other than assumed; their group then ran whole") \
+	F(S, COUNT, failed_count, 0, NULL, "layouts that failed for another reason than memory") \
+	F(S, BOOL, complete, !x->interrupted, NULL, "it was not interrupted") \
+	F(S, COUNT, requests_count, known(x->requests), NULL, "of --requests; null: not asked") \
+	F(S, COUNT, request_tokens_count, x->requests ? x->request_tokens : UINT64_MAX, NULL, \
+	  "of --tokens; null: not asked") \
+	F(S, LIST, fewest, FRAG_ROWS(fewest, x->cards_count), NULL, "one for each card", \
 	  .of = &fewest_row_shape) \
-	F(S, LIST, layouts, NULL, "one for each layout and card", .of = &layout_row_shape)
-FRAG_ROW_AS(, frag_layouts_shape, layouts, "layouts", LAYOUTS_ROW,
-	    "which layouts of a job fit which cards");
+	F(S, LIST, sizes, FRAG_ROWS(sizes, sizes_count), NULL, \
+	  "the same for each card and number of ranks", .of = &fewest_row_shape) \
+	F(S, LIST, layouts, FRAG_ROWS(rows, count), NULL, "one for each layout and card", \
+	  .of = &layout_row_shape)
+FRAG_VALUED_ROW_AS(, frag_layouts_shape, layouts, "layouts", LAYOUTS_ROW,
+		   "which layouts of a job fit which cards");
 
 static double price_of(const struct frag_layouts *x, size_t c, uint64_t gpus)
 {
@@ -106,56 +114,43 @@ static const char *answer_of(const struct frag_layouts *x, size_t i, size_t c,
 	return r->cards[c].completes && !x->requests ? "tight" : "does not fit";
 }
 
-static uint64_t sum(const struct frag_layout_result *r, unsigned first, unsigned last)
+static uint64_t activations(const struct frag_layout_result *r)
 {
-	uint64_t bytes = 0;
-
-	for (unsigned k = first; k <= last; k++)
-		bytes += r->kinds[k];
-	return bytes;
+	return r->kinds[FRAG_KIND_ACTIVATION] + r->kinds[FRAG_KIND_WITHIN];
 }
 
-static const char *bound_by(const struct frag_layout_row *row)
+static uint64_t others(const struct frag_layout_result *r)
+{
+	return r->kinds[FRAG_KIND_CARRIED] + r->kinds[FRAG_KIND_KEPT] + r->kinds[FRAG_KIND_UNKNOWN];
+}
+
+static const char *bound_by(const struct frag_layout_result *r)
 {
 	const struct {
 		const char *name;
 		uint64_t bytes;
-	} parts[] = { { "weights and what stays", row->permanent_bytes },
-		      { "optimizer", row->optimizer_bytes },
-		      { "gradients", row->gradient_bytes },
-		      { "activations", row->activation_bytes },
-		      { "workspace", row->temporary_bytes },
-		      { "fragmentation", row->free_bytes } };
+	} parts[] = { { "weights and what stays", r->kinds[FRAG_KIND_PERMANENT] },
+		      { "optimizer", r->kinds[FRAG_KIND_OPTIMIZER] },
+		      { "gradients", r->kinds[FRAG_KIND_GRADIENT] },
+		      { "activations", activations(r) },
+		      { "workspace", r->kinds[FRAG_KIND_TEMPORARY] },
+		      { "fragmentation", r->free_bytes } };
 	size_t most = 0;
 
 	for (size_t k = 1; k < FRAG_ARRAY_LEN(parts); k++)
 		most = parts[k].bytes > parts[most].bytes ? k : most;
-	return parts[most].bytes > row->other_bytes ? parts[most].name : NULL;
+	return parts[most].bytes > others(r) ? parts[most].name : NULL;
 }
 
-static void put_memory(const struct frag_layout_result *r, size_t c, struct frag_layout_row *row)
+static uint64_t if_ran(const struct frag_layout_result *r, uint64_t n)
 {
-	const struct frag_layout_on_card *on = &r->cards[c];
+	return r->status == FRAG_LAYOUT_RAN ? n : UINT64_MAX;
+}
 
-	row->peak_reserved_bytes = on->peak_reserved_bytes;
-	row->smallest_card_bytes = r->min_bytes;
-	row->room_bytes = on->room_bytes;
-	if (on->peak_reserved_bytes <= on->room_bytes)
-		row->headroom_bytes = on->room_bytes - on->peak_reserved_bytes;
-	else if (on->peak_reserved_bytes != UINT64_MAX)
-		row->missing_bytes = on->peak_reserved_bytes - on->room_bytes;
-	row->rank = on->rank;
-	row->recorded_ranks_count = r->ranks;
-	row->permanent_bytes = r->kinds[FRAG_KIND_PERMANENT];
-	row->optimizer_bytes = r->kinds[FRAG_KIND_OPTIMIZER];
-	row->gradient_bytes = r->kinds[FRAG_KIND_GRADIENT];
-	row->activation_bytes = r->kinds[FRAG_KIND_ACTIVATION] + r->kinds[FRAG_KIND_WITHIN];
-	row->temporary_bytes = r->kinds[FRAG_KIND_TEMPORARY];
-	row->other_bytes = sum(r, FRAG_KIND_CARRIED, FRAG_KIND_KEPT) + r->kinds[FRAG_KIND_UNKNOWN];
-	row->free_bytes = r->free_bytes;
-	row->step_us = r->step_us;
-	row->recomputed_share = r->recomputed;
-	row->bound_by = bound_by(row);
+/* How much a is larger than b; UINT64_MAX: it is smaller, or not known. */
+static uint64_t above(uint64_t a, uint64_t b)
+{
+	return a >= b && a != UINT64_MAX ? a - b : UINT64_MAX;
 }
 
 static uint64_t known(uint64_t n)
@@ -163,99 +158,59 @@ static uint64_t known(uint64_t n)
 	return n ? n : UINT64_MAX;
 }
 
+static const char *basis_of(const struct frag_layouts *x, size_t i, size_t c,
+			    const struct frag_layout_result *r)
+{
+	return frag_layout_confirmed(x, i, c) ? "card" : r->status ? "recorded" : "assumed";
+}
+
+static const char *layout_text(const struct frag_layouts *x, size_t layout, struct frag_answer *a)
+{
+	char text[400];
+
+	frag_axes_text(&x->axes, layout, SIZE_MAX, text, sizeof(text));
+	return frag_answer_print(a, "%s", text);
+}
+
 static struct frag_layout_row row_of(const struct frag_layouts *x, size_t i, size_t c,
 				     struct frag_answer *a)
 {
 	const struct frag_layout_result *r = &x->results[i];
-	size_t layout = frag_layout_of(x, i);
-	char text[400];
-	struct frag_layout_row row = {
-		.card = x->cards[c]->name,
-		.gpus_count = frag_layout_world(x, layout),
-		.answer = answer_of(x, i, c, r),
-		.basis = frag_layout_confirmed(x, i, c) ? "card"
-			 : r->status			? "recorded"
-							: "assumed",
-		.peak_reserved_bytes = UINT64_MAX,
-		.smallest_card_bytes = UINT64_MAX,
-		.room_bytes = UINT64_MAX,
-		.headroom_bytes = UINT64_MAX,
-		.missing_bytes = UINT64_MAX,
-		.rank = UINT64_MAX,
-		.recorded_ranks_count = UINT64_MAX,
-		.permanent_bytes = UINT64_MAX,
-		.optimizer_bytes = UINT64_MAX,
-		.gradient_bytes = UINT64_MAX,
-		.activation_bytes = UINT64_MAX,
-		.temporary_bytes = UINT64_MAX,
-		.other_bytes = UINT64_MAX,
-		.free_bytes = UINT64_MAX,
-		.step_us = UINT64_MAX,
-		.recomputed_share = NAN,
-		.cache_tokens_count = UINT64_MAX,
-		.held_requests_count = UINT64_MAX,
-		.weight_bytes = UINT64_MAX,
-		.profile_bytes = UINT64_MAX,
-		.graph_bytes = UINT64_MAX,
-		.cache_bytes = UINT64_MAX,
-		.line = line_of(x, layout, r->cards[c].setting, a),
-	};
+	const struct frag_layout_on_card *on = &r->cards[c];
+	const bool ran = r->status == FRAG_LAYOUT_RAN, served = ran && x->requests;
+	const size_t layout = frag_layout_of(x, i);
+	const uint64_t gpus = frag_layout_world(x, layout);
 
-	frag_axes_text(&x->axes, layout, SIZE_MAX, text, sizeof(text));
-	row.layout = frag_answer_print(a, "%s", text);
-	row.price_per_hour = price_of(x, c, row.gpus_count);
-	if (r->status == FRAG_LAYOUT_RAN) {
-		put_memory(r, c, &row);
-		if (x->requests) {
-			row.cache_tokens_count = r->engine.tokens;
-			row.held_requests_count = frag_layout_held(x, r);
-			row.weight_bytes = known(r->engine.weights_bytes);
-			row.profile_bytes = known(r->engine.profile_bytes);
-			row.graph_bytes = known(r->engine.graphs_bytes);
-			row.cache_bytes = known(r->engine.cache_bytes);
-		}
-		row.setting = frag_answer_print(a, "%s", r->cards[c].setting);
-	} else if (*r->message) {
-		row.message = frag_answer_print(a, "%s", r->message);
-	}
-	return row;
+	return FRAG_ROW_VALUES(frag_layout_row, FRAG_LAYOUT_ROW);
 }
 
 /* ---- conclusions --------------------------------------------------------------------------- */
+
+static uint64_t least_of(const struct frag_layouts *x, size_t c)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t k = 0; k < x->border.count; k++)
+		if (frag_layout_on(x, k, c) && x->results[k].status == FRAG_LAYOUT_RAN)
+			least = FRAG_MIN(least, x->results[k].min_bytes);
+	return least;
+}
 
 /* gpus 0: none fits. */
 static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_t gpus,
 				 struct frag_answer *a)
 {
 	size_t i = gpus ? frag_layout_best(x, c, gpus) : SIZE_MAX;
-	struct fewest_row row = { .card = x->cards[c]->name,
-				  .label = x->cards[c]->label,
-				  .gpus_count = gpus ? gpus : UINT64_MAX,
-				  .peak_reserved_bytes = UINT64_MAX,
-				  .headroom_bytes = UINT64_MAX,
-				  .least_bytes = UINT64_MAX,
-				  .cache_tokens_count = UINT64_MAX,
-				  .held_requests_count = UINT64_MAX,
-				  .price_per_hour = NAN };
+	const struct frag_layout_row none = { .peak_reserved_bytes = UINT64_MAX,
+					      .headroom_bytes = UINT64_MAX,
+					      .cache_tokens_count = UINT64_MAX,
+					      .held_requests_count = UINT64_MAX,
+					      .price_per_hour = NAN },
+				     best = i == SIZE_MAX ? none : row_of(x, i, c, a);
+	const bool confirmed = i != SIZE_MAX && (frag_layout_confirmed(x, i, c) ||
+						 (x->exact && x->results[i].status));
 
-	for (size_t k = 0; k < x->border.count; k++)
-		if (frag_layout_on(x, k, c) && x->results[k].status == FRAG_LAYOUT_RAN)
-			row.least_bytes = FRAG_MIN(row.least_bytes, x->results[k].min_bytes);
-	if (i != SIZE_MAX) {
-		struct frag_layout_row best = row_of(x, i, c, a);
-
-		row.layout = best.layout;
-		row.peak_reserved_bytes = best.peak_reserved_bytes;
-		row.headroom_bytes = best.headroom_bytes;
-		row.price_per_hour = best.price_per_hour;
-		row.cache_tokens_count = best.cache_tokens_count;
-		row.held_requests_count = best.held_requests_count;
-		row.confirmed =
-			frag_layout_confirmed(x, i, c) || (x->exact && x->results[i].status);
-		row.setting = best.setting;
-		row.line = best.line;
-	}
-	return row;
+	return FRAG_ROW_VALUES(fewest_row, FEWEST_ROW);
 }
 
 /* Numbers of ranks as they were asked for. */
@@ -474,20 +429,7 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 	top = frag_answer_new(a, count, sizeof(*top));
 	FRAG_CHECK_ALLOC(top, "answer", err);
 	sizes_count = make_sizes(x, sizes, a);
-	*all = (struct layouts){ .command = command_of(x, a),
-				 .layouts_count = x->axes.layouts_count,
-				 .classes_count = x->classes_count,
-				 .recordings_count = x->recordings,
-				 .assumed_count = x->border.assumed,
-				 .checked_count = x->border.checked,
-				 .wrong_count = x->border.wrong,
-				 .complete = !x->interrupted,
-				 .requests_count = x->requests ? x->requests : UINT64_MAX,
-				 .request_tokens_count =
-					 x->requests ? x->request_tokens : UINT64_MAX,
-				 .fewest = { fewest, x->cards_count },
-				 .sizes = { sizes, sizes_count },
-				 .layouts = { rows, count } };
+	*all = FRAG_ROW_VALUES(layouts, LAYOUTS_ROW);
 	frag_answer_data(a, &frag_layouts_shape, all);
 	frag_answer_csv(a, &layout_row_shape, rows, count);
 	a->title = "Which layout on how many cards";

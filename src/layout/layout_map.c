@@ -11,13 +11,18 @@
 #define MAP_ROWS 40u
 
 #define CELL(F, P, S) \
-	F(S, COUNT, x, NULL, "column") \
-	F(S, COUNT, y, NULL, "row") \
-	F(S, TEXT, column, NULL, "value of the name that goes to the right") \
-	F(S, TEXT, row, NULL, "the other values") \
-	F(S, RATIO, need_ratio, NULL, "peak of the room of the card; null: it was not recorded") \
-	F(S, TEXT, answer, NULL, "of that layout")
-FRAG_ROW(cell, "cell", CELL, "a layout of the map");
+	F(S, COUNT, x, x->axes.at[layout * x->axes.count + right], NULL, "column") \
+	F(S, COUNT, y, y, NULL, "row") \
+	F(S, TEXT, column, frag_answer_print(a, "%s", frag_clean_text(column, strlen(column))), \
+	  NULL, "value of the name that goes to the right") \
+	F(S, TEXT, row, lines.texts[y], NULL, "the other values") \
+	F(S, RATIO, need_ratio, \
+	  row->peak_reserved_bytes == UINT64_MAX \
+		  ? NAN \
+		  : (double)row->peak_reserved_bytes / (double)row->room_bytes, \
+	  NULL, "peak of the room of the card; null: it was not recorded") \
+	F(S, TEXT, answer, row->answer, NULL, "of that layout")
+FRAG_VALUED_ROW(cell, "cell", CELL, "a layout of the map");
 
 /* The name that goes to the right: that with most values, among those that rise if there are any. */
 static size_t right_of(const struct frag_layouts *x)
@@ -79,18 +84,7 @@ void frag_layout_map(const struct frag_layouts *x, size_t c, const struct frag_l
 		snprintf(column, sizeof(column), "%s", frag_axes_value(&x->axes, layout, right));
 		if (y == MAP_ROWS)
 			continue;
-		cells[n++] = (struct cell){
-			.x = x->axes.at[layout * x->axes.count + right],
-			.y = y,
-			.column =
-				frag_answer_print(a, "%s", frag_clean_text(column, strlen(column))),
-			.row = lines.texts[y],
-			.need_ratio = row->peak_reserved_bytes == UINT64_MAX
-					      ? NAN
-					      : (double)row->peak_reserved_bytes /
-							(double)row->room_bytes,
-			.answer = row->answer,
-		};
+		cells[n++] = FRAG_ROW_VALUES(cell, CELL);
 	}
 	if (!n)
 		return;

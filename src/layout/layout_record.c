@@ -78,21 +78,15 @@ static int find_kinds(const struct frag_unit *u, const struct frag_target *targe
 	const struct frag_case in = { .events = u->events, .spec = spec, .target = *target };
 	const struct frag_explain_options opt = { .at = { .what = FRAG_AT_PEAK }, .top = 1 };
 	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
-	struct frag_explained *e;
-	int rc;
+	FRAG_AUTO(frag_explained_destroy_at) struct frag_explained *e = NULL;
 
 	FRAG_TRY_CALLOC(e, 1, "explanation", err);
-	rc = frag_explain(&in, &opt, &texts, e, err);
-	if (!rc) {
-		for (size_t i = 0; i < e->view.count; i++)
-			if (!e->view.list[i].waiting)
-				out->kinds[e->kinds[i].kind] += e->view.list[i].granted;
-		out->free_bytes =
-			e->m.reserved_bytes - FRAG_MIN(e->m.reserved_bytes, e->m.allocated_bytes);
-		frag_explained_release(e);
-	}
-	frag_host_free(e);
-	return rc;
+	FRAG_TRY(frag_explain(&in, &opt, &texts, e, err));
+	for (size_t i = 0; i < e->view.count; i++)
+		if (!e->view.list[i].waiting)
+			out->kinds[e->kinds[i].kind] += e->view.list[i].granted;
+	out->free_bytes = e->m.reserved_bytes - FRAG_MIN(e->m.reserved_bytes, e->m.allocated_bytes);
+	return 0;
 }
 
 /* ---- a serving engine ------------------------------------------------------------------------ */

@@ -397,10 +397,10 @@ static int run(struct course *c, struct frag_err *err)
 	return 0;
 }
 
-/* What recordings of the folder are of: the command with its braces, and what else decides. In memory of malloc. */
+/* What recordings of the folder are of: the command with its braces, and what else decides. */
 static char *tell_command(const struct frag_layouts *x)
 {
-	char *text = NULL;
+	FRAG_AUTO_FREE char *text = NULL;
 	size_t len;
 	FILE *to = open_memstream(&text, &len);
 
@@ -409,29 +409,23 @@ static char *tell_command(const struct frag_layouts *x)
 	if (to)
 		fprintf(to, "seed %" PRIu64 "\nvalues %s\nranks %s\n", x->seed, x->pretend.values,
 			x->pretend.ranks);
-	if (to && fclose(to)) {
-		free(text);
-		text = NULL;
-	}
-	return text;
+	return to && !fclose(to) ? FRAG_GIVE(text) : NULL;
 }
 
 static bool is_same_file(const char *path, const char *text)
 {
+	FRAG_AUTO_FILE FILE *f = fopen(path, "re");
 	char found[65536];
-	FILE *f = fopen(path, "re");
 	size_t n = f ? fread(found, 1, sizeof(found), f) : 0;
 
-	if (f)
-		fclose(f);
 	return n == strlen(text) && !memcmp(found, text, n);
 }
 
 /* The folder says of which command its recordings are: those of another are not taken for this one's. */
 static int open_keep(const struct frag_layouts *x, struct frag_err *err)
 {
-	char path[4200], *text;
-	int rc = 0;
+	FRAG_AUTO_FREE char *text = NULL;
+	char path[4200];
 
 	if (!x->keep)
 		return 0;
@@ -442,30 +436,25 @@ static int open_keep(const struct frag_layouts *x, struct frag_err *err)
 	text = tell_command(x);
 	FRAG_CHECK_ALLOC(text, "command", err);
 	if (x->resume && !access(path, F_OK) && !is_same_file(path, text))
-		rc = frag_fail(err, FRAG_EUSAGE,
-			       "the recordings in '%.200s' are of another command (see its file "
-			       "'command')",
-			       x->keep);
-	else
-		rc = frag_outfile_put(path, text, strlen(text), err);
-	free(text);
-	return rc;
+		return frag_fail(err, FRAG_EUSAGE,
+				 "the recordings in '%.200s' are of another command (see its file "
+				 "'command')",
+				 x->keep);
+	return frag_outfile_put(path, text, strlen(text), err);
 }
 
 int frag_layouts_run(struct frag_layouts *x, struct frag_err *err)
 {
-	struct course *c;
+	FRAG_AUTO_FREE struct course *c = NULL;
 	int rc, reason;
 
 	FRAG_TRY(open_keep(x, err));
 	FRAG_TRY_CALLOC(c, 1, "layouts", err);
 	c->x = x;
 	reason = frag_scratch_folder(NULL, &c->folder);
-	if (reason) {
-		frag_host_free(c);
+	if (reason)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot create a temporary folder: %s",
 				 strerror(reason));
-	}
 	x->folder = c->folder;
 	frag_layout_forks_init(&c->forks, x, c->folder);
 	frag_progress_begin(&c->progress, "layouts known");
@@ -475,6 +464,5 @@ int frag_layouts_run(struct frag_layouts *x, struct frag_err *err)
 	frag_layout_forks_end(&c->forks);
 	frag_progress_end(&c->progress);
 	frag_scratch_remove(c->folder);
-	frag_host_free(c);
 	return rc;
 }

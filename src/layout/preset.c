@@ -171,8 +171,8 @@ static void drop(char **words, const struct frag_preset_option *o)
 /* The option, its value or both become {name}, where they are; else they follow at the end. words: room for two. */
 static int set(char **words, const struct frag_preset_option *o, struct frag_err *err)
 {
-	char **at, *equals, *option;
-	int rc;
+	FRAG_AUTO_FREE char *option = NULL;
+	char **at, *equals;
 
 	drop(words, o);
 	at = find_option(words, o);
@@ -185,9 +185,8 @@ static int set(char **words, const struct frag_preset_option *o, struct frag_err
 	option = frag_host_strdup(*at ? *at : o->option);
 	FRAG_CHECK_ALLOC(option, "command", err);
 	option[strcspn(option, "=")] = '\0'; /* as the user spells it */
-	rc = replace(at, err, equals ? "%s={%s}" : "%s", option, o->name);
-	frag_host_free(option);
-	return equals ? rc : rc ?: replace(at + 1, err, "{%s}%s", o->name, "");
+	FRAG_TRY(replace(at, err, equals ? "%s={%s}" : "%s", option, o->name));
+	return equals ? 0 : replace(at + 1, err, "{%s}%s", o->name, "");
 }
 
 /* ---- files --------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 /* FILE becomes FILE.1 when it is full. *empty: it has no rows so far. */
 static FILE *open_csv(const struct frag_monitor_options *o, bool *empty)
 {
-	char *old = frag_host_alloc(strlen(o->csv) + 3);
+	FRAG_AUTO_FREE char *old = frag_host_alloc(strlen(o->csv) + 3);
 	struct stat st;
 	int fd;
 	bool there = !stat(o->csv, &st) && st.st_size > 0;
@@ -23,7 +23,6 @@ static FILE *open_csv(const struct frag_monitor_options *o, bool *empty)
 		sprintf(old, "%s.1", o->csv);
 		there = rename(o->csv, old) != 0;
 	}
-	frag_host_free(old);
 	*empty = !there;
 	/* a pipe that nobody reads must not stop the watch */
 	fd = open(o->csv, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);

@@ -189,6 +189,7 @@ uint64_t frag_monitor_start_of(unsigned pid);
 int frag_monitor_server_open(const char *where, bool page, struct frag_monitor_server **out,
 			     struct frag_err *err);
 void frag_monitor_server_close(struct frag_monitor_server *s); /* NULL is allowed */
+FRAG_AUTO_AT(struct frag_monitor_server *, frag_monitor_server_close)
 unsigned frag_monitor_server_port(const struct frag_monitor_server *s);
 /* "http://127.0.0.1:9400/?token=…" */
 void frag_monitor_server_url(const struct frag_monitor_server *s, char *buf, size_t cap);

@@ -14,40 +14,47 @@ FRAG_ROW_SHAPE(static, held_shape, frag_live_device, "held", HELD_ROW,
 	       "what a process says it holds");
 
 #define PROCESS_ROW(F, P, S) \
-	F(S, COUNT, pid, NULL, "its number") \
-	F(S, TEXT, name, NULL, "of the program; empty where unknown") \
-	F(S, TEXT, user, NULL, "who runs it; empty where unknown") \
-	F(S, TEXT, command, NULL, "its command line, cut; empty where unknown") \
-	F(S, BYTES, used_bytes, NULL, "as the driver says") \
-	F(S, OBJECT, held, NULL, "what it says itself", .of = &held_shape)
-FRAG_ROW(process_row, "process", PROCESS_ROW, "a process on a card");
+	F(S, COUNT, pid, p->pid, NULL, "its number") \
+	F(S, TEXT, name, p->name, NULL, "of the program; empty where unknown") \
+	F(S, TEXT, user, p->user, NULL, "who runs it; empty where unknown") \
+	F(S, TEXT, command, p->command, NULL, "its command line, cut; empty where unknown") \
+	F(S, BYTES, used_bytes, p->bytes, NULL, "as the driver says") \
+	F(S, OBJECT, held, p->held_known ? &p->held : NULL, NULL, "what it says itself", \
+	  .of = &held_shape)
+FRAG_VALUED_ROW(process_row, "process", PROCESS_ROW, "a process on a card");
 
+#define CARD_ROW(X) \
+	X(TEXT, time, when, "time", "of the sample", .csv_only = true) \
+	X(TEXT, id, card->id, "gpu", "card, or card.instance", .csv_only = true) \
+	X(COUNT, gpu, card->gpu, "gpu", "number of the card", .no_csv = true) \
+	X(COUNT, instance, card->instance < 0 ? UINT64_MAX : (uint64_t)card->instance, "instance", \
+	  "of a card that is split (MIG)", .no_csv = true) \
+	X(TEXT, fault, c->known ? NULL : c->fault, "fault", "why the card does not answer", \
+	  .no_csv = true) \
+	X(TEXT, name, c->known ? c->name : NULL, "name", "of the card") \
+	X(BYTES, total_bytes, c->known ? c->total_bytes : UINT64_MAX, "total_bytes", "its memory") \
+	X(BYTES, used_bytes, c->known ? c->used_bytes : UINT64_MAX, "used_bytes", "memory in use") \
+	X(BYTES, free_bytes, c->known ? c->free_bytes : UINT64_MAX, "free_bytes", \
+	  "memory not in use") \
+	X(COUNT, utilization_percent, \
+	  c->known && c->utilization_percent >= 0 ? (uint64_t)c->utilization_percent : UINT64_MAX, \
+	  "utilization_percent", "time with a kernel at work") \
+	X(COUNT, processes_count, \
+	  c->known && c->processes_known ? c->processes_count : UINT64_MAX, "processes_count", \
+	  "processes on it; null = unknown") \
+	X(COUNT, alarms_count, card->alarm, "alarm", "1 while the alarm is raised", \
+	  .csv_only = true) \
+	X(BOOL, alarm, card->alarm, "alarm", "the alarm is raised", .no_csv = true) \
+	X(LIST, processes, FRAG_ROWS(list, list && c->known ? c->processes_count : 0), \
+	  "processes", "on it", .of = &process_row_shape)
+#define CARD_MEMBER(type, member, ...) FRAG_CTYPE_##type member;
+#define CARD_FIELD(type, member, value, name, help, ...) \
+	FRAG_FIELD_AS(type, name, struct card_row, member, NULL, help, ##__VA_ARGS__),
+#define CARD_VALUE(type, member, value, ...) .member = value,
 struct card_row {
-	const char *time, *id, *fault, *name;
-	uint64_t gpu, instance, total_bytes, used_bytes, free_bytes, utilization_percent;
-	uint64_t processes_count, alarms_count;
-	bool alarm;
-	struct frag_rows processes;
+	CARD_ROW(CARD_MEMBER)
 };
-#define CARD(type, member, name, help, ...) \
-	FRAG_FIELD_AS(type, name, struct card_row, member, NULL, help, ##__VA_ARGS__)
-static const struct frag_field card_fields[] = {
-	CARD(TEXT, time, "time", "of the sample", .csv_only = true),
-	CARD(TEXT, id, "gpu", "card, or card.instance", .csv_only = true),
-	CARD(COUNT, gpu, "gpu", "number of the card", .no_csv = true),
-	CARD(COUNT, instance, "instance", "of a card that is split (MIG)", .no_csv = true),
-	CARD(TEXT, fault, "fault", "why the card does not answer", .no_csv = true),
-	CARD(TEXT, name, "name", "of the card"),
-	CARD(BYTES, total_bytes, "total_bytes", "its memory"),
-	CARD(BYTES, used_bytes, "used_bytes", "memory in use"),
-	CARD(BYTES, free_bytes, "free_bytes", "memory not in use"),
-	CARD(COUNT, utilization_percent, "utilization_percent", "time with a kernel at work"),
-	CARD(COUNT, processes_count, "processes_count", "processes on it; null = unknown"),
-	CARD(COUNT, alarms_count, "alarm", "1 while the alarm is raised", .csv_only = true),
-	CARD(BOOL, alarm, "alarm", "the alarm is raised", .no_csv = true),
-	CARD(LIST, processes, "processes", "on it", .of = &process_row_shape),
-	FRAG_FIELD_END
-};
+static const struct frag_field card_fields[] = { CARD_ROW(CARD_FIELD) FRAG_FIELD_END };
 static const struct frag_shape card_shape =
 	FRAG_SHAPE("monitored_card", struct card_row, card_fields, "a card in one sample");
 
@@ -61,44 +68,13 @@ static struct card_row card_row(const struct frag_monitor_card *card, const char
 				struct process_row *list)
 {
 	const struct frag_nvml_card *c = &card->nvml;
-	struct card_row row = { .time = when,
-				.id = card->id,
-				.gpu = card->gpu,
-				.instance =
-					card->instance < 0 ? UINT64_MAX : (uint64_t)card->instance,
-				.total_bytes = UINT64_MAX,
-				.used_bytes = UINT64_MAX,
-				.free_bytes = UINT64_MAX,
-				.utilization_percent = UINT64_MAX,
-				.processes_count = UINT64_MAX,
-				.alarms_count = card->alarm,
-				.alarm = card->alarm };
 
-	if (!c->known) {
-		row.fault = c->fault;
-		return row;
-	}
-	row.name = c->name;
-	row.total_bytes = c->total_bytes;
-	row.used_bytes = c->used_bytes;
-	row.free_bytes = c->free_bytes;
-	if (c->utilization_percent >= 0)
-		row.utilization_percent = (uint64_t)c->utilization_percent;
-	if (c->processes_known)
-		row.processes_count = c->processes_count;
-	for (unsigned k = 0; list && k < c->processes_count; k++) {
+	for (unsigned k = 0; list && c->known && k < c->processes_count; k++) {
 		const struct frag_monitor_process *p = &card->processes[k];
 
-		list[k] = (struct process_row){ .pid = p->pid,
-						.name = p->name,
-						.user = p->user,
-						.command = p->command,
-						.used_bytes = p->bytes,
-						.held = p->held_known ? &p->held : NULL };
+		list[k] = FRAG_ROW_VALUES(process_row, PROCESS_ROW);
 	}
-	if (list)
-		row.processes = (struct frag_rows){ list, c->processes_count };
-	return row;
+	return (struct card_row){ CARD_ROW(CARD_VALUE) };
 }
 
 json_t *frag_monitor_json(const struct frag_monitor_round *r, const char *when)
@@ -116,12 +92,11 @@ json_t *frag_monitor_json(const struct frag_monitor_round *r, const char *when)
 int frag_monitor_print_json(const struct frag_monitor_round *r, const char *when,
 			    struct frag_err *err)
 {
-	json_t *line = frag_monitor_json(r, when);
+	json_auto_t *line = frag_monitor_json(r, when);
 
 	FRAG_CHECK_ALLOC(line, "JSON line", err);
 	json_dumpf(line, stdout, JSON_COMPACT);
 	putchar('\n');
-	json_decref(line);
 	return 0;
 }
 

@@ -272,7 +272,7 @@ static int rows_of_curve(const struct frag_monitor *m)
 	return each < 0 ? -1 : each < 2 ? 0 : FRAG_MIN(each - 1, CURVE_MAX);
 }
 
-static void draw(struct frag_monitor *m)
+void frag_monitor_screen_draw(struct frag_monitor *m)
 {
 	struct frag_monitor_screen *s = m->screen;
 	struct frag_paint *p = &s->paint;
@@ -300,11 +300,6 @@ static void draw(struct frag_monitor *m)
 	}
 	draw_foot(m);
 	frag_paint_end(p);
-}
-
-void frag_monitor_screen_draw(struct frag_monitor *m)
-{
-	draw(m);
 }
 
 /* ---- keys ---------------------------------------------------------------------------------- */
@@ -374,7 +369,7 @@ bool frag_monitor_screen_wait(struct frag_monitor *m, uint64_t ms)
 		return true;
 	if (key != FRAG_KEY_NONE) {
 		take_key(m, key);
-		draw(m);
+		frag_monitor_screen_draw(m);
 	}
 	return false;
 }

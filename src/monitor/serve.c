@@ -81,23 +81,19 @@ static void answer_metrics(void *ctx, const struct frag_http_request *r,
 int frag_monitor_server_open(const char *where, bool page, struct frag_monitor_server **out,
 			     struct frag_err *err)
 {
-	struct frag_monitor_server *s;
+	FRAG_AUTO(frag_monitor_server_close_at) struct frag_monitor_server *s = NULL;
 	struct frag_http_options o = { .name = page ? "--web" : "--listen",
 				       .where = where,
 				       .token = page,
 				       .answer = page ? answer_page : answer_metrics };
-	int rc;
 
 	FRAG_TRY_CALLOC(s, 1, "server", err);
 	pthread_mutex_init(&s->lock, NULL);
 	s->page = page;
 	o.ctx = s;
-	rc = frag_http_open(&o, &s->http, err);
-	if (rc)
-		frag_monitor_server_close(s);
-	else
-		*out = s;
-	return rc;
+	FRAG_TRY(frag_http_open(&o, &s->http, err));
+	*out = FRAG_GIVE(s);
+	return 0;
 }
 
 void frag_monitor_server_close(struct frag_monitor_server *s)
@@ -170,7 +166,8 @@ static void put_live(FILE *to, const struct frag_monitor *m)
 
 void frag_monitor_server_take(struct frag_monitor_server *s, const struct frag_monitor *m)
 {
-	char *text = NULL, *old;
+	FRAG_AUTO_FREE char *text = NULL;
+	char *old;
 	size_t bytes;
 	FILE *to = open_memstream(&text, &bytes);
 
@@ -180,16 +177,14 @@ void frag_monitor_server_take(struct frag_monitor_server *s, const struct frag_m
 		put_live(to, m);
 	else
 		frag_monitor_put_metrics(to, &m->round);
-	if (fclose(to)) {
-		free(text);
+	if (fclose(to))
 		return;
-	}
 	pthread_mutex_lock(&s->lock);
 	old = s->text;
 	s->text = text;
 	s->bytes = bytes;
 	pthread_mutex_unlock(&s->lock);
-	free(old);
+	text = old;
 }
 
 unsigned frag_monitor_server_port(const struct frag_monitor_server *s)

@@ -36,19 +36,27 @@ int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *e
 	return frag_policy_texts_list(texts, list, err);
 }
 
+void frag_policy_texts_reset(void *texts)
+{
+	frag_policy_texts_release(texts);
+}
+
 int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
 			    struct frag_err *err)
 {
-	*flags = 0;
+	uint32_t all = 0;
+
 	for (size_t i = 0; i < p->count; i++) {
 		struct frag_policy_spec *spec;
 
 		if (frag_policy_is_recorded(p->text[i]))
 			continue;
 		FRAG_TRY(frag_policy_spec_parse(p->text[i], &spec, err));
-		*flags |= frag_policy_spec_ops(spec)->flags;
+		all |= frag_policy_spec_ops(spec)->flags;
 		frag_policy_spec_destroy(spec);
 	}
+	if (flags)
+		*flags = all;
 	return 0;
 }
 
@@ -94,6 +102,11 @@ int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct
 		list += n + (list[n] == ';');
 	}
 	return 0;
+}
+
+int frag_policy_texts_default(struct frag_policy_texts *p, const char *list, struct frag_err *err)
+{
+	return p->count ? 0 : frag_policy_texts_list(p, list, err);
 }
 
 void frag_policy_texts_release(struct frag_policy_texts *p)
@@ -147,30 +160,28 @@ static int parse_texts(const struct frag_policy_texts *p, const struct frag_trac
 int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag_trace *trace,
 			    struct frag_policy_spec ***out, size_t *recorded, struct frag_err *err)
 {
-	struct frag_policy_spec **specs =
-		frag_host_calloc(p->count + 1, sizeof(struct frag_policy_spec *));
-	struct frag_policy_spec *own = NULL;
+	FRAG_AUTO(frag_policy_specs_release) struct frag_policy_spec **specs = NULL;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *own = NULL;
 	size_t count = 0;
-	int rc;
 
-	FRAG_CHECK_ALLOC(specs, "list of policies", err);
+	FRAG_TRY_CALLOC(specs, p->count + 1, "list of policies", err);
 	if (frag_recorded_spec(trace, &own, NULL))
 		own = NULL;
-	rc = parse_texts(p, trace, specs, &count, err);
+	FRAG_TRY(parse_texts(p, trace, specs, &count, err));
 	*recorded = own ? find_same(specs, count, own) : SIZE_MAX;
-	frag_policy_spec_destroy(own);
-	if (!rc && !count)
-		rc = frag_recorded_invalid(trace, err)
-			     ?: frag_fail(err, FRAG_EUSAGE,
-					  "no policy to replay: '%s' does not say what it was "
-					  "recorded with",
-					  trace->name);
-	if (rc) {
-		for (size_t i = 0; i < count; i++)
-			frag_policy_spec_destroy(specs[i]);
-		frag_host_free(specs);
-		return rc;
-	}
-	*out = specs;
+	if (!count)
+		return frag_recorded_invalid(trace, err)
+			       ?: frag_fail(err, FRAG_EUSAGE,
+					    "no policy to replay: '%s' does not say what it was "
+					    "recorded with",
+					    trace->name);
+	*out = FRAG_GIVE(specs);
 	return 0;
+}
+
+void frag_policy_specs_release(struct frag_policy_spec ***specs)
+{
+	for (struct frag_policy_spec **s = *specs; s && *s; s++)
+		frag_policy_spec_destroy(*s);
+	frag_host_free(*specs);
 }

@@ -23,16 +23,20 @@ void frag_policy_texts_release(struct frag_policy_texts *p);
 /* The same as values of options whose field is a struct frag_policy_texts. */
 int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *err);
 int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err);
+void frag_policy_texts_reset(void *texts);
+/* Those of the list where none was given. */
+int frag_policy_texts_default(struct frag_policy_texts *p, const char *list, struct frag_err *err);
 /* A mistyped one is found before the first trace is read. *flags: FRAG_POLICY_… that one of them
- * has. Errors: FRAG_EUSAGE. */
+ * has; NULL: not asked. Errors: FRAG_EUSAGE. */
 int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
 			    struct frag_err *err);
 
 /*
- * Specs for one trace, NULL-terminated, without repetitions; the caller destroys them.
+ * Specs for one trace, NULL-terminated, without repetitions; the caller releases them.
  * *recorded: index of the recorded settings, SIZE_MAX = not among them.
  */
 int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag_trace *trace,
 			    struct frag_policy_spec ***out, size_t *recorded, struct frag_err *err);
+void frag_policy_specs_release(struct frag_policy_spec ***specs);
 
 #endif

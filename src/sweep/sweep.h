@@ -157,6 +157,8 @@ int frag_sweep_rank_take(const struct frag_ranks *ranks, int *rank, size_t *task
 int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows *failures,
 		   struct frag_err *err);
 
+#define FRAG_SWEEP_POLICIES "recorded;caching;expandable;vmm" /* where none were given */
+
 /* A trace that failed, and why. */
 #define FRAG_SWEEP_FAILURE(F, P, S) \
 	F(S, TEXT, path, "trace", "its path") \

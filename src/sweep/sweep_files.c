@@ -98,29 +98,24 @@ int frag_sweep_files_add(struct frag_sweep_files *f, const char *operand, struct
 
 int frag_sweep_files_add_list(struct frag_sweep_files *f, const char *path, struct frag_err *err)
 {
-	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
-	char *line = NULL;
+	FRAG_AUTO_FILE FILE *file = strcmp(path, "-") ? fopen(path, "r") : NULL;
+	FILE *in = strcmp(path, "-") ? file : stdin;
+	FRAG_AUTO_FREE char *line = NULL;
 	size_t cap = 0;
 	ssize_t len;
-	int rc = 0;
 
 	if (!in)
 		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
 				 strerror(errno));
-	while (!rc && (len = getline(&line, &cap, in)) >= 0) {
+	while ((len = getline(&line, &cap, in)) >= 0) {
 		while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
 			line[--len] = '\0';
 		if (strlen(line) != (size_t)len)
-			rc = frag_fail(err, FRAG_EINPUT, "'%.200s' is not a list of paths", path);
-		else if (len && line[0] != '#')
-			rc = frag_sweep_files_add(f, line, err);
+			return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a list of paths", path);
+		if (len && line[0] != '#')
+			FRAG_TRY(frag_sweep_files_add(f, line, err));
 	}
-	if (!rc && ferror(in))
-		rc = frag_fail(err, FRAG_EINPUT, "cannot read '%.200s'", path);
-	free(line);
-	if (in != stdin)
-		fclose(in);
-	return rc;
+	return ferror(in) ? frag_fail(err, FRAG_EINPUT, "cannot read '%.200s'", path) : 0;
 }
 
 FRAG_COMPARE(by_size, struct frag_sweep_file, FRAG_ORDER(y->bytes, x->bytes),
@@ -168,12 +163,10 @@ static bool holds_results(const char *path)
 {
 	FRAG_AUTO(frag_store_close_at) struct frag_store *store = NULL;
 	const char *part = strstr(path, ".part");
-	FILE *f = fopen(path, "re");
+	FRAG_AUTO_FILE FILE *f = fopen(path, "re");
 	char head[8] = "";
 	bool csv = f && fgets(head, sizeof(head), f) && !strncmp(head, "path,n", 6);
 
-	if (f)
-		fclose(f);
 	return csv || (part && (!part[5] || part[5] == '-')) ||
 	       !frag_store_read(&store, path, NULL);
 }

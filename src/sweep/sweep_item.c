@@ -19,34 +19,31 @@
 
 #define CURVE_POINTS 64u /* of reserved over time, kept for packing */
 
+static void free_state(XXH3_state_t **at)
+{
+	XXH3_freeState(*at);
+}
+
 int frag_sweep_hash(const char *path, char *text, struct frag_err *err)
 {
 	static const size_t chunk = 1 << 18;
-	XXH3_state_t *state = XXH3_createState();
-	char *buf = frag_host_alloc(chunk);
-	FILE *in = fopen(path, "rb");
+	FRAG_AUTO(free_state) XXH3_state_t *state = XXH3_createState();
+	FRAG_AUTO_FREE char *buf = frag_host_alloc(chunk);
+	FRAG_AUTO_FILE FILE *in = fopen(path, "rb");
 	XXH128_hash_t h;
 	size_t n;
-	int rc = 0;
+	int rc;
 
-	if (!state || !buf) {
-		rc = frag_fail_nomem(err, "hash of a trace");
-	} else if (!in) {
-		rc = frag_fail(err, FRAG_EINPUT, "cannot open it: %m");
-	} else {
-		XXH3_128bits_reset(state);
-		while ((n = fread(buf, 1, chunk, in)) > 0)
-			XXH3_128bits_update(state, buf, n);
-		if (ferror(in))
-			rc = frag_fail(err, FRAG_EINPUT, "cannot read it: %m");
-		h = XXH3_128bits_digest(state);
-		snprintf(text, 33, "%016llx%016llx", (unsigned long long)h.high64,
-			 (unsigned long long)h.low64);
-	}
-	if (in)
-		fclose(in);
-	frag_host_free(buf);
-	XXH3_freeState(state);
+	if (!in)
+		return frag_fail(err, FRAG_EINPUT, "cannot open it: %m");
+	FRAG_CHECK_ALLOC(state && buf, "hash of a trace", err);
+	XXH3_128bits_reset(state);
+	while ((n = fread(buf, 1, chunk, in)) > 0)
+		XXH3_128bits_update(state, buf, n);
+	rc = ferror(in) ? frag_fail(err, FRAG_EINPUT, "cannot read it: %m") : 0;
+	h = XXH3_128bits_digest(state);
+	snprintf(text, 33, "%016llx%016llx", (unsigned long long)h.high64,
+		 (unsigned long long)h.low64);
 	return rc;
 }
 
@@ -261,23 +258,18 @@ static void describe(struct answer *a, const struct frag_trace *t)
 
 static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 {
-	FRAG_AUTO_FREE struct frag_policy_spec **specs = NULL;
+	FRAG_AUTO(frag_policy_specs_release) struct frag_policy_spec **specs = NULL;
 	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
 	json_t *items = json_array();
 	size_t recorded;
-	int rc;
 
 	set(a, a->root, "items", items);
 	FRAG_TRY(frag_recording_open(&r, path, &a->s->target, 0, err));
-	rc = frag_policy_texts_specs(&a->s->policies, r.trace, &specs, &recorded, err);
-	if (!rc) {
-		describe(a, r.trace);
-		for (uint32_t d = 0; d < r.trace->devs_count; d++)
-			run_device(a, items, &r.trace->devs[d], specs, recorded);
-	}
-	for (size_t i = 0; specs && specs[i]; i++)
-		frag_policy_spec_destroy(specs[i]);
-	return rc;
+	FRAG_TRY(frag_policy_texts_specs(&a->s->policies, r.trace, &specs, &recorded, err));
+	describe(a, r.trace);
+	for (uint32_t d = 0; d < r.trace->devs_count; d++)
+		run_device(a, items, &r.trace->devs[d], specs, recorded);
+	return 0;
 }
 
 json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path)

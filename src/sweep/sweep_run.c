@@ -62,8 +62,7 @@ static size_t next_task(struct course *c)
 /* A trace without an answer: once more, or it has failed. */
 static int give_up(struct course *c, size_t task, const char *why, struct frag_err *err)
 {
-	json_t *answer;
-	int rc;
+	json_auto_t *answer = NULL;
 
 	if (++c->tries[task] < TRIES) {
 		c->again[c->again_count++] = task;
@@ -72,27 +71,22 @@ static int give_up(struct course *c, size_t task, const char *why, struct frag_e
 	answer = json_pack("{s:s, s:s, s:s}", "path", c->s->files.list[task].path, "trace", "",
 			   "error", why);
 	FRAG_CHECK_ALLOC(answer, "results", err);
-	rc = frag_store_put(c->store, answer, 0, err);
-	json_decref(answer);
 	c->done++;
-	return rc;
+	return frag_store_put(c->store, answer, 0, err);
 }
 
 static int take_answer(struct course *c, size_t task, const char *text, uint64_t cost_ns,
 		       struct frag_err *err)
 {
-	json_t *answer = json_loads(text, 0, NULL);
-	int rc = 0;
+	json_auto_t *answer = json_loads(text, 0, NULL);
 
-	if (!answer)
-		rc = frag_fail(err, FRAG_ENOMEM, "an answer of a worker cannot be read");
-	else if (c->s->files.list[task].found && json_is_true(json_object_get(answer, "no_trace")))
-		c->passed++;
-	else
-		rc = frag_store_put(c->store, answer, cost_ns, err);
-	json_decref(answer);
 	c->done++;
-	return rc;
+	if (!answer)
+		return frag_fail(err, FRAG_ENOMEM, "an answer of a worker cannot be read");
+	if (!c->s->files.list[task].found || !json_is_true(json_object_get(answer, "no_trace")))
+		return frag_store_put(c->store, answer, cost_ns, err);
+	c->passed++;
+	return 0;
 }
 
 /* ---- this machine's workers ------------------------------------------------------------ */
@@ -260,15 +254,6 @@ static int finish(struct course *c, struct frag_err *err)
 	return frag_sweep_answer(s, c->store, c->skipped, c->passed, c->answer, c->failures, err);
 }
 
-static char *part_of(const struct frag_sweep *s)
-{
-	char *path = frag_host_alloc(strlen(s->output) + 6);
-
-	if (path)
-		sprintf(path, "%s.part", s->output);
-	return path;
-}
-
 /* What a shard did, so that --merge sees which are missing, and lists that differ. */
 static int note_shard(struct course *c, struct frag_err *err)
 {
@@ -286,57 +271,51 @@ static int note_shard(struct course *c, struct frag_err *err)
 	return frag_store_note(c->store, name, "", err);
 }
 
+/* Beside the target, where results are while they come; an interrupted sweep leaves them. */
+static int with_part(struct course *c, bool fresh,
+		     int (*work)(struct course *c, struct frag_err *err), struct frag_err *err)
+{
+	FRAG_AUTO_FREE char *part = NULL;
+	int rc;
+
+	if (asprintf(&part, "%s.part", c->s->output) < 0)
+		return frag_fail_nomem(err, "results");
+	rc = frag_store_open(&c->store, part, fresh, err) ?: work(c, err);
+	frag_store_close(c->store);
+	if (!rc || (c->s->merge && c->store))
+		unlink(part);
+	return rc;
+}
+
 static int sweep(struct course *c, struct frag_err *err)
 {
 	struct frag_sweep *s = c->s;
 	FRAG_AUTO(frag_text_release) struct frag_text question = { 0 };
-	FRAG_AUTO_FREE char *part = part_of(s);
 	int rc;
 
-	c->tries = frag_host_calloc(s->files.count + 1, 1);
-	c->again = frag_host_calloc(s->files.count + 1, sizeof(*c->again));
-	if (!part || !c->tries || !c->again)
-		rc = frag_fail_nomem(err, "sweep");
-	else
-		rc = frag_store_open(&c->store, part, !s->resume, err);
-	if (!rc)
-		rc = question_of(s, &question, err)
-			     ?: frag_store_note(c->store, "question", question.s, err)
-			     ?: note_shard(c, err);
-	if (!rc) {
-		frag_progress_begin(&c->progress, "sweeping");
-		rc = hand_out(c, err);
-		frag_progress_end(&c->progress);
-	}
-	if (!rc && frag_interrupted() && c->done < s->files.count)
-		rc = frag_fail(err, FRAG_EINTR,
-			       "interrupted after %zu of %zu traces; the same command with "
-			       "--resume continues",
-			       c->done, s->files.count);
-	if (!rc)
-		rc = finish(c, err);
-	frag_store_close(c->store);
-	if (!rc)
-		unlink(part);
-	FRAG_FREE(c->again, c->tries);
-	return rc;
+	FRAG_TRY_CALLOC(c->tries, s->files.count + 1, "sweep", err);
+	FRAG_TRY_CALLOC(c->again, s->files.count + 1, "sweep", err);
+	FRAG_TRY(question_of(s, &question, err));
+	FRAG_TRY(frag_store_note(c->store, "question", question.s, err));
+	FRAG_TRY(note_shard(c, err));
+	frag_progress_begin(&c->progress, "sweeping");
+	rc = hand_out(c, err);
+	frag_progress_end(&c->progress);
+	FRAG_TRY(rc);
+	if (frag_interrupted() && c->done < s->files.count)
+		return frag_fail(err, FRAG_EINTR,
+				 "interrupted after %zu of %zu traces; the same command with "
+				 "--resume continues",
+				 c->done, s->files.count);
+	return finish(c, err);
 }
 
 static int merge(struct course *c, struct frag_err *err)
 {
-	FRAG_AUTO_FREE char *part = part_of(c->s);
-	int rc = part ? frag_store_open(&c->store, part, true, err)
-		      : frag_fail_nomem(err, "results");
-
-	for (size_t i = 0; !rc && i < c->s->operands_count; i++)
-		rc = frag_store_add(c->store, c->s->operands[i], err);
-	if (!rc)
-		rc = frag_store_missing_shards(c->store, c->s->missing, sizeof(c->s->missing), err)
-			     ?: finish(c, err);
-	frag_store_close(c->store);
-	if (c->store)
-		unlink(part);
-	return rc;
+	for (size_t i = 0; i < c->s->operands_count; i++)
+		FRAG_TRY(frag_store_add(c->store, c->s->operands[i], err));
+	FRAG_TRY(frag_store_missing_shards(c->store, c->s->missing, sizeof(c->s->missing), err));
+	return finish(c, err);
 }
 
 static int find_files(struct frag_sweep *s, struct frag_err *err)
@@ -377,7 +356,7 @@ static int run_course(struct course *c, struct frag_err *err)
 	c->s->is_served = c->rank > 0;
 	if (c->s->is_served)
 		return frag_sweep_rank_serve(c->s, c->ranks, &c->workers[0], err);
-	rc = find_files(c->s, err) ?: sweep(c, err);
+	rc = find_files(c->s, err) ?: with_part(c, !c->s->resume, sweep, err);
 	for (int r = 1; r < c->ranks_count; r++)
 		frag_sweep_rank_give(c->ranks, r, 0, NULL);
 	return rc;
@@ -391,7 +370,7 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows
 	int rc = 0;
 
 	if (s->merge)
-		return merge(&c, err);
+		return with_part(&c, true, merge, err);
 	frag_interrupt_catch();
 	signal(SIGPIPE, SIG_IGN);
 	FRAG_TRY(frag_sweep_ranks_open(&c.ranks, err));
@@ -409,6 +388,6 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows
 	}
 	if (c.ranks && c.ranks_count)
 		c.ranks->stop();
-	FRAG_FREE(c.rank_task, c.rank_begin_ns, c.workers);
+	FRAG_FREE(c.rank_task, c.rank_begin_ns, c.workers, c.again, c.tries);
 	return rc;
 }

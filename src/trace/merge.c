@@ -187,3 +187,18 @@ int frag_trace_merge(struct frag_trace *const *parts, size_t count, struct frag_
 	frag_stack_table_destroy(m.stacks);
 	return rc;
 }
+
+int frag_trace_parts_join(struct frag_trace_parts *p, struct frag_trace **out, struct frag_err *err)
+{
+	if (p->count != 1)
+		return frag_trace_merge(p->list, p->count, out, err);
+	*out = FRAG_GIVE(p->list[0]);
+	return 0;
+}
+
+void frag_trace_parts_release(struct frag_trace_parts *p)
+{
+	for (size_t i = 0; p->list && i < p->count; i++)
+		frag_trace_destroy(p->list[i]);
+	frag_host_free(p->list);
+}

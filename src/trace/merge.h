@@ -14,4 +14,14 @@
 int frag_trace_merge(struct frag_trace *const *parts, size_t count, struct frag_trace **out,
 		     struct frag_err *err);
 
+/* Parts that are owned. */
+struct frag_trace_parts {
+	struct frag_trace **list;
+	size_t count;
+};
+/* A single part is handed over as it is, several are merged. */
+int frag_trace_parts_join(struct frag_trace_parts *p, struct frag_trace **out,
+			  struct frag_err *err);
+void frag_trace_parts_release(struct frag_trace_parts *p);
+
 #endif

@@ -109,24 +109,23 @@ int frag_blob_store_read(const struct frag_blob_store *s, size_t i, uint8_t **by
 			 struct frag_err *err)
 {
 	const struct frag_blob *b = &s->blobs[i];
+	FRAG_AUTO_FREE uint8_t *all = NULL;
 	uint64_t done = 0;
 
 	if (fflush(s->file))
 		return frag_fail(err, FRAG_EOUTPUT, "cannot write a temporary file: %s",
 				 strerror(errno));
-	*bytes = frag_host_alloc(b->bytes + 1);
-	FRAG_CHECK_ALLOC(*bytes, "page", err);
+	all = frag_host_alloc(b->bytes + 1);
+	FRAG_CHECK_ALLOC(all, "page", err);
 	while (done < b->bytes) {
-		ssize_t n = pread(fileno(s->file), *bytes + done, b->bytes - done,
+		ssize_t n = pread(fileno(s->file), all + done, b->bytes - done,
 				  (off_t)(b->offset + done));
 
-		if (n <= 0) {
-			frag_host_free(*bytes);
-			*bytes = NULL;
+		if (n <= 0)
 			return frag_fail(err, FRAG_EOUTPUT, "cannot read a temporary file: %s",
 					 n ? strerror(errno) : "it is too short");
-		}
 		done += (uint64_t)n;
 	}
+	*bytes = FRAG_GIVE(all);
 	return 0;
 }

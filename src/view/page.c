@@ -49,14 +49,11 @@ static void add_policy(bool served, struct frag_text *out)
 
 static int add_head(struct frag_view *v, uint32_t *blob, struct frag_err *err)
 {
-	json_t *root = frag_shape_json(&frag_view_shape, v);
-	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-	int rc = text ? frag_blob_store_add(&v->store, text, strlen(text), blob, err)
-		      : frag_fail_nomem(err, "page");
+	json_auto_t *root = frag_shape_json(&frag_view_shape, v);
+	FRAG_AUTO_FREE char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 
-	free(text);
-	json_decref(root);
-	return rc;
+	FRAG_CHECK_ALLOC(text, "page", err);
+	return frag_blob_store_add(&v->store, text, strlen(text), blob, err);
 }
 
 /* ---- what fits ---- */

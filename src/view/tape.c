@@ -513,6 +513,7 @@ int frag_tape_write(struct frag_view *v, const struct frag_export_job *job, uint
 		    struct frag_lane *lane, bool shared, struct frag_err *err)
 {
 	const struct frag_trace_dev *td = &job->trace->devs[dev];
+	FRAG_AUTO(tape_release)
 	struct tape t = { .view = v,
 			  .lane = lane,
 			  .shared = shared,
@@ -520,7 +521,6 @@ int frag_tape_write(struct frag_view *v, const struct frag_export_job *job, uint
 			  .live_count = td->slots_count,
 			  .events_count = FRAG_MAX(td->events_count, (size_t)1),
 			  .parts = FRAG_MIN(td->events_count, (size_t)FRAG_VIEW_POINTS) };
-	int rc;
 
 	lane->piece_events = PIECE;
 	lane->bucket_events = BUCKET_MIN;
@@ -528,9 +528,6 @@ int frag_tape_write(struct frag_view *v, const struct frag_export_job *job, uint
 		lane->bucket_events *= 2;
 	t.loss_every = td->events_count / LOSSES_MAX + 1;
 	FRAG_TRY_CALLOC(t.live, t.live_count + 1, "page", err);
-	rc = frag_export_walk(job, dev, on_event, NULL, &t, err);
-	if (!rc)
-		rc = finish(&t, err);
-	tape_release(&t);
-	return rc;
+	FRAG_TRY(frag_export_walk(job, dev, on_event, NULL, &t, err));
+	return finish(&t, err);
 }

@@ -380,7 +380,7 @@ test_estimates_are_marked() {
 	sweep run.cft "${traces[4]}" -o e.sqlite
 	test "$(sqlite3 e.sqlite 'SELECT name, estimate FROM traces ORDER BY name' | tr '\n' ' ')" = 'run|1 seeddemo.default|0 '
 	"$program" fleet e.sqlite --json plan.json --csv jobs.csv --out page > out
-	grep -q '^1 job was recorded without a GPU: .* an estimate' out; grep -q '1 job was .*is an estimate' page/fleet.html
+	grep -q '^1 job was recorded without a GPU: what it needs is an estimate' out; grep -q '1 job was .*is an estimate' page/fleet.html
 	python3 - <<-'END'
 	import csv, json
 	assert {j["job"] for j in json.load(open("plan.json"))["jobs"] if j["estimate"]} == {"run.cft"}

@@ -101,7 +101,7 @@ void frag_svg_inline(const char *svg, const char *prefix, const char *alt, struc
 
 int frag_svg_read(const char *path, char **svg, struct frag_err *err)
 {
-	FILE *f = fopen(path, "rb");
+	FRAG_AUTO_FILE FILE *f = fopen(path, "rb");
 	struct stat st;
 
 	*svg = NULL;
@@ -109,7 +109,5 @@ int frag_svg_read(const char *path, char **svg, struct frag_err *err)
 		*svg = frag_host_alloc((size_t)st.st_size + 1);
 	if (*svg)
 		(*svg)[fread(*svg, 1, (size_t)st.st_size, f)] = '\0';
-	if (f)
-		fclose(f);
 	return *svg ? 0 : frag_fail(err, FRAG_EOUTPUT, "cannot read '%.200s' back", path);
 }

@@ -125,7 +125,6 @@ const struct frag_cmd frag_cmd_help = {
 	.summary = "this list, or the help of one command",
 	.group = FRAG_GROUP_MEASURE,
 	.operands = "[COMMAND]",
-	.operands_max = 1,
 	.about =
 		"Prints the list of commands, or what a command does with all its options; also as "
 		"manual pages and as completion for shells, which make install puts in place.",

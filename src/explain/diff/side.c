@@ -69,12 +69,11 @@ static int take(struct frag_side *side, const struct frag_case *in, struct frag_
 		.by = x->opt.by,
 		.frame = x->opt.frame,
 	};
-	FRAG_AUTO_FREE struct frag_explained *live = NULL;
+	FRAG_AUTO(frag_explained_destroy_at) struct frag_explained *live = NULL;
 
 	FRAG_TRY_CALLOC(live, 1, "comparison", err);
 	FRAG_TRY(frag_explain(in, &at_live, x->texts, live, err));
 	fill(side, x, live, name, x->texts);
-	frag_explained_release(live);
 	return 0;
 }
 
@@ -83,17 +82,15 @@ int frag_side_take(struct frag_side *side, const struct frag_case *in,
 		   struct frag_err *err)
 {
 	struct frag_explain_options at_peak = *opt;
-	FRAG_AUTO_FREE struct frag_explained *x = NULL;
-	int rc = 0;
+	FRAG_AUTO(frag_explained_destroy_at) struct frag_explained *x = NULL;
 
 	at_peak.at = (struct frag_at){ .what = FRAG_AT_PEAK };
 	at_peak.top = 0;
 	FRAG_TRY_CALLOC(x, 1, "comparison", err);
 	FRAG_TRY(frag_explain(in, &at_peak, a, x, err));
 	if (!side->name || x->m.peak_reserved_bytes > side->peak_reserved_bytes)
-		rc = take(side, in, x, name, err);
-	frag_explained_release(x);
-	return rc;
+		return take(side, in, x, name, err);
+	return 0;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -101,7 +98,7 @@ int frag_side_take(struct frag_side *side, const struct frag_case *in,
 json_t *frag_side_read_json(const char *path)
 {
 	json_t *root = NULL;
-	FILE *f = strcmp(path, "-") != 0 ? fopen(path, "rb") : NULL;
+	FRAG_AUTO_FILE FILE *f = strcmp(path, "-") != 0 ? fopen(path, "rb") : NULL;
 	int c;
 
 	if (!f)
@@ -112,7 +109,6 @@ json_t *frag_side_read_json(const char *path)
 	rewind(f);
 	if (c == '{')
 		root = json_loadf(f, JSON_REJECT_DUPLICATES, NULL);
-	fclose(f);
 	if (json_object_get(root, "schema"))
 		return root;
 	json_decref(root);

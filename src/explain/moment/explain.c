@@ -254,3 +254,10 @@ void frag_explained_release(struct frag_explained *x)
 	frag_case_close(&x->in);
 	*x = (struct frag_explained){ 0 };
 }
+
+void frag_explained_destroy_at(struct frag_explained **at)
+{
+	if (*at)
+		frag_explained_release(*at);
+	frag_host_free(*at);
+}

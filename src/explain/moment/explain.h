@@ -217,6 +217,8 @@ struct frag_explained {
 int frag_explain(const struct frag_case *in, const struct frag_explain_options *opt,
 		 struct frag_answer *texts, struct frag_explained *out, struct frag_err *err);
 void frag_explained_release(struct frag_explained *x);
+/* For FRAG_AUTO: one on the heap, or NULL. */
+void frag_explained_destroy_at(struct frag_explained **at);
 
 extern const struct frag_shape frag_moment_shape;
 /* Into x->texts, which borrows x. trace, policy: as shown. Charts where there are curves. Errors: FRAG_ENOMEM. */

@@ -112,7 +112,11 @@ void frag_host_free_list(void *const *blocks, size_t count);
 		release(*at); \
 	}
 void frag_host_free_at(void *at);
-#define FRAG_AUTO_FREE FRAG_AUTO(frag_host_free_at) /* host memory */
+#define FRAG_AUTO_FREE FRAG_AUTO(frag_host_free_at) /* host memory, and that of malloc */
+/* Words, NULL-terminated, and their list; *words becomes NULL. */
+void frag_words_release(char ***words);
+void frag_file_close_at(void *at);
+#define FRAG_AUTO_FILE FRAG_AUTO(frag_file_close_at) /* a FILE that was read; NULL: none */
 /* The pointer, handed over: the variable is NULL then, and its scope releases nothing. */
 #define FRAG_GIVE(variable) \
 	({ \

@@ -20,15 +20,12 @@ static uint64_t last_us(const struct frag_unit *unit)
 
 int frag_fit_policies(struct frag_policy_texts *policies, struct frag_err *err)
 {
-	uint32_t flags;
-
-	if (!policies->count)
-		FRAG_TRY(frag_policy_texts_list(policies,
-						"recorded;pytorch;pytorch:expandable_segments:True;"
-						"pytorch:max_split_size_mb:128;"
-						"pytorch:roundup_power2_divisions:8",
-						err));
-	return frag_policy_texts_check(policies, &flags, err);
+	FRAG_TRY(frag_policy_texts_default(policies,
+					   "recorded;pytorch;pytorch:expandable_segments:True;"
+					   "pytorch:max_split_size_mb:128;"
+					   "pytorch:roundup_power2_divisions:8",
+					   err));
+	return frag_policy_texts_check(policies, NULL, err);
 }
 
 /* ---- rows: one policy on all traces ---------------------------------------------- */
