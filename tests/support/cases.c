@@ -51,7 +51,7 @@ static struct one_case *split(char *text, cases_fn run, size_t *count)
 		list = realloc(list, (*count + 1) * sizeof(*list));
 		if (!list)
 			abort();
-		list[(*count)++] = (struct one_case){ name, body, NULL, run };
+		list[(*count)++] = (struct one_case){ name, body, NULL, run, NULL };
 	}
 	for (size_t i = 0; i < *count; i++)
 		trim(list[i].body);
