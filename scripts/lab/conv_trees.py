@@ -12,6 +12,7 @@ question of five aside and says how many of their sizes come out within 2 % or 2
 import collections
 import ctypes
 import glob
+import itertools
 import json
 import math
 import multiprocessing
@@ -146,9 +147,10 @@ def ask_some(path, out, number, workers, end, real):
             q = question(line) if at % workers == number and time.time() < end else None
             if q:
                 try:
-                    size, notes, engine, knobs = next(asked.plans(q), (None,) * 4)
-                    if size:
-                        print(at, "%d:%d:%d:%s" % (size(), notes, engine, ";".join("%d=%d" % k for k in knobs.items())), sep="\t", file=to)
+                    graph = asked.graph(q)
+                    for config, engine, kind in itertools.islice(asked.plans(graph), 1):
+                        knobs = ";".join("%d=%d" % k for k in asked.knobs_of(config).items())
+                        print(at, "%d:%d:%d:%s" % (asked.bytes_of(q, graph, config, engine), kind, engine, knobs), sep="\t", file=to)
                 except planner.Refused:
                     pass
                 asked.clear()
@@ -256,7 +258,7 @@ def rows_of(path, plans):
         key, taken, size, planned, alone = trees.key_of(q), int(engine) == CUBLASLT[text.split()[0]], int(size), int(planned), int(alone)
         if trees.is_point(q):
             of_points[key].append(Row(q, trees.features_of_point(q, planned, knobs), size, taken, planned, knobs, alone))
-        if int(engine) == planned >= planner.STREAM_K_FROM and not knobs.get(planner.WORKSPACE, 1) and knobs[planner.TILE] in planner.TILES:
+        if int(engine) == planned and planner.is_streamk(planned, knobs):
             last, _, found = planner.streamk(q, knobs, H200["multiProcessorCount"])
             parts = (size - alone) / (4 * math.prod(planner.TILES[knobs[planner.TILE]]) * max(1, last))
             if last and abs(parts - round(parts)) < 0.02:
@@ -283,8 +285,7 @@ def grow(path, plans, out_path):
             size = grown.product(r.q, r.engine, r.knobs)
             right["whether"] += (size is not None) == r.taken
             if size is None:
-                splits = r.engine >= planner.STREAM_K_FROM and not r.knobs.get(planner.WORKSPACE, 1) and r.knobs[planner.TILE] in planner.TILES
-                size = asked.with_partial_sums(r.q, r.knobs, r.alone) if splits else r.alone
+                size = asked.with_partial_sums(r.q, r.knobs, r.alone) if planner.is_streamk(r.engine, r.knobs) else r.alone
             right["bytes"] += abs(size - r.size) <= max(2048, r.size / 50)
             off += abs(size - r.size)
         print("%-24s %6d kept aside: whether %.1f %%, bytes %.1f %%, off by %.1f %% of the bytes" % (

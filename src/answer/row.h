@@ -29,11 +29,11 @@
 #define FRAG_ROW_SHOWN_(s, type, name, ...) FRAG_FIELD_SHOWN(type, struct s, name, __VA_ARGS__),
 
 #define FRAG_ROW_MEMBERS(LIST) LIST(FRAG_ROW_MEMBER_, FRAG_ROW_MEMBER_, )
-/* storage: static or nothing; var: of the shape; tag: of the struct. */
-#define FRAG_ROW_SHAPE(storage, var, tag, name, LIST, help) \
-	static const struct frag_field var##_fields[] = { LIST(FRAG_ROW_FIELD_, FRAG_ROW_SHOWN_, \
-							       tag) FRAG_FIELD_END }; \
+#define FRAG_SHAPE_OF_(F, P, storage, var, tag, name, LIST, help) \
+	static const struct frag_field var##_fields[] = { LIST(F, P, tag) FRAG_FIELD_END }; \
 	storage const struct frag_shape var = FRAG_SHAPE(name, struct tag, var##_fields, help)
+/* storage: static or nothing; var: of the shape; tag: of the struct. */
+#define FRAG_ROW_SHAPE(...) FRAG_SHAPE_OF_(FRAG_ROW_FIELD_, FRAG_ROW_SHOWN_, __VA_ARGS__)
 
 #define FRAG_ROW_AS(storage, var, tag, name, LIST, help) \
 	struct tag { \
@@ -45,10 +45,7 @@
 #define FRAG_VALUED_FIELD_(s, type, name, value, ...) FRAG_ROW_FIELD_(s, type, name, __VA_ARGS__)
 #define FRAG_VALUED_SHOWN_(s, type, name, value, ...) FRAG_ROW_SHOWN_(s, type, name, __VA_ARGS__)
 #define FRAG_VALUE_(s, type, name, value, ...) .name = value,
-#define FRAG_VALUED_SHAPE(storage, var, tag, name, LIST, help) \
-	static const struct frag_field var##_fields[] = { LIST( \
-		FRAG_VALUED_FIELD_, FRAG_VALUED_SHOWN_, tag) FRAG_FIELD_END }; \
-	storage const struct frag_shape var = FRAG_SHAPE(name, struct tag, var##_fields, help)
+#define FRAG_VALUED_SHAPE(...) FRAG_SHAPE_OF_(FRAG_VALUED_FIELD_, FRAG_VALUED_SHOWN_, __VA_ARGS__)
 #define FRAG_VALUED_ROW_AS(storage, var, tag, name, LIST, help) \
 	struct tag { \
 		FRAG_ROW_MEMBERS(LIST) \
@@ -71,14 +68,13 @@
  */
 #define FRAG_CSV_ROW(tag, COLUMNS) \
 	struct tag { \
-		COLUMNS(FRAG_CSV_MEMBER_, tag) \
+		COLUMNS(FRAG_ROW_MEMBER_, tag) \
 	}; \
 	static const struct frag_field tag##_fields[] = { COLUMNS(FRAG_CSV_FIELD_, tag) \
 								  FRAG_FIELD_END }; \
 	static const struct frag_shape tag##_shape = \
 		FRAG_SHAPE(#tag, struct tag, tag##_fields, NULL);
 #define FRAG_CSV_VALUES(tag, COLUMNS) ((struct tag){ COLUMNS(FRAG_CSV_VALUE_, tag) })
-#define FRAG_CSV_MEMBER_(tag, type, member, ...) FRAG_CTYPE_##type member;
 #define FRAG_CSV_FIELD_(tag, type, member, ...) FRAG_FIELD(type, struct tag, member, NULL, NULL),
 #define FRAG_CSV_VALUE_(tag, type, member, ...) .member = __VA_ARGS__,
 

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define EM_CUDA_MACHINE 190
 #define NV_INFO 0x70000000u
 #define SIZED_VALUE 4u
 #define REGISTER_COUNT 0x2fu
@@ -56,7 +55,7 @@ static int registers_of(const void *image, uint64_t image_bytes)
 	int most = 0;
 
 	if (!image || image_bytes < sizeof(*head) || memcmp(image, ELFMAG, SELFMAG) != 0 ||
-	    head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_machine != EM_CUDA_MACHINE ||
+	    head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_machine != EM_CUDA ||
 	    head->e_shentsize != sizeof(Elf64_Shdr) || head->e_shoff > image_bytes ||
 	    head->e_shnum > (image_bytes - head->e_shoff) / sizeof(Elf64_Shdr))
 		return USUAL;

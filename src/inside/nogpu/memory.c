@@ -200,17 +200,25 @@ bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device)
 	return true;
 }
 
-bool frag_nogpu_range(const void *p, uint64_t *base, uint64_t *bytes, int *device)
+/* pre: locked. NULL: p is in none. */
+static const struct range *range_of(const void *p)
 {
-	NOGPU_LOCKED;
 	uint64_t addr = (uint64_t)(uintptr_t)p;
 	size_t at = range_after(addr);
 
-	if (at == ranges_count || ranges[at].base > addr)
+	return at < ranges_count && ranges[at].base <= addr ? &ranges[at] : NULL;
+}
+
+bool frag_nogpu_range(const void *p, uint64_t *base, uint64_t *bytes, int *device)
+{
+	NOGPU_LOCKED;
+	const struct range *r = range_of(p);
+
+	if (!r)
 		return false;
-	*base = ranges[at].base;
-	*bytes = ranges[at].bytes;
-	*device = ranges[at].device;
+	*base = r->base;
+	*bytes = r->bytes;
+	*device = r->device;
 	return true;
 }
 
@@ -286,14 +294,6 @@ NOGPU_VALUE(int, cudaMalloc, (void **out, size_t bytes),
 NOGPU_VALUE(int, cuMemAlloc_v2, (void **out, size_t bytes),
 	    allocate(out, bytes, NOGPU_INVALID_VALUE))
 
-static bool is_managed(const void *p)
-{
-	NOGPU_LOCKED;
-	size_t at = range_after((uint64_t)(uintptr_t)p);
-
-	return at < ranges_count && ranges[at].base <= (uint64_t)(uintptr_t)p && ranges[at].managed;
-}
-
 /* Nobody tells which of it kernels touch, or when: all of it is on the card from the start, as far as there is room, and
  * goes to the host where other memory needs the place. */
 static int take_managed(void **out, uint64_t bytes)
@@ -324,8 +324,9 @@ static int take_managed(void **out, uint64_t bytes)
 
 NOGPU_ENTRY(int, cudaFree, (void *p))
 {
-	bool managed = is_managed(p);
 	NOGPU_LOCKED;
+	const struct range *r = range_of(p);
+	bool managed = r && r->managed;
 	frag_addr_t addr;
 	uint64_t bytes;
 	int device, rc;
@@ -397,14 +398,13 @@ struct pointer_attributes {
 
 NOGPU_ENTRY(int, cudaPointerGetAttributes, (struct pointer_attributes * out, const void *p))
 {
-	uint64_t base, bytes;
-	int device = -2;
-	bool known = frag_nogpu_range(p, &base, &bytes, &device), managed = is_managed(p);
+	NOGPU_LOCKED;
+	const struct range *r = range_of(p);
 
-	out->type = !known ? 0 : device < 0 ? 1 : managed ? 3 : 2;
-	out->device = known && device < 0 ? 0 : device;
-	out->device_pointer = known ? (void *)(uintptr_t)p : NULL;
-	out->host_pointer = known && device >= 0 && !managed ? NULL : (void *)(uintptr_t)p;
+	out->type = !r ? 0 : r->device < 0 ? 1 : r->managed ? 3 : 2;
+	out->device = !r ? -2 : FRAG_MAX(r->device, 0);
+	out->device_pointer = r ? (void *)(uintptr_t)p : NULL;
+	out->host_pointer = r && r->device >= 0 && !r->managed ? NULL : (void *)(uintptr_t)p;
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cuMemGetAddressRange_v2, (uint64_t * out_base, size_t *out_bytes, const void *p))

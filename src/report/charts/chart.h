@@ -91,7 +91,7 @@ void frag_chart_advised(const struct frag_chart_job *job, struct frag_title *out
 	X(s, BYTES, card_bytes, room->card_bytes) \
 	X(s, TEXT, card, room->card)
 struct frag_chart_room {
-	FRAG_CHART_ROOM(FRAG_CSV_MEMBER_, )
+	FRAG_CHART_ROOM(FRAG_ROW_MEMBER_, )
 };
 void frag_chart_room(const struct frag_chart_job *job, struct frag_chart_room *out);
 

@@ -22,7 +22,6 @@ Three things are not as on a card:
   H100 (cuDNN 9.19), to be proposed in nine of ten that could be.
 """
 import ctypes
-import functools
 import json
 import math
 import os
@@ -30,10 +29,10 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # python -I leaves it out
 import cufrag_trees
+from cufrag_trees import DATA, FILTER, FORWARD, up
 
 # cudnnBackendDescriptorType_t
 CONVOLUTION, ENGINE, CONFIG, HEURISTICS, KNOB, GRAPH, TENSOR, DEVICE = 1, 2, 3, 4, 7, 15, 17, 38
-FORWARD, FILTER, DATA = 10, 11, 12
 # operation -> attributes x, w, y, convolution, alpha, beta
 PARTS = {FORWARD: (704, 703, 705, 702, 700, 701), FILTER: (716, 715, 717, 714, 712, 713), DATA: (710, 709, 711, 708, 706, 707)}
 # cudnnBackendAttributeType_t -> what it is made of
@@ -154,23 +153,26 @@ class Planner:
         self.finish(h)
         return self.get(h, 202, DESCRIPTOR, 64, CONFIG)
 
-    def plans(self, q):
-        """BYTES, NOTES, engine and knobs of those that PyTorch would take, in their order."""
-        graph = self.graph(q)
-        for config in self.proposals(graph, INSTANT) or self.proposals(graph, FALLBACK):
+    def usable(self, configs):
+        """Configuration, engine and kind of those that PyTorch would take, in their order."""
+        for config in configs:
             engine, number = self.engine_of(config)
             notes = self.get(engine, 1303, NOTE, 16)
             if ROUNDS_INPUTS not in notes:
-                yield functools.partial(self.bytes_of, q, graph, config, number), mask_of(notes), number, self.knobs_of(config)
+                yield config, number, mask_of(notes)
+
+    def plans(self, graph):
+        return self.usable(self.proposals(graph, INSTANT) or self.proposals(graph, FALLBACK))
 
     def answer(self, q):
-        found = {}
-        for size, mask, engine, knobs in self.plans(q):
-            product = self.trees.product(q, engine, knobs) if self.hopper and not found else None
-            if product is not None:
-                found[1 << TENSOR_CORES] = product
+        found, graph = {}, self.graph(q)
+        for config, engine, mask in self.plans(graph):
+            if self.hopper and not found and cufrag_trees.is_point(q):
+                product = self.trees.product(q, engine, self.knobs_of(config))
+                if product is not None:
+                    found[1 << TENSOR_CORES] = product
             if mask not in found:
-                found[mask] = size()
+                found[mask] = self.bytes_of(q, graph, config, engine)
             if len(found) == 4:
                 break
         return " ".join("%d %d" % (size, mask) for mask, size in found.items())
@@ -179,14 +181,10 @@ class Planner:
         """Of each kind, as cudnn.benchmark tries them: the heuristic's proposals and those of the fallback."""
         graph, most, folded = self.graph(q), {}, 0
         instant = self.proposals(graph, INSTANT)
-        for config in instant + self.proposals(graph, FALLBACK):
-            engine, number = self.engine_of(config)
-            notes = self.get(engine, 1303, NOTE, 16)
-            if ROUNDS_INPUTS in notes:
-                continue
-            mask, size = mask_of(notes), self.bytes_of(q, graph, config, number)
+        for config, engine, mask in self.usable(instant + self.proposals(graph, FALLBACK)):
+            size = self.bytes_of(q, graph, config, engine)
             most[mask] = max(most.get(mask, 0), size)
-            if number == FOLDS:
+            if engine == FOLDS:
                 folded = max(folded, size)
         left_out = {self.engine_of(c)[1] for c in self.proposals(graph, THOROUGH)} - {self.engine_of(c)[1] for c in instant}
         if not left_out & TOO_SLOW.get(q.operation, set()):
@@ -202,10 +200,8 @@ class Planner:
 
     def bytes_of(self, q, graph, config, engine):
         size = self.get(config, 303, LONG, 1)[0]
-        if engine < STREAM_K_FROM:
-            return size
-        knobs = self.knobs_of(config)
-        if knobs.get(WORKSPACE) != 0 or knobs.get(TILE) not in TILES:
+        knobs = self.knobs_of(config) if engine >= STREAM_K_FROM else {}
+        if not is_streamk(engine, knobs):
             return size
         try:
             alone = self.on_one_cluster(graph, engine, knobs)
@@ -256,10 +252,6 @@ def mask_of(notes):
     return sum(1 << n for n in (TENSOR_CORES, NOT_DETERMINISTIC) if n in notes)
 
 
-def up(a, b):
-    return -(-a // b)
-
-
 def transforms(q, folded):
     """Bytes of a convolution of planes by Fourier transforms; 0: cuDNN has none. folded: what rearranging a data pass of stride 2
     and more takes."""
@@ -302,6 +294,11 @@ def channels_first(q):
         if dims[1] > 1 and math.prod(dims[2:]) > 1:
             moved += item * math.prod(dims)
     return (moved // 16 + 1) * 16
+
+
+def is_streamk(engine, knobs):
+    """Of those whose partial sums depend on the card, and whose tiles are known."""
+    return engine >= STREAM_K_FROM and knobs.get(WORKSPACE) == 0 and knobs.get(TILE) in TILES
 
 
 def streamk(q, knobs, sms):

@@ -108,9 +108,7 @@ class Trees:
         return [leaf(nodes, found) for nodes in trees]
 
     def product(self, q, engine, knobs):
-        """Bytes of cuBLASLt's plan; None: a card does not take it."""
-        if not is_point(q):
-            return None
+        """Bytes of cuBLASLt's plan of a point; None: a card does not take it."""
         found = features_of_point(q, engine, knobs)
         if sum(map(float, self.ask("whether", key_of(q), found))) <= 0:
             return None
