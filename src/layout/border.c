@@ -20,6 +20,13 @@ static bool below(const struct frag_border *b, const struct frag_border_point *x
 	return true;
 }
 
+/* A group, and its points that run next or now: neighbours of these would say little more. */
+struct round {
+	const struct frag_border *b;
+	size_t first, end, due[FRAG_BORDER_AT_ONCE];
+	unsigned dues, running;
+};
+
 static void group_of(const struct frag_border *b, size_t i, size_t *first, size_t *end)
 {
 	*first = *end = i;
@@ -29,47 +36,75 @@ static void group_of(const struct frag_border *b, size_t i, size_t *first, size_
 		++*end;
 }
 
+static struct round round_of(const struct frag_border *b, size_t first)
+{
+	struct round r = { .b = b };
+
+	group_of(b, first, &r.first, &r.end);
+	for (size_t i = r.first; i < r.end; i++) {
+		r.running += b->points[i].running;
+		if (b->points[i].due && r.dues < FRAG_BORDER_AT_ONCE)
+			r.due[r.dues++] = i;
+	}
+	return r;
+}
+
 static bool open_(const struct frag_border *b, const struct frag_border_point *p)
 {
-	return p->decided != b->cards && !p->running;
+	return p->decided != b->cards && !p->running && !p->due;
+}
+
+/* Does a point that is due lie between the two? */
+static bool cut(const struct round *r, const struct frag_border_point *lower,
+		const struct frag_border_point *upper)
+{
+	for (unsigned d = 0; d < r->dues; d++) {
+		const struct frag_border_point *p = &r->b->points[r->due[d]];
+
+		if (below(r->b, lower, p) && below(r->b, p, upper))
+			return true;
+	}
+	return false;
 }
 
 /* Answers for one card that an answer about point i settles, the worse of both. */
-static size_t settled_for(const struct frag_border *b, uint64_t card, size_t i, size_t first,
-			  size_t end)
+static size_t settled_for(const struct round *r, uint64_t card, size_t i)
 {
+	const struct frag_border *b = r->b;
+	const struct frag_border_point *p = &b->points[i];
 	size_t lower = 0, upper = 0;
 
-	for (size_t k = first; k < end; k++) {
-		if (b->points[k].decided & card)
+	for (size_t k = r->first; k < r->end; k++) {
+		const struct frag_border_point *q = &b->points[k];
+
+		if (q->decided & card)
 			continue;
-		lower += below(b, &b->points[k], &b->points[i]);
-		upper += below(b, &b->points[i], &b->points[k]);
+		lower += below(b, q, p) && !cut(r, q, p);
+		upper += below(b, p, q) && !cut(r, p, q);
 	}
 	return FRAG_MIN(lower, upper);
 }
 
-static size_t settled_by(const struct frag_border *b, size_t i, size_t first, size_t end)
+static size_t settled_by(const struct round *r, size_t i)
 {
 	size_t all = 0;
 
-	for (uint64_t card = 1; card & b->cards; card <<= 1)
-		all += settled_for(b, card, i, first, end);
+	for (uint64_t card = 1; card & r->b->cards; card <<= 1)
+		all += settled_for(r, card, i);
 	return all;
 }
 
-/* Of a group, as frag_border_next has it. Of a large one not every point is looked at. */
-static size_t best_of(const struct frag_border *b, size_t first, size_t end)
+/* The undecided point that leaves least open, whichever way it goes. Of a large group not every point is looked at. */
+static size_t best_of(const struct round *r)
 {
+	const struct frag_border *b = r->b;
 	size_t open = 0, seen = 0, most = 0, best = SIZE_MAX, step;
 
-	for (size_t i = first; i < end; i++)
+	for (size_t i = r->first; i < r->end; i++)
 		open += open_(b, &b->points[i]);
-	step = 1 + open * (end - first) / COMPARED_MAX;
-	for (size_t i = first; i < end; i++) {
-		size_t n = open_(b, &b->points[i]) && seen++ % step == 0
-				   ? settled_by(b, i, first, end)
-				   : 0;
+	step = 1 + open * (r->end - r->first) / COMPARED_MAX;
+	for (size_t i = r->first; i < r->end; i++) {
+		size_t n = open_(b, &b->points[i]) && seen++ % step == 0 ? settled_by(r, i) : 0;
 
 		best = n && n >= most ? i : best; /* of equals the higher: often all fit */
 		most = FRAG_MAX(most, n);
@@ -77,22 +112,40 @@ static size_t best_of(const struct frag_border *b, size_t first, size_t end)
 	return best;
 }
 
-size_t frag_border_next(const struct frag_border *b)
+/*
+ * The points of a group that run next are chosen once all that ran before have answered. Which ran must not depend on how long each
+ * took: a search that was ended and resumed gives the same answers.
+ */
+static void begin_round(struct frag_border *b, struct round *r)
 {
-	size_t best = SIZE_MAX, best_running = SIZE_MAX;
+	while (r->dues < FRAG_MAX(b->at_once, 1u)) {
+		size_t i = best_of(r);
 
-	for (size_t first = 0, end; first < b->count && best_running; first = end) {
-		size_t running = 0, here;
+		if (i == SIZE_MAX)
+			return;
+		b->points[i].due = true;
+		r->due[r->dues++] = i;
+	}
+}
 
-		for (end = first; end < b->count && b->points[end].group == b->points[first].group;
-		     end++)
-			running += b->points[end].running;
-		if (running >= best_running)
+size_t frag_border_next(struct frag_border *b)
+{
+	size_t best = SIZE_MAX, fewest = SIZE_MAX;
+
+	for (size_t first = 0; first < b->count && fewest;) {
+		struct round r = round_of(b, first);
+
+		first = r.end;
+		if (r.running >= fewest)
 			continue;
-		here = best_of(b, first, end);
-		if (here != SIZE_MAX) {
-			best = here;
-			best_running = running;
+		if (!r.dues)
+			begin_round(b, &r);
+		for (unsigned d = 0; d < r.dues; d++) {
+			if (b->points[r.due[d]].running)
+				continue;
+			best = r.due[d];
+			fewest = r.running;
+			break;
 		}
 	}
 	return best;
@@ -123,7 +176,7 @@ void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits)
 	struct frag_border_point *p = &b->points[i];
 
 	p->ran = true;
-	p->running = false;
+	p->running = p->due = false;
 	p->decided = b->cards;
 	p->fits = fits;
 	spread(b, i);
@@ -134,7 +187,7 @@ void frag_border_fail(struct frag_border *b, size_t i)
 	struct frag_border_point *p = &b->points[i];
 
 	p->alone = p->ran = true;
-	p->running = p->checking = false;
+	p->running = p->checking = p->due = false;
 	p->decided = b->cards;
 	p->fits = 0;
 }

@@ -16,12 +16,14 @@
 #include <frag/error.h>
 
 #define FRAG_BORDER_AXES 8u
+#define FRAG_BORDER_AT_ONCE 64u
 
 struct frag_border_point {
 	size_t group;			  /* points of a group are side by side */
 	uint16_t level[FRAG_BORDER_AXES]; /* along the rising names: more memory the higher */
 	uint64_t decided, fits;		  /* a bit for each card */
 	bool ran, running;
+	bool due;      /* runs next or now */
 	bool alone;    /* it failed for a reason of its own: it says nothing about others */
 	bool checking; /* runs although its answer was assumed */
 };
@@ -30,13 +32,14 @@ struct frag_border {
 	struct frag_border_point *points;
 	size_t count;
 	unsigned axes;
-	uint64_t cards; /* a bit for each */
+	unsigned at_once; /* points of a group; 0 = 1 */
+	uint64_t cards;	  /* a bit for each */
 	uint64_t assumed, checked,
 		wrong; /* counts: never run; run as a check; of these, other than assumed */
 };
 
-/* The undecided point that leaves least open, whichever way it goes, in the group with the fewest running; SIZE_MAX = none. */
-size_t frag_border_next(const struct frag_border *b);
+/* The next to run, of the group with the fewest running; SIZE_MAX = none before one of those that run has answered. */
+size_t frag_border_next(struct frag_border *b);
 /* It ran: these cards have room for it. */
 void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits);
 /* It failed for another reason than memory. */

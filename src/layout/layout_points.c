@@ -124,6 +124,17 @@ static void set_point(struct frag_layouts *x, size_t i)
 			p->decided |= 1ull << c;
 }
 
+/* So many that no place for a job stays free while all groups are open. */
+static unsigned places_in_group(const struct frag_layouts *x)
+{
+	size_t groups = 0;
+
+	for (size_t i = 0; i < x->border.count; i++)
+		groups += x->border.points[i].group == i;
+	return (unsigned)FRAG_MIN((x->jobs + groups - 1) / FRAG_MAX(groups, 1u),
+				  FRAG_BORDER_AT_ONCE);
+}
+
 static int make_points(struct frag_layouts *x, struct frag_err *err)
 {
 	size_t n = x->axes.layouts_count * x->classes_count;
@@ -143,6 +154,7 @@ static int make_points(struct frag_layouts *x, struct frag_err *err)
 	qsort_r(x->points, n, sizeof(*x->points), by_group_then_place, x);
 	for (size_t i = 0; i < n; i++)
 		set_point(x, i);
+	x->border.at_once = places_in_group(x);
 	return 0;
 }
 

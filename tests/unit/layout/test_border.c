@@ -2,7 +2,10 @@
 /* Which layouts run: the same answers as a grid, with fewer runs; contradictions are found and end the assumptions. */
 #include "test.h"
 
+#include <string.h>
+
 #include "layout/border.h"
+#include "lib/random.h"
 
 #define SIDE 16u
 
@@ -145,4 +148,59 @@ TEST(jobs_spread_over_groups)
 	points[first].running = true;
 	second = frag_border_next(&b);
 	assert_int_not_equal(points[first].group, points[second].group);
+}
+
+/* As processes do it: several at a time, which end in any order. Counts those that ran. */
+static size_t search_at_once(struct frag_border *b, unsigned jobs, uint64_t seed)
+{
+	size_t running[8], n = 0, ran = 0, i;
+
+	for (;;) {
+		while (n < jobs && (i = frag_border_next(b)) != SIZE_MAX) {
+			b->points[i].running = true;
+			running[n++] = i;
+		}
+		if (!n)
+			return ran;
+		i = frag_random(&seed) % n;
+		frag_border_decide(b, running[i], truth(&b->points[running[i]]));
+		running[i] = running[--n];
+		ran++;
+	}
+}
+
+TEST(which_points_run_does_not_depend_on_how_long_each_takes)
+{
+	struct frag_border_point first[2 * SIDE * SIDE], points[2 * SIDE * SIDE];
+	struct frag_border b;
+
+	for (unsigned jobs = 1; jobs <= 8; jobs++)
+		for (uint64_t seed = 0; seed < 50; seed++) {
+			make(&b, points);
+			b.at_once = (jobs + 1) / 2;
+			assert_true(search_at_once(&b, jobs, seed) < 2 * SIDE * SIDE / 4);
+			if (!seed)
+				memcpy(first, points, sizeof(first));
+			assert_memory_equal(first, points, sizeof(first));
+		}
+}
+
+/* What runs beside another splits what that one leaves open: a line in three, in four ... */
+TEST(points_that_run_at_once_are_apart)
+{
+	struct frag_border_point points[63] = { 0 };
+	struct frag_border b = {
+		.points = points, .count = 63, .axes = 1, .cards = 1, .at_once = 3
+	};
+
+	for (uint16_t i = 0; i < 63; i++)
+		points[i].level[0] = i;
+	for (unsigned k = 0; k < 3; k++) {
+		static const size_t expected[] = { 31, 15, 47 };
+		size_t i = frag_border_next(&b);
+
+		assert_int_equal(i, expected[k]);
+		points[i].running = true;
+	}
+	assert_int_equal(frag_border_next(&b), SIZE_MAX);
 }
