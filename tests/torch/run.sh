@@ -330,8 +330,9 @@ test_advise_of_batches() {
 		        (m(ids.chunk(parts)[i], mask.chunk(parts)[i], y.chunk(parts)[i]) / parts).backward()
 		    o.step(); o.zero_grad()
 	END
+	# trimmed batches differ in length: with the segments of some releases of PyTorch, that saves nothing
 	as_by_hand accumulate=4,trim_padding,pack_sequences,checkpoint_paying,saved_on_host_largest accumulate=4 &&
-		grep -Eq 'trim_padding: .* [23][0-9] % of the tokens that reach Model are padding' out && grep -q 'pack_sequences .* tried ' out &&
+		grep -Eq '"what": "pad each .* [23][0-9] % of the tokens that reach Model are padding' a.json && grep -q 'pack_sequences .* tried ' out &&
 		grep -q 'checkpoint_paying .* tried ' out && grep -q 'saved_on_host_largest .* tried ' out || wrong out
 	# rows on the card that are not padded are smaller by hand, too: within 1 %
 	record -o hand.cft -- "$python" run.py trim_padding && peak_of hand.cft > hand && python3 -c 'import json
@@ -389,9 +390,9 @@ test_advise_of_what_is_not_needed() {
 	as_by_hand logits_not_float,outputs_off logits_not_float outputs_off && grep -q 'logits_not_float  *run.py:16 ' out || wrong out
 	cat > run.py <<- 'END'
 		import sys, torch, torch.nn as nn
-		m, graphs = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024)).cuda(), []
+		m, graphs = nn.Sequential(nn.Linear(1024, 8192), nn.ReLU(), nn.Linear(8192, 1024)).cuda(), []
 		with torch.no_grad():
-		    for n in (512, 1024, 2048):
+		    for n in (4096, 2048, 1024):
 		        x = torch.randn(n, 1024, device="cuda"); m(x)
 		        g = torch.cuda.CUDAGraph()
 		        with torch.cuda.graph(g, pool=graphs[0][0].pool() if graphs and "graph_pool" in sys.argv else None):
@@ -401,18 +402,27 @@ test_advise_of_what_is_not_needed() {
 	as_by_hand graph_pool graph_pool && grep -q 'graph_pool  *run.py:7 ' out || wrong out
 }
 
-# what torch.compile makes into one graph stays one
+# what torch.compile makes into one graph stays one, and what it leaves alone, as PyTorch 2.11 does a Sequential, is left alone
 test_advise_of_a_compiled_program() {
-	cat > run.py <<- 'END'
-		import sys, torch, torch.nn as nn
-		m = nn.Sequential(*[nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 256)) for _ in range(3)]).cuda()
-		o = (torch.optim.SGD if "sgd" in sys.argv else torch.optim.AdamW)(m.parameters(), lr=0.1)
-		m.compile(fullgraph=True)
-		for step in range(3):
-		    nn.functional.cross_entropy(m(torch.randn(4096, 256, device="cuda")), torch.zeros(4096, dtype=torch.long, device="cuda")).backward()
-		    o.step(); o.zero_grad()
-	END
-	as_by_hand sgd sgd && grep -q 'sgd  *run.py:3 ' out || wrong out
+	local model
+	for model in Net nn.Sequential; do
+		sed "s/MODEL/$model/" > run.py <<- 'END'
+			import sys, torch, torch.nn as nn
+			class Net(nn.Module):
+			    def __init__(self, *blocks):
+			        super().__init__()
+			        self.blocks = nn.Sequential(*blocks)
+			    def forward(self, x):
+			        return self.blocks(x)
+			m = MODEL(*[nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 256)) for _ in range(3)]).cuda()
+			o = (torch.optim.SGD if "sgd" in sys.argv else torch.optim.AdamW)(m.parameters(), lr=0.1)
+			m.compile(fullgraph=True)
+			for step in range(3):
+			    nn.functional.cross_entropy(m(torch.randn(4096, 256, device="cuda")), torch.zeros(4096, dtype=torch.long, device="cuda")).backward()
+			    o.step(); o.zero_grad()
+		END
+		as_by_hand sgd sgd && grep -q 'sgd  *run.py:9 ' out || wrong out
+	done
 }
 
 # two models and their optimizers: a change is made in both, and names both
@@ -451,14 +461,14 @@ test_advise_of_a_gan() {
 test_advise_of_logits_in_a_graph() {
 	cat > run.py <<- 'END'
 		import sys, torch, torch.nn as nn, torch.nn.functional as F
-		m = nn.Sequential(nn.Embedding(4000, 64), nn.Linear(64, 4000)).cuda()
+		m = nn.Sequential(nn.Embedding(4000, 64), *[nn.Linear(64, 64) for _ in range(16)], nn.Linear(64, 4000)).cuda()
 		o = torch.optim.AdamW(m.parameters())
 		f = torch.compile(m, backend="eager") if len(sys.argv) < 2 else m
 		def train(x):
 		    return F.cross_entropy(f(x).flatten(0, 1), x.flatten())
 		train = torch.compile(train, backend="eager") if len(sys.argv) > 1 else train
 		for step in range(3):
-		    train(torch.randint(0, 4000, (4, 256), device="cuda")).backward(); o.step(); o.zero_grad()
+		    train(torch.randint(0, 4000, (8, 256), device="cuda")).backward(); o.step(); o.zero_grad()
 	END
 	"$cufrag" advise --changes chunked_loss,saved_on_host,sgd -- "$python" run.py > out 2>&1 && grep -q 'call Sequential under' out && grep -q '^  sgd' out &&
 		grep -q "left out: chunked_loss: has no effect within torch.compile's graph, in which Sequential makes its logits" out || wrong out
@@ -871,7 +881,7 @@ test_one_process_on_two_cards() {
 }
 
 test_captures_use_private_pools() {
-	record -o run.cft -- "$python" "$root/tests/torch/train.py" graph && verified run.cft && grep -q '^refused CUDA error: .*capture' log || wrong log
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" graphs && verified run.cft && grep -q '^refused CUDA error: .*capture' log || wrong log
 }
 
 test_other_libraries_of_cuda() {
@@ -947,7 +957,7 @@ test_live_policies_are_asked_the_same() {
 test_live_captures_and_streams() {
 	local policy
 	for policy in pytorch vmm tlsf; do
-		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" graph || return
+		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" graphs || return
 		grep -q 'torch.Size' log && "$cufrag" replay live.cft --policy "$policy" > out || wrong log out
 	done
 }
@@ -966,12 +976,12 @@ test_live_program() {
 	local policy
 	for policy in vmm tlsf pytorch:expandable_segments:True; do
 		live --gpus 2 --capacity 2G --context 512M --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" live || return
-		grep -qx "policy $policy" log && grep -qx 'fastest 14400' log && grep -qx 'child 0' log && [ "$(grep -c 'torch.Size' log)" = 2 ] &&
+		grep -qx "policy $policy" log && grep -qx 'fastest 14400' log && grep -qx 'child 0' log && [ "$(grep -c 'torch.Size' log)" = 2 ] && grep -q '^refused CUDA error: .*capture' log &&
 			grep -q 'refused: .*Tried to allocate 3 GiB.*No policy can serve this' log &&
 			{ "$cufrag" info live.cft 2> err > out; [ $? = 6 ]; } && grep -q '800 frees that wait for a stream' out || wrong log
 	done # 6: what was refused was the largest request
 	# an adaptor that writes when it ends
-	live --gpus 2 --policy log:file=live.csv/bfc -- "$python" "$root/tests/torch/train.py" graph && "$cufrag" info live.csv | grep -q 'format  *rmm'
+	live --gpus 2 --policy log:file=live.csv/bfc -- "$python" "$root/tests/torch/train.py" graphs && "$cufrag" info live.csv | grep -q 'format  *rmm'
 }
 
 test_live_policy_of_ones_own() {

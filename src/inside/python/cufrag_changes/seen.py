@@ -4,25 +4,42 @@
 Roots are modules that are called from outside of any other. Nothing here changes what the program does, but for the calls of roots,
 which plug-ins may wrap (`when_root`).
 """
+import inspect
 import os
 import sys
 import weakref
 
 
 def wrap(home, name, around):
-    """home.name becomes around(original, *args, **kwargs), but for what torch.compile makes into a graph."""
+    """home.name becomes around(original, *args, **kwargs), but within what torch.compile compiles."""
     import functools
-    original, compiling = getattr(home, name), sys.modules["torch"].compiler.is_compiling
+    original, compiling, compiles = getattr(home, name), sys.modules["torch"].compiler.is_compiling, compiles_frames()
 
     @functools.wraps(original)
     def call(*args, **kwargs):
-        return original(*args, **kwargs) if compiling() else around(original, *args, **kwargs)
+        return original(*args, **kwargs) if compiling() or compiles() else around(original, *args, **kwargs)
     setattr(home, name, call)
+    HOOKS.add(call.__code__)
+
+
+HOOKS = set()
+
+
+def compiles_frames():
+    """Asks whether torch.compile looks at each function that is called now. Older releases cannot be asked."""
+    dynamo = getattr(sys.modules["torch"]._C, "_dynamo", None)
+    return getattr(dynamo and dynamo.eval_frame, "get_eval_frame_callback", None) or (lambda: None)
+
+
+def hide_hooks():
+    """torch.compile compiles the functions that torch.nn calls, but none of torch.nn: a hook of ours between them is not to be compiled."""
+    compiler = sys.modules.get("torch._dynamo.eval_frame")  # torch.compile() without a function does not load it yet
+    for code in HOOKS if compiler else ():
+        compiler.skip_code(code)
 
 
 def as_it_was(home, *names):
     """Functions without what is wrapped around them: for libraries that look at which function they get."""
-    import inspect
     for name in names:
         setattr(home, name, inspect.unwrap(getattr(home, name)))
 
@@ -148,7 +165,12 @@ class Seen:
         return out
 
     def on_compile(self, original, module, *args, **kwargs):
-        original(module, *args, **kwargs)
+        module.__dict__["_call_impl"] = inspect.unwrap(type(module)._call_impl).__get__(module)  # without our hook, as in a run without changes
+        try:
+            original(module, *args, **kwargs)
+        finally:
+            del module.__dict__["_call_impl"]
+        hide_hooks()
         compiled = module._compiled_call_impl
         module._compiled_call_impl = lambda *a, **k: self.on_call(lambda _, *x, **y: compiled(*x, **y), module, *a, **k)
 
@@ -156,7 +178,9 @@ class Seen:
         owner = getattr(model, "__self__", model)
         if model is not None and not isinstance(owner, self.torch.nn.Module):
             self.functions.append(self.place())
-        return original(model, *args, **kwargs)
+        made = original(model, *args, **kwargs)
+        hide_hooks()
+        return made
 
     def again(self, module, args, kwargs):
         """A model that chose, or was evaluated, before it is trained: its first call in training counts."""
