@@ -77,6 +77,11 @@ def known():
     unknown = nn.Linear(512, 8, device="cuda")(torch.empty(4000, 512, device="cuda")).detach()
     kept = (unknown[:, 0] >= 0.001).nonzero().flatten()
     print("bounds", len(kept), len(kept.unique()), len((unknown.argmax(1) >= 1).nonzero()) < 4000)
+    stale = torch.ones(1000, dtype=torch.bool, device="cuda")  # places, if taken for them
+    del stale
+    rows = torch.tensor([[1.0, 2, 1, 1], [3, 4, 3, 5]]).cuda()
+    print("slices", rows.unique(dim=1).tolist(), [len(x) for x in rows.t().unique_consecutive(dim=0, return_counts=True)],
+          torch.empty(64, 3000, device="cuda").unique(dim=0, return_inverse=True)[0].shape[0], unknown.unique(dim=1).shape[1])
     a, b = torch.empty(1000, 4000, device="cuda"), torch.empty(4000, 400, device="cuda")
     stale = torch.full((200000,), -1, device="cuda")  # NaN, if taken for other numbers
     address = stale.data_ptr()

@@ -976,12 +976,20 @@ bool count_places(const Tensor &x, uint64_t *count)
 	return true;
 }
 
+/* unique of slices along a dimension counts these; -1: of single numbers. */
+int64_t along_dim(const Info &f, const std::vector<IValue> &args)
+{
+	const IValue none, &dim = f.name == "aten::unique_dim" ? args[1] : f.name == "aten::unique_consecutive" ? args[3] : none;
+	return dim.isInt() ? c10::maybe_wrap_dim(dim.toInt(), args[0].toTensor().dim()) : -1;
+}
+
 /* nonzero and its kind ask the card how many there are. *known where that says more than the results. */
 uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool done, const std::vector<IValue> &results, bool *known)
 {
 	const Tensor &x = args[0].toTensor();
+	int64_t along = along_dim(f, args);
 	if (done)
-		return uint64_t(results[0].toTensor().size(0));
+		return uint64_t(results[0].toTensor().size(std::max(along, int64_t(0))));
 	if (f.name == "aten::_coalesce") {
 		uint64_t count;
 		*known = count_places(x, &count);
@@ -989,6 +997,8 @@ uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool don
 	}
 	if (mode == Values::zeros)
 		return 0;
+	if (along >= 0)
+		return uint64_t(x.size(along));
 	if (double share = ones_of(x); share > 0)
 		return uint64_t(std::llround(double(x.numel()) * share));
 	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool && origin_of(x) != LIKELY && !suppression ? (x.numel() + 1) / 2 : x.numel());
@@ -1074,7 +1084,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		}
 		return;
 	}
-	if (f.places) {
+	if (f.places && depth == 1) { /* those of the program */
 		Below below_this;
 		check_places(f, args);
 	}
