@@ -97,6 +97,8 @@ def known():
     weights = [torch.randn(1024, 1024, device="cuda") for _ in range(20)]  # a large net
     mask = F.pad(torch.ones(3, 200, dtype=torch.long, device="cuda"), (0, 312))[:, None, None, :].expand(3, 1, 512, 512)
     print("mask", int((1.0 - mask.to(weights[0].dtype))[:, 0, 0, :].sum()))
+    many = [torch.zeros(32 << 20, dtype=torch.long, device="cuda") for _ in range(10)]  # more integers than are known at once; then they are freed
+    del many
     edges = (torch.arange(5_000_000) % 1000).cuda()
     print("edges", len((edges == 7).nonzero()), int(torch.bincount(edges).max()))
     chosen = nn.Linear(64, 128, device="cuda")(torch.empty(40_000, 64, device="cuda")).topk(8).indices

@@ -240,30 +240,48 @@ bool integers(const Tensor &t)
 	return c10::isIntegralType(t.scalar_type(), true);
 }
 
-/* Computed numbers of large tensors, by the last byte but one: where they begin. Memory that is used anew forgets them. */
+/* Computed numbers of large tensors, by the last byte but one: where they begin, and whose they are. Memory that is used anew forgets them. */
 struct Held {
-	std::map<uintptr_t, uintptr_t> begins;
+	struct Piece {
+		uintptr_t begin;
+		c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+	};
+	std::map<uintptr_t, Piece> pieces;
 	std::atomic<int64_t> bytes{ 0 };
 
-	/* pre: mutex is held. */
-	void set(uintptr_t begin, int64_t size, bool computed)
+	auto forget(std::map<uintptr_t, Piece>::iterator it)
 	{
-		auto it = begins.upper_bound(begin);
-		while (it != begins.end() && it->second < begin + uintptr_t(size)) {
-			bytes -= int64_t(it->first - it->second);
-			it = begins.erase(it);
-		}
+		bytes -= int64_t(it->first - it->second.begin);
+		return pieces.erase(it);
+	}
+	/* pre: mutex is held. */
+	void set(const Tensor &t, bool computed)
+	{
+		uintptr_t begin = uintptr_t(t.data_ptr()), end = begin + uintptr_t(span(t));
+		auto it = pieces.upper_bound(begin);
+		while (it != pieces.end() && it->second.begin < end)
+			it = forget(it);
 		if (!computed)
 			return;
-		begins[begin + uintptr_t(size)] = begin;
-		bytes += size;
+		pieces.insert_or_assign(end, Piece{ begin, t.storage().getWeakStorageImpl() });
+		bytes += int64_t(end - begin);
+	}
+	/* pre: mutex is not held. */
+	bool exceed(int64_t most)
+	{
+		if (bytes <= most)
+			return false;
+		std::lock_guard<std::mutex> g(mutex);
+		for (auto it = pieces.begin(); it != pieces.end();) /* what was freed */
+			it = it->second.storage.expired() ? forget(it) : std::next(it);
+		return bytes > most;
 	}
 };
 Held held, held_integers;
 
 int64_t most_integers(const Tensor &t)
 {
-	return t.element_size() >= 4 && held_integers.bytes <= HELD_INTEGERS ? WIDE_INTEGERS : SMALL_INTEGERS;
+	return t.element_size() >= 4 && !held_integers.exceed(HELD_INTEGERS) ? WIDE_INTEGERS : SMALL_INTEGERS;
 }
 
 bool small(const Tensor &t)
@@ -308,9 +326,9 @@ void set_origin(const Tensor &t, Origin value)
 	origins[t.storage().data()] = value;
 	ones.erase(t.storage().data());
 	if (t.is_floating_point() && span(t) > SMALL)
-		held.set(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
+		held.set(t, value != NOTHING);
 	if (integers(t) && span(t) > SMALL_INTEGERS)
-		held_integers.set(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
+		held_integers.set(t, value != NOTHING);
 }
 
 /* 0: not known. */
