@@ -97,6 +97,13 @@ def known():
     weights = [torch.randn(1024, 1024, device="cuda") for _ in range(20)]  # a large net
     mask = F.pad(torch.ones(3, 200, dtype=torch.long, device="cuda"), (0, 312))[:, None, None, :].expand(3, 1, 512, 512)
     print("mask", int((1.0 - mask.to(weights[0].dtype))[:, 0, 0, :].sum()))
+    grew = []
+    for x in (torch.zeros(2, 3000, dtype=torch.long), torch.arange(6000).view(2, 3000) % 3):
+        x = x.cuda()
+        before = torch.cuda.memory_stats()["requested_bytes.all.allocated"]
+        x.mode()
+        grew.append(torch.cuda.memory_stats()["requested_bytes.all.allocated"] - before)
+    print("mode", grew[1] - grew[0])  # of each row, two more keys of 8 bytes, counts of 4, and 8 to find the largest
     many = [torch.zeros(32 << 20, dtype=torch.long, device="cuda") for _ in range(10)]  # more integers than are known at once; then they are freed
     del many
     edges = (torch.arange(5_000_000) % 1000).cuda()

@@ -58,6 +58,7 @@ constexpr int64_t HELD_DATA = 1 << 30; /* for what is made of such data: masks o
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
 constexpr int64_t CHECKED = 1 << 20;	/* places up to so many are checked */
 constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
+constexpr uint64_t MODE_COPIES = 6; /* to the host, for each row (PyTorch 2.11) */
 
 enum class Values { rules, zeros, random };
 using Steer = int (*)(const char *what, int invented, double *value);
@@ -66,6 +67,7 @@ Values mode = Values::rules;
 std::mt19937_64 generator(1);
 std::mutex mutex; /* of generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
+void (*answer_in_turn)(const uint64_t *, uint64_t, uint64_t);
 void (*work)(void *, uint64_t, uint64_t);
 const std::atomic<bool> *ranks; /* does this process take part in a job of several? Else no stream matters */
 Steer steer;
@@ -97,7 +99,7 @@ struct Info {
 	bool over = false;   /* does not read what it writes */
 	bool part = false;   /* of this kind, but writes only at places that are given */
 	bool like = false;   /* looks at the shape of its first tensor only */
-	bool asks = false;   /* the library looks for a place on the card: the first one */
+	bool asks = false;   /* mode: the card says how many numbers differ, and where the most frequent one is */
 	bool seeded = false; /* draws random numbers */
 	bool pointwise = false; /* or copies: no number of its inputs is a place */
 	bool compares = false;
@@ -1022,6 +1024,23 @@ uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool don
 	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool && origin_of(x) != LIKELY && !suppression ? (x.numel() + 1) / 2 : x.numel());
 }
 
+/* mode sorts each row and asks how often a number differs from the one before. Where nobody knows: as often as the
+ * type allows; of bf16, in 32 powers of two. */
+std::vector<uint64_t> steps_between(const Tensor &x, int64_t dim, bool known)
+{
+	int64_t n = x.dim() ? x.size(dim) : 1, rows = n ? x.numel() / n : 0;
+	if (n < 2 || !x.element_size() || rows > INDICES / 8)
+		return {};
+	if (!known || !small(x) || !on_card(x)) {
+		int64_t most = x.scalar_type() == at::kBFloat16 ? 1 << 13 : x.element_size() < 4 ? int64_t(1) << (8 * x.element_size()) : n;
+		return std::vector<uint64_t>(size_t(rows), uint64_t(std::min(n, most) - 1));
+	}
+	auto sorted = std::get<0>(cpu_view(x).sort(dim));
+	auto count = sorted.narrow(dim, 1, n - 1).ne(sorted.narrow(dim, 0, n - 1)).sum(dim).contiguous();
+	auto *p = count.data_ptr<int64_t>();
+	return { p, p + count.numel() };
+}
+
 /* How many ones an uncomputed result has: it was scattered into zeros, or is some of those of its first input, or counts them. */
 void note_ones(const Info &f, const std::vector<IValue> &args, const Tensor &out)
 {
@@ -1117,8 +1136,12 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		if (answer)
 			answer(true, count);
 	}
-	if (f.asks && answer)
-		answer(true, 0);
+	std::vector<uint64_t> steps;
+	if (f.asks && answer_in_turn) {
+		Below below_this;
+		steps = steps_between(args[0].toTensor(), args[1].toInt(), fits && origin > LIKELY);
+		answer_in_turn(steps.data(), steps.size(), MODE_COPIES);
+	}
 	if (f.part && origin_of(args[0].toTensor()) == NOTHING)
 		invent(args[0].toTensor());
 	bool upload = (f.name == "aten::_to_copy" && !args[0].toTensor().is_cuda()) || (f.name == "aten::copy_" && !args[1].toTensor().is_cuda());
@@ -1263,6 +1286,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
+		answer_in_turn = reinterpret_cast<void (*)(const uint64_t *, uint64_t, uint64_t)>(dlsym(lib, "frag_nogpu_answer_in_turn"));
 		work = reinterpret_cast<void (*)(void *, uint64_t, uint64_t)>(dlsym(lib, "frag_nogpu_work"));
 		auto several = reinterpret_cast<const std::atomic<bool> *(*)()>(dlsym(lib, "frag_nogpu_several"));
 		ranks = several ? several() : nullptr;
