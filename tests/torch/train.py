@@ -77,6 +77,11 @@ def known():
     unknown = nn.Linear(512, 8, device="cuda")(torch.empty(4000, 512, device="cuda")).detach()
     kept = (unknown[:, 0] >= 0.001).nonzero().flatten()
     print("bounds", len(kept), len(kept.unique()), len((unknown.argmax(1) >= 1).nonzero()) < 4000)
+    stale = torch.ones(1000, dtype=torch.bool, device="cuda")  # places, if taken for them
+    del stale
+    rows = torch.tensor([[1.0, 2, 1, 1], [3, 4, 3, 5]]).cuda()
+    print("slices", rows.unique(dim=1).tolist(), [len(x) for x in rows.t().unique_consecutive(dim=0, return_counts=True)],
+          torch.empty(64, 3000, device="cuda").unique(dim=0, return_inverse=True)[0].shape[0], unknown.unique(dim=1).shape[1])
     a, b = torch.empty(1000, 4000, device="cuda"), torch.empty(4000, 400, device="cuda")
     stale = torch.full((200000,), -1, device="cuda")  # NaN, if taken for other numbers
     address = stale.data_ptr()
@@ -92,6 +97,15 @@ def known():
     weights = [torch.randn(1024, 1024, device="cuda") for _ in range(20)]  # a large net
     mask = F.pad(torch.ones(3, 200, dtype=torch.long, device="cuda"), (0, 312))[:, None, None, :].expand(3, 1, 512, 512)
     print("mask", int((1.0 - mask.to(weights[0].dtype))[:, 0, 0, :].sum()))
+    grew = []
+    for x in (torch.zeros(2, 3000, dtype=torch.long), torch.arange(6000).view(2, 3000) % 3):
+        x = x.cuda()
+        before = torch.cuda.memory_stats()["requested_bytes.all.allocated"]
+        x.mode()
+        grew.append(torch.cuda.memory_stats()["requested_bytes.all.allocated"] - before)
+    print("mode", grew[1] - grew[0])  # of each row, two more keys of 8 bytes, counts of 4, and 8 to find the largest
+    many = [torch.zeros(32 << 20, dtype=torch.long, device="cuda") for _ in range(10)]  # more integers than are known at once; then they are freed
+    del many
     edges = (torch.arange(5_000_000) % 1000).cuda()
     print("edges", len((edges == 7).nonzero()), int(torch.bincount(edges).max()))
     chosen = nn.Linear(64, 128, device="cuda")(torch.empty(40_000, 64, device="cuda")).topk(8).indices

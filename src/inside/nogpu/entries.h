@@ -41,6 +41,8 @@ NOGPU_DECLARE(int, cudaMemcpyAsync,
 NOGPU_DECLARE(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream));
 NOGPU_DECLARE(int, cuMemsetD32_v2, (void *to, uint32_t value, size_t count));
 __attribute__((visibility("default"))) void frag_nogpu_answer(bool on, uint64_t count);
+__attribute__((visibility("default"))) void
+frag_nogpu_answer_in_turn(const uint64_t *counts, uint64_t count, uint64_t every);
 /* stream.c */
 NOGPU_DECLARE(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority));
 NOGPU_DECLARE(int, cudaStreamGetPriority, (void *stream, int *priority));

@@ -58,6 +58,7 @@ constexpr int64_t HELD_DATA = 1 << 30; /* for what is made of such data: masks o
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
 constexpr int64_t CHECKED = 1 << 20;	/* places up to so many are checked */
 constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
+constexpr uint64_t MODE_COPIES = 6; /* to the host, for each row (PyTorch 2.11) */
 
 enum class Values { rules, zeros, random };
 using Steer = int (*)(const char *what, int invented, double *value);
@@ -66,6 +67,7 @@ Values mode = Values::rules;
 std::mt19937_64 generator(1);
 std::mutex mutex; /* of generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
+void (*answer_in_turn)(const uint64_t *, uint64_t, uint64_t);
 void (*work)(void *, uint64_t, uint64_t);
 const std::atomic<bool> *ranks; /* does this process take part in a job of several? Else no stream matters */
 Steer steer;
@@ -97,7 +99,7 @@ struct Info {
 	bool over = false;   /* does not read what it writes */
 	bool part = false;   /* of this kind, but writes only at places that are given */
 	bool like = false;   /* looks at the shape of its first tensor only */
-	bool asks = false;   /* the library looks for a place on the card: the first one */
+	bool asks = false;   /* mode: the card says how many numbers differ, and where the most frequent one is */
 	bool seeded = false; /* draws random numbers */
 	bool pointwise = false; /* or copies: no number of its inputs is a place */
 	bool compares = false;
@@ -240,30 +242,48 @@ bool integers(const Tensor &t)
 	return c10::isIntegralType(t.scalar_type(), true);
 }
 
-/* Computed numbers of large tensors, by the last byte but one: where they begin. Memory that is used anew forgets them. */
+/* Computed numbers of large tensors, by the last byte but one: where they begin, and whose they are. Memory that is used anew forgets them. */
 struct Held {
-	std::map<uintptr_t, uintptr_t> begins;
+	struct Piece {
+		uintptr_t begin;
+		c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+	};
+	std::map<uintptr_t, Piece> pieces;
 	std::atomic<int64_t> bytes{ 0 };
 
-	/* pre: mutex is held. */
-	void set(uintptr_t begin, int64_t size, bool computed)
+	auto forget(std::map<uintptr_t, Piece>::iterator it)
 	{
-		auto it = begins.upper_bound(begin);
-		while (it != begins.end() && it->second < begin + uintptr_t(size)) {
-			bytes -= int64_t(it->first - it->second);
-			it = begins.erase(it);
-		}
+		bytes -= int64_t(it->first - it->second.begin);
+		return pieces.erase(it);
+	}
+	/* pre: mutex is held. */
+	void set(const Tensor &t, bool computed)
+	{
+		uintptr_t begin = uintptr_t(t.data_ptr()), end = begin + uintptr_t(span(t));
+		auto it = pieces.upper_bound(begin);
+		while (it != pieces.end() && it->second.begin < end)
+			it = forget(it);
 		if (!computed)
 			return;
-		begins[begin + uintptr_t(size)] = begin;
-		bytes += size;
+		pieces.insert_or_assign(end, Piece{ begin, t.storage().getWeakStorageImpl() });
+		bytes += int64_t(end - begin);
+	}
+	/* pre: mutex is not held. */
+	bool exceed(int64_t most)
+	{
+		if (bytes <= most)
+			return false;
+		std::lock_guard<std::mutex> g(mutex);
+		for (auto it = pieces.begin(); it != pieces.end();) /* what was freed */
+			it = it->second.storage.expired() ? forget(it) : std::next(it);
+		return bytes > most;
 	}
 };
 Held held, held_integers;
 
 int64_t most_integers(const Tensor &t)
 {
-	return t.element_size() >= 4 && held_integers.bytes <= HELD_INTEGERS ? WIDE_INTEGERS : SMALL_INTEGERS;
+	return t.element_size() >= 4 && !held_integers.exceed(HELD_INTEGERS) ? WIDE_INTEGERS : SMALL_INTEGERS;
 }
 
 bool small(const Tensor &t)
@@ -308,9 +328,9 @@ void set_origin(const Tensor &t, Origin value)
 	origins[t.storage().data()] = value;
 	ones.erase(t.storage().data());
 	if (t.is_floating_point() && span(t) > SMALL)
-		held.set(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
+		held.set(t, value != NOTHING);
 	if (integers(t) && span(t) > SMALL_INTEGERS)
-		held_integers.set(uintptr_t(t.data_ptr()), span(t), value != NOTHING);
+		held_integers.set(t, value != NOTHING);
 }
 
 /* 0: not known. */
@@ -976,12 +996,20 @@ bool count_places(const Tensor &x, uint64_t *count)
 	return true;
 }
 
+/* unique of slices along a dimension counts these; -1: of single numbers. */
+int64_t along_dim(const Info &f, const std::vector<IValue> &args)
+{
+	const IValue none, &dim = f.name == "aten::unique_dim" ? args[1] : f.name == "aten::unique_consecutive" ? args[3] : none;
+	return dim.isInt() ? c10::maybe_wrap_dim(dim.toInt(), args[0].toTensor().dim()) : -1;
+}
+
 /* nonzero and its kind ask the card how many there are. *known where that says more than the results. */
 uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool done, const std::vector<IValue> &results, bool *known)
 {
 	const Tensor &x = args[0].toTensor();
+	int64_t along = along_dim(f, args);
 	if (done)
-		return uint64_t(results[0].toTensor().size(0));
+		return uint64_t(results[0].toTensor().size(std::max(along, int64_t(0))));
 	if (f.name == "aten::_coalesce") {
 		uint64_t count;
 		*known = count_places(x, &count);
@@ -989,9 +1017,28 @@ uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool don
 	}
 	if (mode == Values::zeros)
 		return 0;
+	if (along >= 0)
+		return uint64_t(x.size(along));
 	if (double share = ones_of(x); share > 0)
 		return uint64_t(std::llround(double(x.numel()) * share));
 	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool && origin_of(x) != LIKELY && !suppression ? (x.numel() + 1) / 2 : x.numel());
+}
+
+/* mode sorts each row and asks how often a number differs from the one before. Where nobody knows: as often as the
+ * type allows; of bf16, in 32 powers of two. */
+std::vector<uint64_t> steps_between(const Tensor &x, int64_t dim, bool known)
+{
+	int64_t n = x.dim() ? x.size(dim) : 1, rows = n ? x.numel() / n : 0;
+	if (n < 2 || !x.element_size() || rows > INDICES / 8)
+		return {};
+	if (!known || !small(x) || !on_card(x)) {
+		int64_t most = x.scalar_type() == at::kBFloat16 ? 1 << 13 : x.element_size() < 4 ? int64_t(1) << (8 * x.element_size()) : n;
+		return std::vector<uint64_t>(size_t(rows), uint64_t(std::min(n, most) - 1));
+	}
+	auto sorted = std::get<0>(cpu_view(x).sort(dim));
+	auto count = sorted.narrow(dim, 1, n - 1).ne(sorted.narrow(dim, 0, n - 1)).sum(dim).contiguous();
+	auto *p = count.data_ptr<int64_t>();
+	return { p, p + count.numel() };
 }
 
 /* How many ones an uncomputed result has: it was scattered into zeros, or is some of those of its first input, or counts them. */
@@ -1074,7 +1121,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		}
 		return;
 	}
-	if (f.places) {
+	if (f.places && depth == 1) { /* those of the program */
 		Below below_this;
 		check_places(f, args);
 	}
@@ -1089,8 +1136,12 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		if (answer)
 			answer(true, count);
 	}
-	if (f.asks && answer)
-		answer(true, 0);
+	std::vector<uint64_t> steps;
+	if (f.asks && answer_in_turn) {
+		Below below_this;
+		steps = steps_between(args[0].toTensor(), args[1].toInt(), fits && origin > LIKELY);
+		answer_in_turn(steps.data(), steps.size(), MODE_COPIES);
+	}
 	if (f.part && origin_of(args[0].toTensor()) == NOTHING)
 		invent(args[0].toTensor());
 	bool upload = (f.name == "aten::_to_copy" && !args[0].toTensor().is_cuda()) || (f.name == "aten::copy_" && !args[1].toTensor().is_cuda());
@@ -1235,6 +1286,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
+		answer_in_turn = reinterpret_cast<void (*)(const uint64_t *, uint64_t, uint64_t)>(dlsym(lib, "frag_nogpu_answer_in_turn"));
 		work = reinterpret_cast<void (*)(void *, uint64_t, uint64_t)>(dlsym(lib, "frag_nogpu_work"));
 		auto several = reinterpret_cast<const std::atomic<bool> *(*)()>(dlsym(lib, "frag_nogpu_several"));
 		ranks = several ? several() : nullptr;
