@@ -11,18 +11,17 @@
 #	  slow         the same for the pairs that take minutes (not by default), managed memory prefetched
 #	  sim          device calls, reserved bytes and driver time against the simulated card
 #	  sim_slow     the same for the pairs that take minutes, SLOW_ROUNDS (1) times (not by default)
-#	  profile      step sim, and the cost profile brought to what the calls took (not by default)
 #	  policies     what policies take per operation
 #	  peer         PyTorch's own allocator beside them, where it is installed
 #	  sanitizer    compute-sanitizer memcheck on a short trace
-# All steps but slow, sim_slow and profile by default. DEVICE=sim is a dry run without a card. TRACES: files (default: the
+# All steps but slow and sim_slow by default. DEVICE=sim is a dry run without a card. TRACES: files (default: the
 # bundled ones); EXTRA: more, for the steps policies and peer. ROUNDS (5): replays of each pair in step sim. COMMIT names
 # the program (default: what git says). A step that fails is told and the others go on; the exit status is 1
 # then. summary.csv has a row for each.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 export LC_ALL=C NO_COLOR=1
-[ $# -ge 1 ] || { sed -n '3,23s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '3,22s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 out=$1
 shift
 mkdir -p "$out"
@@ -147,22 +146,18 @@ verify() {
 	return $failed
 }
 
-# calls_dir: where the single calls go, if not empty.
-calls_dir=
-
 # against_sim FILE ROUNDS POLICIES: replays of all traces, one round after the other: on a shared host a slow
 # spell lasts seconds, so the runs of one replay are spread over minutes. POLICIES TRACE tells which.
 against_sim() {
-	local t r policies failed=0 calls=()
+	local t r policies failed=0
 	for ((r = 1; r <= $2; r++)); do
 		for t in "${traces[@]}"; do
 			policies=$($3 "$t")
 			[ -n "$policies" ] || continue
-			[ -z "$calls_dir" ] || calls=(--against-calls "$calls_dir/$(basename "$t").$r.csv")
 			# shellcheck disable=SC2046 # two words
 			timeout "$limit" "$cufrag" compare "$t" --device "$device" $(limit_for "$t") $optimum \
 				--work idle --policies "$policies" --repeats 1 \
-				--against-sim "$out/one.csv" "${calls[@]}" > /dev/null || failed=1
+				--against-sim "$out/one.csv" > /dev/null || failed=1
 			[ -s "$out/one.csv" ] || continue
 			[ -s "$out/$1" ] || head -n 1 "$out/one.csv" > "$out/$1"
 			tail -n +2 "$out/one.csv" >> "$out/$1"
@@ -176,20 +171,6 @@ against_sim() {
 
 sim() { against_sim sim.csv "$rounds" policies_for; }
 sim_slow() { against_sim sim_slow.csv "${SLOW_ROUNDS:-1}" left_out; }
-
-profile() {
-	local failed=0
-	calls_dir=$(mktemp -d)
-	sim || failed=1
-	scripts/lab/profile_scale.py results/h200/profile.csv "$calls_dir"/*.csv > "$out/one.csv" || failed=1
-	{
-		echo "# $("$cufrag" list devices | sed -n 's/^cuda:0 *//p' | sed 's/  .*//'); the H200's, brought to what replays took here"
-		grep -v '^#' "$out/one.csv"
-	} > "$out/profile.csv"
-	rm -f "$out/one.csv"
-	rm -rf "$calls_dir"
-	return $failed
-}
 
 policies() {
 	timeout "$limit" "$cufrag" bench --device "$device" --csv "$out/policies.csv" \
@@ -218,7 +199,7 @@ sanitizer() {
 all=(environment build tests calls verify contents sim policies peer sanitizer)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${all[@]}")
-all+=(slow sim_slow profile)
+all+=(slow sim_slow)
 echo step,result,seconds > "$out/summary.csv"
 status=0
 for step in "${steps[@]}"; do

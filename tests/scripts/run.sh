@@ -92,44 +92,7 @@ test_roles_are_stages_and_parts_of_a_sequence() {
 0 for 0-3'
 }
 
-# ---- scripts/lab/profile_scale.py and gpu_rounds.sh: figures of a card
-
-# calls FILE FACTOR: four replays, each a first call and three more that take FACTOR of what was modelled
-calls_file() {
-	local p i
-	mkdir -p "$(dirname "$1")"
-	echo trace,trace_device,policy,run,call,bytes,result,reserved_bytes,pause_ns,ns,modelled_ns > "$1"
-	for p in a b c d; do
-		for i in 0 1; do # the first run is the slower one
-			echo "t,0,$p,$i,cudaMalloc,4194304,0,0,0,999999,40000"
-			echo "t,0,$p,$i,cudaMalloc,4194304,0,0,100,$(($2 * 400 + 900 - 900 * i)),40000"
-			echo "t,0,$p,$i,cudaMalloc,4194304,0,0,100,$(($2 * 400)),40000"
-			echo "t,0,$p,$i,cudaMalloc,4194304,0,0,100,$(($2 * 400)),40000"
-			echo "t,0,$p,$i,cudaMalloc,4194304,0,0,900000,500000,40000"
-			echo "t,0,$p,$i,cudaFree,1073741824,0,0,100,$(($2 * 1000)),200000"
-			echo "t,0,$p,$i,cudaFree,1073741824,0,0,100,$(($2 * 1000)),200000"
-			echo "t,0,$p,$i,cudaFree,1073741824,0,0,100,$(($2 * 1000)),200000"
-		done
-	done >> "$1"
-}
-
-test_profile_is_scaled_to_the_hosts() {
-	command -v python3 > /dev/null || return $SKIP
-	printf '# a card\ncall,bytes,ns\ncudaMalloc,2097152,40000\ncudaMalloc,2147483648,80000\ncudaFree,2097152,30000\ncudaFree,1073741824,200000\ncudaMemGetInfo,0,7\n' > profile.csv
-	calls_file one/calls.csv 90
-	calls_file two/calls.csv 160
-	"$root/scripts/lab/profile_scale.py" profile.csv one/calls.csv two/calls.csv > new.csv 2> factors || { cat factors >&2; return 1; }
-	# sqrt(0.9 x 1.6) = 1.2 for cudaMalloc, sqrt(0.45 x 0.8) = 0.6 for cudaFree from 512 MiB
-	expect 'the profile' "$(tr '\n' ' ' < new.csv)" '# a card call,bytes,ns cudaMalloc,2097152,48000 cudaMalloc,2147483648,80000 cudaFree,2097152,30000 cudaFree,1073741824,120000 cudaMemGetInfo,0,7 '
-}
-
-test_profile_of_something_else_is_refused() {
-	command -v python3 > /dev/null || return $SKIP
-	calls_file one/calls.csv 90
-	printf 'call,bytes,ns\ncudaMalloc,0,1\n' > profile.csv
-	! "$root/scripts/lab/profile_scale.py" one/calls.csv one/calls.csv > new.csv 2> err && test ! -s new.csv && grep -q 'one/calls.csv: no cost profile$' err &&
-		! "$root/scripts/lab/profile_scale.py" profile.csv profile.csv > new.csv 2> err && test ! -s new.csv && grep -q '^profile.csv: no list of calls$' err
-}
+# ---- scripts/lab/gpu_rounds.sh: figures of a card
 
 test_rounds_become_one_row() {
 	local h=trace,trace_device,policy,calls_count,same_calls,same_calls_at_real_addresses,peak_reserved_bytes,sim_peak_reserved_bytes,observed_at_bytes,mem_info_bytes,runs_agree,pair_ns,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,modelled_over_measured_ratio
