@@ -124,7 +124,9 @@ typedef int (*openat_fn)(int, const char *, int, ...);
 	}
 
 /* they are declared with attributes of their own, which these definitions need not repeat */
+#ifndef __clang__ /* which has no such warning */
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
+#endif
 FRAG_OPEN(open, (const char *path, int flags, ...), open_fn, path)
 FRAG_OPEN(open64, (const char *path, int flags, ...), open_fn, path)
 FRAG_OPEN(openat, (int dir, const char *path, int flags, ...), openat_fn, dir, path)
