@@ -22,8 +22,8 @@ static size_t sample_len;
 static int read_bytes(const struct frag_reader_ops *ops, const void *bytes, size_t len,
 		      struct frag_err *err)
 {
-	struct frag_input *in = NULL;
-	struct frag_trace *trace = NULL;
+	FRAG_AUTO(frag_input_close_at) struct frag_input *in = NULL;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	int rc = frag_input_open_memory("sample", bytes, len, &in, err);
 
 	if (!rc)
@@ -32,8 +32,6 @@ static int read_bytes(const struct frag_reader_ops *ops, const void *bytes, size
 		fail_msg("%s: a trace beside the error '%s'", ops->name, err->msg);
 	if (!rc && !trace)
 		fail_msg("%s: neither trace nor error", ops->name);
-	frag_trace_destroy(trace);
-	frag_input_close(in);
 	return rc;
 }
 

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	readers = frag_reader_list(&count);
 	for (size_t i = 0; i < count; i++) {
-		struct frag_trace *t = NULL;
+		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 
 		if (!strcmp(readers[i]->name, "torch-snapshot") ||
 		    !strcmp(readers[i]->name, "cft") || !readers[i]->probe(data, size))
@@ -21,7 +21,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		t = read_memory(readers[i], data, size);
 		if (t)
 			free(write_memory(t, &len));
-		frag_trace_destroy(t);
 	}
 	return 0;
 }

@@ -15,7 +15,7 @@ extern const struct frag_reader_ops frag_reader_torch;
 static void verify(struct frag_trace *t, uint32_t dev)
 {
 	const struct frag_settled *s = &t->devs[dev].settled;
-	struct frag_verify_result r;
+	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 	struct frag_err err = { 0 };
 
 	if (!t->devs[dev].has_evidence ||
@@ -25,7 +25,6 @@ static void verify(struct frag_trace *t, uint32_t dev)
 			      r.ooms_same == r.ooms && r.finals_same == r.finals));
 	must(r.identical || r.first_difference[0]);
 	must(!s->checked || !s->identical || !r.undetermined);
-	frag_verify_result_release(&r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

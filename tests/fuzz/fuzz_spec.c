@@ -10,7 +10,7 @@
 
 static void parse(const char *text)
 {
-	struct frag_policy_spec *spec = NULL, *again = NULL;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL, *again = NULL;
 	struct frag_err err = { 0 };
 	const char *echo;
 
@@ -21,8 +21,6 @@ static void parse(const char *text)
 	echo = frag_policy_spec_echo(spec);
 	must(!frag_policy_spec_parse(echo, &again, NULL));
 	must(!strcmp(frag_policy_spec_echo(again), echo));
-	frag_policy_spec_destroy(again);
-	frag_policy_spec_destroy(spec);
 }
 
 static void parse_size(const char *text)
@@ -38,7 +36,7 @@ static void parse_size(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = malloc(size + 1);
+	FRAG_AUTO_FREE char *text = malloc(size + 1);
 
 	if (!text)
 		return 0;
@@ -47,6 +45,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	parse_size(text);
 	if (!strstr(text, ".so"))
 		parse(text);
-	free(text);
 	return 0;
 }

@@ -25,7 +25,7 @@ static void write_file(char *path, const uint8_t *data, size_t size)
 
 static void load(const char *path)
 {
-	struct frag_fleet f = { 0 };
+	FRAG_AUTO(frag_fleet_release) struct frag_fleet f = { 0 };
 	struct frag_err err = { 0 };
 
 	must(!frag_catalog_init(&f.catalog, NULL, NULL, &err));
@@ -33,18 +33,16 @@ static void load(const char *path)
 		must(err.code == FRAG_EINPUT && err.msg[0]);
 	else
 		frag_fleet_advise(&f, NULL);
-	frag_fleet_release(&f);
 }
 
 static void merge(const char *path)
 {
-	struct frag_store *into;
+	FRAG_AUTO(frag_store_close_at) struct frag_store *into = NULL;
 	struct frag_err err = { 0 };
 
 	must(!frag_db_open_memory(&into, &err));
 	if (frag_store_add(into, path, &err))
 		must(err.code && err.msg[0]);
-	frag_store_close(into);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -122,7 +122,7 @@ static void look(struct frag_trace *t, const struct plan *p)
 						"async" };
 	static const uint64_t limits[] = { 0, 64 * FRAG_MIB, 100 * FRAG_MIB, FRAG_MIB << 12 };
 	struct frag_target target = { .card = { .context_bytes = UINT64_MAX }, .seed = 1 };
-	struct frag_policy_spec *spec;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_err err = { 0 };
 
 	if (limits[p->limit])
@@ -142,7 +142,6 @@ static void look(struct frag_trace *t, const struct plan *p)
 		}
 		export_whole(t, spec, &target);
 	}
-	frag_policy_spec_destroy(spec);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -150,14 +149,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct dice d = { data, data + size };
 	struct plan p = plan_of(&d);
 	size_t len;
-	char *text = write_log(&p, &d, &len);
+	FRAG_AUTO_FREE char *text = write_log(&p, &d, &len);
+	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = read_memory(&frag_reader_csv, text, len);
 
 	if (t && p.marks)
 		put_marks(t);
 	if (t)
 		look(t, &p);
-	frag_trace_destroy(t);
-	free(text);
 	return 0;
 }

@@ -66,7 +66,7 @@ static void results(const char *text)
 static void note(char *text)
 {
 	struct frag_trace t = { .estimate = text, .name = text };
-	struct frag_answer answer = { 0 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
 	const struct frag_estimate *e = frag_estimate_read(&answer, &t);
 
 	if (e) {
@@ -74,12 +74,11 @@ static void note(char *text)
 		must(frag_estimate_again(&answer, e) && !answer.failed);
 		must(frag_estimate_places(e, "computed") <= e->places.count);
 	}
-	frag_answer_release(&answer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = size <= LENGTH_MAX ? malloc(size + 1) : NULL;
+	FRAG_AUTO_FREE char *text = size <= LENGTH_MAX ? malloc(size + 1) : NULL;
 
 	if (!text)
 		return 0;
@@ -88,6 +87,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	plan(data, size);
 	results(text);
 	note(text);
-	free(text);
 	return 0;
 }

@@ -41,7 +41,8 @@ static struct frag_plan_env make_env(void)
 static void place_all(const struct frag_trace_dev *dev, bool at_request, double within)
 {
 	struct frag_improve_options improve = { .budget_ns = 60 * SECOND, .rounds_max = 1 };
-	uint64_t *offsets, height, best, bound;
+	FRAG_AUTO_FREE uint64_t *offsets = NULL;
+	uint64_t height, best, bound;
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 	bool few;
 
@@ -71,7 +72,6 @@ static void place_all(const struct frag_trace_dev *dev, bool at_request, double 
 	}
 	if ((double)best > (1 + within) * (double)bound)
 		fail_msg("%.4f of the load", (double)best / (double)bound);
-	frag_host_free(offsets);
 }
 
 static void placements(void **state)
@@ -173,13 +173,12 @@ struct fit_row {
 static bool completes(const char *policy, const struct frag_trace_dev *dev, uint64_t total)
 {
 	struct frag_plan_env env = make_env();
-	struct frag_result r;
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	bool completed;
 
 	env.card.total_bytes = total;
 	r = must_replay(policy, dev, &env.card, &env.run);
 	completed = r.completed;
-	frag_result_release(&r);
 	return completed;
 }
 

@@ -156,7 +156,7 @@ static bool is_placed(const struct recording *r)
 
 static void find_requests(struct recording *r)
 {
-	struct frag_trace *t;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 
 	if (r->hashed)
 		return;
@@ -164,7 +164,6 @@ static void find_requests(struct recording *r)
 	r->requests = hash_requests(t);
 	r->late = began_late(t);
 	r->hashed = true;
-	frag_trace_destroy(t);
 }
 
 static bool comparable(struct recording *from, struct recording *like)

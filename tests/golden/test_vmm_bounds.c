@@ -40,7 +40,7 @@ static struct outcome replay(const char *text, struct frag_trace_dev td, size_t 
 			     uint64_t sync_every)
 {
 	struct frag_run_options opt;
-	struct frag_result r;
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	struct outcome o;
 
 	frag_run_options_defaults(&opt);
@@ -49,7 +49,6 @@ static struct outcome replay(const char *text, struct frag_trace_dev td, size_t 
 	r = must_replay(text, &td, NULL, &opt);
 	assert_false(r.oom.happened);
 	o = (struct outcome){ (double)r.m.peak_reserved_bytes, (double)r.m.modelled_ns };
-	frag_result_release(&r);
 	return o;
 }
 

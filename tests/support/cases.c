@@ -108,10 +108,10 @@ static void run_case(void **state)
 
 int cases_run(const char *file, cases_fn run)
 {
-	char *text = read_file(file);
+	FRAG_AUTO(free_at) char *text = read_file(file);
 	size_t count;
-	struct one_case *list = split(text, run, &count);
-	struct CMUnitTest *tests = calloc(count + 1, sizeof(*tests));
+	FRAG_AUTO(free_at) struct one_case *list = split(text, run, &count);
+	FRAG_AUTO(free_at) struct CMUnitTest *tests = calloc(count + 1, sizeof(*tests));
 	int failed;
 
 	if (!tests || !count)
@@ -128,9 +128,6 @@ int cases_run(const char *file, cases_fn run)
 			fclose(list[i].out);
 		free(list[i].answer);
 	}
-	free(list);
-	free(tests);
-	free(text);
 	return failed;
 }
 
@@ -171,7 +168,8 @@ void cases_lines(const char *body, FILE *out, void *ctx,
 {
 	for (const char *next; *body; body = next) {
 		size_t n = line_length(body);
-		char *line = strndup(body, n), *arrow, *answer = NULL;
+		FRAG_AUTO(free_at) char *line = strndup(body, n), *answer = NULL;
+		char *arrow;
 		FILE *to = open_memstream(&answer, &(size_t){ 0 });
 
 		assert_true(line && to);
@@ -184,8 +182,6 @@ void cases_lines(const char *body, FILE *out, void *ctx,
 			call(ctx, line, arrow ? arrow + 4 : "", to);
 		fclose(to);
 		fprintf(out, "%s%s\n", *answer ? " -> " : "", answer);
-		free(answer);
-		free(line);
 	}
 }
 

@@ -27,13 +27,12 @@ struct cft_image cft_image_of(const struct frag_trace *t)
 int cft_image_read(const void *bytes, size_t len, const char *options, struct frag_trace **out,
 		   struct frag_err *err)
 {
-	struct frag_input *in;
+	FRAG_AUTO(frag_input_close_at) struct frag_input *in = NULL;
 	int rc = frag_input_open_memory("image", bytes, len, &in, err);
 
 	*out = NULL;
 	if (rc)
 		return rc;
 	rc = frag_reader_cft.read(in, options, out, err);
-	frag_input_close(in);
 	return rc;
 }

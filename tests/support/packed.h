@@ -4,13 +4,18 @@
 #define TESTS_SUPPORT_PACKED_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
 enum pack { PLAIN, GZIP, XZ, ZSTD, PACKS };
 
 struct blob {
-	unsigned char *bytes; /* the caller's (free) */
+	unsigned char *bytes; /* the caller's */
 	size_t len;
 };
+static inline void blob_release(struct blob *b)
+{
+	free(b->bytes);
+}
 struct blob packed(const void *bytes, size_t n, enum pack how);
 
 #endif

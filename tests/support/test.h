@@ -30,6 +30,9 @@
 
 #include "cases.h"
 
+#define KIB FRAG_KIB
+#define MIB FRAG_MIB
+
 /* For FRAG_AUTO, beside FRAG_AUTO_FREE: what libc gave. */
 static inline void free_at(void *at)
 {

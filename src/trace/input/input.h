@@ -35,6 +35,7 @@ int frag_input_open(const char *path, struct frag_input **out, struct frag_err *
 int frag_input_open_memory(const char *name, const void *bytes, size_t len, struct frag_input **out,
 			   struct frag_err *err);
 void frag_input_close(struct frag_input *in); /* NULL is allowed */
+FRAG_AUTO_AT(struct frag_input *, frag_input_close)
 
 /* How much a compressed file may decompress to, for all inputs of the process; 0: the default, 64 MiB plus 500 times
  * its size (PyTorch's recordings reach 30 times). */

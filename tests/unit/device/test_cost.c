@@ -7,8 +7,6 @@
 
 FRAG_AUTO_AT(struct frag_cost *, frag_cost_destroy)
 
-#define MIB FRAG_MIB
-
 static uint64_t builtin(unsigned item, uint64_t bytes)
 {
 	return frag_cost_ns(frag_cost_builtin(), item, bytes);

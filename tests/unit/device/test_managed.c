@@ -6,8 +6,6 @@
 
 #include "must.h"
 
-#define MIB FRAG_MIB
-
 static frag_addr_t managed(struct frag_device *d, uint64_t bytes)
 {
 	frag_addr_t a = 0;

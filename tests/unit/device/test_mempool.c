@@ -8,7 +8,6 @@
 
 #include "must.h"
 
-#define MIB FRAG_MIB
 #define PAGE (32 * MIB)
 #define FIRST 0x302000000ull
 

@@ -10,8 +10,6 @@
 #include "device/sim/uvm_resident.h"
 #include "must.h"
 
-#define KIB FRAG_KIB
-#define MIB FRAG_MIB
 #define BASE (1ull << 40)
 
 static uint64_t taken_mib(const struct uvm_resident *b)

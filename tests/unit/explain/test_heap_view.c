@@ -56,9 +56,9 @@ static void check_policy(const struct frag_trace *t, const struct frag_policy_op
 {
 	const struct frag_sim_config card = { .context_bytes = UINT64_MAX };
 	struct frag_events ev = { .trace = t };
-	struct frag_policy_spec *spec;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_run_options opt;
-	struct frag_cursor s;
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	struct frag_err err;
 
 	if (frag_policy_spec_parse(ops->name, &spec, &err))
@@ -71,8 +71,6 @@ static void check_policy(const struct frag_trace *t, const struct frag_policy_op
 			check_moment(&s, ops->name);
 		}
 	}
-	frag_cursor_close(&s);
-	frag_policy_spec_destroy(spec);
 }
 
 TEST(adds_up)

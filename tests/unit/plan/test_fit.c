@@ -5,6 +5,7 @@
 #include <frag/plan.h>
 
 #include "must.h"
+#include "trace/build/build.h"
 
 #define CONTEXT (100 * FRAG_MIB)
 
@@ -47,16 +48,15 @@ static struct frag_plan_env make_env(unsigned threads)
 static bool completes(const char *policy, const struct frag_trace_dev *dev, uint64_t total)
 {
 	struct frag_sim_config card = { .total_bytes = total, .context_bytes = CONTEXT };
+	FRAG_AUTO(frag_policy_spec_destroy_at)
 	struct frag_policy_spec *spec = must_parse_policy(policy);
 	struct frag_run_options opt;
-	struct frag_result r = { 0 };
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	bool completed;
 
 	frag_run_options_defaults(&opt);
 	SUCCEEDS(frag_replay_sim(spec, &card, dev, &opt, &r, NULL));
 	completed = r.completed;
-	frag_result_release(&r);
-	frag_policy_spec_destroy(spec);
 	return completed;
 }
 
@@ -68,7 +68,7 @@ TEST(test_fit_brackets)
 						"pytorch:max_split_size_mb:21", "buddy" };
 	struct frag_fit_task tasks[FRAG_ARRAY_LEN(policies)] = { 0 };
 	struct frag_plan_env env = make_env(2);
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 
 	make_trace(&dev, 11, 3000, 30);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(tasks); i++)
@@ -91,7 +91,6 @@ TEST(test_fit_brackets)
 		}
 		frag_policy_spec_destroy((struct frag_policy_spec *)tasks[i].spec);
 	}
-	frag_host_free(dev.events);
 }
 
 TEST(test_fit_margin_and_gpus)
@@ -100,7 +99,7 @@ TEST(test_fit_margin_and_gpus)
 	const struct frag_gpu *gpus[] = { &small, &large };
 	struct frag_fit_task plain = { 0 }, more = { 0 };
 	struct frag_plan_env env = make_env(1);
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 
 	make_trace(&dev, 5, 500, 20);
 	plain.spec = more.spec = must_parse_policy("native");
@@ -112,7 +111,6 @@ TEST(test_fit_margin_and_gpus)
 	assert_true(more.fit.min_capacity_bytes == large.total_bytes);
 	assert_int_equal(more.gpus, 2);
 	frag_policy_spec_destroy((struct frag_policy_spec *)plain.spec);
-	frag_host_free(dev.events);
 }
 
 /* Part of the card is kept free: what is left completes, and on 2 MiB less it does not. */
@@ -120,7 +118,7 @@ TEST(test_fit_margin_fraction)
 {
 	static const double shares[] = { 0.05, 0.1, 0.333 };
 	struct frag_plan_env env = make_env(1);
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 
 	make_trace(&dev, 5, 500, 20);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(shares); i++) {
@@ -139,7 +137,6 @@ TEST(test_fit_margin_fraction)
 		assert_true(total - (uint64_t)(shares[i] * (double)total) < need);
 		frag_policy_spec_destroy((struct frag_policy_spec *)plain.spec);
 	}
-	frag_host_free(dev.events);
 }
 
 /* Traces on which a larger card fails where a smaller one does: found, bracketed, and said. */
@@ -154,7 +151,7 @@ TEST(test_fit_not_monotonic)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_fit_task task = { .spec = must_parse_policy(rows[i].policy) };
 		const struct frag_fit *f = &task.fit;
-		struct frag_trace_dev dev;
+		FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 
 		make_trace(&dev, rows[i].seed, 3000, 30);
 		task.dev = &dev;
@@ -171,7 +168,6 @@ TEST(test_fit_not_monotonic)
 		assert_true(completes(rows[i].policy, &dev, f->safe_capacity_bytes));
 		assert_false(completes(rows[i].policy, &dev, f->safe_capacity_bytes - FRAG_PAGE));
 		frag_policy_spec_destroy((struct frag_policy_spec *)task.spec);
-		frag_host_free(dev.events);
 	}
 }
 
@@ -180,7 +176,7 @@ TEST(test_fit_stops)
 	static volatile sig_atomic_t stop = 1;
 	struct frag_plan_env env = make_env(1);
 	struct frag_fit_task task = { 0 };
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 
 	make_trace(&dev, 5, 500, 20);
 	task = (struct frag_fit_task){ .spec = must_parse_policy("pytorch"), .dev = &dev };
@@ -188,7 +184,6 @@ TEST(test_fit_stops)
 	SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL));
 	assert_false(task.fit.complete);
 	frag_policy_spec_destroy((struct frag_policy_spec *)task.spec);
-	frag_host_free(dev.events);
 }
 
 /* ---- tune ------------------------------------------------------------------------ */
@@ -213,11 +208,11 @@ static void tune(const struct frag_trace_dev *dev, unsigned threads, uint64_t bu
 TEST(test_tune_same)
 {
 	struct frag_sim_config card = { .total_bytes = FRAG_GIB * 100, .context_bytes = CONTEXT };
-	struct frag_tune a, b;
-	struct frag_policy_spec *spec;
+	FRAG_AUTO(frag_tune_release) struct frag_tune a = { 0 }, b = { 0 };
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_run_options opt;
-	struct frag_trace_dev dev;
-	struct frag_result r;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 	make_trace(&dev, 3, 1500, 30);
 	tune(&dev, 1, 150, FRAG_TUNE_PEAK, &a);
@@ -238,18 +233,13 @@ TEST(test_tune_same)
 	SUCCEEDS(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL));
 	assert_true(r.m.peak_reserved_bytes == a.tries[0].peak_reserved_bytes);
 	assert_true(r.m.modelled_ns == a.tries[0].driver_ns);
-	frag_result_release(&r);
-	frag_policy_spec_destroy(spec);
-	frag_tune_release(&a);
-	frag_tune_release(&b);
-	frag_host_free(dev.events);
 }
 
 /* No two of the front, and nothing outside of it, contradict its definition. */
 TEST(test_tune_front)
 {
-	struct frag_trace_dev dev;
-	struct frag_tune t;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
+	FRAG_AUTO(frag_tune_release) struct frag_tune t = { 0 };
 
 	make_trace(&dev, 8, 800, 25);
 	tune(&dev, 2, 120, FRAG_TUNE_TIME, &t);
@@ -266,8 +256,6 @@ TEST(test_tune_front)
 	tune(&dev, 2, 20, FRAG_TUNE_CARD, &t);
 	assert_true(completes(t.tries[0].text, &dev, t.tries[0].capacity_bytes));
 	assert_false(completes(t.tries[0].text, &dev, t.tries[0].capacity_bytes - FRAG_PAGE));
-	frag_tune_release(&t);
-	frag_host_free(dev.events);
 }
 
 /* Several ranks: the worst peak and the sum of times. A cap holds beside a limit that is a
@@ -280,8 +268,9 @@ TEST(test_tune_units_and_limits)
 	};
 	struct frag_plan_env env = make_env(2);
 	const struct frag_trace_dev *units[2];
-	struct frag_trace_dev small, large;
-	struct frag_tune both, alone[2];
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev small = { 0 }, large = { 0 };
+	FRAG_AUTO(frag_tune_release) struct frag_tune both = { 0 };
+	struct frag_tune alone[2];
 
 	make_trace(&small, 3, 300, 10);
 	make_trace(&large, 4, 900, 30);
@@ -305,11 +294,8 @@ TEST(test_tune_units_and_limits)
 	for (size_t i = 0; i < both.tries_count; i++)
 		assert_true(!both.tries[i].completed ||
 			    both.tries[i].peak_reserved_bytes <= env.run.limit_bytes);
-	frag_tune_release(&both);
 	frag_tune_release(&alone[0]);
 	frag_tune_release(&alone[1]);
-	frag_host_free(small.events);
-	frag_host_free(large.events);
 }
 
 static volatile sig_atomic_t stop_now;
@@ -331,8 +317,8 @@ TEST(test_tune_stops)
 	};
 	struct frag_plan_env env = make_env(2);
 	const struct frag_trace_dev *unit;
-	struct frag_trace_dev dev;
-	struct frag_tune t;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
+	FRAG_AUTO(frag_tune_release) struct frag_tune t = { 0 };
 
 	make_trace(&dev, 3, 4000, 30);
 	unit = &dev;
@@ -350,6 +336,4 @@ TEST(test_tune_stops)
 		SUCCEEDS(frag_replay_sim(spec, &card, &dev, &env.run, &r, NULL));
 		assert_true(r.m.peak_reserved_bytes == t.tries[i].peak_reserved_bytes);
 	}
-	frag_tune_release(&t);
-	frag_host_free(dev.events);
 }

@@ -232,7 +232,7 @@ static bool agrees_with_brute(uint64_t seed)
 	struct frag_search_options opt = { .budget_ns = 60 * SECOND, .seed = seed };
 	uint64_t offsets[18], height = UINT64_MAX, nodes;
 	enum frag_search_answer answer;
-	struct frag_buffers b;
+	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 	bool fits;
 
 	gen_buffers_exchanged(&b, seed, 18, 14);
@@ -242,7 +242,6 @@ static bool agrees_with_brute(uint64_t seed)
 	assert_int_equal(answer, fits ? FRAG_SEARCH_FOUND : FRAG_SEARCH_NONE);
 	if (fits)
 		SUCCEEDS(frag_place_check(&b, offsets, 1, opt.target_bytes, NULL));
-	frag_buffers_release(&b);
 	return fits;
 }
 

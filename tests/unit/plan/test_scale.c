@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "plan/scale/scale.h"
+#include "trace/build/build.h"
 
 /* A step of a program at n: a constant, c n, c n^2, c + d n; temporary storage from `from` on. */
 static void make_dev(struct frag_trace_dev *dev, uint64_t n, size_t steps, uint64_t from)
@@ -119,7 +120,7 @@ TEST(laws_are_those_that_all_points_meet)
 
 TEST(other_programs_are_refused)
 {
-	struct frag_trace_dev a, b;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev a = { 0 }, b = { 0 };
 	struct frag_scaling_part parts[2];
 	struct frag_scaling s;
 
@@ -133,6 +134,4 @@ TEST(other_programs_are_refused)
 	b.events[0].kind = FRAG_EV_REFUSED;
 	FAILS(FRAG_EINPUT, "ran out of memory at event 0, so it cannot be scaled",
 	      frag_scaling_make(parts, 2, 1, &s, &test_err));
-	frag_host_free(a.events);
-	frag_host_free(b.events);
 }

@@ -13,8 +13,6 @@
 
 #include "rig.h"
 
-#define MIB FRAG_MIB
-
 static struct rig rig;
 
 /* limit: a refused request leaves nothing cached, and what the device held before does not count. */

@@ -6,6 +6,7 @@
 #include <frag/plan.h>
 
 #include "policies/planned/occupied.h"
+#include "trace/build/build.h"
 
 /* ---- ranges in use --------------------------------------------------------------- */
 
@@ -164,9 +165,9 @@ static void plan_and_run(const struct frag_trace_dev *dev, uint64_t total,
 /* Steps that repeat: every request finds its place, two outputs take turns, nothing is lost. */
 TEST(test_repeated)
 {
-	struct frag_step_plan plan;
-	struct frag_trace_dev dev;
-	struct frag_result r;
+	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 	make_steps(&dev, 12, true);
 	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
@@ -179,17 +180,14 @@ TEST(test_repeated)
 	if (!(r.m.efficiency_ratio > 0.95))
 		fail_msg("efficiency %.4f, height %.4f of its load", r.m.efficiency_ratio,
 			 (double)plan.height_bytes / (double)plan.bound_bytes);
-	frag_result_release(&r);
-	frag_step_plan_release(&plan);
-	frag_host_free(dev.events);
 }
 
 /* Too few steps for two outputs to take turns: the fallback has them, and no other request takes their turn. */
 TEST(test_too_long)
 {
-	struct frag_step_plan plan;
-	struct frag_trace_dev dev;
-	struct frag_result r;
+	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 	make_steps_with(&dev, 5, true, true);
 	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
@@ -197,17 +195,14 @@ TEST(test_too_long)
 	assert_true(r.completed);
 	assert_in_range(counter(&r, "planned.not_in_plan"), 1, 5);
 	assert_int_equal(counter(&r, "planned.place_taken"), 0);
-	frag_result_release(&r);
-	frag_step_plan_release(&plan);
-	frag_host_free(dev.events);
 }
 
 /* Steps that change: the beginning only, the others in gaps or by the fallback. */
 TEST(test_changing)
 {
-	struct frag_step_plan plan;
-	struct frag_trace_dev dev;
-	struct frag_result r;
+	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	uint64_t total;
 
 	make_steps(&dev, 12, false);
@@ -222,9 +217,6 @@ TEST(test_changing)
 	/* a card on which the plan itself has no room: the fallback does it all */
 	plan_and_run(&dev, total, &plan, &r);
 	assert_int_equal(counter(&r, "planned.hits"), 0);
-	frag_result_release(&r);
-	frag_step_plan_release(&plan);
-	frag_host_free(dev.events);
 }
 
 /* A trace that marks too few steps is cut into windows of requests; one may ask for others, or for
@@ -232,9 +224,10 @@ TEST(test_changing)
 TEST(test_windows)
 {
 	struct frag_step_options opt = { .slack = -1, .budget_ns = 1000000000 };
-	struct frag_step_plan plan;
-	struct frag_trace_dev dev, none = { 0 };
-	struct frag_result r;
+	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
+	const struct frag_trace_dev none = { 0 };
+	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	uint32_t half;
 
 	make_steps(&dev, 2, true);
@@ -265,7 +258,6 @@ TEST(test_windows)
 		dev.events[i].time_us = i << 24;
 	opt.window_us = 1;
 	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &test_err), FRAG_EUSAGE);
-	frag_host_free(dev.events);
 	assert_int_equal(frag_step_plan_make(&none, 0, -1, 1000000, NULL, &plan, &test_err),
 			 FRAG_EINPUT);
 }
@@ -288,14 +280,14 @@ TEST(test_bad_files)
 		"0\n"
 		"phase 0\nphase 0\n",
 	};
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 
 	make_steps(&dev, 1, true);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
 		struct frag_sim_config card = { .total_bytes = FRAG_GIB };
 		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 		struct frag_run_options opt;
-		struct frag_result r;
+		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 		char text[64];
 
 		snprintf(text, sizeof(text), "planned:plan=%s",
@@ -304,5 +296,4 @@ TEST(test_bad_files)
 		spec = must_parse_policy(text);
 		assert_int_equal(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL), FRAG_EINPUT);
 	}
-	frag_host_free(dev.events);
 }

@@ -17,7 +17,7 @@ struct sums {
 
 static struct sums add_up_trace(const struct frag_trace_dev *td)
 {
-	uint64_t *bytes = calloc(td->slots_count, sizeof(*bytes));
+	FRAG_AUTO(free_at) uint64_t *bytes = calloc(td->slots_count, sizeof(*bytes));
 	struct sums s = { 0 };
 
 	for (size_t i = 0; i < td->events_count; i++) {
@@ -36,7 +36,6 @@ static struct sums add_up_trace(const struct frag_trace_dev *td)
 		s.live_peak = s.live > s.live_peak ? s.live : s.live_peak;
 		s.rounded_peak = s.rounded > s.rounded_peak ? s.rounded : s.rounded_peak;
 	}
-	free(bytes);
 	return s;
 }
 

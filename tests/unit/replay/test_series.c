@@ -61,6 +61,11 @@ static void check_window(const struct frag_window *w, const struct point *p)
 	}
 }
 
+static void release(struct frag_series *s)
+{
+	FRAG_FREE(s->windows, s->losses);
+}
+
 static void check_series(const struct frag_series *s, const struct point *p, size_t n, size_t cap)
 {
 	uint64_t next = 0;
@@ -96,7 +101,7 @@ TEST(windows_hold_the_truth)
 	for (size_t r = 0; r < FRAG_ARRAY_LEN(rows); r++) {
 		FRAG_AUTO(free_at) struct point *p = make_points(rows[r].n, r + 1);
 		struct frag_recorder rec;
-		struct frag_series s;
+		FRAG_AUTO(release) struct frag_series s = { 0 };
 		uint64_t per = 1;
 
 		record(&rec, p, rows[r].n, rows[r].cap, 0);
@@ -106,8 +111,6 @@ TEST(windows_hold_the_truth)
 		assert_int_equal(s.cap, rows[r].kept);
 		assert_int_equal(s.events_per_window, per);
 		check_series(&s, p, rows[r].n, rows[r].kept);
-		frag_host_free(s.windows);
-		frag_host_free(s.losses);
 		frag_series_release(&rec); /* allowed after finish */
 	}
 }
@@ -118,7 +121,7 @@ TEST(an_estimate)
 	enum { N = 10000, CAP = 32 };
 	FRAG_AUTO(free_at) struct point *p = make_points(N, 99);
 	struct frag_recorder rec;
-	struct frag_series plain, told, low;
+	FRAG_AUTO(release) struct frag_series plain = { 0 }, told = { 0 }, low = { 0 };
 
 	record(&rec, p, N, CAP, 0);
 	frag_series_finish(&rec, &plain);
@@ -131,19 +134,13 @@ TEST(an_estimate)
 	assert_memory_equal(plain.windows, told.windows, plain.count * sizeof(*plain.windows));
 	assert_memory_equal(plain.losses, told.losses, plain.losses_count * sizeof(*plain.losses));
 	check_series(&low, p, N, CAP);
-	frag_host_free(plain.windows);
-	frag_host_free(plain.losses);
-	frag_host_free(told.windows);
-	frag_host_free(told.losses);
-	frag_host_free(low.windows);
-	frag_host_free(low.losses);
 }
 
 /* One spike of one event among a million survives. */
 TEST(a_single_spike_survives)
 {
 	struct frag_recorder rec;
-	struct frag_series s;
+	FRAG_AUTO(release) struct frag_series s = { 0 };
 	uint64_t hi = 0, lo = UINT64_MAX;
 
 	assert_int_equal(frag_series_init(&rec, 16, NULL), 0);
@@ -156,15 +153,13 @@ TEST(a_single_spike_survives)
 	}
 	assert_int_equal(hi, 9999);
 	assert_int_equal(lo, 1);
-	frag_host_free(s.windows);
-	frag_host_free(s.losses);
 }
 
 /* The caller may also sample at other moments; memory stays bounded. */
 TEST(losses_anywhere_stay_bounded)
 {
 	struct frag_recorder rec;
-	struct frag_series s;
+	FRAG_AUTO(release) struct frag_series s = { 0 };
 
 	assert_int_equal(frag_series_init(&rec, 8, NULL), 0);
 	for (uint64_t i = 0; i < 1000; i++) {
@@ -176,8 +171,6 @@ TEST(losses_anywhere_stay_bounded)
 	assert_true(s.losses_count <= 8);
 	for (size_t i = 0; i < s.losses_count; i++)
 		assert_int_equal(s.losses[i].other_bytes, 2);
-	frag_host_free(s.windows);
-	frag_host_free(s.losses);
 }
 
 TEST(memory_short)

@@ -28,7 +28,7 @@ TEST(seeddemo)
 	struct frag_trace *t = must_read("traces/seeddemo.default.cft");
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
-	struct frag_run *run;
+	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 	struct frag_err err = { 0 };
 	size_t n = 0, frees = 0, trims = 0;
 
@@ -58,7 +58,6 @@ TEST(seeddemo)
 	assert_int_equal(frag_run_finish(run, &r, &err), 0);
 	assert_int_equal(r.m.peak_reserved_bytes, MIB_400);
 	assert_int_equal(r.m.final_reserved_bytes, 0);
-	frag_run_destroy(run);
 }
 
 /* A difference must be found and named: other settings than the recorded ones. */

@@ -88,7 +88,7 @@ static void check_bytes(const struct raw_text *s, const struct frag_trace_dev *d
 static void answer_build(char *call, FILE *out)
 {
 	struct raw_text s;
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 
 	raw_text_parse(&s, call);
 	if (frag_build_dev(&s.raw, &dev, &test_err)) {
@@ -98,7 +98,6 @@ static void answer_build(char *call, FILE *out)
 	}
 	say_device(&dev, out);
 	check_bytes(&s, &dev);
-	frag_trace_dev_release(&dev);
 }
 
 CASES_IN_LINES("tests/unit/trace/build.cases", answer_build)
@@ -107,7 +106,7 @@ static void answer_rewind(char *call, FILE *out)
 {
 	static const uint16_t dense[4] = { 0 };
 	struct raw_text s;
-	struct frag_rewound r;
+	FRAG_AUTO(frag_rewound_release) struct frag_rewound r = { 0 };
 
 	raw_text_parse(&s, call);
 	if (frag_rewind(&s.raw, dense, NULL, &r, &test_err)) {
@@ -122,7 +121,6 @@ static void answer_rewind(char *call, FILE *out)
 			r.blocks[i].waiting ? " (waiting)" : "");
 	fprintf(out, "%zu segments, %llu uncertain", r.segments_count,
 		(unsigned long long)r.uncertain);
-	frag_rewound_release(&r);
 }
 
 CASES_IN_LINES("tests/unit/trace/rewind.cases", answer_rewind)

@@ -28,21 +28,17 @@ static size_t first_difference(const char *a, const char *b)
 
 static void round_trip(struct frag_trace *t)
 {
-	struct cft_image im = cft_image_of(t), again;
+	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t), again = { 0 };
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *back = NULL;
-	char *before = trace_text_of(t, true), *after;
+	FRAG_AUTO(free_at) char *before = trace_text_of(t, true), *after = NULL;
 
 	SUCCEEDS(cft_image_read(im.bytes, im.len, NULL, &back, &test_err));
 	after = trace_text_of(back, true);
 	if (strcmp(before, after)) /* too long to print */
 		fail_msg("differs: %.200s", after + first_difference(before, after));
-	free(before);
-	free(after);
 	again = cft_image_of(back);
 	assert_int_equal(im.len, again.len);
 	assert_memory_equal(im.bytes, again.bytes, im.len);
-	free(im.bytes);
-	free(again.bytes);
 	frag_trace_destroy(t);
 }
 
@@ -142,7 +138,7 @@ TEST(test_recordings)
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++) {
 		struct frag_trace *t;
-		struct cft_image im;
+		FRAG_AUTO(cft_image_release) struct cft_image im = { 0 };
 		uint64_t recorded = 0;
 		char path[300];
 
@@ -155,7 +151,6 @@ TEST(test_recordings)
 			recorded += t->devs[d].recorded_count;
 		im = cft_image_of(t);
 		assert_true(im.len <= 4 * recorded);
-		free(im.bytes);
 		round_trip(t);
 	}
 	if (!found)
@@ -165,8 +160,9 @@ TEST(test_recordings)
 /* "device=N" keeps the device of that ordinal. */
 TEST(test_one_device)
 {
-	struct frag_trace *t = sample_trace_small(), *back;
-	struct cft_image im = cft_image_of(t);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
+	struct frag_trace *back;
+	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t);
 
 	assert_int_equal(cft_image_read(im.bytes, im.len, "device=5", &back, &test_err), 0);
 	assert_int_equal(back->devs_count, 1);
@@ -180,8 +176,6 @@ TEST(test_one_device)
 		assert_int_equal(cft_image_read(im.bytes, im.len, wrong[i], &back, &test_err),
 				 i ? FRAG_EUSAGE : FRAG_EINPUT);
 	}
-	free(im.bytes);
-	frag_trace_destroy(t);
 }
 
 /* ---- files, pipes, in order ------------------------------------------------------------------ */
@@ -227,6 +221,7 @@ static void check_in_order(struct frag_trace *t)
 
 TEST(test_source)
 {
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *empty = sample_trace_empty();
 	struct frag_source *src;
 	struct frag_batch batch;
 	const char *path;
@@ -234,13 +229,11 @@ TEST(test_source)
 	check_in_order(sample_trace_small());
 	check_in_order(sample_trace_random(3, 200000, true, true));
 	path = test_path("empty.cft");
-	struct frag_trace *empty = sample_trace_empty();
 	SUCCEEDS(frag_trace_write_cft(empty, path, NULL));
 	SUCCEEDS(frag_source_open(path, &src, NULL));
 	SUCCEEDS(frag_source_next(src, &batch, NULL));
 	frag_source_close(src);
 	unlink(path);
-	frag_trace_destroy(empty);
 }
 
 /* Through a pipe, and cut off: everything before the cut, then an error that stays. */
@@ -282,12 +275,11 @@ TEST(test_pipe)
 {
 	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *t = sample_trace_random(9, 150000, true, false);
-	struct cft_image im = cft_image_of(t);
+	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t);
 
 	through_pipe(&im, im.len, t);
 	through_pipe(&im, im.len / 2, t);
 	through_pipe(&im, im.len - 1, t);
-	free(im.bytes);
 }
 
 TEST(test_written_or_absent)
@@ -306,8 +298,9 @@ TEST(test_written_or_absent)
 /* Every host allocation fails once: an error each time, nothing lost (the sanitizer sees leaks). */
 TEST(test_memory_short)
 {
-	struct frag_trace *t = sample_trace_small(), *back = NULL;
-	struct cft_image im = cft_image_of(t);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
+	struct frag_trace *back = NULL;
+	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t);
 	FILE *to = fopen("/dev/null", "w");
 	int rc;
 
@@ -318,8 +311,6 @@ TEST(test_memory_short)
 	TEST_FAIL_ALLOCATIONS(rc, frag_cft_write_stream(t, to, &test_err));
 	assert_int_equal(rc, 0);
 	fclose(to);
-	free(im.bytes);
-	frag_trace_destroy(t);
 }
 
 TEST(test_probe)

@@ -14,10 +14,9 @@
 
 static struct cft_image small_image(void)
 {
-	struct frag_trace *t = sample_trace_small();
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
 	struct cft_image im = cft_image_of(t);
 
-	frag_trace_destroy(t);
 	return im;
 }
 
@@ -41,17 +40,16 @@ static void accepted(const struct cft_image *im)
 
 TEST(test_truncated_anywhere)
 {
-	struct cft_image im = small_image();
+	FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
 
 	for (size_t len = 1; len < im.len; len++)
 		refused(im.bytes, len);
-	free(im.bytes);
 }
 
 TEST(test_damaged_anywhere)
 {
 	static const unsigned char flips[] = { 0x01, 0x80, 0xff, 0x55 };
-	struct cft_image im = small_image();
+	FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
 
 	for (size_t at = 0; at < im.len; at++) {
 		for (size_t k = 0; k < sizeof(flips); k++) {
@@ -60,18 +58,16 @@ TEST(test_damaged_anywhere)
 			im.bytes[at] ^= (char)flips[k];
 		}
 	}
-	free(im.bytes);
 }
 
 TEST(test_more_behind)
 {
-	struct cft_image im = small_image();
+	FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
 	char *more = calloc(1, im.len + 1);
 
 	memcpy(more, im.bytes, im.len);
 	assert_int_equal(refused(more, im.len + 1).offset, im.len);
 	free(more);
-	free(im.bytes);
 }
 
 TEST(test_cards_that_are_none)
@@ -101,7 +97,7 @@ TEST(test_cards_that_are_none)
 
 TEST(test_other_version)
 {
-	struct cft_image im = small_image();
+	FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
 
 	im.bytes[FRAG_CFT_MAGIC_BYTES] = 6;
 	assert_non_null(strstr(refused(im.bytes, im.len).msg, "version 6"));
@@ -109,7 +105,6 @@ TEST(test_other_version)
 	im.bytes[FRAG_CFT_MAGIC_BYTES] = 4;
 	assert_non_null(strstr(refused(im.bytes, im.len).msg, "block 0 at byte 16: no block begins "
 							      "here"));
-	free(im.bytes);
 }
 
 /* ---- hostile files: wrong, but with the right checksums --------------------------------- */
@@ -226,13 +221,12 @@ TEST(test_hostile_counts)
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(changes); i++) {
-		struct cft_image im = small_image();
+		FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
 
 		change_device(&im, 0, no_change);
 		accepted(&im);
 		change_device(&im, 0, changes[i]);
 		assert_non_null(strstr(refused(im.bytes, im.len).msg, "byte"));
-		free(im.bytes);
 	}
 }
 
@@ -245,7 +239,7 @@ TEST(test_blocks_lost_doubled_swapped)
 					  FRAG_CFT_END };
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(types); i++) {
-		struct cft_image im = small_image();
+		FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
 		size_t at = find_block(&im, types[i], 0), len;
 		struct frag_cft_block b;
 		char *twice;
@@ -262,7 +256,6 @@ TEST(test_blocks_lost_doubled_swapped)
 		splice(&im, at, NULL, 0);
 		refused(im.bytes, im.len);
 		free(twice);
-		free(im.bytes);
 	}
 }
 
@@ -273,7 +266,7 @@ TEST(test_foreign_events)
 	struct frag_trace *a = sample_trace_random(5, 70000, false, false);
 	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *b = sample_trace_random(6, 70000, false, false);
-	struct cft_image from = cft_image_of(a), to = cft_image_of(b);
+	FRAG_AUTO(cft_image_release) struct cft_image from = cft_image_of(a), to = cft_image_of(b);
 	size_t second = find_block(&from, FRAG_CFT_EVENTS, 1), at;
 	struct frag_cft_block head;
 
@@ -281,8 +274,6 @@ TEST(test_foreign_events)
 	at = find_block(&to, FRAG_CFT_EVENTS, 1);
 	splice(&to, at, from.bytes + second, sizeof(head) + head.payload);
 	assert_true(refused(to.bytes, to.len).offset > at);
-	free(from.bytes);
-	free(to.bytes);
 }
 
 /* ---- what the writer refuses ---------------------------------------------------------------- */

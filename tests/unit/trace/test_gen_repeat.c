@@ -290,7 +290,7 @@ TEST(test_out_of_memory)
 
 static void same_bytes(struct frag_trace *t, size_t piece)
 {
-	struct cft_image whole = cft_image_of(t);
+	FRAG_AUTO(cft_image_release) struct cft_image whole = cft_image_of(t);
 	struct frag_cft_stream *s = NULL;
 	unsigned char *bytes;
 	const char *path = test_path("piece.cft");
@@ -311,7 +311,6 @@ static void same_bytes(struct frag_trace *t, size_t piece)
 	fclose(f);
 	unlink(path);
 	free(bytes);
-	free(whole.bytes);
 	frag_trace_destroy(t);
 }
 

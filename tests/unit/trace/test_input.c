@@ -9,8 +9,6 @@
 #include "trace/strings.h"
 #include "packed.h"
 
-FRAG_AUTO_AT(struct frag_input *, frag_input_close)
-
 #define BIG 1000003u /* several windows, and no multiple of anything */
 
 static const char *const pack_names[] = { "plain", "gzip", "xz", "zstd" };
@@ -46,8 +44,8 @@ TEST(test_bytes_one_by_one)
 	FRAG_AUTO(free_at) unsigned char *bytes = sample(BIG);
 
 	for (int how = 0; how < PACKS; how++) {
-		struct blob b = packed(bytes, BIG, (enum pack)how);
-		struct frag_input *in = open_blob(&b);
+		FRAG_AUTO(blob_release) struct blob b = packed(bytes, BIG, (enum pack)how);
+		FRAG_AUTO(frag_input_close_at) struct frag_input *in = open_blob(&b);
 
 		for (size_t i = 0; i < BIG; i++) {
 			if (i % 1024 == 0)
@@ -58,8 +56,6 @@ TEST(test_bytes_one_by_one)
 		assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
 		assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
 		assert_int_equal(frag_input_offset(in), BIG);
-		frag_input_close(in);
-		free(b.bytes);
 	}
 }
 
@@ -71,8 +67,8 @@ TEST(test_windows)
 
 	assert_non_null(got);
 	for (int how = 0; how < PACKS; how++) {
-		struct blob b = packed(bytes, BIG, (enum pack)how);
-		struct frag_input *in = open_blob(&b);
+		FRAG_AUTO(blob_release) struct blob b = packed(bytes, BIG, (enum pack)how);
+		FRAG_AUTO(frag_input_close_at) struct frag_input *in = open_blob(&b);
 		size_t at = 0;
 
 		for (size_t k = 0; at < BIG; k++) {
@@ -92,8 +88,6 @@ TEST(test_windows)
 			at += n;
 			assert_int_equal(frag_input_offset(in), at);
 		}
-		frag_input_close(in);
-		free(b.bytes);
 	}
 }
 
@@ -203,7 +197,7 @@ TEST(test_pipe)
 
 static int read_all(const void *bytes, size_t n, uint64_t *plain, struct frag_err *err)
 {
-	struct frag_input *in = NULL;
+	FRAG_AUTO(frag_input_close_at) struct frag_input *in = NULL;
 	int rc = frag_input_open_memory("blob", bytes, n, &in, err), c = 0;
 
 	if (rc)
@@ -213,7 +207,6 @@ static int read_all(const void *bytes, size_t n, uint64_t *plain, struct frag_er
 	*plain = frag_input_offset(in);
 	if (c != FRAG_INPUT_EOF) /* sticky */
 		assert_int_equal(frag_input_get(in, err), c);
-	frag_input_close(in);
 	return c == FRAG_INPUT_EOF ? 0 : c;
 }
 
@@ -222,7 +215,7 @@ TEST(test_truncated_archives)
 	FRAG_AUTO(free_at) unsigned char *bytes = sample(5000);
 
 	for (int how = GZIP; how < PACKS; how++) {
-		struct blob b = packed(bytes, 5000, (enum pack)how);
+		FRAG_AUTO(blob_release) struct blob b = packed(bytes, 5000, (enum pack)how);
 
 		/* from where it is known as an archive; gzip's and zstd's last bytes are checksums */
 		for (size_t n = 6; n < b.len; n++) {
@@ -236,7 +229,6 @@ TEST(test_truncated_archives)
 					 n, b.len, (unsigned long long)plain);
 			assert_non_null(strstr(test_err.msg, "blob"));
 		}
-		free(b.bytes);
 	}
 }
 
@@ -264,7 +256,7 @@ static struct blob growing(void)
 TEST(test_growing_is_read_at_any_length)
 {
 	static const size_t lines[] = { 27, 45, 52 };
-	struct blob b = growing();
+	FRAG_AUTO(blob_release) struct blob b = growing();
 	size_t ends[3], at = FRAG_APPENDED_PREAMBLE;
 
 	for (int i = 0; i < 3; i++) {
@@ -283,13 +275,12 @@ TEST(test_growing_is_read_at_any_length)
 		else
 			assert_non_null(strstr(test_err.msg, "contains no request yet"));
 	}
-	free(b.bytes);
 }
 
 /* Blocks that changed, moved or claim the impossible are an error that says where. */
 TEST(test_growing_damage)
 {
-	struct blob b = growing();
+	FRAG_AUTO(blob_release) struct blob b = growing();
 	size_t second = FRAG_APPENDED_PREAMBLE + sizeof(struct frag_appended_block) + 27;
 	uint64_t plain = 0;
 
@@ -307,7 +298,6 @@ TEST(test_growing_damage)
 	assert_int_equal(read_all(b.bytes, b.len, &plain, &test_err), FRAG_EINPUT);
 	assert_string_equal(test_err.msg, "'blob' is damaged: block 1 at byte 67: checksum "
 					  "differs");
-	free(b.bytes);
 }
 
 TEST(test_damaged_archives)
@@ -315,12 +305,11 @@ TEST(test_damaged_archives)
 	FRAG_AUTO(free_at) unsigned char *bytes = sample(20000);
 
 	for (int how = GZIP; how < PACKS; how++) {
-		struct blob b = packed(bytes, 20000, (enum pack)how);
+		FRAG_AUTO(blob_release) struct blob b = packed(bytes, 20000, (enum pack)how);
 		uint64_t plain = 0;
 
 		memset(b.bytes + b.len / 2, 0x5a, 40);
 		FAILS(FRAG_EINPUT, "decompress", read_all(b.bytes, b.len, &plain, &test_err));
-		free(b.bytes);
 	}
 }
 
@@ -328,7 +317,9 @@ TEST(test_damaged_archives)
 TEST(test_gzip_members)
 {
 	FRAG_AUTO(free_at) unsigned char *bytes = sample(6000), *both = NULL, *got = malloc(6000);
-	struct blob a = packed(bytes, 2500, GZIP), b = packed(bytes + 2500, 3500, GZIP);
+	FRAG_AUTO(blob_release)
+	struct blob a = packed(bytes, 2500, GZIP),
+		    b = packed(bytes + 2500, 3500, GZIP);
 	struct blob joined;
 	struct frag_input *in;
 
@@ -342,19 +333,16 @@ TEST(test_gzip_members)
 	assert_memory_equal(got, bytes, 6000);
 	assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
 	frag_input_close(in);
-	free(a.bytes);
-	free(b.bytes);
 }
 
 TEST(test_empty_inside)
 {
 	for (int how = PLAIN; how < PACKS; how++) {
-		struct blob b = packed("", 0, (enum pack)how);
+		FRAG_AUTO(blob_release) struct blob b = packed("", 0, (enum pack)how);
 		struct frag_input *in = NULL;
 
 		FAILS(FRAG_EINPUT, "empty",
 		      frag_input_open_memory("void", b.bytes, b.len, &in, &test_err));
-		free(b.bytes);
 	}
 }
 
@@ -363,14 +351,13 @@ TEST(test_out_of_memory)
 	FRAG_AUTO(free_at) unsigned char *bytes = sample(3000);
 
 	for (int how = PLAIN; how < PACKS; how++) {
-		struct blob b = packed(bytes, 3000, (enum pack)how);
+		FRAG_AUTO(blob_release) struct blob b = packed(bytes, 3000, (enum pack)how);
 		uint64_t plain = 0;
 		int rc;
 
 		TEST_FAIL_ALLOCATIONS(rc, read_all(b.bytes, b.len, &plain, NULL))
 		plain = 0;
 		assert_true(!rc && plain == 3000);
-		free(b.bytes);
 	}
 }
 
@@ -420,7 +407,7 @@ TEST(test_strings)
 
 TEST(test_strings_out_of_memory)
 {
-	struct frag_strings *s = NULL;
+	FRAG_AUTO(frag_strings_destroy_at) struct frag_strings *s = NULL;
 	uint32_t index;
 	int failed = 0;
 
@@ -441,5 +428,4 @@ TEST(test_strings_out_of_memory)
 		assert_int_equal(index, i + 1);
 	}
 	assert_in_range(failed, 3, 100);
-	frag_strings_destroy(s);
 }

@@ -103,14 +103,13 @@ TEST(test_stop)
 
 static struct blob zipped(void)
 {
-	unsigned char *plain = malloc(PLAIN_BYTES);
+	FRAG_AUTO(free_at) unsigned char *plain = malloc(PLAIN_BYTES);
 	struct blob b;
 
 	assert_non_null(plain);
 	for (size_t i = 0; i < PLAIN_BYTES; i++)
 		plain[i] = byte_at(i);
 	b = packed(plain, PLAIN_BYTES, GZIP);
-	free(plain);
 	return b;
 }
 
@@ -143,7 +142,7 @@ static int read_through(struct frag_input *in, uint64_t *at, bool peeks, struct 
 
 TEST(test_compressed_file)
 {
-	struct blob b = zipped();
+	FRAG_AUTO(blob_release) struct blob b = zipped();
 	const char *path = test_make_file("x.gz", b.bytes, b.len);
 	struct frag_input *in = NULL;
 	struct frag_err err = { 0 };
@@ -161,13 +160,12 @@ TEST(test_compressed_file)
 	assert_int_equal(frag_input_open(path, &in, &err), 0);
 	assert_int_equal(frag_input_skip(in, 3u << 20, &err), 0); /* and closed in the middle */
 	frag_input_close(in);
-	free(b.bytes);
 }
 
 /* Damage is found at the same place, with or without the thread. */
 TEST(test_damaged_file)
 {
-	struct blob b = zipped();
+	FRAG_AUTO(blob_release) struct blob b = zipped();
 	struct frag_input *in = NULL;
 	struct frag_err err = { 0 }, inline_err = { 0 };
 	uint64_t at, inline_at;
@@ -185,5 +183,4 @@ TEST(test_damaged_file)
 	assert_string_equal(err.msg, inline_err.msg);
 	assert_true(err.offset == inline_err.offset);
 	assert_true(at == inline_at);
-	free(b.bytes);
 }

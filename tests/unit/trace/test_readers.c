@@ -53,7 +53,8 @@ static void in_folder(void (*make)(const char *path, const void *bytes, size_t n
 		      const void *bytes, size_t n, const char *options, struct frag_trace **t,
 		      struct frag_err *err)
 {
-	char folder[] = "/tmp/cufrag-readers-XXXXXX", *top = get_current_dir_name();
+	FRAG_AUTO(free_at) char *top = get_current_dir_name();
+	char folder[] = "/tmp/cufrag-readers-XXXXXX";
 	int rc;
 
 	assert_true(top && mkdtemp(folder) && !chdir(folder));
@@ -64,7 +65,6 @@ static void in_folder(void (*make)(const char *path, const void *bytes, size_t n
 	assert_int_equal(rc, err->code);
 	unlink("input");
 	assert_true(!chdir(top) && !rmdir(folder));
-	free(top);
 }
 
 static void make_file(const char *path, const void *bytes, size_t n)
@@ -109,7 +109,8 @@ static char *order_of(struct frag_trace *t)
 /* MiniMalloc's format is written, too: what was read comes out of that as it was. */
 static void answer_minimalloc(const char *text, FILE *out)
 {
-	char path[] = "/tmp/buffersXXXXXX.csv", *first, *second;
+	FRAG_AUTO(free_at) char *first = NULL, *second = NULL;
+	char path[] = "/tmp/buffersXXXXXX.csv";
 	size_t n;
 	FRAG_AUTO(free_at) char *bytes = cases_unescape(text, &n);
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL, *again = NULL;
@@ -124,8 +125,6 @@ static void answer_minimalloc(const char *text, FILE *out)
 	first = order_of(t);
 	second = order_of(again);
 	assert_string_equal(first, second);
-	free(first);
-	free(second);
 }
 
 /* One line each, with escapes. */
@@ -219,7 +218,7 @@ static void fail_every_allocation(const struct pickle_bytes *b)
 static char *snapshot_text(const char *body, const struct directives *d,
 			   enum pickle_dialect dialect)
 {
-	struct pickle_bytes b = pickle_of(dialect, body);
+	FRAG_AUTO(pb_release) struct pickle_bytes b = pickle_of(dialect, body);
 	char *answer = NULL;
 	size_t n;
 	FILE *out = open_memstream(&answer, &n);
@@ -246,14 +245,14 @@ static char *snapshot_text(const char *body, const struct directives *d,
 			fail_every_allocation(&b);
 		}
 	}
-	pb_release(&b);
 	return answer;
 }
 
 /* However it is written, it reads the same; libtorch remembers no lists and dicts. */
 static void say_snapshot(const char *body, const struct directives *d, FILE *out)
 {
-	char *python = snapshot_text(body, d, PICKLE_PYTHON), *other;
+	FRAG_AUTO(free_at) char *python = snapshot_text(body, d, PICKLE_PYTHON);
+	char *other;
 
 	fputs(python, out);
 	for (int dialect = PICKLE_PYTHON2; dialect <= PICKLE_LIBTORCH; dialect++) {
@@ -263,7 +262,6 @@ static void say_snapshot(const char *body, const struct directives *d, FILE *out
 		assert_string_equal(python, other);
 		free(other);
 	}
-	free(python);
 }
 
 static void answer_snapshot(const char *text, FILE *out)

@@ -10,7 +10,6 @@
 #include "trace/build/build.h"
 #include "trace/build/rewind.h"
 
-#define MIB FRAG_MIB
 #define MAX_ENTRIES 4000
 #define MAX_BLOCKS 600
 #define MAX_SEGMENTS 200
@@ -238,7 +237,7 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 {
 	static const uint64_t stream = 0;
 	static const uint16_t dense = 0;
-	struct history *h = calloc(1, sizeof(*h));
+	FRAG_AUTO(free_at) struct history *h = calloc(1, sizeof(*h));
 	const struct state *end;
 	uint64_t wrong = 0, uncertain = 0;
 	size_t n;
@@ -282,7 +281,6 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 		assert_int_equal(uncertain, 0);
 	assert_int_equal(rig_free_all(&h->rig), 0);
 	rig_check_and_close(&h->rig);
-	free(h);
 	return wrong;
 }
 

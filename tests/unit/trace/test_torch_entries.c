@@ -224,7 +224,8 @@ static void answer(char *call, FILE *out)
 	static const char good[] =
 		"{ $action $alloc $addr S1 $size 512 $stream 0 $time_us T0+30000 "
 		"$compile_context N/A $user_metadata $ }";
-	char *others = strstr(call, " / "), *with, *without, entry[300];
+	FRAG_AUTO(free_at) char *with = NULL, *without = NULL;
+	char *others = strstr(call, " / "), entry[300];
 	const char *at;
 
 	assert_non_null(others);
@@ -238,8 +239,6 @@ static void answer(char *call, FILE *out)
 	without = read_spoiled(PICKLE_PYTHON2, entry);
 	assert_string_equal(with, without);
 	fputs(with, out);
-	free(with);
-	free(without);
 }
 
 CASES_IN_LINES("tests/unit/trace/entries.cases", answer)

@@ -17,14 +17,13 @@ static struct result read_with(const void *bytes, size_t n, frag_record_fn fn, v
 {
 	static const char *const words[] = { "action", "size" };
 	struct result r = { 0 };
-	struct frag_input *in = NULL;
+	FRAG_AUTO(frag_input_close_at) struct frag_input *in = NULL;
 
 	r.rc = frag_input_open_memory("test", bytes, n, &in, &r.err);
 	if (!r.rc)
 		r.rc = frag_pickle_create(words, 2, fn, ctx, &r.p, &r.err);
 	if (!r.rc)
 		r.rc = frag_pickle_read(r.p, in, &r.root, &r.err);
-	frag_input_close(in);
 	return r;
 }
 

@@ -11,7 +11,6 @@
 #include "must.h"
 #include "raw_text.h"
 
-#define MIB FRAG_MIB
 #define S 0x7f0000000000ull
 #define ENTRY(kind, at, size) \
 	{ \
@@ -120,7 +119,7 @@ TEST(test_descending_releases)
 /* What resolving takes of `steps`. */
 static uint64_t cost_of(struct frag_raw_dev raw, uint64_t steps, struct resolve_try *t)
 {
-	struct frag_trace_dev dev;
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 	struct frag_trace trace = {
 		.name = (char *)"made", .devs = &dev, .devs_count = 1, .settings = no_settings
 	};
@@ -131,7 +130,6 @@ static uint64_t cost_of(struct frag_raw_dev raw, uint64_t steps, struct resolve_
 	t->steps = steps ? steps : resolve_steps(&dev);
 	steps = t->steps;
 	SUCCEEDS(resolve_try(&trace, 0, NULL, t, &test_err));
-	frag_trace_dev_release(&dev);
 	return steps - t->steps;
 }
 
