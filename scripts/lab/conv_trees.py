@@ -23,6 +23,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/inside/nogpu/python"))
 import cufrag_planner as planner
+import cufrag_transforms as transforms
 import cufrag_trees as trees
 
 KINDS = {name: number for number, name in trees.OPERATIONS.items()}
@@ -226,15 +227,19 @@ def choose(rows, leaves, code):
     return " ".join(text_of_choice(choice.tree_, {at: code(c.most_common(1)[0][0]) for at, c in in_leaf.items()}))
 
 
-def grow_points(rows, out, key):
+def grow_sum(purpose, key, found, taken, rate, out):
     import numpy as np
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    whether = HistGradientBoostingClassifier(max_iter=100, max_leaf_nodes=16, learning_rate=0.2, early_stopping=False)
-    whether.fit(np.array([r.found for r in rows]), [r.taken for r in rows])
-    print("whether", *key, "=%.3g" % whether._baseline_prediction.ravel()[0], sep=",", file=out)
+    whether = HistGradientBoostingClassifier(max_iter=100, max_leaf_nodes=16, learning_rate=rate, early_stopping=False)
+    whether.fit(np.array(found), taken)
+    print(purpose, *key, "=%.3g" % whether._baseline_prediction.ravel()[0], sep=",", file=out)
     for (tree,) in whether._predictors:
-        print("whether", *key, " ".join(text_of_sum(tree.nodes)), sep=",", file=out)
+        print(purpose, *key, " ".join(text_of_sum(tree.nodes)), sep=",", file=out)
+
+
+def grow_points(rows, out, key):
+    grow_sum("whether", key, [r.found for r in rows], [r.taken for r in rows], 0.2, out)
     products = [(r.found, code_of(r.q, r.size)) for r in rows if r.taken]
     known = [p for p in products if p[1][0] != -1]
     print("bytes", *key, choose(known, 3000, lambda c: "%s:%d:%d:%d" % c), sep=",", file=out)
@@ -244,8 +249,8 @@ Row = collections.namedtuple("Row", "q found size taken engine knobs alone")
 
 
 def rows_of(path, plans):
-    """Of each class of points, and of each of stream-K kernels: rows."""
-    of_points, of_splits = collections.defaultdict(list), collections.defaultdict(list)
+    """Of each class of points, of transforms, and of stream-K kernels: rows."""
+    of_points, of_transforms, of_splits = (collections.defaultdict(list) for _ in range(3))
     with open(path) as f:
         lines = f.read().splitlines()
     with open(plans) as f:
@@ -258,22 +263,44 @@ def rows_of(path, plans):
         key, taken, size, planned, alone = trees.key_of(q), int(engine) == CUBLASLT[text.split()[0]], int(size), int(planned), int(alone)
         if trees.is_point(q):
             of_points[key].append(Row(q, trees.features_of_point(q, planned, knobs), size, taken, planned, knobs, alone))
+        elif transforms.is_candidate(q):
+            engine = int(engine) if int(engine) != planned else 0
+            of_transforms[key[:2]].append(Row(q, transforms.features(q, planned, knobs), size, engine, planned, knobs, alone))
         if int(engine) == planned and planner.is_streamk(planned, knobs):
             last, _, found = planner.streamk(q, knobs, H200["multiProcessorCount"])
             parts = (size - alone) / (4 * math.prod(planner.TILES[knobs[planner.TILE]]) * max(1, last))
             if last and abs(parts - round(parts)) < 0.02:
                 of_splits[key[:2]].append((found, max(0, round(parts))))
-    return of_points, of_splits
+    return of_points, of_transforms, of_splits
+
+
+def measure_transforms(grown, rows, key):
+    """How often a transform is taken where the card takes one, and where it takes none; before any tree, it never was."""
+    right, wrong, off, before = 0, 0, 0, 0
+    for r in rows:
+        size = transforms.taken(grown, r.q, r.engine, r.knobs)
+        on_card = r.taken in transforms.ENGINES.get(key, {})
+        right, wrong = right + (on_card and size == r.size), wrong + (size is not None and size != r.size)
+        if on_card or size is not None:
+            before, off = before + abs(r.alone - r.size), off + abs((r.alone if size is None else size) - r.size)
+    print("%-24s %6d kept aside: of %d transforms %d to the byte, %d wrong; off by %.1f GB without trees, %.1f with them" % (
+        " ".join(key), len(rows), sum(r.taken in transforms.ENGINES.get(key, {}) for r in rows), right, wrong, before / 1e9, off / 1e9))
 
 
 def grow(path, plans, out_path):
-    of_points, of_splits = rows_of(path, plans)
+    of_points, of_transforms, of_splits = rows_of(path, plans)
     with open(out_path, "w") as out:
         for key, rows in sorted(of_splits.items()):
             print("splits", *key, "any", choose([r for i, r in enumerate(rows) if i % 5], 1500, str), sep=",", file=out)
         for key, rows in sorted(of_points.items()):
             grow_points([r for i, r in enumerate(rows) if i % 5], out, key)
+        for key, engines in transforms.ENGINES.items():
+            rows = [r for i, r in enumerate(of_transforms[key]) if i % 5]
+            for engine in engines:
+                grow_sum("transform", (*key, engine), [r.found for r in rows], [r.taken == engine for r in rows], 0.1, out)
     grown = trees.Trees(out_path)
+    for key in transforms.ENGINES:
+        measure_transforms(grown, of_transforms[key][::5], key)
     for key, rows in sorted(of_splits.items()):
         right = [grown.ask("splits", (*key, "any"), found)[0] == str(parts) for found, parts in rows[::5]]
         print("%-24s %6d kept aside: parts of sums %.1f %%" % (" ".join(key), len(right), 100 * sum(right) / len(right)))

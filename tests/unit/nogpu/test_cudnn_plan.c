@@ -237,8 +237,8 @@ static void on_this_machine(void (*test)(void))
 }
 
 /*
- * As an H200 took them: copies alone, with the partial sums of a whole card, cuBLASLt's products of points, and single channels, whose
- * kernels cuDNN proposes only where it finds a driver.
+ * As an H200 took them: copies alone, with the partial sums of a whole card, cuBLASLt's products of points, single channels, whose
+ * kernels cuDNN proposes only where it finds a driver, and transforms.
  */
 static void as_measured(void)
 {
@@ -266,6 +266,16 @@ static void as_measured(void)
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 8, 88, 36, 88, 3, 1, 88, 221184 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 20, 32, 129, 32, 3, 1, 32,
 		  184320 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, 16, 64, 28, 64, 3, 1, 1,
+		  15040512 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, 20, 288, 64, 288, 3, 1, 4,
+		  3043491904 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, 32, 16, 69, 64, 3, 1, 1, 26738688 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 4, 320, 20, 320, 3, 1, 8,
+		  11059200 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 20, 24, 224, 8, 3, 1, 1,
+		  462449664 },
+		{ NOGPU_CUDNN_CONV_FORWARD, BFLOAT, false, 24, 240, 28, 240, 5, 1, 8, 171000960 },
 	};
 	struct nogpu_plans plans;
 

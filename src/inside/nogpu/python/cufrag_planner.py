@@ -18,8 +18,8 @@ Three things are not as on a card:
 * Kernels of cuBLASLt are not proposed, since that library asks the card itself: cufrag_trees.py knows when an H200 takes them.
 * Without the driver's library, cuDNN leaves out its kernels for filters of single channels. So it finds one without a card
   (cufrag_stubs.py).
-* Convolutions by Fourier transforms in single precision are not, either. They are the largest: `transforms`, equal to 397 of 400 sizes of an
-  H100 (cuDNN 9.19), to be proposed in nine of ten that could be.
+* Convolutions by Fourier's and Winograd's transforms are not, either: cufrag_transforms.py knows what they take and when an H200 takes them
+  first. In single precision, they are the largest.
 """
 import ctypes
 import json
@@ -28,7 +28,9 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # python -I leaves it out
+import cufrag_transforms
 import cufrag_trees
+from cufrag_transforms import transforms
 from cufrag_trees import DATA, FILTER, FORWARD, up
 
 # cudnnBackendDescriptorType_t
@@ -167,15 +169,23 @@ class Planner:
     def answer(self, q):
         found, graph = {}, self.graph(q)
         for config, engine, mask in self.plans(graph):
-            if self.hopper and not found and cufrag_trees.is_point(q):
-                product = self.trees.product(q, engine, self.knobs_of(config))
-                if product is not None:
-                    found[1 << TENSOR_CORES] = product
+            if self.hopper and not found:
+                found = self.left_out(q, engine, config)
             if mask not in found:
                 found[mask] = self.bytes_of(q, graph, config, engine)
             if len(found) == 4:
                 break
         return " ".join("%d %d" % (size, mask) for mask, size in found.items())
+
+    def left_out(self, q, engine, config):
+        """The plan that a card takes first and that is not proposed without one: {its kind: bytes}."""
+        if cufrag_trees.is_point(q):
+            kind, size = 1 << TENSOR_CORES, self.trees.product(q, engine, self.knobs_of(config))
+        elif cufrag_transforms.is_candidate(q):
+            kind, size = 0, cufrag_transforms.taken(self.trees, q, engine, self.knobs_of(config))
+        else:
+            return {}
+        return {} if size is None else {kind: size}
 
     def largest(self, q):
         """Of each kind, as cudnn.benchmark tries them: the heuristic's proposals and those of the fallback."""
@@ -250,50 +260,6 @@ class Question:
 
 def mask_of(notes):
     return sum(1 << n for n in (TENSOR_CORES, NOT_DETERMINISTIC) if n in notes)
-
-
-def transforms(q, folded):
-    """Bytes of a convolution of planes by Fourier transforms; 0: cuDNN has none. folded: what rearranging a data pass of stride 2
-    and more takes."""
-    (x, w, y), stride, pad = (q.x[0], q.w[0], q.y[0]), max(q.strides), max(q.pads)
-    if q.data_type or q.dims != 4 or x[1] != w[1] or max(q.dilations) > 1 or w[2] != w[3] or w[2] > 32:
-        return 0
-    n, c, k, taps = x[0], w[1], w[0], w[2] * w[3]
-    if q.operation == DATA:
-        return tiles_of_32(q, n, c, k, folded) if taps > 1 and (stride == 1 or folded) else 0
-    side = 16
-    while side < max(x[2:]) + 2 * pad:
-        side *= 2
-    if stride > 1 or side > 256 or q.operation == FORWARD and (pad >= w[2] or min(c, k) == 1):
-        return 0
-    plane = 16 * side * (side // 2 + 1)  # complex numbers, twice
-    if q.operation == FORWARD:
-        return plane * max(n * c + c * k, n * k) + up(4 * c * k * taps, 16) * 16 + channels_first(q)
-    return plane * max(n * c + n * k, c * k) + up(4 * n * k * y[2] * y[3], 16) * 16 + channels_first(q)
-
-
-def tiles_of_32(q, n, c, k, folded):
-    """A data pass, in tiles of 32 points, two of an image at a time. With strides, filters and outputs are folded into channels first."""
-    (w, y), stride, copies = (q.w[0], q.y[0]), q.strides[0], channels_first(q)
-    sides, taps = q.x[0][2:], w[2]
-    if stride > 1:
-        taps, copies = up(taps, stride), folded
-        sides = [points + taps - 1 for points in y[2:]]
-        c, k = up(stride * stride * c, 8) * 8, up(k, 8) * 8
-    step = 32 - taps + 1
-    at_once = n * min(2, up(sides[0], step) * up(sides[1], step))
-    return 32 * 17 * 8 * (c * k + at_once * (c + k)) + copies
-
-
-def channels_first(q):
-    """Copies of tensors that have their channels last."""
-    item, moved = 4 if q.data_type == 0 else 2, 0
-    if all(strides[1] != 1 or dims[1] == 1 or math.prod(dims[2:]) == 1 for dims, strides in (q.x, q.w, q.y)):
-        return 0
-    for dims, strides in (q.x, q.w, q.y):
-        if dims[1] > 1 and math.prod(dims[2:]) > 1:
-            moved += item * math.prod(dims)
-    return (moved // 16 + 1) * 16
 
 
 def is_streamk(engine, knobs):
