@@ -164,6 +164,16 @@ test_forked_layouts_know_the_shapes() {
 	! grep -qx 0 anew.counts && [ "$(grep -vcx 0 forked.counts)" -le 2 ] && [ "$(grep -cx 0 forked.counts)" -ge 5 ] || wrong anew.counts forked.counts
 }
 
+# a weight of one block asks what that of another asked: DTensor computes it once
+test_dtensor_computes_once_for_blocks_that_are_alike() {
+	"$python" -c 'from torch.distributed.device_mesh import DeviceMesh as m; m._concatenate; from torch.distributed.tensor.placement_types import _StridedShard as s
+s.local_shard_size_and_offset; from torch.distributed.tensor._ops._pointwise_ops import common_pointwise_strategy' 2> err || return 0
+	for blocks in 2 4; do
+		record --gpu h100 --ranks 0 --world 4 -o $blocks.cft -- "$python" "$root/tests/torch/layout_alike.py" $blocks counts || return
+	done
+	[ "$(wc -l < counts)$(uniq counts | wc -l)" = 21 ] || wrong counts
+}
+
 # the roles of a layout's ranks are taken from another only where its groups are the same: else it finds its own, forked or not
 test_layouts_with_other_groups_have_their_own_roles() {
 	for way in forked anew; do
