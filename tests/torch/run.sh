@@ -164,6 +164,48 @@ test_forked_layouts_know_the_shapes() {
 	! grep -qx 0 anew.counts && [ "$(grep -vcx 0 forked.counts)" -le 2 ] && [ "$(grep -cx 0 forked.counts)" -ge 5 ] || wrong anew.counts forked.counts
 }
 
+# a weight of one block asks what that of another asked: DTensor computes it once
+test_dtensor_computes_once_for_blocks_that_are_alike() {
+	"$python" -c 'from torch.distributed.device_mesh import DeviceMesh as m; m._concatenate; from torch.distributed.tensor.placement_types import _StridedShard as s
+s.local_shard_size_and_offset; from torch.distributed.tensor._ops._pointwise_ops import common_pointwise_strategy' 2> err || return 0
+	for blocks in 2 4; do
+		record --gpu h100 --ranks 0 --world 4 -o $blocks.cft -- "$python" "$root/tests/torch/layout_alike.py" $blocks counts || return
+	done
+	[ "$(wc -l < counts)$(uniq counts | wc -l)" = 21 ] || wrong counts
+}
+
+# forked layouts import nothing again, also what the program imports after it asked for a card, unless that asks for one, too
+test_forked_layouts_import_once() {
+	mkdir -p site-packages
+	echo 'open("imports", "a").write(__name__ + "\n")' | tee site-packages/early.py > site-packages/late.py
+	(cat site-packages/late.py && echo 'import torch; torch.zeros(1, device="cuda")') > site-packages/asks.py
+	echo 'import importlib, sys, torch, early; torch.zeros(int(sys.argv[2]) << 20, device="cuda"); importlib.import_module(sys.argv[1])' > run.py
+	for module in late asks; do
+		PYTHONPATH=$PWD/site-packages "$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh --jobs 1 --vary '{n}=1,2,3,4,5,6' \
+			-- "$python" run.py $module '{n}' > out 2> log || wrong out log
+		sort imports | uniq -c | awk '{ print $2, $1 }' >> counts && rm imports
+	done
+	# by the first layout and the process that is forked; asks, too, by the trial, five layouts and the one on the card itself
+	printf '%s\n' 'early 2' 'late 2' 'asks 9' 'early 2' | cmp - counts || wrong counts log
+}
+
+# in forks, Python looks for cycles only in what the program made, and as it ends, too
+test_forked_layouts_leave_out_what_was_loaded() {
+	cat > run.py <<- 'END'
+		import gc, os, sys, torch
+		class Last:
+		    def __del__(self, count=gc.get_freeze_count, write=os.write, to=os.open("ends", os.O_WRONLY | os.O_APPEND | os.O_CREAT)):
+		        write(to, b"%d\n" % (count() > 100000))
+		torch.zeros(1 << 20, device="cuda")
+		last = [Last(), open("text" + sys.argv[1], "w")]
+		last.append(last)
+		last[1].write("written\n")
+	END
+	"$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh --jobs 1 --vary '{n}=1,2,3,4,5,6' -- "$python" run.py '{n}' > out 2> log || wrong out log
+	sort ends | uniq -c | awk '{ print $2, $1 }' > counts
+	printf '%s\n' '0 1' '1 7' | cmp - counts && [ "$(cat text? | grep -cx written)" = 6 ] || wrong counts log
+}
+
 # the roles of a layout's ranks are taken from another only where its groups are the same: else it finds its own, forked or not
 test_layouts_with_other_groups_have_their_own_roles() {
 	for way in forked anew; do

@@ -147,6 +147,8 @@ class Card:
             if path:
                 self.start_values(torch, path, mode)
         self.settle_buckets(torch)
+        import cufrag_alike
+        cufrag_alike.watch()
         self.play_ranks(torch)
         self.count_spawned(torch)
         for package in ("lightning.fabric", "lightning_fabric"):

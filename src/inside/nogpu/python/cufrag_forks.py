@@ -2,8 +2,8 @@
 """One Python from which the processes of many runs are forked: torch, and what the first run imported, is loaded once.
 
 `cufrag layout` starts it as `python OPTIONS cufrag_forks.py FD MODULES` (src/launch/forks.c): FD is a socket that listens, MODULES a
-file with names of modules, in the order in which a run had imported them when it first asked for a card. A process that would
-become a Python connects instead, and sends
+file with names of modules, in the order in which a run had imported them when it first asked for a card; MODULES.late has those of its
+end. A process that would become a Python connects instead, and sends
 
     COUNT WORDS GROUP UMASK\\n   bytes of what follows; words of the command; the process group to join
 
@@ -17,6 +17,7 @@ loaded. (Threads of libraries, as those of BLAS, are theirs to see to: pthread_a
 """
 import array
 import ctypes
+import gc
 import importlib
 import importlib.machinery
 import os
@@ -109,21 +110,39 @@ def has_children():
 
 
 def load(modules):
-    """Forks before it loads more than torch, as nothing can be unloaded. Returns in the process that serves."""
+    """What a run had imported when it asked for a card, then what it imported later. Forks before each, as nothing can be unloaded.
+    Returns in the process that serves."""
     loaded = Loaded()
-    pid = os.fork()
-    if pid:
-        status = os.waitpid(pid, 0)[1]
-        if status >> 8 != UNFIT:
-            posix._exit(1)
-        return loaded
-    dies_with_parent()
-    with open(modules) as f:
-        names = f.read().split()
-    if not loaded.load(names) or threading.active_count() > 1 or has_children():
-        posix._exit(UNFIT)
+    for path in (modules, modules + ".late"):
+        pid = os.fork()
+        if pid:
+            status = os.waitpid(pid, 0)[1]
+            if status >> 8 != UNFIT:
+                posix._exit(1)
+            break
+        dies_with_parent()
+        if not loaded.load(names_in(path)) or threading.active_count() > 1 or has_children():
+            posix._exit(UNFIT)
     cufrag_shapes.use(modules + ".shapes")
+    leave_out_loaded()
     return loaded
+
+
+def leave_out_loaded():
+    """Python's garbage collector looks through all objects when a quarter of their number is new. What was loaded here stays until the end, so it
+    is left out, but counts: forks look as rarely as if it were not."""
+    gc.collect()
+    gc.freeze()
+    young, middle, old = gc.get_threshold()
+    if young and middle:
+        gc.set_threshold(young, middle, max(old, gc.get_freeze_count() // 4 // (young * middle)))
+
+
+def names_in(path):
+    if not os.path.exists(path):
+        return []
+    with open(path) as f:
+        return f.read().split()
 
 
 def dies_with_parent():

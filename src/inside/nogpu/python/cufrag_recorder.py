@@ -133,7 +133,7 @@ class Recorder:
         os.kill(os.getpid(), number)
 
     def tell_modules(self, path):
-        """Those of installed packages that are loaded when the program first asks for a card, for cufrag_forks.py."""
+        """Those of installed packages that are loaded: when the program first asks for a card, and when it ends, for cufrag_forks.py."""
         names = [n for n, m in list(sys.modules.items()) if is_installed(getattr(getattr(m, "__spec__", None), "origin", None))]
         with open("%s.%d" % (path, os.getpid()), "w") as f:
             f.write("\n".join(n for n in names if not n.startswith("cufrag") and n == sys.modules[n].__spec__.name))
@@ -198,6 +198,8 @@ class Recorder:
             before = {n: signal.signal(n, signal.SIG_IGN) for n in ENDS}
         except ValueError:
             pass  # not the main thread
+        if started and os.environ.get("CUFRAG_NOGPU_MODULES"):
+            self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"] + ".late")
         written = not (started and self.asked()) or self.write()
         begun = os.path.join(self.folder, "%d.begun" % self.pid)
         try:  # what is lost is told apart from what nobody asked for

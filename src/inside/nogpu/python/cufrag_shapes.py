@@ -10,6 +10,7 @@ An answer is bytes under a hash of its question: no objects that Python's garbag
 memory of the card: the first fake tensor of a card does.
 """
 import atexit
+import functools
 import hashlib
 import os
 import pickle
@@ -33,9 +34,15 @@ def plain(torch, given):
     if kind in (list, tuple, torch.Size):
         return kind.__name__, [plain(torch, g) for g in given]
     if kind.__name__ == "DTensorSpec" and given.tensor_meta is not None:
-        shape, stride, dtype = given.tensor_meta
-        if all(type(n) is int for n in (*shape, *stride)):  # no symbols
-            return given.mesh.device_type, tuple(shape), tuple(stride), dtype
+        return given.mesh.device_type, whole(given.tensor_meta)
+    raise Unknown
+
+
+@functools.lru_cache(None)
+def whole(tensor_meta):
+    shape, stride, dtype = tensor_meta
+    if all(type(n) is int for n in (*shape, *stride)):  # no symbols
+        return tuple(shape), tuple(stride), dtype
     raise Unknown
 
 
@@ -47,7 +54,7 @@ def question(torch, schema):
     try:
         asked = (str(schema.op), torch.get_default_dtype(), plain(torch, schema.args_schema),
                  [(k, plain(torch, v)) for k, v in schema.kwargs_schema.items()])
-    except Unknown:
+    except (Unknown, TypeError):  # symbols have no hash, either
         return None
     return hashlib.sha256(repr(asked).encode()).digest()
 

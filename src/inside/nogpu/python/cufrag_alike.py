@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What DTensor computes anew for each weight, though the blocks of a model are alike: kept in the process that computed it.
+
+The functions below depend only on what their keys have, and nothing changes what they return.
+"""
+import functools
+
+import cufrag_card
+
+
+def remember(owner, name, key):
+    """Has `owner`'s function answered with what it gave for the same key. key: None where it may depend on more."""
+    found = vars(owner).get(name) if owner else None
+    if not found:
+        return
+    original, known = getattr(owner, name), {}
+
+    @functools.wraps(original)
+    def answer(*args, **kwargs):
+        try:
+            asked = key(*args, **kwargs)
+            given = known.get(asked)
+        except (AttributeError, TypeError):  # other arguments than expected, or symbols in place of numbers
+            asked = given = None
+        if given is None:
+            given = original(*args, **kwargs), args  # whose numbers are in the key stays, too
+            if asked is not None:
+                known[asked] = given
+        return given[0]
+    setattr(owner, name, staticmethod(answer) if isinstance(found, staticmethod) else answer)
+
+
+def same_meshes(meshes):
+    """FSDP2 joins its mesh with that of tensor parallelism for each weight."""
+    return tuple(map(id, meshes))
+
+
+def same_part(placement, *numbers):
+    """How much of a dimension a rank has, for which its indices are split as a tensor would be. Without a fourth argument that asks for all offsets."""
+    return (placement, numbers) if {type(n) for n in numbers[:3]} == {int} and all(numbers[3:]) else None
+
+
+def same_element(op, args, followed, *more, **options):
+    """An operator on lists asks the same for the tensors of each block."""
+    if followed is not args[0] or not op._schema.name.startswith(("aten::_foreach_", "aten::_fused_")):
+        return None
+    specs = tuple(arg and arg.strategies[0].output_spec for arg in args)
+    single = all(arg is None or len(arg.strategies) == 1 for arg in args)
+    return (op, specs, tuple(spec and id(spec.mesh) for spec in specs), more, *options.items()) if single else None
+
+
+ALIKE = (("device_mesh", "DeviceMesh", "_concatenate", same_meshes),
+         ("tensor.placement_types", "_StridedShard", "local_shard_size_and_offset", same_part),
+         ("tensor._dtensor_spec", "DTensorSpec", "compute_default_shard_order", tuple),
+         ("tensor._ops._pointwise_ops", None, "common_pointwise_strategy", same_element))
+
+
+def watch():
+    for module, owner, name, key in ALIKE:
+        def then(loaded, owner=owner, name=name, key=key):
+            remember(getattr(loaded, owner, None) if owner else loaded, name, key)
+        cufrag_card.After("torch.distributed." + module, then)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FSDP2 and tensor parallelism: layout_alike.py BLOCKS LOG. Writes how often DTensor joined meshes, split indices and asked what a redistribution costs."""
+import sys
+
+import torch
+from torch.distributed import device_mesh
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import placement_types
+from torch.distributed.tensor._ops import _pointwise_ops
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+counts = [0, 0, 0]
+
+
+def count(owner, name, i):
+    original = getattr(owner, name)
+
+    def counted(*args, **kwargs):
+        counts[i] += 1
+        return original(*args, **kwargs)
+    setattr(owner, name, counted)
+
+
+count(device_mesh.DeviceMesh, "__init__", 0)
+count(placement_types._StridedShard, "_split_tensor", 1)
+count(_pointwise_ops, "generate_redistribute_costs", 2)
+mesh = init_device_mesh("cuda", (2, 2), mesh_dim_names=("dp", "tp"))
+dp, tp = mesh["dp"], mesh["tp"]
+with torch.device("meta"):
+    model = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 256)) for _ in range(int(sys.argv[1]))))
+for block in model:
+    parallelize_module(block, tp, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    fully_shard(block, mesh=dp)
+fully_shard(model, mesh=dp)
+model.to_empty(device="cuda")
+for p in model.parameters():
+    torch.nn.init.normal_(p)
+optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
+for _ in range(2):
+    model(torch.randn(64, 256, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+with open(sys.argv[2], "a") as f:
+    f.write("%s\n" % counts)
