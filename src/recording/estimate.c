@@ -197,6 +197,7 @@ static const char *plain_name(const char *what)
 		{ "nonzero", "the number of nonzero elements" },
 		{ "equal", "a comparison of two tensors" },
 		{ "router", "a router's choice of experts" },
+		{ "found_inf", "whether gradients overflow (GradScaler skips the step)" },
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)

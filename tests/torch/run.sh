@@ -752,6 +752,15 @@ test_programs_nobody_prepared() {
 	verified run.cft && "$cufrag" info run.cft | grep -Eq ': [0-9]{3,} allocs'
 }
 
+# a step whose gradients overflow is skipped: the line is named, and the user may say which steps
+test_a_gradient_scaler_may_skip_steps() {
+	line=$(sed -n '/^def scaled/,/^def /{ /scaler.step/= }' "$root/tests/torch/train.py")
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" scaled && "$cufrag" info run.cft > info || return
+	grep -q "invented 3 x at .*train.py:$line: whether gradients overflow" info && grep -qxF 'scaled 65536.0 [3, 3]' log || wrong log
+	echo "train.py:$line 1 1 0" > told
+	record --values told -o run.cft -- "$python" "$root/tests/torch/train.py" scaled && grep -qxF 'scaled 16384.0 [1, 1]' log || wrong log
+}
+
 test_flex_attention() {
 	"$python" -c 'import triton, torch.nn.attention.flex_attention' 2> /dev/null || { echo 'no flex_attention'; return 0; }
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" attention && [ "$(grep -c '^flex' log)" = 2 ] && verified run.cft

@@ -157,6 +157,18 @@ def places():
             print(name, str(e).splitlines()[0])
 
 
+def scaled():
+    """Steps of half precision whose gradients nobody computes."""
+    scaler, layer = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)(), nn.Linear(4096, 4096).cuda()
+    optimizer = torch.optim.AdamW(layer.parameters())
+    for _ in range(3):
+        with torch.autocast("cuda", torch.float16):
+            scaler.scale(layer(torch.randn(256, 4096, device="cuda")).float().square().mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    print("scaled", scaler.get_scale(), [int(s["step"]) for s in optimizer.state.values()])
+
+
 def varied():
     """What went wrong in programs that nobody had prepared; each line of the answer is checked."""
     import torch.nn.functional as F
