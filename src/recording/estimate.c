@@ -195,8 +195,17 @@ static const char *plain_name(const char *what)
 		{ "_local_scalar_dense", "a number (.item(), if, int)" },
 		{ "copy_", "a tensor copied to the host" },
 		{ "nonzero", "the number of nonzero elements" },
+		{ "index", "how many elements a mask selects" },
+		{ "masked_select", "how many elements a mask selects" },
+		{ "nms", "how many boxes suppression keeps" },
+		{ "_unique2", "how many elements differ" },
+		{ "unique_dim", "how many slices differ" },
+		{ "unique_consecutive", "how many elements differ" },
+		{ "_to_sparse", "how many elements are not zero" },
+		{ "_coalesce", "how many places of a sparse tensor differ" },
 		{ "equal", "a comparison of two tensors" },
 		{ "router", "a router's choice of experts" },
+		{ "found_inf", "whether gradients overflow (GradScaler skips the step)" },
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)

@@ -780,6 +780,7 @@ test_small_values_are_computed() {
 test_what_is_known_is_computed() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" known || return
 	grep -qx 'net True' log && grep -qx 'near 2000' log && grep -qx 'places 3 4' log && grep -qx 'bounds 4000 4000 True' log &&
+		[ "$("$cufrag" info run.cft | grep -c 'invented 1 x at .*: how many elements a mask selects')" = 2 ] && grep -qxF 'masked 2000 16000 [4, 5, 6, 7, 8]' log &&
 		grep -qxF 'slices [[1.0, 1.0, 2.0], [3.0, 5.0, 4.0]] [4, 4] 64 8' log &&
 		grep -qx 'mask 936' log && grep -qx 'mode 64' log && grep -qx 'edges 5000 5000' log && grep -qx 'experts 128 {2500} {2500}' log && grep -qx 'time True True True True' log && grep -qx 'stale True True \[1.0\] 1.0' log || wrong log
 }
@@ -802,6 +803,15 @@ test_programs_nobody_prepared() {
 		grep -qx 'lengths \[30000, 30000\]' log && grep -qx 'inside \[3, 5\]' log && grep -qx 'packed \[2, 0, 1\] \[5, 8, 7\]' log && grep -q '^ctc' log || wrong log
 	# the history is whole, although the program switched its own off
 	verified run.cft && "$cufrag" info run.cft | grep -Eq ': [0-9]{3,} allocs'
+}
+
+# a step whose gradients overflow is skipped: the line is named, and the user may say which steps
+test_a_gradient_scaler_may_skip_steps() {
+	line=$(sed -n '/^def scaled/,/^def /{ /scaler.step/= }' "$root/tests/torch/train.py")
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" scaled && "$cufrag" info run.cft > info || return
+	grep -q "invented 3 x at .*train.py:$line: whether gradients overflow" info && grep -qxF 'scaled 65536.0 [3, 3]' log || wrong log
+	echo "train.py:$line 1 1 0" > told
+	record --values told -o run.cft -- "$python" "$root/tests/torch/train.py" scaled && grep -qxF 'scaled 16384.0 [1, 1]' log || wrong log
 }
 
 test_flex_attention() {

@@ -77,6 +77,7 @@ def known():
     unknown = nn.Linear(512, 8, device="cuda")(torch.empty(4000, 512, device="cuda")).detach()
     kept = (unknown[:, 0] >= 0.001).nonzero().flatten()
     print("bounds", len(kept), len(kept.unique()), len((unknown.argmax(1) >= 1).nonzero()) < 4000)
+    print("masked", unknown[unknown[:, 0] > 0].shape[0], unknown.masked_select(unknown > 0).numel(), (torch.arange(9).cuda()[torch.arange(9).cuda() > 3]).tolist())
     stale = torch.ones(1000, dtype=torch.bool, device="cuda")  # places, if taken for them
     del stale
     rows = torch.tensor([[1.0, 2, 1, 1], [3, 4, 3, 5]]).cuda()
@@ -155,6 +156,18 @@ def places():
             print(name, "ran")
         except IndexError as e:
             print(name, str(e).splitlines()[0])
+
+
+def scaled():
+    """Steps of half precision whose gradients nobody computes."""
+    scaler, layer = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)(), nn.Linear(4096, 4096).cuda()
+    optimizer = torch.optim.AdamW(layer.parameters())
+    for _ in range(3):
+        with torch.autocast("cuda", torch.float16):
+            scaler.scale(layer(torch.randn(256, 4096, device="cuda")).float().square().mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    print("scaled", scaler.get_scale(), [int(s["step"]) for s in optimizer.state.values()])
 
 
 def varied():

@@ -306,7 +306,7 @@ class Card:
         guards._empty_strided_cuda = empty_strided_cuda
 
     def read_overrides(self, mode):
-        """A file of lines "PLACE VALUE": what .item() gives there, with PLACE as train.py:42."""
+        """A file of lines "PLACE VALUE...": what .item() gives there, with PLACE as train.py:42; the last one from then on."""
         self.overrides = {}
         self.rules = mode not in ("zeros", "random")
         if mode in ("rules", "zeros", "random", "worst") or mode.startswith("skewed="):
@@ -314,14 +314,15 @@ class Card:
         with open(mode) as f:
             for line in f:
                 words = line.split("#")[0].split()
-                if len(words) == 2:
-                    self.overrides[words[0]] = float(words[1])
+                if len(words) > 1:
+                    self.overrides[words[0]] = [float(word) for word in words[1:]]
 
     def steer(self, what, invented, value):
         """A value of the card reached the program: where, and was it computed?"""
         place = self.place()
-        given = self.overrides.get(place, self.overrides.get(os.path.basename(place)))
-        key = (place, what.decode(), "given" if given is not None else "invented" if invented else "computed")
+        told = self.overrides.get(place, self.overrides.get(os.path.basename(place)))
+        given = told and (told.pop(0) if len(told) > 1 else told[0])
+        key = (place, "found_inf" if of_the_scaler() else what.decode(), "given" if told else "invented" if invented else "computed")
         self.steered[key] = self.steered.get(key, 0) + 1
         if given is None and invented and self.rules:
             given = self.searched()
@@ -372,6 +373,12 @@ class Card:
             self.values.cufrag_values_recomputed(ns)
         return {"recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
                 if self.values else "none", "steered": places}
+
+
+def of_the_scaler():
+    """Does torch.amp.GradScaler ask whether gradients overflow? Then it skips the step."""
+    frame = asker()
+    return frame is not None and frame.f_code.co_filename.endswith("grad_scaler.py") and frame.f_code.co_name in ("<genexpr>", "_maybe_opt_step")
 
 
 class After:

@@ -72,6 +72,8 @@ void (*work)(void *, uint64_t, uint64_t);
 const std::atomic<bool> *ranks; /* does this process take part in a job of several? Else no stream matters */
 Steer steer;
 thread_local int depth;
+struct Info;
+thread_local const Info *outer; /* the operator of the program that runs */
 thread_local bool suppression; /* inside of torchvision's nms, which keeps most */
 
 /* The program decides by values of the card; nobody gives others in their place. */
@@ -1097,8 +1099,10 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	std::vector<IValue> args(stack->end() - count, stack->end()), results;
 	size_t outs_count = op.schema().returns().size();
 	Deeper deeper;
-	if (depth == 1)
+	if (depth == 1) {
+		outer = &f;
 		suppression = f.name == "torchvision::nms";
+	}
 	if (f.fresh) {
 		op.redispatchBoxed(below, stack);
 		each(stack->back(), [](const Tensor &t) {
@@ -1131,8 +1135,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		done = !suppression && fits && origin > LIKELY && compute(op, f, args, results); /* its kernel wrote what it looks at */
 		bool known = done && origin == COMPUTED;
 		uint64_t count = expected_count(f, args, done, results, &known);
-		if (depth == 1)
-			tell_choice(f.name.c_str() + 6, !known);
+		if (depth == 1 || !outer->shape) /* x[mask] looks for nonzero elements, too */
+			tell_choice(outer->name.c_str() + outer->name.find("::") + 2, !known);
 		if (answer)
 			answer(true, count);
 	}
