@@ -139,6 +139,17 @@ size_t frag_args_value_text(const struct frag_arg *a, char *buf, size_t cap)
 
 /* ---- look-up ----------------------------------------------------------------------- */
 
+int frag_fail_unknown(struct frag_err *err, const char *what, const char *name,
+		      const char *const *known, const char *rest)
+{
+	const char *near = frag_nearest(name, known);
+
+	if (near)
+		return frag_fail(err, FRAG_EUSAGE, "%s '%.60s'; did you mean '%s'?%s", what, name,
+				 near, *rest == ';' ? "" : rest);
+	return frag_fail(err, FRAG_EUSAGE, "%s '%.60s'%s", what, name, rest);
+}
+
 static int fail_unknown(const struct frag_arg_table *tables, const char *typed,
 			struct frag_err *err)
 {

@@ -91,6 +91,12 @@ void frag_args_release(const struct frag_arg_table *tables);
  */
 int frag_args_parse(const struct frag_arg_table *tables, int argc, char **argv, char **operands,
 		    size_t *count, int *rest, const bool *stop, struct frag_err *err);
+/*
+ * FRAG_EUSAGE: WHAT 'name', then "; did you mean 'x'?" where a known word (NULL ends them) is near, and `rest`; a rest
+ * that begins with ';' only where none is.
+ */
+int frag_fail_unknown(struct frag_err *err, const char *what, const char *name,
+		      const char *const *known, const char *rest);
 /* The value as the help shows it: "N", "stop|skip" or "" (flags). Returns the needed length. */
 size_t frag_args_value_text(const struct frag_arg *row, char *buf, size_t cap);
 /* Are the rows valid: unique names, help present, everything the type needs? Errors:

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include <frag/metrics.h>
-#include <frag/opt.h>
 #include <frag/policy.h>
 
 #include "cli/show_answer.h"
@@ -56,7 +55,6 @@ static const struct {
 static int find_kind(const char *name, size_t *out, struct frag_err *err)
 {
 	const char *names[FRAG_ARRAY_LEN(kinds) + 1] = { NULL };
-	const char *near;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(kinds); i++) {
 		names[i] = kinds[i].name;
@@ -65,14 +63,8 @@ static int find_kind(const char *name, size_t *out, struct frag_err *err)
 			return 0;
 		}
 	}
-	near = frag_nearest(name, names);
-	if (near)
-		return frag_fail(err, FRAG_EUSAGE, "cannot list '%.60s'; did you mean '%s'?", name,
-				 near);
-	return frag_fail(err, FRAG_EUSAGE,
-			 "cannot list '%.60s'; known are policies, devices, formats, gpus and "
-			 "metrics",
-			 name);
+	return frag_fail_unknown(err, "cannot list", name, names,
+				 "; known are policies, devices, formats, gpus and metrics");
 }
 
 /* The parser knows how to say that a policy is unknown. */

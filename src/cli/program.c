@@ -48,18 +48,12 @@ const struct frag_cmd *frag_commands_find(const char *name)
 int frag_commands_fail_unknown(const char *name, struct frag_err *err)
 {
 	const char *names[FRAG_ARRAY_LEN(commands)];
-	const char *near;
 	size_t n = 0;
 
 	for (; commands[n]; n++)
 		names[n] = commands[n]->name;
 	names[n] = NULL;
-	near = frag_nearest(name, names);
-	if (near)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown command '%.60s'; did you mean '%s'? (cufrag --help)",
-				 name, near);
-	return frag_fail(err, FRAG_EUSAGE, "unknown command '%.60s' (cufrag --help)", name);
+	return frag_fail_unknown(err, "unknown command", name, names, " (cufrag --help)");
 }
 
 /* What one replay gives back the next one takes: the kernel would have to clear it in between. */

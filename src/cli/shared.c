@@ -22,7 +22,6 @@ static int set_device(void *whole, const char *arg, struct frag_err *err)
 	static const enum frag_cli_device kinds[] = { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA,
 						      FRAG_CLI_DEVICE_NULL };
 	struct frag_cli *cli = whole;
-	const char *near;
 	char *end;
 
 	cli->device = FRAG_CLI_DEVICE_CUDA;
@@ -40,12 +39,8 @@ static int set_device(void *whole, const char *arg, struct frag_err *err)
 			return 0;
 		}
 	}
-	near = frag_nearest(arg, names);
-	if (near)
-		return frag_fail(err, FRAG_EUSAGE, "unknown device '%.60s'; did you mean '%s'?",
-				 arg, near);
-	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown device '%.60s'; known are sim, cuda, cuda:N and null", arg);
+	return frag_fail_unknown(err, "unknown device", arg, names,
+				 "; known are sim, cuda, cuda:N and null");
 }
 
 static int set_limit(void *limit, const char *arg, struct frag_err *err)
@@ -102,7 +97,6 @@ static int find_gpu(const char *name, const struct frag_gpu **out, struct frag_e
 {
 	const char *names[GPUS_MAX + 1];
 	const struct frag_gpu *gpus;
-	const char *near;
 	size_t n;
 
 	*out = frag_gpu_find(name);
@@ -113,12 +107,7 @@ static int find_gpu(const char *name, const struct frag_gpu **out, struct frag_e
 	for (size_t i = 0; i < n; i++)
 		names[i] = gpus[i].name;
 	names[n] = NULL;
-	near = frag_nearest(name, names);
-	if (near)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown gpu '%.60s'; did you mean '%s'? (cufrag list gpus)", name,
-				 near);
-	return frag_fail(err, FRAG_EUSAGE, "unknown gpu '%.60s' (cufrag list gpus)", name);
+	return frag_fail_unknown(err, "unknown gpu", name, names, " (cufrag list gpus)");
 }
 
 /* "1G", or "10%" of the card. */

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include <frag/base.h>
-#include <frag/opt.h>
+
+#include "base/args.h"
 
 #define FRAG_ENTRY(name) extern const struct frag_preset frag_preset_##name;
 #include "preset_list.inc"
@@ -28,7 +29,7 @@ const struct frag_preset *const *frag_presets(void)
 
 static int find(const char *name, const struct frag_preset **out, struct frag_err *err)
 {
-	const char *names[PRESETS + 1] = { NULL }, *near;
+	const char *names[PRESETS + 1] = { NULL };
 
 	for (size_t i = 0; i < PRESETS; i++) {
 		names[i] = presets[i]->name;
@@ -37,10 +38,7 @@ static int find(const char *name, const struct frag_preset **out, struct frag_er
 			return 0;
 		}
 	}
-	near = frag_nearest(name, names);
-	return near ? frag_fail(err, FRAG_EUSAGE, "unknown preset '%.60s'; did you mean '%s'?",
-				name, near)
-		    : frag_fail(err, FRAG_EUSAGE, "unknown preset '%.60s'", name);
+	return frag_fail_unknown(err, "unknown preset", name, names, "");
 }
 
 /* Is {name} in the command? */

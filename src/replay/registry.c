@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/args.h"
+
 #ifndef FRAG_POLICY_LIST /* a test may bring its own */
 #define FRAG_POLICY_LIST "policy_list.inc"
 #endif
@@ -94,7 +96,7 @@ const char *frag_policy_short(size_t i, const struct frag_policy_ops **ops, cons
 
 int frag_policy_unknown(const char *name, struct frag_err *err)
 {
-	const char *words[TABLE_COUNT + ALIASES_MAX + 1], *near, *alias, *options;
+	const char *words[TABLE_COUNT + ALIASES_MAX + 1], *alias, *options;
 	size_t count, n = 0;
 	const struct frag_policy_ops *const *list = frag_policy_list(&count), *ops;
 
@@ -104,13 +106,7 @@ int frag_policy_unknown(const char *name, struct frag_err *err)
 	for (size_t i = 0; i < ALIASES_MAX && (alias = frag_policy_short(i, &ops, &options)); i++)
 		words[n++] = alias;
 	words[n] = NULL;
-	near = frag_nearest(name, words);
-	if (near)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown policy '%.60s'; did you mean '%s'? (cufrag list "
-				 "policies)",
-				 name, near);
-	return frag_fail(err, FRAG_EUSAGE, "unknown policy '%.60s' (cufrag list policies)", name);
+	return frag_fail_unknown(err, "unknown policy", name, words, " (cufrag list policies)");
 }
 
 static bool proper_name(const char *name)
