@@ -8,8 +8,8 @@
  * nowhere). forward: the rest. Without stacks, what lies between two optimizer steps is forward up to its peak.
  *
  * A block is saved if it is requested in a forward phase and freed in the backward phase that follows. `back`: where the
- * work of the backward pass begins that frees it, so at the latest then it must be there: the first request after the
- * last free of another saved block.
+ * backward work that frees it begins, the first request after the last free of another saved block. The block must be
+ * in memory by then.
  *
  * Ownership: a story borrows the recording and owns its arrays. 56 bytes per request.
  */

@@ -15,7 +15,7 @@
  * the question; JSON has all of them, and verdicts, in "answers". Every number in a conclusion or in the title of a chart is in the data,
  * too (tests/answers checks that).
  *
- * Errors: additions that host memory was too short for are remembered (a->failed) and reported by the renderers.
+ * Errors: an addition for which host memory is too short is remembered (a->failed), and the renderers report it.
  * Ownership: an answer owns what frag_answer_new and frag_answer_print gave out, until frag_answer_release; shapes,
  * rows and data are borrowed, and usually made by these two.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder of a cache: the files that were used longest ago go. */
+/* Keeps the folder of a cache small: removes the files that were used longest ago. */
 #ifndef FRAG_BASE_OLDEST_H
 #define FRAG_BASE_OLDEST_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files inside of a user's program need where there is no room: they end early, the program goes on. */
+/* For files written in a user's process when the disk is full: the file ends early, the program goes on. */
 #ifndef FRAG_BASE_ROOM_H
 #define FRAG_BASE_ROOM_H
 

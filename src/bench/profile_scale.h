@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bringing a cost profile to a card: what replays took there, part by part, over what the
- * profile says of the same calls (profile_scale.c). The replays are made by profile_replays.c.
+ * Scales a cost profile to a card, part by part: the time that calls of replays took there, over
+ * the time that the profile gives the same calls (profile_scale.c). profile_replays.c replays.
  */
 #ifndef FRAG_BENCH_PROFILE_SCALE_H
 #define FRAG_BENCH_PROFILE_SCALE_H

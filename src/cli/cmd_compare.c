@@ -34,8 +34,8 @@ static const struct frag_arg options[] = {
 	FRAG_CLI_POLICY(struct frag_session, policies),
 	{ FRAG_ARG_WORD, "optimum", FRAG_ARG_AT(struct frag_session, optimum),
 	  .words = optimum_words, .def = "auto",
-	  .help = "what to show of the best possible: off, the lower bound, or place = also an "
-		  "offline placement; auto: place where that is quick, else bound" },
+	  .help = "how low memory could go: bound = a lower bound, place = also an offline "
+		  "placement, off = leave it out; auto: place if that is quick, else bound" },
 	{ FRAG_ARG_FLAG, "pdf", FRAG_ARG_AT(struct frag_session, pdf),
 	  .help = "with --out: all charts in one file, charts.pdf" },
 	{ FRAG_ARG_TEXT, "title", FRAG_ARG_AT(struct frag_session, title), .value = "TEXT",

@@ -133,7 +133,7 @@ static const struct frag_arg options[] = {
 	  .help = "with --no-gpu: find the greatest number in place of {NAME} with which the "
 		  "program completes on --gpu, by recording it several times" },
 	{ FRAG_ARG_FLAG, "fresh", FRAG_ARG_AT(struct options, fresh),
-	  .help = "with --no-gpu: record again, also where an earlier call recorded the same "
+	  .help = "with --no-gpu: record again, even if an earlier call recorded the same "
 		  "command with the same environment and files" },
 	{ 0 },
 };

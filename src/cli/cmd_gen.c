@@ -141,8 +141,8 @@ const struct frag_cmd frag_cmd_gen = {
 	.about = "repeat: repeats whole steps of a trace between its beginning and its end; "
 		 "without step marks, the longest stretch between two moments with the same live "
 		 "blocks. Each round starts from the previous round's state. Recorded addresses "
-		 "and segments are left out. The trace is written as it is made, so its length "
-		 "takes no memory.",
+		 "and segments are left out. The trace is written as it is made, so memory use "
+		 "does not depend on its length.",
 	.examples = "  cufrag gen repeat traces/varlen.default.cft --events 100M -o long.cft\n"
 		    "  cufrag gen repeat traces/gnn.default.cft --steps 3..20 --times 1000 -o "
 		    "long.cft\n",

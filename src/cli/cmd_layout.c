@@ -350,8 +350,8 @@ static const struct frag_arg options[] = {
 	  .help = "a launcher that names its options: --vary tp=1,2 sets them without braces "
 		  "(megatron, torchtitan, deepspeed, huggingface, vllm, sglang)" },
 	{ FRAG_ARG_TEXT, "ranks", AT(all.pretend.ranks), .value = "LIST", .def = "roles",
-	  .help = "ranks that run of a job of several, as 0,7; roles: of ranks that are alike "
-		  "one" },
+	  .help = "which ranks of a job run, as 0,7; roles: one of each group of identical "
+		  "ranks" },
 	{ FRAG_ARG_TEXT, "price", AT(price), .value = "LIST",
 	  .help = "price of a card for an hour, as h100=2.5,h200=3.2 (also: price_per_hour of "
 		  "--cards)" },
@@ -391,13 +391,14 @@ static const struct frag_arg options[] = {
 	  .help = "one of N array jobs, which share --keep; /N: I from SLURM_ARRAY_TASK_ID, "
 		  "JOB_COMPLETION_INDEX or the rank of mpirun or srun" },
 	{ FRAG_ARG_TEXT, "store", AT(store), .value = "FILE", .file = FRAG_ARG_WRITES,
-	  .help = "the results of all recordings of --keep, SQLite as sweep writes it, for fleet" },
+	  .help = "for fleet: the results of all recordings of --keep, in a SQLite file like "
+		  "sweep's" },
 	{ FRAG_ARG_FLAG, "fresh", AT(fresh),
-	  .help = "record again, also where an earlier call recorded the same command with the "
+	  .help = "record again, even if an earlier call recorded the same command with the "
 		  "same environment and files" },
 	{ FRAG_ARG_FLAG, "anew", AT(all.anew),
-	  .help = "start Python anew for each layout; else it is forked from one that has loaded "
-		  "what the first imported" },
+	  .help = "start Python anew for each layout, instead of forking a process that has loaded "
+		  "what the first layout imported" },
 	{ 0 },
 };
 
@@ -430,8 +431,8 @@ const struct frag_cmd frag_cmd_layout = {
 		 "(--rising), it finds by bisection how far layouts fit; it names the layouts "
 		 "that it assumed to fit or not, and runs some of them as a check. It keeps "
 		 "recordings: the same command, or one with more values, reuses them. It "
-		 "lists layouts that fail for another reason than memory, or do not end, as "
-		 "such. Exits with 1 if no layout fits any card.",
+		 "marks layouts that fail for another reason than memory, or do not end. "
+		 "Exits with 1 if no layout fits any card.",
 	.examples =
 		"  cufrag layout --no-gpu --vary '{mb}=1..64' -- python train.py --batch {mb}\n"
 		"  cufrag layout --no-gpu --gpu h100,b200 --world 1..8*2 -- torchrun train.py\n"

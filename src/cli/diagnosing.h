@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operands of a command diagnosed, recordings and logs: for diagnose and summary. */
+/* Diagnoses the operands of a command, recordings and logs; for diagnose and summary. */
 #ifndef FRAG_CLI_DIAGNOSING_H
 #define FRAG_CLI_DIAGNOSING_H
 

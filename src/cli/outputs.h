@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command line would overwrite, looked at before anything runs. */
+/* Checks what a command line would overwrite, before anything runs. */
 #ifndef FRAG_CLI_OUTPUTS_H
 #define FRAG_CLI_OUTPUTS_H
 

@@ -128,7 +128,7 @@ const struct frag_arg frag_cli_replay_args[] = {
 	  .help = "on cuda: touch the first byte of each page, or write a pattern into every byte "
 		  "and compare it before the free" },
 	{ FRAG_ARG_WORD, "pace", AT(run.paced), .words = pace_words, .def = "max",
-	  .help = "every event at its recorded time, or as fast as it goes" },
+	  .help = "as fast as possible, or every event at its recorded time" },
 	{ FRAG_ARG_UINT, "stream-work", AT(run.work_ns), .value = "US", .max = 1000000,
 	  .scale = 1000, .def = "0", .laboratory = true,
 	  .help = "on cuda: every alloc keeps its stream busy for N microseconds" },
@@ -144,7 +144,7 @@ const struct frag_arg frag_cli_replay_args[] = {
 	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF that the recordings were made with, "
 		  "where they do not hold them (PyTorch 2.1 and 2.2)" },
 	{ FRAG_ARG_WORD, "stream", AT(stream), .words = stream_words, .bare = "always",
-	  .help = "replay a .cft while it is read, with the same memory for any length "
+	  .help = "replay a .cft while it is read; memory use does not depend on its length "
 		  "(default: auto, from 8 M events on)" },
 	{ FRAG_ARG_SET, "formats", AT(formats), .words = format_words, .value = "LIST",
 	  .def = "svg,png", .help = "pictures of --out: svg, png, pdf; svg is always made" },

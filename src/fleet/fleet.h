@@ -11,7 +11,7 @@
  * itself or shares one. job: the units whose paths differ only in the number behind "rank", and
  * all devices of a trace; its units run at the same time, on cards of one kind, one unit of a
  * job on a card. need: most bytes reserved; of a job that of its worst unit. today: the settings
- * that were recorded, or where no file says them the first policy of the sweep. Sums compare the
+ * that were recorded, or, if no file says them, the first policy of the sweep. Sums compare the
  * same jobs throughout: those that have a card today. Jobs that only the plan gives a card are summed
  * on their own; the others are in no sum.
  */

@@ -5,7 +5,7 @@
  *	$XDG_CACHE_HOME/cufrag/recordings/KEY.cft
  *	$XDG_CACHE_HOME/cufrag/recordings/KEY.files	"status N", then "SIZE MTIME_NS PATH" for each file that the program read
  *
- * KEY is of everything that the program was started with: its command line, folder and environment, the card, the options, the
+ * KEY is a hash of everything that the program was started with: its command line, folder and environment, the card, the options, the
  * release of cufrag. A recording is used while all files are as they were. It is not kept where that
  * cannot be known: standard input is a pipe, the program read what was written while it ran, or a signal ended it. What a
  * program only looks at (whether a file exists, the time, the network) is not seen.

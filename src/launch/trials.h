@@ -2,9 +2,9 @@
 /*
  * A program run several times on the pretended card: as it is, then with changes in its process (src/inside/python/cufrag_changes).
  *
- * Its first process stays where it first asks for a card, and all runs are forked there, so that imports are done once
- * (cufrag_changes/serve.py). Where that cannot be (threads, a program that starts the one with the card, ranks), each
- * run is a start of the program. Run number N leaves its recordings in FOLDER/N.
+ * Its first process stops where it first asks for a card, and all runs are forked from it there, so that imports are done
+ * once (cufrag_changes/serve.py). Where it cannot fork (threads, a program that starts the one with the card, ranks), each
+ * run starts the program anew. Run number N leaves its recordings in FOLDER/N.
  *
  *	frag_trials_begin(&t, err);  … the run as it is has ended: number 0
  *	frag_trials_start(&t, "checkpoint+fused", seconds, &n, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the processes of a layout begin. Python starts anew for the first; what it had imported when it asked for a card is then
- * loaded once, in a process from which those of later layouts are forked (launch/forks.h). That one first runs a layout of which
- * the result is known: only if it is the same are others forked.
+ * loaded once, in a process from which those of later layouts are forked (launch/forks.h). That one first runs a layout
+ * whose result is known; others are forked only if its result is the same.
  */
 #ifndef FRAG_LAYOUT_LAYOUT_FORKS_H
 #define FRAG_LAYOUT_LAYOUT_FORKS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launchers of ranks in front of a command. cufrag starts the ranks itself, one for each role, so they are left out; what they give
- * their processes beside the rank, cufrag_launch.py does (src/inside/nogpu/python).
+ * Launchers of ranks in front of a command. cufrag starts the ranks itself, one for each role, so it leaves the launcher out; what
+ * launchers give their processes besides the rank comes from cufrag_launch.py (src/inside/nogpu/python).
  */
 #ifndef FRAG_LAYOUT_TORCHRUN_H
 #define FRAG_LAYOUT_TORCHRUN_H

@@ -3,7 +3,7 @@
  * Conditions on names and numbers: tp*pp <= world && ac != 'full'.
  *
  * Numbers with + - * / %, comparisons, && || !, parentheses; texts in quotes, only for == and !=. A name stands for its value,
- * with braces or without; a value that is no number is a text. Evaluated while it is read: nothing to own.
+ * with braces or without; a value that is not a number is a text. Evaluated while it is read: nothing to own.
  */
 #ifndef FRAG_LAYOUT_WHERE_H
 #define FRAG_LAYOUT_WHERE_H

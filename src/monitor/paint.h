@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A terminal to paint on, by ncurses, which is opened when there is a terminal: it knows the sequences of every
- * terminal, follows its size and steps aside while the job is stopped. However the program ends, the terminal is as
- * before (but after SIGKILL). Only one can be open at a time.
+ * terminal, follows its size and steps aside while the job is stopped. However the program ends, except by SIGKILL, the
+ * terminal is as before. Only one can be open at a time.
  *
  * Ownership: the struct is the caller's; zero before open, closed by close (also where open failed).
  */

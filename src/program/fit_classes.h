@@ -3,9 +3,9 @@
  * `fit --no-gpu -- PROGRAM`: the program is recorded once for each compute capability among the cards, because it chooses its
  * kernels, and so its memory, by that; and at the end on the very card that is about to be advised.
  *
- * The card of a class is its largest. Where memory ends the program there, it is recorded with enough, for what it would need.
- * Two recordings run at a time, if host memory allows; a program that fails beside itself (a port, a file) is recorded again
- * alone.
+ * The card of a class is its largest. If the program runs out of memory there, it is recorded with enough, to see what it needs.
+ * Two recordings run at a time, if host memory allows; a program that fails beside another run of it (a port, a
+ * file) is recorded again, alone.
  *
  *	struct frag_fit_classes c = { .program = program, … .first = &first };		first: searched, of the first recording
  *	frag_fit_classes_record(&c, &best, err) ?: frag_fit_cards_answer(best, …); frag_fit_classes_release(&c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several ranks, devices or traces: how a policy's peak differs between them. The worst one
- * decides which card will do; far apart, the cards are loaded unevenly.
+ * decides which card will do; if the peaks are far apart, the load of the cards is uneven.
  *
  * A unit is a section of the report. Policies are told apart by their texts; those that
  * some unit does not have are left out.

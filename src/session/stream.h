@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Traces that are replayed while they are read. A .cft is, from a length on or where it is
- * asked for; everything else is read into memory.
+ * Traces that are replayed while they are read: a .cft of some length, or where the user asks
+ * for it. Everything else is read into memory.
  */
 #ifndef FRAG_SESSION_STREAM_H
 #define FRAG_SESSION_STREAM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of one device, wherever they are: in memory, or in a .cft that is read as often
- * as it is asked for. Nothing here holds more than a batch.
+ * The events of one device, wherever they are: in memory, or in a .cft that is read again for
+ * each pass. Nothing here holds more than a batch.
  */
 #ifndef FRAG_TRACE_EVENTS_H
 #define FRAG_TRACE_EVENTS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Columns of numbers as the page reads them: each number in groups of 7 bits, the lowest first; several columns packed
- * into one blob, compressed as zlib does where its library is there. Blobs go to a store: a file without a name.
+ * into one blob, compressed by zlib if its library is installed. Blobs go to a store: a file without a name.
  *
- * Ownership: zeroed is empty; what is released is empty again. Additions after memory ran out are remembered in `failed`.
+ * Ownership: a zeroed struct is empty, and so is a released one. Additions after memory ran out are remembered in `failed`.
  */
 #ifndef FRAG_VIEW_COLUMNS_H
 #define FRAG_VIEW_COLUMNS_H

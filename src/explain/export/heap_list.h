@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The segments of a replay as they are now, each with its blocks, in the order in which the policy lists them. Parts
- * that are not mapped part a segment in two, as PyTorch lists them.
+ * The segments of a replay as they are now, each with its blocks, in the order in which the policy lists them. A part
+ * that is not mapped splits a segment in two, as in PyTorch's lists.
  *
  * Ownership: the list is the caller's, zero before the first take, which adds to it; release frees it.
  */

@@ -4,7 +4,7 @@
  * that they can be used where they lie (mapped), without a copy. Columns whose length is known beforehand are written
  * side by side, row by row, with a buffer each. Zip64 throughout: arrays may be longer than 4 GiB.
  *
- * Ownership: the caller owns the file, which must be a regular one, and checks nothing: errors are returned.
+ * Ownership: the caller owns the file, which must be a regular one. Errors of the file are returned.
  */
 #ifndef FRAG_EXPLAIN_NPZ_WRITE_H
 #define FRAG_EXPLAIN_NPZ_WRITE_H

@@ -4,8 +4,8 @@
  * returned, what everything is for; and where a request was refused, why, and what would have
  * served it.
  *
- * Ownership: struct frag_explained owns everything it points to (frag_explained_release), but for what its case
- * borrows and for texts, which belong to the answer.
+ * Ownership: struct frag_explained owns everything it points to (frag_explained_release), except what its case
+ * borrows, and texts, which belong to the answer.
  */
 #ifndef FRAG_EXPLAIN_EXPLAIN_H
 #define FRAG_EXPLAIN_EXPLAIN_H

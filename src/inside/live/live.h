@@ -7,8 +7,8 @@
  * Order: frag_live_start once, before CUDA is initialised; then PyTorch calls the hooks, from any thread.
  * Nothing is ever torn down: tensors are freed after the last exit handler. In a forked child every hook does nothing.
  *
- * ABI: numbers and structs below; a struct grows at its end only, and its first member says how large the
- * caller believes it to be. Texts are UTF-8. Functions that can fail return 0 or a
+ * ABI: numbers and structs below; a struct grows at its end only, and its first member is its
+ * size as the caller knows it. Texts are UTF-8. Functions that can fail return 0 or a
  * negative code and put a sentence into `msg`.
  *
  * Throws: frag_live_alloc alone, torch.OutOfMemoryError (throw.h). No lock is held then.
