@@ -318,8 +318,7 @@ TEST(test_gzip_members)
 {
 	FRAG_AUTO(free_at) unsigned char *bytes = sample(6000), *both = NULL, *got = malloc(6000);
 	FRAG_AUTO(blob_release)
-	struct blob a = packed(bytes, 2500, GZIP),
-		    b = packed(bytes + 2500, 3500, GZIP);
+	struct blob a = packed(bytes, 2500, GZIP), b = packed(bytes + 2500, 3500, GZIP);
 	struct blob joined;
 	struct frag_input *in;
 
