@@ -137,7 +137,7 @@ test_many_jobs_take_seconds() {
 	        insert("items", items, row, item="%d-%d" % (i, k), trace="%032x" % i, peak_reserved_bytes=peak, curve=curve)
 	db.commit()
 	END
-	timeout -s KILL 120 "$program" fleet j.sqlite > out
+	(ulimit -t 120; exec "$program" fleet j.sqlite) > out
 	grep -q '^8000 jobs\|8,000 jobs\|8000' out
 }
 
@@ -157,8 +157,8 @@ test_numbers_of_others_are_checked() {
 test_killed_sweep_goes_on() {
 	needs sqlite3
 	"$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" --threads 1 -o k.sqlite > /dev/null &
-	local pid=$! tries=0
-	until { [ -s k.sqlite.part ] && [ "$(sqlite3 k.sqlite.part 'SELECT count(*) FROM traces' 2> /dev/null || echo 0)" -gt 0 ]; } || [ $((tries++)) -gt 400 ]; do
+	local pid=$!
+	until { [ -s k.sqlite.part ] && [ "$(sqlite3 k.sqlite.part 'SELECT count(*) FROM traces' 2> /dev/null || echo 0)" -gt 0 ]; } || ! kill -0 $pid 2> /dev/null; do
 		sleep 0.01
 	done
 	kill -KILL $pid 2> /dev/null || true
@@ -174,8 +174,7 @@ test_killed_sweep_goes_on() {
 test_killed_worker_is_replaced() {
 	"$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" --threads 2 -o w.sqlite &
 	local pid=$!
-	sleep 0.1
-	pkill -KILL -P $pid -o || true
+	until pkill -KILL -P $pid -o || ! kill -0 $pid 2> /dev/null; do sleep 0.01; done
 	wait $pid
 	cmp w.sqlite "$whole"
 }
@@ -251,8 +250,8 @@ test_killed_rank() {
 	not_quick
 	has_mpi
 	ranks -n 4 "$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" -o r.sqlite > out 2>&1 &
-	local pid=$! victim='' tries=0
-	until [ -n "$victim" ] || [ $((tries++)) -gt 300 ]; do
+	local pid=$! victim=''
+	until [ -n "$victim" ] || ! kill -0 $pid 2> /dev/null; do
 		victim=$(pgrep -P $pid -n -f "$program sweep" || true)
 		sleep 0.01
 	done

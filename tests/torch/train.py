@@ -3,10 +3,19 @@
 import importlib.util
 import os
 import sys
+import time
 
 if importlib.util.find_spec("torch"):  # as many libraries do before they load it
     import torch
 import torch.nn as nn
+
+
+def until(there):
+    """At most for a minute or so."""
+    for _ in range(600):
+        if there():
+            return
+        time.sleep(0.1)
 
 
 def train(model, batch, steps=3, width=512):
@@ -345,7 +354,6 @@ def watched():
     import glob
     import json
     import subprocess
-    import time
     import cufrag
     kept = train(encoder(), 4), torch.empty(5 << 20, dtype=torch.uint8, device="cuda")
     clean = {k: v for k, v in os.environ.items() if not k.startswith("CUFRAG_") and k != "LD_PRELOAD"}
@@ -354,13 +362,16 @@ def watched():
         return subprocess.run([os.environ["CUFRAG"], *what], env=clean, capture_output=True, text=True, check=True).stdout
     for larger in (0, 64 << 20):
         kept += (torch.empty(larger, dtype=torch.uint8, device="cuda"),)
-        time.sleep(1.2)
         stats = torch.cuda.memory_stats()
         clean.update(FAKE_PID=str(os.getpid()), FAKE_NVML="self", LD_LIBRARY_PATH=os.environ["FAKE_LIBRARIES"])
-        held = json.loads(say("monitor", "--count", "1", "--json").splitlines()[0])
-        held = json.loads(json.dumps(held).split('"held": ')[1].split("}")[0] + "}")
-        assert [held[k + "_bytes"] for k in ("requested", "allocated", "reserved")] == [
-            stats[k + "_bytes.all.current"] for k in ("requested", "allocated", "reserved")], (held, stats)
+        kinds = "requested", "allocated", "reserved"
+
+        def seen():
+            held = json.dumps(json.loads(say("monitor", "--count", "1", "--json").splitlines()[0])).split('"held": ')[1]
+            return held.startswith("{") and [json.loads(held.split("}")[0] + "}")[k + "_bytes"] for k in kinds]
+        mine = [stats[k + "_bytes.all.current"] for k in kinds]
+        until(lambda: seen() == mine)
+        assert seen() == mine, (seen(), mine)
         cufrag.torch.library().frag_live_flush()
         path, = glob.glob("run.cft.parts/*.cft")
         assert "%d allocs" % stats["allocation.all.allocated"] in say("info", path).replace(",", "")
@@ -372,11 +383,12 @@ def killed():
     import glob
     import signal
     import subprocess
-    import time
+    written = 0
     for _ in range(3):
         train(encoder(), 4)
-        time.sleep(1.2)
+        until(lambda: sum(map(os.path.getsize, glob.glob("run.cft.parts/*.cft"))) > written)
         path, = glob.glob("run.cft.parts/*.cft")
+        written = os.path.getsize(path)
         clean = {k: v for k, v in os.environ.items() if not k.startswith("CUFRAG_") and k != "LD_PRELOAD"}
         text = subprocess.run([os.environ["CUFRAG"], "info", path], env=clean, capture_output=True, text=True, check=True).stdout
         print("seen", next(line for line in text.splitlines() if "allocs" in line).replace(",", ""), flush=True)

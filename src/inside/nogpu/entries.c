@@ -105,6 +105,18 @@ static void nvml_memory(const void *handle, uint64_t *total, uint64_t *left, uin
 	*used = *total - *left;
 }
 
+/*
+ * A machine alone is in no fabric of several; cards before Hopper cannot be asked. Behind the version of NVML's
+ * nvmlGpuFabricInfoV_t: 16 bytes of the cluster, status, clique, and a byte of the state, of which 0 is "not supported".
+ */
+static int fabric_of_one(unsigned char *out)
+{
+	if (frag_nogpu_card()->major < 9)
+		return NVML_NOT_SUPPORTED;
+	memset(out + 4, 0, 25);
+	return NOGPU_OK;
+}
+
 #define NOTHING(name) NOGPU_ANSWER(name, (void), )
 #define HANDLE(name, args) NOGPU_VALUE(int, name, args, frag_nogpu_handle(out))
 #define ANSWER NOGPU_ANSWER

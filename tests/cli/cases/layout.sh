@@ -23,7 +23,7 @@ cut -d, -f 1,3-7,9 rows.csv | grep -E '^(card|h[12]00,mb=(7|8|14|15) )'
 cut -d, -f 1,3,13-20 rows.csv | grep -E '^(card|h100,mb=7 ac=none)' # without steps nobody knows what it is for
 layout --gpu h100,h200 --vary '{mb}=1..32' --vary '{ac}=none,full' -- sh program '{mb}' '{ac}' '' | tail -1 # they are kept
 layout --gpu a100-80 --vary '{mb}=7,8' --vary '{ac}=none,full' --where 'mb != 8 || ac == "full"' -- sh program '{mb}' '{ac}' fails
-layout --gpu a100-80 --vary '{mb}=7,8' --time-limit 1 -- sh program '{mb}' full hangs
+layout --gpu a100-80 --vary '{mb}=7,8' --time-limit 5 -- sh program '{mb}' full hangs
 # what the program starts ends with it, also in a session of its own, whose parent may have ended
 cat > leaves << 'END'
 (setsid sh -c 'while :; do echo > alive-$0; sleep 0.05; done' $1 > /dev/null 2>&1 &)
@@ -31,7 +31,7 @@ cat > leaves << 'END'
 until [ -e alive-ends ]; do sleep 0.01; done
 printf 'alloc,1,512\nfree,1\n' > "$CUFRAG_RECORD/1.pickle"
 END
-layout --gpu h100 --vary '{x}=ends,waits' --time-limit 2 --check 0 -- sh leaves '{x}'
+layout --gpu h100 --vary '{x}=ends,waits' --time-limit 5 --check 0 -- sh leaves '{x}'
 rm alive-*; sleep 0.3; ls alive-* 2> /dev/null || echo "nothing is left"
 layout --gpu a100-80 --vary '{mb}=1..32' --vary '{ac}=none,full' -- sh program '{mb}' '{ac}' never
 layout --gpu h100 --vary '{mb}=1..5' --check 9 -- sh program '{mb}' none odd
@@ -92,17 +92,17 @@ ls batch
 "$CUFRAG" fleet results.sqlite > out 2> err; echo "fleet $?"
 # interrupted in the middle: what is known so far
 cat > slow << 'END'
-[ "$1" = 1 ] || { touch waits; sleep 20; }
+[ "$1" = 1 ] || { touch waits; sleep 100; }
 printf 'alloc,1,512\nfree,1\n' > "$CUFRAG_RECORD/1.pickle"
 END
 env --default-signal=INT "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
-for _ in $(seq 200); do [ ! -e waits ] || break; sleep 0.05; done
+until [ -e waits ]; do sleep 0.05; done
 kill -INT $!; wait $!; echo "exit $?"
 grep -E '^(answer|h100: )|Interrupted' out; tail -1 err
 # as timeout does it, which asks the process and then its group
 for s in TERM INT; do
 	rm waits; env --default-signal=INT "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
-	for _ in $(seq 200); do [ ! -e waits ] || break; sleep 0.05; done
+	until [ -e waits ]; do sleep 0.05; done
 	kill -$s $!; sleep 0.02; kill -$s $!; wait $!; echo "exit $?"
 	grep -E '^(answer|h100: )' out
 done

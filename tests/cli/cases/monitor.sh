@@ -11,7 +11,7 @@ monitor hostile --count 1
 # over 80 % at the 4th look, below 75 % at the 7th; the command knows where
 monitor growth --count 7 --alarm '80%,run=echo "$CUFRAG_ALARM_GPU $CUFRAG_ALARM_PERCENT" > alarm.txt' > growth.txt
 tail -n 1 growth.txt
-sleep 0.3; cat alarm.txt
+for i in $(seq 3000); do [ -s alarm.txt ] && break; sleep 0.02; done; cat alarm.txt
 monitor growth --count 7 --alarm '80%,for=30s' | tail -n 1
 # a lost card is said once, and that it is back
 monitor lost --count 4 --csv log.csv

@@ -4,13 +4,13 @@ mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$RO
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=eight
 : > err.txt
 "$CUFRAG" monitor --interval 100ms --listen 127.0.0.1:0 > out.txt 2> err.txt & pid=$!
-for i in $(seq 100); do
+for i in $(seq 600); do
 	port=$(sed -nE 's/.*on port ([0-9]+),.*/\1/p' err.txt)
 	[ -n "$port" ] && break
 	sleep 0.1
 done
 url=http://127.0.0.1:$port
-for i in $(seq 50); do curl -s "$url/metrics" | grep -q used_bytes && break; sleep 0.1; done
+for i in $(seq 600); do curl -s "$url/metrics" | grep -q used_bytes && break; sleep 0.1; done
 curl -s -D head.txt "$url/metrics" > metrics.txt; grep -iE '^(HTTP|content-type)' head.txt | tr -d '\r'
 grep -E 'used_bytes\{gpu="[07]"' metrics.txt; grep -c EOF metrics.txt
 curl -s -D head.txt -H 'Accept: application/openmetrics-text' "$url/metrics" > open.txt; grep -i '^content-type' head.txt | tr -d '\r'
@@ -29,11 +29,11 @@ for i in range(200):
     slow[-1].sendall(b"G")
 good = 0
 for i in range(20):
-    asked = socket.create_connection(address, 5)
+    asked = socket.create_connection(address, 60)
     asked.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     good += asked.recv(100).startswith(b"HTTP/1.1 200")
 print("answered", good)
-deadline, left = time.time() + 30, slow[-10:]
+deadline, left = time.time() + 100, slow[-10:]
 while left and time.time() < deadline:  # a byte a second is no request
     time.sleep(1)
     for one in list(left):
@@ -51,7 +51,7 @@ while left and time.time() < deadline:  # a byte a second is no request
 print("slow ones left", len(left))
 
 def say(data, half=False):
-    with socket.create_connection(address, 5) as s:
+    with socket.create_connection(address, 60) as s:
         s.sendall(data)
         if half:
             s.shutdown(socket.SHUT_WR)

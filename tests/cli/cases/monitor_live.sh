@@ -12,7 +12,7 @@ library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
 LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program dlsym stop & pid=$!
 FAKE_PID=$pid
 export FAKE_PID
-for i in $(seq 100); do
+for i in $(seq 300); do
 	"$CUFRAG" monitor --count 1 | grep -q holds && break
 	sleep 0.1
 done

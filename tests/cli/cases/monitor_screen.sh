@@ -11,7 +11,7 @@ if not pid:
     os.execv(os.environ["CUFRAG"], ["cufrag", "monitor"] + sys.argv[1:])
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 16, 100, 0, 0))
 wanted = [w for w in sys.stdin.read().split("\n") if w]
-out, end, asked = b"", time.time() + 20, False
+out, end, asked = b"", time.time() + 100, False
 def missing():
     return [w for w in wanted if not re.search(w, out.decode("utf-8", "replace"))]
 while True:

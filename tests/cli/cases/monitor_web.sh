@@ -5,7 +5,7 @@ bash -c 'exec -a "<img src=x onerror=alert(1)> \"train\".py" sleep 300' & victim
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=these FAKE_PIDS="$victim:5 $$:30"
 for where in 0.0.0.0:0 '[::]:0' nowhere; do "$CUFRAG" monitor --count 1 --web "$where" 2>&1 > out.txt | cut -c -90; done
 "$CUFRAG" monitor --interval 100ms --web 0 > out.txt 2> err.txt & pid=$!
-for i in $(seq 100); do
+for i in $(seq 600); do
 	url=$(sed -nE 's/.*page: (http.*)$/\1/p' err.txt)
 	[ -n "$url" ] && break
 	sleep 0.1
@@ -13,7 +13,7 @@ done
 token=${url%/} token=${token##*/} root=${url%"$token"/}
 echo "$url" | sed -E 's/:[0-9]+/:PORT/; s/[0-9a-f]{28}\/$/28 DIGITS/'
 code() { curl -s -o body.txt -w '%{http_code}\n' "$@"; }
-for i in $(seq 50); do curl -s "${url}live.json" | grep -q '"cards"' && break; sleep 0.1; done
+for i in $(seq 600); do curl -s "${url}live.json" | grep -q '"cards"' && break; sleep 0.1; done
 echo "page $(code "$url") live $(code "${url}live.json") other $(code "${url}metrics")"
 echo "without $(code "$root") wrong $(code "$root${token%?}0$token/live.json") almost $(code "$root${token%??}zz/") POST $(code -X POST -d x "$url")"
 for host in localhost evil.example; do echo "$host $(code -H "Host: $host" "$url")"; done
@@ -25,7 +25,7 @@ port = urllib.parse.urlparse(base).port
 slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]  # many that say nothing keep nobody out
 for one in slow:
     one.sendall(b"G")
-live = json.load(urllib.request.urlopen(base + "live.json", timeout=5))
+live = json.load(urllib.request.urlopen(base + "live.json", timeout=60))
 card = live["cards"][0]
 process = [p for p in card["processes"] if p["pid"] == int(victim)][0]
 print(process["command"], process["used_bytes"] >> 30, live["interval_ms"])

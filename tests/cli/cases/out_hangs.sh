@@ -4,9 +4,10 @@ printf '#!/bin/sh\necho $$ >> "%s/pids"\nexec sleep 1000\n' "$PWD" > bin/gnuplot
 chmod +x bin/gnuplot
 sh -c 'PATH=$1:$PATH exec "$2" compare "$3" --policies pytorch --optimum bound --threads 1 --out results > /dev/null' \
 	sh "$PWD/bin" "$CUFRAG" "$TRACES/leak.frames.cft" &
-for i in $(seq 100); do [ -s pids ] && break; sleep 0.1; done
+until [ -s pids ]; do sleep 0.05; done
 kill -TERM $!
-sleep 0.2
+while grep -q '^ShdPnd:.*[4-7c-f]...$' /proc/$!/status; do sleep 0.02; done
+sleep 0.2 # two within 0.1 s count as one
 kill -TERM $!
 wait $!
 echo "exit $?"

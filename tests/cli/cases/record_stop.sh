@@ -1,5 +1,9 @@
 # Ctrl-Z stops cufrag with the program, so that the shell has its terminal back
 bash -c 'set -m
-"$CUFRAG" record --no-gpu -o run.cft -- sleep 1 2> err &
-sleep 0.7; kill -TSTP -- -$!; sleep 0.5; ps -o stat= -p $! | cut -c1
-kill -CONT -- -$!; wait $!; echo $?' 2> said
+"$CUFRAG" record --no-gpu -o run.cft -- sh -c "touch runs; until [ -e enough ]; do sleep 0.02; done" 2> err & job=$!
+until [ -e runs ]; do sleep 0.02; done
+kill -TSTP -- -$job
+for _ in $(seq 1000); do ps -o stat= -p $job | grep -q ^T && break; sleep 0.02; done
+ps -o stat= -p $job | cut -c1; touch enough
+kill -CONT -- -$job; wait $job; echo $?' 2> said
+rm -f runs enough

@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -136,8 +137,13 @@ int main(int argc, char **argv)
 	call("cuMemAllocAsync_ptsz", async, 0, one);
 	call("cuMemFreeAsync_ptsz", async_free, 0, one);
 	call("cuCtxDestroy_v2", &one, 0, one);
-	if (argc > 1 && !strcmp(argv[1], "killed")) {
-		usleep(900000);
+	if (argc > 1 && !strcmp(argv[1], "killed")) { /* when all of it is written */
+		char find[4200];
+
+		snprintf(find, sizeof(find), "grep -q cuCtxDestroy \"$CUFRAG_RECORD_CUDA.%d.csv\"",
+			 (int)getpid());
+		for (int i = 0; i < 1000 && system(find); i++)
+			usleep(50000);
 		abort();
 	}
 	return argc > 1 ? atoi(argv[1]) : 0;

@@ -133,7 +133,7 @@ class Terminal:
             return b"gone"
         return b"cooked" if flags & termios.ICANON and flags & termios.ECHO else b"raw"
 
-    def told(self, seconds=20):
+    def told(self, seconds=60):
         """A line of the leader; what the program writes meanwhile is taken."""
         line, end = b"", time.time() + seconds
         while not line.endswith(b"\n") and time.time() < end:
@@ -173,7 +173,7 @@ class Terminal:
     def type(self, keys):
         os.write(self.fd, keys.encode())
 
-    def wait_for(self, pattern, seconds=15):
+    def wait_for(self, pattern, seconds=60):
         """Whether it comes to stand on the screen."""
         end = time.time() + seconds
         while time.time() < end:

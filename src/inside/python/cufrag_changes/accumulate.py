@@ -39,7 +39,7 @@ def cut(torch, args, kwargs, n):
 
 def large(torch, out):
     """What a model gave beside its loss."""
-    return [t for t in torch.utils._pytree.tree_leaves(out if isinstance(out, (tuple, list, dict)) else vars(out) if hasattr(out, "__dict__") else [])
+    return [t for t in torch.utils._pytree.tree_flatten(out if isinstance(out, (tuple, list, dict)) else vars(out) if hasattr(out, "__dict__") else [])[0]
             if isinstance(t, torch.Tensor) and t.is_cuda and t.numel() > 1]
 
 

@@ -86,7 +86,7 @@ class Batches:
 
     def called(self, args, kwargs):
         """A model is called."""
-        tensors = [t for t in self.torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(t, self.torch.Tensor)]
+        tensors = [t for t in self.torch.utils._pytree.tree_flatten((args, kwargs))[0] if isinstance(t, self.torch.Tensor)]
         for t in tensors:
             if id(t) in self.copies:
                 self.copies[id(t)].used = True

@@ -13,7 +13,9 @@ import weakref
 def wrap(home, name, around):
     """home.name becomes around(original, *args, **kwargs), but within what torch.compile compiles."""
     import functools
-    original, compiling, compiles = getattr(home, name), sys.modules["torch"].compiler.is_compiling, compiles_frames()
+    torch = sys.modules["torch"]
+    compiling = getattr(torch.compiler, "is_compiling", None) or torch._utils.is_compiling  # before PyTorch 2.3
+    original, compiles = getattr(home, name), compiles_frames()
 
     @functools.wraps(original)
     def call(*args, **kwargs):
@@ -128,7 +130,7 @@ class Seen:
         wrap(torch.nn.functional, "linear", self.on_linear)
         for home in (torch.nn.utils, torch.nn.utils.clip_grad):
             wrap(home, "clip_grad_norm_", self.on_clip)
-        wrap(torch.amp.GradScaler, "scale", self.on_scale)
+        wrap((torch.amp if hasattr(torch.amp, "GradScaler") else torch.cuda.amp).GradScaler, "scale", self.on_scale)
         for name in ("float", "to"):
             wrap(torch.Tensor, name, self.on_float)
         if hasattr(torch.cuda, "CUDAGraph"):
