@@ -209,22 +209,27 @@ def text_of_sum(nodes, at=0):
 def text_of_choice(tree, leaves, at=0):
     if tree.children_left[at] < 0:
         return ["=" + leaves[at]]
-    return ["%d<%.6g" % (tree.feature[at], tree.threshold[at]), *text_of_choice(tree, leaves, tree.children_left[at]),
-            *text_of_choice(tree, leaves, tree.children_right[at])]
+    left, right = (text_of_choice(tree, leaves, side[at]) for side in (tree.children_left, tree.children_right))
+    return left if left == right and len(left) == 1 else ["%d<%.6g" % (tree.feature[at], tree.threshold[at]), *left, *right]
 
 
-def choose(rows, leaves, code):
-    """A tree of (features, answer), as text; code: what the leaf says of all answers that it has."""
+def choose(rows, leaves, code, voter=None):
+    """A tree of (features, answer), as text; code: what the leaf says of all answers that it has. voter: one of several trees, which look at
+    other features and say how sure they are, in ninths."""
     import numpy as np
     from sklearn.tree import DecisionTreeClassifier
 
     found, answers = np.array([r[0] for r in rows], dtype=float), [r[1] for r in rows]
-    choice = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=2, random_state=0)
+    choice = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=2, random_state=voter or 0,
+                                    max_features=None if voter is None else 0.6)
     choice.fit(found, [str(a[:3]) if isinstance(a, tuple) else a for a in answers])
-    in_leaf = collections.defaultdict(collections.Counter)
+    in_leaf, says = collections.defaultdict(collections.Counter), {}
     for at, answer in zip(choice.apply(found), answers):
         in_leaf[at][answer] += 1
-    return " ".join(text_of_choice(choice.tree_, {at: code(c.most_common(1)[0][0]) for at, c in in_leaf.items()}))
+    for at, c in in_leaf.items():
+        answer, most = c.most_common(1)[0]
+        says[at] = code(answer) + ("" if voter is None else ":%d" % max(1, round(9 * most / sum(c.values()))))
+    return " ".join(text_of_choice(choice.tree_, says))
 
 
 def grow_sum(purpose, key, found, taken, rate, out):
@@ -240,9 +245,36 @@ def grow_sum(purpose, key, found, taken, rate, out):
 
 def grow_points(rows, out, key):
     grow_sum("whether", key, [r.found for r in rows], [r.taken for r in rows], 0.2, out)
-    products = [(r.found, code_of(r.q, r.size)) for r in rows if r.taken]
-    known = [p for p in products if p[1][0] != -1]
-    print("bytes", *key, choose(known, 3000, lambda c: "%s:%d:%d:%d" % c), sep=",", file=out)
+    grow_bytes([r for r in rows if r.taken], out, key)
+
+
+def grow_bytes(rows, out, key):
+    known = [(r, code) for r, code in ((r, code_of(r.q, r.size)) for r in rows) if code[0] != -1]
+    products, trees_of = [(r.found, code) for r, code in known], [(3000, None)]
+    if key == ("filter", "half", "nhwc"):
+        named, trees_of = name_parts([r.q for r, _ in known], [code for _, code in known]), [(4500, voter) for voter in range(3)]
+        products = [(trees.features_of_parts(r.q, r.engine, r.knobs), code) for (r, _), code in zip(known, named)]
+    for leaves, voter in trees_of:
+        print("bytes", *key, choose(products, leaves, lambda c: "%s:%d:%d:%d" % c, voter), sep=",", file=out)
+
+
+def name_parts(asked, codes, count=60):
+    """Codes with rules for numbers of parts: of the rules that give a number, the one that most products follow."""
+    import numpy as np
+    sides = np.array([trees.sides(q) for q in asked]).T
+    parts = np.array([code[0] if code[0] != "n" and code[0] > 0 and code[1] > 0 else -1 for code in codes])
+    tiles = [*itertools.product((64, 128, 192, 256), repeat=2), (32, 64), (64, 32), (32, 128), (128, 32), (32, 256), (256, 32), (64, 512), (512, 64)]
+    rules = ["%d/%d/%d" % (wave, *tile) for tile in tiles for wave in (132, 264, 66, 88, 44, 396, 528, 198, 99)]
+    rules += ["%s%d" % rule for rule in itertools.product("du", (352, 640, 672, 704, 896, 960, 1024, 1152, 1280, 1344, 1408, 1536, 1664, 1792, 2048,
+                                                                 2304, 2688, 3072, 3584, 4608, 5120, 6144))]
+    follow = {rule: trees.parts_of(rule, 0, *sides) == parts for rule in rules}
+    names, left = [code[0] for code in codes], parts > 0
+    for _ in range(count):
+        rule = max(rules, key=lambda rule: (follow[rule] & left).sum())
+        for at in np.flatnonzero(follow[rule] & left):
+            names[at] = rule
+        left &= ~follow[rule]
+    return [(name, *code[1:]) for name, code in zip(names, codes)]
 
 
 Row = collections.namedtuple("Row", "q found size taken engine knobs alone")

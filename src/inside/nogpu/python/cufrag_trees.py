@@ -11,7 +11,7 @@ The trees were grown from 975,000 plans of an H200 with cuDNN 9.19 by scripts/la
 
     FEATURE<THRESHOLD    the next node where it holds, else the one behind all nodes of the next
     =VALUE               a leaf: of a sum that decides ("whether"; "transform", with an engine in place of a layout), SPLITS:A:B:REST
-                         ("bytes", see `bytes_of`), or parts ("splits")
+                         ("bytes", see `bytes_of` and `vote`), or parts ("splits")
 """
 import math
 import os
@@ -19,6 +19,7 @@ import os
 FORWARD, FILTER, DATA = 10, 11, 12
 OPERATIONS = {FORWARD: "forward", FILTER: "filter", DATA: "data"}
 TILES = ((64, 64), (128, 64), (64, 128), (128, 128), (256, 128), (128, 256), (192, 128), (128, 192))
+MORE_TILES = (*TILES, (192, 192), (256, 256))
 STREAM_K_TILE = 128 * 256 * 4  # bytes of a partial result; "A:B" of 0:0 counts these
 
 
@@ -56,6 +57,30 @@ def features_of_point(q, engine, knobs):
         tiles = up(rows, a) * up(columns, b)
         found += [tiles, 132 // tiles, 264 // tiles, tiles % 132]
     return found
+
+
+def features_of_parts(q, engine, knobs):
+    """The same for filter passes in half precision with channels last, where the parts of sums have rules as names."""
+    (rows, columns, depth), of_both = sides(q), []
+    for side in (rows, columns):
+        of_both += [side % 64, side % 128, side % 256]
+    found = [rows, columns, depth, whole(rows), whole(columns), q.data_type == 2, rows * columns, depth / (rows * columns),
+             rows * columns * depth, depth / rows, depth / columns, rows / columns, min(rows, columns), max(rows, columns), *of_both, depth % 64]
+    for a, b in MORE_TILES:
+        tiles = up(rows, a) * up(columns, b)
+        found += [tiles, 132 // tiles, 132 / tiles % 1, depth * tiles / 132, up(depth, 32) // max(1, 132 // tiles)]
+    return found + [engine, *(knobs.get(kind, -1) for kind in (2, 25, 27, 28))]
+
+
+def parts_of(text, images, rows, columns, depth):
+    """How many parts sums have: a number; n: one for each image; WAVE/A/B: so many that tiles of A by B give a wave of so many; dN or uN: of
+    N items or more, or of N at most."""
+    if text == "n":
+        return images
+    if text[0] in "du":
+        return depth // int(text[1:]) if text[0] == "d" else up(depth, int(text[1:]))
+    number, *tile = map(int, text.split("/"))
+    return number // (up(rows, tile[0]) * up(columns, tile[1])) if tile else number
 
 
 def parse(text):
@@ -114,18 +139,33 @@ class Trees:
         found = features_of_point(q, engine, knobs)
         if sum(map(float, self.ask("whether", key_of(q), found))) <= 0:
             return None
-        return bytes_of(q, self.ask("bytes", key_of(q), found)[0])
+        if key_of(q) == ("filter", "half", "nhwc"):
+            found = features_of_parts(q, engine, knobs)
+        return vote(q, self.ask("bytes", key_of(q), found))
 
     def splits(self, q, found):
         return int(self.ask("splits", (*key_of(q)[:2], "any"), found)[0])
 
 
+def vote(q, values):
+    """Bytes by one tree, or by several, whose leaves have a SHARE behind the REST: of equal sizes, all shares count."""
+    if len(values) == 1:
+        return bytes_of(q, values[0])
+    shares, sizes_by = {}, {}
+    for value in values:
+        code, share = value.rsplit(":", 1)
+        size = bytes_of(q, code)
+        about = sizes_by.setdefault(size // 4096, size)
+        shares[about] = shares.get(about, 0) + int(share)
+    return max(shares, key=shares.get)
+
+
 def bytes_of(q, value):
-    """SPLITS partial results in 32 bits (n: one for each image), their sides in units of A and B, and the REST."""
+    """SPLITS partial results in 32 bits (see `parts_of`), their sides in units of A and B, and the REST."""
     splits, *numbers = value.split(":")
-    splits = sizes(q)[0] if splits == "n" else int(splits)
+    rows, columns, depth = sides(q)
+    splits = parts_of(splits, sizes(q)[0], rows, columns, depth)
     a, b, rest = map(int, numbers)
-    rows, columns, _ = sides(q)
     if not a:
         return splits * STREAM_K_TILE + rest
     return splits * up(rows, a) * a * up(columns, b) * b * 4 + rest
