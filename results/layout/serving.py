@@ -31,6 +31,7 @@ MODELS = {
         "rope_type": "llama3", "factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192}),
     "qwen25-14b": qwen2(13824, 48, 131072),
     "qwen25-32b": qwen2(27648, 64, 32768),
+    "qwq-32b": qwen2(27648, 64, 131072),
     "qwen25-7b-awq": qwen2(18944, 28, 32768, **QWEN2_7B, quantization_config={
         "bits": 4, "group_size": 128, "quant_method": "awq", "version": "gemm", "zero_point": True}),
     "llama31-70b-w8a8": llama(8192, 28672, 80, 8, 128256, 131072, heads=64, quantization_config={

@@ -180,14 +180,23 @@ test_forked_layouts_import_once() {
 	mkdir -p site-packages
 	echo 'open("imports", "a").write(__name__ + "\n")' | tee site-packages/early.py > site-packages/late.py
 	(cat site-packages/late.py && echo 'import torch; torch.zeros(1, device="cuda")') > site-packages/asks.py
-	echo 'import importlib, sys, torch, early; torch.zeros(int(sys.argv[2]) << 20, device="cuda"); importlib.import_module(sys.argv[1])' > run.py
-	for module in late asks; do
+	cat > run.py <<- 'END'
+		import importlib, os, sys, torch, early
+		layer = torch.nn.Linear(int(sys.argv[2]) << 8, 1 << 10).cuda()
+		if sys.argv[1] == "job":
+		    torch.distributed.init_process_group("nccl")
+		importlib.import_module("late" if sys.argv[1] == "job" else sys.argv[1])
+		optimizer = torch.optim.SGD(layer.parameters())
+		layer(torch.randn(8, int(sys.argv[2]) << 8, device="cuda")).sum().backward()
+		optimizer.step()
+	END
+	for kind in late asks job; do
 		PYTHONPATH=$PWD/site-packages "$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh --jobs 1 --vary '{n}=1,2,3,4,5,6' \
-			-- "$python" run.py $module '{n}' > out 2> log || wrong out log
+			$([ $kind != job ] || echo --world 2) -- "$python" run.py $kind '{n}' > out 2> log || wrong out log
 		sort imports | uniq -c | awk '{ print $2, $1 }' >> counts && rm imports
 	done
-	# by the first layout and the process that is forked; asks, too, by the trial, five layouts and the one on the card itself
-	printf '%s\n' 'early 2' 'late 2' 'asks 9' 'early 2' | cmp - counts || wrong counts log
+	# by the first layout (a job's: scout, rank and check) and the process that is forked; asks, too, by the trial, five layouts and the one on the card itself
+	printf '%s\n' 'early 2' 'late 2' 'asks 9' 'early 2' 'early 4' 'late 4' | cmp - counts || wrong counts log
 }
 
 # in forks, Python looks for cycles only in what the program made, and as it ends, too

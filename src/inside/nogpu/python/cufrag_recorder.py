@@ -139,6 +139,10 @@ class Recorder:
             f.write("\n".join(n for n in names if not n.startswith("cufrag") and n == sys.modules[n].__spec__.name))
         os.replace("%s.%d" % (path, os.getpid()), path)
 
+    def tell_late_modules(self):
+        if os.environ.get("CUFRAG_NOGPU_MODULES"):
+            self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"] + ".late")
+
     def start(self):
         self.pid = os.getpid()  # perhaps a child: who forked it had loaded torch and no card
         if os.environ.get("CUFRAG_NOGPU_MODULES"):
@@ -198,8 +202,8 @@ class Recorder:
             before = {n: signal.signal(n, signal.SIG_IGN) for n in ENDS}
         except ValueError:
             pass  # not the main thread
-        if started and os.environ.get("CUFRAG_NOGPU_MODULES"):
-            self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"] + ".late")
+        if started:
+            self.tell_late_modules()
         written = not (started and self.asked()) or self.write()
         begun = os.path.join(self.folder, "%d.begun" % self.pid)
         try:  # what is lost is told apart from what nobody asked for

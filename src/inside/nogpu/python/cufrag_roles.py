@@ -26,6 +26,7 @@ import re
 import time
 
 import cufrag_ranks
+import cufrag_recorder
 import cufrag_shapes
 
 CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # beside the role's own rank, a processor each
@@ -36,6 +37,7 @@ PATIENCE_S = 60
 
 def end_scout():
     import posix  # without the exit handlers: nothing is recorded
+    cufrag_recorder.Recorder.of_process.tell_late_modules()
     cufrag_shapes.write()
     posix._exit(0)
 
