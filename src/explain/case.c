@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "recording/estimate.h"
+
 /* An unknown limit is at least what was reserved; where requests were refused, it was not much more. */
 bool frag_case_guess_limit(struct frag_case *c)
 {
@@ -15,6 +17,19 @@ bool frag_case_guess_limit(struct frag_case *c)
 	c->limit_bytes = peak;
 	c->limit_guessed = true;
 	c->restores = false;
+	return true;
+}
+
+/* Without a GPU it was the pretended card that refused: all of it was the limit. Another card has its own. */
+static bool find_card(struct frag_case *c)
+{
+	struct frag_sim_config *card = &c->target.card, own = *card;
+
+	if (!frag_estimate_card(c->events.trace, &own))
+		return false;
+	c->other_card = c->target.card_given;
+	*card = c->other_card ? *card : own;
+	c->limit_bytes = card->total_bytes - card->context_bytes;
 	return true;
 }
 
@@ -30,6 +45,8 @@ static void find_limit(struct frag_case *c)
 			c->limit_high_bytes = td->settled.limit_high_bytes;
 		}
 	}
+	if (c->limit_bytes == UINT64_MAX && c->history.refusals_count && find_card(c))
+		return;
 	c->restores = c->recorded && frag_settled_restores(td, &c->target.card, c->limit_bytes);
 	if (c->limit_bytes == UINT64_MAX && c->history.refusals_count)
 		frag_case_guess_limit(c);

@@ -37,7 +37,8 @@ static void note(const struct frag_case *c, const struct frag_cursor *s, bool ow
 static int walk(const struct frag_case *c, struct frag_refusals *out, struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
-	bool as_recorded = c->recorded && frag_target_limit(&c->target) == UINT64_MAX;
+	bool as_recorded =
+		c->recorded && !c->other_card && frag_target_limit(&c->target) == UINT64_MAX;
 	bool ended = as_recorded && c->limit_guessed;
 	size_t next = 0;
 

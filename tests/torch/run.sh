@@ -621,6 +621,13 @@ kept = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(4)
 	printf 'name,memory\nt4,2G\na100-40,6G\n' > cards.csv
 	"$cufrag" fit --no-gpu --gpu t4 --capacity 2G --context 512M --cards cards.csv --margin 0 --policy pytorch -- "$python" -c "$layers" > out 2> log
 	[ $? = 0 ] && grep -q '^answer: a100-40 .*reserves 4 GiB' out && [ "$(grep -cE '(t4 .*does not fit|a100-40 .*fits)  *yes' out)" = 2 ] || wrong log out
+	# also where nothing was ever allocated
+	printf 'import sys, torch\ntorch.empty(int(sys.argv[1]) << 30, dtype=torch.uint8, device="cuda")\n' > first.py
+	"$cufrag" record --no-gpu --gpu h100 -o first.cft -- "$python" first.py 100 > log 2>&1
+	"$cufrag" explain first.cft > out 2>&1
+	grep -q 'a request for 100 GiB was refused; the program needs more memory: 0 B was live and 0 B was reserved under a limit of 78.66 GiB' out || wrong log out
+	"$cufrag" layout --no-gpu --gpu h100 --exact --jobs 1 --vary '{g}=20,100' --csv layouts.csv -- "$python" first.py '{g}' > log 2>&1
+	[ "$(cut -d, -f3,4 layouts.csv | tail -n 2 | tr '\n' ' ')" = 'g=20,fits g=100,does not fit ' ] || wrong log layouts.csv
 	# what was caught is none
 	record --capacity 1G --context 512M -o caught.cft -- "$python" "$root/tests/torch/train.py" oom && "$cufrag" fit caught.cft --policy pytorch > out 2>&1 || wrong out
 }

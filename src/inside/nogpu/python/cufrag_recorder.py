@@ -189,7 +189,8 @@ class Recorder:
         """Was any memory asked for? Helpers of the program (workers of Inductor) only look at the card."""
         cuda = self.torch.cuda
         try:
-            return any(cuda.memory_stats(d).get("allocation.all.allocated", 1) for d in range(cuda.device_count()))
+            stats = [cuda.memory_stats(d) for d in range(cuda.device_count())]
+            return any(s.get("allocation.all.allocated", 1) or s.get("num_ooms") for s in stats)
         except Exception:  # then its history says
             return True
 
