@@ -98,6 +98,7 @@ static int run_all(struct pretend_job *j, char **program, struct frag_trace **ou
 	int rc;
 
 	FRAG_TRY(check_card(j->l, err));
+	FRAG_TRY(frag_pretend_check_values(j->o->values, err));
 	FRAG_TRY(frag_pretend_parse_ranks(j, err));
 	FRAG_TRY(frag_inside_files_open(&j->files, err));
 	if (j->o->reuse)
@@ -150,6 +151,7 @@ int frag_pretend_run_into(const struct frag_launch *l, const struct frag_pretend
 	*status = 0;
 	snprintf(j->folder, sizeof(j->folder), "%s", folder);
 	FRAG_TRY(check_card(l, err));
+	FRAG_TRY(frag_pretend_check_values(o->values, err));
 	FRAG_TRY(frag_pretend_parse_ranks(j, err));
 	FRAG_TRY(frag_inside_files_open(&j->files, err));
 	return frag_pretend_run_ranks(j, program, status, err);

@@ -27,6 +27,8 @@ void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank);
 
 /* "0,7", "0-3,8" or "roles": which ranks run, and of how many. */
 int frag_pretend_parse_ranks(struct pretend_job *j, struct frag_err *err);
+/* Of --values. Errors: FRAG_EUSAGE, FRAG_EINPUT with file and line. */
+int frag_pretend_check_values(const char *values, struct frag_err *err);
 /* Runs them, or the program itself if there are none. */
 int frag_pretend_run_ranks(struct pretend_job *j, char **program, int *status,
 			   struct frag_err *err);

@@ -311,7 +311,7 @@ class Card:
         self.rules = mode not in ("zeros", "random")
         if mode in ("rules", "zeros", "random", "worst") or mode.startswith("skewed="):
             return
-        with open(mode) as f:
+        with open(mode, errors="surrogateescape") as f:
             for line in f:
                 words = line.split("#")[0].split()
                 if len(words) > 1:
