@@ -13,7 +13,7 @@ static bool is_number(const char *text)
 {
 	char *end;
 
-	strtod(text, &end);
+	(void)strtod(text, &end);
 	return end != text && !*end && !strpbrk(text, "xX("); /* 0x1p3, nan(7): not in Python */
 }
 
