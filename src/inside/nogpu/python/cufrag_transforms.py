@@ -80,10 +80,16 @@ def fourier(q):
     return at_once * (size + 16) + copies * at_once // groups
 
 
-# engines that a card takes first where cuDNN without one proposes another, and their bytes
-ENGINES = {("filter", "fp32"): {17: lambda q: winograd(q)[0], 18: fourier}, ("filter", "half"): {17: lambda q: winograd(q)[0]},
-           ("data", "fp32"): {50: fourier}, ("data", "half"): {7: lambda q: winograd(q)[0], 50: fourier},
-           ("forward", "half"): {6: lambda q: winograd(q)[0]}}
+# engines that a card takes first where cuDNN without one proposes another
+WINOGRAD = (6, 7, 17)  # the others are Fourier's
+ENGINES = {("filter", "fp32"): (17, 18), ("filter", "half"): (17,), ("data", "fp32"): (50,), ("data", "half"): (7, 50), ("forward", "half"): (6,)}
+
+
+def bytes_of(q, number):
+    """What engine `number` takes; 0: it does not have such filters."""
+    if number in WINOGRAD:
+        return winograd(q)[0] if q.w[0][2] in (3, 5) else 0
+    return fourier(q)
 
 
 def is_candidate(q):
@@ -106,9 +112,12 @@ def features(q, engine, knobs):
 
 def taken(trees, q, engine, knobs):
     """Bytes of the transform that a card takes first; None: it takes what is proposed without one."""
-    key, found, best = key_of(q)[:2], features(q, engine, knobs), (0, None)
-    for number, bytes_of in ENGINES.get(key, {}).items():
-        if number not in (6, 7, 17) or q.w[0][2] in (3, 5):
-            size, sure = bytes_of(q), sum(map(float, trees.ask("transform", (*key, str(number)), found)))
-            best = (sure, size) if size and sure > best[0] else best
+    key, best = key_of(q)[:2], (0, None)
+    if key not in ENGINES:
+        return None
+    found = features(q, engine, knobs)
+    for number in ENGINES[key]:
+        size = bytes_of(q, number)
+        sure = sum(map(float, trees.ask("transform", (*key, str(number)), found))) if size else 0
+        best = (sure, size) if sure > best[0] else best
     return best[1]
