@@ -119,6 +119,18 @@ def buckets():
         loss.backward()
 
 
+def gloo():
+    """DistributedDataParallel over gloo's sockets, whose parameters and gradients are on the card."""
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1024, 1024, device=card), device_ids=[card])
+    made = torch.cuda.memory_stats()["allocation.all.allocated"]
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        model(torch.ones(8, 1024, device=card)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    print("steps of rank %d: %d requests" % (rank, torch.cuda.memory_stats()["allocation.all.allocated"] - made), flush=True)
+
+
 def stuck():
     """On cards, too: each waits for what the other sends afterwards."""
     x = full(0)
@@ -129,7 +141,7 @@ def stuck():
 
 torch.cuda.set_device(card)
 if sys.argv[1] != "roles":  # there the mesh does
-    dist.init_process_group("nccl", device_id=card)
+    dist.init_process_group(**({"backend": "gloo"} if sys.argv[1] == "gloo" else {"backend": "nccl", "device_id": card}))
 globals()[sys.argv[1]]()
 print("rank %d done" % rank, flush=True)
 dist.destroy_process_group()

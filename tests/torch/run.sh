@@ -799,7 +799,7 @@ test_what_is_known_is_computed() {
 	grep -qx 'net True' log && grep -qx 'near 2000' log && grep -qx 'places 3 4' log && grep -qx 'bounds 4000 4000 True' log &&
 		[ "$("$cufrag" info run.cft | grep -c 'invented 1 x at .*: how many elements a mask selects')" = 2 ] && grep -qxF 'masked 2000 16000 [4, 5, 6, 7, 8]' log &&
 		grep -qxF 'slices [[1.0, 1.0, 2.0], [3.0, 5.0, 4.0]] [4, 4] 64 8' log &&
-		grep -qx 'mask 936' log && grep -qx 'mode 64' log && grep -qx 'edges 5000 5000' log && grep -qx 'experts 128 {2500} {2500}' log && grep -qx 'time True True True True' log && grep -qx 'stale True True \[1.0\] 1.0' log || wrong log
+		grep -qx 'mask 936' log && grep -qx 'chosen True 5.0 True False' log && grep -qx 'mode 64' log && grep -qx 'edges 5000 5000' log && grep -qx 'experts 128 {2500} {2500}' log && grep -qx 'time True True True True' log && grep -qx 'stale True True \[1.0\] 1.0' log || wrong log
 }
 
 test_segments_follow_what_the_host_leaves() {
@@ -886,6 +886,12 @@ def need(name):
 assert len(roles) == 2 and roles == [all_ranks[0], all_ranks[4]] and turns == all_ranks, (roles, all_ranks, turns)
 assert [(r["rank"], r["stands_for"], r["alike"]) for r in estimate["roles"]] == [(0, "0-3", "3"), (4, "4-7", "7")], estimate
 END
+}
+
+test_ranks_that_meet_over_gloo() {
+	"$python" -c 'from torch._C._distributed_c10d import FakeProcessGroup' 2> err || skip 'nothing stands in for gloo in this release'
+	record --ranks 0 --world 2 -o alone.cft -- "$python" "$root/tests/torch/ranks.py" gloo && grep -o 'steps of rank 0: [0-9]* requests' log > alone || wrong log
+	record --ranks 0,1 -o all.cft -- "$python" "$root/tests/torch/ranks.py" gloo && grep -o 'steps of rank 0: [0-9]* requests' log > all && diff alone all
 }
 
 # How fast a step is must not decide whether buckets of DistributedDataParallel are there twice.

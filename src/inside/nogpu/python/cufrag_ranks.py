@@ -120,6 +120,33 @@ def pretend_gloo(c10d):
     c10d.ProcessGroupGloo = Gloo
 
 
+def average_over_gloo(torch):
+    """DistributedDataParallel asks a group that is called gloo for its sockets, to log them, and waits for averaged gradients. What stands in
+    for gloo has neither: nothing is logged, and gradients stay as they are."""
+    ddp, dist = torch.nn.parallel.DistributedDataParallel, torch.distributed
+    logger, hook = getattr(dist, "Logger", None), getattr(dist, "_register_comm_hook", None)
+    original, log = getattr(ddp, "_ddp_init_helper", None), getattr(logger, "set_construction_data_and_log", None)
+    if not (original and log and hook):
+        return
+
+    def stay(state, bucket):
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    def init_helper(self, *args, **kwargs):
+        alone = self.process_group.name() == "gloo"
+        if alone:
+            logger.set_construction_data_and_log = lambda *args: None
+        try:
+            original(self, *args, **kwargs)
+        finally:
+            logger.set_construction_data_and_log = log
+        if alone:
+            hook(self.reducer, None, stay)
+    ddp._ddp_init_helper = init_helper
+
+
 def make_parts_alone(c10d):
     """A part that is split off learns its members from NCCL, which all would tell: each is made as a group of its own."""
     if hasattr(c10d, "_get_split_source"):
@@ -189,6 +216,7 @@ def play(torch):
             atexit.register(cufrag_roles.Scout(torch, c10d, scout, world).write, [])
     tolerate_objects(c10d)
     pretend_gloo(c10d)
+    average_over_gloo(torch)
     make_parts_alone(c10d)
     original = dist.init_process_group
     kept = []  # C++ keeps no reference to the Python object

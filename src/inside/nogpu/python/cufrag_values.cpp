@@ -53,6 +53,7 @@ constexpr int64_t HELD_INTEGERS = int64_t(2) << 30; /* as long as all that are n
 constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small, */
 constexpr double FLOPS = 3e8;	/* or if all of it was computed and this is enough: a small net on the program's data; */
 constexpr int64_t DATA = 16 << 20;	/* both where, besides, nothing has a gradient and is no product: distances, masks */
+constexpr int64_t MASKS = 128 << 20;	/* numbers that booleans choose, so that as many are known as of those */
 constexpr int64_t HELD = 64 << 20;	/* as long as all such floating-point numbers on the card are no more than this: a large net is not computed */
 constexpr int64_t HELD_DATA = 1 << 30; /* for what is made of such data: masks of a large net */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
@@ -106,6 +107,8 @@ struct Info {
 	bool pointwise = false; /* or copies: no number of its inputs is a place */
 	bool compares = false;
 	bool bound = false; /* with one that nearly all meet */
+	bool masks = false; /* numbers chosen by booleans, or booleans made of numbers */
+	bool both = false;  /* true where both are */
 	bool report = false; /* reads what a solver reports: success */
 	bool zeros = false; /* fills with zeros: memory without pages */
 	bool sends = false; /* to other ranks */
@@ -171,6 +174,8 @@ Info describe(const c10::OperatorHandle &op)
 	f.compares = one_of(name, { "aten::ge", "aten::gt", "aten::le", "aten::lt", "aten::eq", "aten::ne" });
 	f.stays = name == "aten::_amp_update_scale_";
 	f.finite = name == "aten::_amp_foreach_non_finite_check_and_unscale_";
+	f.masks = f.compares || one_of(name, { "aten::where", "aten::masked_fill" });
+	f.both = one_of(name, { "aten::mul", "aten::logical_and", "aten::bitwise_and" });
 	f.counts = name == "aten::histc";
 	f.resizes = name == "aten::resize_";
 	f.sends = begins(name, { "c10d", "_c10d" });
@@ -239,6 +244,12 @@ int64_t span(const Tensor &t)
 	return n * t.element_size();
 }
 
+/* Bytes of its numbers: less than its span, where it skips some; a repeated number counts once. */
+int64_t volume(const Tensor &t)
+{
+	return std::min(span(t), int64_t(t.numel() * t.element_size()));
+}
+
 bool integers(const Tensor &t)
 {
 	return c10::isIntegralType(t.scalar_type(), true);
@@ -290,7 +301,7 @@ int64_t most_integers(const Tensor &t)
 
 bool small(const Tensor &t)
 {
-	return span(t) <= (integers(t) ? most_integers(t) : SMALL);
+	return volume(t) <= (integers(t) ? most_integers(t) : SMALL);
 }
 
 /* The same bytes as a tensor of the CPU. */
@@ -454,7 +465,7 @@ void invent_all(const Tensor &c)
 
 void invent(const Tensor &t, int64_t most = 0)
 {
-	if (on_card(t) && t.numel() && (small(t) || span(t) <= most))
+	if (on_card(t) && t.numel() && (small(t) || volume(t) <= most))
 		invent_all(cpu_view(t));
 }
 
@@ -886,7 +897,7 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 {
 	Judged j;
 	bool data = !f.mutates && !f.flops, known = true, made = true, takes = false;
-	int64_t bytes = 0;
+	int64_t bytes = 0, data_most = f.masks ? MASKS : DATA;
 	for (size_t i = 0; i < args.size(); i++)
 		each(args[i], [&](const Tensor &t) {
 			if (!t.is_cuda() || (f.like && i == 0))
@@ -897,10 +908,10 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 				j.origin = NOTHING;
 				return;
 			}
-			bytes += integers(t) ? 0 : span(t);
-			known &= small(t) || span(t) <= READ;
-			data &= !t.requires_grad() && (small(t) || span(t) <= DATA);
-			if (!small(t) && (f.writes[i] || span(t) > READ))
+			bytes += integers(t) ? 0 : volume(t);
+			known &= small(t) || volume(t) <= READ;
+			data &= !t.requires_grad() && (small(t) || volume(t) <= data_most);
+			if (!small(t) && (f.writes[i] || volume(t) > READ))
 				j.fits = false;
 			if (f.over && i == 0)
 				return;
@@ -909,11 +920,29 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 				j.fits = made = false;
 		});
 	j.fits &= bytes <= 4 * READ;
-	made &= j.origin == COMPUTED && bytes <= 2 * DATA;
+	made &= j.origin == COMPUTED && bytes <= 2 * data_most;
 	made &= held.bytes <= (data && takes ? HELD_DATA : HELD);
-	j.most = made && data ? DATA : made && known ? READ : 0;
+	j.most = made && data ? data_most : made && known ? READ : 0;
 	j.fits |= j.most > 0;
 	return j;
+}
+
+/* Do nearly all meet it? isfinite(x) is (x == x) * (|x| != inf). */
+bool nearly_all_meet(const Info &f, const std::vector<IValue> &args)
+{
+	if (f.bound || !f.compares || !args[0].toTensor().is_floating_point())
+		return f.bound;
+	return args[1].isTensor() ? f.name == "aten::eq" && args[1].toTensor().is_same(args[0].toTensor()) :
+				    f.name == "aten::ne" && std::isinf(args[1].toScalar().toDouble());
+}
+
+/* What nobody computed, as all of it is: booleans that are true for most. */
+void invent_most(const std::vector<IValue> &outs)
+{
+	each(outs, [](const Tensor &t) {
+		if (on_card(t) && t.numel() && small(t))
+			cpu_view(t).fill_(1);
+	});
 }
 
 /* Is all that comes out single floating-point numbers on the card? */
@@ -1177,7 +1206,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.name == "aten::copy_" || f.name == "aten::_to_copy")
 		arrived(f, args[f.mutates ? 1 : 0].toTensor(), outs[0].toTensor());
 	bool outs_fit = !f.flops || !most || flops_of(f, args, outs) <= FLOPS;
-	each(outs, [&, most = most](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && (small(t) || span(t) <= most)); });
+	each(outs, [&, most = most](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && (small(t) || volume(t) <= most)); });
 	if (f.rule && !(fits && origin > LIKELY && outs_fit)) {
 		invent_for(f, args, outs);
 		each(outs, [](const Tensor &t) {
@@ -1214,12 +1243,15 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		return; /* what came from the host is there, or not, as the copy said itself */
 	if (done && origin == NOTHING)
 		origin = GUESSED;
+	bool likely = nearly_all_meet(f, args) || (!done && origin == LIKELY && (f.both || f.name == "aten::all") && decides(outs));
+	if (!done && likely)
+		invent_most(outs);
 	if (f.compares && origin <= GUESSED) /* of integers: with the zeros that are there */
-		origin = integers(args[0].toTensor()) ? (done ? INVENTED : GUESSED) : f.bound ? LIKELY : origin;
+		origin = integers(args[0].toTensor()) ? (done ? INVENTED : GUESSED) : likely ? LIKELY : origin;
 	auto set = [&](const Tensor &t) {
 		if (!on_card(t))
 			return;
-		Origin now = done || f.bound ? origin : !f.mutates && small(t) ? GUESSED : NOTHING;
+		Origin now = done || likely ? origin : !f.mutates && small(t) ? GUESSED : NOTHING;
 		if (now == NOTHING && t.is_floating_point())
 			drop(t);
 		set_origin(t, now);
