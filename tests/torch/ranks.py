@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|stuck. Each rank prints "rank N done", and what is not as it should be."""
+import inspect
 import os
 import sys
 
@@ -129,7 +130,8 @@ def stuck():
 
 torch.cuda.set_device(card)
 if sys.argv[1] != "roles":  # there the mesh does
-    dist.init_process_group("nccl", device_id=card)
+    takes_card = "device_id" in inspect.signature(dist.init_process_group).parameters  # since PyTorch 2.3
+    dist.init_process_group("nccl", **({"device_id": card} if takes_card else {}))
 globals()[sys.argv[1]]()
 print("rank %d done" % rank, flush=True)
 dist.destroy_process_group()
