@@ -23,12 +23,25 @@ static int check_card(const struct frag_launch *l, struct frag_err *err)
 	return 0;
 }
 
+/* What of PyTorch a hook did not find, unless it was said: "without ..." (cufrag_recorder.py). */
+static unsigned note_hook(const struct frag_launch *l, const char *line, char *said, size_t cap)
+{
+	size_t len = strlen(said);
+
+	if (strstr(said, line) || len + strlen(line) + 1 > cap)
+		return 0;
+	memcpy(said + len, line, strlen(line) + 1);
+	frag_launch_note(l, "the program went on %.*s (a release that this cufrag does not know)",
+			 (int)strcspn(line, "\n"), line);
+	return 1;
+}
+
 /* Names of calls that got an error, one a line, into one sentence; "card N": the program chose a
- * card that is not there. Returns how many names. */
+ * card that is not there; "hook TEXT". Returns how many of the first and the last there are. */
 static unsigned note_calls(const struct pretend_job *j)
 {
-	char path[sizeof(j->folder) + 16], line[200], text[1000] = "";
-	unsigned count = 0, card, last = 0;
+	char path[sizeof(j->folder) + 16], line[400], text[1000] = "", said[8000] = "";
+	unsigned count = 0, hooks = 0, card, last = 0;
 	FRAG_AUTO_FILE FILE *f = NULL;
 
 	snprintf(path, sizeof(path), "%s/calls", j->folder);
@@ -38,6 +51,10 @@ static unsigned note_calls(const struct pretend_job *j)
 
 		if (sscanf(line, "card %u", &card) == 1) {
 			last = FRAG_MAX(last, card);
+			continue;
+		}
+		if (!strncmp(line, "hook ", 5)) {
+			hooks += note_hook(j->l, line + 5, said, sizeof(said));
 			continue;
 		}
 		line[strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -60,7 +77,7 @@ static unsigned note_calls(const struct pretend_job *j)
 		frag_launch_note(j->l, "a stripped library of the program links the CUDA runtime "
 				       "statically; its CUDA calls fail (built with nvcc --cudart "
 				       "shared, or not stripped, it works)");
-	return count;
+	return count + hooks;
 }
 
 /* What was said above, and a run that did not come to its end, belong to one run only. */
@@ -106,8 +123,9 @@ static int run_all(struct pretend_job *j, char **program, struct frag_trace **ou
 	if (!j->o->trial && frag_kept_get(&j->kept, j->l, out, status))
 		return 0;
 	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
-	FRAG_TRY(frag_pretend_run_ranks(j, program, status, err));
+	rc = frag_pretend_run_ranks(j, program, status, err);
 	missing = note_calls(j);
+	FRAG_TRY(rc);
 	rc = frag_pretend_collect(j->l, j->folder, *status, out, err);
 	if (!rc && !*status && j->roles && !j->roles_known && j->o->known_roles)
 		frag_roles_pass_on(j->folder, (*out)->estimate, j->o->known_roles);

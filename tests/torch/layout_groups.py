@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that are alike, or stages of two, of which the second needs most: layout_groups.py alikeN|stagesN"""
+import inspect
 import os
 import sys
 
@@ -9,7 +10,8 @@ import torch.distributed as dist
 kind, rank = sys.argv[1], int(os.environ["RANK"])
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("nccl")
-stages = [dist.new_group([n, n + 1], group_desc="stages") for n in (0, 2)] if kind.startswith("stages") else []
+named = {"group_desc": "stages"} if "group_desc" in inspect.signature(dist.new_group).parameters else {}  # since PyTorch 2.4
+stages = [dist.new_group([n, n + 1], **named) for n in (0, 2)] if kind.startswith("stages") else []
 last = bool(stages) and rank % 2 == 1
 layer = torch.nn.Linear(2048, 2048 * (4 if last else 1), device="cuda")
 optimizer = torch.optim.AdamW(layer.parameters())

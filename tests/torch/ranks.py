@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|stuck. Each rank prints "rank N done", and what is not as it should be."""
+import inspect
 import os
 import sys
 
@@ -141,7 +142,9 @@ def stuck():
 
 torch.cuda.set_device(card)
 if sys.argv[1] != "roles":  # there the mesh does
-    dist.init_process_group(**({"backend": "gloo"} if sys.argv[1] == "gloo" else {"backend": "nccl", "device_id": card}))
+    gloo = sys.argv[1] == "gloo"
+    takes_card = not gloo and "device_id" in inspect.signature(dist.init_process_group).parameters  # since PyTorch 2.3
+    dist.init_process_group("gloo" if gloo else "nccl", **({"device_id": card} if takes_card else {}))
 globals()[sys.argv[1]]()
 print("rank %d done" % rank, flush=True)
 dist.destroy_process_group()

@@ -21,7 +21,7 @@ import sysconfig
 import tempfile
 import time
 
-from cufrag_recorder import say
+from cufrag_recorder import attach, say
 
 CORE = "libcufrag_nogpu.so"
 VALUES = "cufrag_values.so"
@@ -71,7 +71,7 @@ class Card:
         self.watch_libraries()
         os.environ["TRITON_LIBCUDA_PATH"] = self.folder
         # Triton 2.1 asks ldconfig only
-        After("triton.common.build", lambda build: setattr(build, "libcuda_dirs", lambda: [self.folder]))
+        After("triton.common.build", lambda build: setattr(build, "libcuda_dirs", lambda: [self.folder]), "the place of Triton's driver")
         os.environ.update((name, os.path.join(self.folder, folder)) for name, folder in CACHES.items())
         os.environ["USE_PYTORCH_KERNEL_CACHE"] = "0"
         os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(
@@ -143,16 +143,21 @@ class Card:
             pass
         mode = os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
         if mode != "none":
-            path = self.values_library(torch)
-            if path:
-                self.start_values(torch, path, mode)
-        self.settle_buckets(torch)
+            attach("values of small tensors, so decisions that depend on them may be wrong", self.offer_values, torch, mode)
+        if torch.distributed.is_available():
+            import cufrag_ranks
+            attach("settled buckets of DistributedDataParallel, so they may be there twice", cufrag_ranks.settle_buckets, torch)
         import cufrag_alike
         cufrag_alike.watch()
         self.play_ranks(torch)
-        self.count_spawned(torch)
+        attach("a card for each process of torch.multiprocessing.spawn (--gpus N gives them)", self.count_spawned, torch)
         for package in ("lightning.fabric", "lightning_fabric"):
-            After(package + ".utilities.device_parser", self.watch_lightning)
+            After(package + ".utilities.device_parser", self.watch_lightning, "the number of cards that Lightning asks for (--gpus N gives it)")
+
+    def offer_values(self, torch, mode):
+        path = self.values_library(torch)
+        if path:
+            self.start_values(torch, path, mode)
 
     @staticmethod
     def count_spawned(torch):
@@ -184,15 +189,10 @@ class Card:
                 raise
         parser._sanitize_gpu_ids = told
 
-    def settle_buckets(self, torch):
-        if torch.distributed.is_available():
-            import cufrag_ranks
-            cufrag_ranks.settle_buckets(torch)
-
     def play_ranks(self, torch):
         if os.environ.get("CUFRAG_NOGPU_RANK") or int(os.environ.get("WORLD_SIZE", "1")) > 1:
             import cufrag_ranks
-            cufrag_ranks.play(torch)
+            attach("ranks that do not run", cufrag_ranks.play, torch)
 
     def begin(self, torch):
         """After a fork: what is of this run."""
@@ -233,8 +233,8 @@ class Card:
         include = os.path.join(self.package, "include")
         library = os.path.join(self.package, "lib")
         temp = "%s.%d" % (path, os.getpid())
-        command = [compiler, "-O1", "-std=c++20" if cxx20(torch) else "-std=c++17", "-fPIC", "-shared",
-                   "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch._C._GLIBCXX_USE_CXX11_ABI, "-I" + include,
+        command = [compiler, "-O1", "-std=c++20" if release_of(torch) >= (2, 12) else "-std=c++17", "-fPIC", "-shared",
+                   "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch.compiled_with_cxx11_abi(), "-I" + include,
                    "-I" + os.path.join(include, "torch", "csrc", "api", "include"),
                    os.path.join(self.home, "cufrag_values.cpp"), "-o", temp, "-L" + library, "-lc10", "-ltorch_cpu",
                    "-ldl", "-Wl,--unresolved-symbols=ignore-all"]
@@ -259,9 +259,9 @@ class Card:
         lib.cufrag_values_start(self.core.encode(), mode.encode(),
                                 ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
                                 *self.roof(), self.callback)
-        After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit))
-        self.watch_inductor(torch)
-        hide_key(torch, lambda: lib.cufrag_values_thread(1))
+        After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit), STALE % "a kernel of Triton writes")
+        After("torch._inductor.codecache", lambda _: self.watch_inductor(torch), STALE % "compiled code makes")
+        hide_key(torch, lib)
         # the switch is one of each thread; autograd's own threads inherit it
         original = threading.Thread.start
 
@@ -294,10 +294,10 @@ class Card:
 
     def watch_inductor(self, torch):
         """What compiled code makes is made by no operator, and by kernels: it's not what lay there before."""
-        guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
-        make, unknown = getattr(guards, "_empty_strided_cuda", None), self.values.cufrag_values_unknown
-        if not make:
+        guards, unknown = torch._C._dynamo.guards, self.values.cufrag_values_unknown
+        if release_of(torch) < (2, 3) and not hasattr(guards, "_empty_strided_cuda"):  # by an operator
             return
+        make = guards._empty_strided_cuda
 
         def empty_strided_cuda(*args):
             made = make(*args)
@@ -382,12 +382,12 @@ def of_the_scaler():
 
 
 class After:
-    """Does something with a module when it is there: now, or after the program has loaded it."""
+    """Does something with a module when it is there: now, or after the program has loaded it. purpose: as for `attach`."""
 
-    def __init__(self, name, then):
-        self.name, self.then, self.busy = name, then, False
+    def __init__(self, name, then, purpose):
+        self.name, self.then, self.purpose, self.busy = name, then, purpose, False
         if name in sys.modules:
-            then(sys.modules[name])
+            attach(purpose, then, sys.modules[name])
         else:
             sys.meta_path.insert(0, self)
 
@@ -402,7 +402,7 @@ class After:
 
             def exec_module(module):
                 run(module)
-                self.then(module)
+                attach(self.purpose, self.then, module)
             spec.loader.exec_module = exec_module
         return spec
 
@@ -424,17 +424,37 @@ def loads(library):
         return False
 
 
-def hide_key(torch, switch_on):
+def hide_key(torch, lib):
     """The part's dispatch key is none of Python's: operators of higher order, which Python dispatches, do not see it."""
-    keys = torch._C._dispatch_tls_local_include_set
+    keys, original = getattr(torch._C, "_dispatch_tls_local_include_set", None), getattr(torch._ops, "_compute_keyset", None)
+    if not keys or not original:
+        switch_off_within(torch._ops.HigherOrderOperator, torch, lib)
+        lib.cufrag_values_thread(1)
+        return
     before = keys()
-    switch_on()
+    lib.cufrag_values_thread(1)
     mine = keys() - before
-    original = getattr(torch._ops, "_compute_keyset", None)
-    if original:
-        def compute_keyset(*args):
-            return original(*args) - mine
-        torch._ops._compute_keyset = compute_keyset
+
+    def compute_keyset(*args):
+        return original(*args) - mine
+    torch._ops._compute_keyset = compute_keyset
+
+
+def switch_off_within(operator, torch, lib):
+    """Where keys cannot be taken out: such operators compute no values, and what they give has none."""
+    call = operator.__call__
+
+    def call_without(*args, **kwargs):
+        lib.cufrag_values_thread(0)
+        try:
+            given = call(*args, **kwargs)
+        finally:
+            lib.cufrag_values_thread(1)
+        for t in given if isinstance(given, (tuple, list)) else [given]:
+            if type(t) is torch.Tensor and t.is_cuda:
+                lib.cufrag_values_unknown(ctypes.c_void_p(t.untyped_storage().data_ptr()))
+        return given
+    operator.__call__ = call_without
 
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -443,6 +463,9 @@ STANDARD = sysconfig.get_paths()["stdlib"]
 SCRIPTS = os.path.join(sysconfig.get_paths()["scripts"], "")  # commands that packages install
 
 
-def cxx20(torch):
+STALE = "what tells that what %s is not computed, so decisions that depend on it may be wrong"
+
+
+def release_of(torch):
     version = torch.__version__.split(".")
-    return (int(version[0]), int(version[1])) >= (2, 12)
+    return int(version[0]), int(version[1])

@@ -14,6 +14,8 @@ import threading
 import time
 import types
 
+from cufrag_recorder import attach
+
 PATIENCE_S = 5  # for collectives that may never end
 ANSWER = b"\7" * 128  # for a key that another rank would have set: an id of NCCL, or a flag
 
@@ -72,21 +74,28 @@ def replace(original, new):
 
 
 MISSING = object()
+UNREADABLE = EOFError, ValueError, pickle.UnpicklingError
 
 
 def tolerate_objects(c10d):
     """Objects of other ranks never come: what this rank had in their place stays. A receiver has nothing in their place."""
-    to_object, broadcast, receive = c10d._tensor_to_object, c10d.broadcast_object_list, getattr(c10d, "recv_object_list", None)
+    broadcast, receive = c10d.broadcast_object_list, getattr(c10d, "recv_object_list", None)
+    to_object = getattr(c10d, "_tensor_to_object", None)
 
     def tensor_to_object(*args, **kwargs):
         try:
             return to_object(*args, **kwargs)
-        except (EOFError, ValueError, pickle.UnpicklingError):
+        except UNREADABLE:
             return MISSING
 
     def broadcast_object_list(object_list, *args, **kwargs):
         before = list(object_list)
-        broadcast(object_list, *args, **kwargs)
+        try:
+            broadcast(object_list, *args, **kwargs)
+        except UNREADABLE:
+            if to_object:
+                raise
+            object_list[:] = before
         object_list[:] = [b if o is MISSING else o for b, o in zip(before, object_list)]
 
     def recv_object_list(object_list, *args, **kwargs):
@@ -95,7 +104,8 @@ def tolerate_objects(c10d):
             raise RuntimeError("this rank waits for objects, which the pretended ranks cannot send; give PipelineStage its "
                                "input_args and output_args")
         return source
-    c10d._tensor_to_object = tensor_to_object
+    if to_object:
+        c10d._tensor_to_object = tensor_to_object
     replace(broadcast, broadcast_object_list)
     if receive:
         replace(receive, recv_object_list)
@@ -103,31 +113,35 @@ def tolerate_objects(c10d):
 
 def pretend_gloo(c10d):
     """Gloo's ranks meet over sockets, where nobody would be: what they tell each other stays each one's own."""
-    fake = getattr(c10d, "FakeProcessGroup", None) or getattr(sys.modules["torch._C"]._distributed_c10d, "FakeProcessGroup", None)
-    if fake is None or not hasattr(c10d, "ProcessGroupGloo"):
+    original = getattr(c10d, "ProcessGroupGloo", None)
+    if not original:
         return
+    parts = getattr(sys.modules["torch._C"], "_distributed_c10d", None)
+    fake = getattr(c10d, "FakeProcessGroup", None) or getattr(parts, "FakeProcessGroup", None)
+
+    class Either(type(original)):
+        def __instancecheck__(cls, group):
+            return isinstance(group, fake or original)
+
+    class Gloo(original, metaclass=Either):
+        def __new__(cls, store, rank, size, *args, **kwargs):
+            if not fake:
+                return original(c10d.HashStore(), 0, 1, *args, **kwargs)
+            return fake._create_internal(rank, size) if hasattr(fake, "_create_internal") else fake(rank, size)
+    c10d.ProcessGroupGloo = Gloo
+    if not fake:
+        raise AttributeError("no FakeProcessGroup, so each rank is alone in its group")
     fake.options = types.SimpleNamespace()
     for name in ("_set_default_timeout", "_set_sequence_number_for_group"):
         setattr(fake, name, lambda group, *args: None)
-
-    class Either(type(c10d.ProcessGroupGloo)):
-        def __instancecheck__(cls, group):
-            return isinstance(group, fake)
-
-    class Gloo(c10d.ProcessGroupGloo, metaclass=Either):
-        def __new__(cls, store, rank, size, *args, **kwargs):
-            return fake._create_internal(rank, size) if hasattr(fake, "_create_internal") else fake(rank, size)
-    c10d.ProcessGroupGloo = Gloo
 
 
 def average_over_gloo(torch):
     """DistributedDataParallel asks a group that is called gloo for its sockets, to log them, and waits for averaged gradients. What stands in
     for gloo has neither: nothing is logged, and gradients stay as they are."""
     ddp, dist = torch.nn.parallel.DistributedDataParallel, torch.distributed
-    logger, hook = getattr(dist, "Logger", None), getattr(dist, "_register_comm_hook", None)
-    original, log = getattr(ddp, "_ddp_init_helper", None), getattr(logger, "set_construction_data_and_log", None)
-    if not (original and log and hook):
-        return
+    logger, hook = dist.Logger, dist._register_comm_hook
+    original, log = ddp._ddp_init_helper, logger.set_construction_data_and_log
 
     def stay(state, bucket):
         future = torch.futures.Future()
@@ -183,13 +197,11 @@ def settle_buckets(torch):
     """DistributedDataParallel makes new buckets before its second forward pass. Whether the old ones are gone by then depends on how long the
     first step takes: it is taken for one of more than a tenth of a second, which a step without a card may not be."""
     ddp = torch.nn.parallel.DistributedDataParallel
-    original = getattr(ddp, "_pre_forward", None)
-    if not original:
-        return
+    original = ddp._pre_forward
 
     def pre_forward(self, *args, **kwargs):
-        fixed = getattr(self, "_use_python_reducer", False) or getattr(self, "_has_rebuilt_buckets", True) or (
-            self.find_unused_parameters and not self.static_graph)
+        fixed = getattr(self, "_use_python_reducer", False) or getattr(self, "_has_rebuilt_buckets", False) or (
+            getattr(self, "find_unused_parameters", False) and not getattr(self, "static_graph", False))
         if not fixed and torch.is_grad_enabled() and torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
             retire(torch, self.process_group)
         return original(self, *args, **kwargs)
@@ -213,11 +225,12 @@ def play(torch):
         world = int(os.environ["WORLD_SIZE"])
         players = cufrag_roles.Players(torch, c10d, roles, world) if roles else None
         if scout:
-            atexit.register(cufrag_roles.Scout(torch, c10d, scout, world).write, [])
-    tolerate_objects(c10d)
-    pretend_gloo(c10d)
-    average_over_gloo(torch)
-    make_parts_alone(c10d)
+            found = attach("roles of ranks", cufrag_roles.Scout, torch, c10d, scout, world)
+            atexit.register(found.write, []) if found else cufrag_roles.end_scout()
+    attach("objects of ranks that do not run", tolerate_objects, c10d)
+    attach("groups of Gloo with ranks that do not run", pretend_gloo, c10d)
+    attach("averages of gradients over Gloo", average_over_gloo, torch)
+    attach("groups that are split off", make_parts_alone, c10d)
     original = dist.init_process_group
     kept = []  # C++ keeps no reference to the Python object
 

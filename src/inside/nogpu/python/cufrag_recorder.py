@@ -16,6 +16,7 @@ import time
 
 
 KEPT = []
+TOLD = set()
 NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; remove it from PYTORCH_CUDA_ALLOC_CONF "
               "(cufrag compare --policy async says what it would need)")
 ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -28,6 +29,28 @@ def say(text):
         print("cufrag record: " + text, file=sys.stderr, flush=True)
     except OSError:  # no room where it is written to
         pass
+
+
+def attach(purpose, then, *given):
+    """then(*given), a hook into names of PyTorch or others that a release may not have. Then the program goes on without it, and `cufrag`
+    says so at the end (src/launch/pretend.c), once for all processes."""
+    try:
+        return then(*given)
+    except Exception as error:
+        tell("without %s: %s: %s" % (purpose, type(error).__name__, error))
+        return None
+
+
+def tell(text):
+    text = " ".join(text.split())[:390]
+    if text in TOLD:
+        return
+    TOLD.add(text)
+    try:
+        with open(os.environ["CUFRAG_NOGPU_CALLS"], "a", errors="replace") as f:
+            f.write("hook %s\n" % text)
+    except (KeyError, OSError):  # a real card, or no room
+        say("the program goes on " + text)
 
 
 def settings_of(torch):
@@ -65,7 +88,7 @@ class Recorder:
 
     def after(self, torch):
         self.torch = torch
-        if not hasattr(getattr(torch, "cuda", None), "_lazy_call"):
+        if not hasattr(torch, "cuda"):  # not PyTorch
             return
         if self.card:
             self.card.after(torch)
@@ -74,13 +97,17 @@ class Recorder:
             cufrag.torch.use_environment()
             KEPT.append(self)  # the card's callbacks
             return  # requests are recorded by the policy's library
+        attach("a recording", self.watch, torch)
+
+    def watch(self, torch):
+        """Records from the first use of the card on."""
         if os.environ.get("CUFRAG_NOGPU_MODULES"):
             import cufrag_shapes
             cufrag_shapes.keep(os.environ["CUFRAG_NOGPU_MODULES"] + ".shapes")
         self.settings = settings_of(torch)
         if self.card and ("CUFRAG_TRIALS" in os.environ or "CUFRAG_CHANGES" in os.environ):
             import cufrag_changes
-            self.trial = cufrag_changes.Trial(torch, self)
+            self.trial = attach("advice", cufrag_changes.Trial, torch, self)
         torch.cuda._lazy_call(self.start)
         atexit.register(self.finish)
         for name in ("_exit", "abort", "execv", "execve"):
@@ -157,7 +184,7 @@ class Recorder:
             memory._record_memory_history(
                 enabled="all", context="all" if os.environ.get("CUFRAG_RECORD_FRAMES") else None, stacks="python",
                 max_entries=int(os.environ.get("CUFRAG_RECORD_ENTRIES", "10000000")))
-        except (RuntimeError, TypeError) as error:  # TypeError: before 2.1
+        except Exception as error:  # TypeError: before 2.1
             say("process %d is not recorded: %s" % (self.pid, NO_HISTORY if "cudaMallocAsync" in str(error) else error))
             return
         self.started = True

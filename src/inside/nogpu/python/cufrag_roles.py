@@ -21,6 +21,7 @@ $CUFRAG_NOGPU_ROLES, written by the scout:
 """
 import atexit
 import hashlib
+import inspect
 import os
 import re
 import time
@@ -48,10 +49,14 @@ class Groups:
     def __init__(self, c10d, world, on_group=None):
         self.names, self.lists, self.world, self.on_group = {}, [], world, on_group
         original = c10d._new_process_group_helper
+        signature = inspect.signature(original)
+        size, _, ranks, backend = list(signature.parameters)[:4]
+        signature.parameters["group_name"]  # its place differs, and a release may have another name for it
 
-        def helper(group_size, group_rank, ranks, backend, store, group_name, *args, **kwargs):
-            self.note(list(ranks) or list(range(group_size)), str(backend), str(group_name), str(kwargs.get("group_desc")))
-            return original(group_size, group_rank, ranks, backend, store, group_name, *args, **kwargs)
+        def helper(*args, **kwargs):
+            given = signature.bind(*args, **kwargs).arguments
+            self.note(list(given[ranks]) or list(range(given[size])), str(given[backend]), str(given["group_name"]), str(given.get("group_desc")))
+            return original(*args, **kwargs)
         c10d._new_process_group_helper = helper
 
     def note(self, ranks, backend, name, kind):

@@ -49,12 +49,12 @@ def whole(tensor_meta):
 def question(torch, schema):
     """A hash; None: the answer may depend on more."""
     core = torch._C
-    if not schema.op._schema.name.startswith(OPERATORS) or core._len_torch_dispatch_stack() or core._len_torch_function_stack() or torch._guards.detect_fake_mode():
-        return None
     try:
+        if not schema.op._schema.name.startswith(OPERATORS) or core._len_torch_dispatch_stack() or core._len_torch_function_stack() or torch._guards.detect_fake_mode():
+            return None
         asked = (str(schema.op), torch.get_default_dtype(), plain(torch, schema.args_schema),
                  [(k, plain(torch, v)) for k, v in schema.kwargs_schema.items()])
-    except (Unknown, TypeError):  # symbols have no hash, either
+    except (Unknown, AttributeError, TypeError):  # symbols have no hash, either
         return None
     return hashlib.sha256(repr(asked).encode()).digest()
 
@@ -86,7 +86,7 @@ def keep(path):
     """In the first layout."""
     import cufrag_card
     KEPT["path"] = path
-    cufrag_card.After(MODULE, lambda module: watch(module, KEPT["answers"], True))
+    cufrag_card.After(MODULE, lambda module: watch(module, KEPT["answers"], True), "what saves DTensor time")
     atexit.register(write)
 
 

@@ -89,15 +89,22 @@ class GraphsWithoutTrees:
 
         def run(module):
             body(module)
-            module.triton.cudagraph_trees = False
+            leave_out_trees(module)
         spec.loader.exec_module = run
         return spec
+
+
+def leave_out_trees(config):
+    try:
+        config.triton.cudagraph_trees = False
+    except AttributeError:  # a release without them
+        pass
 
 
 def capture_without_trees():
     config = sys.modules.get("torch._inductor.config")
     if config:
-        config.triton.cudagraph_trees = False
+        leave_out_trees(config)
     else:
         sys.meta_path.insert(0, GraphsWithoutTrees())
 
@@ -122,8 +129,7 @@ def put_in(torch):
     memory.change_current_allocator(wrapped)
     _keep.extend((wrapped, inner))
     answers.put_in(torch, _library, release_of(torch.__version__))
-    if release_of(torch.__version__) >= 202:
-        capture_without_trees()
+    capture_without_trees()
 
 
 def use(policy: str, record: Optional[str] = None, limit: Optional[int] = None, seed: int = 1) -> None:
@@ -197,8 +203,8 @@ def use_environment():
     try:
         use(os.environ["CUFRAG_RUN"], record=record, limit=os.environ.get("CUFRAG_RUN_LIMIT"),
             seed=int(os.environ.get("CUFRAG_RUN_SEED", "1")))
-    except RuntimeError as error:
-        # nobody may believe that the policy was in use
+    except (RuntimeError, AttributeError) as error:
+        # nobody may believe that the policy was in use; AttributeError: a release that has other names
         print("cufrag run: %s" % error, file=sys.stderr, flush=True)
         os._exit(4)
 

@@ -9,13 +9,18 @@ import os
 import sys
 import weakref
 
+from cufrag_recorder import tell
+
 
 def wrap(home, name, around):
     """home.name becomes around(original, *args, **kwargs), but within what torch.compile compiles."""
     import functools
     torch = sys.modules["torch"]
     compiling = getattr(torch.compiler, "is_compiling", None) or torch._utils.is_compiling  # before PyTorch 2.3
-    original, compiles = getattr(home, name), compiles_frames()
+    original, compiles = getattr(home, name, None), compiles_frames()
+    if original is None:
+        tell("without what advise sees by %s.%s, which is not there" % (home.__name__, name))
+        return
 
     @functools.wraps(original)
     def call(*args, **kwargs):
@@ -28,16 +33,29 @@ HOOKS = set()
 
 
 def compiles_frames():
-    """Asks whether torch.compile looks at each function that is called now. Older releases cannot be asked."""
-    dynamo = getattr(sys.modules["torch"]._C, "_dynamo", None)
-    return getattr(dynamo and dynamo.eval_frame, "get_eval_frame_callback", None) or (lambda: None)
+    """Asks whether torch.compile looks at each function that is called now."""
+    torch = sys.modules["torch"]
+    frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "get_eval_frame_callback"):
+        return frames.get_eval_frame_callback
+    change, context = getattr(frames, "set_eval_frame", lambda callback: None), getattr(getattr(torch, "_guards", None), "TracingContext", None)
+    tracing = getattr(context, "try_get", None) or getattr(context, "get", None) or (lambda: None)
+
+    def asked():  # older releases say what was there before
+        callback = change(None)
+        change(callback)
+        return callback or tracing()
+    HOOKS.add(asked.__code__)
+    return asked
 
 
-def hide_hooks():
-    """torch.compile compiles the functions that torch.nn calls, but none of torch.nn: a hook of ours between them is not to be compiled."""
-    compiler = sys.modules.get("torch._dynamo.eval_frame")  # torch.compile() without a function does not load it yet
-    for code in HOOKS if compiler else ():
-        compiler.skip_code(code)
+def keep_steps(torch, around):
+    """With the first torch.compile, PyTorch 2.1 takes its hooks from the steps of its optimizers."""
+    for kind in vars(torch.optim).values():
+        step = vars(kind).get("step") if isinstance(kind, type) else None
+        if getattr(step, "hooked", False) and step.__code__.co_name != "wrapper" and step.__code__ not in HOOKS:
+            wrap(kind, "step", around)
+            kind.step.hooked = True
 
 
 def as_it_was(home, *names):
@@ -142,6 +160,8 @@ class Seen:
     def on_call(self, original, module, *args, **kwargs):
         if self.depth:
             return original(module, *args, **kwargs)
+        if hasattr(module, "compile_subgraph_reason"):  # a graph of torch.compile's, which PyTorch 2.1 calls as a module
+            return self.within(original, module, args, kwargs)
         if "_cufrag_known" not in module.__dict__:
             self.found(module)
             self.calls.append(Call(self, module, args, kwargs))
@@ -156,24 +176,30 @@ class Seen:
                 self.prompt = max(self.prompt, *(t.shape[-1] for t in (*args, kwargs.get("input_ids")) if isinstance(t, self.torch.Tensor)), 0)
         if self.arguments:
             args, kwargs = self.arguments(args, kwargs)
-        self.depth = 1
-        try:
-            out = original(module, *args, **kwargs)
-        finally:
-            self.depth = 0
+        out = self.within(original, module, args, kwargs)
         for c in self.calls:
             if c.module() is module:
                 c.loss = c.loss or loss_of(self.torch, out) is not None
         return out
 
+    def within(self, original, module, args, kwargs):
+        self.depth = 1
+        try:
+            return original(module, *args, **kwargs)
+        finally:
+            self.depth = 0
+
     def on_compile(self, original, module, *args, **kwargs):
-        module.__dict__["_call_impl"] = inspect.unwrap(type(module)._call_impl).__get__(module)  # without our hook, as in a run without changes
+        if hasattr(module, "_call_impl"):
+            module.__dict__["_call_impl"] = inspect.unwrap(type(module)._call_impl).__get__(module)  # without our hook, as in a run without changes
         try:
             original(module, *args, **kwargs)
         finally:
-            del module.__dict__["_call_impl"]
-        hide_hooks()
-        compiled = module._compiled_call_impl
+            module.__dict__.pop("_call_impl", None)
+        self.hide_hooks()
+        compiled = getattr(module, "_compiled_call_impl", None)
+        if compiled is None:  # kept in another place
+            return
         module._compiled_call_impl = lambda *a, **k: self.on_call(lambda _, *x, **y: compiled(*x, **y), module, *a, **k)
 
     def on_compiled(self, original, model=None, *args, **kwargs):
@@ -181,8 +207,22 @@ class Seen:
         if model is not None and not isinstance(owner, self.torch.nn.Module):
             self.functions.append(self.place())
         made = original(model, *args, **kwargs)
-        hide_hooks()
+        self.hide_hooks()
         return made
+
+    def hide_hooks(self):
+        """torch.compile compiles the functions that torch.nn calls, but none of torch.nn: a hook of ours between them is not to be compiled."""
+        compiler = sys.modules.get("torch._dynamo.eval_frame")  # torch.compile() without a function does not load it yet
+        if compiler:
+            keep_steps(self.torch, self.around_step)
+        for code in HOOKS if hasattr(compiler, "skip_code") else ():
+            compiler.skip_code(code)
+
+    def around_step(self, original, optimizer, *args, **kwargs):
+        self.before_step(optimizer, args, kwargs)
+        out = original(optimizer, *args, **kwargs)
+        self.on_step(optimizer, args, kwargs)
+        return out
 
     def again(self, module, args, kwargs):
         """A model that chose, or was evaluated, before it is trained: its first call in training counts."""
