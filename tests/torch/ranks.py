@@ -142,9 +142,9 @@ def stuck():
 
 torch.cuda.set_device(card)
 if sys.argv[1] != "roles":  # there the mesh does
-    gloo = sys.argv[1] == "gloo"
-    takes_card = not gloo and "device_id" in inspect.signature(dist.init_process_group).parameters  # since PyTorch 2.3
-    dist.init_process_group("gloo" if gloo else "nccl", **({"device_id": card} if takes_card else {}))
+    sockets = sys.argv[1] == "gloo"
+    takes_card = not sockets and "device_id" in inspect.signature(dist.init_process_group).parameters  # since PyTorch 2.3
+    dist.init_process_group("gloo" if sockets else "nccl", **({"device_id": card} if takes_card else {}))
 globals()[sys.argv[1]]()
 print("rank %d done" % rank, flush=True)
 dist.destroy_process_group()
