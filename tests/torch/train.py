@@ -107,6 +107,8 @@ def known():
     weights = [torch.randn(1024, 1024, device="cuda") for _ in range(20)]  # a large net
     mask = F.pad(torch.ones(3, 200, dtype=torch.long, device="cuda"), (0, 312))[:, None, None, :].expand(3, 1, 512, 512)
     print("mask", int((1.0 - mask.to(weights[0].dtype))[:, 0, 0, :].sum()))
+    given = torch.empty(3, 64, 4, device="cuda"), torch.empty(4, 4, 3, device="cuda").permute(2, 1, 0)
+    torch.linalg.qr(torch.randn(3, 64, 4, device="cuda"), out=given)
     chosen = torch.where(torch.ones(2, 1, 3000, 3000, dtype=torch.bool, device="cuda"), 0.0, -1.0)[:, 0, 0, :]
     chosen[torch.arange(6000, device="cuda").view(2, 3000) % 1000 == 0] = 5.0
     unknown = torch.randn(2500, 4000, device="cuda") * 2

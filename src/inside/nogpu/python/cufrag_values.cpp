@@ -642,6 +642,7 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 	}
 	if (f.counts && integers(args[0].toTensor()))
 		stack[0] = stack[0].toTensor().to(at::kDouble);
+	const Stack kept = stack; /* what comes back is, for several given outputs, a reference to these, which leave the stack before */
 	Below below_this;
 	KeepSeed seed(f.seeded);
 	OneThread alone;
