@@ -3,6 +3,7 @@
 
 HIDDEN: such a name, as torch._C._name; HIDDEN_SEEN: file for the names that cufrag asks for, one a line.
 """
+import abc
 import importlib.util
 import os
 import re
@@ -42,16 +43,21 @@ class Class(type):
         return look(home, name, type.__getattribute__(cls, name))
 
 
+class Abstract(Class, abc.ABCMeta):
+    pass
+
+
+WATCHED = {types.ModuleType: Module, type: Class, abc.ABCMeta: Abstract}
+
+
 def watched(thing):
     """The same, a module or class that is watched, too."""
     kind = type(thing)
-    try:
-        if kind is types.ModuleType and is_theirs(thing.__name__):
-            thing.__class__ = Module
-        elif kind is type and is_theirs(thing.__module__):
-            thing.__class__ = Class
-    except TypeError:  # one of C
-        pass
+    if kind in WATCHED and is_theirs(thing.__name__ if kind is types.ModuleType else thing.__module__):
+        try:
+            thing.__class__ = WATCHED[kind]
+        except TypeError:  # one of C
+            pass
     return thing
 
 
