@@ -1003,6 +1003,19 @@ test_names_that_are_gone_when_sharded() {
 	names_of sharded 'distributed\.(tensor|device_mesh)' --ranks 0 --world 2
 }
 
+test_advice_without_a_name() {
+	HIDDEN=torch.nn.modules.module.Module._call_impl PYTHONPATH=$root/tests/torch/hidden "$cufrag" advise --changes sgd -- \
+		"$python" "$root/tests/torch/hidden/programs.py" plain > out 2>&1 && grep -q '^sgd .* tried ' out &&
+		grep -q 'went on without what advise sees by Module._call_impl' out || wrong out
+}
+
+# nobody sees which module asks for a card, so only PyTorch itself is loaded before the forks
+test_layouts_without_a_name() {
+	HIDDEN=torch.cuda._lazy_init PYTHONPATH=$root/tests/torch/hidden "$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh --jobs 1 \
+		--csv rows.csv --vary '{n}=1,2,3' -- "$python" "$root/tests/torch/hidden/programs.py" plain '{n}' > out 2> log &&
+		[ "$(grep -c ',fits,' rows.csv)" = 3 ] && ! grep -q 'started anew' log || wrong out log
+}
+
 # nobody knows the roles without the groups
 test_roles_without_the_groups() {
 	! HIDDEN=torch.distributed.distributed_c10d._new_process_group_helper PYTHONPATH=$root/tests/torch/hidden record --ranks roles --world 4 -o run.cft -- \
