@@ -975,19 +975,20 @@ test_recipe_of_axolotl() {
 
 # As in a release that comes: each private name of PyTorch and Triton that cufrag asks for is hidden from it in turn (tests/torch/hidden).
 # The program comes to its end; what it asked for and says is the same, or cufrag says what is missing.
+# The numbers of streams are not the same twice.
 names_of() { # KIND NAMES OPTIONS OF RECORD
 	local kind=$1 names=$2 name
 	shift 2
 	export PYTHONPATH=$root/tests/torch/hidden
 	gone() { record "$@" -- "$python" "$root/tests/torch/hidden/programs.py" "$kind"; }
-	HIDDEN_SEEN=$PWD/seen gone "$@" -o base.cft && asked base.cft > base && grep '^said' log > base.said || wrong log
+	HIDDEN_SEEN=$PWD/seen gone "$@" -o base.cft && asked base.cft | cut -d' ' -f 1-3 > base && grep '^said' log > base.said || wrong log
 	# not the modules of other names
 	grep -E '\._|^triton' seen | LC_ALL=C sort -u | awk 'NR > 1 && index($0, last ".") != 1 { print last } { last = $0 } END { print last }' |
 		grep -E "$names" > names || wrong seen
 	while read -r name; do
 		HIDDEN=$name gone "$@" -o run.cft > out < /dev/null
 		grep -qx 'said done' log || { echo "$kind without $name"; wrong log; }
-		grep -Eq 'went on without|not recorded|is lost' log || { asked run.cft | cmp - base && grep '^said' log | cmp - base.said; } ||
+		grep -Eq 'went on without|not recorded|is lost' log || { asked run.cft | cut -d' ' -f 1-3 | cmp - base && grep '^said' log | cmp - base.said; } ||
 			{ echo "$kind without $name"; wrong log; }
 	done < names
 }
