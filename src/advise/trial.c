@@ -63,6 +63,7 @@ static int add_replayed(struct frag_advising *a, struct frag_err *err)
 static int begin(struct frag_advising *a, struct frag_err *err)
 {
 	struct frag_program *p = &a->program;
+	char folder[4096];
 	bool oom = false;
 	int rc;
 
@@ -72,6 +73,8 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 					  .seconds = a->seconds };
 	a->trials.launch.stdout_to_stderr = true;
 	FRAG_TRY(frag_trials_begin(&a->trials, err));
+	frag_trials_path(&a->trials, 0, "", folder, sizeof(folder));
+	frag_pretend_note_hooks(&a->trials.launch, folder);
 	rc = frag_trial_collect(a, 0, a->trials.status, &a->first, &oom, err);
 	if (rc == FRAG_EINPUT && a->trials.status)
 		frag_err_prefix(err, "the program ended with status %d", a->trials.status);

@@ -23,40 +23,52 @@ static int check_card(const struct frag_launch *l, struct frag_err *err)
 	return 0;
 }
 
-/* What of PyTorch a hook did not find, unless it was said: "without ..." (cufrag_recorder.py). */
-static unsigned note_hook(const struct frag_launch *l, const char *line, char *said, size_t cap)
+static FILE *open_calls(const char *folder)
 {
-	size_t len = strlen(said);
+	char path[4200];
 
-	if (strstr(said, line) || len + strlen(line) + 1 > cap)
-		return 0;
-	memcpy(said + len, line, strlen(line) + 1);
-	frag_launch_note(l, "the program went on %.*s (a release that this cufrag does not know)",
-			 (int)strcspn(line, "\n"), line);
-	return 1;
+	snprintf(path, sizeof(path), "%s/calls", folder);
+	return fopen(path, "r");
+}
+
+/* Lines "hook TEXT" (cufrag_recorder.py), one of many processes each. */
+unsigned frag_pretend_note_hooks(const struct frag_launch *l, const char *folder)
+{
+	char line[400], said[8000] = "";
+	FRAG_AUTO_FILE FILE *f = open_calls(folder);
+	unsigned count = 0;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *text = line + strlen("hook ");
+		size_t len = strlen(said);
+
+		if (strncmp(line, "hook ", 5) != 0 || strstr(said, text) ||
+		    len + strlen(text) + 1 > sizeof(said))
+			continue;
+		memcpy(said + len, text, strlen(text) + 1);
+		frag_launch_note(
+			l, "the program went on %.*s (a release that this cufrag does not know)",
+			(int)strcspn(text, "\n"), text);
+		count++;
+	}
+	return count;
 }
 
 /* Names of calls that got an error, one a line, into one sentence; "card N": the program chose a
- * card that is not there; "hook TEXT". Returns how many of the first and the last there are. */
+ * card that is not there. Returns how many names, and hooks that did not find what they need. */
 static unsigned note_calls(const struct pretend_job *j)
 {
-	char path[sizeof(j->folder) + 16], line[400], text[1000] = "", said[8000] = "";
-	unsigned count = 0, hooks = 0, card, last = 0;
-	FRAG_AUTO_FILE FILE *f = NULL;
+	char line[400], text[1000] = "";
+	unsigned count = 0, card, last = 0;
+	FRAG_AUTO_FILE FILE *f = open_calls(j->folder);
 
-	snprintf(path, sizeof(path), "%s/calls", j->folder);
-	f = fopen(path, "r");
 	while (f && fgets(line, sizeof(line), f)) {
 		size_t len = strlen(text);
 
-		if (sscanf(line, "card %u", &card) == 1) {
+		if (sscanf(line, "card %u", &card) == 1)
 			last = FRAG_MAX(last, card);
+		if (strchr(line, ' '))
 			continue;
-		}
-		if (!strncmp(line, "hook ", 5)) {
-			hooks += note_hook(j->l, line + 5, said, sizeof(said));
-			continue;
-		}
 		line[strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 				  "_")] = '\0';
 		if (!*line || strstr(text, line))
@@ -77,7 +89,7 @@ static unsigned note_calls(const struct pretend_job *j)
 		frag_launch_note(j->l, "a stripped library of the program links the CUDA runtime "
 				       "statically; its CUDA calls fail (built with nvcc --cudart "
 				       "shared, or not stripped, it works)");
-	return count + hooks;
+	return count + frag_pretend_note_hooks(j->l, j->folder);
 }
 
 /* What was said above, and a run that did not come to its end, belong to one run only. */

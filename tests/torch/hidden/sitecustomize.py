@@ -3,6 +3,7 @@
 
 HIDDEN: such a name, as torch._C._name; HIDDEN_SEEN: file for the names that cufrag asks for, one a line.
 """
+import abc
 import importlib.util
 import os
 import re
@@ -11,6 +12,7 @@ import types
 
 PACKAGES = re.compile(r"(torch(?!\._inductor)|triton\.(runtime|common)|lightning)\b")  # Triton copies what a kernel names
 HIDDEN, SEEN = os.environ.get("HIDDEN"), os.environ.get("HIDDEN_SEEN")
+OF_PYTHON = 1 << 9  # a class's flag
 asked = set()
 
 
@@ -36,22 +38,57 @@ class Module(types.ModuleType):
         return look(super().__getattribute__("__name__"), name, super().__getattribute__(name))
 
 
-class Class(type):
+class Class(abc.ABCMeta):
     def __getattribute__(cls, name):
-        home = "%s.%s" % (type.__getattribute__(cls, "__module__"), type.__getattribute__(cls, "__qualname__"))
-        return look(home, name, type.__getattribute__(cls, name))
+        return look(name_of(cls), name, type.__getattribute__(cls, name))
+
+
+class Stand:
+    """For a class whose own class cannot be another."""
+
+    def __init__(self, kind):
+        object.__setattr__(self, "kind", kind)
+
+    def __getattribute__(self, name):
+        kind = object.__getattribute__(self, "kind")
+        return look(name_of(kind), name, getattr(kind, name))
+
+    def __setattr__(self, name, value):
+        setattr(real(self), name, value)
+
+    def __call__(self, *args, **kwargs):
+        return real(self)(*args, **kwargs)
+
+    def __instancecheck__(self, thing):
+        return isinstance(thing, real(self))
+
+    def __mro_entries__(self, bases):
+        return real(self),
+
+    def __eq__(self, other):
+        return other is real(self)
+
+    def __hash__(self):
+        return hash(real(self))
+
+
+def real(stand):
+    return object.__getattribute__(stand, "kind")
+
+
+def name_of(kind):
+    return "%s.%s" % (type.__getattribute__(kind, "__module__"), type.__getattribute__(kind, "__qualname__"))
 
 
 def watched(thing):
-    """The same, a module or class that is watched, too."""
+    """A module or class that is watched, too; anything else as it is."""
     kind = type(thing)
-    try:
-        if kind is types.ModuleType and is_theirs(thing.__name__):
-            thing.__class__ = Module
-        elif kind is type and is_theirs(thing.__module__):
-            thing.__class__ = Class
-    except TypeError:  # one of C
-        pass
+    if kind is types.ModuleType and is_theirs(thing.__name__):
+        thing.__class__ = Module
+    elif kind is abc.ABCMeta and is_theirs(thing.__module__):
+        thing.__class__ = Class
+    elif kind is type and thing.__flags__ & OF_PYTHON and is_theirs(thing.__module__):
+        return Stand(thing)
     return thing
 
 

@@ -75,7 +75,9 @@ class Loaded:
         cuda, core, environment = self.torch.cuda, self.torch._C, type(os.environ)
         available = (lambda: True) if b"CUDA_VISIBLE_DEVICES" not in self.given else ask
         places = [(cuda, "is_available", available), (cuda, "_lazy_init", ask), (core, "_cuda_getDeviceCount", ask)]
-        before, get = [(home, name, getattr(home, name)) for home, name, _ in places], environment.__getitem__
+        before, get = [(home, name, getattr(home, name, None)) for home, name, _ in places], environment.__getitem__
+        if any(function is None for _, _, function in before):  # nobody would see which module asks
+            return False
 
         def watched(variables, name):
             self.asked |= name in OF_A_RANK

@@ -126,7 +126,7 @@ def pretend_gloo(c10d):
     class Gloo(original, metaclass=Either):
         def __new__(cls, store, rank, size, *args, **kwargs):
             if not fake:
-                return original(c10d.HashStore(), 0, 1, *args, **kwargs)
+                return original(sys.modules["torch.distributed"].HashStore(), 0, 1, *args, **kwargs)
             return fake._create_internal(rank, size) if hasattr(fake, "_create_internal") else fake(rank, size)
     c10d.ProcessGroupGloo = Gloo
     if not fake:
