@@ -240,6 +240,9 @@ static int work(const struct plan *plan, enum direction direction, size_t *out)
 {
 	if (plan->rank < 1 || plan->rank > 3)
 		return 4; /* CUFFT_INVALID_VALUE */
+	for (int i = 0; i < plan->rank; i++)
+		if (plan->n[i] < 1)
+			return 8; /* CUFFT_INVALID_SIZE */
 	*out = (size_t)(direction == COMPLEX ? complex_bytes(plan)
 					     : real_bytes(plan, direction == TO_REAL));
 	return 0;
