@@ -410,6 +410,21 @@ def ddp():
     dist.destroy_process_group()
 
 
+def beside_output(call):
+    """Bytes that an operator requests beside what it returns."""
+    requested = lambda: torch.cuda.memory_stats()["requested_bytes.all.allocated"]  # noqa: E731
+    before = requested()
+    out = call()
+    return requested() - before - out.numel() * out.element_size()
+
+
+def transforms():
+    """Workspaces of transforms of odd and even sides; those into real numbers copy their input, too."""
+    real = [torch.zeros(shape, device="cuda") for shape in ((1, 64, 302), (1, 16, 1859), (100, 8, 97), (2, 1009, 371))]
+    half = torch.zeros(2, 7, 279, dtype=torch.complex64, device="cuda")
+    return [beside_output(lambda: torch.fft.rfft2(x)) for x in real] + [beside_output(lambda: torch.fft.irfft2(half, s=(7, 557))) - 8 * half.numel()]
+
+
 def libraries():
     """What others ask before torch is there, and the libraries that work beside cuBLAS and cuDNN."""
     import ctypes
@@ -418,7 +433,7 @@ def libraries():
     for f in (torch.linalg.svdvals, torch.linalg.cholesky, torch.linalg.inv, torch.linalg.eigvalsh, torch.linalg.eigvals, torch.linalg.qr,
               torch.linalg.pinv, torch.linalg.slogdet):
         f(s), f(s[:5, :5].contiguous())
-    torch.fft.irfft2(torch.fft.rfft2(a))
+    print("transforms", *transforms())
     i = torch.randint(0, 300, (2, 900), device="cuda")
     m = torch.sparse_coo_tensor(i, torch.randn(900, device="cuda"), (300, 300))
     print("sparse", tuple((m.coalesce().to_sparse_csr() @ a).shape), tuple(torch.sparse.mm(m, m).shape))

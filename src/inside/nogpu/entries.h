@@ -38,6 +38,9 @@ NOGPU_DECLARE(int, cuMemRelease, (uint64_t handle));
 /* copy.c */
 NOGPU_DECLARE(int, cudaMemcpyAsync,
 	      (void *to, const void *from, size_t bytes, int kind, void *stream));
+NOGPU_DECLARE(int, cudaMemcpy2DAsync,
+	      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+	       size_t height, int kind, void *stream));
 NOGPU_DECLARE(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream));
 NOGPU_DECLARE(int, cuMemsetD32_v2, (void *to, uint32_t value, size_t count));
 __attribute__((visibility("default"))) void frag_nogpu_answer(bool on, uint64_t count);

@@ -44,7 +44,7 @@ __attribute__((used)) static void (*const linked[])(void) = {
 };
 
 #define VARIABLES 20
-#define WORDS 18
+#define WORDS 20
 
 struct calls {
 	struct cases_name names[VARIABLES];
@@ -102,8 +102,8 @@ __attribute__((no_sanitize("undefined"))) static int call_entry(struct calls *c,
 {
 	typedef int entry(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 			  uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			  uint64_t);
-	uint64_t a[15] = { 0 };
+			  uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+	uint64_t a[19] = { 0 };
 	char symbol[100];
 	entry *fn;
 
@@ -114,7 +114,7 @@ __attribute__((no_sanitize("undefined"))) static int call_entry(struct calls *c,
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(a) && w[i + 1]; i++)
 		a[i] = number(c, w[i + 1]);
 	return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12],
-		  a[13], a[14]);
+		  a[13], a[14], a[15], a[16], a[17], a[18]);
 }
 
 #define N(i) number(c, w[i])
@@ -288,5 +288,6 @@ static void run_with_memory(const char *body, FILE *out)
 }
 
 CASES("tests/unit/nogpu/calls.cases", run)
+CASES("tests/unit/nogpu/workspaces.cases", run)
 CASES("tests/unit/nogpu/memory.cases", run_with_memory)
 CASES("tests/unit/nogpu/beside.cases", run_with_memory)
