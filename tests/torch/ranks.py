@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|stuck. Each rank prints "rank N done", and what is not as it should be."""
+"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|stuck|differ. Each rank prints "rank N done", and what is not as it should be."""
 import os
 import sys
 
@@ -125,6 +125,15 @@ def stuck():
     dist.recv(x, rank ^ 1)
     x.tolist()
     dist.send(x, rank ^ 1)
+
+
+def differ():
+    """On cards, too, an error: the last rank gathers where the others add up."""
+    x = full(rank)
+    if rank == world - 1:
+        dist.all_gather_into_tensor(full(0, 2 * world), x)
+    else:
+        dist.all_reduce(x)
 
 
 torch.cuda.set_device(card)

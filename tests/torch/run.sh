@@ -947,6 +947,11 @@ test_ranks_that_wait_for_each_other() {
 		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || wrong log
 }
 
+test_ranks_that_make_other_calls() {
+	record --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" differ && grep -q 'an all-reduce of 16 bytes.* an all-gather of 16 bytes' log || wrong log
+	record --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" talk && ! grep -q 'would hang' log || wrong log
+}
+
 test_one_process_on_two_cards() {
 	record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" replicas && grep -qx 'replicas \[True, True\]' log &&
 		"$cufrag" info run.cft | grep -q 'device 1' && verified run.cft || wrong log
