@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|stuck|differ. Each rank prints "rank N done", and what is not as it should be."""
+"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|stuck|differ|end_waiting. Each rank prints "rank N done", and what is not as it should be."""
 import os
+import signal
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -127,13 +129,30 @@ def stuck():
     dist.send(x, rank ^ 1)
 
 
+def end_waiting():
+    """Rank 0 is to end while it waits for a value of rank 1."""
+    pids = [None] * world
+    dist.all_gather_object(pids, os.getpid())
+    if rank:
+        time.sleep(2)
+        os.kill(pids[0], signal.SIGTERM)
+        time.sleep(2)
+        return
+    x = full(rank)
+    dist.all_reduce(x)
+    x.tolist()
+    time.sleep(2)
+
+
 def differ():
     """On cards, too, an error: the last rank gathers where the others add up."""
     x = full(rank)
     if rank == world - 1:
-        dist.all_gather_into_tensor(full(0, 2 * world), x)
+        x = full(0, 2 * world)
+        dist.all_gather_into_tensor(x, full(rank))
     else:
         dist.all_reduce(x)
+    x.tolist()
 
 
 torch.cuda.set_device(card)

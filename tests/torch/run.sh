@@ -952,6 +952,12 @@ test_ranks_that_make_other_calls() {
 	record --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" talk && ! grep -q 'would hang' log || wrong log
 }
 
+# what Python raises while C calls it back is dropped
+test_a_rank_is_ended_while_it_waits() {
+	! "$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" end_waiting > log 2>&1 &&
+		grep -qx 'rank 1 done' log && ! grep -q 'rank 0 done' log && grep -q 'ended with status 143' log && "$cufrag" info run.cft | grep -q '^device 1' || wrong log
+}
+
 test_one_process_on_two_cards() {
 	record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" replicas && grep -qx 'replicas \[True, True\]' log &&
 		"$cufrag" info run.cft | grep -q 'device 1' && verified run.cft || wrong log
