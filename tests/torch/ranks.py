@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|stuck|differ|end_waiting. Each rank prints "rank N done", and what is not as it should be."""
+"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|stuck|differ|end_waiting|restart. Each rank prints "rank N done", and what is not as it should be."""
 import os
 import signal
 import sys
@@ -144,6 +144,18 @@ def end_waiting():
     time.sleep(2)
 
 
+def restart():
+    """The first attempt fails; in the second, rank 0 comes last to its first collective."""
+    first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+    if not first and rank == 0:
+        time.sleep(3)
+    x = full(rank, 1 << 18)  # so much that what was read is given back
+    dist.all_reduce(x)
+    expect("sum", x[0].item(), world * (world - 1) // 2)
+    if first:
+        sys.exit(rank)
+
+
 def differ():
     """On cards, too, an error: the last rank gathers where the others add up."""
     x = full(rank)
@@ -157,7 +169,7 @@ def differ():
 
 torch.cuda.set_device(card)
 if sys.argv[1] != "roles":  # there the mesh does
-    dist.init_process_group("nccl", device_id=card)
+    dist.init_process_group("nccl", **{"device_id": card} if sys.argv[1] != "restart" else {})
 globals()[sys.argv[1]]()
 print("rank %d done" % rank, flush=True)
 dist.destroy_process_group()

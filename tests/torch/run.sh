@@ -958,6 +958,12 @@ test_a_rank_is_ended_while_it_waits() {
 		grep -qx 'rank 1 done' log && ! grep -q 'rank 0 done' log && grep -q 'ended with status 143' log && "$cufrag" info run.cft | grep -q '^device 1' || wrong log
 }
 
+# torchrun's store still has the names of the first attempt's groups
+test_ranks_are_restarted() {
+	record --gpus 2 -o run.cft -- "$python" -m torch.distributed.run --standalone --nproc-per-node 2 --max-restarts 1 "$root/tests/torch/ranks.py" restart &&
+		[ "$(grep -c '^rank . done' log)" = 2 ] && ! grep -Eq ' is .*, not |would hang' log || wrong log
+}
+
 test_one_process_on_two_cards() {
 	record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" replicas && grep -qx 'replicas \[True, True\]' log &&
 		"$cufrag" info run.cft | grep -q 'device 1' && verified run.cft || wrong log
