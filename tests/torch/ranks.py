@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|stuck. Each rank prints "rank N done", and what is not as it should be."""
+"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|gloo|stuck|differ|end_waiting|restart. Each rank prints "rank N done", and what
+is not as it should be."""
 import inspect
 import os
+import signal
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -140,11 +143,49 @@ def stuck():
     dist.send(x, rank ^ 1)
 
 
+def end_waiting():
+    """Rank 0 is to end while it waits for a value of rank 1."""
+    pids = [None] * world
+    dist.all_gather_object(pids, os.getpid())
+    if rank:
+        time.sleep(2)
+        os.kill(pids[0], signal.SIGTERM)
+        time.sleep(2)
+        return
+    x = full(rank)
+    dist.all_reduce(x)
+    x.tolist()
+    time.sleep(2)
+
+
+def restart():
+    """The first attempt fails; in the second, rank 0 comes last to its first collective."""
+    first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+    if not first and rank == 0:
+        time.sleep(3)
+    x = full(rank, 1 << 18)  # so much that what was read is given back
+    dist.all_reduce(x)
+    expect("sum", x[0].item(), world * (world - 1) // 2)
+    if first:
+        sys.exit(rank)
+
+
+def differ():
+    """On cards, too, an error: the last rank gathers where the others add up."""
+    x = full(rank)
+    if rank == world - 1:
+        x = full(0, 2 * world)
+        dist.all_gather_into_tensor(x, full(rank))
+    else:
+        dist.all_reduce(x)
+    x.tolist()
+
+
 torch.cuda.set_device(card)
 if sys.argv[1] != "roles":  # there the mesh does
-    sockets = sys.argv[1] == "gloo"
-    takes_card = not sockets and "device_id" in inspect.signature(dist.init_process_group).parameters  # since PyTorch 2.3
-    dist.init_process_group("gloo" if sockets else "nccl", **({"device_id": card} if takes_card else {}))
+    kind = "gloo" if sys.argv[1] == "gloo" else "nccl"
+    takes_card = "device_id" in inspect.signature(dist.init_process_group).parameters  # since PyTorch 2.3
+    dist.init_process_group(kind, **({"device_id": card} if takes_card and sys.argv[1] not in ("gloo", "restart") else {}))
 globals()[sys.argv[1]]()
 print("rank %d done" % rank, flush=True)
 dist.destroy_process_group()

@@ -1035,6 +1035,23 @@ test_ranks_that_wait_for_each_other() {
 		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || wrong log
 }
 
+test_ranks_that_make_other_calls() {
+	record --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" differ && grep -q 'an all-reduce of 16 bytes.* an all-gather of 16 bytes' log || wrong log
+	record --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" talk && ! grep -q 'would hang' log || wrong log
+}
+
+# what Python raises while C calls it back is dropped
+test_a_rank_is_ended_while_it_waits() {
+	! "$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" end_waiting > log 2>&1 &&
+		grep -qx 'rank 1 done' log && ! grep -q 'rank 0 done' log && grep -q 'ended with status 143' log && "$cufrag" info run.cft | grep -q '^device 1' || wrong log
+}
+
+# torchrun's store still has the names of the first attempt's groups
+test_ranks_are_restarted() {
+	record --gpus 2 -o run.cft -- "$python" -m torch.distributed.run --standalone --nproc-per-node 2 --max-restarts 1 "$root/tests/torch/ranks.py" restart &&
+		[ "$(grep -c '^rank . done' log)" = 2 ] && ! grep -Eq ' is .*, not |would hang' log || wrong log
+}
+
 test_one_process_on_two_cards() {
 	record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" replicas && grep -qx 'replicas \[True, True\]' log &&
 		"$cufrag" info run.cft | grep -q 'device 1' && verified run.cft || wrong log

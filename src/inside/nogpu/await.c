@@ -2,9 +2,11 @@
 /* See await.h. One list for all communicators, in the order in which they began. */
 #include "await.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,12 +31,13 @@ const _Atomic unsigned *frag_nogpu_awaited(void)
 	return &awaited_count;
 }
 
-struct awaited *await_new(struct talk *t, size_t parts)
+struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts)
 {
 	struct awaited *a = frag_host_calloc(1, sizeof(*a) + parts * sizeof(a->parts[0]));
 
 	if (a) {
 		a->talk = t;
+		a->call = call;
 		a->parts_count = parts;
 	}
 	return a;
@@ -125,6 +128,32 @@ static void note_ended(void)
 			(int)getpid());
 }
 
+/* Ranks that do not make the same calls in the same order: a card's NCCL would wait forever, or mix up what it gets. */
+static void note_differs(const struct awaited *a, const struct await_part *p)
+{
+	static const char *const names[] = {
+		[TALK_SEND] = "a send",
+		[TALK_SPLIT] = "a split",
+		[TALK_ALL_REDUCE] = "an all-reduce",
+		[TALK_REDUCE] = "a reduce",
+		[TALK_BROADCAST] = "a broadcast",
+		[TALK_REDUCE_SCATTER] = "a reduce-scatter",
+		[TALK_ALL_GATHER] = "an all-gather",
+		[TALK_ALL_TO_ALL] = "an all-to-all",
+	};
+	static atomic_bool said;
+	const char *rank = getenv("RANK");
+
+	if (a->plays || (p->got.call == a->call && p->got.bytes == p->bytes) ||
+	    atomic_exchange(&said, true))
+		return;
+	dprintf(STDERR_FILENO,
+		"cufrag: rank %s awaits %s of %" PRIu64 " bytes, but member %d of the group "
+		"made %s of %" PRIu64 " bytes: on a card, this job would hang or mix them up\n",
+		rank ? rank : "?", names[a->call], p->bytes, p->peer, names[p->got.call],
+		p->got.bytes);
+}
+
 static bool waits(const struct await_part *p)
 {
 	return !p->here && !p->same && !p->own;
@@ -133,10 +162,14 @@ static bool waits(const struct await_part *p)
 /* Did something that began before leave a part of this rank's open? */
 static bool behind(const struct awaited *a, int peer)
 {
-	for (const struct awaited *b = list; b != a; b = b->next)
-		for (size_t i = 0; b->talk == a->talk && i < b->parts_count; i++)
+	for (const struct awaited *b = list; b != a; b = b->next) {
+		bool same_line =
+			b->talk == a->talk && (b->call == TALK_SEND) == (a->call == TALK_SEND);
+
+		for (size_t i = 0; same_line && i < b->parts_count; i++)
 			if (b->parts[i].peer == peer && waits(&b->parts[i]))
 				return true;
+	}
 	return false;
 }
 
@@ -155,9 +188,11 @@ static bool hear(struct awaited *a)
 			all = false;
 			continue;
 		}
-		answer = talk_hear(a->talk, p->peer, &p->got);
+		answer = talk_hear(a->talk, p->peer, a->call, &p->got);
 		if (answer == TALK_ENDED)
 			note_ended();
+		else if (answer == TALK_HERE)
+			note_differs(a, p);
 		p->here = answer != TALK_NOT_YET;
 		all &= p->here;
 	}

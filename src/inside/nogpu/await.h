@@ -3,7 +3,7 @@
  * What this rank awaits from others. NCCL's calls return at once, and a stream waits for what they bring; here
  * the host waits where it matters: when somebody reads such memory, or waits for a stream that waits.
  *
- *	struct awaited *a = await_new(comm->talk, parts);	fill a->parts, a->result …
+ *	struct awaited *a = await_new(comm->talk, call, parts);	fill a->parts, a->result …
  *	await_begin(a, stream);
  *	…
  *	frag_nogpu_settle(p, bytes);			what lies there is complete now
@@ -31,6 +31,8 @@ struct await_part {
 struct awaited {
 	struct awaited *next;
 	struct talk *talk;
+	enum talk_call call;
+	bool plays; /* one rank stands for others, whose parts may have other sizes */
 	uint64_t number;
 	/* of a reduction: where it goes, NULL: no reduction, or abandoned; own values, NULL: not computed; before part own_at */
 	void *result, *own;
@@ -43,7 +45,7 @@ struct awaited {
 };
 
 /* NULL: no memory. */
-struct awaited *await_new(struct talk *t, size_t parts);
+struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts);
 void await_begin(struct awaited *a, void *stream);
 /* The communicator ends: nothing of it is awaited any longer. */
 void await_drop(struct talk *t);

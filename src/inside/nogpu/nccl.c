@@ -176,29 +176,42 @@ static uint32_t known(const void *from, uint64_t bytes)
 		       : frag_nogpu_origin(from, bytes);
 }
 
-static int give(struct comm *c, int peer, const void *from, uint64_t bytes, uint32_t origin)
+static int give(struct comm *c, int peer, enum talk_call call, const void *from, uint64_t bytes,
+		uint32_t origin)
 {
-	bool said = talk_say(c->talk, peer, origin > NOGPU_UNKNOWN ? from : NULL, bytes, origin);
+	bool said =
+		talk_say(c->talk, peer, call, origin > NOGPU_UNKNOWN ? from : NULL, bytes, origin);
 
 	return said ? NCCL_OK : NCCL_SYSTEM_ERROR;
 }
 
 /* Peer p gets the bytes at from + p * step, which come from `origin`. */
-static int give_all(struct comm *c, const void *from, uint64_t bytes, uint64_t step,
-		    uint32_t origin)
+static int give_all(struct comm *c, enum talk_call call, const void *from, uint64_t bytes,
+		    uint64_t step, uint32_t origin)
 {
 	int rc = NCCL_OK;
 
 	for (int p = 0; !rc && p < c->ranks; p++)
 		if (p != c->rank && runs(c, p))
-			rc = give(c, p, (const char *)from + (uint64_t)p * step, bytes, origin);
+			rc = give(c, p, call, (const char *)from + (uint64_t)p * step, bytes,
+				  origin);
 	return rc;
 }
 
-/* What every other rank gives, at to + p * step; to NULL: parts of a reduction. */
-static struct awaited *await_all(struct comm *c, void *to, uint64_t bytes, uint64_t step)
+static struct awaited *await_calls(struct comm *c, enum talk_call call, size_t parts)
 {
-	struct awaited *a = await_new(c->talk, (size_t)c->ranks - 1);
+	struct awaited *a = await_new(c->talk, call, parts);
+
+	if (a)
+		a->plays = c->plays;
+	return a;
+}
+
+/* What every other rank gives, at to + p * step; to NULL: parts of a reduction. */
+static struct awaited *await_all(struct comm *c, enum talk_call call, void *to, uint64_t bytes,
+				 uint64_t step)
+{
+	struct awaited *a = await_calls(c, call, (size_t)c->ranks - 1);
 
 	for (int p = 0, i = 0; a && p < c->ranks; p++) {
 		int player = c->plays ? c->plays[p] : p;
@@ -227,11 +240,11 @@ static int begin(struct awaited *a, void *stream)
 }
 
 /* The calls have the types of NCCL's arguments; count is that of the result. */
-static int await_reduction(struct comm *c, const void *own, uint32_t origin, void *to, size_t count,
-			   int type, int op, void *stream)
+static int await_reduction(struct comm *c, enum talk_call call, const void *own, uint32_t origin,
+			   void *to, size_t count, int type, int op, void *stream)
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
-	struct awaited *a = await_all(c, NULL, bytes, 0);
+	struct awaited *a = await_all(c, call, NULL, bytes, 0);
 
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
@@ -247,9 +260,10 @@ static int await_reduction(struct comm *c, const void *own, uint32_t origin, voi
 	return begin(a, stream);
 }
 
-static int await_one(struct comm *c, int peer, void *to, uint64_t bytes, void *stream)
+static int await_one(struct comm *c, int peer, enum talk_call call, void *to, uint64_t bytes,
+		     void *stream)
 {
-	struct awaited *a = await_new(c->talk, 1);
+	struct awaited *a = await_calls(c, call, 1);
 
 	if (a)
 		a->parts[0] = (struct await_part){ .peer = peer, .to = to, .bytes = bytes };
@@ -343,7 +357,7 @@ static int await_group(struct comm *c)
 
 	for (size_t i = 0; i < group.count; i++)
 		count += group.list[i].comm == c;
-	a = await_new(c->talk, count);
+	a = await_calls(c, TALK_SEND, count);
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
 	count = 0;
@@ -390,7 +404,7 @@ NOGPU_ENTRY(int, ncclSend,
 
 	frag_nogpu_sent(stream, bytes);
 	if (runs(c, peer))
-		return give(c, peer, from, bytes, known(from, bytes));
+		return give(c, peer, TALK_SEND, from, bytes, known(from, bytes));
 	note(&(struct part){ .from = from, .bytes = bytes, .peer = peer });
 	return NCCL_OK;
 }
@@ -401,7 +415,7 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 
 	frag_nogpu_sent(stream, bytes);
 	if (runs(c, peer) && !group.depth)
-		return await_one(c, peer, to, bytes, stream);
+		return await_one(c, peer, TALK_SEND, to, bytes, stream);
 	note(&(struct part){ runs(c, peer) ? c : NULL, NULL, to, bytes, peer, stream });
 	return NCCL_OK;
 }
@@ -419,8 +433,9 @@ NOGPU_ENTRY(int, ncclAllReduce,
 	if (!c->talk)
 		return move(from, to, count, type);
 	origin = known(from, bytes);
-	return give_all(c, from, bytes, 0, origin)
-		       ?: await_reduction(c, from, origin, to, count, type, op, stream);
+	return give_all(c, TALK_ALL_REDUCE, from, bytes, 0, origin)
+		       ?: await_reduction(c, TALK_ALL_REDUCE, from, origin, to, count, type, op,
+					  stream);
 }
 NOGPU_ENTRY(int, ncclReduce,
 	    (const void *from, void *to, size_t count, int type, int op, int root, struct comm *c,
@@ -432,8 +447,10 @@ NOGPU_ENTRY(int, ncclReduce,
 	if (!c->talk)
 		return move(from, to, count, type);
 	if (c->rank == root)
-		return await_reduction(c, from, known(from, bytes), to, count, type, op, stream);
-	return runs(c, root) ? give(c, root, from, bytes, known(from, bytes)) : NCCL_OK;
+		return await_reduction(c, TALK_REDUCE, from, known(from, bytes), to, count, type,
+				       op, stream);
+	return runs(c, root) ? give(c, root, TALK_REDUCE, from, bytes, known(from, bytes))
+			     : NCCL_OK;
 }
 NOGPU_ENTRY(int, ncclBroadcast,
 	    (const void *from, void *to, size_t count, int type, int root, void *comm,
@@ -445,9 +462,9 @@ NOGPU_ENTRY(int, ncclBroadcast,
 
 	frag_nogpu_sent(stream, bytes);
 	if (!mine && runs(c, root))
-		return await_one(c, root, to, bytes, stream);
+		return await_one(c, root, TALK_BROADCAST, to, bytes, stream);
 	if (c->talk && mine)
-		return give_all(c, from, bytes, 0, known(from, bytes))
+		return give_all(c, TALK_BROADCAST, from, bytes, 0, known(from, bytes))
 			       ?: move(from, to, count, type);
 	if (mine)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
@@ -471,8 +488,9 @@ NOGPU_ENTRY(int, ncclReduceScatter,
 	if (!c->talk)
 		return move(own, to, count, type);
 	origin = known(from, bytes * (uint64_t)c->ranks);
-	return give_all(c, from, bytes, bytes, origin)
-		       ?: await_reduction(c, own, origin, to, count, type, op, stream);
+	return give_all(c, TALK_REDUCE_SCATTER, from, bytes, bytes, origin)
+		       ?: await_reduction(c, TALK_REDUCE_SCATTER, own, origin, to, count, type, op,
+					  stream);
 }
 NOGPU_ENTRY(int, ncclAllGather,
 	    (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
@@ -481,9 +499,9 @@ NOGPU_ENTRY(int, ncclAllGather,
 
 	frag_nogpu_sent(stream, bytes * ranks);
 	if (c->talk) {
-		FRAG_TRY(give_all(c, from, bytes, 0, known(from, bytes)));
+		FRAG_TRY(give_all(c, TALK_ALL_GATHER, from, bytes, 0, known(from, bytes)));
 		move_own(c, from, 0, to, count, type);
-		return begin(await_all(c, to, bytes, bytes), stream);
+		return begin(await_all(c, TALK_ALL_GATHER, to, bytes, bytes), stream);
 	}
 	for (uint64_t i = 0; i < ranks && bytes * ranks <= NOGPU_COPY_MAX; i++)
 		move(from, (char *)to + i * bytes, count, type);
@@ -497,9 +515,10 @@ NOGPU_ENTRY(int, ncclAlltoAll,
 	frag_nogpu_sent(stream, bytes * (uint64_t)c->ranks);
 	if (!c->talk)
 		return move(from, to, count * (size_t)c->ranks, type);
-	FRAG_TRY(give_all(c, from, bytes, bytes, known(from, bytes * (uint64_t)c->ranks)));
+	FRAG_TRY(give_all(c, TALK_ALL_TO_ALL, from, bytes, bytes,
+			  known(from, bytes * (uint64_t)c->ranks)));
 	move_own(c, from, bytes, to, count, type);
-	return begin(await_all(c, to, bytes, bytes), stream);
+	return begin(await_all(c, TALK_ALL_TO_ALL, to, bytes, bytes), stream);
 }
 
 /* ---- parts of a communicator ------------------------------------------------------------------- */
@@ -513,9 +532,9 @@ static int gather_choices(struct comm *c, struct choice *all)
 {
 	for (int p = 0; p < c->ranks; p++)
 		if (p != c->rank &&
-		    !talk_say(c->talk, p, &all[c->rank], sizeof(*all), NOGPU_COMPUTED))
+		    !talk_say(c->talk, p, TALK_SPLIT, &all[c->rank], sizeof(*all), NOGPU_COMPUTED))
 			return NCCL_SYSTEM_ERROR;
-	FRAG_TRY(begin(await_all(c, all, sizeof(*all), sizeof(*all)), NULL));
+	FRAG_TRY(begin(await_all(c, TALK_SPLIT, all, sizeof(*all), sizeof(*all)), NULL));
 	return frag_nogpu_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR
 									 : NCCL_OK;
 }

@@ -3,10 +3,11 @@
  * See talk.h. In the folder, for a communicator NAME:
  *
  *	NAME.R		empty; written first of all, and locked by the process of rank R while that is a member
- *	NAME.R.P	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
+ *	NAME.R.P.0	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
+ *	NAME.R.P.1	the same, of sends
  *	PID.waits	"pid of the process that PID waits for, number": another number each time it begins to wait
  *
- * Each file has one writer. Who reads NAME.R.P punches out what it has read.
+ * Each file has one writer. Who reads NAME.R.P.N punches out what it has read.
  */
 #include "talk.h"
 
@@ -24,7 +25,10 @@
 struct head {
 	uint64_t bytes;
 	uint32_t origin, carried;
+	uint64_t call; /* enum talk_call */
 };
+
+#define KINDS 2 /* of lines to a rank: of collectives, and of sends */
 
 struct line {
 	int out, in;	  /* descriptors, -1: not open yet */
@@ -51,11 +55,17 @@ bool talk_possible(void)
 	return path && *path;
 }
 
-static int open_file(const struct talk *t, int from, int to, int flags)
+static struct line *line_of(struct talk *t, int peer, enum talk_call call)
+{
+	return &t->lines[KINDS * peer + (call == TALK_SEND)];
+}
+
+static int open_file(const struct talk *t, int from, int to, enum talk_call call, int flags)
 {
 	char path[4200];
 
-	snprintf(path, sizeof(path), "%.4000s/%s.%d.%d", folder(), t->name, from, to);
+	snprintf(path, sizeof(path), "%.4000s/%s.%d.%d.%d", folder(), t->name, from, to,
+		 call == TALK_SEND);
 	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
@@ -102,13 +112,13 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 
 	if (ranks < 1 || rank < 0 || rank >= ranks)
 		return NULL;
-	t = frag_host_calloc(1, sizeof(*t) + (size_t)ranks * sizeof(t->lines[0]));
+	t = frag_host_calloc(1, sizeof(*t) + KINDS * (size_t)ranks * sizeof(t->lines[0]));
 	if (!t)
 		return NULL;
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	t->ranks = ranks;
 	t->rank = rank;
-	for (int i = 0; i < ranks; i++)
+	for (int i = 0; i < KINDS * ranks; i++)
 		t->lines[i].out = t->lines[i].in = -1;
 	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), name, rank);
 	if (write_text(path, "", &t->lock))
@@ -119,7 +129,7 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 
 void talk_leave(struct talk *t)
 {
-	for (int i = 0; t && i < t->ranks; i++) {
+	for (int i = 0; t && i < KINDS * t->ranks; i++) {
 		if (t->lines[i].out >= 0)
 			close(t->lines[i].out);
 		if (t->lines[i].in >= 0)
@@ -150,14 +160,15 @@ static bool write_all(int fd, struct iovec *part, int count)
 	return true;
 }
 
-bool talk_say(struct talk *t, int peer, const void *data, uint64_t bytes, uint32_t origin)
+bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
+	      uint32_t origin)
 {
-	struct line *l = &t->lines[peer];
-	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX };
+	struct line *l = line_of(t, peer, call);
+	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call };
 	struct iovec part[2] = { { &head, sizeof(head) }, { (void *)(uintptr_t)data, bytes } };
 
 	if (l->out < 0)
-		l->out = open_file(t, t->rank, peer, O_WRONLY | O_CREAT | O_APPEND);
+		l->out = open_file(t, t->rank, peer, call, O_WRONLY | O_CREAT | O_APPEND);
 	return l->out >= 0 && write_all(l->out, part, head.carried && bytes ? 2 : 1);
 }
 
@@ -219,7 +230,9 @@ static bool take(struct line *l, struct talk_message *out)
 	left = (uint64_t)st.st_size - l->heard - sizeof(head);
 	if (head.carried && (head.bytes > TALK_BYTES_MAX || left < head.bytes))
 		return false;
-	*out = (struct talk_message){ .bytes = head.bytes, .origin = head.origin };
+	*out = (struct talk_message){ .bytes = head.bytes,
+				      .origin = head.origin,
+				      .call = (enum talk_call)head.call };
 	if (head.carried) {
 		out->data = frag_host_calloc(1, FRAG_MAX(head.bytes, 1u));
 		out->carried =
@@ -230,22 +243,22 @@ static bool take(struct line *l, struct talk_message *out)
 	return true;
 }
 
-static bool next_message(struct talk *t, int peer, struct talk_message *out)
+static bool next_message(struct talk *t, int peer, enum talk_call call, struct talk_message *out)
 {
-	struct line *l = &t->lines[peer];
+	struct line *l = line_of(t, peer, call);
 
 	if (l->in < 0)
-		l->in = open_file(t, peer, t->rank, O_RDWR);
+		l->in = open_file(t, peer, t->rank, call, O_RDWR);
 	return l->in >= 0 && take(l, out);
 }
 
-enum talk_answer talk_hear(struct talk *t, int peer, struct talk_message *out)
+enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct talk_message *out)
 {
-	if (next_message(t, peer, out))
+	if (next_message(t, peer, call, out))
 		return TALK_HERE;
 	if (pid_of(t, peer))
 		return TALK_NOT_YET;
-	return next_message(t, peer, out) ? TALK_HERE : TALK_ENDED; /* its last one */
+	return next_message(t, peer, call, out) ? TALK_HERE : TALK_ENDED; /* its last one */
 }
 
 /* ---- circles --------------------------------------------------------------------------- */

@@ -17,8 +17,22 @@
 
 struct talk;
 
+/* What a message belongs to. Sends have connections of their own, as in NCCL, so their order among collectives does not
+ * matter. */
+enum talk_call {
+	TALK_SEND,
+	TALK_SPLIT,
+	TALK_ALL_REDUCE,
+	TALK_REDUCE,
+	TALK_BROADCAST,
+	TALK_REDUCE_SCATTER,
+	TALK_ALL_GATHER,
+	TALK_ALL_TO_ALL,
+};
+
 struct talk_message {
-	uint64_t bytes;	  /* that were sent */
+	uint64_t bytes; /* that were sent */
+	enum talk_call call;
 	uint32_t origin;  /* of their values: cufrag_values.cpp, enum Origin */
 	uint32_t carried; /* 1: data holds them */
 	void *data;	  /* NULL: not carried; free with frag_host_free */
@@ -32,9 +46,11 @@ bool talk_possible(void);
 struct talk *talk_join(const char *name, int ranks, int rank);
 void talk_leave(struct talk *t);
 /* data is read now; NULL: the values are not known. False: it cannot be written. */
-bool talk_say(struct talk *t, int peer, const void *data, uint64_t bytes, uint32_t origin);
-/* The next message of `peer`. TALK_ENDED: its process ended and has said all that it ever will. */
-enum talk_answer talk_hear(struct talk *t, int peer, struct talk_message *out);
+bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
+	      uint32_t origin);
+/* The next message of `peer`: of a send, or of any collective, so out->call may be another one. TALK_ENDED: its process
+ * ended and has said all that it ever will. */
+enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct talk_message *out);
 
 /* Of a rank that waits: tells the others for whom, so that a circle can be found; peer -1: it goes on. */
 void talk_waits(struct talk *t, int peer);

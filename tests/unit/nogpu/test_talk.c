@@ -93,6 +93,26 @@ TEST_WITH(neither_order_of_sends_and_receives_blocks, begin, NULL)
 	with_rank_1(cross);
 }
 
+/* NCCL connects sends apart from collectives: one that nobody has received yet does not take a collective's place. */
+static void send_before(void *comm, int me)
+{
+	int64_t given = 7 + me, got = -1, own = me + 1, sum = -1;
+
+	if (!me)
+		frag_nogpu_ncclSend(&given, 1, INT64, 1, comm, NULL);
+	frag_nogpu_ncclAllReduce(&own, &sum, 1, INT64, REDUCE_SUM, comm, NULL);
+	if (me)
+		frag_nogpu_ncclRecv(&got, 1, INT64, 0, comm, NULL);
+	EXPECT(frag_nogpu_cudaDeviceSynchronize(), 0);
+	EXPECT(sum, 3);
+	EXPECT(got, me ? 7 : -1);
+}
+
+TEST_WITH(sends_are_apart_from_collectives, begin, NULL)
+{
+	with_rank_1(send_before);
+}
+
 static void end_early(void *comm, int me)
 {
 	int64_t got = 5;

@@ -6,6 +6,7 @@ find each other, is replaced: it answers for those who are not there.
 """
 import atexit
 import datetime
+import importlib
 import inspect
 import os
 import pickle
@@ -208,6 +209,14 @@ def settle_buckets(torch):
     ddp._pre_forward = pre_forward
 
 
+def keep_attempts_apart(dist, attempt):
+    """torchrun keeps its store when it starts the ranks again. A rank that is faster than rank 0 would find there the name that the
+    group had in the first attempt, and join ranks that have ended. Up to 2.5, PyTorch itself keeps them apart."""
+    rendezvous = importlib.import_module("torch.distributed.rendezvous")
+    create = rendezvous._create_c10d_store
+    rendezvous._create_c10d_store = lambda *args, **kwargs: dist.PrefixStore("attempt %s" % attempt, create(*args, **kwargs))
+
+
 def play(torch):
     try:
         import torch.distributed as dist
@@ -218,6 +227,8 @@ def play(torch):
         return
     roles, scout = os.environ.get("CUFRAG_NOGPU_ROLES"), os.environ.get("CUFRAG_NOGPU_SCOUT")
     if os.environ.get("CUFRAG_NOGPU_TALK") and not roles:
+        if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
+            keep_attempts_apart(dist, os.environ["TORCHELASTIC_RESTART_COUNT"])
         return  # all ranks are there, and talk (talk.h)
     players = None
     if roles or scout:

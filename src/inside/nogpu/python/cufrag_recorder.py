@@ -21,6 +21,7 @@ NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; remove 
               "(cufrag compare --policy async says what it would need)")
 ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 PATIENCE_S, WRITE_S = 3, 20  # for the program's own end; for all until a process that is to be killed has written
+AGAIN_S = 0.05  # until a kill is tried again that came while C called Python back
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
@@ -152,6 +153,9 @@ class Recorder:
     def leave(self, number, frame):
         """A kill still writes the recording; children that the program forked have none, and end as they would."""
         if os.getpid() == self.pid:
+            if self.card and self.card.called_back(frame):
+                threading.Timer(AGAIN_S, os.kill, (self.pid, number)).start()
+                return
             waits = threading.Timer(PATIENCE_S, self.finish)  # for other threads of the program, which may never end
             waits.daemon = True
             waits.start()
