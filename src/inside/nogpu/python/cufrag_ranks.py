@@ -5,6 +5,7 @@ The process group is PyTorch's own, over the pretended NCCL. Only the store, thr
 find each other, is replaced: it answers for those who are not there.
 """
 import atexit
+import copy
 import datetime
 import inspect
 import os
@@ -75,8 +76,10 @@ MISSING = object()
 
 
 def tolerate_objects(c10d):
-    """Objects of other ranks never come: what this rank had in their place stays. A receiver has nothing in their place."""
+    """Objects of other ranks never come: what this rank had in their place stays, and one that gathers has its own in place of all.
+    A receiver has nothing in their place."""
     to_object, broadcast, receive = c10d._tensor_to_object, c10d.broadcast_object_list, getattr(c10d, "recv_object_list", None)
+    gather = c10d.gather_object
 
     def tensor_to_object(*args, **kwargs):
         try:
@@ -89,6 +92,12 @@ def tolerate_objects(c10d):
         broadcast(object_list, *args, **kwargs)
         object_list[:] = [b if o is MISSING else o for b, o in zip(before, object_list)]
 
+    def gather_object(obj, object_gather_list=None, *args, **kwargs):
+        gather(obj, object_gather_list, *args, **kwargs)
+        for place, o in enumerate(object_gather_list or []):
+            if o is MISSING:
+                object_gather_list[place] = copy.deepcopy(obj)
+
     def recv_object_list(object_list, *args, **kwargs):
         source = receive(object_list, *args, **kwargs)
         if any(o is MISSING for o in object_list):
@@ -97,6 +106,7 @@ def tolerate_objects(c10d):
         return source
     c10d._tensor_to_object = tensor_to_object
     replace(broadcast, broadcast_object_list)
+    replace(gather, gather_object)
     if receive:
         replace(receive, recv_object_list)
 
@@ -188,6 +198,8 @@ def play(torch):
         if scout:
             atexit.register(cufrag_roles.Scout(torch, c10d, scout, world).write, [])
     tolerate_objects(c10d)
+    import cufrag_checkpoints
+    cufrag_checkpoints.watch(torch)
     pretend_gloo(c10d)
     make_parts_alone(c10d)
     original = dist.init_process_group
