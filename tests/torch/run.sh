@@ -928,6 +928,13 @@ test_routers_are_balanced_unless_told() {
 	record -o run.cft --values skewed=1.5 -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 192 of 512' log || wrong log
 }
 
+# a loop over the experts that some token chose runs those that were chosen, however many tokens there are
+test_tables_of_choices() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" choices && grep -qx 'differ \[\]' log && grep -qx 'counts \[2500.0\] 128' log || wrong log
+	record --values skewed=4 -o run.cft -- "$python" "$root/tests/torch/train.py" choices && grep -q '^counts .*10000.0\] 128$' log || wrong log
+	record --values worst -o run.cft -- "$python" "$root/tests/torch/train.py" choices && grep -qx 'counts \[0.0, 40000.0\] 8' log || wrong log
+}
+
 # those that lie in the wheel's folder
 test_frameworks() {
 	local name
