@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|gloo|stuck|differ|end_waiting|restart. Each rank prints "rank N done", and what
+"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|gloo|checkpoints|stuck|differ|end_waiting|restart. Each rank prints "rank N done", and what
 is not as it should be."""
 import inspect
 import os
@@ -133,6 +133,40 @@ def gloo():
         optimizer.step()
         optimizer.zero_grad()
     print("steps of rank %d: %d requests" % (rank, torch.cuda.memory_stats()["allocation.all.allocated"] - made), flush=True)
+
+
+def checkpoints():
+    """Trains, saves, loads and trains again: FSDP2 in shards, and FSDP, whose ranks have parts of parameters, whole and in shards."""
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
+    from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+    folder = sys.argv[2]
+    for whole in (False, True):
+        net = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(3)]).to(card)
+        net = FullyShardedDataParallel(net, use_orig_params=True) if whole else fully_shard(net)
+        optimizer = torch.optim.AdamW(net.parameters())
+
+        def step():
+            net(torch.randn(64, 256, device=card)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        step()
+        for full in (False, True)[:1 + whole]:
+            options = StateDictOptions(full_state_dict=full, cpu_offload=full)
+            names = ("model", "states")
+            state = dict(zip(names, get_state_dict(net, optimizer, options=options)))
+            if full:
+                expect("states of", len(state["states"].get("state", ())), 6 if rank == 0 else 0)
+                continue
+            path = os.path.join(folder, "whole" if whole else "shards")
+            dcp.save(state, checkpoint_id=path)
+            dcp.load(state, checkpoint_id=path)
+            set_state_dict(net, optimizer, model_state_dict=state["model"], optim_state_dict=state["states"])
+        step()
+    x = [None] * world if rank == 0 else None
+    dist.gather_object({"rank": rank}, x, 0)
+    if rank == 0:
+        expect("kinds gathered", {type(o) for o in x}, {dict})
 
 
 def stuck():

@@ -919,6 +919,25 @@ test_ranks_that_meet_over_gloo() {
 }
 
 # How fast a step is must not decide whether buckets of DistributedDataParallel are there twice.
+# What a rank needs to save and to load does not depend on who else runs.
+test_checkpoints_of_one_rank_are_those_of_all() {
+	"$python" -c 'from torch.distributed.fsdp import fully_shard' 2> /dev/null || skip 'FSDP2 has this name since PyTorch 2.6'
+	local way
+	for way in 0,1 0 1 roles; do
+		mkdir files.$way
+		record --ranks $way --world 2 -o $way.cft -- "$python" "$root/tests/torch/ranks.py" checkpoints files.$way && grep -q 'rank . done' log &&
+			! grep -q '^rank .* is .*, not ' log || wrong log
+		"$cufrag" info $way.cft --json $way.json > /dev/null || return
+	done
+	"$python" - <<'END'
+import json
+def need(name):
+    return [(d["peak"]["live_bytes"], d["allocs_count"]) for d in json.load(open(name + ".json"))["devices"]]
+(zero, one), others = need("0,1"), need("0") + need("1") + need("roles")
+# objects on their way through the card: where they are gathered and scattered, some more for other ranks
+assert all(peak == wanted and wanted_count - 10 <= count <= wanted_count for (peak, count), (wanted, wanted_count) in zip(others, [zero, one, zero])), (zero, one, others)
+END
+}
 test_buckets_are_the_same_each_time() {
 	local ranks=$root/tests/torch/ranks.py
 	record --ranks roles --world 4 -o roles.cft -- "$python" "$ranks" buckets && ! grep -q ' is .*, not ' log && grep -q 'rank 0 stands for ranks 0-3; the same ran: ' log &&
@@ -937,6 +956,13 @@ test_routers_are_balanced_unless_told() {
 	record -o run.cft --again -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 128 of 512' log && grep -qx 'largest 512 of 512' log &&
 		"$cufrag" info run.cft | grep -q 'with the worst routing: peak live' && "$cufrag" info run.cft | grep -q "a router's choice of experts" || wrong log
 	record -o run.cft --values skewed=1.5 -- "$python" "$root/tests/torch/train.py" router && grep -qx 'largest 192 of 512' log || wrong log
+}
+
+# a loop over the experts that some token chose runs those that were chosen, however many tokens there are
+test_tables_of_choices() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" choices && grep -qx 'differ \[\]' log && grep -qx 'counts \[2500.0\] 128' log || wrong log
+	record --values skewed=4 -o run.cft -- "$python" "$root/tests/torch/train.py" choices && grep -q '^counts .*10000.0\] 128$' log || wrong log
+	record --values worst -o run.cft -- "$python" "$root/tests/torch/train.py" choices && grep -qx 'counts \[0.0, 40000.0\] 8' log || wrong log
 }
 
 # those that lie in the wheel's folder

@@ -5,6 +5,7 @@ The process group is PyTorch's own, over the pretended NCCL. Only the store, thr
 find each other, is replaced: it answers for those who are not there.
 """
 import atexit
+import copy
 import datetime
 import importlib
 import inspect
@@ -79,8 +80,9 @@ UNREADABLE = EOFError, ValueError, pickle.UnpicklingError
 
 
 def tolerate_objects(c10d):
-    """Objects of other ranks never come: what this rank had in their place stays. A receiver has nothing in their place."""
-    broadcast, receive = c10d.broadcast_object_list, getattr(c10d, "recv_object_list", None)
+    """Objects of other ranks never come: what this rank had in their place stays, and one that gathers has its own in place of all.
+    A receiver has nothing in their place."""
+    broadcast, receive, gather = c10d.broadcast_object_list, getattr(c10d, "recv_object_list", None), c10d.gather_object
     to_object = getattr(c10d, "_tensor_to_object", None)
 
     def tensor_to_object(*args, **kwargs):
@@ -99,6 +101,12 @@ def tolerate_objects(c10d):
             object_list[:] = before
         object_list[:] = [b if o is MISSING else o for b, o in zip(before, object_list)]
 
+    def gather_object(obj, object_gather_list=None, *args, **kwargs):
+        gather(obj, object_gather_list, *args, **kwargs)
+        for place, o in enumerate(object_gather_list or []):
+            if o is MISSING:
+                object_gather_list[place] = copy.deepcopy(obj)
+
     def recv_object_list(object_list, *args, **kwargs):
         source = receive(object_list, *args, **kwargs)
         if any(o is MISSING for o in object_list):
@@ -108,6 +116,7 @@ def tolerate_objects(c10d):
     if to_object:
         c10d._tensor_to_object = tensor_to_object
     replace(broadcast, broadcast_object_list)
+    replace(gather, gather_object)
     if receive:
         replace(receive, recv_object_list)
 
@@ -239,6 +248,8 @@ def play(torch):
             found = attach("roles of ranks", cufrag_roles.Scout, torch, c10d, scout, world)
             atexit.register(found.write, []) if found else cufrag_roles.end_scout()
     attach("objects of ranks that do not run", tolerate_objects, c10d)
+    import cufrag_checkpoints
+    cufrag_checkpoints.watch(torch)
     attach("groups of Gloo with ranks that do not run", pretend_gloo, c10d)
     attach("averages of gradients over Gloo", average_over_gloo, torch)
     attach("groups that are split off", make_parts_alone, c10d)

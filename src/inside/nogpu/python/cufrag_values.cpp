@@ -90,6 +90,9 @@ void tell_choice(const char *what, bool invented)
 /* Whose places: rows, by argument 1; entries along dimension 1, by argument 2; classes; a list with one for each dimension. */
 enum { ROWS = 1, ALONG, CLASSES, LISTED };
 
+/* A table of choices: a value is written into it at places, some slices are taken, all is copied, compared with a number, counted. */
+enum { SCATTERS = 1, TAKES, COPIES, COMPARES, COUNTS };
+
 struct Info {
 	std::string name;
 	std::vector<bool> writes; /* which arguments */
@@ -120,8 +123,7 @@ struct Info {
 	int places = 0;      /* which numbers are places in the first argument, which a card checks */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 	bool pads = false;   /* moves a tensor into a larger one */
-	bool ones = false;   /* makes a tensor of zeros and ones, or reads one */
-	bool keeps_ones = false;
+	int table = 0;	     /* what it does with a table of choices */
 };
 
 bool one_of(const std::string &name, std::initializer_list<const char *> list)
@@ -193,8 +195,12 @@ Info describe(const c10::OperatorHandle &op)
 		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
 														    0;
 	f.pads = name == "aten::constant_pad_nd";
-	f.keeps_ones = one_of(name, { "aten::index", "aten::index_select", "aten::clone", "aten::_to_copy" });
-	f.ones = f.keeps_ones || one_of(name, { "aten::scatter_", "aten::sum" });
+	f.table = one_of(name, { "aten::scatter_", "aten::scatter" })	  ? SCATTERS :
+		  one_of(name, { "aten::index", "aten::index_select" })	  ? TAKES :
+		  one_of(name, { "aten::clone", "aten::_to_copy" })	  ? COPIES :
+		  one_of(name, { "aten::gt", "aten::ne", "aten::eq" })	  ? COMPARES :
+		  one_of(name, { "aten::sum", "aten::any" })		  ? COUNTS :
+									    0;
 	return f;
 }
 
@@ -319,8 +325,19 @@ Tensor cpu_view(const Tensor &t)
 enum Origin { NOTHING, GUESSED, LIKELY, INVENTED, COMPUTED }; /* GUESSED: computed from nothing, or made up for a lack of it; */
 /* LIKELY: guessed, and true for most: what is not below a bound (a size, a score), what survives suppression */
 std::unordered_map<const void *, Origin> origins; /* by the base of the storage */
-/* Of numbers that nobody computed, how many are ones; the others are zeros: one_hot, of the choices of a router, takes gigabytes. */
-std::unordered_map<const void *, double> ones;
+
+/* Where a large tensor of zeros is not zero: one_hot, of the choices of a router, takes gigabytes. */
+struct Table {
+	c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+	Origin origin;		     /* of the choices */
+	bool ones;		     /* else other numbers */
+	int64_t stride, classes;     /* the class of a place: what it is divided by, and the rest by this */
+	std::vector<int64_t> begin;  /* of each class, and the end */
+	std::vector<int64_t> places; /* elements from the storage's first, by class, then ascending */
+	Origin then = NOTHING;	     /* of the storage, when this was noted: else somebody has written to it since */
+};
+std::unordered_map<const void *, std::shared_ptr<const Table>> tables;
+size_t tables_most = 256; /* then those whose storage is gone are forgotten */
 
 Origin origin_of(const Tensor &t)
 {
@@ -339,21 +356,35 @@ void set_origin(const Tensor &t, Origin value)
 		return;
 	std::lock_guard<std::mutex> g(mutex);
 	origins[t.storage().data()] = value;
-	ones.erase(t.storage().data());
+	tables.erase(t.storage().data());
 	if (t.is_floating_point() && span(t) > SMALL)
 		held.set(t, value != NOTHING);
 	if (integers(t) && span(t) > SMALL_INTEGERS)
 		held_integers.set(t, value != NOTHING);
 }
 
-/* 0: not known. */
-double ones_of(const Tensor &t)
+/* NULL: not known. */
+std::shared_ptr<const Table> table_of(const Tensor &t)
 {
 	if (!on_card(t) || !t.numel())
-		return 0;
+		return nullptr;
 	std::lock_guard<std::mutex> g(mutex);
-	auto it = ones.find(t.storage().data());
-	return it == ones.end() ? 0 : it->second;
+	auto it = tables.find(t.storage().data());
+	auto known = origins.find(t.storage().data());
+	bool valid = it != tables.end() && !it->second->storage.expired() && known != origins.end() && known->second == it->second->then;
+	return valid ? it->second : nullptr;
+}
+
+void keep_table(const Tensor &t, Table &&table)
+{
+	std::lock_guard<std::mutex> g(mutex);
+	if (tables.size() >= tables_most) {
+		for (auto it = tables.begin(); it != tables.end();)
+			it = it->second->storage.expired() ? tables.erase(it) : std::next(it);
+		tables_most = 2 * tables.size() + 256;
+	}
+	table.then = origins[t.storage().data()];
+	tables[t.storage().data()] = std::make_shared<const Table>(std::move(table));
 }
 
 /* What NCCL was lately given: a part of a storage has an address of its own. By its last byte but one: begin and base. */
@@ -500,9 +531,9 @@ bool routes(const Tensor &x, int64_t k, int64_t dim)
 	return dim == x.dim() - 1 && n > 1 && n <= EXPERTS && k < n && x.is_floating_point() && x.numel() / n >= 4 * n;
 }
 
-void route(const Tensor &index, int64_t n, int64_t k)
+/* rows: of the CPU, k choices of n each */
+void route_rows(const Tensor &rows, int64_t n, int64_t k)
 {
-	auto rows = at::empty(index.sizes(), cpu_view(index).options());
 	auto *p = rows.data_ptr<int64_t>();
 	double share = std::min(1.0, skew * double(k) / double(n));
 	int64_t next = 0;
@@ -512,6 +543,12 @@ void route(const Tensor &index, int64_t n, int64_t k)
 			bool worst = skew >= double(n);
 			p[r * k + i] = worst ? i : hot ? 0 : skew > 1 ? 1 + next++ % (n - 1) : next++ % n;
 		}
+}
+
+void route(const Tensor &index, int64_t n, int64_t k)
+{
+	auto rows = at::empty(index.sizes(), cpu_view(index).options());
+	route_rows(rows, n, k);
 	cpu_view(index).copy_(rows);
 	tell_choice("router", true);
 }
@@ -525,14 +562,16 @@ void invent_for(const Info &f, const std::vector<IValue> &args, const std::vecto
 {
 	const Tensor &x = args[0].toTensor(), &index = outs.back().toTensor();
 	each(outs, [](const Tensor &t) { invent(t); });
-	if (!on_card(index) || !index.numel() || index.scalar_type() != at::kLong || span(index) > INDICES)
+	if (!on_card(index) || !index.numel() || index.scalar_type() != at::kLong || span(index) > WIDE_INTEGERS)
 		return;
-	if (f.name == "aten::topk" && x.dim()) {
-		int64_t d = wrap(args[2].toInt(), x), k = index.size(d);
-		if (mode == Values::rules && routes(x, k, d))
-			route(index, x.size(d), k);
-		else
-			invent_indices(index, x.size(d), k, d);
+	if (f.name == "aten::topk" && x.dim() && mode == Values::rules &&
+	    routes(x, index.size(-1), wrap(args[2].toInt(), x))) {
+		route(index, x.size(-1), index.size(-1));
+	} else if (span(index) > INDICES) {
+		return;
+	} else if (f.name == "aten::topk" && x.dim()) {
+		int64_t d = wrap(args[2].toInt(), x);
+		invent_indices(index, x.size(d), index.size(d), d);
 	} else if (f.name == "aten::multinomial") {
 		invent_indices(index, x.size(-1), args[2].toBool() ? 1 : args[1].toInt(), index.dim() - 1);
 	} else if (begins(f.name, { "aten::arg" }) && f.name != "aten::argsort") {
@@ -1051,8 +1090,6 @@ uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool don
 		return 0;
 	if (along >= 0)
 		return uint64_t(x.size(along));
-	if (double share = ones_of(x); share > 0)
-		return uint64_t(std::llround(double(x.numel()) * share));
 	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool && origin_of(x) != LIKELY && !suppression ? (x.numel() + 1) / 2 : x.numel());
 }
 
@@ -1073,23 +1110,237 @@ std::vector<uint64_t> steps_between(const Tensor &x, int64_t dim, bool known)
 	return { p, p + count.numel() };
 }
 
-/* How many ones an uncomputed result has: it was scattered into zeros, or is some of those of its first input, or counts them. */
-void note_ones(const Info &f, const std::vector<IValue> &args, const Tensor &out)
+/* ---- tables of choices ------------------------------------------------------------------------- */
+
+constexpr int64_t MOST_CHOICES = 32 << 20;
+
+/* Calls f with the sum of (index * weight) over the dimensions of t, for each place that t shows. False: its strides do not tell which. */
+template <class F>
+bool each_place(const Table &table, const Tensor &t, at::IntArrayRef weights, F f)
 {
-	double share = ones_of(args[0].toTensor());
-	if (f.name == "aten::scatter_" && args.size() > 3 && args[3].isScalar() && integers(out))
-		share = double(args[2].toTensor().numel()) / double(out.numel());
-	else if (!f.keeps_ones && f.name != "aten::sum")
-		return;
-	if (share <= 0 || !on_card(out) || !out.numel())
-		return;
-	if (f.name == "aten::sum") {
-		cpu_view(out).fill_(share * double(args[0].toTensor().numel()) / double(out.numel()));
-		return set_origin(out, INVENTED);
+	struct Step {
+		int64_t size, stride, weight;
+	};
+	std::vector<Step> steps;
+	bool same_class = table.stride == 1;
+	for (int64_t d = 0; d < t.dim(); d++)
+		if (t.size(d) != 1) {
+			steps.push_back({ t.size(d), t.stride(d), weights[size_t(d)] });
+			same_class &= t.stride(d) % table.classes == 0;
+		}
+	std::sort(steps.begin(), steps.end(),
+		  [](const Step &a, const Step &b) { return a.stride > b.stride; });
+	int64_t inner = 0, first = t.storage_offset();
+	for (size_t i = steps.size(); i-- > 0; inner += (steps[i].size - 1) * steps[i].stride)
+		if (steps[i].stride <= inner)
+			return false;
+	same_class |= first / table.stride == (first + inner) / table.stride;
+	size_t c = same_class ? size_t(first / table.stride % table.classes) : 0;
+	int64_t end = table.begin[same_class ? c + 1 : size_t(table.classes)];
+	for (int64_t i = table.begin[c]; i < end; i++) {
+		int64_t rest = table.places[size_t(i)] - first, sum = 0;
+		bool inside = rest >= 0;
+		for (size_t k = 0; inside && k < steps.size(); k++) {
+			int64_t at = rest / steps[k].stride;
+			inside = at < steps[k].size;
+			rest -= at * steps[k].stride;
+			sum += at * steps[k].weight;
+		}
+		if (inside && rest == 0)
+			f(sum);
 	}
-	std::lock_guard<std::mutex> g(mutex);
-	ones[out.storage().data()] = share;
+	return true;
 }
+
+/* places: in any order, some perhaps twice */
+void note_table(const Tensor &t, const std::vector<int64_t> &places, int64_t stride,
+		int64_t classes, Origin origin, bool ones)
+{
+	Table table{ t.storage().getWeakStorageImpl(), origin, ones, stride, classes, {}, {} };
+	std::vector<int64_t> next(size_t(classes) + 1);
+	auto class_of = [&](int64_t place) { return size_t(place / stride % classes); };
+	for (int64_t place : places)
+		next[class_of(place) + 1]++;
+	for (size_t c = 0; c < size_t(classes); c++)
+		next[c + 1] += next[c];
+	std::vector<int64_t> sorted(places.size());
+	auto ends = next;
+	for (int64_t place : places)
+		sorted[size_t(ends[class_of(place)]++)] = place;
+	table.places.reserve(places.size());
+	for (size_t c = 0; c < size_t(classes); c++) {
+		auto from = sorted.begin() + next[c], to = sorted.begin() + next[c + 1];
+		std::sort(from, to);
+		table.begin.push_back(int64_t(table.places.size()));
+		table.places.insert(table.places.end(), from, std::unique(from, to));
+	}
+	table.begin.push_back(int64_t(table.places.size()));
+	keep_table(t, std::move(table));
+}
+
+/* A whole tensor of zeros, too large to be computed with everything else. */
+void note_zeros(const Tensor &t)
+{
+	if (t.data_ptr() == t.storage().data() && span(t) >= int64_t(t.storage().nbytes()))
+		note_table(t, {}, 1, 1, COMPUTED, true);
+}
+
+/* before: the table that t held. Choices that nobody knows are those of a router. */
+void scatter_into(const Tensor &t, const Table &before, const std::vector<IValue> &args)
+{
+	const Tensor &index = args[2].toTensor();
+	int64_t d = c10::maybe_wrap_dim(args[1].toInt(), t.dim()), n = t.size(d);
+	if (!on_card(t) || t.dim() != index.dim() || !index.numel() ||
+	    index.numel() > MOST_CHOICES - int64_t(before.places.size()) ||
+	    !t.is_non_overlapping_and_dense() ||
+	    (args[3].isScalar() && args[3].toScalar().toDouble() == 0))
+		return;
+	Origin origin = on_card(index) ? origin_of(index) : NOTHING;
+	Tensor at;
+	if (origin > LIKELY) {
+		at = cpu_view(index).to(at::kLong, false, true, at::MemoryFormat::Contiguous);
+	} else {
+		at = at::empty(index.sizes(), at::kLong);
+		auto rows = at::empty(at.transpose(d, -1).sizes(), at::kLong);
+		route_rows(rows, n, index.size(d));
+		at.copy_(rows.transpose(d, -1));
+		origin = INVENTED;
+	}
+	if (at.min().item<int64_t>() < 0 || at.max().item<int64_t>() >= n)
+		return;
+	at.mul_(t.stride(d)).add_(t.storage_offset());
+	for (int64_t k = 0; k < t.dim(); k++)
+		if (k != d) {
+			std::vector<int64_t> shape(size_t(t.dim()), 1);
+			shape[size_t(k)] = at.size(k);
+			at.add_(at::arange(at.size(k), at.options()).mul_(t.stride(k)).view(shape));
+		}
+	auto *p = at.data_ptr<int64_t>();
+	std::vector<int64_t> places(p, p + at.numel());
+	places.insert(places.end(), before.places.begin(), before.places.end());
+	bool ones = before.ones && args[3].isScalar() && args[3].toScalar().toDouble() == 1;
+	note_table(t, places, t.stride(d), n, std::min(origin, before.origin), ones);
+}
+
+/* How much further a place in out is for each step along a dimension of x. Empty: none of these operators. */
+std::vector<int64_t> weights_of(const Info &f, const Table &table, const std::vector<IValue> &args,
+				const Tensor &x, const Tensor &out)
+{
+	std::vector<int64_t> weights;
+	if (f.table == COUNTS) {
+		std::vector<int64_t> dims; /* none: all */
+		if (args.size() > 2 && args[1].isInt())
+			dims = { args[1].toInt() };
+		else if (args.size() > 2 && args[1].isIntList())
+			dims = args[1].toIntVector();
+		std::vector<bool> gone(size_t(x.dim()), dims.empty());
+		for (int64_t d : dims)
+			gone[size_t(wrap(d, x))] = true;
+		bool kept = out.dim() == x.dim();
+		for (int64_t d = 0, k = 0; d < x.dim(); d++)
+			weights.push_back(gone[size_t(d)] ? 0 : out.stride(kept ? d : k++));
+		return table.ones || f.name == "aten::any" ? weights : std::vector<int64_t>();
+	}
+	if (f.table == COMPARES) {
+		double with = args[1].isScalar() ? args[1].toScalar().toDouble() : -1;
+		if (with != (f.name == "aten::eq" ? 1 : 0) || (f.name == "aten::eq" && !table.ones))
+			return {};
+	}
+	for (int64_t d = 0; d < x.dim(); d++)
+		weights.push_back(out.stride(d));
+	return weights;
+}
+
+/* Slices along a dimension: pushes their places in out. */
+bool take_slices(const Table &table, const std::vector<IValue> &args, const Tensor &x,
+		 const Tensor &out, std::vector<int64_t> &places)
+{
+	bool select = args[1].isInt();
+	auto list = select ? std::vector<IValue>() : args[1].toListRef().vec();
+	if (!select && (list.size() != 1 || !list[0].isTensor()))
+		return false;
+	const Tensor &index = select ? args[2].toTensor() : list[0].toTensor();
+	int64_t d = select ? wrap(args[1].toInt(), x) : 0;
+	if (!on_card(index) || !integers(index) || index.element_size() < 4 || index.dim() != 1 ||
+	    origin_of(index) <= LIKELY)
+		return false;
+	auto at = cpu_view(index).to(at::kLong).contiguous();
+	for (int64_t i = 0; i < index.numel(); i++) {
+		auto slice = x.select(d, at.data_ptr<int64_t>()[i]);
+		std::vector<int64_t> weights;
+		for (int64_t k = 0; k < out.dim(); k++)
+			if (k != d)
+				weights.push_back(out.stride(k));
+		if (!each_place(table, slice, weights,
+				[&](int64_t sum) { places.push_back(sum + i * out.stride(d)); }))
+			return false;
+	}
+	return true;
+}
+
+/* The result of an operator on a table: computed if it is small, else a table again. False: the operator is another one. */
+bool from_table(const Info &f, const Table &table, const std::vector<IValue> &args,
+		const Tensor &out)
+{
+	const Tensor &x = args[0].toTensor();
+	std::vector<int64_t> places;
+	if (!on_card(out) || !out.is_non_overlapping_and_dense())
+		return false;
+	if (f.table == TAKES) {
+		if (!take_slices(table, args, x, out, places))
+			return false;
+	} else {
+		auto weights = weights_of(f, table, args, x, out);
+		if (weights.empty() ||
+		    !each_place(table, x, weights, [&](int64_t sum) { places.push_back(sum); }))
+			return false;
+	}
+	bool ones = table.ones || f.table == COMPARES || out.scalar_type() == at::kBool;
+	if (out.numel() && ones && small(out)) {
+		std::vector<int64_t> counts(size_t(out.numel()));
+		for (int64_t place : places)
+			counts[size_t(place)]++;
+		cpu_view(out).as_strided({ out.numel() }, { 1 }).copy_(at::tensor(counts));
+		set_origin(out, table.origin);
+		return true;
+	}
+	size_t all = places.size();
+	set_origin(out, NOTHING);
+	if (!out.numel() || all > size_t(MOST_CHOICES))
+		return true;
+	note_table(out, places, 1, out.dim() && out.stride(-1) == 1 ? out.size(-1) : 1,
+		   table.origin, ones);
+	if (f.table == COUNTS && table_of(out)->places.size() != all) /* some are more than one */
+		note_table(out, places, 1, out.size(-1), table.origin, false);
+	return true;
+}
+
+/* Where it is not zero, as nonzero counts the places. */
+bool find_places(const Tensor &x, const Table &table, std::vector<int64_t> &places)
+{
+	std::vector<int64_t> weights(size_t(x.dim()));
+	for (int64_t d = x.dim() - 1, weight = 1; d >= 0; weight *= x.size(d--))
+		weights[size_t(d)] = weight;
+	if (!each_place(table, x, weights, [&](int64_t sum) { places.push_back(sum); }))
+		return false;
+	std::sort(places.begin(), places.end());
+	return true;
+}
+
+void write_places(const Tensor &x, const Tensor &index, const std::vector<int64_t> &places,
+		  Origin origin)
+{
+	if (!on_card(index) || !index.numel())
+		return;
+	auto c = cpu_view(index), at = at::tensor(places);
+	for (int64_t d = x.dim() - 1; d >= 0; d--) {
+		c.select(1, d).copy_(at.remainder(x.size(d)));
+		at = at.div(x.size(d), "floor");
+	}
+	set_origin(index, origin);
+}
+
+/* ---- all operators ------------------------------------------------------------------------------ */
 
 void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack)
 {
@@ -1161,10 +1412,16 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	}
 	auto [fits, most, origin] = judge(f, args);
 	bool done = false;
+	auto table = f.table || f.name == "aten::nonzero" ? table_of(args[0].toTensor()) : nullptr;
+	std::vector<int64_t> places;
+	bool listed = f.shape && table && !table->places.empty() &&
+		      find_places(args[0].toTensor(), *table, places);
 	if (f.shape) {
-		done = !suppression && fits && origin > LIKELY && compute(op, f, args, results); /* its kernel wrote what it looks at */
-		bool known = done && origin == COMPUTED;
-		uint64_t count = expected_count(f, args, done, results, &known);
+		done = !listed && !suppression && fits && origin > LIKELY &&
+		       compute(op, f, args, results); /* its kernel wrote what it looks at */
+		bool known = listed ? table->origin == COMPUTED : done && origin == COMPUTED;
+		uint64_t count =
+			listed ? places.size() : expected_count(f, args, done, results, &known);
 		if (depth == 1 || !outer->shape) /* x[mask] looks for nonzero elements, too */
 			tell_choice(outer->name.c_str() + outer->name.find("::") + 2, !known);
 		if (answer)
@@ -1192,7 +1449,11 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		if (depth == 1)
 			tick(f, args, { stack->back() });
 		Below below_this;
-		invent_places(args[0].toTensor(), stack->back().toTensor());
+		if (listed)
+			write_places(args[0].toTensor(), stack->back().toTensor(), places,
+				     table->origin);
+		else
+			invent_places(args[0].toTensor(), stack->back().toTensor());
 		return;
 	}
 	std::vector<IValue> outs(stack->end() - outs_count, stack->end());
@@ -1206,6 +1467,9 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	Below below_this;
 	if (f.name == "aten::copy_" || f.name == "aten::_to_copy")
 		arrived(f, args[f.mutates ? 1 : 0].toTensor(), outs[0].toTensor());
+	if (table && !table->places.empty() && f.table != SCATTERS &&
+	    from_table(f, *table, args, outs[0].toTensor()))
+		return;
 	bool outs_fit = !f.flops || !most || flops_of(f, args, outs) <= FLOPS;
 	each(outs, [&, most = most](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && (small(t) || volume(t) <= most)); });
 	if (f.rule && !(fits && origin > LIKELY && outs_fit)) {
@@ -1265,8 +1529,10 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	for (size_t i = 0; f.mutates && i < count; i++)
 		if (f.writes[i])
 			each(args[i], set);
-	if (!done && f.ones)
-		note_ones(f, args, outs[0].toTensor());
+	if (cleared)
+		note_zeros(outs[0].toTensor());
+	if (table && f.table == SCATTERS)
+		scatter_into(outs[0].toTensor(), *table, args);
 }
 /* ---- __torch_dispatch__ ------------------------------------------------------------------------ */
 
@@ -1275,14 +1541,14 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
  * too. So the interpreter's entry for it is replaced by one that lets it back in. The table of its virtual functions is copied, since
  * its members differ between releases; where this one stands in it, the pointer to the member says (Itanium ABI).
  */
-using Table = c10::impl::PyInterpreterVTable;
+using PyTable = c10::impl::PyInterpreterVTable;
 constexpr size_t TABLE_SLOTS = 64, TABLE_HEAD = 2; /* more than there are; offset and type stand before */
 struct {
 	void **slots;
 } table;
-const Table *python;
+const PyTable *python;
 
-void dispatch(const Table *, const c10::OperatorHandle &op, Stack *stack)
+void dispatch(const PyTable *, const c10::OperatorHandle &op, Stack *stack)
 {
 	struct Inside {
 		bool before = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Fake);
@@ -1297,7 +1563,7 @@ void enter_python()
 	static void *copy[TABLE_HEAD + TABLE_SLOTS];
 	void *lib = dlopen("libtorch_python.so", RTLD_NOW | RTLD_NOLOAD);
 	auto get = reinterpret_cast<c10::impl::PyInterpreter *(*)()>(lib ? dlsym(lib, "_Z16getPyInterpreterv") : nullptr);
-	void (Table::*member)(const c10::OperatorHandle &, Stack *) const = &Table::dispatch;
+	void (PyTable::*member)(const c10::OperatorHandle &, Stack *) const = &PyTable::dispatch;
 	uintptr_t offset; /* in the table, and one */
 
 	if (!get || !get())
@@ -1307,7 +1573,7 @@ void enter_python()
 	memcpy(copy, *reinterpret_cast<void *const *const *>(python) - TABLE_HEAD, sizeof(copy));
 	table.slots = copy + TABLE_HEAD;
 	table.slots[(offset - 1) / sizeof(void *)] = reinterpret_cast<void *>(&dispatch);
-	get()->vtable_ = reinterpret_cast<const Table *>(&table);
+	get()->vtable_ = reinterpret_cast<const PyTable *>(&table);
 }
 } // namespace
 

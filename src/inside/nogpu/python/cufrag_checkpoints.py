@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of a job some of whose ranks do not run: what these would have said about their shards.
+
+What the card is asked for is the same: plans and files are the host's, and tensors are gathered by collectives as ever.
+"""
+import os
+
+from cufrag_card import After
+
+WHY = "checkpoints of ranks that do not run"
+
+
+def watch(torch):
+    After("torch.distributed.checkpoint.utils", save_alone, WHY)
+    After("torch.distributed.checkpoint.filesystem", lambda files: keep_apart(files, int(os.environ["RANK"])), WHY)
+    After("torch.distributed.fsdp._optim_utils", lambda states: know_all_shards(torch, states), WHY)
+
+
+def save_alone(utils):
+    """Each rank plans, writes and reads what is its own: plans of the others would name files that nobody writes. The objects are
+    sent all the same, since they pass through the card."""
+    kind = utils._DistWrapper
+    init, gather, gather_all, scatter, broadcast = (kind.__init__, kind.gather_object, kind.all_gather_object, kind.scatter_object,
+                                                    kind.broadcast_object)
+
+    def as_member(send):
+        def sent(self, given):
+            self.is_coordinator = self.rank == self.coordinator_rank
+            try:
+                return send(self, given)
+            finally:
+                self.is_coordinator = True
+        return sent
+
+    def alone(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        self.is_coordinator = True
+    kind.__init__ = alone
+    kind.gather_object = as_member(lambda self, own: (gather(self, own), [own])[1])
+    kind.all_gather_object = as_member(lambda self, own: (gather_all(self, own), [own])[1])
+    kind.scatter_object = as_member(lambda self, parts: (scatter(self, parts * self.get_world_size()), parts[0])[1])
+    kind.broadcast_object = as_member(lambda self, own: (broadcast(self, own), own)[1])
+
+
+def keep_apart(files, rank):
+    """Ranks that write alone do not write over each other: all but the first have a folder inside of the checkpoint's."""
+    def inside(kind, wanted):
+        original = kind.reset
+
+        def reset(self, checkpoint_id=None):
+            original(self, checkpoint_id)
+            own = os.path.join(self.path, "rank%d" % rank)
+            if checkpoint_id and wanted(own):
+                self.path = self.fs.init_path(own)
+        kind.reset = reset
+    if rank and hasattr(files.FileSystemReader, "reset"):
+        inside(getattr(files, "_FileSystemWriter", files.FileSystemWriter), lambda own: True)
+        inside(files.FileSystemReader, os.path.isdir)  # else it is a checkpoint of all
+
+
+def know_all_shards(torch, states):
+    """FSDP asks all ranks which parts of an optimizer's state they have. Where they begin and end is the same on every rank."""
+    if not hasattr(states, "_allgather_state_info"):
+        return  # before PyTorch 2.1
+    map_keys, gather = states._map_param_key_to_optim_keys, states._allgather_state_info
+    info_of = {}  # by the state of the wrapped module
+
+    def map_param_key_to_optim_keys(optim_state_dict, group, to_param, to_fqns, fqn_to_info, merge_keys=False):
+        keys, own = map_keys(optim_state_dict, group, to_param, to_fqns, fqn_to_info, merge_keys)
+        info_of.update((id(info.state), info) for info in fqn_to_info.values())
+        if merge_keys:  # all that have a gradient
+            keys = sorted({*keys, *(states._OptimStateKey((fqn,), True) for fqn, info in fqn_to_info.items()
+                                    if info.param_requires_grad[info.param_indices[fqn]])})
+        return keys, own
+
+    def allgather_state_info(fsdp_state, input_states):
+        own = gather(fsdp_state, input_states)[fsdp_state.rank]
+        handle, places = fsdp_state._handle, info_of[id(fsdp_state)].param_indices
+        part = handle.flat_param._sharded_size.numel()
+        like = next((info for info in own.values() if info.tensors), None)
+
+        def of_rank(rank):
+            shards = handle._get_shard_metadata(rank * part, (rank + 1) * part - 1)
+
+            def info(fqn):
+                shard = shards[places[fqn]]
+                if not like or not shard.in_shard:
+                    return states.StateInfo({}, {}, {})
+                size = torch.Size([shard.numel_in_shard])
+                return states.StateInfo({name: states._PosDimTensorInfo(size, state.dtype) for name, state in like.tensors.items()},
+                                        dict(like.scalar_tensors), dict(like.non_tensors))
+            return {fqn: info(fqn) for fqn in input_states}
+        return [own if rank == fsdp_state.rank else of_rank(rank) for rank in range(fsdp_state.world_size)]
+    states._map_param_key_to_optim_keys, states._allgather_state_info = map_param_key_to_optim_keys, allgather_state_info
