@@ -291,6 +291,7 @@ struct part {
 	uint64_t bytes;
 	int peer;
 	void *stream;
+	bool played; /* awaited from a rank that the peer plays: what the peer gives for itself */
 };
 static _Thread_local struct {
 	unsigned depth;
@@ -327,11 +328,42 @@ static void exchange_own(void)
 	for (size_t i = 0; i < group.count; i++)
 		bytes += group.list[i].to ? group.list[i].bytes : 0;
 	for (size_t i = 0; i < group.count && bytes <= NOGPU_COPY_MAX; i++) {
-		const struct part *p = group.list[i].to ? given_for(&group.list[i]) : NULL;
+		bool own = group.list[i].to && !group.list[i].comm;
+		const struct part *p = own ? given_for(&group.list[i]) : NULL;
 
 		if (p)
 			move(p->from, group.list[i].to, p->bytes, 0);
 	}
+}
+
+/* Of the first `count` parts, what this peer gives for itself; NULL: nothing. */
+static const struct await_part *given_by(const struct awaited *a, size_t count,
+					 const struct part *played)
+{
+	for (size_t i = 0; i < count; i++)
+		if (a->parts[i].peer == played->peer && a->parts[i].bytes == played->bytes)
+			return &a->parts[i];
+	return NULL;
+}
+
+/* Parts of ranks that run, or of those that they play, from `at` on. Returns how many parts there are then. */
+static size_t put_parts(struct awaited *a, const struct comm *c, bool played, size_t at)
+{
+	const size_t first = at;
+
+	for (size_t i = 0; i < group.count; i++) {
+		const struct part *p = &group.list[i];
+		const struct await_part *same =
+			p->comm == c && p->played ? given_by(a, first, p) : NULL;
+
+		if (p->comm == c && p->played == played)
+			a->parts[at++] = (struct await_part){ .peer = p->peer,
+							      .to = p->to,
+							      .bytes = p->bytes,
+							      .own = played && !same,
+							      .same = same };
+	}
+	return at;
 }
 
 /* All that the group awaits by one communicator arrives together. */
@@ -346,16 +378,12 @@ static int await_group(struct comm *c)
 	a = await_new(c->talk, count);
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
-	count = 0;
+	put_parts(a, c, true, put_parts(a, c, false, 0));
 	for (size_t i = 0; i < group.count; i++) {
-		struct part *p = &group.list[i];
-
-		if (p->comm != c)
+		if (group.list[i].comm != c)
 			continue;
-		a->parts[count++] =
-			(struct await_part){ .peer = p->peer, .to = p->to, .bytes = p->bytes };
-		stream = p->stream;
-		p->comm = NULL;
+		stream = group.list[i].stream;
+		group.list[i].comm = NULL;
 	}
 	return begin(a, stream);
 }
@@ -402,7 +430,7 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	frag_nogpu_sent(stream, bytes);
 	if (runs(c, peer) && !group.depth)
 		return await_one(c, peer, to, bytes, stream);
-	note(&(struct part){ runs(c, peer) ? c : NULL, NULL, to, bytes, peer, stream });
+	note(&(struct part){ runs(c, peer) ? c : NULL, NULL, to, bytes, peer, stream, false });
 	return NCCL_OK;
 }
 
@@ -444,11 +472,18 @@ NOGPU_ENTRY(int, ncclBroadcast,
 	bool mine = root == c->rank;
 
 	frag_nogpu_sent(stream, bytes);
-	if (!mine && runs(c, root))
-		return await_one(c, root, to, bytes, stream);
+	if (c->talk && mine && c->plays)
+		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	if (c->talk && mine)
 		return give_all(c, from, bytes, 0, known(from, bytes))
 			       ?: move(from, to, count, type);
+	if (!mine && c->talk && c->plays && group.depth && c->plays[root] != c->rank) {
+		note(&(struct part){ c, NULL, to, bytes, c->plays[root], stream,
+				     c->plays[root] != root });
+		return NCCL_OK;
+	}
+	if (!mine && runs(c, root))
+		return await_one(c, root, to, bytes, stream);
 	if (mine)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	else if (from == to)
