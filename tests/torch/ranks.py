@@ -101,6 +101,10 @@ def roles():
     x = [None] * world
     dist.all_gather_object(x, stage)
     expect("stages", x, [r * 2 // world for r in range(world)])
+    stages = [r * 2 // world for r in range(world)]
+    x = [full(-1, 1 + s) for s in stages]  # of unequal parts, or with PyTorch 2.15: a group of broadcasts
+    dist.all_gather(x, full(stage, 1 + stage))
+    expect("parts", [t.tolist() for t in x], [[s] * (1 + s) for s in stages])
     for _ in range(3):
         x = torch.randn(64, 512, device=card)
         schedule.step(*([x] if stage == 0 else []), **({"target": x} if stage == 1 else {}))

@@ -273,7 +273,7 @@ def objects():
     dist.broadcast_object_list(given, src=0)
     counts = [torch.zeros(1, dtype=torch.long, device="cuda") for _ in gathered]
     dist.all_gather(counts, torch.tensor([4], device="cuda"))
-    print("objects", gathered, given, torch.cat(counts).tolist())
+    sys.stdout.write("objects %s %s %s\n" % (gathered, given, torch.cat(counts).tolist()))  # in one piece, beside other ranks
     dist.destroy_process_group()
 
 

@@ -300,11 +300,13 @@ static void move_own(const struct comm *c, const void *from, uint64_t step, void
 
 struct part {
 	struct comm *comm;
+	enum talk_call call;
 	const void *from; /* given to the peer, or */
 	void *to;	  /* awaited from it */
 	uint64_t bytes;
 	int peer;
 	void *stream;
+	bool played; /* awaited from a rank that the peer plays: what the peer gives for itself */
 };
 static _Thread_local struct {
 	unsigned depth;
@@ -341,35 +343,68 @@ static void exchange_own(void)
 	for (size_t i = 0; i < group.count; i++)
 		bytes += group.list[i].to ? group.list[i].bytes : 0;
 	for (size_t i = 0; i < group.count && bytes <= NOGPU_COPY_MAX; i++) {
-		const struct part *p = group.list[i].to ? given_for(&group.list[i]) : NULL;
+		bool own = group.list[i].to && !group.list[i].comm;
+		const struct part *p = own ? given_for(&group.list[i]) : NULL;
 
 		if (p)
 			move(p->from, group.list[i].to, p->bytes, 0);
 	}
 }
 
-/* All that the group awaits by one communicator arrives together. */
-static int await_group(struct comm *c)
+/* Of the first `count` parts, what this peer gives for itself; NULL: nothing. */
+static const struct await_part *given_by(const struct awaited *a, size_t count,
+					 const struct part *played)
+{
+	for (size_t i = 0; i < count; i++)
+		if (a->parts[i].peer == played->peer && a->parts[i].bytes == played->bytes)
+			return &a->parts[i];
+	return NULL;
+}
+
+static bool is_of(const struct part *p, const struct comm *c, enum talk_call call)
+{
+	return p->comm == c && p->call == call;
+}
+
+/* Parts of ranks that run, or of those that they play, from `at` on. Returns how many parts there are then. */
+static size_t put_parts(struct awaited *a, const struct comm *c, bool played, size_t at)
+{
+	const size_t first = at;
+
+	for (size_t i = 0; i < group.count; i++) {
+		const struct part *p = &group.list[i];
+		const struct await_part *same;
+
+		if (!is_of(p, c, a->call) || p->played != played)
+			continue;
+		same = played ? given_by(a, first, p) : NULL;
+		a->parts[at++] = (struct await_part){ .peer = p->peer,
+						      .to = p->to,
+						      .bytes = p->bytes,
+						      .own = played && !same,
+						      .same = same };
+	}
+	return at;
+}
+
+/* All that the group awaits by one communicator from one kind of call arrives together. */
+static int await_group(struct comm *c, enum talk_call call)
 {
 	struct awaited *a;
 	size_t count = 0;
 	void *stream = NULL;
 
 	for (size_t i = 0; i < group.count; i++)
-		count += group.list[i].comm == c;
-	a = await_calls(c, TALK_SEND, count);
+		count += is_of(&group.list[i], c, call);
+	a = await_calls(c, call, count);
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
-	count = 0;
+	put_parts(a, c, true, put_parts(a, c, false, 0));
 	for (size_t i = 0; i < group.count; i++) {
-		struct part *p = &group.list[i];
-
-		if (p->comm != c)
+		if (!is_of(&group.list[i], c, call))
 			continue;
-		a->parts[count++] =
-			(struct await_part){ .peer = p->peer, .to = p->to, .bytes = p->bytes };
-		stream = p->stream;
-		p->comm = NULL;
+		stream = group.list[i].stream;
+		group.list[i].comm = NULL;
 	}
 	return begin(a, stream);
 }
@@ -379,9 +414,12 @@ static int end_group(void)
 	int rc = NCCL_OK;
 
 	exchange_own();
-	for (size_t i = 0; !rc && i < group.count; i++)
-		if (group.list[i].comm && group.list[i].comm->talk)
-			rc = await_group(group.list[i].comm);
+	for (size_t i = 0; !rc && i < group.count; i++) {
+		const struct part *p = &group.list[i];
+
+		if (p->comm && p->comm->talk)
+			rc = await_group(p->comm, p->call);
+	}
 	FRAG_FREE(group.list);
 	group.list = NULL;
 	group.count = group.room = 0;
@@ -416,7 +454,12 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	frag_nogpu_sent(stream, bytes);
 	if (runs(c, peer) && !group.depth)
 		return await_one(c, peer, TALK_SEND, to, bytes, stream);
-	note(&(struct part){ runs(c, peer) ? c : NULL, NULL, to, bytes, peer, stream });
+	note(&(struct part){ .comm = runs(c, peer) ? c : NULL,
+			     .call = TALK_SEND,
+			     .to = to,
+			     .bytes = bytes,
+			     .peer = peer,
+			     .stream = stream });
 	return NCCL_OK;
 }
 
@@ -461,11 +504,23 @@ NOGPU_ENTRY(int, ncclBroadcast,
 	bool mine = root == c->rank;
 
 	frag_nogpu_sent(stream, bytes);
-	if (!mine && runs(c, root))
-		return await_one(c, root, TALK_BROADCAST, to, bytes, stream);
+	if (c->talk && mine && c->plays)
+		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	if (c->talk && mine)
 		return give_all(c, TALK_BROADCAST, from, bytes, 0, known(from, bytes))
 			       ?: move(from, to, count, type);
+	if (!mine && c->talk && c->plays && group.depth && c->plays[root] != c->rank) {
+		note(&(struct part){ .comm = c,
+				     .call = TALK_BROADCAST,
+				     .to = to,
+				     .bytes = bytes,
+				     .peer = c->plays[root],
+				     .stream = stream,
+				     .played = c->plays[root] != root });
+		return NCCL_OK;
+	}
+	if (!mine && runs(c, root))
+		return await_one(c, root, TALK_BROADCAST, to, bytes, stream);
 	if (mine)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	else if (from == to)
