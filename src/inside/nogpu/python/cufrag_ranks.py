@@ -16,7 +16,7 @@ import threading
 import time
 import types
 
-from cufrag_recorder import attach
+from cufrag_recorder import attach, tell
 
 PATIENCE_S = 5  # for collectives that may never end
 ANSWER = b"\7" * 128  # for a key that another rank would have set: an id of NCCL, or a flag
@@ -136,11 +136,12 @@ def pretend_gloo(c10d):
     class Gloo(original, metaclass=Either):
         def __new__(cls, store, rank, size, *args, **kwargs):
             if not fake:
+                tell("without ranks that do not run in a group of Gloo, in which each is alone: no FakeProcessGroup")
                 return original(sys.modules["torch.distributed"].HashStore(), 0, 1, *args, **kwargs)
             return fake._create_internal(rank, size) if hasattr(fake, "_create_internal") else fake(rank, size)
     c10d.ProcessGroupGloo = Gloo
-    if not fake:
-        raise AttributeError("no FakeProcessGroup, so each rank is alone in its group")
+    if not fake:  # PyTorch 2.1, or a release that comes
+        return
     fake.options = types.SimpleNamespace()
     for name in ("_set_default_timeout", "_set_sequence_number_for_group"):
         setattr(fake, name, lambda group, *args: None)
