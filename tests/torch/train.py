@@ -273,7 +273,9 @@ def objects():
     dist.broadcast_object_list(given, src=0)
     counts = [torch.zeros(1, dtype=torch.long, device="cuda") for _ in gathered]
     dist.all_gather(counts, torch.tensor([4], device="cuda"))
-    sys.stdout.write("objects %s %s %s\n" % (gathered, given, torch.cat(counts).tolist()))  # in one piece, beside other ranks
+    collected = [None] * len(gathered) if dist.get_rank() == 1 else None
+    dist.gather_object({"rank": dist.get_rank()}, collected, dst=1)
+    sys.stdout.write("objects %s %s %s %s\n" % (gathered, given, torch.cat(counts).tolist(), collected))  # in one piece, beside other ranks
     dist.destroy_process_group()
 
 
