@@ -965,6 +965,25 @@ test_tables_of_choices() {
 	record --values worst -o run.cft -- "$python" "$root/tests/torch/train.py" choices && grep -qx 'counts \[0.0, 40000.0\] 8' log || wrong log
 }
 
+# CUTLASS has all in PyTorch; what cuSPARSELt takes is not known without a card, and the program is told so
+test_two_of_four_by_cutlass_only() {
+	"$python" -c 'from torch.sparse import SparseSemiStructuredTensor as s; s._FORCE_CUTLASS' 2> /dev/null || skip 'this release has no choice of kernels'
+	cat > sparse.py <<'E'
+import torch
+from torch.sparse import SparseSemiStructuredTensor, to_sparse_semi_structured
+
+for cutlass in True, False:
+    SparseSemiStructuredTensor._FORCE_CUTLASS = cutlass
+    try:
+        weight = to_sparse_semi_structured(torch.tensor([0, 0, 1, 1]).tile((512, 128)).half().cuda())
+        print("product", tuple(torch.nn.functional.linear(torch.randn(256, 512, device="cuda", dtype=torch.half), weight).shape))
+    except RuntimeError as error:
+        print("error", "cusparseLtInit" in str(error))
+E
+	record --gpu a100-80 -o run.cft -- "$python" sparse.py && grep -qx 'product (256, 512)' log && grep -qx 'error True' log &&
+		grep -q 'missing from the pretended card, and failed: cusparseLtInit' log || wrong log
+}
+
 # those that lie in the wheel's folder
 framework() {
 	has "import importlib.util as u, sys; sys.exit(not u.find_spec('${1%_*}'))" "no ${1%_*} in this environment"
