@@ -16,12 +16,10 @@ a module asks for a card or for a variable of a single rank, or leaves a thread 
 loaded. (Threads of libraries, as those of BLAS, are theirs to see to: pthread_atfork.)
 """
 import array
-import atexit
 import ctypes
 import gc
 import importlib
 import importlib.machinery
-import io
 import os
 import posix
 import select
@@ -290,30 +288,6 @@ def run_program(words):
         exec(compile(f.read(), path, "exec", dont_inherit=True), main.__dict__)
 
 
-def leave(loaded, listed):
-    """As Python ends, but for what was loaded before: taking that apart takes longer than all the program's own. Modules that were not `loaded` go, and
-    with them what they hold; whatever else was opened to be written is written. listed: the list of files that this process read is kept."""
-    threading._shutdown()
-    try:
-        atexit._run_exitfuncs()
-    except BaseException:  # its traceback was printed
-        pass
-    vars(sys.modules["__main__"]).clear()
-    for name in [n for n in sys.modules if n not in loaded]:
-        del sys.modules[name]
-    gc.collect()
-    library = ctypes.CDLL(None)
-    for file in [sys.stdout, sys.stderr] + [o for o in gc.get_objects() if isinstance(o, io.IOBase)]:
-        try:
-            file.flush()
-        except Exception:  # there is none, or it is closed
-            pass
-    library.fflush(None)
-    if listed:
-        library.cufrag_read_files_end()
-    posix._exit(0)
-
-
 def prepare():
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]  # the folder of this file
@@ -322,11 +296,8 @@ def prepare():
     loaded = load(sys.argv[2])
     request = Server(listener, loaded).serve()
     become(loaded, request)
-    return request.words, loaded.read_files
+    return request.words
 
 
 if __name__ == "__main__":
-    program, listed = prepare()
-    loaded = set(sys.modules)
-    run_program(program)
-    leave(loaded, listed)
+    run_program(prepare())
