@@ -315,34 +315,39 @@ static void say_assumed(const struct frag_layouts *x, struct frag_answer *a)
 }
 
 /* A confirmation that needs other memory than the recording with enough of it. */
+static void warn_adapted(const struct frag_layouts *x, const struct frag_layout_confirm *own,
+			 struct frag_answer *a)
+{
+	const struct frag_layout_result *r = &x->results[own->point];
+	uint64_t before = r->cards[own->card].peak_reserved_bytes,
+		 now = own->result.cards[own->card].peak_reserved_bytes;
+	char text[400];
+
+	if (own->result.status == FRAG_LAYOUT_RAN && now <= before + before / 50 &&
+	    before <= now + now / 50)
+		return;
+	frag_axes_text(&x->axes, frag_layout_of(x, own->point), SIZE_MAX, text, sizeof(text));
+	if (own->result.status == FRAG_LAYOUT_RAN)
+		frag_answer_warn(a,
+				 "%s reserves %s on %s itself and %s on a card with more "
+				 "memory: the program adapts, so record each on the card "
+				 "itself (--exact)",
+				 text, FRAG_BYTES(now), x->cards[own->card]->name,
+				 FRAG_BYTES(before));
+	else
+		frag_answer_warn(a, "%s %s on %s itself: %s", text,
+				 own->result.status == FRAG_LAYOUT_MEMORY ? "runs out of memory"
+									  : "failed",
+				 x->cards[own->card]->name, own->result.message);
+}
+
+/* By card, whichever ended first. */
 static void warn_adapts(const struct frag_layouts *x, struct frag_answer *a)
 {
-	for (size_t k = 0; k < x->confirms_count; k++) {
-		const struct frag_layout_confirm *own = &x->confirms[k];
-		const struct frag_layout_result *r = &x->results[own->point];
-		uint64_t before = r->cards[own->card].peak_reserved_bytes,
-			 now = own->result.cards[own->card].peak_reserved_bytes;
-		char text[400];
-
-		if (own->result.status == FRAG_LAYOUT_RAN && now <= before + before / 50 &&
-		    before <= now + now / 50)
-			continue;
-		frag_axes_text(&x->axes, frag_layout_of(x, own->point), SIZE_MAX, text,
-			       sizeof(text));
-		if (own->result.status == FRAG_LAYOUT_RAN)
-			frag_answer_warn(a,
-					 "%s reserves %s on %s itself and %s on a card with more "
-					 "memory: the program adapts, so record each on the card "
-					 "itself (--exact)",
-					 text, FRAG_BYTES(now), x->cards[own->card]->name,
-					 FRAG_BYTES(before));
-		else
-			frag_answer_warn(a, "%s %s on %s itself: %s", text,
-					 own->result.status == FRAG_LAYOUT_MEMORY
-						 ? "runs out of memory"
-						 : "failed",
-					 x->cards[own->card]->name, own->result.message);
-	}
+	for (size_t c = 0; c < x->cards_count; c++)
+		for (size_t k = 0; k < x->confirms_count; k++)
+			if (x->confirms[k].card == c)
+				warn_adapted(x, &x->confirms[k], a);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */

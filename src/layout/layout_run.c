@@ -368,19 +368,42 @@ static int check(struct course *c, struct frag_err *err)
 	return 0;
 }
 
-/* The advised layout of the fewest cards, recorded on the card itself, until one is confirmed; an assumed one runs first. */
-static int confirm(struct course *c, size_t card, struct frag_err *err)
+/* The advised layout of the fewest cards, recorded on the card itself until one is confirmed; an assumed one runs first. SIZE_MAX: nothing to run. */
+static size_t unconfirmed(const struct frag_layouts *x, size_t card, size_t *on)
+{
+	uint64_t fewest = frag_layout_fewest(x, card);
+	size_t i = fewest ? frag_layout_best(x, card, fewest) : SIZE_MAX;
+
+	if (i == SIZE_MAX || frag_layout_confirmed(x, i, card) ||
+	    (x->exact && x->results[i].status))
+		return SIZE_MAX;
+	*on = x->results[i].status ? card : SIZE_MAX;
+	return i;
+}
+
+/* All cards at a time. What runs next is chosen once all have answered, so it does not depend on how long each took. */
+static int confirm(struct course *c, struct frag_err *err)
 {
 	struct frag_layouts *x = c->x;
 
 	for (unsigned tries = 0; tries < 2 * TRIES && !x->interrupted; tries++) {
-		uint64_t fewest = frag_layout_fewest(x, card);
-		size_t i = fewest ? frag_layout_best(x, card, fewest) : SIZE_MAX;
+		size_t next[FRAG_LAYOUT_CARDS], on[FRAG_LAYOUT_CARDS], count = 0;
 
-		if (i == SIZE_MAX || frag_layout_confirmed(x, i, card) ||
-		    (x->exact && x->results[i].status))
+		for (size_t card = 0; card < x->cards_count; card++) {
+			bool known = false;
+
+			next[count] = unconfirmed(x, card, &on[count]);
+			for (size_t k = 0; k < count; k++) /* it also runs for an earlier one */
+				known |= next[k] == next[count] && on[k] == on[count];
+			count += next[count] != SIZE_MAX && !known;
+		}
+		if (!count)
 			return 0;
-		FRAG_TRY(start(c, i, x->results[i].status ? card : SIZE_MAX, err));
+		for (size_t k = 0; k < count && !x->interrupted; k++) {
+			if (c->running == x->jobs)
+				await(c);
+			FRAG_TRY(start(c, next[k], on[k], err));
+		}
 		drain(c);
 	}
 	return 0;
@@ -388,13 +411,9 @@ static int confirm(struct course *c, size_t card, struct frag_err *err)
 
 static int run(struct course *c, struct frag_err *err)
 {
-	struct frag_layouts *x = c->x;
-
 	FRAG_TRY(search(c, err));
 	FRAG_TRY(check(c, err));
-	for (size_t card = 0; card < x->cards_count; card++)
-		FRAG_TRY(confirm(c, card, err));
-	return 0;
+	return confirm(c, err);
 }
 
 /* What recordings of the folder are of: the command with its braces, and what else decides. */

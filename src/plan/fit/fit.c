@@ -37,6 +37,7 @@ struct search {
 	uint64_t context, margin;
 	struct tried tried[PROBES_MAX]; /* ascending */
 	size_t count;
+	uint64_t upper, min; /* pages: it completes there; the smallest such card that was found */
 	struct frag_ticks *ticks;
 	uint64_t calls; /* driver calls so far */
 };
@@ -138,33 +139,33 @@ static int probe_ample(struct search *s, struct frag_probe *out, uint64_t *pages
 
 /* A capacity at which it completes: the peak of the ample run, or more if the policy depends on the
  * size of the card. *found false: it completes nowhere. */
-static int find_upper(struct search *s, uint64_t *upper, bool *found)
+static int find_upper(struct search *s)
 {
 	struct frag_probe p;
-	uint64_t ample;
+	uint64_t ample, upper;
 	bool completed = false;
 
-	*found = false;
 	FRAG_TRY(probe_ample(s, &p, &ample));
+	s->task->fit.possible = p.completed;
 	if (!p.completed)
 		return 0;
 	s->task->fit.peak_reserved_bytes = p.peak_reserved_bytes;
 	s->task->fit.driver_ns = p.driver_ns;
-	*upper = FRAG_MAX((p.peak_reserved_bytes + FRAG_PAGE - 1) / FRAG_PAGE, 1u);
-	s->task->fit.ample_capacity_bytes = capacity_of(s, *upper);
+	upper = FRAG_MAX((p.peak_reserved_bytes + FRAG_PAGE - 1) / FRAG_PAGE, 1u);
+	s->task->fit.ample_capacity_bytes = capacity_of(s, upper);
 	if (s->env->limit_fraction > 0 && s->env->limit_fraction < 1)
 		s->task->fit.ample_capacity_bytes =
 			FRAG_MAX(s->task->fit.ample_capacity_bytes,
 				 frag_round_up((uint64_t)((double)p.peak_reserved_bytes /
 							  s->env->limit_fraction),
 					       FRAG_PAGE));
-	*upper = FRAG_MIN(*upper, ample);
-	FRAG_TRY(try_pages(s, *upper, &completed));
-	while (!completed && *upper < ample) { /* on `ample` it completed */
-		*upper = FRAG_MIN(2 * *upper, ample);
-		FRAG_TRY(try_pages(s, *upper, &completed));
+	upper = FRAG_MIN(upper, ample);
+	FRAG_TRY(try_pages(s, upper, &completed));
+	while (!completed && upper < ample) { /* on `ample` it completed */
+		upper = FRAG_MIN(2 * upper, ample);
+		FRAG_TRY(try_pages(s, upper, &completed));
 	}
-	*found = true;
+	s->upper = upper;
 	return 0;
 }
 
@@ -252,35 +253,36 @@ static int close_gaps(struct search *s, uint64_t min)
 	return 0;
 }
 
-static int search_border(struct search *s, uint64_t *upper)
+/* Pages below which nothing completes. */
+static uint64_t lowest_of(const struct search *s)
 {
 	uint64_t lowest = FRAG_MAX(frag_probe_peak_live(s->task->dev, 512) / FRAG_PAGE, 1u);
-	uint64_t min, fails;
-	bool found;
 
-	FRAG_TRY(find_upper(s, upper, &found));
-	s->task->fit.possible = found;
-	if (!found)
-		return 0;
-	min = *upper;
-	lowest = FRAG_MIN(lowest, min);
+	return FRAG_MIN(lowest, s->upper);
+}
+
+/* pre: it completes at s->upper. */
+static int search_border(struct search *s)
+{
+	uint64_t lowest = lowest_of(s), min = s->upper, fails;
+
 	FRAG_TRY(bisect(s, lowest - 1, &min));
 	for (unsigned i = 0; i < DESCENTS_MAX; i++) {
 		uint64_t now;
 
-		FRAG_TRY(look_around(s, lowest, min, *upper));
+		FRAG_TRY(look_around(s, lowest, min, s->upper));
 		now = smallest_completed(s, lowest, &fails);
 		if (now == min)
 			break;
 		min = now;
 		FRAG_TRY(bisect(s, fails, &min));
 	}
-	return close_gaps(s, min);
+	s->min = min;
+	return 0;
 }
 
 /* On a card with more room than the ample run used, the replay is the same. */
-static int try_gpus(struct search *s, uint64_t upper, const struct frag_gpu *const *gpus,
-		    size_t count)
+static int try_gpus(struct search *s, const struct frag_gpu *const *gpus, size_t count)
 {
 	uint64_t bound = frag_probe_peak_live(s->task->dev, 512);
 
@@ -294,7 +296,7 @@ static int try_gpus(struct search *s, uint64_t upper, const struct frag_gpu *con
 		usable = gpus[i]->total_bytes - taken;
 		if (usable < bound)
 			continue;
-		p.completed = usable / FRAG_PAGE >= upper && !(s->env->limit_fraction > 0);
+		p.completed = usable / FRAG_PAGE >= s->upper && !(s->env->limit_fraction > 0);
 		if (!p.completed)
 			FRAG_TRY(probe_card(s, gpus[i]->total_bytes - margin,
 					    gpus[i]->context_bytes, &p));
@@ -315,13 +317,23 @@ struct fit_crew {
 
 static int fit_one(struct search *s, const struct fit_crew *c)
 {
-	uint64_t upper = 0;
-
-	FRAG_TRY(search_border(s, &upper));
-	if (s->task->fit.possible)
-		FRAG_TRY(try_gpus(s, upper, c->gpus, c->gpus_count));
+	FRAG_TRY(find_upper(s));
+	if (s->task->fit.possible) {
+		FRAG_TRY(search_border(s));
+		FRAG_TRY(close_gaps(s, s->min));
+		FRAG_TRY(try_gpus(s, c->gpus, c->gpus_count));
+	}
 	s->task->fit.complete = true;
 	return 0;
+}
+
+static struct search search_of(struct fit_crew *c, struct frag_fit_task *t)
+{
+	return (struct search){ .env = c->env,
+				.task = t,
+				.margin = c->margin,
+				.context = c->env->card.context_bytes,
+				.ticks = &c->ticks };
 }
 
 static void run_task(void *ctx, size_t i)
@@ -334,33 +346,102 @@ static void run_task(void *ctx, size_t i)
 		t->rc = frag_fail_nomem(&t->err, "fit");
 		return;
 	}
-	*s = (struct search){ .env = c->env,
-			      .task = t,
-			      .margin = c->margin,
-			      .context = c->env->card.context_bytes,
-			      .ticks = &c->ticks };
+	*s = search_of(c, t);
 	t->rc = fit_one(s, c);
 	frag_host_free(s);
 	if (t->rc == FRAG_EINTR)
 		t->rc = 0; /* see t->fit.complete */
 }
 
-int frag_fit_run(const struct frag_plan_env *env, uint64_t margin_bytes,
-		 const struct frag_gpu *const *gpus, size_t gpus_count, struct frag_fit_task *tasks,
-		 size_t count, struct frag_err *err)
+static struct fit_crew crew_of(const struct frag_plan_env *env, uint64_t margin_bytes,
+			       const struct frag_gpu *const *gpus, size_t gpus_count,
+			       struct frag_fit_task *tasks, size_t count)
 {
-	struct fit_crew c = { .env = env,
-			      .margin = margin_bytes,
-			      .gpus = gpus,
-			      .gpus_count = gpus_count,
-			      .tasks = tasks,
-			      .ticks = { .total = count * TICKS_PER_TASK } };
-
 	FRAG_ASSERT(gpus_count <= 64);
 	for (size_t i = 0; i < count; i++) {
 		tasks[i].fit = (struct frag_fit){ 0 };
 		tasks[i].gpus = 0;
 		tasks[i].rc = 0;
 	}
+	return (struct fit_crew){ .env = env,
+				  .margin = margin_bytes,
+				  .gpus = gpus,
+				  .gpus_count = gpus_count,
+				  .tasks = tasks,
+				  .ticks = { .total = count * TICKS_PER_TASK } };
+}
+
+int frag_fit_run(const struct frag_plan_env *env, uint64_t margin_bytes,
+		 const struct frag_gpu *const *gpus, size_t gpus_count, struct frag_fit_task *tasks,
+		 size_t count, struct frag_err *err)
+{
+	struct fit_crew c = crew_of(env, margin_bytes, gpus, gpus_count, tasks, count);
+
 	return frag_parallel(count, env->threads, run_task, &c, &env->watch, &c.ticks, NULL, err);
+}
+
+/* ---- the smallest card of several policies ------------------------------------------------------ */
+
+/* Another policy completes with `known` pages. Does this one with less? Probes below, at distances that grow by half. */
+static int look_below(struct search *s, uint64_t known, bool *less)
+{
+	uint64_t lowest = lowest_of(s);
+
+	*less = false;
+	for (uint64_t d = 1; !*less && known >= lowest + d && may_look(s); d += FRAG_MAX(d / 2, 1u))
+		FRAG_TRY(try_pages(s, known - d, less));
+	return 0;
+}
+
+static int search_less(struct search *s, uint64_t *known)
+{
+	bool less = true;
+
+	s->min = s->upper;
+	if (*known != UINT64_MAX)
+		FRAG_TRY(look_below(s, *known, &less));
+	if (less)
+		FRAG_TRY(search_border(s));
+	*known = FRAG_MIN(*known, s->min);
+	s->task->fit.min_capacity_bytes = s->task->fit.safe_capacity_bytes = capacity_of(s, s->min);
+	return 0;
+}
+
+/* The one that reserves least first: few others need less than its smallest card. */
+static int search_all(struct fit_crew *c, struct search *all, size_t count)
+{
+	uint64_t known = UINT64_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		all[i] = search_of(c, &c->tasks[i]);
+		FRAG_TRY(c->tasks[i].rc = find_upper(&all[i]));
+	}
+	for (size_t n = 0; n < count; n++) {
+		struct search *next = NULL;
+
+		for (struct search *s = all; s < all + count; s++)
+			if (s->task->fit.possible && !s->min && (!next || s->upper < next->upper))
+				next = s;
+		if (next)
+			FRAG_TRY(next->task->rc = search_less(next, &known));
+		if (next)
+			FRAG_TRY(next->task->rc = try_gpus(next, c->gpus, c->gpus_count));
+	}
+	for (size_t i = 0; i < count; i++)
+		c->tasks[i].fit.complete = true;
+	return 0;
+}
+
+int frag_fit_least(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
+		   size_t gpus_count, struct frag_fit_task *tasks, size_t count,
+		   struct frag_err *err)
+{
+	struct fit_crew c = crew_of(env, 0, gpus, gpus_count, tasks, count);
+	FRAG_AUTO_FREE struct search *all = NULL;
+
+	FRAG_TRY_CALLOC(all, count, "fit", err);
+	if (search_all(&c, all, count) == FRAG_EINTR)
+		for (size_t i = 0; i < count; i++)
+			tasks[i].rc = 0; /* see tasks[i].fit.complete */
+	return 0;
 }

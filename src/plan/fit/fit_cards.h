@@ -48,6 +48,7 @@ struct frag_fit_cards {
 	struct frag_recordings units;
 	struct frag_catalog catalog;
 	bool borrows; /* the catalogue is another's */
+	bool least; /* of a single unit only the least min_bytes of all rows is asked for, and no costs at it (frag_fit_least) */
 	struct frag_fit_row *rows;
 	size_t rows_count, interrupted; /* policies whose search did not end */
 	struct frag_fit_task *tasks;
