@@ -77,7 +77,7 @@ test_roles_are_stages_and_parts_of_a_sequence() {
 		import types
 		import cufrag_roles as roles
 		def stands(world, lists, stage_lists):
-		    groups = roles.Groups(types.SimpleNamespace(_new_process_group_helper=None), world)
+		    groups = roles.Groups(types.SimpleNamespace(_new_process_group_helper=lambda size, rank, ranks, backend, group_name: None), world)
 		    for kind, ranks in lists:
 		        groups.note(ranks, "nccl", str(ranks), kind)
 		    return ["%s for %s" % tuple(line.split()[1:]) for line in roles.lines_of(*groups.families(), stage_lists, world) if line.startswith("stands")]
