@@ -1,9 +1,20 @@
-# Ctrl-Z stops cufrag with the program, so that the shell has its terminal back
-bash -c 'set -m
-"$CUFRAG" record --no-gpu -o run.cft -- sh -c "touch runs; until [ -e enough ]; do sleep 0.02; done" 2> err & job=$!
-until [ -e runs ]; do sleep 0.02; done
-kill -TSTP -- -$job
-for _ in $(seq 1000); do ps -o stat= -p $job | grep -q ^T && break; sleep 0.02; done
-ps -o stat= -p $job | cut -c1; touch enough
-kill -CONT -- -$job; wait $job; echo $?' 2> said
+# Ctrl-Z stops cufrag with the program, so that the shell has its terminal back. The shell is Python here: bash -c with set -m ends
+# by itself now and then if a job stops while it waits for another command.
+# needs: python3
+python3 - << 'END' 2> said
+import os, signal, subprocess, time
+def until(what):
+    while not what():
+        time.sleep(0.02)
+with open("err", "w") as err:
+    job = subprocess.Popen([os.environ["CUFRAG"], "record", "--no-gpu", "-o", "run.cft", "--", "sh", "-c", "touch runs; until [ -e enough ]; do sleep 0.02; done"],
+                           stderr=err, preexec_fn=os.setpgrp)
+until(lambda: os.path.exists("runs"))
+os.killpg(job.pid, signal.SIGTSTP)
+until(lambda: os.WIFSTOPPED(os.waitpid(job.pid, os.WUNTRACED | os.WNOHANG)[1]))
+print("T", flush=True)
+open("enough", "w").close()
+os.killpg(job.pid, signal.SIGCONT)
+print(job.wait())
+END
 rm -f runs enough
