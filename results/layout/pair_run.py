@@ -25,7 +25,7 @@ def one(task):
     return [row["layout"], mode, limit, row["peak_reserved_bytes"], answer] + [x for r in (0, 1) for x in known.get(r, [""] * 6)]
 
 
-rows = [r for r in csv.DictReader(open(here + "/pair.csv"))]
+rows = list(csv.DictReader(open(here + "/pair.csv")))
 tasks = [(r, m, int(l)) for m, s in (("limit", 1), ("below", 0.98), ("free", 0)) for r in rows for l in [(int(r["smallest_card_bytes"]) - CONTEXT) * s]]
 ranks = "reserved requested_peak requests requested retries ooms".split()
 with open(sys.argv[1], "w") as f, concurrent.futures.ThreadPoolExecutor(int((sys.argv + ["4"])[2])) as pool:

@@ -133,7 +133,7 @@ static bool is_real_one_pass(const struct plan *plan, long long n, long long row
 
 static long long pages(long long bytes)
 {
-	return (bytes + 1023) / 1024 * 1024;
+	return (long long)frag_round_up((uint64_t)bytes, 1024);
 }
 
 /* Length of the convolution by which a side is done; 0: it is not. */

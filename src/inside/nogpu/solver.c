@@ -55,7 +55,7 @@ static int64_t parts(int64_t n, int64_t of)
 /* Most arrays begin at a multiple of 32 numbers. */
 static int64_t whole(int64_t n)
 {
-	return parts(n, 32) * 32;
+	return (int64_t)frag_round_up((uint64_t)n, 32);
 }
 
 /* ---- numbers of elements, the same for each type of numbers -------------------------------- */
@@ -158,7 +158,7 @@ static int64_t geev(enum number number, int64_t n)
 	int64_t matrix = FRAG_MAX(orgqr(n - 1, n - 1, n - 1), n * n) + 32;
 	int64_t bytes = number_bytes(number), lines = is_complex(number) ? 7 : 8;
 
-	return parts(matrix * bytes + lines * n * bytes / 2, 512) * 512;
+	return (int64_t)frag_round_up((uint64_t)(matrix * bytes + lines * n * bytes / 2), 512);
 }
 
 /* A flag for each block of 32 by 32 numbers; and panels, where there are 1,500 rows or more. */

@@ -138,7 +138,7 @@ static int probe_ample(struct search *s, struct frag_probe *out, uint64_t *pages
 }
 
 /* A capacity at which it completes: the peak of the ample run, or more if the policy depends on the
- * size of the card. *found false: it completes nowhere. */
+ * size of the card: s->upper. Not possible: it completes nowhere. */
 static int find_upper(struct search *s)
 {
 	struct frag_probe p;

@@ -1189,7 +1189,7 @@ void note_zeros(const Tensor &t)
 void scatter_into(const Tensor &t, const Table &before, const std::vector<IValue> &args)
 {
 	const Tensor &index = args[2].toTensor();
-	int64_t d = c10::maybe_wrap_dim(args[1].toInt(), t.dim()), n = t.size(d);
+	int64_t d = wrap(args[1].toInt(), t), n = t.size(d);
 	if (!on_card(t) || t.dim() != index.dim() || !index.numel() ||
 	    index.numel() > MOST_CHOICES - int64_t(before.places.size()) ||
 	    !t.is_non_overlapping_and_dense() ||
