@@ -4,10 +4,11 @@
     jobs.py all OUT.csv [AT_A_TIME [NAME...]]              each job under torchrun with as many ranks as it wants
     torchrun --nproc-per-node N jobs.py NAME               one of them: a line of each rank
 
-NCCL refuses two ranks on one card of a host, so each says that it is a host of its own (NCCL_HOSTID), and they meet over sockets. NCCL_NVLS_ENABLE=0:
-no multicast objects.
+Each rank has a card of its own, and as many jobs run at a time as there are cards for. If there are too few, ranks share them: NCCL refuses two ranks on
+one card of a host, so each says that it is a host of its own (NCCL_HOSTID), they meet over sockets, and AT_A_TIME jobs run. NCCL_NVLS_ENABLE=0: no
+multicast objects.
 """
-import contextlib, csv, functools, json, os, subprocess, sys, tempfile, traceback, warnings
+import contextlib, csv, functools, json, os, queue, subprocess, sys, tempfile, traceback, warnings
 
 warnings.filterwarnings("ignore")
 os.environ.update(NCCL_NVLS_ENABLE="0", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
@@ -24,23 +25,32 @@ def job(n):
 def every(out, at_a_time=2, *names):
     import concurrent.futures
 
+    cards = subprocess.run(["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"], capture_output=True, text=True, check=True).stdout.split()
+
     def one(name):
+        own = sets.get()
         try:
             p = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(J[name][0]), __file__, name],
-                               capture_output=True, text=True, timeout=int(os.environ.get("LIMIT", "150")))
+                               capture_output=True, text=True, timeout=int(os.environ.get("LIMIT", "150")), env=dict(os.environ, CUDA_VISIBLE_DEVICES=own))
             text = p.stdout + p.stderr
         except subprocess.TimeoutExpired as e:
             text = str((e.stdout or b"") + (e.stderr or b"")) + "\nTIMEOUT"
+        sets.put(own)
         open(out + "." + name + ".log", "w").write(text)
         return name, [json.loads(t.split("END")[0]) for t in text.split("RESULT ")[1:] if "END" in t]
 
-    with open(out, "w") as f, concurrent.futures.ThreadPoolExecutor(int(at_a_time)) as pool:
+    with open(out, "w") as f:
         w = csv.writer(f)
         w.writerow("job rank requests requested_bytes peak_requested peak_allocated peak_reserved retries answer".split())
-        for name, rows in pool.map(one, names or list(J)):
-            for r in sorted(rows) or [[-1]]:
-                w.writerow([name] + r)
-            f.flush()
+        for n in sorted({J[x][0] for x in names or J}):
+            sets = queue.Queue()
+            for own in [",".join(cards[i:i + n]) for i in range(0, len(cards) - n + 1, n)] or [",".join(cards)] * int(at_a_time):
+                sets.put(own)
+            with concurrent.futures.ThreadPoolExecutor(sets.qsize()) as pool:
+                for name, rows in pool.map(one, [x for x in names or J if J[x][0] == n]):
+                    for r in sorted(rows) or [[-1]]:
+                        w.writerow([name] + r)
+                    f.flush()
 
 
 import torch, torch.distributed as dist, torch.nn as nn, torch.nn.functional as F

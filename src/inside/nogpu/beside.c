@@ -113,6 +113,14 @@ void frag_nogpu_beside_take_group(int ranks, int rank, struct nogpu_held *own)
 	take(NOGPU_BESIDE_NCCL, frag_nogpu_group_bytes(ranks, rank), own);
 }
 
+void frag_nogpu_beside_more(struct nogpu_held *own, uint64_t bytes)
+{
+	NOGPU_LOCKED;
+
+	if (own->bytes)
+		own->bytes += frag_sim_occupy(frag_nogpu_sim(own->device), bytes);
+}
+
 void frag_nogpu_beside_give(struct nogpu_held *own)
 {
 	NOGPU_LOCKED;

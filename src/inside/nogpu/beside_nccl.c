@@ -6,13 +6,16 @@
  *
  * Where NCCL takes memory by cuMemCreate (the default since 2.19), each of its small tables takes the 2 MiB of that call, three
  * for each channel, and a ring is connected at the first collective. With NCCL_CUMEM_ENABLE=0, as vLLM sets it up to 0.10, tables
- * take next to nothing, but rings, trees, multicast and buffers for the network are made with the group.
+ * take next to nothing, but rings, trees, multicast and buffers for the network are made with the group. Ways of sends and receives
+ * are connected when they are first used, on all channels for them.
  *
- * Equal to what is known: 388 MiB of a group of one rank (measured, results/layout/beside.csv); 544 and 688 MiB of the first of two
- * and of more A100 (NVIDIA/nccl issue 964); 512 MiB of network buffers (2363); 256 MiB of multicast for eight H100 (a public log).
+ * Equal to what is known: 388 MiB of a group of one rank, 590 of the first group of two and of four H100, 484 of the second one, 260
+ * of a group of two that only sends, 516 where it only receives (measured, results/layout/beside.csv and beside_ranks.csv); 544 and
+ * 688 MiB of the first of two and of more A100 (NVIDIA/nccl issue 964); 512 MiB of network buffers (2363); 256 MiB of multicast for
+ * eight H100 (a public log).
  *
- * Not modelled: what groups over several machines take for the network (they count as if within one), connections of sends and
- * receives, and multicast with cuMem, which is connected when it is first chosen.
+ * Not modelled: what groups over several machines take for the network (they count as if within one), and multicast with cuMem,
+ * which is connected when it is first chosen. Ways in groups of more than two ranks are taken to be alike.
  */
 #include "nogpu.h"
 
@@ -73,14 +76,33 @@ static uint64_t tree_bytes(const struct links *l, int ranks, int rank)
 	return l->channels * ((rank < ranks - 1 ? receive : 0) + (rank > 0 ? send : 0));
 }
 
+static bool by_pages(void)
+{
+	const char *enable = getenv("NCCL_CUMEM_ENABLE");
+
+	return !enable || strcmp(enable, "0") != 0;
+}
+
+uint64_t frag_nogpu_ring_bytes(int ranks)
+{
+	const struct links l = links_of(frag_nogpu_card(), ranks);
+
+	return by_pages() ? ring_bytes(&l) : 0;
+}
+
+uint64_t frag_nogpu_way_bytes(int ranks, bool receives)
+{
+	const struct links l = links_of(frag_nogpu_card(), ranks);
+
+	return l.direct ? l.peer_channels * (receives ? RECEIVE_BYTES : SEND_BYTES) : 0;
+}
+
 uint64_t frag_nogpu_group_bytes(int ranks, int rank)
 {
 	const struct links l = links_of(frag_nogpu_card(), ranks);
-	const char *enable = getenv("NCCL_CUMEM_ENABLE");
 
-	if (!enable || strcmp(enable, "0") != 0)
-		return FRAG_MAX(l.channels, l.peer_channels) * TABLES_BYTES + GROUP_BYTES +
-		       ring_bytes(&l);
+	if (by_pages())
+		return FRAG_MAX(l.channels, l.peer_channels) * TABLES_BYTES + GROUP_BYTES;
 	return l.peer_channels * NETWORK_STEPS * l.chunk_bytes + ring_bytes(&l) +
 	       tree_bytes(&l, ranks, rank) +
 	       (l.multicast ? FRAG_MIN((uint64_t)ranks, MACHINE_RANKS) * MULTICAST_BYTES : 0);

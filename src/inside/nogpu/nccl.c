@@ -34,6 +34,8 @@ struct comm {
 	unsigned char name[NAME_BYTES];
 	unsigned splits;
 	struct nogpu_held held;
+	bool ring;	    /* is connected */
+	unsigned char *met; /* ways to and from each rank that are connected; NULL: none */
 };
 
 /* The id is passed by value: 128 bytes on the stack, before no argument in a register. */
@@ -52,6 +54,28 @@ static int comm_make(void **out, int ranks, int rank)
 	*c = (struct comm){ .ranks = ranks, .rank = rank };
 	frag_nogpu_beside_take_group(ranks, rank, &c->held);
 	return NCCL_OK;
+}
+
+/* A group connects its ring at its first collective. */
+static void works(struct comm *c, void *stream, uint64_t bytes)
+{
+	if (!c->ring)
+		frag_nogpu_beside_more(&c->held, frag_nogpu_ring_bytes(c->ranks));
+	c->ring = true;
+	frag_nogpu_sent(stream, bytes);
+}
+
+/* The way to a rank, or from it, is connected when it is first used. */
+static void meet(struct comm *c, int peer, bool receives)
+{
+	const unsigned char way = receives ? 2 : 1;
+
+	if (!c->met)
+		c->met = frag_host_calloc((size_t)c->ranks, 1);
+	if (!c->met || peer == c->rank || c->met[peer] & way)
+		return;
+	c->met[peer] |= way;
+	frag_nogpu_beside_more(&c->held, frag_nogpu_way_bytes(c->ranks, receives));
 }
 
 /* ---- ranks that play others ---- */
@@ -160,8 +184,11 @@ NOGPU_ENTRY(int, ncclCommDestroy, (struct comm * comm))
 		talk_leave(comm->talk);
 		comm->talk = NULL;
 	}
-	if (comm)
+	if (comm) {
 		frag_nogpu_beside_give(&comm->held);
+		frag_host_free(comm->met);
+		comm->met = NULL;
+	}
 	return NCCL_OK;
 }
 NOGPU_VALUE(int, ncclCommAbort, (struct comm * comm), frag_nogpu_ncclCommDestroy(comm))
@@ -440,6 +467,7 @@ NOGPU_ENTRY(int, ncclSend,
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
 
+	meet(c, peer, false);
 	frag_nogpu_sent(stream, bytes);
 	if (runs(c, peer))
 		return give(c, peer, TALK_SEND, from, bytes, known(from, bytes));
@@ -451,6 +479,7 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
 
+	meet(c, peer, true);
 	frag_nogpu_sent(stream, bytes);
 	if (runs(c, peer) && !group.depth)
 		return await_one(c, peer, TALK_SEND, to, bytes, stream);
@@ -472,7 +501,7 @@ NOGPU_ENTRY(int, ncclAllReduce,
 	uint64_t bytes = count * reduce_type_bytes(type);
 	uint32_t origin;
 
-	frag_nogpu_sent(stream, 2 * bytes);
+	works(c, stream, 2 * bytes * (uint64_t)(c->ranks - 1) / (uint64_t)c->ranks);
 	if (!c->talk)
 		return move(from, to, count, type);
 	origin = known(from, bytes);
@@ -486,7 +515,7 @@ NOGPU_ENTRY(int, ncclReduce,
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 
-	frag_nogpu_sent(stream, bytes);
+	works(c, stream, bytes);
 	if (!c->talk)
 		return move(from, to, count, type);
 	if (c->rank == root)
@@ -503,7 +532,7 @@ NOGPU_ENTRY(int, ncclBroadcast,
 	struct comm *c = comm;
 	bool mine = root == c->rank;
 
-	frag_nogpu_sent(stream, bytes);
+	works(c, stream, bytes);
 	if (c->talk && mine && c->plays)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	if (c->talk && mine)
@@ -539,7 +568,7 @@ NOGPU_ENTRY(int, ncclReduceScatter,
 	const void *own = (const char *)from + (uint64_t)c->rank * bytes;
 	uint32_t origin;
 
-	frag_nogpu_sent(stream, bytes * (uint64_t)c->ranks);
+	works(c, stream, bytes * (uint64_t)(c->ranks - 1));
 	if (!c->talk)
 		return move(own, to, count, type);
 	origin = known(from, bytes * (uint64_t)c->ranks);
@@ -552,7 +581,7 @@ NOGPU_ENTRY(int, ncclAllGather,
 {
 	uint64_t ranks = (uint64_t)c->ranks, bytes = count * reduce_type_bytes(type);
 
-	frag_nogpu_sent(stream, bytes * ranks);
+	works(c, stream, bytes * (ranks - 1));
 	if (c->talk) {
 		FRAG_TRY(give_all(c, TALK_ALL_GATHER, from, bytes, 0, known(from, bytes)));
 		move_own(c, from, 0, to, count, type);
@@ -567,7 +596,11 @@ NOGPU_ENTRY(int, ncclAlltoAll,
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 
-	frag_nogpu_sent(stream, bytes * (uint64_t)c->ranks);
+	for (int i = 0; i < c->ranks; i++) {
+		meet(c, i, false);
+		meet(c, i, true);
+	}
+	frag_nogpu_sent(stream, bytes * (uint64_t)(c->ranks - 1));
 	if (!c->talk)
 		return move(from, to, count * (size_t)c->ranks, type);
 	FRAG_TRY(give_all(c, TALK_ALL_TO_ALL, from, bytes, bytes,

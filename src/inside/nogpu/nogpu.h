@@ -148,9 +148,14 @@ struct nogpu_held {
 	int device;
 };
 void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own);
-/* A group of NCCL's in which this process is `rank`; what it takes beside NCCL's kernels (beside_nccl.c). */
+/* A group of NCCL's in which this process is `rank`: what it takes beside NCCL's kernels when it is made, when its ring is
+ * connected, and the way to or from one of its ranks (beside_nccl.c). */
 void frag_nogpu_beside_take_group(int ranks, int rank, struct nogpu_held *own);
 uint64_t frag_nogpu_group_bytes(int ranks, int rank);
+uint64_t frag_nogpu_ring_bytes(int ranks);
+uint64_t frag_nogpu_way_bytes(int ranks, bool receives);
+/* What was taken before takes more. */
+void frag_nogpu_beside_more(struct nogpu_held *own, uint64_t bytes);
 void frag_nogpu_beside_give(struct nogpu_held *own);
 /* Memory of a card is asked for: from here on there is something to record. pre: locked. */
 void frag_nogpu_mark_begun(void);
