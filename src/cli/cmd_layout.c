@@ -214,7 +214,8 @@ static int set_rest(struct frag_cli *cli, struct options *o, struct frag_err *er
 	x->pretend.reuse = !o->fresh && !x->requests; /* what it prints counts */
 	if (x->pretend.memory_bytes)
 		x->pretend.memory_bytes = FRAG_MAX(x->pretend.memory_bytes / x->jobs, FRAG_MIB);
-	x->headroom = cli->headroom;
+	if (!x->requests) /* the engine's own option sets its share of the card */
+		x->headroom = cli->headroom;
 	x->seed = cli->target.seed;
 	x->tell = tell;
 	x->ctx = cli;

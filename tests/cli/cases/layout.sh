@@ -80,7 +80,7 @@ for _ in $(seq 300); do sleep 0.1; done
 END
 chmod +x sglang
 rm -f out; "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv -- ./vllm serve model > out 2> err; echo "exit $?"
-grep -E '^(answer|h100: )' out; ls ended-*; cut -d, -f 1-5,24-29 rows.csv
+grep -E '^(answer|h100: )' out; grep -o 'kept free.*' out; ls ended-*; cut -d, -f 1-5,9-10,24-29 rows.csv
 "$CUFRAG" layout --serve --requests 100 --tokens 8192 -- sh engine 2> err || sed 's/; try.*//' err
 # degrees that the command has count, too: two cards; two engines have two caches, and SGLang's share the cards if told to
 serve() {
