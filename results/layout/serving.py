@@ -21,6 +21,15 @@ def qwen2(inner, layers, length, **more):
                    rms_norm_eps=1e-6, rope_theta=1e6, tie_word_embeddings=False, use_sliding_window=False), **more}
 
 
+def qwen3(hidden, inner, layers, heads, kv, **more):
+    return {**dict(architectures=["Qwen3ForCausalLM"], model_type="qwen3", hidden_act="silu", head_dim=128, hidden_size=hidden,
+                   intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=kv, vocab_size=151936,
+                   max_position_embeddings=40960, rms_norm_eps=1e-6, rope_theta=1e6, tie_word_embeddings=False, attention_bias=False), **more}
+
+
+FP8_BLOCKS = {"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8", "weight_block_size": [128, 128]}
+QWEN3_MOE = dict(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", decoder_sparse_step=1, mlp_only_layers=[], norm_topk_prob=True,
+                 num_experts=128, num_experts_per_tok=8)
 QWEN2_7B = dict(hidden_size=3584, num_attention_heads=28, num_key_value_heads=4)
 QWEN2_1_5B = dict(hidden_size=1536, num_attention_heads=12, num_key_value_heads=2, vocab_size=151936, tie_word_embeddings=True)
 
@@ -42,12 +51,15 @@ MODELS = {
     "opt-125m": dict(architectures=["OPTForCausalLM"], model_type="opt", activation_function="relu", do_layer_norm_before=True, ffn_dim=3072,
                      hidden_size=768, max_position_embeddings=2048, num_attention_heads=12, num_hidden_layers=12, vocab_size=50272,
                      word_embed_proj_dim=768, torch_dtype="float16", pad_token_id=1),
+    "llama32-1b": llama(2048, 8192, 16, 8, 128256, 131072, head_dim=64, tie_word_embeddings=True, rope_scaling={
+        "rope_type": "llama3", "factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192}),
     "llama32-3b": llama(3072, 8192, 28, 8, 128256, 131072, heads=24, head_dim=128, tie_word_embeddings=True, rope_scaling={
         "rope_type": "llama3", "factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192}),
     "qwen25-math-1.5b": qwen2(8960, 28, 4096, **QWEN2_1_5B),
     "qwen25-1.5b": qwen2(8960, 28, 32768, **QWEN2_1_5B),
     "qwen25-0.5b": qwen2(4864, 24, 32768, hidden_size=896, num_attention_heads=14, num_key_value_heads=2, vocab_size=151936, tie_word_embeddings=True),
     "qwen25-7b": qwen2(18944, 28, 32768, **QWEN2_7B),
+    "r1-qwen-1.5b": qwen2(8960, 28, 131072, **{**QWEN2_1_5B, "tie_word_embeddings": False}),
     "r1-qwen-7b": qwen2(18944, 28, 131072, **QWEN2_7B),
     "gpt2-chinese": dict(architectures=["GPT2LMHeadModel"], model_type="gpt2", activation_function="gelu", n_ctx=1024, n_embd=768, n_head=12,
                          n_layer=12, n_positions=1024, vocab_size=21128, layer_norm_epsilon=1e-5),
@@ -64,12 +76,16 @@ MODELS = {
                             sliding_window_pattern="LLLG", layer_types=["full_attention" if i % 4 == 3 else "sliding_attention" for i in range(64)],
                             quantization_config={"activation_scheme": "dynamic", "quant_method": "fp8", "fmt": "e4m3",
                                                  "modules_to_not_convert": ["lm_head"], "weight_block_size": [128, 128]}),
-    "qwen3-235b-fp8": dict(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", attention_bias=False, decoder_sparse_step=1, head_dim=128,
-                           hidden_act="silu", hidden_size=4096, intermediate_size=12288, max_position_embeddings=40960, mlp_only_layers=[],
-                           moe_intermediate_size=1536, norm_topk_prob=True, num_attention_heads=64, num_experts=128, num_experts_per_tok=8,
-                           num_hidden_layers=94, num_key_value_heads=4, rms_norm_eps=1e-6, rope_theta=1e6, tie_word_embeddings=False,
-                           vocab_size=151936, quantization_config={"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8",
-                                                                   "weight_block_size": [128, 128]}),
+    "qwen3-0.6b": qwen3(1024, 3072, 28, 16, 8, tie_word_embeddings=True),
+    "qwen3-4b": qwen3(2560, 9728, 36, 32, 8, tie_word_embeddings=True),
+    "qwen3-8b": qwen3(4096, 12288, 36, 32, 8),
+    "qwen3-8b-fp8": qwen3(4096, 12288, 36, 32, 8, quantization_config=FP8_BLOCKS),
+    "qwen3-14b": qwen3(5120, 17408, 40, 40, 8),
+    "qwen3-32b": qwen3(5120, 25600, 64, 64, 8),
+    "qwen3-30b": qwen3(2048, 6144, 48, 32, 4, **QWEN3_MOE, moe_intermediate_size=768),
+    "qwen3-30b-fp8": qwen3(2048, 6144, 48, 32, 4, **QWEN3_MOE, moe_intermediate_size=768, max_position_embeddings=262144, rope_theta=1e7,
+                           quantization_config=FP8_BLOCKS),
+    "qwen3-235b-fp8": qwen3(4096, 12288, 94, 64, 4, **QWEN3_MOE, moe_intermediate_size=1536, quantization_config=FP8_BLOCKS),
 }
 
 

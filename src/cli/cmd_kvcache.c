@@ -92,7 +92,8 @@ static const struct frag_arg options[] = {
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "of a request, prompt and output" },
 	{ FRAG_ARG_TEXT, "arrivals", AT(arrivals), .value = "FILE",
 	  .help = "replay these requests over time: lines of seconds, prompt tokens, output "
-		  "tokens" },
+		  "tokens, or columns of these by the names in the first line (Azure's, BurstGPT's "
+		  "and Vidur's traces)" },
 	{ FRAG_ARG_TEXT, "lengths", AT(lengths), .value = "LENGTHS",
 	  .help = "replay requests that arrive at random, with lengths as ShareGPT's (sharegpt) or "
 		  "Alpaca's (alpaca) in the paper on vLLM, or of these means of prompt and output: "

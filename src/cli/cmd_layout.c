@@ -20,6 +20,7 @@ struct options {
 	const char *gpus, *world, *rising, *falling, *preset, *price;
 	const char *vary[VARY_MAX];
 	size_t vary_count;
+	char degrees[3][32]; /* of a serving command: "pp=2" */
 	bool fresh;
 	const char *store;
 	struct frag_sweep_shard shard;
@@ -164,6 +165,35 @@ static int set_serve(struct frag_cli *cli, struct options *o, struct frag_err *e
 	return 0;
 }
 
+static bool varies(const struct options *o, const char *name)
+{
+	for (size_t i = 0; i < o->vary_count; i++) {
+		const char *text = o->vary[i] + (o->vary[i][0] == '{');
+
+		if (!strncmp(text, name, strlen(name)) && strspn(text + strlen(name), "}=") > 0)
+			return true;
+	}
+	return false;
+}
+
+/* The degrees of a serving command that do not vary decide how many cards it takes, too. */
+static int set_degrees(struct frag_cli *cli, struct options *o, struct frag_err *err)
+{
+	static const char *const names[FRAG_ARRAY_LEN(o->degrees)] = { "tp", "pp", "dp" };
+
+	for (size_t k = 0; k < FRAG_ARRAY_LEN(names) && o->all.requests && !o->world; k++) {
+		const char *value = o->preset && cli->program && !varies(o, names[k])
+					    ? frag_preset_value(o->preset, names[k], cli->program)
+					    : NULL;
+
+		if (!value || strspn(value, "0123456789") != strlen(value))
+			continue;
+		snprintf(o->degrees[k], sizeof(o->degrees[k]), "%s=%.20s", names[k], value);
+		FRAG_TRY(set_vary(o, o->degrees[k], err));
+	}
+	return 0;
+}
+
 static void tell(void *cli, const char *text)
 {
 	frag_cli_note(cli, "%s", text);
@@ -184,7 +214,8 @@ static int set_rest(struct frag_cli *cli, struct options *o, struct frag_err *er
 	x->pretend.reuse = !o->fresh && !x->requests; /* what it prints counts */
 	if (x->pretend.memory_bytes)
 		x->pretend.memory_bytes = FRAG_MAX(x->pretend.memory_bytes / x->jobs, FRAG_MIB);
-	x->headroom = cli->headroom;
+	if (!x->requests) /* the engine's own option sets its share of the card */
+		x->headroom = cli->headroom;
 	x->seed = cli->target.seed;
 	x->tell = tell;
 	x->ctx = cli;
@@ -289,6 +320,7 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 	uint64_t enough = 0;
 
 	FRAG_TRY(set_serve(cli, o, err));
+	FRAG_TRY(set_degrees(cli, o, err));
 	if (!cli->program || !x->pretend.no_gpu)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "layouts are recorded without a GPU: give --no-gpu and -- "

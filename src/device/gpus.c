@@ -10,7 +10,9 @@
  *
  * The total differs between driver versions, ECC settings and board variants by up to 1 %, and
  * Windows reports more than Linux; the figures are Linux's. Contexts were measured on H100 and
- * H200; for other cards half a GiB is assumed (--context overrides it). Driver calls were measured
+ * H200. Those of public logs are what serving engines found taken on an empty card, less what the
+ * first kernel takes where one had run (results/layout/serving.md).
+ * For other cards half a GiB is assumed (--context overrides it). Driver calls were measured
  * on these two, too; the others borrow the H200's prices (--cost overrides them). Sorted by
  * capacity.
  */
@@ -19,24 +21,28 @@
 #include <ctype.h>
 
 #define ASSUMED_CONTEXT (512 * FRAG_MIB)
-#define CARD(name, vendor, label, bytes, source, asked_only) \
+#define CARD(name, vendor, label, bytes, context, source, asked_only) \
 	{ \
-		name, vendor " " label, vendor, bytes, ASSUMED_CONTEXT, \
-			source "; context assumed", 0, "h200", asked_only \
+		name, vendor " " label, vendor, bytes, context, source, 0, "h200", asked_only \
 	}
-#define ASSUMED(name, vendor, label, bytes, source) CARD(name, vendor, label, bytes, source, false)
+#define ASSUMED(name, vendor, label, bytes, source) \
+	CARD(name, vendor, label, bytes, ASSUMED_CONTEXT, source "; context assumed", false)
+#define LOGGED(name, label, bytes, context, source) \
+	CARD(name, "NVIDIA", label, bytes, context, source "; context of public logs", false)
 /* as large as one of the others, or less common */
-#define ON_REQUEST(name, label, bytes, source) CARD(name, "NVIDIA", label, bytes, source, true)
+#define ON_REQUEST(name, label, bytes, source) \
+	CARD(name, "NVIDIA", label, bytes, ASSUMED_CONTEXT, source "; context assumed", true)
 
 /* clang-format off */
 static const struct frag_gpu gpus[] = {
 	ASSUMED("t4", "NVIDIA", "Tesla T4 16 GB", 15843721216, "deviceQuery, CUDA 11.0"),
-	ON_REQUEST("rtx5080", "GeForce RTX 5080 16 GB", 15840 * FRAG_MIB, "torch"),
+	CARD("rtx5080", "NVIDIA", "GeForce RTX 5080 16 GB", 15840 * FRAG_MIB, 192 * FRAG_MIB, "torch; context of public logs", true),
 	ON_REQUEST("rtx4080", "GeForce RTX 4080 16 GB", 16049 * FRAG_MIB, "torch"),
 	ON_REQUEST("v100-16", "Tesla V100 SXM2 16 GB", 16160 * FRAG_MIB, "torch, CUDA 10.1"),
-	ASSUMED("l4", "NVIDIA", "L4 24 GB", 23583784960, "deviceQuery, CUDA 12.2"),
-	ASSUMED("a10g", "NVIDIA", "A10G 24 GB", 22587 * FRAG_MIB, "torch, CUDA 13.0"),
-	ASSUMED("a10", "NVIDIA", "A10 24 GB", 23696375808, "deviceQuery, CUDA 12.8"),
+	LOGGED("l4", "L4 24 GB", 23583784960, 200 * FRAG_MIB, "deviceQuery, CUDA 12.2"),
+	/* as the A10, and 1 KiB of local memory for the threads of 8 more multiprocessors */
+	CARD("a10g", "NVIDIA", "A10G 24 GB", 22587 * FRAG_MIB, 212 * FRAG_MIB, "torch, CUDA 13.0; context as of A10", false),
+	LOGGED("a10", "A10 24 GB", 23696375808, 200 * FRAG_MIB, "deviceQuery, CUDA 12.8"),
 	ON_REQUEST("a5000", "RTX A5000 24 GB", 24114 * FRAG_MIB, "torch"),
 	ON_REQUEST("a30", "A30 24 GB", 24164 * FRAG_MIB, "torch, CUDA 12.8"),
 	ASSUMED("rtx4090", "NVIDIA", "GeForce RTX 4090 24 GB", 24217 * FRAG_MIB, "torch, CUDA 12.1"),

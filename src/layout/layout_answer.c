@@ -233,17 +233,38 @@ static const char *requests_of(const struct frag_layouts *x, struct frag_answer 
 				 frag_answer_count(a, x->request_tokens, "token", "tokens"));
 }
 
+/* Layouts of card c that ended for another reason than memory, and those of which it is known whether they fit. */
+static size_t count_failed(const struct frag_layouts *x, size_t c, size_t *known)
+{
+	size_t failed = 0;
+
+	for (size_t k = 0; k < x->border.count; k++)
+		if (frag_layout_on(x, k, c)) {
+			enum frag_layout_status s = x->results[k].status;
+
+			failed += s == FRAG_LAYOUT_FAILED || s == FRAG_LAYOUT_ENDLESS;
+			*known += s == FRAG_LAYOUT_RAN || s == FRAG_LAYOUT_MEMORY;
+		}
+	return failed;
+}
+
 static void conclude(const struct frag_layouts *x, size_t c, const struct fewest_row *row,
 		     struct frag_answer *a)
 {
 	const char *label = x->cards[c]->label;
+	size_t known = 0, failed = count_failed(x, c, &known);
 
 	if (row->gpus_count == UINT64_MAX && x->interrupted)
 		frag_answer_conclude(a, "%s: interrupted before a layout was found", label);
-	else if (row->gpus_count == UINT64_MAX && row->least_bytes == UINT64_MAX)
+	else if (row->gpus_count == UINT64_MAX && row->least_bytes == UINT64_MAX &&
+		 !(x->requests && known))
 		frag_answer_conclude(a, "%s: not known, no layout came to its end", label);
 	else if (row->gpus_count == UINT64_MAX && x->requests)
-		frag_answer_conclude(a, "%s: no layout holds %s", label, requests_of(x, a));
+		frag_answer_conclude(a,
+				     failed ? "%s: no layout that ran holds %s; %s"
+					    : "%s: no layout holds %s",
+				     label, requests_of(x, a),
+				     frag_answer_print(a, "%zu failed for another reason", failed));
 	else if (x->requests)
 		frag_answer_conclude(
 			a, "%s: %llu %s for %s, with %s: its cache of %s holds %s", label,

@@ -12,28 +12,49 @@
 #define PRETENDED_MAX 16u /* as --gpus of way_nogpu.c */
 #define WORLD_MAX 1000000ull
 
+/* Of a serving engine: its value of tp, pp or dp; 1 where none is asked for. */
+static uint64_t degree_of(const struct frag_layouts *x, size_t layout, const char *name)
+{
+	uint64_t n = 1;
+
+	for (size_t k = 0; x->requests && k < x->axes.count; k++)
+		if (!strcmp(x->axes.list[k].name, name))
+			n = strtoull(frag_axes_value(&x->axes, layout, k), NULL, 10);
+	return FRAG_MAX(FRAG_MIN(n, WORLD_MAX), 1u);
+}
+
+/* SGLang's data-parallel attention takes the cards of tensor parallelism. */
+static bool shares_cards(const struct frag_layouts *x)
+{
+	char *const *w = x->words;
+
+	while (*w && strcmp(*w, "--enable-dp-attention") != 0)
+		w++;
+	return *w;
+}
+
 uint64_t frag_layout_world(const struct frag_layouts *x, size_t layout)
 {
-	uint64_t degrees = 1;
+	uint64_t degrees;
 
 	if (x->world != SIZE_MAX)
 		return strtoull(frag_axes_value(&x->axes, layout, x->world), NULL, 10);
-	for (size_t k = 0; x->requests && k < x->axes.count; k++) {
-		const char *name = x->axes.list[k].name;
-		uint64_t n = strtoull(frag_axes_value(&x->axes, layout, k), NULL, 10);
-
-		if (!strcmp(name, "tp") || !strcmp(name, "pp") || !strcmp(name, "dp"))
-			degrees =
-				FRAG_MIN(degrees * FRAG_MAX(FRAG_MIN(n, WORLD_MAX), 1u), WORLD_MAX);
-	}
+	degrees = FRAG_MIN(degree_of(x, layout, "tp") * degree_of(x, layout, "pp"), WORLD_MAX);
+	if (!shares_cards(x))
+		degrees = FRAG_MIN(degrees * degree_of(x, layout, "dp"), WORLD_MAX);
 	return degrees;
+}
+
+uint64_t frag_layout_engines(const struct frag_layouts *x, size_t layout)
+{
+	return degree_of(x, layout, "dp");
 }
 
 uint64_t frag_layout_held(const struct frag_layouts *x, const struct frag_layout_result *r)
 {
 	const struct frag_kvcache k = { .tokens = r->engine.tokens, .block = x->block_tokens };
 
-	return frag_kvcache_holds(&k, x->request_tokens);
+	return r->engines * frag_kvcache_holds(&k, x->request_tokens);
 }
 
 size_t frag_layout_card(const struct frag_layouts *x, size_t i)

@@ -317,6 +317,7 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	if (x->requests)
 		frag_launch_end_when(is_ready, &engine);
 	rc = frag_program_record(&p, &trace, &status, err);
+	out->engines = frag_layout_engines(x, frag_layout_of(x, i));
 	if (x->requests)
 		said = frag_engine_log_read(log, x->block_tokens, &out->engine, rc ? &unread : err);
 	if (out->engine.too_small) { /* it may have ended before it took any memory */

@@ -61,9 +61,11 @@
 	  "the policy that serves it best", .spare = 1) \
 	F(S, REAL, price_per_hour, price_of(x, c, gpus), "per hour", "of all its cards", \
 	  .precision = 2, .if_any = true) \
-	F(S, COUNT, cache_tokens_count, served ? r->engine.tokens : UINT64_MAX, "cache tokens", \
-	  "that the serving engine printed; null: not asked, or not recorded", .if_any = true, \
-	  .grouped = true) \
+	F(S, COUNT, cache_tokens_count, served ? r->engines * r->engine.tokens : UINT64_MAX, \
+	  "cache tokens", \
+	  "that the serving engine printed, of all data-parallel ones; null: not asked, or not " \
+	  "recorded", \
+	  .if_any = true, .grouped = true) \
 	F(S, COUNT, held_requests_count, served ? frag_layout_held(x, r) : UINT64_MAX, "requests", \
 	  "of --tokens that this cache holds; null: as before", .if_any = true, .grouped = true) \
 	F(S, BYTES, weight_bytes, served ? known(r->engine.weights_bytes) : UINT64_MAX, "weights", \

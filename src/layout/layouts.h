@@ -70,6 +70,7 @@ struct frag_layout_result {
 	uint64_t step_us;	    /* by the roofline; UINT64_MAX = unknown */
 	double recomputed;	    /* of its time; NAN = unknown */
 	struct frag_engine_log engine; /* what a serving engine printed */
+	uint64_t engines;	       /* data-parallel ones, each with such a cache */
 };
 
 #define FRAG_LAYOUT_CONFIRMS 64u
@@ -151,7 +152,9 @@ static inline bool frag_layout_on(const struct frag_layouts *x, size_t i, size_t
 size_t frag_layout_card(const struct frag_layouts *x, size_t i);
 /* Ranks of a layout; 1 where none were asked for. Of a serving engine that starts them itself, by its degrees tp, pp and dp. */
 uint64_t frag_layout_world(const struct frag_layouts *x, size_t layout);
-/* Requests of that length which the cache of a recorded layout holds. */
+/* Serving engines of a layout, each with a cache: its degree dp. */
+uint64_t frag_layout_engines(const struct frag_layouts *x, size_t layout);
+/* Requests of that length which the caches of a recorded layout hold. */
 uint64_t frag_layout_held(const struct frag_layouts *x, const struct frag_layout_result *r);
 /* NULL = it was not recorded on card c itself. */
 const struct frag_layout_result *frag_layout_confirmed(const struct frag_layouts *x, size_t i,

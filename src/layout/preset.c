@@ -129,7 +129,7 @@ static void remove_word(char **word)
 		;
 }
 
-static char **find_option(char **words, const struct frag_preset_option *o)
+static char *const *find_option(char *const *words, const struct frag_preset_option *o)
 {
 	while (*words && !(o->option && is_one_of(*words, o->option)) &&
 	       !is_one_of(*words, o->also))
@@ -173,7 +173,7 @@ static int set(char **words, const struct frag_preset_option *o, struct frag_err
 	char **at, *equals;
 
 	drop(words, o);
-	at = find_option(words, o);
+	at = words + (find_option(words, o) - words);
 	equals = *at ? strchr(*at, '=') : NULL;
 	if (o->values[0]) {
 		if (*at && !equals && takes_value(o) && is_value(at[1]))
@@ -224,6 +224,23 @@ static int apply(struct frag_axis *a, const struct frag_preset_option *o, char *
 				 a->name);
 	FRAG_TRY(choose(a, o, err));
 	return set(words, o, err);
+}
+
+const char *frag_preset_value(const char *preset, const char *name, char *const *words)
+{
+	const struct frag_preset_option *o;
+	const struct frag_preset *p = NULL;
+	struct frag_err unknown;
+	char *const *at;
+
+	if (find(preset, &p, &unknown))
+		return NULL;
+	for (o = p->options; o->name && strcmp(o->name, name) != 0;)
+		o++;
+	at = o->name ? find_option(words, o) : NULL;
+	if (!at || !*at)
+		return NULL;
+	return strchr(*at, '=') ? strchr(*at, '=') + 1 : is_value(at[1]) ? at[1] : NULL;
 }
 
 int frag_preset_apply(const char *preset, struct frag_axes *axes, char *const *words,

@@ -32,6 +32,8 @@ struct frag_preset {
 
 /* All of them by name, NULL-terminated. */
 const struct frag_preset *const *frag_presets(void);
+/* What the command gives for a name of a preset; NULL: nothing. */
+const char *frag_preset_value(const char *preset, const char *name, char *const *words);
 /*
  * The command with the options of the names that vary: a value that is there already is replaced, else the option is added at
  * the end. Names with braces in the command or the settings are left as they are. preset NULL: a copy. settings: [FRAG_CONFIG_MAX + 1],

@@ -31,6 +31,7 @@ static const struct row {
 	{ NULL, "activation peak memory takes ", PROFILE },
 	{ "Graph capturing finished", ", took ", GRAPHS },
 	{ "Capture cuda graph end", "mem usage=", GRAPHS },
+	{ "CUDA graph end", "mem usage=", GRAPHS },
 	{ NULL, "Available KV cache memory:", CACHE },
 	{ NULL, "reserved for KV Cache is ", CACHE },
 	{ "KV Cache is allocated", ", K size:", CACHE_HALF },
@@ -41,7 +42,9 @@ static const struct row {
 	{ NULL, "larger than the maximum number of tokens that can be stored in KV cache",
 	  TOO_SMALL },
 	{ NULL, "larger than the available KV cache memory", TOO_SMALL },
+	{ NULL, "is less than desired GPU memory utilization", TOO_SMALL },
 	{ NULL, "Not enough memory. Please try to increase --mem-fraction-static", TOO_SMALL },
+	{ NULL, "Loaded weights leave no GPU memory for the KV cache", TOO_SMALL },
 };
 
 /* "444,864 tokens", "444864"; 0: no number. */

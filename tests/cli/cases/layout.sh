@@ -58,7 +58,8 @@ cat err
 cat > vllm << 'END'
 #!/bin/sh
 shift
-while [ $# -gt 0 ]; do [ "$1" != --tensor-parallel-size ] || tp=$2; shift; done
+while [ $# -gt 0 ]; do case $1 in --tensor-parallel-size) tp=$2 ;; --tensor-parallel-size=*) tp=${1#*=} ;; esac; shift; done
+[ "$tp" != 0 ] || exit 2
 [ "$tp" != 1 ] || { echo "ValueError: No available memory for the cache blocks. Try less"; exit 1; }
 printf 'alloc,1,%d\nfree,1\n' $((76 << 30)) > "$CUFRAG_RECORD/1.pickle"
 echo "Model loading took 14.5 GiB and 1 seconds"
@@ -70,9 +71,28 @@ trap 'touch ended-$tp; exit 0' TERM
 for _ in $(seq 300); do sleep 0.1; done
 END
 chmod +x vllm
+cat > sglang << 'END'
+#!/bin/sh
+printf 'alloc,1,%d\nfree,1\n' $((76 << 30)) > "$CUFRAG_RECORD/1.pickle"
+echo "max_total_num_tokens=444864, x"; echo "Uvicorn running on x"
+trap 'exit 0' TERM
+for _ in $(seq 300); do sleep 0.1; done
+END
+chmod +x sglang
 rm -f out; "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv -- ./vllm serve model > out 2> err; echo "exit $?"
-grep -E '^(answer|h100: )' out; ls ended-*; cut -d, -f 1-5,24-29 rows.csv
+grep -E '^(answer|h100: )' out; grep -o 'kept free.*' out; ls ended-*; cut -d, -f 1-5,9-10,24-29 rows.csv
 "$CUFRAG" layout --serve --requests 100 --tokens 8192 -- sh engine 2> err || sed 's/; try.*//' err
+# degrees that the command has count, too: two cards; two engines have two caches, and SGLang's share the cards if told to
+serve() {
+	rm -f out; "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv "$@" > out 2> err; echo "exit $?"
+	grep -E '^answer' out; cut -d, -f 2-4,25,26 rows.csv
+}
+serve --vary memory=0.9 -- ./vllm serve model --tensor-parallel-size=2
+serve --vary tp=3 -- ./vllm serve model -dp 2
+serve --vary tp=2 -- env "PATH=.:$PATH" sglang --dp 2 --enable-dp-attention
+# too small, all of them; and one that failed for another reason
+serve --vary tp=1 -- ./vllm serve model
+serve --vary tp=0,1 -- ./vllm serve model
 # one whose first process waits for ever: the others are asked, too
 cat > engine << 'END'
 (trap 'printf "alloc,1,512\nfree,1\n" > "$CUFRAG_RECORD/1.pickle"; exit' TERM; while :; do sleep 0.1; done) &
