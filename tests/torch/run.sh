@@ -824,7 +824,8 @@ test_what_is_known_is_computed() {
 }
 
 test_segments_follow_what_the_host_leaves() {
-	record -o run.cft -- "$python" "$root/tests/torch/train.py" moved && verified run.cft && grep -q '^above .*True, True\]' log || wrong log
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" moved && verified run.cft && grep -q '^above .*True, True\]' log &&
+		record -o run.cft -- "$python" "$root/tests/torch/train.py" holed && grep -qx 'hole True' log || wrong log
 }
 
 test_places_that_are_not_there() {

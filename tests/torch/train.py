@@ -142,6 +142,18 @@ def moved():
     print("above", [c.data_ptr() > cards[0].data_ptr() for c in cards[1:]])
 
 
+def holed():
+    """A hole in the midst of what the host had, in parts as a library: the next segment lies there."""
+    import ctypes, mmap
+    torch.zeros(1, device="cuda")
+    libc, mapped = ctypes.CDLL(None), mmap.mmap(-1, 768 << 20)
+    at = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
+    libc.mprotect(ctypes.c_void_p(at + (512 << 20)), ctypes.c_size_t(128 << 20), mmap.PROT_READ)
+    before = torch.empty(600 << 20, dtype=torch.uint8, device="cuda")
+    libc.munmap(ctypes.c_void_p(at + (64 << 20)), ctypes.c_size_t(400 << 20))
+    print("hole", torch.empty(200 << 20, dtype=torch.uint8, device="cuda").data_ptr() > before.data_ptr())
+
+
 def places():
     """Places that are not there end a program on a card, later and without a line; those that nobody knows do not."""
     import torch.nn.functional as F

@@ -221,6 +221,8 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f);
  * bytes of its file. */
 __attribute__((visibility("default"))) bool
 frag_nogpu_replace(void *function, const void *original, size_t bytes, const char *name, int major);
+/* Libraries that were loaded since the last call, perhaps others, too: lines "BASE PATH", until the next call. From one thread at a time. */
+__attribute__((visibility("default"))) const char *frag_nogpu_loaded(void);
 /* A library with these addresses has such a runtime, and registered these source files with it. From one thread at a time. */
 __attribute__((visibility("default"))) void
 frag_nogpu_adopt(uint64_t first, uint64_t end, const struct frag_nogpu_fatbin *files, size_t count);
