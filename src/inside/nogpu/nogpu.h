@@ -157,6 +157,11 @@ void frag_nogpu_mark_begun(void);
 /* The host forgets what was stored in whole pages there; all of it is zero, and takes no memory of the host. */
 void frag_nogpu_forget(void *p, uint64_t bytes);
 __attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t bytes);
+/* Host memory while the CPU computes (bench.c). NULL: no room. False: not from there. And pages for all of a part of the card that is about to
+ * be written. */
+__attribute__((visibility("default"))) void *frag_nogpu_bench_take(uint64_t bytes);
+__attribute__((visibility("default"))) bool frag_nogpu_bench_give(void *p);
+__attribute__((visibility("default"))) void frag_nogpu_bench_ready(void *p, uint64_t bytes);
 
 /* ---- time (stream.c): what all kernels so far would have taken */
 
