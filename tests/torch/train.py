@@ -72,6 +72,7 @@ def values():
 
 def known():
     """A net and data that are small enough to be computed, and what nobody knows."""
+    import resource
     import torch.nn.functional as F
     torch.manual_seed(0)
     net, x = nn.Sequential(nn.Linear(24, 256), nn.Tanh(), nn.Linear(256, 6)), torch.randn(2048, 24)
@@ -128,6 +129,14 @@ def known():
     experts = F.one_hot(chosen, 128).permute(2, 1, 0)
     hit = (experts.sum(dim=(-1, -2)) > 0).nonzero()
     print("experts", len(hit), {len(torch.where(experts[i[0]])[0]) for i in hit}, {len(torch.where(experts[i])[0]) for i in hit})
+    some, several = torch.randint(0, 1000, (300, 4000)), lambda x: x if isinstance(x, tuple) else (x,)
+    made = [lambda x: x.sort(1), lambda x: x.topk(5), lambda x: x.max(0), lambda x: x.flip(0).t().contiguous(), lambda x: x.cumsum(1), lambda x: (x > 500).prod(0),
+            lambda x: (x > 500).sum(1), lambda x: (x * (x > 900)).sum(), lambda x: x.unique(return_inverse=True, return_counts=True), lambda x: x.t().clone() + x.t()]
+    print("made", [all(torch.equal(a, b.cpu()) for a, b in zip(several(f(some)), several(f(some.cuda())))) for f in made].count(True))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        F.dropout(torch.empty(16 << 20, device="cuda"))
+    print("pages", resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 20000)  # of 4,096 in each mask, which nobody computed
     took = [a.elapsed_time(b) for a, b in ((odd, even), (even, padded), (padded, round_), (round_, end))]
     print("time", took[0] > 4 * took[3], took[0] > took[1] > 1.5 * took[3], took[3] < took[2] < took[1], took[3] > 0)
 
@@ -140,6 +149,18 @@ def moved():
     while host:
         cards.append(host.pop(0).cuda())
     print("above", [c.data_ptr() > cards[0].data_ptr() for c in cards[1:]])
+
+
+def holed():
+    """A hole in the midst of what the host had, in parts as a library: the next segment lies there."""
+    import ctypes, mmap
+    torch.zeros(1, device="cuda")
+    libc, mapped = ctypes.CDLL(None), mmap.mmap(-1, 768 << 20)
+    at = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
+    libc.mprotect(ctypes.c_void_p(at + (512 << 20)), ctypes.c_size_t(128 << 20), mmap.PROT_READ)
+    before = torch.empty(600 << 20, dtype=torch.uint8, device="cuda")
+    libc.munmap(ctypes.c_void_p(at + (64 << 20)), ctypes.c_size_t(400 << 20))
+    print("hole", torch.empty(200 << 20, dtype=torch.uint8, device="cuda").data_ptr() > before.data_ptr())
 
 
 def places():

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #include <frag/device.h>
 
@@ -45,6 +47,60 @@ static bool add(struct list *l, struct held h)
 	return true;
 }
 
+/* Adds a mapping, the lowest first, and joins neighbours. What is kept is the area that the kernel fills from the top, where libraries lie: no
+ * large hole is in it. False: it is complete. */
+static bool join(struct list *now, uint64_t begin, uint64_t end)
+{
+	struct held *last = now->count ? &now->at[now->count - 1] : NULL;
+
+	if (last && begin - last->end > AREA_GAP) {
+		if (last->end > (uint64_t)(uintptr_t)join)
+			return false; /* what follows is the stack */
+		now->count = 0;
+	}
+	if (now->count && last->end == begin)
+		last->end = end;
+	else if (!add(now, (struct held){ .begin = begin, .end = end }))
+		now->count = 0;
+	return now->count;
+}
+
+/* Linux 6.11: the mapping at an address or the next one above, as <linux/fs.h> declares it. */
+struct procmap_query {
+	uint64_t size, flags, at, begin, end, not_asked[4];
+	uint32_t nor_these[4];
+	uint64_t nor_those[2];
+};
+#define PROCMAP_QUERY _IOWR('f', 17, struct procmap_query)
+#define OR_NEXT 0x10
+
+static bool ask(int fd, uint64_t at, uint64_t *begin, uint64_t *end)
+{
+	struct procmap_query q = { .size = sizeof(q), .flags = OR_NEXT, .at = at };
+
+	if (ioctl(fd, PROCMAP_QUERY, &q))
+		return false;
+	*begin = FRAG_MAX(q.begin, at);
+	*end = q.end;
+	return true;
+}
+
+/* Most of what was mapped still is: one call says so of a library with all its mappings (msync finds holes). */
+static void look_by_queries(int fd, const struct list *before, struct list *now)
+{
+	uint64_t at = 0, begin, end;
+
+	for (size_t k = 0; ask(fd, at, &begin, &end); at = end) {
+		while (k < before->count && before->at[k].end <= begin)
+			k++;
+		if (k < before->count && before->at[k].begin <= begin && end < before->at[k].end &&
+		    !msync((void *)(uintptr_t)begin, before->at[k].end - begin, MS_ASYNC))
+			end = before->at[k].end;
+		if (!join(now, begin, end))
+			break;
+	}
+}
+
 /* "BEGIN-END ...", both in hexadecimal. Read by hand: fscanf took longer than the kernel needs to write the file. */
 static bool parse(const char *line, uint64_t *begin, uint64_t *end)
 {
@@ -57,32 +113,29 @@ static bool parse(const char *line, uint64_t *begin, uint64_t *end)
 	return *space == ' ';
 }
 
-/* The area that the kernel fills from the top, where libraries lie; neighbours joined. false: unknown. */
-static bool look(struct list *now)
+static void look_by_text(FILE *f, struct list *now)
 {
-	FILE *f = fopen("/proc/self/maps", "re");
-	uint64_t library = (uint64_t)(uintptr_t)look, begin, end;
+	uint64_t begin, end;
 	char *line = NULL;
 	size_t room = 0;
-	bool fine = f != NULL;
 
-	while (fine && getline(&line, &room, f) > 0 && parse(line, &begin, &end)) {
-		struct held *last = now->count ? &now->at[now->count - 1] : NULL;
-
-		if (last && begin - last->end > AREA_GAP) {
-			if (last->end > library)
-				break; /* what follows is the stack */
-			now->count = 0;
-		}
-		if (now->count && last->end == begin)
-			last->end = end;
-		else
-			fine = add(now, (struct held){ .begin = begin, .end = end });
-	}
+	while (getline(&line, &room, f) > 0 && parse(line, &begin, &end) && join(now, begin, end))
+		;
 	free(line);
-	if (f)
-		fclose(f);
-	return fine && now->count;
+}
+
+/* What is mapped now. False: unknown. */
+static bool look(const struct list *before, struct list *now)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	if (!f)
+		return false;
+	look_by_queries(fileno(f), before, now);
+	if (!now->count)
+		look_by_text(f, now);
+	fclose(f);
+	return now->count;
 }
 
 static void first_look(struct frag_device *sim, struct list *now)
@@ -163,7 +216,7 @@ void frag_nogpu_host_look(void *ctx)
 	struct list *held = &spaces[ordinal], now = { .at = NULL }, kept = { .at = NULL };
 	struct frag_device *sim = frag_nogpu_sim(ordinal);
 
-	if (!look(&now)) {
+	if (!look(held, &now)) {
 		free(now.at);
 		return;
 	}

@@ -162,6 +162,11 @@ void frag_nogpu_mark_begun(void);
 /* The host forgets what was stored in whole pages there; all of it is zero, and takes no memory of the host. */
 void frag_nogpu_forget(void *p, uint64_t bytes);
 __attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t bytes);
+/* Host memory while the CPU computes (bench.c). NULL: no room. False: not from there. And pages for all of a part of the card that is about to
+ * be written. */
+__attribute__((visibility("default"))) void *frag_nogpu_bench_take(uint64_t bytes);
+__attribute__((visibility("default"))) bool frag_nogpu_bench_give(void *p);
+__attribute__((visibility("default"))) void frag_nogpu_bench_ready(void *p, uint64_t bytes);
 
 /* ---- time (stream.c): what all kernels so far would have taken */
 
@@ -226,6 +231,8 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f);
  * bytes of its file. */
 __attribute__((visibility("default"))) bool
 frag_nogpu_replace(void *function, const void *original, size_t bytes, const char *name, int major);
+/* Libraries that were loaded since the last call, perhaps others, too: lines "BASE PATH", until the next call. From one thread at a time. */
+__attribute__((visibility("default"))) const char *frag_nogpu_loaded(void);
 /* A library with these addresses has such a runtime, and registered these source files with it. From one thread at a time. */
 __attribute__((visibility("default"))) void
 frag_nogpu_adopt(uint64_t first, uint64_t end, const struct frag_nogpu_fatbin *files, size_t count);

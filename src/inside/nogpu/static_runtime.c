@@ -8,7 +8,10 @@
 #include "nogpu.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -55,6 +58,45 @@ bool frag_nogpu_replace(void *function, const void *original, size_t bytes, cons
 	memcpy(function, code, length);
 	mprotect((void *)first, end - first, PROT_READ | PROT_EXEC);
 	return true;
+}
+
+/* ---- which libraries are new -------------------------------------------------------------------------- */
+
+struct loaded {
+	uint64_t count, adds; /* adds: also of what was unloaded since */
+	FILE *out;	      /* gets the rest */
+	uint64_t skip;
+};
+
+/* The list is in the order of loading. */
+static int tell_loaded(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct loaded *l = ctx;
+
+	l->adds = info->dlpi_adds;
+	if (l->count++ >= l->skip && l->out)
+		fprintf(l->out, "%lx %s\n", (unsigned long)info->dlpi_addr, info->dlpi_name);
+	return 0;
+}
+
+const char *frag_nogpu_loaded(void)
+{
+	static char *text;
+	static uint64_t seen;
+	struct loaded all = { .count = 0 }, rest = { .count = 0 };
+	size_t length;
+
+	free(text);
+	text = NULL;
+	dl_iterate_phdr(tell_loaded, &all);
+	rest.out = open_memstream(&text, &length);
+	if (!rest.out)
+		return "";
+	rest.skip = all.count - FRAG_MIN(all.adds - seen, all.count);
+	dl_iterate_phdr(tell_loaded, &rest);
+	seen = all.adds;
+	fclose(rest.out);
+	return text;
 }
 
 /* ---- its kernels, which were registered before ------------------------------------------------------ */

@@ -229,7 +229,7 @@ class Card:
             return path if loads(path) else self.compile_values(torch, path, compiler)
 
     def compile_values(self, torch, path, compiler):
-        say("first use with torch %s: compiling the library that computes small values" % torch.__version__)
+        say("first use with torch %s: compiling the library that computes small values (10 to 20 s)" % torch.__version__)
         include = os.path.join(self.package, "include")
         library = os.path.join(self.package, "lib")
         temp = "%s.%d" % (path, os.getpid())

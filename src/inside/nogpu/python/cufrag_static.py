@@ -23,14 +23,14 @@ import cufrag_stubs
 NVIDIAS = re.compile(r"lib(cuda\.so|cudart[.-]|cudnn|cublas|cudss|cufft|cufile|cupti|curand|cusolver|cusparse|cutensor|nccl|npp[cis]|nvblas|nvcomp|"
                      r"nvfatbin|nvidia-|nvinfer|nvjpeg|nvjitlink|nvperf|nvrtc|nvshmem|nvtoolsext)", re.IGNORECASE)
 REGISTERS, COUNTS = b"__cudaRegisterFatBinary", b"cudaGetDeviceCount"
-LOADED = re.compile(r"^(\w+)-\w+ \S+ 00000000 \S+ \d+ +(/.*\.so.*)$", re.MULTILINE)  # in /proc/self/maps: where a library begins
 SYMBOLS, FUNCTION, EXECUTED = 2, 2, 4
 FATBIN = 24  # bytes of what nvcc writes for a source file
 
 
 class Libraries:
     def __init__(self, core):
-        self.core, self.seen, self.lock = ctypes.CDLL(core), set(), threading.RLock()
+        self.core, self.lock = ctypes.CDLL(core), threading.RLock()
+        self.core.frag_nogpu_loaded.restype = ctypes.c_char_p
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime_names.csv"), "rb") as f:
             self.published = set(f.read().split()[1:])
 
@@ -40,16 +40,14 @@ class Libraries:
             self.look_alone()
 
     def look_alone(self):
-        with open("/proc/self/maps", errors="surrogateescape") as f:
-            loaded = set(LOADED.findall(f.read()))
-        for base, path in loaded - self.seen:
-            if not NVIDIAS.match(os.path.basename(path)):
+        for line in os.fsdecode(self.core.frag_nogpu_loaded()).split("\n"):
+            base, _, path = line.partition(" ")
+            if path and not NVIDIAS.match(os.path.basename(path)):
                 try:
                     with open(path, "rb") as f:
                         self.adopt(f, int(base, 16))
                 except (OSError, ValueError, IndexError, struct.error):  # gone, or not one that can be read
                     pass
-        self.seen = loaded
 
     def adopt(self, f, base):
         sections, names = cufrag_stubs.sections_of(f)

@@ -18,6 +18,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/PyInterpreter.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -76,6 +77,7 @@ thread_local int depth;
 struct Info;
 thread_local const Info *outer; /* the operator of the program that runs */
 thread_local bool suppression; /* inside of torchvision's nms, which keeps most */
+thread_local bool foreseen; /* the CPU has computed the result already: operators inside need not */
 
 /* The program decides by values of the card; nobody gives others in their place. */
 void tell_choice(const char *what, bool invented)
@@ -123,6 +125,7 @@ struct Info {
 	int places = 0;      /* which numbers are places in the first argument, which a card checks */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 	bool pads = false;   /* moves a tensor into a larger one */
+	bool sums = false;   /* gives no more numbers than it takes, and on the card first makes integers of booleans */
 	int table = 0;	     /* what it does with a table of choices */
 };
 
@@ -195,6 +198,7 @@ Info describe(const c10::OperatorHandle &op)
 		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
 														    0;
 	f.pads = name == "aten::constant_pad_nd";
+	f.sums = one_of(name, { "aten::sum", "aten::prod" });
 	f.table = one_of(name, { "aten::scatter_", "aten::scatter" })	  ? SCATTERS :
 		  one_of(name, { "aten::index", "aten::index_select" })	  ? TAKES :
 		  one_of(name, { "aten::clone", "aten::_to_copy" })	  ? COPIES :
@@ -496,7 +500,8 @@ void invent_all(const Tensor &c)
 
 void invent(const Tensor &t, int64_t most = 0)
 {
-	if (on_card(t) && t.numel() && (small(t) || volume(t) <= most))
+	bool zeros = !t.is_floating_point() || mode == Values::zeros;
+	if (on_card(t) && t.numel() && (small(t) || volume(t) <= most) && !(zeros && drop(t)))
 		invent_all(cpu_view(t));
 }
 
@@ -668,7 +673,76 @@ struct OneThread {
 	}
 };
 
-bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results)
+/* What operators of the CPU allocate while they compute here: the result where it belongs, on the card, the rest on the bench (bench.c). */
+struct Bench final : c10::Allocator {
+	static inline thread_local bool works;
+	static inline thread_local Tensor place; /* for the first of its length; undefined: none, or taken */
+	static inline void *(*take)(uint64_t);
+	static inline bool (*give)(void *);
+	static inline void (*ready)(void *, uint64_t);
+	static inline c10::Allocator *host;
+
+	static void free(void *p)
+	{
+		if (!give(p))
+			host->raw_deleter()(p);
+	}
+	c10::DataPtr at(size_t n) const
+	{
+		if (works && place.defined() && n == size_t(span(place))) {
+			ready(place.data_ptr(), n);
+			return { std::exchange(place, Tensor()).data_ptr(), c10::Device(c10::kCPU) };
+		}
+		void *p = works && int64_t(n) > SMALL ? take(n) : nullptr;
+		return p ? c10::DataPtr(p, p, free, c10::Device(c10::kCPU)) : host->allocate(n);
+	}
+	c10::DataPtr allocate(size_t n) { return at(n); }
+	c10::DataPtr allocate(size_t n) const { return at(n); } /* PyTorch up to 2.2 */
+	static void open(void *lib)
+	{
+		take = reinterpret_cast<void *(*)(uint64_t)>(dlsym(lib, "frag_nogpu_bench_take"));
+		give = reinterpret_cast<bool (*)(void *)>(dlsym(lib, "frag_nogpu_bench_give"));
+		ready = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_bench_ready"));
+		if (!take || !give || !ready || host)
+			return;
+		host = c10::GetCPUAllocator();
+		c10::SetCPUAllocator(new Bench);
+	}
+	c10::DeleterFnPtr raw_deleter() const override { return free; }
+	void copy_data(void *to, const void *from, size_t n) const { memcpy(to, from, n); }
+};
+
+/* pre: `place` is new memory of the card, which nothing else looks at. */
+struct Working {
+	OneThread alone;
+	explicit Working(Tensor place = {})
+	{
+		Bench::works = Bench::host;
+		Bench::place = std::move(place);
+	}
+	~Working()
+	{
+		Bench::works = false;
+		Bench::place = Tensor();
+	}
+};
+
+/* The first large result that is new and all of its storage: the CPU may make it there. */
+Tensor place_of(const std::vector<IValue> &args, const std::vector<IValue> &outs)
+{
+	Tensor place;
+	each(outs, [&](const Tensor &t) {
+		if (!place.defined() && on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense() && t.data_ptr() == t.storage().data())
+			place = t;
+	});
+	each(args, [&](const Tensor &t) {
+		if (place.defined() && on_card(t) && t.storage().data() == place.data_ptr())
+			place = Tensor();
+	});
+	return place;
+}
+
+bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results, const Tensor &place = {})
 {
 	Stack stack;
 	uint64_t type = 1;
@@ -684,13 +758,13 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 	const Stack kept = stack; /* what comes back is, for several given outputs, a reference to these, which leave the stack before */
 	Below below_this;
 	KeepSeed seed(f.seeded);
-	OneThread alone;
+	Working here(place);
 	try {
 		op.callBoxed(&stack);
-	} catch (const c10::NotImplementedError &) {
-		f.dead |= type;
-		return false;
-	} catch (const std::exception &) { /* the real operator says what is wrong, if something is */
+	} catch (const std::exception &wrong) { /* the real operator says what is wrong, if something is */
+		if (dynamic_cast<const c10::NotImplementedError *>(&wrong))
+			f.dead |= type;
+		drop(place);
 		return false;
 	}
 	results.assign(stack.begin(), stack.end());
@@ -698,22 +772,31 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 }
 
 /* What the CPU gives in another shape is left as it is (details that only the card's own backward pass reads). Those are given back. */
-std::vector<Tensor> copy_results(const std::vector<IValue> &outs, const std::vector<IValue> &results)
+std::vector<Tensor> copy_results(const std::vector<IValue> &outs, const std::vector<IValue> &results, const Tensor &place = {})
 {
+	std::vector<std::pair<Tensor, Tensor>> pairs; /* to, from */
 	std::vector<Tensor> others;
+	OneThread alone;
 	for (size_t i = 0; i < outs.size() && i < results.size(); i++) {
 		std::vector<Tensor> to, from;
 		each(outs[i], [&](const Tensor &t) { to.push_back(t); });
 		each(results[i], [&](const Tensor &t) { from.push_back(t); });
-		for (size_t k = 0; k < to.size() && k < from.size(); k++) {
-			if (!on_card(to[k]) || !to[k].numel())
-				continue;
-			if (to[k].sizes() == from[k].sizes())
-				cpu_view(to[k]).copy_(from[k]);
-			else
-				others.push_back(to[k]);
-		}
+		for (size_t k = 0; k < to.size() && k < from.size(); k++)
+			if (on_card(to[k]) && to[k].numel())
+				pairs.emplace_back(to[k], from[k]);
 	}
+	auto there = [](const Tensor &to, const Tensor &from) {
+		return to.data_ptr() == from.data_ptr() && to.dtype() == from.dtype() && to.sizes() == from.sizes() && to.strides() == from.strides() &&
+		       !from.is_conj() && !from.is_neg();
+	};
+	for (auto &[to, from] : pairs) /* made in the place of another result */
+		if (place.defined() && from.has_storage() && from.storage().data() == place.data_ptr() && !there(to, from))
+			from = from.clone();
+	for (const auto &[to, from] : pairs)
+		if (to.sizes() != from.sizes())
+			others.push_back(to);
+		else if (!there(to, from))
+			cpu_view(to).copy_(from);
 	return others;
 }
 
@@ -863,6 +946,14 @@ void invent_places(const Tensor &x, const Tensor &index)
 	set_origin(index, INVENTED);
 }
 
+/* The CPU computes first what is a sum of numbers or booleans that are known. False: not computed. */
+bool foresee(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, int64_t most, std::vector<IValue> &results)
+{
+	bool done = integers(args[0].toTensor()) && compute(op, f, args, results);
+	each(results, [&](const Tensor &t) { done &= small(t) || volume(t) <= most; });
+	return done;
+}
+
 /* ---- the fallback ------------------------------------------------------------------------------ */
 
 /* A new tensor lies where one lay that other ranks were to fill. */
@@ -924,6 +1015,12 @@ void check_places(const Info &f, const std::vector<IValue> &args)
 struct Deeper {
 	Deeper() { depth++; }
 	~Deeper() { depth--; }
+};
+
+struct Foreseen {
+	bool before = foreseen;
+	explicit Foreseen(bool now) { foreseen |= now; }
+	~Foreseen() { foreseen = before; }
 };
 
 /* What goes in: does all of it fit, and where does it come from? Indices that nobody made do not fit: kernels of the CPU
@@ -1370,7 +1467,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		set_origin(stack->back().toTensor(), before);
 		return;
 	}
-	if (wrap_inside || f.skip || !card || (depth > 0 && (f.mutates || depth > DEEP) && !f.shape && !f.scalar)) {
+	if (wrap_inside || f.skip || !card || (depth > 0 && (f.mutates || (foreseen && !f.fresh) || depth > DEEP) && !f.shape && !f.scalar)) {
 		op.redispatchBoxed(below, stack);
 		return;
 	}
@@ -1436,7 +1533,10 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.part && origin_of(args[0].toTensor()) == NOTHING)
 		invent(args[0].toTensor());
 	bool upload = (f.name == "aten::_to_copy" && !args[0].toTensor().is_cuda()) || (f.name == "aten::copy_" && !args[1].toTensor().is_cuda());
+	if (f.sums && !f.mutates && !table && fits && origin > LIKELY)
+		done = foresee(op, f, args, most, results);
 	try {
+		Foreseen inside(done);
 		op.redispatchBoxed(below, stack);
 	} catch (...) {
 		if (answer)
@@ -1497,11 +1597,12 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		return;
 	}
 	bool cleared = f.zeros && drop(outs[0].toTensor());
-	if (!f.shape && fits && outs_fit)
-		done = cleared || compute(op, f, args, results);
+	Tensor place = f.mutates ? Tensor() : place_of(args, outs);
+	if (!done && !f.shape && fits && outs_fit)
+		done = cleared || compute(op, f, args, results, place);
 	std::vector<Tensor> others;
 	if (done && !f.mutates)
-		others = copy_results(outs, results);
+		others = copy_results(outs, results, place);
 	if (!done && !f.mutates)
 		each(outs, [](const Tensor &t) { invent(t); });
 	if (!done && (upload || f.stays))
@@ -1603,6 +1704,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 		settle = reinterpret_cast<int (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_settle"));
 		abandon = reinterpret_cast<void (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_abandon"));
 		clear_bytes = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_clear"));
+		Bench::open(lib);
 		if (offer && count && settle && abandon) {
 			offer(&mine);
 			awaited = count();

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host memory for what the CPU computes in a kernel's place. New pages cost more than most of the computing, so one area keeps
+ * its pages from one operator to the next. It lies below the cards: addresses of the host's own area count (host_space.c).
+ *
+ * Each block begins with a line that holds its length. The last block makes room as soon as it is given back, the others
+ * when all are.
+ */
+#include "nogpu.h"
+
+#include <sys/mman.h>
+
+#define AREA 0x0f0000000000ull
+#define AREA_BYTES (4 * FRAG_GIB)
+#define KEPT (64 * FRAG_MIB) /* while nothing is computed */
+#define LINE 64u
+#define HUGE_PAGE (2 * FRAG_MIB)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static char *area;
+static uint64_t used, touched, live;
+
+/* pre: locked. */
+static bool open_area(void)
+{
+	void *p;
+
+	if (area)
+		return true;
+	p = mmap((void *)(uintptr_t)AREA, AREA_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	madvise(p, AREA_BYTES, MADV_HUGEPAGE);
+	area = p;
+	return true;
+}
+
+void *frag_nogpu_bench_take(uint64_t bytes)
+{
+	uint64_t all = frag_round_up(bytes, LINE) + LINE;
+	char *block = NULL;
+
+	pthread_mutex_lock(&mutex);
+	if (bytes < AREA_BYTES && open_area() && all <= AREA_BYTES - used) {
+		block = area + used;
+		*(uint64_t *)(void *)block = all;
+		used += all;
+		touched = FRAG_MAX(touched, used);
+		live++;
+	}
+	pthread_mutex_unlock(&mutex);
+	return block ? block + LINE : NULL;
+}
+
+bool frag_nogpu_bench_give(void *p)
+{
+	char *block = (char *)p - LINE;
+
+	if ((uint64_t)(uintptr_t)p - AREA >= AREA_BYTES)
+		return false;
+	pthread_mutex_lock(&mutex);
+	if (block + *(uint64_t *)(void *)block == area + used)
+		used = (uint64_t)(block - area);
+	if (!--live) {
+		if (touched > KEPT)
+			frag_nogpu_forget(area + KEPT, touched - KEPT);
+		touched = FRAG_MIN(touched, KEPT);
+		used = 0;
+	}
+	pthread_mutex_unlock(&mutex);
+	return true;
+}
+
+void frag_nogpu_bench_ready(void *p, uint64_t bytes)
+{
+	uint64_t low = frag_round_up((uint64_t)(uintptr_t)p, HUGE_PAGE);
+	uint64_t high = frag_round_down((uint64_t)(uintptr_t)p + bytes, HUGE_PAGE);
+	void *at = (void *)(uintptr_t)low;
+
+	if (high <= low)
+		return;
+	madvise(at, high - low, MADV_HUGEPAGE);
+	madvise(at, high - low, MADV_POPULATE_WRITE);
+	madvise(at, high - low, MADV_NOHUGEPAGE); /* as the rest of the card: one mapping again */
+}
