@@ -18,6 +18,8 @@ struct frag_pretend {
 	bool trial;	   /* with reuse: neither taken from there nor put there */
 	/* a file in which the roles of such a job are, or will be once they were checked; NULL = none */
 	const char *known_roles;
+	/* a file that is there, or will be once it was checked, where all ranks of a job that differs only in their number are alike */
+	const char *alike_roles;
 };
 
 /* The rows of these options, for the tables of a command that has the struct at offset 0. */

@@ -205,11 +205,11 @@ static int too_short(const struct pretend_job *j, size_t together, struct frag_e
 			 j->o->memory_bytes ? "raise --memory" : "name some ranks with --ranks");
 }
 
-/* Those of a job with the same groups, which were checked there. */
+/* Those of a job with the same groups, or with groups of other sizes, which were checked there. */
 static int take_roles(const struct pretend_job *j, struct frag_roles *roles, struct frag_err *err)
 {
 	if (!frag_roles_know(roles, j->o->known_roles))
-		return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s'", j->o->known_roles);
+		FRAG_TRY(frag_roles_alike(roles, j->world, err));
 	return frag_roles_write(roles, j->folder, roles->runs, roles->runs_count, err);
 }
 
@@ -284,7 +284,7 @@ static int run_roles(struct pretend_job *j, char **program, int *status, struct 
 	bool unlike = false;
 
 	j->roles_known = j->o->known_roles && !j->o->memory_bytes && j->roles &&
-			 !access(j->o->known_roles, R_OK);
+			 (!access(j->o->known_roles, R_OK) || !access(j->o->alike_roles, R_OK));
 	FRAG_TRY(run_turns(j, program, status, err));
 	if (j->roles_known && !frag_launch_interrupted())
 		FRAG_TRY(are_unlike(j, &unlike, err));

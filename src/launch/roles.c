@@ -97,8 +97,19 @@ bool frag_roles_know(struct frag_roles *out, const char *path)
 	return true;
 }
 
-void frag_roles_pass_on(const char *folder, const char *note, const char *path)
+int frag_roles_alike(struct frag_roles *out, unsigned world, struct frag_err *err)
 {
+	char line[] = "runs 0", stands[32];
+
+	FRAG_TRY(read_line(out, line, err));
+	snprintf(stands, sizeof(stands), "0-%u", world - 1);
+	snprintf(out->groups, sizeof(out->groups), "0 alike"); /* cufrag_roles.py */
+	return add_role(out, 0, stands, err);
+}
+
+void frag_roles_pass_on(const char *folder, const char *note, const char *path, const char *alike)
+{
+	FRAG_AUTO(frag_roles_release) struct frag_roles found = { 0 };
 	char from[4200], unlike[3], text[65536];
 	FRAG_AUTO_FILE FILE *f = NULL;
 	struct frag_err err;
@@ -110,8 +121,11 @@ void frag_roles_pass_on(const char *folder, const char *note, const char *path)
 	frag_roles_path(from, sizeof(from), folder);
 	f = fopen(from, "re");
 	bytes = f ? fread(text, 1, sizeof(text), f) : 0;
-	if (bytes && bytes < sizeof(text)) /* else each job finds its own */
-		(void)frag_outfile_put(path, text, bytes, &err);
+	if (!bytes || bytes == sizeof(text)) /* each job finds its own */
+		return;
+	(void)frag_outfile_put(path, text, bytes, &err);
+	if (frag_roles_know(&found, path) && found.count == 1)
+		(void)frag_outfile_put(alike, "", 0, &err);
 }
 
 int frag_roles_write(const struct frag_roles *r, const char *folder, const unsigned *ranks,

@@ -40,8 +40,11 @@ int frag_roles_write(const struct frag_roles *r, const char *folder, const unsig
 		     size_t count, struct frag_err *err);
 /* Known from a job that makes the same groups: without the ranks that were to check it. False: not there. */
 bool frag_roles_know(struct frag_roles *out, const char *path);
-/* What was found for the job in `folder`, at `path`, whole or not at all: if every rank that checked a role was like it. note: of its recording. */
-void frag_roles_pass_on(const char *folder, const char *note, const char *path);
+/* Rank 0 stands for all. */
+int frag_roles_alike(struct frag_roles *out, unsigned world, struct frag_err *err);
+/* What was found for the job in `folder`, at `path`, whole or not at all, and a file at `alike` if it is one role: if every rank that
+ * checked a role was like it. note: of its recording. */
+void frag_roles_pass_on(const char *folder, const char *note, const char *path, const char *alike);
 void frag_roles_release(struct frag_roles *r);
 /* The rank that `rank` is checked against; -1: it is no check. */
 long frag_roles_checked(const struct frag_roles *r, long rank);

@@ -24,6 +24,7 @@ static bool below(const struct frag_border *b, const struct frag_border_point *x
 struct round {
 	const struct frag_border *b;
 	size_t first, end, due[FRAG_BORDER_AT_ONCE];
+	size_t undecided;
 	unsigned dues, running;
 };
 
@@ -43,6 +44,7 @@ static struct round round_of(const struct frag_border *b, size_t first)
 	group_of(b, first, &r.first, &r.end);
 	for (size_t i = r.first; i < r.end; i++) {
 		r.running += b->points[i].running;
+		r.undecided += b->points[i].decided != b->cards;
 		if (b->points[i].due && r.dues < FRAG_BORDER_AT_ONCE)
 			r.due[r.dues++] = i;
 	}
@@ -130,13 +132,13 @@ static void begin_round(struct frag_border *b, struct round *r)
 
 size_t frag_border_next(struct frag_border *b)
 {
-	size_t best = SIZE_MAX, fewest = SIZE_MAX;
+	size_t best = SIZE_MAX, fewest = SIZE_MAX, undecided = 0;
 
-	for (size_t first = 0; first < b->count && fewest;) {
+	for (size_t first = 0; first < b->count;) {
 		struct round r = round_of(b, first);
 
 		first = r.end;
-		if (r.running >= fewest)
+		if (r.running > fewest || (r.running == fewest && r.undecided <= undecided))
 			continue;
 		if (!r.dues)
 			begin_round(b, &r);
@@ -145,6 +147,7 @@ size_t frag_border_next(struct frag_border *b)
 				continue;
 			best = r.due[d];
 			fewest = r.running;
+			undecided = r.undecided;
 			break;
 		}
 	}

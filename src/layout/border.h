@@ -38,7 +38,8 @@ struct frag_border {
 		wrong; /* counts: never run; run as a check; of these, other than assumed */
 };
 
-/* The next to run, of the group with the fewest running; SIZE_MAX = none before one of those that run has answered. */
+/* The next to run, of the group with the fewest running; of these, of the one with the most undecided, so that none is left alone at the
+ * end. SIZE_MAX = none before one of those that run has answered. */
 size_t frag_border_next(struct frag_border *b);
 /* It ran: these cards have room for it. */
 void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits);

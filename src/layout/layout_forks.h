@@ -37,7 +37,8 @@ bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way w
 void frag_layout_forks_end(struct frag_layout_forks *f);
 
 /* The file for the roles of jobs that have the ranks of this one: all with the same values but of what rises or falls, and of
- * recomputation. */
-void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, char *path, size_t cap);
+ * recomputation. any_world: whatever the number of ranks is. */
+void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, bool any_world, char *path,
+			    size_t cap);
 
 #endif

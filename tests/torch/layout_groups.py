@@ -7,11 +7,13 @@ import sys
 import torch
 import torch.distributed as dist
 
-kind, rank = sys.argv[1], int(os.environ["RANK"])
+kind, rank, world = sys.argv[1], int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+with open("starts", "a") as starts:
+    starts.write("%d %s\n" % (world, kind))
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("nccl")
 named = {"group_desc": "stages"} if "group_desc" in inspect.signature(dist.new_group).parameters else {}  # since PyTorch 2.4
-stages = [dist.new_group([n, n + 1], **named) for n in (0, 2)] if kind.startswith("stages") else []
+stages = [dist.new_group([n, n + 1], **named) for n in range(0, world, 2)] if kind.startswith("stages") else []
 last = bool(stages) and rank % 2 == 1
 layer = torch.nn.Linear(2048, 2048 * (4 if last else 1), device="cuda")
 optimizer = torch.optim.AdamW(layer.parameters())

@@ -219,17 +219,20 @@ test_forked_layouts_leave_out_what_was_loaded() {
 	printf '%s\n' '0 1' '1 7' | cmp - counts && [ "$(cat text? | grep -cx written)" = 6 ] || wrong counts log
 }
 
-# the roles of a layout's ranks are taken from another only where its groups are the same: else it finds its own, forked or not
+# the roles of a layout's ranks are taken from another only where its groups are the same, or where all ranks are alike with any number of
+# them: else it finds its own, forked or not
 test_layouts_with_other_groups_have_their_own_roles() {
 	for way in forked anew; do
-		"$cufrag" layout --no-gpu --gpu h100 --world 4 --policies pytorch --check 0 --fresh --jobs 1 --csv $way.csv $([ $way = forked ] || echo --anew) \
+		"$cufrag" layout --no-gpu --gpu h100 --world 4,8 --policies pytorch --check 0 --fresh --jobs 1 --csv $way.csv $([ $way = forked ] || echo --anew) \
 			--vary '{ac}=alike1,alike2,stages1,stages2,alike3,stages3' -- "$python" "$root/tests/torch/layout_groups.py" '{ac}' > out 2> $way.log || wrong out $way.log
+		mv starts $way.starts
 	done
+	[ "$(grep -c '8 alike[12]' forked.starts)" = 2 ] && [ "$(grep -c '8 alike[12]' anew.starts)" = 6 ] || wrong forked.starts anew.starts # without scouts and checks
 	cmp forked.csv anew.csv && ! grep -q 'started anew' forked.log || { diff forked.csv anew.csv; cat forked.log; return 1; }
 	"$python" - <<- 'END'
 		import csv
-		rows = {r["layout"].split("ac=")[1]: r["rank"] for r in csv.DictReader(open("forked.csv"))}
-		assert rows == {k + n: str(int(k == "stages")) for k in ("alike", "stages") for n in "123"}, rows
+		rows = {tuple(r["layout"].split()): r["rank"] for r in csv.DictReader(open("forked.csv"))}
+		assert rows == {("world=" + w, "ac=" + k + n): str(int(k == "stages")) for w in "48" for k in ("alike", "stages") for n in "123"}, rows
 	END
 }
 

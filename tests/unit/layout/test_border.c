@@ -150,6 +150,23 @@ TEST(jobs_spread_over_groups)
 	assert_int_not_equal(points[first].group, points[second].group);
 }
 
+TEST(no_group_is_left_alone_at_the_end)
+{
+	struct frag_border_point points[2 * SIDE * SIDE];
+	struct frag_border b;
+	size_t i;
+
+	make(&b, points);
+	while ((i = frag_border_next(&b)) != SIZE_MAX) {
+		size_t left[2] = { 0 };
+
+		for (size_t k = 0; k < b.count; k++)
+			left[points[k].group] += points[k].decided != b.cards;
+		assert_int_equal(points[i].group, left[1] > left[0]);
+		frag_border_decide(&b, i, truth(&points[i]));
+	}
+}
+
 /* As processes do it: several at a time, which end in any order. Counts those that ran. */
 static size_t search_at_once(struct frag_border *b, unsigned jobs, uint64_t seed)
 {

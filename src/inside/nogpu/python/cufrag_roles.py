@@ -18,6 +18,7 @@ $CUFRAG_NOGPU_ROLES, written by the scout:
     checks RANK ROLE     RANK runs beside the rank of its role
     groups COUNT HASH    the groups of the job up to where the scout ended, and what ended it, by which a job that takes these
                          roles for its own is compared with it: rank 0 leaves a file `unlike` beside its recording if its own differ
+    groups 0 alike       in place of that: with any groups that make all ranks alike
 """
 import atexit
 import hashlib
@@ -34,6 +35,7 @@ CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # beside the rol
 OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # what device meshes and Megatron-LM call it
 TOGETHER_MOST = 16  # checks of pipelines double the processes: not above
 PATIENCE_S = 60
+ALIKE = "alike"
 
 
 def end_scout():
@@ -189,9 +191,9 @@ class Players:
                 if words[0] == "runs":
                     self.running.add(int(words[1]))
                 elif words[0] == "groups" and self.rank == 0:
-                    self.first = None
+                    self.first, self.expected = None, words[2]
                     at_first(c10d, world, self.note_first)
-                    atexit.register(self.compare, words[2])
+                    atexit.register(self.compare)
                 elif words[0] == "stands":
                     for part in words[2].split(","):
                         first, _, last = part.partition("-")
@@ -200,11 +202,17 @@ class Players:
         self.groups = Groups(c10d, world)
         self.core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
 
-    def note_first(self, stage_lists):
-        self.first = self.first or self.groups.hash(stage_lists)
+    def found(self, stage_lists):
+        if self.expected != ALIKE:
+            return self.groups.hash(stage_lists)
+        lines = lines_of(*self.groups.families(), stage_lists, self.world)
+        return ALIKE if sum(line.startswith("stands") for line in lines) == 1 else "unlike"
 
-    def compare(self, groups):
-        if self.groups.lists and (self.first or self.groups.hash([])) != groups:
+    def note_first(self, stage_lists):
+        self.first = self.first or self.found(stage_lists)
+
+    def compare(self):
+        if self.groups.lists and (self.first or self.found([])) != self.expected:
             open(os.path.join(os.environ["CUFRAG_RECORD"], "unlike"), "w").close()
 
     def plays(self, ranks):
