@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small trainings by frameworks, one rank of several: frameworks.py NAME. Prints "NAME VERSION done"."""
+"""Small trainings by frameworks, one rank of several: frameworks.py NAME. Prints "NAME VERSION done REQUESTS BYTES PEAK": of
+this rank, the number of requests, their bytes, and the most that was requested at once."""
 import os
 import sys
 
@@ -179,5 +180,8 @@ def megatron_tp():
 
 
 torch.cuda.set_device(card)
+torch.manual_seed(rank)  # what values steer is the same in each run
 framework = globals()[sys.argv[1]]()
-print("%s %s done" % (sys.argv[1], framework.__version__), flush=True)
+said = torch.cuda.memory_stats()
+print("%s %s done %d %d %d" % (sys.argv[1], framework.__version__, said["allocation.all.allocated"], said["requested_bytes.all.allocated"],
+                               said["requested_bytes.all.peak"]), flush=True)
