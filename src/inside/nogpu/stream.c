@@ -14,8 +14,7 @@
 #include <frag/clock.h>
 
 struct stream {
-	uint64_t
-		capture; /* number of the graph that is captured from it, 0 = none; the first member (graph.c) */
+	uint64_t capture; /* the graph captured from it, 0 = none; first (graph.c) */
 	bool lost;	  /* that capture */
 	int device;	  /* where it began */
 	uint64_t awaits;  /* all up to this number (await.h) */
