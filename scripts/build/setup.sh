@@ -70,6 +70,7 @@ install_wishes() {
 	have_tool chromium || have_tool chromium-browser || have_tool google-chrome ||
 		install_wish 'the tests of report.html in a browser' chromium fonts-dejavu-core -- "$@"
 	/usr/bin/python3 -c 'import numpy' > /dev/null 2>&1 || install_wish 'the tests of notebooks' python3-numpy -- "$@"
+	python3 -c 'import ensurepip' > /dev/null 2>&1 || install_wish 'the jobs of frameworks' python3-venv -- "$@"
 	have_tool promtool || install_wish "monitor's test with Prometheus" prometheus -- "$@"
 }
 

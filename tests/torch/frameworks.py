@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small trainings by frameworks, one rank of several: frameworks.py NAME. Prints "NAME VERSION done"."""
+"""Small trainings by frameworks, one rank of several: frameworks.py NAME. Prints "NAME VERSION done REQUESTS BYTES PEAK": of
+this rank, the number of requests, their bytes, and the most that was requested at once."""
 import os
 import sys
 
@@ -178,6 +179,65 @@ def megatron_tp():
     return megatron.core
 
 
+def deepspeed_pipeline():
+    """Its pipeline engine: stages tell each other their shapes, and send what they computed."""
+    import deepspeed
+    from deepspeed.pipe import PipelineModule
+    deepspeed.init_distributed("nccl")
+    layers = [torch.nn.TransformerEncoderLayer(WIDTH, 8, 2 * WIDTH, batch_first=True) for _ in range(4)]
+    net = PipelineModule(layers, num_stages=int(os.environ["WORLD_SIZE"]), loss_fn=torch.nn.functional.mse_loss, partition_method="uniform")
+    engine, *_ = deepspeed.initialize(model=net, model_parameters=[p for p in net.parameters() if p.requires_grad],
+                                      config={"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4, "bf16": {"enabled": True},
+                                              "optimizer": {"type": "AdamW", "params": {"torch_adam": True}}})
+    data = iter(lambda: (batch().bfloat16(), batch().bfloat16()), None)
+    for _ in range(STEPS):
+        engine.train_batch(data)
+    return deepspeed
+
+
+def megatron_pipeline():
+    """A GPT in two virtual stages on each rank, by Megatron core's interleaved schedule, its DDP and its distributed optimizer."""
+    import megatron.core
+    from megatron.core import parallel_state, tensor_parallel
+    from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig, finalize_model_grads
+    from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
+    from megatron.core.models.gpt import GPTModel
+    from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+    from megatron.core.pipeline_parallel import get_forward_backward_func
+    from megatron.core.transformer.transformer_config import TransformerConfig
+    torch.distributed.init_process_group("nccl")
+    world = torch.distributed.get_world_size()
+    parts = 2
+    parallel_state.initialize_model_parallel(pipeline_model_parallel_size=world, virtual_pipeline_model_parallel_size=parts)
+    tensor_parallel.model_parallel_cuda_manual_seed(1)
+    config = TransformerConfig(num_layers=world * parts, hidden_size=WIDTH, num_attention_heads=8, bf16=True, params_dtype=torch.bfloat16, pipeline_dtype=torch.bfloat16,
+                               recompute_granularity="full", recompute_method="uniform", recompute_num_layers=1, gradient_accumulation_fusion=False,
+                               pipeline_model_parallel_size=world, virtual_pipeline_model_parallel_size=parts)
+    config.finalize_model_grads_func = finalize_model_grads
+    chunks = []
+    for i in range(parts):
+        net = GPTModel(config, get_gpt_layer_local_spec(), 1024, 64, pre_process=rank == 0 and i == 0, post_process=rank == world - 1 and i == parts - 1,
+                       share_embeddings_and_output_weights=False, vp_stage=i).cuda().bfloat16()
+        chunks.append(DistributedDataParallel(config, DistributedDataParallelConfig(use_distributed_optimizer=True), net))
+    optimizer = get_megatron_optimizer(OptimizerConfig(optimizer="adam", lr=1e-4, bf16=True, params_dtype=torch.bfloat16, use_distributed_optimizer=True), chunks)
+    places, mask = torch.arange(64, device=card).expand(4, 64), torch.ones(64, 64, device=card).triu(1).bool().expand(4, 1, 64, 64)
+
+    def forward(data, net):
+        tokens = next(data)
+        return net(tokens, places, mask, labels=tokens), lambda losses: (losses.float().mean(), {})
+    tokens = iter(lambda: torch.randint(0, 1024, (4, 64), device=card), None)
+    for _ in range(STEPS):
+        for chunk in chunks:
+            chunk.zero_grad_buffer()
+        optimizer.zero_grad()
+        get_forward_backward_func()(forward_step_func=forward, data_iterator=[tokens] * parts, model=chunks, num_microbatches=4, seq_length=64,
+                                    micro_batch_size=4, forward_only=False)
+        assert optimizer.step()[0]
+    return megatron.core
+
+
 torch.cuda.set_device(card)
 framework = globals()[sys.argv[1]]()
-print("%s %s done" % (sys.argv[1], framework.__version__), flush=True)
+said = torch.cuda.memory_stats()
+print("%s %s done %d %d %d" % (sys.argv[1], framework.__version__, said["allocation.all.allocated"], said["requested_bytes.all.allocated"],
+                               said["requested_bytes.all.peak"]), flush=True)

@@ -9,14 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 env=${TORCH_ENV:-$PWD/build/torch-env}
 if [ "${1:-}" = --fetch ]; then
 	shift
-	if [ ! -x "$env/bin/python" ]; then
-		# not the libraries of CUDA that torch requires, hence torch last and alone, with the triton that it names
-		python3 -m venv "$env.new" && "$env.new/bin/pip" install -q -U filelock typing-extensions sympy networkx jinja2 fsspec numpy setuptools &&
-			"$env.new/bin/pip" install -q --no-deps torch && triton=$("$env.new/bin/python" -c 'from importlib.metadata import requires
-print(*[r.split(";")[0] for r in requires("torch") if r.startswith("triton")])') &&
-			"$env.new/bin/pip" install -q --no-deps ${triton:+"$triton"} &&
-			rm -rf "$env" && mv "$env.new" "$env" || { echo "cannot fetch PyTorch"; exit 1; }
-	fi
+	tests/torch/fetch.sh "$env" || { echo "cannot fetch PyTorch"; exit 1; }
 fi
 cufrag=$(realpath "${1:?usage: run.sh [--fetch] PROGRAM}")
 if [ ! -x "$env/bin/python" ]; then
@@ -33,9 +26,11 @@ python=$env/bin/python
 
 # Shows these files and ends the test.
 wrong() { cat "$@"; exit 1; }
-# has "PYTHON" WHY: the test is skipped where that does not run
-has() { "$python" -c "$1" 2> err || skip "$2"; }
 record() { "$cufrag" record --no-gpu "$@" > log 2>&1 || { cat log; return 1; }; }
+# has "PYTHON" WHY: the test is skipped where that does not run; beside the pretended card, since PyTorch does not load without CUDA's libraries
+has() { record -o has.cft -- "$python" -c "import torch; torch.ones(1, device='cuda'); $1" > err || skip "$2"; }
+release() { "$python" -c "from importlib.metadata import version; print(version('$1').split('+')[0])"; }
+has_package() { "$python" -c "import importlib.util, sys; sys.exit(not importlib.util.find_spec('$1'))" || skip "no ${2:-$1} in this environment"; }
 verified() { "$cufrag" verify "$1" 2> err | tail -1 | grep -qx 'verdict: identical' || { "$cufrag" verify "$1"; return 1; }; }
 
 test_training_is_recorded_and_replays_identically() {
@@ -108,7 +103,7 @@ test_tensors_on_the_host_take_no_memory() {
 
 # vLLM, where this environment has it: its server as one starts it, asked to end when it listens
 test_layout_serves_with_vllm() {
-	has 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("vllm"))' 'no vLLM in this environment'
+	has_package vllm vLLM
 	mkdir model && "$python" "$root/tests/torch/small_model.py" model || return
 	HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 VLLM_USE_DEEP_GEMM=0 PATH=$env/bin:$PATH "$cufrag" layout --serve --gpu l4 --vary tp=1 --requests 64 \
 		--tokens 1024 --json serve.json -- vllm serve model --load-format dummy --enforce-eager --max-model-len 1024 --port 0 > out 2> log || wrong log out
@@ -265,7 +260,7 @@ test_layout_does_what_accelerate_does() {
 
 test_layout_does_what_deepspeed_does() {
 	local program=$root/tests/torch/launchers.py
-	has 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("deepspeed"))' 'no DeepSpeed in this environment'
+	has_package deepspeed DeepSpeed
 	echo '{ "train_micro_batch_size_per_gpu": 2, "bf16": { "enabled": true }, "zero_optimization": { "stage": 3 },
 		"optimizer": { "type": "AdamW", "params": { "torch_adam": true } } }' > ds.json
 	theirs=1 launcher deepspeed '3 2' -- "$env/bin/deepspeed" --num_gpus 2 "$program" --deepspeed_config ds.json deepspeed &&
@@ -855,7 +850,7 @@ test_a_gradient_scaler_may_skip_steps() {
 	echo "train.py:$line 1 1 0" > told
 	# before PyTorch 2.3, nobody computes the scale itself
 	record --values told -o run.cft -- "$python" "$root/tests/torch/train.py" scaled &&
-		grep -qxF "scaled $("$python" -c 'import torch; print("65536.0" if torch.__version__.startswith(("2.1.", "2.2.")) else "16384.0")') [1, 1]" log || wrong log
+		grep -qxF "scaled $(case $(release torch) in 2.1.* | 2.2.*) echo 65536.0 ;; *) echo 16384.0 ;; esac) [1, 1]" log || wrong log
 }
 
 test_flex_attention() {
@@ -883,8 +878,7 @@ test_objects_of_other_ranks() {
 }
 
 test_ranks_talk() {
-	"$python" -c 'import inspect, sys, torch.distributed as d; sys.exit("device_id" not in inspect.signature(d.init_process_group).parameters)' ||
-		skip 'before PyTorch 2.3, init_process_group takes no card'
+	has 'import inspect; inspect.signature(torch.distributed.init_process_group).parameters["device_id"]' 'before PyTorch 2.3, init_process_group takes no card'
 	local several=("$python" -m torch.distributed.run --nproc-per-node 2) ranks=$root/tests/torch/ranks.py
 	record --ranks 0-3 -o run.cft -- "$python" "$ranks" talk && [ "$(grep -c '^rank' log)" = 4 ] || wrong log
 	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" talk && [ "$(grep -c '^rank' log)" = 2 ] || wrong log
@@ -917,7 +911,7 @@ END
 }
 
 test_ranks_that_meet_over_gloo() {
-	"$python" -c 'from torch._C._distributed_c10d import FakeProcessGroup' 2> err || skip 'nothing stands in for gloo in this release'
+	has 'from torch._C._distributed_c10d import FakeProcessGroup' 'nothing stands in for gloo in this release'
 	record --ranks 0 --world 2 -o alone.cft -- "$python" "$root/tests/torch/ranks.py" gloo && grep -o 'steps of rank 0: [0-9]* requests' log > alone || wrong log
 	record --ranks 0,1 -o all.cft -- "$python" "$root/tests/torch/ranks.py" gloo && grep -o 'steps of rank 0: [0-9]* requests' log > all && diff alone all
 }
@@ -925,7 +919,7 @@ test_ranks_that_meet_over_gloo() {
 # How fast a step is must not decide whether buckets of DistributedDataParallel are there twice.
 # What a rank needs to save and to load does not depend on who else runs.
 test_checkpoints_of_one_rank_are_those_of_all() {
-	"$python" -c 'from torch.distributed.fsdp import fully_shard' 2> /dev/null || skip 'FSDP2 has this name since PyTorch 2.6'
+	has 'from torch.distributed.fsdp import fully_shard' 'FSDP2 has this name since PyTorch 2.6'
 	local way
 	for way in 0,1 0 1 roles; do
 		mkdir files.$way
@@ -971,7 +965,7 @@ test_tables_of_choices() {
 
 # CUTLASS has all in PyTorch; what cuSPARSELt takes is not known without a card, and the program is told so
 test_two_of_four_by_cutlass_only() {
-	"$python" -c 'from torch.sparse import SparseSemiStructuredTensor as s; s._FORCE_CUTLASS' 2> /dev/null || skip 'this release has no choice of kernels'
+	has 'from torch.sparse import SparseSemiStructuredTensor as s; s._FORCE_CUTLASS' 'this release has no choice of kernels'
 	cat > sparse.py <<'E'
 import torch
 from torch.sparse import SparseSemiStructuredTensor, to_sparse_semi_structured
@@ -990,14 +984,34 @@ E
 
 # those that lie in the wheel's folder
 framework() {
-	has "import importlib.util as u, sys; sys.exit(not u.find_spec('${1%_*}'))" "no ${1%_*} in this environment"
-	[ "$1" != trl_lora ] || has 'import peft' 'no PEFT in this environment'
-	record --ranks 0,1 -o "$1.cft" -- "$python" "$root/tests/torch/frameworks.py" "$1" && [ "$(grep -o "$1 [0-9.]* done" log | wc -l)" = 2 ] &&
-		verified "$1.cft" || wrong log
+	has_package "${1%_*}"
+	[ "$1" != trl_lora ] || has_package peft PEFT
+	record --gpu h200 --ranks 0,1 -o "$1.cft" -- "$python" "$root/tests/torch/frameworks.py" "$1" && verified "$1.cft" || wrong log
+	grep -o "$1 [0-9.]* done [0-9 ]*" log | sort > got
+	# figures of these releases in the same order; empty: not the same in each run
+	awk -v job="$1" -v torch="$(release torch)" 'NR == FNR { if ($1 == job && $3 == torch) { n++; version = $2; for (i = 4; i <= 6; i++) known[n, i] = $i } next }
+		n && $2 == version { for (i = 4; i <= 6; i++) if (known[FNR, i] != "" && known[FNR, i] != $i) { print $i " is not " known[FNR, i]; wrong = 1 } }
+		END { exit wrong || FNR != 2 }' FS=, "$root/tests/torch/frameworks.csv" FS=' ' got || wrong log
 }
-for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3 deepspeed_adam torchao_adam trl_sft trl_dpo trl_grpo trl_lora megatron_tp; do
+for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3 deepspeed_adam deepspeed_pipeline torchao_adam trl_sft trl_dpo trl_grpo trl_lora megatron_tp megatron_pipeline; do
 	eval "test_framework_$name() { framework $name; }"
 done
+
+# What an H200 measured, to the byte: of two ranks the number of requests, their bytes and the peaks of what is requested, allocated and reserved
+job() { # NAME FIGURES
+	[ "$(release torch)" = 2.11.0 ] || skip 'the figures of cards are those of PyTorch 2.11.0'
+	[ "${1%_*}" != accelerate ] || has_package accelerate
+	record --gpu h200 --ranks 0,1 -o run.cft -- "$python" "$root/results/nogpu/jobs.py" "$1" || wrong log
+	awk -F, -v job="$1" -v n="$2" '$1 == job { split($3 " " $5 " " $7 " " $9 " " $11, figures, " "); line = $2; for (i = 1; i <= n; i++) line = line ", " figures[i]; print line }' \
+		"$root/results/nogpu/jobs.csv" > known
+	sed -n 's/^RESULT \[\(.*\), "ok"\]END$/\1/p' log | cut -d, -f "1-$(($2 + 1))" | sort > got
+	[ "$(wc -l < known)" = 2 ] && cmp known got || wrong known got log
+}
+test_job_fsdp2_offload() { job fsdp2_offload 5; }
+test_job_tensor_parallel() { job tensor_parallel_generates 5; }
+test_job_accelerate_fsdp2() { job accelerate_fsdp2 5; }
+# blocks wait for another stream, and on a shared card they wait longer
+test_job_pipeline() { job pipeline_interleaved 2; }
 
 # commands of frameworks, unchanged, on a small Llama
 recipe() { # COMMAND
@@ -1051,7 +1065,7 @@ names_of() { # KIND NAMES OPTIONS OF RECORD
 test_names_that_are_gone() { names_of plain '^torch\.(_|cuda)'; }
 test_names_that_are_gone_in_ranks() { names_of ranks 'distributed_c10d|nn\.parallel' --ranks 0 --world 2; }
 test_names_that_are_gone_when_compiled() {
-	has 'import triton' 'no Triton in this environment'
+	has_package triton Triton
 	names_of compiled 'triton|_dynamo'
 }
 test_names_that_are_gone_when_sharded() {
@@ -1118,7 +1132,7 @@ test_other_libraries_of_cuda() {
 }
 
 test_kernels_of_triton() {
-	has 'import triton' 'no Triton in this environment'
+	has_package triton Triton
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" triton_kernel && grep -qx 'triton 1.0 True' log &&
 		"$cufrag" info run.cft | grep -q 'invented .* at .*train.py:' || wrong log
 }
@@ -1136,7 +1150,7 @@ test_libraries_of_ones_own() {
 
 # kernels of Inductor are compiled on the host and launched for nothing; "reduce-overhead" captures them
 test_compiled_programs() {
-	has 'import triton' 'no Triton in this environment'
+	has_package triton Triton
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" compiled && verified run.cft && grep -qx 'made 0' log &&
 		record -o graphs.cft -- "$python" "$root/tests/torch/train.py" compiled reduce-overhead && verified graphs.cft &&
 		"$cufrag" info graphs.cft | grep -q 'private pools'
@@ -1191,7 +1205,7 @@ test_live_captures_and_streams() {
 
 # "reduce-overhead": graphs of Inductor, with pools of the policy
 test_live_compiled() {
-	has 'import triton' 'no Triton in this environment'
+	has_package triton Triton
 	local policy
 	for policy in pytorch vmm; do
 		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" compiled reduce-overhead || return

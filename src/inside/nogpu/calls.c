@@ -32,8 +32,6 @@ static const struct behaviour behaviours[] = {
 	{ "cudaStreamQuery", true },
 	{ "cudaStreamDestroy", true },
 	{ "cudaGraphLaunch", true },
-	{ "cudaGraphDestroy", true },
-	{ "cudaGraphExecDestroy", true },
 	{ "cudaGraphUpload", true },
 	{ "cudaFuncSet*", true },
 	{ "cudaDeviceSet*", true },
@@ -50,7 +48,6 @@ static const struct behaviour behaviours[] = {
 	{ "cudaMemPoolTrimTo", true },
 	{ "cudaProfiler*", true },
 	{ "cudaThreadExchangeStreamCaptureMode", true },
-	{ "cudaUserObject*", false },
 	{ "cudaStreamUpdateCaptureDependencies*", true },
 	/* driver */
 	{ "cuInit", true },

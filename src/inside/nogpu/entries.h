@@ -52,6 +52,9 @@ NOGPU_DECLARE(int, cudaStreamGetPriority, (void *stream, int *priority));
 NOGPU_DECLARE(int, cudaStreamBeginCapture, (void *stream, int mode));
 NOGPU_DECLARE(int, cudaStreamEndCapture, (void *stream, void **out));
 NOGPU_DECLARE(int, cudaStreamIsCapturing, (void *stream, int *status));
+NOGPU_DECLARE(int, cudaStreamGetCaptureInfo_v2,
+	      (void *stream, int *status, uint64_t *id, void **graph, void ***nodes,
+	       size_t *count));
 NOGPU_DECLARE(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags));
 NOGPU_DECLARE(int, cudaEventCreateWithFlags, (void **out, unsigned flags));
 NOGPU_DECLARE(int, cudaEventRecord, (void *event, void *stream));
@@ -60,6 +63,18 @@ NOGPU_DECLARE(int, cudaStreamSynchronize, (void *stream));
 NOGPU_DECLARE(int, cudaEventSynchronize, (struct event * event));
 NOGPU_DECLARE(int, cudaDeviceSynchronize, (void));
 NOGPU_DECLARE(int, cudaEventElapsedTime, (float *ms, void *begin, void *end));
+/* graph.c */
+NOGPU_DECLARE(int, cudaGraphInstantiate, (void **out, void *graph, uint64_t flags));
+NOGPU_DECLARE(int, cudaGraphDestroy, (void *graph));
+NOGPU_DECLARE(int, cudaUserObjectCreate,
+	      (void **out, void *data, void (*destroy)(void *), unsigned count, unsigned flags));
+NOGPU_DECLARE(int, cudaUserObjectRelease, (void *object, unsigned count));
+NOGPU_DECLARE(int, cudaGraphRetainUserObject,
+	      (void *graph, void *object, unsigned count, unsigned flags));
+/* A number for a capture that begins; its graph, NULL: short of host memory; what it holds is let go (pre: not locked). */
+uint64_t frag_nogpu_graph_number(void);
+void *frag_nogpu_graph(uint64_t number);
+void frag_nogpu_graph_drop(uint64_t number);
 /* card.c */
 NOGPU_DECLARE(int, cudaDeviceGetAttribute, (int *value, int which, int device));
 NOGPU_DECLARE(int, cuDeviceGetUuid_v2, (unsigned char *out, int device));

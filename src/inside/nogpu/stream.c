@@ -14,7 +14,7 @@
 #include <frag/clock.h>
 
 struct stream {
-	uint64_t capture; /* number of the capture it takes part in, 0 = none */
+	uint64_t capture; /* the graph captured from it, 0 = none; first (graph.c) */
 	bool lost;	  /* that capture */
 	int device;	  /* where it began */
 	uint64_t awaits;  /* all up to this number (await.h) */
@@ -28,13 +28,8 @@ struct event {
 	uint64_t at_ns; /* of the host */
 	uint64_t worked_ns;
 };
-struct graph {
-	uint64_t capture;
-};
-
 static struct stream default_stream;
 static struct stream *streams = &default_stream; /* all; never taken out of the list */
-static uint64_t captures_count;
 
 static struct stream *stream_of(void *handle)
 {
@@ -80,30 +75,33 @@ NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
 {
 	NOGPU_LOCKED;
 
-	take_part(stream_of(stream), ++captures_count, false);
+	take_part(stream_of(stream), frag_nogpu_graph_number(), false);
 	return NOGPU_OK;
 }
-/* Ends it for every stream that had joined. */
-NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
+/* Ends it for every stream that had joined: its number, and whether it is lost. */
+static uint64_t end_capture(const struct stream *of, bool *lost)
 {
 	NOGPU_LOCKED;
-	struct graph *g = calloc(1, sizeof(*g));
+	uint64_t number = of->capture;
+
+	*lost = number && of->lost;
+	for (struct stream *s = streams; s; s = s->next)
+		if (s->capture == number)
+			s->capture = 0;
+	return number;
+}
+NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
+{
 	bool lost;
+	uint64_t number = end_capture(stream_of(stream), &lost);
 
 	*out = NULL;
-	if (!g)
-		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
-	g->capture = stream_of(stream)->capture;
-	lost = g->capture && stream_of(stream)->lost;
-	for (struct stream *s = streams; s; s = s->next)
-		if (s->capture == g->capture)
-			s->capture = 0;
 	if (lost) {
-		free(g);
+		frag_nogpu_graph_drop(number);
 		return frag_nogpu_error(NOGPU_CAPTURE_LOST);
 	}
-	*out = g;
-	return NOGPU_OK;
+	*out = frag_nogpu_graph(number);
+	return frag_nogpu_error(*out ? NOGPU_OK : NOGPU_OUT_OF_MEMORY);
 }
 /* 0 none, 1 it goes on, 2 it is lost */
 static int capture_status(const struct stream *s)

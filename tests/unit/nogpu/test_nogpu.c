@@ -108,6 +108,43 @@ TEST(who_waits_for_a_capture_is_refused_and_it_is_lost)
 	}
 }
 
+static void count_up(void *count)
+{
+	++*(int *)count;
+}
+
+/* as NCCL's groups do it: given to a graph while it is captured; of another graph, lost while its capture goes on, at once */
+TEST(what_a_graph_holds_goes_with_the_last_that_can_be_launched)
+{
+	void *stream, *graph, *launched, *object, *kept;
+	int gone = 0;
+
+	NEEDS_ADDRESSES();
+	frag_nogpu_cudaStreamCreate(&stream);
+	for (int lost = 0; lost < 2; lost++) {
+		gone = 0;
+		OK(cudaStreamBeginCapture(stream, 0));
+		OK(cudaStreamGetCaptureInfo_v2(stream, (int[1]){ 0 }, NULL, &graph, NULL, NULL));
+		OK(cudaUserObjectCreate(&object, &gone, count_up, 1, 1));
+		OK(cudaGraphRetainUserObject(graph, object, 1, 1));
+		OK(cudaUserObjectCreate(&kept, &gone, count_up, 1, 1));
+		OK(cudaGraphRetainUserObject(graph, kept, 1, 0));
+		if (lost) {
+			frag_nogpu_cudaStreamSynchronize(stream);
+			assert_int_equal(frag_nogpu_cudaStreamEndCapture(stream, &graph), 901);
+		} else {
+			OK(cudaStreamEndCapture(stream, &graph));
+			OK(cudaGraphInstantiate(&launched, graph, 0));
+			OK(cudaGraphDestroy(graph));
+			assert_int_equal(gone, 0);
+			OK(cudaGraphExecDestroy(launched));
+		}
+		assert_int_equal(gone, 1);
+		OK(cudaUserObjectRelease(kept, 1));
+		assert_int_equal(gone, 2);
+	}
+}
+
 TEST(who_takes_memory_leaves_a_mark)
 {
 	const char *folder = test_folder("begun");

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captured graphs: a launch does nothing, so a graph is only what it holds. Programs give it objects, whose destructors run
+ * when the graph and all that was made of it to be launched are gone: so do NCCL's groups of PyTorch 2.15, whose captured
+ * works keep tensors until then. A card runs destructors in a thread of its own; here they run before the call returns.
+ *
+ * A graph's handle begins with the number of its capture. While that goes on, the handle is the stream's (stream.c).
+ */
+#include "entries.h"
+
+#include <stdlib.h>
+
+struct graph {
+	uint64_t number;
+};
+struct object {
+	void (*destroy)(void *data);
+	void *data;
+	unsigned count; /* of its references */
+};
+/* References that a graph has. */
+struct hold {
+	uint64_t number;
+	struct object *object;
+	unsigned count;
+	struct hold *next;
+};
+
+static uint64_t graphs_count;
+static struct hold *holds;
+
+uint64_t frag_nogpu_graph_number(void)
+{
+	return ++graphs_count;
+}
+
+void *frag_nogpu_graph(uint64_t number)
+{
+	struct graph *g = calloc(1, sizeof(*g));
+
+	if (g)
+		g->number = number;
+	return g;
+}
+
+static bool hold(uint64_t number, struct object *object, unsigned count)
+{
+	struct hold *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return false;
+	*h = (struct hold){ number, object, count, holds };
+	holds = h;
+	object->count += count;
+	return true;
+}
+
+/* pre: not locked, since the destructor frees memory */
+static void release(struct object *object, unsigned count)
+{
+	{
+		NOGPU_LOCKED;
+
+		object->count -= FRAG_MIN(object->count, count);
+		if (object->count)
+			return;
+	}
+	object->destroy(object->data);
+	free(object);
+}
+
+/* One hold of the graph, out of the list; NULL: it has none. */
+static struct hold *take_hold(uint64_t number)
+{
+	NOGPU_LOCKED;
+
+	for (struct hold **at = &holds; *at; at = &(*at)->next)
+		if ((*at)->number == number) {
+			struct hold *h = *at;
+
+			*at = h->next;
+			return h;
+		}
+	return NULL;
+}
+
+void frag_nogpu_graph_drop(uint64_t number)
+{
+	for (struct hold *h; (h = take_hold(number));) {
+		release(h->object, h->count);
+		free(h);
+	}
+}
+
+NOGPU_ENTRY(int, cudaGraphInstantiate, (void **out, void *graph, uint64_t flags))
+{
+	NOGPU_LOCKED;
+	uint64_t number = frag_nogpu_graph_number(), from = graph ? *(const uint64_t *)graph : 0;
+
+	*out = frag_nogpu_graph(number);
+	for (struct hold *h = holds; h && *out; h = h->next)
+		if (h->number == from && !hold(number, h->object, h->count))
+			return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+	return frag_nogpu_error(*out ? NOGPU_OK : NOGPU_OUT_OF_MEMORY);
+}
+NOGPU_ENTRY(int, cudaGraphDestroy, (void *graph))
+{
+	if (graph)
+		frag_nogpu_graph_drop(*(const uint64_t *)graph);
+	free(graph);
+	return NOGPU_OK;
+}
+
+NOGPU_ENTRY(int, cudaUserObjectCreate,
+	    (void **out, void *data, void (*destroy)(void *), unsigned count, unsigned flags))
+{
+	struct object *object = calloc(1, sizeof(*object));
+
+	if (!object)
+		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+	*object = (struct object){ destroy, data, count };
+	*out = object;
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaUserObjectRetain, (void *object, unsigned count))
+{
+	NOGPU_LOCKED;
+
+	((struct object *)object)->count += count;
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaUserObjectRelease, (void *object, unsigned count))
+{
+	release(object, count);
+	return NOGPU_OK;
+}
+#define GIVEN 1u /* the caller's references, which are the graph's from now on */
+NOGPU_ENTRY(int, cudaGraphRetainUserObject,
+	    (void *graph, void *object, unsigned count, unsigned flags))
+{
+	NOGPU_LOCKED;
+	struct object *held = object;
+
+	if (!hold(*(const uint64_t *)graph, held, count))
+		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+	if (flags & GIVEN)
+		held->count -= FRAG_MIN(held->count, count);
+	return NOGPU_OK;
+}
