@@ -963,6 +963,19 @@ test_tables_of_choices() {
 	record --values worst -o run.cft -- "$python" "$root/tests/torch/train.py" choices && grep -qx 'counts \[0.0, 40000.0\] 8' log || wrong log
 }
 
+# a table of floating-point zeros, as Megatron-LM's router makes it, in a net that is too large to be computed
+test_tables_of_choices_in_a_large_net() {
+	cat > large.py <<'E'
+import torch
+
+net = [torch.randn(1024, 1024, device="cuda") for _ in range(40)]
+scores = torch.randn(8192, 1024, device="cuda") @ net[0][:8].t()
+chosen = torch.zeros_like(scores).int().scatter(1, scores.topk(2, 1).indices, 1).bool()
+print("counts", sorted(set(chosen.sum(0).tolist())), "places", len(chosen.nonzero()))
+E
+	record -o run.cft -- "$python" large.py && grep -qx 'counts \[2048\] places 16384' log || wrong log
+}
+
 # CUTLASS has all in PyTorch; what cuSPARSELt takes is not known without a card, and the program is told so
 test_two_of_four_by_cutlass_only() {
 	has 'from torch.sparse import SparseSemiStructuredTensor as s; s._FORCE_CUTLASS' 'this release has no choice of kernels'
