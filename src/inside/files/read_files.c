@@ -24,7 +24,6 @@
 #define SEEN_SLOTS 16384u /* a full table only repeats lines */
 
 FRAG_EXPORT void cufrag_read_files_into(const char *name);
-FRAG_EXPORT void cufrag_read_files_end(void);
 
 static char list[4096]; /* "": not wanted */
 static uint64_t seen[SEEN_SLOTS];
@@ -183,8 +182,7 @@ static void __attribute__((constructor(101))) begin(void)
 	cufrag_read_files_into(getenv("CUFRAG_READ_FILES"));
 }
 
-/* Of a process that ends without its exit handlers, too (cufrag_forks.py). */
-FRAG_EXPORT void __attribute__((destructor)) cufrag_read_files_end(void)
+static void __attribute__((destructor)) end(void)
 {
 	if (*list)
 		tell_mapped();

@@ -16,7 +16,6 @@ a module asks for a card or for a variable of a single rank, or leaves a thread 
 loaded. (Threads of libraries, as those of BLAS, are theirs to see to: pthread_atfork.)
 """
 import array
-import atexit
 import ctypes
 import gc
 import importlib
@@ -302,32 +301,5 @@ def prepare():
     return request.words
 
 
-def end(before):
-    """What Python does when a program has come to its end, up to where it takes apart what was loaded before: that nobody sees, and it takes
-    longer than the rest."""
-    threading._shutdown()
-    atexit._run_exitfuncs()
-    for name in [n for n in sys.modules if n not in before]:
-        module = sys.modules.pop(name)
-        if isinstance(module, types.ModuleType):
-            vars(module).update(dict.fromkeys((n for n in vars(module) if n != "__builtins__"), None))
-    module = None
-    gc.collect()
-    for file in (sys.stdout, sys.stderr):
-        if file and not file.closed:
-            file.flush()
-    libc = ctypes.CDLL(None)
-    libc.fflush(None)
-    if os.environ.get("CUFRAG_READ_FILES"):
-        libc.cufrag_read_files_end()
-    posix._exit(0)
-
-
 if __name__ == "__main__":
-    words, known = prepare(), set(sys.modules) - {"__main__"}
-    try:
-        run_program(words)
-    except SystemExit as ended:
-        if ended.code:
-            raise
-    end(known)
+    run_program(prepare())
