@@ -72,7 +72,8 @@ static void meet(struct comm *c, int peer, bool receives)
 
 	if (!c->met)
 		c->met = frag_host_calloc((size_t)c->ranks, 1);
-	if (!c->met || peer == c->rank || c->met[peer] & way)
+	if (!c->met || peer == c->rank || (unsigned)peer >= (unsigned)c->ranks ||
+	    c->met[peer] & way)
 		return;
 	c->met[peer] |= way;
 	frag_nogpu_beside_more(&c->held, frag_nogpu_way_bytes(c->ranks, receives));
