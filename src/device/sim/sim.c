@@ -200,12 +200,12 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, s
 	return 0;
 }
 
-void frag_sim_launched(struct frag_device *dev)
+void frag_sim_local(struct frag_device *dev, uint64_t bytes, uint64_t behind)
 {
 	struct sim *sim = dev->priv;
 
 	FRAG_ASSERT(dev->ops == &sim_ops);
-	frag_simplace_launched(&sim->place);
+	frag_simplace_local(&sim->place, bytes, behind);
 }
 
 void frag_sim_hold(struct frag_device *dev, uint64_t bytes)
@@ -215,6 +215,14 @@ void frag_sim_hold(struct frag_device *dev, uint64_t bytes)
 
 	FRAG_ASSERT(dev->ops == &sim_ops);
 	(void)frag_simplace_cut(&sim->place, bytes, &forever, NULL);
+}
+
+void frag_sim_hold_mapped(struct frag_device *dev, uint64_t bytes)
+{
+	struct sim *sim = dev->priv;
+
+	FRAG_ASSERT(dev->ops == &sim_ops);
+	frag_simplace_map(&sim->place, bytes);
 }
 
 frag_addr_t frag_sim_host_take(struct frag_device *dev, uint64_t bytes)

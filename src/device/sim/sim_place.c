@@ -13,9 +13,9 @@
  * below the lowest chunk. So new segments of 20 MiB and more descend in steps of 32 MiB, and 2 MiB
  * ones fill the tails upwards. A chunk that becomes empty is unmapped at once and becomes a gap.
  *
- * The first kernel of PyTorch's own makes the driver move its local memory to a new chunk; the old
- * place becomes a hole, which new segments fill upwards (42 of 43 programs on an H200; kernels of
- * cuBLAS and cuDNN do not do this). Recorded addresses already include this.
+ * Local memory, the stacks of all threads that can run at once, moves to a new chunk when a kernel needs
+ * more of it than any before; the old place becomes a hole, which new segments fill upwards. How much
+ * a kernel needs is not known here (src/inside/nogpu/local.c). Recorded addresses already include this.
  *
  * The host process takes from the same space, and what it leaves is a gap, too. Without a GPU the simulated card is told of
  * both (struct frag_sim_config, host); a recording's gaps of this kind show in its addresses only.
@@ -43,8 +43,8 @@
 #define RESERVE_BASE 0x302000000ull
 /* Base of the chunk of the CUDA context in a fresh process, below what the host had before. */
 #define CONTEXT_BASE (FRAG_SIM_HOST - GRAIN)
-/* Local memory, once kernels of PyTorch's own have run. */
-#define LOCAL_BYTES (800 * FRAG_MIB)
+/* Local memory of the context. */
+#define LOCAL_BYTES (414 * FRAG_MIB)
 /* User addresses of x86-64 end here. */
 #define ADDR_END (1ull << 47)
 
@@ -134,17 +134,22 @@ static int reserve_nodes(struct place *p, struct frag_err *err)
 	return 0;
 }
 
-static struct chunk *chunk_open(struct place *p, frag_addr_t addr, frag_addr_t end)
+static struct chunk *chunk_put(struct place *p, frag_addr_t addr, frag_addr_t end)
 {
 	struct chunk *c = frag_simarena_open(&p->arena, addr, end - addr, NULL);
 
-	range_cut(p, &p->gaps, addr, end);
 	c->by_addr.key = addr;
 	c->by_addr.weight = 0;
 	frag_tree_insert(&p->chunks, &c->by_addr);
-	p->low = FRAG_MIN(p->low, addr);
 	p->chunks_open++;
 	return c;
+}
+
+static struct chunk *chunk_open(struct place *p, frag_addr_t addr, frag_addr_t end)
+{
+	range_cut(p, &p->gaps, addr, end);
+	p->low = FRAG_MIN(p->low, addr);
+	return chunk_put(p, addr, end);
 }
 
 /* What was taken becomes a gap, or open space again if it was the lowest. */
@@ -180,7 +185,8 @@ static void place_context(struct place *p)
 
 	frag_simarena_cut(&p->arena, c, 8 * FRAG_MIB);
 	c = chunk_open(p, CONTEXT_BASE - 480 * FRAG_MIB, CONTEXT_BASE - 64 * FRAG_MIB);
-	p->local = frag_simarena_cut(&p->arena, c, 414 * FRAG_MIB);
+	p->local = frag_simarena_cut(&p->arena, c, LOCAL_BYTES);
+	p->local_bytes = LOCAL_BYTES;
 }
 
 int frag_simplace_init(struct place *p, struct frag_err *err)
@@ -222,6 +228,13 @@ static frag_addr_t fresh_base(struct place *p, uint64_t bytes)
 	}
 }
 
+static void start(struct place *p)
+{
+	if (!p->started && !p->chunks_open)
+		place_context(p); /* not if addresses are recorded: they include the real context */
+	p->started = true;
+}
+
 int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struct frag_err *err)
 {
 	struct chunk *c;
@@ -229,9 +242,7 @@ int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struc
 	FRAG_TRY(reserve_nodes(p, err));
 	if (bytes > ADDR_END)
 		return FRAG_OOM;
-	if (!p->started && !p->chunks_open)
-		place_context(p); /* not if addresses are recorded: they include the real context */
-	p->started = true;
+	start(p);
 	bytes = frag_round_up(bytes, FRAG_PAGE);
 	c = frag_simarena_find(&p->arena, bytes);
 	if (!c) {
@@ -330,21 +341,29 @@ void frag_simplace_give(struct place *p, struct piece *piece)
 		chunk_close(p, c);
 }
 
-void frag_simplace_launched(struct place *p)
+void frag_simplace_local(struct place *p, uint64_t bytes, uint64_t behind)
 {
-	struct piece *before = p->local;
+	uint64_t span = frag_round_up(frag_round_up(bytes, FRAG_PAGE) + behind, GRAIN);
+	struct piece *before;
 	frag_addr_t base;
 	struct chunk *c;
 
-	if (!before ||
-	    reserve_nodes(p, NULL)) /* only addresses: without memory it stays in place */
+	if (reserve_nodes(p, NULL))
+		return; /* only addresses: without memory it stays in place */
+	start(p);
+	before = p->local;
+	if (!before || bytes <= p->local_bytes)
 		return;
-	p->local = NULL;
-	base = fresh_base(p, LOCAL_BYTES);
+	if (p->host)
+		p->host(p->host_ctx);
+	base = reserve_nodes(p, NULL) ? 0 : fresh_base(p, span);
 	if (!base)
 		return;
-	c = chunk_open(p, base, base + LOCAL_BYTES);
-	frag_simarena_cut(&p->arena, c, LOCAL_BYTES - 2 * FRAG_PAGE);
+	c = chunk_open(p, base, base + span);
+	p->local = frag_simarena_cut(&p->arena, c, frag_round_up(bytes, FRAG_PAGE));
+	p->local_bytes = bytes;
+	if (behind)
+		frag_simarena_cut(&p->arena, c, frag_round_up(behind, FRAG_PAGE));
 	frag_simplace_give(p, before);
 }
 
@@ -424,4 +443,22 @@ void frag_simplace_unreserve(struct place *p, frag_addr_t addr)
 		p->top = n->key;
 		range_remove(p, &p->span_gaps, n);
 	}
+}
+
+/* ---- what is mapped ---- */
+
+/* Where no hole between segments is left, a step of address space opens among the reservations, whose rest later segments use. */
+void frag_simplace_map(struct place *p, uint64_t bytes)
+{
+	struct chunk *c;
+	frag_addr_t at;
+
+	if (reserve_nodes(p, NULL))
+		return; /* only addresses */
+	start(p);
+	c = frag_simarena_find(&p->arena, bytes);
+	if (!c && !frag_simplace_reserve(p, bytes, &at, NULL))
+		c = chunk_put(p, at, at + frag_round_up(bytes, GRAIN));
+	if (c)
+		frag_simarena_cut(&p->arena, c, bytes);
 }

@@ -24,7 +24,8 @@ struct place {
 	frag_addr_t top;	    /* no reservation is above */
 	uint64_t chunks_open, spans_open;
 	bool started;		 /* own rule used once: the context is placed */
-	struct piece *local;	 /* the context's local memory, until the first kernel */
+	struct piece *local;	 /* stacks of the threads; NULL: no context is placed */
+	uint64_t local_bytes;
 	void (*host)(void *ctx); /* tells what the host process took and gave; NULL: nothing */
 	void *host_ctx;
 };
@@ -44,8 +45,12 @@ void frag_simplace_give(struct place *p, struct piece *piece);
 frag_addr_t frag_simplace_host_take(struct place *p, uint64_t bytes);
 void frag_simplace_host_give(struct place *p, frag_addr_t addr, uint64_t bytes);
 
-/* The program launched a kernel; only the first call has an effect. */
-void frag_simplace_launched(struct place *p);
+/* A kernel needs local memory of this size; only more than before has an effect. behind: bytes of other kinds that come with the
+ * kernel, and stay for good. */
+void frag_simplace_local(struct place *p, uint64_t bytes, uint64_t behind);
+
+/* A library maps so many bytes (cuMemMap), for good. */
+void frag_simplace_map(struct place *p, uint64_t bytes);
 
 /* Places a reservation by the driver's rule, or at a given address (hint, recording). */
 int frag_simplace_reserve(struct place *p, uint64_t bytes, frag_addr_t *out, struct frag_err *err);

@@ -19,8 +19,11 @@
  */
 #include "nogpu.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <frag/device.h>
 
 #define TABLES_BYTES (3 * 2 * FRAG_MIB) /* of a channel */
 #define GROUP_BYTES (2 * 2 * FRAG_MIB) /* what the kernels know of the group, and the ranks in it */
@@ -106,4 +109,59 @@ uint64_t frag_nogpu_group_bytes(int ranks, int rank)
 	return l.peer_channels * NETWORK_STEPS * l.chunk_bytes + ring_bytes(&l) +
 	       tree_bytes(&l, ranks, rank) +
 	       (l.multicast ? FRAG_MIN((uint64_t)ranks, MACHINE_RANKS) * MULTICAST_BYTES : 0);
+}
+
+/* ---- addresses --------------------------------------------------------------------------------- */
+
+/*
+ * Where that lies: pieces of 2 MiB and, of connections, of 10 fill the holes between segments. What a rank maps of its peers' memory
+ * takes as many addresses as its own. Measured with two ranks on two H100 (results/nogpu/local_memory.md).
+ */
+#define CODE_BYTES (106 * FRAG_MIB)  /* of the kernels, once */
+#define SHARED_BYTES (62 * FRAG_MIB) /* taken to be what the ranks of a group share on the host */
+
+static void map(uint64_t bytes, uint64_t piece_bytes)
+{
+	NOGPU_LOCKED;
+	struct frag_device *sim = frag_nogpu_sim(frag_nogpu_device());
+
+	for (uint64_t at = 0; sim && at < bytes; at += piece_bytes)
+		frag_sim_hold_mapped(sim, piece_bytes);
+}
+
+static void map_connections(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		map(RECEIVE_BYTES, RECEIVE_BYTES);
+		map(SEND_BYTES, SEND_BYTES);
+	}
+}
+
+void frag_nogpu_map_group(int ranks)
+{
+	static atomic_bool done[NOGPU_CARDS_MAX];
+	const struct links l = links_of(frag_nogpu_card(), ranks);
+	uint64_t bytes = FRAG_MAX(l.channels, l.peer_channels) * TABLES_BYTES + GROUP_BYTES;
+
+	if (!atomic_exchange(&done[frag_nogpu_device()], true))
+		bytes += CODE_BYTES;
+	frag_nogpu_local(NOGPU_LOCAL_ASSERTS);
+	map(bytes + (ranks > 1 ? SHARED_BYTES : 0), 2 * FRAG_MIB);
+}
+
+void frag_nogpu_map_ring(int ranks)
+{
+	const struct links l = links_of(frag_nogpu_card(), ranks);
+
+	if (ranks > 1 && l.direct)
+		map_connections(2 * l.channels); /* own and the neighbours' */
+}
+
+/* The sender's end and the receiver's. */
+void frag_nogpu_map_way(int ranks)
+{
+	const struct links l = links_of(frag_nogpu_card(), ranks);
+
+	if (l.direct)
+		map_connections(l.peer_channels);
 }

@@ -215,6 +215,7 @@ NOGPU_ENTRY(int, cudnnBackendGetAttribute,
 
 	switch (name) {
 	case HEUR_RESULTS:
+		frag_nogpu_host_load(NOGPU_LOADED_CUDNN);
 		found = propose(d, wanted, fill ? out : NULL);
 		break;
 	case CFG_ENGINE:

@@ -32,6 +32,7 @@ static int make_cublas(void **out)
 {
 	int rc = frag_nogpu_handle(out);
 
+	frag_nogpu_host_load(NOGPU_LOADED_CUBLAS);
 	frag_nogpu_hold(64 * FRAG_MIB);
 	if (!rc)
 		frag_nogpu_beside_take(NOGPU_BESIDE_CUBLAS, *out);

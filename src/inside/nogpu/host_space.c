@@ -237,3 +237,27 @@ void frag_nogpu_host_look(void *ctx)
 	}
 	free(now.at);
 }
+
+/*
+ * Mapped by NVIDIA's libraries at their first work, which are not here: cuBLAS's at its first handle, cuDNN's at its first plan
+ * (the latter: engines, heuristics, engines made at run time, graphs). Measured with CUDA 13.0, cuDNN 9.19 (results/nogpu/local_memory.md).
+ */
+static const uint64_t mapped[NOGPU_LOADED_COUNT][4] = {
+	[NOGPU_LOADED_CUBLAS] = { 43 * FRAG_MIB, 32 * FRAG_MIB },
+	[NOGPU_LOADED_CUDNN] = { 241 * FRAG_MIB, 65 * FRAG_MIB, 35 * FRAG_MIB, 7 * FRAG_MIB },
+};
+
+void frag_nogpu_host_load(enum nogpu_loaded what)
+{
+	static bool done[NOGPU_LOADED_COUNT];
+	NOGPU_LOCKED;
+	const int ordinal = frag_nogpu_device();
+	struct frag_device *sim = frag_nogpu_sim(ordinal);
+
+	if (done[what] || !sim)
+		return;
+	done[what] = true;
+	frag_nogpu_host_look((void *)(intptr_t)ordinal);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(mapped[what]) && mapped[what][i]; i++)
+		frag_sim_host_take(sim, mapped[what][i]);
+}

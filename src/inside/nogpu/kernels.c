@@ -5,7 +5,7 @@
  * (cudaFuncGetAttributes), look it up among those that they were compiled for, and fail if it is another one. A card of
  * 8.9 runs the code for 8.6 where there is none for 8.9, so the capability of the card is no answer.
  *
- * Only the list of architectures is read, as nvcc 12 and 13 write it; kernels are never looked at.
+ * Only the list of architectures is read, as nvcc 12 and 13 write it, and the names of kernels; kernels are never looked at.
  */
 #include "nogpu.h"
 
@@ -68,34 +68,42 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f)
 
 /* The handle of a source file is its architecture: its place in this array. */
 static void *handles[FRAG_NOGPU_ARCHS][2];
-static struct frag_addr_map functions; /* that launch a kernel -> architecture */
+/* That launch a kernel -> its name's address x FRAG_NOGPU_ARCHS + its architecture. */
+static struct frag_addr_map functions;
 
 NOGPU_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
 {
 	return handles[frag_nogpu_arch_of(fatbin)];
 }
 
-NOGPU_ENTRY(void, __cudaRegisterFunction, (void **handle, const void *function))
+NOGPU_ENTRY(void, __cudaRegisterFunction,
+	    (void **handle, const void *function, const char *mangled, const char *name))
 {
 	NOGPU_LOCKED;
 	size_t arch = (size_t)((void *(*)[2])handle - handles);
 	struct frag_addr_cell *cell = frag_addr_map_find(&functions, (uintptr_t)function);
+	const uint64_t value = (uintptr_t)name * FRAG_NOGPU_ARCHS + arch;
 
 	if (!arch || arch >= FRAG_NOGPU_ARCHS)
 		return;
 	if (cell) /* of a library that is gone */
-		cell->value = arch;
+		cell->value = value;
 	else if (!frag_addr_map_reserve(&functions))
-		frag_addr_map_add(&functions, (uintptr_t)function, arch);
+		frag_addr_map_add(&functions, (uintptr_t)function, value);
 }
 
 /* 0: it was never registered. */
-static int registered_arch(const void *function)
+static uint64_t registered(const void *function)
 {
 	NOGPU_LOCKED;
 	const struct frag_addr_cell *cell = frag_addr_map_find(&functions, (uintptr_t)function);
 
-	return cell ? (int)cell->value : 0;
+	return cell ? cell->value : 0;
+}
+
+const char *frag_nogpu_name_of(const void *function)
+{
+	return (const char *)(uintptr_t)(registered(function) / FRAG_NOGPU_ARCHS);
 }
 
 /* cudaFuncAttributes, the part that every version has: three sizes, then int
@@ -103,7 +111,9 @@ static int registered_arch(const void *function)
 NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 {
 	/* what was never registered was compiled for the card */
-	int arch = registered_arch(function) ?: frag_nogpu_adopted_arch(function) ?: capability();
+	int arch = (int)(registered(function) % FRAG_NOGPU_ARCHS)
+			   ?: frag_nogpu_adopted_arch(function)
+			   ?: capability();
 	const int values[] = { 1024, 32, arch, arch, 0, 49152 };
 
 	memset(out, 0, 56);

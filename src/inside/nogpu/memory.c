@@ -61,11 +61,12 @@ static uint64_t zone_base(int ordinal, enum nogpu_zone zone)
 	return BASE + (uint64_t)ordinal * share + (zone == NOGPU_RESERVATIONS ? share / 3 : 0);
 }
 
+/* Segments among the reservations lie at the low end of their zone: below all others, as on a card. */
 void *frag_nogpu_out(int ordinal, enum nogpu_zone zone, frag_addr_t addr)
 {
 	uint64_t base = zone_base(ordinal, zone);
 
-	if (zone == NOGPU_RESERVATIONS)
+	if (zone == NOGPU_RESERVATIONS || addr < SIM_TOP - share_bytes() / 3)
 		return (void *)(uintptr_t)(addr - SIM_LOW + base);
 	return (void *)(uintptr_t)(addr - SIM_TOP + base + share_bytes() / 3);
 }
@@ -74,7 +75,9 @@ frag_addr_t frag_nogpu_in(int ordinal, enum nogpu_zone zone, const void *p)
 {
 	uint64_t at = (uint64_t)(uintptr_t)p - zone_base(ordinal, zone);
 
-	return zone == NOGPU_RESERVATIONS ? at + SIM_LOW : at + SIM_TOP - share_bytes() / 3;
+	if (zone == NOGPU_RESERVATIONS || at < share_bytes() / 6)
+		return at + SIM_LOW;
+	return at + SIM_TOP - share_bytes() / 3;
 }
 
 int frag_nogpu_owner(const void *p)
@@ -121,31 +124,6 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 	return sims[ordinal];
 }
 
-static void note_launch(int device)
-{
-	NOGPU_LOCKED;
-	struct frag_device *sim = frag_nogpu_sim(device);
-
-	if (sim)
-		frag_sim_launched(sim);
-}
-
-/* The first kernel of a card's; those of CUDA's libraries do not come by here, and do not count. A kernel that the driver is
- * given is of a module of its own (Triton, CuPy), not of the code of PyTorch. */
-static int launched(bool by_runtime)
-{
-	static atomic_bool done[2][NOGPU_CARDS_MAX];
-	int device = frag_nogpu_device();
-
-	if (atomic_load_explicit(&done[by_runtime][device], memory_order_relaxed))
-		return NOGPU_OK;
-	note_launch(device);
-	atomic_store(&done[by_runtime][device], true);
-	if (by_runtime)
-		frag_nogpu_beside_take(NOGPU_BESIDE_KERNELS, NULL);
-	return NOGPU_OK;
-}
-
 void frag_nogpu_hold(uint64_t bytes)
 {
 	NOGPU_LOCKED;
@@ -154,14 +132,6 @@ void frag_nogpu_hold(uint64_t bytes)
 	if (sim)
 		frag_sim_hold(sim, bytes);
 }
-
-NOGPU_VALUE(int, cudaLaunchKernel, (void), launched(true))
-NOGPU_VALUE(int, cudaLaunchKernelExC, (void), launched(true))
-NOGPU_VALUE(int, cudaLaunchCooperativeKernel, (void), launched(true))
-NOGPU_VALUE(int, __cudaLaunchKernel, (void), launched(true))
-NOGPU_VALUE(int, __cudaLaunchKernel_ptsz, (void), launched(true))
-NOGPU_VALUE(int, cuLaunchKernel, (void), launched(false))
-NOGPU_VALUE(int, cuLaunchKernelEx, (void), launched(false))
 
 /* ---- live ranges ------------------------------------------------------------------- */
 

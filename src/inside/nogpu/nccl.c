@@ -53,15 +53,20 @@ static int comm_make(void **out, int ranks, int rank)
 	c = *out;
 	*c = (struct comm){ .ranks = ranks, .rank = rank };
 	frag_nogpu_beside_take_group(ranks, rank, &c->held);
+	frag_nogpu_map_group(ranks);
 	return NCCL_OK;
 }
 
 /* A group connects its ring at its first collective. */
 static void works(struct comm *c, void *stream, uint64_t bytes)
 {
-	if (!c->ring)
+	if (!c->ring) {
 		frag_nogpu_beside_more(&c->held, frag_nogpu_ring_bytes(c->ranks));
+		frag_nogpu_map_ring(c->ranks);
+	}
 	c->ring = true;
+	if (c->ranks > 1)
+		frag_nogpu_local(NOGPU_LOCAL_COLLECTIVE);
 	frag_nogpu_sent(stream, bytes);
 }
 
@@ -77,6 +82,8 @@ static void meet(struct comm *c, int peer, bool receives)
 		return;
 	c->met[peer] |= way;
 	frag_nogpu_beside_more(&c->held, frag_nogpu_way_bytes(c->ranks, receives));
+	frag_nogpu_map_way(c->ranks);
+	frag_nogpu_local(NOGPU_LOCAL_SENDS);
 }
 
 /* ---- ranks that play others ---- */
@@ -534,6 +541,8 @@ NOGPU_ENTRY(int, ncclBroadcast,
 	bool mine = root == c->rank;
 
 	works(c, stream, bytes);
+	if (c->ranks > 1)
+		frag_nogpu_local(NOGPU_LOCAL_BROADCAST);
 	if (c->talk && mine && c->plays)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	if (c->talk && mine)

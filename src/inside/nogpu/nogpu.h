@@ -122,6 +122,9 @@ struct frag_device;
 struct frag_device *frag_nogpu_sim(int ordinal);
 /* Tells the simulated device what the host process has mapped and unmapped. ctx: the card's ordinal. pre: locked. */
 void frag_nogpu_host_look(void *ctx);
+/* Libraries map what they need at their first work (host_space.c). */
+enum nogpu_loaded { NOGPU_LOADED_CUBLAS, NOGPU_LOADED_CUDNN, NOGPU_LOADED_COUNT };
+void frag_nogpu_host_load(enum nogpu_loaded what);
 /* Between addresses of the simulated device and those of the program. */
 enum nogpu_zone { NOGPU_SEGMENTS, NOGPU_RESERVATIONS };
 void *frag_nogpu_out(int ordinal, enum nogpu_zone zone, frag_addr_t addr);
@@ -129,6 +132,17 @@ frag_addr_t frag_nogpu_in(int ordinal, enum nogpu_zone zone, const void *p);
 /* Table of live ranges of both zones. pre: locked. put: false if memory is short. */
 bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device);
 bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
+/* What makes the driver move the current card's local memory (local.c). */
+enum nogpu_local {
+	NOGPU_LOCAL_ASSERTS,
+	NOGPU_LOCAL_COLLECTIVE,
+	NOGPU_LOCAL_BROADCAST,
+	NOGPU_LOCAL_SENDS,
+	NOGPU_LOCAL_COUNT
+};
+void frag_nogpu_local(enum nogpu_local need);
+/* Can a kernel of this one's source file fail an assertion? NULL: it is not known, so perhaps. */
+bool frag_nogpu_asserts(const char *kernel);
 /* A library takes address space of the current card for good. */
 void frag_nogpu_hold(uint64_t bytes);
 /* What libraries hold of the current card (beside.c): that of the first of a kind, and, with `own`, what this one holds
@@ -154,6 +168,10 @@ void frag_nogpu_beside_take_group(int ranks, int rank, struct nogpu_held *own);
 uint64_t frag_nogpu_group_bytes(int ranks, int rank);
 uint64_t frag_nogpu_ring_bytes(int ranks);
 uint64_t frag_nogpu_way_bytes(int ranks, bool receives);
+/* Takes their addresses, those of what is mapped of peers among them. */
+void frag_nogpu_map_group(int ranks);
+void frag_nogpu_map_ring(int ranks);
+void frag_nogpu_map_way(int ranks);
 /* What was taken before takes more. */
 void frag_nogpu_beside_more(struct nogpu_held *own, uint64_t bytes);
 void frag_nogpu_beside_give(struct nogpu_held *own);
@@ -224,6 +242,8 @@ struct frag_nogpu_fatbin {
 #define FRAG_NOGPU_ARCHS 256u
 /* The architecture of the code that the card runs, 86; 0: nothing that can be read. < FRAG_NOGPU_ARCHS. */
 int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f);
+/* The kernel that a function launches, mangled; NULL: not known. Valid while its library is loaded. */
+const char *frag_nogpu_name_of(const void *function);
 
 /* ---- runtimes inside of the program's libraries (static_runtime.c) */
 

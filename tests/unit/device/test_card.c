@@ -11,7 +11,7 @@
  *	p = pool THRESHOLD opportunistic wait		a = take p SIZE STREAM · give p a STREAM
  *	trim p SIZE · destroy p · used p
  *	a = managed SIZE · let a · touch ADDR SIZE · prefetch ADDR SIZE · resident
- *	f = fence STREAM · done f LAG			sync STREAM · sync (all) · now NS · launched · hold SIZE
+ *	f = fence STREAM · done f LAG			sync STREAM · sync (all) · now NS · local SIZE BEHIND · hold SIZE · mapped SIZE
  *	place ADDR · place oom · place rule · place wish ADDR	what the next call that asks the hook is told; asked: which
  *	a = host SIZE · unhost ADDR SIZE	addresses of the host process
  *	ready SIZE	the card, after so much was given back
@@ -251,8 +251,10 @@ static bool does(struct card *c, char *const *w, int *rc, struct frag_err *err)
 		*rc = w[1] ? frag_dev_sync(d, (uint32_t)N(1), err) : frag_dev_sync_all(d, err);
 	else if (!strcmp(w[0], "now"))
 		d->now_ns = *w[1] == '+' ? d->now_ns + number(c, w[1] + 1) : N(1);
-	else if (!strcmp(w[0], "launched"))
-		frag_sim_launched(d);
+	else if (!strcmp(w[0], "local"))
+		frag_sim_local(d, N(1), N(2));
+	else if (!strcmp(w[0], "mapped"))
+		frag_sim_hold_mapped(d, N(1));
 	else if (!strcmp(w[0], "hold"))
 		frag_sim_hold(d, N(1));
 	else if (!strcmp(w[0], "unhost"))

@@ -12,7 +12,8 @@ int frag_nogpu12_cudaGetDeviceProperties_v2(void *out, int device);
 int frag_nogpu13_cudaGetDeviceProperties(void *out, int device);
 int frag_nogpu_cudaFuncGetAttributes(void *out, const void *function);
 void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
-void frag_nogpu___cudaRegisterFunction(void **handle, const void *function);
+void frag_nogpu___cudaRegisterFunction(void **handle, const void *function, const char *mangled,
+				       const char *name);
 
 int frag_nogpu_cuModuleLoad(void **out, const char *path);
 int frag_nogpu_cuModuleLoadData(void **out, const void *image);
@@ -234,7 +235,7 @@ TEST(kernels_are_those_that_the_card_runs)
 
 		f.list = (const void *)&code;
 		frag_nogpu___cudaRegisterFunction(frag_nogpu___cudaRegisterFatBinary(&f),
-						  functions + i);
+						  functions + i, "", "_Z4k");
 		assert_int_equal(architecture(functions + i), cases[i].arch);
 	}
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

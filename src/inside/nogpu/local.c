@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Local memory: stacks for as many threads as the card can run at once. A kernel that needs more than any before makes the driver
+ * move all of it to a new place, and what it leaves becomes a hole in the address space (sim_place.c).
+ *
+ * Measured on H100 (driver 580.159.04, CUDA 13.0, PyTorch 2.11.0, NCCL 2.28.9, 2026-11-27; results/nogpu/local_memory.md). A thread
+ * takes its stack, 1,024 bytes at first, and 576 more; if any kernel of the same source file can fail an assertion or print, another
+ * 352. Which of PyTorch's can is in their names: those that draw random numbers, concatenate, count up or work on lists of tensors
+ * cannot, most others can. A kernel whose own stack is larger raises that of all; few do (igamma), and these are left out.
+ *
+ * Kernels that the driver is given (Triton, CuPy) and those of CUDA's libraries are taken to need nothing; NCCL's need more than
+ * PyTorch's.
+ */
+#include "nogpu.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include <frag/device.h>
+
+/* Of a thread, 576 and 352 among them, and what comes with the kernel and lies behind. */
+static const struct {
+	unsigned thread_bytes;
+	uint64_t behind_bytes;
+} needs[NOGPU_LOCAL_COUNT] = {
+	[NOGPU_LOCAL_ASSERTS] = { 1952, 2 * FRAG_MIB },
+	[NOGPU_LOCAL_COLLECTIVE] = { 2672, 10 * FRAG_MIB },
+	[NOGPU_LOCAL_BROADCAST] = { 2720, 2 * FRAG_MIB },
+	[NOGPU_LOCAL_SENDS] = { 2944, 2 * FRAG_MIB },
+};
+
+/* Parts of the names of kernels in files without an assertion, as many programs launch them first. */
+static const char *const calm[] = { "distribution_elementwise",
+				    "multi_tensor_apply",
+				    "CatArray",
+				    "kernel_with_index",
+				    "SoftMax",
+				    "softmax",
+				    "flash_",
+				    "fmha_",
+				    "3cub",
+				    "upsample_",
+				    "triu_tril" };
+
+bool frag_nogpu_asserts(const char *kernel)
+{
+	if (!kernel || strstr(kernel, "DistributionBernoulli"))
+		return true;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(calm); i++)
+		if (strstr(kernel, calm[i]))
+			return false;
+	return true;
+}
+
+void frag_nogpu_local(enum nogpu_local need)
+{
+	static atomic_bool done[NOGPU_CARDS_MAX][NOGPU_LOCAL_COUNT];
+	const struct nogpu_card *c = frag_nogpu_card();
+	const int device = frag_nogpu_device();
+	struct frag_device *sim;
+
+	if (atomic_exchange(&done[device][need], true))
+		return;
+	NOGPU_LOCKED;
+	sim = frag_nogpu_sim(device);
+	if (sim)
+		frag_sim_local(sim,
+			       (uint64_t)c->sms * (uint64_t)c->threads_per_sm *
+				       needs[need].thread_bytes,
+			       needs[need].behind_bytes);
+}
+
+/* The first kernel of PyTorch's also brings their code. */
+static int launched(const void *function)
+{
+	static atomic_bool done[2][NOGPU_CARDS_MAX];
+	const int device = frag_nogpu_device();
+
+	if (!atomic_load_explicit(&done[0][device], memory_order_relaxed) &&
+	    !atomic_exchange(&done[0][device], true)) {
+		frag_nogpu_beside_take(NOGPU_BESIDE_KERNELS, NULL);
+		frag_nogpu_hold(2 * FRAG_MIB);
+	}
+	if (!atomic_load_explicit(&done[1][device], memory_order_relaxed) &&
+	    frag_nogpu_asserts(frag_nogpu_name_of(function))) {
+		atomic_store(&done[1][device], true);
+		frag_nogpu_local(NOGPU_LOCAL_ASSERTS);
+	}
+	return NOGPU_OK;
+}
+
+NOGPU_VALUE(int, cudaLaunchKernel, (const void *function), launched(function))
+NOGPU_VALUE(int, cudaLaunchKernelExC, (const void *config, const void *function),
+	    ((void)config, launched(function)))
+NOGPU_VALUE(int, cudaLaunchCooperativeKernel, (const void *function), launched(function))
+NOGPU_VALUE(int, __cudaLaunchKernel, (const void *function), launched(function))
+NOGPU_VALUE(int, __cudaLaunchKernel_ptsz, (const void *function), launched(function))
