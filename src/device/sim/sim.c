@@ -189,7 +189,8 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, s
 	frag_sim_vmm_init(sim);
 	frag_sim_managed_init(sim);
 	frag_sim_mempools_init(sim);
-	rc = frag_simplace_init(&sim->place, err) ?: frag_dev_open(&sim_ops, sim, out, err);
+	rc = frag_simplace_init(&sim->place, full.local_bytes, err)
+		     ?: frag_dev_open(&sim_ops, sim, out, err);
 	sim->place.host = full.host;
 	sim->place.host_ctx = full.host_ctx;
 	if (rc) {

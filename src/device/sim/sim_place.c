@@ -43,7 +43,7 @@
 #define RESERVE_BASE 0x302000000ull
 /* Base of the chunk of the CUDA context in a fresh process, below what the host had before. */
 #define CONTEXT_BASE (FRAG_SIM_HOST - GRAIN)
-/* Local memory of the context. */
+/* Local memory of the context of an H100 or H200. */
 #define LOCAL_BYTES (414 * FRAG_MIB)
 /* User addresses of x86-64 end here. */
 #define ADDR_END (1ull << 47)
@@ -176,7 +176,7 @@ static void chunk_close(struct place *p, struct chunk *c)
 }
 
 /*
- * What a context holds: 8 MiB at its base, and 416 MiB below, of which local memory takes 414, so
+ * What a context holds: 8 MiB at its base, and local memory below 64 MiB under it: 414 of 416, so
  * that one 2 MiB segment fits after it.
  */
 static void place_context(struct place *p)
@@ -184,14 +184,16 @@ static void place_context(struct place *p)
 	struct chunk *c = chunk_open(p, CONTEXT_BASE, CONTEXT_BASE + GRAIN);
 
 	frag_simarena_cut(&p->arena, c, 8 * FRAG_MIB);
-	c = chunk_open(p, CONTEXT_BASE - 480 * FRAG_MIB, CONTEXT_BASE - 64 * FRAG_MIB);
-	p->local = frag_simarena_cut(&p->arena, c, LOCAL_BYTES);
-	p->local_bytes = LOCAL_BYTES;
+	c = chunk_open(p, CONTEXT_BASE - 64 * FRAG_MIB - frag_round_up(p->local_bytes, GRAIN),
+		       CONTEXT_BASE - 64 * FRAG_MIB);
+	p->local = frag_simarena_cut(&p->arena, c, p->local_bytes);
 }
 
-int frag_simplace_init(struct place *p, struct frag_err *err)
+int frag_simplace_init(struct place *p, uint64_t local_bytes, struct frag_err *err)
 {
-	*p = (struct place){ .low = CONTEXT_BASE + GRAIN, .top = RESERVE_BASE };
+	*p = (struct place){ .low = CONTEXT_BASE + GRAIN,
+			     .top = RESERVE_BASE,
+			     .local_bytes = frag_round_up(local_bytes ?: LOCAL_BYTES, FRAG_PAGE) };
 	frag_simarena_init(&p->arena);
 	frag_slab_init(&p->nodes, sizeof(struct frag_tree_node));
 	if (reserve_nodes(p, err) || frag_slab_reserve(&p->arena.pieces, 8) ||
@@ -343,7 +345,7 @@ void frag_simplace_give(struct place *p, struct piece *piece)
 
 void frag_simplace_local(struct place *p, uint64_t bytes, uint64_t behind)
 {
-	uint64_t span = frag_round_up(frag_round_up(bytes, FRAG_PAGE) + behind, GRAIN);
+	uint64_t span;
 	struct piece *before;
 	frag_addr_t base;
 	struct chunk *c;
@@ -352,15 +354,17 @@ void frag_simplace_local(struct place *p, uint64_t bytes, uint64_t behind)
 		return; /* only addresses: without memory it stays in place */
 	start(p);
 	before = p->local;
+	bytes = frag_round_up(bytes, FRAG_PAGE);
 	if (!before || bytes <= p->local_bytes)
 		return;
 	if (p->host)
 		p->host(p->host_ctx);
+	span = frag_round_up(bytes + behind, GRAIN);
 	base = reserve_nodes(p, NULL) ? 0 : fresh_base(p, span);
 	if (!base)
 		return;
 	c = chunk_open(p, base, base + span);
-	p->local = frag_simarena_cut(&p->arena, c, frag_round_up(bytes, FRAG_PAGE));
+	p->local = frag_simarena_cut(&p->arena, c, bytes);
 	p->local_bytes = bytes;
 	if (behind)
 		frag_simarena_cut(&p->arena, c, frag_round_up(behind, FRAG_PAGE));

@@ -23,15 +23,15 @@ struct place {
 	frag_addr_t low;	    /* no chunk was ever below */
 	frag_addr_t top;	    /* no reservation is above */
 	uint64_t chunks_open, spans_open;
-	bool started;		 /* own rule used once: the context is placed */
-	struct piece *local;	 /* stacks of the threads; NULL: no context is placed */
+	bool started;	     /* own rule used once: the context is placed */
+	struct piece *local; /* stacks of the threads; NULL: no context is placed */
 	uint64_t local_bytes;
 	void (*host)(void *ctx); /* tells what the host process took and gave; NULL: nothing */
 	void *host_ctx;
 };
 
-/* Errors: FRAG_ENOMEM. */
-int frag_simplace_init(struct place *p, struct frag_err *err);
+/* local_bytes: of the context, 0 = an H200's. Errors: FRAG_ENOMEM. */
+int frag_simplace_init(struct place *p, uint64_t local_bytes, struct frag_err *err);
 void frag_simplace_release(struct place *p);
 
 /* Places a segment by the driver's rule. FRAG_OOM: address space exhausted; FRAG_ENOMEM. */

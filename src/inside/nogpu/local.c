@@ -23,6 +23,7 @@ static const struct {
 	unsigned thread_bytes;
 	uint64_t behind_bytes;
 } needs[NOGPU_LOCAL_COUNT] = {
+	[NOGPU_LOCAL_CONTEXT] = { 1600, 0 },
 	[NOGPU_LOCAL_ASSERTS] = { 1952, 2 * FRAG_MIB },
 	[NOGPU_LOCAL_COLLECTIVE] = { 2672, 10 * FRAG_MIB },
 	[NOGPU_LOCAL_BROADCAST] = { 2720, 2 * FRAG_MIB },
@@ -52,10 +53,16 @@ bool frag_nogpu_asserts(const char *kernel)
 	return true;
 }
 
+uint64_t frag_nogpu_local_bytes(enum nogpu_local need)
+{
+	const struct nogpu_card *c = frag_nogpu_card();
+
+	return (uint64_t)c->sms * (uint64_t)c->threads_per_sm * needs[need].thread_bytes;
+}
+
 void frag_nogpu_local(enum nogpu_local need)
 {
 	static atomic_bool done[NOGPU_CARDS_MAX][NOGPU_LOCAL_COUNT];
-	const struct nogpu_card *c = frag_nogpu_card();
 	const int device = frag_nogpu_device();
 	struct frag_device *sim;
 
@@ -64,10 +71,7 @@ void frag_nogpu_local(enum nogpu_local need)
 	NOGPU_LOCKED;
 	sim = frag_nogpu_sim(device);
 	if (sim)
-		frag_sim_local(sim,
-			       (uint64_t)c->sms * (uint64_t)c->threads_per_sm *
-				       needs[need].thread_bytes,
-			       needs[need].behind_bytes);
+		frag_sim_local(sim, frag_nogpu_local_bytes(need), needs[need].behind_bytes);
 }
 
 /* The first kernel of PyTorch's also brings their code. */

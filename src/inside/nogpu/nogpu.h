@@ -134,6 +134,7 @@ bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device);
 bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
 /* What makes the driver move the current card's local memory (local.c). */
 enum nogpu_local {
+	NOGPU_LOCAL_CONTEXT, /* the driver's first */
 	NOGPU_LOCAL_ASSERTS,
 	NOGPU_LOCAL_COLLECTIVE,
 	NOGPU_LOCAL_BROADCAST,
@@ -141,6 +142,7 @@ enum nogpu_local {
 	NOGPU_LOCAL_COUNT
 };
 void frag_nogpu_local(enum nogpu_local need);
+uint64_t frag_nogpu_local_bytes(enum nogpu_local need); /* for all threads of a card */
 /* Can a kernel of this one's source file fail an assertion? NULL: it is not known, so perhaps. */
 bool frag_nogpu_asserts(const char *kernel);
 /* A library takes address space of the current card for good. */

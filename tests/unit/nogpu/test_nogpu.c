@@ -252,6 +252,46 @@ TEST(kernels_are_those_that_the_card_runs)
 	assert_int_equal(frag_nogpu_arch_of(&f), 0);
 }
 
+static const char *segment(unsigned mib)
+{
+	void *p = NULL;
+
+	OK(cudaMalloc(&p, (size_t)mib << 20));
+	return p;
+}
+
+/* 136 MiB of this card, then 166, whose old place is a hole: only a kernel that can fail an assertion moves it, and NCCL's do */
+TEST(local_memory_moves_and_leaves_a_hole)
+{
+	static const char functions[2];
+	struct code code = code_of((const uint32_t[][3]){ { CODE, 89, 0 } }, 1);
+	struct frag_nogpu_fatbin f = { .list = (const void *)&code };
+	void **file = frag_nogpu___cudaRegisterFatBinary(&f), *comm;
+	const char *first, *second;
+
+	NEEDS_ADDRESSES();
+	frag_nogpu___cudaRegisterFunction(file, &functions[0], "",
+					  "_ZN2at54_GLOBAL__N__d8ceb000_21_DistributionNormal_cu43"
+					  "distribution_elementwise_grid_stride_kernelIf");
+	frag_nogpu___cudaRegisterFunction(file, &functions[1], "",
+					  "_ZN2at29vectorized_elementwise_kernelILi4E");
+	OK(cudaSetDevice(1));
+	first = segment(62);
+	OK(cudaLaunchKernel(&functions[0]));
+	second = segment(60);
+	assert_true(second < first);
+	OK(cudaLaunchKernel(&functions[1]));
+	assert_true(segment(80) > first);
+	assert_true(segment(80) < second - (160 << 20)); /* no room for two */
+	assert_false(frag_nogpu_asserts("_ZN14at_cuda_detail3cub6detail4scan"));
+	assert_true(frag_nogpu_asserts("_ZN55_GLOBAL__N__1_24_DistributionBernoulli_cu"
+				       "distribution_elementwise"));
+	/* what a group maps fills holes: none is left for small segments above */
+	OK(ncclCommInitAll(&comm, 1, NULL));
+	assert_true(segment(2) < second);
+	OK(cudaSetDevice(0));
+}
+
 TEST(unknown_calls_are_errors_and_listed_once)
 {
 	const char *path = test_make_file("calls", "", 0);
