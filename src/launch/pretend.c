@@ -31,7 +31,7 @@ static FILE *open_calls(const char *folder)
 	return fopen(path, "r");
 }
 
-/* Lines "hook TEXT" (cufrag_recorder.py), one of many processes each. */
+/* Lines "hook TEXT" and "note TEXT" (cufrag_recorder.py), one of many processes each. Returns how many hooks are missing. */
 unsigned frag_pretend_note_hooks(const struct frag_launch *l, const char *folder)
 {
 	char line[400], said[8000] = "";
@@ -39,17 +39,22 @@ unsigned frag_pretend_note_hooks(const struct frag_launch *l, const char *folder
 	unsigned count = 0;
 
 	while (f && fgets(line, sizeof(line), f)) {
-		const char *text = line + strlen("hook ");
+		const bool hook = !strncmp(line, "hook ", 5);
 		size_t len = strlen(said);
 
-		if (strncmp(line, "hook ", 5) != 0 || strstr(said, text) ||
-		    len + strlen(text) + 1 > sizeof(said))
+		if ((!hook && strncmp(line, "note ", 5) != 0) || strstr(said, line) ||
+		    len + strlen(line) + 1 > sizeof(said))
 			continue;
-		memcpy(said + len, text, strlen(text) + 1);
-		frag_launch_note(
-			l, "the program went on %.*s (a release that this cufrag does not know)",
-			(int)strcspn(text, "\n"), text);
-		count++;
+		memcpy(said + len, line, strlen(line) + 1);
+		line[strcspn(line, "\n")] = '\0';
+		if (hook)
+			frag_launch_note(l,
+					 "the program went on %s (a release that this cufrag does "
+					 "not know)",
+					 line + 5);
+		else
+			frag_launch_note(l, "%s", line + 5);
+		count += hook;
 	}
 	return count;
 }

@@ -941,6 +941,7 @@ test_buckets_are_the_same_each_time() {
 	record --ranks roles --world 4 -o roles.cft -- "$python" "$ranks" buckets && ! grep -q ' is .*, not ' log && grep -q 'rank 0 stands for ranks 0-3; the same ran: ' log &&
 		! grep -q others log || wrong log
 	record --ranks 0,1 -o all.cft -- "$python" "$ranks" buckets && ! grep -q ' is .*, not ' log || wrong log
+	[ "$(grep -c 'the peak may be up to .* MiB higher' log)" = 1 ] || wrong log
 	for name in roles all; do "$cufrag" info $name.cft --json $name.json > /dev/null || return; done
 	"$python" - <<'END'
 import json

@@ -42,16 +42,16 @@ def attach(purpose, then, *given):
         return None
 
 
-def tell(text):
+def tell(text, kind="hook"):
     text = " ".join(text.split())[:390]
     if text in TOLD:
         return
     TOLD.add(text)
     try:
         with open(os.environ["CUFRAG_NOGPU_CALLS"], "a", errors="replace") as f:
-            f.write("hook %s\n" % text)
+            f.write("%s %s\n" % (kind, text))
     except (KeyError, OSError):  # a real card, or no room
-        say("the program goes on " + text)
+        say("the program goes on " + text if kind == "hook" else text)
 
 
 def settings_of(torch):
