@@ -16,14 +16,24 @@
 
 #include "entries.h"
 #include "lib/grow.h"
+#include "moment.h"
 #include "reduce.h"
 
 /* ---- giving and awaiting ------------------------------------------------------------------- */
 
+static void sends(struct comm *c, void *stream, uint64_t bytes)
+{
+	struct moment begins = { 0 };
+
+	c->ns = frag_nogpu_sent(stream, bytes, c->talk ? &begins : NULL);
+	if (c->talk)
+		c->when = moment_when(&begins);
+}
+
 static void works(struct comm *c, void *stream, uint64_t bytes)
 {
 	nccl_connect_ring(c);
-	frag_nogpu_sent(stream, bytes);
+	sends(c, stream, bytes);
 }
 
 /* Of what is sent on: what was computed, however large, and what lies in small memory. */
@@ -37,8 +47,8 @@ static uint32_t known(const void *from, uint64_t bytes)
 static int give(struct comm *c, int peer, enum talk_call call, const void *from, uint64_t bytes,
 		uint32_t origin)
 {
-	bool said =
-		talk_say(c->talk, peer, call, origin > NOGPU_UNKNOWN ? from : NULL, bytes, origin);
+	bool said = talk_say(c->talk, peer, call, origin > NOGPU_UNKNOWN ? from : NULL, bytes,
+			     origin, c->when);
 
 	return said ? NCCL_OK : NCCL_SYSTEM_ERROR;
 }
@@ -60,8 +70,10 @@ static struct awaited *await_calls(struct comm *c, enum talk_call call, size_t p
 {
 	struct awaited *a = await_new(c->talk, call, parts);
 
-	if (a)
+	if (a) {
 		a->plays = c->plays;
+		a->ns = c->ns;
+	}
 	return a;
 }
 
@@ -163,6 +175,7 @@ struct part {
 	uint64_t bytes;
 	int peer;
 	void *stream;
+	uint64_t ns; /* that it takes */
 	bool played; /* awaited from a rank that the peer plays: what the peer gives for itself */
 };
 static _Thread_local struct {
@@ -256,11 +269,13 @@ static int await_group(struct comm *c, enum talk_call call)
 	a = await_calls(c, call, count);
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
+	a->ns = 0;
 	put_parts(a, c, true, put_parts(a, c, false, 0));
 	for (size_t i = 0; i < group.count; i++) {
 		if (!is_of(&group.list[i], c, call))
 			continue;
 		stream = group.list[i].stream;
+		a->ns += group.list[i].ns;
 		group.list[i].comm = NULL;
 	}
 	return nccl_begin(a, stream);
@@ -298,7 +313,7 @@ NOGPU_ENTRY(int, ncclSend,
 	struct comm *c = comm;
 
 	nccl_meet(c, peer, false);
-	frag_nogpu_sent(stream, bytes);
+	sends(c, stream, bytes);
 	if (nccl_runs(c, peer))
 		return give(c, peer, TALK_SEND, from, bytes, known(from, bytes));
 	note(&(struct part){ .from = from, .bytes = bytes, .peer = peer });
@@ -310,7 +325,7 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	struct comm *c = comm;
 
 	nccl_meet(c, peer, true);
-	frag_nogpu_sent(stream, bytes);
+	c->ns = frag_nogpu_sent(stream, bytes, NULL);
 	if (nccl_runs(c, peer) && !group.depth)
 		return await_one(c, peer, TALK_SEND, to, bytes, stream);
 	note(&(struct part){ .comm = nccl_runs(c, peer) ? c : NULL,
@@ -318,7 +333,8 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 			     .to = to,
 			     .bytes = bytes,
 			     .peer = peer,
-			     .stream = stream });
+			     .stream = stream,
+			     .ns = c->ns });
 	return NCCL_OK;
 }
 
@@ -375,6 +391,7 @@ NOGPU_ENTRY(int, ncclBroadcast,
 				     .bytes = bytes,
 				     .peer = c->plays[root],
 				     .stream = stream,
+				     .ns = c->ns,
 				     .played = c->plays[root] != root });
 		return NCCL_OK;
 	}
@@ -430,7 +447,7 @@ NOGPU_ENTRY(int, ncclAlltoAll,
 		nccl_meet(c, i, false);
 		nccl_meet(c, i, true);
 	}
-	frag_nogpu_sent(stream, bytes * (uint64_t)(c->ranks - 1));
+	sends(c, stream, bytes * (uint64_t)(c->ranks - 1));
 	if (!c->talk)
 		return move(from, to, count * (size_t)c->ranks, type);
 	FRAG_TRY(give_all(c, TALK_ALL_TO_ALL, from, bytes, bytes,

@@ -18,6 +18,9 @@ struct comm {
 	unsigned char name[NCCL_NAME_BYTES];
 	unsigned splits;
 	struct nogpu_held held;
+	/* of the call that is being made: when it began, and how long it takes */
+	struct talk_when when;
+	uint64_t ns;
 	bool ring;	    /* is connected */
 	unsigned char *met; /* ways to and from each rank that are connected; NULL: none */
 };
