@@ -14,6 +14,7 @@
 #include <frag/clock.h>
 
 #include "entries.h"
+#include "moment.h"
 #include "reduce.h"
 
 #define NAP_FIRST_NS 50000u
@@ -45,8 +46,11 @@ struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts)
 
 static void release(struct awaited *a)
 {
-	for (size_t i = 0; i < a->parts_count; i++)
+	for (size_t i = 0; i < a->parts_count; i++) {
+		if (await_waits(&a->parts[i]))
+			moment_heard(a->over, i, NULL);
 		frag_host_free(a->parts[i].got.data);
+	}
 	frag_host_free(a->own);
 	frag_host_free(a);
 }
@@ -154,7 +158,7 @@ static void note_differs(const struct awaited *a, const struct await_part *p)
 		p->got.bytes);
 }
 
-static bool waits(const struct await_part *p)
+bool await_waits(const struct await_part *p)
 {
 	return !p->here && !p->same && !p->own;
 }
@@ -167,7 +171,7 @@ static bool behind(const struct awaited *a, int peer)
 			b->talk == a->talk && (b->call == TALK_SEND) == (a->call == TALK_SEND);
 
 		for (size_t i = 0; same_line && i < b->parts_count; i++)
-			if (b->parts[i].peer == peer && waits(&b->parts[i]))
+			if (b->parts[i].peer == peer && await_waits(&b->parts[i]))
 				return true;
 	}
 	return false;
@@ -182,7 +186,7 @@ static bool hear(struct awaited *a)
 		struct await_part *p = &a->parts[i];
 		enum talk_answer answer;
 
-		if (!waits(p))
+		if (!await_waits(p))
 			continue;
 		if (behind(a, p->peer)) {
 			all = false;
@@ -194,6 +198,8 @@ static bool hear(struct awaited *a)
 		else if (answer == TALK_HERE)
 			note_differs(a, p);
 		p->here = answer != TALK_NOT_YET;
+		if (p->here)
+			moment_heard(a->over, i, answer == TALK_HERE ? &p->got : NULL);
 		all &= p->here;
 	}
 	return all;
@@ -225,6 +231,14 @@ static void hear_all(void)
 	clear(NULL);
 }
 
+void await_look(void)
+{
+	FRAG_LOCKED(&mutex);
+
+	for (struct awaited *a = list; a; a = a->next)
+		(void)hear(a);
+}
+
 void await_begin(struct awaited *a, void *stream)
 {
 	FRAG_LOCKED(&mutex);
@@ -233,7 +247,7 @@ void await_begin(struct awaited *a, void *stream)
 	*list_end = a;
 	list_end = &a->next;
 	atomic_fetch_add(&awaited_count, 1);
-	frag_nogpu_stream_awaits(stream, a->number);
+	frag_nogpu_stream_awaits(stream, a);
 	hear_all();
 }
 
@@ -281,7 +295,7 @@ static struct awaited *first_of(const struct goal *g)
 static int missing_of(const struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++)
-		if (waits(&a->parts[i]))
+		if (await_waits(&a->parts[i]))
 			return a->parts[i].peer;
 	return -1;
 }
@@ -319,6 +333,7 @@ static int wait_for(const struct goal *g)
 		if (told >= 0 && stuck(talk, peer, &since))
 			rc = NOGPU_TIMEOUT;
 		pthread_mutex_unlock(&mutex);
+		moment_tell(); /* for this, others may wait */
 		nanosleep(&nap, NULL);
 		nap.tv_nsec = FRAG_MIN(2 * nap.tv_nsec, (long)NAP_LAST_NS);
 		pthread_mutex_lock(&mutex);

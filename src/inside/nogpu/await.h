@@ -34,6 +34,8 @@ struct awaited {
 	enum talk_call call;
 	bool plays; /* one rank stands for others, whose parts may have other sizes */
 	uint64_t number;
+	uint64_t ns; /* that it takes, once all have begun */
+	struct moment_node *over;
 	/* of a reduction: where it goes, NULL: no reduction, or abandoned; own values, NULL: not computed; before part own_at */
 	void *result, *own;
 	size_t own_at;
@@ -44,9 +46,13 @@ struct awaited {
 	struct await_part parts[];
 };
 
+/* Its message is missing. */
+bool await_waits(const struct await_part *p);
 /* NULL: no memory. */
 struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts);
 void await_begin(struct awaited *a, void *stream);
+/* Hears what has come, and delivers nothing: callers may hold locks that this needs. */
+void await_look(void);
 /* The communicator ends: nothing of it is awaited any longer. */
 void await_drop(struct talk *t);
 

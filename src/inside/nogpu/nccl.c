@@ -10,198 +10,31 @@
  *	every call	give to some peers, then await some (await.h)
  *	Recv in a group	awaited together, when the group ends
  */
-#include "entries.h"
+#include "nccl.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "await.h"
+#include "entries.h"
 #include "lib/grow.h"
+#include "moment.h"
 #include "reduce.h"
 
-#define NCCL_OK 0
-#define NCCL_SYSTEM_ERROR 2
-#define NCCL_ID_BYTES 128u
-#define NAME_BYTES (TALK_NAME_CHARS / 2)
+/* ---- giving and awaiting ------------------------------------------------------------------- */
 
-struct comm {
-	int ranks, rank;
-	struct talk *talk; /* NULL: the others are pretended */
-	const int *
-		plays; /* for each rank, which one says what it says (cufrag_roles.py); NULL: all run */
-	unsigned char name[NAME_BYTES];
-	unsigned splits;
-	struct nogpu_held held;
-	bool ring;	    /* is connected */
-	unsigned char *met; /* ways to and from each rank that are connected; NULL: none */
-};
-
-/* The id is passed by value: 128 bytes on the stack, before no argument in a register. */
-struct nccl_id {
-	unsigned char bytes[NCCL_ID_BYTES];
-};
-
-/* ---- communicators ------------------------------------------------------------------------ */
-
-static int comm_make(void **out, int ranks, int rank)
+static void sends(struct comm *c, void *stream, uint64_t bytes)
 {
-	struct comm *c;
+	struct moment begins = { 0 };
 
-	FRAG_TRY(frag_nogpu_handle(out));
-	c = *out;
-	*c = (struct comm){ .ranks = ranks, .rank = rank };
-	frag_nogpu_beside_take_group(ranks, rank, &c->held);
-	frag_nogpu_map_group(ranks);
-	return NCCL_OK;
+	c->ns = frag_nogpu_sent(stream, bytes, c->talk ? &begins : NULL);
+	if (c->talk)
+		c->when = moment_when(&begins);
 }
 
-/* A group connects its ring at its first collective. */
 static void works(struct comm *c, void *stream, uint64_t bytes)
 {
-	if (!c->ring) {
-		frag_nogpu_beside_more(&c->held, frag_nogpu_ring_bytes(c->ranks));
-		frag_nogpu_map_ring(c->ranks);
-	}
-	c->ring = true;
-	if (c->ranks > 1)
-		frag_nogpu_local(NOGPU_LOCAL_COLLECTIVE);
-	frag_nogpu_sent(stream, bytes);
+	nccl_connect_ring(c, NOGPU_LOCAL_COLLECTIVE);
+	sends(c, stream, bytes);
 }
-
-/* The way to a rank, or from it, is connected when it is first used. */
-static void meet(struct comm *c, int peer, bool receives)
-{
-	const unsigned char way = receives ? 2 : 1;
-
-	if (!c->met)
-		c->met = frag_host_calloc((size_t)c->ranks, 1);
-	if (!c->met || peer == c->rank || (unsigned)peer >= (unsigned)c->ranks ||
-	    c->met[peer] & way)
-		return;
-	c->met[peer] |= way;
-	frag_nogpu_beside_more(&c->held, frag_nogpu_way_bytes(c->ranks, receives));
-	frag_nogpu_map_way(c->ranks);
-	frag_nogpu_local(NOGPU_LOCAL_SENDS);
-}
-
-/* ---- ranks that play others ---- */
-
-struct players {
-	struct players *next;
-	unsigned char name[NAME_BYTES]; /* of the communicator */
-	int count;
-	int plays[];
-};
-static struct players *players;
-
-/* Before a communicator of this name is made. They stay: groups are few. */
-__attribute__((visibility("default"))) void frag_nogpu_players(const unsigned char *name,
-							       const int *plays, int count);
-void frag_nogpu_players(const unsigned char *name, const int *plays, int count)
-{
-	struct players *p = frag_host_calloc(1, sizeof(*p) + (size_t)count * sizeof(p->plays[0]));
-
-	if (!p)
-		return;
-	memcpy(p->name, name, sizeof(p->name));
-	memcpy(p->plays, plays, (size_t)count * sizeof(*plays));
-	p->count = count;
-	NOGPU_LOCKED;
-	p->next = players;
-	players = p;
-}
-
-/* NULL: nobody but this rank takes part in it. */
-static const int *players_of(const unsigned char *name, int ranks, int rank)
-{
-	NOGPU_LOCKED;
-	const struct players *p = players;
-	bool others = false;
-
-	while (p && (p->count != ranks || memcmp(p->name, name, sizeof(p->name))))
-		p = p->next;
-	for (int i = 0; p && i < ranks; i++)
-		others |= p->plays[i] != rank;
-	return others ? p->plays : NULL;
-}
-
-static bool runs(const struct comm *c, int peer)
-{
-	return c->talk && (!c->plays || c->plays[peer] == peer);
-}
-
-/* A member of the group that has this name. */
-static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
-{
-	char text[TALK_NAME_CHARS];
-	struct comm *c;
-
-	FRAG_TRY(comm_make(out, ranks, rank));
-	if (ranks > 1)
-		frag_nogpu_ranks_begin();
-	if (!talk_possible() || ranks < 2)
-		return NCCL_OK;
-	c = *out;
-	if (getenv("CUFRAG_NOGPU_ROLES")) {
-		c->plays = players_of(name, ranks, rank);
-		if (!c->plays)
-			return NCCL_OK;
-	}
-	memcpy(c->name, name, sizeof(c->name));
-	for (unsigned i = 0; i < NAME_BYTES; i++)
-		snprintf(text + 2 * i, 3, "%02x", name[i]);
-	c->talk = talk_join(text, ranks, rank);
-	return c->talk ? NCCL_OK : NCCL_SYSTEM_ERROR;
-}
-
-NOGPU_ENTRY(int, ncclGetUniqueId, (struct nccl_id * id))
-{
-	memset(id, 7, sizeof(*id));
-	if (talk_possible() && getrandom(id->bytes, NAME_BYTES, 0) != (ssize_t)NAME_BYTES)
-		return NCCL_SYSTEM_ERROR;
-	return NCCL_OK;
-}
-NOGPU_VALUE(int, ncclCommInitRank, (void **out, int ranks, struct nccl_id id, int rank),
-	    comm_join(out, ranks, rank, id.bytes))
-NOGPU_VALUE(int, ncclCommInitRankConfig,
-	    (void **out, int ranks, struct nccl_id id, int rank, void *config),
-	    comm_join(out, ranks, rank, id.bytes))
-NOGPU_VALUE(int, ncclCommInitRankScalable,
-	    (void **out, int ranks, int rank, int ids, void *id, void *config),
-	    comm_join(out, ranks, rank, id))
-/* One process with a communicator for each of its cards, as DataParallel has. */
-NOGPU_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
-{
-	int before = frag_nogpu_device(), rc = 0;
-
-	for (int i = 0; !rc && i < ranks; i++)
-		rc = frag_nogpu_device_set(devices ? devices[i] : i)
-			     ?: comm_make(&out[i], ranks, i);
-	frag_nogpu_device_set(before);
-	return rc;
-}
-NOGPU_ANSWER(ncclCommCount, (const struct comm *comm, int *count), *count = comm->ranks)
-NOGPU_ANSWER(ncclCommUserRank, (const struct comm *comm, int *rank), *rank = comm->rank)
-/* The communicator itself stays: threads that watch it may still ask. */
-NOGPU_ENTRY(int, ncclCommDestroy, (struct comm * comm))
-{
-	if (comm && comm->talk) {
-		await_drop(comm->talk);
-		talk_leave(comm->talk);
-		comm->talk = NULL;
-	}
-	if (comm) {
-		frag_nogpu_beside_give(&comm->held);
-		frag_host_free(comm->met);
-		comm->met = NULL;
-	}
-	return NCCL_OK;
-}
-NOGPU_VALUE(int, ncclCommAbort, (struct comm * comm), frag_nogpu_ncclCommDestroy(comm))
-
-/* ---- giving and awaiting ------------------------------------------------------------------- */
 
 /* Of what is sent on: what was computed, however large, and what lies in small memory. */
 static uint32_t known(const void *from, uint64_t bytes)
@@ -214,8 +47,8 @@ static uint32_t known(const void *from, uint64_t bytes)
 static int give(struct comm *c, int peer, enum talk_call call, const void *from, uint64_t bytes,
 		uint32_t origin)
 {
-	bool said =
-		talk_say(c->talk, peer, call, origin > NOGPU_UNKNOWN ? from : NULL, bytes, origin);
+	bool said = talk_say(c->talk, peer, call, origin > NOGPU_UNKNOWN ? from : NULL, bytes,
+			     origin, c->when);
 
 	return said ? NCCL_OK : NCCL_SYSTEM_ERROR;
 }
@@ -227,7 +60,7 @@ static int give_all(struct comm *c, enum talk_call call, const void *from, uint6
 	int rc = NCCL_OK;
 
 	for (int p = 0; !rc && p < c->ranks; p++)
-		if (p != c->rank && runs(c, p))
+		if (p != c->rank && nccl_runs(c, p))
 			rc = give(c, p, call, (const char *)from + (uint64_t)p * step, bytes,
 				  origin);
 	return rc;
@@ -237,14 +70,15 @@ static struct awaited *await_calls(struct comm *c, enum talk_call call, size_t p
 {
 	struct awaited *a = await_new(c->talk, call, parts);
 
-	if (a)
+	if (a) {
 		a->plays = c->plays;
+		a->ns = c->ns;
+	}
 	return a;
 }
 
-/* What every other rank gives, at to + p * step; to NULL: parts of a reduction. */
-static struct awaited *await_all(struct comm *c, enum talk_call call, void *to, uint64_t bytes,
-				 uint64_t step)
+struct awaited *nccl_await_all(struct comm *c, enum talk_call call, void *to, uint64_t bytes,
+			       uint64_t step)
 {
 	struct awaited *a = await_calls(c, call, (size_t)c->ranks - 1);
 
@@ -266,7 +100,7 @@ static struct awaited *await_all(struct comm *c, enum talk_call call, void *to, 
 	return a;
 }
 
-static int begin(struct awaited *a, void *stream)
+int nccl_begin(struct awaited *a, void *stream)
 {
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
@@ -279,7 +113,7 @@ static int await_reduction(struct comm *c, enum talk_call call, const void *own,
 			   void *to, size_t count, int type, int op, void *stream)
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
-	struct awaited *a = await_all(c, call, NULL, bytes, 0);
+	struct awaited *a = nccl_await_all(c, call, NULL, bytes, 0);
 
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
@@ -292,7 +126,7 @@ static int await_reduction(struct comm *c, enum talk_call call, const void *own,
 	a->own = a->own_origin > NOGPU_UNKNOWN ? frag_host_calloc(1, FRAG_MAX(bytes, 1u)) : NULL;
 	if (a->own)
 		memcpy(a->own, own, bytes);
-	return begin(a, stream);
+	return nccl_begin(a, stream);
 }
 
 static int await_one(struct comm *c, int peer, enum talk_call call, void *to, uint64_t bytes,
@@ -302,7 +136,7 @@ static int await_one(struct comm *c, int peer, enum talk_call call, void *to, ui
 
 	if (a)
 		a->parts[0] = (struct await_part){ .peer = peer, .to = to, .bytes = bytes };
-	return begin(a, stream);
+	return nccl_begin(a, stream);
 }
 
 /* Within this card. `to` is NULL where the result of a reduction is another rank's. */
@@ -341,6 +175,7 @@ struct part {
 	uint64_t bytes;
 	int peer;
 	void *stream;
+	uint64_t ns; /* that it takes */
 	bool played; /* awaited from a rank that the peer plays: what the peer gives for itself */
 };
 static _Thread_local struct {
@@ -434,14 +269,16 @@ static int await_group(struct comm *c, enum talk_call call)
 	a = await_calls(c, call, count);
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
+	a->ns = 0;
 	put_parts(a, c, true, put_parts(a, c, false, 0));
 	for (size_t i = 0; i < group.count; i++) {
 		if (!is_of(&group.list[i], c, call))
 			continue;
 		stream = group.list[i].stream;
+		a->ns += group.list[i].ns;
 		group.list[i].comm = NULL;
 	}
-	return begin(a, stream);
+	return nccl_begin(a, stream);
 }
 
 static int end_group(void)
@@ -475,9 +312,9 @@ NOGPU_ENTRY(int, ncclSend,
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
 
-	meet(c, peer, false);
-	frag_nogpu_sent(stream, bytes);
-	if (runs(c, peer))
+	nccl_meet(c, peer, false);
+	sends(c, stream, bytes);
+	if (nccl_runs(c, peer))
 		return give(c, peer, TALK_SEND, from, bytes, known(from, bytes));
 	note(&(struct part){ .from = from, .bytes = bytes, .peer = peer });
 	return NCCL_OK;
@@ -487,16 +324,17 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
 
-	meet(c, peer, true);
-	frag_nogpu_sent(stream, bytes);
-	if (runs(c, peer) && !group.depth)
+	nccl_meet(c, peer, true);
+	c->ns = frag_nogpu_sent(stream, bytes, NULL);
+	if (nccl_runs(c, peer) && !group.depth)
 		return await_one(c, peer, TALK_SEND, to, bytes, stream);
-	note(&(struct part){ .comm = runs(c, peer) ? c : NULL,
+	note(&(struct part){ .comm = nccl_runs(c, peer) ? c : NULL,
 			     .call = TALK_SEND,
 			     .to = to,
 			     .bytes = bytes,
 			     .peer = peer,
-			     .stream = stream });
+			     .stream = stream,
+			     .ns = c->ns });
 	return NCCL_OK;
 }
 
@@ -529,8 +367,8 @@ NOGPU_ENTRY(int, ncclReduce,
 	if (c->rank == root)
 		return await_reduction(c, TALK_REDUCE, from, known(from, bytes), to, count, type,
 				       op, stream);
-	return runs(c, root) ? give(c, root, TALK_REDUCE, from, bytes, known(from, bytes))
-			     : NCCL_OK;
+	return nccl_runs(c, root) ? give(c, root, TALK_REDUCE, from, bytes, known(from, bytes))
+				  : NCCL_OK;
 }
 NOGPU_ENTRY(int, ncclBroadcast,
 	    (const void *from, void *to, size_t count, int type, int root, void *comm,
@@ -540,9 +378,8 @@ NOGPU_ENTRY(int, ncclBroadcast,
 	struct comm *c = comm;
 	bool mine = root == c->rank;
 
-	works(c, stream, bytes);
-	if (c->ranks > 1)
-		frag_nogpu_local(NOGPU_LOCAL_BROADCAST);
+	nccl_connect_ring(c, NOGPU_LOCAL_BROADCAST);
+	sends(c, stream, bytes);
 	if (c->talk && mine && c->plays)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	if (c->talk && mine)
@@ -555,10 +392,11 @@ NOGPU_ENTRY(int, ncclBroadcast,
 				     .bytes = bytes,
 				     .peer = c->plays[root],
 				     .stream = stream,
+				     .ns = c->ns,
 				     .played = c->plays[root] != root });
 		return NCCL_OK;
 	}
-	if (!mine && runs(c, root))
+	if (!mine && nccl_runs(c, root))
 		return await_one(c, root, TALK_BROADCAST, to, bytes, stream);
 	if (mine)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
@@ -595,7 +433,7 @@ NOGPU_ENTRY(int, ncclAllGather,
 	if (c->talk) {
 		FRAG_TRY(give_all(c, TALK_ALL_GATHER, from, bytes, 0, known(from, bytes)));
 		move_own(c, from, 0, to, count, type);
-		return begin(await_all(c, TALK_ALL_GATHER, to, bytes, bytes), stream);
+		return nccl_begin(nccl_await_all(c, TALK_ALL_GATHER, to, bytes, bytes), stream);
 	}
 	for (uint64_t i = 0; i < ranks && bytes * ranks <= NOGPU_COPY_MAX; i++)
 		move(from, (char *)to + i * bytes, count, type);
@@ -607,82 +445,14 @@ NOGPU_ENTRY(int, ncclAlltoAll,
 	uint64_t bytes = count * reduce_type_bytes(type);
 
 	for (int i = 0; i < c->ranks; i++) {
-		meet(c, i, false);
-		meet(c, i, true);
+		nccl_meet(c, i, false);
+		nccl_meet(c, i, true);
 	}
-	frag_nogpu_sent(stream, bytes * (uint64_t)(c->ranks - 1));
+	sends(c, stream, bytes * (uint64_t)(c->ranks - 1));
 	if (!c->talk)
 		return move(from, to, count * (size_t)c->ranks, type);
 	FRAG_TRY(give_all(c, TALK_ALL_TO_ALL, from, bytes, bytes,
 			  known(from, bytes * (uint64_t)c->ranks)));
 	move_own(c, from, bytes, to, count, type);
-	return begin(await_all(c, TALK_ALL_TO_ALL, to, bytes, bytes), stream);
-}
-
-/* ---- parts of a communicator ------------------------------------------------------------------- */
-
-struct choice {
-	int color, key;
-};
-
-/* What every member chose; own at its place. */
-static int gather_choices(struct comm *c, struct choice *all)
-{
-	for (int p = 0; p < c->ranks; p++)
-		if (p != c->rank &&
-		    !talk_say(c->talk, p, TALK_SPLIT, &all[c->rank], sizeof(*all), NOGPU_COMPUTED))
-			return NCCL_SYSTEM_ERROR;
-	FRAG_TRY(begin(await_all(c, TALK_SPLIT, all, sizeof(*all), sizeof(*all)), NULL));
-	return frag_nogpu_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR
-									 : NCCL_OK;
-}
-
-/* Of the part of `name` that has this colour in its split number `splits`: the same for all its members. */
-static void part_name(unsigned char *part, const struct comm *c, int color)
-{
-	for (unsigned half = 0; half < 2; half++) {
-		uint64_t hash = 0xcbf29ce484222325ull + half; /* FNV-1a */
-		const unsigned char *words[] = { c->name, (const unsigned char *)&color,
-						 (const unsigned char *)&c->splits };
-		const size_t bytes[] = { sizeof(c->name), sizeof(color), sizeof(c->splits) };
-
-		for (unsigned w = 0; w < 3; w++)
-			for (size_t i = 0; i < bytes[w]; i++)
-				hash = (hash ^ words[w][i]) * 0x100000001b3ull;
-		memcpy(part + half * sizeof(hash), &hash, sizeof(hash));
-	}
-}
-
-/* Members of one colour, by their keys, then by their ranks. */
-static int split(struct comm *p, const struct choice *all, void **out)
-{
-	unsigned char name[NAME_BYTES];
-	const struct choice own = all[p->rank];
-	int ranks = 0, rank = 0;
-
-	for (int i = 0; i < p->ranks; i++) {
-		if (all[i].color != own.color)
-			continue;
-		ranks++;
-		rank += all[i].key < own.key || (all[i].key == own.key && i < p->rank);
-	}
-	part_name(name, p, own.color);
-	return comm_join(out, ranks, rank, name);
-}
-
-/* How many join one colour is known to the others only: where those are pretended, as many as there were. */
-NOGPU_ENTRY(int, ncclCommSplit, (struct comm * p, int color, int key, void **out, void *config))
-{
-	struct choice *all FRAG_AUTO_FREE = NULL;
-
-	*out = NULL;
-	if (!p->talk || p->plays)
-		return color < 0 ? NCCL_OK : comm_make(out, p->ranks, FRAG_MIN(key, p->ranks - 1));
-	all = frag_host_calloc((size_t)p->ranks, sizeof(*all));
-	if (!all)
-		return NCCL_SYSTEM_ERROR;
-	all[p->rank] = (struct choice){ color, key };
-	p->splits++;
-	FRAG_TRY(gather_choices(p, all));
-	return color >= 0 ? split(p, all, out) : NCCL_OK;
+	return nccl_begin(nccl_await_all(c, TALK_ALL_TO_ALL, to, bytes, bytes), stream);
 }

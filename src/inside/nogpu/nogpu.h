@@ -194,7 +194,9 @@ __attribute__((visibility("default"))) void frag_nogpu_bench_ready(void *p, uint
  * there are some, and only then streams matter. */
 __attribute__((visibility("default"))) void frag_nogpu_work(void *stream, uint64_t ns,
 							    uint64_t all_ns);
-void frag_nogpu_sent(void *stream, uint64_t bytes);
+struct moment;
+/* begins (NULL: not asked): when that began; and how long it takes once all have begun. */
+uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins);
 void frag_nogpu_ranks_begin(void);
 __attribute__((visibility("default"))) const _Atomic bool *frag_nogpu_several(void);
 
@@ -215,8 +217,9 @@ enum { NOGPU_UNKNOWN = 0, NOGPU_COMPUTED = 4 };
 uint32_t frag_nogpu_origin(const void *p, uint64_t bytes);
 /* lower: unless it is known less of the storage already. */
 void frag_nogpu_origin_set(const void *p, uint32_t origin, bool lower);
-/* The stream waits for what is awaited under this number (await.h, stream.c). */
-void frag_nogpu_stream_awaits(void *stream, uint64_t number);
+/* The stream waits for this (await.h, stream.c). */
+struct awaited;
+void frag_nogpu_stream_awaits(void *stream, struct awaited *a);
 
 /* ---- calls nobody implements (calls.c) */
 

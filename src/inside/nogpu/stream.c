@@ -8,23 +8,25 @@
  */
 #include "await.h"
 #include "entries.h"
+#include "moment.h"
 
 #include <stdlib.h>
 
 #include <frag/clock.h>
 
 struct stream {
-	uint64_t capture; /* the graph captured from it, 0 = none; first (graph.c) */
-	bool lost;	  /* that capture */
-	int device;	  /* where it began */
-	uint64_t awaits;  /* all up to this number (await.h) */
-	uint64_t busy_ns; /* on the modelled clock: until when */
+	uint64_t capture;   /* the graph captured from it, 0 = none; first (graph.c) */
+	bool lost;	    /* that capture */
+	int device;	    /* where it began */
+	uint64_t awaits;    /* all up to this number (await.h) */
+	struct moment busy; /* on the modelled clock: until when */
 	int priority;
 	struct stream *next;
 };
 struct event {
 	uint64_t capture; /* that of its stream when it was recorded */
-	uint64_t awaits, done_ns;
+	uint64_t awaits;
+	struct moment done;
 	uint64_t at_ns; /* of the host */
 	uint64_t worked_ns;
 };
@@ -184,18 +186,31 @@ const _Atomic bool *frag_nogpu_several(void)
 	return &several_ranks;
 }
 
-static void keep_busy(void *stream, uint64_t ns)
+/* What the host begins after all that it has said. */
+static void publish(void)
 {
-	struct stream *s = stream_of(stream);
-
-	works = true;
-	host_ns += HOST_OP_NS;
-	s->busy_ns = FRAG_MAX(s->busy_ns, host_ns) + ns;
+	talk_clock_own()->host_ns = host_ns + HOST_OP_NS;
 }
 
-void frag_nogpu_sent(void *stream, uint64_t bytes)
+static void keep_busy(void *stream, uint64_t ns, struct moment *begins)
 {
-	keep_busy(stream, LINK_NS + bytes / LINK_BYTES_PER_NS);
+	struct stream *s = stream_of(stream);
+	struct moment now;
+
+	works = true;
+	now = (struct moment){ .ns = host_ns += HOST_OP_NS };
+	moment_max(&s->busy, &now);
+	if (begins)
+		moment_max(begins, &s->busy);
+	moment_add(&s->busy, ns);
+}
+
+uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins)
+{
+	const uint64_t ns = LINK_NS + bytes / LINK_BYTES_PER_NS;
+
+	keep_busy(stream, ns, begins);
+	return ns;
 }
 
 /* Modelled work of the card so far: programs that time their kernels see it (cufrag_values.cpp). */
@@ -204,8 +219,11 @@ static _Atomic uint64_t worked_ns;
 void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns)
 {
 	worked_ns = all_ns;
-	if (several_ranks)
-		keep_busy(stream, ns);
+	if (!several_ranks)
+		return;
+	keep_busy(stream, ns, NULL);
+	publish();
+	moment_tell();
 }
 
 /* ---- events --------------------------------------------------------------------------- */
@@ -222,7 +240,8 @@ NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 
 	e->capture = stream_of(stream)->capture;
 	e->awaits = stream_of(stream)->awaits;
-	e->done_ns = FRAG_MAX(stream_of(stream)->busy_ns, host_ns);
+	e->done = (struct moment){ .ns = host_ns };
+	moment_max(&e->done, &stream_of(stream)->busy);
 	e->at_ns = frag_clock_ns();
 	e->worked_ns = worked_ns;
 	return NOGPU_OK;
@@ -252,35 +271,41 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 	     s = s->next)
 		if (s->capture == e->capture) /* it goes on */
 			take_part(stream_of(stream), e->capture, s->lost);
-	frag_nogpu_stream_awaits(stream, e->awaits);
-	stream_of(stream)->busy_ns = FRAG_MAX(stream_of(stream)->busy_ns, e->done_ns);
+	stream_of(stream)->awaits = FRAG_MAX(stream_of(stream)->awaits, e->awaits);
+	moment_max(&stream_of(stream)->busy, &e->done);
 	return NOGPU_OK;
 }
 
 /* ---- waiting for other ranks ---------------------------------------------------------- */
 
-void frag_nogpu_stream_awaits(void *stream, uint64_t number)
+void frag_nogpu_stream_awaits(void *stream, struct awaited *a)
 {
 	struct stream *s = stream_of(stream);
 
-	s->awaits = FRAG_MAX(s->awaits, number);
+	s->awaits = FRAG_MAX(s->awaits, a->number);
+	if (a->ns)
+		a->over = moment_await(&s->busy, a);
 }
 
-/* The host goes on at this time of the clock. */
-static int wait_until(uint64_t ns, uint64_t awaits)
+/* The host goes on when this is over. */
+static int wait_until(struct moment *m, uint64_t awaits)
 {
-	host_ns = FRAG_MAX(host_ns, ns);
-	return frag_nogpu_error(frag_nogpu_settle_until(awaits));
+	int rc;
+
+	publish();
+	rc = frag_nogpu_settle_until(awaits);
+	host_ns = FRAG_MAX(host_ns, rc ? 0 : moment_wait(m));
+	return frag_nogpu_error(rc);
 }
 
-static uint64_t all_done(void)
+static struct moment all_done(void)
 {
 	NOGPU_LOCKED;
-	uint64_t ns = 0;
+	struct moment m = { 0 };
 
 	for (struct stream *s = streams; s; s = s->next)
-		ns = FRAG_MAX(ns, s->busy_ns);
-	return ns;
+		moment_max(&m, &s->busy);
+	return m;
 }
 
 /* A capture that goes on, of this number, or (0) any on this device: lost, because somebody asks whether its work is done. */
@@ -298,23 +323,26 @@ static bool lose_capture(uint64_t number)
 
 NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
 {
-	const struct stream *s = stream_of(stream);
+	struct stream *s = stream_of(stream);
 
 	if (s->capture && lose_capture(s->capture))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
-	return wait_until(s->busy_ns, s->awaits);
+	return wait_until(&s->busy, s->awaits);
 }
 NOGPU_ENTRY(int, cudaEventSynchronize, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))
 		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
-	return wait_until(event->done_ns, event->awaits);
+	return wait_until(&event->done, event->awaits);
 }
 NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
 {
+	struct moment all;
+
 	if (lose_capture(0))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
-	return wait_until(all_done(), UINT64_MAX);
+	all = all_done();
+	return wait_until(&all, UINT64_MAX);
 }
 /* Who asks again and again goes on in time. */
 NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
@@ -324,5 +352,6 @@ NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
 	if (!several_ranks || !works)
 		return NOGPU_OK;
 	host_ns += ASK_NS;
-	return event->done_ns <= host_ns ? NOGPU_OK : NOGPU_NOT_READY;
+	publish();
+	return moment_over(&event->done, host_ns) ? NOGPU_OK : NOGPU_NOT_READY;
 }

@@ -5,6 +5,7 @@
  *	NAME.R		empty; written first of all, and locked by the process of rank R while that is a member
  *	NAME.R.P.0	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
  *	NAME.R.P.1	the same, of sends
+ *	PID.clock	see talk_clock.h
  *	PID.waits	"pid of the process that PID waits for, number": another number each time it begins to wait
  *
  * Each file has one writer. Who reads NAME.R.P.N punches out what it has read.
@@ -26,14 +27,17 @@ struct head {
 	uint64_t bytes;
 	uint32_t origin, carried;
 	uint64_t call; /* enum talk_call */
+	struct talk_when when;
+	long pid;
 };
 
 #define KINDS 2 /* of lines to a rank: of collectives, and of sends */
 
 struct line {
-	int out, in;	  /* descriptors, -1: not open yet */
-	uint64_t heard;	  /* bytes of `in` */
-	uint64_t punched; /* of these, given back */
+	int out, in;		/* descriptors, -1: not open yet */
+	uint64_t heard;		/* bytes of `in` */
+	uint64_t punched;	/* of these, given back */
+	struct talk_peer *peer; /* NULL: not found yet; of the first kind only */
 };
 
 struct talk {
@@ -112,6 +116,7 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 
 	if (ranks < 1 || rank < 0 || rank >= ranks)
 		return NULL;
+	talk_clock_make();
 	t = frag_host_calloc(1, sizeof(*t) + KINDS * (size_t)ranks * sizeof(t->lines[0]));
 	if (!t)
 		return NULL;
@@ -161,10 +166,10 @@ static bool write_all(int fd, struct iovec *part, int count)
 }
 
 bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
-	      uint32_t origin)
+	      uint32_t origin, struct talk_when when)
 {
 	struct line *l = line_of(t, peer, call);
-	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call };
+	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call, when, getpid() };
 	struct iovec part[2] = { { &head, sizeof(head) }, { (void *)(uintptr_t)data, bytes } };
 
 	if (l->out < 0)
@@ -190,6 +195,15 @@ static long pid_of(const struct talk *t, int peer)
 	if (fd >= 0)
 		close(fd);
 	return pid;
+}
+
+struct talk_peer *talk_peer(struct talk *t, int peer)
+{
+	struct line *l = &t->lines[KINDS * peer];
+
+	if (!l->peer)
+		l->peer = talk_peer_of(pid_of(t, peer));
+	return l->peer;
 }
 
 static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
@@ -232,7 +246,9 @@ static bool take(struct line *l, struct talk_message *out)
 		return false;
 	*out = (struct talk_message){ .bytes = head.bytes,
 				      .origin = head.origin,
-				      .call = (enum talk_call)head.call };
+				      .call = (enum talk_call)head.call,
+				      .when = head.when,
+				      .by = head.when.later ? talk_peer_of(head.pid) : NULL };
 	if (head.carried) {
 		out->data = frag_host_calloc(1, FRAG_MAX(head.bytes, 1u));
 		out->carried =

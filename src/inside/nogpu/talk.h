@@ -9,7 +9,7 @@
 #ifndef FRAG_NOGPU_TALK_H
 #define FRAG_NOGPU_TALK_H
 
-#include <frag/base.h>
+#include "talk_clock.h"
 
 #define TALK_NAME_CHARS 33 /* 32 hexadecimal digits */
 /* A message of more bytes comes without them, as if nobody had computed them. */
@@ -36,6 +36,8 @@ struct talk_message {
 	uint32_t origin;  /* of their values: cufrag_values.cpp, enum Origin */
 	uint32_t carried; /* 1: data holds them */
 	void *data;	  /* NULL: not carried; free with frag_host_free */
+	struct talk_when when;
+	const struct talk_peer *by; /* NULL: `when` is all that will be known */
 };
 
 enum talk_answer { TALK_HERE, TALK_NOT_YET, TALK_ENDED };
@@ -47,10 +49,13 @@ struct talk *talk_join(const char *name, int ranks, int rank);
 void talk_leave(struct talk *t);
 /* data is read now; NULL: the values are not known. False: it cannot be written. */
 bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
-	      uint32_t origin);
+	      uint32_t origin, struct talk_when when);
 /* The next message of `peer`: of a send, or of any collective, so out->call may be another one. TALK_ENDED: its process
  * ended and has said all that it ever will. */
 enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct talk_message *out);
+
+/* NULL: it is not there (yet). */
+struct talk_peer *talk_peer(struct talk *t, int peer);
 
 /* Of a rank that waits: tells the others for whom, so that a circle can be found; peer -1: it goes on. */
 void talk_waits(struct talk *t, int peer);

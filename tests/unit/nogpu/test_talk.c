@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <frag/clock.h>
+
 #include "inside/nogpu/await.h"
 #include "inside/nogpu/entries.h"
 #include "inside/nogpu/reduce.h"
@@ -53,6 +55,159 @@ static void with_rank_1(void (*rank)(void *comm, int rank))
 			abort(); \
 		} \
 	} while (0)
+
+/* ---- modelled clocks ---- */
+
+#define NOT_READY 600
+
+static void hand_out(int kernels)
+{
+	while (kernels-- > 0)
+		frag_nogpu_work(NULL, 1000, 0);
+}
+
+/* Of the default stream. */
+static void *event_now(void)
+{
+	void *event;
+
+	frag_nogpu_cudaEventCreateWithFlags(&event, 0);
+	frag_nogpu_cudaEventRecord(event, NULL);
+	return event;
+}
+
+static int query(void *event)
+{
+	return frag_nogpu_cudaEventQuery(event);
+}
+
+static void rest(long ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
+/* Rank 1 sends after 100 kernels, by its own clock; which of the processes is ahead does not matter. */
+static void send_late(int64_t *x, void *comm, int me, bool ahead)
+{
+	void *event;
+
+	if (me) {
+		hand_out(50);
+		rest(ahead ? 0 : 200);
+		hand_out(50);
+		frag_nogpu_ncclSend(x, 1, INT64, 0, comm, NULL);
+		EXPECT(query(event = event_now()), NOT_READY);
+		hand_out(1); /* it need not be received to be over */
+		EXPECT(query(event), 0);
+	} else {
+		rest(ahead ? 200 : 0);
+		frag_nogpu_ncclRecv(x, 1, INT64, 1, comm, NULL);
+		event = event_now();
+		EXPECT(query(event), NOT_READY);
+		hand_out(90);
+		EXPECT(query(event), NOT_READY);
+		hand_out(20);
+		EXPECT(query(event), 0);
+	}
+	free(event);
+}
+
+static void both_ways(void *comm, int me)
+{
+	int64_t x = me;
+
+	send_late(&x, comm, me, true);
+	frag_nogpu_ncclAllReduce(&x, &x, 1, INT64, REDUCE_SUM, comm, NULL);
+	EXPECT(frag_nogpu_cudaDeviceSynchronize(), 0); /* the clocks agree again */
+	send_late(&x, comm, me, false);
+}
+
+TEST_WITH(a_receive_is_over_when_the_sender_has_begun, begin, NULL)
+{
+	with_rank_1(both_ways);
+}
+
+static void collect_late(void *comm, int me)
+{
+	int64_t x = me;
+	void *event;
+
+	hand_out(me ? 100 : 1);
+	frag_nogpu_ncclAllReduce(&x, &x, 1, INT64, REDUCE_SUM, comm, NULL);
+	event = event_now();
+	if (!me) {
+		hand_out(80);
+		EXPECT(query(event), NOT_READY);
+		hand_out(30);
+	} else {
+		hand_out(1);
+	}
+	EXPECT(query(event), 0);
+	free(event);
+}
+
+TEST_WITH(a_collective_is_over_when_the_last_has_begun, begin, NULL)
+{
+	with_rank_1(collect_late);
+}
+
+/* Rank 1 sends on what it has not received yet: when, it says later. */
+static void send_on(void *comm, int me)
+{
+	int64_t x = 1, y = 0;
+	void *stream, *event;
+
+	if (me) {
+		frag_nogpu_ncclRecv(&y, 1, INT64, 0, comm, NULL);
+		frag_nogpu_ncclSend(&x, 1, INT64, 0, comm, NULL);
+		EXPECT(frag_nogpu_cudaDeviceSynchronize(), 0);
+		return;
+	}
+	frag_nogpu_cudaStreamCreateWithPriority(&stream, 0, 0);
+	frag_nogpu_ncclRecv(&y, 1, INT64, 1, comm, NULL);
+	event = event_now();
+	rest(100);
+	hand_out(100);
+	frag_nogpu_ncclSend(&x, 1, INT64, 1, comm, stream);
+	EXPECT(query(event), NOT_READY);
+	hand_out(2);
+	EXPECT(query(event), 0);
+	free(event);
+}
+
+TEST_WITH(what_is_sent_behind_a_receive_begins_after_it, begin, NULL)
+{
+	with_rank_1(send_on);
+}
+
+/* Rank 0 does not go on before rank 1 has sent, which asks for what rank 0 sends then. */
+static void ask_waiting_rank(void *comm, int me)
+{
+	int64_t x = 1, y = 0;
+	uint64_t begun = frag_clock_ns();
+	void *event;
+
+	if (me) {
+		frag_nogpu_ncclRecv(&y, 1, INT64, 0, comm, NULL);
+		event = event_now();
+		hand_out(100);
+		EXPECT(query(event), NOT_READY);
+		free(event);
+		frag_nogpu_ncclSend(&x, 1, INT64, 0, comm, NULL);
+	} else {
+		frag_nogpu_ncclRecv(&y, 1, INT64, 1, comm, NULL);
+		EXPECT(frag_nogpu_settle(&y, sizeof(y)), 0);
+		frag_nogpu_ncclSend(&x, 1, INT64, 1, comm, NULL);
+	}
+	EXPECT(frag_clock_ns() - begun < 1500000000u, true);
+}
+
+TEST_WITH(a_rank_that_waits_for_this_one_is_not_waited_for, begin, NULL)
+{
+	with_rank_1(ask_waiting_rank);
+}
+
+/* ---- values ---- */
 
 static void collect(void *comm, int me)
 {

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A communicator of NCCL's (nccl_group.c), and what its calls (nccl.c) have in common with what makes it. */
+#ifndef FRAG_NOGPU_NCCL_H
+#define FRAG_NOGPU_NCCL_H
+
+#include "await.h"
+#include "nogpu.h"
+
+#define NCCL_OK 0
+#define NCCL_SYSTEM_ERROR 2
+#define NCCL_NAME_BYTES (TALK_NAME_CHARS / 2)
+
+struct comm {
+	int ranks, rank;
+	struct talk *talk; /* NULL: the others are pretended */
+	const int *
+		plays; /* for each rank, which one says what it says (cufrag_roles.py); NULL: all run */
+	unsigned char name[NCCL_NAME_BYTES];
+	unsigned splits;
+	struct nogpu_held held;
+	/* of the call that is being made: when it began, and how long it takes */
+	struct talk_when when;
+	uint64_t ns;
+	bool ring;	    /* is connected */
+	unsigned char *met; /* ways to and from each rank that are connected; NULL: none */
+};
+
+/* The rank is another process, to which this one talks. */
+bool nccl_runs(const struct comm *c, int peer);
+/* A group connects its ring at its first collective, and the way to a rank, or from it, when it is first used. kernel: what
+ * its first needs of local memory. */
+void nccl_connect_ring(struct comm *c, enum nogpu_local kernel);
+void nccl_meet(struct comm *c, int peer, bool receives);
+
+/* What every other rank gives, at to + p * step; to NULL: parts of a reduction. NULL: no memory, which begin takes as an error. */
+struct awaited *nccl_await_all(struct comm *c, enum talk_call call, void *to, uint64_t bytes,
+			       uint64_t step);
+int nccl_begin(struct awaited *a, void *stream);
+
+#endif
