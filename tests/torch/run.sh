@@ -813,6 +813,14 @@ test_small_values_are_computed() {
 	grep -qx 'values 6 3 \[1, 4\] \[1, 2, 5\] True' log && grep -qx 'inference \[\[3, 2, 1\], \[6, 4, 2\], \[9, 6, 3\]\] 18' log || wrong log
 }
 
+# Random numbers are those that a card draws, so what depends on them is as large as there.
+test_random_numbers_are_those_of_a_card() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" drawn || return
+	grep -qx 'words True True' log && grep -qxF "reals ['0.3990', '0.5167', '0.0249', '0.9401', '0.9459']" log &&
+		grep -qxF "normal ['-0.9247', '-0.4253', '-2.6438', '0.1452', '-0.1209', '-0.5797']" log &&
+		grep -qxF "own ['0.3990', '0.5167'] True False" log || wrong log
+}
+
 test_what_is_known_is_computed() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" known || return
 	grep -qx 'net True' log && grep -qx 'near 2000' log && grep -qx 'places 3 4' log && grep -qx 'bounds 4000 4000 True' log &&

@@ -70,6 +70,25 @@ def values():
         print("inference", (rows * columns).tolist(), torch.broadcast_tensors(x, rows)[0].sum().item())
 
 
+def drawn():
+    """Words of Philox 4x32-10 for counter 0 and key 0 are published with it (Random123); the real numbers below were printed by cards."""
+    words = 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8
+    card = torch.cuda.get_device_properties(0)
+    threads = card.multi_processor_count * card.max_threads_per_multi_processor
+    torch.manual_seed(0)
+    print("words", torch.randint(0, 1 << 27, (3 * threads + 1,), device="cuda")[::threads].tolist() == [w % (1 << 27) for w in words], end=" ")
+    torch.manual_seed(0)
+    print(torch.randint(5, 5 + (1 << 40), (2,), device="cuda")[0].item() - 5 == (words[0] << 32 | words[1]) % (1 << 40))
+    torch.manual_seed(0)
+    print("reals", ["%.4f" % x for x in torch.rand(5, device="cuda").tolist()])
+    torch.manual_seed(0)
+    print("normal", ["%.4f" % x for x in torch.empty(2, 3, device="cuda").normal_().flatten().tolist()])
+    own, later = (torch.Generator("cuda").manual_seed(0) for _ in range(2))
+    a, b = (torch.rand(300, device="cuda", generator=own) for _ in range(2))
+    later.set_offset(4)
+    print("own", ["%.4f" % x for x in a[:2].tolist()], torch.equal(b, torch.rand(300, device="cuda", generator=later)), torch.equal(a, b))
+
+
 def known():
     """A net and data that are small enough to be computed, and what nobody knows."""
     import resource

@@ -23,6 +23,7 @@
 #include <c10/core/impl/PyInterpreter.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
+#include <torch/version.h>
 
 #include <dlfcn.h>
 #include <time.h>
@@ -95,6 +96,9 @@ enum { ROWS = 1, ALONG, CLASSES, LISTED };
 /* A table of choices: a value is written into it at places, some slices are taken, all is copied, compared with a number, counted. */
 enum { SCATTERS = 1, TAKES, COPIES, COMPARES, COUNTS };
 
+/* Evenly of integers, of [0, 1) or given bounds, normally. */
+enum { INTEGERS = 1, EVENLY, NORMALLY };
+
 struct Info {
 	std::string name;
 	std::vector<bool> writes; /* which arguments */
@@ -109,6 +113,7 @@ struct Info {
 	bool like = false;   /* looks at the shape of its first tensor only */
 	bool asks = false;   /* mode: the card says how many numbers differ, and where the most frequent one is */
 	bool seeded = false; /* draws random numbers */
+	int draws = 0;	     /* which, as a card draws them */
 	bool pointwise = false; /* or copies: no number of its inputs is a place */
 	bool compares = false;
 	bool bound = false; /* with one that nearly all meet */
@@ -175,6 +180,10 @@ Info describe(const c10::OperatorHandle &op)
 	f.like = name.size() > 5 && (name.compare(name.size() - 5, 5, "_like") == 0 || begins(name, { "aten::new_" }));
 	f.asks = name == "aten::mode";
 	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
+	f.draws = one_of(name, { "aten::randint", "aten::randint_like", "aten::random_" }) ? INTEGERS :
+		  one_of(name, { "aten::rand", "aten::rand_like", "aten::uniform_" })	   ? EVENLY :
+		  one_of(name, { "aten::randn", "aten::randn_like", "aten::normal_" })	   ? NORMALLY :
+										     0;
 	f.bound = name == "aten::ge";
 	f.compares = one_of(name, { "aten::ge", "aten::gt", "aten::le", "aten::lt", "aten::eq", "aten::ne" });
 	f.stays = name == "aten::_amp_update_scale_";
@@ -740,6 +749,175 @@ Tensor place_of(const std::vector<IValue> &args, const std::vector<IValue> &outs
 			place = Tensor();
 	});
 	return place;
+}
+
+/* ---- random numbers of a card ------------------------------------------------------------------ */
+
+/*
+ * The numbers that PyTorch draws on a card are those of Philox 4x32-10, which its generator's seed and offset decide: of
+ * as many threads as the card has room for, each draws four words at a time, for places that lie a grid apart (two of 64 bits,
+ * if integers have a wide range; ATen/native/cuda/DistributionTemplates.h). The generator here is PyTorch's own.
+ */
+struct Draw {
+	int kind = 0; /* 0: none that is known */
+	at::Generator generator;
+	uint64_t seed = 0, offset = 0;
+	int64_t low = 0;     /* integers */
+	uint64_t range = 0;
+	double from = 0, to = 1; /* the bounds; mean and deviation */
+	bool wide() const
+	{
+		constexpr int bits = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 7 ? 32 : 28;
+		return kind == INTEGERS && range >> bits;
+	}
+};
+
+int (*attribute)(int *value, int which, int device);
+
+int attribute_of_card(int which)
+{
+	int value = 0;
+	return attribute && !attribute(&value, which, 0) ? value : 0;
+}
+
+uint64_t threads_of_draw(uint64_t n)
+{
+	constexpr int MULTIPROCESSORS = 16, THREADS_OF_EACH = 39; /* as cudart numbers attributes */
+	constexpr uint64_t BLOCK = 256;
+	uint64_t room = uint64_t(attribute_of_card(MULTIPROCESSORS)) * (uint64_t(attribute_of_card(THREADS_OF_EACH)) / BLOCK);
+	return BLOCK * std::min((n + BLOCK - 1) / BLOCK, room);
+}
+
+const IValue *argument(const c10::OperatorHandle &op, const std::vector<IValue> &args, const char *name)
+{
+	for (size_t i = 0; i < args.size(); i++)
+		if (op.schema().arguments()[i].name() == name)
+			return args[i].isNone() ? nullptr : &args[i];
+	return nullptr;
+}
+
+/* Before the card draws. */
+Draw draw_of(const c10::OperatorHandle &op, const Info &f, const std::vector<IValue> &args)
+{
+	Draw d;
+	auto number = [&](const char *name, double other) {
+		auto v = argument(op, args, name);
+		return v ? v->toScalar().toDouble() : other;
+	};
+	auto integer = [&](const char *name) {
+		auto v = argument(op, args, name);
+		return v ? v->toInt() : 0;
+	};
+	if (!f.draws || mode == Values::random)
+		return d;
+	auto end = argument(op, args, f.name == "aten::random_" ? "to" : "high");
+	d.low = integer(f.name == "aten::random_" ? "from" : "low");
+	if (f.draws == INTEGERS && (!end || end->toInt() <= d.low))
+		return d;
+	d.range = end ? uint64_t(end->toInt()) - uint64_t(d.low) : 0;
+	d.from = f.draws == EVENLY ? number("from", 0) : number("mean", 0);
+	d.to = f.draws == EVENLY ? number("to", 1) : number("std", 1);
+	auto device = argument(op, args, "device");
+	auto own = argument(op, args, "generator");
+	try { /* not while a graph is captured */
+		d.generator = own     ? own->toGenerator() :
+			      device  ? at::globalContext().defaultGenerator(device->toDevice()) :
+					at::globalContext().defaultGenerator(args[0].toTensor().device());
+		std::lock_guard<std::mutex> g(d.generator.mutex());
+		d.seed = d.generator.current_seed();
+		d.offset = d.generator.get_offset();
+		d.kind = f.draws;
+	} catch (const std::exception &) {
+	}
+	return d;
+}
+
+struct Words {
+	uint32_t at[4];
+};
+
+Words philox(uint64_t seed, uint64_t thread, uint64_t turn)
+{
+	uint32_t c[4] = { uint32_t(turn), uint32_t(turn >> 32), uint32_t(thread), uint32_t(thread >> 32) };
+	uint32_t key[2] = { uint32_t(seed), uint32_t(seed >> 32) };
+	for (int round = 0; round < 10; round++) {
+		uint64_t a = uint64_t(0xD2511F53) * c[0], b = uint64_t(0xCD9E8D57) * c[2];
+		uint32_t next[4] = { uint32_t(b >> 32) ^ c[1] ^ key[0], uint32_t(b), uint32_t(a >> 32) ^ c[3] ^ key[1], uint32_t(a) };
+		std::copy(next, next + 4, c);
+		key[0] += 0x9E3779B9;
+		key[1] += 0xBB67AE85;
+	}
+	return { { c[0], c[1], c[2], c[3] } };
+}
+
+/* put(place, words, which of them) */
+template <class F> void each_drawn(const Draw &d, uint64_t n, F put)
+{
+	uint64_t threads = threads_of_draw(n), at_a_time = d.wide() ? 2 : 4, turn = d.offset / 4;
+	for (uint64_t begin = 0; begin < n; begin += threads * at_a_time, turn++)
+		for (uint64_t i = 0; i < threads && begin + i < n; i++) {
+			Words words = philox(d.seed, i, turn);
+			for (uint64_t k = 0; k < at_a_time && begin + k * threads + i < n; k++)
+				put(begin + k * threads + i, words, k);
+		}
+}
+
+template <class T> void draw_integers(const Draw &d, T *out, uint64_t n)
+{
+	each_drawn(d, n, [&](uint64_t at, const Words &w, uint64_t k) {
+		uint64_t x = d.wide() ? uint64_t(w.at[2 * k]) << 32 | w.at[2 * k + 1] : w.at[k];
+		out[at] = T(int64_t(x % d.range) + d.low);
+	});
+}
+
+/* of (0, 1] */
+float part_of_one(uint32_t word)
+{
+	return float(word) * 0x1p-32f + 0x1p-33f;
+}
+
+/* The k-th of the four that Box and Muller's way makes of them. */
+float normal_of(const Words &w, uint64_t k)
+{
+	constexpr float TURN = 0x1p-32f * float(2 * M_PI);
+	float angle = float(w.at[k | 1]) * TURN + TURN / 2;
+	return (k & 1 ? std::cos(angle) : std::sin(angle)) * std::sqrt(-2 * std::log(part_of_one(w.at[k & ~uint64_t(1)])));
+}
+
+template <class T> void draw_reals(const Draw &d, T *out, uint64_t n)
+{
+	T from = T(d.from), to = T(d.to);
+	float range = float(T(to - from)), mean = float(d.from), deviation = float(d.to);
+	each_drawn(d, n, [&](uint64_t at, const Words &w, uint64_t k) {
+		if (d.kind == NORMALLY) {
+			out[at] = T(std::fma(normal_of(w, k), deviation, mean));
+			return;
+		}
+		T x = T(std::fma(part_of_one(w.at[k]), range, float(from)));
+		out[at] = x == to ? from : x;
+	});
+}
+
+/* t has what the card drew, which it has done: was it in the way that is known? */
+bool drawn(const Draw &d, const Tensor &t)
+{
+	uint64_t n = t.defined() ? uint64_t(t.numel()) : 0, threads = threads_of_draw(n);
+	if (!d.kind || !n || !threads || !t.is_non_overlapping_and_dense() || !on_card(t))
+		return false;
+	uint64_t turns = (n - 1) / (threads * (d.wide() && TORCH_VERSION_MINOR >= 5 ? 2 : 4)) + 1;
+	if (d.generator.get_offset() - d.offset != 4 * turns || d.offset % 4)
+		return false;
+	void *out = t.data_ptr();
+	switch (t.scalar_type()) {
+	case at::kByte: return d.kind == INTEGERS && (draw_integers(d, static_cast<uint8_t *>(out), n), true);
+	case at::kShort: return d.kind == INTEGERS && (draw_integers(d, static_cast<int16_t *>(out), n), true);
+	case at::kInt: return d.kind == INTEGERS && (draw_integers(d, static_cast<int32_t *>(out), n), true);
+	case at::kLong: return d.kind == INTEGERS && (draw_integers(d, static_cast<int64_t *>(out), n), true);
+	case at::kHalf: return d.kind != INTEGERS && (draw_reals(d, static_cast<at::Half *>(out), n), true);
+	case at::kBFloat16: return d.kind != INTEGERS && (draw_reals(d, static_cast<at::BFloat16 *>(out), n), true);
+	case at::kFloat: return d.kind != INTEGERS && (draw_reals(d, static_cast<float *>(out), n), true);
+	default: return false;
+	}
 }
 
 bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results, const Tensor &place = {})
@@ -1535,6 +1713,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	bool upload = (f.name == "aten::_to_copy" && !args[0].toTensor().is_cuda()) || (f.name == "aten::copy_" && !args[1].toTensor().is_cuda());
 	if (f.sums && !f.mutates && !table && fits && origin > LIKELY)
 		done = foresee(op, f, args, most, results);
+	Draw draw = draw_of(op, f, args);
 	try {
 		Foreseen inside(done);
 		op.redispatchBoxed(below, stack);
@@ -1601,7 +1780,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		outs_fit = true; /* takes no memory of the host, however large the net is: a table of choices begins so */
 	Tensor place = f.mutates ? Tensor() : place_of(args, outs);
 	if (!done && !f.shape && fits && outs_fit)
-		done = cleared || compute(op, f, args, results, place);
+		done = cleared || drawn(draw, outs[0].isTensor() ? outs[0].toTensor() : Tensor()) || compute(op, f, args, results, place);
 	std::vector<Tensor> others;
 	if (done && !f.mutates)
 		others = copy_results(outs, results, place);
@@ -1706,6 +1885,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 		settle = reinterpret_cast<int (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_settle"));
 		abandon = reinterpret_cast<void (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_abandon"));
 		clear_bytes = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_clear"));
+		attribute = reinterpret_cast<int (*)(int *, int, int)>(dlsym(lib, "frag_nogpu_cudaDeviceGetAttribute"));
 		Bench::open(lib);
 		if (offer && count && settle && abandon) {
 			offer(&mine);
