@@ -9,6 +9,7 @@
  */
 #include "nogpu.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "lib/addr_map.h"
@@ -66,12 +67,15 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f)
 					     : 0);
 }
 
-/* The handle of a source file is its architecture: its place in this array. */
+/* The handle of a source file is its architecture: its place in this array. Its functions follow before the next file's. */
 static void *handles[FRAG_NOGPU_ARCHS][2];
-static struct frag_addr_map functions; /* that launch a kernel -> architecture */
+static _Atomic size_t files;
+static struct frag_addr_map
+	functions; /* that launch a kernel -> architecture + FRAG_NOGPU_ARCHS * file */
 
 NOGPU_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
 {
+	files++;
 	return handles[frag_nogpu_arch_of(fatbin)];
 }
 
@@ -83,6 +87,7 @@ NOGPU_ENTRY(void, __cudaRegisterFunction, (void **handle, const void *function))
 
 	if (!arch || arch >= FRAG_NOGPU_ARCHS)
 		return;
+	arch += FRAG_NOGPU_ARCHS * files;
 	if (cell) /* of a library that is gone */
 		cell->value = arch;
 	else if (!frag_addr_map_reserve(&functions))
@@ -90,12 +95,21 @@ NOGPU_ENTRY(void, __cudaRegisterFunction, (void **handle, const void *function))
 }
 
 /* 0: it was never registered. */
-static int registered_arch(const void *function)
+static uint64_t registered(const void *function)
 {
 	NOGPU_LOCKED;
 	const struct frag_addr_cell *cell = frag_addr_map_find(&functions, (uintptr_t)function);
 
-	return cell ? (int)cell->value : 0;
+	return cell ? cell->value : 0;
+}
+
+bool frag_nogpu_loads(const void *function)
+{
+	static _Atomic bool loaded[1 << 14]; /* files beyond never are */
+	uint64_t file = registered(function) / FRAG_NOGPU_ARCHS;
+
+	return file && file < FRAG_ARRAY_LEN(loaded) && !loaded[file] &&
+	       !atomic_exchange(&loaded[file], true);
 }
 
 /* cudaFuncAttributes, the part that every version has: three sizes, then int
@@ -103,7 +117,8 @@ static int registered_arch(const void *function)
 NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 {
 	/* what was never registered was compiled for the card */
-	int arch = registered_arch(function) ?: frag_nogpu_adopted_arch(function) ?: capability();
+	int arch = (int)(registered(function) % FRAG_NOGPU_ARCHS)
+			   ?: frag_nogpu_adopted_arch(function) ?: capability();
 	const int values[] = { 1024, 32, arch, arch, 0, 49152 };
 
 	memset(out, 0, 56);

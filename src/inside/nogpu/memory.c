@@ -132,11 +132,13 @@ static void note_launch(int device)
 
 /* The first kernel of a card's; those of CUDA's libraries do not come by here, and do not count. A kernel that the driver is
  * given is of a module of its own (Triton, CuPy), not of the code of PyTorch. */
-static int launched(bool by_runtime)
+static int launched(bool by_runtime, const void *function)
 {
 	static atomic_bool done[2][NOGPU_CARDS_MAX];
 	int device = frag_nogpu_device();
 
+	if (*frag_nogpu_several() && frag_nogpu_loads(function))
+		frag_nogpu_wait_idle();
 	if (atomic_load_explicit(&done[by_runtime][device], memory_order_relaxed))
 		return NOGPU_OK;
 	note_launch(device);
@@ -155,13 +157,14 @@ void frag_nogpu_hold(uint64_t bytes)
 		frag_sim_hold(sim, bytes);
 }
 
-NOGPU_VALUE(int, cudaLaunchKernel, (void), launched(true))
-NOGPU_VALUE(int, cudaLaunchKernelExC, (void), launched(true))
-NOGPU_VALUE(int, cudaLaunchCooperativeKernel, (void), launched(true))
-NOGPU_VALUE(int, __cudaLaunchKernel, (void), launched(true))
-NOGPU_VALUE(int, __cudaLaunchKernel_ptsz, (void), launched(true))
-NOGPU_VALUE(int, cuLaunchKernel, (void), launched(false))
-NOGPU_VALUE(int, cuLaunchKernelEx, (void), launched(false))
+NOGPU_VALUE(int, cudaLaunchKernel, (const void *function), launched(true, function))
+NOGPU_VALUE(int, cudaLaunchKernelExC, (const void *config, const void *function),
+	    launched(true, function))
+NOGPU_VALUE(int, cudaLaunchCooperativeKernel, (const void *function), launched(true, function))
+NOGPU_VALUE(int, __cudaLaunchKernel, (const void *function), launched(true, function))
+NOGPU_VALUE(int, __cudaLaunchKernel_ptsz, (const void *function), launched(true, function))
+NOGPU_VALUE(int, cuLaunchKernel, (void), launched(false, NULL))
+NOGPU_VALUE(int, cuLaunchKernelEx, (void), launched(false, NULL))
 
 /* ---- live ranges ------------------------------------------------------------------- */
 
