@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several ranks: ranks.py talk|pipeline|roles|buckets|gloo|checkpoints|stuck|differ|end_waiting|restart. Each rank prints "rank N done", and what
+"""Jobs of several ranks: ranks.py talk|clocks|pipeline|roles|buckets|gloo|checkpoints|stuck|differ|end_waiting|restart. Each rank prints "rank N done", and what
 is not as it should be."""
 import inspect
 import os
@@ -70,6 +70,34 @@ def talk():
     objects()
     pairs()
     dist.barrier()
+
+
+def clocks():
+    """What is received is over when the sender has begun, which has 200 kernels before; on the clock that all ranks share, however fast each of them is."""
+    y = torch.empty(1 << 20, device=card)
+
+    def work(count):
+        for _ in range(count):
+            y.add_(1)
+    for ahead in range(2):
+        x = full(rank)
+        work(1)
+        dist.all_reduce(x)
+        torch.cuda.synchronize()
+        if rank == ahead:
+            time.sleep(1)
+        if rank:
+            work(200)
+            dist.send(x, 0)
+            continue
+        dist.recv(x, 1)
+        event = torch.cuda.Event()
+        event.record()
+        is_over = [event.query()]
+        for count in (150, 100):
+            work(count)
+            is_over.append(event.query())
+        expect("over", is_over, [False, False, True])
 
 
 def pipeline():

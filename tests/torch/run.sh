@@ -890,6 +890,7 @@ test_ranks_talk() {
 	local several=("$python" -m torch.distributed.run --nproc-per-node 2) ranks=$root/tests/torch/ranks.py
 	record --ranks 0-3 -o run.cft -- "$python" "$ranks" talk && [ "$(grep -c '^rank' log)" = 4 ] || wrong log
 	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" talk && [ "$(grep -c '^rank' log)" = 2 ] || wrong log
+	record --ranks 0,1 -o run.cft -- "$python" "$ranks" clocks && [ "$(grep -o 'rank [01] done' log | wc -l)" = 2 ] && ! grep -q ' is .*, not ' log || wrong log
 	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" pipeline && [ "$(grep -c '^rank . done' log)" = 2 ] && verified run.cft ||
 		wrong log
 }

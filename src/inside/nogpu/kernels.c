@@ -9,6 +9,7 @@
  */
 #include "nogpu.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "lib/addr_map.h"
@@ -66,14 +67,36 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f)
 					     : 0);
 }
 
-/* The handle of a source file is its architecture: its place in this array. */
+/* The handle of a source file is its architecture: its place in this array. Its functions follow before the next file's. */
 static void *handles[FRAG_NOGPU_ARCHS][2];
-/* That launch a kernel -> its name's address x FRAG_NOGPU_ARCHS + its architecture. */
-static struct frag_addr_map functions;
+static _Atomic size_t files;
+/* That launch a kernel -> architecture + FRAG_NOGPU_ARCHS * file; -> the kernel's name. */
+static struct frag_addr_map functions, names;
 
 NOGPU_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
 {
+	files++;
 	return handles[frag_nogpu_arch_of(fatbin)];
+}
+
+/* The last one of a function is kept: another was of a library that is gone. */
+static void keep(struct frag_addr_map *m, const void *function, uint64_t value)
+{
+	struct frag_addr_cell *cell = frag_addr_map_find(m, (uintptr_t)function);
+
+	if (cell)
+		cell->value = value;
+	else if (!frag_addr_map_reserve(m))
+		frag_addr_map_add(m, (uintptr_t)function, value);
+}
+
+/* 0: it was never registered. */
+static uint64_t kept(const struct frag_addr_map *m, const void *function)
+{
+	NOGPU_LOCKED;
+	const struct frag_addr_cell *cell = frag_addr_map_find(m, (uintptr_t)function);
+
+	return cell ? cell->value : 0;
 }
 
 NOGPU_ENTRY(void, __cudaRegisterFunction,
@@ -81,29 +104,25 @@ NOGPU_ENTRY(void, __cudaRegisterFunction,
 {
 	NOGPU_LOCKED;
 	size_t arch = (size_t)((void *(*)[2])handle - handles);
-	struct frag_addr_cell *cell = frag_addr_map_find(&functions, (uintptr_t)function);
-	const uint64_t value = (uintptr_t)name * FRAG_NOGPU_ARCHS + arch;
 
 	if (!arch || arch >= FRAG_NOGPU_ARCHS)
 		return;
-	if (cell) /* of a library that is gone */
-		cell->value = value;
-	else if (!frag_addr_map_reserve(&functions))
-		frag_addr_map_add(&functions, (uintptr_t)function, value);
-}
-
-/* 0: it was never registered. */
-static uint64_t registered(const void *function)
-{
-	NOGPU_LOCKED;
-	const struct frag_addr_cell *cell = frag_addr_map_find(&functions, (uintptr_t)function);
-
-	return cell ? cell->value : 0;
+	keep(&functions, function, arch + FRAG_NOGPU_ARCHS * files);
+	keep(&names, function, (uintptr_t)name);
 }
 
 const char *frag_nogpu_name_of(const void *function)
 {
-	return (const char *)(uintptr_t)(registered(function) / FRAG_NOGPU_ARCHS);
+	return (const char *)(uintptr_t)kept(&names, function);
+}
+
+bool frag_nogpu_loads(const void *function)
+{
+	static _Atomic bool loaded[1 << 14]; /* files beyond never are */
+	uint64_t file = kept(&functions, function) / FRAG_NOGPU_ARCHS;
+
+	return file && file < FRAG_ARRAY_LEN(loaded) && !loaded[file] &&
+	       !atomic_exchange(&loaded[file], true);
 }
 
 /* cudaFuncAttributes, the part that every version has: three sizes, then int
@@ -111,9 +130,8 @@ const char *frag_nogpu_name_of(const void *function)
 NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 {
 	/* what was never registered was compiled for the card */
-	int arch = (int)(registered(function) % FRAG_NOGPU_ARCHS)
-			   ?: frag_nogpu_adopted_arch(function)
-			   ?: capability();
+	int arch = (int)(kept(&functions, function) % FRAG_NOGPU_ARCHS)
+			   ?: frag_nogpu_adopted_arch(function) ?: capability();
 	const int values[] = { 1024, 32, arch, arch, 0, 49152 };
 
 	memset(out, 0, 56);

@@ -80,6 +80,8 @@ static int launched(const void *function)
 	static atomic_bool done[2][NOGPU_CARDS_MAX];
 	const int device = frag_nogpu_device();
 
+	if (*frag_nogpu_several() && frag_nogpu_loads(function))
+		frag_nogpu_wait_idle();
 	if (!atomic_load_explicit(&done[0][device], memory_order_relaxed) &&
 	    !atomic_exchange(&done[0][device], true)) {
 		frag_nogpu_beside_take(NOGPU_BESIDE_KERNELS, NULL);

@@ -18,7 +18,8 @@
 #define NAP_LAST_NS 500000u
 #define TELL_NS 5000000u /* who waits so long says for whom */
 #define CIRCLE_NS 20000000u
-#define ABSENT_NS 2000000000u
+#define ABSENT_NS 10000000000u
+#define PROMISED_NS 2000000000u
 
 /* What is known of a moment: it is at `ns`, or not before; or later than anybody asks. */
 struct known {
@@ -313,16 +314,21 @@ struct told {
 /* Says for whom this process waits, so that these find it in a circle. pre: locked. */
 static void wait_aloud(const struct holder *h, struct told *told)
 {
-	const struct node_part *p = h->node ? &h->node->parts[h->part] : NULL;
-	const uint64_t waited = h->node ? frag_clock_ns() - h->since : 0;
+	const struct node_part *p;
+	struct talk *t;
+	uint64_t waited;
 
-	if (waited > TELL_NS && p->peer >= 0 &&
-	    (told->talk != h->node->talk || told->peer != p->peer)) {
-		*told = (struct told){ h->node->talk, p->peer };
-		talk_waits(told->talk, told->peer);
+	if (!h->node)
+		return;
+	p = &h->node->parts[h->part];
+	t = h->node->talk;
+	waited = frag_clock_ns() - h->since;
+	if (p->peer >= 0 && waited > TELL_NS && (told->talk != t || told->peer != p->peer)) {
+		*told = (struct told){ t, p->peer };
+		talk_waits(t, p->peer);
 	}
-	if (waited > ABSENT_NS ||
-	    (waited > CIRCLE_NS && p->peer >= 0 && talk_circle(h->node->talk, p->peer)))
+	if (p->peer < 0 ? waited > PROMISED_NS
+			: waited > ABSENT_NS || (waited > CIRCLE_NS && talk_circle(t, p->peer)))
 		wait_no_longer(h);
 }
 

@@ -9,7 +9,7 @@
  *
  * It is certain once all have said when they began, or one who has not is further on its clock, since whatever it will say begins later. Who
  * waits lags behind nobody for whom it waits, so the one that is least far goes on, and the answers do not depend on how
- * fast the processes run. Only a process that does nothing for two seconds, or waits for this one, is taken to be later.
+ * fast the processes run. Only a process that does nothing for ten seconds, or waits for this one, is taken to be later.
  */
 #ifndef FRAG_NOGPU_MOMENT_H
 #define FRAG_NOGPU_MOMENT_H

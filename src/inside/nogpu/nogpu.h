@@ -198,6 +198,11 @@ struct moment;
 /* begins (NULL: not asked): when that began; and how long it takes once all have begun. */
 uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins);
 void frag_nogpu_ranks_begin(void);
+/* Something takes the host so long beside handing out work. */
+void frag_nogpu_host_takes(uint64_t ns);
+/* The driver loads code while the card has nothing to do, and the host waits for that: at the first kernel of a source file (CUDA's lazy
+ * loading), and when cuBLAS makes a handle. Measured on H100s (results/nogpu/ranks.md). */
+void frag_nogpu_wait_idle(void);
 __attribute__((visibility("default"))) const _Atomic bool *frag_nogpu_several(void);
 
 /* ---- libraries */
@@ -249,6 +254,8 @@ struct frag_nogpu_fatbin {
 int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f);
 /* The kernel that a function launches, mangled; NULL: not known. Valid while its library is loaded. */
 const char *frag_nogpu_name_of(const void *function);
+/* Is this the first kernel of its source file that is launched? True once. */
+bool frag_nogpu_loads(const void *function);
 
 /* ---- runtimes inside of the program's libraries (static_runtime.c) */
 

@@ -308,6 +308,23 @@ static struct moment all_done(void)
 	return m;
 }
 
+void frag_nogpu_host_takes(uint64_t ns)
+{
+	if (several_ranks)
+		host_ns += ns;
+}
+
+void frag_nogpu_wait_idle(void)
+{
+	struct moment all;
+
+	if (!several_ranks)
+		return;
+	publish();
+	all = all_done();
+	host_ns = FRAG_MAX(host_ns, moment_wait(&all));
+}
+
 /* A capture that goes on, of this number, or (0) any on this device: lost, because somebody asks whether its work is done. */
 static bool lose_capture(uint64_t number)
 {

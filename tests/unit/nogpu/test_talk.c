@@ -19,6 +19,9 @@ int frag_nogpu_ncclCommSplit(void *parent, int color, int key, void **out, void 
 int frag_nogpu_ncclCommCount(const void *comm, int *count);
 int frag_nogpu_ncclCommUserRank(const void *comm, int *rank);
 int frag_nogpu_ncclCommDestroy(void *comm);
+void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
+void frag_nogpu___cudaRegisterFunction(void **handle, const void *function);
+int frag_nogpu_cudaLaunchKernel(const void *function);
 
 #define INT64 4
 
@@ -178,6 +181,38 @@ static void send_on(void *comm, int me)
 TEST_WITH(what_is_sent_behind_a_receive_begins_after_it, begin, NULL)
 {
 	with_rank_1(send_on);
+}
+
+/* The driver loads the code of each source file while nothing runs, and so waits for what others send. */
+static void load(void *comm, int me)
+{
+	static const uint32_t list[16 + 64] = { 0xba55ed50, 0, 64, 0, 2, 64, 0, 0, 0, 0, 0, 80 };
+	struct frag_nogpu_fatbin file = { .list = (const void *)list };
+	static char functions[2];
+	int64_t x = 1;
+	void *event;
+
+	if (me) {
+		hand_out(100);
+		frag_nogpu_ncclSend(&x, 1, INT64, 0, comm, NULL);
+		return;
+	}
+	for (int i = 0; i < 2; i++)
+		frag_nogpu___cudaRegisterFunction(frag_nogpu___cudaRegisterFatBinary(&file),
+						  functions + i);
+	frag_nogpu_cudaLaunchKernel(functions);
+	frag_nogpu_ncclRecv(&x, 1, INT64, 1, comm, NULL);
+	event = event_now();
+	frag_nogpu_cudaLaunchKernel(functions);
+	EXPECT(query(event), NOT_READY);
+	frag_nogpu_cudaLaunchKernel(functions + 1);
+	EXPECT(query(event), 0);
+	free(event);
+}
+
+TEST_WITH(the_first_kernel_of_a_file_waits_until_nothing_runs, begin, NULL)
+{
+	with_rank_1(load);
 }
 
 /* Rank 0 does not go on before rank 1 has sent, which asks for what rank 0 sends then. */
