@@ -154,8 +154,9 @@ static int listen_at(const char *folder)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), here;
 
 	here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || here < 0 || chdir(folder) || bind(fd, (struct sockaddr *)&at, sizeof(at)) ||
-	    listen(fd, 64)) {
+	/* one of the same name is of a server that was ended */
+	if (fd < 0 || here < 0 || chdir(folder) || (unlink(at.sun_path) && errno != ENOENT) ||
+	    bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 64)) {
 		if (fd >= 0)
 			close(fd);
 		fd = -1;

@@ -2,8 +2,10 @@
 /* See layout_forks.h. */
 #include "layout_forks.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <xxhash.h>
 
@@ -37,6 +39,57 @@ static size_t count_open(const struct frag_layouts *x)
 	for (size_t i = 0; i < x->border.count; i++)
 		n += x->border.points[i].decided != x->border.cards;
 	return n;
+}
+
+enum frag_layout_way frag_layout_forks_way(struct frag_layout_forks *f,
+					   const struct frag_layouts *x, size_t point)
+{
+	if (x->results[point].anew)
+		return FRAG_LAYOUT_ANEW;
+	if (f->server)
+		return FRAG_LAYOUT_FORKED;
+	f->scouted = x->pretend.ranks && !strcmp(x->pretend.ranks, "roles") &&
+		     frag_layout_world(x, frag_layout_of(x, point)) > 1;
+	return f->way;
+}
+
+bool frag_layout_forks_hold(const struct frag_layout_forks *f)
+{
+	return f->way == FRAG_LAYOUT_FIRST && f->scouted && !f->server;
+}
+
+static void late_path(const struct frag_layout_forks *f, char *path, size_t cap)
+{
+	snprintf(path, cap, "%.4000s/modules.late", f->folder); /* cufrag_recorder.py */
+}
+
+/* What a layout that failed had loaded is not what the next one will. */
+static void forget_first(struct frag_layout_forks *f)
+{
+	char path[4200];
+
+	frag_forks_end(f->server);
+	f->server = 0;
+	late_path(f, path, sizeof(path));
+	unlink(path);
+}
+
+bool frag_layout_forks_begin(struct frag_layout_forks *f, const struct frag_layouts *x)
+{
+	char path[4200];
+
+	late_path(f, path, sizeof(path));
+	if (!frag_layout_forks_hold(f) || access(path, R_OK) || count_open(x) <= WORTH_IT)
+		return false;
+	f->server = frag_forks_begin(f->folder);
+	if (!f->server)
+		forget_first(f);
+	return f->server;
+}
+
+bool frag_layout_forks_early(const struct frag_layout_forks *f, enum frag_layout_way way)
+{
+	return way == FRAG_LAYOUT_FORKED && f->server && f->way != FRAG_LAYOUT_FORKED;
 }
 
 static bool same_on(const struct frag_layout_on_card *a, const struct frag_layout_on_card *b)
@@ -79,16 +132,27 @@ static bool failed(const struct frag_layout_result *r)
 	return r->status == FRAG_LAYOUT_FAILED || r->status == FRAG_LAYOUT_ENDLESS;
 }
 
+/* It is compared with itself in a fork. */
+static void end_first(struct frag_layout_forks *f, const struct frag_layouts *x, size_t point,
+		      const struct frag_layout_result *r)
+{
+	f->scouted = false;
+	if (r->status != FRAG_LAYOUT_RAN) {
+		forget_first(f);
+		return;
+	}
+	if (!f->server && count_open(x) > WORTH_IT)
+		f->server = frag_forks_begin(f->folder);
+	f->point = f->server ? point : SIZE_MAX;
+	f->way = f->server ? FRAG_LAYOUT_TRIAL : FRAG_LAYOUT_FIRST;
+}
+
 bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way way,
 			     const struct frag_layouts *x, size_t point,
 			     const struct frag_layout_result *r)
 {
-	if (way == FRAG_LAYOUT_FIRST && f->way == way && r->status == FRAG_LAYOUT_RAN &&
-	    count_open(x) > WORTH_IT) {
-		f->server = frag_forks_begin(f->folder);
-		f->point = f->server ? point : SIZE_MAX;
-		f->way = f->server ? FRAG_LAYOUT_TRIAL : FRAG_LAYOUT_FIRST;
-	}
+	if (way == FRAG_LAYOUT_FIRST && f->way == way)
+		end_first(f, x, point, r);
 	if (way == FRAG_LAYOUT_TRIAL) {
 		if (same(x, r, &x->results[point])) {
 			f->way = FRAG_LAYOUT_FORKED;
@@ -105,7 +169,7 @@ bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way w
 		f->way = FRAG_LAYOUT_ANEW;
 	}
 	/* whatever was wrong with the fork: it counts once it was seen without one */
-	return way != FRAG_LAYOUT_FORKED || !failed(r) || is_known(x, r);
+	return way != FRAG_LAYOUT_FORKED || (f->way == way && (!failed(r) || is_known(x, r)));
 }
 
 void frag_layout_forks_end(struct frag_layout_forks *f)

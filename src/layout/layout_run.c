@@ -47,6 +47,11 @@ struct course {
 	struct frag_layouts *x;
 	struct job jobs[FRAG_LAYOUT_JOBS];
 	unsigned running;
+	struct early {
+		struct job job;
+		struct frag_layout_result result;
+	} early[FRAG_LAYOUT_JOBS]; /* forked before it is known whether that counts */
+	unsigned early_count;
 	char *folder;
 	uint64_t number;
 	struct frag_layout_forks forks;
@@ -114,11 +119,7 @@ static int start_as(struct course *c, size_t point, size_t on, enum frag_layout_
 
 static int start(struct course *c, size_t point, size_t on, struct frag_err *err)
 {
-	enum frag_layout_way way = c->forks.way;
-
-	if (way == FRAG_LAYOUT_TRIAL || c->x->results[point].anew)
-		way = FRAG_LAYOUT_ANEW;
-	return start_as(c, point, on, way, err);
+	return start_as(c, point, on, frag_layout_forks_way(&c->forks, c->x, point), err);
 }
 
 /* One that was recorded already, by the server. */
@@ -229,7 +230,8 @@ static void note_result(struct course *c, struct job *j, const struct frag_layou
 		frag_border_decide(&x->border, j->point, fits_of(x, r));
 }
 
-static void taken(struct course *c, struct job *j, const struct frag_layout_result *r)
+/* Its result counts, or the layout runs again. */
+static void note_end(struct course *c, struct job *j, const struct frag_layout_result *r)
 {
 	if (!frag_layout_forks_ended(&c->forks, j->way, c->x, j->point, r)) {
 		c->x->results[j->point].anew |= j->way == FRAG_LAYOUT_FORKED;
@@ -237,6 +239,23 @@ static void taken(struct course *c, struct job *j, const struct frag_layout_resu
 	}
 	note_result(c, j, r);
 	tell(c, j, r);
+}
+
+static void taken(struct course *c, struct job *j, const struct frag_layout_result *r)
+{
+	if (frag_layout_forks_early(&c->forks, j->way)) {
+		c->early[c->early_count++] = (struct early){ *j, *r };
+		c->x->border.points[j->point].running = true; /* it is not chosen again */
+		return;
+	}
+	note_end(c, j, r);
+	if (frag_layout_forks_early(&c->forks, FRAG_LAYOUT_FORKED))
+		return;
+	for (unsigned k = 0; k < c->early_count; k++) {
+		c->x->border.points[c->early[k].job.point].running = false;
+		note_end(c, &c->early[k].job, &c->early[k].result);
+	}
+	c->early_count = 0;
 }
 
 /* Does it take too long, or print too much? */
@@ -266,6 +285,8 @@ static void await(struct course *c)
 			fds[n++] = (struct pollfd){ .fd = c->jobs[k].pid ? c->jobs[k].from : -1,
 						    .events = POLLIN };
 		poll(fds, n, 100);
+		if (frag_layout_forks_begin(&c->forks, x))
+			return;
 		x->interrupted |= frag_interrupted();
 		for (size_t k = 0; k < FRAG_LAYOUT_JOBS; k++) {
 			struct job *j = &c->jobs[k];
@@ -323,13 +344,19 @@ static bool hopeless(const struct frag_layouts *x)
 	return failed >= ALIKE;
 }
 
+static bool is_free(const struct course *c)
+{
+	bool hold = c->running && frag_layout_forks_hold(&c->forks);
+
+	return c->running < c->x->jobs && !hold && c->early_count + c->running < FRAG_LAYOUT_JOBS;
+}
+
 static int search(struct course *c, struct frag_err *err)
 {
 	struct frag_layouts *x = c->x;
 
 	while (!x->interrupted) {
-		size_t i = c->running < x->jobs && !hopeless(x) ? frag_border_next(&x->border)
-								: SIZE_MAX;
+		size_t i = is_free(c) && !hopeless(x) ? frag_border_next(&x->border) : SIZE_MAX;
 
 		show(c);
 		if (c->forks.point != SIZE_MAX && c->running < x->jobs) {

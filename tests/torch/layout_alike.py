@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FSDP2 and tensor parallelism: layout_alike.py BLOCKS LOG. Writes how often DTensor joined meshes, split indices and asked what a redistribution costs."""
+"""FSDP2 and tensor parallelism: layout_alike.py BLOCKS LOG. Writes how often DTensor joined meshes, split indices, asked what a redistribution costs, and took dimensions
+of a mesh; and whether its tensors begin at once."""
 import sys
 
 import torch
 from torch.distributed import device_mesh
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import placement_types
+from torch.distributed.tensor import DTensor, placement_types
 from torch.distributed.tensor._ops import _pointwise_ops
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
-counts = [0, 0, 0]
+counts = [0, 0, 0, 0, 0]
 
 
 def count(owner, name, i):
@@ -25,6 +26,9 @@ def count(owner, name, i):
 count(device_mesh.DeviceMesh, "__init__", 0)
 count(placement_types._StridedShard, "_split_tensor", 1)
 count(_pointwise_ops, "generate_redistribute_costs", 2)
+if hasattr(device_mesh, "_MeshLayout"):  # since PyTorch 2.10
+    count(device_mesh._MeshLayout.__base__, "__getitem__", 3)
+counts[4] = DTensor.__init__.__code__.co_filename.rpartition("/")[2]
 mesh = init_device_mesh("cuda", (2, 2), mesh_dim_names=("dp", "tp"))
 dp, tp = mesh["dp"], mesh["tp"]
 with torch.device("meta"):

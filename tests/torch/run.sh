@@ -188,19 +188,28 @@ test_forked_layouts_import_once() {
 		layer(torch.randn(8, int(sys.argv[2]) << 8, device="cuda")).sum().backward()
 		optimizer.step()
 	END
-	for kind in late asks job; do
-		PYTHONPATH=$PWD/site-packages "$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh --jobs 1 --vary '{n}=1,2,3,4,5,6' \
+	for run in late asks job 'job --jobs 2'; do
+		read -r kind jobs <<< "$run"
+		PYTHONPATH=$PWD/site-packages "$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh ${jobs:---jobs 1} --vary '{n}=1,2,3,4,5,6' \
 			$([ $kind != job ] || echo --world 2) -- "$python" run.py $kind '{n}' > out 2> log || wrong out log
 		sort imports | uniq -c | awk '{ print $2, $1 }' >> counts && rm imports
 	done
-	# by the first layout (a job's: scout, rank and check) and the process that is forked; asks, too, by the trial, five layouts and the one on the card itself
-	printf '%s\n' 'early 2' 'late 2' 'asks 9' 'early 2' 'early 4' 'late 4' | cmp - counts || wrong counts log
+	# by the first layout (a job's: scout, rank and check; others wait for its scout) and the process that is forked; asks, too, by the trial, five layouts
+	# and the one on the card itself
+	printf '%s\n' 'early 2' 'late 2' 'asks 9' 'early 2' 'early 4' 'late 4' 'early 4' 'late 4' | cmp - counts || wrong counts log
 }
 
-# in forks, Python looks for cycles only in what the program made, and as it ends, too
+# in forks, Python looks for cycles only in what the program made, and as it ends takes apart only that; files of both have all that was written
 test_forked_layouts_leave_out_what_was_loaded() {
+	mkdir site-packages
+	cat > site-packages/early.py <<- 'END'
+		class Taken:
+		    def __del__(self, to=open("apart", "a")):
+		        to.write("apart\n")
+		taken, log = Taken(), open("loaded", "a")
+	END
 	cat > run.py <<- 'END'
-		import gc, os, sys, torch
+		import early, gc, os, sys, torch
 		class Last:
 		    def __del__(self, count=gc.get_freeze_count, write=os.write, to=os.open("ends", os.O_WRONLY | os.O_APPEND | os.O_CREAT)):
 		        write(to, b"%d\n" % (count() > 100000))
@@ -208,10 +217,27 @@ test_forked_layouts_leave_out_what_was_loaded() {
 		last = [Last(), open("text" + sys.argv[1], "w")]
 		last.append(last)
 		last[1].write("written\n")
+		early.log.write("written\n")
 	END
-	"$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh --jobs 1 --vary '{n}=1,2,3,4,5,6' -- "$python" run.py '{n}' > out 2> log || wrong out log
+	PYTHONPATH=$PWD/site-packages "$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh --jobs 1 --vary '{n}=1,2,3,4,5,6' -- "$python" run.py '{n}' > out 2> log || wrong out log
 	sort ends | uniq -c | awk '{ print $2, $1 }' > counts
-	printf '%s\n' '0 1' '1 7' | cmp - counts && [ "$(cat text? | grep -cx written)" = 6 ] || wrong counts log
+	printf '%s\n' '0 1' '1 7' | cmp - counts && [ "$(cat text? | grep -cx written)$(grep -cx written loaded)$(grep -cx apart apart)" = 681 ] || wrong counts log apart loaded
+}
+
+# what was forked before that was known to count is recorded anew, if forks do something else
+test_forked_layouts_count_after_the_trial() {
+	mkdir site-packages
+	echo 'import os; loaded_by = os.getpid()' > site-packages/early.py
+	cat > run.py <<- 'END'
+		import early, os, sys, torch
+		torch.distributed.init_process_group("nccl")
+		layer = torch.nn.Linear(1024, int(sys.argv[1]) * (1 if early.loaded_by == os.getpid() else 2) << 10).cuda()
+		torch.optim.SGD(layer.parameters(), lr=0.1).step()
+	END
+	PYTHONPATH=$PWD/site-packages "$cufrag" layout --no-gpu --gpu h100 --world 2 --policies pytorch --check 0 --fresh --jobs 2 --csv rows.csv --vary '{mb}=5,6,7,8,9' \
+		-- "$python" run.py '{mb}' > out 2> log || wrong out log
+	# as many MiB as it was given: a weight of 4 MiB for each
+	grep -q 'started anew' log && awk -F, '$5 == "recorded" || $5 == "card" { split($3, name, "mb="); n += int($6 / 4194304) == name[2]; all++ } END { exit !(all > 1 && n == all) }' rows.csv || wrong log rows.csv
 }
 
 # the roles of a layout's ranks are taken from another only where its groups are the same, or where all ranks are alike with any number of

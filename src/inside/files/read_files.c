@@ -24,6 +24,7 @@
 #define SEEN_SLOTS 16384u /* a full table only repeats lines */
 
 FRAG_EXPORT void cufrag_read_files_into(const char *name);
+FRAG_EXPORT void cufrag_read_files_end(void);
 
 static char list[4096]; /* "": not wanted */
 static uint64_t seen[SEEN_SLOTS];
@@ -182,7 +183,8 @@ static void __attribute__((constructor(101))) begin(void)
 	cufrag_read_files_into(getenv("CUFRAG_READ_FILES"));
 }
 
-static void __attribute__((destructor)) end(void)
+/* Also of a process that ends without its destructors (cufrag_forks.py). */
+FRAG_EXPORT void __attribute__((destructor)) cufrag_read_files_end(void)
 {
 	if (*list)
 		tell_mapped();

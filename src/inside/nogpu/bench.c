@@ -15,6 +15,9 @@
 #define KEPT (64 * FRAG_MIB) /* while nothing is computed */
 #define LINE 64u
 #define HUGE_PAGE (2 * FRAG_MIB)
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* Linux 5.14 */
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
@@ -75,7 +78,8 @@ bool frag_nogpu_bench_give(void *p)
 	return true;
 }
 
-void frag_nogpu_bench_ready(void *p, uint64_t bytes)
+/* Pages for a part of the card, huge ones where they fit. how: for reading or writing. */
+static void populate(const void *p, uint64_t bytes, int how)
 {
 	uint64_t low = frag_round_up((uint64_t)(uintptr_t)p, HUGE_PAGE);
 	uint64_t high = frag_round_down((uint64_t)(uintptr_t)p + bytes, HUGE_PAGE);
@@ -84,6 +88,16 @@ void frag_nogpu_bench_ready(void *p, uint64_t bytes)
 	if (high <= low)
 		return;
 	madvise(at, high - low, MADV_HUGEPAGE);
-	madvise(at, high - low, MADV_POPULATE_WRITE);
+	madvise(at, high - low, how);
 	madvise(at, high - low, MADV_NOHUGEPAGE); /* as the rest of the card: one mapping again */
+}
+
+void frag_nogpu_bench_ready(void *p, uint64_t bytes)
+{
+	populate(p, bytes, MADV_POPULATE_WRITE);
+}
+
+void frag_nogpu_bench_reads(const void *p, uint64_t bytes)
+{
+	populate(p, bytes, MADV_POPULATE_READ);
 }

@@ -187,6 +187,8 @@ __attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t b
 __attribute__((visibility("default"))) void *frag_nogpu_bench_take(uint64_t bytes);
 __attribute__((visibility("default"))) bool frag_nogpu_bench_give(void *p);
 __attribute__((visibility("default"))) void frag_nogpu_bench_ready(void *p, uint64_t bytes);
+/* This is going to be read: where nothing was written, huge pages of zeros. */
+__attribute__((visibility("default"))) void frag_nogpu_bench_reads(const void *p, uint64_t bytes);
 
 /* ---- time (stream.c): what all kernels so far would have taken */
 

@@ -49,13 +49,43 @@ def same_element(op, args, followed, *more, **options):
     return (op, specs, tuple(spec and id(spec.mesh) for spec in specs), more, *options.items()) if single else None
 
 
-ALIKE = (("device_mesh", "DeviceMesh", "_concatenate", same_meshes),
+def same_layout(*asked):
+    """Sizes and strides of a mesh, of which each weight asks for how many ranks share it, and each mesh whether ranks are in it twice."""
+    return asked
+
+
+ALIKE = (("_mesh_layout", "_MeshLayout", "__getitem__", same_layout),
+         ("_mesh_layout", "_MeshLayout", "check_non_overlap", same_layout),
+         ("device_mesh", "DeviceMesh", "_concatenate", same_meshes),
          ("tensor.placement_types", "_StridedShard", "local_shard_size_and_offset", same_part),
          ("tensor._dtensor_spec", "DTensorSpec", "compute_default_shard_order", tuple),
          ("tensor._ops._pointwise_ops", None, "common_pointwise_strategy", same_element))
 
 
+def begin_at_once(api):
+    """DTensor.__init__ does nothing but for torch.export. The five calls that find this out for each result of each operator are left out."""
+    import torch
+    original, compiler = vars(api.DTensor).get("__init__"), torch.compiler
+    if not original or not hasattr(compiler, "is_exporting"):
+        return
+
+    @functools.wraps(original)
+    def __init__(self, *args, **kwargs):
+        if compiler.is_exporting():
+            original(self, *args, **kwargs)
+
+    def leave_alone(eval_frame):
+        """As torch.compile leaves the original."""
+        if hasattr(eval_frame, "skip_code"):
+            eval_frame.skip_code(__init__.__code__)
+        else:
+            api.DTensor.__init__ = original
+    api.DTensor.__init__ = __init__
+    cufrag_card.After("torch._dynamo.eval_frame", leave_alone, "what saves DTensor time")
+
+
 def watch():
+    cufrag_card.After("torch.distributed.tensor._api", begin_at_once, "what saves DTensor time")
     for module, owner, name, key in ALIKE:
         def then(loaded, owner=owner, name=name, key=key):
             remember(getattr(loaded, owner, None) if owner else loaded, name, key)

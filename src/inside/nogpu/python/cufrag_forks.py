@@ -16,10 +16,12 @@ a module asks for a card or for a variable of a single rank, or leaves a thread 
 loaded. (Threads of libraries, as those of BLAS, are theirs to see to: pthread_atfork.)
 """
 import array
+import atexit
 import ctypes
 import gc
 import importlib
 import importlib.machinery
+import io
 import os
 import posix
 import select
@@ -97,6 +99,16 @@ class Loaded:
                 setattr(*place)
         return not self.asked
 
+    def leave_out(self):
+        """Python's garbage collector looks through all objects when a quarter of their number is new. What was loaded here stays until the
+        end, so it is left out, but counts: forks look as rarely as if it were not."""
+        gc.collect()
+        self.modules, self.files = set(sys.modules) - {"__main__"}, files_among(gc.get_objects())
+        gc.freeze()
+        young, middle, old = gc.get_threshold()
+        if young and middle:
+            gc.set_threshold(young, middle, max(old, gc.get_freeze_count() // 4 // (young * middle)))
+
     def changes(self):
         """Variables that loading has changed: name -> value, or None."""
         now, before = lasting(os.environb), lasting(self.given)
@@ -126,18 +138,8 @@ def load(modules):
         if not loaded.load(names_in(path)) or threading.active_count() > 1 or has_children():
             posix._exit(UNFIT)
     cufrag_shapes.use(modules + ".shapes")
-    leave_out_loaded()
+    loaded.leave_out()
     return loaded
-
-
-def leave_out_loaded():
-    """Python's garbage collector looks through all objects when a quarter of their number is new. What was loaded here stays until the end, so it
-    is left out, but counts: forks look as rarely as if it were not."""
-    gc.collect()
-    gc.freeze()
-    young, middle, old = gc.get_threshold()
-    if young and middle:
-        gc.set_threshold(young, middle, max(old, gc.get_freeze_count() // 4 // (young * middle)))
 
 
 def names_in(path):
@@ -290,6 +292,51 @@ def run_program(words):
         exec(compile(f.read(), path, "exec", dont_inherit=True), main.__dict__)
 
 
+def flush(files):
+    """What was written into them and not yet to disk. Layers above others first."""
+    for kind in (io.TextIOWrapper, io.BufferedIOBase):
+        for file in files:
+            try:
+                if isinstance(file, kind) and not file.closed:
+                    file.flush()
+            except Exception:  # nor does Python say so as it ends
+                pass
+
+
+def files_among(objects):
+    return [o for o in objects if isinstance(o, (io.TextIOWrapper, io.BufferedIOBase))]
+
+
+def take_apart(names):
+    """The program's own modules, as Python does when it ends: what only they hold is closed or says its last words."""
+    for module in [sys.modules.pop(n) for n in reversed(names)]:
+        if isinstance(module, types.ModuleType):
+            vars(module).update(dict.fromkeys((n for n in vars(module) if n != "__builtins__"), None))
+    module = None
+    gc.collect()
+
+
+def end(loaded):
+    """What Python does when a program has come to its end, but for what was loaded before: taking that apart takes longer than all of this, and
+    nobody sees it. A file in a cycle of objects may be closed before the text for it has come that far, so all are flushed first."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    try:
+        for file in (sys.stdout, sys.stderr):
+            if file and not file.closed:
+                file.flush()
+    except Exception:  # Python ends with another status
+        return
+    flush(loaded.files + files_among(gc.get_objects()))
+    take_apart([n for n in sys.modules if n not in loaded.modules])
+    flush(loaded.files + files_among(gc.get_objects()))
+    libc = ctypes.CDLL(None)
+    libc.fflush(None)
+    if os.environ.get("CUFRAG_READ_FILES"):
+        libc.cufrag_read_files_end()
+    posix._exit(0)
+
+
 def prepare():
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]  # the folder of this file
@@ -298,8 +345,14 @@ def prepare():
     loaded = load(sys.argv[2])
     request = Server(listener, loaded).serve()
     become(loaded, request)
-    return request.words
+    return loaded, request.words
 
 
 if __name__ == "__main__":
-    run_program(prepare())
+    loaded, words = prepare()
+    try:
+        run_program(words)
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    end(loaded)

@@ -172,6 +172,8 @@ class Recorder:
 
     def tell_late_modules(self):
         if os.environ.get("CUFRAG_NOGPU_MODULES"):
+            import cufrag_shapes
+            cufrag_shapes.write()  # before: who sees the names begins
             self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"] + ".late")
 
     def start(self):

@@ -29,7 +29,6 @@ import time
 
 import cufrag_ranks
 import cufrag_recorder
-import cufrag_shapes
 
 CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # beside the role's own rank, a processor each
 OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # what device meshes and Megatron-LM call it
@@ -41,7 +40,6 @@ ALIKE = "alike"
 def end_scout():
     import posix  # without the exit handlers: nothing is recorded
     cufrag_recorder.Recorder.of_process.tell_late_modules()
-    cufrag_shapes.write()
     posix._exit(0)
 
 

@@ -9,7 +9,6 @@ the process of cufrag_forks.py reads them (use).
 An answer is bytes under a hash of its question: no objects that Python's garbage collector would count. It is not kept if finding it took
 memory of the card: the first fake tensor of a card does.
 """
-import atexit
 import functools
 import hashlib
 import os
@@ -87,11 +86,10 @@ def keep(path):
     import cufrag_card
     KEPT["path"] = path
     cufrag_card.After(MODULE, lambda module: watch(module, KEPT["answers"], True), "what saves DTensor time")
-    atexit.register(write)
 
 
 def write():
-    """When that ends, or its scout (cufrag_roles.py)."""
+    """When that ends, or its scout (cufrag_recorder.py)."""
     if KEPT["answers"]:
         path = KEPT["path"]
         with open("%s.%d" % (path, os.getpid()), "wb") as f:

@@ -689,6 +689,7 @@ struct Bench final : c10::Allocator {
 	static inline void *(*take)(uint64_t);
 	static inline bool (*give)(void *);
 	static inline void (*ready)(void *, uint64_t);
+	static inline void (*reads)(const void *, uint64_t);
 	static inline c10::Allocator *host;
 
 	static void free(void *p)
@@ -712,7 +713,8 @@ struct Bench final : c10::Allocator {
 		take = reinterpret_cast<void *(*)(uint64_t)>(dlsym(lib, "frag_nogpu_bench_take"));
 		give = reinterpret_cast<bool (*)(void *)>(dlsym(lib, "frag_nogpu_bench_give"));
 		ready = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_bench_ready"));
-		if (!take || !give || !ready || host)
+		reads = reinterpret_cast<void (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_bench_reads"));
+		if (!take || !give || !ready || !reads || host)
 			return;
 		host = c10::GetCPUAllocator();
 		c10::SetCPUAllocator(new Bench);
@@ -931,6 +933,12 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 		const auto &name = op.schema().arguments()[i].name();
 		stack.push_back(name == "generator" || name == "pin_memory" ? IValue() : to_cpu(args[i]));
 	}
+	for (size_t i = 0; Bench::reads && i < args.size(); i++) /* else each page of a large tensor that nobody wrote is a fault of its own */
+		if (!f.writes[i])
+			each(args[i], [](const Tensor &t) {
+				if (on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense())
+					Bench::reads(t.data_ptr(), span(t));
+			});
 	if (f.counts && integers(args[0].toTensor()))
 		stack[0] = stack[0].toTensor().to(at::kDouble);
 	const Stack kept = stack; /* what comes back is, for several given outputs, a reference to these, which leave the stack before */
