@@ -855,6 +855,19 @@ test_what_is_known_is_computed() {
 		grep -qx 'mask 936' log && grep -qx 'chosen True 5.0 True False' log && grep -qx 'mode 64' log && grep -qx 'edges 5000 5000' log && grep -qx 'experts 128 {2500} {2500}' log && grep -qx 'time True True True True' log && grep -qx 'made 10' log && grep -qx 'pages True' log && grep -qx 'stale True True \[1.0\] 1.0' log || wrong log
 }
 
+# Threads of a library for numbers would wait for each other, so what is computed and what is invented takes one, in the backward pass, too.
+test_values_take_one_thread() {
+	cat > threads.py <<'E'
+import os, torch
+
+large = torch.nn.Parameter(torch.randn(4096, 4096, device="cuda"))
+(large @ large).clamp_min(0).norm().backward()
+names = [open("/proc/self/task/%s/comm" % task).read().strip() for task in os.listdir("/proc/self/task")]
+print("threads", names.count("pt_autograd_0"), torch.get_num_threads())
+E
+	OMP_NUM_THREADS=2 record -o run.cft -- "$python" threads.py && grep -qx 'threads 1 2' log || wrong log
+}
+
 test_segments_follow_what_the_host_leaves() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" moved && verified run.cft && grep -q '^above .*True, True\]' log &&
 		record -o run.cft -- "$python" "$root/tests/torch/train.py" holed && grep -qx 'hole True' log || wrong log

@@ -612,8 +612,29 @@ void invent_for(const Info &f, const std::vector<IValue> &args, const std::vecto
 
 /* ---- computing --------------------------------------------------------------------------------- */
 
-/* Operators go to the back-ends, and not through here again. */
+extern "C" { /* of the library that libtorch_cpu uses, if any */
+int omp_get_max_threads() __attribute__((weak));
+void omp_set_num_threads(int) __attribute__((weak));
+}
+
+/* What is computed is small: threads would wait for each other longer than they work, on a busy machine by far. */
+struct OneThread {
+	int before = omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : 1;
+	OneThread()
+	{
+		if (before > 1)
+			omp_set_num_threads(1);
+	}
+	~OneThread()
+	{
+		if (before > 1)
+			omp_set_num_threads(before);
+	}
+};
+
+/* Operators go to the back-ends, and not through here again; each on one thread, what is invented, too. */
 struct Below {
+	OneThread alone;
 	at::AutoDispatchBelowADInplaceOrView no_grad;
 	c10::impl::ExcludeDispatchKeyGuard not_again{ c10::DispatchKey::Fake };
 };
@@ -662,26 +683,6 @@ struct KeepSeed {
 	}
 };
 
-extern "C" { /* of the library that libtorch_cpu uses, if any */
-int omp_get_max_threads() __attribute__((weak));
-void omp_set_num_threads(int) __attribute__((weak));
-}
-
-/* What is computed is small: threads would wait for each other longer than they work, on a busy machine by far. */
-struct OneThread {
-	int before = omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : 1;
-	OneThread()
-	{
-		if (before > 1)
-			omp_set_num_threads(1);
-	}
-	~OneThread()
-	{
-		if (before > 1)
-			omp_set_num_threads(before);
-	}
-};
-
 /* What operators of the CPU allocate while they compute here: the result where it belongs, on the card, the rest on the bench (bench.c). */
 struct Bench final : c10::Allocator {
 	static inline thread_local bool works;
@@ -725,7 +726,6 @@ struct Bench final : c10::Allocator {
 
 /* pre: `place` is new memory of the card, which nothing else looks at. */
 struct Working {
-	OneThread alone;
 	explicit Working(Tensor place = {})
 	{
 		Bench::works = Bench::host;
@@ -962,7 +962,6 @@ std::vector<Tensor> copy_results(const std::vector<IValue> &outs, const std::vec
 {
 	std::vector<std::pair<Tensor, Tensor>> pairs; /* to, from */
 	std::vector<Tensor> others;
-	OneThread alone;
 	for (size_t i = 0; i < outs.size() && i < results.size(); i++) {
 		std::vector<Tensor> to, from;
 		each(outs[i], [&](const Tensor &t) { to.push_back(t); });
