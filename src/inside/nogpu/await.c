@@ -44,10 +44,15 @@ struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts)
 	return a;
 }
 
+static bool waits(const struct await_part *p)
+{
+	return !p->here && !p->same && !p->own;
+}
+
 static void release(struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++) {
-		if (await_waits(&a->parts[i]))
+		if (waits(&a->parts[i]))
 			moment_heard(a->over, i, NULL);
 		frag_host_free(a->parts[i].got.data);
 	}
@@ -158,11 +163,6 @@ static void note_differs(const struct awaited *a, const struct await_part *p)
 		p->got.bytes);
 }
 
-bool await_waits(const struct await_part *p)
-{
-	return !p->here && !p->same && !p->own;
-}
-
 /* Did something that began before leave a part of this rank's open? */
 static bool behind(const struct awaited *a, int peer)
 {
@@ -171,7 +171,7 @@ static bool behind(const struct awaited *a, int peer)
 			b->talk == a->talk && (b->call == TALK_SEND) == (a->call == TALK_SEND);
 
 		for (size_t i = 0; same_line && i < b->parts_count; i++)
-			if (b->parts[i].peer == peer && await_waits(&b->parts[i]))
+			if (b->parts[i].peer == peer && waits(&b->parts[i]))
 				return true;
 	}
 	return false;
@@ -186,7 +186,7 @@ static bool hear(struct awaited *a)
 		struct await_part *p = &a->parts[i];
 		enum talk_answer answer;
 
-		if (!await_waits(p))
+		if (!waits(p))
 			continue;
 		if (behind(a, p->peer)) {
 			all = false;
@@ -231,12 +231,25 @@ static void hear_all(void)
 	clear(NULL);
 }
 
-void await_look(void)
+/* Delivers nothing: this may be asked where locks are held that delivering needs. */
+static void only_hear(void)
 {
 	FRAG_LOCKED(&mutex);
 
 	for (struct awaited *a = list; a; a = a->next)
 		(void)hear(a);
+}
+
+struct moment_node *await_moment(struct moment *m, const struct awaited *a)
+{
+	int *peers FRAG_AUTO_FREE = frag_host_calloc(FRAG_MAX(a->parts_count, 1u), sizeof(*peers));
+
+	if (!peers)
+		return NULL;
+	for (size_t i = 0; i < a->parts_count; i++)
+		peers[i] = waits(&a->parts[i]) ? a->parts[i].peer : -1;
+	moment_listen(only_hear);
+	return moment_await(m, a->talk, peers, a->parts_count, a->ns);
 }
 
 void await_begin(struct awaited *a, void *stream)
@@ -295,7 +308,7 @@ static struct awaited *first_of(const struct goal *g)
 static int missing_of(const struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++)
-		if (await_waits(&a->parts[i]))
+		if (waits(&a->parts[i]))
 			return a->parts[i].peer;
 	return -1;
 }

@@ -46,13 +46,12 @@ struct awaited {
 	struct await_part parts[];
 };
 
-/* Its message is missing. */
-bool await_waits(const struct await_part *p);
 /* NULL: no memory. */
 struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts);
 void await_begin(struct awaited *a, void *stream);
-/* Hears what has come, and delivers nothing: callers may hold locks that this needs. */
-void await_look(void);
+/* When it is over, if that is not before this moment. */
+struct moment;
+struct moment_node *await_moment(struct moment *m, const struct awaited *a);
 /* The communicator ends: nothing of it is awaited any longer. */
 void await_drop(struct talk *t);
 

@@ -10,7 +10,6 @@
 
 #include <frag/clock.h>
 
-#include "await.h"
 #include "base/locked.h"
 #include "lib/grow.h"
 
@@ -142,11 +141,21 @@ static void read_clocks(void)
 	}
 }
 
+static void hear_nothing(void)
+{
+}
+static void (*_Atomic hear)(void) = hear_nothing;
+
+void moment_listen(void (*by)(void))
+{
+	hear = by;
+}
+
 void moment_tell(void)
 {
 	if (!promises)
 		return;
-	await_look();
+	hear();
 	FRAG_LOCKED(&mutex);
 	know_all();
 }
@@ -216,18 +225,19 @@ void moment_max(struct moment *m, const struct moment *other)
 		hang(m, &other->hangs[i]);
 }
 
-struct moment_node *moment_await(struct moment *m, const struct awaited *a)
+struct moment_node *moment_await(struct moment *m, struct talk *talk, const int *peers,
+				 size_t count, uint64_t ns)
 {
 	FRAG_LOCKED(&mutex);
-	struct moment_node *n = node_new(m, a->parts_count);
+	struct moment_node *n = node_new(m, count);
 
 	if (!n)
 		return NULL;
-	n->talk = a->talk;
-	n->ns = a->ns;
-	for (size_t i = 0; i < a->parts_count; i++)
-		if (await_waits(&a->parts[i]))
-			n->parts[i] = (struct node_part){ .peer = a->parts[i].peer };
+	n->talk = talk;
+	n->ns = ns;
+	for (size_t i = 0; i < count; i++)
+		if (peers[i] >= 0)
+			n->parts[i] = (struct node_part){ .peer = peers[i] };
 	know_node(n);
 	*m = moment_of(n);
 	return n;
@@ -342,7 +352,7 @@ static struct known decide(struct moment *m, uint64_t ns)
 
 	for (;;) {
 		read_clocks();
-		await_look();
+		hear();
 		pthread_mutex_lock(&mutex);
 		know_all();
 		k = know(m);

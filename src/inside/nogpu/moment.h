@@ -3,7 +3,7 @@
  * Moments on the modelled clock (stream.c) that may depend on what other ranks have not said yet. What a rank sends comes when that has
  * begun, and a collective ends when all have begun, each on its own clock; nobody waits for that before somebody must know:
  *
- *	moment_await(&m, awaited)	m is now the later of what it was and of what comes
+ *	moment_await(&m, talk, peers …)	m is now the later of what it was and of what comes
  *	moment_heard(node, i, message)	one rank has said when it began
  *	moment_over(&m, ns)		is it over at ns? Waits until that is certain
  *
@@ -26,16 +26,18 @@ struct moment {
 	} hangs[MOMENT_HANGS];
 };
 
-struct awaited;
 struct moment_node;
 
 /* Safe from any thread, and so are the moments that are only used by these. */
 void moment_add(struct moment *m, uint64_t ns);
 /* The later of both. */
 void moment_max(struct moment *m, const struct moment *other);
-/* Not before what `a` awaits and a->ns more. NULL: no memory, or nobody is awaited. */
-struct moment_node *moment_await(struct moment *m, const struct awaited *a);
-/* What a->parts[i] awaits. NULL: the rank has ended, or is no longer awaited. The node lasts until all of its parts have been heard. */
+/* How messages are heard, by moment_heard; it may be called with locks held that delivering them needs. */
+void moment_listen(void (*hear)(void));
+/* Not before what these peers (-1: none) say, and ns more. NULL: no memory, or nobody is awaited. */
+struct moment_node *moment_await(struct moment *m, struct talk *t, const int *peers, size_t count,
+				 uint64_t ns);
+/* What peers[i] says. NULL: the rank has ended, or is no longer awaited. The node lasts until all of its parts have been heard. */
 void moment_heard(struct moment_node *n, size_t i, const struct talk_message *message);
 /* For other ranks: when this was, or will have been. */
 struct talk_when moment_when(const struct moment *m);

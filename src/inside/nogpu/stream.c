@@ -284,7 +284,7 @@ void frag_nogpu_stream_awaits(void *stream, struct awaited *a)
 
 	s->awaits = FRAG_MAX(s->awaits, a->number);
 	if (a->ns)
-		a->over = moment_await(&s->busy, a);
+		a->over = await_moment(&s->busy, a);
 }
 
 /* The host goes on when this is over. */
