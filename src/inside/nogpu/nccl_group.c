@@ -174,6 +174,9 @@ NOGPU_ENTRY(int, ncclCommDestroy, (struct comm * comm))
 NOGPU_VALUE(int, ncclCommAbort, (struct comm * comm), frag_nogpu_ncclCommDestroy(comm))
 /* ---- parts of a communicator ------------------------------------------------------------------- */
 
+/* Others below 0 are colours: PyTorch 2.3 to 2.5 cuts hashes of 63 bits to an int. */
+#define NO_COLOUR (-1)
+
 struct choice {
 	int color, key;
 };
@@ -233,12 +236,13 @@ NOGPU_ENTRY(int, ncclCommSplit, (struct comm * p, int color, int key, void **out
 
 	*out = NULL;
 	if (!p->talk || p->plays)
-		return color < 0 ? NCCL_OK : comm_make(out, p->ranks, FRAG_MIN(key, p->ranks - 1));
+		return color == NO_COLOUR ? NCCL_OK
+					  : comm_make(out, p->ranks, FRAG_MIN(key, p->ranks - 1));
 	all = frag_host_calloc((size_t)p->ranks, sizeof(*all));
 	if (!all)
 		return NCCL_SYSTEM_ERROR;
 	all[p->rank] = (struct choice){ color, key };
 	p->splits++;
 	FRAG_TRY(gather_choices(p, all));
-	return color >= 0 ? split(p, all, out) : NCCL_OK;
+	return color == NO_COLOUR ? NCCL_OK : split(p, all, out);
 }

@@ -348,7 +348,9 @@ static void divide(void *comm, int me)
 	int count = 0, rank = -1;
 
 	for (int turned = 0; turned < 2; turned++) {
-		EXPECT(frag_nogpu_ncclCommSplit(comm, 3, turned ? 1 - me : me, &part, NULL), 0);
+		EXPECT(frag_nogpu_ncclCommSplit(comm, turned ? -2 : 3, turned ? 1 - me : me, &part,
+						NULL),
+		       0);
 		frag_nogpu_ncclCommCount(part, &count);
 		frag_nogpu_ncclCommUserRank(part, &rank);
 		EXPECT(count, 2);

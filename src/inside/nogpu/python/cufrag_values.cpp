@@ -904,7 +904,7 @@ template <class T> void draw_reals(const Draw &d, T *out, uint64_t n)
 bool drawn(const Draw &d, const Tensor &t)
 {
 	uint64_t n = t.defined() ? uint64_t(t.numel()) : 0, threads = threads_of_draw(n);
-	if (!d.kind || !n || !threads || !t.is_non_overlapping_and_dense() || !on_card(t))
+	if (!n || !threads || !on_card(t) || !t.is_non_overlapping_and_dense())
 		return false;
 	uint64_t turns = (n - 1) / (threads * (d.wide() && TORCH_VERSION_MINOR >= 5 ? 2 : 4)) + 1;
 	if (d.generator.get_offset() - d.offset != 4 * turns || d.offset % 4)
@@ -1787,7 +1787,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		outs_fit = true; /* takes no memory of the host, however large the net is: a table of choices begins so */
 	Tensor place = f.mutates ? Tensor() : place_of(args, outs);
 	if (!done && !f.shape && fits && outs_fit)
-		done = cleared || drawn(draw, outs[0].isTensor() ? outs[0].toTensor() : Tensor()) || compute(op, f, args, results, place);
+		done = cleared || (draw.kind && drawn(draw, outs[0].toTensor())) || compute(op, f, args, results, place);
 	std::vector<Tensor> others;
 	if (done && !f.mutates)
 		others = copy_results(outs, results, place);
