@@ -180,11 +180,12 @@ class Server:
     def __init__(self, listener, loaded):
         self.listener, self.loaded = listener, loaded
         self.runs = {}  # pid -> connection
+        self.ends = {}  # pid -> what can be read once it has ended
 
     def serve(self):
         """Returns a request, in the process that it asked for."""
         while True:
-            ready = select.select([self.listener] + list(self.runs.values()), [], [], 0.01 if self.runs else None)[0]
+            ready = select.select([self.listener, *self.runs.values(), *self.ends.values()], [], [], 0.01 if len(self.ends) < len(self.runs) else None)[0]
             for pid, connection in list(self.runs.items()):
                 if connection in ready:  # nobody waits for it any more
                     os.kill(pid, signal.SIGKILL)
@@ -210,12 +211,18 @@ class Server:
             connection.sendall(b"pid %d\n" % pid if fits else b"no\n")
             if fits:
                 self.runs[pid] = connection
+                try:
+                    self.ends[pid] = os.pidfd_open(pid)
+                except (AttributeError, OSError):  # before Python 3.9 and Linux 5.3: looked for now and then
+                    pass
             else:
                 connection.close()
             return False
         dies_with_parent()
         for other in [self.listener, connection] + list(self.runs.values()):
             other.close()
+        for end in self.ends.values():
+            os.close(end)
         return True
 
     def reap(self):
@@ -227,6 +234,8 @@ class Server:
                 except OSError:
                     pass
                 self.runs.pop(pid).close()
+                if pid in self.ends:
+                    os.close(self.ends.pop(pid))
 
 
 def follow_files(loaded, path):
@@ -262,6 +271,8 @@ def become(loaded, request):
     if numpy:
         numpy.random.seed()
     loaded.recorder.fork()
+    if loaded.recorder.card:  # in a fork, Python does not end: see `end`
+        atexit.unregister(loaded.recorder.card.let_threads_rest)
 
 
 def fresh_main():
