@@ -367,10 +367,10 @@ uint64_t frag_dev_host_pair(const struct frag_dev_observed *seen);
 typedef int (*frag_place_fn)(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr);
 
 struct frag_sim_config {
-	const char *name;	      /* shown; NULL = "sim" */
-	uint64_t total_bytes;	      /* 0 = the card of the bundled recordings (h200) */
-	uint64_t context_bytes;	      /* UINT64_MAX = that card's context */
-	uint64_t local_bytes;	      /* stacks of its threads, which take addresses; 0 = that card's */
+	const char *name;	/* shown; NULL = "sim" */
+	uint64_t total_bytes;	/* 0 = the card of the bundled recordings (h200) */
+	uint64_t context_bytes; /* UINT64_MAX = that card's context */
+	uint64_t local_bytes;	/* stacks of its threads, which take addresses; 0 = that card's */
 	const struct frag_cost *cost; /* NULL = the built-in H200 profile; borrowed while open */
 	frag_place_fn place;
 	void *place_ctx;

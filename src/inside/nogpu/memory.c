@@ -103,7 +103,8 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 	const struct frag_sim_config cfg = { .name = c->name,
 					     .total_bytes = c->total_bytes,
 					     .context_bytes = c->context_bytes,
-					     .local_bytes = frag_nogpu_local_bytes(NOGPU_LOCAL_CONTEXT),
+					     .local_bytes =
+						     frag_nogpu_local_bytes(NOGPU_LOCAL_CONTEXT),
 					     .host = frag_nogpu_host_look,
 					     .host_ctx = (void *)(intptr_t)ordinal };
 	void *at = (void *)(uintptr_t)zone_base(ordinal, NOGPU_SEGMENTS);

@@ -346,8 +346,8 @@ static void wait_aloud(const struct holder *h, struct told *told)
 static struct known decide(struct moment *m, uint64_t ns)
 {
 	struct timespec nap = { 0, NAP_FIRST_NS };
-	struct holder h = { NULL };
-	struct told told = { NULL };
+	struct holder h = { .node = NULL };
+	struct told told = { .talk = NULL };
 	struct known k;
 
 	for (;;) {

@@ -198,7 +198,8 @@ static void keep_busy(void *stream, uint64_t ns, struct moment *begins)
 	struct moment now;
 
 	works = true;
-	now = (struct moment){ .ns = host_ns += HOST_OP_NS };
+	host_ns += HOST_OP_NS;
+	now = (struct moment){ .ns = host_ns };
 	moment_max(&s->busy, &now);
 	if (begins)
 		moment_max(begins, &s->busy);

@@ -15,6 +15,9 @@ void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
 void frag_nogpu___cudaRegisterFunction(void **handle, const void *function, const char *mangled,
 				       const char *name);
 
+int frag_nogpu_cudaLaunchKernel(const void *function);
+int frag_nogpu_ncclCommInitAll(void **out, int ranks, const int *devices);
+
 int frag_nogpu_cuModuleLoad(void **out, const char *path);
 int frag_nogpu_cuModuleLoadData(void **out, const void *image);
 int frag_nogpu_cuModuleGetFunction(void **out, void *module, const char *name);
