@@ -123,7 +123,7 @@ uint64_t frag_nogpu_group_bytes(int ranks, int rank)
 static void map(uint64_t bytes, uint64_t piece_bytes)
 {
 	NOGPU_LOCKED;
-	struct frag_device *sim = frag_nogpu_sim(frag_nogpu_device());
+	struct frag_device *sim = frag_nogpu_places(frag_nogpu_device());
 
 	for (uint64_t at = 0; sim && at < bytes; at += piece_bytes)
 		frag_sim_hold_mapped(sim, piece_bytes);

@@ -252,7 +252,7 @@ void frag_nogpu_host_load(enum nogpu_loaded what)
 	static bool done[NOGPU_LOADED_COUNT];
 	NOGPU_LOCKED;
 	const int ordinal = frag_nogpu_device();
-	struct frag_device *sim = frag_nogpu_sim(ordinal);
+	struct frag_device *sim = frag_nogpu_places(ordinal);
 
 	if (done[what] || !sim)
 		return;

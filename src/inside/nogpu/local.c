@@ -69,7 +69,7 @@ void frag_nogpu_local(enum nogpu_local need)
 	if (atomic_exchange(&done[device][need], true))
 		return;
 	NOGPU_LOCKED;
-	sim = frag_nogpu_sim(device);
+	sim = frag_nogpu_places(device);
 	if (sim)
 		frag_sim_local(sim, frag_nogpu_local_bytes(need), needs[need].behind_bytes);
 }

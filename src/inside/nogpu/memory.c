@@ -97,7 +97,8 @@ static void __attribute__((noreturn)) fail_space(void)
 	_exit(4);
 }
 
-struct frag_device *frag_nogpu_sim(int ordinal)
+/* NULL: no memory, or (unless it must) no address space. */
+static struct frag_device *sim_of(int ordinal, bool must)
 {
 	const struct nogpu_card *c = frag_nogpu_card();
 	const struct frag_sim_config cfg = { .name = c->name,
@@ -114,8 +115,11 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 		return sims[ordinal];
 	got = mmap(at, share_bytes(), PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-	if (got == MAP_FAILED)
-		fail_space();
+	if (got == MAP_FAILED) {
+		if (must)
+			fail_space();
+		return NULL;
+	}
 	/* huge pages would give 2 MiB of host memory to each small copy */
 	madvise(got, share_bytes(), MADV_NOHUGEPAGE);
 	if (got != at || frag_sim_open(&cfg, &sims[ordinal], NULL)) {
@@ -126,10 +130,20 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 	return sims[ordinal];
 }
 
+struct frag_device *frag_nogpu_sim(int ordinal)
+{
+	return sim_of(ordinal, true);
+}
+
+struct frag_device *frag_nogpu_places(int ordinal)
+{
+	return sim_of(ordinal, false);
+}
+
 void frag_nogpu_hold(uint64_t bytes)
 {
 	NOGPU_LOCKED;
-	struct frag_device *sim = frag_nogpu_sim(frag_nogpu_device());
+	struct frag_device *sim = frag_nogpu_places(frag_nogpu_device());
 
 	if (sim)
 		frag_sim_hold(sim, bytes);

@@ -120,6 +120,8 @@ extern pthread_mutex_t frag_nogpu_mutex;
 struct frag_device;
 /* The simulated device behind card `ordinal`; NULL: no memory or no address space. pre: locked. */
 struct frag_device *frag_nogpu_sim(int ordinal);
+/* For what only matters to addresses: NULL also where there is no room for them. pre: locked. */
+struct frag_device *frag_nogpu_places(int ordinal);
 /* Tells the simulated device what the host process has mapped and unmapped. ctx: the card's ordinal. pre: locked. */
 void frag_nogpu_host_look(void *ctx);
 /* Libraries map what they need at their first work (host_space.c). */

@@ -20,7 +20,8 @@ int frag_nogpu_ncclCommCount(const void *comm, int *count);
 int frag_nogpu_ncclCommUserRank(const void *comm, int *rank);
 int frag_nogpu_ncclCommDestroy(void *comm);
 void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
-void frag_nogpu___cudaRegisterFunction(void **handle, const void *function);
+void frag_nogpu___cudaRegisterFunction(void **handle, const void *function, const char *mangled,
+				       const char *name);
 int frag_nogpu_cudaLaunchKernel(const void *function);
 
 #define INT64 4
@@ -199,7 +200,7 @@ static void load(void *comm, int me)
 	}
 	for (int i = 0; i < 2; i++)
 		frag_nogpu___cudaRegisterFunction(frag_nogpu___cudaRegisterFatBinary(&file),
-						  functions + i);
+						  functions + i, "", "_Z1k");
 	frag_nogpu_cudaLaunchKernel(functions);
 	frag_nogpu_ncclRecv(&x, 1, INT64, 1, comm, NULL);
 	event = event_now();
