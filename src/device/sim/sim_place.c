@@ -237,6 +237,22 @@ static void start(struct place *p)
 	p->started = true;
 }
 
+/* FRAG_OOM: address space exhausted; FRAG_ENOMEM. */
+static int fresh_chunk(struct place *p, uint64_t bytes, struct chunk **out, struct frag_err *err)
+{
+	uint64_t span = frag_round_up(bytes, GRAIN);
+	frag_addr_t base;
+
+	if (p->host)
+		p->host(p->host_ctx);
+	FRAG_TRY(reserve_nodes(p, err));
+	base = fresh_base(p, span);
+	if (!base)
+		return FRAG_OOM;
+	*out = chunk_open(p, base, base + span);
+	return 0;
+}
+
 int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struct frag_err *err)
 {
 	struct chunk *c;
@@ -247,18 +263,8 @@ int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struc
 	start(p);
 	bytes = frag_round_up(bytes, FRAG_PAGE);
 	c = frag_simarena_find(&p->arena, bytes);
-	if (!c) {
-		uint64_t span = frag_round_up(bytes, GRAIN);
-		frag_addr_t base;
-
-		if (p->host)
-			p->host(p->host_ctx);
-		FRAG_TRY(reserve_nodes(p, err));
-		base = fresh_base(p, span);
-		if (!base)
-			return FRAG_OOM;
-		c = chunk_open(p, base, base + span);
-	}
+	if (!c)
+		FRAG_TRY(fresh_chunk(p, bytes, &c, err));
 	*out = frag_simarena_cut(&p->arena, c, bytes);
 	return 0;
 }
@@ -345,9 +351,7 @@ void frag_simplace_give(struct place *p, struct piece *piece)
 
 void frag_simplace_local(struct place *p, uint64_t bytes, uint64_t behind)
 {
-	uint64_t span;
 	struct piece *before;
-	frag_addr_t base;
 	struct chunk *c;
 
 	if (reserve_nodes(p, NULL))
@@ -355,15 +359,8 @@ void frag_simplace_local(struct place *p, uint64_t bytes, uint64_t behind)
 	start(p);
 	before = p->local;
 	bytes = frag_round_up(bytes, FRAG_PAGE);
-	if (!before || bytes <= p->local_bytes)
+	if (!before || bytes <= p->local_bytes || fresh_chunk(p, bytes + behind, &c, NULL))
 		return;
-	if (p->host)
-		p->host(p->host_ctx);
-	span = frag_round_up(bytes + behind, GRAIN);
-	base = reserve_nodes(p, NULL) ? 0 : fresh_base(p, span);
-	if (!base)
-		return;
-	c = chunk_open(p, base, base + span);
 	p->local = frag_simarena_cut(&p->arena, c, bytes);
 	p->local_bytes = bytes;
 	if (behind)
