@@ -32,7 +32,7 @@ static const struct {
 	[NOGPU_BESIDE_STREAM] = { 0, 0 }, /* streams_bytes */
 	/* its kernels: of groups of one rank the first took 494 MiB, the next two 390 and 388 (beside_nccl.c). An RTX 3090 printed
 	 * 484 (NVIDIA/nccl pull request 2366) */
-	[NOGPU_BESIDE_NCCL] = { 106 * FRAG_MIB, 0 },
+	[NOGPU_BESIDE_NCCL] = { NOGPU_NCCL_CODE_BYTES, 0 },
 };
 
 static bool counts(enum nogpu_beside what)

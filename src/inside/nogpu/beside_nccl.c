@@ -63,6 +63,11 @@ static struct links links_of(const struct nogpu_card *c, int ranks)
 	return l;
 }
 
+static uint64_t tables_bytes(const struct links *l)
+{
+	return FRAG_MAX(l->channels, l->peer_channels) * TABLES_BYTES + GROUP_BYTES;
+}
+
 static uint64_t ring_bytes(const struct links *l)
 {
 	return l->direct ? l->channels * (RECEIVE_BYTES + SEND_BYTES) : 0;
@@ -105,7 +110,7 @@ uint64_t frag_nogpu_group_bytes(int ranks, int rank)
 	const struct links l = links_of(frag_nogpu_card(), ranks);
 
 	if (by_pages())
-		return FRAG_MAX(l.channels, l.peer_channels) * TABLES_BYTES + GROUP_BYTES;
+		return tables_bytes(&l);
 	return l.peer_channels * NETWORK_STEPS * l.chunk_bytes + ring_bytes(&l) +
 	       tree_bytes(&l, ranks, rank) +
 	       (l.multicast ? FRAG_MIN((uint64_t)ranks, MACHINE_RANKS) * MULTICAST_BYTES : 0);
@@ -141,10 +146,10 @@ void frag_nogpu_map_group(int ranks)
 {
 	static atomic_bool done[NOGPU_CARDS_MAX];
 	const struct links l = links_of(frag_nogpu_card(), ranks);
-	uint64_t bytes = FRAG_MAX(l.channels, l.peer_channels) * TABLES_BYTES + GROUP_BYTES;
+	uint64_t bytes = tables_bytes(&l);
 
 	if (!atomic_exchange(&done[frag_nogpu_device()], true))
-		bytes += CODE_BYTES;
+		bytes += NOGPU_NCCL_CODE_BYTES;
 	frag_nogpu_local(NOGPU_LOCAL_ASSERTS);
 	map(bytes + (ranks > 1 ? SHARED_BYTES : 0), 2 * FRAG_MIB);
 }

@@ -172,6 +172,7 @@ void frag_nogpu_beside_take_group(int ranks, int rank, struct nogpu_held *own);
 uint64_t frag_nogpu_group_bytes(int ranks, int rank);
 uint64_t frag_nogpu_ring_bytes(int ranks);
 uint64_t frag_nogpu_way_bytes(int ranks, bool receives);
+#define NOGPU_NCCL_CODE_BYTES (106 * FRAG_MIB) /* of its kernels, once a card */
 /* Takes their addresses, those of what is mapped of peers among them. */
 void frag_nogpu_map_group(int ranks);
 void frag_nogpu_map_ring(int ranks);
