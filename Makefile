@@ -193,7 +193,7 @@ $(eval $(call registry,edit_list.inc,$(wildcard src/advise/edit_*.c),edit_))
 GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc inside_file_list.inc conv_list.inc cost_list.inc monitor_page.inc)
 
 # a table as C: one FRAG_ROW(…) for each of its lines but the first
-$(GEN)/conv_list.inc: src/inside/nogpu/conv_table.csv | $(GEN)
+$(GEN)/conv_list.inc: src/inside/nogpu/libraries/conv_table.csv | $(GEN)
 	$(Q)sed '1d; s/.*/FRAG_ROW(&)/' $< > $@
 
 # a page as C: a string for each of its lines
@@ -271,7 +271,7 @@ START_OBJ  := $(call objects_of,src/inside/start/*.c)
 READ_OBJ   := $(call objects_of,src/inside/files/*.c)
 link_shared = $(Q)$(CC) $(OLD_LD) -shared -Wl,-soname,$(@F) -Wl,-z,defs
 # the pretended card, with the simulated device behind it
-$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/inside/nogpu/*.c) $(B)/libcufrag.a
+$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/inside/nogpu/*.c src/inside/nogpu/*/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 # the recorder

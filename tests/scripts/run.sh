@@ -223,12 +223,12 @@ test_make_runs_one_test() {
 # ---- Makefile: registries follow the files
 
 build_project() {
-	mkdir -p src/base src/cli src/monitor src/inside/nogpu src/device/sim src/include/frag policies scripts/build results/card
+	mkdir -p src/base src/cli src/monitor src/inside/nogpu/libraries src/device/sim src/include/frag policies scripts/build results/card
 	cp "$root/Makefile" .
 	cp "$root/scripts/build/cost_inc.sh" scripts/build/
 	echo call,bytes,ns > results/card/profile.csv
 	touch src/device/sim/cost.h src/include/frag/device.h
-	echo head > src/inside/nogpu/conv_table.csv
+	echo head > src/inside/nogpu/libraries/conv_table.csv
 	echo "<p>" > src/monitor/page.html
 	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
 	echo 'extern int frag_x; int frag_x;' > src/base/base.c

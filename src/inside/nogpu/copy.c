@@ -4,7 +4,7 @@
  * into a card, only what is small: the program decides by small things, and the
  * weights of a large model must not need host memory.
  */
-#include "await.h"
+#include "inside/nogpu/ranks/await.h"
 #include "entries.h"
 
 #include <string.h>

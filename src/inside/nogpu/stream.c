@@ -6,9 +6,9 @@
  *
  * Handles below 16 are CUDA's own streams (default, legacy, per thread): one state for all.
  */
-#include "await.h"
+#include "inside/nogpu/ranks/await.h"
 #include "entries.h"
-#include "moment.h"
+#include "inside/nogpu/ranks/moment.h"
 
 #include <stdlib.h>
 

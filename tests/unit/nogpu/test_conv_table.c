@@ -2,7 +2,7 @@
 /* Workspaces of convolutions: as measured, as parts of what was measured, by rule. */
 #include "test.h"
 
-#include "inside/nogpu/cudnn.h"
+#include "inside/nogpu/libraries/cudnn.h"
 
 struct conv {
 	struct nogpu_cudnn x, w, y, settings, op;

@@ -2,7 +2,7 @@
 /* Workspaces of attention, as an H200 with cuDNN 9.19 took them. */
 #include "test.h"
 
-#include "inside/nogpu/cudnn.h"
+#include "inside/nogpu/libraries/cudnn.h"
 
 #define ATTENTION 41 /* cudnnBackendDescriptorType_t */
 #define HALF 2

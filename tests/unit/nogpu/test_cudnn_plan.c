@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inside/nogpu/cudnn.h"
+#include "inside/nogpu/libraries/cudnn.h"
 
 int frag_nogpu_cudnnBackendGetAttribute(struct nogpu_cudnn *d, int name, int type, int64_t wanted,
 					int64_t *count, void *out);

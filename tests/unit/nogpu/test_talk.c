@@ -7,9 +7,9 @@
 
 #include <frag/clock.h>
 
-#include "inside/nogpu/await.h"
+#include "inside/nogpu/ranks/await.h"
 #include "inside/nogpu/entries.h"
-#include "inside/nogpu/reduce.h"
+#include "inside/nogpu/ranks/reduce.h"
 
 int frag_nogpu_ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *comm,
 			     void *stream);

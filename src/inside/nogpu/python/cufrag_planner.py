@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the user's own cuDNN would take for a convolution: a process beside the program that is recorded.
 
-    cufrag_planner.py LIBCUDNN              started by src/inside/nogpu/cudnn_plan.c; ends with its input
+    cufrag_planner.py LIBCUDNN              started by src/inside/nogpu/libraries/cudnn_plan.c; ends with its input
 
 cuDNN 9.8 and newer plan for a card that is only described ("deviceless" in its documents). The first line of input is that
 description, as JSON; each other one a convolution, in numbers:

@@ -5,7 +5,7 @@
  * take one byte, as an H200 does unless they are nearly dense (scripts/lab/library_workspaces.py). Other buffers, but for
  * products with a dense matrix, are not measured: those that depend on the number of elements are one index for each, the others empty.
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #define FRAG_NOGPU_NCCL_H
 
 #include "await.h"
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 #define NCCL_OK 0
 #define NCCL_SYSTEM_ERROR 2

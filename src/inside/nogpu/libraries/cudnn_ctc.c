@@ -4,7 +4,7 @@
  * 32-bit integers on the host. Its workspace is not measured: one number in 32 bits for each
  * step, sequence and state, of which there are two for each label and one more.
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 #include "cudnn.h"
 

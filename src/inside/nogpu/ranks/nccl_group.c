@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "entries.h"
+#include "inside/nogpu/entries.h"
 
 #define NCCL_ID_BYTES 128u
 

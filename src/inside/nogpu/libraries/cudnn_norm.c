@@ -5,7 +5,7 @@
  * channels by so many points; each tile leaves two sums in 32 bits for each channel, forward one flag more. Reserve space there
  * is none.
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 #include "cudnn.h"
 

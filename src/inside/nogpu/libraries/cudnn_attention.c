@@ -6,7 +6,7 @@
  *
  * PyTorch describes attention as one operation, or, with a mask, as two matrix products around a softmax.
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 #include "cudnn.h"
 

@@ -17,7 +17,7 @@
  * Not modelled: what groups over several machines take for the network (they count as if within one), and multicast with cuMem,
  * which is connected when it is first chosen. Ways in groups of more than two ranks are taken to be alike.
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "entries.h"
+#include "inside/nogpu/entries.h"
 #include "lib/grow.h"
 #include "moment.h"
 #include "reduce.h"

@@ -4,7 +4,7 @@
  * answers of an H200 with CUDA 13.0 and give all of them, for sides up to 8,192 (scripts/lab/library_workspaces.py;
  * docs/nogpu.md, "Other libraries").
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 enum routine {
 	GETRF,

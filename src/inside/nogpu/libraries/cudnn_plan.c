@@ -4,7 +4,7 @@
  * interpreter, cufrag_planner.py and the library, a line each). Another process asks it, since in this one the names
  * of cuDNN lead here. It starts with the first convolution and ends with this process.
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 #include <fcntl.h>
 #include <pthread.h>

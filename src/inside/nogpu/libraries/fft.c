@@ -10,7 +10,7 @@
  *
  * Of real numbers, the last side is done as complex numbers: pairs of numbers if it is even, pairs of transforms if it is odd.
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 struct plan {
 	int rank;

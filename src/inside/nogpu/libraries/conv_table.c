@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces of convolutions as a card took them (src/inside/nogpu/conv_table.csv, made on H100s and H200s by
+ * Workspaces of convolutions as a card took them (src/inside/nogpu/libraries/conv_table.csv, made on H100s and H200s by
  * scripts/lab/conv_workspaces.py). Nearly each is a sum of three parts, which is what makes it
  * hold for other numbers of images and points:
  *

@@ -8,7 +8,7 @@
  * (scripts/lab/library_workspaces.py; docs/nogpu.md, "cuDNN"): for each layer and direction room for products, the
  * weights without biases, and the larger of what the pass forward and that backward work in.
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
  *
  * Descriptors live as long as the process: plans look back at the graphs they were made of.
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 #include <stddef.h>
 #include <stdlib.h>

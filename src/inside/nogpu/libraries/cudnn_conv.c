@@ -4,7 +4,7 @@
  * the rule below, which was read off 2,016 sizes recorded on an H200 with cuDNN 9.19. How far each holds is in
  * docs/nogpu.md, "cuDNN".
  */
-#include "nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 
 #include <frag/clock.h>
 
-#include "entries.h"
+#include "inside/nogpu/entries.h"
 #include "moment.h"
 #include "reduce.h"
 
