@@ -34,8 +34,8 @@ static void put_card(const struct frag_launch *l, unsigned asked, unsigned neede
 			 chip->clock_mhz * 1000);
 	setenv("CUFRAG_NOGPU", text, 1);
 	if (chip) {
-		snprintf(text, sizeof(text), "%.17g,%.17g", chip->bytes_per_ns,
-			 chip->tflops * 1000);
+		snprintf(text, sizeof(text), "%.17g,%.17g,%.17g", chip->bytes_per_ns,
+			 chip->tflops * 1000, chip->multiprocessors * chip->clock_mhz / 1000.0);
 		setenv("CUFRAG_NOGPU_ROOF", text, 1);
 	}
 }

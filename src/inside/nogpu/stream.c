@@ -162,11 +162,12 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
  * alone is as if the card were done at once.
  */
 /*
- * Measured on two H100 with NVLink (results/nogpu/ranks.md): a step of a pipeline took 69 and 86 us for each operator's way through
- * Python, PyTorch and the driver; what a rank received came at 211 to 262 GB/s in all-gathers, reduce-scatters and messages of 8 to
- * 260 MB.
+ * Measured on H100 and H200 (results/nogpu/durations.md, ranks.md): an operator takes 27 to 67 us of the host on its way through Python,
+ * PyTorch and the driver, 21 to 47 where autograd's engine calls it; what a rank received came at 211 to 262 GB/s in all-gathers,
+ * reduce-scatters and messages of 8 to 260 MB.
  */
-#define HOST_OP_NS 75000u
+#define HOST_OP_NS 45000u
+#define HOST_BACKWARD_NS 35000u
 #define ASK_NS 500u
 #define LINK_BYTES_PER_NS 250u
 #define LINK_NS 10000u
@@ -186,19 +187,19 @@ const _Atomic bool *frag_nogpu_several(void)
 	return &several_ranks;
 }
 
-/* What the host begins after all that it has said. */
+/* What the host begins after all that it has said: not before this. */
 static void publish(void)
 {
-	talk_clock_own()->host_ns = host_ns + HOST_OP_NS;
+	talk_clock_own()->host_ns = host_ns;
 }
 
-static void keep_busy(void *stream, uint64_t ns, struct moment *begins)
+static void keep_busy(void *stream, uint64_t ns, uint64_t on_host_ns, struct moment *begins)
 {
 	struct stream *s = stream_of(stream);
 	struct moment now;
 
 	works = true;
-	host_ns += HOST_OP_NS;
+	host_ns += on_host_ns;
 	now = (struct moment){ .ns = host_ns };
 	moment_max(&s->busy, &now);
 	if (begins)
@@ -210,19 +211,19 @@ uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins)
 {
 	const uint64_t ns = LINK_NS + bytes / LINK_BYTES_PER_NS;
 
-	keep_busy(stream, ns, begins);
+	keep_busy(stream, ns, 0, begins);
 	return ns;
 }
 
 /* Modelled work of the card so far: programs that time their kernels see it (cufrag_values.cpp). */
 static _Atomic uint64_t worked_ns;
 
-void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns)
+void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
 {
 	worked_ns = all_ns;
 	if (!several_ranks)
 		return;
-	keep_busy(stream, ns, NULL);
+	keep_busy(stream, ns, backward ? HOST_BACKWARD_NS : HOST_OP_NS, NULL);
 	publish();
 	moment_tell();
 }

@@ -67,7 +67,7 @@ static void with_rank_1(void (*rank)(void *comm, int rank))
 static void hand_out(int kernels)
 {
 	while (kernels-- > 0)
-		frag_nogpu_work(NULL, 1000, 0);
+		frag_nogpu_work(NULL, 1000, 0, false);
 }
 
 /* Of the default stream. */

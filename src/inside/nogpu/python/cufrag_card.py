@@ -203,7 +203,7 @@ class Card:
 
     @staticmethod
     def roof():
-        return [ctypes.c_double(float(n)) for n in os.environ.get("CUFRAG_NOGPU_ROOF", "0,0").split(",")]
+        return [ctypes.c_double(float(n)) for n in os.environ.get("CUFRAG_NOGPU_ROOF", "0,0,0").split(",")]
 
     def let_threads_rest(self, torch):
         """Autograd's threads still tidy up after the last backward pass; 2.15 aborts if one does while Python ends. A

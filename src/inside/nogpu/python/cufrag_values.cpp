@@ -71,7 +71,7 @@ std::mt19937_64 generator(1);
 std::mutex mutex; /* of generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
 void (*answer_in_turn)(const uint64_t *, uint64_t, uint64_t);
-void (*work)(void *, uint64_t, uint64_t);
+void (*work)(void *, uint64_t, uint64_t, bool);
 const std::atomic<bool> *ranks; /* does this process take part in a job of several? Else no stream matters */
 Steer steer;
 thread_local int depth;
@@ -132,6 +132,10 @@ struct Info {
 	bool pads = false;   /* moves a tensor into a larger one */
 	bool sums = false;   /* gives no more numbers than it takes, and on the card first makes integers of booleans */
 	int table = 0;	     /* what it does with a table of choices */
+	bool reduces = false; /* in several passes */
+	bool reads_few = false; /* of its first tensor */
+	double per_cycle = 0; /* numbers that a multiprocessor gets done in a cycle; 0: as many as memory gives */
+	size_t causal = 0;   /* which argument says that each position looks back only, counted from 1 */
 };
 
 bool one_of(const std::string &name, std::initializer_list<const char *> list)
@@ -148,6 +152,19 @@ bool begins(const std::string &name, std::initializer_list<const char *> list)
 		if (name.rfind(item, 0) == 0)
 			return true;
 	return false;
+}
+
+/* As H200s took, with 132 multiprocessors at 1.98 GHz [results/nogpu/durations.md]. */
+double numbers_per_cycle(const std::string &name)
+{
+	return begins(name, { "aten::_softmax" })				       ? 1.8 :
+	       begins(name, { "aten::_log_softmax" })				       ? 1.05 :
+	       name == "aten::native_dropout"					       ? 1.7 :
+	       begins(name, { "aten::gelu" })					       ? 2.5 :
+	       name == "aten::cat"						       ? 1.25 :
+	       name == "aten::native_layer_norm"				       ? 1.2 :
+	       name == "aten::native_layer_norm_backward"			       ? 0.55 :
+										 0;
 }
 
 Info describe(const c10::OperatorHandle &op)
@@ -207,6 +224,12 @@ Info describe(const c10::OperatorHandle &op)
 		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
 														    0;
 	f.pads = name == "aten::constant_pad_nd";
+	f.per_cycle = numbers_per_cycle(name);
+	f.reduces = one_of(name, { "aten::sum", "aten::mean", "aten::linalg_vector_norm", "aten::native_layer_norm_backward" });
+	f.reads_few = begins(name, { "aten::nll_loss" });
+	for (size_t i = 0; i < schema.arguments().size(); i++)
+		if (schema.arguments()[i].name() == "is_causal")
+			f.causal = i + 1;
 	f.sums = one_of(name, { "aten::sum", "aten::prod" });
 	f.table = one_of(name, { "aten::scatter_", "aten::scatter" })	  ? SCATTERS :
 		  one_of(name, { "aten::index", "aten::index_select" })	  ? TAKES :
@@ -992,7 +1015,7 @@ struct Tick {
 	int64_t host_us, model_ns;
 };
 std::vector<Tick> ticks;
-double model_ns, bytes_per_ns, flops_per_ns;
+double model_ns, bytes_per_ns, flops_per_ns, cycles_per_ns; /* cycles: of all multiprocessors */
 
 /* What checkpoints run again: operators within a backward pass for which gradients are kept. From the first backward pass to the
  * last, so whole steps. */
@@ -1005,10 +1028,15 @@ struct {
 	bool begun;
 } recomputed = { true, 0, { 0, 0 }, { 0, 0 }, false };
 
+bool in_backward()
+{
+	return torch::autograd::get_current_graph_task_id && torch::autograd::get_current_graph_task_id() >= 0;
+}
+
 /* pre: locked. */
 void count_recomputed(double ns)
 {
-	if (!torch::autograd::get_current_graph_task_id || torch::autograd::get_current_graph_task_id() < 0) {
+	if (!in_backward()) {
 		recomputed.outside = true;
 		return;
 	}
@@ -1032,7 +1060,8 @@ double flops_of(const Info &f, const std::vector<IValue> &args, const std::vecto
 		return 0;
 	if (f.flops == 1) { /* 2 m n k; addmm and baddbmm have what is added in front */
 		const Tensor &a = in[begins(f.name, { "aten::addmm", "aten::baddbmm" }) ? 1 : 0];
-		return a.dim() ? 2.0 * double(out[0].numel()) * double(a.size(-1)) : 0;
+		bool whole = a.dim() < out[0].dim(); /* a group has its part of the sum: weights' gradients of experts */
+		return a.dim() ? 2.0 * double(out[0].numel()) * double(a.size(-1)) / (whole ? std::max<double>(double(out[0].size(0)), 1) : 1) : 0;
 	}
 	if (f.flops == 2) { /* each output element meets a filter; backward does it twice */
 		bool backward = f.name == "aten::convolution_backward";
@@ -1058,27 +1087,90 @@ int rows_begin(const Tensor &t)
 	return stride % 8 == 0 ? ROWS_OF_16 : stride % 2 == 0 ? ROWS_OF_4 : ROWS_OF_2;
 }
 
-/* The roofline's time in ns, and where a kernel is far from it: a product whose rows begin anywhere is left to kernels of older
- * cards, and padding its rows moves single elements. Inductor measures both, to choose. In units of well-begun products, which reach
- * 0.7 of the roofline [results/nogpu/products.csv: 731 of 778 choices of an H200]. */
-double time_of(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs, double bytes)
+/*
+ * How long kernels take, in ns, as five programs and four jobs of two ranks on H200s [results/nogpu/durations.md]. A product reaches 0.7 of what the
+ * tensor cores can do; where its rows begin anywhere, it is left to kernels of older cards, and padding its rows moves single elements
+ * (Inductor measures both, to choose) [results/nogpu/products.csv: 731 of 778 choices of an H200]. Others move bytes as fast as the memory, or numbers
+ * at a rate of their own for each cycle of a multiprocessor.
+ */
+constexpr double PRODUCT = 0.7, PRODUCT_NS = 2500, MEMORY = 0.87, KERNEL_NS = 1200, REDUCTION_NS = 6000;
+constexpr double WITH_TF32 = 0.35, FP32_FLOPS = 146; /* of a product of single precision, for each such cycle */
+constexpr double CAUSAL = 0.5, ATTENTION = 0.36;
+
+double product_of_halves(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs, double bytes, double flops)
 {
 	constexpr double UNEVEN_FLOPS[] = { HUGE_VAL, 340e3, 170e3 }, OLDER_CARD = 1.6, UNEVEN_BYTES = 1.6;
-	constexpr double ELEMENTS_OF_2 = 2.6, LARGER_ELEMENTS = 1.6, ACROSS_ROWS = 2.6, KERNELS_NS = 3000;
-	double flops = f.flops ? flops_of(f, args, outs) : 0;
+	int rows = ROWS_OF_16;
+
+	for (const auto *some : { &args, &outs })
+		each(*some, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
+	if (rows != ROWS_OF_16 && f.flops == 1)
+		return flops / std::min(flops_per_ns / OLDER_CARD, UNEVEN_FLOPS[rows]) + UNEVEN_BYTES * bytes / bytes_per_ns;
+	return std::max(bytes / bytes_per_ns, flops / flops_per_ns);
+}
+
+/* Of a product or a convolution. */
+double product_ns(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs, double bytes)
+{
+	double flops = flops_of(f, args, outs), single = FP32_FLOPS * cycles_per_ns;
+	bool halves = true;
+
+	each(outs, [&](const Tensor &t) { halves &= t.element_size() <= 2; });
+	if (halves)
+		return PRODUCT_NS + product_of_halves(f, args, outs, bytes, flops) / PRODUCT;
+	if (f.flops == 2 ? at::globalContext().allowTF32CuDNN() : at::globalContext().allowTF32CuBLAS())
+		single = std::max(single, WITH_TF32 * PRODUCT * flops_per_ns);
+	return PRODUCT_NS + std::max(bytes / (PRODUCT * bytes_per_ns), flops / single);
+}
+
+double attention_ns(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs, double bytes)
+{
+	double flops = flops_of(f, args, outs), rate = ATTENTION * flops_per_ns;
+
+	if (args[0].toTensor().element_size() > 2)
+		rate = FP32_FLOPS * cycles_per_ns;
+	if (f.causal && f.causal <= args.size() && args[f.causal - 1].toBool())
+		flops *= CAUSAL;
+	return PRODUCT_NS + std::max(bytes / (MEMORY * bytes_per_ns), flops / rate);
+}
+
+/* Do all lie alike, and is none made larger, so that a kernel moves several numbers at a time? */
+bool alike(const std::vector<IValue> &args, const std::vector<IValue> &outs)
+{
+	const Tensor *first = nullptr;
+	bool same = true;
+
+	for (const auto *some : { &outs, &args })
+		each(*some, [&](const Tensor &t) {
+			if (t.defined() && t.numel() > 1 && !wrapped(t) && !nested(t) && t.layout() == at::kStrided) {
+				first = first ? first : &t;
+				same &= t.sizes() == first->sizes() && t.strides() == first->strides() && t.is_non_overlapping_and_dense() &&
+					(t.element_size() >= first->element_size() || t.scalar_type() == at::kBool);
+			}
+		});
+	return same;
+}
+
+double time_of(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs, double bytes)
+{
+	constexpr double ELEMENTS_OF_2 = 2.6, LARGER_ELEMENTS = 1.6, ACROSS_ROWS = 2.6, ONE_BY_ONE = 1.25;
+	double numbers = 0, per_cycle = f.per_cycle;
 
 	if (f.pads) {
 		const Tensor &x = args[0].toTensor();
 		bool across = x.dim() > 1 && x.stride(-1) != 1 && x.size(-1) > 1;
-		return KERNELS_NS + bytes / bytes_per_ns * (x.element_size() == 2 ? ELEMENTS_OF_2 : LARGER_ELEMENTS) * (across ? ACROSS_ROWS : 1);
+		double units = bytes / bytes_per_ns * (x.element_size() == 2 ? ELEMENTS_OF_2 : LARGER_ELEMENTS) * (across ? ACROSS_ROWS : 1);
+		return PRODUCT_NS + units / PRODUCT;
 	}
-	int rows = ROWS_OF_16;
-	if (f.flops == 1)
-		for (const auto *some : { &args, &outs })
-			each(*some, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
-	if (rows != ROWS_OF_16)
-		return flops / std::min(flops_per_ns / OLDER_CARD, UNEVEN_FLOPS[rows]) + UNEVEN_BYTES * bytes / bytes_per_ns;
-	return std::max(bytes / bytes_per_ns, flops / flops_per_ns);
+	if (f.flops)
+		return f.flops == 3 ? attention_ns(f, args, outs, bytes) : product_ns(f, args, outs, bytes);
+	if (f.pointwise && !alike(args, outs))
+		per_cycle = ONE_BY_ONE;
+	for (const auto *some : { &args, &outs })
+		each(*some, [&](const Tensor &t) { numbers = std::max(numbers, wrapped(t) || nested(t) ? 0 : double(t.numel())); });
+	if (f.reads_few)
+		return KERNEL_NS;
+	return (f.reduces ? REDUCTION_NS : KERNEL_NS) + std::max(bytes / (MEMORY * bytes_per_ns), per_cycle ? numbers / (per_cycle * cycles_per_ns) : 0);
 }
 
 /* NULL, the default stream, where this PyTorch does not tell. */
@@ -1113,7 +1205,7 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	model_ns += ns;
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
 	if (work)
-		work(ranks && *ranks ? current_stream() : nullptr, uint64_t(ns), uint64_t(model_ns));
+		work(ranks && *ranks ? current_stream() : nullptr, uint64_t(ns), uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
 }
 
 /* Where an unknown mask is not zero: evenly spread, so that each place is there once. */
@@ -1872,14 +1964,22 @@ TORCH_LIBRARY_IMPL(_, Fake, m)
 }
 
 extern "C" {
-/* core: path of libcufrag_nogpu.so, which is loaded; roof: bytes and flops per ns of the card, 0 = no clock. */
-void cufrag_values_start(const char *core, const char *values, unsigned long long seed, double bytes, double flops, Steer to)
+/* What the card does in a ns; 0: no clock. */
+void cufrag_values_roof(double bytes, double flops, double cycles)
+{
+	bytes_per_ns = bytes;
+	flops_per_ns = flops;
+	cycles_per_ns = cycles;
+}
+
+/* core: path of libcufrag_nogpu.so, which is loaded; bytes, flops, cycles: cufrag_values_roof. */
+void cufrag_values_start(const char *core, const char *values, unsigned long long seed, double bytes, double flops, double cycles, Steer to)
 {
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
 		answer_in_turn = reinterpret_cast<void (*)(const uint64_t *, uint64_t, uint64_t)>(dlsym(lib, "frag_nogpu_answer_in_turn"));
-		work = reinterpret_cast<void (*)(void *, uint64_t, uint64_t)>(dlsym(lib, "frag_nogpu_work"));
+		work = reinterpret_cast<void (*)(void *, uint64_t, uint64_t, bool)>(dlsym(lib, "frag_nogpu_work"));
 		auto several = reinterpret_cast<const std::atomic<bool> *(*)()>(dlsym(lib, "frag_nogpu_several"));
 		ranks = several ? several() : nullptr;
 		static const struct {
@@ -1902,17 +2002,9 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	mode = std::string(values) == "zeros" ? Values::zeros : std::string(values) == "random" ? Values::random : Values::rules;
 	skew = std::string(values) == "worst" ? HUGE_VAL : std::string(values).rfind("skewed=", 0) == 0 ? atof(values + 7) : 1;
 	generator.seed(seed);
-	bytes_per_ns = bytes;
-	flops_per_ns = flops;
+	cufrag_values_roof(bytes, flops, cycles);
 	steer = to;
 	enter_python();
-}
-
-/* Of another card. */
-void cufrag_values_roof(double bytes, double flops)
-{
-	bytes_per_ns = bytes;
-	flops_per_ns = flops;
 }
 
 /* For the calling thread. */

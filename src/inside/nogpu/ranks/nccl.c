@@ -19,12 +19,24 @@
 #include "moment.h"
 #include "reduce.h"
 
+/* Of the host, for what calls NCCL, once or for a group: schedules of pipelines, hooks of FSDP, in Python [results/nogpu/durations.md]. */
+#define HOST_CALL_NS 300000u
+
 /* ---- giving and awaiting ------------------------------------------------------------------- */
+
+static _Thread_local unsigned depth; /* of groups of calls */
+
+static void host_takes(void)
+{
+	if (!depth)
+		frag_nogpu_host_takes(HOST_CALL_NS);
+}
 
 static void sends(struct comm *c, void *stream, uint64_t bytes)
 {
 	struct moment begins = { 0 };
 
+	host_takes();
 	c->ns = frag_nogpu_sent(stream, bytes, c->talk ? &begins : NULL);
 	if (c->talk)
 		c->when = moment_when(&begins);
@@ -179,7 +191,6 @@ struct part {
 	bool played; /* awaited from a rank that the peer plays: what the peer gives for itself */
 };
 static _Thread_local struct {
-	unsigned depth;
 	struct part *list;
 	size_t count, room;
 } group;
@@ -187,7 +198,7 @@ static _Thread_local struct {
 /* What does not find room is left as it is. */
 static void note(const struct part *p)
 {
-	if (group.depth &&
+	if (depth &&
 	    !FRAG_GROW(group.list, group.count, group.room, "calls of a group", NULL))
 		group.list[group.count++] = *p;
 }
@@ -298,10 +309,15 @@ static int end_group(void)
 	return rc;
 }
 
-NOGPU_ANSWER(ncclGroupStart, (void), group.depth++)
+NOGPU_ENTRY(int, ncclGroupStart, (void))
+{
+	host_takes();
+	depth++;
+	return NCCL_OK;
+}
 NOGPU_ENTRY(int, ncclGroupEnd, (void))
 {
-	if (!group.depth || --group.depth)
+	if (!depth || --depth)
 		return NCCL_OK;
 	return end_group();
 }
@@ -325,8 +341,9 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	struct comm *c = comm;
 
 	nccl_meet(c, peer, true);
+	host_takes();
 	c->ns = frag_nogpu_sent(stream, bytes, NULL);
-	if (nccl_runs(c, peer) && !group.depth)
+	if (nccl_runs(c, peer) && !depth)
 		return await_one(c, peer, TALK_SEND, to, bytes, stream);
 	note(&(struct part){ .comm = nccl_runs(c, peer) ? c : NULL,
 			     .call = TALK_SEND,
@@ -385,7 +402,7 @@ NOGPU_ENTRY(int, ncclBroadcast,
 	if (c->talk && mine)
 		return give_all(c, TALK_BROADCAST, from, bytes, 0, known(from, bytes))
 			       ?: move(from, to, count, type);
-	if (!mine && c->talk && c->plays && group.depth && c->plays[root] != c->rank) {
+	if (!mine && c->talk && c->plays && depth && c->plays[root] != c->rank) {
 		note(&(struct part){ .comm = c,
 				     .call = TALK_BROADCAST,
 				     .to = to,
