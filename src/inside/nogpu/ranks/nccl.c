@@ -198,8 +198,7 @@ static _Thread_local struct {
 /* What does not find room is left as it is. */
 static void note(const struct part *p)
 {
-	if (depth &&
-	    !FRAG_GROW(group.list, group.count, group.room, "calls of a group", NULL))
+	if (depth && !FRAG_GROW(group.list, group.count, group.room, "calls of a group", NULL))
 		group.list[group.count++] = *p;
 }
 
