@@ -835,7 +835,7 @@ Draw draw_of(const c10::OperatorHandle &op, const Info &f, const std::vector<IVa
 }
 
 /* The same for some threads side by side, in vectors of the processor. Contracted, numbers would differ between processors. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__) /* as tried */
 #define IN_VECTORS __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "fp-contract=off")))
 #else
 #define IN_VECTORS
