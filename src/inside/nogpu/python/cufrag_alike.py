@@ -49,6 +49,11 @@ def same_element(op, args, followed, *more, **options):
     return (op, specs, tuple(spec and id(spec.mesh) for spec in specs), more, *options.items()) if single else None
 
 
+def same_copy(spec, tensor_meta):
+    """Each result of an operator on lists: laid out as another, with a shape, strides and a type of its own."""
+    return id(spec.mesh), spec.placements, getattr(spec, "shard_order", None), getattr(spec, "use_strided_shard_as_shard_order", None), tensor_meta
+
+
 def same_layout(*asked):
     """Sizes and strides of a mesh, of which each weight asks for how many ranks share it, and each mesh whether ranks are in it twice."""
     return asked
@@ -59,6 +64,7 @@ ALIKE = (("_mesh_layout", "_MeshLayout", "__getitem__", same_layout),
          ("device_mesh", "DeviceMesh", "_concatenate", same_meshes),
          ("tensor.placement_types", "_StridedShard", "local_shard_size_and_offset", same_part),
          ("tensor._dtensor_spec", "DTensorSpec", "compute_default_shard_order", tuple),
+         ("tensor._dtensor_spec", "DTensorSpec", "shallow_copy_with_tensor_meta", same_copy),
          ("tensor._ops._pointwise_ops", None, "common_pointwise_strategy", same_element))
 
 

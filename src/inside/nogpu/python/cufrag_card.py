@@ -233,7 +233,7 @@ class Card:
         include = os.path.join(self.package, "include")
         library = os.path.join(self.package, "lib")
         temp = "%s.%d" % (path, os.getpid())
-        command = [compiler, "-O1", "-std=c++20" if release_of(torch) >= (2, 12) else "-std=c++17", "-fPIC", "-shared",
+        command = [compiler, "-O1", "-std=c++20" if release_of(torch) >= (2, 12) else "-std=c++17", "-fPIC", "-shared", "-fno-math-errno",
                    "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch.compiled_with_cxx11_abi(), "-I" + include,
                    "-I" + os.path.join(include, "torch", "csrc", "api", "include"),
                    os.path.join(self.home, "cufrag_values.cpp"), "-o", temp, "-L" + library, "-lc10", "-ltorch_cpu",

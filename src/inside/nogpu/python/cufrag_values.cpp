@@ -857,40 +857,59 @@ Draw draw_of(const c10::OperatorHandle &op, const Info &f, const std::vector<IVa
 	return d;
 }
 
+/* The same for some threads side by side, in vectors of the processor. Contracted, numbers would differ between processors. */
+#if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__) /* as tried */
+#define IN_VECTORS __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "fp-contract=off")))
+#else
+#define IN_VECTORS
+#endif
+constexpr size_t BESIDE = 512;
 struct Words {
-	uint32_t at[4];
+	uint32_t at[4][BESIDE];
 };
 
-Words philox(uint64_t seed, uint64_t thread, uint64_t turn)
+IN_VECTORS void philox(uint64_t seed, uint64_t first, uint64_t turn, Words &w)
 {
-	uint32_t c[4] = { uint32_t(turn), uint32_t(turn >> 32), uint32_t(thread), uint32_t(thread >> 32) };
-	uint32_t key[2] = { uint32_t(seed), uint32_t(seed >> 32) };
-	for (int round = 0; round < 10; round++) {
-		uint64_t a = uint64_t(0xD2511F53) * c[0], b = uint64_t(0xCD9E8D57) * c[2];
-		uint32_t next[4] = { uint32_t(b >> 32) ^ c[1] ^ key[0], uint32_t(b), uint32_t(a >> 32) ^ c[3] ^ key[1], uint32_t(a) };
-		std::copy(next, next + 4, c);
-		key[0] += 0x9E3779B9;
-		key[1] += 0xBB67AE85;
+	for (size_t i = 0; i < BESIDE; i++) {
+		uint64_t thread = first + i;
+		uint32_t c0 = uint32_t(turn), c1 = uint32_t(turn >> 32), c2 = uint32_t(thread), c3 = uint32_t(thread >> 32);
+		uint32_t key0 = uint32_t(seed), key1 = uint32_t(seed >> 32);
+		for (int round = 0; round < 10; round++) {
+			uint64_t a = uint64_t(0xD2511F53) * c0, b = uint64_t(0xCD9E8D57) * c2;
+			c0 = uint32_t(b >> 32) ^ c1 ^ key0;
+			c1 = uint32_t(b);
+			c2 = uint32_t(a >> 32) ^ c3 ^ key1;
+			c3 = uint32_t(a);
+			key0 += 0x9E3779B9;
+			key1 += 0xBB67AE85;
+		}
+		w.at[0][i] = c0;
+		w.at[1][i] = c1;
+		w.at[2][i] = c2;
+		w.at[3][i] = c3;
 	}
-	return { { c[0], c[1], c[2], c[3] } };
 }
 
-/* put(place, words, which of them) */
+/* put(place, words, which of a thread's words, thread beside the first) */
 template <class F> void each_drawn(const Draw &d, uint64_t n, F put)
 {
 	uint64_t threads = threads_of_draw(n), at_a_time = d.wide() ? 2 : 4, turn = d.offset / 4;
+	Words words;
 	for (uint64_t begin = 0; begin < n; begin += threads * at_a_time, turn++)
-		for (uint64_t i = 0; i < threads && begin + i < n; i++) {
-			Words words = philox(d.seed, i, turn);
-			for (uint64_t k = 0; k < at_a_time && begin + k * threads + i < n; k++)
-				put(begin + k * threads + i, words, k);
+		for (uint64_t first = 0; first < threads && begin + first < n; first += BESIDE) {
+			philox(d.seed, first, turn, words);
+			for (uint64_t k = 0; k < at_a_time; k++) {
+				uint64_t at = begin + k * threads + first;
+				for (size_t i = 0; i < BESIDE && first + i < threads && at + i < n; i++)
+					put(at + i, words, k, i);
+			}
 		}
 }
 
 template <class T> void draw_integers(const Draw &d, T *out, uint64_t n)
 {
-	each_drawn(d, n, [&](uint64_t at, const Words &w, uint64_t k) {
-		uint64_t x = d.wide() ? uint64_t(w.at[2 * k]) << 32 | w.at[2 * k + 1] : w.at[k];
+	each_drawn(d, n, [&](uint64_t at, const Words &w, uint64_t k, size_t i) {
+		uint64_t x = d.wide() ? uint64_t(w.at[2 * k][i]) << 32 | w.at[2 * k + 1][i] : w.at[k][i];
 		out[at] = T(int64_t(x % d.range) + d.low);
 	});
 }
@@ -901,24 +920,47 @@ float part_of_one(uint32_t word)
 	return float(word) * 0x1p-32f + 0x1p-33f;
 }
 
-/* The k-th of the four that Box and Muller's way makes of them. */
-float normal_of(const Words &w, uint64_t k)
+/* What Box and Muller's way makes of pairs of words: the sine and the cosine of one, each times a root of the other's logarithm. By
+ * their series in double precision, since a library's functions take single numbers; each is rounded to single precision. */
+IN_VECTORS void make_normal(const uint32_t *lengths, const uint32_t *angles, float mean, float deviation, float *sines, float *cosines)
 {
 	constexpr float TURN = 0x1p-32f * float(2 * M_PI);
-	float angle = float(w.at[k | 1]) * TURN + TURN / 2;
-	return (k & 1 ? std::cos(angle) : std::sin(angle)) * std::sqrt(-2 * std::log(part_of_one(w.at[k & ~uint64_t(1)])));
+	constexpr int32_t ROOT_OF_HALF = 0x3F3504F3, MANTISSA = 23;
+	for (size_t i = 0; i < BESIDE; i++) {
+		float x = float(lengths[i]) * 0x1p-32f + 0x1p-33f;
+		int32_t bits, power;
+		memcpy(&bits, &x, sizeof(bits));
+		power = (bits - ROOT_OF_HALF) >> MANTISSA; /* x is 2^power times what is near 1 */
+		bits -= power * (1 << MANTISSA);
+		memcpy(&x, &bits, sizeof(x));
+		double s = (double(x) - 1) / (double(x) + 1), q = s * s;
+		double sum = 1 + q * (1. / 3 + q * (1. / 5 + q * (1. / 7 + q * (1. / 9 + q * (1. / 11 + q * (1. / 13 + q * (1. / 15)))))));
+		float root = __builtin_sqrtf(-2 * float(double(power) * M_LN2 + 2 * s * sum));
+		double angle = double(float(angles[i]) * TURN + TURN / 2);
+		int32_t quarter = int32_t(angle * M_2_PI + 0.5);
+		double r = angle - double(quarter) * M_PI_2, z = -r * r;
+		double odd = 1 + z * (1. / 110) * (1 + z * (1. / 156) * (1 + z * (1. / 210)));
+		double even = 1 + z * (1. / 90) * (1 + z * (1. / 132) * (1 + z * (1. / 182)));
+		odd = r * (1 + z * (1. / 6) * (1 + z * (1. / 20) * (1 + z * (1. / 42) * (1 + z * (1. / 72) * odd))));
+		even = 1 + z * (1. / 2) * (1 + z * (1. / 12) * (1 + z * (1. / 30) * (1 + z * (1. / 56) * even)));
+		double sine = quarter & 1 ? even : odd, cosine = quarter & 1 ? odd : even;
+		sines[i] = float(double(float(quarter & 2 ? -sine : sine) * root) * deviation + mean);
+		cosines[i] = float(double(float((quarter + 1) & 2 ? -cosine : cosine) * root) * deviation + mean);
+	}
 }
 
 template <class T> void draw_reals(const Draw &d, T *out, uint64_t n)
 {
 	T from = T(d.from), to = T(d.to);
-	float range = float(T(to - from)), mean = float(d.from), deviation = float(d.to);
-	each_drawn(d, n, [&](uint64_t at, const Words &w, uint64_t k) {
+	float range = float(T(to - from)), normal[4][BESIDE];
+	each_drawn(d, n, [&](uint64_t at, const Words &w, uint64_t k, size_t i) {
 		if (d.kind == NORMALLY) {
-			out[at] = T(std::fma(normal_of(w, k), deviation, mean));
+			if (!(k & 1) && !i)
+				make_normal(w.at[k], w.at[k + 1], float(d.from), float(d.to), normal[k], normal[k + 1]);
+			out[at] = T(normal[k][i]);
 			return;
 		}
-		T x = T(std::fma(part_of_one(w.at[k]), range, float(from)));
+		T x = T(std::fma(part_of_one(w.at[k][i]), range, float(from)));
 		out[at] = x == to ? from : x;
 	});
 }
