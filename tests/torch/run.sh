@@ -873,6 +873,10 @@ test_segments_follow_what_the_host_leaves() {
 		record -o run.cft -- "$python" "$root/tests/torch/train.py" holed && grep -qx 'hole True' log || wrong log
 }
 
+test_kernels_last_as_on_a_card() {
+	record --gpu h200 -o run.cft -- "$python" "$root/tests/torch/train.py" lasting && grep -q '^lasting .* True$' log || wrong log
+}
+
 test_places_that_are_not_there() {
 	# a compiler that links C++'s library statically, as some images have it
 	printf '#!/bin/sh\nexec c++ -static-libstdc++ "$@"\n' > static-c++ && chmod +x static-c++

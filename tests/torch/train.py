@@ -160,6 +160,26 @@ def known():
     print("time", took[0] > 4 * took[3], took[0] > took[1] > 1.5 * took[3], took[3] < took[2] < took[1], took[3] > 0)
 
 
+def lasting():
+    """Kernels last about as long as on an H200 [results/nogpu/durations.md]: ours in us, in place of the card's."""
+    import torch.nn.functional as F
+    half = dict(device="cuda", dtype=torch.bfloat16)
+    a, b, scores, mask = torch.empty(8192, 1024, **half), torch.empty(1024, 4096, **half), torch.empty(8, 16, 1024, 1024, **half), torch.empty(1024, 1024, device="cuda", dtype=torch.bool)
+    x, one = torch.empty(4, 2048, 2048, device="cuda"), torch.empty(4, 2048, 1, device="cuda")
+    q, k, v = (torch.empty(4, 20, 1500, 64, **half) for _ in range(3))
+    card = [(lambda: a @ b, 98.5), (lambda: scores.masked_fill_(mask, 0), 368), (lambda: torch.softmax(scores, -1), 285), (lambda: x * one, 53.7), (lambda: x + x, 46.6),
+            (lambda: F.gelu(torch.empty(4, 1500, 8192, **half)), 65.9), (lambda: F.layer_norm(torch.empty(4, 2048, 1024, device="cuda"), (1024,)), 28.4),
+            (lambda: torch.empty(1024, 4096, device="cuda") @ torch.empty(4096, 1024, device="cuda"), 215), (lambda: F.scaled_dot_product_attention(q, k, v), 136)]
+    shares = []
+    for f, us in card:
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        f()
+        end.record()
+        shares.append(begin.elapsed_time(end) * 1000 / us)
+    print("lasting", " ".join("%.2f" % s for s in shares), all(0.75 < s < 1.3 for s in shares))
+
+
 def moved():
     """What moves from the host leaves addresses there, which the driver gives to the next segments."""
     host = [torch.empty(16 << 20) for _ in range(8)]

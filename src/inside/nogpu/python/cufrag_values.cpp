@@ -132,6 +132,7 @@ struct Info {
 	bool pads = false;   /* moves a tensor into a larger one */
 	bool sums = false;   /* gives no more numbers than it takes, and on the card first makes integers of booleans */
 	int table = 0;	     /* what it does with a table of choices */
+	bool each = false; /* works on each number for itself */
 	bool reduces = false; /* in several passes */
 	bool reads_few = false; /* of its first tensor */
 	double per_cycle = 0; /* numbers that a multiprocessor gets done in a cycle; 0: as many as memory gives */
@@ -225,6 +226,7 @@ Info describe(const c10::OperatorHandle &op)
 														    0;
 	f.pads = name == "aten::constant_pad_nd";
 	f.per_cycle = numbers_per_cycle(name);
+	f.each = f.pointwise || name == "aten::masked_fill_"; /* which has no such tag */
 	f.reduces = one_of(name, { "aten::sum", "aten::mean", "aten::linalg_vector_norm", "aten::native_layer_norm_backward" });
 	f.reads_few = begins(name, { "aten::nll_loss" });
 	for (size_t i = 0; i < schema.arguments().size(); i++)
@@ -1206,7 +1208,7 @@ double time_of(const Info &f, const std::vector<IValue> &args, const std::vector
 	}
 	if (f.flops)
 		return f.flops == 3 ? attention_ns(f, args, outs, bytes) : product_ns(f, args, outs, bytes);
-	if (f.pointwise && !alike(args, outs))
+	if (f.each && !alike(args, outs))
 		per_cycle = ONE_BY_ONE;
 	for (const auto *some : { &args, &outs })
 		each(*some, [&](const Tensor &t) { numbers = std::max(numbers, wrapped(t) || nested(t) ? 0 : double(t.numel())); });
