@@ -1132,7 +1132,7 @@ int rows_begin(const Tensor &t)
 }
 
 /*
- * How long kernels take, in ns, as five programs and four jobs of two ranks on H200s [results/nogpu/durations.md]. A product reaches 0.7 of what the
+ * How long kernels take, in ns, as in 13 programs on an H200 [results/nogpu/durations.md]. A product reaches 0.7 of what the
  * tensor cores can do; where its rows begin anywhere, it is left to kernels of older cards, and padding its rows moves single elements
  * (Inductor measures both, to choose) [results/nogpu/products.csv: 731 of 778 choices of an H200]. Others move bytes as fast as the memory, or numbers
  * at a rate of their own for each cycle of a multiprocessor.
