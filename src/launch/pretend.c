@@ -6,6 +6,7 @@
  */
 #include "pretend_internal.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +109,19 @@ static void keep(struct pretend_job *j, int status)
 		frag_kept_read(&j->kept, list, status, own);
 }
 
+/* Of the cards 0 to cards - 1, how many does such a list show? As CUDA reads it, to the first that is not there. */
+static unsigned cards_shown(const char *list, unsigned cards)
+{
+	unsigned n = 0;
+	char *end;
+
+	while (isdigit((unsigned char)*list) && strtoul(list, &end, 10) < cards) {
+		n++;
+		list = end + (*end == ',');
+	}
+	return n;
+}
+
 /* A folder in which nothing is: why? */
 static int explain_nothing(const struct pretend_job *j, int status, struct frag_err *err)
 {
@@ -115,7 +129,7 @@ static int explain_nothing(const struct pretend_job *j, int status, struct frag_
 
 	if (frag_launch_interrupted())
 		return frag_fail(err, FRAG_EINTR, "interrupted before anything was recorded");
-	if (j->o->gpus && visible)
+	if (visible && cards_shown(visible, j->o->gpus) < j->o->gpus)
 		frag_launch_note(j->l,
 				 "of %u pretended cards, CUDA_VISIBLE_DEVICES shows the program "
 				 "only '%.200s'",

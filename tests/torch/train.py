@@ -133,6 +133,9 @@ def known():
     chosen[torch.arange(6000, device="cuda").view(2, 3000) % 1000 == 0] = 5.0
     unknown = torch.randn(2500, 4000, device="cuda") * 2
     print("chosen", (chosen > 0).any().item(), chosen.max().item(), torch.isfinite(unknown).all().item(), torch.isinf(unknown).any().item())
+    other = torch.zeros_like(unknown)
+    print("parts", (other[0] == 0).all().item(), other[1, 7].item(), torch.equal(other, torch.zeros_like(other)), other[2].abs().max().item())
+    print("close", torch.allclose(unknown, unknown * 3), torch.isclose(other, torch.zeros_like(other), atol=0, rtol=0).all().item(), (unknown > other).all().item())
     grew = []
     for x in (torch.zeros(2, 3000, dtype=torch.long), torch.arange(6000).view(2, 3000) % 3):
         x = x.cuda()

@@ -6,6 +6,7 @@
 "$CUFRAG" record --no-gpu -o lost.cft -- sh -c 'touch "$CUFRAG_RECORD/2.begun"; kill -9 $$' || echo $?
 "$CUFRAG" record --no-gpu -o run.cft -- sh -c 'touch "$CUFRAG_RECORD/2.begun"; cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/1.pickle"; no-such-command 2> /dev/null' || echo $?
 CUDA_VISIBLE_DEVICES= "$CUFRAG" record --no-gpu --gpus 2 -- sh -c 'test "${CUDA_VISIBLE_DEVICES-no}" = ""' || echo $?
+CUDA_VISIBLE_DEVICES=1,0 "$CUFRAG" record --no-gpu --gpus 2 -- true || echo $? # all of them: nothing to say
 CUDA_VISIBLE_DEVICES=1 "$CUFRAG" record --no-gpu -- sh -c 'test "${CUDA_VISIBLE_DEVICES-no}" = no' || echo $?
 XDG_CACHE_HOME=/proc/none "$CUFRAG" record --no-gpu -- true || echo $?
 "$CUFRAG" record --no-gpu -- ./no-such-program || echo $?

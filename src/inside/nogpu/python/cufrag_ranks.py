@@ -216,8 +216,9 @@ def settle_buckets(torch):
         if not fixed and torch.is_grad_enabled() and torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
             retire(torch, self.process_group)
             gradients = sum(p.numel() * p.element_size() for p in self.module.parameters() if p.requires_grad)
-            tell("DistributedDataParallel replaces its first buckets before the second step; on a card the old ones are sometimes still there, "
-                 "so the peak may be up to %.0f MiB higher (docs/nogpu.md)" % (gradients / 2**20), "note")
+            if gradients >= 2**20:
+                tell("DistributedDataParallel replaces its first buckets before the second step; on a card the old ones are sometimes still "
+                     "there, so the peak may be up to %.0f MiB higher (docs/nogpu.md)" % (gradients / 2**20), "note")
         return original(self, *args, **kwargs)
     ddp._pre_forward = pre_forward
 

@@ -119,6 +119,7 @@ struct Info {
 	bool bound = false; /* with one that nearly all meet */
 	bool masks = false; /* numbers chosen by booleans, or booleans made of numbers */
 	bool both = false;  /* true where both are */
+	bool either = false; /* true where one is */
 	bool report = false; /* reads what a solver reports: success */
 	bool zeros = false; /* fills with zeros: memory without pages */
 	bool sends = false; /* to other ranks */
@@ -208,6 +209,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.finite = name == "aten::_amp_foreach_non_finite_check_and_unscale_";
 	f.masks = f.compares || one_of(name, { "aten::where", "aten::masked_fill" });
 	f.both = one_of(name, { "aten::mul", "aten::logical_and", "aten::bitwise_and" });
+	f.either = one_of(name, { "aten::logical_or", "aten::bitwise_or", "aten::bitwise_or_" });
 	f.counts = name == "aten::histc";
 	f.resizes = name == "aten::resize_";
 	f.sends = begins(name, { "c10d", "_c10d" });
@@ -377,6 +379,15 @@ struct Table {
 std::unordered_map<const void *, std::shared_ptr<const Table>> tables;
 size_t tables_most = 256; /* then those whose storage is gone are forgotten */
 
+/* NULL: not known, or somebody has written to it since. pre: mutex is held. */
+std::shared_ptr<const Table> table_at(const void *base)
+{
+	auto it = tables.find(base);
+	auto known = origins.find(base);
+	bool valid = it != tables.end() && !it->second->storage.expired() && known != origins.end() && known->second == it->second->then;
+	return valid ? it->second : nullptr;
+}
+
 Origin origin_of(const Tensor &t)
 {
 	if (!on_card(t))
@@ -385,7 +396,12 @@ Origin origin_of(const Tensor &t)
 		return COMPUTED;
 	std::lock_guard<std::mutex> g(mutex);
 	auto it = origins.find(t.storage().data());
-	return it == origins.end() ? NOTHING : it->second;
+	Origin origin = it == origins.end() ? NOTHING : it->second;
+	if (origin == NOTHING && small(t)) { /* a part of a large tensor of zeros */
+		auto table = table_at(t.storage().data());
+		return table && table->places.empty() ? COMPUTED : NOTHING;
+	}
+	return origin;
 }
 
 void set_origin(const Tensor &t, Origin value)
@@ -401,16 +417,19 @@ void set_origin(const Tensor &t, Origin value)
 		held_integers.set(t, value != NOTHING);
 }
 
-/* NULL: not known. */
 std::shared_ptr<const Table> table_of(const Tensor &t)
 {
 	if (!on_card(t) || !t.numel())
 		return nullptr;
 	std::lock_guard<std::mutex> g(mutex);
-	auto it = tables.find(t.storage().data());
-	auto known = origins.find(t.storage().data());
-	bool valid = it != tables.end() && !it->second->storage.expired() && known != origins.end() && known->second == it->second->then;
-	return valid ? it->second : nullptr;
+	return table_at(t.storage().data());
+}
+
+/* However large it is. */
+bool holds_zeros(const Tensor &t)
+{
+	auto table = table_of(t);
+	return table && table->places.empty();
 }
 
 void keep_table(const Tensor &t, Table &&table)
@@ -457,8 +476,10 @@ void note_arrival(const void *to, const void *from)
 {
 	std::lock_guard<std::mutex> g(mutex);
 	auto it = origins.find(base_of(from));
-	if (!from || it != origins.end())
+	if (!from || it != origins.end()) {
+		tables.erase(base_of(to));
 		origins[base_of(to)] = from ? it->second : COMPUTED;
+	}
 }
 
 uint32_t origin_at(const void *p)
@@ -472,6 +493,7 @@ void set_origin_at(const void *p, uint32_t value, int lower)
 {
 	std::lock_guard<std::mutex> g(mutex);
 	Origin &o = origins[base_of(p)];
+	tables.erase(base_of(p));
 	o = lower ? std::min(o, Origin(value)) : Origin(value);
 }
 
@@ -1385,13 +1407,20 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 	return j;
 }
 
-/* Do nearly all meet it? isfinite(x) is (x == x) * (|x| != inf). */
+/* Do nearly all meet it? isfinite(x) is (x == x) * (|x| != inf); isclose(x, y) is x == y or one more condition, and two tensors
+ * that nobody computed hold the same numbers. */
 bool nearly_all_meet(const Info &f, const std::vector<IValue> &args)
 {
 	if (f.bound || !f.compares || !args[0].toTensor().is_floating_point())
 		return f.bound;
-	return args[1].isTensor() ? f.name == "aten::eq" && args[1].toTensor().is_same(args[0].toTensor()) :
+	return args[1].isTensor() ? f.name == "aten::eq" && args[1].toTensor().sizes() == args[0].toTensor().sizes() :
 				    f.name == "aten::ne" && std::isinf(args[1].toScalar().toDouble());
+}
+
+/* Is one of both true for most? */
+bool one_is_likely(const Info &f, const std::vector<IValue> &args)
+{
+	return f.either && args[1].isTensor() && std::max(origin_of(args[0].toTensor()), origin_of(args[1].toTensor())) == LIKELY;
 }
 
 /* What nobody computed, as all of it is: booleans that are true for most. */
@@ -1449,7 +1478,7 @@ std::vector<IValue> stand_ins(const std::vector<IValue> &args)
 		const Tensor &t = a.toTensor();
 		if (on_card(t) && origin_of(t) == NOTHING) {
 			Tensor one = at::detail::empty_strided_cpu({}, {}, t.scalar_type());
-			invent_all(one);
+			holds_zeros(t) ? (void)one.zero_() : invent_all(one);
 			seen.push_back(one.expand(t.sizes()));
 		} else {
 			seen.push_back(a);
@@ -1911,7 +1940,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	}
 	if (origin == NOTHING && fits && outs_fit && !f.mutates && decides(outs)) /* not by what was in that memory before */
 		each(args, [](const Tensor &t) {
-			if (origin_of(t) == NOTHING && t.is_floating_point())
+			if (origin_of(t) == NOTHING && t.is_floating_point() && !holds_zeros(t))
 				invent(t, READ);
 		});
 	if (f.finite && !(fits && origin > LIKELY)) {
@@ -1933,9 +1962,11 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		return; /* what came from the host is there, or not, as the copy said itself */
 	if (done && origin == NOTHING)
 		origin = GUESSED;
-	bool likely = nearly_all_meet(f, args) || (!done && origin == LIKELY && (f.both || f.name == "aten::all") && decides(outs));
-	if (!done && likely)
+	bool likely = nearly_all_meet(f, args) || (!done && (one_is_likely(f, args) || (origin == LIKELY && (f.both || f.name == "aten::all") && decides(outs))));
+	if (!done && likely) {
 		invent_most(outs);
+		origin = f.either ? LIKELY : std::min(origin, LIKELY);
+	}
 	if (f.compares && origin <= GUESSED) /* of integers: with the zeros that are there */
 		origin = integers(args[0].toTensor()) ? (done ? INVENTED : GUESSED) : likely ? LIKELY : origin;
 	auto set = [&](const Tensor &t) {
