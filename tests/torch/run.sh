@@ -931,10 +931,10 @@ test_objects_of_other_ranks() {
 test_ranks_talk() {
 	has 'import inspect; inspect.signature(torch.distributed.init_process_group).parameters["device_id"]' 'before PyTorch 2.3, init_process_group takes no card'
 	local several=("$python" -m torch.distributed.run --nproc-per-node 2) ranks=$root/tests/torch/ranks.py
-	record --ranks 0-3 -o run.cft -- "$python" "$ranks" talk && [ "$(grep -c '^rank' log)" = 4 ] || wrong log
-	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" talk && [ "$(grep -c '^rank' log)" = 2 ] || wrong log
+	record --ranks 0-3 -o run.cft -- "$python" "$ranks" talk && [ "$(grep -o 'rank [0-9] done' log | wc -l)" = 4 ] || wrong log
+	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" talk && [ "$(grep -o 'rank [0-9] done' log | wc -l)" = 2 ] || wrong log
 	record --ranks 0,1 -o run.cft -- "$python" "$ranks" clocks && [ "$(grep -o 'rank [01] done' log | wc -l)" = 2 ] && ! grep -q ' is .*, not ' log || wrong log
-	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" pipeline && [ "$(grep -c '^rank . done' log)" = 2 ] && verified run.cft ||
+	record --gpus 2 -o run.cft -- "${several[@]}" "$ranks" pipeline && [ "$(grep -o 'rank [0-9] done' log | wc -l)" = 2 ] && verified run.cft ||
 		wrong log
 }
 
