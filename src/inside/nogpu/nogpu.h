@@ -195,8 +195,8 @@ __attribute__((visibility("default"))) void frag_nogpu_bench_reads(const void *p
 
 /* ---- time (stream.c): what all kernels so far would have taken */
 
-/* An operator of this length on a stream, and all so far; does C++ call it, in a backward pass, or Python? Bytes sent to other ranks and awaited from them; from now on
- * there are some, and only then streams matter. */
+/* An operator of this length on a stream, and all so far; does C++ call it, in a backward pass, or Python? Bytes sent to other
+ * ranks and awaited from them; from now on there are some, and only then streams matter. */
 __attribute__((visibility("default"))) void frag_nogpu_work(void *stream, uint64_t ns,
 							    uint64_t all_ns, bool backward);
 struct moment;

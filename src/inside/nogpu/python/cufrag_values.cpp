@@ -1230,13 +1230,17 @@ double time_of(const Info &f, const std::vector<IValue> &args, const std::vector
 	}
 	if (f.flops)
 		return f.flops == 3 ? attention_ns(f, args, outs, bytes) : product_ns(f, args, outs, bytes);
-	if (f.each && !alike(args, outs))
-		per_cycle = ONE_BY_ONE;
-	for (const auto *some : { &args, &outs })
-		each(*some, [&](const Tensor &t) { numbers = std::max(numbers, wrapped(t) || nested(t) ? 0 : double(t.numel())); });
 	if (f.reads_few)
 		return KERNEL_NS;
-	return (f.reduces ? REDUCTION_NS : KERNEL_NS) + std::max(bytes / (MEMORY * bytes_per_ns), per_cycle ? numbers / (per_cycle * cycles_per_ns) : 0);
+	if (f.each && !alike(args, outs))
+		per_cycle = ONE_BY_ONE;
+	double ns = bytes / (MEMORY * bytes_per_ns);
+	if (per_cycle) {
+		for (const auto *some : { &args, &outs })
+			each(*some, [&](const Tensor &t) { numbers = std::max(numbers, wrapped(t) || nested(t) ? 0 : double(t.numel())); });
+		ns = std::max(ns, numbers / (per_cycle * cycles_per_ns));
+	}
+	return (f.reduces ? REDUCTION_NS : KERNEL_NS) + ns;
 }
 
 /* NULL, the default stream, where this PyTorch does not tell. */
