@@ -107,6 +107,7 @@ void frag_pretend_put_all(const struct pretend_job *j)
 	if (j->l->limit_bytes != UINT64_MAX)
 		frag_launch_put_number("CUFRAG_RECORD_LIMIT", j->l->limit_bytes);
 	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
+	frag_launch_put_number("CUFRAG_NOGPU_MEMORY", j->o->memory_bytes);
 	snprintf(calls, sizeof(calls), "%s/calls", j->folder);
 	setenv("CUFRAG_NOGPU_CALLS", calls, 1);
 	if (j->kept.stem)

@@ -20,11 +20,12 @@ const struct frag_arg frag_pretend_rows[] = {
 	{ FRAG_ARG_BYTES, "memory", FRAG_ARG_AT(struct frag_pretend, memory_bytes), .value = "SIZE",
 	  .min = FRAG_MIB, .max = UINT64_MAX,
 	  .help = "host memory for the ranks that run at the same time: ranks take turns, and an "
-		  "identical rank stands in for each one that waits" },
+		  "identical rank stands in for each one that waits. With --values computed, what "
+		  "all ranks may take together (default: three quarters of what is free)" },
 	{ FRAG_ARG_TEXT, "values", FRAG_ARG_AT(struct frag_pretend, values), .value = "FILE",
 	  .def = "rules",
 	  .help = "values to invent where no kernel computes them: rules (finite numbers, balanced "
-		  "routing), "
+		  "routing), computed (the CPU computes everything, however large: slow), "
 		  "skewed=F (one expert gets F times the mean), worst (all tokens to the same "
 		  "experts), zeros, random (by --seed), none (not even small operators are "
 		  "computed), or a file with lines as \"train.py:42 0.5\"" },

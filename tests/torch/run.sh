@@ -839,6 +839,30 @@ test_small_values_are_computed() {
 	grep -qx 'values 6 3 \[1, 4\] \[1, 2, 5\] True' log && grep -qx 'inference \[\[3, 2, 1\], \[6, 4, 2\], \[9, 6, 3\]\] 18' log || wrong log
 }
 
+# alike CARD CPU: losses to 0.001, norms to 1 %, and of each expert's tokens no more than 3 %.
+alike() {
+	[ "$(wc -l < "$1")" = "$(wc -l < "$2")" ] && paste "$1" "$2" | awk '
+		function off(a, b) { return a > b ? a - b : b - a }
+		$1 == "loss" { bad += off($2, $5) > 0.001 || off($3, $6) > 0.01 * $3; losses++ }
+		$1 == "tokens" { for (i = 2; i <= 9; i++) { bad += off($i, $(i + 9)) > 0.03 * $i; even += $i == 256 } }
+		END { exit !(losses == 3 && !bad && even < 8) }'
+}
+
+# All is computed: losses and the tokens of each expert are those of the CPU, also of compiled code and of what does not fit.
+test_everything_is_computed_on_request() {
+	local how
+	for how in '' compiled; do
+		record -o run.cft --values computed -- "$python" "$root/tests/torch/in_full.py" cuda $how || return
+		! grep -q 'not computed' log && grep -qx 'kept 0.9 0.9 1.109375 False' log || wrong log
+		grep '^[lt]o' log > card
+		record -o run.cft -- "$python" "$root/tests/torch/in_full.py" cpu $how > /dev/null
+		grep '^[lt]o' log > cpu
+		alike card cpu || wrong card cpu
+	done
+	record -o run.cft --values computed --memory 8M -- "$python" "$root/tests/torch/in_full.py" cuda &&
+		grep -q 'unused for longest are forgotten' log && verified run.cft
+}
+
 # Random numbers are those that a card draws, so what depends on them is as large as there.
 test_random_numbers_are_those_of_a_card() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" drawn || return

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of entries.def, and what their answers are made of. */
 #include "entries.h"
+#include "ranks/reduce.h"
 
 #include <stdio.h>
 #include <stdatomic.h>

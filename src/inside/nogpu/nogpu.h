@@ -74,6 +74,8 @@ enum nogpu_error {
 #define NOGPU_COPY_MAX (2 * FRAG_MIB)
 #define NOGPU_UPLOAD_MAX \
 	(8 * FRAG_MIB) /* from the host: indices, not yet weights of a large model */
+/* At most `most`, or --values computed, which copies everything? */
+bool frag_nogpu_copies(uint64_t bytes, uint64_t most);
 
 /* What the program sees of a card; from CUFRAG_NOGPU, "key=value;…" (card.c). */
 struct nogpu_card {

@@ -409,8 +409,24 @@ TEST(halves_are_rounded_to_the_nearest)
 	assert_int_equal(c[0], 0x4000);
 	assert_int_equal(c[1], 0x4049);
 	reduce_with(b, a, sizeof(uint16_t), 6, REDUCE_PROD);
-	reduce_end(b, sizeof(uint16_t), 6, REDUCE_AVG, 4);
+	reduce_end(b, sizeof(uint16_t), 6, REDUCE_AVG, 4, 1);
 	assert_int_equal(b[0], 0x3800); /* 2 / 4 */
+}
+
+TEST(sums_are_multiplied_by_what_the_program_made)
+{
+	uint16_t half = 0x3800, bf16[] = { 0x4080 }; /* 0.5; 4 */
+	int64_t whole[] = { 6 };
+	float third = 3;
+	int halves = reduce_make(&half, 6), thirds = reduce_make(&third, 7);
+
+	assert_true(reduce_known(9, halves) && reduce_known(4, thirds) && !reduce_known(9, thirds + 1));
+	assert_true(reduce_factor(halves) == 0.5 && reduce_factor(thirds) == 3 &&
+		    reduce_factor(REDUCE_SUM) == 1);
+	reduce_end(bf16, sizeof(bf16), 9, halves, 2, reduce_factor(halves));
+	assert_int_equal(bf16[0], 0x4000);
+	reduce_end(whole, sizeof(whole), 4, thirds, 2, reduce_factor(thirds));
+	assert_int_equal(whole[0], 18);
 }
 
 TEST(integers_wrap_and_compare_with_their_signs)

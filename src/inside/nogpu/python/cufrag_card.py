@@ -258,9 +258,12 @@ class Card:
         self.read_overrides(mode)
         lib.cufrag_values_start(self.core.encode(), mode.encode(),
                                 ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
-                                *self.roof(), self.callback)
+                                *self.roof(), ctypes.c_ulonglong(memory_of_a_rank()), self.callback)
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit), STALE % "a kernel of Triton writes")
         After("torch._inductor.codecache", lambda _: self.watch_inductor(torch), STALE % "compiled code makes")
+        if mode == "computed":
+            import cufrag_compiled
+            After("torch._inductor.compile_fx", lambda _: cufrag_compiled.watch(torch, lib), "numbers that compiled code makes")
         hide_key(torch, lib)
         # the switch is one of each thread; autograd's own threads inherit it
         original = threading.Thread.start
@@ -309,7 +312,7 @@ class Card:
         """A file of lines "PLACE VALUE...": what .item() gives there, with PLACE as train.py:42; the last one from then on."""
         self.overrides = {}
         self.rules = mode not in ("zeros", "random")
-        if mode in ("rules", "zeros", "random", "worst") or mode.startswith("skewed="):
+        if mode in ("rules", "computed", "zeros", "random", "worst") or mode.startswith("skewed="):
             return
         with open(mode, errors="surrogateescape") as f:
             for line in f:
@@ -380,6 +383,15 @@ class Card:
             self.values.cufrag_values_recomputed(ns)
         return {"recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
                 if self.values else "none", "steered": places}
+
+
+def memory_of_a_rank():
+    """Bytes of the host for computed numbers: --memory, else three quarters of what is free, shared by the ranks of this machine."""
+    most = int(os.environ.get("CUFRAG_NOGPU_MEMORY", "0"))
+    if not most:
+        with open("/proc/meminfo") as f:
+            most = sum(int(line.split()[1]) for line in f if line.startswith("MemAvailable")) * 1024 * 3 // 4
+    return most // max(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
 
 
 def of_the_scaler():

@@ -64,6 +64,7 @@ constexpr int DEEP = 6;		/* operators inside of operators are computed down to t
 constexpr uint64_t MODE_COPIES = 6; /* to the host, for each row (PyTorch 2.11) */
 
 enum class Values { rules, zeros, random };
+bool in_full; /* everything is computed, however large (cufrag_in_full.cpp) */
 using Steer = int (*)(const char *what, int invented, double *value);
 
 Values mode = Values::rules;
@@ -96,12 +97,13 @@ enum { ROWS = 1, ALONG, CLASSES, LISTED };
 /* A table of choices: a value is written into it at places, some slices are taken, all is copied, compared with a number, counted. */
 enum { SCATTERS = 1, TAKES, COPIES, COMPARES, COUNTS };
 
-/* Evenly of integers, of [0, 1) or given bounds, normally. */
-enum { INTEGERS = 1, EVENLY, NORMALLY };
+/* Evenly of integers, of [0, 1) or given bounds, normally; what dropout keeps. */
+enum { INTEGERS = 1, EVENLY, NORMALLY, KEPT };
 
 struct Info {
 	std::string name;
 	std::vector<bool> writes; /* which arguments */
+	std::vector<bool> given;  /* and of these, which are given for results: not read */
 	bool mutates = false;
 	bool skip = false;   /* views and the like: nothing to compute */
 	bool fresh = false;  /* makes memory without values */
@@ -180,6 +182,7 @@ Info describe(const c10::OperatorHandle &op)
 	for (const auto &a : schema.arguments()) {
 		bool w = a.alias_info() && a.alias_info()->isWrite();
 		f.writes.push_back(w);
+		f.given.push_back(w && a.kwarg_only());
 		f.mutates |= w;
 	}
 	for (const auto &r : schema.returns())
@@ -187,14 +190,15 @@ Info describe(const c10::OperatorHandle &op)
 	f.fresh = begins(name, { "aten::empty", "aten::new_empty" });
 	f.scalar = one_of(name, { "aten::_local_scalar_dense", "aten::equal" });
 	f.skip = (view && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
-							"aten::_pin_memory", "c10d", "_c10d", "_dtensor", "fsdp", "aten::_has_same_storage" });
-	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd); /* made of others, whole under inference_mode */
+							"aten::_pin_memory", "c10d", "_c10d", "_dtensor", "fsdp", "aten::_has_same_storage", "aten::is_same_size" });
+	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && /* made of others, whole under inference_mode, */
+		  !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA); /* but not on a card (_fused_rms_norm) */
 	f.shape = one_of(name, { "aten::nonzero", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::_coalesce" });
 	f.rule = one_of(name, { "aten::topk", "aten::argmax", "aten::argmin", "aten::multinomial", "aten::sort", "aten::argsort" }) ||
 		 ((name == "aten::max" || name == "aten::min") && schema.overload_name() == "dim");
 	f.over = one_of(name, { "aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_",
-				"aten::bernoulli_", "aten::exponential_" });
-	f.part = name == "aten::index_copy_" || (name == "aten::scatter_" && !begins(schema.overload_name(), { "reduce", "value_reduce" }));
+				"aten::bernoulli_", "aten::exponential_", "aten::_foreach_copy_", "aten::_foreach_zero_" });
+	f.part = name == "aten::index_copy_" || (in_full && one_of(name, { "aten::index_put_", "aten::_index_put_impl_" })) || (name == "aten::scatter_" && !begins(schema.overload_name(), { "reduce", "value_reduce" }));
 	f.over |= f.part;
 	f.like = name.size() > 5 && (name.compare(name.size() - 5, 5, "_like") == 0 || begins(name, { "aten::new_" }));
 	f.asks = name == "aten::mode";
@@ -202,6 +206,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.draws = one_of(name, { "aten::randint", "aten::randint_like", "aten::random_" }) ? INTEGERS :
 		  one_of(name, { "aten::rand", "aten::rand_like", "aten::uniform_" })	   ? EVENLY :
 		  one_of(name, { "aten::randn", "aten::randn_like", "aten::normal_" })	   ? NORMALLY :
+		  name == "aten::native_dropout"					   ? KEPT :
 										     0;
 	f.bound = name == "aten::ge";
 	f.compares = one_of(name, { "aten::ge", "aten::gt", "aten::le", "aten::lt", "aten::eq", "aten::ne" });
@@ -388,6 +393,10 @@ std::shared_ptr<const Table> table_at(const void *base)
 	return valid ? it->second : nullptr;
 }
 
+/* Pages of the host behind a tensor that holds zeros, or nothing that anybody knows. False: small, or it lies between others. */
+void (*clear_bytes)(void *, uint64_t);
+#include "cufrag_resident.cpp"
+
 Origin origin_of(const Tensor &t)
 {
 	if (!on_card(t))
@@ -411,7 +420,9 @@ void set_origin(const Tensor &t, Origin value)
 	std::lock_guard<std::mutex> g(mutex);
 	origins[t.storage().data()] = value;
 	tables.erase(t.storage().data());
-	if (t.is_floating_point() && span(t) > SMALL)
+	if (in_full)
+		resident.set(t, value != NOTHING);
+	else if (t.is_floating_point() && span(t) > SMALL)
 		held.set(t, value != NOTHING);
 	if (integers(t) && span(t) > SMALL_INTEGERS)
 		held_integers.set(t, value != NOTHING);
@@ -497,8 +508,6 @@ void set_origin_at(const void *p, uint32_t value, int lower)
 	o = lower ? std::min(o, Origin(value)) : Origin(value);
 }
 
-/* Pages of the host behind a tensor that holds zeros, or nothing that anybody knows. False: small, or it lies between others. */
-void (*clear_bytes)(void *, uint64_t);
 bool drop(const Tensor &t)
 {
 	bool whole = clear_bytes && on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense();
@@ -515,7 +524,7 @@ void (*abandon)(const void *, uint64_t);
 /* Values that may be looked at are there first. */
 void wait_for(const Tensor &t)
 {
-	if (on_card(t) && t.numel() && span(t) <= INDICES)
+	if (on_card(t) && t.numel() && (in_full || span(t) <= INDICES))
 		settle(t.data_ptr(), span(t));
 }
 
@@ -666,7 +675,7 @@ void omp_set_num_threads(int) __attribute__((weak));
 
 /* What is computed is small: threads would wait for each other longer than they work, on a busy machine by far. */
 struct OneThread {
-	int before = omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : 1;
+	int before = !in_full && omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : 1;
 	OneThread()
 	{
 		if (before > 1)
@@ -865,7 +874,7 @@ Draw draw_of(const c10::OperatorHandle &op, const Info &f, const std::vector<IVa
 		return d;
 	d.range = end ? uint64_t(end->toInt()) - uint64_t(d.low) : 0;
 	d.from = f.draws == EVENLY ? number("from", 0) : number("mean", 0);
-	d.to = f.draws == EVENLY ? number("to", 1) : number("std", 1);
+	d.to = f.draws == EVENLY ? number("to", 1) : f.draws == KEPT ? 1 - number("p", 0) : number("std", 1);
 	auto device = argument(op, args, "device");
 	auto own = argument(op, args, "generator");
 	try { /* not while a graph is captured */
@@ -989,15 +998,56 @@ template <class T> void draw_reals(const Draw &d, T *out, uint64_t n)
 	});
 }
 
-/* t has what the card drew, which it has done: was it in the way that is known? */
-bool drawn(const Draw &d, const Tensor &t)
+/* What dropout keeps (ATen/native/cuda/Dropout.cu): each thread draws for `together` neighbours, then for as many a grid further. */
+template <class T> void drop_some(const Draw &d, const T *in, T *out, bool *kept, uint64_t n, uint64_t together)
 {
+	uint64_t threads = threads_of_draw(n), turn = d.offset / 4;
+	float keep = float(d.to), scale = float(1.0 / double(keep));
+	Words words;
+	for (uint64_t begin = 0; begin < n; begin += threads * together)
+		for (uint64_t k = 0; k < together; k += 4, turn++)
+			for (uint64_t first = 0; first < threads && begin + first * together < n; first += BESIDE) {
+				philox(d.seed, first, turn, words);
+				for (size_t i = 0; i < BESIDE && first + i < threads; i++)
+					for (uint64_t w = 0, at = begin + (first + i) * together + k; w < std::min<uint64_t>(together, 4) && at < n; w++, at++) {
+						kept[at] = part_of_one(words.at[w][i]) < keep;
+						out[at] = T(float(in[at]) * float(kept[at]) * scale);
+					}
+			}
+}
+
+/* pre: the card has drawn for this. False: in a way that is not known. */
+bool dropped(const Draw &d, const Tensor &in, const Tensor &out, const Tensor &kept)
+{
+	constexpr bool wide = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 7; /* 16 bytes, else 4 numbers */
+	uint64_t n = uint64_t(in.numel()), together = wide ? 16 / uint64_t(in.element_size()) : 4;
+	if (!on_card(in) || !in.is_contiguous() || !out.is_contiguous() || !kept.is_contiguous())
+		return false;
+	while (together > 1 && (n % together || uintptr_t(in.data_ptr()) % (together * uint64_t(in.element_size()))))
+		together /= 2;
+	if (together == 1)
+		return false;
+	auto *mask = static_cast<bool *>(kept.data_ptr());
+	switch (in.scalar_type()) {
+	case at::kHalf: return drop_some(d, static_cast<at::Half *>(in.data_ptr()), static_cast<at::Half *>(out.data_ptr()), mask, n, together), true;
+	case at::kBFloat16: return drop_some(d, static_cast<at::BFloat16 *>(in.data_ptr()), static_cast<at::BFloat16 *>(out.data_ptr()), mask, n, together), true;
+	case at::kFloat: return drop_some(d, static_cast<float *>(in.data_ptr()), static_cast<float *>(out.data_ptr()), mask, n, together), true;
+	default: return false;
+	}
+}
+
+/* t has what the card drew, which it has done: was it in the way that is known? */
+bool drawn(const Draw &d, const std::vector<IValue> &args, const std::vector<IValue> &outs)
+{
+	const Tensor &t = outs[0].toTensor();
 	uint64_t n = t.defined() ? uint64_t(t.numel()) : 0, threads = threads_of_draw(n);
 	if (!n || !threads || !on_card(t) || !t.is_non_overlapping_and_dense())
 		return false;
 	uint64_t turns = (n - 1) / (threads * (d.wide() && TORCH_VERSION_MINOR >= 5 ? 2 : 4)) + 1;
 	if (d.generator.get_offset() - d.offset != 4 * turns || d.offset % 4)
 		return false;
+	if (d.kind == KEPT)
+		return dropped(d, args[0].toTensor(), t, outs[1].toTensor());
 	void *out = t.data_ptr();
 	switch (t.scalar_type()) {
 	case at::kByte: return d.kind == INTEGERS && (draw_integers(d, static_cast<uint8_t *>(out), n), true);
@@ -1010,6 +1060,8 @@ bool drawn(const Draw &d, const Tensor &t)
 	default: return false;
 	}
 }
+
+#include "cufrag_in_full.cpp"
 
 bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results, const Tensor &place = {})
 {
@@ -1035,8 +1087,12 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 	KeepSeed seed(f.seeded);
 	Working here(place);
 	try {
+		if (in_full && compute_instead(op, f, kept, results))
+			return true;
 		op.callBoxed(&stack);
 	} catch (const std::exception &wrong) { /* the real operator says what is wrong, if something is */
+		if (in_full && !f.mutates && compute_in_float(op, kept, results))
+			return true;
 		if (dynamic_cast<const c10::NotImplementedError *>(&wrong))
 			f.dead |= type;
 		drop(place);
@@ -1381,6 +1437,8 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 {
 	Judged j;
 	bool data = !f.mutates && !f.flops, known = true, made = true, takes = false;
+	bool over = f.over && !(f.places == LISTED && args[3].toBool()); /* not what is added to */
+	bool unread = begins(f.name, { "aten::baddbmm", "aten::addmm" }) && args[3].isScalar() && args[3].toScalar().toDouble() == 0; /* beta */
 	int64_t bytes = 0, data_most = f.masks ? MASKS : DATA;
 	for (size_t i = 0; i < args.size(); i++)
 		each(args[i], [&](const Tensor &t) {
@@ -1397,14 +1455,17 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 			data &= !t.requires_grad() && (small(t) || volume(t) <= data_most);
 			if (!small(t) && (f.writes[i] || volume(t) > READ))
 				j.fits = false;
-			if (f.over && i == 0)
+			if (f.given[i] || ((over || unread) && i == 0))
 				return;
 			j.origin = std::min(j.origin, origin_of(t));
 			if (!f.pointwise && integers(t) && t.scalar_type() != at::kBool && origin_of(t) <= LIKELY)
 				j.fits = made = false;
 		});
+	made &= j.origin == COMPUTED;
+	if (in_full && made)
+		return { true, INT64_MAX, COMPUTED };
 	j.fits &= bytes <= 4 * READ;
-	made &= j.origin == COMPUTED && bytes <= 2 * data_most;
+	made &= bytes <= 2 * data_most;
 	made &= held.bytes <= (data && takes ? HELD_DATA : HELD);
 	j.most = made && data ? data_most : made && known ? READ : 0;
 	j.fits |= j.most > 0;
@@ -1821,7 +1882,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		set_origin(stack->back().toTensor(), before);
 		return;
 	}
-	if (wrap_inside || f.skip || !card || (depth > 0 && (f.mutates || (foreseen && !f.fresh) || depth > DEEP) && !f.shape && !f.scalar)) {
+	if (wrap_inside || f.skip || !card || (depth > 0 && ((f.mutates && !in_full) || (foreseen && !f.fresh) || depth > DEEP) && !f.shape && !f.scalar)) {
 		op.redispatchBoxed(below, stack);
 		return;
 	}
@@ -1857,13 +1918,17 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		}
 		return;
 	}
+	if (in_full && depth == 1) {
+		each(args, [](const Tensor &t) { resident.touch(t); });
+		resident.make_room();
+	}
 	if (f.places && depth == 1) { /* those of the program */
 		Below below_this;
 		check_places(f, args);
 	}
 	auto [fits, most, origin] = judge(f, args);
 	bool done = false;
-	auto table = f.table || f.name == "aten::nonzero" ? table_of(args[0].toTensor()) : nullptr;
+	auto table = !in_full && (f.table || f.name == "aten::nonzero") ? table_of(args[0].toTensor()) : nullptr;
 	std::vector<int64_t> places;
 	bool listed = f.shape && table && !table->places.empty() &&
 		      find_places(args[0].toTensor(), *table, places);
@@ -1890,8 +1955,9 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.sums && !f.mutates && !table && fits && origin > LIKELY)
 		done = foresee(op, f, args, most, results);
 	Draw draw = draw_of(op, f, args);
+	bool inside_only = in_full && !on_cpu(op, f); /* the CPU has only operators that it is made of */
 	try {
-		Foreseen inside(done);
+		Foreseen inside(done || (in_full && fits && !inside_only));
 		op.redispatchBoxed(below, stack);
 	} catch (...) {
 		if (answer)
@@ -1919,13 +1985,15 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (depth == 1 && f.name == "aten::_to_copy" && outs[0].toTensor().is_cpu())
 		tell_choice("copy_", origin != COMPUTED);
 
+	if (inside_only)
+		return;
 	Below below_this;
 	if (f.name == "aten::copy_" || f.name == "aten::_to_copy")
 		arrived(f, args[f.mutates ? 1 : 0].toTensor(), outs[0].toTensor());
 	if (table && !table->places.empty() && f.table != SCATTERS &&
 	    from_table(f, *table, args, outs[0].toTensor()))
 		return;
-	bool outs_fit = !f.flops || !most || flops_of(f, args, outs) <= FLOPS;
+	bool outs_fit = !f.flops || !most || most == INT64_MAX || flops_of(f, args, outs) <= FLOPS;
 	each(outs, [&, most = most](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && (small(t) || volume(t) <= most)); });
 	if (f.rule && !(fits && origin > LIKELY && outs_fit)) {
 		invent_for(f, args, outs);
@@ -1956,7 +2024,9 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		outs_fit = true; /* takes no memory of the host, however large the net is: a table of choices begins so */
 	Tensor place = f.mutates ? Tensor() : place_of(args, outs);
 	if (!done && !f.shape && fits && outs_fit)
-		done = cleared || (draw.kind && drawn(draw, outs[0].toTensor())) || compute(op, f, args, results, place);
+		done = cleared || (draw.kind && drawn(draw, args, outs)) || compute(op, f, args, results, place);
+	if (in_full && !done && fits && origin == COMPUTED && !f.shape)
+		tell_missed(f);
 	std::vector<Tensor> others;
 	if (done && !f.mutates)
 		others = copy_results(outs, results, place);
@@ -1977,6 +2047,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		if (!on_card(t))
 			return;
 		Origin now = done || likely ? origin : !f.mutates && small(t) ? GUESSED : NOTHING;
+		if (now == NOTHING && f.mutates && in_full && resident.keeps(f, t))
+			return;
 		if (now == NOTHING && t.is_floating_point())
 			drop(t);
 		set_origin(t, now);
@@ -2051,8 +2123,9 @@ void cufrag_values_roof(double bytes, double flops, double cycles)
 	cycles_per_ns = cycles;
 }
 
-/* core: path of libcufrag_nogpu.so, which is loaded; bytes, flops, cycles: cufrag_values_roof. */
-void cufrag_values_start(const char *core, const char *values, unsigned long long seed, double bytes, double flops, double cycles, Steer to)
+/* core: path of libcufrag_nogpu.so, which is loaded; bytes, flops, cycles: cufrag_values_roof; most_bytes: of the host, for --values computed. */
+void cufrag_values_start(const char *core, const char *values, unsigned long long seed, double bytes, double flops, double cycles, unsigned long long most_bytes,
+			 Steer to)
 {
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
@@ -2079,6 +2152,8 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 		}
 	}
 	mode = std::string(values) == "zeros" ? Values::zeros : std::string(values) == "random" ? Values::random : Values::rules;
+	in_full = std::string(values) == "computed";
+	resident.most = int64_t(most_bytes);
 	skew = std::string(values) == "worst" ? HUGE_VAL : std::string(values).rfind("skewed=", 0) == 0 ? atof(values + 7) : 1;
 	generator.seed(seed);
 	cufrag_values_roof(bytes, flops, cycles);
@@ -2097,6 +2172,22 @@ void cufrag_values_unknown(const void *base)
 {
 	std::lock_guard<std::mutex> g(mutex);
 	origins.erase(base);
+}
+
+/* What compiled code would make there has been computed (cufrag_compiled.py). */
+void cufrag_values_known(const void *base)
+{
+	std::lock_guard<std::mutex> g(mutex);
+	origins[base] = COMPUTED;
+	tables.erase(base);
+}
+
+/* What other ranks send there is awaited first. */
+int cufrag_values_is_known(const void *base, unsigned long long bytes)
+{
+	if (awaited && *awaited)
+		settle(base, bytes);
+	return origin_at(base) == COMPUTED;
 }
 
 /* Modelled ns of what was computed again, and of everything, in the same steps; 0: fewer than two. */

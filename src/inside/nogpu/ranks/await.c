@@ -113,7 +113,7 @@ static void reduce(struct awaited *a)
 	memcpy(a->result, in_order(a, 0), a->bytes);
 	for (size_t i = 1; i <= a->parts_count; i++)
 		reduce_with(a->result, in_order(a, i), a->bytes, a->type, a->op);
-	reduce_end(a->result, a->bytes, a->type, a->op, (int)a->parts_count + 1);
+	reduce_end(a->result, a->bytes, a->type, a->op, (int)a->parts_count + 1, a->factor);
 }
 
 static void deliver(struct awaited *a)

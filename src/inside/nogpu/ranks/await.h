@@ -42,6 +42,7 @@ struct awaited {
 	uint64_t bytes;
 	uint32_t own_origin;
 	int type, op;
+	double factor; /* of such a sum */
 	size_t parts_count;
 	struct await_part parts[];
 };

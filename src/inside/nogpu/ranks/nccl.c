@@ -21,6 +21,8 @@
 
 /* Of the host, for what calls NCCL, once or for a group: schedules of pipelines, hooks of FSDP, in Python [results/nogpu/durations.md]. */
 #define HOST_CALL_NS 300000u
+/* A message of more bytes comes without them, as if nobody had computed them. */
+#define TOLD_MAX (64 * FRAG_MIB)
 
 /* ---- giving and awaiting ------------------------------------------------------------------- */
 
@@ -51,7 +53,7 @@ static void works(struct comm *c, void *stream, uint64_t bytes)
 /* Of what is sent on: what was computed, however large, and what lies in small memory. */
 static uint32_t known(const void *from, uint64_t bytes)
 {
-	return bytes > TALK_BYTES_MAX || frag_nogpu_settle(from, bytes)
+	return !frag_nogpu_copies(bytes, TOLD_MAX) || frag_nogpu_settle(from, bytes)
 		       ? NOGPU_UNKNOWN
 		       : frag_nogpu_origin(from, bytes);
 }
@@ -134,6 +136,7 @@ static int await_reduction(struct comm *c, enum talk_call call, const void *own,
 	a->bytes = bytes;
 	a->type = type;
 	a->op = op;
+	a->factor = reduce_factor(op);
 	a->own_origin = origin;
 	a->own = a->own_origin > NOGPU_UNKNOWN ? frag_host_calloc(1, FRAG_MAX(bytes, 1u)) : NULL;
 	if (a->own)
@@ -159,7 +162,7 @@ static int move(const void *from, void *to, size_t count, int type)
 	if (from == to || !to)
 		return NCCL_OK;
 	frag_nogpu_cudaMemcpyAsync(to, from, bytes, 3, NULL);
-	if (bytes <= NOGPU_COPY_MAX)
+	if (frag_nogpu_copies(bytes, NOGPU_COPY_MAX))
 		frag_nogpu_arrived(to, from);
 	return NCCL_OK;
 }
@@ -222,7 +225,7 @@ static void exchange_own(void)
 
 	for (size_t i = 0; i < group.count; i++)
 		bytes += group.list[i].to ? group.list[i].bytes : 0;
-	for (size_t i = 0; i < group.count && bytes <= NOGPU_COPY_MAX; i++) {
+	for (size_t i = 0; i < group.count && frag_nogpu_copies(bytes, NOGPU_COPY_MAX); i++) {
 		bool own = group.list[i].to && !group.list[i].comm;
 		const struct part *p = own ? given_for(&group.list[i]) : NULL;
 
@@ -451,7 +454,7 @@ NOGPU_ENTRY(int, ncclAllGather,
 		move_own(c, from, 0, to, count, type);
 		return nccl_begin(nccl_await_all(c, TALK_ALL_GATHER, to, bytes, bytes), stream);
 	}
-	for (uint64_t i = 0; i < ranks && bytes * ranks <= NOGPU_COPY_MAX; i++)
+	for (uint64_t i = 0; i < ranks && frag_nogpu_copies(bytes * ranks, NOGPU_COPY_MAX); i++)
 		move(from, (char *)to + i * bytes, count, type);
 	return NCCL_OK;
 }

@@ -13,9 +13,13 @@ size_t reduce_type_bytes(int type)
 	return type >= 0 && type < TYPES ? bytes[type] : 1;
 }
 
+#define KEPT 4096u
+static double factors[KEPT];
+static _Atomic unsigned made;
+
 bool reduce_known(int type, int op)
 {
-	return type >= 0 && type < TYPES && op >= REDUCE_SUM && op <= REDUCE_AVG;
+	return type >= 0 && type < TYPES && op >= REDUCE_SUM && (unsigned)op < REDUCE_MADE + made;
 }
 
 /* ---- numbers of 16 bits ------------------------------------------------------------------ */
@@ -99,6 +103,15 @@ static uint16_t float_to_bf16(float f)
 	{ \
 		for (size_t i = 0; i < count; i++) \
 			into[i] = (element)store(load(into[i]) / (computed)ranks); \
+	} \
+	static double first_##name(const element *from) \
+	{ \
+		return (double)load(*from); \
+	} \
+	static void multiply_##name(element *into, size_t count, double factor) \
+	{ \
+		for (size_t i = 0; i < count; i++) \
+			into[i] = (element)store((computed)((double)load(into[i]) * factor)); \
 	}
 #define AS_IT_IS(x) (x)
 /* signed ones wrap, as on the card */
@@ -130,6 +143,16 @@ static void mean_int64(int64_t *into, size_t count, int ranks)
 		into[i] /= ranks;
 }
 
+static double first_int64(const int64_t *from)
+{
+	return (double)*from;
+}
+static void multiply_int64(int64_t *into, size_t count, double factor)
+{
+	for (size_t i = 0; i < count; i++)
+		into[i] = (int64_t)((double)into[i] * factor);
+}
+
 #define EACH_TYPE(DO) \
 	DO(INT8, int8) \
 	DO(UINT8, uint8) \
@@ -156,15 +179,38 @@ void reduce_with(void *into, const void *from, size_t bytes, int type, int op)
 #undef CASE
 }
 
-void reduce_end(void *into, size_t bytes, int type, int op, int ranks)
+int reduce_make(const void *factor, int type)
+{
+	unsigned n = made++;
+	double value = 1;
+
+#define CASE(number, name) \
+	case number: \
+		value = first_##name(factor); \
+		break;
+	switch (type) {
+		EACH_TYPE(CASE)
+	}
+#undef CASE
+	factors[n % KEPT] = value;
+	return REDUCE_MADE + (int)(n % KEPT);
+}
+
+double reduce_factor(int op)
+{
+	return op >= REDUCE_MADE && (unsigned)op - REDUCE_MADE < FRAG_MIN(made, KEPT) ? factors[op - REDUCE_MADE] : 1;
+}
+
+void reduce_end(void *into, size_t bytes, int type, int op, int ranks, double factor)
 {
 	size_t count = bytes / reduce_type_bytes(type);
 
-	if (op != REDUCE_AVG)
-		return;
 #define CASE(number, name) \
 	case number: \
-		mean_##name(into, count, ranks); \
+		if (op == REDUCE_AVG) \
+			mean_##name(into, count, ranks); \
+		else if (factor != 1) \
+			multiply_##name(into, count, factor); \
 		break;
 	switch (type) {
 		EACH_TYPE(CASE)

@@ -12,8 +12,8 @@
 #include "talk_clock.h"
 
 #define TALK_NAME_CHARS 33 /* 32 hexadecimal digits */
-/* A message of more bytes comes without them, as if nobody had computed them. */
-#define TALK_BYTES_MAX (64 * FRAG_MIB)
+/* No message holds more: such a length is damage. */
+#define TALK_BYTES_MAX (64 * FRAG_GIB)
 
 struct talk;
 

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A net with experts that the CPU computes in full: in_full.py cpu|cuda [compiled]. Prints losses, how many tokens each expert gets, what dropout
+keeps. All that is random is drawn on the host, but for dropout."""
+import sys
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+WIDTH, HEADS, EXPERTS, CHOSEN, WORDS = 256, 4, 8, 2, 1000
+device = sys.argv[1]
+torch.manual_seed(0)
+
+
+def gated(x):
+    a, b = x.chunk(2, -1)
+    return F.silu(a) * b
+
+
+act = torch.compile(gated, dynamic=True) if "compiled" in sys.argv else gated
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.RMSNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.router = nn.Linear(WIDTH, EXPERTS, bias=False)
+        self.up = nn.Parameter(torch.randn(EXPERTS, WIDTH, 2 * WIDTH) * 0.03)
+        self.down = nn.Parameter(torch.randn(EXPERTS, WIDTH, WIDTH) * 0.03)
+
+    def forward(self, x):
+        batch, length, _ = x.shape
+        q, k, v = self.qkv(self.first(x)).view(batch, length, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape))
+        y = self.second(x).view(-1, WIDTH)
+        weights, choices = F.softmax(self.router(y).float(), -1).topk(CHOSEN, -1)
+        made, counts = torch.zeros_like(y), []
+        for e in range(EXPERTS):
+            token, slot = torch.where(choices == e)
+            counts.append(len(token))
+            made.index_add_(0, token, act(y[token] @ self.up[e]) @ self.down[e] * weights[token, slot, None].to(y.dtype))
+        print("tokens", *counts)
+        return x + made.view(x.shape)
+
+
+net = nn.Sequential(nn.Embedding(WORDS, WIDTH), Block(), Block(), nn.Linear(WIDTH, WORDS)).to(torch.bfloat16).to(device)
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+words = torch.randint(0, WORDS, (4, 257)).to(device)
+for _ in range(3):
+    loss = F.cross_entropy(net(words[:, :-1]).flatten(0, 1).float(), words[:, 1:].flatten())
+    loss.backward()
+    norm = nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    print("loss %.5f %.5f" % (loss.item(), norm.item()))
+x = torch.ones(1 << 20, dtype=torch.bfloat16, device=device)
+kept = [F.dropout(x, 0.1) for _ in range(2)]
+print("kept", *(round(k.gt(0).float().mean().item(), 2) for k in kept), kept[0].max().item(), torch.equal(*kept))
