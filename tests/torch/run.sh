@@ -190,13 +190,13 @@ test_forked_layouts_import_once() {
 	END
 	for run in late asks job 'job --jobs 2'; do
 		read -r kind jobs <<< "$run"
-		PYTHONPATH=$PWD/site-packages "$cufrag" layout --no-gpu --gpu h100 --policies pytorch --check 0 --fresh ${jobs:---jobs 1} --vary '{n}=1,2,3,4,5,6' \
+		PYTHONPATH=$PWD/site-packages "$cufrag" layout --no-gpu --gpu h100,h200 --policies pytorch --check 0 --fresh ${jobs:---jobs 1} --vary '{n}=1,2,3,4,5,6' \
 			$([ $kind != job ] || echo --world 2) -- "$python" run.py $kind '{n}' > out 2> log || wrong out log
 		sort imports | uniq -c | awk '{ print $2, $1 }' >> counts && rm imports
 	done
 	# by the first layout (a job's: scout, rank and check; others wait for its scout) and the process that is forked; asks, too, by the trial, five layouts
-	# and the one on the card itself
-	printf '%s\n' 'early 2' 'late 2' 'asks 9' 'early 2' 'early 4' 'late 4' 'early 4' 'late 4' | cmp - counts || wrong counts log
+	# and one on each card itself
+	printf '%s\n' 'early 2' 'late 2' 'asks 10' 'early 2' 'early 4' 'late 4' 'early 4' 'late 4' | cmp - counts || wrong counts log
 }
 
 # in forks, Python looks for cycles only in what the program made, and as it ends takes apart only that; files of both have all that was written

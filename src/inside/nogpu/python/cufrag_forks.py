@@ -46,9 +46,9 @@ def pairs(entries):
 
 
 def lasting(environment):
-    """What modules may have read. Of the card that is its chip: it decides which code of a kernel is taken as a library is loaded."""
+    """What modules may have read. Of the card that is its capability: it decides which code of a kernel is taken as a library is loaded."""
     kept = {k: v for k, v in environment.items() if os.fsdecode(k) not in OF_A_RUN}
-    kept[b"chip"] = environment.get(b"CUFRAG_NOGPU", b"").partition(b";name=")[2]
+    kept[b"capability"] = environment.get(b"CUFRAG_NOGPU", b"").partition(b";cc=")[2].partition(b";")[0]
     return kept
 
 
@@ -315,7 +315,8 @@ def flush(files):
 
 
 def files_among(objects):
-    return [o for o in objects if isinstance(o, (io.TextIOWrapper, io.BufferedIOBase))]
+    kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, (io.TextIOWrapper, io.BufferedIOBase))}
+    return [o for o in objects if type(o) in kinds]
 
 
 def take_apart(names):

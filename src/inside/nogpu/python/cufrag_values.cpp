@@ -2066,6 +2066,23 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (table && f.table == SCATTERS)
 		scatter_into(outs[0].toTensor(), *table, args);
 }
+
+/* Views of tensors and the like have nothing to compute: the dispatcher leaves this part out for them, and does not box what they are given. */
+void let_views_pass()
+{
+	static auto *passing = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::Fake, __FILE__, __LINE__);
+	for (const auto &name : c10::Dispatcher::singleton().getAllOpNames()) {
+		auto op = c10::Dispatcher::singleton().findSchema(name);
+		if (!op || name.name.rfind("aten::", 0) != 0)
+			continue;
+		bool view = false;
+		for (const auto &r : op->schema().returns())
+			view |= r.alias_info() && !r.alias_info()->isWrite();
+		if (view && !describe(*op).mutates)
+			passing->impl(c10::toString(name).c_str(), torch::CppFunction::makeFallthrough());
+	}
+}
+
 /* ---- __torch_dispatch__ ------------------------------------------------------------------------ */
 
 /*
@@ -2158,6 +2175,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	generator.seed(seed);
 	cufrag_values_roof(bytes, flops, cycles);
 	steer = to;
+	let_views_pass();
 	enter_python();
 }
 
