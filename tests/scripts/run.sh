@@ -84,10 +84,15 @@ test_roles_are_stages_and_parts_of_a_sequence() {
 		mesh = [("mesh_pp", [r, r + 4]) for r in range(4)] + [("mesh_dp_shard", [r, r + 2]) for r in (0, 1, 4, 5)] + \
 		    [("mesh_cp", [r, r + 1]) for r in (0, 2, 4, 6)] + [("mesh_dp_shard_cp", list(range(r, r + 4))) for r in (0, 4)]
 		print(*stands(8, mesh, [[0, 4]]), sep=", ")
+		pipelines = [("undefined", list(range(r, 8, 2))) for r in (0, 1)]
+		print(*stands(8, pipelines + [("undefined", [r, r + 1]) for r in (0, 2, 4, 6)] + [("tied", [r, r + 6]) for r in (0, 1)], [[0, 2]]), sep=", ")
+		print(len(stands(8, pipelines, [list(range(8))])), "of their own")
 		print(*stands(2, [("CONTEXT_PARALLEL_GROUP", [0, 1])], []), sep=", ")
 		print(*stands(4, [("mesh_dp_shard", [0, 1, 2, 3])], []), sep=", ")
 	END
 	expect roles "$(cat roles)" '0 for 0,2, 1 for 1,3, 4 for 4,6, 5 for 5,7
+0 for 0-1, 2 for 2-3, 4 for 4-5, 6 for 6-7
+8 of their own
 0 for 0, 1 for 1
 0 for 0-3'
 }

@@ -124,6 +124,10 @@ def roles():
     schedule = Schedule1F1B(PipelineStage(model, stage, 2, card, group=mesh["stage"].get_group()), 4, loss_fn=torch.nn.functional.mse_loss)
     optimizer = torch.optim.AdamW(model.parameters())
     told = full(rank if rank == 0 else -1)
+    if stage == 0:  # by the group of all, which has no stages
+        dist.send(told, rank + world // 2)
+    else:
+        dist.recv(told, rank - world // 2)
     dist.broadcast(told, 0)
     expect("told", told.tolist(), [0, 0])
     x = [None] * world

@@ -136,6 +136,8 @@ def known():
     other = torch.zeros_like(unknown)
     print("parts", (other[0] == 0).all().item(), other[1, 7].item(), torch.equal(other, torch.zeros_like(other)), other[2].abs().max().item())
     print("close", torch.allclose(unknown, unknown * 3), torch.isclose(other, torch.zeros_like(other), atol=0, rtol=0).all().item(), (unknown > other).all().item())
+    part = other.new_empty(0).set_(other.untyped_storage()[4096:12288])  # as nanotron makes gradients' buffers
+    print("storage", part.numel(), (part == 0).all().item(), part.add_(unknown[0, 0]).sum().item() != 0)
     grew = []
     for x in (torch.zeros(2, 3000, dtype=torch.long), torch.arange(6000).view(2, 3000) % 3):
         x = x.cuda()

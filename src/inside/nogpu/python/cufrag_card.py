@@ -259,6 +259,7 @@ class Card:
         lib.cufrag_values_start(self.core.encode(), mode.encode(),
                                 ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
                                 *self.roof(), ctypes.c_ulonglong(memory_of_a_rank()), self.callback)
+        lib.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit), STALE % "a kernel of Triton writes")
         After("torch._inductor.codecache", lambda _: self.watch_inductor(torch), STALE % "compiled code makes")
         if mode == "computed":
@@ -286,7 +287,7 @@ class Card:
             def run(*args, **kwargs):
                 for t in (*args, *kwargs.values()):
                     if isinstance(t, torch.Tensor) and t.is_cuda and t.is_floating_point():
-                        unknown(ctypes.c_void_p(t.untyped_storage().data_ptr()))
+                        unknown(ctypes.c_void_p(t.untyped_storage()._cdata))
                 return launch(*args, **kwargs)
             return run
         if hasattr(jit.JITFunction, "run"):
@@ -304,7 +305,7 @@ class Card:
 
         def empty_strided_cuda(*args):
             made = make(*args)
-            unknown(ctypes.c_void_p(made.untyped_storage().data_ptr()))
+            unknown(ctypes.c_void_p(made.untyped_storage()._cdata))
             return made
         guards._empty_strided_cuda = empty_strided_cuda
 
@@ -471,7 +472,7 @@ def switch_off_within(operator, torch, lib):
             lib.cufrag_values_thread(1)
         for t in given if isinstance(given, (tuple, list)) else [given]:
             if type(t) is torch.Tensor and t.is_cuda:
-                lib.cufrag_values_unknown(ctypes.c_void_p(t.untyped_storage().data_ptr()))
+                lib.cufrag_values_unknown(ctypes.c_void_p(t.untyped_storage()._cdata))
         return given
     operator.__call__ = call_without
 

@@ -11,6 +11,7 @@ def watch(torch, values):
     from torch._inductor import compile_fx
     import torch._functorch.config
     compile_inner = compile_fx._compile_fx_inner
+    values.cufrag_values_base.restype = ctypes.c_void_p
     torch._functorch.config.enable_autograd_cache = False  # what comes from there has no graph any longer
 
     def compile_and_keep(gm, example_inputs, *more, **rest):
@@ -32,31 +33,30 @@ class Computed:
         self.on_cpu = OnCpu(torch)
 
     def __call__(self, inputs):
+        bases = [self.base(t) for t in inputs if self.on_card(t)]  # no tensors: the code lets go of them as it runs
         results = None
-        if all(self.known(t) for t in inputs):
+        if all(bases):
             try:
                 with self.torch.no_grad():
                     results = self.on_cpu.run(self.module, self.graph, [self.seen(t) for t in inputs])
             except Exception as e:  # the compiled code says what is wrong, if something is
                 self.tell(e)
-        read = [] if results is None else [t.untyped_storage() for t in inputs if self.on_card(t)]  # kernels are taken to write what they read
         made = self.run(inputs)
-        for t, result in zip(made, results or ()):
+        if results is None:
+            return made
+        for base in bases:  # kernels are taken to write what they read
+            self.values.cufrag_values_known(ctypes.c_void_p(base), None)
+        for t, result in zip(made, results):
             if self.on_card(t):
                 self.seen(t).copy_(result)
-                read.append(t.untyped_storage())
-        for storage in read:
-            self.values.cufrag_values_known(ctypes.c_void_p(storage.data_ptr()))
+                self.values.cufrag_values_known(None, ctypes.c_void_p(t.untyped_storage()._cdata))
         return made
 
     def on_card(self, t):
         return isinstance(t, self.torch.Tensor) and t.is_cuda and t.numel() > 0
 
-    def known(self, t):
-        if not self.on_card(t):
-            return True
-        storage = t.untyped_storage()
-        return self.values.cufrag_values_is_known(ctypes.c_void_p(storage.data_ptr()), ctypes.c_ulonglong(storage.nbytes()))
+    def base(self, t):
+        return self.values.cufrag_values_base(ctypes.c_void_p(t.untyped_storage()._cdata))
 
     def seen(self, t):
         """The same bytes as a tensor of the CPU."""

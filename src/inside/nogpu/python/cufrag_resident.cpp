@@ -30,7 +30,7 @@ struct Resident {
 		uintptr_t begin = uintptr_t(t.data_ptr()), end = end_of(t);
 		uint64_t born = ++now;
 		for (auto it = first(t); it != pieces.end() && it->second.begin < end;) {
-			bool mine = it->second.base == t.storage().data() && !it->second.storage.expired();
+			bool mine = it->second.base == base_of(t) && !it->second.storage.expired();
 			born = mine ? std::min(born, it->second.born) : born;
 			if (mine && computed && it->second.begin <= begin && it->first >= end) {
 				it->second.used = now;
@@ -40,7 +40,7 @@ struct Resident {
 		}
 		if (!computed || int64_t(end - begin) <= SMALL)
 			return;
-		pieces.insert_or_assign(end, Piece{ begin, t.storage().getWeakStorageImpl(), t.storage().data(), born, now });
+		pieces.insert_or_assign(end, Piece{ begin, t.storage().getWeakStorageImpl(), base_of(t), born, now });
 		bytes += int64_t(end - begin);
 	}
 	/* An operator reads or writes it. */
@@ -51,7 +51,7 @@ struct Resident {
 		std::lock_guard<std::mutex> g(mutex);
 		if (!begun && t.requires_grad() && !t.is_leaf())
 			begun = ++now;
-		auto known = origins.find(t.storage().data());
+		auto known = origins.find(base_of(t));
 		if (first(t) == pieces.end() || first(t)->second.begin >= end_of(t))
 			set(t, known != origins.end() && known->second == COMPUTED); /* made by compiled code */
 		for (auto it = first(t); it != pieces.end() && it->second.begin < end_of(t); it++)
@@ -66,7 +66,7 @@ struct Resident {
 			return !at::GradMode::is_enabled() && begins(f.name, { "aten::_fused_", "aten::_foreach_", "aten::copy_" });
 		std::lock_guard<std::mutex> g(mutex);
 		auto it = first(t);
-		return !at::GradMode::is_enabled() && it != pieces.end() && it->second.begin < end_of(t) && it->second.base == t.storage().data() &&
+		return !at::GradMode::is_enabled() && it != pieces.end() && it->second.begin < end_of(t) && it->second.base == base_of(t) &&
 		       lasts(it->second);
 	}
 	/* Not while an operator runs. */

@@ -111,11 +111,20 @@ def shown(ranks):
     return ",".join(str(a) if a == b else "%d-%d" % (a, b) for a, b in parts)
 
 
+def stages_of(families, own, stage_lists, world):
+    """Families of stages: of those with a list that has all these ranks, the ones with the shortest."""
+    found = []
+    for ranks in stage_lists:
+        having = [f[ranks[0]] for f in families if set(ranks) <= set(f.get(ranks[0], ()))]
+        if not having:
+            return [dict.fromkeys(range(world), list(range(world)))]
+        found.append(min(having, key=len))
+    return [f for f in families if f in own or any(f.get(ranks[0]) == ranks for ranks in found)]
+
+
 def lines_of(families, own, stage_lists, world):
     """What the scout found, as the file has it."""
-    stages = [f for f in families if f in own or any(f.get(ranks[0]) == ranks for ranks in stage_lists)]
-    if any(len(ranks) == world for ranks in stage_lists):
-        stages = [dict.fromkeys(range(world), list(range(world)))]
+    stages = stages_of(families, own, stage_lists, world)
 
     def role(rank):
         return tuple(f[rank].index(rank) if rank in f else -1 for f in stages)
@@ -140,18 +149,24 @@ def lines_of(families, own, stage_lists, world):
 
 
 def at_first(c10d, world, then):
-    """Calls then(stage_lists) when the groups are there: at the first optimizer step, or the first single message, of these ranks."""
-    def watch(name):
+    """Calls then(stage_lists) when the groups are there: at the first optimizer step, or the first single message, of the ranks of its
+    group. A group of all has no stages: then of those two (DeepSpeed's pipelines)."""
+    def watch(name, other):
         original = getattr(c10d, name)
+        signature = inspect.signature(original)
 
-        def single(tensor, *args, **kwargs):
-            group = kwargs.get("group") or next((a for a in args if isinstance(a, c10d.ProcessGroup)), None)  # the third parameter, or before the tag
-            then([list(range(world)) if group is None else c10d.get_process_group_ranks(group)])
-            return original(tensor, *args, **kwargs)
+        def single(*args, **kwargs):
+            given = signature.bind(*args, **kwargs).arguments
+            group, peer = given.get("group"), given.get(other)
+            ranks = list(range(world)) if group is None else c10d.get_process_group_ranks(group)
+            if peer is None and given.get("group_" + other) is not None:
+                peer = ranks[given["group_" + other]]
+            then([ranks if len(ranks) < world or peer is None else sorted((c10d.get_rank(), peer))])
+            return original(*args, **kwargs)
         single.__name__ = name
         cufrag_ranks.replace(original, single)
-    for name in ("send", "recv", "isend", "irecv"):
-        watch(name)
+    for name, other in (("send", "dst"), ("recv", "src"), ("isend", "dst"), ("irecv", "src")):
+        watch(name, other)
     from torch.optim.optimizer import register_optimizer_step_post_hook
     register_optimizer_step_post_hook(lambda *_: then([]))
 

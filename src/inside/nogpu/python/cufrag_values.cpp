@@ -366,6 +366,22 @@ Tensor cpu_view(const Tensor &t)
 	return r;
 }
 
+/* How a storage that is a part of another (storage[a:b]) lets go of the whole, which stands in its context. */
+c10::DeleterFnPtr lets_go;
+
+const c10::StorageImpl &whole_of(const c10::StorageImpl *s)
+{
+	while (lets_go && s->data_ptr().get_deleter() == lets_go)
+		s = static_cast<const c10::StorageImpl *>(s->data_ptr().get_context());
+	return *s;
+}
+
+/* Where the memory begins that t is a part of. */
+const void *base_of(const Tensor &t)
+{
+	return whole_of(t.storage().unsafeGetStorageImpl()).data();
+}
+
 /* Where the values of a storage come from. What is made of several is as good as the worst. */
 enum Origin { NOTHING, GUESSED, LIKELY, INVENTED, COMPUTED }; /* GUESSED: computed from nothing, or made up for a lack of it; */
 /* LIKELY: guessed, and true for most: what is not below a bound (a size, a score), what survives suppression */
@@ -404,10 +420,11 @@ Origin origin_of(const Tensor &t)
 	if (!t.numel())
 		return COMPUTED;
 	std::lock_guard<std::mutex> g(mutex);
-	auto it = origins.find(t.storage().data());
+	const void *base = base_of(t);
+	auto it = origins.find(base);
 	Origin origin = it == origins.end() ? NOTHING : it->second;
 	if (origin == NOTHING && small(t)) { /* a part of a large tensor of zeros */
-		auto table = table_at(t.storage().data());
+		auto table = table_at(base);
 		return table && table->places.empty() ? COMPUTED : NOTHING;
 	}
 	return origin;
@@ -418,8 +435,9 @@ void set_origin(const Tensor &t, Origin value)
 	if (!on_card(t) || !t.numel())
 		return;
 	std::lock_guard<std::mutex> g(mutex);
-	origins[t.storage().data()] = value;
-	tables.erase(t.storage().data());
+	const void *base = base_of(t);
+	origins[base] = value;
+	tables.erase(base);
 	if (in_full)
 		resident.set(t, value != NOTHING);
 	else if (t.is_floating_point() && span(t) > SMALL)
@@ -433,7 +451,7 @@ std::shared_ptr<const Table> table_of(const Tensor &t)
 	if (!on_card(t) || !t.numel())
 		return nullptr;
 	std::lock_guard<std::mutex> g(mutex);
-	return table_at(t.storage().data());
+	return table_at(base_of(t));
 }
 
 /* However large it is. */
@@ -451,8 +469,9 @@ void keep_table(const Tensor &t, Table &&table)
 			it = it->second->storage.expired() ? tables.erase(it) : std::next(it);
 		tables_most = 2 * tables.size() + 256;
 	}
-	table.then = origins[t.storage().data()];
-	tables[t.storage().data()] = std::make_shared<const Table>(std::move(table));
+	const void *base = base_of(t);
+	table.then = origins[base];
+	tables[base] = std::make_shared<const Table>(std::move(table));
 }
 
 /* What NCCL was lately given: a part of a storage has an address of its own. By its last byte but one: begin and base. */
@@ -479,7 +498,7 @@ void note_part(const Tensor &t)
 	auto it = parts.upper_bound(begin);
 	while (it != parts.end() && it->second.begin < end) /* of tensors that were there before */
 		it = parts.erase(it);
-	parts[end] = { begin, t.storage().data() };
+	parts[end] = { begin, base_of(t) };
 }
 
 /* From the host (NULL) or from another place, by whatever way: copies inside of the library itself do not pass the dispatcher. */
@@ -799,11 +818,11 @@ Tensor place_of(const std::vector<IValue> &args, const std::vector<IValue> &outs
 {
 	Tensor place;
 	each(outs, [&](const Tensor &t) {
-		if (!place.defined() && on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense() && t.data_ptr() == t.storage().data())
+		if (!place.defined() && on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense() && t.data_ptr() == base_of(t))
 			place = t;
 	});
 	each(args, [&](const Tensor &t) {
-		if (place.defined() && on_card(t) && t.storage().data() == place.data_ptr())
+		if (place.defined() && on_card(t) && base_of(t) == place.data_ptr())
 			place = Tensor();
 	});
 	return place;
@@ -1693,7 +1712,7 @@ void note_table(const Tensor &t, const std::vector<int64_t> &places, int64_t str
 /* A whole tensor of zeros, too large to be computed with everything else. */
 void note_zeros(const Tensor &t)
 {
-	if (t.data_ptr() == t.storage().data() && span(t) >= int64_t(t.storage().nbytes()))
+	if (t.data_ptr() == base_of(t) && span(t) >= int64_t(whole_of(t.storage().unsafeGetStorageImpl()).nbytes()))
 		note_table(t, {}, 1, 1, COMPUTED, true);
 }
 
@@ -2185,27 +2204,35 @@ void cufrag_values_thread(int on)
 	c10::impl::tls_set_dispatch_key_included(c10::DispatchKey::Fake, on);
 }
 
-/* A kernel that is no operator may have written the storage that begins at base. */
-void cufrag_values_unknown(const void *base)
+/* part: a storage that is a part of another */
+void cufrag_values_parts(const c10::StorageImpl *part)
 {
-	std::lock_guard<std::mutex> g(mutex);
-	origins.erase(base);
+	lets_go = part->data_ptr().get_deleter();
 }
 
-/* What compiled code would make there has been computed (cufrag_compiled.py). */
-void cufrag_values_known(const void *base)
+/* A kernel that is no operator may have written it. */
+void cufrag_values_unknown(const c10::StorageImpl *storage)
 {
 	std::lock_guard<std::mutex> g(mutex);
+	origins.erase(whole_of(storage).data());
+}
+
+/* The base of a storage whose numbers are computed, once other ranks have sent what they send there; NULL: they are not. */
+const void *cufrag_values_base(const c10::StorageImpl *storage)
+{
+	const auto &whole = whole_of(storage);
+	if (awaited && *awaited)
+		settle(whole.data(), whole.nbytes());
+	return origin_at(whole.data()) == COMPUTED ? whole.data() : nullptr;
+}
+
+/* What compiled code would make there has been computed (cufrag_compiled.py); base: cufrag_values_base, or storage. */
+void cufrag_values_known(const void *base, const c10::StorageImpl *storage)
+{
+	std::lock_guard<std::mutex> g(mutex);
+	base = storage ? whole_of(storage).data() : base;
 	origins[base] = COMPUTED;
 	tables.erase(base);
-}
-
-/* What other ranks send there is awaited first. */
-int cufrag_values_is_known(const void *base, unsigned long long bytes)
-{
-	if (awaited && *awaited)
-		settle(base, bytes);
-	return origin_at(base) == COMPUTED;
 }
 
 /* Modelled ns of what was computed again, and of everything, in the same steps; 0: fewer than two. */
