@@ -54,6 +54,18 @@ for _ in range(3):
     optimizer.step()
     optimizer.zero_grad()
     print("loss %.5f %.5f" % (loss.item(), norm.item()))
+if "compiled" in sys.argv and device == "cuda":  # a kernel of the program's own decides how many there are
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def numbered(out, step, SIZE: tl.constexpr):
+        at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+        tl.store(out + at, at * step)
+
+    numbers = torch.zeros(64, dtype=torch.int64, device=device)
+    numbered[(4,)](numbers, 3, SIZE=16)
+    print("kernel", (numbers % 2 == 1).nonzero().numel(), numbers.sum().item())
 x = torch.ones(1 << 20, dtype=torch.bfloat16, device=device)
 kept = [F.dropout(x, 0.1) for _ in range(2)]
 print("kept", *(round(k.gt(0).float().mean().item(), 2) for k in kept), kept[0].max().item(), torch.equal(*kept))

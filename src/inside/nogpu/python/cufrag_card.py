@@ -264,6 +264,7 @@ class Card:
         After("torch._inductor.codecache", lambda _: self.watch_inductor(torch), STALE % "compiled code makes")
         if mode == "computed":
             import cufrag_compiled
+            After("triton.runtime.jit", lambda jit: cufrag_compiled.watch_triton(torch, lib, jit), "numbers that kernels in Triton make")
             After("torch._inductor.compile_fx", lambda _: cufrag_compiled.watch(torch, lib), "numbers that compiled code makes")
         hide_key(torch, lib)
         # the switch is one of each thread; autograd's own threads inherit it
