@@ -19,7 +19,9 @@ static bool is_number(const char *text)
 
 static bool is_way(const char *values)
 {
-	static const char *const ways[] = { "rules", "zeros", "random", "none", "worst", "computed" };
+	static const char *const ways[] = {
+		"rules", "zeros", "random", "none", "worst", "computed"
+	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(ways); i++)
 		if (!strcmp(values, ways[i]))
@@ -54,7 +56,8 @@ static int check_file(const char *path, struct frag_err *err)
 
 	if (stat(path, &st))
 		return frag_fail(err, FRAG_EINPUT,
-				 "--values '%.200s' is neither a file nor rules, computed, skewed=F, "
+				 "--values '%.200s' is neither a file nor rules, computed, "
+				 "skewed=F, "
 				 "worst, zeros, random or none",
 				 path);
 	if (!S_ISREG(st.st_mode) || st.st_size > (off_t)VALUES_MAX || !(f = fopen(path, "re")))

@@ -60,8 +60,9 @@ if "compiled" in sys.argv and device == "cuda":  # a kernel of the program's own
 
     @triton.jit
     def numbered(out, step, SIZE: tl.constexpr):
-        at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
-        tl.store(out + at, at * step)
+        for _ in range(tl.program_id(0), 4, tl.num_programs(0)):
+            at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+            tl.store(out + at, at * step)
 
     numbers = torch.zeros(64, dtype=torch.int64, device=device)
     numbered[(4,)](numbers, 3, SIZE=16)

@@ -129,7 +129,8 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 		memcpy(to, &count, bytes); /* little endian: the low part */
 	} else if (asked && bytes == sizeof(found)) {
 		memcpy(to, found, bytes);
-	} else if (!to_card || frag_nogpu_copies(bytes, from_card ? NOGPU_COPY_MAX : NOGPU_UPLOAD_MAX)) {
+	} else if (!to_card ||
+		   frag_nogpu_copies(bytes, from_card ? NOGPU_COPY_MAX : NOGPU_UPLOAD_MAX)) {
 		int rc = settle(to_card ? to : NULL, from_card ? from : NULL, bytes);
 
 		if (rc)

@@ -420,7 +420,8 @@ TEST(sums_are_multiplied_by_what_the_program_made)
 	float third = 3;
 	int halves = reduce_make(&half, 6), thirds = reduce_make(&third, 7);
 
-	assert_true(reduce_known(9, halves) && reduce_known(4, thirds) && !reduce_known(9, thirds + 1));
+	assert_true(reduce_known(9, halves) && reduce_known(4, thirds) &&
+		    !reduce_known(9, thirds + 1));
 	assert_true(reduce_factor(halves) == 0.5 && reduce_factor(thirds) == 3 &&
 		    reduce_factor(REDUCE_SUM) == 1);
 	reduce_end(bf16, sizeof(bf16), 9, halves, 2, reduce_factor(halves));

@@ -36,8 +36,14 @@ def watch(torch, values):
 
 def watch_triton(torch, values, jit):
     """Around what marks the tensors of a launch as not computed (cufrag_card.py)."""
-    from triton.runtime.interpreter import InterpretedFunction
-    launch, memory = jit.JITFunction.run, Memory(torch, values)
+    from triton.runtime import interpreter
+    launch, memory, patch = jit.JITFunction.run, Memory(torch, values), interpreter._patch_lang_tensor
+
+    def patched(tensor, *scope):
+        """An array of one number is no number to NumPy 2.5."""
+        patch(tensor, *scope)
+        (scope[0].set_attr if scope else setattr)(tensor, "__index__", lambda value: value.handle.data.item())
+    interpreter._patch_lang_tensor = patched
 
     def run(kernel, *args, grid, warmup=False, **rest):
         tensors = [t for t in (*args, *rest.values()) if memory.on_card(t)]
@@ -47,7 +53,7 @@ def watch_triton(torch, values, jit):
             try:
                 if not callable(grid) and math.prod(grid) > MOST_PROGRAMS:
                     raise ValueError("%d programs" % math.prod(grid))
-                InterpretedFunction(kernel.fn).run(*map(memory.seen, args), grid=grid, warmup=False, **{k: memory.seen(v) for k, v in rest.items()})
+                interpreter.InterpretedFunction(kernel.fn).run(*map(memory.seen, args), grid=grid, warmup=False, **{k: memory.seen(v) for k, v in rest.items()})
                 done = True
             except Exception as e:
                 tell("Triton's kernel %s" % kernel.fn.__name__, e)

@@ -198,7 +198,9 @@ int reduce_make(const void *factor, int type)
 
 double reduce_factor(int op)
 {
-	return op >= REDUCE_MADE && (unsigned)op - REDUCE_MADE < FRAG_MIN(made, KEPT) ? factors[op - REDUCE_MADE] : 1;
+	return op >= REDUCE_MADE && (unsigned)op - REDUCE_MADE < FRAG_MIN(made, KEPT)
+		       ? factors[op - REDUCE_MADE]
+		       : 1;
 }
 
 void reduce_end(void *into, size_t bytes, int type, int op, int ranks, double factor)
