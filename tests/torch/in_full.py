@@ -59,13 +59,13 @@ if "compiled" in sys.argv and device == "cuda":  # a kernel of the program's own
     import triton.language as tl
 
     @triton.jit
-    def numbered(out, step, SIZE: tl.constexpr):
-        for _ in range(tl.program_id(0), 4, tl.num_programs(0)):
+    def numbered(out, step, COUNT: tl.constexpr, SIZE: tl.constexpr):
+        for _ in range(tl.program_id(0), COUNT, tl.num_programs(0)):
             at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
             tl.store(out + at, at * step)
 
     numbers = torch.zeros(64, dtype=torch.int64, device=device)
-    numbered[(4,)](numbers, 3, SIZE=16)
+    numbered[(4,)](numbers, 3, 4, SIZE=16)
     print("kernel", (numbers % 2 == 1).nonzero().numel(), numbers.sum().item())
 x = torch.ones(1 << 20, dtype=torch.bfloat16, device=device)
 kept = [F.dropout(x, 0.1) for _ in range(2)]

@@ -247,17 +247,6 @@ class Recorder:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler in (None, self.leave) else handler)  # nothing is left to be written
 
-    def dump(self, path):
-        """As PyTorch does. Frames are in a snapshot many times; without them nothing but words is, and to look for that takes longer than to write them."""
-        if os.environ.get("CUFRAG_RECORD_FRAMES"):
-            self.torch.cuda.memory._dump_snapshot(path)
-            return
-        import pickle
-        with open(path, "wb") as f:
-            pickler = pickle.Pickler(f)
-            pickler.fast = True
-            pickler.dump(self.torch.cuda.memory._snapshot())
-
     def write(self):
         stem = os.path.join(self.folder, str(self.pid))
         while os.path.exists(stem + ".pickle"):  # of another program in this process, before it became this one
@@ -268,7 +257,7 @@ class Recorder:
                 self.trial.finish(self.folder)
             if self.card:
                 self.card.write_clock(stem + ".clock")
-            self.dump(stem + ".pickle.tmp")
+            self.torch.cuda.memory._dump_snapshot(stem + ".pickle.tmp")
             with open(stem + ".json", "w") as f:
                 json.dump(notes, f)
             if not self.card:
