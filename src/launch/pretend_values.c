@@ -57,8 +57,7 @@ static int check_file(const char *path, struct frag_err *err)
 	if (stat(path, &st))
 		return frag_fail(err, FRAG_EINPUT,
 				 "--values '%.200s' is neither a file nor rules, computed, "
-				 "skewed=F, "
-				 "worst, zeros, random or none",
+				 "skewed=F, worst, zeros, random or none",
 				 path);
 	if (!S_ISREG(st.st_mode) || st.st_size > (off_t)VALUES_MAX || !(f = fopen(path, "re")))
 		return frag_fail(err, FRAG_EINPUT,

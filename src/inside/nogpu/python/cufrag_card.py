@@ -258,7 +258,7 @@ class Card:
         self.read_overrides(mode)
         lib.cufrag_values_start(self.core.encode(), mode.encode(),
                                 ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
-                                *self.roof(), ctypes.c_ulonglong(memory_of_a_rank()), self.callback)
+                                *self.roof(), ctypes.c_ulonglong(memory_of_a_rank() if mode == "computed" else 0), self.callback)
         lib.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit), STALE % "a kernel of Triton writes")
         After("torch._inductor.codecache", lambda _: self.watch_inductor(torch), STALE % "compiled code makes")

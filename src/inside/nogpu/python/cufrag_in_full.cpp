@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * --values computed: the CPU computes everything that the program does on its card, however large. This is the part that
- * only such runs need: operators that the CPU has under another name or not at all, and masks of dropout as a card draws them.
+ * only such runs need: operators that the CPU has under another name or not at all.
  * Part of cufrag_values.cpp, which includes it.
  */
 
@@ -10,7 +10,7 @@
 /* Of the arguments of one of PyTorch's operators for scaled dot-product attention; shapes (batch, heads, length, width). */
 struct Attention {
 	Tensor q, k, v, bias, grad, out;
-	double scale = 0, dropout = 0;
+	double scale = 0;
 	bool causal = false;
 };
 
@@ -31,8 +31,6 @@ Attention attention_of(const c10::OperatorHandle &op, const Stack &args)
 			*to = v.toTensor();
 		else if (name == "scale" && !v.isNone())
 			a.scale = v.toScalar().toDouble();
-		else if (name == "dropout_p")
-			a.dropout = v.toDouble();
 		else if (name == "is_causal")
 			a.causal = v.toBool();
 	}
@@ -43,7 +41,7 @@ Attention attention_of(const c10::OperatorHandle &op, const Stack &args)
 
 /* One head of one row: of the keys' heads, several queries' heads may share one. */
 struct Head {
-	Tensor q, k, v, bias, p; /* p: what each query takes of each value */
+	Tensor q, k, v, p; /* p: what each query takes of each value */
 };
 
 Head head_of(const Attention &a, int64_t b, int64_t h)
@@ -51,7 +49,7 @@ Head head_of(const Attention &a, int64_t b, int64_t h)
 	auto pick = [&](const Tensor &t) {
 		return t.select(0, t.size(0) > 1 ? b : 0).select(0, h * t.size(1) / a.q.size(1)).to(at::kFloat);
 	};
-	Head one{ pick(a.q), pick(a.k), pick(a.v), {}, {} };
+	Head one{ pick(a.q), pick(a.k), pick(a.v), {} };
 	auto s = at::mm(one.q, one.k.t()).mul_(a.scale);
 	if (a.bias.defined())
 		s.add_(pick(a.bias.expand({ a.q.size(0), a.q.size(1), s.size(0), s.size(1) })));

@@ -111,6 +111,7 @@ struct Info {
 	bool shape = false;  /* the size of its result hangs on values */
 	bool rule = false;   /* gives indices: invented, where values are */
 	bool over = false;   /* does not read what it writes */
+	size_t unread = 0;   /* which argument, counted from 1, being 0 says that the first is not read (beta) */
 	bool part = false;   /* of this kind, but writes only at places that are given */
 	bool like = false;   /* looks at the shape of its first tensor only */
 	bool asks = false;   /* mode: the card says how many numbers differ, and where the most frequent one is */
@@ -171,12 +172,21 @@ double numbers_per_cycle(const std::string &name)
 										 0;
 }
 
+/* Does it give another look at memory that it was given? */
+bool gives_view(const c10::FunctionSchema &schema)
+{
+	bool view = false;
+
+	for (const auto &r : schema.returns())
+		view |= r.alias_info() && !r.alias_info()->isWrite();
+	return view;
+}
+
 Info describe(const c10::OperatorHandle &op)
 {
 	const auto &schema = op.schema();
 	const std::string &name = schema.name();
 	Info f;
-	bool view = false;
 
 	f.name = name;
 	for (const auto &a : schema.arguments()) {
@@ -185,11 +195,9 @@ Info describe(const c10::OperatorHandle &op)
 		f.given.push_back(w && a.kwarg_only());
 		f.mutates |= w;
 	}
-	for (const auto &r : schema.returns())
-		view |= r.alias_info() && !r.alias_info()->isWrite();
 	f.fresh = begins(name, { "aten::empty", "aten::new_empty" });
 	f.scalar = one_of(name, { "aten::_local_scalar_dense", "aten::equal" });
-	f.skip = (view && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
+	f.skip = (gives_view(schema) && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
 							"aten::_pin_memory", "c10d", "_c10d", "_dtensor", "fsdp", "aten::_has_same_storage", "aten::is_same_size" });
 	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && /* made of others, whole under inference_mode, */
 		  !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA); /* but not on a card (_fused_rms_norm) */
@@ -239,6 +247,8 @@ Info describe(const c10::OperatorHandle &op)
 	for (size_t i = 0; i < schema.arguments().size(); i++)
 		if (schema.arguments()[i].name() == "is_causal")
 			f.causal = i + 1;
+		else if (schema.arguments()[i].name() == "beta" && begins(name, { "aten::baddbmm", "aten::addmm" }))
+			f.unread = i + 1;
 	f.sums = one_of(name, { "aten::sum", "aten::prod" });
 	f.table = one_of(name, { "aten::scatter_", "aten::scatter" })	  ? SCATTERS :
 		  one_of(name, { "aten::index", "aten::index_select" })	  ? TAKES :
@@ -409,8 +419,7 @@ std::shared_ptr<const Table> table_at(const void *base)
 	return valid ? it->second : nullptr;
 }
 
-/* Pages of the host behind a tensor that holds zeros, or nothing that anybody knows. False: small, or it lies between others. */
-void (*clear_bytes)(void *, uint64_t);
+void (*clear_bytes)(void *, uint64_t); /* gives their pages back */
 #include "cufrag_resident.cpp"
 
 Origin origin_of(const Tensor &t)
@@ -527,6 +536,7 @@ void set_origin_at(const void *p, uint32_t value, int lower)
 	o = lower ? std::min(o, Origin(value)) : Origin(value);
 }
 
+/* Pages of the host behind a tensor that holds zeros, or nothing that anybody knows. False: small, or it lies between others. */
 bool drop(const Tensor &t)
 {
 	bool whole = clear_bytes && on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense();
@@ -1457,7 +1467,7 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 	Judged j;
 	bool data = !f.mutates && !f.flops, known = true, made = true, takes = false;
 	bool over = f.over && !(f.places == LISTED && args[3].toBool()); /* not what is added to */
-	bool unread = begins(f.name, { "aten::baddbmm", "aten::addmm" }) && args[3].isScalar() && args[3].toScalar().toDouble() == 0; /* beta */
+	bool unread = f.unread && args[f.unread - 1].toScalar().toDouble() == 0;
 	int64_t bytes = 0, data_most = f.masks ? MASKS : DATA;
 	for (size_t i = 0; i < args.size(); i++)
 		each(args[i], [&](const Tensor &t) {
@@ -2094,10 +2104,7 @@ void let_views_pass()
 		auto op = c10::Dispatcher::singleton().findSchema(name);
 		if (!op || name.name.rfind("aten::", 0) != 0)
 			continue;
-		bool view = false;
-		for (const auto &r : op->schema().returns())
-			view |= r.alias_info() && !r.alias_info()->isWrite();
-		if (view && !describe(*op).mutates)
+		if (gives_view(op->schema()) && !describe(*op).mutates)
 			passing->impl(c10::toString(name).c_str(), torch::CppFunction::makeFallthrough());
 	}
 }

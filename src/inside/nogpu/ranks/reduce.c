@@ -98,7 +98,8 @@ static uint16_t float_to_bf16(float f)
 \
 			into[i] = (element)store(COMBINE(a, b)); \
 		} \
-	} \
+	}
+#define SCALING(name, element, computed, load, store) \
 	static void mean_##name(element *into, size_t count, int ranks) \
 	{ \
 		for (size_t i = 0; i < count; i++) \
@@ -114,16 +115,19 @@ static uint16_t float_to_bf16(float f)
 			into[i] = (element)store((computed)((double)load(into[i]) * factor)); \
 	}
 #define AS_IT_IS(x) (x)
+#define NUMBERS(...) \
+	REDUCTION(__VA_ARGS__) \
+	SCALING(__VA_ARGS__)
 /* signed ones wrap, as on the card */
-REDUCTION(int8, int8_t, int, (int)(int8_t), AS_IT_IS)
-REDUCTION(uint8, uint8_t, int, AS_IT_IS, AS_IT_IS)
-REDUCTION(int32, int32_t, int64_t, AS_IT_IS, (int32_t))
-REDUCTION(uint32, uint32_t, uint64_t, AS_IT_IS, AS_IT_IS)
-REDUCTION(half, uint16_t, float, half_to_float, float_to_half)
-REDUCTION(float, float, float, AS_IT_IS, AS_IT_IS)
-REDUCTION(double, double, double, AS_IT_IS, AS_IT_IS)
-REDUCTION(bf16, uint16_t, float, bf16_to_float, float_to_bf16)
-REDUCTION(uint64, uint64_t, uint64_t, AS_IT_IS, AS_IT_IS)
+NUMBERS(int8, int8_t, int, (int)(int8_t), AS_IT_IS)
+NUMBERS(uint8, uint8_t, int, AS_IT_IS, AS_IT_IS)
+NUMBERS(int32, int32_t, int64_t, AS_IT_IS, (int32_t))
+NUMBERS(uint32, uint32_t, uint64_t, AS_IT_IS, AS_IT_IS)
+NUMBERS(half, uint16_t, float, half_to_float, float_to_half)
+NUMBERS(float, float, float, AS_IT_IS, AS_IT_IS)
+NUMBERS(double, double, double, AS_IT_IS, AS_IT_IS)
+NUMBERS(bf16, uint16_t, float, bf16_to_float, float_to_bf16)
+NUMBERS(uint64, uint64_t, uint64_t, AS_IT_IS, AS_IT_IS)
 
 static void reduce_int64(int64_t *into, const int64_t *from, size_t count, int op)
 {
@@ -137,21 +141,7 @@ static void reduce_int64(int64_t *into, const int64_t *from, size_t count, int o
 							      : (uint64_t)a + (uint64_t)b);
 	}
 }
-static void mean_int64(int64_t *into, size_t count, int ranks)
-{
-	for (size_t i = 0; i < count; i++)
-		into[i] /= ranks;
-}
-
-static double first_int64(const int64_t *from)
-{
-	return (double)*from;
-}
-static void multiply_int64(int64_t *into, size_t count, double factor)
-{
-	for (size_t i = 0; i < count; i++)
-		into[i] = (int64_t)((double)into[i] * factor);
-}
+SCALING(int64, int64_t, int64_t, AS_IT_IS, AS_IT_IS)
 
 #define EACH_TYPE(DO) \
 	DO(INT8, int8) \
