@@ -4,6 +4,7 @@ mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$RO
 bash -c 'exec -a "<img src=x onerror=alert(1)> \"train\".py" sleep 300' & victim=$!
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=these FAKE_PIDS="$victim:5 $$:30"
 for where in 0.0.0.0:0 '[::]:0' nowhere; do "$CUFRAG" monitor --count 1 --web "$where" 2>&1 > out.txt | cut -c -90; done
+: > err.txt
 "$CUFRAG" monitor --interval 100ms --web 0 > out.txt 2> err.txt & pid=$!
 for i in $(seq 600); do
 	url=$(sed -nE 's/.*page: (http.*)$/\1/p' err.txt)
