@@ -868,7 +868,12 @@ test_random_numbers_are_those_of_a_card() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" drawn || return
 	grep -qx 'words True True' log && grep -qxF "reals ['0.3990', '0.5167', '0.0249', '0.9401', '0.9459']" log &&
 		grep -qxF "normal ['-0.9247', '-0.4253', '-2.6438', '0.1452', '-0.1209', '-0.5797']" log &&
-		grep -qxF "own ['0.3990', '0.5167'] True False" log || wrong log
+		grep -qx 'given True' log && grep -qxF "own ['0.3990', '0.5167'] True False" log || wrong log
+}
+
+test_more_integers_than_are_kept_end_no_program() {
+	"$cufrag" record --no-gpu -o run.cft -- timeout -k 2 60 "$python" "$root/tests/torch/train.py" many > log 2>&1 || wrong log
+	grep -qx 'many 10 0' log || wrong log
 }
 
 test_what_is_known_is_computed() {

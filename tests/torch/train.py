@@ -83,10 +83,22 @@ def drawn():
     print("reals", ["%.4f" % x for x in torch.rand(5, device="cuda").tolist()])
     torch.manual_seed(0)
     print("normal", ["%.4f" % x for x in torch.empty(2, 3, device="cuda").normal_().flatten().tolist()])
+    given = torch.zeros(2, dtype=torch.int64, device="cuda")  # as compiled code asks for its seeds
+    torch.manual_seed(0)
+    torch.ops.aten.randint.low_out(5, 5 + (1 << 40), [2], out=given)
+    torch.manual_seed(0)
+    print("given", torch.equal(given, torch.randint(5, 5 + (1 << 40), (2,), device="cuda")))
     own, later = (torch.Generator("cuda").manual_seed(0) for _ in range(2))
     a, b = (torch.rand(300, device="cuda", generator=own) for _ in range(2))
     later.set_offset(4)
     print("own", ["%.4f" % x for x in a[:2].tolist()], torch.equal(b, torch.rand(300, device="cuda", generator=later)), torch.equal(a, b))
+
+
+def many():
+    """More known integers than are kept, and unknown ones beside them."""
+    held = [torch.zeros(60 << 20, dtype=torch.int32, device="cuda") for _ in range(10)]
+    unknown = torch.empty(40 << 20, dtype=torch.int32, device="cuda")
+    print("many", len(held), int((unknown[:8] * 0).sum()))
 
 
 def known():

@@ -16,6 +16,7 @@
  */
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/CPUAllocator.h>
@@ -428,15 +429,14 @@ Origin origin_of(const Tensor &t)
 		return t.is_cuda() ? NOTHING : COMPUTED;
 	if (!t.numel())
 		return COMPUTED;
-	std::lock_guard<std::mutex> g(mutex);
+	std::unique_lock<std::mutex> g(mutex);
 	const void *base = base_of(t);
 	auto it = origins.find(base);
-	Origin origin = it == origins.end() ? NOTHING : it->second;
-	if (origin == NOTHING && small(t)) { /* a part of a large tensor of zeros */
-		auto table = table_at(base);
-		return table && table->places.empty() ? COMPUTED : NOTHING;
-	}
-	return origin;
+	if (it != origins.end() && it->second != NOTHING)
+		return it->second;
+	auto table = table_at(base);
+	g.unlock();
+	return table && table->places.empty() && small(t) ? COMPUTED : NOTHING; /* a part of a large tensor of zeros */
 }
 
 void set_origin(const Tensor &t, Origin value)
@@ -906,10 +906,11 @@ Draw draw_of(const c10::OperatorHandle &op, const Info &f, const std::vector<IVa
 	d.to = f.draws == EVENLY ? number("to", 1) : f.draws == KEPT ? 1 - number("p", 0) : number("std", 1);
 	auto device = argument(op, args, "device");
 	auto own = argument(op, args, "generator");
+	auto out = argument(op, args, "out"); /* of what fills a given tensor */
 	try { /* not while a graph is captured */
 		d.generator = own     ? own->toGenerator() :
 			      device  ? at::globalContext().defaultGenerator(device->toDevice()) :
-					at::globalContext().defaultGenerator(args[0].toTensor().device());
+					at::globalContext().defaultGenerator((out ? *out : args[0]).toTensor().device());
 		std::lock_guard<std::mutex> g(d.generator.mutex());
 		d.seed = d.generator.current_seed();
 		d.offset = d.generator.get_offset();
@@ -1030,19 +1031,20 @@ template <class T> void draw_reals(const Draw &d, T *out, uint64_t n)
 /* What dropout keeps (ATen/native/cuda/Dropout.cu): each thread draws for `together` neighbours, then for as many a grid further. */
 template <class T> void drop_some(const Draw &d, const T *in, T *out, bool *kept, uint64_t n, uint64_t together)
 {
-	uint64_t threads = threads_of_draw(n), turn = d.offset / 4;
+	uint64_t threads = threads_of_draw(n), turns = (together + 3) / 4, grids = (n - 1) / (threads * together) + 1;
 	float keep = float(d.to), scale = float(1.0 / double(keep));
-	Words words;
-	for (uint64_t begin = 0; begin < n; begin += threads * together)
-		for (uint64_t k = 0; k < together; k += 4, turn++)
-			for (uint64_t first = 0; first < threads && begin + first * together < n; first += BESIDE) {
-				philox(d.seed, first, turn, words);
+	at::parallel_for(0, int64_t(grids * turns), 1, [&](int64_t from, int64_t to) {
+		Words words;
+		for (auto t = uint64_t(from); t < uint64_t(to); t++)
+			for (uint64_t first = 0, begin = t / turns * threads * together; first < threads && begin + first * together < n; first += BESIDE) {
+				philox(d.seed, first, d.offset / 4 + t, words);
 				for (size_t i = 0; i < BESIDE && first + i < threads; i++)
-					for (uint64_t w = 0, at = begin + (first + i) * together + k; w < std::min<uint64_t>(together, 4) && at < n; w++, at++) {
+					for (uint64_t w = 0, at = begin + (first + i) * together + t % turns * 4; w < std::min<uint64_t>(together, 4) && at < n; w++, at++) {
 						kept[at] = part_of_one(words.at[w][i]) < keep;
 						out[at] = T(float(in[at]) * float(kept[at]) * scale);
 					}
 			}
+	});
 }
 
 /* pre: the card has drawn for this. False: in a way that is not known. */
