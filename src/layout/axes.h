@@ -27,7 +27,8 @@ struct frag_axis {
 	char **values;
 	size_t count;
 	enum frag_axis_order order;
-	bool implied;	    /* it need not be in the command: the number of ranks */
+	bool implied; /* it need not be in the command: the number of ranks */
+	bool expected; /* its order is: more ranks share what one holds, unless two that ran say otherwise */
 	const char **words; /* [count] constant words in place of each value, or NULL */
 };
 
@@ -43,7 +44,8 @@ int frag_axes_add(struct frag_axes *x, const char *text, struct frag_err *err);
 /* Names with commas, with braces or without. */
 int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_order order,
 			struct frag_err *err);
-/* Names that usually mean more memory the larger they are (batch, micro-batch, sequence), unless declared. */
+/* Names that usually mean more memory the larger they are (batch, micro-batch, sequence), or less (recomputation, ranks), unless
+ * declared. */
 void frag_axes_guess_order(struct frag_axes *x);
 /* Every name is in the command or in the settings, and every {name} in these has values. {{name}} stands for {name} itself. */
 int frag_axes_check(const struct frag_axes *x, char *const *words, char *const *settings,

@@ -2,7 +2,8 @@
 /*
  * Which layouts have to be run to know about all of them. Points lie in groups; within a group, along names that were declared
  * to rise, what fits with a value is assumed to fit with every smaller one, so the border is found by bisection, in as
- * many directions as there are such names. Each point has an answer for each of up to 64 cards.
+ * many directions as there are such names. Along names of which that is only expected, an answer counts for others if it is clear; and
+ * not at all once two that ran say otherwise. Each point has an answer for each of up to 64 cards.
  *
  * Ownership: the caller's arrays; init by zeroing, then frag_border_open.
  */
@@ -21,7 +22,10 @@
 struct frag_border_point {
 	size_t group;			  /* points of a group are side by side */
 	uint16_t level[FRAG_BORDER_AXES]; /* along the rising names: more memory the higher */
-	uint64_t decided, fits;		  /* a bit for each card */
+	uint64_t
+		elsewhere; /* cards that this point is not about; a bit for each card, as all that follow */
+	uint64_t decided, fits;
+	uint64_t clear; /* it ran, and far from the border */
 	bool ran, running;
 	bool due;      /* runs next or now */
 	bool alone;    /* it failed for a reason of its own: it says nothing about others */
@@ -32,8 +36,10 @@ struct frag_border {
 	struct frag_border_point *points;
 	size_t count;
 	unsigned axes;
-	unsigned at_once; /* points of a group; 0 = 1 */
-	uint64_t cards;	  /* a bit for each */
+	unsigned expected; /* a bit for each axis along which memory is only expected to rise */
+	bool withdrawn;	   /* that is expected no longer */
+	unsigned at_once;  /* points of a group; 0 = 1 */
+	uint64_t cards;	   /* a bit for each */
 	uint64_t assumed, checked,
 		wrong; /* counts: never run; run as a check; of these, other than assumed */
 };
@@ -41,8 +47,12 @@ struct frag_border {
 /* The next to run, of the group with the fewest running; of these, of the one with the most undecided, so that none is left alone at the
  * end. SIZE_MAX = none before one of those that run has answered. */
 size_t frag_border_next(struct frag_border *b);
-/* It ran: these cards have room for it. */
-void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits);
+/* It ran: these cards have room for it; of these answers, those far from the border. */
+void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits, uint64_t clear);
+/* Memory does not rise as expected: along those axes nothing is assumed any more. */
+void frag_border_expect_nothing(struct frag_border *b);
+/* Do i and k differ along expected axes only, and i has less there? */
+bool frag_border_expected_below(const struct frag_border *b, size_t i, size_t k);
 /* It failed for another reason than memory. */
 void frag_border_fail(struct frag_border *b, size_t i);
 /* After all is decided: an assumed point to run as a check, one for every 20 that are assumed and at most `most`; SIZE_MAX = enough.

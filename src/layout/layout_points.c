@@ -132,9 +132,11 @@ static void set_point(struct frag_layouts *x, size_t i)
 		const struct frag_axis *a = &x->axes.list[k];
 		uint16_t at = x->axes.at[layout * x->axes.count + k];
 
-		if (a->order != FRAG_AXIS_ANY)
-			p->level[n++] =
-				a->order == FRAG_AXIS_RISING ? at : (uint16_t)(a->count - 1 - at);
+		if (a->order == FRAG_AXIS_ANY)
+			continue;
+		if (a->expected)
+			x->border.expected |= 1u << n;
+		p->level[n++] = a->order == FRAG_AXIS_RISING ? at : (uint16_t)(a->count - 1 - at);
 	}
 	p->group = i && !by_group(&x->points[i - 1], &x->points[i], x)
 			   ? x->border.points[i - 1].group
@@ -142,7 +144,8 @@ static void set_point(struct frag_layouts *x, size_t i)
 	/* cards of other classes are decided from the start */
 	for (size_t c = 0; c < x->cards_count; c++)
 		if (!frag_layout_on(x, i, c))
-			p->decided |= 1ull << c;
+			p->elsewhere |= 1ull << c;
+	p->decided = p->elsewhere;
 }
 
 /* So many that no place for a job stays free while all groups are open. */

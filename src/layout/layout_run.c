@@ -186,6 +186,40 @@ static uint64_t fits_of(const struct frag_layouts *x, const struct frag_layout_r
 	return fits;
 }
 
+#define FAR \
+	25u /* of a card's room, one part: so far from it, more or fewer ranks do not change the answer */
+
+static uint64_t clear_of(const struct frag_layouts *x, const struct frag_layout_result *r)
+{
+	uint64_t clear = 0;
+
+	for (size_t c = 0; c < x->cards_count; c++) {
+		uint64_t room = r->cards[c].room_bytes;
+
+		if (r->status == FRAG_LAYOUT_RAN &&
+		    FRAG_MAX(room, r->min_bytes) - FRAG_MIN(room, r->min_bytes) > room / FAR)
+			clear |= 1ull << c;
+	}
+	return clear;
+}
+
+/* Needs a layout with more ranks more memory than the same with fewer? By more than what NCCL takes for a few of them. */
+static bool rises_with_ranks(const struct frag_layouts *x, size_t i)
+{
+	const uint64_t need = x->results[i].min_bytes;
+
+	for (size_t k = 0; k < x->border.count; k++) {
+		const uint64_t other = x->results[k].min_bytes;
+
+		if (x->results[k].status != FRAG_LAYOUT_RAN)
+			continue;
+		if ((frag_border_expected_below(&x->border, i, k) && need > other + other / FAR) ||
+		    (frag_border_expected_below(&x->border, k, i) && other > need + need / FAR))
+			return true;
+	}
+	return false;
+}
+
 static void tell(const struct course *c, const struct job *j, const struct frag_layout_result *r)
 {
 	const struct frag_layouts *x = c->x;
@@ -227,7 +261,9 @@ static void note_result(struct course *c, struct job *j, const struct frag_layou
 	else if (p->checking)
 		frag_border_checked(&x->border, j->point, fits_of(x, r));
 	else
-		frag_border_decide(&x->border, j->point, fits_of(x, r));
+		frag_border_decide(&x->border, j->point, fits_of(x, r), clear_of(x, r));
+	if (r->status == FRAG_LAYOUT_RAN && !x->border.withdrawn && rises_with_ranks(x, j->point))
+		frag_border_expect_nothing(&x->border);
 }
 
 /* Its result counts, or the layout runs again. */
