@@ -13,6 +13,7 @@
 #define AREA 0x0f0000000000ull
 #define AREA_BYTES (4 * FRAG_GIB)
 #define KEPT (64 * FRAG_MIB) /* while nothing is computed */
+#define KEPT_IN_FULL (1 * FRAG_GIB)
 #define LINE 64u
 #define HUGE_PAGE (2 * FRAG_MIB)
 #ifndef MADV_POPULATE_READ
@@ -69,9 +70,11 @@ bool frag_nogpu_bench_give(void *p)
 	if (block + *(uint64_t *)(void *)block == area + used)
 		used = (uint64_t)(block - area);
 	if (!--live) {
-		if (touched > KEPT)
-			frag_nogpu_forget(area + KEPT, touched - KEPT);
-		touched = FRAG_MIN(touched, KEPT);
+		uint64_t kept = frag_nogpu_in_full() ? KEPT_IN_FULL : KEPT;
+
+		if (touched > kept)
+			frag_nogpu_forget(area + kept, touched - kept);
+		touched = FRAG_MIN(touched, kept);
 		used = 0;
 	}
 	pthread_mutex_unlock(&mutex);
@@ -85,7 +88,7 @@ static void populate(const void *p, uint64_t bytes, int how)
 	uint64_t high = frag_round_down((uint64_t)(uintptr_t)p + bytes, HUGE_PAGE);
 	void *at = (void *)(uintptr_t)low;
 
-	if (high <= low)
+	if (high <= low || frag_nogpu_in_full()) /* then all pages are huge */
 		return;
 	madvise(at, high - low, MADV_HUGEPAGE);
 	madvise(at, high - low, how);

@@ -92,12 +92,17 @@ static void read_values(void)
 	in_full = way && !strcmp(way, "computed");
 }
 
-bool frag_nogpu_copies(uint64_t bytes, uint64_t most)
+bool frag_nogpu_in_full(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, read_values);
-	return bytes <= most || in_full;
+	return in_full;
+}
+
+bool frag_nogpu_copies(uint64_t bytes, uint64_t most)
+{
+	return bytes <= most || frag_nogpu_in_full();
 }
 
 /* What other ranks send to either place is there first. */

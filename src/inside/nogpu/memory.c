@@ -120,8 +120,8 @@ static struct frag_device *sim_of(int ordinal, bool must)
 			fail_space();
 		return NULL;
 	}
-	/* huge pages would give 2 MiB of host memory to each small copy */
-	madvise(got, share_bytes(), MADV_NOHUGEPAGE);
+	/* huge pages give 2 MiB of host memory to each small copy */
+	madvise(got, share_bytes(), frag_nogpu_in_full() ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	if (got != at || frag_sim_open(&cfg, &sims[ordinal], NULL)) {
 		munmap(got, share_bytes());
 		return NULL;

@@ -76,6 +76,8 @@ enum nogpu_error {
 	(8 * FRAG_MIB) /* from the host: indices, not yet weights of a large model */
 /* At most `most`, or --values computed, which copies everything? */
 bool frag_nogpu_copies(uint64_t bytes, uint64_t most);
+/* --values computed: pages of the card are huge ones, and those of the bench stay. */
+bool frag_nogpu_in_full(void);
 
 /* What the program sees of a card; from CUFRAG_NOGPU, "key=value;…" (card.c). */
 struct nogpu_card {

@@ -6,6 +6,7 @@ rank, limit, torch, and what the pretended card has to say; on a real card, with
 (record_torch.py). cufrag makes them into one .cft.
 """
 import atexit
+import contextlib
 import importlib.util
 import json
 import os
@@ -158,7 +159,8 @@ class Recorder:
                 return
             waits = threading.Timer(PATIENCE_S, self.finish)  # for other threads of the program, which may never end
             waits.daemon = True
-            waits.start()
+            with contextlib.suppress(RuntimeError):  # Python ends already and starts no threads
+                waits.start()
             sys.exit(128 + number)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

@@ -2,7 +2,7 @@
 /*
  * --values computed, in a bounded part of the host's memory: where the numbers of all tensors are more, those that were not used
  * for longest are forgotten. What was there before the first forward pass comes last, since each step begins with the weights; an update
- * that is not known leaves it as it is.
+ * that is not known leaves it as it is. Until that pass what was made first stays: weights are, before an optimizer's copies of them.
  * Part of cufrag_values.cpp, which includes it.
  */
 struct Resident {
@@ -77,7 +77,7 @@ struct Resident {
 			return;
 		std::vector<std::pair<std::pair<int, uint64_t>, uintptr_t>> order;
 		for (const auto &[end, p] : pieces)
-			order.push_back({ { p.storage.expired() ? 0 : lasts(p) ? 2 : 1, p.used }, end });
+			order.push_back({ { p.storage.expired() ? 0 : lasts(p) ? 2 : 1, begun ? p.used : now - p.born }, end });
 		std::sort(order.begin(), order.end());
 		for (size_t i = 0; i < order.size() && bytes > most / 4 * 3; i++) {
 			auto it = pieces.find(order[i].second);
