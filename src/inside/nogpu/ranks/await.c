@@ -67,17 +67,23 @@ static const struct talk_message *got_by(const struct await_part *p)
 	return p->same ? &p->same->got : &p->got;
 }
 
+/* A part of no bytes says nothing of its place: that may be the beginning of other parts, or the end of the storage. */
+static bool has_place(const struct await_part *p)
+{
+	return p->to && p->bytes && !p->own;
+}
+
 /* A storage is as well known as the worst part that came. */
 static void place(const struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++)
-		if (a->parts[i].to && !a->parts[i].own)
+		if (has_place(&a->parts[i]))
 			frag_nogpu_origin_set(a->parts[i].to, NOGPU_COMPUTED, false);
 	for (size_t i = 0; i < a->parts_count; i++) {
 		const struct await_part *p = &a->parts[i];
 		const struct talk_message *got = got_by(p);
 
-		if (!p->to || p->own)
+		if (!has_place(p))
 			continue;
 		if (got->carried)
 			memcpy(p->to, got->data, FRAG_MIN(p->bytes, got->bytes));
