@@ -169,18 +169,25 @@ static void note_differs(const struct awaited *a, const struct await_part *p)
 		p->got.bytes);
 }
 
-/* Did something that began before leave a part of this rank's open? */
-static bool behind(const struct awaited *a, int peer)
+/* Is one of the first `count` parts still awaited from this rank? */
+static bool is_open(const struct awaited *a, size_t count, int peer)
 {
-	for (const struct awaited *b = list; b != a; b = b->next) {
-		bool same_line =
-			b->talk == a->talk && (b->call == TALK_SEND) == (a->call == TALK_SEND);
-
-		for (size_t i = 0; same_line && i < b->parts_count; i++)
-			if (b->parts[i].peer == peer && waits(&b->parts[i]))
-				return true;
-	}
+	for (size_t i = 0; i < count; i++)
+		if (a->parts[i].peer == peer && waits(&a->parts[i]))
+			return true;
 	return false;
+}
+
+/* Is something of this part's rank still awaited that began before, or stands before it in the same group of calls? */
+static bool behind(const struct awaited *a, size_t part)
+{
+	int peer = a->parts[part].peer;
+
+	for (const struct awaited *b = list; b != a; b = b->next)
+		if (b->talk == a->talk && (b->call == TALK_SEND) == (a->call == TALK_SEND) &&
+		    is_open(b, b->parts_count, peer))
+			return true;
+	return is_open(a, part, peer);
 }
 
 /* True: all parts are here. pre: locked. */
@@ -194,7 +201,7 @@ static bool hear(struct awaited *a)
 
 		if (!waits(p))
 			continue;
-		if (behind(a, p->peer)) {
+		if (behind(a, i)) {
 			all = false;
 			continue;
 		}
