@@ -8,16 +8,16 @@ Each rank has a card of its own, and as many jobs run at a time as there are car
 one card of a host, so each says that it is a host of its own (NCCL_HOSTID), they meet over sockets, and AT_A_TIME jobs run. NCCL_NVLS_ENABLE=0: no
 multicast objects.
 """
-import contextlib, csv, functools, json, os, queue, subprocess, sys, tempfile, traceback, warnings
+import contextlib, csv, functools, gzip, json, os, queue, subprocess, sys, tempfile, traceback, warnings
 
 warnings.filterwarnings("ignore")
 os.environ.update(NCCL_NVLS_ENABLE="0", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
 J = {}
 
 
-def job(n):
+def job(n, backend="nccl"):
     def put(f):
-        J[f.__name__] = (n, f)
+        J[f.__name__] = (n, f, backend)
         return f
     return put
 
@@ -287,6 +287,7 @@ def stages(per, schedule, n=8, **k):
 
     count, d = world * per, 1024
     parts, own = [], [rank + i * world for i in range(per)]
+    wrap = k.pop("wrap", lambda m: m)
     if k.pop("folded", False):
         own = [rank, 2 * world - 1 - rank]
     torch.manual_seed(0)
@@ -297,7 +298,7 @@ def stages(per, schedule, n=8, **k):
                 blocks = [nn.Embedding(32000, d)] + blocks
             if i == count - 1:
                 blocks = blocks + [nn.RMSNorm(d), nn.Linear(d, 32000, bias=False)]
-            parts.append(nn.Sequential(*blocks))
+            parts.append(wrap(nn.Sequential(*blocks)))
     made = [PipelineStage(p, i, count, card) for p, i in zip(parts, own)]
     s = schedule(made if per > 1 else made[0], n, loss_fn=lambda y, x: F.cross_entropy(y.flatten(0, 1), x.flatten()), **k)
     o = torch.optim.AdamW([p for m in parts for p in m.parameters()], 1e-4)
@@ -453,6 +454,13 @@ def averages_now_and_then():
             o.zero_grad()
 
 
+def keep_history(path):
+    """What the allocator was asked for and did: a line each."""
+    with gzip.open(path, "wt") as f:
+        for e in torch.cuda.memory._snapshot()["device_traces"][torch.cuda.current_device()]:
+            f.write("%s %x %d %x %d\n" % (e["action"], e.get("addr", 0), e["size"], e["stream"], e["time_us"]))
+
+
 def main(name):
     shared = torch.cuda.device_count() < world
     if shared:
@@ -460,10 +468,12 @@ def main(name):
     torch.cuda.set_device(0 if shared else int(os.environ["LOCAL_RANK"]))
     global card
     card = torch.device("cuda", torch.cuda.current_device())
+    if "HISTORY" in os.environ:
+        torch.cuda.memory._record_memory_history(context=None, max_entries=1000000)
     answer = "ok"
     try:
         if not name.startswith(("trainer", "accelerate")):
-            dist.init_process_group("nccl")
+            dist.init_process_group(J[name][2])
         J[name][1]()
         torch.cuda.synchronize()
     except BaseException as e:
@@ -474,6 +484,8 @@ def main(name):
     sys.stdout.write("RESULT " + json.dumps([rank] + [s.get(k, 0) for k in keys] + [answer]) + "END\n")
     sys.stdout.flush()
     sys.stderr.flush()
+    if "HISTORY" in os.environ:
+        keep_history("%s.%d.gz" % (os.environ["HISTORY"], rank))
     if dist.is_initialized() and answer == "ok":
         dist.barrier()
     os._exit(0)

@@ -42,6 +42,9 @@ def collectives():
     x = torch.empty(sum(rank + 1 + i for i in range(world)), dtype=torch.int64, device=card)
     dist.all_to_all_single(x, torch.cat([full(100 * rank + i, n) for i, n in enumerate(given)]), [rank + 1 + i for i in range(world)], given)
     expect("all_to_all", x.tolist(), [100 * i + rank for i in range(world) for _ in range(rank + 1 + i)])
+    x, onward = torch.empty(2, dtype=torch.int64, device=card), [[2 * (i == (rank + d) % world) for i in range(world)] for d in (-1, 1)]
+    dist.all_to_all_single(x, full(rank), *onward)
+    expect("all_to_all of one part", x.tolist(), [(rank - 1) % world] * 2)
     x = torch.ones(1, device=card)
     dist.all_reduce(x, group=[dist.new_group([i for i in range(world) if i % 2 == k]) for k in range(2)][rank % 2])
     expect("group", x.item(), len(range(rank % 2, world, 2)))

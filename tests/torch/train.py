@@ -114,7 +114,7 @@ def known():
     table = nn.EmbeddingBag(100, 8, sparse=True).cuda()
     table(torch.tensor([[5, 7, 5], [7, 5, 9]]).cuda()).sum().backward()
     matrix = torch.sparse_coo_tensor(torch.tensor([[0, 1, 0, 1, 3], [2, 0, 2, 1, 1]]).cuda(), torch.empty(5, 50000, device="cuda"), (4, 3, 50000))
-    print("places", table.weight.grad.coalesce().indices().shape[1], matrix.coalesce().indices().shape[1])
+    print("places", table.weight.grad.coalesce().indices().tolist(), matrix.coalesce().indices().tolist())
     unknown = nn.Linear(512, 8, device="cuda")(torch.empty(4000, 512, device="cuda")).detach()
     kept = (unknown[:, 0] >= 0.001).nonzero().flatten()
     print("bounds", len(kept), len(kept.unique()), len((unknown.argmax(1) >= 1).nonzero()) < 4000)

@@ -15,6 +15,8 @@ int frag_nogpu_ncclAllReduce(const void *from, void *to, size_t count, int type,
 			     void *stream);
 int frag_nogpu_ncclAllGather(const void *from, void *to, size_t count, int type, void *comm,
 			     void *stream);
+int frag_nogpu_ncclGroupStart(void);
+int frag_nogpu_ncclGroupEnd(void);
 int frag_nogpu_ncclCommSplit(void *parent, int color, int key, void **out, void *config);
 int frag_nogpu_ncclCommCount(const void *comm, int *count);
 int frag_nogpu_ncclCommUserRank(const void *comm, int *rank);
@@ -282,6 +284,30 @@ static void cross(void *comm, int me)
 TEST_WITH(neither_order_of_sends_and_receives_blocks, begin, NULL)
 {
 	with_rank_1(cross);
+}
+
+/* A message may come while the parts of a group are looked at one after another. */
+static void in_groups(void *comm, int me)
+{
+	for (int64_t round = 0; round < 400; round++) {
+		int64_t given[3], got[3];
+
+		frag_nogpu_ncclGroupStart();
+		for (int64_t i = 0; i < 3; i++) {
+			given[i] = 3 * round + i;
+			frag_nogpu_ncclSend(&given[i], 1, INT64, 1 - me, comm, NULL);
+			frag_nogpu_ncclRecv(&got[i], 1, INT64, 1 - me, comm, NULL);
+		}
+		frag_nogpu_ncclGroupEnd();
+		EXPECT(frag_nogpu_cudaDeviceSynchronize(), 0);
+		for (int i = 0; i < 3; i++)
+			EXPECT(got[i], given[i]);
+	}
+}
+
+TEST_WITH(messages_of_a_group_arrive_in_their_order, begin, NULL)
+{
+	with_rank_1(in_groups);
 }
 
 /* NCCL connects sends apart from collectives: one that nobody has received yet does not take a collective's place. */

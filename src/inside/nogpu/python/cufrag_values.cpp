@@ -1593,21 +1593,33 @@ void arrived(const Info &f, const Tensor &from, const Tensor &to)
 		invent_all(cpu_view(to));
 }
 
-/* Different places of a sparse tensor: counted where known (*count), or all. */
-bool count_places(const Tensor &x, uint64_t *count)
+/* The different places of a sparse tensor in their order, each as one number. Undefined: not known. */
+Tensor different_places(const Tensor &x)
 {
 	Below below_this;
 	auto indices = x._indices();
-	*count = uint64_t(x._nnz());
 	if (indices.size(0) == 0 || !on_card(indices) || !small(indices) || origin_of(indices) != COMPUTED)
-		return false;
+		return {};
 	auto places = cpu_view(indices)[0].clone();
 	for (int64_t d = 1; d < indices.size(0); d++)
 		places.mul_(x.size(d)).add_(cpu_view(indices)[d]);
 	auto sorted = std::get<0>(places.sort());
 	auto *p = sorted.data_ptr<int64_t>();
-	*count = uint64_t(std::unique(p, p + sorted.numel()) - p);
-	return true;
+	return sorted.narrow(0, 0, std::unique(p, p + sorted.numel()) - p);
+}
+
+/* What a card's sort leaves; the kernels below would show the places as they came. */
+void write_different(const Tensor &x, const Tensor &out)
+{
+	auto places = different_places(x);
+	Below below_this;
+	auto indices = out._indices();
+	if (!places.defined() || !on_card(indices) || indices.size(1) != places.numel())
+		return;
+	auto into = cpu_view(indices);
+	for (int64_t d = indices.size(0); d-- > 0; places = places.div(x.size(d), "floor"))
+		into[d].copy_(places.remainder(x.size(d)));
+	set_origin(indices, COMPUTED);
 }
 
 /* unique of slices along a dimension counts these; -1: of single numbers. */
@@ -1625,9 +1637,9 @@ uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool don
 	if (done)
 		return uint64_t(results[0].toTensor().size(std::max(along, int64_t(0))));
 	if (f.name == "aten::_coalesce") {
-		uint64_t count;
-		*known = count_places(x, &count);
-		return count;
+		auto places = different_places(x);
+		*known = places.defined();
+		return uint64_t(*known ? places.numel() : x._nnz());
 	}
 	if (mode == Values::zeros)
 		return 0;
@@ -1997,6 +2009,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	}
 	if ((f.shape || f.asks) && answer)
 		answer(false, 0);
+	if (f.name == "aten::_coalesce" && !done)
+		write_different(args[0].toTensor(), stack->back().toTensor());
 	if (f.name == "aten::nonzero" && !done) {
 		if (depth == 1)
 			tick(f, args, { stack->back() });

@@ -67,17 +67,23 @@ static const struct talk_message *got_by(const struct await_part *p)
 	return p->same ? &p->same->got : &p->got;
 }
 
+/* A part of no bytes says nothing of its place: that may be the beginning of other parts, or the end of the storage. */
+static bool has_place(const struct await_part *p)
+{
+	return p->to && p->bytes && !p->own;
+}
+
 /* A storage is as well known as the worst part that came. */
 static void place(const struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++)
-		if (a->parts[i].to && !a->parts[i].own)
+		if (has_place(&a->parts[i]))
 			frag_nogpu_origin_set(a->parts[i].to, NOGPU_COMPUTED, false);
 	for (size_t i = 0; i < a->parts_count; i++) {
 		const struct await_part *p = &a->parts[i];
 		const struct talk_message *got = got_by(p);
 
-		if (!p->to || p->own)
+		if (!has_place(p))
 			continue;
 		if (got->carried)
 			memcpy(p->to, got->data, FRAG_MIN(p->bytes, got->bytes));
@@ -163,18 +169,25 @@ static void note_differs(const struct awaited *a, const struct await_part *p)
 		p->got.bytes);
 }
 
-/* Did something that began before leave a part of this rank's open? */
-static bool behind(const struct awaited *a, int peer)
+/* Is one of the first `count` parts still awaited from this rank? */
+static bool is_open(const struct awaited *a, size_t count, int peer)
 {
-	for (const struct awaited *b = list; b != a; b = b->next) {
-		bool same_line =
-			b->talk == a->talk && (b->call == TALK_SEND) == (a->call == TALK_SEND);
-
-		for (size_t i = 0; same_line && i < b->parts_count; i++)
-			if (b->parts[i].peer == peer && waits(&b->parts[i]))
-				return true;
-	}
+	for (size_t i = 0; i < count; i++)
+		if (a->parts[i].peer == peer && waits(&a->parts[i]))
+			return true;
 	return false;
+}
+
+/* Is something of this part's rank still awaited that began before, or stands before it in the same group of calls? */
+static bool behind(const struct awaited *a, size_t part)
+{
+	int peer = a->parts[part].peer;
+
+	for (const struct awaited *b = list; b != a; b = b->next)
+		if (b->talk == a->talk && (b->call == TALK_SEND) == (a->call == TALK_SEND) &&
+		    is_open(b, b->parts_count, peer))
+			return true;
+	return is_open(a, part, peer);
 }
 
 /* True: all parts are here. pre: locked. */
@@ -188,7 +201,7 @@ static bool hear(struct awaited *a)
 
 		if (!waits(p))
 			continue;
-		if (behind(a, p->peer)) {
+		if (behind(a, i)) {
 			all = false;
 			continue;
 		}
