@@ -941,7 +941,7 @@ test_attention_splits_keys_by_multiprocessors() {
 }
 
 test_tensors_of_another_process() {
-	record -o run.cft -- "$python" "$root/tests/torch/train.py" shared && grep -qx 'child has True' log || wrong log
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" shared && grep -qx 'child has True' log && grep -qx 'child reads \[0, 1, 2\] and writes \[5, 6, 7\]' log || wrong log
 }
 
 # of ranks that do not run, objects are this rank's own

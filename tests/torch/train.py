@@ -322,11 +322,19 @@ def shared():
     kept = torch.full((1000,), 2.0, device="cuda")
     queue.put(kept)
     print("child has", back.get(timeout=120))
+    few = torch.arange(3, device="cuda")
+    queue.put(few)
+    print("child reads", back.get(timeout=120), "and writes", few.tolist())
     child.join()
 
 
 def receive(queue, back):
     back.put(queue.get().add(1).shape == (1000,))
+    few = queue.get()
+    read = few.tolist()
+    few.copy_(torch.tensor([5, 6, 7]))
+    torch.cuda.synchronize()
+    back.put(read)
 
 
 def objects():

@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "nogpu_card.h"
@@ -146,6 +147,73 @@ TEST(what_a_graph_holds_goes_with_the_last_that_can_be_launched)
 		assert_int_equal(gone, 1);
 		OK(cudaUserObjectRelease(kept, 1));
 		assert_int_equal(gone, 2);
+	}
+}
+
+/* CUDA's handle of memory, by value. */
+struct handle {
+	char bytes[64];
+};
+int frag_nogpu_cudaIpcGetMemHandle(struct handle *out, void *p);
+int frag_nogpu_cudaIpcOpenMemHandle(void **out, struct handle h, unsigned flags);
+int frag_nogpu_cudaIpcCloseMemHandle(void *p);
+
+/* Another process finds `first` there, and stores 2, zeros behind it, and 3 at the end. 0: all of it went well. */
+static int visit(struct handle h, int first, size_t bytes)
+{
+	unsigned char *p;
+	void *opened;
+
+	if (frag_nogpu_cudaIpcOpenMemHandle(&opened, h, 1))
+		return 1;
+	p = opened;
+	if (p[0] != first || p[bytes - 1] != first)
+		return 2;
+	frag_nogpu_cudaMemset(p, 2, 100);
+	frag_nogpu_cudaMemset(p + 100, 0, bytes - 200);
+	frag_nogpu_cudaMemset(p + bytes - 100, 3, 100);
+	return p[bytes - 1] != 3 || frag_nogpu_cudaIpcCloseMemHandle(p) ? 3 : 0;
+}
+
+TEST(processes_see_what_others_store_in_memory_that_they_lent)
+{
+	static const size_t sizes[] = { 1000, 1 << 20 };
+	unsigned char *p, *neighbour;
+	struct handle h;
+	void *got;
+
+	NEEDS_ADDRESSES();
+	for (size_t i = 0; i < 2; i++) {
+		size_t bytes = sizes[i];
+		int status;
+		pid_t child;
+
+		OK(cudaMalloc(&got, bytes));
+		p = got;
+		OK(cudaMalloc(&got, bytes));
+		neighbour = got;
+		frag_nogpu_cudaMemset(p, 1, bytes);
+		frag_nogpu_cudaMemset(neighbour, 7, bytes);
+		OK(cudaIpcGetMemHandle(&h, p));
+		OK(cudaIpcGetMemHandle(&h, p)); /* again */
+		child = fork();
+		if (!child)
+			_exit(visit(h, 1, bytes));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		assert_int_equal(p[0], 2);
+		assert_int_equal(p[bytes / 2], 0);
+		assert_int_equal(p[bytes - 1], 3);
+		assert_int_equal(neighbour[0], 7);
+		assert_int_equal(neighbour[bytes - 1], 7);
+		/* given back, it is this process's alone, and empty */
+		frag_nogpu_cudaFree(p);
+		OK(cudaMalloc(&got, bytes));
+		assert_ptr_equal(got, p);
+		if (bytes > 4096)
+			assert_int_equal(p[bytes / 2] + p[4096], 0);
+		frag_nogpu_cudaFree(got);
+		frag_nogpu_cudaFree(neighbour);
 	}
 }
 
