@@ -337,6 +337,23 @@ def receive(queue, back):
     back.put(read)
 
 
+@torch.jit.script
+def masked(x, low: int, high: int):
+    inside = (x >= low) & (x < high)
+    return inside * (x - low * inside), ~inside
+
+
+def scripted():
+    """torch.jit fuses these operators from the third call on. What they make is not what lay there before."""
+    weight, x = torch.randn(256, 64, device="cuda"), torch.arange(8, device="cuda") * 20
+    for step in range(5):
+        before = [torch.full((8,), 1 << 40, device="cuda") for _ in range(4)]
+        del before
+        choice, outside = masked(x, 0, 100)
+        rows = torch.nn.functional.embedding(choice, weight)
+    print("scripted", tuple(rows.shape), x.tolist()[7])
+
+
 def objects():
     import torch.distributed as dist
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

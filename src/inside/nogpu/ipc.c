@@ -122,8 +122,8 @@ static bool store(uint64_t low, uint64_t high)
 		for (uint64_t i = 0; i < pages; i++) {
 			const char *page = (const char *)(uintptr_t)(at + i * PAGE);
 
-			if ((there[i] & 1) && pwrite(own_file, page, PAGE,
-						     (off_t)frag_nogpu_space_at(page)) != PAGE)
+			if ((there[i] & 1) &&
+			    pwrite(own_file, page, PAGE, (off_t)frag_nogpu_space_at(page)) != PAGE)
 				return false;
 		}
 	}
@@ -153,7 +153,7 @@ NOGPU_ENTRY(int, cudaIpcGetMemHandle, (union handle * out, void *p))
 	out->process = getpid();
 	NOGPU_LOCKED;
 	out->file = share(frag_round_down(base, PAGE), frag_round_up(base + bytes, PAGE)) ? own_file
-											 : -1;
+											  : -1;
 	return NOGPU_OK;
 }
 

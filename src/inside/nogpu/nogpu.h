@@ -226,8 +226,14 @@ int frag_nogpu_handle(void **out);
 /* Handles of machine code as ptxas writes it (cubin.c), of a kernel in it, and the registers that a thread of it takes. */
 int frag_nogpu_load_code(void **out, const void *image);
 int frag_nogpu_load_code_file(void **out, const char *path);
-int frag_nogpu_kernel_of(void **out, const void *module);
+int frag_nogpu_kernel_of(void **out, const void *module, const char *name);
 int frag_nogpu_registers(const void *handle);
+/* Code that was compiled while the program runs (nvrtc.c): its source, NULL: this is other code. Which parameters, a bit each, one
+ * of its kernels stores to; and what was found so of a kernel's handle. */
+#define NOGPU_CUBIN_BYTES 64u /* one byte would say that there is only PTX */
+const char *frag_nogpu_source_of(const void *image);
+uint64_t frag_nogpu_stored_by(const char *source, const char *kernel);
+uint64_t frag_nogpu_stored(const void *handle);
 
 /* Values at `to` are now those of `from`, NULL: of the host (copy.c). */
 void frag_nogpu_arrived(const void *to, const void *from);

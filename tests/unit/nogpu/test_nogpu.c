@@ -332,6 +332,60 @@ static const char *segment(unsigned mib)
 }
 
 /* 136 MiB of this card, then 166, whose old place is a hole: only a kernel that can fail an assertion moves it, and NCCL's do */
+static const void *unknown[4];
+static size_t unknown_count;
+
+static void note_unknown(const void *p, uint32_t origin, int lower)
+{
+	assert_int_equal(origin, NOGPU_UNKNOWN);
+	unknown[unknown_count++] = p;
+}
+
+struct nogpu_values {
+	void (*arrived)(const void *to, const void *from);
+	uint32_t (*origin)(const void *p);
+	void (*set_origin)(const void *p, uint32_t origin, int lower);
+};
+void frag_nogpu_values(const struct nogpu_values *v);
+int frag_nogpu_nvrtcCreateProgram(void **out, const char *source);
+int frag_nogpu_nvrtcGetCUBIN(void *program, char *image);
+int frag_nogpu_cuLaunchKernel(const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+			      unsigned block_x, unsigned block_y, unsigned block_z,
+			      unsigned shared_bytes, void *stream, void **parameters);
+
+TEST(what_kernels_store_that_are_compiled_at_run_time_is_unknown)
+{
+	static const char *const source = "__device__ int other(int *out) { out[0] = 1; }\n"
+					  "extern \"C\" __global__\nvoid fused(long long* in, long "
+					  "long n, long long* out, bool* out_2, float *read) {\n"
+					  "  if (in[0] == n && read[1] >= 0) { out[n + in[2]] = "
+					  "__ldg(in); out_2 [0] = n; }\n}\n";
+	char image[NOGPU_CUBIN_BYTES];
+	void *program, *module, *kernel, *in, *out, *out_2, *read;
+	int64_t n = 3;
+	void *parameters[] = { &in, &n, &out, &out_2, &read };
+
+	NEEDS_ADDRESSES();
+	OK(cudaMalloc(&in, 8));
+	OK(cudaMalloc(&out, 8));
+	OK(cudaMalloc(&out_2, 8));
+	OK(cudaMalloc(&read, 8));
+	frag_nogpu_values(&(struct nogpu_values){ .set_origin = note_unknown });
+	OK(nvrtcCreateProgram(&program, source));
+	OK(nvrtcGetCUBIN(program, image));
+	OK(cuModuleLoadData(&module, image));
+	OK(cuModuleGetFunction(&kernel, module, "fused"));
+	OK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters));
+	assert_int_equal(unknown_count, 2);
+	assert_ptr_equal(unknown[0], out);
+	assert_ptr_equal(unknown[1], out_2);
+	/* a mangled name is not in the source */
+	OK(cuModuleGetFunction(&kernel, module, "_Z5fusedPx"));
+	OK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters));
+	assert_int_equal(unknown_count, 2);
+	frag_nogpu_values(&(struct nogpu_values){ NULL });
+}
+
 TEST(local_memory_moves_and_leaves_a_hole)
 {
 	static const char functions[2];
