@@ -945,8 +945,12 @@ test_attention_splits_keys_by_multiprocessors() {
 		record --gpu a10 -o run.cft -- "$python" "$root/tests/torch/train.py" splits && grep -qx 'splits 16.0' log || wrong log
 }
 
+test_what_scripted_code_makes_is_not_what_lay_there() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" scripted && grep -qx 'scripted (8, 64) 140' log || wrong log
+}
+
 test_tensors_of_another_process() {
-	record -o run.cft -- "$python" "$root/tests/torch/train.py" shared && grep -qx 'child has True' log || wrong log
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" shared && grep -qx 'child has True' log && grep -qx 'child reads \[0, 1, 2\] and writes \[5, 6, 7\]' log || wrong log
 }
 
 # of ranks that do not run, objects are this rank's own

@@ -334,11 +334,36 @@ def shared():
     kept = torch.full((1000,), 2.0, device="cuda")
     queue.put(kept)
     print("child has", back.get(timeout=120))
+    few = torch.arange(3, device="cuda")
+    queue.put(few)
+    print("child reads", back.get(timeout=120), "and writes", few.tolist())
     child.join()
 
 
 def receive(queue, back):
     back.put(queue.get().add(1).shape == (1000,))
+    few = queue.get()
+    read = few.tolist()
+    few.copy_(torch.tensor([5, 6, 7]))
+    torch.cuda.synchronize()
+    back.put(read)
+
+
+@torch.jit.script
+def masked(x, low: int, high: int):
+    inside = (x >= low) & (x < high)
+    return inside * (x - low * inside), ~inside
+
+
+def scripted():
+    """torch.jit fuses these operators from the third call on. What they make is not what lay there before."""
+    weight, x = torch.randn(256, 64, device="cuda"), torch.arange(8, device="cuda") * 20
+    for step in range(5):
+        before = [torch.full((8,), 1 << 40, device="cuda") for _ in range(4)]
+        del before
+        choice, outside = masked(x, 0, 100)
+        rows = torch.nn.functional.embedding(choice, weight)
+    print("scripted", tuple(rows.shape), x.tolist()[7])
 
 
 def objects():

@@ -24,6 +24,8 @@
 struct code {
 	uint64_t mark;
 	int registers;
+	const char *source; /* of a module (nvrtc.c), else NULL */
+	uint64_t stored;    /* of a kernel: parameters that it stores to */
 };
 
 static int most_of(const unsigned char *at, uint64_t left)
@@ -71,18 +73,29 @@ static int registers_of(const void *image, uint64_t image_bytes)
 	return most ?: USUAL;
 }
 
-static int give(void **out, int registers)
+static int give(void **out, struct code code)
 {
 	int rc = frag_nogpu_handle(out);
 
+	code.mark = MARK;
 	if (!rc)
-		*(struct code *)*out = (struct code){ MARK, registers };
+		*(struct code *)*out = code;
 	return rc;
+}
+
+static struct code code_of(const void *handle)
+{
+	struct code code = { 0 };
+
+	if ((uintptr_t)handle >= 4096) /* others than ours may be small numbers */
+		memcpy(&code, handle, sizeof(code));
+	return code.mark == MARK ? code : (struct code){ .registers = USUAL };
 }
 
 int frag_nogpu_load_code(void **out, const void *image)
 {
-	return give(out, registers_of(image, UINT64_MAX));
+	return give(out, (struct code){ .registers = registers_of(image, UINT64_MAX),
+					.source = frag_nogpu_source_of(image) });
 }
 
 int frag_nogpu_load_code_file(void **out, const char *path)
@@ -100,19 +113,24 @@ int frag_nogpu_load_code_file(void **out, const char *path)
 	}
 	if (fd >= 0)
 		close(fd);
-	return give(out, registers);
+	return give(out, (struct code){ .registers = registers });
 }
 
-int frag_nogpu_kernel_of(void **out, const void *module)
+int frag_nogpu_kernel_of(void **out, const void *module, const char *name)
 {
-	return give(out, frag_nogpu_registers(module));
+	struct code code = code_of(module);
+
+	if (code.source)
+		code.stored = frag_nogpu_stored_by(code.source, name);
+	return give(out, code);
 }
 
 int frag_nogpu_registers(const void *handle)
 {
-	struct code code = { 0, 0 };
+	return code_of(handle).registers;
+}
 
-	if ((uintptr_t)handle >= 4096) /* others than ours may be small numbers */
-		memcpy(&code, handle, sizeof(code));
-	return code.mark == MARK ? code.registers : USUAL;
+uint64_t frag_nogpu_stored(const void *handle)
+{
+	return code_of(handle).stored;
 }

@@ -35,10 +35,12 @@ NOGPU_ENTRY(int, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *
 		*active = 1;
 	return NOGPU_OK;
 }
-/* CUpointer_attribute: 1 = context, 2 = memory type, 9 = device ordinal; the rest reads 0. */
+/* CUpointer_attribute: 1 = context, 2 = memory type, 9 = device ordinal, 11 and 12 = begin and size of what was allocated; the
+ * rest reads 0. */
 NOGPU_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 {
-	int owner = frag_nogpu_owner(p);
+	int device, owner = frag_nogpu_owner(p);
+	uint64_t base, bytes;
 
 	if (which == 1)
 		*(void **)out = NOGPU_CONTEXT(FRAG_MAX(owner, 0));
@@ -46,6 +48,11 @@ NOGPU_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 		*(unsigned *)out = owner >= 0 ? 2 : 1;
 	else if (which == 9)
 		*(int *)out = FRAG_MAX(owner, 0);
+	else if (which == 11 || which == 12)
+		if (frag_nogpu_range(p, &base, &bytes, &device))
+			*(uint64_t *)out = which == 11 ? base : bytes;
+		else
+			return NOGPU_INVALID_VALUE;
 	else
 		memset(out, 0, 8);
 	return NOGPU_OK;

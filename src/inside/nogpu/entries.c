@@ -16,7 +16,6 @@
 #define NVML_P2P_NOT_SUPPORTED 5 /* as NVML says it of links that are not there */
 #define NVML_NOT_SUPPORTED 3
 #define CUPTI_NO_MORE_RECORDS 12 /* CUPTI_ERROR_MAX_LIMIT_REACHED */
-#define CUBIN_BYTES 64u		 /* one byte would say that there is only PTX */
 #define LT_RESULT_BYTES 96u	 /* cublasLtMatmulHeuristicResult_t */
 #define HANDLE_BYTES 4096u	 /* nobody looks inside, but some libraries copy descriptors */
 

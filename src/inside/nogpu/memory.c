@@ -31,7 +31,6 @@
 #include "lib/grow.h"
 
 #define BASE 0x100000000000ull	       /* 16 TiB: below it nothing of Linux lies but the program */
-#define SPACE (64ull * FRAG_GIB << 10) /* 64 TiB: programs and their libraries lie above 85 */
 /* Edges of the simulated zones: segments lie below the first, reservations above the second. */
 #define SIM_TOP 0x7f8000000000ull
 #define SIM_LOW 0x300000000ull
@@ -51,7 +50,7 @@ static size_t ranges_count, ranges_room;
 
 static uint64_t share_bytes(void)
 {
-	return SPACE / (uint64_t)frag_nogpu_card()->count / 3 / FRAG_GIB * FRAG_GIB * 3;
+	return NOGPU_SPACE_BYTES / (uint64_t)frag_nogpu_card()->count / 3 / FRAG_GIB * FRAG_GIB * 3;
 }
 
 static uint64_t zone_base(int ordinal, enum nogpu_zone zone)
@@ -80,11 +79,16 @@ frag_addr_t frag_nogpu_in(int ordinal, enum nogpu_zone zone, const void *p)
 	return at + SIM_TOP - share_bytes() / 3;
 }
 
+uint64_t frag_nogpu_space_at(const void *p)
+{
+	return (uint64_t)(uintptr_t)p - BASE;
+}
+
 int frag_nogpu_owner(const void *p)
 {
-	uint64_t at = (uint64_t)(uintptr_t)p - BASE;
+	uint64_t at = frag_nogpu_space_at(p);
 
-	return at < SPACE ? (int)(at / share_bytes()) : -1;
+	return at < NOGPU_SPACE_BYTES ? (int)(at / share_bytes()) : -1;
 }
 
 /* Not an answer of the card's: the program would take it for one that is full. */
@@ -213,7 +217,11 @@ void frag_nogpu_forget(void *p, uint64_t bytes)
 	uint64_t low = frag_round_up((uint64_t)(uintptr_t)p, 4096);
 	uint64_t high = frag_round_down((uint64_t)(uintptr_t)p + bytes, 4096);
 
-	if (high > low)
+	if (high <= low)
+		return;
+	if (frag_nogpu_shared((void *)(uintptr_t)low, high - low))
+		frag_nogpu_unshare((void *)(uintptr_t)low, high - low);
+	else
 		madvise((void *)(uintptr_t)low, high - low, MADV_DONTNEED);
 }
 
@@ -223,6 +231,10 @@ void frag_nogpu_clear(void *p, uint64_t bytes)
 	uint64_t low = FRAG_MIN(frag_round_up(at, 4096), end);
 	uint64_t high = FRAG_MAX(frag_round_down(end, 4096), low);
 
+	if (frag_nogpu_shared(p, bytes)) {
+		memset(p, 0, bytes);
+		return;
+	}
 	memset(p, 0, low - at);
 	frag_nogpu_forget((void *)(uintptr_t)low, high - low);
 	memset((void *)(uintptr_t)high, 0, end - high);

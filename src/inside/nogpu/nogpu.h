@@ -112,6 +112,9 @@ void frag_nogpu_no_card(int device);
 
 /* ---- memory (memory.c, vmm.c, copy.c) */
 
+#define NOGPU_SPACE_BYTES (64ull * FRAG_GIB << 10) /* 64 TiB: programs and their libraries lie above 85 */
+/* How far from the first address of the cards; below NOGPU_SPACE_BYTES: it is theirs. */
+uint64_t frag_nogpu_space_at(const void *p);
 /* Device of an address of the pretended cards, -1: host memory. No lock. */
 int frag_nogpu_owner(const void *p);
 /* The live segment or reservation around p. false: none. */
@@ -189,6 +192,10 @@ void frag_nogpu_mark_begun(void);
 /* The host forgets what was stored in whole pages there; all of it is zero, and takes no memory of the host. */
 void frag_nogpu_forget(void *p, uint64_t bytes);
 __attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t bytes);
+/* Memory whose pages another process has, too (ipc.c), perhaps; what another process lent; whole pages are this process's alone again. */
+bool frag_nogpu_shared(const void *p, uint64_t bytes);
+__attribute__((visibility("default"))) bool frag_nogpu_foreign(const void *p);
+void frag_nogpu_unshare(void *p, uint64_t bytes);
 /* Host memory while the CPU computes (bench.c). NULL: no room. False: not from there. And pages for all of a part of the card that is about to
  * be written. */
 __attribute__((visibility("default"))) void *frag_nogpu_bench_take(uint64_t bytes);
@@ -221,8 +228,14 @@ int frag_nogpu_handle(void **out);
 /* Handles of machine code as ptxas writes it (cubin.c), of a kernel in it, and the registers that a thread of it takes. */
 int frag_nogpu_load_code(void **out, const void *image);
 int frag_nogpu_load_code_file(void **out, const char *path);
-int frag_nogpu_kernel_of(void **out, const void *module);
+int frag_nogpu_kernel_of(void **out, const void *module, const char *name);
 int frag_nogpu_registers(const void *handle);
+/* Code that was compiled while the program runs (nvrtc.c): its source, NULL: this is other code. Which parameters, a bit each, one
+ * of its kernels stores to; and what was found so of a kernel's handle. */
+#define NOGPU_CUBIN_BYTES 64u /* one byte would say that there is only PTX */
+const char *frag_nogpu_source_of(const void *image);
+uint64_t frag_nogpu_stored_by(const char *source, const char *kernel);
+uint64_t frag_nogpu_stored(const void *handle);
 
 /* Values at `to` are now those of `from`, NULL: of the host (copy.c). */
 void frag_nogpu_arrived(const void *to, const void *from);

@@ -27,11 +27,13 @@ int frag_nogpu_cudnnDropoutGetStatesSize(void *h, size_t *bytes);
 int frag_nogpu_cusparseSpMatGetSize(void *a, int64_t *rows, int64_t *cols, int64_t *elements);
 uint64_t frag_nogpu_group_bytes(int ranks, int rank);
 void frag_nogpu_card_again(void);
+int frag_nogpu_cuPointerGetAttribute(void *out, int which, const void *p);
 
 /* One of each file, so that it is linked: calls are found by name. */
 __attribute__((used)) static void (*const linked[])(void) = {
 	(void (*)(void))frag_nogpu_cudaFree,
 	(void (*)(void))frag_nogpu_cuMemMap,
+	(void (*)(void))frag_nogpu_cuPointerGetAttribute,
 	(void (*)(void))frag_nogpu_cudaMemcpyAsync,
 	(void (*)(void))frag_nogpu_cudaEventQuery,
 	(void (*)(void))frag_nogpu_cufftMakePlan1d,

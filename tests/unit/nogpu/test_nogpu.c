@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "nogpu_card.h"
@@ -149,6 +150,73 @@ TEST(what_a_graph_holds_goes_with_the_last_that_can_be_launched)
 	}
 }
 
+/* CUDA's handle of memory, by value. */
+struct handle {
+	char bytes[64];
+};
+int frag_nogpu_cudaIpcGetMemHandle(struct handle *out, void *p);
+int frag_nogpu_cudaIpcOpenMemHandle(void **out, struct handle h, unsigned flags);
+int frag_nogpu_cudaIpcCloseMemHandle(void *p);
+
+/* Another process finds `first` there, and stores 2, zeros behind it, and 3 at the end. 0: all of it went well. */
+static int visit(struct handle h, int first, size_t bytes)
+{
+	unsigned char *p;
+	void *opened;
+
+	if (frag_nogpu_cudaIpcOpenMemHandle(&opened, h, 1))
+		return 1;
+	p = opened;
+	if (p[0] != first || p[bytes - 1] != first)
+		return 2;
+	frag_nogpu_cudaMemset(p, 2, 100);
+	frag_nogpu_cudaMemset(p + 100, 0, bytes - 200);
+	frag_nogpu_cudaMemset(p + bytes - 100, 3, 100);
+	return p[bytes - 1] != 3 || frag_nogpu_cudaIpcCloseMemHandle(p) ? 3 : 0;
+}
+
+TEST(processes_see_what_others_store_in_memory_that_they_lent)
+{
+	static const size_t sizes[] = { 1000, 1 << 20 };
+	unsigned char *p, *neighbour;
+	struct handle h;
+	void *got;
+
+	NEEDS_ADDRESSES();
+	for (size_t i = 0; i < 2; i++) {
+		size_t bytes = sizes[i];
+		int status;
+		pid_t child;
+
+		OK(cudaMalloc(&got, bytes));
+		p = got;
+		OK(cudaMalloc(&got, bytes));
+		neighbour = got;
+		frag_nogpu_cudaMemset(p, 1, bytes);
+		frag_nogpu_cudaMemset(neighbour, 7, bytes);
+		OK(cudaIpcGetMemHandle(&h, p));
+		OK(cudaIpcGetMemHandle(&h, p)); /* again */
+		child = fork();
+		if (!child)
+			_exit(visit(h, 1, bytes));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		assert_int_equal(p[0], 2);
+		assert_int_equal(p[bytes / 2], 0);
+		assert_int_equal(p[bytes - 1], 3);
+		assert_int_equal(neighbour[0], 7);
+		assert_int_equal(neighbour[bytes - 1], 7);
+		/* given back, it is this process's alone, and empty */
+		frag_nogpu_cudaFree(p);
+		OK(cudaMalloc(&got, bytes));
+		assert_ptr_equal(got, p);
+		if (bytes > 4096)
+			assert_int_equal(p[bytes / 2] + p[4096], 0);
+		frag_nogpu_cudaFree(got);
+		frag_nogpu_cudaFree(neighbour);
+	}
+}
+
 TEST(who_takes_memory_leaves_a_mark)
 {
 	const char *folder = test_folder("begun");
@@ -264,6 +332,60 @@ static const char *segment(unsigned mib)
 }
 
 /* 136 MiB of this card, then 166, whose old place is a hole: only a kernel that can fail an assertion moves it, and NCCL's do */
+static const void *unknown[4];
+static size_t unknown_count;
+
+static void note_unknown(const void *p, uint32_t origin, int lower)
+{
+	assert_int_equal(origin, NOGPU_UNKNOWN);
+	unknown[unknown_count++] = p;
+}
+
+struct nogpu_values {
+	void (*arrived)(const void *to, const void *from);
+	uint32_t (*origin)(const void *p);
+	void (*set_origin)(const void *p, uint32_t origin, int lower);
+};
+void frag_nogpu_values(const struct nogpu_values *v);
+int frag_nogpu_nvrtcCreateProgram(void **out, const char *source);
+int frag_nogpu_nvrtcGetCUBIN(void *program, char *image);
+int frag_nogpu_cuLaunchKernel(const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+			      unsigned block_x, unsigned block_y, unsigned block_z,
+			      unsigned shared_bytes, void *stream, void **parameters);
+
+TEST(what_kernels_store_that_are_compiled_at_run_time_is_unknown)
+{
+	static const char *const source = "__device__ int other(int *out) { out[0] = 1; }\n"
+					  "extern \"C\" __global__\nvoid fused(long long* in, long "
+					  "long n, long long* out, bool* out_2, float *read) {\n"
+					  "  if (in[0] == n && read[1] >= 0) { out[n + in[2]] = "
+					  "__ldg(in); out_2 [0] = n; }\n}\n";
+	char image[NOGPU_CUBIN_BYTES];
+	void *program, *module, *kernel, *in, *out, *out_2, *read;
+	int64_t n = 3;
+	void *parameters[] = { &in, &n, &out, &out_2, &read };
+
+	NEEDS_ADDRESSES();
+	OK(cudaMalloc(&in, 8));
+	OK(cudaMalloc(&out, 8));
+	OK(cudaMalloc(&out_2, 8));
+	OK(cudaMalloc(&read, 8));
+	frag_nogpu_values(&(struct nogpu_values){ .set_origin = note_unknown });
+	OK(nvrtcCreateProgram(&program, source));
+	OK(nvrtcGetCUBIN(program, image));
+	OK(cuModuleLoadData(&module, image));
+	OK(cuModuleGetFunction(&kernel, module, "fused"));
+	OK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters));
+	assert_int_equal(unknown_count, 2);
+	assert_ptr_equal(unknown[0], out);
+	assert_ptr_equal(unknown[1], out_2);
+	/* a mangled name is not in the source */
+	OK(cuModuleGetFunction(&kernel, module, "_Z5fusedPx"));
+	OK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters));
+	assert_int_equal(unknown_count, 2);
+	frag_nogpu_values(&(struct nogpu_values){ NULL });
+}
+
 TEST(local_memory_moves_and_leaves_a_hole)
 {
 	static const char functions[2];

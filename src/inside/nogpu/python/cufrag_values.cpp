@@ -421,7 +421,13 @@ std::shared_ptr<const Table> table_at(const void *base)
 }
 
 void (*clear_bytes)(void *, uint64_t); /* gives their pages back */
+bool (*foreign)(const void *);	       /* memory of another process: what is there is for that one to say */
 #include "cufrag_resident.cpp"
+
+bool is_foreign(const Tensor &t)
+{
+	return foreign && foreign(t.data_ptr());
+}
 
 Origin origin_of(const Tensor &t)
 {
@@ -1560,7 +1566,7 @@ void tell(const Info &f, const std::vector<IValue> &args)
 	const Tensor &t = args[f.name == "aten::copy_" ? 1 : 0].toTensor();
 	bool invented = origin_of(t) != COMPUTED || (f.name == "aten::equal" && origin_of(args[1].toTensor()) != COMPUTED);
 	double value = 0;
-	if (on_card(t) && origin_of(t) == NOTHING && span(t) <= SMALL) /* not what was there before */
+	if (on_card(t) && origin_of(t) == NOTHING && span(t) <= SMALL && !is_foreign(t)) /* not what was there before */
 		invent(t);
 	if (steer && steer(f.name.c_str() + 6, invented, &value))
 		write_scalar(t, value);
@@ -1589,7 +1595,7 @@ void arrived(const Info &f, const Tensor &from, const Tensor &to)
 {
 	if (to.is_cpu() && span(from) > READ && to.is_pinned())
 		return;
-	if (to.is_cpu() && on_card(from) && origin_of(from) == NOTHING && !(f.mutates && span(from) <= SMALL))
+	if (to.is_cpu() && on_card(from) && origin_of(from) == NOTHING && !is_foreign(from) && !(f.mutates && span(from) <= SMALL))
 		invent_all(cpu_view(to));
 }
 
@@ -2203,6 +2209,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 		settle = reinterpret_cast<int (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_settle"));
 		abandon = reinterpret_cast<void (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_abandon"));
 		clear_bytes = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_clear"));
+		foreign = reinterpret_cast<bool (*)(const void *)>(dlsym(lib, "frag_nogpu_foreign"));
 		attribute = reinterpret_cast<int (*)(int *, int, int)>(dlsym(lib, "frag_nogpu_cudaDeviceGetAttribute"));
 		Bench::open(lib);
 		if (offer && count && settle && abandon) {

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels that are compiled while the program runs, as by torch.jit: an image that says where the source lies. They do nothing, and no
+ * operator made what they store, so nobody knows it: else what lay there before would pass for a computed value. What they store
+ * stands in the source, as NAME[...] = .
+ */
+#include "entries.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MARK "cufragRT"
+#define MARK_BYTES (sizeof(MARK) - 1)
+#define NAME_BYTES 128
+#define PARAMETERS_MAX 64
+
+NOGPU_ENTRY(int, nvrtcCreateProgram, (void **out, const char *source))
+{
+	int rc = frag_nogpu_handle(out);
+
+	if (!rc)
+		*(char **)*out = strdup(source); /* modules keep it */
+	return rc;
+}
+
+NOGPU_ENTRY(int, nvrtcGetCUBIN, (void *program, char *image))
+{
+	memset(image, 0, NOGPU_CUBIN_BYTES);
+	memcpy(image, MARK, MARK_BYTES);
+	memcpy(image + MARK_BYTES, program, sizeof(void *));
+	return NOGPU_OK;
+}
+
+const char *frag_nogpu_source_of(const void *image)
+{
+	const char *source = NULL;
+
+	if (image && !strncmp(image, MARK, MARK_BYTES))
+		memcpy(&source, (const char *)image + MARK_BYTES, sizeof(source));
+	return source;
+}
+
+static bool in_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Behind the next one of this word. NULL: there is none. */
+static const char *behind_word(const char *begin, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = begin; (at = strstr(at, word)); at += length)
+		if ((at == begin || !in_word(at[-1])) && !in_word(at[length]))
+			return at + length;
+	return NULL;
+}
+
+static const char *behind_blanks(const char *at)
+{
+	return at + strspn(at, " \t\n");
+}
+
+static bool stores(const char *body, const char *name)
+{
+	for (const char *at = body; (at = behind_word(at, name));) {
+		int depth = 0;
+
+		at = behind_blanks(at);
+		if (*at != '[')
+			continue;
+		do
+			depth += (*at == '[') - (*at == ']');
+		while (*at++ && depth);
+		at = behind_blanks(at);
+		if (at[0] == '=' && at[1] != '=')
+			return true;
+	}
+	return false;
+}
+
+/* The last word of a parameter, if that is a pointer. */
+static bool pointer_name(const char *from, const char *to, char name[NAME_BYTES])
+{
+	const char *begin;
+
+	while (to > from && !in_word(to[-1]))
+		to--;
+	for (begin = to; begin > from && in_word(begin[-1]); begin--)
+		;
+	if (!memchr(from, '*', (size_t)(begin - from)) || to - begin >= NAME_BYTES)
+		return false;
+	memcpy(name, begin, (size_t)(to - begin));
+	name[to - begin] = '\0';
+	return true;
+}
+
+uint64_t frag_nogpu_stored_by(const char *source, const char *kernel)
+{
+	const char *at = behind_word(source, "__global__"), *body, *end;
+	uint64_t stored = 0;
+	char name[NAME_BYTES];
+
+	at = at ? behind_word(at, kernel) : NULL;
+	at = at ? behind_blanks(at) : NULL;
+	body = at && *at == '(' ? strchr(at, ')') : NULL;
+	for (unsigned i = 0; body && at < body && i < PARAMETERS_MAX; i++, at = end) {
+		end = at + 1 + strcspn(at + 1, ",)");
+		if (pointer_name(at + 1, end, name) && stores(body, name))
+			stored |= 1ull << i;
+	}
+	return stored;
+}
+
+NOGPU_ENTRY(int, cuLaunchKernel,
+	    (const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+	     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+	     void *stream, void **parameters))
+{
+	uint64_t stored = parameters ? frag_nogpu_stored(kernel) : 0;
+	const void *p;
+
+	for (unsigned i = 0; stored; i++, stored >>= 1)
+		if (stored & 1) {
+			memcpy(&p, parameters[i], sizeof(p));
+			frag_nogpu_origin_set(p, NOGPU_UNKNOWN, false);
+		}
+	return NOGPU_OK;
+}
