@@ -194,10 +194,12 @@ static uint64_t clear_of(const struct frag_layouts *x, const struct frag_layout_
 	uint64_t clear = 0;
 
 	for (size_t c = 0; c < x->cards_count; c++) {
-		uint64_t room = r->cards[c].room_bytes;
+		const struct frag_layout_on_card *on = &r->cards[c];
+		uint64_t far = on->room_bytes / FAR;
 
 		if (r->status == FRAG_LAYOUT_RAN &&
-		    FRAG_MAX(room, r->min_bytes) - FRAG_MIN(room, r->min_bytes) > room / FAR)
+		    (on->roomy ? r->min_bytes + far < on->room_bytes
+			       : r->min_bytes > on->room_bytes + far))
 			clear |= 1ull << c;
 	}
 	return clear;
