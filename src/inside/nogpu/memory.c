@@ -30,7 +30,7 @@
 #include "lib/bisect.h"
 #include "lib/grow.h"
 
-#define BASE 0x100000000000ull	       /* 16 TiB: below it nothing of Linux lies but the program */
+#define BASE 0x100000000000ull /* 16 TiB: below it nothing of Linux lies but the program */
 /* Edges of the simulated zones: segments lie below the first, reservations above the second. */
 #define SIM_TOP 0x7f8000000000ull
 #define SIM_LOW 0x300000000ull

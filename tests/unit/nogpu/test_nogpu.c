@@ -383,7 +383,7 @@ TEST(what_kernels_store_that_are_compiled_at_run_time_is_unknown)
 	OK(cuModuleGetFunction(&kernel, module, "_Z5fusedPx"));
 	OK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters));
 	assert_int_equal(unknown_count, 2);
-	frag_nogpu_values(&(struct nogpu_values){ NULL });
+	frag_nogpu_values(&(struct nogpu_values){ .origin = NULL });
 }
 
 TEST(local_memory_moves_and_leaves_a_hole)
