@@ -74,6 +74,15 @@ bool frag_nogpu_foreign(const void *p)
 	return meets((uint64_t)(uintptr_t)p, (uint64_t)(uintptr_t)p + 1, true);
 }
 
+/* In place of what lies there. */
+static bool map_over(void *at, uint64_t bytes, int flags, int fd, uint64_t offset)
+{
+	void *got = mmap(at, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE | MAP_FIXED, fd,
+			 (off_t)offset);
+
+	return got == at;
+}
+
 /* A part that reaches beyond stays: its first or last page may hold memory of a neighbour. */
 void frag_nogpu_unshare(void *p, uint64_t bytes)
 {
@@ -88,8 +97,7 @@ void frag_nogpu_unshare(void *p, uint64_t bytes)
 		if (low <= parts[i].low && parts[i].high <= high)
 			parts[i] = parts[--parts_count];
 	}
-	if (mmap(p, bytes, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED)
+	if (map_over(p, bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
 		madvise(p, bytes, MADV_NOHUGEPAGE);
 }
 
@@ -136,8 +144,7 @@ static bool share(uint64_t low, uint64_t high)
 	void *p = (void *)(uintptr_t)low;
 
 	return open_file() && store(low, high) && note(low, high, false) &&
-	       mmap(p, high - low, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-		    own_file, (off_t)frag_nogpu_space_at(p)) != MAP_FAILED;
+	       map_over(p, high - low, MAP_SHARED, own_file, frag_nogpu_space_at(p));
 }
 
 NOGPU_ENTRY(int, cudaIpcGetMemHandle, (union handle * out, void *p))
@@ -167,9 +174,9 @@ static void map_foreign(char *to, const union handle *h, uint64_t bytes)
 	fd = h->file < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (note((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)to + bytes, true))
-		mmap(to, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
-		     (off_t)frag_round_down(h->offset, PAGE));
+	if (note((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)to + bytes, true) &&
+	    !map_over(to, bytes, MAP_SHARED, fd, frag_round_down(h->offset, PAGE)))
+		frag_nogpu_unshare(to, bytes); /* zeros, and nobody else's */
 	close(fd);
 }
 

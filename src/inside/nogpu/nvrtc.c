@@ -26,9 +26,11 @@ NOGPU_ENTRY(int, nvrtcCreateProgram, (void **out, const char *source))
 
 NOGPU_ENTRY(int, nvrtcGetCUBIN, (void *program, char *image))
 {
+	const char *source = *(char **)program;
+
 	memset(image, 0, NOGPU_CUBIN_BYTES);
 	memcpy(image, MARK, MARK_BYTES);
-	memcpy(image + MARK_BYTES, program, sizeof(void *));
+	memcpy(image + MARK_BYTES, &source, sizeof(source));
 	return NOGPU_OK;
 }
 
