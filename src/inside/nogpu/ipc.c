@@ -77,8 +77,9 @@ bool frag_nogpu_foreign(const void *p)
 /* In place of what lies there. */
 static bool map_over(void *at, uint64_t bytes, int flags, int fd, uint64_t offset)
 {
-	const void *got = mmap(at, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE | MAP_FIXED,
-			       fd, (off_t)offset);
+	int how = flags | MAP_NORESERVE | MAP_FIXED;
+	/* cppcheck-suppress invalidFunctionArg ; -1 is what anonymous memory takes */
+	const void *got = mmap(at, bytes, PROT_READ | PROT_WRITE, how, fd, (off_t)offset);
 
 	/* cppcheck-suppress memleak ; it is where it was asked to be */
 	return got == at;
