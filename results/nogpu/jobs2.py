@@ -18,6 +18,15 @@ card = torch.device("cuda")
 here = os.path.join(tempfile.gettempdir(), "cufrag-jobs-%s" % os.environ.get("MASTER_PORT"))
 
 
+def backward_only(m, count):
+    """Training steps of a model whose optimizer steps in the backward pass."""
+    for _ in range(count):
+        x = tokens()
+        with torch.autocast("cuda", dtype=BF):
+            l = F.cross_entropy(m(x).flatten(0, 1), x.flatten())
+        l.backward()
+
+
 def start(out, name):
     """The ranks of a job, which wait for a line when they have imported PyTorch: so the next job does that while this one runs."""
     with socket.socket() as s:
@@ -418,11 +427,7 @@ def fsdp2_steps_in_backward():
 
     for p in each:
         p.register_post_accumulate_grad_hook(hook)
-    for _ in range(4):
-        x = tokens()
-        with torch.autocast("cuda", dtype=BF):
-            l = F.cross_entropy(m(x).flatten(0, 1), x.flatten())
-        l.backward()
+    backward_only(m, 4)
 
 
 @job(2)
@@ -604,11 +609,7 @@ def ddp_steps_in_backward():
     m = made(1024, 6)
     _apply_optimizer_in_backward(torch.optim.SGD, m.parameters(), {"lr": 1e-3, "momentum": 0.9})
     m = ddp(m, gradient_as_bucket_view=True)
-    for _ in range(5):
-        x = tokens()
-        with torch.autocast("cuda", dtype=BF):
-            l = F.cross_entropy(m(x).flatten(0, 1), x.flatten())
-        l.backward()
+    backward_only(m, 5)
 
 
 @job(2)
