@@ -22,8 +22,8 @@
 struct frag_border_point {
 	size_t group;			  /* points of a group are side by side */
 	uint16_t level[FRAG_BORDER_AXES]; /* along the rising names: more memory the higher */
-	uint64_t
-		elsewhere; /* cards that this point is not about; a bit for each card, as all that follow */
+	/* a bit for each card, from here on */
+	uint64_t elsewhere; /* this point is not about them */
 	uint64_t decided, fits;
 	uint64_t clear; /* it ran, and far from the border */
 	bool ran, running;

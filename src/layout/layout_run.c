@@ -186,8 +186,8 @@ static uint64_t fits_of(const struct frag_layouts *x, const struct frag_layout_r
 	return fits;
 }
 
-#define FAR \
-	25u /* of a card's room, one part: so far from it, more or fewer ranks do not change the answer */
+/* Parts of a card's room: one part from it, more or fewer ranks do not change the answer. */
+#define FAR 25u
 
 static uint64_t clear_of(const struct frag_layouts *x, const struct frag_layout_result *r)
 {

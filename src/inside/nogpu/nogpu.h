@@ -112,8 +112,8 @@ void frag_nogpu_no_card(int device);
 
 /* ---- memory (memory.c, vmm.c, copy.c) */
 
-#define NOGPU_SPACE_BYTES \
-	(64ull * FRAG_GIB << 10) /* 64 TiB: programs and their libraries lie above 85 */
+/* 64 TiB: programs and their libraries lie above 85. */
+#define NOGPU_SPACE_BYTES (64ull * FRAG_GIB << 10)
 /* How far from the first address of the cards; below NOGPU_SPACE_BYTES: it is theirs. */
 uint64_t frag_nogpu_space_at(const void *p);
 /* Device of an address of the pretended cards, -1: host memory. No lock. */
