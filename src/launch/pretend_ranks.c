@@ -139,16 +139,20 @@ static int find_roles(struct pretend_job *j, char **program, struct frag_roles *
 	if (!getrusage(RUSAGE_CHILDREN, &used))
 		j->scout_bytes = (uint64_t)used.ru_maxrss * 1024;
 	FRAG_TRY(frag_roles_read(j->folder, roles, err));
-	if (!roles->runs_count || status)
-		show_scout(j);
 	if (frag_launch_interrupted())
 		return frag_fail(err, FRAG_EINTR, "interrupted before the roles were known");
-	if (!roles->runs_count || status)
+	if (status) {
+		show_scout(j);
 		return frag_fail(err, FRAG_EINPUT,
 				 "the roles of the ranks are not known: run alone, rank 0 ended "
 				 "with status %d before its first step",
 				 status);
-	return 0;
+	}
+	if (roles->runs_count)
+		return 0;
+	frag_launch_note(j->l, "the program made no group of ranks: each is on its own");
+	FRAG_TRY(frag_roles_put_alone(j->folder, j->world, err));
+	return frag_roles_read(j->folder, roles, err);
 }
 
 static bool is_in(const unsigned *list, size_t count, unsigned rank)

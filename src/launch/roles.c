@@ -107,6 +107,21 @@ int frag_roles_alike(struct frag_roles *out, unsigned world, struct frag_err *er
 	return add_role(out, 0, stands, err);
 }
 
+int frag_roles_put_alone(const char *folder, unsigned world, struct frag_err *err)
+{
+	char path[4200];
+	FILE *f;
+
+	frag_roles_path(path, sizeof(path), folder);
+	f = fopen(path, "we");
+	for (unsigned rank = 0; f && rank < world; rank++)
+		fprintf(f, "next %u\n", rank);
+	if (f)
+		fprintf(f, "runs 0\nruns %u\nstands 0 0-%u\nchecks %u 0\n", world - 1, world - 1,
+			world - 1);
+	return f && !fclose(f) ? 0 : frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s'", path);
+}
+
 void frag_roles_pass_on(const char *folder, const char *note, const char *path, const char *alike)
 {
 	FRAG_AUTO(frag_roles_release) struct frag_roles found = { 0 };

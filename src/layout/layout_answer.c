@@ -28,6 +28,8 @@ FRAG_VALUED_SHAPE(static, layout_row_shape, frag_layout_row, "layout", FRAG_LAYO
 	  "recorded") \
 	F(S, REAL, price_per_hour, best.price_per_hour, "per hour", "of all its cards", \
 	  .precision = 2, .if_any = true) \
+	F(S, REAL, price_per_step, best.price_per_step, "per step", \
+	  "of all its cards, by a roofline; null: it knows none", .precision = 6, .if_any = true) \
 	F(S, COUNT, cache_tokens_count, best.cache_tokens_count, "cache tokens", \
 	  "that the serving engine printed; null: not asked", .if_any = true, .grouped = true) \
 	F(S, COUNT, held_requests_count, best.held_requests_count, "requests", \
@@ -205,7 +207,8 @@ static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_
 					      .headroom_bytes = UINT64_MAX,
 					      .cache_tokens_count = UINT64_MAX,
 					      .held_requests_count = UINT64_MAX,
-					      .price_per_hour = NAN },
+					      .price_per_hour = NAN,
+					      .price_per_step = NAN },
 				     best = i == SIZE_MAX ? none : row_of(x, i, c, a);
 	const bool confirmed = i != SIZE_MAX && (frag_layout_confirmed(x, i, c) ||
 						 (x->exact && x->results[i].status));

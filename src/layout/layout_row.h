@@ -61,6 +61,11 @@
 	  "the policy that serves it best", .spare = 1) \
 	F(S, REAL, price_per_hour, price_of(x, c, gpus), "per hour", "of all its cards", \
 	  .precision = 2, .if_any = true) \
+	F(S, REAL, price_per_step, \
+	  if_ran(r, r->step_us) == UINT64_MAX ? NAN \
+					      : price_of(x, c, gpus) / 3.6e9 * (double)r->step_us, \
+	  "per step", "of all its cards for step_us: by a roofline; null: that is unknown", \
+	  .precision = 6, .if_any = true) \
 	F(S, COUNT, cache_tokens_count, served ? r->engines * r->engine.tokens : UINT64_MAX, \
 	  "cache tokens", \
 	  "that the serving engine printed, of all data-parallel ones; null: not asked, or not " \

@@ -120,7 +120,7 @@ test_layout_serves_with_vllm() {
 # NCCL takes on the card itself, which replays do not count: since PyTorch 2.15, a mesh makes its groups at once, also one of one rank
 test_layouts_of_a_job() {
 	has 'import torch.distributed.device_mesh; from torch.distributed.fsdp import fully_shard' 'no fully_shard in this PyTorch'
-	printf 'name,memory\nl4,1300M\n' > cards.csv
+	printf 'name,memory,price_per_hour\nl4,1300M,0.7\n' > cards.csv
 	"$cufrag" layout --no-gpu --cards cards.csv --gpu l4 --margin 520M --world 1,2 --vary '{batch}=1..16' --jobs 1 --check 0 --json layout.json -- \
 		"$env/bin/torchrun" --nproc-per-node {world} "$root/tests/torch/layouts.py" --batch '{batch}' > out 2> log || wrong log out
 	"$python" - << 'END' || wrong log out
@@ -130,6 +130,7 @@ ran = [r for r in a["layouts"] if r["basis"] != "assumed"]
 assert a["fewest"][0]["gpus_count"] == 1 and a["fewest"][0]["confirmed"], a["fewest"]
 assert len(ran) < 14 and {"fits"} < {r["answer"] for r in ran} <= {"fits", "tight", "does not fit"}, ran
 assert all(r["permanent_bytes"] and r["optimizer_bytes"] and r["rank"] == 0 and r["step_us"] for r in ran), ran
+assert all(abs(r["price_per_step"] / (0.7 * r["gpus_count"] * r["step_us"] / 3.6e9) - 1) < 1e-3 for r in ran), ran
 assert {"activations"} <= {r["bound_by"] for r in ran} <= {"activations", "fragmentation"}, ran
 assert all(r["activation_bytes"] > r["gradient_bytes"] for r in ran if r["bound_by"] == "activations"), ran
 assert a["failed_count"] == 0 and a["wrong_count"] == 0
@@ -255,6 +256,24 @@ test_layouts_with_other_groups_have_their_own_roles() {
 		rows = {tuple(r["layout"].split()): r["rank"] for r in csv.DictReader(open("forked.csv"))}
 		assert rows == {("world=" + w, "ac=" + k + n): str(int(k == "stages")) for w in "48" for k in ("alike", "stages") for n in "123"}, rows
 	END
+}
+
+# ranks that make no group are on their own: one stands for all, and with --memory each has its turn; one that fails says so
+test_ranks_without_a_group() {
+	cat > run.py <<- 'END'
+		import os, sys, torch
+		layer = torch.nn.Linear(1 << 10, 1 << int(sys.argv[1])).cuda()
+		optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+		for _ in range(2):
+		    layer(torch.ones(8, 1 << 10, device="cuda")).sum().backward()
+		    optimizer.step()
+		if os.environ["RANK"] == "3" and len(sys.argv) > 2:
+		    torch.ones(3 << 20, device="cuda")
+	END
+	record --ranks roles --world 4 -o run.cft -- "$python" run.py 10 && grep -q 'made no group of ranks' log && grep -q 'rank 0 stands for ranks 0-3; the same ran: 3' log || wrong log
+	record --ranks roles --world 4 -o run.cft -- "$python" run.py 10 other && grep -q 'rank 0 stands for ranks 0-3; others: 3' log || wrong log
+	record --ranks 0-3 --memory 1G --world 4 -o run.cft -- "$python" run.py 10 && [ "$("$cufrag" info run.cft | grep -c '^device')" = 4 ] || wrong log
+	! record --ranks roles --world 4 -o run.cft -- "$python" run.py none && grep -q 'ended with status 1 before its first step' log || wrong log
 }
 
 # what launchers give their processes is there where cufrag starts these: the program says the same of itself as under the launcher

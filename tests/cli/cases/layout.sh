@@ -50,7 +50,7 @@ END
 for users in 54 55 300; do
 	layout --gpu h100,l4 --vary '{tp}=1,2,4' --requests $users --tokens 8192 -- sh engine '{tp}' silent
 done
-cut -d, -f 1-5,25,26 rows.csv
+cut -d, -f 1-5,26,27 rows.csv
 layout --gpu h100 --vary '{tp}=1' --requests 3 -- sh engine '{tp}' ''
 layout --gpu h100 --vary '{tp}=1,32' --requests 3 --tokens 9 -- sh engine '{tp}' ''
 cat err
@@ -80,12 +80,12 @@ for _ in $(seq 300); do sleep 0.1; done
 END
 chmod +x sglang
 rm -f out; "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv -- ./vllm serve model > out 2> err; echo "exit $?"
-grep -E '^(answer|h100: )' out; grep -o 'kept free.*' out; ls ended-*; cut -d, -f 1-5,9-10,24-29 rows.csv
+grep -E '^(answer|h100: )' out; grep -o 'kept free.*' out; ls ended-*; cut -d, -f 1-5,9-10,24,26-30 rows.csv
 "$CUFRAG" layout --serve --requests 100 --tokens 8192 -- sh engine 2> err || sed 's/; try.*//' err
 # degrees that the command has count, too: two cards; two engines have two caches, and SGLang's share the cards if told to
 serve() {
 	rm -f out; "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv "$@" > out 2> err; echo "exit $?"
-	grep -E '^answer' out; cut -d, -f 2-4,25,26 rows.csv
+	grep -E '^answer' out; cut -d, -f 2-4,26,27 rows.csv
 }
 serve --vary memory=0.9 -- ./vllm serve model --tensor-parallel-size=2
 serve --vary tp=3 -- ./vllm serve model -dp 2

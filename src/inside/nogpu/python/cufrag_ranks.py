@@ -251,7 +251,7 @@ def play(torch):
         players = cufrag_roles.Players(torch, c10d, roles, world) if roles else None
         if scout:
             found = attach("roles of ranks", cufrag_roles.Scout, torch, c10d, scout, world)
-            atexit.register(found.write, []) if found else cufrag_roles.end_scout()
+            atexit.register(found.write, []) if found else cufrag_roles.end_scout(1)
     attach("objects of ranks that do not run", tolerate_objects, c10d)
     import cufrag_checkpoints
     cufrag_checkpoints.watch(torch)

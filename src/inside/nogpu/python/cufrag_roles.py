@@ -6,8 +6,8 @@ pipelines ...). Where members of a family send single messages to each other, ea
 has each in a family of context parallelism, where attention is not the same for all parts of a sequence. In every other family all members do the same. So the role of a rank is its place in the families of stages, and one rank of
 each role is run: those that rank 0 reaches through stages, all with rank 0's place in every other family.
 
-Two runs (src/launch/roles.c): a scout, rank 0 alone, finds the families, and ends with its first optimizer step. Then the
-ranks of all roles run and talk, together with a few that are to be like one of them (checks). A rank that does not run is
+Two runs (src/launch/roles.c): a scout, rank 0 alone, finds the families, and ends with its first optimizer step. (If it comes to its
+end without a group, each rank is on its own, and rank 0 stands for all.) Then the ranks of all roles run and talk, together with a few that are to be like one of them (checks). A rank that does not run is
 played by that of its role: what the role says to all, the absent one says, too.
 
 $CUFRAG_NOGPU_ROLES, written by the scout:
@@ -37,10 +37,10 @@ PATIENCE_S = 60
 ALIKE = "alike"
 
 
-def end_scout():
+def end_scout(status=0):
     import posix  # without the exit handlers: nothing is recorded
     cufrag_recorder.Recorder.of_process.tell_late_modules()
-    posix._exit(0)
+    posix._exit(status)
 
 
 class Groups:
@@ -180,12 +180,13 @@ class Scout:
         at_first(c10d, world, self.finish)
 
     def finish(self, stage_lists):
-        self.write(stage_lists)
-        end_scout()
+        if self.groups.lists:
+            self.write(stage_lists)
+            end_scout()
 
     def write(self, stage_lists):
         if not self.groups.lists:
-            return  # a helper of the program, or no job of several
+            return  # a helper of the program, or ranks on their own
         with open(self.path + ".new", "w") as f:
             f.write("\n".join(lines_of(*self.groups.families(), stage_lists, self.world)) + "\n")
             f.write("groups %d %s\n" % (len(self.groups.lists), self.groups.hash(stage_lists)))
