@@ -882,6 +882,24 @@ test_everything_is_computed_on_request() {
 		grep -q 'unused for longest are forgotten' log && verified run.cft
 }
 
+# what an H200 printed (driver 580.159.04, torch 2.11.0, 2026-11-28)
+test_what_compiled_code_draws_is_computed() {
+	has 'import sys, torch; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 7))' 'dropout and Inductor draw in another way before PyTorch 2.7'
+	record -o run.cft --values computed -- "$python" "$root/tests/torch/drawn_in_full.py" || return
+	cat > wanted <<- 'END'
+		odd 77 23 10a3042f7b
+		odd 6 1 bf09508c8d
+		odd 1001 304 83527ed26c
+		odd 2050 637 8fc79f665e
+		compiled True
+		compiled True
+		compiled True
+		drawn f4a42c1361 ['0.7536', '-0.8011', '1.2662'] cab8a2cb99
+		after 32 ['0.8303', '0.1261']
+	END
+	grep -E '^(odd|compiled|drawn|after) ' log | diff wanted -
+}
+
 # Random numbers are those that a card draws, so what depends on them is as large as there.
 test_random_numbers_are_those_of_a_card() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" drawn || return

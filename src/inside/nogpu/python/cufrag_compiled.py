@@ -29,7 +29,7 @@ def watch(torch, values):
         graph.output(graph.graph_copy(gm.graph, {}))  # passes change the original
         compiled = compile_inner(gm, example_inputs, *more, **rest)
         if getattr(compiled, "current_callable", None):
-            compiled.current_callable = Computed(memory, on_cpu(torch, gm, graph), compiled.current_callable)
+            compiled.current_callable = Computed(memory, on_cpu(torch, gm, graph, Drawn(torch, values)), compiled.current_callable)
         return compiled
     compile_fx._compile_fx_inner = compile_and_keep
 
@@ -126,12 +126,39 @@ class Computed:
         return made
 
 
-def on_cpu(torch, module, graph):
+class Drawn:
+    """The random numbers of compiled code: a seed of the card's generator for each use, of which Triton makes the numbers."""
+
+    def __init__(self, torch, values):
+        self.torch, self.values = torch, values
+        self.operators = {"prims.inductor_seeds.default": self.seeds, "prims.inductor_random.default": self.reals, "prims.inductor_randint.default": self.integers}
+
+    def seeds(self, count, device):
+        """Those that the compiled code draws later, which takes the generator further."""
+        generator, drawn = self.torch.cuda.default_generators[device.index or 0], self.torch.empty(count, dtype=self.torch.int64)
+        self.values.cufrag_values_seeds(ctypes.c_uint64(generator.initial_seed()), ctypes.c_uint64(generator.get_offset()), ctypes.c_void_p(drawn.data_ptr()), ctypes.c_uint64(count))
+        return drawn
+
+    def reals(self, size, seed, mode):
+        return self.filled(mode == "randn", seed, 0, 1, self.torch.empty(size, dtype=self.torch.float32))
+
+    def integers(self, low, high, size, seed):
+        return self.filled(2, seed, low, high - low, self.torch.empty(size, dtype=self.torch.int64))
+
+    def filled(self, way, seed, low, extent, t):
+        if t.numel():
+            self.values.cufrag_values_seeded(int(way), ctypes.c_uint64(seed.item() % 2 ** 64), ctypes.c_int64(low), ctypes.c_uint64(extent), ctypes.c_void_p(t.data_ptr()), ctypes.c_uint64(t.numel()))
+        return t
+
+
+def on_cpu(torch, module, graph, drawn):
     """What runs a graph for a card on the CPU."""
     def moved(a):
         return torch.device("cpu") if isinstance(a, torch.device) and a.type == "cuda" else a
 
     class OnCpu(torch.fx.Interpreter):
         def call_function(self, target, args, kwargs):
+            if str(target) in drawn.operators:
+                return drawn.operators[str(target)](*args, **kwargs)
             return super().call_function(target, tuple(map(moved, args)), {k: moved(v) for k, v in kwargs.items()})
     return OnCpu(module, graph=graph)

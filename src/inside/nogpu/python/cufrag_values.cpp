@@ -937,10 +937,10 @@ struct Words {
 	uint32_t at[4][BESIDE];
 };
 
-IN_VECTORS void philox(uint64_t seed, uint64_t first, uint64_t turn, Words &w)
+IN_VECTORS void philox(uint64_t seed, uint64_t first, uint64_t turn_of_first, Words &w, bool turns = false)
 {
 	for (size_t i = 0; i < BESIDE; i++) {
-		uint64_t thread = first + i;
+		uint64_t thread = turns ? first : first + i, turn = turns ? turn_of_first + i : turn_of_first;
 		uint32_t c0 = uint32_t(turn), c1 = uint32_t(turn >> 32), c2 = uint32_t(thread), c3 = uint32_t(thread >> 32);
 		uint32_t key0 = uint32_t(seed), key1 = uint32_t(seed >> 32);
 		for (int round = 0; round < 10; round++) {
@@ -1034,21 +1034,29 @@ template <class T> void draw_reals(const Draw &d, T *out, uint64_t n)
 	});
 }
 
+template <class T> void drop(const T *in, T *out, bool *kept, uint64_t at, uint32_t word, float keep)
+{
+	kept[at] = part_of_one(word) < keep;
+	out[at] = T(float(in[at]) * float(kept[at]) * float(1.0 / double(keep)));
+}
+
 /* What dropout keeps (ATen/native/cuda/Dropout.cu): each thread draws for `together` neighbours, then for as many a grid further. */
 template <class T> void drop_some(const Draw &d, const T *in, T *out, bool *kept, uint64_t n, uint64_t together)
 {
 	uint64_t threads = threads_of_draw(n), turns = (together + 3) / 4, grids = (n - 1) / (threads * together) + 1;
-	float keep = float(d.to), scale = float(1.0 / double(keep));
+	float keep = float(d.to);
+	if (together == 1) {
+		each_drawn(d, n, [&](uint64_t at, const Words &w, uint64_t k, size_t i) { drop(in, out, kept, at, w.at[k][i], keep); });
+		return;
+	}
 	at::parallel_for(0, int64_t(grids * turns), 1, [&](int64_t from, int64_t to) {
 		Words words;
 		for (auto t = uint64_t(from); t < uint64_t(to); t++)
 			for (uint64_t first = 0, begin = t / turns * threads * together; first < threads && begin + first * together < n; first += BESIDE) {
 				philox(d.seed, first, d.offset / 4 + t, words);
 				for (size_t i = 0; i < BESIDE && first + i < threads; i++)
-					for (uint64_t w = 0, at = begin + (first + i) * together + t % turns * 4; w < std::min<uint64_t>(together, 4) && at < n; w++, at++) {
-						kept[at] = part_of_one(words.at[w][i]) < keep;
-						out[at] = T(float(in[at]) * float(kept[at]) * scale);
-					}
+					for (uint64_t w = 0, at = begin + (first + i) * together + t % turns * 4; w < std::min<uint64_t>(together, 4) && at < n; w++, at++)
+						drop(in, out, kept, at, words.at[w][i], keep);
 			}
 	});
 }
@@ -1062,8 +1070,6 @@ bool dropped(const Draw &d, const Tensor &in, const Tensor &out, const Tensor &k
 		return false;
 	while (together > 1 && (n % together || uintptr_t(in.data_ptr()) % (together * uint64_t(in.element_size()))))
 		together /= 2;
-	if (together == 1)
-		return false;
 	auto *mask = static_cast<bool *>(kept.data_ptr());
 	switch (in.scalar_type()) {
 	case at::kHalf: return drop_some(d, static_cast<at::Half *>(in.data_ptr()), static_cast<at::Half *>(out.data_ptr()), mask, n, together), true;
@@ -1071,6 +1077,33 @@ bool dropped(const Draw &d, const Tensor &in, const Tensor &out, const Tensor &k
 	case at::kFloat: return drop_some(d, static_cast<float *>(in.data_ptr()), static_cast<float *>(out.data_ptr()), mask, n, together), true;
 	default: return false;
 	}
+}
+
+/* Of [0, 1), as Triton makes it of a word. */
+float triton_part_of_one(uint32_t word)
+{
+	auto x = int32_t(word);
+	return float(x < 0 ? -x - 1 : x) * 4.6566127342e-10f;
+}
+
+/* What Triton's rand and randn, and Inductor's randint64, give for the numbers from 0 on: a thread's words each (triton/language/random.py). */
+void draw_as_triton(const Draw &d, void *out, uint64_t n)
+{
+	at::parallel_for(0, int64_t((n - 1) / BESIDE) + 1, 1, [&](int64_t from, int64_t to) {
+		Words w;
+		for (uint64_t first = uint64_t(from) * BESIDE; first < std::min(n, uint64_t(to) * BESIDE); first += BESIDE) {
+			philox(d.seed, 0, first, w, true);
+			for (size_t i = 0; i < BESIDE && first + i < n; i++) {
+				float part = triton_part_of_one(w.at[0][i]), angle = 6.283185307179586f * triton_part_of_one(w.at[1][i]);
+				uint64_t wide = uint64_t(w.at[1][i]) << 32 | w.at[0][i];
+				if (d.kind == INTEGERS)
+					static_cast<int64_t *>(out)[first + i] = int64_t(wide % d.range + uint64_t(d.low));
+				else
+					static_cast<float *>(out)[first + i] =
+						d.kind == EVENLY ? part : sqrtf(-2 * logf(std::max(1e-7f, part))) * cosf(angle);
+			}
+		}
+	});
 }
 
 /* t has what the card drew, which it has done: was it in the way that is known? */
@@ -2263,6 +2296,29 @@ void cufrag_values_known(const void *base, const c10::StorageImpl *storage)
 	base = storage ? whole_of(storage).data() : base;
 	origins[base] = COMPUTED;
 	tables.erase(base);
+}
+
+/* Integers of 64 bits that a card's generator with this seed and offset draws, as seeds of compiled code. */
+void cufrag_values_seeds(uint64_t seed, uint64_t offset, int64_t *out, uint64_t n)
+{
+	Draw d;
+	d.kind = INTEGERS;
+	d.seed = seed;
+	d.offset = offset;
+	d.low = INT64_MIN;
+	d.range = UINT64_MAX;
+	draw_integers(d, out, n);
+}
+
+/* What compiled code draws with a seed: n > 0 numbers. way: 0 of [0, 1), 1 normally, else integers of 64 bits from low on. */
+void cufrag_values_seeded(int way, uint64_t seed, int64_t low, uint64_t range, void *out, uint64_t n)
+{
+	Draw d;
+	d.kind = way == 0 ? EVENLY : way == 1 ? NORMALLY : INTEGERS;
+	d.seed = seed;
+	d.low = low;
+	d.range = range;
+	draw_as_triton(d, out, n);
 }
 
 /* Modelled ns of what was computed again, and of everything, in the same steps; 0: fewer than two. */
