@@ -891,9 +891,9 @@ test_what_compiled_code_draws_is_computed() {
 		odd 6 1 bf09508c8d
 		odd 1001 304 83527ed26c
 		odd 2050 637 8fc79f665e
-		compiled True
-		compiled True
-		compiled True
+		compiled 6590 7edd1e8264 True
+		compiled 7684 e373bd5a95 True
+		compiled 838386 a3cfba8c57 True
 		drawn f4a42c1361 ['0.7536', '-0.8011', '1.2662'] cab8a2cb99
 		after 32 ['0.8303', '0.1261']
 	END

@@ -216,7 +216,7 @@ struct moment;
 uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins);
 void frag_nogpu_ranks_begin(void);
 /* Something takes the host so long beside handing out work. */
-void frag_nogpu_host_takes(uint64_t ns);
+__attribute__((visibility("default"))) void frag_nogpu_host_takes(uint64_t ns);
 /* The driver loads code while the card has nothing to do, and the host waits for that: at the first kernel of a source file (CUDA's lazy
  * loading), and when cuBLAS makes a handle. Measured on H100s (results/nogpu/ranks.md). */
 void frag_nogpu_wait_idle(void);

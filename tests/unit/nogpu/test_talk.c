@@ -2,6 +2,7 @@
 /* Ranks that talk: messages between processes, what collectives make of them, and who waits for whom. */
 #include "test.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,6 +156,58 @@ static void collect_late(void *comm, int me)
 TEST_WITH(a_collective_is_over_when_the_last_has_begun, begin, NULL)
 {
 	with_rank_1(collect_late);
+}
+
+struct watch {
+	void *event;
+	bool for_long;
+	int answer;
+};
+
+static void *look(void *of)
+{
+	struct watch *w = of;
+
+	pthread_setname_np(pthread_self(), "pt_nccl_watchdg");
+	w->answer = query(w->event);
+	if (w->for_long) {
+		rest(1100);
+		w->answer = query(w->event);
+	}
+	return NULL;
+}
+
+static int watchdog(void *event, bool for_long)
+{
+	struct watch w = { event, for_long, -1 };
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, look, &w);
+	pthread_join(thread, NULL);
+	return w.answer;
+}
+
+static void watch(void *comm, int me)
+{
+	int64_t x = me;
+	void *event;
+
+	frag_nogpu_ncclAllReduce(&x, &x, 1, INT64, REDUCE_SUM, comm, NULL);
+	event = event_now();
+	EXPECT(frag_nogpu_cudaEventSynchronize(event), 0);
+	EXPECT(query(event), 0);
+	EXPECT(watchdog(event, false), NOT_READY);
+	frag_nogpu_host_takes(60000000);
+	EXPECT(watchdog(event, false), 0);
+	frag_nogpu_cudaEventRecord(event, NULL);
+	EXPECT(watchdog(event, true), 0);
+	free(event);
+}
+
+/* It has been over for a while on the model's clock, or the program has been still for a second. */
+TEST_WITH(what_was_sent_is_over_later_for_nccls_watchdog, begin, NULL)
+{
+	with_rank_1(watch);
 }
 
 /* Rank 1 sends on what it has not received yet: when, it says later. */

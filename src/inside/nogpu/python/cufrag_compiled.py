@@ -151,12 +151,43 @@ class Drawn:
         return t
 
 
+class Unrounded:
+    """A result of half precision as a fused kernel has it: in single precision until it is written to memory."""
+
+    def __init__(self, torch, t, dtype):
+        self.t, self.dtype = t.to(torch.float32), dtype
+
+
 def on_cpu(torch, module, graph, drawn):
-    """What runs a graph for a card on the CPU."""
+    """What runs a graph for a card on the CPU. Inductor fuses what works on single elements, their sums and views, and rounds nothing within."""
+    tree_map, half = torch.utils._pytree.tree_map, (torch.float16, torch.bfloat16)
+    fused = {"aten." + name for name in ("sum", "mean", "amax", "amin", "view", "reshape", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "cat")}
+    convert = "prims.convert_element_type.default"
+
     def moved(a):
         return torch.device("cpu") if isinstance(a, torch.device) and a.type == "cuda" else a
 
+    def rounded(a):
+        return a.t.to(a.dtype) if isinstance(a, Unrounded) else a
+
+    def unrounded(a):
+        a = a.t if isinstance(a, Unrounded) else a
+        return a.to(torch.float32) if isinstance(a, torch.Tensor) and a.dtype in half else a
+
     class OnCpu(torch.fx.Interpreter):
+        def run_node(self, n):
+            args, kwargs = self.fetch_args_kwargs_from_env(n)
+            said = n.meta.get("val") if n.op == "call_function" else None
+            inside = isinstance(said, torch.Tensor) and (str(n.target) == convert or torch.Tag.pointwise in getattr(n.target, "tags", ()) or str(n.target).rsplit(".", 1)[0] in fused)
+            args, kwargs = tree_map(unrounded if inside else rounded, (args, kwargs))
+            if not inside or said.dtype not in half:
+                return getattr(self, n.op)(n.target, args, kwargs)
+            if str(n.target) == convert:
+                return Unrounded(torch, args[0], said.dtype)
+            if kwargs.get("dtype") in half:
+                kwargs = {**kwargs, "dtype": torch.float32}
+            return Unrounded(torch, self.call_function(n.target, args, kwargs), said.dtype)
+
         def call_function(self, target, args, kwargs):
             if str(target) in drawn.operators:
                 return drawn.operators[str(target)](*args, **kwargs)

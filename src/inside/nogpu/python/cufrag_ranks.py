@@ -6,6 +6,7 @@ find each other, is replaced: it answers for those who are not there.
 """
 import atexit
 import copy
+import ctypes
 import datetime
 import importlib
 import inspect
@@ -191,30 +192,33 @@ def make_parts_alone(c10d):
     replace(original, split_group)
 
 
-def retire(torch, group):
-    """Until NCCL's watchdog, which looks ten times a second, has seen that what the program has sent is over: it holds the tensors."""
-    def wait():
-        try:
-            group._wait_for_pending_works()
-        except (AttributeError, RuntimeError):  # before PyTorch 2.1, and another back end
-            time.sleep(0.2)
-    torch.cuda.current_stream().synchronize()
-    watcher = threading.Thread(target=wait, daemon=True)
-    watcher.start()
-    watcher.join(PATIENCE_S)
+FIRST_STEP_NS = 80000000  # 50 to 110 ms measured (results/nogpu/ranks.md)
 
 
 def settle_buckets(torch):
-    """DistributedDataParallel makes new buckets before its second forward pass. Whether the old ones are gone by then depends on how long the
-    first step takes: it is taken for one of more than a tenth of a second, which a step without a card may not be."""
-    ddp = torch.nn.parallel.DistributedDataParallel
+    """DistributedDataParallel makes new buckets before its second forward pass. Whether the old ones are gone by then depends on how long
+    ago they were sent, by the clock of the model: NCCL's watchdog holds them until it looks (stream.c)."""
+    ddp, began = torch.nn.parallel.DistributedDataParallel, set()
     original = ddp._pre_forward
+    core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
+    optimizer = importlib.import_module("torch.optim.optimizer")
+
+    def begin():
+        def first_step(*_):
+            if torch._C._current_graph_task_id() < 0:  # else gradients are still to be sent
+                core.frag_nogpu_host_takes(ctypes.c_uint64(FIRST_STEP_NS))
+            hook.remove()
+        hook = optimizer.register_optimizer_step_pre_hook(first_step)
 
     def pre_forward(self, *args, **kwargs):
         fixed = getattr(self, "_use_python_reducer", False) or getattr(self, "_has_rebuilt_buckets", False) or (
             getattr(self, "find_unused_parameters", False) and not getattr(self, "static_graph", False))
         if not fixed and torch.is_grad_enabled() and torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
-            retire(torch, self.process_group)
+            if not began:
+                begin()
+            if id(self) in began:
+                time.sleep(0.4)  # the watchdog looks three times
+            began.add(id(self))
             gradients = sum(p.numel() * p.element_size() for p in self.module.parameters() if p.requires_grad)
             if gradients >= 2**20:
                 tell("DistributedDataParallel replaces its first buckets before the second step; on a card the old ones are sometimes still "

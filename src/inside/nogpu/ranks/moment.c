@@ -382,6 +382,16 @@ bool moment_over(struct moment *m, uint64_t ns)
 	return k.state == KNOWN && k.ns <= ns;
 }
 
+bool moment_passed(struct moment *m, uint64_t ns)
+{
+	struct known k;
+
+	pthread_mutex_lock(&mutex);
+	k = know(m);
+	pthread_mutex_unlock(&mutex);
+	return k.state == KNOWN && k.ns <= ns;
+}
+
 uint64_t moment_wait(struct moment *m)
 {
 	return decide(m, UINT64_MAX - 1).ns;

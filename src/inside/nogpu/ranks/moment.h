@@ -43,6 +43,8 @@ void moment_heard(struct moment_node *n, size_t i, const struct talk_message *me
 struct talk_when moment_when(const struct moment *m);
 
 bool moment_over(struct moment *m, uint64_t ns);
+/* Is it known to have been over at ns? Waits for nobody. */
+bool moment_passed(struct moment *m, uint64_t ns);
 /* When it is over. Waits until that is known. */
 uint64_t moment_wait(struct moment *m);
 /* Tells others what has come to be known, if they were promised it. */
