@@ -859,6 +859,7 @@ test_everything_is_computed_on_request() {
 		grep '^[lt]o' log > cpu
 		alike card cpu || wrong card cpu
 	done
+	record -o run.cft --values computed -- "$python" "$root/tests/torch/train.py" compiled_writes && grep -qxF 'resolved [4, 1, 2] 28' log || wrong log
 	record -o run.cft --values computed --memory 8M -- "$python" "$root/tests/torch/in_full.py" cuda &&
 		grep -q 'unused for longest are forgotten' log && verified run.cft
 }
@@ -1237,6 +1238,7 @@ test_kernels_of_triton() {
 	has_package triton Triton
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" triton_kernel && grep -qx 'triton 1.0 True' log &&
 		"$cufrag" info run.cft | grep -q 'invented .* at .*train.py:' || wrong log
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" triton_writes && grep -qx 'writes first second added' log || wrong log
 }
 
 # 801: the call is not supported, and is listed; the library is loaded all the same
@@ -1255,7 +1257,8 @@ test_compiled_programs() {
 	has_package triton Triton
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" compiled && verified run.cft && grep -qx 'made 0' log &&
 		record -o graphs.cft -- "$python" "$root/tests/torch/train.py" compiled reduce-overhead && verified graphs.cft &&
-		"$cufrag" info graphs.cft | grep -q 'private pools'
+		"$cufrag" info graphs.cft | grep -q 'private pools' || return
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" compiled_writes && grep -qxF 'resolved [0, 0, 0] 28' log || wrong log
 }
 
 test_one_rank_of_eight() {
