@@ -735,6 +735,32 @@ test_what_the_program_kills_writes_its_recording() {
 	record --gpu h100 -o run.cft -- "$python" kills.py && verified run.cft || wrong log
 }
 
+# the parent is killed first, and its death kills who uses the card
+test_what_a_parents_death_kills_writes_its_recording() {
+	cat > tree.py <<- 'END'
+		import contextlib, ctypes, multiprocessing, os, time, torch
+		spawn = multiprocessing.get_context("spawn")
+		def work(ready):
+		    ctypes.CDLL(None).prctl(1, 9)
+		    kept = torch.ones(1 << 20, device="cuda")
+		    ready.put(os.getpid())
+		    time.sleep(100)
+		def control(ready):
+		    spawn.Process(target=work, args=(ready,)).start()
+		    time.sleep(100)
+		if __name__ == "__main__":
+		    ready = spawn.Queue()
+		    child = spawn.Process(target=control, args=(ready,))
+		    child.start()
+		    worker = ready.get()
+		    child.kill()
+		    child.join()
+		    with contextlib.suppress(ProcessLookupError):
+		        os.kill(worker, 9)
+	END
+	record --gpu h100 -o run.cft -- "$python" tree.py && verified run.cft || wrong log
+}
+
 test_however_a_program_ends() {
 	local how
 	for how in exit:5 os_exit:5 raise:1 exec:5 SIGTERM:143 SIGKILL:3; do
