@@ -7,7 +7,6 @@ rank, limit, torch, and what the pretended card has to say; on a real card, with
 """
 import atexit
 import contextlib
-import ctypes
 import importlib.util
 import json
 import os
@@ -66,14 +65,6 @@ def settings_of(torch):
     settings.torch = torch
     settings.note_limit()
     return settings
-
-
-def end_with_parent():
-    """Where the death of its parent would kill this process, as SGLang's, it ends it instead: a kill loses the recording."""
-    number, prctl = ctypes.c_int(), ctypes.CDLL(None).prctl
-    prctl(2, ctypes.byref(number))  # PR_GET_PDEATHSIG
-    if number.value == signal.SIGKILL:
-        prctl(1, signal.SIGTERM)
 
 
 def is_installed(origin):
@@ -205,7 +196,6 @@ class Recorder:
             say("process %d is not recorded: %s" % (self.pid, NO_HISTORY if "cudaMallocAsync" in str(error) else error))
             return
         self.started = True
-        end_with_parent()
         try:  # the pretended card does so when memory is asked for
             if not self.card:
                 open(os.path.join(self.folder, "%d.begun" % self.pid), "w").close()
