@@ -741,6 +741,7 @@ test_what_a_parents_death_kills_writes_its_recording() {
 		import contextlib, ctypes, multiprocessing, os, time, torch
 		spawn = multiprocessing.get_context("spawn")
 		def work(ready):
+		    torch.cuda.init()
 		    ctypes.CDLL(None).prctl(1, 9)
 		    kept = torch.ones(1 << 20, device="cuda")
 		    ready.put(os.getpid())
@@ -1222,6 +1223,28 @@ test_roles_without_the_groups() {
 		grep -q 'roles of the ranks are not known' log || wrong log
 }
 
+test_roles_without_a_step() {
+	record --ranks roles --world 4 -o run.cft -- "$python" "$root/tests/torch/ranks.py" no_step && grep -q 'rank 0 stands for ranks 0-3; the same ran: 3$' log || wrong log
+}
+test_a_rank_that_never_comes() {
+	record --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" leave_early && grep -qxF 'left alone [0, 0]' log && grep -q 'waited for a rank that has ended' log || wrong log
+}
+# deaf SIGNAL PID: a signal to cufrag or its group, PID, once its ranks wait; those are gone soon after cufrag, at most after 25 s
+deaf() {
+	for _ in {600..1}; do grep -qx deaf log && break || sleep 0.1; done
+	kill "-$1" -- "$2"
+	wait "${2#-}" 2> err
+	for _ in {250..1}; do sed -n 's/^rank [01] is //p' log | xargs kill -0 2> err || break; sleep 0.1; done
+	sed -n 's/^rank [01] is //p' log | xargs -n 1 kill -0 2> err && wrong log
+	true
+}
+test_ranks_end_with_cufrag() {
+	set -m
+	"$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" deaf > log 2>&1 &
+	deaf KILL $! && grep -q 'cufrag was killed, so the ranks are ended' log || wrong log
+	"$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" deaf > log 2>&1 &
+	deaf TERM -$! && grep -q 'did not end within 20 s are killed' log || wrong log
+}
 test_ranks_that_wait_for_each_other() {
 	! "$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" stuck > log 2>&1 &&
 		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || wrong log

@@ -192,6 +192,7 @@ class Card:
     def play_ranks(self, torch):
         if os.environ.get("CUFRAG_NOGPU_RANK") or int(os.environ.get("WORLD_SIZE", "1")) > 1:
             import cufrag_ranks
+            ctypes.CDLL(self.core).frag_nogpu_present()
             attach("ranks that do not run", cufrag_ranks.play, torch)
 
     def begin(self, torch):
