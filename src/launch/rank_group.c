@@ -59,7 +59,8 @@ static void reap(pid_t *pids, unsigned count, unsigned *left, int *status)
 	}
 }
 
-#define PATIENCE_S 20 /* for ranks that are to end: one failed, or cufrag was told to, or has ended */
+#define PATIENCE_S \
+	20 /* for ranks that are to end: one failed, or cufrag was told to, or has ended */
 
 /* Ranks that wait inside of a library for others do not hear that they are to end. */
 static void lose_patience(const pid_t *pids, unsigned count, int *patience)
@@ -102,7 +103,8 @@ static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t 
 			lose_patience(pids, count, &patience);
 		if (!alone && getppid() != cufrag) {
 			alone = true;
-			dprintf(STDERR_FILENO, "cufrag record: cufrag was killed, so the ranks are ended\n");
+			dprintf(STDERR_FILENO, "cufrag record: cufrag was killed, so the ranks are "
+					       "ended\n");
 			send_all(pids, count, SIGTERM);
 		} else if (number > 0 && number != SIGCHLD && info.si_code == SI_USER &&
 			   info.si_pid == cufrag) {

@@ -593,7 +593,7 @@ def triton_writes():
         tl.atomic_add(added + i, i)
         tl.device_assert(tl.load(unused) >= 0)
     globals().update(tl=tl, put=put)
-    named = {name: torch.arange(64, device="cuda") + 1 for name in ("first", "indices", "read", "second", "added", "unused")}
+    named = {name: torch.arange(64, device="cuda", dtype=torch.int32) + 1 for name in ("first", "indices", "read", "second", "added", "unused")}
     kernel[(1,)](named["first"], named["indices"], named["read"], second=named["second"], added=named["added"], unused=named["unused"], n=16, STEPS=2, B=16)
     print("writes", *(name for name, t in named.items() if t.sum().item() != 2080))
 

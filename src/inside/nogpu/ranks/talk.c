@@ -355,7 +355,8 @@ void frag_nogpu_present(void)
 	const char *rank = getenv("RANK");
 	char path[4200], text[64];
 
-	if (!talk_possible() || !rank || present(atol(rank)) > 0) /* its helpers have its number, too */
+	if (!talk_possible() || !rank ||
+	    present(atol(rank)) > 0) /* its helpers have its number, too */
 		return;
 	present_path(path, sizeof(path), atol(rank));
 	snprintf(text, sizeof(text), "%d", (int)getpid());
