@@ -292,7 +292,7 @@ class Card:
             def run(*args, **kwargs):
                 kernel, *given = *of, *args
                 if not kwargs.get("warmup"):
-                    self.forget(cufrag_stores.written(torch, kernel, dict(zip(kernel.arg_names, given), **kwargs)))
+                    self.forget(cufrag_stores.written, torch, kernel, given, kwargs)
                 return launch(*args, **kwargs)
             return run
         if hasattr(jit.JITFunction, "run"):
@@ -310,8 +310,7 @@ class Card:
             launch = launcher(kernel, grid)
 
             def run(*args, **kwargs):
-                source = getattr(kernel, "src", None)
-                self.forget(cufrag_stores.written_in_order(torch, getattr(source, "fn", None), getattr(source, "signature", {}), args))
+                self.forget(cufrag_stores.written_compiled, torch, kernel, args)
                 return launch(*args, **kwargs)
             return run
         compiler.CompiledKernel.__getitem__ = launcher_of
@@ -322,13 +321,13 @@ class Card:
         launch = heuristics.CachingAutotuner.run
 
         def run(kernel, *args, **kwargs):
-            meta = getattr(kernel, "triton_meta", None) or kernel.meta  # PyTorch 2.1
-            self.forget(cufrag_stores.written_in_order(torch, kernel.fn, meta["signature"], args))
+            self.forget(cufrag_stores.written_by_inductor, torch, kernel, args)
             return launch(kernel, *args, **kwargs)
         heuristics.CachingAutotuner.run = run
 
-    def forget(self, tensors):
-        for t in tensors:
+    def forget(self, find, *given):
+        """What `find` finds in a launch; it looks into what a release may have in another way."""
+        for t in attach(STALE % "a kernel of Triton writes", find, *given) or ():
             self.values.cufrag_values_unknown(ctypes.c_void_p(t.untyped_storage()._cdata))
 
     def watch_inductor(self, torch):

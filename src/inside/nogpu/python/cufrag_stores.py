@@ -8,19 +8,29 @@ import re
 WRITES = re.compile("store|atomic|scatter|shared_to_global")
 READS = re.compile("load|atomic|gather|global_to_shared")
 DESCRIBE = {"block_shape", "dtype", "shape"}
-known = {}  # Triton's function -> its parameters that it writes, and those that its result is made of
+known = {}  # Triton's function by its id -> its parameters that it writes, those that its result is made of, and itself
 
 
-def written(torch, kernel, given):
-    """given: argument by name."""
-    return [t for name in written_by(kernel) for t in tensors(torch, given.get(name))]
+def written(torch, kernel, args, named):
+    given = dict(zip(kernel.arg_names, args), **named)
+    return [t for name in flows(kernel)[0] for t in tensors(torch, given.get(name))]
+
+
+def written_compiled(torch, compiled, args):
+    source = getattr(compiled, "src", None)
+    return written_in_order(torch, getattr(source, "fn", None), getattr(source, "signature", {}), args)
+
+
+def written_by_inductor(torch, kernel, args):
+    meta = getattr(kernel, "triton_meta", None) or kernel.meta  # PyTorch 2.1
+    return written_in_order(torch, kernel.fn, meta["signature"], args)
 
 
 def written_in_order(torch, kernel, signature, args):
     """signature: type by name or number of the parameter, as compilers of Triton have it. Without kernel: it may write all."""
     pointers = [key if isinstance(key, str) else kernel.arg_names[key] for key, kind in signature.items() if str(kind).startswith(("*", "tensordesc"))]
     given = [a for a in args if tensors(torch, a)]
-    return written(torch, kernel, dict(zip(pointers, given))) if kernel and len(pointers) == len(given) else tensors(torch, args)
+    return written(torch, kernel, (), dict(zip(pointers, given))) if kernel and len(pointers) == len(given) else tensors(torch, args)
 
 
 def tensors(torch, value):
@@ -32,17 +42,14 @@ def tensors(torch, value):
     return tensors(torch, value.base) if hasattr(value, "base") else []
 
 
-def written_by(kernel):
-    return flows(kernel)[0]
-
-
 def flows(function):
-    if function not in known:
+    if id(function) not in known:  # its own hash is not there where Inductor got it from another process
         try:
-            known[function] = Flow(function).follow()
+            found = Flow(function).follow()
         except Exception:  # no source, or none that this Python reads: it may write them all
-            known[function] = set(function.arg_names), set(function.arg_names)
-    return known[function]
+            found = set(function.arg_names), set(function.arg_names)
+        known[id(function)] = *found, function
+    return known[id(function)]
 
 
 class Flow:
