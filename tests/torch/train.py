@@ -588,8 +588,8 @@ def triton_writes():
             put(at + i, tl.load(read + i))
             at += n
         if n > 5:
-            behind = tl.make_block_ptr(second, (B,), (1,), (0,), (B,), (0,))
-            tl.store(behind, i)
+            behind, beside = second + tl.arange(0, B), i
+            tl.store(behind, beside)
         tl.atomic_add(added + i, i)
         tl.device_assert(tl.load(unused) >= 0)
     globals().update(tl=tl, put=put)
