@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -58,15 +59,29 @@ static void reap(pid_t *pids, unsigned count, unsigned *left, int *status)
 	}
 }
 
-#define PATIENCE_S 20 /* for ranks that are to end: one failed, or cufrag was told to */
+#define PATIENCE_S \
+	20 /* for ranks that are to end: one failed, or cufrag was told to, or has ended */
 
-/* A signal of a terminal reaches every rank anyway; one that cufrag passes on came to this process alone. *over: they had more
- * than `memory` bytes, and were ended. */
+/* Ranks that wait inside of a library for others do not hear that they are to end. */
+static void lose_patience(const pid_t *pids, unsigned count, int *patience)
+{
+	if (--*patience)
+		return;
+	dprintf(STDERR_FILENO,
+		"cufrag record: ranks that did not end within %d s are killed; they may have "
+		"waited for others\n",
+		PATIENCE_S);
+	send_all(pids, count, SIGKILL);
+}
+
+/* A signal that a terminal or timeout sends to the group reaches every rank anyway; one that cufrag passes on came to this process
+ * alone. *over: they had more than `memory` bytes, and were ended. */
 static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t *signals,
 		     uint64_t memory, bool *over)
 {
+	const pid_t cufrag = getppid();
 	int status = 0, patience = PATIENCE_S;
-	bool ending = false;
+	bool ending = false, alone = false;
 
 	while (left) {
 		struct timespec look = { 3600, 0 };
@@ -83,11 +98,16 @@ static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t 
 			send_all(pids, count, SIGKILL);
 		}
 		number = sigtimedwait(signals, &info, &look);
-		if ((status || ending) && number < 0 && !--patience)
-			send_all(pids, count, SIGKILL);
-		if (number > 0 && number != SIGCHLD && info.si_code == SI_USER &&
-		    info.si_pid == getppid()) {
-			ending |= number == SIGTERM;
+		ending |= number == SIGTERM;
+		if ((status || ending) && number < 0)
+			lose_patience(pids, count, &patience);
+		if (!alone && getppid() != cufrag) {
+			alone = true;
+			dprintf(STDERR_FILENO, "cufrag record: cufrag was killed, so the ranks are "
+					       "ended\n");
+			send_all(pids, count, SIGTERM);
+		} else if (number > 0 && number != SIGCHLD && info.si_code == SI_USER &&
+			   info.si_pid == cufrag) {
 			send_all(pids, count, number);
 		}
 	}
@@ -96,6 +116,7 @@ static int await_all(pid_t *pids, unsigned count, unsigned left, const sigset_t 
 
 static void __attribute__((noreturn)) become_rank(char **program, const sigset_t *before)
 {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigprocmask(SIG_SETMASK, before, NULL);
 	frag_launch_become(program);
 	dprintf(STDERR_FILENO, "cufrag record: cannot run '%.200s': %s\n", program[0],

@@ -231,6 +231,36 @@ def end_waiting():
     time.sleep(2)
 
 
+def leave_early():
+    """Rank 1 ends before it was a member of any group of NCCL's."""
+    if rank:
+        os._exit(0)
+    x = full(5)
+    dist.all_reduce(x)
+    print("left alone", x.tolist(), flush=True)
+    os._exit(0)
+
+
+def deaf():
+    """Rank 0 waits inside of the library, rank 1 does not end when it is asked to."""
+    print("rank %d is %d" % (rank, os.getpid()), flush=True)
+    if rank:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("deaf", flush=True)
+        time.sleep(100)
+    x = full(5)
+    dist.all_reduce(x)
+    x.tolist()
+
+
+def no_step():
+    """As what generates does: it takes no step, and ends without exit handlers."""
+    x = full(rank)
+    dist.all_reduce(x)
+    print("rank %d done" % rank, flush=True)
+    os._exit(0)
+
+
 def restart():
     """The first attempt fails; in the second, rank 0 comes last to its first collective."""
     first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
@@ -258,7 +288,7 @@ torch.cuda.set_device(card)
 if sys.argv[1] != "roles":  # there the mesh does
     kind = "gloo" if sys.argv[1] == "gloo" else "nccl"
     takes_card = "device_id" in inspect.signature(dist.init_process_group).parameters  # since PyTorch 2.3
-    dist.init_process_group(kind, **({"device_id": card} if takes_card and sys.argv[1] not in ("gloo", "restart") else {}))
+    dist.init_process_group(kind, **({"device_id": card} if takes_card and sys.argv[1] not in ("gloo", "restart", "leave_early") else {}))
 globals()[sys.argv[1]]()
 print("rank %d done" % rank, flush=True)
 dist.destroy_process_group()

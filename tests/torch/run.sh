@@ -754,6 +754,33 @@ test_what_the_program_kills_writes_its_recording() {
 	record --gpu h100 -o run.cft -- "$python" kills.py && verified run.cft || wrong log
 }
 
+# the parent is killed first, and its death kills who uses the card
+test_what_a_parents_death_kills_writes_its_recording() {
+	cat > tree.py <<- 'END'
+		import contextlib, ctypes, multiprocessing, os, time, torch
+		spawn = multiprocessing.get_context("spawn")
+		def work(ready):
+		    torch.cuda.init()
+		    ctypes.CDLL(None).prctl(1, 9)
+		    kept = torch.ones(1 << 20, device="cuda")
+		    ready.put(os.getpid())
+		    time.sleep(100)
+		def control(ready):
+		    spawn.Process(target=work, args=(ready,)).start()
+		    time.sleep(100)
+		if __name__ == "__main__":
+		    ready = spawn.Queue()
+		    child = spawn.Process(target=control, args=(ready,))
+		    child.start()
+		    worker = ready.get()
+		    child.kill()
+		    child.join()
+		    with contextlib.suppress(ProcessLookupError):
+		        os.kill(worker, 9)
+	END
+	record --gpu h100 -o run.cft -- "$python" tree.py && verified run.cft || wrong log
+}
+
 test_however_a_program_ends() {
 	local how
 	for how in exit:5 os_exit:5 raise:1 exec:5 SIGTERM:143 SIGKILL:3; do
@@ -878,6 +905,7 @@ test_everything_is_computed_on_request() {
 		grep '^[lt]o' log > cpu
 		alike card cpu || wrong card cpu
 	done
+	record -o run.cft --values computed -- "$python" "$root/tests/torch/train.py" compiled_writes && grep -qxF 'resolved [4, 1, 2] 28' log || wrong log
 	record -o run.cft --values computed --memory 8M -- "$python" "$root/tests/torch/in_full.py" cuda &&
 		grep -q 'unused for longest are forgotten' log && verified run.cft
 }
@@ -1232,6 +1260,28 @@ test_roles_without_the_groups() {
 		grep -q 'roles of the ranks are not known' log || wrong log
 }
 
+test_roles_without_a_step() {
+	record --ranks roles --world 4 -o run.cft -- "$python" "$root/tests/torch/ranks.py" no_step && grep -q 'rank 0 stands for ranks 0-3; the same ran: 3$' log || wrong log
+}
+test_a_rank_that_never_comes() {
+	record --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" leave_early && grep -qxF 'left alone [0, 0]' log && grep -q 'waited for a rank that has ended' log || wrong log
+}
+# deaf SIGNAL PID: a signal to cufrag or its group, PID, once its ranks wait; those are gone soon after cufrag, at most after 25 s
+deaf() {
+	for _ in {600..1}; do grep -qx deaf log && break || sleep 0.1; done
+	kill "-$1" -- "$2"
+	wait "${2#-}" 2> err
+	for _ in {250..1}; do sed -n 's/^rank [01] is //p' log | xargs kill -0 2> err || break; sleep 0.1; done
+	sed -n 's/^rank [01] is //p' log | xargs -n 1 kill -0 2> err && wrong log
+	true
+}
+test_ranks_end_with_cufrag() {
+	set -m
+	"$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" deaf > log 2>&1 &
+	deaf KILL $! && grep -q 'cufrag was killed, so the ranks are ended' log || wrong log
+	"$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" deaf > log 2>&1 &
+	deaf TERM -$! && grep -q 'did not end within 20 s are killed' log || wrong log
+}
 test_ranks_that_wait_for_each_other() {
 	! "$cufrag" record --no-gpu --ranks 0,1 -o run.cft -- "$python" "$root/tests/torch/ranks.py" stuck > log 2>&1 &&
 		grep -q 'ranks wait for each other' log && grep -q 'ranks.py.*in stuck' log || wrong log
@@ -1274,6 +1324,7 @@ test_kernels_of_triton() {
 	has_package triton Triton
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" triton_kernel && grep -qx 'triton 1.0 True' log &&
 		"$cufrag" info run.cft | grep -q 'invented .* at .*train.py:' || wrong log
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" triton_writes && grep -qx 'writes first second added' log || wrong log
 }
 
 # 801: the call is not supported, and is listed; the library is loaded all the same
@@ -1292,7 +1343,8 @@ test_compiled_programs() {
 	has_package triton Triton
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" compiled && verified run.cft && grep -qx 'made 0' log &&
 		record -o graphs.cft -- "$python" "$root/tests/torch/train.py" compiled reduce-overhead && verified graphs.cft &&
-		"$cufrag" info graphs.cft | grep -q 'private pools'
+		"$cufrag" info graphs.cft | grep -q 'private pools' || return
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" compiled_writes && grep -qxF 'resolved [0, 0, 0] 28' log || wrong log
 }
 
 test_one_rank_of_eight() {

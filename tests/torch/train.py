@@ -571,6 +571,45 @@ def triton_kernel():
     print("triton", out.sum().item(), torch.isfinite(out).item())
 
 
+def triton_writes():
+    """Integers that kernels write are not those of before, in whatever way, and those that they only read are."""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def put(at, value):
+        tl.store(at, value)
+
+    @triton.jit
+    def kernel(first, indices, read, second, added, unused, n, STEPS: tl.constexpr, B: tl.constexpr):
+        i = tl.load(indices + tl.arange(0, B))
+        at = first
+        for _ in range(STEPS):
+            put(at + i, tl.load(read + i))
+            at += n
+        if n > 5:
+            behind, beside = second + tl.arange(0, B), i
+            tl.store(behind, beside)
+        tl.atomic_add(added + i, i)
+        tl.device_assert(tl.load(unused) >= 0)
+    globals().update(tl=tl, put=put)
+    named = {name: torch.arange(64, device="cuda", dtype=torch.int32) + 1 for name in ("first", "indices", "read", "second", "added", "unused")}
+    kernel[(1,)](named["first"], named["indices"], named["read"], second=named["second"], added=named["added"], unused=named["unused"], n=16, STEPS=2, B=16)
+    print("writes", *(name for name, t in named.items() if t.sum().item() != 2080))
+
+
+def compiled_writes():
+    """Compiled code that changes integers in place: those of before may be places that are not there."""
+    @torch.compile(dynamic=True)
+    def resolve(ids, table):
+        ids[:] = torch.where(ids < 0, table[torch.clamp(-ids, min=0)], ids)
+
+    ids, table = torch.tensor([4, -1, -2], device="cuda"), torch.arange(8, device="cuda")
+    resolve(ids, table)
+    nn.functional.embedding(ids, torch.ones(8, 2, device="cuda"))
+    print("resolved", ids.tolist(), table.sum().item())
+
+
 BESIDE = """
 int cublasSrotg_v2(void *, float *, float *, float *, float *);
 int cudaMallocPitch(void **, unsigned long *, unsigned long, unsigned long);

@@ -18,11 +18,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <frag/device.h>
@@ -240,6 +242,15 @@ void frag_nogpu_clear(void *p, uint64_t bytes)
 	memset((void *)(uintptr_t)high, 0, end - high);
 }
 
+/* Where the death of its parent would kill this process, as SGLang's, it ends it instead: a kill loses the recording. */
+static void end_with_parent(void)
+{
+	int number = 0;
+
+	if (!prctl(PR_GET_PDEATHSIG, &number) && number == SIGKILL)
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
 /* A process that took memory of a card leaves PID.begun where recordings go; who writes its recording
  * takes it away. So cufrag can say which was lost. pre: locked. */
 void frag_nogpu_mark_begun(void)
@@ -252,6 +263,7 @@ void frag_nogpu_mark_begun(void)
 	if (marked == getpid() || !folder)
 		return;
 	marked = getpid();
+	end_with_parent();
 	snprintf(path, sizeof(path), "%s/%d.begun", folder, marked);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd >= 0)

@@ -249,6 +249,9 @@ void frag_nogpu_origin_set(const void *p, uint32_t origin, bool lower);
 struct awaited;
 void frag_nogpu_stream_awaits(void *stream, struct awaited *a);
 
+/* This process is that of its rank, also if it never talks (ranks/talk.c). */
+__attribute__((visibility("default"))) void frag_nogpu_present(void);
+
 /* ---- calls nobody implements (calls.c) */
 
 /*

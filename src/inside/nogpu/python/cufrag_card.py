@@ -192,6 +192,7 @@ class Card:
     def play_ranks(self, torch):
         if os.environ.get("CUFRAG_NOGPU_RANK") or int(os.environ.get("WORLD_SIZE", "1")) > 1:
             import cufrag_ranks
+            ctypes.CDLL(self.core).frag_nogpu_present()
             attach("ranks that do not run", cufrag_ranks.play, torch)
 
     def begin(self, torch):
@@ -261,6 +262,9 @@ class Card:
                                 *self.roof(), ctypes.c_ulonglong(memory_of_a_rank() if mode == "computed" else 0), self.callback)
         lib.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit), STALE % "a kernel of Triton writes")
+        After("triton.compiler.compiler", lambda compiler: self.watch_triton_compiled(torch, compiler), STALE % "a compiled kernel of Triton writes")
+        for package in "torch._inductor.runtime", "torch._inductor":  # the second up to PyTorch 2.3
+            After(package + ".triton_heuristics", lambda heuristics: self.watch_inductor_kernels(torch, heuristics), STALE % "a kernel of compiled code writes")
         After("torch._inductor.codecache", lambda _: self.watch_inductor(torch), STALE % "compiled code makes")
         if mode == "computed":
             import cufrag_compiled
@@ -281,21 +285,50 @@ class Card:
         threading.Thread.start = start
 
     def watch_triton(self, torch, jit):
-        """Its kernels are no operators: what they may write is not computed from then on. Integers are mostly read."""
-        unknown = self.values.cufrag_values_unknown
+        """Its kernels are no operators: what they write is not computed from then on."""
+        import cufrag_stores
 
-        def watched(launch):
+        def watched(launch, *of):  # of: the kernel, where a launch does not begin with it
             def run(*args, **kwargs):
-                for t in (*args, *kwargs.values()):
-                    if isinstance(t, torch.Tensor) and t.is_cuda and t.is_floating_point():
-                        unknown(ctypes.c_void_p(t.untyped_storage()._cdata))
+                kernel, *given = *of, *args
+                if not kwargs.get("warmup"):
+                    self.forget(cufrag_stores.written, torch, kernel, given, kwargs)
                 return launch(*args, **kwargs)
             return run
         if hasattr(jit.JITFunction, "run"):
             jit.JITFunction.run = watched(jit.JITFunction.run)
             return
         make = jit.JITFunction._make_launcher  # Triton 2.1: each kernel makes its own
-        jit.JITFunction._make_launcher = lambda kernel: watched(make(kernel))
+        jit.JITFunction._make_launcher = lambda kernel: watched(make(kernel), kernel)
+
+    def watch_triton_compiled(self, torch, compiler):
+        """A program may launch what it compiled beforehand, too."""
+        import cufrag_stores
+        launcher = compiler.CompiledKernel.__getitem__
+
+        def launcher_of(kernel, grid):
+            launch = launcher(kernel, grid)
+
+            def run(*args, **kwargs):
+                self.forget(cufrag_stores.written_compiled, torch, kernel, args)
+                return launch(*args, **kwargs)
+            return run
+        compiler.CompiledKernel.__getitem__ = launcher_of
+
+    def watch_inductor_kernels(self, torch, heuristics):
+        """They are Triton's, with launches of their own."""
+        import cufrag_stores
+        launch = heuristics.CachingAutotuner.run
+
+        def run(kernel, *args, **kwargs):
+            self.forget(cufrag_stores.written_by_inductor, torch, kernel, args)
+            return launch(kernel, *args, **kwargs)
+        heuristics.CachingAutotuner.run = run
+
+    def forget(self, find, *given):
+        """What `find` finds in a launch; it looks into what a release may have in another way."""
+        for t in attach(STALE % "a kernel of Triton writes", find, *given) or ():
+            self.values.cufrag_values_unknown(ctypes.c_void_p(t.untyped_storage()._cdata))
 
     def watch_inductor(self, torch):
         """What compiled code makes is made by no operator, and by kernels: it's not what lay there before."""

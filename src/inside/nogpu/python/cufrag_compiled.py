@@ -35,7 +35,7 @@ def watch(torch, values):
 
 
 def watch_triton(torch, values, jit):
-    """Around what marks the tensors of a launch as not computed (cufrag_card.py)."""
+    """Around what marks the tensors that a launch writes as not computed (cufrag_card.py)."""
     from triton.runtime import interpreter
     launch, memory, patch = jit.JITFunction.run, Memory(torch, values), interpreter._patch_lang_tensor
 
@@ -58,8 +58,9 @@ def watch_triton(torch, values, jit):
             except Exception as e:
                 tell("Triton's kernel %s" % kernel.fn.__name__, e)
         given = launch(kernel, *args, grid=grid, warmup=warmup, **rest)
-        for t, base in zip(tensors, bases):
-            memory.know(base) if done else memory.forget(t)
+        if done:
+            for base in bases:
+                memory.know(base)
         return given
     jit.JITFunction.run = run
 
@@ -80,9 +81,6 @@ class Memory:
 
     def know(self, base):
         self.values.cufrag_values_known(ctypes.c_void_p(base), None)
-
-    def forget(self, t):
-        self.values.cufrag_values_unknown(ctypes.c_void_p(t.untyped_storage()._cdata))
 
     def fill(self, t, result):
         self.seen(t).copy_(result)

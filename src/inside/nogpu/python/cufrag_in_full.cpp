@@ -151,6 +151,7 @@ bool on_cpu(const c10::OperatorHandle &op, const Info &f)
 	return op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU) || begins(f.name, INSTEAD);
 }
 
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 2
 /* The same by the CPU's own kernel, which is faster and knows no groups of heads. */
 std::vector<IValue> attend_fast(const Attention &a)
 {
@@ -165,6 +166,12 @@ std::vector<IValue> attend_fast(const Attention &a)
 	};
 	return { dq, few(dk, a.k), few(dv, a.v) };
 }
+#else
+std::vector<IValue> attend_fast(const Attention &a) /* 2.1 has no such kernel */
+{
+	return a.grad.defined() ? attend_backward(a) : attend(a);
+}
+#endif
 
 /* Once for each operator. */
 void tell_missed(const Info &f)

@@ -4,7 +4,6 @@
 The process group is PyTorch's own, over the pretended NCCL. Only the store, through which ranks
 find each other, is replaced: it answers for those who are not there.
 """
-import atexit
 import copy
 import ctypes
 import datetime
@@ -254,8 +253,7 @@ def play(torch):
         world = int(os.environ["WORLD_SIZE"])
         players = cufrag_roles.Players(torch, c10d, roles, world) if roles else None
         if scout:
-            found = attach("roles of ranks", cufrag_roles.Scout, torch, c10d, scout, world)
-            atexit.register(found.write, []) if found else cufrag_roles.end_scout(1)
+            attach("roles of ranks", cufrag_roles.Scout, torch, c10d, scout, world) or cufrag_roles.end_scout(1)
     attach("objects of ranks that do not run", tolerate_objects, c10d)
     import cufrag_checkpoints
     cufrag_checkpoints.watch(torch)

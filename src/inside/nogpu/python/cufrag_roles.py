@@ -172,12 +172,21 @@ def at_first(c10d, world, then):
 
 
 class Scout:
-    """In rank 0, which runs alone: ends the program with its first optimizer step, or the first single message."""
+    """In rank 0, which runs alone: ends the program with its first optimizer step, or the first single message. A program that has
+    neither, as one that generates, runs to its end."""
 
     def __init__(self, torch, c10d, path, world):
         self.path, self.c10d, self.world = path, c10d, world
         self.groups = Groups(c10d, world)
         at_first(c10d, world, self.finish)
+        atexit.register(self.write, [])
+        leave, pid = os._exit, os.getpid()
+
+        def end(status):
+            if os.getpid() == pid:  # no child of the program
+                self.write([])
+            leave(status)
+        os._exit = end
 
     def finish(self, stage_lists):
         if self.groups.lists:

@@ -327,11 +327,11 @@ static int missing_of(const struct awaited *a)
 }
 
 /* Not sooner than CIRCLE_NS: a message may be on its way. */
-static bool stuck(struct talk *t, int peer, uint64_t *since)
+static bool lasts(bool so, uint64_t *since)
 {
 	uint64_t now = frag_clock_ns();
 
-	if (!talk_circle(t, peer)) {
+	if (!so) {
 		*since = 0;
 		return false;
 	}
@@ -342,7 +342,7 @@ static bool stuck(struct talk *t, int peer, uint64_t *since)
 static int wait_for(const struct goal *g)
 {
 	struct timespec nap = { 0, NAP_FIRST_NS };
-	uint64_t since = 0;
+	uint64_t circle = 0, never = 0;
 	struct awaited *a;
 	int rc = NOGPU_OK, told = -1;
 	struct talk *talk = NULL;
@@ -356,8 +356,10 @@ static int wait_for(const struct goal *g)
 			talk = a->talk;
 			talk_waits(talk, peer);
 		}
-		if (told >= 0 && stuck(talk, peer, &since))
+		if (told >= 0 && lasts(talk_circle(talk, peer), &circle))
 			rc = NOGPU_TIMEOUT;
+		if (told >= 0 && lasts(talk_never(talk, peer), &never))
+			talk_abandon(talk);
 		pthread_mutex_unlock(&mutex);
 		moment_tell(); /* for this, others may wait */
 		nanosleep(&nap, NULL);

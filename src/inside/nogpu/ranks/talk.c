@@ -7,6 +7,7 @@
  *	NAME.R.P.1	the same, of sends
  *	PID.clock	see talk_clock.h
  *	PID.waits	"pid of the process that PID waits for, number": another number each time it begins to wait
+ *	R.present	pid of the process of the job's rank R, which may never be a member of anything
  *
  * Each file has one writer. Who reads NAME.R.P.N punches out what it has read.
  */
@@ -14,12 +15,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "inside/nogpu/nogpu.h"
 
 #define CIRCLE_MOST 4096 /* processes to follow */
 
@@ -43,7 +47,8 @@ struct line {
 struct talk {
 	char name[TALK_NAME_CHARS];
 	int ranks, rank;
-	int lock; /* descriptor */
+	int lock;	/* descriptor */
+	bool abandoned; /* who is not there will not come */
 	struct line lines[];
 };
 
@@ -272,8 +277,16 @@ enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct
 {
 	if (next_message(t, peer, call, out))
 		return TALK_HERE;
-	if (pid_of(t, peer))
+	switch (pid_of(t, peer)) {
+	case 0:
+		break;
+	case -1:
+		if (t->abandoned)
+			return TALK_ENDED;
+		/* fall through */
+	default:
 		return TALK_NOT_YET;
+	}
 	return next_message(t, peer, call, out) ? TALK_HERE : TALK_ENDED; /* its last one */
 }
 
@@ -315,4 +328,64 @@ bool talk_circle(struct talk *t, int peer)
 		if (pid == getpid())
 			return true;
 	return false;
+}
+
+/* ---- ranks that never come ---------------------------------------------------------------- */
+
+static void present_path(char *path, size_t room, long rank)
+{
+	snprintf(path, room, "%.4000s/%ld.present", folder(), rank);
+}
+
+/* The process of a rank of the job. 0: it has ended; -1: it is not there yet. */
+static long present(long rank)
+{
+	char path[4200], text[64];
+	long pid;
+
+	present_path(path, sizeof(path), rank);
+	if (!read_text(path, text, sizeof(text)))
+		return -1;
+	pid = strtol(text, NULL, 10);
+	return kill((pid_t)pid, 0) && errno == ESRCH ? 0 : pid;
+}
+
+void frag_nogpu_present(void)
+{
+	const char *rank = getenv("RANK");
+	char path[4200], text[64];
+
+	if (!talk_possible() || !rank ||
+	    present(atol(rank)) > 0) /* its helpers have its number, too */
+		return;
+	present_path(path, sizeof(path), atol(rank));
+	snprintf(text, sizeof(text), "%d", (int)getpid());
+	(void)write_text(path, text, NULL);
+}
+
+static bool is_member(const struct talk *t, long pid)
+{
+	bool found = pid == getpid();
+
+	for (int i = 0; !found && i < t->ranks; i++)
+		found = pid_of(t, i) == pid;
+	return found;
+}
+
+bool talk_never(struct talk *t, int peer)
+{
+	const char *world = getenv("WORLD_SIZE");
+	bool never = world && pid_of(t, peer) < 0;
+
+	for (long i = 0; never && i < atol(world); i++) {
+		long pid = present(i);
+
+		never = !pid || (pid > 0 && is_member(t, pid));
+	}
+	return never;
+}
+
+void talk_abandon(struct talk *t)
+{
+	t->abandoned = true;
 }

@@ -62,4 +62,9 @@ void talk_waits(struct talk *t, int peer);
 /* Does `peer`, through those for whom it waits, wait for this process? */
 bool talk_circle(struct talk *t, int peer);
 
+/* Did all ranks of the job that are no members end, and `peer` is none? */
+bool talk_never(struct talk *t, int peer);
+/* From now on, who is not there has ended. */
+void talk_abandon(struct talk *t);
+
 #endif

@@ -3,6 +3,8 @@
 #include "talk_clock.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +45,42 @@ static void *map(const char *path, bool own)
 static struct talk_clock unread;
 static struct talk_clock *_Atomic own_page = &unread;
 
+static char made[PATH_ROOM];
+
+static bool is_there(void)
+{
+	FRAG_LOCKED(&mutex);
+
+	return !access(made, F_OK);
+}
+
+/* The folder goes when cufrag has ended, or when who started the ranks has: nobody records what is still there, and those who
+ * wait for others would wait for ever. */
+static void *watch(void *ctx)
+{
+	while (is_there())
+		sleep(1);
+	dprintf(STDERR_FILENO, "cufrag: process %d ends, since the recording of its job is over\n",
+		(int)getpid());
+	_exit(1);
+	return ctx;
+}
+
+static void begin_watch(void)
+{
+	static bool begun;
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (!begun && !pthread_create(&thread, NULL, watch, NULL))
+		begun = !pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void talk_clock_make(void)
 {
-	static char made[PATH_ROOM];
 	char path[PATH_ROOM];
 	struct talk_clock *page;
 	FRAG_LOCKED(&mutex);
@@ -56,6 +91,8 @@ void talk_clock_make(void)
 	page = map(path, true);
 	own_page = page ? page : &unread;
 	memcpy(made, path, sizeof(made));
+	if (page)
+		begin_watch();
 }
 
 struct talk_clock *talk_clock_own(void)

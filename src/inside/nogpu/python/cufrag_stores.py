@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tensors a kernel in Triton writes. It is no operator, so nobody says so, but its source does: a parameter is written if the kernel, or
+a function that it calls, stores to a pointer that was made of it. What a pointer is made of is followed through assignments, whatever their
+order and condition; a number that was loaded leads back to no parameter, so an array of indices is not written."""
+import ast
+import re
+
+WRITES = re.compile("store|atomic|scatter|shared_to_global")
+READS = re.compile("load|atomic|gather|global_to_shared")
+DESCRIBE = {"block_shape", "dtype", "shape"}
+known = {}  # Triton's function by its id -> its parameters that it writes, those that its result is made of, and itself
+
+
+def written(torch, kernel, args, named):
+    given = dict(zip(kernel.arg_names, args), **named)
+    return [t for name in flows(kernel)[0] for t in tensors(torch, given.get(name))]
+
+
+def written_compiled(torch, compiled, args):
+    source = getattr(compiled, "src", None)
+    return written_in_order(torch, getattr(source, "fn", None), getattr(source, "signature", {}), args)
+
+
+def written_by_inductor(torch, kernel, args):
+    meta = getattr(kernel, "triton_meta", None) or kernel.meta  # PyTorch 2.1
+    return written_in_order(torch, kernel.fn, meta["signature"], args)
+
+
+def written_in_order(torch, kernel, signature, args):
+    """signature: type by name or number of the parameter, as compilers of Triton have it. Without kernel: it may write all."""
+    pointers = [key if isinstance(key, str) else kernel.arg_names[key] for key, kind in signature.items() if str(kind).startswith(("*", "tensordesc"))]
+    given = [a for a in args if tensors(torch, a)]
+    return written(torch, kernel, (), dict(zip(pointers, given))) if kernel and len(pointers) == len(given) else tensors(torch, args)
+
+
+def tensors(torch, value):
+    """Those of an argument: itself, in a tuple, or behind a descriptor."""
+    if isinstance(value, torch.Tensor):
+        return [value] if value.is_cuda else []
+    if isinstance(value, (tuple, list)):
+        return [t for v in value for t in tensors(torch, v)]
+    return tensors(torch, value.base) if hasattr(value, "base") else []
+
+
+def flows(function):
+    if id(function) not in known:  # its own hash is not there where Inductor got it from another process
+        try:
+            found = Flow(function).follow()
+        except Exception:  # no source, or none that this Python reads: it may write them all
+            found = set(function.arg_names), set(function.arg_names)
+        known[id(function)] = *found, function
+    return known[id(function)]
+
+
+class Flow:
+    def __init__(self, function):
+        self.function, self.tree = function, function.parse()
+        self.made_of = {name: {name} for name in function.arg_names}  # by local name: parameters
+        self.written, self.result = set(), set()
+
+    def follow(self):
+        grown = True
+        while grown:
+            before = self.size()
+            for node in ast.walk(self.tree):
+                self.step(node)
+            grown = self.size() > before
+        return self.written, self.result
+
+    def size(self):
+        return sum(map(len, self.made_of.values())) + len(self.written) + len(self.result)
+
+    def step(self, node):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self.assign(target, node.value)
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value:
+            self.assign(node.target, node.value)
+        elif isinstance(node, ast.For):
+            self.assign(node.target, node.iter)
+        elif isinstance(node, ast.Return) and node.value:
+            self.result |= self.behind(node.value)
+        elif isinstance(node, ast.Call):
+            self.call(node)
+
+    def assign(self, target, value):
+        if isinstance(target, (ast.Tuple, ast.List)):
+            same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+            for i, t in enumerate(target.elts):
+                self.assign(t, value.elts[i] if same else value)
+            return
+        for name in ast.walk(target):
+            if isinstance(name, ast.Name):
+                self.made_of.setdefault(name.id, set()).update(self.behind(value))
+
+    def call(self, node):
+        callee, args = self.callee(node), [*node.args, *(k.value for k in node.keywords)]
+        if callee:
+            self.written |= self.passed(callee, node, flows(callee)[0])
+        elif WRITES.search(name_of(node)):  # tl.store(pointer, ...), descriptor.store(...)
+            self.written |= self.behind(node.func).union(*map(self.behind, args[:1]))
+        elif isinstance(node.func, ast.Name) and node.func.id in self.made_of:  # a function that was passed
+            self.written.update(*map(self.behind, args))
+
+    def passed(self, callee, node, names):
+        """Parameters that these arguments are made of."""
+        given = dict(zip(callee.arg_names, node.args), **{k.arg: k.value for k in node.keywords})
+        return set().union(*(self.behind(given[name]) for name in names if name in given))
+
+    def behind(self, node):
+        """Parameters that an expression is made of."""
+        if isinstance(node, ast.Name):
+            return self.made_of.get(node.id, set())
+        if isinstance(node, ast.Compare) or isinstance(node, ast.Attribute) and node.attr in DESCRIBE:
+            return set()
+        if isinstance(node, ast.Call):
+            callee = self.callee(node)
+            if callee:
+                return self.passed(callee, node, flows(callee)[1])
+            if READS.search(name_of(node)):
+                return set()
+        return set().union(*map(self.behind, ast.iter_child_nodes(node)))
+
+    def callee(self, node):
+        """Another function in Triton; None: it is one of the language, or not known."""
+        names, at = [], node.func
+        while isinstance(at, ast.Attribute):
+            names.append(at.attr)
+            at = at.value
+        if not isinstance(at, ast.Name) or at.id in self.made_of:
+            return None
+        code = self.function.fn
+        free = dict(zip(code.__code__.co_freevars, code.__closure__ or ()))
+        found = free[at.id].cell_contents if at.id in free else code.__globals__.get(at.id)
+        for name in reversed(names):
+            found = getattr(found, name, None)
+        return found if hasattr(found, "arg_names") and hasattr(found, "parse") else None
+
+
+def name_of(call):
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
