@@ -4,14 +4,18 @@
 
     conv_trees.py questions SHAPES COUNT > QUESTIONS         # no card; SHAPES: lines of conv_workspaces.py shapes
     conv_trees.py ask QUESTIONS PLANS WORKERS SECONDS        # on a card: its first plans, and those of a card that is only described
+    conv_trees.py ask-card QUESTIONS PLANS WORKERS SECONDS   # only the first (ask-none: only the second, which needs no card);
+    conv_trees.py join CARD NONE > PLANS                     # both together
     conv_trees.py grow QUESTIONS PLANS TREES.csv             # no card; needs scikit-learn
 
-A question is "OPERATION TYPE LAYOUT c k [d] h w [t] r s stride pad dilation groups n"; a plan BYTES:NOTES:ENGINE:KNOB=VALUE;... `grow` keeps one
+A question is "OPERATION TYPE LAYOUT c k [d] h w [t] r s stride pad dilation groups n", stride, pad and dilation as one number or one for each
+side ("2x1"); a plan BYTES:NOTES:ENGINE:KNOB=VALUE;..., the first one of each kind that the notes tell apart, with spaces between. `grow` keeps one
 question of five aside and says how many of their sizes come out within 2 % or 2 KiB.
 """
 import collections
 import ctypes
 import glob
+import importlib.util
 import itertools
 import json
 import math
@@ -85,16 +89,17 @@ def volume(rng):
 
 
 def question(line):
-    """As cufrag_planner.py takes it; None: there is nothing to compute."""
+    """As cufrag_planner.py takes it (in numbers, it is taken as it is); None: there is nothing to compute."""
+    if line[0].isdigit():
+        return planner.Question(int(v) for v in line.split())
     operation, type_name, layout, *numbers = line.split()
-    numbers = [int(v) for v in numbers]
     dims = 3 if len(layout) == 5 else 2
-    (c, k), sides, taps = numbers[:2], numbers[2:2 + dims], numbers[2 + dims:2 + 2 * dims]
-    stride, pad, dilation, groups, n, *first_pad = numbers[2 + 2 * dims:]
-    pads, strides, dilations = [pad] * dims, [stride] * dims, [dilation] * dims
+    strides, pads, dilations = ([int(p) for p in v.split("x")] * (1 if "x" in v else dims) for v in numbers[2 + 2 * dims:5 + 2 * dims])
+    c, k, *numbers = (int(v) for v in numbers[:2 + 2 * dims] + numbers[5 + 2 * dims:])
+    sides, taps, (groups, n, *first_pad) = numbers[:dims], numbers[dims:2 * dims], numbers[2 * dims:]
     if dims == 2 and sides[0] == 1:
         strides[0] = dilations[0] = 1
-        pads[0] = 0 if taps[0] == 1 else pad
+        pads[0] = 0 if taps[0] == 1 else pads[0]
     pads[0] = first_pad[0] if first_pad else pads[0]
     y = [(side + 2 * p - d * (t - 1) - 1) // step + 1 for side, p, d, t, step in zip(sides, pads, dilations, taps, strides)]
     if min(y) < 1:
@@ -139,8 +144,10 @@ class WithoutPartialSums(planner.Planner):
 def ask_some(path, out, number, workers, end, real):
     if not real:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    import torch
-    beside = os.path.join(os.path.dirname(os.path.dirname(torch.__file__)), "nvidia/cudnn/lib/libcudnn.so.9")
+    else:
+        import torch  # noqa: F401 (loads cuBLASLt)
+    packages = os.path.dirname(os.path.dirname(importlib.util.find_spec("torch").origin))
+    beside = os.path.join(packages, "nvidia/cudnn/lib/libcudnn.so.9")
     library = (glob.glob(beside) + glob.glob("/usr/lib/x86_64-linux-gnu/libcudnn.so.9"))[0]
     asked = (CardsPlanner if real else WithoutPartialSums)(library, json.dumps(H200))
     with open(path) as f, open("%s.%d.%s" % (out, number, "card" if real else "none"), "w") as to:
@@ -148,33 +155,44 @@ def ask_some(path, out, number, workers, end, real):
             q = question(line) if at % workers == number and time.time() < end else None
             if q:
                 try:
-                    graph = asked.graph(q)
-                    for config, engine, kind in itertools.islice(asked.plans(graph), 1):
-                        knobs = ";".join("%d=%d" % k for k in asked.knobs_of(config).items())
-                        print(at, "%d:%d:%d:%s" % (asked.bytes_of(q, graph, config, engine), kind, engine, knobs), sep="\t", file=to)
+                    graph, plans = asked.graph(q), {}
+                    for config, engine, kind in asked.plans(graph):
+                        if kind not in plans:
+                            knobs = ";".join("%d=%d" % k for k in asked.knobs_of(config).items())
+                            plans[kind] = "%d:%d:%d:%s" % (asked.bytes_of(q, graph, config, engine), kind, engine, knobs)
+                    print(at, *plans.values(), sep="\t", file=to)
                 except planner.Refused:
                     pass
                 asked.clear()
 
 
-def ask(path, out, workers, seconds):
+def ask(path, out, workers, seconds, kinds):
     multiprocessing.set_start_method("spawn")
     end = time.time() + seconds
-    processes = [multiprocessing.Process(target=ask_some, args=(path, out, i, workers, end, real))
-                 for i in range(workers) for real in (True, False)]
+    processes = [multiprocessing.Process(target=ask_some, args=(path, out, i, workers, end, kind == "card"))
+                 for i in range(workers) for kind in kinds]
     for p in processes:
         p.start()
     for p in processes:
         p.join()
-    plans = [{}, {}]
-    for table, kind in zip(plans, ("card", "none")):
-        for part in glob.glob("%s.*.%s" % (out, kind)):
-            with open(part) as f:
-                table.update(line.rstrip("\n").split("\t") for line in f)
-            os.remove(part)
-    with open(out, "w") as f:
-        for at in sorted(plans[0].keys() & plans[1].keys(), key=int):
-            print(at, plans[0][at], plans[1][at], sep="\t", file=f)
+    for kind in kinds:
+        with open(out + (".of_" + kind if len(kinds) > 1 else ""), "w") as f:
+            for part in glob.glob("%s.*.%s" % (out, kind)):
+                with open(part) as some:
+                    f.write(some.read())
+                os.remove(part)
+    if len(kinds) > 1:
+        with open(out, "w") as f:
+            join(*(out + ".of_" + kind for kind in kinds), f)
+
+
+def join(card, none, to=sys.stdout):
+    plans = []
+    for path in (card, none):
+        with open(path) as f:
+            plans.append(dict(line.rstrip("\n").split("\t", 1) for line in f if "\t" in line))
+    for at in sorted(plans[0].keys() & plans[1].keys(), key=int):
+        print(at, *(table[at].replace("\t", " ") for table in plans), sep="\t", file=to)
 
 
 # ---- trees
@@ -290,7 +308,7 @@ def rows_of(path, plans):
     random.Random(1).shuffle(asked)
     for at, card, none in asked:
         text = lines[int(at)]
-        q, (size, _, engine, _), (alone, _, planned, knobs) = question(text), card.split(":"), none.split(":")
+        q, (size, _, engine, _), (alone, _, planned, knobs) = question(text), *(plans.split()[0].split(":") for plans in (card, none))
         knobs = dict((int(v) for v in pair.split("=")) for pair in knobs.split(";") if pair)
         key, taken, size, planned, alone = trees.key_of(q), int(engine) == CUBLASLT[text.split()[0]], int(size), int(planned), int(alone)
         if trees.is_point(q):
@@ -356,7 +374,9 @@ if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
     if command == "questions":
         questions(arguments[0], int(arguments[1]))
-    elif command == "ask":
-        ask(arguments[0], arguments[1], int(arguments[2]), float(arguments[3]))
+    elif command.startswith("ask"):
+        ask(arguments[0], arguments[1], int(arguments[2]), float(arguments[3]), {"ask": ("card", "none")}.get(command, (command[4:],)))
+    elif command == "join":
+        join(*arguments)
     else:
         grow(*arguments)
