@@ -219,7 +219,7 @@ def beside(torch, run):
 
 def measure_one(torch, line, say):
     type_name, layout, transposed, c, k, sides, taps, strides, pads, dilations, groups, n = parse(line)
-    torch.backends.cudnn.allow_tf32 = type_name == "tf32"
+    torch.backends.cudnn.allow_tf32 = type_name != "fp32"
     form = {"nhwc": torch.channels_last, "ndhwc": torch.channels_last_3d}.get(layout, torch.contiguous_format)
     kind = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(type_name, torch.float32)
 

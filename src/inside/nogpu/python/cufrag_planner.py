@@ -52,7 +52,8 @@ STREAM_K_FROM = 62
 # are judged too slow (13 of 40 sizes without them, one of 237 with them)
 TOO_SLOW = {FORWARD: {38, 46, 48}, DATA: {58, 76}}
 FOLDS = 58  # the engine that folds strides of a data pass into channels
-COUNTERS = 131  # bytes beside partial sums, and where there are two rounds of tiles or more
+COUNTERS = 131  # bytes where there are more than two rounds of tiles
+PAIRS = 159  # bytes beside partial sums and their counters
 # multiprocessors of an H200's 132 that clusters of each size filled (one H100: 102 by clusters of 6)
 FILLED = {1: 132, 2: 132, 3: 117, 4: 120, 5: 110, 6: 108, 7: 105, 8: 120, 16: 112}
 
@@ -211,20 +212,22 @@ class Planner:
     def bytes_of(self, q, graph, config, engine):
         size = self.get(config, 303, LONG, 1)[0]
         knobs = self.knobs_of(config) if engine >= STREAM_K_FROM else {}
-        if not is_streamk(engine, knobs):
+        if not has_tiles(engine, knobs):
             return size
         try:
-            alone = self.on_one_cluster(graph, engine, knobs)
+            alone = self.on_one_cluster(graph, engine, knobs) if is_streamk(engine, knobs) else size
         except Refused:
             return size
         return self.with_partial_sums(q, knobs, alone)
 
     def with_partial_sums(self, q, knobs, alone):
+        """Sums that are split are added in pairs, and a counter tells of each pair; one more is there for more than two rounds of tiles."""
         (m, n), (last, few, found) = TILES[knobs[TILE]], streamk(q, knobs, self.sms)
-        partial = last * self.trees.splits(q, found) if last else 0
-        if not partial and few and alone % 16 == COUNTERS % 16:
-            return alone - COUNTERS
-        return alone + 4 * m * n * partial
+        parts = self.trees.splits(q, found) if last and knobs[WORKSPACE] == 0 else 0
+        counted = alone % 16 == COUNTERS % 16
+        if parts:
+            return alone - COUNTERS * counted + 4 * m * n * last * parts + PAIRS + 4 * (last * pairs(parts) + (not few))
+        return alone - COUNTERS if few and counted else alone
 
     def on_one_cluster(self, graph, index, knobs):
         """Bytes without partial sums: one cluster has nobody to share a tile with."""
@@ -262,13 +265,23 @@ def mask_of(notes):
     return sum(1 << n for n in (TENSOR_CORES, NOT_DETERMINISTIC) if n in notes)
 
 
+def has_tiles(engine, knobs):
+    """Whether its tiles are known."""
+    return engine >= STREAM_K_FROM and knobs.get(TILE) in TILES and WORKSPACE in knobs and CLUSTER_M in knobs
+
+
 def is_streamk(engine, knobs):
-    """Of those whose partial sums depend on the card, and whose tiles are known."""
-    return engine >= STREAM_K_FROM and knobs.get(WORKSPACE) == 0 and knobs.get(TILE) in TILES
+    """Of those whose partial sums depend on the card."""
+    return has_tiles(engine, knobs) and knobs.get(WORKSPACE) == 0
+
+
+def pairs(parts):
+    """Of so many partial sums, and of the sums of those."""
+    return up(parts, 2) + pairs(up(parts, 2)) if parts > 1 else 0
 
 
 def streamk(q, knobs, sms):
-    """Tiles of the last round, whether there are fewer than two rounds, and what decides into how many parts the sums of the last
+    """Tiles of the last round, whether there are two rounds or fewer, and what decides into how many parts the sums of the last
     round are split, so that they fill the card."""
     (tile_m, tile_n), m, n = TILES[knobs[TILE]], knobs[CLUSTER_M], knobs[CLUSTER_N]
     (x, w, y), taps = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:])
@@ -284,7 +297,7 @@ def streamk(q, knobs, sms):
     tiles = up(rows, m) * m * up(columns, n) * n
     last, groups = tiles % filled if filled else 0, x[1] // w[1]
     room = filled / last if last else 0
-    return last, tiles < 2 * filled, [
+    return last, tiles <= 2 * filled, [
         knobs[TILE], m, n, cluster, filled, tiles, last, room, depth, tiles // filled if filled else 0, depth * room, taps, groups, w[2] == 1,
         w[-1] == 1, int(room), room == int(room), x[1], w[0], math.prod(x[2:]), x[0], depth / max(1, int(room)), q.data_type == 2,
         points[0], q.x[1][1] == 1, knobs.get(13, -1), len(x)]
