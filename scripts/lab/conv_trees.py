@@ -156,7 +156,7 @@ def ask_some(path, out, number, workers, end, real):
             if q:
                 try:
                     graph, plans = asked.graph(q), {}
-                    for config, engine, kind in asked.plans(graph):
+                    for config, engine, kind in asked.plans(q, graph):
                         if kind not in plans:
                             knobs = ";".join("%d=%d" % k for k in asked.knobs_of(config).items())
                             plans[kind] = "%d:%d:%d:%s" % (asked.bytes_of(q, graph, config, engine), kind, engine, knobs)
