@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions of many families, drawn at random: questions for conv_trees.py, and what PyTorch takes for them.
 
-    conv_spread.py draw SEED COUNT > QUESTIONS                     # as conv_trees.py takes them
+    conv_spread.py draw SEED COUNT [FAMILY...] > QUESTIONS         # as conv_trees.py takes them
     conv_spread.py shapes SEED COUNT > SHAPES                      # without the operation, small enough to run
     conv_spread.py measure SHAPES OUT.csv PART PARTS SECONDS       # on a card, or under cufrag record --no-gpu: every PARTS-th line
 
@@ -125,6 +125,13 @@ def patches(rng):
     return c, k, [t * rng.choice((4, 7, 8, 14, 16, 24, 32)) for _ in range(2)], [t] * 2, [t] * 2, [0] * 2, [1] * 2, 1, rng.choice(IMAGES)
 
 
+def squares(rng):
+    """Whose filters transforms could take."""
+    t, c, k = rng.choice((3, 3, 3, 5, 5, 7, 9, 11)), some(rng, 0.3), some(rng, 0.3)
+    groups = 1 if rng.random() < 0.8 else rng.choice([g for g in (2, 3, 4, 6, 8, 16, 32) if c % g == k % g == 0] or [1])
+    return c, k, plane(rng), [t] * 2, [1] * 2, [rng.choice((t // 2, t // 2, 0))] * 2, [1] * 2, groups, rng.choice((*IMAGES, 256, 512))
+
+
 def lines(rng):
     t = rng.choice(([1, 7], [7, 1], [1, 3], [3, 1], [1, 5], [5, 1], [1, 11], [11, 1], [1, 21], [21, 1], [1, 9], [9, 1]))
     c, k = some(rng), some(rng)
@@ -151,10 +158,10 @@ FAMILIES = (few_channels, few_channels, optical_flow, optical_flow, sound, sound
             upsampling, patches, lines, points, plain, plain)
 
 
-def draw(rng, most_bytes, most_products):
+def draw(rng, most_bytes, most_products, families=FAMILIES):
     """A shape that has a result and is not too large."""
     while True:
-        c, k, sides, taps, strides, pads, dilations, groups, n = rng.choice(FAMILIES)(rng)
+        c, k, sides, taps, strides, pads, dilations, groups, n = rng.choice(families)(rng)
         out = [(side + 2 * p - d * (t - 1) - 1) // step + 1 for side, p, d, t, step in zip(sides, pads, dilations, taps, strides)]
         if min(out) < 1 or c % groups or k % groups:
             continue
@@ -172,10 +179,11 @@ def layout_of(rng, dims):
     return rng.choice((("ncl",), ("nchw", "nhwc"), ("ncdhw", "ndhwc"))[dims - 1])
 
 
-def questions(seed, count):
+def questions(seed, count, *families):
     rng, seen = random.Random(seed), {}
+    families = [globals()[name] for name in families] or FAMILIES
     while len(seen) < count:
-        shape = draw(rng, 12 << 30, 1 << 60)
+        shape = draw(rng, 12 << 30, 1 << 60, families)
         layout = layout_of(rng, len(shape[2]))
         if layout == "ncl":  # a line of points is a picture of one row, as PyTorch asks
             c, k, sides, taps, strides, pads, dilations, groups, n = shape
@@ -257,4 +265,4 @@ if __name__ == "__main__":
     if command == "measure":
         measure(*arguments[:2], int(arguments[2]), int(arguments[3]), float(arguments[4]))
     else:
-        (questions if command == "draw" else shapes)(*map(int, arguments))
+        (questions if command == "draw" else shapes)(*map(int, arguments[:2]), *arguments[2:])
