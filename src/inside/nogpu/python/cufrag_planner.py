@@ -208,13 +208,12 @@ class Planner:
 
     def largest(self, q):
         """Of each kind, as cudnn.benchmark tries them: the heuristic's proposals and those of the fallback."""
-        graph, most, folded = self.graph(q), {}, 0
+        graph, most, folded = self.graph(q), {}, False
         instant = self.proposals(graph, INSTANT)
         for config, engine, mask in self.usable(instant + self.proposals(graph, FALLBACK)):
             size = self.bytes_of(q, graph, config, engine)
             most[mask] = max(most.get(mask, 0), size)
-            if engine == FOLDS:
-                folded = max(folded, size)
+            folded |= engine == FOLDS
         left_out = {self.engine_of(c)[1] for c in self.proposals(graph, THOROUGH)} - {self.engine_of(c)[1] for c in instant}
         if not left_out & TOO_SLOW.get(q.operation, set()):
             most[0] = max(most.get(0, 0), transforms(q, folded))

@@ -2,9 +2,8 @@
 """Convolutions by Fourier's and Winograd's transforms, which cuDNN does not propose without a card: what they take, and when a card takes
 them first.
 
-Sizes: `transforms` equals 397 of 400 of an H100 (cuDNN 9.19), to be proposed in nine of ten that could be. `winograd` and `fourier` equal
-1,143 of the 1,151 plans of this kind that an H200 took first, of 41,617 (channels first, strides of 1). Whether it does is
-in cufrag_trees.csv, grown by scripts/lab/conv_trees.py.
+Sizes: `winograd` and `fourier` equal 12,167 of 12,269 that an H200 proposed (cuDNN 9.19); the largest ones are planned in parts of their images. Whether
+it takes one is in cufrag_trees.csv, grown by scripts/lab/conv_trees.py: first ("transform"), and where tensor cores are forbidden ("alone").
 """
 import math
 
@@ -14,8 +13,8 @@ TOGETHER = 8  # groups
 
 
 def transforms(q, folded):
-    """Bytes of a convolution of planes by Fourier transforms in single precision, where cudnn.benchmark tries them; 0: it does not. folded: what
-    rearranging a data pass of stride 2 and more takes."""
+    """Bytes of a convolution of planes by Fourier transforms in single precision, where cudnn.benchmark tries them; 0: it does not. folded: whether
+    cuDNN proposes to fold the strides of a data pass."""
     (x, w), stride, pad = (q.x[0], q.w[0]), max(q.strides), max(q.pads)
     if q.data_type or q.dims != 4 or x[1] != w[1] or max(q.dilations) > 1 or w[2] != w[3] or w[2] > 32:
         return 0

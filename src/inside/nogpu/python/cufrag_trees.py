@@ -6,11 +6,11 @@
 * How many parts each sum of a kernel of the stream-K kind has in the last round of tiles.
 * Whether a card takes a convolution by transforms (cufrag_transforms.py).
 
-The trees were grown from 975,000 plans of an H200 with cuDNN 9.19 by scripts/lab/conv_trees.py, which measures them, too (docs/nogpu.md,
+The trees were grown from 975,000 plans of an H200 with cuDNN 9.19, and on with 255,000, by scripts/lab/conv_trees.py, which measures them (docs/nogpu.md,
 "cuDNN"). They are in cufrag_trees.csv, a tree a line: PURPOSE,OPERATION,TYPE,LAYOUT and the nodes, a branch before what is below it:
 
     FEATURE<THRESHOLD    the next node where it holds, else the one behind all nodes of the next
-    =VALUE               a leaf: of a sum that decides ("whether"; "transform", with an engine in place of a layout), SPLITS:A:B:REST
+    =VALUE               a leaf: of a sum that decides ("whether"; "transform" and "alone", with an engine in place of a layout), SPLITS:A:B:REST
                          ("bytes", see `bytes_of` and `vote`), or parts ("splits")
 """
 import math
