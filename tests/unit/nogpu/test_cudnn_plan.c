@@ -236,6 +236,21 @@ static void on_this_machine(void (*test)(void))
 	assert_int_equal(system(command), 0);
 }
 
+static struct conv grouped_conv(int kind, int type, bool last, int64_t n, int64_t c, int64_t side,
+				int64_t k, int64_t r, int64_t stride, int64_t groups)
+{
+	struct conv v = conv(kind, type, last, n, c, side, k, r, stride);
+	int64_t of_one = c / groups;
+
+	v.w.dims[1] = of_one;
+	v.w.strides[0] = of_one * r * r;
+	if (last) {
+		v.w.strides[2] = of_one * r;
+		v.w.strides[3] = of_one;
+	}
+	return v;
+}
+
 /*
  * As an H200 took them: copies alone, with the partial sums of a whole card, cuBLASLt's products of points, single channels, whose
  * kernels cuDNN proposes only where it finds a driver, and transforms.
@@ -287,19 +302,82 @@ static void as_measured(void)
 
 	plan_for("total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct conv v = conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n, rows[i].c,
-				     rows[i].side, rows[i].k, rows[i].r, rows[i].stride);
-		int64_t taps = rows[i].r * rows[i].r, of_one = rows[i].c / rows[i].groups;
+		struct conv v = grouped_conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n,
+					     rows[i].c, rows[i].side, rows[i].k, rows[i].r,
+					     rows[i].stride, rows[i].groups);
 
-		v.w.dims[1] = of_one;
-		v.w.strides[0] = of_one * taps;
-		if (rows[i].last) {
-			v.w.strides[2] = of_one * rows[i].r;
-			v.w.strides[3] = of_one;
-		}
 		MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
 		MUST(llabs(plans.at[0].bytes - rows[i].bytes) < 512);
 	}
+}
+
+/* The first plan that a program takes: all of them, or those without tensor cores. */
+static int64_t first_of(const struct nogpu_plans *plans, bool without)
+{
+	for (int i = 0; i < plans->count; i++)
+		if (!without || !(plans->at[i].notes & 1))
+			return plans->at[i].bytes;
+	return -1;
+}
+
+/*
+ * As an H200's cuDNN 9.19 planned what no tree was grown from: counters of sums that are split, in one and in several groups, and
+ * none of them up to two rounds of tiles; transforms of programs that forbid tensor cores.
+ */
+static void to_the_byte(void)
+{
+	static const struct {
+		int kind, type;
+		bool last, without;
+		int64_t n, c, side, k, r, stride, groups, bytes;
+	} rows[] = {
+		{ NOGPU_CUDNN_CONV_FORWARD, HALF, false, false, 2, 288, 47, 672, 3, 1, 1,
+		  20813923 },
+		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, false, 4, 240, 33, 40, 3, 1, 1, 5224336 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, true, false, 160, 64, 19, 192, 5, 1, 1,
+		  7340527 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, false, false, 8, 320, 8, 160, 3, 1, 1,
+		  1413136 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, false, 48, 792, 20, 792, 3, 2, 3,
+		  42735408 },
+		{ NOGPU_CUDNN_CONV_FORWARD, HALF, false, false, 1, 1536, 64, 96, 3, 1, 3,
+		  14254128 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, true, 256, 960, 32, 320, 3, 1, 1,
+		  4189061120 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, true, true, 16, 672, 64, 192, 3, 1, 1,
+		  759324688 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, true, true, 1, 2048, 128, 256, 3, 1, 8,
+		  502530176 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, true, true, 256, 32, 16, 128, 3, 1, 1,
+		  432160784 },
+		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, true, 1, 2048, 4, 512, 3, 1, 8,
+		  311427072 },
+		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, true, 1, 448, 16, 3, 5, 1, 1, 16328208 },
+	};
+	struct nogpu_plans plans;
+
+	plan_for("total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct conv v = grouped_conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n,
+					     rows[i].c, rows[i].side, rows[i].k, rows[i].r,
+					     rows[i].stride, rows[i].groups);
+
+		MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
+		MUST(first_of(&plans, rows[i].without) == rows[i].bytes);
+	}
+}
+
+/* Patches of 8 by 8 points in single precision: all that cuDNN proposes first has tensor cores. */
+static void of_the_second_list(void)
+{
+	struct conv v = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 6, 192, 192, 512, 8, 8);
+	struct nogpu_plans plans;
+
+	v.settings.conv_pads[0] = v.settings.conv_pads[1] = 0;
+	v.y = tensor(FLOAT, false, 6, 512, 24);
+	plan_for("total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000");
+	MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
+	MUST(first_of(&plans, false) > 49152 && first_of(&plans, true) == 49152);
 }
 
 /* What an H100 took to try all plans, as cudnn.benchmark does: the largest is by Fourier transforms. */
@@ -355,6 +433,16 @@ TEST(a_planner_that_ends_is_asked_no_more)
 TEST(the_machines_cudnn_plans_as_a_card)
 {
 	on_this_machine(as_measured);
+}
+
+TEST(plans_come_out_to_the_byte)
+{
+	on_this_machine(to_the_byte);
+}
+
+TEST(programs_without_tensor_cores_have_a_plan)
+{
+	on_this_machine(of_the_second_list);
 }
 
 TEST(the_largest_plans_are_as_on_a_card)

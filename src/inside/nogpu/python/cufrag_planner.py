@@ -30,7 +30,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # python -I leaves it out
 import cufrag_transforms
 import cufrag_trees
-from cufrag_transforms import transforms
+from cufrag_transforms import TOGETHER, transforms
 from cufrag_trees import DATA, FILTER, FORWARD, up
 
 # cudnnBackendDescriptorType_t
@@ -42,7 +42,7 @@ FORMS = {1: ctypes.c_int, 3: ctypes.c_int64, 4: ctypes.c_float, 7: ctypes.c_int,
          15: ctypes.c_void_p, 23: ctypes.c_int32}
 LONG, FLOAT, KNOB_TYPE, NOTE, DESCRIPTOR, INT, CHAR = 3, 4, 9, 11, 15, 23, 24
 TENSOR_CORES, ROUNDS_INPUTS, NOT_DETERMINISTIC = 0, 1, 4  # notes; PyTorch takes no plan with the second
-INSTANT, FALLBACK, THOROUGH = 0, 2, 1  # what PyTorch asks for, and where that is nothing (or all are tried); a longer list
+INSTANT, FALLBACK, THOROUGH = 0, 2, 1  # what PyTorch asks for, and where it takes none of that (or all are tried); a longer list
 TILE, WORKSPACE, CLUSTER_M, CLUSTER_N = 2, 25, 27, 28  # knobs
 # sides of a tile by its knob, in kernels of CUTLASS 3: engines from 62 on
 TILES = {0: (128, 128), 1: (128, 64), 3: (256, 128), 4: (256, 64), 5: (64, 64), 6: (128, 256), 7: (64, 128), 9: (64, 256),
@@ -52,7 +52,9 @@ STREAM_K_FROM = 62
 # are judged too slow (13 of 40 sizes without them, one of 237 with them)
 TOO_SLOW = {FORWARD: {38, 46, 48}, DATA: {58, 76}}
 FOLDS = 58  # the engine that folds strides of a data pass into channels
-COUNTERS = 131  # bytes beside partial sums, and where there are two rounds of tiles or more
+COUNTERS = 131  # bytes where there are more than two rounds of tiles
+GROUPS_COUNTERS = 144  # the same where each group has them
+PAIRS = 159  # bytes beside partial sums and their counters
 # multiprocessors of an H200's 132 that clusters of each size filled (one H100: 102 by clusters of 6)
 FILLED = {1: 132, 2: 132, 3: 117, 4: 120, 5: 110, 6: 108, 7: 105, 8: 120, 16: 112}
 
@@ -163,39 +165,55 @@ class Planner:
             if ROUNDS_INPUTS not in notes:
                 yield config, number, mask_of(notes)
 
-    def plans(self, graph):
-        return self.usable(self.proposals(graph, INSTANT) or self.proposals(graph, FALLBACK))
+    def plans(self, q, graph):
+        """Single precision where the program forbids tensor cores: PyTorch asks for the second list where the first has nothing else."""
+        kinds = set()
+        for plan in self.usable(self.proposals(graph, INSTANT)):
+            kinds.add(plan[2])
+            yield plan
+        if not kinds or q.data_type == 0 and all(kind >> TENSOR_CORES & 1 for kind in kinds):
+            yield from self.usable(self.proposals(graph, FALLBACK))
 
     def answer(self, q):
         found, graph = {}, self.graph(q)
-        for config, engine, mask in self.plans(graph):
-            if self.hopper and not found:
-                found = self.left_out(q, engine, config)
-            if mask not in found:
-                found[mask] = self.bytes_of(q, graph, config, engine)
+        for config, engine, kind in self.plans(q, graph):
+            if not found:
+                found = self.first(q, graph, config, engine, kind)
+            if kind not in found:
+                found[kind] = self.bytes_of(q, graph, config, engine)
             if len(found) == 4:
                 break
-        return " ".join("%d %d" % (size, mask) for mask, size in found.items())
+        return " ".join("%d %d" % (size, kind) for kind, size in found.items())
 
-    def left_out(self, q, engine, config):
+    def first(self, q, graph, config, engine, kind):
+        """{kind: bytes} of what a card takes first and, where that has tensor cores, in single precision without them, if it is not proposed."""
+        knobs, found = self.knobs_of(config), {}
+        if self.hopper:
+            found = self.left_out(q, engine, knobs)
+        if self.hopper and q.data_type == 0 and min(found, default=kind) >> TENSOR_CORES & 1 and cufrag_transforms.is_candidate(q):
+            size = cufrag_transforms.taken(self.trees, q, engine, knobs, "alone")
+            if size is not None:
+                found = {**(found or {kind: self.bytes_of(q, graph, config, engine)}), 0: size}
+        return found
+
+    def left_out(self, q, engine, knobs):
         """The plan that a card takes first and that is not proposed without one: {its kind: bytes}."""
         if cufrag_trees.is_point(q):
-            kind, size = 1 << TENSOR_CORES, self.trees.product(q, engine, self.knobs_of(config))
+            kind, size = 1 << TENSOR_CORES, self.trees.product(q, engine, knobs)
         elif cufrag_transforms.is_candidate(q):
-            kind, size = 0, cufrag_transforms.taken(self.trees, q, engine, self.knobs_of(config))
+            kind, size = 0, cufrag_transforms.taken(self.trees, q, engine, knobs)
         else:
             return {}
         return {} if size is None else {kind: size}
 
     def largest(self, q):
         """Of each kind, as cudnn.benchmark tries them: the heuristic's proposals and those of the fallback."""
-        graph, most, folded = self.graph(q), {}, 0
+        graph, most, folded = self.graph(q), {}, False
         instant = self.proposals(graph, INSTANT)
         for config, engine, mask in self.usable(instant + self.proposals(graph, FALLBACK)):
             size = self.bytes_of(q, graph, config, engine)
             most[mask] = max(most.get(mask, 0), size)
-            if engine == FOLDS:
-                folded = max(folded, size)
+            folded |= engine == FOLDS
         left_out = {self.engine_of(c)[1] for c in self.proposals(graph, THOROUGH)} - {self.engine_of(c)[1] for c in instant}
         if not left_out & TOO_SLOW.get(q.operation, set()):
             most[0] = max(most.get(0, 0), transforms(q, folded))
@@ -211,20 +229,26 @@ class Planner:
     def bytes_of(self, q, graph, config, engine):
         size = self.get(config, 303, LONG, 1)[0]
         knobs = self.knobs_of(config) if engine >= STREAM_K_FROM else {}
-        if not is_streamk(engine, knobs):
+        if not has_tiles(engine, knobs):
             return size
         try:
-            alone = self.on_one_cluster(graph, engine, knobs)
+            alone = self.on_one_cluster(graph, engine, knobs) if is_streamk(engine, knobs) else size
         except Refused:
             return size
         return self.with_partial_sums(q, knobs, alone)
 
     def with_partial_sums(self, q, knobs, alone):
-        (m, n), (last, few, found) = TILES[knobs[TILE]], streamk(q, knobs, self.sms)
-        partial = last * self.trees.splits(q, found) if last else 0
-        if not partial and few and alone % 16 == COUNTERS % 16:
-            return alone - COUNTERS
-        return alone + 4 * m * n * partial
+        """Sums that are split are added in pairs, and a counter tells of each pair; one more is there for more than two rounds of tiles."""
+        (m, n), counted, at_once = TILES[knobs[TILE]], alone % 16 == COUNTERS % 16, min(cufrag_trees.groups_of(q), TOGETHER)
+        last, few, found = streamk(q, knobs, self.sms, at_once if counted else 1)
+        apart = 1 if counted else at_once  # groups that have a workspace each
+        parts = self.trees.splits(q, found) if last and knobs[WORKSPACE] == 0 else 0
+        if parts:
+            partial = 4 * m * n * last * parts + PAIRS + 4 * (last * pairs(parts) + (not few))
+            return alone - COUNTERS * counted + (partial if apart == 1 else apart * (up(partial, 16) * 16 - GROUPS_COUNTERS))
+        if few:
+            return alone - (COUNTERS if counted else apart * GROUPS_COUNTERS if apart > 1 else 0)
+        return alone
 
     def on_one_cluster(self, graph, index, knobs):
         """Bytes without partial sums: one cluster has nobody to share a tile with."""
@@ -262,30 +286,40 @@ def mask_of(notes):
     return sum(1 << n for n in (TENSOR_CORES, NOT_DETERMINISTIC) if n in notes)
 
 
+def has_tiles(engine, knobs):
+    """Whether its tiles are known."""
+    return engine >= STREAM_K_FROM and knobs.get(TILE) in TILES and WORKSPACE in knobs and CLUSTER_M in knobs
+
+
 def is_streamk(engine, knobs):
-    """Of those whose partial sums depend on the card, and whose tiles are known."""
-    return engine >= STREAM_K_FROM and knobs.get(WORKSPACE) == 0 and knobs.get(TILE) in TILES
+    """Of those whose partial sums depend on the card."""
+    return has_tiles(engine, knobs) and knobs.get(WORKSPACE) == 0
 
 
-def streamk(q, knobs, sms):
-    """Tiles of the last round, whether there are fewer than two rounds, and what decides into how many parts the sums of the last
-    round are split, so that they fill the card."""
+def pairs(parts):
+    """Of so many partial sums, and of the sums of those."""
+    return up(parts, 2) + pairs(up(parts, 2)) if parts > 1 else 0
+
+
+def streamk(q, knobs, sms, at_once=1):
+    """Tiles of the last round, whether there are two rounds or fewer, and what decides into how many parts the sums of the last
+    round are split, so that they fill the card. at_once: groups whose tiles are of one round."""
     (tile_m, tile_n), m, n = TILES[knobs[TILE]], knobs[CLUSTER_M], knobs[CLUSTER_N]
     (x, w, y), taps = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:])
-    points = [t[0] * math.prod(t[2:]) for t in (x, y)]
+    points, groups = [t[0] * math.prod(t[2:]) for t in (x, y)], cufrag_trees.groups_of(q)
     if q.operation == FORWARD:
-        rows, columns, depth = up(points[1], tile_m), up(w[0], tile_n), taps * up(w[1], 32)
+        rows, columns, depth = up(points[1], tile_m), up(w[0] // groups, tile_n), taps * up(w[1], 32)
     elif q.operation == DATA:
-        rows, columns, depth = up(points[0], tile_m), up(w[1], tile_n), taps * up(w[0], 32)
+        rows, columns, depth = up(points[0], tile_m), up(w[1], tile_n), taps * up(w[0] // groups, 32)
     else:
-        rows, columns, depth = up(w[0], tile_m), up(w[1], tile_n) * taps, up(points[1], 32)
+        rows, columns, depth = up(w[0] // groups, tile_m), up(w[1], tile_n) * taps, up(points[1], 32)
     cluster = m * n
     filled = FILLED.get(cluster, 132) * sms // 132 // cluster * cluster
-    tiles = up(rows, m) * m * up(columns, n) * n
-    last, groups = tiles % filled if filled else 0, x[1] // w[1]
+    tiles = up(rows, m) * m * up(columns, n) * n * at_once
+    last = tiles % filled if filled else 0
     room = filled / last if last else 0
-    return last, tiles < 2 * filled, [
-        knobs[TILE], m, n, cluster, filled, tiles, last, room, depth, tiles // filled if filled else 0, depth * room, taps, groups, w[2] == 1,
+    return last, tiles <= 2 * filled, [
+        knobs[TILE], m, n, cluster, filled, tiles, last, room, depth, tiles // filled if filled else 0, depth * room, taps, x[1] // w[1], w[2] == 1,
         w[-1] == 1, int(room), room == int(room), x[1], w[0], math.prod(x[2:]), x[0], depth / max(1, int(room)), q.data_type == 2,
         points[0], q.x[1][1] == 1, knobs.get(13, -1), len(x)]
 

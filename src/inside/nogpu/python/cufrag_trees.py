@@ -6,11 +6,11 @@
 * How many parts each sum of a kernel of the stream-K kind has in the last round of tiles.
 * Whether a card takes a convolution by transforms (cufrag_transforms.py).
 
-The trees were grown from 975,000 plans of an H200 with cuDNN 9.19 by scripts/lab/conv_trees.py, which measures them, too (docs/nogpu.md,
+The trees were grown from 975,000 plans of an H200 with cuDNN 9.19, and on with 255,000, by scripts/lab/conv_trees.py, which measures them (docs/nogpu.md,
 "cuDNN"). They are in cufrag_trees.csv, a tree a line: PURPOSE,OPERATION,TYPE,LAYOUT and the nodes, a branch before what is below it:
 
     FEATURE<THRESHOLD    the next node where it holds, else the one behind all nodes of the next
-    =VALUE               a leaf: of a sum that decides ("whether"; "transform", with an engine in place of a layout), SPLITS:A:B:REST
+    =VALUE               a leaf: of a sum that decides ("whether"; "transform" and "alone", with an engine in place of a layout), SPLITS:A:B:REST
                          ("bytes", see `bytes_of` and `vote`), or parts ("splits")
 """
 import math
@@ -20,6 +20,7 @@ FORWARD, FILTER, DATA = 10, 11, 12
 OPERATIONS = {FORWARD: "forward", FILTER: "filter", DATA: "data"}
 TILES = ((64, 64), (128, 64), (64, 128), (128, 128), (256, 128), (128, 256), (192, 128), (128, 192))
 MORE_TILES = (*TILES, (192, 192), (256, 256))
+NARROW = 32  # channels or filters of a group
 STREAM_K_TILE = 128 * 256 * 4  # bytes of a partial result; "A:B" of 0:0 counts these
 
 
@@ -35,6 +36,12 @@ def whole(n):
 def sizes(q):
     """Images, points of one, channels and filters."""
     return q.x[0][0], math.prod(q.x[0][2:]), q.x[0][1], q.w[0][0]
+
+
+def groups_of(q):
+    """Groups that have tiles of their own: narrow ones share them."""
+    groups = q.x[0][1] // q.w[0][1]
+    return groups if min(q.w[0][1], q.w[0][0] // groups) >= NARROW else 1
 
 
 def sides(q):
@@ -144,7 +151,7 @@ class Trees:
         return vote(q, self.ask("bytes", key_of(q), found))
 
     def splits(self, q, found):
-        return int(self.ask("splits", (*key_of(q)[:2], "any"), found)[0])
+        return int(self.ask("splits", (*key_of(q)[:2], "groups" if groups_of(q) > 1 else "any"), found)[0])
 
 
 def vote(q, values):
