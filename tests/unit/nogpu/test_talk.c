@@ -2,8 +2,9 @@
 /* Ranks that talk: messages between processes, what collectives make of them, and who waits for whom. */
 #include "test.h"
 
-#include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <frag/clock.h>
@@ -164,26 +165,26 @@ struct watch {
 	int answer;
 };
 
-static void *look(void *of)
+static int look(void *of)
 {
 	struct watch *w = of;
 
-	pthread_setname_np(pthread_self(), "pt_nccl_watchdg");
+	prctl(PR_SET_NAME, "pt_nccl_watchdg");
 	w->answer = query(w->event);
 	if (w->for_long) {
 		rest(1100);
 		w->answer = query(w->event);
 	}
-	return NULL;
+	return 0;
 }
 
 static int watchdog(void *event, bool for_long)
 {
 	struct watch w = { event, for_long, -1 };
-	pthread_t thread;
+	thrd_t thread;
 
-	pthread_create(&thread, NULL, look, &w);
-	pthread_join(thread, NULL);
+	thrd_create(&thread, look, &w);
+	thrd_join(thread, NULL);
 	return w.answer;
 }
 

@@ -175,12 +175,13 @@ def on_cpu(torch, module, graph, drawn):
     class OnCpu(torch.fx.Interpreter):
         def run_node(self, n):
             args, kwargs = self.fetch_args_kwargs_from_env(n)
-            said = n.meta.get("val") if n.op == "call_function" else None
-            inside = isinstance(said, torch.Tensor) and (str(n.target) == convert or torch.Tag.pointwise in getattr(n.target, "tags", ()) or str(n.target).rsplit(".", 1)[0] in fused)
+            name, said = str(n.target), n.meta.get("val") if n.op == "call_function" else None
+            inside = isinstance(said, torch.Tensor) and name != "aten.view.dtype" and not getattr(getattr(n.target, "_schema", None), "is_mutable", False) and (
+                name == convert or torch.Tag.pointwise in getattr(n.target, "tags", ()) or name.rsplit(".", 1)[0] in fused)
             args, kwargs = tree_map(unrounded if inside else rounded, (args, kwargs))
             if not inside or said.dtype not in half:
                 return getattr(self, n.op)(n.target, args, kwargs)
-            if str(n.target) == convert:
+            if name == convert:
                 return Unrounded(torch, args[0], said.dtype)
             if kwargs.get("dtype") in half:
                 kwargs = {**kwargs, "dtype": torch.float32}
