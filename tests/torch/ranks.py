@@ -107,7 +107,9 @@ def pipeline():
     """Stages tell each other their shapes before they begin."""
     from torch.distributed.pipelining import PipelineStage, Schedule1F1B
     model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(3)]).to(card)
-    schedule = Schedule1F1B(PipelineStage(model, rank, world, card), 4, loss_fn=torch.nn.functional.mse_loss)
+    required = inspect.signature(PipelineStage).parameters["input_args"].default is inspect.Parameter.empty  # PyTorch 2.5
+    stage = PipelineStage(model, rank, world, card, **({"input_args": (torch.zeros(16, 256, device=card),)} if required else {}))
+    schedule = Schedule1F1B(stage, 4, loss_fn=torch.nn.functional.mse_loss)
     optimizer = torch.optim.AdamW(model.parameters())
     for _ in range(3):
         x = torch.randn(64, 256, device=card)
