@@ -130,6 +130,8 @@ class Flow:
         if not isinstance(at, ast.Name) or at.id in self.made_of:
             return None
         code = self.function.fn
+        if code is None:  # Inductor got its source from another process; all that it calls there is of the language
+            return None
         free = dict(zip(code.__code__.co_freevars, code.__closure__ or ()))
         found = free[at.id].cell_contents if at.id in free else code.__globals__.get(at.id)
         for name in reversed(names):
