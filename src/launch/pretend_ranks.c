@@ -131,6 +131,7 @@ static int find_roles(struct pretend_job *j, char **program, struct frag_roles *
 	struct rank_run run = { j, program, &first, NULL, folder };
 	struct rusage used;
 	int rc, status = 0;
+	bool alone;
 
 	FRAG_TRY(frag_launch_folder(folder, sizeof(folder), err));
 	rc = frag_launch_run(program, prepare, &run, &status, err);
@@ -139,20 +140,21 @@ static int find_roles(struct pretend_job *j, char **program, struct frag_roles *
 	if (!getrusage(RUSAGE_CHILDREN, &used))
 		j->scout_bytes = (uint64_t)used.ru_maxrss * 1024;
 	FRAG_TRY(frag_roles_read(j->folder, roles, err));
+	alone = !status && !roles->runs_count;
+	if (alone)
+		FRAG_TRY(frag_roles_read_alone(j->folder, roles, err));
+	if (!roles->runs_count || status)
+		show_scout(j);
 	if (frag_launch_interrupted())
 		return frag_fail(err, FRAG_EINTR, "interrupted before the roles were known");
-	if (status) {
-		show_scout(j);
+	if (!roles->runs_count || status)
 		return frag_fail(err, FRAG_EINPUT,
 				 "the roles of the ranks are not known: run alone, rank 0 ended "
 				 "with status %d before its first step",
 				 status);
-	}
-	if (roles->runs_count)
-		return 0;
-	frag_launch_note(j->l, "the program made no group of ranks: each is on its own");
-	FRAG_TRY(frag_roles_put_alone(j->folder, j->world, err));
-	return frag_roles_read(j->folder, roles, err);
+	if (alone)
+		frag_launch_note(j->l, "the program made no group of ranks: each is on its own");
+	return 0;
 }
 
 static bool is_in(const unsigned *list, size_t count, unsigned rank)

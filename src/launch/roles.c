@@ -107,19 +107,14 @@ int frag_roles_alike(struct frag_roles *out, unsigned world, struct frag_err *er
 	return add_role(out, 0, stands, err);
 }
 
-int frag_roles_put_alone(const char *folder, unsigned world, struct frag_err *err)
+int frag_roles_read_alone(const char *folder, struct frag_roles *out, struct frag_err *err)
 {
-	char path[4200];
-	FILE *f;
+	char path[4200], alone[4240];
 
 	frag_roles_path(path, sizeof(path), folder);
-	f = fopen(path, "we");
-	for (unsigned rank = 0; f && rank < world; rank++)
-		fprintf(f, "next %u\n", rank);
-	if (f)
-		fprintf(f, "runs 0\nruns %u\nstands 0 0-%u\nchecks %u 0\n", world - 1, world - 1,
-			world - 1);
-	return f && !fclose(f) ? 0 : frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s'", path);
+	snprintf(alone, sizeof(alone), "%s.alone", path);
+	(void)rename(alone, path);
+	return read_file(path, out, err);
 }
 
 void frag_roles_pass_on(const char *folder, const char *note, const char *path, const char *alike)

@@ -42,8 +42,8 @@ int frag_roles_write(const struct frag_roles *r, const char *folder, const unsig
 bool frag_roles_know(struct frag_roles *out, const char *path);
 /* Rank 0 stands for all. */
 int frag_roles_alike(struct frag_roles *out, unsigned world, struct frag_err *err);
-/* The same, for ranks that make no group and so are on their own, as the file in the folder: the last one checks it. */
-int frag_roles_put_alone(const char *folder, unsigned world, struct frag_err *err);
+/* Where no process of the job made a group: each rank is on its own, rank 0 stands for all, and the last one checks it. */
+int frag_roles_read_alone(const char *folder, struct frag_roles *out, struct frag_err *err);
 /* What was found for the job in `folder`, at `path`, whole or not at all, and a file at `alike` if it is one role: if every rank that
  * checked a role was like it. note: of its recording. */
 void frag_roles_pass_on(const char *folder, const char *note, const char *path, const char *alike);

@@ -194,12 +194,11 @@ class Scout:
             end_scout()
 
     def write(self, stage_lists):
-        if not self.groups.lists:
-            return  # a helper of the program, or ranks on their own
-        with open(self.path + ".new", "w") as f:
+        path = self.path if self.groups.lists else self.path + ".alone"  # ranks on their own, or a helper of the program: cufrag knows which
+        with open(path + ".new", "w") as f:
             f.write("\n".join(lines_of(*self.groups.families(), stage_lists, self.world)) + "\n")
             f.write("groups %d %s\n" % (len(self.groups.lists), self.groups.hash(stage_lists)))
-        os.replace(self.path + ".new", self.path)
+        os.replace(path + ".new", path)
 
 
 class Players:
