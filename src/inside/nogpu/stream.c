@@ -400,10 +400,10 @@ NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))
 		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
-	if (several_ranks && !works && is_watchdog())
-		return watchdog_sees(event) ? NOGPU_OK : NOGPU_NOT_READY;
-	if (!several_ranks || !works)
+	if (!several_ranks)
 		return NOGPU_OK;
+	if (!works)
+		return !is_watchdog() || watchdog_sees(event) ? NOGPU_OK : NOGPU_NOT_READY;
 	host_ns += ASK_NS;
 	publish();
 	return moment_over(&event->done, host_ns) ? NOGPU_OK : NOGPU_NOT_READY;

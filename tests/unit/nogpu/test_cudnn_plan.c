@@ -236,6 +236,8 @@ static void on_this_machine(void (*test)(void))
 	assert_int_equal(system(command), 0);
 }
 
+#define H200 "total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000"
+
 static struct conv grouped_conv(int kind, int type, bool last, int64_t n, int64_t c, int64_t side,
 				int64_t k, int64_t r, int64_t stride, int64_t groups)
 {
@@ -300,7 +302,7 @@ static void as_measured(void)
 	};
 	struct nogpu_plans plans;
 
-	plan_for("total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000");
+	plan_for(H200);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct conv v = grouped_conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n,
 					     rows[i].c, rows[i].side, rows[i].k, rows[i].r,
@@ -356,7 +358,7 @@ static void to_the_byte(void)
 	};
 	struct nogpu_plans plans;
 
-	plan_for("total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000");
+	plan_for(H200);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct conv v = grouped_conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n,
 					     rows[i].c, rows[i].side, rows[i].k, rows[i].r,
@@ -375,7 +377,7 @@ static void of_the_second_list(void)
 
 	v.settings.conv_pads[0] = v.settings.conv_pads[1] = 0;
 	v.y = tensor(FLOAT, false, 6, 512, 24);
-	plan_for("total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000");
+	plan_for(H200);
 	MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
 	MUST(first_of(&plans, false) > 49152 && first_of(&plans, true) == 49152);
 }

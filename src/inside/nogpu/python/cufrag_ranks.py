@@ -12,13 +12,11 @@ import inspect
 import os
 import pickle
 import sys
-import threading
 import time
 import types
 
 from cufrag_recorder import attach, tell
 
-PATIENCE_S = 5  # for collectives that may never end
 ANSWER = b"\7" * 128  # for a key that another rank would have set: an id of NCCL, or a flag
 
 
@@ -198,26 +196,25 @@ def settle_buckets(torch):
     """DistributedDataParallel makes new buckets before its second forward pass. Whether the old ones are gone by then depends on how long
     ago they were sent, by the clock of the model: NCCL's watchdog holds them until it looks (stream.c)."""
     ddp, began = torch.nn.parallel.DistributedDataParallel, set()
-    original = ddp._pre_forward
+    original, hooks = ddp._pre_forward, []
     core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
     optimizer = importlib.import_module("torch.optim.optimizer")
 
-    def begin():
-        def first_step(*_):
-            if torch._C._current_graph_task_id() < 0:  # else gradients are still to be sent
-                core.frag_nogpu_host_takes(ctypes.c_uint64(FIRST_STEP_NS))
-            hook.remove()
-        hook = optimizer.register_optimizer_step_pre_hook(first_step)
+    def first_step(*_):
+        if torch._C._current_graph_task_id() < 0:  # else gradients are still to be sent
+            core.frag_nogpu_host_takes(ctypes.c_uint64(FIRST_STEP_NS))
+        hooks[0].remove()
 
     def pre_forward(self, *args, **kwargs):
         fixed = getattr(self, "_use_python_reducer", False) or getattr(self, "_has_rebuilt_buckets", False) or (
             getattr(self, "find_unused_parameters", False) and not getattr(self, "static_graph", False))
         if not fixed and torch.is_grad_enabled() and torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
-            if not began:
-                begin()
+            if not hooks:
+                hooks.append(optimizer.register_optimizer_step_pre_hook(first_step))
             if id(self) in began:
                 time.sleep(0.4)  # the watchdog looks three times
-            began.add(id(self))
+            if self.require_backward_grad_sync:  # while gradients add up, nothing is sent
+                began.add(id(self))
             gradients = sum(p.numel() * p.element_size() for p in self.module.parameters() if p.requires_grad)
             if gradients >= 2**20:
                 tell("DistributedDataParallel replaces its first buckets before the second step; on a card the old ones are sometimes still "
