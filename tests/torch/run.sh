@@ -910,6 +910,11 @@ test_everything_is_computed_on_request() {
 		grep -q 'unused for longest are forgotten' log && verified run.cft
 }
 
+# A thread that pins memory sets one thread for itself, which autograd's threads take over: what the card computes there uses them all.
+test_backward_passes_use_all_threads() {
+	OMP_NUM_THREADS=3 record -o run.cft --values computed -- "$python" "$root/tests/torch/train.py" pinned_backward && grep -qx 'threads 3 1' log
+}
+
 # what an H200 printed (driver 580.159.04, torch 2.11.0, 2026-11-28)
 test_what_compiled_code_draws_is_computed() {
 	has 'import sys, torch; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 7))' 'dropout and Inductor draw in another way before PyTorch 2.7'

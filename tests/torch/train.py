@@ -610,6 +610,26 @@ def compiled_writes():
     print("resolved", ids.tolist(), table.sum().item())
 
 
+def pinned_backward():
+    """Prints how many threads computed what a card computes in a backward pass, and how many the program has for itself there."""
+    class Asks(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            own.append(torch.get_num_threads())
+            return g
+
+    own, loader = [], torch.utils.data.DataLoader(torch.randn(4, 1024, 1024), pin_memory=True, num_workers=1)
+    for batch in loader:
+        x = batch.cuda().requires_grad_()
+        (Asks.apply(x).exp() * 2).sin().sum().backward()
+    names = [open("/proc/self/task/%s/comm" % t).read() for t in os.listdir("/proc/self/task")]
+    print("threads", sum(name.startswith("pt_autograd_0") for name in names), *set(own))
+
+
 BESIDE = """
 int cublasSrotg_v2(void *, float *, float *, float *, float *);
 int cudaMallocPitch(void **, unsigned long *, unsigned long, unsigned long);

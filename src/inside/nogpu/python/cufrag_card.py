@@ -257,9 +257,10 @@ class Card:
         callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
         self.callback = callback(self.steer)
         self.read_overrides(mode)
+        most_bytes, threads = (memory_of_a_rank(), threads_of_a_rank()) if mode == "computed" else (0, 1)
         lib.cufrag_values_start(self.core.encode(), mode.encode(),
                                 ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
-                                *self.roof(), ctypes.c_ulonglong(memory_of_a_rank() if mode == "computed" else 0), self.callback)
+                                *self.roof(), ctypes.c_ulonglong(most_bytes), threads, self.callback)
         lib.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit), STALE % "a kernel of Triton writes")
         After("triton.compiler.compiler", lambda compiler: self.watch_triton_compiled(torch, compiler), STALE % "a compiled kernel of Triton writes")
@@ -426,7 +427,17 @@ def memory_of_a_rank():
     if not most:
         with open("/proc/meminfo") as f:
             most = sum(int(line.split()[1]) for line in f if line.startswith("MemAvailable")) * 1024 * 3 // 4
-    return most // max(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
+    return most // ranks_here()
+
+
+def threads_of_a_rank():
+    """That compute: OMP_NUM_THREADS as the user has it (torchrun sets it to 1), else the processors of this machine, shared by its ranks."""
+    asked = os.environ.get("CUFRAG_NOGPU_THREADS", "")
+    return int(asked) if asked.isdigit() and int(asked) else max(len(os.sched_getaffinity(0)) // ranks_here(), 1)
+
+
+def ranks_here():
+    return max(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
 
 
 def of_the_scaler():

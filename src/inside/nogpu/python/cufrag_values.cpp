@@ -708,24 +708,27 @@ int omp_get_max_threads() __attribute__((weak));
 void omp_set_num_threads(int) __attribute__((weak));
 }
 
-/* What is computed is small: threads would wait for each other longer than they work, on a busy machine by far. */
-struct OneThread {
-	int before = !in_full && omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : 1;
-	OneThread()
+/* What is computed is small: threads would wait for each other longer than they work, on a busy machine by far. In full, as many as cufrag_values_start was
+ * told, in every thread: one that pins memory for DataLoader lets PyTorch start autograd's threads with one. */
+int threads_of_all = 1;
+
+struct Threads {
+	int before = omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : threads_of_all;
+	Threads()
 	{
-		if (before > 1)
-			omp_set_num_threads(1);
+		if (before != threads_of_all)
+			omp_set_num_threads(threads_of_all);
 	}
-	~OneThread()
+	~Threads()
 	{
-		if (before > 1)
+		if (before != threads_of_all)
 			omp_set_num_threads(before);
 	}
 };
 
-/* Operators go to the back-ends, and not through here again; each on one thread, what is invented, too. */
+/* Operators go to the back-ends, and not through here again; what is invented, too. */
 struct Below {
-	OneThread alone;
+	Threads threads;
 	at::AutoDispatchBelowADInplaceOrView no_grad;
 	c10::impl::ExcludeDispatchKeyGuard not_again{ c10::DispatchKey::Fake };
 };
@@ -2221,9 +2224,9 @@ void cufrag_values_roof(double bytes, double flops, double cycles)
 	cycles_per_ns = cycles;
 }
 
-/* core: path of libcufrag_nogpu.so, which is loaded; bytes, flops, cycles: cufrag_values_roof; most_bytes: of the host, for --values computed. */
+/* core: path of libcufrag_nogpu.so, which is loaded; bytes, flops, cycles: cufrag_values_roof; most_bytes, threads: of the host, for --values computed. */
 void cufrag_values_start(const char *core, const char *values, unsigned long long seed, double bytes, double flops, double cycles, unsigned long long most_bytes,
-			 Steer to)
+			 int threads, Steer to)
 {
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
@@ -2253,6 +2256,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	mode = std::string(values) == "zeros" ? Values::zeros : std::string(values) == "random" ? Values::random : Values::rules;
 	in_full = std::string(values) == "computed";
 	resident.most = int64_t(most_bytes);
+	threads_of_all = threads;
 	skew = std::string(values) == "worst" ? HUGE_VAL : std::string(values).rfind("skewed=", 0) == 0 ? atof(values + 7) : 1;
 	generator.seed(seed);
 	cufrag_values_roof(bytes, flops, cycles);
