@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--values computed: what kernels would make that are no operators. Of torch.compile the CPU runs the graph that Inductor compiled, operator by
 operator, over the same bytes; the compiled code itself allocates as ever. Kernels that a program writes in Triton are run by Triton's interpreter."""
+import contextlib
 import ctypes
 import math
 
@@ -36,6 +37,7 @@ def watch(torch, values):
 
 def watch_triton(torch, values, jit):
     """Around what marks the tensors that a launch writes as not computed (cufrag_card.py)."""
+    from triton import language
     from triton.runtime import interpreter
     launch, memory, patch = jit.JITFunction.run, Memory(torch, values), interpreter._patch_lang_tensor
 
@@ -53,7 +55,9 @@ def watch_triton(torch, values, jit):
             try:
                 if not callable(grid) and math.prod(grid) > MOST_PROGRAMS:
                     raise ValueError("%d programs" % math.prod(grid))
-                interpreter.InterpretedFunction(kernel.fn).run(*map(memory.seen, args), grid=grid, warmup=False, **{k: memory.seen(v) for k, v in rest.items()})
+                with as_it_was(language, language.core, language.math, language.core.tensor, language.core.dtype):
+                    interpreter.InterpretedFunction(kernel.fn).run(*map(memory.seen, args), grid=grid, warmup=False,
+                                                                   **{k: memory.seen(v) for k, v in rest.items()})
                 done = True
             except Exception as e:
                 tell("Triton's kernel %s" % kernel.fn.__name__, e)
@@ -63,6 +67,18 @@ def watch_triton(torch, values, jit):
                 memory.know(base)
         return given
     jit.JITFunction.run = run
+
+
+@contextlib.contextmanager
+def as_it_was(*owners):
+    """Takes back what the interpreter puts into Triton's language: up to Triton 3.2 it leaves it there, and nothing compiles any more."""
+    before = [dict(vars(owner)) for owner in owners]
+    try:
+        yield
+    finally:
+        for owner, names in zip(owners, before):
+            for name in [name for name, value in vars(owner).items() if names.get(name, vars) is not value]:
+                setattr(owner, name, names[name]) if name in names else delattr(owner, name)
 
 
 class Memory:
