@@ -899,7 +899,8 @@ test_everything_is_computed_on_request() {
 	local how
 	for how in '' compiled; do
 		record -o run.cft --values computed -- "$python" "$root/tests/torch/in_full.py" cuda $how || return
-		{ [ -z "$how" ] || grep -qx 'kernel 32 6048' log; } && ! grep -q 'not computed' log && grep -qx 'kept 0.9 0.9 1.109375 False' log || wrong log
+		{ [ -z "$how" ] || grep -qx 'kernel 32 6048' log || grep -q "interpreter does not work with this NumPy" log; } &&
+			! grep 'not computed' log | grep -vq 'this NumPy' && grep -qx 'kept 0.9 0.9 1.109375 False' log || wrong log
 		grep '^[lt]o' log > card
 		record -o run.cft -- "$python" "$root/tests/torch/in_full.py" cpu $how > /dev/null
 		grep '^[lt]o' log > cpu
@@ -913,6 +914,13 @@ test_everything_is_computed_on_request() {
 # A thread that pins memory sets one thread for itself, which autograd's threads take over: what the card computes there uses them all.
 test_backward_passes_use_all_threads() {
 	OMP_NUM_THREADS=3 record -o run.cft --values computed -- "$python" "$root/tests/torch/train.py" pinned_backward && grep -qx 'threads 3 1' log
+}
+
+# as if the race of Python 3.12 had left them behind
+test_compile_workers_that_do_not_end() {
+	has_package triton Triton
+	has 'import torch._inductor.compile_worker.subproc_pool' 'no processes that compile in this PyTorch'
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" workers_stay && grep -qx 'compiled True' log
 }
 
 # what an H200 printed (driver 580.159.04, torch 2.11.0, 2026-11-28)

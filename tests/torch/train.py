@@ -610,6 +610,19 @@ def compiled_writes():
     print("resolved", ids.tolist(), table.sum().item())
 
 
+def workers_stay():
+    """Prints at its end whether Inductor's processes kept it for less than a minute, though they do not end."""
+    import atexit
+    import signal
+    import torch._inductor.async_compile as compile_later
+    atexit.register(lambda: print("compiled", time.monotonic() - began[0] < 60))
+    pool = compile_later.AsyncCompile.process_pool()
+    atexit.register(lambda: began.append(time.monotonic()))
+    began = []
+    torch.zeros(1, device="cuda")
+    os.kill(pool.process.pid, signal.SIGSTOP)
+
+
 def pinned_backward():
     """Prints how many threads computed what a card computes in a backward pass, and how many the program has for itself there."""
     class Asks(torch.autograd.Function):

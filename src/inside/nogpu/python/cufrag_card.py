@@ -147,6 +147,7 @@ class Card:
         if torch.distributed.is_available():
             import cufrag_ranks
             attach("settled buckets of DistributedDataParallel, so they may be there twice", cufrag_ranks.settle_buckets, torch)
+        After("torch._inductor.compile_worker.subproc_pool", self.end_workers, "an end within seconds where processes that compile do not end")
         import cufrag_alike
         cufrag_alike.watch()
         self.play_ranks(torch)
@@ -158,6 +159,24 @@ class Card:
         path = self.values_library(torch)
         if path:
             self.start_values(torch, path, mode)
+
+    @staticmethod
+    def end_workers(compile_worker):
+        """Python 3.12 can leave Inductor's processes behind ("can't create new thread at interpreter shutdown"); PyTorch waits 300 s for them."""
+        shutdown = compile_worker.SubprocPool.shutdown
+
+        def shutdown_soon(pool):
+            wait = pool.process.wait
+
+            def wait_or_kill(timeout=None):
+                try:
+                    return wait(5)
+                except subprocess.TimeoutExpired:
+                    pool.process.kill()
+                    return wait()
+            pool.process.wait = wait_or_kill
+            return shutdown(pool)
+        compile_worker.SubprocPool.shutdown = shutdown_soon
 
     @staticmethod
     def count_spawned(torch):

@@ -55,6 +55,8 @@ def watch_triton(torch, values, jit):
             try:
                 if not callable(grid) and math.prod(grid) > MOST_PROGRAMS:
                     raise ValueError("%d programs" % math.prod(grid))
+                if not stores(interpreter):
+                    raise ValueError("Triton's interpreter does not work with this NumPy")
                 with as_it_was(language, language.core, language.math, language.core.tensor, language.core.dtype):
                     interpreter.InterpretedFunction(kernel.fn).run(*map(memory.seen, args), grid=grid, warmup=False,
                                                                    **{k: memory.seen(v) for k, v in rest.items()})
@@ -67,6 +69,14 @@ def watch_triton(torch, values, jit):
                 memory.know(base)
         return given
     jit.JITFunction.run = run
+
+
+def stores(interpreter):
+    """That of Triton 3.1 says nothing and stores nothing if NumPy is of version 2."""
+    import numpy
+    one = numpy.zeros(1, numpy.int64)
+    interpreter._interpreter.store(numpy.array([one.ctypes.data], numpy.uint64), numpy.ones(1, numpy.int64), numpy.ones(1, bool))
+    return one[0] == 1
 
 
 @contextlib.contextmanager
