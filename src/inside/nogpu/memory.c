@@ -341,7 +341,7 @@ NOGPU_ENTRY(int, cudaFree, (void *p))
 	uint64_t bytes;
 	int device, rc;
 
-	if (!p)
+	if (!p || frag_nogpu_pool_give(p, NULL))
 		return NOGPU_OK;
 	if (!frag_nogpu_range_take(p, &bytes, &device))
 		return frag_nogpu_error(NOGPU_INVALID_VALUE);

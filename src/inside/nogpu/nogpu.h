@@ -142,6 +142,10 @@ frag_addr_t frag_nogpu_in(int ordinal, enum nogpu_zone zone, const void *p);
 /* Table of live ranges of both zones. pre: locked. put: false if memory is short. */
 bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device);
 bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
+/* Gives a block of a pool back (mempool.c); false: it is none. pre: locked. */
+bool frag_nogpu_pool_give(void *at, void *stream);
+/* The program waits for a stream of the current card, or for all. */
+void frag_nogpu_pools_wait(void *stream, bool all);
 /* What makes the driver move the current card's local memory (local.c). */
 enum nogpu_local {
 	NOGPU_LOCAL_CONTEXT, /* the driver's first */

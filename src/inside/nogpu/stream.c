@@ -349,6 +349,7 @@ NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
 
 	if (s->capture && lose_capture(s->capture))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
+	frag_nogpu_pools_wait(stream, false);
 	return wait_until(&s->busy, s->awaits);
 }
 NOGPU_ENTRY(int, cudaEventSynchronize, (struct event * event))
@@ -363,6 +364,7 @@ NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
 
 	if (lose_capture(0))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
+	frag_nogpu_pools_wait(NULL, true);
 	all = all_done();
 	return wait_until(&all, UINT64_MAX);
 }

@@ -60,6 +60,7 @@ constexpr int64_t MASKS = 128 << 20;	/* numbers that booleans choose, so that as
 constexpr int64_t HELD = 64 << 20;	/* as long as all such floating-point numbers on the card are no more than this: a large net is not computed */
 constexpr int64_t HELD_DATA = 1 << 30; /* for what is made of such data: masks of a large net */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
+constexpr int64_t CODES = 1 << 20;	/* integers of one byte that hang on invented ones, up to this: larger ones are weights, which decide nothing */
 constexpr int64_t CHECKED = 1 << 20;	/* places up to so many are checked */
 constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
 constexpr uint64_t MODE_COPIES = 6; /* to the host, for each row (PyTorch 2.11) */
@@ -1528,7 +1529,8 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 			if (f.given[i] || ((over || unread) && i == 0))
 				return;
 			j.origin = std::min(j.origin, origin_of(t));
-			if (!f.pointwise && integers(t) && t.scalar_type() != at::kBool && origin_of(t) <= LIKELY)
+			bool codes = integers(t) && t.scalar_type() != at::kBool;
+			if (codes && ((!f.pointwise && origin_of(t) <= LIKELY) || (t.element_size() == 1 && volume(t) > CODES && origin_of(t) <= INVENTED)))
 				j.fits = made = false;
 		});
 	made &= j.origin == COMPUTED;
