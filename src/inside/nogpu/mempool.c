@@ -22,6 +22,7 @@ struct pool {
 	int device;
 	uint64_t id; /* of the simulated device; 0: nothing was asked of it */
 	uint64_t threshold;
+	uint64_t used_bytes; /* as asked for */
 	uint64_t reserved_high, used_high;
 };
 
@@ -53,13 +54,13 @@ static struct pool *current_of(int device)
 	return current[device] ? current[device] : default_of(device);
 }
 
-static struct frag_mempool_usage usage_of(const struct pool *p)
+static uint64_t reserved_by(const struct pool *p)
 {
 	struct frag_mempool_usage now = { 0 };
 
 	if (p->id)
 		frag_dev_mempool_usage(frag_nogpu_sim(p->device), p->id, &now);
-	return now;
+	return now.reserved_bytes;
 }
 
 /* pre: locked. */
@@ -67,28 +68,27 @@ static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
 {
 	const struct frag_mempool_attr attr = { p->threshold, true, true, true };
 	struct frag_device *sim = frag_nogpu_sim(p->device);
-	struct frag_mempool_usage now;
+	uint64_t units = frag_round_up(bytes, UNIT_BYTES);
 	frag_addr_t addr;
 
 	*out = NULL;
 	if (!bytes)
 		return NOGPU_INVALID_VALUE;
 	frag_nogpu_mark_begun();
-	bytes = frag_round_up(bytes, UNIT_BYTES);
 	if (!sim || (!p->id && frag_dev_mempool_create(sim, &attr, &p->id, NULL)) ||
 	    frag_addr_map_reserve(&owners) ||
-	    frag_dev_mempool_alloc(sim, p->id, bytes, number_of(stream), &addr, NULL))
+	    frag_dev_mempool_alloc(sim, p->id, units, number_of(stream), &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;
 	*out = frag_nogpu_out(p->device, NOGPU_RESERVATIONS, addr);
 	if (frag_nogpu_owner(*out) != p->device || !frag_nogpu_range_put(*out, bytes, p->device)) {
-		frag_dev_mempool_free(sim, p->id, addr, bytes, number_of(stream), NULL);
+		frag_dev_mempool_free(sim, p->id, addr, units, number_of(stream), NULL);
 		*out = NULL;
 		return NOGPU_OUT_OF_MEMORY;
 	}
 	frag_addr_map_put(&owners, (uintptr_t)*out, p);
-	now = usage_of(p);
-	p->reserved_high = FRAG_MAX(p->reserved_high, now.reserved_bytes);
-	p->used_high = FRAG_MAX(p->used_high, now.used_bytes);
+	p->used_bytes += bytes;
+	p->used_high = FRAG_MAX(p->used_high, p->used_bytes);
+	p->reserved_high = FRAG_MAX(p->reserved_high, reserved_by(p));
 	return NOGPU_OK;
 }
 
@@ -102,8 +102,9 @@ bool frag_nogpu_pool_give(void *at, void *stream)
 	if (!p || !frag_nogpu_range_take(at, &bytes, &device))
 		return false;
 	sim = frag_nogpu_sim(device);
-	frag_dev_mempool_free(sim, p->id, frag_nogpu_in(device, NOGPU_RESERVATIONS, at), bytes,
-			      number_of(stream), NULL);
+	frag_dev_mempool_free(sim, p->id, frag_nogpu_in(device, NOGPU_RESERVATIONS, at),
+			      frag_round_up(bytes, UNIT_BYTES), number_of(stream), NULL);
+	p->used_bytes -= bytes;
 	frag_nogpu_forget(at, bytes);
 	return true;
 }
@@ -205,8 +206,7 @@ NOGPU_VALUE(int, cuMemPoolDestroy, (void *pool), end_pool(pool))
 static int read_pool(const struct pool *p, int which, void *value)
 {
 	NOGPU_LOCKED;
-	struct frag_mempool_usage now = usage_of(p);
-	const uint64_t all[] = { p->threshold, now.reserved_bytes, p->reserved_high, now.used_bytes,
+	const uint64_t all[] = { p->threshold, reserved_by(p), p->reserved_high, p->used_bytes,
 				 p->used_high };
 
 	if (which < RELEASE_THRESHOLD)
@@ -225,14 +225,13 @@ NOGPU_VALUE(int, cuMemPoolGetAttribute, (void *pool, int which, void *value),
 static int set_pool(struct pool *p, int which, const void *value)
 {
 	NOGPU_LOCKED;
-	struct frag_mempool_usage now = usage_of(p);
 
 	if (which == RELEASE_THRESHOLD)
 		p->threshold = *(const uint64_t *)value;
 	else if (which == RESERVED_HIGH)
-		p->reserved_high = now.reserved_bytes;
+		p->reserved_high = reserved_by(p);
 	else if (which == USED_HIGH)
-		p->used_high = now.used_bytes;
+		p->used_high = p->used_bytes;
 	return NOGPU_OK;
 }
 
