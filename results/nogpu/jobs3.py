@@ -289,41 +289,6 @@ def far_apart_and_seldom():
 
 
 @job(2)
-def gradients_in_one_bit():
-    """A hook of one's own: signs in bits and a scale of each bucket, what is lost stays for the next step; another one sends the largest."""
-    def signs(state, bucket):
-        g = bucket.buffer()
-        g = g + state.setdefault(bucket.index(), torch.zeros_like(g)) if state.get(bucket.index(), g).shape == g.shape else g
-        scale = g.abs().mean()
-        bits = F.pad(g >= 0, (0, -len(g) % 8)).view(-1, 8)
-        packed = (bits * (1 << torch.arange(8, device=card))).sum(1).to(torch.uint8)
-        state[bucket.index()] = g - torch.where(g >= 0, scale, -scale)
-        all_bits, scales = torch.empty(world * len(packed), dtype=torch.uint8, device=card), torch.empty(world, device=card)
-        f = dist.all_gather_into_tensor(all_bits, packed, async_op=True).get_future()
-        dist.all_gather_into_tensor(scales, scale[None])
-
-        def unpack(_):
-            b = (all_bits.view(world, -1, 1) >> torch.arange(8, device=card) & 1).flatten(1)[:, :len(g)]
-            return ((b * 2.0 - 1) * scales[:, None]).mean(0)
-
-        return f.then(unpack)
-
-    def largest(state, bucket):
-        g = bucket.buffer()
-        i = g.abs().topk(len(g) // 100).indices
-        i2, v2 = torch.empty(world, len(i), dtype=torch.long, device=card), torch.empty(world, len(i), device=card)
-        dist.all_gather_into_tensor(i2.view(-1), i)
-        f = dist.all_gather_into_tensor(v2.view(-1), g[i], async_op=True).get_future()
-        return f.then(lambda _: torch.zeros_like(g).index_add_(0, i2.flatten(), v2.flatten()) / world)
-
-    for hook in (signs, largest):
-        m = ddp(made(768, 4))
-        m.register_comm_hook({}, hook)
-        steps(m, 4, amp=BF, clip=False)
-        del m
-
-
-@job(2)
 def preconditioners_shared_out():
     """Shampoo whose roots are computed for half of the weights on each rank and gathered; gradients in one flat buffer."""
     m = made(1024, 4)

@@ -967,6 +967,11 @@ test_segments_follow_what_the_host_leaves() {
 		record -o run.cft -- "$python" "$root/tests/torch/train.py" holed && grep -qx 'hole True' log || wrong log
 }
 
+# The card is still busy with what another stream gave it, also where no other rank is.
+test_streams_keep_what_they_use() {
+	record --gpu h200 -o run.cft -- "$python" "$root/tests/torch/train.py" busy && grep -qxF 'busy [False, True]' log || wrong log
+}
+
 test_kernels_last_as_on_a_card() {
 	record --gpu h200 -o run.cft -- "$python" "$root/tests/torch/train.py" lasting && grep -q '^lasting .* True$' log || wrong log
 }

@@ -747,6 +747,26 @@ def choices():
     print("counts", sorted(set(table.sum(0).tolist())), len((nn.functional.one_hot(chosen, 128).sum((0, 1)) > 0).nonzero()))
 
 
+def busy():
+    """What another stream still uses is not given out anew before that is over."""
+    side, w = torch.cuda.Stream(), torch.empty(8192, 8192, dtype=torch.bfloat16, device="cuda")
+    places = []
+    for wait in (False, True):
+        with torch.cuda.stream(side):
+            x = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+        torch.cuda.current_stream().wait_stream(side)
+        for _ in range(20):
+            w @ w
+        x.record_stream(torch.cuda.current_stream())
+        place = x.data_ptr()
+        del x
+        if wait:
+            torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            places.append(torch.empty(64 << 20, dtype=torch.uint8, device="cuda").data_ptr() == place)
+    print("busy", places)
+
+
 def batch():
     train(encoder(), int(sys.argv[2]))
 

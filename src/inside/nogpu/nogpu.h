@@ -218,13 +218,15 @@ __attribute__((visibility("default"))) void frag_nogpu_work(void *stream, uint64
 struct moment;
 /* begins (NULL: not asked): when that began; and how long it takes once all have begun. */
 uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins);
-void frag_nogpu_ranks_begin(void);
+void frag_nogpu_streams_begin(void);
+/* A copy to or from the host, whose memory may not be pinned: then the host waits. */
+void frag_nogpu_copied(void *stream, uint64_t bytes, bool host_waits);
 /* Something takes the host so long beside handing out work. */
 __attribute__((visibility("default"))) void frag_nogpu_host_takes(uint64_t ns);
 /* The driver loads code while the card has nothing to do, and the host waits for that: at the first kernel of a source file (CUDA's lazy
  * loading), and when cuBLAS makes a handle. Measured on H100s (results/nogpu/ranks.md). */
 void frag_nogpu_wait_idle(void);
-__attribute__((visibility("default"))) const _Atomic bool *frag_nogpu_several(void);
+__attribute__((visibility("default"))) const _Atomic bool *frag_nogpu_streams(void);
 
 /* ---- libraries */
 

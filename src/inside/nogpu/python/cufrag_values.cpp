@@ -75,7 +75,7 @@ std::mutex mutex; /* of generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
 void (*answer_in_turn)(const uint64_t *, uint64_t, uint64_t);
 void (*work)(void *, uint64_t, uint64_t, bool);
-const std::atomic<bool> *ranks; /* does this process take part in a job of several? Else no stream matters */
+const std::atomic<bool> *streams_matter; /* has this process streams of its own, or other ranks? */
 Steer steer;
 thread_local int depth;
 struct Info;
@@ -1402,7 +1402,7 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	model_ns += ns;
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
 	if (work)
-		work(ranks && *ranks ? current_stream() : nullptr, uint64_t(ns), uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
+		work(streams_matter && *streams_matter ? current_stream() : nullptr, uint64_t(ns), uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
 }
 
 /* Where an unknown mask is not zero: evenly spread, so that each place is there once. */
@@ -2232,8 +2232,8 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
 		answer_in_turn = reinterpret_cast<void (*)(const uint64_t *, uint64_t, uint64_t)>(dlsym(lib, "frag_nogpu_answer_in_turn"));
 		work = reinterpret_cast<void (*)(void *, uint64_t, uint64_t, bool)>(dlsym(lib, "frag_nogpu_work"));
-		auto several = reinterpret_cast<const std::atomic<bool> *(*)()>(dlsym(lib, "frag_nogpu_several"));
-		ranks = several ? several() : nullptr;
+		auto streams = reinterpret_cast<const std::atomic<bool> *(*)()>(dlsym(lib, "frag_nogpu_streams"));
+		streams_matter = streams ? streams() : nullptr;
 		static const struct {
 			void (*arrived)(const void *, const void *);
 			uint32_t (*origin)(const void *);
