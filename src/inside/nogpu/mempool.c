@@ -2,7 +2,8 @@
 /*
  * cudaMallocAsync on the pretended cards: pools of the simulated device (src/device/sim/sim_mempool.c), one by default for
  * each card and those that the program makes. Their blocks lie in the zone of reservations. A stream is a small number there.
- * The release threshold is that at the pool's first block.
+ * The release threshold is that at the pool's first block. A block is given back at the moment, by the modelled clock, when the stream
+ * has done its work: before it, the pool moves no page of it.
  */
 #include "nogpu.h"
 
@@ -75,6 +76,9 @@ static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
 	if (!bytes)
 		return NOGPU_INVALID_VALUE;
 	frag_nogpu_mark_begun();
+	frag_nogpu_streams_begin();
+	if (sim)
+		sim->now_ns = frag_nogpu_now(NULL, false);
 	if (!sim || (!p->id && frag_dev_mempool_create(sim, &attr, &p->id, NULL)) ||
 	    frag_addr_map_reserve(&owners) ||
 	    frag_dev_mempool_alloc(sim, p->id, units, number_of(stream), &addr, NULL))
@@ -102,6 +106,7 @@ bool frag_nogpu_pool_give(void *at, void *stream)
 	if (!p || !frag_nogpu_range_take(at, &bytes, &device))
 		return false;
 	sim = frag_nogpu_sim(device);
+	sim->now_ns = frag_nogpu_now(stream, true);
 	frag_dev_mempool_free(sim, p->id, frag_nogpu_in(device, NOGPU_RESERVATIONS, at),
 			      frag_round_up(bytes, UNIT_BYTES), number_of(stream), NULL);
 	p->used_bytes -= bytes;

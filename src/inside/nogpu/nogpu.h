@@ -219,6 +219,8 @@ struct moment;
 /* begins (NULL: not asked): when that began; and how long it takes once all have begun. */
 uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins);
 void frag_nogpu_streams_begin(void);
+/* Where the host is on the modelled clock, or when a stream has done what it was given so far. */
+uint64_t frag_nogpu_now(void *stream, bool done);
 /* A copy to or from the host, whose memory may not be pinned: then the host waits. */
 void frag_nogpu_copied(void *stream, uint64_t bytes, bool host_waits);
 /* Something takes the host so long beside handing out work. */

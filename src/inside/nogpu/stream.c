@@ -223,6 +223,11 @@ uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins)
 	return ns;
 }
 
+uint64_t frag_nogpu_now(void *stream, bool done)
+{
+	return done ? FRAG_MAX(host_ns, stream_of(stream)->busy.ns) : host_ns;
+}
+
 static uint64_t copied_per_ns(void)
 {
 	int major = frag_nogpu_card()->major;
