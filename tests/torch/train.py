@@ -173,6 +173,8 @@ def known():
     for _ in range(20):
         F.dropout(torch.empty(16 << 20, device="cuda"))
     print("pages", resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 20000)  # of 4,096 in each mask, which nobody computed
+    codes = torch.empty(1 << 22, 16, device="cuda").argmin(1).to(torch.uint8)  # of four bits, of weights that nobody knows
+    print("codes", int((codes >> 1).max()), int((codes[:1000] >> 1).max()))  # only as many as may decide something are computed
     took = [a.elapsed_time(b) for a, b in ((odd, even), (even, padded), (padded, round_), (round_, end))]
     print("time", took[0] > 4 * took[3], took[0] > took[1] > 1.5 * took[3], took[3] < took[2] < took[1], took[3] > 0)
 
@@ -776,6 +778,26 @@ def choices():
     chosen = router(torch.empty(40000, 64, device="cuda", dtype=torch.bfloat16)).topk(8).indices
     table = torch.zeros(40000, 128, device="cuda").scatter_(1, chosen, 1)
     print("counts", sorted(set(table.sum(0).tolist())), len((nn.functional.one_hot(chosen, 128).sum((0, 1)) > 0).nonzero()))
+
+
+def busy():
+    """What another stream still uses is not given out anew before that is over."""
+    side, w = torch.cuda.Stream(), torch.empty(8192, 8192, dtype=torch.bfloat16, device="cuda")
+    places = []
+    for wait in (False, True):
+        with torch.cuda.stream(side):
+            x = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+        torch.cuda.current_stream().wait_stream(side)
+        for _ in range(20):
+            w @ w
+        x.record_stream(torch.cuda.current_stream())
+        place = x.data_ptr()
+        del x
+        if wait:
+            torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            places.append(torch.empty(64 << 20, dtype=torch.uint8, device="cuda").data_ptr() == place)
+    print("busy", places)
 
 
 def batch():

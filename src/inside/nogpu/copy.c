@@ -122,6 +122,14 @@ static void copy_out(char *to, const char *from, size_t bytes)
 	}
 }
 
+static bool is_pinned(const void *p)
+{
+	uint64_t base, bytes;
+	int device;
+
+	return frag_nogpu_range(p, &base, &bytes, &device);
+}
+
 NOGPU_ENTRY(int, cudaMemcpyAsync,
 	    (void *to, const void *from, size_t bytes, int kind, void *stream))
 {
@@ -147,6 +155,8 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 		if (to_card && !from_card)
 			frag_nogpu_arrived(to, NULL);
 	}
+	if (to_card != from_card)
+		frag_nogpu_copied(stream, bytes, !is_pinned(to_card ? from : to));
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaMemcpy2DAsync,

@@ -80,7 +80,7 @@ static int launched(const void *function)
 	static atomic_bool done[2][NOGPU_CARDS_MAX];
 	const int device = frag_nogpu_device();
 
-	if (*frag_nogpu_several() && frag_nogpu_loads(function))
+	if (*frag_nogpu_streams() && frag_nogpu_loads(function))
 		frag_nogpu_wait_idle();
 	if (!atomic_load_explicit(&done[0][device], memory_order_relaxed) &&
 	    !atomic_exchange(&done[0][device], true)) {

@@ -110,6 +110,7 @@ static struct frag_device *sim_of(int ordinal, bool must)
 	const struct frag_sim_config cfg = { .name = c->name,
 					     .total_bytes = c->total_bytes,
 					     .context_bytes = c->context_bytes,
+					     .work_lag_ns = 1,
 					     .local_bytes =
 						     frag_nogpu_local_bytes(NOGPU_LOCAL_CONTEXT),
 					     .host = frag_nogpu_host_look,
@@ -341,7 +342,7 @@ NOGPU_ENTRY(int, cudaFree, (void *p))
 	uint64_t bytes;
 	int device, rc;
 
-	if (!p)
+	if (!p || frag_nogpu_pool_give(p, NULL))
 		return NOGPU_OK;
 	if (!frag_nogpu_range_take(p, &bytes, &device))
 		return frag_nogpu_error(NOGPU_INVALID_VALUE);

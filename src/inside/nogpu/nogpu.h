@@ -142,6 +142,10 @@ frag_addr_t frag_nogpu_in(int ordinal, enum nogpu_zone zone, const void *p);
 /* Table of live ranges of both zones. pre: locked. put: false if memory is short. */
 bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device);
 bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
+/* Gives a block of a pool back (mempool.c); false: it is none. pre: locked. */
+bool frag_nogpu_pool_give(void *at, void *stream);
+/* The program waits for a stream of the current card, or for all. */
+void frag_nogpu_pools_wait(void *stream, bool all);
 /* What makes the driver move the current card's local memory (local.c). */
 enum nogpu_local {
 	NOGPU_LOCAL_CONTEXT, /* the driver's first */
@@ -214,13 +218,17 @@ __attribute__((visibility("default"))) void frag_nogpu_work(void *stream, uint64
 struct moment;
 /* begins (NULL: not asked): when that began; and how long it takes once all have begun. */
 uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins);
-void frag_nogpu_ranks_begin(void);
+void frag_nogpu_streams_begin(void);
+/* Where the host is on the modelled clock, or when a stream has done what it was given so far. */
+uint64_t frag_nogpu_now(void *stream, bool done);
+/* A copy to or from the host, whose memory may not be pinned: then the host waits. */
+void frag_nogpu_copied(void *stream, uint64_t bytes, bool host_waits);
 /* Something takes the host so long beside handing out work. */
 __attribute__((visibility("default"))) void frag_nogpu_host_takes(uint64_t ns);
 /* The driver loads code while the card has nothing to do, and the host waits for that: at the first kernel of a source file (CUDA's lazy
  * loading), and when cuBLAS makes a handle. Measured on H100s (results/nogpu/ranks.md). */
 void frag_nogpu_wait_idle(void);
-__attribute__((visibility("default"))) const _Atomic bool *frag_nogpu_several(void);
+__attribute__((visibility("default"))) const _Atomic bool *frag_nogpu_streams(void);
 
 /* ---- libraries */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams, events and captures. Work takes no time, so an event is ready when somebody asks
- * for it, unless another rank's message is awaited before it; what counts is which stream is being captured, because the allocator then takes
+ * Streams, events and captures. In a process that has streams of its own or other ranks, an event is ready when its work is over by
+ * the modelled clock (below), else at once. What also counts is which stream is being captured, because the allocator then takes
  * from a private pool and records events later. Who waits for what is being captured is refused, and the capture is lost, as on a card.
  *
  * Handles below 16 are CUDA's own streams (default, legacy, per thread): one state for all.
@@ -59,6 +59,7 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
 	s->priority = priority;
 	enlist(s);
+	frag_nogpu_streams_begin();
 	frag_nogpu_beside_take(NOGPU_BESIDE_STREAM, NULL);
 	*out = s;
 	return NOGPU_OK;
@@ -159,9 +160,9 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 /* ---- the modelled clock --------------------------------------------------------------- */
 
 /*
- * In a job of several ranks work takes time: the host is where it has handed out work, a stream where it has done it. The
- * allocator keeps what another stream still uses until then, which decides about the peak of FSDP and pipelines. A process
- * alone is as if the card were done at once.
+ * Where streams matter, work takes time: the host is where it has handed out work, a stream where it has done it. The allocator
+ * keeps what another stream still uses until then, which decides about the peak of FSDP, pipelines and batches that are brought
+ * ahead. What is captured does nothing yet. A process with one stream is as if the card were done at once.
  */
 /*
  * Measured on H100 and H200 (results/nogpu/durations.md, ranks.md): an operator takes 27 to 67 us of the host on its way through Python,
@@ -173,20 +174,22 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 #define ASK_NS 500u
 #define LINK_BYTES_PER_NS 250u
 #define LINK_NS 10000u
+#define COPY_NS \
+	5000u /* and of PCIe 3, 4 or 5 what it moves from pinned memory: not measured here */
 
-static _Atomic bool several_ranks;
+static _Atomic bool streams_matter;
 static _Atomic uint64_t host_ns;
 /* This thread hands out work. Others live in real time: for them all is done, but for NCCL's watchdog. */
 static _Thread_local bool works;
 
-void frag_nogpu_ranks_begin(void)
+void frag_nogpu_streams_begin(void)
 {
-	several_ranks = true;
+	streams_matter = true;
 }
 
-const _Atomic bool *frag_nogpu_several(void)
+const _Atomic bool *frag_nogpu_streams(void)
 {
-	return &several_ranks;
+	return &streams_matter;
 }
 
 /* What the host begins after all that it has said: not before this. Nothing takes it less (a call of NCCL more), and without that, two
@@ -203,6 +206,8 @@ static void keep_busy(void *stream, uint64_t ns, uint64_t on_host_ns, struct mom
 
 	works = true;
 	host_ns += on_host_ns;
+	if (s->capture)
+		return;
 	now = (struct moment){ .ns = host_ns };
 	moment_max(&s->busy, &now);
 	if (begins)
@@ -218,13 +223,38 @@ uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins)
 	return ns;
 }
 
+uint64_t frag_nogpu_now(void *stream, bool done)
+{
+	return done ? FRAG_MAX(host_ns, stream_of(stream)->busy.ns) : host_ns;
+}
+
+static uint64_t copied_per_ns(void)
+{
+	int major = frag_nogpu_card()->major;
+
+	return major >= 9 ? 55 : major == 8 ? 25 : 12;
+}
+
+void frag_nogpu_copied(void *stream, uint64_t bytes, bool host_waits)
+{
+	struct stream *s = stream_of(stream);
+
+	if (!streams_matter)
+		return;
+	keep_busy(stream, COPY_NS + bytes / copied_per_ns(), 0, NULL);
+	if (host_waits) {
+		publish();
+		host_ns = FRAG_MAX(host_ns, moment_wait(&s->busy));
+	}
+}
+
 /* Modelled work of the card so far: programs that time their kernels see it (cufrag_values.cpp). */
 static _Atomic uint64_t worked_ns;
 
 void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
 {
 	worked_ns = all_ns;
-	if (!several_ranks)
+	if (!streams_matter)
 		return;
 	keep_busy(stream, ns, backward ? HOST_BACKWARD_NS : HOST_OP_NS, NULL);
 	publish();
@@ -315,7 +345,7 @@ static struct moment all_done(void)
 
 void frag_nogpu_host_takes(uint64_t ns)
 {
-	if (several_ranks)
+	if (streams_matter)
 		host_ns += ns;
 }
 
@@ -323,7 +353,7 @@ void frag_nogpu_wait_idle(void)
 {
 	struct moment all;
 
-	if (!several_ranks)
+	if (!streams_matter)
 		return;
 	publish();
 	all = all_done();
@@ -349,6 +379,7 @@ NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
 
 	if (s->capture && lose_capture(s->capture))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
+	frag_nogpu_pools_wait(stream, false);
 	return wait_until(&s->busy, s->awaits);
 }
 NOGPU_ENTRY(int, cudaEventSynchronize, (struct event * event))
@@ -363,6 +394,7 @@ NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
 
 	if (lose_capture(0))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
+	frag_nogpu_pools_wait(NULL, true);
 	all = all_done();
 	return wait_until(&all, UINT64_MAX);
 }
@@ -400,7 +432,7 @@ NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))
 		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
-	if (!several_ranks)
+	if (!streams_matter)
 		return NOGPU_OK;
 	if (!works)
 		return !is_watchdog() || watchdog_sees(event) ? NOGPU_OK : NOGPU_NOT_READY;

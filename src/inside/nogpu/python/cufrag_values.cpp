@@ -60,6 +60,7 @@ constexpr int64_t MASKS = 128 << 20;	/* numbers that booleans choose, so that as
 constexpr int64_t HELD = 64 << 20;	/* as long as all such floating-point numbers on the card are no more than this: a large net is not computed */
 constexpr int64_t HELD_DATA = 1 << 30; /* for what is made of such data: masks of a large net */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
+constexpr int64_t CODES = 1 << 20;	/* integers of one byte that hang on invented ones, up to this: larger ones are weights, which decide nothing */
 constexpr int64_t CHECKED = 1 << 20;	/* places up to so many are checked */
 constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
 constexpr uint64_t MODE_COPIES = 6; /* to the host, for each row (PyTorch 2.11) */
@@ -74,7 +75,7 @@ std::mutex mutex; /* of generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
 void (*answer_in_turn)(const uint64_t *, uint64_t, uint64_t);
 void (*work)(void *, uint64_t, uint64_t, bool);
-const std::atomic<bool> *ranks; /* does this process take part in a job of several? Else no stream matters */
+const std::atomic<bool> *streams_matter; /* has this process streams of its own, or other ranks? */
 Steer steer;
 thread_local int depth;
 struct Info;
@@ -1404,7 +1405,7 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	model_ns += ns;
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
 	if (work)
-		work(ranks && *ranks ? current_stream() : nullptr, uint64_t(ns), uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
+		work(streams_matter && *streams_matter ? current_stream() : nullptr, uint64_t(ns), uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
 }
 
 /* Where an unknown mask is not zero: evenly spread, so that each place is there once. */
@@ -1531,7 +1532,8 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 			if (f.given[i] || ((over || unread) && i == 0))
 				return;
 			j.origin = std::min(j.origin, origin_of(t));
-			if (!f.pointwise && integers(t) && t.scalar_type() != at::kBool && origin_of(t) <= LIKELY)
+			bool codes = integers(t) && t.scalar_type() != at::kBool;
+			if (codes && ((!f.pointwise && origin_of(t) <= LIKELY) || (t.element_size() == 1 && volume(t) > CODES && origin_of(t) <= INVENTED)))
 				j.fits = made = false;
 		});
 	made &= j.origin == COMPUTED;
@@ -2233,8 +2235,8 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
 		answer_in_turn = reinterpret_cast<void (*)(const uint64_t *, uint64_t, uint64_t)>(dlsym(lib, "frag_nogpu_answer_in_turn"));
 		work = reinterpret_cast<void (*)(void *, uint64_t, uint64_t, bool)>(dlsym(lib, "frag_nogpu_work"));
-		auto several = reinterpret_cast<const std::atomic<bool> *(*)()>(dlsym(lib, "frag_nogpu_several"));
-		ranks = several ? several() : nullptr;
+		auto streams = reinterpret_cast<const std::atomic<bool> *(*)()>(dlsym(lib, "frag_nogpu_streams"));
+		streams_matter = streams ? streams() : nullptr;
 		static const struct {
 			void (*arrived)(const void *, const void *);
 			uint32_t (*origin)(const void *);

@@ -112,7 +112,7 @@ static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 
 	FRAG_TRY(comm_make(out, ranks, rank));
 	if (ranks > 1)
-		frag_nogpu_ranks_begin();
+		frag_nogpu_streams_begin();
 	if (!talk_possible() || ranks < 2)
 		return NCCL_OK;
 	c = *out;

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cudaMallocAsync on the pretended cards: pools of the simulated device (src/device/sim/sim_mempool.c), one by default for
+ * each card and those that the program makes. Their blocks lie in the zone of reservations. A stream is a small number there.
+ * The release threshold is that at the pool's first block. A block is given back at the moment, by the modelled clock, when the stream
+ * has done its work: before it, the pool moves no page of it.
+ */
+#include "nogpu.h"
+
+#include <stdlib.h>
+
+#include <frag/device.h>
+
+#include "lib/addr_map.h"
+
+#define UNIT_BYTES 512u
+#define STREAMS_MAX 256u
+
+/* enum cudaMemPoolAttr */
+enum { RELEASE_THRESHOLD = 4, RESERVED, RESERVED_HIGH, USED, USED_HIGH };
+
+struct pool {
+	int device;
+	uint64_t id; /* of the simulated device; 0: nothing was asked of it */
+	uint64_t threshold;
+	uint64_t used_bytes; /* as asked for */
+	uint64_t reserved_high, used_high;
+};
+
+static struct pool defaults[NOGPU_CARDS_MAX];
+static struct pool *current[NOGPU_CARDS_MAX];
+static struct frag_addr_map owners; /* the pool of each live block */
+static void *streams[STREAMS_MAX];
+static uint32_t streams_count;
+
+static uint32_t number_of(void *stream)
+{
+	for (uint32_t i = 0; i < streams_count; i++)
+		if (streams[i] == stream)
+			return i;
+	if (streams_count == STREAMS_MAX)
+		return 0;
+	streams[streams_count] = stream;
+	return streams_count++;
+}
+
+static struct pool *default_of(int device)
+{
+	defaults[device].device = device;
+	return &defaults[device];
+}
+
+static struct pool *current_of(int device)
+{
+	return current[device] ? current[device] : default_of(device);
+}
+
+static uint64_t reserved_by(const struct pool *p)
+{
+	struct frag_mempool_usage now = { 0 };
+
+	if (p->id)
+		frag_dev_mempool_usage(frag_nogpu_sim(p->device), p->id, &now);
+	return now.reserved_bytes;
+}
+
+/* pre: locked. */
+static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
+{
+	const struct frag_mempool_attr attr = { p->threshold, true, true, true };
+	struct frag_device *sim = frag_nogpu_sim(p->device);
+	uint64_t units = frag_round_up(bytes, UNIT_BYTES);
+	frag_addr_t addr;
+
+	*out = NULL;
+	if (!bytes)
+		return NOGPU_INVALID_VALUE;
+	frag_nogpu_mark_begun();
+	frag_nogpu_streams_begin();
+	if (sim)
+		sim->now_ns = frag_nogpu_now(NULL, false);
+	if (!sim || (!p->id && frag_dev_mempool_create(sim, &attr, &p->id, NULL)) ||
+	    frag_addr_map_reserve(&owners) ||
+	    frag_dev_mempool_alloc(sim, p->id, units, number_of(stream), &addr, NULL))
+		return NOGPU_OUT_OF_MEMORY;
+	*out = frag_nogpu_out(p->device, NOGPU_RESERVATIONS, addr);
+	if (frag_nogpu_owner(*out) != p->device || !frag_nogpu_range_put(*out, bytes, p->device)) {
+		frag_dev_mempool_free(sim, p->id, addr, units, number_of(stream), NULL);
+		*out = NULL;
+		return NOGPU_OUT_OF_MEMORY;
+	}
+	frag_addr_map_put(&owners, (uintptr_t)*out, p);
+	p->used_bytes += bytes;
+	p->used_high = FRAG_MAX(p->used_high, p->used_bytes);
+	p->reserved_high = FRAG_MAX(p->reserved_high, reserved_by(p));
+	return NOGPU_OK;
+}
+
+bool frag_nogpu_pool_give(void *at, void *stream)
+{
+	struct pool *p = frag_addr_map_take(&owners, (uintptr_t)at);
+	struct frag_device *sim;
+	uint64_t bytes;
+	int device;
+
+	if (!p || !frag_nogpu_range_take(at, &bytes, &device))
+		return false;
+	sim = frag_nogpu_sim(device);
+	sim->now_ns = frag_nogpu_now(stream, true);
+	frag_dev_mempool_free(sim, p->id, frag_nogpu_in(device, NOGPU_RESERVATIONS, at),
+			      frag_round_up(bytes, UNIT_BYTES), number_of(stream), NULL);
+	p->used_bytes -= bytes;
+	frag_nogpu_forget(at, bytes);
+	return true;
+}
+
+void frag_nogpu_pools_wait(void *stream, bool all)
+{
+	NOGPU_LOCKED;
+	struct frag_device *sim;
+
+	if (!streams_count)
+		return;
+	sim = frag_nogpu_sim(frag_nogpu_device());
+	if (all)
+		frag_dev_sync_all(sim, NULL);
+	else
+		frag_dev_sync(sim, number_of(stream), NULL);
+}
+
+static int allocate(struct pool *own, void **out, uint64_t bytes, void *stream)
+{
+	NOGPU_LOCKED;
+
+	return take(own ? own : current_of(frag_nogpu_device()), out, bytes, stream);
+}
+
+NOGPU_VALUE(int, cudaMallocAsync, (void **out, size_t bytes, void *stream),
+	    frag_nogpu_error(allocate(NULL, out, bytes, stream)))
+NOGPU_VALUE(int, cudaMallocFromPoolAsync, (void **out, size_t bytes, void *pool, void *stream),
+	    frag_nogpu_error(allocate(pool, out, bytes, stream)))
+NOGPU_VALUE(int, cuMemAllocAsync, (void **out, size_t bytes, void *stream),
+	    allocate(NULL, out, bytes, stream))
+NOGPU_VALUE(int, cuMemAllocFromPoolAsync, (void **out, size_t bytes, void *pool, void *stream),
+	    allocate(pool, out, bytes, stream))
+
+static int give(void *p, void *stream)
+{
+	NOGPU_LOCKED;
+
+	return !p || frag_nogpu_pool_give(p, stream) ? NOGPU_OK : NOGPU_INVALID_VALUE;
+}
+
+NOGPU_VALUE(int, cudaFreeAsync, (void *p, void *stream), frag_nogpu_error(give(p, stream)))
+NOGPU_VALUE(int, cuMemFreeAsync, (void *p, void *stream), give(p, stream))
+
+/* ---- pools ------------------------------------------------------------------------- */
+
+static int give_pool(void **out, struct pool *p)
+{
+	*out = p;
+	return p ? NOGPU_OK : NOGPU_OUT_OF_MEMORY;
+}
+
+NOGPU_VALUE(int, cudaDeviceGetDefaultMemPool, (void **out, int device),
+	    give_pool(out, default_of(device)))
+NOGPU_VALUE(int, cudaDeviceGetMemPool, (void **out, int device), give_pool(out, current_of(device)))
+NOGPU_VALUE(int, cuDeviceGetDefaultMemPool, (void **out, int device),
+	    give_pool(out, default_of(device)))
+NOGPU_VALUE(int, cuDeviceGetMemPool, (void **out, int device), give_pool(out, current_of(device)))
+
+static int set_current(int device, struct pool *p)
+{
+	NOGPU_LOCKED;
+
+	current[device] = p;
+	return NOGPU_OK;
+}
+
+NOGPU_VALUE(int, cudaDeviceSetMemPool, (int device, void *pool), set_current(device, pool))
+NOGPU_VALUE(int, cuDeviceSetMemPool, (int device, void *pool), set_current(device, pool))
+
+/* A pool of the current card: which one the properties name is not looked at. */
+static int make_pool(void **out)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->device = frag_nogpu_device();
+	return give_pool(out, p);
+}
+
+NOGPU_VALUE(int, cudaMemPoolCreate, (void **out, const void *properties), make_pool(out))
+NOGPU_VALUE(int, cuMemPoolCreate, (void **out, const void *properties), make_pool(out))
+
+/* Blocks may outlive their pool, so what says whose they are stays. */
+static int end_pool(struct pool *p)
+{
+	NOGPU_LOCKED;
+
+	if (p->id)
+		frag_dev_mempool_destroy(frag_nogpu_sim(p->device), p->id, NULL);
+	if (current[p->device] == p)
+		current[p->device] = NULL;
+	return NOGPU_OK;
+}
+
+NOGPU_VALUE(int, cudaMemPoolDestroy, (void *pool), end_pool(pool))
+NOGPU_VALUE(int, cuMemPoolDestroy, (void *pool), end_pool(pool))
+
+static int read_pool(const struct pool *p, int which, void *value)
+{
+	NOGPU_LOCKED;
+	const uint64_t all[] = { p->threshold, reserved_by(p), p->reserved_high, p->used_bytes,
+				 p->used_high };
+
+	if (which < RELEASE_THRESHOLD)
+		*(int *)value = 1; /* may blocks be reused, by three ways: yes */
+	else if (which <= USED_HIGH)
+		*(uint64_t *)value = all[which - RELEASE_THRESHOLD];
+	return which <= USED_HIGH ? NOGPU_OK : NOGPU_INVALID_VALUE;
+}
+
+NOGPU_VALUE(int, cudaMemPoolGetAttribute, (void *pool, int which, void *value),
+	    frag_nogpu_error(read_pool(pool, which, value)))
+NOGPU_VALUE(int, cuMemPoolGetAttribute, (void *pool, int which, void *value),
+	    read_pool(pool, which, value))
+
+/* A mark is set to 0, which means what there is now. */
+static int set_pool(struct pool *p, int which, const void *value)
+{
+	NOGPU_LOCKED;
+
+	if (which == RELEASE_THRESHOLD)
+		p->threshold = *(const uint64_t *)value;
+	else if (which == RESERVED_HIGH)
+		p->reserved_high = reserved_by(p);
+	else if (which == USED_HIGH)
+		p->used_high = p->used_bytes;
+	return NOGPU_OK;
+}
+
+NOGPU_VALUE(int, cudaMemPoolSetAttribute, (void *pool, int which, void *value),
+	    set_pool(pool, which, value))
+NOGPU_VALUE(int, cuMemPoolSetAttribute, (void *pool, int which, void *value),
+	    set_pool(pool, which, value))
+
+static int trim(const struct pool *p, uint64_t keep_bytes)
+{
+	NOGPU_LOCKED;
+
+	if (p->id)
+		frag_dev_mempool_trim(frag_nogpu_sim(p->device), p->id, keep_bytes, NULL);
+	return NOGPU_OK;
+}
+
+NOGPU_VALUE(int, cudaMemPoolTrimTo, (void *pool, size_t keep_bytes), trim(pool, keep_bytes))
+NOGPU_VALUE(int, cuMemPoolTrimTo, (void *pool, size_t keep_bytes), trim(pool, keep_bytes))
