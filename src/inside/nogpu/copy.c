@@ -156,7 +156,7 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 			frag_nogpu_arrived(to, NULL);
 	}
 	if (to_card != from_card)
-		frag_nogpu_copied(stream, bytes, !is_pinned(to_card ? from : to));
+		frag_nogpu_copied(stream, bytes, to_card, is_pinned(to_card ? from : to));
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaMemcpy2DAsync,

@@ -273,6 +273,10 @@ void frag_nogpu_mark_begun(void)
 
 /* ---- segments ---------------------------------------------------------------------- */
 
+/* What cudaMalloc takes the host, with work handed out: medians of 1,600 segments in jobs on two H200 (results/nogpu/durations.md). */
+#define SEGMENT_NS 150000u
+#define SEGMENT_MIB_NS 450u
+
 /* pre: locked. */
 static int take_segment(void **out, uint64_t bytes)
 {
@@ -283,6 +287,7 @@ static int take_segment(void **out, uint64_t bytes)
 	frag_nogpu_mark_begun();
 	if (!sim || frag_dev_alloc(sim, bytes, &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;
+	frag_nogpu_host_takes(SEGMENT_NS + SEGMENT_MIB_NS * (bytes / FRAG_MIB));
 	*out = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
 	if (frag_nogpu_owner(*out) == device && frag_nogpu_range_put(*out, bytes, device))
 		return NOGPU_OK;

@@ -174,8 +174,8 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 #define ASK_NS 500u
 #define LINK_BYTES_PER_NS 250u
 #define LINK_NS 10000u
-#define COPY_NS \
-	5000u /* and of PCIe 3, 4 or 5 what it moves from pinned memory: not measured here */
+#define COPY_NS 5000u
+#define COPY_HOST_NS 12000u
 
 static _Atomic bool streams_matter;
 static _Atomic uint64_t host_ns;
@@ -228,21 +228,24 @@ uint64_t frag_nogpu_now(void *stream, bool done)
 	return done ? FRAG_MAX(host_ns, stream_of(stream)->busy.ns) : host_ns;
 }
 
-static uint64_t copied_per_ns(void)
+/* Bytes in a ns, as measured on an H200 (results/nogpu/durations.md); with pinned memory on older cards, what their PCIe gives. */
+static uint64_t copied_per_ns(bool to_card, bool pinned)
 {
 	int major = frag_nogpu_card()->major;
 
+	if (!pinned)
+		return to_card ? 8 : 15;
 	return major >= 9 ? 55 : major == 8 ? 25 : 12;
 }
 
-void frag_nogpu_copied(void *stream, uint64_t bytes, bool host_waits)
+void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
 {
 	struct stream *s = stream_of(stream);
 
 	if (!streams_matter)
 		return;
-	keep_busy(stream, COPY_NS + bytes / copied_per_ns(), 0, NULL);
-	if (host_waits) {
+	keep_busy(stream, COPY_NS + bytes / copied_per_ns(to_card, pinned), COPY_HOST_NS, NULL);
+	if (!pinned) {
 		publish();
 		host_ns = FRAG_MAX(host_ns, moment_wait(&s->busy));
 	}

@@ -113,6 +113,35 @@ TEST(who_waits_for_a_capture_is_refused_and_it_is_lost)
 	}
 }
 
+/* 300 us of work on a stream, and 45 of the host to hand it out: two segments take the host more than that. */
+TEST(segments_and_copies_take_time)
+{
+	static unsigned char host[8 << 20];
+	void *stream, *event, *p, *q, *pinned;
+
+	NEEDS_ADDRESSES();
+	OK(cudaStreamCreate(&stream));
+	OK(cudaEventCreateWithFlags(&event, 0));
+	frag_nogpu_work(stream, 300000, 0, false);
+	OK(cudaEventRecord(event, stream));
+	OK(cudaMalloc(&p, sizeof(host)));
+	assert_int_equal(frag_nogpu_cudaEventQuery(event), 600);
+	OK(cudaMalloc(&q, sizeof(host)));
+	OK(cudaEventQuery(event));
+	OK(cudaMemcpyAsync(p, host, sizeof(host), 1, stream));
+	OK(cudaEventRecord(event, stream));
+	OK(cudaEventQuery(event));
+	OK(cudaHostAlloc(&pinned, sizeof(host), 0));
+	OK(cudaMemcpyAsync(p, pinned, sizeof(host), 1, stream));
+	OK(cudaEventRecord(event, stream));
+	assert_int_equal(frag_nogpu_cudaEventQuery(event), 600);
+	OK(cudaStreamSynchronize(stream));
+	OK(cudaEventQuery(event));
+	OK(cudaFreeHost(pinned));
+	OK(cudaFree(p));
+	OK(cudaFree(q));
+}
+
 static void count_up(void *count)
 {
 	++*(int *)count;
