@@ -50,6 +50,14 @@ static void enlist(struct stream *s)
 	streams = s;
 }
 
+/* Ranks begin their clocks together, with their group. */
+static bool is_rank(void)
+{
+	const char *world = getenv("WORLD_SIZE");
+
+	return world && strtoul(world, NULL, 10) > 1;
+}
+
 NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority))
 {
 	/* the handle is an address, and handles of different streams order the recording */
@@ -59,7 +67,8 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
 	s->priority = priority;
 	enlist(s);
-	frag_nogpu_streams_begin();
+	if (!is_rank())
+		frag_nogpu_streams_begin();
 	frag_nogpu_beside_take(NOGPU_BESIDE_STREAM, NULL);
 	*out = s;
 	return NOGPU_OK;
@@ -176,6 +185,8 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 #define LINK_NS 10000u
 #define COPY_NS 5000u
 #define COPY_HOST_NS 12000u
+/* Up to this, a copy to the card takes its numbers along at once (CUDA Runtime API, "API synchronization behavior"). */
+#define STAGED_BYTES 65536u
 
 static _Atomic bool streams_matter;
 static _Atomic uint64_t host_ns;
@@ -245,7 +256,7 @@ void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
 	if (!streams_matter)
 		return;
 	keep_busy(stream, COPY_NS + bytes / copied_per_ns(to_card, pinned), COPY_HOST_NS, NULL);
-	if (!pinned) {
+	if (!pinned && (!to_card || bytes > STAGED_BYTES)) {
 		publish();
 		host_ns = FRAG_MAX(host_ns, moment_wait(&s->busy));
 	}
