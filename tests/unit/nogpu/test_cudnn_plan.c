@@ -400,6 +400,19 @@ static void of_the_second_list(void)
 	MUST(first_of(&plans, false) > 49152 && first_of(&plans, true) == 49152);
 }
 
+/* Filters of more points than a tile of Fourier's transforms has: an H200 takes what is proposed without a card. */
+static void larger_than_tiles(void)
+{
+	struct conv v = conv(NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, true, 128, 7, 33, 512, 33, 1);
+	struct nogpu_plans plans;
+
+	v.settings.conv_pads[0] = v.settings.conv_pads[1] = 2;
+	v.y = tensor(FLOAT, true, 128, 512, 5);
+	plan_for(H200);
+	MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
+	MUST(first_of(&plans, false) == 28856336);
+}
+
 /* What an H100 took to try all plans, as cudnn.benchmark does: the largest is by Fourier transforms. */
 static void largest_as_measured(void)
 {
@@ -463,6 +476,11 @@ TEST(plans_come_out_to_the_byte)
 TEST(programs_without_tensor_cores_have_a_plan)
 {
 	on_this_machine(of_the_second_list);
+}
+
+TEST(filters_larger_than_tiles_have_a_plan)
+{
+	on_this_machine(larger_than_tiles);
 }
 
 TEST(the_largest_plans_are_as_on_a_card)

@@ -47,7 +47,7 @@ def is_folded(q):
 
 
 def tiles_of_32(q, n, c, k):
-    """A data pass, in tiles of 32 points, two of an image at a time."""
+    """A data pass, in tiles of 32 points, two of an image at a time; 0: the filter is larger."""
     sides, taps, copies = q.x[0][2:], q.w[0][2:], 0
     if is_folded(q):
         pads = [up(pad, step) for pad, step in zip(q.pads, q.strides)]
@@ -56,6 +56,8 @@ def tiles_of_32(q, n, c, k):
         results = [points + 2 * pad - t + 1 for points, pad, t in zip(sides, pads, taps)]
         c, k = up(math.prod(q.strides) * c, 8) * 8, up(k, 8) * 8
         copies = rounded((2 if q.data_type else 4) * (n * c * math.prod(sides) + c * k * math.prod(taps) + n * k * math.prod(results)))
+    if max(taps) > 32:
+        return 0
     tiles = math.prod(up(points, 32 - t + 1) for points, t in zip(sides, taps))
     return 32 * 17 * 8 * (c * k + n * min(2, tiles) * (c + k)) + copies
 
@@ -101,7 +103,7 @@ def fourier(q):
     (n, *_), (k, c, *_), groups = q.x[0], q.w[0], q.x[0][1] // q.w[0][1]
     if q.operation == DATA:
         size = tiles_of_32(q, n, c, k // groups)
-        return size * min(groups, TOGETHER) if is_folded(q) else of_groups(q, size, True)
+        return size * min(groups, TOGETHER) if is_folded(q) or not size else of_groups(q, size, True)
     size = planes(q, n, c, k // groups)
     return size + 16 if q.data_type and groups == 1 and is_last(q) else of_groups(q, size, True)
 
