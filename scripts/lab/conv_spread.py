@@ -154,6 +154,32 @@ def plain(rng):
     return some(rng, 0.1), some(rng, 0.1), plane(rng), [t] * 2, [stride] * 2, [pad] * 2, [1] * 2, 1, rng.choice(IMAGES)
 
 
+def any_of(rng, most):
+    """As often in each power of two."""
+    return int(2 ** rng.uniform(0, math.log2(most)))
+
+
+def any_squares(rng):
+    """Widths, sides and numbers of images of no list: what lies between those of a list is not known from it."""
+    t, groups, h = rng.choice((3, 3, 3, 5, 7, 9, 11)), 1 if rng.random() < 0.85 else rng.choice((2, 3, 4, 6, 8, 16)), any_of(rng, 640)
+    c, k = (any_of(rng, 1024 // groups) * groups for _ in range(2))
+    return c, k, [h, h if rng.random() < 0.5 else any_of(rng, 640)], [t] * 2, [1] * 2, [rng.choice((t // 2, t // 2, t // 2, 0, t - 1))] * 2, [1] * 2, groups, any_of(rng, 1024)
+
+
+def any_points(rng):
+    h, c, k = any_of(rng, 640), any_of(rng, 4096), any_of(rng, 4096)
+    sides = rng.choice(([h, h], [h, any_of(rng, 640)], [1, any_of(rng, 30000)]))
+    return c, k, sides, [1] * 2, [1] * 2, [0] * 2, [1] * 2, 1, any_of(rng, 1024)
+
+
+def whole_pictures(rng):
+    """Second derivatives: channels are images, and the filters are as large as these."""
+    t, h = rng.choice((1, 3, 3, 3, 5)), rng.choice((4, 7, 8, 14, 16, 28, 32, 56, 64, 128, 256, any_of(rng, 256)))
+    n, k = (rng.choice((1, 3, 16, 32, 64, 128, 256, 512, any_of(rng, 1024))) for _ in range(2))
+    w = h if rng.random() < 0.7 else any_of(rng, 256)
+    return any_of(rng, 64), k, [h, w], [h, w], [1] * 2, [t // 2] * 2, [1] * 2, 1, n
+
+
 FAMILIES = (few_channels, few_channels, optical_flow, optical_flow, sound, sound, spectrogram, single_channels, generator, grouped, dilated, volumes, volumes,
             upsampling, patches, lines, points, plain, plain)
 

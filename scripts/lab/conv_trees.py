@@ -6,12 +6,13 @@
     conv_trees.py ask QUESTIONS PLANS WORKERS SECONDS        # on a card: its first plans, and those of a card that is only described
     conv_trees.py ask-card QUESTIONS PLANS WORKERS SECONDS   # only the first (ask-none: only the second, which needs no card);
     conv_trees.py join CARD NONE > PLANS                     # both together
-    conv_trees.py grow QUESTIONS PLANS TREES.csv [OLD.csv]   # no card; needs scikit-learn. On from older trees, or anew
+    conv_trees.py grow QUESTIONS PLANS TREES.csv [OLD.csv]   # no card; needs scikit-learn; OLD's votes count, too (VOTES)
 
 A question is "OPERATION TYPE LAYOUT c k [d] h w [t] r s stride pad dilation groups n", stride, pad and dilation as one number or one for each
 side ("2x1"); a plan BYTES:NOTES:ENGINE:KNOB=VALUE;..., the first one of each kind that the notes tell apart, with spaces between. `grow` keeps a
 quarter of the shapes aside (conv_spread.py) and says how often the trees are right about these.
 """
+import array
 import collections
 import ctypes
 import glob
@@ -33,6 +34,7 @@ import cufrag_trees as trees
 
 KINDS = {name: number for number, name in trees.OPERATIONS.items()}
 TYPES = {"fp32": 0, "fp16": 2, "bf16": 9}
+VOTES = "bytes,filter,half,nhwc,"  # the hardest: six trees are right about 61 % of what was kept aside, to the byte, and three about 56 %
 CUBLASLT = {"forward": 58, "data": 63, "filter": 62}  # its engine in cuDNN 9.19
 H200 = {"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "multiProcessorCount": 132,
         "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
@@ -218,11 +220,16 @@ def code_of(q, size):
     return best[1]
 
 
+def short(value, digits):
+    text = "%.*g" % (digits, value)
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+
+
 def text_of_sum(nodes, at=0):
     node = nodes[at]
     if node["is_leaf"]:
-        return ["=%.3g" % node["value"]]
-    return ["%d<%.6g" % (node["feature_idx"], node["num_threshold"]), *text_of_sum(nodes, node["left"]), *text_of_sum(nodes, node["right"])]
+        return ["=" + short(node["value"], 2)]
+    return ["%d<%s" % (node["feature_idx"], short(node["num_threshold"], 6)), *text_of_sum(nodes, node["left"]), *text_of_sum(nodes, node["right"])]
 
 
 def text_of_choice(tree, leaves, at=0):
@@ -240,8 +247,8 @@ def choose(rows, leaves, code, voter=None):
 
     found, answers = np.array([r[0] for r in rows], dtype=float), [r[1] for r in rows]
     choice = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=2, random_state=voter or 0,
-                                    max_features=None if voter is None else 0.6)
-    choice.fit(found, [str(a[:3]) if isinstance(a, tuple) else a for a in answers])
+                                    max_features=None if voter is None else 0.5)
+    choice.fit(found, [str(a[:3] if a[0] else a) if isinstance(a, tuple) else a for a in answers])
     in_leaf, says = collections.defaultdict(collections.Counter), {}
     for at, answer in zip(choice.apply(found), answers):
         in_leaf[at][answer] += 1
@@ -252,44 +259,24 @@ def choose(rows, leaves, code, voter=None):
 
 
 def grow_sum(key, rows):
-    """Trees whose values are added up: above 0, it is so. Lines of CSV."""
+    """Trees whose values are added up: above 0, it is so. Lines of CSV. Transforms are rare, so each counts three times."""
     import numpy as np
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    rounds, rate = {"whether": (100, 0.2), "transform": (100, 0.1), "alone": (220, 0.1)}[key[0]]
-    whether = HistGradientBoostingClassifier(max_iter=rounds, max_leaf_nodes=16, learning_rate=rate, early_stopping=False)
-    whether.fit(np.array([r.found for r in rows]), [r.taken for r in rows])
+    rare, taken = key[0] == "transform", np.array([r.taken for r in rows])
+    rounds = {"max_iter": 200, "learning_rate": 0.1, "max_features": 0.3} if rare else {"max_iter": 110, "learning_rate": 0.18}
+    whether = HistGradientBoostingClassifier(max_leaf_nodes=31, min_samples_leaf=4, l2_regularization=1, early_stopping=False, random_state=0, **rounds)
+    whether.fit(np.stack([r.found for r in rows]), taken, 1 + 2 * rare * taken)
     return ["=%.3g" % whether._baseline_prediction.ravel()[0], *(" ".join(text_of_sum(tree.nodes)) for (tree,) in whether._predictors)]
-
-
-def grow_on(key, rows, before):
-    """More trees for a sum, that mend what it says of these rows."""
-    import numpy as np
-    from sklearn.tree import DecisionTreeRegressor
-
-    leaves, rate = {"whether": (16, 0.25), "transform": (12, 0.2)}[key[0]]
-    found, taken, more = np.array([r.found for r in rows], dtype=float), np.array([r.taken for r in rows], dtype=float), []
-    if key not in before.trees:
-        more, before.trees[key] = ["=-6"], ["=-6"]
-    sums = np.clip([sum(map(float, before.ask(key[0], key[1:], r.found))) for r in rows], -12.0 if key[0] == "whether" else -8.0, 12.0)
-    for seed in range(60):
-        sure = 1 / (1 + np.exp(-sums))
-        tree = DecisionTreeRegressor(max_leaf_nodes=leaves, min_samples_leaf=4, max_features=0.7, random_state=seed).fit(found, taken - sure)
-        leaf = tree.apply(found.astype(np.float32))
-        off, weight = (np.bincount(leaf, v, tree.tree_.node_count) for v in (taken - sure, np.maximum(sure * (1 - sure), 1e-6)))
-        values = np.clip(rate * off / (weight + 1), -2, 2)
-        sums += values[leaf]
-        more.append(" ".join(text_of_choice(tree.tree_, ["%.3g" % v for v in values])))
-    return more
 
 
 def grow_bytes(key, rows):
     known = [(r, code) for r, code in ((r, code_of(r.q, r.size)) for r in rows) if code[0] != -1]
-    products, trees_of = [(r.found, code) for r, code in known], [(3000, None)]
+    products = [(r.found, code) for r, code in known]
     if key[1:] == ("filter", "half", "nhwc"):
-        named, trees_of = name_parts([r.q for r, _ in known], [code for _, code in known]), [(4500, voter) for voter in range(3)]
-        products = [(trees.features_of_parts(r.q, r.engine, r.knobs), code) for (r, _), code in zip(known, named)]
-    return [choose(products, leaves, lambda c: "%s:%d:%d:%d" % c, voter) for leaves, voter in trees_of]
+        named = name_parts([r.q for r, _ in known], [code for _, code in known])
+        products = [(trees.features_of_parts(r.q, r.engines, r.knobs), code) for (r, _), code in zip(known, named)]
+    return [choose(products, 6000, lambda c: "%s:%d:%d:%d" % c, voter) for voter in range(3)]
 
 
 def name_parts(asked, codes, count=60):
@@ -312,7 +299,7 @@ def name_parts(asked, codes, count=60):
 
 
 # taken: the answer of a tree; aside: it judges and is never fitted
-Row = collections.namedtuple("Row", "q found size taken engine knobs alone aside")
+Row = collections.namedtuple("Row", "q found size taken engines knobs alone aside")
 
 
 def plan_of(text):
@@ -330,18 +317,18 @@ def rows_of(path, plans):
     random.Random(1).shuffle(asked)
     for at, card, none in asked:
         q, aside = question(lines[int(at)]), conv_spread.kept_aside(lines[int(at)])
-        on_card = [plan_of(text) for text in card.split()]
-        (size, _, engine, _), (alone, kind, planned, knobs) = on_card[0], plan_of(none.split()[0])
-        key = trees.key_of(q)
+        on_card, proposed = ([plan_of(text) for text in plans.split()] for plans in (card, none))
+        (size, _, engine, _), (alone, kind, planned, knobs) = on_card[0], proposed[0]
+        key, engines = trees.key_of(q), {plan[1]: plan[2] for plan in proposed}
 
         def add(purpose, found, taken, size=size):
-            rows[purpose].append(Row(q, found, size, taken, planned, knobs, alone, aside))
+            rows[purpose].append(Row(q, array.array("f", found), size, taken, engines, knobs, alone, aside))
         if trees.is_point(q):
-            add(("whether", *key), trees.features_of_point(q, planned, knobs), engine == CUBLASLT[key[0]])
-        if transforms.is_candidate(q):
+            add(("whether", *key), trees.features_of_point(q, engines, knobs), engine == CUBLASLT[key[0]])
+        if transforms.is_candidate(q) and key[:2] in transforms.ENGINES:
             without = [plan for plan in on_card if not plan[1] & 1 << planner.TENSOR_CORES]
-            for number in transforms.ENGINES.get(key[:2], ()):
-                found = transforms.features(q, planned, knobs)
+            found = transforms.features(q, engines, knobs)
+            for number in transforms.ENGINES[key[:2]]:
                 if not trees.is_point(q) and transforms.bytes_of(q, number):
                     add(("transform", *key[:2], str(number)), found, engine == number != planned)
                 if q.data_type == 0 and kind & 1 << planner.TENSOR_CORES and without:
@@ -361,19 +348,17 @@ def add_parts(add, q, key, knobs, size, alone):
 
 
 def grow(path, plans, out_path, old=None):
-    """Into out_path; with old, its trees stay, sums are grown on, and only what it lacks is grown anew."""
-    rows, before, lines = rows_of(path, plans), trees.Trees(old) if old else None, []
+    rows, lines = rows_of(path, plans), []
     if old:
         with open(old) as f:
-            lines = f.read().splitlines()
+            lines = [line for line in f.read().splitlines() if line.startswith(VOTES)]
     for key, of_key in sorted(rows.items()):
-        fit, known = [r for r in of_key if not r.aside], before and key in before.trees
-        if key[0] == "splits" and not known:
-            lines += [",".join((*key, choose([(r.found, r.taken) for r in fit], 300 if key[3] == "groups" else 1500, str)))]
-        elif key[0] in ("whether", "transform", "alone") and sum(r.taken for r in fit) > 4:
-            grown = grow_on(key, fit, before) if before and key[0] != "alone" else [] if known else grow_sum(key, fit)
-            lines += [",".join((*key, text)) for text in grown]
-        if key[0] == "whether" and not known:
+        fit = [r for r in of_key if not r.aside]
+        if key[0] == "splits":
+            lines += [",".join((*key, choose([(r.found, r.taken) for r in fit], 300 if key[3] == "groups" else 3000, str)))]
+        else:
+            lines += [",".join((*key, text)) for text in grow_sum(key, fit)]
+        if key[0] == "whether":
             lines += [",".join(("bytes", *key[1:], text)) for text in grow_bytes(key, [r for r in fit if r.taken])]
     with open(out_path, "w") as out:
         print(*sorted(lines, key=lambda line: line.split(",")[:4]), sep="\n", file=out)
@@ -390,9 +375,9 @@ def measure(grown, key, aside):
         said = grown.ask(key[0], key[1:], r.found)
         right += said == [str(r.taken)] if key[0] == "splits" else (sum(map(float, said)) > 0) == r.taken
         if key[0] == "whether":
-            size = grown.product(r.q, r.engine, r.knobs)
+            size = grown.product(r.q, r.engines, r.knobs)
             if size is None:
-                size = asked.with_partial_sums(r.q, r.knobs, r.alone) if planner.has_tiles(r.engine, r.knobs) else r.alone
+                size = asked.with_partial_sums(r.q, r.knobs, r.alone) if planner.has_tiles(next(iter(r.engines.values())), r.knobs) else r.alone
             near += abs(size - r.size) <= max(2048, r.size / 50)
     print("%-28s %6d kept aside: %.1f %%%s" % (" ".join(key), len(aside), 100 * right / max(1, len(aside)),
                                              ", bytes %.1f %%" % (100 * near / max(1, len(aside))) if key[0] == "whether" else ""))

@@ -265,8 +265,6 @@ static void as_measured(void)
 		int64_t n, c, side, k, r, stride, groups, bytes;
 	} rows[] = {
 		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, true, 16, 512, 16, 512, 3, 1, 1, 7864959 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 32, 1280, 8, 1280, 3, 1, 1,
-		  47841935 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 128, 20, 128, 3, 1, 1,
 		  2359671 },
 		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, 16, 128, 28, 256, 3, 2, 1, 6816111 },
@@ -275,10 +273,6 @@ static void as_measured(void)
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 160, 24, 56, 448, 1, 1, 1,
 		  7397648 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 2, 32, 28, 20, 1, 1, 1, 251136 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 480, 28, 832, 1, 1, 1,
-		  15974672 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 1920, 28, 1408, 1, 1, 1,
-		  64880928 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 32, 832, 56, 144, 1, 1, 1,
 		  12460304 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 96, 162, 4, 972, 1, 1, 1,
@@ -298,7 +292,6 @@ static void as_measured(void)
 		  11059200 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 20, 24, 224, 8, 3, 1, 1,
 		  462449664 },
-		{ NOGPU_CUDNN_CONV_FORWARD, BFLOAT, false, 24, 240, 28, 240, 5, 1, 8, 171000960 },
 	};
 	struct nogpu_plans plans;
 
@@ -324,7 +317,8 @@ static int64_t first_of(const struct nogpu_plans *plans, bool without)
 
 /*
  * As an H200's cuDNN 9.19 planned what no tree was grown from: counters of sums that are split, in one and in several groups, and
- * none of them up to two rounds of tiles; transforms of programs that forbid tensor cores.
+ * none of them up to two rounds of tiles; transforms of programs that forbid tensor cores, and those that a card takes before plans with
+ * tensor cores; products of cuBLASLt.
  */
 static void to_the_byte(void)
 {
@@ -355,6 +349,30 @@ static void to_the_byte(void)
 		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, true, 1, 2048, 4, 512, 3, 1, 8,
 		  311427072 },
 		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, true, 1, 448, 16, 3, 5, 1, 1, 16328208 },
+		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, false, 1, 240, 40, 32, 7, 1, 1,
+		  269137920 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 1, 320, 112, 576, 3, 1, 1,
+		  127696896 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 1, 240, 94, 240, 5, 1, 5,
+		  1542024960 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, false, 8, 16, 445, 5, 3, 1, 1,
+		  1810432 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, false, 12, 3, 24, 16, 5, 1, 1,
+		  1881984 },
+		{ NOGPU_CUDNN_CONV_FORWARD, BFLOAT, false, false, 48, 72, 45, 12, 3, 1, 1,
+		  83731968 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, false, 1, 82, 32, 256, 1, 1, 1,
+		  1427712 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, true, false, 8, 12, 19, 16, 1, 1, 1,
+		  277504 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, HALF, true, false, 1, 560, 224, 560, 3, 1, 5,
+		  137790099 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, true, false, 1, 384, 128, 256, 1, 1, 1,
+		  4718864 },
+		{ NOGPU_CUDNN_CONV_FORWARD, HALF, false, false, 10, 96, 7, 16, 3, 1, 1, 1253376 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 20, 880, 1, 880, 5, 1, 22,
+		  22497280 },
+		{ NOGPU_CUDNN_CONV_FORWARD, HALF, true, false, 2, 5, 64, 16, 1, 1, 1, 524544 },
 	};
 	struct nogpu_plans plans;
 
@@ -380,6 +398,19 @@ static void of_the_second_list(void)
 	plan_for(H200);
 	MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
 	MUST(first_of(&plans, false) > 49152 && first_of(&plans, true) == 49152);
+}
+
+/* Filters of more points than a tile of Fourier's transforms has: an H200 takes what is proposed without a card. */
+static void larger_than_tiles(void)
+{
+	struct conv v = conv(NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, true, 128, 7, 33, 512, 33, 1);
+	struct nogpu_plans plans;
+
+	v.settings.conv_pads[0] = v.settings.conv_pads[1] = 2;
+	v.y = tensor(FLOAT, true, 128, 512, 5);
+	plan_for(H200);
+	MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
+	MUST(first_of(&plans, false) == 28856336);
 }
 
 /* What an H100 took to try all plans, as cudnn.benchmark does: the largest is by Fourier transforms. */
@@ -445,6 +476,11 @@ TEST(plans_come_out_to_the_byte)
 TEST(programs_without_tensor_cores_have_a_plan)
 {
 	on_this_machine(of_the_second_list);
+}
+
+TEST(filters_larger_than_tiles_have_a_plan)
+{
+	on_this_machine(larger_than_tiles);
 }
 
 TEST(the_largest_plans_are_as_on_a_card)

@@ -175,36 +175,33 @@ class Planner:
             yield from self.usable(self.proposals(graph, FALLBACK))
 
     def answer(self, q):
-        found, graph = {}, self.graph(q)
+        graph, plans = self.graph(q), {}
         for config, engine, kind in self.plans(q, graph):
-            if not found:
-                found = self.first(q, graph, config, engine, kind)
-            if kind not in found:
-                found[kind] = self.bytes_of(q, graph, config, engine)
-            if len(found) == 4:
+            plans.setdefault(kind, (config, engine))
+            if len(plans) == 4:
                 break
+        found = self.left_out(q, graph, plans) if plans and self.hopper else {}
+        for kind, plan in plans.items():
+            if kind not in found:
+                found[kind] = self.bytes_of(q, graph, *plan)
         return " ".join("%d %d" % (size, kind) for kind, size in found.items())
 
-    def first(self, q, graph, config, engine, kind):
-        """{kind: bytes} of what a card takes first and, where that has tensor cores, in single precision without them, if it is not proposed."""
-        knobs, found = self.knobs_of(config), {}
-        if self.hopper:
-            found = self.left_out(q, engine, knobs)
-        if self.hopper and q.data_type == 0 and min(found, default=kind) >> TENSOR_CORES & 1 and cufrag_transforms.is_candidate(q):
-            size = cufrag_transforms.taken(self.trees, q, engine, knobs, "alone")
-            if size is not None:
-                found = {**(found or {kind: self.bytes_of(q, graph, config, engine)}), 0: size}
-        return found
-
-    def left_out(self, q, engine, knobs):
-        """The plan that a card takes first and that is not proposed without one: {its kind: bytes}."""
+    def left_out(self, q, graph, plans):
+        """{kind: bytes} of plans that a card takes and that are not proposed without one: before all others, and where the first one that is taken has tensor
+        cores, in single precision without them."""
+        engines, knobs = {kind: engine for kind, (_, engine) in plans.items()}, self.knobs_of(next(iter(plans.values()))[0])
+        kind, found = next(iter(plans)), {}
         if cufrag_trees.is_point(q):
-            kind, size = 1 << TENSOR_CORES, self.trees.product(q, engine, knobs)
-        elif cufrag_transforms.is_candidate(q):
-            kind, size = 0, cufrag_transforms.taken(self.trees, q, engine, knobs)
+            first, size = 1 << TENSOR_CORES, self.trees.product(q, engines, knobs)
         else:
-            return {}
-        return {} if size is None else {kind: size}
+            first, size = 0, cufrag_transforms.taken(self.trees, q, engines, knobs) if cufrag_transforms.is_candidate(q) else None
+        if size is not None:
+            kind, found = first, {first: size}
+        if q.data_type == 0 and kind >> TENSOR_CORES & 1 and cufrag_transforms.is_candidate(q):
+            size = cufrag_transforms.taken(self.trees, q, engines, knobs, "alone")
+            if size is not None:
+                found = {**(found or {kind: self.bytes_of(q, graph, *plans[kind])}), 0: size}
+        return found
 
     def largest(self, q):
         """Of each kind, as cudnn.benchmark tries them: the heuristic's proposals and those of the fallback."""

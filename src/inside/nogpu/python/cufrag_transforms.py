@@ -7,7 +7,7 @@ it takes one is in cufrag_trees.csv, grown by scripts/lab/conv_trees.py: first (
 """
 import math
 
-from cufrag_trees import DATA, FILTER, FORWARD, key_of, up
+from cufrag_trees import DATA, FILTER, FORWARD, key_of, order_of, up
 
 TOGETHER = 8  # groups
 
@@ -47,7 +47,7 @@ def is_folded(q):
 
 
 def tiles_of_32(q, n, c, k):
-    """A data pass, in tiles of 32 points, two of an image at a time."""
+    """A data pass, in tiles of 32 points, two of an image at a time; 0: the filter is larger."""
     sides, taps, copies = q.x[0][2:], q.w[0][2:], 0
     if is_folded(q):
         pads = [up(pad, step) for pad, step in zip(q.pads, q.strides)]
@@ -56,6 +56,8 @@ def tiles_of_32(q, n, c, k):
         results = [points + 2 * pad - t + 1 for points, pad, t in zip(sides, pads, taps)]
         c, k = up(math.prod(q.strides) * c, 8) * 8, up(k, 8) * 8
         copies = rounded((2 if q.data_type else 4) * (n * c * math.prod(sides) + c * k * math.prod(taps) + n * k * math.prod(results)))
+    if max(taps) > 32:
+        return 0
     tiles = math.prod(up(points, 32 - t + 1) for points, t in zip(sides, taps))
     return 32 * 17 * 8 * (c * k + n * min(2, tiles) * (c + k)) + copies
 
@@ -101,7 +103,7 @@ def fourier(q):
     (n, *_), (k, c, *_), groups = q.x[0], q.w[0], q.x[0][1] // q.w[0][1]
     if q.operation == DATA:
         size = tiles_of_32(q, n, c, k // groups)
-        return size * min(groups, TOGETHER) if is_folded(q) else of_groups(q, size, True)
+        return size * min(groups, TOGETHER) if is_folded(q) or not size else of_groups(q, size, True)
     size = planes(q, n, c, k // groups)
     return size + 16 if q.data_type and groups == 1 and is_last(q) else of_groups(q, size, True)
 
@@ -124,23 +126,37 @@ def is_candidate(q):
     return q.dims == 4 and max(*q.strides, *q.dilations) == 1 and q.data_type in (0, 2, 9) and (q.w[0][1] > 1 or groups == 1)
 
 
-def features(q, engine, knobs):
-    """Numbers that the trees look at. engine, knobs: of the plan that cuDNN proposes without a card, knobs by their numbers."""
+def features(q, engines, knobs):
+    """Numbers that the trees look at; engines and knobs as in cufrag_trees.py."""
     (n, channels, h, w), (filters, c, taps, across), area = q.x[0], q.w[0], math.prod(q.y[0][2:])
     groups = channels // c
     k, (bytes_of_tiles, tiles) = filters // groups, winograd(q)
-    return [n, channels, filters, groups, c, k, h, w, taps, q.pads[1], q.data_type == 2, engine,
-            *(knobs.get(kind, -1) for kind in (0, 2, 5, 13, 14, 25, 27, 28)), bytes_of_tiles, fourier(q), tiles, n * area, n * area * c * k,
-            tiles * c * k, c * k, c / k, n * h * w * channels, tiles * (4 if taps == 3 else 9) ** 2 / (n * area), min(c, k), max(c, k), c % 32,
-            k % 32, min(h, w), area, n * area / (c * k * taps * across), is_last(q), across, side_of_planes(q), n * c, n * k, max(h, w)]
+    found = [n, channels, filters, groups, c, k, h, w, taps, q.pads[1], q.data_type == 2, next(iter(engines.values())),
+             *(knobs.get(kind, -1) for kind in (0, 2, 5, 13, 14, 25, 27, 28)), bytes_of_tiles, fourier(q), tiles, n * area, n * area * c * k,
+             tiles * c * k, c * k, c / k, n * h * w * channels, tiles * (4 if taps == 3 else 9) ** 2 / (n * area), min(c, k), max(c, k), c % 32,
+             k % 32, min(h, w), area, n * area / (c * k * taps * across), is_last(q), across, side_of_planes(q), n * c, n * k, max(h, w)]
+    return found + costs(q, n, c, k, groups) + order_of(engines)
 
 
-def taken(trees, q, engine, knobs, purpose="transform"):
+def costs(q, n, c, k, groups):
+    """Of the product without transforms: its sides, tiles and multiplications; of planes and of tiles of 32 points, how many of these they save."""
+    (h, w), (taps, across), area = q.x[0][2:], q.w[0][2:], math.prod(q.y[0][2:])
+    filters, products = taps * across, n * area * c * k * taps * across * groups
+    sides = {FORWARD: (n * area, k, c * filters), DATA: (n * h * w, c, k * filters), FILTER: (k, c * filters, n * area)}[q.operation]
+    plane, of_planes = side_of_planes(q) ** 2, n * c * k * groups
+    tiles = up(h, 33 - taps) * up(w, 33 - across) if max(taps, across) < 32 else 0
+    moves = (n * c * h * w + n * k * area + c * k * filters) * groups
+    return [*sides, up(sides[0], 128) * up(sides[1], 128) * groups, products, products / (plane * of_planes), products / max(1, 1024 * tiles * of_planes),
+            of_planes / (n * c + n * k + c * k) / groups, products / moves, filters, q.pads[0], n / (c + k), plane / area, sides[2] / sides[0],
+            sides[2] / sides[1], sides[0] / sides[1], tiles, moves, c % 4, k % 4]
+
+
+def taken(trees, q, engines, knobs, purpose="transform"):
     """Bytes of the transform that a card takes first ("alone": of what needs no tensor cores); None: it takes what is proposed without one."""
     key, best = key_of(q)[:2], (0, None)
     if key not in ENGINES:
         return None
-    found = features(q, engine, knobs)
+    found = features(q, engines, knobs)
     for number in ENGINES[key]:
         size = bytes_of(q, number)
         sure = sum(map(float, trees.ask(purpose, (*key, str(number)), found))) if size else 0

@@ -6,12 +6,12 @@
 * How many parts each sum of a kernel of the stream-K kind has in the last round of tiles.
 * Whether a card takes a convolution by transforms (cufrag_transforms.py).
 
-The trees were grown from 975,000 plans of an H200 with cuDNN 9.19, and on with 255,000, by scripts/lab/conv_trees.py, which measures them (docs/nogpu.md,
+The trees were grown from 980,000 plans of an H200 with cuDNN 9.19, by scripts/lab/conv_trees.py, which measures them with 330,000 others (docs/nogpu.md,
 "cuDNN"). They are in cufrag_trees.csv, a tree a line: PURPOSE,OPERATION,TYPE,LAYOUT and the nodes, a branch before what is below it:
 
     FEATURE<THRESHOLD    the next node where it holds, else the one behind all nodes of the next
-    =VALUE               a leaf: of a sum that decides ("whether"; "transform" and "alone", with an engine in place of a layout), SPLITS:A:B:REST
-                         ("bytes", see `bytes_of` and `vote`), or parts ("splits")
+    =VALUE               a leaf: of a sum that decides ("whether"; "transform" and "alone", with an engine in place of a layout),
+                         SPLITS:A:B:REST:SHARE ("bytes", see `bytes_of` and `vote`), or parts ("splits")
 """
 import math
 import os
@@ -50,8 +50,16 @@ def sides(q):
     return (c, k, n * area) if q.operation == FILTER else (n * area, k, c) if q.operation == FORWARD else (n * area, c, k)
 
 
-def features_of_point(q, engine, knobs):
-    """Numbers that the trees look at. engine, knobs: of the plan that cuDNN proposes without a card, knobs by their numbers."""
+def order_of(engines):
+    """Of each kind (cufrag_planner.py's notes), its place among the first plans of all kinds, and its engine."""
+    kinds = list(engines)
+    return [v for kind in (1, 0, 16, 17) for v in ((kinds.index(kind), engines[kind]) if kind in engines else (-1, -1))]
+
+
+def features_of_point(q, engines, knobs):
+    """Numbers that the trees look at. engines: of what cuDNN proposes without a card, the first of each kind, in its order ({kind: engine}); knobs: of the
+    first of all, by their numbers."""
+    engine = next(iter(engines.values()))
     n, area, c, k = sizes(q)
     rows, columns, depth = sides(q)
     found = [c, k, area, n, n * area, c * k, c / k, (n * area) ** 2 / (c * k), whole(c), whole(k), whole(area), q.x[0][2] == 1,
@@ -63,10 +71,10 @@ def features_of_point(q, engine, knobs):
     for a, b in TILES:
         tiles = up(rows, a) * up(columns, b)
         found += [tiles, 132 // tiles, 264 // tiles, tiles % 132]
-    return found
+    return found + order_of(engines)
 
 
-def features_of_parts(q, engine, knobs):
+def features_of_parts(q, engines, knobs):
     """The same for filter passes in half precision with channels last, where the parts of sums have rules as names."""
     (rows, columns, depth), of_both = sides(q), []
     for side in (rows, columns):
@@ -76,7 +84,7 @@ def features_of_parts(q, engine, knobs):
     for a, b in MORE_TILES:
         tiles = up(rows, a) * up(columns, b)
         found += [tiles, 132 // tiles, 132 / tiles % 1, depth * tiles / 132, up(depth, 32) // max(1, 132 // tiles)]
-    return found + [engine, *(knobs.get(kind, -1) for kind in (2, 25, 27, 28))]
+    return found + [next(iter(engines.values())), *(knobs.get(kind, -1) for kind in (2, 25, 27, 28)), *order_of(engines)]
 
 
 def parts_of(text, images, rows, columns, depth):
@@ -141,13 +149,13 @@ class Trees:
             trees = self.trees[(purpose, *key)] = [parse(nodes.split()) for nodes in trees]
         return [leaf(nodes, found) for nodes in trees]
 
-    def product(self, q, engine, knobs):
+    def product(self, q, engines, knobs):
         """Bytes of cuBLASLt's plan of a point; None: a card does not take it."""
-        found = features_of_point(q, engine, knobs)
+        found = features_of_point(q, engines, knobs)
         if sum(map(float, self.ask("whether", key_of(q), found))) <= 0:
             return None
         if key_of(q) == ("filter", "half", "nhwc"):
-            found = features_of_parts(q, engine, knobs)
+            found = features_of_parts(q, engines, knobs)
         return vote(q, self.ask("bytes", key_of(q), found))
 
     def splits(self, q, found):
@@ -155,16 +163,14 @@ class Trees:
 
 
 def vote(q, values):
-    """Bytes by one tree, or by several, whose leaves have a SHARE behind the REST: of equal sizes, all shares count."""
-    if len(values) == 1:
-        return bytes_of(q, values[0])
-    shares, sizes_by = {}, {}
+    """Bytes by several trees, whose leaves have a SHARE behind the REST: shares of sizes of about as much count together, then those of each."""
+    shares, about = {}, {}
     for value in values:
         code, share = value.rsplit(":", 1)
         size = bytes_of(q, code)
-        about = sizes_by.setdefault(size // 4096, size)
-        shares[about] = shares.get(about, 0) + int(share)
-    return max(shares, key=shares.get)
+        shares[size] = shares.get(size, 0) + int(share)
+        about[size // 4096] = about.get(size // 4096, 0) + int(share)
+    return max(shares, key=lambda size: (about[size // 4096], shares[size]))
 
 
 def bytes_of(q, value):
