@@ -265,6 +265,8 @@ static void as_measured(void)
 		int64_t n, c, side, k, r, stride, groups, bytes;
 	} rows[] = {
 		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, true, 16, 512, 16, 512, 3, 1, 1, 7864959 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 32, 1280, 8, 1280, 3, 1, 1,
+		  47841935 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 128, 20, 128, 3, 1, 1,
 		  2359671 },
 		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, 16, 128, 28, 256, 3, 2, 1, 6816111 },
@@ -273,6 +275,10 @@ static void as_measured(void)
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 160, 24, 56, 448, 1, 1, 1,
 		  7397648 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 2, 32, 28, 20, 1, 1, 1, 251136 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 480, 28, 832, 1, 1, 1,
+		  15974672 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 1920, 28, 1408, 1, 1, 1,
+		  64880928 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 32, 832, 56, 144, 1, 1, 1,
 		  12460304 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 96, 162, 4, 972, 1, 1, 1,
@@ -292,6 +298,7 @@ static void as_measured(void)
 		  11059200 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 20, 24, 224, 8, 3, 1, 1,
 		  462449664 },
+		{ NOGPU_CUDNN_CONV_FORWARD, BFLOAT, false, 24, 240, 28, 240, 5, 1, 8, 171000960 },
 	};
 	struct nogpu_plans plans;
 
