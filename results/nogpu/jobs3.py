@@ -452,26 +452,26 @@ def graph_cut_in_two():
         o.zero_grad()
 
 
+def moved(x, source):
+    """x of that rank on the other one, and zeros on itself."""
+    if rank == source:
+        dist.send(x.contiguous(), 1 - source)
+        return torch.zeros_like(x)
+    y = torch.empty_like(x)
+    dist.recv(y, source)
+    return y
+
+
 class Pass(torch.autograd.Function):
     """The state at the end of rank 0's half is where rank 1's begins; its gradient goes back."""
 
     @staticmethod
     def forward(ctx, s):
-        if rank == 0:
-            dist.send(s.contiguous(), 1)
-            return torch.zeros_like(s)
-        y = torch.empty_like(s)
-        dist.recv(y, 0)
-        return y
+        return moved(s, 0)
 
     @staticmethod
     def backward(ctx, g):
-        if rank == 1:
-            dist.send(g.contiguous(), 0)
-            return torch.zeros_like(g)
-        y = torch.empty_like(g)
-        dist.recv(y, 1)
-        return y
+        return moved(g, 1)
 
 
 @job(2)

@@ -62,8 +62,8 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_ins
 		frag_launch_prepend("PATH", programs);
 	setenv("CUFRAG_NOGPU_CACHE", files->cache, 1);
 	setenv("CUFRAG_NOGPU_VALUES", values, 1);
-	setenv("CUFRAG_NOGPU_THREADS", getenv("OMP_NUM_THREADS") ?: "",
-	       1); /* as the user has it: launchers change it */
+	/* as the user has it: launchers change it */
+	setenv("CUFRAG_NOGPU_THREADS", getenv("OMP_NUM_THREADS") ?: "", 1);
 	frag_launch_put_number("CUFRAG_NOGPU_SEED", l->seed);
 	/* it is about the cards of this machine, unless pretended ones were counted */
 	if (!asked)

@@ -155,7 +155,7 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 		if (to_card && !from_card)
 			frag_nogpu_arrived(to, NULL);
 	}
-	if (to_card != from_card)
+	if (*frag_nogpu_streams() && to_card != from_card)
 		frag_nogpu_copied(stream, bytes, to_card, is_pinned(to_card ? from : to));
 	return NOGPU_OK;
 }

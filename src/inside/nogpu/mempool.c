@@ -78,7 +78,7 @@ static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
 	frag_nogpu_mark_begun();
 	frag_nogpu_streams_begin();
 	if (sim)
-		sim->now_ns = frag_nogpu_now(NULL, false);
+		sim->now_ns = frag_nogpu_now();
 	if (!sim || (!p->id && frag_dev_mempool_create(sim, &attr, &p->id, NULL)) ||
 	    frag_addr_map_reserve(&owners) ||
 	    frag_dev_mempool_alloc(sim, p->id, units, number_of(stream), &addr, NULL))
@@ -106,7 +106,7 @@ bool frag_nogpu_pool_give(void *at, void *stream)
 	if (!p || !frag_nogpu_range_take(at, &bytes, &device))
 		return false;
 	sim = frag_nogpu_sim(device);
-	sim->now_ns = frag_nogpu_now(stream, true);
+	sim->now_ns = frag_nogpu_done(stream);
 	frag_dev_mempool_free(sim, p->id, frag_nogpu_in(device, NOGPU_RESERVATIONS, at),
 			      frag_round_up(bytes, UNIT_BYTES), number_of(stream), NULL);
 	p->used_bytes -= bytes;
@@ -117,11 +117,10 @@ bool frag_nogpu_pool_give(void *at, void *stream)
 void frag_nogpu_pools_wait(void *stream, bool all)
 {
 	NOGPU_LOCKED;
-	struct frag_device *sim;
+	struct frag_device *sim = streams_count ? frag_nogpu_sim(frag_nogpu_device()) : NULL;
 
-	if (!streams_count)
+	if (!sim)
 		return;
-	sim = frag_nogpu_sim(frag_nogpu_device());
 	if (all)
 		frag_dev_sync_all(sim, NULL);
 	else

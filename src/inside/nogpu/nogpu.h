@@ -219,9 +219,10 @@ struct moment;
 /* begins (NULL: not asked): when that began; and how long it takes once all have begun. */
 uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins);
 void frag_nogpu_streams_begin(void);
-/* Where the host is on the modelled clock, or when a stream has done what it was given so far. */
-uint64_t frag_nogpu_now(void *stream, bool done);
-/* A copy to or from the host, which waits for it if its memory is not pinned, and nothing staged it. */
+/* Where the host is on the modelled clock, and when a stream has done what it was given so far. */
+uint64_t frag_nogpu_now(void);
+uint64_t frag_nogpu_done(void *stream);
+/* A copy to or from the host, where streams matter. The host waits for it if its memory is not pinned and CUDA does not stage it. */
 void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned);
 /* Something takes the host so long beside handing out work. */
 __attribute__((visibility("default"))) void frag_nogpu_host_takes(uint64_t ns);

@@ -234,9 +234,14 @@ uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins)
 	return ns;
 }
 
-uint64_t frag_nogpu_now(void *stream, bool done)
+uint64_t frag_nogpu_now(void)
 {
-	return done ? FRAG_MAX(host_ns, stream_of(stream)->busy.ns) : host_ns;
+	return host_ns;
+}
+
+uint64_t frag_nogpu_done(void *stream)
+{
+	return FRAG_MAX(host_ns, stream_of(stream)->busy.ns);
 }
 
 /* Bytes in a ns, as measured on an H200 (results/nogpu/durations.md); with pinned memory on older cards, what their PCIe gives. */
@@ -251,14 +256,10 @@ static uint64_t copied_per_ns(bool to_card, bool pinned)
 
 void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
 {
-	struct stream *s = stream_of(stream);
-
-	if (!streams_matter)
-		return;
 	keep_busy(stream, COPY_NS + bytes / copied_per_ns(to_card, pinned), COPY_HOST_NS, NULL);
 	if (!pinned && (!to_card || bytes > STAGED_BYTES)) {
 		publish();
-		host_ns = FRAG_MAX(host_ns, moment_wait(&s->busy));
+		host_ns = FRAG_MAX(host_ns, moment_wait(&stream_of(stream)->busy));
 	}
 }
 

@@ -6,7 +6,7 @@
 * How many parts each sum of a kernel of the stream-K kind has in the last round of tiles.
 * Whether a card takes a convolution by transforms (cufrag_transforms.py).
 
-The trees were grown from 980,000 plans of an H200 with cuDNN 9.19, by scripts/lab/conv_trees.py, which measures them with 330,000 others (docs/nogpu.md,
+The trees were grown from 1,330,000 plans of an H200 with cuDNN 9.19, by scripts/lab/conv_trees.py, which measures them with others (docs/nogpu.md,
 "cuDNN"). They are in cufrag_trees.csv, a tree a line: PURPOSE,OPERATION,TYPE,LAYOUT and the nodes, a branch before what is below it:
 
     FEATURE<THRESHOLD    the next node where it holds, else the one behind all nodes of the next
