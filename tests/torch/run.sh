@@ -1038,7 +1038,21 @@ test_what_scripted_code_makes_is_not_what_lay_there() {
 }
 
 test_tensors_of_another_process() {
-	record -o run.cft -- "$python" "$root/tests/torch/train.py" shared && grep -qx 'child has True' log && grep -qx 'child reads \[0, 1, 2\] and writes \[5, 6, 7\]' log || wrong log
+	local way
+	for way in False True; do
+		PYTORCH_CUDA_ALLOC_CONF=expandable_segments:$way record -o run.cft -- "$python" "$root/tests/torch/train.py" shared &&
+			grep -qx 'child has (True, 2000.0)' log && grep -qx 'child reads \[0, 1, 2\] and writes \[5, 6, 7\]' log || wrong log
+	done
+}
+
+# of ranks that do not run, it is this rank's own
+test_symmetric_memory() {
+	has 'import torch.distributed._symmetric_memory; torch.ops.symm_mem.fused_all_gather_matmul' 'no symmetric memory in this PyTorch'
+	local ranks=$root/tests/torch/ranks.py
+	record --ranks 0-3 -o run.cft -- "$python" "$ranks" symmetric && ranks_agree 4 || wrong log
+	record --gpus 2 -o run.cft -- "$python" -m torch.distributed.run --nproc-per-node 2 "$ranks" symmetric && ranks_agree 2 || wrong log
+	has 'torch.distributed._symmetric_memory.empty' 'ranks of this PyTorch meet in a file for symmetric memory'
+	record --ranks 1 --world 4 -o run.cft -- "$python" "$ranks" symmetric && grep -q 'rank 1 done' log || wrong log
 }
 
 # of ranks that do not run, objects are this rank's own

@@ -6,6 +6,7 @@
  */
 #include "inside/nogpu/ranks/await.h"
 #include "entries.h"
+#include "lent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,8 @@ struct nogpu_values {
 	void (*arrived)(const void *to, const void *from);
 	uint32_t (*origin)(const void *p);
 	void (*set_origin)(const void *p, uint32_t origin, int lower);
+	void (*each)(const void *p, uint64_t bytes,
+		     void (*put)(const void *p, uint64_t bytes, uint32_t origin));
 };
 static struct nogpu_values values;
 
@@ -64,23 +67,37 @@ void frag_nogpu_values(const struct nogpu_values *v)
 	values = *v;
 }
 
-void frag_nogpu_arrived(const void *to, const void *from)
+void frag_nogpu_arrived(const void *to, const void *from, uint64_t bytes)
 {
+	frag_nogpu_lent_origin_set(to, bytes,
+				   from ? frag_nogpu_origin(from, bytes) : NOGPU_COMPUTED, false);
 	if (values.arrived)
 		values.arrived(to, from);
 }
 
 uint32_t frag_nogpu_origin(const void *p, uint64_t bytes)
 {
+	uint32_t lent;
+
+	if (frag_nogpu_lent_origin(p, bytes, &lent))
+		return lent;
 	if (values.origin)
 		return values.origin(p);
 	return frag_nogpu_copies(bytes, NOGPU_COPY_MAX) ? NOGPU_COMPUTED : NOGPU_UNKNOWN;
 }
 
-void frag_nogpu_origin_set(const void *p, uint32_t origin, bool lower)
+void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower)
 {
+	frag_nogpu_lent_origin_set(p, bytes, origin, lower);
 	if (values.set_origin && frag_nogpu_owner(p) >= 0)
 		values.set_origin(p, origin, lower);
+}
+
+void frag_nogpu_origins(const void *p, uint64_t bytes,
+			void (*put)(const void *p, uint64_t bytes, uint32_t origin))
+{
+	if (values.each)
+		values.each(p, bytes, put);
 }
 
 static bool in_full;
@@ -153,7 +170,7 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 		else
 			memmove(to, from, bytes);
 		if (to_card && !from_card)
-			frag_nogpu_arrived(to, NULL);
+			frag_nogpu_arrived(to, NULL, bytes);
 	}
 	if (*frag_nogpu_streams() && to_card != from_card)
 		frag_nogpu_copied(stream, bytes, to_card, is_pinned(to_card ? from : to));

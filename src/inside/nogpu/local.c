@@ -75,7 +75,7 @@ void frag_nogpu_local(enum nogpu_local need)
 }
 
 /* The first kernel of PyTorch's also brings their code. */
-static int launched(const void *function)
+static int launched(const void *function, void **parameters, void *stream)
 {
 	static atomic_bool done[2][NOGPU_CARDS_MAX];
 	const int device = frag_nogpu_device();
@@ -92,12 +92,28 @@ static int launched(const void *function)
 		atomic_store(&done[1][device], true);
 		frag_nogpu_local(NOGPU_LOCAL_ASSERTS);
 	}
-	return NOGPU_OK;
+	return frag_nogpu_symmetric(function, parameters, stream);
 }
 
-NOGPU_VALUE(int, cudaLaunchKernel, (const void *function), launched(function))
-NOGPU_VALUE(int, cudaLaunchKernelExC, (const void *config, const void *function),
-	    ((void)config, launched(function)))
-NOGPU_VALUE(int, cudaLaunchCooperativeKernel, (const void *function), launched(function))
-NOGPU_VALUE(int, __cudaLaunchKernel, (const void *function), launched(function))
-NOGPU_VALUE(int, __cudaLaunchKernel_ptsz, (const void *function), launched(function))
+struct size {
+	unsigned x, y, z;
+};
+/* cudaLaunchConfig_t */
+struct config {
+	struct size grid, block;
+	size_t shared_bytes;
+	void *stream;
+};
+#define LAUNCH(name) \
+	NOGPU_VALUE(int, name, \
+		    (const void *function, struct size grid, struct size block, void **parameters, \
+		     size_t shared_bytes, void *stream), \
+		    launched(function, parameters, stream))
+
+LAUNCH(cudaLaunchKernel)
+LAUNCH(cudaLaunchCooperativeKernel)
+LAUNCH(__cudaLaunchKernel)
+LAUNCH(__cudaLaunchKernel_ptsz)
+NOGPU_VALUE(int, cudaLaunchKernelExC,
+	    (const struct config *config, const void *function, void **parameters),
+	    launched(function, parameters, config->stream))

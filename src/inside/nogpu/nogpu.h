@@ -197,7 +197,7 @@ void frag_nogpu_mark_begun(void);
 /* The host forgets what was stored in whole pages there; all of it is zero, and takes no memory of the host. */
 void frag_nogpu_forget(void *p, uint64_t bytes);
 __attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t bytes);
-/* Memory whose pages another process has, too (ipc.c), perhaps; what another process lent; whole pages are this process's alone again. */
+/* Memory whose pages another process has, too, perhaps; what another process lent (lent.h); whole pages are this process's alone again. */
 bool frag_nogpu_shared(const void *p, uint64_t bytes);
 __attribute__((visibility("default"))) bool frag_nogpu_foreign(const void *p);
 void frag_nogpu_unshare(void *p, uint64_t bytes);
@@ -248,15 +248,21 @@ uint64_t frag_nogpu_stored_by(const char *source, const char *kernel);
 uint64_t frag_nogpu_stored(const void *handle);
 
 /* Values at `to` are now those of `from`, NULL: of the host (copy.c). */
-void frag_nogpu_arrived(const void *to, const void *from);
+void frag_nogpu_arrived(const void *to, const void *from, uint64_t bytes);
 /* Where values come from, as cufrag_values.cpp grades it (enum Origin); these two it has in common with the library. */
 enum { NOGPU_UNKNOWN = 0, NOGPU_COMPUTED = 4 };
 uint32_t frag_nogpu_origin(const void *p, uint64_t bytes);
 /* lower: unless it is known less of the storage already. */
-void frag_nogpu_origin_set(const void *p, uint32_t origin, bool lower);
+void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
+/* Of all that is known to lie in [p, p + bytes). */
+void frag_nogpu_origins(const void *p, uint64_t bytes,
+			void (*put)(const void *p, uint64_t bytes, uint32_t origin));
 /* The stream waits for this (await.h, stream.c). */
 struct awaited;
 void frag_nogpu_stream_awaits(void *stream, struct awaited *a);
+
+/* A kernel is launched: one of PyTorch's symmetric memory talks to other ranks (ranks/symmetric.c). */
+int frag_nogpu_symmetric(const void *function, void **parameters, void *stream);
 
 /* This process is that of its rank, also if it never talks (ranks/talk.c). */
 __attribute__((visibility("default"))) void frag_nogpu_present(void);

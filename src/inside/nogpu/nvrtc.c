@@ -126,7 +126,7 @@ NOGPU_ENTRY(int, cuLaunchKernel,
 	for (unsigned i = 0; stored; i++, stored >>= 1)
 		if (stored & 1) {
 			memcpy(&p, parameters[i], sizeof(p));
-			frag_nogpu_origin_set(p, NOGPU_UNKNOWN, false);
+			frag_nogpu_origin_set(p, 1, NOGPU_UNKNOWN, false);
 		}
 	return NOGPU_OK;
 }

@@ -4,6 +4,7 @@
  * expandable segments use them. A handle says its card in its top bits; the simulated device
  * keeps the rest.
  */
+#include "lent.h"
 #include "nogpu.h"
 
 #include <fcntl.h>
@@ -11,16 +12,37 @@
 
 #include <frag/device.h>
 
+#include "lib/addr_map.h"
+
 #define DEVICE_SHIFT 56
 #define HANDLE_MASK ((1ull << DEVICE_SHIFT) - 1)
-/* Memory of another process: mapping it takes an address range and nothing of this card (ipc.c does it so, too). */
-#define FOREIGN HANDLE_MASK
+/* Memory of another process: mapping it takes an address range and nothing of this card (ipc.c does it so, too). In the low bits: 1 +
+ * the descriptor of its file. */
+#define FOREIGN (1ull << (DEVICE_SHIFT - 1))
 static unsigned foreign_maps;
+#define FABRIC 8 /* a kind of exported handles */
+/* A handle of this process that may be exported. */
+struct shareable {
+	void *at; /* NULL: mapped nowhere */
+	uint64_t bytes;
+	int fd; /* of the file in which it lies, -1: in none */
+};
+static struct frag_addr_map shareables; /* by handle */
 
 /* CUmemAllocationProp: type, handle types, location {type, id} */
 struct allocation_prop {
 	int type, handle_types, location_type, location_id;
 };
+
+static bool is_foreign(uint64_t handle)
+{
+	return handle & FOREIGN;
+}
+
+static int file_of(uint64_t handle)
+{
+	return (int)(handle & (FOREIGN - 1)) - 1;
+}
 
 static int device_of(uint64_t handle)
 {
@@ -65,6 +87,19 @@ NOGPU_ENTRY(int, cuMemAddressFree, (void *p, size_t bytes))
 		frag_nogpu_sim(device), frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes, NULL));
 }
 
+/* What finds no room cannot be exported later: the other process sees zeros. pre: locked. */
+static void note_shareable(uint64_t handle)
+{
+	struct shareable *s = frag_host_calloc(1, sizeof(*s));
+
+	if (!s || frag_addr_map_reserve(&shareables)) {
+		frag_host_free(s);
+		return;
+	}
+	s->fd = -1;
+	frag_addr_map_add(&shareables, handle, (uintptr_t)s);
+}
+
 NOGPU_ENTRY(int, cuMemCreate,
 	    (uint64_t * out, size_t bytes, const struct allocation_prop *prop, uint64_t flags))
 {
@@ -75,20 +110,50 @@ NOGPU_ENTRY(int, cuMemCreate,
 
 	if (device < 0 || device >= frag_nogpu_visible())
 		return NOGPU_INVALID_DEVICE;
+	if (prop->handle_types & FABRIC)
+		return NOGPU_NOT_SUPPORTED; /* as on a machine without IMEX: programs take files then */
 	sim = frag_nogpu_sim(device);
 	frag_nogpu_mark_begun();
 	if (sim)
 		rc = answer(frag_dev_create(sim, bytes, &handle, NULL));
-	if (!rc)
-		*out = handle | (uint64_t)device << DEVICE_SHIFT;
-	return rc;
+	if (rc)
+		return rc;
+	*out = handle | (uint64_t)device << DEVICE_SHIFT;
+	if (prop->handle_types)
+		note_shareable(*out);
+	return NOGPU_OK;
 }
+
+/* pre: locked. */
+static struct shareable *shareable_of(uint64_t handle)
+{
+	const struct frag_addr_cell *cell = frag_addr_map_find(&shareables, handle);
+
+	return cell ? (struct shareable *)(uintptr_t)cell->value : NULL;
+}
+
+/* pre: locked. */
+static void forget_shareable(uint64_t handle)
+{
+	struct shareable *s = shareable_of(handle);
+
+	if (!s)
+		return;
+	if (s->fd >= 0)
+		close(s->fd);
+	frag_host_free(s);
+	frag_addr_map_remove(&shareables, frag_addr_map_find(&shareables, handle));
+}
+
 NOGPU_ENTRY(int, cuMemRelease, (uint64_t handle))
 {
 	NOGPU_LOCKED;
 
-	if ((handle & HANDLE_MASK) == FOREIGN)
+	if (is_foreign(handle)) {
+		close(file_of(handle));
 		return NOGPU_OK;
+	}
+	forget_shareable(handle);
 	/* the bytes are for statistics only, which nobody reads here */
 	return answer(
 		frag_dev_release(frag_nogpu_sim(device_of(handle)), handle & HANDLE_MASK, 0, NULL));
@@ -96,14 +161,23 @@ NOGPU_ENTRY(int, cuMemRelease, (uint64_t handle))
 NOGPU_ENTRY(int, cuMemMap, (void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags))
 {
 	NOGPU_LOCKED;
-	int device = device_of(handle);
+	struct shareable *s;
+	int rc, device = device_of(handle);
 
-	if ((handle & HANDLE_MASK) != FOREIGN)
-		return answer(frag_dev_map(frag_nogpu_sim(device),
-					   frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
-					   handle & HANDLE_MASK, NULL));
-	foreign_maps++;
-	return NOGPU_OK;
+	if (is_foreign(handle)) {
+		foreign_maps++;
+		lent_take(p, bytes, file_of(handle), offset);
+		return NOGPU_OK;
+	}
+	rc = answer(frag_dev_map(frag_nogpu_sim(device),
+				 frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
+				 handle & HANDLE_MASK, NULL));
+	s = rc ? NULL : shareable_of(handle);
+	if (s) {
+		s->at = p;
+		s->bytes = bytes;
+	}
+	return rc;
 }
 NOGPU_ENTRY(int, cuMemUnmap, (void *p, size_t bytes))
 {
@@ -121,15 +195,36 @@ NOGPU_ENTRY(int, cuMemUnmap, (void *p, size_t bytes))
 	frag_nogpu_forget(p, bytes);
 	return rc;
 }
-/* Of what leaves the process, the other one needs to know nothing: the file is one of no bytes. */
+
+/* The file whose pages the memory has from now on. -1: there is none. pre: locked. */
+static int file_with(struct shareable *s)
+{
+	int fd;
+
+	if (!s || !s->at || s->fd >= 0)
+		return s ? s->fd : -1;
+	fd = lent_file(s->bytes);
+	if (fd >= 0 && lent_give(s->at, s->bytes, fd, 0))
+		s->fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	return s->fd;
+}
+
+/* Where no file can be had, the other process gets one of no bytes, and sees zeros. */
 NOGPU_ENTRY(int, cuMemExportToShareableHandle,
 	    (int *out, uint64_t handle, int type, uint64_t flags))
 {
-	*out = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	NOGPU_LOCKED;
+	int fd = file_with(shareable_of(handle));
+
+	*out = fd < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return *out < 0 ? NOGPU_INVALID_VALUE : NOGPU_OK;
 }
 NOGPU_ENTRY(int, cuMemImportFromShareableHandle, (uint64_t * out, void *file, int type))
 {
-	*out = FOREIGN | (uint64_t)frag_nogpu_device() << DEVICE_SHIFT;
-	return NOGPU_OK;
+	int fd = fcntl((int)(intptr_t)file, F_DUPFD_CLOEXEC, 0);
+
+	*out = FOREIGN | (uint64_t)(fd + 1) | (uint64_t)frag_nogpu_device() << DEVICE_SHIFT;
+	return fd < 0 ? NOGPU_INVALID_VALUE : NOGPU_OK;
 }

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inside/nogpu/lent.h"
 #include "nogpu_card.h"
 
 int frag_nogpu12_cudaGetDeviceProperties_v2(void *out, int device);
@@ -16,7 +17,11 @@ void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
 void frag_nogpu___cudaRegisterFunction(void **handle, const void *function, const char *mangled,
 				       const char *name);
 
-int frag_nogpu_cudaLaunchKernel(const void *function);
+struct dim3 {
+	unsigned x, y, z;
+};
+int frag_nogpu_cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3 block,
+				void **parameters, size_t shared_bytes, void *stream);
 int frag_nogpu_ncclCommInitAll(void **out, int ranks, const int *devices);
 
 int frag_nogpu_cuModuleLoad(void **out, const char *path);
@@ -246,6 +251,95 @@ TEST(processes_see_what_others_store_in_memory_that_they_lent)
 	}
 }
 
+/* CUmemAllocationProp */
+struct kind {
+	int type, handle_types, location_type, location_id;
+	char more[16];
+};
+int frag_nogpu_cuMemCreate(uint64_t *out, size_t bytes, const struct kind *kind, uint64_t flags);
+int frag_nogpu_cuMemAddressReserve(void **out, size_t bytes, size_t align, uint64_t hint,
+				   uint64_t flags);
+int frag_nogpu_cuMemAddressFree(void *p, size_t bytes);
+int frag_nogpu_cuMemMap(void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags);
+int frag_nogpu_cuMemUnmap(void *p, size_t bytes);
+int frag_nogpu_cuMemRelease(uint64_t handle);
+int frag_nogpu_cuMemExportToShareableHandle(int *out, uint64_t handle, int type, uint64_t flags);
+int frag_nogpu_cuMemImportFromShareableHandle(uint64_t *out, void *file, int type);
+
+#define EXPORTED_BYTES (4u << 20)
+#define FILES 1 /* kinds of exported handles */
+#define FABRIC 8
+
+/* 0: another process finds ones that were computed and zeros that were not, and leaves twos of another origin. */
+static int visit_exported(int fd)
+{
+	const size_t bytes = EXPORTED_BYTES;
+	uint64_t free_before, free_bytes, total, handle;
+	uint32_t origin = 0;
+	unsigned char *p;
+	void *at;
+
+	frag_nogpu_cudaMemGetInfo(&free_before, &total);
+	if (frag_nogpu_cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd, FILES) ||
+	    frag_nogpu_cuMemAddressReserve(&at, bytes, 0, 0, 0) ||
+	    frag_nogpu_cuMemMap(at, bytes, 0, handle, 0))
+		return 1;
+	p = at;
+	if (p[0] != 1 || p[999] != 1 || p[bytes - 1] || !frag_nogpu_foreign(p))
+		return 2;
+	if (!frag_nogpu_lent_origin(p, 1000, &origin) || origin != NOGPU_COMPUTED)
+		return 3;
+	if (!frag_nogpu_lent_origin(p, bytes, &origin) || origin != NOGPU_UNKNOWN)
+		return 4;
+	memset(p + bytes / 2, 2, 1000);
+	frag_nogpu_lent_origin_set(p + bytes / 2, 1000, 3, false);
+	frag_nogpu_cudaMemGetInfo(&free_bytes, &total);
+	if (free_bytes != free_before)
+		return 5; /* it takes nothing of the card */
+	if (frag_nogpu_cuMemUnmap(p, bytes) || frag_nogpu_cuMemAddressFree(p, bytes))
+		return 6;
+	return p[0] || frag_nogpu_foreign(p) || frag_nogpu_cuMemRelease(handle) ? 7 : 0;
+}
+
+TEST(processes_see_what_others_store_in_handles_that_they_exported)
+{
+	struct kind kind = { 1, FABRIC, 1, 0, { 0 } };
+	const size_t bytes = EXPORTED_BYTES;
+	uint32_t origin = 0;
+	uint64_t handle;
+	unsigned char *p;
+	int status, fd;
+	pid_t child;
+	void *at;
+
+	NEEDS_ADDRESSES();
+	assert_int_equal(frag_nogpu_cuMemCreate(&handle, bytes, &kind, 0), NOGPU_NOT_SUPPORTED);
+	kind.handle_types = FILES;
+	OK(cuMemCreate(&handle, bytes, &kind, 0));
+	OK(cuMemAddressReserve(&at, bytes, 0, 0, 0));
+	OK(cuMemMap(at, bytes, 0, handle, 0));
+	p = at;
+	frag_nogpu_cudaMemset(p, 1, 1000);
+	OK(cuMemExportToShareableHandle(&fd, handle, FILES, 0));
+	close(fd);
+	frag_nogpu_lent_origin_set(p, 1000, NOGPU_COMPUTED, false);
+	OK(cuMemExportToShareableHandle(&fd, handle, FILES, 0));
+	child = fork();
+	if (!child)
+		_exit(visit_exported(fd));
+	close(fd);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(p[0] + p[bytes / 2] + p[bytes / 2 + 999], 1 + 2 + 2);
+	assert_true(frag_nogpu_lent_origin(p + bytes / 2, 1000, &origin));
+	assert_int_equal(origin, 3);
+	OK(cuMemUnmap(p, bytes));
+	OK(cuMemRelease(handle));
+	assert_int_equal(p[0] + p[bytes / 2], 0);
+	assert_false(frag_nogpu_shared(p, bytes));
+	OK(cuMemAddressFree(p, bytes));
+}
+
 TEST(who_takes_memory_leaves_a_mark)
 {
 	const char *folder = test_folder("begun");
@@ -417,6 +511,7 @@ TEST(what_kernels_store_that_are_compiled_at_run_time_is_unknown)
 
 TEST(local_memory_moves_and_leaves_a_hole)
 {
+	const struct dim3 one = { 1, 1, 1 };
 	static const char functions[2];
 	struct code code = code_of((const uint32_t[][3]){ { CODE, 89, 0 } }, 1);
 	struct frag_nogpu_fatbin f = { .list = (const void *)&code };
@@ -431,10 +526,10 @@ TEST(local_memory_moves_and_leaves_a_hole)
 					  "_ZN2at29vectorized_elementwise_kernelILi4E");
 	OK(cudaSetDevice(1));
 	first = segment(62);
-	OK(cudaLaunchKernel(&functions[0]));
+	OK(cudaLaunchKernel(&functions[0], one, one, NULL, 0, NULL));
 	second = segment(60);
 	assert_true(second < first);
-	OK(cudaLaunchKernel(&functions[1]));
+	OK(cudaLaunchKernel(&functions[1], one, one, NULL, 0, NULL));
 	assert_true(segment(80) > first);
 	assert_true(segment(80) < second - (160 << 20)); /* no room for two */
 	assert_false(frag_nogpu_asserts("_ZN14at_cuda_detail3cub6detail4scan"));

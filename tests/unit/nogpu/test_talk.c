@@ -2,6 +2,7 @@
 /* Ranks that talk: messages between processes, what collectives make of them, and who waits for whom. */
 #include "test.h"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -11,6 +12,7 @@
 
 #include "inside/nogpu/ranks/await.h"
 #include "inside/nogpu/entries.h"
+#include "inside/nogpu/lent.h"
 #include "inside/nogpu/ranks/reduce.h"
 
 int frag_nogpu_ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *comm,
@@ -26,7 +28,22 @@ int frag_nogpu_ncclCommDestroy(void *comm);
 void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
 void frag_nogpu___cudaRegisterFunction(void **handle, const void *function, const char *mangled,
 				       const char *name);
-int frag_nogpu_cudaLaunchKernel(const void *function);
+struct dim3 {
+	unsigned x, y, z;
+};
+int frag_nogpu_cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3 block,
+				void **parameters, size_t shared_bytes, void *stream);
+/* CUmemAllocationProp */
+struct kind {
+	int type, handle_types, location_type, location_id;
+	char more[16];
+};
+int frag_nogpu_cuMemCreate(uint64_t *out, size_t bytes, const struct kind *kind, uint64_t flags);
+int frag_nogpu_cuMemAddressReserve(void **out, size_t bytes, size_t align, uint64_t hint,
+				   uint64_t flags);
+int frag_nogpu_cuMemMap(void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags);
+int frag_nogpu_cuMemExportToShareableHandle(int *out, uint64_t handle, int type, uint64_t flags);
+int frag_nogpu_cuMemImportFromShareableHandle(uint64_t *out, void *file, int type);
 
 #define INT64 4
 
@@ -72,6 +89,13 @@ static void hand_out(int kernels)
 {
 	while (kernels-- > 0)
 		frag_nogpu_work(NULL, 1000, 0, false);
+}
+
+static int launch(const void *function, void **parameters)
+{
+	const struct dim3 one = { 1, 1, 1 };
+
+	return frag_nogpu_cudaLaunchKernel(function, one, one, parameters, 0, NULL);
 }
 
 /* Of the default stream. */
@@ -240,11 +264,12 @@ TEST_WITH(what_is_sent_behind_a_receive_begins_after_it, begin, NULL)
 	with_rank_1(send_on);
 }
 
+static const uint32_t a_list[16 + 64] = { 0xba55ed50, 0, 64, 0, 2, 64, 0, 0, 0, 0, 0, 80 };
+static struct frag_nogpu_fatbin a_file = { .list = (const void *)a_list };
+
 /* The driver loads the code of each source file while nothing runs, and so waits for what others send. */
 static void load(void *comm, int me)
 {
-	static const uint32_t list[16 + 64] = { 0xba55ed50, 0, 64, 0, 2, 64, 0, 0, 0, 0, 0, 80 };
-	struct frag_nogpu_fatbin file = { .list = (const void *)list };
 	static char functions[2];
 	int64_t x = 1;
 	void *event;
@@ -255,14 +280,14 @@ static void load(void *comm, int me)
 		return;
 	}
 	for (int i = 0; i < 2; i++)
-		frag_nogpu___cudaRegisterFunction(frag_nogpu___cudaRegisterFatBinary(&file),
+		frag_nogpu___cudaRegisterFunction(frag_nogpu___cudaRegisterFatBinary(&a_file),
 						  functions + i, "", "_Z1k");
-	frag_nogpu_cudaLaunchKernel(functions);
+	launch(functions, NULL);
 	frag_nogpu_ncclRecv(&x, 1, INT64, 1, comm, NULL);
 	event = event_now();
-	frag_nogpu_cudaLaunchKernel(functions);
+	launch(functions, NULL);
 	EXPECT(query(event), NOT_READY);
-	frag_nogpu_cudaLaunchKernel(functions + 1);
+	launch(functions + 1, NULL);
 	EXPECT(query(event), 0);
 	free(event);
 }
@@ -524,4 +549,104 @@ TEST(integers_wrap_and_compare_with_their_signs)
 	assert_true(c[0] == 1);
 	reduce_with(e, f, sizeof(e), 5, REDUCE_MAX);
 	assert_true(e[0] == 1ull << 63);
+}
+
+/* ---- symmetric memory ---- */
+
+#define BUFFER_BYTES (2u << 20)
+#define FILES 1
+static int
+	told[2]
+	    [2]; /* to rank 0, to rank 1: the descriptor of the other's memory, from its process */
+
+static void *map(uint64_t handle)
+{
+	void *at;
+
+	if (frag_nogpu_cuMemAddressReserve(&at, BUFFER_BYTES, 0, 0, 0) ||
+	    frag_nogpu_cuMemMap(at, BUFFER_BYTES, 0, handle, 0))
+		abort();
+	return at;
+}
+
+/* Own memory and the other rank's, by rank, on the card. */
+static void **meet(int me)
+{
+	const struct kind kind = { 1, FILES, 1, 0, { 0 } };
+	struct {
+		int process, fd;
+	} own = { getpid(), -1 }, other;
+	uint64_t handle, others;
+	char path[64];
+	void **all;
+
+	if (frag_nogpu_cuMemCreate(&handle, BUFFER_BYTES, &kind, 0))
+		abort();
+	all = (void **)((char *)map(handle) + BUFFER_BYTES / 2);
+	all[me] = (char *)all - BUFFER_BYTES / 2;
+	EXPECT(frag_nogpu_cuMemExportToShareableHandle(&own.fd, handle, FILES, 0), 0);
+	EXPECT(write(told[1 - me][1], &own, sizeof(own)), (ssize_t)sizeof(own));
+	EXPECT(read(told[me][0], &other, sizeof(other)), (ssize_t)sizeof(other));
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", other.process, other.fd);
+	own.fd = open(path, O_RDWR | O_CLOEXEC);
+	EXPECT(frag_nogpu_cuMemImportFromShareableHandle(&others, (void *)(intptr_t)own.fd, FILES),
+	       0);
+	all[1 - me] = map(others);
+	return all;
+}
+
+static void use_symmetric_memory(void *comm, int me)
+{
+	static const char *const names[] = {
+		"_ZN4c10d16symmetric_memory14barrier_kernelEPPjiiim",
+		"_ZN4c10d16symmetric_memory17put_signal_kernelEPPjiiiim",
+		"_ZN4c10d16symmetric_memory18wait_signal_kernelEPPjiiiim",
+		"_ZN1_26one_shot_all_reduce_kernelIfLi16ELi2EEEvPPT_S2_S2_mmPPjmm",
+		"_ZN1_34two_shot_all_reduce_kernel_inplaceIfLi16ELi2EEEvPPT_mmPPjmm",
+	};
+	static char functions[FRAG_ARRAY_LEN(names)];
+	int channel = 0, rank = me, peer = 1 - me, ranks = 2;
+	size_t offset = 2, count = 3, place = (size_t)me, places = 2;
+	void **all = meet(me), *none = NULL;
+	float *own = all[me], *others = all[peer], *sum = own + 100;
+	void *of_barrier[] = { &all, &channel, &rank, &ranks };
+	void *of_signal[] = { &all, &peer, &channel, &rank, &ranks };
+	void *of_sum[] = { &all, &sum, &none, &offset, &count, &all, &place, &places };
+	void *of_sum_here[] = { &all, &offset, &count, &all, &place, &places };
+	uint32_t origin = 0;
+
+	(void)comm;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
+		frag_nogpu___cudaRegisterFunction(frag_nogpu___cudaRegisterFatBinary(&a_file),
+						  &functions[i], "", names[i]);
+	rest(me ? 100 : 0);
+	own[0] = (float)(10 + me);
+	launch(&functions[0], of_barrier);
+	EXPECT(frag_nogpu_settle(others, 4), 0);
+	EXPECT(others[0], 10 + peer);
+	rest(me ? 0 : 100);
+	others[1] = (float)(20 + me);
+	launch(&functions[1], of_signal);
+	launch(&functions[2], of_signal);
+	EXPECT(frag_nogpu_settle(own, 8), 0);
+	EXPECT(own[1], 20 + peer);
+	for (int i = 0; i < 3; i++)
+		own[2 + i] = (float)(i + me);
+	frag_nogpu_lent_origin_set(own, 32, NOGPU_COMPUTED, false);
+	launch(&functions[3], of_sum);
+	EXPECT(frag_nogpu_settle(sum, 12), 0);
+	EXPECT(sum[2], 5);
+	EXPECT(frag_nogpu_lent_origin(sum, 12, &origin) && origin == NOGPU_COMPUTED, true);
+	launch(&functions[4], of_sum_here);
+	EXPECT(frag_nogpu_settle(own, 32), 0);
+	EXPECT(own[4], 5);
+	EXPECT(own[5], 0);
+	launch(&functions[0], of_barrier);
+	EXPECT(frag_nogpu_settle(own, 4), 0);
+}
+
+TEST_WITH(kernels_of_symmetric_memory_reach_the_other_rank, begin, NULL)
+{
+	assert_int_equal(pipe(told[0]) + pipe(told[1]), 0);
+	with_rank_1(use_symmetric_memory);
 }

@@ -20,6 +20,14 @@ from cufrag_recorder import attach, tell
 ANSWER = b"\7" * 128  # for a key that another rank would have set: an id of NCCL, or a flag
 
 
+def request_of_all(data, key):
+    """Ranks tell each other who they are, and then send each other their symmetric memory (NAME/NUMBER/RANK, set by each): all others are
+    this process, too, each with a card of its own. So their memory is this rank's."""
+    stem, _, rank = key.rpartition("/")
+    own = next(value for name, value in data.items() if name.rpartition("/")[0] == stem)
+    return own if len(own) < 8 else (1000 + int(rank)).to_bytes(4, sys.byteorder) + own[4:]
+
+
 def make_store(dist, players):
     """players: those of --ranks roles (cufrag_roles.py), or None."""
     class Everybody(dist.Store):
@@ -35,6 +43,8 @@ def make_store(dist, players):
         def get(self, key):
             if key in self.data:
                 return self.data[key]
+            if "CUDASymmetricMemory/" in key:
+                return request_of_all(self.data, key)
             return players.get(key) if players else ANSWER
 
         def add(self, key, count):

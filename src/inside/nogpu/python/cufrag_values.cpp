@@ -200,7 +200,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.fresh = begins(name, { "aten::empty", "aten::new_empty" });
 	f.scalar = one_of(name, { "aten::_local_scalar_dense", "aten::equal" });
 	f.skip = (gives_view(schema) && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
-							"aten::_pin_memory", "c10d", "_c10d", "_dtensor", "fsdp", "aten::_has_same_storage", "aten::is_same_size" });
+							"aten::_pin_memory", "c10d", "_c10d", "symm_mem", "_dtensor", "fsdp", "aten::_has_same_storage", "aten::is_same_size" });
 	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && /* made of others, whole under inference_mode, */
 		  !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA); /* but not on a card (_fused_rms_norm) */
 	f.shape = one_of(name, { "aten::nonzero", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::_coalesce" });
@@ -425,6 +425,10 @@ void (*clear_bytes)(void *, uint64_t); /* gives their pages back */
 bool (*foreign)(const void *);	       /* memory of another process: what is there is for that one to say */
 #include "cufrag_resident.cpp"
 
+/* Memory that other processes have, too, which note there where it comes from. */
+bool (*lent_origin)(const void *, uint64_t, uint32_t *);
+void (*set_lent_origin)(const void *, uint64_t, uint32_t, bool);
+
 bool is_foreign(const Tensor &t)
 {
 	return foreign && foreign(t.data_ptr());
@@ -436,6 +440,9 @@ Origin origin_of(const Tensor &t)
 		return t.is_cuda() ? NOTHING : COMPUTED;
 	if (!t.numel())
 		return COMPUTED;
+	uint32_t lent;
+	if (lent_origin && lent_origin(t.data_ptr(), span(t), &lent))
+		return Origin(lent);
 	std::unique_lock<std::mutex> g(mutex);
 	const void *base = base_of(t);
 	auto it = origins.find(base);
@@ -450,6 +457,8 @@ void set_origin(const Tensor &t, Origin value)
 {
 	if (!on_card(t) || !t.numel())
 		return;
+	if (set_lent_origin)
+		set_lent_origin(t.data_ptr(), span(t), value, false);
 	std::lock_guard<std::mutex> g(mutex);
 	const void *base = base_of(t);
 	origins[base] = value;
@@ -541,6 +550,22 @@ void set_origin_at(const void *p, uint32_t value, int lower)
 	Origin &o = origins[base_of(p)];
 	tables.erase(base_of(p));
 	o = lower ? std::min(o, Origin(value)) : Origin(value);
+}
+
+/* Each that begins in [p, p + bytes) reaches to the next. */
+void each_origin(const void *p, uint64_t bytes, void (*put)(const void *, uint64_t, uint32_t))
+{
+	std::map<const char *, Origin> there;
+	{
+		std::lock_guard<std::mutex> g(mutex);
+		for (auto &o : origins)
+			if (o.first >= p && o.first < static_cast<const char *>(p) + bytes)
+				there.emplace(static_cast<const char *>(o.first), o.second);
+	}
+	for (auto it = there.begin(); it != there.end(); ++it) {
+		auto next = std::next(it);
+		put(it->first, (next == there.end() ? static_cast<const char *>(p) + bytes : next->first) - it->first, it->second);
+	}
 }
 
 /* Pages of the host behind a tensor that holds zeros, or nothing that anybody knows. False: small, or it lies between others. */
@@ -2241,12 +2266,15 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 			void (*arrived)(const void *, const void *);
 			uint32_t (*origin)(const void *);
 			void (*set_origin)(const void *, uint32_t, int);
-		} mine = { note_arrival, origin_at, set_origin_at };
+			void (*each)(const void *, uint64_t, void (*)(const void *, uint64_t, uint32_t));
+		} mine = { note_arrival, origin_at, set_origin_at, each_origin };
 		auto offer = reinterpret_cast<void (*)(const void *)>(dlsym(lib, "frag_nogpu_values"));
 		auto count = reinterpret_cast<const std::atomic<unsigned> *(*)()>(dlsym(lib, "frag_nogpu_awaited"));
 		settle = reinterpret_cast<int (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_settle"));
 		abandon = reinterpret_cast<void (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_abandon"));
 		clear_bytes = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_clear"));
+		lent_origin = reinterpret_cast<bool (*)(const void *, uint64_t, uint32_t *)>(dlsym(lib, "frag_nogpu_lent_origin"));
+		set_lent_origin = reinterpret_cast<void (*)(const void *, uint64_t, uint32_t, bool)>(dlsym(lib, "frag_nogpu_lent_origin_set"));
 		foreign = reinterpret_cast<bool (*)(const void *)>(dlsym(lib, "frag_nogpu_foreign"));
 		attribute = reinterpret_cast<int (*)(int *, int, int)>(dlsym(lib, "frag_nogpu_cudaDeviceGetAttribute"));
 		Bench::open(lib);

@@ -78,7 +78,8 @@ static void place(const struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++)
 		if (has_place(&a->parts[i]))
-			frag_nogpu_origin_set(a->parts[i].to, NOGPU_COMPUTED, false);
+			frag_nogpu_origin_set(a->parts[i].to, a->parts[i].bytes, NOGPU_COMPUTED,
+					      false);
 	for (size_t i = 0; i < a->parts_count; i++) {
 		const struct await_part *p = &a->parts[i];
 		const struct talk_message *got = got_by(p);
@@ -87,7 +88,8 @@ static void place(const struct awaited *a)
 			continue;
 		if (got->carried)
 			memcpy(p->to, got->data, FRAG_MIN(p->bytes, got->bytes));
-		frag_nogpu_origin_set(p->to, got->carried ? got->origin : NOGPU_UNKNOWN, true);
+		frag_nogpu_origin_set(p->to, p->bytes, got->carried ? got->origin : NOGPU_UNKNOWN,
+				      true);
 	}
 }
 
@@ -113,7 +115,7 @@ static void reduce(struct awaited *a)
 		all &= got->carried && got->bytes == a->bytes;
 		origin = FRAG_MIN(origin, got->origin);
 	}
-	frag_nogpu_origin_set(a->result, all ? origin : NOGPU_UNKNOWN, false);
+	frag_nogpu_origin_set(a->result, a->bytes, all ? origin : NOGPU_UNKNOWN, false);
 	if (!all)
 		return;
 	memcpy(a->result, in_order(a, 0), a->bytes);
@@ -155,6 +157,7 @@ static void note_differs(const struct awaited *a, const struct await_part *p)
 		[TALK_REDUCE_SCATTER] = "a reduce-scatter",
 		[TALK_ALL_GATHER] = "an all-gather",
 		[TALK_ALL_TO_ALL] = "an all-to-all",
+		[TALK_BARRIER] = "a barrier",
 	};
 	static atomic_bool said;
 	const char *rank = getenv("RANK");
@@ -296,7 +299,8 @@ static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_b
 
 static bool touches(const struct awaited *a, const void *p, uint64_t bytes)
 {
-	bool found = a->result && overlap(a->result, a->bytes, p, bytes);
+	bool found = (a->lent && frag_nogpu_shared(p, bytes)) ||
+		     (a->result && overlap(a->result, a->bytes, p, bytes));
 
 	for (size_t i = 0; !found && i < a->parts_count; i++)
 		found = a->parts[i].to && overlap(a->parts[i].to, a->parts[i].bytes, p, bytes);
@@ -395,6 +399,8 @@ void frag_nogpu_abandon(const void *p, uint64_t bytes)
 {
 	if (!atomic_load(&awaited_count))
 		return;
+	if (frag_nogpu_shared(p, bytes))
+		(void)frag_nogpu_settle(p, bytes);
 	FRAG_LOCKED(&mutex);
 	for (struct awaited *a = list; a; a = a->next) {
 		if (a->result && overlap(a->result, a->bytes, p, bytes))

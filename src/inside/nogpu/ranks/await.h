@@ -32,6 +32,7 @@ struct awaited {
 	struct awaited *next;
 	struct talk *talk;
 	enum talk_call call;
+	bool lent;  /* memory that several processes have is used after this only (lent.h) */
 	bool plays; /* one rank stands for others, whose parts may have other sizes */
 	uint64_t number;
 	uint64_t ns; /* that it takes, once all have begun */

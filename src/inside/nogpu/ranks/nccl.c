@@ -28,17 +28,17 @@
 
 static _Thread_local unsigned depth; /* of groups of calls */
 
-static void host_takes(void)
+static void host_takes(const struct comm *c)
 {
-	if (!depth)
+	if (!depth && !(c && c->kernels))
 		frag_nogpu_host_takes(HOST_CALL_NS);
 }
 
-static void sends(struct comm *c, void *stream, uint64_t bytes)
+void nccl_sends(struct comm *c, void *stream, uint64_t bytes)
 {
 	struct moment begins = { 0 };
 
-	host_takes();
+	host_takes(c);
 	c->ns = frag_nogpu_sent(stream, bytes, c->talk ? &begins : NULL);
 	if (c->talk)
 		c->when = moment_when(&begins);
@@ -47,7 +47,7 @@ static void sends(struct comm *c, void *stream, uint64_t bytes)
 static void works(struct comm *c, void *stream, uint64_t bytes)
 {
 	nccl_connect_ring(c, NOGPU_LOCAL_COLLECTIVE);
-	sends(c, stream, bytes);
+	nccl_sends(c, stream, bytes);
 }
 
 /* Of what is sent on: what was computed, however large, and what lies in small memory. */
@@ -58,8 +58,8 @@ static uint32_t known(const void *from, uint64_t bytes)
 		       : frag_nogpu_origin(from, bytes);
 }
 
-static int give(struct comm *c, int peer, enum talk_call call, const void *from, uint64_t bytes,
-		uint32_t origin)
+int nccl_give(struct comm *c, int peer, enum talk_call call, const void *from, uint64_t bytes,
+	      uint32_t origin)
 {
 	bool said = talk_say(c->talk, peer, call, origin > NOGPU_UNKNOWN ? from : NULL, bytes,
 			     origin, c->when);
@@ -68,15 +68,15 @@ static int give(struct comm *c, int peer, enum talk_call call, const void *from,
 }
 
 /* Peer p gets the bytes at from + p * step, which come from `origin`. */
-static int give_all(struct comm *c, enum talk_call call, const void *from, uint64_t bytes,
-		    uint64_t step, uint32_t origin)
+int nccl_give_all(struct comm *c, enum talk_call call, const void *from, uint64_t bytes,
+		  uint64_t step, uint32_t origin)
 {
 	int rc = NCCL_OK;
 
 	for (int p = 0; !rc && p < c->ranks; p++)
 		if (p != c->rank && nccl_runs(c, p))
-			rc = give(c, p, call, (const char *)from + (uint64_t)p * step, bytes,
-				  origin);
+			rc = nccl_give(c, p, call, (const char *)from + (uint64_t)p * step, bytes,
+				       origin);
 	return rc;
 }
 
@@ -144,14 +144,14 @@ static int await_reduction(struct comm *c, enum talk_call call, const void *own,
 	return nccl_begin(a, stream);
 }
 
-static int await_one(struct comm *c, int peer, enum talk_call call, void *to, uint64_t bytes,
-		     void *stream)
+struct awaited *nccl_await_one(struct comm *c, int peer, enum talk_call call, void *to,
+			       uint64_t bytes)
 {
 	struct awaited *a = await_calls(c, call, 1);
 
 	if (a)
 		a->parts[0] = (struct await_part){ .peer = peer, .to = to, .bytes = bytes };
-	return nccl_begin(a, stream);
+	return a;
 }
 
 /* Within this card. `to` is NULL where the result of a reduction is another rank's. */
@@ -163,7 +163,7 @@ static int move(const void *from, void *to, size_t count, int type)
 		return NCCL_OK;
 	frag_nogpu_cudaMemcpyAsync(to, from, bytes, 3, NULL);
 	if (frag_nogpu_copies(bytes, NOGPU_COPY_MAX))
-		frag_nogpu_arrived(to, from);
+		frag_nogpu_arrived(to, from, bytes);
 	return NCCL_OK;
 }
 
@@ -313,7 +313,7 @@ static int end_group(void)
 
 NOGPU_ENTRY(int, ncclGroupStart, (void))
 {
-	host_takes();
+	host_takes(NULL);
 	depth++;
 	return NCCL_OK;
 }
@@ -331,9 +331,9 @@ NOGPU_ENTRY(int, ncclSend,
 	struct comm *c = comm;
 
 	nccl_meet(c, peer, false);
-	sends(c, stream, bytes);
+	nccl_sends(c, stream, bytes);
 	if (nccl_runs(c, peer))
-		return give(c, peer, TALK_SEND, from, bytes, known(from, bytes));
+		return nccl_give(c, peer, TALK_SEND, from, bytes, known(from, bytes));
 	note(&(struct part){ .from = from, .bytes = bytes, .peer = peer });
 	return NCCL_OK;
 }
@@ -343,10 +343,10 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	struct comm *c = comm;
 
 	nccl_meet(c, peer, true);
-	host_takes();
+	host_takes(c);
 	c->ns = frag_nogpu_sent(stream, bytes, NULL);
 	if (nccl_runs(c, peer) && !depth)
-		return await_one(c, peer, TALK_SEND, to, bytes, stream);
+		return nccl_begin(nccl_await_one(c, peer, TALK_SEND, to, bytes), stream);
 	note(&(struct part){ .comm = nccl_runs(c, peer) ? c : NULL,
 			     .call = TALK_SEND,
 			     .to = to,
@@ -370,7 +370,7 @@ NOGPU_ENTRY(int, ncclAllReduce,
 	if (!c->talk)
 		return move(from, to, count, type);
 	origin = known(from, bytes);
-	return give_all(c, TALK_ALL_REDUCE, from, bytes, 0, origin)
+	return nccl_give_all(c, TALK_ALL_REDUCE, from, bytes, 0, origin)
 		       ?: await_reduction(c, TALK_ALL_REDUCE, from, origin, to, count, type, op,
 					  stream);
 }
@@ -386,7 +386,7 @@ NOGPU_ENTRY(int, ncclReduce,
 	if (c->rank == root)
 		return await_reduction(c, TALK_REDUCE, from, known(from, bytes), to, count, type,
 				       op, stream);
-	return nccl_runs(c, root) ? give(c, root, TALK_REDUCE, from, bytes, known(from, bytes))
+	return nccl_runs(c, root) ? nccl_give(c, root, TALK_REDUCE, from, bytes, known(from, bytes))
 				  : NCCL_OK;
 }
 NOGPU_ENTRY(int, ncclBroadcast,
@@ -398,11 +398,11 @@ NOGPU_ENTRY(int, ncclBroadcast,
 	bool mine = root == c->rank;
 
 	nccl_connect_ring(c, NOGPU_LOCAL_BROADCAST);
-	sends(c, stream, bytes);
+	nccl_sends(c, stream, bytes);
 	if (c->talk && mine && c->plays)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	if (c->talk && mine)
-		return give_all(c, TALK_BROADCAST, from, bytes, 0, known(from, bytes))
+		return nccl_give_all(c, TALK_BROADCAST, from, bytes, 0, known(from, bytes))
 			       ?: move(from, to, count, type);
 	if (!mine && c->talk && c->plays && depth && c->plays[root] != c->rank) {
 		note(&(struct part){ .comm = c,
@@ -416,7 +416,7 @@ NOGPU_ENTRY(int, ncclBroadcast,
 		return NCCL_OK;
 	}
 	if (!mine && nccl_runs(c, root))
-		return await_one(c, root, TALK_BROADCAST, to, bytes, stream);
+		return nccl_begin(nccl_await_one(c, root, TALK_BROADCAST, to, bytes), stream);
 	if (mine)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	else if (from == to)
@@ -439,7 +439,7 @@ NOGPU_ENTRY(int, ncclReduceScatter,
 	if (!c->talk)
 		return move(own, to, count, type);
 	origin = known(from, bytes * (uint64_t)c->ranks);
-	return give_all(c, TALK_REDUCE_SCATTER, from, bytes, bytes, origin)
+	return nccl_give_all(c, TALK_REDUCE_SCATTER, from, bytes, bytes, origin)
 		       ?: await_reduction(c, TALK_REDUCE_SCATTER, own, origin, to, count, type, op,
 					  stream);
 }
@@ -450,7 +450,7 @@ NOGPU_ENTRY(int, ncclAllGather,
 
 	works(c, stream, bytes * (ranks - 1));
 	if (c->talk) {
-		FRAG_TRY(give_all(c, TALK_ALL_GATHER, from, bytes, 0, known(from, bytes)));
+		FRAG_TRY(nccl_give_all(c, TALK_ALL_GATHER, from, bytes, 0, known(from, bytes)));
 		move_own(c, from, 0, to, count, type);
 		return nccl_begin(nccl_await_all(c, TALK_ALL_GATHER, to, bytes, bytes), stream);
 	}
@@ -467,11 +467,11 @@ NOGPU_ENTRY(int, ncclAlltoAll,
 		nccl_meet(c, i, false);
 		nccl_meet(c, i, true);
 	}
-	sends(c, stream, bytes * (uint64_t)(c->ranks - 1));
+	nccl_sends(c, stream, bytes * (uint64_t)(c->ranks - 1));
 	if (!c->talk)
 		return move(from, to, count * (size_t)c->ranks, type);
-	FRAG_TRY(give_all(c, TALK_ALL_TO_ALL, from, bytes, bytes,
-			  known(from, bytes * (uint64_t)c->ranks)));
+	FRAG_TRY(nccl_give_all(c, TALK_ALL_TO_ALL, from, bytes, bytes,
+			       known(from, bytes * (uint64_t)c->ranks)));
 	move_own(c, from, bytes, to, count, type);
 	return nccl_begin(nccl_await_all(c, TALK_ALL_TO_ALL, to, bytes, bytes), stream);
 }

@@ -21,6 +21,7 @@ struct comm {
 	/* of the call that is being made: when it began, and how long it takes */
 	struct talk_when when;
 	uint64_t ns;
+	bool kernels;	    /* not NCCL, but kernels of PyTorch's do it (symmetric.c) */
 	bool ring;	    /* is connected */
 	unsigned char *met; /* ways to and from each rank that are connected; NULL: none */
 };
@@ -36,5 +37,18 @@ void nccl_meet(struct comm *c, int peer, bool receives);
 struct awaited *nccl_await_all(struct comm *c, enum talk_call call, void *to, uint64_t bytes,
 			       uint64_t step);
 int nccl_begin(struct awaited *a, void *stream);
+struct awaited *nccl_await_one(struct comm *c, int peer, enum talk_call call, void *to,
+			       uint64_t bytes);
+/* A call begins on the stream. What it gives to one rank, or to each. */
+void nccl_sends(struct comm *c, void *stream, uint64_t bytes);
+int nccl_give(struct comm *c, int peer, enum talk_call call, const void *from, uint64_t bytes,
+	      uint32_t origin);
+int nccl_give_all(struct comm *c, enum talk_call call, const void *from, uint64_t bytes,
+		  uint64_t step, uint32_t origin);
+NOGPU_DECLARE(int, ncclAllReduce,
+	      (const void *from, void *to, size_t count, int type, int op, struct comm *c,
+	       void *stream));
+/* Of kernels: a group that takes nothing of the card. NULL: no memory, or nobody to talk to. */
+struct comm *nccl_group_of_kernels(const unsigned char *name, int ranks, int rank);
 
 #endif

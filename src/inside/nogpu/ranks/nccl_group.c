@@ -34,6 +34,8 @@ static int comm_make(void **out, int ranks, int rank)
 
 void nccl_connect_ring(struct comm *c, enum nogpu_local kernel)
 {
+	if (c->kernels)
+		return;
 	if (!c->ring) {
 		frag_nogpu_beside_more(&c->held, frag_nogpu_ring_bytes(c->ranks));
 		frag_nogpu_map_ring(c->ranks);
@@ -104,10 +106,33 @@ bool nccl_runs(const struct comm *c, int peer)
 	return c->talk && (!c->plays || c->plays[peer] == peer);
 }
 
+static int begin_talk(struct comm *c, const unsigned char *name)
+{
+	char text[TALK_NAME_CHARS];
+
+	memcpy(c->name, name, sizeof(c->name));
+	for (unsigned i = 0; i < NCCL_NAME_BYTES; i++)
+		snprintf(text + 2 * i, 3, "%02x", name[i]);
+	c->talk = talk_join(text, c->ranks, c->rank);
+	return c->talk ? NCCL_OK : NCCL_SYSTEM_ERROR;
+}
+
+struct comm *nccl_group_of_kernels(const unsigned char *name, int ranks, int rank)
+{
+	struct comm *c = talk_possible() ? frag_host_calloc(1, sizeof(*c)) : NULL;
+
+	if (!c)
+		return NULL;
+	*c = (struct comm){ .ranks = ranks, .rank = rank, .kernels = true };
+	if (!begin_talk(c, name))
+		return c;
+	frag_host_free(c);
+	return NULL;
+}
+
 /* A member of the group that has this name. */
 static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 {
-	char text[TALK_NAME_CHARS];
 	struct comm *c;
 
 	FRAG_TRY(comm_make(out, ranks, rank));
@@ -121,11 +146,7 @@ static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 		if (!c->plays)
 			return NCCL_OK;
 	}
-	memcpy(c->name, name, sizeof(c->name));
-	for (unsigned i = 0; i < NCCL_NAME_BYTES; i++)
-		snprintf(text + 2 * i, 3, "%02x", name[i]);
-	c->talk = talk_join(text, ranks, rank);
-	return c->talk ? NCCL_OK : NCCL_SYSTEM_ERROR;
+	return begin_talk(c, name);
 }
 
 NOGPU_ENTRY(int, ncclGetUniqueId, (struct nccl_id * id))

@@ -28,6 +28,7 @@ enum talk_call {
 	TALK_REDUCE_SCATTER,
 	TALK_ALL_GATHER,
 	TALK_ALL_TO_ALL,
+	TALK_BARRIER,
 };
 
 struct talk_message {

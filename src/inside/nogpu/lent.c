@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See lent.h. A file: its pages; then, for each GRAIN bytes of them, one byte with the origin of what lies there (enum Origin
+ * of cufrag_values.cpp); then a struct tail.
+ */
+#include "lent.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "lib/grow.h"
+#include "nogpu.h"
+
+#define GRAIN 512u /* as tensors are placed */
+
+struct tail {
+	uint64_t room;
+	long process;
+};
+
+/* Parts of the address space whose pages come from a file, this process's or another's. They may overlap. */
+struct part {
+	uint64_t low, high;
+	long process;
+	unsigned char *origins; /* of low and what follows; NULL: not known */
+	void *map;		/* in which they lie */
+	uint64_t map_bytes;
+};
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct part *parts;
+static size_t room_of_parts;
+static _Atomic size_t parts_count;
+
+/* ---- parts -------------------------------------------------------------------------------- */
+
+/* The last that was put there. pre: locked. */
+static const struct part *part_at(uint64_t low, uint64_t high)
+{
+	for (size_t i = parts_count; i-- > 0;)
+		if (parts[i].low < high && low < parts[i].high)
+			return &parts[i];
+	return NULL;
+}
+
+const _Atomic size_t *frag_nogpu_lent(void)
+{
+	return &parts_count;
+}
+
+long lent_owner(const void *p)
+{
+	const struct part *found;
+
+	if (!parts_count)
+		return 0;
+	FRAG_LOCKED(&mutex);
+	found = part_at((uint64_t)(uintptr_t)p, (uint64_t)(uintptr_t)p + 1);
+	return found ? found->process : 0;
+}
+
+bool frag_nogpu_foreign(const void *p)
+{
+	long owner = lent_owner(p);
+
+	return owner && owner != getpid();
+}
+
+bool frag_nogpu_shared(const void *p, uint64_t bytes)
+{
+	if (!parts_count)
+		return false;
+	FRAG_LOCKED(&mutex);
+	return part_at((uint64_t)(uintptr_t)p, (uint64_t)(uintptr_t)p + bytes) != NULL;
+}
+
+static void map_origins(struct part *p, int fd, uint64_t offset, uint64_t room)
+{
+	const uint64_t first = room + offset / GRAIN, from = frag_round_down(first, LENT_PAGE);
+	const uint64_t end = room + frag_round_up(offset + (p->high - p->low), GRAIN) / GRAIN;
+	void *map = mmap(NULL, end - from, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)from);
+
+	if (map == MAP_FAILED)
+		return;
+	p->map = map;
+	p->map_bytes = end - from;
+	p->origins = (unsigned char *)map + (first - from);
+}
+
+static bool note(uint64_t low, uint64_t bytes, int fd, uint64_t offset, const struct tail *t)
+{
+	struct part p = { .low = low, .high = low + bytes, .process = t->process };
+
+	FRAG_LOCKED(&mutex);
+	for (size_t i = 0; i < parts_count; i++)
+		if (parts[i].low <= p.low && p.high <= parts[i].high)
+			return true;
+	if (FRAG_GROW(parts, parts_count, room_of_parts, "shared memory", NULL))
+		return false;
+	map_origins(&p, fd, offset, t->room);
+	parts[parts_count++] = p;
+	return true;
+}
+
+/* In place of what lies there. */
+static bool map_over(void *at, uint64_t bytes, int flags, int fd, uint64_t offset)
+{
+	int how = flags | MAP_NORESERVE | MAP_FIXED;
+	/* cppcheck-suppress invalidFunctionArg ; -1 is what anonymous memory takes */
+	const void *got = mmap(at, bytes, PROT_READ | PROT_WRITE, how, fd, (off_t)offset);
+
+	/* cppcheck-suppress memleak ; it is where it was asked to be */
+	return got == at;
+}
+
+static void drop(size_t i)
+{
+	if (parts[i].map)
+		munmap(parts[i].map, parts[i].map_bytes);
+	parts[i] = parts[--parts_count];
+}
+
+/* A part that reaches beyond stays: its first or last page may hold memory of a neighbour. */
+void frag_nogpu_unshare(void *p, uint64_t bytes)
+{
+	uint64_t low = (uint64_t)(uintptr_t)p, high = low + bytes;
+
+	FRAG_LOCKED(&mutex);
+	for (size_t i = parts_count; i-- > 0;) {
+		if (parts[i].high <= low || high <= parts[i].low)
+			continue;
+		if (parts[i].process == getpid())
+			madvise(p, bytes, MADV_REMOVE);
+		if (low <= parts[i].low && parts[i].high <= high)
+			drop(i);
+	}
+	if (map_over(p, bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
+		madvise(p, bytes, MADV_NOHUGEPAGE);
+}
+
+/* ---- origins ------------------------------------------------------------------------------- */
+
+bool frag_nogpu_lent_origin(const void *p, uint64_t bytes, uint32_t *origin)
+{
+	const uint64_t low = (uint64_t)(uintptr_t)p;
+	const struct part *found;
+
+	if (!parts_count)
+		return false;
+	FRAG_LOCKED(&mutex);
+	found = part_at(low, low + FRAG_MAX(bytes, 1u));
+	if (!found)
+		return false;
+	*origin = found->origins && found->low <= low ? NOGPU_COMPUTED : NOGPU_UNKNOWN;
+	for (uint64_t at = low; *origin && at < FRAG_MIN(low + bytes, found->high);
+	     at = frag_round_down(at, GRAIN) + GRAIN)
+		*origin = FRAG_MIN(*origin, found->origins[(at - found->low) / GRAIN]);
+	return true;
+}
+
+void frag_nogpu_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower)
+{
+	const uint64_t low = (uint64_t)(uintptr_t)p;
+	const struct part *found;
+
+	if (!parts_count)
+		return;
+	FRAG_LOCKED(&mutex);
+	found = part_at(low, low + bytes);
+	if (!found || !found->origins || low < found->low)
+		return;
+	for (uint64_t at = low; at < FRAG_MIN(low + bytes, found->high);
+	     at = frag_round_down(at, GRAIN) + GRAIN) {
+		unsigned char *o = &found->origins[(at - found->low) / GRAIN];
+
+		*o = lower ? FRAG_MIN(*o, (unsigned char)origin) : (unsigned char)origin;
+	}
+}
+
+static void put_origin(const void *p, uint64_t bytes, uint32_t origin)
+{
+	frag_nogpu_lent_origin_set(p, bytes, origin, false);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static uint64_t tail_at(uint64_t room)
+{
+	return room + frag_round_up(room, GRAIN) / GRAIN;
+}
+
+/* A limit on files would end the program. */
+int lent_file(uint64_t room)
+{
+	const struct tail t = { room, getpid() };
+	struct rlimit most;
+	int fd;
+
+	if (getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur != RLIM_INFINITY)
+		return -1;
+	fd = memfd_create("cufrag", MFD_CLOEXEC);
+	if (fd >= 0 && pwrite(fd, &t, sizeof(t), (off_t)tail_at(room)) == (ssize_t)sizeof(t))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static bool read_tail(int fd, struct tail *t)
+{
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	return end >= (off_t)sizeof(*t) &&
+	       pread(fd, t, sizeof(*t), end - (off_t)sizeof(*t)) == (ssize_t)sizeof(*t) &&
+	       t->room < (uint64_t)end && tail_at(t->room) + sizeof(*t) == (uint64_t)end;
+}
+
+/* What the host has pages for. */
+static bool store(uint64_t low, uint64_t high, int fd, uint64_t offset)
+{
+	unsigned char there[1024];
+
+	for (uint64_t at = low; at < high; at += sizeof(there) * LENT_PAGE) {
+		uint64_t pages = FRAG_MIN((high - at) / LENT_PAGE, sizeof(there));
+
+		if (mincore((void *)(uintptr_t)at, pages * LENT_PAGE, there))
+			return false;
+		for (uint64_t i = 0; i < pages; i++) {
+			const uint64_t page = at + i * LENT_PAGE;
+			const off_t to = (off_t)(offset + (page - low));
+
+			if ((there[i] & 1) && pwrite(fd, (const char *)(uintptr_t)page, LENT_PAGE,
+						     to) != (ssize_t)LENT_PAGE)
+				return false;
+		}
+	}
+	return true;
+}
+
+bool lent_give(void *p, uint64_t bytes, int fd, uint64_t offset)
+{
+	const uint64_t low = (uint64_t)(uintptr_t)p;
+	struct tail t;
+
+	if (fd < 0 || !read_tail(fd, &t) || !store(low, low + bytes, fd, offset) ||
+	    !note(low, bytes, fd, offset, &t) || !map_over(p, bytes, MAP_SHARED, fd, offset))
+		return false;
+	frag_nogpu_origins(p, bytes, put_origin);
+	return true;
+}
+
+void lent_take(void *to, uint64_t bytes, int fd, uint64_t offset)
+{
+	struct tail t;
+
+	if (fd >= 0 && read_tail(fd, &t) && offset + bytes <= t.room &&
+	    note((uint64_t)(uintptr_t)to, bytes, fd, offset, &t) &&
+	    !map_over(to, bytes, MAP_SHARED, fd, offset))
+		frag_nogpu_unshare(to, bytes); /* zeros, and nobody else's */
+}
