@@ -70,3 +70,5 @@ if "compiled" in sys.argv and device == "cuda":  # a kernel of the program's own
 x = torch.ones(1 << 20, dtype=torch.bfloat16, device=device)
 kept = [F.dropout(x, 0.1) for _ in range(2)]
 print("kept", *(round(k.gt(0).float().mean().item(), 2) for k in kept), kept[0].max().item(), torch.equal(*kept))
+columns = torch.arange(32.0, device=device).view(4, 8)
+print("host", columns[:, 1].tolist(), columns[1:3, 2:4].cpu().tolist(), torch.allclose(columns[2:] * 2, columns[2:] + columns[2:]))

@@ -906,6 +906,7 @@ test_everything_is_computed_on_request() {
 		[ -n "$how" ] || ! grep -q 'not computed' log || wrong log
 		[ -z "$how" ] || { grep -qx "$kernel" log && [ "$(grep -c 'not computed' log)" = $named ]; } || wrong log
 		grep -qx 'kept 0.9 0.9 1.109375 False' log || wrong log
+		grep -qxF 'host [1.0, 9.0, 17.0, 25.0] [[10.0, 11.0], [18.0, 19.0]] True' log || wrong log
 		grep '^[lt]o' log > card
 		record -o run.cft -- "$python" "$root/tests/torch/in_full.py" cpu $how > /dev/null
 		grep '^[lt]o' log > cpu
@@ -914,6 +915,10 @@ test_everything_is_computed_on_request() {
 	record -o run.cft --values computed -- "$python" "$root/tests/torch/train.py" compiled_writes && grep -qxF 'resolved [4, 1, 2] 28' log || wrong log
 	record -o run.cft --values computed --memory 8M -- "$python" "$root/tests/torch/in_full.py" cuda &&
 		grep -q 'unused for longest are forgotten' log && verified run.cft
+}
+
+test_operators_that_the_cpu_lacks_are_computed() {
+	record -o run.cft --values computed -- "$python" "$root/tests/torch/instead.py" && grep -qx 'alike 28' log || wrong log
 }
 
 # A thread that pins memory sets one thread for itself, which autograd's threads take over: what the card computes there uses them all.

@@ -126,29 +126,14 @@ bool compute_in_float(const c10::OperatorHandle &op, const Stack &args, std::vec
 	return true;
 }
 
-/* ---- norms ------------------------------------------------------------------------------------- */
-
-/* Of _fused_rms_norm(x, shape, weight): x * rstd * weight, rstd one number for each row. */
-std::vector<IValue> rms_norm_backward(const Stack &args)
-{
-	auto grad = args[0].toTensor(), x = args[1].toTensor(), rstd = args[3].toTensor();
-	auto normal = x.to(at::kFloat) * rstd, g = grad.to(at::kFloat);
-	std::vector<int64_t> last, rows;
-	int64_t row_dims = x.dim() - int64_t(args[2].toIntVector().size());
-	for (int64_t d = 0; d < x.dim(); d++)
-		(d < row_dims ? rows : last).push_back(d);
-	auto weighted = args[4].isTensor() && args[4].toTensor().defined() ? g * args[4].toTensor() : g;
-	auto dx = (weighted - normal * (weighted * normal).mean(last, true)) * rstd;
-	return { dx, rows.empty() ? g * normal : (g * normal).sum(rows) };
-}
-
-constexpr std::initializer_list<const char *> INSTEAD = { "aten::_scaled_dot_product_flash", "aten::_scaled_dot_product_efficient",
-							    "aten::_scaled_dot_product_cudnn", "aten::_fused_rms_norm_backward" };
+constexpr std::initializer_list<const char *> FUSED_ATTENTION = { "aten::_scaled_dot_product_flash", "aten::_scaled_dot_product_efficient",
+							      "aten::_scaled_dot_product_cudnn" };
 
 /* Can the CPU compute it as a whole? */
 bool on_cpu(const c10::OperatorHandle &op, const Info &f)
 {
-	return op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU) || begins(f.name, INSTEAD);
+	return op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU) || instead_of(f.name) || begins(f.name, FUSED_ATTENTION) ||
+	       (op.schema().overload_name() == "dtype" && (f.name == "aten::mm" || f.name == "aten::bmm"));
 }
 
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 2
@@ -185,11 +170,11 @@ void tell_missed(const Info &f)
 /* What the CPU computes in place of an operator that it does not have. False: it is none of these. */
 bool compute_instead(const c10::OperatorHandle &op, const Info &f, const Stack &args, std::vector<IValue> &results)
 {
+	if (op.schema().overload_name() == "dtype" && (f.name == "aten::mm" || f.name == "aten::bmm"))
+		return results = { at::matmul(args[0].toTensor().to(args[2].toScalarType()), args[1].toTensor().to(args[2].toScalarType())) }, true;
 	if (begins(f.name, { "aten::native_layer_norm", "aten::native_group_norm" })) /* else the mean, too, is of half precision */
 		return compute_in_float(op, args, results);
-	if (f.name == "aten::_fused_rms_norm_backward")
-		return results = rms_norm_backward(args), true;
-	if (!begins(f.name, INSTEAD))
+	if (!begins(f.name, FUSED_ATTENTION))
 		return false;
 	auto a = attention_of(op, args);
 	if (!a.q.defined() || !a.k.defined() || !a.v.defined() || a.q.dim() != 4)

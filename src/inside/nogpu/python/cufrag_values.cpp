@@ -23,6 +23,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/PyInterpreter.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/library.h>
 #include <torch/version.h>
 
@@ -126,6 +127,7 @@ struct Info {
 	bool both = false;  /* true where both are */
 	bool either = false; /* true where one is */
 	bool report = false; /* reads what a solver reports: success */
+	bool decides = false; /* reads numbers that it made, and goes on by them */
 	bool zeros = false; /* fills with zeros: memory without pages */
 	bool sends = false; /* to other ranks */
 	bool resizes = false;
@@ -184,6 +186,16 @@ bool gives_view(const c10::FunctionSchema &schema)
 	return view;
 }
 
+/* Only numbers, or nothing: what it makes of tensors, others compute within it (allclose, _linalg_check_errors). */
+bool gives_no_tensor(const c10::FunctionSchema &schema)
+{
+	bool tensor = false;
+
+	for (const auto &r : schema.returns())
+		tensor |= r.type()->isSubtypeOf(*c10::TensorType::get()) || r.type()->kind() == c10::TypeKind::ListType;
+	return !tensor;
+}
+
 Info describe(const c10::OperatorHandle &op)
 {
 	const auto &schema = op.schema();
@@ -203,6 +215,7 @@ Info describe(const c10::OperatorHandle &op)
 							"aten::_pin_memory", "c10d", "_c10d", "symm_mem", "_dtensor", "fsdp", "aten::_has_same_storage", "aten::is_same_size" });
 	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && /* made of others, whole under inference_mode, */
 		  !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA); /* but not on a card (_fused_rms_norm) */
+	f.skip |= gives_no_tensor(schema) && !f.scalar && !f.mutates;
 	f.shape = one_of(name, { "aten::nonzero", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::_coalesce" });
 	f.rule = one_of(name, { "aten::topk", "aten::argmax", "aten::argmin", "aten::multinomial", "aten::sort", "aten::argsort" }) ||
 		 ((name == "aten::max" || name == "aten::min") && schema.overload_name() == "dim");
@@ -230,6 +243,8 @@ Info describe(const c10::OperatorHandle &op)
 	f.sends = begins(name, { "c10d", "_c10d" });
 	f.report = name == "aten::_linalg_check_errors";
 	f.zeros = one_of(name, { "aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::zero_" });
+	f.decides = one_of(name, { "aten::bincount", "aten::repeat_interleave", "aten::searchsorted", "aten::segment_reduce", "aten::isin", "aten::histc", "aten::_ctc_loss",
+				   "aten::linalg_eig", "aten::_linalg_eigvals", "aten::linalg_matrix_exp" });
 	f.pointwise = op.hasTag(at::Tag::pointwise) || one_of(name, { "aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat" });
 	f.places = name == "aten::embedding"										 ? ROWS :
 		   one_of(name, { "aten::index_select", "aten::gather", "aten::index_add", "aten::index_add_", "aten::scatter",
@@ -1160,6 +1175,7 @@ bool drawn(const Draw &d, const std::vector<IValue> &args, const std::vector<IVa
 	}
 }
 
+#include "cufrag_instead.cpp"
 #include "cufrag_in_full.cpp"
 
 bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results, const Tensor &place = {})
@@ -1186,6 +1202,9 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 	KeepSeed seed(f.seeded);
 	Working here(place);
 	try {
+		auto instead = instead_of(f.name);
+		if (instead)
+			return results = instead(kept), true;
 		if (in_full && compute_instead(op, f, kept, results))
 			return true;
 		op.callBoxed(&stack);
@@ -1983,8 +2002,15 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 			wrap_inside |= wrapped(t);
 		});
 	}
-	if (f.report && card && !wrap_inside)
-		each((*stack)[stack->size() - count], [](const Tensor &t) { invent(t); });
+	if (f.report && card && !wrap_inside) {
+		const Tensor &errors = (*stack)[stack->size() - count].toTensor();
+		if (foreseen) { /* it is not computed here */
+			stack->resize(stack->size() - count);
+			return;
+		}
+		if (!in_full || origin_of(errors) != COMPUTED)
+			invent(errors);
+	}
 	if (f.sends && !wrap_inside)
 		for (size_t i = stack->size() - count; i < stack->size(); i++)
 			each_deep((*stack)[i], note_part);
@@ -2064,12 +2090,14 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.part && origin_of(args[0].toTensor()) == NOTHING)
 		invent(args[0].toTensor());
 	bool upload = (f.name == "aten::_to_copy" && !args[0].toTensor().is_cuda()) || (f.name == "aten::copy_" && !args[1].toTensor().is_cuda());
+	bool download = f.name == "aten::_to_copy" && args[0].toTensor().is_cuda() && args[3].isDevice() && args[3].toDevice().is_cpu();
 	if (f.sums && !f.mutates && !table && fits && origin > LIKELY)
 		done = foresee(op, f, args, most, results);
 	Draw draw = draw_of(op, f, args);
 	bool inside_only = in_full && !on_cpu(op, f); /* the CPU has only operators that it is made of */
 	try {
-		Foreseen inside(done || (in_full && fits && !inside_only));
+		/* to the host goes what is gathered within, if the places have gaps */
+		Foreseen inside(done || (in_full && fits && !inside_only && !download && !f.decides));
 		op.redispatchBoxed(below, stack);
 	} catch (...) {
 		if (answer)
@@ -2099,8 +2127,14 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (depth == 1 && f.name == "aten::_to_copy" && outs[0].toTensor().is_cpu())
 		tell_choice("copy_", origin != COMPUTED);
 
-	if (inside_only)
+	if (inside_only) {
+		if (origin == COMPUTED)
+			each(outs, [&](const Tensor &t) {
+				if (on_card(t) && t.numel() && origin_of(t) == NOTHING)
+					tell_missed(f);
+			});
 		return;
+	}
 	Below below_this;
 	if (f.name == "aten::copy_" || f.name == "aten::_to_copy")
 		arrived(f, args[f.mutates ? 1 : 0].toTensor(), outs[0].toTensor());
