@@ -147,7 +147,8 @@ def known():
     print("chosen", (chosen > 0).any().item(), chosen.max().item(), torch.isfinite(unknown).all().item(), torch.isinf(unknown).any().item())
     other = torch.zeros_like(unknown)
     print("parts", (other[0] == 0).all().item(), other[1, 7].item(), torch.equal(other, torch.zeros_like(other)), other[2].abs().max().item())
-    print("close", torch.allclose(unknown, unknown * 3), torch.isclose(other, torch.zeros_like(other), atol=0, rtol=0).all().item(), (unknown > other).all().item())
+    print("close", torch.allclose(unknown, unknown * 3), torch.isclose(other, torch.zeros_like(other), atol=0, rtol=0).all().item(), (unknown > other).all().item(),
+          unknown[:, :8].masked_select(unknown[:, :8] != -100).numel())
     part = other.new_empty(0).set_(other.untyped_storage()[4096:12288])  # as nanotron makes gradients' buffers
     print("storage", part.numel(), (part == 0).all().item(), part.add_(unknown[0, 0]).sum().item() != 0)
     grew = []

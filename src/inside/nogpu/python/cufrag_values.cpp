@@ -1548,13 +1548,13 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 }
 
 /* Do nearly all meet it? isfinite(x) is (x == x) * (|x| != inf); isclose(x, y) is x == y or one more condition, and two tensors
- * that nobody computed hold the same numbers. */
+ * that nobody computed hold the same numbers. Few are one number exactly (labels != -100), unless it is one that masks hold. */
 bool nearly_all_meet(const Info &f, const std::vector<IValue> &args)
 {
 	if (f.bound || !f.compares || !args[0].toTensor().is_floating_point())
 		return f.bound;
 	return args[1].isTensor() ? f.name == "aten::eq" && args[1].toTensor().sizes() == args[0].toTensor().sizes() :
-				    f.name == "aten::ne" && std::isinf(args[1].toScalar().toDouble());
+				    f.name == "aten::ne" && std::abs(args[1].toScalar().toDouble()) > 1;
 }
 
 /* Is one of both true for most? */
