@@ -1021,6 +1021,13 @@ test_a_gradient_scaler_may_skip_steps() {
 		grep -qxF "scaled $(case $(release torch) in 2.1.* | 2.2.*) echo 65536.0 ;; *) echo 16384.0 ;; esac) [1, 1]" log || wrong log
 }
 
+# Losses that add up frames or rows are too steep at their own end; --values computed, which computes all, says the same of these.
+test_steep_losses_overflow() {
+	has 'import torch; torch.amp.GradScaler' 'nobody computes the scale itself in this PyTorch'
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" steep &&
+		grep -qx 'steep frames 8192.0 0' log && grep -qx 'steep sums 8192.0 0' log && grep -qx 'steep means 65536.0 2' log || wrong log
+}
+
 test_flex_attention() {
 	has 'import triton, torch.nn.attention.flex_attention' 'no flex_attention in this PyTorch'
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" attention && [ "$(grep -c '^flex' log)" = 2 ] && verified run.cft

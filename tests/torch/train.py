@@ -265,6 +265,26 @@ def scaled():
     print("scaled", scaler.get_scale(), [int(s["step"]) for s in optimizer.state.values()])
 
 
+def steep():
+    """Half precision with losses of which one is too steep at its own end."""
+    import torch.nn.functional as F
+
+    torch.backends.cudnn.enabled = False
+    lengths = torch.full((4,), 200), torch.full((4,), 20)
+    text, rows = torch.randint(1, 32, (4, 20), device="cuda"), torch.randint(0, 32, (800,), device="cuda")
+    for name, loss in (("frames", lambda y: F.ctc_loss(y.float().log_softmax(-1).view(4, 200, 32).transpose(0, 1), text, *lengths, reduction="sum")),
+                       ("sums", lambda y: F.cross_entropy(y.float() / 0.1, rows, reduction="sum")), ("means", lambda y: F.cross_entropy(y.float() / 0.1, rows))):
+        scaler, layer = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)(), nn.Linear(4096, 32).cuda()
+        optimizer = torch.optim.AdamW(layer.parameters())
+        for _ in range(3):
+            with torch.autocast("cuda", torch.float16):
+                scaler.scale(loss(layer(torch.randn(800, 4096, device="cuda")))).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        print("steep", name, scaler.get_scale(), len(optimizer.state))
+
+
 def varied():
     """What went wrong in programs that nobody had prepared; each line of the answer is checked."""
     import torch.nn.functional as F

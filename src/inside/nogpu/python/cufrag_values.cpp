@@ -99,6 +99,9 @@ enum { ROWS = 1, ALONG, CLASSES, LISTED };
 /* A table of choices: a value is written into it at places, some slices are taken, all is copied, compared with a number, counted. */
 enum { SCATTERS = 1, TAKES, COPIES, COMPARES, COUNTS };
 
+/* A loss over classes, or over frames, begins to go back; its slope passes on, times a number, over one, with its rows added up. */
+enum { CLASSES_BEGIN = 1, FRAMES_BEGIN, PASSED_ON, MULTIPLIED, DIVIDED, ADDED_UP };
+
 /* Evenly of integers, of [0, 1) or given bounds, normally; what dropout keeps. */
 enum { INTEGERS = 1, EVENLY, NORMALLY, KEPT };
 
@@ -133,6 +136,7 @@ struct Info {
 	bool finite = false; /* looks for numbers that are not finite: none, where nobody made any */
 	bool counts = false; /* the CPU has it for floating point only */
 	uint64_t dead = 0;   /* the CPU cannot do it: for these types of the first tensor, a bit each */
+	int slope = 0;	     /* what it does with the slope of a loss */
 	int places = 0;      /* which numbers are places in the first argument, which a card checks */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 	bool pads = false;   /* moves a tensor into a larger one */
@@ -237,6 +241,14 @@ Info describe(const c10::OperatorHandle &op)
 		   one_of(name, { "aten::nll_loss_forward", "aten::nll_loss2d_forward" })				 ? CLASSES :
 		   one_of(name, { "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_" }) ? LISTED :
 														    0;
+	f.slope = one_of(name, { "aten::nll_loss_backward", "aten::nll_loss2d_backward" })					    ? CLASSES_BEGIN :
+		  name == "aten::_ctc_loss_backward"									    ? FRAMES_BEGIN :
+		  one_of(name, { "aten::_log_softmax_backward_data", "aten::_to_copy", "aten::clone", "aten::_unsafe_view", "aten::slice_backward",
+				 "aten::masked_fill", "aten::masked_fill_", "aten::index_put_", "aten::_index_put_impl_" }) ? PASSED_ON :
+		  name == "aten::mul"											    ? MULTIPLIED :
+		  name == "aten::div"											    ? DIVIDED :
+		  name == "aten::sum"											    ? ADDED_UP :
+														      0;
 	f.flops = begins(name, { "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_grouped_mm" }) ? 1 :
 		  begins(name, { "aten::convolution" })									  ? 2 :
 		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
@@ -424,6 +436,7 @@ std::shared_ptr<const Table> table_at(const void *base)
 void (*clear_bytes)(void *, uint64_t); /* gives their pages back */
 bool (*foreign)(const void *);	       /* memory of another process: what is there is for that one to say */
 #include "cufrag_resident.cpp"
+void forget_slope(const void *base); /* pre: mutex is held. */
 
 bool is_foreign(const Tensor &t)
 {
@@ -454,6 +467,7 @@ void set_origin(const Tensor &t, Origin value)
 	const void *base = base_of(t);
 	origins[base] = value;
 	tables.erase(base);
+	forget_slope(base);
 	if (in_full)
 		resident.set(t, value != NOTHING);
 	else if (t.is_floating_point() && span(t) > SMALL)
@@ -1136,6 +1150,7 @@ bool drawn(const Draw &d, const std::vector<IValue> &args, const std::vector<IVa
 }
 
 #include "cufrag_in_full.cpp"
+#include "cufrag_overflow.cpp"
 
 bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results, const Tensor &place = {})
 {
@@ -2042,6 +2057,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.sums && !f.mutates && !table && fits && origin > LIKELY)
 		done = foresee(op, f, args, most, results);
 	Draw draw = draw_of(op, f, args);
+	Slope slope;
+	bool steep = !in_full && mode == Values::rules && slope_of(f, args, &slope);
 	bool inside_only = in_full && !on_cpu(op, f); /* the CPU has only operators that it is made of */
 	try {
 		Foreseen inside(done || (in_full && fits && !inside_only));
@@ -2105,9 +2122,15 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 				invent(t, READ);
 		});
 	if (f.finite && !(fits && origin > LIKELY)) {
-		each(args[1], [](const Tensor &t) { set_origin(t, INVENTED); });
+		each(args[1], [](const Tensor &t) {
+			if (overflows)
+				write_scalar(t, 1);
+			set_origin(t, INVENTED);
+		});
 		return;
 	}
+	if (f.stays)
+		overflows = false;
 	bool cleared = f.zeros && drop(outs[0].toTensor());
 	if (cleared && volume(outs[0].toTensor()) <= READ && int64_t(outs[0].toTensor().storage().nbytes()) == span(outs[0].toTensor()))
 		outs_fit = true; /* takes no memory of the host, however large the net is: a table of choices begins so */
@@ -2152,6 +2175,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 			each(args[i], set);
 	if (cleared)
 		note_zeros(outs[0].toTensor());
+	if (steep)
+		note_slope(outs[0].toTensor(), slope);
 	if (table && f.table == SCATTERS)
 		scatter_into(outs[0].toTensor(), *table, args);
 }
