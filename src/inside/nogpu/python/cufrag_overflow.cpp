@@ -12,7 +12,7 @@ struct Slope {
 std::unordered_map<const void *, Slope> slopes; /* by the base of the storage; guarded by mutex */
 std::atomic<bool> overflows;			/* since the scaler last changed its scale */
 
-constexpr double HALF_MOST = 65504;
+constexpr double HALF_MOST = 65520; /* from here on numbers round to infinity */
 
 /* The largest of numbers that are known; of others 0. */
 double known_most(const IValue &v)
@@ -98,7 +98,7 @@ void note_slope(const Tensor &t, const Slope &s)
 {
 	if (!on_card(t) || !t.numel())
 		return;
-	if (t.scalar_type() == at::kHalf && s.most > HALF_MOST)
+	if (t.scalar_type() == at::kHalf && s.most >= HALF_MOST)
 		overflows = true;
 	std::lock_guard<std::mutex> g(mutex);
 	slopes[base_of(t)] = s;
