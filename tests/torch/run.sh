@@ -969,7 +969,7 @@ test_what_is_known_is_computed() {
 	grep -qx 'net True' log && grep -qx 'near 2000' log && grep -Fqx 'places [[5, 7, 9]] [[0, 1, 1, 3], [2, 0, 1, 1]]' log && grep -qx 'bounds 4000 4000 True' log &&
 		[ "$("$cufrag" info run.cft | grep -c 'invented 1 x at .*: how many elements a mask selects')" = 2 ] && grep -qxF 'masked 2000 16000 [4, 5, 6, 7, 8]' log &&
 		grep -qxF 'slices [[1.0, 1.0, 2.0], [3.0, 5.0, 4.0]] [4, 4] 64 8' log &&
-		grep -qx 'mask 936' log && grep -qx 'chosen True 5.0 True False' log && grep -qx 'close True True False' log && grep -qx 'parts True 0.0 True 0.0' log && grep -qx 'storage 2048 True True' log && grep -qx 'mode 64' log && grep -qx 'edges 5000 5000' log && grep -qx 'experts 128 {2500} {2500}' log && grep -qx 'time True True True True' log && grep -qx 'made 10' log && grep -qx 'pages True' log && grep -qx 'codes 0 7' log && grep -qx 'stale True True \[1.0\] 1.0' log || wrong log
+		grep -qx 'mask 936' log && grep -qx 'chosen True 5.0 True False' log && grep -qx 'close True True False 20000' log && grep -qx 'parts True 0.0 True 0.0' log && grep -qx 'storage 2048 True True' log && grep -qx 'mode 64' log && grep -qx 'edges 5000 5000' log && grep -qx 'experts 128 {2500} {2500}' log && grep -qx 'time True True True True' log && grep -qx 'made 10' log && grep -qx 'pages True' log && grep -qx 'codes 0 7' log && grep -qx 'stale True True \[1.0\] 1.0' log || wrong log
 }
 
 # Threads of a library for numbers would wait for each other, so what is computed and what is invented takes one, in the backward pass, too.
@@ -1024,6 +1024,13 @@ test_a_gradient_scaler_may_skip_steps() {
 	# before PyTorch 2.3, nobody computes the scale itself
 	record --values told -o run.cft -- "$python" "$root/tests/torch/train.py" scaled &&
 		grep -qxF "scaled $(case $(release torch) in 2.1.* | 2.2.*) echo 65536.0 ;; *) echo 16384.0 ;; esac) [1, 1]" log || wrong log
+}
+
+# Losses that add up frames or rows are too steep at their own end; --values computed, which computes all, says the same of these.
+test_steep_losses_overflow() {
+	has 'import torch; torch.amp.GradScaler' 'nobody computes the scale itself in this PyTorch'
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" steep &&
+		grep -qx 'steep frames 8192.0 0' log && grep -qx 'steep sums 8192.0 0' log && grep -qx 'steep means 65536.0 2' log || wrong log
 }
 
 test_flex_attention() {

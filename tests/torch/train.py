@@ -147,7 +147,8 @@ def known():
     print("chosen", (chosen > 0).any().item(), chosen.max().item(), torch.isfinite(unknown).all().item(), torch.isinf(unknown).any().item())
     other = torch.zeros_like(unknown)
     print("parts", (other[0] == 0).all().item(), other[1, 7].item(), torch.equal(other, torch.zeros_like(other)), other[2].abs().max().item())
-    print("close", torch.allclose(unknown, unknown * 3), torch.isclose(other, torch.zeros_like(other), atol=0, rtol=0).all().item(), (unknown > other).all().item())
+    print("close", torch.allclose(unknown, unknown * 3), torch.isclose(other, torch.zeros_like(other), atol=0, rtol=0).all().item(), (unknown > other).all().item(),
+          unknown[:, :8].masked_select(unknown[:, :8] != -100).numel())
     part = other.new_empty(0).set_(other.untyped_storage()[4096:12288])  # as nanotron makes gradients' buffers
     print("storage", part.numel(), (part == 0).all().item(), part.add_(unknown[0, 0]).sum().item() != 0)
     grew = []
@@ -262,6 +263,26 @@ def scaled():
         scaler.step(optimizer)
         scaler.update()
     print("scaled", scaler.get_scale(), [int(s["step"]) for s in optimizer.state.values()])
+
+
+def steep():
+    """Half precision with losses of which one is too steep at its own end."""
+    import torch.nn.functional as F
+
+    torch.backends.cudnn.enabled = False
+    lengths = torch.full((4,), 200), torch.full((4,), 20)
+    text, rows = torch.randint(1, 32, (4, 20), device="cuda"), torch.randint(0, 32, (800,), device="cuda")
+    for name, loss in (("frames", lambda y: F.ctc_loss(y.float().log_softmax(-1).view(4, 200, 32).transpose(0, 1), text, *lengths, reduction="sum")),
+                       ("sums", lambda y: F.cross_entropy(y.float() / 0.1, rows, reduction="sum")), ("means", lambda y: F.cross_entropy(y.float() / 0.1, rows))):
+        scaler, layer = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)(), nn.Linear(4096, 32).cuda()
+        optimizer = torch.optim.AdamW(layer.parameters())
+        for _ in range(3):
+            with torch.autocast("cuda", torch.float16):
+                scaler.scale(loss(layer(torch.randn(800, 4096, device="cuda")))).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        print("steep", name, scaler.get_scale(), len(optimizer.state))
 
 
 def varied():

@@ -47,6 +47,13 @@ TEST(channels_last_go_in_tiles)
 TEST(channels_first_take_nothing)
 {
 	expect(FLOAT, false, 32, 48, 28, 0, 0);
-	expect(FLOAT, true, 32, 48, 1, 0, 0);
+	expect(FLOAT, false, 32, 48, 1, 0, 0);
 	expect(HALF, true, 32, 1, 28, 0, 0);
+}
+
+/* As an H200 answered for what a convolution with channels last had made of one point. */
+TEST(one_point_lies_as_its_strides_say)
+{
+	expect(HALF, true, 8, 512, 1, 5232, 5184);
+	expect(HALF, false, 8, 512, 1, 0, 0);
 }

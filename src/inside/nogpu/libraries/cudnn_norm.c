@@ -21,7 +21,8 @@ static size_t parts(size_t all, size_t one)
 	return (all + one - 1) / one;
 }
 
-/* true: channels last, in the points of a tile. A tensor of one channel or of one point lies in both ways, and counts as first. */
+/* true: channels last, in the points of a tile. A tensor of one channel lies in both ways, and counts as first; one of one point
+ * as its point's stride says: that of all channels, if a convolution with channels last made it. */
 static bool tiles_of(const struct rnn_tensor *x, bool backward, size_t *channels_of_tile,
 		     size_t *rows, size_t *columns)
 {
@@ -31,7 +32,7 @@ static bool tiles_of(const struct rnn_tensor *x, bool backward, size_t *channels
 	frag_nogpu_cudnnGetTensorNdDescriptor(x, NOGPU_CUDNN_DIMS, &type, &count, dims, strides);
 	for (int i = 2; i < FRAG_MIN(count, NOGPU_CUDNN_DIMS); i++)
 		inner *= (size_t)FRAG_MAX(dims[i], 0);
-	if (count < 3 || strides[1] != 1 || dims[1] < 2 || inner < 2 || dims[0] < 1)
+	if (count < 3 || strides[1] != 1 || dims[1] < 2 || strides[2] < 2 || dims[0] < 1)
 		return false;
 	channels = (size_t)dims[1];
 	points = (size_t)dims[0] * inner;

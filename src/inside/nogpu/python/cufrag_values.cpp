@@ -100,6 +100,9 @@ enum { ROWS = 1, ALONG, CLASSES, LISTED };
 /* A table of choices: a value is written into it at places, some slices are taken, all is copied, compared with a number, counted. */
 enum { SCATTERS = 1, TAKES, COPIES, COMPARES, COUNTS };
 
+/* A loss over classes, or over frames, begins to go back; its slope passes on, times a number, over one, with its rows added up. */
+enum { CLASSES_BEGIN = 1, FRAMES_BEGIN, PASSED_ON, MULTIPLIED, DIVIDED, ADDED_UP };
+
 /* Evenly of integers, of [0, 1) or given bounds, normally; what dropout keeps. */
 enum { INTEGERS = 1, EVENLY, NORMALLY, KEPT };
 
@@ -135,6 +138,7 @@ struct Info {
 	bool finite = false; /* looks for numbers that are not finite: none, where nobody made any */
 	bool counts = false; /* the CPU has it for floating point only */
 	uint64_t dead = 0;   /* the CPU cannot do it: for these types of the first tensor, a bit each */
+	int slope = 0;	     /* what it does with the slope of a loss */
 	int places = 0;      /* which numbers are places in the first argument, which a card checks */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 	bool pads = false;   /* moves a tensor into a larger one */
@@ -252,6 +256,14 @@ Info describe(const c10::OperatorHandle &op)
 		   one_of(name, { "aten::nll_loss_forward", "aten::nll_loss2d_forward" })				 ? CLASSES :
 		   one_of(name, { "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_" }) ? LISTED :
 														    0;
+	f.slope = one_of(name, { "aten::nll_loss_backward", "aten::nll_loss2d_backward" })					    ? CLASSES_BEGIN :
+		  name == "aten::_ctc_loss_backward"									    ? FRAMES_BEGIN :
+		  one_of(name, { "aten::_log_softmax_backward_data", "aten::_to_copy", "aten::clone", "aten::_unsafe_view", "aten::slice_backward",
+				 "aten::masked_fill", "aten::masked_fill_", "aten::index_put_", "aten::_index_put_impl_" }) ? PASSED_ON :
+		  name == "aten::mul"											    ? MULTIPLIED :
+		  name == "aten::div"											    ? DIVIDED :
+		  name == "aten::sum"											    ? ADDED_UP :
+														      0;
 	f.flops = begins(name, { "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_grouped_mm" }) ? 1 :
 		  begins(name, { "aten::convolution" })									  ? 2 :
 		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
@@ -439,6 +451,7 @@ std::shared_ptr<const Table> table_at(const void *base)
 void (*clear_bytes)(void *, uint64_t); /* gives their pages back */
 bool (*foreign)(const void *);	       /* memory of another process: what is there is for that one to say */
 #include "cufrag_resident.cpp"
+void forget_slope(const void *base); /* pre: mutex is held. */
 
 /* Memory that other processes have, too, which note there where it comes from. */
 bool (*lent_origin)(const void *, uint64_t, uint32_t *);
@@ -478,6 +491,7 @@ void set_origin(const Tensor &t, Origin value)
 	const void *base = base_of(t);
 	origins[base] = value;
 	tables.erase(base);
+	forget_slope(base);
 	if (in_full)
 		resident.set(t, value != NOTHING);
 	else if (t.is_floating_point() && span(t) > SMALL)
@@ -1177,6 +1191,7 @@ bool drawn(const Draw &d, const std::vector<IValue> &args, const std::vector<IVa
 
 #include "cufrag_instead.cpp"
 #include "cufrag_in_full.cpp"
+#include "cufrag_overflow.cpp"
 
 bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results, const Tensor &place = {})
 {
@@ -1592,13 +1607,13 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 }
 
 /* Do nearly all meet it? isfinite(x) is (x == x) * (|x| != inf); isclose(x, y) is x == y or one more condition, and two tensors
- * that nobody computed hold the same numbers. */
+ * that nobody computed hold the same numbers. Few are one number exactly (labels != -100), unless it is one that masks hold. */
 bool nearly_all_meet(const Info &f, const std::vector<IValue> &args)
 {
 	if (f.bound || !f.compares || !args[0].toTensor().is_floating_point())
 		return f.bound;
 	return args[1].isTensor() ? f.name == "aten::eq" && args[1].toTensor().sizes() == args[0].toTensor().sizes() :
-				    f.name == "aten::ne" && std::isinf(args[1].toScalar().toDouble());
+				    f.name == "aten::ne" && std::abs(args[1].toScalar().toDouble()) > 1;
 }
 
 /* Is one of both true for most? */
@@ -2094,6 +2109,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.sums && !f.mutates && !table && fits && origin > LIKELY)
 		done = foresee(op, f, args, most, results);
 	Draw draw = draw_of(op, f, args);
+	Slope slope;
+	bool steep = !in_full && mode == Values::rules && slope_of(f, args, &slope);
 	bool inside_only = in_full && !on_cpu(op, f); /* the CPU has only operators that it is made of */
 	try {
 		/* to the host goes what is gathered within, if the places have gaps */
@@ -2164,9 +2181,15 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 				invent(t, READ);
 		});
 	if (f.finite && !(fits && origin > LIKELY)) {
-		each(args[1], [](const Tensor &t) { set_origin(t, INVENTED); });
+		each(args[1], [](const Tensor &t) {
+			if (overflows)
+				write_scalar(t, 1);
+			set_origin(t, INVENTED);
+		});
 		return;
 	}
+	if (f.stays)
+		overflows = false;
 	bool cleared = f.zeros && drop(outs[0].toTensor());
 	if (cleared && volume(outs[0].toTensor()) <= READ && int64_t(outs[0].toTensor().storage().nbytes()) == span(outs[0].toTensor()))
 		outs_fit = true; /* takes no memory of the host, however large the net is: a table of choices begins so */
@@ -2211,6 +2234,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 			each(args[i], set);
 	if (cleared)
 		note_zeros(outs[0].toTensor());
+	if (steep)
+		note_slope(outs[0].toTensor(), slope);
 	if (table && f.table == SCATTERS)
 		scatter_into(outs[0].toTensor(), *table, args);
 }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Do gradients of half precision overflow? Of most nobody knows, but how steep a loss is at its own end is known: what the scaler
+ * gave it, over how many rows it takes the mean, and how often each class is right. This follows those slopes from the loss to the
+ * last layer with a bias, which adds up the rows. Where already this is too much for half precision, a card skips the step (sums over
+ * frames, as CTC's). What overflows further down is not seen.
+ * Part of cufrag_values.cpp, which includes it.
+ */
+struct Slope {
+	double most, column; /* of one number; of the rows of a class, added up */
+};
+std::unordered_map<const void *, Slope> slopes; /* by the base of the storage; guarded by mutex */
+std::atomic<bool> overflows;			/* since the scaler last changed its scale */
+
+constexpr double HALF_MOST = 65520; /* from here on numbers round to infinity */
+
+/* The largest of numbers that are known; of others 0. */
+double known_most(const IValue &v)
+{
+	if (v.isScalar())
+		return std::abs(v.toScalar().toDouble());
+	if (!v.isTensor() || !v.toTensor().defined())
+		return 0;
+	const Tensor &t = v.toTensor();
+	if (!t.numel() || !small(t) || origin_of(t) < INVENTED) /* the scale hangs on what was assumed of the steps before */
+		return 0;
+	return (t.is_cpu() ? t : cpu_view(t)).abs().max().item().toDouble();
+}
+
+/* At first each class is as likely as the others, so a class takes the rows where it is right less its share of all. */
+Slope slope_of_classes(const std::vector<IValue> &args)
+{
+	const Tensor &x = args[1].toTensor(), &target = args[2].toTensor();
+	double rows = double(target.numel()), classes = double(x.size(x.dim() > 1 ? 1 : 0)), most = 1;
+	if (args[3].isTensor() && args[3].toTensor().defined()) /* each class has a weight of its own */
+		return {};
+	if (target.numel() && small(target) && origin_of(target) == COMPUTED) {
+		Tensor right = (target.is_cpu() ? target : cpu_view(target)).flatten();
+		right = right.masked_select(right.ne(args[5].toInt()));
+		rows = double(right.numel());
+		most = rows ? double(right.bincount().max().item<int64_t>()) : 0;
+	}
+	double each = known_most(args[0]) / (args[4].toInt() == at::Reduction::Mean ? std::max(rows, 1.0) : 1);
+	return { each * (1 - 1 / classes), each * std::max(1 - 1 / classes, most - rows / classes) };
+}
+
+/* Nearly all frames of a text are blank, as CTC sees it. */
+Slope slope_of_frames(const std::vector<IValue> &args)
+{
+	const Tensor &x = args[1].toTensor();
+	double each = known_most(args[0]), frames = 0, classes = double(x.size(2));
+	auto length = [](const IValue &v, int64_t i, int64_t otherwise) {
+		return double(v.isIntList() ? v.toIntVector()[size_t(i)] : otherwise);
+	};
+	for (int64_t i = 0; i < x.size(1); i++)
+		frames += length(args[3], i, x.size(0)) * (1 - 1 / classes) - length(args[4], i, 0);
+	return { each, each * std::max(frames, 0.0) };
+}
+
+/* pre: mutex is held. */
+void forget_slope(const void *base)
+{
+	slopes.erase(base);
+}
+
+bool slope_at(const IValue &v, Slope *s)
+{
+	if (!v.isTensor() || !on_card(v.toTensor()) || !v.toTensor().numel())
+		return false;
+	std::lock_guard<std::mutex> g(mutex);
+	auto it = slopes.find(base_of(v.toTensor()));
+	if (it == slopes.end())
+		return false;
+	*s = it->second;
+	return true;
+}
+
+/* How steep is what comes out? Asked before it is made, since some of it is made in place. */
+bool slope_of(const Info &f, const std::vector<IValue> &args, Slope *s)
+{
+	Below below_this;
+	if (f.slope == CLASSES_BEGIN || f.slope == FRAMES_BEGIN) {
+		*s = f.slope == FRAMES_BEGIN ? slope_of_frames(args) : slope_of_classes(args);
+		return s->most > 0;
+	}
+	if (!f.slope || !slope_at(args[0], s))
+		return false;
+	double by = f.slope == MULTIPLIED || f.slope == DIVIDED ? known_most(args[1]) : 1;
+	by = f.slope == DIVIDED && by ? 1 / by : by;
+	s->most *= by;
+	s->column *= by;
+	if (f.slope == ADDED_UP)
+		s->most = s->column;
+	return s->most > 0;
+}
+
+void note_slope(const Tensor &t, const Slope &s)
+{
+	if (!on_card(t) || !t.numel())
+		return;
+	if (t.scalar_type() == at::kHalf && s.most >= HALF_MOST)
+		overflows = true;
+	std::lock_guard<std::mutex> g(mutex);
+	slopes[base_of(t)] = s;
+}
