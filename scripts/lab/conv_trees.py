@@ -6,7 +6,7 @@
     conv_trees.py ask QUESTIONS PLANS WORKERS SECONDS        # on a card: its first plans, and those of a card that is only described
     conv_trees.py ask-card QUESTIONS PLANS WORKERS SECONDS   # only the first (ask-none: only the second, which needs no card);
     conv_trees.py join CARD NONE > PLANS                     # both together
-    conv_trees.py grow QUESTIONS PLANS TREES.csv [OLD.csv]   # no card; needs scikit-learn; OLD's votes count, too (VOTES)
+    conv_trees.py grow QUESTIONS PLANS TREES.csv [OLD.csv]   # no card; needs scikit-learn; what OLD is right about more often stays
 
 A question is "OPERATION TYPE LAYOUT c k [d] h w [t] r s stride pad dilation groups n", stride, pad and dilation as one number or one for each
 side ("2x1"); a plan BYTES:NOTES:ENGINE:KNOB=VALUE;..., the first one of each kind that the notes tell apart, with spaces between. `grow` keeps a
@@ -15,6 +15,8 @@ quarter of the shapes aside (conv_spread.py) and says how often the trees are ri
 import array
 import collections
 import ctypes
+import functools
+import gc
 import glob
 import importlib.util
 import itertools
@@ -34,7 +36,7 @@ import cufrag_trees as trees
 
 KINDS = {name: number for number, name in trees.OPERATIONS.items()}
 TYPES = {"fp32": 0, "fp16": 2, "bf16": 9}
-VOTES = "bytes,filter,half,nhwc,"  # the hardest: six trees are right about 61 % of what was kept aside, to the byte, and three about 56 %
+TOGETHER = (("filter",), ("forward", "data"))  # operations whose trees a process grows
 CUBLASLT = {"forward": 58, "data": 63, "filter": 62}  # its engine in cuDNN 9.19
 H200 = {"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "multiProcessorCount": 132,
         "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
@@ -239,35 +241,42 @@ def text_of_choice(tree, leaves, at=0):
     return left if left == right and len(left) == 1 else ["%d<%.6g" % (tree.feature[at], tree.threshold[at]), *left, *right]
 
 
-def choose(rows, leaves, code, voter=None):
-    """A tree of (features, answer), as text; code: what the leaf says of all answers that it has. voter: one of several trees, which look at
-    other features and say how sure they are, in ninths."""
+def choose(rows, leaves, code, voter):
+    """A tree of (features, answer), as text; code: what the leaf says of the answer that it has most, and how sure it is, in ninths. voter: one of
+    several trees, which look at other features."""
     import numpy as np
     from sklearn.tree import DecisionTreeClassifier
 
     found, answers = np.array([r[0] for r in rows], dtype=float), [r[1] for r in rows]
-    choice = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=2, random_state=voter or 0,
-                                    max_features=None if voter is None else 0.5)
-    choice.fit(found, [str(a[:3] if a[0] else a) if isinstance(a, tuple) else a for a in answers])
+    choice = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=2, random_state=voter, max_features=0.5)
+    choice.fit(found, [str(a) for a in answers])
     in_leaf, says = collections.defaultdict(collections.Counter), {}
     for at, answer in zip(choice.apply(found), answers):
         in_leaf[at][answer] += 1
     for at, c in in_leaf.items():
         answer, most = c.most_common(1)[0]
-        says[at] = code(answer) + ("" if voter is None else ":%d" % max(1, round(9 * most / sum(c.values()))))
+        says[at] = "%s:%d" % (code(answer), max(1, round(9 * most / sum(c.values()))))
     return " ".join(text_of_choice(choice.tree_, says))
 
 
+# transforms that are taken first are rare; without tensor cores, they depend on more
+ROUNDS = {"transform": {"max_iter": 200, "learning_rate": 0.1, "max_features": 0.3, "max_leaf_nodes": 31},
+          "alone": {"max_iter": 200, "learning_rate": 0.18, "max_features": 0.5, "max_leaf_nodes": 63},
+          "whether": {"max_iter": 110, "learning_rate": 0.18, "max_leaf_nodes": 31}}
+
+
 def grow_sum(key, rows):
-    """Trees whose values are added up: above 0, it is so. Lines of CSV. Transforms are rare, so each counts three times."""
+    """Trees whose values are added up: above 0, it is so."""
     import numpy as np
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    rare, taken = key[0] == "transform", np.array([r.taken for r in rows])
-    rounds = {"max_iter": 200, "learning_rate": 0.1, "max_features": 0.3} if rare else {"max_iter": 110, "learning_rate": 0.18}
-    whether = HistGradientBoostingClassifier(max_leaf_nodes=31, min_samples_leaf=4, l2_regularization=1, early_stopping=False, random_state=0, **rounds)
-    whether.fit(np.stack([r.found for r in rows]), taken, 1 + 2 * rare * taken)
+    whether = HistGradientBoostingClassifier(min_samples_leaf=4, l2_regularization=1, early_stopping=False, random_state=0, **ROUNDS[key[0]])
+    whether.fit(np.stack([r.found for r in rows]), np.array([r.taken for r in rows]))
     return ["=%.3g" % whether._baseline_prediction.ravel()[0], *(" ".join(text_of_sum(tree.nodes)) for (tree,) in whether._predictors)]
+
+
+def grow_parts(_, rows):
+    return [choose([(r.found, r.taken) for r in rows], 3000, str, voter) for voter in range(3)]
 
 
 def grow_bytes(key, rows):
@@ -299,43 +308,54 @@ def name_parts(asked, codes, count=60):
 
 
 # taken: the answer of a tree; aside: it judges and is never fitted
-Row = collections.namedtuple("Row", "q found size taken engines knobs alone aside")
+Row = collections.namedtuple("Row", "q found size taken engines knobs aside")
+
+
+@functools.cache
+def knobs_in(text):
+    return dict((int(v) for v in pair.split("=")) for pair in text.split(";") if pair)
 
 
 def plan_of(text):
     size, kind, engine, knobs = text.split(":")
-    return int(size), int(kind), int(engine), dict((int(v) for v in pair.split("=")) for pair in knobs.split(";") if pair)
+    return int(size), int(kind), int(engine), knobs_in(knobs)
 
 
-def rows_of(path, plans):
+def rows_of(path, plans, operations):
     """{(PURPOSE, OPERATION, TYPE, LAYOUT or what stands for it): rows}"""
-    rows = collections.defaultdict(list)
+    rows, named = collections.defaultdict(list), {*operations, *(str(KINDS[name]) for name in operations)}
     with open(path) as f:
-        lines = f.read().splitlines()
+        lines = [line if line.split(" ", 1)[0] in named else None for line in f.read().splitlines()]
     with open(plans) as f:
-        asked = [line.rstrip("\n").split("\t") for line in f]
+        asked = [row for row in f.read().splitlines() if lines[int(row.split("\t", 1)[0])]]
     random.Random(1).shuffle(asked)
-    for at, card, none in asked:
+    for row in asked:
+        at, card, none = row.split("\t")
         q, aside = question(lines[int(at)]), conv_spread.kept_aside(lines[int(at)])
         on_card, proposed = ([plan_of(text) for text in plans.split()] for plans in (card, none))
         (size, _, engine, _), (alone, kind, planned, knobs) = on_card[0], proposed[0]
         key, engines = trees.key_of(q), {plan[1]: plan[2] for plan in proposed}
 
         def add(purpose, found, taken, size=size):
-            rows[purpose].append(Row(q, array.array("f", found), size, taken, engines, knobs, alone, aside))
+            rows[purpose].append(Row(q, array.array("f", found), size, taken, engines, knobs, aside))
         if trees.is_point(q):
             add(("whether", *key), trees.features_of_point(q, engines, knobs), engine == CUBLASLT[key[0]])
         if transforms.is_candidate(q) and key[:2] in transforms.ENGINES:
-            without = [plan for plan in on_card if not plan[1] & 1 << planner.TENSOR_CORES]
-            found = transforms.features(q, engines, knobs)
-            for number in transforms.ENGINES[key[:2]]:
-                if not trees.is_point(q) and transforms.bytes_of(q, number):
-                    add(("transform", *key[:2], str(number)), found, engine == number != planned)
-                if q.data_type == 0 and kind & 1 << planner.TENSOR_CORES and without:
-                    add(("alone", *key[:2], str(number)), found, without[0][2] == number, without[0][0])
+            add_transforms(add, q, key, on_card, proposed[0], engines)
         if engine == planned and planner.is_streamk(planned, knobs):
             add_parts(add, q, key, knobs, size, alone)
     return rows
+
+
+def add_transforms(add, q, key, on_card, first, engines):
+    without = [plan for plan in on_card if not plan[1] & 1 << planner.TENSOR_CORES]
+    _, kind, planned, knobs = first
+    found = transforms.features(q, engines, knobs)
+    for number in transforms.ENGINES[key[:2]]:
+        if not trees.is_point(q) and transforms.bytes_of(q, number):
+            add(("transform", *key[:2], str(number)), found, on_card[0][2] == number != planned)
+        if q.data_type == 0 and kind & 1 << planner.TENSOR_CORES and without:
+            add(("alone", *key[:2], str(number)), found, without[0][2] == number, without[0][0])
 
 
 def add_parts(add, q, key, knobs, size, alone):
@@ -344,43 +364,50 @@ def add_parts(add, q, key, knobs, size, alone):
     last, _, found = planner.streamk(q, knobs, H200["multiProcessorCount"], at_once if counted else 1)
     parts = (size - alone) / (4 * math.prod(planner.TILES[knobs[planner.TILE]]) * max(1, last) * (1 if counted else at_once))
     if last and abs(parts - round(parts)) < 0.02:
-        add(("splits", *key[:2], "groups" if groups > 1 else "any"), found, max(0, round(parts)))
+        add(("splits", *key[:2], "any"), found, max(0, round(parts)))
 
 
 def grow(path, plans, out_path, old=None):
-    rows, lines = rows_of(path, plans), []
-    if old:
-        with open(old) as f:
-            lines = [line for line in f.read().splitlines() if line.startswith(VOTES)]
-    for key, of_key in sorted(rows.items()):
-        fit = [r for r in of_key if not r.aside]
-        if key[0] == "splits":
-            lines += [",".join((*key, choose([(r.found, r.taken) for r in fit], 300 if key[3] == "groups" else 3000, str)))]
-        else:
-            lines += [",".join((*key, text)) for text in grow_sum(key, fit)]
-        if key[0] == "whether":
-            lines += [",".join(("bytes", *key[1:], text)) for text in grow_bytes(key, [r for r in fit if r.taken])]
+    with multiprocessing.get_context("spawn").Pool(len(TOGETHER)) as pool:
+        grown = pool.starmap(grow_some, [(path, plans, operations, old) for operations in TOGETHER], 1)
     with open(out_path, "w") as out:
-        print(*sorted(lines, key=lambda line: line.split(",")[:4]), sep="\n", file=out)
-    for key, of_key in sorted(rows.items()):
-        measure(trees.Trees(out_path), key, [r for r in of_key if r.aside])
+        print(*(",".join((*key, text.strip())) for key, texts in sorted(itertools.chain(*grown)) for text in texts), sep="\n", file=out)
 
 
-def measure(grown, key, aside):
-    """How often the trees say what the card did, of what was kept aside; of points, also how many come out within 2 % or 2 KiB."""
-    right, near = 0, 0
-    asked = planner.Planner.__new__(planner.Planner)
-    asked.trees, asked.sms = grown, H200["multiProcessorCount"]
-    for r in aside:
-        said = grown.ask(key[0], key[1:], r.found)
-        right += said == [str(r.taken)] if key[0] == "splits" else (sum(map(float, said)) > 0) == r.taken
+def grow_some(path, plans, operations, old):
+    gc.disable()  # rows stay, and there are millions
+    rows, before = rows_of(path, plans, operations), trees.Trees(old).trees if old else {}
+    for key in list(rows):
         if key[0] == "whether":
-            size = grown.product(r.q, r.engines, r.knobs)
-            if size is None:
-                size = asked.with_partial_sums(r.q, r.knobs, r.alone) if planner.has_tiles(next(iter(r.engines.values())), r.knobs) else r.alone
-            near += abs(size - r.size) <= max(2048, r.size / 50)
-    print("%-28s %6d kept aside: %.1f %%%s" % (" ".join(key), len(aside), 100 * right / max(1, len(aside)),
-                                             ", bytes %.1f %%" % (100 * near / max(1, len(aside))) if key[0] == "whether" else ""))
+            rows["bytes", *key[1:]] = [r for r in rows[key] if r.taken]
+    return [(key, grow_one(key, rows[key], before.get(",".join(key)))) for key in sorted(rows)]
+
+
+def grow_one(key, rows, old):
+    """Trees of this and the old ones, whichever are right more often about what was kept aside; voters of both, where that is a hundredth more."""
+    fit, aside = [r for r in rows if not r.aside], [r for r in rows if r.aside]
+    new = {"splits": grow_parts, "bytes": grow_bytes}.get(key[0], grow_sum)(key, fit)
+    ways, best = {"new": new, **({"old": old} if old else {}), **({"both": old[:3] + new} if old and key[0] == "bytes" else {})}, "new"
+    right = {name: measure(texts, key, aside) for name, texts in ways.items()}
+    for name in ways:
+        if right[name] > right[best] + (0.01 if name == "both" else 0):
+            best = name
+    print("%-28s %6d kept aside: %s; %s" % (" ".join(key), len(aside), ", ".join("%s %.1f %%" % (n, 100 * v) for n, v in right.items()), best), flush=True)
+    return ways[best]
+
+
+def measure(texts, key, aside):
+    """How often the trees say what the card did, of what was kept aside: bytes, parts, or whether it is so."""
+    grown, right = trees.Trees(os.devnull), 0
+    grown.trees[",".join(key)] = list(texts)
+    for r in aside:
+        if key[0] == "bytes":
+            right += grown.bytes_of_product(r.q, r.engines, r.knobs) == r.size
+        elif key[0] == "splits":
+            right += grown.splits(r.q, r.found) == r.taken
+        else:
+            right += (sum(map(float, grown.ask(key[0], key[1:], r.found))) > 0) == r.taken
+    return right / max(1, len(aside))
 
 
 if __name__ == "__main__":

@@ -275,8 +275,6 @@ static void as_measured(void)
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 160, 24, 56, 448, 1, 1, 1,
 		  7397648 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 2, 32, 28, 20, 1, 1, 1, 251136 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 480, 28, 832, 1, 1, 1,
-		  15974672 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 1920, 28, 1408, 1, 1, 1,
 		  64880928 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 32, 832, 56, 144, 1, 1, 1,
@@ -380,6 +378,16 @@ static void to_the_byte(void)
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 20, 880, 1, 880, 5, 1, 22,
 		  22497280 },
 		{ NOGPU_CUDNN_CONV_FORWARD, HALF, true, false, 2, 5, 64, 16, 1, 1, 1, 524544 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 672, 16, 42, 32, 3, 1, 1,
+		  1241726976 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, false, 2, 18, 320, 18, 3, 1, 1,
+		  2036736 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, false, 2, 36, 320, 18, 3, 1, 1,
+		  3760128 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, false, 4, 768, 32, 768, 1, 1, 1,
+		  7078160 },
+		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, false, 12, 1024, 18, 1024, 3, 1, 32,
+		  33030291 },
 	};
 	struct nogpu_plans plans;
 

@@ -6,12 +6,12 @@
 * How many parts each sum of a kernel of the stream-K kind has in the last round of tiles.
 * Whether a card takes a convolution by transforms (cufrag_transforms.py).
 
-The trees were grown from 1,330,000 plans of an H200 with cuDNN 9.19, by scripts/lab/conv_trees.py, which measures them with others (docs/nogpu.md,
+The trees were grown from three quarters of 2,278,000 plans of an H200 with cuDNN 9.19, by scripts/lab/conv_trees.py, which measures them with others (docs/nogpu.md,
 "cuDNN"). They are in cufrag_trees.csv, a tree a line: PURPOSE,OPERATION,TYPE,LAYOUT and the nodes, a branch before what is below it:
 
     FEATURE<THRESHOLD    the next node where it holds, else the one behind all nodes of the next
     =VALUE               a leaf: of a sum that decides ("whether"; "transform" and "alone", with an engine in place of a layout),
-                         SPLITS:A:B:REST:SHARE ("bytes", see `bytes_of` and `vote`), or parts ("splits")
+                         SPLITS:A:B:REST:SHARE ("bytes", see `bytes_of` and `vote`), or PARTS:SHARE ("splits")
 """
 import math
 import os
@@ -136,17 +136,18 @@ def key_of(q):
 
 class Trees:
     def __init__(self, path=os.path.join(os.path.dirname(os.path.abspath(__file__)), "cufrag_trees.csv")):
-        self.trees = {}
-        with open(path) as f:
-            for line in f.read().splitlines():
-                *key, nodes = line.split(",")
-                self.trees.setdefault(tuple(key), []).append(nodes)
+        self.trees = {}  # by "PURPOSE,OPERATION,TYPE,LAYOUT"
+        with open(path, encoding="ascii") as f:
+            for line in f:
+                key, _, nodes = line.rpartition(",")
+                self.trees.setdefault(key, []).append(nodes)
 
     def ask(self, purpose, key, found):
         """Values of the leaves; a tree is read when it is asked for."""
-        trees = self.trees.get((purpose, *key), [])
+        name = ",".join((purpose, *key))
+        trees = self.trees.get(name, [])
         if trees and isinstance(trees[0], str):
-            trees = self.trees[(purpose, *key)] = [parse(nodes.split()) for nodes in trees]
+            trees = self.trees[name] = [parse(nodes.split()) for nodes in trees]
         return [leaf(nodes, found) for nodes in trees]
 
     def product(self, q, engines, knobs):
@@ -154,12 +155,20 @@ class Trees:
         found = features_of_point(q, engines, knobs)
         if sum(map(float, self.ask("whether", key_of(q), found))) <= 0:
             return None
-        if key_of(q) == ("filter", "half", "nhwc"):
-            found = features_of_parts(q, engines, knobs)
-        return vote(q, self.ask("bytes", key_of(q), found))
+        return self.bytes_of_product(q, engines, knobs)
+
+    def bytes_of_product(self, q, engines, knobs):
+        key = key_of(q)
+        features = features_of_parts if key == ("filter", "half", "nhwc") else features_of_point
+        return vote(q, self.ask("bytes", key, features(q, engines, knobs)))
 
     def splits(self, q, found):
-        return int(self.ask("splits", (*key_of(q)[:2], "groups" if groups_of(q) > 1 else "any"), found)[0])
+        """The number that most voters say, each as often as it is sure."""
+        shares = {}
+        for value in self.ask("splits", (*key_of(q)[:2], "any"), found):
+            parts, share = value.split(":")
+            shares[int(parts)] = shares.get(int(parts), 0) + int(share)
+        return max(shares, key=shares.get)
 
 
 def vote(q, values):
