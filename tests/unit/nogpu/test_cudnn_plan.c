@@ -253,6 +253,19 @@ static struct conv grouped_conv(int kind, int type, bool last, int64_t n, int64_
 	return v;
 }
 
+/* Where the card takes another one. Of points in half precision with channels last the trees have six of ten; who mends this moves it to
+ * as_measured. */
+static void missed_by_the_trees(void)
+{
+	struct conv v = grouped_conv(NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 480, 28,
+				     832, 1, 1, 1);
+	const int64_t measured = 15974672;
+	struct nogpu_plans plans;
+
+	MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
+	MUST(llabs(plans.at[0].bytes - measured) >= 512);
+}
+
 /*
  * As an H200 took them: copies alone, with the partial sums of a whole card, cuBLASLt's products of points, single channels, whose
  * kernels cuDNN proposes only where it finds a driver, and transforms.
@@ -263,7 +276,6 @@ static void as_measured(void)
 		int kind, type;
 		bool last;
 		int64_t n, c, side, k, r, stride, groups, bytes;
-		int64_t missed; /* what the trees say where they are wrong; 0: they are right */
 	} rows[] = {
 		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, true, 16, 512, 16, 512, 3, 1, 1, 7864959 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 32, 1280, 8, 1280, 3, 1, 1,
@@ -276,8 +288,6 @@ static void as_measured(void)
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 160, 24, 56, 448, 1, 1, 1,
 		  7397648 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 2, 32, 28, 20, 1, 1, 1, 251136 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 480, 28, 832, 1, 1, 1,
-		  15974672, .missed = 20766992 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 1920, 28, 1408, 1, 1, 1,
 		  64880928 },
 		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 32, 832, 56, 144, 1, 1, 1,
@@ -310,9 +320,9 @@ static void as_measured(void)
 					     rows[i].stride, rows[i].groups);
 
 		MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
-		MUST(llabs(plans.at[0].bytes - (rows[i].missed ? rows[i].missed : rows[i].bytes)) <
-		     512);
+		MUST(llabs(plans.at[0].bytes - rows[i].bytes) < 512);
 	}
+	missed_by_the_trees();
 }
 
 /* The first plan that a program takes: all of them, or those without tensor cores. */
