@@ -1063,7 +1063,7 @@ test_symmetric_memory() {
 	local ranks=$root/tests/torch/ranks.py
 	record --ranks 0-3 -o run.cft -- "$python" "$ranks" symmetric && ranks_agree 4 || wrong log
 	record --gpus 2 -o run.cft -- "$python" -m torch.distributed.run --nproc-per-node 2 "$ranks" symmetric && ranks_agree 2 || wrong log
-	has 'torch.distributed._symmetric_memory.empty' 'ranks of this PyTorch meet in a file for symmetric memory'
+	has 'import torch.distributed._symmetric_memory as memory; memory.empty' 'ranks of this PyTorch meet in a file for symmetric memory'
 	record --ranks 1 --world 4 -o run.cft -- "$python" "$ranks" symmetric && grep -q 'rank 1 done' log || wrong log
 }
 

@@ -2369,8 +2369,11 @@ void cufrag_values_parts(const c10::StorageImpl *part)
 /* A kernel that is no operator may have written it. */
 void cufrag_values_unknown(const c10::StorageImpl *storage)
 {
+	const auto &whole = whole_of(storage);
+	if (set_lent_origin)
+		set_lent_origin(whole.data(), whole.nbytes(), NOTHING, false);
 	std::lock_guard<std::mutex> g(mutex);
-	origins.erase(whole_of(storage).data());
+	origins.erase(whole.data());
 }
 
 /* The base of a storage whose numbers are computed, once other ranks have sent what they send there; NULL: they are not. */
