@@ -17,11 +17,6 @@ void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
 void frag_nogpu___cudaRegisterFunction(void **handle, const void *function, const char *mangled,
 				       const char *name);
 
-struct dim3 {
-	unsigned x, y, z;
-};
-int frag_nogpu_cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3 block,
-				void **parameters, size_t shared_bytes, void *stream);
 int frag_nogpu_ncclCommInitAll(void **out, int ranks, const int *devices);
 
 int frag_nogpu_cuModuleLoad(void **out, const char *path);
@@ -251,24 +246,7 @@ TEST(processes_see_what_others_store_in_memory_that_they_lent)
 	}
 }
 
-/* CUmemAllocationProp */
-struct kind {
-	int type, handle_types, location_type, location_id;
-	char more[16];
-};
-int frag_nogpu_cuMemCreate(uint64_t *out, size_t bytes, const struct kind *kind, uint64_t flags);
-int frag_nogpu_cuMemAddressReserve(void **out, size_t bytes, size_t align, uint64_t hint,
-				   uint64_t flags);
-int frag_nogpu_cuMemAddressFree(void *p, size_t bytes);
-int frag_nogpu_cuMemMap(void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags);
-int frag_nogpu_cuMemUnmap(void *p, size_t bytes);
-int frag_nogpu_cuMemRelease(uint64_t handle);
-int frag_nogpu_cuMemExportToShareableHandle(int *out, uint64_t handle, int type, uint64_t flags);
-int frag_nogpu_cuMemImportFromShareableHandle(uint64_t *out, void *file, int type);
-
 #define EXPORTED_BYTES (4u << 20)
-#define FILES 1 /* kinds of exported handles */
-#define FABRIC 8
 
 /* 0: another process finds ones that were computed and zeros that were not, and leaves twos of another origin. */
 static int visit_exported(int fd)

@@ -29,22 +29,6 @@ int frag_nogpu_ncclCommDestroy(void *comm);
 void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
 void frag_nogpu___cudaRegisterFunction(void **handle, const void *function, const char *mangled,
 				       const char *name);
-struct dim3 {
-	unsigned x, y, z;
-};
-int frag_nogpu_cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3 block,
-				void **parameters, size_t shared_bytes, void *stream);
-/* CUmemAllocationProp */
-struct kind {
-	int type, handle_types, location_type, location_id;
-	char more[16];
-};
-int frag_nogpu_cuMemCreate(uint64_t *out, size_t bytes, const struct kind *kind, uint64_t flags);
-int frag_nogpu_cuMemAddressReserve(void **out, size_t bytes, size_t align, uint64_t hint,
-				   uint64_t flags);
-int frag_nogpu_cuMemMap(void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags);
-int frag_nogpu_cuMemExportToShareableHandle(int *out, uint64_t handle, int type, uint64_t flags);
-int frag_nogpu_cuMemImportFromShareableHandle(uint64_t *out, void *file, int type);
 
 #define INT64 4
 
