@@ -143,41 +143,55 @@ void frag_nogpu_unshare(void *p, uint64_t bytes)
 
 /* ---- origins ------------------------------------------------------------------------------- */
 
+/* Those of [p, p + bytes), as far as one part has them; *count, 0 before: how many. NULL: not known. */
+static unsigned char *origins_of(const struct part *part, uint64_t low, uint64_t bytes,
+				 size_t *count)
+{
+	const uint64_t end = FRAG_MIN(low + bytes, part->high);
+
+	if (!part->origins || low < part->low)
+		return NULL;
+	if (!bytes)
+		return part->origins;
+	*count = (frag_round_up(end - part->low, GRAIN) - frag_round_down(low - part->low, GRAIN)) /
+		 GRAIN;
+	return part->origins + (low - part->low) / GRAIN;
+}
+
 bool frag_nogpu_lent_origin(const void *p, uint64_t bytes, uint32_t *origin)
 {
 	const uint64_t low = (uint64_t)(uintptr_t)p;
-	const struct part *found;
+	const struct part *part;
+	const unsigned char *o;
+	size_t count = 0;
 
 	if (!parts_count)
 		return false;
 	FRAG_LOCKED(&mutex);
-	found = part_at(low, low + FRAG_MAX(bytes, 1u));
-	if (!found)
+	part = part_at(low, low + FRAG_MAX(bytes, 1u));
+	if (!part)
 		return false;
-	*origin = found->origins && found->low <= low ? NOGPU_COMPUTED : NOGPU_UNKNOWN;
-	for (uint64_t at = low; *origin && at < FRAG_MIN(low + bytes, found->high);
-	     at = frag_round_down(at, GRAIN) + GRAIN)
-		*origin = FRAG_MIN(*origin, found->origins[(at - found->low) / GRAIN]);
+	o = origins_of(part, low, bytes, &count);
+	*origin = o ? NOGPU_COMPUTED : NOGPU_UNKNOWN;
+	for (size_t i = 0; i < count; i++)
+		*origin = FRAG_MIN(*origin, o[i]);
 	return true;
 }
 
 void frag_nogpu_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower)
 {
 	const uint64_t low = (uint64_t)(uintptr_t)p;
-	const struct part *found;
+	const struct part *part;
+	unsigned char *o;
+	size_t count = 0;
 
 	if (!parts_count)
 		return;
 	FRAG_LOCKED(&mutex);
-	found = part_at(low, low + bytes);
-	if (!found || !found->origins || low < found->low)
-		return;
-	for (uint64_t at = low; at < FRAG_MIN(low + bytes, found->high);
-	     at = frag_round_down(at, GRAIN) + GRAIN) {
-		unsigned char *o = &found->origins[(at - found->low) / GRAIN];
-
-		*o = lower ? FRAG_MIN(*o, (unsigned char)origin) : (unsigned char)origin;
-	}
+	part = part_at(low, low + bytes);
+	o = part ? origins_of(part, low, bytes, &count) : NULL;
+	for (size_t i = 0; i < count; i++)
+		o[i] = lower ? FRAG_MIN(o[i], (unsigned char)origin) : (unsigned char)origin;
 }
 
 static void put_origin(const void *p, uint64_t bytes, uint32_t origin)

@@ -129,11 +129,22 @@ bool compute_in_float(const c10::OperatorHandle &op, const Stack &args, std::vec
 constexpr std::initializer_list<const char *> FUSED_ATTENTION = { "aten::_scaled_dot_product_flash", "aten::_scaled_dot_product_efficient",
 							      "aten::_scaled_dot_product_cudnn" };
 
+/* It goes to the host, gathered within by operators on the card, if its places have gaps. */
+bool goes_to_host(const Info &f, const std::vector<IValue> &args)
+{
+	return f.name == "aten::_to_copy" && args[0].toTensor().is_cuda() && args[3].isDevice() && args[3].toDevice().is_cpu();
+}
+
+/* A product of another type than its factors. */
+bool is_typed_product(const c10::OperatorHandle &op, const Info &f)
+{
+	return op.schema().overload_name() == "dtype" && (f.name == "aten::mm" || f.name == "aten::bmm");
+}
+
 /* Can the CPU compute it as a whole? */
 bool on_cpu(const c10::OperatorHandle &op, const Info &f)
 {
-	return op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU) || instead_of(f.name) || begins(f.name, FUSED_ATTENTION) ||
-	       (op.schema().overload_name() == "dtype" && (f.name == "aten::mm" || f.name == "aten::bmm"));
+	return op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU) || f.instead || begins(f.name, FUSED_ATTENTION) || is_typed_product(op, f);
 }
 
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 2
@@ -170,7 +181,7 @@ void tell_missed(const Info &f)
 /* What the CPU computes in place of an operator that it does not have. False: it is none of these. */
 bool compute_instead(const c10::OperatorHandle &op, const Info &f, const Stack &args, std::vector<IValue> &results)
 {
-	if (op.schema().overload_name() == "dtype" && (f.name == "aten::mm" || f.name == "aten::bmm"))
+	if (is_typed_product(op, f))
 		return results = { at::matmul(args[0].toTensor().to(args[2].toScalarType()), args[1].toTensor().to(args[2].toScalarType())) }, true;
 	if (begins(f.name, { "aten::native_layer_norm", "aten::native_group_norm" })) /* else the mean, too, is of half precision */
 		return compute_in_float(op, args, results);

@@ -75,7 +75,7 @@ bool slope_at(const IValue &v, Slope *s)
 	return true;
 }
 
-/* How steep is what comes out? Asked before it is made, since some of it is made in place. */
+/* pre: f.slope. How steep is what comes out? Asked before it is made, since some of it is made in place. */
 bool slope_of(const Info &f, const std::vector<IValue> &args, Slope *s)
 {
 	Below below_this;
@@ -83,7 +83,7 @@ bool slope_of(const Info &f, const std::vector<IValue> &args, Slope *s)
 		*s = f.slope == FRAMES_BEGIN ? slope_of_frames(args) : slope_of_classes(args);
 		return s->most > 0;
 	}
-	if (!f.slope || !slope_at(args[0], s))
+	if (!slope_at(args[0], s))
 		return false;
 	double by = f.slope == MULTIPLIED || f.slope == DIVIDED ? known_most(args[1]) : 1;
 	by = f.slope == DIVIDED && by ? 1 / by : by;

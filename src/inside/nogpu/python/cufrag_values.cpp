@@ -139,6 +139,7 @@ struct Info {
 	bool counts = false; /* the CPU has it for floating point only */
 	uint64_t dead = 0;   /* the CPU cannot do it: for these types of the first tensor, a bit each */
 	int slope = 0;	     /* what it does with the slope of a loss */
+	std::vector<IValue> (*instead)(const Stack &) = nullptr; /* what the CPU computes, which has no such operator */
 	int places = 0;      /* which numbers are places in the first argument, which a card checks */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 	bool pads = false;   /* moves a tensor into a larger one */
@@ -189,6 +190,8 @@ bool gives_view(const c10::FunctionSchema &schema)
 		view |= r.alias_info() && !r.alias_info()->isWrite();
 	return view;
 }
+
+std::vector<IValue> (*instead_of(const std::string &name))(const Stack &);
 
 /* Only numbers, or nothing: what it makes of tensors, others compute within it (allclose, _linalg_check_errors). */
 bool gives_no_tensor(const c10::FunctionSchema &schema)
@@ -247,6 +250,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.sends = begins(name, { "c10d", "_c10d" });
 	f.report = name == "aten::_linalg_check_errors";
 	f.zeros = one_of(name, { "aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::zero_" });
+	f.instead = instead_of(name);
 	f.decides = one_of(name, { "aten::bincount", "aten::repeat_interleave", "aten::searchsorted", "aten::segment_reduce", "aten::isin", "aten::histc", "aten::_ctc_loss",
 				   "aten::linalg_eig", "aten::_linalg_eigvals", "aten::linalg_matrix_exp" });
 	f.pointwise = op.hasTag(at::Tag::pointwise) || one_of(name, { "aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat" });
@@ -1217,9 +1221,8 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 	KeepSeed seed(f.seeded);
 	Working here(place);
 	try {
-		auto instead = instead_of(f.name);
-		if (instead)
-			return results = instead(kept), true;
+		if (f.instead)
+			return results = f.instead(kept), true;
 		if (in_full && compute_instead(op, f, kept, results))
 			return true;
 		op.callBoxed(&stack);
@@ -2105,16 +2108,14 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.part && origin_of(args[0].toTensor()) == NOTHING)
 		invent(args[0].toTensor());
 	bool upload = (f.name == "aten::_to_copy" && !args[0].toTensor().is_cuda()) || (f.name == "aten::copy_" && !args[1].toTensor().is_cuda());
-	bool download = f.name == "aten::_to_copy" && args[0].toTensor().is_cuda() && args[3].isDevice() && args[3].toDevice().is_cpu();
 	if (f.sums && !f.mutates && !table && fits && origin > LIKELY)
 		done = foresee(op, f, args, most, results);
 	Draw draw = draw_of(op, f, args);
 	Slope slope;
-	bool steep = !in_full && mode == Values::rules && slope_of(f, args, &slope);
+	bool steep = f.slope && !in_full && mode == Values::rules && slope_of(f, args, &slope);
 	bool inside_only = in_full && !on_cpu(op, f); /* the CPU has only operators that it is made of */
 	try {
-		/* to the host goes what is gathered within, if the places have gaps */
-		Foreseen inside(done || (in_full && fits && !inside_only && !download && !f.decides));
+		Foreseen inside(done || (in_full && fits && !inside_only && !f.decides && !goes_to_host(f, args)));
 		op.redispatchBoxed(below, stack);
 	} catch (...) {
 		if (answer)

@@ -26,6 +26,13 @@ struct comm {
 	unsigned char *met; /* ways to and from each rank that are connected; NULL: none */
 };
 
+/* A name made of parts, the same for all who make it of the same; then half holds it. */
+#define NCCL_NAME_BEGIN \
+	{ \
+		0xcbf29ce484222325ull, 0xcbf29ce484222326ull \
+	}
+void nccl_name_add(uint64_t half[2], const void *part, size_t bytes);
+
 /* The rank is another process, to which this one talks. */
 bool nccl_runs(const struct comm *c, int peer);
 /* A group connects its ring at its first collective, and the way to a rank, or from it, when it is first used. kernel: what

@@ -217,20 +217,24 @@ static int gather_choices(struct comm *c, struct choice *all)
 									 : NCCL_OK;
 }
 
+void nccl_name_add(uint64_t half[2], const void *part, size_t bytes)
+{
+	const unsigned char *at = part;
+
+	for (size_t i = 0; i < bytes; i++) /* FNV-1a */
+		for (unsigned h = 0; h < 2; h++)
+			half[h] = (half[h] ^ at[i]) * 0x100000001b3ull;
+}
+
 /* Of the part of `name` that has this colour in its split number `splits`: the same for all its members. */
 static void part_name(unsigned char *part, const struct comm *c, int color)
 {
-	for (unsigned half = 0; half < 2; half++) {
-		uint64_t hash = 0xcbf29ce484222325ull + half; /* FNV-1a */
-		const unsigned char *words[] = { c->name, (const unsigned char *)&color,
-						 (const unsigned char *)&c->splits };
-		const size_t bytes[] = { sizeof(c->name), sizeof(color), sizeof(c->splits) };
+	uint64_t half[2] = NCCL_NAME_BEGIN;
 
-		for (unsigned w = 0; w < 3; w++)
-			for (size_t i = 0; i < bytes[w]; i++)
-				hash = (hash ^ words[w][i]) * 0x100000001b3ull;
-		memcpy(part + half * sizeof(hash), &hash, sizeof(hash));
-	}
+	nccl_name_add(half, c->name, sizeof(c->name));
+	nccl_name_add(half, &color, sizeof(color));
+	nccl_name_add(half, &c->splits, sizeof(c->splits));
+	memcpy(part, half, sizeof(half));
 }
 
 /* Members of one colour, by their keys, then by their ranks. */

@@ -13,7 +13,6 @@
  * pads and buffers are arrays on the card with an address for each rank. Kernels that use multicast never run: the card has none.
  */
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,25 +32,17 @@ struct group {
 	struct comm *comm;
 };
 
-static uint64_t add_to_hash(uint64_t hash, uint64_t number)
-{
-	for (unsigned i = 0; i < sizeof(number); i++) /* FNV-1a */
-		hash = (hash ^ (number >> 8 * i & 0xff)) * 0x100000001b3ull;
-	return hash;
-}
-
 /* False: this process plays another rank, too (cufrag_ranks.py), or somebody's memory is not here. */
 static bool name_of(unsigned char *name, void *const *pads, size_t ranks, size_t rank)
 {
-	uint64_t half[2] = { 0xcbf29ce484222325ull, 0xcbf29ce484222326ull };
+	uint64_t half[2] = NCCL_NAME_BEGIN;
 
 	for (size_t i = 0; i < ranks; i++) {
 		const long process = lent_owner(pads[i]);
 
 		if (!process || (process == getpid() && i != rank))
 			return false;
-		half[0] = add_to_hash(half[0], (uint64_t)process);
-		half[1] = add_to_hash(half[1], (uint64_t)process);
+		nccl_name_add(half, &process, sizeof(process));
 	}
 	memcpy(name, half, sizeof(half));
 	return true;
