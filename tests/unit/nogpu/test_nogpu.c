@@ -9,6 +9,7 @@
 
 #include "inside/nogpu/lent.h"
 #include "nogpu_card.h"
+#include "nogpu_exports.h"
 
 int frag_nogpu12_cudaGetDeviceProperties_v2(void *out, int device);
 int frag_nogpu13_cudaGetDeviceProperties(void *out, int device);

@@ -15,6 +15,7 @@
 #include "inside/nogpu/lent.h"
 #include "inside/nogpu/ranks/reduce.h"
 #include "nogpu_card.h"
+#include "nogpu_exports.h"
 
 int frag_nogpu_ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *comm,
 			     void *stream);
