@@ -179,6 +179,37 @@ def megatron_tp():
     return megatron.core
 
 
+def megatron_engine(**parts):
+    """A GPT of Transformer Engine's layers in bf16, split as told; each rank of a context has its part of each sequence."""
+    import megatron.core
+    from megatron.core import parallel_state, tensor_parallel
+    from megatron.core.models.gpt import GPTModel
+    from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_with_transformer_engine_spec
+    from megatron.core.transformer.transformer_config import TransformerConfig
+    torch.distributed.init_process_group("nccl")
+    parallel_state.initialize_model_parallel(**{k: v for k, v in parts.items() if k.endswith("_size")})
+    tensor_parallel.model_parallel_cuda_manual_seed(1)
+    config = TransformerConfig(num_layers=3, hidden_size=WIDTH, num_attention_heads=8, bf16=True, params_dtype=torch.bfloat16, pipeline_dtype=torch.bfloat16,
+                               gradient_accumulation_fusion=False, attention_dropout=0, hidden_dropout=0, **parts)
+    net = GPTModel(config=config, transformer_layer_spec=get_gpt_layer_with_transformer_engine_spec(), vocab_size=1024, max_sequence_length=512).cuda().bfloat16()
+    optimizer = torch.optim.AdamW(net.parameters())
+    length = 512 // parts.get("context_parallel_size", 1)
+    for _ in range(STEPS):
+        tokens = torch.randint(0, 1024, (4, length), device=card)
+        net(tokens, torch.arange(length, device=card).expand(4, length), None, labels=tokens).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return megatron.core
+
+
+def transformer_engine_sequence():
+    return megatron_engine(tensor_model_parallel_size=int(os.environ["WORLD_SIZE"]), sequence_parallel=True)
+
+
+def transformer_engine_context():
+    return megatron_engine(context_parallel_size=int(os.environ["WORLD_SIZE"]))
+
+
 def deepspeed_pipeline():
     """Its pipeline engine: stages tell each other their shapes, and send what they computed."""
     import deepspeed

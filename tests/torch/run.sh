@@ -999,6 +999,26 @@ test_kernels_last_as_on_a_card() {
 	record --gpu h200 -o run.cft -- "$python" "$root/tests/torch/train.py" lasting && grep -q '^lasting .* True$' log || wrong log
 }
 
+# Transformer Engine loads CUDA's libraries from where pip or the system put them; these files are none
+test_libraries_loaded_by_their_places_are_the_pretended_ones() {
+	cat > loads.py <<- 'END'
+		import ctypes, os, torch
+		torch.ones(1, device="cuda")
+		major, part = (9, "graph") if torch.backends.cudnn.version() >= 90000 else (8, "ops_infer")
+		for name in "libcudnn.so.%d.1.0" % major, "libcudnn_%s.so.%d" % (part, major), "libother.so.9":
+		    with open(name, "w") as f:
+		        f.write("not a library")
+		os.symlink("libcudnn.so.%d.1.0" % major, "libcudnn.so")
+		ctypes.CDLL("./libcudnn_%s.so.%d" % (part, major))
+		print("cudnn", ctypes.CDLL(os.path.abspath("libcudnn.so")).cudnnGetVersion() == torch.backends.cudnn.version())
+		try:
+		    ctypes.CDLL("./libother.so.9")
+		except OSError:
+		    print("other no library")
+	END
+	record -o run.cft -- "$python" loads.py && grep -qx 'cudnn True' log && grep -qx 'other no library' log || wrong log
+}
+
 test_places_that_are_not_there() {
 	# a compiler that links C++'s library statically, as some images have it
 	printf '#!/bin/sh\nexec c++ -static-libstdc++ "$@"\n' > static-c++ && chmod +x static-c++
@@ -1211,6 +1231,10 @@ framework() {
 }
 for name in accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3 deepspeed_adam deepspeed_pipeline torchao_adam trl_sft trl_dpo trl_grpo trl_lora megatron_tp megatron_pipeline; do
 	eval "test_framework_$name() { framework $name; }"
+done
+# it comes as source: pip compiles it for a quarter of an hour
+for name in sequence context; do
+	eval "test_engine_of_transformers_$name() { framework transformer_engine_$name; }"
 done
 
 # What an H200 measured, to the byte: of two ranks the number of requests, their bytes and the peaks of what is requested, allocated and reserved

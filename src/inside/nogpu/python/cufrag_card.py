@@ -78,8 +78,9 @@ class Card:
             [self.folder] + [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p and p != self.folder])
 
     def watch_libraries(self):
-        """Some of the program's own have the CUDA runtime inside: they are seen to when they are loaded."""
+        """Some of the program's own have the CUDA runtime inside: they are seen to when they are loaded. CUDA's own never are."""
         import cufrag_static
+        import cufrag_stubs
         adopt = cufrag_static.Libraries(self.core).look
 
         def after(original):
@@ -91,7 +92,8 @@ class Card:
         adopt()
         loader = importlib.machinery.ExtensionFileLoader
         loader.create_module = after(loader.create_module)
-        ctypes.CDLL.__init__ = after(ctypes.CDLL.__init__)
+        opened = after(ctypes.CDLL.__init__)
+        ctypes.CDLL.__init__ = lambda lib, name=None, *args, **kwargs: opened(lib, cufrag_stubs.instead(self.folder, name), *args, **kwargs)
 
     def load(self):
         """In this order: what is loaded is found by its name from then on, before any search path."""

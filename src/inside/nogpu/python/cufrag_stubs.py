@@ -30,6 +30,9 @@ OWNERS = (("cublasLt", "libcublasLt"), ("cublas", "libcublas"), ("cudnn", "libcu
           ("cupti", "libcupti"), ("nvshmem", "libnvshmem"), ("cuFile", "libcufile"), ("nvml", "libnvidia-ml"),
           ("nvtx", "libnvToolsExt"), ("cuda", "libcudart"), ("__cuda", "libcudart"))
 DRIVER, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
+# what cuDNN consists of, by its major version: PyTorch does not ask for the parts, others link or load them
+CUDNN_PARTS = {"8": "ops_infer ops_train cnn_infer cnn_train adv_infer adv_train",
+               "9": "ops cnn adv graph heuristic engines_precompiled engines_runtime_compiled"}
 # what Triton's driver module links against
 TRITON = """cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevice cuCtxGetLimit cuCtxSetCurrent cuCtxSetLimit cuDeviceGet
     cuDeviceGetAttribute cuDevicePrimaryCtxRelease_v2 cuDevicePrimaryCtxReset_v2 cuDevicePrimaryCtxRetain
@@ -161,6 +164,9 @@ def survey(folder):
         if cudart_major(soname) >= 12:  # all that NVIDIA's headers publish, as others have kernels of their own
             for name in runtime_names():
                 functions.setdefault(name, soname)
+    for soname in [s for s in table if s.startswith("libcudnn.so.")]:
+        for part in CUDNN_PARTS.get(soname.rpartition(".")[2], "").split():
+            table["libcudnn_%s%s" % (part, soname[len("libcudnn"):])] = {}
     for path in wheels(folder):
         complete(table, path)
     return table
@@ -182,7 +188,7 @@ def wheels(folder):
                 found[p] = None
         for p in glob.glob(os.path.join(beside, "nvidia", "*", "lib", "*.so.*")) + \
                 glob.glob(os.path.join(beside, "nvidia", "*", "include", "cuda.h")):
-            if os.path.basename(p).split(".so")[0] in stems or p.endswith(".h"):
+            if os.path.basename(p).split(".so")[0].split("_")[0] in stems or p.endswith(".h"):
                 found[p] = None
     return sorted(found)
 
@@ -372,6 +378,18 @@ def section_table(place, symbols, strings, code, verdef, versions, end):
 def cudart_major(path):
     m = re.match(r"libcudart(?:[-.]\w+)?\.so\.(\d+)", os.path.basename(path))
     return int(m.group(1)) if m else 0
+
+
+def instead(folder, path):
+    """What stands for one of CUDA's libraries that the program loads by its place, as Transformer Engine does; the loader knows
+    those of the folder by their names only."""
+    if isinstance(path, (str, os.PathLike)) and os.path.dirname(path):
+        for name in os.path.basename(path), os.path.basename(os.path.realpath(path)):
+            m = re.match(r"lib\w+\.so\.\d+", name)
+            ours = os.path.join(folder, m.group(0) if m else name)
+            if name.startswith("lib") and os.path.exists(ours):
+                return ours
+    return path
 
 
 def make(folder, out, core):
