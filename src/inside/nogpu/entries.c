@@ -69,12 +69,6 @@ static int kernel_attribute(int which, const void *kernel)
 					  : 0;
 }
 
-static int blocks_per_sm(int *count, int threads)
-{
-	*count = FRAG_MAX(frag_nogpu_card()->threads_per_sm / FRAG_MAX(threads, 1), 1);
-	return NOGPU_OK;
-}
-
 /* cudaDriverEntryPointQueryResult: 0 found, 1 not found */
 static void find_entry(const char *name, void **out, int *status)
 {

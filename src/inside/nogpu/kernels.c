@@ -132,7 +132,8 @@ NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 	/* what was never registered was compiled for the card */
 	int arch = (int)(kept(&functions, function) % FRAG_NOGPU_ARCHS)
 			   ?: frag_nogpu_adopted_arch(function) ?: capability();
-	const int values[] = { 1024, 32, arch, arch, 0, 49152 };
+	const int registers = frag_nogpu_registers_by_name(frag_nogpu_name_of(function));
+	const int values[] = { 1024, registers, arch, arch, 0, 49152 };
 
 	memset(out, 0, 56);
 	memcpy((char *)out + 24, values, sizeof(values));

@@ -295,6 +295,10 @@ struct frag_nogpu_fatbin {
 int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f);
 /* The kernel that a function launches, mangled; NULL: not known. Valid while its library is loaded. */
 const char *frag_nogpu_name_of(const void *function);
+/* Registers of a thread of the kernel of that mangled name (NULL: not known), and how many blocks of as many registers a
+ * multiprocessor of the card runs at once, at least one (occupancy.c). */
+int frag_nogpu_registers_by_name(const char *name);
+int frag_nogpu_blocks_per_sm(int registers, int threads, uint64_t shared_bytes);
 /* Is this the first kernel of its source file that is launched? True once. */
 bool frag_nogpu_loads(const void *function);
 
