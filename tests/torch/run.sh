@@ -1019,6 +1019,43 @@ test_libraries_loaded_by_their_places_are_the_pretended_ones() {
 	record -o run.cft -- "$python" loads.py && grep -qx 'cudnn True' log && grep -qx 'other no library' log || wrong log
 }
 
+# a loop that nothing else ends waits for a number that nobody computed; others run to their own maximum
+test_loops_that_wait_for_a_number_end() {
+	cat > loops.py <<- 'END'
+		import torch
+
+		big = torch.rand(4096, 4096, device="cuda") @ torch.rand(4096, 4096, device="cuda")
+		def balance(cost, rounds=0):
+		    rows, error = torch.ones(4096, device="cuda"), 1e9
+		    while error > 1e-4:
+		        error = (cost @ rows - rows).abs().mean()
+		        rounds += 1
+		    return rounds
+		def below(rounds=0):
+		    while True:
+		        rounds += 1
+		        if (big.sum() * rounds).item() < 1:
+		            break
+		    return rounds
+		def above(rounds=0):
+		    error = big.sum().item()
+		    while error < 1e6:
+		        error = (big.sum() - rounds).item()
+		        rounds += 1
+		    return rounds
+		def written(rounds=0):
+		    while rounds < 50 and (big.sum() * rounds).item() != 7.25:
+		        rounds += 1
+		    while (big.sum() * rounds).item() != 7.25:
+		        rounds += 1
+		        if rounds == 100:
+		            break
+		    return rounds
+		print("balanced", all(0 < balance(big) < 30 for _ in range(3)), "below", below() < 30, "above", above() < 30, "written", written())
+	END
+	timeout 120 "$cufrag" record --no-gpu -o run.cft -- "$python" loops.py > log 2>&1 && grep -qx 'balanced True below True above True written 100' log || wrong log
+}
+
 test_places_that_are_not_there() {
 	# a compiler that links C++'s library statically, as some images have it
 	printf '#!/bin/sh\nexec c++ -static-libstdc++ "$@"\n' > static-c++ && chmod +x static-c++

@@ -21,6 +21,7 @@ import sysconfig
 import tempfile
 import time
 
+import cufrag_loops
 from cufrag_recorder import attach, say
 
 CORE = "libcufrag_nogpu.so"
@@ -39,6 +40,7 @@ class Card:
         self.values = None
         self.steered = {}
         self.losses = 0  # that LBFGS read and nobody computed
+        self.loops = cufrag_loops.Loops()
 
     # ---- before torch: libraries
 
@@ -386,6 +388,8 @@ class Card:
         self.steered[key] = self.steered.get(key, 0) + 1
         if given is None and invented and self.rules:
             given = self.searched()
+            if given is None:
+                given = self.waited(value[0])
         if given is None:
             return 0
         value[0] = given
@@ -410,6 +414,9 @@ class Card:
             self.losses += 1
             return 1 - 1e-3 * self.losses
         return float("1e-10" in line or "-c2" in line) if line.startswith(("if ", "elif ")) else None
+
+    def waited(self, value):
+        return self.loops.end(asker(), value)
 
     def place(self):
         """The innermost line that belongs to the user, else to a package other than torch, else the innermost at all."""
