@@ -788,13 +788,17 @@ def choices():
         table = zeros.scatter(1, index, 1)
         across = torch.zeros(experts, tokens, device=device).scatter_(0, index.t(), 1)
         weights = torch.zeros(tokens, experts, device=device).scatter_(1, index, torch.rand(tokens, 4).to(device) + 1)
+        named = torch.zeros(tokens, experts, device=device)
+        named[torch.arange(tokens), index[:, 0]] = 1
+        named[index[:2, 1], torch.tensor([-1, -2])] = 1
         hit = torch.tensor([7, 3], device=device)
         answers.append([
             table.long().sum(0).tolist(), table.sum().item(), nn.functional.one_hot(index, experts).sum(1).sum(0).tolist(), across.sum(-1).tolist(),
             across[9].nonzero().flatten().tolist(), torch.where(table.t()[hit])[1].tolist(), (table > 0)[100:300].nonzero().tolist(),
             table.index_select(1, hit).nonzero().tolist(), across.any(0).sum().item(), (weights != 0).sum(1).unique().tolist(),
             table.t().contiguous()[5].nonzero().flatten().tolist(), [len(t.nonzero()) for t in zeros.scatter(1, index[:, :2], 1).split(5000)],
-            table[:, ::2].nonzero()[:50].tolist(), (table == 1).sum(1).max().item()])
+            table[:, ::2].nonzero()[:50].tolist(), (table == 1).sum(1).max().item(),
+            named.sum(0).tolist(), (named == 1).nonzero().tolist(), len(weights[named == 1])])
     print("differ", [i for i, (a, b) in enumerate(zip(*answers)) if a != b])
     router = nn.Linear(64, 128, device="cuda", dtype=torch.bfloat16)
     chosen = router(torch.empty(40000, 64, device="cuda", dtype=torch.bfloat16)).topk(8).indices

@@ -97,8 +97,8 @@ void tell_choice(const char *what, bool invented)
 /* Whose places: rows, by argument 1; entries along dimension 1, by argument 2; classes; a list with one for each dimension. */
 enum { ROWS = 1, ALONG, CLASSES, LISTED };
 
-/* A table of choices: a value is written into it at places, some slices are taken, all is copied, compared with a number, counted. */
-enum { SCATTERS = 1, TAKES, COPIES, COMPARES, COUNTS };
+/* A table of choices: a value is written into it at places along a dimension, or at named ones, some slices are taken, all is copied, compared with a number, counted. */
+enum { SCATTERS = 1, PUTS, TAKES, COPIES, COMPARES, COUNTS };
 
 /* A loss over classes, or over frames, begins to go back; its slope passes on, times a number, over one, with its rows added up. */
 enum { CLASSES_BEGIN = 1, FRAMES_BEGIN, PASSED_ON, MULTIPLIED, DIVIDED, ADDED_UP };
@@ -284,6 +284,7 @@ Info describe(const c10::OperatorHandle &op)
 			f.unread = i + 1;
 	f.sums = one_of(name, { "aten::sum", "aten::prod" });
 	f.table = one_of(name, { "aten::scatter_", "aten::scatter" })	  ? SCATTERS :
+		  one_of(name, { "aten::index_put_", "aten::index_put" }) ? PUTS :
 		  one_of(name, { "aten::index", "aten::index_select" })	  ? TAKES :
 		  one_of(name, { "aten::clone", "aten::_to_copy" })	  ? COPIES :
 		  one_of(name, { "aten::gt", "aten::ne", "aten::eq" })	  ? COMPARES :
@@ -1846,29 +1847,27 @@ void note_zeros(const Tensor &t)
 		note_table(t, {}, 1, 1, COMPUTED, true);
 }
 
-/* before: the table that t held. Choices that nobody knows are those of a router. */
-void scatter_into(const Tensor &t, const Table &before, const std::vector<IValue> &args)
+/* Where scatter writes, as elements from the storage's first. Undefined: not known. Choices that nobody knows are those of a router. */
+Tensor scattered(const Tensor &t, const std::vector<IValue> &args, Origin *origin)
 {
 	const Tensor &index = args[2].toTensor();
 	int64_t d = wrap(args[1].toInt(), t), n = t.size(d);
-	if (!on_card(t) || t.dim() != index.dim() || !index.numel() ||
-	    index.numel() > MOST_CHOICES - int64_t(before.places.size()) ||
-	    !t.is_non_overlapping_and_dense() ||
+	if (t.dim() != index.dim() || !index.numel() || index.numel() > MOST_CHOICES ||
 	    (args[3].isScalar() && args[3].toScalar().toDouble() == 0))
-		return;
-	Origin origin = on_card(index) ? origin_of(index) : NOTHING;
+		return {};
+	*origin = on_card(index) ? origin_of(index) : NOTHING;
 	Tensor at;
-	if (origin > LIKELY) {
+	if (*origin > LIKELY) {
 		at = cpu_view(index).to(at::kLong, false, true, at::MemoryFormat::Contiguous);
 	} else {
 		at = at::empty(index.sizes(), at::kLong);
 		auto rows = at::empty(at.transpose(d, -1).sizes(), at::kLong);
 		route_rows(rows, n, index.size(d));
 		at.copy_(rows.transpose(d, -1));
-		origin = INVENTED;
+		*origin = INVENTED;
 	}
 	if (at.min().item<int64_t>() < 0 || at.max().item<int64_t>() >= n)
-		return;
+		return {};
 	at.mul_(t.stride(d)).add_(t.storage_offset());
 	for (int64_t k = 0; k < t.dim(); k++)
 		if (k != d) {
@@ -1876,11 +1875,45 @@ void scatter_into(const Tensor &t, const Table &before, const std::vector<IValue
 			shape[size_t(k)] = at.size(k);
 			at.add_(at::arange(at.size(k), at.options()).mul_(t.stride(k)).view(shape));
 		}
+	return at;
+}
+
+/* The same of x[rows, classes] = v, which names an index for each dimension. */
+Tensor listed_one_by_one(const Tensor &t, const std::vector<IValue> &args, Origin *origin)
+{
+	auto list = args[1].toListRef();
+	const Tensor &value = args[2].toTensor();
+	if (int64_t(list.size()) != t.dim() || args[3].toBool() || value.numel() != 1 || origin_of(value) != COMPUTED ||
+	    cpu_view(value).item().toDouble() == 0)
+		return {};
+	Tensor at = at::full({}, t.storage_offset(), at::kLong);
+	for (int64_t d = 0; d < t.dim(); d++) {
+		Tensor index = list[size_t(d)].isTensor() ? list[size_t(d)].toTensor() : Tensor();
+		if (!index.defined() || wrapped(index) || !integers(index) || index.element_size() < 4 || index.numel() > MOST_CHOICES || origin_of(index) <= LIKELY)
+			return {};
+		*origin = std::min(*origin, origin_of(index));
+		auto i = (on_card(index) ? cpu_view(index) : index).to(at::kLong);
+		at = at + i.remainder(t.size(d)).mul(t.stride(d)); /* below 0: from the end */
+	}
+	return at.contiguous();
+}
+
+/* before: the table that t held. */
+void scatter_into(const Info &f, const Tensor &t, const Table &before, const std::vector<IValue> &args)
+{
+	if (!on_card(t) || !t.is_non_overlapping_and_dense())
+		return;
+	Origin origin = before.origin;
+	bool listed = f.table == PUTS;
+	Tensor at = listed ? listed_one_by_one(t, args, &origin) : scattered(t, args, &origin);
+	if (!at.defined() || !at.numel() || at.numel() > MOST_CHOICES - int64_t(before.places.size()))
+		return;
 	auto *p = at.data_ptr<int64_t>();
 	std::vector<int64_t> places(p, p + at.numel());
 	places.insert(places.end(), before.places.begin(), before.places.end());
-	bool ones = before.ones && args[3].isScalar() && args[3].toScalar().toDouble() == 1;
-	note_table(t, places, t.stride(d), n, std::min(origin, before.origin), ones);
+	bool one = listed ? cpu_view(args[2].toTensor()).item().toDouble() == 1 : args[3].isScalar() && args[3].toScalar().toDouble() == 1;
+	int64_t d = listed ? t.dim() - 1 : wrap(args[1].toInt(), t);
+	note_table(t, places, t.stride(d), t.size(d), std::min(origin, before.origin), before.ones && one);
 }
 
 /* How much further a place in out is for each step along a dimension of x. Empty: none of these operators. */
@@ -2156,7 +2189,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	Below below_this;
 	if (f.name == "aten::copy_" || f.name == "aten::_to_copy")
 		arrived(f, args[f.mutates ? 1 : 0].toTensor(), outs[0].toTensor());
-	if (table && !table->places.empty() && f.table != SCATTERS &&
+	if (table && !table->places.empty() && f.table != SCATTERS && f.table != PUTS &&
 	    from_table(f, *table, args, outs[0].toTensor()))
 		return;
 	bool outs_fit = !f.flops || !most || most == INT64_MAX || flops_of(f, args, outs) <= FLOPS;
@@ -2237,8 +2270,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		note_zeros(outs[0].toTensor());
 	if (steep)
 		note_slope(outs[0].toTensor(), slope);
-	if (table && f.table == SCATTERS)
-		scatter_into(outs[0].toTensor(), *table, args);
+	if (table && (f.table == SCATTERS || f.table == PUTS))
+		scatter_into(f, outs[0].toTensor(), *table, args);
 }
 
 /* Views of tensors and the like have nothing to compute: the dispatcher leaves this part out for them, and does not box what they are given. */
