@@ -146,6 +146,7 @@ def known():
     unknown = torch.randn(2500, 4000, device="cuda") * 2
     print("chosen", (chosen > 0).any().item(), chosen.max().item(), torch.isfinite(unknown).all().item(), torch.isinf(unknown).any().item())
     other = torch.zeros_like(unknown)
+    print("zero", unknown.any().item(), unknown.all().item(), other.any().item(), unknown.any(1).sum().item())
     print("parts", (other[0] == 0).all().item(), other[1, 7].item(), torch.equal(other, torch.zeros_like(other)), other[2].abs().max().item())
     print("close", torch.allclose(unknown, unknown * 3), torch.isclose(other, torch.zeros_like(other), atol=0, rtol=0).all().item(), (unknown > other).all().item(),
           unknown[:, :8].masked_select(unknown[:, :8] != -100).numel())

@@ -126,6 +126,7 @@ struct Info {
 	bool pointwise = false; /* or copies: no number of its inputs is a place */
 	bool compares = false;
 	bool bound = false; /* with one that nearly all meet */
+	bool asks_zero = false; /* whether numbers are zero */
 	bool masks = false; /* numbers chosen by booleans, or booleans made of numbers */
 	bool both = false;  /* true where both are */
 	bool either = false; /* true where one is */
@@ -239,6 +240,7 @@ Info describe(const c10::OperatorHandle &op)
 		  name == "aten::native_dropout"					   ? KEPT :
 										     0;
 	f.bound = name == "aten::ge";
+	f.asks_zero = one_of(name, { "aten::any", "aten::all" });
 	f.compares = one_of(name, { "aten::ge", "aten::gt", "aten::le", "aten::lt", "aten::eq", "aten::ne" });
 	f.stays = name == "aten::_amp_update_scale_";
 	f.finite = name == "aten::_amp_foreach_non_finite_check_and_unscale_";
@@ -1611,9 +1613,12 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 }
 
 /* Do nearly all meet it? isfinite(x) is (x == x) * (|x| != inf); isclose(x, y) is x == y or one more condition, and two tensors
- * that nobody computed hold the same numbers. Few are one number exactly (labels != -100), unless it is one that masks hold. */
+ * that nobody computed hold the same numbers. Few are one number exactly (labels != -100), unless it is one that masks hold: no
+ * weight is zero for any() and all(), as for nonzero(), unless the program made it so. */
 bool nearly_all_meet(const Info &f, const std::vector<IValue> &args)
 {
+	if (f.asks_zero)
+		return mode != Values::zeros && args[0].toTensor().is_floating_point() && !holds_zeros(args[0].toTensor());
 	if (f.bound || !f.compares || !args[0].toTensor().is_floating_point())
 		return f.bound;
 	return args[1].isTensor() ? f.name == "aten::eq" && args[1].toTensor().sizes() == args[0].toTensor().sizes() :
@@ -2244,7 +2249,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	bool likely = nearly_all_meet(f, args) || (!done && (one_is_likely(f, args) || (origin == LIKELY && (f.both || f.name == "aten::all") && decides(outs))));
 	if (!done && likely) {
 		invent_most(outs);
-		origin = f.either ? LIKELY : std::min(origin, LIKELY);
+		origin = f.either || f.asks_zero ? LIKELY : std::min(origin, LIKELY);
 	}
 	if (f.compares && origin <= GUESSED) /* of integers: with the zeros that are there */
 		origin = integers(args[0].toTensor()) ? (done ? INVENTED : GUESSED) : likely ? LIKELY : origin;
