@@ -25,8 +25,10 @@ def seeded(name, out, one=everyday.one):
     """Some of these libraries draw from numpy and from Python's own generator."""
     np.random.seed(0)
     random.seed(0)
-    os.chdir(tempfile.mkdtemp())
-    one(name, out)
+    out = os.path.abspath(out)
+    with tempfile.TemporaryDirectory() as d:
+        os.chdir(d)
+        one(name, out)
 
 
 everyday.one = seeded
