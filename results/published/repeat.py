@@ -21,7 +21,7 @@ LIMIT_S = float(os.environ.get("PUBLISHED_LIMIT", "900"))
 
 
 def environment(row):
-    """A Python with the row's packages; torch comes without CUDA's libraries."""
+    """A Python with the row's packages; torch comes without CUDA's libraries. What is compiled for it follows a semicolon."""
     folder = os.path.join(HOME, "torch-%s-%s" % (row["torch"], hashlib.sha256(row["needs"].encode()).hexdigest()[:8] if row["needs"] else "alone"))
     python = os.path.join(folder, "bin/python")
     if not os.path.exists(python):
@@ -31,9 +31,12 @@ def environment(row):
         triton = subprocess.run([python, "-c", "from importlib.metadata import requires\nprint(*[r.split(';')[0].strip() for r in "
                                  "requires('torch') if r.startswith('triton')], sep='\\n')"], check=True, capture_output=True, text=True).stdout.split("\n")
         numpy = "numpy<2" if row["torch"] < "2.3" else "numpy"
-        subprocess.run(pip + ["--no-deps"] + [t for t in triton if t] + row["needs"].split(), check=True)
+        needs, *compiled = row["needs"].split(";")
+        subprocess.run(pip + ["--no-deps"] + [t for t in triton if t] + needs.split(), check=True)
         subprocess.run(pip + ["filelock", "typing-extensions", "sympy", "networkx", "jinja2", "fsspec", "packaging", "pyyaml", "tqdm", "requests",
                               "regex", "safetensors", "psutil", "setuptools<80", numpy], check=True)
+        for packages in compiled:
+            subprocess.run(pip + ["--no-deps", "--no-build-isolation"] + packages.split(), check=True)
     return python
 
 
