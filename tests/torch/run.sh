@@ -1169,6 +1169,42 @@ assert [(r["rank"], r["stands_for"], r["alike"]) for r in estimate["roles"]] == 
 END
 }
 
+# parts of a sequence go round in a ring before the first stage sends anything to the second
+test_stages_are_found_behind_a_ring_of_attention() {
+	has 'from torch.distributed.device_mesh import init_device_mesh' 'meshes have this name since PyTorch 2.2'
+	cat > ring.py <<- 'END'
+		import os, torch, torch.distributed as dist
+		from torch.distributed.device_mesh import init_device_mesh
+
+		rank = int(os.environ["RANK"])
+		torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+		dist.init_process_group("nccl")
+		mesh = init_device_mesh("cuda", (2, 2, 2), mesh_dim_names=("dp", "pp", "cp"))
+		ring, line = (dist.get_process_group_ranks(mesh.get_group(name)) for name in ("cp", "pp"))
+		stage = line.index(rank)
+		net = torch.nn.Linear(1024, 1024 * (1 + stage)).cuda()
+		optimizer = torch.optim.AdamW(net.parameters())
+		for _ in range(2):
+		    x, other = torch.randn(64, 1024, device="cuda"), torch.empty(64, 1024, device="cuda")
+		    if stage:
+		        dist.recv(x, line[0], group=mesh.get_group("pp"))
+		    peer = ring[1 - ring.index(rank)]
+		    for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, peer, mesh.get_group("cp")), dist.P2POp(dist.irecv, other, peer, mesh.get_group("cp"))]):
+		        work.wait()
+		    y = net(x + other)
+		    if not stage:
+		        dist.send(y.detach(), line[1], group=mesh.get_group("pp"))
+		    y.sum().backward()
+		    dist.all_reduce(net.weight.grad, group=mesh.get_group("dp"))
+		    optimizer.step()
+		    optimizer.zero_grad()
+	END
+	record --ranks roles --world 8 -o run.cft -- "$python" ring.py || wrong log
+	for role in '0 stands for ranks 0,4' '1 stands for ranks 1,5' '2 stands for ranks 2,6' '3 stands for ranks 3,7'; do
+		grep -q "rank $role" log || wrong log
+	done
+}
+
 test_ranks_that_meet_over_gloo() {
 	has 'from torch._C._distributed_c10d import FakeProcessGroup' 'nothing stands in for gloo in this release'
 	record --ranks 0 --world 2 -o alone.cft -- "$python" "$root/tests/torch/ranks.py" gloo && grep -o 'steps of rank 0: [0-9]* requests' log > alone || wrong log

@@ -63,6 +63,10 @@ class Groups:
         self.names[name] = ranks
         self.lists.append((ranks, backend, kind))
 
+    def own_part(self, ranks):
+        """Is it a group of context parallelism? Its members have parts of their own anyway, so its messages tell of no stages."""
+        return any(ranks == listed and OWN_PART.fullmatch(kind) for listed, _, kind in self.lists)
+
     def hash(self, stage_lists):
         return hashlib.sha256(repr((self.lists, stage_lists)).encode()).hexdigest()[:32]
 
@@ -148,9 +152,9 @@ def lines_of(families, own, stage_lists, world):
             ["checks %d %d" % c for c in sorted(checks.items())])
 
 
-def at_first(c10d, world, then):
+def at_first(c10d, groups, world, then):
     """Calls then(stage_lists) when the groups are there: at the first optimizer step, or the first single message, of the ranks of its
-    group. A group of all has no stages: then of those two (DeepSpeed's pipelines)."""
+    group; a ring of attention sends before a pipeline does. A group of all has no stages: then of those two (DeepSpeed's pipelines)."""
     def watch(name, other):
         original = getattr(c10d, name)
         signature = inspect.signature(original)
@@ -161,7 +165,8 @@ def at_first(c10d, world, then):
             ranks = list(range(world)) if group is None else c10d.get_process_group_ranks(group)
             if peer is None and given.get("group_" + other) is not None:
                 peer = ranks[given["group_" + other]]
-            then([ranks if len(ranks) < world or peer is None else sorted((c10d.get_rank(), peer))])
+            if not groups.own_part(ranks):
+                then([ranks if len(ranks) < world or peer is None else sorted((c10d.get_rank(), peer))])
             return original(*args, **kwargs)
         single.__name__ = name
         cufrag_ranks.replace(original, single)
@@ -178,7 +183,7 @@ class Scout:
     def __init__(self, torch, c10d, path, world):
         self.path, self.c10d, self.world = path, c10d, world
         self.groups = Groups(c10d, world)
-        at_first(c10d, world, self.finish)
+        at_first(c10d, self.groups, world, self.finish)
         atexit.register(self.write, [])
         leave, pid = os._exit, os.getpid()
 
@@ -208,20 +213,20 @@ class Players:
         import ctypes
         self.role, self.running = {}, set()
         self.rank, self.world = int(os.environ["RANK"]), world
+        self.groups = Groups(c10d, world)
         with open(path) as f:
             for words in (line.split() for line in f):
                 if words[0] == "runs":
                     self.running.add(int(words[1]))
                 elif words[0] == "groups" and self.rank == 0:
                     self.first, self.expected = None, words[2]
-                    at_first(c10d, world, self.note_first)
+                    at_first(c10d, self.groups, world, self.note_first)
                     atexit.register(self.compare)
                 elif words[0] == "stands":
                     for part in words[2].split(","):
                         first, _, last = part.partition("-")
                         self.role.update((r, int(words[1])) for r in range(int(first), int(last or first) + 1))
         self.folder = os.environ["CUFRAG_NOGPU_TALK"]
-        self.groups = Groups(c10d, world)
         self.core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
 
     def found(self, stage_lists):
