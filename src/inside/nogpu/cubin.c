@@ -17,7 +17,6 @@
 #define NV_INFO 0x70000000u
 #define SIZED_VALUE 4u
 #define REGISTER_COUNT 0x2fu
-#define USUAL 32 /* registers, where nothing is known */
 #define MARK 0x6375667261676b72u
 
 /* What handles of modules and kernels begin with. */
@@ -60,7 +59,7 @@ static int registers_of(const void *image, uint64_t image_bytes)
 	    head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_machine != EM_CUDA ||
 	    head->e_shentsize != sizeof(Elf64_Shdr) || head->e_shoff > image_bytes ||
 	    head->e_shnum > (image_bytes - head->e_shoff) / sizeof(Elf64_Shdr))
-		return USUAL;
+		return NOGPU_USUAL_REGISTERS;
 	for (unsigned i = 0; i < head->e_shnum; i++) {
 		Elf64_Shdr s;
 
@@ -70,7 +69,7 @@ static int registers_of(const void *image, uint64_t image_bytes)
 			most = FRAG_MAX(most, most_of((const unsigned char *)image + s.sh_offset,
 						      s.sh_size));
 	}
-	return most ?: USUAL;
+	return most ?: NOGPU_USUAL_REGISTERS;
 }
 
 static int give(void **out, struct code code)
@@ -89,7 +88,7 @@ static struct code code_of(const void *handle)
 
 	if ((uintptr_t)handle >= 4096) /* others than ours may be small numbers */
 		memcpy(&code, handle, sizeof(code));
-	return code.mark == MARK ? code : (struct code){ .registers = USUAL };
+	return code.mark == MARK ? code : (struct code){ .registers = NOGPU_USUAL_REGISTERS };
 }
 
 int frag_nogpu_load_code(void **out, const void *image)
@@ -100,7 +99,7 @@ int frag_nogpu_load_code(void **out, const void *image)
 
 int frag_nogpu_load_code_file(void **out, const char *path)
 {
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, registers = USUAL;
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, registers = NOGPU_USUAL_REGISTERS;
 	struct stat state;
 	void *image;
 

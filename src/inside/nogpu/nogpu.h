@@ -240,6 +240,7 @@ int frag_nogpu_load_code(void **out, const void *image);
 int frag_nogpu_load_code_file(void **out, const char *path);
 int frag_nogpu_kernel_of(void **out, const void *module, const char *name);
 int frag_nogpu_registers(const void *handle);
+#define NOGPU_USUAL_REGISTERS 32 /* where nothing is known */
 /* Code that was compiled while the program runs (nvrtc.c): its source, NULL: this is other code. Which parameters, a bit each, one
  * of its kernels stores to; and what was found so of a kernel's handle. */
 #define NOGPU_CUBIN_BYTES 64u /* one byte would say that there is only PTX */

@@ -14,7 +14,6 @@
 	16384 /* registers: each quarter of a multiprocessor has its own, and runs whole warps */
 #define REGISTER_UNIT 256 /* registers that a warp gets at once */
 #define SHARED_UNIT 128	  /* bytes */
-#define USUAL 32	  /* registers, where nothing is known */
 
 static const struct norm {
 	const char *kernel;
@@ -37,7 +36,7 @@ int frag_nogpu_registers_by_name(const char *name)
 	size_t type = 0;
 
 	if (!end)
-		return USUAL;
+		return NOGPU_USUAL_REGISTERS;
 	while (begin > name && strchr("abcdefghijklmnopqrstuvwxyz_", begin[-1]))
 		begin--;
 	snprintf(kernel, sizeof(kernel), "%.*s%s", (int)(end - begin), begin,
@@ -46,11 +45,11 @@ int frag_nogpu_registers_by_name(const char *name)
 		type++;
 	end = strstr(end, "Lj");
 	if (type == 3 || !end || sscanf(end, "Lj%dE", &width) != 1)
-		return USUAL;
+		return NOGPU_USUAL_REGISTERS;
 	for (const struct norm *n = norms; n < norms + FRAG_ARRAY_LEN(norms); n++)
 		if (n->width == width && !strcmp(n->kernel, kernel))
 			return n->registers[type];
-	return USUAL;
+	return NOGPU_USUAL_REGISTERS;
 }
 
 int frag_nogpu_blocks_per_sm(int registers, int threads, uint64_t shared_bytes)

@@ -10,9 +10,9 @@
 	"_ZN18transformer_engine13normalization" kernel "_kernelINS0_13Kernel_traitsI" type \
 	"fjLj" width rest
 
-static void card(const char *described)
+static void begin_h200(void)
 {
-	setenv("CUFRAG_NOGPU", described, 1);
+	setenv("CUFRAG_NOGPU", "name=H200;cc=9.0;sms=132", 1);
 	frag_nogpu_cudaGetDeviceCount(&(int){ 0 });
 }
 
@@ -24,7 +24,7 @@ static void expect(const char *name, int threads, uint64_t shared_bytes, int reg
 
 TEST(norms_of_transformer_engine)
 {
-	card("name=H200;cc=9.0;sms=132");
+	begin_h200();
 	expect(MANGLED("24rmsnorm_bwd_tuned", "13__nv_bfloat16S3_S3_", "2048",
 		       "ELj1ELj1ELj4ELj16EEELb0EEEvT_"),
 	       128, 8256, 89, 5);
@@ -45,7 +45,7 @@ TEST(norms_of_transformer_engine)
 
 TEST(other_kernels_fill_the_card)
 {
-	card("name=H200;cc=9.0;sms=132");
+	begin_h200();
 	expect(NULL, 256, 0, 32, 8);
 	expect("_Z6kernelPf", 1024, 0, 32, 2);
 	expect("_ZN3abc12other_kernelINS0_13Kernel_traitsIdEEvT_", 64, 0, 32, 32);

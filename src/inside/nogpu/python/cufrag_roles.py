@@ -47,7 +47,7 @@ class Groups:
     """Every group that the program makes, also those without this rank."""
 
     def __init__(self, c10d, world, on_group=None):
-        self.names, self.lists, self.world, self.on_group = {}, [], world, on_group
+        self.names, self.lists, self.own, self.world, self.on_group = {}, [], set(), world, on_group
         original = c10d._new_process_group_helper
         signature = inspect.signature(original)
         size, _, ranks, backend = list(signature.parameters)[:4]
@@ -62,10 +62,12 @@ class Groups:
     def note(self, ranks, backend, name, kind):
         self.names[name] = ranks
         self.lists.append((ranks, backend, kind))
+        if OWN_PART.fullmatch(kind):
+            self.own.add(tuple(ranks))
 
     def own_part(self, ranks):
         """Is it a group of context parallelism? Its members have parts of their own anyway, so its messages tell of no stages."""
-        return any(ranks == listed and OWN_PART.fullmatch(kind) for listed, _, kind in self.lists)
+        return tuple(ranks) in self.own
 
     def hash(self, stage_lists):
         return hashlib.sha256(repr((self.lists, stage_lists)).encode()).hexdigest()[:32]
