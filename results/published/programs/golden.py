@@ -52,8 +52,8 @@ def arguments(test):
             continue
         if value is not False and name not in ("--tokenizer-type", "--data-path"):
             yield name
-            if isinstance(value, list):  # of words, not of numbers, which are one word
-                value = value if isinstance(value[0], int) else " ".join(value)
+            if isinstance(value, list) and isinstance(value[0], str):  # YAML reads [attn moe] as a list of one text
+                value = " ".join(value)
             if value is not True:
                 yield from str(value).split() if name != "--moe-layer-freq" else [str(value)]
 
