@@ -99,6 +99,7 @@ static void take_options(XXH3_state_t *h, const struct frag_launch *l, const str
 	take_text(h, o->values);
 	take_number(h, o->memory_bytes);
 	take_number(h, o->again);
+	take_number(h, o->warm_caches);
 }
 
 void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const struct frag_pretend *o,

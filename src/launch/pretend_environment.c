@@ -99,6 +99,7 @@ static void put_read_files(const struct pretend_job *j)
 void frag_pretend_put_all(const struct pretend_job *j)
 {
 	char calls[sizeof(j->folder) + 16];
+	char compiled[sizeof(j->folder) + 16];
 
 	frag_pretend_python(&j->files);
 	setenv("CUFRAG_RECORD", j->folder, 1);
@@ -112,6 +113,9 @@ void frag_pretend_put_all(const struct pretend_job *j)
 	frag_launch_put_number("CUFRAG_NOGPU_MEMORY", j->o->memory_bytes);
 	snprintf(calls, sizeof(calls), "%s/calls", j->folder);
 	setenv("CUFRAG_NOGPU_CALLS", calls, 1);
+	snprintf(compiled, sizeof(compiled), "%s/compiled", j->folder);
+	if (!j->o->warm_caches)
+		setenv("CUFRAG_NOGPU_COMPILED", compiled, 1);
 	if (j->kept.stem)
 		put_read_files(j);
 }

@@ -32,6 +32,10 @@ const struct frag_arg frag_pretend_rows[] = {
 	{ FRAG_ARG_FLAG, "again", FRAG_ARG_AT(struct frag_pretend, again),
 	  .help = "run the program a second time with random values and another seed, or the "
 		  "worst routing: every command then reports what depends on invented values" },
+	{ FRAG_ARG_FLAG, "warm-caches", FRAG_ARG_AT(struct frag_pretend, warm_caches),
+	  .help = "torch.compile finds what earlier recordings with this option compiled and "
+		  "measured, as on a card where the program ran before (default: a first run, "
+		  "which measures its kernels)" },
 	{ 0 },
 };
 

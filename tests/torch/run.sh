@@ -1056,6 +1056,42 @@ test_loops_that_wait_for_a_number_end() {
 	timeout 120 "$cufrag" record --no-gpu -o run.cft -- "$python" loops.py > log 2>&1 && grep -qx 'balanced True below True above True written 100' log || wrong log
 }
 
+# A first run on a card: what was compiled twice before Inductor's processes are ready is measured twice; they find what was measured
+test_a_first_run_measures_its_kernels() {
+	cat > measured.py <<- 'END'
+		import time
+		begin = time.process_time()
+		import torch
+		load_s = time.process_time() - begin
+		from torch._inductor.runtime import triton_heuristics
+		from torch._inductor.async_compile import AsyncCompile
+		measure, count = triton_heuristics.CachingAutotuner.benchmark_all_configs, 0
+		def benchmark_all_configs(*args, **kwargs):
+		    global count
+		    count += 1
+		    return measure(*args, **kwargs)
+		triton_heuristics.CachingAutotuner.benchmark_all_configs = benchmark_all_configs
+		x, b, w = torch.randn(1 << 16, 128, device="cuda"), torch.randn(128, device="cuda"), torch.randn(128, 128, device="cuda")
+		def one(x, b, w): return torch.nn.functional.gelu(x + b)
+		def two(x, b, w): return torch.nn.functional.gelu(x + b), w @ w
+		def three(x, b, w): return torch.nn.functional.gelu(x + b), w @ w @ w
+		counts = []
+		for f in one, two, three:
+		    if f is three:
+		        begin = time.thread_time()
+		        while time.thread_time() - begin < 5 * load_s:
+		            pass
+		    torch.compile(f)(x, b, w)
+		    counts.append(count)
+		print("measured", *counts, torch.cuda.memory_stats()["allocation.all.allocated"])
+	END
+	has 'from torch._inductor.async_compile import AsyncCompile as a; a._ready_future' "this PyTorch's processes are always ready"
+	record -o run.cft -- "$python" measured.py && grep '^measured 1 2 2 ' log > first && record -o run.cft -- "$python" measured.py || wrong log
+	grep '^measured' log > second && cmp first second || wrong first second
+	record --warm-caches -o run.cft -- "$python" measured.py && grep -q '^measured 1 2 2 ' log &&
+		record --warm-caches -o run.cft -- "$python" measured.py && grep -q '^measured 0 0 0 ' log || wrong log
+}
+
 test_places_that_are_not_there() {
 	# a compiler that links C++'s library statically, as some images have it
 	printf '#!/bin/sh\nexec c++ -static-libstdc++ "$@"\n' > static-c++ && chmod +x static-c++

@@ -21,6 +21,7 @@ import sysconfig
 import tempfile
 import time
 
+import cufrag_compiling
 import cufrag_loops
 from cufrag_recorder import attach, say
 
@@ -74,10 +75,13 @@ class Card:
         os.environ["TRITON_LIBCUDA_PATH"] = self.folder
         # Triton 2.1 asks ldconfig only
         After("triton.common.build", lambda build: setattr(build, "libcuda_dirs", lambda: [self.folder]), "the place of Triton's driver")
-        os.environ.update((name, os.path.join(self.folder, folder)) for name, folder in CACHES.items())
+        caches = {name: os.path.join(self.folder, folder) for name, folder in CACHES.items()}
+        os.environ.update(caches)
+        cufrag_compiling.begin_cold(caches)
         os.environ["USE_PYTORCH_KERNEL_CACHE"] = "0"
         os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(
             [self.folder] + [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p and p != self.folder])
+        self.load_s = -time.process_time()
 
     def watch_libraries(self):
         """Some of the program's own have the CUDA runtime inside: they are seen to when they are loaded. CUDA's own never are."""
@@ -139,6 +143,7 @@ class Card:
     # ---- after torch: values, ranks
 
     def after(self, torch):
+        self.load_s += time.process_time()
         atexit.register(self.let_threads_rest, torch)
         try:  # PyTorch refuses an older cuDNN than it was built with
             major, minor, patch = torch._C._cudnn.getCompileVersion()
@@ -152,6 +157,9 @@ class Card:
             import cufrag_ranks
             attach("settled buckets of DistributedDataParallel, so they may be there twice", cufrag_ranks.settle_buckets, torch)
         After("torch._inductor.compile_worker.subproc_pool", self.end_workers, "an end within seconds where processes that compile do not end")
+        After("torch._inductor.async_compile", cufrag_compiling.Pool(self.load_s).watch, "Inductor's processes as they are on a card's host")
+        if os.environ.get("TORCH_WARM_POOL") == "0":
+            After("torch._inductor.runtime.compile_tasks", cufrag_compiling.forget_between, "kernels compiled by another process each time")
         import cufrag_alike
         cufrag_alike.watch()
         self.play_ranks(torch)
