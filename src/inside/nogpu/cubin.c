@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registers of a kernel, which Inductor asks for: where they are more than leave the card full, it tries smaller blocks and
- * measures both, with a buffer of the size of the card's cache. They stand in what ptxas writes, an ELF file: section .nv.info has a list of
- * (form, attribute, bytes, value), in which attribute 0x2f counts the registers of a function ("REG" of cuobjdump -res-usage). Of a
- * file with several kernels, all have those of the largest.
+ * Registers and local memory of a kernel, which Inductor asks for. Where registers are more than leave the card full, it tries smaller blocks
+ * and measures both, with a buffer of the size of the card's cache; what keeps more than 16 of them in local memory it does not measure. They
+ * stand in what ptxas writes, an ELF file: section .nv.info has a list of (form, attribute, bytes, value), in which attribute 0x2f counts the
+ * registers of a function, 0x11 the bytes of its frame ("REG" and "STACK" of cuobjdump -res-usage). Of a file with several kernels, all
+ * have those of the largest.
  */
 #include "nogpu.h"
 
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,59 +19,66 @@
 #define NV_INFO 0x70000000u
 #define SIZED_VALUE 4u
 #define REGISTER_COUNT 0x2fu
+#define FRAME_SIZE 0x11u
 #define MARK 0x6375667261676b72u
 
 /* What handles of modules and kernels begin with. */
 struct code {
 	uint64_t mark;
-	int registers;
+	int registers, local_bytes;
 	const char *source; /* of a module (nvrtc.c), else NULL */
 	uint64_t stored;    /* of a kernel: parameters that it stores to */
 };
 
-static int most_of(const unsigned char *at, uint64_t left)
-{
-	int most = 0;
+static const struct code unknown = { .registers = NOGPU_USUAL_REGISTERS };
 
+static void take(struct code *code, unsigned attribute, uint32_t value)
+{
+	if (attribute == REGISTER_COUNT)
+		code->registers = FRAG_MAX(code->registers, (int)(value & 0x3ff));
+	if (attribute == FRAME_SIZE && value <= INT_MAX)
+		code->local_bytes = FRAG_MAX(code->local_bytes, (int)value);
+}
+
+static void take_list(struct code *code, const unsigned char *at, uint64_t left)
+{
 	while (left >= 4) {
 		uint16_t bytes = 0;
-		uint32_t count;
+		uint32_t value;
 
 		if (at[0] == SIZED_VALUE)
 			memcpy(&bytes, at + 2, sizeof(bytes));
 		if (left < 4u + bytes)
 			break;
-		if (at[0] == SIZED_VALUE && at[1] == REGISTER_COUNT && bytes == 8) {
-			memcpy(&count, at + 8, sizeof(count));
-			most = FRAG_MAX(most, (int)(count & 0x3ff));
+		if (bytes == 8) {
+			memcpy(&value, at + 8, sizeof(value));
+			take(code, at[1], value);
 		}
 		at += 4 + bytes;
 		left -= 4u + bytes;
 	}
-	return most;
 }
 
 /* Bytes of an image that a program has in its memory are not known: the driver believes it, too. */
-static int registers_of(const void *image, uint64_t image_bytes)
+static struct code read_code(const void *image, uint64_t image_bytes)
 {
 	const Elf64_Ehdr *head = image;
-	int most = 0;
+	struct code code = { 0 };
 
 	if (!image || image_bytes < sizeof(*head) || memcmp(image, ELFMAG, SELFMAG) != 0 ||
 	    head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_machine != EM_CUDA ||
 	    head->e_shentsize != sizeof(Elf64_Shdr) || head->e_shoff > image_bytes ||
 	    head->e_shnum > (image_bytes - head->e_shoff) / sizeof(Elf64_Shdr))
-		return NOGPU_USUAL_REGISTERS;
+		return unknown;
 	for (unsigned i = 0; i < head->e_shnum; i++) {
 		Elf64_Shdr s;
 
 		memcpy(&s, (const char *)image + head->e_shoff + i * sizeof(s), sizeof(s));
 		if (s.sh_type == NV_INFO && !s.sh_info && s.sh_offset <= image_bytes &&
 		    s.sh_size <= image_bytes - s.sh_offset)
-			most = FRAG_MAX(most, most_of((const unsigned char *)image + s.sh_offset,
-						      s.sh_size));
+			take_list(&code, (const unsigned char *)image + s.sh_offset, s.sh_size);
 	}
-	return most ?: NOGPU_USUAL_REGISTERS;
+	return code.registers ? code : unknown;
 }
 
 static int give(void **out, struct code code)
@@ -88,31 +97,34 @@ static struct code code_of(const void *handle)
 
 	if ((uintptr_t)handle >= 4096) /* others than ours may be small numbers */
 		memcpy(&code, handle, sizeof(code));
-	return code.mark == MARK ? code : (struct code){ .registers = NOGPU_USUAL_REGISTERS };
+	return code.mark == MARK ? code : unknown;
 }
 
 int frag_nogpu_load_code(void **out, const void *image)
 {
-	return give(out, (struct code){ .registers = registers_of(image, UINT64_MAX),
-					.source = frag_nogpu_source_of(image) });
+	struct code code = read_code(image, UINT64_MAX);
+
+	code.source = frag_nogpu_source_of(image);
+	return give(out, code);
 }
 
 int frag_nogpu_load_code_file(void **out, const char *path)
 {
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, registers = NOGPU_USUAL_REGISTERS;
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	struct code code = unknown;
 	struct stat state;
 	void *image;
 
 	if (fd >= 0 && !fstat(fd, &state) && state.st_size > 0) {
 		image = mmap(NULL, (size_t)state.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (image != MAP_FAILED) {
-			registers = registers_of(image, (uint64_t)state.st_size);
+			code = read_code(image, (uint64_t)state.st_size);
 			munmap(image, (size_t)state.st_size);
 		}
 	}
 	if (fd >= 0)
 		close(fd);
-	return give(out, (struct code){ .registers = registers });
+	return give(out, code);
 }
 
 int frag_nogpu_kernel_of(void **out, const void *module, const char *name)
@@ -127,6 +139,11 @@ int frag_nogpu_kernel_of(void **out, const void *module, const char *name)
 int frag_nogpu_registers(const void *handle)
 {
 	return code_of(handle).registers;
+}
+
+int frag_nogpu_frame_bytes(const void *handle)
+{
+	return code_of(handle).local_bytes;
 }
 
 uint64_t frag_nogpu_stored(const void *handle)

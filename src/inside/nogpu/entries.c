@@ -58,12 +58,13 @@ static void give_bus(char *text, int len, int device)
 	snprintf(text, (size_t)len, "0000:%02x:00.0", frag_nogpu_number(device) + 1);
 }
 
-/* CUfunction_attribute: 0 = threads per block, 4 = registers, 5 and 6 = architecture of what the driver compiled for the card */
+/* CUfunction_attribute: 0 = threads per block, 3 = bytes of local memory, 4 = registers, 5 and 6 = architecture of what the driver compiled for the card */
 static int kernel_attribute(int which, const void *kernel)
 {
 	const struct nogpu_card *c = frag_nogpu_card();
 
 	return which == 0		  ? 1024
+	       : which == 3		  ? frag_nogpu_frame_bytes(kernel)
 	       : which == 4		  ? frag_nogpu_registers(kernel)
 	       : which == 5 || which == 6 ? 10 * c->major + c->minor
 					  : 0;

@@ -235,11 +235,12 @@ __attribute__((visibility("default"))) const _Atomic bool *frag_nogpu_streams(vo
 
 /* What a library gives out and nobody looks into (entries.c): zeros. NOGPU_OUT_OF_MEMORY: short of host memory. */
 int frag_nogpu_handle(void **out);
-/* Handles of machine code as ptxas writes it (cubin.c), of a kernel in it, and the registers that a thread of it takes. */
+/* Handles of machine code as ptxas writes it (cubin.c), of a kernel in it, and the registers and bytes of local memory that a thread of it takes. */
 int frag_nogpu_load_code(void **out, const void *image);
 int frag_nogpu_load_code_file(void **out, const char *path);
 int frag_nogpu_kernel_of(void **out, const void *module, const char *name);
 int frag_nogpu_registers(const void *handle);
+int frag_nogpu_frame_bytes(const void *handle);
 #define NOGPU_USUAL_REGISTERS 32 /* where nothing is known */
 /* Code that was compiled while the program runs (nvrtc.c): its source, NULL: this is other code. Which parameters, a bit each, one
  * of its kernels stores to; and what was found so of a kernel's handle. */

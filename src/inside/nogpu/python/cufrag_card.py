@@ -357,10 +357,10 @@ class Card:
             return launch(kernel, *args, **kwargs)
         heuristics.CachingAutotuner.run = run
 
-    def forget(self, find, *given):
+    def forget(self, find, torch, *given):
         """What `find` finds in a launch; it looks into what a release may have in another way."""
-        for t in attach(STALE % "a kernel of Triton writes", find, *given) or ():
-            self.values.cufrag_values_unknown(ctypes.c_void_p(t.untyped_storage()._cdata))
+        for t in attach(STALE % "a kernel of Triton writes", find, torch, *given) or ():
+            self.values.cufrag_values_unknown(storage_of(torch, t))
 
     def watch_inductor(self, torch):
         """What compiled code makes is made by no operator, and by kernels: it's not what lay there before."""
@@ -371,7 +371,7 @@ class Card:
 
         def empty_strided_cuda(*args):
             made = make(*args)
-            unknown(ctypes.c_void_p(made.untyped_storage()._cdata))
+            unknown(storage_of(torch, made))
             return made
         guards._empty_strided_cuda = empty_strided_cuda
 
@@ -508,6 +508,11 @@ class After:
         return spec
 
 
+def storage_of(torch, t):
+    """As cufrag_values.cpp takes it. An object of Python's for it would be a second owner, and then gradients are not added in place."""
+    return ctypes.c_void_p(torch._C._storage_id(t) if hasattr(torch._C, "_storage_id") else t.untyped_storage()._cdata)
+
+
 def asker():
     """The frame that called who asks for a place."""
     try:
@@ -553,7 +558,7 @@ def switch_off_within(operator, torch, lib):
             lib.cufrag_values_thread(1)
         for t in given if isinstance(given, (tuple, list)) else [given]:
             if type(t) is torch.Tensor and t.is_cuda:
-                lib.cufrag_values_unknown(ctypes.c_void_p(t.untyped_storage()._cdata))
+                lib.cufrag_values_unknown(storage_of(torch, t))
         return given
     operator.__call__ = call_without
 

@@ -5,7 +5,7 @@ import contextlib
 import ctypes
 import math
 
-from cufrag_card import say
+from cufrag_card import say, storage_of
 
 MOST_PROGRAMS = 4096  # of a kernel: each takes the interpreter about a millisecond
 told = set()
@@ -103,14 +103,14 @@ class Memory:
 
     def base(self, t):
         """None: its numbers are not computed."""
-        return self.values.cufrag_values_base(ctypes.c_void_p(t.untyped_storage()._cdata))
+        return self.values.cufrag_values_base(storage_of(self.torch, t))
 
     def know(self, base):
         self.values.cufrag_values_known(ctypes.c_void_p(base), None)
 
     def fill(self, t, result):
         self.seen(t).copy_(result)
-        self.values.cufrag_values_known(None, ctypes.c_void_p(t.untyped_storage()._cdata))
+        self.values.cufrag_values_known(None, storage_of(self.torch, t))
 
     def seen(self, t):
         """The same bytes as a tensor of the CPU."""
