@@ -1056,6 +1056,33 @@ test_loops_that_wait_for_a_number_end() {
 	timeout 120 "$cufrag" record --no-gpu -o run.cft -- "$python" loops.py > log 2>&1 && grep -qx 'balanced True below True above True written 100' log || wrong log
 }
 
+# Who looks at what compiled code makes is no owner of it: a second owner keeps gradients from being added in place
+test_gradients_of_compiled_code_are_added_in_place() {
+	cat > added.py <<- 'END'
+		import torch
+		import torch._inductor.compile_fx
+		make = torch._C._dynamo.guards._empty_strided_cuda
+		class Twice(torch.autograd.Function):
+		    @staticmethod
+		    def forward(ctx, x, how):
+		        ctx.how = how
+		        return x * 2
+		    @staticmethod
+		    def backward(ctx, g):
+		        return ctx.how(), None
+		x = torch.randn(64, 64, device="cuda", requires_grad=True)
+		def requests(how):
+		    x.grad = None
+		    before = torch.cuda.memory_stats()["allocation.all.allocated"]
+		    sum(Twice.apply(x, how) for _ in range(4)).sum().backward()
+		    return torch.cuda.memory_stats()["allocation.all.allocated"] - before
+		plain = requests(lambda: torch.empty(64, 64, device="cuda"))
+		print("added", requests(lambda: make((64, 64), (64, 1), torch.float32)) - plain)
+	END
+	has 'import torch._dynamo; torch._C._dynamo.guards._empty_strided_cuda' "this PyTorch's compiled code makes tensors by operators"
+	record -o run.cft -- "$python" added.py && grep -qx 'added 0' log || wrong log
+}
+
 # A first run on a card: what was compiled twice before Inductor's processes are ready is measured twice; they find what was measured
 test_a_first_run_measures_its_kernels() {
 	cat > measured.py <<- 'END'

@@ -10,6 +10,7 @@ measured twice; a process finds the first result. On hosts of H200s they are rea
 8.9 s), 2.8 times what loading PyTorch took. Here they compete with the program for few processors, so it is the program's own
 processor time that counts.
 """
+import contextlib
 import glob
 import os
 import threading
@@ -23,10 +24,14 @@ def begin_cold(caches):
     cold = os.environ.get("CUFRAG_NOGPU_COMPILED")
     if not cold:
         return
-    began = os.stat(os.path.dirname(cold)).st_ctime
+    mark = os.path.join(cold, "began")  # by the first process of the recording
+    os.makedirs(cold, exist_ok=True)
+    with open(mark, "a"):
+        began = os.stat(mark).st_mtime
     for path in glob.glob(os.path.join(caches["TRITON_CACHE_DIR"], "*", "*.autotune.json")):  # what a kernel's own tuning found
-        if os.stat(path).st_mtime < began:
-            os.unlink(path)
+        with contextlib.suppress(FileNotFoundError):  # another process did it
+            if os.stat(path).st_mtime < began:
+                os.unlink(path)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(cold, os.environ.get("RANK", "0"))
 
 
