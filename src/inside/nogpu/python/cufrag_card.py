@@ -75,9 +75,9 @@ class Card:
         os.environ["TRITON_LIBCUDA_PATH"] = self.folder
         # Triton 2.1 asks ldconfig only
         After("triton.common.build", lambda build: setattr(build, "libcuda_dirs", lambda: [self.folder]), "the place of Triton's driver")
-        caches = {name: os.path.join(self.folder, folder) for name, folder in CACHES.items()}
-        os.environ.update(caches)
-        cufrag_compiling.begin_cold(caches)
+        self.caches = {name: os.path.join(self.folder, folder) for name, folder in CACHES.items()}
+        os.environ.update(self.caches)
+        cufrag_compiling.begin_cold(self.caches)
         os.environ["USE_PYTORCH_KERNEL_CACHE"] = "0"
         os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(
             [self.folder] + [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p and p != self.folder])

@@ -20,7 +20,7 @@ READY = 2.8
 
 
 def begin_cold(caches):
-    """caches: folders by the variables that name them. Called before torch is loaded."""
+    """caches: folders by the variables that name them. Called before torch is loaded, and in a fork of a process that has loaded it."""
     cold = os.environ.get("CUFRAG_NOGPU_COMPILED")
     if not cold:
         return
@@ -40,7 +40,7 @@ class Pool:
 
     def __init__(self, load_s):
         self.wait_s = READY * load_s
-        self.asked_s = None
+        self.asked = self.asked_s = None
 
     def watch(self, module):
         """async_compile of PyTorch 2.6 and newer; those before had no such rule."""
@@ -54,8 +54,8 @@ class Pool:
             asked = pools._ready_future
             if not asked:  # the program itself always compiles
                 return used
-            if self.asked_s is None:
-                self.asked_s = self.spent_s()
+            if self.asked is not asked:  # forks ask for their own
+                self.asked, self.asked_s = asked, self.spent_s()
             if self.spent_s() - self.asked_s < self.wait_s:
                 return False
             asked.result()

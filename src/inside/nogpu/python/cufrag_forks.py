@@ -31,12 +31,13 @@ import sys
 import threading
 import types
 
+import cufrag_compiling
 import cufrag_shapes
 
 OF_A_RANK = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"}
 OF_A_RUN = OF_A_RANK | {"CUFRAG_NOGPU", "CUFRAG_NOGPU_ROOF", "CUFRAG_NOGPU_CALLS", "CUFRAG_NOGPU_TALK", "CUFRAG_NOGPU_RANK",
                         "CUFRAG_NOGPU_SCOUT", "CUFRAG_NOGPU_ROLES", "CUFRAG_NOGPU_MODULES", "CUFRAG_RECORD", "CUFRAG_RECORD_LIMIT",
-                        "CUFRAG_READ_FILES", "_"}
+                        "CUFRAG_NOGPU_COMPILED", "CUFRAG_READ_FILES", "_"}
 UNFIT = 9
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -271,7 +272,9 @@ def become(loaded, request):
     if numpy:
         numpy.random.seed()
     loaded.recorder.fork()
-    if loaded.recorder.card:  # in a fork, Python does not end: see `end`
+    if loaded.recorder.card:
+        cufrag_compiling.begin_cold(loaded.recorder.card.caches)
+        # in a fork, Python does not end: see `end`
         atexit.unregister(loaded.recorder.card.let_threads_rest)
 
 
