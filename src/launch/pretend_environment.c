@@ -85,22 +85,26 @@ void frag_pretend_python(const struct frag_inside_files *files)
 	setenv("CUFRAG_NOGPU_HOME", files->folder, 1);
 }
 
+/* A file or folder of the recording's own. */
+static void put_path(const struct pretend_job *j, const char *variable, const char *name)
+{
+	char path[sizeof(j->folder) + 16];
+
+	snprintf(path, sizeof(path), "%s/%s", j->folder, name);
+	setenv(variable, path, 1);
+}
+
 static void put_read_files(const struct pretend_job *j)
 {
-	char list[sizeof(j->folder) + 16];
 	FRAG_AUTO_FREE char *library = frag_path_join(j->files.folder, "libcufrag_files.so");
 
-	snprintf(list, sizeof(list), "%s/read", j->folder);
-	setenv("CUFRAG_READ_FILES", list, 1);
+	put_path(j, "CUFRAG_READ_FILES", "read");
 	if (library)
 		frag_launch_preload(library);
 }
 
 void frag_pretend_put_all(const struct pretend_job *j)
 {
-	char calls[sizeof(j->folder) + 16];
-	char compiled[sizeof(j->folder) + 16];
-
 	frag_pretend_python(&j->files);
 	setenv("CUFRAG_RECORD", j->folder, 1);
 	frag_launch_put_number("CUFRAG_RECORD_ENTRIES",
@@ -111,11 +115,9 @@ void frag_pretend_put_all(const struct pretend_job *j)
 		frag_launch_put_number("CUFRAG_RECORD_LIMIT", j->l->limit_bytes);
 	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
 	frag_launch_put_number("CUFRAG_NOGPU_MEMORY", j->o->memory_bytes);
-	snprintf(calls, sizeof(calls), "%s/calls", j->folder);
-	setenv("CUFRAG_NOGPU_CALLS", calls, 1);
-	snprintf(compiled, sizeof(compiled), "%s/compiled", j->folder);
+	put_path(j, "CUFRAG_NOGPU_CALLS", "calls");
 	if (!j->o->warm_caches)
-		setenv("CUFRAG_NOGPU_COMPILED", compiled, 1);
+		put_path(j, "CUFRAG_NOGPU_COMPILED", "compiled");
 	if (j->kept.stem)
 		put_read_files(j);
 }

@@ -80,12 +80,6 @@ static long peak_kib(const char *path, uint64_t times, bool make)
 	return usage.ru_maxrss;
 }
 
-#ifdef __SANITIZE_THREAD__
-#define GROWTH_KIB 60000 /* its own notes of what was touched, which it frees when it has time */
-#else
-#define GROWTH_KIB 20000
-#endif
-
 /* 0.5 M and 4 M events: in memory there would be 84 MB between them (in the quick suite a tenth). First of all: a child
  * begins with what its parent has. */
 TEST(test_memory_is_constant)
@@ -99,7 +93,7 @@ TEST(test_memory_is_constant)
 		replayed[i] = peak_kib(path, rounds[i], false);
 	}
 	unlink(path);
-	if (made[1] > made[0] + GROWTH_KIB || replayed[1] > replayed[0] + GROWTH_KIB)
+	if (made[1] > made[0] + 20000 || replayed[1] > replayed[0] + 20000)
 		fail_msg("KiB: making %ld and %ld, replaying %ld and %ld", made[0], made[1],
 			 replayed[0], replayed[1]);
 }

@@ -24,13 +24,13 @@ def begin_cold(caches):
     cold = os.environ.get("CUFRAG_NOGPU_COMPILED")
     if not cold:
         return
-    mark = os.path.join(cold, "began")  # by the first process of the recording
-    os.makedirs(cold, exist_ok=True)
-    with open(mark, "a"):
-        began = os.stat(mark).st_mtime
-    for path in glob.glob(os.path.join(caches["TRITON_CACHE_DIR"], "*", "*.autotune.json")):  # what a kernel's own tuning found
-        with contextlib.suppress(FileNotFoundError):  # another process did it
-            if os.stat(path).st_mtime < began:
+    try:
+        os.makedirs(cold)
+    except FileExistsError:  # not the first process of the recording
+        pass
+    else:
+        for path in glob.glob(os.path.join(caches["TRITON_CACHE_DIR"], "*", "*.autotune.json")):  # what a kernel's own tuning found
+            with contextlib.suppress(FileNotFoundError):  # another recording did it
                 os.unlink(path)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(cold, os.environ.get("RANK", "0"))
 
