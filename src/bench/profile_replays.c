@@ -14,7 +14,7 @@
 #include <frag/clock.h>
 #include <frag/replay.h>
 
-#include "session/call_log.h"
+#include "compare/call_log.h"
 #include "bench.h"
 #include "profile_scale.h"
 

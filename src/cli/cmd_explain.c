@@ -7,7 +7,7 @@
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
 #include "cli/viewing.h"
-#include "explain/export/export_stacks.h"
+#include "trace/writers/export_stacks.h"
 #include "explain/moment/explain.h"
 
 struct options {

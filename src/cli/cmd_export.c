@@ -4,7 +4,7 @@
 
 #include "cli/common.h"
 #include "cli/recordings.h"
-#include "explain/export/export.h"
+#include "trace/writers/export.h"
 
 struct options {
 	unsigned to; /* enum frag_export_format; FRAG_EXPORT_COUNT = not given */

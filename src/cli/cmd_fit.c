@@ -8,10 +8,10 @@
 
 #include "cli/launching.h"
 #include "cli/show_answer.h"
-#include "launch/vary.h"
+#include "pretend/start/vary.h"
 #include "plan/fit/fit_cards.h"
 #include "plan/fit/fit_vary.h"
-#include "program/fit_classes.h"
+#include "pretend/start/fit_classes.h"
 
 struct options {
 	struct frag_pretend pretend; /* first: its rows count from here */

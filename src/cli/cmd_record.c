@@ -8,7 +8,7 @@
 #include "base/outfile.h"
 #include "cli/launching.h"
 #include "cli/recordings.h"
-#include "launch/way.h"
+#include "inject/launch/way.h"
 
 #define WAYS_MAX 12u
 

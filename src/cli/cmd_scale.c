@@ -5,7 +5,7 @@
 
 #include "cli/launching.h"
 #include "cli/show_answer.h"
-#include "launch/vary.h"
+#include "pretend/start/vary.h"
 #include "plan/scale/prediction.h"
 
 struct list {

@@ -6,7 +6,7 @@
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
 #include "lib/grow.h"
-#include "sweep/sweep.h"
+#include "fleet/sweep.h"
 
 /* ---- values of options ----------------------------------------------------------- */
 

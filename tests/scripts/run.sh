@@ -73,7 +73,7 @@ test_record_without_cuda_writes_nothing() {
 
 test_roles_are_stages_and_parts_of_a_sequence() {
 	command -v python3 > /dev/null || return $SKIP
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/src/inside/nogpu/python python3 - <<- 'END' > roles || return
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/src/pretend/python python3 - <<- 'END' > roles || return
 		import types
 		import cufrag_roles as roles
 		def stands(world, lists, stage_lists):
@@ -228,12 +228,12 @@ test_make_runs_one_test() {
 # ---- Makefile: registries follow the files
 
 build_project() {
-	mkdir -p src/base src/cli src/monitor src/inside/nogpu/libraries src/device/sim src/include/frag policies scripts/build results/card
+	mkdir -p src/base src/cli src/monitor src/pretend/libraries src/device/sim src/include/frag policies scripts/build results/card
 	cp "$root/Makefile" .
 	cp "$root/scripts/build/cost_inc.sh" scripts/build/
 	echo call,bytes,ns > results/card/profile.csv
 	touch src/device/sim/cost.h src/include/frag/device.h
-	echo head > src/inside/nogpu/libraries/conv_table.csv
+	echo head > src/pretend/libraries/conv_table.csv
 	echo "<p>" > src/monitor/page.html
 	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
 	echo 'extern int frag_x; int frag_x;' > src/base/base.c

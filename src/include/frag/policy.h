@@ -147,7 +147,7 @@ struct frag_policy_env {
  * but never recommended. Counts the requests that the plan served in FRAG_COUNTER_PLAN_HITS. */
 #define FRAG_POLICY_PLANNED (1u << 6)
 #define FRAG_COUNTER_PLAN_HITS "planned.hits"
-/* What the policy does itself, so a live program (src/inside/live) need not. STREAMS: gives memory
+/* What the policy does itself, so a live program (src/inject/live) need not. STREAMS: gives memory
  * to another stream only when the work that used it is done. FENCED: unmaps memory only then.
  * POOLS: keeps private pools separate, and their memory in place until the pool itself is
  * trimmed. */
