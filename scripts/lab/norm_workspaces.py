@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What cuDNN's batch normalization takes beside its tensors: src/inside/nogpu/libraries/cudnn_norm.c is the rule.
+"""What cuDNN's batch normalization takes beside its tensors: src/pretend/libraries/cudnn_norm.c is the rule.
 
     norm_workspaces.py > OUT.csv        # on a card, or recorded without one
 

@@ -9,7 +9,7 @@
 #
 # and is called as
 #
-#	gnuplot -c scripts/plot/name.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE [EXTRA]
+#	gnuplot -c scripts/plot/NAME.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE [EXTRA]
 #
 # A sheet is 560 pixels wide and no letter is smaller than 13.3 of them: on a telephone of 400
 # pixels that is 9, and a report takes two sheets side by side.
