@@ -454,7 +454,7 @@ plots: $(B)/cufrag
 baseline: $(B)/cufrag
 	@tests/golden/run.sh --rewrite $(B)/cufrag
 
-#: docs       renew the generated parts of docs/
+#: docs       renew the generated parts of documents; write commands, JSON and options of policies to build/docs
 docs: $(B)/cufrag
 	@scripts/build/docs.sh $(B)/cufrag
 
@@ -473,13 +473,17 @@ hdr-public: $(GENERATED)
 				{ echo "hdr-public: $$h does not compile as $$as" >&2; exit 1; }; done; done
 	@echo 'hdr-public: every public header compiles as C11 and as C++'
 
-.PHONY: lint layers hdr-check format format-check cppcheck tidy docs-check
-#: lint       layers, headers, format, cppcheck, clang-tidy, generated docs
-lint: layers hdr-check hdr-public format-check cppcheck tidy docs-check
+.PHONY: lint names layers hdr-check format format-check cppcheck tidy docs-check
+#: lint       layers, names in documents and comments, headers, format, cppcheck, clang-tidy, generated docs
+lint: layers names hdr-check hdr-public format-check cppcheck tidy docs-check
 	@echo 'lint: clean'
 
 layers:
 	@scripts/build/check_layers.sh
+
+#: names      every path, section, command and option that documents and comments name exists
+names: $(B)/cufrag
+	@scripts/build/check_names.py $(B)/cufrag
 
 #: hdr-check  every header compiles alone
 hdr-check: $(GENERATED)
