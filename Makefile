@@ -573,10 +573,13 @@ wheel: wheel-programs
 wheel-programs: $(B)/libcufrag.a
 	+@$(MAKE) --no-print-directory OLD_GLIBC=1 $(B)/glibc-2.28/cufrag
 
-#: lines      count the lines of code by folder (TREE=commit: of that commit)
-.PHONY: lines
+#: lines      count everything that somebody has to read, by folder (TREE=commit: of that commit)
+#: budget     compare it with budget.txt
+.PHONY: lines budget
 lines:
-	@scripts/build/lines.sh $(TREE)
+	@scripts/build/budget.py --count $(TREE)
+budget: $(B)/cufrag
+	@scripts/build/budget.py --program $(B)/cufrag $(addprefix --wheel ,$(wildcard $(B)/wheel/*.whl))
 
 #: clean      remove build/
 clean:
