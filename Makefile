@@ -454,7 +454,7 @@ plots: $(B)/cufrag
 baseline: $(B)/cufrag
 	@tests/golden/run.sh --rewrite $(B)/cufrag
 
-#: docs       renew the generated parts of documents; write commands, JSON and options of policies to build/docs
+#: docs       renew the generated parts of documents; reference pages go to build/docs
 docs: $(B)/cufrag
 	@scripts/build/docs.sh $(B)/cufrag
 
@@ -474,7 +474,7 @@ hdr-public: $(GENERATED)
 	@echo 'hdr-public: every public header compiles as C11 and as C++'
 
 .PHONY: lint names layers hdr-check format format-check cppcheck tidy docs-check
-#: lint       layers, names in documents and comments, headers, format, cppcheck, clang-tidy, generated docs
+#: lint       layers, names in documents, headers, format, cppcheck, clang-tidy, generated docs
 lint: layers names hdr-check hdr-public format-check cppcheck tidy docs-check
 	@echo 'lint: clean'
 

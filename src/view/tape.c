@@ -3,26 +3,7 @@
  * The events of a lane as columns. What the program did is the same under every policy and
  * written once; what the policy did with it is written for each. A reader derives requested and allocated bytes from the
  * events; where that is not what the replay had, a correction is written, so the reader is always exact.
- *
- * A page has blobs in base 64: <script type="application/zlib" id="bN"> (octet-stream if not compressed). One is JSON,
- * struct frag_view, which names the others. These hold columns, each after its length (4 bytes, little-endian). Numbers
- * are in groups of 7 bits, the lowest first. A step is a difference: 0, -1, 1, -2 are written as 0, 1, 2, 3.
- *
- *	pyramid		of requested, allocated, active, reserved, per bucket: step of the maximum; maximum - minimum.
- *			Last: its first time, in us
- *	losses		events since the last sample, non-releasable, releasable
- *	marks		kind (enum mark), events and us since the last, bytes
- *	requests, begin	time; of each block: slots since the last, its age in events and us, bytes, stack, stream, pool; 0
- *	requests	kind and flags (a byte); step of the time; request (0: a new one, else its number); of new ones steps
- *			of bytes, stack, stream, pool; of an alloc 0 or slot + 1 (0: the slot freed last), of a free the age
- *			of its block in events; pool or mark
- *	places, begin	the four series; of each block: state, step of its address, granted - bytes; of each range of a
- *			segment: step of its start, bytes, stream
- *	places		address (0: refused, 1: a new one, else its number + 2); of new ones step of address / 512, the rest;
- *			granted - bytes; changes of segments: events, kind, address, bytes, stream; corrections: event of the
- *			piece, series, step
- *
- * "begin": the state at the beginning of a piece. tests/view/page.py reads the whole format.
+ * tests/view/page.py reads the whole format.
  */
 #include <string.h>
 

@@ -177,7 +177,7 @@ def _frame(page: str, height: int = 720) -> str:
 
 
 class Answer(Dict[str, Any]):
-    """What a command answers: its JSON (json.md of `make docs`) as a dict, its conclusions as text, its page in a notebook."""
+    """What a command answers: its JSON as a dict, its conclusions as text, its page in a notebook."""
 
     def __init__(self, arguments: Sequence[str]):
         super().__init__(json.loads(_run([*arguments, "--json=-"])))
