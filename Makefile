@@ -527,7 +527,7 @@ DOCS := $(SHARE)/doc/cufrag
 .PHONY: install uninstall deb clean help
 #: install    install into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
 install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
-	install -d "$(BIN)" "$(LIB)/pkgconfig" "$(INC)/frag/metrics" "$(DATA)/plot" "$(DOCS)/docs/img" "$(DOCS)/results/nogpu/img" "$(DOCS)/results/published/img" "$(DOCS)/docs/grafana" "$(SHARE)/man/man1" \
+	install -d "$(BIN)" "$(LIB)/pkgconfig" "$(INC)/frag/metrics" "$(DATA)/plot" "$(DOCS)/docs/img" "$(DOCS)/docs/grafana" "$(SHARE)/man/man1" \
 		"$(SHARE)/bash-completion/completions" "$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 $(B)/cufrag "$(BIN)/cufrag"
 	install -m 755 scripts/record_torch.py "$(BIN)/cufrag-record-torch"
@@ -542,8 +542,6 @@ endif
 	install -m 644 README.md CHANGELOG.md LICENSE "$(DOCS)"
 	install -m 644 $(wildcard docs/*.md) "$(DOCS)/docs"
 	install -m 644 $(wildcard docs/img/*) "$(DOCS)/docs/img"
-	install -m 644 $(wildcard results/nogpu/img/*) "$(DOCS)/results/nogpu/img"
-	install -m 644 $(wildcard results/published/img/*) "$(DOCS)/results/published/img"
 	install -m 644 $(wildcard docs/grafana/*) "$(DOCS)/docs/grafana"
 	@umask 022; printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: cufrag' \
 		'Description: replay of GPU memory histories through any allocation policy' 'Version: $(VERSION)' \
