@@ -159,7 +159,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 	if (!rc)
 		rc = read_line(&cli, tables, &err);
 	if (!rc && cli.help_)
-		frag_cli_help(cmd, false, stdout);
+		frag_cli_help(cmd, argc > 2 && !strcmp(argv[argc - 1], "all"), stdout);
 	else if (!rc)
 		rc = cmd->run(&cli, options, &err);
 	rc = !rc && need_unknown ? FRAG_EXIT_UNKNOWN : rc;
