@@ -4,7 +4,7 @@
 
 Paths of the repository (in documents, and in comments of code), links and their anchors, sections
 (`docs/x.md, "Section"`), and, with PROGRAM, commands and options of cufrag in documents. A word in
-capitals in a path stands for anything: src/cli/cmd_NAME.c. Exit status 1 if something is missing."""
+capitals in a path stands for anything: src/cli/cmd_NAME.c. Exit status 1 if one is missing."""
 import fnmatch
 import os
 import re
@@ -48,8 +48,7 @@ class Tree:
     def sections(self, page):
         """Anchor -> title, as GitHub makes anchors."""
         if page not in self.titles:
-            with open(page, encoding="utf-8") as text:
-                found = re.findall(r"^#+ (.*)", text.read(), re.M)
+            found = re.findall(r"^#+ (.*)", open(page, encoding="utf-8").read(), re.M)
             self.titles[page] = {re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-"): t for t in found}
         return self.titles[page]
 
@@ -77,7 +76,7 @@ def missing_files(tree, name, line):
     folder = os.path.dirname(name)
     for target in re.findall(r"\]\(([^)\s]+)\)", line) if name.endswith(".md") else ():
         page, _, anchor = target.partition("#")
-        page = os.path.normpath(os.path.join(folder, page)) if page else name
+        page = os.path.normpath(os.path.join(folder, page or os.path.basename(name)))
         lost = anchor and page in tree.known and anchor not in tree.sections(page)
         if not target.startswith("http") and (page not in tree.known or lost):
             yield "link " + target
@@ -105,14 +104,15 @@ def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
     tree, options, bad = Tree(), {}, 0
     for command in output(*sys.argv[1:], "help", "--format", "names").split() if sys.argv[1:] else ():
-        options[command] = set(OPTION.findall(output(sys.argv[1], "help", command, "--all") + " --help --all --format"))
+        text = output(sys.argv[1], "help", command, "--all") + output(sys.argv[1], "help", "options")
+        options[command] = set(OPTION.findall(text)) | {"--help"}
     for name in tree.files:
         for number, line in prose(name):
             found = list(missing_files(tree, name, line))
-            if options and name.endswith(".md") and not name.startswith("results/"):
+            if options and re.match(r"(?!results/).*\.md$", name):
                 found += missing_commands(options, line)
             bad += len(found)
-            sys.stderr.writelines(f"{name}:{number}: {what} does not exist\n" for what in found)
+            sys.stderr.writelines(f"{name}:{number}: no {what}\n" for what in found)
     print("check_names: " + (f"{bad} names are missing" if bad else "every name exists"))
     return bad > 0
 
