@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#define FRAG_HELD_LIBRARY "libcufrag_files.so"
+
 #define FRAG_HELD_FULL 1u
 #define FRAG_HELD_WAS_FULL 2u
 

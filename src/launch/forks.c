@@ -22,6 +22,7 @@
 #include <frag/base.h>
 
 #include "base/outfile.h"
+#include "launch/held.h"
 #include "launch/family.h"
 
 #define FILE_MAX_BYTES (4u << 20)
@@ -193,6 +194,14 @@ static void __attribute__((noreturn)) serve(const char *folder, struct first *f,
 	if (getenv("CUFRAG_READ_FILES")) {
 		snprintf(path, sizeof(path), "%s/read", folder);
 		setenv("CUFRAG_READ_FILES", path, 1);
+	}
+	if (getenv("CUFRAG_HELD")) { /* what modules write as they are loaded */
+		struct frag_err err;
+
+		if (frag_held_make(folder, FRAG_GIB, &err))
+			_exit(127);
+		snprintf(path, sizeof(path), "%s/held", folder);
+		setenv("CUFRAG_HELD", path, 1);
 	}
 	snprintf(script, sizeof(script), "%s/cufrag_forks.py", home);
 	snprintf(modules, sizeof(modules), "%s/modules", folder);

@@ -71,7 +71,9 @@ FRAG_CALL(int, lremovexattr, CHANGE_LINK, (const char *path, const char *name), 
 
 static const char *path_of_fd(struct place *p, int fd)
 {
-	return frag_held_find_fd(p, fd) && !frag_held_copy(p, false) ? p->up : NULL;
+	if (!frag_held_find_fd(p, fd))
+		return NULL;
+	return !p->in_up && p->on_disk && frag_held_copy(p, false) ? "" : p->up;
 }
 
 #define FRAG_CALL_FD(name, parameters, args, instead) \

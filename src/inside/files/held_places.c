@@ -258,7 +258,7 @@ bool frag_held_find_fd(struct place *p, int fd)
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	return frag_held && read_link(link, path) > 0 && *path == '/' && strncmp(path, root, root_len) &&
-	       frag_held_find(p, AT_FDCWD, path, false) && p->on_disk;
+	       frag_held_find(p, AT_FDCWD, path, false);
 }
 
 /* Of a path that is only read: is its folder, by this name, one of which nothing is held? Then only its last name can be a link. */
@@ -575,11 +575,11 @@ char *const *frag_held_variables(char *const *given, size_t n, char **all)
 	snprintf(ours[1], sizeof(ours[1]), "%s%s", names[1], not_held);
 	memcpy(all, given, n * sizeof(*all));
 	for (size_t i = 0, k; i < 3; i++) {
-		for (k = 0; k < n && strncmp(given[k], names[i], strlen(names[i])) != 0;)
+		for (k = 0; k < n && strncmp(all[k], names[i], strlen(names[i])) != 0;)
 			k++;
-		if (i == 2 && dladdr((void *)frag_held_variables, &self) && (k == n || !strstr(given[k], self.dli_fname)))
+		if (i == 2 && dladdr((void *)frag_held_variables, &self) && (k == n || !strstr(all[k], self.dli_fname)))
 			snprintf(ours[2], sizeof(ours[2]), "%s%s%s%.6000s", names[2], self.dli_fname, k < n ? ":" : "",
-				 k < n ? given[k] + strlen(names[2]) : "");
+				 k < n ? all[k] + strlen(names[2]) : "");
 		else if (k < n)
 			continue;
 		all[k < n ? k : n] = ours[i];
