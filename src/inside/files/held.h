@@ -34,11 +34,12 @@
 #define FRAG_SYS(name, ...) syscall(SYS_##name, __VA_ARGS__)
 
 struct place {
-	char user[PATH_MAX];		/* absolute and without links */
-	char up[PATH_MAX + PATH_MAX];	/* its copy; may be "/proc/self/fd/N/…" where it is too long */
-	bool in_up, on_disk;		/* is it there, as the program sees it? */
-	bool beneath;			/* something lies on disk, and it did not remove that … */
-	bool hidden;			/* … something does, and it does not see it */
+	char user[PATH_MAX]; /* absolute and without links */
+	char up[PATH_MAX +
+		PATH_MAX];   /* its copy; may be "/proc/self/fd/N/…" where it is too long */
+	bool in_up, on_disk; /* is it there, as the program sees it? */
+	bool beneath;	     /* something lies on disk, and it did not remove that … */
+	bool hidden;	     /* … something does, and it does not see it */
 	mode_t mode;
 	struct stat disk;
 };

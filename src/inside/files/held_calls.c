@@ -35,35 +35,44 @@
 	}
 #define FRAG_CALL(type, name, how, parameters, ...) \
 	FRAG_CALL_AT(type, name, how, parameters, int dir = AT_FDCWD, __VA_ARGS__)
-#define LINK(how, flags) ((flags) & AT_SYMLINK_NOFOLLOW ? how##_LINK : how)
+#define LINK(how, flags) ((flags)&AT_SYMLINK_NOFOLLOW ? how##_LINK : how)
 
 FRAG_CALL(int, access, READ, (const char *path, int mode), path, mode)
 FRAG_CALL(int, eaccess, READ, (const char *path, int mode), path, mode)
 FRAG_CALL(int, euidaccess, READ, (const char *path, int mode), path, mode)
-FRAG_CALL_AT(int, faccessat, LINK(READ, flags), (int dir, const char *path, int mode, int flags), , dir, path, mode, flags)
+FRAG_CALL_AT(int, faccessat, LINK(READ, flags), (int dir, const char *path, int mode, int flags), ,
+	     dir, path, mode, flags)
 FRAG_CALL(int, chdir, READ, (const char *path), path)
 FRAG_CALL(int, statfs, READ, (const char *path, struct statfs *to), path, to)
 FRAG_CALL(int, statfs64, READ, (const char *path, struct statfs64 *to), path, to)
 FRAG_CALL(int, statvfs, READ, (const char *path, struct statvfs *to), path, to)
 FRAG_CALL(int, statvfs64, READ, (const char *path, struct statvfs64 *to), path, to)
 FRAG_CALL(long, pathconf, READ, (const char *path, int name), path, name)
-FRAG_CALL(ssize_t, getxattr, READ, (const char *path, const char *name, void *to, size_t n), path, name, to, n)
-FRAG_CALL(ssize_t, lgetxattr, READ_LINK, (const char *path, const char *name, void *to, size_t n), path, name, to, n)
+FRAG_CALL(ssize_t, getxattr, READ, (const char *path, const char *name, void *to, size_t n), path,
+	  name, to, n)
+FRAG_CALL(ssize_t, lgetxattr, READ_LINK, (const char *path, const char *name, void *to, size_t n),
+	  path, name, to, n)
 FRAG_CALL(ssize_t, listxattr, READ, (const char *path, char *to, size_t n), path, to, n)
 FRAG_CALL(ssize_t, llistxattr, READ_LINK, (const char *path, char *to, size_t n), path, to, n)
 FRAG_CALL(int, truncate, CHANGE, (const char *path, off_t n), path, n)
 FRAG_CALL(int, truncate64, CHANGE, (const char *path, off_t n), path, n)
 FRAG_CALL(int, chmod, CHANGE, (const char *path, mode_t mode), path, mode)
 FRAG_CALL(int, lchmod, CHANGE_LINK, (const char *path, mode_t mode), path, mode)
-FRAG_CALL_AT(int, fchmodat, LINK(CHANGE, flags), (int dir, const char *path, mode_t mode, int flags), , dir, path, mode, flags)
+FRAG_CALL_AT(int, fchmodat, LINK(CHANGE, flags),
+	     (int dir, const char *path, mode_t mode, int flags), , dir, path, mode, flags)
 FRAG_CALL(int, chown, CHANGE, (const char *path, uid_t user, gid_t group), path, user, group)
 FRAG_CALL(int, lchown, CHANGE_LINK, (const char *path, uid_t user, gid_t group), path, user, group)
 FRAG_CALL(int, utime, CHANGE, (const char *path, const struct utimbuf *t), path, t)
 FRAG_CALL(int, utimes, CHANGE, (const char *path, const struct timeval t[2]), path, t)
 FRAG_CALL(int, lutimes, CHANGE_LINK, (const char *path, const struct timeval t[2]), path, t)
-FRAG_CALL_AT(int, futimesat, CHANGE, (int dir, const char *path, const struct timeval t[2]), , dir, path, t)
-FRAG_CALL(int, setxattr, CHANGE, (const char *path, const char *name, const void *v, size_t n, int flags), path, name, v, n, flags)
-FRAG_CALL(int, lsetxattr, CHANGE_LINK, (const char *path, const char *name, const void *v, size_t n, int flags), path, name, v, n, flags)
+FRAG_CALL_AT(int, futimesat, CHANGE, (int dir, const char *path, const struct timeval t[2]), , dir,
+	     path, t)
+FRAG_CALL(int, setxattr, CHANGE,
+	  (const char *path, const char *name, const void *v, size_t n, int flags), path, name, v,
+	  n, flags)
+FRAG_CALL(int, lsetxattr, CHANGE_LINK,
+	  (const char *path, const char *name, const void *v, size_t n, int flags), path, name, v,
+	  n, flags)
 FRAG_CALL(int, removexattr, CHANGE, (const char *path, const char *name), path, name)
 FRAG_CALL(int, lremovexattr, CHANGE_LINK, (const char *path, const char *name), path, name)
 
@@ -83,15 +92,19 @@ static const char *path_of_fd(struct place *p, int fd)
 		struct place p; \
 		const char *path = frag_held ? path_of_fd(&p, fd) : NULL; \
 \
-		return path ? (int)(instead) : ((int(*) parameters)frag_next(&function, #name))args; \
+		return path ? (int)(instead) \
+			    : ((int(*) parameters)frag_next(&function, #name))args; \
 	}
 FRAG_CALL_FD(fchmod, (int fd, mode_t mode), (fd, mode), FRAG_SYS(fchmodat, AT_FDCWD, path, mode))
-FRAG_CALL_FD(fchown, (int fd, uid_t u, gid_t g), (fd, u, g), FRAG_SYS(fchownat, AT_FDCWD, path, u, g, 0))
-FRAG_CALL_FD(futimens, (int fd, const struct timespec t[2]), (fd, t), FRAG_SYS(utimensat, AT_FDCWD, path, t, 0))
+FRAG_CALL_FD(fchown, (int fd, uid_t u, gid_t g), (fd, u, g),
+	     FRAG_SYS(fchownat, AT_FDCWD, path, u, g, 0))
+FRAG_CALL_FD(futimens, (int fd, const struct timespec t[2]), (fd, t),
+	     FRAG_SYS(utimensat, AT_FDCWD, path, t, 0))
 FRAG_CALL_FD(futimes, (int fd, const struct timeval t[2]), (fd, t), utimes(path, t))
-FRAG_CALL_FD(fsetxattr, (int fd, const char *name, const void *v, size_t n, int flags), (fd, name, v, n, flags),
-	     FRAG_SYS(setxattr, path, name, v, n, flags))
-FRAG_CALL_FD(fremovexattr, (int fd, const char *name), (fd, name), FRAG_SYS(removexattr, path, name))
+FRAG_CALL_FD(fsetxattr, (int fd, const char *name, const void *v, size_t n, int flags),
+	     (fd, name, v, n, flags), FRAG_SYS(setxattr, path, name, v, n, flags))
+FRAG_CALL_FD(fremovexattr, (int fd, const char *name), (fd, name),
+	     FRAG_SYS(removexattr, path, name))
 
 FRAG_EXPORT int fchownat(int dir, const char *path, uid_t user, gid_t group, int flags)
 {
@@ -144,17 +157,28 @@ FRAG_STAT(stat, READ, (const char *path, struct stat *st), int dir = AT_FDCWD, p
 FRAG_STAT(stat64, READ, (const char *path, struct stat64 *st), int dir = AT_FDCWD, path, st)
 FRAG_STAT(lstat, READ_LINK, (const char *path, struct stat *st), int dir = AT_FDCWD, path, st)
 FRAG_STAT(lstat64, READ_LINK, (const char *path, struct stat64 *st), int dir = AT_FDCWD, path, st)
-FRAG_STAT(fstatat, LINK(READ, flags), (int dir, const char *path, struct stat *st, int flags), , dir, path, st, flags)
-FRAG_STAT(fstatat64, LINK(READ, flags), (int dir, const char *path, struct stat64 *st, int flags), , dir, path, st, flags)
+FRAG_STAT(fstatat, LINK(READ, flags), (int dir, const char *path, struct stat *st, int flags), ,
+	  dir, path, st, flags)
+FRAG_STAT(fstatat64, LINK(READ, flags), (int dir, const char *path, struct stat64 *st, int flags), ,
+	  dir, path, st, flags)
 /* of programs that were built for older C libraries */
-FRAG_STAT(__xstat, READ, (int v, const char *path, struct stat *st), int dir = AT_FDCWD, v, path, st)
-FRAG_STAT(__xstat64, READ, (int v, const char *path, struct stat64 *st), int dir = AT_FDCWD, v, path, st)
-FRAG_STAT(__lxstat, READ_LINK, (int v, const char *path, struct stat *st), int dir = AT_FDCWD, v, path, st)
-FRAG_STAT(__lxstat64, READ_LINK, (int v, const char *path, struct stat64 *st), int dir = AT_FDCWD, v, path, st)
-FRAG_STAT(__fxstatat, LINK(READ, flags), (int v, int dir, const char *path, struct stat *st, int flags), , v, dir, path, st, flags)
-FRAG_STAT(__fxstatat64, LINK(READ, flags), (int v, int dir, const char *path, struct stat64 *st, int flags), , v, dir, path, st, flags)
-FRAG_CALL_AT(int, statx, LINK(READ, flags), (int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict st), ,
-	     dir, path, flags, mask, st)
+FRAG_STAT(__xstat, READ, (int v, const char *path, struct stat *st), int dir = AT_FDCWD, v, path,
+	  st)
+FRAG_STAT(__xstat64, READ, (int v, const char *path, struct stat64 *st), int dir = AT_FDCWD, v,
+	  path, st)
+FRAG_STAT(__lxstat, READ_LINK, (int v, const char *path, struct stat *st), int dir = AT_FDCWD, v,
+	  path, st)
+FRAG_STAT(__lxstat64, READ_LINK, (int v, const char *path, struct stat64 *st), int dir = AT_FDCWD,
+	  v, path, st)
+FRAG_STAT(__fxstatat, LINK(READ, flags),
+	  (int v, int dir, const char *path, struct stat *st, int flags), , v, dir, path, st, flags)
+FRAG_STAT(__fxstatat64, LINK(READ, flags),
+	  (int v, int dir, const char *path, struct stat64 *st, int flags), , v, dir, path, st,
+	  flags)
+FRAG_CALL_AT(int, statx, LINK(READ, flags),
+	     (int dir, const char *restrict path, int flags, unsigned mask,
+	      struct statx *restrict st),
+	     , dir, path, flags, mask, st)
 
 /* ---- links and where they lead -------------------------------------------------------------------------- */
 
@@ -181,10 +205,14 @@ static ssize_t read_link_at(int dir, const char *path, char *to, size_t room)
 	{ \
 		return read_link_at(__VA_ARGS__); \
 	}
-FRAG_READ_LINK(readlink, (const char *restrict path, char *restrict to, size_t n), AT_FDCWD, path, to, n)
-FRAG_READ_LINK(readlinkat, (int dir, const char *restrict path, char *restrict to, size_t n), dir, path, to, n)
-FRAG_READ_LINK(__readlink_chk, (const char *path, char *to, size_t n, size_t room), AT_FDCWD, path, to, n < room ? n : room)
-FRAG_READ_LINK(__readlinkat_chk, (int dir, const char *path, char *to, size_t n, size_t room), dir, path, to, n < room ? n : room)
+FRAG_READ_LINK(readlink, (const char *restrict path, char *restrict to, size_t n), AT_FDCWD, path,
+	       to, n)
+FRAG_READ_LINK(readlinkat, (int dir, const char *restrict path, char *restrict to, size_t n), dir,
+	       path, to, n)
+FRAG_READ_LINK(__readlink_chk, (const char *path, char *to, size_t n, size_t room), AT_FDCWD, path,
+	       to, n < room ? n : room)
+FRAG_READ_LINK(__readlinkat_chk, (int dir, const char *path, char *to, size_t n, size_t room), dir,
+	       path, to, n < room ? n : room)
 
 FRAG_EXPORT char *realpath(const char *restrict path, char *restrict to)
 {
@@ -192,7 +220,8 @@ FRAG_EXPORT char *realpath(const char *restrict path, char *restrict to)
 	struct place p;
 
 	if (!frag_held || !frag_held->changes || !frag_held_find(&p, AT_FDCWD, path, true))
-		return ((char *(*)(const char *, char *))frag_next(&function, "realpath"))(path, to);
+		return ((char *(*)(const char *, char *))frag_next(&function, "realpath"))(path,
+											   to);
 	if (!p.in_up && !p.on_disk)
 		return errno = ENOENT, NULL;
 	if (!*p.user)
@@ -242,12 +271,17 @@ FRAG_EXPORT char *getcwd(char *to, size_t room)
 #define HERE int dir = AT_FDCWD
 FRAG_MAKE(mkdir, (const char *path, mode_t mode), HERE, FRAG_SYS(mkdirat, dir, path, mode))
 FRAG_MAKE(mkdirat, (int dir, const char *path, mode_t mode), , FRAG_SYS(mkdirat, dir, path, mode))
-FRAG_MAKE(mknod, (const char *path, mode_t mode, dev_t dev), HERE, FRAG_SYS(mknodat, dir, path, mode, dev))
-FRAG_MAKE(mknodat, (int dir, const char *path, mode_t mode, dev_t dev), , FRAG_SYS(mknodat, dir, path, mode, dev))
-FRAG_MAKE(mkfifo, (const char *path, mode_t mode), HERE, FRAG_SYS(mknodat, dir, path, mode | S_IFIFO, 0))
-FRAG_MAKE(mkfifoat, (int dir, const char *path, mode_t mode), , FRAG_SYS(mknodat, dir, path, mode | S_IFIFO, 0))
+FRAG_MAKE(mknod, (const char *path, mode_t mode, dev_t dev), HERE,
+	  FRAG_SYS(mknodat, dir, path, mode, dev))
+FRAG_MAKE(mknodat, (int dir, const char *path, mode_t mode, dev_t dev), ,
+	  FRAG_SYS(mknodat, dir, path, mode, dev))
+FRAG_MAKE(mkfifo, (const char *path, mode_t mode), HERE,
+	  FRAG_SYS(mknodat, dir, path, mode | S_IFIFO, 0))
+FRAG_MAKE(mkfifoat, (int dir, const char *path, mode_t mode), ,
+	  FRAG_SYS(mknodat, dir, path, mode | S_IFIFO, 0))
 FRAG_MAKE(symlink, (const char *to, const char *path), HERE, FRAG_SYS(symlinkat, to, dir, path))
-FRAG_MAKE(symlinkat, (const char *to, int dir, const char *path), , FRAG_SYS(symlinkat, to, dir, path))
+FRAG_MAKE(symlinkat, (const char *to, int dir, const char *path), ,
+	  FRAG_SYS(symlinkat, to, dir, path))
 
 FRAG_EXPORT int linkat(int from, const char *old, int dir, const char *path, int flags)
 {
@@ -262,8 +296,8 @@ FRAG_EXPORT int linkat(int from, const char *old, int dir, const char *path, int
 	held = frag_held_find(&b, dir, path, false);
 	if (held && frag_held_make_room(&b))
 		return -1;
-	return (int)FRAG_SYS(linkat, *a.up ? AT_FDCWD : from, *a.up ? a.up : old, held ? AT_FDCWD : dir, held ? b.up : path,
-			     *a.up ? 0 : flags);
+	return (int)FRAG_SYS(linkat, *a.up ? AT_FDCWD : from, *a.up ? a.up : old,
+			     held ? AT_FDCWD : dir, held ? b.up : path, *a.up ? 0 : flags);
 }
 FRAG_EXPORT int link(const char *old, const char *path)
 {
@@ -295,7 +329,9 @@ FRAG_EXPORT int unlinkat(int dir, const char *path, int flags)
 
 	errno = 0;
 	if (!frag_held_find(&p, dir, path, false))
-		return errno == ENAMETOOLONG || errno == ELOOP ? -1 : (int)FRAG_SYS(unlinkat, dir, path, flags);
+		return errno == ENAMETOOLONG || errno == ELOOP
+			       ? -1
+			       : (int)FRAG_SYS(unlinkat, dir, path, flags);
 	if (!p.mode)
 		return (int)FRAG_SYS(unlinkat, AT_FDCWD, p.up, flags); /* says why not */
 	if (S_ISDIR(p.mode) != folder)
@@ -369,7 +405,8 @@ FRAG_EXPORT int renameat2(int from, const char *old, int to, const char *path, u
 		hide(&b);
 	if (held || too)
 		frag_held_changed();
-	return (int)FRAG_SYS(renameat2, held ? AT_FDCWD : from, held ? a.up : old, too ? AT_FDCWD : to, too ? b.up : path, flags);
+	return (int)FRAG_SYS(renameat2, held ? AT_FDCWD : from, held ? a.up : old,
+			     too ? AT_FDCWD : to, too ? b.up : path, flags);
 }
 FRAG_EXPORT int renameat(int from, const char *old, int to, const char *path)
 {
@@ -390,10 +427,12 @@ FRAG_EXPORT int rename(const char *old, const char *path)
 		char path[sizeof(other.sun_path) + 1] = ""; \
 		struct place p; \
 \
-		if (frag_held && at && at->sa_family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path) && \
-		    n <= sizeof(other)) { \
-			memcpy(path, ((const struct sockaddr_un *)at)->sun_path, n - offsetof(struct sockaddr_un, sun_path)); \
-			if (frag_held_find(&p, AT_FDCWD, path, true) && strlen(p.up) < sizeof(other.sun_path)) { \
+		if (frag_held && at && at->sa_family == AF_UNIX && \
+		    n > offsetof(struct sockaddr_un, sun_path) && n <= sizeof(other)) { \
+			memcpy(path, ((const struct sockaddr_un *)at)->sun_path, \
+			       n - offsetof(struct sockaddr_un, sun_path)); \
+			if (frag_held_find(&p, AT_FDCWD, path, true) && \
+			    strlen(p.up) < sizeof(other.sun_path)) { \
 				if (making && frag_held_make_room(&p)) \
 					return errno = errno == EEXIST ? EADDRINUSE : errno, -1; \
 				strcpy(other.sun_path, p.up); \
@@ -401,7 +440,8 @@ FRAG_EXPORT int rename(const char *old, const char *path)
 					at = (const struct sockaddr *)&other, n = sizeof(other); \
 			} \
 		} \
-		return ((int (*)(int, const struct sockaddr *, socklen_t))frag_next(&function, #name))(fd, at, n); \
+		return ((int (*)(int, const struct sockaddr *, socklen_t))frag_next( \
+			&function, #name))(fd, at, n); \
 	}
 FRAG_SOCKET(bind, true)
 FRAG_SOCKET(connect, false)
@@ -420,9 +460,11 @@ static void *open_library(void *(*next)(const char *, int), const char *path, in
 FRAG_EXPORT void *dlopen(const char *path, int flags)
 {
 	static void *function;
-	void *(*next)(const char *, int) = (void *(*)(const char *, int))frag_next(&function, "dlopen");
+	void *(*next)(const char *, int) =
+		(void *(*)(const char *, int))frag_next(&function, "dlopen");
 
-	return frag_held && path && strchr(path, '/') ? open_library(next, path, flags) : next(path, flags);
+	return frag_held && path && strchr(path, '/') ? open_library(next, path, flags)
+						      : next(path, flags);
 }
 
 /* Linked statically, or with other rights than ours: it does not load this library. */
@@ -432,11 +474,13 @@ static bool is_unseen(int fd)
 	Elf64_Phdr part = { 0 };
 	struct stat st;
 
-	if (FRAG_SYS(fstat, fd, &st) || FRAG_SYS(pread64, fd, &head, sizeof(head), 0) != sizeof(head) ||
+	if (FRAG_SYS(fstat, fd, &st) ||
+	    FRAG_SYS(pread64, fd, &head, sizeof(head), 0) != sizeof(head) ||
 	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
 		return false;
 	for (unsigned i = 0; i < head.e_phnum && part.p_type != PT_INTERP; i++)
-		if (FRAG_SYS(pread64, fd, &part, sizeof(part), head.e_phoff + i * sizeof(part)) != sizeof(part))
+		if (FRAG_SYS(pread64, fd, &part, sizeof(part), head.e_phoff + i * sizeof(part)) !=
+		    sizeof(part))
 			return false;
 	return part.p_type != PT_INTERP || (st.st_mode & S_ISUID && st.st_uid != geteuid());
 }
@@ -466,7 +510,10 @@ static size_t count(char *const *list)
 }
 
 /* A program that is started with other variables than ours gets these, too. */
-#define WITH_OURS(given) (frag_held ? frag_held_variables(given, count(given), alloca((count(given) + 4) * sizeof(char *))) : (given))
+#define WITH_OURS(given) \
+	(frag_held ? frag_held_variables(given, count(given), \
+					 alloca((count(given) + 4) * sizeof(char *))) \
+		   : (given))
 #define FRAG_EXEC(name, parameters, env, next, type, ...) \
 	FRAG_EXPORT int name parameters \
 	{ \
@@ -474,18 +521,28 @@ static size_t count(char *const *list)
 		struct place p; \
 \
 		path = program(&p, path); \
-		return ((int(*) type)frag_next(&function, #next))(__VA_ARGS__, (char *const *)WITH_OURS(env)); \
+		return ((int(*) type)frag_next(&function, #next))(__VA_ARGS__, \
+								  (char *const *)WITH_OURS(env)); \
 	}
 #define EXEC (const char *, char *const *, char *const *)
 #define SPAWN \
-	(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *, char *const *)
-FRAG_EXEC(execve, (const char *path, char *const argv[], char *const env[]), env, execve, EXEC, path, argv)
+	(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, \
+	 char *const *, char *const *)
+FRAG_EXEC(execve, (const char *path, char *const argv[], char *const env[]), env, execve, EXEC,
+	  path, argv)
 FRAG_EXEC(execv, (const char *path, char *const argv[]), environ, execve, EXEC, path, argv)
 FRAG_EXEC(execvp, (const char *path, char *const argv[]), environ, execvpe, EXEC, path, argv)
-FRAG_EXEC(execvpe, (const char *path, char *const argv[], char *const env[]), env, execvpe, EXEC, path, argv)
-FRAG_EXEC(posix_spawn, (pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *restrict actions,
-	  const posix_spawnattr_t *restrict attributes, char *const argv[restrict], char *const env[restrict]), env, posix_spawn, SPAWN,
-	  pid, path, actions, attributes, argv)
-FRAG_EXEC(posix_spawnp, (pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *restrict actions,
-	  const posix_spawnattr_t *restrict attributes, char *const argv[restrict], char *const env[restrict]), env, posix_spawnp, SPAWN,
-	  pid, path, actions, attributes, argv)
+FRAG_EXEC(execvpe, (const char *path, char *const argv[], char *const env[]), env, execvpe, EXEC,
+	  path, argv)
+FRAG_EXEC(posix_spawn,
+	  (pid_t *restrict pid, const char *restrict path,
+	   const posix_spawn_file_actions_t *restrict actions,
+	   const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
+	   char *const env[restrict]),
+	  env, posix_spawn, SPAWN, pid, path, actions, attributes, argv)
+FRAG_EXEC(posix_spawnp,
+	  (pid_t *restrict pid, const char *restrict path,
+	   const posix_spawn_file_actions_t *restrict actions,
+	   const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
+	   char *const env[restrict]),
+	  env, posix_spawnp, SPAWN, pid, path, actions, attributes, argv)

@@ -61,11 +61,14 @@ static DIR *merge(const struct place *p, DIR *disk)
 	s->disk = disk;
 	s->up = p->in_up ? next_opendir(p->up) : NULL;
 	strcpy(s->user, p->user);
-	while (i < STREAMS && !__atomic_compare_exchange_n(&streams[i], &none, s, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+	while (i < STREAMS && !__atomic_compare_exchange_n(&streams[i], &none, s, false,
+							   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 		none = NULL;
 		i++;
 	}
-	for (unsigned n = used; n < i + 1 && !__atomic_compare_exchange_n(&used, &n, i + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);)
+	for (unsigned n = used;
+	     n < i + 1 && !__atomic_compare_exchange_n(&used, &n, i + 1, false, __ATOMIC_ACQ_REL,
+						       __ATOMIC_RELAXED);)
 		;
 	return disk;
 }
@@ -87,7 +90,8 @@ FRAG_EXPORT DIR *fdopendir(int fd)
 	struct place p;
 	DIR *dir = ((DIR * (*)(int)) frag_next(&function, "fdopendir"))(fd);
 
-	if (dir && frag_held && frag_held->changes && frag_held_find_fd(&p, fd) && frag_held_is_merged(&p))
+	if (dir && frag_held && frag_held->changes && frag_held_find_fd(&p, fd) &&
+	    frag_held_is_merged(&p))
 		merge(&p, dir);
 	return dir;
 }
@@ -154,7 +158,8 @@ FRAG_EXPORT int closedir(DIR *dir)
 	return next_closedir(dir);
 }
 
-FRAG_EXPORT int scandir(const char *restrict path, struct dirent ***restrict list, int (*wanted)(const struct dirent *),
+FRAG_EXPORT int scandir(const char *restrict path, struct dirent ***restrict list,
+			int (*wanted)(const struct dirent *),
 			int (*order)(const struct dirent **, const struct dirent **))
 {
 	struct dirent **all = NULL, **more, *e;
@@ -173,14 +178,17 @@ FRAG_EXPORT int scandir(const char *restrict path, struct dirent ***restrict lis
 		return -1;
 	closedir(dir);
 	if (order && n)
-		qsort(all, (size_t)n, sizeof(*all), (int (*)(const void *, const void *))(void *)order);
+		qsort(all, (size_t)n, sizeof(*all),
+		      (int (*)(const void *, const void *))(void *)order);
 	*list = all;
 	return n;
 }
-FRAG_EXPORT int scandir64(const char *restrict path, struct dirent64 ***restrict list, int (*wanted)(const struct dirent64 *),
+FRAG_EXPORT int scandir64(const char *restrict path, struct dirent64 ***restrict list,
+			  int (*wanted)(const struct dirent64 *),
 			  int (*order)(const struct dirent64 **, const struct dirent64 **))
 {
-	return scandir(path, (struct dirent ***)list, (int (*)(const struct dirent *))(void *)wanted,
+	return scandir(path, (struct dirent ***)list,
+		       (int (*)(const struct dirent *))(void *)wanted,
 		       (int (*)(const struct dirent **, const struct dirent **))(void *)order);
 }
 

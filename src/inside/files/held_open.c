@@ -13,7 +13,9 @@
 /* "/proc/self/fd/N" of a file leads to that file. */
 static const char *behind_descriptor(const char *path, char *target)
 {
-	ssize_t n = strncmp(path, "/proc/self/fd/", 14) ? 0 : FRAG_SYS(readlinkat, AT_FDCWD, path, target, PATH_MAX - 1);
+	ssize_t n = strncmp(path, "/proc/self/fd/", 14)
+			    ? 0
+			    : FRAG_SYS(readlinkat, AT_FDCWD, path, target, PATH_MAX - 1);
 
 	if (n <= 0 || *target != '/')
 		return path;
@@ -29,7 +31,8 @@ static const char *path_to_write(struct place *p, int *dir, const char *path, in
 	char target[PATH_MAX];
 
 	errno = 0;
-	if (!frag_held_find(p, *dir, behind_descriptor(path, target), !alone && !(flags & O_NOFOLLOW)))
+	if (!frag_held_find(p, *dir, behind_descriptor(path, target),
+			    !alone && !(flags & O_NOFOLLOW)))
 		return errno == ENAMETOOLONG || errno == ELOOP ? NULL : path;
 	*dir = AT_FDCWD;
 	if ((flags & O_TMPFILE) == O_TMPFILE)
@@ -75,7 +78,8 @@ static int open_at(int dir, const char *path, int flags, mode_t mode)
 	path = path_to_open(&p, &dir, path, flags);
 	if (!path)
 		return -1;
-	return opened(((int (*)(int, const char *, int, ...))frag_next(&function, "openat64"))(dir, path, flags, mode),
+	return opened(((int (*)(int, const char *, int, ...))frag_next(&function, "openat64"))(
+			      dir, path, flags, mode),
 		      flags);
 }
 
@@ -109,14 +113,17 @@ FRAG_OPEN_PLAIN(__open_2, (const char *path, int flags), AT_FDCWD, path, flags, 
 FRAG_OPEN_PLAIN(__open64_2, (const char *path, int flags), AT_FDCWD, path, flags, 0)
 FRAG_OPEN_PLAIN(__openat_2, (int dir, const char *path, int flags), dir, path, flags, 0)
 FRAG_OPEN_PLAIN(__openat64_2, (int dir, const char *path, int flags), dir, path, flags, 0)
-FRAG_OPEN_PLAIN(creat, (const char *path, mode_t mode), AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode)
-FRAG_OPEN_PLAIN(creat64, (const char *path, mode_t mode), AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode)
+FRAG_OPEN_PLAIN(creat, (const char *path, mode_t mode), AT_FDCWD, path,
+		O_WRONLY | O_CREAT | O_TRUNC, mode)
+FRAG_OPEN_PLAIN(creat64, (const char *path, mode_t mode), AT_FDCWD, path,
+		O_WRONLY | O_CREAT | O_TRUNC, mode)
 
 static int flags_of(const char *mode)
 {
 	const int access = strchr(mode, '+') ? O_RDWR : *mode == 'r' ? O_RDONLY : O_WRONLY;
 
-	return access | (*mode == 'r' ? 0 : O_CREAT) | (*mode == 'w' ? O_TRUNC : 0) | (strchr(mode, 'x') ? O_EXCL : 0);
+	return access | (*mode == 'r' ? 0 : O_CREAT) | (*mode == 'w' ? O_TRUNC : 0) |
+	       (strchr(mode, 'x') ? O_EXCL : 0);
 }
 
 /* The C library opens it itself: O_EXCL was looked after for what lies on disk. */
@@ -127,30 +134,36 @@ static int flags_of(const char *mode)
 		struct place p; \
 		int dir = AT_FDCWD; \
 		const char *to = path_to_open(&p, &dir, path, flags_of(mode)); \
-		FILE *f = path && !to ? NULL : ((FILE * (*) type) frag_next(&function, #name))(to, __VA_ARGS__); \
+		FILE *f = path && !to ? NULL \
+				      : ((FILE * (*)type) \
+						 frag_next(&function, #name))(to, __VA_ARGS__); \
 \
 		if (f) \
 			opened(fileno(f), flags_of(mode)); \
 		return f; \
 	}
-FRAG_FOPEN(fopen, (const char *restrict path, const char *restrict mode), (const char *, const char *), mode)
-FRAG_FOPEN(fopen64, (const char *restrict path, const char *restrict mode), (const char *, const char *), mode)
+FRAG_FOPEN(fopen, (const char *restrict path, const char *restrict mode),
+	   (const char *, const char *), mode)
+FRAG_FOPEN(fopen64, (const char *restrict path, const char *restrict mode),
+	   (const char *, const char *), mode)
 FRAG_FOPEN(freopen, (const char *restrict path, const char *restrict mode, FILE *restrict old),
 	   (const char *, const char *, FILE *), mode, old)
 FRAG_FOPEN(freopen64, (const char *restrict path, const char *restrict mode, FILE *restrict old),
 	   (const char *, const char *, FILE *), mode, old)
 
 /* The child's C library opens it, so what it opens is decided here. */
-FRAG_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t *restrict actions, int fd,
-						 const char *restrict path, int flags, mode_t mode)
+FRAG_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t *restrict actions,
+						 int fd, const char *restrict path, int flags,
+						 mode_t mode)
 {
 	static void *function;
 	struct place p;
 	int dir = AT_FDCWD;
 
 	path = path_to_open(&p, &dir, path, flags);
-	return path ? ((int (*)(posix_spawn_file_actions_t *, int, const char *, int, mode_t))frag_next(
-			      &function, "posix_spawn_file_actions_addopen"))(actions, fd, path, flags, mode)
+	return path ? ((int (*)(posix_spawn_file_actions_t *, int, const char *, int,
+				mode_t))frag_next(&function, "posix_spawn_file_actions_addopen"))(
+			      actions, fd, path, flags, mode)
 		    : errno;
 }
 
@@ -158,7 +171,8 @@ FRAG_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t *res
 
 static int make_new(char *name, int behind, int flags, bool folder)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 	char *to = name + strlen(name) - behind - 6;
 	unsigned char some[6];
 	int fd;
@@ -170,7 +184,8 @@ static int make_new(char *name, int behind, int flags, bool folder)
 			return -1;
 		for (int i = 0; i < 6; i++)
 			to[i] = letters[some[i] % 62];
-		fd = folder ? mkdir(name, 0700) : open_at(AT_FDCWD, name, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
+		fd = folder ? mkdir(name, 0700)
+			    : open_at(AT_FDCWD, name, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
 		if (fd >= 0 || errno != EEXIST)
 			return fd;
 	}
@@ -214,14 +229,20 @@ static size_t bytes_of(const struct iovec *parts, int count)
 	return sum;
 }
 FRAG_WRITE(ssize_t, write, (int fd, const void *buf, size_t n), fd, n, -1, fd, buf, n)
-FRAG_WRITE(ssize_t, pwrite, (int fd, const void *buf, size_t n, off_t at), fd, n, -1, fd, buf, n, at)
-FRAG_WRITE(ssize_t, pwrite64, (int fd, const void *buf, size_t n, off_t at), fd, n, -1, fd, buf, n, at)
-FRAG_WRITE(ssize_t, writev, (int fd, const struct iovec *v, int n), fd, bytes_of(v, n), -1, fd, v, n)
-FRAG_WRITE(ssize_t, pwritev, (int fd, const struct iovec *v, int n, off_t at), fd, bytes_of(v, n), -1, fd, v, n, at)
-FRAG_WRITE(ssize_t, pwritev64, (int fd, const struct iovec *v, int n, off_t at), fd, bytes_of(v, n), -1, fd, v, n, at)
+FRAG_WRITE(ssize_t, pwrite, (int fd, const void *buf, size_t n, off_t at), fd, n, -1, fd, buf, n,
+	   at)
+FRAG_WRITE(ssize_t, pwrite64, (int fd, const void *buf, size_t n, off_t at), fd, n, -1, fd, buf, n,
+	   at)
+FRAG_WRITE(ssize_t, writev, (int fd, const struct iovec *v, int n), fd, bytes_of(v, n), -1, fd, v,
+	   n)
+FRAG_WRITE(ssize_t, pwritev, (int fd, const struct iovec *v, int n, off_t at), fd, bytes_of(v, n),
+	   -1, fd, v, n, at)
+FRAG_WRITE(ssize_t, pwritev64, (int fd, const struct iovec *v, int n, off_t at), fd, bytes_of(v, n),
+	   -1, fd, v, n, at)
 FRAG_WRITE(ssize_t, sendfile, (int to, int from, off_t *at, size_t n), to, n, -1, to, from, at, n)
 FRAG_WRITE(ssize_t, sendfile64, (int to, int from, off_t *at, size_t n), to, n, -1, to, from, at, n)
-FRAG_WRITE(ssize_t, copy_file_range, (int from, off_t *a, int to, off_t *b, size_t n, unsigned flags), to, n, -1, from, a,
-	   to, b, n, flags)
-FRAG_WRITE(size_t, fwrite, (const void *restrict buf, size_t size, size_t n, FILE *restrict f), fileno(f), size *n, 0, buf,
-	   size, n, f)
+FRAG_WRITE(ssize_t, copy_file_range,
+	   (int from, off_t *a, int to, off_t *b, size_t n, unsigned flags), to, n, -1, from, a, to,
+	   b, n, flags)
+FRAG_WRITE(size_t, fwrite, (const void *restrict buf, size_t size, size_t n, FILE *restrict f),
+	   fileno(f), size *n, 0, buf, size, n, f)

@@ -10,7 +10,8 @@
 
 struct frag_held_state *frag_held;
 
-static char root[2048], not_held[8192]; /* without a slash at the end; entries that each end with ':' */
+static char root[2048],
+	not_held[8192]; /* without a slash at the end; entries that each end with ':' */
 static size_t root_len;
 /* Folders in which nothing is held, as of a number of changes: hashes of both. */
 static uint64_t clean[CLEAN_SLOTS];
@@ -218,7 +219,8 @@ static void find_shared(struct place *p)
 
 	if (!frag_held->links || !S_ISREG(p->disk.st_mode) || p->disk.st_nlink < 2)
 		return;
-	sprintf(copy, "%s/links/%llx-%llx", root, (long long)p->disk.st_dev, (long long)p->disk.st_ino);
+	sprintf(copy, "%s/links/%llx-%llx", root, (long long)p->disk.st_dev,
+		(long long)p->disk.st_ino);
 	if (!look(copy, &st))
 		frag_held_copy(p, false);
 }
@@ -257,8 +259,8 @@ bool frag_held_find_fd(struct place *p, int fd)
 	char link[40], path[PATH_MAX];
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	return frag_held && read_link(link, path) > 0 && *path == '/' && strncmp(path, root, root_len) &&
-	       frag_held_find(p, AT_FDCWD, path, false);
+	return frag_held && read_link(link, path) > 0 && *path == '/' &&
+	       strncmp(path, root, root_len) && frag_held_find(p, AT_FDCWD, path, false);
 }
 
 /* Of a path that is only read: is its folder, by this name, one of which nothing is held? Then only its last name can be a link. */
@@ -430,15 +432,20 @@ int frag_held_copy_folder(char *user)
 static int copy_file(const struct place *p, const char *to, bool empty)
 {
 	int from = (int)FRAG_SYS(openat, AT_FDCWD, p->user, O_RDONLY | O_CLOEXEC);
-	int fd = from < 0 ? -1 : (int)FRAG_SYS(openat, AT_FDCWD, to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int fd = from < 0 ? -1
+			  : (int)FRAG_SYS(openat, AT_FDCWD, to, O_WRONLY | O_CREAT | O_CLOEXEC,
+					  0600);
 	int rc = fd < 0 ? -1 : 0, reason;
 
 	if (!rc && !empty)
-		rc = has_room((uint64_t)p->disk.st_blocks * 512) ? copy_bytes(from, fd, (uint64_t)p->disk.st_size) : -1;
+		rc = has_room((uint64_t)p->disk.st_blocks * 512)
+			     ? copy_bytes(from, fd, (uint64_t)p->disk.st_size)
+			     : -1;
 	if (!rc)
 		rc = (int)FRAG_SYS(fchmod, fd, p->disk.st_mode & 07777);
 	if (!rc)
-		FRAG_SYS(utimensat, fd, NULL, (struct timespec[2]){ p->disk.st_atim, p->disk.st_mtim }, 0);
+		FRAG_SYS(utimensat, fd, NULL,
+			 (struct timespec[2]){ p->disk.st_atim, p->disk.st_mtim }, 0);
 	if (rc && errno == ENOSPC)
 		frag_held->full = FRAG_HELD_FULL | FRAG_HELD_WAS_FULL;
 	reason = errno;
@@ -483,7 +490,8 @@ int frag_held_copy(struct place *p, bool empty)
 		rc = (int)FRAG_SYS(mknodat, AT_FDCWD, made, p->mode, p->disk.st_rdev);
 	if (S_ISLNK(p->mode))
 		rc = read_link(p->user, link) < 0 || FRAG_SYS(symlinkat, link, AT_FDCWD, made);
-	sprintf(shared, "%s/links/%llx-%llx", root, (long long)p->disk.st_dev, (long long)p->disk.st_ino);
+	sprintf(shared, "%s/links/%llx-%llx", root, (long long)p->disk.st_dev,
+		(long long)p->disk.st_ino);
 	if (S_ISREG(p->mode) && !(several && put(shared, p->up) == 0))
 		rc = copy_file(p, made, empty && !several) || (several && put(made, shared));
 	if (!rc)
@@ -548,7 +556,8 @@ FRAG_EXPORT void cufrag_held_into(const char *folder)
 	snprintf(not_held, sizeof(not_held), "%s:", exempt ? exempt : "");
 	snprintf(path, sizeof(path), "%s/state", root);
 	fd = (int)FRAG_SYS(openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
-	state = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*frag_held), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	state = fd < 0 ? MAP_FAILED
+		       : mmap(NULL, sizeof(*frag_held), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (state == MAP_FAILED) { /* the recording is over: what is written goes nowhere */
 		static struct frag_held_state none = { .changes = 1 };
 
@@ -577,8 +586,10 @@ char *const *frag_held_variables(char *const *given, size_t n, char **all)
 	for (size_t i = 0, k; i < 3; i++) {
 		for (k = 0; k < n && strncmp(all[k], names[i], strlen(names[i])) != 0;)
 			k++;
-		if (i == 2 && dladdr((void *)frag_held_variables, &self) && (k == n || !strstr(all[k], self.dli_fname)))
-			snprintf(ours[2], sizeof(ours[2]), "%s%s%s%.6000s", names[2], self.dli_fname, k < n ? ":" : "",
+		if (i == 2 && dladdr((void *)frag_held_variables, &self) &&
+		    (k == n || !strstr(all[k], self.dli_fname)))
+			snprintf(ours[2], sizeof(ours[2]), "%s%s%s%.6000s", names[2],
+				 self.dli_fname, k < n ? ":" : "",
 				 k < n ? all[k] + strlen(names[2]) : "");
 		else if (k < n)
 			continue;
