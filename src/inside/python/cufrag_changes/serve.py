@@ -51,6 +51,9 @@ class Server:
 
     def serve(self):
         """Returns in children only."""
+        held = os.environ.get("CUFRAG_HELD")  # what the program wrote so far, for each of its runs
+        if held:
+            shutil.copytree(held, os.path.join(self.root, "held"), symlinks=True)
         open(os.path.join(self.root, "ready"), "w").close()
         gc.collect()
         gc.freeze()
@@ -86,9 +89,9 @@ class Server:
     def start(self, folder, seconds, names):
         path = os.path.join(self.root, folder)
         os.makedirs(path, exist_ok=True)
-        held = os.environ.get("CUFRAG_HELD")
-        if held:
-            shutil.copytree(held, os.path.join(path, "held"), symlinks=True)
+        own = os.path.join(path, "held")
+        if "CUFRAG_HELD" in os.environ and not os.path.exists(own):  # the first run goes on with that of this process
+            shutil.copytree(os.path.join(self.root, "held"), own, symlinks=True)
         sys.stdout.flush()
         sys.stderr.flush()
         state = random.getstate()
