@@ -138,6 +138,7 @@ endif
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(if $(wildcard src/view/script),$(B)/obj/src/view/view_data.o)
 CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(OUT)/inside_files_data.o
+LAB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard scripts/lab/*.c)))
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/policies/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
@@ -350,13 +351,13 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ) $(READ_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(LAB_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ) $(READ_OBJ)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:
 
 .PHONY: tests-build
-tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(MPI_MODULE)
+tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE)
 
 # ---- tests -----------------------------------------------------------------------
 # Another BUILD has its own folder, also when B was given.
@@ -437,6 +438,13 @@ $(B)/bench_read: scripts/build/bench_read.c $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
 
+#: lab        the program that holds the simulated card against a real one, for scripts/lab
+.PHONY: lab
+lab: $(B)/lab
+$(B)/lab: $(LAB_OBJ) $(B)/libcufrag.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+
 #: counts     compare the instructions of fixed runs (valgrind) with tests/counts/; counts-update rewrites those
 .PHONY: counts counts-update
 counts: $(B)/cufrag
@@ -458,7 +466,7 @@ docs: $(B)/cufrag
 
 # ---- lint ------------------------------------------------------------------------
 HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
-FORMATTED = $(sort $(shell find src policies tests -name '*.[ch]'))
+FORMATTED = $(sort $(shell find src policies tests scripts -name '*.[ch]'))
 
 # clock.h wants POSIX and is for the parts of cufrag itself
 PUBLIC := $(filter-out %/clock.h,$(sort $(wildcard src/include/frag/*.h)))
