@@ -5,7 +5,7 @@ A file is complete if it is, byte for byte, what the whole run wrote, or has its
 this has to do, because there are times in them, or because less was asked for in time.
 Prints a line for each command, and what is wrong.
 """
-import json, os, shlex, shutil, signal, subprocess
+import os, shlex, shutil, signal, subprocess
 
 here, program = os.environ["HERE"], os.environ["CUFRAG"]
 traces, data = os.environ["TRACES"], os.environ["ROOT"] + "/tests/cli/data"
