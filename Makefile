@@ -466,7 +466,11 @@ docs: $(B)/cufrag
 
 # ---- lint ------------------------------------------------------------------------
 HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
-FORMATTED = $(sort $(shell find src policies tests scripts -name '*.[ch]'))
+# not scripts/lab/upstream, whose stand-ins for the CUDA runtime are a line each
+FORMAT_SRC = $(sort $(filter-out $(NOT_FORMATTED) scripts/lab/upstream/%,\
+             $(shell find src policies tests scripts -name '*.[ch]' -o -name '*.cpp')))
+# these go when they are formatted
+NOT_FORMATTED := $(wildcard src/*/*/cufrag_*.cpp src/*/*/*/cufrag_*.cpp)
 
 # clock.h wants POSIX and is for the parts of cufrag itself
 PUBLIC := $(filter-out %/clock.h,$(sort $(wildcard src/include/frag/*.h)))
@@ -479,9 +483,9 @@ hdr-public: $(GENERATED)
 				{ echo "hdr-public: $$h does not compile as $$as" >&2; exit 1; }; done; done
 	@echo 'hdr-public: every public header compiles as C11 and as C++'
 
-.PHONY: lint layers hdr-check format format-check cppcheck tidy docs-check
-#: lint       layers, headers, format, cppcheck, clang-tidy, generated docs
-lint: layers hdr-check hdr-public format-check cppcheck tidy docs-check
+.PHONY: lint layers hdr-check format format-check cppcheck tidy lint-shell lint-python docs-check
+#: lint       layers, headers, format, cppcheck, clang-tidy, shellcheck, ruff, generated docs
+lint: layers hdr-check hdr-public format-check cppcheck tidy lint-shell lint-python docs-check
 	@echo 'lint: clean'
 
 layers:
@@ -494,11 +498,11 @@ hdr-check: $(GENERATED)
 			-include $$h /dev/null || { echo "hdr-check: $$h does not compile alone" >&2; exit 1; }; done
 	@echo 'hdr-check: $(words $(HEADERS)) headers compile alone'
 
-#: format     reformat all C files in place
+#: format     reformat all C and C++ files in place
 format:
-	$(Q)clang-format -i $(FORMATTED)
+	$(Q)clang-format -i $(FORMAT_SRC)
 format-check:
-	$(Q)clang-format --dry-run -Werror $(FORMATTED)
+	$(Q)clang-format --dry-run -Werror $(FORMAT_SRC)
 	@echo 'format-check: clean'
 
 cppcheck: $(GENERATED)
@@ -515,6 +519,18 @@ tidy: $(GENERATED)
 		clang-tidy --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
 			--extra-arg=max-nodes=$(TIDY_NODES) @ -- -std=c17 $(CPPFLAGS) $(CUDA_CPP) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
 	@echo 'tidy: clean'
+
+# Scripts that begin with #!; the cases of tests/cli are pieces of one, and tests/torch/run.sh is not clean yet.
+SHELL_SRC = .ci/run $(filter-out tests/cli/cases/% tests/torch/run.sh,\
+            $(shell find scripts src tests docs results -name '*.sh'))
+lint-shell:
+	$(Q)if command -v shellcheck > /dev/null; then shellcheck -x -S warning $(SHELL_SRC) && echo 'lint-shell: clean'; \
+		else echo 'lint-shell: skipped, no shellcheck (scripts/build/setup.sh ci)'; fi
+
+RUFF ?= $(firstword $(wildcard build/ci-ruff/bin/ruff) $(shell command -v ruff))
+lint-python:
+	$(Q)$(if $(RUFF),$(RUFF) check --quiet --no-cache && echo 'lint-python: clean',\
+		echo 'lint-python: skipped$(comma) no ruff (scripts/build/setup.sh ci)')
 
 docs-check: $(B)/cufrag
 	@scripts/build/docs.sh --check $(B)/cufrag
