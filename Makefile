@@ -111,13 +111,15 @@ endif
 
 # ---- sources: what is in the folders is built ---------------------------------
 # Two levels deep; a new folder is part of the library, unless it is one of these.
-LIB_DIRS   := $(filter-out cli include inside launch mpi,$(notdir $(patsubst %/,%,$(sort $(wildcard src/*/))))) inside/live inside/nogpu
+LIB_DIRS   := $(filter-out cli include inject,$(notdir $(patsubst %/,%,$(sort $(wildcard src/*/))))) inject/live
+# what starts programs, or is started with them, is no part of the library
+NOT_LIB    := $(wildcard src/fleet/ranks_mpi.c src/pretend/start/*.c src/pretend/cli/*.c src/pretend/files/*.c)
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
-LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c,\
+LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c $(NOT_LIB),\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))
 POLICY_SRC := $(sort $(wildcard policies/*.c))
 COMMON_SRC := $(sort $(wildcard policies/*/*.c))
-CLI_SRC    := $(sort $(wildcard src/cli/*.c src/cli/*/*.c src/launch/*.c)) src/main.c
+CLI_SRC    := $(sort $(wildcard src/cli/*.c src/cli/*/*.c src/inject/launch/*.c src/pretend/start/*.c src/pretend/cli/*.c)) src/main.c
 KERNEL_SRC :=
 ifeq ($(HAVE_CUDA),1)
   # Machine code for the data-centre parts of the toolkit; every other card since the
@@ -139,7 +141,7 @@ LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) 
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(if $(wildcard src/view/script),$(B)/obj/src/view/view_data.o)
 CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(OUT)/inside_files_data.o
 LAB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard scripts/lab/*.c)))
-UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/policies/test_*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/pretend/*/test_*.c tests/policies/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
 GPU_SRC  := $(sort $(wildcard tests/gpu/test_*.c))
@@ -155,7 +157,7 @@ lacks = $(shell $(2) -E -include $(1) -x c /dev/null > /dev/null 2>&1 || echo '$
 # `cufrag sweep` under mpirun: a shared object, built where there is an MPI
 MPICC ?= $(shell command -v mpicc 2>/dev/null)
 MPI_LACKS  := $(if $(MPICC),$(call lacks,mpi.h,$(MPICC),sweep: $(MPICC) finds no mpi.h$(comma) mpirun is left out (libopenmpi-dev).))
-MPI_MODULE := $(if $(and $(MPICC),$(if $(MPI_LACKS),,yes),$(wildcard src/mpi/ranks_mpi.c)),$(B)/cufrag_mpi.so)
+MPI_MODULE := $(if $(and $(MPICC),$(if $(MPI_LACKS),,yes),$(wildcard src/fleet/ranks_mpi.c)),$(B)/cufrag_mpi.so)
 LEFT_OUT = $(strip $(MPI_LACKS) \
 	$(call lacks,curses.h,$(CC),monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).))
 
@@ -164,7 +166,7 @@ LEFT_OUT = $(strip $(MPI_LACKS) \
 PLAIN    ?= build/release
 PLAIN_CC ?= $(if $(shell command -v gcc),gcc,$(CC))
 SO       := $(if $(filter asan tsan cov fuzz,$(BUILD)),$(PLAIN),$(OUT))
-LIVE_SO  := $(if $(wildcard src/inside/live/*.c),$(SO)/libcufrag_torch.so)
+LIVE_SO  := $(if $(wildcard src/inject/live/*.c),$(SO)/libcufrag_torch.so)
 SHARED_LIBS := $(SO)/libcufrag_nogpu.so $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(SO)/libcufrag_files.so $(LIVE_SO)
 
 .PHONY: all
@@ -185,21 +187,27 @@ $(GEN)/$(1): FORCE | $(GEN)
 endef
 $(eval $(call registry,policy_list.inc,$(POLICY_SRC)))
 $(eval $(call registry,reader_list.inc,$(wildcard src/trace/readers/read_*.c),read_))
-$(eval $(call registry,cmd_list.inc,$(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c),cmd_))
+$(eval $(call registry,cmd_list.inc,$(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c src/pretend/cli/cmd_*.c),cmd_))
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
-$(eval $(call registry,way_list.inc,$(wildcard src/launch/way_*.c),way_))
-$(eval $(call registry,preset_list.inc,$(wildcard src/layout/preset_*.c),preset_))
-$(eval $(call registry,edit_list.inc,$(wildcard src/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc inside_file_list.inc conv_list.inc cost_list.inc monitor_page.inc)
+$(eval $(call registry,way_list.inc,$(wildcard src/*/*/way_*.c),way_))
+$(eval $(call registry,preset_list.inc,$(wildcard src/pretend/layout/preset_*.c),preset_))
+$(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc inside_file_list.inc conv_list.inc cost_list.inc card_list.inc monitor_page.inc)
 
 # a table as C: one FRAG_ROW(…) for each of its lines but the first
-$(GEN)/conv_list.inc: src/inside/nogpu/libraries/conv_table.csv | $(GEN)
+$(GEN)/conv_list.inc: src/pretend/libraries/conv_table.csv | $(GEN)
 	$(Q)sed '1d; s/.*/FRAG_ROW(&)/' $< > $@
 
 # a page as C: a string for each of its lines
 $(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)
 	$(Q)sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $< > $@
+
+# known cards: FRAG_CARD(name, vendor, label, bytes, context, costs, on_request, source, then the chip)
+$(GEN)/card_list.inc: src/device/cards.csv | $(GEN)
+	$(Q)awk -F, 'NR > 1 { source = $$18; for (i = 19; i <= NF; i++) source = source "," $$i; \
+		printf "FRAG_CARD(\"%s\", \"%s\", \"%s\", %s, %s, \"%s\", %s, \"%s\", \"%s\"", $$1, $$2, $$3, $$4, $$5, $$6, $$7, source, $$8; \
+		for (i = 9; i <= 17; i++) printf ", %s", $$i; print ")" }' $< > $@
 
 # the cost profiles of measured cards: results/CARD/profile.csv
 COST_CSV := $(sort $(wildcard results/*/profile.csv))
@@ -256,8 +264,8 @@ $(B)/glibc-2.28/stubs/libc.so: $(sort $(wildcard scripts/build/old_glibc*))
 # The files that `record` and `run` put beside or into other programs: shared libraries and Python. All of them are
 # inside the program (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes them into the
 # user's cache.
-INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp) $(wildcard src/inside/nogpu/python/*.csv) $(wildcard src/inside/nogpu/bin/*)) \
-	$(sort $(wildcard src/inside/python/cufrag/*.py src/inside/python/cufrag_changes/*.py))
+INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/pretend/python/*.py src/pretend/values/*.cpp) $(wildcard src/pretend/python/*.csv) $(wildcard src/pretend/bin/*)) \
+	$(sort $(wildcard src/inject/python/cufrag/*.py src/pretend/python/cufrag_changes/*.py))
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs
@@ -267,12 +275,12 @@ plain-libs:
 else
 $(SHARED_LIBS): | $(STUBS)
 objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
-RECORD_OBJ := $(call objects_of,src/inside/record/*.c)
-START_OBJ  := $(call objects_of,src/inside/start/*.c)
-READ_OBJ   := $(call objects_of,src/inside/files/*.c)
+RECORD_OBJ := $(call objects_of,src/inject/record/*.c)
+START_OBJ  := $(call objects_of,src/inject/start/*.c)
+READ_OBJ   := $(call objects_of,src/pretend/files/*.c)
 link_shared = $(Q)$(CC) $(OLD_LD) -shared -Wl,-soname,$(@F) -Wl,-z,defs
 # the pretended card, with the simulated device behind it
-$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/inside/nogpu/*.c src/inside/nogpu/*/*.c) $(B)/libcufrag.a
+$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 # the recorder
@@ -286,12 +294,12 @@ $(OUT)/libcufrag_files.so: $(READ_OBJ)
 	$(call say,LD,$@)
 	$(link_shared) -o $@ $^ -ldl
 # the policies as PyTorch's allocator
-$(OUT)/libcufrag_torch.so: $(call objects_of,src/inside/live/*.c) $(B)/libcufrag.a
+$(OUT)/libcufrag_torch.so: $(call objects_of,src/inject/live/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(link_shared) -Wl,--strip-debug -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm -lrt
 endif
 $(GEN)/inside_file_list.inc: FORCE | $(GEN)
-	$(call renew,i=0; for f in $(foreach f,$(INSIDE_FILES),$(if $(filter src/inside/python/%,$f),$(f:src/inside/python/%=%),$(if $(filter %/bin/$(notdir $f),$f),bin/)$(notdir $f))); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
+	$(call renew,i=0; for f in $(foreach f,$(INSIDE_FILES),$(if $(findstring /python/cufrag,$(dir $f)),$(notdir $(patsubst %/,%,$(dir $f)))/,$(if $(filter %/bin/,$(dir $f)),bin/))$(notdir $f)); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
 $(OUT)/inside_files_data.o: $(INSIDE_FILES) $(GEN)/inside_file_list.inc Makefile
 	$(Q)i=0; { echo '	.section .rodata'; for f in $(INSIDE_FILES); do \
 		printf '	.global frag_inside_file_%s, frag_inside_file_%s_end\nfrag_inside_file_%s:\n	.incbin "%s"\nfrag_inside_file_%s_end:\n	.byte 0\n' $$i $$i $$i $$f $$i; i=$$((i+1)); done; \
@@ -311,7 +319,7 @@ $(B)/obj/src/view/view_data.o: $(VIEW_SCRIPT) src/view/view.css Makefile
 		'	.section .note.GNU-stack,"",%progbits'; } > $(@:.o=.S)
 	$(Q)$(CC) -c -o $@ $(@:.o=.S)
 
-$(B)/cufrag_mpi.so: src/mpi/ranks_mpi.c src/mpi/ranks.h $(B)/flags
+$(B)/cufrag_mpi.so: src/fleet/ranks_mpi.c src/fleet/ranks.h $(B)/flags
 	$(call say,MPICC,$@)
 	$(Q)$(MPICC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_$(BUILD)) -fPIC -shared -o $@ $<
 
@@ -552,7 +560,7 @@ install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
 	install -m 644 $(B)/libcufrag.a "$(LIB)"
 ifneq ($(LIVE_SO),)
 	install -d "$(LIB)/cufrag/cufrag"
-	install -m 644 $(LIVE_SO) $(wildcard src/inside/python/cufrag/*.py src/inside/python/cufrag/py.typed) "$(LIB)/cufrag/cufrag"
+	install -m 644 $(LIVE_SO) $(wildcard src/inject/python/cufrag/*.py src/inject/python/cufrag/py.typed) "$(LIB)/cufrag/cufrag"
 endif
 	install -m 644 $(PUBLIC) "$(INC)/frag"
 	install -m 644 src/metrics/metrics.def "$(INC)/frag/metrics"
@@ -591,10 +599,13 @@ wheel: wheel-programs
 wheel-programs: $(B)/libcufrag.a
 	+@$(MAKE) --no-print-directory OLD_GLIBC=1 $(B)/glibc-2.28/cufrag
 
-#: lines      count the lines of code by folder (TREE=commit: of that commit)
-.PHONY: lines
+#: lines      count everything that somebody has to read, by folder (TREE=commit: of that commit)
+#: budget     compare it with budget.txt
+.PHONY: lines budget
 lines:
-	@scripts/build/lines.sh $(TREE)
+	@scripts/build/budget.py --count $(TREE)
+budget: $(B)/cufrag
+	@scripts/build/budget.py --program $(B)/cufrag $(addprefix --wheel ,$(wildcard $(B)/wheel/*.whl))
 
 #: clean      remove build/
 clean:

@@ -36,7 +36,7 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 			}
 		}
 		for (k in known)
-			if (!(k in row) && k !~ /^inside|^kernels$|^main/) complain_picture(k " is missing")
+			if (!(k in row) && k !~ /^inject|^pretend|^kernels$|^main|\//) complain_picture(k " is missing")
 		for (pair in allowed) {
 			split(pair, part, SUBSEP)
 			if (part[1] != part[2] && part[1] in row && part[2] in row && row[part[1]] >= row[part[2]])
@@ -62,7 +62,8 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		split(path, part, "/")
 		if (part[1] != "src")
 			return part[1]
-		return part[2] == "inside" ? "inside/" part[3] : part[2]
+		if (part[2] ~ /^(inject|pretend)$/ || path ~ /^src\/trace\/writers\//) return part[2] "/" part[3]
+		return part[2]
 	}
 	# The command whose file this is; "" where it is shared, or not of src/cli.
 	function command_of(path,  name) {

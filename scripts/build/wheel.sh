@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A wheel of src/inside/python with the programs of `make wheel-programs`: wheel.sh BUILD VERSION
+# A wheel of src/inject/python with the programs of `make wheel-programs`: wheel.sh BUILD VERSION
 # Its tag is the oldest glibc that has what the programs ask for. Libraries of others are inside the program; their
 # licences go with it. Exits with 77 where Python cannot build wheels here, and says what is missing.
 set -euo pipefail
@@ -19,8 +19,8 @@ done
 work=$build/wheel/src
 rm -rf "$build/wheel"
 mkdir -p "$work/cufrag/share/cufrag/plot" "$work/cufrag/licenses"
-cp src/inside/python/{pyproject.toml,setup.py,README.md} "$work/"
-cp src/inside/python/cufrag/{*.py,py.typed} "$work/cufrag/"
+cp src/inject/python/{pyproject.toml,setup.py,README.md} "$work/"
+cp src/inject/python/cufrag/{*.py,py.typed} "$work/cufrag/"
 cp scripts/plot/*.gp "$work/cufrag/share/cufrag/plot/"
 cp LICENSE "$work/cufrag/licenses/cufrag"
 cp "$programs"/{cufrag,libcufrag_torch.so,libcufrag_record.so} "$work/cufrag/"

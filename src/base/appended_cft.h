@@ -2,7 +2,7 @@
 /*
  * A .cft that grows while a program runs (version 4 in docs/trace-format.md): the preamble of a
  * .cft, then blocks of lines in the format `csv`. No byte is written twice, so the file can be read
- * at any moment; an incomplete last block is skipped. Shared by its writer (src/inside/live) and
+ * at any moment; an incomplete last block is skipped. Shared by its writer (src/inject/live) and
  * its reader (src/trace/input).
  */
 #ifndef FRAG_BASE_APPENDED_CFT_H

@@ -16,7 +16,7 @@
 #include "answer/answer.h"
 #include "recording/policy_texts.h"
 #include "recording/target.h"
-#include "session/session.h"
+#include "compare/session.h"
 
 /* One call at one size: all samples, sorted by frag_bench_sort. */
 struct frag_bench_row {

@@ -4,7 +4,7 @@
 
 #include "cli/common.h"
 #include "cli/recordings.h"
-#include "explain/export/export.h"
+#include "trace/writers/export.h"
 
 struct options {
 	unsigned to; /* enum frag_export_format; FRAG_EXPORT_COUNT = not given */
@@ -88,7 +88,7 @@ const struct frag_cmd frag_cmd_export = {
 		 "would have done: its segments, addresses and refusals.",
 	.examples = "  cufrag export run.cft --to memory_viz -o run.pickle\n"
 		    "  cufrag export run.cft --to perfetto --policy tlsf -o tlsf.json\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.init = init,
 	.run = run,

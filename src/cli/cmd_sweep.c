@@ -6,7 +6,7 @@
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
 #include "lib/grow.h"
-#include "sweep/sweep.h"
+#include "fleet/sweep.h"
 
 /* ---- values of options ----------------------------------------------------------- */
 
@@ -90,30 +90,31 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "output", 'o', AT(output), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "the results, SQLite (needed; a shard puts its number into the names of its "
 		  "files)" },
-	{ FRAG_ARG_TEXT, "list", AT(list), .value = "FILE",
+	{ FRAG_ARG_TEXT, "list", AT(list), .value = "FILE", .rare = true,
 	  .help = "a file with a trace, folder or pattern in each line; - = standard input" },
 	FRAG_CLI_POLICIES("policies", struct frag_sweep, policies,
 			  "policies separated by ';' (default: recorded;caching;expandable;vmm)"),
 	{ FRAG_ARG_OWN, "settings", AT(policies), .set = set_settings, .value = "LIST",
 	  .help = "also pytorch with each of these texts of PYTORCH_CUDA_ALLOC_CONF, separated by "
 		  "';'" },
-	{ FRAG_ARG_OWN, "limits", .set = set_limits, .value = "LIST",
+	{ FRAG_ARG_OWN, "limits", .set = set_limits, .value = "LIST", .rare = true,
 	  .help = "each under these limits: sizes, fractions of the card, none" },
 	{ FRAG_ARG_OWN, "gpus", .set = set_cards, .value = "LIST",
 	  .help = "each on these cards (default: the one of --gpu or --capacity)" },
 	{ FRAG_ARG_FLAG, "fit", AT(fit),
 	  .help = "also the smallest card of each result, by bisection (about 60 times the work)" },
-	{ FRAG_ARG_FLAG, "resume", AT(resume),
+	{ FRAG_ARG_FLAG, "resume", AT(resume), .rare = true,
 	  .help = "continue an interrupted sweep into this file" },
-	{ FRAG_ARG_FLAG, "merge", AT(merge),
+	{ FRAG_ARG_FLAG, "merge", AT(merge), .rare = true,
 	  .help = "the operands are results of shards: make one file of them" },
 	{ FRAG_ARG_OWN, "shard", AT(shard), .set = frag_sweep_set_shard, .value = "I/N",
+	  .rare = true,
 	  .help = "only every N-th trace, from the I-th on; /N: I from SLURM_ARRAY_TASK_ID or "
 		  "JOB_COMPLETION_INDEX; an array job of Slurm is recognised by itself" },
 	{ FRAG_ARG_BYTES, "memory", AT(memory_bytes), .value = "SIZE", .min = 64ull << 20,
-	  .max = 1ull << 50,
+	  .max = 1ull << 50, .rare = true,
 	  .help = "host memory of each worker (default: its share of the machine)" },
-	{ FRAG_ARG_TEXT, "costs", AT(costs), .value = "FILE", .file = FRAG_ARG_WRITES,
+	{ FRAG_ARG_TEXT, "costs", AT(costs), .value = "FILE", .file = FRAG_ARG_WRITES, .rare = true,
 	  .help = "CSV of the time that each trace took" },
 	{ 0 },
 };
@@ -186,7 +187,7 @@ const struct frag_cmd frag_cmd_sweep = {
 		    "  mpirun -n 64 cufrag sweep --list traces.txt -o results.sqlite\n"
 		    "  cufrag sweep recordings/ --shard 3/16 -o results.sqlite\n"
 		    "  cufrag sweep --merge results.*-of-16.sqlite -o results.sqlite\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_sweep_shape,
 	FRAG_CMD_OPTIONS(struct frag_sweep, options),
 	.run = run,

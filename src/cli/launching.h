@@ -4,7 +4,7 @@
 #define FRAG_CLI_LAUNCHING_H
 
 #include "cli/common.h"
-#include "program/program.h"
+#include "pretend/start/program.h"
 
 /* The program of the command line on its card; notes and progress are those of the command. pretend: NULL where it is not
  * recorded on a pretended card. */

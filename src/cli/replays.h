@@ -5,7 +5,7 @@
 
 #include "common.h"
 #include "recordings.h"
-#include "session/session.h"
+#include "compare/session.h"
 #include "show_answer.h"
 
 /* Options of both commands; their struct is a struct frag_session. */

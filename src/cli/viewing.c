@@ -2,7 +2,7 @@
 /* Lanes of recordings; see viewing.h. */
 #include "viewing.h"
 
-#include "session/optimum.h"
+#include "compare/optimum.h"
 
 #define EVENTS_MAX 8000000u /* of all lanes together, on pages of other commands */
 

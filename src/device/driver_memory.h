@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a driver has given: segments of cudaMalloc with the pages under them, and handles of physical memory with their
- * mappings. For devices that call a driver (cuda/, src/inside/live); the driver checks ranges and mappings, this only counts.
+ * mappings. For devices that call a driver (cuda/, src/inject/live); the driver checks ranges and mappings, this only counts.
  *
  * The driver cuts pages of 2 MiB for small segments, so a segment may share its first and last page; the pages between
  * belong to it alone. (Checked against cudaMemGetInfo, see observe in cuda.c.) A handle's memory counts until it is
@@ -17,7 +17,7 @@
 #include <frag/error.h>
 
 #include "lib/addr_map.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 
 struct frag_drvmem_handle {
 	uint64_t raw, bytes; /* raw: the driver's */

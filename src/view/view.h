@@ -16,7 +16,7 @@
 #include "answer/answer.h"
 #include "answer/row.h"
 #include "columns.h"
-#include "explain/export/export.h"
+#include "trace/writers/export.h"
 
 /* What a page may take: pieces that do not fit are left out, those around the highest reserved stay. */
 #define FRAG_VIEW_PAGE_MAX (20ull << 20)

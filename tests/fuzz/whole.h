@@ -4,7 +4,7 @@
 #define FUZZ_WHOLE_H
 
 #include "explain/diagnose/diagnose.h"
-#include "explain/export/export.h"
+#include "trace/writers/export.h"
 #include "explain/moment/explain.h"
 #include "fuzz.h"
 

@@ -182,7 +182,7 @@ class Package(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             source = os.path.join(folder, "sizes.c")
             with open(source, "w", encoding="utf-8") as file:
-                file.write('#include "inside/live/live.h"\n#include <stdio.h>\n#define SAY(s, m) printf("%zu ", offsetof(struct s, m))\n'
+                file.write('#include "inject/live/live.h"\n#include <stdio.h>\n#define SAY(s, m) printf("%zu ", offsetof(struct s, m))\n'
                            'int main(void) { printf("%zu %zu %zu %zu %zu ", sizeof(struct frag_live_event), sizeof(struct frag_live_stats), sizeof(struct '
                            'frag_live_part), sizeof(struct frag_live_call), sizeof(struct frag_live_options));\n'
                            + "".join("SAY(frag_live_stats, %s);" % name for name, *_ in stats.Stats._fields_)

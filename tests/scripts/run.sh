@@ -73,7 +73,7 @@ test_record_without_cuda_writes_nothing() {
 
 test_roles_are_stages_and_parts_of_a_sequence() {
 	command -v python3 > /dev/null || return $SKIP
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/src/inside/nogpu/python python3 - <<- 'END' > roles || return
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/src/pretend/python python3 - <<- 'END' > roles || return
 		import types
 		import cufrag_roles as roles
 		def stands(world, lists, stage_lists):
@@ -178,20 +178,28 @@ need each other: src/trace/one, src/trace/two' || return
 		'docs/architecture.md excuses a circle that is not there: src/trace/one, src/trace/two'
 }
 
-# ---- scripts/build/lines.sh
+# ---- scripts/build/budget.py
 
-test_lines_counts_what_is_written_by_hand() {
-	command -v git > /dev/null || return $SKIP
-	mkdir -p scripts/build src/base tests/cli
-	cp "$root/scripts/build/lines.sh" scripts/build/
-	printf '1\n2\n3\n' > src/base/a.c
-	printf '1\n2\n' | tee src/base/a.h > src/table.csv
-	printf 'row 0 cufrag\n\t> output\n\t! error\n\t+ file\n' > tests/cli/a.cases
-	git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm first
+test_budget_counts_everything_and_fails_above_a_limit() {
+	for tool in git python3 ctags; do command -v $tool > /dev/null || return $SKIP; done
+	mkdir -p scripts/build src/base results
+	cp "$root/scripts/build/budget.py" scripts/build/
+	printf '1\n2\n%0150d\n' 0 > src/base/a.c
+	printf 'def f():\n    pass\n' > results/a.py
+	printf 'two words\n' > a.md
+	printf '1\n2\n' > src/table.csv
+	git init -q . && git add src results a.md && git -c user.name=a -c user.email=a@b commit -qm first
 	echo 4 >> src/base/a.c
-	expect 'the working tree' "$(scripts/build/lines.sh | awk '/^(src|tests)/ { print $1, $2, $3 }' | tr '\n' ' ')" \
-		'src/base 6 2 tests/cli 1 1 src 6 2 tests 1 1 ' &&
-		expect 'a commit' "$(scripts/build/lines.sh HEAD | awk '/^src.base/ { print $2, $3 }')" '5 2'
+	count() { scripts/build/budget.py --count "$@" | awk -v name="$row" 'index($0, name) == 1 { print $NF }'; }
+	row='code src/base ' && expect 'a wide line counts twice' "$(count)" 5 && expect 'a commit' "$(count HEAD)" 4 &&
+		row='code results ' && expect 'results' "$(count)" 2 && row='words . ' && expect 'words' "$(count)" 2 &&
+		row='tables src ' && expect 'tables' "$(count)" 4 || return
+	printf 'code src/base 5\nlongest python 2\ntwins 0\n' > budget.txt
+	scripts/build/budget.py > out 2>&1 || { cat out >&2; return 1; }
+	printf 'code src/base 4\nlongest python 1\ntables src 4\n' > budget.txt
+	scripts/build/budget.py > out 2>&1 && return 1
+	expect 'what is exceeded' "$(cat out)" 'budget: code src/base is 5, its budget 4
+budget: longest python is 2, its budget 1 results/a.py: f'
 }
 
 # ---- scripts/README.md
@@ -234,12 +242,12 @@ test_make_runs_one_test() {
 # ---- Makefile: registries follow the files
 
 build_project() {
-	mkdir -p src/base src/cli src/monitor src/inside/nogpu/libraries src/device/sim src/include/frag policies scripts/build results/card
+	mkdir -p src/base src/cli src/monitor src/pretend/libraries src/device/sim src/include/frag policies scripts/build results/card
 	cp "$root/Makefile" .
 	cp "$root/scripts/build/cost_inc.sh" scripts/build/
 	echo call,bytes,ns > results/card/profile.csv
 	touch src/device/sim/cost.h src/include/frag/device.h
-	echo head > src/inside/nogpu/libraries/conv_table.csv
+	echo head > src/pretend/libraries/conv_table.csv
 	echo "<p>" > src/monitor/page.html
 	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
 	echo 'extern int frag_x; int frag_x;' > src/base/base.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A CUDA driver for tests of src/inside/live: memory is numbers, and the order of work is followed exactly.
+ * A CUDA driver for tests of src/inject/live: memory is numbers, and the order of work is followed exactly.
  *
  * Every stream has a vector clock: how much work of each stream is known to be done before its next piece. Events copy it,
  * waits and synchronisations merge it. Work names memory (fake_work); work on physical memory that was just handed out, while
@@ -10,7 +10,7 @@
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 
-#include "inside/live/live_driver.h"
+#include "inject/live/live_driver.h"
 
 #define FAKE_STREAMS 8
 

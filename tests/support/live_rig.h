@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of src/inside/live: policies behind PyTorch's hooks, over the driver of fake_driver.h. */
+/* For tests of src/inject/live: policies behind PyTorch's hooks, over the driver of fake_driver.h. */
 #ifndef LIVE_RIG_H
 #define LIVE_RIG_H
 
 #include "fake_driver.h"
-#include "inside/live/live_core.h"
+#include "inject/live/live_core.h"
 
 /* Every registered policy that a running program can have; the group's setup fills it. */
 extern const char *live_policies[64];

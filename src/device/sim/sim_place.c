@@ -15,7 +15,7 @@
  *
  * Local memory, the stacks of all threads that can run at once, moves to a new chunk when a kernel needs
  * more of it than any before; the old place becomes a hole, which new segments fill upwards. How much
- * a kernel needs is not known here (src/inside/nogpu/local.c). Recorded addresses already include this.
+ * a kernel needs is not known here (src/pretend/card/local.c). Recorded addresses already include this.
  *
  * The host process takes from the same space, and what it leaves is a gap, too. Without a GPU the simulated card is told of
  * both (struct frag_sim_config, host); a recording's gaps of this kind show in its addresses only.

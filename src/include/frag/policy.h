@@ -147,7 +147,7 @@ struct frag_policy_env {
  * but never recommended. Counts the requests that the plan served in FRAG_COUNTER_PLAN_HITS. */
 #define FRAG_POLICY_PLANNED (1u << 6)
 #define FRAG_COUNTER_PLAN_HITS "planned.hits"
-/* What the policy does itself, so a live program (src/inside/live) need not. STREAMS: gives memory
+/* What the policy does itself, so a live program (src/inject/live) need not. STREAMS: gives memory
  * to another stream only when the work that used it is done. FENCED: unmaps memory only then.
  * POOLS: keeps private pools separate, and their memory in place until the pool itself is
  * trimmed. */
@@ -230,7 +230,7 @@ struct frag_policy_ops {
 	 * private pool p (all, if the policy has no pools). The policy calls env->sync itself if
 	 * its source does. */
 	int (*trim)(void *self, uint16_t pool, struct frag_err *err);
-	/* Optional. The engine has synchronised the whole device (--sync-every). */
+	/* Optional. The engine has synchronised the whole device (run option sync_every). */
 	int (*synced)(void *self, struct frag_err *err);
 	/* Optional. The replay reached a mark (step boundary). */
 	void (*mark)(void *self, bool begins);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Traces x policies x limits x cards into one file of results.
+ *
+ *   sweep_files.c    which traces: files, folders, patterns, lists
+ *   sweep_shard.c    which part of them in an array job, and the name of its results
+ *   sweep_item.c     one trace: read, replayed under everything asked for, told as JSON
+ *   sweep_workers.c  processes that do so, one trace at a time, and a new one where one died
+ *   sweep_ranks.c    the same over the ranks of an mpirun
+ *   sweep_run.c      hands out traces, takes results in, resumes an interrupted sweep
+ *   sweep_answer.c   what came of it, for people
+ *
+ * Words. item: one row of results, that is one device of one trace under one policy, limit and
+ * card. Its key is made of the content of the trace, these texts and the version of the program,
+ * so an item is the same wherever and whenever it was replayed. answer: the JSON text that a
+ * worker sends back for a trace, with all of its items.
+ */
+#ifndef FRAG_SWEEP_SWEEP_H
+#define FRAG_SWEEP_SWEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <jansson.h>
+
+#include <frag/device.h>
+#include <frag/error.h>
+
+#include "answer/answer.h"
+#include "answer/row.h"
+#include "fleet/results.h"
+#include "fleet/ranks.h"
+#include "recording/policy_texts.h"
+#include "recording/target.h"
+
+/* ---- which traces --------------------------------------------------------------- */
+
+struct frag_sweep_file {
+	char *path;
+	uint64_t bytes; /* on disk; the larger ones are handed out first */
+	dev_t device;
+	ino_t inode;
+	bool found; /* in a folder: it need not be a trace */
+};
+
+struct frag_sweep_files {
+	struct frag_sweep_file *list;
+	size_t count, cap;
+};
+
+/*
+ * Adds what `operand` stands for: a file, a folder with all below it (names that begin with a dot
+ * apart, links to folders not followed), or a pattern. Errors: FRAG_EINPUT where there is nothing.
+ */
+int frag_sweep_files_add(struct frag_sweep_files *f, const char *operand, struct frag_err *err);
+/* Adds the operands in the lines of a file, "-" = standard input. Empty lines, # … are passed. */
+int frag_sweep_files_add_list(struct frag_sweep_files *f, const char *path, struct frag_err *err);
+/* Largest first, then by path, each once. */
+void frag_sweep_files_sort(struct frag_sweep_files *f);
+/* "12 traces, HASH": equal for equal lists. text[64]. */
+void frag_sweep_files_tell(const struct frag_sweep_files *f, char *text);
+/* Keeps every n-th from the i-th on; sorted before. */
+void frag_sweep_files_shard(struct frag_sweep_files *f, unsigned i, unsigned n);
+void frag_sweep_files_release(struct frag_sweep_files *f);
+struct frag_sweep;
+/* Takes results of sweeps out that lie in folders. Errors: FRAG_EUSAGE where an output would replace a trace. */
+int frag_sweep_files_check(struct frag_sweep *s, struct frag_err *err);
+
+/* ---- what is asked ---------------------------------------------------------------- */
+
+struct frag_sweep_shard {
+	unsigned i, n; /* n 0: not given */
+	bool auto_i;   /* the index comes from the environment */
+};
+
+struct frag_sweep {
+	struct frag_target target; /* tell: called in the workers */
+	unsigned threads;
+	char *const *operands;
+	size_t operands_count;
+	struct frag_policy_texts policies;
+	struct frag_limit
+		*limits; /* texts owned; "none" has no limit; count 0: that of the target */
+	size_t limits_count, limits_cap;
+	const struct frag_gpu **cards; /* count 0: the card of the target */
+	size_t cards_count, cards_cap;
+	const char *list, *output, *csv, *costs;
+	uint64_t memory_bytes; /* host memory of one worker; 0 = its share of the machine */
+	bool fit, resume, merge;
+	struct frag_sweep_shard shard;
+
+	struct frag_sweep_files files;
+	char *of_shard[3]; /* output, csv, costs with the shard's number */
+	char missing[128]; /* shards that a merge did not get */
+	bool is_served;	   /* by a rank of an mpirun other than the first: there is no answer */
+};
+
+/* "3/16": the fourth of sixteen; "/16": the array job says which. */
+int frag_sweep_set_shard(void *shard, const char *text, struct frag_err *err);
+/* The index of "/16", or all of it, from the environment of an array job. Errors: FRAG_EUSAGE. */
+int frag_sweep_find_index(struct frag_sweep_shard *s, struct frag_err *err);
+/* Is it a shard of an array job? Then i, n and the names of the outputs are found. Errors: FRAG_EUSAGE. */
+int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err);
+void frag_sweep_release(struct frag_sweep *s);
+
+/* ---- one trace -------------------------------------------------------------------- */
+
+/* Hex of the 128 bits of a file's content. text[33]. Errors: FRAG_EINPUT. */
+int frag_sweep_hash(const char *path, char *text, struct frag_err *err);
+/*
+ * The answer for one trace, a new reference; a trace that cannot be read is an answer, too. NULL:
+ * memory is short.
+ */
+json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path);
+
+/* ---- workers ------------------------------------------------------------------------ */
+
+/* One process that answers for traces, one at a time. */
+struct frag_sweep_worker {
+	pid_t pid;	       /* 0 = none */
+	int to, from;	       /* pipes */
+	size_t task;	       /* what it works on, SIZE_MAX = nothing */
+	char *answer;	       /* as far as it came */
+	size_t len, cap, need; /* need: with its length in front */
+	uint64_t begin_ns;
+};
+
+/* Starts the process. Errors: FRAG_ENOMEM and what the system says. */
+int frag_sweep_worker_start(struct frag_sweep_worker *w, const struct frag_sweep *s,
+			    struct frag_err *err);
+/* Hands out a task. 0, or <0 where the worker is gone. */
+int frag_sweep_worker_give(struct frag_sweep_worker *w, size_t task, const char *path);
+/* Takes what has come. 1: w->answer is whole, len bytes; 0: not yet; <0: the worker is gone. */
+int frag_sweep_worker_take(struct frag_sweep_worker *w);
+/* Ends it and says why it ended: text[120]. */
+void frag_sweep_worker_end(struct frag_sweep_worker *w, char *why);
+
+/* Is this a rank of an mpirun? Then the module is opened. *out NULL: no. Errors: FRAG_EUSAGE. */
+int frag_sweep_ranks_open(const struct frag_ranks **out, struct frag_err *err);
+/* A rank above 0: answers what rank 0 asks, by a worker of its own. */
+int frag_sweep_rank_serve(const struct frag_sweep *s, const struct frag_ranks *ranks,
+			  struct frag_sweep_worker *w, struct frag_err *err);
+/* Rank 0: hands a trace to another one, ends one (path NULL), looks for an answer: 1 and *rank, *task,
+ * *failed, *text (the answer, or why there is none; the caller's), or 0. */
+int frag_sweep_rank_give(const struct frag_ranks *ranks, int rank, size_t task, const char *path);
+/* How long to wait after so many looks at nothing: short while answers come, so that short traces
+ * lose little, and longer then. Microseconds. */
+unsigned frag_sweep_rank_pause_us(unsigned idle);
+int frag_sweep_rank_take(const struct frag_ranks *ranks, int *rank, size_t *task, bool *failed,
+			 char **text);
+
+/* ---- all of it ----------------------------------------------------------------------- */
+
+/* Errors: also FRAG_EINTR, with what was done kept for --resume. *failures: struct frag_sweep_failure,
+ * which the answer owns. */
+int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows *failures,
+		   struct frag_err *err);
+
+#define FRAG_SWEEP_POLICIES "recorded;caching;expandable;vmm" /* where none were given */
+
+/* A trace that failed, and why. */
+#define FRAG_SWEEP_FAILURE(F, P, S) \
+	F(S, TEXT, path, "trace", "its path") \
+	F(S, TEXT, error, "why it failed", "what went wrong")
+struct frag_sweep_failure {
+	FRAG_ROW_MEMBERS(FRAG_SWEEP_FAILURE)
+};
+extern const struct frag_shape frag_sweep_shape;
+/* What came of it. skipped: were there already; passed: files in folders that are not traces. */
+int frag_sweep_answer(const struct frag_sweep *s, struct frag_store *store, size_t skipped,
+		      size_t passed, struct frag_answer *a, struct frag_rows *failures,
+		      struct frag_err *err);
+
+#endif

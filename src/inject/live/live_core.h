@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One device of a running PyTorch: a policy, and what it needs beyond a replay: waiting for streams, captures,
+ * threads.
+ *
+ * - A block that other streams used goes to the policy when the events recorded at its free are done
+ *   (free_requested at once, free then), as in a replay. While something is captured no event is recorded or
+ *   asked for; that is done with the first request after it.
+ * - Memory of a capture belongs to its private pool. Policies without FRAG_POLICY_POOLS do not know pools: then a
+ *   second policy, `pytorch`, serves them, and nothing of it reaches the eager program.
+ * - Policies without FRAG_POLICY_STREAMS hand any free memory to any stream: then live_handover.c lets the
+ *   stream wait, on the card, for those that used it.
+ *
+ * Lock: every function needs d->mutex held, except those that open or lock a device. Order: frag_live.opening, then
+ * one device.
+ */
+#ifndef FRAG_LIVE_CORE_H
+#define FRAG_LIVE_CORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <frag/policy.h>
+
+#include "lib/addr_map.h"
+#include "lib/slabs.h"
+#include "lib/tree.h"
+#include "live.h"
+#include "live_card.h"
+#include "live_log.h"
+
+struct frag_live_use {
+	uint32_t stream;
+	struct frag_live_use *next;
+};
+
+struct frag_live_block {
+	struct frag_block b;
+	struct frag_live_use *uses;   /* of other streams than its own */
+	struct frag_live_block *next; /* freed in a capture, events still to be recorded */
+	uint32_t events;	      /* recorded, not seen done */
+	uint16_t pool;		      /* index of pools + 1; 0 = none */
+	bool aside;		      /* of the second policy */
+	uint32_t context;	      /* where it was asked for; 0 = not known */
+};
+
+struct frag_live_wait {
+	struct frag_live_block *block;
+	void *event;
+	struct frag_live_wait *next; /* of the same stream */
+};
+
+/* A private pool. Its index + 1 is the number that policies see. */
+struct frag_live_pool {
+	struct frag_live_pool_id id;
+	uint32_t refs, live;
+	uint32_t serial; /* in the recording: places are used again */
+	bool used;	 /* else the place is free */
+};
+
+/* std::function<bool(cudaStream_t)> of libstdc++, any ABI. */
+struct frag_live_filter {
+	void *data[2];
+	bool (*manager)(struct frag_live_filter *to, const struct frag_live_filter *from, int op);
+	bool (*invoker)(const struct frag_live_filter *self, void **stream);
+};
+
+/* Requests of these streams go to a pool. */
+struct frag_live_capture {
+	uint16_t pool;
+	bool by_filter;
+	void *stream;
+	struct frag_live_filter filter;
+};
+#define FRAG_LIVE_CAPTURES_MAX 64
+
+/* Who freed a piece of memory last (live_handover.c). */
+struct frag_live_left {
+	struct frag_tree_node node; /* key: address, weight: bytes */
+	uint32_t stream;
+	uint64_t serial;
+};
+
+/* What happened (live_history.c): `count` entries from `first` on, in a ring. */
+struct frag_live_history {
+	struct frag_live_event *ring;
+	uint64_t first, count, cap;
+	uint64_t max;
+	uint32_t actions; /* bits of those wanted */
+	int64_t epoch_ns; /* of the clock's zero */
+};
+
+struct frag_live_dev {
+	pthread_mutex_t mutex;
+	int ordinal;
+	struct frag_live_card *card;
+	struct frag_device *dev;
+	struct frag_policy main, aside; /* aside.ops NULL: not needed so far */
+	uint64_t limit_bytes;		/* UINT64_MAX = none */
+	double fraction;
+	uint64_t fail_every, start_ns;
+	struct frag_err problem; /* of an upcall, or of a free */
+
+	struct frag_slab blocks, uses, waits;
+	struct frag_addr_map live; /* address -> block */
+	struct {
+		struct frag_live_wait *first, *last;
+	} * waiting; /* by stream */
+	uint32_t waiting_cap;
+	uint64_t waiting_count; /* events */
+	struct frag_live_block *deferred;
+
+	struct frag_live_pool *pools;
+	size_t pools_count, pools_cap;
+	uint32_t pools_serial;
+	struct frag_live_capture captures[FRAG_LIVE_CAPTURES_MAX];
+	unsigned captures_count;
+
+	bool handed; /* the policy gives memory of one stream to another */
+	struct frag_tree left;
+	struct frag_slab left_nodes;
+	uint64_t left_serial;
+	uint64_t *waited; /* [stream * cap + other]: serial up to which it has waited */
+	uint32_t waited_cap;
+
+	struct frag_live_history history;
+	uint32_t context; /* of the request or free under way */
+	uint64_t seen_calls;
+	uint64_t requests, refusals; /* since the start */
+	struct frag_live_stats stats;
+	int64_t base_calls, base_ns, base_failed, base_took, base_gave; /* at the last reset */
+};
+
+/* The process. */
+struct frag_live_process {
+	int pid; /* that started it; 0 = not started */
+	struct frag_policy_spec *spec, *aside;
+	uint64_t limit_bytes, seed, fail_every;
+	unsigned release;
+	uint64_t start_ns;
+	pthread_mutex_t opening;
+	struct frag_live_dev *devs[FRAG_LIVE_DEVICES_MAX];
+	double fractions[FRAG_LIVE_DEVICES_MAX]; /* 0 = not set */
+	void (*on_oom)(int device, uint64_t requested, uint64_t total, uint64_t free);
+};
+extern struct frag_live_process frag_live;
+
+/* The device, opened if need be. Errors: of the driver, of the policy. */
+int frag_live_dev_get(int ordinal, struct frag_live_dev **out, struct frag_err *err);
+void frag_live_dev_close(
+	struct frag_live_dev *d); /* tests; at the end of the process with card->dead */
+void frag_live_lock(struct frag_live_dev *d);
+void frag_live_unlock(struct frag_live_dev *d);
+/* The device, if it was used; NULL else. */
+struct frag_live_dev *frag_live_used(int device);
+/* FRAG_LIVE_WITH (d, frag_live_used(device)) { … }: with this device locked; nothing where it is NULL. No return inside. */
+#define FRAG_LIVE_WITH(d, device) \
+	for (struct frag_live_dev *d = frag_live_locked(device); d; frag_live_unlock(d), d = NULL)
+static inline struct frag_live_dev *frag_live_locked(struct frag_live_dev *d)
+{
+	if (d)
+		frag_live_lock(d);
+	return d;
+}
+
+/* 0 and *out, FRAG_OOM, or an error. pre: bytes > 0 */
+int frag_live_take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_addr_t *out,
+		   struct frag_err *err);
+void frag_live_give(struct frag_live_dev *d, frag_addr_t addr);
+void frag_live_use(struct frag_live_dev *d, frag_addr_t addr, void *stream);
+/* empty_cache; asked: by the program, so it is in the recording. */
+int frag_live_trim(struct frag_live_dev *d, bool asked, struct frag_err *err);
+
+/* ---- live_history.c ---- */
+
+extern atomic_bool frag_live_history_on;
+static inline bool frag_live_in_history(void)
+{
+	return atomic_load_explicit(&frag_live_history_on, memory_order_acquire);
+}
+void frag_live_history_note(struct frag_live_dev *d, const struct frag_live_line *l,
+			    const struct frag_live_block *block);
+/* A new device. pre: opening is locked */
+void frag_live_history_begin(struct frag_live_dev *d);
+/* For frag_device.log. */
+void frag_live_history_call(void *ctx, enum frag_call call, uint64_t bytes, int result);
+extern uint32_t (*frag_live_on_alloc)(void), (*frag_live_on_free)(void);
+/* Where the request, or the free, comes from. pre: no lock is held */
+static inline uint32_t frag_live_context(bool of_free)
+{
+	uint32_t (*fn)(void) = __atomic_load_n(of_free ? &frag_live_on_free : &frag_live_on_alloc,
+					       __ATOMIC_ACQUIRE);
+
+	return FRAG_UNLIKELY(fn != NULL) ? fn() : 0;
+}
+
+/* ---- reports ---- */
+
+void frag_live_tell(struct frag_live_dev *d, const char *action,
+		    const struct frag_live_block *block, uint64_t bytes, const void *stream,
+		    uint32_t pool);
+static inline bool frag_live_told(void)
+{
+	return frag_live_logging() || frag_live_in_history();
+}
+/* A line of the recording and of the history, if there is one. block: what it is about; NULL: the values of a refused
+ * request (bytes, stream) or of a pool (its serial). */
+static inline void frag_live_note(struct frag_live_dev *d, const char *action,
+				  const struct frag_live_block *block, uint64_t bytes,
+				  const void *stream, uint32_t pool)
+{
+	if (FRAG_UNLIKELY(frag_live_told()))
+		frag_live_tell(d, action, block, bytes, stream, pool);
+}
+
+/* ---- live_wait.c: blocks that other streams used ---- */
+
+/* pre: the block has uses. It goes back to its policy later. */
+void frag_live_wait_for(struct frag_live_dev *d, struct frag_live_block *block);
+/* Gives back what is done; all: waits for everything first. Nothing in a capture. */
+void frag_live_settle(struct frag_live_dev *d, bool all);
+/* live_core.c: the block goes to its policy now. */
+void frag_live_complete(struct frag_live_dev *d, struct frag_live_block *block);
+
+/* ---- live_pools.c ---- */
+
+void frag_live_pool_begin_stream(struct frag_live_dev *d, struct frag_live_pool_id id,
+				 void *stream);
+void frag_live_pool_end_stream(struct frag_live_dev *d, const void *stream);
+void frag_live_pool_begin(struct frag_live_dev *d, struct frag_live_pool_id id,
+			  const struct frag_live_filter *filter);
+void frag_live_pool_end(struct frag_live_dev *d, struct frag_live_pool_id id);
+void frag_live_pool_release(struct frag_live_dev *d, struct frag_live_pool_id id);
+/* The pool that a request of this stream belongs to, 0 = none. */
+uint16_t frag_live_pool_of(const struct frag_live_dev *d, void *stream);
+/* Pools whose graphs are gone give back what they can. */
+int frag_live_pools_trim(struct frag_live_dev *d, struct frag_err *err);
+
+/* ---- live_handover.c ---- */
+
+/* The block is handed out: its stream waits, on the card, for those that used it before. fresh: the stream is new, so
+ * it waits for all. */
+int frag_live_hand_over(struct frag_live_dev *d, const struct frag_block *b, bool fresh,
+			struct frag_err *err);
+/* The block goes back. */
+void frag_live_left_by(struct frag_live_dev *d, const struct frag_block *b);
+/* The card was waited for: nothing is in use. */
+void frag_live_left_forget(struct frag_live_dev *d);
+void frag_live_left_release(struct frag_live_dev *d);
+
+/* ---- live_stats.c ---- */
+
+void frag_live_count_alloc(struct frag_live_dev *d, const struct frag_live_block *block);
+/* freed by the program; returned to the policy */
+void frag_live_count_free(struct frag_live_dev *d, const struct frag_live_block *block);
+void frag_live_count_done(struct frag_live_dev *d, const struct frag_live_block *block);
+/* The segment around an address of a live block; bytes stays 0 where it is not of this device. */
+struct frag_live_base_walk {
+	frag_addr_t at, base;
+	uint64_t bytes;
+};
+void frag_live_base_of(struct frag_live_dev *d, struct frag_live_base_walk *w);
+/* After calls of the policy: what the driver did meanwhile. */
+void frag_live_count_driver(struct frag_live_dev *d);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes that are tried; see trial.h. */
+#include "trial_internal.h"
+
+#include <frag/clock.h>
+
+#include "pretend/advise/edit.h"
+
+uint64_t frag_advising_room(const struct frag_advising *a, bool headroom)
+{
+	static const struct frag_headroom none;
+
+	return frag_gpu_room(&a->card, headroom ? &a->headroom : &none);
+}
+
+static int add_one(struct frag_advising *a, struct frag_advice *x, struct frag_err *err)
+{
+	struct frag_offer *o = &a->offers[a->count];
+
+	a->list[a->count] = *x;
+	*x = (struct frag_advice){ 0 };
+	x = &a->list[a->count++];
+	x->change = frag_host_strdup(x->change);
+	o->group = frag_host_strdup("allocator");
+	return x->change && o->group ? 0 : frag_fail_nomem(err, "advice");
+}
+
+/* Settings and another allocator: the recording of the program as it is, replayed. What cannot be replayed is left out. */
+static int add_replayed(struct frag_advising *a, struct frag_err *err)
+{
+	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
+	struct frag_trace *base = a->base;
+	struct frag_advice *list = NULL;
+	unsigned number;
+	bool settings = frag_offer_asked(a->only, "settings", &number);
+	size_t n = 0;
+	int rc;
+
+	if (!settings && !frag_offer_asked(a->only, "vmm", &number))
+		return 0;
+	a->base = NULL;
+	rc = frag_recording_take(&r, base, &a->program.target, 0, err)
+		     ?: frag_advise_settings(&r, &list, &n, err);
+	if (rc && rc != FRAG_EINTR && rc != FRAG_ENOMEM) {
+		struct frag_advice x = { .change = settings ? "settings" : "vmm",
+					 .what = frag_offer_text(""),
+					 .where = frag_offer_text(""),
+					 .numerics = frag_offer_text(""),
+					 .left_out = frag_offer_text(err->msg),
+					 .before = a->first.peaks };
+
+		return add_one(a, &x, err);
+	}
+	for (size_t i = 0; !rc && i < n && i < FRAG_TRIAL_REPLAYED; i++)
+		if (frag_offer_asked(a->only, list[i].change, &number))
+			rc = add_one(a, &list[i], err);
+	frag_advices_release(list, n);
+	return rc;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static int begin(struct frag_advising *a, struct frag_err *err)
+{
+	struct frag_program *p = &a->program;
+	char folder[4096];
+	bool oom = false;
+	int rc;
+
+	a->trials = (struct frag_trials){ .launch = frag_program_launch(p),
+					  .pretend = a->pretend,
+					  .program = p->words,
+					  .seconds = a->seconds };
+	a->trials.launch.stdout_to_stderr = true;
+	FRAG_TRY(frag_trials_begin(&a->trials, err));
+	frag_trials_path(&a->trials, 0, "", folder, sizeof(folder));
+	frag_pretend_note_hooks(&a->trials.launch, folder);
+	rc = frag_trial_collect(a, 0, a->trials.status, &a->first, &oom, err);
+	if (rc == FRAG_EINPUT && a->trials.status)
+		frag_err_prefix(err, "the program ended with status %d", a->trials.status);
+	FRAG_TRY(rc);
+	if (!oom || !a->first.status || a->enlarged)
+		return a->first.status ? frag_fail(err, FRAG_EINPUT,
+						   "the program ended with status %d, and not for "
+						   "want of memory",
+						   a->first.status)
+				       : 0;
+	frag_launch_note(&a->trials.launch, "the unchanged program runs out of memory on this "
+					    "card; recorded with enough "
+					    "memory");
+	frag_trials_end(&a->trials);
+	a->enlarged = true;
+	p->target.card.total_bytes = FRAG_TRIAL_LARGE;
+	p->target.limit = (struct frag_limit){ 0 };
+	return begin(a, err);
+}
+
+int frag_advise_try(struct frag_advising *a, struct frag_err *err)
+{
+	const uint64_t begun = frag_clock_ns();
+
+	a->real = a->program;
+	FRAG_TRY(begin(a, err));
+	if (!a->seconds)
+		a->seconds = (unsigned)(60 + 10 * a->trials.took_ns / 1000000000);
+	FRAG_TRY(frag_trial_offers(a, err));
+	FRAG_TRY(frag_trial_each(a, err));
+	FRAG_TRY(frag_trial_numbers(a, err));
+	if (!a->interrupted)
+		FRAG_TRY(add_replayed(a, err));
+	frag_trial_sort(a);
+	if (!a->interrupted)
+		FRAG_TRY(frag_trial_combine(a, err));
+	FRAG_TRY(frag_trial_complete(a, err));
+	a->took_ns = frag_clock_ns() - begun;
+	return 0;
+}
+
+int frag_advise_recording(struct frag_advising *a, const struct frag_recording *r,
+			  struct frag_err *err)
+{
+	const uint64_t begun = frag_clock_ns();
+
+	snprintf(a->name, sizeof(a->name), "%s", r->trace->name);
+	FRAG_TRY(frag_trial_measure(a, r->trace, &a->first, err));
+	FRAG_TRY(frag_advise_edits(r, &a->list, &a->count, err));
+	a->took_ns = frag_clock_ns() - begun;
+	return 0;
+}
+
+void frag_advising_release(struct frag_advising *a)
+{
+	frag_trials_end(&a->trials);
+	frag_trace_destroy(a->base);
+	for (size_t i = 0; a->offers && i < a->count; i++)
+		FRAG_FREE((char *)(uintptr_t)a->list[i].change, a->offers[i].group,
+			  a->offers[i].pattern);
+	frag_advices_release(a->list, a->count);
+	frag_host_free(a->offers);
+	frag_catalog_release(&a->catalog);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the program can ask about the card: attributes and properties (card.def), versions, errors.
+ *
+ * CUFRAG_NOGPU describes it: name, total, context, libraries, count (or least), cc, sms, l2, bus, clock, nvlink.
+ * What is left out is that of an H200. Figures by compute capability: CUDA
+ * Programming Guide 13.0, "Technical Specifications per Compute Capability".
+ */
+#include "nogpu.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/device.h>
+
+struct limits {
+	int cc; /* 10 * major + minor */
+	int threads_per_sm, blocks_per_sm;
+	uint64_t shared_per_sm_kib, shared_per_block_kib;
+};
+
+static const struct limits by_capability[] = {
+	{ 70, 2048, 32, 96, 96 },    { 75, 1024, 16, 64, 64 },	 { 80, 2048, 32, 164, 163 },
+	{ 86, 1536, 16, 100, 99 },   { 89, 1536, 24, 100, 99 },	 { 90, 2048, 32, 228, 227 },
+	{ 100, 2048, 32, 228, 227 }, { 120, 1536, 24, 100, 99 },
+};
+
+static struct nogpu_card card = {
+	.name = "NVIDIA H200",
+	.total_bytes = 150109880320ull,
+	.context_bytes = 552402944ull,
+	.libraries = true,
+	.count = 1,
+	.major = 9,
+	.minor = 0,
+	.sms = 132,
+	.l2_bytes = 62914560,
+	.bus_bits = 6144,
+	.clock_khz = 1980000,
+	.nvlink = true,
+};
+static pthread_once_t card_once = PTHREAD_ONCE_INIT;
+
+/* The next number of CUDA_VISIBLE_DEVICES, -1: none; *at goes behind it. */
+static int next_number(const char **at)
+{
+	unsigned number;
+	int length = 0;
+
+	*at += strspn(*at, " ,");
+	if (sscanf(*at, "GPU-%*8x-0000-0000-0000-%12x%n", &number, &length) < 1 &&
+	    sscanf(*at, "%u%n", &number, &length) < 1)
+		return -1;
+	*at += length;
+	return number < NOGPU_CARDS_MAX ? (int)number : -1;
+}
+
+/* If nobody counted the cards, there are those that the program uses: one for each process of its launcher, or what it
+ * lists itself, as DeepSpeed's launcher does. */
+static int cards_used(void)
+{
+	const char *local = getenv("LOCAL_WORLD_SIZE"), *at = getenv("CUDA_VISIBLE_DEVICES");
+	int number, used = local ? atoi(local) : 0;
+
+	while (at && *at && (number = next_number(&at)) >= 0)
+		used = FRAG_MAX(used, number + 1);
+	return FRAG_MIN(used, NOGPU_CARDS_MAX);
+}
+
+static void take(const char *key, const char *value)
+{
+	unsigned long long n = strtoull(value, NULL, 10);
+
+	if (!strcmp(key, "name"))
+		snprintf(card.name, sizeof(card.name), "%s", value);
+	else if (!strcmp(key, "total"))
+		card.total_bytes = n;
+	else if (!strcmp(key, "context"))
+		card.context_bytes = n;
+	else if (!strcmp(key, "libraries"))
+		card.libraries = n;
+	else if (!strcmp(key, "count"))
+		card.count = (int)FRAG_MIN(n, NOGPU_CARDS_MAX);
+	else if (!strcmp(key, "least"))
+		card.count = FRAG_MAX((int)FRAG_MIN(n, NOGPU_CARDS_MAX), cards_used());
+	else if (!strcmp(key, "cc"))
+		sscanf(value, "%d.%d", &card.major, &card.minor);
+	else if (!strcmp(key, "sms"))
+		card.sms = (int)n;
+	else if (!strcmp(key, "l2"))
+		card.l2_bytes = n;
+	else if (!strcmp(key, "bus"))
+		card.bus_bits = (int)n;
+	else if (!strcmp(key, "clock"))
+		card.clock_khz = (int)n;
+	else if (!strcmp(key, "nvlink"))
+		card.nvlink = n;
+}
+
+static void read_card(void)
+{
+	const char *env = getenv("CUFRAG_NOGPU");
+	char text[1024], *rest = text, *item;
+	int cc;
+
+	snprintf(text, sizeof(text), "%s", env ? env : "");
+	while ((item = strsep(&rest, ";"))) {
+		char *equals = strchr(item, '=');
+
+		if (!equals)
+			continue;
+		*equals = '\0';
+		take(item, equals + 1);
+	}
+	cc = 10 * card.major + card.minor;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(by_capability); i++) {
+		const struct limits *l = &by_capability[i];
+
+		if (i && l->cc > cc)
+			break;
+		card.threads_per_sm = l->threads_per_sm;
+		card.blocks_per_sm = l->blocks_per_sm;
+		card.shared_per_sm_bytes = l->shared_per_sm_kib * FRAG_KIB;
+		card.shared_per_block_bytes = l->shared_per_block_kib * FRAG_KIB;
+	}
+}
+
+const struct nogpu_card *frag_nogpu_card(void)
+{
+	pthread_once(&card_once, read_card);
+	return &card;
+}
+
+/* ---- which of them the program sees ------------------------------------------------ */
+
+static int numbers[NOGPU_CARDS_MAX], numbers_count;
+static pthread_once_t numbers_once = PTHREAD_ONCE_INIT;
+
+/* As CUDA does: up to the first that there is not; a list with one twice leaves none. */
+static void choose_visible(void)
+{
+	const char *at = getenv("CUDA_VISIBLE_DEVICES");
+	bool used[NOGPU_CARDS_MAX] = { false };
+	int number;
+
+	frag_nogpu_card();
+	for (int i = 0; !at && i < card.count; i++)
+		numbers[numbers_count++] = i;
+	while (at && *at && (number = next_number(&at)) >= 0 && number < card.count) {
+		if (used[number]) {
+			numbers_count = 0;
+			return;
+		}
+		used[number] = true;
+		numbers[numbers_count++] = number;
+	}
+}
+
+int frag_nogpu_visible(void)
+{
+	pthread_once(&numbers_once, choose_visible);
+	return numbers_count;
+}
+
+/* In a process that cufrag_forks.py made: how many cards there are, and how large, is of this run. pre: no thread, and no card used. */
+__attribute__((visibility("default"))) void frag_nogpu_card_again(void);
+void frag_nogpu_card_again(void)
+{
+	frag_nogpu_visible();
+	numbers_count = 0;
+	read_card();
+	choose_visible();
+}
+
+int frag_nogpu_number(int device)
+{
+	return device < frag_nogpu_visible() ? numbers[device] : device;
+}
+
+/* ---- attributes ------------------------------------------------------------------- */
+
+static int attribute(int which, int device)
+{
+	const struct nogpu_card *c = frag_nogpu_card();
+
+	switch (which) {
+#define CARD(number, at12, at13, bytes, value) \
+	case number: \
+		return value;
+#include "card.def"
+#undef CARD
+	}
+	return 0;
+}
+
+NOGPU_ENTRY(int, cudaDeviceGetAttribute, (int *value, int which, int device))
+{
+	if (device < 0 || device >= frag_nogpu_visible())
+		return frag_nogpu_error(NOGPU_INVALID_DEVICE);
+	*value = attribute(which, device);
+	return NOGPU_OK;
+}
+
+/* ---- properties: two layouts, as places in bytes ----------------------------------- */
+
+static const struct {
+	unsigned short number, at12, at13, bytes;
+} properties[] = {
+#define CARD(number, at12, at13, bytes, value) { number, at12, at13, bytes },
+#include "card.def"
+#undef CARD
+};
+
+#define PROPERTIES12_BYTES 1032u
+#define PROPERTIES13_BYTES 1008u
+#define UUID_AT 256u
+#define UUID_BYTES 16u
+#define TOTAL_AT 288u
+
+/* As NVML writes it: the card's number at the end. */
+static void fill_uuid(unsigned char *out, int device)
+{
+	memset(out, 0, UUID_BYTES);
+	out[UUID_BYTES - 1] = (unsigned char)frag_nogpu_number(device);
+}
+
+NOGPU_ANSWER(cuDeviceGetUuid_v2, (unsigned char *out, int device), fill_uuid(out, device))
+
+static int fill_properties(unsigned char *out, size_t bytes, bool is13, int device)
+{
+	const struct nogpu_card *c = frag_nogpu_card();
+
+	if (device < 0 || device >= frag_nogpu_visible())
+		return frag_nogpu_error(NOGPU_INVALID_DEVICE);
+	memset(out, 0, bytes);
+	snprintf((char *)out, UUID_AT, "%s", c->name);
+	fill_uuid(out + UUID_AT, device);
+	memcpy(out + TOTAL_AT, &c->total_bytes, 8);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(properties); i++) {
+		uint64_t value = (uint64_t)attribute(properties[i].number, device);
+		size_t at = is13 ? properties[i].at13 : properties[i].at12;
+
+		if (at)
+			memcpy(out + at, &value,
+			       properties[i].bytes); /* little endian: the low part */
+	}
+	return NOGPU_OK;
+}
+
+NOGPU_VALUE_OF(12, int, cudaGetDeviceProperties_v2, (void *out, int device),
+	       fill_properties(out, PROPERTIES12_BYTES, false, device))
+NOGPU_VALUE_OF(13, int, cudaGetDeviceProperties, (void *out, int device),
+	       fill_properties(out, PROPERTIES13_BYTES, true, device))
+
+/* ---- which devices ------------------------------------------------------------------ */
+
+static _Thread_local int current_device, last_error;
+
+int frag_nogpu_error(int code)
+{
+	if (code)
+		last_error = code;
+	return code;
+}
+
+int frag_nogpu_device(void)
+{
+	return current_device;
+}
+
+NOGPU_ENTRY(int, cudaGetLastError, (void))
+{
+	int code = last_error;
+
+	last_error = NOGPU_OK;
+	return code;
+}
+NOGPU_VALUE(int, cudaPeekAtLastError, (void), last_error)
+int frag_nogpu_device_set(int device)
+{
+	if (device < 0 || device >= frag_nogpu_visible()) {
+		if (device > 0 && device < NOGPU_CARDS_MAX)
+			frag_nogpu_no_card(device);
+		return NOGPU_INVALID_DEVICE;
+	}
+	current_device = device;
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
+{
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = -5;
+	return NOGPU_OK;
+}
+
+/* ---- versions and texts -------------------------------------------------------------- */
+
+NOGPU_VALUE_OF(12, int, cudaRuntimeGetVersion, (int *version), (*version = 12040, NOGPU_OK))
+NOGPU_VALUE_OF(13, int, cudaRuntimeGetVersion, (int *version), (*version = 13000, NOGPU_OK))
+
+static const struct error {
+	int code;
+	const char *name, *text;
+} errors[] = {
+	{ NOGPU_OK, "cudaSuccess", "no error" },
+	{ NOGPU_INVALID_VALUE, "cudaErrorInvalidValue", "invalid argument" },
+	{ NOGPU_OUT_OF_MEMORY, "cudaErrorMemoryAllocation", "out of memory" },
+	{ 98, "cudaErrorInvalidDeviceFunction",
+	  "invalid device function" }, /* CUB: compiled for no such card */
+	{ NOGPU_INVALID_DEVICE, "cudaErrorInvalidDevice", "invalid device ordinal" },
+	{ NOGPU_NOT_READY, "cudaErrorNotReady", "device not ready" },
+	{ NOGPU_NOT_SUPPORTED, "cudaErrorNotSupported",
+	  "operation not supported by the pretended card of cufrag" },
+	{ NOGPU_CAPTURE_UNSUPPORTED, "cudaErrorStreamCaptureUnsupported",
+	  "operation not permitted when stream is capturing" },
+	{ NOGPU_CAPTURE_LOST, "cudaErrorStreamCaptureInvalidated",
+	  "operation failed due to a previous error during capture" },
+	{ NOGPU_CAPTURED_EVENT, "cudaErrorCapturedEvent",
+	  "operation not permitted on an event last recorded in a capturing stream" },
+	{ -1, "cudaErrorUnknown", "unknown error" }, /* any other */
+};
+
+static const struct error *error_of(int code)
+{
+	const struct error *e = errors;
+
+	while (e->code != code && e->code >= 0)
+		e++;
+	return e;
+}
+
+NOGPU_VALUE(const char *, cudaGetErrorName, (int code), error_of(code)->name)
+NOGPU_VALUE(const char *, cudaGetErrorString, (int code), error_of(code)->text)

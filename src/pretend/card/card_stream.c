@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams, events and captures. In a process that has streams of its own or other ranks, an event is ready when its work is over by
+ * the modelled clock (below), else at once. What also counts is which stream is being captured, because the allocator then takes
+ * from a private pool and records events later. Who waits for what is being captured is refused, and the capture is lost, as on a card.
+ *
+ * Handles below 16 are CUDA's own streams (default, legacy, per thread): one state for all.
+ */
+#include "pretend/ranks/await.h"
+#include "entries.h"
+#include "pretend/ranks/moment.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/clock.h>
+
+struct stream {
+	uint64_t capture;   /* the graph captured from it, 0 = none; first (graph.c) */
+	bool lost;	    /* that capture */
+	int device;	    /* where it began */
+	uint64_t awaits;    /* all up to this number (await.h) */
+	struct moment busy; /* on the modelled clock: until when */
+	int priority;
+	struct stream *next;
+};
+struct event {
+	uint64_t capture; /* that of its stream when it was recorded */
+	uint64_t awaits;
+	struct moment done;
+	uint64_t at_ns; /* of the host */
+	uint64_t worked_ns;
+};
+static struct stream default_stream;
+static struct stream *streams = &default_stream; /* all; never taken out of the list */
+
+static struct stream *stream_of(void *handle)
+{
+	return (uintptr_t)handle < 16 ? &default_stream : handle;
+}
+
+/* ---- streams ------------------------------------------------------------------------ */
+
+static void enlist(struct stream *s)
+{
+	NOGPU_LOCKED;
+
+	s->next = streams;
+	streams = s;
+}
+
+/* Ranks begin their clocks together, with their group. */
+static bool is_rank(void)
+{
+	const char *world = getenv("WORLD_SIZE");
+
+	return world && strtoul(world, NULL, 10) > 1;
+}
+
+NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority))
+{
+	/* the handle is an address, and handles of different streams order the recording */
+	struct stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+	s->priority = priority;
+	enlist(s);
+	if (!is_rank())
+		frag_nogpu_streams_begin();
+	frag_nogpu_beside_take(NOGPU_BESIDE_STREAM, NULL);
+	*out = s;
+	return NOGPU_OK;
+}
+NOGPU_ANSWER(cudaStreamGetPriority, (void *stream, int *priority),
+	     *priority = stream_of(stream)->priority)
+
+/* ---- captures ------------------------------------------------------------------------- */
+
+static void take_part(struct stream *s, uint64_t capture, bool lost)
+{
+	s->capture = capture;
+	s->lost = lost;
+	s->device = frag_nogpu_device();
+}
+
+NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
+{
+	NOGPU_LOCKED;
+
+	take_part(stream_of(stream), frag_nogpu_graph_number(), false);
+	return NOGPU_OK;
+}
+/* Ends it for every stream that had joined: its number, and whether it is lost. */
+static uint64_t end_capture(const struct stream *of, bool *lost)
+{
+	NOGPU_LOCKED;
+	uint64_t number = of->capture;
+
+	*lost = number && of->lost;
+	for (struct stream *s = streams; s; s = s->next)
+		if (s->capture == number)
+			s->capture = 0;
+	return number;
+}
+NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
+{
+	bool lost;
+	uint64_t number = end_capture(stream_of(stream), &lost);
+
+	*out = NULL;
+	if (lost) {
+		frag_nogpu_graph_drop(number);
+		return frag_nogpu_error(NOGPU_CAPTURE_LOST);
+	}
+	*out = frag_nogpu_graph(number);
+	return frag_nogpu_error(*out ? NOGPU_OK : NOGPU_OUT_OF_MEMORY);
+}
+/* 0 none, 1 it goes on, 2 it is lost */
+static int capture_status(const struct stream *s)
+{
+	return s->capture ? 1 + s->lost : 0;
+}
+NOGPU_ANSWER(cudaStreamIsCapturing, (void *stream, int *status),
+	     *status = capture_status(stream_of(stream)))
+NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v2,
+	    (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count))
+{
+	struct stream *s = stream_of(stream);
+
+	*status = capture_status(s);
+	if (id)
+		*id = s->capture;
+	if (graph)
+		*graph = s;
+	if (nodes)
+		*nodes = NULL;
+	if (count)
+		*count = 0;
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v3,
+	    (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
+	     size_t *count))
+{
+	if (edges)
+		*edges = NULL;
+	return frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count);
+}
+NOGPU_VALUE_OF(12, int, cudaStreamGetCaptureInfo, (void *stream, int *status, uint64_t *id),
+	       frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL))
+NOGPU_VALUE_OF(13, int, cudaStreamGetCaptureInfo,
+	       (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
+		size_t *count),
+	       frag_nogpu_cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges,
+						      count))
+
+NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
+{
+	static _Thread_local int current;
+	int before = current;
+
+	current = *mode;
+	*mode = before;
+	return NOGPU_OK;
+}
+
+/* ---- the modelled clock --------------------------------------------------------------- */
+
+/*
+ * Where streams matter, work takes time: the host is where it has handed out work, a stream where it has done it. The allocator
+ * keeps what another stream still uses until then, which decides about the peak of FSDP, pipelines and batches that are brought
+ * ahead. What is captured does nothing yet. A process with one stream is as if the card were done at once.
+ */
+/*
+ * Measured on H100 and H200 (results/nogpu/durations.md, ranks.md): an operator takes 27 to 67 us of the host on its way through Python,
+ * PyTorch and the driver, 21 to 47 where autograd's engine calls it; what a rank received came at 211 to 262 GB/s in all-gathers,
+ * reduce-scatters and messages of 8 to 260 MB.
+ */
+#define HOST_OP_NS 45000u
+#define HOST_BACKWARD_NS 35000u
+#define ASK_NS 500u
+#define LINK_BYTES_PER_NS 250u
+#define LINK_NS 10000u
+#define COPY_NS 5000u
+#define COPY_HOST_NS 12000u
+/* Up to this, a copy to the card takes its numbers along at once (CUDA Runtime API, "API synchronization behavior"). */
+#define STAGED_BYTES 65536u
+
+static _Atomic bool streams_matter;
+static _Atomic uint64_t host_ns;
+/* This thread hands out work. Others live in real time: for them all is done, but for NCCL's watchdog. */
+static _Thread_local bool works;
+
+void frag_nogpu_streams_begin(void)
+{
+	streams_matter = true;
+}
+
+const _Atomic bool *frag_nogpu_streams(void)
+{
+	return &streams_matter;
+}
+
+/* What the host begins after all that it has said: not before this. Nothing takes it less (a call of NCCL more), and without that, two
+ * ranks at the same moment would wait for each other. */
+static void publish(void)
+{
+	talk_clock_own()->host_ns = host_ns + HOST_BACKWARD_NS;
+}
+
+static void keep_busy(void *stream, uint64_t ns, uint64_t on_host_ns, struct moment *begins)
+{
+	struct stream *s = stream_of(stream);
+	struct moment now;
+
+	works = true;
+	host_ns += on_host_ns;
+	if (s->capture)
+		return;
+	now = (struct moment){ .ns = host_ns };
+	moment_max(&s->busy, &now);
+	if (begins)
+		moment_max(begins, &s->busy);
+	moment_add(&s->busy, ns);
+}
+
+uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins)
+{
+	const uint64_t ns = LINK_NS + bytes / LINK_BYTES_PER_NS;
+
+	keep_busy(stream, ns, 0, begins);
+	return ns;
+}
+
+uint64_t frag_nogpu_now(void)
+{
+	return host_ns;
+}
+
+uint64_t frag_nogpu_done(void *stream)
+{
+	return FRAG_MAX(host_ns, stream_of(stream)->busy.ns);
+}
+
+/* Bytes in a ns, as measured on an H200 (results/nogpu/durations.md); with pinned memory on older cards, what their PCIe gives. */
+static uint64_t copied_per_ns(bool to_card, bool pinned)
+{
+	int major = frag_nogpu_card()->major;
+
+	if (!pinned)
+		return to_card ? 8 : 15;
+	return major >= 9 ? 55 : major == 8 ? 25 : 12;
+}
+
+void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
+{
+	keep_busy(stream, COPY_NS + bytes / copied_per_ns(to_card, pinned), COPY_HOST_NS, NULL);
+	if (!pinned && (!to_card || bytes > STAGED_BYTES)) {
+		publish();
+		host_ns = FRAG_MAX(host_ns, moment_wait(&stream_of(stream)->busy));
+	}
+}
+
+/* Modelled work of the card so far: programs that time their kernels see it (cufrag_values.cpp). */
+static _Atomic uint64_t worked_ns;
+
+void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
+{
+	worked_ns = all_ns;
+	if (!streams_matter)
+		return;
+	keep_busy(stream, ns, backward ? HOST_BACKWARD_NS : HOST_OP_NS, NULL);
+	publish();
+	moment_tell();
+}
+
+/* ---- events --------------------------------------------------------------------------- */
+
+NOGPU_ENTRY(int, cudaEventCreateWithFlags, (void **out, unsigned flags))
+{
+	*out = calloc(1, sizeof(struct event));
+	return *out ? NOGPU_OK : frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+}
+NOGPU_ANSWER(cudaEventDestroy, (void *event), free(event))
+NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
+{
+	struct event *e = event;
+
+	e->capture = stream_of(stream)->capture;
+	e->awaits = stream_of(stream)->awaits;
+	e->done = (struct moment){ .ns = host_ns };
+	moment_max(&e->done, &stream_of(stream)->busy);
+	e->at_ns = frag_clock_ns();
+	e->worked_ns = worked_ns;
+	return NOGPU_OK;
+}
+/* Where no work was modelled between two events, they stand inside of one operator that tries its kernels (cuDNN's search,
+ * a tuner of Triton's): each takes as long as any, so that the host's jitter chooses none. Longer than a second is a wait. */
+#define ANY_KERNEL_NS 20000u
+#define WAIT_NS 1000000000u
+
+NOGPU_ENTRY(int, cudaEventElapsedTime, (float *ms, void *begin, void *end))
+{
+	const struct event *b = begin, *e = end;
+	uint64_t ns = e->worked_ns - b->worked_ns, on_host = e->at_ns - b->at_ns;
+
+	if (!ns)
+		ns = on_host < WAIT_NS ? ANY_KERNEL_NS : on_host;
+	*ms = (float)((double)ns / 1e6);
+	return NOGPU_OK;
+}
+/* A stream that waits for an event of a capture takes part in it from then on. */
+NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags))
+{
+	NOGPU_LOCKED;
+	const struct event *e = event;
+
+	for (const struct stream *s = streams; s && e->capture && !stream_of(stream)->capture;
+	     s = s->next)
+		if (s->capture == e->capture) /* it goes on */
+			take_part(stream_of(stream), e->capture, s->lost);
+	stream_of(stream)->awaits = FRAG_MAX(stream_of(stream)->awaits, e->awaits);
+	moment_max(&stream_of(stream)->busy, &e->done);
+	return NOGPU_OK;
+}
+
+/* ---- waiting for other ranks ---------------------------------------------------------- */
+
+void frag_nogpu_stream_awaits(void *stream, struct awaited *a)
+{
+	struct stream *s = stream_of(stream);
+
+	s->awaits = FRAG_MAX(s->awaits, a->number);
+	if (a->ns)
+		a->over = await_moment(&s->busy, a);
+}
+
+/* The host goes on when this is over. */
+static int wait_until(struct moment *m, uint64_t awaits)
+{
+	int rc;
+
+	publish();
+	rc = frag_nogpu_settle_until(awaits);
+	host_ns = FRAG_MAX(host_ns, rc ? 0 : moment_wait(m));
+	return frag_nogpu_error(rc);
+}
+
+static struct moment all_done(void)
+{
+	NOGPU_LOCKED;
+	struct moment m = { 0 };
+
+	for (struct stream *s = streams; s; s = s->next)
+		moment_max(&m, &s->busy);
+	return m;
+}
+
+void frag_nogpu_host_takes(uint64_t ns)
+{
+	if (streams_matter)
+		host_ns += ns;
+}
+
+void frag_nogpu_wait_idle(void)
+{
+	struct moment all;
+
+	if (!streams_matter)
+		return;
+	publish();
+	all = all_done();
+	host_ns = FRAG_MAX(host_ns, moment_wait(&all));
+}
+
+/* A capture that goes on, of this number, or (0) any on this device: lost, because somebody asks whether its work is done. */
+static bool lose_capture(uint64_t number)
+{
+	NOGPU_LOCKED;
+	int device = frag_nogpu_device();
+	bool lost = false;
+
+	for (struct stream *s = streams; s; s = s->next)
+		if (s->capture && (number ? s->capture == number : s->device == device))
+			lost = s->lost = true;
+	return lost;
+}
+
+NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
+{
+	struct stream *s = stream_of(stream);
+
+	if (s->capture && lose_capture(s->capture))
+		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
+	frag_nogpu_pools_wait(stream, false);
+	return wait_until(&s->busy, s->awaits);
+}
+NOGPU_ENTRY(int, cudaEventSynchronize, (struct event * event))
+{
+	if (event->capture && lose_capture(event->capture))
+		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
+	return wait_until(&event->done, event->awaits);
+}
+NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
+{
+	struct moment all;
+
+	if (lose_capture(0))
+		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
+	frag_nogpu_pools_wait(NULL, true);
+	all = all_done();
+	return wait_until(&all, UINT64_MAX);
+}
+/*
+ * NCCL's watchdog looks ten times a second whether what was sent is over, and only then lets go of the tensors: on average half of that
+ * later, which counts by the model's clock, since the program takes longer here than on a card. It sees all where the program has been
+ * still for a second: the clock stands then, and whoever waits for the watchdog does so for ever.
+ */
+#define WATCH_NS 50000000u
+#define STILL_NS 1000000000u
+
+static bool is_watchdog(void)
+{
+	static _Thread_local char name[16]; /* as pthread_getname_np has it */
+
+	if (!*name)
+		pthread_getname_np(pthread_self(), name, sizeof(name));
+	return !strcmp(name, "pt_nccl_watchdg");
+}
+
+static bool watchdog_sees(struct event *e)
+{
+	static _Thread_local uint64_t seen_host_ns, since_ns;
+	const uint64_t host = host_ns, now = frag_clock_ns();
+
+	if (host != seen_host_ns)
+		since_ns = now;
+	seen_host_ns = host;
+	return now - since_ns > STILL_NS ||
+	       moment_passed(&e->done, host - FRAG_MIN(host, WATCH_NS));
+}
+
+/* Who asks again and again goes on in time. */
+NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
+{
+	if (event->capture && lose_capture(event->capture))
+		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
+	if (!streams_matter)
+		return NOGPU_OK;
+	if (!works)
+		return !is_watchdog() || watchdog_sees(event) ? NOGPU_OK : NOGPU_NOT_READY;
+	host_ns += ASK_NS;
+	publish();
+	return moment_over(&event->done, host_ns) ? NOGPU_OK : NOGPU_NOT_READY;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies and fills. To the host everything is copied, so that it has defined bytes;
+ * into a card, only what is small: the program decides by small things, and the
+ * weights of a large model must not need host memory.
+ */
+#include "pretend/ranks/await.h"
+#include "entries.h"
+#include "lent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What copies of 4 or 8 bytes to the host bring until it is withdrawn: a count that a kernel
+ * would have left there (cufrag_values.cpp, data-dependent shapes). Copies of 16 are what a
+ * search found: "yes", and the first place. Per thread. */
+static _Thread_local uint64_t answer;
+static _Thread_local bool answering;
+/* Or of every so many copies to the host, the first brings one of these counts. */
+static _Thread_local struct {
+	const uint64_t *counts;
+	uint64_t count, every, copies;
+} in_turn;
+
+void frag_nogpu_answer(bool on, uint64_t count)
+{
+	answering = on;
+	answer = count;
+	in_turn.count = 0;
+}
+
+void frag_nogpu_answer_in_turn(const uint64_t *counts, uint64_t count, uint64_t every)
+{
+	frag_nogpu_answer(true, 0);
+	in_turn.counts = counts;
+	in_turn.count = count;
+	in_turn.every = every;
+	in_turn.copies = 0;
+}
+
+static uint64_t next_answer(void)
+{
+	uint64_t at;
+
+	if (!in_turn.count)
+		return answer;
+	at = in_turn.copies++;
+	return at % in_turn.every || at / in_turn.every >= in_turn.count
+		       ? 0
+		       : in_turn.counts[at / in_turn.every];
+}
+
+/* Who knows where values come from (cufrag_values.cpp), and is told what comes to a card by other ways than operators:
+ * from the host (from is NULL), or from another place on a card. NULL: nobody. */
+struct nogpu_values {
+	void (*arrived)(const void *to, const void *from);
+	uint32_t (*origin)(const void *p);
+	void (*set_origin)(const void *p, uint32_t origin, int lower);
+	void (*each)(const void *p, uint64_t bytes,
+		     void (*put)(const void *p, uint64_t bytes, uint32_t origin));
+};
+static struct nogpu_values values;
+
+__attribute__((visibility("default"))) void frag_nogpu_values(const struct nogpu_values *v);
+void frag_nogpu_values(const struct nogpu_values *v)
+{
+	values = *v;
+}
+
+void frag_nogpu_arrived(const void *to, const void *from, uint64_t bytes)
+{
+	frag_nogpu_lent_origin_set(to, bytes,
+				   from ? frag_nogpu_origin(from, bytes) : NOGPU_COMPUTED, false);
+	if (values.arrived)
+		values.arrived(to, from);
+}
+
+uint32_t frag_nogpu_origin(const void *p, uint64_t bytes)
+{
+	uint32_t lent;
+
+	if (frag_nogpu_lent_origin(p, bytes, &lent))
+		return lent;
+	if (values.origin)
+		return values.origin(p);
+	return frag_nogpu_copies(bytes, NOGPU_COPY_MAX) ? NOGPU_COMPUTED : NOGPU_UNKNOWN;
+}
+
+void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower)
+{
+	frag_nogpu_lent_origin_set(p, bytes, origin, lower);
+	if (values.set_origin && frag_nogpu_owner(p) >= 0)
+		values.set_origin(p, origin, lower);
+}
+
+void frag_nogpu_origins(const void *p, uint64_t bytes,
+			void (*put)(const void *p, uint64_t bytes, uint32_t origin))
+{
+	if (values.each)
+		values.each(p, bytes, put);
+}
+
+static bool in_full;
+
+static void read_values(void)
+{
+	const char *way = getenv("CUFRAG_NOGPU_VALUES");
+
+	in_full = way && !strcmp(way, "computed");
+}
+
+bool frag_nogpu_in_full(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_values);
+	return in_full;
+}
+
+bool frag_nogpu_copies(uint64_t bytes, uint64_t most)
+{
+	return bytes <= most || frag_nogpu_in_full();
+}
+
+/* What other ranks send to either place is there first. */
+static int settle(const void *to, const void *from, uint64_t bytes)
+{
+	return frag_nogpu_settle(from, bytes) ?: frag_nogpu_settle(to, bytes);
+}
+
+/* Most of a large tensor was never computed, and reads as zeros that take no memory. Nor shall its copy on the host:
+ * a page that has what it shall have is not written. */
+static void copy_out(char *to, const char *from, size_t bytes)
+{
+	for (size_t at = 0, part; at < bytes; at += part) {
+		part = FRAG_MIN(4096 - ((uintptr_t)(to + at) & 4095), bytes - at);
+		if (memcmp(to + at, from + at, part) != 0)
+			memcpy(to + at, from + at, part);
+	}
+}
+
+static bool is_pinned(const void *p)
+{
+	uint64_t base, bytes;
+	int device;
+
+	return frag_nogpu_range(p, &base, &bytes, &device);
+}
+
+NOGPU_ENTRY(int, cudaMemcpyAsync,
+	    (void *to, const void *from, size_t bytes, int kind, void *stream))
+{
+	static const uint64_t found[] = { 1, 0 };
+	bool to_card = frag_nogpu_owner(to) >= 0, from_card = frag_nogpu_owner(from) >= 0;
+	bool asked = answering && from_card && !to_card;
+	uint64_t count = asked ? next_answer() : 0;
+
+	if (asked && (bytes == 4 || bytes == 8)) {
+		memcpy(to, &count, bytes); /* little endian: the low part */
+	} else if (asked && bytes == sizeof(found)) {
+		memcpy(to, found, bytes);
+	} else if (!to_card ||
+		   frag_nogpu_copies(bytes, from_card ? NOGPU_COPY_MAX : NOGPU_UPLOAD_MAX)) {
+		int rc = settle(to_card ? to : NULL, from_card ? from : NULL, bytes);
+
+		if (rc)
+			return frag_nogpu_error(rc);
+		if (from_card && !to_card && bytes > NOGPU_COPY_MAX)
+			copy_out(to, from, bytes);
+		else
+			memmove(to, from, bytes);
+		if (to_card && !from_card)
+			frag_nogpu_arrived(to, NULL, bytes);
+	}
+	if (*frag_nogpu_streams() && to_card != from_card)
+		frag_nogpu_copied(stream, bytes, to_card, is_pinned(to_card ? from : to));
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaMemcpy2DAsync,
+	    (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+	     size_t height, int kind, void *stream))
+{
+	if (frag_nogpu_owner(to) >= 0 && !frag_nogpu_copies(width * height, NOGPU_COPY_MAX))
+		return NOGPU_OK;
+	for (size_t row = 0; row < height; row++)
+		frag_nogpu_cudaMemcpyAsync((char *)to + row * to_pitch,
+					   (const char *)from + row * from_pitch, width, kind,
+					   stream);
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream))
+{
+	bool on_card = frag_nogpu_owner(to) >= 0;
+
+	if (on_card && (!frag_nogpu_copies(bytes, NOGPU_COPY_MAX) || frag_nogpu_settle(to, bytes)))
+		return NOGPU_OK;
+	if (on_card && !value)
+		frag_nogpu_clear(to, bytes);
+	else
+		memset(to, value, bytes);
+	return NOGPU_OK;
+}
+#define DRIVER_FILL(name, type) \
+	NOGPU_ENTRY(int, name##Async, (void *to, type value, size_t count, void *stream)) \
+	{ \
+		type *at = to; \
+		size_t done = frag_nogpu_copies(count * sizeof(type), NOGPU_COPY_MAX) ? count : 0; \
+		for (size_t i = 0; i < done; i++) \
+			at[i] = value; \
+		return NOGPU_OK; \
+	} \
+	NOGPU_ENTRY(int, name##_v2, (void *to, type value, size_t count)) \
+	{ \
+		return frag_nogpu_##name##Async(to, value, count, NULL); \
+	}
+DRIVER_FILL(cuMemsetD8, uint8_t)
+DRIVER_FILL(cuMemsetD16, uint16_t)
+DRIVER_FILL(cuMemsetD32, uint32_t)

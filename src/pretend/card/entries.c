@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of entries.def, and what their answers are made of. */
+#include "entries.h"
+#include "pretend/ranks/reduce.h"
+
+#include <stdio.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/clock.h>
+#include <frag/device.h>
+
+#define DRIVER_VERSION 13000
+#define REFUSED "not supported by the pretended card of cufrag"
+#define NVML_P2P_NOT_SUPPORTED 5 /* as NVML says it of links that are not there */
+#define NVML_NOT_SUPPORTED 3
+#define CUPTI_NO_MORE_RECORDS 12 /* CUPTI_ERROR_MAX_LIMIT_REACHED */
+#define LT_RESULT_BYTES 96u	 /* cublasLtMatmulHeuristicResult_t */
+#define HANDLE_BYTES 4096u	 /* nobody looks inside, but some libraries copy descriptors */
+
+/* Those of nvrtc of CUDA 13.0. */
+static const int architectures[] = { 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121 };
+
+int frag_nogpu_handle(void **out)
+{
+	*out = calloc(1, HANDLE_BYTES);
+	return *out ? NOGPU_OK
+		    : NOGPU_OUT_OF_MEMORY; /* the libraries' "no resources" is 1, 2 or 3 */
+}
+
+/* With the first handle, cuBLAS loads its kernels: 79 to 113 ms in seven processes on H100s. */
+#define CUBLAS_NS 95000000u
+
+static int make_cublas(void **out)
+{
+	static atomic_bool loaded;
+	int rc = frag_nogpu_handle(out);
+
+	frag_nogpu_host_load(NOGPU_LOADED_CUBLAS);
+	frag_nogpu_wait_idle();
+	if (!atomic_exchange(&loaded, true))
+		frag_nogpu_host_takes(CUBLAS_NS);
+	frag_nogpu_hold(64 * FRAG_MIB);
+	if (!rc)
+		frag_nogpu_beside_take(NOGPU_BESIDE_CUBLAS, *out);
+	return rc;
+}
+
+static void give_text(char *out, unsigned room, const char *value)
+{
+	if (room)
+		snprintf(out, room, "%s", value);
+}
+
+static void give_bus(char *text, int len, int device)
+{
+	snprintf(text, (size_t)len, "0000:%02x:00.0", frag_nogpu_number(device) + 1);
+}
+
+/* CUfunction_attribute: 0 = threads per block, 3 = bytes of local memory, 4 = registers, 5 and 6 = architecture of what the driver compiled for the card */
+static int kernel_attribute(int which, const void *kernel)
+{
+	const struct nogpu_card *c = frag_nogpu_card();
+
+	return which == 0		  ? 1024
+	       : which == 3		  ? frag_nogpu_frame_bytes(kernel)
+	       : which == 4		  ? frag_nogpu_registers(kernel)
+	       : which == 5 || which == 6 ? 10 * c->major + c->minor
+					  : 0;
+}
+
+/* cudaDriverEntryPointQueryResult: 0 found, 1 not found */
+static void find_entry(const char *name, void **out, int *status)
+{
+	*out = frag_nogpu_find(name);
+	if (status)
+		*status = *out ? 0 : 1;
+}
+
+static int nvml_number(const void *handle)
+{
+	return (int)(uintptr_t)handle - 1;
+}
+
+static void nvml_memory(const void *handle, uint64_t *total, uint64_t *left, uint64_t *used)
+{
+	NOGPU_LOCKED;
+	struct frag_device *sim = NULL;
+	uint64_t all = frag_nogpu_card()->total_bytes;
+
+	*total = *left = all;
+	for (int i = 0; i < frag_nogpu_visible(); i++)
+		sim = frag_nogpu_number(i) == nvml_number(handle) ? frag_nogpu_sim(i) : sim;
+	if (sim)
+		frag_dev_mem_info(sim, left, &all, NULL);
+	*used = *total - *left;
+}
+
+/*
+ * A machine alone is in no fabric of several; cards before Hopper cannot be asked. Behind the version of NVML's
+ * nvmlGpuFabricInfoV_t: 16 bytes of the cluster, status, clique, and a byte of the state, of which 0 is "not supported".
+ */
+static int fabric_of_one(unsigned char *out)
+{
+	if (frag_nogpu_card()->major < 9)
+		return NVML_NOT_SUPPORTED;
+	memset(out + 4, 0, 25);
+	return NOGPU_OK;
+}
+
+#define NOTHING(name) NOGPU_ANSWER(name, (void), )
+#define HANDLE(name, args) NOGPU_VALUE(int, name, args, frag_nogpu_handle(out))
+#define ANSWER NOGPU_ANSWER
+#define VALUE NOGPU_VALUE
+#include "entries.def"

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which layouts of a job fit which cards: the program is recorded without a GPU with the values of a layout, and judged as `fit` does it.
+ *
+ *   axes.c          names in the command, their values, the command of a layout
+ *   where.c         conditions that leave layouts out
+ *   preset*.c       launchers that name their own options
+ *   config*.c       values in files that the command names
+ *   torchrun.c      launchers of ranks, which cufrag takes the place of
+ *   border.c        which layouts have to run
+ *   layout_record.c one layout, in a process of its own
+ *   layout_forks.c  Python with its modules, loaded once for many
+ *   layout_points.c what is asked: classes of cards, numbers of ranks, points of the search
+ *   layout_run.c    all of them, several at a time
+ *   layout_choose.c which of them to take
+ *   layout_answer.c what came of it
+ *   layout_map.c    the same as a map
+ *
+ * Words. layout: a value for each name. class: cards of one compute capability, which one recording speaks for; it is made on a
+ * card with more memory than any has, so that it says what the layout needs. confirm: record an advised layout on the
+ * card itself.
+ *
+ * Ownership: frag_layouts_release. Texts of the plan are borrowed.
+ */
+#ifndef FRAG_LAYOUT_LAYOUTS_H
+#define FRAG_LAYOUT_LAYOUTS_H
+
+#include "answer/answer.h"
+#include "answer/row.h"
+#include "explain/moment/kinds.h"
+#include "pretend/layout/axes.h"
+#include "pretend/layout/border.h"
+#include "pretend/layout/config.h"
+#include "plan/kvcache/engine_log.h"
+#include "pretend/start/program.h"
+#include "recording/policy_texts.h"
+
+#define FRAG_LAYOUT_CARDS 8u
+#define FRAG_LAYOUT_JOBS 64u
+#define FRAG_LAYOUT_WHERE 16u
+
+enum frag_layout_status {
+	FRAG_LAYOUT_UNKNOWN, /* it did not run */
+	FRAG_LAYOUT_RAN,
+	FRAG_LAYOUT_MEMORY,  /* out of memory on the pretended card */
+	FRAG_LAYOUT_FAILED,  /* for another reason */
+	FRAG_LAYOUT_ENDLESS, /* the time limit ended it */
+};
+
+/* On one card, with the setting that serves it best. */
+struct frag_layout_on_card {
+	bool completes, roomy; /* nothing is refused; and the margin stays free */
+	char setting[96];
+	uint64_t peak_reserved_bytes, room_bytes;
+	uint64_t rank; /* that needs most; UINT64_MAX = unknown */
+};
+
+/* A plain value: it comes through a pipe. */
+struct frag_layout_result {
+	enum frag_layout_status status;
+	bool anew; /* not yet known: it failed in a fork */
+	char message[240];
+	struct frag_layout_on_card cards[FRAG_LAYOUT_CARDS];
+	uint64_t min_bytes;	    /* smallest card, with the best setting */
+	uint64_t rank;		    /* that needs most */
+	uint64_t ranks;		    /* recorded */
+	uint64_t events;	    /* of all ranks */
+	uint64_t kinds[FRAG_KINDS]; /* live bytes of that rank at its peak, by what they are for */
+	uint64_t free_bytes;	    /* reserved and not live then */
+	uint64_t step_us;	    /* by the roofline; UINT64_MAX = unknown */
+	double recomputed;	    /* of its time; NAN = unknown */
+	struct frag_engine_log engine; /* what a serving engine printed */
+	uint64_t engines;	       /* data-parallel ones, each with such a cache */
+};
+
+#define FRAG_LAYOUT_CONFIRMS 64u
+
+/* A point, recorded on the card itself. */
+struct frag_layout_confirm {
+	size_t point, card;
+	struct frag_layout_result result;
+};
+
+struct frag_layout_price {
+	char card[40];
+	double per_hour;
+};
+
+struct frag_layouts {
+	/* asked */
+	char *const *words;
+	char *settings[FRAG_CONFIG_MAX + 1]; /* values within files; released with the rest */
+	struct frag_axes axes;
+	size_t world; /* the axis of ranks; SIZE_MAX = none */
+	const char *where[FRAG_LAYOUT_WHERE];
+	size_t where_count;
+	const struct frag_gpu *cards[FRAG_LAYOUT_CARDS];
+	size_t cards_count;
+	struct frag_layout_price prices[FRAG_LAYOUT_CARDS];
+	size_t prices_count;
+	struct frag_policy_texts policies;
+	struct frag_headroom headroom;
+	struct frag_pretend pretend; /* ranks: of layouts with several */
+	uint64_t seed;
+	unsigned jobs, time_limit_s;
+	uint64_t checks;
+	bool anew;  /* Python is started for each layout, not forked */
+	bool exact; /* each on the card itself: programs that adapt to its memory */
+	/* a serving engine: its cache has to hold them; 0: it is none. Each is recorded on the card itself, and again each time */
+	uint64_t requests;
+	uint64_t request_tokens, block_tokens;
+	bool serve;		   /* --serve: preset and degrees by the command */
+	const char *keep;	   /* folder for the recordings; NULL = none */
+	bool resume;		   /* those that are there are taken */
+	unsigned shard_i, shard_n; /* every n-th group from the i-th on; n 0: all */
+	void (*tell)(void *ctx, const char *text);
+	void *ctx;
+	/* found */
+	const char *folder;		   /* temporary, of all layouts */
+	char **rank_words;		   /* the command of each rank */
+	size_t classes[FRAG_LAYOUT_CARDS]; /* of each card */
+	size_t classes_count;
+	size_t *points; /* [border.count]: layout * classes_count + class */
+	struct frag_border border;
+	struct frag_layout_result *results; /* [border.count] */
+	struct frag_layout_confirm confirms[FRAG_LAYOUT_CONFIRMS];
+	size_t confirms_count;
+	uint64_t recordings;
+	bool interrupted;
+};
+
+/* Checks what was asked and lists the layouts. Errors: FRAG_EUSAGE. */
+int frag_layouts_open(struct frag_layouts *x, struct frag_err *err);
+/* Runs what has to run, the checks, and the confirmations. An interruption is no error. */
+int frag_layouts_run(struct frag_layouts *x, struct frag_err *err);
+void frag_layouts_release(struct frag_layouts *x);
+
+/* In a process of its own: records point i, on card `on` (SIZE_MAX: with enough memory). log: what the program prints. */
+void frag_layout_record(const struct frag_layouts *x, size_t i, size_t on, const char *log,
+			struct frag_layout_result *out);
+
+static inline size_t frag_layout_of(const struct frag_layouts *x, size_t i)
+{
+	return x->points[i] / x->classes_count;
+}
+/* Is card c in the class of point i? */
+static inline bool frag_layout_on(const struct frag_layouts *x, size_t i, size_t c)
+{
+	return x->classes[c] == x->points[i] % x->classes_count;
+}
+/* The first card of its class. */
+size_t frag_layout_card(const struct frag_layouts *x, size_t i);
+/* Ranks of a layout; 1 where none were asked for. Of a serving engine that starts them itself, by its degrees tp, pp and dp. */
+uint64_t frag_layout_world(const struct frag_layouts *x, size_t layout);
+/* Serving engines of a layout, each with a cache: its degree dp. */
+uint64_t frag_layout_engines(const struct frag_layouts *x, size_t layout);
+/* Requests of that length which the caches of a recorded layout hold. */
+uint64_t frag_layout_held(const struct frag_layouts *x, const struct frag_layout_result *r);
+/* NULL = it was not recorded on card c itself. */
+const struct frag_layout_result *frag_layout_confirmed(const struct frag_layouts *x, size_t i,
+						       size_t c);
+/* Has card c room for point i, for all that is known? A confirmation counts most. */
+bool frag_layout_fits(const struct frag_layouts *x, size_t i, size_t c);
+/* The one to take with so many ranks on card c: the largest by what rises, then the one whose values are listed first; SIZE_MAX = none. */
+size_t frag_layout_best(const struct frag_layouts *x, size_t c, uint64_t world);
+/* The fewest ranks with which one fits; 0 = none. */
+uint64_t frag_layout_fewest(const struct frag_layouts *x, size_t c);
+
+extern const struct frag_shape frag_layouts_shape;
+int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, struct frag_err *err);
+
+#endif

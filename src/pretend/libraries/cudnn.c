@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuDNN: its graph interface, in which a program describes operations and asks how much
+ * workspace a plan needs. There is one engine for everything but convolutions, and it is found at once.
+ *
+ * Workspaces are what was recorded on an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"):
+ *   attention	cudnn_attention.c
+ *   convolution	cudnn_conv.c; several plans, of which PyTorch leaves out what the program forbids. It takes the first,
+ *		or tries all with cudnn.benchmark: the largest of each kind follow for it
+ *
+ * Descriptors live as long as the process: plans look back at the graphs they were made of.
+ */
+#include "pretend/card/nogpu.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cudnn.h"
+
+/* cuDNN plans attention anew for each shape: 51 to 105 ms, 75 on average of 32 plans on H100s. */
+#define ATTENTION_NS 75000000u
+
+/* cudnnBackendAttributeName_t: what is asked for */
+enum {
+	HEUR_RESULTS = 202,
+	CFG_ENGINE = 300,
+	CFG_WORKSPACE = 303,
+	CFG_SHARED_USED = 304,
+	PLAN_WORKSPACE = 402,
+	ENGINE_NOTES = 1303,
+};
+
+/* What is set and kept: where it goes, elements of so many bytes. Others are ignored. */
+#define ONE(name, member) \
+	{ \
+		name, offsetof(struct nogpu_cudnn, member), \
+			sizeof(((struct nogpu_cudnn *)0)->member), 1, 0 \
+	}
+#define LIST(name, member, count) \
+	{ \
+		name, offsetof(struct nogpu_cudnn, member), \
+			sizeof(((struct nogpu_cudnn *)0)->member[0]), \
+			FRAG_ARRAY_LEN(((struct nogpu_cudnn *)0)->member), count \
+	}
+static const struct {
+	int name;
+	size_t at, bytes;
+	int64_t most;
+	size_t count_at; /* an int64_t, 0 = none */
+} attributes[] = {
+	ONE(0, mode), /* of an operation on points */
+	LIST(102, conv_dilations, 0),
+	LIST(103, conv_strides, 0),
+	LIST(105, conv_pads, 0),
+	ONE(201, made_of), /* heuristics: their graph */
+	ONE(300, made_of), /* configuration: its engine */
+	ONE(401, made_of), /* plan: its configuration */
+	ONE(702, conv),	   /* convolution forward, */
+	ONE(703, w_part),
+	ONE(704, x_part),
+	ONE(705, y_part),
+	ONE(708, conv), /* backward for the data, */
+	ONE(709, w_part),
+	ONE(710, x_part),
+	ONE(711, y_part),
+	ONE(714, conv), /* and for the filter */
+	ONE(715, w_part),
+	ONE(716, x_part),
+	ONE(717, y_part),
+	ONE(750, settings), /* operation on points */
+	LIST(801, ops, offsetof(struct nogpu_cudnn, ops_count)),
+	ONE(901, type), /* tensor */
+	LIST(902, dims, offsetof(struct nogpu_cudnn, dims_count)),
+	LIST(903, strides, 0),
+	ONE(1300, made_of), /* engine: its graph */
+	ONE(1520, query),   /* matrix product */
+	ONE(1521, key),
+	ONE(1610, x), /* reduction */
+	ONE(1611, y),
+	ONE(2800, query), /* attention */
+	ONE(2801, key),
+	ONE(2802, value),
+	ONE(2804, stats),
+};
+
+int64_t frag_nogpu_cudnn_element_bytes(int type)
+{
+	/* cudnnDataType_t: float, double, half, int8, int32, int8x4, uint8, …, bfloat16 = 9, int64 */
+	switch (type) {
+	case 0:
+	case 4:
+		return 4;
+	case 1:
+	case 10:
+		return 8;
+	case 2:
+	case 9:
+		return 2;
+	}
+	return 1;
+}
+
+NOGPU_ENTRY(int, cudnnBackendCreateDescriptor, (int kind, struct nogpu_cudnn **out))
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return 1003; /* allocation failed on the host */
+	(*out)->kind = kind;
+	return 0;
+}
+
+NOGPU_ENTRY(int, cudnnBackendSetAttribute,
+	    (struct nogpu_cudnn * d, int name, int type, int64_t count, const void *values))
+{
+	if (!d || !values || count < 1)
+		return 0;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(attributes); i++) {
+		int64_t n = FRAG_MIN(count, attributes[i].most);
+
+		if (attributes[i].name != name)
+			continue;
+		memcpy((char *)d + attributes[i].at, values, (size_t)n * attributes[i].bytes);
+		if (attributes[i].count_at)
+			memcpy((char *)d + attributes[i].count_at, &n, sizeof(n));
+	}
+	return 0;
+}
+
+/* Of any descriptor that leads to a graph; NULL: none. */
+static const struct nogpu_cudnn *graph_of(const struct nogpu_cudnn *d)
+{
+	while (d && d->kind != NOGPU_CUDNN_GRAPH && d->made_of)
+		d = d->made_of;
+	return d && d->kind == NOGPU_CUDNN_GRAPH ? d : NULL;
+}
+
+/* Its convolution; NULL: it has none. */
+static const struct nogpu_cudnn *conv_of(const struct nogpu_cudnn *graph)
+{
+	for (int64_t i = 0; graph && i < graph->ops_count; i++)
+		if (graph->ops[i] && frag_nogpu_is_conv(graph->ops[i]))
+			return graph->ops[i];
+	return NULL;
+}
+
+/* Which plan a descriptor stands for: those from the number of plans on are the largest. */
+static int choice_of(const struct nogpu_cudnn *d)
+{
+	while (d->made_of && !d->choice)
+		d = d->made_of;
+	return d->choice;
+}
+
+static int64_t conv_bytes(const struct nogpu_cudnn *d, const struct nogpu_cudnn *conv)
+{
+	struct nogpu_plans plans;
+	int choice = choice_of(d);
+
+	frag_nogpu_conv_plans(conv, &plans);
+	if (choice < plans.count)
+		return plans.at[choice].bytes;
+	return frag_nogpu_conv_largest(conv, &plans.at[choice % plans.count]);
+}
+
+static int64_t workspace_bytes(const struct nogpu_cudnn *d)
+{
+	const struct nogpu_cudnn *graph = graph_of(d), *conv = conv_of(graph);
+
+	return conv ? conv_bytes(d, conv) : frag_nogpu_attention_bytes(graph);
+}
+
+/* Configurations, made by the caller; returns how many were given or, without out, how many there are. */
+static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn **out)
+{
+	const struct nogpu_cudnn *conv = conv_of(graph_of(d));
+	struct nogpu_plans plans = { .count = 1 };
+	int64_t count;
+
+	if (conv)
+		frag_nogpu_conv_plans(conv, &plans);
+	count = plans.planned ? 2 * plans.count : plans.count;
+	for (int64_t i = 0; out && i < FRAG_MIN(wanted, count); i++) {
+		if (!out[i])
+			continue;
+		out[i]->made_of = d;
+		out[i]->choice = (int)i;
+	}
+	return out ? FRAG_MIN(wanted, count) : count; /* PyTorch 2.15 asks for the first only */
+}
+
+static int64_t give_notes(const struct nogpu_cudnn *d, int64_t wanted, int *out)
+{
+	const struct nogpu_cudnn *conv = conv_of(graph_of(d));
+	struct nogpu_plans plans;
+	int64_t count = 0;
+	int notes;
+
+	if (!conv)
+		return 0;
+	frag_nogpu_conv_plans(conv, &plans);
+	notes = plans.at[choice_of(d) % plans.count].notes;
+	for (int i = 0; i < 31; i++) {
+		if (!(notes >> i & 1))
+			continue;
+		if (out && count < wanted)
+			out[count] = i;
+		count++;
+	}
+	return out ? FRAG_MIN(count, wanted) : count;
+}
+
+NOGPU_ENTRY(int, cudnnBackendGetAttribute,
+	    (struct nogpu_cudnn * d, int name, int type, int64_t wanted, int64_t *count, void *out))
+{
+	bool fill = out && wanted > 0;
+	int64_t bytes, found = 0;
+
+	switch (name) {
+	case HEUR_RESULTS:
+		frag_nogpu_host_load(NOGPU_LOADED_CUDNN);
+		found = propose(d, wanted, fill ? out : NULL);
+		if (fill && !conv_of(graph_of(d)))
+			frag_nogpu_host_takes(ATTENTION_NS);
+		break;
+	case CFG_ENGINE:
+		found = 1;
+		if (fill && *(struct nogpu_cudnn **)out)
+			(*(struct nogpu_cudnn **)out)->made_of = d;
+		break;
+	case ENGINE_NOTES:
+		found = give_notes(d, wanted, fill ? out : NULL);
+		break;
+	case PLAN_WORKSPACE:
+	case CFG_WORKSPACE:
+		found = 1;
+		bytes = workspace_bytes(d);
+		if (fill)
+			memcpy(out, &bytes, sizeof(bytes));
+		break;
+	case CFG_SHARED_USED:
+		found = 1;
+		if (fill)
+			memset(out, 0, sizeof(int32_t));
+	}
+	if (count)
+		*count = found;
+	return 0;
+}
+
+/* ---- versions and errors -------------------------------------------------------- */
+
+/* PyTorch compares it with what it was built for: the program's own, by CUFRAG_NOGPU_CUDNN. */
+NOGPU_ENTRY(size_t, cudnnGetVersion, (void))
+{
+	const char *version = getenv("CUFRAG_NOGPU_CUDNN");
+
+	return version ? strtoull(version, NULL, 10) : 91900;
+}
+NOGPU_ENTRY(void, cudnnGetLastErrorString, (char *text, size_t bytes))
+{
+	if (bytes)
+		*text = '\0';
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolutions as the user's own cuDNN plans them, where there is one (CUFRAG_NOGPU_PLANNER, set by cufrag_card.py: the
+ * interpreter, cufrag_planner.py and the library, a line each). Another process asks it, since in this one the names
+ * of cuDNN lead here. It starts with the first convolution and ends with this process.
+ */
+#include "pretend/card/nogpu.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cudnn.h"
+
+extern char **environ;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int to = -1; /* -1: no planner */
+static FILE *from;
+static pid_t owner; /* a child of fork has none, and starts its own */
+
+/* A line under way: cut where it is too long, which no convolution's is. */
+struct line {
+	char text[2000];
+	size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *l, const char *format, ...)
+{
+	size_t room = sizeof(l->text) - l->used;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(l->text + l->used, room, format, args);
+	va_end(args);
+	l->used += n < 0 ? 0 : FRAG_MIN((size_t)n, room - 1);
+}
+
+/* No signal where the planner has ended. */
+static bool say(const struct line *l)
+{
+	for (size_t done = 0; done < l->used;) {
+		ssize_t n = send(to, l->text + done, l->used - done, MSG_NOSIGNAL);
+
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+/* What a card says of itself; the names are cuDNN's. */
+static void describe_card(struct line *l)
+{
+	const struct nogpu_card *c = frag_nogpu_card();
+
+	add(l,
+	    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
+	    "\"regsPerBlock\":65536,\"multiProcessorCount\":%d,\"warpSize\":32,"
+	    "\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%llu,"
+	    "\"reservedSharedMemoryPerBlock\":%d,\"maxRegistersPerSM\":65536,",
+	    c->sms, (unsigned long long)c->shared_per_block_bytes, c->major >= 8 ? 1024 : 0);
+	add(l,
+	    "\"maxCtasPerSM\":%d,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":%d,"
+	    "\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,\"totalGlobalMem\":%llu,",
+	    c->blocks_per_sm, c->threads_per_sm, (unsigned long long)c->total_bytes);
+	add(l,
+	    "\"smClockRateKHz\":%d,\"memClockRateKHz\":3201000,\"l2CacheSize\":%llu,"
+	    "\"cudaDeviceId\":0,\"deviceVer\":%d,\"driverVer\":13000,\"deviceName\":\"%s\"}\n",
+	    c->clock_khz, (unsigned long long)c->l2_bytes, c->major * 100 + c->minor * 10, c->name);
+}
+
+/* argv out of three lines of `text`. false: there are not three. */
+static bool split(char *text, char *argv[8])
+{
+	char *script = strchr(text, '\n'), *library = script ? strchr(script + 1, '\n') : NULL;
+
+	if (!library)
+		return false;
+	*script++ = *library++ = '\0';
+	/* -I -S: not the program's Python files */
+	memcpy(argv, (char *[8]){ text, "-I", "-S", script, library }, 8 * sizeof(*argv));
+	return true;
+}
+
+/* Its cuDNN sees no card of this machine: it would use it, and plan some kernels by its answers. Nor does it complain of that. */
+static void spawn(char *argv[], int end)
+{
+	posix_spawn_file_actions_t files;
+	const char *path = getenv("CUFRAG_NOGPU_PLANNER_PATH");
+	char *text = NULL, *env[3] = { "CUDA_VISIBLE_DEVICES=" };
+	pid_t pid;
+
+	if (path && asprintf(&text, "LD_LIBRARY_PATH=%s", path) >= 0)
+		env[1] = text;
+	if (!posix_spawn_file_actions_init(&files)) {
+		if (!posix_spawn_file_actions_adddup2(&files, end, STDIN_FILENO) &&
+		    !posix_spawn_file_actions_adddup2(&files, end, STDOUT_FILENO) &&
+		    !posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY,
+						      0))
+			(void)posix_spawn(&pid, argv[0], &files, NULL, argv, env);
+		posix_spawn_file_actions_destroy(&files);
+	}
+	free(text);
+}
+
+static void start(void)
+{
+	const char *setting = getenv("CUFRAG_NOGPU_PLANNER");
+	char *text = setting ? strdup(setting) : NULL, *argv[8];
+	struct line card = { .used = 0 };
+	int ends[2];
+
+	owner = getpid();
+	to = -1;
+	if (text && split(text, argv) &&
+	    !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
+		spawn(argv, ends[1]);
+		close(ends[1]);
+		to = ends[0];
+		from = fdopen(to, "r");
+		describe_card(&card);
+		if (!from || !say(&card))
+			to = -1;
+	}
+	free(text);
+}
+
+static void put(struct line *l, const int64_t *values, int64_t count)
+{
+	for (int64_t i = 0; i < count; i++)
+		add(l, " %lld", (long long)values[i]);
+}
+
+static void question(const struct nogpu_cudnn *op, struct line *l)
+{
+	const struct nogpu_cudnn *parts[3] = { op->x_part, op->w_part, op->y_part };
+	int64_t dims = op->x_part->dims_count;
+
+	add(l, "%d %d %lld", op->kind, op->x_part->type, (long long)dims);
+	for (int i = 0; i < 3; i++) {
+		put(l, parts[i]->dims, dims);
+		put(l, parts[i]->strides, dims);
+	}
+	put(l, op->conv->conv_pads, dims - 2);
+	put(l, op->conv->conv_strides, dims - 2);
+	put(l, op->conv->conv_dilations, dims - 2);
+	add(l, "\n");
+}
+
+static void take_answer(const char *at, struct nogpu_plans *plans)
+{
+	char *end;
+
+	for (plans->count = 0; plans->count < NOGPU_PLANS; plans->count++) {
+		struct nogpu_plan *p = &plans->at[plans->count];
+
+		p->bytes = strtoll(at, &end, 10);
+		if (end == at)
+			break;
+		p->notes = (int)strtol(end, &end, 10);
+		at = end;
+	}
+}
+
+/* One is asked for several times, in a row: for each of its attributes. The second: all of a convolution's plans. */
+static struct answered {
+	struct line question;
+	struct nogpu_plans plans;
+} first, largest;
+
+/* false: this cuDNN cannot do it, or is none. */
+static bool ask(struct answered *last, const struct line *q, struct nogpu_plans *plans)
+{
+	FRAG_LOCKED(&lock);
+	char answer[200];
+
+	if (owner != getpid())
+		start();
+	if (to >= 0 && strcmp(q->text, last->question.text)) {
+		last->question = *q;
+		if (say(q) && fgets(answer, sizeof(answer), from))
+			take_answer(answer, &last->plans);
+		else
+			to = -1; /* it ended */
+	}
+	*plans = last->plans;
+	if (to < 0)
+		plans->count = 0;
+	return plans->count > 0;
+}
+
+bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans)
+{
+	const struct nogpu_cudnn *x = op->x_part, *w = op->w_part, *y = op->y_part;
+	struct line q = { .used = 0 };
+
+	if (!x || !w || !y || !op->conv || x->dims_count < 3 || x->dims_count > 5 ||
+	    w->dims_count != x->dims_count || y->dims_count != x->dims_count)
+		return false;
+	question(op, &q);
+	return ask(&first, &q, plans);
+}
+
+int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu_plan *plan)
+{
+	struct line q = { .used = 0 };
+	struct nogpu_plans plans;
+	int64_t bytes = plan->bytes;
+
+	add(&q, "all ");
+	question(op, &q);
+	if (ask(&largest, &q, &plans))
+		for (int i = 0; i < plans.count; i++)
+			if (plans.at[i].notes == plan->notes)
+				bytes = FRAG_MAX(bytes, plans.at[i].bytes);
+	return bytes;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuSOLVER: workspaces. PyTorch asks for the size, allocates it, and frees it after the call. The rules were read off the
+ * answers of an H200 with CUDA 13.0 and give all of them, for sides up to 8,192 (git 53bd34df:scripts/lab/library_workspaces.py;
+ * docs/nogpu.md, "Other libraries").
+ */
+#include "pretend/card/nogpu.h"
+
+enum routine {
+	GETRF,
+	POTRF,
+	SYTRF,
+	SYEVD,
+	SYEVJ,
+	SYEVJ_BATCHED,
+	GEQRF,
+	GESVD,
+	ORGQR,
+	ORMQR,
+	GESVDJ,
+	GESVDJ_BATCHED,
+	GESVDA,
+	GEEV,
+	SYEV_BATCHED,
+};
+
+/* The cudaDataType of single precision, double precision, and their complex numbers. */
+enum number {
+	SINGLE = 0,
+	DOUBLE = 1,
+	COMPLEX = 4,
+	DOUBLE_COMPLEX = 5,
+};
+
+static int64_t number_bytes(enum number number)
+{
+	return number == DOUBLE_COMPLEX ? 16 : number == SINGLE ? 4 : 8;
+}
+
+static bool is_complex(enum number number)
+{
+	return number >= COMPLEX;
+}
+
+static int64_t square(int64_t n)
+{
+	return n * n;
+}
+
+static int64_t parts(int64_t n, int64_t of)
+{
+	return (n + of - 1) / of;
+}
+
+/* Most arrays begin at a multiple of 32 numbers. */
+static int64_t whole(int64_t n)
+{
+	return (int64_t)frag_round_up((uint64_t)n, 32);
+}
+
+/* ---- numbers of elements, the same for each type of numbers -------------------------------- */
+
+/* Eigenvalues: a tridiagonal problem and what leads to it, of matrices side by side. */
+static int64_t eigen(int64_t n, int64_t batch)
+{
+	int64_t small = whole(batch * (2 * n * n - 3 * n + 1)) + batch * (n * n + 770 * n + 65539);
+	int64_t large = whole(batch * (3 * n * n - 4 * n + 1)) + batch * (n * n + 130 * n + 32899);
+
+	return 32 + (n <= 32 ? small : whole(batch * n) + FRAG_MAX(small, large));
+}
+
+/* Jacobi's way works on blocks of 32 columns, above 4,000 of 2,048. */
+static int64_t eigen_jacobi(int64_t n)
+{
+	int64_t blocks = parts(n, 2048);
+
+	if (n >= 4096)
+		return n * n + 4096 * n + 2 * square(2048) + 4 * square(blocks);
+	blocks = parts(n, 32);
+	return n * n + n + 4 * square(blocks) + 1025 * blocks + 1024;
+}
+
+static int64_t eigen_jacobi_batched(int64_t n, int64_t batch)
+{
+	int64_t blocks = parts(n, 32);
+
+	return batch * (square(n + 1) + 1024 * blocks) + 1024 + 4 * square(blocks);
+}
+
+static int64_t geqrf(int64_t n)
+{
+	return 1024 * FRAG_MAX(n, 256) + 524288;
+}
+
+/* Reflectors, up to 128 side by side. */
+static int64_t orgqr(int64_t m, int64_t n, int64_t k)
+{
+	if (k >= 128)
+		return 16640 + 128 * m + 256 * n;
+	return whole(m * k) + FRAG_MAX(33024, 16640 + whole(2 * n * k));
+}
+
+static int64_t ormqr(int64_t m, int64_t n, int64_t k)
+{
+	int64_t most = FRAG_MAX(m, n);
+
+	return 65792 + 256 * m + 512 * n + whole(k * (k + most)) + (most > 32 ? whole(n) : 0);
+}
+
+/* Tall matrices become square ones by QR first. */
+static int64_t gesvd(int64_t m, int64_t n)
+{
+	int64_t qr, rest;
+
+	if (m == n)
+		return 65792 + 256 * n + whole(n * n) + whole(2 * n * n) +
+		       (n <= 32 ? 3 : 4) * whole(n);
+	qr = geqrf(n) + 32 + whole(n) + 2 * whole(n * n) + whole(m * n) + orgqr(m, m, n);
+	rest = 65792 + 256 * m + 3 * whole(n) + whole(m) + 2 * whole(n * n) + 2 * whole(m * n);
+	return FRAG_MAX(qr, rest + whole(n * n + m * n));
+}
+
+static int64_t gesvdj_square(int64_t n)
+{
+	int64_t blocks = parts(n, 32);
+
+	return whole(2 * n * n) + 2048 * blocks + whole(4 * square(blocks) + blocks + n + 1024);
+}
+
+/* A wide matrix is copied to a tall one. */
+static int64_t gesvdj(int64_t m, int64_t n)
+{
+	int64_t rows = FRAG_MAX(m, n), columns = FRAG_MIN(m, n), qr, rest;
+
+	if (m == n)
+		return gesvdj_square(n);
+	qr = FRAG_MAX(geqrf(columns) + 32, ormqr(rows, columns, columns)) + whole(columns);
+	rest = gesvdj_square(columns) + (m > n ? whole(n * n) : 0);
+	return FRAG_MAX(qr, rest) + (m > n ? 0 : whole(m * n));
+}
+
+/* ---- numbers of bytes ---------------------------------------------------------------------- */
+
+/* Singular values of tall matrices by eigenvalues, in double precision. Single precision is converted first. */
+static int64_t gesvda(enum number number, int64_t m, int64_t n, int64_t batch)
+{
+	int64_t bytes = is_complex(number) ? 16 : 8, matrices = whole(bytes * m * n * batch);
+	int64_t values = bytes * (n <= 32 ? eigen_jacobi_batched(n, batch) : eigen(n, batch));
+
+	if (number == SINGLE || number == COMPLEX)
+		values = FRAG_MAX(matrices, values);
+	return matrices + whole(bytes * n * (n + 2) * batch) + whole(8 * n * batch) + values;
+}
+
+/* A reduction to Hessenberg's form, its reflectors, and 8 lines beside it, 7 of complex numbers. In pages of 512 bytes. */
+static int64_t geev(enum number number, int64_t n)
+{
+	int64_t matrix = FRAG_MAX(orgqr(n - 1, n - 1, n - 1), n * n) + 32;
+	int64_t bytes = number_bytes(number), lines = is_complex(number) ? 7 : 8;
+
+	return (int64_t)frag_round_up((uint64_t)(matrix * bytes + lines * n * bytes / 2), 512);
+}
+
+/* A flag for each block of 32 by 32 numbers; and panels, where there are 1,500 rows or more. */
+static int64_t getrf(enum number number, int64_t m, int64_t n)
+{
+	int64_t least = parts(FRAG_MIN(m, n), 32), columns = parts(n, 32), most = 1, flags, panels;
+
+	while (most < least && most < 16)
+		most *= 2;
+	flags = 256 * (least + 1) + FRAG_MAX(256 * most, whole(4 * least * columns));
+	panels = m > 2048 ? 2 : 1;
+	if (m < 1536)
+		return flags;
+	return FRAG_MAX(flags, 256 * (least + 1 + 8 * panels) +
+				       (8192 + 256 * panels) * number_bytes(number));
+}
+
+static int64_t potrf(int64_t n)
+{
+	return 128 + whole(FRAG_MAX(4 * square(parts(n, 32)), 32));
+}
+
+/* At least what LU takes for 4,096 columns. */
+static int64_t sytrf(enum number number, int64_t n)
+{
+	int64_t width = n < 4096 ? 64 : 128;
+
+	return FRAG_MAX((width * n + 64) * number_bytes(number), getrf(number, 4096, 4096) - 128);
+}
+
+/* k: reflectors, of orgqr and ormqr. */
+static int64_t elements(enum routine routine, int64_t m, int64_t n, int64_t k, int64_t batch)
+{
+	switch (routine) {
+	case SYEVD:
+	case SYEV_BATCHED:
+		return eigen(n, batch);
+	case SYEVJ:
+		return eigen_jacobi(n);
+	case SYEVJ_BATCHED:
+		return eigen_jacobi_batched(n, batch);
+	case GEQRF:
+		return geqrf(n);
+	case ORGQR:
+		return orgqr(m, n, k);
+	case ORMQR:
+		return ormqr(m, n, k);
+	case GESVD:
+		return gesvd(m, n);
+	case GESVDJ:
+		return gesvdj(m, n);
+	case GESVDJ_BATCHED:
+		return 992;
+	default:
+		return 0;
+	}
+}
+
+/* Bytes. */
+static int64_t work(enum routine routine, enum number number, int64_t m, int64_t n, int64_t k,
+		    int64_t batch)
+{
+	switch (routine) {
+	case GETRF:
+		return getrf(number, m, n);
+	case POTRF:
+		return potrf(n);
+	case SYTRF:
+		return sytrf(number, n);
+	case GESVDA:
+		return gesvda(number, m, n, batch);
+	case GEEV:
+		return geev(number, n);
+	default:
+		return elements(routine, m, n, k, batch) * number_bytes(number);
+	}
+}
+
+#define NAME(t, routine) NAME3(t, , routine)
+#define NAME3(t, kind, routine) NAME_OF(t, kind, routine)
+#define NAME_OF(t, kind, routine) cusolverDn##t##kind##routine##_bufferSize
+#define WORK(name, args, routine, m, n, k, batch) WORK_OF(name, args, routine, m, n, k, batch)
+#define WORK_OF(name, args, routine, m, n, k, batch) \
+	NOGPU_ANSWER(name, args, \
+		     *out = (int)(work(routine, NUMBER, m, n, k, batch) / number_bytes(NUMBER)))
+
+#define NUMBER SINGLE
+#define T S
+#define OR or
+#define SY sy
+#include "solver.def"
+#undef T
+#undef NUMBER
+#define NUMBER DOUBLE
+#define T D
+#include "solver.def"
+#undef T
+#undef OR
+#undef SY
+#undef NUMBER
+#define NUMBER COMPLEX
+#define T C
+#define OR un
+#define SY he
+#include "solver.def"
+#undef T
+#undef NUMBER
+#define NUMBER DOUBLE_COMPLEX
+#define T Z
+#include "solver.def"
+
+/* ---- the interface with types as arguments: bytes of the card and of the host ------------- */
+
+static int both(size_t *dev, size_t *host, int type, enum routine routine, int64_t m, int64_t n,
+		int64_t k, int64_t batch)
+{
+	bool beside = routine == GEQRF || routine == SYEVD || routine == SYEV_BATCHED;
+
+	*dev = (size_t)(work(routine, (enum number)type, m, n, k, batch) + (beside ? 128 : 0));
+	*host = 0; /* nothing is computed there */
+	return 0;
+}
+
+NOGPU_VALUE(int, cusolverDnXpotrf_bufferSize,
+	    (void *h, void *p, int uplo, int64_t n, int type, void *a, int64_t lda, int compute,
+	     size_t *dev, size_t *host),
+	    both(dev, host, type, POTRF, n, n, 0, 1))
+NOGPU_VALUE(int, cusolverDnXgeqrf_bufferSize,
+	    (void *h, void *p, int64_t m, int64_t n, int type, void *a, int64_t lda, int tau_type,
+	     void *tau, int compute, size_t *dev, size_t *host),
+	    both(dev, host, type, GEQRF, m, n, 0, 1))
+NOGPU_VALUE(int, cusolverDnXsyevd_bufferSize,
+	    (void *h, void *p, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
+	     int w_type, void *w, int compute, size_t *dev, size_t *host),
+	    both(dev, host, type, SYEVD, n, n, vectors, 1))
+NOGPU_VALUE(int, cusolverDnXsyevBatched_bufferSize,
+	    (void *h, void *p, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
+	     int w_type, void *w, int compute, size_t *dev, size_t *host, int64_t batch),
+	    both(dev, host, type, SYEV_BATCHED, n, n, vectors, batch))
+NOGPU_VALUE(int, cusolverDnXgeev_bufferSize,
+	    (void *h, void *p, int left, int right, int64_t n, int type, void *a, int64_t lda,
+	     int w_type, void *w, int vl_type, void *vl, int64_t ldvl, int vr_type, void *vr,
+	     int64_t ldvr, int compute, size_t *dev, size_t *host),
+	    both(dev, host, type, GEEV, n, n, right, 1))
+NOGPU_VALUE(int, cusolverDnXsytrs_bufferSize,
+	    (void *h, int uplo, int64_t n, int64_t sides, int type, void *a, int64_t lda,
+	     void *pivots, int b_type, void *b, int64_t ldb, size_t *dev, size_t *host),
+	    both(dev, host, type, SYTRF, n, n, sides, 1))

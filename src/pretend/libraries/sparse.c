@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuSPARSE: matrices are described, a buffer is asked for, and nothing is computed. How many
+ * elements a product has, only the card would know: assumed is what uniformly spread ones give. Sampled products
+ * take one byte, as an H200 does unless they are nearly dense (git 53bd34df:scripts/lab/library_workspaces.py). Other buffers, but for
+ * products with a dense matrix, are not measured: those that depend on the number of elements are one index for each, the others empty.
+ */
+#include "pretend/card/nogpu.h"
+
+#include <stdlib.h>
+
+struct matrix {
+	int64_t rows, cols, elements;
+};
+
+static int make(struct matrix **out, int64_t rows, int64_t cols, int64_t elements)
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return 2;
+	**out = (struct matrix){ rows, cols, elements };
+	return 0;
+}
+
+/* Of two matrices with so many elements each, spread evenly. */
+static int64_t product_elements(const struct matrix *a, const struct matrix *b)
+{
+	double inner = (double)FRAG_MAX(a->cols, 1);
+	double count = (double)a->elements * (double)b->elements / inner;
+
+	return (int64_t)FRAG_MIN(count, (double)a->rows * (double)b->cols);
+}
+
+enum { CSR_ALG1 = 4, CSR_ALG2 = 6 }; /* cusparseSpMMAlg_t */
+
+/* Of a product with a dense matrix: a number for each part. All 24 of an H200 with CUDA 13.0, of 16 columns; other
+ * algorithms were not measured. */
+static size_t product_bytes(const struct matrix *a, int algorithm)
+{
+	size_t n = (size_t)a->elements;
+
+	return algorithm == CSR_ALG1   ? 4 * ((n + 255) / 256) + 7
+	       : algorithm == CSR_ALG2 ? 8 * ((n + 23) / 24) + 7
+				       : 0;
+}
+
+#define ANSWER NOGPU_ANSWER
+#define VALUE NOGPU_VALUE
+#include "sparse.def"

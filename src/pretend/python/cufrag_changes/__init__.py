@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes that `cufrag advise` tries in the process of an unchanged program.
+
+A change is a file NAME.py of this folder, found there, with
+
+    NUMERICS = "…"            what becomes numerically different; missing where nothing does
+    GROUP = "optimizer"       changes of one group are not tried together; may be missing
+    INSIDE = True             it acts within the model, perhaps in what torch.compile makes of it, as those of GROUP "blocks"; may be missing
+    UNTIMED = True            the time of its run says nothing of the program's; may be missing
+    def applies(seen):        None: nothing to do here; (what, where), or with numerics of its own: a sentence, and "train.py:41";
+                              raises Left(why) where it cannot be tried. Asked at the end of the run as it is (seen: seen.py)
+    def most(seen):           the change has a number, {n} in its sentence: 2 unless that is not enough for a card, at most this; may be missing
+    def install(torch, seen): makes the change, by hooks; before the program uses the card. seen.number is that number, or 0
+
+The C side (src/pretend/advise/trial.c) sets CUFRAG_TRIALS, a folder, for the run as it is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with
+changes. The first process starts the others: it forks when the program first asks for a card (serve.py), so what came before is done once.
+At the end each process writes PID.advise beside its recording.
+"""
+import importlib
+import json
+import os
+import pkgutil
+import sys
+import traceback
+
+PARTS = ("batches", "help", "seen", "serve")
+
+
+class Left(Exception):
+    """Why a change cannot be tried."""
+
+
+def names():
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name not in PARTS)
+
+
+def change(name):
+    return importlib.import_module("%s.%s" % (__name__, name))
+
+
+class Trial:
+    """One run of the program: what is seen of it, and the changes in it."""
+
+    def __init__(self, torch, recorder):
+        from . import seen, serve
+        self.torch, self.recorder = torch, recorder
+        self.seen = seen.Seen(torch, recorder.card)
+        self.all = "CUFRAG_TRIALS" in os.environ
+        if self.all:
+            serve.at_first_question(self)
+        else:
+            self.install(os.environ.get("CUFRAG_CHANGES", ""))
+
+    def install(self, text):
+        self.seen.looks = self.all
+        for word in filter(None, text.split("+")):
+            name, _, number = word.partition("=")
+            self.seen.number = int(number or 0)
+            change(name).install(self.torch, self.seen)
+
+    def offers(self):
+        """What every change says of this program."""
+        out = []
+        for name in names():
+            module = change(name)
+            numerics = getattr(module, "NUMERICS", "")
+            row = {"name": name, "what": "", "where": "", "numerics": numerics, "left_out": "",
+                   "group": getattr(module, "GROUP", ""), "untimed": hasattr(module, "UNTIMED") or "torch._inductor.compile_fx" in sys.modules}
+            row["compiled"] = (row["group"] == "blocks" or hasattr(module, "INSIDE")) and any(c.compiled for c in self.seen.calls)
+            try:
+                found = module.applies(self.seen)
+                if not found:
+                    continue
+                row["what"], row["where"], row["numerics"] = (*found, numerics)[:3]
+                row["most"] = module.most(self.seen) if hasattr(module, "most") else 0
+            except Exception as error:
+                if os.environ.get("CUFRAG_CHANGES_DEBUG") and not isinstance(error, Left):
+                    traceback.print_exc()
+                row["left_out"] = str(error) if isinstance(error, Left) else "%s: %s" % (type(error).__name__, error)
+                row["what"] = module.__doc__.strip().splitlines()[0].rstrip(".")
+            out.append(row)
+        return out
+
+    def finish(self, folder):
+        """Before the recording is written."""
+        facts = {"steps": self.seen.steps, "updated": self.seen.updated(), "moved": self.seen.moved,
+                 "changes": self.offers() if self.all else []}
+        path = os.path.join(folder, "%d.advise" % os.getpid())
+        with open(path + ".tmp", "w") as f:
+            json.dump(facts, f)
+        os.replace(path + ".tmp", path)

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's own history of one process, written when it ends; see sitecustomize.py.
+
+A recording is PID.pickle, what torch.cuda.memory._dump_snapshot writes, with PID.json beside it:
+rank, limit, torch, and what the pretended card has to say; on a real card, with PID.pickle.meta.json, too
+(record_torch.py). cufrag makes them into one .cft.
+"""
+import atexit
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+
+KEPT = []
+TOLD = set()
+NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; remove it from PYTORCH_CUDA_ALLOC_CONF "
+              "(cufrag compare --policy async says what it would need)")
+ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+PATIENCE_S, WRITE_S = 3, 20  # for the program's own end; for all until a process that is to be killed has written
+AGAIN_S = 0.05  # until a kill is tried again that came while C called Python back
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+
+
+def say(text):
+    try:
+        print("cufrag record: " + text, file=sys.stderr, flush=True)
+    except OSError:  # no room where it is written to
+        pass
+
+
+def attach(purpose, then, *given):
+    """then(*given), a hook into names of PyTorch or others that a release may not have. Then the program goes on without it, and `cufrag`
+    says so at the end (src/pretend/start/pretend.c), once for all processes."""
+    try:
+        return then(*given)
+    except Exception as error:
+        tell("without %s: %s: %s" % (purpose, type(error).__name__, error))
+        return None
+
+
+def tell(text, kind="hook"):
+    text = " ".join(text.split())[:390]
+    if text in TOLD:
+        return
+    TOLD.add(text)
+    try:
+        with open(os.environ["CUFRAG_NOGPU_CALLS"], "a", errors="replace") as f:
+            f.write("%s %s\n" % (kind, text))
+    except (KeyError, OSError):  # a real card, or no room
+        say("the program goes on " + text if kind == "hook" else text)
+
+
+def settings_of(torch):
+    """Keeps what a snapshot does not hold: record_torch.py beside this file, whatever else has that name."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record_torch.py")
+    spec = importlib.util.spec_from_file_location("cufrag_record_torch", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    settings = module.Recorder(None)
+    settings.torch = torch
+    settings.note_limit()
+    return settings
+
+
+def is_installed(origin):
+    return isinstance(origin, str) and ("/site-packages/" in origin or "/dist-packages/" in origin)
+
+
+class Recorder:
+    of_process = None
+
+    def __init__(self):
+        Recorder.of_process = self
+        self.folder = os.environ.get("CUFRAG_RECORD")
+        self.pid = os.getpid()
+        self.torch = self.card = self.settings = self.trial = None
+        self.started = False
+
+    def before(self, package):
+        """torch lies in `package` and is about to be loaded."""
+        if os.environ.get("CUFRAG_NOGPU"):
+            import cufrag_card
+            self.card = cufrag_card.Card(package)
+            self.card.before()
+
+    def after(self, torch):
+        self.torch = torch
+        if not hasattr(torch, "cuda"):  # not PyTorch
+            return
+        if self.card:
+            self.card.after(torch)
+        if os.environ.get("CUFRAG_RUN"):
+            import cufrag.torch
+            cufrag.torch.use_environment()
+            KEPT.append(self)  # the card's callbacks
+            return  # requests are recorded by the policy's library
+        attach("a recording", self.watch, torch)
+
+    def watch(self, torch):
+        """Records from the first use of the card on."""
+        if os.environ.get("CUFRAG_NOGPU_MODULES"):
+            import cufrag_shapes
+            cufrag_shapes.keep(os.environ["CUFRAG_NOGPU_MODULES"] + ".shapes")
+        self.settings = settings_of(torch)
+        if self.card and ("CUFRAG_TRIALS" in os.environ or "CUFRAG_CHANGES" in os.environ):
+            import cufrag_changes
+            self.trial = attach("advice", cufrag_changes.Trial, torch, self)
+        torch.cuda._lazy_call(self.start)
+        atexit.register(self.finish)
+        for name in ("_exit", "abort", "execv", "execve"):
+            self.finish_before(name)
+        self.ask_before_kill()
+        for number in ENDS[1:]:
+            if signal.getsignal(number) == signal.SIG_DFL:
+                try:
+                    signal.signal(number, self.leave)
+                except ValueError:
+                    pass  # not the main thread: a kill then loses the recording
+
+    def fork(self):
+        """In a process that cufrag_forks.py made, which is to record itself."""
+        self.folder, self.pid = os.environ.get("CUFRAG_RECORD"), os.getpid()
+        if self.card:
+            self.card.begin(self.torch)
+
+    def finish_before(self, name):
+        """What ends a process without its exit handlers."""
+        original = getattr(os, name)
+
+        def end(*args, **kwargs):
+            self.finish()
+            return original(*args, **kwargs)
+        setattr(os, name, end)
+
+    def ask_before_kill(self):
+        """A program that kills its own processes, as SGLang does, lets those that record write first."""
+        original = os.kill
+
+        def kill(pid, number):
+            begun = os.path.join(self.folder or "", "%d.begun" % pid)
+            if number == signal.SIGKILL and pid != os.getpid() and os.path.exists(begun):
+                original(pid, signal.SIGTERM)
+                until = time.monotonic() + WRITE_S
+                while os.path.exists(begun) and time.monotonic() < until:
+                    time.sleep(0.01)
+            return original(pid, number)
+        os.kill = kill
+
+    def leave(self, number, frame):
+        """A kill still writes the recording; children that the program forked have none, and end as they would."""
+        if os.getpid() == self.pid:
+            if self.card and self.card.called_back(frame):
+                threading.Timer(AGAIN_S, os.kill, (self.pid, number)).start()
+                return
+            waits = threading.Timer(PATIENCE_S, self.finish)  # for other threads of the program, which may never end
+            waits.daemon = True
+            with contextlib.suppress(RuntimeError):  # Python ends already and starts no threads
+                waits.start()
+            sys.exit(128 + number)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    def tell_modules(self, path):
+        """Those of installed packages that are loaded: when the program first asks for a card, and when it ends, for cufrag_forks.py."""
+        names = [n for n, m in list(sys.modules.items()) if is_installed(getattr(getattr(m, "__spec__", None), "origin", None))]
+        with open("%s.%d" % (path, os.getpid()), "w") as f:
+            f.write("\n".join(n for n in names if not n.startswith("cufrag") and n == sys.modules[n].__spec__.name))
+        os.replace("%s.%d" % (path, os.getpid()), path)
+
+    def tell_late_modules(self):
+        if os.environ.get("CUFRAG_NOGPU_MODULES"):
+            import cufrag_shapes
+            cufrag_shapes.write()  # before: who sees the names begins
+            self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"] + ".late")
+
+    def start(self):
+        self.pid = os.getpid()  # perhaps a child: who forked it had loaded torch and no card
+        if os.environ.get("CUFRAG_NOGPU_MODULES"):
+            self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"])
+        memory = self.torch.cuda.memory
+        limit = os.environ.get("CUFRAG_RECORD_LIMIT")
+        if limit:
+            for device in range(self.torch.cuda.device_count()):
+                total = self.torch.cuda.get_device_properties(device).total_memory
+                memory.set_per_process_memory_fraction(min(1.0, int(limit) / total), device)
+        try:
+            memory._record_memory_history(
+                enabled="all", context="all" if os.environ.get("CUFRAG_RECORD_FRAMES") else None, stacks="python",
+                max_entries=int(os.environ.get("CUFRAG_RECORD_ENTRIES", "10000000")))
+        except Exception as error:  # TypeError: before 2.1
+            say("process %d is not recorded: %s" % (self.pid, NO_HISTORY if "cudaMallocAsync" in str(error) else error))
+            return
+        self.started = True
+        try:  # the pretended card does so when memory is asked for
+            if not self.card:
+                open(os.path.join(self.folder, "%d.begun" % self.pid), "w").close()
+        except OSError:
+            pass
+        # a program that takes snapshots of its own finds a history that is on, and leaves it on
+        memory._record_memory_history = lambda *args, **kwargs: None
+
+    def rank(self):
+        dist = sys.modules.get("torch.distributed")
+        if dist and dist.is_available() and dist.is_initialized():
+            return dist.get_rank()
+        return next((int(os.environ[name]) for name in RANKS if os.environ.get(name, "").isdigit()), 0)
+
+    def notes(self):
+        out = {"rank": self.rank(), "world": int(os.environ.get("WORLD_SIZE", "1")),
+               "torch": self.torch.__version__, "program": os.path.basename(sys.argv[0] or "")}
+        if self.card and self.settings.fractions:
+            total = self.torch.cuda.get_device_properties(self.torch.cuda.current_device()).total_memory
+            out["limit_bytes"] = int(list(self.settings.fractions.values())[-1] * total)
+        if self.card:
+            out.update(self.card.notes())
+        return out
+
+    def asked(self):
+        """Was any memory asked for? Helpers of the program (workers of Inductor) only look at the card."""
+        cuda = self.torch.cuda
+        try:
+            stats = [cuda.memory_stats(d) for d in range(cuda.device_count())]
+            return any(s.get("allocation.all.allocated", 1) or s.get("num_ooms") for s in stats)
+        except Exception:  # then its history says
+            return True
+
+    def finish(self):
+        if os.getpid() != self.pid:
+            return  # a child that the program forked
+        started, self.started = self.started, False
+        before = {}
+        try:  # nor does an impatient second Ctrl-C end it half way
+            before = {n: signal.signal(n, signal.SIG_IGN) for n in ENDS}
+        except ValueError:
+            pass  # not the main thread
+        if started:
+            self.tell_late_modules()
+        written = not (started and self.asked()) or self.write()
+        begun = os.path.join(self.folder, "%d.begun" % self.pid)
+        try:  # what is lost is told apart from what nobody asked for
+            os.unlink(begun) if written else os.rename(begun, begun[:-5] + "unwritten")
+        except OSError:
+            pass
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler in (None, self.leave) else handler)  # nothing is left to be written
+
+    def write(self):
+        stem = os.path.join(self.folder, str(self.pid))
+        while os.path.exists(stem + ".pickle"):  # of another program in this process, before it became this one
+            stem += "-"
+        try:
+            notes = self.notes()
+            if self.trial:
+                self.trial.finish(self.folder)
+            if self.card:
+                self.card.write_clock(stem + ".clock")
+            self.torch.cuda.memory._dump_snapshot(stem + ".pickle.tmp")
+            with open(stem + ".json", "w") as f:
+                json.dump(notes, f)
+            if not self.card:
+                self.settings.describe(stem + ".pickle.meta.json")
+            os.replace(stem + ".pickle.tmp", stem + ".pickle")  # complete or absent
+            return True
+        except Exception as error:
+            say("the recording of process %d is lost: %s" % (self.pid, error))
+            return False

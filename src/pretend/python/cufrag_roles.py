@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--ranks roles: which ranks of a job are alike, and who plays the messages of those that do not run.
+
+A job makes its groups in families: lists of ranks of equal size, each rank in at most one (the data-parallel groups, the
+pipelines ...). Where members of a family send single messages to each other, each has a part of its own: a stage. So
+has each in a family of context parallelism, where attention is not the same for all parts of a sequence. In every other family all members do the same. So the role of a rank is its place in the families of stages, and one rank of
+each role is run: those that rank 0 reaches through stages, all with rank 0's place in every other family.
+
+Two runs (src/pretend/start/roles.c): a scout, rank 0 alone, finds the families, and ends with its first optimizer step. (If it comes to its
+end without a group, each rank is on its own, and rank 0 stands for all.) Then the ranks of all roles run and talk, together with a few that are to be like one of them (checks). A rank that does not run is
+played by that of its role: what the role says to all, the absent one says, too.
+
+$CUFRAG_NOGPU_ROLES, written by the scout:
+
+    next RANK            all of the job, those that stages connect side by side
+    runs RANK            one process
+    stands RANK RANKS    RANK runs for all these, as 0-7,64-71
+    checks RANK ROLE     RANK runs beside the rank of its role
+    groups COUNT HASH    the groups of the job up to where the scout ended, and what ended it, by which a job that takes these
+                         roles for its own is compared with it: rank 0 leaves a file `unlike` beside its recording if its own differ
+    groups 0 alike       in place of that: with any groups that make all ranks alike
+"""
+import atexit
+import hashlib
+import inspect
+import os
+import re
+import time
+
+import cufrag_ranks
+import cufrag_recorder
+
+CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # beside the role's own rank, a processor each
+OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # what device meshes and Megatron-LM call it
+TOGETHER_MOST = 16  # checks of pipelines double the processes: not above
+PATIENCE_S = 60
+ALIKE = "alike"
+
+
+def end_scout(status=0):
+    import posix  # without the exit handlers: nothing is recorded
+    cufrag_recorder.Recorder.of_process.tell_late_modules()
+    posix._exit(status)
+
+
+class Groups:
+    """Every group that the program makes, also those without this rank."""
+
+    def __init__(self, c10d, world, on_group=None):
+        self.names, self.lists, self.own, self.world, self.on_group = {}, [], set(), world, on_group
+        original = c10d._new_process_group_helper
+        signature = inspect.signature(original)
+        size, _, ranks, backend = list(signature.parameters)[:4]
+        signature.parameters["group_name"]  # its place differs, and a release may have another name for it
+
+        def helper(*args, **kwargs):
+            given = signature.bind(*args, **kwargs).arguments
+            self.note(list(given[ranks]) or list(range(given[size])), str(given[backend]), str(given["group_name"]), str(given.get("group_desc")))
+            return original(*args, **kwargs)
+        c10d._new_process_group_helper = helper
+
+    def note(self, ranks, backend, name, kind):
+        self.names[name] = ranks
+        self.lists.append((ranks, backend, kind))
+        if OWN_PART.fullmatch(kind):
+            self.own.add(tuple(ranks))
+
+    def own_part(self, ranks):
+        """Is it a group of context parallelism? Its members have parts of their own anyway, so its messages tell of no stages."""
+        return tuple(ranks) in self.own
+
+    def hash(self, stage_lists):
+        return hashlib.sha256(repr((self.lists, stage_lists)).encode()).hexdigest()[:32]
+
+    def families(self):
+        """[{rank: its list}]: each list into the first family of its kind that has room for it; and those of a kind in OWN_PART."""
+        by_kind = {}
+        for ranks, backend, kind in self.lists:
+            if len(ranks) < 2 or len(ranks) == self.world and not OWN_PART.fullmatch(kind):
+                continue
+            fitting = by_kind.setdefault((backend, kind, len(ranks)), [])
+            family = next((f for f in fitting if not any(r in f for r in ranks)), None)
+            if family is None:
+                family = {}
+                fitting.append(family)
+            family.update((r, ranks) for r in ranks)
+        unique, own = [], []
+        for (_, kind, _), fitting in by_kind.items():
+            unique += (f for f in fitting if f not in unique)
+            if OWN_PART.fullmatch(kind):
+                own += fitting
+        return unique, own
+
+
+def reached(start, stages):
+    """All ranks that `start` reaches through these families."""
+    if len(stages) < 2:
+        return sorted(stages[0].get(start, [start])) if stages else [start]
+    found, open_ends = {start}, [start]
+    while open_ends:
+        rank = open_ends.pop()
+        for family in stages:
+            new = set(family.get(rank, ())) - found
+            found |= new
+            open_ends.extend(new)
+    return sorted(found)
+
+
+def shown(ranks):
+    """0-7,64-71"""
+    parts = []
+    for r in ranks:
+        if parts and parts[-1][1] == r - 1:
+            parts[-1][1] = r
+        else:
+            parts.append([r, r])
+    return ",".join(str(a) if a == b else "%d-%d" % (a, b) for a, b in parts)
+
+
+def stages_of(families, own, stage_lists, world):
+    """Families of stages: of those with a list that has all these ranks, the ones with the shortest."""
+    found = []
+    for ranks in stage_lists:
+        having = [f[ranks[0]] for f in families if set(ranks) <= set(f.get(ranks[0], ()))]
+        if not having:
+            return [dict.fromkeys(range(world), list(range(world)))]
+        found.append(min(having, key=len))
+    return [f for f in families if f in own or any(f.get(ranks[0]) == ranks for ranks in found)]
+
+
+def lines_of(families, own, stage_lists, world):
+    """What the scout found, as the file has it."""
+    stages = stages_of(families, own, stage_lists, world)
+
+    def role(rank):
+        return tuple(f[rank].index(rank) if rank in f else -1 for f in stages)
+    running = reached(0, stages)
+    members = {}
+    for rank in range(world):
+        members.setdefault(role(rank), []).append(rank)
+    runs = {role(r): r for r in running}
+    for r in sorted(members):
+        runs.setdefault(r, members[r][0])
+    checks = {}
+    lists = sorted((f[0] for f in families if f not in stages and 0 in f), key=len, reverse=True)
+    others = list(dict.fromkeys(ranks[-1] for ranks in lists)) or ([world - 1] if not stages else [])
+    for rank in others[:1 if stages else CHECKS_MOST]:
+        beside = [r for r in reached(rank, stages) if r not in runs.values()]
+        if not stages or len(runs) + len(checks) + len(beside) <= TOGETHER_MOST:
+            checks.update((r, runs[role(r)]) for r in beside)
+    order = list(dict.fromkeys(r for start in range(world) for r in reached(start, stages)))
+    return (["next %d" % r for r in order] + ["runs %d" % r for r in sorted(set(runs.values()) | set(checks))] +
+            ["stands %d %s" % (runs[r], shown(members[r])) for r in sorted(members, key=lambda r: runs[r])] +
+            ["checks %d %d" % c for c in sorted(checks.items())])
+
+
+def at_first(c10d, groups, world, then):
+    """Calls then(stage_lists) when the groups are there: at the first optimizer step, or the first single message, of the ranks of its
+    group; a ring of attention sends before a pipeline does. A group of all has no stages: then of those two (DeepSpeed's pipelines)."""
+    def watch(name, other):
+        original = getattr(c10d, name)
+        signature = inspect.signature(original)
+
+        def single(*args, **kwargs):
+            given = signature.bind(*args, **kwargs).arguments
+            group, peer = given.get("group"), given.get(other)
+            ranks = list(range(world)) if group is None else c10d.get_process_group_ranks(group)
+            if peer is None and given.get("group_" + other) is not None:
+                peer = ranks[given["group_" + other]]
+            if not groups.own_part(ranks):
+                then([ranks if len(ranks) < world or peer is None else sorted((c10d.get_rank(), peer))])
+            return original(*args, **kwargs)
+        single.__name__ = name
+        cufrag_ranks.replace(original, single)
+    for name, other in (("send", "dst"), ("recv", "src"), ("isend", "dst"), ("irecv", "src")):
+        watch(name, other)
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+    register_optimizer_step_post_hook(lambda *_: then([]))
+
+
+class Scout:
+    """In rank 0, which runs alone: ends the program with its first optimizer step, or the first single message. A program that has
+    neither, as one that generates, runs to its end."""
+
+    def __init__(self, torch, c10d, path, world):
+        self.path, self.c10d, self.world = path, c10d, world
+        self.groups = Groups(c10d, world)
+        at_first(c10d, self.groups, world, self.finish)
+        atexit.register(self.write, [])
+        leave, pid = os._exit, os.getpid()
+
+        def end(status):
+            if os.getpid() == pid:  # no child of the program
+                self.write([])
+            leave(status)
+        os._exit = end
+
+    def finish(self, stage_lists):
+        if self.groups.lists:
+            self.write(stage_lists)
+            end_scout()
+
+    def write(self, stage_lists):
+        path = self.path if self.groups.lists else self.path + ".alone"  # ranks on their own, or a helper of the program: cufrag knows which
+        with open(path + ".new", "w") as f:
+            f.write("\n".join(lines_of(*self.groups.families(), stage_lists, self.world)) + "\n")
+            f.write("groups %d %s\n" % (len(self.groups.lists), self.groups.hash(stage_lists)))
+        os.replace(path + ".new", path)
+
+
+class Players:
+    """In a rank of a role: who else runs, and who plays whom."""
+
+    def __init__(self, torch, c10d, path, world):
+        import ctypes
+        self.role, self.running = {}, set()
+        self.rank, self.world = int(os.environ["RANK"]), world
+        self.groups = Groups(c10d, world)
+        with open(path) as f:
+            for words in (line.split() for line in f):
+                if words[0] == "runs":
+                    self.running.add(int(words[1]))
+                elif words[0] == "groups" and self.rank == 0:
+                    self.first, self.expected = None, words[2]
+                    at_first(c10d, self.groups, world, self.note_first)
+                    atexit.register(self.compare)
+                elif words[0] == "stands":
+                    for part in words[2].split(","):
+                        first, _, last = part.partition("-")
+                        self.role.update((r, int(words[1])) for r in range(int(first), int(last or first) + 1))
+        self.folder = os.environ["CUFRAG_NOGPU_TALK"]
+        self.core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
+
+    def found(self, stage_lists):
+        if self.expected != ALIKE:
+            return self.groups.hash(stage_lists)
+        lines = lines_of(*self.groups.families(), stage_lists, self.world)
+        return ALIKE if sum(line.startswith("stands") for line in lines) == 1 else "unlike"
+
+    def note_first(self, stage_lists):
+        self.first = self.first or self.found(stage_lists)
+
+    def compare(self):
+        if self.groups.lists and (self.first or self.found([])) != self.expected:
+            open(os.path.join(os.environ["CUFRAG_RECORD"], "unlike"), "w").close()
+
+    def plays(self, ranks):
+        """For each member the place of who plays it: itself, the member of its role, else this rank."""
+        own = ranks.index(self.rank) if self.rank in ranks else 0
+        place = {r: i for i, r in enumerate(ranks) if r in self.running}
+        return [place.get(r, place.get(self.role.get(r), own)) for r in ranks]
+
+    def introduce(self, name, ranks):
+        """Before the communicator of this name is made."""
+        import ctypes
+        plays = self.plays(ranks)
+        self.core.frag_nogpu_players(bytes(name), (ctypes.c_int * len(plays))(*plays), len(plays))
+
+    def group_of(self, key):
+        parts = key.split("//")
+        ranks = self.groups.names.get(parts[1]) if len(parts) > 3 else None
+        return ranks or list(range(self.world))
+
+    def path(self, key):
+        return os.path.join(self.folder, "key." + hashlib.sha256(key.encode()).hexdigest()[:32])
+
+    def set(self, key, value):
+        path = self.path(key)
+        with open("%s.%d" % (path, self.rank), "wb") as f:
+            f.write(value)
+        os.replace("%s.%d" % (path, self.rank), path)
+        self.meet(key, value)
+
+    def meet(self, key, value):
+        """Values of 128 bytes under a key of a group are the names of communicators; pairs have their own: "low:high"."""
+        low, _, high = key.rpartition("/")[2].partition(":")
+        ranks = self.group_of(key)
+        if len(value) != 128 or "//" not in key:
+            return
+        if low.isdigit() and high.isdigit() and int(high) < len(ranks):
+            ranks = [ranks[int(low)], ranks[int(high)]]
+        self.introduce(value[:16], ranks)
+
+    def root_of(self, key):
+        """Who sets it. Large communicators have a name for every 128 ranks or so, each set by the first of these."""
+        ranks, (low, _, high) = self.group_of(key), key.rpartition("/")[2].partition(":")
+        if low == "UniqueNCCLID" and high.isdigit():
+            names = -(-len(ranks) // max(1, int(os.environ.get("TORCH_NCCL_RANKS_PER_ROOT", 128))))
+            each, more = divmod(len(ranks), names)
+            return ranks[min(int(high) * each + min(int(high), more), len(ranks) - 1)]
+        return ranks[int(low) if high and low.isdigit() and int(low) < len(ranks) else 0]
+
+    def get(self, key):
+        """Of a rank that runs, what it set; else what all make up alike, at once."""
+        root, path = self.root_of(key), self.path(key)
+        until = time.monotonic() + (PATIENCE_S if root in self.running and root != self.rank and "//" in key else 0)
+        while not os.path.exists(path):
+            if time.monotonic() > until:
+                value = hashlib.sha256(key.encode()).digest() * 4  # the same for all who ask
+                break
+            time.sleep(0.002)
+        else:
+            with open(path, "rb") as f:
+                value = f.read()
+        self.meet(key, value)
+        return value

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python reads this file when it starts under `cufrag record` or `cufrag run`: the folder is put in front of PYTHONPATH.
+
+It waits for the program to import torch. Before, it brings in the libraries of the pretended card,
+if one is asked for; afterwards it puts a policy in (run), or starts PyTorch's own history with the first use of
+CUDA, and writes it when the program ends. Nothing else is changed, and a program without torch is left
+alone. A sitecustomize of the user's own is run as well.
+
+Set by cufrag (src/launch): CUFRAG_RECORD, the folder for recordings; CUFRAG_RECORD_FRAMES,
+CUFRAG_RECORD_ENTRIES, CUFRAG_RECORD_LIMIT; CUFRAG_RUN, the policy, and others (cufrag/torch.py); CUFRAG_NOGPU and others for the card (cufrag_card.py).
+"""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run_next():
+    """The sitecustomize that would have been found without this one."""
+    import importlib.machinery
+    import importlib.util
+    for folder in sys.path:
+        if os.path.abspath(folder or ".") == HERE:
+            continue
+        spec = importlib.machinery.PathFinder.find_spec("sitecustomize", [folder])
+        if spec and spec.loader:
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return
+
+
+class Watch:
+    """First in sys.meta_path: runs something right before and right after the body of torch."""
+
+    def __init__(self):
+        self.busy = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch" or self.busy:
+            return None
+        import importlib.util
+        self.busy = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.busy = False
+        if spec is None or spec.loader is None or not spec.origin:
+            return spec
+        run = spec.loader.exec_module
+
+        def exec_module(module):  # not every find is followed by a load: many libraries only look whether torch is there
+            import cufrag_recorder
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            recorder = cufrag_recorder.Recorder()
+            recorder.before(os.path.dirname(spec.origin))
+            run(module)
+            recorder.after(module)
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+if os.environ.pop("CUFRAG_KEPT", None):  # started with -E or -I: its children have the variables that it did not read (src/inject/start)
+    for name in ("PYTHONPATH", "PYTHONSAFEPATH"):
+        os.environ.pop(name, None)
+    for name in [n for n in os.environ if n.startswith("CUFRAG_KEPT_")]:
+        os.environ[name[len("CUFRAG_KEPT_"):]] = os.environ.pop(name)
+if os.environ.get("CUFRAG_RECORD") or os.environ.get("CUFRAG_RUN"):
+    sys.meta_path.insert(0, Watch())
+try:
+    run_next()
+except Exception as error:  # as site.py does with the user's own
+    print("sitecustomize: %s: %s" % (type(error).__name__, error), file=sys.stderr)

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NCCL. Where the other ranks run, too (talk.h), they tell each other what small tensors hold, and what was computed of
+ * larger ones; of the rest they only tell that it was sent, since nobody looks at it. Of several that do the same one may run and
+ * speak for all (cufrag_roles.py). Where this process plays one rank alone, every other rank is assumed to hold the same values: a gather repeats them, a reduction leaves them, others
+ * send what they are sent, and nobody waits.
+ *
+ * Saying what this rank gives and awaiting what it gets is all there is to a collective:
+ *
+ *	every call	give to some peers, then await some (await.h)
+ *	Recv in a group	awaited together, when the group ends
+ */
+#include "nccl.h"
+
+#include <string.h>
+
+#include "pretend/card/entries.h"
+#include "lib/grow.h"
+#include "moment.h"
+#include "reduce.h"
+
+/* Of the host, for what calls NCCL, once or for a group: schedules of pipelines, hooks of FSDP, in Python [results/nogpu/durations.md]. */
+#define HOST_CALL_NS 300000u
+/* A message of more bytes comes without them, as if nobody had computed them. */
+#define TOLD_MAX (64 * FRAG_MIB)
+
+/* ---- giving and awaiting ------------------------------------------------------------------- */
+
+static _Thread_local unsigned depth; /* of groups of calls */
+
+static void host_takes(const struct comm *c)
+{
+	if (!depth && !(c && c->kernels))
+		frag_nogpu_host_takes(HOST_CALL_NS);
+}
+
+void nccl_sends(struct comm *c, void *stream, uint64_t bytes)
+{
+	struct moment begins = { 0 };
+
+	host_takes(c);
+	c->ns = frag_nogpu_sent(stream, bytes, c->talk ? &begins : NULL);
+	if (c->talk)
+		c->when = moment_when(&begins);
+}
+
+static void works(struct comm *c, void *stream, uint64_t bytes)
+{
+	nccl_connect_ring(c, NOGPU_LOCAL_COLLECTIVE);
+	nccl_sends(c, stream, bytes);
+}
+
+/* Of what is sent on: what was computed, however large, and what lies in small memory. */
+static uint32_t known(const void *from, uint64_t bytes)
+{
+	return !frag_nogpu_copies(bytes, TOLD_MAX) || frag_nogpu_settle(from, bytes)
+		       ? NOGPU_UNKNOWN
+		       : frag_nogpu_origin(from, bytes);
+}
+
+int nccl_give(struct comm *c, int peer, enum talk_call call, const void *from, uint64_t bytes,
+	      uint32_t origin)
+{
+	bool said = talk_say(c->talk, peer, call, origin > NOGPU_UNKNOWN ? from : NULL, bytes,
+			     origin, c->when);
+
+	return said ? NCCL_OK : NCCL_SYSTEM_ERROR;
+}
+
+/* Peer p gets the bytes at from + p * step, which come from `origin`. */
+int nccl_give_all(struct comm *c, enum talk_call call, const void *from, uint64_t bytes,
+		  uint64_t step, uint32_t origin)
+{
+	int rc = NCCL_OK;
+
+	for (int p = 0; !rc && p < c->ranks; p++)
+		if (p != c->rank && nccl_runs(c, p))
+			rc = nccl_give(c, p, call, (const char *)from + (uint64_t)p * step, bytes,
+				       origin);
+	return rc;
+}
+
+static struct awaited *await_calls(struct comm *c, enum talk_call call, size_t parts)
+{
+	struct awaited *a = await_new(c->talk, call, parts);
+
+	if (a) {
+		a->plays = c->plays;
+		a->ns = c->ns;
+	}
+	return a;
+}
+
+struct awaited *nccl_await_all(struct comm *c, enum talk_call call, void *to, uint64_t bytes,
+			       uint64_t step)
+{
+	struct awaited *a = await_calls(c, call, (size_t)c->ranks - 1);
+
+	for (int p = 0, i = 0; a && p < c->ranks; p++) {
+		int player = c->plays ? c->plays[p] : p;
+
+		if (p == c->rank)
+			continue;
+		a->parts[i++] = (struct await_part){
+			.peer = player,
+			.to = to ? (char *)to + (uint64_t)p * step : NULL,
+			.bytes = bytes,
+			.own = player == c->rank,
+			.same = player == c->rank || player == p
+					? NULL
+					: &a->parts[player - (player > c->rank)],
+		};
+	}
+	return a;
+}
+
+int nccl_begin(struct awaited *a, void *stream)
+{
+	if (!a)
+		return NCCL_SYSTEM_ERROR;
+	await_begin(a, stream);
+	return NCCL_OK;
+}
+
+/* The calls have the types of NCCL's arguments; count is that of the result. */
+static int await_reduction(struct comm *c, enum talk_call call, const void *own, uint32_t origin,
+			   void *to, size_t count, int type, int op, void *stream)
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	struct awaited *a = nccl_await_all(c, call, NULL, bytes, 0);
+
+	if (!a)
+		return NCCL_SYSTEM_ERROR;
+	a->result = to;
+	a->own_at = (size_t)c->rank;
+	a->bytes = bytes;
+	a->type = type;
+	a->op = op;
+	a->factor = reduce_factor(op);
+	a->own_origin = origin;
+	a->own = a->own_origin > NOGPU_UNKNOWN ? frag_host_calloc(1, FRAG_MAX(bytes, 1u)) : NULL;
+	if (a->own)
+		memcpy(a->own, own, bytes);
+	return nccl_begin(a, stream);
+}
+
+struct awaited *nccl_await_one(struct comm *c, int peer, enum talk_call call, void *to,
+			       uint64_t bytes)
+{
+	struct awaited *a = await_calls(c, call, 1);
+
+	if (a)
+		a->parts[0] = (struct await_part){ .peer = peer, .to = to, .bytes = bytes };
+	return a;
+}
+
+/* Within this card. `to` is NULL where the result of a reduction is another rank's. */
+static int move(const void *from, void *to, size_t count, int type)
+{
+	size_t bytes = count * reduce_type_bytes(type);
+
+	if (from == to || !to)
+		return NCCL_OK;
+	frag_nogpu_cudaMemcpyAsync(to, from, bytes, 3, NULL);
+	if (frag_nogpu_copies(bytes, NOGPU_COPY_MAX))
+		frag_nogpu_arrived(to, from, bytes);
+	return NCCL_OK;
+}
+
+/* Into the places of this rank and of those that it plays: from + p * step. */
+static void move_own(const struct comm *c, const void *from, uint64_t step, void *to, size_t count,
+		     int type)
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+
+	for (uint64_t p = 0; p < (uint64_t)c->ranks; p++)
+		if ((c->plays ? c->plays[p] : (int)p) == c->rank)
+			move((const char *)from + p * step, (char *)to + p * bytes, count, type);
+}
+
+/* ---- what one group of calls exchanges ------------------------------------------------ */
+
+#define ANYBODY (-1)
+
+struct part {
+	struct comm *comm;
+	enum talk_call call;
+	const void *from; /* given to the peer, or */
+	void *to;	  /* awaited from it */
+	uint64_t bytes;
+	int peer;
+	void *stream;
+	uint64_t ns; /* that it takes */
+	bool played; /* awaited from a rank that the peer plays: what the peer gives for itself */
+};
+static _Thread_local struct {
+	struct part *list;
+	size_t count, room;
+} group;
+
+/* What does not find room is left as it is. */
+static void note(const struct part *p)
+{
+	if (depth && !FRAG_GROW(group.list, group.count, group.room, "calls of a group", NULL))
+		group.list[group.count++] = *p;
+}
+
+static const struct part *given_for(const struct part *awaited)
+{
+	for (size_t i = 0; i < group.count; i++) {
+		const struct part *p = &group.list[i];
+
+		if (p->from && p->bytes == awaited->bytes &&
+		    (p->peer == ANYBODY || p->peer == awaited->peer))
+			return p;
+	}
+	return NULL;
+}
+
+/* Pretended ranks: a gather or an exchange made of single calls brings what one call for all would: what this rank
+ * gives. */
+static void exchange_own(void)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < group.count; i++)
+		bytes += group.list[i].to ? group.list[i].bytes : 0;
+	for (size_t i = 0; i < group.count && frag_nogpu_copies(bytes, NOGPU_COPY_MAX); i++) {
+		bool own = group.list[i].to && !group.list[i].comm;
+		const struct part *p = own ? given_for(&group.list[i]) : NULL;
+
+		if (p)
+			move(p->from, group.list[i].to, p->bytes, 0);
+	}
+}
+
+/* Of the first `count` parts, what this peer gives for itself; NULL: nothing. */
+static const struct await_part *given_by(const struct awaited *a, size_t count,
+					 const struct part *played)
+{
+	for (size_t i = 0; i < count; i++)
+		if (a->parts[i].peer == played->peer && a->parts[i].bytes == played->bytes)
+			return &a->parts[i];
+	return NULL;
+}
+
+static bool is_of(const struct part *p, const struct comm *c, enum talk_call call)
+{
+	return p->comm == c && p->call == call;
+}
+
+/* Parts of ranks that run, or of those that they play, from `at` on. Returns how many parts there are then. */
+static size_t put_parts(struct awaited *a, const struct comm *c, bool played, size_t at)
+{
+	const size_t first = at;
+
+	for (size_t i = 0; i < group.count; i++) {
+		const struct part *p = &group.list[i];
+		const struct await_part *same;
+
+		if (!is_of(p, c, a->call) || p->played != played)
+			continue;
+		same = played ? given_by(a, first, p) : NULL;
+		a->parts[at++] = (struct await_part){ .peer = p->peer,
+						      .to = p->to,
+						      .bytes = p->bytes,
+						      .own = played && !same,
+						      .same = same };
+	}
+	return at;
+}
+
+/* All that the group awaits by one communicator from one kind of call arrives together. */
+static int await_group(struct comm *c, enum talk_call call)
+{
+	struct awaited *a;
+	size_t count = 0;
+	void *stream = NULL;
+
+	for (size_t i = 0; i < group.count; i++)
+		count += is_of(&group.list[i], c, call);
+	a = await_calls(c, call, count);
+	if (!a)
+		return NCCL_SYSTEM_ERROR;
+	a->ns = 0;
+	put_parts(a, c, true, put_parts(a, c, false, 0));
+	for (size_t i = 0; i < group.count; i++) {
+		if (!is_of(&group.list[i], c, call))
+			continue;
+		stream = group.list[i].stream;
+		a->ns += group.list[i].ns;
+		group.list[i].comm = NULL;
+	}
+	return nccl_begin(a, stream);
+}
+
+static int end_group(void)
+{
+	int rc = NCCL_OK;
+
+	exchange_own();
+	for (size_t i = 0; !rc && i < group.count; i++) {
+		const struct part *p = &group.list[i];
+
+		if (p->comm && p->comm->talk)
+			rc = await_group(p->comm, p->call);
+	}
+	FRAG_FREE(group.list);
+	group.list = NULL;
+	group.count = group.room = 0;
+	return rc;
+}
+
+NOGPU_ENTRY(int, ncclGroupStart, (void))
+{
+	host_takes(NULL);
+	depth++;
+	return NCCL_OK;
+}
+NOGPU_ENTRY(int, ncclGroupEnd, (void))
+{
+	if (!depth || --depth)
+		return NCCL_OK;
+	return end_group();
+}
+
+NOGPU_ENTRY(int, ncclSend,
+	    (const void *from, size_t count, int type, int peer, void *comm, void *stream))
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	struct comm *c = comm;
+
+	nccl_meet(c, peer, false);
+	nccl_sends(c, stream, bytes);
+	if (nccl_runs(c, peer))
+		return nccl_give(c, peer, TALK_SEND, from, bytes, known(from, bytes));
+	note(&(struct part){ .from = from, .bytes = bytes, .peer = peer });
+	return NCCL_OK;
+}
+NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *comm, void *stream))
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	struct comm *c = comm;
+
+	nccl_meet(c, peer, true);
+	host_takes(c);
+	c->ns = frag_nogpu_sent(stream, bytes, NULL);
+	if (nccl_runs(c, peer) && !depth)
+		return nccl_begin(nccl_await_one(c, peer, TALK_SEND, to, bytes), stream);
+	note(&(struct part){ .comm = nccl_runs(c, peer) ? c : NULL,
+			     .call = TALK_SEND,
+			     .to = to,
+			     .bytes = bytes,
+			     .peer = peer,
+			     .stream = stream,
+			     .ns = c->ns });
+	return NCCL_OK;
+}
+
+/* ---- collectives ------------------------------------------------------------------------ */
+
+NOGPU_ENTRY(int, ncclAllReduce,
+	    (const void *from, void *to, size_t count, int type, int op, struct comm *c,
+	     void *stream))
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	uint32_t origin;
+
+	works(c, stream, 2 * bytes * (uint64_t)(c->ranks - 1) / (uint64_t)c->ranks);
+	if (!c->talk)
+		return move(from, to, count, type);
+	origin = known(from, bytes);
+	return nccl_give_all(c, TALK_ALL_REDUCE, from, bytes, 0, origin)
+		       ?: await_reduction(c, TALK_ALL_REDUCE, from, origin, to, count, type, op,
+					  stream);
+}
+NOGPU_ENTRY(int, ncclReduce,
+	    (const void *from, void *to, size_t count, int type, int op, int root, struct comm *c,
+	     void *stream))
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+
+	works(c, stream, bytes);
+	if (!c->talk)
+		return move(from, to, count, type);
+	if (c->rank == root)
+		return await_reduction(c, TALK_REDUCE, from, known(from, bytes), to, count, type,
+				       op, stream);
+	return nccl_runs(c, root) ? nccl_give(c, root, TALK_REDUCE, from, bytes, known(from, bytes))
+				  : NCCL_OK;
+}
+NOGPU_ENTRY(int, ncclBroadcast,
+	    (const void *from, void *to, size_t count, int type, int root, void *comm,
+	     void *stream))
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	struct comm *c = comm;
+	bool mine = root == c->rank;
+
+	nccl_connect_ring(c, NOGPU_LOCAL_BROADCAST);
+	nccl_sends(c, stream, bytes);
+	if (c->talk && mine && c->plays)
+		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
+	if (c->talk && mine)
+		return nccl_give_all(c, TALK_BROADCAST, from, bytes, 0, known(from, bytes))
+			       ?: move(from, to, count, type);
+	if (!mine && c->talk && c->plays && depth && c->plays[root] != c->rank) {
+		note(&(struct part){ .comm = c,
+				     .call = TALK_BROADCAST,
+				     .to = to,
+				     .bytes = bytes,
+				     .peer = c->plays[root],
+				     .stream = stream,
+				     .ns = c->ns,
+				     .played = c->plays[root] != root });
+		return NCCL_OK;
+	}
+	if (!mine && nccl_runs(c, root))
+		return nccl_begin(nccl_await_one(c, root, TALK_BROADCAST, to, bytes), stream);
+	if (mine)
+		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
+	else if (from == to)
+		note(&(struct part){ .to = to, .bytes = bytes, .peer = root });
+	return move(from, to, count, type);
+}
+NOGPU_VALUE(int, ncclBcast,
+	    (void *data, size_t count, int type, int root, void *comm, void *stream),
+	    frag_nogpu_ncclBroadcast(data, data, count, type, root, comm, stream))
+/* This rank's part of the input; count is that of the output. */
+NOGPU_ENTRY(int, ncclReduceScatter,
+	    (const void *from, void *to, size_t count, int type, int op, struct comm *c,
+	     void *stream))
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	const void *own = (const char *)from + (uint64_t)c->rank * bytes;
+	uint32_t origin;
+
+	works(c, stream, bytes * (uint64_t)(c->ranks - 1));
+	if (!c->talk)
+		return move(own, to, count, type);
+	origin = known(from, bytes * (uint64_t)c->ranks);
+	return nccl_give_all(c, TALK_REDUCE_SCATTER, from, bytes, bytes, origin)
+		       ?: await_reduction(c, TALK_REDUCE_SCATTER, own, origin, to, count, type, op,
+					  stream);
+}
+NOGPU_ENTRY(int, ncclAllGather,
+	    (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
+{
+	uint64_t ranks = (uint64_t)c->ranks, bytes = count * reduce_type_bytes(type);
+
+	works(c, stream, bytes * (ranks - 1));
+	if (c->talk) {
+		FRAG_TRY(nccl_give_all(c, TALK_ALL_GATHER, from, bytes, 0, known(from, bytes)));
+		move_own(c, from, 0, to, count, type);
+		return nccl_begin(nccl_await_all(c, TALK_ALL_GATHER, to, bytes, bytes), stream);
+	}
+	for (uint64_t i = 0; i < ranks && frag_nogpu_copies(bytes * ranks, NOGPU_COPY_MAX); i++)
+		move(from, (char *)to + i * bytes, count, type);
+	return NCCL_OK;
+}
+NOGPU_ENTRY(int, ncclAlltoAll,
+	    (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+
+	for (int i = 0; i < c->ranks; i++) {
+		nccl_meet(c, i, false);
+		nccl_meet(c, i, true);
+	}
+	nccl_sends(c, stream, bytes * (uint64_t)(c->ranks - 1));
+	if (!c->talk)
+		return move(from, to, count * (size_t)c->ranks, type);
+	FRAG_TRY(nccl_give_all(c, TALK_ALL_TO_ALL, from, bytes, bytes,
+			       known(from, bytes * (uint64_t)c->ranks)));
+	move_own(c, from, bytes, to, count, type);
+	return nccl_begin(nccl_await_all(c, TALK_ALL_TO_ALL, to, bytes, bytes), stream);
+}

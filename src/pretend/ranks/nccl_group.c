@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NCCL's communicators: their members, who plays whom, what their connections hold of the card, and their parts.
+ */
+#include "nccl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "pretend/card/entries.h"
+
+#define NCCL_ID_BYTES 128u
+
+/* The id is passed by value: 128 bytes on the stack, before no argument in a register. */
+struct nccl_id {
+	unsigned char bytes[NCCL_ID_BYTES];
+};
+
+/* ---- communicators ------------------------------------------------------------------------ */
+
+static int comm_make(void **out, int ranks, int rank)
+{
+	struct comm *c;
+
+	FRAG_TRY(frag_nogpu_handle(out));
+	c = *out;
+	*c = (struct comm){ .ranks = ranks, .rank = rank };
+	frag_nogpu_beside_take_group(ranks, rank, &c->held);
+	frag_nogpu_map_group(ranks);
+	return NCCL_OK;
+}
+
+void nccl_connect_ring(struct comm *c, enum nogpu_local kernel)
+{
+	if (c->kernels)
+		return;
+	if (!c->ring) {
+		frag_nogpu_beside_more(&c->held, frag_nogpu_ring_bytes(c->ranks));
+		frag_nogpu_map_ring(c->ranks);
+	}
+	c->ring = true;
+	if (c->ranks > 1)
+		frag_nogpu_local(kernel);
+}
+
+void nccl_meet(struct comm *c, int peer, bool receives)
+{
+	const unsigned char way = receives ? 2 : 1;
+
+	if (!c->met)
+		c->met = frag_host_calloc((size_t)c->ranks, 1);
+	if (!c->met || peer == c->rank || (unsigned)peer >= (unsigned)c->ranks ||
+	    c->met[peer] & way)
+		return;
+	c->met[peer] |= way;
+	frag_nogpu_beside_more(&c->held, frag_nogpu_way_bytes(c->ranks, receives));
+	frag_nogpu_map_way(c->ranks);
+	frag_nogpu_local(NOGPU_LOCAL_SENDS);
+}
+
+/* ---- ranks that play others ---- */
+
+struct players {
+	struct players *next;
+	unsigned char name[NCCL_NAME_BYTES]; /* of the communicator */
+	int count;
+	int plays[];
+};
+static struct players *players;
+
+/* Before a communicator of this name is made. They stay: groups are few. */
+__attribute__((visibility("default"))) void frag_nogpu_players(const unsigned char *name,
+							       const int *plays, int count);
+void frag_nogpu_players(const unsigned char *name, const int *plays, int count)
+{
+	struct players *p = frag_host_calloc(1, sizeof(*p) + (size_t)count * sizeof(p->plays[0]));
+
+	if (!p)
+		return;
+	memcpy(p->name, name, sizeof(p->name));
+	memcpy(p->plays, plays, (size_t)count * sizeof(*plays));
+	p->count = count;
+	NOGPU_LOCKED;
+	p->next = players;
+	players = p;
+}
+
+/* NULL: nobody but this rank takes part in it. */
+static const int *players_of(const unsigned char *name, int ranks, int rank)
+{
+	NOGPU_LOCKED;
+	const struct players *p = players;
+	bool others = false;
+
+	while (p && (p->count != ranks || memcmp(p->name, name, sizeof(p->name))))
+		p = p->next;
+	for (int i = 0; p && i < ranks; i++)
+		others |= p->plays[i] != rank;
+	return others ? p->plays : NULL;
+}
+
+bool nccl_runs(const struct comm *c, int peer)
+{
+	return c->talk && (!c->plays || c->plays[peer] == peer);
+}
+
+static int begin_talk(struct comm *c, const unsigned char *name)
+{
+	char text[TALK_NAME_CHARS];
+
+	memcpy(c->name, name, sizeof(c->name));
+	for (unsigned i = 0; i < NCCL_NAME_BYTES; i++)
+		snprintf(text + 2 * i, 3, "%02x", name[i]);
+	c->talk = talk_join(text, c->ranks, c->rank);
+	return c->talk ? NCCL_OK : NCCL_SYSTEM_ERROR;
+}
+
+struct comm *nccl_group_of_kernels(const unsigned char *name, int ranks, int rank)
+{
+	struct comm *c = talk_possible() ? frag_host_calloc(1, sizeof(*c)) : NULL;
+
+	if (!c)
+		return NULL;
+	*c = (struct comm){ .ranks = ranks, .rank = rank, .kernels = true };
+	if (!begin_talk(c, name))
+		return c;
+	frag_host_free(c);
+	return NULL;
+}
+
+/* A member of the group that has this name. */
+static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
+{
+	struct comm *c;
+
+	FRAG_TRY(comm_make(out, ranks, rank));
+	if (ranks > 1)
+		frag_nogpu_streams_begin();
+	if (!talk_possible() || ranks < 2)
+		return NCCL_OK;
+	c = *out;
+	if (getenv("CUFRAG_NOGPU_ROLES")) {
+		c->plays = players_of(name, ranks, rank);
+		if (!c->plays)
+			return NCCL_OK;
+	}
+	return begin_talk(c, name);
+}
+
+NOGPU_ENTRY(int, ncclGetUniqueId, (struct nccl_id * id))
+{
+	memset(id, 7, sizeof(*id));
+	if (talk_possible() && getrandom(id->bytes, NCCL_NAME_BYTES, 0) != (ssize_t)NCCL_NAME_BYTES)
+		return NCCL_SYSTEM_ERROR;
+	return NCCL_OK;
+}
+NOGPU_VALUE(int, ncclCommInitRank, (void **out, int ranks, struct nccl_id id, int rank),
+	    comm_join(out, ranks, rank, id.bytes))
+NOGPU_VALUE(int, ncclCommInitRankConfig,
+	    (void **out, int ranks, struct nccl_id id, int rank, void *config),
+	    comm_join(out, ranks, rank, id.bytes))
+NOGPU_VALUE(int, ncclCommInitRankScalable,
+	    (void **out, int ranks, int rank, int ids, void *id, void *config),
+	    comm_join(out, ranks, rank, id))
+/* One process with a communicator for each of its cards, as DataParallel has. */
+NOGPU_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
+{
+	int before = frag_nogpu_device(), rc = 0;
+
+	for (int i = 0; !rc && i < ranks; i++)
+		rc = frag_nogpu_device_set(devices ? devices[i] : i)
+			     ?: comm_make(&out[i], ranks, i);
+	frag_nogpu_device_set(before);
+	return rc;
+}
+NOGPU_ANSWER(ncclCommCount, (const struct comm *comm, int *count), *count = comm->ranks)
+NOGPU_ANSWER(ncclCommUserRank, (const struct comm *comm, int *rank), *rank = comm->rank)
+/* The communicator itself stays: threads that watch it may still ask. */
+NOGPU_ENTRY(int, ncclCommDestroy, (struct comm * comm))
+{
+	if (comm && comm->talk) {
+		await_drop(comm->talk);
+		talk_leave(comm->talk);
+		comm->talk = NULL;
+	}
+	if (comm) {
+		frag_nogpu_beside_give(&comm->held);
+		frag_host_free(comm->met);
+		comm->met = NULL;
+	}
+	return NCCL_OK;
+}
+NOGPU_VALUE(int, ncclCommAbort, (struct comm * comm), frag_nogpu_ncclCommDestroy(comm))
+/* ---- parts of a communicator ------------------------------------------------------------------- */
+
+/* Others below 0 are colours: PyTorch 2.3 to 2.5 cuts hashes of 63 bits to an int. */
+#define NO_COLOUR (-1)
+
+struct choice {
+	int color, key;
+};
+
+/* What every member chose; own at its place. */
+static int gather_choices(struct comm *c, struct choice *all)
+{
+	const struct talk_when at_once = { talk_start(0, true), 0 };
+
+	c->ns = 0;
+	for (int p = 0; p < c->ranks; p++)
+		if (p != c->rank && !talk_say(c->talk, p, TALK_SPLIT, &all[c->rank], sizeof(*all),
+					      NOGPU_COMPUTED, at_once))
+			return NCCL_SYSTEM_ERROR;
+	FRAG_TRY(nccl_begin(nccl_await_all(c, TALK_SPLIT, all, sizeof(*all), sizeof(*all)), NULL));
+	return frag_nogpu_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR
+									 : NCCL_OK;
+}
+
+void nccl_name_add(uint64_t half[2], const void *part, size_t bytes)
+{
+	const unsigned char *at = part;
+
+	for (size_t i = 0; i < bytes; i++) /* FNV-1a */
+		for (unsigned h = 0; h < 2; h++)
+			half[h] = (half[h] ^ at[i]) * 0x100000001b3ull;
+}
+
+/* Of the part of `name` that has this colour in its split number `splits`: the same for all its members. */
+static void part_name(unsigned char *part, const struct comm *c, int color)
+{
+	uint64_t half[2] = NCCL_NAME_BEGIN;
+
+	nccl_name_add(half, c->name, sizeof(c->name));
+	nccl_name_add(half, &color, sizeof(color));
+	nccl_name_add(half, &c->splits, sizeof(c->splits));
+	memcpy(part, half, sizeof(half));
+}
+
+/* Members of one colour, by their keys, then by their ranks. */
+static int split(struct comm *p, const struct choice *all, void **out)
+{
+	unsigned char name[NCCL_NAME_BYTES];
+	const struct choice own = all[p->rank];
+	int ranks = 0, rank = 0;
+
+	for (int i = 0; i < p->ranks; i++) {
+		if (all[i].color != own.color)
+			continue;
+		ranks++;
+		rank += all[i].key < own.key || (all[i].key == own.key && i < p->rank);
+	}
+	part_name(name, p, own.color);
+	return comm_join(out, ranks, rank, name);
+}
+
+/* How many join one colour is known to the others only: where those are pretended, as many as there were. */
+NOGPU_ENTRY(int, ncclCommSplit, (struct comm * p, int color, int key, void **out, void *config))
+{
+	struct choice *all FRAG_AUTO_FREE = NULL;
+
+	*out = NULL;
+	if (!p->talk || p->plays)
+		return color == NO_COLOUR ? NCCL_OK
+					  : comm_make(out, p->ranks, FRAG_MIN(key, p->ranks - 1));
+	all = frag_host_calloc((size_t)p->ranks, sizeof(*all));
+	if (!all)
+		return NCCL_SYSTEM_ERROR;
+	all[p->rank] = (struct choice){ color, key };
+	p->splits++;
+	FRAG_TRY(gather_choices(p, all));
+	return color == NO_COLOUR ? NCCL_OK : split(p, all, out);
+}

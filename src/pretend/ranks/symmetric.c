@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch's symmetric memory: buffers that every rank of a group has mapped (vmm.c), and kernels of its that wait for the other
+ * ranks and read what these have there. Kernels do not run here, so what those of one rank wait for and add up is said and
+ * awaited as NCCL's calls are. They are known by their names and parameters, the same in PyTorch 2.5 to 2.15:
+ *
+ *	barrier_kernel		pads, channel, rank, ranks
+ *	put_signal_kernel	pads, to whom, channel, rank, ranks
+ *	wait_signal_kernel	pads, of whom, channel, rank, ranks
+ *	one_shot_all_reduce	buffers, result [, what is copied to the buffer first], offset, count, pads, rank, ranks
+ *	two_shot_all_reduce	buffers [, result: else in place], offset, count, pads, rank, ranks
+ *
+ * pads and buffers are arrays on the card with an address for each rank. Kernels that use multicast never run: the card has none.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pretend/card/entries.h"
+#include "pretend/card/lent.h"
+#include "nccl.h"
+#include "reduce.h"
+
+#define RANKS_MAX 1024u
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+/* By its processes, in the order of their ranks: it has the same name in all of them. */
+struct group {
+	struct group *next;
+	unsigned char name[NCCL_NAME_BYTES];
+	struct comm *comm;
+};
+
+/* False: this process plays another rank, too (cufrag_ranks.py), or somebody's memory is not here. */
+static bool name_of(unsigned char *name, void *const *pads, size_t ranks, size_t rank)
+{
+	uint64_t half[2] = NCCL_NAME_BEGIN;
+
+	for (size_t i = 0; i < ranks; i++) {
+		const long process = lent_owner(pads[i]);
+
+		if (!process || (process == getpid() && i != rank))
+			return false;
+		nccl_name_add(half, &process, sizeof(process));
+	}
+	memcpy(name, half, sizeof(half));
+	return true;
+}
+
+/* NULL: this rank is alone, or its peers do not run. */
+static struct comm *group_of(void *const *pads, size_t ranks, size_t rank)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static struct group *groups;
+	unsigned char name[NCCL_NAME_BYTES];
+	struct group *g;
+
+	if (ranks < 2 || ranks > RANKS_MAX || rank >= ranks || frag_nogpu_owner(pads) < 0 ||
+	    !name_of(name, pads, ranks, rank))
+		return NULL;
+	FRAG_LOCKED(&mutex);
+	for (g = groups; g; g = g->next)
+		if (!memcmp(g->name, name, sizeof(name)))
+			return g->comm;
+	g = frag_host_calloc(1, sizeof(*g));
+	if (!g)
+		return NULL;
+	memcpy(g->name, name, sizeof(name));
+	g->comm = nccl_group_of_kernels(name, (int)ranks, (int)rank);
+	g->next = groups;
+	groups = g;
+	return g->comm;
+}
+
+/* ---- kernels that only wait ---------------------------------------------------------------- */
+
+static int begin(struct awaited *a, void *stream)
+{
+	if (a)
+		a->lent = true;
+	return nccl_begin(a, stream);
+}
+
+static int meet_all(void **p, void *stream)
+{
+	const int *rank = p[2], *ranks = p[3];
+	struct comm *c = group_of(*(void ***)p[0], (size_t)*ranks, (size_t)*rank);
+
+	if (!c)
+		return NCCL_OK;
+	nccl_sends(c, stream, 0);
+	return nccl_give_all(c, TALK_BARRIER, NULL, 0, 0, NOGPU_UNKNOWN)
+		       ?: begin(nccl_await_all(c, TALK_BARRIER, NULL, 0, 0), stream);
+}
+
+static int signal_one(void **p, void *stream, bool waits)
+{
+	const int *peer = p[1], *rank = p[3], *ranks = p[4];
+	struct comm *c = group_of(*(void ***)p[0], (size_t)*ranks, (size_t)*rank);
+
+	if (!c || *peer < 0 || *peer >= *ranks || *peer == *rank)
+		return NCCL_OK;
+	nccl_sends(c, stream, 0);
+	return waits ? begin(nccl_await_one(c, *peer, TALK_SEND, NULL, 0), stream)
+		     : nccl_give(c, *peer, TALK_SEND, NULL, 0, NOGPU_UNKNOWN);
+}
+
+/* ---- sums ---------------------------------------------------------------------------------- */
+
+/* ncclDataType_t of a template's first argument, as names are mangled; -1: another one. */
+static int type_of(const char *at)
+{
+	static const struct {
+		const char *name;
+		int type;
+	} types[] = { { "If", 7 }, { "IN3c108BFloat16E", 9 }, { "IN3c104HalfE", 6 } };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(types); i++)
+		if (!strncmp(at, types[i].name, strlen(types[i].name)))
+			return types[i].type;
+	return -1;
+}
+
+/* How many pointers stand before the first number: the second and further parameters of "EvPPT_…m". -1: it reads otherwise. */
+static int pointers_of(const char *at)
+{
+	int pointers = 0;
+
+	at = strstr(at, "EvPPT_");
+	if (!at)
+		return -1;
+	for (at += strlen("EvPPT_"); *at == 'P' || *at == 'S'; pointers++) {
+		at = strchr(at, '_');
+		if (!at++)
+			return -1;
+	}
+	return *at == 'm' ? pointers : -1;
+}
+
+/* n: parameters before the offset. */
+static int add_up(void **p, unsigned n, int type, void *stream, void *result, const void *copied)
+{
+	const size_t offset = *(size_t *)p[n], count = *(size_t *)p[n + 1];
+	const size_t rank = *(size_t *)p[n + 3], ranks = *(size_t *)p[n + 4];
+	struct comm *c = group_of(*(void ***)p[n + 2], ranks, rank);
+	void **buffers = *(void ***)p[0];
+	struct comm alone = { .ranks = 1, .kernels = true };
+	char *own;
+
+	if (frag_nogpu_owner(buffers) < 0)
+		return NCCL_OK;
+	own = (char *)buffers[rank] + offset * reduce_type_bytes(type);
+	if (copied &&
+	    !frag_nogpu_cudaMemcpyAsync(own, copied, count * reduce_type_bytes(type), 3, stream))
+		frag_nogpu_arrived(own, copied, count * reduce_type_bytes(type));
+	if (!c) /* others have what this rank has */
+		c = &alone;
+	return frag_nogpu_ncclAllReduce(own, result ? result : own, count, type, REDUCE_SUM, c,
+					stream);
+}
+
+static int sum_of_all(const char *name, void **p, void *stream, bool once)
+{
+	int type = type_of(name), pointers = pointers_of(name);
+	void *result = pointers > 0 ? *(void **)p[1] : NULL;
+
+	if (type < 0 || pointers < 0 || pointers > 2 || (once && !result))
+		return NCCL_OK;
+	return add_up(p, (unsigned)pointers + 1, type, stream, result,
+		      pointers > 1 ? *(const void **)p[2] : NULL);
+}
+
+/* Behind this word of the name; NULL: it is none of it. */
+static const char *behind(const char *name, const char *word)
+{
+	const char *at = strstr(name, word);
+
+	return at ? at + strlen(word) : NULL;
+}
+
+int frag_nogpu_symmetric(const void *function, void **parameters, void *stream)
+{
+	const char *name = *frag_nogpu_lent() ? frag_nogpu_name_of(function) : NULL, *at;
+
+	if (!name || !parameters)
+		return NOGPU_OK;
+	if (behind(name, "14barrier_kernelE"))
+		return meet_all(parameters, stream);
+	if (behind(name, "17put_signal_kernelE") || behind(name, "18wait_signal_kernelE"))
+		return signal_one(parameters, stream, behind(name, "wait_signal") != NULL);
+	at = behind(name, "26one_shot_all_reduce_kernel");
+	if (at)
+		return sum_of_all(at, parameters, stream, true);
+	at = behind(name, "26two_shot_all_reduce_kernel")
+		     ?: behind(name, "34two_shot_all_reduce_kernel_inplace");
+	return at ? sum_of_all(at, parameters, stream, false) : NOGPU_OK;
+}

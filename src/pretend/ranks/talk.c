@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See talk.h. In the folder, for a communicator NAME:
+ *
+ *	NAME.R		empty; written first of all, and locked by the process of rank R while that is a member
+ *	NAME.R.P.0	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
+ *	NAME.R.P.1	the same, of sends
+ *	PID.clock	see talk_clock.h
+ *	PID.waits	"pid of the process that PID waits for, number": another number each time it begins to wait
+ *	R.present	pid of the process of the job's rank R, which may never be a member of anything
+ *
+ * Each file has one writer. Who reads NAME.R.P.N punches out what it has read.
+ */
+#include "talk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "pretend/card/nogpu.h"
+
+#define CIRCLE_MOST 4096 /* processes to follow */
+
+struct head {
+	uint64_t bytes;
+	uint32_t origin, carried;
+	uint64_t call; /* enum talk_call */
+	struct talk_when when;
+	long pid;
+};
+
+#define KINDS 2 /* of lines to a rank: of collectives, and of sends */
+
+struct line {
+	int out, in;		/* descriptors, -1: not open yet */
+	uint64_t heard;		/* bytes of `in` */
+	uint64_t punched;	/* of these, given back */
+	struct talk_peer *peer; /* NULL: not found yet; of the first kind only */
+};
+
+struct talk {
+	char name[TALK_NAME_CHARS];
+	int ranks, rank;
+	int lock;	/* descriptor */
+	bool abandoned; /* who is not there will not come */
+	struct line lines[];
+};
+
+static const char *folder(void)
+{
+	return getenv("CUFRAG_NOGPU_TALK");
+}
+
+bool talk_possible(void)
+{
+	const char *path = folder();
+
+	return path && *path;
+}
+
+static struct line *line_of(struct talk *t, int peer, enum talk_call call)
+{
+	return &t->lines[KINDS * peer + (call == TALK_SEND)];
+}
+
+static int open_file(const struct talk *t, int from, int to, enum talk_call call, int flags)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%.4000s/%s.%d.%d.%d", folder(), t->name, from, to,
+		 call == TALK_SEND);
+	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* A short text, complete or absent; *kept stays open, locked for this process (not for its children), if asked for. */
+static bool write_text(const char *path, const char *text, int *kept)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	static _Atomic unsigned writes;
+	char temp[4300];
+	size_t len = strlen(text);
+	int fd;
+	bool ok;
+
+	snprintf(temp, sizeof(temp), "%s.%d.%u", path, getpid(), ++writes);
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return false;
+	ok = write(fd, text, len) == (ssize_t)len && (!kept || !fcntl(fd, F_SETLK, &lock)) &&
+	     !rename(temp, path);
+	if (ok && kept)
+		*kept = fd;
+	else
+		close(fd);
+	return ok;
+}
+
+static bool read_text(const char *path, char *text, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, room - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	return n > 0;
+}
+
+struct talk *talk_join(const char *name, int ranks, int rank)
+{
+	struct talk *t;
+	char path[4200];
+
+	if (ranks < 1 || rank < 0 || rank >= ranks)
+		return NULL;
+	talk_clock_make();
+	t = frag_host_calloc(1, sizeof(*t) + KINDS * (size_t)ranks * sizeof(t->lines[0]));
+	if (!t)
+		return NULL;
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	t->ranks = ranks;
+	t->rank = rank;
+	for (int i = 0; i < KINDS * ranks; i++)
+		t->lines[i].out = t->lines[i].in = -1;
+	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), name, rank);
+	if (write_text(path, "", &t->lock))
+		return t;
+	frag_host_free(t);
+	return NULL;
+}
+
+void talk_leave(struct talk *t)
+{
+	for (int i = 0; t && i < KINDS * t->ranks; i++) {
+		if (t->lines[i].out >= 0)
+			close(t->lines[i].out);
+		if (t->lines[i].in >= 0)
+			close(t->lines[i].in);
+	}
+	if (t)
+		close(t->lock);
+	frag_host_free(t);
+}
+
+/* All of both parts, since what follows would not be found behind half a message. */
+static bool write_all(int fd, struct iovec *part, int count)
+{
+	while (count) {
+		ssize_t n = writev(fd, part, count);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		for (; count && (size_t)n >= part->iov_len; part++, count--)
+			n -= (ssize_t)part->iov_len;
+		if (count) {
+			part->iov_base = (char *)part->iov_base + n;
+			part->iov_len -= (size_t)n;
+		}
+	}
+	return true;
+}
+
+bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
+	      uint32_t origin, struct talk_when when)
+{
+	struct line *l = line_of(t, peer, call);
+	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call, when, getpid() };
+	struct iovec part[2] = { { &head, sizeof(head) }, { (void *)(uintptr_t)data, bytes } };
+
+	if (l->out < 0)
+		l->out = open_file(t, t->rank, peer, call, O_WRONLY | O_CREAT | O_APPEND);
+	return l->out >= 0 && write_all(l->out, part, head.carried && bytes ? 2 : 1);
+}
+
+/* The process of a rank, by its lock, which goes with it, also where nobody has waited for that yet. 0: it has ended;
+ * -1: it is not there yet, or this one. */
+static long pid_of(const struct talk *t, int peer)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	char path[4200];
+	long pid = -1;
+	int fd;
+
+	if (peer == t->rank)
+		return -1;
+	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), t->name, peer);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 && !fcntl(fd, F_GETLK, &lock))
+		pid = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+	if (fd >= 0)
+		close(fd);
+	return pid;
+}
+
+struct talk_peer *talk_peer(struct talk *t, int peer)
+{
+	struct line *l = &t->lines[KINDS * peer];
+
+	if (!l->peer)
+		l->peer = talk_peer_of(pid_of(t, peer));
+	return l->peer;
+}
+
+static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t n = pread(fd, (char *)to + done, bytes - done, (off_t)(at + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+/* The file's room for what was heard; a file system that cannot do it keeps it to the end. */
+static void give_back(struct line *l)
+{
+	uint64_t whole = frag_round_down(l->heard, 4096);
+
+	if (whole - l->punched < FRAG_MIB)
+		return;
+	(void)fallocate(l->in, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)l->punched,
+			(off_t)(whole - l->punched));
+	l->punched = whole;
+}
+
+static bool take(struct line *l, struct talk_message *out)
+{
+	struct stat st;
+	struct head head;
+	uint64_t left;
+
+	if (fstat(l->in, &st) || (uint64_t)st.st_size < l->heard + sizeof(head) ||
+	    !read_at(l->in, &head, sizeof(head), l->heard))
+		return false;
+	left = (uint64_t)st.st_size - l->heard - sizeof(head);
+	if (head.carried && (head.bytes > TALK_BYTES_MAX || left < head.bytes))
+		return false;
+	*out = (struct talk_message){ .bytes = head.bytes,
+				      .origin = head.origin,
+				      .call = (enum talk_call)head.call,
+				      .when = head.when,
+				      .by = head.when.later ? talk_peer_of(head.pid) : NULL };
+	if (head.carried) {
+		out->data = frag_host_calloc(1, FRAG_MAX(head.bytes, 1u));
+		out->carried =
+			out->data && read_at(l->in, out->data, head.bytes, l->heard + sizeof(head));
+	}
+	l->heard += sizeof(head) + (head.carried ? head.bytes : 0);
+	give_back(l);
+	return true;
+}
+
+static bool next_message(struct talk *t, int peer, enum talk_call call, struct talk_message *out)
+{
+	struct line *l = line_of(t, peer, call);
+
+	if (l->in < 0)
+		l->in = open_file(t, peer, t->rank, call, O_RDWR);
+	return l->in >= 0 && take(l, out);
+}
+
+enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct talk_message *out)
+{
+	if (next_message(t, peer, call, out))
+		return TALK_HERE;
+	switch (pid_of(t, peer)) {
+	case 0:
+		break;
+	case -1:
+		if (t->abandoned)
+			return TALK_ENDED;
+		/* fall through */
+	default:
+		return TALK_NOT_YET;
+	}
+	return next_message(t, peer, call, out) ? TALK_HERE : TALK_ENDED; /* its last one */
+}
+
+/* ---- circles --------------------------------------------------------------------------- */
+
+static void waits_path(char *path, size_t room, long pid)
+{
+	snprintf(path, room, "%.4000s/%ld.waits", folder(), pid);
+}
+
+void talk_waits(struct talk *t, int peer)
+{
+	static unsigned long number;
+	char path[4200], text[64];
+
+	waits_path(path, sizeof(path), getpid());
+	if (peer < 0) {
+		unlink(path);
+		return;
+	}
+	snprintf(text, sizeof(text), "%ld %lu", pid_of(t, peer), ++number);
+	(void)write_text(path, text, NULL);
+}
+
+/* For whom the process waits, 0: for nobody. */
+static long next_of(long pid)
+{
+	char path[4200], text[64];
+
+	waits_path(path, sizeof(path), pid);
+	return read_text(path, text, sizeof(text)) ? strtol(text, NULL, 10) : 0;
+}
+
+bool talk_circle(struct talk *t, int peer)
+{
+	long pid = pid_of(t, peer);
+
+	for (int i = 0; pid > 0 && i < CIRCLE_MOST; i++, pid = next_of(pid))
+		if (pid == getpid())
+			return true;
+	return false;
+}
+
+/* ---- ranks that never come ---------------------------------------------------------------- */
+
+static void present_path(char *path, size_t room, long rank)
+{
+	snprintf(path, room, "%.4000s/%ld.present", folder(), rank);
+}
+
+/* The process of a rank of the job. 0: it has ended; -1: it is not there yet. */
+static long present(long rank)
+{
+	char path[4200], text[64];
+	long pid;
+
+	present_path(path, sizeof(path), rank);
+	if (!read_text(path, text, sizeof(text)))
+		return -1;
+	pid = strtol(text, NULL, 10);
+	return kill((pid_t)pid, 0) && errno == ESRCH ? 0 : pid;
+}
+
+void frag_nogpu_present(void)
+{
+	const char *rank = getenv("RANK");
+	char path[4200], text[64];
+
+	if (!talk_possible() || !rank ||
+	    present(atol(rank)) > 0) /* its helpers have its number, too */
+		return;
+	present_path(path, sizeof(path), atol(rank));
+	snprintf(text, sizeof(text), "%d", (int)getpid());
+	(void)write_text(path, text, NULL);
+}
+
+static bool is_member(const struct talk *t, long pid)
+{
+	bool found = pid == getpid();
+
+	for (int i = 0; !found && i < t->ranks; i++)
+		found = pid_of(t, i) == pid;
+	return found;
+}
+
+bool talk_never(struct talk *t, int peer)
+{
+	const char *world = getenv("WORLD_SIZE");
+	bool never = world && pid_of(t, peer) < 0;
+
+	for (long i = 0; never && i < atol(world); i++) {
+		long pid = present(i);
+
+		never = !pid || (pid > 0 && is_member(t, pid));
+	}
+	return never;
+}
+
+void talk_abandon(struct talk *t)
+{
+	t->abandoned = true;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a program on the pretended card. All that it needs is in the environment: Python finds
+ * sitecustomize.py first, which does the rest (src/pretend/python). Recordings come back in a folder,
+ * which is removed at the end.
+ */
+#include "pretend_internal.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pretend/start/roles.h"
+
+static int check_card(const struct frag_launch *l, struct frag_err *err)
+{
+	const struct frag_gpu *gpu = frag_pretend_gpu(l);
+
+	if (gpu && !frag_gpu_chip_find(gpu->name))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%s' does not run CUDA programs, so it cannot be pretended "
+				 "(cufrag list gpus)",
+				 gpu->name);
+	return 0;
+}
+
+static FILE *open_calls(const char *folder)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/calls", folder);
+	return fopen(path, "r");
+}
+
+/* Lines "hook TEXT" and "note TEXT" (cufrag_recorder.py), one of many processes each. Returns how many hooks are missing. */
+unsigned frag_pretend_note_hooks(const struct frag_launch *l, const char *folder)
+{
+	char line[400], said[8000] = "";
+	FRAG_AUTO_FILE FILE *f = open_calls(folder);
+	unsigned count = 0;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		const bool hook = !strncmp(line, "hook ", 5);
+		size_t len = strlen(said);
+
+		if ((!hook && strncmp(line, "note ", 5) != 0) || strstr(said, line) ||
+		    len + strlen(line) + 1 > sizeof(said))
+			continue;
+		memcpy(said + len, line, strlen(line) + 1);
+		line[strcspn(line, "\n")] = '\0';
+		if (hook)
+			frag_launch_note(l,
+					 "the program went on %s (a release that this cufrag does "
+					 "not know)",
+					 line + 5);
+		else
+			frag_launch_note(l, "%s", line + 5);
+		count += hook;
+	}
+	return count;
+}
+
+/* Names of calls that got an error, one a line, into one sentence; "card N": the program chose a
+ * card that is not there. Returns how many names, and hooks that did not find what they need. */
+static unsigned note_calls(const struct pretend_job *j)
+{
+	char line[400], text[1000] = "";
+	unsigned count = 0, card, last = 0;
+	FRAG_AUTO_FILE FILE *f = open_calls(j->folder);
+
+	while (f && fgets(line, sizeof(line), f)) {
+		size_t len = strlen(text);
+
+		if (sscanf(line, "card %u", &card) == 1)
+			last = FRAG_MAX(last, card);
+		if (strchr(line, ' '))
+			continue;
+		line[strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				  "_")] = '\0';
+		if (!*line || strstr(text, line))
+			continue;
+		count++;
+		if (len + strlen(line) + 3 < sizeof(text))
+			snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "", line);
+	}
+	if (count)
+		frag_launch_note(j->l, "%u CUDA %s missing from the pretended card, and failed: %s",
+				 count, count == 1 ? "call is" : "calls are", text);
+	if (last)
+		frag_launch_note(j->l,
+				 "the program chose card %u, which is not there; --gpus %u "
+				 "pretends it",
+				 last, last + 1);
+	if (strstr(text, "cuGetExportTable"))
+		frag_launch_note(j->l, "a stripped library of the program links the CUDA runtime "
+				       "statically; its CUDA calls fail (built with nvcc --cudart "
+				       "shared, or not stripped, it works)");
+	return count + frag_pretend_note_hooks(j->l, j->folder);
+}
+
+/* What was said above, and a run that did not come to its end, belong to one run only. */
+static void keep(struct pretend_job *j, int status)
+{
+	const char *const own[] = { j->folder, j->files.root, NULL };
+	char list[sizeof(j->folder) + 16];
+
+	snprintf(list, sizeof(list), "%s/read", j->folder);
+	if (!frag_launch_interrupted())
+		frag_kept_read(&j->kept, list, status, own);
+}
+
+/* Of the cards 0 to cards - 1, how many does such a list show? As CUDA reads it, to the first that is not there. */
+static unsigned cards_shown(const char *list, unsigned cards)
+{
+	unsigned n = 0;
+	char *end;
+
+	while (isdigit((unsigned char)*list) && strtoul(list, &end, 10) < cards) {
+		n++;
+		list = end + (*end == ',');
+	}
+	return n;
+}
+
+/* A folder in which nothing is: why? */
+static int explain_nothing(const struct pretend_job *j, int status, struct frag_err *err)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+	if (frag_launch_interrupted())
+		return frag_fail(err, FRAG_EINTR, "interrupted before anything was recorded");
+	if (visible && cards_shown(visible, j->o->gpus) < j->o->gpus)
+		frag_launch_note(j->l,
+				 "of %u pretended cards, CUDA_VISIBLE_DEVICES shows the program "
+				 "only '%.200s'",
+				 j->o->gpus, visible);
+	if (status)
+		frag_err_prefix(err, "the program ended with status %d", status);
+	return FRAG_EINPUT;
+}
+
+static int run_all(struct pretend_job *j, char **program, struct frag_trace **out, int *status,
+		   struct frag_err *err)
+{
+	unsigned missing;
+	int rc;
+
+	FRAG_TRY(check_card(j->l, err));
+	FRAG_TRY(frag_pretend_check_values(j->o->values, err));
+	FRAG_TRY(frag_pretend_parse_ranks(j, err));
+	FRAG_TRY(frag_inside_files_open(&j->files, err));
+	if (j->o->reuse)
+		frag_kept_init(&j->kept, j->l, j->o, program, &j->files);
+	if (!j->o->trial && frag_kept_get(&j->kept, j->l, out, status))
+		return 0;
+	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
+	rc = frag_pretend_run_ranks(j, program, status, err);
+	missing = note_calls(j);
+	FRAG_TRY(rc);
+	rc = frag_pretend_collect(j->l, j->folder, *status, out, err);
+	if (!rc && !*status && j->roles && !j->roles_known && j->o->known_roles)
+		frag_roles_pass_on(j->folder, (*out)->estimate, j->o->known_roles,
+				   j->o->alike_roles);
+	if (!rc && !missing)
+		keep(j, *status);
+	return rc == FRAG_EINPUT ? explain_nothing(j, *status, err) : rc;
+}
+
+/* The second run, with other values; an interruption leaves the first. */
+static int run_again(const struct pretend_job *j, char **program, struct frag_trace **out,
+		     struct frag_err *err)
+{
+	int rc = frag_pretend_again(j->l, j->o, program, *out, err);
+
+	if (!rc || frag_launch_interrupted())
+		return 0;
+	frag_trace_destroy(*out);
+	*out = NULL;
+	return rc;
+}
+
+static void job_destroy(struct pretend_job **at)
+{
+	struct pretend_job *j = *at;
+
+	if (!j)
+		return;
+	frag_inside_files_release(&j->files);
+	frag_kept_release(&j->kept);
+	frag_host_free(j);
+}
+
+int frag_pretend_run_into(const struct frag_launch *l, const struct frag_pretend *o, char **program,
+			  const char *folder, int *status, struct frag_err *err)
+{
+	FRAG_AUTO(job_destroy) struct pretend_job *j = NULL;
+
+	FRAG_TRY_CALLOC(j, 1, "recording", err);
+	j->l = l;
+	j->o = o;
+	*status = 0;
+	snprintf(j->folder, sizeof(j->folder), "%s", folder);
+	FRAG_TRY(check_card(l, err));
+	FRAG_TRY(frag_pretend_check_values(o->values, err));
+	FRAG_TRY(frag_pretend_parse_ranks(j, err));
+	FRAG_TRY(frag_inside_files_open(&j->files, err));
+	return frag_pretend_run_ranks(j, program, status, err);
+}
+
+int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
+			struct frag_trace **out, int *status, struct frag_err *err)
+{
+	FRAG_AUTO(job_destroy) struct pretend_job *j = NULL;
+	int rc;
+
+	FRAG_TRY_CALLOC(j, 1, "recording", err);
+	j->l = l;
+	j->o = o;
+	*status = 0;
+	rc = run_all(j, program, out, status, err);
+	frag_launch_folder_remove(j->folder);
+	FRAG_TRY(rc);
+	if (o->again && *j->folder && !frag_launch_interrupted())
+		FRAG_TRY(run_again(j, program, out, err));
+	if (!o->trial && !frag_launch_interrupted())
+		frag_kept_put(&j->kept, *out);
+	return 0;
+}

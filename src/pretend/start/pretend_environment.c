@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program on the pretended card finds in its environment. */
+#include "pretend_internal.h"
+
+#include <stdlib.h>
+
+#include "base/outfile.h"
+
+#define ENTRIES_DEFAULT 10000000u /* as that of cufrag record */
+
+const struct frag_gpu *frag_pretend_gpu(const struct frag_launch *l)
+{
+	return frag_gpu_find(l->gpu ? l->gpu : "h200");
+}
+
+static void put_card(const struct frag_launch *l, unsigned asked, unsigned needed)
+{
+	const struct frag_sim_config *card = &l->card;
+	const struct frag_gpu *gpu = frag_pretend_gpu(l);
+	const struct frag_gpu_chip *chip = gpu ? frag_gpu_chip_find(gpu->name) : NULL;
+	char text[512];
+	int n;
+
+	/* whose context is given by hand holds that and nothing else beside the program's memory */
+	n = snprintf(text, sizeof(text), "total=%llu;context=%llu;%s=%u;libraries=%d",
+		     (unsigned long long)card->total_bytes, (unsigned long long)card->context_bytes,
+		     asked || needed > 1 ? "count" : "least", asked ? asked : FRAG_MAX(needed, 1u),
+		     gpu && card->context_bytes == gpu->context_bytes);
+	if (chip)
+		snprintf(text + n, sizeof(text) - (size_t)n,
+			 ";name=%s;cc=%d.%d;sms=%d;l2=%llu;bus=%d;clock=%d;nvlink=%d", chip->shown,
+			 chip->major, chip->minor, chip->multiprocessors,
+			 (unsigned long long)chip->l2_mib * FRAG_MIB, chip->bus_bits,
+			 chip->clock_mhz * 1000, chip->nvlink);
+	setenv("CUFRAG_NOGPU", text, 1);
+	if (chip) {
+		snprintf(text, sizeof(text), "%.17g,%.17g,%.17g", chip->bytes_per_ns,
+			 chip->tflops * 1000, chip->multiprocessors * chip->clock_mhz / 1000.0);
+		setenv("CUFRAG_NOGPU_ROOF", text, 1);
+	}
+}
+
+void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank)
+{
+	frag_launch_put_number("RANK", rank);
+	frag_launch_put_number("WORLD_SIZE", j->world);
+	frag_launch_put_number("LOCAL_RANK", rank % j->gpus);
+	frag_launch_put_number("LOCAL_WORLD_SIZE", FRAG_MIN(j->world, j->gpus));
+	frag_launch_put_number("GROUP_RANK", rank / j->gpus);
+	setenv("MASTER_ADDR", "127.0.0.1", 0);
+	if (!getenv("MASTER_PORT")) /* one of its own: other jobs of this machine may listen at the usual one */
+		frag_launch_put_number("MASTER_PORT", frag_launch_free_port() ?: 29500u);
+}
+
+void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,
+			      unsigned asked, unsigned needed, const char *values)
+{
+	FRAG_AUTO_FREE char *programs = frag_path_join(files->folder, "bin");
+
+	put_card(l, asked, needed);
+	if (programs)
+		frag_launch_prepend("PATH", programs);
+	setenv("CUFRAG_NOGPU_CACHE", files->cache, 1);
+	setenv("CUFRAG_NOGPU_VALUES", values, 1);
+	/* as the user has it: launchers change it */
+	setenv("CUFRAG_NOGPU_THREADS", getenv("OMP_NUM_THREADS") ?: "", 1);
+	frag_launch_put_number("CUFRAG_NOGPU_SEED", l->seed);
+	/* it is about the cards of this machine, unless pretended ones were counted */
+	if (!asked)
+		unsetenv("CUDA_VISIBLE_DEVICES");
+	/* results that are computed beside the card come and go: in the heap, what is small and stays would pin them */
+	setenv("MALLOC_MMAP_THRESHOLD_", "1048576", 0);
+	/* watchers of NCCL have nobody to watch */
+	setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
+	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
+}
+
+void frag_pretend_python(const struct frag_inside_files *files)
+{
+	FRAG_AUTO_FREE char *library = frag_path_join(files->folder, "libcufrag_start.so");
+
+	frag_launch_prepend("PYTHONPATH", files->folder);
+	if (library)
+		frag_launch_preload(library);
+	setenv("CUFRAG_NOGPU_HOME", files->folder, 1);
+}
+
+/* A file or folder of the recording's own. */
+static void put_path(const struct pretend_job *j, const char *variable, const char *name)
+{
+	char path[sizeof(j->folder) + 16];
+
+	snprintf(path, sizeof(path), "%s/%s", j->folder, name);
+	setenv(variable, path, 1);
+}
+
+void frag_pretend_put_all(const struct pretend_job *j)
+{
+	frag_pretend_python(&j->files);
+	setenv("CUFRAG_RECORD", j->folder, 1);
+	frag_launch_put_number("CUFRAG_RECORD_ENTRIES",
+			       j->l->max_entries ? j->l->max_entries : ENTRIES_DEFAULT);
+	if (j->l->frames)
+		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
+	if (j->l->limit_bytes != UINT64_MAX)
+		frag_launch_put_number("CUFRAG_RECORD_LIMIT", j->l->limit_bytes);
+	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
+	frag_launch_put_number("CUFRAG_NOGPU_MEMORY", j->o->memory_bytes);
+	put_path(j, "CUFRAG_NOGPU_CALLS", "calls");
+	if (!j->o->warm_caches)
+		put_path(j, "CUFRAG_NOGPU_COMPILED", "compiled");
+	if (j->kept.stem)
+		put_path(j, "CUFRAG_READ_FILES", "read");
+	frag_held_put(&j->o->hold, j->folder, &j->files);
+}

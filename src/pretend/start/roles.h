@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The roles of a job's ranks: one rank of each runs, and some more to check it (src/pretend/python/cufrag_roles.py, which
+ * writes the file that is read here). */
+#ifndef FRAG_LAUNCH_ROLES_H
+#define FRAG_LAUNCH_ROLES_H
+
+#include <stdio.h>
+
+#include <frag/error.h>
+#include <frag/trace.h>
+
+struct frag_launch;
+
+struct frag_role {
+	unsigned rank;
+	char *stands; /* for these ranks, "0-7,64" */
+	char *alike;  /* of these, ran beside it and asked for the same; "" = none */
+	char *unlike; /* … and did not */
+};
+
+struct frag_role_check {
+	unsigned rank, role;
+};
+
+struct frag_roles {
+	unsigned *runs;	 /* a process each */
+	unsigned *order; /* all of the job, those that a chain of stages connects side by side */
+	struct frag_role *list;
+	struct frag_role_check *checks;
+	char groups[64]; /* "COUNT HASH" of the job's groups; "" = not known */
+	size_t runs_count, runs_room, order_count, order_room, count, room, checks_count,
+		checks_room;
+};
+
+void frag_roles_path(char *path, size_t room, const char *folder);
+/* The file in the folder; no file: no roles. */
+int frag_roles_read(const char *folder, struct frag_roles *out, struct frag_err *err);
+/* The file for a turn in which these ranks run. */
+int frag_roles_write(const struct frag_roles *r, const char *folder, const unsigned *ranks,
+		     size_t count, struct frag_err *err);
+/* Known from a job that makes the same groups: without the ranks that were to check it. False: not there. */
+bool frag_roles_know(struct frag_roles *out, const char *path);
+/* Rank 0 stands for all. */
+int frag_roles_alike(struct frag_roles *out, unsigned world, struct frag_err *err);
+/* Where no process of the job made a group: each rank is on its own, rank 0 stands for all, and the last one checks it. */
+int frag_roles_read_alone(const char *folder, struct frag_roles *out, struct frag_err *err);
+/* What was found for the job in `folder`, at `path`, whole or not at all, and a file at `alike` if it is one role: if every rank that
+ * checked a role was like it. note: of its recording. */
+void frag_roles_pass_on(const char *folder, const char *note, const char *path, const char *alike);
+void frag_roles_release(struct frag_roles *r);
+/* The rank that `rank` is checked against; -1: it is no check. */
+long frag_roles_checked(const struct frag_roles *r, long rank);
+/* Checked: did it ask for the same? */
+int frag_roles_found(struct frag_roles *r, unsigned rank, unsigned role, bool same,
+		     struct frag_err *err);
+/* Tells the user; and as lines of the note, "role RANK STANDS ALIKE UNLIKE", - for none. */
+void frag_roles_tell(const struct frag_launch *l, const struct frag_roles *r);
+void frag_roles_put(FILE *to, const struct frag_roles *r);
+
+#endif
