@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-PATH = re.compile(r"(?<![\w/.$}-])((?:\.\./)*(?:src|docs|tests|scripts|policies|results|traces|kernels)/"
+PATH = re.compile(r"(?<![\w/.:$}-])((?:\.\./)*(?:src|docs|tests|scripts|policies|results|traces|kernels)/"
                   r"[\w./*{},+<>-]*[\w*}>])")
 # other projects' sources; what a reader would call a file
 OTHER = re.compile(r"^src/(umpire|tir|arena\.c|mr/|solver\.cc)|(?<![a-z])(mine|first_fit|x)(?![a-z])")
