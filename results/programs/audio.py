@@ -3,26 +3,6 @@
 from common import *
 
 
-def conv(i, o, k=3, s=1, d=1, g=1, dims=2, norm=None, act=nn.ReLU, **more):
-    """A convolution that keeps its sides, its norm (None: of batches) and its activation."""
-    kind = (nn.Conv1d, nn.Conv2d, nn.Conv3d)[dims - 1]
-    norms = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)[dims - 1]
-    pad = tuple(v // 2 * d for v in k) if isinstance(k, tuple) else k // 2 * d
-    return nn.Sequential(kind(i, o, k, s, pad, d, g, bias=norm is not None, **more), (norm
-                                                                                      or norms)(o),
-                         act())
-
-
-class Res(nn.Module):
-    """x + f(x), or a projection of it."""
-    def __init__(self, f, project=None):
-        super().__init__()
-        self.f, self.project = f, project or nn.Identity()
-
-    def forward(self, x):
-        return self.project(x) + self.f(x)
-
-
 BASE = dict(hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072)
 
 
@@ -128,36 +108,6 @@ def whisper_ft():
     m.eval()
     with torch.no_grad():
         m.generate(input_features=N(4, 80, 3000), max_new_tokens=20, min_new_tokens=20, num_beams=2)
-
-
-@program("spectrograms with convolutions of two dimensions")
-def stems_on_spectrograms():
-    tfc = lambda c, f: Res(
-        stack(*[conv(c, c) for _ in range(3)], nn.Linear(f, f // 16), nn.ReLU(),
-              nn.Linear(f // 16, f), nn.ReLU()))
-
-    class Tfc(nn.Module):
-        def __init__(self, g=32):
-            super().__init__()
-            self.first, self.last = conv(4, g, 1), nn.Conv2d(g, 4, 1)
-            self.a = nn.ModuleList([tfc(g * (i + 1), 1024 >> i) for i in range(4)])
-            self.down = nn.ModuleList([nn.Conv2d(g * (i + 1), g * (i + 2), 2, 2) for i in range(4)])
-            self.middle = tfc(g * 5, 64)
-            self.up = nn.ModuleList(
-                [nn.ConvTranspose2d(g * (i + 2), g * (i + 1), 2, 2) for i in range(4)])
-            self.b = nn.ModuleList([tfc(g * (i + 1), 1024 >> i) for i in range(4)])
-
-        def forward(self, x):
-            y, kept = self.first(x), []
-            for a, d in zip(self.a, self.down):
-                kept.append(a(y))
-                y = d(kept[-1])
-            y = self.middle(y)
-            for u, b in zip(reversed(self.up), reversed(self.b)):
-                y = b(u(y) * kept.pop())
-            return self.last(y)
-
-    learn(Tfc, lambda m: (m(N(3, 4, 128, 1024)) - 1).abs().mean(), 2, amp=HF16, scaler=True)
 
 
 @program("dilated convolutions of one dimension", "transformers")

@@ -102,26 +102,8 @@ def lm(vocab, batch, length):
 SGD = lambda p: torch.optim.SGD(p, 0.01, momentum=0.9, nesterov=True, weight_decay=1e-4)
 
 
-def causal(name, vocab, batch=2, length=1024, steps=2, gen=12, opt=None, **k):
-    m = hf(name, vocab_size=vocab, **k)
-    m.config.use_cache = False
-    fit(m, lm(vocab - 1, batch, length), steps, opt or SGD)
-    if gen:
-        m.eval().generate(T(batch, 200, v=vocab - 1), max_new_tokens=gen, min_new_tokens=gen,
-                          do_sample=False, use_cache=True, pad_token_id=0)
-
-
 def stack(*parts):
     return nn.Sequential(*parts)
-
-
-def learn(build, loss, steps=3, opt=None, amp=None, scaler=False, nhwc=False, **k):
-    """Trains what build gives."""
-    m = on(build)
-    fit(
-        m.to(memory_format=torch.channels_last) if nhwc else m, loss, steps, opt, amp=amp,
-        scaler=scaler, **k)
-    return m
 
 
 class Attn(nn.Module):
@@ -135,9 +117,8 @@ class Attn(nn.Module):
     def forward(s, x, y=None):
         q, (k, v) = s.q(x), s.kv(x if y is None else y).chunk(2, -1)
         q, k, v = (t.unflatten(-1, (s.h, -1)).transpose(-3, -2) for t in (q, k, v))
-        return s.o(
-            F.scaled_dot_product_attention(q, k, v, is_causal=s.causal).transpose(-3,
-                                                                                  -2).flatten(-2))
+        return s.o(F.scaled_dot_product_attention(
+            q, k, v, is_causal=s.causal).transpose(-3, -2).flatten(-2))
 
 
 class Layer(nn.Module):

@@ -5,7 +5,7 @@ from common import *
 
 @program("sampled neighbourhoods", "torch_geometric")
 def pyg_sampler():
-    from torch_geometric.nn import SAGEConv, TopKPooling, GINConv
+    from torch_geometric.nn import SAGEConv, TopKPooling
 
     class M(nn.Module):
         def __init__(s):
@@ -147,8 +147,8 @@ def rgcn_link():
     from torch_geometric.utils import negative_sampling
 
     m = on(lambda: nn.ModuleDict({
-        "x": nn.Embedding(14541, 256), "a": RGCNConv(256, 256, 474, num_blocks=8), "b": RGCNConv(
-            256, 256, 474, num_blocks=8), "r": nn.Embedding(474, 256)
+        "x": nn.Embedding(14541, 256), "a": RGCNConv(256, 256, 474, num_blocks=8),
+        "b": RGCNConv(256, 256, 474, num_blocks=8), "r": nn.Embedding(474, 256)
     }))
     e, t = T(2, 60000, v=14541), T(60000, v=474)
 

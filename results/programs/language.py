@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Language models: training, generation, experts, adapters, quantized weights."""
-import functools
 import itertools
 import os
 
@@ -104,8 +103,8 @@ def llama1b_dpo():
     r = copy.deepcopy(m).eval().requires_grad_(False)
 
     def logp(m, x):
-        return torch.gather(m(x).logits[:, :-1].log_softmax(-1), 2, x[:, 1:,
-                                                                      None]).squeeze(-1).sum(-1)
+        return torch.gather(m(x).logits[:, :-1].log_softmax(-1), 2,
+                            x[:, 1:, None]).squeeze(-1).sum(-1)
 
     def loss(m):
         L = rng.choice([256, 400, 512])
@@ -162,8 +161,8 @@ def ddp_like_grpo():
             y = m.generate(input_ids=x, max_new_tokens=48, min_new_tokens=48, do_sample=True,
                            top_k=50, top_p=0.95, pad_token_id=0)
         m.train()
-        lp = torch.gather(m(y).logits[:, :-1].float().log_softmax(-1), 2, y[:, 1:, None])[...,
-                                                                                          0][:, 63:]
+        lp = torch.gather(m(y).logits[:, :-1].float().log_softmax(-1), 2,
+                          y[:, 1:, None])[..., 0][:, 63:]
         r = N(8)
         a = (r - r.mean()) / (r.std() + 1e-4)
         l = -(torch.exp(lp - lp.detach()) * a[:, None]).mean()
@@ -321,8 +320,8 @@ def int4_decodes_with_static_cache():
             s.register_buffer("s", torch.randn(i // 128, o, 2, device=dev, dtype=BF) * 0.01)
 
         def forward(s, x):
-            return torch.ops.aten._weight_int4pack_mm(x.flatten(0, -2), s.w, 128,
-                                                      s.s).unflatten(0, x.shape[:-1])
+            return torch.ops.aten._weight_int4pack_mm(
+                x.flatten(0, -2), s.w, 128, s.s).unflatten(0, x.shape[:-1])
 
     class Cached(nn.Module):
         def __init__(s, d, h):
@@ -335,11 +334,8 @@ def int4_decodes_with_static_cache():
         def forward(s, x):
             q, k, v = s.qkv(x).unflatten(-1, (3, s.h, -1)).permute(2, 0, 3, 1, 4)
             s.k[:, :, at[0]], s.v[:, :, at[0]] = k, v
-            return s.o(
-                F.scaled_dot_product_attention(q, s.k, s.v,
-                                               attn_mask=mask[at[0]][None,
-                                                                     None]).transpose(1,
-                                                                                      2).flatten(2))
+            return s.o(F.scaled_dot_product_attention(
+                q, s.k, s.v, attn_mask=mask[at[0]][None, None]).transpose(1, 2).flatten(2))
 
     m = on(Lm, d, n, layer=lambda d: Layer(d, mix=Cached(d, h)), dt=BF)
     replace(m, nn.Linear, Int4)
@@ -379,8 +375,8 @@ def experts_by_grouped_products():
             ends = count.cumsum(0).to(torch.int32)
             a, b = product(flat[order // s.k].to(BF), s.up.to(BF), offs=ends).chunk(2, -1)
             y = product(F.silu(a) * b, s.down.to(BF), offs=ends)
-            y = torch.zeros_like(flat).index_add(0, order // s.k,
-                                                 (y * w.flatten()[order, None]).to(flat.dtype))
+            y = torch.zeros_like(flat).index_add(
+                0, order // s.k, (y * w.flatten()[order, None]).to(flat.dtype))
             losses.append((count / count.sum() * logits.softmax(-1).mean(0)).sum() * s.n * 0.01 +
                           logits.logsumexp(-1).square().mean() * 1e-3)
             return y.view_as(x) + s.shared(x)
@@ -409,10 +405,8 @@ def learns_while_it_reads():
 
         def forward(s, x):
             q, k, v = s.qkv(x).unflatten(-1, (3, s.h, -1)).permute(2, 0, 3, 1, 4)
-            inner = vmap(
-                vmap(
-                    grad(lambda w, k, v: (F.layer_norm(k @ w, (k.shape[-1],)) - v).square().mean(
-                    ))))
+            norm = lambda x: F.layer_norm(x, (x.shape[-1],))
+            inner = vmap(vmap(grad(lambda w, k, v: (norm(k @ w) - v).square().mean())))
             w, outs = s.w.expand(x.shape[0], -1, -1, -1), []
             for a, b, c in zip(q.split(128, 2), k.split(128, 2), v.split(128, 2)):
                 w = w - 0.1 * inner(w, b, c)
@@ -424,7 +418,7 @@ def learns_while_it_reads():
 
 @program("dynamic, static, sliding and offloaded caches", "transformers")
 def caches_of_all_kinds():
-    from transformers import DynamicCache, StaticCache
+    from transformers import DynamicCache
 
     m = hf("Llama", hidden_size=3072, num_hidden_layers=10, num_attention_heads=24,
            num_key_value_heads=8, intermediate_size=8192, vocab_size=128256, head_dim=128).eval()
@@ -475,3 +469,17 @@ def chunked_loss_muon():
         for o in (a, b):
             o.step()
             o.zero_grad()
+
+
+@program("attention in windows with global tokens", "transformers")
+def longformer_doc():
+    m = hf("Longformer", torch.float32, "LongformerForSequenceClassification",
+           attention_window=512, max_position_embeddings=4098, vocab_size=50265)
+    fit(m, lambda m: m(input_ids=T(2, 3000) + 2, labels=T(2, v=2)).loss, 3, amp=BF)
+
+
+@program("attention by hashing, reversible layers", "transformers")
+def reformer_lsh():
+    m = hf("Reformer", torch.float32, "ReformerModelWithLMHead", is_decoder=True,
+           axial_pos_shape=[32, 64], max_position_embeddings=2048)
+    fit(m, lm(300, 2, 2048), 2)

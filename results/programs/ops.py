@@ -366,11 +366,10 @@ def c_unet_dyn():
 def dlrm_criteo():
     rows = [1000 * (i * i + 1) for i in range(26)]
     m = on(lambda: nn.ModuleDict({
-        "e":
-        nn.ModuleList(nn.EmbeddingBag(r, 64, mode="sum", sparse=True) for r in rows), "b":
-        nn.Sequential(nn.Linear(13, 512), nn.ReLU(), nn.Linear(512, 64), nn.ReLU()), "t":
-        nn.Sequential(nn.Linear(351 + 64, 1024), nn.ReLU(), nn.Linear(1024, 512), nn.ReLU(),
-                      nn.Linear(512, 1))
+        "e": nn.ModuleList(nn.EmbeddingBag(r, 64, mode="sum", sparse=True) for r in rows),
+        "b": nn.Sequential(nn.Linear(13, 512), nn.ReLU(), nn.Linear(512, 64), nn.ReLU()),
+        "t": nn.Sequential(nn.Linear(351 + 64, 1024), nn.ReLU(), nn.Linear(1024, 512), nn.ReLU(),
+                           nn.Linear(512, 1))
     }))
     a = torch.optim.SparseAdam(list(m["e"].parameters()), 1e-3)
     b = torch.optim.Adagrad([*m["b"].parameters(), *m["t"].parameters()], 1e-2)
@@ -423,9 +422,8 @@ def prefetch_side_stream():
 
     def load():
         with torch.cuda.stream(s):
-            return torch.randn(64, 3, 224,
-                               224).pin_memory().to(dev, non_blocking=True), torch.randint(
-                                   0, 1000, (64,)).pin_memory().to(dev, non_blocking=True)
+            return (torch.randn(64, 3, 224, 224).pin_memory().to(dev, non_blocking=True),
+                    torch.randint(0, 1000, (64,)).pin_memory().to(dev, non_blocking=True))
 
     nxt = load()
     for _ in range(4):
@@ -553,8 +551,8 @@ def captured_for_each_batch():
 @program("garbage_collection_threshold and max_split_size_mb",
          conf="garbage_collection_threshold:0.6,max_split_size_mb:200")
 def conf_collects_garbage():
-    torch.cuda.set_per_process_memory_fraction(14e9 /
-                                               torch.cuda.get_device_properties(0).total_memory)
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(14e9 / total)
     lengths_that_vary()
 
 
@@ -577,8 +575,8 @@ def conf_drivers_own_pool():
 
 @program("expandable segments at the limit", conf="expandable_segments:True")
 def conf_expandable_runs_out():
-    torch.cuda.set_per_process_memory_fraction(12e9 /
-                                               torch.cuda.get_device_properties(0).total_memory)
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(12e9 / total)
     m = on(Lm, 1024, 8)
     o = torch.optim.AdamW(m.parameters(), 1e-4)
 

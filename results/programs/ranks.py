@@ -118,13 +118,11 @@ def parallel(m, tp):
                                                    RowwiseParallel, SequenceParallel,
                                                    parallelize_module)
 
+    head = ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1), use_local_output=False)
     parallelize_module(
         m, tp, {
-            "emb":
-            RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "norm":
-            SequenceParallel(), "head":
-            ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1),
-                            use_local_output=False)
+            "emb": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
+            "norm": SequenceParallel(), "head": head
         })
     for b in m.blocks:
         c, r = ColwiseParallel, functools.partial(RowwiseParallel, output_layouts=Shard(1))
@@ -229,9 +227,8 @@ def resnet(deep=(3, 4, 6, 3), width=64, out=1000):
 def fsdp2_mixed_checkpointed():
     from torch.distributed.fsdp import MixedPrecisionPolicy
 
-    steps(
-        sharded(made(1536, save=True), mp_policy=MixedPrecisionPolicy(param_dtype=BF,
-                                                                      reduce_dtype=torch.float32)))
+    policy = MixedPrecisionPolicy(param_dtype=BF, reduce_dtype=torch.float32)
+    steps(sharded(made(1536, save=True), mp_policy=policy))
 
 
 @program("hybrid sharding", ranks=4)
@@ -308,8 +305,8 @@ def fsdp1_gathers_states():
     from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
     m = FSDP(made(1024, 6), auto_wrap_policy=ModuleWrapPolicy({Block}),
-             mixed_precision=MixedPrecision(param_dtype=BF,
-                                            reduce_dtype=BF), device_id=card, use_orig_params=True)
+             mixed_precision=MixedPrecision(param_dtype=BF, reduce_dtype=BF), device_id=card,
+             use_orig_params=True)
     o = torch.optim.AdamW(m.parameters(), 1e-4)
     for _ in range(3):
         x = tokens()
@@ -368,8 +365,8 @@ def experts_all_to_all():
     d, experts = 1024, 4
     with card:
         m = nn.ModuleDict({
-            "e": nn.Embedding(32000, d), "w": nn.ModuleList(Mlp(d) for _ in range(experts)), "h":
-            nn.Linear(d, 32000, bias=False)
+            "e": nn.Embedding(32000, d), "w": nn.ModuleList(Mlp(d) for _ in range(experts)),
+            "h": nn.Linear(d, 32000, bias=False)
         })
     o = torch.optim.AdamW(m.parameters(), 1e-4)
     for _ in range(3):
@@ -412,15 +409,14 @@ def context_parallel_ring():
 
 @program("redistributed tensors", ranks=4)
 def tensors_change_their_places():
-    from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
     mesh = dist.init_device_mesh("cuda", (2, 2))
     a = distribute_tensor(torch.randn(4096, 3001, device=card), mesh, [Shard(0), Shard(1)])
     b = distribute_tensor(torch.randn(3001, 2048, device=card), mesh, [Replicate(), Shard(0)])
     c = a @ b
-    for p in ([Replicate(), Replicate()], [Shard(1), Shard(0)], [Shard(0),
-                                                                 Shard(0)], [Shard(1),
-                                                                             Replicate()]):
+    for p in ([Replicate(), Replicate()], [Shard(1), Shard(0)], [Shard(0), Shard(0)],
+              [Shard(1), Replicate()]):
         c = c.redistribute(mesh, p)
         c = (c * 2 + 1).softmax(-1)
     c.sum().full_tensor()

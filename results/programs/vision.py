@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images, volumes and films: convolutions, detection, segmentation, diffusion."""
-import functools
 import random
 
 import torch.utils.checkpoint
@@ -30,44 +29,6 @@ class Csp(nn.Module):
         for m in s.m:
             ys.append(ys[-1] + m(ys[-1]))
         return s.c(torch.cat(ys, 1))
-
-
-class Joint(nn.Module):
-    """A block of a transformer over text and image together, modulated by the time."""
-    def __init__(s, d, h):
-        super().__init__()
-        s.h, s.mod = h, nn.Linear(d, 6 * d)
-        s.qkv = nn.Linear(d, 3 * d)
-        s.out = nn.Linear(d, d)
-        s.mlp = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(approximate="tanh"), nn.Linear(4 * d, d))
-        s.q, s.k = nn.RMSNorm(d // h), nn.RMSNorm(d // h)
-
-    def forward(s, x, t):
-        a, b, c, d, e, f = s.mod(F.silu(t))[:, None].chunk(6, -1)
-        y = F.layer_norm(x, x.shape[-1:]) * (1 + a) + b
-        q, k, v = s.qkv(y).unflatten(-1, (3, s.h, -1)).permute(2, 0, 3, 1, 4)
-        x = x + c * s.out(
-            F.scaled_dot_product_attention(s.q(q), s.k(k), v).transpose(1, 2).flatten(2))
-        return x + f * s.mlp(F.layer_norm(x, x.shape[-1:]) * (1 + d) + e)
-
-
-class Mmdit(nn.Module):
-    def __init__(s, d, h, n, save):
-        super().__init__()
-        s.a = nn.Conv2d(16, d, 2, 2)
-        s.t = nn.Linear(256, d)
-        s.c = nn.Linear(4096, d)
-        s.o = nn.Linear(d, 64)
-        s.blocks, s.save = nn.ModuleList(Joint(d, h) for _ in range(n)), save
-
-    def forward(s, z, text, t):
-        x = torch.cat([s.c(text), s.a(z).flatten(2).transpose(1, 2)], 1)
-        t = s.t(torch.cat([t[:, None] * torch.arange(128, device=dev)] * 2, -1).to(x.dtype))
-        for b in s.blocks:
-            x = torch.utils.checkpoint.checkpoint(b, x, t, use_reentrant=False) if s.save else b(
-                x, t)
-        return F.pixel_shuffle(
-            s.o(x[:, text.shape[1]:]).transpose(1, 2).unflatten(2, (z.shape[2] // 2, -1)), 2)
 
 
 SD15 = dict(sample_size=64, cross_attention_dim=768)
@@ -142,35 +103,6 @@ def fcos_fp32():
         return sum(m(xs, t).values())
 
     fit(m, loss, 2)
-
-
-@program("segmentation of volumes")
-def unet3d_fp16():
-    def cb(i, o):
-        return nn.Sequential(nn.Conv3d(i, o, 3, padding=1), nn.InstanceNorm3d(o, affine=True),
-                             nn.LeakyReLU(0.01, True), nn.Conv3d(o, o, 3, padding=1),
-                             nn.InstanceNorm3d(o, affine=True), nn.LeakyReLU(0.01, True))
-
-    class U(nn.Module):
-        def __init__(s, c=(32, 64, 128, 256)):
-            super().__init__()
-            s.d = nn.ModuleList(cb(1 if i == 0 else c[i - 1], c[i]) for i in range(4))
-            s.u = nn.ModuleList(nn.ConvTranspose3d(c[i + 1], c[i], 2, 2) for i in range(3))
-            s.c = nn.ModuleList(cb(2 * c[i], c[i]) for i in range(3))
-            s.o = nn.Conv3d(32, 4, 1)
-
-        def forward(s, x):
-            k = []
-            for i, b in enumerate(s.d):
-                x = b(x if i == 0 else F.max_pool3d(x, 2))
-                k.append(x)
-            for i in (2, 1, 0):
-                x = s.c[i](torch.cat([s.u[i](x), k[i]], 1))
-            return s.o(x)
-
-    m = on(U)
-    fit(m, lambda m: F.cross_entropy(m(N(2, 1, 96, 96, 96)).float(), T(2, 96, 96, 96, v=4)), 3,
-        amp=HF16, scaler=True)
 
 
 @program("a student and an averaged teacher on crops of two sizes", "transformers")
@@ -331,18 +263,6 @@ def yolo_640():
     fit(m, loss, 3, SGD, amp=HF16)
 
 
-@program("joint attention over text and image with checkpointing")
-def mmdit_1024():
-    m = on(Mmdit, 1536, 24, 24, True, dt=BF)
-
-    def loss(m):
-        z = N(2, 16, 128, 128, dt=BF)
-        return (m(z, N(2, 333, 4096, dt=BF), torch.rand(2, device=dev)).float() -
-                z.float()).square().mean()
-
-    fit(m, loss, 3, lambda p: torch.optim.AdamW(p, 1e-5, fused=True))
-
-
 @program("segmentation by a transformer", "transformers")
 def segformer_b5():
     m = hf("Segformer", torch.float32, "SegformerForSemanticSegmentation", depths=[3, 6, 40, 3],
@@ -405,7 +325,7 @@ def vnet_volumes():
         p = m(N(2, 1, 64, 128, 128)).softmax(1)[:, 1]
         return 1 - 2 * p.sum() / (p.square().sum() + 1000)
 
-    learn(Vnet, loss, 2, amp=HF16, scaler=True)
+    fit(on(Vnet), loss, 2, amp=HF16, scaler=True)
 
 
 @program("LBFGS over the pixels of an image", "torchvision")
@@ -501,3 +421,12 @@ def sd15_trains_with_ema():
         loss(u)
     ema.restore(u.parameters())
     fit(u, loss, 1, adamw(), amp=HF16, scaler=True)
+
+
+@program("inference of many sizes", "timm")
+def serve_shapes():
+    m = net("convnext_base", True).half().eval()
+    with torch.inference_mode():
+        for _ in range(25):
+            n, side = rng.choice([1, 2, 4, 7, 8, 16, 23, 32]), rng.choice([192, 224, 256, 288, 320])
+            m(images(n, side, True, HF16))
