@@ -386,22 +386,6 @@ def dlrm_criteo():
             o.zero_grad()
 
 
-@program("Hessians and Jacobians")
-def hessians_and_jacobians():
-    m = on(lambda: nn.Sequential(nn.Linear(64, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(),
-                                 nn.Linear(256, 8)))
-    x = N(512, 64)
-    p = dict(m.named_parameters())
-    f = lambda p, x: torch.func.functional_call(m, p, (x[None],))[0]
-    torch.func.vmap(torch.func.jacrev(f), (None, 0))(p, x[:64])
-    torch.func.vmap(torch.func.hessian(lambda x: f(p, x).sum()))(x[:128])
-    torch.autograd.functional.jacobian(lambda z: m(z).sum(0), x)
-    v = torch.func.jvp(lambda z: m(z), (x,), (torch.ones_like(x),))[1]
-    g = torch.autograd.grad(m(x).square().sum(), list(m.parameters()), create_graph=True)
-    torch.autograd.grad(sum((a * b.detach()).sum() for a, b in zip(g, g)), list(m.parameters()))
-    return v
-
-
 @program("gradients set to zero, foreach", "timm")
 def zero_not_none_foreach():
     m = net("vit_small_patch16_224")
@@ -664,7 +648,7 @@ def blocks_swap_with_the_host():
 
 @program("registered pinned memory", conf="pinned_use_cuda_host_register:True,"
          "pinned_num_register_threads:4,per_process_memory_fraction:0.2,"
-         "max_non_split_rounding_mb:64")
+         "max_non_split_rounding_mb:64", torch="2.10")
 def conf_registers_pinned():
     lengths_that_vary(4)
     blocks_swap_with_the_host()

@@ -430,3 +430,33 @@ def serve_shapes():
         for _ in range(25):
             n, side = rng.choice([1, 2, 4, 7, 8, 16, 23, 32]), rng.choice([192, 224, 256, 288, 320])
             m(images(n, side, True, HF16))
+
+
+@program("a GAN with a gradient penalty and spectral norms")
+def wgan_gp_spectral():
+    sn = nn.utils.parametrizations.spectral_norm
+    double = lambda i: [nn.BatchNorm2d(i), nn.ReLU(), nn.Upsample(scale_factor=2),
+                        nn.Conv2d(i, i // 2, 3, 1, 1)]
+    halve = lambda i, o: [sn(nn.Conv2d(i, o, 4, 2, 1)), nn.LeakyReLU(0.2)]
+    g = on(lambda: nn.Sequential(
+        nn.Linear(128, 512 * 16), nn.Unflatten(1, (512, 4, 4)), *double(512), *double(256),
+        *double(128), *double(64), nn.Conv2d(32, 3, 3, 1, 1), nn.Tanh()))
+    d = on(lambda: nn.Sequential(
+        *halve(3, 64), *halve(64, 128), *halve(128, 256), *halve(256, 512), nn.Flatten(),
+        sn(nn.Linear(512 * 16, 1))))
+    a = torch.optim.Adam(g.parameters(), 1e-4, (0.0, 0.9))
+    b = torch.optim.Adam(d.parameters(), 1e-4, (0.0, 0.9))
+    for i in range(6):
+        x, y = images(64, 64), g(N(64, 128))
+        if i % 3 == 2:
+            (-d(y).mean()).backward()
+            a.step()
+        else:
+            t = torch.rand(64, 1, 1, 1, device=dev)
+            z = (t * x + (1 - t) * y.detach()).requires_grad_()
+            (r,) = torch.autograd.grad(d(z).sum(), z, create_graph=True)
+            penalty = (r.flatten(1).norm(2, 1) - 1).square().mean()
+            (d(y.detach()).mean() - d(x).mean() + 10 * penalty).backward()
+            b.step()
+        a.zero_grad()
+        b.zero_grad()
