@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes of recordings; see viewing.h. */
-#include "viewing.h"
+/* Lanes of recordings; see lanes.h. */
+#include "lanes.h"
 
+#include "base/term.h"
 #include "compare/optimum.h"
 
 #define EVENTS_MAX 8000000u /* of all lanes together, on pages of other commands */
 
-int frag_cli_view_open(const struct frag_cli *cli, struct frag_view *v, struct frag_err *err)
+int frag_lanes_open(const struct frag_lanes *l, struct frag_view *v, struct frag_err *err)
 {
 	FRAG_AUTO(frag_catalog_release) struct frag_catalog catalog = { 0 };
 
-	FRAG_TRY(frag_catalog_init(&catalog, cli->cards, cli->vendor, err));
+	FRAG_TRY(frag_catalog_init(&catalog, l->cards, l->vendor, err));
 	return frag_view_open(v, &catalog, err);
 }
 
@@ -41,16 +42,18 @@ static int add_lane(struct frag_export_job *job, uint32_t dev, struct frag_view 
 	return frag_view_add(v, job, dev, err);
 }
 
-int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *in,
-		      struct frag_policy_spec *const *specs, size_t count, size_t recorded,
-		      struct frag_view *v, struct frag_err *err)
+int frag_lanes_add(const struct frag_lanes *l, const struct frag_recording *in,
+		   struct frag_policy_spec *const *specs, size_t count, size_t recorded,
+		   struct frag_view *v, struct frag_err *err)
 {
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+	char label[160];
 	struct frag_export_job job = { .trace = in->trace,
 				       .path = in->source ? in->path : NULL,
-				       .target = cli->target };
+				       .target = *l->target };
 
-	frag_cli_show(&progress, "viewing", in->trace->name);
+	snprintf(label, sizeof(label), "viewing %.120s", in->trace->name ? in->trace->name : "");
+	frag_progress_show(&progress, label);
 	FRAG_TRY(frag_view_add_file(v, in->trace, err));
 	for (uint32_t d = 0; d < in->trace->devs_count; d++) {
 		job.name = in->units[d].label;
@@ -63,10 +66,10 @@ int frag_cli_view_add(const struct frag_cli *cli, const struct frag_recording *i
 	return 0;
 }
 
-int frag_cli_view_page(const struct frag_cli *cli, const struct frag_recording *in,
-		       struct frag_policy_spec *const *specs, size_t count, size_t recorded,
-		       uint64_t event, const char *note, struct frag_answer *page,
-		       struct frag_err *err)
+int frag_lanes_page(const struct frag_lanes *l, const struct frag_recording *in,
+		    struct frag_policy_spec *const *specs, size_t count, size_t recorded,
+		    uint64_t event, const char *note, struct frag_answer *page,
+		    struct frag_err *err)
 {
 	FRAG_AUTO(frag_view_release) struct frag_view v = { 0 };
 
@@ -76,8 +79,8 @@ int frag_cli_view_page(const struct frag_cli *cli, const struct frag_recording *
 			     "shows the recording event by event.</p>\n";
 		return 0;
 	}
-	FRAG_TRY(frag_cli_view_open(cli, &v, err));
-	FRAG_TRY(frag_cli_view_add(cli, in, specs, count, recorded, &v, err));
+	FRAG_TRY(frag_lanes_open(l, &v, err));
+	FRAG_TRY(frag_lanes_add(l, in, specs, count, recorded, &v, err));
 	if (note)
 		FRAG_TRY(frag_view_note(&v, 0, event, note, err));
 	return frag_view_put(&v, FRAG_VIEW_PAGE_MAX, page, err);
