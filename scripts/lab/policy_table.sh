@@ -4,7 +4,7 @@
 # of the driver and what that costs, and what the simulation itself costs per operation.
 #
 #	policy_table.sh [PROGRAM]
-# Writes results/policies/table.csv, and the figures of docs/policies-notes.in into docs/policies.md.
+# Writes results/policies/table.csv.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/../.."
@@ -36,24 +36,5 @@ with open(sys.argv[2] + "/table.csv", "w", newline="") as o:
     w = csv.DictWriter(o, keys, lineterminator="\n")
     w.writeheader()
     w.writerows(table)
-
-cell = {(t["policy"], t["trace"], t["device"]): t for t in table}
-# {policy|trace} is a peak, {policy|trace|ms} driver time, {policy|trace|calls} driver calls
-import re
-def figure(m):
-    p, t, *what = m.group(1).split("|")
-    row = cell[(p, t, "0")]
-    if what == ["ms"]:
-        return "%s ms" % "{:,.0f}".format(float(row["driver_ms"]))
-    if what == ["calls"]:
-        return "{:,} calls".format(int(row["driver_calls"]))
-    return "{:,} MiB".format(int(row["peak_reserved_mib"]))
-notes = re.sub(r"\{([^{}]+)\}", figure, open("docs/policies-notes.in").read())
-page = open("docs/policies.md").read()
-mark = "<!-- generated: notes -->\n"
-if mark not in page:
-    page += "\n## When each wins and when it loses\n\n" + mark + "<!-- end -->\n"
-head, tail = page.split(mark)
-open("docs/policies.md", "w").write(head + mark + notes + tail[tail.index("<!-- end -->"):])
 END
 echo "policies: $out/table.csv"
