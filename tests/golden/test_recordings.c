@@ -137,9 +137,9 @@ static const struct what_if rows[] = {
 	{ "fsdp2.default", "fsdp2.expandable", 0, NULL, 0 },
 	{ "fsdp2.default", "fsdp2.default", 0, NULL, 0 },
 	{ "modelpar.default", "modelpar.expandable", 0, NULL, 0 },
-	{ "modelpar.default", "modelpar.expandable", 1, NULL, 4448 * FRAG_MIB },
+	{ "modelpar.default", "modelpar.expandable", 1, NULL, 4448 * MIB },
 	{ "modelpar.default", "modelpar.default", 0, NULL, 0 },
-	{ "modelpar.default", "modelpar.default", 1, NULL, 5180 * FRAG_MIB },
+	{ "modelpar.default", "modelpar.default", 1, NULL, 5180 * MIB },
 	{ "moe.default", "moe.default", 0, NULL, 0 },
 	{ "moe.default", "moe.pow2list", 0, "57,233 allocations against 57,187", 0 },
 };
@@ -149,7 +149,7 @@ static void what_if(void **state)
 	const struct what_if *row = *state;
 	char from[512], like[512];
 	const char *policy;
-	struct frag_run_options opt;
+	struct frag_run_options opt = default_run();
 	struct frag_result r;
 	struct frag_trace *t;
 	json_t *notes;
@@ -163,7 +163,6 @@ static void what_if(void **state)
 	assert_non_null(notes);
 	policy = recorded_policy(notes, "");
 	t = must_read(from);
-	frag_run_options_defaults(&opt);
 	opt.limit_bytes = recorded_limit(notes);
 	assert_int_equal(frag_resolve(t, row->dev, &recorded_card, UINT64_MAX, NULL), 0);
 	r = must_replay(policy, &t->devs[row->dev], NULL, &opt);

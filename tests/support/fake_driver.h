@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A CUDA driver for tests of src/inject/live: memory is numbers, and the order of work is followed exactly.
+ * A CUDA driver for tests of src/inject/live: memory is numbers, and the order of work is followed
+ * exactly.
  *
- * Every stream has a vector clock: how much work of each stream is known to be done before its next piece. Events copy it,
- * waits and synchronisations merge it. Work names memory (fake_work); work on physical memory that was just handed out, while
- * work of its life before may run, is a race. What a capture forbids, memory that is unmapped while
- * work may run on it, and wrong calls are faults. Both are counted and the first is kept as a sentence.
+ * Every stream has a vector clock: how much work of each stream is known to be done before its next
+ * piece. Events copy it, waits and synchronisations merge it. Work names memory (fake_work); work
+ * on physical memory that was just handed out, while work of its life before may run, is a race.
+ * What a capture forbids, memory that is unmapped while work may run on it, and wrong calls are
+ * faults. Both are counted and the first is kept as a sentence.
  */
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
@@ -18,8 +20,8 @@
 void fake_reset(uint64_t capacity_bytes);
 /* The handle of stream 0 (the default one) to FAKE_STREAMS - 1. */
 void *fake_stream(unsigned stream);
-/* The program queues work on [addr, addr + bytes). fresh: the first after the memory was handed out, so
- * all work before it must be ordered; later users see to their order themselves. */
+/* The program queues work on [addr, addr + bytes). fresh: the first after the memory was handed
+ * out, so all work before it must be ordered; later users see to their order themselves. */
 void fake_work(unsigned stream, uint64_t addr, uint64_t bytes, bool fresh);
 /* Of the events that are asked for, so many in 256 are done. */
 void fake_ready(unsigned in_256);

@@ -11,8 +11,8 @@
  */
 void gen_buffers_full(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height,
 		      uint64_t unit);
-/* The same with a twelfth of them taken out: most moments are full, some are not, as in MiniMalloc's
- * files. It fits into the height. */
+/* The same with a twelfth of them taken out: most moments are full, some are not, as in
+ * MiniMalloc's files. It fits into the height. */
 void gen_buffers_contended(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height,
 			   uint64_t unit);
 /* Few small ones: at each moment some end, and others of the same sum begin. Often the load cannot

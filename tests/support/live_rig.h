@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of src/inject/live: policies behind PyTorch's hooks, over the driver of fake_driver.h. */
+/* For tests of src/inject/live: policies behind PyTorch's hooks, over fake_driver.h. */
 #ifndef LIVE_RIG_H
 #define LIVE_RIG_H
 

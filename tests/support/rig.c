@@ -89,7 +89,6 @@ static void on_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_
 {
 	struct rig *r = ctx;
 
-	(void)call;
 	if (r->taken_count < RIG_TAKEN)
 		r->taken[r->taken_count++] = (struct rig_taken){ addr, bytes };
 }
@@ -184,7 +183,7 @@ uint64_t rig_max_bytes(const char *text)
 	if (known && !strcmp(text, known_text))
 		return known;
 	snprintf(known_text, sizeof(known_text), "%s", text);
-	for (known = 256 * FRAG_MIB; known; known /= 2) {
+	for (known = 256 * MIB; known; known /= 2) {
 		int rc = rig_open(&probe, text, &none);
 
 		PROMISE(&probe, !rc, "create: %s", probe.err.msg);

@@ -53,7 +53,7 @@ struct rig {
 	uint64_t limit_bytes, usable_bytes, step_ns;
 	unsigned syncs; /* how often the policy waited for everything */
 	bool failed;	/* a call of the device has failed, or was to fail */
-	bool usage_exact; /* usage tells blocks and the largest free one exactly; set after rig_open */
+	bool usage_exact; /* usage knows blocks and the largest free one; set after rig_open */
 	struct frag_err err; /* of the last call that failed */
 	int sync_rc;	     /* first error inside of "wait for everything" */
 };
@@ -85,7 +85,7 @@ struct rig_options {
  * a pattern and verified before they are freed. For tests/gpu. */
 extern bool rig_on_card;
 
-/* Opens device and policy. Returns the result of the policy's create; the rig is closed if it failed. */
+/* Opens device and policy. Returns the result of create; the rig is closed if that failed. */
 int rig_open(struct rig *r, const char *text, const struct rig_options *o);
 /* The same for a policy that must open; o NULL: without options. */
 void must_open_rig(struct rig *r, const char *text, const struct rig_options *o);

@@ -37,7 +37,6 @@ static void on_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t str
 {
 	struct walk *w = ctx;
 
-	(void)stream;
 	segment_complete(w);
 	PROMISE(w->r, bytes, "walk: empty segment");
 	PROMISE(w->r, !w->any || addr >= w->segment_end, "walk: segments out of order");

@@ -69,7 +69,7 @@ static void make_trace(struct sample *s, size_t events, bool times)
 
 void sample_rename(struct frag_result *r, const char *policy)
 {
-	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	AUTO_SPEC spec = NULL;
 
 	if (frag_policy_spec_parse(policy, &spec, NULL) || frag_result_name(r, spec, NULL))
 		FRAG_BUG("policy of a sample");
@@ -88,13 +88,12 @@ static uint64_t load_of(const struct frag_trace_dev *d)
 	return most;
 }
 
-/* A replay, with what most have not: a counter below 0, a metric and times that are not available. */
+/* A replay, with a counter below 0, and a metric and times that are not available. */
 static void run_policy(struct sample *s, size_t k, uint64_t bound, struct frag_result *r)
 {
-	struct frag_run_options opt;
+	struct frag_run_options opt = default_run();
 	size_t n = 0;
 
-	frag_run_options_defaults(&opt);
 	opt.windows_max = 256;
 	opt.losses = opt.latency = true;
 	if (k == 2)
@@ -125,8 +124,8 @@ static void fill_optimum(struct sample *s, uint64_t bound)
 	s->section.optimum.place_bytes = bound + bound / 8;
 	s->section.optimum.rule = "by hand";
 	l->policy = frag_host_strdup(names[0]);
-	l->span_bytes = 8 * FRAG_MIB;
-	l->cell_bytes = FRAG_MIB;
+	l->span_bytes = 8 * MIB;
+	l->cell_bytes = MIB;
 	l->samples = 2;
 	l->count = FRAG_LAYOUT_USES - 1;
 	l->boxes = frag_host_calloc(l->count, sizeof(*l->boxes));
@@ -134,8 +133,8 @@ static void fill_optimum(struct sample *s, uint64_t bound)
 		l->boxes[i] = (struct frag_layout_box){ .from_event = i % 2 * (last / 2),
 							.to_event = last,
 							.to_us = d->events[last].time_us,
-							.low = i * FRAG_MIB,
-							.high = (i + 1) * FRAG_MIB,
+							.low = i * MIB,
+							.high = (i + 1) * MIB,
 							.use = FRAG_LAYOUT_LIVE + (unsigned)i };
 	s->section.layouts = l;
 	s->section.layouts_count = 1;

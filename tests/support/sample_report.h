@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made-up trace and its replays by any number of policies, for tests of what shows results. Times of the host are measured,
- * all else is the same each time.
+ * A made-up trace and its replays by any number of policies, for tests of what shows results. Times
+ * of the host are measured, all else is the same each time.
  */
 #ifndef FRAG_TEST_SAMPLE_REPORT_H
 #define FRAG_TEST_SAMPLE_REPORT_H
@@ -20,7 +20,7 @@ void sample_release(struct sample *s);
 /* A result says that it is of another policy. */
 void sample_rename(struct frag_result *r, const char *policy);
 
-/* What a report prints: --csv, --json in one line, and the text of an answer. The test fails where it fails. */
+/* What a report prints: --csv, --json in one line, and the text of an answer. */
 void sample_csv(const struct frag_report *r, struct frag_text *out);
 void sample_json(const struct frag_report *r, struct frag_text *out);
 void sample_text(const struct frag_report *r,

@@ -2,6 +2,8 @@
 /* Random calls on a rig. */
 #include "script.h"
 
+#include "lib/random.h"
+
 void script_init(struct script *s, uint64_t seed, unsigned slots)
 {
 	*s = (struct script){ .rng = seed * 0x9e3779b97f4a7c15u + 1,
@@ -9,25 +11,17 @@ void script_init(struct script *s, uint64_t seed, unsigned slots)
 			      .max_bytes = 200 * FRAG_MIB };
 }
 
-uint64_t script_random(struct script *s)
-{
-	uint64_t z = s->rng += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-uint64_t script_size(struct script *s)
+/* A size from 1 B to s->max_bytes: small ones are frequent. */
+static uint64_t random_size(struct script *s)
 {
 	static const uint64_t limits[] = { 4 * FRAG_KIB,  4 * FRAG_KIB,	 4 * FRAG_KIB,
 					   64 * FRAG_KIB, FRAG_MIB,	 2 * FRAG_MIB,
 					   12 * FRAG_MIB, 24 * FRAG_MIB, 200 * FRAG_MIB };
-	uint64_t limit = limits[script_random(s) % FRAG_ARRAY_LEN(limits)];
-	uint64_t bytes = script_random(s) % FRAG_MIN(limit, s->max_bytes);
+	uint64_t limit = limits[frag_random(&s->rng) % FRAG_ARRAY_LEN(limits)];
+	uint64_t bytes = frag_random(&s->rng) % FRAG_MIN(limit, s->max_bytes);
 
 	/* every other one a round number, as real tensors are */
-	if (script_random(s) & 1)
+	if (frag_random(&s->rng) & 1)
 		bytes = frag_round_down(bytes, 512);
 	return bytes + !bytes;
 }
@@ -35,7 +29,7 @@ uint64_t script_size(struct script *s)
 /* A random slot in this state, -1 if there is none. */
 static int pick(struct script *s, const struct rig *r, enum rig_state state)
 {
-	unsigned from = (unsigned)(script_random(s) % s->slots);
+	unsigned from = (unsigned)(frag_random(&s->rng) % s->slots);
 
 	for (unsigned i = 0; i < s->slots; i++) {
 		unsigned slot = (from + i) % s->slots;
@@ -49,9 +43,9 @@ static int pick(struct script *s, const struct rig *r, enum rig_state state)
 static int do_alloc(struct script *s, struct rig *r)
 {
 	int slot = pick(s, r, RIG_EMPTY);
-	uint32_t stream = (uint32_t)(script_random(s) % 10);
-	uint16_t pool = (uint16_t)(script_random(s) % 24);
-	uint64_t bytes = script_size(s);
+	uint32_t stream = (uint32_t)(frag_random(&s->rng) % 10);
+	uint16_t pool = (uint16_t)(frag_random(&s->rng) % 24);
+	uint64_t bytes = random_size(s);
 	int rc;
 
 	if (slot < 0)
@@ -71,7 +65,7 @@ static int do_free(struct script *s, struct rig *r, enum rig_state state)
 
 int script_step(struct script *s, struct rig *r)
 {
-	unsigned dice = (unsigned)(script_random(s) % 100);
+	unsigned dice = (unsigned)(frag_random(&s->rng) % 100);
 	bool stack = r->ops->flags & FRAG_POLICY_STACK;
 	int slot;
 
@@ -90,11 +84,11 @@ int script_step(struct script *s, struct rig *r)
 	if (dice < 97)
 		return rig_trim(r, 0);
 	if (dice < 98)
-		return rig_trim(r, (uint16_t)(1 + script_random(s) % 2));
+		return rig_trim(r, (uint16_t)(1 + frag_random(&s->rng) % 2));
 	if (dice < 99)
 		return rig_synced(r);
 	if (r->ops->mark)
-		r->ops->mark(r->policy.self, script_random(s) & 1);
+		r->ops->mark(r->policy.self, frag_random(&s->rng) & 1);
 	return 0;
 }
 
@@ -104,7 +98,7 @@ int script_soak(struct script *s, struct rig *r, unsigned steps, bool failures)
 		int rc;
 
 		if (failures && i % 16 == 15)
-			r->dev->fail_call = r->dev->driver_calls + 1 + script_random(s) % 12;
+			r->dev->fail_call = r->dev->driver_calls + 1 + frag_random(&s->rng) % 12;
 		rc = script_step(s, r);
 		if (rc && !failures)
 			return rc;

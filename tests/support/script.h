@@ -17,10 +17,6 @@ struct script {
 };
 
 void script_init(struct script *s, uint64_t seed, unsigned slots);
-/* splitmix64 */
-uint64_t script_random(struct script *s);
-/* A size from 1 B to s->max_bytes: small ones are frequent. */
-uint64_t script_size(struct script *s);
 /* The next call. Returns its result; allocs that meet FRAG_OOM return 0 (that is no failure). */
 int script_step(struct script *s, struct rig *r);
 

@@ -30,8 +30,7 @@ static void answer(char *call, FILE *out)
 		assert_int_equal(n, 99);
 		fputs(err.msg, out);
 	} else {
-		fprintf(out, "%llu, %s", (unsigned long long)n,
-			frag_format_bytes(n, written, sizeof(written)));
+		fprintf(out, "%llu, %s", (ull)n, frag_format_bytes(n, written, sizeof(written)));
 	}
 }
 

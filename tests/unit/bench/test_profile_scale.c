@@ -91,9 +91,9 @@ TEST(parts_are_told_apart)
 	static struct frag_scale_round r;
 	struct frag_scale_call small = { .call = FRAG_CALL_MALLOC, .bytes = 4096, .ns = 1 };
 	struct frag_scale_call big = { .call = FRAG_CALL_FREE,
-				       .bytes = FRAG_GIB,
+				       .bytes = GIB,
 				       .ns = 1,
-				       .modelled_ns = price(FRAG_CALL_FREE, FRAG_GIB) };
+				       .modelled_ns = price(FRAG_CALL_FREE, GIB) };
 
 	memset(&r, 0, sizeof(r));
 	frag_scale_add(&r, cost(), &big); /* the first call: left out */
@@ -110,7 +110,7 @@ TEST(parts_are_told_apart)
 	assert_int_equal(r.sums[FRAG_SCALE_BIG_FREE].count, 1);
 	assert_int_equal(r.sums[FRAG_CALL_FREE].count, 0);
 	assert_int_equal(r.calls_count, 6);
-	/* on a host that is so slow that a hit is modelled at more than one and a half of the profile's */
+	/* a slow host: a hit is modelled at more than one and a half of the profile's */
 	r.pair_ns = 3 * price(FRAG_COST_HOST_PAIR, 0);
 	small.modelled_ns = 3 * price(FRAG_COST_MALLOC_HIT, 0);
 	frag_scale_add(&r, cost(), &small);
@@ -141,8 +141,7 @@ TEST(profile_of_a_slower_card)
 	assert_int_equal(s.near_before, 0);
 	assert_int_equal(s.near_after, 3);
 	frag_scale_profile(&s, cost(), "card", &out);
-	snprintf(want[0], sizeof(want[0]), "\nhost.pair,0,%llu\n",
-		 (unsigned long long)(own * 2 / 1000 * 1000));
+	snprintf(want[0], sizeof(want[0]), "\nhost.pair,0,%llu\n", (ull)(own * 2 / 1000 * 1000));
 	snprintf(want[1], sizeof(want[1]), "\n# host: 2.000,");
 	snprintf(want[2], sizeof(want[2]), "\n# cuMemSetAccess: 2.612 in 3 replays\n");
 	for (int i = 0; i < 3; i++)
@@ -150,7 +149,7 @@ TEST(profile_of_a_slower_card)
 			fail_msg("lacks %s in\n%s", want[i], frag_text_str(&out));
 	/* tied to cuMemSetAccess, not measured, not of the host */
 	snprintf(want[0], sizeof(want[0]), "\ncuMemSetAccess.next,%llu,",
-		 (unsigned long long)cost()->curves[FRAG_COST_SET_ACCESS_NEXT].points[0].bytes);
+		 (ull)cost()->curves[FRAG_COST_SET_ACCESS_NEXT].points[0].bytes);
 	assert_true(strtod(strstr(frag_text_str(&out), want[0]) + strlen(want[0]), NULL) >
 		    2.57 * cost()->curves[FRAG_COST_SET_ACCESS_NEXT].points[0].ns);
 }

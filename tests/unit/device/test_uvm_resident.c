@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a real card's managed memory is resident: what is taken, against sequences measured on an H200;
- * what is resident, against the simulated card; chunks of tails, against what the rule says.
+ * What of a real card's managed memory is resident: what is taken, against sequences measured on an
+ * H200; what is resident, against the simulated card; chunks of tails, against what the rule says.
  */
 #include "test.h"
 
@@ -129,9 +129,8 @@ static void replay_steps(const struct step *steps, size_t count)
 			frag_uvm_resident_free(&b, BASE + steps[i].addr);
 		}
 		if (taken_mib(&b) != steps[i].taken_mib)
-			fail_msg("step %zu: %llu MiB are taken, not %llu", i,
-				 (unsigned long long)taken_mib(&b),
-				 (unsigned long long)steps[i].taken_mib);
+			fail_msg("step %zu: %llu MiB are taken, not %llu", i, (ull)taken_mib(&b),
+				 (ull)steps[i].taken_mib);
 	}
 }
 
@@ -294,7 +293,7 @@ static void random_step(struct both *s)
 
 TEST(test_resident_as_simulated)
 {
-	struct frag_sim_config cfg = { .total_bytes = 16 * FRAG_GIB };
+	struct frag_sim_config cfg = { .total_bytes = 16 * GIB };
 	struct both s = { .seed = 11 };
 
 	frag_uvm_resident_init(&s.resident);

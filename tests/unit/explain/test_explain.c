@@ -81,8 +81,7 @@ TEST(adds_up)
 	struct frag_err err;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(traces); i++) {
-		FRAG_AUTO(frag_trace_destroy_at)
-		struct frag_trace *t = must_read_bundled(traces[i]);
+		AUTO_TRACE t = must_read_bundled(traces[i]);
 
 		for (size_t p = 0; p < count; p++) {
 			for (size_t m = 0; m < FRAG_ARRAY_LEN(moments); m++) {

@@ -259,9 +259,9 @@ TEST(test_search_proofs)
 }
 
 /*
- * Instances of the shape and size of MiniMalloc's (some harder), with so few nodes that a fraction of a
- * second suffices: from the greedy placement, which is up to 54 % above, all come within 11 %, half
- * are exact, and the number of threads changes nothing.
+ * Instances of the shape and size of MiniMalloc's (some harder), with so few nodes that a fraction
+ * of a second suffices: from the greedy placement, which is up to 54 % above, all come within 11 %,
+ * half are exact, and the number of threads changes nothing.
  */
 TEST(test_search_contended)
 {
@@ -283,7 +283,7 @@ TEST(test_search_contended)
 		SUCCEEDS(frag_place_search(&b, &opt, one, &height, &answer, &nodes_one, NULL));
 		exact += answer == FRAG_SEARCH_FOUND;
 		if (height > (1 << 20) / 100 * 111)
-			fail_msg("seed %u: %llu", seed, (unsigned long long)height);
+			fail_msg("seed %u: %llu", seed, (ull)height);
 		SUCCEEDS(frag_place_check(&b, one, 1024, height, NULL));
 		if (seed % 3 == 0) {
 			opt.threads = 3;
@@ -324,7 +324,6 @@ static volatile sig_atomic_t stop_now;
 
 static void stop_half_way(void *ctx, uint64_t done, uint64_t total)
 {
-	(void)ctx;
 	assert_true(done <= total);
 	stop_now = done > total / 2;
 }

@@ -39,7 +39,6 @@ static void build(const char *output, const char *source)
 
 static int build_object(void **state)
 {
-	(void)state;
 	if (system("gcc --version > /dev/null 2>&1"))
 		return 0; /* each test skips itself */
 	snprintf(object, sizeof(object), "%s", test_make_file("mine.so", "", 0));

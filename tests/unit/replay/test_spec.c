@@ -63,19 +63,16 @@ static void toy_destroy(void *self)
 static int toy_alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		     struct frag_err *err)
 {
-	(void)self, (void)req, (void)out, (void)err;
 	return FRAG_OOM;
 }
 
 static int toy_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
-	(void)self, (void)block, (void)err;
 	return 0;
 }
 
 static void toy_visit(void *self, const struct frag_visitor *v)
 {
-	(void)self;
 	v->segment(v->ctx, 4096, 8192, 0);
 	v->block(v->ctx, 4096, 1024, FRAG_STATE_LIVE, 0);
 	v->block(v->ctx, 5120, 1024, FRAG_STATE_WAITING, 0);
@@ -124,12 +121,10 @@ const struct frag_policy_ops frag_policy_secret = { TOY("secret", FRAG_POLICY_HI
 
 static void dev_close(void *priv)
 {
-	(void)priv;
 }
 
 static void dev_info(void *priv, struct frag_device_info *out)
 {
-	(void)priv;
 	*out = (struct frag_device_info){ .name = "made up", .can = FRAG_CAN_MALLOC };
 }
 

@@ -12,7 +12,7 @@
 
 #include "must.h"
 
-#define MIB_400 (400 * FRAG_MIB)
+#define MIB_400 (400 * MIB)
 
 struct moment {
 	uint64_t allocated, reserved;
@@ -20,19 +20,16 @@ struct moment {
 
 TEST(seeddemo)
 {
-	struct frag_run_options opt;
-	FRAG_AUTO(frag_policy_spec_destroy_at)
-	struct frag_policy_spec *spec = must_parse_policy("pytorch");
+	struct frag_run_options opt = default_run();
+	AUTO_SPEC spec = must_parse_policy("pytorch");
 	struct moment seen[16];
-	FRAG_AUTO(frag_trace_destroy_at)
-	struct frag_trace *t = must_read("traces/seeddemo.default.cft");
+	AUTO_TRACE t = must_read("traces/seeddemo.default.cft");
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
+	AUTO_DEVICE dev = must_open_sim(NULL);
 	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 	struct frag_err err = { 0 };
 	size_t n = 0, frees = 0, trims = 0;
 
-	frag_run_options_defaults(&opt);
 	assert_int_equal(frag_run_create(spec, dev, &t->devs[0], &opt, &run, &err), 0);
 	for (size_t i = 0; i < t->devs[0].events_count; i++) {
 		const struct frag_event *e = &t->devs[0].events[i];
@@ -65,7 +62,7 @@ TEST(difference)
 {
 	struct frag_verify_result r;
 	struct frag_err err = { 0 };
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read("traces/gnn.default.cft");
+	AUTO_TRACE t = must_read("traces/gnn.default.cft");
 
 	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, "max_split_size_mb:128", &r, &err), 0);
 	assert_false(r.identical);

@@ -29,7 +29,7 @@ static size_t first_difference(const char *a, const char *b)
 static void round_trip(struct frag_trace *t)
 {
 	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t), again = { 0 };
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *back = NULL;
+	AUTO_TRACE back = NULL;
 	FRAG_AUTO(free_at) char *before = trace_text_of(t, true), *after = NULL;
 
 	SUCCEEDS(cft_image_read(im.bytes, im.len, NULL, &back, &test_err));
@@ -160,7 +160,7 @@ TEST(test_recordings)
 /* "device=N" keeps the device of that ordinal. */
 TEST(test_one_device)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
+	AUTO_TRACE t = sample_trace_small();
 	struct frag_trace *back;
 	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t);
 
@@ -221,7 +221,7 @@ static void check_in_order(struct frag_trace *t)
 
 TEST(test_source)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *empty = sample_trace_empty();
+	AUTO_TRACE empty = sample_trace_empty();
 	struct frag_source *src;
 	struct frag_batch batch;
 	const char *path;
@@ -273,8 +273,7 @@ static void through_pipe(const struct cft_image *im, size_t len, const struct fr
 
 TEST(test_pipe)
 {
-	FRAG_AUTO(frag_trace_destroy_at)
-	struct frag_trace *t = sample_trace_random(9, 150000, true, false);
+	AUTO_TRACE t = sample_trace_random(9, 150000, true, false);
 	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t);
 
 	through_pipe(&im, im.len, t);
@@ -284,7 +283,7 @@ TEST(test_pipe)
 
 TEST(test_written_or_absent)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
+	AUTO_TRACE t = sample_trace_small();
 	const char *path = test_path("no/such/folder.cft");
 
 	assert_int_equal(frag_trace_write_cft(t, path, &test_err), FRAG_EOUTPUT);
@@ -298,7 +297,7 @@ TEST(test_written_or_absent)
 /* Every host allocation fails once: an error each time, nothing lost (the sanitizer sees leaks). */
 TEST(test_memory_short)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
+	AUTO_TRACE t = sample_trace_small();
 	struct frag_trace *back = NULL;
 	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t);
 	FILE *to = fopen("/dev/null", "w");

@@ -293,7 +293,7 @@ TEST(test_foreign_events)
 	X(late_initial, d->events[3].flags = FRAG_EVF_INITIAL) \
 	X(missing_initial, d->events[1].flags = 0) \
 	X(other_initial, d->initial_blocks[1].slot = 2) \
-	X(initial_outside, d->initial_blocks[0].bytes = 3 * FRAG_MIB) \
+	X(initial_outside, d->initial_blocks[0].bytes = 3 * MIB) \
 	X(initial_wraps, d->initial_blocks[0].bytes = UINT64_MAX) \
 	X(seed_segment_blocks, d->initial_segments[1].blocks_count = 2) \
 	X(stray_addr, d->addrs[2] = 0) \

@@ -26,7 +26,7 @@ TEST(test_from_files)
 	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), FRAG_EINPUT);
 }
 
-/* ---- recordings --------------------------------------------------------------------------------- */
+/* ---- recordings ------------------------------------------------------------------------------ */
 
 struct recording {
 	const char *name;
@@ -73,7 +73,7 @@ TEST(test_recordings)
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		char path[512];
-		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+		AUTO_TRACE t = NULL;
 		bool found = false;
 
 		snprintf(path, sizeof(path), FRAG_SHARED_TRACES "/torch/%s.pickle.xz",
@@ -98,7 +98,7 @@ TEST(test_recordings)
 TEST(test_recorded_mempool)
 {
 	static const char path[] = FRAG_SHARED_TRACES "/torch/mempool.default.pickle.xz";
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 	size_t of_pool[3] = { 0 };
 
 	if (access(path, R_OK))
@@ -117,7 +117,7 @@ TEST(test_recorded_mempool)
 TEST(test_recorded_kineto)
 {
 	static const char path[] = FRAG_SHARED_TRACES "/diagnose/kineto.json.xz";
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 
 	if (access(path, R_OK))
 		skip();

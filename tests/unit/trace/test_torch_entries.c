@@ -33,7 +33,7 @@ static uint64_t random_below(uint64_t *rng, uint64_t below)
 	return test_roll(rng) % below;
 }
 
-/* Keys are fetched from the memo as Python writes them, some of them in another order now and then. */
+/* Keys are fetched from the memo as by Python, now and then in another order. */
 static void put_entry(struct history *h, const struct entry *e)
 {
 	static const char *const actions[] = { "alloc", "free_requested", "free_completed" };
@@ -210,7 +210,7 @@ static char *read_spoiled(enum pickle_dialect dialect, const char *entry)
 		const struct frag_event *e = &d->events[d->events_count - 6];
 
 		fprintf(out, "%zu events, %d of %llu bytes at %llu us", d->events_count, e->kind,
-			(unsigned long long)e->bytes, (unsigned long long)e->time_us);
+			(ull)e->bytes, (ull)e->time_us);
 	}
 	fclose(out);
 	frag_trace_destroy(t);
@@ -218,7 +218,7 @@ static char *read_spoiled(enum pickle_dialect dialect, const char *entry)
 	return said;
 }
 
-/* "these words / others", or nothing: an entry with one thing replaced. With templates and without: the same answer. */
+/* "these words / others": an entry with one thing replaced, with templates and without. */
 static void answer(char *call, FILE *out)
 {
 	static const char good[] =

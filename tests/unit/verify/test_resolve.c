@@ -43,10 +43,9 @@ static void answer(char *call, FILE *out)
 	verify_raw(&text.raw, &dev, &r);
 	fprintf(out, "%s", r.identical ? "identical" : r.first_difference);
 	for (size_t i = 0; i < dev.initial.blocks_count; i++)
-		fprintf(out, ", initial block of %llu",
-			(unsigned long long)dev.initial_blocks[i].bytes);
+		fprintf(out, ", initial block of %llu", (ull)dev.initial_blocks[i].bytes);
 	if (r.uncertain)
-		fprintf(out, ", uncertain %llu", (unsigned long long)r.uncertain);
+		fprintf(out, ", uncertain %llu", (ull)r.uncertain);
 	for (size_t i = 0; i < dev.events_count; i++)
 		if (dev.events[i].kind == FRAG_EV_ALLOC && dev.pools_count > 1)
 			fprintf(out, ", alloc of pool %u", (unsigned)dev.events[i].pool);
@@ -174,7 +173,7 @@ TEST(test_cost_is_bounded)
 
 static void settle_file(const char *path, uint64_t total_bytes, double fraction, uint64_t peak)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 	const struct frag_settled *s;
 
 	if (access(path, R_OK))
@@ -219,16 +218,15 @@ TEST(test_limits)
 /* A wrong limit that is given, and nothing else may be tried: different. */
 TEST(test_given_limit)
 {
-	FRAG_AUTO(frag_trace_destroy_at)
-	struct frag_trace *t = must_read("traces/oomcap.default.cft");
+	AUTO_TRACE t = must_read("traces/oomcap.default.cft");
 
-	SUCCEEDS(frag_settle(t, NULL, 8 * FRAG_GIB, true, NULL));
+	SUCCEEDS(frag_settle(t, NULL, 8 * GIB, true, NULL));
 	assert_false(t->devs[0].settled.identical);
 	assert_int_equal(t->devs[0].settled.limit_source, FRAG_LIMIT_GIVEN);
 	assert_string_not_equal(t->devs[0].settled.difference, "");
 	/* anything else may: the one that was there is found */
-	SUCCEEDS(frag_settle(t, NULL, 8 * FRAG_GIB, false, NULL));
+	SUCCEEDS(frag_settle(t, NULL, 8 * GIB, false, NULL));
 	assert_true(t->devs[0].settled.identical);
-	assert_true(t->devs[0].settled.limit_bytes < 8 * FRAG_GIB);
+	assert_true(t->devs[0].settled.limit_bytes < 8 * GIB);
 	assert_int_equal(t->devs[0].settled.refused_count, 9);
 }
