@@ -7,7 +7,6 @@
 #include "test.h"
 
 #include "rig.h"
-#include "script.h"
 #include "variants.h"
 
 static struct rig rig_a, rig_b; /* large: not for the stack */

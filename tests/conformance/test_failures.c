@@ -7,7 +7,6 @@
 #include "test.h"
 
 #include "rig.h"
-#include "script.h"
 #include "variants.h"
 
 #define SCENARIO_STEPS 120

@@ -115,9 +115,9 @@ static void measured(void **state)
 					.work_idle = !row->lag_us,
 					.work_lag_ns = row->lag_us * 1000 };
 	struct frag_run_options opt = default_run();
-	struct frag_policy_spec *spec;
-	struct frag_device *dev;
-	struct frag_trace *t;
+	AUTO_SPEC spec = NULL;
+	AUTO_DEVICE dev = NULL;
+	AUTO_TRACE t = NULL;
 	struct frag_run *run;
 	struct curve c;
 	double worst;
@@ -136,9 +136,6 @@ static void measured(void **state)
 	if (dev->reserved_peak_bytes != c.peak)
 		fail_msg("peak %llu, measured %llu", (ull)dev->reserved_peak_bytes, (ull)c.peak);
 	frag_run_destroy(run);
-	frag_dev_close(dev);
-	frag_policy_spec_destroy(spec);
-	frag_trace_destroy(t);
 	fclose(c.f);
 }
 

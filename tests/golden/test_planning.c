@@ -234,7 +234,7 @@ static void tune_predicts(void **state)
 	const char *policy;
 	struct frag_tune_options opt = { .spaces = &policy, .budget = 1 };
 	const struct frag_trace_dev *dev;
-	struct frag_trace *t;
+	AUTO_TRACE t = NULL;
 	struct frag_tune out;
 	json_t *notes;
 
@@ -253,7 +253,6 @@ static void tune_predicts(void **state)
 	must_be_peak(out.tries[out.baseline].peak_reserved_bytes, recorded_peak(notes), row->model,
 		     policy);
 	frag_tune_release(&out);
-	frag_trace_destroy(t);
 	json_decref(notes);
 }
 

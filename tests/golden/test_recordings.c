@@ -39,7 +39,7 @@ static void same_counters(const char *path, const struct frag_verify_result *r, 
 static void verify_one(void **state)
 {
 	const char *path = *state;
-	struct frag_trace *t;
+	AUTO_TRACE t = NULL;
 	json_t *notes;
 
 	recorded_or_skip(path);
@@ -58,7 +58,6 @@ static void verify_one(void **state)
 		    (r.device_ordinal == 0 || t->devs_count == 1 || !t->devs[0].events_count))
 			same_counters(path, &r, notes);
 	}
-	frag_trace_destroy(t);
 	json_decref(notes);
 }
 
@@ -151,7 +150,7 @@ static void what_if(void **state)
 	const char *policy;
 	struct frag_run_options opt = default_run();
 	struct frag_result r;
-	struct frag_trace *t;
+	AUTO_TRACE t = NULL;
 	json_t *notes;
 
 	snprintf(from, sizeof(from), TORCH "%s.pickle.xz", row->from);
@@ -169,7 +168,6 @@ static void what_if(void **state)
 	must_be_peak(r.m.peak_reserved_bytes, row->want ? row->want : recorded_peak(notes),
 		     row->from, policy);
 	frag_result_release(&r);
-	frag_trace_destroy(t);
 	json_decref(notes);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fake_driver.h"
+#include "live_rig.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include "rig.h"
-#include "script.h"
 
 #define LOG 1024
 #define JOURNAL "afmu" /* a letter for each frag_segment_event */

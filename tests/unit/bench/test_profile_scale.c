@@ -34,9 +34,8 @@ static void add_round(struct frag_scale_replay *r, unsigned call, uint64_t bytes
 static struct frag_scale factors(const struct frag_scale_replay *replays, size_t count)
 {
 	struct frag_scale s;
-	struct frag_err err = { 0 };
 
-	assert_int_equal(frag_scale_factors(replays, count, &s, &err), 0);
+	assert_int_equal(frag_scale_factors(replays, count, &s, &test_err), 0);
 	return s;
 }
 

@@ -131,7 +131,7 @@ TEST(test_file_on_card)
 	static const char text[] = "call,bytes,ns\ncudaMalloc.page,0,1000000\n";
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
 	FRAG_AUTO(frag_cost_destroy_at) struct frag_cost *cost = NULL;
-	struct frag_device *d;
+	AUTO_DEVICE d = NULL;
 	frag_addr_t a;
 
 	SUCCEEDS(load(text, strlen(text), &cost, NULL));
@@ -139,7 +139,6 @@ TEST(test_file_on_card)
 	d = must_open_sim(&cfg);
 	SUCCEEDS(frag_dev_alloc(d, 512, &a, NULL));
 	assert_int_equal(d->driver_ns, 1000000);
-	frag_dev_close(d);
 	frag_cost_destroy(NULL);
 }
 

@@ -323,7 +323,7 @@ TEST(test_not_able)
 TEST(test_null_device)
 {
 	struct frag_device_info info;
-	struct frag_device *d;
+	AUTO_DEVICE d = NULL;
 	frag_addr_t before = 0, a;
 	struct script s;
 
@@ -339,7 +339,6 @@ TEST(test_null_device)
 		assert_true(a > before);
 		before = a + (uint64_t)i * MIB;
 	}
-	frag_dev_close(d);
 	frag_dev_close(NULL);
 }
 

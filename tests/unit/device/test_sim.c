@@ -7,9 +7,8 @@
 static frag_addr_t get(struct frag_device *d, uint64_t bytes)
 {
 	frag_addr_t a = 0;
-	struct frag_err err;
 
-	if (frag_dev_alloc(d, bytes, &a, &err))
+	if (frag_dev_alloc(d, bytes, &a, &test_err))
 		fail_msg("no %llu bytes", (ull)bytes);
 	return a;
 }

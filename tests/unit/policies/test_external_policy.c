@@ -9,7 +9,6 @@
 #include "test.h"
 
 #include "rig.h"
-#include "script.h"
 
 #define SOURCE "docs/external-policy/mine.c"
 

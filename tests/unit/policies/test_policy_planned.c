@@ -69,32 +69,30 @@ struct maker {
 	uint32_t free[64], free_count, slots;
 };
 
+static void add(struct maker *m, struct frag_event e)
+{
+	e.time_us = m->count;
+	m->list[m->count++] = e;
+}
+
 static uint32_t put(struct maker *m, uint64_t bytes)
 {
 	uint32_t slot = m->free_count ? m->free[--m->free_count] : m->slots++;
 
-	m->list[m->count] = (struct frag_event){
-		.bytes = bytes, .slot = slot, .kind = FRAG_EV_ALLOC, .time_us = m->count
-	};
-	m->count++;
+	add(m, (struct frag_event){ .bytes = bytes, .slot = slot, .kind = FRAG_EV_ALLOC });
 	return slot;
 }
 
 static void drop(struct maker *m, uint32_t slot, uint64_t bytes)
 {
-	m->list[m->count] = (struct frag_event){
-		.bytes = bytes, .slot = slot, .kind = FRAG_EV_FREE, .time_us = m->count
-	};
-	m->count++;
+	add(m, (struct frag_event){ .bytes = bytes, .slot = slot, .kind = FRAG_EV_FREE });
 	m->free[m->free_count++] = slot;
 }
 
 static void mark(struct maker *m, unsigned flags)
 {
-	m->list[m->count] = (struct frag_event){ .kind = FRAG_EV_MARK,
-						 .time_us = m->count,
-						 .flags = (uint8_t)(FRAG_EVF_STEP | flags) };
-	m->count++;
+	add(m,
+	    (struct frag_event){ .kind = FRAG_EV_MARK, .flags = (uint8_t)(FRAG_EVF_STEP | flags) });
 }
 
 /* Weights; then steps of activations; an output that lives until the next one is there. again: and
@@ -263,21 +261,15 @@ TEST(test_windows)
 
 TEST(test_bad_files)
 {
+#define HEAD "cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 "
 	static const char *const texts[] = {
 		"",
 		"cufrag-plan 2\n",
 		"cufrag-plan 1\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
-		"1\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
-		"1\n"
-		"phase 1\n512 1024\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
-		"2\n"
-		"phase 1\n512 0\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 2 requests "
-		"0\n"
-		"phase 0\nphase 0\n",
+		HEAD "phases 1 requests 1\n",
+		HEAD "phases 1 requests 1\nphase 1\n512 1024\n",
+		HEAD "phases 1 requests 2\nphase 1\n512 0\n",
+		HEAD "phases 2 requests 0\nphase 0\nphase 0\n",
 	};
 	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 

@@ -139,16 +139,15 @@ static const struct frag_policy_env env = { .dev = &device, .limit_bytes = UINT6
 static void answer(char *call, FILE *out)
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-	struct frag_err err;
 
 	if (!strcmp(call, "(nothing)"))
 		*call = 0;
-	if (frag_policy_spec_parse(call, &spec, &err)) {
-		assert_int_equal(err.code, FRAG_EUSAGE);
+	if (frag_policy_spec_parse(call, &spec, &test_err)) {
+		assert_int_equal(test_err.code, FRAG_EUSAGE);
 		assert_null(spec);
-		if (!strncmp(err.msg, "cannot load", 11)) /* why is the C library's word */
-			strstr(err.msg, "': ")[2] = 0;
-		fputs(err.msg, out);
+		if (!strncmp(test_err.msg, "cannot load", 11)) /* why is the C library's word */
+			strstr(test_err.msg, "': ")[2] = 0;
+		fputs(test_err.msg, out);
 		return;
 	}
 	assert_string_equal(frag_policy_spec_text(spec), call);
@@ -213,16 +212,16 @@ TEST(needs)
 	struct frag_policy_spec *spec;
 	struct frag_policy p;
 	struct frag_inner inner;
-	struct frag_err err;
 	char text[100];
 
 	assert_int_equal(frag_policy_spec_parse("rmm-pool", &spec, NULL), 0);
-	assert_int_equal(frag_policy_create(spec, &env, &p, &err), FRAG_ENOTSUP);
-	assert_string_equal(err.msg, "policy 'rmm-pool' needs virtual memory management, which "
-				     "device 'fake' does not have");
+	assert_int_equal(frag_policy_create(spec, &env, &p, &test_err), FRAG_ENOTSUP);
+	assert_string_equal(test_err.msg,
+			    "policy 'rmm-pool' needs virtual memory management, which "
+			    "device 'fake' does not have");
 	frag_policy_spec_destroy(spec);
-	assert_int_equal(frag_inner_open("wrap/rmm-pool", &env, &inner, &err), FRAG_ENOTSUP);
-	assert_int_equal(frag_inner_open("nothing", &env, &inner, &err), FRAG_EUSAGE);
+	assert_int_equal(frag_inner_open("wrap/rmm-pool", &env, &inner, &test_err), FRAG_ENOTSUP);
+	assert_int_equal(frag_inner_open("nothing", &env, &inner, &test_err), FRAG_EUSAGE);
 	assert_int_equal(live_instances, 0);
 	assert_int_equal(frag_policy_needs_text(FRAG_CAN_MALLOC | FRAG_CAN_ASYNC, text, 100), 24);
 	assert_string_equal(text, "cudaMalloc, memory pools");

@@ -2,7 +2,6 @@
 /* What shows results as text: escaping, tables, exact CSV and JSON. */
 #include "test.h"
 
-#include "report_rig.h"
 #include "sample_report.h"
 
 #include "answer/table.h"

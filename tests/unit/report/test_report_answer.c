@@ -2,7 +2,6 @@
 /* What is advised: which result, in which words, and the line that sets it. */
 #include "test.h"
 
-#include "report_rig.h"
 #include "sample_report.h"
 
 /* A sample of five policies with these peaks in GiB and driver times in ms. */

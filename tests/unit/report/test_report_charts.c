@@ -2,7 +2,6 @@
 /* Charts: their data, their scripts, and how they are put into the page. */
 #include "test.h"
 
-#include "report_rig.h"
 #include "sample_report.h"
 
 #include "base/outfile.h"

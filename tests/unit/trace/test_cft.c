@@ -8,7 +8,7 @@
 #include <frag/trace.h>
 
 #include "trace/cft/cft_write.h"
-#include "cft_image.h"
+#include "packed.h"
 #include "must.h"
 #include "sample_trace.h"
 #include "trace_text.h"
@@ -28,7 +28,7 @@ static size_t first_difference(const char *a, const char *b)
 
 static void round_trip(struct frag_trace *t)
 {
-	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t), again = { 0 };
+	FRAG_AUTO(blob_release) struct blob im = cft_image_of(t), again = { 0 };
 	AUTO_TRACE back = NULL;
 	FRAG_AUTO(free_at) char *before = trace_text_of(t, true), *after = NULL;
 
@@ -134,18 +134,19 @@ TEST(test_recordings)
 					     "varlen.frames",	 "varlen.ring",
 					     "modelpar.default", "streams.default",
 					     "oomcap.default",	 "vision.default" };
-	size_t found = 0;
+	bool all = true;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++) {
 		struct frag_trace *t;
-		FRAG_AUTO(cft_image_release) struct cft_image im = { 0 };
+		FRAG_AUTO(blob_release) struct blob im = { 0 };
 		uint64_t recorded = 0;
 		char path[300];
 
 		snprintf(path, sizeof(path), "%s/torch/%s.pickle.xz", FRAG_SHARED_TRACES, names[i]);
-		if (access(path, R_OK))
+		if (access(path, R_OK)) {
+			all = false;
 			continue;
-		found++;
+		}
 		t = must_read(path);
 		for (uint32_t d = 0; d < t->devs_count; d++)
 			recorded += t->devs[d].recorded_count;
@@ -153,7 +154,7 @@ TEST(test_recordings)
 		assert_true(im.len <= 4 * recorded);
 		round_trip(t);
 	}
-	if (!found)
+	if (!all)
 		skip();
 }
 
@@ -162,7 +163,7 @@ TEST(test_one_device)
 {
 	AUTO_TRACE t = sample_trace_small();
 	struct frag_trace *back;
-	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t);
+	FRAG_AUTO(blob_release) struct blob im = cft_image_of(t);
 
 	assert_int_equal(cft_image_read(im.bytes, im.len, "device=5", &back, &test_err), 0);
 	assert_int_equal(back->devs_count, 1);
@@ -237,7 +238,7 @@ TEST(test_source)
 }
 
 /* Through a pipe, and cut off: everything before the cut, then an error that stays. */
-static void through_pipe(const struct cft_image *im, size_t len, const struct frag_trace *t)
+static void through_pipe(const struct blob *im, size_t len, const struct frag_trace *t)
 {
 	struct frag_source *src = NULL;
 	struct frag_batch batch;
@@ -274,7 +275,7 @@ static void through_pipe(const struct cft_image *im, size_t len, const struct fr
 TEST(test_pipe)
 {
 	AUTO_TRACE t = sample_trace_random(9, 150000, true, false);
-	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t);
+	FRAG_AUTO(blob_release) struct blob im = cft_image_of(t);
 
 	through_pipe(&im, im.len, t);
 	through_pipe(&im, im.len / 2, t);
@@ -299,7 +300,7 @@ TEST(test_memory_short)
 {
 	AUTO_TRACE t = sample_trace_small();
 	struct frag_trace *back = NULL;
-	FRAG_AUTO(cft_image_release) struct cft_image im = cft_image_of(t);
+	FRAG_AUTO(blob_release) struct blob im = cft_image_of(t);
 	FILE *to = fopen("/dev/null", "w");
 	int rc;
 

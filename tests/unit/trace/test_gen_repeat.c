@@ -9,7 +9,7 @@
 
 #include "trace/cft/cft_stream.h"
 #include "trace/gen/gen_repeat.h"
-#include "cft_image.h"
+#include "packed.h"
 #include "must.h"
 #include "sample_trace.h"
 
@@ -288,7 +288,7 @@ TEST(test_out_of_memory)
 
 static void same_bytes(struct frag_trace *t, size_t piece)
 {
-	FRAG_AUTO(cft_image_release) struct cft_image whole = cft_image_of(t);
+	FRAG_AUTO(blob_release) struct blob whole = cft_image_of(t);
 	struct frag_cft_stream *s = NULL;
 	unsigned char *bytes;
 	const char *path = test_path("piece.cft");

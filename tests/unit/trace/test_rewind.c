@@ -257,11 +257,10 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 					    .blocks = end->blocks,
 					    .start_us = 1 };
 		FRAG_AUTO(frag_rewound_release) struct frag_rewound r = { 0 };
-		struct frag_err err = { 0 };
 		uint64_t other;
 
-		if (frag_rewind(&raw, &dense, NULL, &r, &err))
-			fail_msg("cut at %zu: %s", cut, err.msg);
+		if (frag_rewind(&raw, &dense, NULL, &r, &test_err))
+			fail_msg("cut at %zu: %s", cut, test_err.msg);
 		if (h->states[cut].known) {
 			other = compare(&h->states[cut], &r, !expandable, has_requests(&raw));
 			if (other > r.uncertain)

@@ -191,7 +191,6 @@ static char *read_spoiled(enum pickle_dialect dialect, const char *entry)
 {
 	struct history h = { { .dialect = dialect }, REMEMBERED, .rng = 1, .uniform = true };
 	struct frag_trace *t = NULL;
-	struct frag_err err = { 0 };
 	char *said = NULL;
 	FILE *out = open_memstream(&said, &(size_t){ 0 });
 
@@ -201,10 +200,10 @@ static char *read_spoiled(enum pickle_dialect dialect, const char *entry)
 		put_entry(&h, &(struct entry){ 0, S1 + 4096 * (i + 1), 7, 0, T0 + 40000 + i, false,
 					       -1, -1 });
 	pickle_text(&h.b, "] ] } !.");
-	if (snapshot_read(h.b.bytes, h.b.len, NULL, &t, &err)) {
-		if (strstr(err.msg, " byte ")) /* not the same in all dialects */
-			strcpy(strstr(err.msg, " byte "), " byte ...");
-		fputs(err.msg, out);
+	if (snapshot_read(h.b.bytes, h.b.len, NULL, &t, &test_err)) {
+		if (strstr(test_err.msg, " byte ")) /* not the same in all dialects */
+			strcpy(strstr(test_err.msg, " byte "), " byte ...");
+		fputs(test_err.msg, out);
 	} else {
 		const struct frag_trace_dev *d = &t->devs[0];
 		const struct frag_event *e = &d->events[d->events_count - 6];
