@@ -13,6 +13,7 @@
 #include "base/term.h"
 #include "optimum.h"
 #include "compare_stream.h"
+#include "lanes.h"
 
 #define DRAWN_MAX 500u /* policies in one chart */
 
@@ -67,7 +68,6 @@ static int describe(struct frag_session *s, struct frag_err *err)
 	r->device = s->host.device;
 	r->limit_bytes = s->run.limit_bytes;
 	r->seed = s->run.seed;
-	r->sync_every = s->run.sync_every;
 	r->skip_oom = s->run.skip_oom;
 	r->free_at_request = s->run.free_at_request;
 	r->omit_host = s->omit_host;
@@ -304,10 +304,11 @@ static char *folder_name(const struct frag_session *s, size_t first)
 static int make_live(const struct frag_session *s, const struct trace_runs *t,
 		     struct frag_answer *page, struct frag_err *err)
 {
+	const struct frag_lanes lanes = { &s->target, s->cards, s->vendor };
 	FRAG_AUTO_FREE struct frag_policy_spec **specs = NULL;
 	size_t count = 0, recorded = SIZE_MAX;
 
-	if (!s->host.live || !s->host.simulated)
+	if (!s->host.simulated)
 		return 0;
 	FRAG_TRY_CALLOC(specs, t->specs_count + 1, "page", err);
 	for (size_t i = 0; i < t->specs_count; i++)
@@ -315,7 +316,8 @@ static int make_live(const struct frag_session *s, const struct trace_runs *t,
 			recorded = t->tasks[i].restore ? count : recorded;
 			specs[count++] = t->specs[i];
 		}
-	return count ? s->host.live(s->host.ctx, &t->recording, specs, count, recorded, page, err)
+	return count ? frag_lanes_page(&lanes, &t->recording, specs, count, recorded, 0, NULL, page,
+				       err)
 		     : 0;
 }
 
@@ -414,10 +416,6 @@ int frag_session_run(struct frag_session *s, struct frag_err *err)
 	s->report.missing = s->missing.len ? s->missing.s : NULL;
 	if (!s->sections_count)
 		return frag_session_interrupted(s, err);
-	if (s->against_sim)
-		FRAG_TRY(frag_session_write_against(s, err));
-	if (s->calls)
-		FRAG_TRY(frag_session_write_calls(s, err));
 	if (s->out && s->paths_count > 1)
 		return frag_report_write_index(&s->report, s->out, s->formats, s->host.threads,
 					       err);
