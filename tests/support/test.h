@@ -131,11 +131,11 @@ bool test_is_nightly(void);
 size_t test_rounds(size_t n);
 
 /*
- * The expression, which gives an error code, again and again: its first allocation fails, its second, and so on until
- * none does; rc is then what it gives. The statement behind the macro follows each failure.
+ * The expression gives FRAG_ENOMEM when its first allocation fails, or its second, and so on. The
+ * statement behind the macro follows each failure. Without one it gives 0.
  */
-#define TEST_FAIL_ALLOCATIONS(rc, expression) \
-	for (uint64_t nth_ = 1; test_fails((frag_host_fail_after(nth_), rc = (expression)), nth_); \
+#define FAIL_ALLOCATIONS(expression) \
+	for (uint64_t nth_ = 1; test_fails((frag_host_fail_after(nth_), (expression)), nth_); \
 	     nth_++)
 bool test_fails(int rc, uint64_t nth);
 

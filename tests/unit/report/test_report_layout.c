@@ -114,11 +114,8 @@ TEST(memory_short)
 	struct frag_run_options opt = default_run();
 	FRAG_AUTO(frag_layout_release) struct frag_layout l = { 0 };
 	FRAG_AUTO(sample_release) struct sample s = { 0 };
-	int rc;
 
 	sample_init(&s, 1, 300, true);
-	TEST_FAIL_ALLOCATIONS(
-		rc, frag_layout_make(spec, &card, &s.trace.devs[0], UINT64_MAX, &opt, &l, NULL))
-	assert_int_equal(rc, FRAG_ENOMEM);
-	assert_int_equal(rc, 0);
+	FAIL_ALLOCATIONS(
+		frag_layout_make(spec, &card, &s.trace.devs[0], UINT64_MAX, &opt, &l, NULL));
 }

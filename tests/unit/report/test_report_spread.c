@@ -129,10 +129,7 @@ TEST(memory_short)
 {
 	static const uint64_t gib[UNITS][3] = { { 10, 4, 0 }, { 30, 4, 0 } };
 	FRAG_AUTO(units_release) struct units u = { 0 };
-	int rc;
 
 	units_init(&u, 2, gib);
-	TEST_FAIL_ALLOCATIONS(rc, sample_try_text(&u.report, frag_report_index, 0))
-	assert_int_equal(rc, FRAG_ENOMEM);
-	assert_int_equal(rc, 0);
+	FAIL_ALLOCATIONS(sample_try_text(&u.report, frag_report_index, 0));
 }

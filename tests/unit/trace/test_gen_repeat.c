@@ -278,10 +278,8 @@ TEST(test_out_of_memory)
 	AUTO_TRACE t = must_read("traces/mempool.default.cft");
 	struct frag_repeat_options o = { .times = 3 };
 	FRAG_AUTO(frag_repeat_release) struct frag_repeat r = { 0 };
-	int rc;
 
-	TEST_FAIL_ALLOCATIONS(rc, frag_repeat_init(&r, t, &o, NULL));
-	assert_int_equal(rc, 0);
+	FAIL_ALLOCATIONS(frag_repeat_init(&r, t, &o, NULL));
 }
 
 /* ---- the stream it is written with -------------------------------------------------- */

@@ -352,11 +352,10 @@ TEST(test_out_of_memory)
 	for (int how = PLAIN; how < PACKS; how++) {
 		FRAG_AUTO(blob_release) struct blob b = packed(bytes, 3000, (enum pack)how);
 		uint64_t plain = 0;
-		int rc;
 
-		TEST_FAIL_ALLOCATIONS(rc, read_all(b.bytes, b.len, &plain, NULL))
+		FAIL_ALLOCATIONS(read_all(b.bytes, b.len, &plain, NULL))
 		plain = 0;
-		assert_true(!rc && plain == 3000);
+		assert_int_equal(plain, 3000);
 	}
 }
 
