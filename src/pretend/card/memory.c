@@ -242,7 +242,8 @@ void frag_nogpu_clear(void *p, uint64_t bytes)
 	memset((void *)(uintptr_t)high, 0, end - high);
 }
 
-/* If its parent's death would kill this process (SGLang), asks for SIGTERM: SIGKILL loses the recording. */
+/* If its parent's death would kill this process (SGLang), asks for SIGTERM: SIGKILL loses the
+ * recording. */
 static void end_with_parent(void)
 {
 	int number = 0;
