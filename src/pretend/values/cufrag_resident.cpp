@@ -12,7 +12,7 @@ struct Resident {
 		const void *base;
 		uint64_t born, used;
 	};
-	std::map<uintptr_t, Piece> pieces; /* by address of the last byte but one */
+	std::map<uintptr_t, Piece> pieces; /* by end address */
 	int64_t bytes = 0, most = 0;
 	uint64_t now = 0, begun = 0; /* begun: time of the first forward pass */
 	bool told = false;

@@ -228,7 +228,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.skip = (gives_view(schema) && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
 							"aten::_pin_memory", "c10d", "_c10d", "symm_mem", "_dtensor", "fsdp", "aten::_has_same_storage", "aten::is_same_size" });
 	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && /* composite, */
-		  !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA); /* but has no kernel on a card (unlike _fused_rms_norm) */
+		  !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA); /* unlike _fused_rms_norm */
 	f.skip |= gives_no_tensor(schema) && !f.scalar && !f.mutates;
 	f.shape = one_of(name, { "aten::nonzero", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::_coalesce" });
 	f.rule = one_of(name, { "aten::topk", "aten::argmax", "aten::argmin", "aten::multinomial", "aten::sort", "aten::argsort" }) ||
@@ -358,8 +358,7 @@ bool integers(const Tensor &t)
 	return c10::isIntegralType(t.scalar_type(), true);
 }
 
-/* Computed values of large tensors, by address of the last byte but one: start and storage. Reused
- * memory is dropped. */
+/* Computed values of large tensors, by end address. Entries of reused memory are dropped. */
 struct Held {
 	struct Piece {
 		uintptr_t begin;
@@ -542,8 +541,7 @@ void keep_table(const Tensor &t, Table &&table)
 	tables[base] = std::make_shared<const Table>(std::move(table));
 }
 
-/* Tensors recently passed to NCCL, which may be views inside a storage. By address of the last byte
- * but one: start and base. */
+/* Tensors recently passed to NCCL, which may be views inside a storage. By end address. */
 struct Part {
 	uintptr_t begin;
 	const void *base;
