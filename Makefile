@@ -494,6 +494,7 @@ hdr-public: $(GENERATED)
 .PHONY: lint layers hdr-check format format-check cppcheck tidy lint-shell lint-python docs-check
 #: lint       layers, headers, format, cppcheck, clang-tidy, shellcheck, ruff, generated docs
 lint: layers hdr-check hdr-public format-check cppcheck tidy lint-shell lint-python docs-check
+	@scripts/build/check_words.py
 	@echo 'lint: clean'
 
 layers:
