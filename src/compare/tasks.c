@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replays over threads: every worker takes the next task that nobody has. A
+ * Replays over threads: every worker takes the next open task. A
  * task has its own device and policy, so nothing is shared and the results are
  * the same for any number of threads. On a real card there is one worker.
  */

@@ -126,7 +126,7 @@ size_t test_rounds(size_t n);
 
 /*
  * The expression, which gives an error code, again and again: its first allocation fails, its second, and so on until
- * none does; rc is then what it gives. The statement behind the macro follows each failure.
+ * none does; rc is then its result. The statement behind the macro follows each failure.
  */
 #define TEST_FAIL_ALLOCATIONS(rc, expression) \
 	for (uint64_t nth_ = 1; test_fails((frag_host_fail_after(nth_), rc = (expression)), nth_); \

@@ -21,7 +21,7 @@
 
 /* ---- recordings ------------------------------------------------------------------ */
 
-/* The program on the card of recording i, telling nobody. path[4096]: of the recording. */
+/* The program on the card of recording i, silently. path[4096]: of the recording. */
 static struct frag_program program_of(const struct frag_fit_classes *c, size_t i, char *path)
 {
 	struct frag_program p = c->program;

@@ -70,7 +70,7 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_ins
 		unsetenv("CUDA_VISIBLE_DEVICES");
 	/* results that are computed beside the card come and go: in the heap, what is small and stays would pin them */
 	setenv("MALLOC_MMAP_THRESHOLD_", "1048576", 0);
-	/* watchers of NCCL have nobody to watch */
+	/* NCCL's watchdogs have no communicator to watch */
 	setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
 	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
 }

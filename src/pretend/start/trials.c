@@ -81,7 +81,7 @@ work(const struct frag_trials *t, unsigned n, const char *changes)
 	frag_trials_path(t, n, "", path, sizeof(path));
 	if (frag_pretend_run_into(&launch, t->pretend, t->program, path, &status, &err)) {
 		if (err.code == FRAG_EUSAGE)
-			_exit(127); /* said by who waits */
+			_exit(127); /* the parent reports it */
 		fprintf(stderr, "%s\n", err.msg);
 		_exit(126);
 	}
@@ -240,7 +240,7 @@ void frag_trials_end(struct frag_trials *t)
 	for (unsigned n = 0; n < t->count || !n; n++) {
 		if (t->pids[n] <= 0)
 			continue;
-		/* the server ends by itself when nobody asks any more, unless a run is still on */
+		/* the server ends when its client is gone, unless a run is still active */
 		kill(n ? -t->pids[n] : t->pids[n], SIGTERM);
 		waitpid(t->pids[n], &state, 0);
 	}
