@@ -2,7 +2,7 @@
 /*
  * What one command writes and another reads, and somebody may have changed between: a plan of steps, the
  * results that `diff` compares, the note of a recording made without a GPU. Each is refused with a message,
- * or its result can be used.
+ * or what it gives can be used.
  */
 #include <stdint.h>
 #include <stdio.h>

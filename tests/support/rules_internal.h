@@ -39,7 +39,7 @@ struct rules {
 	struct rules_name names[RIG_SLOTS];
 	size_t names_count;
 	struct rules_log calls, journal;
-	frag_addr_t places[RULES_PLACES]; /* addresses of the next requests, up to a 0 */
+	frag_addr_t places[RULES_PLACES]; /* where the card places what comes next, up to a 0 */
 	size_t places_used;
 	frag_addr_t next; /* right behind the block that was handed out last */
 };

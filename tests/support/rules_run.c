@@ -159,7 +159,7 @@ static bool step_trim(struct rules *r, char **words)
 	       rules_result(r, rig_trim(&r->rig, (uint16_t)pool), error);
 }
 
-/* sync; sync stream N: the device only, without the policy */
+/* sync; sync stream N: the device only, nobody tells the policy */
 static bool step_sync(struct rules *r, char **words)
 {
 	uint64_t stream;

@@ -189,7 +189,7 @@ static int make_pool(struct card *c, char *const *w, uint64_t *value, struct fra
 
 #define N(i) number(c, w[i])
 
-/* Calls with a result. False: not one of them. */
+/* Calls that give something. False: it is none of them. */
 static bool makes(struct card *c, char *const *w, uint64_t *value, int *rc, struct frag_err *err)
 {
 	struct frag_device *d = c->dev;
@@ -323,7 +323,7 @@ static void asks(struct card *c, char *const *w, const char *expected, FILE *out
 	}
 }
 
-/* One call, `to` = the name of its result, or NULL. */
+/* One call, `to` = the name of what it gives, or NULL. */
 static void call_once(struct card *c, const char *to, char *const *w, const char *expected,
 		      FILE *out)
 {

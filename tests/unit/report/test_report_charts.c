@@ -79,7 +79,7 @@ TEST(charts_have_scripts_and_whole_rows)
 	}
 }
 
-/* No chart without data: one policy has no rival, a deleted trace has no sizes. */
+/* What a chart cannot show is no chart: one policy beats nobody, a trace that is gone has no sizes. */
 TEST(no_chart_without_rows)
 {
 	FRAG_AUTO(charts_release) struct charts c = { 0 };
