@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program: which commands there are (make writes gen/cmd_list.inc from
- * src/cli/<name>/cmd_<name>.c), and a command from its command line to its exit status.
+ * src/cli/cmd_NAME.c), and a command from its command line to its exit status.
  */
 #include "cmd.h"
 

@@ -69,11 +69,9 @@ enum nogpu_error {
 #define NOGPU_CARDS_MAX 16
 /* CUcontext, opaque, one for each card. */
 #define NOGPU_CONTEXT(device) ((void *)(uintptr_t)(0x100 + (device)))
-/* Larger copies and fills leave zeros (docs/nogpu.md, "Values"). */
+/* Larger copies and fills leave zeros. */
 #define NOGPU_COPY_MAX (2 * FRAG_MIB)
-#define NOGPU_UPLOAD_MAX \
-	(8 * \
-	 FRAG_MIB) /* from the host: enough for indices, less than the weights of a large model */
+#define NOGPU_UPLOAD_MAX (8 * FRAG_MIB) /* from the host: indices, but not weights */
 /* True up to `most` bytes, and always with --values computed. */
 bool frag_nogpu_copies(uint64_t bytes, uint64_t most);
 /* --values computed: the card uses huge pages, and the bench keeps its own. */

@@ -3,7 +3,7 @@
  * cuDNN's graph interface: a program describes operations and asks for the workspace of a plan.
  * There is one engine for everything but convolutions, and heuristics find it at once.
  *
- * Workspaces are those of an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"):
+ * Workspaces are those of an H200 with cuDNN 9.19:
  *   attention	cudnn_attention.c
  *   convolution	cudnn_conv.c; several plans. PyTorch drops those that the program forbids and
  *		takes the first, or (cudnn.benchmark) tries all, the largest of each kind last

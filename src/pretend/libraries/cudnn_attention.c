@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces of attention, as measured on an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"):
+ * Workspaces of attention, as measured on an H200 with cuDNN 9.19:
  *   forward		256 B; for one query 0, or partial results if the keys are split among multiprocessors
  *   backward		256 B; for grouped queries also dK and dV of all query heads, in Q's type
  *

@@ -5,7 +5,7 @@
  * all biases of one, without gaps.
  *
  * The rules reproduce all 133,000 sizes of an H200 with cuDNN 9.19 (git
- * 53bd34df:scripts/lab/library_workspaces.py; docs/nogpu.md, "cuDNN"): for each layer and direction
+ * 53bd34df:scripts/lab/library_workspaces.py): for each layer and direction
  * a buffer for products, the weights without biases, and the larger one of the working memories of
  * both passes.
  */

@@ -19,7 +19,7 @@
 
 #define NAP_FIRST_NS 50000u
 #define NAP_LAST_NS 2000000u
-#define CIRCLE_NS 20000000000u /* the longest time that ranks are assumed to be about to continue */
+#define CIRCLE_NS 20000000000u /* longer waits in a circle are a deadlock */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct awaited *list, **list_end = &list;

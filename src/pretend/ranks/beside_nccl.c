@@ -128,9 +128,8 @@ uint64_t frag_nogpu_group_bytes(int ranks, int rank)
  * segments. Mappings of peers' memory take as many addresses as a rank's own. Measured with two
  * ranks on two H100 (results/nogpu/local_memory.md).
  */
-#define CODE_BYTES (106 * FRAG_MIB) /* code of the kernels, once */
-#define SHARED_BYTES \
-	(62 * FRAG_MIB) /* assumed to be the host memory that the ranks of a group share */
+#define CODE_BYTES (106 * FRAG_MIB)  /* code of the kernels, once */
+#define SHARED_BYTES (62 * FRAG_MIB) /* assumed: host memory shared by a group */
 
 static void map(uint64_t bytes, uint64_t piece_bytes)
 {

@@ -15,8 +15,7 @@
 
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS 500000u
-#define TELL_NS \
-	5000000u /* after this long, a waiter writes down whom it waits for (deadlock detection) */
+#define TELL_NS 5000000u /* a waiter publishes its peer (deadlock detection) */
 #define CIRCLE_NS 20000000u
 #define ABSENT_NS 10000000000u
 #define PROMISED_NS 2000000000u

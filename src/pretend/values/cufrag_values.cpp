@@ -9,7 +9,7 @@
  * updates happen in place.
  *
  * No allocation is added and no lifetime changes. Other results are invented by fixed rules
- * (docs/nogpu.md, "Values"): finite numbers, random valid indices, expected counts. Each storage is
+ * (docs/pretend.md, "Values"): finite numbers, random valid indices, expected counts. Each storage is
  * flagged as computed or not. Values that reach the program are reported (steer), so that decisions
  * that depend on invented values can be listed.
  *
