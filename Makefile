@@ -494,6 +494,7 @@ hdr-public: $(GENERATED)
 .PHONY: lint names layers hdr-check format format-check cppcheck tidy lint-shell lint-python docs-check
 #: lint       layers, names in documents, headers, format, cppcheck, clang-tidy, shellcheck, ruff, generated docs
 lint: layers names hdr-check hdr-public format-check cppcheck tidy lint-shell lint-python docs-check
+	@scripts/build/check_words.py
 	@echo 'lint: clean'
 
 layers:

@@ -88,7 +88,7 @@ static void placements(void **state)
 
 /* ---- plans of steps -------------------------------------------------------------- */
 
-/* What comes after the steps that a plan is made from has no part in it: the same trace cut off
+/* Events after the planned steps do not affect the plan: the same trace cut off
  * there gives the same plan. */
 static void plan_sees_a_part(void **state)
 {

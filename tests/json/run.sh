@@ -4,7 +4,7 @@
 #	run.sh PROGRAM [COMMAND]
 # Each line of tests/json/commands is a case; every number in a conclusion, and in the title of a chart of the page, is
 # one of the JSON beside it (documents.py; with FRAG_TEST_QUICK, or without gnuplot, pages are left out); a command with
-# JSON that stands in none of them is a failure.
+# JSON that is missing from all of them is a failure.
 set -uo pipefail
 shopt -s nullglob
 here=$(cd "$(dirname "$0")" && pwd)

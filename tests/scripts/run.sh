@@ -612,7 +612,7 @@ test_charts_of_explain_show_the_refusal_the_limit_and_reserved_memory() {
 	"$program" explain "$root/traces/leak.frames.cft" --out leak > said 2>&1 && grep -q '>trace event (number)<' leak/explain-live.svg
 }
 
-# Stops of the chart are few, so on an axis of time a pause must begin with what was there, not with a peak near it.
+# Stops of the chart are few, so on an axis of time a pause must begin with the current state, not with a peak near it.
 test_charts_of_explain_show_what_was_held_during_a_pause() {
 	[ -n "$program" ] && command -v gnuplot > /dev/null || return $SKIP
 	awk 'BEGIN {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recorded entries as text, with what was there at the end:
+ * Recorded entries as text, with the live blocks at the end:
  *
  *	alloc S0 512 stream=1, requested S0 512, completed S0 512, segment_free S0 2M pool=2, oom 777 1G, other 1 2,
  *	mark 150 7 step, final S0 2M small expandable pool=1, block S0 512 500 live, nothing left

@@ -28,7 +28,7 @@ static void trim_line(char *line, size_t length)
 	memset(line + end, '\0', length + 1 - end);
 }
 
-/* The line goes on where the last one ended: what lies between becomes space. */
+/* The line goes on where the last one ended: the bytes between become spaces. */
 static void join(const struct rules_line *last, char *line)
 {
 	char *end = line;

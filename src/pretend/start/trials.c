@@ -81,7 +81,7 @@ work(const struct frag_trials *t, unsigned n, const char *changes)
 	frag_trials_path(t, n, "", path, sizeof(path));
 	if (frag_pretend_run_into(&launch, t->pretend, t->program, path, &status, &err)) {
 		if (err.code == FRAG_EUSAGE)
-			_exit(127); /* said by who waits */
+			_exit(127); /* the parent reports it */
 		fprintf(stderr, "%s\n", err.msg);
 		_exit(126);
 	}
@@ -149,7 +149,7 @@ bool frag_trials_ended(struct frag_trials *t, unsigned n, int *status, bool *lat
 	int state;
 
 	*late = false;
-	if (t->pids[n] <= 0) /* the server keeps the time; perhaps it is gone */
+	if (t->pids[n] <= 0) /* the server measures the time; it may be gone */
 		return read_status(t, n, status, late) ||
 		       (t->pids[0] > 0 && waitpid(t->pids[0], &state, WNOHANG) == t->pids[0] &&
 			(t->pids[0] = -1, *status = 126, true)) ||
@@ -159,7 +159,7 @@ bool frag_trials_ended(struct frag_trials *t, unsigned n, int *status, bool *lat
 	if (waitpid(t->pids[n], &state, over ? 0 : WNOHANG) != t->pids[n])
 		return false;
 	if (n)
-		kill(-t->pids[n], SIGKILL); /* what it started and left */
+		kill(-t->pids[n], SIGKILL); /* its orphans */
 	t->pids[n] = -1;
 	if (!read_status(t, n, status, late))
 		*status = WIFEXITED(state) && WEXITSTATUS(state) ? WEXITSTATUS(state) : 126;
@@ -167,7 +167,7 @@ bool frag_trials_ended(struct frag_trials *t, unsigned n, int *status, bool *lat
 	return true;
 }
 
-/* Until the server is there, or the program has ended without one. */
+/* Waits until the server is ready, or the program has ended without one. */
 static int await_server(struct frag_trials *t, struct frag_err *err)
 {
 	char path[4096];
@@ -240,7 +240,7 @@ void frag_trials_end(struct frag_trials *t)
 	for (unsigned n = 0; n < t->count || !n; n++) {
 		if (t->pids[n] <= 0)
 			continue;
-		/* the server ends by itself when nobody asks any more, unless a run is still on */
+		/* the server ends when its client is gone, unless a run is still active */
 		kill(n ? -t->pids[n] : t->pids[n], SIGTERM);
 		waitpid(t->pids[n], &state, 0);
 	}

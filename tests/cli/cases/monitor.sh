@@ -36,7 +36,7 @@ FAKE_NVML=growth ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/clock.so 
 # a log of a watch is an input of diagnose
 monitor eight --count 30 --csv eight.csv > out8.txt
 "$CUFRAG" diagnose eight.csv | head -n 4
-# pipes that nobody writes or reads stop no watch: where a process's page is awaited, and as a log
+# pipes without writer or reader stop no watch: where a process's page is awaited, and as a log
 sleep 60 & held=$!; rm -f /dev/shm/cufrag-$held; mkfifo /dev/shm/cufrag-$held log.fifo
 export FAKE_PID=$held; FAKE_NVML=self timeout -s KILL 20 "$CUFRAG" monitor --interval 20ms --count 2 > out.txt; echo "exit $?"; wc -l < out.txt
 rm /dev/shm/cufrag-$held; kill $held

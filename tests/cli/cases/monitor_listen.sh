@@ -19,7 +19,7 @@ curl -s -w '%{http_code}\n' "$url/"; curl -s -X POST -d x -w '%{http_code}\n' "$
 # its own names only: a name that somebody else made resolve to us is none
 for host in localhost "127.0.0.1:$port" '[::1]:9' evil.example; do echo "$host $(curl -s -o body.txt -w '%{http_code}' -H "Host: $host" "$url/metrics")"; done | sed "s/$port/PORT/"
 cat body.txt
-# many that send a byte now and then keep nobody out
+# many that send a byte now and then do not block others
 python3 - "$port" << 'END'
 import socket, sys, time
 address = ("127.0.0.1", int(sys.argv[1]))

@@ -23,7 +23,7 @@ python3 - "$url" "$victim" << 'END'
 import json, socket, sys, urllib.parse, urllib.request
 base, victim = sys.argv[1:]
 port = urllib.parse.urlparse(base).port
-slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]  # many that say nothing keep nobody out
+slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]  # many silent clients do not block others
 for one in slow:
     one.sendall(b"G")
 live = json.load(urllib.request.urlopen(base + "live.json", timeout=60))

@@ -406,7 +406,7 @@ TEST(test_search_contended)
 	assert_true(exact >= rounds / 2);
 }
 
-/* Out of nodes or told to stop: what is there stays as it is, and is said to be no answer. */
+/* Out of nodes or stopped: the placement stays unchanged, and is reported as no answer. */
 TEST(test_search_gives_up)
 {
 	static const volatile sig_atomic_t stop = 1;

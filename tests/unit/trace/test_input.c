@@ -91,7 +91,7 @@ TEST(test_windows)
 	}
 }
 
-/* What lies behind the end reads as zero. */
+/* Bytes past the end read as zero. */
 TEST(test_margin)
 {
 	for (size_t n = 1; n < 3000; n += 331) {

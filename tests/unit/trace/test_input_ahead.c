@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that reads ahead: what comes out is what goes in, whoever is faster. */
+/* A thread that reads ahead: output equals input, whichever thread is faster. */
 #include "test.h"
 
 #include "trace/input/input.h"

@@ -2,7 +2,7 @@
 /*
  * Rewinding against PyTorch's allocator as this tree models it (policy pytorch,
  * one stream): its history is cut at every place, and what is rebuilt must be
- * what was there.
+ * the live blocks.
  */
 #include "rig.h"
 #include "test.h"
@@ -14,7 +14,7 @@
 #define MAX_BLOCKS 600
 #define MAX_SEGMENTS 200
 
-/* What was there before entry i; `known` false: in the middle of an operation. */
+/* The live blocks before entry i; `known` false: in the middle of an operation. */
 struct state {
 	struct frag_raw_segment segments[MAX_SEGMENTS];
 	struct frag_final_block blocks[MAX_BLOCKS];
@@ -167,7 +167,7 @@ static void empty_cache(struct history *h)
 	assert_int_equal(rig_trim(&h->rig, 0), 0);
 }
 
-/* Runs the policy; states[i] = what was there before entry i. */
+/* Runs the policy; states[i] = live blocks before entry i. */
 static void run(struct history *h, size_t operations)
 {
 	const struct rig_options o = { .total_bytes = 64 * GIB,
