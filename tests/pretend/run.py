@@ -2,25 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small programs with the real PyTorch on the pretended card: run.py [--fetch] PROGRAM [BEGINNING OF CASES...]
 
-PyTorch lies in a folder of its own, $TORCH_ENV (build/torch-env), into which --fetch puts it (1 to 2 GB). Without that folder
-everything is skipped. The last line is "N passed, N failed, N skipped".
+PyTorch lies in a folder of its own, $TORCH_ENV (build/torch-env), into which --fetch puts it (1 to 2 GB).
+Without that folder everything is skipped. The last line is "N passed, N failed, N skipped".
 
-A case is a file in cases/: the program that is recorded, and comments that say what to do with it. It is copied into an empty
-folder, beside support/, and there its comments are followed in their order:
+A case is a file in cases/: the program that is recorded, with comments that say what to do with it. It is
+copied into an empty folder, beside support/, and there its comments are followed in their order:
 
-    # needs: torch>=2.6         otherwise the case is skipped; also `package NAME`, `tool NAME`, and PYTHON that a release may lack
-    # run: record --gpu l4 -- a b    cufrag, with this program and its arguments (see Case.run); output is kept as `log`
-    # fails 5: ...              the same; its status has to be 5 (without a number: anything but 0)
-    # expect: TEXT              a whole line of that output
-    # match 2: REGEX            so many lines of it have a match (without a number: one or more)
-    # never: REGEX              no line has
-    # verify                    run.cft replays identically
-    # check: PYTHON             an expression that is true: of the methods of Case, and the functions in support/checks.py
-    # python:                   statements, in the comment lines below that are indented by three spaces
-    # case: NAME...             from here on for case FILE_NAME; what stands before the first such line is for all cases of the file
+    # needs: torch>=2.6        or it is skipped; also `package NAME`, `tool NAME`, or PYTHON on the card
+    # run: record -- a b       cufrag, with this program and its arguments (Case.run); `log` is its output
+    # fails 5: ...             the same; its status has to be 5 (without a number: not 0)
+    # expect: TEXT             is a whole line of the output
+    # match 2: REGEX           is found in so many lines (without a number: one or more)
+    # never: REGEX             is found in no line
+    # verify                   run.cft replays identically
+    # check: PYTHON            is true: an expression of Case's methods and of support/checks.py
+    # python:                  statements: the comment lines below, indented by three spaces
+    # case: NAME...            from here on only for case FILE_NAME (before the first one: for each)
 
-In them, {case} is the name behind FILE_, and <1> the number of the line that ends with "# <1>". A line that ends with a backslash
-goes on in the next comment line.
+{case} stands for the name behind FILE_, and <1> for the number of the line that ends with "# <1>".
+A line that ends with a backslash goes on in the next comment line.
 """
 import functools
 import glob
@@ -34,39 +34,46 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from importlib.metadata import distributions
 
 here = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(here))
 ENV = os.environ.get("TORCH_ENV", os.path.join(ROOT, "build/torch-env"))
 PYTHON = os.path.join(ENV, "bin/python")
-DIRECTIVE = re.compile(r"\s*# (case|needs|run|fails|expect|match|never|verify|check|python)( \d+)?(?:$|:(?: |$)(.*))")
+KINDS = "case|needs|run|fails|expect|match|never|verify|check|python"
+DIRECTIVE = re.compile(r"\s*# (%s)( \d+)?(?:$|:(?: |$)(.*))" % KINDS)
+
 
 class Skip(Exception):
     pass
 
+
 def directives(text):
-    """(case, directive, number, text) in their order; the case is "" where it belongs to all."""
-    cases, found = [""], []
+    """(case, kind, number, text) in their order; the case is "" where it belongs to all."""
+    names, found = [""], []
     for line in re.sub(r"(#.*)\\\n\s*#\s*", r"\1", text).splitlines():
         m = DIRECTIVE.match(line)
         if m and m[1] == "case":
-            cases = m[3].split()
-            found += [(case, "case", None, "") for case in cases]
-        elif m:
-            found += [(case, m[1], m[2] and int(m[2]), m[3] or "") for case in cases]
+            names = m[3].split()
+        if m:
+            found += [[name, m[1], m[2] and int(m[2]), m[3] or ""] for name in names]
         elif found and found[-1][1] == "python" and re.match(r"\s*#   ", line):
-            found[-len(cases):] = [(*rest, text + line.split("#   ", 1)[1] + "\n") for *rest, text in found[-len(cases):]]
+            for one in found[-len(names):]:
+                one[3] += line.split("#   ", 1)[1] + "\n"
     return found
+
 
 @functools.lru_cache(None)
 def paths():
-    return subprocess.run([PYTHON, "-c", "import sys; print(*sys.path[1:], sep='\\n')"], capture_output=True, text=True).stdout.split()
+    command = [PYTHON, "-c", "import sys; print(*sys.path[1:])"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout.split()
+
 
 def release(package):
     """Of a package in the environment, as [2, 11, 0]; [] where it is not there."""
-    from importlib.metadata import distributions
-    found = next(iter(distributions(name=package, path=paths())), None)
-    return [int(n) for n in re.match(r"[\d.]+", found.version)[0].strip(".").split(".")] if found else []
+    version = next((d.version for d in distributions(name=package, path=paths())), "")
+    return [int(n) for n in re.findall(r"\d+", re.match(r"[\d.]*", version)[0])]
+
 
 class Case:
     def __init__(self, cufrag, file, case, found):
@@ -76,27 +83,28 @@ class Case:
     def follow(self):
         from support import checks
         names = {"os": os, "re": re, **{k: getattr(self, k) for k in dir(self) if k[0] != "_"}}
-        names.update({k: functools.partial(f, self) for k, f in inspect.getmembers(checks, inspect.isfunction)})
-        for case, what, number, text in self.found:
-            if case in ("", self.case):
+        for name, function in inspect.getmembers(checks, inspect.isfunction):
+            names[name] = functools.partial(function, self)
+        for case, kind, number, text in self.found:
+            if case in ("", self.case) and kind != "case":
                 try:
-                    self.one(what, number, text, dict(names, log=self.log))
+                    self.one(kind, number, text, dict(names, log=self.log))
                 except AssertionError as e:
-                    raise AssertionError("# %s: %s: %s" % (what, text, e)) from e
+                    raise AssertionError("# %s: %s: %s" % (kind, text, e)) from e
 
-    def one(self, what, number, text, names):
-        if what == "python":
+    def one(self, kind, number, text, names):
+        if kind == "python":
             exec(text, names)
-        elif what == "check":
+        elif kind == "check":
             assert eval(text, names), "it is not so"
-        elif what in ("fails", "match"):
-            getattr(self, what)(text, number)
-        elif what != "case":
-            getattr(self, what)(*[text] if text else [])
+        else:
+            numbered = [number] if kind in ("fails", "match") else []
+            getattr(self, kind)(*[text] if text else [], *numbered)
 
     def run(self, line, status=0, seconds=1500, **variables):
-        """cufrag: record, run, layout, advise, and what has a `--`, get --no-gpu and this program, whose arguments stand behind
-        `--`; behind `---` stands a whole command, in which CASE is this program. NAME=VALUE before all is for its environment.
+        """Words of a command of cufrag, behind NAME=VALUE for its environment. record, run, layout, advise,
+        and what has a `--`, get --no-gpu and this program, whose arguments stand behind `--`. Behind `---`
+        stands a whole command, in which CASE is this program.
         """
         words, env = shlex.split(self.filled(line)), dict(os.environ, **variables)
         while re.match(r"\w+=", words[0]):
@@ -104,17 +112,18 @@ class Case:
         command, more = words[0], words[1:]
         if {"--", "---"} & set(more) or command in ("record", "run", "layout", "advise"):
             at = next((i for i, word in enumerate(more) if word in ("--", "---")), len(more))
-            more, behind = more[:at], (["python", "CASE"] if more[at:at + 1] != ["---"] else []) + more[at + 1:]
-            behind = [{"python": PYTHON, "CASE": self.file, "cufrag": self.cufrag}.get(w, w) for w in behind]
-            first = ["--no-gpu"] * (command != "advise") + ["-o", "run.cft"] * (command == "record" and "-o" not in more)
-            more = first + more + ["--"] + behind
+            behind = more[at + 1:] if more[at:at + 1] == ["---"] else ["python", "CASE"] + more[at + 1:]
+            named = {"python": PYTHON, "CASE": self.file, "cufrag": self.cufrag}
+            output = ["-o", "run.cft"] if command == "record" and "-o" not in more[:at] else []
+            more = ["--no-gpu"] * (command != "advise") + output + more[:at] + ["--"]
+            more += [named.get(word, word) for word in behind]
         return self.shell([self.cufrag, command, *more], status, seconds, env)
 
     def fails(self, line, status=None, **more):
         return self.run(line, status, **more)
 
     def shell(self, command, status=0, seconds=600, env=None):
-        """Any command, or a line of bash; with status None, it may end with any but 0, with ... with any."""
+        """A command, or a line of bash; status None: not 0, status ...: any."""
         line = ["bash", "-c", command] if isinstance(command, str) else command
         with open("log", "w") as log:
             p = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
@@ -130,7 +139,8 @@ class Case:
     def filled(self, text):
         """{case} and <N> are filled in."""
         with open(self.file) as f:
-            lines = {m[1]: str(i) for i, m in ((i, re.search(r"# (<\d>)$", line)) for i, line in enumerate(f, 1)) if m}
+            marks = ((re.search(r"# (<\d>)$", line), i) for i, line in enumerate(f, 1))
+            lines = {m[1]: str(i) for m, i in marks if m}
         return re.sub(r"<\d>", lambda m: lines.get(m[0], m[0]), text).replace("{case}", self.case)
 
     def expect(self, text):
@@ -145,7 +155,8 @@ class Case:
 
     def said(self, *command):
         """What another command of cufrag prints; `log` stays."""
-        return subprocess.run([self.cufrag, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
+        with open("err", "w") as err:
+            return subprocess.run([self.cufrag, *command], stdout=subprocess.PIPE, stderr=err, text=True).stdout
 
     def verify(self, name="run.cft"):
         said = self.said("verify", name)
@@ -161,55 +172,56 @@ class Case:
 
     def has(self, code):
         """On the pretended card, since PyTorch does not load without CUDA's libraries."""
-        try:
-            code = "import torch; torch.ones(1, device='cuda'); " + code
-            return bool(self.run("record -o has.cft --- python -c " + shlex.quote(code)))
-        except AssertionError:
-            return False
+        code = "import torch; torch.ones(1, device='cuda'); " + code
+        self.run("record -o has.cft --- python -c " + shlex.quote(code), status=...)
+        return not re.search(r"^\w*(Import|NotFound|Attribute|Key)Error", self.log, re.M)
 
     def needs(self, what):
-        m, (kind, *names) = re.fullmatch(r"(\w+)(>=|<|==)([\d.]+)", what), what.split(" ")
+        m, (kind, *names) = re.fullmatch(r"(\w+)(>=|==)([\d.]+)", what), what.split(" ")
         if m:
             have, want = release(m[1]), [int(n) for n in m[3].split(".")]
-            there = have and {">=": have >= want, "<": have < want, "==": have == want}[m[2]]
+            there = have and (have >= want if m[2] == ">=" else have == want)
         elif kind == "package":
-            there = all(any(os.path.exists(os.path.join(p, n) + end) for p in paths() for end in ("", ".py")) for n in names)
+            places = [[os.path.join(p, name) for p in paths()] for name in names]
+            there = all(any(os.path.exists(p + end) for p in ps for end in ("", ".py")) for ps in places)
         elif kind == "tool":
-            there = all(shutil.which(n) for n in names)
+            there = all(shutil.which(name) for name in names)
         else:
             there = self.has(what)
         if not there:
             self.skip("needs " + what)
 
-def attempt(cufrag, file, case, found):
+
+def attempt(cufrag, name, file, case, found):
     """"passed", "failed" or "skipped"."""
-    name = os.path.basename(file)[:-3] + ("_" + case if case else "")
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(file, folder)
         shutil.copytree(os.path.join(here, "support"), os.path.join(folder, "support"))
         os.chdir(folder)
-        a = Case(cufrag, os.path.basename(file), case, found)
+        one = Case(cufrag, os.path.basename(file), case, found)
         try:
-            a.follow()
+            one.follow()
             return "passed"
         except Skip as why:
             print("skipped %s: %s" % (name, why))
             return "skipped"
         except Exception:
-            print("failed", name, traceback.format_exc(), *a.log.splitlines()[-100:], sep="\n")
+            print("failed", name, traceback.format_exc(), *one.log.splitlines()[-100:], sep="\n")
             return "failed"
         finally:
             os.chdir(ROOT)
 
+
 def cases(beginnings):
-    """(file, case, directives) of those that begin so."""
+    """(name, file, case, directives) of those whose names begin so."""
     for file in sorted(glob.glob(os.path.join(here, "cases", "*.py"))):
         with open(file) as f:
             found = directives(f.read())
         for case in list(dict.fromkeys(case for case, *_ in found if case)) or [""]:
             name = os.path.basename(file)[:-3] + ("_" + case if case else "")
             if not beginnings or name.startswith(tuple(beginnings)):
-                yield file, case, found
+                yield name, file, case, found
+
 
 def main(arguments):
     if arguments[:1] == ["--fetch"]:
@@ -218,8 +230,9 @@ def main(arguments):
     cufrag, *beginnings = arguments
     counts = dict.fromkeys(("passed", "failed", "skipped"), 0)
     if os.access(PYTHON, os.X_OK):
-        os.environ.update(CUFRAG=os.path.realpath(cufrag), PATH=os.path.join(ENV, "bin") + ":" + os.environ["PATH"])
-        os.makedirs(os.environ.setdefault("XDG_CACHE_HOME", os.path.join(ROOT, "build/torch-cache")), exist_ok=True)
+        os.environ["CUFRAG"] = os.path.realpath(cufrag)
+        os.environ["PATH"] = os.path.join(ENV, "bin") + ":" + os.environ["PATH"]
+        os.makedirs(os.environ.setdefault("XDG_CACHE_HOME", ROOT + "/build/torch-cache"), exist_ok=True)
         for case in cases(beginnings):
             counts[attempt(os.environ["CUFRAG"], *case)] += 1
     else:
@@ -227,6 +240,7 @@ def main(arguments):
         counts["skipped"] = 1
     print(", ".join("%d %s" % (n, what) for what, n in counts.items()))
     return counts["failed"] > 0 or sum(counts.values()) == 0
+
 
 if __name__ == "__main__":
     sys.path.insert(0, here)

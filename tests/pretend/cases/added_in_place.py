@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Gradients of compiled code are added in place: cufrag does not own the tensors it looks at."""
 import torch._inductor.compile_fx
 from support.small import cuda, torch

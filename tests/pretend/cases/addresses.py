@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Addresses and streams as the driver has them."""
 import ctypes
 import mmap
@@ -15,7 +14,7 @@ from support.small import cuda, sys, torch
 # run: record -- holed
 # expect: hole True
 
-# what another stream still uses is not given out anew before that is over, also where no other rank is
+# what another stream still uses is not given out before that is over, also where no other rank is
 # case: busy
 # run: record --gpu h200 -- busy
 # expect: busy [False, True]

@@ -1,9 +1,8 @@
-# SPDX-License-Identifier: Apache-2.0
 """Batches in any number of parts, padding, and what pays."""
 import random
 from support.small import blocks, F, nn, sys, torch
 
-# trimmed batches differ in length: with the segments of some releases of PyTorch, that saves nothing
+# trimmed batches differ in length, which saves nothing with the segments of some PyTorch releases
 # python:
 #   changes = "accumulate=4,trim_padding,pack_sequences,checkpoint_paying,saved_on_host_largest"
 #   by_hand(changes, "accumulate=4")

@@ -1,10 +1,9 @@
-# SPDX-License-Identifier: Apache-2.0
 """What advise says of a change is what the same change needs when made by hand."""
 import random
 from torch.utils.checkpoint import checkpoint
 from support.small import blocks, cuda, nn, sys, torch
 
-# python: by_hand("checkpoint,sgd,accumulate,kept_tensors", "checkpoint", "sgd", "accumulate", "kept_tensors", bytes_off=0)
+# python: by_hand("checkpoint,sgd,accumulate,kept_tensors", bytes_off=0)
 # check: '"where": "advise_changes.py:%s"' % filled("<1>") in open("a.json").read()
 # check: not left()
 random.seed(3)

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The loss of a language model in chunks, with and without logits in what the model gives."""
 from torch.utils.checkpoint import checkpoint
 from support.small import cuda, F, nn, step, sys, torch
@@ -29,7 +28,8 @@ class Model(nn.Module):
                 total = total + checkpoint(self.part, a, b, use_reentrant=False)
             return None, total / (y != -100).sum()
         logits = self.head(h).float()  # <1>
-        return logits, self.loss(logits[..., :-1, :].contiguous().view(-1, 8000), x[:, 1:].reshape(-1))
+        left = logits[..., :-1, :].contiguous().view(-1, 8000)
+        return logits, self.loss(left, x[:, 1:].reshape(-1))
 
 m = Model()
 o = torch.optim.AdamW(m.parameters())

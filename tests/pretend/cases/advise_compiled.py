@@ -1,9 +1,8 @@
-# SPDX-License-Identifier: Apache-2.0
 """A graph of torch.compile stays one, and a Sequential (PyTorch 2.11) stays uncompiled."""
 from support.small import blocks, cuda, nn, step, sys, torch
 
 # case: module sequential
-# python: by_hand("sgd", "sgd", more="{case}")
+# python: by_hand("sgd", more="{case}")
 # match: sgd  *advise_compiled.py:<1>\b
 
 class Net(nn.Module):

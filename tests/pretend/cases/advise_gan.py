@@ -1,8 +1,7 @@
-# SPDX-License-Identifier: Apache-2.0
 """Two models and their optimizers: a change is made in both, and names both."""
 from support.small import cuda, nn, sys, torch
 
-# python: by_hand("checkpoint,sgd,saved_on_host,step_in_backward,accumulate", "checkpoint", "sgd")
+# python: by_hand("checkpoint,sgd,saved_on_host,step_in_backward,accumulate", "checkpoint,sgd")
 # match: call Generator and Critic under
 # match: each of the 9 blocks Sequential
 # match: SGD without momentum in place of Adam \(2 optimizers\)

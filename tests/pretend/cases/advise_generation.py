@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Caches of a model that generates."""
 from transformers import LlamaConfig, LlamaForCausalLM
 from support.small import torch

@@ -1,8 +1,7 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pools of graphs."""
 from support.small import cuda, nn, sys, torch
 
-# python: by_hand("graph_pool", "graph_pool")
+# python: by_hand("graph_pool")
 # match: graph_pool  *advise_graph_pool.py:<1>\b
 m, graphs = nn.Sequential(nn.Linear(1024, 8192), nn.ReLU(), nn.Linear(8192, 1024)).cuda(), []
 with torch.no_grad():

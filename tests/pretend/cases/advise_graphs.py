@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What cannot act within a graph of torch.compile says so."""
 from support.small import cuda, F, nn, step, sys, torch
 
@@ -8,8 +7,9 @@ from support.small import cuda, F, nn, step, sys, torch
 # match:  3 steps each
 # match: left out: chunked_loss: has no effect within torch.compile's graph, in which Sequential makes its logits
 # run: advise --changes chunked_loss,saved_on_host,sgd -- function
-# match 2: left out: .*: has no effect within torch.compile's graph: .* compiled at advise_graphs.py:<1>
-m = nn.Sequential(nn.Embedding(4000, 64), *[nn.Linear(64, 64) for _ in range(16)], nn.Linear(64, 4000)).cuda()
+# match 2: left out: .*: has no effect within torch.compile's graph: .*compiled at advise_graphs.py:<1>
+layers = [nn.Linear(64, 64) for _ in range(16)]
+m = nn.Sequential(nn.Embedding(4000, 64), *layers, nn.Linear(64, 4000)).cuda()
 o = torch.optim.AdamW(m.parameters())
 f = torch.compile(m, backend="eager") if len(sys.argv) < 2 else m
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Batches that wait on the card, and metrics that keep graphs."""
 from support.small import cuda, nn, step, sys, torch
 

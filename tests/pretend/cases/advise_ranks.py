@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What is sharded over ranks."""
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
@@ -6,7 +5,7 @@ from support.ranks import begin, dist, torch
 from support.small import blocks, cuda, nn, step, sys
 
 # needs: torch>=2.6
-# python: by_hand("fsdp,fsdp_zero2,zero_states", "fsdp", "fsdp_zero2", "zero_states", options="--ranks 0,1")
+# python: by_hand("fsdp,fsdp_zero2,zero_states", options="--ranks 0,1")
 # run: advise --changes reshard_after_forward --ranks 0,1 -- sharded
 # match: tried without effect: reshard_after_forward
 # run: advise --changes fsdp --ranks 0

@@ -1,8 +1,7 @@
-# SPDX-License-Identifier: Apache-2.0
 """Copies of logits, and outputs that are not needed."""
 from support.small import cuda, F, nn, step, sys, torch
 
-# python: by_hand("logits_not_float,outputs_off", "logits_not_float", "outputs_off")
+# python: by_hand("logits_not_float,outputs_off")
 # match: logits_not_float  *advise_unneeded.py:<1>\b
 
 class Config:

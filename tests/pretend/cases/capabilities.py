@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kernels that PyTorch was compiled for, those of CUB above all, on a card of each capability."""
 # python:
 #   cards = {}
@@ -13,20 +12,20 @@
 #       never("missing from the pretended card")
 from support.small import cuda, F, nn, torch
 
-words, table = cuda.randint(0, 500, (8, 1000)), nn.Embedding(500, 64).cuda()  # sorts 3072 words or more
+words, table = cuda.randint(0, 500, (8, 1000)), nn.Embedding(500, 64).cuda()
 bag = nn.EmbeddingBag(500, 64, mode="sum").cuda()
 conv, norm, final = nn.Conv1d(64, 64, 3, padding=1), nn.GroupNorm(4, 64), nn.Linear(64, 500)
 layers, final = nn.Sequential(conv, norm, nn.BatchNorm1d(64)).cuda(), final.cuda()
 modules = table, bag, layers, final
 optimizer = torch.optim.AdamW([p for module in modules for p in module.parameters()])
 for dtype in torch.bfloat16, torch.float16, torch.float32:
-    if dtype == torch.bfloat16 and not torch.cuda.is_bf16_supported():  # as older releases say of older cards
+    if dtype == torch.bfloat16 and not torch.cuda.is_bf16_supported():  # old releases
         continue
     with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
         x = table(words)
         x = x + layers(x.transpose(1, 2)).transpose(1, 2) + bag(words)[:, None]
         heads = x.view(8, 1000, 4, 16).transpose(1, 2)
-        x = F.scaled_dot_product_attention(heads, heads, heads, is_causal=True).transpose(1, 2).flatten(2)
+        x = F.scaled_dot_product_attention(*[heads] * 3, is_causal=True).transpose(1, 2).flatten(2)
         picked = x.flatten(0, 1)[cuda.randint(0, 8000, (5000,))]  # backward: index_put
         loss = F.cross_entropy(final(x).flatten(0, 1), words.flatten())
         loss = loss + x.softmax(-1).cumsum(1).mean() + picked.float().logcumsumexp(0).mean()
@@ -34,9 +33,9 @@ for dtype in torch.bfloat16, torch.float16, torch.float32:
     optimizer.step()
     optimizer.zero_grad()
 x, flat = cuda.randn(200000), words.flatten()
-x.sort(), x.argsort(stable=True), x.topk(100), x.cumsum(0), x.cumprod(0), x.cummax(0), x.median(), x.kthvalue(7)
-flat.unique(return_inverse=True, return_counts=True), flat.unique_consecutive(), flat.bincount(), flat.mode()
-(x > 0).nonzero(), x[x > 0], x.histc(50)
+x.sort(), x.argsort(stable=True), x.topk(100), x.cumsum(0), x.cumprod(0), x.cummax(0), x.histc(50)
+x.median(), x.kthvalue(7), (x > 0).nonzero(), x[x > 0], flat.mode(), flat.bincount()
+flat.unique(return_inverse=True, return_counts=True), flat.unique_consecutive()
 for _ in range(20):  # of memory that held other numbers before
     junk = [cuda.full((n,), -7e8).long() for n in (5, 12, 60, 61)]
     del junk

@@ -1,6 +1,5 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tables of a router's choices, too large to be computed: the CPU answers the same."""
-from support.small import cuda, nn, torch
+from support.small import cuda, F, nn, torch
 
 # run: record
 # expect: differ []
@@ -23,8 +22,8 @@ for device in ("cpu", "cuda"):
     named[torch.arange(tokens), index[:, 0]] = 1
     named[index[:2, 1], torch.tensor([-1, -2])] = 1
     found = [
-        table.long().sum(0), table.sum(), nn.functional.one_hot(index, experts).sum(1).sum(0), across.sum(-1),
-        across[9].nonzero().flatten(), torch.where(table.t()[hit])[1], (table > 0)[100:300].nonzero(),
+        table.long().sum(0), table.sum(), F.one_hot(index, experts).sum(1).sum(0), across.sum(-1),
+        across[9].nonzero(), torch.where(table.t()[hit])[1], (table > 0)[100:300].nonzero(),
         table.index_select(1, hit).nonzero(), across.any(0).sum(), (weights != 0).sum(1).unique(),
         table.t().contiguous()[5].nonzero().flatten(), table[:, ::2].nonzero()[:50],
         (table == 1).sum(1).max(), named.sum(0), (named == 1).nonzero()]
@@ -34,10 +33,10 @@ print("differ", [i for i, (a, b) in enumerate(zip(*answers)) if a != b])
 router = nn.Linear(64, 128, device="cuda", dtype=torch.bfloat16)
 chosen = router(cuda.empty(40000, 64, dtype=torch.bfloat16)).topk(8).indices
 table = cuda.zeros(40000, 128).scatter_(1, chosen, 1)
-# a loop over the experts that some token chose runs those that were chosen, however many tokens there are
-places = (nn.functional.one_hot(chosen, 128).sum((0, 1)) > 0).nonzero()
+# a loop over the experts runs those that some token chose, however many tokens there are
+places = (F.one_hot(chosen, 128).sum((0, 1)) > 0).nonzero()
 print("counts", sorted(set(table.sum(0).tolist())), len(places))
-# a table of floating-point zeros, as Megatron-LM's router makes it, in a net too large to be computed
+# a table of floating-point zeros, as Megatron-LM's router makes it, in a net that is not computed
 net = [cuda.randn(1024, 1024) for _ in range(40)]
 scores = cuda.randn(8192, 1024) @ net[0][:8].t()
 chosen = torch.zeros_like(scores).int().scatter(1, scores.topk(2, 1).indices, 1).bool()

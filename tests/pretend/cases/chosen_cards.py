@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The program sets CUDA_VISIBLE_DEVICES itself and forks: chosen_cards.py LIST."""
 from support.small import cuda, os, sys, torch
 

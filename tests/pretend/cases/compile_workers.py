@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Inductor's processes that hang (a race of Python 3.12) hold the program up less than a minute."""
 import atexit
 import signal

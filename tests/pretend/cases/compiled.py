@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Inductor's kernels are compiled but not run, "reduce-overhead" captures them: [MODE]."""
 from support.small import cuda, nn, sys, torch, train
 
@@ -26,7 +25,7 @@ from support.small import cuda, nn, sys, torch, train
 #       match("private pools")
 #       run("replay live.cft --policy " + policy)
 net = nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.LayerNorm(512), nn.Linear(512, 256)).cuda()
-train(torch.compile(net, mode=sys.argv[1] if len(sys.argv) > 1 else None), 8, width=256)
+train(torch.compile(net, mode=sys.argv[1] if len(sys.argv) > 1 else None), 8, 128, 256)
 before = cuda.arange(64) + 1000000  # not what compiled code gives afterwards, in the same memory
 del before
 most = torch.compile(lambda x: (x + 5).max())

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """--values computed: the CPU runs every operator, so numbers and sizes are the CPU's."""
 from support.small import F, nn, torch
 
@@ -19,13 +18,14 @@ def both(name, make):
     same = [a.shape == b.shape and torch.allclose(a, b, 1e-2, 1e-2) for a, b in zip(host, card)]
     alike += all(same) and len(host) == len(card)
     if not all(same):
-        print(name, "differs in", same.index(False), host[same.index(False)], card[same.index(False)])
+        print(name, "differs in", *((i, host[i], card[i]) for i, s in enumerate(same) if not s))
 
 class Experts(nn.Module):
     """Two of eight experts for each token: how many rows each has follows from the weights."""
     def __init__(self):
         super().__init__()
-        self.router, self.experts = nn.Linear(64, 8), nn.ModuleList(nn.Linear(64, 64) for _ in "12345678")
+        self.router, experts = nn.Linear(64, 8), [nn.Linear(64, 64) for _ in range(8)]
+        self.experts = nn.ModuleList(experts)
 
     def forward(self, x):
         weights, choices = F.softmax(self.router(x).float(), -1).topk(2, -1)
@@ -68,18 +68,18 @@ def module(make, x, train=True):
 def choices(device):
     """Sizes depend on the numbers."""
     i, x = numbers.to(device), images.to(device).flatten()
-    return [(i == 3).nonzero(), i.unique(), i.unique_consecutive(), x[x > 0.5], torch.where(x > 1)[0],
+    return [(i == 3).nonzero(), i.unique(), i.unique_consecutive(), x[x > 0.5], (x > 1).nonzero(),
             x.masked_select(x < -1), torch.arange(5, device=device).repeat_interleave(i[:5])]
 
 def counted(device):
     i, few = numbers.to(device), torch.arange(9, device=device)
     return [torch.bincount(i), torch.bincount(i, minlength=30), torch.isin(i, few), i.sort()[1],
-            torch.searchsorted(few, i), torch.histc(i.float(), 9), i.cumsum(0), few.view(3, 3)[:, 1]]
+            torch.searchsorted(few, i), torch.histc(i.float(), 9), i.cumsum(0), few[::2]]
 
 def solved(device):
-    a, solve = square.to(device), torch.linalg
+    a, on = square.to(device), torch.linalg
     a = a @ a.mT + 3 * torch.eye(5, device=device)
-    return [solve.cholesky(a), solve.inv(a), solve.eigvals(a).abs().sort()[0], solve.matrix_exp(a / 30)]
+    return [on.cholesky(a), on.inv(a), on.eigvals(a).abs().sort()[0], on.matrix_exp(a / 30)]
 
 for name, make in {
     "training": trained, "choices": choices, "counted": counted, "solved": solved,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """DTensor computes once what blocks with equal weights ask, however many they are: BLOCKS."""
 from torch.distributed import device_mesh
 from torch.distributed.device_mesh import init_device_mesh
@@ -7,7 +6,7 @@ from torch.distributed.tensor import DTensor, placement_types
 from torch.distributed.tensor._dtensor_spec import DTensorSpec
 from torch.distributed.tensor._ops import _pointwise_ops
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-from support.small import blocks, cuda, sys, torch
+from support.small import blocks, sys, torch, train
 
 # needs: from torch.distributed.device_mesh import DeviceMesh as m; m._concatenate; \
 #   from torch.distributed.tensor.placement_types import _StridedShard as s; s.local_shard_size_and_offset; \
@@ -42,11 +41,7 @@ fully_shard(model, mesh=dp)
 model.to_empty(device="cuda")
 for p in model.parameters():
     torch.nn.init.normal_(p)
-optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
-for _ in range(2):
-    model(cuda.randn(64, 256)).square().mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
+train(model, 64, 256, steps=2, foreach=True)
 if hasattr(DTensorSpec, "shallow_copy_with_tensor_meta"):
     counts.append(len({id(half._spec) for half in torch._foreach_mul([block[0].weight for block in model], 0.5)}))
 with open("counts", "a") as f:

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What was asked for is recorded, however the program ends: ends.py HOW."""
 import atexit
 import os

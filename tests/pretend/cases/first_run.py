@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Inductor measures its kernels in a first run on a card, and finds the results in a second."""
 import time
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attention of Turing keeps its scores, and so needs more than on Hopper."""
 from support.small import cuda, torch
 
@@ -13,7 +12,7 @@ from support.small import cuda, torch
 # match 3:  (fits|tight)  *yes
 # match 1: ^runs
 # python:
-#   t4, a100, _ = (card["total_bytes"] * (1 - card["headroom_ratio"]) for card in load("fit.json")["gpus"])
+#   t4, a100, _ = (c["total_bytes"] * (1 - c["headroom_ratio"]) for c in load("fit.json")["gpus"])
 #   assert t4 > 1.5 * a100, (t4, a100)
 q = cuda.randn(1, 8, 4096, 64, dtype=torch.bfloat16, requires_grad=True)
 torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).sum().backward()

@@ -1,10 +1,9 @@
-# SPDX-License-Identifier: Apache-2.0
 """Forked layouts are as those started anew, whatever the program does to its process: KIND."""
 import random
 import signal
 import threading
 import numpy
-from support.small import cuda, os, sys, time, torch
+from support.small import os, sys, time, torch, train
 
 # python:
 #   of = {}
@@ -33,11 +32,7 @@ if kind == "closed":
 if kind == "thread":
     threading.Thread(target=time.sleep, args=(10000,), daemon=True).start()
 layer = torch.nn.Linear(512, 512 + len(kind)).cuda()
-optimizer = torch.optim.AdamW(layer.parameters())
-for _ in range(4):
-    layer(cuda.randn(64, 512)).sum().backward()
-    optimizer.step()
-    optimizer.zero_grad()
+train(layer, 64, 512, steps=4)
 if kind == "exits":
     sys.exit("three is no number")
 if kind == "group":

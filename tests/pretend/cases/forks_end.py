@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Forks collect and destroy only what the program made; their files are written to the end."""
 import gc
 from support.small import cuda, os, sys
@@ -16,7 +15,6 @@ from support.small import cuda, os, sys
 #   assert sum(lines("text%d" % n).count("written") for n in range(1, 7)) == 6
 #   assert lines("loaded").count("written") == 8 and lines("apart").count("apart") == 1
 import early
-import torch
 
 class Last:
     def __del__(self, count=gc.get_freeze_count, write=os.write, to=os.open("ends", os.O_WRONLY | os.O_APPEND | os.O_CREAT)):

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Roles are taken from a layout with the same groups, or where all ranks are alike: KIND."""
 import inspect
 from support.ranks import begin, dist, rank, torch, world
@@ -12,7 +11,7 @@ from support.small import cuda, sys
 #       of[way] = lines("rows.csv"), lines("starts").count("4 alike2")
 #       os.remove("starts")
 #   never("started anew")
-#   assert of[""][0] == of["--anew"][0] and of[""][1] == 1 and of["--anew"][1] == 3, of  # without scouts and checks
+#   assert of[""][0] == of["--anew"][0] and of[""][1] == 1 and of["--anew"][1] == 3, of  # scouts and checks
 #   found = {tuple(r["layout"].split()): r["rank"] for r in rows("rows.csv")}
 #   assert found == {("world=" + w, "ac=" + kind + n): str(int(kind == "stages")) for w in "48" for kind in ("alike", "stages")
 #                    for n in "123"}, found
@@ -20,8 +19,9 @@ kind = sys.argv[1]
 with open("starts", "a") as starts:
     starts.write("%d %s\n" % (world, kind))
 begin(takes_card=False)
-named = {"group_desc": "stages"} if "group_desc" in inspect.signature(dist.new_group).parameters else {}  # since PyTorch 2.4
-stages = [dist.new_group([n, n + 1], **named) for n in range(0, world, 2)] if kind.startswith("stages") else []
+has_name = "group_desc" in inspect.signature(dist.new_group).parameters  # since PyTorch 2.4
+named, pairs = {"group_desc": "stages"} if has_name else {}, range(0, world, 2)
+stages = [dist.new_group([n, n + 1], **named) for n in pairs] if kind.startswith("stages") else []
 last = bool(stages) and rank % 2 == 1
 layer = torch.nn.Linear(2048, 2048 * (4 if last else 1), device="cuda")
 optimizer = torch.optim.AdamW(layer.parameters())

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Forked layouts import nothing twice, but for modules that ask for a card: KIND SIZE."""
 import importlib
 from support.small import cuda, sys
@@ -16,7 +15,7 @@ from support.small import cuda, sys
 #       imports = lines("imports")
 #       assert {name: imports.count(name) for name in imports} == wanted, (kind, options, imports)
 #       os.remove("imports")
-import early
+import early  # noqa: F401
 import torch
 
 layer = torch.nn.Linear(int(sys.argv[2]) << 8, 1 << 10).cuda()

@@ -1,9 +1,8 @@
-# SPDX-License-Identifier: Apache-2.0
 """Forked layouts take DTensor's answers about the optimizer from the first layout: BATCH."""
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed.fsdp import fully_shard
 from support.ranks import begin, dist, torch
-from support.small import cuda, sys
+from support.small import sys, train
 
 # needs: torch>=2.6
 # python:
@@ -30,11 +29,7 @@ model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(4))).cu
 for layer in model:
     fully_shard(layer)
 fully_shard(model)
-optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
-for _ in range(4):
-    model(cuda.randn(int(sys.argv[1]) * 256, 1024)).square().mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
+train(model, int(sys.argv[1]) * 256, 1024, steps=4, foreach=True)
 with open("counts", "a") as f:
     f.write("%d\n" % count[0])
 dist.destroy_process_group()

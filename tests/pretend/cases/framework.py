@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small trainings by frameworks: framework.py NAME. Prints of its rank "NAME VERSION done REQUESTS
 BYTES PEAK": the requests, their bytes, and the most that was requested at once."""
 import importlib
@@ -104,7 +103,7 @@ def torchao(kind):
     from torch._dynamo.utils import counters
     net = nn.Sequential(*[nn.Linear(WIDTH, WIDTH) for _ in range(3)]).cuda()
     train(torchao.optim.AdamW8bit(net.parameters()), lambda: net(batch()).square().mean())
-    assert counters["stats"]["unique_graphs"] == len({p.shape for p in net.parameters()}), counters["stats"]
+    assert counters["stats"]["unique_graphs"] == len({p.shape for p in net.parameters()})
 
 def language():
     """A small language model and a tokenizer whose tokens are words."""
@@ -169,7 +168,7 @@ def mask_of_later():
     return torch.ones(64, 64, device=card).triu(1).bool().expand(4, 1, 64, 64)
 
 def transformer_engine(kind):
-    """A GPT of its layers in bf16, split as told; each rank of a context has its part of each sequence."""
+    """A GPT of its layers in bf16; each rank of a context has its part of each sequence."""
     from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_with_transformer_engine_spec as spec
     split = {"sequence": dict(tensor_model_parallel_size=world, sequence_parallel=True),
              "context": dict(context_parallel_size=world)}[kind]

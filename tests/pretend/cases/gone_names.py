@@ -1,7 +1,6 @@
-# SPDX-License-Identifier: Apache-2.0
 """A coming release may lack any private name that cufrag asks for: each is hidden in turn
-(support/hidden). The program ends as before, and cufrag says what is missing: gone_names.py KIND."""
-from support.small import blocks, cuda, nn, step, sys, torch
+(support/hidden). The program ends as before, and cufrag says what is missing: KIND."""
+from support.small import blocks, cuda, nn, sys, torch, train
 
 # case: plain
 # python: hide("plain", r"torch\.(_|cuda)")
@@ -35,23 +34,18 @@ from support.small import blocks, cuda, nn, step, sys, torch
 # match: went on without roles of ranks: .*_new_process_group_helper
 # match: roles of the ranks are not known
 
-def train(model):
-    optimizer = torch.optim.AdamW(model.parameters())
-    for _ in range(3):
-        step(optimizer, model(cuda.randn(64, 256)).square().mean())
-
 def net():
     return nn.Sequential(*blocks(3, 256, 512)).cuda()
 
 def plain():
-    train(net())
+    train(net(), 64, 256)
     scaler = torch.cuda.amp.GradScaler()
     x = cuda.randn(10, requires_grad=True)
     scaler.scale(x.sum()).backward()
     print("said", (cuda.arange(1000) % 3 == 0).sum().item(), scaler.get_scale())
 
 def compiled():
-    train(torch.compile(net()))
+    train(torch.compile(net()), 64, 256)
     counts = cuda.zeros(1000)
     double[(1,)](counts, 1000, BLOCK=1024)
     print("said", counts.sum().item())
@@ -66,7 +60,7 @@ def ranks():
     group, cpu = dist.new_group(list(range(dist.get_world_size()))), dist.new_group(backend="gloo")
     dist.all_reduce(cuda.ones(4), group=group)
     dist.all_reduce(torch.ones(4), group=cpu)
-    train(nn.parallel.DistributedDataParallel(net()))
+    train(nn.parallel.DistributedDataParallel(net()), 64, 256)
     dist.destroy_process_group()
 
 def sharded():
@@ -77,7 +71,7 @@ def sharded():
     for block in model:
         fully_shard(block)
     fully_shard(model)
-    train(model)
+    train(model, 64, 256)
     dist.destroy_process_group()
 
 if sys.argv[1] == "compiled":

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Captures use private pools, and one that fails says why: the last one, because PyTorch before
 2.15 draws no random numbers on a card from then on."""
 from support.small import failed_capture, graph

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The greatest batch that fits, by fit and by scale: greatest_batch.py BATCH."""
 from support.small import encoder, sys, train
 
@@ -11,4 +10,4 @@ from support.small import encoder, sys, train
 #   run("scale --capacity 1200M --context 512M --vary {b}=2,4,8 --out curve -- {b}")
 #   match("with the settings of the program it is %d$" % best)
 #   assert len(lines("curve/scale.csv")) > 6
-train(encoder(), int(sys.argv[1]))
+train(encoder(), int(sys.argv[1]), 128, 512)

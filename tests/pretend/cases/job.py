@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Jobs of two ranks (results/nogpu/jobs.py) need what an H200 measured, to the byte."""
 # case: fsdp2_offload
 # python: job("fsdp2_offload", 5)

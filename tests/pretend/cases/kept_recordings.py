@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """fit keeps its recording until the command, the environment or a file that was read changes."""
 import size
 from support.small import cuda, os, torch
@@ -11,7 +10,7 @@ from support.small import cuda, os, torch
 #       assert kept is None or kept == bool(re.search("recorded on .* with the same command", text)), "kept" if kept else "anew"
 #       assert answer in text, "no " + answer
 #       return lines("out")
-#   write("cards.csv", "name,memory\nl4,22G\n"), write("size.py", "MIB = 8\n"), write("count.txt", "2\n")
+#   write("cards.csv", "name,memory\nl4,22G\n"), write("size.py", "MIB = 8"), write("count.txt", "2")
 #   assert again(False) == again(True) == again(True, SHLVL="77")
 #   write("size.py", "MIB = 64\n")
 #   again(False, answer="reserves 128 MiB"), again(True)

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kernels last about as long as on an H200 (results/nogpu/durations.md)."""
 from support.small import cuda, F, torch
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What the program kills writes its recording: kills.py child|tree."""
 import contextlib
 import ctypes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """In a net too large to be computed, constants are known, and what follows from them."""
 from support.small import cuda, F, torch
 
@@ -23,9 +22,10 @@ print("parts", (zero[0] == 0).all().item(), zero[1, 7].item(), torch.equal(zero,
 # expect: parts True 0.0 True 0.0
 print("close", torch.allclose(unknown, unknown * 3), torch.isclose(zero, torch.zeros_like(zero), atol=0, rtol=0).all().item())
 # expect: close True True
-print("larger", (unknown > zero).all().item(), unknown[:, :8].masked_select(unknown[:, :8] != -100).numel())
+few = unknown[:, :8]
+print("larger", (unknown > zero).all().item(), few.masked_select(few != -100).numel())
 # expect: larger False 20000
-part = zero.new_empty(0).set_(zero.untyped_storage()[4096:12288])  # as nanotron makes gradients' buffers
+part = zero.new_empty(0).set_(zero.untyped_storage()[4096:12288])  # as nanotron's gradients
 print("storage", part.numel(), (part == 0).all().item(), part.add_(unknown[0, 0]).sum().item() != 0)
 # expect: storage 2048 True True
 lengths = torch.ones_like(cuda.randn(2, 30000), dtype=torch.long).sum(-1)

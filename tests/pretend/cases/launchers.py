@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A program sees the same under cufrag as under its own launcher: launchers.py ... KIND ..."""
 import os
 import sys

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """LBFGS stops where the loss no longer falls: invented losses do fall."""
 from support.small import cuda, torch
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Libraries hold as much memory of the card as on an H100 (results/layout/beside.csv); it is
 derived for other cards, and none where the context is given."""
 from support.small import cuda, torch

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Whatever a policy may meet in a running program."""
 import gc
 import threading

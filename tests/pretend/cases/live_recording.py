@@ -1,11 +1,10 @@
-# SPDX-License-Identifier: Apache-2.0
 """A policy's recording can be read while the program runs, and however that ends: HOW."""
 import glob
 import signal
 import subprocess
 from support.small import clean, cuda, encoder, os, sys, train, until
 
-# it can be read while the program runs, and is there when that is killed without a chance to tidy up
+# it can be read while the program runs, and is there when that is killed
 # case: killed
 # python:
 #   run("run --policy vmm --record run.cft -- killed", status=137)
@@ -25,7 +24,7 @@ if sys.argv[1] != "killed":
         os.execv(sys.executable, [sys.executable, sys.argv[0], "again"])
     sys.exit()
 for _ in range(3):
-    train(encoder(), 4)
+    train(encoder(), 4, 128, 512)
     until(lambda: sum(map(os.path.getsize, glob.glob("run.cft.parts/*.cft"))) > written)
     path, = glob.glob("run.cft.parts/*.cft")
     written = os.path.getsize(path)

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What others see of a policy while the program runs: monitor its bytes, info its recording."""
 import glob
 import json
@@ -14,7 +13,7 @@ from support.small import clean, cuda, encoder, os, torch, train, until
 #   shell("cc -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 %s/tests/cli/data/fake_nvml.c" % root)
 #   run("run --policy vmm --record run.cft", FAKE_LIBRARIES=os.path.abspath("lib"))
 # expect: seen by others
-train(encoder(), 4)
+train(encoder(), 4, 128, 512)
 env = dict(clean(), FAKE_PID=str(os.getpid()), FAKE_NVML="self", LD_LIBRARY_PATH=os.environ["FAKE_LIBRARIES"])
 kinds = "requested_bytes", "allocated_bytes", "reserved_bytes"
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """torch.cuda answers under a policy as it does without: "answered" when all is right."""
 import inspect
 import cufrag
@@ -21,7 +20,7 @@ assert torch.cuda.max_memory_allocated() == 3 << 20
 assert "PyTorch CUDA memory summary" in torch.cuda.memory_summary() == cufrag.torch.memory_summary()
 segments = torch.cuda.memory_snapshot()
 blocks = [b for s in segments for b in s["blocks"]]
-assert sum(s["total_size"] for s in segments) == torch.cuda.memory_reserved() == sum(b["size"] for b in blocks)
+assert torch.cuda.memory_reserved() == sum(s["total_size"] for s in segments) == sum(b["size"] for b in blocks)
 assert any(b["address"] == held.data_ptr() and b["state"] == "active_allocated" for b in blocks)
 torch.cuda.memory._dump_snapshot("snapshot.pickle")
 seen = []

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Libraries of CUDA are the pretended ones wherever they lie, as Transformer Engine loads them."""
 import ctypes
 from support.small import cuda, os, torch

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A loop that would wait forever for a number that is not computed ends."""
 from support.small import cuda
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What ended out of memory is a lower bound: COUNT blocks of SIZE GiB."""
 from support.small import cuda, sys, torch
 

@@ -1,6 +1,5 @@
-# SPDX-License-Identifier: Apache-2.0
 """Of ranks that make no group, one stands for all; one that fails says so: SIZE [other]."""
-from support.small import cuda, os, sys, torch
+from support.small import cuda, os, sys, torch, train
 
 # run: record --ranks roles --world 4 -- 10
 # match: made no group of ranks
@@ -12,9 +11,6 @@ from support.small import cuda, os, sys, torch
 # fails: record --ranks roles --world 4 -- none
 # match: ended with status 1 before its first step
 layer = torch.nn.Linear(1 << 10, 1 << int(sys.argv[1])).cuda()
-optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-for _ in range(2):
-    layer(cuda.ones(8, 1 << 10)).sum().backward()
-    optimizer.step()
+train(layer, 8, 1 << 10, steps=2, kind=torch.optim.SGD, lr=0.1)
 if os.environ["RANK"] == "3" and len(sys.argv) > 2:
     cuda.ones(3 << 20)

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """No room for a recording: the program goes on, and the command says so and fails: REQUESTS."""
 from support.small import cuda, sys
 
@@ -8,14 +7,14 @@ from support.small import cuda, sys
 #   shell("ulimit -f 20; $CUFRAG run --no-gpu --record run.cft -- %s no_room.py 20000" % python, 5)
 #   expect("done")
 #   match("1 of 1 processes could not write all")
-#   assert not os.path.exists("run.cft") and any(f.endswith(".cft") for f in os.listdir("run.cft.parts"))
+#   assert not os.path.exists("run.cft") and any(".cft" in f for f in os.listdir("run.cft.parts"))
 
 # what the program prints has no room, either
 # case: folder
 # run: run -- 1
 # python:
 #   try:
-#       shell("[ -w /dev/full ] && [ $(id -u) = 0 ] && mkdir tmp && mount -t tmpfs -o size=64k none tmp")
+#       shell("[ -w /dev/full -a $(id -u) = 0 ] && mkdir tmp && mount -t tmpfs -o size=64k none tmp")
 #   except AssertionError:
 #       skip("cannot mount a small folder here")
 #   try:

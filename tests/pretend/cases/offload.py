@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """8 GiB of tensors saved on the host, which are not computed, take little memory there."""
 import resource
 from support.small import cuda, torch

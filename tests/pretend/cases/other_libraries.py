@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Libraries beside cuBLAS and cuDNN. Workspaces of transforms are those of an H200, CUDA 13.0."""
 import ctypes
 from support.small import cuda, nn, torch
@@ -17,9 +16,10 @@ s, linalg = a @ a.T + torch.eye(300, device="cuda"), torch.linalg
 for f in (linalg.svdvals, linalg.cholesky, linalg.inv, linalg.eigvalsh, linalg.eigvals, linalg.qr, linalg.pinv, linalg.slogdet):
     f(s), f(s[:5, :5].contiguous())
 shapes = (1, 64, 302), (1, 16, 1859), (100, 8, 97), (2, 1009, 371)
-forward = [beside_output(lambda: torch.fft.rfft2(x)) for x in [cuda.zeros(shape) for shape in shapes]]
+forward = [beside_output(lambda: torch.fft.rfft2(x)) for x in map(cuda.zeros, shapes)]
 half = cuda.zeros(2, 7, 279, dtype=torch.complex64)
-print("transforms", *forward, beside_output(lambda: torch.fft.irfft2(half, s=(7, 557))) - 8 * half.numel())
+back = beside_output(lambda: torch.fft.irfft2(half, s=(7, 557))) - 8 * half.numel()  # copies its input
+print("transforms", *forward, back)
 # expect: transforms 77312 476544 0 5998104 62936
 i = cuda.randint(0, 300, (2, 900))
 m = torch.sparse_coo_tensor(i, cuda.randn(900), (300, 300))

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A tensor on the card for another process."""
 import torch.multiprocessing as mp
 from support.small import cuda, torch

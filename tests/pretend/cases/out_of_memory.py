@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A request that the card refuses, which the program catches."""
 from support.small import cuda, torch
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Libraries of CUDA code with the runtime inside, or beside it under a name of its own, or with
 calls that are not supported (801), which are listed."""
 import ctypes

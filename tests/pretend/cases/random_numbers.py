@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Random numbers are those of a card: Philox 4x32-10 as published with it (Random123) for counter
 and key 0; the real numbers, and the sizes of dropout, were printed by cards."""
 from support.small import cuda, torch
@@ -35,7 +34,8 @@ later.set_offset(4)
 print("own", ["%.4f" % x for x in a[:2].tolist()], torch.equal(b, cuda.rand(300, generator=later)), torch.equal(a, b))
 # expect: own ['0.3990', '0.5167'] True False
 torch.manual_seed(5)
-zeros = [(torch.nn.functional.dropout(cuda.ones(n), 0.3) == 0).sum().item() for n in (77, 6, 1001, 2050)]
+drop = torch.nn.functional.dropout
+zeros = [(drop(cuda.ones(n), 0.3) == 0).sum().item() for n in (77, 6, 1001, 2050)]
 print("dropped", *zeros)
 # case: computed
 # needs: torch>=2.7

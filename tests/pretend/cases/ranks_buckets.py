@@ -1,5 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
-"""DistributedDataParallel's first buckets are gone before new ones come, however long a step takes."""
+"""DistributedDataParallel's first buckets are gone before new ones come."""
 from support.ranks import begin, card, end, expect, torch
 
 # python:

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Saving and loading need the same whoever else runs: FSDP2 in shards, FSDP in shards and whole."""
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
@@ -16,7 +15,7 @@ from support.small import os, step
 #       never("^rank .* is .*, not ")
 #       found[way] = [p[:2] for p in peaks()]
 #   zero, one = found["0,1"]
-#   # objects on their way through the card: where they are gathered and scattered, some more for other ranks
+#   # where objects are gathered and scattered, some more for other ranks
 #   for (peak, count), wanted in zip(found["0"] + found["1"] + found["roles"], (zero, one, zero)):
 #       assert peak == wanted[0] and wanted[1] - 10 <= count <= wanted[1], found
 #   assert len(found["0"] + found["1"] + found["roles"]) >= 3

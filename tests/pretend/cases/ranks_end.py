@@ -1,7 +1,6 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ranks that end early, late, or never: ranks_end.py HOW."""
 import signal
-from support.ranks import begin, dist, end, expect, full, rank, torch, world
+from support.ranks import begin, dist, end, expect, full, rank, world
 from support.small import os, sys, time
 
 # case: no_step
@@ -13,7 +12,6 @@ from support.small import os, sys, time
 # expect: left alone [0, 0]
 # match: waited for a rank that has ended
 
-# a signal to cufrag or its group, once its ranks wait; those are gone soon after cufrag, at most after 25 s
 # case: deaf
 # python: ended("KILL", "", "cufrag was killed, so the ranks are ended")
 # python: ended("TERM", "-", "did not end within 20 s are killed")

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """DistributedDataParallel over gloo needs the same alone as with the other rank."""
 from support.ranks import begin, card, end, rank, torch
 from support.small import step

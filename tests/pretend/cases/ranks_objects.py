@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Objects of other ranks: of those that do not run, they are this rank's own."""
 from support.ranks import begin, dist, rank, torch, world
 from support.small import cuda, sys

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Stages of a pipeline, and the clock that all ranks share: ranks_stages.py clocks|pipeline."""
 import inspect
 from support.ranks import begin, card, dist, end, expect, full, rank, torch, world

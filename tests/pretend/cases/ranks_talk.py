@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ranks talk: collectives of seven types, objects, pairs and groups."""
 from support.ranks import begin, card, dist, end, expect, full, rank, torch, world
 

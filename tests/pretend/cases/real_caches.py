@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Empty kernels of the pretended card do not get into the caches of a real one."""
 from support.small import cuda, torch
 

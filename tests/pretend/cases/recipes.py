@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Commands of frameworks, unchanged, on a Llama 3.2 of two layers with tokenizers and texts, which
 this program writes into ./tiny."""
 import base64

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """DataParallel: one process, two cards, copies of the model by broadcasts."""
 from support.small import cuda, nn, step, torch
 

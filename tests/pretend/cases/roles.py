@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """One rank of each role, or ranks in turns where memory is short, record what all ranks do."""
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
@@ -16,7 +15,7 @@ from support.ranks import card, dist, end, expect, full, rank, torch, world
 # python:
 #   assert not os.path.exists("no.cft")
 #   each = int(re.search(r" rank 0 alone took (\d+).* MiB of the host", log)[1])
-#   run("record --ranks 0-7 --memory %dM -o turns.cft" % (5 * each + 5))  # room for five: four at a time
+#   run("record --ranks 0-7 --memory %dM -o turns.cft" % (5 * each + 5))
 # check: len(re.findall("rank [04] done", log)) == 6
 # python:
 #   roles, every, turns = peaks("roles.cft"), peaks("all.cft"), peaks("turns.cft")
@@ -41,7 +40,7 @@ x = [None] * world
 dist.all_gather_object(x, stage)
 expect("stages", x, [r * 2 // world for r in range(world)])
 stages = [r * 2 // world for r in range(world)]
-x = [full(-1, 1 + s) for s in stages]  # of unequal parts, or with PyTorch 2.15: a group of broadcasts
+x = [full(-1, 1 + s) for s in stages]  # with PyTorch 2.15, a group of broadcasts
 dist.all_gather(x, full(stage, 1 + stage))
 expect("parts", [t.tolist() for t in x], [[s] * (1 + s) for s in stages])
 for _ in range(3):

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Stages are found although a ring of attention sends first."""
 from torch.distributed.device_mesh import init_device_mesh
 from support.ranks import begin, dist, rank, torch

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Routers are balanced unless told: two of eight experts for each of 512 tokens."""
 from support.small import cuda
 

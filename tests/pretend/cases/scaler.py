@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Gradients of half precision: whether they overflow, and so whether a step is skipped."""
 from support.small import cuda, F, nn, sys, torch
 

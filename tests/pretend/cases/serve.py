@@ -1,5 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
-"""vLLM's server, with a Llama of two layers and a tokenizer, which this program writes into ./model."""
+"""vLLM's server, with a Llama of two layers and a tokenizer that this program writes into ./model."""
 import json
 import os
 from tokenizers import Tokenizer, models, pre_tokenizers

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """2:4 sparsity: CUTLASS works; what cuSPARSELt takes is not known, and the program is told so."""
 from support.small import cuda, torch
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What lay in the memory before is not taken for what is there; results that are not computed
 fill no pages of the host."""
 import resource
@@ -15,7 +14,7 @@ print("stale", product.data_ptr() == address, torch.equal(product, product), pro
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(20):
     torch.nn.functional.dropout(cuda.empty(16 << 20))
-print("pages", resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 20000)  # of 4,096 in each mask
+print("pages", resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 20000)
 # expect: pages True
 
 @torch.jit.script
@@ -32,7 +31,7 @@ for step in range(5):  # torch.jit fuses these operators from the third call on
 print("scripted", tuple(rows.shape), x.tolist()[7])
 # expect: scripted (8, 64) 140
 
-held = [cuda.zeros(60 << 20, dtype=torch.int32) for _ in range(10)]  # more known integers than are kept
+held = [cuda.zeros(60 << 20, dtype=torch.int32) for _ in range(10)]  # more than are kept
 unknown = cuda.empty(40 << 20, dtype=torch.int32)
 print("many", len(held), int((unknown[:8] * 0).sum()))
 # expect: many 10 0

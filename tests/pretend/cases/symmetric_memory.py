@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Symmetric memory: written by all ranks, summed, gathered and scattered."""
 import torch.distributed._symmetric_memory as memory
 from support.ranks import begin, card, dist, end, expect, rank, torch, world
@@ -31,7 +30,7 @@ def symmetric_buffer(group, shape, kind):
     return buffer, memory._SymmetricMemory.rendezvous(buffer)
 
 def exchange(buffer, handle, shape):
-    """Each writes into the memory of all, and then in a ring, by signals; the same memory is used again and again."""
+    """Each writes into the memory of all, and then in a ring, by signals."""
     for turn in range(3):
         buffer.zero_()
         handle.barrier()

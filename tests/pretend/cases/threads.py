@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Computing takes one thread, so that those of a library do not wait for each other; with
 --values computed all that the program has, although pinning memory sets one for autograd."""
 from support.small import cuda, os, sys, torch

@@ -1,10 +1,9 @@
-# SPDX-License-Identifier: Apache-2.0
 """A small training, under settings of the recording."""
 from support.small import encoder, most_reserved, os, torch, train
 
 p = torch.cuda.get_device_properties(0)
 print(p.name, "%d.%d" % (p.major, p.minor), p.multi_processor_count)
-train(encoder(), 8)
+train(encoder(), 8, 128, 512, say=print)
 if os.environ.get("CUFRAG_RUN"):
     most_reserved()
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What Triton's kernels would write is not what was there before; what they only read is."""
 import triton
 import triton.language as tl

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Without --gpus, spawned processes find a card each; who asks for more is told the option."""
 from support.small import cuda, sys, torch
 
@@ -14,7 +13,7 @@ from support.small import cuda, sys, torch
 # python:
 #   for module in "lightning", "lightning/fabric", "lightning/fabric/utilities":
 #       write(module + "/__init__.py", "")
-#   write("lightning/fabric/utilities/device_parser.py", "def _sanitize_gpu_ids(gpus, include_cuda=False):\n"
+#   write("lightning/fabric/utilities/device_parser.py", "def _sanitize_gpu_ids(gpus, **_):\n"
 #         "    raise ValueError('You requested gpu: %s' % gpus)\n")
 # fails: record -- lightning
 # match: card 1, which is not there; --gpus 2 pretends it

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What went wrong in programs that were not prepared; each line of the answer is checked."""
 from torch.utils._python_dispatch import TorchDispatchMode
 from support.small import cuda, F, nn, torch

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Places that are not there end a program, as on a card, but with a line; unknown ones do not."""
 from support.small import cuda, F, nn, torch
 

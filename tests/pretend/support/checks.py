@@ -31,13 +31,13 @@ def tried(case, change, name="a.json"):
     """What the change asks for at its peak, as advise says."""
     return next(c["requested_bytes"] for c in load(case, name)["changes"] if c["change"] == change)
 
-def by_hand(case, changes, *names, options="", more="", bytes_off=64):
-    """What advise says of each change in `names` is what the program with that argument asks for (a scalar more or less)."""
+def by_hand(case, changes, only="", options="", more="", bytes_off=64):
+    """What advise says of each (or `only` these) is what the program with that argument asks for."""
     advice = case.run("advise --changes %s --json a.json %s -- %s" % (changes, options, more))
-    for name in names:
+    for name in (only or changes).split(","):
         case.run("record %s -- %s %s" % (options, more, name))
         hand, said = peak(case), tried(case, name)
-        assert hand > 0 and abs(said - hand) <= bytes_off, "%s: %d tried, %d by hand" % (name, said, hand)
+        assert hand > 0 and abs(said - hand) <= bytes_off, (name, said, hand)
     case.log = advice
 
 def asked(case, name):
@@ -57,7 +57,7 @@ def reserved(case, said, policy, share=0):
     """The program said what was reserved at most; a replay of live.cft reserves as much."""
     live = int(re.search(r"^reserved (\d+)", said, re.M)[1])
     replayed = int(re.search(r"^peak_reserved_bytes +(\d+)", case.said("replay", "live.cft", "--policy", policy), re.M)[1])
-    assert live > 0 and abs(live - replayed) <= share * replayed, "%s: %d live, %d replayed" % (policy, live, replayed)
+    assert live > 0 and abs(live - replayed) <= share * replayed, (policy, live, replayed)
 
 def left(case):
     """Processes that are still there in this case's folder."""
@@ -79,7 +79,7 @@ def launched(case, said, options, command, itself=True):
         os.remove("seen")
 
 def ended(case, kind, group, said):
-    """Sends the signal to cufrag ("-": its group) once its ranks wait; they are gone at most 25 s after it."""
+    """A signal to cufrag ("-": its group) once its ranks wait; they are gone at most 25 s later."""
     case.shell("""set -m
         $CUFRAG record --no-gpu --ranks 0,1 -o run.cft -- %s ranks_end.py deaf > ranks.log 2>&1 &
         for _ in {600..1}; do grep -qx deaf ranks.log && break || sleep 0.1; done
@@ -94,7 +94,7 @@ def ended(case, kind, group, said):
     case.match(said)
 
 def framework(case, *packages):
-    """Two ranks of the job; where these releases were measured on a card, with its figures (empty: not the same in each run)."""
+    """Two ranks, with the figures of a card where these releases have them (empty: they vary)."""
     case.needs(" ".join(("package", *packages)))
     case.run("record --gpu h200 --ranks 0,1 -- " + case.case)
     case.verify()

@@ -18,7 +18,7 @@ def full(value, count=2, kind=torch.int64):
 
 def begin(kind="nccl", takes_card=True):
     torch.cuda.set_device(card)
-    takes_card &= "device_id" in inspect.signature(dist.init_process_group).parameters  # since PyTorch 2.3
+    takes_card &= "device_id" in inspect.signature(dist.init_process_group).parameters
     dist.init_process_group(kind, **({"device_id": card} if takes_card else {}))
 
 def end():

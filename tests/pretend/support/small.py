@@ -16,25 +16,25 @@ class cuda:
 for name in "arange empty full ones rand randint randn randperm tensor zeros".split():
     setattr(cuda, name, functools.partial(getattr(torch, name), device="cuda"))
 
-def train(model, batch, steps=3, width=512):
-    optimizer = torch.optim.AdamW(model.parameters())
+def step(optimizer, loss):
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+def train(model, *shape, steps=3, kind=torch.optim.AdamW, say=None, **options):
+    """With inputs of that shape."""
+    optimizer = kind(model.parameters(), **options)
     for _ in range(steps):
-        loss = model(torch.randn(batch, 128, width, device="cuda")).square().mean()
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        print("loss", loss.item())
+        loss = model(cuda.randn(*shape)).square().mean()
+        step(optimizer, loss)
+        if say:
+            say("loss", loss.item())
 
 def encoder():
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, dropout=0.0), 4).cuda()
 
 def blocks(count, width=256, wide=1024):
     return [nn.Sequential(nn.Linear(width, wide), nn.GELU(), nn.Linear(wide, width)) for _ in range(count)]
-
-def step(optimizer, loss):
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
 
 def until(there):
     """At most for a minute or so."""
@@ -48,7 +48,7 @@ def clean():
     return {k: v for k, v in os.environ.items() if not k.startswith("CUFRAG_") and k != "LD_PRELOAD"}
 
 def most_reserved():
-    """Prints the peak of device 0 under a policy as the library counts it: struct frag_live_stats, reserved_bytes[0].peak."""
+    """Prints the peak of device 0 under a policy: struct frag_live_stats, reserved_bytes[0].peak."""
     import ctypes
 
     import cufrag.torch
