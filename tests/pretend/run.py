@@ -77,7 +77,7 @@ def release(package):
 
 class Case:
     def __init__(self, cufrag, file, case, found):
-        self.cufrag, self.file, self.case, self.found, self.log = cufrag, file, case, found, ""
+        self.cufrag, self.file, self.case, self.found, self.log = cufrag, file, case, found, None
         self.root, self.environment, self.python, self.release = ROOT, ENV, PYTHON, release
 
     def follow(self):
@@ -91,6 +91,7 @@ class Case:
                     self.one(kind, number, text, dict(names, log=self.log))
                 except AssertionError as e:
                     raise AssertionError("# %s: %s: %s" % (kind, text, e)) from e
+        assert self.log is not None, "nothing ran"
 
     def one(self, kind, number, text, names):
         if kind == "python":
@@ -206,7 +207,7 @@ def attempt(cufrag, name, file, case, found):
             print("skipped %s: %s" % (name, why))
             return "skipped"
         except Exception:
-            print("failed", name, traceback.format_exc(), *one.log.splitlines()[-100:], sep="\n")
+            print("failed", name, traceback.format_exc(), *(one.log or "").splitlines()[-100:], sep="\n")
             return "failed"
         finally:
             os.chdir(ROOT)

@@ -3,8 +3,7 @@ from support.small import os, sys
 
 # python:
 #   write("site-packages/early.py", "import os; loaded_by = os.getpid()")
-#   run("layout --gpu h100 --world 2 --policies pytorch --check 0 --fresh --jobs 2 --csv rows.csv "
-#       "--vary {mb}=5,6,7,8,9 -- {mb}", PYTHONPATH=os.path.abspath("site-packages"))
+#   layout("--world 2 --jobs 2 --vary {mb}=5,6,7,8,9 -- {mb}")
 #   match("started anew")
 #   # as many MiB as it was given: a weight of 4 MiB for each
 #   every = [line.split(",") for line in lines("rows.csv")]

@@ -8,15 +8,14 @@ from support.small import os, sys, time, torch, train
 # python:
 #   of = {}
 #   for way in "--anew", "":
-#       run("layout %s --gpu h100 --policies pytorch --check 0 --fresh --jobs 2 --csv rows.csv "
-#           "--vary {kind}=plain,folder,child,thread,closed,exits,group,parent -- {kind}" % way, status=...)
+#       layout(way + " --jobs 2 --vary {kind}=plain,folder,child,thread,closed,exits,group,parent -- {kind}", ...)
 #       of[way] = lines("rows.csv")
 #       drawn = [line.split() for line in lines("numbers")]
 #       os.remove("numbers")
 #   assert of[""] == of["--anew"] and any("three is no number" in line for line in of[""]), of
 #   never("started anew")
 #   assert len(drawn) >= 8 and all(len(set(column)) == len(drawn) for column in zip(*drawn)), drawn
-#   assert not left("forks_alike.py")
+#   assert not left()
 kind = sys.argv[1]
 assert __name__ == "__main__" and sys.modules["__main__"].__file__ == os.path.abspath(__file__) and len(sys.argv) == 2
 assert os.environ["CUFRAG_RECORD"] and not [n for n in os.environ if n.startswith("CUFRAG_KEPT")]

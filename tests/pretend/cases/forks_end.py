@@ -9,8 +9,7 @@ from support.small import cuda, os, sys
 #           to.write("apart\\n")
 #   taken, log = Taken(), open("loaded", "a")
 #   ''')
-#   run("layout --gpu h100 --policies pytorch --check 0 --fresh --jobs 1 --vary {n}=1,2,3,4,5,6 -- {n}",
-#       PYTHONPATH=os.path.abspath("site-packages"))
+#   layout("--jobs 1 --vary {n}=1,2,3,4,5,6 -- {n}")
 #   assert sorted(lines("ends")) == ["0"] + ["1"] * 7, lines("ends")
 #   assert sum(lines("text%d" % n).count("written") for n in range(1, 7)) == 6
 #   assert lines("loaded").count("written") == 8 and lines("apart").count("apart") == 1

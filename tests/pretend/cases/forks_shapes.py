@@ -8,9 +8,9 @@ from support.small import sys, train
 # python:
 #   of = {}
 #   for way, batches in ("--anew", "6"), ("", "1,2,3,4,5,6"):
-#       run("layout %s --gpu h100 --world 4 --policies pytorch --check 0 --fresh --jobs 1 --csv rows.csv --vary {n}=%s -- {n}"
-#           % (way, batches))
-#       six = [line.replace(",card,", ",recorded,") if way else line for line in lines("rows.csv") if "n=6" in line]
+#       layout("%s --world 4 --jobs 1 --vary {n}=%s -- {n}" % (way, batches))
+#       six = [line for line in lines("rows.csv") if "n=6" in line]
+#       six = [line.replace(",card,", ",recorded,") for line in six] if way else six
 #       of[way] = six, [line == "0" for line in lines("counts")]
 #       os.remove("counts")
 #   (anew, anew_none), (forked, forked_none) = of["--anew"], of[""]

@@ -23,14 +23,14 @@ from support.small import blocks, cuda, nn, sys, torch, train
 
 # which module asks for a card is not seen, so only PyTorch itself is loaded before the forks
 # case: layouts
-# run: HIDDEN=torch.cuda._lazy_init PYTHONPATH=support/hidden layout --gpu h100 --policies pytorch --check 0 --fresh --jobs 1 \
-#   --csv rows.csv --vary {n}=1,2,3 -- plain {n}
+# python: layout("--jobs 1 --vary {n}=1,2,3 -- plain {n}", HIDDEN="torch.cuda._lazy_init", PYTHONPATH="support/hidden")
 # check: sum(",fits," in line for line in lines("rows.csv")) == 3
 # never: started anew
 
 # the roles are not known without the groups
 # case: roles
-# fails: HIDDEN=torch.distributed.distributed_c10d._new_process_group_helper PYTHONPATH=support/hidden record --ranks roles --world 4 -- ranks
+# fails: HIDDEN=torch.distributed.distributed_c10d._new_process_group_helper PYTHONPATH=support/hidden \
+#   record --ranks roles --world 4 -- ranks
 # match: went on without roles of ranks: .*_new_process_group_helper
 # match: roles of the ranks are not known
 

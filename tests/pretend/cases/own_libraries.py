@@ -8,13 +8,12 @@ from support.small import cuda, os, torch
 
 # needs: tool cc
 # python:
-#   name, inside = "libcudart-0a1b2c3d.so.13", root + "/tests/pretend/support/inside.c"
-#   torch = shell([python, "-c", "from importlib.util import find_spec as f; print(*f('torch').submodule_search_locations)"])
-#   os.makedirs("site/own.libs"), os.symlink(torch.strip(), "site/torch")
+#   name, inside = "libcudart-0a1b2c3d.so.13", "support/inside.c"
+#   find = "from importlib.util import find_spec; print(*find_spec('torch').submodule_search_locations)"
+#   os.makedirs("site/own.libs"), os.symlink(shell([python, "-c", find]).strip(), "site/torch")
 #   cc = "cc -w -shared -fPIC -D"
 #   shell("%sRUNTIME -Wl,-soname,%s -o site/own.libs/%s %s" % (cc, name, name, inside))
 #   shell("%sUSER -Wl,-rpath,$PWD/site/own.libs -o renamed.so %s site/own.libs/%s" % (cc, inside, name))
-#   shell("cp %s ." % inside)
 #   run("PYTHONPATH=site record")
 # match 2: ^inside 1 True True$
 # python:
@@ -35,7 +34,8 @@ def build(name, *options):
     return ctypes.CDLL(os.path.abspath(name))
 
 cuda.ones(10)
-for inside in build("inside.so", "inside.c", '-DHIDDEN=__attribute__((visibility("hidden")))'), ctypes.CDLL(os.path.abspath("renamed.so")):
+hidden = build("inside.so", "support/inside.c", '-DHIDDEN=__attribute__((visibility("hidden")))')
+for inside in hidden, ctypes.CDLL(os.path.abspath("renamed.so")):
     inside.managed.restype = ctypes.c_void_p
     before = torch.cuda.mem_get_info()[0]
     print("inside", inside.count(), inside.managed() > 1 << 40, before - torch.cuda.mem_get_info()[0] >= 3 << 20)

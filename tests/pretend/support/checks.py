@@ -70,9 +70,15 @@ def left(case):
             pass
     return found
 
+def layout(case, line, status=0, **variables):
+    """Of the program's layouts on an H100 (or another --gpu), rows.csv."""
+    card = "" if "--gpu" in line else "--gpu h100"
+    line = "layout --policies pytorch --check 0 --fresh --csv rows.csv %s %s" % (card, line)
+    case.run(line, status, **{"PYTHONPATH": os.path.abspath("site-packages"), **variables})
+
 def launched(case, said, options, command, itself=True):
     """The ranks of a layout say what they say under the launcher itself, too."""
-    runs = ["layout --gpu h100 --world 2 --policies pytorch --fresh --check 0 %s --- %s" % (options, command)]
+    runs = ["layout --gpu h100 --world 2 --policies pytorch --fresh --check 0 %s --- " % options + command]
     for line in runs + ["record --gpu h100 --- " + command] * itself:
         case.run(line, HF_HUB_OFFLINE="1")
         assert said in lines(case, "seen"), lines(case, "seen")
