@@ -24,12 +24,6 @@ def layers(count=3):
 def batch():
     return torch.randn(4, 64, WIDTH, device=card)
 
-def train(optimizer, loss):
-    for _ in range(STEPS):
-        loss().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
 def accelerate(kind):
     from accelerate import Accelerator, FullyShardedDataParallelPlugin as Plugin
     wrapped = dict(auto_wrap_policy="transformer_based_wrap", transformer_cls_names_to_wrap=["TransformerEncoderLayer"])
@@ -102,7 +96,11 @@ def torchao(kind):
     import torchao.optim
     from torch._dynamo.utils import counters
     net = nn.Sequential(*[nn.Linear(WIDTH, WIDTH) for _ in range(3)]).cuda()
-    train(torchao.optim.AdamW8bit(net.parameters()), lambda: net(batch()).square().mean())
+    optimizer = torchao.optim.AdamW8bit(net.parameters())
+    for _ in range(STEPS):
+        net(batch()).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
     assert counters["stats"]["unique_graphs"] == len({p.shape for p in net.parameters()})
 
 def language():
@@ -157,12 +155,12 @@ def megatron(kind):
     GPT, config = megatron_parts(tensor_model_parallel_size=world, use_cpu_initialization=True, pipeline_dtype=torch.float32)
     net = GPT(config=config, transformer_layer_spec=get_gpt_layer_local_spec(), vocab_size=1024, max_sequence_length=64).cuda()
     optimizer = torch.optim.AdamW(net.parameters())
-
-    def loss():
-        tokens = torch.randint(0, 1024, (4, 64), device=card)
-        return net(tokens, places, mask, labels=tokens).mean()
     places, mask = torch.arange(64, device=card).expand(4, 64), mask_of_later()
-    train(optimizer, loss)
+    for _ in range(STEPS):
+        tokens = torch.randint(0, 1024, (4, 64), device=card)
+        net(tokens, places, mask, labels=tokens).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
 def mask_of_later():
     return torch.ones(64, 64, device=card).triu(1).bool().expand(4, 1, 64, 64)
@@ -175,12 +173,12 @@ def transformer_engine(kind):
     GPT, config = megatron_parts(pipeline_dtype=torch.bfloat16, gradient_accumulation_fusion=False, attention_dropout=0,
                                  hidden_dropout=0, **BF16, **split)
     net = GPT(config=config, transformer_layer_spec=spec(), vocab_size=1024, max_sequence_length=512).cuda().bfloat16()
-    length = 512 // split.get("context_parallel_size", 1)
-
-    def loss():
+    optimizer, length = torch.optim.AdamW(net.parameters()), 512 // split.get("context_parallel_size", 1)
+    for _ in range(STEPS):
         tokens = torch.randint(0, 1024, (4, length), device=card)
-        return net(tokens, torch.arange(length, device=card).expand(4, length), None, labels=tokens).mean()
-    train(torch.optim.AdamW(net.parameters()), loss)
+        net(tokens, torch.arange(length, device=card).expand(4, length), None, labels=tokens).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
 def megatron_pipeline():
     """A GPT in two virtual stages on each rank, by its interleaved schedule, its DDP and its distributed optimizer."""

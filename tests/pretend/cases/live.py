@@ -1,8 +1,8 @@
 """Whatever a policy may meet in a running program."""
 import gc
 import threading
-import cufrag.torch
 from support.small import cuda, failed_capture, graph, nn, os, torch
+import cufrag.torch
 
 # python:
 #   for policy in "vmm", "tlsf", "pytorch:expandable_segments:True":

@@ -2,8 +2,8 @@
 import glob
 import json
 import subprocess
-import cufrag
 from support.small import clean, cuda, encoder, os, torch, train, until
+import cufrag
 
 # needs: tool cc
 # python:

@@ -1,7 +1,7 @@
 """torch.cuda answers under a policy as it does without: "answered" when all is right."""
 import inspect
-import cufrag
 from support.small import cuda, torch
+import cufrag
 
 # run: run --policy vmm --record live.cft
 # expect: answered
