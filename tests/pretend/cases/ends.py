@@ -30,4 +30,4 @@ elif how == "raise":
     raise ValueError(how)
 elif how.startswith("SIG"):
     os.kill(os.getpid(), getattr(signal, how))
-{"exit": sys.exit, "os_exit": os._exit}[how](5)
+{"exit": sys.exit, "os_exit": os._exit}.get(how, print)(5)
