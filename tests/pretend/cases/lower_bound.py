@@ -4,7 +4,7 @@ from support.small import cuda, sys, torch
 # case: recorded
 # fails: record --capacity 2G --context 512M --frames -- 4 1
 # fails 6: fit run.cft --policy pytorch
-# match: need is unknown above 2 GiB: .* ended out of memory at event 1 \(lower_bound.py:<1>
+# match: need is unknown above 2 GiB: .* ended out of memory at event 1 \(.*lower_bound.py:<1>\b
 
 # with a program, it is recorded again with enough of it, on the card that is advised, too
 # case: again
