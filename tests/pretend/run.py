@@ -78,26 +78,26 @@ def release(package):
 class Case:
     def __init__(self, cufrag, file, case, found):
         self.cufrag, self.file, self.case, self.found, self.log = cufrag, file, case, found, None
-        self.root, self.environment, self.python, self.release = ROOT, ENV, PYTHON, release
+        self.root, self.environment, self.python, self.release, self.names = ROOT, ENV, PYTHON, release, {}
 
     def follow(self):
         from support import checks
-        names = {"os": os, "re": re, **{k: getattr(self, k) for k in dir(self) if k[0] != "_"}}
+        self.names.update({k: getattr(self, k) for k in dir(self) if k[0] != "_"}, os=os, re=re)
         for name, function in inspect.getmembers(checks, inspect.isfunction):
-            names[name] = functools.partial(function, self)
+            self.names[name] = functools.partial(function, self)
         for case, kind, number, text in self.found:
             if case in ("", self.case) and kind != "case":
                 try:
-                    self.one(kind, number, text, dict(names, log=self.log))
+                    self.one(kind, number, text)
                 except AssertionError as e:
                     raise AssertionError("# %s: %s: %s" % (kind, text, e)) from e
         assert self.log is not None, "nothing ran"
 
-    def one(self, kind, number, text, names):
+    def one(self, kind, number, text):
         if kind == "python":
-            exec(text, names)
+            exec(text, self.names)
         elif kind == "check":
-            assert eval(text, names), "it is not so"
+            assert eval(text, self.names), "it is not so"
         else:
             numbered = [number] if kind in ("fails", "match") else []
             getattr(self, kind)(*[text] if text else [], *numbered)
@@ -133,7 +133,7 @@ class Case:
             finally:
                 p.kill()
         with open("log", errors="replace") as log:
-            self.log = log.read()
+            self.log = self.names["log"] = log.read()
         assert got == status or status is ... or status is None and got, "its status is %d" % got
         return self.log
 
