@@ -398,7 +398,7 @@ test-gpu: tests-build
 #: test-torch fetch PyTorch into build/torch-env (1 to 2 GB) and record small trainings without a GPU
 .PHONY: test-torch
 test-torch: $(B)/cufrag
-	@tests/torch/run.sh --fetch $(B)/cufrag
+	@tests/pretend/run.py --fetch $(B)/cufrag
 
 #: asan       units, conformance and chosen commands under AddressSanitizer and UndefinedBehaviorSanitizer
 asan:
