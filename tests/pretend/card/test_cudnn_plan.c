@@ -212,7 +212,7 @@ static void plan_for(const char *card)
 
 	setenv("CUFRAG_NOGPU", card, 1);
 	snprintf(setting, sizeof(setting),
-		 "/usr/bin/python3\nsrc/inside/nogpu/python/cufrag_planner.py\n%s",
+		 "/usr/bin/python3\nsrc/pretend/python/cufrag_planner.py\n%s",
 		 machines_cudnn());
 	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
 	snprintf(setting, sizeof(setting),
@@ -253,78 +253,6 @@ static struct conv grouped_conv(int kind, int type, bool last, int64_t n, int64_
 	return v;
 }
 
-/* Where the card takes another one. Of points in half precision with channels last the trees have six of ten; who mends this moves it to
- * as_measured. */
-static void missed_by_the_trees(void)
-{
-	struct conv v = grouped_conv(NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 480, 28,
-				     832, 1, 1, 1);
-	const int64_t measured = 15974672;
-	struct nogpu_plans plans;
-
-	MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
-	MUST(llabs(plans.at[0].bytes - measured) >= 512);
-}
-
-/*
- * As an H200 took them: copies alone, with the partial sums of a whole card, cuBLASLt's products of points, single channels, whose
- * kernels cuDNN proposes only where it finds a driver, and transforms.
- */
-static void as_measured(void)
-{
-	static const struct {
-		int kind, type;
-		bool last;
-		int64_t n, c, side, k, r, stride, groups, bytes;
-	} rows[] = {
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, true, 16, 512, 16, 512, 3, 1, 1, 7864959 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 32, 1280, 8, 1280, 3, 1, 1,
-		  47841935 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 128, 20, 128, 3, 1, 1,
-		  2359671 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, 16, 128, 28, 256, 3, 2, 1, 6816111 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 48, 2304, 80, 336, 1, 1, 1,
-		  148635648 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 160, 24, 56, 448, 1, 1, 1,
-		  7397648 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 2, 32, 28, 20, 1, 1, 1, 251136 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 1920, 28, 1408, 1, 1, 1,
-		  64880928 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 32, 832, 56, 144, 1, 1, 1,
-		  12460304 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 96, 162, 4, 972, 1, 1, 1,
-		  60466576 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, true, 50, 512, 14, 512, 7, 1, 512, 0 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, true, 10, 432, 28, 304, 1, 1, 1, 0 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 80, 480, 75, 80, 1, 1, 1, 0 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 8, 88, 36, 88, 3, 1, 88, 221184 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 20, 32, 129, 32, 3, 1, 32,
-		  184320 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, 16, 64, 28, 64, 3, 1, 1,
-		  15040512 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, 20, 288, 64, 288, 3, 1, 4,
-		  3043491904 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, 32, 16, 69, 64, 3, 1, 1, 26738688 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 4, 320, 20, 320, 3, 1, 8,
-		  11059200 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 20, 24, 224, 8, 3, 1, 1,
-		  462449664 },
-		{ NOGPU_CUDNN_CONV_FORWARD, BFLOAT, false, 24, 240, 28, 240, 5, 1, 8, 171000960 },
-	};
-	struct nogpu_plans plans;
-
-	plan_for(H200);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct conv v = grouped_conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n,
-					     rows[i].c, rows[i].side, rows[i].k, rows[i].r,
-					     rows[i].stride, rows[i].groups);
-
-		MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
-		MUST(llabs(plans.at[0].bytes - rows[i].bytes) < 512);
-	}
-	missed_by_the_trees();
-}
-
 /* The first plan that a program takes: all of them, or those without tensor cores. */
 static int64_t first_of(const struct nogpu_plans *plans, bool without)
 {
@@ -334,86 +262,98 @@ static int64_t first_of(const struct nogpu_plans *plans, bool without)
 	return -1;
 }
 
-/*
- * As an H200's cuDNN 9.19 planned what no tree was grown from: counters of sums that are split, in one and in several groups, and
- * none of them up to two rounds of tiles; transforms of programs that forbid tensor cores, and those that a card takes before plans with
- * tensor cores; products of cuBLASLt.
- */
-static void to_the_byte(void)
+#define MEASURED "tests/pretend/card/convolutions.csv"
+#define MISSED "tests/pretend/card/convolutions_missed.csv"
+#define MISSED_MOST 1 /* may only fall */
+
+struct measured {
+	struct conv conv;
+	bool without_tensor_cores;
+	int64_t bytes, off_at_most;
+};
+
+static int one_of(const char *word, const char *const *words)
 {
-	static const struct {
-		int kind, type;
-		bool last, without;
-		int64_t n, c, side, k, r, stride, groups, bytes;
-	} rows[] = {
-		{ NOGPU_CUDNN_CONV_FORWARD, HALF, false, false, 2, 288, 47, 672, 3, 1, 1,
-		  20813923 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, false, 4, 240, 33, 40, 3, 1, 1, 5224336 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, true, false, 160, 64, 19, 192, 5, 1, 1,
-		  7340527 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, false, false, 8, 320, 8, 160, 3, 1, 1,
-		  1413136 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, false, 48, 792, 20, 792, 3, 2, 3,
-		  42735408 },
-		{ NOGPU_CUDNN_CONV_FORWARD, HALF, false, false, 1, 1536, 64, 96, 3, 1, 3,
-		  14254128 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, true, 256, 960, 32, 320, 3, 1, 1,
-		  4189061120 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, true, true, 16, 672, 64, 192, 3, 1, 1,
-		  759324688 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, true, true, 1, 2048, 128, 256, 3, 1, 8,
-		  502530176 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, true, true, 256, 32, 16, 128, 3, 1, 1,
-		  432160784 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, true, 1, 2048, 4, 512, 3, 1, 8,
-		  311427072 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, true, 1, 448, 16, 3, 5, 1, 1, 16328208 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, false, 1, 240, 40, 32, 7, 1, 1,
-		  269137920 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 1, 320, 112, 576, 3, 1, 1,
-		  127696896 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 1, 240, 94, 240, 5, 1, 5,
-		  1542024960 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, false, 8, 16, 445, 5, 3, 1, 1,
-		  1810432 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, false, 12, 3, 24, 16, 5, 1, 1,
-		  1881984 },
-		{ NOGPU_CUDNN_CONV_FORWARD, BFLOAT, false, false, 48, 72, 45, 12, 3, 1, 1,
-		  83731968 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, false, 1, 82, 32, 256, 1, 1, 1,
-		  1427712 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, true, false, 8, 12, 19, 16, 1, 1, 1,
-		  277504 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, HALF, true, false, 1, 560, 224, 560, 3, 1, 5,
-		  137790099 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, true, false, 1, 384, 128, 256, 1, 1, 1,
-		  4718864 },
-		{ NOGPU_CUDNN_CONV_FORWARD, HALF, false, false, 10, 96, 7, 16, 3, 1, 1, 1253376 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 20, 880, 1, 880, 5, 1, 22,
-		  22497280 },
-		{ NOGPU_CUDNN_CONV_FORWARD, HALF, true, false, 2, 5, 64, 16, 1, 1, 1, 524544 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 672, 16, 42, 32, 3, 1, 1,
-		  1241726976 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, false, 2, 18, 320, 18, 3, 1, 1,
-		  2036736 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, false, 2, 36, 320, 18, 3, 1, 1,
-		  3760128 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, false, 4, 768, 32, 768, 1, 1, 1,
-		  7078160 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, false, 12, 1024, 18, 1024, 3, 1, 32,
-		  33030291 },
-	};
+	int i = 0;
+
+	while (words[i] && strcmp(words[i], word) != 0)
+		i++;
+	MUST(words[i]);
+	return i;
+}
+
+/* A line of either file. */
+static struct measured measured_of(const char *line)
+{
+	static const int kinds[] = { NOGPU_CUDNN_CONV_FORWARD, NOGPU_CUDNN_CONV_BACKWARD_DATA,
+				     NOGPU_CUDNN_CONV_BACKWARD_FILTER },
+			 types[] = { FLOAT, HALF, BFLOAT };
+	char op[9], type[6], layout[6], cores[9];
+	long long v[9];
+	struct measured m;
+	bool last;
+
+	MUST(sscanf(line,
+		    "%8[^,],%5[^,],%5[^,],%8[^,],%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld", op,
+		    type, layout, cores, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7],
+		    &v[8]) == 13);
+	last = one_of(layout, (const char *const[]){ "nchw", "nhwc", NULL });
+	m.without_tensor_cores = one_of(cores, (const char *const[]){ "any", "without", NULL });
+	m.conv = grouped_conv(
+		kinds[one_of(op, (const char *const[]){ "forward", "data", "filter", NULL })],
+		types[one_of(type, (const char *const[]){ "fp32", "fp16", "bf16", NULL })], last,
+		v[0], v[1], v[2], v[3], v[4], v[5], v[6]);
+	m.bytes = v[7];
+	m.off_at_most = v[8];
+	return m;
+}
+
+/* Lines of a file but its head. */
+static size_t read_lines(const char *path, char (*lines)[120], size_t most)
+{
+	FILE *f = fopen(path, "r");
+	size_t count = 0;
+
+	MUST(f && fgets(lines[0], sizeof(*lines), f));
+	while (count < most && fgets(lines[count], sizeof(*lines), f))
+		count++;
+	fclose(f);
+	return count;
+}
+
+static bool is_planned(struct measured *m)
+{
 	struct nogpu_plans plans;
 
-	plan_for(H200);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct conv v = grouped_conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n,
-					     rows[i].c, rows[i].side, rows[i].k, rows[i].r,
-					     rows[i].stride, rows[i].groups);
+	MUST(frag_nogpu_conv_planned(op_of(&m->conv), &plans));
+	return llabs(first_of(&plans, m->without_tensor_cores) - m->bytes) <= m->off_at_most;
+}
 
-		MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
-		MUST(first_of(&plans, rows[i].without) == rows[i].bytes);
+/*
+ * As an H200 with cuDNN 9.19 took them: copies alone, with the partial sums of a whole card, cuBLASLt's products of points,
+ * single channels, counters of sums that are split, and transforms. Those in MISSED are expected to come out wrong.
+ */
+static void as_measured(void)
+{
+	static char lines[200][120], missed[200][120];
+	size_t count = read_lines(MEASURED, lines, 200), expected = read_lines(MISSED, missed, 200);
+	size_t found = 0, wrong = 0;
+
+	plan_for(H200);
+	for (size_t i = 0; i < count; i++) {
+		struct measured m = measured_of(lines[i]);
+		bool is_expected = false;
+
+		for (size_t j = 0; j < expected; j++)
+			is_expected |= !strcmp(lines[i], missed[j]);
+		found += is_expected;
+		if (is_planned(&m) != is_expected)
+			continue;
+		wrong++;
+		fprintf(stderr, "%s: %s",
+			is_expected ? "no miss any more, take it off " MISSED : "missed", lines[i]);
 	}
+	MUST(!wrong && found == expected && expected <= MISSED_MOST);
 }
 
 /* Patches of 8 by 8 points in single precision: all that cuDNN proposes first has tensor cores. */
@@ -495,11 +435,6 @@ TEST(a_planner_that_ends_is_asked_no_more)
 TEST(the_machines_cudnn_plans_as_a_card)
 {
 	on_this_machine(as_measured);
-}
-
-TEST(plans_come_out_to_the_byte)
-{
-	on_this_machine(to_the_byte);
 }
 
 TEST(programs_without_tensor_cores_have_a_plan)
