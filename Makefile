@@ -140,6 +140,7 @@ endif
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(if $(wildcard src/view/script),$(B)/obj/src/view/view_data.o)
 CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(OUT)/inside_files_data.o
+LAB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard scripts/lab/*.c)))
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/pretend/*/test_*.c tests/policies/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
@@ -192,11 +193,17 @@ $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 $(eval $(call registry,way_list.inc,$(wildcard src/*/*/way_*.c),way_))
 $(eval $(call registry,preset_list.inc,$(wildcard src/pretend/layout/preset_*.c),preset_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc inside_file_list.inc cost_list.inc monitor_page.inc)
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc inside_file_list.inc cost_list.inc card_list.inc monitor_page.inc)
 
 # a page as C: a string for each of its lines
 $(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)
 	$(Q)sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $< > $@
+
+# known cards: FRAG_CARD(name, vendor, label, bytes, context, costs, on_request, source, then the chip)
+$(GEN)/card_list.inc: src/device/cards.csv | $(GEN)
+	$(Q)awk -F, 'NR > 1 { source = $$18; for (i = 19; i <= NF; i++) source = source "," $$i; \
+		printf "FRAG_CARD(\"%s\", \"%s\", \"%s\", %s, %s, \"%s\", %s, \"%s\", \"%s\"", $$1, $$2, $$3, $$4, $$5, $$6, $$7, source, $$8; \
+		for (i = 9; i <= 17; i++) printf ", %s", $$i; print ")" }' $< > $@
 
 # the cost profiles of measured cards: results/CARD/profile.csv
 COST_CSV := $(sort $(wildcard results/*/profile.csv))
@@ -348,13 +355,13 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ) $(READ_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(LAB_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ) $(READ_OBJ)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:
 
 .PHONY: tests-build
-tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(MPI_MODULE)
+tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE)
 
 # ---- tests -----------------------------------------------------------------------
 # Another BUILD has its own folder, also when B was given.
@@ -435,6 +442,13 @@ $(B)/bench_read: scripts/build/bench_read.c $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
 
+#: lab        the program that holds the simulated card against a real one, for scripts/lab
+.PHONY: lab
+lab: $(B)/lab
+$(B)/lab: $(LAB_OBJ) $(B)/libcufrag.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+
 #: counts     compare the instructions of fixed runs (valgrind) with tests/counts/; counts-update rewrites those
 .PHONY: counts counts-update
 counts: $(B)/cufrag
@@ -450,7 +464,7 @@ plots: $(B)/cufrag
 baseline: $(B)/cufrag
 	@tests/golden/run.sh --rewrite $(B)/cufrag
 
-#: docs       renew the generated parts of docs/
+#: docs       renew the generated parts of documents; reference pages go to build/docs
 docs: $(B)/cufrag
 	@scripts/build/docs.sh $(B)/cufrag
 
@@ -463,7 +477,11 @@ tables:
 
 # ---- lint ------------------------------------------------------------------------
 HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
-FORMATTED = $(sort $(shell find src policies tests -name '*.[ch]'))
+# not scripts/lab/upstream, whose stand-ins for the CUDA runtime are a line each
+FORMAT_SRC = $(sort $(filter-out $(NOT_FORMATTED) scripts/lab/upstream/%,\
+             $(shell find src policies tests scripts -name '*.[ch]' -o -name '*.cpp')))
+# these go when they are formatted
+NOT_FORMATTED := $(wildcard src/*/*/cufrag_*.cpp src/*/*/*/cufrag_*.cpp)
 
 # clock.h wants POSIX and is for the parts of cufrag itself
 PUBLIC := $(filter-out %/clock.h,$(sort $(wildcard src/include/frag/*.h)))
@@ -476,13 +494,17 @@ hdr-public: $(GENERATED)
 				{ echo "hdr-public: $$h does not compile as $$as" >&2; exit 1; }; done; done
 	@echo 'hdr-public: every public header compiles as C11 and as C++'
 
-.PHONY: lint layers hdr-check format format-check cppcheck tidy docs-check
-#: lint       layers, headers, format, cppcheck, clang-tidy, generated docs
-lint: layers hdr-check hdr-public format-check cppcheck tidy docs-check
+.PHONY: lint names layers hdr-check format format-check cppcheck tidy lint-shell lint-python docs-check
+#: lint       layers, names in documents, headers, format, cppcheck, clang-tidy, shellcheck, ruff, generated docs
+lint: layers names hdr-check hdr-public format-check cppcheck tidy lint-shell lint-python docs-check
 	@echo 'lint: clean'
 
 layers:
 	@scripts/build/check_layers.sh
+
+#: names      every path, section, command and option that documents and comments name exists
+names: $(B)/cufrag
+	@scripts/build/check_names.py $(B)/cufrag
 
 #: hdr-check  every header compiles alone
 hdr-check: $(GENERATED)
@@ -491,11 +513,11 @@ hdr-check: $(GENERATED)
 			-include $$h /dev/null || { echo "hdr-check: $$h does not compile alone" >&2; exit 1; }; done
 	@echo 'hdr-check: $(words $(HEADERS)) headers compile alone'
 
-#: format     reformat all C files in place
+#: format     reformat all C and C++ files in place
 format:
-	$(Q)clang-format -i $(FORMATTED)
+	$(Q)clang-format -i $(FORMAT_SRC)
 format-check:
-	$(Q)clang-format --dry-run -Werror $(FORMATTED)
+	$(Q)clang-format --dry-run -Werror $(FORMAT_SRC)
 	@echo 'format-check: clean'
 
 cppcheck: $(GENERATED)
@@ -513,6 +535,18 @@ tidy: $(GENERATED)
 			--extra-arg=max-nodes=$(TIDY_NODES) @ -- -std=c17 $(CPPFLAGS) $(CUDA_CPP) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
 	@echo 'tidy: clean'
 
+# Scripts that begin with #!; the cases of tests/cli are pieces of one, and tests/torch/run.sh is not clean yet.
+SHELL_SRC = .ci/run $(filter-out tests/cli/cases/% tests/torch/run.sh,\
+            $(shell find scripts src tests docs results -name '*.sh'))
+lint-shell:
+	$(Q)if command -v shellcheck > /dev/null; then shellcheck -x -S warning $(SHELL_SRC) && echo 'lint-shell: clean'; \
+		else echo 'lint-shell: skipped, no shellcheck (scripts/build/setup.sh ci)'; fi
+
+RUFF ?= $(firstword $(wildcard build/ci-ruff/bin/ruff) $(shell command -v ruff))
+lint-python:
+	$(Q)$(if $(RUFF),$(RUFF) check --quiet --no-cache && echo 'lint-python: clean',\
+		echo 'lint-python: skipped$(comma) no ruff (scripts/build/setup.sh ci)')
+
 docs-check: $(B)/cufrag
 	@scripts/build/docs.sh --check $(B)/cufrag
 
@@ -526,7 +560,7 @@ DOCS := $(SHARE)/doc/cufrag
 .PHONY: install uninstall deb clean help
 #: install    install into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
 install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
-	install -d "$(BIN)" "$(LIB)/pkgconfig" "$(INC)/frag/metrics" "$(DATA)/plot" "$(DOCS)/docs/img" "$(DOCS)/results/nogpu/img" "$(DOCS)/results/published/img" "$(DOCS)/docs/grafana" "$(SHARE)/man/man1" \
+	install -d "$(BIN)" "$(LIB)/pkgconfig" "$(INC)/frag/metrics" "$(DATA)/plot" "$(DOCS)/docs/img" "$(DOCS)/docs/grafana" "$(SHARE)/man/man1" \
 		"$(SHARE)/bash-completion/completions" "$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 $(B)/cufrag "$(BIN)/cufrag"
 	install -m 755 scripts/record_torch.py "$(BIN)/cufrag-record-torch"
@@ -541,8 +575,6 @@ endif
 	install -m 644 README.md CHANGELOG.md LICENSE "$(DOCS)"
 	install -m 644 $(wildcard docs/*.md) "$(DOCS)/docs"
 	install -m 644 $(wildcard docs/img/*) "$(DOCS)/docs/img"
-	install -m 644 $(wildcard results/nogpu/img/*) "$(DOCS)/results/nogpu/img"
-	install -m 644 $(wildcard results/published/img/*) "$(DOCS)/results/published/img"
 	install -m 644 $(wildcard docs/grafana/*) "$(DOCS)/docs/grafana"
 	@umask 022; printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: cufrag' \
 		'Description: replay of GPU memory histories through any allocation policy' 'Version: $(VERSION)' \

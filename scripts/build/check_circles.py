@@ -13,7 +13,8 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
+HERE = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE).resolve()
 ENDS = {".c", ".h", ".cu", ".cuh", ".def", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 
@@ -25,7 +26,8 @@ def unit(path):
 
 
 def found(name, path):
-    for base in (path.parent, ROOT / "src", ROOT / "src/include", ROOT / "policies", ROOT / "policies/common"):
+    bases = ("src", "src/include", "policies", "policies/common")
+    for base in (path.parent, *(ROOT / b for b in bases)):
         if (base / name).is_file():
             return (base / name).resolve()
     return None
@@ -74,7 +76,8 @@ def main():
                     continue
                 files[me].add(unit(to))
                 a, b = me.rpartition("/")[0], unit(to).rpartition("/")[0]
-                if a != b and not (a + "/").startswith(b + "/") and not (b + "/").startswith(a + "/"):
+                inside = (a + "/").startswith(b + "/") or (b + "/").startswith(a + "/")
+                if a != b and not inside:
                     folders.setdefault(a, set()).add(b)
                     folders.setdefault(b, set())
                 why.setdefault((me, unit(to)), path.name)
@@ -95,12 +98,14 @@ def main():
                 print(f"\t{a} includes {b} ({why[a, b]})", file=sys.stderr)
     for row in sorted(allowed - set(seen)):
         bad += 1
-        print("check_circles: docs/architecture.md excuses a circle that is not there: " + ", ".join(row), file=sys.stderr)
+        print("check_circles: docs/architecture.md excuses a circle that is not there: " +
+              ", ".join(row), file=sys.stderr)
     if not files:
         bad = print("check_circles: found no sources", file=sys.stderr) or 1
     if bad:
         return 1
-    print(f"circles: {len(files)} files and {len(folders)} folders, {len(seen)} circles, each with its reason")
+    print(f"circles: {len(files)} files and {len(folders)} folders, {len(seen)} circles, "
+          "each with its reason")
     return 0
 
 

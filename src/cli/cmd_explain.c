@@ -6,7 +6,7 @@
 #include "cli/common.h"
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
-#include "cli/viewing.h"
+#include "compare/lanes.h"
 #include "trace/writers/export_stacks.h"
 #include "explain/moment/explain.h"
 
@@ -63,8 +63,9 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 	FRAG_TRY(put_stacks(o, &stacks, err));
 	FRAG_TRY(frag_explained_answer(x, name, frag_policy_spec_text(x->in.spec), err));
 	if (cli->out)
-		FRAG_TRY(frag_cli_view_page(cli, in, &spec, 1, x->in.restores ? 0 : SIZE_MAX,
-					    x->m.event, x->m.text, x->texts, err));
+		FRAG_TRY(frag_lanes_page(&FRAG_CLI_LANES(cli), in, &spec, 1,
+					 x->in.restores ? 0 : SIZE_MAX, x->m.event, x->m.text,
+					 x->texts, err));
 	return frag_cli_show_answer(cli, x->texts, err);
 }
 
@@ -125,22 +126,24 @@ static const struct frag_arg options[] = {
 		  "else peak)" },
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
 	  .help = "replay under this policy (default: recorded)" },
-	{ FRAG_ARG_OWN, "of-device", .set = set_device, .value = "N",
+	{ FRAG_ARG_OWN, "of-device", .set = set_device, .value = "N", .rare = true,
 	  .help = "device of the trace (default: the one that reserved most)" },
 	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
 	  .max = 100000, .def = "10", .help = "rows of each table" },
 	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = frag_site_by_words,
 	  .def = "line", .help = "what a call site is" },
 	{ FRAG_ARG_TEXT, "frame", FRAG_ARG_AT(struct options, frame), .value = "WHICH",
+	  .rare = true,
 	  .help = "frame of a stack that counts: user (the innermost one of your own code), inner, "
 		  "outer, or a text that its file contains (default: user)" },
 	{ FRAG_ARG_TEXT, "folded", FRAG_ARG_AT(struct options, folded), .value = "FILE",
 	  .file = FRAG_ARG_WRITES,
 	  .help = "write live bytes by stack for flamegraph.pl, inferno or speedscope" },
 	{ FRAG_ARG_TEXT, "speedscope", FRAG_ARG_AT(struct options, speedscope), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .help = "write live bytes by stack for speedscope.app" },
+	  .file = FRAG_ARG_WRITES, .rare = true,
+	  .help = "write live bytes by stack for speedscope.app" },
 	{ FRAG_ARG_TEXT, "pprof", FRAG_ARG_AT(struct options, pprof), .value = "FILE",
-	  .file = FRAG_ARG_WRITES,
+	  .file = FRAG_ARG_WRITES, .rare = true,
 	  .help = "write live bytes by stack as a profile for pprof (go tool pprof, Pyroscope)" },
 	{ 0 },
 };
@@ -174,7 +177,7 @@ const struct frag_cmd frag_cmd_explain = {
 		    "  cufrag explain oom.pickle --at oom --out report\n"
 		    "  cufrag explain run.pickle --at peak --policy "
 		    "pytorch:expandable_segments:True\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_moment_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.init = init,

@@ -132,7 +132,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct options, vary), .value = "{NAME}=A..B",
 	  .help = "with --no-gpu: find the greatest number in place of {NAME} with which the "
 		  "program completes on --gpu, by recording it several times" },
-	{ FRAG_ARG_FLAG, "fresh", FRAG_ARG_AT(struct options, fresh),
+	{ FRAG_ARG_FLAG, "fresh", FRAG_ARG_AT(struct options, fresh), .rare = true,
 	  .help = "with --no-gpu: record again, even if an earlier call recorded the same "
 		  "command with the same environment and files" },
 	{ 0 },
@@ -178,8 +178,7 @@ const struct frag_cmd frag_cmd_fit = {
 		    "  cufrag fit traces/gnn.default.cft --margin 1G\n"
 		    "  cufrag fit run.pickle --cards ours.csv --out page\n"
 		    "  cufrag fit rank*.pickle --policies 'recorded; tlsf' --json fit.json\n",
-	.shared =
-		FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_fit_shape,
 	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows),
 	.run = run,

@@ -72,8 +72,12 @@ void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli 
 		     struct frag_arg_table *tables);
 /* After the parse: the card that --gpu, --capacity and the others describe. */
 int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err);
-/* --help of a command, on `to`; all: with the laboratory's options. */
+/* The heading of the table that all commands have; it is printed once, by `cufrag help options`. */
+extern const char frag_cli_every[];
+/* --help of a command, on `to`: a screen, or all: every option and example. */
 void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to);
+/* The options of every command. */
+void frag_cli_help_every(FILE *to);
 
 /* Prints "cufrag CMD: message" on stderr. Returns the exit status of the error. */
 int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err);
@@ -97,6 +101,8 @@ int frag_cli_open_nth(const struct frag_cli *cli, uint32_t dev, struct frag_devi
 		      struct frag_err *err);
 /* Notes that a trace has more devices than there are cards. */
 void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices);
+/* For lanes of a page (compare/lanes.h): the card and the cards of the command line. */
+#define FRAG_CLI_LANES(cli) ((struct frag_lanes){ &(cli)->target, (cli)->cards, (cli)->vendor })
 /* The day that a page names: that of SOURCE_DATE_EPOCH, as in reproducible builds; else, where
  * clock may be asked, today (UTC). In new memory; NULL where neither is, or memory is short. */
 char *frag_cli_day(bool clock);

@@ -1377,7 +1377,7 @@ done
 job() { # NAME FIGURES
 	[ "$(release torch)" = 2.11.0 ] || skip 'the figures of cards are those of PyTorch 2.11.0'
 	[ "${1%_*}" != accelerate ] || has_package accelerate
-	record --gpu h200 --ranks 0,1 -o run.cft -- "$python" "$root/results/nogpu/jobs.py" "$1" || wrong log
+	record --gpu h200 --ranks 0,1 -o run.cft -- "$python" "$root/results/programs/harness.py" "$1" || wrong log
 	awk -F, -v job="$1" -v n="$2" '$1 == job { split($3 " " $5 " " $7 " " $9 " " $11, figures, " "); line = $2; for (i = 1; i <= n; i++) line = line ", " figures[i]; print line }' \
 		"$root/results/nogpu/jobs.csv" > known
 	sed -n 's/^RESULT \[\(.*\), "ok"\]END$/\1/p' log | cut -d, -f "1-$(($2 + 1))" | sort > got
@@ -1555,6 +1555,16 @@ test_compiled_programs() {
 		record -o graphs.cft -- "$python" "$root/tests/torch/train.py" compiled reduce-overhead && verified graphs.cft &&
 		"$cufrag" info graphs.cft | grep -q 'private pools' || return
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" compiled_writes && grep -qxF 'resolved [0, 0, 0] 28' log || wrong log
+}
+
+test_what_a_program_writes_is_held_back() {
+	record --keep-writes -o run.cft -- "$python" "$root/tests/torch/held_writes.py" prepare && [ -s best.pt ] || wrong log
+	find . -type f ! -name log ! -name '*.cft' -print0 | sort -z | xargs -0 sha256sum > ../held.before
+	for way in "record -o run.cft" "fit" "record --ranks 0,1 -o run.cft"; do
+		"$cufrag" ${way%% *} --no-gpu $([ "$way" = "${way#* }" ] || echo "${way#* }") -- "$python" "$root/tests/torch/held_writes.py" > log 2>&1 || wrong log
+		grep -q 'that the program wrote were held back' log && ! grep -q Assertion log || wrong log
+		find . -type f ! -name log ! -name '*.cft' -print0 | sort -z | xargs -0 sha256sum | cmp - ../held.before || return
+	done
 }
 
 test_one_rank_of_eight() {

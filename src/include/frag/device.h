@@ -105,7 +105,6 @@ enum frag_content_op {
 	FRAG_CONTENT_TOUCH,  /* write the first byte of each 4 KiB */
 	FRAG_CONTENT_FILL,   /* write the pattern into all bytes */
 	FRAG_CONTENT_VERIFY, /* compare all bytes with the pattern */
-	FRAG_CONTENT_COPY,   /* copy the first half to the second half: the card's speed */
 	FRAG_CONTENT_DELAY,  /* keep block.stream busy for block.bytes nanoseconds */
 };
 struct frag_content {
@@ -470,6 +469,7 @@ struct frag_gpu_chip {
 	int l2_mib, bus_bits, clock_mhz;
 	double bytes_per_ns; /* memory bandwidth, GB/s */
 	double tflops;	     /* dense, half precision */
+	bool nvlink;	     /* boards of several have links between their cards */
 };
 /* NULL if it is not a CUDA card, or unknown. `name` as in frag_gpu.name. */
 const struct frag_gpu_chip *frag_gpu_chip_find(const char *name);

@@ -28,10 +28,10 @@ static void put_card(const struct frag_launch *l, unsigned asked, unsigned neede
 		     gpu && card->context_bytes == gpu->context_bytes);
 	if (chip)
 		snprintf(text + n, sizeof(text) - (size_t)n,
-			 ";name=%s;cc=%d.%d;sms=%d;l2=%llu;bus=%d;clock=%d", chip->shown,
+			 ";name=%s;cc=%d.%d;sms=%d;l2=%llu;bus=%d;clock=%d;nvlink=%d", chip->shown,
 			 chip->major, chip->minor, chip->multiprocessors,
 			 (unsigned long long)chip->l2_mib * FRAG_MIB, chip->bus_bits,
-			 chip->clock_mhz * 1000);
+			 chip->clock_mhz * 1000, chip->nvlink);
 	setenv("CUFRAG_NOGPU", text, 1);
 	if (chip) {
 		snprintf(text, sizeof(text), "%.17g,%.17g,%.17g", chip->bytes_per_ns,
@@ -94,15 +94,6 @@ static void put_path(const struct pretend_job *j, const char *variable, const ch
 	setenv(variable, path, 1);
 }
 
-static void put_read_files(const struct pretend_job *j)
-{
-	FRAG_AUTO_FREE char *library = frag_path_join(j->files.folder, "libcufrag_files.so");
-
-	put_path(j, "CUFRAG_READ_FILES", "read");
-	if (library)
-		frag_launch_preload(library);
-}
-
 void frag_pretend_put_all(const struct pretend_job *j)
 {
 	frag_pretend_python(&j->files);
@@ -119,5 +110,6 @@ void frag_pretend_put_all(const struct pretend_job *j)
 	if (!j->o->warm_caches)
 		put_path(j, "CUFRAG_NOGPU_COMPILED", "compiled");
 	if (j->kept.stem)
-		put_read_files(j);
+		put_path(j, "CUFRAG_READ_FILES", "read");
+	frag_held_put(&j->o->hold, j->folder, &j->files);
 }

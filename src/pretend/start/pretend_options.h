@@ -3,7 +3,7 @@
 #ifndef FRAG_LAUNCH_PRETEND_OPTIONS_H
 #define FRAG_LAUNCH_PRETEND_OPTIONS_H
 
-#include "base/args.h"
+#include "pretend/start/held.h"
 
 struct frag_pretend {
 	bool no_gpu;
@@ -12,9 +12,10 @@ struct frag_pretend {
 	unsigned world;	   /* 0 = that of the ranks */
 	const char *values;
 	uint64_t memory_bytes; /* of the host, for all ranks that run at a time; 0 = any */
-	bool again;	       /* a second time with other values */
-	bool warm_caches;      /* torch.compile's are kept from one run to the next */
-	bool reuse;	       /* a recording of an earlier call will do (kept.h) */
+	struct frag_hold hold;
+	bool again;	  /* a second time with other values */
+	bool warm_caches; /* torch.compile's are kept from one run to the next */
+	bool reuse;	  /* a recording of an earlier call will do (kept.h) */
 	bool scout_prints; /* what the scout of a job's roles prints is shown, else only if it fails */
 	bool trial;	   /* with reuse: neither taken from there nor put there */
 	/* a file in which the roles of such a job are, or will be once they were checked; NULL = none */

@@ -6,11 +6,13 @@ Up to there they do the same: imports, mostly, which take longer than all that f
 recording goes to CUFRAG_TRIALS/FOLDER, where `status` tells how it ended. Programs with other threads by then, and processes that
 are started by the program, are not forked: then no file `ready` is there, and each run is a start of its own.
 """
+import ctypes
 import functools
 import gc
 import os
 import random
 import select
+import shutil
 import signal
 import sys
 import threading
@@ -49,6 +51,9 @@ class Server:
 
     def serve(self):
         """Returns in children only."""
+        held = os.environ.get("CUFRAG_HELD")  # what the program wrote so far, for each of its runs
+        if held:
+            shutil.copytree(held, os.path.join(self.root, "held"), symlinks=True)
         open(os.path.join(self.root, "ready"), "w").close()
         gc.collect()
         gc.freeze()
@@ -84,6 +89,9 @@ class Server:
     def start(self, folder, seconds, names):
         path = os.path.join(self.root, folder)
         os.makedirs(path, exist_ok=True)
+        own = os.path.join(path, "held")
+        if "CUFRAG_HELD" in os.environ and not os.path.exists(own):  # the first run goes on with that of this process
+            shutil.copytree(os.path.join(self.root, "held"), own, symlinks=True)
         sys.stdout.flush()
         sys.stderr.flush()
         state = random.getstate()
@@ -100,6 +108,9 @@ class Server:
         trial = self.trial
         trial.recorder.folder = os.environ["CUFRAG_RECORD"] = path
         trial.recorder.pid = os.getpid()
+        if "CUFRAG_HELD" in os.environ:  # what the program wrote so far is there; the rest is this run's own
+            os.environ["CUFRAG_HELD"] = os.path.join(path, "held")
+            ctypes.CDLL(None).cufrag_held_into(os.environb[b"CUFRAG_HELD"])
         for name in [n for n in os.environ if n.startswith("CUFRAG_TRIALS")]:
             del os.environ[name]
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program: which commands there are (make writes gen/cmd_list.inc from
+ * src/cli/cmd_NAME.c), and a command from its command line to its exit status.
+ */
+#include "cmd.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <frag/base.h>
+#include <frag/opt.h>
+
+#include "base/clean.h"
+#include "common.h"
+#include "pretend/start/held.h"
+#include "outputs.h"
+#include "recordings.h"
+
+#define FRAG_ENTRY(name) extern const struct frag_cmd frag_cmd_##name;
+#include "cmd_list.inc"
+#undef FRAG_ENTRY
+
+static const struct frag_cmd *const commands[] = {
+#define FRAG_ENTRY(name) &frag_cmd_##name,
+#include "cmd_list.inc"
+#undef FRAG_ENTRY
+	NULL
+};
+
+const struct frag_cmd *const *frag_commands(void)
+{
+	return commands;
+}
+
+const struct frag_cmd *frag_commands_find(const char *name)
+{
+	for (size_t i = 0; commands[i]; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
+int frag_commands_fail_unknown(const char *name, struct frag_err *err)
+{
+	const char *names[FRAG_ARRAY_LEN(commands)];
+	size_t n = 0;
+
+	for (; commands[n]; n++)
+		names[n] = commands[n]->name;
+	names[n] = NULL;
+	return frag_fail_unknown(err, "unknown command", name, names, " (cufrag --help)");
+}
+
+/* What one replay gives back the next one takes: the kernel would have to clear it in between. */
+static void keep_memory(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_MMAP_THRESHOLD, 2 << 20); /* above the chunks of containers */
+	mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
+}
+
+#define OPERANDS_MOST 10000u
+
+/* ---- one command ------------------------------------------------------------------- */
+
+static unsigned processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
+}
+
+static void count_operands(const struct frag_cmd *cmd, size_t *least, size_t *most)
+{
+	const char *word = cmd->operands ? cmd->operands : "";
+
+	*most = cmd->operands_max ?: strstr(word, "...") ? OPERANDS_MOST : 0;
+	*least = cmd->operands_min;
+	for (size_t n = 1; *word; word += strcspn(word, " "), word += *word == ' ', n++) {
+		*most = FRAG_MAX(*most, n);
+		if (*word != '[' && !cmd->operands_min && !cmd->program)
+			*least = n;
+	}
+}
+
+static int check_operands(const struct frag_cli *cli, struct frag_err *err)
+{
+	const struct frag_cmd *cmd = cli->cmd;
+	size_t least, most;
+
+	count_operands(cmd, &least, &most);
+	if (cli->operands_count < least)
+		return frag_fail(err, FRAG_EUSAGE, "missing operand: cufrag %s %s", cmd->name,
+				 cmd->operands);
+	if (cli->operands_count > most && cmd->program && !cli->program)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unexpected operand '%.60s'; a program comes behind --: cufrag %s "
+				 "-- %.60s",
+				 cli->operands[most], cmd->name, cli->operands[most]);
+	if (cli->operands_count > most)
+		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'",
+				 cli->operands[most]);
+	if (cmd->program && cmd->program[0] != '[' && !cli->program)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "no program: cufrag %s [OPTION...] -- %s [ARG...]", cmd->name,
+				 cmd->program);
+	return 0;
+}
+
+/* Defaults, options, operands. */
+static int read_line(struct frag_cli *cli, const struct frag_arg_table *tables,
+		     struct frag_err *err)
+{
+	int rest;
+
+	FRAG_TRY(frag_args_defaults(tables, err));
+	FRAG_TRY(frag_args_parse(tables, cli->argc, cli->argv, cli->operands, &cli->operands_count,
+				 &rest, &cli->help_, err));
+	if (cli->help_)
+		return 0;
+	if (cli->cmd->program && rest < cli->argc)
+		cli->program = &cli->argv[rest];
+	for (; !cli->cmd->program && rest < cli->argc; rest++)
+		cli->operands[cli->operands_count++] = cli->argv[rest];
+	if (cli->quiet)
+		frag_progress_silence();
+	FRAG_TRY(frag_cli_describe_card(cli, err));
+	FRAG_TRY(check_operands(cli, err));
+	return frag_outputs_check(cli, tables, err);
+}
+
+/* Files that the program wrote, of all its runs. */
+static void say_held(const struct frag_cli *cli)
+{
+	char text[2000], *rest = text, *line;
+
+	frag_held_say(text, sizeof(text));
+	while ((line = strsep(&rest, "\n")) && *line)
+		frag_cli_note(cli, "%s", line);
+}
+
+static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
+{
+	bool need_unknown = false;
+	struct frag_cli cli = { .cmd = cmd,
+				.argc = argc,
+				.argv = argv,
+				.need_unknown = &need_unknown,
+				.threads = processors(),
+				.target = { .tell = frag_cli_tell, .tell_ctx = &cli },
+				.context_bytes_ = UINT64_MAX };
+	FRAG_AUTO_FREE void *options = frag_host_calloc(1, cmd->options_size + 1);
+	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
+	struct frag_err err = { 0 };
+	int rc = 0;
+
+	cli.operands = frag_host_calloc((size_t)argc + 1, sizeof(*cli.operands));
+	if (!options || !cli.operands)
+		rc = frag_fail_nomem(&err, "command line");
+	if (!rc && cmd->init)
+		cmd->init(options);
+	frag_cli_tables(cmd, options, &cli, tables);
+	if (!rc)
+		rc = read_line(&cli, tables, &err);
+	if (cmd->program)
+		frag_held_watch();
+	if (!rc && cli.help_)
+		frag_cli_help(cmd, argc > 2 && !strcmp(argv[argc - 1], "all"), stdout);
+	else if (!rc)
+		rc = cmd->run(&cli, options, &err);
+	if (cmd->program)
+		say_held(&cli);
+	rc = !rc && need_unknown ? FRAG_EXIT_UNKNOWN : rc;
+	/* those that run a program may end with its status */
+	if (rc < 0 || (rc > FRAG_EXIT_UNKNOWN && !cmd->program))
+		rc = frag_cli_fail(&cli, &err);
+	if (options && cmd->release)
+		cmd->release(options);
+	if (options)
+		frag_args_release(tables);
+	frag_host_free(cli.operands);
+	return rc;
+}
+
+/* ---- the program ------------------------------------------------------------------- */
+
+static int print_failure(const struct frag_err *err)
+{
+	char msg[sizeof(err->msg)];
+
+	snprintf(msg, sizeof(msg), "%s", err->msg);
+	fprintf(stderr, "cufrag: %s\n", frag_clean_text(msg, strlen(msg)));
+	return frag_code_exit(err->code);
+}
+
+static bool is_script(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 3 && !strcmp(path + n - 3, ".py");
+}
+
+/* The interpreter of the environment that is active, where there is one. */
+static char *python(void)
+{
+	static char names[][8] = { "python", "python3" };
+	const char *dir = getenv("PATH");
+
+	while (dir && *dir) {
+		size_t n = strcspn(dir, ":");
+		char path[4096];
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, dir, names[0]);
+		if (!access(path, X_OK))
+			return names[0];
+		dir += n + (dir[n] == ':');
+	}
+	return names[1];
+}
+
+/* cufrag train.py --batch 8: cufrag fit --no-gpu --brief -- python train.py --batch 8 */
+static int run_script(int argc, char **argv)
+{
+	static char words[][10] = { "fit", "--no-gpu", "--brief", "--" };
+	FRAG_AUTO_FREE char **line =
+		frag_host_calloc((size_t)argc + FRAG_ARRAY_LEN(words) + 2, sizeof(*line));
+	struct frag_err err = { 0 };
+	int n = 0;
+
+	if (!line)
+		return print_failure((frag_fail_nomem(&err, "command line"), &err));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++)
+		line[n++] = words[i];
+	line[n++] = python();
+	for (int i = 1; i < argc; i++)
+		line[n++] = argv[i];
+	return run_command(frag_commands_find("fit"), n, line);
+}
+
+/* What stands where a command should: a file, an option of the program, or a slip of the fingers. */
+static int run_other(int argc, char **argv)
+{
+	static char help[] = "help", summary[] = "summary";
+	char *const word = argv[1];
+	struct frag_err err = { 0 };
+
+	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+		printf("cufrag %s\n", FRAG_VERSION);
+		return FRAG_EXIT_DONE;
+	}
+	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+		return run_command(frag_commands_find("help"), 1, (char *[]){ help, NULL });
+	if (word[0] != '-' && !access(word, F_OK)) {
+		if (is_script(word))
+			return run_script(argc, argv);
+		argv[0] = summary;
+		return run_command(frag_commands_find(summary), argc, argv);
+	}
+	if (word[0] == '-')
+		frag_fail(&err, FRAG_EUSAGE,
+			  "unknown option '%.60s' before the command (cufrag --help)", word);
+	else if (strpbrk(word, "./"))
+		frag_fail(&err, FRAG_EINPUT, "cannot open '%.200s': %s", word, strerror(errno));
+	else
+		frag_commands_fail_unknown(word, &err);
+	return print_failure(&err);
+}
+
+int frag_cli_main(int argc, char **argv)
+{
+	const struct frag_cmd *cmd;
+	int status, reason;
+
+	frag_interrupt_begin();
+	keep_memory();
+	if (argc < 2) {
+		fputs("cufrag: no command given (cufrag --help)\n", stderr);
+		return FRAG_EXIT_USAGE;
+	}
+	cmd = frag_commands_find(argv[1]);
+	status = cmd ? run_command(cmd, argc - 1, argv + 1) : run_other(argc, argv);
+	/* what is still buffered may meet a full disk */
+	reason = frag_outfile_reason(stdout);
+	if (reason) {
+		fprintf(stderr, "cufrag: cannot write standard output: %s\n", strerror(reason));
+		return FRAG_EXIT_OUTPUT;
+	}
+	return status;
+}
