@@ -268,7 +268,7 @@ static void run(const char *body, FILE *out)
 		signal(SIGSEGV, SIG_DFL);
 		setenv("CUFRAG_NOGPU",
 		       "name=Small card;total=4294967296;context=536870912;libraries=0;count=3;"
-		       "cc=8.9;sms=58",
+		       "cc=8.9;sms=58;nvlink=0",
 		       1);
 		setenv("CUDA_VISIBLE_DEVICES", "1,0,5", 1);
 		cases_lines(body, to, &c, answer);
