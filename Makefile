@@ -113,13 +113,14 @@ endif
 # Two levels deep; a new folder is part of the library, unless it is one of these.
 LIB_DIRS   := $(filter-out cli include inject,$(notdir $(patsubst %/,%,$(sort $(wildcard src/*/))))) inject/live
 # what starts programs, or is started with them, is no part of the library
-NOT_LIB    := $(wildcard src/fleet/ranks_mpi.c src/pretend/start/*.c src/pretend/cli/*.c src/pretend/files/*.c)
+NOT_LIB    := $(wildcard src/fleet/ranks_mpi.c src/pretend/pretend_absent.c src/pretend/start/*.c src/pretend/cli/*.c src/pretend/files/*.c)
+PRETEND_CLI := src/pretend/start/*.c src/pretend/cli/*.c
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
 LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c $(NOT_LIB),\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))
 POLICY_SRC := $(sort $(wildcard policies/*.c))
 COMMON_SRC := $(sort $(wildcard policies/*/*.c))
-CLI_SRC    := $(sort $(wildcard src/cli/*.c src/cli/*/*.c src/inject/launch/*.c src/pretend/start/*.c src/pretend/cli/*.c)) src/main.c
+CLI_SRC    := $(sort $(wildcard src/cli/*.c src/cli/*/*.c src/inject/launch/*.c $(PRETEND_CLI))) src/main.c
 KERNEL_SRC :=
 ifeq ($(HAVE_CUDA),1)
   # Machine code for the data-centre parts of the toolkit; every other card since the

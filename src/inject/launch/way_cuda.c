@@ -70,7 +70,7 @@ static int run_in_folder(const struct frag_launch *l, struct job *j, char **prog
 				 j->library);
 	snprintf(j->stem, sizeof(j->stem), "%s/cuda", j->folder);
 	FRAG_TRY(frag_launch_run(program, prepare, j, status, err));
-	FRAG_TRY(frag_launch_gather(l, j->folder, &trace, err));
+	FRAG_TRY(frag_launch_gather(j->folder, &trace, err));
 	if (j->o->no_pool)
 		frag_launch_note_left_out(l, j->folder);
 	if (j->o->stacks)

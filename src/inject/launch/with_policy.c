@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/scratch.h"
-#include "pretend/start/pretend.h"
+#include "inject/launch/inside_files.h"
 
 struct job {
 	const struct frag_launch *l;
@@ -23,14 +23,14 @@ static void prepare(const void *ctx)
 {
 	const struct job *j = ctx;
 
-	frag_pretend_python(j->files);
-	if (j->o->no_gpu)
-		frag_pretend_environment(j->l, j->files, j->o->gpus, 1, "rules");
+	frag_launch_python(j->files);
+	if (j->o->cards)
+		j->o->cards(j->l, j->files, j->o->gpus);
 	unsetenv("CUFRAG_RECORD"); /* of a record around us: the library records */
 	setenv("CUFRAG_RUN", j->o->policy, 1);
-	frag_launch_put_number("CUFRAG_RUN_SEED", j->l->seed);
-	if (j->l->limit_bytes != UINT64_MAX)
-		frag_launch_put_number("CUFRAG_RUN_LIMIT", j->l->limit_bytes);
+	frag_launch_put_number("CUFRAG_RUN_SEED", j->l->target.seed);
+	if (frag_target_limit(&j->l->target) != UINT64_MAX)
+		frag_launch_put_number("CUFRAG_RUN_LIMIT", frag_target_limit(&j->l->target));
 	if (*j->folder)
 		setenv("CUFRAG_RUN_FOLDER", j->folder, 1);
 }
@@ -77,7 +77,7 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 	frag_launch_outlive_readers();
 	if (!rc)
 		rc = frag_launch_run(program, prepare, j, status, err)
-			     ?: frag_launch_gather(j->l, j->folder, &trace, err);
+			     ?: frag_launch_gather(j->folder, &trace, err);
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
 	if (!rc)

@@ -25,7 +25,4 @@ void frag_forks_use(const char *folder);
 pid_t frag_forks_begin(const char *folder);
 void frag_forks_end(pid_t server);
 
-/* This process stands for one that the server forks, and ends as that does. Returns if the server does not. */
-void frag_forks_become(char *const *program);
-
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/oldest.h"
 #include "base/outfile.h"
+#include "recording/recording.h"
 
 #define FILES_MAX 200000u
 #define KEPT_BYTES (2ull << 30)
@@ -86,11 +87,11 @@ static bool take_input(XXH3_state_t *h)
 static void take_options(XXH3_state_t *h, const struct frag_launch *l, const struct frag_pretend *o)
 {
 	take_text(h, l->gpu);
-	take_text(h, l->card.name);
-	take_number(h, l->card.total_bytes);
-	take_number(h, l->card.context_bytes);
-	take_number(h, l->limit_bytes);
-	take_number(h, l->seed);
+	take_text(h, l->target.card.name);
+	take_number(h, l->target.card.total_bytes);
+	take_number(h, l->target.card.context_bytes);
+	take_number(h, frag_target_limit(&l->target));
+	take_number(h, l->target.seed);
 	take_number(h, l->frames);
 	take_number(h, l->max_entries);
 	take_number(h, o->gpus);
@@ -293,7 +294,7 @@ bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struc
 	from = fopen(files, "re");
 	if (!from)
 		return false;
-	if (!are_as_before(from, status) || l->read(l->ctx, path, NULL, out, &err)) {
+	if (!are_as_before(from, status) || frag_recording_read(path, NULL, out, &err)) {
 		unlink(files);
 		unlink(path);
 		return false;

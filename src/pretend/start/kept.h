@@ -13,9 +13,7 @@
 #ifndef FRAG_LAUNCH_KEPT_H
 #define FRAG_LAUNCH_KEPT_H
 
-#include "inject/launch/inside_files.h"
-#include "inject/launch/launch.h"
-#include "pretend/start/pretend_options.h"
+#include "pretend/pretend.h"
 
 struct frag_kept {
 	char *stem;	  /* path without ending; NULL: nothing is kept */

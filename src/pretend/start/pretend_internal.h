@@ -4,7 +4,7 @@
 #define FRAG_LAUNCH_PRETEND_INTERNAL_H
 
 #include "pretend/start/kept.h"
-#include "pretend.h"
+#include "start.h"
 
 #define FRAG_PRETEND_RANKS 1024u
 
@@ -24,6 +24,10 @@ struct pretend_job {
 /* In the process of the program, before it begins. */
 void frag_pretend_put_all(const struct pretend_job *j);
 void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank);
+
+/* The pretended cards, in the process of the program: as many as the user asked for; 0 = not asked, then as many as are needed. */
+void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,
+			      unsigned asked, unsigned needed, const char *values);
 
 /* "0,7", "0-3,8" or "roles": which ranks run, and of how many. */
 int frag_pretend_parse_ranks(struct pretend_job *j, struct frag_err *err);

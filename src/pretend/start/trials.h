@@ -16,7 +16,7 @@
 
 #include <sys/types.h>
 
-#include "pretend/start/pretend.h"
+#include "pretend/start/start.h"
 
 #define FRAG_TRIALS_MAX 128u
 
