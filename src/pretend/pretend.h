@@ -15,7 +15,7 @@
 #define FRAG_PRETEND_PRETEND_H
 
 #include "base/args.h"
-#include "inject/launch/inside_files.h"
+#include "inject/launch/inject_files.h"
 #include "inject/launch/launch.h"
 #include "plan/fit/fit_cards.h"
 
@@ -49,7 +49,7 @@ extern const struct frag_arg frag_pretend_rows[], frag_pretend_run_rows[], frag_
 	frag_pretend_scale_rows[];
 
 /* For frag_launch_policy.cards, frag_launch.collect. */
-void frag_pretend_cards(const struct frag_launch *l, const struct frag_inside_files *files,
+void frag_pretend_cards(const struct frag_launch *l, const struct frag_inject_files *files,
 			unsigned gpus);
 int frag_pretend_collect(const struct frag_launch *l, const char *folder, int status,
 			 struct frag_trace **out, struct frag_err *err);

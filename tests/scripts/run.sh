@@ -73,7 +73,7 @@ test_record_without_cuda_writes_nothing() {
 
 test_roles_are_stages_and_parts_of_a_sequence() {
 	command -v python3 > /dev/null || return $SKIP
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/src/pretend/python python3 - <<- 'END' > roles || return
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/src/pretend/python:$root/src/inject/python python3 - <<- 'END' > roles || return
 		import types
 		import cufrag_roles as roles
 		def stands(world, lists, stage_lists):
@@ -431,6 +431,8 @@ test_install_puts_everything_in_place() {
 		image/usr/bin/cufrag-record-torch --help > /dev/null && test -s image/usr/share/doc/cufrag/README.md &&
 		image/usr/bin/cufrag compare "$root/traces/gnn.default.cft" --policy native --out report > log 2>&1 &&
 		test -s report/report.html || { cat log >&2; return 1; }
+	XDG_CACHE_HOME=$PWD/cache image/usr/bin/cufrag run -- sh -c 'cd "$CUFRAG_NOGPU_HOME" && pwd' > said
+	expect 'what enters programs' "$(cat said)" "$PWD/image/usr/share/cufrag/inject" || return 1
 	if command -v python3 > /dev/null && nm -D image/usr/lib/cufrag/cufrag/libcufrag_torch.so > symbols && ! grep -qE '__asan|__tsan|__gcov' symbols; then
 		expect 'the package' "$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=image/usr/lib/cufrag python3 -c 'import cufrag; print(cufrag.torch.library().frag_live_abi())')" 2 || return 1
 	fi
@@ -565,6 +567,7 @@ test_wheel_installs_and_runs_without_a_network() {
 		env/bin/python -c 'import cufrag; assert cufrag.torch.policy() is None; assert cufrag.Kind.MARK == 6; cufrag.torch.library(); print(cufrag.torch.library_path())' > said &&
 		case $(cat said) in "$PWD"/env/*) ;; *) cat said >&2; return 1 ;; esac
 	[ $? -eq 0 ] || return
+	XDG_CACHE_HOME=$PWD/cache env/bin/cufrag run -- sh -c 'ls "$CUFRAG_NOGPU_HOME"' > said && grep -qx sitecustomize.py said || return
 	env/bin/python - > said <<-'END' || return
 		import cufrag
 		from importlib.metadata import files, metadata
@@ -576,7 +579,7 @@ test_wheel_installs_and_runs_without_a_network() {
 		    print(at)
 	END
 	grep -qx cufrag/py.typed said || { echo 'the wheel does not say that it is typed' >&2; return 1; }
-	expect 'the chart scripts' "$(sed -n 's|^cufrag/share/cufrag/||p' said | sort)" "$(cd "$root/scripts" && printf '%s\n' plot/*.gp | sort)" &&
+	expect 'the chart scripts' "$(sed -n 's|^cufrag/share/cufrag/plot/|plot/|p' said | sort)" "$(cd "$root/scripts" && printf '%s\n' plot/*.gp | sort)" &&
 		expect 'the licences' "$(sed -n 's|^cufrag/licenses/||p' said | sort | tr '\n' ' ')" 'cufrag jansson sqlite3 xxhash zstd ' || return
 	command -v gnuplot > /dev/null || return $SKIP
 	env/bin/cufrag compare "$root/traces/seeddemo.default.cft" --out report > said 2>&1 && [ -s report/memory.svg ] || { cat said >&2; return 1; }

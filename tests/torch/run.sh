@@ -812,9 +812,9 @@ test_limited_addresses() {
 test_a_damaged_cache() {
 	export XDG_CACHE_HOME=$PWD/cache
 	record --values none -o run.cft -- "$python" "$root/tests/torch/train.py" plain || return
-	rm cache/cufrag/nogpu-*/wheels/*/libcublas.so.*
+	rm cache/cufrag/nogpu-*/*/libcublas.so.*
 	mkdir bin && CXX=none PATH=$PWD/bin record -o run.cft -- "$python" "$root/tests/torch/train.py" plain && grep -q 'no C++ compiler' log || return
-	: > "$(echo cache/cufrag/nogpu-*/wheels/*)/cufrag_values.so"
+	: > "$(echo cache/cufrag/nogpu-*/*)/cufrag_values.so"
 	CXX=none PATH=$PWD/bin record -o run.cft -- "$python" "$root/tests/torch/train.py" plain && grep -q 'no C++ compiler' log
 }
 

@@ -70,8 +70,8 @@ bool frag_launch_can_preload(const char *library);
 void frag_launch_preload(const char *library);
 void frag_launch_put_number(const char *variable, unsigned long long n);
 /* Python finds the files of cufrag. */
-struct frag_inside_files;
-void frag_launch_python(const struct frag_inside_files *files);
+struct frag_inject_files;
+void frag_launch_python(const struct frag_inject_files *files);
 
 /* ---- what it leaves in a folder (recorded_files.c) ------------------------------------------ */
 
@@ -103,7 +103,7 @@ struct frag_launch_policy {
 	const char *policy; /* as any command takes it; checked by the caller */
 	const char *record; /* .cft to write, NULL = none */
 	/* On pretended cards: puts them into the environment of the program (frag_pretend_cards); NULL: on the real card. */
-	void (*cards)(const struct frag_launch *l, const struct frag_inside_files *files,
+	void (*cards)(const struct frag_launch *l, const struct frag_inject_files *files,
 		      unsigned gpus);
 	unsigned gpus; /* their number, 0 = 1 */
 };

@@ -15,7 +15,7 @@
 #include "base/interrupt.h"
 #include "base/outfile.h"
 #include "inject/launch/family.h"
-#include "inject/launch/inside_files.h"
+#include "inject/launch/inject_files.h"
 
 /* ---- signals ------------------------------------------------------------------------ */
 
@@ -295,7 +295,7 @@ void frag_launch_put_number(const char *variable, unsigned long long n)
 	setenv(variable, text, 1);
 }
 
-void frag_launch_python(const struct frag_inside_files *files)
+void frag_launch_python(const struct frag_inject_files *files)
 {
 	FRAG_AUTO_FREE char *library = frag_path_join(files->folder, "libcufrag_start.so");
 

@@ -3,7 +3,7 @@
  * record --torch: PyTorch's own recorder, switched on in each Python process of the program that loads torch, by the same
  * files that record on a pretended card. So it does not matter who starts the processes: torchrun, accelerate, a script.
  */
-#include "inject/launch/inside_files.h"
+#include "inject/launch/inject_files.h"
 #include "inject/launch/torch_parts.h"
 #include "way.h"
 
@@ -23,7 +23,7 @@ static const struct frag_arg rows[] = {
 
 struct job {
 	const struct frag_launch *l;
-	const struct frag_inside_files *files;
+	const struct frag_inject_files *files;
 	char folder[4096];
 };
 
@@ -60,13 +60,13 @@ static int collect(const struct frag_launch *l, const char *folder, int status,
 static int run(const struct frag_launch *l, const void *options, char **program,
 	       struct frag_trace **out, int *status, struct frag_err *err)
 {
-	FRAG_AUTO(frag_inside_files_release) struct frag_inside_files files = { 0 };
+	FRAG_AUTO(frag_inject_files_release) struct frag_inject_files files = { 0 };
 	struct job j = { .l = l, .files = &files };
 	int rc;
 
 	(void)options;
 	*status = 0;
-	FRAG_TRY(frag_inside_files_open(&files, err));
+	FRAG_TRY(frag_inject_files_open(&files, err));
 	FRAG_TRY(frag_launch_folder(j.folder, sizeof(j.folder), err));
 	rc = frag_launch_run(program, prepare, &j, status, err)
 		     ?: collect(l, j.folder, *status, out, err);

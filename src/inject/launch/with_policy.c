@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/scratch.h"
-#include "inject/launch/inside_files.h"
+#include "inject/launch/inject_files.h"
 
 struct job {
 	const struct frag_launch *l;
 	const struct frag_launch_policy *o;
-	const struct frag_inside_files *files;
+	const struct frag_inject_files *files;
 	char folder[4096]; /* "" = nothing is recorded */
 };
 
@@ -94,10 +94,10 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 int frag_launch_with_policy(const struct frag_launch *l, const struct frag_launch_policy *o,
 			    char **program, int *status, struct frag_err *err)
 {
-	FRAG_AUTO(frag_inside_files_release) struct frag_inside_files files = { 0 };
+	FRAG_AUTO(frag_inject_files_release) struct frag_inject_files files = { 0 };
 	struct job j = { .l = l, .o = o, .files = &files };
 
 	*status = 0;
-	FRAG_TRY(frag_inside_files_open(&files, err));
+	FRAG_TRY(frag_inject_files_open(&files, err));
 	return o->record ? record(&j, program, status, err) : become(&j, program, err);
 }

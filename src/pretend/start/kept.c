@@ -104,7 +104,7 @@ static void take_options(XXH3_state_t *h, const struct frag_launch *l, const str
 }
 
 void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const struct frag_pretend *o,
-		    char **program, const struct frag_inside_files *files)
+		    char **program, const struct frag_inject_files *files)
 {
 	FRAG_AUTO_FREE char *folder = frag_path_join(files->root, "recordings");
 	FRAG_AUTO_FREE char *here = realpath(".", NULL);
@@ -120,6 +120,7 @@ void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const stru
 	    (!mkdir(folder, 0700) || !access(folder, W_OK | X_OK))) {
 		XXH3_128bits_reset(h);
 		take_file(h, &self);
+		take_text(h, files->cache);
 		for (; *program; program++)
 			take_text(h, *program);
 		take_text(h, here);

@@ -52,7 +52,7 @@ void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank)
 		frag_launch_put_number("MASTER_PORT", frag_launch_free_port() ?: 29500u);
 }
 
-void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,
+void frag_pretend_environment(const struct frag_launch *l, const struct frag_inject_files *files,
 			      unsigned asked, unsigned needed, const char *values)
 {
 	FRAG_AUTO_FREE char *programs = frag_path_join(files->folder, "bin");
@@ -75,7 +75,7 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_ins
 	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
 }
 
-void frag_pretend_cards(const struct frag_launch *l, const struct frag_inside_files *files,
+void frag_pretend_cards(const struct frag_launch *l, const struct frag_inject_files *files,
 			unsigned gpus)
 {
 	frag_pretend_environment(l, files, gpus, 1, "rules");

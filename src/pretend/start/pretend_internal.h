@@ -11,7 +11,7 @@
 struct pretend_job {
 	const struct frag_launch *l;
 	const struct frag_pretend *o;
-	struct frag_inside_files files;
+	struct frag_inject_files files;
 	struct frag_kept kept; /* where a recording may be reused */
 	char folder[4096];     /* "" = none yet */
 	unsigned ranks[FRAG_PRETEND_RANKS];
@@ -26,7 +26,7 @@ void frag_pretend_put_all(const struct pretend_job *j);
 void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank);
 
 /* The pretended cards, in the process of the program: as many as the user asked for; 0 = not asked, then as many as are needed. */
-void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,
+void frag_pretend_environment(const struct frag_launch *l, const struct frag_inject_files *files,
 			      unsigned asked, unsigned needed, const char *values);
 
 /* "0,7", "0-3,8" or "roles": which ranks run, and of how many. */
