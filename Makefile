@@ -284,7 +284,7 @@ START_OBJ  := $(call objects_of,src/inject/start/*.c)
 READ_OBJ   := $(call objects_of,src/pretend/files/*.c)
 link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) -Wl,-soname,$(@F) -Wl,-z,defs
 # the pretended card, with the simulated device behind it
-$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c) $(B)/libcufrag.a
+$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 # the recorder

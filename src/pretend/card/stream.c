@@ -6,9 +6,8 @@
  *
  * Handles below 16 are CUDA's own streams (default, legacy, per thread): one state for all.
  */
-#include "pretend/ranks/await.h"
 #include "entries.h"
-#include "pretend/ranks/moment.h"
+#include "pretend/talk/moment.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -328,13 +327,14 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 
 /* ---- waiting for other ranks ---------------------------------------------------------- */
 
-void frag_nogpu_stream_awaits(void *stream, struct awaited *a)
+struct nogpu_ranks frag_nogpu_ranks;
+
+struct moment *frag_nogpu_stream_awaits(void *stream, uint64_t number)
 {
 	struct stream *s = stream_of(stream);
 
-	s->awaits = FRAG_MAX(s->awaits, a->number);
-	if (a->ns)
-		a->over = await_moment(&s->busy, a);
+	s->awaits = FRAG_MAX(s->awaits, number);
+	return &s->busy;
 }
 
 /* The host goes on when this is over. */
@@ -343,7 +343,7 @@ static int wait_until(struct moment *m, uint64_t awaits)
 	int rc;
 
 	publish();
-	rc = frag_nogpu_settle_until(awaits);
+	rc = frag_nogpu_ranks.settle_until ? frag_nogpu_ranks.settle_until(awaits) : 0;
 	host_ns = FRAG_MAX(host_ns, rc ? 0 : moment_wait(m));
 	return frag_nogpu_error(rc);
 }

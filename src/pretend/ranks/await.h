@@ -15,7 +15,7 @@
 
 #include <frag/base.h>
 
-#include "talk.h"
+#include "pretend/talk/talk.h"
 
 struct await_part {
 	int peer;
@@ -51,19 +51,18 @@ struct awaited {
 /* NULL: no memory. */
 struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts);
 void await_begin(struct awaited *a, void *stream);
-/* When it is over, if that is not before this moment. */
-struct moment;
-struct moment_node *await_moment(struct moment *m, const struct awaited *a);
 /* The communicator ends: nothing of it is awaited any longer. */
 void await_drop(struct talk *t);
 
-/* Waits until nothing is awaited at [p, p + bytes) (with a number up to `number`). 0, or NOGPU_TIMEOUT: ranks wait for
+/* Waits until nothing is awaited at [p, p + bytes). 0, or NOGPU_TIMEOUT: ranks wait for
  * each other. */
 __attribute__((visibility("default"))) int frag_nogpu_settle(const void *p, uint64_t bytes);
-int frag_nogpu_settle_until(uint64_t number);
 /* Memory at [p, p + bytes) is used anew: what is still awaited there is not written. */
 __attribute__((visibility("default"))) void frag_nogpu_abandon(const void *p, uint64_t bytes);
 /* How much is awaited: while it is 0, nobody needs to ask. */
 __attribute__((visibility("default"))) const _Atomic unsigned *frag_nogpu_awaited(void);
+
+/* Kernels of PyTorch's symmetric memory are seen to from here on; runs by itself where the whole library is loaded. */
+void frag_nogpu_symmetric_begin(void);
 
 #endif

@@ -16,8 +16,8 @@
 
 #include "pretend/card/entries.h"
 #include "lib/grow.h"
-#include "moment.h"
-#include "reduce.h"
+#include "pretend/talk/moment.h"
+#include "pretend/talk/reduce.h"
 
 /* Of the host, for what calls NCCL, once or for a group: schedules of pipelines, hooks of FSDP, in Python [results/nogpu/durations.md]. */
 #define HOST_CALL_NS 300000u

@@ -80,7 +80,7 @@ static void __attribute__((noreturn)) become_turn(const struct rank_run *run)
 				 run->j->o->memory_bytes, path);
 }
 
-/* Where every rank is there, they talk (src/pretend/ranks/talk.h): the program starts all of them, or we do. */
+/* Where every rank is there, they talk (src/pretend/talk/talk.h): the program starts all of them, or we do. */
 static void prepare(const void *ctx)
 {
 	const struct rank_run *run = ctx;

@@ -23,8 +23,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "pretend/card/nogpu.h"
-
 #define CIRCLE_MOST 4096 /* processes to follow */
 
 struct head {

@@ -65,6 +65,8 @@ bool talk_circle(struct talk *t, int peer);
 
 /* Did all ranks of the job that are no members end, and `peer` is none? */
 bool talk_never(struct talk *t, int peer);
+/* This process is that of its rank, also if it never talks. */
+__attribute__((visibility("default"))) void frag_nogpu_present(void);
 /* From now on, who is not there has ended. */
 void talk_abandon(struct talk *t);
 
