@@ -6,7 +6,6 @@
  * allocation is one that grows, and is given back in the same order.
  */
 #include "bench.h"
-#include "lib/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,38 +18,6 @@
 static const uint64_t sizes[] = { 2 * MIB,    4 * MIB,	  8 * MIB,   16 * MIB,	20 * MIB,
 				  32 * MIB,   64 * MIB,	  128 * MIB, 256 * MIB, 512 * MIB,
 				  1024 * MIB, 2048 * MIB, 4096 * MIB };
-
-/* ---- samples ----------------------------------------------------------------------- */
-
-static struct frag_bench_row *row_of(struct frag_bench *b, const char *item, uint64_t bytes,
-				     uint32_t handles)
-{
-	for (size_t i = b->rows_count; i-- > 0;) {
-		struct frag_bench_row *r = &b->rows[i];
-
-		if (r->bytes == bytes && r->handles == handles && !strcmp(r->item, item))
-			return r;
-	}
-	if (FRAG_GROW(b->rows, b->rows_count, b->rows_cap, "samples", NULL))
-		return NULL;
-	b->rows[b->rows_count] =
-		(struct frag_bench_row){ .item = item, .bytes = bytes, .handles = handles };
-	return &b->rows[b->rows_count++];
-}
-
-int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
-		   uint64_t ns, struct frag_err *err)
-{
-	struct frag_bench_row *r;
-
-	if (!b->warm)
-		return 0;
-	r = row_of(b, item, bytes, handles);
-	FRAG_CHECK_ALLOC(r, "samples", err);
-	FRAG_TRY(FRAG_GROW(r->ns, r->count, r->cap, "samples", err));
-	r->ns[r->count++] = ns;
-	return 0;
-}
 
 void frag_bench_sort(struct frag_bench *b)
 {

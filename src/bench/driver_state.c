@@ -6,7 +6,9 @@
  * These rows are to be read; only memory.clear goes into a profile.
  */
 #include "bench.h"
+#include "lib/grow.h"
 
+#include <string.h>
 #include <time.h>
 
 #include <frag/base.h>
@@ -255,4 +257,36 @@ int frag_bench_state(struct frag_bench *b, struct frag_err *err)
 		return 0; /* the rest needs no warm-up and takes long */
 	FRAG_TRY(bench_mappings(b, err));
 	return bench_clear(b, err);
+}
+
+/* ---- samples ----------------------------------------------------------------------- */
+
+static struct frag_bench_row *row_of(struct frag_bench *b, const char *item, uint64_t bytes,
+				     uint32_t handles)
+{
+	for (size_t i = b->rows_count; i-- > 0;) {
+		struct frag_bench_row *r = &b->rows[i];
+
+		if (r->bytes == bytes && r->handles == handles && !strcmp(r->item, item))
+			return r;
+	}
+	if (FRAG_GROW(b->rows, b->rows_count, b->rows_cap, "samples", NULL))
+		return NULL;
+	b->rows[b->rows_count] =
+		(struct frag_bench_row){ .item = item, .bytes = bytes, .handles = handles };
+	return &b->rows[b->rows_count++];
+}
+
+int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
+		   uint64_t ns, struct frag_err *err)
+{
+	struct frag_bench_row *r;
+
+	if (!b->warm)
+		return 0;
+	r = row_of(b, item, bytes, handles);
+	FRAG_CHECK_ALLOC(r, "samples", err);
+	FRAG_TRY(FRAG_GROW(r->ns, r->count, r->cap, "samples", err));
+	r->ns[r->count++] = ns;
+	return 0;
 }
