@@ -149,7 +149,7 @@ test_forked_layouts_are_as_anew() {
 	done
 	cmp anew/rows.csv forked/rows.csv && grep -q 'three is no number' anew/rows.csv && ! grep -q 'started anew' forked/log || { diff anew/rows.csv forked/rows.csv; tail -5 anew/log forked/log; return 1; }
 	[ "$(wc -l < forked/numbers)" -ge 8 ] && [ -z "$(cut -d' ' -f1 forked/numbers | sort | uniq -d)$(cut -d' ' -f2 forked/numbers | sort | uniq -d)" ] || wrong forked/numbers
-	! pgrep -f "$root/tests/torch/layout_kinds.py|cufrag_forks.py $PWD"
+	! pgrep -f "$root/tests/torch/layout_kinds.py|cufrag_fork_server.py $PWD"
 }
 
 # DTensor's answers about an optimizer's operators are those of the first layout in all that are forked, which are as those started anew

@@ -107,9 +107,7 @@ class Recorder:
             import cufrag_shapes
             cufrag_shapes.keep(os.environ["CUFRAG_NOGPU_MODULES"] + ".shapes")
         self.settings = settings_of(torch)
-        if self.card and ("CUFRAG_TRIALS" in os.environ or "CUFRAG_CHANGES" in os.environ):
-            import cufrag_changes
-            self.trial = attach("advice", cufrag_changes.Trial, torch, self)
+        self.begin_trial()
         torch.cuda._lazy_call(self.start)
         atexit.register(self.finish)
         for name in ("_exit", "abort", "execv", "execve"):
@@ -122,11 +120,17 @@ class Recorder:
                 except ValueError:
                     pass  # not the main thread: a kill then loses the recording
 
+    def begin_trial(self):
+        if self.card and ("CUFRAG_TRIALS" in os.environ or "CUFRAG_CHANGES" in os.environ):
+            import cufrag_changes
+            self.trial = attach("advice", cufrag_changes.Trial, self.torch, self)
+
     def fork(self):
-        """In a process that cufrag_forks.py made, which is to record itself."""
+        """In a process that cufrag_fork_server.py made, which is to record itself."""
         self.folder, self.pid = os.environ.get("CUFRAG_RECORD"), os.getpid()
         if self.card:
             self.card.begin(self.torch)
+        self.begin_trial()
 
     def finish_before(self, name):
         """What ends a process without its exit handlers."""
@@ -166,7 +170,7 @@ class Recorder:
         os.kill(os.getpid(), number)
 
     def tell_modules(self, path):
-        """Those of installed packages that are loaded: when the program first asks for a card, and when it ends, for cufrag_forks.py."""
+        """Those of installed packages that are loaded: when the program first asks for a card, and when it ends, for cufrag_fork_server.py."""
         names = [n for n, m in list(sys.modules.items()) if is_installed(getattr(getattr(m, "__spec__", None), "origin", None))]
         with open("%s.%d" % (path, os.getpid()), "w") as f:
             f.write("\n".join(n for n in names if not n.startswith("cufrag") and n == sys.modules[n].__spec__.name))

@@ -161,7 +161,7 @@ int frag_nogpu_visible(void)
 	return numbers_count;
 }
 
-/* In a process that cufrag_forks.py made: how many cards there are, and how large, is of this run. pre: no thread, and no card used. */
+/* In a process that cufrag_fork_server.py made: how many cards there are, and how large, is of this run. pre: no thread, and no card used. */
 __attribute__((visibility("default"))) void frag_nogpu_card_again(void);
 void frag_nogpu_card_again(void)
 {

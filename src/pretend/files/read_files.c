@@ -171,7 +171,7 @@ static void tell_mapped(void)
 		fclose(maps);
 }
 
-/* From here on into this file, "": into none. A process that was forked has a list of its own (cufrag_forks.py). */
+/* From here on into this file, "": into none. A process that was forked has a list of its own (cufrag_fork_server.py). */
 FRAG_EXPORT void cufrag_read_files_into(const char *name)
 {
 	if (name && strlen(name) < sizeof(list))
@@ -183,7 +183,7 @@ static void __attribute__((constructor(101))) begin(void)
 	cufrag_read_files_into(getenv("CUFRAG_READ_FILES"));
 }
 
-/* Also of a process that ends without its destructors (cufrag_forks.py). */
+/* Also of a process that ends without its destructors (cufrag_fork_server.py). */
 FRAG_EXPORT void __attribute__((destructor)) cufrag_read_files_end(void)
 {
 	if (*list)

@@ -9,7 +9,7 @@
 
 #include <xxhash.h>
 
-#include "pretend/start/forks.h"
+#include "pretend/start/fork_server.h"
 
 #define WORTH_IT 4u /* layouts that are not known yet: the server and its trial take two */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the processes of a layout begin. Python starts anew for the first; what it had imported when it asked for a card is then
- * loaded once, in a process from which those of later layouts are forked (launch/forks.h). That one runs a layout
+ * loaded once, in a process from which those of later layouts are forked (start/fork_server.h). That one runs a layout
  * whose result is known, too; results of the others count only if its result is the same.
  */
 #ifndef FRAG_LAYOUT_LAYOUT_FORKS_H

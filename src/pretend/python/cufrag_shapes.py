@@ -4,7 +4,7 @@
 DTensor runs each operator that it meets anew on fake tensors. For an optimizer these are one of each weight, which takes a quarter of a
 layout's time. The answer depends only on the operator and what it is given: shapes, strides and types of the whole tensors,
 numbers. So it is the same in every layout that has the same weights. The first layout writes its answers when it ends (keep);
-the process of cufrag_forks.py reads them (use).
+the process of cufrag_fork_server.py reads them (use).
 
 An answer is bytes under a hash of its question: no objects that Python's garbage collector would count. It is not kept if finding it took
 memory of the card: the first fake tensor of a card does.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See forks.h. */
-#include "forks.h"
+/* See fork_server.h. */
+#include "fork_server.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -185,7 +185,7 @@ static void __attribute__((noreturn)) serve(const char *folder, struct first *f,
 		snprintf(path, sizeof(path), "%s/read", folder);
 		setenv("CUFRAG_READ_FILES", path, 1);
 	}
-	snprintf(script, sizeof(script), "%s/cufrag_forks.py", home);
+	snprintf(script, sizeof(script), "%s/cufrag_fork_server.py", home);
 	snprintf(modules, sizeof(modules), "%s/modules", folder);
 	snprintf(number, sizeof(number), "%d", fd);
 	f->words[f->words_count++] = script;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One Python process, from which those of many runs are forked (src/pretend/python/cufrag_forks.py). In a folder of the caller's:
+ * One Python process, from which those of many runs are forked (src/pretend/python/cufrag_fork_server.py). In a folder of the caller's:
  *
  *	first	a process that was to become a Python: its command and environment
  *	modules	what that process had imported when it asked for a card
