@@ -197,7 +197,7 @@ WAY_SRC := $(foreach f,$(CLI_SRC),$(if $(filter way_%,$(notdir $(f))),$(f)))
 $(eval $(call registry,way_list.inc,$(WAY_SRC),way_))
 $(eval $(call registry,preset_list.inc,$(wildcard src/pretend/layout/preset_*.c),preset_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc conv_list.inc cost_list.inc monitor_page.inc)
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc conv_list.inc cost_list.inc card_list.inc monitor_page.inc)
 
 # a table as C: one FRAG_ROW(…) for each of its lines but the first
 $(GEN)/conv_list.inc: src/pretend/libraries/conv_table.csv | $(GEN)
@@ -206,6 +206,12 @@ $(GEN)/conv_list.inc: src/pretend/libraries/conv_table.csv | $(GEN)
 # a page as C: a string for each of its lines
 $(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)
 	$(Q)sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $< > $@
+
+# known cards: FRAG_CARD(name, vendor, label, bytes, context, costs, on_request, source, then the chip)
+$(GEN)/card_list.inc: src/device/cards.csv | $(GEN)
+	$(Q)awk -F, 'NR > 1 { source = $$18; for (i = 19; i <= NF; i++) source = source "," $$i; \
+		printf "FRAG_CARD(\"%s\", \"%s\", \"%s\", %s, %s, \"%s\", %s, \"%s\", \"%s\"", $$1, $$2, $$3, $$4, $$5, $$6, $$7, source, $$8; \
+		for (i = 9; i <= 17; i++) printf ", %s", $$i; print ")" }' $< > $@
 
 # the cost profiles of measured cards: results/CARD/profile.csv
 COST_CSV := $(sort $(wildcard results/*/profile.csv))
@@ -586,10 +592,13 @@ wheel: wheel-programs
 wheel-programs: $(B)/libcufrag.a
 	+@$(MAKE) --no-print-directory OLD_GLIBC=1 $(B)/glibc-2.28/cufrag
 
-#: lines      count the lines of code by folder (TREE=commit: of that commit)
-.PHONY: lines
+#: lines      count everything that somebody has to read, by folder (TREE=commit: of that commit)
+#: budget     compare it with budget.txt
+.PHONY: lines budget
 lines:
-	@scripts/build/lines.sh $(TREE)
+	@scripts/build/budget.py --count $(TREE)
+budget: $(B)/cufrag
+	@scripts/build/budget.py --program $(B)/cufrag $(addprefix --wheel ,$(wildcard $(B)/wheel/*.whl))
 
 #: clean      remove build/
 clean:

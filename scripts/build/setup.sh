@@ -45,6 +45,7 @@ needs() {
 	tool   git           git
 	tool   python3       python3
 	tool   curl          curl
+	tool   ctags         universal-ctags
 	clangrt asan         libclang-rt
 	END
 	return 0

@@ -65,6 +65,7 @@ struct frag_arg { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	/* for measurements on cards (docs/measuring.md): shown only by `cufrag help COMMAND
 	 * --all` */
 	bool laboratory;
+	bool rare;	  /* shown only by --help all */
 	const char *help; /* one sentence, lower case; also describes a default that is not a
 			   * value */
 };

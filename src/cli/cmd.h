@@ -39,14 +39,14 @@ enum frag_cmd_group {
 };
 
 /* sets of shared options a command takes (struct frag_cli has their values) */
-#define FRAG_CLI_CARD (1u << 0)	   /* --gpu --capacity --context --cost --work --limit */
-#define FRAG_CLI_DEVICE (1u << 1)  /* --device --managed-max */
-#define FRAG_CLI_ANSWER (1u << 2)  /* --json --csv --out --brief, with .answer */
-#define FRAG_CLI_SEED (1u << 3)	   /* --seed */
-#define FRAG_CLI_THREADS (1u << 4) /* --threads */
-#define FRAG_CLI_CARDS (1u << 5)   /* --cards --vendor --margin: what advice may name */
-#define FRAG_CLI_TORCH (1u << 6)   /* --torch: whose rules hold */
-/* --color, --quiet, --verbose and --help are always there */
+#define FRAG_CLI_CARD (1u << 0)	  /* --gpu --capacity --context --limit */
+#define FRAG_CLI_COST (1u << 1)	  /* --cost --work: how that card behaves */
+#define FRAG_CLI_DEVICE (1u << 2) /* --device --managed-max */
+#define FRAG_CLI_ANSWER (1u << 3) /* --json --csv, with .answer */
+#define FRAG_CLI_PAGE (1u << 4)	  /* --out --brief */
+#define FRAG_CLI_CARDS (1u << 5)  /* --cards --vendor --margin: what advice may name */
+#define FRAG_CLI_TORCH (1u << 6)  /* --torch: whose rules hold */
+/* every command takes those of `cufrag help options`: --seed, --threads, --quiet and the like */
 
 struct frag_cli;
 struct frag_shape;
@@ -65,7 +65,7 @@ struct frag_cmd {
 	const char *about;    /* what it does, some sentences */
 	const char *examples; /* two or more lines, each a command */
 	unsigned shared;      /* FRAG_CLI_… */
-	/* what --json writes; a command with an answer has --json, --csv, --out and --brief (show_answer.h) */
+	/* what --json writes; a command with an answer has --json and --csv (show_answer.h) */
 	const struct frag_shape *answer;
 	const struct frag_arg *const
 		*options; /* tables of its own: FRAG_CMD_OPTIONS; NULL = none */

@@ -19,10 +19,10 @@ static const struct frag_arg options[] = {
 	FRAG_CLI_POLICIES("policies", struct options, policies,
 			  "with traces: policies, separated by ';' (default: pytorch)"),
 	{ FRAG_ARG_UINT, "passes", FRAG_ARG_AT(struct options, passes), .value = "N", .min = 1,
-	  .max = 10000, .def = "5",
+	  .max = 10000, .def = "5", .rare = true,
 	  .help = "with traces: warm passes, and timed ones for the percentiles" },
 	{ FRAG_ARG_TEXT, "ops", FRAG_ARG_AT(struct options, ops), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .laboratory = true,
+	  .file = FRAG_ARG_WRITES, .laboratory = true, .rare = true,
 	  .help = "with one trace: write its operations, for scripts/lab/bench_peer_torch.sh" },
 	{ 0 },
 };
@@ -80,7 +80,7 @@ const struct frag_cmd frag_cmd_bench = {
 	.examples =
 		"  cufrag bench --device cuda --csv calls.csv --profile mycard.csv\n"
 		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_COST,
 	.answer = &frag_bench_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,

@@ -36,13 +36,15 @@ static const struct frag_arg options[] = {
 	  .words = optimum_words, .def = "auto",
 	  .help = "how low memory could go: bound = a lower bound, place = also an offline "
 		  "placement, off = leave it out; auto: place if that is quick, else bound" },
-	{ FRAG_ARG_FLAG, "pdf", FRAG_ARG_AT(struct frag_session, pdf),
+	{ FRAG_ARG_FLAG, "pdf", FRAG_ARG_AT(struct frag_session, pdf), .rare = true,
 	  .help = "with --out: all charts in one file, charts.pdf" },
 	{ FRAG_ARG_TEXT, "title", FRAG_ARG_AT(struct frag_session, title), .value = "TEXT",
+	  .rare = true,
 	  .help = "with --out: title of the report (default: the name of the trace)" },
 	{ FRAG_ARG_TEXT, "author", FRAG_ARG_AT(struct frag_session, author), .value = "TEXT",
-	  .help = "with --out: who made the report" },
+	  .rare = true, .help = "with --out: who made the report" },
 	{ FRAG_ARG_TEXT, "date", FRAG_ARG_AT(struct frag_session, date), .value = "TEXT",
+	  .rare = true,
 	  .help = "with --out: date of the report (default: SOURCE_DATE_EPOCH, else today, and "
 		  "none with --no-host)" },
 	{ 0 },
@@ -79,7 +81,7 @@ const struct frag_cmd frag_cmd_compare = {
 		    "  cufrag compare run.pickle --policy buddy --policy "
 		    "pytorch:max_split_size_mb:256\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_DEVICE |
-		  FRAG_CLI_SEED | FRAG_CLI_THREADS,
+		  FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_report_shape,
 	FRAG_CMD_OPTIONS(struct frag_session, options, frag_cli_replay_args),
 	.init = frag_cli_replays_init,

@@ -64,7 +64,7 @@ const struct frag_cmd frag_cmd_diagnose = {
 	.examples = "  cufrag diagnose traces/leak.frames.cft\n"
 		    "  cufrag diagnose rank*.pickle --fail-on leak,oom-needed --json found.json\n"
 		    "  nvidia-smi dmon -s m > gpu.txt; cufrag diagnose gpu.txt\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_diagnosis_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,

@@ -76,7 +76,7 @@ static const struct frag_arg options[] = {
 	  .def = "function",
 	  .help = "what a call site is; line numbers change with the program, functions stay" },
 	{ FRAG_ARG_TEXT, "frame", FRAG_ARG_AT(struct options, frame), .value = "WHICH",
-	  .help = "frame of a stack that counts, as in explain (default: user)" },
+	  .rare = true, .help = "frame of a stack that counts, as in explain (default: user)" },
 	{ 0 },
 };
 
@@ -115,7 +115,7 @@ const struct frag_cmd frag_cmd_diff = {
 		 "for CI.",
 	.examples = "  cufrag diff before.pickle after.pickle\n"
 		    "  cufrag diff main.json branch.pickle --fail-on-growth 5%\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_comparison_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.init = init,

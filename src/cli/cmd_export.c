@@ -88,7 +88,7 @@ const struct frag_cmd frag_cmd_export = {
 		 "would have done: its segments, addresses and refusals.",
 	.examples = "  cufrag export run.cft --to memory_viz -o run.pickle\n"
 		    "  cufrag export run.cft --to perfetto --policy tlsf -o tlsf.json\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.init = init,
 	.run = run,

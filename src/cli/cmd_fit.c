@@ -167,8 +167,7 @@ const struct frag_cmd frag_cmd_fit = {
 		    "  cufrag fit traces/gnn.default.cft --margin 1G\n"
 		    "  cufrag fit run.pickle --cards ours.csv --out page\n"
 		    "  cufrag fit rank*.pickle --policies 'recorded; tlsf' --json fit.json\n",
-	.shared =
-		FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_fit_shape,
 	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_fit_rows, frag_pretend_rows),
 	.run = run,

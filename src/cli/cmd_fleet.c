@@ -13,16 +13,17 @@ struct options {
 #define AT(field) FRAG_ARG_AT(struct options, field)
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_TEXT, "share", AT(share), .value = "GPU",
+	{ FRAG_ARG_TEXT, "share", AT(share), .value = "GPU", .rare = true,
 	  .help = "the card that ranks share; none = they share none (default: the cheapest for "
 		  "all)" },
 	{ FRAG_ARG_TEXT, "setting", AT(setting), .value = "POLICY",
 	  .help = "the one policy of the sweep that jobs may move to (default: any)" },
 	{ FRAG_ARG_UINT, "top", AT(top), .value = "N", .min = 1, .max = 1000000, .def = "20",
 	  .help = "jobs to print" },
-	{ FRAG_ARG_TEXT, "title", AT(title), .value = "TEXT", .help = "of the page" },
-	{ FRAG_ARG_TEXT, "author", AT(author), .value = "TEXT", .help = "of the page" },
-	{ FRAG_ARG_TEXT, "date", AT(date), .value = "TEXT",
+	{ FRAG_ARG_TEXT, "title", AT(title), .value = "TEXT", .rare = true, .help = "of the page" },
+	{ FRAG_ARG_TEXT, "author", AT(author), .value = "TEXT", .rare = true,
+	  .help = "of the page" },
+	{ FRAG_ARG_TEXT, "date", AT(date), .value = "TEXT", .rare = true,
 	  .help = "of the page (default: SOURCE_DATE_EPOCH, else today)" },
 	{ 0 },
 };
@@ -88,7 +89,7 @@ const struct frag_cmd frag_cmd_fleet = {
 	.examples =
 		"  cufrag fleet results.sqlite --out plan\n"
 		"  cufrag fleet results.sqlite --cards ours.csv --share a100-80 --csv jobs.csv\n",
-	.shared = FRAG_CLI_CARDS | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARDS | FRAG_CLI_PAGE,
 	.answer = &frag_fleet_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,

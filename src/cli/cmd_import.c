@@ -99,7 +99,7 @@ static const struct frag_arg options[] = {
 	  .value = "SETTINGS",
 	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF, for recordings that do not hold them "
 		  "(PyTorch 2.1 and 2.2)" },
-	{ FRAG_ARG_FLAG, "no-evidence", FRAG_ARG_AT(struct options, no_evidence),
+	{ FRAG_ARG_FLAG, "no-evidence", FRAG_ARG_AT(struct options, no_evidence), .rare = true,
 	  .help = "leave out what the recorder saw of its own allocator; verify then has nothing "
 		  "to compare with" },
 	{ 0 },

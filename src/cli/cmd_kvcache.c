@@ -10,7 +10,7 @@ struct options {
 	struct frag_kvcache cache;
 	const char *log, *arrivals, *lengths;
 	double rate;
-	uint64_t count, seed;
+	uint64_t count;
 };
 
 /* Its size: a number, or what the engine printed. */
@@ -52,7 +52,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	if (o->arrivals)
 		FRAG_TRY(frag_kvcache_read(k, o->arrivals, err));
 	if (o->lengths)
-		FRAG_TRY(frag_kvcache_generate(k, o->lengths, o->rate, o->count, o->seed, err));
+		FRAG_TRY(frag_kvcache_generate(k, o->lengths, o->rate, o->count, cli->target.seed,
+					       err));
 	if (replays)
 		FRAG_TRY(frag_kvcache_replay(k, err));
 	FRAG_TRY(frag_kvcache_answer(k, &a, err));
@@ -84,7 +85,7 @@ static const struct frag_arg options[] = {
 	  .help = "read the size from the engine's log: 'GPU KV cache size: N tokens' of vLLM, "
 		  "'max_total_num_tokens=N' of SGLang; the smallest of several" },
 	{ FRAG_ARG_UINT, "block", AT(cache.block), .value = "N", .min = 1, .max = 1u << 20,
-	  .def = "16", .help = "tokens of a block" },
+	  .def = "16", .rare = true, .help = "tokens of a block" },
 	{ FRAG_ARG_UINT, "requests", AT(cache.requests), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX,
 	  .help = "exit with 1 unless it holds N requests of --tokens at a time" },
@@ -101,16 +102,15 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "rate", .set = set_rate, .value = "N",
 	  .help = "with --lengths: requests a second" },
 	{ FRAG_ARG_UINT, "count", AT(count), .value = "N", .min = 1, .max = 1u << 24, .def = "2000",
-	  .help = "with --lengths: requests" },
-	{ FRAG_ARG_UINT, "seed", AT(seed), .value = "N", .def = "0", .max = UINT64_MAX,
-	  .help = "with --lengths: other random requests" },
+	  .rare = true, .help = "with --lengths: requests" },
 	{ FRAG_ARG_UINT, "batched-tokens", AT(cache.batched_tokens), .value = "N", .min = 1,
-	  .max = 1u << 26,
+	  .max = 1u << 26, .rare = true,
 	  .help = "most tokens that a step processes; longer prompts are processed in parts "
 		  "(vLLM's "
 		  "--max-num-batched-tokens; default: any number)" },
 	{ FRAG_ARG_UINT, "step", AT(cache.step_us), .value = "MICROSECONDS", .min = 1,
-	  .max = 1000000000, .help = "with --arrivals or --lengths: time of a step, as 25000" },
+	  .max = 1000000000, .rare = true,
+	  .help = "with --arrivals or --lengths: time of a step, as 25000" },
 	{ FRAG_ARG_UINT, "max-seqs", AT(cache.max_running), .value = "N", .min = 1, .max = 1u << 24,
 	  .def = "256", .help = "requests that run at a time, at most (vLLM's --max-num-seqs)" },
 	{ 0 },
@@ -140,6 +140,7 @@ const struct frag_cmd frag_cmd_kvcache = {
 		"  cufrag kvcache --cache-tokens 60000 --lengths sharegpt --rate 4 --step 25000\n",
 	.answer = &frag_kvcache_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
+	.shared = FRAG_CLI_PAGE,
 	.run = run,
 	.release = release,
 };

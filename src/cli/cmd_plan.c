@@ -73,22 +73,25 @@ static const struct frag_arg options[] = {
 	  .help = "plan windows of N requests, or of a time as 250ms, instead of steps (default "
 		  "for a trace that marks fewer than three steps: 16 of equally many requests)" },
 	{ FRAG_ARG_OWN, "slack", AT(steps.slack), .set = set_slack, .value = "PERCENT",
+	  .rare = true,
 	  .help = "room above the plan for requests that are not in it (default: 0 where steps "
 		  "repeat, else 4)" },
 	{ FRAG_ARG_BYTES, "target", AT(target), .value = "SIZE",
 	  .help = "a height that is good enough (default: the lower bound)" },
 	{ FRAG_ARG_OWN, "time", AT(time_ns), .set = set_time, .value = "SECONDS", .def = "10",
-	  .help = "most that improving and searching may take" },
+	  .rare = true, .help = "most that improving and searching may take" },
 	{ FRAG_ARG_UINT, "nodes", AT(nodes), .value = "N", .min = 1, .max = 1ull << 60,
+	  .rare = true,
 	  .help = "end the search after about N decisions: the same on any machine, if --time "
 		  "suffices" },
 	{ FRAG_ARG_TEXT, "placement", AT(placement), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "write the lowest placement: MiniMalloc's CSV with a column offset; moments are "
 		  "events" },
 	{ FRAG_ARG_BYTES, "align", AT(align), .value = "SIZE", .min = 1, .max = FRAG_GIB,
+	  .rare = true,
 	  .help = "sizes and offsets are multiples of this (default: 512; 1 for MiniMalloc's "
 		  "files)" },
-	{ FRAG_ARG_FLAG, "at-request", AT(at_request),
+	{ FRAG_ARG_FLAG, "at-request", AT(at_request), .rare = true,
 	  .help = "a block ends when its free was requested, not when all streams were done" },
 	{ 0 },
 };
@@ -158,7 +161,7 @@ const struct frag_cmd frag_cmd_plan = {
 	.examples = "  cufrag plan run.pickle\n"
 		    "  cufrag plan buffers.csv --target 1048576 --time 60\n"
 		    "  cufrag plan run.pickle -o run.plan\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_plan_shape,
 	FRAG_CMD_OPTIONS(struct frag_placing_options, options),
 	.init = init,

@@ -28,7 +28,7 @@ static const struct frag_arg rows[] = {
 	{ FRAG_ARG_FLAG, "frames", FRAG_ARG_AT(struct options, frames),
 	  .help = "also keep the stack of each allocation: larger and slower" },
 	{ FRAG_ARG_UINT, "max-entries", FRAG_ARG_AT(struct options, max_entries), .value = "N",
-	  .min = 1, .max = 1000000000, .def = "10000000",
+	  .min = 1, .max = 1000000000, .def = "10000000", .rare = true,
 	  .help = "entries kept per device; beyond that the oldest are dropped" },
 	{ 0 },
 };
@@ -181,7 +181,7 @@ const struct frag_cmd frag_cmd_record = {
 		    "  cufrag record --no-gpu --gpu h100 -o run.cft -- python train.py --batch 8\n"
 		    "  cufrag record --no-gpu --ranks 0,7 --world 8 -- python train.py\n"
 		    "  cufrag record --no-gpu -- torchrun --nproc-per-node 2 train.py\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_COST,
 	.answer = &frag_written_shape,
 	FRAG_CMD_OPTIONS(struct options, rows),
 	.more_options = way_options,

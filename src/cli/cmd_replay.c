@@ -18,9 +18,10 @@ static const struct frag_arg options[] = {
 	  .help = "the policy, name or name:key=value,… (default: recorded, the settings of the "
 		  "recording)" },
 	{ FRAG_ARG_TEXT, "calls", FRAG_ARG_AT(struct frag_session, calls), .value = "FILE",
-	  .file = FRAG_ARG_WRITES,
+	  .file = FRAG_ARG_WRITES, .rare = true,
 	  .help = "write every driver call as CSV: event, call, address, bytes, result" },
 	{ FRAG_ARG_FLAG, "counters", FRAG_ARG_AT(struct frag_session, report.counters),
+	  .rare = true,
 	  .help = "print everything: latency by class, every driver call, the policy's own "
 		  "statistics" },
 	{ 0 },
@@ -48,8 +49,7 @@ const struct frag_cmd frag_cmd_replay = {
 	.examples =
 		"  cufrag replay traces/gnn.default.cft --policy buddy\n"
 		"  cufrag replay run.pickle --policy pytorch:expandable_segments:True --gpu l4\n",
-	.shared =
-		FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_report_shape,
 	FRAG_CMD_OPTIONS(struct frag_session, options, frag_cli_replay_args),
 	.init = frag_cli_replays_init,

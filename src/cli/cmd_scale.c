@@ -187,7 +187,7 @@ static const struct frag_arg options[] = {
 	  .help = "values to predict (default: the largest, doubled until it is too much, four "
 		  "times at most, and the greatest that completes)" },
 	{ FRAG_ARG_UINT, "most", AT(most), .value = "N", .min = 1, .max = FRAG_SCALING_MAX,
-	  .def = "1048576", .help = "the greatest value to try" },
+	  .def = "1048576", .rare = true, .help = "the greatest value to try" },
 	FRAG_CLI_POLICIES("policies", struct options, policies,
 			  "policies, separated by ';' (default: recorded, and pytorch with "
 			  "expandable_segments:True)"),
@@ -232,7 +232,7 @@ const struct frag_cmd frag_cmd_scale = {
 		    "  cufrag scale --no-gpu --vary '{batch}=2,4,8' -- python train.py "
 		    "--batch {batch}\n"
 		    "  cufrag scale --at 4,8 b4.cft b8.cft --to 24 -o b24.cft\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_scale_shape,
 	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_scale_rows, frag_pretend_rows),
 	.init = init,

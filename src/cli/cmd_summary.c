@@ -32,7 +32,7 @@ const struct frag_cmd frag_cmd_summary = {
 		 "it.",
 	.examples = "  cufrag summary traces/leak.frames.cft\n"
 		    "  cufrag summary rank*.pickle --json -\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_summary_shape,
 	.run = run,
 };

@@ -44,13 +44,13 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_WORD, "objective", AT(objective), .words = objectives, .def = "peak",
 	  .help = "peak: least reserved; card: smallest card; time: least driver time under the "
 		  "--cap" },
-	{ FRAG_ARG_BYTES, "cap", AT(cap), .value = "SIZE",
+	{ FRAG_ARG_BYTES, "cap", AT(cap), .value = "SIZE", .rare = true,
 	  .help = "most that may be reserved (default: the card)" },
 	{ FRAG_ARG_UINT, "budget", AT(budget), .value = "N", .min = 1, .max = 1000000,
 	  .help = "settings to try in each space; a larger space is searched, not exhausted "
 		  "(default: 800; fewer where replays make millions of driver calls)" },
 	{ FRAG_ARG_TEXT, "baseline", AT(baseline), .value = "POLICY", .def = "recorded",
-	  .help = "settings to compare with" },
+	  .rare = true, .help = "settings to compare with" },
 	{ FRAG_ARG_UINT, "top", AT(top), .value = "N", .min = 1, .max = 1000, .def = "10",
 	  .help = "settings to print" },
 	{ 0 },
@@ -99,7 +99,7 @@ const struct frag_cmd frag_cmd_tune = {
 		"  cufrag tune run.pickle\n"
 		"  cufrag tune run.pickle --objective time --cap 20G\n"
 		"  cufrag tune run.pickle --space 'pytorch;tlsf;buddy' --budget 2000 --json -\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_tune_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,

@@ -99,7 +99,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "conf", FRAG_ARG_AT(struct options, conf), .set = frag_cli_set_conf,
 	  .value = "TEXT",
 	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF (default: those recorded)" },
-	{ FRAG_ARG_FLAG, "counters", FRAG_ARG_AT(struct options, counters),
+	{ FRAG_ARG_FLAG, "counters", FRAG_ARG_AT(struct options, counters), .rare = true,
 	  .help = "print the allocator's own statistics, too" },
 	{ 0 },
 };
@@ -145,7 +145,7 @@ const struct frag_cmd frag_cmd_verify = {
 		"one verdict.",
 	.examples = "  cufrag verify traces/gnn.default.cft\n"
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_PAGE,
 	.answer = &frag_verified_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,

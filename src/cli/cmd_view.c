@@ -142,12 +142,13 @@ static const struct frag_arg options[] = {
 			  "recorded)"),
 	FRAG_CLI_POLICY(struct options, policies),
 	{ FRAG_ARG_UINT, "port", FRAG_ARG_AT(struct options, port), .value = "N", .max = 65535,
-	  .def = "0", .help = "port to serve the page on, 127.0.0.1 only; 0 = any free one" },
+	  .def = "0", .rare = true,
+	  .help = "port to serve the page on, 127.0.0.1 only; 0 = any free one" },
 	{ FRAG_ARG_BYTES, "page-max", FRAG_ARG_AT(struct options, max_bytes), .value = "SIZE",
-	  .min = 1 << 20, .max = 1 << 30, .def = "19M",
+	  .min = 1 << 20, .max = 1 << 30, .def = "19M", .rare = true,
 	  .help = "with --out: largest page; for longer recordings, it has the single events "
 		  "around the peak of reserved memory" },
-	{ FRAG_ARG_FLAG, "no-notes", FRAG_ARG_AT(struct options, no_notes),
+	{ FRAG_ARG_FLAG, "no-notes", FRAG_ARG_AT(struct options, no_notes), .rare = true,
 	  .help = "do not diagnose" },
 	{ 0 },
 };
@@ -179,8 +180,7 @@ const struct frag_cmd frag_cmd_view = {
 	.examples = "  cufrag view run.pickle\n"
 		    "  cufrag view run.pickle --policies 'recorded; vmm' --out page.html\n"
 		    "  cufrag view rank*.pickle --out ranks.html\n",
-	.shared =
-		FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_view_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,

@@ -72,8 +72,12 @@ void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli 
 		     struct frag_arg_table *tables);
 /* After the parse: the card that --gpu, --capacity and the others describe. */
 int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err);
-/* --help of a command, on `to`; all: with the laboratory's options. */
+/* The heading of the table that all commands have; it is printed once, by `cufrag help options`. */
+extern const char frag_cli_every[];
+/* --help of a command, on `to`: a screen, or all: every option and example. */
 void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to);
+/* The options of every command. */
+void frag_cli_help_every(FILE *to);
 
 /* Prints "cufrag CMD: message" on stderr. Returns the exit status of the error. */
 int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err);

@@ -7,6 +7,7 @@
 
 #define NAMES_WIDTH 29 /* columns of "  -o, --output=FILE" before the text */
 #define COLUMNS_MOST 100
+#define ABOUT_SHORT 480 /* characters of what a command does in its short help */
 
 /* Writes `text` in lines of `width`, each behind `indent` blanks; `column`: where the pen is. */
 static void wrap(FILE *to, const char *text, unsigned indent, unsigned width, unsigned column)
@@ -33,7 +34,24 @@ static void wrap(FILE *to, const char *text, unsigned indent, unsigned width, un
 	fputc('\n', to);
 }
 
-static void print_row(FILE *to, const struct frag_arg *a, unsigned width)
+/* The length of the first clause of a text. Parentheses stay whole; "with --out: …" goes on behind its colon. */
+static size_t first_clause(const char *text)
+{
+	bool condition = !strncmp(text, "with ", 5);
+	int depth = 0;
+
+	for (size_t i = 0; text[i]; i++) {
+		depth += (text[i] == '(') - (text[i] == ')');
+		if (depth || !strchr(".;:", text[i]) || (text[i + 1] && text[i + 1] != ' '))
+			continue;
+		if (!condition || text[i] != ':')
+			return i;
+		condition = false;
+	}
+	return strlen(text);
+}
+
+static void print_row(FILE *to, const struct frag_arg *a, bool all, unsigned width)
 {
 	char value[120], text[1200];
 	int n;
@@ -49,10 +67,10 @@ static void print_row(FILE *to, const struct frag_arg *a, unsigned width)
 		fputc('\n', to);
 		n = 0;
 	}
+	snprintf(text, sizeof(text), "%.*s", all ? 1000 : (int)first_clause(a->help), a->help);
 	if (a->def)
-		snprintf(text, sizeof(text), "%s (default: %s)", a->help, a->def);
-	else
-		snprintf(text, sizeof(text), "%s", a->help);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), " (default: %s)",
+			 a->def);
 	wrap(to, text, NAMES_WIDTH, width, (unsigned)n);
 }
 
@@ -67,34 +85,43 @@ static unsigned width_of(FILE *to)
 	return (unsigned)FRAG_MIN(n, (unsigned long)COLUMNS_MOST) - 1;
 }
 
-/* Under the headings of their tables, or all under one. */
-static void print_rows(FILE *to, const struct frag_arg_table *tables, bool laboratory,
-		       unsigned width)
+/* Under the headings of their tables, but those of every command. Returns how many were left out. */
+static unsigned print_rows(FILE *to, const struct frag_arg_table *tables, bool all, unsigned width)
 {
 	const char *heading = "";
+	unsigned left = 0;
 
 	for (const struct frag_arg_table *t = tables; t->rows; t++) {
-		const char *mine = laboratory ? "Laboratory (docs/measuring.md)" : t->heading;
-
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++) {
-			if (a->laboratory != laboratory)
+			if (t->heading == frag_cli_every)
 				continue;
-			if (strcmp(heading, mine) != 0)
-				fprintf(to, "\n%s:\n", mine);
-			heading = mine;
-			print_row(to, a, width);
+			if ((a->rare || a->laboratory) && !all) {
+				left++;
+				continue;
+			}
+			if (all && strcmp(heading, t->heading) != 0)
+				fprintf(to, "\n%s:\n", t->heading);
+			heading = t->heading;
+			print_row(to, a, all, width);
 		}
 	}
+	return left;
 }
 
-void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to)
+void frag_cli_help_every(FILE *to)
 {
-	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
-	unsigned width = width_of(to);
-	size_t first = strcspn(cmd->examples, "\n");
+	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX], *t = tables;
 
-	/* the line that most people want comes first */
-	fprintf(to, "%.*s\n\n", (int)first, cmd->examples);
+	frag_cli_tables(frag_commands_find("help"), NULL, NULL, tables);
+	while (t->heading != frag_cli_every)
+		t++;
+	fprintf(to, "%s:\n", frag_cli_every);
+	for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
+		print_row(to, a, true, width_of(to));
+}
+
+static void print_usage(const struct frag_cmd *cmd, FILE *to)
+{
 	fprintf(to, "Usage: cufrag %s [OPTION...]%s%s", cmd->name, cmd->operands ? " " : "",
 		cmd->operands ? cmd->operands : "");
 	if (cmd->program)
@@ -102,11 +129,36 @@ void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to)
 			(int)strcspn(cmd->program + (cmd->program[0] == '['), "]"),
 			cmd->program + (cmd->program[0] == '['));
 	fputs("\n\n", to);
-	wrap(to, cmd->about, 0, width, 0);
+}
+
+/* The line that most people want comes first; of what it does, the first sentences. */
+void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to)
+{
+	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
+	const unsigned width = width_of(to);
+	size_t first = strcspn(cmd->examples, "\n"), about = strlen(cmd->about);
+	char text[4096];
+	unsigned left;
+
+	fprintf(to, "%.*s\n\n", (int)first, cmd->examples);
+	print_usage(cmd, to);
+	for (; !all && about > ABOUT_SHORT;)
+		do
+			about--;
+		while (about && (cmd->about[about - 1] != '.' || cmd->about[about] != ' '));
+	snprintf(text, sizeof(text), "%.*s", about ? (int)about : (int)strcspn(cmd->about, "."),
+		 cmd->about);
+	wrap(to, text, 0, width, 0);
 	frag_cli_tables(cmd, NULL, NULL, tables);
-	print_rows(to, tables, false, width);
-	if (all)
-		print_rows(to, tables, true, width);
-	if (cmd->examples[first] && cmd->examples[first + 1])
-		fprintf(to, "\nMore examples:\n%s", cmd->examples + first + 1);
+	if (!all)
+		fputc('\n', to);
+	left = print_rows(to, tables, all, width);
+	if (!all)
+		fprintf(to, "\nThe whole text%s: cufrag %s --help all. ",
+			left ? ", and more options" : "", cmd->name);
+	else if (cmd->examples[first] && cmd->examples[first + 1])
+		fprintf(to, "\nMore examples:\n%s\n", cmd->examples + first + 1);
+	fputs(all ? "Options of every command: cufrag help options\n"
+		  : "Of every command: cufrag help options\n",
+	      to);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The program: which commands there are (make writes gen/cmd_list.inc from
- * src/cli/<name>/cmd_<name>.c), and a command from its command line to its exit status.
- */
+/* The program: a command from its command line to its exit status. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -20,41 +17,6 @@
 #include "common.h"
 #include "outputs.h"
 #include "recordings.h"
-
-#define FRAG_ENTRY(name) extern const struct frag_cmd frag_cmd_##name;
-#include "cmd_list.inc"
-#undef FRAG_ENTRY
-
-static const struct frag_cmd *const commands[] = {
-#define FRAG_ENTRY(name) &frag_cmd_##name,
-#include "cmd_list.inc"
-#undef FRAG_ENTRY
-	NULL
-};
-
-const struct frag_cmd *const *frag_commands(void)
-{
-	return commands;
-}
-
-const struct frag_cmd *frag_commands_find(const char *name)
-{
-	for (size_t i = 0; commands[i]; i++)
-		if (!strcmp(commands[i]->name, name))
-			return commands[i];
-	return NULL;
-}
-
-int frag_commands_fail_unknown(const char *name, struct frag_err *err)
-{
-	const char *names[FRAG_ARRAY_LEN(commands)];
-	size_t n = 0;
-
-	for (; commands[n]; n++)
-		names[n] = commands[n]->name;
-	names[n] = NULL;
-	return frag_fail_unknown(err, "unknown command", name, names, " (cufrag --help)");
-}
 
 /* What one replay gives back the next one takes: the kernel would have to clear it in between. */
 static void keep_memory(void)
@@ -159,7 +121,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 	if (!rc)
 		rc = read_line(&cli, tables, &err);
 	if (!rc && cli.help_)
-		frag_cli_help(cmd, false, stdout);
+		frag_cli_help(cmd, argc > 2 && !strcmp(argv[argc - 1], "all"), stdout);
 	else if (!rc)
 		rc = cmd->run(&cli, options, &err);
 	rc = !rc && need_unknown ? FRAG_EXIT_UNKNOWN : rc;

@@ -139,7 +139,7 @@ int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
 	struct frag_sim_config *card = &cli->target.card;
 	const struct frag_gpu *gpu;
 
-	if (!(cli->cmd->shared & FRAG_CLI_CARD))
+	if (!(cli->cmd->shared & (FRAG_CLI_CARD | FRAG_CLI_COST)))
 		return 0;
 	FRAG_TRY(find_gpu(cli->gpu_ ? cli->gpu_ : "h200", &gpu, err));
 	if (cli->cost_ && !cost)
@@ -174,7 +174,7 @@ int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
 static const struct frag_arg device_args[] = {
 	{ FRAG_ARG_OWN, "device", .set = set_device, .value = "NAME", .def = "sim",
 	  .help = "sim, cuda, cuda:N or null" },
-	{ FRAG_ARG_BYTES, "managed-max", AT(managed_max_bytes), .value = "SIZE",
+	{ FRAG_ARG_BYTES, "managed-max", AT(managed_max_bytes), .value = "SIZE", .rare = true,
 	  .help = "on cuda: managed memory in use at a time (default: a quarter of what is free)" },
 	{ 0 },
 };
@@ -184,14 +184,18 @@ static const struct frag_arg card_args[] = {
 	  .help = "simulate this card (default: h200; cufrag list gpus)" },
 	{ FRAG_ARG_BYTES, "capacity", AT(capacity_bytes), .value = "SIZE", .min = 1,
 	  .help = "memory of the simulated card, as 24G (default: that of --gpu)" },
-	{ FRAG_ARG_BYTES, "context", AT(context_bytes_), .value = "SIZE",
-	  .help = "the part of it that the CUDA context takes (default: that of --gpu)" },
+	{ FRAG_ARG_BYTES, "context", AT(context_bytes_), .value = "SIZE", .rare = true,
+	  .help = "the part of the card that the CUDA context takes (default: that of --gpu)" },
 	{ FRAG_ARG_OWN, "limit", AT(target.limit), .set = set_limit, .value = "SIZE|FRACTION",
 	  .help = "most that a process may reserve, as 8G or 0.9 of the card (default: none)" },
-	{ FRAG_ARG_TEXT, "cost", AT(cost_), .value = "FILE",
+	{ 0 },
+};
+
+static const struct frag_arg cost_args[] = {
+	{ FRAG_ARG_TEXT, "cost", AT(cost_), .value = "FILE", .rare = true,
 	  .help = "what driver calls cost on the simulated card: a profile of cufrag bench "
 		  "(default: that of --gpu)" },
-	{ FRAG_ARG_TEXT, "work", AT(work), .value = "idle|lag[=US]",
+	{ FRAG_ARG_TEXT, "work", AT(work), .value = "idle|lag[=US]", .rare = true,
 	  .help = "when the simulated card finishes queued work: idle = at once, lag = after "
 		  "this many microseconds of recorded time (default: lag, with the policy's "
 		  "own figure)" },
@@ -209,7 +213,7 @@ static const struct frag_arg cards_args[] = {
 	{ FRAG_ARG_TEXT, "cards", AT(cards), .value = "FILE",
 	  .help = "cards to choose from, as CSV: name, memory and, where wanted, context, "
 		  "price_per_hour, vendor (default: those of cufrag list gpus)" },
-	{ FRAG_ARG_TEXT, "vendor", AT(vendor), .value = "NAME",
+	{ FRAG_ARG_TEXT, "vendor", AT(vendor), .value = "NAME", .rare = true,
 	  .help = "all cards of this vendor, the rarer ones too; all = those of every vendor "
 		  "(default: the usual ones of NVIDIA; with --cards, all of the file)" },
 	{ FRAG_ARG_OWN, "margin", AT(headroom), .set = set_margin, .value = "SIZE|PERCENT%",
@@ -222,29 +226,26 @@ static const struct frag_arg cards_args[] = {
 static const struct frag_arg answer_args[] = {
 	{ FRAG_ARG_TEXT, "json", AT(json), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "write the results as JSON; - is standard output" },
-	{ FRAG_ARG_TEXT, "csv", AT(csv), .value = "FILE", .file = FRAG_ARG_WRITES,
+	{ FRAG_ARG_TEXT, "csv", AT(csv), .value = "FILE", .file = FRAG_ARG_WRITES, .rare = true,
 	  .help = "write the results as CSV; - is standard output" },
+	{ 0 },
+};
+
+static const struct frag_arg page_args[] = {
 	{ FRAG_ARG_TEXT, "out", AT(out), .value = "DIR",
 	  .help = "folder for tables, charts and report" },
-	{ FRAG_ARG_FLAG, "brief", AT(brief), .help = "print only the answer, without tables" },
-	{ 0 },
-};
-
-static const struct frag_arg seed_args[] = {
-	{ FRAG_ARG_UINT, "seed", AT(target.seed), .value = "N", .def = "0",
-	  .help = "seed of all random choices" },
-	{ 0 },
-};
-
-static const struct frag_arg threads_args[] = {
-	{ FRAG_ARG_UINT, "threads", AT(threads), .value = "N", .min = 1, .max = 1024,
-	  .help = "threads to use (default: one per processor)" },
+	{ FRAG_ARG_FLAG, "brief", AT(brief), .rare = true,
+	  .help = "print only the answer, without tables" },
 	{ 0 },
 };
 
 static const char *const color_words[] = { "auto", "always", "never", NULL };
 
-static const struct frag_arg general_args[] = {
+static const struct frag_arg every_args[] = {
+	{ FRAG_ARG_UINT, "seed", AT(target.seed), .value = "N", .def = "0",
+	  .help = "seed of all random choices" },
+	{ FRAG_ARG_UINT, "threads", AT(threads), .value = "N", .min = 1, .max = 1024,
+	  .help = "threads to use (default: one per processor)" },
 	{ FRAG_ARG_WORD, "color", AT(color), .words = color_words, .def = "auto",
 	  .help = "colour and bold letters; auto: on a terminal, unless NO_COLOR is set" },
 	{ FRAG_ARG_OWN, "unpack-max", .set = set_unpack_max, .value = "SIZE",
@@ -254,9 +255,12 @@ static const struct frag_arg general_args[] = {
 	  .help = "on standard error only errors: no notes, no progress" },
 	{ FRAG_ARG_FLAG, "verbose", 'v', AT(verbose),
 	  .help = "also say on standard error what was detected or assumed" },
-	{ FRAG_ARG_FLAG, "help", 'h', AT(help_), .help = "print this help" },
+	{ FRAG_ARG_FLAG, "help", 'h', AT(help_),
+	  .help = "print the help of a command; --help all: with all its options" },
 	{ 0 },
 };
+
+const char frag_cli_every[] = "Options of every command";
 
 static const struct {
 	unsigned set; /* 0 = every command */
@@ -265,12 +269,12 @@ static const struct {
 } shared[] = {
 	{ FRAG_CLI_DEVICE, device_args, "Device and card" },
 	{ FRAG_CLI_CARD, card_args, "Device and card" },
+	{ FRAG_CLI_COST, cost_args, "Device and card" },
 	{ FRAG_CLI_TORCH, torch_args, "Device and card" },
 	{ FRAG_CLI_CARDS, cards_args, "Device and card" },
 	{ FRAG_CLI_ANSWER, answer_args, "Output" },
-	{ FRAG_CLI_SEED, seed_args, "General" },
-	{ FRAG_CLI_THREADS, threads_args, "General" },
-	{ 0, general_args, "General" },
+	{ FRAG_CLI_PAGE, page_args, "Output" },
+	{ 0, every_args, frag_cli_every },
 };
 
 void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli *cli,

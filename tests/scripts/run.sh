@@ -179,20 +179,28 @@ need each other: src/base/down, src/base/up' || return
 		'docs/architecture.md excuses a circle that is not there: src/trace/one, src/trace/two'
 }
 
-# ---- scripts/build/lines.sh
+# ---- scripts/build/budget.py
 
-test_lines_counts_what_is_written_by_hand() {
-	command -v git > /dev/null || return $SKIP
-	mkdir -p scripts/build src/base tests/cli
-	cp "$root/scripts/build/lines.sh" scripts/build/
-	printf '1\n2\n3\n' > src/base/a.c
-	printf '1\n2\n' | tee src/base/a.h > src/table.csv
-	printf 'row 0 cufrag\n\t> output\n\t! error\n\t+ file\n' > tests/cli/a.cases
-	git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm first
+test_budget_counts_everything_and_fails_above_a_limit() {
+	for tool in git python3 ctags; do command -v $tool > /dev/null || return $SKIP; done
+	mkdir -p scripts/build src/base results
+	cp "$root/scripts/build/budget.py" scripts/build/
+	printf '1\n2\n%0150d\n' 0 > src/base/a.c
+	printf 'def f():\n    pass\n' > results/a.py
+	printf 'two words\n' > a.md
+	printf '1\n2\n' > src/table.csv
+	git init -q . && git add src results a.md && git -c user.name=a -c user.email=a@b commit -qm first
 	echo 4 >> src/base/a.c
-	expect 'the working tree' "$(scripts/build/lines.sh | awk '/^(src|tests)/ { print $1, $2, $3 }' | tr '\n' ' ')" \
-		'src/base 6 2 tests/cli 1 1 src 6 2 tests 1 1 ' &&
-		expect 'a commit' "$(scripts/build/lines.sh HEAD | awk '/^src.base/ { print $2, $3 }')" '5 2'
+	count() { scripts/build/budget.py --count "$@" | awk -v name="$row" 'index($0, name) == 1 { print $NF }'; }
+	row='code src/base ' && expect 'a wide line counts twice' "$(count)" 5 && expect 'a commit' "$(count HEAD)" 4 &&
+		row='code results ' && expect 'results' "$(count)" 2 && row='words . ' && expect 'words' "$(count)" 2 &&
+		row='tables src ' && expect 'tables' "$(count)" 4 || return
+	printf 'code src/base 5\nlongest python 2\ntwins 0\n' > budget.txt
+	scripts/build/budget.py > out 2>&1 || { cat out >&2; return 1; }
+	printf 'code src/base 4\nlongest python 1\ntables src 4\n' > budget.txt
+	scripts/build/budget.py > out 2>&1 && return 1
+	expect 'what is exceeded' "$(cat out)" 'budget: code src/base is 5, its budget 4
+budget: longest python is 2, its budget 1 results/a.py: f'
 }
 
 # ---- scripts/README.md

@@ -65,7 +65,7 @@ static const struct frag_arg options[] = {
 		  "bash, zsh or fish; what the JSON of a command has: as JSON schema, or as tables "
 		  "of Markdown" },
 	{ FRAG_ARG_FLAG, "all", FRAG_ARG_AT(struct options, all),
-	  .help = "with a command: also the options for measurements on cards" },
+	  .help = "with a command: all of its options" },
 	{ 0 },
 };
 
@@ -94,6 +94,10 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	const struct options *o = values;
 	const struct frag_cmd *cmd = NULL;
 
+	if (cli->operands_count && !strcmp(cli->operands[0], "options")) {
+		frag_cli_help_every(stdout);
+		return 0;
+	}
 	if (cli->operands_count) {
 		cmd = frag_commands_find(cli->operands[0]);
 		if (!cmd)
@@ -124,10 +128,10 @@ const struct frag_cmd frag_cmd_help = {
 	.name = "help",
 	.summary = "this list, or the help of one command",
 	.group = FRAG_GROUP_MEASURE,
-	.operands = "[COMMAND]",
-	.about =
-		"Prints the list of commands, or what a command does with all its options; also as "
-		"manual pages and as completion for shells, which make install puts in place.",
+	.operands = "[COMMAND|options]",
+	.about = "Prints the list of commands, what a command does, or the options of every "
+		 "command; also as "
+		 "manual pages and as completion for shells, which make install puts in place.",
 	.examples = "  cufrag help compare\n"
 		    "  cufrag help verify --format man | man -l -\n",
 	FRAG_CMD_OPTIONS(struct options, options),

@@ -95,6 +95,8 @@ static void man_of_command(const struct frag_cmd *cmd, FILE *to)
 	fputc('\n', to);
 	frag_cli_tables(cmd, NULL, NULL, tables);
 	for (const struct frag_arg_table *t = tables; t->rows; t++) {
+		if (t->heading == frag_cli_every)
+			continue;
 		if (strcmp(heading, t->heading) != 0) {
 			fputs(".SH ", to);
 			put_upper(to, t->heading);
@@ -106,7 +108,20 @@ static void man_of_command(const struct frag_cmd *cmd, FILE *to)
 				put_row(to, a);
 	}
 	put_examples(to, cmd->examples);
+	fputs(".PP\nThe options of every command are in\n.BR cufrag (1).\n", to);
 	put_end(to);
+}
+
+static void put_every(FILE *to)
+{
+	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX], *t = tables;
+
+	frag_cli_tables(frag_commands_find("help"), NULL, NULL, tables);
+	while (t->heading != frag_cli_every)
+		t++;
+	fputs(".SH OPTIONS OF EVERY COMMAND\n", to);
+	for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
+		put_row(to, a);
 }
 
 void frag_help_man(const struct frag_cmd *cmd, FILE *to)
@@ -129,5 +144,6 @@ void frag_help_man(const struct frag_cmd *cmd, FILE *to)
 		put(to, (*c)->summary);
 		fputc('\n', to);
 	}
+	put_every(to);
 	put_end(to);
 }

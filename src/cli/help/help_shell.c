@@ -41,7 +41,7 @@ static void put_commands(FILE *to)
 static bool has_words(const char *value)
 {
 	return !strcmp(value, "POLICY") || !strcmp(value, "POLICIES") || !strcmp(value, "GPU") ||
-	       !strcmp(value, "[COMMAND]") ||
+	       !strcmp(value, "[COMMAND|options]") ||
 	       (memchr(value, '|', strcspn(value, " [=")) && value[0] >= 'a' && value[0] <= 'z');
 }
 
@@ -54,7 +54,7 @@ static void put_words(const char *value, FILE *to)
 		put_policies(to);
 	else if (!strcmp(value, "GPU"))
 		put_gpus(to);
-	else if (!strcmp(value, "[COMMAND]"))
+	else if (!strcmp(value, "[COMMAND|options]"))
 		put_commands(to);
 	else
 		for (size_t i = 0; i < strcspn(value, " [="); i++)

@@ -470,6 +470,7 @@ struct frag_gpu_chip {
 	int l2_mib, bus_bits, clock_mhz;
 	double bytes_per_ns; /* memory bandwidth, GB/s */
 	double tflops;	     /* dense, half precision */
+	bool nvlink;	     /* boards of several have links between their cards */
 };
 /* NULL if it is not a CUDA card, or unknown. `name` as in frag_gpu.name. */
 const struct frag_gpu_chip *frag_gpu_chip_find(const char *name);

@@ -24,7 +24,7 @@ static const struct frag_arg rows[] = {
 	{ FRAG_ARG_FLAG, "stacks", FRAG_ARG_AT(struct options, stacks),
 	  .help = "also keep the host stack of each allocation, with lines of Python: larger and "
 		  "slower" },
-	{ FRAG_ARG_FLAG, "no-pool", FRAG_ARG_AT(struct options, no_pool),
+	{ FRAG_ARG_FLAG, "no-pool", FRAG_ARG_AT(struct options, no_pool), .rare = true,
 	  .help = "make PyTorch, JAX and TensorFlow ask the driver for every request (slower); "
 		  "what cuBLAS and similar libraries take for themselves is left out" },
 	{ 0 },

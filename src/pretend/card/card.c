@@ -2,7 +2,7 @@
 /*
  * What the program can ask about the card: attributes and properties (card.def), versions, errors.
  *
- * CUFRAG_NOGPU describes it: name, total, context, libraries, count (or least), cc, sms, l2, bus, clock.
+ * CUFRAG_NOGPU describes it: name, total, context, libraries, count (or least), cc, sms, l2, bus, clock, nvlink.
  * What is left out is that of an H200. Figures by compute capability: CUDA
  * Programming Guide 13.0, "Technical Specifications per Compute Capability".
  */
@@ -39,6 +39,7 @@ static struct nogpu_card card = {
 	.l2_bytes = 62914560,
 	.bus_bits = 6144,
 	.clock_khz = 1980000,
+	.nvlink = true,
 };
 static pthread_once_t card_once = PTHREAD_ONCE_INIT;
 
@@ -94,6 +95,8 @@ static void take(const char *key, const char *value)
 		card.bus_bits = (int)n;
 	else if (!strcmp(key, "clock"))
 		card.clock_khz = (int)n;
+	else if (!strcmp(key, "nvlink"))
+		card.nvlink = n;
 }
 
 static void read_card(void)

@@ -78,18 +78,6 @@ static void find_entry(const char *name, void **out, int *status)
 		*status = *out ? 0 : 1;
 }
 
-/* Cards of boards that are linked through NVLink have memory of the kind in their name, or the form: "NVIDIA H100 80GB HBM3",
- * "NVIDIA A100-SXM4-80GB", "NVIDIA H20", "NVIDIA H200", "NVIDIA GH200 480GB", "NVIDIA B200". */
-bool frag_nogpu_has_links(void)
-{
-	static const char *const words[] = { "HBM", "SXM", "H20", "B200", "NVL" };
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++)
-		if (strstr(frag_nogpu_card()->name, words[i]))
-			return true;
-	return false;
-}
-
 static int nvml_number(const void *handle)
 {
 	return (int)(uintptr_t)handle - 1;

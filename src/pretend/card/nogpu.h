@@ -88,6 +88,7 @@ struct nogpu_card {
 	int major, minor, sms;
 	uint64_t l2_bytes;
 	int bus_bits, clock_khz;
+	bool nvlink; /* connects the cards of such a machine */
 	/* by compute capability */
 	int threads_per_sm, blocks_per_sm;
 	uint64_t shared_per_sm_bytes, shared_per_block_bytes;
@@ -95,9 +96,6 @@ struct nogpu_card {
 
 /* Read once, never changes. */
 const struct nogpu_card *frag_nogpu_card(void);
-
-/* NVLink connects the cards of such a machine. */
-bool frag_nogpu_has_links(void);
 
 /* Those that CUDA shows the program (CUDA_VISIBLE_DEVICES, read at the first call that is about one), and which of
  * the machine each is. NVML shows all. */

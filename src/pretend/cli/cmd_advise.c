@@ -117,7 +117,7 @@ const struct frag_cmd frag_cmd_advise = {
 		    "  cufrag advise --gpu l4 -- python train.py --batch 16\n"
 		    "  cufrag advise run.pickle\n"
 		    "  cufrag advise --changes checkpoint,accumulate --json - -- python train.py\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_PAGE,
 	.answer = &frag_advise_shape,
 	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows),
 	.run = run,

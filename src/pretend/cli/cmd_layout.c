@@ -353,7 +353,7 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 #define AT(field) FRAG_ARG_AT(struct options, field)
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_FLAG, "no-gpu", AT(all.pretend.no_gpu),
+	{ FRAG_ARG_FLAG, "no-gpu", AT(all.pretend.no_gpu), .rare = true,
 	  .help = "record on pretended cards (needed)" },
 	{ FRAG_ARG_TEXT, "gpu", AT(gpus), .value = "LIST",
 	  .help = "cards to plan for, separated by commas (default: h100,h200)" },
@@ -364,18 +364,18 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "vary", .set = set_vary, .value = "{NAME}=VALUES",
 	  .help = "values in place of {NAME} in the command: a list, 1..8, or 1..64*2 (powers); "
 		  "{{NAME}} in the command stands for {NAME} itself" },
-	{ FRAG_ARG_OWN, "set", .set = set_setting, .value = "FILE:KEY=VALUE",
+	{ FRAG_ARG_OWN, "set", .set = set_setting, .value = "FILE:KEY=VALUE", .rare = true,
 	  .help = "a value in a file that the command names (.json, .yaml), as "
 		  "ds.json:zero_optimization.stage={zero}; the program reads a copy; may be "
 		  "repeated" },
-	{ FRAG_ARG_OWN, "where", .set = set_where, .value = "CONDITION",
+	{ FRAG_ARG_OWN, "where", .set = set_where, .value = "CONDITION", .rare = true,
 	  .help = "only layouts that meet it, as 'tp*pp <= world && ac != \"full\"': + - * / %, "
 		  "comparisons, && || !; may be repeated" },
-	{ FRAG_ARG_TEXT, "rising", AT(rising), .value = "NAMES",
+	{ FRAG_ARG_TEXT, "rising", AT(rising), .value = "NAMES", .rare = true,
 	  .help = "names whose values need more memory the later they are listed; found by "
 		  "bisection (default: mb, mbs, bs, batch, micro_batch, seq, seq_len and the like, "
 		  "where their values ascend)" },
-	{ FRAG_ARG_TEXT, "falling", AT(falling), .value = "NAMES",
+	{ FRAG_ARG_TEXT, "falling", AT(falling), .value = "NAMES", .rare = true,
 	  .help = "names whose values need less memory the later they are listed (default: ac and "
 		  "recompute, as none, selective, full)" },
 	{ FRAG_ARG_TEXT, "preset", AT(preset), .value = "LAUNCHER",
@@ -390,45 +390,47 @@ static const struct frag_arg options[] = {
 	FRAG_CLI_POLICIES("policies", struct options, all.policies,
 			  "policies, separated by ';' (default: those of fit)"),
 	{ FRAG_ARG_UINT, "jobs", AT(all.jobs), .value = "N", .min = 1, .max = FRAG_LAYOUT_JOBS,
-	  .help = "layouts that run at a time (default: one per processor)" },
+	  .rare = true, .help = "layouts that run at a time (default: one per processor)" },
 	{ FRAG_ARG_BYTES, "memory", AT(all.pretend.memory_bytes), .value = "SIZE", .min = FRAG_MIB,
-	  .max = UINT64_MAX,
+	  .max = UINT64_MAX, .rare = true,
 	  .help = "memory of the host for all ranks that run at a time: each job takes its share, "
 		  "and its ranks take turns" },
 	{ FRAG_ARG_UINT, "time-limit", AT(all.time_limit_s), .value = "SECONDS", .max = 1000000,
-	  .def = "1800", .help = "end a layout after this time, 0 = never" },
+	  .def = "1800", .rare = true, .help = "end a layout after this time, 0 = never" },
 	{ FRAG_ARG_UINT, "check", AT(all.checks), .value = "N", .max = 1000000, .def = "10",
+	  .rare = true,
 	  .help = "run at most N layouts with assumed answers as a check, one for every 20" },
-	{ FRAG_ARG_FLAG, "exact", AT(all.exact),
+	{ FRAG_ARG_FLAG, "exact", AT(all.exact), .rare = true,
 	  .help = "record each layout on each card itself, for programs that adapt to its memory" },
 	{ FRAG_ARG_FLAG, "serve", AT(all.serve),
 	  .help = "the command is a serving engine's, as 'vllm serve MODEL': without --vary on 1, "
 		  "2, 4 and 8 cards (tensor parallelism), with its preset, without a GPU; it is "
 		  "asked to end when it waits for requests" },
 	{ FRAG_ARG_UINT, "requests", AT(all.requests), .value = "N", .min = 1,
-	  .max = FRAG_KVCACHE_TOKENS_MAX,
+	  .max = FRAG_KVCACHE_TOKENS_MAX, .rare = true,
 	  .help = "the program is a serving engine that prints the size of its cache (vLLM, "
 		  "SGLang): a layout fits if the cache holds N requests of --tokens" },
 	{ FRAG_ARG_UINT, "tokens", AT(all.request_tokens), .value = "N", .min = 1,
-	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "of a request, prompt and output" },
+	  .max = FRAG_KVCACHE_TOKENS_MAX, .rare = true, .help = "of a request, prompt and output" },
 	{ FRAG_ARG_UINT, "block", AT(all.block_tokens), .value = "N", .min = 1, .max = 1u << 20,
-	  .def = "16", .help = "tokens of a block of the cache" },
+	  .def = "16", .rare = true, .help = "tokens of a block of the cache" },
 	{ FRAG_ARG_TEXT, "values", AT(all.pretend.values), .value = "FILE", .def = "rules",
-	  .help = "the values that no kernel computes, as for record" },
-	{ FRAG_ARG_TEXT, "keep", AT(all.keep), .value = "DIR",
+	  .rare = true, .help = "the values that no kernel computes, as for record" },
+	{ FRAG_ARG_TEXT, "keep", AT(all.keep), .value = "DIR", .rare = true,
 	  .help = "keep the recordings there, for sweep and fleet" },
-	{ FRAG_ARG_FLAG, "resume", AT(all.resume),
+	{ FRAG_ARG_FLAG, "resume", AT(all.resume), .rare = true,
 	  .help = "reuse recordings of this command that --keep already has" },
 	{ FRAG_ARG_OWN, "shard", AT(shard), .set = frag_sweep_set_shard, .value = "I/N",
+	  .rare = true,
 	  .help = "one of N array jobs, which share --keep; /N: I from SLURM_ARRAY_TASK_ID, "
 		  "JOB_COMPLETION_INDEX or the rank of mpirun or srun" },
-	{ FRAG_ARG_TEXT, "store", AT(store), .value = "FILE", .file = FRAG_ARG_WRITES,
+	{ FRAG_ARG_TEXT, "store", AT(store), .value = "FILE", .file = FRAG_ARG_WRITES, .rare = true,
 	  .help = "for fleet: the results of all recordings of --keep, in a SQLite file like "
 		  "sweep's" },
-	{ FRAG_ARG_FLAG, "fresh", AT(fresh),
+	{ FRAG_ARG_FLAG, "fresh", AT(fresh), .rare = true,
 	  .help = "record again, even if an earlier call recorded the same command with the "
 		  "same environment and files" },
-	{ FRAG_ARG_FLAG, "anew", AT(all.anew),
+	{ FRAG_ARG_FLAG, "anew", AT(all.anew), .rare = true,
 	  .help = "start Python anew for each layout, instead of forking a process that has loaded "
 		  "what the first layout imported" },
 	{ 0 },
@@ -471,7 +473,7 @@ const struct frag_cmd frag_cmd_layout = {
 		"  cufrag layout --no-gpu --world 8 --vary '{tp}=1,2' -- torchrun x.py --tp {tp}\n"
 		"  cufrag layout --no-gpu --preset megatron --world 8 --vary tp=1,2 -- torchrun "
 		"x.py\n",
-	.shared = FRAG_CLI_CARDS | FRAG_CLI_SEED,
+	.shared = FRAG_CLI_CARDS | FRAG_CLI_PAGE,
 	.answer = &frag_layouts_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,

@@ -45,7 +45,7 @@ struct links {
 
 static struct links links_of(const struct nogpu_card *c, int ranks)
 {
-	bool fast = c->major >= 8 && frag_nogpu_has_links();
+	bool fast = c->major >= 8 && c->nvlink;
 	struct links l = { .channels = 2, .peer_channels = 2, .chunk_bytes = 128 * FRAG_KIB };
 
 	l.direct = fast || !strstr(c->name, "GeForce");

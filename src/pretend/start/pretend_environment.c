@@ -28,10 +28,10 @@ static void put_card(const struct frag_launch *l, unsigned asked, unsigned neede
 		     gpu && card->context_bytes == gpu->context_bytes);
 	if (chip)
 		snprintf(text + n, sizeof(text) - (size_t)n,
-			 ";name=%s;cc=%d.%d;sms=%d;l2=%llu;bus=%d;clock=%d", chip->shown,
+			 ";name=%s;cc=%d.%d;sms=%d;l2=%llu;bus=%d;clock=%d;nvlink=%d", chip->shown,
 			 chip->major, chip->minor, chip->multiprocessors,
 			 (unsigned long long)chip->l2_mib * FRAG_MIB, chip->bus_bits,
-			 chip->clock_mhz * 1000);
+			 chip->clock_mhz * 1000, chip->nvlink);
 	setenv("CUFRAG_NOGPU", text, 1);
 	if (chip) {
 		snprintf(text, sizeof(text), "%.17g,%.17g,%.17g", chip->bytes_per_ns,

@@ -7,18 +7,19 @@ const struct frag_arg frag_pretend_rows[] = {
 	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct frag_pretend, no_gpu),
 	  .help = "record on a pretended card (--gpu), without a real one" },
 	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct frag_pretend, gpus), .value = "N", .min = 1,
-	  .max = 16,
+	  .max = 16, .rare = true,
 	  .help = "number of pretended cards (default: 1, as many as a launcher starts processes, "
 		  "or as --ranks needs, at most 8)" },
 	{ FRAG_ARG_TEXT, "ranks", FRAG_ARG_AT(struct frag_pretend, ranks), .value = "LIST",
+	  .rare = true,
 	  .help = "run the program once for each of these ranks of a job, as 0,7 or 0-3. If all "
 		  "are named, they run at the same time and communicate; else the missing ones are "
 		  "pretended. roles: one rank of each kind runs, and its recording stands for all "
 		  "that are identical" },
 	{ FRAG_ARG_UINT, "world", FRAG_ARG_AT(struct frag_pretend, world), .value = "N", .min = 1,
-	  .max = 1000000, .help = "ranks of the job (default: those of --ranks)" },
+	  .max = 1000000, .rare = true, .help = "ranks of the job (default: those of --ranks)" },
 	{ FRAG_ARG_BYTES, "memory", FRAG_ARG_AT(struct frag_pretend, memory_bytes), .value = "SIZE",
-	  .min = FRAG_MIB, .max = UINT64_MAX,
+	  .min = FRAG_MIB, .max = UINT64_MAX, .rare = true,
 	  .help = "host memory for the ranks that run at the same time: ranks take turns, and an "
 		  "identical rank stands in for each one that waits. With --values computed, what "
 		  "all ranks may take together (default: three quarters of what is free)" },
@@ -29,10 +30,10 @@ const struct frag_arg frag_pretend_rows[] = {
 		  "skewed=F (one expert gets F times the mean), worst (all tokens to the same "
 		  "experts), zeros, random (by --seed), none (not even small operators are "
 		  "computed), or a file with lines as \"train.py:42 0.5\"" },
-	{ FRAG_ARG_FLAG, "again", FRAG_ARG_AT(struct frag_pretend, again),
+	{ FRAG_ARG_FLAG, "again", FRAG_ARG_AT(struct frag_pretend, again), .rare = true,
 	  .help = "run the program a second time with random values and another seed, or the "
 		  "worst routing: every command then reports what depends on invented values" },
-	{ FRAG_ARG_FLAG, "warm-caches", FRAG_ARG_AT(struct frag_pretend, warm_caches),
+	{ FRAG_ARG_FLAG, "warm-caches", FRAG_ARG_AT(struct frag_pretend, warm_caches), .rare = true,
 	  .help = "torch.compile finds what earlier recordings with this option compiled and "
 		  "measured, as on a card where the program ran before (default: a first run, "
 		  "which measures its kernels)" },
@@ -53,7 +54,7 @@ const struct frag_arg frag_pretend_fit_rows[] = {
 	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct frag_pretend, vary), .value = "{NAME}=A..B",
 	  .help = "with --no-gpu: find the greatest number in place of {NAME} with which the "
 		  "program completes on --gpu, by recording it several times" },
-	{ FRAG_ARG_FLAG, "fresh", FRAG_ARG_AT(struct frag_pretend, fresh),
+	{ FRAG_ARG_FLAG, "fresh", FRAG_ARG_AT(struct frag_pretend, fresh), .rare = true,
 	  .help = "with --no-gpu: record again, even if an earlier call recorded the same "
 		  "command with the same environment and files" },
 	{ 0 },
@@ -62,7 +63,7 @@ const struct frag_arg frag_pretend_fit_rows[] = {
 const struct frag_arg frag_pretend_scale_rows[] = {
 	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct frag_pretend, vary), .value = "{NAME}=N,N,…",
 	  .help = "with --no-gpu: record the program with these numbers in place of {NAME}" },
-	{ FRAG_ARG_FLAG, "confirm", FRAG_ARG_AT(struct frag_pretend, confirm),
+	{ FRAG_ARG_FLAG, "confirm", FRAG_ARG_AT(struct frag_pretend, confirm), .rare = true,
 	  .help = "with --no-gpu: record the program at the greatest value found and beside it, "
 		  "until that is the greatest" },
 	{ 0 },
