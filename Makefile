@@ -236,6 +236,7 @@ $(B)/version: FORCE | $(GEN)
 $(B)/lib_objects: FORCE | $(GEN)
 	$(call renew,echo $(LIB_OBJ))
 $(OUT)/cli_objects: FORCE | $(GEN)
+	$(Q)mkdir -p $(@D)
 	$(call renew,echo $(CLI_OBJ))
 $(B)/test_flags: FORCE | $(GEN)
 	$(call renew,echo $(call quoted,$(SHARED_TRACES)) $(SUPPORT_OBJ))
@@ -309,6 +310,7 @@ $(OUT)/libcufrag_torch.so: $(call objects_of,src/inject/live/*.c) $(B)/libcufrag
 	$(link_shared) -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm -lrt
 endif
 $(OUT)/inject_files: FORCE | $(GEN)
+	$(Q)mkdir -p $(@D)
 	$(call renew,echo $(INJECT_FILES))
 # beside, then renamed: a program that runs has all of the old or all of the new
 $(INJECT)/key: $(INJECT_FILES) $(OUT)/inject_files
