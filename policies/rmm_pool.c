@@ -27,7 +27,7 @@
 #include <frag/policy.h>
 
 #include <bset.h>
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include <streamlists.h>
 #include <upstream.h>
 

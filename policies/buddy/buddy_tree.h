@@ -18,7 +18,7 @@
 #include <frag/policy.h>
 
 #include "arenas.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 
 #define FRAG_BUDDY_ORDERS 56u /* largest arena 2^55 */
 #define FRAG_BUDDY_SPLIT 3u   /* a state beside those of enum frag_block_state */

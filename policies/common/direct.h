@@ -12,7 +12,7 @@
 
 #include <frag/policy.h>
 
-#include "lib/slab.h"
+#include "lib/slabs.h"
 
 struct frag_direct_block {
 	struct frag_direct_block *prev, *next;

@@ -16,7 +16,7 @@
 #include <frag/policy.h>
 
 #include "lib/links.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 
 struct frag_seg;
 struct frag_chunk;

@@ -21,7 +21,7 @@
 #include <frag/policy.h>
 
 #include <bset.h>
-#include "lib/slab.h"
+#include "lib/slabs.h"
 
 enum dali_state { DALI_LIVE, DALI_WAITING, DALI_MAPPED, DALI_HOLE, DALI_OUT };
 

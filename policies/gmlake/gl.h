@@ -28,7 +28,7 @@
 
 #include <bset.h>
 #include "lib/links.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include <segheap.h>
 
 #define GL_PAGE FRAG_PAGE

@@ -7,7 +7,7 @@
 #ifndef FRAG_PLANNED_OCCUPIED_H
 #define FRAG_PLANNED_OCCUPIED_H
 
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include "lib/tree.h"
 
 struct occupied_range {

@@ -37,7 +37,7 @@
 
 #include <binset.h>
 #include "lib/links.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 
 #define PT_MIN_BLOCK 512ull
 /* the release from which on a size with one division is a multiple of PT_MIN_BLOCK like others */

@@ -17,7 +17,7 @@
 
 #include <frag/policy.h>
 
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include "lib/tree.h"
 
 #define RA_SUPERBLOCK_MIN FRAG_MIB

@@ -31,7 +31,7 @@
 
 #include <bset.h>
 #include <environment.h>
-#include "lib/slab.h"
+#include "lib/slabs.h"
 
 /* held: about to be live, in no set */
 enum vm_state { VM_FREE, VM_LIVE, VM_WAITING, VM_HELD };

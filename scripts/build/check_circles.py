@@ -50,7 +50,8 @@ def calls(texts):
                 own[path].add(name)
             else:
                 homes.setdefault(name, []).append(path)
-    homes = {name: at[0] for name, at in homes.items() if len(at) == 1 and name in declared}
+    # without "_": in place of the C library's, as dlsym
+    homes = {name: at[0] for name, at in homes.items() if len(at) == 1 and name in declared and "_" in name}
     for path in texts:
         if path.suffix == ".c":
             for name in sorted((words[path] & homes.keys()) - own[path]):

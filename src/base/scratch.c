@@ -27,7 +27,7 @@
 
 #define PREFIX ".cufrag-"
 #define PLACES 64
-#define DEPTH 8 /* depth of nested folders */
+#define DEPTH 500 /* depth of nested folders */
 #define TRIES 100
 
 static struct place {
@@ -67,6 +67,8 @@ static void take_away(int dir, const char *name, int depth)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+	if (fd < 0 && errno == EACCES && !fchmodat(dir, name, 0700, 0)) /* a program made it so */
+		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0) {
 		empty(fd, depth);
 		close(fd);

@@ -5,7 +5,7 @@
  * the same for any number of threads. On a real card there is one worker.
  */
 #include "optimum.h"
-#include "stream.h"
+#include "compare_stream.h"
 
 #include <time.h>
 

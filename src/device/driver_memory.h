@@ -17,7 +17,7 @@
 #include <frag/error.h>
 
 #include "lib/addr_map.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 
 struct frag_drvmem_handle {
 	uint64_t raw, bytes; /* raw: the driver's */

@@ -11,7 +11,7 @@
 #include <frag/opt.h>
 
 #include "paint.h"
-#include "table.h"
+#include "monitor_table.h"
 
 #define SAYS 8u		/* remarks kept */
 #define BAR_MAX 80	/* columns */

@@ -21,6 +21,13 @@
 
 /* ---- what is asked of a run ----------------------------------------------------------- */
 
+/* What a program writes is held back from its user's files (start/held.h). */
+struct frag_hold {
+	const char
+		*keep; /* NULL: everything is held; "": nothing; else nothing below this folder */
+	uint64_t most_bytes; /* that may be held */
+};
+
 struct frag_pretend {
 	bool no_gpu;
 	unsigned gpus;	   /* 0 = as many as the ranks need, else 1 */
@@ -28,9 +35,10 @@ struct frag_pretend {
 	unsigned world;	   /* 0 = that of the ranks */
 	const char *values;
 	uint64_t memory_bytes; /* of the host, for all ranks that run at a time; 0 = any */
-	bool again;	       /* a second time with other values */
-	bool warm_caches;      /* torch.compile's are kept from one run to the next */
-	bool reuse;	       /* a recording of an earlier call will do (start/kept.h) */
+	struct frag_hold hold;
+	bool again;	  /* a second time with other values */
+	bool warm_caches; /* torch.compile's are kept from one run to the next */
+	bool reuse;	  /* a recording of an earlier call will do (start/kept.h) */
 	bool scout_prints; /* what the scout of a job's roles prints is shown, else only if it fails */
 	bool trial;	   /* with reuse: neither taken from there nor put there */
 	/* a file in which the roles of such a job are, or will be once they were checked; NULL = none */
@@ -47,6 +55,11 @@ struct frag_pretend {
 /* For every command that records; `run`; and what fit and scale have beside the first. */
 extern const struct frag_arg frag_pretend_rows[], frag_pretend_run_rows[], frag_pretend_fit_rows[],
 	frag_pretend_scale_rows[];
+
+/* Before a command: what it held back is said once, also if processes that it forks record. */
+void frag_held_watch(void);
+/* What was held back since then, as sentences that end with a newline; "": nothing. */
+void frag_held_say(char *text, size_t cap);
 
 /* For frag_launch_policy.cards, frag_launch.collect. */
 void frag_pretend_cards(const struct frag_launch *l, const struct frag_inject_files *files,

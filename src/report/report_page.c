@@ -10,7 +10,7 @@
 
 #include "answer/row.h"
 #include "charts/chart.h"
-#include "refusals.h"
+#include "refusal_rows.h"
 #include "report_parts.h"
 #include "rows.h"
 #include "spread.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "answer/row.h"
-#include "refusals.h"
+#include "refusal_rows.h"
 #include "report_parts.h"
 #include "rows.h"
 #include "spread.h"

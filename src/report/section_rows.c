@@ -7,7 +7,7 @@
 
 #include "recording/ending.h"
 #include "recording/settled_shape.h"
-#include "refusals.h"
+#include "refusal_rows.h"
 #include "report_parts.h"
 
 #define OPTIMUM(F, P, S) \

@@ -1557,6 +1557,16 @@ test_compiled_programs() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" compiled_writes && grep -qxF 'resolved [0, 0, 0] 28' log || wrong log
 }
 
+test_what_a_program_writes_is_held_back() {
+	record --keep-writes -o run.cft -- "$python" "$root/tests/torch/held_writes.py" prepare && [ -s best.pt ] || wrong log
+	find . -type f ! -name log ! -name '*.cft' -print0 | sort -z | xargs -0 sha256sum > ../held.before
+	for way in "record -o run.cft" "fit" "record --ranks 0,1 -o run.cft"; do
+		"$cufrag" ${way%% *} --no-gpu $([ "$way" = "${way#* }" ] || echo "${way#* }") -- "$python" "$root/tests/torch/held_writes.py" > log 2>&1 || wrong log
+		grep -q 'that the program wrote were held back' log && ! grep -q Assertion log || wrong log
+		find . -type f ! -name log ! -name '*.cft' -print0 | sort -z | xargs -0 sha256sum | cmp - ../held.before || return
+	done
+}
+
 test_one_rank_of_eight() {
 	record --ranks 0,5 --world 8 -o run.cft -- "$python" "$root/tests/torch/train.py" ddp || return
 	grep -q 'rank 5 of 8 done' log && grep -q '2 devices' log && verified run.cft

@@ -16,7 +16,7 @@
 #include "sim_heap.h"
 #include "sim_place.h"
 #include "lib/addr_map.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include "lib/tree.h"
 
 /* cudaMalloc (sim_malloc.c) */

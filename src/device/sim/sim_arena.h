@@ -13,7 +13,7 @@
 #ifndef FRAG_DEVICE_SIM_ARENA_H
 #define FRAG_DEVICE_SIM_ARENA_H
 
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include "lib/tree.h"
 
 struct chunk;

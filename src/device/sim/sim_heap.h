@@ -9,7 +9,7 @@
 #ifndef FRAG_DEVICE_SIM_HEAP_H
 #define FRAG_DEVICE_SIM_HEAP_H
 
-#include "lib/slab.h"
+#include "lib/slabs.h"
 
 #define HEAP_UNIT 512u
 #define HEAP_UNITS ((uint32_t)(FRAG_PAGE / HEAP_UNIT))

@@ -12,7 +12,7 @@
 #include <frag/error.h>
 
 #include "lib/addr_map.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include "lib/tree.h"
 
 enum pool_state { POOL_LIVE, POOL_RECENT, POOL_IDLE };

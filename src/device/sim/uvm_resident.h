@@ -15,7 +15,7 @@
 #define FRAG_DEVICE_UVM_RESIDENT_H
 
 #include "lib/addr_map.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include "uvm_groups.h"
 #include "uvm_roots.h"
 

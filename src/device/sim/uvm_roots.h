@@ -17,7 +17,7 @@
 #ifndef FRAG_DEVICE_UVM_ROOTS_H
 #define FRAG_DEVICE_UVM_ROOTS_H
 
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include "uvm_groups.h"
 
 #define UVM_BATCH 64u /* roots; uvm_perf_pma_batch_nonpinned_order is 6 */

@@ -23,7 +23,7 @@
 #include <frag/policy.h>
 
 #include "lib/addr_map.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include "lib/tree.h"
 #include "live.h"
 #include "live_card.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/show_answer.h"
+#include "pretend/start/held.h"
 #include "pretend/layout/layouts.h"
 #include "pretend/layout/preset.h"
 #include "lib/grow.h"
@@ -414,6 +415,7 @@ static const struct frag_arg options[] = {
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .rare = true, .help = "of a request, prompt and output" },
 	{ FRAG_ARG_UINT, "block", AT(all.block_tokens), .value = "N", .min = 1, .max = 1u << 20,
 	  .def = "16", .rare = true, .help = "tokens of a block of the cache" },
+	FRAG_HOLD_ROWS(struct options, all.pretend.hold),
 	{ FRAG_ARG_TEXT, "values", AT(all.pretend.values), .value = "FILE", .def = "rules",
 	  .rare = true, .help = "the values that no kernel computes, as for record" },
 	{ FRAG_ARG_TEXT, "keep", AT(all.keep), .value = "DIR", .rare = true,

@@ -6,12 +6,9 @@
  *	SIZE MTIME_NS PATH
  *
  * once for each process and content. cufrag keeps a recording as long as they stay as they were (src/pretend/start/kept.c).
- * Without the variable these functions only pass on.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +16,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "read_files.h"
 
 #define FRAG_EXPORT __attribute__((visibility("default")))
 #define SEEN_SLOTS 16384u /* a full table only repeats lines */
@@ -72,82 +71,14 @@ static void tell(int fd)
 	close(to);
 }
 
-/* An opened file, as it is given to the program. */
-static int opened(int fd, int flags)
+void frag_read_file(int fd)
 {
 	int reason = errno;
 
-	if (fd >= 0 && *list && (flags & O_ACCMODE) != O_WRONLY && !(flags & (O_TRUNC | O_PATH)))
+	if (*list)
 		tell(fd);
 	errno = reason;
-	return fd;
 }
-
-static void *real(void **function, const char *name)
-{
-	if (!*function)
-		*function = dlsym(RTLD_NEXT, name);
-	return *function;
-}
-
-/* ---- what programs open files with ------------------------------------------------------------ */
-
-static mode_t mode_of(int flags, va_list ap)
-{
-	return flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)) ? va_arg(ap, mode_t) : 0;
-}
-
-/* type: of the function; behind it the arguments before the flags, as they are passed on. */
-#define FRAG_OPEN(name, parameters, type, ...) \
-	FRAG_EXPORT int name parameters \
-	{ \
-		static void *function; \
-		mode_t mode; \
-		va_list ap; \
-\
-		va_start(ap, flags); \
-		mode = mode_of(flags, ap); \
-		va_end(ap); \
-		return opened(((type)real(&function, #name))(__VA_ARGS__, flags, mode), flags); \
-	}
-typedef int (*open_fn)(const char *, int, ...);
-typedef int (*openat_fn)(int, const char *, int, ...);
-#define FRAG_FOPEN(name) \
-	FRAG_EXPORT FILE *name(const char *restrict path, const char *restrict mode) \
-	{ \
-		static void *function; \
-		FILE *f = ((FILE * (*)(const char *, const char *)) real(&function, #name))(path, \
-											    mode); \
-\
-		if (f) \
-			opened(fileno(f), *mode == 'r' ? O_RDONLY : O_WRONLY); \
-		return f; \
-	}
-
-/* they are declared with attributes of their own, which these definitions need not repeat */
-#ifndef __clang__ /* which has no such warning */
-#pragma GCC diagnostic ignored "-Wmissing-attributes"
-#endif
-FRAG_OPEN(open, (const char *path, int flags, ...), open_fn, path)
-FRAG_OPEN(open64, (const char *path, int flags, ...), open_fn, path)
-FRAG_OPEN(openat, (int dir, const char *path, int flags, ...), openat_fn, dir, path)
-FRAG_OPEN(openat64, (int dir, const char *path, int flags, ...), openat_fn, dir, path)
-FRAG_FOPEN(fopen)
-FRAG_FOPEN(fopen64)
-
-/* What is compiled with _FORTIFY_SOURCE comes here. */
-#define FRAG_OPEN_2(name, parameters, ...) \
-	FRAG_EXPORT int __##name##_2 parameters; \
-	int __##name##_2 parameters \
-	{ \
-		return name(__VA_ARGS__); \
-	}
-FRAG_OPEN_2(open, (const char *path, int flags), path, flags)
-FRAG_OPEN_2(open64, (const char *path, int flags), path, flags)
-FRAG_OPEN_2(openat, (int dir, const char *path, int flags), dir, path, flags)
-FRAG_OPEN_2(openat64, (int dir, const char *path, int flags), dir, path, flags)
-
-/* ---- the program's beginning and end ------------------------------------------------------------ */
 
 /* What the loader mapped, without opening it through us: the program and its libraries. */
 static void tell_mapped(void)

@@ -28,6 +28,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import types
 
@@ -37,7 +38,8 @@ import cufrag_shapes
 OF_A_RANK = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"}
 OF_A_RUN = OF_A_RANK | {"CUFRAG_NOGPU", "CUFRAG_NOGPU_ROOF", "CUFRAG_NOGPU_CALLS", "CUFRAG_NOGPU_TALK", "CUFRAG_NOGPU_RANK",
                         "CUFRAG_NOGPU_SCOUT", "CUFRAG_NOGPU_ROLES", "CUFRAG_NOGPU_MODULES", "CUFRAG_RECORD", "CUFRAG_RECORD_LIMIT",
-                        "CUFRAG_NOGPU_COMPILED", "CUFRAG_READ_FILES", "CUFRAG_TRIALS", "CUFRAG_CHANGES", "_"}
+                        "CUFRAG_NOGPU_COMPILED", "CUFRAG_READ_FILES", "CUFRAG_TRIALS", "CUFRAG_CHANGES",
+                        "CUFRAG_HELD", "CUFRAG_HELD_NOT", "TMPDIR", "WANDB_DIR", "COMET_OFFLINE_DIRECTORY", "MLFLOW_TRACKING_URI", "_"}
 UNFIT = 9
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -267,6 +269,8 @@ def become(loaded, request):
     for name, value in environment.items():
         if value is not None and os.environb.get(name) != value:
             os.environb[name] = value
+    ctypes.CDLL(None).cufrag_held_into(os.environb.get(b"CUFRAG_HELD", b""))
+    tempfile.tempdir = None  # of the process that serves
     follow_files(loaded, os.environ.get("CUFRAG_READ_FILES"))
     numpy = sys.modules.get("numpy")
     if numpy:

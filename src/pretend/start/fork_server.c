@@ -24,6 +24,7 @@
 #include "base/outfile.h"
 #include "inject/launch/family.h"
 #include "inject/launch/launch.h"
+#include "pretend/start/held.h"
 
 #define FILE_MAX_BYTES (4u << 20)
 #define WORDS_MAX 64u	  /* of Python and its options */
@@ -184,6 +185,14 @@ static void __attribute__((noreturn)) serve(const char *folder, struct first *f,
 	if (getenv("CUFRAG_READ_FILES")) {
 		snprintf(path, sizeof(path), "%s/read", folder);
 		setenv("CUFRAG_READ_FILES", path, 1);
+	}
+	if (getenv("CUFRAG_HELD")) { /* what modules write as they are loaded */
+		struct frag_err err;
+
+		if (frag_held_make(folder, FRAG_GIB, &err))
+			_exit(127);
+		snprintf(path, sizeof(path), "%s/held", folder);
+		setenv("CUFRAG_HELD", path, 1);
 	}
 	snprintf(script, sizeof(script), "%s/cufrag_fork_server.py", home);
 	snprintf(modules, sizeof(modules), "%s/modules", folder);

@@ -90,15 +90,6 @@ static void put_path(const struct pretend_job *j, const char *variable, const ch
 	setenv(variable, path, 1);
 }
 
-static void put_read_files(const struct pretend_job *j)
-{
-	FRAG_AUTO_FREE char *library = frag_path_join(j->files.folder, "libcufrag_files.so");
-
-	put_path(j, "CUFRAG_READ_FILES", "read");
-	if (library)
-		frag_launch_preload(library);
-}
-
 void frag_pretend_put_all(const struct pretend_job *j)
 {
 	frag_launch_python(&j->files);
@@ -115,5 +106,6 @@ void frag_pretend_put_all(const struct pretend_job *j)
 	if (!j->o->warm_caches)
 		put_path(j, "CUFRAG_NOGPU_COMPILED", "compiled");
 	if (j->kept.stem)
-		put_read_files(j);
+		put_path(j, "CUFRAG_READ_FILES", "read");
+	frag_held_put(&j->o->hold, j->folder, &j->files);
 }

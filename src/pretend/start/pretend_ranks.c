@@ -100,12 +100,24 @@ static void prepare(const void *ctx)
 		become_turn(run);
 }
 
+/* What it writes is held back, until it has ended. */
+static int run_program(const struct rank_run *run, int *status, struct frag_err *err)
+{
+	const struct pretend_job *j = run->j;
+	int rc;
+
+	FRAG_TRY(frag_held_begin(&j->o->hold, j->folder, &j->files, err));
+	rc = frag_launch_run(run->program, prepare, run, status, err);
+	frag_held_end(&j->o->hold, j->folder);
+	return rc;
+}
+
 static int run_once(const struct pretend_job *j, char **program, const unsigned *rank, int *status,
 		    struct frag_err *err)
 {
 	struct rank_run run = { j, program, rank, NULL, NULL };
 
-	return frag_launch_run(program, prepare, &run, status, err);
+	return run_program(&run, status, err);
 }
 
 /* What the scout said, for a job that it could not read. */
@@ -134,7 +146,7 @@ static int find_roles(struct pretend_job *j, char **program, struct frag_roles *
 	bool alone;
 
 	FRAG_TRY(frag_launch_folder(folder, sizeof(folder), err));
-	rc = frag_launch_run(program, prepare, &run, &status, err);
+	rc = run_program(&run, &status, err);
 	frag_launch_folder_remove(folder);
 	FRAG_TRY(rc);
 	if (!getrusage(RUSAGE_CHILDREN, &used))
@@ -193,7 +205,7 @@ static int run_turn(const struct pretend_job *j, char **program, struct turn *t,
 	FRAG_TRY(frag_launch_folder(t->folder, sizeof(t->folder), err));
 	rc = roles ? frag_roles_write(roles, t->folder, t->ranks, t->count, err) : 0;
 	if (!rc)
-		rc = frag_launch_run(program, prepare, &run, &ended, err);
+		rc = run_program(&run, &ended, err);
 	over_path(path, sizeof(path), t);
 	*over = !access(path, F_OK);
 	if (!*over && !*status)

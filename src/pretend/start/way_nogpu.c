@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record --no-gpu: PyTorch on a pretended card (src/pretend/card). */
+#include "pretend/start/held.h"
 #include "start.h"
 #include "inject/launch/way.h"
 
@@ -30,6 +31,7 @@ const struct frag_arg frag_pretend_rows[] = {
 		  "skewed=F (one expert gets F times the mean), worst (all tokens to the same "
 		  "experts), zeros, random (by --seed), none (not even small operators are "
 		  "computed), or a file with lines as \"train.py:42 0.5\"" },
+	FRAG_HOLD_ROWS(struct frag_pretend, hold),
 	{ FRAG_ARG_FLAG, "again", FRAG_ARG_AT(struct frag_pretend, again), .rare = true,
 	  .help = "run the program a second time with random values and another seed, or the "
 		  "worst routing: every command then reports what depends on invented values" },

@@ -27,7 +27,7 @@ NOTES
 exit $status
 END
 export LOG=$PWD/log
-advise() { "$CUFRAG" advise "$@" 2> err > out; echo "exit $?"; sed 's/tried \([0-9]* changes\) in [^,]*/tried \1 in TIME/; /^# cufrag/s/ [0-9][^ ]* / /' out; }
+advise() { "$CUFRAG" advise --keep-writes "$@" 2> err > out; echo "exit $?"; sed 's/tried \([0-9]* changes\) in [^,]*/tried \1 in TIME/; /^# cufrag/s/ [0-9][^ ]* / /' out; }
 echo "== a card that is too small"; advise --gpu h200 --capacity 3G --context 0 --margin 0 --time 10 --threads 1 -- sh program train.py
 sort log | uniq -c | sed 's/^ *//'; grep -c 'best so far' err
 echo "== that is large enough for one"; advise --gpu h200 --capacity 5G --context 0 --margin 0 --changes half,states --brief -- sh program

@@ -17,7 +17,7 @@ exit $status
 END
 fit() {
 	rm -f cards
-	"$CUFRAG" fit --no-gpu --fresh --policy pytorch "$@" 2> err > out; echo "exit $?"
+	"$CUFRAG" fit --no-gpu --keep-writes --fresh --policy pytorch "$@" 2> err > out; echo "exit $?"
 	sed -n '/^# recorded/p; /the need/p; /^answer/p; /^pytorch /p; /^card/,$p' out | cut -c -72
 	echo "recorded: $(sort -V cards | tr '\n' ,)"
 }
@@ -26,10 +26,10 @@ fit --gpu rtx3090 -- sh program huge
 fit -- sh program fails | grep -E '^(exit|answer|l4|l40s|rtx|a10g)'
 printf 'name,memory,price_per_hour\nl4,22528 MiB,0.3\nmine,40G,0.2\nt4,15G,0.1\n' > own.csv
 fit --cards own.csv -- sh program turing
-"$CUFRAG" fit --no-gpu --policy pytorch --csv - -- sh program turing 2> err | cut -d, -f 9-
+"$CUFRAG" fit --no-gpu --keep-writes --policy pytorch --csv - -- sh program turing 2> err | cut -d, -f 9-
 # no card is enough: what would be
 printf 'name,memory\nl4,22528 MiB\nt4,15G\n' > little.csv
 fit --gpu l4 --cards little.csv -- sh program huge
 # as with --csv above: nothing is recorded; after a change of what the program reads, all is
-rm -f cards; "$CUFRAG" fit --no-gpu --policy pytorch --brief -- sh program turing > out 2> err; [ ! -e cards ] && cut -c -76 out && sed -n 's/on 20[^ ]* [^ ]* with/on DAY with/p' err
-touch small.csv; "$CUFRAG" fit --no-gpu --policy pytorch --brief -- sh program turing > /dev/null 2>&1; [ -e cards ] && echo recorded again
+rm -f cards; "$CUFRAG" fit --no-gpu --keep-writes --policy pytorch --brief -- sh program turing > out 2> err; [ ! -e cards ] && cut -c -76 out && sed -n 's/on 20[^ ]* [^ ]* with/on DAY with/p' err
+touch small.csv; "$CUFRAG" fit --no-gpu --keep-writes --policy pytorch --brief -- sh program turing > /dev/null 2>&1; [ -e cards ] && echo recorded again

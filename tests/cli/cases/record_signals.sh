@@ -19,7 +19,7 @@ def send(kill, number):
     for name in ("got", "ready", "enough"):
         open(name, "w").close()
         os.unlink(name)
-    job = subprocess.Popen([os.environ["CUFRAG"], "record", "--no-gpu", "-o", "run.cft", "--", "sh", "program"], start_new_session=True,
+    job = subprocess.Popen([os.environ["CUFRAG"], "record", "--no-gpu", "--keep-writes", "-o", "run.cft", "--", "sh", "program"], start_new_session=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until(lambda: os.path.exists("ready"))
     for to in kill:

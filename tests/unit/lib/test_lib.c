@@ -8,7 +8,7 @@
 #include "lib/bisect.h"
 #include "lib/bits.h"
 #include "lib/grow.h"
-#include "lib/slab.h"
+#include "lib/slabs.h"
 #include "lib/tree.h"
 
 #define NODES 200

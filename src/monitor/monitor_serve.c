@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/http.h"
-#include "rows.h"
+#include "monitor_rows.h"
 
 #define COLUMNS 300u /* of a curve on the page */
 

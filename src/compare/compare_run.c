@@ -12,7 +12,7 @@
 #include "base/outfile.h"
 #include "base/term.h"
 #include "optimum.h"
-#include "stream.h"
+#include "compare_stream.h"
 
 #define DRAWN_MAX 500u /* policies in one chart */
 

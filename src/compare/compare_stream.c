@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces that are replayed while they are read; see stream.h. */
-#include "stream.h"
+#include "compare_stream.h"
 
 #include "replay/stream.h"
 #include "session.h"

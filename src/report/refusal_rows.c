@@ -4,7 +4,7 @@
  * settings' own replay, which is the recording where that is identical.
  */
 #include "answer/row.h"
-#include "refusals.h"
+#include "refusal_rows.h"
 
 #include <inttypes.h>
 

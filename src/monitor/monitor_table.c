@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes on the screen; see table.h. */
-#include "table.h"
+#include "monitor_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Chunks for slab.h. A chunk is a header with a link to the previous chunk, then objects.
  * Invariant: spare_count = length of the free chain + fresh ones.
  */
-#include "slab.h"
+#include "slabs.h"
 
 #include <frag/error.h>
 

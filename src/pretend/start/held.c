@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See held.h. The sums are in memory that all processes of this command share. */
+#include "pretend/start/held.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "base/held.h"
+#include "base/outfile.h"
+#include "base/scratch.h"
+#include "inject/launch/launch.h"
+
+#define FILES_MAX 4096u /* different ones that are counted */
+
+static struct sums {
+	uint64_t paths[FILES_MAX], bytes[FILES_MAX]; /* by a hash of the path */
+	uint64_t count, full, unseen;
+	char names[200];
+} * sums;
+
+static const char *held; /* the folder that is looked through */
+
+void frag_held_watch(void)
+{
+	void *room = mmap(NULL, sizeof(*sums), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			  -1, 0);
+
+	sums = room == MAP_FAILED ? NULL : room;
+}
+
+/* The first few, as seen from here. */
+static void add_name(const char *path)
+{
+	FRAG_AUTO_FREE char *here = realpath(".", NULL);
+	size_t len = here ? strlen(here) : 0, used = strlen(sums->names);
+
+	if (len && !strncmp(path, here, len) && path[len] == '/')
+		path += len + 1;
+	if (sums->count > 3 || used + strlen(path) + 3 > sizeof(sums->names) - 8)
+		snprintf(sums->names + used, sizeof(sums->names) - used, ", …");
+	else
+		snprintf(sums->names + used, sizeof(sums->names) - used, "%s%s", used ? ", " : "",
+			 path);
+}
+
+/* Python's compiled files, and copies that stayed as they were, are nothing that the program wrote. */
+static int add(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	const char *user = path + strlen(held) + strlen("/up");
+	struct stat disk;
+	uint64_t hash;
+
+	(void)kind, (void)at;
+	if (!S_ISREG(st->st_mode) || strstr(user, "/__pycache__/") ||
+	    (!lstat(user, &disk) && disk.st_size == st->st_size &&
+	     disk.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+	     disk.st_mtim.tv_nsec == st->st_mtim.tv_nsec))
+		return 0;
+	hash = XXH3_64bits(user, strlen(user)) | 1;
+	for (size_t i = 0; i < 64; i++) {
+		uint64_t *slot = &sums->paths[(hash + i) % FILES_MAX], none = 0;
+		bool new = __atomic_compare_exchange_n(slot, &none, hash, false, __ATOMIC_RELAXED,
+						       __ATOMIC_RELAXED);
+
+		if (!new &&none != hash)
+			continue;
+		sums->bytes[slot - sums->paths] =
+			FRAG_MAX(sums->bytes[slot - sums->paths], (uint64_t)st->st_size);
+		if (new && ++sums->count <= 4)
+			add_name(user);
+		break;
+	}
+	return 0;
+}
+
+void frag_held_say(char *text, size_t cap)
+{
+	uint64_t bytes = 0;
+	size_t n = 0;
+
+	*text = '\0';
+	for (size_t i = 0; sums && i < FILES_MAX; i++)
+		bytes += sums->bytes[i];
+	if (sums && sums->count)
+		n = (size_t)snprintf(text, cap,
+				     "%llu %s (%s) that the program wrote %s held back: %s; "
+				     "--keep-writes keeps %s\n",
+				     (unsigned long long)sums->count,
+				     sums->count == 1 ? "file" : "files", FRAG_BYTES(bytes),
+				     sums->count == 1 ? "was" : "were", sums->names,
+				     sums->count == 1 ? "it" : "them");
+	if (sums && sums->full)
+		n += (size_t)snprintf(text + n, cap - n,
+				      "for more there was no room (--writes-max, TMPDIR): the "
+				      "program was told that the "
+				      "disk is full\n");
+	if (sums && sums->unseen)
+		snprintf(text + n, cap - n,
+			 "the program started %llu that %s linked statically or %s other rights: "
+			 "what they wrote was not "
+			 "held back\n",
+			 (unsigned long long)sums->unseen, sums->unseen == 1 ? "is" : "are",
+			 sums->unseen == 1 ? "has" : "have");
+}
+
+/* ---- one run ------------------------------------------------------------------------------- */
+
+static bool holds(const struct frag_hold *h)
+{
+	return !h->keep || *h->keep;
+}
+
+int frag_held_make(const char *folder, uint64_t most_bytes, struct frag_err *err)
+{
+	static const char *const parts[] = { "tmp",	  "held",	"held/up",
+					     "held/gone", "held/links", "held/new" };
+	const struct frag_held_state state = { .most_bytes = most_bytes };
+	char path[4200];
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(parts); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, parts[i]);
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return frag_fail(err, FRAG_EOUTPUT, "cannot create folder '%s': %s", path,
+					 strerror(errno));
+	}
+	snprintf(path, sizeof(path), "%s/held/state", folder);
+	return frag_outfile_put(path, (const char *)&state, sizeof(state), err);
+}
+
+int frag_held_begin(const struct frag_hold *h, const char *folder,
+		    const struct frag_inject_files *files, struct frag_err *err)
+{
+	FRAG_AUTO_FREE char *library = frag_path_join(files->folder, FRAG_HELD_LIBRARY);
+
+	if (!holds(h))
+		return 0;
+	FRAG_CHECK_ALLOC(library, "path", err);
+	if (!frag_launch_can_preload(library))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "files cannot be protected from the program, as '%s' has a blank "
+				 "or a colon in its "
+				 "name: set XDG_CACHE_HOME to another folder, or let it write "
+				 "(--keep-writes)",
+				 library);
+	return frag_held_make(folder, h->most_bytes, err);
+}
+
+void frag_held_end(const struct frag_hold *h, const char *folder)
+{
+	char root[4200], path[4300];
+	struct frag_held_state state = { 0 };
+	FRAG_AUTO_FILE FILE *f = NULL;
+
+	if (!holds(h))
+		return;
+	snprintf(root, sizeof(root), "%s/held", folder);
+	snprintf(path, sizeof(path), "%s/state", root);
+	f = fopen(path, "re");
+	if (f && sums && fread(&state, sizeof(state), 1, f) == 1) {
+		sums->full |= state.full;
+		sums->unseen = FRAG_MAX(sums->unseen, state.unseen);
+		held = root;
+		snprintf(path, sizeof(path), "%s/up", root);
+		nftw(path, add, 16, FTW_PHYS);
+	}
+	frag_scratch_remove_folder(root);
+	snprintf(path, sizeof(path), "%s/tmp", folder);
+	frag_scratch_remove_folder(path);
+}
+
+/* Programs that would tell others of themselves are asked to stay here, by their own variables. */
+static void put_trackers(const char *temp)
+{
+	static const char *const trackers[][2] = {
+		{ "WANDB_MODE", "offline" },	 { "HF_HUB_OFFLINE", "1" },
+		{ "TRANSFORMERS_OFFLINE", "1" }, { "HF_DATASETS_OFFLINE", "1" },
+		{ "NEPTUNE_MODE", "offline" },	 { "COMET_MODE", "offline" },
+		{ "COMET_START_ONLINE", "0" },	 { "CLEARML_OFFLINE_MODE", "1" }
+	};
+	static const char *const folders[] = { "WANDB_DIR", "COMET_OFFLINE_DIRECTORY",
+					       "MLFLOW_TRACKING_URI" };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(trackers); i++)
+		setenv(trackers[i][0], trackers[i][1], 0);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(folders); i++)
+		setenv(folders[i], temp, 0);
+}
+
+void frag_held_put(const struct frag_hold *h, const char *folder,
+		   const struct frag_inject_files *files)
+{
+	const char *temp = getenv("TMPDIR");
+	FRAG_AUTO_FREE char *library = frag_path_join(files->folder, FRAG_HELD_LIBRARY);
+	FRAG_AUTO_FREE char *keep = holds(h) && h->keep ? realpath(h->keep, NULL) : NULL;
+	FRAG_AUTO_FREE char *own = realpath(folder, NULL),
+			    *temps = realpath(temp && *temp ? temp : "/tmp", NULL);
+	char path[8500];
+
+	if (library)
+		frag_launch_preload(library);
+	if (!holds(h) || !own || !temps)
+		return;
+	snprintf(path, sizeof(path), "%s/held", own);
+	setenv("CUFRAG_HELD", path, 1);
+	/* folders of cufrag: its cache, and those of a recording */
+	snprintf(path, sizeof(path), "%s/:%s/:%s/cufrag-record-:%s/.cufrag-:%s%s", own, files->root,
+		 temps, temps, keep ? keep : "", keep ? "/" : "");
+	setenv("CUFRAG_HELD_NOT", path, 1);
+	snprintf(path, sizeof(path), "%s/tmp", own);
+	setenv("TMPDIR", path, 1);
+	put_trackers(path);
+}
