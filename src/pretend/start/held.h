@@ -15,9 +15,8 @@
 	  FRAG_ARG_AT(type, hold.keep), \
 	  .value = "DIR", \
 	  .bare = "", \
-	  .help = "let the program change files, in this folder or everywhere (default: what it " \
-		  "writes is held back, " \
-		  "and its files stay as they are)" }, \
+	  .help = "let the program change files, in DIR or everywhere (default: what it writes " \
+		  "is held back)" }, \
 	{ \
 		FRAG_ARG_BYTES, "writes-max", FRAG_ARG_AT(type, hold.most_bytes), \
 			.value = "SIZE", .min = FRAG_MIB, .max = UINT64_MAX, .def = "20G", \

@@ -25,7 +25,7 @@ const struct frag_arg frag_pretend_rows[] = {
 		  "identical rank stands in for each one that waits. With --values computed, what "
 		  "all ranks may take together (default: three quarters of what is free)" },
 	{ FRAG_ARG_TEXT, "values", FRAG_ARG_AT(struct frag_pretend, values), .value = "FILE",
-	  .def = "rules",
+	  .def = "rules", .rare = true,
 	  .help = "values to invent where no kernel computes them: rules (finite numbers, balanced "
 		  "routing), computed (the CPU computes everything, however large: slow), "
 		  "skewed=F (one expert gets F times the mean), worst (all tokens to the same "
