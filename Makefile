@@ -616,6 +616,7 @@ help:
 	@echo
 	@echo 'variables:'
 	@echo '  BUILD=$(BUILD)    release, debug, asan, tsan, cov or fuzz; each has its own folder in build/'
+	@echo '  PRETEND=$(PRETEND)       0: without the pretended card: no --no-gpu, layout, advise'
 	@echo '  CUDA=$(CUDA)        auto, 0, or 1 (fail without a toolkit); CUDA_HOME or NVCC name the toolkit'
 	@echo '  DEVICE=$(DEVICE)       for demo: sim, or cuda[:N]'
 	@echo '  WERROR=$(WERROR) V=$(V)      1: warnings are errors; 1: show the commands'

@@ -220,7 +220,7 @@ static int run_other(int argc, char **argv)
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
 		return run_command(frag_commands_find("help"), 1, (char *[]){ help, NULL });
 	if (word[0] != '-' && !access(word, F_OK)) {
-		if (is_script(word))
+		if (frag_pretend_rows->name && is_script(word))
 			return run_script(argc, argv);
 		argv[0] = summary;
 		return run_command(frag_commands_find(summary), argc, argv);

@@ -8,8 +8,8 @@
  *	  recordings/			kept.h
  *	  configurations/		layout/config.h
  */
-#ifndef FRAG_LAUNCH_INSIDE_FILES_H
-#define FRAG_LAUNCH_INSIDE_FILES_H
+#ifndef FRAG_LAUNCH_INJECT_FILES_H
+#define FRAG_LAUNCH_INJECT_FILES_H
 
 #include <frag/error.h>
 

@@ -542,7 +542,7 @@ bool frag_held_is_merged(const struct place *p)
 
 /* ---- the beginning -------------------------------------------------------------------------------- */
 
-/* From here on into this folder; "": nothing is held back. A process that was forked has one of its own (cufrag_forks.py). */
+/* From here on into this folder; "": nothing is held back. A process that was forked has one of its own (cufrag_fork_server.py). */
 FRAG_EXPORT void cufrag_held_into(const char *folder)
 {
 	const char *exempt = getenv("CUFRAG_HELD_NOT");
