@@ -301,9 +301,10 @@ $(OUT)/libcufrag_record.so: $(RECORD_OBJ) $(B)/libcufrag.a
 $(OUT)/libcufrag_start.so: $(START_OBJ)
 	$(call say,LD,$@)
 	$(link_shared) -o $@ $^
+# it stands for calls, as stat, that the libraries for an old glibc define, too
 $(OUT)/libcufrag_files.so: $(READ_OBJ)
 	$(call say,LD,$@)
-	$(link_shared) -o $@ $^ -ldl
+	$(link_shared) $(if $(OLD_LD),-Wl$(comma)-z$(comma)muldefs) -o $@ $^ -ldl
 # the policies as PyTorch's allocator
 $(OUT)/libcufrag_torch.so: $(call objects_of,src/inject/live/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
