@@ -143,6 +143,7 @@ endif
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(if $(wildcard src/view/script),$(B)/obj/src/view/view_data.o)
 CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC))
+LAB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard scripts/lab/*.c)))
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c $(if $(filter 0,$(PRETEND)),,tests/pretend/*/test_*.c) tests/policies/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
@@ -375,13 +376,13 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ) $(READ_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(LAB_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ) $(READ_OBJ)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:
 
 .PHONY: tests-build
-tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(MPI_MODULE)
+tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE)
 
 # ---- tests -----------------------------------------------------------------------
 # Another BUILD has its own folder, also when B was given.
@@ -462,6 +463,13 @@ $(B)/bench_read: scripts/build/bench_read.c $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
 
+#: lab        the program that holds the simulated card against a real one, for scripts/lab
+.PHONY: lab
+lab: $(B)/lab
+$(B)/lab: $(LAB_OBJ) $(B)/libcufrag.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+
 #: counts     compare the instructions of fixed runs (valgrind) with tests/counts/; counts-update rewrites those
 .PHONY: counts counts-update
 counts: $(B)/cufrag
@@ -483,7 +491,11 @@ docs: $(B)/cufrag
 
 # ---- lint ------------------------------------------------------------------------
 HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
-FORMATTED = $(sort $(shell find src policies tests -name '*.[ch]'))
+# not scripts/lab/upstream, whose stand-ins for the CUDA runtime are a line each
+FORMAT_SRC = $(sort $(filter-out $(NOT_FORMATTED) scripts/lab/upstream/%,\
+             $(shell find src policies tests scripts -name '*.[ch]' -o -name '*.cpp')))
+# these go when they are formatted
+NOT_FORMATTED := $(wildcard src/*/*/cufrag_*.cpp src/*/*/*/cufrag_*.cpp)
 
 # clock.h wants POSIX and is for the parts of cufrag itself
 PUBLIC := $(filter-out %/clock.h,$(sort $(wildcard src/include/frag/*.h)))
@@ -496,9 +508,9 @@ hdr-public: $(GENERATED)
 				{ echo "hdr-public: $$h does not compile as $$as" >&2; exit 1; }; done; done
 	@echo 'hdr-public: every public header compiles as C11 and as C++'
 
-.PHONY: lint layers hdr-check format format-check cppcheck tidy docs-check
-#: lint       layers, headers, format, cppcheck, clang-tidy, generated docs
-lint: layers hdr-check hdr-public format-check cppcheck tidy docs-check
+.PHONY: lint layers hdr-check format format-check cppcheck tidy lint-shell lint-python docs-check
+#: lint       layers, headers, format, cppcheck, clang-tidy, shellcheck, ruff, generated docs
+lint: layers hdr-check hdr-public format-check cppcheck tidy lint-shell lint-python docs-check
 	@echo 'lint: clean'
 
 layers:
@@ -511,11 +523,11 @@ hdr-check: $(GENERATED)
 			-include $$h /dev/null || { echo "hdr-check: $$h does not compile alone" >&2; exit 1; }; done
 	@echo 'hdr-check: $(words $(HEADERS)) headers compile alone'
 
-#: format     reformat all C files in place
+#: format     reformat all C and C++ files in place
 format:
-	$(Q)clang-format -i $(FORMATTED)
+	$(Q)clang-format -i $(FORMAT_SRC)
 format-check:
-	$(Q)clang-format --dry-run -Werror $(FORMATTED)
+	$(Q)clang-format --dry-run -Werror $(FORMAT_SRC)
 	@echo 'format-check: clean'
 
 cppcheck: $(GENERATED)
@@ -532,6 +544,18 @@ tidy: $(GENERATED)
 		clang-tidy --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
 			--extra-arg=max-nodes=$(TIDY_NODES) @ -- -std=c17 $(CPPFLAGS) $(CUDA_CPP) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
 	@echo 'tidy: clean'
+
+# Scripts that begin with #!; the cases of tests/cli are pieces of one, and tests/torch/run.sh is not clean yet.
+SHELL_SRC = .ci/run $(filter-out tests/cli/cases/% tests/torch/run.sh,\
+            $(shell find scripts src tests docs results -name '*.sh'))
+lint-shell:
+	$(Q)if command -v shellcheck > /dev/null; then shellcheck -x -S warning $(SHELL_SRC) && echo 'lint-shell: clean'; \
+		else echo 'lint-shell: skipped, no shellcheck (scripts/build/setup.sh ci)'; fi
+
+RUFF ?= $(firstword $(wildcard build/ci-ruff/bin/ruff) $(shell command -v ruff))
+lint-python:
+	$(Q)$(if $(RUFF),$(RUFF) check --quiet --no-cache && echo 'lint-python: clean',\
+		echo 'lint-python: skipped$(comma) no ruff (scripts/build/setup.sh ci)')
 
 docs-check: $(B)/cufrag
 	@scripts/build/docs.sh --check $(B)/cufrag

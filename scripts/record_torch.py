@@ -28,14 +28,15 @@ def parse(argv):
         prog="record_torch.py", description=__doc__.split("\n")[0],
         usage="record_torch.py [-o FILE] [--frames] [--max-entries N] [-m] PROGRAM [ARGUMENT...]")
     p.add_argument("-o", "--output", default="memory.pickle", metavar="FILE",
-                   help="where the history goes (default memory.pickle); with several ranks, .rankN "
-                        "is put before the ending")
+                   help="where the history goes (default memory.pickle); with several "
+                        "ranks, .rankN is put before the ending")
     p.add_argument("--frames", action="store_true",
-                   help="also keep the Python stack of each allocation: larger and slower, and tells who "
-                        "allocates")
+                   help="also keep the Python stack of each allocation: larger and slower, "
+                        "and tells who allocates")
     p.add_argument("--max-entries", type=int, default=10_000_000, metavar="N",
                    help="entries kept per device; the oldest are lost beyond (default 10,000,000)")
-    p.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module, as in python -m")
+    p.add_argument("-m", dest="module", action="store_true",
+                   help="PROGRAM is a module, as in python -m")
     p.add_argument("program", metavar="PROGRAM")
     p.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
     return p.parse_args(argv)
@@ -92,28 +93,34 @@ class Recorder:
         return self.torch.cuda.current_device() if index is None else index
 
     def beside(self, device):
-        """Bytes of this process on the card beside its allocator, by NVML; None where that cannot be told."""
+        """Bytes of this process on the card beside its allocator, by NVML; None: not known."""
         try:
-            lines = re.findall(r"process +(\d+) uses +([\d.]+) MB", self.torch.cuda.list_gpu_processes(device))
+            told = self.torch.cuda.list_gpu_processes(device)
+            lines = re.findall(r"process +(\d+) uses +([\d.]+) MB", told)
             mine = [float(mib) for pid, mib in lines if int(pid) == os.getpid()]
             # in a container numbers differ; a process that is alone is this one
             mine = mine or ([float(lines[0][1])] if len(lines) == 1 else [])
-            return max(int(mine[0] * 2**20) - self.torch.cuda.memory_reserved(device), 0) if mine else None
+            own = self.torch.cuda.memory_reserved(device)
+            return max(int(mine[0] * 2**20) - own, 0) if mine else None
         except Exception:  # no NVML, no rights, a card in an error state
             return None
 
     def card(self, device):
         properties = self.torch.cuda.get_device_properties(device)
         return {"ordinal": device, "name": properties.name, "total_bytes": properties.total_memory,
-                "limit_fraction": self.fractions.get(device, 1.0), "beside_bytes": self.beside(device)}
+                "limit_fraction": self.fractions.get(device, 1.0),
+                "beside_bytes": self.beside(device)}
 
     def describe(self, path):
-        """What the snapshot does not hold, into a file beside it; a card in an error state must not cost the snapshot."""
+        """What the snapshot does not hold, into a file beside it.
+
+        A card in an error state must not cost the snapshot."""
         try:
             cuda = self.torch.cuda
-            used = [d for d in range(cuda.device_count())
-                    if cuda.memory_stats(d).get("reserved_bytes.all.peak", 0) or d in self.fractions]
-            meta = {"cufrag_meta": 1, "torch": str(self.torch.__version__), "devices": [self.card(d) for d in used]}
+            used = [d for d in range(cuda.device_count()) if d in self.fractions or
+                    cuda.memory_stats(d).get("reserved_bytes.all.peak", 0)]
+            meta = {"cufrag_meta": 1, "torch": str(self.torch.__version__),
+                    "devices": [self.card(d) for d in used]}
             with open(path + ".tmp", "w", encoding="ascii") as f:
                 json.dump(meta, f, indent=1)
             os.replace(path + ".tmp", path)
@@ -144,7 +151,8 @@ class Recorder:
         self.torch.cuda.memory._dump_snapshot(path + ".tmp")
         os.replace(path + ".tmp", path)
         self.describe(path + ".meta.json")
-        say("wrote %s (%.1f MB); next: cufrag verify %s" % (path, os.path.getsize(path) / 1e6, path))
+        say("wrote %s (%.1f MB); next: cufrag verify %s" %
+            (path, os.path.getsize(path) / 1e6, path))
 
 
 def stop(number, frame):

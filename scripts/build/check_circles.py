@@ -15,7 +15,8 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
+HERE = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE).resolve()
 ENDS = {".c", ".h", ".cu", ".cuh", ".def", ".inc"}
 NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|^\s*#\s*include[^\n]*', re.S | re.M)
 DEFINED = re.compile(r"^([A-Za-z_][^;{}()=#]*?)\b(\w+)\([^;{}]*\)\s*\{", re.M)
@@ -30,14 +31,15 @@ def unit(path):
 
 
 def found(name, path):
-    for base in (path.parent, ROOT / "src", ROOT / "src/include", ROOT / "policies", ROOT / "policies/common"):
+    bases = ("src", "src/include", "policies", "policies/common")
+    for base in (path.parent, *(ROOT / b for b in bases)):
         if (base / name).is_file():
             return (base / name).resolve()
     return None
 
 
 def calls(texts):
-    """(file, file that defines a function of which it has the name, that name), for functions that a header declares."""
+    """(file, file that defines a function that it names, its name), where a header declares it."""
     words, own, homes, declared = {}, {}, {}, set()
     for path, text in texts.items():
         code = NO_CODE.sub(" ", text)
@@ -51,7 +53,8 @@ def calls(texts):
             else:
                 homes.setdefault(name, []).append(path)
     # without "_": in place of the C library's, as dlsym
-    homes = {name: at[0] for name, at in homes.items() if len(at) == 1 and name in declared and "_" in name}
+    homes = {name: at[0] for name, at in homes.items()
+             if len(at) == 1 and name in declared and "_" in name}
     for path in texts:
         if path.suffix == ".c":
             for name in sorted((words[path] & homes.keys()) - own[path]):
@@ -107,8 +110,9 @@ class Needs:
 
 
 def main():
-    texts = {path.resolve(): path.read_text(encoding="utf-8") for top in ("src", "policies", "kernels")
-             for path in sorted((ROOT / top).rglob("*")) if path.suffix in ENDS and path.is_file()}
+    texts = {path.resolve(): path.read_text(encoding="utf-8")
+             for top in ("src", "policies", "kernels") for path in sorted((ROOT / top).rglob("*"))
+             if path.suffix in ENDS and path.is_file()}
     included, called = Needs(texts), Needs(texts)
     for path, text in texts.items():
         for name in INCLUDE.findall(text):
@@ -135,12 +139,14 @@ def main():
                     print(f"\t{a} {needs.why[a, b]} in {b}", file=sys.stderr)
     for row in sorted(allowed - seen):
         bad += 1
-        print("check_circles: docs/architecture.md excuses a circle that is not there: " + ", ".join(row), file=sys.stderr)
+        print("check_circles: docs/architecture.md excuses a circle that is not there: "
+              + ", ".join(row), file=sys.stderr)
     if not texts:
         bad = print("check_circles: found no sources", file=sys.stderr) or 1
     if bad:
         return 1
-    print(f"circles: {len(included.files)} files and {len(included.folders)} folders, {len(seen)} circles, each with its reason")
+    print(f"circles: {len(included.files)} files and {len(included.folders)} folders, "
+          f"{len(seen)} circles, each with its reason")
     return 0
 
 

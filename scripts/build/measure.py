@@ -28,7 +28,8 @@ def run(command):
         _, status, usage = os.wait4(pid, 0)
         seconds = time.perf_counter() - begin
         if os.waitstatus_to_exitcode(status) != 0:
-            sys.exit("measure: exit status %d of: %s" % (os.waitstatus_to_exitcode(status), " ".join(command)))
+            sys.exit("measure: exit status %d of: %s" %
+                     (os.waitstatus_to_exitcode(status), " ".join(command)))
         out.seek(0)
         return seconds, usage.ru_maxrss, out.read()
 
@@ -63,7 +64,8 @@ def main():
         cells = []
         for column in zip(*of_command):
             median = statistics.median(column)
-            cells += ["%.9g" % median, "%.3f" % ((max(column) - min(column)) / median if median else 0)]
+            spread = (max(column) - min(column)) / median if median else 0
+            cells += ["%.9g" % median, "%.3f" % spread]
         print("\t".join(cells))
 
 

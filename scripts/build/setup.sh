@@ -41,6 +41,7 @@ needs() {
 	tool   clang-tidy    clang-tidy
 	tool   clang-format  clang-format
 	tool   cppcheck      cppcheck
+	tool   shellcheck    shellcheck
 	tool   valgrind      valgrind
 	tool   git           git
 	tool   python3       python3
@@ -65,6 +66,13 @@ install_wish() { # WHAT_FOR PACKAGE... -- COMMAND...
 	echo "setup: installing ${packages[0]}" >&2
 	"$@" env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 install -y --no-install-recommends \
 		"${packages[@]}" >&2 < /dev/null || echo "setup: ${packages[0]} was not installed" >&2
+}
+
+# ruff, at the release that .ruff.toml was written for, into build/ci-ruff
+install_ruff() {
+	local env=build/ci-ruff
+	have_tool ruff || [ -x $env/bin/ruff ] || { python3 -m venv $env && $env/bin/pip install -q 'ruff==0.17.*' >&2; } ||
+		{ rm -rf $env; echo 'setup: ruff was not installed; lint-python will be skipped' >&2; }
 }
 
 install_wishes() {
@@ -122,7 +130,9 @@ main() {
 	esac
 	mapfile -t missing < <(missing_packages "$mode")
 	if [ ${#missing[@]} -eq 0 ]; then
-		[ "$mode" = ci ] && [ "$(id -u)" -eq 0 ] && have_tool apt-get && install_wishes
+		[ "$mode" = ci ] || return 0
+		[ "$(id -u)" -ne 0 ] || ! have_tool apt-get || install_wishes
+		install_ruff
 		return 0
 	fi
 
@@ -142,7 +152,7 @@ main() {
 
 	mapfile -t missing < <(missing_packages "$mode")
 	[ ${#missing[@]} -eq 0 ] || { echo "setup: still missing after the installation: ${missing[*]}" >&2; exit 1; }
-	[ "$mode" != ci ] || install_wishes "${root[@]}"
+	[ "$mode" != ci ] || { install_wishes "${root[@]}"; install_ruff; }
 }
 
 main "$@"

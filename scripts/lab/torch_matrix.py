@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_matrix.py WORKLOAD: what torch_matrix.sh records. Requests are pseudo-random and the same in every release."""
+"""torch_matrix.py WORKLOAD: what torch_matrix.sh records.
+
+Requests are pseudo-random and the same in every release."""
 import gc
 import random
 import sys

@@ -1,24 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Peak reserved memory against time in the driver. EXTRA: modelled or measured.
+# Peak reserved memory against time in the driver. EXTRA: see chart_pareto.c.
 load ARG0[1:strlen(ARG0)-strlen("pareto.gp")]."style.gp"
 eval arguments
 
-array DONE[256]
-bound = 0
-note(i) = (DONE[int(i) + 1] = int(column("completed")), bound = column("lower_bound_bytes"), 0)
+eval EXTRA
 eval read_names
-eval each("note(column('series'))")
-stats CSV using (column("peak_reserved_bytes")) nooutput
-S = scale_of(STATS_max)
-U = unit_of(STATS_max)
-top = STATS_max > bound ? STATS_max : bound
-low = STATS_min
-low = bound > 0 && bound < low ? bound : low
-low = low > MIB ? low : MIB
-top = top > 2 * MIB ? top : 2 * MIB
-stats CSV using (column("driver_ns") > 0 ? column("driver_ns") : 1000) nooutput
-least = STATS_min
-most = STATS_max
+S = scale_of(HIGHEST)
+U = unit_of(HIGHEST)
 title_of(i) = letter(i)."  ".short(NAME[i + 1], DONE[i + 1] ? LEGEND_NAME : LEGEND_NAME - 16).(DONE[i + 1] ? "" : " (out of memory)")
 LONGEST = 20
 do for [i = 0:COUNT - 1] { LONGEST = strlen(title_of(i)) > LONGEST ? strlen(title_of(i)) : LONGEST }
@@ -31,23 +19,23 @@ set multiplot
 eval across(68, W - 36)
 eval down(HEAD, HEAD + TALL)
 unset key
-set xlabel "driver time of the whole trace, ".EXTRA." (log)" tc rgb INK
+set xlabel "driver time of the whole trace, ".(MEASURED ? "measured" : "modelled")." (log)" tc rgb INK
 set logscale x
 set format x "%.0s %cs"
-set xtics decades(least, most, 4)
-set xrange [10 ** floor(log10(least) - 0.1) / 1e9:10 ** ceil(log10(most) + 0.1) / 1e9]
-if (top > 6 * low) {
+set xtics decades(LEAST_NS, MOST_NS, 4)
+set xrange [10 ** floor(log10(LEAST_NS) - 0.1) / 1e9:10 ** ceil(log10(MOST_NS) + 0.1) / 1e9]
+if (TOP > 6 * LOW) {
 	set logscale y
-	set yrange [low / S / 1.4:top / S * 1.4]
+	set yrange [LOW / S / 1.4:TOP / S * 1.4]
 } else {
 	# room below the bound for its label
-	set yrange [(low - 0.13 * (top - 0.8 * low)) / S:(top + 0.05 * (top - 0.8 * low)) / S]
+	set yrange [(LOW - 0.13 * (TOP - 0.8 * LOW)) / S:(TOP + 0.05 * (TOP - 0.8 * LOW)) / S]
 }
-eval left_title("peak reserved memory (".U.(top > 6 * low ? ", log)" : ")"), HEAD + TALL / 2)
+eval left_title("peak reserved memory (".U.(TOP > 6 * LOW ? ", log)" : ")"), HEAD + TALL / 2)
 set grid xtics ytics lc rgb GRID lt 1 lw 1
-if (bound > 0) {
-	set arrow 1 from graph 0, first bound / S to graph 1, first bound / S nohead lw 2 dt 2 lc rgb AXIS
-	set label 901 "lower bound ".amount(bound, S) at graph 1, first bound / S right offset character -0.5, character -0.8 tc rgb INK
+if (BOUND > 0) {
+	set arrow 1 from graph 0, first BOUND / S to graph 1, first BOUND / S nohead lw 2 dt 2 lc rgb AXIS
+	set label 901 "lower bound ".amount(BOUND, S) at graph 1, first BOUND / S right offset character -0.5, character -0.8 tc rgb INK
 }
 seconds(ns) = (ns > 0 ? ns : 1000) / 1e9
 of(i) = column("series") == i ? seconds(column("driver_ns")) : NaN

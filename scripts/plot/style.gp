@@ -11,6 +11,18 @@
 #
 #	gnuplot -c scripts/plot/name.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE [EXTRA]
 #
+# Statistics, limits and rows of curves are computed in C: as columns of the CSV, or as assignments in EXTRA
+# (src/answer/draw/plot_values.h), which a script runs with `eval EXTRA`. What is here to draw with:
+#
+#	INK AXIS GRID AREA MID, BLUE …			inks
+#	pcolor(i) ppoint(i) letter(i) short(NAME, n)	policy number i: its colour, mark, letter; a name of n letters
+#	CAUSES CAUSE_NAME CAUSE_COLOR @CAUSE_KEY	causes of loss, in the order of stacking
+#	px(x) py(y) across() down() left_title()	places in pixels of the sheet, from its left and its top
+#	scale_of(b) unit_of(b) amount(b, scale)		bytes as MiB or GiB
+#	step(range, n) decades(low, high, n)		round ticks
+#	legend_rows(n, longest) tall(px, rows) entry()	a legend below the plot, and the height of a plot above it
+#	legend_area spread_labels			(with eval) the legend's plot; labels moved apart
+#
 # A sheet is 560 pixels wide and no letter is smaller than 13.3 of them: on a telephone of 400
 # pixels that is 9, and a report takes two sheets side by side.
 #

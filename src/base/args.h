@@ -62,11 +62,8 @@ struct frag_arg { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	const char *def;	 /* default, as one would type it; NULL: the field is unchanged */
 	const char *bare;	 /* value of --name without a value; NULL: a value is required */
 	enum frag_arg_file file; /* TEXT: the use of the named file */
-	/* for measurements on cards (docs/measuring.md): shown only by `cufrag help COMMAND
-	 * --all` */
-	bool laboratory;
-	bool rare;	  /* shown only by --help all */
-	const char *help; /* one sentence, lower case; also describes a default that is not a
+	bool rare;		 /* shown only by --help all */
+	const char *help;	 /* one sentence, lower case; also describes a default that is not a
 			   * value */
 };
 

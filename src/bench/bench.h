@@ -20,7 +20,7 @@
 
 /* One call at one size: all samples, sorted by frag_bench_sort. */
 struct frag_bench_row {
-	const char *item; /* as in a cost profile, or a name of its own */
+	const char *item; /* the call, or a case of it */
 	uint64_t bytes;
 	uint32_t handles; /* of one call; 1 = an ordinary one */
 	uint64_t *ns;
@@ -33,11 +33,7 @@ struct frag_bench {
 	unsigned repeats;
 	struct frag_bench_row *rows;
 	size_t rows_count, rows_cap;
-	bool warm;	 /* false: samples of the warm-up are dropped */
-	bool whole_card; /* may hold more than the budget for a moment */
-	/* how many mappings were made, and was the next refused? */
-	uint32_t mappings_count;
-	bool mappings_refused;
+	bool warm; /* false: samples of the warm-up are dropped */
 };
 
 /* Opens the device: half of its free memory, 32 GiB or the limit may be held. b->repeats is the caller's. */
@@ -49,28 +45,14 @@ void frag_bench_release(struct frag_bench *b);
 int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
 		   uint64_t ns, struct frag_err *err);
 void frag_bench_sort(struct frag_bench *b);
-/* The first row of an item; NULL: not measured. */
-const struct frag_bench_row *frag_bench_find(const struct frag_bench *b, const char *item);
 /* q in 0..1 of a sorted row. */
 uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q);
 /* All driver calls that the device has, twice: a warm-up and the measurement. */
 int frag_bench_calls(struct frag_bench *b, struct frag_err *err);
-int frag_bench_pools(struct frag_bench *b, struct frag_err *err);   /* pools.c */
-int frag_bench_managed(struct frag_bench *b, struct frag_err *err); /* pools.c */
-int frag_bench_state(struct frag_bench *b, struct frag_err *err);   /* driver_state.c */
-int frag_bench_kernels(struct frag_bench *b, struct frag_err *err); /* pools.c */
 
 extern const struct frag_shape frag_bench_shape; /* of both answers */
 /* All rows, by call and size. */
 void frag_bench_calls_answer(const struct frag_bench *b, struct frag_answer *a);
-
-/*
- * Replays policies on the card that was measured, and writes a cost profile (profile_replays.c, profile_scale.c).
- * card: as the command line describes it. Errors: FRAG_ENOMEM, FRAG_EDEVICE, FRAG_EOUTPUT.
- */
-int frag_bench_put_profile(const struct frag_bench *b, const struct frag_session_host *host,
-			   const struct frag_sim_config *card, const char *path,
-			   struct frag_err *err);
 
 /* ---- policies ---------------------------------------------------------------------- */
 
@@ -87,8 +69,6 @@ struct frag_bench_ops {
 };
 int frag_bench_ops_take(const struct frag_trace_dev *dev, struct frag_bench_ops *out,
 			struct frag_err *err);
-/* "a SLOT STREAM BYTES" and "f SLOT" lines after a header line. */
-void frag_bench_ops_text(const struct frag_bench_ops *ops, struct frag_text *out);
 
 /* Percentiles of single calls: each is taken in every timed pass by itself, so that one disturbed
  * pass does not show, and how far the passes are apart does. */
@@ -119,7 +99,6 @@ struct frag_bench_policies {
 	const struct frag_limit *limit;
 	struct frag_policy_texts *policies; /* none: pytorch */
 	unsigned passes;
-	const char *ops; /* file for the operations of the last trace; NULL = none */
 	struct frag_answer *a;
 	/* rows, in memory of the answer */
 	struct frag_bench_policy_row *rows;

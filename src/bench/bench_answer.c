@@ -2,7 +2,6 @@
 /* What bench measured, as an answer: driver calls by size, or policies on traces. */
 #include "bench.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,9 +23,7 @@
 	F(S, NS, p99_ns, "p99", "99 % are faster", .unit = "us", .precision = 2) \
 	F(S, NS, max_ns, "max", "the slowest", .unit = "us", .precision = 2, .spare = 6) \
 	F(S, RATIO, noise_ratio, "noise", "from p10 to p90, over the median", .unit = "%", \
-	  .spare = 1) \
-	F(S, REAL, rate_gb_per_s, "rate", "kernels: bytes over the median time", .unit = "GB/s", \
-	  .spare = 2, .no_csv = true)
+	  .spare = 1)
 FRAG_ROW(call_row, "bench_call", CALL_ROW, "one driver call at one size");
 
 #define CLASS_ROW(F, P, S) \
@@ -92,8 +89,6 @@ FRAG_VALUED_ROW_AS(static, policy_row_shape, frag_bench_policy_row, "bench_polic
 	F(S, TEXT, device, NULL, "calls: the card that was measured") \
 	F(S, TEXT, driver, NULL, "calls: driver and runtime") \
 	F(S, LIST, calls, NULL, "without traces: driver calls", .of = &call_row_shape) \
-	F(S, COUNT, mappings_count, NULL, "mappings that one handle took") \
-	F(S, BOOL, mappings_refused, NULL, "the driver refused more") \
 	F(S, COUNT, passes, NULL, "policies: warm passes, and timed ones") \
 	F(S, LIST, policies, NULL, "with traces: policies", .of = &policy_row_shape)
 struct bench_row {
@@ -116,13 +111,10 @@ static struct call_row call_row(const struct frag_bench_row *r)
 				.median_ns = median,
 				.p90_ns = frag_bench_quantile(r, 0.9),
 				.p99_ns = frag_bench_quantile(r, 0.99),
-				.max_ns = r->ns[r->count - 1],
-				.rate_gb_per_s = NAN };
+				.max_ns = r->ns[r->count - 1] };
 
 	if (median)
 		row.noise_ratio = (double)(row.p90_ns - row.p10_ns) / (double)median;
-	if (median && !strncmp(r->item, "kernel ", 7))
-		row.rate_gb_per_s = (double)r->bytes / (double)median;
 	return row;
 }
 
@@ -140,14 +132,11 @@ void frag_bench_calls_answer(const struct frag_bench *b, struct frag_answer *a)
 		if (b->rows[i].bytes)
 			rows[i].size = frag_answer_print(a, "%s", FRAG_BYTES(b->rows[i].bytes));
 	}
-	*data = (struct bench_row){
-		.device = frag_answer_print(a, "%s", info.name),
-		.driver = *info.driver ? frag_answer_print(a, "%s", info.driver) : NULL,
-		.calls = { rows, b->rows_count },
-		.mappings_count = b->mappings_count ? b->mappings_count : UINT64_MAX,
-		.mappings_refused = b->mappings_refused,
-		.passes = UINT64_MAX
-	};
+	*data = (struct bench_row){ .device = frag_answer_print(a, "%s", info.name),
+				    .driver = *info.driver ? frag_answer_print(a, "%s", info.driver)
+							   : NULL,
+				    .calls = { rows, b->rows_count },
+				    .passes = UINT64_MAX };
 	a->title = data->device;
 	a->question = "What does each driver call cost on this card?";
 	frag_answer_data(a, &frag_bench_shape, data);
@@ -155,11 +144,6 @@ void frag_bench_calls_answer(const struct frag_bench *b, struct frag_answer *a)
 	frag_answer_remark(a, "cufrag %s bench: %s%s%s", FRAG_VERSION, info.name,
 			   *info.driver ? ", " : "", info.driver);
 	frag_answer_table(a, &call_row_shape, rows, b->rows_count);
-	if (b->mappings_count)
-		frag_answer_remark(a, "mappings of one handle: %s %u",
-				   b->mappings_refused ? "the driver refused more than"
-						       : "none refused up to",
-				   b->mappings_count);
 }
 
 /* ---- policies -------------------------------------------------------------------------- */
@@ -215,14 +199,6 @@ static int bench_one(struct frag_bench_policies *b, const char *trace, const cha
 	return 0;
 }
 
-static int put_ops(const struct frag_bench_ops *ops, const char *path, struct frag_err *err)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
-
-	frag_bench_ops_text(ops, &text);
-	return frag_text_put(&text, path, err);
-}
-
 static int read_trace(const char *path, struct frag_trace **out, struct frag_err *err)
 {
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
@@ -242,8 +218,6 @@ static int bench_trace(struct frag_bench_policies *b, const char *path, struct f
 	if (!trace->devs_count)
 		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events", path);
 	FRAG_TRY(frag_bench_ops_take(&trace->devs[0], &ops, err));
-	if (b->ops)
-		rc = put_ops(&ops, b->ops, err);
 	for (size_t i = 0; !rc && i < b->policies->count; i++) {
 		rc = bench_one(b, trace->name, b->policies->text[i], &ops, err);
 		if (rc != FRAG_ECHECK && rc != FRAG_ENOTSUP)
@@ -261,9 +235,7 @@ static void show_policies(struct frag_bench_policies *b, struct bench_row *data)
 {
 	struct frag_answer *a = b->a;
 
-	*data = (struct bench_row){ .mappings_count = UINT64_MAX,
-				    .passes = b->passes,
-				    .policies = { b->rows, b->rows_count } };
+	*data = (struct bench_row){ .passes = b->passes, .policies = { b->rows, b->rows_count } };
 	a->title = "policies";
 	a->question = "What does an operation cost in each policy?";
 	frag_answer_data(a, &frag_bench_shape, data);

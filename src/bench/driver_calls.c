@@ -6,6 +6,7 @@
  * allocation is one that grows, and is given back in the same order.
  */
 #include "bench.h"
+#include "lib/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,19 +20,42 @@ static const uint64_t sizes[] = { 2 * MIB,    4 * MIB,	  8 * MIB,   16 * MIB,	20
 				  32 * MIB,   64 * MIB,	  128 * MIB, 256 * MIB, 512 * MIB,
 				  1024 * MIB, 2048 * MIB, 4096 * MIB };
 
+/* ---- samples ----------------------------------------------------------------------- */
+
+static struct frag_bench_row *row_of(struct frag_bench *b, const char *item, uint64_t bytes,
+				     uint32_t handles)
+{
+	for (size_t i = b->rows_count; i-- > 0;) {
+		struct frag_bench_row *r = &b->rows[i];
+
+		if (r->bytes == bytes && r->handles == handles && !strcmp(r->item, item))
+			return r;
+	}
+	if (FRAG_GROW(b->rows, b->rows_count, b->rows_cap, "samples", NULL))
+		return NULL;
+	b->rows[b->rows_count] =
+		(struct frag_bench_row){ .item = item, .bytes = bytes, .handles = handles };
+	return &b->rows[b->rows_count++];
+}
+
+int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
+		   uint64_t ns, struct frag_err *err)
+{
+	struct frag_bench_row *r;
+
+	if (!b->warm)
+		return 0;
+	r = row_of(b, item, bytes, handles);
+	FRAG_CHECK_ALLOC(r, "samples", err);
+	FRAG_TRY(FRAG_GROW(r->ns, r->count, r->cap, "samples", err));
+	r->ns[r->count++] = ns;
+	return 0;
+}
+
 void frag_bench_sort(struct frag_bench *b)
 {
 	for (size_t i = 0; i < b->rows_count; i++)
 		qsort(b->rows[i].ns, b->rows[i].count, sizeof(uint64_t), frag_compare_u64);
-}
-
-const struct frag_bench_row *frag_bench_find(const struct frag_bench *b, const char *item)
-{
-	for (size_t i = 0; i < b->rows_count; i++) {
-		if (!strcmp(b->rows[i].item, item))
-			return &b->rows[i];
-	}
-	return NULL;
 }
 
 uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q)
@@ -48,7 +72,6 @@ int frag_bench_open(struct frag_bench *b, const struct frag_session_host *host,
 
 	FRAG_TRY(host->open(host->ctx, 0, &b->dev, err));
 	FRAG_TRY(frag_dev_mem_info(b->dev, &left, &total, err));
-	b->whole_card = !limit->text;
 	b->budget_bytes =
 		FRAG_MIN(FRAG_MIN(left / 2, frag_limit_bytes(limit, total)), 32 * FRAG_GIB);
 	return frag_dev_make_ready(b->dev, 0, err);
@@ -249,6 +272,44 @@ static int bench_streams(struct frag_bench *b, struct frag_err *err)
 	return 0;
 }
 
+/* ---- stream-ordered pools and managed memory ------------------------------------------- */
+
+/* Growth, then a request that the pool has memory for. */
+static int bench_pool(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
+{
+	static const struct frag_mempool_attr keep_all = { .release_threshold = UINT64_MAX };
+	static const char *const items[] = { "cudaMallocAsync (new memory)", "cudaMallocAsync" };
+	struct frag_device *d = b->dev;
+	uint64_t pool;
+	frag_addr_t at;
+
+	SAMPLE(b, "cudaMemPoolCreate", 0, 1, frag_dev_mempool_create(d, &keep_all, &pool, err));
+	for (unsigned i = 0; i < 2; i++) {
+		SAMPLE(b, items[i], bytes, 1, frag_dev_mempool_alloc(d, pool, bytes, 1, &at, err));
+		SAMPLE(b, "cudaFreeAsync", bytes, 1,
+		       frag_dev_mempool_free(d, pool, at, bytes, 1, err));
+		FRAG_TRY(frag_dev_sync(d, 1, err));
+	}
+	SAMPLE(b, "cudaMemPoolTrimTo", bytes, 1, frag_dev_mempool_trim(d, pool, 0, err));
+	SAMPLE(b, "cudaMemPoolDestroy", 0, 1, frag_dev_mempool_destroy(d, pool, err));
+	return 0;
+}
+
+/* The first prefetch zeroes pages on the card, the second finds them there. */
+static int bench_managed(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
+{
+	struct frag_device *d = b->dev;
+	frag_addr_t at;
+
+	SAMPLE(b, "cudaMallocManaged", bytes, 1, frag_dev_managed_alloc(d, bytes, &at, err));
+	SAMPLE(b, "cudaMemPrefetchAsync (new memory)", bytes, 1,
+	       frag_dev_managed_touch(d, at, bytes, true, err));
+	SAMPLE(b, "cudaMemPrefetchAsync", bytes, 1,
+	       frag_dev_managed_touch(d, at, bytes, true, err));
+	SAMPLE(b, "cudaFree(managed)", bytes, 1, frag_dev_managed_free(d, at, bytes, err));
+	return 0;
+}
+
 /* ---- all --------------------------------------------------------------------------- */
 
 static int calls(struct frag_bench *b, struct frag_err *err)
@@ -271,12 +332,15 @@ static int calls(struct frag_bench *b, struct frag_err *err)
 	if (info.can & FRAG_CAN_VMM)
 		FRAG_TRY(bench_handles(b, err));
 	FRAG_TRY(bench_streams(b, err));
-	if (info.can & FRAG_CAN_ASYNC)
-		FRAG_TRY(frag_bench_pools(b, err));
-	if (info.can & FRAG_CAN_MANAGED)
-		FRAG_TRY(frag_bench_managed(b, err));
-	FRAG_TRY(frag_bench_state(b, err));
-	return frag_dev_has_content(b->dev) ? frag_bench_kernels(b, err) : 0;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(sizes) && sizes[i] <= b->budget_bytes; i++) {
+		for (unsigned k = 0; k < FRAG_MIN(b->repeats, 8u); k++) {
+			if (info.can & FRAG_CAN_ASYNC)
+				FRAG_TRY(bench_pool(b, sizes[i], err));
+			if (info.can & FRAG_CAN_MANAGED && sizes[i] <= FRAG_GIB)
+				FRAG_TRY(bench_managed(b, sizes[i], err));
+		}
+	}
+	return 0;
 }
 
 int frag_bench_calls(struct frag_bench *b, struct frag_err *err)

@@ -43,21 +43,6 @@ int frag_bench_ops_take(const struct frag_trace_dev *dev, struct frag_bench_ops 
 	return 0;
 }
 
-void frag_bench_ops_text(const struct frag_bench_ops *ops, struct frag_text *out)
-{
-	frag_text_addf(out, "cufrag-ops 1 %zu %u %u\n", ops->count, ops->slots_count,
-		       ops->streams_count);
-	for (size_t i = 0; i < ops->count; i++) {
-		const struct frag_bench_op *o = &ops->at[i];
-
-		if (o->bytes)
-			frag_text_addf(out, "a %u %u %llu\n", o->slot, o->stream,
-				       (unsigned long long)o->bytes);
-		else
-			frag_text_addf(out, "f %u\n", o->slot);
-	}
-}
-
 /* Classes of operations in the timed passes. */
 enum { ALLOCS, FREES, CLASSES, KINDS = CLASSES + FRAG_CLASS_COUNT };
 

@@ -5,7 +5,6 @@
 
 struct options {
 	struct frag_policy_texts policies;
-	const char *profile, *ops;
 	uint64_t repeats, passes;
 };
 
@@ -13,17 +12,11 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "repeats", FRAG_ARG_AT(struct options, repeats), .value = "N", .min = 1,
 	  .max = 10000, .def = "32",
 	  .help = "samples of a call at each size, at most 64 at a time" },
-	{ FRAG_ARG_TEXT, "profile", FRAG_ARG_AT(struct options, profile), .value = "FILE",
-	  .file = FRAG_ARG_WRITES,
-	  .help = "write a cost profile, for --cost of the other commands" },
 	FRAG_CLI_POLICIES("policies", struct options, policies,
 			  "with traces: policies, separated by ';' (default: pytorch)"),
 	{ FRAG_ARG_UINT, "passes", FRAG_ARG_AT(struct options, passes), .value = "N", .min = 1,
 	  .max = 10000, .def = "5", .rare = true,
 	  .help = "with traces: warm passes, and timed ones for the percentiles" },
-	{ FRAG_ARG_TEXT, "ops", FRAG_ARG_AT(struct options, ops), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .laboratory = true, .rare = true,
-	  .help = "with one trace: write its operations, for scripts/lab/bench_peer_torch.sh" },
 	{ 0 },
 };
 
@@ -38,10 +31,7 @@ static int bench_calls(const struct frag_cli *cli, const struct options *o, stru
 	FRAG_TRY(frag_bench_open(&b, &host, &cli->target.limit, err));
 	FRAG_TRY(frag_bench_calls(&b, err));
 	frag_bench_calls_answer(&b, &a);
-	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
-	if (!o->profile)
-		return 0;
-	return frag_bench_put_profile(&b, &host, &cli->target.card, o->profile, err);
+	return frag_cli_show_answer(cli, &a, err);
 }
 
 static int bench_policies(const struct frag_cli *cli, struct options *o, struct frag_err *err)
@@ -52,7 +42,6 @@ static int bench_policies(const struct frag_cli *cli, struct options *o, struct 
 					 .limit = &cli->target.limit,
 					 .policies = &o->policies,
 					 .passes = (unsigned)o->passes,
-					 .ops = o->ops,
 					 .a = &a };
 
 	frag_cli_host(cli, &host);
@@ -71,14 +60,13 @@ const struct frag_cmd frag_cmd_bench = {
 	.summary = "what driver calls, or policies, cost on a card",
 	.group = FRAG_GROUP_MEASURE,
 	.operands = "[TRACE...]",
-	.about = "Without traces: measures how long every driver call takes, by size, and writes a "
-		 "cost profile for the simulated card. With traces: runs only their allocs and "
+	.about = "Without traces: measures how long every driver call takes, by size. "
+		 "With traces: runs only their allocs and "
 		 "frees through policies, first without cached memory, then with all of it cached, "
 		 "and reports the time per operation. Holds at most half of the free memory, 32 "
-		 "GiB, or --limit; without --limit it briefly takes 55 % of the free memory, to "
-		 "see how fast memory is cleared.",
+		 "GiB, or --limit.",
 	.examples =
-		"  cufrag bench --device cuda --csv calls.csv --profile mycard.csv\n"
+		"  cufrag bench --device cuda --csv calls.csv\n"
 		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_COST,
 	.answer = &frag_bench_shape,

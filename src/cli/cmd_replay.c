@@ -17,9 +17,6 @@ static const struct frag_arg options[] = {
 	  .value = "POLICY",
 	  .help = "the policy, name or name:key=value,… (default: recorded, the settings of the "
 		  "recording)" },
-	{ FRAG_ARG_TEXT, "calls", FRAG_ARG_AT(struct frag_session, calls), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .rare = true,
-	  .help = "write every driver call as CSV: event, call, address, bytes, result" },
 	{ FRAG_ARG_FLAG, "counters", FRAG_ARG_AT(struct frag_session, report.counters),
 	  .rare = true,
 	  .help = "print everything: latency by class, every driver call, the policy's own "

@@ -104,9 +104,6 @@ int frag_cli_replays_run(struct frag_session *s, const struct frag_cli *cli,
 #define AT(field) FRAG_ARG_AT(struct frag_session, field)
 
 static const char *const oom_words[] = { "stop", "skip", NULL };
-static const char *const fill_words[] = {
-	[FRAG_FILL_NONE] = "none", [FRAG_FILL_TOUCH] = "touch", [FRAG_FILL_VERIFY] = "verify", NULL
-};
 static const char *const pace_words[] = { "max", "recorded", NULL };
 static const char *const stream_words[] = { [FRAG_STREAM_AUTO] = "auto",
 					    [FRAG_STREAM_ALWAYS] = "always",
@@ -119,27 +116,10 @@ const struct frag_arg frag_cli_replay_args[] = {
 	  .help = "when a request cannot be served: stop the replay, or skip the request" },
 	{ FRAG_ARG_FLAG, "fail-on-oom", AT(fail_on_oom), .rare = true,
 	  .help = "exit with 1 if a policy cannot serve a request" },
-	{ FRAG_ARG_UINT, "sync-every", AT(run.sync_every), .value = "N", .laboratory = true,
-	  .help = "synchronise the device after every N operations (default: 0, never)" },
 	{ FRAG_ARG_FLAG, "free-at-request", AT(run.free_at_request), .rare = true,
 	  .help = "let blocks be reused when they are freed, not when all streams are done" },
-	{ FRAG_ARG_WORD, "fill", AT(run.fill), .words = fill_words, .def = "none",
-	  .laboratory = true,
-	  .help = "on cuda: touch the first byte of each page, or write a pattern into every byte "
-		  "and compare it before the free" },
 	{ FRAG_ARG_WORD, "pace", AT(run.paced), .words = pace_words, .def = "max", .rare = true,
 	  .help = "as fast as possible, or every event at its recorded time" },
-	{ FRAG_ARG_UINT, "stream-work", AT(run.work_ns), .value = "US", .max = 1000000,
-	  .scale = 1000, .def = "0", .laboratory = true,
-	  .help = "on cuda: every alloc keeps its stream busy for N microseconds" },
-	{ FRAG_ARG_TEXT, "against-sim", AT(against_sim), .value = "FILE", .file = FRAG_ARG_WRITES,
-	  .laboratory = true,
-	  .help = "replay on the simulated card, too, and write what differs as CSV" },
-	{ FRAG_ARG_TEXT, "against-calls", AT(against_calls), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .laboratory = true,
-	  .help = "with --against-sim: write every driver call with its time as CSV" },
-	{ FRAG_ARG_UINT, "repeats", AT(repeats), .value = "N", .min = 1, .max = 1000, .def = "3",
-	  .laboratory = true, .help = "with --against-sim: replays on the device" },
 	{ FRAG_ARG_OWN, "conf", AT(target.conf), .set = frag_cli_set_conf, .value = "SETTINGS",
 	  .rare = true,
 	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF that the recordings were made with, "

@@ -67,7 +67,6 @@ static int describe(struct frag_session *s, struct frag_err *err)
 	r->device = s->host.device;
 	r->limit_bytes = s->run.limit_bytes;
 	r->seed = s->run.seed;
-	r->sync_every = s->run.sync_every;
 	r->skip_oom = s->run.skip_oom;
 	r->free_at_request = s->run.free_at_request;
 	r->omit_host = s->omit_host;
@@ -414,10 +413,6 @@ int frag_session_run(struct frag_session *s, struct frag_err *err)
 	s->report.missing = s->missing.len ? s->missing.s : NULL;
 	if (!s->sections_count)
 		return frag_session_interrupted(s, err);
-	if (s->against_sim)
-		FRAG_TRY(frag_session_write_against(s, err));
-	if (s->calls)
-		FRAG_TRY(frag_session_write_calls(s, err));
 	if (s->out && s->paths_count > 1)
 		return frag_report_write_index(&s->report, s->out, s->formats, s->host.threads,
 					       err);

@@ -14,9 +14,6 @@ void frag_session_release(struct frag_session *s)
 		frag_section_release(&s->sections[i]);
 	FRAG_FREE(s->sections, s->date_text, s->command_line);
 	frag_catalog_release(&s->catalog);
-	frag_text_release(&s->calls_text);
-	frag_text_release(&s->against_text);
-	frag_text_release(&s->against_calls_text);
 	frag_text_release(&s->missing);
 	frag_policy_texts_release(&s->policies);
 	*s = (struct frag_session){ 0 };

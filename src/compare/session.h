@@ -70,10 +70,6 @@ struct frag_session {
 	const char *cards, *vendor; /* that advice may name */
 	struct frag_headroom headroom;
 	struct frag_catalog catalog; /* of these */
-	/* driver calls: files, NULL = not asked for; and their rows */
-	const char *calls, *against_sim, *against_calls;
-	struct frag_text calls_text, against_text, against_calls_text;
-	unsigned repeats;	   /* on the device, for against_sim */
 	uint64_t given_back_bytes; /* by the last replay on a real card: see frag_dev_make_ready */
 	/* results */
 	struct frag_section *sections;
@@ -85,7 +81,7 @@ struct frag_session {
 void frag_session_init(struct frag_session *s);
 void frag_session_release(struct frag_session *s);
 
-/* Replays all traces, writes the report and the files of driver calls. */
+/* Replays all traces and writes the report. */
 int frag_session_run(struct frag_session *s, struct frag_err *err);
 /* After Ctrl-C: FRAG_EINTR, naming what is missing; else 0. What is there is complete. */
 int frag_session_interrupted(const struct frag_session *s, struct frag_err *err);
@@ -111,19 +107,6 @@ struct frag_session_task {
 	struct frag_err err;
 	int rc; /* FRAG_EINTR: not begun, or not finished */
 };
-/* Replays a task on the device of the session, then on the simulated card; adds a row of what
- * differs to s->against_text (against_sim.c). One thread at a time. */
-int frag_session_against(struct frag_session *s, struct frag_session_task *task);
-/* Opens the device of a task, made ready (tasks.c); after its replay tell what was given back. */
-int frag_session_open(struct frag_session *s, struct frag_session_task *task,
-		      struct frag_device **out);
-void frag_session_gave_back(struct frag_session *s, const struct frag_device *dev);
-/* Replays a task, event by event, and adds a row for every driver call to s->calls_text. */
-int frag_session_list_calls(struct frag_session *s, struct frag_session_task *task);
-int frag_session_write_calls(const struct frag_session *s, struct frag_err *err);
-/* Writes the rows, with their header. */
-int frag_session_write_against(const struct frag_session *s, struct frag_err *err);
-
 /* Runs every task on a card of its own. Results do not depend on the number of threads. The
  * first Ctrl-C lets no further task begin. */
 int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tasks, size_t count,

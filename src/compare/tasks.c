@@ -95,32 +95,8 @@ struct workers {
 	struct frag_ticks events; /* replayed, of all tasks; those that ended early count whole */
 };
 
-/* A real card runs one replay at a time, so `given_back_bytes` has one writer. */
-int frag_session_open(struct frag_session *s, struct frag_session_task *task,
-		      struct frag_device **out)
-{
-	int rc;
-
-	FRAG_TRY(s->host.open(s->host.ctx, task->dev_index, out, &task->err));
-	/* kernels between the calls: times are not looked at */
-	rc = s->run.fill == FRAG_FILL_NONE
-		     ? frag_dev_make_ready(*out, s->given_back_bytes, &task->err)
-		     : 0;
-	if (rc)
-		frag_dev_close(*out);
-	return rc;
-}
-
-void frag_session_gave_back(struct frag_session *s, const struct frag_device *dev)
-{
-	if (!frag_dev_has_content(dev))
-		return; /* a simulated card beside the real one */
-	/* a bound; pools do not tell */
-	s->given_back_bytes = dev->stat[FRAG_CALL_FREE].bytes + dev->stat[FRAG_CALL_RELEASE].bytes +
-			      dev->reserved_peak_bytes;
-}
-
-/* On another device than the simulator: one of its own, fed at once. */
+/* On another device than the simulator: one of its own, fed at once. A real card runs one replay at a time, so
+ * `given_back_bytes` has one writer. */
 static int run_on_device(struct frag_session *s, struct frag_session_task *t,
 			 const struct frag_run_options *opt)
 {
@@ -128,22 +104,21 @@ static int run_on_device(struct frag_session *s, struct frag_session_task *t,
 	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 	int rc;
 
-	FRAG_TRY(frag_session_open(s, t, &dev));
+	FRAG_TRY(s->host.open(s->host.ctx, t->dev_index, &dev, &t->err));
+	FRAG_TRY(frag_dev_make_ready(dev, s->given_back_bytes, &t->err));
 	rc = frag_run_create(t->spec, dev, t->dev, opt, &run, &t->err)
 		     ?: frag_run_feed(run, t->dev->events, t->dev->events_count, &t->err)
 		     ?: frag_run_finish(run, &t->result, &t->err);
 	t->result.device_ordinal = t->dev->ordinal;
-	frag_session_gave_back(s, dev);
+	/* a bound: pools do not tell */
+	s->given_back_bytes = dev->stat[FRAG_CALL_FREE].bytes + dev->stat[FRAG_CALL_RELEASE].bytes +
+			      dev->reserved_peak_bytes;
 	return rc;
 }
 
 static int replay(struct frag_session *s, struct frag_session_task *t,
 		  const struct frag_run_options *opt)
 {
-	if (s->against_sim)
-		return frag_session_against(s, t);
-	if (s->calls)
-		return frag_session_list_calls(s, t);
 	if (t->streamed)
 		return frag_session_stream(s, t, opt);
 	if (s->host.simulated)
@@ -218,8 +193,7 @@ static void run_task(void *workers, size_t i)
 int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tasks, size_t count,
 			   const char *label, struct frag_err *err)
 {
-	bool alone = s->host.real || s->against_sim || s->calls;
-	unsigned threads = alone ? 1 : s->host.threads;
+	unsigned threads = s->host.real ? 1 : s->host.threads;
 	struct workers p = { .session = s };
 	struct frag_progress progress;
 	size_t begun = 0;

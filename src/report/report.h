@@ -88,7 +88,7 @@ struct frag_report {
 	char cost_profile[96]; /* of what modelled times were measured: "h200"; "" = not modelled */
 	bool cost_borrowed;    /* which is another card than the one that is simulated */
 	uint64_t limit_bytes;  /* UINT64_MAX = none */
-	uint64_t seed, sync_every;
+	uint64_t seed;
 	bool skip_oom, free_at_request;
 	bool omit_host;
 	const char *missing; /* traces that an interruption left out, NULL = none */

@@ -22,7 +22,6 @@ FRAG_VALUED_ROW(device_row, "device", DEVICE, "the card of the replay");
 #define SETTINGS(F, P, S) \
 	F(S, BYTES, limit_bytes, NULL, "memory limit, where it is the same for all traces") \
 	F(S, COUNT, seed, NULL, "of everything random") \
-	F(S, COUNT, sync_every, NULL, "operations between synchronisations; 0 = never") \
 	F(S, TEXT, on_oom, NULL, "stop or skip") \
 	F(S, BOOL, free_at_request, NULL, "blocks can be reused before all streams are done")
 FRAG_ROW(settings_row, "settings", SETTINGS, "how it was replayed");
@@ -74,8 +73,8 @@ void frag_report_data(const struct frag_report *r, struct frag_answer *a)
 	if (!device || !settings || !x)
 		return;
 	*device = FRAG_ROW_VALUES(device_row, DEVICE);
-	*settings = (struct settings_row){ common_limit(r), r->seed, r->sync_every,
-					   r->skip_oom ? "skip" : "stop", r->free_at_request };
+	*settings = (struct settings_row){ common_limit(r), r->seed, r->skip_oom ? "skip" : "stop",
+					   r->free_at_request };
 	*x = FRAG_ROW_VALUES(report_row, REPORT);
 	for (size_t i = 0; i < r->count; i++)
 		a->estimated |= r->sections[i].estimated;

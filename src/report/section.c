@@ -192,8 +192,6 @@ void frag_report_settings(const struct frag_report *r, const struct frag_section
 	frag_text_addf(out, ", seed %" PRIu64, r->seed);
 	if (r->cost_borrowed)
 		frag_text_addf(out, ", driver calls as measured on %s", r->cost_profile);
-	if (r->sync_every)
-		frag_text_addf(out, ", sync every %" PRIu64 " operations", r->sync_every);
 	if (r->free_at_request)
 		frag_text_add(out, ", freed at request");
 	if (r->skip_oom)

@@ -97,20 +97,26 @@ test_roles_are_stages_and_parts_of_a_sequence() {
 0 for 0-3'
 }
 
-# ---- scripts/lab/gpu_rounds.sh: figures of a card
+# ---- scripts/lab/lab.c
 
-test_rounds_become_one_row() {
-	local h=trace,trace_device,policy,calls_count,same_calls,same_calls_at_real_addresses,peak_reserved_bytes,sim_peak_reserved_bytes,observed_at_bytes,mem_info_bytes,runs_agree,pair_ns,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,modelled_over_measured_ratio
-	{
-		echo $h
-		for x in 5,100,90,130 7,9000000000,300,9000000000 6,200,150,210; do
-			echo "t,0,p,9,yes,yes,64,64,64,64,yes,$x,150,9"
-			echo "t,0,q,9,no,yes,64,32,64,66,yes,$x,50,9"
-		done
-	} > rows.csv
-	"$root/scripts/lab/gpu_rounds.sh" rows.csv > one.csv || return
-	expect 'the rows' "$(tail -n 2 one.csv | tr '\n' ' ')" 't,0,p,9,yes,yes,64,64,64,64,yes,6,200,90,9000000000,150,0.750 t,0,q,9,no,yes,64,32,64,66,yes,6,200,90,9000000000,50,0.250 ' &&
-		expect 'the summary' "$("$root/scripts/lab/gpu_rounds.sh" --summary one.csv | sed -n 5p)" 'modelled driver time within 25 % of the measured: 1 of 2'
+# A card that is simulated, too: the same calls, bytes and times.
+test_lab_finds_no_difference_where_there_is_none() {
+	[ -n "$program" ] && [ -x "${program%/*}/lab" ] || return $SKIP
+	"${program%/*}/lab" sim --device sim --rounds 2 --policies 'pytorch;vmm;cupy' -o rows.csv "$root/traces/mempool.default.cft" 2> said &&
+		expect 'the rows' "$(cut -d, -f 1,3-9,12,18 rows.csv | tail -n 3)" 'mempool.default,pytorch,yes,68,yes,yes,2055208960,2055208960,yes,1.000
+mempool.default,vmm,yes,711,yes,yes,1180696576,1180696576,yes,1.000
+mempool.default,cupy,yes,98,yes,yes,1809842176,1809842176,yes,1.000' &&
+		expect 'what is said' "$(cat said)" 'lab: 3 replays: the same calls on the simulated card, with the real addresses or its own, 3; the same peak 3; driver time within 25 % of the measured 3 of 3'
+}
+
+# With wrong prices the times differ, and the profile that is made of the replays has the right ones again.
+test_lab_measures_a_cost_profile() {
+	[ -n "$program" ] && [ -x "${program%/*}/lab" ] || return $SKIP
+	awk -F, -v OFS=, '$1 == "cudaMalloc" { $3 = 2 * $3 } $1 == "cuMemCreate" { $3 = 3 * $3 } 1' "$root/results/h200/profile.csv" > wrong.csv
+	"${program%/*}/lab" sim --device sim --rounds 1 --cost wrong.csv --profile made.csv --policies 'pytorch;bfc;vmm;dali-vm;gmlake' -o rows.csv \
+		"$root"/traces/{cudagraph,mempool}.default.cft 2> said || { cat said >&2; return 1; }
+	for csv in made.csv "$root/results/h200/profile.csv"; do grep -E '^(cudaMalloc|cudaFree|cuMemCreate|cuMemMap),' "$csv" > "${csv##*/}.calls"; done
+	cmp made.csv.calls profile.csv.calls && ! grep -q 'of the measured 10 of 10' said
 }
 
 # ---- scripts/build/check_layers.sh

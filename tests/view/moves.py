@@ -189,7 +189,7 @@ def check_fingers(browser, events, name):
 
 def check_comparison(browser, page, name):
     """A marked moment beside the cursor: two towers whose roots have the bytes of either, and the difference."""
-    lane, peak = page.head["lanes"][0], page.head["lanes"][0]["peak_event"]
+    peak = page.head["lanes"][0]["peak_event"]
     browser.run(f"(() => {{ const v = {VIEW}; v.goTo({peak}); v.ui.sel = null; v.ui.mark = {peak // 4}; v.ui.other = 'mark'; v.redraw(); return 1; }})()")
     wait(browser, f"{VIEW}.flame?.differs")
     sums = [browser.run(f"{VIEW}.stateAt({VIEW}.head.lanes[0], {e}).then(s => s.blocks.reduce((sum, b) => sum + b.granted, 0))") for e in (peak // 4, peak)]

@@ -15,7 +15,7 @@ total=(0 0 0)
 
 # add: the last line of a script on standard input, the rest is shown
 add() {
-	local line last= passed failed skipped _
+	local line last='' passed failed skipped _
 	while IFS= read -r line; do
 		[ -z "$last" ] || echo "$last"
 		last=$line

@@ -4,9 +4,10 @@
 
     check.py POLICY TRACE DRIVER [ARGUMENT...]
 
-Replays TRACE under POLICY with cufrag (CUFRAG names the program), gives the same requests to DRIVER (see drive.h),
-whose device hands out the segments that cufrag's did, and compares the address of every request and
-the bytes taken from the device after every event. {OPS} and {SEGMENTS} go before the arguments.
+Replays TRACE under POLICY with cufrag (CUFRAG names the program), gives the same requests to DRIVER
+(see drive.h), whose device hands out the segments that cufrag's did, and compares the address of
+every request and the bytes taken from the device after every event.
+The files of both go before the arguments.
 One line: policy,trace,requests,same addresses,cufrag's peak,the driver's peak,first difference.
 Exit status 1: something differs.
 """
@@ -16,19 +17,20 @@ import subprocess
 import sys
 import tempfile
 
+CUFRAG = os.environ.get("CUFRAG", "build/release/cufrag")
 
 
-def cufrag(*args):
-    program = os.environ.get("CUFRAG", "build/release/cufrag")
-    return subprocess.run([program, *args], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode()
+def told(*command):
+    return subprocess.run(command, check=True, capture_output=True).stdout.decode().splitlines()
 
 
 def replay(policy, trace, work):
-    """Rows of the first device's events, the addresses of its requests (None: refused), and what was taken from the
-    device: (event, bytes, address), bytes < 0 when given back."""
-    rows = csv.DictReader(cufrag("export", "--to", "csv", "--policy", policy, trace).splitlines())
+    """Rows of the first device's events, the addresses of its requests (None: refused), and what
+    was taken from the device: (event, bytes, address), bytes < 0 when given back."""
+    rows = csv.DictReader(told(CUFRAG, "export", "--to", "csv", "--policy", policy, trace))
     rows = [r for r in rows if r["device"] == "0"]
-    cufrag("replay", trace, "--policy", f"log:file={work}/log.csv/{policy}", "--calls", work + "/calls.csv")
+    lab = os.path.join(os.path.dirname(CUFRAG), "lab")
+    calls = told(lab, "calls", "--policies", f"log:file={work}/log.csv/{policy}", trace)
     addresses = []
     for r in csv.DictReader(open(work + "/log.csv")):
         if r["Action"] == "allocate":
@@ -36,11 +38,10 @@ def replay(policy, trace, work):
         elif r["Action"] == "allocate failure":
             addresses.append(None)
     taken = []
-    for r in csv.DictReader(open(work + "/calls.csv")):
-        if r["device"] == "0" and r["call"] == "cudaMalloc" and r["result"] == "done":
-            taken.append((int(r["event"]), int(r["bytes"]), int(r["address"], 16)))
-        elif r["device"] == "0" and r["call"] == "cudaFree":
-            taken.append((int(r["event"]), -int(r["bytes"]), int(r["address"], 16)))
+    for r in csv.DictReader(calls):
+        sign = {"cudaMalloc": r["result"] == "done", "cudaFree": -1}.get(r["call"])
+        if r["device"] == "0" and sign:
+            taken.append((int(r["event"]), sign * int(r["bytes"]), int(r["address"], 16)))
     return rows, addresses, taken
 
 
@@ -94,7 +95,8 @@ def main():
             f.write("".join(line + "\n" for line in lines))
         with open(work + "/segments", "w") as f:
             f.write("".join(f"{b} {a:x}\n" for _, b, a in taken if b > 0))
-        done = subprocess.run([driver[0], work + "/ops", work + "/segments", *driver[1:]], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        command = [driver[0], work + "/ops", work + "/segments", *driver[1:]]
+        done = subprocess.run(command, capture_output=True)
     result = [line.split() for line in done.stdout.decode().splitlines()]
     reserved, peak = reserved_after(taken, events)
     first, same, requests, theirs = "", 0, 0, 0
@@ -105,11 +107,13 @@ def main():
             address = None if got[0] == "oom" else int(got[0], 16)
             same += address == want[1]
             if address != want[1] and not first:
-                first = f"event {want[0]}: {got[0]} there, {'refused' if want[1] is None else hex(want[1])} in cufrag"
+                here = "refused" if want[1] is None else hex(want[1])
+                first = f"event {want[0]}: {got[0]} there, {here} in cufrag"
         if int(got[1]) != reserved[i] and not first:
             first = f"event {want[0]}: {got[1]} bytes held there, {reserved[i]} in cufrag"
     if len(result) != len(lines) and not first:
-        first = f"the driver stopped after {len(result)} of {len(lines)}: {done.stderr.decode().strip()[-200:]}"
+        said = done.stderr.decode().strip()[-200:]
+        first = f"the driver stopped after {len(result)} of {len(lines)}: {said}"
     name = os.path.basename(trace).removesuffix(".cft")
     print(f"{policy},{name},{requests},{same},{peak},{theirs},{first or 'none'}")
     if os.environ.get("VERBOSE"):

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Holds policies against the allocators they follow, compiled from their own sources, on the bundled traces:
-#	run.sh FOLDER [umpire|rmm|cub|ort|bfc|ggml|paddle|tlsf|jemalloc]...
+#	run.sh FOLDER [umpire|rmm|cub|ort|bfc|ggml|paddle|tlsf]...
 # FOLDER keeps the sources (fetched where they are missing; they never come into this repository) and what is built of them.
-# Needs git, g++ with C++20, the headers of the CUDA toolkit (CUDA_HOME), python3 and pip; no card. A row for each replay
+# Needs `make lab`, git, g++ with C++20, the headers of the CUDA toolkit (CUDA_HOME), python3 and pip; no card. A row for each replay
 # on standard output, see check.py; exit status 1 where one differs. TRACES: files. VERSIONS of what was checked last, and
 # the result, are in README.md here.
 set -euo pipefail
@@ -144,16 +144,9 @@ tlsf() {
 	check tlsf:pool=1G "$folder/drive_tlsf" 1073741824
 }
 
-# its size classes, of the system's library (JEMALLOC names it)
-jemalloc() {
-	local lib=${JEMALLOC:-$(ldconfig -p | sed -n 's/.*libjemalloc.so.2 .*=> //p' | head -n 1)}
-	[ -n "$lib" ] || { echo "# jemalloc: skipped, no libjemalloc.so.2"; return; }
-	LD_PRELOAD=$lib $here/classes.py || failed=1
-}
-
-[ $# -gt 0 ] || set -- umpire rmm cub ort bfc ggml paddle tlsf jemalloc
+[ $# -gt 0 ] || set -- umpire rmm cub ort bfc ggml paddle tlsf
 echo "policy,trace,requests,same_addresses,peak_bytes,upstream_peak_bytes,first_difference"
 for what; do
-	case $what in umpire | rmm | cub | ort | bfc | ggml | paddle | tlsf | jemalloc) $what ;; *) echo "run.sh: unknown '$what'" >&2; exit 2 ;; esac
+	case $what in umpire | rmm | cub | ort | bfc | ggml | paddle | tlsf) $what ;; *) echo "run.sh: unknown '$what'" >&2; exit 2 ;; esac
 done
 exit $failed

@@ -105,7 +105,6 @@ enum frag_content_op {
 	FRAG_CONTENT_TOUCH,  /* write the first byte of each 4 KiB */
 	FRAG_CONTENT_FILL,   /* write the pattern into all bytes */
 	FRAG_CONTENT_VERIFY, /* compare all bytes with the pattern */
-	FRAG_CONTENT_COPY,   /* copy the first half to the second half: the card's speed */
 	FRAG_CONTENT_DELAY,  /* keep block.stream busy for block.bytes nanoseconds */
 };
 struct frag_content {

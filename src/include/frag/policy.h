@@ -230,7 +230,7 @@ struct frag_policy_ops {
 	 * private pool p (all, if the policy has no pools). The policy calls env->sync itself if
 	 * its source does. */
 	int (*trim)(void *self, uint16_t pool, struct frag_err *err);
-	/* Optional. The engine has synchronised the whole device (--sync-every). */
+	/* Optional. The engine has synchronised the whole device (run option sync_every). */
 	int (*synced)(void *self, struct frag_err *err);
 	/* Optional. The replay reached a mark (step boundary). */
 	void (*mark)(void *self, bool begins);

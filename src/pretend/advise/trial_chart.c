@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory over time, before and after: the program as it is, and with what is advised; drawn as replays are (memory.gp). */
+#include "answer/draw/plot_values.h"
 #include "answer/row.h"
 #include "trial.h"
 
@@ -37,6 +38,17 @@ static void add(struct drawing *d, int64_t series, const char *name, const struc
 	}
 }
 
+static void describe(struct frag_plot_curve *c, const struct curve_row *rows, size_t first,
+		     size_t end)
+{
+	*c = (struct frag_plot_curve){ .first = first,
+				       .last = end - 1,
+				       .end_x = rows[end - 1].time_s,
+				       .end_bytes = (double)rows[end - 1].reserved_max_bytes };
+	for (size_t i = first; i < end; i++)
+		c->peak_bytes = FRAG_MAX(c->peak_bytes, (double)rows[i].reserved_max_bytes);
+}
+
 /* Two lines each: with more, the script would cut off what is far above the others. */
 static void draw(const struct frag_advising *v, const struct frag_trial *after, const char *names,
 		 bool requested, struct frag_answer *a)
@@ -44,19 +56,29 @@ static void draw(const struct frag_advising *v, const struct frag_trial *after, 
 	const struct frag_curve *before = &v->first.curve;
 	const char *what = requested ? "requested" : "reserved";
 	struct drawing d = { .v = v };
+	struct frag_plot_curve curves[2];
+	struct frag_text extra = { 0 };
+	size_t middle;
 
 	d.rows = frag_answer_new(a, before->count + after->curve.count, sizeof(*d.rows));
 	if (!d.rows)
 		return;
 	add(&d, 0, "unchanged", before, requested);
+	middle = d.count;
 	add(&d, 1, frag_answer_print(a, "with %s", names), &after->curve, requested);
+	describe(&curves[0], d.rows, 0, middle);
+	describe(&curves[1], d.rows, middle, d.count);
+	frag_plot_curves(curves, 2,
+			 &(struct frag_plot_lines){ .card_bytes = (double)d.rows[0].card_bytes },
+			 true, &extra);
+	frag_plot_value(&extra, "STEPS", 0);
 	frag_answer_chart(
 		a, &(struct frag_answer_chart){
 			   .script = "memory",
 			   .base = requested ? "advise-requested" : "advise",
 			   .heading = requested ? "Requested before and after"
 						: "Reserved before and after",
-			   .extra = "s",
+			   .extra = frag_answer_take(a, &extra),
 			   .title = frag_answer_print(
 				   a, "%s: at most %s %s in place of %s", names,
 				   FRAG_BYTES(requested ? after->peaks.requested

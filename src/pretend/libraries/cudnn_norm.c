@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workspaces of cuDNN's batch normalization in training, equal to the byte to all 7,054 sizes of an H100 (cuDNN 9.19, driver
- * 580.159.04, scripts/lab/norm_workspaces.py): channels first take nothing. Channels last go through the card in tiles of so many
+ * 580.159.04, git 53bd34df:scripts/lab/norm_workspaces.py): channels first take nothing. Channels last go through the card in tiles of so many
  * channels by so many points; each tile leaves two sums in 32 bits for each channel, forward one flag more. Reserve space there
  * is none.
  */

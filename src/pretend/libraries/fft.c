@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuFFT: the workspace of a plan. The rules were read off the plans of an H200 with CUDA 13.0 (scripts/lab/library_workspaces.py;
+ * cuFFT: the workspace of a plan. The rules were read off the plans of an H200 with CUDA 13.0 (git 53bd34df:scripts/lab/library_workspaces.py;
  * docs/nogpu.md, "Other libraries"). A side takes
  *
  *	one pass	a kernel does it all: no workspace

@@ -2,7 +2,7 @@
 /*
  * cuSPARSE: matrices are described, a buffer is asked for, and nothing is computed. How many
  * elements a product has, only the card would know: assumed is what uniformly spread ones give. Sampled products
- * take one byte, as an H200 does unless they are nearly dense (scripts/lab/library_workspaces.py). Other buffers, but for
+ * take one byte, as an H200 does unless they are nearly dense (git 53bd34df:scripts/lab/library_workspaces.py). Other buffers, but for
  * products with a dense matrix, are not measured: those that depend on the number of elements are one index for each, the others empty.
  */
 #include "pretend/card/nogpu.h"

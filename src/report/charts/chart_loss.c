@@ -2,6 +2,10 @@
 /* Loss by cause over time, one panel per policy. */
 #include "chart.h"
 
+#include <math.h>
+
+#include "answer/draw/plot_values.h"
+
 #define PANELS_MAX 12u /* more would be too small to read */
 /* Samples drawn, all panels together: a panel has about as many pixels across, and each
  * sample costs six rectangles in the picture. */
@@ -20,7 +24,8 @@ struct panels {
 	const struct frag_chart_job *job;
 	struct row *list;
 	size_t count, panel;
-	const struct frag_result *r; /* of this panel */
+	double first[PANELS_MAX], last[PANELS_MAX], peak[PANELS_MAX]; /* rows and bytes of each */
+	const struct frag_result *r;				      /* of this panel */
 };
 
 static void add_row(struct panels *p, const struct frag_loss *l)
@@ -83,21 +88,58 @@ static void add_policy(struct panels *p, size_t samples)
 	add_end(p);
 }
 
-static struct frag_rows rows(const struct frag_chart_job *job)
+/* All panels; their number. */
+static size_t add_panels(struct panels *p, const struct frag_chart_job *job)
 {
 	size_t panels = FRAG_MIN(job->section->count, (size_t)PANELS_MAX);
+
 	/* beside its samples a panel has its peak and its end */
-	struct panels p = { .job = job,
-			    .list = frag_answer_new(job->answer, SAMPLES_MAX + 3 * panels,
-						    sizeof(*p.list)) };
+	p->list = frag_answer_new(job->answer, SAMPLES_MAX + 3 * panels, sizeof(*p->list));
+	for (p->job = job; p->list && p->panel < panels; p->panel++) {
+		p->r = frag_chart_result(job, p->panel);
+		p->first[p->panel] = (double)p->count;
+		add_policy(p, SAMPLES_MAX / panels);
+		p->last[p->panel] = (double)p->count - 1;
+		for (size_t i = (size_t)p->first[p->panel]; i < p->count; i++)
+			p->peak[p->panel] =
+				FRAG_MAX(p->peak[p->panel], (double)p->list[i].reserved_bytes);
+	}
+	return p->panel;
+}
+
+static struct frag_rows rows(const struct frag_chart_job *job)
+{
+	struct panels p = { 0 };
 	bool any = false;
 
-	for (; p.list && p.panel < panels; p.panel++) {
-		p.r = frag_chart_result(job, p.panel);
-		add_policy(&p, SAMPLES_MAX / panels);
-		any |= p.r->series.losses_count > 1;
-	}
+	for (size_t i = 0, n = add_panels(&p, job); i < n; i++)
+		any |= frag_chart_result(job, i)->series.losses_count > 1;
 	return (struct frag_rows){ p.list, any ? p.count : 0 };
+}
+
+/* Rows and peaks of the panels; one scale for all, where none of them is too flat for that. */
+static const char *extra(const struct frag_chart_job *job)
+{
+	bool seconds = *frag_chart_x_unit(job) == 's';
+	struct frag_text out = { 0 };
+	struct panels p = { 0 };
+	double top = 0, low = INFINITY, last_x = 0;
+	size_t n = add_panels(&p, job);
+
+	for (size_t i = 0; i < n; i++) {
+		top = FRAG_MAX(top, p.peak[i]);
+		low = FRAG_MIN(low, p.peak[i]);
+	}
+	for (size_t i = 0; i < p.count; i++)
+		last_x = FRAG_MAX(last_x, seconds ? p.list[i].time_s : (double)p.list[i].event);
+	frag_plot_array(&out, "FIRST", p.first, n);
+	frag_plot_array(&out, "LAST", p.last, n);
+	frag_plot_array(&out, "PEAK", p.peak, n);
+	frag_plot_value(&out, "SECONDS", seconds);
+	frag_plot_value(&out, "LAST_X", last_x);
+	frag_plot_value(&out, "TOP", top);
+	frag_plot_value(&out, "OWN", top > 3 * low);
+	return frag_answer_take(job->answer, &out);
 }
 
 /* How much the baseline holds that is free and cannot be given back. */
@@ -141,5 +183,5 @@ const struct frag_chart_ops frag_chart_loss = {
 	.alt = "Stacked areas of reserved memory by cause over time, one panel per policy; free "
 	       "but non-releasable at each peak",
 	.figure = figure,
-	.extra = frag_chart_x_unit,
+	.extra = extra,
 };

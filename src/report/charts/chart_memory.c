@@ -2,6 +2,8 @@
 /* Memory over time: what each policy reserves above what the program asks for. */
 #include "chart.h"
 
+#include "answer/draw/plot_values.h"
+
 #include <string.h>
 
 #define COLUMNS(X, s) \
@@ -69,6 +71,14 @@ static bool is_step(const struct frag_event *ev)
 	return ev->kind == FRAG_EV_MARK && ev->flags & FRAG_EVF_STEP && !(ev->flags & FRAG_EVF_END);
 }
 
+static bool has_steps(const struct frag_trace_dev *d)
+{
+	for (size_t i = 0; d && d->events && i < d->events_count; i++)
+		if (is_step(&d->events[i]))
+			return true;
+	return false;
+}
+
 /* A row of series -1 where a step begins; every n-th where there are many. */
 static void add_steps(struct curves *c)
 {
@@ -104,6 +114,45 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 	return (struct frag_rows){ c.list, c.count };
 }
 
+/* The number of a window's row is that of its place: windows of a policy follow each other, each with a last row. */
+static const char *extra(const struct frag_chart_job *job)
+{
+	const struct frag_section *s = job->section;
+	struct frag_plot_curve *curves = frag_answer_new(job->answer, s->count, sizeof(*curves));
+	bool seconds = *frag_chart_x_unit(job) == 's';
+	struct frag_text out = { 0 };
+	struct frag_chart_room room;
+	size_t row = 0;
+
+	for (size_t k = 0; curves && k < s->count; k++) {
+		const struct frag_series *series = &s->results[k].series;
+		struct frag_plot_curve *c = &curves[k];
+		const struct frag_window *last;
+
+		if (!series->count)
+			continue;
+		last = &series->windows[series->count - 1];
+		c->first = row;
+		row += series->count + 1;
+		c->last = row - 1;
+		for (size_t i = 0; i < series->count; i++)
+			c->peak_bytes =
+				FRAG_MAX(c->peak_bytes, (double)series->windows[i].reserved_max);
+		c->end_x = seconds ? frag_chart_seconds(job, last->last_us)
+				   : (double)(last->last_event + 1);
+		c->end_bytes = (double)last->reserved_last;
+		c->oom = frag_result_stopped(&s->results[k]);
+	}
+	frag_chart_room(job, &room);
+	frag_plot_curves(curves, curves ? s->count : 0,
+			 &(struct frag_plot_lines){
+				 (double)room.lower_bound_bytes, (double)room.placement_bytes,
+				 (double)room.capacity_bytes, (double)room.card_bytes },
+			 seconds, &out);
+	frag_plot_value(&out, "STEPS", has_steps(s->events));
+	return frag_answer_take(job->answer, &out);
+}
+
 static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	size_t failed = 0;
@@ -134,5 +183,5 @@ const struct frag_chart_ops frag_chart_memory = {
 	.alt = "Line chart of reserved memory over recorded time; peaks",
 	.figure = frag_chart_peak_figure,
 	.optimum = true,
-	.extra = frag_chart_x_unit,
+	.extra = extra,
 };

@@ -2,6 +2,10 @@
 /* Memory against time in the driver: which policies are not beaten in both. */
 #include "chart.h"
 
+#include <math.h>
+
+#include "answer/draw/plot_values.h"
+
 /* Nobody who completed is at least as good in both and better in one. */
 static bool on_front(const struct frag_section *s, size_t k)
 {
@@ -43,6 +47,40 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 	}
 	/* one policy is beaten by nobody */
 	return (struct frag_rows){ list, section->count > 1 ? section->count : 0 };
+}
+
+/* Where a policy spends no time, the axis, which is logarithmic, has a microsecond. */
+#define LEAST_NS 1000.0
+
+static const char *extra(const struct frag_chart_job *job)
+{
+	const struct frag_section *s = job->section;
+	double *done = frag_answer_new(job->answer, s->count, sizeof(*done));
+	double least = INFINITY, most = 0, low = INFINITY, high = 0;
+	double bound = frag_section_bound(s) == UINT64_MAX ? 0 : (double)frag_section_bound(s);
+	struct frag_text out = { 0 };
+
+	for (size_t k = 0; done && k < s->count; k++) {
+		const struct frag_metrics *m = &s->results[k].m;
+		double ns = m->modelled_ns ? (double)m->modelled_ns : LEAST_NS;
+		double bytes = (double)m->peak_reserved_bytes;
+
+		done[k] = s->results[k].completed;
+		least = FRAG_MIN(least, ns);
+		most = FRAG_MAX(most, ns);
+		low = FRAG_MIN(low, bytes);
+		high = FRAG_MAX(high, bytes);
+	}
+	frag_plot_array(&out, "DONE", done, done ? s->count : 0);
+	frag_plot_value(&out, "MEASURED", !job->report->card.modelled);
+	frag_plot_value(&out, "LEAST_NS", least);
+	frag_plot_value(&out, "MOST_NS", most);
+	frag_plot_value(&out, "HIGHEST", high);
+	frag_plot_value(&out, "BOUND", bound);
+	low = bound > 0 ? FRAG_MIN(low, bound) : low;
+	frag_plot_value(&out, "LOW", FRAG_MAX(low, (double)FRAG_MIB));
+	frag_plot_value(&out, "TOP", FRAG_MAX(FRAG_MAX(high, bound), 2.0 * FRAG_MIB));
+	return frag_answer_take(job->answer, &out);
 }
 
 static void finding(const struct frag_chart_job *job, struct frag_title *out)
@@ -92,5 +130,5 @@ const struct frag_chart_ops frag_chart_pareto = {
 	.note = note,
 	.alt = "Scatter of peak reserved memory against driver time",
 	.figure = figure,
-	.extra = frag_chart_time_kind,
+	.extra = extra,
 };

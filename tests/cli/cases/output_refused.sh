@@ -16,8 +16,6 @@ try import b.pickle -o made.cft
 try import b.pickle -o made.cft
 try info b.pickle --json made.cft
 try export in.cft --to csv -o in.cft
-try replay in.cft --policy pytorch --calls in.cft
-try replay in.cft --policy pytorch --calls same --json same
 try explain in.cft --folded in.cft
 try explain in.cft --folded same --pprof ./same
 try sweep in.cft -o in.cft

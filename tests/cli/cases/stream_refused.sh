@@ -1,7 +1,6 @@
 cp "$ROOT/tests/cli/data/seeddemo.pickle.xz" .
 "$CUFRAG" replay seeddemo.pickle.xz --stream; echo $?
 "$CUFRAG" replay "$TRACES/gnn.default.cft" --stream --device null; echo $?
-"$CUFRAG" replay "$TRACES/gnn.default.cft" --stream --against-sim x.csv; echo $?
 "$CUFRAG" replay "$TRACES/gnn.default.cft" --stream=sometimes; echo $?
 "$CUFRAG" replay missing.cft --stream; echo $?
 ls

@@ -5,7 +5,7 @@ A file is complete if it is, byte for byte, what the whole run wrote, or has its
 this has to do, because there are times in them, or because less was asked for in time.
 Prints a line for each command, and what is wrong.
 """
-import json, os, shlex, shutil, signal, subprocess
+import os, shlex, shutil, signal, subprocess
 
 here, program = os.environ["HERE"], os.environ["CUFRAG"]
 traces, data = os.environ["TRACES"], os.environ["ROOT"] + "/tests/cli/data"
@@ -14,10 +14,10 @@ leak, scale = traces + "/leak.frames.cft", " ".join(f"{data}/scale/batch{n}.cft"
 
 COMMANDS = f"""
 compare {leak} --policies pytorch;buddy;planned --optimum bound --formats svg --no-host --out out --json j.json --csv c.csv
-replay {leak} --policy pytorch --no-host --calls calls.csv --json j.json --csv c.csv
+replay {leak} --policy pytorch --no-host --json j.json --csv c.csv
 fit {leak} --policies pytorch --json j.json --csv c.csv
 tune {leak} --space buddy --json j.json --csv c.csv
-bench --device sim --profile p.csv --csv c.csv
+bench --device sim --csv c.csv
 plan {leak} --nodes 100 -o x.plan --placement p.csv --json j.json --csv c.csv
 gen repeat {leak} --times 3 -o x.cft
 import {data}/seeddemo.pickle.xz -o x.cft
@@ -35,7 +35,7 @@ monitor --interval 10ms --count 2 --csv m.csv --textfile m.prom
 record -o x.cft -- {here}/program
 record --no-gpu -o x.cft -- sh -c 'cp {traces}/seeddemo.default.cft "$CUFRAG_RECORD/1.pickle"'
 """
-VARIES = {"bench": ["p.csv", "c.csv"], "sweep": ["k.csv"], "monitor": ["m.csv", "m.prom"], "record": ["x.cft"],
+VARIES = {"bench": ["c.csv"], "sweep": ["k.csv"], "monitor": ["m.csv", "m.prom"], "record": ["x.cft"],
           "plan": ["j.json", "p.csv", "c.csv"]}
 ENDS = {".svg": b"</svg>", ".html": b"</html>", ".json": b"}"}
 # how many places for each signal
@@ -78,7 +78,7 @@ def sound(words, path, content, whole):
     return varies and content.endswith(b"\n") and content.rstrip().endswith(end)
 
 
-OUTPUT_OPTIONS = ("-o", "--out", "--json", "--csv", "--calls", "--costs", "--profile", "--placement", "--folded", "--pprof",
+OUTPUT_OPTIONS = ("-o", "--out", "--json", "--csv", "--costs", "--placement", "--folded", "--pprof",
                   "--speedscope", "--textfile")
 
 

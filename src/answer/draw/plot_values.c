@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures for the scripts of charts. */
+#include "plot_values.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#include <frag/base.h>
+
+/* Beyond this many times the median of the peaks a curve is far away; a line may be this far above the highest curve. */
+#define FAR 3
+#define NEAR 1.3
+
+static double known(double value)
+{
+	return isnan(value) || value >= (double)UINT64_MAX ? 0 : value;
+}
+
+void frag_plot_value(struct frag_text *out, const char *name, double value)
+{
+	frag_text_addf(out, "%s = %.17g; ", name, known(value));
+}
+
+void frag_plot_array(struct frag_text *out, const char *name, const double *values, size_t count)
+{
+	frag_text_addf(out, "array %s[%zu]; ", name, count);
+	for (size_t i = 0; i < count; i++)
+		frag_text_addf(out, "%s[%zu] = %.17g; ", name, i + 1, known(values[i]));
+}
+
+/* The highest peak that at most half of the others are below. */
+static double median_peak(const struct frag_plot_curve *curves, size_t count)
+{
+	double median = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t below = 0;
+
+		for (size_t k = 0; k < count; k++)
+			below += curves[k].peak_bytes < curves[i].peak_bytes;
+		if (below <= count / 2)
+			median = fmax(median, curves[i].peak_bytes);
+	}
+	return median;
+}
+
+static void put_curve(const struct frag_plot_curve *c, size_t i, double far, struct frag_text *out)
+{
+	frag_text_addf(out,
+		       "FIRST[%zu] = %zu; LAST[%zu] = %zu; PEAK[%zu] = %.17g; END_X[%zu] = %.17g; "
+		       "END_Y[%zu] = %.17g; OOM[%zu] = %d; BEYOND[%zu] = %d; ",
+		       i, c->first, i, c->last, i, c->peak_bytes, i, c->end_x, i, c->end_bytes, i,
+		       c->oom, i, c->peak_bytes > far);
+}
+
+void frag_plot_curves(const struct frag_plot_curve *curves, size_t count,
+		      const struct frag_plot_lines *lines, bool seconds, struct frag_text *out)
+{
+	static const char *const arrays[] = { "FIRST", "LAST", "PEAK",	"END_X",
+					      "END_Y", "OOM",  "BEYOND" };
+	double far = count > 2 ? FAR * median_peak(curves, count) : HUGE_VAL;
+	double top = fmax(known(lines->bound_bytes), known(lines->placement_bytes)), high, last = 0;
+	double room = known(lines->capacity_bytes), card = known(lines->card_bytes);
+	size_t base = 0;
+	bool clipped = false;
+
+	for (size_t k = 0; k < FRAG_ARRAY_LEN(arrays); k++)
+		frag_text_addf(out, "array %s[%zu]; ", arrays[k], count);
+	for (size_t i = 0; i < count; i++) {
+		put_curve(&curves[i], i + 1, far, out);
+		clipped |= curves[i].peak_bytes > far;
+		if (curves[i].peak_bytes <= far)
+			top = fmax(top, curves[i].peak_bytes);
+		if (curves[base].oom)
+			base = i;
+		last = fmax(last, curves[i].end_x);
+	}
+	top = top > 0 ? top : (double)FRAG_MIB;
+	high = top;
+	if (room > high && room < NEAR * top)
+		high = room;
+	if (card > high && card < NEAR * top)
+		high = card;
+	frag_text_addf(out, "SECONDS = %d; CLIPPED = %d; BASE = %zu; ", seconds, clipped, base);
+	frag_plot_value(out, "LAST_X", last);
+	frag_plot_value(out, "TOP", top);
+	frag_plot_value(out, "HIGH", high);
+	frag_plot_value(out, "BOUND", lines->bound_bytes);
+	frag_plot_value(out, "PLACE", lines->placement_bytes);
+	frag_plot_value(out, "ROOM", room);
+	frag_plot_value(out, "CARD", card);
+}
