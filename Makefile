@@ -485,7 +485,7 @@ plots: $(B)/cufrag
 baseline: $(B)/cufrag
 	@tests/golden/run.sh --rewrite $(B)/cufrag
 
-#: docs       renew the generated parts of docs/
+#: docs       renew the generated parts of documents; reference pages go to build/docs
 docs: $(B)/cufrag
 	@scripts/build/docs.sh $(B)/cufrag
 
@@ -508,13 +508,17 @@ hdr-public: $(GENERATED)
 				{ echo "hdr-public: $$h does not compile as $$as" >&2; exit 1; }; done; done
 	@echo 'hdr-public: every public header compiles as C11 and as C++'
 
-.PHONY: lint layers hdr-check format format-check cppcheck tidy lint-shell lint-python docs-check
-#: lint       layers, headers, format, cppcheck, clang-tidy, shellcheck, ruff, generated docs
-lint: layers hdr-check hdr-public format-check cppcheck tidy lint-shell lint-python docs-check
+.PHONY: lint names layers hdr-check format format-check cppcheck tidy lint-shell lint-python docs-check
+#: lint       layers, names in documents, headers, format, cppcheck, clang-tidy, shellcheck, ruff, generated docs
+lint: layers names hdr-check hdr-public format-check cppcheck tidy lint-shell lint-python docs-check
 	@echo 'lint: clean'
 
 layers:
 	@scripts/build/check_layers.sh
+
+#: names      every path, section, command and option that documents and comments name exists
+names: $(B)/cufrag
+	@scripts/build/check_names.py $(B)/cufrag
 
 #: hdr-check  every header compiles alone
 hdr-check: $(GENERATED)
@@ -570,7 +574,7 @@ DOCS := $(SHARE)/doc/cufrag
 .PHONY: install uninstall deb clean help
 #: install    install into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
 install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
-	install -d "$(BIN)" "$(LIB)/pkgconfig" "$(INC)/frag/metrics" "$(DATA)/plot" "$(DOCS)/docs/img" "$(DOCS)/results/nogpu/img" "$(DOCS)/results/published/img" "$(DOCS)/docs/grafana" "$(SHARE)/man/man1" \
+	install -d "$(BIN)" "$(LIB)/pkgconfig" "$(INC)/frag/metrics" "$(DATA)/plot" "$(DOCS)/docs/img" "$(DOCS)/docs/grafana" "$(SHARE)/man/man1" \
 		"$(SHARE)/bash-completion/completions" "$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 $(B)/cufrag "$(BIN)/cufrag"
 	strip --strip-debug "$(BIN)/cufrag"
@@ -588,8 +592,6 @@ endif
 	install -m 644 README.md CHANGELOG.md LICENSE "$(DOCS)"
 	install -m 644 $(wildcard docs/*.md) "$(DOCS)/docs"
 	install -m 644 $(wildcard docs/img/*) "$(DOCS)/docs/img"
-	install -m 644 $(wildcard results/nogpu/img/*) "$(DOCS)/results/nogpu/img"
-	install -m 644 $(wildcard results/published/img/*) "$(DOCS)/results/published/img"
 	install -m 644 $(wildcard docs/grafana/*) "$(DOCS)/docs/grafana"
 	@umask 022; printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: cufrag' \
 		'Description: replay of GPU memory histories through any allocation policy' 'Version: $(VERSION)' \

@@ -3,7 +3,7 @@
  * PyTorch's CUDA caching allocator, complete: malloc, free, the policy table.
  *
  * Rules in short (pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, releases
- * 2.1 to 2.15). A request is rounded to 512 B (or to a fraction of a power of two);
+ * of FRAG_TORCH_RANGE). A request is rounded to 512 B (or to a fraction of a power of two);
  * up to 1 MiB goes to the small pool (2 MiB segments), the rest to the large
  * pool (20 MiB segments, from 10 MiB on a segment of its own). The search takes
  * the first free block of the same stream that is not smaller, and among equals
@@ -407,9 +407,9 @@ const struct frag_policy_ops frag_policy_pytorch = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "pytorch",
 	.summary = "PyTorch's caching allocator, with or without expandable segments",
-	.source = "pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, releases 2.1 to 2.15",
+	.source = "pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, releases " FRAG_TORCH_RANGE,
 	.trims = "wholly free segments, and whole free pages of expandable ones (empty_cache)",
-	.checked = "recordings of releases 2.1 to 2.15",
+	.checked = "recordings of releases " FRAG_TORCH_RANGE,
 	.flags = FRAG_POLICY_STREAMS | FRAG_POLICY_POOLS,
 	.needs = FRAG_CAN_MALLOC,
 	.opts = pt_opts,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cufrag: everything is in the commands, src/cli/<name>/cmd_<name>.c. */
+/* cufrag: everything is in the commands, src/cli/cmd_NAME.c. */
 #include "cli/cmd.h"
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plan as `cufrag plan -o` writes it: phases of requests with their sizes and offsets.
- * Phase 0 is the beginning; the others repeat, one after the other. See docs/planning.md.
+ * Phase 0 is the beginning; the others repeat, one after the other. See docs/choose.md.
  */
 #ifndef FRAG_PLANNED_PLAN_TEXT_H
 #define FRAG_PLANNED_PLAN_TEXT_H

@@ -27,7 +27,7 @@
  * a block without neighbours is a whole segment (or a whole range).
  *
  * Source of the rules: pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp and
- * c10/core/AllocatorConfig.cpp, releases 2.1 to 2.15.
+ * c10/core/AllocatorConfig.cpp, all releases of FRAG_TORCH_RANGE.
  */
 #ifndef FRAG_PT_H
 #define FRAG_PT_H

@@ -5,7 +5,7 @@
  * may stand between key and value.
  *
  * Source: pytorch/pytorch c10/core/AllocatorConfig.cpp and c10/cuda/CUDAAllocatorConfig.cpp,
- * releases 2.1 to 2.15.
+ * all releases of FRAG_TORCH_RANGE.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 const struct frag_opt pt_opts[] = {
 	FRAG_OPT_STRING("version", struct pt_conf, version_text, "",
-			"release of PyTorch, 2.1 to 2.15 (default: the one that made the "
+			"release of PyTorch, " FRAG_TORCH_RANGE " (default: the one that made the "
 			"recording, else the newest)"),
 	FRAG_OPT_UINT("max_split_size_mb", struct pt_conf, max_split_mb, UINT64_MAX, 11, UINT64_MAX,
 		      "MiB; larger blocks are never split (at least large_segment_size_mb)",

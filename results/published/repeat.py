@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = "53bd34df:results/published/programs/"  # where git has the programs that are no longer here
 ROWS = os.path.join(HERE, "rows.csv")
 HOME = os.path.abspath(os.environ.get("PUBLISHED_HOME", os.path.join(HERE, "../../build/published")))
 LIMIT_S = float(os.environ.get("PUBLISHED_LIMIT", "900"))
@@ -59,21 +60,33 @@ def code(row):
     return folder
 
 
+def program(name):
+    """The path of a program: in the tree, or from git history."""
+    here, kept = os.path.join(HERE, "programs", name), os.path.join(HOME, "programs", name)
+    if os.path.exists(here):
+        return here
+    os.makedirs(os.path.dirname(kept), exist_ok=True)
+    with open(kept, "wb") as f:
+        subprocess.run(["git", "-C", HERE, "show", PROGRAMS + name], check=True, stdout=f)
+    return kept
+
+
 def run(cufrag, row):
     """{figure: value} of a command, and the end of what it said."""
     folder = code(row)
-    words = [os.path.join(HERE, "programs", row["command"].split()[0])] + row["command"].split()[1:]
+    name, *arguments = row["command"].split()
+    words = [program(name)] + arguments
     env = dict(os.environ, CODE=folder, PYTHONPATH=folder, HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
     work = os.path.join(HOME, "work", str(os.getpid()))
     os.makedirs(work, exist_ok=True)
     options = row["record"].split()
-    program = subprocess.Popen([cufrag, "record", "--no-gpu", "--gpu", row["card"], "-o", "run.cft"] + options + ["--", environment(row)] + words,
-                               cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               start_new_session=True)
+    child = subprocess.Popen([cufrag, "record", "--no-gpu", "--gpu", row["card"], "-o", "run.cft"] + options + ["--", environment(row)] + words,
+                             cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        text = program.communicate(timeout=LIMIT_S)[0].decode(errors="replace")
+        text = child.communicate(timeout=LIMIT_S)[0].decode(errors="replace")
     except subprocess.TimeoutExpired:
-        os.killpg(program.pid, signal.SIGKILL)  # with its workers
+        os.killpg(child.pid, signal.SIGKILL)  # with its workers
         return {}, "no end after %d s" % LIMIT_S
     lines = [line.split() for line in text.splitlines() if line.startswith("figure ")]
     return {" ".join(words[1:-1]): float(words[-1]) for words in lines}, "\n".join(text.splitlines()[-12:])

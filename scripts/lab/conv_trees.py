@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The trees of src/inside/nogpu/python/cufrag_trees.csv, from the plans of a card.
+"""The trees of src/pretend/python/cufrag_trees.csv, from the plans of a card.
 
     conv_trees.py questions SHAPES COUNT > QUESTIONS         # no card; SHAPES: lines of conv_workspaces.py shapes
     conv_trees.py ask QUESTIONS PLANS WORKERS SECONDS        # on a card: its first plans, and those of a card that is only described

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What cuDNN takes for convolutions, as the table that src/inside/nogpu/libraries/conv_table.csv is.
+"""What cuDNN takes for convolutions, as the table that src/pretend/libraries/conv_table.csv is.
 
     conv_workspaces.py shapes > shapes.csv                      # no card: the convolutions of common nets
     conv_workspaces.py measure shapes.csv OUT.csv [SECONDS]     # on a card: their workspaces, most wanted first

@@ -4,8 +4,7 @@
 # of the driver and what that costs, and what the simulation itself costs per operation.
 #
 #	policy_table.sh [PROGRAM]
-# Writes results/policies/table.csv, a summary by policy in results/policies/table.md, and the figures of
-# docs/policies-notes.in into docs/policies.md.
+# Writes results/policies/table.csv.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/../.."
@@ -37,35 +36,5 @@ with open(sys.argv[2] + "/table.csv", "w", newline="") as o:
     w = csv.DictWriter(o, keys, lineterminator="\n")
     w.writeheader()
     w.writerows(table)
-
-traces = sorted({(t["trace"], t["device"]) for t in table})
-names = sorted({t["policy"] for t in table})
-cell = {(t["policy"], t["trace"], t["device"]): t for t in table}
-with open(sys.argv[2] + "/table.md", "w") as o:
-    o.write("Peak reserved, MiB (driver time, ms); `-`: did not complete.\n\n")
-    o.write("| policy | " + " | ".join(t if d == "0" else "%s, device %s" % (t, d) for t, d in traces) + " |\n")
-    o.write("|---" * (len(traces) + 1) + "|\n")
-    for n in names:
-        c = [cell.get((n, t, d)) for t, d in traces]
-        o.write("| %s | " % n + " | ".join("%s (%s)" % (x["peak_reserved_mib"], x["driver_ms"])
-                if x and x["completed"] == "true" else "-" for x in c) + " |\n")
-
-# {policy|trace} is a peak, {policy|trace|ms} driver time, {policy|trace|calls} driver calls
-import re
-def figure(m):
-    p, t, *what = m.group(1).split("|")
-    row = cell[(p, t, "0")]
-    if what == ["ms"]:
-        return "%s ms" % "{:,.0f}".format(float(row["driver_ms"]))
-    if what == ["calls"]:
-        return "{:,} calls".format(int(row["driver_calls"]))
-    return "{:,} MiB".format(int(row["peak_reserved_mib"]))
-notes = re.sub(r"\{([^{}]+)\}", figure, open("docs/policies-notes.in").read())
-page = open("docs/policies.md").read()
-mark = "<!-- generated: notes -->\n"
-if mark not in page:
-    page += "\n## When each wins and when it loses\n\n" + mark + "<!-- end -->\n"
-head, tail = page.split(mark)
-open("docs/policies.md", "w").write(head + mark + notes + tail[tail.index("<!-- end -->"):])
 END
-echo "policies: $out/table.csv, $out/table.md"
+echo "policies: $out/table.csv"

@@ -9,7 +9,7 @@
 #
 # and is called as
 #
-#	gnuplot -c scripts/plot/name.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE [EXTRA]
+#	gnuplot -c scripts/plot/NAME.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE [EXTRA]
 #
 # Statistics, limits and rows of curves are computed in C: as columns of the CSV, or as assignments in EXTRA
 # (src/answer/draw/plot_values.h), which a script runs with `eval EXTRA`. What is here to draw with:

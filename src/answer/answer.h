@@ -13,7 +13,7 @@
  *
  * Words. data: the facts, one struct. part: something that people read, in order. conclusion: the sentence that answers
  * the question; JSON has all of them, and verdicts, in "answers". Every number in a conclusion or in the title of a chart is in the data,
- * too (tests/answers checks that).
+ * too (tests/json checks that).
  *
  * Errors: an addition for which host memory is too short is remembered (a->failed), and the renderers report it.
  * Ownership: an answer owns what frag_answer_new and frag_answer_print gave out, until frag_answer_release; shapes,

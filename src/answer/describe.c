@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes described: as JSON schema (2020-12) and as Markdown (docs/json.md). */
+/* Shapes described: as JSON schema (2020-12) and as Markdown (json.md of `make docs`). */
 #include "answer.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shapes: what the fields of a C struct are called and mean. From one list of fields come the keys of the JSON, the
- * columns of the CSV, the columns of tables for people, docs/json.md and the JSON schema.
+ * columns of the CSV, the columns of tables for people, json.md of `make docs` and the JSON schema.
  *
  *	struct card_row { const char *name; uint64_t total_bytes; double price_per_hour; };
  *	static const struct frag_field card_fields[] = {
@@ -27,7 +27,7 @@
 
 #include "answer/textbuf.h"
 
-/* type, what the C member is, its name in docs/json.md */
+/* type, what the C member is, its name in json.md */
 #define FRAG_FIELD_TYPES(X) \
 	X(TEXT, const char *, "text") \
 	X(BYTES, uint64_t, "bytes") \
@@ -62,7 +62,7 @@ struct frag_shape;
 struct frag_field {	  /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	const char *name; /* JSON key and CSV column; NULL = for people only */
 	const char *head; /* heading of the column in tables; NULL = for programs only */
-	const char *help; /* what it is: docs/json.md, and the heading's tool tip on a page */
+	const char *help; /* what it is: json.md, and the heading's tool tip on a page */
 	enum frag_field_type type;
 	size_t offset;
 	/*
@@ -90,7 +90,7 @@ struct frag_field {	  /* NOLINT(clang-analyzer-optin.performance.Padding) */
 };
 
 struct frag_shape {
-	const char *name; /* "card": heads its table in docs/json.md */
+	const char *name; /* "card": heads its table in json.md */
 	const char *help;
 	const struct frag_field *fields; /* up to FRAG_FIELD_END */
 	size_t size;			 /* of the struct */

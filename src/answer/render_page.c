@@ -350,8 +350,8 @@ static void add_foot(const struct frag_answer *a, const struct frag_answer_page 
 		add_link("results", ".csv", out);
 	if (page->formats & FRAG_FORMAT_ONE_PDF)
 		add_link("charts", ".pdf", out);
-	frag_text_add(out, ". <code>docs/json.md</code> says what each field "
-			   "means.</p>\n</section>\n");
+	frag_text_add(out, ". <code>cufrag help COMMAND --format schema</code> says what each "
+			   "field means.</p>\n</section>\n");
 }
 
 void frag_page_render(const struct frag_answer *a, const struct frag_answer_page *page,

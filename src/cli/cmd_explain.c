@@ -6,7 +6,7 @@
 #include "cli/common.h"
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
-#include "cli/viewing.h"
+#include "compare/lanes.h"
 #include "trace/writers/export_stacks.h"
 #include "explain/moment/explain.h"
 
@@ -63,8 +63,9 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 	FRAG_TRY(put_stacks(o, &stacks, err));
 	FRAG_TRY(frag_explained_answer(x, name, frag_policy_spec_text(x->in.spec), err));
 	if (cli->out)
-		FRAG_TRY(frag_cli_view_page(cli, in, &spec, 1, x->in.restores ? 0 : SIZE_MAX,
-					    x->m.event, x->m.text, x->texts, err));
+		FRAG_TRY(frag_lanes_page(&FRAG_CLI_LANES(cli), in, &spec, 1,
+					 x->in.restores ? 0 : SIZE_MAX, x->m.event, x->m.text,
+					 x->texts, err));
 	return frag_cli_show_answer(cli, x->texts, err);
 }
 

@@ -4,7 +4,7 @@
 
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
-#include "cli/viewing.h"
+#include "compare/lanes.h"
 #include "explain/diagnose/diagnose.h"
 
 #define DIAGNOSED_MAX 32000000u /* events: half a minute */
@@ -65,7 +65,7 @@ static int add_recording(const struct frag_cli *cli, const struct options *o, co
 	}
 	while (specs[count])
 		count++;
-	FRAG_TRY(frag_cli_view_add(cli, &in, specs, count, recorded, v, err));
+	FRAG_TRY(frag_lanes_add(&FRAG_CLI_LANES(cli), &in, specs, count, recorded, v, err));
 	if (o->no_notes)
 		return 0;
 	return frag_trace_events_count(in.trace) <= DIAGNOSED_MAX
@@ -159,7 +159,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	const struct options *o = values;
 
 	FRAG_TRY(frag_policy_texts_check(&o->policies, NULL, err));
-	FRAG_TRY(frag_cli_view_open(cli, &v, err));
+	FRAG_TRY(frag_lanes_open(&FRAG_CLI_LANES(cli), &v, err));
 	for (size_t i = 0; i < cli->operands_count; i++)
 		FRAG_TRY(add_recording(cli, o, cli->operands[i], &v, err));
 	return show(cli, o, &v, err);

@@ -101,6 +101,8 @@ int frag_cli_open_nth(const struct frag_cli *cli, uint32_t dev, struct frag_devi
 		      struct frag_err *err);
 /* Notes that a trace has more devices than there are cards. */
 void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices);
+/* For lanes of a page (compare/lanes.h): the card and the cards of the command line. */
+#define FRAG_CLI_LANES(cli) ((struct frag_lanes){ &(cli)->target, (cli)->cards, (cli)->vendor })
 /* The day that a page names: that of SOURCE_DATE_EPOCH, as in reproducible builds; else, where
  * clock may be asked, today (UTC). In new memory; NULL where neither is, or memory is short. */
 char *frag_cli_day(bool clock);

@@ -4,8 +4,6 @@
 
 #include <frag/base.h>
 
-#include "viewing.h"
-
 static int open_device(const void *cli, uint32_t dev, struct frag_device **out,
 		       struct frag_err *err)
 {
@@ -20,13 +18,6 @@ static void note_cards(const void *cli, uint32_t devices)
 static void note(const void *cli, const char *text)
 {
 	frag_cli_note(cli, "%s", text);
-}
-
-static int live(const void *cli, const struct frag_recording *in,
-		struct frag_policy_spec *const *specs, size_t count, size_t recorded,
-		struct frag_answer *page, struct frag_err *err)
-{
-	return frag_cli_view_page(cli, in, specs, count, recorded, 0, NULL, page, err);
 }
 
 void frag_cli_host(const struct frag_cli *cli, struct frag_session_host *out)
@@ -44,7 +35,6 @@ void frag_cli_host(const struct frag_cli *cli, struct frag_session_host *out)
 					   .open = open_device,
 					   .trace = note_cards,
 					   .note = note,
-					   .live = live,
 					   .ctx = cli };
 }
 

@@ -13,6 +13,7 @@
 #include "base/term.h"
 #include "optimum.h"
 #include "compare_stream.h"
+#include "lanes.h"
 
 #define DRAWN_MAX 500u /* policies in one chart */
 
@@ -303,10 +304,11 @@ static char *folder_name(const struct frag_session *s, size_t first)
 static int make_live(const struct frag_session *s, const struct trace_runs *t,
 		     struct frag_answer *page, struct frag_err *err)
 {
+	const struct frag_lanes lanes = { &s->target, s->cards, s->vendor };
 	FRAG_AUTO_FREE struct frag_policy_spec **specs = NULL;
 	size_t count = 0, recorded = SIZE_MAX;
 
-	if (!s->host.live || !s->host.simulated)
+	if (!s->host.simulated)
 		return 0;
 	FRAG_TRY_CALLOC(specs, t->specs_count + 1, "page", err);
 	for (size_t i = 0; i < t->specs_count; i++)
@@ -314,7 +316,8 @@ static int make_live(const struct frag_session *s, const struct trace_runs *t,
 			recorded = t->tasks[i].restore ? count : recorded;
 			specs[count++] = t->specs[i];
 		}
-	return count ? s->host.live(s->host.ctx, &t->recording, specs, count, recorded, page, err)
+	return count ? frag_lanes_page(&lanes, &t->recording, specs, count, recorded, 0, NULL, page,
+				       err)
 		     : 0;
 }
 

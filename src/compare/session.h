@@ -38,10 +38,6 @@ struct frag_session_host {
 	/* A trace with this many devices begins. NULL = no listener, here and below. */
 	void (*trace)(const void *ctx, uint32_t devices);
 	void (*note)(const void *ctx, const char *text);
-	/* The interactive part of these replays' page (struct frag_answer.live). */
-	int (*live)(const void *ctx, const struct frag_recording *in,
-		    struct frag_policy_spec *const *specs, size_t count, size_t recorded,
-		    struct frag_answer *page, struct frag_err *err);
 	const void *ctx;
 };
 

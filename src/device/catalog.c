@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The cards that advice may name: known cards of a vendor, or the user's list as CSV
- * (docs/planning.md, "fit").
+ * (docs/choose.md, "A card: fit").
  *
  * A list is small (BYTES_MAX, FRAG_CARDS_MAX rows) and read whole. Its fields are cut in place, so
  * names and vendors point into the text. Control characters and broken UTF-8 are refused with their

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The results of a sweep: a file of SQLite, schema in docs/fleet.md.
+ * The results of a sweep: a file of SQLite, schema in docs/choose.md.
  *
  *   results.c          opened, filled, merged, written in the order of their keys
  *   results_db.c       its tables

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The database behind the results of a sweep: its tables, and how it is opened. For results.c and
- * results_read.c; the schema is described in docs/fleet.md.
+ * results_read.c; the schema is described in docs/choose.md.
  */
 #ifndef FRAG_FLEET_RESULTS_INTERNAL_H
 #define FRAG_FLEET_RESULTS_INTERNAL_H

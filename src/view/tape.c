@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of a lane as columns (docs/view.md, "The format"). What the program did is the same under every policy and
+ * The events of a lane as columns. What the program did is the same under every policy and
  * written once; what the policy did with it is written for each. A reader derives requested and allocated bytes from the
  * events; where that is not what the replay had, a correction is written, so the reader is always exact.
+ * tests/view/page.py reads the whole format.
  */
 #include <string.h>
 

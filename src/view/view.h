@@ -2,7 +2,7 @@
 /*
  * Recordings as an interactive page: for every lane (a device of a recording under a policy) the single events in
  * pieces, each with the state at its beginning, and above them extremes over buckets of events, so that any span is drawn
- * from a few thousand numbers and no peak is lost. docs/view.md has the format; script/ reads it.
+ * from a few thousand numbers and no peak is lost. script/ reads it.
  *
  *	FRAG_TRY(frag_view_open(&view, err));
  *	FRAG_TRY(frag_view_add(&view, &recording, &unit, &policies, &target, err));      for each

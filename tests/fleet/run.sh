@@ -403,16 +403,14 @@ test_jobs_without_a_card_say_why() {
 	test $status -eq 1; grep -q 'the program needs it' out
 }
 
-# What docs/fleet.md shows under "$ command" is what these commands print.
+# What docs/choose.md shows under "$ command" is what these commands print.
 test_docs_are_true() {
 	not_quick
-	[ -d "$root/../shared/traces/diagnose" ] || skip 'the recordings of docs/fleet.md are not here'
-	mkdir -p work/variants; ln -s "$root/traces" work/traces; ln -s "$root/docs" work/docs
-	ln -s "$root/../shared" shared
-	awk '/^<!-- checked by tests\/fleet -->/ { on = 1 } on && /^```$/ { exit } on && !/^(<!--|```)/' "$root/docs/fleet.md" > want
+	mkdir -p work; ln -s "$root/traces" work/traces; ln -s "$root/docs" work/docs
+	awk '/^<!-- checked by tests\/fleet -->/ { on = 1 } on && /^```$/ { exit } on && !/^(<!--|```)/' "$root/docs/choose.md" > want
 	mkdir bin; ln -s "$program" bin/cufrag
 	grep '^\$ ' want | sed 's/^\$ //' > commands
-	test "$(wc -l < commands)" -eq 3
+	test "$(wc -l < commands)" -eq 2
 	while read -r command; do
 		echo "$ $command"
 		(cd work && PATH=$PWD/../bin:$PATH COLUMNS=200 bash -c "$command") || true # what it prints counts

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `vmm` promises (docs/vmm.md), on the bundled recordings with one stream and no limit, and
+ * What `vmm` promises, on the bundled recordings with one stream and no limit, and
  * on the same with all sizes scaled, so that no constant fits one recording only:
  *
  *	peak reserved <= 1.045 x peak live + 32 MiB

@@ -1377,7 +1377,7 @@ done
 job() { # NAME FIGURES
 	[ "$(release torch)" = 2.11.0 ] || skip 'the figures of cards are those of PyTorch 2.11.0'
 	[ "${1%_*}" != accelerate ] || has_package accelerate
-	record --gpu h200 --ranks 0,1 -o run.cft -- "$python" "$root/results/nogpu/jobs.py" "$1" || wrong log
+	record --gpu h200 --ranks 0,1 -o run.cft -- "$python" "$root/results/programs/harness.py" "$1" || wrong log
 	awk -F, -v job="$1" -v n="$2" '$1 == job { split($3 " " $5 " " $7 " " $9 " " $11, figures, " "); line = $2; for (i = 1; i <= n; i++) line = line ", " figures[i]; print line }' \
 		"$root/results/nogpu/jobs.csv" > known
 	sed -n 's/^RESULT \[\(.*\), "ok"\]END$/\1/p' log | cut -d, -f "1-$(($2 + 1))" | sort > got

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the data of a page of `cufrag view` (docs/view.md, "The format"), independently of script/read.js and of tape.c."""
+"""Reads the data of a page of `cufrag view`, independently of script/read.js and of tape.c."""
 import base64
 import json
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of docs/view.md: pictures.py PROGRAM FOLDER NAME=TRACE...
+"""The pictures of docs/understand.md: pictures.py PROGRAM FOLDER NAME=TRACE...
 
 NAME-time.png, NAME-map.png and NAME-flame.png of each recording, as headless Chromium shows them; of the first, NAME-difference.png,
 too: a quarter of the way to the peak beside the peak.

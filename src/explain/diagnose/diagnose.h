@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Diagnosis: one finding for each thing that is wrong, with the numbers that support it and the line of the
- * program. docs/explain.md states every rule with its thresholds. A finding is made only if its numbers leave
+ * program. docs/understand.md states every rule with its thresholds. A finding is made only if its numbers leave
  * no doubt; what is less certain is a note, or not mentioned.
  *
  * Ownership: the answer owns the texts; the list is released as a whole.

@@ -271,7 +271,7 @@ struct frag_step_plan {
 	uint64_t height_bytes, bound_bytes; /* height of the placement, and largest load of its
 					     * buffers */
 	uint64_t reserve_bytes;		    /* height plus slack: size of the segment */
-	uint32_t prefix_marks, phase_marks, skip; /* read by the policy; see docs/planning.md */
+	uint32_t prefix_marks, phase_marks, skip; /* read by the policy */
 	uint32_t *phases;			  /* [period + 1]: number of requests */
 	uint64_t *bytes;   /* [requests_count]: rounded up to 512, phase by phase */
 	uint64_t *offsets; /* UINT64_MAX: left to the fallback */

@@ -14,7 +14,12 @@ struct frag_trace_settings;
 
 #define FRAG_TORCH(major, minor) ((major)*100u + (minor))
 #define FRAG_TORCH_OLDEST FRAG_TORCH(2, 1)
-#define FRAG_TORCH_NEWEST FRAG_TORCH(2, 15)
+/* The newest release whose rules are known: the one place where it stands (docs/new-pytorch.md). */
+#define FRAG_TORCH_NEWEST_MINOR 15
+#define FRAG_TORCH_NEWEST FRAG_TORCH(2, FRAG_TORCH_NEWEST_MINOR)
+#define FRAG_TORCH_TEXT_(minor) #minor
+#define FRAG_TORCH_TEXT(minor) FRAG_TORCH_TEXT_(minor)
+#define FRAG_TORCH_RANGE "2.1 to 2." FRAG_TORCH_TEXT(FRAG_TORCH_NEWEST_MINOR)
 
 /* "2.13", "2.13.0", "2.13.0+cu130". Errors: FRAG_EUSAGE for anything else, and for releases with
  * unknown rules. */

@@ -224,8 +224,8 @@ struct frag_trace {
 	struct frag_strings *strings;
 	uint64_t file_bytes; /* uncompressed size of the file */
 	/* NULL: recorded on a card. Else an estimate, made without one, and this text describes it
-	 * in lines of "key value" (docs/nogpu.md, "The note"). Untrusted text: never print it
-	 * raw. */
+	 * in lines of "key value" (src/pretend/README.md, "The note"). Untrusted text:
+	 * never print it raw. */
 	char *estimate;
 };
 

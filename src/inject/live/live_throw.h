@@ -2,7 +2,7 @@
 /*
  * Raising PyTorch's own exceptions from C: c10::OutOfMemoryError is built in the memory of __cxa_allocate_exception by
  * c10::Error's constructor, gets the virtual table of its class and is thrown with that class's type information. The
- * names are those of the Itanium C++ ABI, the same in 2.1 to 2.15. See docs/live.md.
+ * names are those of the Itanium C++ ABI, the same in all known releases.
  */
 #ifndef FRAG_LIVE_THROW_H
 #define FRAG_LIVE_THROW_H

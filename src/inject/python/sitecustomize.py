@@ -6,7 +6,7 @@ if one is asked for; afterwards it puts a policy in (run), or starts PyTorch's o
 CUDA, and writes it when the program ends. Nothing else is changed, and a program without torch is left
 alone. A sitecustomize of the user's own is run as well.
 
-Set by cufrag (src/launch): CUFRAG_RECORD, the folder for recordings; CUFRAG_RECORD_FRAMES,
+Set by cufrag (src/inject/launch): CUFRAG_RECORD, the folder for recordings; CUFRAG_RECORD_FRAMES,
 CUFRAG_RECORD_ENTRIES, CUFRAG_RECORD_LIMIT; CUFRAG_RUN, the policy, and others (cufrag/torch.py); CUFRAG_NOGPU and others for the card (cufrag_card.py).
 """
 import os

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes plans for repeated steps to the file that policy `planned` reads; see docs/planning.md. */
+/* Writes plans for repeated steps to the file that policy `planned` reads; see docs/choose.md. */
 #include <frag/plan.h>
 
 #include <inttypes.h>

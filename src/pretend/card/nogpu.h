@@ -70,7 +70,7 @@ enum nogpu_error {
 #define NOGPU_CARDS_MAX 16
 /* CUcontext: one for each card; nobody looks into it. */
 #define NOGPU_CONTEXT(device) ((void *)(uintptr_t)(0x100 + (device)))
-/* Copies and fills up to this really happen; larger ones leave zeros (docs/nogpu.md, "Values"). */
+/* Copies and fills up to this really happen; larger ones leave zeros. */
 #define NOGPU_COPY_MAX (2 * FRAG_MIB)
 #define NOGPU_UPLOAD_MAX \
 	(8 * FRAG_MIB) /* from the host: indices, not yet weights of a large model */

@@ -3,7 +3,7 @@
  * cuDNN: its graph interface, in which a program describes operations and asks how much
  * workspace a plan needs. There is one engine for everything but convolutions, and it is found at once.
  *
- * Workspaces are what was recorded on an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"):
+ * Workspaces are what was recorded on an H200 with cuDNN 9.19:
  *   attention	cudnn_attention.c
  *   convolution	cudnn_conv.c; several plans, of which PyTorch leaves out what the program forbids. It takes the first,
  *		or tries all with cudnn.benchmark: the largest of each kind follow for it

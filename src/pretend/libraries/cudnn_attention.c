@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces of attention, as an H200 with cuDNN 9.19 took them (docs/nogpu.md, "cuDNN"):
+ * Workspaces of attention, as an H200 with cuDNN 9.19 took them:
  *   forward		256 B; of one query none, or partial results if the keys are split among multiprocessors
  *   backward		256 B; of grouped queries dK and dV of all query heads, too, in Q's type
  *

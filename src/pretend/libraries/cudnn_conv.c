@@ -2,7 +2,7 @@
 /*
  * Workspaces of convolutions: as measured (conv_table.c), else as the user's own cuDNN plans them (cudnn_plan.c), else by
  * the rule below, which was read off 2,016 sizes recorded on an H200 with cuDNN 9.19. How far each holds is in
- * docs/nogpu.md, "cuDNN".
+ * src/pretend/README.md, "Convolutions".
  */
 #include "pretend/card/nogpu.h"
 

@@ -5,7 +5,7 @@
  * side, first all matrices and then all biases of one, without gaps.
  *
  * What a run takes was read off 133,000 answers of an H200 with cuDNN 9.19, all of which it gives to the byte
- * (git 53bd34df:scripts/lab/library_workspaces.py; docs/nogpu.md, "cuDNN"): for each layer and direction room for products, the
+ * (git 53bd34df:scripts/lab/library_workspaces.py): for each layer and direction room for products, the
  * weights without biases, and the larger of what the pass forward and that backward work in.
  */
 #include "pretend/card/nogpu.h"

@@ -2,7 +2,7 @@
 /*
  * cuSOLVER: workspaces. PyTorch asks for the size, allocates it, and frees it after the call. The rules were read off the
  * answers of an H200 with CUDA 13.0 and give all of them, for sides up to 8,192 (git 53bd34df:scripts/lab/library_workspaces.py;
- * docs/nogpu.md, "Other libraries").
+ * one question in five was held out while the rules were derived).
  */
 #include "pretend/card/nogpu.h"
 

@@ -228,7 +228,7 @@ def settle_buckets(torch):
             gradients = sum(p.numel() * p.element_size() for p in self.module.parameters() if p.requires_grad)
             if gradients >= 2**20:
                 tell("DistributedDataParallel replaces its first buckets before the second step; on a card the old ones are sometimes still "
-                     "there, so the peak may be up to %.0f MiB higher (docs/nogpu.md)" % (gradients / 2**20), "note")
+                     "there, so the peak may be up to %.0f MiB higher (docs/pretend.md)" % (gradients / 2**20), "note")
         return original(self, *args, **kwargs)
     ddp._pre_forward = pre_forward
 

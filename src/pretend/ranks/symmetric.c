@@ -2,7 +2,7 @@
 /*
  * PyTorch's symmetric memory: buffers that every rank of a group has mapped (vmm.c), and kernels of its that wait for the other
  * ranks and read what these have there. Kernels do not run here, so what those of one rank wait for and add up is said and
- * awaited as NCCL's calls are. They are known by their names and parameters, the same in PyTorch 2.5 to 2.15:
+ * awaited as NCCL's calls are. They are known by their names and parameters, the same since PyTorch 2.5:
  *
  *	barrier_kernel		pads, channel, rank, ranks
  *	put_signal_kernel	pads, to whom, channel, rank, ranks

@@ -8,7 +8,7 @@
  *   2. if everything it reads and writes is small, it runs again on the CPU, over the same bytes;
  *   3. what it gives back is copied over the real result; what it writes changes in place.
  * This adds no request and changes no lifetime. Results of the rest are invented by stated rules
- * (docs/nogpu.md, "Values"): finite numbers, random valid indices, expected counts. A flag for each storage says
+ * (docs/pretend.md, "Values"): finite numbers, random valid indices, expected counts. A flag for each storage says
  * whether its values were computed. Where a value reaches the program, the program is told
  * which (steer), so that what hangs on invented values can be listed.
  *

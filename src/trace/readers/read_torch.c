@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Snapshots of PyTorch's CUDA caching allocator (torch.cuda.memory._dump_snapshot
- * and the pickles of libtorch), versions 2.0 to 2.15. The unpickler hands every
+ * and the pickles of libtorch), version 2.0 and later. The unpickler hands every
  * dict that looks like a trace entry to torch_entries.c while it streams; the
  * rest (a few thousand dicts) is walked afterwards, level by level, and the pickle is
  * dropped before the events are built.

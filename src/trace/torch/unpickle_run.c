@@ -214,6 +214,33 @@ static inline const unsigned char *take(struct frag_pickle *p, size_t n)
 	return p->in->cur - n;
 }
 
+/* Constants, and new lists, tuples and dicts. */
+static int constant_or_container(struct frag_pickle *p, unsigned op)
+{
+	switch (op) {
+	case ']':
+		return push_list(p, FRAG_PV_LIST);
+	case ')':
+		return push_list(p, FRAG_PV_TUPLE);
+	case '}':
+		return push_dict(p);
+	case 't':
+		return tuple_from_mark(p);
+	case 0x85:
+	case 0x86:
+	case 0x87:
+		return tuple_of(p, op - 0x84);
+	case 'N':
+		return frag_pickle_push(p, FRAG_PV_NONE);
+	case 0x88:
+		return frag_pickle_push(p, FRAG_PV_TRUE);
+	case 0x89:
+		return frag_pickle_push(p, FRAG_PV_FALSE);
+	default:
+		return frag_pickle_refuse(p, op);
+	}
+}
+
 /* All other opcodes; op is already consumed. */
 static int rare(struct frag_pickle *p, unsigned op)
 {
@@ -235,26 +262,6 @@ static int rare(struct frag_pickle *p, unsigned op)
 		return set_many(p);
 	case '(':
 		return push_mark(p);
-	case ']':
-		return push_list(p, FRAG_PV_LIST);
-	case ')':
-		return push_list(p, FRAG_PV_TUPLE);
-	case '}':
-		return push_dict(p);
-	case 't':
-		return tuple_from_mark(p);
-	case 0x85:
-		return tuple_of(p, 1);
-	case 0x86:
-		return tuple_of(p, 2);
-	case 0x87:
-		return tuple_of(p, 3);
-	case 'N':
-		return frag_pickle_push(p, FRAG_PV_NONE);
-	case 0x88:
-		return frag_pickle_push(p, FRAG_PV_TRUE);
-	case 0x89:
-		return frag_pickle_push(p, FRAG_PV_FALSE);
 	case 'G':
 		return frag_pickle_push_float(p, take(p, 8));
 	case 0x8a: /* LONG1 */
@@ -278,7 +285,7 @@ static int rare(struct frag_pickle *p, unsigned op)
 	case '.':
 		return stop(p);
 	default:
-		return frag_pickle_refuse(p, op);
+		return constant_or_container(p, op);
 	}
 }
 
@@ -361,6 +368,63 @@ static inline int try_templates(struct frag_pickle *p, const unsigned char **cur
 
 /* Opcodes that nearly always come in pairs (key and number, object and MEMOIZE) are handled together: there is room
  * for FRAG_PICKLE_STACK_ROOM values, and ITEM_MAX bytes are readable. */
+static inline __attribute__((always_inline)) void number_after(const unsigned char **cur,
+							       frag_pv **top)
+{
+	if (frag_pickle_is_number(**cur) && frag_pickle_number(**cur, *cur + 1, cur, *top))
+		++*top;
+}
+
+/* A fresh text or dict: its value is packed as it is. */
+static inline __attribute__((always_inline)) void
+memoize_fresh(struct frag_pickle *p, const unsigned char **cur, const frag_pv *top)
+{
+	if (**cur == 0x94 && FRAG_LIKELY(p->memo_top != p->memo_end)) {
+		*p->memo_top++ = (uint32_t)top[-1];
+		++*cur;
+	}
+}
+
+/* A dict by a template, or an empty one. False: there is no room for it. */
+static inline __attribute__((always_inline)) bool
+empty_dict(struct frag_pickle *p, const unsigned char **cur, frag_pv **top, int *rc)
+{
+	*rc = try_templates(p, cur, top);
+	if (*rc)
+		return true;
+	if (FRAG_UNLIKELY(p->dicts_count == p->dicts_cap))
+		return false;
+	p->dicts[p->dicts_count] = FRAG_DICT_OF(FRAG_DICT_EMPTY, 0);
+	*(*top)++ = frag_pv_of(FRAG_PV_DICT, p->dicts_count++);
+	memoize_fresh(p, cur, *top);
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool set_mark(struct frag_pickle *p, frag_pv *top)
+{
+	if (FRAG_UNLIKELY(p->mark_top == p->marks_end))
+		return false;
+	*p->mark_top++ = (uint32_t)(top - p->stack);
+	p->base = top;
+	return true;
+}
+
+static int __attribute__((cold)) hole(struct frag_pickle *p, const unsigned char *cur)
+{
+	p->in->cur = cur;
+	return frag_pickle_broken(p, "memo entry that was never set");
+}
+
+static int refill_at(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
+{
+	p->in->cur = *cur;
+	p->top = *top;
+	FRAG_TRY(refill(p));
+	*cur = p->in->cur;
+	*top = p->top;
+	return 0;
+}
+
 int frag_pickle_run(struct frag_pickle *p)
 {
 	struct frag_input *in = p->in;
@@ -372,27 +436,20 @@ int frag_pickle_run(struct frag_pickle *p)
 	p->safe = NULL;
 	p->templates.off = !p->fn || !p->shapes;
 	while (rc >= 0 && rc != STOPPED) {
-		if (FRAG_UNLIKELY(cur >= p->safe || top > p->stack_end - FRAG_PICKLE_STACK_ROOM)) {
-			in->cur = cur;
-			p->top = top;
-			FRAG_TRY(refill(p));
-			cur = in->cur;
-			top = p->top;
-		}
+		if (FRAG_UNLIKELY(cur >= p->safe || top > p->stack_end - FRAG_PICKLE_STACK_ROOM))
+			FRAG_TRY(refill_at(p, &cur, &top));
 		op = *cur++;
 		switch (op) {
 		case 'j': /* LONG_BINGET */
 			if (FRAG_UNLIKELY(!take_references(p, &cur, &top)))
-				goto hole;
-			goto number_after;
+				return hole(p, cur);
+			number_after(&cur, &top);
+			break;
 		case 'h': /* BINGET */
 			*top = remembered(p, *cur++);
 			if (FRAG_UNLIKELY(*top++ == FRAG_PV_HOLE))
-				goto hole;
-		number_after:
-			if (frag_pickle_is_number(*cur) &&
-			    frag_pickle_number(*cur, cur + 1, &cur, top))
-				top++;
+				return hole(p, cur);
+			number_after(&cur, &top);
 			break;
 		case 'K':
 		case 'M':
@@ -406,26 +463,15 @@ int frag_pickle_run(struct frag_pickle *p)
 			if (!short_text(p, &cur, top))
 				goto other;
 			top++;
-			goto maybe_memoize;
+			memoize_fresh(p, &cur, top);
+			break;
 		case '}': /* EMPTY_DICT */
-			rc = try_templates(p, &cur, &top);
-			if (rc)
-				break;
-			if (FRAG_UNLIKELY(p->dicts_count == p->dicts_cap))
+			if (FRAG_UNLIKELY(!empty_dict(p, &cur, &top, &rc)))
 				goto other;
-			p->dicts[p->dicts_count] = FRAG_DICT_OF(FRAG_DICT_EMPTY, 0);
-			*top++ = frag_pv_of(FRAG_PV_DICT, p->dicts_count++);
-		maybe_memoize: /* a fresh text or dict: its value is packed as it is */
-			if (*cur == 0x94 && FRAG_LIKELY(p->memo_top != p->memo_end)) {
-				*p->memo_top++ = (uint32_t)top[-1];
-				cur++;
-			}
 			break;
 		case '(': /* MARK */
-			if (FRAG_UNLIKELY(p->mark_top == p->marks_end))
+			if (FRAG_UNLIKELY(!set_mark(p, top)))
 				goto other;
-			*p->mark_top++ = (uint32_t)(top - p->stack);
-			p->base = top;
 			break;
 		other:
 		default:
@@ -437,7 +483,4 @@ int frag_pickle_run(struct frag_pickle *p)
 		}
 	}
 	return FRAG_MIN(rc, 0);
-hole:
-	in->cur = cur;
-	return frag_pickle_broken(p, "memo entry that was never set");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The interactive page; docs/view.md says what it shows and how its data are written (tape.c). Three panels: the
+ * The interactive page, from the data that tape.c writes. Three panels: the
  * timeline, the address map and the flame graph at the cursor. Every name comes from the data and is shown by textContent
  * or on a canvas, never as HTML. Drawing goes through a pen, so that a picture (SVG) is what is seen.
  *

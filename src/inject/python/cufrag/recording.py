@@ -2,7 +2,7 @@
 """A recording in Python: events, series and segments as NumPy arrays, and what cufrag's commands say of it.
 
 The program does the work, in a process of its own: a damaged file cannot end the notebook, and Ctrl-C ends the work. It
-writes an .npz (docs/notebook.md), which is mapped and used where it lies: nothing is copied, and the arrays share
+writes an .npz (docs/understand.md), which is mapped and used where it lies: nothing is copied, and the arrays share
 its memory. The file has no name any more; it goes with the last array.
 """
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _frame(page: str, height: int = 720) -> str:
 
 
 class Answer(Dict[str, Any]):
-    """What a command answers: its JSON (docs/json.md) as a dict, its conclusions as text, its page in a notebook."""
+    """What a command answers: its JSON as a dict, its conclusions as text, its page in a notebook."""
 
     def __init__(self, arguments: Sequence[str]):
         super().__init__(json.loads(_run([*arguments, "--json=-"])))

@@ -1,0 +1,485 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language models: training, generation, experts, adapters, quantized weights."""
+import itertools
+import os
+
+import torch.utils.checkpoint
+from common import *
+
+
+def llama(hidden, layers, heads, kv, ffn, vocab=32000, dt=BF, **k):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    return on(
+        LlamaForCausalLM,
+        LlamaConfig(hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
+                    num_key_value_heads=kv, intermediate_size=ffn, vocab_size=vocab,
+                    max_position_embeddings=8192, **k), dt=dt)
+
+
+def checkpointed(m):
+    m.config.use_cache = False
+    m.gradient_checkpointing_enable({"use_reentrant": False})
+    return m
+
+
+LLAMA1B = dict(hidden_size=2048, num_hidden_layers=16, num_attention_heads=32,
+               num_key_value_heads=8, intermediate_size=8192, vocab_size=128256, head_dim=64,
+               tie_word_embeddings=True, max_position_embeddings=131072)
+
+
+def seq2seq(name, cls, vocab, batch=4, src=256, tgt=64, gen=0, steps=2, amp=BF, dt=torch.float32,
+            **k):
+    m = hf(name, dt, cls, **k)
+    fit(m,
+        lambda m: m(input_ids=T(batch, src, v=vocab) + 3, labels=T(batch, tgt, v=vocab) + 3).loss,
+        steps, amp=amp)
+    if gen:
+        m.eval().generate(
+            T(batch, src // 2, v=vocab) + 3, max_new_tokens=gen, min_new_tokens=gen, num_beams=3,
+            do_sample=False)
+
+
+def replace(m, kind, make):
+    """Every layer of a kind in m by another one."""
+    for name, f in list(m.named_modules()):
+        if isinstance(f, kind) and not name.endswith(("lm_head", "head")):
+            parent, _, leaf = name.rpartition(".")
+            setattr(m.get_submodule(parent), leaf, make(f))
+    return m
+
+
+GIVEN = dict(do_sample=False, use_cache=True)
+
+
+def say(m, n=32, **k):
+    """Generates exactly n tokens."""
+    m.eval()
+    return m.generate(max_new_tokens=n, min_new_tokens=n, **{**GIVEN, **k})
+
+
+def small_llama(layers=4, dt=BF, **k):
+    sizes = dict(hidden_size=2048, num_hidden_layers=layers, num_attention_heads=32,
+                 num_key_value_heads=8, intermediate_size=8192, vocab_size=128256)
+    return hf("Llama", dt, **{**sizes, **k})
+
+
+def ragged(vocab, n, lengths=(384, 512, 700)):
+    def loss(m):
+        x = T(n, rng.choice(lengths), v=vocab)
+        return m(input_ids=x, labels=x).loss
+
+    return loss
+
+
+def liger(name, **k):
+    import liger_kernel.transformers as l
+
+    getattr(l, "apply_liger_kernel_to_" + name)(**k)
+
+
+@program("low-rank adapters with checkpointing", "transformers", "peft")
+def llama8b_lora():
+    from peft import LoraConfig, get_peft_model
+
+    m = llama(4096, 8, 32, 8, 14336, 128256)
+    m.config.use_cache = False
+    m.gradient_checkpointing_enable({"use_reentrant": False})
+    m.enable_input_require_grads()
+    m = get_peft_model(m, LoraConfig(r=16, target_modules="all-linear"))
+
+    def loss(m):
+        x = T(2, rng.choice([700, 1024, 1500]), v=128000)
+        return m(input_ids=x, labels=x).loss
+
+    fit(m, loss, 4)
+
+
+@program("preference training beside a frozen reference model", "transformers")
+def llama1b_dpo():
+    import copy
+
+    m = llama(2048, 6, 32, 8, 8192, 128256)
+    r = copy.deepcopy(m).eval().requires_grad_(False)
+
+    def logp(m, x):
+        return torch.gather(m(x).logits[:, :-1].log_softmax(-1), 2,
+                            x[:, 1:, None]).squeeze(-1).sum(-1)
+
+    def loss(m):
+        L = rng.choice([256, 400, 512])
+        a, b = T(2, L), T(2, L)
+        x = torch.cat([a, b])
+        p = logp(m, x)
+        with torch.no_grad():
+            q = logp(r, x)
+        d = p - q
+        return -F.logsigmoid(0.1 * (d[:2] - d[2:])).mean()
+
+    fit(m, loss, 3)
+
+
+@program("mixture of experts with a router loss", "transformers")
+def qwen3moe():
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+
+    m = on(
+        Qwen3MoeForCausalLM,
+        Qwen3MoeConfig(hidden_size=1024, num_hidden_layers=4, num_attention_heads=16,
+                       num_key_value_heads=4, moe_intermediate_size=512, num_experts=32,
+                       num_experts_per_tok=4, vocab_size=50000, output_router_logits=True), dt=BF)
+
+    def loss(m):
+        x = T(4, rng.choice([300, 512]))
+        return m(input_ids=x, labels=x).loss
+
+    fit(m, loss, 3)
+
+
+@program("half precision with a gradient scaler", "transformers")
+def deberta_cls_fp16():
+    from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
+
+    m = on(
+        DebertaV2ForSequenceClassification,
+        DebertaV2Config(hidden_size=768, num_hidden_layers=6, num_attention_heads=12,
+                        intermediate_size=3072, vocab_size=128100, relative_attention=True,
+                        position_buckets=256, pos_att_type=["p2c", "c2p"],
+                        norm_rel_ebd="layer_norm", share_att_key=True, position_biased_input=False))
+    fit(m, lambda m: m(input_ids=T(16, rng.choice([100, 128, 256])), labels=T(16, v=2)).loss, 4,
+        amp=HF16, scaler=True)
+
+
+@program("generation and policy updates by turns", "transformers")
+def ddp_like_grpo():
+    m = llama(1024, 8, 16, 8, 2816, 50000)
+    o = torch.optim.AdamW(m.parameters(), lr=1e-6)
+    for i in range(2):
+        x = T(8, 64, v=50000)
+        m.eval()
+        with torch.no_grad():
+            y = m.generate(input_ids=x, max_new_tokens=48, min_new_tokens=48, do_sample=True,
+                           top_k=50, top_p=0.95, pad_token_id=0)
+        m.train()
+        lp = torch.gather(m(y).logits[:, :-1].float().log_softmax(-1), 2,
+                          y[:, 1:, None])[..., 0][:, 63:]
+        r = N(8)
+        a = (r - r.mean()) / (r.std() + 1e-4)
+        l = -(torch.exp(lp - lp.detach()) * a[:, None]).mean()
+        l.backward()
+        o.step()
+        o.zero_grad()
+
+
+@program("beam search, a static cache and samples", "transformers")
+def beam_static():
+    m = llama(2048, 6, 16, 4, 5632, 32000).eval()
+    with torch.no_grad():
+        m.generate(input_ids=T(2, 100), max_new_tokens=24, min_new_tokens=24, num_beams=4,
+                   pad_token_id=0)
+        m.generate(input_ids=T(4, 200), max_new_tokens=16, min_new_tokens=16, do_sample=False,
+                   cache_implementation="static", pad_token_id=0, disable_compile=True)
+        m.generate(input_ids=T(3, 77), max_new_tokens=16, min_new_tokens=16, do_sample=True,
+                   temperature=0.7, num_return_sequences=2, pad_token_id=0)
+
+
+@program("the Trainer of transformers", "transformers", "accelerate")
+def hf_trainer():
+    from transformers import Trainer, TrainingArguments, GPT2Config, GPT2LMHeadModel
+
+    class D(torch.utils.data.Dataset):
+        def __len__(s):
+            return 40
+
+        def __getitem__(s, i):
+            x = torch.randint(0, 50257, (256,))
+            return dict(input_ids=x, labels=x)
+
+    a = TrainingArguments("/tmp/hft%d" % os.getpid(), per_device_train_batch_size=4,
+                          gradient_accumulation_steps=2, max_steps=4, bf16=True, report_to=[],
+                          save_strategy="no", gradient_checkpointing=True,
+                          optim="adamw_torch_fused", eval_strategy="steps", eval_steps=2,
+                          per_device_eval_batch_size=8, disable_tqdm=True)
+    Trainer(GPT2LMHeadModel(GPT2Config(n_layer=6)), a, train_dataset=D(), eval_dataset=D()).train()
+
+
+@program("generation with a draft model", "transformers")
+def assisted_gen():
+    m, a = llama(1024, 6, 16, 4, 2816).eval(), llama(256, 2, 4, 2, 704).eval()
+    with torch.no_grad():
+        m.generate(input_ids=T(1, 60), assistant_model=a, max_new_tokens=24, min_new_tokens=24,
+                   do_sample=False, pad_token_id=0)
+
+
+@program("compiled with checkpointing", "transformers")
+def c_llama_ckpt():
+    m = llama(1024, 4, 16, 4, 2816, 32000)
+    m.config.use_cache = False
+    m.gradient_checkpointing_enable({"use_reentrant": False})
+    m = comp(m)
+
+    def loss(m):
+        x = T(4, rng.choice([512, 640]))
+        return m(input_ids=x, labels=x).loss
+
+    fit(m, loss, 4)
+
+
+@program("a compiled encoder-decoder under autocast", "transformers")
+def c_t5():
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    m = comp(
+        on(
+            T5ForConditionalGeneration,
+            T5Config(d_model=512, num_layers=3, num_heads=8, d_ff=2048, decoder_start_token_id=0,
+                     use_cache=False)))
+    fit(m, lambda m: m(input_ids=T(8, 200), labels=T(8, 50)).loss, 3, amp=BF)
+
+
+@program("latent attention with shared experts", "transformers")
+def deepseek_mla():
+    m = hf("DeepseekV3", hidden_size=2048, num_hidden_layers=4, num_attention_heads=16,
+           num_key_value_heads=16, intermediate_size=10944, moe_intermediate_size=1408,
+           n_routed_experts=32, num_experts_per_tok=6, n_group=4, topk_group=2,
+           first_k_dense_replace=1, q_lora_rank=768, vocab_size=102400)
+    m.config.use_cache = False
+    fit(m, lm(100000, 2, 800), 2, SGD)
+    m.eval().generate(T(2, 100), max_new_tokens=16, min_new_tokens=16, do_sample=False,
+                      pad_token_id=0, use_cache=True)
+
+
+@program("a state-space model", "transformers")
+def mamba2_train():
+    m = hf("Mamba2", hidden_size=1024, num_hidden_layers=6, num_heads=32, head_dim=64, n_groups=1,
+           state_size=128, vocab_size=50288)
+    m.config.use_cache = False
+    fit(m, lm(50000, 2, 1024), 2)
+
+
+@program("experts of one choice with a capacity", "transformers")
+def switch_transformer():
+    seq2seq("SwitchTransformers", "SwitchTransformersForConditionalGeneration", 32000, 8, 256, 64,
+            amp=None, num_layers=4, num_decoder_layers=4, num_sparse_encoder_layers=2,
+            num_sparse_decoder_layers=2, num_experts=8, decoder_start_token_id=0)
+
+
+@program("accumulated gradients", "transformers")
+def llama1b_accum():
+    fit(checkpointed(hf("Llama", **LLAMA1B)), lm(128000, 4, 2048), 3,
+        lambda p: torch.optim.AdamW(p, 1e-5, fused=True), accum=2)
+
+
+@program("packed documents and attention of variable lengths", torch="2.10")
+def packed_varlen_attention():
+    from torch.nn.attention.varlen import varlen_attn
+
+    class Packed(nn.Module):
+        def __init__(s, d, h):
+            super().__init__()
+            s.h, s.qkv, s.o = h, nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
+
+        def forward(s, x):
+            q, k, v = s.qkv(x).unflatten(-1, (3, s.h, -1)).unbind(1)
+            return s.o(
+                varlen_attn(q, k, v, ends[0], ends[0], ends[1], ends[1],
+                            window_size=(-1, 0)).flatten(1))
+
+    ends = [None, 0]
+    m = on(Lm, 1536, 8, layer=lambda d: Layer(d, mix=Packed(d, 12)), dt=BF)
+
+    def loss(m):
+        lengths = []
+        while sum(lengths) < 16384:
+            lengths.append(min(rng.randint(50, 3000), 16384 - sum(lengths)))
+        ends[:] = torch.tensor([0, *itertools.accumulate(lengths)], dtype=torch.int32,
+                               device=dev), max(lengths)
+        x = T(16385)
+        y = m.emb(x[:-1])
+        for f in m.layers:
+            y = torch.utils.checkpoint.checkpoint(f, y, use_reentrant=False)
+        part = lambda y, t: F.cross_entropy(m.head(m.norm(y)).float(), t, reduction="sum")
+        return sum(
+            torch.utils.checkpoint.checkpoint(part, a, t, use_reentrant=False)
+            for a, t in zip(y.split(2048), x[1:].split(2048))) / 16384
+
+    fit(m, loss, 4)
+
+
+@program("4-bit weights and a static cache")
+def int4_decodes_with_static_cache():
+    d, n, h, most = 4096, 8, 32, 2048
+
+    class Int4(nn.Module):
+        def __init__(s, f):
+            super().__init__()
+            o, i = f.weight.shape
+            s.o = o
+            q = torch.randint(0, 256, (o, i // 2), dtype=torch.uint8, device=dev)
+            s.register_buffer("w", torch.ops.aten._convert_weight_to_int4pack(q, 8))
+            s.register_buffer("s", torch.randn(i // 128, o, 2, device=dev, dtype=BF) * 0.01)
+
+        def forward(s, x):
+            return torch.ops.aten._weight_int4pack_mm(
+                x.flatten(0, -2), s.w, 128, s.s).unflatten(0, x.shape[:-1])
+
+    class Cached(nn.Module):
+        def __init__(s, d, h):
+            super().__init__()
+            s.h, s.qkv, s.o = h, nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
+
+        def build(s, batch):
+            s.k, s.v = (torch.zeros(batch, s.h, most, d // s.h, device=dev, dtype=BF) for _ in "kv")
+
+        def forward(s, x):
+            q, k, v = s.qkv(x).unflatten(-1, (3, s.h, -1)).permute(2, 0, 3, 1, 4)
+            s.k[:, :, at[0]], s.v[:, :, at[0]] = k, v
+            return s.o(F.scaled_dot_product_attention(
+                q, s.k, s.v, attn_mask=mask[at[0]][None, None]).transpose(1, 2).flatten(2))
+
+    m = on(Lm, d, n, layer=lambda d: Layer(d, mix=Cached(d, h)), dt=BF)
+    replace(m, nn.Linear, Int4)
+    torch.cuda.empty_cache()
+    mask, at = torch.ones(most, most, dtype=torch.bool, device=dev).tril(), [None]
+    for f in m.layers:
+        f.mix.build(4)
+    with torch.inference_mode():
+        x = T(4, 500)
+        at[0] = torch.arange(500, device=dev)
+        y = m(x)[:, -1:]
+        for i in range(500, 560):
+            at[0] = torch.tensor([i], device=dev)
+            p = (y.float() / 0.8).softmax(-1)[:, 0]
+            x = (p / torch.empty_like(p).exponential_(1)).argmax(-1, keepdim=True)
+            y = m(x)
+
+
+@program("experts by grouped products", torch="2.10")
+def experts_by_grouped_products():
+    product = getattr(F, "grouped_mm", None) or torch._grouped_mm
+
+    class Moe(nn.Module):
+        def __init__(s, d, n=32, k=4, f=1024):
+            super().__init__()
+            s.k, s.n, s.router = k, n, nn.Linear(d, n, bias=False)
+            s.up = nn.Parameter(torch.randn(n, d, 2 * f) * 0.02)
+            s.down = nn.Parameter(torch.randn(n, f, d) * 0.02)
+            s.shared = stack(nn.Linear(d, f, bias=False), nn.SiLU(), nn.Linear(f, d, bias=False))
+
+        def forward(s, x):
+            flat = x.flatten(0, 1)
+            logits = s.router(flat).float()
+            w, e = logits.softmax(-1).topk(s.k, -1)
+            order = e.flatten().argsort(stable=True)
+            count = torch.bincount(e.flatten(), minlength=s.n)
+            ends = count.cumsum(0).to(torch.int32)
+            a, b = product(flat[order // s.k].to(BF), s.up.to(BF), offs=ends).chunk(2, -1)
+            y = product(F.silu(a) * b, s.down.to(BF), offs=ends)
+            y = torch.zeros_like(flat).index_add(
+                0, order // s.k, (y * w.flatten()[order, None]).to(flat.dtype))
+            losses.append((count / count.sum() * logits.softmax(-1).mean(0)).sum() * s.n * 0.01 +
+                          logits.logsumexp(-1).square().mean() * 1e-3)
+            return y.view_as(x) + s.shared(x)
+
+    losses = []
+    m = on(Lm, 1024, 6, layer=lambda d: Layer(d, 16, mlp=Moe(d)), dt=BF)
+
+    def loss(m):
+        losses.clear()
+        return next_token(8, 1024)(m) + sum(losses)
+
+    fit(m, loss, 3)
+
+
+@program("gradients of an inner loss inside the forward pass")
+def learns_while_it_reads():
+    from torch.func import grad, vmap
+
+    class Ttt(nn.Module):
+        def __init__(s, d, h=8):
+            super().__init__()
+            s.h = h
+            s.qkv = nn.Linear(d, 3 * d)
+            s.o = nn.Linear(d, d)
+            s.w = nn.Parameter(torch.randn(h, d // h, d // h) * 0.02)
+
+        def forward(s, x):
+            q, k, v = s.qkv(x).unflatten(-1, (3, s.h, -1)).permute(2, 0, 3, 1, 4)
+            norm = lambda x: F.layer_norm(x, (x.shape[-1],))
+            inner = vmap(vmap(grad(lambda w, k, v: (norm(k @ w) - v).square().mean())))
+            w, outs = s.w.expand(x.shape[0], -1, -1, -1), []
+            for a, b, c in zip(q.split(128, 2), k.split(128, 2), v.split(128, 2)):
+                w = w - 0.1 * inner(w, b, c)
+                outs.append(a @ w)
+            return s.o(torch.cat(outs, 2).transpose(1, 2).flatten(2))
+
+    fit(on(Lm, 768, 6, layer=lambda d: Layer(d, mix=Ttt(d))), next_token(4, 1024), 2)
+
+
+@program("dynamic, static, sliding and offloaded caches", "transformers")
+def caches_of_all_kinds():
+    from transformers import DynamicCache
+
+    m = hf("Llama", hidden_size=3072, num_hidden_layers=10, num_attention_heads=24,
+           num_key_value_heads=8, intermediate_size=8192, vocab_size=128256, head_dim=128).eval()
+    s = hf("Gemma2", hidden_size=2304, num_hidden_layers=6, num_attention_heads=8,
+           num_key_value_heads=4, head_dim=256, intermediate_size=9216, sliding_window=256)
+    x = T(2, 600, v=128000)
+    say(m, 24, input_ids=x)
+    say(m, 24, input_ids=x, cache_implementation="static", disable_compile=True)
+    say(m, 12, input_ids=x, cache_implementation="offloaded")
+    say(m, 24, input_ids=x, prefill_chunk_size=200)
+    say(s, 40, input_ids=x)
+    say(s, 24, input_ids=x, cache_implementation="hybrid", disable_compile=True)
+    kept = DynamicCache()
+    for n in (300, 40, 40):
+        with torch.inference_mode():
+            m(T(2, n, v=128000), past_key_values=kept, use_cache=True)
+        kept.crop(280)
+
+
+@program("Triton kernels of Liger", "transformers", "liger_kernel")
+def liger_llama_trains():
+    liger("llama")
+    m = checkpointed(small_llama(4, hidden_size=4096, intermediate_size=14336))
+    fit(m, ragged(128000, 2, (1024, 1500, 2048)), 3, adamw(fused=True), accum=2)
+
+
+@program("a loss in chunks, with Muon", "transformers", torch="2.9")
+def chunked_loss_muon():
+    m = hf("Llama", hidden_size=1024, num_hidden_layers=12, num_attention_heads=16,
+           num_key_value_heads=4, intermediate_size=4096, vocab_size=128256)
+    m.config.use_cache = False
+
+    def loss(m):
+        x = T(4, 1024, v=128000)
+        h = m.model(input_ids=x).last_hidden_state[:, :-1].flatten(0, 1)
+        part = lambda a, b: F.cross_entropy(m.lm_head(a).float(), b, reduction="sum")
+        pieces = zip(h.chunk(8), x[:, 1:].flatten().chunk(8))
+        return sum(
+            torch.utils.checkpoint.checkpoint(part, a, b, use_reentrant=False)
+            for a, b in pieces) / h.shape[0]
+
+    wide = [p for p in m.model.layers.parameters() if p.ndim == 2]
+    rest = [p for p in m.parameters() if p.ndim != 2
+            ] + [m.model.embed_tokens.weight, m.lm_head.weight]
+    a, b = torch.optim.Muon(wide, 0.01), torch.optim.AdamW(rest, 1e-4)
+    for _ in range(3):
+        loss(m).backward()
+        for o in (a, b):
+            o.step()
+            o.zero_grad()
+
+
+@program("attention in windows with global tokens", "transformers")
+def longformer_doc():
+    m = hf("Longformer", torch.float32, "LongformerForSequenceClassification",
+           attention_window=512, max_position_embeddings=4098, vocab_size=50265)
+    fit(m, lambda m: m(input_ids=T(2, 3000) + 2, labels=T(2, v=2)).loss, 3, amp=BF)
+
+
+@program("attention by hashing, reversible layers", "transformers")
+def reformer_lsh():
+    m = hf("Reformer", torch.float32, "ReformerModelWithLMHead", is_decoder=True,
+           axial_pos_shape=[32, 64], max_position_embeddings=2048)
+    fit(m, lm(300, 2, 2048), 2)
