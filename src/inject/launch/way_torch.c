@@ -4,7 +4,7 @@
  * files that record on a pretended card. So it does not matter who starts the processes: torchrun, accelerate, a script.
  */
 #include "inject/launch/inject_files.h"
-#include "inject/launch/torch_parts.h"
+#include "inject/launch/python_parts.h"
 #include "way.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the processes of one run on the pretended card left in a folder, as one trace: beside the files of
- * inject/launch/torch_parts.h, PID.clock with a modelled clock, and the roles of the ranks.
+ * inject/launch/python_parts.h, PID.clock with a modelled clock, and the roles of the ranks.
  */
 #include "start.h"
 #include "roles.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/launch/torch_parts.h"
+#include "inject/launch/python_parts.h"
 #include "lib/bisect.h"
 
 /* ---- the modelled clock -------------------------------------------------------------- */

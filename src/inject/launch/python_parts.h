@@ -4,8 +4,8 @@
  *
  * The files come from the user's program and are read as any input.
  */
-#ifndef FRAG_LAUNCH_TORCH_PARTS_H
-#define FRAG_LAUNCH_TORCH_PARTS_H
+#ifndef FRAG_LAUNCH_PYTHON_PARTS_H
+#define FRAG_LAUNCH_PYTHON_PARTS_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See torch_parts.h. */
-#include "torch_parts.h"
+/* See python_parts.h. */
+#include "python_parts.h"
 
 #include <dirent.h>
 #include <stdlib.h>
