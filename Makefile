@@ -198,11 +198,7 @@ WAY_SRC := $(foreach f,$(CLI_SRC),$(if $(filter way_%,$(notdir $(f))),$(f)))
 $(eval $(call registry,way_list.inc,$(WAY_SRC),way_))
 $(eval $(call registry,preset_list.inc,$(wildcard src/pretend/layout/preset_*.c),preset_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc conv_list.inc cost_list.inc card_list.inc monitor_page.inc)
-
-# a table as C: one FRAG_ROW(…) for each of its lines but the first
-$(GEN)/conv_list.inc: src/pretend/libraries/conv_table.csv | $(GEN)
-	$(Q)sed '1d; s/.*/FRAG_ROW(&)/' $< > $@
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc cost_list.inc card_list.inc monitor_page.inc)
 
 # a page as C: a string for each of its lines
 $(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)
@@ -415,7 +411,7 @@ test-gpu: tests-build
 #: test-torch fetch PyTorch into build/torch-env (1 to 2 GB) and record small trainings without a GPU
 .PHONY: test-torch
 test-torch: $(B)/cufrag
-	@tests/torch/run.sh --fetch $(B)/cufrag
+	@tests/pretend/run.py --fetch $(B)/cufrag
 
 #: asan       units, conformance and chosen commands under AddressSanitizer and UndefinedBehaviorSanitizer
 asan:
@@ -489,6 +485,13 @@ baseline: $(B)/cufrag
 docs: $(B)/cufrag
 	@scripts/build/docs.sh $(B)/cufrag
 
+#: tables     what an H200's cuDNN decides, made anew from scripts/cudnn/plans.csv.zst (docs/new-cudnn.md)
+.PHONY: tables
+tables:
+	@mkdir -p $(OUT)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 -ffp-contract=off scripts/cudnn/grow.c -o $(OUT)/grow
+	python3 scripts/cudnn/tables.py make $(OUT)/grow src/pretend/python
+
 # ---- lint ------------------------------------------------------------------------
 HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
 # not scripts/lab/upstream, whose stand-ins for the CUDA runtime are a line each
@@ -511,6 +514,7 @@ hdr-public: $(GENERATED)
 .PHONY: lint names layers hdr-check format format-check cppcheck tidy lint-shell lint-python docs-check
 #: lint       layers, names in documents, headers, format, cppcheck, clang-tidy, shellcheck, ruff, generated docs
 lint: layers names hdr-check hdr-public format-check cppcheck tidy lint-shell lint-python docs-check
+	@scripts/build/check_words.py
 	@echo 'lint: clean'
 
 layers:
@@ -549,8 +553,8 @@ tidy: $(GENERATED)
 			--extra-arg=max-nodes=$(TIDY_NODES) @ -- -std=c17 $(CPPFLAGS) $(CUDA_CPP) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
 	@echo 'tidy: clean'
 
-# Scripts that begin with #!; the cases of tests/cli are pieces of one, and tests/torch/run.sh is not clean yet.
-SHELL_SRC = .ci/run $(filter-out tests/cli/cases/% tests/torch/run.sh,\
+# Scripts that begin with #!; the cases of tests/cli are pieces of one.
+SHELL_SRC = .ci/run $(filter-out tests/cli/cases/%,\
             $(shell find scripts src tests docs results -name '*.sh'))
 lint-shell:
 	$(Q)if command -v shellcheck > /dev/null; then shellcheck -x -S warning $(SHELL_SRC) && echo 'lint-shell: clean'; \

@@ -32,13 +32,13 @@
  *    max-extend (1 GiB) if twice the step is not below that, also where a larger request
  *    has taken it higher. (Older releases have no such bound.) Gives up below 8 KiB.
  *  - Requests come without a stream (IAllocator::Alloc: the CPU's arena, and any arena through the
- *    C API; every one before release 1.14), and chunks belong to nobody.
+ *    C API; every one before release 1.14), and chunks have no owner.
  *  - streams=true: requests come with one, as those of a session that runs on a device (1.14 and
  *    later). A chunk belongs to the stream it was first given to; new regions and tails cut from
  *    them to none. A stream takes its own chunks, those of none, and those stamped before
  *    the last synchronisation; with cross-stream=true, where it finds none, the best one of
  *    another stream, whole. Merging needs the same stream, which costs up to as much again. The source
- *    makes them nobody's at the end of a session's run, which is not modelled.
+ *    clears their owner at the end of a session's run, which is not modelled.
  *  - trim (Shrink) gives every idle region back, but the very first only with extend=exact,
  *    and the next step starts at 2 MiB.
  *

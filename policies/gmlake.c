@@ -148,7 +148,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	return gl_large_alloc(g, req->stream, req->bytes, out, err);
 }
 
-/* The event of a free; without it (the call failed) nobody waits for the block. */
+/* The event of a free. If the call failed there is none, and the block is not awaited. */
 static int note_event(struct gl *g, uint32_t stream, struct gl_event *event, struct frag_err *err)
 {
 	*event = (struct gl_event){ .number = ++g->events };

@@ -24,7 +24,7 @@
  *    new work, as when a block is reused in place. Other streams wait for the lag (with
  *    alias=false every stream does).
  *  - Private pools have their own arenas and memory, except on the default stream: nothing on it
- *    can be captured into a graph, so nobody uses an address again without asking.
+ *    can be captured into a graph, so no graph reuses its addresses.
  *  - When the driver has no more memory, it gives handles that do not fit back in exchange for
  *    others, then synchronises everything and tries again.
  *  - empty_cache gives back every handle that no live block touches.

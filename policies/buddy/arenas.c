@@ -87,7 +87,7 @@ void frag_buddy_arenas_remove(struct frag_buddy_arenas *all, struct frag_buddy_a
 {
 	struct frag_buddy_arena *child;
 
-	/* first nobody counts on it, then it goes down: lifting keeps the unions of those above */
+	/* counts as full before it goes down: lifting keeps the unions of its ancestors */
 	a->root.orders = 0;
 	frag_buddy_arenas_touch(a);
 	while (a->left && a->right)

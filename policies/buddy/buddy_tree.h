@@ -4,7 +4,7 @@
  *
  * A node is a block: whole (free, live or waiting), or split into a pair of halves.
  * `orders` of a node is the set of orders of free blocks in its subtree, as bits: the
- * lowest free block of an order is found by one walk down, and a change is told
+ * lowest free block of an order is found by one walk down, and a change is passed
  * by one walk up that stops where nothing changes. With `lifo` the
  * free blocks of an order are in a list instead, the latest first.
  *

@@ -12,7 +12,7 @@ void frag_binset_init(struct frag_binset *s)
 	frag_bset_init(&s->tree);
 }
 
-/* Of all slim sets; nobody writes to it. */
+/* Shared by all slim sets; read-only. */
 static struct frag_bin_node *all_trees[FRAG_BINSET_BINS] = { [0 ... FRAG_BINSET_BINS - 1] =
 								     FRAG_BINSET_TREE };
 

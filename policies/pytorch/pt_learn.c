@@ -3,7 +3,7 @@
  * Learns what a recording that began late does not hold: the order of free blocks, and their ages.
  *
  * Order. From 2.12 on the order of free blocks of one size depends on when they, or their segments,
- * were made. Nobody recorded that for blocks from before the history began. When two such blocks
+ * were made. That is not recorded for blocks older than the history. When two such blocks
  * tie, the recording shows which came first; from then on that order must hold. A pair is kept as
  * (first << 32 | second) of the numbers that the restored state was given. With expandable
  * segments the order matters through what the blocks can grow to: any order that leads to what

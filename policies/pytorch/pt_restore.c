@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starting the PyTorch allocator from the state of a recording whose history
- * began late: segments with their occupied blocks are given, what lies between
+ * began late: segments with their occupied blocks are given, the space between
  * the blocks is free. Only current values of the statistics can be rebuilt.
  */
 #include "pt.h"

@@ -14,7 +14,7 @@
 #             everything that it prints
 #
 # TEST_JOBS tests (the number of processors) run at a time; one that takes longer than TEST_TIMEOUT seconds (600) has
-# failed. With PRETEND=0 in the environment, tests/pretend and tests/torch are skipped. Prints what fails; the last line is "N passed, N failed, N skipped". The exit status is 1 if something
+# failed. With PRETEND=0 in the environment, the tests of the pretended card are skipped. Prints what fails; the last line is "N passed, N failed, N skipped". The exit status is 1 if something
 # failed or nothing ran.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a command found out, before anybody writes it down. A command builds one answer; this folder renders it as text,
- * JSON, CSV and a page, and nobody else writes any of the four.
+ * JSON, CSV and a page, and only this folder writes these four.
  *
  *	struct fit_answer *x = frag_answer_new(a, 1, sizeof(*x));     the facts, as C structs with shapes (field.h)
  *	FRAG_CHECK_ALLOC(x, "answer", err);
@@ -38,7 +38,7 @@ enum frag_part_kind {
 	FRAG_PART_SAY,	      /* a paragraph */
 	FRAG_PART_CONCLUSION, /* "answer: text"; the box of a page */
 	FRAG_PART_VERDICT,    /* "verdict: text": the same in a word */
-	FRAG_PART_WARN,	      /* a paragraph that nobody may overlook */
+	FRAG_PART_WARN,	      /* a paragraph that must stand out */
 	FRAG_PART_ITEM,	      /* one of a list */
 	FRAG_PART_PASTE,      /* label and a line for a shell: never broken */
 	FRAG_PART_HEADING,

@@ -12,8 +12,8 @@
  * frag_field, as in FRAG_FIELD. FRAG_ROW_AS names the shape, which may be known elsewhere. Where a struct has more than
  * its fields, FRAG_ROW_MEMBERS and FRAG_ROW_SHAPE are the two halves.
  *
- * In the list of a FRAG_VALUED_ROW the value of each field stands behind its name, in terms of what there is where a
- * row is made:
+ * In the list of a FRAG_VALUED_ROW the value of each field follows its name, as an expression of
+ * the variables in scope where a row is made:
  *
  *	F(S, BYTES, total_bytes, gpu->total_bytes, "memory", "total memory")
  *
@@ -59,7 +59,7 @@
 
 /*
  * The same for columns that only programs read, the data of charts: tag##_shape has no help. Each has its value, in terms
- * of what there is where a row is made:
+ * of the variables in scope where a row is made:
  *
  *	#define COLUMNS(X, s) X(s, COUNT, rank, i) X(s, TEXT, policy, r->policy)
  *	FRAG_CSV_ROW(peak_row, COLUMNS)

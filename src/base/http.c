@@ -200,7 +200,7 @@ static void drop(struct client *c)
 	c->answer = (struct frag_http_answer){ 0 };
 }
 
-/* Drops who took too long and, where there is little room, who has waited longest. A free place. */
+/* Drops clients that took too long and, if places are short, the oldest. Returns a free place. */
 static struct client *make_room(struct frag_http *s)
 {
 	struct client *oldest = NULL, *room = NULL;
@@ -252,7 +252,7 @@ static bool read_some(const struct frag_http *s, struct client *c)
 	c->silent = !n;
 	if (!n)
 		return asked && c->sent < c->head_bytes + c->answer.bytes;
-	if (asked) /* a body, which nobody wants: unread, it would reset the connection */
+	if (asked) /* discard a body: unread, it would reset the connection */
 		return true;
 	c->count += (size_t)n;
 	c->request[c->count] = '\0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cufrag gen: traces that nobody recorded. A kind is one line of `kinds` and one function.
+ * cufrag gen: synthetic traces. A kind is one line of `kinds` and one function.
  */
 #include <stdlib.h>
 #include <string.h>

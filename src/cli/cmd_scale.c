@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cufrag scale: what a program needs at a batch size or length at which nobody recorded it. */
+/* cufrag scale: what a program needs at a batch size or length that was not recorded. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -124,7 +124,7 @@ static void release(void *values)
 	frag_sweep_release(values);
 }
 
-/* In the workers, whose progress nobody sees. */
+/* Workers show no progress. */
 static void tell(void *cli, enum frag_recording_stage stage, const char *path,
 		 const struct frag_trace *trace)
 {

@@ -61,7 +61,7 @@ static bool same_output(const struct output *a, const struct output *b)
 	return *a->place && !strcmp(a->place, b->place);
 }
 
-/* "a pickle", …: what is there and cannot be made again; NULL: nothing of the kind. */
+/* "a pickle", …: an existing file that cannot be made again; NULL: none. */
 static const char *precious(const struct output *o)
 {
 	unsigned char b[64];

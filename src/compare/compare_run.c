@@ -179,7 +179,7 @@ static void is_it_recorded(const struct frag_session *s, struct frag_section *se
 }
 
 /* The limit of the recording holds for all policies unless another is given; the recorded settings
- * also begin with what was there when it began, on a card that has room for it. */
+ * also restore the blocks from before the recording, if the card has room for them. */
 static void set_conditions(const struct frag_session *s, const struct trace_runs *t,
 			   struct frag_session_task *task, size_t spec)
 {

@@ -79,7 +79,7 @@ void frag_session_release(struct frag_session *s);
 
 /* Replays all traces and writes the report. */
 int frag_session_run(struct frag_session *s, struct frag_err *err);
-/* After Ctrl-C: FRAG_EINTR, naming what is missing; else 0. What is there is complete. */
+/* After Ctrl-C: FRAG_EINTR, naming what is missing; else 0. Existing rows are complete. */
 int frag_session_interrupted(const struct frag_session *s, struct frag_err *err);
 /* Did a policy fail to serve a request? */
 bool frag_session_ran_out(const struct frag_session *s);
@@ -95,8 +95,8 @@ struct frag_session_task {
 	const struct frag_recording *streamed; /* has the events, which are not in dev; or NULL */
 	bool ahead;			       /* there are threads to spare: unpack in one */
 	uint64_t limit_bytes;		       /* that holds for the replay; UINT64_MAX = none */
-	bool restore;	  /* begin with what was there when the recording began */
-	uint64_t last_us; /* of them */
+	bool restore;			       /* begin with the blocks from before the recording */
+	uint64_t last_us;		       /* of them */
 	struct frag_result result;
 	struct frag_optimum optimum; /* spec NULL: the task is to place offline */
 	bool left_out;		     /* not possible here; err says why */

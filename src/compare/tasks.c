@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replays over threads: every worker takes the next task that nobody has. A
+ * Replays over threads: every worker takes the next open task. A
  * task has its own device and policy, so nothing is shared and the results are
  * the same for any number of threads. On a real card there is one worker.
  */
@@ -17,8 +17,8 @@
 
 /* ---- which task begins first --------------------------------------------------------
  *
- * With the longest first no thread waits long for another at the end; which one is longest shows in the first events
- * of the trace, replayed once before (about a percent of the work).
+ * Longest task first, so that no thread waits long at the end; lengths are estimated from the first
+ * events of the trace, replayed once before (about a percent of the work).
  */
 
 #define SAMPLE 512u /* events */

@@ -53,7 +53,7 @@ int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err);
 /* Bytes reserved now. */
 uint64_t frag_cursor_reserved(const struct frag_cursor *s);
 
-/* ---- what is there ---------------------------------------------------------------- */
+/* ---- live state ------------------------------------------------------------------- */
 
 struct frag_heap_block {
 	uint32_t slot, stack;

@@ -209,7 +209,7 @@ static int hand_out(struct course *c, struct frag_err *err)
 			if (c->workers[i].task == NOTHING)
 				FRAG_TRY(feed_worker(c, &c->workers[i], err));
 		frag_progress_update(&c->progress, c->done, total);
-		/* messages of ranks wake nobody: looked for, less often the longer none comes */
+		/* messages of ranks wake no thread: poll, with growing intervals */
 		wait_for_workers(c, c->ranks ? frag_sweep_rank_pause_us(idle) : 200000);
 		while (came) {
 			FRAG_TRY(look_at_ranks(c, &came, err));

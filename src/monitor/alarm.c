@@ -11,7 +11,7 @@
 
 #define HYSTERESIS_PERCENT 5
 
-/* "100ms", "1.5s", "2m", "3" (seconds). False: none of these. *end: behind it. */
+/* "100ms", "1.5s", "2m", "3" (seconds). False: not a duration. *end: after it. */
 static bool read_seconds(const char *text, const char **end, double *out)
 {
 	char *at;
@@ -75,7 +75,7 @@ int frag_monitor_set_alarm(void *field, const char *text, struct frag_err *err)
 	return 0;
 }
 
-/* In a process of its own; nobody waits for it, so the watch goes on. */
+/* In a process of its own that is not waited for, so the watch goes on. */
 static void run_command(const struct frag_monitor *m, const char *gpu, unsigned percent)
 {
 	char part[16];

@@ -24,7 +24,7 @@ static FILE *open_csv(const struct frag_monitor_options *o, bool *empty)
 		there = rename(o->csv, old) != 0;
 	}
 	*empty = !there;
-	/* a pipe that nobody reads must not stop the watch */
+	/* a pipe without a reader must not stop the watch */
 	fd = open(o->csv, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
 	return fd < 0 ? NULL : fdopen(fd, "a");
 }

@@ -112,7 +112,7 @@ struct frag_monitor {
 	struct frag_monitor_watch watch;
 	struct frag_monitor_told told;
 	struct frag_monitor_screen *screen;	  /* NULL: lines */
-	struct frag_monitor_server *server, *web; /* NULL: nobody listens */
+	struct frag_monitor_server *server, *web; /* NULL: no listener */
 	struct timespec start;
 	int64_t clock_offset_ms; /* of the day's clock to the steady one; 0 = no look so far */
 };

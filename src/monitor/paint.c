@@ -268,13 +268,13 @@ uint32_t frag_paint_wait(struct frag_paint *p, uint64_t ms)
 
 	library.wtimeout(p->window, (int)FRAG_MIN(ms, 3600000u));
 	key = library.wgetch(p->window);
-	if (resumed) { /* also after a stop that nobody could see coming, SIGSTOP */
+	if (resumed) { /* also after SIGSTOP, which cannot be handled */
 		resumed = 0;
 		library.reset_prog_mode();
 		library.clearok(p->window, 1);
 		return FRAG_KEY_REDRAW;
 	}
-	if (key == ERR) { /* the time is over, a signal came, or nobody is there any more */
+	if (key == ERR) { /* timeout, signal, or the terminal is gone */
 		if (poll(&in, 1, 0) > 0 && in.revents & (POLLHUP | POLLERR | POLLNVAL))
 			return FRAG_KEY_GONE;
 		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);

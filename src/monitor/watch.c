@@ -35,7 +35,7 @@ static void tell_once(const struct frag_monitor *m, int rc, bool *told, const st
 	*told = rc != 0;
 }
 
-/* Errors: of standard output, if nobody else listens. */
+/* Errors: of standard output, if it is the only output. */
 static int write_round(struct frag_monitor *m, struct frag_err *err)
 {
 	const struct frag_monitor_options *o = m->o;

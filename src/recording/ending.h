@@ -25,7 +25,7 @@ int frag_ending_set(const struct frag_ending_scan *s, struct frag_trace *trace, 
  * (a->failed). label: of the device. */
 extern const struct frag_shape frag_ending_shape;
 const void *frag_ending_row(struct frag_answer *a, const char *label, const struct frag_ending *e);
-/* The sentence that nobody may overlook, from such a row; nothing for NULL. */
+/* Adds a prominent sentence from such a row; nothing for NULL. */
 void frag_ending_warn(struct frag_answer *a, const void *row);
 
 #endif

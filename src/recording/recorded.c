@@ -116,6 +116,6 @@ uint64_t frag_recorded_outside_bytes(const struct frag_trace_dev *dev)
 		if (chip && !strcmp(chip->shown, dev->card.name))
 			context = gpus[n].context_bytes;
 	}
-	/* for an unknown card, nobody can say which part was the context */
+	/* for an unknown card, the context's size is unknown */
 	return context && dev->card.beside_bytes > context ? dev->card.beside_bytes - context : 0;
 }

@@ -6,7 +6,7 @@
  * A block's id on the card is its slot, and its generation is the number of its allocation (from
  * 1), so a foreign pattern identifies a block and one of its uses.
  *
- * Ownership: created and freed by the run; NULL if none of these options is set, so the loop tests
+ * Ownership: created and freed by the run; NULL if these options are off, so the loop tests
  * only for NULL.
  */
 #ifndef FRAG_REPLAY_CONTENTS_H

@@ -67,7 +67,7 @@ struct frag_run {
 	uint32_t sample; /* calls until the next host latency sample */
 	bool stopped;
 	bool restored;		     /* skip FRAG_EVF_INITIAL events */
-	struct frag_retrace retrace; /* trace NULL: the policy is not told what comes next */
+	struct frag_retrace retrace; /* trace NULL: the policy is not told the next request */
 	struct frag_result r;
 };
 

@@ -69,7 +69,7 @@ static void choose(const struct frag_section *s, struct frag_advice *out)
 	size_t any = best_of(s, settings, false), cheap = best_of(s, settings, true);
 
 	out->of_settings = settings;
-	/* nobody saves time by a crash */
+	/* a crash saves no time */
 	out->pick =
 		cheap != SIZE_MAX && s->results[cheap].m.ooms_count <= s->results[any].m.ooms_count
 			? cheap

@@ -25,7 +25,7 @@
 #include "answer/answer.h"
 #include "answer/draw/plot.h"
 
-/* Driver time that nobody will notice: below this part of the recorded time. */
+/* Negligible driver time: below this part of the recorded time. */
 #define FRAG_CHEAP_RATIO 0.01
 
 /* What is possible with all knowledge of the trace. */
@@ -134,7 +134,7 @@ bool frag_result_reserved_nothing(const struct frag_result *r);
  */
 struct frag_advice {
 	size_t pick;  /* index of the advised result, SIZE_MAX = none completes */
-	size_t least; /* of that which needs least of all, whatever it costs */
+	size_t least; /* index of the policy that needs least, at any cost */
 	size_t live;  /* of what serves a PyTorch program by cufrag run, costs little and needs
 		      * less than `pick`; SIZE_MAX = none */
 	bool of_settings, of_cheap; /* it is the best of PyTorch's, of those that cost little */

@@ -2,7 +2,7 @@
 /*
  * A view as a section of a page: the data as text in base 64, which no browser runs, then style and script. Names from
  * recordings are in the data only, so none can be taken for HTML; the page may run this script alone (its sum is in the
- * page's policy), and may ask nobody for anything.
+ * page's policy), and may make no requests.
  */
 #include "view.h"
 

@@ -15,7 +15,7 @@
  *	equal     4 KiB all
  *	mixed     512 B to 4 MiB, every power of two as often as the others
  *	near      holes of 100 KiB, freed from the highest down; requests of half a KiB
- *	          more, which none of them holds
+ *	          more than any of them holds
  *	streams   512 B to 256 KiB over 1,000 streams
  *	alternate 4 KiB; what is measured are N allocs, then N frees: every other one
  *	          upwards, then the rest downwards

@@ -3,9 +3,9 @@
 """One command for some time with logs that combine features, and with samples that were damaged: commands.py PROGRAM COMMAND SECONDS [SEED]
 
 PROGRAM is best the one of BUILD=asan. A run is bad that ends by a signal or with a status that docs/install.md does not name, that a
-sanitizer stops, that takes over five minutes, that prints control characters or JSON that is none, or that leaves a file behind although it failed.
-The input of each kind of bad run stays in the working folder, with the command line in its name's .txt. Last line: runs, bad runs, and how many
-ended with which status.
+sanitizer stops, that takes over five minutes, that prints control characters or invalid JSON, or
+that fails and leaves a file. The input of each kind of bad run stays in the working folder, with
+the command line in its name's .txt. Last line: runs, bad runs, and their number by status.
 """
 import glob
 import json

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The small files that a user hands over: a list of cards, a cost profile, a log of memory in
- * use. Each is refused with a message, or what it gives is in its range.
+ * use. Each is refused with a message, or its results are in range.
  */
 #include <math.h>
 

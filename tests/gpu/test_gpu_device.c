@@ -319,7 +319,7 @@ static void churn_managed(struct frag_device *dev)
 }
 
 /*
- * What the driver is said to take for managed memory is what cudaMemGetInfo loses, also on a
+ * The modelled cost of managed memory is what cudaMemGetInfo loses, also on a
  * device that is opened when an earlier one left memory with the driver.
  */
 TEST(counts_managed)
@@ -330,7 +330,7 @@ TEST(counts_managed)
 		FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(NULL);
 		unsigned count;
 
-		/* what is there before the first managed request stays counted */
+		/* memory from before the first managed request stays counted */
 		must(frag_dev_alloc(dev, 20 << 20, &other, &err));
 		count = take_managed(dev, false, at);
 		assert_observed_agrees(dev);

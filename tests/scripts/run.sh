@@ -249,12 +249,11 @@ test_make_runs_one_test() {
 # ---- Makefile: registries follow the files
 
 build_project() {
-	mkdir -p src/base src/cli src/monitor src/pretend/libraries src/device/sim src/include/frag policies scripts/build results/card
+	mkdir -p src/base src/cli src/monitor src/device/sim src/include/frag policies scripts/build results/card
 	cp "$root/Makefile" .
 	cp "$root/scripts/build/cost_inc.sh" scripts/build/
 	echo call,bytes,ns > results/card/profile.csv
 	touch src/device/sim/cost.h src/include/frag/device.h
-	echo head > src/pretend/libraries/conv_table.csv
 	echo head > src/device/cards.csv
 	echo "<p>" > src/monitor/page.html
 	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
@@ -622,7 +621,7 @@ test_charts_of_explain_show_the_refusal_the_limit_and_reserved_memory() {
 	"$program" explain "$root/traces/leak.frames.cft" --out leak > said 2>&1 && grep -q '>trace event (number)<' leak/explain-live.svg
 }
 
-# Stops of the chart are few, so on an axis of time a pause must begin with what was there, not with a peak near it.
+# Stops of the chart are few, so on an axis of time a pause must begin with the current state, not with a peak near it.
 test_charts_of_explain_show_what_was_held_during_a_pause() {
 	[ -n "$program" ] && command -v gnuplot > /dev/null || return $SKIP
 	awk 'BEGIN {
@@ -670,6 +669,16 @@ test_pictures_of_documents_are_whole() {
 		            print("%s: a text at %s, %s of %g x %g" % (path, x, y, wide, high), file=sys.stderr)
 		sys.exit(bad > 0)
 	END
+}
+
+# ---- tables of the pretended card
+
+test_tables_of_cudnn_are_of_the_plans_beside_their_generator() {
+	command -v zstd > /dev/null || return $SKIP
+	head=$(zstd -dcf "$root/scripts/cudnn/plans.csv.zst" | head -n 1)
+	for table in trees workspaces; do
+		expect "the head of cufrag_$table.csv" "$(head -n 1 "$root/src/pretend/python/cufrag_$table.csv")" "$head" || return
+	done
 }
 
 # ---- the runner: each case in a folder of its own

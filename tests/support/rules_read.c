@@ -12,7 +12,7 @@ static bool wrong(const char *path, unsigned line, const char *what, char *messa
 	return false;
 }
 
-/* Puts '\0' over the comment and the space at the end of a line. A '#' in quotes begins no comment. */
+/* Puts '\0' over comment and space at the end of a line. A '#' in quotes begins no comment. */
 static void trim_line(char *line, size_t length)
 {
 	bool quoted = false;
@@ -28,7 +28,7 @@ static void trim_line(char *line, size_t length)
 	memset(line + end, '\0', length + 1 - end);
 }
 
-/* The line goes on where the last one ended: what lies between becomes space. */
+/* The line goes on where the last one ended: the bytes between become spaces. */
 static void join(const struct rules_line *last, char *line)
 {
 	char *end = line;

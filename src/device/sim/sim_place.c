@@ -17,7 +17,7 @@
  * more of it than any before; the old place becomes a hole, which new segments fill upwards. How much
  * a kernel needs is not known here (src/pretend/card/local.c). Recorded addresses already include this.
  *
- * The host process takes from the same space, and what it leaves is a gap, too. Without a GPU the simulated card is told of
+ * The host process takes from the same space, and leaves gaps, too. Without a GPU the simulated card learns
  * both (struct frag_sim_config, host); a recording's gaps of this kind show in its addresses only.
  *
  * Reservations go upwards from 0x302000000 (one GPU in the process), lengths rounded to 32 MiB; the

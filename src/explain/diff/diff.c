@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where two runs differ, and the answer of diff: one sentence, both peaks, what was there, the call sites. */
+/* Where two runs differ, and the answer of diff: one sentence, both peaks, the live blocks, the call sites. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,8 +16,8 @@ struct frag_infos {
 };
 
 /*
- * One recording, scanned and settled. r: opened by FRAG_OPEN_SOURCE; infos[r->trace->devs_count]. What is said of it is
- * copied, so both may go. Errors: FRAG_ENOMEM.
+ * One recording, scanned and settled. r: opened by FRAG_OPEN_SOURCE; infos[r->trace->devs_count].
+ * Both may be freed afterwards. Errors: FRAG_ENOMEM.
  */
 int frag_infos_add(struct frag_infos *all, const struct frag_recording *r,
 		   const struct frag_info *infos, struct frag_err *err);

@@ -188,7 +188,7 @@ static void rank(struct site *top, size_t *count, struct site one)
 	*count = FRAG_MIN(*count + (one.most > 0), (size_t)FRAG_CURVES);
 }
 
-/* top_stop: where all together are highest; who has most there comes first, whatever it has elsewhere. */
+/* top_stop: where the sum is highest; its largest holder comes first, regardless of other stops. */
 static size_t find_largest(const struct sums *sums, enum what what, uint32_t top_stop,
 			   struct site *top)
 {

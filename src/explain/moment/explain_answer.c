@@ -126,7 +126,7 @@ static const char *why_refused(const struct frag_explained *x)
 					 : "exceed it, as far as it is known");
 }
 
-/* Who has most of what is reserved. */
+/* The largest holders of reserved memory. */
 static const char *who_holds(const struct frag_explained *x)
 {
 	const struct frag_row *live = x->rows_count ? &x->rows[0] : NULL;

@@ -393,9 +393,9 @@ struct frag_sim_config {
 /* Errors: FRAG_ENOMEM, FRAG_EUSAGE (context above total). */
 int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out,
 		  struct frag_err *err);
-/* Other effects of a program on the card's address space (sim_place.c): a kernel needs local memory of
- * this size, for all threads, and brings what lies behind it for good; a library takes addresses for good, by cudaMalloc
- * (hold) or cuMemMap (map). dev: from frag_sim_open. */
+/* Other effects of a program on the card's address space (sim_place.c): a kernel needs local memory
+ * of this size, for all threads, and permanently maps `behind` bytes after it; a library
+ * permanently takes addresses, by cudaMalloc (hold) or cuMemMap (map). dev: from frag_sim_open. */
 void frag_sim_local(struct frag_device *dev, uint64_t bytes, uint64_t behind);
 void frag_sim_hold(struct frag_device *dev, uint64_t bytes);
 void frag_sim_hold_mapped(struct frag_device *dev, uint64_t bytes);

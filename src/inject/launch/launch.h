@@ -39,7 +39,7 @@ void frag_launch_note(const struct frag_launch *l, const char *fmt, ...)
 /* ---- the program's process (process.c) ---------------------------------------------- */
 
 /* Runs the program to its end; prepare: in its process, before it begins. *status: of the program, 128 + n
- * by signal n; what is there already stays. Errors: FRAG_EUSAGE if it cannot be started. */
+ * by signal n; keeps existing files. Errors: FRAG_EUSAGE if it cannot be started. */
 int frag_launch_run(char **program, void (*prepare)(const void *ctx), const void *ctx, int *status,
 		    struct frag_err *err);
 /* In the program's process: runs it once for each of `count` ranks and ends with the status of the first that failed, which
@@ -48,7 +48,7 @@ int frag_launch_run(char **program, void (*prepare)(const void *ctx), const void
 void frag_launch_become_ranks(char **program, unsigned count,
 			      void (*prepare)(const void *ctx, unsigned i), const void *ctx,
 			      uint64_t memory, const char *over_path) __attribute__((noreturn));
-/* A port of this machine at which nobody listens; 0: none. */
+/* A free port of this machine; 0: none. */
 unsigned frag_launch_free_port(void);
 /* From here on `stand_in` is called before a process becomes a program; it returns where the process is to do so itself. */
 void frag_launch_stand_in(void (*stand_in)(char *const *program));

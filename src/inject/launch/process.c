@@ -216,7 +216,7 @@ static void __attribute__((noreturn)) become(char **program, void (*prepare)(con
 {
 	int reason;
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM); /* what nobody records any longer ends */
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* ends with its recorder */
 	release_signals(s);
 	prepare(ctx);
 	frag_launch_become(program);

@@ -75,12 +75,12 @@ FRAG_LIVE_ENTRY int frag_live_answer_cache_info(void);
 
 /* ---- what Python asks -------------------------------------------------------------------- */
 
-/* As PyTorch counts: what there is, the most there was, and the sums of what came and went. */
+/* PyTorch's counters: current, peak, and the totals allocated and freed. */
 struct frag_live_stat {
 	int64_t current, peak, allocated, freed;
 };
-/* all, requests up to 1 MiB, and the others. Segments and what lies in them free are not told apart by
- * size: they are in ALL and in LARGE. */
+/* All requests, those up to 1 MiB, and the others. Segments and their free space have no size class:
+ * they are in ALL and in LARGE. */
 enum frag_live_kind { FRAG_LIVE_ALL, FRAG_LIVE_SMALL, FRAG_LIVE_LARGE, FRAG_LIVE_KINDS };
 
 struct frag_live_stats {
@@ -160,16 +160,18 @@ struct frag_live_event {
 	uint32_t context;	  /* of frag_live_on_context; 0 = none */
 };
 /*
- * From now on the last `max_entries` of a device are kept, of the actions whose bits (1 << enum) are set. No bits: what is
- * there stays, and nothing more comes. clear: what is there goes; so does what would not fit.
+ * From now on the last `max_entries` of a device are kept, of the actions whose bits (1 << enum)
+ * are set. No bits: stops, but keeps the entries. clear: drops the entries; entries that do not fit
+ * are dropped, too.
  */
 FRAG_LIVE_ENTRY void frag_live_history(uint64_t max_entries, uint32_t actions, int clear);
 /* Returns how many there are, oldest first; fills at most `cap`. */
 FRAG_LIVE_ENTRY size_t frag_live_history_read(int device, struct frag_live_event *out, size_t cap);
-/* Asked at each request and at each free, without a lock, for a number that says where it came from. NULL: nobody. */
+/* Called without a lock at each request and each free; returns a number that identifies its origin.
+ * NULL: none. */
 FRAG_LIVE_ENTRY void frag_live_on_context(uint32_t (*alloc)(void), uint32_t (*free)(void));
 
-/* Called before an out of memory is raised, without a lock: PyTorch's observer. NULL: nobody. */
+/* Called before an out of memory is raised, without a lock: PyTorch's observer. NULL: none. */
 FRAG_LIVE_ENTRY void frag_live_on_oom(void (*fn)(int device, uint64_t requested_bytes,
 						 uint64_t total_bytes, uint64_t free_bytes));
 /*

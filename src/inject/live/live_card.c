@@ -62,7 +62,7 @@ int frag_live_card_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_
 	return 0;
 }
 
-/* ---- managed memory: what is out counts as resident, nobody tells more --------------------- */
+/* ---- managed memory: evictions are unknown, so all of it counts as resident ---------------- */
 
 int frag_live_card_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 				 struct frag_err *err)

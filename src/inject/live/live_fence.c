@@ -70,7 +70,7 @@ int frag_live_event_take(struct frag_live_card *c, void **out, struct frag_err *
 
 void frag_live_event_give(struct frag_live_card *c, void *event)
 {
-	/* where the list cannot grow the event is forgotten: the driver has it, nobody else */
+	/* if the list cannot grow, the event leaks: only the driver has it */
 	if (!FRAG_GROW(c->events, c->events_count, c->events_cap, "events", NULL))
 		c->events[c->events_count++] = event;
 }

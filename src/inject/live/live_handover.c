@@ -40,7 +40,7 @@ static void drop(struct frag_live_dev *d, struct frag_live_left *n)
 	frag_slab_free(&d->left_nodes, n);
 }
 
-/* ---- who has waited for whom --------------------------------------------------------------- */
+/* ---- waits between streams ------------------------------------------------------------------ */
 
 static int room(struct frag_live_dev *d, struct frag_err *err)
 {

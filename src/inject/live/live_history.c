@@ -112,7 +112,7 @@ void frag_live_history_begin(struct frag_live_dev *d)
 	d->history = wanted;
 }
 
-/* What is there stays where it fits. pre: the device is locked */
+/* Keeps the entries that fit. pre: the device is locked */
 static void change(struct frag_live_history *h, bool clear)
 {
 	struct frag_live_history old = *h;

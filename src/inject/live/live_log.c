@@ -105,7 +105,7 @@ static bool is_csv(const char *path)
 	return n >= 4 && !strcmp(path + n - 4, ".csv");
 }
 
-/* Emptied only when nobody else writes it: processes of one program may name the same file. */
+/* Truncated only by a sole writer: processes of one program may share the file. */
 static int open_file(const char *path, struct frag_err *err)
 {
 	file.fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0666);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's own history of one process, written when it ends; see sitecustomize.py.
 
-A recording is PID.pickle, what torch.cuda.memory._dump_snapshot writes, with PID.json beside it:
-rank, limit, torch, and what the pretended card has to say; on a real card, with PID.pickle.meta.json, too
-(record_torch.py). cufrag makes them into one .cft.
+A recording is PID.pickle, as torch.cuda.memory._dump_snapshot writes it, and PID.json: rank, limit,
+torch, and reports of the pretended card; on a real card, PID.pickle.meta.json, too
+(record_torch.py). cufrag converts them to one .cft.
 """
 import atexit
 import contextlib
@@ -21,21 +21,22 @@ TOLD = set()
 NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; remove it from PYTORCH_CUDA_ALLOC_CONF "
               "(cufrag compare --policy async says what it would need)")
 ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-PATIENCE_S, WRITE_S = 3, 20  # for the program's own end; for all until a process that is to be killed has written
-AGAIN_S = 0.05  # until a kill is tried again that came while C called Python back
+PATIENCE_S, WRITE_S = 3, 20  # for the program's own exit; for processes to write before they are killed
+AGAIN_S = 0.05  # retries a kill that came during a callback from C
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
 def say(text):
     try:
         print("cufrag record: " + text, file=sys.stderr, flush=True)
-    except OSError:  # no room where it is written to
+    except OSError:  # disk full
         pass
 
 
 def attach(purpose, then, *given):
-    """then(*given), a hook into names of PyTorch or others that a release may not have. Then the program goes on without it, and `cufrag`
-    says so at the end (src/pretend/start/pretend.c), once for all processes."""
+    """Calls then(*given), a hook into names that a release of PyTorch or another package may lack.
+    Then the program goes on without it, and `cufrag` says so at the end
+    (src/pretend/start/pretend.c), once for all processes."""
     try:
         return then(*given)
     except Exception as error:
@@ -56,7 +57,8 @@ def tell(text, kind="hook"):
 
 
 def settings_of(torch):
-    """Keeps what a snapshot does not hold: record_torch.py beside this file, whatever else has that name."""
+    """Keeps what a snapshot lacks: record_torch.py beside this file, not another module of that
+    name."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record_torch.py")
     spec = importlib.util.spec_from_file_location("cufrag_record_torch", path)
     module = importlib.util.module_from_spec(spec)
@@ -82,7 +84,7 @@ class Recorder:
         self.started = False
 
     def before(self, package):
-        """torch lies in `package` and is about to be loaded."""
+        """torch is in `package` and about to be loaded."""
         if os.environ.get("CUFRAG_NOGPU"):
             import cufrag_card
             self.card = cufrag_card.Card(package)
@@ -98,7 +100,7 @@ class Recorder:
             import cufrag.torch
             cufrag.torch.use_environment()
             KEPT.append(self)  # the card's callbacks
-            return  # requests are recorded by the policy's library
+            return  # the policy's library records requests
         attach("a recording", self.watch, torch)
 
     def watch(self, torch):
@@ -118,7 +120,7 @@ class Recorder:
                 try:
                     signal.signal(number, self.leave)
                 except ValueError:
-                    pass  # not the main thread: a kill then loses the recording
+                    pass  # not the main thread: SIGTERM then loses the recording
 
     def begin_trial(self):
         if self.card and ("CUFRAG_TRIALS" in os.environ or "CUFRAG_CHANGES" in os.environ):
@@ -126,14 +128,14 @@ class Recorder:
             self.trial = attach("advice", cufrag_changes.Trial, self.torch, self)
 
     def fork(self):
-        """In a process that cufrag_fork_server.py made, which is to record itself."""
+        """In a fork of cufrag_fork_server.py that is to record itself."""
         self.folder, self.pid = os.environ.get("CUFRAG_RECORD"), os.getpid()
         if self.card:
             self.card.begin(self.torch)
         self.begin_trial()
 
     def finish_before(self, name):
-        """What ends a process without its exit handlers."""
+        """Hooks functions that end a process without exit handlers."""
         original = getattr(os, name)
 
         def end(*args, **kwargs):
@@ -142,7 +144,7 @@ class Recorder:
         setattr(os, name, end)
 
     def ask_before_kill(self):
-        """A program that kills its own processes, as SGLang does, lets those that record write first."""
+        """A program that kills its own processes (SGLang) waits for those that record to write."""
         original = os.kill
 
         def kill(pid, number):
@@ -156,21 +158,22 @@ class Recorder:
         os.kill = kill
 
     def leave(self, number, frame):
-        """A kill still writes the recording; children that the program forked have none, and end as they would."""
+        """SIGTERM still writes the recording; forked children have none, and end as usual."""
         if os.getpid() == self.pid:
             if self.card and self.card.called_back(frame):
                 threading.Timer(AGAIN_S, os.kill, (self.pid, number)).start()
                 return
-            waits = threading.Timer(PATIENCE_S, self.finish)  # for other threads of the program, which may never end
+            waits = threading.Timer(PATIENCE_S, self.finish)  # other threads may never end
             waits.daemon = True
-            with contextlib.suppress(RuntimeError):  # Python ends already and starts no threads
+            with contextlib.suppress(RuntimeError):  # during shutdown, Python starts no threads
                 waits.start()
             sys.exit(128 + number)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
     def tell_modules(self, path):
-        """Those of installed packages that are loaded: when the program first asks for a card, and when it ends, for cufrag_fork_server.py."""
+        """Reports loaded modules of installed packages to cufrag_fork_server.py: at the program's first
+        use of a card, and at its end."""
         names = [n for n, m in list(sys.modules.items()) if is_installed(getattr(getattr(m, "__spec__", None), "origin", None))]
         with open("%s.%d" % (path, os.getpid()), "w") as f:
             f.write("\n".join(n for n in names if not n.startswith("cufrag") and n == sys.modules[n].__spec__.name))
@@ -179,11 +182,11 @@ class Recorder:
     def tell_late_modules(self):
         if os.environ.get("CUFRAG_NOGPU_MODULES"):
             import cufrag_shapes
-            cufrag_shapes.write()  # before: who sees the names begins
+            cufrag_shapes.write()  # before the names, which start the readers
             self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"] + ".late")
 
     def start(self):
-        self.pid = os.getpid()  # perhaps a child: who forked it had loaded torch and no card
+        self.pid = os.getpid()  # perhaps a child, forked after loading torch but before using a card
         if os.environ.get("CUFRAG_NOGPU_MODULES"):
             self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"])
         memory = self.torch.cuda.memory
@@ -200,12 +203,12 @@ class Recorder:
             say("process %d is not recorded: %s" % (self.pid, NO_HISTORY if "cudaMallocAsync" in str(error) else error))
             return
         self.started = True
-        try:  # the pretended card does so when memory is asked for
+        try:  # the pretended card does so at the first allocation
             if not self.card:
                 open(os.path.join(self.folder, "%d.begun" % self.pid), "w").close()
         except OSError:
             pass
-        # a program that takes snapshots of its own finds a history that is on, and leaves it on
+        # a program's own snapshots find the history on, and cannot switch it off
         memory._record_memory_history = lambda *args, **kwargs: None
 
     def rank(self):
@@ -225,20 +228,20 @@ class Recorder:
         return out
 
     def asked(self):
-        """Was any memory asked for? Helpers of the program (workers of Inductor) only look at the card."""
+        """Did it allocate memory of a card? Helper processes (Inductor's workers) only query it."""
         cuda = self.torch.cuda
         try:
             stats = [cuda.memory_stats(d) for d in range(cuda.device_count())]
             return any(s.get("allocation.all.allocated", 1) or s.get("num_ooms") for s in stats)
-        except Exception:  # then its history says
+        except Exception:  # ask its history
             return True
 
     def finish(self):
         if os.getpid() != self.pid:
-            return  # a child that the program forked
+            return  # forked by the program
         started, self.started = self.started, False
         before = {}
-        try:  # nor does an impatient second Ctrl-C end it half way
+        try:  # a second Ctrl-C must not interrupt it
             before = {n: signal.signal(n, signal.SIG_IGN) for n in ENDS}
         except ValueError:
             pass  # not the main thread
@@ -246,16 +249,16 @@ class Recorder:
             self.tell_late_modules()
         written = not (started and self.asked()) or self.write()
         begun = os.path.join(self.folder, "%d.begun" % self.pid)
-        try:  # what is lost is told apart from what nobody asked for
+        try:  # tells lost recordings from unused cards
             os.unlink(begun) if written else os.rename(begun, begun[:-5] + "unwritten")
         except OSError:
             pass
         for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler in (None, self.leave) else handler)  # nothing is left to be written
+            signal.signal(number, signal.SIG_DFL if handler in (None, self.leave) else handler)  # everything is written
 
     def write(self):
         stem = os.path.join(self.folder, str(self.pid))
-        while os.path.exists(stem + ".pickle"):  # of another program in this process, before it became this one
+        while os.path.exists(stem + ".pickle"):  # by the program that this process ran before exec
             stem += "-"
         try:
             notes = self.notes()

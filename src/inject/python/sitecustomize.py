@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python reads this file when it starts under `cufrag record` or `cufrag run`: the folder is put in front of PYTHONPATH.
+"""Python reads this file at its start under `cufrag record` or `cufrag run`: its folder is first in
+PYTHONPATH.
 
-It waits for the program to import torch. Before, it brings in the libraries of the pretended card,
-if one is asked for; afterwards it puts a policy in (run), or starts PyTorch's own history with the first use of
-CUDA, and writes it when the program ends. Nothing else is changed, and a program without torch is left
-alone. A sitecustomize of the user's own is run as well.
+It waits for the program to import torch. Before the import, it loads the libraries of the pretended
+card, if requested; afterwards it installs a policy (run), or starts PyTorch's own history at the
+first use of CUDA and writes it at the end. A program without torch is left alone, and a
+sitecustomize of the user's own runs, too.
 
 Set by cufrag (src/inject/launch): CUFRAG_RECORD, the folder for recordings; CUFRAG_RECORD_FRAMES,
-CUFRAG_RECORD_ENTRIES, CUFRAG_RECORD_LIMIT; CUFRAG_RUN, the policy, and others (cufrag/torch.py); CUFRAG_NOGPU and others for the card (cufrag_card.py).
+CUFRAG_RECORD_ENTRIES, CUFRAG_RECORD_LIMIT; CUFRAG_RUN, the policy, and others (cufrag/torch.py);
+CUFRAG_NOGPU and others for the card (cufrag_card.py).
 """
 import os
 import sys
@@ -16,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def run_next():
-    """The sitecustomize that would have been found without this one."""
+    """The sitecustomize that this one shadows."""
     import importlib.machinery
     import importlib.util
     for folder in sys.path:
@@ -30,7 +32,7 @@ def run_next():
 
 
 class Watch:
-    """First in sys.meta_path: runs something right before and right after the body of torch."""
+    """First in sys.meta_path: runs functions right before and after torch's module body."""
 
     def __init__(self):
         self.busy = False
@@ -48,7 +50,7 @@ class Watch:
             return spec
         run = spec.loader.exec_module
 
-        def exec_module(module):  # not every find is followed by a load: many libraries only look whether torch is there
+        def exec_module(module):  # only on loading: many libraries merely check for torch
             import cufrag_recorder
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
@@ -60,7 +62,7 @@ class Watch:
         return spec
 
 
-if os.environ.pop("CUFRAG_KEPT", None):  # started with -E or -I: its children have the variables that it did not read (src/inject/start)
+if os.environ.pop("CUFRAG_KEPT", None):  # started with -E or -I: its children inherit the variables (src/inject/start)
     for name in ("PYTHONPATH", "PYTHONSAFEPATH"):
         os.environ.pop(name, None)
     for name in [n for n in os.environ if n.startswith("CUFRAG_KEPT_")]:

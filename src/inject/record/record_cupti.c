@@ -80,7 +80,7 @@ static uint32_t device_of(void *context)
 	return mine.device;
 }
 
-/* A call of the runtime is told by those of the driver that it makes, where CUPTI shows them. */
+/* A runtime call is reported by its driver calls, if CUPTI shows them. */
 static void on_call(void *user, int domain, uint32_t id, const void *data)
 {
 	const struct callback *cb = data;

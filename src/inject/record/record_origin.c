@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who asks for memory. cuDNN and cuBLAS take some of the driver for themselves when a handle is made (cuBLAS 64 MiB on an
- * H200); where a framework has a pool, it comes on top and not out of the pool. So a recording of what a framework
- * asks for has to do without it.
+ * Callers that request memory. cuDNN and cuBLAS allocate from the driver when a handle is made
+ * (cuBLAS 64 MiB on an H200), outside of a framework's pool, so a recording of the framework's
+ * requests must leave that out.
  *
- * Behind the frames of the recorder, CUPTI, the driver and the runtime stands who called: one of these libraries,
- * or somebody else. Of one that is linked statically into a program nothing can be told.
+ * After the frames of the recorder, CUPTI, the driver and the runtime, the stack has the caller:
+ * one of these libraries, or other code. A library linked statically into a program cannot be
+ * recognized.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 enum kind {
 	KIND_OTHER,
-	KIND_PASSED, /* between who asks and us */
+	KIND_PASSED, /* between the caller and us */
 	KIND_LIBRARY,
 };
 

@@ -172,7 +172,7 @@ static int through(unsigned i, const uint64_t *p)
 	return rc;
 }
 
-/* ---- who asks for entry points gets those above ------------------------------------------ */
+/* ---- queries for entry points return those above ----------------------------------------- */
 
 typedef int (*get_proc_fn)(const char *, void **, int, uint64_t);
 typedef int (*get_proc_v2_fn)(const char *, void **, int, uint64_t, int *);
@@ -267,7 +267,7 @@ static void *answer(void *handle, const char *name)
 	return NULL;
 }
 
-/* The last call is a jump, so that RTLD_NEXT means what comes behind the caller, not behind us. */
+/* A tail call, so that RTLD_NEXT is relative to the caller, not to this library. */
 REC_EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 {
 	void *at = answer(handle, name);

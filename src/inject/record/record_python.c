@@ -2,7 +2,7 @@
 /*
  * Python's lines in a host stack. A thread that asks the driver for memory has mostly let the interpreter go (PyTorch,
  * JAX and CuPy release its lock around such calls), and to take the lock here could stop the job for good. So
- * the frames of this very thread are read as they lie: nobody else changes them until the call returns, and
+ * the frames of this very thread are read in place: no other thread changes them until the call returns, and
  * what they name is kept alive by them. Nothing is counted, made or written in the interpreter. Of its functions only
  * those are called that read (as its own faulthandler does): which state the thread has, a line's number, a
  * string's characters.

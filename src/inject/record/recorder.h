@@ -49,7 +49,7 @@ struct frag_rec_call {
 	enum frag_rec_shape shape;
 	const char *name;
 	const void *params; /* 8 bytes each, where they matter */
-	void *context;	    /* of the call; that which ends */
+	void *context;	    /* of the call; in DESTROY the ending one */
 	uint32_t (*device)(void *context);
 };
 
@@ -103,7 +103,7 @@ uint32_t frag_rec_stack_number(const struct frag_rec_stack *s);
 /* Writes "#frame" lines of the addresses that are new. Not under the lock; one thread at a time. */
 void frag_rec_stacks_name(void);
 
-/* ---- who asks (record_origin.c) -------------------------------------------------------- */
+/* ---- callers (record_origin.c) ---------------------------------------------------------- */
 
 /* frames: innermost first. The library that asked for itself, its path while it is loaded; NULL: the program or
  * its framework did. Not under the lock. */

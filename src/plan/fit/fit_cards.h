@@ -3,8 +3,8 @@
  * Which card, and which policy on it, for several recordings at once: the one that needs most decides.
  *
  * A policy has room on a card if its peak on a card without bounds fits beside the context and the
- * headroom; it is tight if it completes with less. After a recording that ended out of memory nobody
- * knows whether a card has room: it is too small, or unknown.
+ * headroom; it is tight if it completes with less. After a recording that ended out of memory it is
+ * unknown whether a card has room: it is too small, or unknown.
  *
  * A recording speaks for cards of the compute capability that it was made on: on others the program
  * chooses other kernels. Where each capability was recorded, each card has its judge.

@@ -17,7 +17,7 @@ struct frag_advice_peaks {
 	uint64_t requested, reserved, expandable;
 };
 
-/* What a change costs; 0 where it costs none of it. */
+/* Costs of a change; 0: none. */
 struct frag_advice_cost {
 	uint64_t moved; /* bytes over PCIe in the whole run */
 	uint64_t calls; /* more calls of kernels or of the allocator */
@@ -44,7 +44,7 @@ struct frag_advice {
 	char *left_out;	    /* why it could not be tried; "" where it was */
 	bool tried;	    /* else estimated, or */
 	bool replayed;	    /* the recording as it is, with other settings of the allocator */
-	bool untimed;	    /* the time of its run says nothing of the program's */
+	bool untimed;	    /* its run takes another time than the program would */
 	struct frag_advice_peaks before, after;
 	struct frag_advice_cost cost;
 	const char *card; /* the smallest that holds it; NULL: none of the list */

@@ -84,7 +84,7 @@ static int again(struct frag_edit *e, const struct block *b, size_t last, uint64
 }
 
 /*
- * The output, if the next block's backward pass does not free it. One that nobody saves (it was converted first) stays for
+ * The output, if the next block's backward pass does not free it. An unsaved one (it was converted first) stays for
  * the next block, which is computed from it. Else the work that begins this block's backward pass saves it, too (a ReLU in
  * place): it stays, and is also computed again.
  */

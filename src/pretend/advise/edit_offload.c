@@ -2,7 +2,7 @@
 /*
  * Saved activations on the host (torch.autograd.graph.save_on_cpu). A saved block leaves when the function that made it returns:
  * at the next request that does not come from there, or from its next call; it is back where the work of the backward
- * pass begins that frees it. Call sites are ranked by bytes x idle time of what is there at the peak.
+ * pass begins that frees it. Call sites are ranked by bytes x idle time of their blocks at the peak.
  */
 #include "edit.h"
 

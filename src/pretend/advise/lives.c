@@ -94,7 +94,7 @@ static void join_spans(struct frag_story *s)
 	}
 }
 
-/* Without stacks: forward up to the peak of what lies between two optimizer steps. */
+/* Without stacks: a forward span ends at its peak, the rest of it is backward. */
 static int split_at_peaks(struct frag_story *s, const uint64_t *live, struct frag_err *err)
 {
 	size_t n = s->spans_count;
@@ -225,8 +225,8 @@ static int find_lives(struct frag_story *s, struct frag_err *err)
 	return 0;
 }
 
-/* It ended out of memory in a forward pass: what is there of stacks that saved before is saved. If there was no backward pass at
- * all, what modules requested. */
+/* It ended out of memory in a forward pass: live blocks of stacks that saved before count as saved;
+ * without any backward pass, those that modules requested. */
 static int find_unfinished(struct frag_story *s, struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint8_t *saves = NULL;

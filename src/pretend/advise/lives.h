@@ -5,7 +5,7 @@
  *
  * Phases. optimizer: between the marks of an optimizer step, or below torch/optim. backward: requested by the autograd engine,
  * which calls without a Python stack of the program (its threads begin in torch/autograd or torch/utils/checkpoint.py, or
- * nowhere). forward: the rest. Without stacks, what lies between two optimizer steps is forward up to its peak.
+ * nowhere). forward: the rest. Without stacks, the time between two optimizer steps is forward up to its peak.
  *
  * A block is saved if it is requested in a forward phase and freed in the backward phase that follows. `back`: where the
  * backward work that frees it begins, the first request after the last free of another saved block. The block must be

@@ -12,7 +12,7 @@
 #include "lives.h"
 
 struct frag_instance {
-	uint64_t first, end; /* events: of its requests, up to what comes next */
+	uint64_t first, end; /* events: of its requests, up to the next loop's */
 	uint32_t span;
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host memory for what the CPU computes in a kernel's place. New pages cost more than most of the computing, so one area keeps
- * its pages from one operator to the next. It lies below the cards: addresses of the host's own area count (host_space.c).
+ * Host memory for operators that the CPU computes instead of a kernel. Fresh pages cost more than
+ * most of the computing, so one area keeps its pages between operators. It lies below the cards,
+ * because addresses in the host's own area are part of the model (host_space.c).
  *
- * Each block begins with a line that holds its length. The last block makes room as soon as it is given back, the others
- * when all are.
+ * Each block starts with a cache line that holds its length. Freeing the last block makes room at
+ * once, the others when all are free.
  */
 #include "nogpu.h"
 
@@ -23,7 +24,7 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* protects all below */
 static char *area;
 static uint64_t used, touched, live;
 
@@ -81,18 +82,20 @@ bool frag_nogpu_bench_give(void *p)
 	return true;
 }
 
-/* Pages for a part of the card, huge ones where they fit. how: for reading or writing. */
+/* Makes the pages of a part of the card present, huge ones where they fit, for reading or writing
+ * (how). */
 static void populate(const void *p, uint64_t bytes, int how)
 {
 	uint64_t low = frag_round_up((uint64_t)(uintptr_t)p, HUGE_PAGE);
 	uint64_t high = frag_round_down((uint64_t)(uintptr_t)p + bytes, HUGE_PAGE);
 	void *at = (void *)(uintptr_t)low;
 
-	if (high <= low || frag_nogpu_in_full()) /* then all pages are huge */
+	if (high <= low || frag_nogpu_in_full()) /* else all pages are huge */
 		return;
 	madvise(at, high - low, MADV_HUGEPAGE);
 	madvise(at, high - low, how);
-	madvise(at, high - low, MADV_NOHUGEPAGE); /* as the rest of the card: one mapping again */
+	madvise(at, high - low,
+		MADV_NOHUGEPAGE); /* as the rest of the card, so that it stays one mapping */
 }
 
 void frag_nogpu_bench_ready(void *p, uint64_t bytes)

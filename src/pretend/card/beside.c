@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a card holds beside the program's own memory and the context: code of libraries, and their buffers. It counts in
- * what is left of the card; it has no addresses here, since those of sim_place.c were fitted without it.
+ * Memory of a card besides the program's own and the context: code and buffers of libraries. It
+ * reduces the free memory; it has no addresses here, because those of sim_place.c were fitted
+ * without it.
  *
- * Measured on one H100 80 GB HBM3 (driver 580.159.04, CUDA 13.0, PyTorch 2.11.0, 2026-11-23 and 24; results/layout/beside.csv,
- * beside_programs.csv). An H200 holds the same, but for 6 MiB less of NCCL's first group. The card gives 2 MiB at a time, so sums
- * are off by as much where several libraries share them. Other releases of PyTorch and CUDA are taken to be alike.
+ * Measured on one H100 80 GB HBM3 (driver 580.159.04, CUDA 13.0, PyTorch 2.11.0, 2026-11-23 and 24;
+ * results/layout/beside.csv, beside_programs.csv). An H200 differs by 6 MiB less for NCCL's first
+ * group. The card allocates 2 MiB at a time, so sums are off by as much where several libraries
+ * share a piece. Other releases of PyTorch and CUDA are assumed to be the same.
  *
- * Cards of other compute capabilities were not measured. Three parts are derived for them (kernels_bytes, handle_bytes, NCCL's
- * groups in beside_nccl.c), and the first two agree with what vLLM printed on nine such cards (results/layout/serving.md); they
- * hold nothing of the rest.
+ * Other compute capabilities were not measured. Three parts are derived for them (kernels_bytes,
+ * handle_bytes, NCCL's groups in beside_nccl.c); the first two agree with what vLLM printed on nine
+ * such cards (results/layout/serving.md). The rest counts as 0.
  *
- * Not modelled: local memory of kernels with more than 1,024 bytes a thread (multiprocessors x threads x the bytes beyond), since
- * kernels are never looked at and none of PyTorch's that were measured has so many; 2 MiB of FP8 products; other libraries.
+ * Not modelled: local memory of kernels with more than 1,024 bytes per thread (multiprocessors x
+ * threads x the excess), because kernels are not inspected and no measured kernel of PyTorch uses
+ * more; 2 MiB for FP8 products; other libraries.
  */
 #include "nogpu.h"
 
@@ -23,15 +26,16 @@ static const struct {
 	uint64_t each_bytes;
 } figures[NOGPU_BESIDE_COUNT] = {
 	[NOGPU_BESIDE_KERNELS] = { 0, 0 }, /* kernels_bytes */
-	/* the first matrix product takes 66 MiB, 64 of them the handle's, whose addresses cublasCreate takes */
+	/* the first matrix product takes 66 MiB, of which the handle has 64; cublasCreate reserves
+	 * their addresses */
 	[NOGPU_BESIDE_CUBLAS] = { 2 * FRAG_MIB, 0 }, /* handle_bytes */
-	/* 10 MiB, or 8 behind cuBLAS; 8 for the handle of another thread, as that of the backward pass */
+	/* 10 MiB, or 8 after cuBLAS; 8 for the handle of another thread, such as autograd's */
 	[NOGPU_BESIDE_CUDNN] = { 2 * FRAG_MIB, 8 * FRAG_MIB },
 	[NOGPU_BESIDE_SOLVER] = { 96 * FRAG_MIB, 0 }, /* one handle of cuSOLVER */
 	[NOGPU_BESIDE_FFT] = { 8 * FRAG_MIB, 0 },
 	[NOGPU_BESIDE_STREAM] = { 0, 0 }, /* streams_bytes */
-	/* its kernels: of groups of one rank the first took 494 MiB, the next two 390 and 388 (beside_nccl.c). An RTX 3090 printed
-	 * 484 (NVIDIA/nccl pull request 2366) */
+	/* code of the kernels: for groups of one rank, the first took 494 MiB, the next two 390 and
+	 * 388 (beside_nccl.c). An RTX 3090 printed 484 (NVIDIA/nccl pull request 2366) */
 	[NOGPU_BESIDE_NCCL] = { NOGPU_NCCL_CODE_BYTES, 0 },
 };
 
@@ -43,9 +47,10 @@ static bool counts(enum nogpu_beside what)
 }
 
 /*
- * The first kernel took 92 MiB, and as much in a program of one kernel if that can fail an assertion, as many of PyTorch's can;
- * whatever the limits of stack, heap and printf (results/layout/first_kernel.cu). Taken to be so many bytes for each thread that
- * the card can hold; in steps of 2 MiB, 350 to 356 give those 92.
+ * The first kernel took 92 MiB. A program with a single kernel takes as much if that kernel can
+ * fail an assertion, as many of PyTorch's can, whatever the limits of stack, heap and printf
+ * (results/layout/first_kernel.cu). Assumed to be proportional to the threads that the card can
+ * hold; in steps of 2 MiB, 350 to 356 bytes give 92 MiB.
  */
 #define ASSERT_BYTES 352u
 
@@ -64,8 +69,8 @@ static uint64_t handle_bytes(const struct nogpu_card *c)
 	return 2 * (c->major == 12 ? 12 : 4) * FRAG_MIB;
 }
 
-/* Of n streams: 0, 2, 2, 4, 8, 16, 34 and 70 MiB for 1, 2, 4, 8, 16, 32, 64 and 128 (PyTorch makes 128 at once). Whether a
- * destroyed stream gives anything back was not measured. */
+/* Bytes of n streams: 0, 2, 2, 4, 8, 16, 34 and 70 MiB for 1, 2, 4, 8, 16, 32, 64 and 128 (PyTorch
+ * makes 128 at once). Not measured: whether destroying a stream frees any. */
 static uint64_t streams_bytes(uint64_t n)
 {
 	return 2 * FRAG_MIB * ((n + 2) / 4 + (n - 1) / 32);
@@ -82,7 +87,7 @@ static uint64_t nth_bytes(enum nogpu_beside what, uint64_t n)
 	return figures[what].each_bytes;
 }
 
-/* The next of a kind; `more_bytes` beside what each takes. */
+/* Counts one more object of a kind; it takes `more_bytes` besides the bytes of its kind. */
 static void take(enum nogpu_beside what, uint64_t more_bytes, struct nogpu_held *own)
 {
 	static uint64_t taken[NOGPU_BESIDE_COUNT][NOGPU_CARDS_MAX];

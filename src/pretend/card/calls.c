@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls without an entry. A table says which of them succeed by doing nothing: launches,
- * arithmetic, setting of options, giving things back. All others get the error of their
- * library for "not supported", and their names go, once each, into the file that
- * CUFRAG_NOGPU_CALLS names. Nothing is guessed: a function that returns something through a
- * pointer has an entry, or is an error.
+ * Calls without an entry. A table lists those that succeed by doing nothing: launches, arithmetic,
+ * setters, releases. All others return their library's "not supported", and each name is written
+ * once to the file CUFRAG_NOGPU_CALLS. Nothing is guessed: a function that returns something
+ * through a pointer has an entry or fails.
  */
 #include "nogpu.h"
 
@@ -17,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Patterns of fnmatch, tried in order. */
+/* Patterns for fnmatch; the first match counts. */
 struct behaviour {
 	const char *pattern;
 	bool nothing; /* succeeds; else an error */
@@ -74,7 +73,7 @@ static const struct behaviour behaviours[] = {
 	{ "cuEventDestroy*", true },
 	{ "cuTensorMapEncode*", true },
 	{ "cuTensorMapReplace*", true },
-	/* libraries: what asks for something is an error, what computes or sets is nothing */
+	/* libraries: getters fail, computations and setters do nothing */
 	{ "cublas*Get*", false },
 	{ "cublas*Create*", false },
 	{ "cublas*", true },
@@ -118,7 +117,7 @@ static const struct behaviour behaviours[] = {
 	{ "cuptiFinalize", true },
 };
 
-/* "Not supported" of each library, by the beginning of the name; the first that fits. */
+/* Each library's "not supported", by prefix of the name; the first match counts. */
 static const struct {
 	const char *prefix;
 	int code;
@@ -169,7 +168,7 @@ static void write_down(const char *name)
 	if (fd < 0)
 		return;
 	len = snprintf(line, sizeof(line), "%s\n", name);
-	/* the list is a service: where it cannot be written the program goes on */
+	/* best effort: if the list cannot be written, the program goes on */
 	(void)!write(fd, line, (size_t)FRAG_MIN(len, (int)sizeof(line) - 1));
 	close(fd);
 }
@@ -205,7 +204,7 @@ int frag_nogpu_unknown(const char *name)
 
 /* ---- entries by name ------------------------------------------------------------------------ */
 
-/* It need not be visible to everybody. */
+/* A handle of this library, which may be loaded without RTLD_GLOBAL. */
 static void *this_library(void)
 {
 	Dl_info info;
@@ -226,8 +225,8 @@ void *frag_nogpu_entry(const char *name, int major)
 	return found ? found : dlsym(self, symbol);
 }
 
-/* The libraries that stand for CUDA's have all names that are known; the newest version of a
- * function that has several is asked for under its plain name. */
+/* The libraries that stand for CUDA's export all known names; the plain name of a versioned
+ * function means its newest version. */
 void *frag_nogpu_find(const char *name)
 {
 	static const char *const forms[] = { "frag_nogpu_%s", "frag_nogpu_%s_v2", "%s", "%s_v2" };
@@ -242,5 +241,5 @@ void *frag_nogpu_find(const char *name)
 		if (where)
 			found = dlsym(where, symbol);
 	}
-	return found; /* who only looks whether there is one has not called it */
+	return found; /* a lookup is no call yet */
 }

@@ -2,8 +2,8 @@
 /*
  * What the program can ask about the card: attributes and properties (card.def), versions, errors.
  *
- * CUFRAG_NOGPU describes it: name, total, context, libraries, count (or least), cc, sms, l2, bus, clock, nvlink.
- * What is left out is that of an H200. Figures by compute capability: CUDA
+ * CUFRAG_NOGPU describes it: name, total, context, libraries, count (or least), cc, sms, l2, bus,
+ * clock, nvlink; missing keys have the values of an H200. Figures by compute capability: CUDA
  * Programming Guide 13.0, "Technical Specifications per Compute Capability".
  */
 #include "nogpu.h"
@@ -43,7 +43,7 @@ static struct nogpu_card card = {
 };
 static pthread_once_t card_once = PTHREAD_ONCE_INIT;
 
-/* The next number of CUDA_VISIBLE_DEVICES, -1: none; *at goes behind it. */
+/* The next number of CUDA_VISIBLE_DEVICES, or -1; *at moves past it. */
 static int next_number(const char **at)
 {
 	unsigned number;
@@ -57,8 +57,8 @@ static int next_number(const char **at)
 	return number < NOGPU_CARDS_MAX ? (int)number : -1;
 }
 
-/* If nobody counted the cards, there are those that the program uses: one for each process of its launcher, or what it
- * lists itself, as DeepSpeed's launcher does. */
+/* Number of cards if none was given: one for each process of the launcher, or the program's own
+ * list (DeepSpeed's launcher). */
 static int cards_used(void)
 {
 	const char *local = getenv("LOCAL_WORLD_SIZE"), *at = getenv("CUDA_VISIBLE_DEVICES");
@@ -138,7 +138,7 @@ const struct nogpu_card *frag_nogpu_card(void)
 static int numbers[NOGPU_CARDS_MAX], numbers_count;
 static pthread_once_t numbers_once = PTHREAD_ONCE_INIT;
 
-/* As CUDA does: up to the first that there is not; a list with one twice leaves none. */
+/* Like CUDA: stops at the first card that does not exist, and a duplicate empties the list. */
 static void choose_visible(void)
 {
 	const char *at = getenv("CUDA_VISIBLE_DEVICES");
@@ -164,7 +164,8 @@ int frag_nogpu_visible(void)
 	return numbers_count;
 }
 
-/* In a process that cufrag_fork_server.py made: how many cards there are, and how large, is of this run. pre: no thread, and no card used. */
+/* For a process that cufrag_fork_server.py forked: takes number and size of the cards from this run's
+ * settings. pre: single-threaded, no card used. */
 __attribute__((visibility("default"))) void frag_nogpu_card_again(void);
 void frag_nogpu_card_again(void)
 {
@@ -203,7 +204,7 @@ NOGPU_ENTRY(int, cudaDeviceGetAttribute, (int *value, int which, int device))
 	return NOGPU_OK;
 }
 
-/* ---- properties: two layouts, as places in bytes ----------------------------------- */
+/* ---- properties: two layouts, as offsets in bytes ----------------------------------- */
 
 static const struct {
 	unsigned short number, at12, at13, bytes;
@@ -219,7 +220,7 @@ static const struct {
 #define UUID_BYTES 16u
 #define TOTAL_AT 288u
 
-/* As NVML writes it: the card's number at the end. */
+/* In NVML's format: the card's number at the end. */
 static void fill_uuid(unsigned char *out, int device)
 {
 	memset(out, 0, UUID_BYTES);
@@ -310,7 +311,7 @@ static const struct error {
 	{ NOGPU_INVALID_VALUE, "cudaErrorInvalidValue", "invalid argument" },
 	{ NOGPU_OUT_OF_MEMORY, "cudaErrorMemoryAllocation", "out of memory" },
 	{ 98, "cudaErrorInvalidDeviceFunction",
-	  "invalid device function" }, /* CUB: compiled for no such card */
+	  "invalid device function" }, /* CUB: not compiled for this card */
 	{ NOGPU_INVALID_DEVICE, "cudaErrorInvalidDevice", "invalid device ordinal" },
 	{ NOGPU_NOT_READY, "cudaErrorNotReady", "device not ready" },
 	{ NOGPU_NOT_SUPPORTED, "cudaErrorNotSupported",

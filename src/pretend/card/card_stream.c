@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams, events and captures. In a process that has streams of its own or other ranks, an event is ready when its work is over by
- * the modelled clock (below), else at once. What also counts is which stream is being captured, because the allocator then takes
- * from a private pool and records events later. Who waits for what is being captured is refused, and the capture is lost, as on a card.
+ * Streams, events and captures. In a process with streams of its own or with other ranks, an event
+ * is ready when its work is over by the modelled clock (below), else at once. Captures matter, too:
+ * while a stream is captured, the allocator uses a private pool and records its events later. As on
+ * a card, waiting for captured work is refused and invalidates the capture.
  *
- * Handles below 16 are CUDA's own streams (default, legacy, per thread): one state for all.
+ * Handles below 16 are CUDA's own streams (default, legacy, per thread), which share one state.
  */
 #include "entries.h"
 #include "pretend/talk/moment.h"
@@ -16,23 +17,23 @@
 #include <frag/clock.h>
 
 struct stream {
-	uint64_t capture;   /* the graph captured from it, 0 = none; first (graph.c) */
-	bool lost;	    /* that capture */
-	int device;	    /* where it began */
-	uint64_t awaits;    /* all up to this number (await.h) */
-	struct moment busy; /* on the modelled clock: until when */
+	uint64_t capture;   /* graph that it is captured into, 0 = none; first member (graph.c) */
+	bool lost;	    /* the capture is invalid */
+	int device;	    /* on which the capture began */
+	uint64_t awaits;    /* waits for all transfers up to this number (await.h) */
+	struct moment busy; /* end of its work on the modelled clock */
 	int priority;
 	struct stream *next;
 };
 struct event {
-	uint64_t capture; /* that of its stream when it was recorded */
+	uint64_t capture; /* capture of its stream when it was recorded */
 	uint64_t awaits;
 	struct moment done;
-	uint64_t at_ns; /* of the host */
+	uint64_t at_ns; /* host clock */
 	uint64_t worked_ns;
 };
 static struct stream default_stream;
-static struct stream *streams = &default_stream; /* all; never taken out of the list */
+static struct stream *streams = &default_stream; /* list of all; nothing is removed */
 
 static struct stream *stream_of(void *handle)
 {
@@ -49,7 +50,7 @@ static void enlist(struct stream *s)
 	streams = s;
 }
 
-/* Ranks begin their clocks together, with their group. */
+/* Clocks of ranks start together, with their group. */
 static bool is_rank(void)
 {
 	const char *world = getenv("WORLD_SIZE");
@@ -59,7 +60,7 @@ static bool is_rank(void)
 
 NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority))
 {
-	/* the handle is an address, and handles of different streams order the recording */
+	/* the recording sorts streams by this address */
 	struct stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
@@ -91,7 +92,7 @@ NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
 	take_part(stream_of(stream), frag_nogpu_graph_number(), false);
 	return NOGPU_OK;
 }
-/* Ends it for every stream that had joined: its number, and whether it is lost. */
+/* Ends it for every stream that joined; returns its number, and whether it was invalid. */
 static uint64_t end_capture(const struct stream *of, bool *lost)
 {
 	NOGPU_LOCKED;
@@ -116,7 +117,7 @@ NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
 	*out = frag_nogpu_graph(number);
 	return frag_nogpu_error(*out ? NOGPU_OK : NOGPU_OUT_OF_MEMORY);
 }
-/* 0 none, 1 it goes on, 2 it is lost */
+/* 0 none, 1 active, 2 invalid */
 static int capture_status(const struct stream *s)
 {
 	return s->capture ? 1 + s->lost : 0;
@@ -168,14 +169,15 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 /* ---- the modelled clock --------------------------------------------------------------- */
 
 /*
- * Where streams matter, work takes time: the host is where it has handed out work, a stream where it has done it. The allocator
- * keeps what another stream still uses until then, which decides about the peak of FSDP, pipelines and batches that are brought
- * ahead. What is captured does nothing yet. A process with one stream is as if the card were done at once.
+ * Where streams matter, work takes time: the host's clock is at the work that it launches, a
+ * stream's at the work that it has done. The allocator holds back blocks that another stream still
+ * uses, which decides the peak of FSDP, pipelines and prefetched batches. Captured work takes no
+ * time. With a single stream, all work is over at once.
  */
 /*
- * Measured on H100 and H200 (results/nogpu/durations.md, ranks.md): an operator takes 27 to 67 us of the host on its way through Python,
- * PyTorch and the driver, 21 to 47 where autograd's engine calls it; what a rank received came at 211 to 262 GB/s in all-gathers,
- * reduce-scatters and messages of 8 to 260 MB.
+ * Measured on H100 and H200 (results/nogpu/durations.md, ranks.md): an operator costs the host 27
+ * to 67 us in Python, PyTorch and the driver, 21 to 47 if autograd's engine calls it; all-gathers,
+ * reduce-scatters and messages of 8 to 260 MB arrived at 211 to 262 GB/s.
  */
 #define HOST_OP_NS 45000u
 #define HOST_BACKWARD_NS 35000u
@@ -184,12 +186,14 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 #define LINK_NS 10000u
 #define COPY_NS 5000u
 #define COPY_HOST_NS 12000u
-/* Up to this, a copy to the card takes its numbers along at once (CUDA Runtime API, "API synchronization behavior"). */
+/* Up to this size, a copy to the card is staged (CUDA Runtime API, "API synchronization
+ * behavior"). */
 #define STAGED_BYTES 65536u
 
 static _Atomic bool streams_matter;
 static _Atomic uint64_t host_ns;
-/* This thread hands out work. Others live in real time: for them all is done, but for NCCL's watchdog. */
+/* True for threads that launch work; all others see every event as complete, except NCCL's
+ * watchdog. */
 static _Thread_local bool works;
 
 void frag_nogpu_streams_begin(void)
@@ -202,8 +206,8 @@ const _Atomic bool *frag_nogpu_streams(void)
 	return &streams_matter;
 }
 
-/* What the host begins after all that it has said: not before this. Nothing takes it less (a call of NCCL more), and without that, two
- * ranks at the same moment would wait for each other. */
+/* Publishes the earliest start of this host's next work: each launch takes at least so long (NCCL's
+ * longer). Without that, two ranks at the same moment would wait for each other. */
 static void publish(void)
 {
 	talk_clock_own()->host_ns = host_ns + HOST_BACKWARD_NS;
@@ -243,7 +247,8 @@ uint64_t frag_nogpu_done(void *stream)
 	return FRAG_MAX(host_ns, stream_of(stream)->busy.ns);
 }
 
-/* Bytes in a ns, as measured on an H200 (results/nogpu/durations.md); with pinned memory on older cards, what their PCIe gives. */
+/* Bytes per ns measured on an H200 (results/nogpu/durations.md); for pinned memory of older cards,
+ * the rate of their PCIe. */
 static uint64_t copied_per_ns(bool to_card, bool pinned)
 {
 	int major = frag_nogpu_card()->major;
@@ -262,7 +267,7 @@ void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
 	}
 }
 
-/* Modelled work of the card so far: programs that time their kernels see it (cufrag_values.cpp). */
+/* Total modelled work of the card, seen by programs that time their kernels (cufrag_values.cpp). */
 static _Atomic uint64_t worked_ns;
 
 void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
@@ -295,8 +300,9 @@ NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 	e->worked_ns = worked_ns;
 	return NOGPU_OK;
 }
-/* Where no work was modelled between two events, they stand inside of one operator that tries its kernels (cuDNN's search,
- * a tuner of Triton's): each takes as long as any, so that the host's jitter chooses none. Longer than a second is a wait. */
+/* Without modelled work between two events, the program is comparing kernels (cuDNN's search,
+ * Triton's autotuner): each takes the same time, so that jitter of the host chooses none. More than
+ * a second is a wait. */
 #define ANY_KERNEL_NS 20000u
 #define WAIT_NS 1000000000u
 
@@ -310,7 +316,7 @@ NOGPU_ENTRY(int, cudaEventElapsedTime, (float *ms, void *begin, void *end))
 	*ms = (float)((double)ns / 1e6);
 	return NOGPU_OK;
 }
-/* A stream that waits for an event of a capture takes part in it from then on. */
+/* A stream that waits for an event of a capture joins that capture. */
 NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags))
 {
 	NOGPU_LOCKED;
@@ -318,7 +324,7 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 
 	for (const struct stream *s = streams; s && e->capture && !stream_of(stream)->capture;
 	     s = s->next)
-		if (s->capture == e->capture) /* it goes on */
+		if (s->capture == e->capture) /* the capture is active */
 			take_part(stream_of(stream), e->capture, s->lost);
 	stream_of(stream)->awaits = FRAG_MAX(stream_of(stream)->awaits, e->awaits);
 	moment_max(&stream_of(stream)->busy, &e->done);
@@ -337,7 +343,7 @@ struct moment *frag_nogpu_stream_awaits(void *stream, uint64_t number)
 	return &s->busy;
 }
 
-/* The host goes on when this is over. */
+/* Advances the host's clock to the end of this moment. */
 static int wait_until(struct moment *m, uint64_t awaits)
 {
 	int rc;
@@ -375,7 +381,8 @@ void frag_nogpu_wait_idle(void)
 	host_ns = FRAG_MAX(host_ns, moment_wait(&all));
 }
 
-/* A capture that goes on, of this number, or (0) any on this device: lost, because somebody asks whether its work is done. */
+/* Invalidates the active capture of this number, or (0) any on this device, because the program
+ * queries its completion. */
 static bool lose_capture(uint64_t number)
 {
 	NOGPU_LOCKED;
@@ -414,16 +421,17 @@ NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
 	return wait_until(&all, UINT64_MAX);
 }
 /*
- * NCCL's watchdog looks ten times a second whether what was sent is over, and only then lets go of the tensors: on average half of that
- * later, which counts by the model's clock, since the program takes longer here than on a card. It sees all where the program has been
- * still for a second: the clock stands then, and whoever waits for the watchdog does so for ever.
+ * NCCL's watchdog polls ten times a second and releases the tensors of finished work: on average
+ * half a period late. That delay counts on the modelled clock, because the program runs slower here
+ * than on a card. If the program has been idle for a second of real time the clock stands still, so
+ * the watchdog then sees all work as finished; a program that waits for it would deadlock.
  */
 #define WATCH_NS 50000000u
 #define STILL_NS 1000000000u
 
 static bool is_watchdog(void)
 {
-	static _Thread_local char name[16]; /* as pthread_getname_np has it */
+	static _Thread_local char name[16]; /* as pthread_getname_np returns it */
 
 	if (!*name)
 		pthread_getname_np(pthread_self(), name, sizeof(name));
@@ -442,7 +450,7 @@ static bool watchdog_sees(struct event *e)
 	       moment_passed(&e->done, host - FRAG_MIN(host, WATCH_NS));
 }
 
-/* Who asks again and again goes on in time. */
+/* Each poll advances the modelled clock. */
 NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual memory management: reservations, physical handles, mappings, as PyTorch's
- * expandable segments use them. A handle says its card in its top bits; the simulated device
- * keeps the rest.
+ * Virtual memory management, as PyTorch's expandable segments use it: reservations, physical
+ * handles, mappings. The top bits of a handle are its card; the simulated device keeps the rest.
  */
 #include "lent.h"
 #include "nogpu.h"
@@ -16,16 +15,16 @@
 
 #define DEVICE_SHIFT 56
 #define HANDLE_MASK ((1ull << DEVICE_SHIFT) - 1)
-/* Memory of another process: mapping it takes an address range and nothing of this card (ipc.c does it so, too). In the low bits: 1 +
- * the descriptor of its file. */
+/* Memory of another process: mapping it takes addresses but no memory of this card (as in ipc.c).
+ * Low bits: 1 + the descriptor of its file. */
 #define FOREIGN (1ull << (DEVICE_SHIFT - 1))
 static unsigned foreign_maps;
-#define FABRIC 8 /* a kind of exported handles */
+#define FABRIC 8 /* handle type */
 /* A handle of this process that may be exported. */
 struct shareable {
-	void *at; /* NULL: mapped nowhere */
+	void *at; /* NULL: not mapped */
 	uint64_t bytes;
-	int fd; /* of the file in which it lies, -1: in none */
+	int fd; /* file with its pages, -1: none */
 };
 static struct frag_addr_map shareables; /* by handle */
 
@@ -87,7 +86,7 @@ NOGPU_ENTRY(int, cuMemAddressFree, (void *p, size_t bytes))
 		frag_nogpu_sim(device), frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes, NULL));
 }
 
-/* What finds no room cannot be exported later: the other process sees zeros. pre: locked. */
+/* If there is no room it cannot be exported later, and the importer sees zeros. pre: locked. */
 static void note_shareable(uint64_t handle)
 {
 	struct shareable *s = frag_host_calloc(1, sizeof(*s));
@@ -154,7 +153,7 @@ NOGPU_ENTRY(int, cuMemRelease, (uint64_t handle))
 		return NOGPU_OK;
 	}
 	forget_shareable(handle);
-	/* the bytes are for statistics only, which nobody reads here */
+	/* the bytes are only for statistics, unused here */
 	return answer(
 		frag_dev_release(frag_nogpu_sim(device_of(handle)), handle & HANDLE_MASK, 0, NULL));
 }
@@ -196,7 +195,7 @@ NOGPU_ENTRY(int, cuMemUnmap, (void *p, size_t bytes))
 	return rc;
 }
 
-/* The file whose pages the memory has from now on. -1: there is none. pre: locked. */
+/* The file that backs the memory from now on, or -1. pre: locked. */
 static int file_with(struct shareable *s)
 {
 	int fd;
@@ -211,7 +210,7 @@ static int file_with(struct shareable *s)
 	return s->fd;
 }
 
-/* Where no file can be had, the other process gets one of no bytes, and sees zeros. */
+/* Without a file the importer gets an empty one, and sees zeros. */
 NOGPU_ENTRY(int, cuMemExportToShareableHandle,
 	    (int *out, uint64_t handle, int type, uint64_t flags))
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies and fills. To the host everything is copied, so that it has defined bytes;
- * into a card, only what is small: the program decides by small things, and the
- * weights of a large model must not need host memory.
+ * Copies and fills. Copies to the host are complete, so that it has defined bytes. Copies to a card
+ * are done only if small: decisions of programs depend on small tensors, and the weights of a large
+ * model must not need host memory.
  */
 #include "entries.h"
 #include "lent.h"
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What copies of 4 or 8 bytes to the host bring until it is withdrawn: a count that a kernel
- * would have left there (cufrag_values.cpp, data-dependent shapes). Copies of 16 are what a
- * search found: "yes", and the first place. Per thread. */
+/* Until withdrawn, copies of 4 or 8 bytes to the host return this count, as if a kernel had left it
+ * (cufrag_values.cpp, data-dependent shapes). Copies of 16 bytes return the result of a search:
+ * found, at index 0. Per thread. */
 static _Thread_local uint64_t answer;
 static _Thread_local bool answering;
-/* Or of every so many copies to the host, the first brings one of these counts. */
+/* Or the first of every N copies to the host returns one of these counts. */
 static _Thread_local struct {
 	const uint64_t *counts;
 	uint64_t count, every, copies;
@@ -49,8 +49,8 @@ static uint64_t next_answer(void)
 		       : in_turn.counts[at / in_turn.every];
 }
 
-/* Who knows where values come from (cufrag_values.cpp), and is told what comes to a card by other ways than operators:
- * from the host (from is NULL), or from another place on a card. NULL: nobody. */
+/* Tracks the origin of values (cufrag_values.cpp); told of copies to a card from the host (from is
+ * NULL) or within cards. NULL: not tracked. */
 struct nogpu_values {
 	void (*arrived)(const void *to, const void *from);
 	uint32_t (*origin)(const void *p);
@@ -132,8 +132,8 @@ static int settle(const void *to, const void *from, uint64_t bytes)
 	return settle_at(from, bytes) ?: settle_at(to, bytes);
 }
 
-/* Most of a large tensor was never computed, and reads as zeros that take no memory. Nor shall its copy on the host:
- * a page that has what it shall have is not written. */
+/* Most of a large tensor was never computed and reads as zeros without pages. Its copy on the host
+ * should not get pages either, so equal pages are not written. */
 static void copy_out(char *to, const char *from, size_t bytes)
 {
 	for (size_t at = 0, part; at < bytes; at += part) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registers and local memory of a kernel, which Inductor asks for. Where registers are more than leave the card full, it tries smaller blocks
- * and measures both, with a buffer of the size of the card's cache; what keeps more than 16 of them in local memory it does not measure. They
- * stand in what ptxas writes, an ELF file: section .nv.info has a list of (form, attribute, bytes, value), in which attribute 0x2f counts the
- * registers of a function, 0x11 the bytes of its frame ("REG" and "STACK" of cuobjdump -res-usage). Of a file with several kernels, all
- * have those of the largest.
+ * Registers and local memory of a kernel, which Inductor asks for. If the registers limit
+ * occupancy, it tries smaller blocks and measures both, with a buffer as large as the card's L2
+ * cache; kernels that spill more than 16 registers are not measured. ptxas writes them into an ELF
+ * section .nv.info, a list of (form, attribute, bytes, value): attribute 0x2f is a function's
+ * register count, 0x11 its frame in bytes ("REG" and "STACK" of cuobjdump -res-usage). All kernels
+ * of a file get those of the largest.
  */
 #include "nogpu.h"
 
@@ -22,12 +23,12 @@
 #define FRAME_SIZE 0x11u
 #define MARK 0x6375667261676b72u
 
-/* What handles of modules and kernels begin with. */
+/* Header of module and kernel handles. */
 struct code {
 	uint64_t mark;
 	int registers, local_bytes;
 	const char *source; /* of a module (nvrtc.c), else NULL */
-	uint64_t stored;    /* of a kernel: parameters that it stores to */
+	uint64_t stored;    /* of a kernel: bit set of the parameters it stores to */
 };
 
 static const struct code unknown = { .registers = NOGPU_USUAL_REGISTERS };
@@ -59,7 +60,7 @@ static void take_list(struct code *code, const unsigned char *at, uint64_t left)
 	}
 }
 
-/* Bytes of an image that a program has in its memory are not known: the driver believes it, too. */
+/* The size of an image in the program's memory is unknown; like the driver, trust its header. */
 static struct code read_code(const void *image, uint64_t image_bytes)
 {
 	const Elf64_Ehdr *head = image;
@@ -95,7 +96,7 @@ static struct code code_of(const void *handle)
 {
 	struct code code = { 0 };
 
-	if ((uintptr_t)handle >= 4096) /* others than ours may be small numbers */
+	if ((uintptr_t)handle >= 4096) /* foreign handles may be small numbers */
 		memcpy(&code, handle, sizeof(code));
 	return code.mark == MARK ? code : unknown;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts, addresses and kernels, as the driver and the code that nvcc puts around kernels ask for them. Modules and
- * functions are handles that nobody looks into (entries.def): loading succeeds, launching does nothing.
+ * Contexts, addresses and kernels, as the driver and nvcc's launch stubs ask for them. Modules and
+ * functions are opaque handles (entries.def): loading succeeds, launching does nothing.
  */
 #include "nogpu.h"
 
@@ -35,8 +35,8 @@ NOGPU_ENTRY(int, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *
 		*active = 1;
 	return NOGPU_OK;
 }
-/* CUpointer_attribute: 1 = context, 2 = memory type, 9 = device ordinal, 11 and 12 = begin and size of what was allocated; the
- * rest reads 0. */
+/* CUpointer_attribute: 1 = context, 2 = memory type, 9 = device ordinal, 11 and 12 = start and size
+ * of the allocation; all others are 0. */
 NOGPU_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 {
 	int device, owner = frag_nogpu_owner(p);
@@ -60,7 +60,7 @@ NOGPU_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-/* What stands between <<< and >>> waits here for the launch, per thread. */
+/* The launch configuration (<<< >>>) is kept here until the launch, per thread. */
 struct dim3 {
 	unsigned x, y, z;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of entries.def, and what their answers are made of. */
+/* The functions of entries.def, and helpers for their answers. */
 #include "entries.h"
 #include "pretend/talk/reduce.h"
 
@@ -13,13 +13,13 @@
 
 #define DRIVER_VERSION 13000
 #define REFUSED "not supported by the pretended card of cufrag"
-#define NVML_P2P_NOT_SUPPORTED 5 /* as NVML says it of links that are not there */
+#define NVML_P2P_NOT_SUPPORTED 5 /* NVML's answer for links that do not exist */
 #define NVML_NOT_SUPPORTED 3
 #define CUPTI_NO_MORE_RECORDS 12 /* CUPTI_ERROR_MAX_LIMIT_REACHED */
 #define LT_RESULT_BYTES 96u	 /* cublasLtMatmulHeuristicResult_t */
-#define HANDLE_BYTES 4096u	 /* nobody looks inside, but some libraries copy descriptors */
+#define HANDLE_BYTES 4096u	 /* opaque, but some libraries copy descriptors */
 
-/* Those of nvrtc of CUDA 13.0. */
+/* supported by nvrtc of CUDA 13.0 */
 static const int architectures[] = { 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121 };
 
 int frag_nogpu_handle(void **out)
@@ -29,7 +29,7 @@ int frag_nogpu_handle(void **out)
 		    : NOGPU_OUT_OF_MEMORY; /* the libraries' "no resources" is 1, 2 or 3 */
 }
 
-/* With the first handle, cuBLAS loads its kernels: 79 to 113 ms in seven processes on H100s. */
+/* cuBLAS loads its kernels with the first handle: 79 to 113 ms in seven processes on H100s. */
 #define CUBLAS_NS 95000000u
 
 static int make_cublas(void **out)
@@ -58,7 +58,8 @@ static void give_bus(char *text, int len, int device)
 	snprintf(text, (size_t)len, "0000:%02x:00.0", frag_nogpu_number(device) + 1);
 }
 
-/* CUfunction_attribute: 0 = threads per block, 3 = bytes of local memory, 4 = registers, 5 and 6 = architecture of what the driver compiled for the card */
+/* CUfunction_attribute: 0 = threads per block, 3 = bytes of local memory, 4 = registers, 5 and 6 =
+ * PTX and binary version */
 static int kernel_attribute(int which, const void *kernel)
 {
 	const struct nogpu_card *c = frag_nogpu_card();
@@ -98,8 +99,9 @@ static void nvml_memory(const void *handle, uint64_t *total, uint64_t *left, uin
 }
 
 /*
- * A machine alone is in no fabric of several; cards before Hopper cannot be asked. Behind the version of NVML's
- * nvmlGpuFabricInfoV_t: 16 bytes of the cluster, status, clique, and a byte of the state, of which 0 is "not supported".
+ * A single machine is in no fabric; cards before Hopper do not support the query. After the
+ * version, nvmlGpuFabricInfoV_t has 16 bytes of cluster UUID, status, clique, and a byte of state,
+ * where 0 is "not supported".
  */
 static int fabric_of_one(unsigned char *out)
 {

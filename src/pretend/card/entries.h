@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries that others call: the runtime's, which the driver's names lead to, and those of the tests. */
+/* Entries that other files call: those of the runtime, to which the driver's names map, and those
+ * for tests. */
 #ifndef FRAG_NOGPU_ENTRIES_H
 #define FRAG_NOGPU_ENTRIES_H
 
@@ -7,7 +8,7 @@
 
 struct event; /* stream.c */
 
-/* What all functions of the table have in common is in entries.def; here are their declarations. */
+/* Declarations for the rows of entries.def. */
 #define NOTHING(name) NOGPU_DECLARE(int, name, (void));
 #define HANDLE(name, args) NOGPU_DECLARE(int, name, args);
 #define ANSWER(name, args, ...) NOGPU_DECLARE(int, name, args);
@@ -71,7 +72,8 @@ NOGPU_DECLARE(int, cudaUserObjectCreate,
 NOGPU_DECLARE(int, cudaUserObjectRelease, (void *object, unsigned count));
 NOGPU_DECLARE(int, cudaGraphRetainUserObject,
 	      (void *graph, void *object, unsigned count, unsigned flags));
-/* A number for a capture that begins; its graph, NULL: short of host memory; what it holds is let go (pre: not locked). */
+/* A number for a new capture; its graph (NULL: no host memory); releases the objects of the graph
+ * (pre: not locked). */
 uint64_t frag_nogpu_graph_number(void);
 void *frag_nogpu_graph(uint64_t number);
 void frag_nogpu_graph_drop(uint64_t number);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captured graphs: a launch does nothing, so a graph is only what it holds. Programs give it objects, whose destructors run
- * when the graph and all that was made of it to be launched are gone: so do NCCL's groups of PyTorch 2.15, whose captured
- * works keep tensors until then. A card runs destructors in a thread of its own; here they run before the call returns.
+ * Captured graphs. A launch does nothing, so a graph only holds references to user objects, whose
+ * destructors run when the graph and all its executables are destroyed: NCCL's groups of PyTorch
+ * 2.15 keep the tensors of captured works so long. A card runs destructors in a thread of its own;
+ * here they run before the call returns.
  *
- * A graph's handle begins with the number of its capture. While that goes on, the handle is the stream's (stream.c).
+ * A graph's handle begins with the number of its capture. During capture, the handle is the
+ * stream's (stream.c).
  */
 #include "entries.h"
 
@@ -18,7 +20,7 @@ struct object {
 	void *data;
 	unsigned count; /* of its references */
 };
-/* References that a graph has. */
+/* A graph's references to an object. */
 struct hold {
 	uint64_t number;
 	struct object *object;
@@ -55,7 +57,7 @@ static bool hold(uint64_t number, struct object *object, unsigned count)
 	return true;
 }
 
-/* pre: not locked, since the destructor frees memory */
+/* pre: not locked, because the destructor frees memory */
 static void release(struct object *object, unsigned count)
 {
 	{
@@ -69,7 +71,7 @@ static void release(struct object *object, unsigned count)
 	free(object);
 }
 
-/* One hold of the graph, out of the list; NULL: it has none. */
+/* Unlinks and returns one of the graph's holds, or NULL. */
 static struct hold *take_hold(uint64_t number)
 {
 	NOGPU_LOCKED;
@@ -134,7 +136,7 @@ NOGPU_ENTRY(int, cudaUserObjectRelease, (void *object, unsigned count))
 	release(object, count);
 	return NOGPU_OK;
 }
-#define GIVEN 1u /* the caller's references, which are the graph's from now on */
+#define GIVEN 1u /* the caller's references move to the graph */
 NOGPU_ENTRY(int, cudaGraphRetainUserObject,
 	    (void *graph, void *object, unsigned count, unsigned flags))
 {

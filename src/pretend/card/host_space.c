@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses of the host process. The driver asks the kernel for address space, so segments fill the holes that the program
- * leaves: a model that was made on the CPU and moves to the card makes room for itself, from the top down. What the process
- * maps and unmaps between two looks (/proc/self/maps) is done again in the address space of the simulated card.
+ * Address space of the host process. The driver maps through the kernel, so segments fill holes
+ * that the program leaves: a model that was made on the CPU and moves to the card makes room for
+ * itself, top down. Changes between two reads of /proc/self/maps are repeated in the address space
+ * of the simulated card.
  *
- * What was mapped before the card was opened lies above the context, as it does on a real card; holes in it from 32 MiB on are
- * taken for the driver's own.
+ * Mappings older than the card lie above the context, as on a real card; holes of 32 MiB and more
+ * among them are assumed to be the driver's own.
  *
  * Invariant: the list of a card is ascending and disjoint.
  */
@@ -21,15 +22,15 @@
 
 #include "lib/grow.h"
 
-#define AREA_GAP (64 * FRAG_GIB) /* below a hole of this size lies nothing that the kernel placed */
-/* What the driver's own libraries take first: between 96 and 160 MiB in four programs on an H200. */
+#define AREA_GAP (64 * FRAG_GIB) /* below a hole of this size, the kernel placed nothing */
+/* Taken first by the driver's own libraries: between 96 and 160 MiB in four programs on an H200. */
 #define DRIVER (128 * FRAG_MIB)
-#define ROOM (400 * FRAG_GIB) /* what is higher is not followed */
+#define ROOM (400 * FRAG_GIB) /* higher addresses are not followed */
 #define HOLE (32 * FRAG_MIB)
 
 struct held {
 	uint64_t begin, end;
-	frag_addr_t at; /* where the card's driver would see it; 0 = nowhere */
+	frag_addr_t at; /* its address for the card's driver; 0 = none */
 };
 
 struct list {
@@ -37,7 +38,7 @@ struct list {
 	size_t count, room;
 };
 
-static struct list spaces[NOGPU_CARDS_MAX]; /* empty: no look yet */
+static struct list spaces[NOGPU_CARDS_MAX]; /* empty: not read yet */
 
 static bool add(struct list *l, struct held h)
 {
@@ -47,15 +48,15 @@ static bool add(struct list *l, struct held h)
 	return true;
 }
 
-/* Adds a mapping, the lowest first, and joins neighbours. What is kept is the area that the kernel fills from the top, where libraries lie: no
- * large hole is in it. False: it is complete. */
+/* Adds a mapping, lowest first, and merges neighbours. Keeps only the area that the kernel fills
+ * from the top, where libraries lie, and which has no large hole. False: it is complete. */
 static bool join(struct list *now, uint64_t begin, uint64_t end)
 {
 	struct held *last = now->count ? &now->at[now->count - 1] : NULL;
 
 	if (last && begin - last->end > AREA_GAP) {
 		if (last->end > (uint64_t)(uintptr_t)join)
-			return false; /* what follows is the stack */
+			return false; /* only the stack follows */
 		now->count = 0;
 	}
 	if (now->count && last->end == begin)
@@ -65,7 +66,7 @@ static bool join(struct list *now, uint64_t begin, uint64_t end)
 	return now->count;
 }
 
-/* Linux 6.11: the mapping at an address or the next one above, as <linux/fs.h> declares it. */
+/* Linux 6.11: returns the mapping at an address or the next above, as declared in <linux/fs.h>. */
 struct procmap_query {
 	uint64_t size, flags, at, begin, end, not_asked[4];
 	uint32_t nor_these[4];
@@ -85,7 +86,8 @@ static bool ask(int fd, uint64_t at, uint64_t *begin, uint64_t *end)
 	return true;
 }
 
-/* Most of what was mapped still is: one call says so of a library with all its mappings (msync finds holes). */
+/* Most mappings are unchanged: one msync call confirms a library with all its mappings (it fails on
+ * holes). */
 static void look_by_queries(int fd, const struct list *before, struct list *now)
 {
 	uint64_t at = 0, begin, end;
@@ -101,7 +103,8 @@ static void look_by_queries(int fd, const struct list *before, struct list *now)
 	}
 }
 
-/* "BEGIN-END ...", both in hexadecimal. Read by hand: fscanf took longer than the kernel needs to write the file. */
+/* "BEGIN-END ...", both in hexadecimal. Parsed by hand: fscanf took longer than the kernel needs to
+ * write the file. */
 static bool parse(const char *line, uint64_t *begin, uint64_t *end)
 {
 	char *dash, *space;
@@ -124,7 +127,7 @@ static void look_by_text(FILE *f, struct list *now)
 	free(line);
 }
 
-/* What is mapped now. False: unknown. */
+/* Reads the current mappings. False: unknown. */
 static bool look(const struct list *before, struct list *now)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -160,7 +163,7 @@ static void give(struct frag_device *sim, const struct held *h, uint64_t begin, 
 		frag_sim_host_give(sim, h->at + (begin - h->begin), end - begin);
 }
 
-/* What of `before` is still there goes to `kept`, which has room; the rest is given back. */
+/* Moves those of `before` that still exist to `kept`, which has room; unmaps the rest. */
 static void keep(struct frag_device *sim, const struct list *before, const struct list *now,
 		 struct list *kept)
 {
@@ -192,7 +195,7 @@ static void take(struct frag_device *sim, struct list *kept, uint64_t begin, uin
 			(struct held){ begin, end, frag_sim_host_take(sim, end - begin) };
 }
 
-/* What is new, the highest first, as the kernel gave it. `kept` is no longer ascending then. */
+/* Maps the new ones, highest first, as the kernel placed them. `kept` is unsorted afterwards. */
 static void take_new(struct frag_device *sim, const struct list *now, struct list *kept)
 {
 	size_t k = kept->count;
@@ -225,7 +228,7 @@ void frag_nogpu_host_look(void *ctx)
 		*held = now;
 		return;
 	}
-	/* two ranges have parts in common, and between them, as often as one of them ends */
+	/* two lists overlap, and have gaps, at most once for each end of a range */
 	kept.room = 2 * held->count + 3 * now.count;
 	kept.at = frag_host_calloc(kept.room, sizeof(*kept.at));
 	if (kept.at) {
@@ -239,8 +242,9 @@ void frag_nogpu_host_look(void *ctx)
 }
 
 /*
- * Mapped by NVIDIA's libraries at their first work, which are not here: cuBLAS's at its first handle, cuDNN's at its first plan
- * (the latter: engines, heuristics, engines made at run time, graphs). Measured with CUDA 13.0, cuDNN 9.19 (results/nogpu/local_memory.md).
+ * Mapped by NVIDIA's libraries, which are absent here, at their first work: by cuBLAS at its first
+ * handle, by cuDNN at its first plan (engines, heuristics, run-time engines, graphs). Measured with
+ * CUDA 13.0, cuDNN 9.19 (results/nogpu/local_memory.md).
  */
 static const uint64_t mapped[NOGPU_LOADED_COUNT][4] = {
 	[NOGPU_LOADED_CUBLAS] = { 43 * FRAG_MIB, 32 * FRAG_MIB },

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of another process, by cudaIpc. What leaves a process lies in a file from then on (lent.h), at its distance from the first
- * address of the cards; whoever opens it maps the same pages, in an address range of its own that takes no memory of the card.
+ * Memory of another process, by cudaIpc. Exported memory moves into a file (lent.h), at its offset
+ * from the first address of the cards; an importer maps the same pages at new addresses, which
+ * takes no memory of its card.
  */
 #include "lent.h"
 
@@ -17,10 +18,10 @@ union handle {
 		uint64_t bytes, offset;
 		int process, file;
 	};
-	char all[64]; /* as long as CUDA's, which go by value */
+	char all[64]; /* CUDA's size, because it is passed by value */
 };
 
-/* One file for all: as long as the address space of the cards. pre: locked. */
+/* One sparse file for all, as long as the address space of the cards. pre: locked. */
 static int own_file(void)
 {
 	static int file = -1;
@@ -56,7 +57,7 @@ NOGPU_ENTRY(int, cudaIpcGetMemHandle, (union handle * out, void *p))
 	return NOGPU_OK;
 }
 
-/* The pages of the other process, or zeros. */
+/* Maps the pages of the other process, or zeros. */
 static void map_foreign(char *to, const union handle *h, uint64_t bytes)
 {
 	char path[64];
@@ -92,7 +93,7 @@ NOGPU_ENTRY(int, cudaIpcCloseMemHandle, (void *p))
 	frag_nogpu_forget(p, bytes);
 	return frag_nogpu_cuMemAddressFree(p, bytes);
 }
-/* Work takes no time: an event of another process has happened. */
+/* An event of another process is always complete: work takes no time. */
 NOGPU_ANSWER(cudaIpcGetEventHandle, (union handle * out, void *event), memset(out, 0, sizeof(*out)))
 NOGPU_VALUE(int, cudaIpcOpenEventHandle, (void **out, union handle h),
 	    frag_nogpu_cudaEventCreateWithFlags(out, 0))

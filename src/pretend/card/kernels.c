@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which machine code of a kernel the card runs. nvcc compiles a source file for several architectures and registers the
- * result together with the functions that launch its kernels. Libraries such as CUB ask which of these architectures runs
- * (cudaFuncGetAttributes), look it up among those that they were compiled for, and fail if it is another one. A card of
- * 8.9 runs the code for 8.6 where there is none for 8.9, so the capability of the card is no answer.
+ * Which machine code of a kernel the card runs. nvcc compiles a source file for several
+ * architectures and registers the result with the functions that launch its kernels. Libraries such
+ * as CUB ask which architecture runs (cudaFuncGetAttributes), look it up in their own list, and
+ * fail if it is not there. A card of 8.9 runs code for 8.6 if there is none for 8.9, so the card's
+ * capability is the wrong answer.
  *
- * Only the list of architectures is read, as nvcc 12 and 13 write it, and the names of kernels; kernels are never looked at.
+ * Only the list of architectures, as nvcc 12 and 13 write it, and the names of kernels are read.
  */
 #include "nogpu.h"
 
@@ -15,17 +16,18 @@
 #include "lib/addr_map.h"
 
 #define LIST_MAGIC 0xba55ed50u
-#define LIST_HEAD 16u  /* bytes: magic, version, bytes of the head, bytes behind it */
+#define LIST_HEAD 16u  /* bytes: magic, version, size of head, size of list */
 #define ENTRY_HEAD 48u /* bytes up to the end of the flags */
 #define KIND_PTX 1u
-#define THIS_ONLY (1u << 20) /* flag: code for exactly this architecture, as sm_90a */
+#define THIS_ONLY (1u << 20) /* flag: runs on exactly this architecture (sm_90a) */
 
 static int capability(void)
 {
 	return 10 * frag_nogpu_card()->major + frag_nogpu_card()->minor;
 }
 
-/* How much the card likes an entry: newest machine code, then newest PTX; else the oldest (PyTorch warns of such a card). */
+/* The loader's preference for an entry: newest machine code, then newest PTX; else the oldest
+ * (PyTorch warns of such a card). */
 static unsigned rank_of(const unsigned char *entry)
 {
 	const unsigned cc = (unsigned)capability();
@@ -67,10 +69,11 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f)
 					     : 0);
 }
 
-/* The handle of a source file is its architecture: its place in this array. Its functions follow before the next file's. */
+/* The handle of a source file is its architecture's place in this array. Its functions are
+ * registered before the next file. */
 static void *handles[FRAG_NOGPU_ARCHS][2];
 static _Atomic size_t files;
-/* That launch a kernel -> architecture + FRAG_NOGPU_ARCHS * file; -> the kernel's name. */
+/* Launching function -> architecture + FRAG_NOGPU_ARCHS * file, and -> the kernel's name. */
 static struct frag_addr_map functions, names;
 
 NOGPU_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
@@ -79,7 +82,7 @@ NOGPU_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
 	return handles[frag_nogpu_arch_of(fatbin)];
 }
 
-/* The last one of a function is kept: another was of a library that is gone. */
+/* A new entry replaces an old one, whose library was unloaded. */
 static void keep(struct frag_addr_map *m, const void *function, uint64_t value)
 {
 	struct frag_addr_cell *cell = frag_addr_map_find(m, (uintptr_t)function);
@@ -90,7 +93,7 @@ static void keep(struct frag_addr_map *m, const void *function, uint64_t value)
 		frag_addr_map_add(m, (uintptr_t)function, value);
 }
 
-/* 0: it was never registered. */
+/* 0: not registered. */
 static uint64_t kept(const struct frag_addr_map *m, const void *function)
 {
 	NOGPU_LOCKED;
@@ -118,7 +121,7 @@ const char *frag_nogpu_name_of(const void *function)
 
 bool frag_nogpu_loads(const void *function)
 {
-	static _Atomic bool loaded[1 << 14]; /* files beyond never are */
+	static _Atomic bool loaded[1 << 14]; /* later files count as not loaded */
 	uint64_t file = kept(&functions, function) / FRAG_NOGPU_ARCHS;
 
 	return file && file < FRAG_ARRAY_LEN(loaded) && !loaded[file] &&
@@ -129,7 +132,7 @@ bool frag_nogpu_loads(const void *function)
  * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
 NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 {
-	/* what was never registered was compiled for the card */
+	/* unregistered functions were compiled for the card */
 	int arch = (int)(kept(&functions, function) % FRAG_NOGPU_ARCHS)
 			   ?: frag_nogpu_adopted_arch(function) ?: capability();
 	const int registers = frag_nogpu_registers_by_name(frag_nogpu_name_of(function));

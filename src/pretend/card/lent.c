@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See lent.h. A file: its pages; then, for each GRAIN bytes of them, one byte with the origin of what lies there (enum Origin
- * of cufrag_values.cpp); then a struct tail.
+ * See lent.h. A file has its pages, one byte per GRAIN bytes of them with the origin of the values
+ * (enum Origin of cufrag_values.cpp), then a struct tail.
  */
 #include "lent.h"
 
@@ -15,19 +15,19 @@
 #include "lib/grow.h"
 #include "nogpu.h"
 
-#define GRAIN 512u /* as tensors are placed */
+#define GRAIN 512u /* alignment of tensors */
 
 struct tail {
 	uint64_t room;
 	long process;
 };
 
-/* Parts of the address space whose pages come from a file, this process's or another's. They may overlap. */
+/* Ranges whose pages come from a file, of this process or another. They may overlap. */
 struct part {
 	uint64_t low, high;
 	long process;
-	unsigned char *origins; /* of low and what follows; NULL: not known */
-	void *map;		/* in which they lie */
+	unsigned char *origins; /* from low on; NULL: unknown */
+	void *map;		/* mapping that contains them */
 	uint64_t map_bytes;
 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -37,7 +37,7 @@ static _Atomic size_t parts_count;
 
 /* ---- parts -------------------------------------------------------------------------------- */
 
-/* The last that was put there. pre: locked. */
+/* The range mapped last there. pre: locked. */
 static const struct part *part_at(uint64_t low, uint64_t high)
 {
 	for (size_t i = parts_count; i-- > 0;)
@@ -105,14 +105,14 @@ static bool note(uint64_t low, uint64_t bytes, int fd, uint64_t offset, const st
 	return true;
 }
 
-/* In place of what lies there. */
+/* Replaces the mapping at `at`. */
 static bool map_over(void *at, uint64_t bytes, int flags, int fd, uint64_t offset)
 {
 	int how = flags | MAP_NORESERVE | MAP_FIXED;
 	/* cppcheck-suppress invalidFunctionArg ; -1 is what anonymous memory takes */
 	const void *got = mmap(at, bytes, PROT_READ | PROT_WRITE, how, fd, (off_t)offset);
 
-	/* cppcheck-suppress memleak ; it is where it was asked to be */
+	/* it is mapped in place */
 	return got == at;
 }
 
@@ -123,7 +123,7 @@ static void drop(size_t i)
 	parts[i] = parts[--parts_count];
 }
 
-/* A part that reaches beyond stays: its first or last page may hold memory of a neighbour. */
+/* A range that reaches beyond stays: its first or last page may hold memory of a neighbour. */
 void frag_nogpu_unshare(void *p, uint64_t bytes)
 {
 	uint64_t low = (uint64_t)(uintptr_t)p, high = low + bytes;
@@ -143,7 +143,8 @@ void frag_nogpu_unshare(void *p, uint64_t bytes)
 
 /* ---- origins ------------------------------------------------------------------------------- */
 
-/* Those of [p, p + bytes), as far as one part has them; *count, 0 before: how many. NULL: not known. */
+/* Origins of [p, p + bytes), as far as one range has them; *count (0 before): how many. NULL:
+ * unknown. */
 static unsigned char *origins_of(const struct part *part, uint64_t low, uint64_t bytes,
 				 size_t *count)
 {
@@ -206,7 +207,7 @@ static uint64_t tail_at(uint64_t room)
 	return room + frag_round_up(room, GRAIN) / GRAIN;
 }
 
-/* A limit on files would end the program. */
+/* Beyond the limit on file sizes, a signal would end the program. */
 int lent_file(uint64_t room)
 {
 	const struct tail t = { room, getpid() };
@@ -232,7 +233,7 @@ static bool read_tail(int fd, struct tail *t)
 	       t->room < (uint64_t)end && tail_at(t->room) + sizeof(*t) == (uint64_t)end;
 }
 
-/* What the host has pages for. */
+/* Writes the pages that the host has. */
 static bool store(uint64_t low, uint64_t high, int fd, uint64_t offset)
 {
 	unsigned char there[1024];
@@ -273,5 +274,5 @@ void lent_take(void *to, uint64_t bytes, int fd, uint64_t offset)
 	if (fd >= 0 && read_tail(fd, &t) && offset + bytes <= t.room &&
 	    note((uint64_t)(uintptr_t)to, bytes, fd, offset, &t) &&
 	    !map_over(to, bytes, MAP_SHARED, fd, offset))
-		frag_nogpu_unshare(to, bytes); /* zeros, and nobody else's */
+		frag_nogpu_unshare(to, bytes); /* zeros, and private again */
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of a card that several processes have. Its pages come from a file without a name, which whoever is to have them
- * maps, too, so each sees what the others store. What lies there was computed, or was not, for all of them: the file says that
- * as well.
+ * Memory of a card that several processes share. Its pages come from an unnamed file that each of
+ * them maps. The file also records which values were computed.
  *
  *	fd = lent_file(room)			lent_give(p, bytes, fd, offset)
  *	... another process gets the file ...
- *	lent_take(to, bytes, fd, offset)	what lies at `to` is what lies at p
+ *	lent_take(to, bytes, fd, offset)	`to` and p share their pages
  *
- * How a process gives memory away is ipc.c's (cudaIpc) and vmm.c's (exported handles).
+ * How a process exports memory: ipc.c (cudaIpc) and vmm.c (exported handles).
  */
 #ifndef FRAG_NOGPU_LENT_H
 #define FRAG_NOGPU_LENT_H
@@ -17,20 +16,20 @@
 
 #define LENT_PAGE 4096u
 
-/* For offsets below `room`, of which only what is written takes memory. -1: there is none. */
+/* A sparse file for offsets below `room`. -1: none. */
 int lent_file(uint64_t room);
-/* Whole pages of this process come from the file from now on, and hold what they held. */
+/* Moves whole pages of this process, with their contents, into the file. */
 bool lent_give(void *p, uint64_t bytes, int fd, uint64_t offset);
-/* Whole pages come from the file of another process; if they cannot, they are zeros. */
+/* Maps whole pages of another process's file; zeros if that fails. */
 void lent_take(void *to, uint64_t bytes, int fd, uint64_t offset);
-/* How many parts of the address space several processes have: while it is 0, nobody needs to ask. */
+/* Number of shared ranges: while it is 0, callers can skip the other calls. */
 const _Atomic size_t *frag_nogpu_lent(void);
-/* The process whose memory it is. 0: this is nobody else's. */
+/* The process that owns shared memory. 0: not shared, or this one. */
 long lent_owner(const void *p);
-/* Where what lies there comes from (nogpu.h): of the worst known part. False: nobody else has it. */
+/* The least known origin (nogpu.h) in the range. False: not shared. */
 __attribute__((visibility("default"))) bool frag_nogpu_lent_origin(const void *p, uint64_t bytes,
 								   uint32_t *origin);
-/* lower: unless it is known less already. */
+/* lower: never raises an origin. */
 __attribute__((visibility("default"))) void
 frag_nogpu_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Local memory: stacks for as many threads as the card can run at once. A kernel that needs more than any before makes the driver
- * move all of it to a new place, and what it leaves becomes a hole in the address space (sim_place.c).
+ * Local memory: stacks for as many threads as the card can run at once. A kernel that needs more
+ * than all before makes the driver move all of it, which leaves a hole in the address space
+ * (sim_place.c).
  *
- * Measured on H100 (driver 580.159.04, CUDA 13.0, PyTorch 2.11.0, NCCL 2.28.9, 2026-11-27; results/nogpu/local_memory.md). A thread
- * takes its stack, 1,024 bytes at first, and 576 more; if any kernel of the same source file can fail an assertion or print, another
- * 352. Which of PyTorch's can is in their names: those that draw random numbers, concatenate, count up or work on lists of tensors
- * cannot, most others can. A kernel whose own stack is larger raises that of all; few do (igamma), and these are left out.
+ * Measured on H100 (driver 580.159.04, CUDA 13.0, PyTorch 2.11.0, NCCL 2.28.9, 2026-11-27;
+ * results/nogpu/local_memory.md). A thread takes its stack, 1,024 bytes at first, and 576 more; if
+ * any kernel of the same source file can fail an assertion or print, another 352. Names tell which
+ * of PyTorch's can: not those that draw random numbers, concatenate, count or work on lists of
+ * tensors, but most others. A kernel with a larger stack raises it for all; the few that do
+ * (igamma) are ignored.
  *
- * Kernels that the driver is given (Triton, CuPy) and those of CUDA's libraries are taken to need nothing; NCCL's need more than
- * PyTorch's.
+ * Kernels loaded by the driver (Triton, CuPy) and those of CUDA's libraries are assumed to need
+ * nothing; NCCL's need more than PyTorch's.
  */
 #include "nogpu.h"
 
@@ -18,7 +21,8 @@
 
 #include <frag/device.h>
 
-/* Of a thread, 576 and 352 among them, and what comes with the kernel and lies behind. */
+/* Bytes per thread, including the 576 and 352, and allocations that come with the kernel, placed
+ * after it. */
 static const struct {
 	unsigned thread_bytes;
 	uint64_t behind_bytes;
@@ -30,7 +34,7 @@ static const struct {
 	[NOGPU_LOCAL_SENDS] = { 2944, 2 * FRAG_MIB },
 };
 
-/* Parts of the names of kernels in files without an assertion, as many programs launch them first. */
+/* Parts of names of kernels whose files have no assertion, and which many programs launch first. */
 static const char *const calm[] = { "distribution_elementwise",
 				    "multi_tensor_apply",
 				    "CatArray",
@@ -74,7 +78,7 @@ void frag_nogpu_local(enum nogpu_local need)
 		frag_sim_local(sim, frag_nogpu_local_bytes(need), needs[need].behind_bytes);
 }
 
-/* The first kernel of PyTorch's also brings their code. */
+/* PyTorch's first kernel also loads the code of all. */
 static int launched(const void *function, void **parameters, void *stream)
 {
 	static atomic_bool done[2][NOGPU_CARDS_MAX];

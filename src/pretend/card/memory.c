@@ -2,15 +2,14 @@
 /*
  * Memory of the pretended cards: cudaMalloc and its kind, copies and fills.
  *
- * Each card is a simulated device, which says where memory lies and when there is none
- * left. Its addresses are shifted into two zones of this process's address space that
- * belong to the card, so that they can be read and written:
+ * Each card is a simulated device, which decides where memory lies and when it is full. Its
+ * addresses are shifted into two zones of this process's address space, so that they can be read
+ * and written:
  *
  *	BASE + ordinal * SHARE		segments, SHARE / 3
  *	… + SHARE / 3			reservations, 2 SHARE / 3
  *
- * The host gives pages to what is written and to nothing else. Giving a segment back
- * drops its pages.
+ * Only written pages take host memory; freeing a segment drops them.
  *
  * Invariant: ranges[] holds the live segments and reservations, ascending, disjoint.
  */
@@ -32,7 +31,7 @@
 #include "lib/bisect.h"
 #include "lib/grow.h"
 
-#define BASE 0x100000000000ull /* 16 TiB: below it nothing of Linux lies but the program */
+#define BASE 0x100000000000ull /* 16 TiB: on Linux, only the program itself lies below */
 /* Edges of the simulated zones: segments lie below the first, reservations above the second. */
 #define SIM_TOP 0x7f8000000000ull
 #define SIM_LOW 0x300000000ull
@@ -62,7 +61,7 @@ static uint64_t zone_base(int ordinal, enum nogpu_zone zone)
 	return BASE + (uint64_t)ordinal * share + (zone == NOGPU_RESERVATIONS ? share / 3 : 0);
 }
 
-/* Segments among the reservations lie at the low end of their zone: below all others, as on a card. */
+/* Segments in the zone of reservations lie at its low end, below all others, as on a card. */
 void *frag_nogpu_out(int ordinal, enum nogpu_zone zone, frag_addr_t addr)
 {
 	uint64_t base = zone_base(ordinal, zone);
@@ -93,7 +92,7 @@ int frag_nogpu_owner(const void *p)
 	return at < NOGPU_SPACE_BYTES ? (int)(at / share_bytes()) : -1;
 }
 
-/* Not an answer of the card's: the program would take it for one that is full. */
+/* Aborts, because the program would take an error code for a full card. */
 static void __attribute__((noreturn)) fail_space(void)
 {
 	dprintf(STDERR_FILENO,
@@ -103,7 +102,7 @@ static void __attribute__((noreturn)) fail_space(void)
 	_exit(4);
 }
 
-/* NULL: no memory, or (unless it must) no address space. */
+/* NULL: no memory, or (unless `must`) no address space. */
 static struct frag_device *sim_of(int ordinal, bool must)
 {
 	const struct nogpu_card *c = frag_nogpu_card();
@@ -127,7 +126,7 @@ static struct frag_device *sim_of(int ordinal, bool must)
 			fail_space();
 		return NULL;
 	}
-	/* huge pages give 2 MiB of host memory to each small copy */
+	/* else each small copy takes 2 MiB of host memory */
 	madvise(got, share_bytes(), frag_nogpu_in_full() ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	if (got != at || frag_sim_open(&cfg, &sims[ordinal], NULL)) {
 		munmap(got, share_bytes());
@@ -158,7 +157,7 @@ void frag_nogpu_hold(uint64_t bytes)
 
 /* ---- live ranges ------------------------------------------------------------------- */
 
-/* First range that ends above addr. */
+/* The first range that ends above addr. */
 static size_t range_after(uint64_t addr)
 {
 	size_t at;
@@ -193,7 +192,7 @@ bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device)
 	return true;
 }
 
-/* pre: locked. NULL: p is in none. */
+/* The range that contains p, or NULL. pre: locked. */
 static const struct range *range_of(const void *p)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)p;
@@ -243,7 +242,8 @@ void frag_nogpu_clear(void *p, uint64_t bytes)
 	memset((void *)(uintptr_t)high, 0, end - high);
 }
 
-/* Where the death of its parent would kill this process, as SGLang's, it ends it instead: a kill loses the recording. */
+/* If its parent's death would kill this process (SGLang), asks for SIGTERM: SIGKILL loses the
+ * recording. */
 static void end_with_parent(void)
 {
 	int number = 0;
@@ -252,8 +252,8 @@ static void end_with_parent(void)
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
-/* A process that took memory of a card leaves PID.begun where recordings go; who writes its recording
- * takes it away. So cufrag can say which was lost. pre: locked. */
+/* A process that took memory of a card leaves PID.begun in the folder of recordings; whoever writes
+ * its recording removes it, so cufrag can report lost ones. pre: locked. */
 void frag_nogpu_mark_begun(void)
 {
 	static int marked;
@@ -273,7 +273,8 @@ void frag_nogpu_mark_begun(void)
 
 /* ---- segments ---------------------------------------------------------------------- */
 
-/* What cudaMalloc takes the host, with work handed out: medians of 1,600 segments in jobs on two H200 (results/nogpu/durations.md). */
+/* What cudaMalloc costs the host while work is in flight: median of 1,600 segments in jobs on two
+ * H200 (results/nogpu/durations.md). */
 #define SEGMENT_NS 150000u
 #define SEGMENT_MIB_NS 450u
 
@@ -295,7 +296,7 @@ static int take_segment(void **out, uint64_t bytes)
 	return NOGPU_OUT_OF_MEMORY;
 }
 
-/* for_nothing: the answer to a request of no bytes. */
+/* for_nothing: the result for a request of 0 bytes. */
 static int allocate(void **out, uint64_t bytes, int for_nothing)
 {
 	NOGPU_LOCKED;
@@ -306,12 +307,12 @@ static int allocate(void **out, uint64_t bytes, int for_nothing)
 
 NOGPU_VALUE(int, cudaMalloc, (void **out, size_t bytes),
 	    frag_nogpu_error(allocate(out, bytes, NOGPU_OK)))
-/* A call of the driver leaves the runtime's last error alone. */
+/* The driver's calls leave the runtime's last error alone. */
 NOGPU_VALUE(int, cuMemAlloc_v2, (void **out, size_t bytes),
 	    allocate(out, bytes, NOGPU_INVALID_VALUE))
 
-/* Nobody tells which of it kernels touch, or when: all of it is on the card from the start, as far as there is room, and
- * goes to the host where other memory needs the place. */
+/* Kernels do not run, so accesses to managed memory are unknown: all of it is on the card from the
+ * start, as far as there is room, and moves to the host when other memory needs the room. */
 static int take_managed(void **out, uint64_t bytes)
 {
 	NOGPU_LOCKED;
@@ -405,7 +406,7 @@ NOGPU_ENTRY(int, cudaFreeHost, (void *p))
 	return NOGPU_OK;
 }
 
-/* ---- what an address is -------------------------------------------------------------- */
+/* ---- pointer attributes -------------------------------------------------------------- */
 
 struct pointer_attributes {
 	int type, device; /* 0 unregistered, 1 host, 2 device, 3 managed */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudaMallocAsync on the pretended cards: pools of the simulated device (src/device/sim/sim_mempool.c), one by default for
- * each card and those that the program makes. Their blocks lie in the zone of reservations. A stream is a small number there.
- * The release threshold is that at the pool's first block. A block is given back at the moment, by the modelled clock, when the stream
- * has done its work: before it, the pool moves no page of it.
+ * cudaMallocAsync on the pretended cards: pools of the simulated device
+ * (src/device/sim/sim_mempool.c), a default one for each card and those of the program. Blocks lie
+ * in the zone of reservations; streams are small numbers there. The release threshold is read at a
+ * pool's first block. A freed block counts as free from the moment, on the modelled clock, when its
+ * stream has done its work; until then the pool moves none of its pages.
  */
 #include "nogpu.h"
 
@@ -21,9 +22,9 @@ enum { RELEASE_THRESHOLD = 4, RESERVED, RESERVED_HIGH, USED, USED_HIGH };
 
 struct pool {
 	int device;
-	uint64_t id; /* of the simulated device; 0: nothing was asked of it */
+	uint64_t id; /* of the simulated device; 0: not used yet */
 	uint64_t threshold;
-	uint64_t used_bytes; /* as asked for */
+	uint64_t used_bytes; /* as requested */
 	uint64_t reserved_high, used_high;
 };
 
@@ -179,7 +180,7 @@ static int set_current(int device, struct pool *p)
 NOGPU_VALUE(int, cudaDeviceSetMemPool, (int device, void *pool), set_current(device, pool))
 NOGPU_VALUE(int, cuDeviceSetMemPool, (int device, void *pool), set_current(device, pool))
 
-/* A pool of the current card: which one the properties name is not looked at. */
+/* A pool of the current card; the location in the properties is ignored. */
 static int make_pool(void **out)
 {
 	struct pool *p = calloc(1, sizeof(*p));
@@ -192,7 +193,7 @@ static int make_pool(void **out)
 NOGPU_VALUE(int, cudaMemPoolCreate, (void **out, const void *properties), make_pool(out))
 NOGPU_VALUE(int, cuMemPoolCreate, (void **out, const void *properties), make_pool(out))
 
-/* Blocks may outlive their pool, so what says whose they are stays. */
+/* Keeps the owner table: blocks may outlive their pool. */
 static int end_pool(struct pool *p)
 {
 	NOGPU_LOCKED;
@@ -214,7 +215,7 @@ static int read_pool(const struct pool *p, int which, void *value)
 				 p->used_high };
 
 	if (which < RELEASE_THRESHOLD)
-		*(int *)value = 1; /* may blocks be reused, by three ways: yes */
+		*(int *)value = 1; /* all three kinds of reuse are on */
 	else if (which <= USED_HIGH)
 		*(uint64_t *)value = all[which - RELEASE_THRESHOLD];
 	return which <= USED_HIGH ? NOGPU_OK : NOGPU_INVALID_VALUE;
@@ -225,7 +226,7 @@ NOGPU_VALUE(int, cudaMemPoolGetAttribute, (void *pool, int which, void *value),
 NOGPU_VALUE(int, cuMemPoolGetAttribute, (void *pool, int which, void *value),
 	    read_pool(pool, which, value))
 
-/* A mark is set to 0, which means what there is now. */
+/* A high-water mark is set to 0, which resets it to the current figure. */
 static int set_pool(struct pool *p, int which, const void *value)
 {
 	NOGPU_LOCKED;

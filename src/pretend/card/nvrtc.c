@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that are compiled while the program runs, as by torch.jit: an image that says where the source lies. They do nothing, and no
- * operator made what they store, so nobody knows it: else what lay there before would pass for a computed value. What they store
- * stands in the source, as NAME[...] = .
+ * Kernels compiled at run time, as by torch.jit: the image only holds a pointer to the source. They
+ * do nothing, and bypass the dispatcher, so what they store must be marked unknown: stale memory
+ * would pass for computed values. The source shows what they store: NAME[...] = .
  */
 #include "entries.h"
 
@@ -20,7 +20,7 @@ NOGPU_ENTRY(int, nvrtcCreateProgram, (void **out, const char *source))
 	int rc = frag_nogpu_handle(out);
 
 	if (!rc)
-		*(char **)*out = strdup(source); /* modules keep it */
+		*(char **)*out = strdup(source); /* modules keep a pointer to it */
 	return rc;
 }
 
@@ -48,7 +48,7 @@ static bool in_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Behind the next one of this word. NULL: there is none. */
+/* Pointer past the next occurrence of the word, or NULL. */
 static const char *behind_word(const char *begin, const char *word)
 {
 	size_t length = strlen(word);
@@ -82,7 +82,7 @@ static bool stores(const char *body, const char *name)
 	return false;
 }
 
-/* The last word of a parameter, if that is a pointer. */
+/* The name of a parameter, its last word, if it is a pointer. */
 static bool pointer_name(const char *from, const char *to, char name[NAME_BYTES])
 {
 	const char *begin;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many blocks of a kernel a multiprocessor runs at once. Transformer Engine takes a workspace for as many in the backward pass
- * of each norm. CUDA's rules (its occupancy calculator); they agree with all 279 answers of an H200 from which the registers in
- * norm_registers.def come. Of other kernels that a library brings the registers are not known.
+ * How many blocks of a kernel a multiprocessor runs at once: Transformer Engine sizes a workspace
+ * by it in the backward pass of each norm. The rules of CUDA's occupancy calculator; they agree
+ * with all 279 answers of an H200 from which norm_registers.def comes. For kernels of other
+ * libraries, the registers are unknown.
  */
 #include "nogpu.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define WARP 32 /* threads */
-#define QUARTER \
-	16384 /* registers: each quarter of a multiprocessor has its own, and runs whole warps */
-#define REGISTER_UNIT 256 /* registers that a warp gets at once */
+#define WARP 32	      /* threads */
+#define QUARTER 16384 /* registers: each quarter of a multiprocessor has its own, for whole warps */
+#define REGISTER_UNIT 256 /* granularity of a warp's registers */
 #define SHARED_UNIT 128	  /* bytes */
 
 static const struct norm {
@@ -24,8 +24,8 @@ static const struct norm {
 #include "norm_registers.def"
 };
 
-/* Mangled: "…21rmsnorm_bwd_tuned_kernelINS0_13Kernel_traitsI13__nv_bfloat16…Lj2048E…Lb0EEE…", kernel, type, width, and whether a
- * gradient is added. */
+/* Mangled: "…21rmsnorm_bwd_tuned_kernelINS0_13Kernel_traitsI13__nv_bfloat16…Lj2048E…Lb0EEE…":
+ * kernel, type, width, and whether it adds a gradient. */
 int frag_nogpu_registers_by_name(const char *name)
 {
 	static const char traits[] = "_kernelINS0_13Kernel_traitsI";
@@ -59,7 +59,7 @@ int frag_nogpu_blocks_per_sm(int registers, int threads, uint64_t shared_bytes)
 	const int warp = (int)frag_round_up((uint64_t)registers * WARP, REGISTER_UNIT);
 	int most = FRAG_MIN(c->blocks_per_sm, c->threads_per_sm / WARP / warps);
 
-	/* from capability 8.0 on, the system has 1 KiB of each block's */
+	/* from capability 8.0 on, the system reserves 1 KiB per block */
 	shared_bytes = frag_round_up(shared_bytes + (c->major >= 8 ? FRAG_KIB : 0), SHARED_UNIT);
 	most = FRAG_MIN(most, QUARTER / warp * 4 / warps);
 	if (shared_bytes)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CUDA runtime inside of a library of the program: its functions are replaced where they lie in memory. Each begins with a
- * jump to the entry that stands for it. Which functions, and why these: python/cufrag_static.py.
+ * A static CUDA runtime in one of the program's libraries: its functions are patched in memory,
+ * each with a jump to its entry. Which functions, and why: python/cufrag_static.py.
  *
- * x86-64 only, as all of the pretended card.
+ * x86-64 only, as is all of the pretended card.
  */
 #include "nogpu.h"
 
@@ -18,7 +18,8 @@
 
 #define PATCH_BYTES 24u
 
-/* Code that goes to the entry for a function, or says its name and gives the error. Returns its length. */
+/* Machine code that jumps to a function's entry, or reports its name and returns the error. Returns
+ * its length. */
 static size_t jump(unsigned char *code, const char *name, int major)
 {
 	const void *to = frag_nogpu_entry(name, major);
@@ -63,8 +64,8 @@ bool frag_nogpu_replace(void *function, const void *original, size_t bytes, cons
 /* ---- which libraries are new -------------------------------------------------------------------------- */
 
 struct loaded {
-	uint64_t count, adds; /* adds: also of what was unloaded since */
-	FILE *out;	      /* gets the rest */
+	uint64_t count, adds; /* adds: includes libraries unloaded since */
+	FILE *out;	      /* receives the list */
 	uint64_t skip;
 };
 
@@ -99,16 +100,17 @@ const char *frag_nogpu_loaded(void)
 	return text;
 }
 
-/* ---- its kernels, which were registered before ------------------------------------------------------ */
+/* ---- its kernels, which it registered before patching
+ * ------------------------------------------------- */
 
 #define ADOPTED_MAX 1024u
 static struct {
 	uint64_t first, end;
 	int arch;
 } adopted[ADOPTED_MAX];
-static atomic_size_t adopted_count; /* grows only */
+static atomic_size_t adopted_count; /* only grows */
 
-/* The lowest of all source files: which of them has a function cannot be told. */
+/* The lowest of all source files, because a function cannot be matched to its file. */
 void frag_nogpu_adopt(uint64_t first, uint64_t end, const struct frag_nogpu_fatbin *files,
 		      size_t count)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C library's functions that take a path, but for those that open files and list folders; see held.h. */
+/* The C library's functions with a path, except those that open files or list folders; see
+ * held.h. */
 #include "held.h"
 
 #include <alloca.h>
@@ -14,14 +15,14 @@
 #include <sys/xattr.h>
 #include <utime.h>
 
-/* they are declared with attributes of their own, which these definitions need not repeat */
-#ifndef __clang__ /* which has no such warning */
+/* their declarations have attributes that these definitions need not repeat */
+#ifndef __clang__ /* no such warning */
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
 #endif
 
-/* ---- one path, which is read or changed ----------------------------------------------------------- */
+/* ---- calls with one path --------------------------------------------------------------------- */
 
-/* Behind the parameters, of which one is `path`, and `dir` where there is one: the arguments. */
+/* Variadic part: the arguments of the original, in which `path` and `dir` are replaced. */
 #define FRAG_CALL_AT(type, name, how, parameters, before, ...) \
 	FRAG_EXPORT type name parameters; \
 	type name parameters \
@@ -76,7 +77,7 @@ FRAG_CALL(int, lsetxattr, CHANGE_LINK,
 FRAG_CALL(int, removexattr, CHANGE, (const char *path, const char *name), path, name)
 FRAG_CALL(int, lremovexattr, CHANGE_LINK, (const char *path, const char *name), path, name)
 
-/* ---- descriptors: a file that is only read can be changed through them, too ------------------------- */
+/* ---- descriptors: a file opened for reading can still be changed through them ---------------- */
 
 static const char *path_of_fd(struct place *p, int fd)
 {
@@ -120,14 +121,14 @@ FRAG_EXPORT int utimensat(int dir, const char *path, const struct timespec t[2],
 {
 	struct place p;
 
-	__asm__("" : "+r"(path)); /* declared as never NULL, which it may be */
+	__asm__("" : "+r"(path)); /* declared nonnull, but can be NULL */
 	if (!path || (flags & AT_EMPTY_PATH && !*path))
 		return futimens(dir, t);
 	path = frag_held_path(&p, &dir, path, LINK(CHANGE, flags));
 	return path ? (int)FRAG_SYS(utimensat, dir, path, t, flags) : -1;
 }
 
-/* ---- stat: a folder keeps its inode, and is as new as what the program put there --------------------- */
+/* ---- stat: a folder keeps its inode, with the mtime of its copy ------------------------------ */
 
 static void renew(const char *user, struct stat *st)
 {
@@ -161,7 +162,7 @@ FRAG_STAT(fstatat, LINK(READ, flags), (int dir, const char *path, struct stat *s
 	  dir, path, st, flags)
 FRAG_STAT(fstatat64, LINK(READ, flags), (int dir, const char *path, struct stat64 *st, int flags), ,
 	  dir, path, st, flags)
-/* of programs that were built for older C libraries */
+/* for programs built with older C libraries */
 FRAG_STAT(__xstat, READ, (int v, const char *path, struct stat *st), int dir = AT_FDCWD, v, path,
 	  st)
 FRAG_STAT(__xstat64, READ, (int v, const char *path, struct stat64 *st), int dir = AT_FDCWD, v,
@@ -180,7 +181,7 @@ FRAG_CALL_AT(int, statx, LINK(READ, flags),
 	      struct statx *restrict st),
 	     , dir, path, flags, mask, st)
 
-/* ---- links and where they lead -------------------------------------------------------------------------- */
+/* ---- links: making and reading them ---------------------------------------------------------- */
 
 static ssize_t read_link_at(int dir, const char *path, char *to, size_t room)
 {
@@ -249,9 +250,9 @@ FRAG_EXPORT char *getcwd(char *to, size_t room)
 	return here;
 }
 
-/* ---- new and vanishing names ---------------------------------------------------------------------------- */
+/* ---- creating and removing names ------------------------------------------------------------- */
 
-/* What makes a name: `to` is where. */
+/* Calls that create a name; `to` is its path. */
 #define FRAG_MAKE(name, parameters, before, call) \
 	FRAG_EXPORT int name parameters \
 	{ \
@@ -304,7 +305,7 @@ FRAG_EXPORT int link(const char *old, const char *path)
 	return linkat(AT_FDCWD, old, AT_FDCWD, path, 0);
 }
 
-/* May names in its folder be changed? */
+/* Is its folder writable? */
 static int may_rename(const struct place *p)
 {
 	char folder[PATH_MAX];
@@ -333,7 +334,7 @@ FRAG_EXPORT int unlinkat(int dir, const char *path, int flags)
 			       ? -1
 			       : (int)FRAG_SYS(unlinkat, dir, path, flags);
 	if (!p.mode)
-		return (int)FRAG_SYS(unlinkat, AT_FDCWD, p.up, flags); /* says why not */
+		return (int)FRAG_SYS(unlinkat, AT_FDCWD, p.up, flags); /* sets errno */
 	if (S_ISDIR(p.mode) != folder)
 		return errno = folder ? ENOTDIR : EISDIR, -1;
 	if (may_rename(&p))
@@ -358,7 +359,7 @@ FRAG_EXPORT int remove(const char *path)
 	return rc && errno == EISDIR ? unlinkat(AT_FDCWD, path, AT_REMOVEDIR) : rc;
 }
 
-/* Is it possible to put a in place of b? 0, or -1 and errno. */
+/* Can a replace b? 0, or -1 and errno. */
 static int may_replace(const struct place *a, const struct place *b, unsigned flags)
 {
 	if (!a->mode)
@@ -382,7 +383,7 @@ static int prepare_rename(struct place *a, struct place *b, unsigned flags)
 		return frag_held_copy_all(b);
 	if (!b->mode)
 		return frag_held_make_room(b);
-	/* its folder is there, and b itself need not be copied */
+	/* its folder exists; b itself need not be copied */
 	return frag_held_copy_folder_of(b->user);
 }
 
@@ -417,7 +418,7 @@ FRAG_EXPORT int rename(const char *old, const char *path)
 	return renameat2(AT_FDCWD, old, AT_FDCWD, path, 0);
 }
 
-/* ---- sockets: a name that fits ---------------------------------------------------------------------------- */
+/* ---- sockets: names that fit ----------------------------------------------------------------- */
 
 #define FRAG_SOCKET(name, making) \
 	FRAG_EXPORT int name(int fd, const struct sockaddr *at, socklen_t n) \
@@ -446,7 +447,7 @@ FRAG_EXPORT int rename(const char *old, const char *path)
 FRAG_SOCKET(bind, true)
 FRAG_SOCKET(connect, false)
 
-/* ---- programs and libraries that it made -------------------------------------------------------------------- */
+/* ---- running programs and loading libraries that it made ------------------------------------- */
 
 static void *open_library(void *(*next)(const char *, int), const char *path, int flags)
 {
@@ -456,7 +457,7 @@ static void *open_library(void *(*next)(const char *, int), const char *path, in
 	return next(frag_held_path(&p, &dir, path, READ), flags);
 }
 
-/* The loader is called as the last thing, so that it sees who asked: it searches the folders of that library. */
+/* A tail call, because the loader searches the RUNPATH of its caller. */
 FRAG_EXPORT void *dlopen(const char *path, int flags)
 {
 	static void *function;
@@ -467,7 +468,7 @@ FRAG_EXPORT void *dlopen(const char *path, int flags)
 						      : next(path, flags);
 }
 
-/* Linked statically, or with other rights than ours: it does not load this library. */
+/* Static, or with other privileges: this library is not loaded into it. */
 static bool is_unseen(int fd)
 {
 	Elf64_Ehdr head;
@@ -509,7 +510,7 @@ static size_t count(char *const *list)
 	return n;
 }
 
-/* A program that is started with other variables than ours gets these, too. */
+/* Adds our variables to the environment of a program. */
 #define WITH_OURS(given) \
 	(frag_held ? frag_held_variables(given, count(given), \
 					 alloca((count(given) + 4) * sizeof(char *))) \

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listing folders; see held.h. A folder that is on disk and in up is read from disk first, without what the program removed or copied,
- * then from up. (The C library's own glob, ftw and fts list what lies on disk.)
+ * Listing folders; see held.h. A folder on disk and in up is read from disk first, without removed
+ * and copied entries, then from up. (The C library's own glob, ftw and fts only see the disk.)
  */
 #include "held.h"
 
 #include <dirent.h>
 
-#ifndef __clang__ /* which has no such warning */
+#ifndef __clang__ /* no such warning */
 #pragma GCC diagnostic ignored "-Wmismatched-dealloc"
 #endif
 
 #define STREAMS 256u
 
 static struct stream {
-	DIR *disk; /* as the program has it; NULL: a free entry */
-	DIR *up;   /* NULL: only removed files */
+	DIR *disk; /* the program's handle; NULL: a free entry */
+	DIR *up;   /* NULL: only hidden entries */
 	bool second;
 	char user[PATH_MAX];
 } * streams[STREAMS];
-static unsigned used; /* of them, at most */
+static unsigned used; /* number of entries ever used */
 
 #define FRAG_NEXT(type, name) \
 	static type next_##name(DIR *dir) \
@@ -50,7 +50,7 @@ static struct stream *stream_of(DIR *dir)
 	return NULL;
 }
 
-/* `disk` is open on the folder on disk. */
+/* `disk` is the open folder on disk. */
 static DIR *merge(const struct place *p, DIR *disk)
 {
 	struct stream *s = disk ? calloc(1, sizeof(*s)) : NULL, *none = NULL;
@@ -204,7 +204,7 @@ bool frag_held_is_empty(const char *user)
 	return !e;
 }
 
-/* What was copied before is found in up. */
+/* Files copied earlier are in up. */
 int frag_held_copy_all(struct place *p)
 {
 	char path[2 * PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening and writing files; see held.h. What is opened for reading goes into the list of read_files.c. */
+/* Opening and writing files; see held.h. Files opened for reading are noted by read_files.c. */
 #include "held.h"
 
 #include <spawn.h>
@@ -10,7 +10,7 @@
 
 #include "read_files.h"
 
-/* "/proc/self/fd/N" of a file leads to that file. */
+/* Resolves "/proc/self/fd/N" to the file's path. */
 static const char *behind_descriptor(const char *path, char *target)
 {
 	ssize_t n = strncmp(path, "/proc/self/fd/", 14)
@@ -60,7 +60,7 @@ static const char *path_to_open(struct place *p, int *dir, const char *path, int
 	return path_to_write(p, dir, path, flags);
 }
 
-/* As it is opened for the program. */
+/* Returns the descriptor to the program. */
 static int opened(int fd, int flags)
 {
 	if (fd >= 0 && (flags & O_ACCMODE) != O_WRONLY && !(flags & (O_TRUNC | O_PATH)))
@@ -83,8 +83,8 @@ static int open_at(int dir, const char *path, int flags, mode_t mode)
 		      flags);
 }
 
-/* they are declared with attributes of their own, which these definitions need not repeat */
-#ifndef __clang__ /* which has no such warning */
+/* their declarations have attributes that these definitions need not repeat */
+#ifndef __clang__ /* no such warning */
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
 #endif
 #define FRAG_OPEN(name, parameters, ...) \
@@ -98,7 +98,7 @@ static int open_at(int dir, const char *path, int flags, mode_t mode)
 		va_end(ap); \
 		return open_at(__VA_ARGS__, flags, mode); \
 	}
-/* What is compiled with _FORTIFY_SOURCE comes to the second kind. */
+/* With _FORTIFY_SOURCE, programs call the second name. */
 #define FRAG_OPEN_PLAIN(name, parameters, ...) \
 	FRAG_EXPORT int name parameters; \
 	int name parameters \
@@ -126,7 +126,7 @@ static int flags_of(const char *mode)
 	       (strchr(mode, 'x') ? O_EXCL : 0);
 }
 
-/* The C library opens it itself: O_EXCL was looked after for what lies on disk. */
+/* The C library opens it; O_EXCL was already checked against the disk. */
 #define FRAG_FOPEN(name, parameters, type, ...) \
 	FRAG_EXPORT FILE *name parameters \
 	{ \
@@ -151,7 +151,7 @@ FRAG_FOPEN(freopen, (const char *restrict path, const char *restrict mode, FILE 
 FRAG_FOPEN(freopen64, (const char *restrict path, const char *restrict mode, FILE *restrict old),
 	   (const char *, const char *, FILE *), mode, old)
 
-/* The child's C library opens it, so what it opens is decided here. */
+/* The child's C library opens it, so the path is decided here. */
 FRAG_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t *restrict actions,
 						 int fd, const char *restrict path, int flags,
 						 mode_t mode)
@@ -167,7 +167,7 @@ FRAG_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t *res
 		    : errno;
 }
 
-/* ---- new names: the C library's own functions would not come to ours ----------------------------- */
+/* ---- temporary names: the C library's own functions would bypass ours ------------------------ */
 
 static int make_new(char *name, int behind, int flags, bool folder)
 {
@@ -209,7 +209,7 @@ FRAG_MAKE_TEMP(mkstemps64, (char *path, int behind), behind, 0)
 FRAG_MAKE_TEMP(mkostemps, (char *path, int behind, int flags), behind, flags)
 FRAG_MAKE_TEMP(mkostemps64, (char *path, int behind, int flags), behind, flags)
 
-/* ---- writing: as much as --writes-max allows ------------------------------------------------------- */
+/* ---- writing: up to --writes-max ------------------------------------------------------------- */
 
 #define FRAG_WRITE(type, name, parameters, fd, bytes, none, ...) \
 	FRAG_EXPORT type name parameters \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a path of the program is: on disk, in a copy, or nowhere; see held.h. Calls the kernel itself, as the C library's functions are ours. */
+/* Where a program's path leads: to disk, to a copy, or nowhere; see held.h. Calls the kernel
+ * directly, because the C library's functions are replaced. */
 #include "held.h"
 
 #include <ftw.h>
@@ -10,10 +11,9 @@
 
 struct frag_held_state *frag_held;
 
-static char root[2048],
-	not_held[8192]; /* without a slash at the end; entries that each end with ':' */
+static char root[2048], not_held[8192]; /* without trailing slashes; each entry ends with ':' */
 static size_t root_len;
-/* Folders in which nothing is held, as of a number of changes: hashes of both. */
+/* Cache of folders without held entries: hashes of path and number of changes. */
 static uint64_t clean[CLEAN_SLOTS];
 
 FRAG_EXPORT void cufrag_held_into(const char *folder);
@@ -30,7 +30,7 @@ static bool is_exempt(const char *path)
 
 /* ---- names of the overlay ------------------------------------------------------------------- */
 
-/* What is too long for the kernel becomes a descriptor of its first half and the rest. */
+/* A path that is too long for the kernel becomes a descriptor of its first half, and the rest. */
 static void shorten(char *path)
 {
 	static __thread int last[4] = { -1, -1, -1, -1 };
@@ -122,7 +122,7 @@ void frag_held_hide(const char *user)
 
 /* ---- where a path leads ---------------------------------------------------------------------- */
 
-/* As the program sees it. *deep: there may be something in up below this. */
+/* readlink as the program sees it. *deep: up may have entries below. */
 static ssize_t read_merged(const char *user, char *to, bool *deep)
 {
 	char up[2 * PATH_MAX];
@@ -165,7 +165,7 @@ static bool begin_at(char *user, int dir)
 	return true;
 }
 
-/* Makes p->user. Beyond a name that is not there, the rest is taken as it is written. */
+/* Resolves p->user. After a missing component, the rest is taken literally. */
 static bool walk(struct place *p, int dir, const char *path, bool links)
 {
 	char rest[2 * PATH_MAX], link[PATH_MAX], *at = rest;
@@ -205,13 +205,13 @@ static bool walk(struct place *p, int dir, const char *path, bool links)
 			return errno = ELOOP, false;
 		p->user[*link == '/' ? 0 : n] = '\0';
 		deep = true;
-		strcat(link, at); /* a link and the rest are each below PATH_MAX */
+		strcat(link, at); /* both parts are below PATH_MAX */
 		at = strcpy(rest, link);
 	}
 	return true;
 }
 
-/* A second name of a file that has a copy: it has the same. */
+/* Another hard link to a copied file shares its copy. */
 static void find_shared(struct place *p)
 {
 	char copy[2200];
@@ -263,7 +263,8 @@ bool frag_held_find_fd(struct place *p, int fd)
 	       strncmp(path, root, root_len) && frag_held_find(p, AT_FDCWD, path, false);
 }
 
-/* Of a path that is only read: is its folder, by this name, one of which nothing is held? Then only its last name can be a link. */
+/* For a path that is only read: is its folder known to have no held entries? Then only the last
+ * component can be a symbolic link. */
 static uint64_t *folder_slot(int dir, const char *path, uint64_t *key)
 {
 	const char *slash = strrchr(path, '/');
@@ -347,7 +348,7 @@ static int add(const char *path, const struct stat *st, int kind, struct FTW *at
 	return 0;
 }
 
-/* Is there room for so much more? */
+/* Is there disk space for so many bytes more? */
 static bool has_room(uint64_t bytes)
 {
 	char up[2200];
@@ -362,7 +363,7 @@ static bool has_room(uint64_t bytes)
 	return false;
 }
 
-/* Measures each time that a process has written a little of what is allowed. */
+/* Checks free space each time that a process has written a small part of its limit. */
 bool frag_held_count(int fd, size_t bytes)
 {
 	static uint64_t written, measured;
@@ -397,7 +398,7 @@ static int copy_bytes(int from, int to, uint64_t bytes)
 	return n < 0 ? -1 : 0;
 }
 
-/* The folder in up, with those above it, as on disk. */
+/* Makes the folder in up, with its parents, and the modes on disk. */
 int frag_held_copy_folder(char *user)
 {
 	char up[2 * PATH_MAX];
@@ -457,7 +458,7 @@ static int copy_file(const struct place *p, const char *to, bool empty)
 	return rc;
 }
 
-/* Of several processes the first one's copy gets the name. */
+/* Gives a copy its name; the first process wins. */
 static int put(const char *made, const char *name)
 {
 	return FRAG_SYS(linkat, AT_FDCWD, made, AT_FDCWD, name, 0) && errno != EEXIST ? -1 : 0;
@@ -505,7 +506,7 @@ int frag_held_copy(struct place *p, bool empty)
 	return rc ? -1 : 0;
 }
 
-/* The kernel's answer for the file on disk, which it is not asked to change. */
+/* Would the kernel allow writing to the file on disk? Nothing is written. */
 int frag_held_may_change(const struct place *p)
 {
 	return p->on_disk ? (int)FRAG_SYS(faccessat, AT_FDCWD, *p->user ? p->user : "/", W_OK) : 0;
@@ -540,9 +541,9 @@ bool frag_held_is_merged(const struct place *p)
 	return p->on_disk && S_ISDIR(p->mode) && (p->in_up || !look(gone, &st));
 }
 
-/* ---- the beginning -------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
-/* From here on into this folder; "": nothing is held back. A process that was forked has one of its own (cufrag_fork_server.py). */
+/* Switches to this folder; "": writes are not held. Each fork of cufrag_fork_server.py has its own. */
 FRAG_EXPORT void cufrag_held_into(const char *folder)
 {
 	const char *exempt = getenv("CUFRAG_HELD_NOT");
@@ -558,7 +559,7 @@ FRAG_EXPORT void cufrag_held_into(const char *folder)
 	fd = (int)FRAG_SYS(openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
 	state = fd < 0 ? MAP_FAILED
 		       : mmap(NULL, sizeof(*frag_held), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (state == MAP_FAILED) { /* the recording is over: what is written goes nowhere */
+	if (state == MAP_FAILED) { /* the recording is over: discard writes */
 		static struct frag_held_state none = { .changes = 1 };
 
 		state = &none;
@@ -573,7 +574,7 @@ static void __attribute__((constructor(101))) begin(void)
 	cufrag_held_into(getenv("CUFRAG_HELD"));
 }
 
-/* Of the variables that a program is started with; `all` has room for 3 more. */
+/* Adds our variables to a program's environment; `all` has room for 3 more. */
 char *const *frag_held_variables(char *const *given, size_t n, char **all)
 {
 	static char ours[3][sizeof(not_held) + 64];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which files the program reads: where CUFRAG_READ_FILES names a file, each regular one that a process opens for reading, or
- * maps to run it, becomes a line there,
+ * Files that the program reads: with CUFRAG_READ_FILES, each regular file that a process opens for
+ * reading, or maps to run, becomes a line in that file, once per process and content:
  *
  *	SIZE MTIME_NS PATH
  *
- * once for each process and content. cufrag keeps a recording as long as they stay as they were (src/pretend/start/kept.c).
+ * cufrag reuses a recording while these are unchanged (src/pretend/start/kept.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ FRAG_EXPORT void cufrag_read_files_end(void);
 static char list[4096]; /* "": not wanted */
 static uint64_t seen[SEEN_SLOTS];
 
-/* True the second time. Threads that meet here write a line twice. */
+/* True the second time. Not exact between threads: a line may appear twice. */
 static bool was_seen(const struct stat *st)
 {
 	uint64_t key = (uint64_t)st->st_dev << 48 ^ (uint64_t)st->st_ino * 0x9e3779b97f4a7c15u ^
@@ -80,7 +80,7 @@ void frag_read_file(int fd)
 	errno = reason;
 }
 
-/* What the loader mapped, without opening it through us: the program and its libraries. */
+/* Files that the loader mapped without our open: the program and its libraries. */
 static void tell_mapped(void)
 {
 	char line[4300];
@@ -102,7 +102,7 @@ static void tell_mapped(void)
 		fclose(maps);
 }
 
-/* From here on into this file, "": into none. A process that was forked has a list of its own (cufrag_fork_server.py). */
+/* Switches to this file, "": none. Each fork of cufrag_fork_server.py has its own. */
 FRAG_EXPORT void cufrag_read_files_into(const char *name)
 {
 	if (name && strlen(name) < sizeof(list))
@@ -114,7 +114,7 @@ static void __attribute__((constructor(101))) begin(void)
 	cufrag_read_files_into(getenv("CUFRAG_READ_FILES"));
 }
 
-/* Also of a process that ends without its destructors (cufrag_fork_server.py). */
+/* Also called for processes that skip destructors (cufrag_fork_server.py). */
 FRAG_EXPORT void __attribute__((destructor)) cufrag_read_files_end(void)
 {
 	if (*list)

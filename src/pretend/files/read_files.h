@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files the program reads; see read_files.c. */
+/* Files that the program reads; see read_files.c. */
 #ifndef FRAG_INSIDE_READ_FILES_H
 #define FRAG_INSIDE_READ_FILES_H
 
-/* This descriptor was opened for reading. Leaves errno as it is. */
+/* Notes a descriptor opened for reading. Keeps errno. */
 void frag_read_file(int fd);
 
 #endif

@@ -19,7 +19,7 @@
 #define FRAG_AXIS_VALUES 4096u
 #define FRAG_LAYOUTS_MAX 100000u
 
-/* How memory goes with the values, as they are listed. */
+/* How memory changes along the listed values. */
 enum frag_axis_order { FRAG_AXIS_ANY, FRAG_AXIS_RISING, FRAG_AXIS_FALLING };
 
 struct frag_axis {
@@ -27,9 +27,9 @@ struct frag_axis {
 	char **values;
 	size_t count;
 	enum frag_axis_order order;
-	bool implied; /* it need not be in the command: the number of ranks */
-	bool expected; /* its order is: more ranks share what one holds, unless two that ran say otherwise */
-	const char **words; /* [count] constant words in place of each value, or NULL */
+	bool implied; /* need not be in the command: the number of ranks */
+	bool expected; /* the order is only expected (more ranks share the memory), until two runs contradict it */
+	const char **words; /* [count] constant words that replace each value, or NULL */
 };
 
 struct frag_axes {
@@ -44,19 +44,20 @@ int frag_axes_add(struct frag_axes *x, const char *text, struct frag_err *err);
 /* Names with commas, with braces or without. */
 int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_order order,
 			struct frag_err *err);
-/* Names that usually mean more memory the larger they are (batch, micro-batch, sequence), or less (recomputation, ranks), unless
- * declared. */
+/* Infers the order of unordered names: memory usually rises with batch, micro-batch and sequence,
+ * and falls with recomputation and ranks. */
 void frag_axes_guess_order(struct frag_axes *x);
-/* Every name is in the command or in the settings, and every {name} in these has values. {{name}} stands for {name} itself. */
+/* Checks that every name is used in the command or settings, and every {name} there has values.
+ * {{name}} stands for {name} itself. */
 int frag_axes_check(const struct frag_axes *x, char *const *words, char *const *settings,
 		    struct frag_err *err);
-/* All layouts that meet all conditions. */
+/* Lists all layouts that meet all conditions. */
 int frag_axes_expand(struct frag_axes *x, const char *const *where, size_t where_count,
 		     struct frag_err *err);
 void frag_axes_release(struct frag_axes *x);
 
 const char *frag_axes_value(const struct frag_axes *x, size_t layout, size_t axis);
-/* "tp=2 mb=4", in characters that may be shown; skip: this axis is left out, SIZE_MAX = none. */
+/* "tp=2 mb=4", escaped for display; skip: omits this axis, SIZE_MAX = none. */
 void frag_axes_text(const struct frag_axes *x, size_t layout, size_t skip, char *buf, size_t cap);
 /* The command of a layout, in new memory. */
 int frag_axes_words(const struct frag_axes *x, size_t layout, char *const *words, char ***out,

@@ -7,10 +7,11 @@
 #include "lib/random.h"
 
 #define ASSUMED_PER_CHECK 20u
-/* Pairs of points of a group that are compared to choose the next: some milliseconds for each card. */
+/* Pairs of points of a group that are compared to choose the next one: some milliseconds per
+ * card. */
 #define COMPARED_MAX (1u << 20)
 
-/* Has a at most the memory of b, as declared? */
+/* Does a need at most the memory of b, by the declared order? */
 static bool below(const struct frag_border *b, const struct frag_border_point *x,
 		  const struct frag_border_point *y)
 {
@@ -20,7 +21,7 @@ static bool below(const struct frag_border *b, const struct frag_border_point *x
 	return true;
 }
 
-/* Cards for which an answer about one counts for the other, if they are so ordered. */
+/* Cards for which an answer about one point counts for the other, if they are so ordered. */
 static uint64_t counting(const struct frag_border *b, const struct frag_border_point *ran,
 			 const struct frag_border_point *other)
 {
@@ -30,7 +31,7 @@ static uint64_t counting(const struct frag_border *b, const struct frag_border_p
 	return b->cards;
 }
 
-/* A group, and its points that run next or now: neighbours of these would say little more. */
+/* A group with its points that are due or running: neighbours of these would tell little more. */
 struct round {
 	const struct frag_border *b;
 	size_t first, end, due[FRAG_BORDER_AT_ONCE];
@@ -66,7 +67,7 @@ static bool open_(const struct frag_border *b, const struct frag_border_point *p
 	return p->decided != b->cards && !p->running && !p->due;
 }
 
-/* Does a point that is due lie between the two? */
+/* Is a due point between the two? */
 static bool cut(const struct round *r, const struct frag_border_point *lower,
 		const struct frag_border_point *upper)
 {
@@ -79,7 +80,7 @@ static bool cut(const struct round *r, const struct frag_border_point *lower,
 	return false;
 }
 
-/* Answers for one card that an answer about point i settles, the worse of both. */
+/* Number of answers for one card that point i settles, in the worse case of its answer. */
 static size_t settled_for(const struct round *r, uint64_t card, size_t i)
 {
 	const struct frag_border *b = r->b;
@@ -106,7 +107,7 @@ static size_t settled_by(const struct round *r, size_t i)
 	return all;
 }
 
-/* The undecided point that leaves least open, whichever way it goes. Of a large group not every point is looked at. */
+/* The undecided point that settles most in its worse case. Large groups are sampled. */
 static size_t best_of(const struct round *r)
 {
 	const struct frag_border *b = r->b;
@@ -118,15 +119,15 @@ static size_t best_of(const struct round *r)
 	for (size_t i = r->first; i < r->end; i++) {
 		size_t n = open_(b, &b->points[i]) && seen++ % step == 0 ? settled_by(r, i) : 0;
 
-		best = n && n >= most ? i : best; /* of equals the higher: often all fit */
+		best = n && n >= most ? i : best; /* on a tie the higher one: often all fit */
 		most = FRAG_MAX(most, n);
 	}
 	return best;
 }
 
 /*
- * The points of a group that run next are chosen once all that ran before have answered. Which ran must not depend on how long each
- * took: a search that was ended and resumed gives the same answers.
+ * The next points of a group are chosen once all earlier ones have answered, independently of their
+ * durations: a search that was stopped and resumed gives the same answers.
  */
 static void begin_round(struct frag_border *b, struct round *r)
 {

@@ -11,13 +11,14 @@
 
 #include "pretend/start/fork_server.h"
 
-#define WORTH_IT 4u /* layouts that are not known yet: the server and its trial take two */
+#define WORTH_IT 4u /* unknown layouts: below, the server and its trial cost more than they save */
 
 void frag_layout_forks_init(struct frag_layout_forks *f, const struct frag_layouts *x,
 			    const char *folder)
 {
 	*f = (struct frag_layout_forks){ .folder = folder, .point = SIZE_MAX };
-	/* memory of the host is that of the children of a process; engines have processes of their own */
+	/* a memory limit is for the children of one process; engines start processes of their
+	 * own */
 	f->way = x->anew || x->requests || x->pretend.memory_bytes ? FRAG_LAYOUT_ANEW
 								   : FRAG_LAYOUT_FIRST;
 }
@@ -63,7 +64,7 @@ static void late_path(const struct frag_layout_forks *f, char *path, size_t cap)
 	snprintf(path, cap, "%.4000s/modules.late", f->folder); /* cufrag_recorder.py */
 }
 
-/* What a layout that failed had loaded is not what the next one will. */
+/* A failed layout may not have loaded the modules that the next one needs. */
 static void forget_first(struct frag_layout_forks *f)
 {
 	char path[4200];
@@ -111,7 +112,7 @@ static bool same(const struct frag_layouts *x, const struct frag_layout_result *
 	       !memcmp(a->kinds, b->kinds, sizeof(a->kinds));
 }
 
-/* A process that was started anew said the same. */
+/* A newly started process had the same result. */
 static bool is_known(const struct frag_layouts *x, const struct frag_layout_result *r)
 {
 	for (size_t i = 0; i < x->border.count; i++)
@@ -132,7 +133,7 @@ static bool failed(const struct frag_layout_result *r)
 	return r->status == FRAG_LAYOUT_FAILED || r->status == FRAG_LAYOUT_ENDLESS;
 }
 
-/* It is compared with itself in a fork. */
+/* Chooses it as the trial: a fork repeats it for comparison. */
 static void end_first(struct frag_layout_forks *f, const struct frag_layouts *x, size_t point,
 		      const struct frag_layout_result *r)
 {
@@ -168,7 +169,7 @@ bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way w
 		f->server = 0;
 		f->way = FRAG_LAYOUT_ANEW;
 	}
-	/* whatever was wrong with the fork: it counts once it was seen without one */
+	/* a failed fork counts only if it also fails without forking */
 	return way != FRAG_LAYOUT_FORKED || (f->way == way && (!failed(r) || is_known(x, r)));
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the processes of a layout begin. Python starts anew for the first; what it had imported when it asked for a card is then
- * loaded once, in a process from which those of later layouts are forked (start/fork_server.h). That one runs a layout
- * whose result is known, too; results of the others count only if its result is the same.
+ * How the processes of a layout start. The first layout starts Python itself; the modules that it
+ * had imported at its first use of a card are then loaded once, in a server from which processes of
+ * later layouts are forked (start/fork_server.h). The server also re-runs a known layout; forked results
+ * are used only if it matches.
  */
 #ifndef FRAG_LAYOUT_LAYOUT_FORKS_H
 #define FRAG_LAYOUT_LAYOUT_FORKS_H
@@ -13,17 +14,18 @@
 
 enum frag_layout_way {
 	FRAG_LAYOUT_ANEW,
-	FRAG_LAYOUT_FIRST, /* anew, and described */
+	FRAG_LAYOUT_FIRST, /* a new Python, described for the server */
 	FRAG_LAYOUT_FORKED,
-	FRAG_LAYOUT_TRIAL, /* forked, to compare */
+	FRAG_LAYOUT_TRIAL, /* forked, to compare results */
 };
 
 struct frag_layout_forks {
 	const char *folder;
-	enum frag_layout_way way; /* of forks it is known that they count: FORKED; else not yet */
-	size_t point;		  /* of the trial; SIZE_MAX = it has begun */
-	pid_t server;		  /* 0 = none */
-	bool scouted;		  /* the first layout has a scout, after which the server begins */
+	enum frag_layout_way
+		way;  /* FORKED once forked results are known to be valid; else not yet */
+	size_t point; /* of the trial; SIZE_MAX = it has started */
+	pid_t server; /* 0 = none */
+	bool scouted; /* the first layout has a scout; the server starts after it */
 };
 
 void frag_layout_forks_init(struct frag_layout_forks *f, const struct frag_layouts *x,
@@ -31,23 +33,23 @@ void frag_layout_forks_init(struct frag_layout_forks *f, const struct frag_layou
 /* In the process of a layout. */
 void frag_layout_forks_enter(const struct frag_layout_forks *f, enum frag_layout_way way,
 			     struct frag_layouts *x);
-/* How this point begins. */
+/* How this point starts. */
 enum frag_layout_way frag_layout_forks_way(struct frag_layout_forks *f,
 					   const struct frag_layouts *x, size_t point);
-/* Nothing else begins yet: Python would load everything once more, and soon it can be forked. */
+/* Wait: a new Python would load everything again, and soon it can be forked. */
 bool frag_layout_forks_hold(const struct frag_layout_forks *f);
 /* While the first layout runs: true once the server has begun. */
 bool frag_layout_forks_begin(struct frag_layout_forks *f, const struct frag_layouts *x);
-/* Was it forked before the trial has shown whether it counts? */
+/* Was it forked before the trial validated forks? */
 bool frag_layout_forks_early(const struct frag_layout_forks *f, enum frag_layout_way way);
-/* A layout came to its end. False: its result is not to be taken, and it may run again. */
+/* A layout has ended. False: discard its result; it may run again. */
 bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way way,
 			     const struct frag_layouts *x, size_t point,
 			     const struct frag_layout_result *r);
 void frag_layout_forks_end(struct frag_layout_forks *f);
 
-/* The file for the roles of jobs that have the ranks of this one: all with the same values but of what rises or falls, and of
- * recomputation. any_world: whatever the number of ranks is. */
+/* Path of the roles for jobs with the same ranks: equal values, except along ordered names and
+ * recomputation. any_world: independent of the number of ranks. */
 void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, bool any_world, char *path,
 			    size_t cap);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A map of what each layout needs of a card. */
+/* A map of the memory needs of the layouts. */
 #include "layout_row.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@
 	F(S, TEXT, answer, row->answer, NULL, "of that layout")
 FRAG_VALUED_ROW(cell, "cell", CELL, "a layout of the map");
 
-/* The name that goes to the right: that with most values, among those that rise if there are any. */
+/* The horizontal axis: the name with most values, preferably a rising one. */
 static size_t right_of(const struct frag_layouts *x)
 {
 	size_t best = 0, most = 0;

@@ -106,7 +106,8 @@ struct frag_layouts {
 	uint64_t checks;
 	bool anew;  /* Python is started for each layout, not forked */
 	bool exact; /* each on the card itself: programs that adapt to its memory */
-	/* a serving engine: its cache has to hold them; 0: it is none. Each is recorded on the card itself, and again each time */
+	/* that a serving engine's cache has to hold; 0: not an engine. Each is recorded on the card
+	 * itself */
 	uint64_t requests;
 	uint64_t request_tokens, block_tokens;
 	bool serve;		   /* --serve: preset and degrees by the command */

@@ -65,7 +65,7 @@ static int fail_unknown(const struct frag_preset *p, const char *name, struct fr
 			 p->name, name, name, known);
 }
 
-/* Words of their own for each value of the axis; those that have none keep the option with its value. */
+/* Words for each value of the axis; values without words keep the option. */
 static int choose(struct frag_axis *a, const struct frag_preset_option *o, struct frag_err *err)
 {
 	const char **chosen;
@@ -86,7 +86,7 @@ static int choose(struct frag_axis *a, const struct frag_preset_option *o, struc
 	return 0;
 }
 
-/* In place of a word; it is freed. */
+/* Replaces and frees a word. */
 static int replace(char **word, struct frag_err *err, const char *fmt, const char *a, const char *b)
 {
 	char text[256];
@@ -103,7 +103,8 @@ static char without_underscore(char c)
 	return c == '_' ? '-' : c;
 }
 
-/* Is the word this option, or the option with its value? Underscores are taken for hyphens, as by most parsers. */
+/* Is the word this option, alone or with its value? Underscores equal hyphens, as in most
+ * parsers. */
 static bool is_option(const char *word, const char *option, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -137,7 +138,7 @@ static char *const *find_option(char *const *words, const struct frag_preset_opt
 	return words;
 }
 
-/* Has this option a value, where its values stand for words? */
+/* Does any of its words have the form "OPTION VALUE"? */
 static bool takes_value(const struct frag_preset_option *o)
 {
 	for (size_t k = 0; k < FRAG_PRESET_CHOICES && o->words[k]; k++)
@@ -147,7 +148,7 @@ static bool takes_value(const struct frag_preset_option *o)
 	return false;
 }
 
-/* The value behind an option. */
+/* Is this word the value of the option before it? */
 static bool is_value(const char *word)
 {
 	return word && word[0] != '-' && !strchr(word, '{');
@@ -166,7 +167,7 @@ static void drop(char **words, const struct frag_preset_option *o)
 	}
 }
 
-/* The option, its value or both become {name}, where they are; else they follow at the end. words: room for two. */
+/* Replaces the option, its value or both by {name}, or appends them. words: room for two more. */
 static int set(char **words, const struct frag_preset_option *o, struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *option = NULL;

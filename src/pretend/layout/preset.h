@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launchers that name their own options, so that nobody writes braces: a plug-in in one file preset_NAME.c, which defines one
- * constant struct frag_preset frag_preset_NAME; make finds it.
+ * Launchers with options of their own, so that users need no braces: one plug-in per file
+ * preset_NAME.c, which defines struct frag_preset frag_preset_NAME; make finds it.
  */
 #ifndef FRAG_LAYOUT_PRESET_H
 #define FRAG_LAYOUT_PRESET_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuDNN: its graph interface, in which a program describes operations and asks how much
- * workspace a plan needs. There is one engine for everything but convolutions, and it is found at once.
+ * cuDNN's graph interface: a program describes operations and asks for the workspace of a plan.
+ * There is one engine for everything but convolutions, and heuristics find it at once.
  *
- * Workspaces are what was recorded on an H200 with cuDNN 9.19:
+ * Workspaces are those of an H200 with cuDNN 9.19:
  *   attention	cudnn_attention.c
- *   convolution	cudnn_conv.c; several plans, of which PyTorch leaves out what the program forbids. It takes the first,
- *		or tries all with cudnn.benchmark: the largest of each kind follow for it
+ *   convolution	cudnn_conv.c; several plans. PyTorch drops those that the program forbids and
+ *		takes the first, or (cudnn.benchmark) tries all, the largest of each kind last
  *
- * Descriptors live as long as the process: plans look back at the graphs they were made of.
+ * Descriptors live as long as the process, because plans refer to their graphs.
  */
 #include "pretend/card/nogpu.h"
 
@@ -18,10 +18,11 @@
 
 #include "cudnn.h"
 
-/* cuDNN plans attention anew for each shape: 51 to 105 ms, 75 on average of 32 plans on H100s. */
+/* cuDNN compiles an attention plan for each shape: 51 to 105 ms, 75 on average of 32 plans on
+ * H100s. */
 #define ATTENTION_NS 75000000u
 
-/* cudnnBackendAttributeName_t: what is asked for */
+/* cudnnBackendAttributeName_t: attributes that are read */
 enum {
 	HEUR_RESULTS = 202,
 	CFG_ENGINE = 300,
@@ -31,7 +32,7 @@ enum {
 	ENGINE_NOTES = 1303,
 };
 
-/* What is set and kept: where it goes, elements of so many bytes. Others are ignored. */
+/* Attributes that are stored: offset and element size. Others are ignored. */
 #define ONE(name, member) \
 	{ \
 		name, offsetof(struct nogpu_cudnn, member), \
@@ -49,7 +50,7 @@ static const struct {
 	int64_t most;
 	size_t count_at; /* an int64_t, 0 = none */
 } attributes[] = {
-	ONE(0, mode), /* of an operation on points */
+	ONE(0, mode), /* pointwise operation */
 	LIST(102, conv_dilations, 0),
 	LIST(103, conv_strides, 0),
 	LIST(105, conv_pads, 0),
@@ -68,7 +69,7 @@ static const struct {
 	ONE(715, w_part),
 	ONE(716, x_part),
 	ONE(717, y_part),
-	ONE(750, settings), /* operation on points */
+	ONE(750, settings), /* pointwise operation */
 	LIST(801, ops, offsetof(struct nogpu_cudnn, ops_count)),
 	ONE(901, type), /* tensor */
 	LIST(902, dims, offsetof(struct nogpu_cudnn, dims_count)),
@@ -110,7 +111,7 @@ NOGPU_ENTRY(int, cudnnBackendSetAttribute,
 	return 0;
 }
 
-/* Of any descriptor that leads to a graph; NULL: none. */
+/* The graph behind any descriptor; NULL: none. */
 static const struct nogpu_cudnn *graph_of(const struct nogpu_cudnn *d)
 {
 	while (d && d->kind != NOGPU_CUDNN_GRAPH && d->made_of)
@@ -118,7 +119,7 @@ static const struct nogpu_cudnn *graph_of(const struct nogpu_cudnn *d)
 	return d && d->kind == NOGPU_CUDNN_GRAPH ? d : NULL;
 }
 
-/* Its convolution; NULL: it has none. */
+/* The graph's convolution; NULL: none. */
 static const struct nogpu_cudnn *conv_of(const struct nogpu_cudnn *graph)
 {
 	for (int64_t i = 0; graph && i < graph->ops_count; i++)
@@ -127,7 +128,7 @@ static const struct nogpu_cudnn *conv_of(const struct nogpu_cudnn *graph)
 	return NULL;
 }
 
-/* Which plan a descriptor stands for: those from the number of plans on are the largest. */
+/* The number of a descriptor's plan; those beyond the plans count are the largest plans. */
 static int choice_of(const struct nogpu_cudnn *d)
 {
 	while (d->made_of && !d->choice)
@@ -153,7 +154,8 @@ static int64_t workspace_bytes(const struct nogpu_cudnn *d)
 	return conv ? conv_bytes(d, conv) : frag_nogpu_attention_bytes(graph);
 }
 
-/* Configurations, made by the caller; returns how many were given or, without out, how many there are. */
+/* Fills in the caller's configurations; returns how many were filled or, without out, how many
+ * exist. */
 static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn **out)
 {
 	const struct nogpu_cudnn *conv = conv_of(graph_of(d));
@@ -169,7 +171,7 @@ static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn
 		out[i]->made_of = d;
 		out[i]->choice = (int)i;
 	}
-	return out ? FRAG_MIN(wanted, count) : count; /* PyTorch 2.15 asks for the first only */
+	return out ? FRAG_MIN(wanted, count) : count; /* PyTorch 2.15 only asks for the first */
 }
 
 static int64_t give_notes(const struct nogpu_cudnn *d, int64_t wanted, int *out)
@@ -233,7 +235,7 @@ NOGPU_ENTRY(int, cudnnBackendGetAttribute,
 
 /* ---- versions and errors -------------------------------------------------------- */
 
-/* PyTorch compares it with what it was built for: the program's own, by CUFRAG_NOGPU_CUDNN. */
+/* PyTorch compares it with its build: reports the program's own version (CUFRAG_NOGPU_CUDNN). */
 NOGPU_ENTRY(size_t, cudnnGetVersion, (void))
 {
 	const char *version = getenv("CUFRAG_NOGPU_CUDNN");

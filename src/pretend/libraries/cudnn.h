@@ -19,21 +19,21 @@ enum {
 	NOGPU_CUDNN_REDUCTION = 22,
 };
 
-/* One for all kinds. */
+/* One struct for all kinds. */
 struct nogpu_cudnn {
 	int kind;
 	/* tensor */
 	int type;
 	int64_t dims_count, dims[NOGPU_CUDNN_DIMS], strides[NOGPU_CUDNN_DIMS];
-	/* convolution: its own settings, and as an operation its parts */
+	/* convolution: its settings, and as an operation its tensors */
 	int64_t conv_strides[3], conv_dilations[3], conv_pads[3];
 	struct nogpu_cudnn *conv, *x_part, *w_part, *y_part;
 	/* other operations */
 	struct nogpu_cudnn *x, *y, *query, *key, *value, *stats, *settings;
-	int mode; /* settings of an operation on points */
-	/* engine, configuration, plan, heuristics: what they were made of */
+	int mode; /* settings of a pointwise operation */
+	/* engine, configuration, plan, heuristics: the descriptor they are based on */
 	struct nogpu_cudnn *made_of;
-	int choice; /* configuration: which of the plans */
+	int choice; /* configuration: index of the plan */
 	/* graph */
 	int64_t ops_count;
 	struct nogpu_cudnn *ops[NOGPU_CUDNN_OPS];
@@ -41,33 +41,27 @@ struct nogpu_cudnn {
 
 int64_t frag_nogpu_cudnn_element_bytes(int type);
 bool frag_nogpu_is_conv(const struct nogpu_cudnn *op);
-/*
- * Workspace of a convolution that was measured on an H100 or H200; near: or what such a measurement of another size makes of it.
- * false: not in the table.
- */
-bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, bool near, int64_t *bytes);
-
-/* Filters of one point: whether the most alike of the measured sizes took a kernel that cuDNN does not plan for without a card. */
-bool frag_nogpu_conv_is_unplanned(const struct nogpu_cudnn *op);
-
 #define NOGPU_PLANS 4 /* with and without tensor cores, deterministic or not */
 
 struct nogpu_plans {
 	int count;
 	bool planned; /* by cuDNN, which can be asked for more of them */
+	bool known;   /* what a card adds to such plans is known of this cuDNN (cufrag_known.py) */
 	struct nogpu_plan {
 		int64_t bytes;
 		int notes; /* bits: cudnnBackendNumericalNote_t */
 	} at[NOGPU_PLANS];
 };
 
-/* As the user's own cuDNN plans it (cudnn_plan.c). false: it is not there, or has no plan. */
+/* Of the cuDNN that PyTorch was built with, as 91900. */
+size_t frag_nogpu_cudnnGetVersion(void);
+/* Plans by the user's own cuDNN (cudnn_plan.c). false: cuDNN is missing, or has no plan. */
 bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
-/* Bytes of the largest plan with the notes of one that was planned; that one's if no other is larger. */
+/* Bytes of the largest plan with the same notes, at least this one's. */
 int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu_plan *plan);
-/* Workspace of a graph without a convolution, which is attention. */
+/* Workspace of a graph without a convolution: attention. */
 int64_t frag_nogpu_attention_bytes(const struct nogpu_cudnn *graph);
-/* Plans of a convolution, at least one: measured, planned or by rule. */
+/* Plans of a convolution, at least one: planned or by rule. */
 void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces of attention, as an H200 with cuDNN 9.19 took them:
- *   forward		256 B; of one query none, or partial results if the keys are split among multiprocessors
- *   backward		256 B; of grouped queries dK and dV of all query heads, too, in Q's type
+ * Workspaces of attention, as measured on an H200 with cuDNN 9.19:
+ *   forward		256 B; for one query 0, or partial results if the keys are split among multiprocessors
+ *   backward		256 B; for grouped queries also dK and dV of all query heads, in Q's type
  *
- * PyTorch describes attention as one operation, or, with a mask, as two matrix products around a softmax.
+ * PyTorch describes attention as one operation or, with a mask, as two matrix products around a
+ * softmax.
  */
 #include "pretend/card/nogpu.h"
 
@@ -16,7 +17,7 @@
 #define LEAST_SPLITS 4
 #define ALIGNMENT 128
 
-/* Tensors of one attention; NULL: it has none. All have four dimensions: images, heads, tokens, channels. */
+/* Tensors of an attention, NULL if absent. Four dimensions: images, heads, tokens, channels. */
 struct attention {
 	const struct nogpu_cudnn *query, *key, *value;
 	int products; /* 0: one operation; 2: the key is transposed; more: the backward pass */
@@ -51,8 +52,9 @@ static struct attention attention_of(const struct nogpu_cudnn *graph)
 }
 
 /*
- * How many parts the keys of one query are split into: a power of two that gives each multiprocessor something to do, if
- * each part has a tile; fewer than four parts do not pay. Query heads that share keys are computed together.
+ * The number of parts into which the keys of one query are split: a power of two that occupies all
+ * multiprocessors, with at least a tile per part; below four parts it is not done. Query heads that
+ * share keys are computed together.
  */
 static int64_t splits(const struct attention *a)
 {
@@ -69,7 +71,7 @@ static int64_t aligned(int64_t bytes)
 	return (int64_t)frag_round_up((uint64_t)bytes, ALIGNMENT);
 }
 
-/* Each part has a result, a largest score and a sum of each query head, in 32 bits; the three lie one after the other. */
+/* Each part has a result, a maximum and a sum per query head, in 32 bits, in three arrays. */
 static int64_t one_query_bytes(const struct attention *a)
 {
 	int64_t heads = a->query->dims[0] * a->query->dims[1], parts, numbers;
@@ -83,7 +85,7 @@ static int64_t one_query_bytes(const struct attention *a)
 	return aligned(numbers * a->value->dims[3]) + 2 * aligned(numbers) + ALIGNMENT;
 }
 
-/* A sum over heads of a tensor of four dimensions: gradients of all query heads, folded. */
+/* A sum over heads of a tensor of four dimensions folds the gradients of all query heads. */
 static int64_t reduction_bytes(const struct nogpu_cudnn *op)
 {
 	const struct nogpu_cudnn *x = op->x, *y = op->y;

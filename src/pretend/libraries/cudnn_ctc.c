@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuDNN's loss for unaligned labels (CTC), which PyTorch takes where labels and lengths are
- * 32-bit integers on the host. Its workspace is not measured: one number in 32 bits for each
- * step, sequence and state, of which there are two for each label and one more.
+ * cuDNN's CTC loss, which PyTorch uses if labels and lengths are 32-bit integers on the host. Its
+ * workspace was not measured: assumed is a 32-bit number per step, sequence and state; n labels
+ * have 2 n + 1 states.
  */
 #include "pretend/card/nogpu.h"
 
@@ -21,7 +21,7 @@ static int workspace(const struct rnn_tensor *probabilities, int labels, size_t 
 	return 0;
 }
 
-/* The descriptor begins with the most labels of a sequence. */
+/* The descriptor begins with the maximum number of labels. */
 NOGPU_ANSWER(cudnnSetCTCLossDescriptor_v9,
 	     (int *most, int type, int normalization, int mode, int labels), *most = labels)
 NOGPU_VALUE(int, cudnnGetCTCLossWorkspaceSize_v8,
@@ -36,7 +36,7 @@ NOGPU_ENTRY(int, cudnnGetCTCLossWorkspaceSize,
 	int count, type, dims[NOGPU_CUDNN_DIMS] = { 1, 1 }, strides[NOGPU_CUDNN_DIMS], most = 0;
 
 	frag_nogpu_cudnnGetTensorNdDescriptor(probabilities, 2, &type, &count, dims, strides);
-	for (int i = 0; i < dims[1]; i++) /* of each sequence, on the host */
+	for (int i = 0; i < dims[1]; i++) /* per sequence, on the host */
 		most = FRAG_MAX(most, label_lengths[i]);
 	return workspace(probabilities, most, bytes);
 }

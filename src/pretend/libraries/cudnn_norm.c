@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces of cuDNN's batch normalization in training, equal to the byte to all 7,054 sizes of an H100 (cuDNN 9.19, driver
- * 580.159.04, git 53bd34df:scripts/lab/norm_workspaces.py): channels first take nothing. Channels last go through the card in tiles of so many
- * channels by so many points; each tile leaves two sums in 32 bits for each channel, forward one flag more. Reserve space there
- * is none.
+ * Workspaces of cuDNN's batch normalization in training, equal to all 7,054 sizes of an H100 (cuDNN
+ * 9.19, driver 580.159.04, git 53bd34df:scripts/lab/norm_workspaces.py). Channels first takes
+ * nothing. Channels last is processed in tiles of channels by points; each tile leaves two 32-bit
+ * sums per channel, and in the forward pass a flag. There is no reserve space.
  */
 #include "pretend/card/nogpu.h"
 
@@ -13,7 +13,7 @@ struct rnn_tensor;
 int frag_nogpu_cudnnGetTensorNdDescriptor(const struct rnn_tensor *t, int wanted, int *type,
 					  int *count, int *dims, int *strides);
 
-#define FORWARD_HEAD 1072u /* bytes beside the tiles */
+#define FORWARD_HEAD 1072u /* bytes besides the tiles */
 #define BACKWARD_HEAD 1056u
 
 static size_t parts(size_t all, size_t one)
@@ -21,8 +21,9 @@ static size_t parts(size_t all, size_t one)
 	return (all + one - 1) / one;
 }
 
-/* true: channels last, in the points of a tile. A tensor of one channel lies in both ways, and counts as first; one of one point
- * as its point's stride says: that of all channels, if a convolution with channels last made it. */
+/* true: channels last, with the points of a tile. A tensor of one channel fits both layouts and
+ * counts as channels first; for one point the stride decides: that of all channels if it came from
+ * a convolution with channels last. */
 static bool tiles_of(const struct rnn_tensor *x, bool backward, size_t *channels_of_tile,
 		     size_t *rows, size_t *columns)
 {

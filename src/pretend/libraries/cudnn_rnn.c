@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recurrent layers through cuDNN's interface of version 8 and 9: where each matrix lies in the
- * packed weights, and how much a run takes. Weights are packed layer by layer, directions side by
- * side, first all matrices and then all biases of one, without gaps.
+ * Recurrent layers through cuDNN's interface of version 8 and 9: offsets of matrices in the packed
+ * weights, and workspaces. Weights are packed by layer, then direction, first all matrices and then
+ * all biases of one, without gaps.
  *
- * What a run takes was read off 133,000 answers of an H200 with cuDNN 9.19, all of which it gives to the byte
- * (git 53bd34df:scripts/lab/library_workspaces.py): for each layer and direction room for products, the
- * weights without biases, and the larger of what the pass forward and that backward work in.
+ * The rules reproduce all 133,000 sizes of an H200 with cuDNN 9.19 (git
+ * 53bd34df:scripts/lab/library_workspaces.py): for each layer and direction
+ * a buffer for products, the weights without biases, and the larger one of the working memories of
+ * both passes.
  */
 #include "pretend/card/nogpu.h"
 
@@ -17,29 +18,30 @@
 struct rnn {
 	int cell, bias, both_ways, type; /* cell: 0, 1 plain, 2 LSTM, 3 GRU */
 	int64_t input, hidden, projected, layers;
-	bool drops, padded; /* sequences of one length, or filled up to it */
-	bool persistent;    /* one kernel keeps the weights for all steps: few hidden values */
+	bool drops, padded; /* padded: CUDNN_RNN_PADDED_IO_ENABLED */
+	bool persistent; /* one kernel keeps the weights for all steps, if hidden values are few */
 };
 
-/* Of a tensor or of the data of a layer. */
+/* A tensor, or the data of a layer. */
 struct rnn_tensor {
 	int type, dims_count;
 	int dims[NOGPU_CUDNN_DIMS], strides[NOGPU_CUDNN_DIMS];
-	int64_t steps, batch, width, points; /* points: of all sequences, without padding */
+	int64_t steps, batch, width,
+		points; /* points: total length of the sequences without padding */
 };
 
 #define BFLOAT16 9		     /* CUDNN_DATA_BFLOAT16 */
 #define PERSISTENT 3		     /* CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H */
-#define PRODUCT_BYTES (8 * FRAG_MIB) /* of one layer in one direction, for its matrix products */
+#define PRODUCT_BYTES (8 * FRAG_MIB) /* per layer and direction, for matrix products */
 
-/* The descriptor begins with the share that is dropped. */
+/* The descriptor begins with the dropout probability. */
 NOGPU_ANSWER(cudnnSetDropoutDescriptor,
 	     (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed),
 	     *d = share)
 NOGPU_ANSWER(cudnnRestoreDropoutDescriptor,
 	     (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed),
 	     *d = share)
-/* A generator for each thread that the card has room for. */
+/* One generator for each thread that the card can run. */
 NOGPU_ENTRY(int, cudnnDropoutGetStatesSize, (void *h, size_t *bytes))
 {
 	const struct nogpu_card *c = frag_nogpu_card();
@@ -94,7 +96,7 @@ NOGPU_ENTRY(int, cudnnGetTensorNdDescriptor,
 	return 0;
 }
 
-/* Matrices of one layer and direction for each side, input and recurrent. */
+/* Matrices of one layer and direction, per side (input, recurrent). */
 static int64_t gates(const struct rnn *r)
 {
 	return r->cell == 2 ? 4 : r->cell == 3 ? 3 : 1;
@@ -115,7 +117,7 @@ static int64_t in_width(const struct rnn *r, int64_t layer)
 	return layer ? out_width(r) * directions(r) : r->input;
 }
 
-/* Elements of one layer in one direction. */
+/* Number of weights of one layer in one direction. */
 static int64_t matrices(const struct rnn *r, int64_t layer)
 {
 	int64_t n = gates(r) * r->hidden * (in_width(r, layer) + out_width(r));
@@ -147,7 +149,7 @@ static void describe(struct rnn_tensor *t, const struct rnn *r, int64_t rows, in
 					  .strides = { (int)(rows * columns), (int)columns, 1 } };
 }
 
-/* id: first the gates of the input, then those of the recurrence, then the projection. */
+/* id: the gates of the input, then those of the recurrence, then the projection. */
 NOGPU_ENTRY(int, cudnnGetRNNWeightParams,
 	    (void *h, const struct rnn *r, int pseudo_layer, size_t space, const char *weights,
 	     int id, struct rnn_tensor *m, const char **m_out, struct rnn_tensor *b,
@@ -177,16 +179,16 @@ NOGPU_ENTRY(int, cudnnGetRNNWeightParams,
 	return 0;
 }
 
-/* How often a tensor is needed; both numbers are allocated apart. */
+/* How often a tensor is needed, in two separate allocations. */
 struct times {
 	int some, others;
 };
 
-/* Of the states of all layers, and of the values of all steps (kept: for the backward pass). */
+/* For the states of all layers, and the values of all steps (kept: for the backward pass). */
 static const struct {
 	struct times forward, backward, persistent;
 	struct times kept, persistent_values;
-	int cells; /* states beside the hidden one, to bring sequences in order */
+	int cells; /* states besides the hidden one, to sort sequences by length */
 } cells[] = {
 	{ { 1, 0 }, { 1, 0 }, { 2, 0 }, { 1, 0 }, { 1, 8 }, 0 },
 	{ { 1, 0 }, { 1, 0 }, { 2, 0 }, { 1, 0 }, { 1, 8 }, 0 },
@@ -194,7 +196,7 @@ static const struct {
 	{ { 3, 0 }, { 1, 0 }, { 2, 0 }, { 6, 0 }, { 6, 8 }, 0 },
 };
 
-/* Allocations within a workspace begin at whole units of 32 bytes. */
+/* Allocations within a workspace are aligned to 32 bytes. */
 static int64_t whole(int64_t bytes)
 {
 	return (int64_t)frag_round_up((uint64_t)bytes, 32);
@@ -205,11 +207,12 @@ static int64_t several(struct times n, int64_t bytes)
 	return whole(n.some * bytes) + whole(n.others * bytes);
 }
 
-#define CHUNK 256 /* steps whose gates are computed at once, in one direction */
+#define CHUNK 256 /* steps whose gates are computed together, in one direction */
 
 /*
- * Sizes in bytes. step: of the hidden values of one step in one direction; all: of all steps; states: of one step in
- * all layers and directions; wide: of all steps of the input or of the hidden values, whichever is more.
+ * Sizes in bytes. step: hidden values of one step in one direction; all: of all steps; states: one
+ * step in all layers and directions; wide: all steps of the input or of the hidden values,
+ * whichever is larger.
  */
 struct rnn_sizes {
 	int64_t element, directions, step, all, states, wide;
@@ -229,7 +232,7 @@ static struct rnn_sizes sizes_of(const struct rnn *r, const struct rnn_tensor *x
 	return s;
 }
 
-/* standard: how often a pass needs the states, unless the kernel is the persistent one. */
+/* standard: how often a pass needs the states, unless the kernel is persistent. */
 static int64_t state_bytes(const struct rnn *r, const struct rnn_sizes *s, struct times standard)
 {
 	return several(s->persistent ? cells[r->cell].persistent : standard, s->states) +
@@ -250,7 +253,8 @@ static int64_t forward_bytes(const struct rnn *r, const struct rnn_sizes *s)
 	return bytes + state_bytes(r, s, cells[r->cell].forward);
 }
 
-/* Gradients between layers: of all steps, or of so many at once as a batch of this size needs to fill the card. */
+/* Gradients between layers: of all steps, or of as many as this batch size needs to fill the
+ * card. */
 static int64_t between_bytes(const struct rnn *r, const struct rnn_tensor *x,
 			     const struct rnn_sizes *s)
 {
@@ -286,7 +290,7 @@ static int64_t kept_bytes(const struct rnn *r, const struct rnn_tensor *x,
 	if (out != r->hidden)
 		bytes += whole(r->layers * d * s->all) +
 			 whole(r->layers * d * x->points * out * s->element);
-	if (r->drops) /* a bit for each value, and for both directions of each */
+	if (r->drops) /* a bit for each value, and for each direction */
 		bytes += (r->layers - 1) * d * whole((x->steps * x->batch * out * d + 7) / 8);
 	return bytes;
 }
@@ -337,9 +341,10 @@ NOGPU_ENTRY(int, cudnnGetRNNTempSpaceSizes,
 }
 
 /*
- * ---- the interface up to version 8, by which PyTorch 2.1 and 2.2 go --------------------
- * A sequence is a list of tensors there, one for each step, and both biases are always there.
- * What a run takes is taken to be what version 9 takes in training.
+ * ---- the interface up to version 8, used by PyTorch 2.1 and 2.2 --------------------
+ *
+ * A sequence is a list of tensors, one for each step, and there are always two biases. Workspaces
+ * are assumed to be those of version 9 in training.
  */
 
 NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v6,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuFFT: the workspace of a plan. The rules were read off the plans of an H200 with CUDA 13.0 (git 53bd34df:scripts/lab/library_workspaces.py;
- * 98.3 % of 16,058 plans are exact). A side takes
+ * cuFFT: the workspace of a plan. The rules were derived from plans of an H200 with CUDA 13.0 (git
+ * 53bd34df:scripts/lab/library_workspaces.py; 98.3 % of 16,058 plans are exact). A side takes
  *
- *	one pass	a kernel does it all: no workspace
+ *	one pass	a single kernel: no workspace
  *	more passes	a copy of the data
- *	Bluestein's way	if a prime factor is above 127 and the side above 4,096: two arrays of convolutions, of the next length from
- *			2 n - 1 on that 2, 3 and 5 divide
+ *	Bluestein	if a prime factor is above 127 and the side above 4,096: two arrays for
+ *			convolutions of at least 2 n - 1 points, a product of 2, 3 and 5
  *
- * Of real numbers, the last side is done as complex numbers: pairs of numbers if it is even, pairs of transforms if it is odd.
+ * For real numbers, the last side is computed with complex numbers: pairs of numbers if it is even,
+ * else pairs of transforms.
  */
 #include "pretend/card/nogpu.h"
 
@@ -41,7 +42,7 @@ static bool is_one_of(long long n, const short *list)
 	return *list != 0;
 }
 
-/* Of an odd number whose primes are up to 11: does a larger prime never have a larger power? */
+/* For an odd number with prime factors up to 11: do powers never rise from a prime to the next? */
 static bool has_falling_powers(long long n)
 {
 	int before = 64;
@@ -59,7 +60,7 @@ static bool has_falling_powers(long long n)
 	return true;
 }
 
-/* Complex numbers side by side. */
+/* Contiguous complex numbers. */
 static bool is_one_pass(const struct plan *plan, long long n, long long rows)
 {
 	long long prime = largest_prime(n);
@@ -87,7 +88,7 @@ static bool is_mixed_one_pass(long long n, long long prime, long long rest)
 	return n == 91 || n == prime * prime || (rest != 7 && rest % prime);
 }
 
-/* Complex numbers that lie apart: of all sides but the last. */
+/* Strided complex numbers: all sides but the last. */
 static bool is_strided_one_pass(const struct plan *plan, long long n)
 {
 	long long prime = largest_prime(n), rest = n / prime, half = rest / 2;
@@ -109,10 +110,10 @@ static bool is_strided_one_pass(const struct plan *plan, long long n)
 	return n % 2 ? n <= 1024 && has_falling_powers(n) : n != 294 && n != 2000;
 }
 
-/* Real numbers without a detour by complex ones. */
+/* Real numbers without conversion to complex ones. */
 static bool is_real_one_pass(const struct plan *plan, long long n, long long rows)
 {
-	/* kernels of their own, and lengths among the others that have none */
+	/* lengths with kernels of their own, and some without */
 	static const short more[] = { 68,  76,	104, 136, 152, 156,  184,  260,	 272, 304,
 				      364, 416, 464, 468, 496, 1296, 1728, 1920, 0 };
 	static const short less[] = { 98, 154, 196, 500, 700, 882, 900, 0 };
@@ -136,7 +137,7 @@ static long long pages(long long bytes)
 	return (long long)frag_round_up((uint64_t)bytes, 1024);
 }
 
-/* Length of the convolution by which a side is done; 0: it is not. */
+/* Length of the convolution for a side; 0: not by Bluestein's algorithm. */
 static long long convolution(const struct plan *plan, long long n)
 {
 	long long least = 2 * n - 1, best = 1;
@@ -158,7 +159,7 @@ static long long convolution(const struct plan *plan, long long n)
 	return best;
 }
 
-/* Of the first sides. */
+/* Product of the first sides. */
 static long long product(const struct plan *plan, int sides)
 {
 	long long all = 1;
@@ -168,7 +169,7 @@ static long long product(const struct plan *plan, int sides)
 	return all;
 }
 
-/* What Bluestein's way takes for the sides before the last, of which `all` numbers are transformed. */
+/* Bluestein's workspace for all sides but the last; `all` numbers are transformed. */
 static long long outer_bytes(const struct plan *plan, long long all)
 {
 	long long bytes = 0;
@@ -200,7 +201,7 @@ static long long complex_bytes(const struct plan *plan)
 	return rows * n * plan->bytes;
 }
 
-/* The last side, done as complex numbers. */
+/* The last side, computed with complex numbers. */
 static long long paired_bytes(const struct plan *plan, bool to_real, long long side, long long rows)
 {
 	bool odd = plan->n[plan->rank - 1] % 2, one, copied;
@@ -253,14 +254,15 @@ NOGPU_ENTRY(int, cufftXtMakePlanMany,
 	     long long idist, int in_type, long long *onembed, long long ostride, long long odist,
 	     int out_type, long long batch, size_t *work_bytes, int type))
 {
-	/* cudaDataType: single, double and half precision are 0 1 2, their complex numbers 4 5 6 */
+	/* cudaDataType: single, double and half precision are 0 1 2, complex 4 5 6 */
 	static const int number_bytes[] = { 8, 16, 4 };
 	int precision = FRAG_MIN(in_type & 3, 2);
 	struct plan p = { rank, n, batch, number_bytes[precision], precision == 1 };
 
 	return work(&p, in_type < 4 ? FROM_REAL : out_type < 4 ? TO_REAL : COMPLEX, work_bytes);
 }
-/* cufftType: 0x40 is double precision; 0x29 and 0x69 have no real numbers, 0x2c and 0x6c make some */
+/* cufftType: 0x40 is double precision; 0x29 and 0x69 are complex to complex, 0x2c and 0x6c complex
+ * to real */
 NOGPU_ENTRY(int, cufftMakePlanMany,
 	    (int plan, int rank, int *n, int *inembed, int istride, int idist, int *onembed,
 	     int ostride, int odist, int type, int batch, size_t *work_bytes))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuSOLVER: workspaces. PyTorch asks for the size, allocates it, and frees it after the call. The rules were read off the
- * answers of an H200 with CUDA 13.0 and give all of them, for sides up to 8,192 (git 53bd34df:scripts/lab/library_workspaces.py;
- * one question in five was held out while the rules were derived).
+ * cuSOLVER's workspaces. PyTorch asks for the size, allocates it, and frees it after the call. The
+ * rules reproduce all sizes of an H200 with CUDA 13.0, for sides up to 8,192 (git
+ * 53bd34df:scripts/lab/library_workspaces.py; one query in five was held out while the rules were
+ * derived).
  */
 #include "pretend/card/nogpu.h"
 
@@ -52,15 +53,15 @@ static int64_t parts(int64_t n, int64_t of)
 	return (n + of - 1) / of;
 }
 
-/* Most arrays begin at a multiple of 32 numbers. */
+/* Most arrays are aligned to 32 elements. */
 static int64_t whole(int64_t n)
 {
 	return (int64_t)frag_round_up((uint64_t)n, 32);
 }
 
-/* ---- numbers of elements, the same for each type of numbers -------------------------------- */
+/* ---- elements, the same for each type of numbers --------------------------------------------- */
 
-/* Eigenvalues: a tridiagonal problem and what leads to it, of matrices side by side. */
+/* Eigenvalues of a batch: the tridiagonal problem and the reduction to it. */
 static int64_t eigen(int64_t n, int64_t batch)
 {
 	int64_t small = whole(batch * (2 * n * n - 3 * n + 1)) + batch * (n * n + 770 * n + 65539);
@@ -69,7 +70,7 @@ static int64_t eigen(int64_t n, int64_t batch)
 	return 32 + (n <= 32 ? small : whole(batch * n) + FRAG_MAX(small, large));
 }
 
-/* Jacobi's way works on blocks of 32 columns, above 4,000 of 2,048. */
+/* Jacobi's method works on blocks of 32 columns, above 4,000 of 2,048. */
 static int64_t eigen_jacobi(int64_t n)
 {
 	int64_t blocks = parts(n, 2048);
@@ -92,7 +93,7 @@ static int64_t geqrf(int64_t n)
 	return 1024 * FRAG_MAX(n, 256) + 524288;
 }
 
-/* Reflectors, up to 128 side by side. */
+/* Householder reflectors, in blocks of up to 128. */
 static int64_t orgqr(int64_t m, int64_t n, int64_t k)
 {
 	if (k >= 128)
@@ -127,7 +128,7 @@ static int64_t gesvdj_square(int64_t n)
 	return whole(2 * n * n) + 2048 * blocks + whole(4 * square(blocks) + blocks + n + 1024);
 }
 
-/* A wide matrix is copied to a tall one. */
+/* A wide matrix is transposed into a copy. */
 static int64_t gesvdj(int64_t m, int64_t n)
 {
 	int64_t rows = FRAG_MAX(m, n), columns = FRAG_MIN(m, n), qr, rest;
@@ -139,9 +140,10 @@ static int64_t gesvdj(int64_t m, int64_t n)
 	return FRAG_MAX(qr, rest) + (m > n ? 0 : whole(m * n));
 }
 
-/* ---- numbers of bytes ---------------------------------------------------------------------- */
+/* ---- bytes ---------------------------------------------------------------------------------- */
 
-/* Singular values of tall matrices by eigenvalues, in double precision. Single precision is converted first. */
+/* Singular values of tall matrices by eigenvalues, in double precision; single precision is
+ * converted first. */
 static int64_t gesvda(enum number number, int64_t m, int64_t n, int64_t batch)
 {
 	int64_t bytes = is_complex(number) ? 16 : 8, matrices = whole(bytes * m * n * batch);
@@ -152,7 +154,8 @@ static int64_t gesvda(enum number number, int64_t m, int64_t n, int64_t batch)
 	return matrices + whole(bytes * n * (n + 2) * batch) + whole(8 * n * batch) + values;
 }
 
-/* A reduction to Hessenberg's form, its reflectors, and 8 lines beside it, 7 of complex numbers. In pages of 512 bytes. */
+/* A Hessenberg reduction, its reflectors, and 8 more rows, 7 for complex numbers. In pages of 512
+ * bytes. */
 static int64_t geev(enum number number, int64_t n)
 {
 	int64_t matrix = FRAG_MAX(orgqr(n - 1, n - 1, n - 1), n * n) + 32;
@@ -161,7 +164,7 @@ static int64_t geev(enum number number, int64_t n)
 	return (int64_t)frag_round_up((uint64_t)(matrix * bytes + lines * n * bytes / 2), 512);
 }
 
-/* A flag for each block of 32 by 32 numbers; and panels, where there are 1,500 rows or more. */
+/* A flag for each block of 32 by 32 numbers; from 1,500 rows on also panels. */
 static int64_t getrf(enum number number, int64_t m, int64_t n)
 {
 	int64_t least = parts(FRAG_MIN(m, n), 32), columns = parts(n, 32), most = 1, flags, panels;
@@ -181,7 +184,7 @@ static int64_t potrf(int64_t n)
 	return 128 + whole(FRAG_MAX(4 * square(parts(n, 32)), 32));
 }
 
-/* At least what LU takes for 4,096 columns. */
+/* At least the workspace of LU for 4,096 columns. */
 static int64_t sytrf(enum number number, int64_t n)
 {
 	int64_t width = n < 4096 ? 64 : 128;
@@ -189,7 +192,7 @@ static int64_t sytrf(enum number number, int64_t n)
 	return FRAG_MAX((width * n + 64) * number_bytes(number), getrf(number, 4096, 4096) - 128);
 }
 
-/* k: reflectors, of orgqr and ormqr. */
+/* k: reflectors, for orgqr and ormqr. */
 static int64_t elements(enum routine routine, int64_t m, int64_t n, int64_t k, int64_t batch)
 {
 	switch (routine) {
@@ -270,7 +273,7 @@ static int64_t work(enum routine routine, enum number number, int64_t m, int64_t
 #define T Z
 #include "solver.def"
 
-/* ---- the interface with types as arguments: bytes of the card and of the host ------------- */
+/* ---- the interface with types as arguments: bytes on the card and on the host ------------- */
 
 static int both(size_t *dev, size_t *host, int type, enum routine routine, int64_t m, int64_t n,
 		int64_t k, int64_t batch)
@@ -278,7 +281,7 @@ static int both(size_t *dev, size_t *host, int type, enum routine routine, int64
 	bool beside = routine == GEQRF || routine == SYEVD || routine == SYEV_BATCHED;
 
 	*dev = (size_t)(work(routine, (enum number)type, m, n, k, batch) + (beside ? 128 : 0));
-	*host = 0; /* nothing is computed there */
+	*host = 0; /* nothing is computed on the host */
 	return 0;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuSPARSE: matrices are described, a buffer is asked for, and nothing is computed. How many
- * elements a product has, only the card would know: assumed is what uniformly spread ones give. Sampled products
- * take one byte, as an H200 does unless they are nearly dense (git 53bd34df:scripts/lab/library_workspaces.py). Other buffers, but for
- * products with a dense matrix, are not measured: those that depend on the number of elements are one index for each, the others empty.
+ * cuSPARSE: matrices are described and buffers sized, but nothing is computed. The number of
+ * elements of a product is only known on a card; assumed is the expectation for uniformly
+ * distributed elements. Sampled products take one byte, as on an H200 unless they are nearly dense
+ * (git 53bd34df:scripts/lab/library_workspaces.py). Apart from products with a dense matrix, other
+ * buffers were not measured: one index per element where they depend on that number, else empty.
  */
 #include "pretend/card/nogpu.h"
 
@@ -22,7 +23,7 @@ static int make(struct matrix **out, int64_t rows, int64_t cols, int64_t element
 	return 0;
 }
 
-/* Of two matrices with so many elements each, spread evenly. */
+/* Of two matrices with so many elements each, uniformly distributed. */
 static int64_t product_elements(const struct matrix *a, const struct matrix *b)
 {
 	double inner = (double)FRAG_MAX(a->cols, 1);
@@ -33,8 +34,8 @@ static int64_t product_elements(const struct matrix *a, const struct matrix *b)
 
 enum { CSR_ALG1 = 4, CSR_ALG2 = 6 }; /* cusparseSpMMAlg_t */
 
-/* Of a product with a dense matrix: a number for each part. All 24 of an H200 with CUDA 13.0, of 16 columns; other
- * algorithms were not measured. */
+/* Of a product with a dense matrix: one number per block. Equal to all 24 sizes of an H200 with
+ * CUDA 13.0, for 16 columns; other algorithms were not measured. */
 static size_t product_bytes(const struct matrix *a, int algorithm)
 {
 	size_t n = (size_t)a->elements;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What DTensor computes anew for each weight, though the blocks of a model are alike: kept in the process that computed it.
+"""Caches what DTensor computes for each weight, although the blocks of a model are identical.
 
-The functions below depend only on what their keys have, and nothing changes what they return.
+The functions below depend only on their keys, and their results are immutable.
 """
 import functools
 
@@ -9,7 +9,7 @@ import cufrag_card
 
 
 def remember(owner, name, key):
-    """Has `owner`'s function answered with what it gave for the same key. key: None where it may depend on more."""
+    """Memoizes `owner`'s function. key: None if the result may depend on more."""
     found = vars(owner).get(name) if owner else None
     if not found:
         return
@@ -20,10 +20,10 @@ def remember(owner, name, key):
         try:
             asked = key(*args, **kwargs)
             given = known.get(asked)
-        except Exception:  # other arguments or attributes than expected, or symbols in place of numbers
+        except Exception:  # unexpected arguments or attributes, or symbolic sizes
             asked = given = None
         if given is None:
-            given = original(*args, **kwargs), args  # whose numbers are in the key stays, too
+            given = original(*args, **kwargs), args  # keeps objects alive whose ids are in the key
             if asked is not None:
                 known[asked] = given
         return given[0]
@@ -31,17 +31,18 @@ def remember(owner, name, key):
 
 
 def same_meshes(meshes):
-    """FSDP2 joins its mesh with that of tensor parallelism for each weight."""
+    """FSDP2 joins its mesh with the one of tensor parallelism for each weight."""
     return tuple(map(id, meshes))
 
 
 def same_part(placement, *numbers):
-    """How much of a dimension a rank has, for which its indices are split as a tensor would be. Without a fourth argument that asks for all offsets."""
+    """A rank's share of a dimension, found by splitting its indices like a tensor. Not cached with
+    a fourth argument, which asks for all offsets."""
     return (placement, numbers) if {type(n) for n in numbers[:3]} == {int} and all(numbers[3:]) else None
 
 
 def same_element(op, args, followed, *more, **options):
-    """An operator on lists asks the same for the tensors of each block."""
+    """Operators on lists ask the same for the tensors of each block."""
     if followed is not args[0] or not op._schema.name.startswith(("aten::_foreach_", "aten::_fused_")):
         return None
     specs = tuple(arg and arg.strategies[0].output_spec for arg in args)
@@ -50,12 +51,14 @@ def same_element(op, args, followed, *more, **options):
 
 
 def same_copy(spec, tensor_meta):
-    """Each result of an operator on lists: laid out as another, with a shape, strides and a type of its own."""
+    """Each result of an operator on lists: another's layout with its own shape, strides and
+    type."""
     return id(spec.mesh), spec.placements, getattr(spec, "shard_order", None), getattr(spec, "use_strided_shard_as_shard_order", None), tensor_meta
 
 
 def same_layout(*asked):
-    """Sizes and strides of a mesh, of which each weight asks for how many ranks share it, and each mesh whether ranks are in it twice."""
+    """Sizes and strides of a mesh: each weight asks how many ranks share it, each mesh for
+    duplicates."""
     return asked
 
 
@@ -69,7 +72,8 @@ ALIKE = (("_mesh_layout", "_MeshLayout", "__getitem__", same_layout),
 
 
 def begin_at_once(api):
-    """DTensor.__init__ does nothing but for torch.export. The five calls that find this out for each result of each operator are left out."""
+    """Skips DTensor.__init__, which only matters to torch.export but takes five calls per result to
+    find that out."""
     import torch
     original, compiler = vars(api.DTensor).get("__init__"), torch.compiler
     if not original or not hasattr(compiler, "is_exporting"):
@@ -81,7 +85,7 @@ def begin_at_once(api):
             original(self, *args, **kwargs)
 
     def leave_alone(eval_frame):
-        """As torch.compile leaves the original."""
+        """torch.compile does not trace the original, either."""
         if hasattr(eval_frame, "skip_code"):
             eval_frame.skip_code(__init__.__code__)
         else:

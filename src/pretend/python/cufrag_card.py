@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pretended card inside of a Python process that imports torch.
+"""The pretended card inside a Python process that imports torch.
 
-Set by cufrag: CUFRAG_NOGPU describes the card (src/pretend/card/card.c); CUFRAG_NOGPU_HOME has the parts
-that are the same for everybody; CUFRAG_NOGPU_CACHE takes what is made once per wheel;
+Set by cufrag: CUFRAG_NOGPU describes the card (src/pretend/card/card.c); CUFRAG_NOGPU_HOME has
+files shared by all programs; CUFRAG_NOGPU_CACHE holds what is built once per wheel;
 CUFRAG_NOGPU_VALUES, _SEED, _RANK, _REPORT.
 """
 import atexit
@@ -27,8 +27,8 @@ from cufrag_recorder import attach, say
 
 CORE = "libcufrag_nogpu.so"
 VALUES = "cufrag_values.so"
-# What packages keep for later runs: kernels, which are empty here, timings, and what cards can do. A real card must never find it,
-# so it lies in these folders beside the libraries.
+# Caches of packages: kernels (empty here), timings, capabilities of cards. A real card must not use
+# them, so they are in folders of their own beside the libraries.
 CACHES = {"CUPY_CACHE_DIR": "cupy", "DG_JIT_CACHE_DIR": "deep_gemm", "NUMBA_CACHE_DIR": "numba",
           "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton", "VLLM_CACHE_ROOT": "vllm"}
 
@@ -40,13 +40,13 @@ class Card:
         self.core = os.path.join(self.home, CORE)
         self.values = None
         self.steered = {}
-        self.losses = 0  # that LBFGS read and nobody computed
+        self.losses = 0  # number of unknown losses that LBFGS has read
         self.loops = cufrag_loops.Loops()
 
     # ---- before torch: libraries
 
     def key(self):
-        """Of the wheel, of those beside it, and of this version of the pretended card."""
+        """Of the wheel, of packages beside it, and of this version of the pretended card."""
         import cufrag_stubs
         h = hashlib.sha256(self.home.encode())
         libraries = os.path.join(self.package, "lib")
@@ -62,7 +62,7 @@ class Card:
         torn = os.path.isdir(self.folder)
         try:
             self.load()
-        except OSError:  # not there yet, or somebody who tidied up took single files
+        except OSError:  # not made yet, or partly cleaned up
             if torn:
                 shutil.rmtree(self.folder, ignore_errors=True)
             try:
@@ -73,7 +73,7 @@ class Card:
                                  "writable folder" % error) from None
         self.watch_libraries()
         os.environ["TRITON_LIBCUDA_PATH"] = self.folder
-        # Triton 2.1 asks ldconfig only
+        # Triton 2.1 only asks ldconfig
         After("triton.common.build", lambda build: setattr(build, "libcuda_dirs", lambda: [self.folder]), "the place of Triton's driver")
         self.caches = {name: os.path.join(self.folder, folder) for name, folder in CACHES.items()}
         os.environ.update(self.caches)
@@ -84,7 +84,8 @@ class Card:
         self.load_s = -time.process_time()
 
     def watch_libraries(self):
-        """Some of the program's own have the CUDA runtime inside: they are seen to when they are loaded. CUDA's own never are."""
+        """Patches static CUDA runtimes in the program's own libraries when they are loaded; CUDA's
+        own libraries are left alone."""
         import cufrag_static
         import cufrag_stubs
         adopt = cufrag_static.Libraries(self.core).look
@@ -102,14 +103,16 @@ class Card:
         ctypes.CDLL.__init__ = lambda lib, name=None, *args, **kwargs: opened(lib, cufrag_stubs.instead(self.folder, name), *args, **kwargs)
 
     def load(self):
-        """In this order: what is loaded is found by its name from then on, before any search path."""
+        """Loads them in this order: later lookups by name find loaded libraries before any search
+        path."""
         with open(os.path.join(self.folder, "libraries")) as f:
             names = f.read().split()
         for path in [self.core] + [os.path.join(self.folder, name) for name in names]:
             ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
 
     def offer_planner(self):
-        """Where cuDNN itself is, to ask it about convolutions (cufrag_planner.py): beside torch, or where the system has it."""
+        """Path of the user's cuDNN, to plan convolutions (cufrag_planner.py): beside torch, or the
+        system's."""
         name = "libcudnn.so.9"
         near = [os.path.join(os.path.dirname(self.package), "nvidia", "cudnn", "lib"), os.path.join(self.package, "lib")]
         path = os.environ.get("LD_LIBRARY_PATH", "")
@@ -123,7 +126,7 @@ class Card:
                 p for p in path.split(os.pathsep) if p and p != self.folder])
 
     def make(self):
-        """All in a folder beside, then renamed: two processes may do it at once."""
+        """Writes into a new folder and renames it, so that processes do not collide."""
         import cufrag_stubs
         parent = os.path.dirname(self.folder)
         os.makedirs(parent, mode=0o700, exist_ok=True)
@@ -145,7 +148,7 @@ class Card:
     def after(self, torch):
         self.load_s += time.process_time()
         atexit.register(self.let_threads_rest, torch)
-        try:  # PyTorch refuses an older cuDNN than it was built with
+        try:  # PyTorch refuses a cuDNN older than its build
             major, minor, patch = torch._C._cudnn.getCompileVersion()
             os.environ["CUFRAG_NOGPU_CUDNN"] = str(major * (10000 if major > 8 else 1000) + minor * 100 + patch)
         except AttributeError:
@@ -174,7 +177,8 @@ class Card:
 
     @staticmethod
     def end_workers(compile_worker):
-        """Python 3.12 can leave Inductor's processes behind ("can't create new thread at interpreter shutdown"); PyTorch waits 300 s for them."""
+        """Python 3.12 can leave Inductor's worker processes behind ("can't create new thread at
+        interpreter shutdown"); PyTorch waits 300 s for them."""
         shutdown = compile_worker.SubprocPool.shutdown
 
         def shutdown_soon(pool):
@@ -192,7 +196,8 @@ class Card:
 
     @staticmethod
     def count_spawned(torch):
-        """Unless the user counted the cards, each process of mp.spawn has one, as those of a launcher."""
+        """Unless the user set the number of cards, each process of mp.spawn has one, like processes
+        of a launcher."""
         module = sys.modules["torch.multiprocessing.spawn"]
         start = module.start_processes
 
@@ -207,7 +212,8 @@ class Card:
 
     @staticmethod
     def watch_lightning(parser):
-        """It counts the cards before it chooses one, and PyTorch counts them once: too late for more, so the user is told."""
+        """The program counted the cards before it selected one, and PyTorch caches that count, so
+        more cannot be added: tell the user."""
         sanitize = parser._sanitize_gpu_ids
 
         def told(gpus, *more, **rest):
@@ -227,7 +233,7 @@ class Card:
             attach("ranks that do not run", cufrag_ranks.play, torch)
 
     def begin(self, torch):
-        """After a fork: what is of this run."""
+        """After a fork: resets the state of this run."""
         ctypes.CDLL(self.core).frag_nogpu_card_again()
         if self.values:
             self.values.cufrag_values_roof(*self.roof())
@@ -238,13 +244,13 @@ class Card:
         return [ctypes.c_double(float(n)) for n in os.environ.get("CUFRAG_NOGPU_ROOF", "0,0,0").split(",")]
 
     def let_threads_rest(self, torch):
-        """Autograd's threads still tidy up after the last backward pass; 2.15 aborts if one does while Python ends. A
-        real card gives them the time, which this one does not take."""
+        """autograd's threads still clean up after the last backward pass; 2.15 aborts if one does
+        so during exit. A real card takes long enough, this one does not."""
         if torch.cuda.is_initialized():
             time.sleep(0.1)
 
     def values_library(self, torch):
-        """The part that is written against PyTorch's dispatcher: compiled once for each wheel."""
+        """The library written against PyTorch's dispatcher, compiled once per wheel."""
         path = os.path.join(self.folder, VALUES)
         if loads(path):
             return path
@@ -256,7 +262,7 @@ class Card:
         if not os.access(self.folder, os.W_OK):
             say("values of small tensors are not computed: cannot write to %s" % self.folder)
             return None
-        with open(path + ".lock", "w") as lock:  # of several ranks one compiles
+        with open(path + ".lock", "w") as lock:  # one rank compiles for all
             fcntl.flock(lock, fcntl.LOCK_EX)
             return path if loads(path) else self.compile_values(torch, path, compiler)
 
@@ -283,7 +289,7 @@ class Card:
 
     def start_values(self, torch, path, mode):
         import threading
-        lib = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)  # global, it would bring torch's own C++ library before that of others
+        lib = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)  # RTLD_GLOBAL would put torch's libstdc++ before that of others
         self.values = lib
         callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
         self.callback = callback(self.steer)
@@ -295,7 +301,7 @@ class Card:
         lib.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit), STALE % "a kernel of Triton writes")
         After("triton.compiler.compiler", lambda compiler: self.watch_triton_compiled(torch, compiler), STALE % "a compiled kernel of Triton writes")
-        for package in "torch._inductor.runtime", "torch._inductor":  # the second up to PyTorch 2.3
+        for package in "torch._inductor.runtime", "torch._inductor":  # the second: up to PyTorch 2.3
             After(package + ".triton_heuristics", lambda heuristics: self.watch_inductor_kernels(torch, heuristics), STALE % "a kernel of compiled code writes")
         After("torch._inductor.codecache", lambda _: self.watch_inductor(torch), STALE % "compiled code makes")
         if mode == "computed":
@@ -303,7 +309,7 @@ class Card:
             After("triton.runtime.jit", lambda jit: cufrag_compiled.watch_triton(torch, lib, jit), "numbers that kernels in Triton make")
             After("torch._inductor.compile_fx", lambda _: cufrag_compiled.watch(torch, lib), "numbers that compiled code makes")
         hide_key(torch, lib)
-        # the switch is one of each thread; autograd's own threads inherit it
+        # the switch is per thread; autograd's own threads inherit it
         original = threading.Thread.start
 
         def start(thread, *args, **kwargs):
@@ -317,10 +323,10 @@ class Card:
         threading.Thread.start = start
 
     def watch_triton(self, torch, jit):
-        """Its kernels are no operators: what they write is not computed from then on."""
+        """Triton kernels bypass the dispatcher, so mark what they write as unknown."""
         import cufrag_stores
 
-        def watched(launch, *of):  # of: the kernel, where a launch does not begin with it
+        def watched(launch, *of):  # of: the kernel, if it is not the first argument
             def run(*args, **kwargs):
                 kernel, *given = *of, *args
                 if not kwargs.get("warmup"):
@@ -330,11 +336,11 @@ class Card:
         if hasattr(jit.JITFunction, "run"):
             jit.JITFunction.run = watched(jit.JITFunction.run)
             return
-        make = jit.JITFunction._make_launcher  # Triton 2.1: each kernel makes its own
+        make = jit.JITFunction._make_launcher  # Triton 2.1: one per kernel
         jit.JITFunction._make_launcher = lambda kernel: watched(make(kernel), kernel)
 
     def watch_triton_compiled(self, torch, compiler):
-        """A program may launch what it compiled beforehand, too."""
+        """The same for kernels that the program compiled ahead of the launch."""
         import cufrag_stores
         launcher = compiler.CompiledKernel.__getitem__
 
@@ -348,7 +354,7 @@ class Card:
         compiler.CompiledKernel.__getitem__ = launcher_of
 
     def watch_inductor_kernels(self, torch, heuristics):
-        """They are Triton's, with launches of their own."""
+        """Triton kernels with a launch function of their own."""
         import cufrag_stores
         launch = heuristics.CachingAutotuner.run
 
@@ -358,14 +364,16 @@ class Card:
         heuristics.CachingAutotuner.run = run
 
     def forget(self, find, torch, *given):
-        """What `find` finds in a launch; it looks into what a release may have in another way."""
+        """Marks the tensors that `find` finds in a launch; its internals differ between
+        releases."""
         for t in attach(STALE % "a kernel of Triton writes", find, torch, *given) or ():
             self.values.cufrag_values_unknown(storage_of(torch, t))
 
     def watch_inductor(self, torch):
-        """What compiled code makes is made by no operator, and by kernels: it's not what lay there before."""
+        """Compiled code allocates without an operator and writes by kernels: its results are
+        unknown, not stale values."""
         guards, unknown = torch._C._dynamo.guards, self.values.cufrag_values_unknown
-        if release_of(torch) < (2, 3) and not hasattr(guards, "_empty_strided_cuda"):  # by an operator
+        if release_of(torch) < (2, 3) and not hasattr(guards, "_empty_strided_cuda"):  # allocates by an operator
             return
         make = guards._empty_strided_cuda
 
@@ -376,7 +384,8 @@ class Card:
         guards._empty_strided_cuda = empty_strided_cuda
 
     def read_overrides(self, mode):
-        """A file of lines "PLACE VALUE...": what .item() gives there, with PLACE as train.py:42; the last one from then on."""
+        """A file of lines "PLACE VALUE...": successive results of .item() at PLACE, such as
+        train.py:42; the last one repeats."""
         self.overrides = {}
         self.rules = mode not in ("zeros", "random")
         if mode in ("rules", "computed", "zeros", "random", "worst") or mode.startswith("skewed="):
@@ -388,7 +397,7 @@ class Card:
                     self.overrides[words[0]] = [float(word) for word in words[1:]]
 
     def steer(self, what, invented, value):
-        """A value of the card reached the program: where, and was it computed?"""
+        """A value of the card reached the program: counts by place, and whether it was computed."""
         place = self.place()
         told = self.overrides.get(place, self.overrides.get(os.path.basename(place)))
         given = told and (told.pop(0) if len(told) > 1 else told[0])
@@ -405,15 +414,17 @@ class Card:
 
     @staticmethod
     def called_back(frame):
-        """Is this frame one of steer's? It is called by C, which drops exceptions, so a process cannot be ended there."""
+        """True below steer(), which C calls and where exceptions are lost, so a process cannot be
+        ended there."""
         while frame and frame.f_code is not Card.steer.__code__:
             frame = frame.f_back
         return frame is not None
 
     def searched(self):
-        """What torch.optim.LBFGS reads of a search that goes well, else None: an invented slope leads upwards and invented
-        losses are all alike, so it would stop at once. The loss falls, slope and curvature have the right sign, the step meets
-        Wolfe's condition, no tolerance is reached."""
+        """What torch.optim.LBFGS reads in a successful line search, else None. With invented values
+        it would stop at once: losses are equal, and slopes may be uphill. Here the loss falls,
+        slope and curvature have the right sign, Wolfe's condition holds, and no tolerance is
+        reached."""
         frame = asker()
         if not frame or frame.f_code.co_filename != os.path.join(self.package, "optim", "lbfgs.py"):
             return None
@@ -427,7 +438,8 @@ class Card:
         return self.loops.end(asker(), value)
 
     def place(self):
-        """The innermost line that belongs to the user, else to a package other than torch, else the innermost at all."""
+        """The innermost line of the user's code, else of a package other than torch, else the
+        innermost line."""
         frame = inner = asker()
         if not frame:
             return "backward pass"
@@ -435,7 +447,7 @@ class Card:
         while frame:
             name = frame.f_code.co_filename
             installed = "site-packages" in name or name.startswith(SCRIPTS)
-            generated = name.startswith("<") and frame.f_globals.get("__name__") != "__main__"  # not that of python -c
+            generated = name.startswith("<") and frame.f_globals.get("__name__") != "__main__"  # excludes python -c
             if not generated and not name.startswith((self.package, HERE)) and (installed or not name.startswith(STANDARD)):
                 if not installed:
                     return "%s:%d" % (name[len(STARTED):] if name.startswith(STARTED) else name, frame.f_lineno)
@@ -453,12 +465,25 @@ class Card:
         ns = (ctypes.c_double * 2)()
         if self.values:
             self.values.cufrag_values_recomputed(ns)
-        return {"recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
+        return {"convolutions": convolutions(ctypes.CDLL(self.core).frag_nogpu_conv_planner()), "recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
                 if self.values else "none", "steered": places}
 
 
+def convolutions(version):
+    """How their workspaces were found, where not as those of an H200. version: of the cuDNN that planned (90100), or below 0 that of the program's, by rule;
+    0: there were none."""
+    with open(os.path.join(HERE, "cufrag_trees.csv"), encoding="ascii") as f:
+        known = ".".join(f.readline().split(",")[0].removeprefix("cuDNN ").split(".")[:2])
+    number = abs(version) // 100
+    release = "%d.%d" % divmod(number, 100 if number >= 900 else 10)
+    if version and release != known:
+        return "convolutions planned by cuDNN %s; workspaces of an H200 are known for %s" % (release, known)
+    return "convolutions planned by rule, as cuDNN %s was not found beside PyTorch" % release if version < 0 else ""
+
+
 def memory_of_a_rank():
-    """Bytes of the host for computed numbers: --memory, else three quarters of what is free, shared by the ranks of this machine."""
+    """Limit of host memory for computed values: --memory, else three quarters of the free memory,
+    shared by this machine's ranks."""
     most = int(os.environ.get("CUFRAG_NOGPU_MEMORY", "0"))
     if not most:
         with open("/proc/meminfo") as f:
@@ -467,7 +492,8 @@ def memory_of_a_rank():
 
 
 def threads_of_a_rank():
-    """That compute: OMP_NUM_THREADS as the user has it (torchrun sets it to 1), else the processors of this machine, shared by its ranks."""
+    """Threads for computing: the user's OMP_NUM_THREADS (torchrun sets 1), else the processors,
+    shared by this machine's ranks."""
     asked = os.environ.get("CUFRAG_NOGPU_THREADS", "")
     return int(asked) if asked.isdigit() and int(asked) else max(len(os.sched_getaffinity(0)) // ranks_here(), 1)
 
@@ -477,13 +503,13 @@ def ranks_here():
 
 
 def of_the_scaler():
-    """Does torch.amp.GradScaler ask whether gradients overflow? Then it skips the step."""
+    """Is torch.amp.GradScaler checking for overflow, to skip the step?"""
     frame = asker()
     return frame is not None and frame.f_code.co_filename.endswith("grad_scaler.py") and frame.f_code.co_name in ("<genexpr>", "_maybe_opt_step")
 
 
 class After:
-    """Does something with a module when it is there: now, or after the program has loaded it. purpose: as for `attach`."""
+    """Calls a function with a module once it is loaded, now or later. purpose: as for `attach`."""
 
     def __init__(self, name, then, purpose):
         self.name, self.then, self.purpose, self.busy = name, then, purpose, False
@@ -509,20 +535,21 @@ class After:
 
 
 def storage_of(torch, t):
-    """As cufrag_values.cpp takes it. An object of Python's for it would be a second owner, and then gradients are not added in place."""
+    """For cufrag_values.cpp. A Python storage object would be a second owner, so gradients would
+    not be accumulated in place."""
     return ctypes.c_void_p(torch._C._storage_id(t) if hasattr(torch._C, "_storage_id") else t.untyped_storage()._cdata)
 
 
 def asker():
-    """The frame that called who asks for a place."""
+    """The caller's caller."""
     try:
         return sys._getframe(3)
-    except ValueError:  # a thread of autograd's own
+    except ValueError:  # in autograd's own thread
         return None
 
 
 def loads(library):
-    """Otherwise it is not there yet, or cut off."""
+    """False: missing or truncated."""
     try:
         ctypes.CDLL(library, mode=ctypes.RTLD_LOCAL)
         return True
@@ -531,7 +558,8 @@ def loads(library):
 
 
 def hide_key(torch, lib):
-    """The part's dispatch key is none of Python's: operators of higher order, which Python dispatches, do not see it."""
+    """Python does not know the dispatch key of cufrag_values.cpp: removes it from the keys of
+    higher-order operators, which Python dispatches."""
     keys, original = getattr(torch._C, "_dispatch_tls_local_include_set", None), getattr(torch._ops, "_compute_keyset", None)
     if not keys or not original:
         switch_off_within(torch._ops.HigherOrderOperator, torch, lib)
@@ -547,7 +575,8 @@ def hide_key(torch, lib):
 
 
 def switch_off_within(operator, torch, lib):
-    """Where keys cannot be taken out: such operators compute no values, and what they give has none."""
+    """If keys cannot be removed: such operators compute no values, and their results are marked
+    unknown."""
     call = operator.__call__
 
     def call_without(*args, **kwargs):
@@ -566,7 +595,7 @@ def switch_off_within(operator, torch, lib):
 HERE = os.path.dirname(os.path.abspath(__file__))
 STARTED = os.path.join(os.getcwd(), "")
 STANDARD = sysconfig.get_paths()["stdlib"]
-SCRIPTS = os.path.join(sysconfig.get_paths()["scripts"], "")  # commands that packages install
+SCRIPTS = os.path.join(sysconfig.get_paths()["scripts"], "")  # entry points of packages
 
 
 STALE = "what tells that what %s is not computed, so decisions that depend on it may be wrong"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of a job some of whose ranks do not run: what these would have said about their shards.
+"""Distributed checkpoints of a job in which some ranks do not run: replaces their answers about
+shards.
 
-What the card is asked for is the same: plans and files are the host's, and tensors are gathered by collectives as ever.
+Memory of the card is not affected: plans and files are on the host, and tensors are gathered by
+collectives as usual.
 """
 import os
 
@@ -17,8 +19,8 @@ def watch(torch):
 
 
 def save_alone(utils):
-    """Each rank plans, writes and reads what is its own: plans of the others would name files that nobody writes. The objects are
-    sent all the same, since they pass through the card."""
+    """Each rank plans, writes and reads only its own shards: plans of other ranks would name files
+    that do not exist. Objects are still sent, because they pass through the card."""
     kind = utils._DistWrapper
     init, gather, gather_all, scatter, broadcast = (kind.__init__, kind.gather_object, kind.all_gather_object, kind.scatter_object,
                                                     kind.broadcast_object)
@@ -43,7 +45,8 @@ def save_alone(utils):
 
 
 def keep_apart(files, rank):
-    """Ranks that write alone do not write over each other: all but the first have a folder inside of the checkpoint's."""
+    """Independent ranks must not overwrite each other: all but the first use a subfolder of the
+    checkpoint."""
     def inside(kind, wanted):
         original = kind.reset
 
@@ -55,20 +58,21 @@ def keep_apart(files, rank):
         kind.reset = reset
     if rank and hasattr(files.FileSystemReader, "reset"):
         inside(getattr(files, "_FileSystemWriter", files.FileSystemWriter), lambda own: True)
-        inside(files.FileSystemReader, os.path.isdir)  # else it is a checkpoint of all
+        inside(files.FileSystemReader, os.path.isdir)  # else all ranks share it
 
 
 def know_all_shards(torch, states):
-    """FSDP asks all ranks which parts of an optimizer's state they have. Where they begin and end is the same on every rank."""
+    """FSDP asks all ranks which parts of an optimizer's state they have; the ranges are the same on
+    every rank."""
     if not hasattr(states, "_allgather_state_info"):
         return  # before PyTorch 2.1
     map_keys, gather = states._map_param_key_to_optim_keys, states._allgather_state_info
-    info_of = {}  # by the state of the wrapped module
+    info_of = {}  # by id of the wrapped module's state
 
     def map_param_key_to_optim_keys(optim_state_dict, group, to_param, to_fqns, fqn_to_info, merge_keys=False):
         keys, own = map_keys(optim_state_dict, group, to_param, to_fqns, fqn_to_info, merge_keys)
         info_of.update((id(info.state), info) for info in fqn_to_info.values())
-        if merge_keys:  # all that have a gradient
+        if merge_keys:  # all with a gradient
             keys = sorted({*keys, *(states._OptimStateKey((fqn,), True) for fqn, info in fqn_to_info.items()
                                     if info.param_requires_grad[info.param_indices[fqn]])})
         return keys, own

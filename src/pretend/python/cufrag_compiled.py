@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--values computed: what kernels would make that are no operators. Of torch.compile the CPU runs the graph that Inductor compiled, operator by
-operator, over the same bytes; the compiled code itself allocates as ever. Kernels that a program writes in Triton are run by Triton's interpreter."""
+"""--values computed for kernels outside the dispatcher. For torch.compile, the CPU interprets the
+graph that Inductor compiled, over the same bytes; the compiled code itself still allocates. The
+program's Triton kernels run in Triton's interpreter."""
 import contextlib
 import ctypes
 import math
 
 from cufrag_card import say, storage_of
 
-MOST_PROGRAMS = 4096  # of a kernel: each takes the interpreter about a millisecond
+MOST_PROGRAMS = 4096  # per launch: each takes about a millisecond
 told = set()
 
 
@@ -23,11 +24,11 @@ def watch(torch, values):
     import torch._functorch.config
     compile_inner = compile_fx._compile_fx_inner
     memory = Memory(torch, values)
-    torch._functorch.config.enable_autograd_cache = False  # what comes from there has no graph any longer
+    torch._functorch.config.enable_autograd_cache = False  # cached code has no graph
 
     def compile_and_keep(gm, example_inputs, *more, **rest):
         graph = torch.fx.Graph()
-        graph.output(graph.graph_copy(gm.graph, {}))  # passes change the original
+        graph.output(graph.graph_copy(gm.graph, {}))  # passes modify the original
         compiled = compile_inner(gm, example_inputs, *more, **rest)
         if getattr(compiled, "current_callable", None):
             compiled.current_callable = Computed(memory, on_cpu(torch, gm, graph, Drawn(torch, values)), compiled.current_callable)
@@ -36,13 +37,13 @@ def watch(torch, values):
 
 
 def watch_triton(torch, values, jit):
-    """Around what marks the tensors that a launch writes as not computed (cufrag_card.py)."""
+    """Wraps the hook that marks written tensors as unknown (cufrag_card.py)."""
     from triton import language
     from triton.runtime import interpreter
     launch, memory, patch = jit.JITFunction.run, Memory(torch, values), interpreter._patch_lang_tensor
 
     def patched(tensor, *scope):
-        """An array of one number is no number to NumPy 2.5."""
+        """NumPy 2.5 does not convert arrays of one element to scalars."""
         patch(tensor, *scope)
         (scope[0].set_attr if scope else setattr)(tensor, "__index__", lambda value: value.handle.data.item())
     interpreter._patch_lang_tensor = patched
@@ -72,7 +73,7 @@ def watch_triton(torch, values, jit):
 
 
 def stores(interpreter):
-    """That of Triton 3.1 says nothing and stores nothing if NumPy is of version 2."""
+    """Triton 3.1's interpreter silently stores nothing with NumPy 2."""
     import numpy
     one = numpy.zeros(1, numpy.int64)
     interpreter._interpreter.store(numpy.array([one.ctypes.data], numpy.uint64), numpy.ones(1, numpy.int64), numpy.ones(1, bool))
@@ -81,7 +82,8 @@ def stores(interpreter):
 
 @contextlib.contextmanager
 def as_it_was(*owners):
-    """Takes back what the interpreter puts into Triton's language: up to Triton 3.2 it leaves it there, and nothing compiles any more."""
+    """Restores Triton's language: up to Triton 3.2, the interpreter leaves its patches, and later
+    compilations fail."""
     before = [dict(vars(owner)) for owner in owners]
     try:
         yield
@@ -92,7 +94,7 @@ def as_it_was(*owners):
 
 
 class Memory:
-    """Of the card, which is the host's."""
+    """Memory of the card, which lies in host memory."""
 
     def __init__(self, torch, values):
         self.torch, self.values = torch, values
@@ -102,7 +104,7 @@ class Memory:
         return isinstance(t, self.torch.Tensor) and t.is_cuda and t.numel() > 0
 
     def base(self, t):
-        """None: its numbers are not computed."""
+        """None: unknown values."""
         return self.values.cufrag_values_base(storage_of(self.torch, t))
 
     def know(self, base):
@@ -113,7 +115,7 @@ class Memory:
         self.values.cufrag_values_known(None, storage_of(self.torch, t))
 
     def seen(self, t):
-        """The same bytes as a tensor of the CPU."""
+        """A CPU tensor over the same bytes."""
         if not isinstance(t, self.torch.Tensor) or not t.is_cuda:
             return t
         if not t.numel():
@@ -124,25 +126,25 @@ class Memory:
 
 
 class Computed:
-    """Compiled code, whose results the CPU computes where it knows all that goes in."""
+    """Compiled code whose results the CPU computes if all inputs are known."""
 
     def __init__(self, memory, graph, run):
         self.memory, self.graph, self.run = memory, graph, run
 
     def __call__(self, inputs):
         memory = self.memory
-        bases = [memory.base(t) for t in inputs if memory.on_card(t)]  # no tensors: the code lets go of them as it runs
+        bases = [memory.base(t) for t in inputs if memory.on_card(t)]  # not the tensors: the code frees them as it runs
         results = None
         if all(bases):
             try:
                 with memory.torch.no_grad():
                     results = self.graph.run(*map(memory.seen, inputs), enable_io_processing=False)
-            except Exception as e:  # the compiled code says what is wrong, if something is
+            except Exception as e:  # the compiled code reports real errors
                 tell("compiled code", e)
         made = self.run(inputs)
         if results is None:
             return made
-        for base in bases:  # kernels are taken to write what they read
+        for base in bases:  # inputs were marked as written
             memory.know(base)
         for t, result in zip(made, results):
             if memory.on_card(t):
@@ -151,14 +153,15 @@ class Computed:
 
 
 class Drawn:
-    """The random numbers of compiled code: a seed of the card's generator for each use, of which Triton makes the numbers."""
+    """Random numbers of compiled code: each use has a seed from the card's generator, expanded as
+    by Triton."""
 
     def __init__(self, torch, values):
         self.torch, self.values = torch, values
         self.operators = {"prims.inductor_seeds.default": self.seeds, "prims.inductor_random.default": self.reals, "prims.inductor_randint.default": self.integers}
 
     def seeds(self, count, device):
-        """Those that the compiled code draws later, which takes the generator further."""
+        """The seeds that the compiled code draws afterwards, which advances the generator."""
         generator, drawn = self.torch.cuda.default_generators[device.index or 0], self.torch.empty(count, dtype=self.torch.int64)
         self.values.cufrag_values_seeds(ctypes.c_uint64(generator.initial_seed()), ctypes.c_uint64(generator.get_offset()), ctypes.c_void_p(drawn.data_ptr()), ctypes.c_uint64(count))
         return drawn
@@ -176,14 +179,15 @@ class Drawn:
 
 
 class Unrounded:
-    """A result of half precision as a fused kernel has it: in single precision until it is written to memory."""
+    """A half-precision result inside a fused kernel: single precision until it is stored."""
 
     def __init__(self, torch, t, dtype):
         self.t, self.dtype = t.to(torch.float32), dtype
 
 
 def on_cpu(torch, module, graph, drawn):
-    """What runs a graph for a card on the CPU. Inductor fuses what works on single elements, their sums and views, and rounds nothing within."""
+    """An interpreter of the card's graphs on the CPU. Inductor fuses element-wise operators, their
+    reductions and views, and does not round within a kernel."""
     tree_map, half = torch.utils._pytree.tree_map, (torch.float16, torch.bfloat16)
     fused = {"aten." + name for name in ("sum", "mean", "amax", "amin", "view", "reshape", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "cat")}
     convert = "prims.convert_element_type.default"

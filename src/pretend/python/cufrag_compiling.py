@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.compile measures the kernels that it made, with buffers of the size of the L2 cache: how often hangs on what its caches hold, and on
-which process compiles. Here both are as in a first run on a card, so that two recordings of a program are alike.
+"""Compiling as on a card's first run, so that two recordings of a program agree: torch.compile
+benchmarks its kernels with buffers of the size of the L2 cache, and the number of measurements
+depends on the caches and on which process compiles.
 
-The caches of Inductor are empty when a program begins, one for each rank: on a card all ranks compile at the same time. Those with code
-alone, of Triton, stay. With `--warm-caches`, Inductor's stay, too.
+Inductor's caches are empty at the start, one per rank, because on a card all ranks compile at the
+same time. Triton's code cache is kept, and with `--warm-caches` Inductor's, too.
 
-Inductor's processes compile once they are ready; before, the program itself does. What was compiled twice there, for two graphs, is
-measured twice; a process finds the first result. On hosts of H200s they are ready 8.2 s after they were asked for (five programs: 7.4 to
-8.9 s), 2.8 times what loading PyTorch took. Here they compete with the program for few processors, so it is the program's own
-processor time that counts.
+Inductor's worker processes compile once they are ready; before, the program itself does. Kernels
+compiled twice there, for two graphs, are measured twice; a worker finds the first result. On hosts
+of H200s, workers were ready 8.2 s after the request (five programs: 7.4 to 8.9 s), 2.8 times the
+time to load PyTorch. Here they compete with the program for few processors, so the program's own
+processor time counts.
 """
 import contextlib
 import glob
@@ -20,30 +22,32 @@ READY = 2.8
 
 
 def begin_cold(caches):
-    """caches: folders by the variables that name them. Called before torch is loaded, and in a fork of a process that has loaded it."""
+    """caches: folders by environment variable. Call before torch is loaded, and in a fork of a
+    process that has loaded it."""
     cold = os.environ.get("CUFRAG_NOGPU_COMPILED")
     if not cold:
         return
     try:
         os.makedirs(cold)
-    except FileExistsError:  # not the first process of the recording
+    except FileExistsError:  # another process of the recording was first
         pass
     else:
-        for path in glob.glob(os.path.join(caches["TRITON_CACHE_DIR"], "*", "*.autotune.json")):  # what a kernel's own tuning found
-            with contextlib.suppress(FileNotFoundError):  # another recording did it
+        for path in glob.glob(os.path.join(caches["TRITON_CACHE_DIR"], "*", "*.autotune.json")):  # autotuned
+            with contextlib.suppress(FileNotFoundError):  # deleted by another recording
                 os.unlink(path)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(cold, os.environ.get("RANK", "0"))
 
 
 class Pool:
-    """Inductor's processes, for a program whose torch took `load_s` seconds of the processor to load."""
+    """Inductor's worker processes, for a program that took `load_s` seconds of processor time to
+    load torch."""
 
     def __init__(self, load_s):
         self.wait_s = READY * load_s
         self.asked = self.asked_s = None
 
     def watch(self, module):
-        """async_compile of PyTorch 2.6 and newer; those before had no such rule."""
+        """PyTorch 2.6 and newer; earlier ones do not wait for workers."""
         pools = module.AsyncCompile
         if not hasattr(pools, "_ready_future"):
             return
@@ -52,9 +56,9 @@ class Pool:
         def use_process_pool():
             used = really()
             asked = pools._ready_future
-            if not asked:  # the program itself always compiles
+            if not asked:  # no workers
                 return used
-            if self.asked is not asked:  # forks ask for their own
+            if self.asked is not asked:  # forks have workers of their own
                 self.asked, self.asked_s = asked, self.spent_s()
             if self.spent_s() - self.asked_s < self.wait_s:
                 return False
@@ -64,19 +68,21 @@ class Pool:
 
     @staticmethod
     def spent_s():
-        """By the main thread and, where another one asks, by that: backward passes are compiled in their own."""
+        """Processor time of the main thread, plus this one: backward passes are compiled in their
+        own thread."""
         main = threading.main_thread()
         spent = time.clock_gettime(time.pthread_getcpuclockid(main.ident))
         return spent if threading.current_thread() is main else spent + time.thread_time()
 
 
 def forget_between(tasks):
-    """In a process that compiles: what it compiled before it would find unmeasured. A host has up to 32 of them, and it is another one's turn."""
+    """In a worker: clears compiled kernels, so that none is found unmeasured. A host has up to 32
+    workers, so the next task mostly goes to another one."""
     compiling = tasks._worker_compile_triton
 
     def compile_triton(*args):
         from torch._inductor.codecache import PyCodeCache
         PyCodeCache.cache_clear()
         return compiling(*args)
-    compile_triton.__module__, compile_triton.__qualname__ = compiling.__module__, compiling.__qualname__  # it is sent by its name
+    compile_triton.__module__, compile_triton.__qualname__ = compiling.__module__, compiling.__qualname__  # for pickle
     tasks._worker_compile_triton = compile_triton

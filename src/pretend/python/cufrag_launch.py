@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In place of a launcher, what it gives each of its processes beside the rank, which cufrag sets: python -m cufrag_launch HOW [-m] PROGRAM WORDS.
+"""Replaces a launcher: sets what it gives each process besides the rank, which cufrag sets: python
+-m cufrag_launch HOW [-m] PROGRAM WORDS.
 
-HOW is "accelerate", followed by all words of `accelerate launch`, whose options and file become variables; or the name of the option by
-which older launchers pass the rank: --local_rank (DeepSpeed), --local-rank (torch.distributed.launch).
+HOW is "accelerate", followed by all words of `accelerate launch`, whose options and file become
+variables; or the option by which older launchers pass the rank: --local_rank (DeepSpeed),
+--local-rank (torch.distributed.launch).
 """
 import os
 import sys
@@ -17,7 +19,7 @@ def run(program, words, module=False, no_python=False):
 
 
 def accelerate(words):
-    """Its own functions find the variables; where they would start processes, this one goes on."""
+    """accelerate computes the variables; instead of starting processes, this one goes on."""
     import subprocess
     import torch.distributed.run as elastic
     from accelerate.commands import launch
@@ -30,7 +32,7 @@ def accelerate(words):
         run(args.training_script, args.training_script_args, args.module, args.no_python)
         sys.exit(0)
     elastic.run = subprocess_Popen = go_on
-    launch.check_cuda_p2p_ib_support = lambda *_: True  # it would make a context on the first card
+    launch.check_cuda_p2p_ib_support = lambda *_: True  # would create a context on the first card
     launch.subprocess = type("subprocess", (), {**vars(subprocess), "Popen": staticmethod(subprocess_Popen)})
     launch.launch_command(args)
 
@@ -38,7 +40,7 @@ def accelerate(words):
 if __name__ == "__main__":
     how, rest = sys.argv[1], sys.argv[2:]
     if not getattr(sys.flags, "safe_path", False):
-        del sys.path[0]  # the folder of the program comes in its place
+        del sys.path[0]  # replaced by the program's folder
     if how == "accelerate":
         accelerate(rest)
     else:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that end when a number of the card has fallen below a bound: `while error > 1e-4:`. Of a number that nobody computed, the
-invented one never does. A loop that can end in no other way ends after a few rounds, as those that balance routers do on a card.
+"""Loops that end when a value of the card falls below a bound: `while error > 1e-4:`. An invented
+value never does. A loop without another exit ends after a few rounds, like those that balance
+routers on a card.
 
-One with a second condition, a break, a return or an exception has a maximum of its own, and runs to it.
+A loop with a second condition, a break, a return or an exception runs to its own limit.
 """
 import ast
 import linecache
@@ -16,7 +17,7 @@ def lines_of(node):
 
 
 def own(body):
-    """Statements and expressions of a loop, without those of functions within."""
+    """Statements and expressions of a loop, without nested functions."""
     for node in body:
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
@@ -24,7 +25,8 @@ def own(body):
 
 
 def asked_by(test, body):
-    """Lines on which a loop asks for what its test hangs on: the test's own, and where the body computes a number of it."""
+    """Lines that read the values of a loop's test: the test's own, and assignments to its names in
+    the body."""
     names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
     found = list(lines_of(test))
     for node in own(body):
@@ -34,7 +36,7 @@ def asked_by(test, body):
 
 
 def waiting_lines(source):
-    """Lines of a file on which a loop asks whether it may end, where nothing else ends it."""
+    """Lines of a file that read the only exit condition of a loop."""
     found = set()
     for loop in ast.walk(ast.parse(source)):
         if not isinstance(loop, ast.While) or any(isinstance(n, ast.BoolOp) for n in ast.walk(loop.test)):
@@ -54,7 +56,8 @@ class Loops:
         self.files, self.rounds = {}, {}
 
     def end(self, frame, value):
-        """What ends the loop of which the frame asks for a number that is `value`; None: it is in no such loop, or may go on."""
+        """The value that ends the loop in which the frame reads `value`; None: no such loop, or it
+        may go on."""
         if frame is None:
             return None
         name, line = frame.f_code.co_filename, frame.f_lineno
@@ -70,5 +73,5 @@ class Loops:
         self.rounds[name, line] = id(frame), count
         if count <= ROUNDS:
             return None
-        # where the first one does not end it, the bound is on the other side
+        # if the first value does not end it, the bound is on the other side
         return (0 if value else 1, 0, 1e9, -1e9)[(count - ROUNDS - 1) % 4]

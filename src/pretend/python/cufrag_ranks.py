@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process plays one rank of many alone: torch.distributed meets everybody else at once.
+"""One process plays one rank of many alone: torch.distributed connects at once.
 
-The process group is PyTorch's own, over the pretended NCCL. Only the store, through which ranks
-find each other, is replaced: it answers for those who are not there.
+The process group is PyTorch's own, over the pretended NCCL. Only the store, by which ranks find
+each other, is replaced: it answers for missing ranks.
 """
 import copy
 import ctypes
@@ -17,19 +17,19 @@ import types
 
 from cufrag_recorder import attach, tell
 
-ANSWER = b"\7" * 128  # for a key that another rank would have set: an id of NCCL, or a flag
+ANSWER = b"\7" * 128  # for keys that other ranks would set: NCCL ids and flags
 
 
 def request_of_all(data, key):
-    """Ranks tell each other who they are, and then send each other their symmetric memory (NAME/NUMBER/RANK, set by each): all others are
-    this process, too, each with a card of its own. So their memory is this rank's."""
+    """Symmetric memory: ranks exchange requests (NAME/NUMBER/RANK), then their memory. All other
+    ranks are this process, each with a card of its own, so their memory is this rank's."""
     stem, _, rank = key.rpartition("/")
     own = next(value for name, value in data.items() if name.rpartition("/")[0] == stem)
     return own if len(own) < 8 else (1000 + int(rank)).to_bytes(4, sys.byteorder) + own[4:]
 
 
 def make_store(dist, players):
-    """players: those of --ranks roles (cufrag_roles.py), or None."""
+    """players: for --ranks roles (cufrag_roles.py), or None."""
     class Everybody(dist.Store):
         def __init__(self):
             super().__init__()
@@ -77,7 +77,7 @@ def make_store(dist, players):
 
 
 def replace(original, new):
-    """In every module: device_mesh and others keep the functions under names of their own."""
+    """In every module, because device_mesh and others import the functions by name."""
     for module in list(sys.modules.values()):
         if getattr(module, "__dict__", {}).get(original.__name__) is original:
             setattr(module, original.__name__, new)
@@ -88,8 +88,8 @@ UNREADABLE = EOFError, ValueError, pickle.UnpicklingError
 
 
 def tolerate_objects(c10d):
-    """Objects of other ranks never come: what this rank had in their place stays, and one that gathers has its own in place of all.
-    A receiver has nothing in their place."""
+    """Objects of other ranks never arrive: this rank's value stays in their place, a gather repeats
+    this rank's, and a receiver keeps nothing."""
     broadcast, receive, gather = c10d.broadcast_object_list, getattr(c10d, "recv_object_list", None), c10d.gather_object
     to_object = getattr(c10d, "_tensor_to_object", None)
 
@@ -130,7 +130,7 @@ def tolerate_objects(c10d):
 
 
 def pretend_gloo(c10d):
-    """Gloo's ranks meet over sockets, where nobody would be: what they tell each other stays each one's own."""
+    """Gloo's ranks connect by sockets, but there are no others: each keeps its own values."""
     original = getattr(c10d, "ProcessGroupGloo", None)
     if not original:
         return
@@ -148,7 +148,7 @@ def pretend_gloo(c10d):
                 return original(sys.modules["torch.distributed"].HashStore(), 0, 1, *args, **kwargs)
             return fake._create_internal(rank, size) if hasattr(fake, "_create_internal") else fake(rank, size)
     c10d.ProcessGroupGloo = Gloo
-    if not fake:  # PyTorch 2.1, or a release that comes
+    if not fake:  # PyTorch 2.1, or a later release without it
         return
     fake.options = types.SimpleNamespace()
     for name in ("_set_default_timeout", "_set_sequence_number_for_group"):
@@ -156,8 +156,9 @@ def pretend_gloo(c10d):
 
 
 def average_over_gloo(torch):
-    """DistributedDataParallel asks a group that is called gloo for its sockets, to log them, and waits for averaged gradients. What stands in
-    for gloo has neither: nothing is logged, and gradients stay as they are."""
+    """DistributedDataParallel asks a gloo group for its sockets, to log them, and waits for
+    averaged gradients. The replacement has neither: nothing is logged, and gradients stay as they
+    are."""
     ddp, dist = torch.nn.parallel.DistributedDataParallel, torch.distributed
     logger, hook = dist.Logger, dist._register_comm_hook
     original, log = ddp._ddp_init_helper, logger.set_construction_data_and_log
@@ -181,7 +182,7 @@ def average_over_gloo(torch):
 
 
 def make_parts_alone(c10d):
-    """A part that is split off learns its members from NCCL, which all would tell: each is made as a group of its own."""
+    """ncclCommSplit learns its members from all ranks; here each split is made as a new group."""
     if hasattr(c10d, "_get_split_source"):
         c10d._get_split_source = lambda *args: None
     original = getattr(c10d, "split_group", None)
@@ -203,15 +204,16 @@ FIRST_STEP_NS = 80000000  # 50 to 110 ms measured (results/nogpu/ranks.md)
 
 
 def settle_buckets(torch):
-    """DistributedDataParallel makes new buckets before its second forward pass. Whether the old ones are gone by then depends on how long
-    ago they were sent, by the clock of the model: NCCL's watchdog holds them until it looks (stream.c)."""
+    """DistributedDataParallel rebuilds its buckets before the second forward pass. Whether the old
+    ones are freed by then depends on the modelled time since they were sent: NCCL's watchdog holds
+    them until it polls (stream.c)."""
     ddp, began = torch.nn.parallel.DistributedDataParallel, set()
     original, hooks = ddp._pre_forward, []
     core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
     optimizer = importlib.import_module("torch.optim.optimizer")
 
     def first_step(*_):
-        if torch._C._current_graph_task_id() < 0:  # else gradients are still to be sent
+        if torch._C._current_graph_task_id() < 0:  # else gradients are not sent yet
             core.frag_nogpu_host_takes(ctypes.c_uint64(FIRST_STEP_NS))
         hooks[0].remove()
 
@@ -222,8 +224,8 @@ def settle_buckets(torch):
             if not hooks:
                 hooks.append(optimizer.register_optimizer_step_pre_hook(first_step))
             if id(self) in began:
-                time.sleep(0.4)  # the watchdog looks three times
-            if self.require_backward_grad_sync:  # while gradients add up, nothing is sent
+                time.sleep(0.4)  # three polls of the watchdog
+            if self.require_backward_grad_sync:  # accumulating gradients sends nothing
                 began.add(id(self))
             gradients = sum(p.numel() * p.element_size() for p in self.module.parameters() if p.requires_grad)
             if gradients >= 2**20:
@@ -234,8 +236,9 @@ def settle_buckets(torch):
 
 
 def keep_attempts_apart(dist, attempt):
-    """torchrun keeps its store when it starts the ranks again. A rank that is faster than rank 0 would find there the name that the
-    group had in the first attempt, and join ranks that have ended. Up to 2.5, PyTorch itself keeps them apart."""
+    """torchrun keeps its store when it restarts the ranks. A rank faster than rank 0 would find the
+    group's name of the first attempt there, and join ranks that have ended. Up to 2.5, PyTorch
+    avoids that itself."""
     rendezvous = importlib.import_module("torch.distributed.rendezvous")
     create = rendezvous._create_c10d_store
     rendezvous._create_c10d_store = lambda *args, **kwargs: dist.PrefixStore("attempt %s" % attempt, create(*args, **kwargs))
@@ -253,7 +256,7 @@ def play(torch):
     if os.environ.get("CUFRAG_NOGPU_TALK") and not roles:
         if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
             keep_attempts_apart(dist, os.environ["TORCHELASTIC_RESTART_COUNT"])
-        return  # all ranks are there, and talk (talk.h)
+        return  # all ranks run and exchange messages (talk.h)
     players = None
     if roles or scout:
         import cufrag_roles
@@ -277,7 +280,7 @@ def play(torch):
         kept.append(make_store(dist, players))
         given["store"] = kept[-1]
         given.pop("init_method", None)
-        given.pop("device_id", None)  # else groups are split off
+        given.pop("device_id", None)  # else groups are made by splits
         for name, variable in (("rank", "RANK"), ("world_size", "WORLD_SIZE")):
             if given.get(name, -1) in (-1, None):
                 given[name] = int(os.environ[variable])

@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--ranks roles: which ranks of a job are alike, and who plays the messages of those that do not run.
+"""--ranks roles: finds identical ranks of a job, and plays the messages of those that do not run.
 
-A job makes its groups in families: lists of ranks of equal size, each rank in at most one (the data-parallel groups, the
-pipelines ...). Where members of a family send single messages to each other, each has a part of its own: a stage. So
-has each in a family of context parallelism, where attention is not the same for all parts of a sequence. In every other family all members do the same. So the role of a rank is its place in the families of stages, and one rank of
-each role is run: those that rank 0 reaches through stages, all with rank 0's place in every other family.
+A job makes its groups in families: lists of ranks of equal size, each rank in at most one
+(data-parallel groups, pipelines ...). If members of a family send point-to-point messages, each
+has a part of its own, a stage. The same holds for context parallelism, where attention differs
+between parts of a sequence. In all other families the members are identical. So a rank's role is
+its index in each family of stages, and one rank of each role runs: those that rank 0 reaches
+through stages, all with rank 0's index in every other family.
 
-Two runs (src/pretend/start/roles.c): a scout, rank 0 alone, finds the families, and ends with its first optimizer step. (If it comes to its
-end without a group, each rank is on its own, and rank 0 stands for all.) Then the ranks of all roles run and talk, together with a few that are to be like one of them (checks). A rank that does not run is
-played by that of its role: what the role says to all, the absent one says, too.
+Two runs (src/pretend/start/roles.c): a scout, rank 0 alone, finds the families and ends at its
+first optimizer step. (Without any group, ranks are independent, and rank 0 stands for all.) Then
+one rank of each role runs, and a few more that should equal one of them (checks). A rank that
+does not run is played by the one of its role: its messages are the role's.
 
 $CUFRAG_NOGPU_ROLES, written by the scout:
 
-    next RANK            all of the job, those that stages connect side by side
+    next RANK            all of the job; ranks connected by stages are adjacent
     runs RANK            one process
     stands RANK RANKS    RANK runs for all these, as 0-7,64-71
-    checks RANK ROLE     RANK runs beside the rank of its role
-    groups COUNT HASH    the groups of the job up to where the scout ended, and what ended it, by which a job that takes these
-                         roles for its own is compared with it: rank 0 leaves a file `unlike` beside its recording if its own differ
-    groups 0 alike       in place of that: with any groups that make all ranks alike
+    checks RANK ROLE     RANK runs in addition to the rank of its role
+    groups COUNT HASH    the job's groups until the scout ended, and why it ended; if they differ in
+                         a job that reuses these roles, rank 0 leaves a file `unlike` beside its
+                         recording
+    groups 0 alike       instead of that: any groups for which all ranks are identical
 """
 import atexit
 import hashlib
@@ -30,28 +34,28 @@ import time
 import cufrag_ranks
 import cufrag_recorder
 
-CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # beside the role's own rank, a processor each
-OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # what device meshes and Megatron-LM call it
-TOGETHER_MOST = 16  # checks of pipelines double the processes: not above
+CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # besides the role's own rank, a processor each
+OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # names in device meshes and Megatron-LM
+TOGETHER_MOST = 16  # checks double the processes of pipelines: at most so many
 PATIENCE_S = 60
 ALIKE = "alike"
 
 
 def end_scout(status=0):
-    import posix  # without the exit handlers: nothing is recorded
+    import posix  # no exit handlers, so nothing is recorded
     cufrag_recorder.Recorder.of_process.tell_late_modules()
     posix._exit(status)
 
 
 class Groups:
-    """Every group that the program makes, also those without this rank."""
+    """All groups that the program makes, including those without this rank."""
 
     def __init__(self, c10d, world, on_group=None):
         self.names, self.lists, self.own, self.world, self.on_group = {}, [], set(), world, on_group
         original = c10d._new_process_group_helper
         signature = inspect.signature(original)
         size, _, ranks, backend = list(signature.parameters)[:4]
-        signature.parameters["group_name"]  # its place differs, and a release may have another name for it
+        signature.parameters["group_name"]  # raises if a release renames it; its position differs
 
         def helper(*args, **kwargs):
             given = signature.bind(*args, **kwargs).arguments
@@ -66,14 +70,16 @@ class Groups:
             self.own.add(tuple(ranks))
 
     def own_part(self, ranks):
-        """Is it a group of context parallelism? Its members have parts of their own anyway, so its messages tell of no stages."""
+        """Is it a context-parallel group? Its members differ anyway, so its messages say nothing
+        about stages."""
         return tuple(ranks) in self.own
 
     def hash(self, stage_lists):
         return hashlib.sha256(repr((self.lists, stage_lists)).encode()).hexdigest()[:32]
 
     def families(self):
-        """[{rank: its list}]: each list into the first family of its kind that has room for it; and those of a kind in OWN_PART."""
+        """[{rank: its list}]: each list joins the first family of its kind without its ranks; and
+        the families in OWN_PART."""
         by_kind = {}
         for ranks, backend, kind in self.lists:
             if len(ranks) < 2 or len(ranks) == self.world and not OWN_PART.fullmatch(kind):
@@ -93,7 +99,7 @@ class Groups:
 
 
 def reached(start, stages):
-    """All ranks that `start` reaches through these families."""
+    """All ranks reachable from `start` through these families."""
     if len(stages) < 2:
         return sorted(stages[0].get(start, [start])) if stages else [start]
     found, open_ends = {start}, [start]
@@ -118,7 +124,8 @@ def shown(ranks):
 
 
 def stages_of(families, own, stage_lists, world):
-    """Families of stages: of those with a list that has all these ranks, the ones with the shortest."""
+    """Families of stages: for each list, the family with the shortest list that contains its
+    ranks."""
     found = []
     for ranks in stage_lists:
         having = [f[ranks[0]] for f in families if set(ranks) <= set(f.get(ranks[0], ()))]
@@ -129,7 +136,7 @@ def stages_of(families, own, stage_lists, world):
 
 
 def lines_of(families, own, stage_lists, world):
-    """What the scout found, as the file has it."""
+    """The scout's results as lines of the file."""
     stages = stages_of(families, own, stage_lists, world)
 
     def role(rank):
@@ -155,8 +162,10 @@ def lines_of(families, own, stage_lists, world):
 
 
 def at_first(c10d, groups, world, then):
-    """Calls then(stage_lists) when the groups are there: at the first optimizer step, or the first single message, of the ranks of its
-    group; a ring of attention sends before a pipeline does. A group of all has no stages: then of those two (DeepSpeed's pipelines)."""
+    """Calls then(stage_lists) once groups exist: at the first optimizer step, or the first
+    point-to-point message, of this rank's group; ring attention sends before a pipeline does. A
+    group of all ranks has no stages: then only sender and receiver count (DeepSpeed's
+    pipelines)."""
     def watch(name, other):
         original = getattr(c10d, name)
         signature = inspect.signature(original)
@@ -179,8 +188,8 @@ def at_first(c10d, groups, world, then):
 
 
 class Scout:
-    """In rank 0, which runs alone: ends the program with its first optimizer step, or the first single message. A program that has
-    neither, as one that generates, runs to its end."""
+    """In rank 0, which runs alone: ends the program at its first optimizer step or point-to-point
+    message. A program without either (generation) runs to its end."""
 
     def __init__(self, torch, c10d, path, world):
         self.path, self.c10d, self.world = path, c10d, world
@@ -190,7 +199,7 @@ class Scout:
         leave, pid = os._exit, os.getpid()
 
         def end(status):
-            if os.getpid() == pid:  # no child of the program
+            if os.getpid() == pid:  # not in a child process
                 self.write([])
             leave(status)
         os._exit = end
@@ -201,7 +210,7 @@ class Scout:
             end_scout()
 
     def write(self, stage_lists):
-        path = self.path if self.groups.lists else self.path + ".alone"  # ranks on their own, or a helper of the program: cufrag knows which
+        path = self.path if self.groups.lists else self.path + ".alone"  # cufrag tells these from helper processes
         with open(path + ".new", "w") as f:
             f.write("\n".join(lines_of(*self.groups.families(), stage_lists, self.world)) + "\n")
             f.write("groups %d %s\n" % (len(self.groups.lists), self.groups.hash(stage_lists)))
@@ -209,7 +218,7 @@ class Scout:
 
 
 class Players:
-    """In a rank of a role: who else runs, and who plays whom."""
+    """In a rank of a role: which ranks run, and which rank plays each."""
 
     def __init__(self, torch, c10d, path, world):
         import ctypes
@@ -245,13 +254,14 @@ class Players:
             open(os.path.join(os.environ["CUFRAG_RECORD"], "unlike"), "w").close()
 
     def plays(self, ranks):
-        """For each member the place of who plays it: itself, the member of its role, else this rank."""
+        """For each member the index of the rank that plays it: itself, the member of its role, else
+        this rank."""
         own = ranks.index(self.rank) if self.rank in ranks else 0
         place = {r: i for i, r in enumerate(ranks) if r in self.running}
         return [place.get(r, place.get(self.role.get(r), own)) for r in ranks]
 
     def introduce(self, name, ranks):
-        """Before the communicator of this name is made."""
+        """Call before the communicator of this name is made."""
         import ctypes
         plays = self.plays(ranks)
         self.core.frag_nogpu_players(bytes(name), (ctypes.c_int * len(plays))(*plays), len(plays))
@@ -272,7 +282,8 @@ class Players:
         self.meet(key, value)
 
     def meet(self, key, value):
-        """Values of 128 bytes under a key of a group are the names of communicators; pairs have their own: "low:high"."""
+        """128-byte values under a group's keys are names of communicators; pairs have their own:
+        "low:high"."""
         low, _, high = key.rpartition("/")[2].partition(":")
         ranks = self.group_of(key)
         if len(value) != 128 or "//" not in key:
@@ -282,7 +293,8 @@ class Players:
         self.introduce(value[:16], ranks)
 
     def root_of(self, key):
-        """Who sets it. Large communicators have a name for every 128 ranks or so, each set by the first of these."""
+        """The rank that sets a key. Large communicators have a name for about every 128 ranks, set
+        by the first of them."""
         ranks, (low, _, high) = self.group_of(key), key.rpartition("/")[2].partition(":")
         if low == "UniqueNCCLID" and high.isdigit():
             names = -(-len(ranks) // max(1, int(os.environ.get("TORCH_NCCL_RANKS_PER_ROOT", 128))))
@@ -291,12 +303,12 @@ class Players:
         return ranks[int(low) if high and low.isdigit() and int(low) < len(ranks) else 0]
 
     def get(self, key):
-        """Of a rank that runs, what it set; else what all make up alike, at once."""
+        """The value set by a rank that runs; otherwise at once a value that is the same for all."""
         root, path = self.root_of(key), self.path(key)
         until = time.monotonic() + (PATIENCE_S if root in self.running and root != self.rank and "//" in key else 0)
         while not os.path.exists(path):
             if time.monotonic() > until:
-                value = hashlib.sha256(key.encode()).digest() * 4  # the same for all who ask
+                value = hashlib.sha256(key.encode()).digest() * 4  # the same in all processes
                 break
             time.sleep(0.002)
         else:

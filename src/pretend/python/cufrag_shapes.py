@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DTensor's answers to "which shapes do the results have", for operators on lists: those of the first layout serve all forked after it.
+"""DTensor's shape propagation for operators on lists: results of the first layout serve all layouts
+forked later.
 
-DTensor runs each operator that it meets anew on fake tensors. For an optimizer these are one of each weight, which takes a quarter of a
-layout's time. The answer depends only on the operator and what it is given: shapes, strides and types of the whole tensors,
-numbers. So it is the same in every layout that has the same weights. The first layout writes its answers when it ends (keep);
-the process of cufrag_fork_server.py reads them (use).
+DTensor runs each new operator on fake tensors. For an optimizer that is one per weight, which takes
+a quarter of a layout's time. The result depends only on the operator and its arguments: shapes,
+strides and types of whole tensors, and numbers. So it is the same in every layout with the same
+weights. The first layout writes its results when it ends (keep); the process of cufrag_fork_server.py
+reads them (use).
 
-An answer is bytes under a hash of its question: no objects that Python's garbage collector would count. It is not kept if finding it took
-memory of the card: the first fake tensor of a card does.
+A result is kept as bytes under a hash, without objects for Python's garbage collector to count. It
+is not kept if computing it took memory of the card, as the first fake tensor of a card does.
 """
 import functools
 import hashlib
@@ -26,7 +28,7 @@ class Unknown(Exception):
 
 
 def plain(torch, given):
-    """What `given` says, as values whose repr is the same in another process."""
+    """The arguments as values whose repr is the same in all processes."""
     kind = type(given)
     if kind in PLAIN or kind in (torch.dtype, torch.device, torch.layout, torch.memory_format):
         return given
@@ -40,20 +42,20 @@ def plain(torch, given):
 @functools.lru_cache(None)
 def whole(tensor_meta):
     shape, stride, dtype = tensor_meta
-    if all(type(n) is int for n in (*shape, *stride)):  # no symbols
+    if all(type(n) is int for n in (*shape, *stride)):  # no symbolic sizes
         return tuple(shape), tuple(stride), dtype
     raise Unknown
 
 
 def question(torch, schema):
-    """A hash; None: the answer may depend on more."""
+    """A hash; None: the result may depend on more."""
     core = torch._C
     try:
         if not schema.op._schema.name.startswith(OPERATORS) or core._len_torch_dispatch_stack() or core._len_torch_function_stack() or torch._guards.detect_fake_mode():
             return None
         asked = (str(schema.op), torch.get_default_dtype(), plain(torch, schema.args_schema),
                  [(k, plain(torch, v)) for k, v in schema.kwargs_schema.items()])
-    except (Unknown, AttributeError, TypeError):  # symbols have no hash, either
+    except (Unknown, AttributeError, TypeError):  # symbolic sizes cannot be hashed
         return None
     return hashlib.sha256(repr(asked).encode()).digest()
 
@@ -63,7 +65,7 @@ def allocations(torch):
 
 
 def watch(module, answers, keep):
-    """Has the answers given where they are known, and kept where they are not."""
+    """Returns known results, and keeps new ones."""
     torch, propagator = sys.modules["torch"], getattr(module, "ShardingPropagator", None)
     original = getattr(propagator, "_propagate_tensor_meta_non_cached", None)
     if not original or not hasattr(torch, "_guards"):
@@ -89,7 +91,7 @@ def keep(path):
 
 
 def write():
-    """When that ends, or its scout (cufrag_recorder.py)."""
+    """At the end of that layout or its scout (cufrag_recorder.py)."""
     if KEPT["answers"]:
         path = KEPT["path"]
         with open("%s.%d" % (path, os.getpid()), "wb") as f:
@@ -98,7 +100,7 @@ def write():
 
 
 def use(path):
-    """In the process that is forked, which has loaded its modules."""
+    """In a forked process, which has loaded its modules."""
     if MODULE in sys.modules and os.path.exists(path):
         with open(path, "rb") as f:
             watch(sys.modules[MODULE], pickle.load(f), False)

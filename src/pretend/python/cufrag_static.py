@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CUDA runtime inside of libraries of the program: nvcc links it statically unless told otherwise, and CuPy's wheels have it so.
+"""Static CUDA runtimes in the program's libraries: nvcc links the runtime statically by default,
+and CuPy's wheels have it so.
 
-It would look for a driver with more than the public calls. So its functions are replaced in memory (static_runtime.c). This
-writes into somebody else's code, hence the rules. A function is replaced if
+Such a runtime needs a driver with more than the public calls, so its functions are replaced in
+memory (static_runtime.c). That patches foreign code, hence the rules. A function is replaced if
 
-* its library is none of NVIDIA's own: those are never written into, whatever is in them;
-* its library keeps a whole runtime to itself, by its table of symbols: functions with names of the runtime that it does not
-  export, among them that by which kernels are registered. A cudaMalloc that a library exports is its own;
-* its name is one that NVIDIA's headers publish (runtime_names.csv), and it is long enough for the jump;
-* the memory has the bytes of the file: this file was loaded, and nobody else changed the function.
+* its library is not NVIDIA's;
+* the library contains a whole runtime, by its symbol table: functions with names of the runtime
+  that it does not export, among them the one that registers kernels. An exported cudaMalloc is the
+  library's own;
+* its name is public in NVIDIA's headers (runtime_names.csv), and it is long enough for the jump;
+* the memory equals the file: this file was loaded, and the function was not patched by others.
 
-Where the table was taken away (strip), the library is left alone, and meets no card.
+A stripped library is left alone, and finds no card.
 """
 import ctypes
 import os
@@ -24,7 +26,7 @@ NVIDIAS = re.compile(r"lib(cuda\.so|cudart[.-]|cudnn|cublas|cudss|cufft|cufile|c
                      r"nvfatbin|nvidia-|nvinfer|nvjpeg|nvjitlink|nvperf|nvrtc|nvshmem|nvtoolsext)", re.IGNORECASE)
 REGISTERS, COUNTS = b"__cudaRegisterFatBinary", b"cudaGetDeviceCount"
 SYMBOLS, FUNCTION, EXECUTED = 2, 2, 4
-FATBIN = 24  # bytes of what nvcc writes for a source file
+FATBIN = 24  # size of nvcc's descriptor of a source file
 
 
 class Libraries:
@@ -35,7 +37,7 @@ class Libraries:
             self.published = set(f.read().split()[1:])
 
     def look(self):
-        """At those that were loaded since the last time. Calls into the core run without Python's own lock."""
+        """Patches libraries loaded since the last call. The core is called without the GIL."""
         with self.lock:
             self.look_alone()
 
@@ -46,7 +48,7 @@ class Libraries:
                 try:
                     with open(path, "rb") as f:
                         self.adopt(f, int(base, 16))
-                except (OSError, ValueError, IndexError, struct.error):  # gone, or not one that can be read
+                except (OSError, ValueError, IndexError, struct.error):  # deleted or unreadable
                     pass
 
     def adopt(self, f, base):
@@ -60,7 +62,7 @@ class Libraries:
         if REGISTERS not in strings:
             return
         found = self.functions(content(table), strings)
-        if REGISTERS not in found or COUNTS not in found or b"cudaBindTexture" in found:  # CUDA 11's has other properties
+        if REGISTERS not in found or COUNTS not in found or b"cudaBindTexture" in found:  # CUDA 11's runtime differs
             return
         replaced, major = False, 12 if b"cudaGetDeviceProperties_v2" in found else 13
         for name, (section, value, size) in found.items():
@@ -73,7 +75,7 @@ class Libraries:
                 self.core.frag_nogpu_adopt(*(ctypes.c_uint64(n) for n in (base, base + end, base + s[3], s[5] // FATBIN)))
 
     def functions(self, table, strings):
-        """{name: (section, address, bytes)} of those that are published and not exported."""
+        """{name: (section, address, bytes)} of public names that are not exported."""
         found = {}
         for at, info, other, section, value, size in struct.iter_unpack("<IBBHQQ", table):
             if info & 15 == FUNCTION and section and (info >> 4 == 0 or other & 3):

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tensors a kernel in Triton writes. It is no operator, so nobody says so, but its source does: a parameter is written if the kernel, or
-a function that it calls, stores to a pointer that was made of it. What a pointer is made of is followed through assignments, whatever their
-order and condition; a number that was loaded leads back to no parameter, so an array of indices is not written."""
+"""Finds the tensors that a Triton kernel writes, from its source, because kernels bypass the
+dispatcher. A parameter is written if the kernel, or a function that it calls, stores to a pointer
+derived from it. Pointers are followed through all assignments, in any order and under any
+condition; a loaded value is not derived from a parameter, so arrays of indices are not written."""
 import ast
 import re
 
 WRITES = re.compile("store|atomic|scatter|shared_to_global")
 READS = re.compile("load|atomic|gather|global_to_shared")
 DESCRIBE = {"block_shape", "dtype", "shape"}
-known = {}  # Triton's function by its id -> its parameters that it writes, those that its result is made of, and itself
+known = {}  # by id of a Triton function: parameters written, parameters in the result, the function
 
 
 def written(torch, kernel, args, named):
@@ -27,14 +28,15 @@ def written_by_inductor(torch, kernel, args):
 
 
 def written_in_order(torch, kernel, signature, args):
-    """signature: type by name or number of the parameter, as compilers of Triton have it. Without kernel: it may write all."""
+    """signature: types by name or number of the parameter, as in Triton's compiler. Without kernel:
+    it may write all."""
     pointers = [key if isinstance(key, str) else kernel.arg_names[key] for key, kind in signature.items() if str(kind).startswith(("*", "tensordesc"))]
     given = [a for a in args if tensors(torch, a)]
     return written(torch, kernel, (), dict(zip(pointers, given))) if kernel and len(pointers) == len(given) else tensors(torch, args)
 
 
 def tensors(torch, value):
-    """Those of an argument: itself, in a tuple, or behind a descriptor."""
+    """Tensors inside an argument: itself, in a tuple, or in a descriptor."""
     if isinstance(value, torch.Tensor):
         return [value] if value.is_cuda else []
     if isinstance(value, (tuple, list)):
@@ -43,10 +45,10 @@ def tensors(torch, value):
 
 
 def flows(function):
-    if id(function) not in known:  # its own hash is not there where Inductor got it from another process
+    if id(function) not in known:  # it has no hash if Inductor got it from a worker
         try:
             found = Flow(function).follow()
-        except Exception:  # no source, or none that this Python reads: it may write them all
+        except Exception:  # no source, or not parsed: it may write all
             found = set(function.arg_names), set(function.arg_names)
         known[id(function)] = *found, function
     return known[id(function)]
@@ -55,7 +57,7 @@ def flows(function):
 class Flow:
     def __init__(self, function):
         self.function, self.tree = function, function.parse()
-        self.made_of = {name: {name} for name in function.arg_names}  # by local name: parameters
+        self.made_of = {name: {name} for name in function.arg_names}  # parameters by local name
         self.written, self.result = set(), set()
 
     def follow(self):
@@ -99,16 +101,16 @@ class Flow:
             self.written |= self.passed(callee, node, flows(callee)[0])
         elif WRITES.search(name_of(node)):  # tl.store(pointer, ...), descriptor.store(...)
             self.written |= self.behind(node.func).union(*map(self.behind, args[:1]))
-        elif isinstance(node.func, ast.Name) and node.func.id in self.made_of:  # a function that was passed
+        elif isinstance(node.func, ast.Name) and node.func.id in self.made_of:  # a function as argument
             self.written.update(*map(self.behind, args))
 
     def passed(self, callee, node, names):
-        """Parameters that these arguments are made of."""
+        """Parameters from which these arguments are derived."""
         given = dict(zip(callee.arg_names, node.args), **{k.arg: k.value for k in node.keywords})
         return set().union(*(self.behind(given[name]) for name in names if name in given))
 
     def behind(self, node):
-        """Parameters that an expression is made of."""
+        """Parameters from which an expression is derived."""
         if isinstance(node, ast.Name):
             return self.made_of.get(node.id, set())
         if isinstance(node, ast.Compare) or isinstance(node, ast.Attribute) and node.attr in DESCRIBE:
@@ -122,7 +124,7 @@ class Flow:
         return set().union(*map(self.behind, ast.iter_child_nodes(node)))
 
     def callee(self, node):
-        """Another function in Triton; None: it is one of the language, or not known."""
+        """The called Triton function, or None for builtins and unknown names."""
         names, at = [], node.func
         while isinstance(at, ast.Attribute):
             names.append(at.attr)
@@ -130,7 +132,7 @@ class Flow:
         if not isinstance(at, ast.Name) or at.id in self.made_of:
             return None
         code = self.function.fn
-        if code is None:  # Inductor got its source from another process; all that it calls there is of the language
+        if code is None:  # from Inductor's worker: calls only builtins
             return None
         free = dict(zip(code.__code__.co_freevars, code.__closure__ or ()))
         found = free[at.id].cell_contents if at.id in free else code.__globals__.get(at.id)

@@ -3,10 +3,10 @@
 
 make(folder, out, core) reads which CUDA libraries the shared objects of a folder need, and which
 functions with which symbol versions, and writes one small library for each into `out`: every
-function jumps to libcufrag_nogpu.so (`core`), which knows what it does. Other packages with kernels of their own call
-more than PyTorch does, so where wheels of the CUDA libraries lie beside, all that these export is there. No compiler is
-needed; an object has these parts, in one page-aligned piece that is read, executed and (the table of addresses) written by
-the loader:
+function jumps to libcufrag_nogpu.so (`core`). Other packages with kernels call more than PyTorch
+does, so if wheels of the CUDA libraries are installed, all their exports are included. No compiler
+is needed; an object has these parts, in one page-aligned segment that the loader reads, executes
+and (the table of addresses) writes:
 
     ELF header, program headers, .dynsym, .dynstr, .hash, .gnu.version, .gnu.version_d, .gnu.version_r?,
     .rela.dyn, code, .dynamic, table of addresses
@@ -23,14 +23,14 @@ import sys
 
 SYSTEM = re.compile(r"^(ld-linux|lib(c|dl|gcc_s|m|pthread|rt|stdc\+\+|gomp|z|numa|util|gfortran|quadmath|mpi\w*|ibverbs|mlx5)"
                     r"(-[0-9a-f]+)?\.so)")
-# who has a function that is asked for without a version
+# owners of functions that are requested without a version
 OWNERS = (("cublasLt", "libcublasLt"), ("cublas", "libcublas"), ("cudnn", "libcudnn"), ("cufft", "libcufft"),
           ("curand", "libcurand"), ("cusparseLt", "libcusparseLt"), ("cusparse", "libcusparse"),
           ("cusolver", "libcusolver"), ("pnccl", "libnccl"), ("nccl", "libnccl"), ("nvrtc", "libnvrtc"),
           ("cupti", "libcupti"), ("nvshmem", "libnvshmem"), ("cuFile", "libcufile"), ("nvml", "libnvidia-ml"),
           ("nvtx", "libnvToolsExt"), ("cuda", "libcudart"), ("__cuda", "libcudart"))
 DRIVER, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
-# what cuDNN consists of, by its major version: PyTorch does not ask for the parts, others link or load them
+# parts of cuDNN by major version: PyTorch does not ask for them, others link or load them
 CUDNN_PARTS = {"8": "ops_infer ops_train cnn_infer cnn_train adv_infer adv_train",
                "9": "ops cnn adv graph heuristic engines_precompiled engines_runtime_compiled"}
 # what Triton's driver module links against
@@ -41,16 +41,17 @@ TRITON = """cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevice cuCtxG
     cuMemSetAccess cuModuleGetFunction cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload
     cuOccupancyMaxActiveClusters cuPointerGetAttribute cuPointerGetAttributes cuStreamDestroy_v2
     cuStreamSynchronize cuTensorMapEncodeTiled cuTensorMapEncodeIm2col""".split()
-# what cuDNN looks up in the driver when it plans; it has more kernels to propose where all of it is there
+# functions that cuDNN looks up in the driver when it plans; with all of them it proposes more
+# kernels
 CUDNN = """cuCtxGetCurrent cuCtxGetLimit cuCtxPopCurrent cuCtxPushCurrent cuDeviceGet cuDeviceGetCount cuDriverGetVersion cuGetErrorName
     cuGetErrorString cuGetProcAddress cuInit cuKernelGetAttribute cuKernelGetFunction cuKernelSetAttribute cuLaunchCooperativeKernel cuLaunchKernel
     cuLaunchKernelEx cuLibraryGetKernel cuLibraryLoadData cuLibraryLoadFromFile cuLibraryUnload cuLinkAddData cuLinkComplete cuLinkCreate
     cuLinkDestroy cuOccupancyMaxPotentialClusterSize cuStreamGetCtx""".split()
-NO_CARD, NO_DEVICE = "no_card", 100  # folder of a driver that finds no card; CUDA_ERROR_NO_DEVICE
+NO_CARD, NO_DEVICE = "no_card", 100  # folder of a driver without cards; CUDA_ERROR_NO_DEVICE
 
 
 def sections_of(f):
-    """Section headers of an open ELF file, and which of them has their names; none of what is no 64-bit ELF."""
+    """Section headers of an open ELF file, and the one with their names; none for other files."""
     head = f.read(64)
     if head[:6] != b"\x7fELF\x02\x01":
         return [], 0
@@ -62,7 +63,8 @@ def sections_of(f):
 
 
 class Elf:
-    """Dynamic part of a 64-bit shared object: needed, undefined and exported functions {name: version}, files of versions, defined."""
+    """Dynamic part of a 64-bit shared object: needed, undefined and exported functions {name:
+    version}, files of versions, defined."""
 
     def __init__(self, path):
         self.needed, self.undefined, self.exported, self.defined, self.owner = [], {}, {}, set(), {}
@@ -100,7 +102,7 @@ class Elf:
                 self.exported[text(name)] = names.get(number)
 
     def _needs(self, data, text):
-        """.gnu.version_r: number -> version; which file has it goes into owner."""
+        """.gnu.version_r: number -> version; its file goes into owner."""
         names, at = {}, 0
         while data:
             _, count, file, aux, step = struct.unpack_from("<HHIII", data, at)
@@ -116,7 +118,7 @@ class Elf:
         return names
 
     def _gives(self, data, text):
-        """.gnu.version_d: number -> version, but the file's own name, which no function has."""
+        """.gnu.version_d: number -> version, without the file's own name."""
         names, at = {}, 0
         while data:
             _, flags, number, _, _, aux, step = struct.unpack_from("<HHHHIII", data, at)
@@ -154,14 +156,14 @@ def survey(folder):
                 soname = next((s for s in table if library and s.startswith(library + ".so")), None)
                 if soname:
                     table[soname].setdefault(name, None)
-    for path in paths:  # what is looked up by name at run time
+    for path in paths:  # functions looked up by name at run time
         if re.search(r"(c10_cuda|torch_cuda|nvrtc)\.so", path):
             for word in words(path):
                 table[NVML if word.startswith("nvml") else DRIVER].setdefault(word, None)
     for word in TRITON:
         table[DRIVER].setdefault(word, None)
     for soname, functions in table.items():
-        if cudart_major(soname) >= 12:  # all that NVIDIA's headers publish, as others have kernels of their own
+        if cudart_major(soname) >= 12:  # all public functions, for other packages with kernels
             for name in runtime_names():
                 functions.setdefault(name, soname)
     for soname in [s for s in table if s.startswith("libcudnn.so.")]:
@@ -178,11 +180,12 @@ def runtime_names():
 
 
 def wheels(folder):
-    """CUDA's own libraries and the driver's header, where pip puts them beside PyTorch; and copies that other packages bring
-    under names of theirs, NAME.libs/libcudart-0a1b2c3d.so.12 or libcudart.0a1b2c3d.so.12. CUDA 11's runtime is another one."""
+    """CUDA's own libraries and the driver's header, where pip installs them beside PyTorch; and
+    copies bundled by other packages, NAME.libs/libcudart-0a1b2c3d.so.12 or
+    libcudart.0a1b2c3d.so.12. CUDA 11's runtime differs."""
     stems = {library for _, library in OWNERS}
     found = {}
-    for beside in (os.path.dirname(os.path.dirname(folder)), *sys.path):  # a virtual environment may see another's PyTorch
+    for beside in (os.path.dirname(os.path.dirname(folder)), *sys.path):  # PyTorch may be in another venv
         for p in glob.glob(os.path.join(beside, "*.libs", "*.so.*")):
             if re.split(r"[-.]", os.path.basename(p))[0] in stems and not 0 < cudart_major(p) < 12:
                 found[p] = None
@@ -206,7 +209,7 @@ def complete(table, path):
 
 
 def words(path):
-    """Names of driver and NVML functions that stand as texts in a file: in its read-only data."""
+    """Names of driver and NVML functions in a file's read-only data."""
     found, rest = set(), b""
     pattern = re.compile(rb"\0((?:cu[A-Z]|nvml[A-Z])[A-Za-z0-9]+(?:_v[0-9])?)(?=\0)")
     with open(path, "rb") as f:
@@ -254,7 +257,7 @@ def align(n, to):
 
 
 def versions_defined(soname, versions, strings):
-    """.gnu.version_d: the file itself is number 1."""
+    """.gnu.version_d: number 1 is the file itself."""
     out, names = b"", [soname] + versions
     for i, name in enumerate(names):
         last = i + 1 == len(names)
@@ -264,8 +267,8 @@ def versions_defined(soname, versions, strings):
 
 
 def library(soname, functions, target, core):
-    """Bytes of a shared object. functions: {name: version or None}; target(name) -> symbol of core. Without a core,
-    each function says that there is no card."""
+    """Bytes of a shared object. functions: {name: version or None}; target(name) -> symbol of core.
+    Without a core, each function returns CUDA_ERROR_NO_DEVICE."""
     names = sorted(functions)
     targets = sorted({target(n) for n in names} | {"frag_nogpu_unknown"}) if core else []
     strings = Strings()
@@ -321,7 +324,7 @@ def library(soname, functions, target, core):
         value = place["code"] + 16 * (i - first) if mine else 0
         struct.pack_into("<IBBHQQ", out, place["sym"] + 24 * i, name, 0x12 if i else 0, 0, 1 if mine else 0, value, 16 if mine else 0)
         struct.pack_into("<H", out, place["ver"] + 2 * i, version)
-    # one bucket for each symbol, so that looking up stays short
+    # one bucket per symbol keeps lookups short
     buckets, chains = [0] * len(symbols), [0] * len(symbols)
     for i in range(first, len(symbols)):
         b = elf_hash(names[i - first]) % len(buckets)
@@ -350,7 +353,7 @@ def library(soname, functions, target, core):
 
 
 def no_card(out, functions):
-    """Writes a driver that finds no card: each function says so."""
+    """Writes a driver that finds no card: each function returns that error."""
     os.makedirs(out, exist_ok=True)
     for soname in (DRIVER, "libcuda.so"):
         with open(os.path.join(out, soname), "wb") as f:
@@ -358,9 +361,10 @@ def no_card(out, functions):
 
 
 def section_table(place, symbols, strings, code, verdef, versions, end):
-    """What a linker reads, not the loader: Triton and C++ extensions link against these libraries. `end`: where it goes.
+    """A stub for linkers, not the loader: Triton and C++ extensions link against these libraries.
+    `end`: the output.
 
-    Code is section 1, as the symbols say. The last section has the names of all.
+    The code is section 1, as the symbols say. The last section has the section names.
     """
     rows = [(".text", 1, 6, "code", code, 0, 0, 16, 0), (".dynsym", 11, 2, "sym", 24 * symbols, 3, 1, 8, 24),
             (".dynstr", 3, 2, "str", strings, 0, 0, 1, 0), (".hash", 5, 2, "hash", 8 + 8 * symbols, 2, 0, 8, 4),
@@ -381,8 +385,8 @@ def cudart_major(path):
 
 
 def instead(folder, path):
-    """What stands for one of CUDA's libraries that the program loads by its place, as Transformer Engine does; the loader knows
-    those of the folder by their names only."""
+    """A replacement for a CUDA library that the program loads by path (Transformer Engine); the
+    loader only knows those of the folder by name."""
     if isinstance(path, (str, os.PathLike)) and os.path.dirname(path):
         for name in os.path.basename(path), os.path.basename(os.path.realpath(path)):
             m = re.match(r"lib\w+\.so\.\d+", name)
@@ -393,14 +397,14 @@ def instead(folder, path):
 
 
 def make(folder, out, core):
-    """Writes all libraries; returns their names, those that others need first."""
+    """Writes all libraries; returns their names, dependencies first."""
     table = survey(folder)
     entries = Elf(core).defined
-    for entry in entries:  # whatever of driver and NVML the core knows can be looked up, too
+    for entry in entries:  # all known functions of driver and NVML can be looked up
         m = re.match(r"frag_nogpu_((cu[A-Z]|nvml[A-Z]).*)", entry)
         if m:
             table[NVML if m.group(1).startswith("nvml") else DRIVER].setdefault(m.group(1), None)
-    table["libcuda.so"] = table[DRIVER]  # PyTorch 2.1.0 asks for it by this name, and Triton links -lcuda
+    table["libcuda.so"] = table[DRIVER]  # PyTorch 2.1.0's name for it, and Triton links -lcuda
     known = ctypes.CDLL(core).frag_nogpu_is_nothing
     known.restype = ctypes.c_bool
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions by Fourier's and Winograd's transforms, which cuDNN does not propose without a card: what they take, and when a card takes
-them first.
+"""FFT and Winograd convolutions, which cuDNN does not propose without a card: their workspaces, and
+when a card prefers them.
 
-Sizes: `winograd` and `fourier` equal 12,167 of 12,269 that an H200 proposed (cuDNN 9.19); the largest ones are planned in parts of their images. Whether
-it takes one is in cufrag_trees.csv, grown by scripts/lab/conv_trees.py: first ("transform"), and where tensor cores are forbidden ("alone").
+`winograd` and `fourier` equal 12,167 of 12,269 sizes that an H200 proposed (cuDNN 9.19); the
+largest ones are planned in parts of their images. cufrag_trees.csv, grown by
+scripts/cudnn/tables.py, decides which one is used: first ("transform"), and without tensor cores
+("alone").
 """
 import math
 
@@ -13,8 +15,8 @@ TOGETHER = 8  # groups
 
 
 def transforms(q, folded):
-    """Bytes of a convolution of planes by Fourier transforms in single precision, where cudnn.benchmark tries them; 0: it does not. folded: whether
-    cuDNN proposes to fold the strides of a data pass."""
+    """Bytes of a 2-D convolution by FFT in single precision, if cudnn.benchmark tries it, else 0.
+    folded: does cuDNN propose to fold the strides of a data pass?"""
     (x, w), stride, pad = (q.x[0], q.w[0]), max(q.strides), max(q.pads)
     if q.data_type or q.dims != 4 or x[1] != w[1] or max(q.dilations) > 1 or w[2] != w[3] or w[2] > 32:
         return 0
@@ -33,7 +35,7 @@ def side_of_planes(q):
 
 
 def planes(q, n, c, k):
-    """Whole planes of complex numbers, and the result or filters beside them."""
+    """Whole complex planes, and the result or filters."""
     side, taps, area = side_of_planes(q), math.prod(q.w[0][2:]), math.prod(q.y[0][2:])
     plane = 16 * side * (side // 2 + 1)
     if q.operation == FORWARD:
@@ -42,12 +44,12 @@ def planes(q, n, c, k):
 
 
 def is_folded(q):
-    """Strides of both sides are folded into channels first."""
+    """Strides in both dimensions are folded into channels first."""
     return min(q.strides) > 1
 
 
 def tiles_of_32(q, n, c, k):
-    """A data pass, in tiles of 32 points, two of an image at a time; 0: the filter is larger."""
+    """A data pass in tiles of 32 points, two of an image at a time; 0: the filter is larger."""
     sides, taps, copies = q.x[0][2:], q.w[0][2:], 0
     if is_folded(q):
         pads = [up(pad, step) for pad, step in zip(q.pads, q.strides)]
@@ -67,18 +69,19 @@ def rounded(size):
 
 
 def is_last(q):
-    """A tensor has its channels last."""
+    """Does any tensor have channels last?"""
     return any(strides[1] == 1 and dims[1] > 1 and math.prod(dims[2:]) > 1 for dims, strides in (q.x, q.w, q.y))
 
 
 def moved(q):
-    """Bytes of tensors whose order depends on where the channels are."""
+    """Bytes of tensors whose layout depends on the position of the channels."""
     tensors = [dims for dims in (q.x[0], q.y[0]) if dims[1] > 1 and math.prod(dims[2:]) > 1] + [q.w[0]] * (math.prod(q.w[0][2:]) > 1)
     return (2 if q.data_type else 4) * sum(map(math.prod, tensors))
 
 
 def of_groups(q, size, sliced):
-    """Eight groups at a time, each with its size and its part of what is copied: all where channels are last; sliced: images, where there are several."""
+    """Eight groups at a time, each with its workspace and its share of the copies: all tensors if
+    channels are last; sliced: images, if there are several."""
     groups, copied = q.x[0][1] // q.w[0][1], moved(q) if is_last(q) else 0
     if groups == 1:
         return size + (rounded(copied) if copied else 0)
@@ -89,7 +92,7 @@ def of_groups(q, size, sliced):
 
 
 def winograd(q):
-    """Bytes and tiles: of 4 points a side (9 for filters of 5), whose transforms are of 6 (13)."""
+    """Bytes and tiles: 4 points a side (9 for filters of 5), with transforms of 6 (13)."""
     (n, *_), (k, c, taps, _), groups = q.x[0], q.w[0], q.x[0][1] // q.w[0][1]
     side, points = (4, 36) if taps == 3 else (9, 169)
     images = n if q.operation == FILTER and taps == 3 else up(n, 16) * 16
@@ -99,7 +102,7 @@ def winograd(q):
 
 
 def fourier(q):
-    """Half precision is converted, and not copied before."""
+    """Half precision is converted without a copy."""
     (n, *_), (k, c, *_), groups = q.x[0], q.w[0], q.x[0][1] // q.w[0][1]
     if q.operation == DATA:
         size = tiles_of_32(q, n, c, k // groups)
@@ -108,14 +111,14 @@ def fourier(q):
     return size + 16 if q.data_type and groups == 1 and is_last(q) else of_groups(q, size, True)
 
 
-# engines that a card takes first where cuDNN without one proposes another
-WINOGRAD = (6, 7, 17)  # the others are Fourier's
+# engines that a card prefers if cuDNN without one proposes another
+WINOGRAD = (6, 7, 17)  # the others use FFT
 ENGINES = {("filter", "fp32"): (17, 18), ("filter", "half"): (17,), ("data", "fp32"): (50,), ("data", "half"): (7, 50), ("forward", "fp32"): (3,),
            ("forward", "half"): (6,)}
 
 
 def bytes_of(q, number):
-    """What engine `number` takes; 0: it does not have such filters."""
+    """Workspace of engine `number`; 0: it does not support the filters."""
     if number in WINOGRAD:
         return winograd(q)[0] if q.w[0][2] == q.w[0][3] in (3, 5) else 0
     return fourier(q) if q.operation == DATA or side_of_planes(q) <= 256 else 0
@@ -127,38 +130,41 @@ def is_candidate(q):
 
 
 def features(q, engines, knobs):
-    """Numbers that the trees look at; engines and knobs as in cufrag_trees.py."""
+    """Features for the trees; engines and knobs as in cufrag_trees.py."""
     (n, channels, h, w), (filters, c, taps, across), area = q.x[0], q.w[0], math.prod(q.y[0][2:])
     groups = channels // c
     k, (bytes_of_tiles, tiles) = filters // groups, winograd(q)
     found = [n, channels, filters, groups, c, k, h, w, taps, q.pads[1], q.data_type == 2, next(iter(engines.values())),
              *(knobs.get(kind, -1) for kind in (0, 2, 5, 13, 14, 25, 27, 28)), bytes_of_tiles, fourier(q), tiles, n * area, n * area * c * k,
-             tiles * c * k, c * k, c / k, n * h * w * channels, tiles * (4 if taps == 3 else 9) ** 2 / (n * area), min(c, k), max(c, k), c % 32,
-             k % 32, min(h, w), area, n * area / (c * k * taps * across), is_last(q), across, side_of_planes(q), n * c, n * k, max(h, w)]
+             tiles * c * k, c * k, 64 * c // k, n * h * w * channels, 64 * tiles * (4 if taps == 3 else 9) ** 2 // (n * area), min(c, k), max(c, k), c % 32,
+             k % 32, min(h, w), area, 64 * n * area // (c * k * taps * across), is_last(q), across, side_of_planes(q), n * c, n * k, max(h, w)]
     return found + costs(q, n, c, k, groups) + order_of(engines)
 
 
 def costs(q, n, c, k, groups):
-    """Of the product without transforms: its sides, tiles and multiplications; of planes and of tiles of 32 points, how many of these they save."""
+    """Of the product without transforms: sides, tiles, multiplications; and how many of these are
+    saved by planes and by tiles of 32 points."""
     (h, w), (taps, across), area = q.x[0][2:], q.w[0][2:], math.prod(q.y[0][2:])
     filters, products = taps * across, n * area * c * k * taps * across * groups
     sides = {FORWARD: (n * area, k, c * filters), DATA: (n * h * w, c, k * filters), FILTER: (k, c * filters, n * area)}[q.operation]
     plane, of_planes = side_of_planes(q) ** 2, n * c * k * groups
     tiles = up(h, 33 - taps) * up(w, 33 - across) if max(taps, across) < 32 else 0
     moves = (n * c * h * w + n * k * area + c * k * filters) * groups
-    return [*sides, up(sides[0], 128) * up(sides[1], 128) * groups, products, products / (plane * of_planes), products / max(1, 1024 * tiles * of_planes),
-            of_planes / (n * c + n * k + c * k) / groups, products / moves, filters, q.pads[0], n / (c + k), plane / area, sides[2] / sides[0],
-            sides[2] / sides[1], sides[0] / sides[1], tiles, moves, c % 4, k % 4]
+    return [*sides, up(sides[0], 128) * up(sides[1], 128) * groups, products, 64 * products // (plane * of_planes),
+            64 * products // max(1, 1024 * tiles * of_planes), 64 * of_planes // ((n * c + n * k + c * k) * groups), products // moves,
+            filters, q.pads[0], 64 * n // (c + k), 64 * plane // area, 64 * sides[2] // sides[0], 64 * sides[2] // sides[1],
+            64 * sides[0] // sides[1], tiles, moves, c % 4, k % 4]
 
 
 def taken(trees, q, engines, knobs, purpose="transform"):
-    """Bytes of the transform that a card takes first ("alone": of what needs no tensor cores); None: it takes what is proposed without one."""
+    """Bytes of the transform that a card prefers ("alone": without tensor cores); None: the plan
+    proposed without a card."""
     key, best = key_of(q)[:2], (0, None)
     if key not in ENGINES:
         return None
     found = features(q, engines, knobs)
     for number in ENGINES[key]:
         size = bytes_of(q, number)
-        sure = sum(map(float, trees.ask(purpose, (*key, str(number)), found))) if size else 0
+        sure = trees.sure(purpose, (*key, str(number)), found) if size else 0
         best = (sure, size) if sure > best[0] else best
     return best[1]

@@ -19,8 +19,7 @@
 
 #define NAP_FIRST_NS 50000u
 #define NAP_LAST_NS 2000000u
-#define CIRCLE_NS \
-	20000000000u /* as long, at most, is one taken for ranks that are about to go on */
+#define CIRCLE_NS 20000000000u /* longer waits in a circle are a deadlock */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct awaited *list, **list_end = &list;
@@ -67,13 +66,14 @@ static const struct talk_message *got_by(const struct await_part *p)
 	return p->same ? &p->same->got : &p->got;
 }
 
-/* A part of no bytes says nothing of its place: that may be the beginning of other parts, or the end of the storage. */
+/* An empty part has no destination: its address may be that of other parts, or the end of the
+ * storage. */
 static bool has_place(const struct await_part *p)
 {
 	return p->to && p->bytes && !p->own;
 }
 
-/* A storage is as well known as the worst part that came. */
+/* A storage gets the least known origin of its parts. */
 static void place(const struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++)
@@ -93,7 +93,7 @@ static void place(const struct awaited *a)
 	}
 }
 
-/* Part i of all in the order of their ranks, in which every rank adds, so that all have the same sum. */
+/* Part i in rank order: all ranks add in this order, so their sums are equal. */
 static const void *in_order(const struct awaited *a, size_t i)
 {
 	const struct await_part *p = i == a->own_at ? NULL : &a->parts[i < a->own_at ? i : i - 1];
@@ -101,7 +101,7 @@ static const void *in_order(const struct awaited *a, size_t i)
 	return !p || p->own ? a->own : got_by(p)->data;
 }
 
-/* What not all have computed stays as this rank has it. */
+/* Unless all ranks computed their values, this rank's result stays as it is. */
 static void reduce(struct awaited *a)
 {
 	uint32_t origin = a->own_origin;
@@ -132,7 +132,7 @@ static void deliver(struct awaited *a)
 		place(a);
 }
 
-/* ---- what has come -------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------- */
 
 static void note_ended(void)
 {
@@ -145,7 +145,8 @@ static void note_ended(void)
 			(int)getpid());
 }
 
-/* Ranks that do not make the same calls in the same order: a card's NCCL would wait forever, or mix up what it gets. */
+/* Ranks call different collectives, or in another order: NCCL on a card would hang or mix up
+ * data. */
 static void note_differs(const struct awaited *a, const struct await_part *p)
 {
 	static const char *const names[] = {
@@ -172,7 +173,7 @@ static void note_differs(const struct awaited *a, const struct await_part *p)
 		p->got.bytes);
 }
 
-/* Is one of the first `count` parts still awaited from this rank? */
+/* Are any of the first `count` parts still awaited from this rank? */
 static bool is_open(const struct awaited *a, size_t count, int peer)
 {
 	for (size_t i = 0; i < count; i++)
@@ -181,7 +182,7 @@ static bool is_open(const struct awaited *a, size_t count, int peer)
 	return false;
 }
 
-/* Is something of this part's rank still awaited that began before, or stands before it in the same group of calls? */
+/* Is an earlier message of this part's rank still awaited, of an earlier call or the same group? */
 static bool behind(const struct awaited *a, size_t part)
 {
 	int peer = a->parts[part].peer;
@@ -193,7 +194,7 @@ static bool behind(const struct awaited *a, size_t part)
 	return is_open(a, part, peer);
 }
 
-/* True: all parts are here. pre: locked. */
+/* True: all parts have arrived. pre: locked. */
 static bool hear(struct awaited *a)
 {
 	bool all = true;
@@ -221,7 +222,7 @@ static bool hear(struct awaited *a)
 	return all;
 }
 
-/* Takes out what has come, and delivers it, or what belongs to `dropped`. pre: locked. */
+/* Delivers and removes what has arrived; removes everything of `dropped`. pre: locked. */
 static void clear(const struct talk *dropped)
 {
 	struct awaited **at = &list;
@@ -247,7 +248,7 @@ static void hear_all(void)
 	clear(NULL);
 }
 
-/* Delivers nothing: this may be asked where locks are held that delivering needs. */
+/* Delivers nothing, because callers may hold locks that delivery needs. */
 static void only_hear(void)
 {
 	FRAG_LOCKED(&mutex);
@@ -311,7 +312,7 @@ static bool touches(const struct awaited *a, const void *p, uint64_t bytes)
 	return found;
 }
 
-/* Which are waited for: those that touch the bytes, or (p NULL) those up to a number. */
+/* What to wait for: transfers that touch the bytes, or (p NULL) those up to a number. */
 struct goal {
 	const void *p;
 	uint64_t bytes, number;
@@ -325,7 +326,7 @@ static struct awaited *first_of(const struct goal *g)
 	return NULL;
 }
 
-/* A peer for whom `a` waits, perhaps by way of what began before. pre: one is missing. */
+/* A missing peer of `a`, the first. pre: one is missing. */
 static int missing_of(const struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++)
@@ -334,7 +335,7 @@ static int missing_of(const struct awaited *a)
 	return -1;
 }
 
-/* Not sooner than CIRCLE_NS: a message may be on its way. */
+/* True only after CIRCLE_NS: a message may be on its way. */
 static bool lasts(bool so, uint64_t *since)
 {
 	uint64_t now = frag_clock_ns();
@@ -369,7 +370,7 @@ static int wait_for(const struct goal *g)
 		if (told >= 0 && lasts(talk_never(talk, peer), &never))
 			talk_abandon(talk);
 		pthread_mutex_unlock(&mutex);
-		moment_tell(); /* for this, others may wait */
+		moment_tell(); /* other ranks may wait for these results */
 		nanosleep(&nap, NULL);
 		nap.tv_nsec = FRAG_MIN(2 * nap.tv_nsec, (long)NAP_LAST_NS);
 		pthread_mutex_lock(&mutex);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this rank awaits from others. NCCL's calls return at once, and a stream waits for what they bring; here
- * the host waits where it matters: when somebody reads such memory, or waits for a stream that waits.
+ * Pending transfers from other ranks. NCCL's calls return at once and streams wait for the data;
+ * here the host waits when the data is needed: when such memory is read, or a stream is
+ * synchronized.
  *
  *	struct awaited *a = await_new(comm->talk, call, parts);	fill a->parts, a->result …
  *	await_begin(a, stream);
  *	…
- *	frag_nogpu_settle(p, bytes);			what lies there is complete now
+ *	frag_nogpu_settle(p, bytes);			the contents of [p, p + bytes) are complete
  *
- * Invariant: of two that are awaited from one rank by one communicator, the one that began first takes first.
+ * Invariant: transfers from one rank in one communicator complete in the order in which they began.
  */
 #ifndef FRAG_NOGPU_AWAIT_H
 #define FRAG_NOGPU_AWAIT_H
@@ -22,9 +23,9 @@ struct await_part {
 	void *to; /* NULL: a part of the result, or abandoned */
 	uint64_t bytes;
 	bool here;
-	bool own; /* nothing comes: this rank plays that one, too */
+	bool own; /* no message: this process plays that rank, too */
 	const struct await_part
-		*same; /* what the peer gave there stands for this one; NULL: its own message */
+		*same; /* part whose message also counts for this one; NULL: its own message */
 	struct talk_message got;
 };
 
@@ -32,18 +33,19 @@ struct awaited {
 	struct awaited *next;
 	struct talk *talk;
 	enum talk_call call;
-	bool lent;  /* memory that several processes have is used after this only (lent.h) */
-	bool plays; /* one rank stands for others, whose parts may have other sizes */
+	bool lent;  /* shared memory is in use until this is over (lent.h) */
+	bool plays; /* ranks play others, whose parts may have other sizes */
 	uint64_t number;
-	uint64_t ns; /* that it takes, once all have begun */
+	uint64_t ns; /* duration, once all have begun */
 	struct moment_node *over;
-	/* of a reduction: where it goes, NULL: no reduction, or abandoned; own values, NULL: not computed; before part own_at */
+	/* of a reduction: destination (NULL: no reduction, or abandoned); own values (NULL: not
+	 * computed), which come before part own_at */
 	void *result, *own;
 	size_t own_at;
 	uint64_t bytes;
 	uint32_t own_origin;
 	int type, op;
-	double factor; /* of such a sum */
+	double factor; /* of REDUCE_MADE */
 	size_t parts_count;
 	struct await_part parts[];
 };
@@ -59,7 +61,7 @@ void await_drop(struct talk *t);
 __attribute__((visibility("default"))) int frag_nogpu_settle(const void *p, uint64_t bytes);
 /* Memory at [p, p + bytes) is used anew: what is still awaited there is not written. */
 __attribute__((visibility("default"))) void frag_nogpu_abandon(const void *p, uint64_t bytes);
-/* How much is awaited: while it is 0, nobody needs to ask. */
+/* Number of pending transfers: while it is 0, callers can skip the other calls. */
 __attribute__((visibility("default"))) const _Atomic unsigned *frag_nogpu_awaited(void);
 
 /* Kernels of PyTorch's symmetric memory are seen to from here on; runs by itself where the whole library is loaded. */

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What NCCL holds of a card for one group of ranks within a machine, computed as its sources do (2.21 to 2.28: channel.cc,
- * transport/p2p.cc, net.cc, nvls.cc, graph/connect.cc). Memory is taken for each channel; how many those are follows from the
- * links, and is that of public logs.
+ * Memory of a card for one NCCL group within a machine, computed as in NCCL's sources (2.21 to
+ * 2.28: channel.cc, transport/p2p.cc, net.cc, nvls.cc, graph/connect.cc). Most is per channel; the
+ * number of channels follows from the links and agrees with public logs.
  *
- * Where NCCL takes memory by cuMemCreate (the default since 2.19), each of its small tables takes the 2 MiB of that call, three
- * for each channel, and a ring is connected at the first collective. With NCCL_CUMEM_ENABLE=0, as vLLM sets it up to 0.10, tables
- * take next to nothing, but rings, trees, multicast and buffers for the network are made with the group. Ways of sends and receives
- * are connected when they are first used, on all channels for them.
+ * If NCCL uses cuMemCreate (the default since 2.19), each of its small tables takes that call's 2
+ * MiB, three for each channel, and a ring is connected at the first collective. With
+ * NCCL_CUMEM_ENABLE=0, as set by vLLM up to 0.10, tables are tiny, but rings, trees, multicast and
+ * network buffers are made with the group. Connections for send and receive are made when first
+ * used, on all their channels.
  *
- * Equal to what is known: 388 MiB of a group of one rank, 590 of the first group of two and of four H100, 484 of the second one, 260
- * of a group of two that only sends, 516 where it only receives (measured, results/layout/beside.csv and beside_ranks.csv); 544 and
- * 688 MiB of the first of two and of more A100 (NVIDIA/nccl issue 964); 512 MiB of network buffers (2363); 256 MiB of multicast for
- * eight H100 (a public log).
+ * Equal to all known figures: 388 MiB of a group of one rank, 590 of the first group of two and of
+ * four H100, 484 of the second, 260 of a group of two that only sends, 516 where it only receives
+ * (measured, results/layout/beside.csv and beside_ranks.csv); 544 and 688 MiB of the first of two
+ * and of more A100 (NVIDIA/nccl issue 964); 512 MiB of network buffers (2363); 256 MiB of multicast
+ * for eight H100 (a public log).
  *
- * Not modelled: what groups over several machines take for the network (they count as if within one), and multicast with cuMem,
- * which is connected when it is first chosen. Ways in groups of more than two ranks are taken to be alike.
+ * Not modelled: network memory of groups across machines (they count as one machine), and multicast
+ * with cuMem, which is connected when first chosen. Connections in groups of more than two ranks
+ * are assumed to be the same.
  */
 #include "pretend/card/nogpu.h"
 
@@ -25,19 +28,20 @@
 
 #include <frag/device.h>
 
-#define TABLES_BYTES (3 * 2 * FRAG_MIB) /* of a channel */
-#define GROUP_BYTES (2 * 2 * FRAG_MIB) /* what the kernels know of the group, and the ranks in it */
-/* A connection: buffers of 4 MiB, 4.7 MiB and 0.5 MiB for the three protocols, and the flags of both sides; with an A100, which
- * reads from its peer, the first is the sender's. In steps of 2 MiB. */
+#define TABLES_BYTES (3 * 2 * FRAG_MIB) /* per channel */
+#define GROUP_BYTES (2 * 2 * FRAG_MIB)	/* descriptors of the group and its ranks for the kernels */
+/* A connection: buffers of 4 MiB, 4.7 MiB and 0.5 MiB for the three protocols, and flags of both
+ * sides; on an A100, which reads from its peer, the first buffer is the sender's. In steps of 2
+ * MiB. */
 #define RECEIVE_BYTES (10 * FRAG_MIB)
 #define SEND_BYTES (2 * FRAG_MIB)
-#define READ_BYTES (6 * FRAG_MIB) /* either side */
+#define READ_BYTES (6 * FRAG_MIB) /* on either side */
 #define NETWORK_STEPS 16u
-#define MULTICAST_BYTES (32 * FRAG_MIB) /* for each rank; 16 channels x 2 ways x 1 MiB */
+#define MULTICAST_BYTES (32 * FRAG_MIB) /* per rank: 16 channels x 2 directions x 1 MiB */
 #define MACHINE_RANKS 8u
 
 struct links {
-	unsigned channels, peer_channels; /* of collectives; of sends and receives */
+	unsigned channels, peer_channels; /* for collectives; for send and receive */
 	uint64_t chunk_bytes;		  /* of the network's buffers */
 	bool direct;			  /* cards reach each other's memory */
 	bool reads, multicast;
@@ -73,7 +77,8 @@ static uint64_t ring_bytes(const struct links *l)
 	return l->direct ? l->channels * (RECEIVE_BYTES + SEND_BYTES) : 0;
 }
 
-/* A chain in the order of the ring, so only the way back is new: the first rank receives, the last one sends. */
+/* A chain in ring order, so only the reverse direction is new: the first rank receives, the last
+ * one sends. */
 static uint64_t tree_bytes(const struct links *l, int ranks, int rank)
 {
 	uint64_t receive = l->reads ? READ_BYTES : RECEIVE_BYTES;
@@ -119,11 +124,12 @@ uint64_t frag_nogpu_group_bytes(int ranks, int rank)
 /* ---- addresses --------------------------------------------------------------------------------- */
 
 /*
- * Where that lies: pieces of 2 MiB and, of connections, of 10 fill the holes between segments. What a rank maps of its peers' memory
- * takes as many addresses as its own. Measured with two ranks on two H100 (results/nogpu/local_memory.md).
+ * Addresses of this memory: pieces of 2 MiB, and of 10 for connections, fill the holes between
+ * segments. Mappings of peers' memory take as many addresses as a rank's own. Measured with two
+ * ranks on two H100 (results/nogpu/local_memory.md).
  */
-#define CODE_BYTES (106 * FRAG_MIB)  /* of the kernels, once */
-#define SHARED_BYTES (62 * FRAG_MIB) /* taken to be what the ranks of a group share on the host */
+#define CODE_BYTES (106 * FRAG_MIB)  /* code of the kernels, once */
+#define SHARED_BYTES (62 * FRAG_MIB) /* assumed: host memory shared by a group */
 
 static void map(uint64_t bytes, uint64_t piece_bytes)
 {
@@ -159,10 +165,10 @@ void frag_nogpu_map_ring(int ranks)
 	const struct links l = links_of(frag_nogpu_card(), ranks);
 
 	if (ranks > 1 && l.direct)
-		map_connections(2 * l.channels); /* own and the neighbours' */
+		map_connections(2 * l.channels); /* its own and its neighbours' */
 }
 
-/* The sender's end and the receiver's. */
+/* Maps the sender's end and the receiver's. */
 void frag_nogpu_map_way(int ranks)
 {
 	const struct links l = links_of(frag_nogpu_card(), ranks);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL. Where the other ranks run, too (talk.h), they tell each other what small tensors hold, and what was computed of
- * larger ones; of the rest they only tell that it was sent, since nobody looks at it. Of several that do the same one may run and
- * speak for all (cufrag_roles.py). Where this process plays one rank alone, every other rank is assumed to hold the same values: a gather repeats them, a reduction leaves them, others
- * send what they are sent, and nobody waits.
+ * NCCL. If the other ranks run, too (talk.h), messages carry the contents of small tensors and of
+ * larger ones whose values were computed; others only tell that they were sent. One of several
+ * identical ranks may run and play all (cufrag_roles.py). If this is the only process, every other
+ * rank is assumed to hold the same values: a gather repeats them, a reduction keeps them, a receive
+ * returns what this rank sent, and no call waits.
  *
- * Saying what this rank gives and awaiting what it gets is all there is to a collective:
+ * A collective consists of giving and awaiting:
  *
  *	every call	give to some peers, then await some (await.h)
  *	Recv in a group	awaited together, when the group ends
@@ -19,14 +20,15 @@
 #include "pretend/talk/moment.h"
 #include "pretend/talk/reduce.h"
 
-/* Of the host, for what calls NCCL, once or for a group: schedules of pipelines, hooks of FSDP, in Python [results/nogpu/durations.md]. */
+/* Host time of a call or group of calls of NCCL by Python: schedules of pipelines, hooks of FSDP
+ * [results/nogpu/durations.md]. */
 #define HOST_CALL_NS 300000u
-/* A message of more bytes comes without them, as if nobody had computed them. */
+/* Larger messages are sent without their contents, marked as not computed. */
 #define TOLD_MAX (64 * FRAG_MIB)
 
 /* ---- giving and awaiting ------------------------------------------------------------------- */
 
-static _Thread_local unsigned depth; /* of groups of calls */
+static _Thread_local unsigned depth; /* nesting of group calls */
 
 static void host_takes(const struct comm *c)
 {
@@ -50,7 +52,7 @@ static void works(struct comm *c, void *stream, uint64_t bytes)
 	nccl_sends(c, stream, bytes);
 }
 
-/* Of what is sent on: what was computed, however large, and what lies in small memory. */
+/* Origin of a tensor to send; unknown beyond TOLD_MAX, so that only its size is sent. */
 static uint32_t known(const void *from, uint64_t bytes)
 {
 	return !frag_nogpu_copies(bytes, TOLD_MAX) || frag_nogpu_settle(from, bytes)
@@ -67,7 +69,7 @@ int nccl_give(struct comm *c, int peer, enum talk_call call, const void *from, u
 	return said ? NCCL_OK : NCCL_SYSTEM_ERROR;
 }
 
-/* Peer p gets the bytes at from + p * step, which come from `origin`. */
+/* Sends peer p the bytes at from + p * step, whose values come from `origin`. */
 int nccl_give_all(struct comm *c, enum talk_call call, const void *from, uint64_t bytes,
 		  uint64_t step, uint32_t origin)
 {
@@ -122,7 +124,7 @@ int nccl_begin(struct awaited *a, void *stream)
 	return NCCL_OK;
 }
 
-/* The calls have the types of NCCL's arguments; count is that of the result. */
+/* Types as in NCCL's arguments; count is the result's. */
 static int await_reduction(struct comm *c, enum talk_call call, const void *own, uint32_t origin,
 			   void *to, size_t count, int type, int op, void *stream)
 {
@@ -154,7 +156,7 @@ struct awaited *nccl_await_one(struct comm *c, int peer, enum talk_call call, vo
 	return a;
 }
 
-/* Within this card. `to` is NULL where the result of a reduction is another rank's. */
+/* Copies within this card. `to` is NULL if a reduction's result is on another rank. */
 static int move(const void *from, void *to, size_t count, int type)
 {
 	size_t bytes = count * reduce_type_bytes(type);
@@ -167,7 +169,7 @@ static int move(const void *from, void *to, size_t count, int type)
 	return NCCL_OK;
 }
 
-/* Into the places of this rank and of those that it plays: from + p * step. */
+/* Copies to the places of this rank and of those that it plays: from + p * step. */
 static void move_own(const struct comm *c, const void *from, uint64_t step, void *to, size_t count,
 		     int type)
 {
@@ -185,20 +187,20 @@ static void move_own(const struct comm *c, const void *from, uint64_t step, void
 struct part {
 	struct comm *comm;
 	enum talk_call call;
-	const void *from; /* given to the peer, or */
-	void *to;	  /* awaited from it */
+	const void *from; /* sent to the peer, or */
+	void *to;	  /* received from it */
 	uint64_t bytes;
 	int peer;
 	void *stream;
-	uint64_t ns; /* that it takes */
-	bool played; /* awaited from a rank that the peer plays: what the peer gives for itself */
+	uint64_t ns; /* duration */
+	bool played; /* from a rank that the peer plays: the data that the peer sends itself */
 };
 static _Thread_local struct {
 	struct part *list;
 	size_t count, room;
 } group;
 
-/* What does not find room is left as it is. */
+/* Adds a part to the group; short of memory, leaves it out. */
 static void note(const struct part *p)
 {
 	if (depth && !FRAG_GROW(group.list, group.count, group.room, "calls of a group", NULL))
@@ -217,8 +219,8 @@ static const struct part *given_for(const struct part *awaited)
 	return NULL;
 }
 
-/* Pretended ranks: a gather or an exchange made of single calls brings what one call for all would: what this rank
- * gives. */
+/* Without other processes: a gather or exchange made of single calls returns what the collective
+ * would: this rank's data. */
 static void exchange_own(void)
 {
 	uint64_t bytes = 0;
@@ -234,7 +236,7 @@ static void exchange_own(void)
 	}
 }
 
-/* Of the first `count` parts, what this peer gives for itself; NULL: nothing. */
+/* The data that this peer sends itself, among the first `count` parts; NULL: none. */
 static const struct await_part *given_by(const struct awaited *a, size_t count,
 					 const struct part *played)
 {
@@ -249,7 +251,8 @@ static bool is_of(const struct part *p, const struct comm *c, enum talk_call cal
 	return p->comm == c && p->call == call;
 }
 
-/* Parts of ranks that run, or of those that they play, from `at` on. Returns how many parts there are then. */
+/* Adds parts of ranks that run, or of those that they play, from `at` on. Returns the number of
+ * parts. */
 static size_t put_parts(struct awaited *a, const struct comm *c, bool played, size_t at)
 {
 	const size_t first = at;
@@ -270,7 +273,7 @@ static size_t put_parts(struct awaited *a, const struct comm *c, bool played, si
 	return at;
 }
 
-/* All that the group awaits by one communicator from one kind of call arrives together. */
+/* Receives of a group by the same communicator and kind of call arrive together. */
 static int await_group(struct comm *c, enum talk_call call)
 {
 	struct awaited *a;
@@ -426,7 +429,7 @@ NOGPU_ENTRY(int, ncclBroadcast,
 NOGPU_VALUE(int, ncclBcast,
 	    (void *data, size_t count, int type, int root, void *comm, void *stream),
 	    frag_nogpu_ncclBroadcast(data, data, count, type, root, comm, stream))
-/* This rank's part of the input; count is that of the output. */
+/* The input starts at this rank's part; count is the output's. */
 NOGPU_ENTRY(int, ncclReduceScatter,
 	    (const void *from, void *to, size_t count, int type, int op, struct comm *c,
 	     void *stream))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL's communicators: their members, who plays whom, what their connections hold of the card, and their parts.
+ * NCCL's communicators: members, ranks that play others, memory of connections, splits.
  */
 #include "nccl.h"
 
@@ -13,7 +13,7 @@
 
 #define NCCL_ID_BYTES 128u
 
-/* The id is passed by value: 128 bytes on the stack, before no argument in a register. */
+/* Passed by value: 128 bytes on the stack. */
 struct nccl_id {
 	unsigned char bytes[NCCL_ID_BYTES];
 };
@@ -70,7 +70,7 @@ struct players {
 };
 static struct players *players;
 
-/* Before a communicator of this name is made. They stay: groups are few. */
+/* Call before making a communicator of this name. Entries stay: groups are few. */
 __attribute__((visibility("default"))) void frag_nogpu_players(const unsigned char *name,
 							       const int *plays, int count);
 void frag_nogpu_players(const unsigned char *name, const int *plays, int count)
@@ -87,7 +87,7 @@ void frag_nogpu_players(const unsigned char *name, const int *plays, int count)
 	players = p;
 }
 
-/* NULL: nobody but this rank takes part in it. */
+/* NULL: no other process takes part. */
 static const int *players_of(const unsigned char *name, int ranks, int rank)
 {
 	NOGPU_LOCKED;
@@ -130,7 +130,7 @@ struct comm *nccl_group_of_kernels(const unsigned char *name, int ranks, int ran
 	return NULL;
 }
 
-/* A member of the group that has this name. */
+/* Joins the group of this name. */
 static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 {
 	struct comm *c;
@@ -164,7 +164,7 @@ NOGPU_VALUE(int, ncclCommInitRankConfig,
 NOGPU_VALUE(int, ncclCommInitRankScalable,
 	    (void **out, int ranks, int rank, int ids, void *id, void *config),
 	    comm_join(out, ranks, rank, id))
-/* One process with a communicator for each of its cards, as DataParallel has. */
+/* One process with a communicator for each of its cards (DataParallel). */
 NOGPU_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
 {
 	int before = frag_nogpu_device(), rc = 0;
@@ -177,7 +177,7 @@ NOGPU_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
 }
 NOGPU_ANSWER(ncclCommCount, (const struct comm *comm, int *count), *count = comm->ranks)
 NOGPU_ANSWER(ncclCommUserRank, (const struct comm *comm, int *rank), *rank = comm->rank)
-/* The communicator itself stays: threads that watch it may still ask. */
+/* Keeps the struct: watchdog threads may still query it. */
 NOGPU_ENTRY(int, ncclCommDestroy, (struct comm * comm))
 {
 	if (comm && comm->talk) {
@@ -193,16 +193,16 @@ NOGPU_ENTRY(int, ncclCommDestroy, (struct comm * comm))
 	return NCCL_OK;
 }
 NOGPU_VALUE(int, ncclCommAbort, (struct comm * comm), frag_nogpu_ncclCommDestroy(comm))
-/* ---- parts of a communicator ------------------------------------------------------------------- */
+/* ---- splits of a communicator ---------------------------------------------------------------- */
 
-/* Others below 0 are colours: PyTorch 2.3 to 2.5 cuts hashes of 63 bits to an int. */
+/* Other negative colours count: PyTorch 2.3 to 2.5 truncates hashes of 63 bits to an int. */
 #define NO_COLOUR (-1)
 
 struct choice {
 	int color, key;
 };
 
-/* What every member chose; own at its place. */
+/* Gathers the choices of all members; this rank's is at its place. */
 static int gather_choices(struct comm *c, struct choice *all)
 {
 	const struct talk_when at_once = { talk_start(0, true), 0 };
@@ -226,7 +226,8 @@ void nccl_name_add(uint64_t half[2], const void *part, size_t bytes)
 			half[h] = (half[h] ^ at[i]) * 0x100000001b3ull;
 }
 
-/* Of the part of `name` that has this colour in its split number `splits`: the same for all its members. */
+/* Name of the group with this colour in split number `splits` of c: the same for all its
+ * members. */
 static void part_name(unsigned char *part, const struct comm *c, int color)
 {
 	uint64_t half[2] = NCCL_NAME_BEGIN;
@@ -237,7 +238,7 @@ static void part_name(unsigned char *part, const struct comm *c, int color)
 	memcpy(part, half, sizeof(half));
 }
 
-/* Members of one colour, by their keys, then by their ranks. */
+/* Makes the group of one colour, ordered by key, then rank. */
 static int split(struct comm *p, const struct choice *all, void **out)
 {
 	unsigned char name[NCCL_NAME_BYTES];
@@ -254,7 +255,7 @@ static int split(struct comm *p, const struct choice *all, void **out)
 	return comm_join(out, ranks, rank, name);
 }
 
-/* How many join one colour is known to the others only: where those are pretended, as many as there were. */
+/* Without other processes, the size of a colour is unknown: all ranks are assumed to join it. */
 NOGPU_ENTRY(int, ncclCommSplit, (struct comm * p, int color, int key, void **out, void *config))
 {
 	struct choice *all FRAG_AUTO_FREE = NULL;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's symmetric memory: buffers that every rank of a group has mapped (vmm.c), and kernels of its that wait for the other
- * ranks and read what these have there. Kernels do not run here, so what those of one rank wait for and add up is said and
- * awaited as NCCL's calls are. They are known by their names and parameters, the same since PyTorch 2.5:
+ * PyTorch's symmetric memory: each rank of a group maps the buffers of all (vmm.c), and PyTorch's
+ * own kernels wait for the other ranks and read their buffers. Kernels do not run here, so this
+ * does their waiting and adding with messages, as for NCCL's calls. It recognizes kernels by name
+ * and parameters, which are the same since PyTorch 2.5:
  *
  *	barrier_kernel		pads, channel, rank, ranks
  *	put_signal_kernel	pads, to whom, channel, rank, ranks
  *	wait_signal_kernel	pads, of whom, channel, rank, ranks
- *	one_shot_all_reduce	buffers, result [, what is copied to the buffer first], offset, count, pads, rank, ranks
+ *	one_shot_all_reduce	buffers, result [, input to copy], offset, count, pads, rank, ranks
  *	two_shot_all_reduce	buffers [, result: else in place], offset, count, pads, rank, ranks
  *
- * pads and buffers are arrays on the card with an address for each rank. Kernels that use multicast never run: the card has none.
+ * pads and buffers are arrays on the card with an address per rank. Kernels with multicast never
+ * run: the card has none.
  */
 #include <pthread.h>
 #include <string.h>
@@ -25,14 +27,14 @@
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-/* By its processes, in the order of their ranks: it has the same name in all of them. */
+/* Named by its processes in rank order, so the name is the same in all. */
 struct group {
 	struct group *next;
 	unsigned char name[NCCL_NAME_BYTES];
 	struct comm *comm;
 };
 
-/* False: this process plays another rank, too (cufrag_ranks.py), or somebody's memory is not here. */
+/* False: this process plays other ranks, too (cufrag_ranks.py), or a rank's memory is missing. */
 static bool name_of(unsigned char *name, void *const *pads, size_t ranks, size_t rank)
 {
 	uint64_t half[2] = NCCL_NAME_BEGIN;
@@ -48,7 +50,7 @@ static bool name_of(unsigned char *name, void *const *pads, size_t ranks, size_t
 	return true;
 }
 
-/* NULL: this rank is alone, or its peers do not run. */
+/* NULL: no other process. */
 static struct comm *group_of(void *const *pads, size_t ranks, size_t rank)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -108,7 +110,7 @@ static int signal_one(void **p, void *stream, bool waits)
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
-/* ncclDataType_t of a template's first argument, as names are mangled; -1: another one. */
+/* ncclDataType_t of a template's first argument in a mangled name; -1: unknown. */
 static int type_of(const char *at)
 {
 	static const struct {
@@ -122,7 +124,8 @@ static int type_of(const char *at)
 	return -1;
 }
 
-/* How many pointers stand before the first number: the second and further parameters of "EvPPT_…m". -1: it reads otherwise. */
+/* Number of pointers before the first number, from the second parameter of "EvPPT_…m" on. -1:
+ * another signature. */
 static int pointers_of(const char *at)
 {
 	int pointers = 0;
@@ -154,7 +157,7 @@ static int add_up(void **p, unsigned n, int type, void *stream, void *result, co
 	if (copied &&
 	    !frag_nogpu_cudaMemcpyAsync(own, copied, count * reduce_type_bytes(type), 3, stream))
 		frag_nogpu_arrived(own, copied, count * reduce_type_bytes(type));
-	if (!c) /* others have what this rank has */
+	if (!c) /* without other processes, all hold the same values */
 		c = &alone;
 	return frag_nogpu_ncclAllReduce(own, result ? result : own, count, type, REDUCE_SUM, c,
 					stream);
@@ -171,7 +174,7 @@ static int sum_of_all(const char *name, void **p, void *stream, bool once)
 		      pointers > 1 ? *(const void **)p[2] : NULL);
 }
 
-/* Behind this word of the name; NULL: it is none of it. */
+/* Pointer past `word` in `name`, or NULL. */
 static const char *behind(const char *name, const char *word)
 {
 	const char *at = strstr(name, word);

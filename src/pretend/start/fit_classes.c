@@ -27,7 +27,7 @@
 
 /* ---- recordings ------------------------------------------------------------------ */
 
-/* The program on the card of recording i, telling nobody. path[4096]: of the recording. */
+/* The program on the card of recording i, silently. path[4096]: of the recording. */
 static struct frag_program program_of(const struct frag_fit_classes *c, size_t i, char *path)
 {
 	struct frag_program p = c->program;
@@ -55,7 +55,8 @@ static int record(const struct frag_fit_classes *c, size_t i, struct frag_err *e
 	return frag_launch_interrupted() ? FRAG_EINTR : frag_trace_write_cft(trace, path, err);
 }
 
-/* Every `step`th from i on, in a process of its own; what fails leaves no file. What the program prints was there before. */
+/* Records every `step`th from i on, in a process of its own; failures leave no file. The program's
+ * output was shown before. */
 static void __attribute__((noreturn)) work(const struct frag_fit_classes *c, size_t i, size_t step)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -81,7 +82,7 @@ static void record_from(const struct frag_fit_classes *c, size_t i, size_t worke
 		if (!pids[w])
 			work(c, i + w, workers);
 	}
-	/* its thread comes after the forks */
+	/* its thread starts after the forks */
 	frag_progress_show(&progress, "recording for other cards");
 	for (size_t w = 0; w < workers; w++)
 		while (pids[w] > 0 && !waitpid(pids[w], NULL, WNOHANG)) {
@@ -91,7 +92,7 @@ static void record_from(const struct frag_fit_classes *c, size_t i, size_t worke
 		}
 }
 
-/* Opens recording i and searches it, unless the program failed, for another reason than memory. */
+/* Opens recording i and searches it, unless the program failed for another reason than memory. */
 static int judge(struct frag_fit_classes *c, size_t i, struct frag_err *err)
 {
 	struct frag_fit_cards *f = &c->list[i];
@@ -121,7 +122,7 @@ static bool fits_twice(void)
 	return !getrusage(RUSAGE_CHILDREN, &used) && used.ru_maxrss < pages / 4 * kib;
 }
 
-/* Records and judges all from number i on. enlarge: where memory ends the program, with enough of it. */
+/* Records and judges all from number i on. enlarge: with enough memory if it runs out. */
 static int run(struct frag_fit_classes *c, size_t i, bool enlarge, struct frag_err *err)
 {
 	const size_t end = c->count;
@@ -145,8 +146,7 @@ static int run(struct frag_fit_classes *c, size_t i, bool enlarge, struct frag_e
 
 static const struct frag_gpu_chip *chip_of(const struct frag_gpu *card)
 {
-	const struct frag_gpu *gpu =
-		frag_gpu_find(card->name); /* it may be of a list of one's own */
+	const struct frag_gpu *gpu = frag_gpu_find(card->name); /* may be from a user's list */
 
 	return gpu ? frag_gpu_chip_find(gpu->name) : NULL;
 }
@@ -168,7 +168,7 @@ static void put(struct frag_fit_classes *c, size_t i, const struct frag_gpu *car
 	c->count = FRAG_MAX(c->count, i + 1);
 }
 
-/* A recording for each class, on its largest card, unless the first one speaks for it. */
+/* One recording per class, on its largest card, unless the first recording covers it. */
 static void list_classes(struct frag_fit_classes *c)
 {
 	for (size_t g = 0; g < c->first->catalog.count; g++) {
@@ -191,7 +191,7 @@ static void set_judges(struct frag_fit_classes *c)
 	}
 }
 
-/* The card that is about to be advised, until it was recorded itself; *out: its judge, NULL = no card. */
+/* The card to advise, until it has been recorded itself; *out: its judge, NULL = no card. */
 static int confirm(struct frag_fit_classes *c, struct frag_fit_cards **out, struct frag_err *err)
 {
 	for (unsigned tries = 0; !frag_interrupted(); tries++) {

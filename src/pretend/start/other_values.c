@@ -63,7 +63,7 @@ int frag_pretend_again(const struct frag_launch *l, const struct frag_pretend *o
 	int status;
 
 	other.again = false;
-	/* a router decides more than anything random would */
+	/* a router decides more than random values would */
 	other.values = strstr(trace->estimate, " router ") ? "worst" : "random";
 	other_launch.target.seed++;
 	other_launch.stdout_to_stderr = true;

@@ -109,7 +109,8 @@ static void keep(struct pretend_job *j, int status)
 		frag_kept_read(&j->kept, list, status, own);
 }
 
-/* Of the cards 0 to cards - 1, how many does such a list show? As CUDA reads it, to the first that is not there. */
+/* Number of valid devices in a CUDA_VISIBLE_DEVICES list; like CUDA, stops at the first invalid
+ * one. */
 static unsigned cards_shown(const char *list, unsigned cards)
 {
 	unsigned n = 0;
@@ -122,7 +123,7 @@ static unsigned cards_shown(const char *list, unsigned cards)
 	return n;
 }
 
-/* A folder in which nothing is: why? */
+/* Explains why a folder has no recording. */
 static int explain_nothing(const struct pretend_job *j, int status, struct frag_err *err)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");

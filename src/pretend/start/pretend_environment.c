@@ -21,7 +21,7 @@ static void put_card(const struct frag_launch *l, unsigned asked, unsigned neede
 	char text[512];
 	int n;
 
-	/* whose context is given by hand holds that and nothing else beside the program's memory */
+	/* with --context, the card holds only that besides the program's memory */
 	n = snprintf(text, sizeof(text), "total=%llu;context=%llu;%s=%u;libraries=%d",
 		     (unsigned long long)card->total_bytes, (unsigned long long)card->context_bytes,
 		     asked || needed > 1 ? "count" : "least", asked ? asked : FRAG_MAX(needed, 1u),
@@ -48,7 +48,7 @@ void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank)
 	frag_launch_put_number("LOCAL_WORLD_SIZE", FRAG_MIN(j->world, j->gpus));
 	frag_launch_put_number("GROUP_RANK", rank / j->gpus);
 	setenv("MASTER_ADDR", "127.0.0.1", 0);
-	if (!getenv("MASTER_PORT")) /* one of its own: other jobs of this machine may listen at the usual one */
+	if (!getenv("MASTER_PORT")) /* a port of its own: other jobs on this machine may use the default */
 		frag_launch_put_number("MASTER_PORT", frag_launch_free_port() ?: 29500u);
 }
 
@@ -62,15 +62,15 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_inj
 		frag_launch_prepend("PATH", programs);
 	setenv("CUFRAG_NOGPU_CACHE", files->cache, 1);
 	setenv("CUFRAG_NOGPU_VALUES", values, 1);
-	/* as the user has it: launchers change it */
+	/* the user's value, before launchers change it */
 	setenv("CUFRAG_NOGPU_THREADS", getenv("OMP_NUM_THREADS") ?: "", 1);
 	frag_launch_put_number("CUFRAG_NOGPU_SEED", l->target.seed);
-	/* it is about the cards of this machine, unless pretended ones were counted */
+	/* it applies to the cards of this machine, unless pretended ones were counted */
 	if (!asked)
 		unsetenv("CUDA_VISIBLE_DEVICES");
-	/* results that are computed beside the card come and go: in the heap, what is small and stays would pin them */
+	/* computed results are short-lived: in the heap, small long-lived blocks would pin them */
 	setenv("MALLOC_MMAP_THRESHOLD_", "1048576", 0);
-	/* watchers of NCCL have nobody to watch */
+	/* NCCL's watchdogs have no communicator to watch */
 	setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
 	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
 }

@@ -12,13 +12,13 @@
 
 #define TOGETHER_MAX 64u /* processes at a time */
 
-/* Some ranks that run at a time. */
+/* Ranks that run at the same time. */
 struct turn {
 	char folder[4096]; /* where they talk */
 	const unsigned *ranks;
 	unsigned count;
-	unsigned known; /* the first of these ran before: their recordings are not kept */
-	bool played;	/* the others of the job are played by them */
+	unsigned known; /* the first of these ran before: their recordings are dropped */
+	bool played;	/* they play the other ranks of the job */
 };
 
 struct rank_run {
@@ -46,7 +46,7 @@ static int open_log(const struct pretend_job *j, int flags)
 	return open(path, flags | O_CLOEXEC, 0600);
 }
 
-/* It leaves no recording, and as a rule what it says is only shown if it fails. */
+/* It leaves no recording, and its output is normally shown only if it fails. */
 static void prepare_scout(const struct pretend_job *j, const char *folder)
 {
 	char path[sizeof(j->folder) + 16];
@@ -80,7 +80,8 @@ static void __attribute__((noreturn)) become_turn(const struct rank_run *run)
 				 run->j->o->memory_bytes, path);
 }
 
-/* Where every rank is there, they talk (src/pretend/talk/talk.h): the program starts all of them, or we do. */
+/* If every rank runs, they exchange messages (src/pretend/talk/talk.h): the program starts all of
+ * them, or we do. */
 static void prepare(const void *ctx)
 {
 	const struct rank_run *run = ctx;
@@ -100,7 +101,7 @@ static void prepare(const void *ctx)
 		become_turn(run);
 }
 
-/* What it writes is held back, until it has ended. */
+/* Its writes are held back until it has ended. */
 static int run_program(const struct rank_run *run, int *status, struct frag_err *err)
 {
 	const struct pretend_job *j = run->j;
@@ -120,7 +121,7 @@ static int run_once(const struct pretend_job *j, char **program, const unsigned 
 	return run_program(&run, status, err);
 }
 
-/* What the scout said, for a job that it could not read. */
+/* Shows the scout's output, for a job that could not use its roles. */
 static void show_scout(const struct pretend_job *j)
 {
 	int fd = open_log(j, O_RDONLY);
@@ -134,7 +135,7 @@ static void show_scout(const struct pretend_job *j)
 		close(fd);
 }
 
-/* Which ranks are alike? Rank 0 runs alone until that is known. */
+/* Finds identical ranks. Rank 0 runs alone until they are known. */
 static int find_roles(struct pretend_job *j, char **program, struct frag_roles *roles,
 		      struct frag_err *err)
 {
@@ -177,7 +178,8 @@ static bool is_in(const unsigned *list, size_t count, unsigned rank)
 	return false;
 }
 
-/* The roles first, then the other ranks that are to run: of the roles alone those that check them. */
+/* Orders the ranks: the roles first, then the others to run; with roles only, those that check
+ * them. */
 static unsigned order_ranks(const struct pretend_job *j, const struct frag_roles *roles,
 			    unsigned *order)
 {
@@ -223,7 +225,7 @@ static int too_short(const struct pretend_job *j, size_t together, struct frag_e
 			 j->o->memory_bytes ? "raise --memory" : "name some ranks with --ranks");
 }
 
-/* Those of a job with the same groups, or with groups of other sizes, which were checked there. */
+/* Reuses roles that were checked in a job with the same groups, or with groups of other sizes. */
 static int take_roles(const struct pretend_job *j, struct frag_roles *roles, struct frag_err *err)
 {
 	if (!frag_roles_know(roles, j->o->known_roles))
@@ -231,8 +233,8 @@ static int take_roles(const struct pretend_job *j, struct frag_roles *roles, str
 	return frag_roles_write(roles, j->folder, roles->runs, roles->runs_count, err);
 }
 
-/* The ranks of the roles run in every turn, as they speak for those that do not; the others a few at a time, with all that are
- * in a chain of stages with them: as many as there are roles. */
+/* The ranks of the roles run in every turn, because they play the absent ones; the others a few at
+ * a time, together with their pipeline: as many as there are roles. */
 static int run_turns(struct pretend_job *j, char **program, int *status, struct frag_err *err)
 {
 	FRAG_AUTO(frag_roles_release) struct frag_roles roles = { 0 };
@@ -243,7 +245,7 @@ static int run_turns(struct pretend_job *j, char **program, int *status, struct 
 		FRAG_TRY(find_roles(j, program, &roles, err));
 	else
 		FRAG_TRY(take_roles(j, &roles, err));
-	if (!j->roles) { /* every rank is recorded, and none stands for others */
+	if (!j->roles) { /* every rank is recorded, none is played */
 		frag_roles_path(path, sizeof(path), j->folder);
 		unlink(path);
 	}
@@ -277,13 +279,13 @@ static int run_turns(struct pretend_job *j, char **program, int *status, struct 
 	return 0;
 }
 
-/* Is every rank of the job to run, and are they few enough to run at a time? */
+/* Are all ranks of the job to run, and few enough to run at once? */
 static bool all_together(const struct pretend_job *j)
 {
 	return j->world > 1 && j->world <= TOGETHER_MAX && j->ranks_count == j->world;
 }
 
-/* True: the job makes other groups than that of which it took the roles, so it begins again. */
+/* True: the job's groups differ from those of the job whose roles it reused, so it starts again. */
 static int are_unlike(struct pretend_job *j, bool *unlike, struct frag_err *err)
 {
 	char path[sizeof(j->folder) + 16];
@@ -296,7 +298,7 @@ static int are_unlike(struct pretend_job *j, bool *unlike, struct frag_err *err)
 	return frag_launch_folder(j->folder, sizeof(j->folder), err);
 }
 
-/* One rank of each role. Its roles may be known; a job that fails with them fails with its own. */
+/* Runs one rank of each role. A job that fails with known roles is run again with its own. */
 static int run_roles(struct pretend_job *j, char **program, int *status, struct frag_err *err)
 {
 	bool unlike = false;
@@ -327,7 +329,7 @@ static int run_ranks(struct pretend_job *j, char **program, int *status, struct 
 	return 0;
 }
 
-/* Once: a rank named twice runs once. */
+/* A rank named twice runs once. */
 static void add_rank(struct pretend_job *j, unsigned rank)
 {
 	if (!is_in(j->ranks, j->ranks_count, rank))

@@ -14,8 +14,8 @@ struct frag_launch;
 struct frag_role {
 	unsigned rank;
 	char *stands; /* for these ranks, "0-7,64" */
-	char *alike;  /* of these, ran beside it and asked for the same; "" = none */
-	char *unlike; /* … and did not */
+	char *alike;  /* of these, ranks that ran as checks and made the same requests; "" = none */
+	char *unlike; /* … and other requests */
 };
 
 struct frag_role_check {
@@ -24,7 +24,7 @@ struct frag_role_check {
 
 struct frag_roles {
 	unsigned *runs;	 /* a process each */
-	unsigned *order; /* all of the job, those that a chain of stages connects side by side */
+	unsigned *order; /* all of the job; ranks connected by pipelines are adjacent */
 	struct frag_role *list;
 	struct frag_role_check *checks;
 	char groups[64]; /* "COUNT HASH" of the job's groups; "" = not known */
@@ -33,24 +33,25 @@ struct frag_roles {
 };
 
 void frag_roles_path(char *path, size_t room, const char *folder);
-/* The file in the folder; no file: no roles. */
+/* Reads the file in the folder; no file: no roles. */
 int frag_roles_read(const char *folder, struct frag_roles *out, struct frag_err *err);
-/* The file for a turn in which these ranks run. */
+/* Writes the file for a turn in which these ranks run. */
 int frag_roles_write(const struct frag_roles *r, const char *folder, const unsigned *ranks,
 		     size_t count, struct frag_err *err);
-/* Known from a job that makes the same groups: without the ranks that were to check it. False: not there. */
+/* Roles known from a job with the same groups, without check ranks. False: none. */
 bool frag_roles_know(struct frag_roles *out, const char *path);
 /* Rank 0 stands for all. */
 int frag_roles_alike(struct frag_roles *out, unsigned world, struct frag_err *err);
-/* Where no process of the job made a group: each rank is on its own, rank 0 stands for all, and the last one checks it. */
+/* No process made a group: ranks are independent, rank 0 stands for all, and the last one checks
+ * it. */
 int frag_roles_read_alone(const char *folder, struct frag_roles *out, struct frag_err *err);
-/* What was found for the job in `folder`, at `path`, whole or not at all, and a file at `alike` if it is one role: if every rank that
- * checked a role was like it. note: of its recording. */
+/* Writes the roles of the job in `folder` to `path`, atomically, and to `alike` if there is one
+ * role: only if every check rank equalled its role. note: of its recording. */
 void frag_roles_pass_on(const char *folder, const char *note, const char *path, const char *alike);
 void frag_roles_release(struct frag_roles *r);
-/* The rank that `rank` is checked against; -1: it is no check. */
+/* The rank against which `rank` is checked; -1: it is no check. */
 long frag_roles_checked(const struct frag_roles *r, long rank);
-/* Checked: did it ask for the same? */
+/* Records a check: did it make the same requests? */
 int frag_roles_found(struct frag_roles *r, unsigned rank, unsigned role, bool same,
 		     struct frag_err *err);
 /* Tells the user; and as lines of the note, "role RANK STANDS ALIKE UNLIKE", - for none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See moment.h. Nodes are numbered as they are made, and depend on earlier ones only, so one walk through the open ones computes what
- * is known of all.
+ * See moment.h. Nodes are numbered in order of creation and depend on earlier ones only, so one
+ * pass over the open nodes evaluates all.
  */
 #include "moment.h"
 
@@ -15,22 +15,22 @@
 
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS 500000u
-#define TELL_NS 5000000u /* who waits so long says for whom */
+#define TELL_NS 5000000u /* a waiter publishes its peer (deadlock detection) */
 #define CIRCLE_NS 20000000u
 #define ABSENT_NS 10000000000u
 #define PROMISED_NS 2000000000u
 
-/* What is known of a moment: it is at `ns`, or not before; or later than anybody asks. */
+/* A moment's state: at `ns`; not before `ns`; or later than any query. */
 struct known {
 	uint64_t ns;
 	enum { OPEN, KNOWN, LATE } state;
 };
 
 struct node_part {
-	int peer;	  /* whose message is awaited, -1: nobody's */
-	bool late;	  /* is taken to be */
-	uint64_t host_ns; /* of that rank, before its messages were last looked for */
-	uint64_t start;	  /* that it has said: talk_start */
+	int peer;	  /* its message is awaited; -1: it has arrived */
+	bool late;	  /* assumed to be later than any query */
+	uint64_t host_ns; /* host clock of that rank, read before its messages */
+	uint64_t start;	  /* published start: talk_start */
 	const _Atomic uint64_t *later;
 };
 
@@ -38,18 +38,18 @@ struct moment_node {
 	struct moment_node *next;
 	uint64_t number;
 	struct moment not_before;
-	_Atomic uint64_t *tells; /* where other ranks read it */
+	_Atomic uint64_t *tells; /* where other ranks read the result */
 	struct talk *talk;
-	uint64_t ns; /* after the last part */
+	uint64_t ns; /* duration after the last part */
 	size_t parts_count;
 	struct node_part parts[];
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct moment_node *open_nodes, **open_end = &open_nodes;
-static struct known *nodes; /* all that ever were, by their numbers */
+static struct known *nodes; /* of all nodes ever made, by number */
 static size_t nodes_count, nodes_room;
-static _Atomic unsigned promises; /* open nodes that others read */
+static _Atomic unsigned promises; /* open nodes whose results were promised to other ranks */
 
 /* ---- what is known ------------------------------------------------------------------------- */
 
@@ -60,7 +60,7 @@ static void later_of(struct known *k, uint64_t ns, int state)
 		k->state = state;
 }
 
-/* Takes in what has come to be known. */
+/* Updates a moment with results of its nodes. */
 static struct known know(struct moment *m)
 {
 	struct known k = { m->ns, KNOWN };
@@ -122,7 +122,7 @@ static void know_all(void)
 	open_end = at;
 }
 
-/* A rank of which nothing is heard afterwards will not begin before this. */
+/* A rank whose messages are read after its clock begins nothing unread before that clock. */
 static void read_clocks(void)
 {
 	FRAG_LOCKED(&mutex);
@@ -162,7 +162,7 @@ void moment_tell(void)
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-/* It depends on `from` alone so far. NULL: no memory. pre: locked. */
+/* A node that only depends on `from`. NULL: no memory. pre: locked. */
 static struct moment_node *node_new(const struct moment *from, size_t parts)
 {
 	struct moment_node *n = frag_host_calloc(1, sizeof(*n) + parts * sizeof(n->parts[0]));
@@ -197,7 +197,7 @@ static void hang(struct moment *m, const struct moment_hang *h)
 		}
 	}
 	if (m->hangs_count == MOMENT_HANGS) {
-		n = node_new(m, 0); /* all of them together */
+		n = node_new(m, 0); /* merges all of them into one node */
 		if (!n)
 			return;
 		know_node(n);
@@ -278,14 +278,14 @@ struct talk_when moment_when(const struct moment *m)
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
-/* What keeps it from being known whether something is over at a time. */
+/* The part that leaves it open whether a moment is over at a given time. */
 struct holder {
 	struct moment_node *node; /* NULL: nothing */
 	size_t part;
 	uint64_t ns, since;
 };
 
-/* The first of all parts. pre: locked. */
+/* Finds the first such part. pre: locked. */
 static void find_holder(struct holder *h, uint64_t ns)
 {
 	for (struct moment_node *n = open_nodes; n; n = n->next) {
@@ -303,7 +303,8 @@ static void find_holder(struct holder *h, uint64_t ns)
 	h->node = NULL;
 }
 
-/* Who has sent something began when it can have begun; who has not is late until it does. pre: locked, and it holds. */
+/* Gives up on a part: a started one counts as begun at its lower bound, any other as late. pre:
+ * locked, h->node set. */
 static void wait_no_longer(const struct holder *h)
 {
 	struct node_part *p = &h->node->parts[h->part];
@@ -321,7 +322,7 @@ struct told {
 	int peer;
 };
 
-/* Says for whom this process waits, so that these find it in a circle. pre: locked. */
+/* Publishes the rank that this process waits for (deadlock detection). pre: locked. */
 static void wait_aloud(const struct holder *h, struct told *told)
 {
 	const struct node_part *p;
@@ -342,7 +343,7 @@ static void wait_aloud(const struct holder *h, struct told *told)
 		wait_no_longer(h);
 }
 
-/* Until it is known, or is later than this. */
+/* Waits until the moment is known, or certainly after `ns`. */
 static struct known decide(struct moment *m, uint64_t ns)
 {
 	struct timespec nap = { 0, NAP_FIRST_NS };

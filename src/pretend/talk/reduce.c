@@ -63,7 +63,7 @@ static uint16_t float_to_half(float f)
 
 	if (size > 0x7f800000)
 		return (uint16_t)(sign | 0x7e00);
-	if (size >= 0x477ff000) /* rounds to more than 65504 */
+	if (size >= 0x477ff000) /* rounds to more than 65504, the maximum */
 		return (uint16_t)(sign | 0x7c00);
 	if (size < 0x38800000) /* below 2^-14: steps of 2^-24, which the addition rounds to */
 		return (uint16_t)(sign | (to_bits(from_bits(size) + 0.5f) - to_bits(0.5f)));

@@ -2,14 +2,14 @@
 /*
  * See talk.h. In the folder, for a communicator NAME:
  *
- *	NAME.R		empty; written first of all, and locked by the process of rank R while that is a member
+ *	NAME.R		empty; the first file of a member, and locked by the process of rank R while it is one
  *	NAME.R.P.0	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
- *	NAME.R.P.1	the same, of sends
+ *	NAME.R.P.1	the same for sends
  *	PID.clock	see talk_clock.h
- *	PID.waits	"pid of the process that PID waits for, number": another number each time it begins to wait
- *	R.present	pid of the process of the job's rank R, which may never be a member of anything
+ *	PID.waits	"pid of the process that PID waits for, number": a new number for each wait
+ *	R.present	pid of the process of the job's rank R, even if it joins no communicator
  *
- * Each file has one writer. Who reads NAME.R.P.N punches out what it has read.
+ * Each file has one writer. The reader of NAME.R.P.N punches holes where it has read.
  */
 #include "talk.h"
 
@@ -33,20 +33,20 @@ struct head {
 	long pid;
 };
 
-#define KINDS 2 /* of lines to a rank: of collectives, and of sends */
+#define KINDS 2 /* of files to a rank: collectives, sends */
 
 struct line {
 	int out, in;		/* descriptors, -1: not open yet */
-	uint64_t heard;		/* bytes of `in` */
-	uint64_t punched;	/* of these, given back */
-	struct talk_peer *peer; /* NULL: not found yet; of the first kind only */
+	uint64_t heard;		/* bytes read of `in` */
+	uint64_t punched;	/* bytes punched out */
+	struct talk_peer *peer; /* NULL: unknown yet; only in the first kind */
 };
 
 struct talk {
 	char name[TALK_NAME_CHARS];
 	int ranks, rank;
 	int lock;	/* descriptor */
-	bool abandoned; /* who is not there will not come */
+	bool abandoned; /* missing members count as ended */
 	struct line lines[];
 };
 
@@ -76,7 +76,8 @@ static int open_file(const struct talk *t, int from, int to, enum talk_call call
 	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* A short text, complete or absent; *kept stays open, locked for this process (not for its children), if asked for. */
+/* Writes a short text atomically; if asked for, *kept is an open descriptor, locked by this process
+ * (not its children). */
 static bool write_text(const char *path, const char *text, int *kept)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -148,7 +149,7 @@ void talk_leave(struct talk *t)
 	frag_host_free(t);
 }
 
-/* All of both parts, since what follows would not be found behind half a message. */
+/* Writes all, because a partial message would misalign all later ones. */
 static bool write_all(int fd, struct iovec *part, int count)
 {
 	while (count) {
@@ -180,8 +181,8 @@ bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, u
 	return l->out >= 0 && write_all(l->out, part, head.carried && bytes ? 2 : 1);
 }
 
-/* The process of a rank, by its lock, which goes with it, also where nobody has waited for that yet. 0: it has ended;
- * -1: it is not there yet, or this one. */
+/* pid of a rank, from the owner of its lock file (the lock ends with the process, even as a
+ * zombie). 0: it has ended; -1: it has not started, or is this process. */
 static long pid_of(const struct talk *t, int peer)
 {
 	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
@@ -223,7 +224,7 @@ static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
 	return true;
 }
 
-/* The file's room for what was heard; a file system that cannot do it keeps it to the end. */
+/* Punches out what was read; file systems without holes keep it to the end. */
 static void give_back(struct line *l)
 {
 	uint64_t whole = frag_round_down(l->heard, 4096);
@@ -288,7 +289,7 @@ enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct
 	return next_message(t, peer, call, out) ? TALK_HERE : TALK_ENDED; /* its last one */
 }
 
-/* ---- circles --------------------------------------------------------------------------- */
+/* ---- deadlocks ------------------------------------------------------------------------- */
 
 static void waits_path(char *path, size_t room, long pid)
 {
@@ -309,7 +310,7 @@ void talk_waits(struct talk *t, int peer)
 	(void)write_text(path, text, NULL);
 }
 
-/* For whom the process waits, 0: for nobody. */
+/* The process that this one waits for, or 0. */
 static long next_of(long pid)
 {
 	char path[4200], text[64];
@@ -335,7 +336,7 @@ static void present_path(char *path, size_t room, long rank)
 	snprintf(path, room, "%.4000s/%ld.present", folder(), rank);
 }
 
-/* The process of a rank of the job. 0: it has ended; -1: it is not there yet. */
+/* pid of a rank of the job. 0: it has ended; -1: it has not started. */
 static long present(long rank)
 {
 	char path[4200], text[64];
@@ -354,7 +355,7 @@ void frag_nogpu_present(void)
 	char path[4200], text[64];
 
 	if (!talk_possible() || !rank ||
-	    present(atol(rank)) > 0) /* its helpers have its number, too */
+	    present(atol(rank)) > 0) /* child processes inherit its number */
 		return;
 	present_path(path, sizeof(path), atol(rank));
 	snprintf(text, sizeof(text), "%d", (int)getpid());

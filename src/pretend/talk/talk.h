@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ranks tell each other: the members of a communicator, each a process of this machine, exchange messages in the
- * order in which they are said, for each pair of ranks. Saying never waits; hearing may.
+ * Messages between ranks: the members of a communicator are processes of this machine, and messages
+ * of each pair of ranks arrive in order. Sending never waits; receiving may.
  *
- * Between two ranks lies a file in the folder $CUFRAG_NOGPU_TALK, to which one appends and from which the other reads.
- * What was read is given back to the file system at once, so only what nobody has heard yet takes room.
+ * Between two ranks lies a file in the folder $CUFRAG_NOGPU_TALK; one appends, the other reads and
+ * punches out what it has read, so only unread messages take room.
  */
 #ifndef FRAG_NOGPU_TALK_H
 #define FRAG_NOGPU_TALK_H
@@ -12,13 +12,13 @@
 #include "talk_clock.h"
 
 #define TALK_NAME_CHARS 33 /* 32 hexadecimal digits */
-/* No message holds more: such a length is damage. */
+/* A longer message means damage. */
 #define TALK_BYTES_MAX (64 * FRAG_GIB)
 
 struct talk;
 
-/* What a message belongs to. Sends have connections of their own, as in NCCL, so their order among collectives does not
- * matter. */
+/* Kind of a message. Sends have files of their own, as NCCL has connections, so their order among
+ * collectives is free. */
 enum talk_call {
 	TALK_SEND,
 	TALK_SPLIT,
@@ -32,38 +32,38 @@ enum talk_call {
 };
 
 struct talk_message {
-	uint64_t bytes; /* that were sent */
+	uint64_t bytes; /* size of the tensor */
 	enum talk_call call;
-	uint32_t origin;  /* of their values: cufrag_values.cpp, enum Origin */
-	uint32_t carried; /* 1: data holds them */
+	uint32_t origin;  /* of the values: cufrag_values.cpp, enum Origin */
+	uint32_t carried; /* 1: data has the values */
 	void *data;	  /* NULL: not carried; free with frag_host_free */
 	struct talk_when when;
-	const struct talk_peer *by; /* NULL: `when` is all that will be known */
+	const struct talk_peer *by; /* NULL: `when` is final */
 };
 
 enum talk_answer { TALK_HERE, TALK_NOT_YET, TALK_ENDED };
 
-/* Is there a folder? Otherwise every rank but this one is pretended. */
+/* Is there a folder? Otherwise this is the only process. */
 bool talk_possible(void);
-/* name: of the communicator, the same for all its members and used once. NULL: no memory, or no file can be made. */
+/* name: unique to the communicator, and the same for all members. NULL: no memory, or no file. */
 struct talk *talk_join(const char *name, int ranks, int rank);
 void talk_leave(struct talk *t);
-/* data is read now; NULL: the values are not known. False: it cannot be written. */
+/* Sends a message, and copies data at once; NULL: values unknown. False: writing failed. */
 bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
 	      uint32_t origin, struct talk_when when);
-/* The next message of `peer`: of a send, or of any collective, so out->call may be another one. TALK_ENDED: its process
- * ended and has said all that it ever will. */
+/* Receives the next message of `peer`: of a send, or of any collective, so out->call may differ.
+ * TALK_ENDED: its process has ended, and all its messages were read. */
 enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct talk_message *out);
 
-/* NULL: it is not there (yet). */
+/* NULL: it has not started. */
 struct talk_peer *talk_peer(struct talk *t, int peer);
 
-/* Of a rank that waits: tells the others for whom, so that a circle can be found; peer -1: it goes on. */
+/* Publishes the rank that this one waits for (deadlock detection); -1: none. */
 void talk_waits(struct talk *t, int peer);
-/* Does `peer`, through those for whom it waits, wait for this process? */
+/* Does `peer` wait for this process, directly or through others? */
 bool talk_circle(struct talk *t, int peer);
 
-/* Did all ranks of the job that are no members end, and `peer` is none? */
+/* True if `peer` has not joined and all other ranks of the job have ended or are members. */
 bool talk_never(struct talk *t, int peer);
 /* This process is that of its rank, also if it never talks. */
 __attribute__((visibility("default"))) void frag_nogpu_present(void);

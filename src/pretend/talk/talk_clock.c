@@ -54,8 +54,8 @@ static bool is_there(void)
 	return !access(made, F_OK);
 }
 
-/* The folder goes when cufrag has ended, or when who started the ranks has: nobody records what is still there, and those who
- * wait for others would wait for ever. */
+/* The folder disappears when cufrag, or the launcher of the ranks, has ended. This process could
+ * not be recorded any more, and waiting ones would never end. */
 static void *watch(void *ctx)
 {
 	while (is_there())

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * --values computed: the CPU computes everything that the program does on its card, however large. This is the part that
- * only such runs need: operators that the CPU has under another name or not at all.
- * Part of cufrag_values.cpp, which includes it.
+ * --values computed: the CPU computes every operator of the program, of any size. This part, for
+ * such runs only, has operators that the CPU lacks or has under another name. Included by
+ * cufrag_values.cpp.
  */
 
 /* ---- attention --------------------------------------------------------------------------------- */
 
-/* Of the arguments of one of PyTorch's operators for scaled dot-product attention; shapes (batch, heads, length, width). */
+/* Arguments of a scaled dot-product attention operator; shapes (batch, heads, length, width). */
 struct Attention {
 	Tensor q, k, v, bias, grad, out;
 	double scale = 0;
@@ -39,9 +39,9 @@ Attention attention_of(const c10::OperatorHandle &op, const Stack &args)
 	return a;
 }
 
-/* One head of one row: of the keys' heads, several queries' heads may share one. */
+/* One head of one batch row; several query heads may share a key head. */
 struct Head {
-	Tensor q, k, v, p; /* p: what each query takes of each value */
+	Tensor q, k, v, p; /* p: attention weights */
 };
 
 Head head_of(const Attention &a, int64_t b, int64_t h)
@@ -59,7 +59,7 @@ Head head_of(const Attention &a, int64_t b, int64_t h)
 	return one;
 }
 
-/* Without the mask of dropout, which kernels draw in an order of their own. */
+/* Dropout's mask is left out: kernels draw it in an order of their own. */
 std::vector<IValue> attend(const Attention &a)
 {
 	auto out = at::empty({ a.q.size(0), a.q.size(1), a.q.size(2), a.v.size(-1) }, a.q.options());
@@ -95,7 +95,7 @@ std::vector<IValue> attend_backward(const Attention &a)
 	return { back(dq), back(dk), back(dv), dbias.defined() ? back(dbias) : Tensor() };
 }
 
-/* ---- operators whose kernels of the CPU take other types ------------------------------------------- */
+/* ---- operators whose CPU kernels support other types ----------------------------------------- */
 
 IValue to_float(const IValue &v)
 {
@@ -110,7 +110,7 @@ IValue to_float(const IValue &v)
 	return list;
 }
 
-/* In single precision, as most of a card's kernels compute inside. False: it cannot do that either. */
+/* In single precision, as most of a card's kernels compute internally. False: that fails, too. */
 bool compute_in_float(const c10::OperatorHandle &op, const Stack &args, std::vector<IValue> &results)
 {
 	Stack stack;
@@ -129,26 +129,26 @@ bool compute_in_float(const c10::OperatorHandle &op, const Stack &args, std::vec
 constexpr std::initializer_list<const char *> FUSED_ATTENTION = { "aten::_scaled_dot_product_flash", "aten::_scaled_dot_product_efficient",
 							      "aten::_scaled_dot_product_cudnn" };
 
-/* It goes to the host, gathered within by operators on the card, if its places have gaps. */
+/* The operator synchronizes with the host, and gathers inside if its storage has gaps. */
 bool goes_to_host(const Info &f, const std::vector<IValue> &args)
 {
 	return f.name == "aten::_to_copy" && args[0].toTensor().is_cuda() && args[3].isDevice() && args[3].toDevice().is_cpu();
 }
 
-/* A product of another type than its factors. */
+/* Matrix product with an out_dtype of its own. */
 bool is_typed_product(const c10::OperatorHandle &op, const Info &f)
 {
 	return op.schema().overload_name() == "dtype" && (f.name == "aten::mm" || f.name == "aten::bmm");
 }
 
-/* Can the CPU compute it as a whole? */
+/* Can the CPU compute it as one operator? */
 bool on_cpu(const c10::OperatorHandle &op, const Info &f)
 {
 	return op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU) || f.instead || begins(f.name, FUSED_ATTENTION) || is_typed_product(op, f);
 }
 
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 2
-/* The same by the CPU's own kernel, which is faster and knows no groups of heads. */
+/* The same by the CPU's fused kernel, which is faster but does not support grouped query heads. */
 std::vector<IValue> attend_fast(const Attention &a)
 {
 	auto all = [&](const Tensor &t) { return t.size(1) == a.q.size(1) ? t : t.repeat_interleave(a.q.size(1) / t.size(1), 1); };
@@ -169,7 +169,7 @@ std::vector<IValue> attend_fast(const Attention &a) /* 2.1 has no such kernel */
 }
 #endif
 
-/* Once for each operator. */
+/* Warns once per operator. */
 void tell_missed(const Info &f)
 {
 	static std::unordered_set<std::string> told;
@@ -178,12 +178,12 @@ void tell_missed(const Info &f)
 		fprintf(stderr, "cufrag record: %s is not computed: the CPU cannot do it\n", f.name.c_str());
 }
 
-/* What the CPU computes in place of an operator that it does not have. False: it is none of these. */
+/* Computes operators that the CPU lacks. False: it is not one of them. */
 bool compute_instead(const c10::OperatorHandle &op, const Info &f, const Stack &args, std::vector<IValue> &results)
 {
 	if (is_typed_product(op, f))
 		return results = { at::matmul(args[0].toTensor().to(args[2].toScalarType()), args[1].toTensor().to(args[2].toScalarType())) }, true;
-	if (begins(f.name, { "aten::native_layer_norm", "aten::native_group_norm" })) /* else the mean, too, is of half precision */
+	if (begins(f.name, { "aten::native_layer_norm", "aten::native_group_norm" })) /* else the mean is half */
 		return compute_in_float(op, args, results);
 	if (!begins(f.name, FUSED_ATTENTION))
 		return false;

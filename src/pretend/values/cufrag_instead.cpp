@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the CPU computes in place of operators that it does not have: cuDNN's norms and recurrent nets, fused cells, the parts of
- * synchronized norms, and the like. In single precision, as a card's kernels compute inside; copy_results rounds.
- * Part of cufrag_values.cpp, which includes it.
+ * Replacements for operators that the CPU lacks: cuDNN's norms and recurrent layers, fused cells,
+ * parts of synchronized norms, and others. In single precision, as a card's kernels compute
+ * internally; copy_results rounds. Included by cufrag_values.cpp.
  */
 
 using Results = std::vector<IValue>;
@@ -20,7 +20,7 @@ Tensor floating(const IValue &v)
 
 /* ---- norms ------------------------------------------------------------------------------------- */
 
-/* Of _fused_rms_norm(x, shape, weight): x * rstd * weight, rstd one number for each row. */
+/* Backward of _fused_rms_norm(x, shape, weight): x * rstd * weight, one rstd per row. */
 Results rms_norm_backward(const Stack &args)
 {
 	auto grad = args[0].toTensor(), x = args[1].toTensor(), rstd = args[3].toTensor();
@@ -34,7 +34,7 @@ Results rms_norm_backward(const Stack &args)
 	return { dx, rows.empty() ? g * normal : (g * normal).sum(rows) };
 }
 
-/* Running statistics are changed in place. */
+/* Updates running statistics in place. */
 Results batch_norm(const Stack &args)
 {
 	auto [y, mean, rstd] = at::native_batch_norm(args[0].toTensor(), tensor_or_none(args[1]), tensor_or_none(args[2]), tensor_or_none(args[3]),
@@ -50,7 +50,7 @@ Results batch_norm_backward(const Stack &args)
 	return { dx, dw, db };
 }
 
-/* Numbers of one channel each, beside x. */
+/* Reshapes per-channel values to broadcast with x. */
 Tensor by_channel(const Tensor &t, const Tensor &x)
 {
 	std::vector<int64_t> shape(x.dim(), 1);
@@ -82,7 +82,7 @@ Results batch_norm_of_stats(const Stack &args)
 	return { y };
 }
 
-/* Each rank's mean and 1 / deviation, and how many numbers it had. */
+/* Each rank's mean, 1 / deviation, and count. */
 Results gathered_stats(const Stack &args)
 {
 	auto means = floating(args[1]), rstds = floating(args[2]), counts = floating(args[7]).view({ -1, 1 });
@@ -115,7 +115,7 @@ Results batch_norm_of_sums(const Stack &args)
 	return { weight.defined() ? dx * by_channel(weight, x) : dx };
 }
 
-/* ---- recurrent nets ---------------------------------------------------------------------------------- */
+/* ---- recurrent layers ------------------------------------------------------------------------ */
 
 Tensor gates_of(const Stack &args)
 {
@@ -145,7 +145,7 @@ Results lstm_cell_backward(const Stack &args)
 	return { gates, g * p[1], args[5].toBool() ? gates.sum(0) : Tensor() };
 }
 
-/* The workspace: both gates, the new state, the state before, and what the hidden part gave. */
+/* The workspace: both gates, the new state, the previous state, the hidden part's product. */
 Results gru_cell(const Stack &args)
 {
 	auto in = floating(args[0]), hidden = floating(args[1]), h = floating(args[2]);
@@ -168,7 +168,8 @@ Results gru_cell_backward(const Stack &args)
 	return { in, hidden, g * p[1], bias ? in.sum(0) : Tensor(), bias ? hidden.sum(0) : Tensor() };
 }
 
-/* cuDNN's: output and last states, without the dropout between layers. first: of mode and what follows. */
+/* cuDNN's: output and last states, without dropout between layers. first: index of mode, before the
+ * other options. */
 std::vector<Tensor> recurrent(const Tensor &x, const std::vector<Tensor> &weights, int64_t stride, const std::vector<Tensor> &states, const Stack &args, size_t first)
 {
 	int64_t mode = args[first].toInt(), layers = args[first + 3].toInt();
@@ -219,7 +220,7 @@ Results recurrent_forward(const Stack &args)
 	return results;
 }
 
-/* By PyTorch's own derivatives of the CPU's operators. */
+/* By autograd of the CPU's operators. */
 Results recurrent_backward(const Stack &args)
 {
 	auto keys = c10::impl::tls_local_dispatch_key_set();
@@ -280,7 +281,7 @@ Results masked_scale(const Stack &args)
 	return { floating(args[0]) * floating(args[1]) * args[2].toDouble() };
 }
 
-/* NULL: none of these. */
+/* NULL: no replacement. */
 Results (*instead_of(const std::string &name))(const Stack &)
 {
 	static const std::unordered_map<std::string, Results (*)(const Stack &)> all = {

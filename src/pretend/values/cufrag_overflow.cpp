@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Do gradients of half precision overflow? Of most nobody knows, but how steep a loss is at its own end is known: what the scaler
- * gave it, over how many rows it takes the mean, and how often each class is right. This follows those slopes from the loss to the
- * last layer with a bias, which adds up the rows. Where already this is too much for half precision, a card skips the step (sums over
- * frames, as CTC's). What overflows further down is not seen.
- * Part of cufrag_values.cpp, which includes it.
+ * Do gradients of half precision overflow? Most gradients are unknown, but not those near the loss:
+ * the scaler's factor, the number of rows in the mean, and how often each class is right are known.
+ * This follows the bound of the loss gradient back to the last layer with a bias, which sums over
+ * rows. If that already exceeds half precision, a card skips the step (sums over frames, as in
+ * CTC). Overflow further down is not seen. Included by cufrag_values.cpp.
  */
 struct Slope {
-	double most, column; /* of one number; of the rows of a class, added up */
+	double most, column; /* of an element; of a class summed over rows */
 };
-std::unordered_map<const void *, Slope> slopes; /* by the base of the storage; guarded by mutex */
+std::unordered_map<const void *, Slope> slopes; /* by base of the storage; guarded by mutex */
 std::atomic<bool> overflows;			/* since the scaler last changed its scale */
 
-constexpr double HALF_MOST = 65520; /* from here on numbers round to infinity */
+constexpr double HALF_MOST = 65520; /* from here on, half precision rounds to infinity */
 
-/* The largest of numbers that are known; of others 0. */
+/* The largest of known numbers, else 0. */
 double known_most(const IValue &v)
 {
 	if (v.isScalar())
@@ -22,17 +22,18 @@ double known_most(const IValue &v)
 	if (!v.isTensor() || !v.toTensor().defined())
 		return 0;
 	const Tensor &t = v.toTensor();
-	if (!t.numel() || !small(t) || origin_of(t) < INVENTED) /* the scale hangs on what was assumed of the steps before */
+	if (!t.numel() || !small(t) || origin_of(t) < INVENTED) /* the scale itself is INVENTED */
 		return 0;
 	return (t.is_cpu() ? t : cpu_view(t)).abs().max().item().toDouble();
 }
 
-/* At first each class is as likely as the others, so a class takes the rows where it is right less its share of all. */
+/* Initially all classes are equally likely, so a class's sum is the rows where it is right minus
+ * its share of all rows. */
 Slope slope_of_classes(const std::vector<IValue> &args)
 {
 	const Tensor &x = args[1].toTensor(), &target = args[2].toTensor();
 	double rows = double(target.numel()), classes = double(x.size(x.dim() > 1 ? 1 : 0)), most = 1;
-	if (args[3].isTensor() && args[3].toTensor().defined()) /* each class has a weight of its own */
+	if (args[3].isTensor() && args[3].toTensor().defined()) /* classes are weighted */
 		return {};
 	if (target.numel() && small(target) && origin_of(target) == COMPUTED) {
 		Tensor right = (target.is_cpu() ? target : cpu_view(target)).flatten();
@@ -44,7 +45,7 @@ Slope slope_of_classes(const std::vector<IValue> &args)
 	return { each * (1 - 1 / classes), each * std::max(1 - 1 / classes, most - rows / classes) };
 }
 
-/* Nearly all frames of a text are blank, as CTC sees it. */
+/* With CTC, nearly all frames are blank. */
 Slope slope_of_frames(const std::vector<IValue> &args)
 {
 	const Tensor &x = args[1].toTensor();
@@ -75,7 +76,8 @@ bool slope_at(const IValue &v, Slope *s)
 	return true;
 }
 
-/* pre: f.slope. How steep is what comes out? Asked before it is made, since some of it is made in place. */
+/* pre: f.slope. The gradient bound of the result; read before the operator runs, because it may
+ * work in place. */
 bool slope_of(const Info &f, const std::vector<IValue> &args, Slope *s)
 {
 	Below below_this;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * --values computed, in a bounded part of the host's memory: where the numbers of all tensors are more, those that were not used
- * for longest are forgotten. What was there before the first forward pass comes last, since each step begins with the weights; an update
- * that is not known leaves it as it is. Until that pass what was made first stays: weights are, before an optimizer's copies of them.
- * Part of cufrag_values.cpp, which includes it.
+ * --values computed in bounded host memory: beyond the limit, the least recently used values are
+ * dropped. Values older than the first forward pass go last, because each step starts from the
+ * weights; updates that depend on dropped values are skipped. Before that pass, the newest go
+ * first: weights are made before an optimizer's copies of them. Included by cufrag_values.cpp.
  */
 struct Resident {
 	struct Piece {
@@ -12,9 +12,9 @@ struct Resident {
 		const void *base;
 		uint64_t born, used;
 	};
-	std::map<uintptr_t, Piece> pieces; /* by the last byte but one */
+	std::map<uintptr_t, Piece> pieces; /* by end address */
 	int64_t bytes = 0, most = 0;
-	uint64_t now = 0, begun = 0; /* begun: the first forward pass */
+	uint64_t now = 0, begun = 0; /* begun: time of the first forward pass */
 	bool told = false;
 
 	auto first(const Tensor &t) { return pieces.upper_bound(uintptr_t(t.data_ptr())); }
@@ -24,7 +24,8 @@ struct Resident {
 		bytes -= int64_t(it->first - it->second.begin);
 		return pieces.erase(it);
 	}
-	/* Memory that is used anew is of nobody who had it before. A part of a storage is no new use. pre: mutex is held. */
+	/* Reused memory has a new owner; a write to a part of a storage is no reuse. pre: mutex is
+	 * held. */
 	void set(const Tensor &t, bool computed)
 	{
 		uintptr_t begin = uintptr_t(t.data_ptr()), end = end_of(t);
@@ -53,13 +54,14 @@ struct Resident {
 			begun = ++now;
 		auto known = origins.find(base_of(t));
 		if (first(t) == pieces.end() || first(t)->second.begin >= end_of(t))
-			set(t, known != origins.end() && known->second == COMPUTED); /* made by compiled code */
+			set(t, known != origins.end() && known->second == COMPUTED); /* written by compiled code */
 		for (auto it = first(t); it != pieces.end() && it->second.begin < end_of(t); it++)
 			it->second.used = ++now;
 	}
-	/* Made before the first forward pass: weights, an optimizer's copies of them, statistics. */
+	/* Made before the first forward pass: weights, an optimizer's copies of them,
+	 * statistics. */
 	bool lasts(const Piece &p) const { return !begun || p.born < begun; }
-	/* An update that is not known leaves it as it is; of a small tensor nobody knows when it was made. */
+	/* An unknown update keeps the old values; small tensors have no creation time. */
 	bool keeps(const Info &f, const Tensor &t)
 	{
 		if (on_card(t) && span(t) <= SMALL)
@@ -69,7 +71,7 @@ struct Resident {
 		return !at::GradMode::is_enabled() && it != pieces.end() && it->second.begin < end_of(t) && it->second.base == base_of(t) &&
 		       lasts(it->second);
 	}
-	/* Not while an operator runs. */
+	/* Not to be called while an operator runs. */
 	void make_room()
 	{
 		std::lock_guard<std::mutex> g(mutex);

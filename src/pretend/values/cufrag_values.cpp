@@ -2,17 +2,19 @@
 /*
  * Values of small tensors on the pretended card.
  *
- * A boxed fallback on PyTorch's dispatch key Fake, which lies below autograd and autocast and above the
- * back-ends and is used by nobody. For each operator on tensors of the card:
- *   1. the real operator runs: its allocations and shapes are what they are;
- *   2. if everything it reads and writes is small, it runs again on the CPU, over the same bytes;
- *   3. what it gives back is copied over the real result; what it writes changes in place.
- * This adds no request and changes no lifetime. Results of the rest are invented by stated rules
- * (docs/pretend.md, "Values"): finite numbers, random valid indices, expected counts. A flag for each storage says
- * whether its values were computed. Where a value reaches the program, the program is told
- * which (steer), so that what hangs on invented values can be listed.
+ * A boxed fallback on PyTorch's dispatch key Fake, which no other code uses; it lies below autograd
+ * and autocast and above the back-ends. For each operator on tensors of the card: 1. the real
+ * operator runs, for its allocations and shapes; 2. if all inputs and outputs are small, it runs
+ * again on the CPU, over the same bytes; 3. the results are copied over the real ones, in-place
+ * updates happen in place.
  *
- * C++, since the dispatcher has no other interface; compiled once for the user's wheel (cufrag_card.py).
+ * No allocation is added and no lifetime changes. Other results are invented by fixed rules
+ * (docs/pretend.md, "Values"): finite numbers, random valid indices, expected counts. Each storage is
+ * flagged as computed or not. Values that reach the program are reported (steer), so that decisions
+ * that depend on invented values can be listed.
+ *
+ * C++, because the dispatcher has no other interface; compiled once for the user's wheel
+ * (cufrag_card.py).
  */
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
@@ -41,7 +43,7 @@
 
 namespace torch { namespace autograd
 {
-__attribute__((weak)) int get_current_graph_task_id(); /* < 0: no backward pass runs this operator; releases may lack it */
+__attribute__((weak)) int get_current_graph_task_id(); /* < 0: no backward pass; missing in some releases */
 } }
 
 using at::Tensor;
@@ -50,20 +52,20 @@ using torch::jit::Stack;
 
 namespace
 {
-constexpr int64_t SMALL = 64 << 10;	/* computed up to this, */
-constexpr int64_t SMALL_INTEGERS = 32 << 20; /* integers and booleans up to this: indices decide about shapes; */
-constexpr int64_t WIDE_INTEGERS = 256 << 20; /* of 4 and 8 bytes: edges of graphs, */
-constexpr int64_t HELD_INTEGERS = int64_t(2) << 30; /* as long as all that are not small are no more than this; */
-constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small, */
-constexpr double FLOPS = 3e8;	/* or if all of it was computed and this is enough: a small net on the program's data; */
-constexpr int64_t DATA = 16 << 20;	/* both where, besides, nothing has a gradient and is no product: distances, masks */
-constexpr int64_t MASKS = 128 << 20;	/* numbers that booleans choose, so that as many are known as of those */
-constexpr int64_t HELD = 64 << 20;	/* as long as all such floating-point numbers on the card are no more than this: a large net is not computed */
-constexpr int64_t HELD_DATA = 1 << 30; /* for what is made of such data: masks of a large net */
-constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
-constexpr int64_t CODES = 1 << 20;	/* integers of one byte that hang on invented ones, up to this: larger ones are weights, which decide nothing */
-constexpr int64_t CHECKED = 1 << 20;	/* places up to so many are checked */
-constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
+constexpr int64_t SMALL = 64 << 10;	/* limits in bytes: of computed floating-point tensors, */
+constexpr int64_t SMALL_INTEGERS = 32 << 20; /* of computed integers and booleans: indices decide shapes; */
+constexpr int64_t WIDE_INTEGERS = 256 << 20; /* of those with 4 and 8 bytes per element: edges of graphs, */
+constexpr int64_t HELD_INTEGERS = int64_t(2) << 30; /* as long as all large ones together stay below this; */
+constexpr int64_t READ = 4 << 20;	/* of inputs, if results are small, */
+constexpr double FLOPS = 3e8;	/* or if all inputs were computed and this suffices: small nets; */
+constexpr int64_t DATA = 16 << 20;	/* of both without gradients and products: distances, masks */
+constexpr int64_t MASKS = 128 << 20;	/* of numbers selected by booleans, as many as of the booleans */
+constexpr int64_t HELD = 64 << 20;	/* of all large computed floats on the card: large nets are not computed */
+constexpr int64_t HELD_DATA = 1 << 30; /* the same for results of such data: masks of a large net */
+constexpr int64_t INDICES = 64 << 20;	/* of invented indices */
+constexpr int64_t CODES = 1 << 20;	/* of one-byte integers from invented ones: larger ones are weights */
+constexpr int64_t CHECKED = 1 << 20;	/* number of indices to check */
+constexpr int DEEP = 6;		/* nesting depth of operators that are computed */
 constexpr uint64_t MODE_COPIES = 6; /* to the host, for each row (PyTorch 2.11) */
 
 enum class Values { rules, zeros, random };
@@ -72,19 +74,19 @@ using Steer = int (*)(const char *what, int invented, double *value);
 
 Values mode = Values::rules;
 std::mt19937_64 generator(1);
-std::mutex mutex; /* of generator, origins, infos, clock */
+std::mutex mutex; /* protects generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
 void (*answer_in_turn)(const uint64_t *, uint64_t, uint64_t);
 void (*work)(void *, uint64_t, uint64_t, bool);
-const std::atomic<bool> *streams_matter; /* has this process streams of its own, or other ranks? */
+const std::atomic<bool> *streams_matter; /* does this process use streams of its own, or other ranks? */
 Steer steer;
 thread_local int depth;
 struct Info;
-thread_local const Info *outer; /* the operator of the program that runs */
-thread_local bool suppression; /* inside of torchvision's nms, which keeps most */
-thread_local bool foreseen; /* the CPU has computed the result already: operators inside need not */
+thread_local const Info *outer; /* the operator that the program called */
+thread_local bool suppression; /* inside torchvision's nms, which keeps most */
+thread_local bool foreseen; /* the result is already computed, so inner operators need not be */
 
-/* The program decides by values of the card; nobody gives others in their place. */
+/* Reports a decision by values of the card that a file of values cannot override. */
 void tell_choice(const char *what, bool invented)
 {
 	double ignored;
@@ -94,63 +96,66 @@ void tell_choice(const char *what, bool invented)
 
 /* ---- what an operator is ------------------------------------------------------------------- */
 
-/* Whose places: rows, by argument 1; entries along dimension 1, by argument 2; classes; a list with one for each dimension. */
+/* How the operator indexes argument 0: by row (argument 1), along dimension 1 (argument 2), by
+ * class, or with one index per dimension. */
 enum { ROWS = 1, ALONG, CLASSES, LISTED };
 
-/* A table of choices: a value is written into it at places along a dimension, or at named ones, some slices are taken, all is copied, compared with a number, counted. */
+/* What it does with a table: writes a value at indices along a dimension, writes at listed indices,
+ * takes slices, copies, compares with a number, counts. */
 enum { SCATTERS = 1, PUTS, TAKES, COPIES, COMPARES, COUNTS };
 
-/* A loss over classes, or over frames, begins to go back; its slope passes on, times a number, over one, with its rows added up. */
+/* The loss gradient starts here (over classes, over frames), or passes through unchanged, scaled,
+ * divided, or summed over rows. */
 enum { CLASSES_BEGIN = 1, FRAMES_BEGIN, PASSED_ON, MULTIPLIED, DIVIDED, ADDED_UP };
 
-/* Evenly of integers, of [0, 1) or given bounds, normally; what dropout keeps. */
+/* Random numbers: uniform integers, uniform in [0, 1) or given bounds, normal; dropout's mask. */
 enum { INTEGERS = 1, EVENLY, NORMALLY, KEPT };
 
 struct Info {
 	std::string name;
 	std::vector<bool> writes; /* which arguments */
-	std::vector<bool> given;  /* and of these, which are given for results: not read */
+	std::vector<bool> given;  /* out= arguments among these: not read */
 	bool mutates = false;
-	bool skip = false;   /* views and the like: nothing to compute */
-	bool fresh = false;  /* makes memory without values */
-	bool scalar = false; /* gives a value to the program */
-	bool shape = false;  /* the size of its result hangs on values */
-	bool rule = false;   /* gives indices: invented, where values are */
-	bool over = false;   /* does not read what it writes */
-	size_t unread = 0;   /* which argument, counted from 1, being 0 says that the first is not read (beta) */
-	bool part = false;   /* of this kind, but writes only at places that are given */
-	bool like = false;   /* looks at the shape of its first tensor only */
-	bool asks = false;   /* mode: the card says how many numbers differ, and where the most frequent one is */
+	bool skip = false;   /* nothing to compute, such as views */
+	bool fresh = false;  /* allocates uninitialized memory */
+	bool scalar = false; /* returns a scalar to the program */
+	bool shape = false;  /* the result's size depends on values */
+	bool rule = false;   /* returns indices: invented if values are unknown */
+	bool over = false;   /* does not read its output's old values */
+	size_t unread = 0;   /* argument, counted from 1: if it is 0, argument 0 is not read (beta) */
+	bool part = false;   /* the same, but writes only at given indices */
+	bool like = false;   /* uses only the shape of its first argument */
+	bool asks = false;   /* mode: asks the card how many values differ, and where the mode is */
 	bool seeded = false; /* draws random numbers */
-	int draws = 0;	     /* which, as a card draws them */
-	bool pointwise = false; /* or copies: no number of its inputs is a place */
+	int draws = 0;	     /* distribution, as a card draws it */
+	bool pointwise = false; /* or copies: its inputs are no indices */
 	bool compares = false;
-	bool bound = false; /* with one that nearly all meet */
-	bool asks_zero = false; /* whether numbers are zero */
-	bool masks = false; /* numbers chosen by booleans, or booleans made of numbers */
-	bool both = false;  /* true where both are */
-	bool either = false; /* true where one is */
-	bool report = false; /* reads what a solver reports: success */
-	bool decides = false; /* reads numbers that it made, and goes on by them */
-	bool zeros = false; /* fills with zeros: memory without pages */
+	bool bound = false; /* compares with a bound that nearly every value satisfies */
+	bool asks_zero = false; /* tests for zero */
+	bool masks = false; /* selects by booleans, or computes booleans from numbers */
+	bool both = false;  /* logical and */
+	bool either = false; /* logical or */
+	bool report = false; /* checks a solver's error code: success */
+	bool decides = false; /* branches on values that it computes itself */
+	bool zeros = false; /* fills with zeros, which need no pages */
 	bool sends = false; /* to other ranks */
 	bool resizes = false;
-	bool stays = false; /* the gradient scaler's scale, which PyTorch up to 2.2 cannot compute on the CPU: as it was */
-	bool finite = false; /* looks for numbers that are not finite: none, where nobody made any */
-	bool counts = false; /* the CPU has it for floating point only */
-	uint64_t dead = 0;   /* the CPU cannot do it: for these types of the first tensor, a bit each */
-	int slope = 0;	     /* what it does with the slope of a loss */
-	std::vector<IValue> (*instead)(const Stack &) = nullptr; /* what the CPU computes, which has no such operator */
-	int places = 0;      /* which numbers are places in the first argument, which a card checks */
-	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
-	bool pads = false;   /* moves a tensor into a larger one */
-	bool sums = false;   /* gives no more numbers than it takes, and on the card first makes integers of booleans */
-	int table = 0;	     /* what it does with a table of choices */
-	bool each = false; /* works on each number for itself */
-	bool reduces = false; /* in several passes */
-	bool reads_few = false; /* of its first tensor */
-	double per_cycle = 0; /* numbers that a multiprocessor gets done in a cycle; 0: as many as memory gives */
-	size_t causal = 0;   /* which argument says that each position looks back only, counted from 1 */
+	bool stays = false; /* the gradient scaler's scale, which the CPU lacks up to PyTorch 2.2: unchanged */
+	bool finite = false; /* looks for inf and nan: none among invented values */
+	bool counts = false; /* on the CPU only for floating point */
+	uint64_t dead = 0;   /* bit set of first-argument types that the CPU lacks */
+	int slope = 0;	     /* its effect on the loss gradient */
+	std::vector<IValue> (*instead)(const Stack &) = nullptr; /* replacement on the CPU */
+	int places = 0;      /* which argument indexes the first one; a card checks its range */
+	int flops = 0;	     /* formula: 1 product, 2 convolution, 3 attention */
+	bool pads = false;   /* copies a tensor into a larger one */
+	bool sums = false;   /* a sum or similar: shrinks, and on the card converts booleans to integers first */
+	int table = 0;	     /* what it does with a table */
+	bool each = false; /* element-wise */
+	bool reduces = false; /* a reduction in several passes */
+	bool reads_few = false; /* reads little of its first tensor */
+	double per_cycle = 0; /* elements per multiprocessor and cycle; 0: limited by memory */
+	size_t causal = 0;   /* argument, counted from 1, that makes attention causal */
 };
 
 bool one_of(const std::string &name, std::initializer_list<const char *> list)
@@ -169,7 +174,7 @@ bool begins(const std::string &name, std::initializer_list<const char *> list)
 	return false;
 }
 
-/* As H200s took, with 132 multiprocessors at 1.98 GHz [results/nogpu/durations.md]. */
+/* As measured on H200s with 132 multiprocessors at 1.98 GHz [results/nogpu/durations.md]. */
 double numbers_per_cycle(const std::string &name)
 {
 	return begins(name, { "aten::_softmax" })				       ? 1.8 :
@@ -182,7 +187,7 @@ double numbers_per_cycle(const std::string &name)
 										 0;
 }
 
-/* Does it give another look at memory that it was given? */
+/* Returns a view of an argument? */
 bool gives_view(const c10::FunctionSchema &schema)
 {
 	bool view = false;
@@ -194,7 +199,8 @@ bool gives_view(const c10::FunctionSchema &schema)
 
 std::vector<IValue> (*instead_of(const std::string &name))(const Stack &);
 
-/* Only numbers, or nothing: what it makes of tensors, others compute within it (allclose, _linalg_check_errors). */
+/* Returns no tensor; the operators it calls are computed themselves (allclose,
+ * _linalg_check_errors). */
 bool gives_no_tensor(const c10::FunctionSchema &schema)
 {
 	bool tensor = false;
@@ -221,8 +227,8 @@ Info describe(const c10::OperatorHandle &op)
 	f.scalar = one_of(name, { "aten::_local_scalar_dense", "aten::equal" });
 	f.skip = (gives_view(schema) && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
 							"aten::_pin_memory", "c10d", "_c10d", "symm_mem", "_dtensor", "fsdp", "aten::_has_same_storage", "aten::is_same_size" });
-	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && /* made of others, whole under inference_mode, */
-		  !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA); /* but not on a card (_fused_rms_norm) */
+	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && /* composite, */
+		  !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA); /* unlike _fused_rms_norm */
 	f.skip |= gives_no_tensor(schema) && !f.scalar && !f.mutates;
 	f.shape = one_of(name, { "aten::nonzero", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::_coalesce" });
 	f.rule = one_of(name, { "aten::topk", "aten::argmax", "aten::argmin", "aten::multinomial", "aten::sort", "aten::argsort" }) ||
@@ -276,7 +282,7 @@ Info describe(const c10::OperatorHandle &op)
 														    0;
 	f.pads = name == "aten::constant_pad_nd";
 	f.per_cycle = numbers_per_cycle(name);
-	f.each = f.pointwise || name == "aten::masked_fill_"; /* which has no such tag */
+	f.each = f.pointwise || name == "aten::masked_fill_"; /* lacks that tag */
 	f.reduces = one_of(name, { "aten::sum", "aten::mean", "aten::linalg_vector_norm", "aten::native_layer_norm_backward" });
 	f.reads_few = begins(name, { "aten::nll_loss" });
 	for (size_t i = 0; i < schema.arguments().size(); i++)
@@ -312,13 +318,13 @@ Info &info(const c10::OperatorHandle &op)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* DTensor, FakeTensor, functional wrappers: what is inside of them comes by itself. */
+/* DTensor, FakeTensor, functional wrappers: their inner tensors are dispatched themselves. */
 bool wrapped(const Tensor &t)
 {
 	return t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::Python);
 }
 
-/* Tensors of many lengths in one have no strides to ask for. */
+/* Nested tensors have no strides. */
 bool nested(const Tensor &t)
 {
 	return t.is_nested();
@@ -328,7 +334,7 @@ bool on_card(const Tensor &t)
 {
 	return t.defined() && !wrapped(t) && !nested(t) && !t.is_quantized() && t.is_cuda() && t.layout() == at::kStrided && t.has_storage() &&
 	       !t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::Meta) &&
-	       !t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::ZeroTensor); /* no bytes behind it */
+	       !t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::ZeroTensor); /* no storage behind it */
 }
 
 int64_t span(const Tensor &t)
@@ -341,7 +347,7 @@ int64_t span(const Tensor &t)
 	return n * t.element_size();
 }
 
-/* Bytes of its numbers: less than its span, where it skips some; a repeated number counts once. */
+/* Bytes of distinct elements: less than the span if strided with gaps or expanded. */
 int64_t volume(const Tensor &t)
 {
 	return std::min(span(t), int64_t(t.numel() * t.element_size()));
@@ -352,7 +358,7 @@ bool integers(const Tensor &t)
 	return c10::isIntegralType(t.scalar_type(), true);
 }
 
-/* Computed numbers of large tensors, by the last byte but one: where they begin, and whose they are. Memory that is used anew forgets them. */
+/* Computed values of large tensors, by end address. Entries of reused memory are dropped. */
 struct Held {
 	struct Piece {
 		uintptr_t begin;
@@ -384,7 +390,7 @@ struct Held {
 		if (bytes <= most)
 			return false;
 		std::lock_guard<std::mutex> g(mutex);
-		for (auto it = pieces.begin(); it != pieces.end();) /* what was freed */
+		for (auto it = pieces.begin(); it != pieces.end();) /* drops freed storages */
 			it = it->second.storage.expired() ? forget(it) : std::next(it);
 		return bytes > most;
 	}
@@ -401,7 +407,7 @@ bool small(const Tensor &t)
 	return volume(t) <= (integers(t) ? most_integers(t) : SMALL);
 }
 
-/* The same bytes as a tensor of the CPU. */
+/* A CPU tensor over the same bytes. */
 Tensor cpu_view(const Tensor &t)
 {
 	if (!t.numel())
@@ -412,7 +418,7 @@ Tensor cpu_view(const Tensor &t)
 	return r;
 }
 
-/* How a storage that is a part of another (storage[a:b]) lets go of the whole, which stands in its context. */
+/* Deleter of a storage that views another one (storage[a:b]); its context is the whole storage. */
 c10::DeleterFnPtr lets_go;
 
 const c10::StorageImpl &whole_of(const c10::StorageImpl *s)
@@ -422,31 +428,31 @@ const c10::StorageImpl &whole_of(const c10::StorageImpl *s)
 	return *s;
 }
 
-/* Where the memory begins that t is a part of. */
+/* Start of the whole storage behind t. */
 const void *base_of(const Tensor &t)
 {
 	return whole_of(t.storage().unsafeGetStorageImpl()).data();
 }
 
-/* Where the values of a storage come from. What is made of several is as good as the worst. */
-enum Origin { NOTHING, GUESSED, LIKELY, INVENTED, COMPUTED }; /* GUESSED: computed from nothing, or made up for a lack of it; */
-/* LIKELY: guessed, and true for most: what is not below a bound (a size, a score), what survives suppression */
+/* Origin of a storage's values; a result gets the least of its inputs. */
+enum Origin { NOTHING, GUESSED, LIKELY, INVENTED, COMPUTED }; /* GUESSED: computed from unknown values, or invented; */
+/* LIKELY: guessed, but true for most: not below a bound (a size, a score), or kept by nms */
 std::unordered_map<const void *, Origin> origins; /* by the base of the storage */
 
-/* Where a large tensor of zeros is not zero: one_hot, of the choices of a router, takes gigabytes. */
+/* Non-zero elements of a large tensor of zeros: one_hot of a router's choices takes gigabytes. */
 struct Table {
 	c10::weak_intrusive_ptr<c10::StorageImpl> storage;
 	Origin origin;		     /* of the choices */
-	bool ones;		     /* else other numbers */
-	int64_t stride, classes;     /* the class of a place: what it is divided by, and the rest by this */
-	std::vector<int64_t> begin;  /* of each class, and the end */
-	std::vector<int64_t> places; /* elements from the storage's first, by class, then ascending */
-	Origin then = NOTHING;	     /* of the storage, when this was noted: else somebody has written to it since */
+	bool ones;		     /* all ones, else other numbers */
+	int64_t stride, classes;     /* class of an element: its index / stride % classes */
+	std::vector<int64_t> begin;  /* of each class, then the end */
+	std::vector<int64_t> places; /* indices into the storage, by class, then ascending */
+	Origin then = NOTHING;	     /* of the storage when this was noted; it differs after a write */
 };
 std::unordered_map<const void *, std::shared_ptr<const Table>> tables;
-size_t tables_most = 256; /* then those whose storage is gone are forgotten */
+size_t tables_most = 256; /* more than this: drops those of freed storages */
 
-/* NULL: not known, or somebody has written to it since. pre: mutex is held. */
+/* NULL: none, or outdated by a write. pre: mutex is held. */
 std::shared_ptr<const Table> table_at(const void *base)
 {
 	auto it = tables.find(base);
@@ -455,12 +461,12 @@ std::shared_ptr<const Table> table_at(const void *base)
 	return valid ? it->second : nullptr;
 }
 
-void (*clear_bytes)(void *, uint64_t); /* gives their pages back */
-bool (*foreign)(const void *);	       /* memory of another process: what is there is for that one to say */
+void (*clear_bytes)(void *, uint64_t); /* drops the pages of zeros */
+bool (*foreign)(const void *);	       /* memory of another process, which tracks its values */
 #include "cufrag_resident.cpp"
 void forget_slope(const void *base); /* pre: mutex is held. */
 
-/* Memory that other processes have, too, which note there where it comes from. */
+/* Memory shared with other processes; its file has the origins. */
 bool (*lent_origin)(const void *, uint64_t, uint32_t *);
 void (*set_lent_origin)(const void *, uint64_t, uint32_t, bool);
 
@@ -485,7 +491,7 @@ Origin origin_of(const Tensor &t)
 		return it->second;
 	auto table = table_at(base);
 	g.unlock();
-	return table && table->places.empty() && small(t) ? COMPUTED : NOTHING; /* a part of a large tensor of zeros */
+	return table && table->places.empty() && small(t) ? COMPUTED : NOTHING; /* part of a large tensor of zeros */
 }
 
 void set_origin(const Tensor &t, Origin value)
@@ -515,7 +521,7 @@ std::shared_ptr<const Table> table_of(const Tensor &t)
 	return table_at(base_of(t));
 }
 
-/* However large it is. */
+/* Any size. */
 bool holds_zeros(const Tensor &t)
 {
 	auto table = table_of(t);
@@ -535,7 +541,7 @@ void keep_table(const Tensor &t, Table &&table)
 	tables[base] = std::make_shared<const Table>(std::move(table));
 }
 
-/* What NCCL was lately given: a part of a storage has an address of its own. By its last byte but one: begin and base. */
+/* Tensors recently passed to NCCL, which may be views inside a storage. By end address. */
 struct Part {
 	uintptr_t begin;
 	const void *base;
@@ -557,12 +563,13 @@ void note_part(const Tensor &t)
 	uintptr_t begin = uintptr_t(t.data_ptr()), end = begin + span(t);
 	std::lock_guard<std::mutex> g(mutex);
 	auto it = parts.upper_bound(begin);
-	while (it != parts.end() && it->second.begin < end) /* of tensors that were there before */
+	while (it != parts.end() && it->second.begin < end) /* drops outdated entries */
 		it = parts.erase(it);
 	parts[end] = { begin, base_of(t) };
 }
 
-/* From the host (NULL) or from another place, by whatever way: copies inside of the library itself do not pass the dispatcher. */
+/* Copy from the host (NULL) or another address, without an operator: the library's own copies
+ * bypass the dispatcher. */
 void note_arrival(const void *to, const void *from)
 {
 	std::lock_guard<std::mutex> g(mutex);
@@ -588,7 +595,7 @@ void set_origin_at(const void *p, uint32_t value, int lower)
 	o = lower ? std::min(o, Origin(value)) : Origin(value);
 }
 
-/* Each that begins in [p, p + bytes) reaches to the next. */
+/* Each origin that starts in [p, p + bytes) reaches to the next. */
 void each_origin(const void *p, uint64_t bytes, void (*put)(const void *, uint64_t, uint32_t))
 {
 	std::map<const char *, Origin> there;
@@ -604,7 +611,8 @@ void each_origin(const void *p, uint64_t bytes, void (*put)(const void *, uint64
 	}
 }
 
-/* Pages of the host behind a tensor that holds zeros, or nothing that anybody knows. False: small, or it lies between others. */
+/* Drops the host's pages behind a tensor of zeros or unknown values. False: small, or not
+ * contiguous. */
 bool drop(const Tensor &t)
 {
 	bool whole = clear_bytes && on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense();
@@ -613,12 +621,12 @@ bool drop(const Tensor &t)
 	return whole;
 }
 
-/* Messages of other ranks (await.h) */
+/* messages of other ranks (await.h) */
 const std::atomic<unsigned> *awaited;
 int (*settle)(const void *, uint64_t);
 void (*abandon)(const void *, uint64_t);
 
-/* Values that may be looked at are there first. */
+/* Waits for pending messages before values are read. */
 void wait_for(const Tensor &t)
 {
 	if (on_card(t) && t.numel() && (in_full || span(t) <= INDICES))
@@ -649,7 +657,7 @@ template <class F> void each(const std::vector<IValue> &values, F f)
 
 /* ---- invented values -------------------------------------------------------------------------- */
 
-/* Numbers 1 (or 0, or random in [0, 1)), everything else 0. c: of the CPU */
+/* Fills with 1 (or 0, or random in [0, 1)). c: CPU tensor */
 void invent_all(const Tensor &c)
 {
 	if (!c.is_floating_point() || mode == Values::zeros)
@@ -688,7 +696,8 @@ void invent_indices(const Tensor &t, int64_t n, int64_t k, int64_t dim)
 	c.copy_(t.dim() ? rows.transpose(dim, -1) : rows);
 }
 
-/* A router: of each of many tokens, which few of not many experts? All get as many, but for the first, which gets `skew` times as many. */
+/* A router's choice of few experts for each token: uniform, except that the first expert gets
+ * `skew` times as many. */
 constexpr int64_t EXPERTS = 1024;
 double skew = 1;
 
@@ -698,7 +707,7 @@ bool routes(const Tensor &x, int64_t k, int64_t dim)
 	return dim == x.dim() - 1 && n > 1 && n <= EXPERTS && k < n && x.is_floating_point() && x.numel() / n >= 4 * n;
 }
 
-/* rows: of the CPU, k choices of n each */
+/* rows: CPU tensor, k choices out of n each */
 void route_rows(const Tensor &rows, int64_t n, int64_t k)
 {
 	auto *p = rows.data_ptr<int64_t>();
@@ -749,7 +758,7 @@ void invent_for(const Info &f, const std::vector<IValue> &args, const std::vecto
 			invent_indices(index, n, 1, 0);
 	} else if (begins(f.name, { "aten::max", "aten::min" })) {
 		invent_indices(index, x.dim() ? x.size(wrap(args[1].toInt(), x)) : 1, 1, 0);
-	} else if (x.dim()) { /* sorted already */
+	} else if (x.dim()) { /* already sorted */
 		int64_t d = x.dim() - 1;
 		for (const auto &a : args)
 			if (a.isInt()) {
@@ -765,13 +774,14 @@ void invent_for(const Info &f, const std::vector<IValue> &args, const std::vecto
 
 /* ---- computing --------------------------------------------------------------------------------- */
 
-extern "C" { /* of the library that libtorch_cpu uses, if any */
+extern "C" { /* from the OpenMP library of libtorch_cpu, if any */
 int omp_get_max_threads() __attribute__((weak));
 void omp_set_num_threads(int) __attribute__((weak));
 }
 
-/* What is computed is small: threads would wait for each other longer than they work, on a busy machine by far. In full, as many as cufrag_values_start was
- * told, in every thread: one that pins memory for DataLoader lets PyTorch start autograd's threads with one. */
+/* One thread: computed tensors are small, and threads would wait longer than they work. In full,
+ * the number from cufrag_values_start, in every thread: DataLoader's pinning thread makes PyTorch
+ * start autograd's threads with one. */
 int threads_of_all = 1;
 
 struct Threads {
@@ -788,7 +798,7 @@ struct Threads {
 	}
 };
 
-/* Operators go to the back-ends, and not through here again; what is invented, too. */
+/* Dispatches to the back-ends without re-entering this fallback; also while inventing. */
 struct Below {
 	Threads threads;
 	at::AutoDispatchBelowADInplaceOrView no_grad;
@@ -806,7 +816,7 @@ IValue to_cpu(const IValue &v)
 		return list;
 	}
 	if (v.isOptionalTensorList()) {
-		using Maybe = decltype(v.toOptionalTensorVector())::value_type; /* of c10 before 2.4 */
+		using Maybe = decltype(v.toOptionalTensorVector())::value_type; /* c10::optional before 2.4 */
 		c10::List<Maybe> list;
 		for (const auto &t : v.toOptionalTensorVector())
 			list.push_back(t && on_card(*t) ? Maybe(cpu_view(*t)) : t);
@@ -817,7 +827,7 @@ IValue to_cpu(const IValue &v)
 	return v;
 }
 
-/* The program's own random numbers on the host must not move. */
+/* Preserves the program's random state on the host. */
 struct KeepSeed {
 	at::Generator cpu;
 	Tensor state;
@@ -839,10 +849,11 @@ struct KeepSeed {
 	}
 };
 
-/* What operators of the CPU allocate while they compute here: the result where it belongs, on the card, the rest on the bench (bench.c). */
+/* Allocator for operators that the CPU computes here: the result in place on the card, temporaries
+ * on the bench (bench.c). */
 struct Bench final : c10::Allocator {
 	static inline thread_local bool works;
-	static inline thread_local Tensor place; /* for the first of its length; undefined: none, or taken */
+	static inline thread_local Tensor place; /* for the first allocation of its size; undefined: none, or used */
 	static inline void *(*take)(uint64_t);
 	static inline bool (*give)(void *);
 	static inline void (*ready)(void *, uint64_t);
@@ -880,7 +891,7 @@ struct Bench final : c10::Allocator {
 	void copy_data(void *to, const void *from, size_t n) const { memcpy(to, from, n); }
 };
 
-/* pre: `place` is new memory of the card, which nothing else looks at. */
+/* pre: `place` is a new, unshared tensor of the card. */
 struct Working {
 	explicit Working(Tensor place = {})
 	{
@@ -894,7 +905,8 @@ struct Working {
 	}
 };
 
-/* The first large result that is new and all of its storage: the CPU may make it there. */
+/* The first large, contiguous result in a storage of its own: the CPU may allocate its result
+ * there. */
 Tensor place_of(const std::vector<IValue> &args, const std::vector<IValue> &outs)
 {
 	Tensor place;
@@ -912,17 +924,18 @@ Tensor place_of(const std::vector<IValue> &args, const std::vector<IValue> &outs
 /* ---- random numbers of a card ------------------------------------------------------------------ */
 
 /*
- * The numbers that PyTorch draws on a card are those of Philox 4x32-10, which its generator's seed and offset decide: of
- * as many threads as the card has room for, each draws four words at a time, for places that lie a grid apart (two of 64 bits,
- * if integers have a wide range; ATen/native/cuda/DistributionTemplates.h). The generator here is PyTorch's own.
+ * PyTorch draws on a card with Philox 4x32-10, by its generator's seed and offset: as many threads
+ * as the card has room for each draw four words at a time, for elements one grid apart (two of 64
+ * bits for integers with a wide range; ATen/native/cuda/DistributionTemplates.h). The generator
+ * here is PyTorch's own.
  */
 struct Draw {
-	int kind = 0; /* 0: none that is known */
+	int kind = 0; /* 0: unknown */
 	at::Generator generator;
 	uint64_t seed = 0, offset = 0;
 	int64_t low = 0;     /* integers */
 	uint64_t range = 0;
-	double from = 0, to = 1; /* the bounds; mean and deviation */
+	double from = 0, to = 1; /* bounds, or mean and deviation */
 	bool wide() const
 	{
 		constexpr int bits = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 7 ? 32 : 28;
@@ -940,7 +953,7 @@ int attribute_of_card(int which)
 
 uint64_t threads_of_draw(uint64_t n)
 {
-	constexpr int MULTIPROCESSORS = 16, THREADS_OF_EACH = 39; /* as cudart numbers attributes */
+	constexpr int MULTIPROCESSORS = 16, THREADS_OF_EACH = 39; /* cudart's numbers of the attributes */
 	constexpr uint64_t BLOCK = 256;
 	uint64_t room = uint64_t(attribute_of_card(MULTIPROCESSORS)) * (uint64_t(attribute_of_card(THREADS_OF_EACH)) / BLOCK);
 	return BLOCK * std::min((n + BLOCK - 1) / BLOCK, room);
@@ -954,7 +967,7 @@ const IValue *argument(const c10::OperatorHandle &op, const std::vector<IValue> 
 	return nullptr;
 }
 
-/* Before the card draws. */
+/* Call before the card draws. */
 Draw draw_of(const c10::OperatorHandle &op, const Info &f, const std::vector<IValue> &args)
 {
 	Draw d;
@@ -977,8 +990,8 @@ Draw draw_of(const c10::OperatorHandle &op, const Info &f, const std::vector<IVa
 	d.to = f.draws == EVENLY ? number("to", 1) : f.draws == KEPT ? 1 - number("p", 0) : number("std", 1);
 	auto device = argument(op, args, "device");
 	auto own = argument(op, args, "generator");
-	auto out = argument(op, args, "out"); /* of what fills a given tensor */
-	try { /* not while a graph is captured */
+	auto out = argument(op, args, "out"); /* fills a given tensor */
+	try { /* fails during graph capture */
 		d.generator = own     ? own->toGenerator() :
 			      device  ? at::globalContext().defaultGenerator(device->toDevice()) :
 					at::globalContext().defaultGenerator((out ? *out : args[0]).toTensor().device());
@@ -991,8 +1004,9 @@ Draw draw_of(const c10::OperatorHandle &op, const Info &f, const std::vector<IVa
 	return d;
 }
 
-/* The same for some threads side by side, in vectors of the processor. Contracted, numbers would differ between processors. */
-#if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__) /* as tried */
+/* Several threads' words at once, with SIMD. Without fp-contract=off, results would differ between
+ * processors. */
+#if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__) /* tested with these */
 #define IN_VECTORS __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "fp-contract=off")))
 #else
 #define IN_VECTORS
@@ -1024,7 +1038,7 @@ IN_VECTORS void philox(uint64_t seed, uint64_t first, uint64_t turn_of_first, Wo
 	}
 }
 
-/* put(place, words, which of a thread's words, thread beside the first) */
+/* put(element, words, index among a thread's words, thread relative to the first) */
 template <class F> void each_drawn(const Draw &d, uint64_t n, F put)
 {
 	uint64_t threads = threads_of_draw(n), at_a_time = d.wide() ? 2 : 4, turn = d.offset / 4;
@@ -1048,14 +1062,15 @@ template <class T> void draw_integers(const Draw &d, T *out, uint64_t n)
 	});
 }
 
-/* of (0, 1] */
+/* uniform in (0, 1] */
 float part_of_one(uint32_t word)
 {
 	return float(word) * 0x1p-32f + 0x1p-33f;
 }
 
-/* What Box and Muller's way makes of pairs of words: the sine and the cosine of one, each times a root of the other's logarithm. By
- * their series in double precision, since a library's functions take single numbers; each is rounded to single precision. */
+/* Box-Muller: two normal numbers from two random words. sin, cos and log by series in double
+ * precision, because a library's functions are not vectorized; results are rounded to single
+ * precision. */
 IN_VECTORS void make_normal(const uint32_t *lengths, const uint32_t *angles, float mean, float deviation, float *sines, float *cosines)
 {
 	constexpr float TURN = 0x1p-32f * float(2 * M_PI);
@@ -1064,7 +1079,7 @@ IN_VECTORS void make_normal(const uint32_t *lengths, const uint32_t *angles, flo
 		float x = float(lengths[i]) * 0x1p-32f + 0x1p-33f;
 		int32_t bits, power;
 		memcpy(&bits, &x, sizeof(bits));
-		power = (bits - ROOT_OF_HALF) >> MANTISSA; /* x is 2^power times what is near 1 */
+		power = (bits - ROOT_OF_HALF) >> MANTISSA; /* x is 2^power times a factor near 1 */
 		bits -= power * (1 << MANTISSA);
 		memcpy(&x, &bits, sizeof(x));
 		double s = (double(x) - 1) / (double(x) + 1), q = s * s;
@@ -1105,7 +1120,8 @@ template <class T> void drop(const T *in, T *out, bool *kept, uint64_t at, uint3
 	out[at] = T(float(in[at]) * float(kept[at]) * float(1.0 / double(keep)));
 }
 
-/* What dropout keeps (ATen/native/cuda/Dropout.cu): each thread draws for `together` neighbours, then for as many a grid further. */
+/* Dropout's mask (ATen/native/cuda/Dropout.cu): each thread draws for `together` neighbours, then
+ * for as many one grid further. */
 template <class T> void drop_some(const Draw &d, const T *in, T *out, bool *kept, uint64_t n, uint64_t together)
 {
 	uint64_t threads = threads_of_draw(n), turns = (together + 3) / 4, grids = (n - 1) / (threads * together) + 1;
@@ -1126,10 +1142,10 @@ template <class T> void drop_some(const Draw &d, const T *in, T *out, bool *kept
 	});
 }
 
-/* pre: the card has drawn for this. False: in a way that is not known. */
+/* pre: the card has drawn for this. False: the scheme is unknown. */
 bool dropped(const Draw &d, const Tensor &in, const Tensor &out, const Tensor &kept)
 {
-	constexpr bool wide = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 7; /* 16 bytes, else 4 numbers */
+	constexpr bool wide = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 7; /* 16 bytes, else 4 elements */
 	uint64_t n = uint64_t(in.numel()), together = wide ? 16 / uint64_t(in.element_size()) : 4;
 	if (!on_card(in) || !in.is_contiguous() || !out.is_contiguous() || !kept.is_contiguous())
 		return false;
@@ -1144,14 +1160,15 @@ bool dropped(const Draw &d, const Tensor &in, const Tensor &out, const Tensor &k
 	}
 }
 
-/* Of [0, 1), as Triton makes it of a word. */
+/* Triton's uniform in [0, 1) from a word. */
 float triton_part_of_one(uint32_t word)
 {
 	auto x = int32_t(word);
 	return float(x < 0 ? -x - 1 : x) * 4.6566127342e-10f;
 }
 
-/* What Triton's rand and randn, and Inductor's randint64, give for the numbers from 0 on: a thread's words each (triton/language/random.py). */
+/* Triton's rand and randn, and Inductor's randint64, for offsets from 0 on
+ * (triton/language/random.py). */
 void draw_as_triton(const Draw &d, void *out, uint64_t n)
 {
 	at::parallel_for(0, int64_t((n - 1) / BESIDE) + 1, 1, [&](int64_t from, int64_t to) {
@@ -1171,7 +1188,7 @@ void draw_as_triton(const Draw &d, void *out, uint64_t n)
 	});
 }
 
-/* t has what the card drew, which it has done: was it in the way that is known? */
+/* Repeats the card's draw, which is over, in t. False: the scheme is unknown. */
 bool drawn(const Draw &d, const std::vector<IValue> &args, const std::vector<IValue> &outs)
 {
 	const Tensor &t = outs[0].toTensor();
@@ -1211,7 +1228,7 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 		const auto &name = op.schema().arguments()[i].name();
 		stack.push_back(name == "generator" || name == "pin_memory" ? IValue() : to_cpu(args[i]));
 	}
-	for (size_t i = 0; Bench::reads && i < args.size(); i++) /* else each page of a large tensor that nobody wrote is a fault of its own */
+	for (size_t i = 0; Bench::reads && i < args.size(); i++) /* avoids a page fault for each unwritten page */
 		if (!f.writes[i])
 			each(args[i], [](const Tensor &t) {
 				if (on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense())
@@ -1219,7 +1236,7 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 			});
 	if (f.counts && integers(args[0].toTensor()))
 		stack[0] = stack[0].toTensor().to(at::kDouble);
-	const Stack kept = stack; /* what comes back is, for several given outputs, a reference to these, which leave the stack before */
+	const Stack kept = stack; /* with several out= arguments, the results refer to these, which the call pops */
 	Below below_this;
 	KeepSeed seed(f.seeded);
 	Working here(place);
@@ -1229,7 +1246,7 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 		if (in_full && compute_instead(op, f, kept, results))
 			return true;
 		op.callBoxed(&stack);
-	} catch (const std::exception &wrong) { /* the real operator says what is wrong, if something is */
+	} catch (const std::exception &wrong) { /* the real operator reports real errors */
 		if (in_full && !f.mutates && compute_in_float(op, kept, results))
 			return true;
 		if (dynamic_cast<const c10::NotImplementedError *>(&wrong))
@@ -1241,7 +1258,8 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 	return true;
 }
 
-/* What the CPU gives in another shape is left as it is (details that only the card's own backward pass reads). Those are given back. */
+/* Skips results that have another shape on the CPU (internals of the card's backward pass), and
+ * returns their tensors. */
 std::vector<Tensor> copy_results(const std::vector<IValue> &outs, const std::vector<IValue> &results, const Tensor &place = {})
 {
 	std::vector<std::pair<Tensor, Tensor>> pairs; /* to, from */
@@ -1258,7 +1276,7 @@ std::vector<Tensor> copy_results(const std::vector<IValue> &outs, const std::vec
 		return to.data_ptr() == from.data_ptr() && to.dtype() == from.dtype() && to.sizes() == from.sizes() && to.strides() == from.strides() &&
 		       !from.is_conj() && !from.is_neg();
 	};
-	for (auto &[to, from] : pairs) /* made in the place of another result */
+	for (auto &[to, from] : pairs) /* computed in another result's memory */
 		if (place.defined() && from.has_storage() && from.storage().data() == place.data_ptr() && !there(to, from))
 			from = from.clone();
 	for (const auto &[to, from] : pairs)
@@ -1271,17 +1289,17 @@ std::vector<Tensor> copy_results(const std::vector<IValue> &outs, const std::vec
 
 /* ---- the modelled clock ------------------------------------------------------------------------ */
 
-/* Pairs (time of the host in us, modelled ns), one after each operator. */
+/* Pairs (host time in us, modelled ns), one per operator. */
 struct Tick {
 	int64_t host_us, model_ns;
 };
 std::vector<Tick> ticks;
 double model_ns, bytes_per_ns, flops_per_ns, cycles_per_ns; /* cycles: of all multiprocessors */
 
-/* What checkpoints run again: operators within a backward pass for which gradients are kept. From the first backward pass to the
- * last, so whole steps. */
+/* Recomputation by checkpoints: operators within a backward pass with gradients enabled. Counted in
+ * whole steps, from the first backward pass to the last. */
 struct {
-	bool outside; /* an operator ran outside of backward passes since the last one within */
+	bool outside; /* an operator ran outside of backward passes since the last one inside */
 	double ns;
 	struct {
 		double model_ns, ns;
@@ -1319,12 +1337,12 @@ double flops_of(const Info &f, const std::vector<IValue> &args, const std::vecto
 	each(outs, [&](const Tensor &t) { out.push_back(t); });
 	if (in.size() < 2 || out.empty())
 		return 0;
-	if (f.flops == 1) { /* 2 m n k; addmm and baddbmm have what is added in front */
+	if (f.flops == 1) { /* 2 m n k; addmm and baddbmm have the summand first */
 		const Tensor &a = in[begins(f.name, { "aten::addmm", "aten::baddbmm" }) ? 1 : 0];
-		bool whole = a.dim() < out[0].dim(); /* a group has its part of the sum: weights' gradients of experts */
+		bool whole = a.dim() < out[0].dim(); /* a group sums over its own rows: weight gradients of experts */
 		return a.dim() ? 2.0 * double(out[0].numel()) * double(a.size(-1)) / (whole ? std::max<double>(double(out[0].size(0)), 1) : 1) : 0;
 	}
-	if (f.flops == 2) { /* each output element meets a filter; backward does it twice */
+	if (f.flops == 2) { /* each output element meets a filter; backward twice */
 		bool backward = f.name == "aten::convolution_backward";
 		if (in.size() < (backward ? 3u : 2u) || !in[backward ? 2 : 1].dim())
 			return 0;
@@ -1337,7 +1355,8 @@ double flops_of(const Info &f, const std::vector<IValue> &args, const std::vecto
 	return (f.name.find("backward") == std::string::npos ? 4.0 : 10.0) * double(q.numel()) * double(k.size(2));
 }
 
-/* Bytes at which rows of half precision begin, as far as kernels ask: all at multiples of 16, of 4, or not even that. */
+/* Alignment of rows in half precision, as kernels check it: all at multiples of 16 bytes, of 4, or
+ * less. */
 enum { ROWS_OF_16, ROWS_OF_4, ROWS_OF_2 };
 
 int rows_begin(const Tensor &t)
@@ -1349,13 +1368,14 @@ int rows_begin(const Tensor &t)
 }
 
 /*
- * How long kernels take, in ns, as in 13 programs on an H200 [results/nogpu/durations.md]. A product reaches 0.7 of what the
- * tensor cores can do; where its rows begin anywhere, it is left to kernels of older cards, and padding its rows moves single elements
- * (Inductor measures both, to choose) [results/nogpu/products.csv: 731 of 778 choices of an H200]. Others move bytes as fast as the memory, or numbers
- * at a rate of their own for each cycle of a multiprocessor.
+ * Kernel times in ns, fitted to 13 programs on an H200 [results/nogpu/durations.md]. Products reach
+ * 0.7 of the tensor cores' peak; with unaligned rows, kernels of older cards run instead, and
+ * padding moves single elements (Inductor measures both and chooses) [results/nogpu/products.csv:
+ * 731 of 778 choices of an H200]. Other kernels are limited by memory bandwidth, or by a rate per
+ * cycle and multiprocessor.
  */
 constexpr double PRODUCT = 0.7, PRODUCT_NS = 2500, MEMORY = 0.87, KERNEL_NS = 1200, REDUCTION_NS = 6000;
-constexpr double WITH_TF32 = 0.35, FP32_FLOPS = 146; /* of a product of single precision, for each such cycle */
+constexpr double WITH_TF32 = 0.35, FP32_FLOPS = 146; /* of single-precision products, per such cycle */
 constexpr double CAUSAL = 0.5, ATTENTION = 0.36;
 
 double product_of_halves(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs, double bytes, double flops)
@@ -1370,7 +1390,7 @@ double product_of_halves(const Info &f, const std::vector<IValue> &args, const s
 	return std::max(bytes / bytes_per_ns, flops / flops_per_ns);
 }
 
-/* Of a product or a convolution. */
+/* For products and convolutions. */
 double product_ns(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs, double bytes)
 {
 	double flops = flops_of(f, args, outs), single = FP32_FLOPS * cycles_per_ns;
@@ -1395,7 +1415,7 @@ double attention_ns(const Info &f, const std::vector<IValue> &args, const std::v
 	return PRODUCT_NS + std::max(bytes / (MEMORY * bytes_per_ns), flops / rate);
 }
 
-/* Do all lie alike, and is none made larger, so that a kernel moves several numbers at a time? */
+/* Same layout and no broadcasting, so that a kernel can vectorize? */
 bool alike(const std::vector<IValue> &args, const std::vector<IValue> &outs)
 {
 	const Tensor *first = nullptr;
@@ -1438,7 +1458,7 @@ double time_of(const Info &f, const std::vector<IValue> &args, const std::vector
 	return (f.reduces ? REDUCTION_NS : KERNEL_NS) + ns;
 }
 
-/* NULL, the default stream, where this PyTorch does not tell. */
+/* NULL, the default stream, if this PyTorch does not expose it. */
 template <class Guard> auto native(const Guard &g, c10::Stream s, int) -> decltype(g.getStreamNativeHandle(s))
 {
 	return g.getStreamNativeHandle(s);
@@ -1473,7 +1493,7 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 		work(streams_matter && *streams_matter ? current_stream() : nullptr, uint64_t(ns), uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
 }
 
-/* Where an unknown mask is not zero: evenly spread, so that each place is there once. */
+/* Non-zero elements of an unknown mask: evenly spread and distinct. */
 void invent_places(const Tensor &x, const Tensor &index)
 {
 	if (!on_card(index) || index.dim() != 2 || !index.numel() || span(index) > INDICES || !x.numel())
@@ -1488,7 +1508,7 @@ void invent_places(const Tensor &x, const Tensor &index)
 	set_origin(index, INVENTED);
 }
 
-/* The CPU computes first what is a sum of numbers or booleans that are known. False: not computed. */
+/* Sums of known integers or booleans are computed before the operator runs. False: not computed. */
 bool foresee(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, int64_t most, std::vector<IValue> &results)
 {
 	bool done = integers(args[0].toTensor()) && compute(op, f, args, results);
@@ -1498,14 +1518,14 @@ bool foresee(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 
 /* ---- the fallback ------------------------------------------------------------------------------ */
 
-/* A new tensor lies where one lay that other ranks were to fill. */
+/* New memory: messages pending for its former contents are dropped. */
 void forget_awaited(const Tensor &t)
 {
 	if (awaited && *awaited && on_card(t) && t.numel())
 		abandon(t.data_ptr(), span(t));
 }
 
-/* Also in lists of lists, as collectives have them. */
+/* Recurses into lists of lists (collectives). */
 template <class F> void each_deep(const IValue &v, F f)
 {
 	if (v.isList() && !v.isTensorList()) {
@@ -1517,8 +1537,8 @@ template <class F> void each_deep(const IValue &v, F f)
 }
 
 /*
- * What ends a program on a card, later and without a line, ends it here: a place that is not there, of rows of a table, entries along
- * a dimension, or classes of scores. Computed ones only.
+ * Invalid indices end a program on a card later, without a line; here they raise an error: rows of
+ * a table, entries along a dimension, classes of scores. Only computed indices are checked.
  */
 void check_places(const Info &f, const Tensor &index, int64_t least, int64_t places, const IValue *ignored = nullptr)
 {
@@ -1528,7 +1548,7 @@ void check_places(const Info &f, const Tensor &index, int64_t least, int64_t pla
 	auto wrong = at.lt(least).logical_or_(at.ge(places));
 	if (ignored)
 		wrong.logical_and_(at.ne(ignored->toInt()));
-	if (wrong.any().item<bool>()) { /* one string: streams crash where a compiler links C++'s library statically */
+	if (wrong.any().item<bool>()) { /* no stream: it crashes if libstdc++ is linked statically */
 		std::string first = std::to_string(at.masked_select(wrong)[0].item<int64_t>());
 		TORCH_CHECK_INDEX(false, f.name + ": index " + first + " is out of range, there are " + std::to_string(places) +
 						 " (on a card: CUDA error: device-side assert triggered)");
@@ -1540,12 +1560,12 @@ void check_places(const Info &f, const std::vector<IValue> &args)
 	const Tensor &table = args[0].toTensor();
 	if (!table.dim())
 		return;
-	if (f.places == CLASSES) /* one of them is ignored */
+	if (f.places == CLASSES) /* ignore_index */
 		return check_places(f, args[1].toTensor(), 0, table.size(table.dim() > 1 ? 1 : 0), &args[4]);
 	if (f.places != LISTED)
 		return check_places(f, args[f.places].toTensor(), 0, table.size(f.places == ALONG ? args[1].toInt() : 0));
 	int64_t d = 0;
-	for (const IValue &v : args[1].toListRef()) { /* also from the end of a dimension; a mask is for as many as it has */
+	for (const IValue &v : args[1].toListRef()) { /* may be negative; a mask covers its own dimensions */
 		bool index = v.isTensor() && v.toTensor().defined();
 		bool mask = index && at::isIntegralType(v.toTensor().scalar_type(), true) && v.toTensor().element_size() == 1;
 		if (index && !mask)
@@ -1565,18 +1585,18 @@ struct Foreseen {
 	~Foreseen() { foreseen = before; }
 };
 
-/* What goes in: does all of it fit, and where does it come from? Indices that nobody made do not fit: kernels of the CPU
- * do not all look where these lead. */
+/* Do all inputs fit the limits, and what is their origin? Unknown indices do not fit: some CPU
+ * kernels use them unchecked. */
 struct Judged {
 	bool fits = true;
-	int64_t most = 0; /* each of what comes out may be as large, if more than small */
+	int64_t most = 0; /* size limit for each large result */
 	Origin origin = COMPUTED;
 };
 Judged judge(const Info &f, const std::vector<IValue> &args)
 {
 	Judged j;
 	bool data = !f.mutates && !f.flops, known = true, made = true, takes = false;
-	bool over = f.over && !(f.places == LISTED && args[3].toBool()); /* not what is added to */
+	bool over = f.over && !(f.places == LISTED && args[3].toBool()); /* unless it accumulates */
 	bool unread = f.unread && args[f.unread - 1].toScalar().toDouble() == 0;
 	int64_t bytes = 0, data_most = f.masks ? MASKS : DATA;
 	for (size_t i = 0; i < args.size(); i++)
@@ -1612,9 +1632,10 @@ Judged judge(const Info &f, const std::vector<IValue> &args)
 	return j;
 }
 
-/* Do nearly all meet it? isfinite(x) is (x == x) * (|x| != inf); isclose(x, y) is x == y or one more condition, and two tensors
- * that nobody computed hold the same numbers. Few are one number exactly (labels != -100), unless it is one that masks hold: no
- * weight is zero for any() and all(), as for nonzero(), unless the program made it so. */
+/* Does nearly every element satisfy the comparison? isfinite(x) is (x == x) * (|x| != inf);
+ * isclose(x, y) is x == y or another condition, and two unknown tensors hold the same numbers. Few
+ * elements equal a given number (labels != -100), except those that masks hold: for any() and
+ * all(), as for nonzero(), no weight is zero unless the program made it so. */
 bool nearly_all_meet(const Info &f, const std::vector<IValue> &args)
 {
 	if (f.asks_zero)
@@ -1625,13 +1646,13 @@ bool nearly_all_meet(const Info &f, const std::vector<IValue> &args)
 				    f.name == "aten::ne" && std::abs(args[1].toScalar().toDouble()) > 1;
 }
 
-/* Is one of both true for most? */
+/* Logical or with an input that is true for most? */
 bool one_is_likely(const Info &f, const std::vector<IValue> &args)
 {
 	return f.either && args[1].isTensor() && std::max(origin_of(args[0].toTensor()), origin_of(args[1].toTensor())) == LIKELY;
 }
 
-/* What nobody computed, as all of it is: booleans that are true for most. */
+/* Fills unknown booleans with true. */
 void invent_most(const std::vector<IValue> &outs)
 {
 	each(outs, [](const Tensor &t) {
@@ -1640,7 +1661,7 @@ void invent_most(const std::vector<IValue> &outs)
 	});
 }
 
-/* Is all that comes out single floating-point numbers on the card? */
+/* Are all results scalar floats on the device? */
 bool one_number(const std::vector<IValue> &outs)
 {
 	size_t count = 0;
@@ -1652,7 +1673,7 @@ bool one_number(const std::vector<IValue> &outs)
 	return count && all;
 }
 
-/* Is all that comes out integers or booleans? */
+/* Are all results integers or booleans? */
 bool decides(const std::vector<IValue> &outs)
 {
 	bool all = true;
@@ -1666,19 +1687,19 @@ void write_scalar(const Tensor &t, double value)
 		cpu_view(t).fill_(value);
 }
 
-/* Values on their way to the program. */
+/* Reports values that the program reads. */
 void tell(const Info &f, const std::vector<IValue> &args)
 {
 	const Tensor &t = args[f.name == "aten::copy_" ? 1 : 0].toTensor();
 	bool invented = origin_of(t) != COMPUTED || (f.name == "aten::equal" && origin_of(args[1].toTensor()) != COMPUTED);
 	double value = 0;
-	if (on_card(t) && origin_of(t) == NOTHING && span(t) <= SMALL && !is_foreign(t)) /* not what was there before */
+	if (on_card(t) && origin_of(t) == NOTHING && span(t) <= SMALL && !is_foreign(t)) /* its memory may be stale */
 		invent(t);
 	if (steer && steer(f.name.c_str() + 6, invented, &value))
 		write_scalar(t, value);
 }
 
-/* Are two equal? What was never there is the same number everywhere, so a tensor is equal to itself. */
+/* For equal(): unknown tensors are replaced by a constant, so that a tensor is equal to itself. */
 std::vector<IValue> stand_ins(const std::vector<IValue> &args)
 {
 	std::vector<IValue> seen;
@@ -1695,8 +1716,8 @@ std::vector<IValue> stand_ins(const std::vector<IValue> &args)
 	return seen;
 }
 
-/* A tensor came to the host: not with what was in that memory before. A large one in pinned memory waits there to go
- * back, as a rule: it stays zeros, which take no memory. */
+/* A tensor was copied to the host: replaces unknown values, whose memory may be stale. Large
+ * tensors in pinned memory are mostly offloaded, so they stay zeros, which take no memory. */
 void arrived(const Info &f, const Tensor &from, const Tensor &to)
 {
 	if (to.is_cpu() && span(from) > READ && to.is_pinned())
@@ -1705,7 +1726,8 @@ void arrived(const Info &f, const Tensor &from, const Tensor &to)
 		invent_all(cpu_view(to));
 }
 
-/* The different places of a sparse tensor in their order, each as one number. Undefined: not known. */
+/* The distinct indices of a sparse tensor, sorted, each flattened to one number. Undefined:
+ * unknown. */
 Tensor different_places(const Tensor &x)
 {
 	Below below_this;
@@ -1720,7 +1742,7 @@ Tensor different_places(const Tensor &x)
 	return sorted.narrow(0, 0, std::unique(p, p + sorted.numel()) - p);
 }
 
-/* What a card's sort leaves; the kernels below would show the places as they came. */
+/* Writes what a card's sort produces; here the kernels left the indices unsorted. */
 void write_different(const Tensor &x, const Tensor &out)
 {
 	auto places = different_places(x);
@@ -1734,14 +1756,15 @@ void write_different(const Tensor &x, const Tensor &out)
 	set_origin(indices, COMPUTED);
 }
 
-/* unique of slices along a dimension counts these; -1: of single numbers. */
+/* The dimension along which unique compares slices; -1: single elements. */
 int64_t along_dim(const Info &f, const std::vector<IValue> &args)
 {
 	const IValue none, &dim = f.name == "aten::unique_dim" ? args[1] : f.name == "aten::unique_consecutive" ? args[3] : none;
 	return dim.isInt() ? c10::maybe_wrap_dim(dim.toInt(), args[0].toTensor().dim()) : -1;
 }
 
-/* nonzero and its kind ask the card how many there are. *known where that says more than the results. */
+/* The count that nonzero and similar operators read from the card. *known is set if it is more
+ * reliable than the inputs. */
 uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool done, const std::vector<IValue> &results, bool *known)
 {
 	const Tensor &x = args[0].toTensor();
@@ -1760,8 +1783,8 @@ uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool don
 	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool && origin_of(x) != LIKELY && !suppression ? (x.numel() + 1) / 2 : x.numel());
 }
 
-/* mode sorts each row and asks how often a number differs from the one before. Where nobody knows: as often as the
- * type allows; of bf16, in 32 powers of two. */
+/* mode sorts each row and asks how often neighbours differ. Unknown values: as often as the type
+ * allows; for bf16, in 32 powers of two. */
 std::vector<uint64_t> steps_between(const Tensor &x, int64_t dim, bool known)
 {
 	int64_t n = x.dim() ? x.size(dim) : 1, rows = n ? x.numel() / n : 0;
@@ -1777,11 +1800,12 @@ std::vector<uint64_t> steps_between(const Tensor &x, int64_t dim, bool known)
 	return { p, p + count.numel() };
 }
 
-/* ---- tables of choices ------------------------------------------------------------------------- */
+/* ---- tables: non-zero elements of large tensors ---------------------------------------------- */
 
 constexpr int64_t MOST_CHOICES = 32 << 20;
 
-/* Calls f with the sum of (index * weight) over the dimensions of t, for each place that t shows. False: its strides do not tell which. */
+/* Calls f with the sum of (index * weight) over the dimensions of t, for each table entry inside
+ * the view t. False: its strides are ambiguous. */
 template <class F>
 bool each_place(const Table &table, const Tensor &t, at::IntArrayRef weights, F f)
 {
@@ -1819,7 +1843,7 @@ bool each_place(const Table &table, const Tensor &t, at::IntArrayRef weights, F 
 	return true;
 }
 
-/* places: in any order, some perhaps twice */
+/* places: unsorted, with duplicates */
 void note_table(const Tensor &t, const std::vector<int64_t> &places, int64_t stride,
 		int64_t classes, Origin origin, bool ones)
 {
@@ -1845,14 +1869,15 @@ void note_table(const Tensor &t, const std::vector<int64_t> &places, int64_t str
 	keep_table(t, std::move(table));
 }
 
-/* A whole tensor of zeros, too large to be computed with everything else. */
+/* Notes a large tensor of zeros, if it is a whole storage. */
 void note_zeros(const Tensor &t)
 {
 	if (t.data_ptr() == base_of(t) && span(t) >= int64_t(whole_of(t.storage().unsafeGetStorageImpl()).nbytes()))
 		note_table(t, {}, 1, 1, COMPUTED, true);
 }
 
-/* Where scatter writes, as elements from the storage's first. Undefined: not known. Choices that nobody knows are those of a router. */
+/* Indices into the storage at which scatter writes. Undefined: unknown. Unknown choices are taken
+ * from a router. */
 Tensor scattered(const Tensor &t, const std::vector<IValue> &args, Origin *origin)
 {
 	const Tensor &index = args[2].toTensor();
@@ -1883,7 +1908,7 @@ Tensor scattered(const Tensor &t, const std::vector<IValue> &args, Origin *origi
 	return at;
 }
 
-/* The same of x[rows, classes] = v, which names an index for each dimension. */
+/* The same for x[rows, classes] = v, with an index per dimension. */
 Tensor listed_one_by_one(const Tensor &t, const std::vector<IValue> &args, Origin *origin)
 {
 	auto list = args[1].toListRef();
@@ -1898,12 +1923,12 @@ Tensor listed_one_by_one(const Tensor &t, const std::vector<IValue> &args, Origi
 			return {};
 		*origin = std::min(*origin, origin_of(index));
 		auto i = (on_card(index) ? cpu_view(index) : index).to(at::kLong);
-		at = at + i.remainder(t.size(d)).mul(t.stride(d)); /* below 0: from the end */
+		at = at + i.remainder(t.size(d)).mul(t.stride(d)); /* negative indices */
 	}
 	return at.contiguous();
 }
 
-/* before: the table that t held. */
+/* before: the table of t before the write. */
 void scatter_into(const Info &f, const Tensor &t, const Table &before, const std::vector<IValue> &args)
 {
 	if (!on_card(t) || !t.is_non_overlapping_and_dense())
@@ -1921,13 +1946,13 @@ void scatter_into(const Info &f, const Tensor &t, const Table &before, const std
 	note_table(t, places, t.stride(d), t.size(d), std::min(origin, before.origin), before.ones && one);
 }
 
-/* How much further a place in out is for each step along a dimension of x. Empty: none of these operators. */
+/* For each dimension of x, the step of its index in out. Empty: not one of these operators. */
 std::vector<int64_t> weights_of(const Info &f, const Table &table, const std::vector<IValue> &args,
 				const Tensor &x, const Tensor &out)
 {
 	std::vector<int64_t> weights;
 	if (f.table == COUNTS) {
-		std::vector<int64_t> dims; /* none: all */
+		std::vector<int64_t> dims; /* empty: all */
 		if (args.size() > 2 && args[1].isInt())
 			dims = { args[1].toInt() };
 		else if (args.size() > 2 && args[1].isIntList())
@@ -1950,7 +1975,7 @@ std::vector<int64_t> weights_of(const Info &f, const Table &table, const std::ve
 	return weights;
 }
 
-/* Slices along a dimension: pushes their places in out. */
+/* Takes slices along a dimension: appends their indices in out. */
 bool take_slices(const Table &table, const std::vector<IValue> &args, const Tensor &x,
 		 const Tensor &out, std::vector<int64_t> &places)
 {
@@ -1977,7 +2002,8 @@ bool take_slices(const Table &table, const std::vector<IValue> &args, const Tens
 	return true;
 }
 
-/* The result of an operator on a table: computed if it is small, else a table again. False: the operator is another one. */
+/* The result of an operator on a table: computed if small, else a table. False: the operator is not
+ * supported. */
 bool from_table(const Info &f, const Table &table, const std::vector<IValue> &args,
 		const Tensor &out)
 {
@@ -2009,12 +2035,12 @@ bool from_table(const Info &f, const Table &table, const std::vector<IValue> &ar
 		return true;
 	note_table(out, places, 1, out.dim() && out.stride(-1) == 1 ? out.size(-1) : 1,
 		   table.origin, ones);
-	if (f.table == COUNTS && table_of(out)->places.size() != all) /* some are more than one */
+	if (f.table == COUNTS && table_of(out)->places.size() != all) /* some counts exceed one */
 		note_table(out, places, 1, out.size(-1), table.origin, false);
 	return true;
 }
 
-/* Where it is not zero, as nonzero counts the places. */
+/* Indices of non-zero elements, in nonzero's order. */
 bool find_places(const Tensor &x, const Table &table, std::vector<int64_t> &places)
 {
 	std::vector<int64_t> weights(size_t(x.dim()));
@@ -2060,7 +2086,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	}
 	if (f.report && card && !wrap_inside) {
 		const Tensor &errors = (*stack)[stack->size() - count].toTensor();
-		if (foreseen) { /* it is not computed here */
+		if (foreseen) { /* the check follows a computed result */
 			stack->resize(stack->size() - count);
 			return;
 		}
@@ -2070,7 +2096,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (f.sends && !wrap_inside)
 		for (size_t i = stack->size() - count; i < stack->size(); i++)
 			each_deep((*stack)[i], note_part);
-	if (f.resizes && card && !wrap_inside) { /* moves what it holds without an operator */
+	if (f.resizes && card && !wrap_inside) { /* copies without an operator */
 		Origin before = origin_of((*stack)[stack->size() - count].toTensor());
 		op.redispatchBoxed(below, stack);
 		set_origin(stack->back().toTensor(), before);
@@ -2116,7 +2142,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		each(args, [](const Tensor &t) { resident.touch(t); });
 		resident.make_room();
 	}
-	if (f.places && depth == 1) { /* those of the program */
+	if (f.places && depth == 1) { /* only calls of the program */
 		Below below_this;
 		check_places(f, args);
 	}
@@ -2128,11 +2154,11 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		      find_places(args[0].toTensor(), *table, places);
 	if (f.shape) {
 		done = !listed && !suppression && fits && origin > LIKELY &&
-		       compute(op, f, args, results); /* its kernel wrote what it looks at */
+		       compute(op, f, args, results); /* its kernel wrote the count that it reads */
 		bool known = listed ? table->origin == COMPUTED : done && origin == COMPUTED;
 		uint64_t count =
 			listed ? places.size() : expected_count(f, args, done, results, &known);
-		if (depth == 1 || !outer->shape) /* x[mask] looks for nonzero elements, too */
+		if (depth == 1 || !outer->shape) /* x[mask] calls nonzero */
 			tell_choice(outer->name.c_str() + outer->name.find("::") + 2, !known);
 		if (answer)
 			answer(true, count);
@@ -2151,7 +2177,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	Draw draw = draw_of(op, f, args);
 	Slope slope;
 	bool steep = f.slope && !in_full && mode == Values::rules && slope_of(f, args, &slope);
-	bool inside_only = in_full && !on_cpu(op, f); /* the CPU has only operators that it is made of */
+	bool inside_only = in_full && !on_cpu(op, f); /* the CPU only has its inner operators */
 	try {
 		Foreseen inside(done || (in_full && fits && !inside_only && !f.decides && !goes_to_host(f, args)));
 		op.redispatchBoxed(below, stack);
@@ -2207,14 +2233,14 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		});
 		return;
 	}
-	if (!f.mutates && origin <= LIKELY && one_number(outs)) { /* a loss, a norm: nothing to compute it from */
+	if (!f.mutates && origin <= LIKELY && one_number(outs)) { /* a loss or norm of unknown values */
 		each(outs, [](const Tensor &t) {
 			invent(t);
 			set_origin(t, INVENTED);
 		});
 		return;
 	}
-	if (origin == NOTHING && fits && outs_fit && !f.mutates && decides(outs)) /* not by what was in that memory before */
+	if (origin == NOTHING && fits && outs_fit && !f.mutates && decides(outs)) /* not from stale memory */
 		each(args, [](const Tensor &t) {
 			if (origin_of(t) == NOTHING && t.is_floating_point() && !holds_zeros(t))
 				invent(t, READ);
@@ -2231,7 +2257,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		overflows = false;
 	bool cleared = f.zeros && drop(outs[0].toTensor());
 	if (cleared && volume(outs[0].toTensor()) <= READ && int64_t(outs[0].toTensor().storage().nbytes()) == span(outs[0].toTensor()))
-		outs_fit = true; /* takes no memory of the host, however large the net is: a table of choices begins so */
+		outs_fit = true; /* takes no host memory, so any size; tables start so */
 	Tensor place = f.mutates ? Tensor() : place_of(args, outs);
 	if (!done && !f.shape && fits && outs_fit)
 		done = cleared || (draw.kind && drawn(draw, args, outs)) || compute(op, f, args, results, place);
@@ -2243,7 +2269,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (!done && !f.mutates)
 		each(outs, [](const Tensor &t) { invent(t); });
 	if (!done && (upload || f.stays))
-		return; /* what came from the host is there, or not, as the copy said itself */
+		return; /* an upload: the copy has already set its origin */
 	if (done && origin == NOTHING)
 		origin = GUESSED;
 	bool likely = nearly_all_meet(f, args) || (!done && (one_is_likely(f, args) || (origin == LIKELY && (f.both || f.name == "aten::all") && decides(outs))));
@@ -2251,7 +2277,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		invent_most(outs);
 		origin = f.either || f.asks_zero ? LIKELY : std::min(origin, LIKELY);
 	}
-	if (f.compares && origin <= GUESSED) /* of integers: with the zeros that are there */
+	if (f.compares && origin <= GUESSED) /* of integers: unknown ones are zeros */
 		origin = integers(args[0].toTensor()) ? (done ? INVENTED : GUESSED) : likely ? LIKELY : origin;
 	auto set = [&](const Tensor &t) {
 		if (!on_card(t))
@@ -2264,7 +2290,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		set_origin(t, now);
 	};
 	each(outs, set);
-	for (const auto &t : others) { /* not what was in that memory before, which may be no index of anything */
+	for (const auto &t : others) { /* stale memory could be an invalid index */
 		invent(t);
 		set_origin(t, small(t) ? GUESSED : NOTHING);
 	}
@@ -2279,7 +2305,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		scatter_into(f, outs[0].toTensor(), *table, args);
 }
 
-/* Views of tensors and the like have nothing to compute: the dispatcher leaves this part out for them, and does not box what they are given. */
+/* Views have nothing to compute: with a fallthrough kernel, the dispatcher neither calls the
+ * fallback nor boxes their arguments. */
 void let_views_pass()
 {
 	static auto *passing = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::Fake, __FILE__, __LINE__);
@@ -2295,12 +2322,13 @@ void let_views_pass()
 /* ---- __torch_dispatch__ ------------------------------------------------------------------------ */
 
 /*
- * What a mode or a subclass written in Python does with an operator runs with all keys above Python's excluded, this one,
- * too. So the interpreter's entry for it is replaced by one that lets it back in. The table of its virtual functions is copied, since
- * its members differ between releases; where this one stands in it, the pointer to the member says (Itanium ABI).
+ * Python modes and subclasses call operators with all keys above Python excluded, including this
+ * one. So the interpreter's dispatch function is replaced by one that includes it again, in a copy
+ * of its virtual table, because the members differ between releases; the offset comes from the
+ * pointer to member (Itanium ABI).
  */
 using PyTable = c10::impl::PyInterpreterVTable;
-constexpr size_t TABLE_SLOTS = 64, TABLE_HEAD = 2; /* more than there are; offset and type stand before */
+constexpr size_t TABLE_SLOTS = 64, TABLE_HEAD = 2; /* upper bound of the entries; offset and type come before them */
 struct {
 	void **slots;
 } table;
@@ -2322,7 +2350,7 @@ void enter_python()
 	void *lib = dlopen("libtorch_python.so", RTLD_NOW | RTLD_NOLOAD);
 	auto get = reinterpret_cast<c10::impl::PyInterpreter *(*)()>(lib ? dlsym(lib, "_Z16getPyInterpreterv") : nullptr);
 	void (PyTable::*member)(const c10::OperatorHandle &, Stack *) const = &PyTable::dispatch;
-	uintptr_t offset; /* in the table, and one */
+	uintptr_t offset; /* offset in the table, plus one */
 
 	if (!get || !get())
 		return;
@@ -2341,7 +2369,7 @@ TORCH_LIBRARY_IMPL(_, Fake, m)
 }
 
 extern "C" {
-/* What the card does in a ns; 0: no clock. */
+/* The card's throughput per ns; 0: no clock. */
 void cufrag_values_roof(double bytes, double flops, double cycles)
 {
 	bytes_per_ns = bytes;
@@ -2349,7 +2377,8 @@ void cufrag_values_roof(double bytes, double flops, double cycles)
 	cycles_per_ns = cycles;
 }
 
-/* core: path of libcufrag_nogpu.so, which is loaded; bytes, flops, cycles: cufrag_values_roof; most_bytes, threads: of the host, for --values computed. */
+/* core: path of libcufrag_nogpu.so, which is loaded; bytes, flops, cycles: as in
+ * cufrag_values_roof; most_bytes, threads: limits on the host for --values computed. */
 void cufrag_values_start(const char *core, const char *values, unsigned long long seed, double bytes, double flops, double cycles, unsigned long long most_bytes,
 			 int threads, Steer to)
 {
@@ -2399,13 +2428,13 @@ void cufrag_values_thread(int on)
 	c10::impl::tls_set_dispatch_key_included(c10::DispatchKey::Fake, on);
 }
 
-/* part: a storage that is a part of another */
+/* part: a storage that views another one */
 void cufrag_values_parts(const c10::StorageImpl *part)
 {
 	lets_go = part->data_ptr().get_deleter();
 }
 
-/* A kernel that is no operator may have written it. */
+/* A kernel outside the dispatcher may have written it. */
 void cufrag_values_unknown(const c10::StorageImpl *storage)
 {
 	const auto &whole = whole_of(storage);
@@ -2415,7 +2444,8 @@ void cufrag_values_unknown(const c10::StorageImpl *storage)
 	origins.erase(whole.data());
 }
 
-/* The base of a storage whose numbers are computed, once other ranks have sent what they send there; NULL: they are not. */
+/* Base of a storage with computed values, after waiting for messages of other ranks; NULL: not
+ * computed. */
 const void *cufrag_values_base(const c10::StorageImpl *storage)
 {
 	const auto &whole = whole_of(storage);
@@ -2424,7 +2454,8 @@ const void *cufrag_values_base(const c10::StorageImpl *storage)
 	return origin_at(whole.data()) == COMPUTED ? whole.data() : nullptr;
 }
 
-/* What compiled code would make there has been computed (cufrag_compiled.py); base: cufrag_values_base, or storage. */
+/* The result of compiled code was computed (cufrag_compiled.py); base: cufrag_values_base, or the
+ * storage. */
 void cufrag_values_known(const void *base, const c10::StorageImpl *storage)
 {
 	std::lock_guard<std::mutex> g(mutex);
@@ -2433,7 +2464,8 @@ void cufrag_values_known(const void *base, const c10::StorageImpl *storage)
 	tables.erase(base);
 }
 
-/* Integers of 64 bits that a card's generator with this seed and offset draws, as seeds of compiled code. */
+/* 64-bit integers that a card's generator draws with this seed and offset, as seeds for compiled
+ * code. */
 void cufrag_values_seeds(uint64_t seed, uint64_t offset, int64_t *out, uint64_t n)
 {
 	Draw d;
@@ -2445,7 +2477,8 @@ void cufrag_values_seeds(uint64_t seed, uint64_t offset, int64_t *out, uint64_t 
 	draw_integers(d, out, n);
 }
 
-/* What compiled code draws with a seed: n > 0 numbers. way: 0 of [0, 1), 1 normally, else integers of 64 bits from low on. */
+/* What compiled code draws with a seed: n > 0 numbers. way: 0 uniform in [0, 1), 1 normal, else
+ * 64-bit integers from low on. */
 void cufrag_values_seeded(int way, uint64_t seed, int64_t low, uint64_t range, void *out, uint64_t n)
 {
 	Draw d;
@@ -2456,7 +2489,7 @@ void cufrag_values_seeded(int way, uint64_t seed, int64_t low, uint64_t range, v
 	draw_as_triton(d, out, n);
 }
 
-/* Modelled ns of what was computed again, and of everything, in the same steps; 0: fewer than two. */
+/* Modelled ns of recomputation, and of everything, in the same steps; 0: fewer than two steps. */
 void cufrag_values_recomputed(double out[2])
 {
 	std::lock_guard<std::mutex> g(mutex);
@@ -2464,7 +2497,7 @@ void cufrag_values_recomputed(double out[2])
 	out[1] = recomputed.last.model_ns - recomputed.first.model_ns;
 }
 
-/* Writes the pairs of the clock, 16 bytes each. 0: done. */
+/* Writes the clock's pairs, 16 bytes each. 0: done. */
 int cufrag_values_clock(const char *path)
 {
 	FILE *f = fopen(path, "wb");

@@ -117,7 +117,7 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 	return (struct frag_rows){ p.list, any ? p.count : 0 };
 }
 
-/* Rows and peaks of the panels; one scale for all, where none of them is too flat for that. */
+/* Rows and peaks of the panels; one scale for all, unless one would be too flat. */
 static const char *extra(const struct frag_chart_job *job)
 {
 	bool seconds = *frag_chart_x_unit(job) == 's';

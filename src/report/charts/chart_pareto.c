@@ -6,7 +6,7 @@
 
 #include "answer/draw/plot_values.h"
 
-/* Nobody who completed is at least as good in both and better in one. */
+/* No completed policy is at least as good in both and better in one. */
 static bool on_front(const struct frag_section *s, size_t k)
 {
 	const struct frag_metrics *m = &s->results[k].m;
@@ -45,7 +45,7 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 
 		list[k] = FRAG_CSV_VALUES(row, COLUMNS);
 	}
-	/* one policy is beaten by nobody */
+	/* one policy is unbeaten */
 	return (struct frag_rows){ list, section->count > 1 ? section->count : 0 };
 }
 

@@ -163,7 +163,7 @@ static int open_database(struct reader *r, struct frag_err *err)
 				   NULL) != SQLITE_OK)
 		rc = fail_sql(r, err);
 	frag_host_free(uri);
-	frag_scratch_remove(copy); /* it stays open; without a name nobody else can open it */
+	frag_scratch_remove(copy); /* it stays open; without a name no other process can open it */
 	FRAG_TRY(rc);
 	r->budget = 100 + (int64_t)(bytes / 1024);
 	sqlite3_progress_handler(r->db, STEPS_UNIT, out_of_budget, r);

@@ -105,7 +105,7 @@ struct frag_pickle_list *frag_pickle_list(struct frag_pickle *p, frag_pv v);
 struct frag_pickle_list *frag_pickle_tuple(struct frag_pickle *p, frag_pv v);
 /* NULL if v is not a dict, or one that became a record. An empty dict gives an empty node. */
 const struct frag_pickle_node *frag_pickle_node(struct frag_pickle *p, frag_pv v);
-/* Marks a node; returns what was there before. */
+/* Marks a node; returns its previous mark. */
 uint32_t frag_pickle_note(struct frag_pickle *p, frag_pv v, uint32_t note);
 /* Record number of a dict that became one, else UINT32_MAX. */
 uint32_t frag_pickle_record(const struct frag_pickle *p, frag_pv v);

@@ -19,7 +19,7 @@ struct frag_export_job {
 	const struct frag_trace *trace;
 	const char *path; /* of the .cft that the events are read from, NULL = in memory */
 	const struct frag_policy_spec *spec;
-	/* the evidence of the recording instead of a replay, where it has some; a replay begins with what was there
+	/* the evidence of the recording instead of a replay, where it has some; a replay begins with the live blocks
 	 * when the recording began, where that is known */
 	bool as_recorded;
 	struct frag_target target;

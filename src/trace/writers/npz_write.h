@@ -22,7 +22,7 @@ struct frag_npz_column {
 	uint64_t count;	 /* of its values */
 	uint64_t offset; /* of its member in the zip */
 	uint64_t bytes;	 /* of the member */
-	uint64_t at;	 /* offset of what comes next */
+	uint64_t at;	 /* current offset */
 	uint32_t crc;	 /* so far */
 	size_t used;
 	unsigned char *buffer;

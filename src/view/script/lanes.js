@@ -189,7 +189,7 @@ function xOf(event)
 	return from + (to - from) * (event / lane.bucket_events - b);
 }
 
-/* Most and least of each series over single events [from, to); of none: what was there before. */
+/* Most and least of each series over single events [from, to); of none: the value before. */
 function spanOf(from, to, take)
 {
 	if (to <= from) {

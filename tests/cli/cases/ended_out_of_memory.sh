@@ -16,7 +16,7 @@ done
 "$CUFRAG" import died.csv -o died.cft > /dev/null
 "$CUFRAG" compare died.cft --stream --policy pytorch | grep -E 'need|answer'
 "$CUFRAG" info - < died.cft | head -1
-# cards that are too small for what is known are ruled out; of the others nobody knows; no card large enough: 1
+# cards that are too small for what is known are ruled out; the others are unknown; no card large enough: 1
 "$CUFRAG" fit died.csv --policy pytorch | sed -n '/^the need/p; /^answer/p; /^card/,$p' | cut -c -34
 "$CUFRAG" fit died.csv --policy pytorch --csv - | cut -d, -f 3-
 printf 'name,memory\nsmall,12G\n' > cards.csv

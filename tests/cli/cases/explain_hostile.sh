@@ -1,4 +1,4 @@
-# Names of call sites come from a file: none of them reaches a terminal, a page or a viewer raw.
+# Names of call sites come from a file and must not reach a terminal, a page or a viewer raw.
 # needs: gnuplot
 python3 - << 'PY'
 import pickle

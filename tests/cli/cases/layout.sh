@@ -20,7 +20,7 @@ layout() {
 }
 layout --gpu h100,h200 --vary '{mb}=1..32' --vary '{ac}=none,full' -- sh program '{mb}' '{ac}' ''
 cut -d, -f 1,3-7,9 rows.csv | grep -E '^(card|h[12]00,mb=(7|8|14|15) )'
-cut -d, -f 1,3,13-20 rows.csv | grep -E '^(card|h100,mb=7 ac=none)' # without steps nobody knows what it is for
+cut -d, -f 1,3,13-20 rows.csv | grep -E '^(card|h100,mb=7 ac=none)' # without steps its phase is unknown
 layout --gpu h100,h200 --vary '{mb}=1..32' --vary '{ac}=none,full' -- sh program '{mb}' '{ac}' '' | tail -1 # they are kept
 layout --gpu a100-80 --vary '{mb}=7,8' --vary '{ac}=none,full' --where 'mb != 8 || ac == "full"' -- sh program '{mb}' '{ac}' fails
 layout --gpu a100-80 --vary '{mb}=7,8' --time-limit 5 -- sh program '{mb}' full hangs

@@ -29,7 +29,7 @@ printf '<%s>' "$@" >&2
 exit 1
 END
 layout --vary "{a}=x y,it's" -- sh words '{a}' '{{{a}}}' '{"k":{a}}' '{{a}' '{' '{}' '{ a }'
-# programs: one that never touches the card, one that is none, one that is killed, one that prints without end
+# programs: one that never touches the card, one that cannot run, one that is killed, one that prints without end
 layout --vary '{a}=1' -- true '{a}'
 layout --vary '{a}=1' -- ./missing '{a}'
 layout --vary '{a}=1' -- sh -c 'kill -KILL $$' '{a}'

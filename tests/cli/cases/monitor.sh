@@ -19,7 +19,6 @@ sed -E 's/^[0-9T:.Z-]{20,}/TIME/' log.csv
 monitor lost --count 3 --csv small.csv --rotate 100 > rotated.txt; ls small.csv*
 monitor eight --count 2 --textfile metrics.prom | tail -n 1
 grep -v 'gpu="[1-6]"' metrics.prom
-command -v promtool > checked.txt && promtool check metrics < metrics.prom
 # a disk that is full, a closed pipe
 monitor growth --count 3 --csv /dev/full | tail -n 1
 monitor growth --count 3 --textfile none/there.prom | tail -n 1
@@ -36,7 +35,7 @@ FAKE_NVML=growth ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/clock.so 
 # a log of a watch is an input of diagnose
 monitor eight --count 30 --csv eight.csv > out8.txt
 "$CUFRAG" diagnose eight.csv | head -n 4
-# pipes that nobody writes or reads stop no watch: where a process's page is awaited, and as a log
+# pipes without writer or reader stop no watch: where a process's page is awaited, and as a log
 sleep 60 & held=$!; rm -f /dev/shm/cufrag-$held; mkfifo /dev/shm/cufrag-$held log.fifo
 export FAKE_PID=$held; FAKE_NVML=self timeout -s KILL 20 "$CUFRAG" monitor --interval 20ms --count 2 > out.txt; echo "exit $?"; wc -l < out.txt
 rm /dev/shm/cufrag-$held; kill $held

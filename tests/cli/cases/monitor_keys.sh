@@ -131,7 +131,7 @@ if os.getuid() == 0:  # as somebody else, who must be able to read the library
             t.type("\tK")
             check("another user's", t.wait_for("pid %d belongs to root: only its owner can end it" % os.getpid()))
         else:
-            check("another user's", True)  # nobody may not even start it here
+            check("another user's", True)  # the user nobody may not even start it here
         t.close()
 else:
     check("another user's", True)

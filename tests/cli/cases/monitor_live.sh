@@ -24,7 +24,7 @@ sed -nE "s/pid=\"$pid\"/pid=\"PID\"/; s/user=\"[^\"]*\"/user=\"USER\"/; /^cufrag
 touch stop
 wait $pid
 ls /dev/shm | grep -c "cufrag-$pid$"
-# a page that somebody else made, or that is none, is not believed
+# another user's page, or a file that is not a page, is rejected
 sleep 60 & FAKE_PID=$!
 head -c 500 /dev/zero > "/dev/shm/cufrag-$FAKE_PID"
 "$CUFRAG" monitor --count 1 | grep -c holds

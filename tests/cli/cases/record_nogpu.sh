@@ -16,7 +16,7 @@ END
 "$CUFRAG" verify run.cft | tail -1
 "$CUFRAG" fit run.cft --policy pytorch --json fit.json > /dev/null
 "$CUFRAG" replay run.cft --policy pytorch > /dev/null
-# a second run asks for more: how much hangs on values
+# a second run asks for more: how much depends on values
 cat > program2 << 'END'
 case $CUFRAG_NOGPU_VALUES in random) t=gnn.default ;; *) t=seeddemo.default ;; esac
 cp "$TRACES/$t.cft" "$CUFRAG_RECORD/17.pickle"

@@ -31,7 +31,7 @@ fi
 TMPDIR=$PWD/tmp "$CUFRAG" record --by preload -o folder.cft -- ./odd plain 2> out.txt; echo "exit $?"
 "$CUFRAG" info tmp/cufrag-*.cft | grep '  events'
 sed 's/cufrag-[A-Za-z0-9]*.cft/cufrag-XXXXXX.cft/; s|/[^ ]*/tmp/|TMP/|' out.txt
-# a program that is none, or has no CUDA
+# not a program, or one without CUDA
 for program in ./nothing ./mine.txt /; do "$CUFRAG" record -- "$program"; echo "exit $?"; done
 "$CUFRAG" record ./odd plain; echo "exit $?"
 "$CUFRAG" record --; echo "exit $?"

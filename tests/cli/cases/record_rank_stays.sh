@@ -1,4 +1,4 @@
-# One rank fails, the other ignores that it is told to end: it is ended all the same, within half a minute.
+# One rank fails, the other ignores SIGTERM: it is killed, within half a minute.
 cat >program <<'PROGRAM'
 [ "$RANK" = 0 ] && trap '' TERM && touch stays && exec sleep 300
 until [ -e stays ]; do sleep 0.02; done

@@ -35,7 +35,7 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
     send([os.killpg], number)
 send([os.kill, os.killpg], signal.SIGTERM)  # as timeout does
 END
-# nobody reads what is said: the recording is written all the same
+# standard output has no reader: the recording is still written
 "$CUFRAG" record --no-gpu -o unread.cft -- sh -c 'cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"; echo cudaNeverHeardOf > "$CUFRAG_NOGPU_CALLS"; sleep 0.3' 2>&1 | true
 # a program without its files says so
 cp "$CUFRAG" alone

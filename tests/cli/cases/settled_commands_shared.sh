@@ -19,7 +19,7 @@ of = [load("i.json")["devices"][0]["recording"]] + [load(n)["recordings"][0]["re
 print(all(r == of[0] for r in of), of[0])
 print([(x["refused_count"], x["completed"]) for x in load("t.json")["tried"]], load("t.json")["baseline"]["refused_count"])
 EOF
-# a recording that no limit explains is told by what differs, and nothing is called recorded
+# a recording that no limit explains: its differences are shown, and no row is called recorded
 V=$SHARED/torch/varlen.split128.pickle.xz
 "$CUFRAG" info "$V" | grep -E '^checked'
 "$CUFRAG" tune "$V" --budget 2 | grep -E '^# rec'

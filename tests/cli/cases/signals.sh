@@ -1,5 +1,5 @@
 # every command that writes files, ended by a signal at any of its steps, or by a limit on the length of
-# files: what is there is complete, nothing is left aside, here and where temporary files go
+# files: existing files are complete, no temporary file is left, here and where temporary files go
 # needs: cc python3 gnuplot
 D=$ROOT/tests/cli/data
 mkdir lib

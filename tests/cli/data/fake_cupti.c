@@ -66,7 +66,7 @@ int cuptiEnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t 
 {
 	(void)subscriber;
 	if (domain_of(id) != domain || !strcmp(names[id], "cuLaunchKernel"))
-		abort(); /* nobody asked for it */
+		abort(); /* not requested */
 	enabled[id] = (int)enable;
 	return 0;
 }

@@ -38,7 +38,7 @@ def pair(base, size, time):
 
 
 def shared_name():
-    """Frames that share one long name: each is worth a hash of it, if nobody remembers."""
+    """Frames that share one long name: without a cache, each costs a hash of it."""
     name = "n" * 65536
     frames = [{"name": name, "filename": name, "line": i} for i in range(200000)]
     first = pair(0x7F0000000000, 2 * MIB, 1000)

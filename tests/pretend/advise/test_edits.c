@@ -222,7 +222,7 @@ TEST(phases_and_blocks)
 				    s.lives[i].back <= s.lives[i].died);
 }
 
-/* Without stacks nothing is said of blocks and losses; what the marks say is said. */
+/* Without stacks, only the marks are evaluated: no blocks, no losses. */
 TEST(without_stacks)
 {
 	FRAG_AUTO(close_rig) struct rig r = { 0 };
@@ -280,7 +280,7 @@ TEST(nothing_to_say)
 	close_rig(&r);
 }
 
-/* Any order of anything: no crash, no saving that is none. */
+/* Any order of anything: no crash, no false saving. */
 TEST(hostile)
 {
 	struct rig r;

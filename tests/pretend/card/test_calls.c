@@ -121,7 +121,7 @@ __attribute__((no_sanitize("undefined"))) static int call_entry(struct calls *c,
 
 #define N(i) number(c, w[i])
 
-/* What a question of one number is answered with. False: it is none. */
+/* The answer to a query for one number. False: not such a query. */
 static bool asks(struct calls *c, char **w, uint64_t *value)
 {
 	const char *const memory[] = { "left", "total", "used" };

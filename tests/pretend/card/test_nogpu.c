@@ -60,7 +60,7 @@ TEST(small_copies_are_real_and_large_ones_leave_zeros)
 	frag_nogpu_cudaMemcpy(back, p, sizeof(back), 2);
 	assert_int_equal(back[3000], 0);
 	frag_nogpu_cudaFree(p);
-	/* what lies there next begins with zeros */
+	/* reused memory begins with zeros */
 	OK(cudaMalloc(&p, sizeof(host)));
 	frag_nogpu_cudaMemcpy(back, p, 16, 2);
 	assert_int_equal(back[0], 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that talk: messages between processes, what collectives make of them, and who waits for whom. */
+/* Communicating ranks: messages between processes, results of collectives, deadlocks. */
 #include "test.h"
 
 #include <fcntl.h>
@@ -335,7 +335,7 @@ TEST_WITH(collectives_bring_what_the_others_computed, begin, NULL)
 	with_rank_1(collect);
 }
 
-/* Both receive first, as a real card allows: nobody waits before somebody looks. */
+/* Both receive first, as a real card allows: waits are lazy. */
 static void cross(void *comm, int me)
 {
 	int64_t got = -1, given = 7 + me, again = 70 + me, got_again = -1;
@@ -379,7 +379,7 @@ TEST_WITH(messages_of_a_group_arrive_in_their_order, begin, NULL)
 	with_rank_1(in_groups);
 }
 
-/* NCCL connects sends apart from collectives: one that nobody has received yet does not take a collective's place. */
+/* NCCL connects sends apart from collectives: a pending one does not take a collective's place. */
 static void send_before(void *comm, int me)
 {
 	int64_t given = 7 + me, got = -1, own = me + 1, sum = -1;

@@ -81,6 +81,6 @@ TEST(refusals)
 	assert_true(is_fragmentation(600 << 20, 100 << 20, 900 << 20, 1000 << 20));
 	assert_false(is_fragmentation(895 << 20, 104 << 20, 920 << 20, 1000 << 20));
 	assert_false(is_fragmentation(950 << 20, 100 << 20, 950 << 20, 1000 << 20));
-	/* hardly, but what lies free would have held it */
+	/* hardly, but the free space would have held it */
 	assert_true(is_fragmentation(895 << 20, 104 << 20, 1000 << 20, 1000 << 20));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs at values nobody recorded: laws of sizes, requests matched, traces made. */
+/* Programs at values that were not recorded: laws of sizes, requests matched, traces made. */
 #include "test.h"
 
 #include "plan/scale/scale.h"

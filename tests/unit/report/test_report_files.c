@@ -2,7 +2,6 @@
 /* Files of a report: complete or absent, all of them or none. */
 #include "test.h"
 
-#include "report_rig.h"
 #include "sample_report.h"
 
 #include "base/outfile.h"
@@ -72,7 +71,7 @@ TEST(report_is_whole)
 	assert_int_equal(rig_count_files(dir), 3 * charts + 3);
 	assert_int_equal(stat(page, &st), 0);
 	assert_true(st.st_size > 50000);
-	/* once more over what is there */
+	/* once more over existing files */
 	assert_int_equal(frag_report_write(&s.report, dir, 0, 1, &test_err), 0);
 	assert_int_equal(rig_count_files(dir), 3 * charts + 3);
 }

@@ -5,7 +5,7 @@
 #include "trace/event_words.h"
 #include "trace/pages.h"
 
-/* From nothing to three times the size of a huge page and on: what was there stays. */
+/* From nothing to three times the size of a huge page and on: the contents stay. */
 TEST(test_growing)
 {
 	size_t count = 0;

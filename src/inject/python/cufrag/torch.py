@@ -204,7 +204,7 @@ def use_environment():
         use(os.environ["CUFRAG_RUN"], record=record, limit=os.environ.get("CUFRAG_RUN_LIMIT"),
             seed=int(os.environ.get("CUFRAG_RUN_SEED", "1")))
     except (RuntimeError, AttributeError) as error:
-        # nobody may believe that the policy was in use; AttributeError: a release that has other names
+        # fail loudly: the policy is not in use; AttributeError: other names in this release
         print("cufrag run: %s" % error, file=sys.stderr, flush=True)
         os._exit(4)
 

@@ -44,7 +44,7 @@ def large(torch, out):
 
 
 def only_variables(tensors):
-    """Nobody has them but variables of the program."""
+    """Only variables of the program hold them."""
     return all(r is tensors or isinstance(r, dict) and "__builtins__" in r for t in tensors for r in gc.get_referrers(t))
 
 
