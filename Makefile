@@ -7,6 +7,8 @@
 
 BUILD   ?= release
 CUDA    ?= auto
+PRETEND ?= 1
+export PRETEND
 WERROR  ?= 0
 V       ?= 0
 CC      ?= gcc
@@ -70,7 +72,7 @@ ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
 EXTERNAL_API := $(wildcard src/base/external_api.h)
 SHARED_CFLAGS := -fPIC -fvisibility=hidden -fno-semantic-interposition $(addprefix -include ,$(EXTERNAL_API))
 # as needed: libarchive is opened when a compressed file is (src/trace/input/archive_lib.c)
-ALL_LDFLAGS := -rdynamic -Wl,--as-needed $(LDFLAGS_$(BUILD)) $(LDFLAGS)
+ALL_LDFLAGS := -rdynamic -Wl,--as-needed -Wl,--compress-debug-sections=zlib $(LDFLAGS_$(BUILD)) $(LDFLAGS)
 LDLIBS   := $(PKG_LD) -lm -lpthread -ldl -lrt
 # OLD_GLIBC=1 links the same objects for glibc 2.28 and newer, with the other libraries inside, into a folder of their own
 OUT      := $(B)
@@ -111,15 +113,16 @@ endif
 
 # ---- sources: what is in the folders is built ---------------------------------
 # Two levels deep; a new folder is part of the library, unless it is one of these.
-LIB_DIRS   := $(filter-out cli include inject,$(notdir $(patsubst %/,%,$(sort $(wildcard src/*/))))) inject/live
+LIB_DIRS   := $(filter-out cli include inject $(if $(filter 0,$(PRETEND)),pretend),$(notdir $(patsubst %/,%,$(sort $(wildcard src/*/))))) inject/live
 # what starts programs, or is started with them, is no part of the library
-NOT_LIB    := $(wildcard src/fleet/ranks_mpi.c src/pretend/start/*.c src/pretend/cli/*.c src/pretend/files/*.c)
+NOT_LIB    := $(wildcard src/fleet/ranks_mpi.c src/pretend/pretend_absent.c src/pretend/start/*.c src/pretend/cli/*.c src/pretend/files/*.c)
+PRETEND_CLI := $(if $(filter 0,$(PRETEND)),src/pretend/pretend_absent.c,src/pretend/start/*.c src/pretend/cli/*.c)
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
 LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c $(NOT_LIB),\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))
 POLICY_SRC := $(sort $(wildcard policies/*.c))
 COMMON_SRC := $(sort $(wildcard policies/*/*.c))
-CLI_SRC    := $(sort $(wildcard src/cli/*.c src/cli/*/*.c src/inject/launch/*.c src/pretend/start/*.c src/pretend/cli/*.c)) src/main.c
+CLI_SRC    := $(sort $(wildcard src/cli/*.c src/cli/*/*.c src/inject/launch/*.c $(PRETEND_CLI))) src/main.c
 KERNEL_SRC :=
 ifeq ($(HAVE_CUDA),1)
   # Machine code for the data-centre parts of the toolkit; every other card since the
@@ -139,9 +142,9 @@ endif
 
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(if $(wildcard src/view/script),$(B)/obj/src/view/view_data.o)
-CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(OUT)/inside_files_data.o
+CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC))
 LAB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard scripts/lab/*.c)))
-UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/pretend/*/test_*.c tests/policies/test_*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c $(if $(filter 0,$(PRETEND)),,tests/pretend/*/test_*.c) tests/policies/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
 GPU_SRC  := $(sort $(wildcard tests/gpu/test_*.c))
@@ -167,7 +170,8 @@ PLAIN    ?= build/release
 PLAIN_CC ?= $(if $(shell command -v gcc),gcc,$(CC))
 SO       := $(if $(filter asan tsan cov fuzz,$(BUILD)),$(PLAIN),$(OUT))
 LIVE_SO  := $(if $(wildcard src/inject/live/*.c),$(SO)/libcufrag_torch.so)
-SHARED_LIBS := $(SO)/libcufrag_nogpu.so $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(SO)/libcufrag_files.so $(LIVE_SO)
+PRETEND_LIBS := $(if $(filter 0,$(PRETEND)),,$(SO)/libcufrag_nogpu.so $(SO)/libcufrag_files.so)
+SHARED_LIBS := $(PRETEND_LIBS) $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(LIVE_SO)
 
 .PHONY: all
 all: $(B)/cufrag $(LIVE_SO) $(MPI_MODULE)
@@ -187,13 +191,14 @@ $(GEN)/$(1): FORCE | $(GEN)
 endef
 $(eval $(call registry,policy_list.inc,$(POLICY_SRC)))
 $(eval $(call registry,reader_list.inc,$(wildcard src/trace/readers/read_*.c),read_))
-$(eval $(call registry,cmd_list.inc,$(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c src/pretend/cli/cmd_*.c),cmd_))
+$(eval $(call registry,cmd_list.inc,$(filter %.c,$(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c) $(filter src/pretend/cli/cmd_%,$(CLI_SRC))),cmd_))
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
-$(eval $(call registry,way_list.inc,$(wildcard src/*/*/way_*.c),way_))
+WAY_SRC := $(foreach f,$(CLI_SRC),$(if $(filter way_%,$(notdir $(f))),$(f)))
+$(eval $(call registry,way_list.inc,$(WAY_SRC),way_))
 $(eval $(call registry,preset_list.inc,$(wildcard src/pretend/layout/preset_*.c),preset_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc inside_file_list.inc cost_list.inc card_list.inc monitor_page.inc)
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc cost_list.inc card_list.inc monitor_page.inc)
 
 # a page as C: a string for each of its lines
 $(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)
@@ -228,6 +233,7 @@ $(B)/version: FORCE | $(GEN)
 $(B)/lib_objects: FORCE | $(GEN)
 	$(call renew,echo $(LIB_OBJ))
 $(OUT)/cli_objects: FORCE | $(GEN)
+	$(Q)mkdir -p $(@D)
 	$(call renew,echo $(CLI_OBJ))
 $(B)/test_flags: FORCE | $(GEN)
 	$(call renew,echo $(call quoted,$(SHARED_TRACES)) $(SUPPORT_OBJ))
@@ -250,18 +256,24 @@ $(B)/libcufrag.a: $(LIB_OBJ) $(B)/lib_objects
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 
-$(OUT)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(OUT)/cli_objects $(OUT)/link_flags $(STUBS)
+$(OUT)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(OUT)/cli_objects $(OUT)/link_flags $(STUBS) | $(OUT)/share/cufrag/inject/key
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OLD_LD) -o $@ $(CLI_OBJ) $(B)/libcufrag.a $(LDLIBS)
 
 $(B)/glibc-2.28/stubs/libc.so: $(sort $(wildcard scripts/build/old_glibc*))
 	$(Q)scripts/build/old_glibc.sh $(@D) '$(CC)'
 
-# The files that `record` and `run` put beside or into other programs: shared libraries and Python. All of them are
-# inside the program (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes them into the
-# user's cache.
-INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/pretend/python/*.py src/pretend/values/*.cpp) $(wildcard src/pretend/python/*.csv) $(wildcard src/pretend/bin/*)) \
-	$(sort $(wildcard src/inject/python/cufrag/*.py src/pretend/python/cufrag_changes/*.py))
+# What enters other programs: shared libraries, Python, tables. It lies in share/cufrag/inject beside the program, and is installed
+# so. Its file `key` has a hash of all: what is made on a machine from these files is kept for it.
+INJECT       := $(OUT)/share/cufrag/inject
+INJECT_TOP   := $(SHARED_LIBS) scripts/record_torch.py $(sort $(wildcard src/inject/python/*.py))
+INJECT_DIRS  := src/inject/python/cufrag
+ifneq ($(PRETEND),0)
+INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.csv src/pretend/values/*.cpp))
+INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/bin
+endif
+INJECT_TOP   := $(filter-out %/setup.py,$(INJECT_TOP))
+INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi)))
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs
@@ -274,9 +286,9 @@ objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
 RECORD_OBJ := $(call objects_of,src/inject/record/*.c)
 START_OBJ  := $(call objects_of,src/inject/start/*.c)
 READ_OBJ   := $(call objects_of,src/pretend/files/*.c)
-link_shared = $(Q)$(CC) $(OLD_LD) -shared -Wl,-soname,$(@F) -Wl,-z,defs
+link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) -Wl,-soname,$(@F) -Wl,-z,defs
 # the pretended card, with the simulated device behind it
-$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c) $(B)/libcufrag.a
+$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 # the recorder
@@ -286,21 +298,26 @@ $(OUT)/libcufrag_record.so: $(RECORD_OBJ) $(B)/libcufrag.a
 $(OUT)/libcufrag_start.so: $(START_OBJ)
 	$(call say,LD,$@)
 	$(link_shared) -o $@ $^
+# it stands for calls, as stat, that the libraries for an old glibc define, too
 $(OUT)/libcufrag_files.so: $(READ_OBJ)
 	$(call say,LD,$@)
-	$(link_shared) -o $@ $^ -ldl
+	$(link_shared) $(if $(OLD_LD),-Wl$(comma)-z$(comma)muldefs) -o $@ $^ -ldl
 # the policies as PyTorch's allocator
 $(OUT)/libcufrag_torch.so: $(call objects_of,src/inject/live/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
-	$(link_shared) -Wl,--strip-debug -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm -lrt
+	$(link_shared) -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm -lrt
 endif
-$(GEN)/inside_file_list.inc: FORCE | $(GEN)
-	$(call renew,i=0; for f in $(foreach f,$(INSIDE_FILES),$(if $(findstring /python/cufrag,$(dir $f)),$(notdir $(patsubst %/,%,$(dir $f)))/,$(if $(filter %/bin/,$(dir $f)),bin/))$(notdir $f)); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
-$(OUT)/inside_files_data.o: $(INSIDE_FILES) $(GEN)/inside_file_list.inc Makefile
-	$(Q)i=0; { echo '	.section .rodata'; for f in $(INSIDE_FILES); do \
-		printf '	.global frag_inside_file_%s, frag_inside_file_%s_end\nfrag_inside_file_%s:\n	.incbin "%s"\nfrag_inside_file_%s_end:\n	.byte 0\n' $$i $$i $$i $$f $$i; i=$$((i+1)); done; \
-		echo '	.section .note.GNU-stack,"",%progbits'; } > $(OUT)/inside_files_data.S
-	$(Q)$(CC) -c -o $@ $(OUT)/inside_files_data.S
+$(OUT)/inject_files: FORCE | $(GEN)
+	$(Q)mkdir -p $(@D)
+	$(call renew,echo $(INJECT_FILES))
+# beside, then renamed: a program that runs has all of the old or all of the new
+$(INJECT)/key: $(INJECT_FILES) $(OUT)/inject_files
+	$(call say,SHARE,$(@D))
+	$(Q)rm -rf $(@D).new $(@D).old && mkdir -p $(@D).new
+	$(Q)cp $(INJECT_TOP) $(@D).new
+	$(Q)$(foreach d,$(INJECT_DIRS),mkdir $(@D).new/$(notdir $(d)) && cp $(filter $(d)/%,$(INJECT_FILES)) $(@D).new/$(notdir $(d)) &&) :
+	$(Q)cd $(@D).new && find . -type f ! -name key | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16 > key
+	$(Q)if [ -d $(@D) ]; then mv $(@D) $(@D).old; fi; mv $(@D).new $(@D) && rm -rf $(@D).old
 
 # Script and style of pages that one can move in, and the sum by which a page lets the script run.
 VIEW_SCRIPT := $(patsubst %,src/view/script/%.js,begin numbers read lanes pens page timeline map flame draw hands save end)
@@ -564,6 +581,9 @@ install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
 	install -d "$(BIN)" "$(LIB)/pkgconfig" "$(INC)/frag/metrics" "$(DATA)/plot" "$(DOCS)/docs/img" "$(DOCS)/docs/grafana" "$(SHARE)/man/man1" \
 		"$(SHARE)/bash-completion/completions" "$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 $(B)/cufrag "$(BIN)/cufrag"
+	strip --strip-debug "$(BIN)/cufrag"
+	rm -rf "$(DATA)/inject" && cp -r $(B)/share/cufrag/inject "$(DATA)" && rm -rf "$(DATA)"/inject/__pycache__ "$(DATA)"/inject/*/__pycache__
+	chmod -R u=rwX,go=rX "$(DATA)/inject"
 	install -m 755 scripts/record_torch.py "$(BIN)/cufrag-record-torch"
 	install -m 644 $(B)/libcufrag.a "$(LIB)"
 ifneq ($(LIVE_SO),)
@@ -627,6 +647,7 @@ help:
 	@echo
 	@echo 'variables:'
 	@echo '  BUILD=$(BUILD)    release, debug, asan, tsan, cov or fuzz; each has its own folder in build/'
+	@echo '  PRETEND=$(PRETEND)       0: without the pretended card: no --no-gpu, layout, advise'
 	@echo '  CUDA=$(CUDA)        auto, 0, or 1 (fail without a toolkit); CUDA_HOME or NVCC name the toolkit'
 	@echo '  DEVICE=$(DEVICE)       for demo: sim, or cuda[:N]'
 	@echo '  WERROR=$(WERROR) V=$(V)      1: warnings are errors; 1: show the commands'

@@ -177,6 +177,9 @@ int gl_stitch_take(struct gl *g, struct gl_stitch *s, uint32_t pages, struct fra
 void gl_stitch_free(struct gl *g, struct gl_stitch *s);
 /* Unmaps an inactive stitch and forgets it. On an error it is dead. */
 int gl_stitch_drop(struct gl *g, struct gl_stitch *s, struct frag_err *err);
+void gl_stitch_state(struct gl *g, struct gl_stitch *s, enum gl_stitch_state state);
+void gl_link_extents(struct gl_stitch *s);
+bool gl_stitch_is_free(const struct gl_stitch *s);
 /* Drops inactive stitches, oldest first: of round 0 broken ones only, up to 4 * need;
  * of round 1 up to 16 * need, then all free ones; of round 2 everything. */
 int gl_collect(struct gl *g, unsigned round, uint64_t need, struct frag_err *err);

@@ -6,15 +6,6 @@
 
 #include <stdlib.h>
 
-int gl_room(struct gl *g, size_t more)
-{
-	size_t n =
-		g->small.pieces_count + frag_slab_live(&g->pieces) + g->stitches_count + more + 4;
-
-	return frag_bset_nodes_room(&g->nodes, n) ?: frag_heap_reserve(&g->small, 2) ?:
-	       frag_slab_reserve(&g->pieces, more);
-}
-
 /* ---- pieces ------------------------------------------------------------------------------- */
 
 static void mark_start(struct gl_seg *seg, struct gl_piece *p)
@@ -30,32 +21,6 @@ static void clear_start(struct gl_seg *seg, const struct gl_piece *p)
 	uint32_t i = gl_page_of(p);
 
 	seg->starts[i / 64] &= ~(1ull << (i % 64));
-}
-
-struct gl_piece *gl_piece_at(const struct gl_seg *seg, uint32_t page)
-{
-	uint32_t w = page / 64;
-	uint64_t bits = seg->starts[w] & (~0ull >> (63 - page % 64));
-
-	while (!bits)
-		bits = seg->starts[--w];
-	return seg->at[w * 64 + 63u - (uint32_t)__builtin_clzll(bits)];
-}
-
-void gl_free_insert(struct gl *g, struct gl_piece *p)
-{
-	struct gl_stream *t = &g->streams[p->seg->stream];
-
-	frag_bset_insert(&t->large, p->bytes, p->addr, p);
-	t->large_bytes += p->bytes;
-}
-
-void gl_free_erase(struct gl *g, struct gl_piece *p)
-{
-	struct gl_stream *t = &g->streams[p->seg->stream];
-
-	frag_bset_erase(&t->large, p->bytes, p->addr);
-	t->large_bytes -= p->bytes;
 }
 
 struct gl_piece *gl_split(struct gl *g, struct gl_piece *p, uint64_t bytes)
@@ -85,17 +50,6 @@ static void join(struct gl *g, struct gl_piece *p)
 	if (q->event.number > p->event.number)
 		p->event = q->event;
 	frag_slab_free(&g->pieces, q);
-}
-
-void gl_busy(struct gl *g, struct gl_seg *seg, int change)
-{
-	uint32_t before = seg->busy;
-
-	seg->busy += (uint32_t)change;
-	if (!before && seg->busy)
-		g->idle_bytes -= seg->bytes;
-	if (before && !seg->busy)
-		g->idle_bytes += seg->bytes;
 }
 
 void gl_use(struct gl *g, struct gl_piece *p, struct gl_stitch *owner)

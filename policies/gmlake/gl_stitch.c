@@ -2,90 +2,6 @@
 /* Stitched blocks of `gmlake`, see gl.h. */
 #include "gl.h"
 
-/* ---- what the state of pages says about stitches ------------------------------------------ */
-
-static bool is_free(const struct gl_stitch *s)
-{
-	return s->state == GL_INACTIVE && s->free_pages == s->pages;
-}
-
-static void count_pages(struct gl *g, struct gl_stitch *s, uint32_t pages, int sign)
-{
-	struct frag_bset *set = &g->streams[s->stream].stitches;
-	bool before = is_free(s);
-
-	s->free_pages += (uint32_t)(sign * (int)pages);
-	if (before && !is_free(s))
-		frag_bset_erase(set, s->bytes, s->addr);
-	else if (!before && is_free(s))
-		frag_bset_insert(set, s->bytes, s->addr, s);
-}
-
-void gl_toggle(struct gl *g, struct gl_seg *seg, uint32_t from, uint32_t count, int sign)
-{
-	uint32_t to = from + count;
-	struct gl_extent *e;
-
-	for (e = seg->extents; e; e = e->next) {
-		uint32_t lo = FRAG_MAX(from, e->from), hi = FRAG_MIN(to, e->from + e->count);
-
-		if (lo < hi)
-			count_pages(g, e->stitch, hi - lo, sign);
-	}
-}
-
-static void set_state(struct gl *g, struct gl_stitch *s, enum gl_stitch_state state)
-{
-	struct frag_bset *set = &g->streams[s->stream].stitches;
-	bool before = is_free(s);
-
-	s->state = state;
-	if (before && !is_free(s))
-		frag_bset_erase(set, s->bytes, s->addr);
-	else if (!before && is_free(s))
-		frag_bset_insert(set, s->bytes, s->addr, s);
-}
-
-/* ---- lists -------------------------------------------------------------------------------- */
-
-static void link_extents(struct gl_stitch *s)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->extents_count; i++) {
-		struct gl_extent *e = &s->extents[i];
-
-		e->stitch = s;
-		FRAG_LINK_FIRST(e->seg->extents, e);
-	}
-}
-
-static void unlink_extents(struct gl_stitch *s)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->extents_count; i++)
-		FRAG_UNLINK(s->extents[i].seg->extents, &s->extents[i]);
-}
-
-/* ---- dropping ----------------------------------------------------------------------------- */
-
-int gl_stitch_drop(struct gl *g, struct gl_stitch *s, struct frag_err *err)
-{
-	set_state(g, s, GL_DEAD);
-	if (s->mapped)
-		FRAG_TRY(frag_dev_unmap(g->env.dev, s->addr, s->mapped * GL_PAGE, err));
-	s->mapped = 0;
-	if (s->addr)
-		FRAG_TRY(frag_dev_unreserve(g->env.dev, s->addr, s->bytes, err));
-	unlink_extents(s);
-	FRAG_QUEUE_REMOVE(&g->streams[s->stream], s);
-	g->stitches_count--;
-	g->stitched_bytes -= s->bytes;
-	frag_host_free(s);
-	return 0;
-}
-
 static int is_done(struct gl *g, const struct gl_stitch *s, bool *done, struct frag_err *err)
 {
 	*done = true;
@@ -103,7 +19,7 @@ static int collect_stream(struct gl *g, struct gl_stream *t, bool free_ones, uin
 
 	for (s = t->oldest; s; s = newer) {
 		newer = s->newer;
-		if (is_free(s) != free_ones)
+		if (gl_stitch_is_free(s) != free_ones)
 			continue;
 		FRAG_TRY(is_done(g, s, &done, err));
 		if (!done)
@@ -236,7 +152,7 @@ static int introduce(struct gl *g, struct gl_stitch *s, bool *known, struct frag
 {
 	int rc = map_all(g, s, err), undone;
 
-	link_extents(s);
+	gl_link_extents(s);
 	FRAG_QUEUE_ADD(&g->streams[s->stream], s);
 	g->stitches_count++;
 	g->stitched_bytes += s->bytes;
@@ -245,7 +161,7 @@ static int introduce(struct gl *g, struct gl_stitch *s, bool *known, struct frag
 		undone = gl_stitch_drop(g, s, rc == FRAG_OOM ? err : NULL);
 		return rc == FRAG_OOM ? undone : rc;
 	}
-	set_state(g, s, GL_INACTIVE);
+	gl_stitch_state(g, s, GL_INACTIVE);
 	g->made_stitches++;
 	return 0;
 }
@@ -346,7 +262,7 @@ int gl_stitch_take(struct gl *g, struct gl_stitch *s, uint32_t pages, struct fra
 	uint32_t left = pages, i;
 
 	FRAG_CHECK_ALLOC(!gl_room(g, 2 * s->extents_count), "pieces of gmlake", err);
-	set_state(g, s, GL_LIVE);
+	gl_stitch_state(g, s, GL_LIVE);
 	FRAG_QUEUE_REMOVE(&g->streams[s->stream], s);
 	s->used_pages = pages;
 	for (i = 0; i < s->extents_count; i++) {
@@ -380,6 +296,6 @@ void gl_stitch_free(struct gl *g, struct gl_stitch *s)
 		left -= n;
 	}
 	s->used_pages = 0;
-	set_state(g, s, GL_INACTIVE);
+	gl_stitch_state(g, s, GL_INACTIVE);
 	FRAG_QUEUE_ADD(&g->streams[s->stream], s);
 }

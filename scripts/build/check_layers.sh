@@ -4,6 +4,7 @@
 # docs/architecture.md: a folder, and the folders that it may include; and the picture of the house there against it.
 #	- a quoted include names a header beside the file, or one of a folder that is allowed
 #	- a command (src/cli/cmd_NAME.c, NAME_*.c, NAME/) includes no header of another command
+#	- outside of src/pretend, its one header pretend.h is included and no other
 #	- headers in src/include/frag include <frag/…> and the C library only (and metrics.def)
 #	- CUDA and NVML headers appear in src/device/cuda/ and kernels/ only
 #	- no circle between files or folders but those in docs/architecture.md (check_circles.py)
@@ -18,7 +19,11 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 			if (heading == "The house" && line ~ /^    /) picture[++rows] = line
 			if (heading != "Layers" || line !~ /^    [a-z]/) continue
 			n = split(line, part, " ")
-			for (i = 1; i <= n; i++) allowed[part[1], part[i]] = 1
+			for (i = 1; i <= n; i++) {
+				allowed[part[1], part[i]] = 1
+				if (part[i] ~ /^pretend\// && part[1] !~ /^pretend/)
+					complain_picture(part[1] " may include pretend.h only, not " part[i])
+			}
 			known[part[1]] = 1
 		}
 	}
@@ -39,7 +44,7 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 			if (!(k in row) && k !~ /^inject|^pretend|^kernels$|^main|\//) complain_picture(k " is missing")
 		for (pair in allowed) {
 			split(pair, part, SUBSEP)
-			if (part[1] != part[2] && part[1] in row && part[2] in row && row[part[1]] >= row[part[2]])
+			if (part[1] != part[2] && part[1] != "pretend" && part[1] in row && part[2] in row && row[part[1]] >= row[part[2]])
 				complain_picture(part[1] " is not above " part[2] ", which it may include")
 		}
 	}
@@ -62,6 +67,7 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		split(path, part, "/")
 		if (part[1] != "src")
 			return part[1]
+		if (part[2] == "pretend" && part[3] ~ /\./) return part[2]
 		if (part[2] ~ /^(inject|pretend)$/ || path ~ /^src\/trace\/writers\//) return part[2] "/" part[3]
 		return part[2]
 	}

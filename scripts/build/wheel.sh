@@ -23,7 +23,9 @@ cp src/inject/python/{pyproject.toml,setup.py,README.md} "$work/"
 cp src/inject/python/cufrag/{*.py,py.typed} "$work/cufrag/"
 cp scripts/plot/*.gp "$work/cufrag/share/cufrag/plot/"
 cp LICENSE "$work/cufrag/licenses/cufrag"
-cp "$programs"/{cufrag,libcufrag_torch.so,libcufrag_record.so} "$work/cufrag/"
+cp "$programs/cufrag" "$work/cufrag/"
+cp -r "$programs/share/cufrag/inject" "$work/cufrag/share/cufrag/"
+rm -rf "$work"/cufrag/share/cufrag/inject/{,*/}__pycache__
 strip --strip-debug "$work/cufrag/cufrag"
 for library in jansson sqlite3 xxhash zstd; do
 	package=$(dpkg -S "*/lib$library.a" 2> /dev/null | sed -n 's/^\([^:]*\):.*/\1/p' | head -n 1)

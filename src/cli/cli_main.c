@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The program: which commands there are (make writes gen/cmd_list.inc from
- * src/cli/cmd_NAME.c), and a command from its command line to its exit status.
- */
+/* The program: a command from its command line to its exit status. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -18,44 +15,9 @@
 
 #include "base/clean.h"
 #include "common.h"
-#include "pretend/start/held.h"
+#include "pretend/pretend.h"
 #include "outputs.h"
 #include "recordings.h"
-
-#define FRAG_ENTRY(name) extern const struct frag_cmd frag_cmd_##name;
-#include "cmd_list.inc"
-#undef FRAG_ENTRY
-
-static const struct frag_cmd *const commands[] = {
-#define FRAG_ENTRY(name) &frag_cmd_##name,
-#include "cmd_list.inc"
-#undef FRAG_ENTRY
-	NULL
-};
-
-const struct frag_cmd *const *frag_commands(void)
-{
-	return commands;
-}
-
-const struct frag_cmd *frag_commands_find(const char *name)
-{
-	for (size_t i = 0; commands[i]; i++)
-		if (!strcmp(commands[i]->name, name))
-			return commands[i];
-	return NULL;
-}
-
-int frag_commands_fail_unknown(const char *name, struct frag_err *err)
-{
-	const char *names[FRAG_ARRAY_LEN(commands)];
-	size_t n = 0;
-
-	for (; commands[n]; n++)
-		names[n] = commands[n]->name;
-	names[n] = NULL;
-	return frag_fail_unknown(err, "unknown command", name, names, " (cufrag --help)");
-}
 
 /* What one replay gives back the next one takes: the kernel would have to clear it in between. */
 static void keep_memory(void)
@@ -258,7 +220,7 @@ static int run_other(int argc, char **argv)
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
 		return run_command(frag_commands_find("help"), 1, (char *[]){ help, NULL });
 	if (word[0] != '-' && !access(word, F_OK)) {
-		if (is_script(word))
+		if (frag_pretend_rows->name && is_script(word))
 			return run_script(argc, argv);
 		argv[0] = summary;
 		return run_command(frag_commands_find(summary), argc, argv);

@@ -8,16 +8,12 @@
 
 #include "cli/launching.h"
 #include "cli/show_answer.h"
-#include "pretend/start/vary.h"
 #include "plan/fit/fit_cards.h"
 #include "plan/fit/fit_vary.h"
-#include "pretend/start/fit_classes.h"
 
 struct options {
 	struct frag_pretend pretend; /* first: its rows count from here */
 	struct frag_policy_texts policies;
-	const char *vary;
-	bool fresh;
 };
 
 static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
@@ -103,20 +99,19 @@ static int vary(const struct frag_cli *cli, const struct options *o, struct frag
 	char name[FRAG_VARY_NAME], card[40];
 	struct recording_of r = { cli, o, name };
 	struct frag_vary v = { .name = name, .record = record, .ctx = &r };
-	const char *range = frag_vary_name(o->vary, name);
+	const char *range = frag_vary_name(o->pretend.vary, name);
 
 	if (!range || !parse_range(range, &v))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "invalid range '%.60s': expected {NAME}=FIRST..LAST, as "
 				 "{batch}=1..64",
-				 o->vary);
+				 o->pretend.vary);
 	if (!cli->program || !o->pretend.no_gpu)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--vary records a program: give --no-gpu and -- PROGRAM");
 	FRAG_TRY(frag_vary_check(cli->program, name, err));
 	FRAG_TRY(frag_vary_search(&v, err));
-	FRAG_TRY(frag_vary_answer(&v, frag_vary_card(&cli->target.card, card, sizeof(card)), &a,
-				  err));
+	FRAG_TRY(frag_vary_answer(&v, frag_cli_card(cli, card, sizeof(card)), &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	return v.any ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
 }
@@ -129,12 +124,6 @@ static const struct frag_arg options[] = {
 			  "expandable_segments:True, max_split_size_mb:128, "
 			  "roundup_power2_divisions:8)"),
 	FRAG_CLI_POLICY(struct options, policies),
-	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct options, vary), .value = "{NAME}=A..B",
-	  .help = "with --no-gpu: find the greatest number in place of {NAME} with which the "
-		  "program completes on --gpu, by recording it several times" },
-	{ FRAG_ARG_FLAG, "fresh", FRAG_ARG_AT(struct options, fresh), .rare = true,
-	  .help = "with --no-gpu: record again, even if an earlier call recorded the same "
-		  "command with the same environment and files" },
 	{ 0 },
 };
 
@@ -143,8 +132,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	struct options *o = values;
 	FRAG_AUTO(frag_program_operand_release) struct frag_program_operand recorded = { 0 };
 
-	o->pretend.reuse = !o->fresh;
-	if (o->vary)
+	o->pretend.reuse = !o->pretend.fresh;
+	if (o->pretend.vary)
 		return vary(cli, o, err);
 	FRAG_TRY(frag_program_operand(cli, &o->pretend, &recorded, err));
 	return fit(cli, o, err);
@@ -180,6 +169,6 @@ const struct frag_cmd frag_cmd_fit = {
 		    "  cufrag fit rank*.pickle --policies 'recorded; tlsf' --json fit.json\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_fit_shape,
-	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows),
+	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_fit_rows, frag_pretend_rows),
 	.run = run,
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/show_answer.h"
-#include "plan/place/placing.h"
+#include "plan/placing.h"
 
 /* ---- values of options ----------------------------------------------------------- */
 

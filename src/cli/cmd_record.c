@@ -124,8 +124,7 @@ static int probe_output(const char *path, struct frag_err *err)
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
-	const struct frag_program program = frag_cli_program(cli, NULL);
-	struct frag_launch launch = frag_program_launch(&program);
+	struct frag_launch launch = frag_cli_launch(cli);
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	const struct frag_record_way *way = NULL;
 	const void *way_values = NULL;

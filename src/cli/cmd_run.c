@@ -3,19 +3,18 @@
 
 #include "cli/launching.h"
 
+struct options {
+	struct frag_pretend pretend; /* first: its rows count from here */
+	struct frag_launch_policy launch;
+};
+
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_TEXT, "policy", 'p', FRAG_ARG_AT(struct frag_launch_policy, policy),
+	{ FRAG_ARG_TEXT, "policy", 'p', FRAG_ARG_AT(struct options, launch.policy),
 	  .value = "POLICY", .def = "vmm",
 	  .help = "the policy to allocate with, as in the other commands" },
-	{ FRAG_ARG_TEXT, "record", FRAG_ARG_AT(struct frag_launch_policy, record), .value = "FILE",
+	{ FRAG_ARG_TEXT, "record", FRAG_ARG_AT(struct options, launch.record), .value = "FILE",
 	  .help = "also record all requests into a .cft; while the program runs, the folder "
 		  "FILE.parts holds one for each process" },
-	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct frag_launch_policy, no_gpu),
-	  .help = "run on a pretended card (--gpu); see cufrag record" },
-	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct frag_launch_policy, gpus), .value = "N",
-	  .min = 1, .max = 16,
-	  .help = "number of pretended cards (default: 1, or as many as a launcher starts "
-		  "processes)" },
 	{ 0 },
 };
 
@@ -28,13 +27,14 @@ static int check_policy(const char *text, struct frag_err *err)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	const struct frag_launch_policy *o = values;
-	const struct frag_program program = frag_cli_program(cli, NULL);
-	const struct frag_launch launch = frag_program_launch(&program);
+	struct options *o = values;
+	const struct frag_launch launch = frag_cli_launch(cli);
 	int status;
 
-	FRAG_TRY(check_policy(o->policy, err));
-	return frag_launch_with_policy(&launch, o, cli->program, &status, err) ?: status;
+	FRAG_TRY(check_policy(o->launch.policy, err));
+	o->launch.cards = o->pretend.no_gpu ? frag_pretend_cards : NULL;
+	o->launch.gpus = o->pretend.gpus;
+	return frag_launch_with_policy(&launch, &o->launch, cli->program, &status, err) ?: status;
 }
 
 const struct frag_cmd frag_cmd_run = {
@@ -52,6 +52,6 @@ const struct frag_cmd frag_cmd_run = {
 		    "train.py\n"
 		    "  cufrag run -- torchrun --nproc-per-node 4 train.py\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_COST,
-	FRAG_CMD_OPTIONS(struct frag_launch_policy, options),
+	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_run_rows),
 	.run = run,
 };

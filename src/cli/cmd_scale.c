@@ -5,7 +5,6 @@
 
 #include "cli/launching.h"
 #include "cli/show_answer.h"
-#include "pretend/start/vary.h"
 #include "plan/scale/prediction.h"
 
 struct list {
@@ -17,9 +16,8 @@ struct options {
 	struct frag_pretend pretend; /* first: its rows count from here */
 	struct frag_policy_texts policies;
 	struct list at, to;
-	const char *vary, *output;
+	const char *output;
 	unsigned most;
-	bool confirm;
 };
 
 static int set_list(void *field, const char *text, struct frag_err *err)
@@ -115,19 +113,19 @@ static int get_parts(struct frag_prediction *p, const struct recorder *r, char *
 	struct list at = { 0 };
 	const char *rest;
 
-	if (!cli->program != !o->vary || (cli->program && !o->pretend.no_gpu))
+	if (!cli->program != !o->pretend.vary || (cli->program && !o->pretend.no_gpu))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "a program is recorded with --no-gpu --vary '{batch}=2,4,8' -- "
 				 "PROGRAM, which has {batch} in it");
 	if (cli->program && (cli->operands_count || o->at.count))
 		return frag_fail(err, FRAG_EUSAGE, "give recordings or a program, not both");
-	if (o->vary) {
-		rest = frag_vary_name(o->vary, name);
+	if (o->pretend.vary) {
+		rest = frag_vary_name(o->pretend.vary, name);
 		if (!rest)
 			return frag_fail(err, FRAG_EUSAGE,
 					 "invalid value '%.60s' of --vary: expected {NAME}=N,N,…, "
 					 "as {batch}=2,4,8",
-					 o->vary);
+					 o->pretend.vary);
 		FRAG_TRY(frag_vary_check(cli->program, name, err));
 		FRAG_TRY(set_list(&at, rest, err));
 	}
@@ -135,7 +133,7 @@ static int get_parts(struct frag_prediction *p, const struct recorder *r, char *
 	    FRAG_MAX(at.count, cli->operands_count) > FRAG_SCALING_PARTS)
 		return frag_fail(err, FRAG_EUSAGE, "scale takes two to %u recordings",
 				 FRAG_SCALING_PARTS);
-	return o->vary ? record_parts(p, r, &at, err) : read_parts(p, cli, o, err);
+	return o->pretend.vary ? record_parts(p, r, &at, err) : read_parts(p, cli, o, err);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -171,13 +169,12 @@ static int scale(struct frag_prediction *p, struct frag_cli *cli, struct options
 	FRAG_TRY(get_parts(p, &r, name, err));
 	p->name = name;
 	FRAG_TRY(predict(p, o, err));
-	if (cli->program && o->confirm && p->largest_low[0] != UINT64_MAX)
+	if (cli->program && o->pretend.confirm && p->largest_low[0] != UINT64_MAX)
 		FRAG_TRY(frag_prediction_confirm(p, try_value, &r, err));
 	if (o->output)
 		FRAG_TRY(frag_prediction_write(p, o->to.n[0], o->output, err));
 	a.estimated = cli->estimated;
-	FRAG_TRY(frag_prediction_answer(p, frag_vary_card(&cli->target.card, card, sizeof(card)),
-					&a, err));
+	FRAG_TRY(frag_prediction_answer(p, frag_cli_card(cli, card, sizeof(card)), &a, err));
 	return frag_cli_show_answer(cli, &a, err);
 }
 
@@ -189,11 +186,6 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "to", AT(to), .set = set_list, .value = "N,N,…",
 	  .help = "values to predict (default: the largest, doubled until it is too much, four "
 		  "times at most, and the greatest that completes)" },
-	{ FRAG_ARG_TEXT, "vary", AT(vary), .value = "{NAME}=N,N,…",
-	  .help = "with --no-gpu: record the program with these numbers in place of {NAME}" },
-	{ FRAG_ARG_FLAG, "confirm", AT(confirm), .rare = true,
-	  .help = "with --no-gpu: record the program at the greatest value found and beside it, "
-		  "until that is the greatest" },
 	{ FRAG_ARG_UINT, "most", AT(most), .value = "N", .min = 1, .max = FRAG_SCALING_MAX,
 	  .def = "1048576", .rare = true, .help = "the greatest value to try" },
 	FRAG_CLI_POLICIES("policies", struct options, policies,
@@ -208,7 +200,7 @@ static const struct frag_arg options[] = {
 
 static void init(void *values)
 {
-	((struct options *)values)->confirm = true;
+	((struct options *)values)->pretend.confirm = true;
 }
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
@@ -242,7 +234,7 @@ const struct frag_cmd frag_cmd_scale = {
 		    "  cufrag scale --at 4,8 b4.cft b8.cft --to 24 -o b24.cft\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_scale_shape,
-	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows),
+	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_scale_rows, frag_pretend_rows),
 	.init = init,
 	.run = run,
 };

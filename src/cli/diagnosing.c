@@ -49,5 +49,6 @@ int frag_cli_diagnose(const struct frag_cli *cli, const char *policy, struct fra
 		FRAG_TRY(is_log ? check_log(path, out, err)
 				: check_recording(cli, policy, path, out, err));
 	}
+	frag_find_imbalance(out->devices, out->devices_count, out);
 	return frag_findings_answer(out, err);
 }

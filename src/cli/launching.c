@@ -21,6 +21,27 @@ struct frag_program frag_cli_program(const struct frag_cli *cli, const struct fr
 				      .ctx = (void *)(uintptr_t)cli };
 }
 
+struct frag_launch frag_cli_launch(const struct frag_cli *cli)
+{
+	return (struct frag_launch){ .target = cli->target,
+				     .gpu = cli->gpu_,
+				     .collect = frag_pretend_collect,
+				     .note = note,
+				     .ctx = (void *)(uintptr_t)cli };
+}
+
+const char *frag_cli_card(const struct frag_cli *cli, char *buf, size_t cap)
+{
+	const struct frag_sim_config *card = &cli->target.card;
+
+	if (!card->name)
+		return "h200";
+	if (strcmp(card->name, "sim") != 0)
+		return card->name;
+	snprintf(buf, cap, "a card of %s", FRAG_BYTES(card->total_bytes));
+	return buf;
+}
+
 static int make_file(struct frag_program_operand *out, struct frag_err *err)
 {
 	int reason = frag_scratch_folder(NULL, &out->folder);
@@ -45,10 +66,7 @@ int frag_program_operand(struct frag_cli *cli, const struct frag_pretend *o,
 		return frag_fail(err, FRAG_EUSAGE, "no trace and no program to record");
 	if (!cli->program)
 		return 0;
-	if (!o->no_gpu)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "a program is recorded here with --no-gpu; cufrag record has "
-				 "other ways");
+	FRAG_TRY(frag_program_check(o, err));
 	FRAG_TRY(frag_program_record(&program, &trace, &status, err));
 	if (status)
 		frag_cli_note(cli,

@@ -4,10 +4,13 @@
 #define FRAG_CLI_LAUNCHING_H
 
 #include "cli/common.h"
-#include "pretend/start/program.h"
+#include "pretend/pretend.h"
 
-/* The program of the command line on its card; notes and progress are those of the command. pretend: NULL where it is not
- * recorded on a pretended card. */
+/* Its card, limit and seed, for whichever way it is started. */
+struct frag_launch frag_cli_launch(const struct frag_cli *cli);
+/* The card of the command line, as sentences say it: "h100", "a card of 4 GiB". */
+const char *frag_cli_card(const struct frag_cli *cli, char *buf, size_t cap);
+/* The program of the command line on its card; notes and progress are those of the command. */
 struct frag_program frag_cli_program(const struct frag_cli *cli,
 				     const struct frag_pretend *pretend);
 

@@ -164,14 +164,6 @@ void frag_trace_destroy(struct frag_trace *trace)
 	FRAG_FREE(trace->settings.conf, trace->name, trace->format, trace->estimate, trace);
 }
 
-void frag_trace_set_torch(struct frag_trace *trace, unsigned first, unsigned last)
-{
-	trace->settings.torch_first = first;
-	trace->settings.torch_last = last;
-	for (uint32_t d = 0; d < trace->devs_count; d++)
-		trace->devs[d].source_release = last;
-}
-
 const char *frag_trace_string(const struct frag_trace *trace, uint32_t i)
 {
 	return trace->strings ? frag_strings_get(trace->strings, i) : "";

@@ -43,3 +43,11 @@ int frag_trace_take_conf(struct frag_trace *trace, const char *conf, struct frag
 	set->conf = copy;
 	return 0;
 }
+
+void frag_trace_set_torch(struct frag_trace *trace, unsigned first, unsigned last)
+{
+	trace->settings.torch_first = first;
+	trace->settings.torch_last = last;
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		trace->devs[d].source_release = last;
+}

@@ -28,15 +28,6 @@
 #define STEPS_PER_EVENT 64
 #define STEPS_MIN (8u << 20)
 
-int resolve_know_pools(struct resolve *r, struct frag_err *err)
-{
-	if (r->pools_known)
-		return 0;
-	FRAG_TRY(pools_init(&r->pools, r->td, r->total_bytes, err));
-	r->pools_known = true;
-	return 0;
-}
-
 static bool any_trim_before(const struct resolve *r)
 {
 	for (size_t i = 0; i < r->td->events_count; i++)

@@ -191,3 +191,12 @@ int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *le
 		return explain_pools(r, rep, learnt, err);
 	return 0;
 }
+
+int resolve_know_pools(struct resolve *r, struct frag_err *err)
+{
+	if (r->pools_known)
+		return 0;
+	FRAG_TRY(pools_init(&r->pools, r->td, r->total_bytes, err));
+	r->pools_known = true;
+	return 0;
+}

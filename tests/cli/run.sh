@@ -18,7 +18,8 @@
 # sh runs each case in an empty folder of its own, with CUFRAG (the program), TRACES (the bundled traces), DATA
 # (tests/cli/data), ROOT (of the tree), SHARED (the big recordings, which may be absent), cc (the compiler) and a cache of
 # its own. In a row `cufrag` is the program, and no variable needs quotes. A case that exits with 77 is skipped; its
-# standard error says why; so is one with a line "# needs: TOOL..." where one of these (cc: a compiler) is missing. With
+# standard error says why; so is one with a line "# needs: TOOL..." where one of these (cc: a compiler) is missing, and one that
+# uses the pretended card where the program is built without it (PRETEND=0). With
 # FRAG_TEST_QUICK and no CASE, those in tests/cli/slow and those that need big recordings (NAME_shared) are skipped.
 # --rewrite takes exit status, files and exact output from what came out (patterns stay as they are).
 # The last line is "N passed, N failed, N skipped".
@@ -175,6 +176,7 @@ rewrite_case() {
 	done
 }
 
+"$CUFRAG" help layout > /dev/null 2>&1 && pretends=1 || pretends=0
 passed=0 failed=0 skipped=0
 # one that no other worker has begun
 run_case() {
@@ -188,6 +190,12 @@ run_case() {
 		[ "$tool" = cc ] && tool=$cc
 		command -v "$tool" > /dev/null || { skipped=$((skipped + 1)); echo "skipped: $name: no $tool"; return; }
 	done
+	if [ $pretends -eq 0 ] && cat "$script" "$cases/$name".std* |
+		grep -qE -e '"?--no-gpu|(cufrag|"\$CUFRAG"|help) (-q )?(layout|advise)|^  (layout|advise) '; then
+		skipped=$((skipped + 1))
+		echo "skipped: $name: built without the pretended card"
+		return
+	fi
 	(cd "$dir" && XDG_CACHE_HOME=$dir/cache exec sh "$script") > "$dir.stdout" 2> "$dir.stderr" < /dev/null
 	status=$?
 	if [ $status -eq 77 ]; then

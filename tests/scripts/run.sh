@@ -73,7 +73,7 @@ test_record_without_cuda_writes_nothing() {
 
 test_roles_are_stages_and_parts_of_a_sequence() {
 	command -v python3 > /dev/null || return $SKIP
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/src/pretend/python python3 - <<- 'END' > roles || return
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/src/pretend/python:$root/src/inject/python python3 - <<- 'END' > roles || return
 		import types
 		import cufrag_roles as roles
 		def stands(world, lists, stage_lists):
@@ -166,9 +166,16 @@ test_layers_names_circles() {
 	echo '#include "trace/two/y.h"' > src/trace/one/x.c
 	echo '#include "trace/one/z.h"' > src/trace/two/y.c
 	touch src/trace/one/z.h src/trace/two/y.h
+	# by calls: one header hides them; a name in a text, and a function of the file itself, are no calls
+	printf 'int up(int);\nint down(int);\n' > src/base/both.h
+	printf '#include "both.h"\nint up(int x)\n{\n\treturn down(x);\n}\n' > src/base/up.c
+	printf '#include "both.h"\nint down(int x)\n{\n\treturn x ? up(x - 1) : 0;\n}\n' > src/base/down.c
+	printf '#include "both.h"\nstatic int down(int x)\n{\n\treturn x;\n}\nint other(int x)\n{\n\treturn down(x) + !"up(x)";\n}\n' > src/base/other.c
 	scripts/build/check_layers.sh > out 2>&1 && return 1
 	expect 'the circles' "$(sed -n 's/^check_circles: //p' out)" 'need each other: src/base/a, src/base/b
-need each other: src/trace/one, src/trace/two' || return
+need each other: src/trace/one, src/trace/two
+need each other: src/base/down, src/base/up' || return
+	grep -q 'src/base/up calls down in src/base/down' out && rm src/base/up.c || { cat out >&2; return 1; }
 	# with their reasons; a reason without a circle is one too many
 	printf '\n## Circles\n\n| which | why |\n|---|---|\n| `src/base/b`, `src/base/a` | so |\n| `src/trace/one`, `src/trace/two` | so |\n\n## B\n' >> docs/architecture.md
 	scripts/build/check_layers.sh > out 2>&1 || { cat out >&2; return 1; }
@@ -445,6 +452,8 @@ test_install_puts_everything_in_place() {
 		image/usr/bin/cufrag-record-torch --help > /dev/null && test -s image/usr/share/doc/cufrag/README.md &&
 		image/usr/bin/cufrag compare "$root/traces/gnn.default.cft" --policy native --out report > log 2>&1 &&
 		test -s report/report.html || { cat log >&2; return 1; }
+	XDG_CACHE_HOME=$PWD/cache image/usr/bin/cufrag run -- sh -c 'cd "$CUFRAG_NOGPU_HOME" && pwd' > said
+	expect 'what enters programs' "$(cat said)" "$PWD/image/usr/share/cufrag/inject" || return 1
 	if command -v python3 > /dev/null && nm -D image/usr/lib/cufrag/cufrag/libcufrag_torch.so > symbols && ! grep -qE '__asan|__tsan|__gcov' symbols; then
 		expect 'the package' "$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=image/usr/lib/cufrag python3 -c 'import cufrag; print(cufrag.torch.library().frag_live_abi())')" 2 || return 1
 	fi
@@ -579,6 +588,7 @@ test_wheel_installs_and_runs_without_a_network() {
 		env/bin/python -c 'import cufrag; assert cufrag.torch.policy() is None; assert cufrag.Kind.MARK == 6; cufrag.torch.library(); print(cufrag.torch.library_path())' > said &&
 		case $(cat said) in "$PWD"/env/*) ;; *) cat said >&2; return 1 ;; esac
 	[ $? -eq 0 ] || return
+	XDG_CACHE_HOME=$PWD/cache env/bin/cufrag run -- sh -c 'ls "$CUFRAG_NOGPU_HOME"' > said && grep -qx sitecustomize.py said || return
 	env/bin/python - > said <<-'END' || return
 		import cufrag
 		from importlib.metadata import files, metadata
@@ -590,7 +600,7 @@ test_wheel_installs_and_runs_without_a_network() {
 		    print(at)
 	END
 	grep -qx cufrag/py.typed said || { echo 'the wheel does not say that it is typed' >&2; return 1; }
-	expect 'the chart scripts' "$(sed -n 's|^cufrag/share/cufrag/||p' said | sort)" "$(cd "$root/scripts" && printf '%s\n' plot/*.gp | sort)" &&
+	expect 'the chart scripts' "$(sed -n 's|^cufrag/share/cufrag/plot/|plot/|p' said | sort)" "$(cd "$root/scripts" && printf '%s\n' plot/*.gp | sort)" &&
 		expect 'the licences' "$(sed -n 's|^cufrag/licenses/||p' said | sort | tr '\n' ' ')" 'cufrag jansson sqlite3 xxhash zstd ' || return
 	command -v gnuplot > /dev/null || return $SKIP
 	env/bin/cufrag compare "$root/traces/seeddemo.default.cft" --out report > said 2>&1 && [ -s report/memory.svg ] || { cat said >&2; return 1; }

@@ -5,6 +5,7 @@
 #include "base/scratch.h"
 #include "base/interrupt.h"
 #include "base/outfile.h"
+#include "base/share.h"
 
 #include <frag/base.h>
 #include <frag/clock.h>
@@ -23,64 +24,11 @@
 #define EXEC_FAILED 127
 #define LIMIT_NS 60000000000ull /* of one picture */
 
-static bool holds_scripts(const char *dir)
-{
-	FRAG_AUTO_FREE char *style = frag_path_join(dir, "style.gp");
-
-	return style && !access(style, R_OK);
-}
-
-/* *out = base/tail if the scripts are there. 1 = found, 0 = not, negative = error. */
-static int try_dir(const char *base, const char *tail, char **out, struct frag_err *err)
-{
-	/* "./": to gnuplot a path that begins with a sign is a command */
-	char *safe = *base == '/' ? frag_host_strdup(base) : frag_path_join(".", base);
-	char *dir = safe ? frag_path_join(safe, tail) : NULL;
-
-	frag_host_free(safe);
-	FRAG_CHECK_ALLOC(dir, "path of the plot scripts", err);
-	if (holds_scripts(dir)) {
-		*out = dir;
-		return 1;
-	}
-	frag_host_free(dir);
-	return 0;
-}
-
-/* Upwards from the program: PREFIX/bin/cufrag, build/<variant>/cufrag, build/<variant>/tests/x. */
-static int search_up(char **out, struct frag_err *err)
-{
-	char exe[4096];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	int found = 0;
-
-	if (n <= 0)
-		return 0;
-	exe[n] = '\0';
-	for (int up = 0; up < 6 && !found; up++) {
-		char *slash = strrchr(exe, '/');
-
-		if (!slash || slash == exe)
-			break;
-		*slash = '\0';
-		found = try_dir(exe, "share/cufrag/plot", out, err);
-		if (!found)
-			found = try_dir(exe, "scripts/plot", out, err);
-	}
-	return found;
-}
-
 int frag_plot_scripts(char **dir, struct frag_err *err)
 {
-	const char *share = getenv("FRAG_SHARE");
-	int found = 0;
-
-	if (share && *share)
-		found = try_dir(share, "plot", dir, err);
-	if (!found)
-		found = search_up(dir, err);
-	if (found)
-		return found < 0 ? found : 0;
+	*dir = frag_share_find("plot", "scripts/plot", "style.gp");
+	if (*dir)
+		return 0;
 	return frag_fail(err, FRAG_EOUTPUT,
 			 "the plot scripts are not found near the program; set FRAG_SHARE to the "
 			 "folder that holds plot/style.gp");

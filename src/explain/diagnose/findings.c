@@ -172,7 +172,6 @@ FRAG_ROW_SHAPE(, frag_diagnosis_shape, frag_findings, "diagnose", FRAG_DIAGNOSIS
 
 static void finish(struct frag_findings *f)
 {
-	frag_find_imbalance(f->devices, f->devices_count, f);
 	sort(f);
 	for (size_t i = 0; i < f->count; i++) {
 		struct frag_finding *one = &f->list[i];

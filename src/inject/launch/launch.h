@@ -12,24 +12,22 @@
 
 #include <stdio.h>
 
-#include <frag/device.h>
 #include <frag/trace.h>
+
+#include "recording/target.h"
 
 /* What is asked for, whichever way records, and what the caller does meanwhile. */
 struct frag_launch {
-	struct frag_sim_config card;
-	const char *gpu;      /* its name; NULL: h200 */
-	uint64_t limit_bytes; /* of each process on each card; UINT64_MAX = none */
-	uint64_t seed;
+	struct frag_target
+		target; /* the card, the limit of each process on it, the seed; how recordings are opened */
+	const char *gpu;      /* name of the card; NULL: h200 */
 	bool frames;	      /* keep the stack of each allocation */
 	unsigned max_entries; /* kept per device, 0 = 10 million */
 	bool stdout_to_stderr; /* the program's standard output, for commands that have results of their own */
 
-	/* Reads a file that a process left, with these allocator settings (NULL: as the file has them). */
-	int (*read)(void *ctx, const char *path, const char *conf, struct frag_trace **out,
-		    struct frag_err *err);
-	/* Finds what the file leaves open, its memory limit above all. */
-	int (*settle)(void *ctx, struct frag_trace *trace, struct frag_err *err);
+	/* A trace of what processes on a pretended card left in `folder`: frag_pretend_collect. NULL: there is no such card. */
+	int (*collect)(const struct frag_launch *l, const char *folder, int status,
+		       struct frag_trace **out, struct frag_err *err);
 	/* Tells the user something that is no failure. */
 	void (*note)(void *ctx, const char *text);
 	void *ctx;
@@ -52,6 +50,8 @@ void frag_launch_become_ranks(char **program, unsigned count,
 			      uint64_t memory, const char *over_path) __attribute__((noreturn));
 /* A free port of this machine; 0: none. */
 unsigned frag_launch_free_port(void);
+/* From here on `stand_in` is called before a process becomes a program; it returns where the process is to do so itself. */
+void frag_launch_stand_in(void (*stand_in)(char *const *program));
 /* This process becomes the program: what a shell would start, or a Python file (train.py). Returns only if it cannot; errno
  * says why. */
 void frag_launch_become(char **program);
@@ -69,6 +69,9 @@ void frag_launch_prepend(const char *variable, const char *front);
 bool frag_launch_can_preload(const char *library);
 void frag_launch_preload(const char *library);
 void frag_launch_put_number(const char *variable, unsigned long long n);
+/* Python finds the files of cufrag. */
+struct frag_inject_files;
+void frag_launch_python(const struct frag_inject_files *files);
 
 /* ---- what it leaves in a folder (recorded_files.c) ------------------------------------------ */
 
@@ -77,11 +80,9 @@ int frag_launch_folder(char *folder, size_t cap, struct frag_err *err);
 void frag_launch_folder_remove(const char *folder);
 /* Reads a file of a process. A snapshot of PyTorch 2.1 or 2.2 does not hold its settings: they are those of
  * the environment, which the program had, too. */
-int frag_launch_read(const struct frag_launch *l, const char *path, struct frag_trace **out,
-		     struct frag_err *err);
+int frag_launch_read(const char *path, struct frag_trace **out, struct frag_err *err);
 /* All NAME.csv and NAME.cft of the folder as one trace. Errors: FRAG_EINPUT if nothing is there. */
-int frag_launch_gather(const struct frag_launch *l, const char *folder, struct frag_trace **out,
-		       struct frag_err *err);
+int frag_launch_gather(const char *folder, struct frag_trace **out, struct frag_err *err);
 /* Takes away the shared pages of recorded processes that were killed. True if a NAME.PID.csv or .cft holds
  * events. */
 bool frag_launch_forget_pages(const char *folder);
@@ -101,8 +102,10 @@ int frag_launch_source_lines(struct frag_trace *trace, struct frag_err *err);
 struct frag_launch_policy {
 	const char *policy; /* as any command takes it; checked by the caller */
 	const char *record; /* .cft to write, NULL = none */
-	bool no_gpu;	    /* on pretended cards; their number (0 = 1) */
-	unsigned gpus;
+	/* On pretended cards: puts them into the environment of the program (frag_pretend_cards); NULL: on the real card. */
+	void (*cards)(const struct frag_launch *l, const struct frag_inject_files *files,
+		      unsigned gpus);
+	unsigned gpus; /* their number, 0 = 1 */
 };
 /* Runs the program with a policy as PyTorch's allocator. Without `record` this process becomes the program,
  * and returns only with an error. *status as of frag_launch_run. */

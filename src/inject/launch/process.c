@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "base/outfile.h"
 #include "inject/launch/family.h"
-#include "pretend/start/forks.h"
+#include "inject/launch/inject_files.h"
 
 /* ---- signals ------------------------------------------------------------------------ */
 
@@ -185,6 +186,13 @@ static bool is_plain_script(const char *path)
 	       (!strchr(path, '/') || access(path, X_OK));
 }
 
+static void (*stand_in_for)(char *const *program);
+
+void frag_launch_stand_in(void (*stand_in)(char *const *program))
+{
+	stand_in_for = stand_in;
+}
+
 void frag_launch_become(char **program)
 {
 	size_t count = 1;
@@ -197,7 +205,8 @@ void frag_launch_become(char **program)
 		all[0] = (char *)"python3";
 		memcpy(all + 1, program, count * sizeof(*all));
 	}
-	frag_forks_become(all ? all : program);
+	if (stand_in_for)
+		stand_in_for(all ? all : program);
 	execvp(all ? all[0] : program[0], all ? all : program);
 }
 
@@ -284,4 +293,14 @@ void frag_launch_put_number(const char *variable, unsigned long long n)
 
 	snprintf(text, sizeof(text), "%llu", n);
 	setenv(variable, text, 1);
+}
+
+void frag_launch_python(const struct frag_inject_files *files)
+{
+	FRAG_AUTO_FREE char *library = frag_path_join(files->folder, "libcufrag_start.so");
+
+	frag_launch_prepend("PYTHONPATH", files->folder);
+	if (library)
+		frag_launch_preload(library);
+	setenv("CUFRAG_NOGPU_HOME", files->folder, 1);
 }

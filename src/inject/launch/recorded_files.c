@@ -14,6 +14,7 @@
 #include "base/outfile.h"
 #include "base/room.h"
 #include "base/scratch.h"
+#include "recording/recording.h"
 #include "trace/merge.h"
 
 #define PARTS_MAX 4096
@@ -26,7 +27,8 @@ void frag_launch_note(const struct frag_launch *l, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	l->note(l->ctx, text);
+	if (l->note)
+		l->note(l->ctx, text);
 }
 
 /* ---- the folder ------------------------------------------------------------------------ */
@@ -90,17 +92,16 @@ static bool is_empty(const struct dirent *entry, const char *path)
 	return is_empty_csv(path);
 }
 
-int frag_launch_read(const struct frag_launch *l, const char *path, struct frag_trace **out,
-		     struct frag_err *err)
+int frag_launch_read(const char *path, struct frag_trace **out, struct frag_err *err)
 {
 	const char *conf = getenv("PYTORCH_CUDA_ALLOC_CONF");
 
-	FRAG_TRY(l->read(l->ctx, path, NULL, out, err));
+	FRAG_TRY(frag_recording_read(path, NULL, out, err));
 	if (!conf || (*out)->settings.present || !(*out)->settings.torch_last)
 		return 0;
 	frag_trace_destroy(*out);
 	*out = NULL;
-	return l->read(l->ctx, path, conf, out, err);
+	return frag_recording_read(path, conf, out, err);
 }
 
 static int count_cut(const char *folder, struct dirent **names, int count)
@@ -116,19 +117,19 @@ static int count_cut(const char *folder, struct dirent **names, int count)
 }
 
 /* A file of the folder; *out stays NULL where it holds nothing. */
-static int read_file(const struct frag_launch *l, const char *folder, const struct dirent *entry,
-		     struct frag_trace **out, struct frag_err *err)
+static int read_file(const char *folder, const struct dirent *entry, struct frag_trace **out,
+		     struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *path = frag_path_join(folder, entry->d_name);
 
 	FRAG_CHECK_ALLOC(path, "path", err);
 	if (is_empty(entry, path))
 		return 0;
-	return frag_launch_read(l, path, out, err);
+	return frag_launch_read(path, out, err);
 }
 
-static int read_all(const struct frag_launch *l, const char *folder, struct dirent **names,
-		    int count, struct frag_trace **out, struct frag_err *err)
+static int read_all(const char *folder, struct dirent **names, int count, struct frag_trace **out,
+		    struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_parts_release) struct frag_trace_parts parts = { 0 };
 
@@ -138,7 +139,7 @@ static int read_all(const struct frag_launch *l, const char *folder, struct dire
 				 PARTS_MAX);
 	FRAG_TRY_CALLOC(parts.list, (size_t)FRAG_MAX(count, 1), "recordings", err);
 	for (int i = 0; i < count; i++) {
-		FRAG_TRY(read_file(l, folder, names[i], &parts.list[parts.count], err));
+		FRAG_TRY(read_file(folder, names[i], &parts.list[parts.count], err));
 		parts.count += parts.list[parts.count] != NULL;
 	}
 	return parts.count ? frag_trace_parts_join(&parts, out, err) : 0;
@@ -162,8 +163,7 @@ bool frag_launch_forget_pages(const char *folder)
 	return any;
 }
 
-int frag_launch_gather(const struct frag_launch *l, const char *folder, struct frag_trace **out,
-		       struct frag_err *err)
+int frag_launch_gather(const char *folder, struct frag_trace **out, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct dirent **names = NULL;
 	int count = scandir(folder, &names, is_log, versionsort), rc, cut;
@@ -176,7 +176,7 @@ int frag_launch_gather(const struct frag_launch *l, const char *folder, struct f
 			       "is made of parts",
 			       cut, count);
 	else
-		rc = read_all(l, folder, names, count, out, err);
+		rc = read_all(folder, names, count, out, err);
 	for (int i = 0; i < count; i++)
 		free(names[i]);
 	if (rc || *out)

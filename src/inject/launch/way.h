@@ -12,7 +12,7 @@
 #include "base/args.h"
 #include "inject/launch/launch.h"
 
-#define FRAG_WAY_OPTIONS_BYTES 96u /* at most, of the struct of a way's options */
+#define FRAG_WAY_OPTIONS_BYTES 128u /* at most, of the struct of a way's options */
 
 struct frag_record_way {
 	const char *name;    /* as messages call it: the option that asks for it */

@@ -7,7 +7,7 @@
 
 #include "base/outfile.h"
 #include "base/scratch.h"
-#include "inject/launch/inside_files.h"
+#include "inject/launch/inject_files.h"
 
 struct options {
 	bool no_pool, stacks;
@@ -66,11 +66,11 @@ static int run_in_folder(const struct frag_launch *l, struct job *j, char **prog
 	if (j->o->by == BY_PRELOAD && !frag_launch_can_preload(j->library))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "cannot preload '%.200s': its path has a space or a colon; set "
-				 "XDG_CACHE_HOME to another folder",
+				 "FRAG_SHARE to a copy of share/cufrag in another folder",
 				 j->library);
 	snprintf(j->stem, sizeof(j->stem), "%s/cuda", j->folder);
 	FRAG_TRY(frag_launch_run(program, prepare, j, status, err));
-	FRAG_TRY(frag_launch_gather(l, j->folder, &trace, err));
+	FRAG_TRY(frag_launch_gather(j->folder, &trace, err));
 	if (j->o->no_pool)
 		frag_launch_note_left_out(l, j->folder);
 	if (j->o->stacks)
@@ -82,7 +82,7 @@ static int run_in_folder(const struct frag_launch *l, struct job *j, char **prog
 static int run(const struct frag_launch *l, const void *options, char **program,
 	       struct frag_trace **out, int *status, struct frag_err *err)
 {
-	FRAG_AUTO(frag_inside_files_release) struct frag_inside_files files = { 0 };
+	FRAG_AUTO(frag_inject_files_release) struct frag_inject_files files = { 0 };
 	FRAG_AUTO_FREE char *library = NULL;
 	struct job j = { .o = options };
 	int rc;
@@ -91,7 +91,7 @@ static int run(const struct frag_launch *l, const void *options, char **program,
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--frames needs --torch or --no-gpu; --stacks keeps host stacks");
 	*status = 0;
-	FRAG_TRY(frag_inside_files_open(&files, err));
+	FRAG_TRY(frag_inject_files_open(&files, err));
 	j.library = library = frag_path_join(files.folder, "libcufrag_record.so");
 	FRAG_CHECK_ALLOC(library, "path", err);
 	FRAG_TRY(frag_launch_folder(j.folder, sizeof(j.folder), err));

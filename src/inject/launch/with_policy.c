@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/scratch.h"
-#include "pretend/start/pretend.h"
+#include "inject/launch/inject_files.h"
 
 struct job {
 	const struct frag_launch *l;
 	const struct frag_launch_policy *o;
-	const struct frag_inside_files *files;
+	const struct frag_inject_files *files;
 	char folder[4096]; /* "" = nothing is recorded */
 };
 
@@ -23,14 +23,14 @@ static void prepare(const void *ctx)
 {
 	const struct job *j = ctx;
 
-	frag_pretend_python(j->files);
-	if (j->o->no_gpu)
-		frag_pretend_environment(j->l, j->files, j->o->gpus, 1, "rules");
+	frag_launch_python(j->files);
+	if (j->o->cards)
+		j->o->cards(j->l, j->files, j->o->gpus);
 	unsetenv("CUFRAG_RECORD"); /* of a record around us: the library records */
 	setenv("CUFRAG_RUN", j->o->policy, 1);
-	frag_launch_put_number("CUFRAG_RUN_SEED", j->l->seed);
-	if (j->l->limit_bytes != UINT64_MAX)
-		frag_launch_put_number("CUFRAG_RUN_LIMIT", j->l->limit_bytes);
+	frag_launch_put_number("CUFRAG_RUN_SEED", j->l->target.seed);
+	if (frag_target_limit(&j->l->target) != UINT64_MAX)
+		frag_launch_put_number("CUFRAG_RUN_LIMIT", frag_target_limit(&j->l->target));
 	if (*j->folder)
 		setenv("CUFRAG_RUN_FOLDER", j->folder, 1);
 }
@@ -77,7 +77,7 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 	frag_launch_outlive_readers();
 	if (!rc)
 		rc = frag_launch_run(program, prepare, j, status, err)
-			     ?: frag_launch_gather(j->l, j->folder, &trace, err);
+			     ?: frag_launch_gather(j->folder, &trace, err);
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
 	if (!rc)
@@ -94,10 +94,10 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 int frag_launch_with_policy(const struct frag_launch *l, const struct frag_launch_policy *o,
 			    char **program, int *status, struct frag_err *err)
 {
-	FRAG_AUTO(frag_inside_files_release) struct frag_inside_files files = { 0 };
+	FRAG_AUTO(frag_inject_files_release) struct frag_inject_files files = { 0 };
 	struct job j = { .l = l, .o = o, .files = &files };
 
 	*status = 0;
-	FRAG_TRY(frag_inside_files_open(&files, err));
+	FRAG_TRY(frag_inject_files_open(&files, err));
 	return o->record ? record(&j, program, status, err) : become(&j, program, err);
 }

@@ -30,7 +30,7 @@ setup(name="cufrag", version=os.environ["CUFRAG_VERSION"],
       classifiers=["Environment :: Console", "Environment :: GPU :: NVIDIA CUDA", "Operating System :: POSIX :: Linux",
                    "Programming Language :: Python :: 3", "Programming Language :: C",
                    "Topic :: Software Development :: Debuggers"],
-      package_data={"cufrag": ["py.typed", "cufrag", "*.so", "share/cufrag/plot/*", "licenses/*"]},
+      package_data={"cufrag": ["py.typed", "cufrag", "share/cufrag/plot/*", "share/cufrag/inject/*", "share/cufrag/inject/*/*", "licenses/*"]},
       extras_require={"notebook": ["numpy"], "plot": ["numpy", "pandas", "matplotlib"]},
       entry_points={"console_scripts": ["cufrag = cufrag.program:main"]},
       distclass=Binary, cmdclass={"bdist_wheel": AnyPython}, zip_safe=False)

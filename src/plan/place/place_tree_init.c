@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "edges.h"
+#include "plan/edges.h"
 #include "lib/random.h"
 
 #define SETS_MAX (256 * FRAG_MIB) /* most memory of any of the lists */

@@ -16,7 +16,6 @@
 #include "pretend/advise/advice.h"
 #include "answer/answer.h"
 #include "pretend/start/trials.h"
-#include "pretend/start/program.h"
 #include "recording/recording.h"
 
 /* One run. */

@@ -5,8 +5,6 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "pretend/start/vary.h"
-
 static int replay(const struct frag_advising *a, const struct frag_trace_dev *dev,
 		  const char *policy, struct frag_result *out, struct frag_err *err)
 {

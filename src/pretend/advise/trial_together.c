@@ -150,7 +150,6 @@ int frag_trial_complete(struct frag_advising *a, struct frag_err *err)
 	const char *const conf = "PYTORCH_CUDA_ALLOC_CONF", *before = getenv(conf);
 	FRAG_AUTO_FREE char *kept = before ? frag_host_strdup(before) : NULL;
 	const struct frag_launch launch = a->trials.launch;
-	const int ask = a->trials.ask;
 	struct frag_trial t = { 0 };
 	int rc;
 
@@ -159,7 +158,6 @@ int frag_trial_complete(struct frag_advising *a, struct frag_err *err)
 		return 0;
 	}
 	a->trials.launch = frag_program_launch(&a->real);
-	a->trials.ask = -1;
 	if (a->best.peaks.expandable < a->best.peaks.reserved)
 		setenv(conf, "expandable_segments:True", 1);
 	rc = run_together(a, NULL, &t, err);
@@ -168,7 +166,6 @@ int frag_trial_complete(struct frag_advising *a, struct frag_err *err)
 	else
 		unsetenv(conf);
 	a->trials.launch = launch;
-	a->trials.ask = ask;
 	a->completed = !rc && t.done;
 	if (!rc && !t.done && !a->interrupted) {
 		snprintf(a->why, sizeof(a->why), "%.250s",

@@ -113,9 +113,9 @@ void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
 	take(what, 0, own);
 }
 
-void frag_nogpu_beside_take_group(int ranks, int rank, struct nogpu_held *own)
+void frag_nogpu_beside_take_group(uint64_t bytes, struct nogpu_held *own)
 {
-	take(NOGPU_BESIDE_NCCL, frag_nogpu_group_bytes(ranks, rank), own);
+	take(NOGPU_BESIDE_NCCL, bytes, own);
 }
 
 void frag_nogpu_beside_more(struct nogpu_held *own, uint64_t bytes)

@@ -7,9 +7,8 @@
  *
  * Handles below 16 are CUDA's own streams (default, legacy, per thread), which share one state.
  */
-#include "pretend/ranks/await.h"
 #include "entries.h"
-#include "pretend/ranks/moment.h"
+#include "pretend/talk/moment.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -334,13 +333,14 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 
 /* ---- waiting for other ranks ---------------------------------------------------------- */
 
-void frag_nogpu_stream_awaits(void *stream, struct awaited *a)
+struct nogpu_ranks frag_nogpu_ranks;
+
+struct moment *frag_nogpu_stream_awaits(void *stream, uint64_t number)
 {
 	struct stream *s = stream_of(stream);
 
-	s->awaits = FRAG_MAX(s->awaits, a->number);
-	if (a->ns)
-		a->over = await_moment(&s->busy, a);
+	s->awaits = FRAG_MAX(s->awaits, number);
+	return &s->busy;
 }
 
 /* Advances the host's clock to the end of this moment. */
@@ -349,7 +349,7 @@ static int wait_until(struct moment *m, uint64_t awaits)
 	int rc;
 
 	publish();
-	rc = frag_nogpu_settle_until(awaits);
+	rc = frag_nogpu_ranks.settle_until ? frag_nogpu_ranks.settle_until(awaits) : 0;
 	host_ns = FRAG_MAX(host_ns, rc ? 0 : moment_wait(m));
 	return frag_nogpu_error(rc);
 }

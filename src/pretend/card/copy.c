@@ -4,7 +4,6 @@
  * are done only if small: decisions of programs depend on small tensors, and the weights of a large
  * model must not need host memory.
  */
-#include "pretend/ranks/await.h"
 #include "entries.h"
 #include "lent.h"
 
@@ -122,10 +121,15 @@ bool frag_nogpu_copies(uint64_t bytes, uint64_t most)
 	return bytes <= most || frag_nogpu_in_full();
 }
 
-/* Waits for pending messages of other ranks to either range. */
+/* What other ranks send to either place is there first. */
+static int settle_at(const void *p, uint64_t bytes)
+{
+	return frag_nogpu_ranks.settle ? frag_nogpu_ranks.settle(p, bytes) : NOGPU_OK;
+}
+
 static int settle(const void *to, const void *from, uint64_t bytes)
 {
-	return frag_nogpu_settle(from, bytes) ?: frag_nogpu_settle(to, bytes);
+	return settle_at(from, bytes) ?: settle_at(to, bytes);
 }
 
 /* Most of a large tensor was never computed and reads as zeros without pages. Its copy on the host
@@ -192,7 +196,7 @@ NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stre
 {
 	bool on_card = frag_nogpu_owner(to) >= 0;
 
-	if (on_card && (!frag_nogpu_copies(bytes, NOGPU_COPY_MAX) || frag_nogpu_settle(to, bytes)))
+	if (on_card && (!frag_nogpu_copies(bytes, NOGPU_COPY_MAX) || settle_at(to, bytes)))
 		return NOGPU_OK;
 	if (on_card && !value)
 		frag_nogpu_clear(to, bytes);

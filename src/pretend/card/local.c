@@ -96,7 +96,8 @@ static int launched(const void *function, void **parameters, void *stream)
 		atomic_store(&done[1][device], true);
 		frag_nogpu_local(NOGPU_LOCAL_ASSERTS);
 	}
-	return frag_nogpu_symmetric(function, parameters, stream);
+	return frag_nogpu_ranks.symmetric ? frag_nogpu_ranks.symmetric(function, parameters, stream)
+					  : NOGPU_OK;
 }
 
 struct size {

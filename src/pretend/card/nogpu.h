@@ -176,9 +176,10 @@ struct nogpu_held {
 	int device;
 };
 void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own);
+/* NCCL takes memory for a group: its kernels with the first one, and these bytes. */
+void frag_nogpu_beside_take_group(uint64_t bytes, struct nogpu_held *own);
 /* An NCCL group with this process as `rank`: memory besides NCCL's code when it is made, when its
  * ring is connected, and for the connection to one of its ranks (beside_nccl.c). */
-void frag_nogpu_beside_take_group(int ranks, int rank, struct nogpu_held *own);
 uint64_t frag_nogpu_group_bytes(int ranks, int rank);
 uint64_t frag_nogpu_ring_bytes(int ranks);
 uint64_t frag_nogpu_way_bytes(int ranks, bool receives);
@@ -263,16 +264,19 @@ void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool 
 /* Calls back for each known origin in [p, p + bytes). */
 void frag_nogpu_origins(const void *p, uint64_t bytes,
 			void (*put)(const void *p, uint64_t bytes, uint32_t origin));
-/* The stream waits for this (await.h, stream.c). */
-struct awaited;
-void frag_nogpu_stream_awaits(void *stream, struct awaited *a);
+/* The stream waits for what has this number (ranks/await.h). Returns when the stream has done all so far: to be made later. */
+struct moment;
+struct moment *frag_nogpu_stream_awaits(void *stream, uint64_t number);
 
-/* A kernel is launched: those of PyTorch's symmetric memory exchange data with other ranks
- * (ranks/symmetric.c). */
-int frag_nogpu_symmetric(const void *function, void **parameters, void *stream);
-
-/* Announces this process as its rank's, even if it never communicates (ranks/talk.c). */
-__attribute__((visibility("default"))) void frag_nogpu_present(void);
+/* What ranks/ puts in when it is loaded; NULL in a process without it. 0, or an error of CUDA's. */
+struct nogpu_ranks {
+	/* Waits until nothing that other ranks send is awaited at [p, p + bytes), or with a number up to this. */
+	int (*settle)(const void *p, uint64_t bytes);
+	int (*settle_until)(uint64_t number);
+	/* A kernel is launched: one of PyTorch's symmetric memory talks to other ranks. */
+	int (*symmetric)(const void *function, void **parameters, void *stream);
+};
+extern struct nogpu_ranks frag_nogpu_ranks;
 
 /* ---- calls without an entry (calls.c) */
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/show_answer.h"
+#include "pretend/start/held.h"
 #include "pretend/layout/layouts.h"
 #include "pretend/layout/preset.h"
 #include "lib/grow.h"

@@ -102,7 +102,7 @@ static void tell_mapped(void)
 		fclose(maps);
 }
 
-/* Switches to this file, "": none. Each fork of cufrag_forks.py has its own. */
+/* Switches to this file, "": none. Each fork of cufrag_fork_server.py has its own. */
 FRAG_EXPORT void cufrag_read_files_into(const char *name)
 {
 	if (name && strlen(name) < sizeof(list))
@@ -114,7 +114,7 @@ static void __attribute__((constructor(101))) begin(void)
 	cufrag_read_files_into(getenv("CUFRAG_READ_FILES"));
 }
 
-/* Also called for processes that skip destructors (cufrag_forks.py). */
+/* Also called for processes that skip destructors (cufrag_fork_server.py). */
 FRAG_EXPORT void __attribute__((destructor)) cufrag_read_files_end(void)
 {
 	if (*list)

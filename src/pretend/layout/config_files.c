@@ -16,7 +16,7 @@
 
 #include "base/oldest.h"
 #include "base/outfile.h"
-#include "inject/launch/inside_files.h"
+#include "inject/launch/inject_files.h"
 
 #define FILE_MAX_BYTES (1u << 20)
 #define COPIES_BYTES (64u << 20)
@@ -73,13 +73,13 @@ static void set_dates(const char *path)
 /* The copy, in the user's cache; its path is new memory. */
 static int write_copy(const char *text, bool yaml, char **path, struct frag_err *err)
 {
-	FRAG_AUTO(frag_inside_files_release) struct frag_inside_files files = { 0 };
+	FRAG_AUTO(frag_inject_files_release) struct frag_inject_files files = { 0 };
 	FRAG_AUTO_FREE char *folder = NULL;
 	char name[40];
 
 	snprintf(name, sizeof(name), "%016llx.%s",
 		 (unsigned long long)XXH3_64bits(text, strlen(text)), yaml ? "yaml" : "json");
-	FRAG_TRY(frag_inside_files_open(&files, err));
+	FRAG_TRY(frag_inject_files_open(&files, err));
 	folder = frag_path_join(files.root, "configurations");
 	FRAG_CHECK_ALLOC(folder, "path", err);
 	*path = frag_path_join(folder, name);

@@ -9,7 +9,7 @@
 
 #include <xxhash.h>
 
-#include "pretend/start/forks.h"
+#include "pretend/start/fork_server.h"
 
 #define WORTH_IT 4u /* unknown layouts: below, the server and its trial cost more than they save */
 

@@ -32,7 +32,7 @@
 #include "pretend/layout/border.h"
 #include "pretend/layout/config.h"
 #include "plan/kvcache/engine_log.h"
-#include "pretend/start/program.h"
+#include "pretend/start/start.h"
 #include "recording/policy_texts.h"
 
 #define FRAG_LAYOUT_CARDS 8u

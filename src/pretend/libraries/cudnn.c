@@ -85,23 +85,6 @@ static const struct {
 	ONE(2804, stats),
 };
 
-int64_t frag_nogpu_cudnn_element_bytes(int type)
-{
-	/* cudnnDataType_t: float, double, half, int8, int32, int8x4, uint8, …, bfloat16 = 9, int64 */
-	switch (type) {
-	case 0:
-	case 4:
-		return 4;
-	case 1:
-	case 10:
-		return 8;
-	case 2:
-	case 9:
-		return 2;
-	}
-	return 1;
-}
-
 NOGPU_ENTRY(int, cudnnBackendCreateDescriptor, (int kind, struct nogpu_cudnn **out))
 {
 	*out = calloc(1, sizeof(**out));

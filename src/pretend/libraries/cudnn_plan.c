@@ -241,3 +241,20 @@ int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu
 				bytes = FRAG_MAX(bytes, plans.at[i].bytes);
 	return bytes;
 }
+
+int64_t frag_nogpu_cudnn_element_bytes(int type)
+{
+	/* cudnnDataType_t: float, double, half, int8, int32, int8x4, uint8, …, bfloat16 = 9, int64 */
+	switch (type) {
+	case 0:
+	case 4:
+		return 4;
+	case 1:
+	case 10:
+		return 8;
+	case 2:
+	case 9:
+		return 2;
+	}
+	return 1;
+}

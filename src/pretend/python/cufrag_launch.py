@@ -9,7 +9,7 @@ variables; or the option by which older launchers pass the rank: --local_rank (D
 import os
 import sys
 
-from cufrag_forks import run_program
+from cufrag_fork_server import run_program
 
 
 def run(program, words, module=False, no_python=False):

@@ -5,7 +5,7 @@ forked later.
 DTensor runs each new operator on fake tensors. For an optimizer that is one per weight, which takes
 a quarter of a layout's time. The result depends only on the operator and its arguments: shapes,
 strides and types of whole tensors, and numbers. So it is the same in every layout with the same
-weights. The first layout writes its results when it ends (keep); the process of cufrag_forks.py
+weights. The first layout writes its results when it ends (keep); the process of cufrag_fork_server.py
 reads them (use).
 
 A result is kept as bytes under a hash, without objects for Python's garbage collector to count. It

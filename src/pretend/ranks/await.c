@@ -14,8 +14,8 @@
 #include <frag/clock.h>
 
 #include "pretend/card/entries.h"
-#include "moment.h"
-#include "reduce.h"
+#include "pretend/talk/moment.h"
+#include "pretend/talk/reduce.h"
 
 #define NAP_FIRST_NS 50000u
 #define NAP_LAST_NS 2000000u
@@ -257,7 +257,8 @@ static void only_hear(void)
 		(void)hear(a);
 }
 
-struct moment_node *await_moment(struct moment *m, const struct awaited *a)
+/* When it is over, if that is not before this moment. */
+static struct moment_node *over_after(struct moment *m, const struct awaited *a)
 {
 	int *peers FRAG_AUTO_FREE = frag_host_calloc(FRAG_MAX(a->parts_count, 1u), sizeof(*peers));
 
@@ -272,12 +273,15 @@ struct moment_node *await_moment(struct moment *m, const struct awaited *a)
 void await_begin(struct awaited *a, void *stream)
 {
 	FRAG_LOCKED(&mutex);
+	struct moment *busy;
 
 	a->number = ++numbers;
 	*list_end = a;
 	list_end = &a->next;
 	atomic_fetch_add(&awaited_count, 1);
-	frag_nogpu_stream_awaits(stream, a);
+	busy = frag_nogpu_stream_awaits(stream, a->number);
+	if (a->ns)
+		a->over = over_after(busy, a);
 	hear_all();
 }
 
@@ -389,7 +393,7 @@ int frag_nogpu_settle(const void *p, uint64_t bytes)
 	return atomic_load(&awaited_count) && p && bytes ? wait_for(&g) : NOGPU_OK;
 }
 
-int frag_nogpu_settle_until(uint64_t number)
+static int settle_until(uint64_t number)
 {
 	const struct goal g = { .number = number };
 
@@ -410,4 +414,10 @@ void frag_nogpu_abandon(const void *p, uint64_t bytes)
 			if (a->parts[i].to && overlap(a->parts[i].to, a->parts[i].bytes, p, bytes))
 				a->parts[i].to = NULL;
 	}
+}
+
+static void __attribute__((constructor)) put_in(void)
+{
+	frag_nogpu_ranks.settle = frag_nogpu_settle;
+	frag_nogpu_ranks.settle_until = settle_until;
 }

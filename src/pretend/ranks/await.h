@@ -16,7 +16,7 @@
 
 #include <frag/base.h>
 
-#include "talk.h"
+#include "pretend/talk/talk.h"
 
 struct await_part {
 	int peer;
@@ -53,19 +53,18 @@ struct awaited {
 /* NULL: no memory. */
 struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts);
 void await_begin(struct awaited *a, void *stream);
-/* The end of this transfer, if later, delays this moment. */
-struct moment;
-struct moment_node *await_moment(struct moment *m, const struct awaited *a);
-/* The communicator ends: drops its pending transfers. */
+/* The communicator ends: nothing of it is awaited any longer. */
 void await_drop(struct talk *t);
 
-/* Waits for all transfers to [p, p + bytes), or with a number up to `number`. 0, or NOGPU_TIMEOUT:
- * the ranks deadlock. */
+/* Waits until nothing is awaited at [p, p + bytes). 0, or NOGPU_TIMEOUT: ranks wait for
+ * each other. */
 __attribute__((visibility("default"))) int frag_nogpu_settle(const void *p, uint64_t bytes);
-int frag_nogpu_settle_until(uint64_t number);
-/* The memory is reused: pending transfers to [p, p + bytes) are not written. */
+/* Memory at [p, p + bytes) is used anew: what is still awaited there is not written. */
 __attribute__((visibility("default"))) void frag_nogpu_abandon(const void *p, uint64_t bytes);
 /* Number of pending transfers: while it is 0, callers can skip the other calls. */
 __attribute__((visibility("default"))) const _Atomic unsigned *frag_nogpu_awaited(void);
+
+/* Kernels of PyTorch's symmetric memory are seen to from here on; runs by itself where the whole library is loaded. */
+void frag_nogpu_symmetric_begin(void);
 
 #endif

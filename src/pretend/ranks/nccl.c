@@ -17,8 +17,8 @@
 
 #include "pretend/card/entries.h"
 #include "lib/grow.h"
-#include "moment.h"
-#include "reduce.h"
+#include "pretend/talk/moment.h"
+#include "pretend/talk/reduce.h"
 
 /* Host time of a call or group of calls of NCCL by Python: schedules of pipelines, hooks of FSDP
  * [results/nogpu/durations.md]. */

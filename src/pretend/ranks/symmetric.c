@@ -21,7 +21,7 @@
 #include "pretend/card/entries.h"
 #include "pretend/card/lent.h"
 #include "nccl.h"
-#include "reduce.h"
+#include "pretend/talk/reduce.h"
 
 #define RANKS_MAX 1024u
 
@@ -182,7 +182,7 @@ static const char *behind(const char *name, const char *word)
 	return at ? at + strlen(word) : NULL;
 }
 
-int frag_nogpu_symmetric(const void *function, void **parameters, void *stream)
+static int launched(const void *function, void **parameters, void *stream)
 {
 	const char *name = *frag_nogpu_lent() ? frag_nogpu_name_of(function) : NULL, *at;
 
@@ -198,4 +198,9 @@ int frag_nogpu_symmetric(const void *function, void **parameters, void *stream)
 	at = behind(name, "26two_shot_all_reduce_kernel")
 		     ?: behind(name, "34two_shot_all_reduce_kernel_inplace");
 	return at ? sum_of_all(at, parameters, stream, false) : NOGPU_OK;
+}
+
+void __attribute__((constructor)) frag_nogpu_symmetric_begin(void)
+{
+	frag_nogpu_ranks.symmetric = launched;
 }

@@ -135,7 +135,7 @@ int frag_held_make(const char *folder, uint64_t most_bytes, struct frag_err *err
 }
 
 int frag_held_begin(const struct frag_hold *h, const char *folder,
-		    const struct frag_inside_files *files, struct frag_err *err)
+		    const struct frag_inject_files *files, struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *library = frag_path_join(files->folder, FRAG_HELD_LIBRARY);
 
@@ -194,7 +194,7 @@ static void put_trackers(const char *temp)
 }
 
 void frag_held_put(const struct frag_hold *h, const char *folder,
-		   const struct frag_inside_files *files)
+		   const struct frag_inject_files *files)
 {
 	const char *temp = getenv("TMPDIR");
 	FRAG_AUTO_FREE char *library = frag_path_join(files->folder, FRAG_HELD_LIBRARY);

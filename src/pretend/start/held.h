@@ -6,14 +6,7 @@
 #ifndef FRAG_LAUNCH_HELD_H
 #define FRAG_LAUNCH_HELD_H
 
-#include "base/args.h"
-#include "inject/launch/inside_files.h"
-
-struct frag_hold {
-	const char
-		*keep; /* NULL: everything is held; "": nothing; else nothing below this folder */
-	uint64_t most_bytes; /* that may be held */
-};
+#include "pretend/pretend.h"
 
 /* The rows of these options, at member `hold` of a struct. */
 #define FRAG_HOLD_ROWS(type, hold) \
@@ -31,19 +24,14 @@ struct frag_hold {
 			.help = "what the program can write, as long as it is held back" \
 	}
 
-/* Before a command: what it held back is said once, also if processes that it forks record. */
-void frag_held_watch(void);
-/* What was held back since then, as sentences that end with a newline; "": nothing. */
-void frag_held_say(char *text, size_t cap);
-
 /* Empty: folder/held, and folder/tmp for files that are temporary anyway. */
 int frag_held_make(const char *folder, uint64_t most_bytes, struct frag_err *err);
 /* Around each run of a program, whose recordings go to `folder`. */
 int frag_held_begin(const struct frag_hold *h, const char *folder,
-		    const struct frag_inside_files *files, struct frag_err *err);
+		    const struct frag_inject_files *files, struct frag_err *err);
 void frag_held_end(const struct frag_hold *h, const char *folder);
 /* In the program's process, before it begins. */
 void frag_held_put(const struct frag_hold *h, const char *folder,
-		   const struct frag_inside_files *files);
+		   const struct frag_inject_files *files);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/oldest.h"
 #include "base/outfile.h"
+#include "recording/recording.h"
 
 #define FILES_MAX 200000u
 #define KEPT_BYTES (2ull << 30)
@@ -86,11 +87,11 @@ static bool take_input(XXH3_state_t *h)
 static void take_options(XXH3_state_t *h, const struct frag_launch *l, const struct frag_pretend *o)
 {
 	take_text(h, l->gpu);
-	take_text(h, l->card.name);
-	take_number(h, l->card.total_bytes);
-	take_number(h, l->card.context_bytes);
-	take_number(h, l->limit_bytes);
-	take_number(h, l->seed);
+	take_text(h, l->target.card.name);
+	take_number(h, l->target.card.total_bytes);
+	take_number(h, l->target.card.context_bytes);
+	take_number(h, frag_target_limit(&l->target));
+	take_number(h, l->target.seed);
 	take_number(h, l->frames);
 	take_number(h, l->max_entries);
 	take_number(h, o->gpus);
@@ -103,7 +104,7 @@ static void take_options(XXH3_state_t *h, const struct frag_launch *l, const str
 }
 
 void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const struct frag_pretend *o,
-		    char **program, const struct frag_inside_files *files)
+		    char **program, const struct frag_inject_files *files)
 {
 	FRAG_AUTO_FREE char *folder = frag_path_join(files->root, "recordings");
 	FRAG_AUTO_FREE char *here = realpath(".", NULL);
@@ -119,6 +120,7 @@ void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const stru
 	    (!mkdir(folder, 0700) || !access(folder, W_OK | X_OK))) {
 		XXH3_128bits_reset(h);
 		take_file(h, &self);
+		take_text(h, files->cache);
 		for (; *program; program++)
 			take_text(h, *program);
 		take_text(h, here);
@@ -293,7 +295,7 @@ bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struc
 	from = fopen(files, "re");
 	if (!from)
 		return false;
-	if (!are_as_before(from, status) || l->read(l->ctx, path, NULL, out, &err)) {
+	if (!are_as_before(from, status) || frag_recording_read(path, NULL, out, &err)) {
 		unlink(files);
 		unlink(path);
 		return false;

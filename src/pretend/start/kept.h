@@ -13,9 +13,7 @@
 #ifndef FRAG_LAUNCH_KEPT_H
 #define FRAG_LAUNCH_KEPT_H
 
-#include "inject/launch/inside_files.h"
-#include "inject/launch/launch.h"
-#include "pretend/start/pretend_options.h"
+#include "pretend/pretend.h"
 
 struct frag_kept {
 	char *stem;	  /* path without ending; NULL: nothing is kept */
@@ -24,7 +22,7 @@ struct frag_kept {
 };
 /* Finds the key. A cache that cannot be used is no failure. */
 void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const struct frag_pretend *o,
-		    char **program, const struct frag_inside_files *files);
+		    char **program, const struct frag_inject_files *files);
 void frag_kept_release(struct frag_kept *k);
 /* The recording, if there is one and it is still true; else false. */
 bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struct frag_trace **out,

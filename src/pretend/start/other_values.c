@@ -8,7 +8,7 @@
  * PEAK is the largest peak of live bytes of any device, REQUESTS the requests of all. One other run is no
  * bound: it shows that something depends on values, or that nothing did this time.
  */
-#include "pretend.h"
+#include "start.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -65,7 +65,7 @@ int frag_pretend_again(const struct frag_launch *l, const struct frag_pretend *o
 	other.again = false;
 	/* a router decides more than random values would */
 	other.values = strstr(trace->estimate, " router ") ? "worst" : "random";
-	other_launch.seed++;
+	other_launch.target.seed++;
 	other_launch.stdout_to_stderr = true;
 	FRAG_TRY(frag_pretend_record(&other_launch, &other, program, &second, &status, err));
 	if (status)

@@ -101,7 +101,7 @@ static unsigned note_calls(const struct pretend_job *j)
 /* What was said above, and a run that did not come to its end, belong to one run only. */
 static void keep(struct pretend_job *j, int status)
 {
-	const char *const own[] = { j->folder, j->files.root, NULL };
+	const char *const own[] = { j->folder, j->files.root, j->files.folder, NULL };
 	char list[sizeof(j->folder) + 16];
 
 	snprintf(list, sizeof(list), "%s/read", j->folder);
@@ -149,7 +149,7 @@ static int run_all(struct pretend_job *j, char **program, struct frag_trace **ou
 	FRAG_TRY(check_card(j->l, err));
 	FRAG_TRY(frag_pretend_check_values(j->o->values, err));
 	FRAG_TRY(frag_pretend_parse_ranks(j, err));
-	FRAG_TRY(frag_inside_files_open(&j->files, err));
+	FRAG_TRY(frag_inject_files_open(&j->files, err));
 	if (j->o->reuse)
 		frag_kept_init(&j->kept, j->l, j->o, program, &j->files);
 	if (!j->o->trial && frag_kept_get(&j->kept, j->l, out, status))
@@ -186,7 +186,7 @@ static void job_destroy(struct pretend_job **at)
 
 	if (!j)
 		return;
-	frag_inside_files_release(&j->files);
+	frag_inject_files_release(&j->files);
 	frag_kept_release(&j->kept);
 	frag_host_free(j);
 }
@@ -204,7 +204,7 @@ int frag_pretend_run_into(const struct frag_launch *l, const struct frag_pretend
 	FRAG_TRY(check_card(l, err));
 	FRAG_TRY(frag_pretend_check_values(o->values, err));
 	FRAG_TRY(frag_pretend_parse_ranks(j, err));
-	FRAG_TRY(frag_inside_files_open(&j->files, err));
+	FRAG_TRY(frag_inject_files_open(&j->files, err));
 	return frag_pretend_run_ranks(j, program, status, err);
 }
 

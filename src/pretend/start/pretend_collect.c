@@ -1,119 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the processes of one recorded run left in a folder (cufrag_recorder.py): for each
- * process PID.pickle, PID.json and, with a modelled clock, PID.clock; made into one trace,
- * in the order of the ranks.
- *
- * The files come from the user's program and are read as any input.
+ * What the processes of one run on the pretended card left in a folder, as one trace: beside the files of
+ * inject/launch/python_parts.h, PID.clock with a modelled clock, and the roles of the ranks.
  */
-#include "pretend.h"
+#include "start.h"
 #include "roles.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include <frag/torch.h>
-
+#include "inject/launch/python_parts.h"
 #include "lib/bisect.h"
-#include "lib/grow.h"
-#include "trace/merge.h"
-
-struct part {
-	char stem[4400]; /* path without its ending */
-	long rank, pid;
-	json_t *notes; /* NULL: none */
-	struct frag_trace *trace;
-};
-
-struct parts {
-	struct part *list;
-	size_t count, room;
-};
-
-static void release(struct parts *p)
-{
-	for (size_t i = 0; i < p->count; i++) {
-		frag_trace_destroy(p->list[i].trace);
-		json_decref(p->list[i].notes);
-	}
-	frag_host_free(p->list);
-}
-
-FRAG_COMPARE(by_rank, struct part, FRAG_ORDER(x->rank, y->rank), FRAG_ORDER(x->pid, y->pid))
-
-static int add(struct parts *p, const char *folder, const char *name, size_t len,
-	       struct frag_err *err)
-{
-	char path[4500];
-	struct part *part;
-
-	FRAG_TRY(FRAG_GROW(p->list, p->count, p->room, "recordings", err));
-	part = &p->list[p->count++];
-	memset(part, 0, sizeof(*part));
-	snprintf(part->stem, sizeof(part->stem), "%.4000s/%.*s", folder, (int)FRAG_MIN(len, 300u),
-		 name);
-	part->pid = strtol(name, NULL, 10);
-	snprintf(path, sizeof(path), "%s.json", part->stem);
-	part->notes = json_load_file(path, 0, NULL);
-	part->rank = (long)json_integer_value(json_object_get(part->notes, "rank"));
-	return 0;
-}
-
-/* The length of a name without its ending; 0: it has another. */
-static size_t stem_of(const char *name, const char *ending)
-{
-	size_t len = strlen(name), n = strlen(ending);
-
-	return len > n && !strcmp(name + len - n, ending) ? len - n : 0;
-}
-
-/* A process that took memory and did not come to write its recording leaves PID.begun (src/pretend/card/memory.c); one that
- * could not write it, PID.unwritten. */
-static int list(struct parts *p, const char *folder, const struct frag_launch *l,
-		struct frag_err *err)
-{
-	DIR *dir = opendir(folder);
-	struct dirent *entry;
-	unsigned lost = 0, unwritten = 0;
-	int rc = 0;
-
-	while (dir && !rc && (entry = readdir(dir))) {
-		size_t len = stem_of(entry->d_name, ".pickle");
-
-		lost += stem_of(entry->d_name, ".begun") != 0;
-		unwritten += stem_of(entry->d_name, ".unwritten") != 0;
-		if (len)
-			rc = add(p, folder, entry->d_name, len, err);
-	}
-	if (dir)
-		closedir(dir);
-	if (rc)
-		return rc;
-	if (unwritten)
-		return frag_fail(err, FRAG_EOUTPUT,
-				 "%u of %zu recordings could not be written below '%.200s'; set "
-				 "TMPDIR to a folder with more room",
-				 unwritten, unwritten + p->count, folder);
-	if (!p->count && lost)
-		return frag_fail(err, FRAG_EINPUT,
-				 "nothing was recorded: the process that used the card was killed "
-				 "(SIGKILL), crashed, or called _exit outside of Python");
-	if (!p->count)
-		return frag_fail(err, FRAG_EINPUT,
-				 "nothing was recorded: no Python process of the program allocated "
-				 "memory of a card through torch (started with -S, or without its "
-				 "environment, Python does not see cufrag)");
-	if (lost)
-		frag_launch_note(l,
-				 "%u of %zu processes that used a card left no recording: killed "
-				 "(SIGKILL), crashed, or called _exit outside of Python",
-				 lost, lost + p->count);
-	qsort(p->list, p->count, sizeof(*p->list), by_rank);
-	return 0;
-}
 
 /* ---- the modelled clock -------------------------------------------------------------- */
 
@@ -146,7 +43,7 @@ static void set_clock(struct frag_trace *trace, const struct tick *ticks, size_t
 }
 
 /* true: times are modelled now. */
-static bool take_clock(const struct part *part)
+static bool take_clock(const struct frag_torch_part *part)
 {
 	char path[4500];
 	FRAG_AUTO_FREE struct tick *ticks = NULL;
@@ -207,7 +104,7 @@ static void put_recomputed(FILE *to, const json_t *notes)
 }
 
 /* What the card's cuDNN would have planned otherwise; NULL: nothing. */
-static const char *convolutions_of(const struct parts *p)
+static const char *convolutions_of(const struct frag_torch_parts *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		const char *text =
@@ -220,7 +117,7 @@ static const char *convolutions_of(const struct parts *p)
 }
 
 /* NULL: memory is short. */
-static char *make_note(const struct frag_launch *l, const struct parts *p,
+static char *make_note(const struct frag_launch *l, const struct frag_torch_parts *p,
 		       const struct frag_roles *roles, bool modelled, int status)
 {
 	const struct frag_gpu *gpu = frag_pretend_gpu(l);
@@ -231,11 +128,11 @@ static char *make_note(const struct frag_launch *l, const struct parts *p,
 
 	if (!to)
 		return NULL;
-	fprintf(to, "card %s\n", l->card.name ? l->card.name : "h200");
+	fprintf(to, "card %s\n", l->target.card.name ? l->target.card.name : "h200");
 	fprintf(to, "chip %s\n", gpu ? gpu->name : "");
 	fprintf(to, "total %llu\ncontext %llu\nstatus %d\n",
-		(unsigned long long)l->card.total_bytes, (unsigned long long)l->card.context_bytes,
-		status);
+		(unsigned long long)l->target.card.total_bytes,
+		(unsigned long long)l->target.card.context_bytes, status);
 	fprintf(to, "torch ");
 	put_clean(to, json_string_value(json_object_get(first, "torch")));
 	fprintf(to, "\nvalues ");
@@ -259,49 +156,7 @@ static char *make_note(const struct frag_launch *l, const struct parts *p,
 
 /* ---- all together ------------------------------------------------------------------------ */
 
-/* The file tells some releases from others; the program said which it is. */
-static void take_release(struct part *part)
-{
-	const char *text = json_string_value(json_object_get(part->notes, "torch"));
-	const struct frag_trace_settings *s = &part->trace->settings;
-	unsigned release;
-
-	if (text && s->torch_last && !frag_torch_parse(text, &release, NULL) &&
-	    release >= s->torch_first && release <= s->torch_last)
-		frag_trace_set_torch(part->trace, release, release);
-}
-
-static int read_part(const struct frag_launch *l, struct part *part, struct frag_err *err)
-{
-	char path[4500];
-	const json_t *limit;
-
-	snprintf(path, sizeof(path), "%s.pickle", part->stem);
-	FRAG_TRY(frag_launch_read(l, path, &part->trace, err));
-	take_release(part);
-	limit = json_object_get(part->notes, "limit_bytes");
-	if (json_is_integer(limit) && json_integer_value(limit) > 0) {
-		part->trace->settings.limit_bytes = (uint64_t)json_integer_value(limit);
-		part->trace->settings.limit_known = true;
-	}
-	return 0;
-}
-
-static int read_parts(const struct frag_launch *l, struct parts *p, bool *modelled,
-		      struct frag_err *err)
-{
-	for (size_t i = 0; i < p->count; i++)
-		FRAG_TRY(read_part(l, &p->list[i], err));
-	/* a release is told from a retry by a replay, which knows the limit; times do not matter to it */
-	for (size_t i = 0; i < p->count; i++)
-		FRAG_TRY(l->settle(l->ctx, p->list[i].trace, err));
-	*modelled = true;
-	for (size_t i = 0; i < p->count; i++)
-		*modelled &= take_clock(&p->list[i]);
-	return 0;
-}
-
-static const struct part *part_of(const struct parts *p, long rank)
+static const struct frag_torch_part *part_of(const struct frag_torch_parts *p, long rank)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (p->list[i].rank == rank)
@@ -310,15 +165,15 @@ static const struct part *part_of(const struct parts *p, long rank)
 }
 
 /* Takes out the ranks that ran as a check and asked for what their roles did. */
-static int check_roles(const struct frag_launch *l, struct parts *p, struct frag_roles *roles,
-		       struct frag_err *err)
+static int check_roles(const struct frag_launch *l, struct frag_torch_parts *p,
+		       struct frag_roles *roles, struct frag_err *err)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
-		struct part *part = &p->list[i];
+		struct frag_torch_part *part = &p->list[i];
 		long role = frag_roles_checked(roles, part->rank);
-		const struct part *other = role < 0 ? NULL : part_of(p, role);
+		const struct frag_torch_part *other = role < 0 ? NULL : part_of(p, role);
 		struct frag_pretend_need a, b;
 		bool same;
 
@@ -343,20 +198,17 @@ static int check_roles(const struct frag_launch *l, struct parts *p, struct frag
 int frag_pretend_collect(const struct frag_launch *l, const char *folder, int status,
 			 struct frag_trace **out, struct frag_err *err)
 {
-	FRAG_AUTO(release) struct parts p = { 0 };
+	FRAG_AUTO(frag_torch_parts_release) struct frag_torch_parts p = { 0 };
 	FRAG_AUTO(frag_roles_release) struct frag_roles roles = { 0 };
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *all = NULL;
-	FRAG_AUTO(frag_trace_parts_release) struct frag_trace_parts traces = { 0 };
-	bool modelled;
+	bool modelled = true;
 
-	FRAG_TRY(list(&p, folder, l, err));
-	FRAG_TRY(read_parts(l, &p, &modelled, err));
+	FRAG_TRY(frag_torch_parts_read(l, folder, &p, err));
+	for (size_t i = 0; i < p.count; i++)
+		modelled &= take_clock(&p.list[i]);
 	FRAG_TRY(frag_roles_read(folder, &roles, err));
 	FRAG_TRY(check_roles(l, &p, &roles, err));
-	FRAG_TRY_CALLOC(traces.list, p.count, "recordings", err);
-	for (; traces.count < p.count; traces.count++)
-		traces.list[traces.count] = FRAG_GIVE(p.list[traces.count].trace);
-	FRAG_TRY(frag_trace_parts_join(&traces, &all, err));
+	FRAG_TRY(frag_torch_parts_join(&p, &all, err));
 	all->estimate = make_note(l, &p, &roles, modelled, status);
 	FRAG_CHECK_ALLOC(all->estimate, "recordings", err);
 	*out = FRAG_GIVE(all);

@@ -15,7 +15,7 @@ const struct frag_gpu *frag_pretend_gpu(const struct frag_launch *l)
 
 static void put_card(const struct frag_launch *l, unsigned asked, unsigned needed)
 {
-	const struct frag_sim_config *card = &l->card;
+	const struct frag_sim_config *card = &l->target.card;
 	const struct frag_gpu *gpu = frag_pretend_gpu(l);
 	const struct frag_gpu_chip *chip = gpu ? frag_gpu_chip_find(gpu->name) : NULL;
 	char text[512];
@@ -52,7 +52,7 @@ void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank)
 		frag_launch_put_number("MASTER_PORT", frag_launch_free_port() ?: 29500u);
 }
 
-void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,
+void frag_pretend_environment(const struct frag_launch *l, const struct frag_inject_files *files,
 			      unsigned asked, unsigned needed, const char *values)
 {
 	FRAG_AUTO_FREE char *programs = frag_path_join(files->folder, "bin");
@@ -64,7 +64,7 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_ins
 	setenv("CUFRAG_NOGPU_VALUES", values, 1);
 	/* the user's value, before launchers change it */
 	setenv("CUFRAG_NOGPU_THREADS", getenv("OMP_NUM_THREADS") ?: "", 1);
-	frag_launch_put_number("CUFRAG_NOGPU_SEED", l->seed);
+	frag_launch_put_number("CUFRAG_NOGPU_SEED", l->target.seed);
 	/* it applies to the cards of this machine, unless pretended ones were counted */
 	if (!asked)
 		unsetenv("CUDA_VISIBLE_DEVICES");
@@ -75,14 +75,10 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_ins
 	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
 }
 
-void frag_pretend_python(const struct frag_inside_files *files)
+void frag_pretend_cards(const struct frag_launch *l, const struct frag_inject_files *files,
+			unsigned gpus)
 {
-	FRAG_AUTO_FREE char *library = frag_path_join(files->folder, "libcufrag_start.so");
-
-	frag_launch_prepend("PYTHONPATH", files->folder);
-	if (library)
-		frag_launch_preload(library);
-	setenv("CUFRAG_NOGPU_HOME", files->folder, 1);
+	frag_pretend_environment(l, files, gpus, 1, "rules");
 }
 
 /* A file or folder of the recording's own. */
@@ -96,14 +92,14 @@ static void put_path(const struct pretend_job *j, const char *variable, const ch
 
 void frag_pretend_put_all(const struct pretend_job *j)
 {
-	frag_pretend_python(&j->files);
+	frag_launch_python(&j->files);
 	setenv("CUFRAG_RECORD", j->folder, 1);
 	frag_launch_put_number("CUFRAG_RECORD_ENTRIES",
 			       j->l->max_entries ? j->l->max_entries : ENTRIES_DEFAULT);
 	if (j->l->frames)
 		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
-	if (j->l->limit_bytes != UINT64_MAX)
-		frag_launch_put_number("CUFRAG_RECORD_LIMIT", j->l->limit_bytes);
+	if (frag_target_limit(&j->l->target) != UINT64_MAX)
+		frag_launch_put_number("CUFRAG_RECORD_LIMIT", frag_target_limit(&j->l->target));
 	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
 	frag_launch_put_number("CUFRAG_NOGPU_MEMORY", j->o->memory_bytes);
 	put_path(j, "CUFRAG_NOGPU_CALLS", "calls");

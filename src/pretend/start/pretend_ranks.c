@@ -80,7 +80,7 @@ static void __attribute__((noreturn)) become_turn(const struct rank_run *run)
 				 run->j->o->memory_bytes, path);
 }
 
-/* If every rank runs, they exchange messages (src/pretend/ranks/talk.h): the program starts all of
+/* If every rank runs, they exchange messages (src/pretend/talk/talk.h): the program starts all of
  * them, or we do. */
 static void prepare(const void *ctx)
 {

@@ -1,43 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program in place of a recording; see program.h. */
-#include "program.h"
+/* A program in place of a recording; and one number in its words; see pretend.h. */
+#include "start.h"
 
-#include "pretend/start/vary.h"
-#include "recording/recording.h"
-
-static int read_trace(void *ctx, const char *path, const char *conf, struct frag_trace **out,
-		      struct frag_err *err)
-{
-	(void)ctx;
-	return frag_recording_read(path, conf, out, err);
-}
-
-static int settle(void *ctx, struct frag_trace *trace, struct frag_err *err)
-{
-	const struct frag_program *p = ctx;
-
-	return frag_trace_settle(trace, &p->target, FRAG_OPEN_AS_RECORDED, err);
-}
-
-static void note(void *ctx, const char *text)
-{
-	const struct frag_program *p = ctx;
-
-	if (p->note)
-		p->note(p->ctx, text);
-}
+#include <inttypes.h>
+#include <string.h>
 
 struct frag_launch frag_program_launch(const struct frag_program *p)
 {
 	return (struct frag_launch){
-		.card = p->target.card,
+		.target = p->target,
 		.gpu = p->gpu,
-		.limit_bytes = frag_target_limit(&p->target),
-		.seed = p->target.seed,
-		.read = read_trace,
-		.settle = settle,
-		.note = note,
-		.ctx = (void *)(uintptr_t)p,
+		.collect = frag_pretend_collect,
+		.note = p->note,
+		.ctx = p->ctx,
 	};
 }
 
@@ -51,11 +26,102 @@ int frag_program_record(const struct frag_program *p, struct frag_trace **out, i
 	return frag_launch_name_as_program(*out, p->words, err);
 }
 
+/* ---- a number in it --------------------------------------------------------------------- */
+
+const char *frag_vary_name(const char *text, char *name)
+{
+	const char *equals = strchr(text, '=');
+	size_t len = equals ? (size_t)(equals - text) : 0;
+
+	if (len < 3 || len >= FRAG_VARY_NAME || text[0] != '{' || equals[-1] != '}')
+		return NULL;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	return equals + 1;
+}
+
+int frag_vary_check(char *const *program, const char *name, struct frag_err *err)
+{
+	for (; *program; program++)
+		if (strstr(*program, name))
+			return 0;
+	return frag_fail(err, FRAG_EUSAGE, "--vary %s changes nothing: the command has no %s", name,
+			 name);
+}
+
+/* `word` with the number for the name, in new memory. */
+static char *substitute(const char *name, const char *word, uint64_t n)
+{
+	FRAG_AUTO_FREE char *text = NULL;
+	const char *next;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return NULL;
+	for (; (next = strstr(word, name)); word = next + strlen(name))
+		fprintf(to, "%.*s%" PRIu64, (int)(next - word), word, n);
+	fputs(word, to);
+	return fclose(to) ? NULL : FRAG_GIVE(text);
+}
+
+uint64_t frag_vary_refusals(const struct frag_trace *trace)
+{
+	uint64_t count = 0;
+
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		const struct frag_trace_dev *dev = &trace->devs[d];
+
+		for (size_t i = 0; i < dev->seen_count; i++)
+			count += dev->seen[i].kind == FRAG_SEEN_OOM;
+		for (size_t i = 0; i < dev->events_count; i++)
+			count += dev->events[i].kind == FRAG_EV_REFUSED;
+	}
+	return count;
+}
+
+/* The program with the number in it, in new memory. */
+static int make_words(char **program, const char *name, uint64_t n, char ***out,
+		      struct frag_err *err)
+{
+	size_t count = 0;
+	char **words;
+
+	while (program[count])
+		count++;
+	FRAG_TRY_CALLOC(words, count + 1, "program", err);
+	*out = words;
+	for (size_t i = 0; i < count; i++) {
+		words[i] = substitute(name, program[i], n);
+		FRAG_CHECK_ALLOC(words[i], "program", err);
+	}
+	return 0;
+}
+
 int frag_program_vary(const struct frag_program *p, const char *name, uint64_t n,
 		      struct frag_trace **out, int *status, uint64_t *refused, struct frag_err *err)
 {
 	struct frag_launch launch = frag_program_launch(p);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	FRAG_AUTO(frag_words_release) char **words = NULL;
+	int rc;
 
 	launch.stdout_to_stderr = true;
-	return frag_vary_record(&launch, p->pretend, p->words, name, n, out, status, refused, err);
+	rc = make_words(p->words, name, n, &words, err)
+		     ?: frag_pretend_record(&launch, p->pretend, words, &trace, status, err);
+	*out = NULL;
+	if (rc == FRAG_EINPUT)
+		frag_err_prefix(err, "with %s = %" PRIu64, name, n);
+	FRAG_TRY(rc);
+	if (frag_launch_interrupted())
+		return frag_fail(err, FRAG_EINTR, "interrupted with %s = %" PRIu64, name, n);
+	FRAG_TRY(frag_launch_name_as_program(trace, p->words, err));
+	*refused = frag_vary_refusals(trace);
+	if (*status && !*refused)
+		return frag_fail(err, FRAG_EINPUT,
+				 "with %s = %" PRIu64
+				 " the program ended with status %d, but no request was refused",
+				 name, n, *status);
+	*out = FRAG_GIVE(trace);
+	return 0;
 }

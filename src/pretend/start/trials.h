@@ -2,9 +2,8 @@
 /*
  * A program run several times on the pretended card: as it is, then with changes in its process (src/pretend/python/cufrag_changes).
  *
- * Its first process stops where it first asks for a card, and all runs are forked from it there, so that imports are done
- * once (cufrag_changes/serve.py). Where it cannot fork (threads, a program that starts the one with the card, ranks), each
- * run starts the program anew. Run number N leaves its recordings in FOLDER/N.
+ * What the run as it is had imported is loaded once more, in a server from which the others are forked (fork_server.h). Run
+ * number N leaves its recordings in FOLDER/N.
  *
  *	frag_trials_begin(&t, err);  … the run as it is has ended: number 0
  *	frag_trials_start(&t, "checkpoint+fused", seconds, &n, err);
@@ -16,7 +15,7 @@
 
 #include <sys/types.h>
 
-#include "pretend/start/pretend.h"
+#include "pretend/start/start.h"
 
 #define FRAG_TRIALS_MAX 128u
 
@@ -28,11 +27,11 @@ struct frag_trials {
 	char folder[3000];
 	unsigned seconds; /* that the run as it is may take; 0 = any */
 	unsigned count;
-	pid_t pids[FRAG_TRIALS_MAX]; /* of the processes that run it, 0 = the server does */
+	pid_t pids[FRAG_TRIALS_MAX]; /* 0: it has ended */
 	uint64_t until_ns[FRAG_TRIALS_MAX];
-	int ask; /* to the server; -1: none */
-	int status;
-	uint64_t took_ns; /* the run as it is, without what is done once */
+	pid_t server;	  /* 0 = none */
+	int status;	  /* of the run as it is, */
+	uint64_t took_ns; /* and its time */
 };
 
 /* Runs it as it is, to its end. Errors: FRAG_EUSAGE if it cannot be started; FRAG_EINTR. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record --no-gpu: PyTorch on a pretended card (src/pretend/card). */
-#include "pretend.h"
+#include "pretend/start/held.h"
+#include "start.h"
 #include "inject/launch/way.h"
 
 const struct frag_arg frag_pretend_rows[] = {
@@ -40,6 +41,43 @@ const struct frag_arg frag_pretend_rows[] = {
 		  "which measures its kernels)" },
 	{ 0 },
 };
+
+const struct frag_arg frag_pretend_run_rows[] = {
+	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct frag_pretend, no_gpu),
+	  .help = "run on a pretended card (--gpu); see cufrag record" },
+	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct frag_pretend, gpus), .value = "N", .min = 1,
+	  .max = 16,
+	  .help = "number of pretended cards (default: 1, or as many as a launcher starts "
+		  "processes)" },
+	{ 0 },
+};
+
+const struct frag_arg frag_pretend_fit_rows[] = {
+	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct frag_pretend, vary), .value = "{NAME}=A..B",
+	  .help = "with --no-gpu: find the greatest number in place of {NAME} with which the "
+		  "program completes on --gpu, by recording it several times" },
+	{ FRAG_ARG_FLAG, "fresh", FRAG_ARG_AT(struct frag_pretend, fresh), .rare = true,
+	  .help = "with --no-gpu: record again, even if an earlier call recorded the same "
+		  "command with the same environment and files" },
+	{ 0 },
+};
+
+const struct frag_arg frag_pretend_scale_rows[] = {
+	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct frag_pretend, vary), .value = "{NAME}=N,N,…",
+	  .help = "with --no-gpu: record the program with these numbers in place of {NAME}" },
+	{ FRAG_ARG_FLAG, "confirm", FRAG_ARG_AT(struct frag_pretend, confirm), .rare = true,
+	  .help = "with --no-gpu: record the program at the greatest value found and beside it, "
+		  "until that is the greatest" },
+	{ 0 },
+};
+
+int frag_program_check(const struct frag_pretend *o, struct frag_err *err)
+{
+	return o->no_gpu ? 0
+			 : frag_fail(err, FRAG_EUSAGE,
+				     "a program is recorded here with --no-gpu; cufrag record has "
+				     "other ways");
+}
 
 static bool asked(const void *options)
 {

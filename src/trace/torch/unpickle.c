@@ -108,29 +108,9 @@ int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root
 	return rc;
 }
 
-/* ---- values ------------------------------------------------------------------------ */
-
-struct frag_pickle_list *frag_pickle_list(struct frag_pickle *p, frag_pv v)
-{
-	return frag_pv_tag(v) == FRAG_PV_LIST ? &p->lists[frag_pv_index(v)] : NULL;
-}
-
 struct frag_pickle_list *frag_pickle_tuple(struct frag_pickle *p, frag_pv v)
 {
 	return frag_pv_tag(v) == FRAG_PV_TUPLE ? &p->lists[frag_pv_index(v)] : NULL;
-}
-
-const struct frag_pickle_node *frag_pickle_node(struct frag_pickle *p, frag_pv v)
-{
-	static const struct frag_pickle_node empty;
-	uint32_t dict;
-
-	if (frag_pv_tag(v) != FRAG_PV_DICT)
-		return NULL;
-	dict = p->dicts[frag_pv_index(v)];
-	if (FRAG_DICT_KIND(dict) == FRAG_DICT_EMPTY)
-		return &empty;
-	return FRAG_DICT_KIND(dict) == FRAG_DICT_NODE ? &p->nodes[FRAG_DICT_INDEX(dict)] : NULL;
 }
 
 uint32_t frag_pickle_note(struct frag_pickle *p, frag_pv v, uint32_t note)

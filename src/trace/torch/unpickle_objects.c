@@ -366,3 +366,21 @@ int frag_pickle_set_items(struct frag_pickle *p, frag_pv target, const frag_pv *
 	}
 	return node_extend(p, dict, pairs, n);
 }
+
+struct frag_pickle_list *frag_pickle_list(struct frag_pickle *p, frag_pv v)
+{
+	return frag_pv_tag(v) == FRAG_PV_LIST ? &p->lists[frag_pv_index(v)] : NULL;
+}
+
+const struct frag_pickle_node *frag_pickle_node(struct frag_pickle *p, frag_pv v)
+{
+	static const struct frag_pickle_node empty;
+	uint32_t dict;
+
+	if (frag_pv_tag(v) != FRAG_PV_DICT)
+		return NULL;
+	dict = p->dicts[frag_pv_index(v)];
+	if (FRAG_DICT_KIND(dict) == FRAG_DICT_EMPTY)
+		return &empty;
+	return FRAG_DICT_KIND(dict) == FRAG_DICT_NODE ? &p->nodes[FRAG_DICT_INDEX(dict)] : NULL;
+}

@@ -53,8 +53,3 @@ for damage in ': > "$f"' 'head -c 100 whole > "$f"' 'head -c 3000 /dev/urandom >
 done
 # rank 0 of a job, which runs alone first, prints without end
 layout --world 2 --vary '{a}=1' -- sh -c 'truncate -s 2G /dev/stdout; sleep 100' '{a}'
-# a cache in which a crash left zeros in place of every file
-cp -r "$XDG_CACHE_HOME"/cufrag/nogpu-* intact
-find "$XDG_CACHE_HOME"/cufrag/nogpu-* -type f | while read -r f; do size=$(stat -c %s "$f"); rm "$f"; truncate -s "$size" "$f"; done
-layout --vary '{a}=7' -- sh sizes '{a}'
-diff -r intact "$XDG_CACHE_HOME"/cufrag/nogpu-* > differences && echo "whole again"

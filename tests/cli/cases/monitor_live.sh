@@ -7,7 +7,7 @@ mkdir lib
 "$cc" -w -std=gnu17 -O1 -o program "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=self
 "$CUFRAG" record --by preload -o run.cft -- ./program dlsym > out.txt || exit
-library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
+library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
 # blocks of 3 MiB and 1000 B in three pages of 2 MiB; user and PID cut off
 LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program dlsym stop & pid=$!
 FAKE_PID=$pid

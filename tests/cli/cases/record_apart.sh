@@ -36,7 +36,7 @@ for more in --no-pool "--no-pool --stacks" ""; do
 	"$CUFRAG" record --by preload $more -o run.cft -- ./program
 	"$CUFRAG" info run.cft | grep -E '  events|never'
 done
-library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
+library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
 LD_PRELOAD=$library CUFRAG_RECORD_APART=1 CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program
 cut -d, -f 1,3 own.*.csv
 # the runtime between them makes no difference

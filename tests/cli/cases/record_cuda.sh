@@ -6,8 +6,8 @@ export CUFRAG_CUPTI=$PWD/libcupti.so
 "$CUFRAG" record -o run.cft -- ./program
 "$CUFRAG" info run.cft | grep -E '^(format|not in it|device)|^  (events|streams|never freed)'
 # by itself, as any program can be started; and one that dies: what was written stays
-library=$(echo cache/cufrag/nogpu-*/libcufrag_record.so)
-CUDA_INJECTION64_PATH=$PWD/$library CUFRAG_RECORD_CUDA=own ./program
+library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
+CUDA_INJECTION64_PATH=$library CUFRAG_RECORD_CUDA=own ./program
 cut -d, -f 1-4,6- own.*.csv
 "$CUFRAG" record -o killed.cft -- ./program killed
 echo "exit $?"

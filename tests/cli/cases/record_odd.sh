@@ -10,7 +10,7 @@ for what in exec child kill abort _exit close chdir dies; do
 done
 cat mine.txt
 # by hand: the file of a killed program ends with empty lines
-library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
+library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
 (LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./odd _exit)
 "$CUFRAG" info own.*.csv | grep '  events'
 grep -c . own.*.csv

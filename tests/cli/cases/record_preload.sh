@@ -13,7 +13,7 @@ mkdir lib
 "$CUFRAG" info proc.cft | grep -E '^(device|  events)'
 "$CUFRAG" info linked.cft | grep '  events'
 # by hand; the lines themselves
-library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
+library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
 LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program dlsym
 cut -d, -f 1-4,6- own.*.csv
 LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=proc ./program proc
@@ -24,7 +24,9 @@ LD_PRELOAD=$library CUFRAG_RECORD_CUDA=own ./program next; echo "next $?"
 # only CUPTI: nothing is recorded, and it says so
 "$CUFRAG" record --by cupti -o none.cft -- ./program proc; echo "exit $?"
 "$CUFRAG" record --by both -- ./program; echo "exit $?"
-XDG_CACHE_HOME="$PWD/with blank" "$CUFRAG" record --by preload -o none.cft -- ./program proc 2>&1 | sed "s|'/.*/cache|'CACHE|; s|'/.*blank|'CACHE|; s|nogpu-[0-9a-f]*|nogpu-HASH|"
+mkdir "with blank"
+cp -r "${CUFRAG%/*}/share/cufrag/inject" "with blank/"
+FRAG_SHARE="$PWD/with blank" "$CUFRAG" record --by preload -o none.cft -- ./program proc 2>&1 | sed "s|'/.*/with|'HERE/with|"
 # stacks: by source line where there is debug information
 "$CUFRAG" record --by preload --stacks -o stacks.cft -- ./program proc
 "$CUFRAG" explain stacks.cft --json - 2> out.txt | grep -oE 'fake_cuda.c:[0-9]+ [a-z_]+' | sed 's/:[0-9]*/:LINE/' | sort | uniq -c

@@ -45,7 +45,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
         print(stacks[line.strip().split(",")[7]])
 E
 "$CUFRAG" record --stacks --by preload -o run.cft -- python3 train.py free > said.txt
-library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
+library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
 for lock in held free; do
 	CUFRAG_RECORD_STACKS=1 LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=$lock python3 train.py $lock > said.txt
 	python3 stacks.py $lock.*.csv > stacks.txt

@@ -226,8 +226,7 @@ static void plan_for(const char *card)
 
 	setenv("CUFRAG_NOGPU", card, 1);
 	snprintf(setting, sizeof(setting),
-		 "/usr/bin/python3\nsrc/pretend/python/cufrag_planner.py\n%s",
-		 machines_cudnn());
+		 "/usr/bin/python3\nsrc/pretend/python/cufrag_planner.py\n%s", machines_cudnn());
 	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
 	snprintf(setting, sizeof(setting),
 		 "/usr/bin/python3 -c 'import sys; sys.path.insert(0, "

@@ -37,9 +37,9 @@ _keep: list = []  # what PyTorch holds pointers into
 
 
 def library_path() -> str:
-    """Beside this file (a wheel), in the folder above (cufrag run), or what CUFRAG_TORCH_LIBRARY names."""
+    """Beside this file, in the folder above (cufrag run), in the folder for programs (a wheel), or what CUFRAG_TORCH_LIBRARY names."""
     for path in (os.environ.get("CUFRAG_TORCH_LIBRARY"), os.path.join(HERE, LIBRARY),
-                 os.path.join(os.path.dirname(HERE), LIBRARY)):
+                 os.path.join(os.path.dirname(HERE), LIBRARY), os.path.join(HERE, "share", "cufrag", "inject", LIBRARY)):
         if path and os.path.exists(path):
             return path
     raise RuntimeError("cufrag: %s is not there; set CUFRAG_TORCH_LIBRARY to where it was built" % LIBRARY)

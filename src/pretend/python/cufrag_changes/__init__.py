@@ -12,8 +12,7 @@ A change is a file NAME.py of this folder, found there, with
     def most(seen):           the change has a number, {n} in its sentence: 2 unless that is not enough for a card, at most this; may be missing
     def install(torch, seen): makes the change, by hooks; before the program uses the card. seen.number is that number, or 0
 
-The C side (src/pretend/advise/trial.c) sets CUFRAG_TRIALS, a folder, for the run as it is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with
-changes. The first process starts the others: it forks when the program first asks for a card (serve.py), so what came before is done once.
+The C side (src/pretend/start/trials.c) sets CUFRAG_TRIALS for the run as it is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with changes.
 At the end each process writes PID.advise beside its recording.
 """
 import importlib
@@ -23,7 +22,7 @@ import pkgutil
 import sys
 import traceback
 
-PARTS = ("batches", "help", "seen", "serve")
+PARTS = ("batches", "help", "seen")
 
 
 class Left(Exception):
@@ -42,14 +41,11 @@ class Trial:
     """One run of the program: what is seen of it, and the changes in it."""
 
     def __init__(self, torch, recorder):
-        from . import seen, serve
+        from . import seen
         self.torch, self.recorder = torch, recorder
         self.seen = seen.Seen(torch, recorder.card)
         self.all = "CUFRAG_TRIALS" in os.environ
-        if self.all:
-            serve.at_first_question(self)
-        else:
-            self.install(os.environ.get("CUFRAG_CHANGES", ""))
+        self.install(os.environ.get("CUFRAG_CHANGES", ""))
 
     def install(self, text):
         self.seen.looks = self.all

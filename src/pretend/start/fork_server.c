@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See forks.h. */
-#include "forks.h"
+/* See fork_server.h. */
+#include "fork_server.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +23,7 @@
 
 #include "base/outfile.h"
 #include "inject/launch/family.h"
+#include "inject/launch/launch.h"
 #include "pretend/start/held.h"
 
 #define FILE_MAX_BYTES (4u << 20)
@@ -32,16 +33,6 @@
 extern char **environ;
 
 static char noted[4096], used[4096]; /* folders; "" = none */
-
-void frag_forks_note(const char *folder)
-{
-	snprintf(noted, sizeof(noted), "%s", folder);
-}
-
-void frag_forks_use(const char *folder)
-{
-	snprintf(used, sizeof(used), "%s", folder);
-}
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
@@ -203,7 +194,7 @@ static void __attribute__((noreturn)) serve(const char *folder, struct first *f,
 		snprintf(path, sizeof(path), "%s/held", folder);
 		setenv("CUFRAG_HELD", path, 1);
 	}
-	snprintf(script, sizeof(script), "%s/cufrag_forks.py", home);
+	snprintf(script, sizeof(script), "%s/cufrag_fork_server.py", home);
 	snprintf(modules, sizeof(modules), "%s/modules", folder);
 	snprintf(number, sizeof(number), "%d", fd);
 	f->words[f->words_count++] = script;
@@ -366,7 +357,8 @@ static void __attribute__((noreturn)) stand_for(pid_t pid, int fd)
 	_exit(FRAG_FORKS_LOST); /* the server was ended, and with it the process */
 }
 
-void frag_forks_become(char *const *program)
+/* This process stands for one that the server forks, and ends as that does. Returns if the server does not. */
+static void become(char *const *program)
 {
 	size_t python = *used || *noted ? python_words(program) : 0, bytes;
 	FRAG_AUTO_FREE char *text = NULL;
@@ -387,4 +379,16 @@ void frag_forks_become(char *const *program)
 		stand_for(pid, fd);
 	if (fd >= 0)
 		close(fd);
+}
+
+void frag_forks_note(const char *folder)
+{
+	snprintf(noted, sizeof(noted), "%s", folder);
+	frag_launch_stand_in(become);
+}
+
+void frag_forks_use(const char *folder)
+{
+	snprintf(used, sizeof(used), "%s", folder);
+	frag_launch_stand_in(become);
 }

@@ -23,9 +23,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "pretend/card/nogpu.h"
-
-#define CIRCLE_MOST 4096 /* most processes to follow */
+#define CIRCLE_MOST 4096 /* processes to follow */
 
 struct head {
 	uint64_t bytes;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One Python from which the processes of many runs are forked: torch, and what the first run imported, is loaded once.
 
-`cufrag layout` starts it as `python OPTIONS cufrag_forks.py FD MODULES` (src/pretend/start/forks.c): FD is a socket that listens, MODULES a
+`cufrag layout` and `cufrag advise` start it as `python OPTIONS cufrag_fork_server.py FD MODULES` (src/pretend/start/fork_server.c): FD is a socket that listens, MODULES a
 file with names of modules, in the order in which a run had imported them when it first asked for a card; MODULES.late has those of its
 end. A process that would become a Python connects instead, and sends
 
@@ -38,8 +38,8 @@ import cufrag_shapes
 OF_A_RANK = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"}
 OF_A_RUN = OF_A_RANK | {"CUFRAG_NOGPU", "CUFRAG_NOGPU_ROOF", "CUFRAG_NOGPU_CALLS", "CUFRAG_NOGPU_TALK", "CUFRAG_NOGPU_RANK",
                         "CUFRAG_NOGPU_SCOUT", "CUFRAG_NOGPU_ROLES", "CUFRAG_NOGPU_MODULES", "CUFRAG_RECORD", "CUFRAG_RECORD_LIMIT",
-                        "CUFRAG_NOGPU_COMPILED", "CUFRAG_READ_FILES", "CUFRAG_HELD", "CUFRAG_HELD_NOT", "TMPDIR", "WANDB_DIR",
-                        "COMET_OFFLINE_DIRECTORY", "MLFLOW_TRACKING_URI", "_"}
+                        "CUFRAG_NOGPU_COMPILED", "CUFRAG_READ_FILES", "CUFRAG_TRIALS", "CUFRAG_CHANGES",
+                        "CUFRAG_HELD", "CUFRAG_HELD_NOT", "TMPDIR", "WANDB_DIR", "COMET_OFFLINE_DIRECTORY", "MLFLOW_TRACKING_URI", "_"}
 UNFIT = 9
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 

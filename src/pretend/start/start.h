@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs on the pretended card (src/pretend/card). */
-#ifndef FRAG_LAUNCH_PRETEND_H
-#define FRAG_LAUNCH_PRETEND_H
+/* Programs on the pretended card, for the folders of src/pretend that run them. */
+#ifndef FRAG_PRETEND_START_H
+#define FRAG_PRETEND_START_H
 
-#include "inject/launch/inside_files.h"
-#include "inject/launch/launch.h"
-#include "pretend/start/pretend_options.h"
+#include "pretend/pretend.h"
+
+/* Starts the program with this card, limit and seed. */
+struct frag_launch frag_program_launch(const struct frag_program *p);
 
 /* Runs the program once, or once for each of the ranks, and gives all recordings as one trace, marked as an
  * estimate. *status as of frag_launch_run. */
@@ -30,17 +31,10 @@ struct frag_pretend_need frag_pretend_measure(const struct frag_trace *trace);
 int frag_pretend_again(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 		       struct frag_trace *trace, struct frag_err *err);
 
-/* Everything that processes wrote into `folder` as one trace (pretend_collect.c). status: of the program. Errors:
- * FRAG_EINPUT if nothing is there. */
-int frag_pretend_collect(const struct frag_launch *l, const char *folder, int status,
-			 struct frag_trace **out, struct frag_err *err);
 /* The card whose chip is pretended, also where its memory was given; NULL = unknown. */
 const struct frag_gpu *frag_pretend_gpu(const struct frag_launch *l);
 
-/* In the program's process, before it begins: Python finds cufrag's files … */
-void frag_pretend_python(const struct frag_inside_files *files);
-/* … and the pretended cards: as many as the user asked for; 0 = not asked, then as many as are needed. */
-void frag_pretend_environment(const struct frag_launch *l, const struct frag_inside_files *files,
-			      unsigned asked, unsigned needed, const char *values);
+/* Requests that the card had no memory for, also those that the program caught. */
+uint64_t frag_vary_refusals(const struct frag_trace *trace);
 
 #endif

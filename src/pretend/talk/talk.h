@@ -65,7 +65,9 @@ bool talk_circle(struct talk *t, int peer);
 
 /* True if `peer` has not joined and all other ranks of the job have ended or are members. */
 bool talk_never(struct talk *t, int peer);
-/* From now on, missing members count as ended. */
+/* This process is that of its rank, also if it never talks. */
+__attribute__((visibility("default"))) void frag_nogpu_present(void);
+/* From now on, who is not there has ended. */
 void talk_abandon(struct talk *t);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One Python process, from which those of many runs are forked (src/pretend/python/cufrag_forks.py). In a folder of the caller's:
+ * One Python process, from which those of many runs are forked (src/pretend/python/cufrag_fork_server.py). In a folder of the caller's:
  *
  *	first	a process that was to become a Python: its command and environment
  *	modules	what that process had imported when it asked for a card
@@ -24,8 +24,5 @@ void frag_forks_use(const char *folder);
 /* Starts the server, if a process was described: its process, 0 = none. It ends with this one. */
 pid_t frag_forks_begin(const char *folder);
 void frag_forks_end(pid_t server);
-
-/* This process stands for one that the server forks, and ends as that does. Returns if the server does not. */
-void frag_forks_become(char *const *program);
 
 #endif

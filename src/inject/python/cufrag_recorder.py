@@ -109,9 +109,7 @@ class Recorder:
             import cufrag_shapes
             cufrag_shapes.keep(os.environ["CUFRAG_NOGPU_MODULES"] + ".shapes")
         self.settings = settings_of(torch)
-        if self.card and ("CUFRAG_TRIALS" in os.environ or "CUFRAG_CHANGES" in os.environ):
-            import cufrag_changes
-            self.trial = attach("advice", cufrag_changes.Trial, torch, self)
+        self.begin_trial()
         torch.cuda._lazy_call(self.start)
         atexit.register(self.finish)
         for name in ("_exit", "abort", "execv", "execve"):
@@ -124,11 +122,17 @@ class Recorder:
                 except ValueError:
                     pass  # not the main thread: SIGTERM then loses the recording
 
+    def begin_trial(self):
+        if self.card and ("CUFRAG_TRIALS" in os.environ or "CUFRAG_CHANGES" in os.environ):
+            import cufrag_changes
+            self.trial = attach("advice", cufrag_changes.Trial, self.torch, self)
+
     def fork(self):
-        """In a fork of cufrag_forks.py that is to record itself."""
+        """In a fork of cufrag_fork_server.py that is to record itself."""
         self.folder, self.pid = os.environ.get("CUFRAG_RECORD"), os.getpid()
         if self.card:
             self.card.begin(self.torch)
+        self.begin_trial()
 
     def finish_before(self, name):
         """Hooks functions that end a process without exit handlers."""
@@ -168,7 +172,7 @@ class Recorder:
         os.kill(os.getpid(), number)
 
     def tell_modules(self, path):
-        """Reports loaded modules of installed packages to cufrag_forks.py: at the program's first
+        """Reports loaded modules of installed packages to cufrag_fork_server.py: at the program's first
         use of a card, and at its end."""
         names = [n for n, m in list(sys.modules.items()) if is_installed(getattr(getattr(m, "__spec__", None), "origin", None))]
         with open("%s.%d" % (path, os.getpid()), "w") as f:
