@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One Python process, from which those of many runs are forked (src/pretend/python/cufrag_forks.py). In a folder of the caller's:
+ * One Python process from which the processes of many runs are forked
+ * (src/pretend/python/cufrag_forks.py). Files in a folder of the caller's:
  *
- *	first	a process that was to become a Python: its command and environment
- *	modules	what that process had imported when it asked for a card
+ *	first	the first process that was to become a Python: its command and environment
+ *	modules	the modules that it had imported at its first use of a card
  *	ask	the socket of the server
  *	read	files that the server read
  *
- * Order: frag_forks_note in the processes of the first run, begin, then frag_forks_use in those of every other. What the server
- * cannot fork is started anew, with the same result.
+ * Order: frag_forks_note in the processes of the first run, begin, then frag_forks_use in those of
+ * every other run. Processes that the server cannot fork are started as usual, with the same
+ * result.
  */
 #ifndef FRAG_LAUNCH_FORKS_H
 #define FRAG_LAUNCH_FORKS_H
@@ -16,16 +18,19 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define FRAG_FORKS_LOST 125 /* status of a process of which the server was ended */
+#define FRAG_FORKS_LOST 125 /* exit status of a process whose server was killed */
 
-/* In this process and its children: a Python of theirs is described in `folder` (note) or comes from the server there (use). */
+/* For this process and its children: Python processes are described in `folder` (note) or forked by
+ * the server there (use). */
 void frag_forks_note(const char *folder);
 void frag_forks_use(const char *folder);
-/* Starts the server, if a process was described: its process, 0 = none. It ends with this one. */
+/* Starts the server, if a process was described; returns its pid, 0 = none. It ends with this
+ * process. */
 pid_t frag_forks_begin(const char *folder);
 void frag_forks_end(pid_t server);
 
-/* This process stands for one that the server forks, and ends as that does. Returns if the server does not. */
+/* Acts for a process that the server forks, and ends with its status. Returns if the server does
+ * not fork. */
 void frag_forks_become(char *const *program);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program on the pretended card does not change its user's files: what it writes goes to a folder of the recording, by a library
- * that is loaded into it (src/pretend/files). Options of it:
+ * Programs on the pretended card do not change their user's files: a preloaded library
+ * (src/pretend/files) redirects writes to a folder of the recording. Its options:
  */
 #ifndef FRAG_LAUNCH_HELD_H
 #define FRAG_LAUNCH_HELD_H
@@ -12,7 +12,7 @@
 struct frag_hold {
 	const char
 		*keep; /* NULL: everything is held; "": nothing; else nothing below this folder */
-	uint64_t most_bytes; /* that may be held */
+	uint64_t most_bytes; /* limit of held bytes */
 };
 
 /* The rows of these options, at member `hold` of a struct. */
@@ -31,14 +31,14 @@ struct frag_hold {
 			.help = "what the program can write, as long as it is held back" \
 	}
 
-/* Before a command: what it held back is said once, also if processes that it forks record. */
+/* Call before a command, so that held writes are reported once, also by forked processes. */
 void frag_held_watch(void);
-/* What was held back since then, as sentences that end with a newline; "": nothing. */
+/* Held writes since then, as sentences that end with a newline; "": none. */
 void frag_held_say(char *text, size_t cap);
 
-/* Empty: folder/held, and folder/tmp for files that are temporary anyway. */
+/* Makes empty folders: folder/held, and folder/tmp for temporary files. */
 int frag_held_make(const char *folder, uint64_t most_bytes, struct frag_err *err);
-/* Around each run of a program, whose recordings go to `folder`. */
+/* Call before and after each run of a program with recordings in `folder`. */
 int frag_held_begin(const struct frag_hold *h, const char *folder,
 		    const struct frag_inside_files *files, struct frag_err *err);
 void frag_held_end(const struct frag_hold *h, const char *folder);
