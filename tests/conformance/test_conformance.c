@@ -7,7 +7,6 @@
 #include "test.h"
 
 #include "rig.h"
-#include "script.h"
 #include "variants.h"
 
 static struct rig rig_a, rig_b; /* large: not for the stack */
@@ -21,8 +20,7 @@ static struct rig *open_rig(struct rig *r, void **state, const struct rig_option
 static void must(struct rig *r, int rc)
 {
 	if (rc)
-		fail_msg("%s, step %llu: result %d, '%s'", r->text, (unsigned long long)r->step, rc,
-			 r->err.msg);
+		fail_msg("%s, step %llu: result %d, '%s'", r->text, (ull)r->step, rc, r->err.msg);
 }
 
 /* Allocates; what this policy refuses by its own rule, however empty it is, is made smaller. */
@@ -45,23 +43,10 @@ static bool is_stack(const struct rig *r)
 /* From one byte up, around every border there is; each alone, then all at once. */
 static void sizes(void **state)
 {
-	static const uint64_t around[] = { 1,
-					   2,
-					   64,
-					   128,
-					   256,
-					   512,
-					   1024,
-					   4096,
-					   65536,
-					   FRAG_MIB,
-					   2 * FRAG_MIB,
-					   4 * FRAG_MIB,
-					   10 * FRAG_MIB,
-					   20 * FRAG_MIB,
-					   32 * FRAG_MIB,
-					   64 * FRAG_MIB,
-					   128 * FRAG_MIB };
+	static const uint64_t around[] = { 1,	     2,	       64,	 128,	   256,
+					   512,	     1024,     4096,	 65536,	   MIB,
+					   2 * MIB,  4 * MIB,  10 * MIB, 20 * MIB, 32 * MIB,
+					   64 * MIB, 128 * MIB };
 	FRAG_AUTO(rig_close_at) struct rig *r = open_rig(&rig_a, state, NULL);
 	unsigned n = 0;
 
@@ -83,7 +68,7 @@ static void sizes(void **state)
 	check_all(r);
 	assert_true(r->alignment >= 16);
 	print_message("%s: blocks are aligned to %llu bytes\n", r->text,
-		      (unsigned long long)FRAG_MIN(r->alignment, FRAG_PAGE));
+		      (ull)FRAG_MIN(r->alignment, FRAG_PAGE));
 }
 
 /* Beyond the card: a result, not an error, and nothing has happened. */
@@ -105,11 +90,11 @@ static void huge(void **state)
 	get(r, 0, 1000, 0, 0);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(bytes); i++) {
 		if (rig_alloc(r, 1, bytes[i], 0, 0) != FRAG_OOM)
-			fail_msg("%s: %llu bytes were not refused: %s", r->text,
-				 (unsigned long long)bytes[i], r->err.msg);
+			fail_msg("%s: %llu bytes were not refused: %s", r->text, (ull)bytes[i],
+				 r->err.msg);
 		check_all(r);
 	}
-	get(r, 1, FRAG_MIB, 1, 0);
+	get(r, 1, MIB, 1, 0);
 	must(r, rig_free_all(r));
 	rig_close(r);
 }
@@ -131,12 +116,12 @@ static unsigned fill(struct rig *r, uint64_t bytes)
 /* Full, empty, full again: as many as before, whatever size came between. */
 static void oom_and_recovery(void **state)
 {
-	static const uint64_t bytes[] = { 64 * FRAG_MIB, 150 * FRAG_MIB, 7 * FRAG_MIB };
+	static const uint64_t bytes[] = { 64 * MIB, 150 * MIB, 7 * MIB };
 	struct rig *r = open_rig(&rig_a, state, NULL);
 	unsigned first = 0, again;
 
 	if (rig_on_card && r->ops->needs & FRAG_CAN_MANAGED) {
-		/* without an end of its own; more than a part of a real card is refused as an error */
+		/* has no end of its own; a real card refuses more as an error */
 		rig_close(r);
 		skip();
 	}
@@ -189,7 +174,7 @@ static void free_orders(void **state)
 	static const uint64_t bytes[][ORDER_BLOCKS] = {
 		{ 512, 512, 512, 512, 512 },
 		{ 100, 5000, 300000, 70, 2000 },
-		{ 3 * FRAG_MIB, 512, 9 * FRAG_MIB, 40 * FRAG_MIB, FRAG_MIB },
+		{ 3 * MIB, 512, 9 * MIB, 40 * MIB, MIB },
 	};
 	FRAG_AUTO(rig_close_at) struct rig *r = open_rig(&rig_a, state, NULL);
 
@@ -366,12 +351,11 @@ static void trim(void **state)
 			continue;
 		if (after.releasable_bytes)
 			fail_msg("%s: %llu bytes are still releasable after a trim", r->text,
-				 (unsigned long long)after.releasable_bytes);
+				 (ull)after.releasable_bytes);
 		if (before.segments_bytes - after.segments_bytes != before.releasable_bytes)
-			fail_msg(
-				"%s: %llu bytes were releasable, a trim gave back %llu", r->text,
-				(unsigned long long)before.releasable_bytes,
-				(unsigned long long)(before.segments_bytes - after.segments_bytes));
+			fail_msg("%s: %llu bytes were releasable, a trim gave back %llu", r->text,
+				 (ull)before.releasable_bytes,
+				 (ull)(before.segments_bytes - after.segments_bytes));
 	}
 }
 
@@ -393,7 +377,7 @@ static void live_at_destroy(void **state)
 /* The limit of the process is kept at every moment (the rig looks); full is FRAG_OOM. */
 static void limit(void **state)
 {
-	struct rig_options o = { .limit_bytes = FRAG_GIB };
+	struct rig_options o = { .limit_bytes = GIB };
 	int rc = rig_open(&rig_a, *state, &o);
 	FRAG_AUTO(rig_close_at) struct rig *r = &rig_a;
 	unsigned n;
@@ -403,10 +387,10 @@ static void limit(void **state)
 		assert_true(rc == FRAG_OOM || r->err.msg[0]);
 		skip();
 	}
-	n = fill(r, 40 * FRAG_MIB);
+	n = fill(r, 40 * MIB);
 	check_all(r);
-	if (r->ops->needs && rig_max_bytes(r->text) >= 40 * FRAG_MIB)
-		assert_true(n <= FRAG_GIB / (40 * FRAG_MIB));
+	if (r->ops->needs && rig_max_bytes(r->text) >= 40 * MIB)
+		assert_true(n <= GIB / (40 * MIB));
 	must(r, rig_free_all(r));
 	check_all(r);
 }

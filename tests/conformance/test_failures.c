@@ -7,7 +7,6 @@
 #include "test.h"
 
 #include "rig.h"
-#include "script.h"
 #include "variants.h"
 
 #define SCENARIO_STEPS 120
@@ -28,7 +27,6 @@ static void watch(void *ctx, enum frag_call call, uint64_t bytes, int result)
 {
 	struct failure *f = ctx;
 
-	(void)bytes;
 	f->calls++;
 	if (result < 0 && !f->happened) {
 		f->happened = true;
@@ -87,16 +85,16 @@ static bool fail_one(const char *text, uint64_t seed, uint64_t n)
 	scenario(&rig, seed, &f);
 	before_destroy = f.calls >= n;
 	if (f.happened && !f.reported)
-		fail_msg("%s: failure of call %llu (%s) was not reported", text,
-			 (unsigned long long)n, frag_call_name(f.call));
+		fail_msg("%s: failure of call %llu (%s) was not reported", text, (ull)n,
+			 frag_call_name(f.call));
 	if (f.errors > 1 && !rig.sync_rc)
-		fail_msg("%s: %u calls failed with call %llu (%s)", text, f.errors,
-			 (unsigned long long)n, frag_call_name(f.call));
+		fail_msg("%s: %u calls failed with call %llu (%s)", text, f.errors, (ull)n,
+			 frag_call_name(f.call));
 	leaks = rig_close_count_leaks(&rig);
 	/* what is left when destroy itself meets the failure: at most one range with its page */
 	if (leaks > (before_destroy ? 0 : 3))
 		fail_msg("%s: %llu things leaked after the failure of call %llu (%s)", text,
-			 (unsigned long long)leaks, (unsigned long long)n, frag_call_name(f.call));
+			 (ull)leaks, (ull)n, frag_call_name(f.call));
 	return f.calls >= n;
 }
 
@@ -132,16 +130,15 @@ static void driver_gone(void **state)
 		rig_free_all(&rig);
 		rig_check(&rig);
 		rig_walk(&rig, NULL);
-		if (rig_alloc(&rig, 0, FRAG_MIN(5 * FRAG_MIB, rig_max_bytes(rig.text)), 0, 0))
+		if (rig_alloc(&rig, 0, FRAG_MIN(5 * MIB, rig_max_bytes(rig.text)), 0, 0))
 			fail_msg("%s: no alloc after the driver came back (was gone from call "
 				 "%llu)",
-				 (const char *)*state, (unsigned long long)n);
+				 (const char *)*state, (ull)n);
 		rig_check(&rig);
 		leaks = rig_close_count_leaks(&rig);
 		if (leaks)
 			fail_msg("%s: %llu things leaked, the driver was gone from call %llu",
-				 (const char *)*state, (unsigned long long)leaks,
-				 (unsigned long long)n);
+				 (const char *)*state, (ull)leaks, (ull)n);
 	}
 }
 
@@ -181,7 +178,7 @@ static bool short_of_memory(const char *text, uint64_t n)
 	leaks = rig_close_count_leaks(&rig);
 	if (leaks)
 		fail_msg("%s: %llu things leaked, host memory was short at allocation %llu", text,
-			 (unsigned long long)leaks, (unsigned long long)n);
+			 (ull)leaks, (ull)n);
 	return met;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every reader promises: whatever the bytes, a trace or an error with a sentence; then
- * nothing was left behind, also when host memory is short. The tests are filled from the registry. A
- * reader has a small file of its format, tests/conformance/samples/NAME; without one they are skipped.
+ * What every reader promises: whatever the bytes, a trace or an error with a sentence; then nothing
+ * was left behind, also when host memory is short. The tests are filled from the registry. A reader
+ * has a small file of its format, tests/conformance/samples/NAME; without one they are skipped.
  */
 #include <frag/trace.h>
 
@@ -109,7 +109,7 @@ static void empty_and_one_byte(void **state)
 	}
 }
 
-/* A text may end behind any of its lines, or digits; bytes that are missing elsewhere are noticed. */
+/* A text may end behind any line or digit; bytes that are missing elsewhere are noticed. */
 static void truncated(void **state)
 {
 	const struct frag_reader_ops *ops = begin(state);
@@ -182,8 +182,8 @@ static void short_of_memory(void **state)
 		rc = read_bytes(ops, sample, sample_len, &err);
 		frag_host_fail_after(0);
 		if (rc && (rc != FRAG_ENOMEM || !*err.msg))
-			fail_msg("%s: allocation %llu fails: result %d, '%s'", ops->name,
-				 (unsigned long long)nth, rc, err.msg);
+			fail_msg("%s: allocation %llu fails: result %d, '%s'", ops->name, (ull)nth,
+				 rc, err.msg);
 		if (nth == 5)
 			before = in_use();
 		if (nth > 100000)

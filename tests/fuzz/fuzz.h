@@ -52,6 +52,17 @@ static inline char *write_memory(const struct frag_trace *t, size_t *len)
 	return bytes;
 }
 
+/* The bytes as a string; the caller frees it. */
+static inline char *text_of(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	must(text != NULL);
+	memcpy(text, data, size);
+	text[size] = '\0';
+	return text;
+}
+
 /* A file with these bytes; the caller closes it. */
 static inline int file_of(const uint8_t *data, size_t size, char path[32])
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording of PyTorch, from reading to the answer: settled, verified, diagnosed, exported. Reading
- * alone is fuzz_torch; here it is what stands behind the reader that meets histories which no
- * allocator ever made.
+ * A recording of PyTorch, from reading to the answer: settled, verified, diagnosed, exported.
+ * Reading alone is fuzz_torch; here it is what stands behind the reader that meets histories which
+ * no allocator ever made.
  */
 #include <frag/replay.h>
 

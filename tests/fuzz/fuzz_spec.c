@@ -36,12 +36,8 @@ static void parse_size(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	FRAG_AUTO_FREE char *text = malloc(size + 1);
+	FRAG_AUTO_FREE char *text = text_of(data, size);
 
-	if (!text)
-		return 0;
-	memcpy(text, data, size);
-	text[size] = '\0';
 	parse_size(text);
 	if (!strstr(text, ".so"))
 		parse(text);

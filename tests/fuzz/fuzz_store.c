@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results of a sweep, as `cufrag fleet` and --merge read them: refused with a message, or sound. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "fleet/fleet.h"
 #include "fleet/results.h"
 #include "fleet/results_internal.h"
 
 #include "fuzz.h"
-
-#define LENGTH_MAX 65536u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* SQLite wants a file with a name of its own. */
 static void write_file(char *path, const uint8_t *data, size_t size)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diagnose, explain and export from one end to the other, on logs that are sound and combine features: streams, pools,
- * devices, stacks, steps, marks, trims, refusals, a memory limit. The first bytes choose how many of each, the
- * others the events; so a changed byte is another log, never a damaged one.
+ * diagnose, explain and export from one end to the other, on logs that are sound and combine
+ * features: streams, pools, devices, stacks, steps, marks, trims, refusals, a memory limit. The
+ * first bytes choose how many of each, the others the events; so a changed byte is another log,
+ * never a damaged one.
  */
 #include <frag/policy.h>
 #include <frag/trace.h>

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one command writes and another reads, and somebody may have changed between: a plan of steps, the
- * results that `diff` compares, the note of a recording made without a GPU. Each is refused with a message,
- * or what it gives can be used.
+ * What one command writes and another reads, changed between: a plan of steps, the results that
+ * `diff` compares, the note of a recording made without a GPU. Refused with a message, or usable.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <jansson.h>
 
 #include "explain/diff/diff.h"
@@ -18,19 +10,13 @@
 #include "recording/estimate.h"
 #include "fuzz.h"
 
-#define LENGTH_MAX 65536u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void plan(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("fuzz", 0);
 	struct frag_err err = { 0 };
 	struct plan p = { 0 };
 	char path[32];
+	int fd = file_of(data, size, path);
 
-	must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (plan_read(path, &p, &err)) {
 		must(err.code == FRAG_EINPUT && err.msg[0]);
 	} else {
@@ -78,12 +64,11 @@ static void note(char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	FRAG_AUTO_FREE char *text = size <= LENGTH_MAX ? malloc(size + 1) : NULL;
+	FRAG_AUTO_FREE char *text = NULL;
 
-	if (!text)
+	if (size > LENGTH_MAX)
 		return 0;
-	memcpy(text, data, size);
-	text[size] = '\0';
+	text = text_of(data, size);
 	plan(data, size);
 	results(text);
 	note(text);

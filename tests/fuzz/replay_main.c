@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drives a fuzz target without libFuzzer: feeds it every file named on the
- * command line, and every file of a folder named there, in order of name; options of libFuzzer are passed over.
- * Linked instead of libFuzzer's main in all variants but BUILD=fuzz, so
- * that each build replays the corpus.
+ * Drives a fuzz target without libFuzzer: feeds it every file named on the command line, and every
+ * file of a folder named there, in order of name; options of libFuzzer are passed over. Linked
+ * instead of libFuzzer's main in all variants but BUILD=fuzz, so that each build replays the
+ * corpus.
  */
 #include <dirent.h>
 #include <errno.h>

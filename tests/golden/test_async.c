@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `async` on the simulated card against what a real cudaMemPool did with the
- * same operations (H200, driver 580): three modes, six workloads. The recordings
- * are too big for the repository: skipped where they are absent. And on a card that was held back by exactly so much
- * recorded time (53bd34df:scripts/lab/pool_lag.sh), where the model is right to the byte after every operation.
+ * `async` on the simulated card against what a real cudaMemPool did with the same operations (H200,
+ * driver 580): three modes, six workloads. The recordings are too big for the repository: skipped
+ * where they are absent. And on a card that was held back by exactly so much recorded time
+ * (scripts/lab/pool_lag.sh, in git at 53bd34df), where the model is right to the byte each time.
  */
 #include "recorded.h"
 
@@ -114,10 +114,10 @@ static void measured(void **state)
 	struct frag_sim_config card = { .context_bytes = UINT64_MAX,
 					.work_idle = !row->lag_us,
 					.work_lag_ns = row->lag_us * 1000 };
-	struct frag_run_options opt;
-	struct frag_policy_spec *spec;
-	struct frag_device *dev;
-	struct frag_trace *t;
+	struct frag_run_options opt = default_run();
+	AUTO_SPEC spec = NULL;
+	AUTO_DEVICE dev = NULL;
+	AUTO_TRACE t = NULL;
 	struct frag_run *run;
 	struct curve c;
 	double worst;
@@ -128,19 +128,14 @@ static void measured(void **state)
 	t = must_read(row->recording);
 	spec = must_parse_policy(row->mode->policy);
 	dev = must_open_sim(&card);
-	frag_run_options_defaults(&opt);
 	opt.sync_every = row->mode->sync_every;
 	SUCCEEDS(frag_run_create(spec, dev, &t->devs[0], &opt, &run, NULL));
 	follow_curve(run, dev, &t->devs[0], &c, &worst);
 	if (worst > row->tolerance)
 		fail_msg("the curve is off by %.1f %%", 100 * worst);
 	if (dev->reserved_peak_bytes != c.peak)
-		fail_msg("peak %llu, measured %llu", (unsigned long long)dev->reserved_peak_bytes,
-			 (unsigned long long)c.peak);
+		fail_msg("peak %llu, measured %llu", (ull)dev->reserved_peak_bytes, (ull)c.peak);
 	frag_run_destroy(run);
-	frag_dev_close(dev);
-	frag_policy_spec_destroy(spec);
-	frag_trace_destroy(t);
 	fclose(c.f);
 }
 

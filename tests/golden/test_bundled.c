@@ -7,7 +7,7 @@
 
 static void follow(void **state)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read(*state);
+	AUTO_TRACE t = must_read(*state);
 	uint64_t limit = t->settings.limit_known ? t->settings.limit_bytes : UINT64_MAX;
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {

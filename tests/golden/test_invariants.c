@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every policy on every bundled trace with its invariants checked (and an oracle
- * for overlaps: the adaptor `check`): after every event of the short ones, of the others
- * so often that the whole stays within some twenty seconds; every night three times as often.
- * FRAG_EVERY_EVENT=1 in the environment: after every event of every trace, which takes some ten minutes.
+ * Every policy on every bundled trace with its invariants checked (and an oracle for overlaps: the
+ * adaptor `check`): after every event of the short ones, of the others so often that the whole
+ * stays within some twenty seconds; every night three times as often. FRAG_EVERY_EVENT=1 in the
+ * environment: after every event of every trace, which takes some ten minutes.
  */
 #include <glob.h>
 
@@ -22,12 +22,11 @@ static size_t check_every(const struct frag_trace_dev *td)
 
 static void replay_checked(const struct frag_trace_dev *td, const char *policy)
 {
-	struct frag_run_options opt;
+	struct frag_run_options opt = default_run();
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	char text[128];
 
 	snprintf(text, sizeof(text), "check:every=%zu/%s", check_every(td), policy);
-	frag_run_options_defaults(&opt);
 	opt.skip_oom = true; /* policies of one block size refuse most: still checked */
 	r = must_replay(text, td, NULL, &opt);
 	assert_int_equal(r.m.events_count, td->events_count);
@@ -39,7 +38,7 @@ static void one_policy(void **state)
 
 	assert_int_equal(glob("traces/*.cft", 0, NULL, &g), 0);
 	for (size_t i = 0; i < g.gl_pathc; i++) {
-		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read(g.gl_pathv[i]);
+		AUTO_TRACE t = must_read(g.gl_pathv[i]);
 
 		/* the quick part leaves the long ones out */
 		for (uint32_t d = 0; d < t->devs_count; d++)

@@ -2,7 +2,7 @@
 /*
  * Planning against recordings: offline placements of every trace in the repository, checked by the
  * independent sweep; plans of steps, made from a part; fit, whose answers are replayed on both
- * sides; tune, whose predictions must be what was recorded. Big recordings are skipped where absent.
+ * sides; tune, whose predictions must be what was recorded. Absent recordings are skipped.
  */
 #include <unistd.h>
 
@@ -77,7 +77,7 @@ static void place_all(const struct frag_trace_dev *dev, bool at_request, double 
 static void placements(void **state)
 {
 	const char *path = *state;
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = load(path);
+	AUTO_TRACE t = load(path);
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		if (test_is_quick() && t->devs[d].events_count > 100000)
@@ -92,7 +92,7 @@ static void placements(void **state)
  * there gives the same plan. */
 static void plan_sees_a_part(void **state)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = load(*state);
+	AUTO_TRACE t = load(*state);
 	struct frag_trace_dev dev = t->devs[0];
 	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan whole = { 0 }, part = { 0 };
 	struct frag_step_options opt = { .slack = -1, .budget_ns = 600 * SECOND };
@@ -146,7 +146,7 @@ static void planned_efficiency(void **state)
 	struct frag_plan_env env = make_env();
 	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
 	const char *path;
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	char text[128];
 
@@ -182,7 +182,7 @@ static bool completes(const char *policy, const struct frag_trace_dev *dev, uint
 	return completed;
 }
 
-/* Completes at the answer, fails 2 MiB below; with room for the recorded peak nothing is retried. */
+/* At the answer it completes, 2 MiB below not; nothing is retried with room for the recorded peak. */
 static void fit_brackets(void **state)
 {
 	static const struct fit_row rows[] = {
@@ -193,7 +193,7 @@ static void fit_brackets(void **state)
 	struct frag_fit_task tasks[FRAG_ARRAY_LEN(rows)] = { 0 };
 	struct frag_plan_env env = make_env();
 	struct frag_policy_spec *specs[FRAG_ARRAY_LEN(rows)];
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 
 	if (access(*state, R_OK) != 0)
 		skip();
@@ -234,7 +234,7 @@ static void tune_predicts(void **state)
 	const char *policy;
 	struct frag_tune_options opt = { .spaces = &policy, .budget = 1 };
 	const struct frag_trace_dev *dev;
-	struct frag_trace *t;
+	AUTO_TRACE t = NULL;
 	struct frag_tune out;
 	json_t *notes;
 
@@ -253,7 +253,6 @@ static void tune_predicts(void **state)
 	must_be_peak(out.tries[out.baseline].peak_reserved_bytes, recorded_peak(notes), row->model,
 		     policy);
 	frag_tune_release(&out);
-	frag_trace_destroy(t);
 	json_decref(notes);
 }
 
@@ -271,7 +270,7 @@ static void tune_finds(void **state)
 		.spaces = &space, .spaces_count = 1, .baseline = "pytorch", .budget = 60
 	};
 	const struct frag_trace_dev *dev;
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 	FRAG_AUTO(frag_tune_release) struct frag_tune out = { 0 };
 
 	recorded_or_skip(row->path);
@@ -281,8 +280,7 @@ static void tune_finds(void **state)
 	assert_true(out.tries[0].completed);
 	if (out.tries[0].peak_reserved_bytes > row->recorded)
 		fail_msg("%s: %llu, recorded %llu", out.tries[0].text,
-			 (unsigned long long)out.tries[0].peak_reserved_bytes,
-			 (unsigned long long)row->recorded);
+			 (ull)out.tries[0].peak_reserved_bytes, (ull)row->recorded);
 }
 
 /* ---- all ------------------------------------------------------------------------- */

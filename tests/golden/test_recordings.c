@@ -39,7 +39,7 @@ static void same_counters(const char *path, const struct frag_verify_result *r, 
 static void verify_one(void **state)
 {
 	const char *path = *state;
-	struct frag_trace *t;
+	AUTO_TRACE t = NULL;
 	json_t *notes;
 
 	recorded_or_skip(path);
@@ -58,7 +58,6 @@ static void verify_one(void **state)
 		    (r.device_ordinal == 0 || t->devs_count == 1 || !t->devs[0].events_count))
 			same_counters(path, &r, notes);
 	}
-	frag_trace_destroy(t);
 	json_decref(notes);
 }
 
@@ -137,9 +136,9 @@ static const struct what_if rows[] = {
 	{ "fsdp2.default", "fsdp2.expandable", 0, NULL, 0 },
 	{ "fsdp2.default", "fsdp2.default", 0, NULL, 0 },
 	{ "modelpar.default", "modelpar.expandable", 0, NULL, 0 },
-	{ "modelpar.default", "modelpar.expandable", 1, NULL, 4448 * FRAG_MIB },
+	{ "modelpar.default", "modelpar.expandable", 1, NULL, 4448 * MIB },
 	{ "modelpar.default", "modelpar.default", 0, NULL, 0 },
-	{ "modelpar.default", "modelpar.default", 1, NULL, 5180 * FRAG_MIB },
+	{ "modelpar.default", "modelpar.default", 1, NULL, 5180 * MIB },
 	{ "moe.default", "moe.default", 0, NULL, 0 },
 	{ "moe.default", "moe.pow2list", 0, "57,233 allocations against 57,187", 0 },
 };
@@ -149,9 +148,9 @@ static void what_if(void **state)
 	const struct what_if *row = *state;
 	char from[512], like[512];
 	const char *policy;
-	struct frag_run_options opt;
+	struct frag_run_options opt = default_run();
 	struct frag_result r;
-	struct frag_trace *t;
+	AUTO_TRACE t = NULL;
 	json_t *notes;
 
 	snprintf(from, sizeof(from), TORCH "%s.pickle.xz", row->from);
@@ -163,14 +162,12 @@ static void what_if(void **state)
 	assert_non_null(notes);
 	policy = recorded_policy(notes, "");
 	t = must_read(from);
-	frag_run_options_defaults(&opt);
 	opt.limit_bytes = recorded_limit(notes);
 	assert_int_equal(frag_resolve(t, row->dev, &recorded_card, UINT64_MAX, NULL), 0);
 	r = must_replay(policy, &t->devs[row->dev], NULL, &opt);
 	must_be_peak(r.m.peak_reserved_bytes, row->want ? row->want : recorded_peak(notes),
 		     row->from, policy);
 	frag_result_release(&r);
-	frag_trace_destroy(t);
 	json_decref(notes);
 }
 

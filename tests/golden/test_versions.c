@@ -101,7 +101,7 @@ static void same_release(const struct recording *r, const struct frag_trace *t)
 static void as_recorded(void **state)
 {
 	const struct recording *r = *state;
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = load(r);
+	AUTO_TRACE t = load(r);
 	uint64_t allocs = 0;
 
 	same_release(r, t);
@@ -156,7 +156,7 @@ static bool is_placed(const struct recording *r)
 
 static void find_requests(struct recording *r)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 
 	if (r->hashed)
 		return;
@@ -207,14 +207,12 @@ static void as_others(void **state)
 
 static void absent(void **state)
 {
-	(void)state;
 	print_message("recordings of other releases are absent\n");
 	skip();
 }
 
 static int release_recordings(void **state)
 {
-	(void)state;
 	print_message("# %u peaks of other releases\n", what_ifs);
 	for (size_t i = 0; i < recordings_count; i++) {
 		json_decref(recordings[i].notes);

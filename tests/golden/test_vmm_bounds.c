@@ -39,11 +39,10 @@ struct outcome {
 static struct outcome replay(const char *text, struct frag_trace_dev td, size_t events,
 			     uint64_t sync_every)
 {
-	struct frag_run_options opt;
+	struct frag_run_options opt = default_run();
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	struct outcome o;
 
-	frag_run_options_defaults(&opt);
 	opt.sync_every = sync_every;
 	td.events_count = events;
 	r = must_replay(text, &td, NULL, &opt);
@@ -66,7 +65,7 @@ static void check_bounds(const struct row *row, const struct frag_trace_dev *td,
 	while (td->events[fifth].time_us - begin < us / 5)
 		fifth++;
 	late = (all.ns - replay("vmm", *td, fifth, 0).ns) / 1e3 / (0.8 * (double)us);
-	if (all.reserved > 1.045 * live + 32.0 * (double)FRAG_MIB || all.reserved > 1.01 * best ||
+	if (all.reserved > 1.045 * live + 32.0 * (double)MIB || all.reserved > 1.01 * best ||
 	    (late >= 0.02 && !row->no_time))
 		fail_msg("%s, device %u, sizes x %.2f: reserved %.0f, live %.0f, the best other "
 			 "%.0f, late driver time %.2f %%",
@@ -84,7 +83,7 @@ static void scale_sizes(struct frag_trace_dev *td, const struct frag_event *from
 static void bounds(void **state)
 {
 	const struct row *row = *state;
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 
 	if (test_is_quick() && row->big)
 		skip();

@@ -185,23 +185,14 @@ void cases_lines(const char *body, FILE *out, void *ctx,
 	}
 }
 
-struct plain {
-	void (*answer)(char *call, FILE *out);
-};
-
 static void answer_plain(void *ctx, char *call, const char *expected, FILE *out)
 {
-	const struct plain *p = ctx;
-
-	(void)expected;
-	p->answer(call, out);
+	(*(void (**)(char *, FILE *))ctx)(call, out);
 }
 
 void cases_plain_lines(const char *body, FILE *out, void (*answer)(char *call, FILE *out))
 {
-	struct plain p = { answer };
-
-	cases_lines(body, out, &p, answer_plain);
+	cases_lines(body, out, &answer, answer_plain);
 }
 
 void cases_error(FILE *out, const struct frag_err *err)
@@ -210,7 +201,7 @@ void cases_error(FILE *out, const struct frag_err *err)
 
 	if (status != 3)
 		fprintf(out, "exit %d, ", status);
-	fprintf(out, "at %llu: %s", (unsigned long long)err->offset, err->msg);
+	fprintf(out, "at %llu: %s", (ull)err->offset, err->msg);
 }
 
 static char escaped(const char **at)
@@ -266,9 +257,8 @@ static const struct {
 	const char *text;
 	uint64_t times;
 } units[] = {
-	{ "", 1 },	   { "K", FRAG_KIB },	    { "M", FRAG_MIB },
-	{ "G", FRAG_GIB }, { "T", FRAG_GIB << 10 }, { "us", 1000 },
-	{ "ms", 1000000 }, { "s", 1000000000 },
+	{ "", 1 },	    { "K", KIB },   { "M", MIB },      { "G", GIB },
+	{ "T", GIB << 10 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
 };
 
 /* A number, a name, or a product of several. */

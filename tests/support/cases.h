@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cases as text. A file NAME.cases holds cases that are read and run one after another, each as a cmocka test
- * of its own:
+ * Cases as text. A file NAME.cases holds cases that are read and run one after another, each as a
+ * cmocka test of its own:
  *
  *	# notes
  *	== name of the case
  *	its body
  *
- * The body holds what goes in and what comes out. Whoever runs it writes it again, with the answers that it got;
- * the case has passed if that is the same text. CASES_REWRITE=1 in the environment puts the new text into the
- * file instead: look at the difference before you commit it. Failures fail the cmocka test.
+ * The body holds what goes in and what comes out. Whoever runs it writes it again, with the answers
+ * that it got; the case has passed if that is the same text. CASES_REWRITE=1 in the environment
+ * puts the new text into the file instead: look at the difference before you commit it. Failures
+ * fail the cmocka test.
  */
 #ifndef TESTS_SUPPORT_CASES_H
 #define TESTS_SUPPORT_CASES_H
@@ -27,11 +28,12 @@ typedef void (*cases_fn)(const char *body, FILE *out);
 /* Runs the cases of a file (from the top of the tree). Returns how many failed. */
 int cases_run(const char *file, cases_fn run);
 
-/* A body of two parts: input, and the answer in lines begun with "> ". Writes both, the answer by `answer`. */
+/* Input, and the answer in lines begun with "> ": writes both, the answer by `answer`. */
 void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *input, FILE *out));
 
-/* A body of lines "call -> answer". `call` gets the call and what is expected ("" if nothing is), and writes the
- * answer; nothing written: the line has no arrow. Empty lines and those that begin with '#' stay as they are. */
+/* A body of lines "call -> answer". `call` gets the call and what is expected ("" if nothing is),
+ * and writes the answer; nothing written: the line has no arrow. Empty lines and those that begin
+ * with '#' stay as they are. */
 void cases_lines(const char *body, FILE *out, void *ctx,
 		 void (*call)(void *ctx, char *call, const char *expected, FILE *out));
 
@@ -47,8 +49,8 @@ char *cases_unescape(const char *text, size_t *length);
 /* The next word of *at, cut off in place; NULL at the end. "quoted words" may hold spaces. */
 char *cases_word(char **at);
 
-/* Numbers: 12, 0x1f, 4K, 10ms, 3*a, and sums like a+2M-512 with names that `find` knows. Units: K M G T, us ms s.
- * False if the text is none. */
+/* Numbers: 12, 0x1f, 4K, 10ms, 3*a, and sums like a+2M-512 with names that `find` knows. Units: K M
+ * G T, us ms s. False if the text is none. */
 typedef bool (*cases_find)(void *ctx, const char *word, size_t length, uint64_t *value);
 bool cases_sum(const char *text, cases_find find, void *ctx, uint64_t *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fake_driver.h"
+#include "live_rig.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -107,7 +107,7 @@ static struct clock *uses_of(unsigned space, uint64_t unit)
 	return &f.uses[f.uses_count++];
 }
 
-/* Number of a piece of physical memory: of an address that is mapped, or of itself. 0: there is none. */
+/* Number of a piece of physical memory: of a mapped address, or of itself. 0: there is none. */
 static uint64_t physical(uint64_t addr)
 {
 	uint64_t at = frag_round_down(addr, GRANULE);
@@ -175,7 +175,7 @@ static void relaxed(const char *what)
 		fault(what);
 }
 
-/* ---- the calls: named as the driver's; what is missing here (pools) an old driver lacks, too -------- */
+/* ---- the calls: named as the driver's; an old driver lacks pools, too -------- */
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -210,7 +210,7 @@ CALL(cuMemGetAllocationGranularity,
      (size_t * bytes, const struct frag_cu_allocation *prop, int option), *bytes = GRANULE)
 CALL(cuMemSetAccess, (uint64_t addr, size_t bytes, const struct frag_cu_access *list, size_t count))
 
-/* ---- work, events, captures ------------------------------------------------------------------------- */
+/* ---- work, events, captures ------------------------------------------------------------------ */
 
 CALL(cuCtxSynchronize, (void),
      LOCKED(no_capture("the card was waited for in a capture"); all_done()))
@@ -292,7 +292,7 @@ static int cuEventSynchronize(void *event)
 	return 0;
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 CALL(cuMemGetInfo_v2, (size_t * left, size_t *total),
      LOCKED(*left = f.capacity - fake.held_bytes; *total = f.capacity))
@@ -421,7 +421,7 @@ static const struct frag_cu table = {
 			HAS(cuMemMap) HAS(cuMemUnmap) HAS(cuMemSetAccess) HAS(cuMemAllocManaged)
 };
 
-/* ---- for the test --------------------------------------------------------------------------------- */
+/* ---- for the test ---------------------------------------------------------------------------- */
 
 void fake_reset(uint64_t capacity_bytes)
 {

@@ -24,7 +24,6 @@ int live_list_policies(void **state)
 	const uint32_t never = FRAG_POLICY_HIDDEN | FRAG_POLICY_ADAPTOR | FRAG_POLICY_STACK |
 			       FRAG_POLICY_NO_MEMORY | FRAG_POLICY_PLANNED;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(settings); i++)
 		live_policies[live_policies_count++] = settings[i];
 	for (size_t i = 0; i < count; i++) {

@@ -39,15 +39,22 @@ struct frag_policy_spec *must_parse_policy(const char *text)
 	return spec;
 }
 
+struct frag_run_options default_run(void)
+{
+	struct frag_run_options opt;
+
+	frag_run_options_defaults(&opt);
+	return opt;
+}
+
 struct frag_result must_replay(const char *policy, const struct frag_trace_dev *td,
 			       const struct frag_sim_config *card,
 			       const struct frag_run_options *opt)
 {
 	struct frag_policy_spec *spec = must_parse_policy(policy);
-	struct frag_run_options defaults;
+	struct frag_run_options defaults = default_run();
 	struct frag_result r = { 0 };
 
-	frag_run_options_defaults(&defaults);
 	if (frag_replay_sim(spec, card ? card : &h200, td, opt ? opt : &defaults, &r, &test_err))
 		fail_msg("%s: %s", policy, test_err.msg);
 	frag_policy_spec_destroy(spec);

@@ -7,6 +7,9 @@
 
 #include "test.h"
 
+#include "trace/cft/cft_write.h"
+#include "trace/input/input.h"
+
 /* As the zstd program does it: with a checksum. */
 static struct blob packed_zstd(const void *bytes, size_t n)
 {
@@ -47,4 +50,28 @@ struct blob packed(const void *bytes, size_t n, enum pack how)
 	archive_entry_free(e);
 	archive_write_free(a);
 	return b;
+}
+
+extern const struct frag_reader_ops frag_reader_cft;
+
+struct blob cft_image_of(const struct frag_trace *t)
+{
+	struct blob im = { 0 };
+	struct frag_err err = { 0 };
+	FILE *to = open_memstream((char **)&im.bytes, &im.len);
+
+	if (!to || frag_cft_write_stream(t, to, &err))
+		FRAG_BUG(err.msg);
+	fclose(to);
+	return im;
+}
+
+int cft_image_read(const void *bytes, size_t len, const char *options, struct frag_trace **out,
+		   struct frag_err *err)
+{
+	FRAG_AUTO(frag_input_close_at) struct frag_input *in = NULL;
+	int rc = frag_input_open_memory("image", bytes, len, &in, err);
+
+	*out = NULL;
+	return rc ? rc : frag_reader_cft.read(in, options, out, err);
 }

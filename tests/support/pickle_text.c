@@ -123,8 +123,8 @@ static void pb_open(struct pickle_bytes *p, int op, bool named)
 }
 
 /* ---- as text ------------------------------------------------------------------------------- */
-/* Dicts as PyTorch 2.11 writes them; $1 and so on are the words behind the name. A segment is left open in its
- * list of blocks: close it with "] }". */
+/* Dicts as PyTorch 2.11 writes them; $1 and so on are the words behind the name. A segment is left
+ * open in its list of blocks: close it with "] }". */
 static const struct {
 	const char *name;
 	unsigned words;

@@ -10,7 +10,7 @@
  *	!bytes                                       opcodes as they are, with C's escapes
  *	@block @segment @entry @oom @annotation      the dicts of a snapshot, see pickle_text.c
  *
- * A text may also be a part of a pickle: what it leaves open, another part closes. Aborts if memory is short.
+ * A text may be a part of a pickle: another part closes what it leaves open.
  */
 #ifndef TESTS_SUPPORT_PICKLE_TEXT_H
 #define TESTS_SUPPORT_PICKLE_TEXT_H

@@ -37,7 +37,7 @@ uint64_t recorded_limit(const json_t *notes)
 	if (fraction && *fraction)
 		f = strtod(fraction, NULL);
 	else if (workload && !strcmp(workload, "oomcap"))
-		f = 7.5 * (double)FRAG_GIB / (double)CARD_BYTES;
+		f = 7.5 * (double)GIB / (double)CARD_BYTES;
 	return f < 1 ? (uint64_t)(f * (double)CARD_BYTES) : UINT64_MAX;
 }
 
@@ -70,6 +70,5 @@ struct frag_verify_result recorded_follow(struct frag_trace *t, uint32_t dev, ui
 void must_be_peak(uint64_t got, uint64_t recorded, const char *what, const char *under)
 {
 	if (got != recorded)
-		fail_msg("%s under %s: %llu, recorded %llu", what, under, (unsigned long long)got,
-			 (unsigned long long)recorded);
+		fail_msg("%s under %s: %llu, recorded %llu", what, under, (ull)got, (ull)recorded);
 }

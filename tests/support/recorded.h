@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recordings of PyTorch's own allocator, with what stands beside each in NAME.json: its settings, its limit, and the
- * statistics that PyTorch printed at the end. Most are too big for the repository; tests skip those that are absent.
+ * Recordings of PyTorch's own allocator, with what stands beside each in NAME.json: its settings,
+ * its limit, and the statistics that PyTorch printed at the end. Most are too big for the
+ * repository; tests skip those that are absent.
  */
 #ifndef TESTS_SUPPORT_RECORDED_H
 #define TESTS_SUPPORT_RECORDED_H
@@ -29,7 +30,7 @@ uint64_t recorded_limit(const json_t *notes);
 /* "pytorch:" and the settings, valid until the next call; release: "" or of PyTorch, as "2.13" */
 const char *recorded_policy(const json_t *notes, const char *release);
 
-/* Replays a device under its settings: it must be followed event by event. The caller releases the result. */
+/* Replays a device: it must be followed event by event. The caller releases the result. */
 struct frag_verify_result recorded_follow(struct frag_trace *t, uint32_t dev, uint64_t limit_bytes);
 void must_be_peak(uint64_t got, uint64_t recorded, const char *what, const char *under);
 

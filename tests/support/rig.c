@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One policy on one device with every promise checked on the way. */
-#include "rig_internal.h"
+#include "rig.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
-void rig_say_where(const struct rig *r)
+#include "lib/random.h"
+
+static void say_where(const struct rig *r)
 {
 	if (r->where)
 		print_error("%s: ", r->where);
 	else
-		print_error("%s, step %llu: ", r->text, LL(r->step));
+		print_error("%s, step %llu: ", r->text, (ull)(r->step));
 }
+
+/* Fails the running test unless `cond` holds. */
+#define PROMISE(r, cond, ...) \
+	do { \
+		if (!(cond)) { \
+			say_where(r); \
+			fail_msg(__VA_ARGS__); \
+		} \
+	} while (0)
 
 /* ---- the interval set --------------------------------------------------------- */
 
@@ -22,7 +32,8 @@ static uint64_t end_of(const struct rig *r, size_t i)
 	return b->addr + b->granted;
 }
 
-size_t rig_place_of(const struct rig *r, frag_addr_t addr)
+/* First place in by_addr whose block does not lie below addr. */
+static size_t place_of(const struct rig *r, frag_addr_t addr)
 {
 	size_t lo = 0, hi = r->count;
 
@@ -40,13 +51,13 @@ size_t rig_place_of(const struct rig *r, frag_addr_t addr)
 static void insert(struct rig *r, unsigned slot)
 {
 	const struct frag_block *b = &r->slots[slot].block;
-	size_t i = rig_place_of(r, b->addr);
+	size_t i = place_of(r, b->addr);
 
 	PROMISE(r, b->addr + b->granted > b->addr, "block wraps around the address space");
 	PROMISE(r, !i || end_of(r, i - 1) <= b->addr,
-		"block at %#llx overlaps the live one below it", LL(b->addr));
+		"block at %#llx overlaps the live one below it", (ull)(b->addr));
 	PROMISE(r, i == r->count || r->slots[r->by_addr[i]].block.addr >= b->addr + b->granted,
-		"block at %#llx overlaps the live one above it", LL(b->addr));
+		"block at %#llx overlaps the live one above it", (ull)(b->addr));
 	memmove(&r->by_addr[i + 1], &r->by_addr[i], (r->count - i) * sizeof(r->by_addr[0]));
 	r->by_addr[i] = (uint16_t)slot;
 	r->count++;
@@ -54,7 +65,7 @@ static void insert(struct rig *r, unsigned slot)
 
 static void take_out(struct rig *r, unsigned slot)
 {
-	size_t i = rig_place_of(r, r->slots[slot].block.addr);
+	size_t i = place_of(r, r->slots[slot].block.addr);
 
 	assert_true(i < r->count && r->by_addr[i] == slot);
 	r->count--;
@@ -89,7 +100,6 @@ static void on_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_
 {
 	struct rig *r = ctx;
 
-	(void)call;
 	if (r->taken_count < RIG_TAKEN)
 		r->taken[r->taken_count++] = (struct rig_taken){ addr, bytes };
 }
@@ -158,7 +168,7 @@ int rig_open(struct rig *r, const char *text, const struct rig_options *o)
 	if (r->dev)
 		PROMISE(r, !frag_dev_leaks(r->dev),
 			"create failed (%s) and left %llu things behind", r->err.msg,
-			LL(frag_dev_leaks(r->dev)));
+			(ull)(frag_dev_leaks(r->dev)));
 	frag_dev_close(r->dev);
 	frag_policy_spec_destroy(r->spec);
 	r->dev = NULL;
@@ -184,7 +194,7 @@ uint64_t rig_max_bytes(const char *text)
 	if (known && !strcmp(text, known_text))
 		return known;
 	snprintf(known_text, sizeof(known_text), "%s", text);
-	for (known = 256 * FRAG_MIB; known; known /= 2) {
+	for (known = 256 * MIB; known; known /= 2) {
 		int rc = rig_open(&probe, text, &none);
 
 		PROMISE(&probe, !rc, "create: %s", probe.err.msg);
@@ -218,10 +228,10 @@ void rig_close(struct rig *r)
 
 	PROMISE(r, !frag_dev_content_fault(r->dev, true, &fault, &r->err), "%s", r->err.msg);
 	PROMISE(r, !fault.count, "block of slot %u, life %u: %llu pieces of 16 bytes are wrong",
-		fault.id, fault.generation, LL(fault.count));
+		fault.id, fault.generation, (ull)(fault.count));
 	PROMISE(r, !r->sync_rc, "a free inside of a synchronisation failed: %s", r->err.msg);
 	leaks = rig_close_count_leaks(r);
-	PROMISE(r, !leaks, "%llu things leaked", LL(leaks));
+	PROMISE(r, !leaks, "%llu things leaked", (ull)(leaks));
 }
 
 void rig_check_and_close(struct rig *r)
@@ -252,15 +262,16 @@ static void check_call(struct rig *r, int rc)
 			"more reserved than there is");
 	/* the driver's pool grows in pieces of its own: there the limit is on what is handed out */
 	used = r->ops->needs & FRAG_CAN_ASYNC ? r->granted_bytes : r->dev->reserved_bytes;
-	PROMISE(r, used <= r->limit_bytes, "%llu bytes are used, the limit is %llu", LL(used),
-		LL(r->limit_bytes));
+	PROMISE(r, used <= r->limit_bytes, "%llu bytes are used, the limit is %llu", (ull)(used),
+		(ull)(r->limit_bytes));
 }
 
 static void check_block(struct rig *r, const struct frag_block *b, uint64_t bytes)
 {
 	uint64_t low_bit = b->addr & -b->addr;
 
-	PROMISE(r, b->granted >= bytes, "%llu bytes granted for %llu", LL(b->granted), LL(bytes));
+	PROMISE(r, b->granted >= bytes, "%llu bytes granted for %llu", (ull)(b->granted),
+		(ull)(bytes));
 	PROMISE(r, b->addr, "block at address 0");
 	PROMISE(r, b->cls < FRAG_CLASS_COUNT && b->cls != FRAG_CLASS_REFUSED, "class %u", b->cls);
 	if (!r->alignment || low_bit < r->alignment)
@@ -288,7 +299,7 @@ static void content(struct rig *r, unsigned slot, enum frag_content_op op)
 	PROMISE(r, !fault.count,
 		"block of slot %u, life %u: foreign content at offset %llu, of slot %u, "
 		"life %u",
-		fault.id, fault.generation, LL(fault.offset), fault.other_id,
+		fault.id, fault.generation, (ull)(fault.offset), fault.other_id,
 		fault.other_generation);
 }
 
@@ -406,4 +417,281 @@ int rig_synced(struct rig *r)
 		rc = r->ops->synced(r->policy.self, &r->err);
 	check_call(r, rc);
 	return rc;
+}
+
+/* ---- a walk: what a policy says it holds against what is known of it --------------------------- */
+
+void rig_check(struct rig *r)
+{
+	if (r->ops->check)
+		PROMISE(r, !r->ops->check(r->policy.self, &test_err), "check: %s", test_err.msg);
+}
+
+struct walk {
+	struct rig *r;
+	struct rig_walk sum;
+	frag_addr_t segment, segment_end; /* of the current segment */
+	uint64_t blocks_bytes;		  /* of it so far */
+	frag_addr_t block_end;
+	size_t found; /* live blocks of ours met at their very place */
+	bool any;
+};
+
+static bool is_vmm(const struct walk *w)
+{
+	return w->r->ops->needs & FRAG_CAN_VMM || w->r->ops->flags & FRAG_POLICY_ADAPTOR;
+}
+
+static void segment_complete(struct walk *w)
+{
+	uint64_t bytes = w->segment_end - w->segment;
+
+	if (w->any)
+		PROMISE(w->r, w->blocks_bytes == bytes,
+			"walk: blocks of %llu bytes in a segment of %llu", (ull)(w->blocks_bytes),
+			(ull)(bytes));
+}
+
+static void on_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
+{
+	struct walk *w = ctx;
+
+	segment_complete(w);
+	PROMISE(w->r, bytes, "walk: empty segment");
+	PROMISE(w->r, !w->any || addr >= w->segment_end, "walk: segments out of order");
+	w->any = true;
+	w->segment = addr;
+	w->segment_end = addr + bytes;
+	w->block_end = addr;
+	w->blocks_bytes = 0;
+	w->sum.segments_bytes += bytes;
+	w->sum.segments_count++;
+}
+
+/* Is this one of ours, with the state we think it has? */
+static void match_block(struct walk *w, frag_addr_t addr, uint64_t bytes,
+			enum frag_block_state state)
+{
+	struct rig *r = w->r;
+	size_t i = place_of(r, addr);
+	const struct rig_slot *s = i < r->count ? &r->slots[r->by_addr[i]] : NULL;
+
+	if (!s || s->block.addr != addr || s->block.granted != bytes)
+		return;
+	w->found++;
+	if (r->ops->free_requested)
+		PROMISE(r, (state == FRAG_STATE_WAITING) == (s->state == RIG_PENDING),
+			"walk: block at %#llx waits here or there only", (ull)(addr));
+}
+
+static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+		     uint64_t releasable)
+{
+	struct walk *w = ctx;
+
+	PROMISE(w->r, w->any, "walk: block before the first segment");
+	PROMISE(w->r, bytes, "walk: empty block at %#llx", (ull)(addr));
+	/* segments of mapped pages may have holes between their blocks */
+	PROMISE(w->r, is_vmm(w) ? addr >= w->block_end : addr == w->block_end,
+		"walk: block at %#llx, the one before ends at %#llx", (ull)(addr),
+		(ull)(w->block_end));
+	PROMISE(w->r, releasable <= bytes, "walk: more releasable than there is");
+	PROMISE(w->r, state == FRAG_STATE_FREE || !releasable,
+		"walk: occupied block is releasable");
+	w->block_end = addr + bytes;
+	w->blocks_bytes += bytes;
+	if (state == FRAG_STATE_FREE) {
+		w->sum.free_bytes += bytes;
+		w->sum.releasable_bytes += releasable;
+		return;
+	}
+	if (state == FRAG_STATE_LIVE)
+		w->sum.live_bytes += bytes;
+	else
+		w->sum.waiting_bytes += bytes;
+	match_block(w, addr, bytes, state);
+}
+
+/*
+ * The O(1) counters, where a policy has them, against a walk. The largest free block may be left to
+ * the walk; a segment that could not be given back is free and of no use.
+ */
+static void check_usage(struct rig *r)
+{
+	struct frag_usage told = { 0 }, walk;
+
+	if (!r->ops->usage)
+		return;
+	r->ops->usage(r->policy.self, &told);
+	frag_policy_usage_walk(&r->policy, &walk);
+#define SAME(field) \
+	PROMISE(r, told.field == walk.field, "usage: " #field " %llu, walk: %llu", \
+		(ull)(told.field), (ull)(walk.field))
+	SAME(allocated_bytes);
+	SAME(waiting_bytes);
+	SAME(free_bytes);
+	SAME(releasable_bytes);
+	SAME(non_releasable_bytes);
+	/* mapped pages: where one segment ends and another begins is seen by the walk only */
+	if (!r->dev->stat[FRAG_CALL_RESERVE].count || r->usage_exact)
+		SAME(segments_count);
+	if (r->usage_exact)
+		SAME(blocks_count);
+	if (!r->failed && (told.largest_free_bytes || r->usage_exact))
+		SAME(largest_free_bytes);
+#undef SAME
+}
+
+/*
+ * Segments against what the device counts. The driver packs and rounds small
+ * segments into its pages, so it may count up to two pages more for each; a memory pool
+ * and managed memory are out of the policy's sight.
+ */
+static void check_reserved(struct rig *r, const struct rig_walk *sum)
+{
+	uint64_t slack = 2 * FRAG_PAGE * (sum->segments_count + 1);
+
+	if (!r->sim || r->ops->needs & FRAG_CAN_MANAGED)
+		return;
+	PROMISE(r, sum->segments_bytes <= r->dev->reserved_bytes,
+		"walk: segments of %llu bytes, %llu are reserved", (ull)(sum->segments_bytes),
+		(ull)(r->dev->reserved_bytes));
+	if (r->ops->needs & FRAG_CAN_ASYNC)
+		return;
+	PROMISE(r, r->dev->reserved_bytes <= sum->segments_bytes + slack,
+		"walk: segments of %llu bytes, but %llu are reserved", (ull)(sum->segments_bytes),
+		(ull)(r->dev->reserved_bytes));
+}
+
+void rig_walk(struct rig *r, struct rig_walk *out)
+{
+	struct walk w = { .r = r };
+	struct frag_visitor v = { .ctx = &w, .segment = on_segment, .block = on_block };
+
+	if (out)
+		*out = w.sum;
+	/* null holds nothing, whatever it handed out */
+	if (!r->ops->visit || !(r->ops->needs | (r->ops->flags & FRAG_POLICY_ADAPTOR)))
+		return;
+	r->ops->visit(r->policy.self, &v);
+	segment_complete(&w);
+	PROMISE(r, w.sum.live_bytes + w.sum.waiting_bytes == r->granted_bytes,
+		"walk: %llu bytes live or waiting, %llu were granted",
+		(ull)(w.sum.live_bytes + w.sum.waiting_bytes), (ull)(r->granted_bytes));
+	PROMISE(r, is_vmm(&w) || w.found == r->count, "walk: %zu of %zu live blocks found", w.found,
+		r->count);
+	check_usage(r);
+	check_reserved(r, &w.sum);
+	if (out)
+		*out = w.sum;
+}
+
+/* ---- random calls --------------------------------------------------------------------------- */
+
+void script_init(struct script *s, uint64_t seed, unsigned slots)
+{
+	*s = (struct script){ .rng = seed * 0x9e3779b97f4a7c15u + 1,
+			      .slots = slots,
+			      .max_bytes = 200 * FRAG_MIB };
+}
+
+/* A size from 1 B to s->max_bytes: small ones are frequent. */
+static uint64_t random_size(struct script *s)
+{
+	static const uint64_t limits[] = { 4 * FRAG_KIB,  4 * FRAG_KIB,	 4 * FRAG_KIB,
+					   64 * FRAG_KIB, FRAG_MIB,	 2 * FRAG_MIB,
+					   12 * FRAG_MIB, 24 * FRAG_MIB, 200 * FRAG_MIB };
+	uint64_t limit = limits[frag_random(&s->rng) % FRAG_ARRAY_LEN(limits)];
+	uint64_t bytes = frag_random(&s->rng) % FRAG_MIN(limit, s->max_bytes);
+
+	/* every other one a round number, as real tensors are */
+	if (frag_random(&s->rng) & 1)
+		bytes = frag_round_down(bytes, 512);
+	return bytes + !bytes;
+}
+
+/* A random slot in this state, -1 if there is none. */
+static int pick(struct script *s, const struct rig *r, enum rig_state state)
+{
+	unsigned from = (unsigned)(frag_random(&s->rng) % s->slots);
+
+	for (unsigned i = 0; i < s->slots; i++) {
+		unsigned slot = (from + i) % s->slots;
+
+		if (r->slots[slot].state == state)
+			return (int)slot;
+	}
+	return -1;
+}
+
+static int do_alloc(struct script *s, struct rig *r)
+{
+	int slot = pick(s, r, RIG_EMPTY);
+	uint32_t stream = (uint32_t)(frag_random(&s->rng) % 10);
+	uint16_t pool = (uint16_t)(frag_random(&s->rng) % 24);
+	uint64_t bytes = random_size(s);
+	int rc;
+
+	if (slot < 0)
+		return 0;
+	stream = s->plain || stream > 3 ? 0 : stream;
+	pool = s->plain || pool > 2 ? 0 : pool;
+	rc = rig_alloc(r, (unsigned)slot, bytes, stream, pool);
+	return rc == FRAG_OOM ? 0 : rc;
+}
+
+static int do_free(struct script *s, struct rig *r, enum rig_state state)
+{
+	int slot = r->ops->flags & FRAG_POLICY_STACK ? rig_top(r) : pick(s, r, state);
+
+	return slot < 0 ? 0 : rig_free(r, (unsigned)slot);
+}
+
+int script_step(struct script *s, struct rig *r)
+{
+	unsigned dice = (unsigned)(frag_random(&s->rng) % 100);
+	bool stack = r->ops->flags & FRAG_POLICY_STACK;
+	int slot;
+
+	if (dice < 48)
+		return do_alloc(s, r);
+	if (dice < 84 || s->plain || stack)
+		return do_free(s, r, RIG_LIVE);
+	if (dice < 90) {
+		slot = pick(s, r, RIG_LIVE);
+		if (slot >= 0)
+			rig_request(r, (unsigned)slot);
+		return 0;
+	}
+	if (dice < 95)
+		return do_free(s, r, RIG_PENDING);
+	if (dice < 97)
+		return rig_trim(r, 0);
+	if (dice < 98)
+		return rig_trim(r, (uint16_t)(1 + frag_random(&s->rng) % 2));
+	if (dice < 99)
+		return rig_synced(r);
+	if (r->ops->mark)
+		r->ops->mark(r->policy.self, frag_random(&s->rng) & 1);
+	return 0;
+}
+
+int script_soak(struct script *s, struct rig *r, unsigned steps, bool failures)
+{
+	for (unsigned i = 0; i < steps; i++) {
+		int rc;
+
+		if (failures && i % 16 == 15)
+			r->dev->fail_call = r->dev->driver_calls + 1 + frag_random(&s->rng) % 12;
+		rc = script_step(s, r);
+		if (rc && !failures)
+			return rc;
+		rig_check(r);
+		if (i % 8 == 0)
+			rig_walk(r, NULL);
+	}
+	r->dev->fail_call = 0;
+	r->sync_rc = failures ? 0 : r->sync_rc;
+	rig_walk(r, NULL);
+	return 0;
 }

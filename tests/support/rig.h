@@ -51,9 +51,9 @@ struct rig {
 	bool sim;
 	bool contents; /* every block is filled, and verified before its free */
 	uint64_t limit_bytes, usable_bytes, step_ns;
-	unsigned syncs; /* how often the policy waited for everything */
-	bool failed;	/* a call of the device has failed, or was to fail */
-	bool usage_exact; /* usage tells blocks and the largest free one exactly; set after rig_open */
+	unsigned syncs;	     /* how often the policy waited for everything */
+	bool failed;	     /* a call of the device has failed, or was to fail */
+	bool usage_exact;    /* usage knows blocks and the largest free one; set after rig_open */
 	struct frag_err err; /* of the last call that failed */
 	int sync_rc;	     /* first error inside of "wait for everything" */
 };
@@ -85,7 +85,7 @@ struct rig_options {
  * a pattern and verified before they are freed. For tests/gpu. */
 extern bool rig_on_card;
 
-/* Opens device and policy. Returns the result of the policy's create; the rig is closed if it failed. */
+/* Opens device and policy. Returns the result of create; the rig is closed if that failed. */
 int rig_open(struct rig *r, const char *text, const struct rig_options *o);
 /* The same for a policy that must open; o NULL: without options. */
 void must_open_rig(struct rig *r, const char *text, const struct rig_options *o);
@@ -124,5 +124,28 @@ struct rig_walk {
 	uint64_t segments_count;
 };
 void rig_walk(struct rig *r, struct rig_walk *out); /* out may be NULL */
+
+/*
+ * Random calls on a rig, the same for the same seed: allocs of all sizes on
+ * four streams, frees at once and late, trims, synchronisations, marks. Stack
+ * policies are driven in stack order.
+ */
+struct script {
+	uint64_t rng;
+	unsigned slots;	    /* at most this many blocks at a time */
+	bool plain;	    /* one stream, no pools, no late frees, no trims */
+	uint64_t max_bytes; /* of a request */
+};
+
+void script_init(struct script *s, uint64_t seed, unsigned slots);
+/* The next call. Returns its result; allocs that meet FRAG_OOM return 0 (that is no failure). */
+int script_step(struct script *s, struct rig *r);
+
+/*
+ * Many calls on an open rig, with the policy's check after each and a walk now and then. failures:
+ * every few calls one of the next driver calls fails. What is live in the end stays so. Returns 0,
+ * or the first error that nobody asked for (in r->err).
+ */
+int script_soak(struct script *s, struct rig *r, unsigned steps, bool failures);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules of policies as text: tests/policies/NAME.rules. A line that begins at the margin is a title,
- * one sentence that says the rule, and begins a test. Indented lines are its steps; one that is
- * indented by two tabs goes on where the last one ended. '#' begins a comment, ';' stands between
- * steps on one line. tests/policies/README.md lists the steps.
+ * Rules of policies as text: tests/policies/NAME.rules. A line that begins at the margin is a
+ * title, one sentence that says the rule, and begins a test. Indented lines are its steps; one that
+ * is indented by two tabs goes on where the last one ended. '#' begins a comment, ';' stands
+ * between steps on one line. tests/policies/README.md lists the steps.
  *
  *	Halving goes on with the lower half
  *		policy buddy:arena=1M

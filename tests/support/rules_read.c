@@ -12,7 +12,7 @@ static bool wrong(const char *path, unsigned line, const char *what, char *messa
 	return false;
 }
 
-/* Puts '\0' over the comment and the space at the end of a line. A '#' in quotes begins no comment. */
+/* Puts '\0' over comment and space at the end of a line. A '#' in quotes begins no comment. */
 static void trim_line(char *line, size_t length)
 {
 	bool quoted = false;

@@ -7,6 +7,7 @@
 #include "must.h"
 #include "test.h"
 
+#include <dirent.h>
 #include <math.h>
 
 static const char *const names[] = {
@@ -69,7 +70,7 @@ static void make_trace(struct sample *s, size_t events, bool times)
 
 void sample_rename(struct frag_result *r, const char *policy)
 {
-	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	AUTO_SPEC spec = NULL;
 
 	if (frag_policy_spec_parse(policy, &spec, NULL) || frag_result_name(r, spec, NULL))
 		FRAG_BUG("policy of a sample");
@@ -88,13 +89,12 @@ static uint64_t load_of(const struct frag_trace_dev *d)
 	return most;
 }
 
-/* A replay, with what most have not: a counter below 0, a metric and times that are not available. */
+/* A replay, with a counter below 0, and a metric and times that are not available. */
 static void run_policy(struct sample *s, size_t k, uint64_t bound, struct frag_result *r)
 {
-	struct frag_run_options opt;
+	struct frag_run_options opt = default_run();
 	size_t n = 0;
 
-	frag_run_options_defaults(&opt);
 	opt.windows_max = 256;
 	opt.losses = opt.latency = true;
 	if (k == 2)
@@ -125,8 +125,8 @@ static void fill_optimum(struct sample *s, uint64_t bound)
 	s->section.optimum.place_bytes = bound + bound / 8;
 	s->section.optimum.rule = "by hand";
 	l->policy = frag_host_strdup(names[0]);
-	l->span_bytes = 8 * FRAG_MIB;
-	l->cell_bytes = FRAG_MIB;
+	l->span_bytes = 8 * MIB;
+	l->cell_bytes = MIB;
 	l->samples = 2;
 	l->count = FRAG_LAYOUT_USES - 1;
 	l->boxes = frag_host_calloc(l->count, sizeof(*l->boxes));
@@ -134,8 +134,8 @@ static void fill_optimum(struct sample *s, uint64_t bound)
 		l->boxes[i] = (struct frag_layout_box){ .from_event = i % 2 * (last / 2),
 							.to_event = last,
 							.to_us = d->events[last].time_us,
-							.low = i * FRAG_MIB,
-							.high = (i + 1) * FRAG_MIB,
+							.low = i * MIB,
+							.high = (i + 1) * MIB,
 							.use = FRAG_LAYOUT_LIVE + (unsigned)i };
 	s->section.layouts = l;
 	s->section.layouts_count = 1;
@@ -239,4 +239,80 @@ void sample_page(const struct frag_report *r, struct frag_text *out)
 	FRAG_ASSERT(!a.failed);
 	frag_page_render(&a, &(struct frag_answer_page){ .command_line = r->command_line }, NULL,
 			 out);
+}
+
+/* ---- CSV, folders --------------------------------------------------------------------------- */
+
+size_t rig_split_csv(char *line, char **fields, size_t cap)
+{
+	size_t n = 0;
+
+	for (char *p = line;; p++) {
+		char *to = p;
+
+		assert_true(n < cap);
+		fields[n++] = to;
+		if (*p == '"') {
+			for (p++; !(p[0] == '"' && p[1] != '"'); p++) {
+				assert_int_not_equal(*p, '\0');
+				p += *p == '"';
+				*to++ = *p;
+			}
+			p++;
+		} else {
+			p += strcspn(p, ",");
+			to = p;
+		}
+		assert_true(*p == ',' || *p == '\0');
+		if (!*p) {
+			*to = '\0';
+			return n;
+		}
+		*to = '\0';
+	}
+}
+
+size_t rig_column(char **head, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(head[i], name))
+			return i;
+	}
+	fail_msg("no column '%s'", name);
+	return 0;
+}
+
+size_t rig_check_rows(char *text, size_t columns)
+{
+	char *fields[64], *save;
+	size_t rows = 0;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		assert_int_equal(rig_split_csv(line, fields, 64), columns);
+		rows++;
+	}
+	return rows;
+}
+
+char *rig_first_line(char *text, char **rest)
+{
+	char *end = strchr(text, '\n');
+
+	assert_non_null(end);
+	*end = '\0';
+	*rest = end + 1;
+	return text;
+}
+
+size_t rig_count_files(const char *dir)
+{
+	DIR *d = opendir(dir);
+	size_t n = 0;
+
+	if (!d)
+		return SIZE_MAX;
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n - 2;
 }

@@ -19,8 +19,31 @@ static void *array_of(size_t count, size_t unit)
 	return must(frag_host_calloc(count, unit));
 }
 
-#define COPY(to, from) \
-	memcpy(to = array_of(FRAG_ARRAY_LEN(from), sizeof((from)[0])), from, sizeof(from))
+static void *copy_of(const void *list, size_t count, size_t unit)
+{
+	return count ? memcpy(array_of(count, unit), list, count * unit) : NULL;
+}
+
+/* The heap's copy of a device whose lists are constant. */
+static struct frag_trace_dev dev_copy(const struct frag_trace_dev *from)
+{
+	struct frag_trace_dev d = *from;
+
+#define COPY(list, count) d.list = d.list ? copy_of(d.list, count, sizeof(*d.list)) : NULL
+	COPY(events, d.events_count);
+	COPY(addrs, d.events_count);
+	COPY(streams, d.streams_count);
+	COPY(pools, d.pools_count);
+	COPY(initial_segments, d.initial.segments_count);
+	COPY(initial_blocks, d.initial.blocks_count);
+	COPY(seen, d.seen_count);
+	COPY(final_segments, d.final_segments_count);
+	COPY(final_blocks, d.final_blocks_count);
+#undef COPY
+	d.initial.segments = d.initial_segments;
+	d.initial.blocks = d.initial_blocks;
+	return d;
+}
 
 struct frag_trace *sample_trace_empty(void)
 {
@@ -28,6 +51,17 @@ struct frag_trace *sample_trace_empty(void)
 
 	if (frag_strings_create(&t->strings, NULL))
 		abort();
+	return t;
+}
+
+struct frag_trace *sample_trace_of(const struct frag_trace_dev *devs, uint32_t count)
+{
+	struct frag_trace *t = sample_trace_empty();
+
+	t->devs_count = count;
+	t->devs = array_of(count, sizeof(*t->devs));
+	for (uint32_t i = 0; i < count; i++)
+		t->devs[i] = dev_copy(&devs[i]);
 	return t;
 }
 
@@ -48,14 +82,14 @@ static void small_head(struct frag_trace *t)
 		{ intern(t, "forward"), intern(t, "model.py"), 12 },
 		{ intern(t, "step"), intern(t, "optim/adam.py"), 4000000000u },
 	};
+	char *conf = must(frag_host_strdup("max_split_size_mb:128"));
 
 	t->name = must(frag_host_strdup("small"));
 	t->format = must(frag_host_strdup("made-up"));
 	t->start_us = 1700000000123456ull;
 	t->file_bytes = 4711;
 	t->settings = (struct frag_trace_settings){ .present = true,
-						    .conf = must(frag_host_strdup("max_split_size_"
-										  "mb:128")),
+						    .conf = conf,
 						    .max_split_bytes = 128 * FRAG_MIB,
 						    .gc_threshold = 0.6,
 						    .expandable = true,
@@ -63,136 +97,97 @@ static void small_head(struct frag_trace *t)
 						    .limit_bytes = UINT64_MAX,
 						    .torch_first = 205,
 						    .torch_last = 207 };
-	COPY(t->stacks.frames, frames);
-	t->stacks.frames_count = FRAG_ARRAY_LEN(frames);
-	COPY(t->stacks.index, index);
-	t->stacks.index_count = FRAG_ARRAY_LEN(index);
-	COPY(t->stacks.first, first);
-	t->stacks.count = FRAG_ARRAY_LEN(first) - 1;
+	t->stacks.frames = copy_of(frames, 2, sizeof(*frames));
+	t->stacks.index = copy_of(index, 3, sizeof(*index));
+	t->stacks.first = copy_of(first, 4, sizeof(*first));
+	t->stacks.frames_count = 2;
+	t->stacks.index_count = t->stacks.count = 3;
 }
 
-/* Every kind of event. */
+#define END (1u << 30) /* some time */
+
+/* Every kind of event, in a history that began late. */
 static const struct frag_event small_events[] = {
-	{ .kind = FRAG_EV_ALLOC, .bytes = 1000, .slot = 0, .stream = 0, .flags = FRAG_EVF_INITIAL },
-	{ .kind = FRAG_EV_ALLOC, .bytes = 5000, .slot = 1, .stream = 1, .flags = FRAG_EVF_INITIAL },
-	{ .kind = FRAG_EV_FREE_COMPLETED, .bytes = 5000, .slot = 1, .stream = 1, .time_us = 3 },
-	{ .kind = FRAG_EV_ALLOC,
-	  .bytes = 77,
-	  .pool = 1,
-	  .slot = 1,
-	  .stream = 2,
-	  .time_us = 7,
-	  .stack = 1 },
-	{ .kind = FRAG_EV_ALLOC, .bytes = FRAG_MAX_REQUEST, .slot = 2, .time_us = 300, .stack = 2 },
-	{ .kind = FRAG_EV_MARK, .slot = 1, .flags = FRAG_EVF_STEP, .time_us = 300 },
-	{ .kind = FRAG_EV_FREE_REQUESTED,
-	  .bytes = 77,
-	  .pool = 1,
-	  .slot = 1,
-	  .stream = 2,
-	  .time_us = 1u << 30 },
-	{ .kind = FRAG_EV_REFUSED, .bytes = 1ull << 40, .stream = 1, .time_us = 1u << 30 },
-	{ .kind = FRAG_EV_FREE_COMPLETED,
-	  .bytes = 77,
-	  .pool = 1,
-	  .slot = 1,
-	  .stream = 2,
-	  .flags = FRAG_EVF_AT_SYNC,
-	  .time_us = (1u << 30) + 1 },
-	{ .kind = FRAG_EV_TRIM, .pool = 1, .flags = FRAG_EVF_UNSURE, .time_us = (1u << 30) + 254 },
-	{ .kind = FRAG_EV_MARK, .slot = 3, .flags = FRAG_EVF_END, .time_us = (1u << 30) + 509 },
-	{ .kind = FRAG_EV_FREE, .bytes = 1000, .slot = 0, .time_us = (1ull << 40) - 1 },
+	SAMPLE(ALLOC, 1000, 0, .flags = FRAG_EVF_INITIAL),
+	SAMPLE(ALLOC, 5000, 1, .stream = 1, .flags = FRAG_EVF_INITIAL),
+	SAMPLE(FREE_COMPLETED, 5000, 1, .stream = 1, .time_us = 3),
+	SAMPLE(ALLOC, 77, 1, .pool = 1, .stream = 2, .time_us = 7, .stack = 1),
+	SAMPLE(ALLOC, FRAG_MAX_REQUEST, 2, .time_us = 300, .stack = 2),
+	SAMPLE(MARK, 0, 1, .flags = FRAG_EVF_STEP, .time_us = 300),
+	SAMPLE(FREE_REQUESTED, 77, 1, .pool = 1, .stream = 2, .time_us = END),
+	SAMPLE(REFUSED, 1ull << 40, 0, .stream = 1, .time_us = END),
+	SAMPLE(FREE_COMPLETED, 77, 1, .pool = 1, .stream = 2, .flags = FRAG_EVF_AT_SYNC,
+	       .time_us = END + 1),
+	SAMPLE(TRIM, 0, 0, .pool = 1, .flags = FRAG_EVF_UNSURE, .time_us = END + 254),
+	SAMPLE(MARK, 0, 3, .flags = FRAG_EVF_END, .time_us = END + 509),
+	SAMPLE(FREE, 1000, 0, .time_us = (1ull << 40) - 1),
 };
-
-/* A history that began late. */
-static void small_first(struct frag_trace_dev *dev)
-{
-	static const uint64_t streams[] = { 0, 7, 0xfedcba9876543210ull };
-	static const struct frag_pool_id pools[] = { { 0, 0 }, { 3, 0 }, { 0, 9 } };
-	static const struct frag_initial_segment segments[] = {
-		{ 0x7f0000000000, 2 * FRAG_MIB, 0, 0, true, false, 0, 1, 0 },
-		{ 0x7f0000400000, 20 * FRAG_MIB, 1, 2, false, true, 1, 1, 0x7f0000000000 },
-	};
-	static const struct frag_initial_block blocks[] = {
-		{ 0x7f0000000000, 1024, 1000, 0, 0, false },
-		{ 0x7f0000400200, 5120, 5000, 1, 1, true },
-	};
-
-	dev->ordinal = 3;
-	COPY(dev->events, small_events);
-	dev->events_count = FRAG_ARRAY_LEN(small_events);
-	dev->slots_count = 3;
-	COPY(dev->streams, streams);
-	dev->streams_count = FRAG_ARRAY_LEN(streams);
-	COPY(dev->pools, pools);
-	dev->pools_count = FRAG_ARRAY_LEN(pools);
-	COPY(dev->initial_segments, segments);
-	COPY(dev->initial_blocks, blocks);
-	dev->initial = (struct frag_initial_state){ dev->initial_segments, FRAG_ARRAY_LEN(segments),
-						    dev->initial_blocks, FRAG_ARRAY_LEN(blocks) };
-	dev->recorded_count = 15;
-	dev->truncated = true;
-	dev->uncertain_blocks = 1;
-}
-
-static void small_evidence(struct frag_trace_dev *dev)
-{
-	static const frag_addr_t addrs[] = {
-		0x7f0000000000, 0x7f0000400200, FRAG_NO_ADDR, FRAG_NO_ADDR,
-		0x7f1000000000, FRAG_NO_ADDR,	FRAG_NO_ADDR, FRAG_NO_ADDR,
-		FRAG_NO_ADDR,	FRAG_NO_ADDR,	FRAG_NO_ADDR, FRAG_NO_ADDR,
-	};
-	static const struct frag_evidence seen[] = {
-		{ 0, 1, 2, 3, 1, FRAG_SEEN_SEGMENT_MAP },
-		{ 4, 0x7f1000000000, 1ull << 48, 299, 0, FRAG_SEEN_SEGMENT_ALLOC },
-		{ 4, UINT64_MAX, UINT64_MAX, UINT64_MAX, 2, FRAG_SEEN_SEGMENT_UNMAP },
-		{ 7, 12345, 1ull << 40, 1u << 30, 1, FRAG_SEEN_OOM },
-		{ 12, 0, 99, 1ull << 41, 0, FRAG_SEEN_SNAPSHOT },
-		{ 12, 5, 99, 1, 0, FRAG_SEEN_SEGMENT_FREE },
-	};
-	static const struct frag_final_segment segments[] = {
-		{ 0x7f0000400000, 20 * FRAG_MIB, 0, 3, 1, 0, false, true },
-		{ 0x7f0000000000, 2 * FRAG_MIB, 3, 0, 2, 2, true, false },
-	};
-	static const struct frag_final_block blocks[] = {
-		{ 0x7f0000400000, 512, 3, FRAG_STATE_LIVE },
-		{ 0x7f0000400200, 1024, 1000, FRAG_STATE_WAITING },
-		{ 0x7f0000400600, 20 * FRAG_MIB - 1536, 0, FRAG_STATE_FREE },
-	};
-
-	dev->has_evidence = true;
-	COPY(dev->addrs, addrs);
-	COPY(dev->seen, seen);
-	dev->seen_count = FRAG_ARRAY_LEN(seen);
-	COPY(dev->final_segments, segments);
-	dev->final_segments_count = FRAG_ARRAY_LEN(segments);
-	COPY(dev->final_blocks, blocks);
-	dev->final_blocks_count = FRAG_ARRAY_LEN(blocks);
-}
+static const frag_addr_t small_addrs[] = {
+	0x7f0000000000, 0x7f0000400200, FRAG_NO_ADDR, FRAG_NO_ADDR, 0x7f1000000000, FRAG_NO_ADDR,
+	FRAG_NO_ADDR,	FRAG_NO_ADDR,	FRAG_NO_ADDR, FRAG_NO_ADDR, FRAG_NO_ADDR,   FRAG_NO_ADDR,
+};
+static const struct frag_evidence small_seen[] = {
+	{ 0, 1, 2, 3, 1, FRAG_SEEN_SEGMENT_MAP },
+	{ 4, 0x7f1000000000, 1ull << 48, 299, 0, FRAG_SEEN_SEGMENT_ALLOC },
+	{ 4, UINT64_MAX, UINT64_MAX, UINT64_MAX, 2, FRAG_SEEN_SEGMENT_UNMAP },
+	{ 7, 12345, 1ull << 40, 1u << 30, 1, FRAG_SEEN_OOM },
+	{ 12, 0, 99, 1ull << 41, 0, FRAG_SEEN_SNAPSHOT },
+	{ 12, 5, 99, 1, 0, FRAG_SEEN_SEGMENT_FREE },
+};
+static const uint64_t small_streams[] = { 0, 7, 0xfedcba9876543210ull };
+static const struct frag_pool_id small_pools[] = { { 0, 0 }, { 3, 0 }, { 0, 9 } };
+static const struct frag_initial_segment first_segments[] = {
+	{ 0x7f0000000000, 2 * FRAG_MIB, 0, 0, true, false, 0, 1, 0 },
+	{ 0x7f0000400000, 20 * FRAG_MIB, 1, 2, false, true, 1, 1, 0x7f0000000000 },
+};
+static const struct frag_initial_block first_blocks[] = {
+	{ 0x7f0000000000, 1024, 1000, 0, 0, false },
+	{ 0x7f0000400200, 5120, 5000, 1, 1, true },
+};
+static const struct frag_final_segment last_segments[] = {
+	{ 0x7f0000400000, 20 * FRAG_MIB, 0, 3, 1, 0, false, true },
+	{ 0x7f0000000000, 2 * FRAG_MIB, 3, 0, 2, 2, true, false },
+};
+static const struct frag_final_block last_blocks[] = {
+	{ 0x7f0000400000, 512, 3, FRAG_STATE_LIVE },
+	{ 0x7f0000400200, 1024, 1000, FRAG_STATE_WAITING },
+	{ 0x7f0000400600, 20 * FRAG_MIB - 1536, 0, FRAG_STATE_FREE },
+};
+static const struct frag_event second_events[] = {
+	SAMPLE(ALLOC, 1, 0),
+	SAMPLE(FREE, 1, 0, .time_us = 1, .stack = 2),
+};
 
 struct frag_trace *sample_trace_small(void)
 {
-	static const struct frag_event second[] = {
-		{ .kind = FRAG_EV_ALLOC, .bytes = 1, .slot = 0 },
-		{ .kind = FRAG_EV_FREE, .bytes = 1, .slot = 0, .time_us = 1, .stack = 2 },
+	const struct frag_trace_dev devs[] = {
+		{ .ordinal = 3,
+		  SAMPLE_LIST(events, small_events),
+		  .slots_count = 3,
+		  SAMPLE_LIST(streams, small_streams),
+		  SAMPLE_LIST(pools, small_pools),
+		  .initial_segments = (void *)(uintptr_t)first_segments,
+		  .initial_blocks = (void *)(uintptr_t)first_blocks,
+		  .initial = { .segments_count = 2, .blocks_count = 2 },
+		  .recorded_count = 15,
+		  .truncated = true,
+		  .uncertain_blocks = 1,
+		  .has_evidence = true,
+		  .addrs = (void *)(uintptr_t)small_addrs,
+		  SAMPLE_LIST(seen, small_seen),
+		  SAMPLE_LIST(final_segments, last_segments),
+		  SAMPLE_LIST(final_blocks, last_blocks) },
+		{ .ordinal = 5,
+		  SAMPLE_LIST(events, second_events),
+		  .slots_count = 1,
+		  .streams = (void *)(uintptr_t)small_streams,
+		  .streams_count = 1,
+		  .pools = (void *)(uintptr_t)small_pools,
+		  .pools_count = 1 },
 	};
-	static const uint64_t streams[] = { 0 };
-	static const struct frag_pool_id pools[] = { { 0, 0 } };
-	struct frag_trace *t = sample_trace_empty();
+	struct frag_trace *t = sample_trace_of(devs, 2);
 
 	small_head(t);
-	t->devs_count = 2;
-	t->devs = array_of(2, sizeof(*t->devs));
-	small_first(&t->devs[0]);
-	small_evidence(&t->devs[0]);
-	t->devs[1].ordinal = 5;
-	COPY(t->devs[1].events, second);
-	t->devs[1].events_count = 2;
-	t->devs[1].slots_count = 1;
-	COPY(t->devs[1].streams, streams);
-	t->devs[1].streams_count = 1;
-	COPY(t->devs[1].pools, pools);
-	t->devs[1].pools_count = 1;
 	return t;
 }
 
@@ -310,17 +305,14 @@ struct frag_trace *sample_trace_random(uint64_t seed, size_t count, bool evidenc
 {
 	static const uint64_t streams[] = { 0, 1, 2 };
 	static const struct frag_pool_id pools[] = { { 0, 0 }, { 1, 0 } };
-	struct frag_trace *t = sample_trace_empty();
+	const struct frag_trace_dev dev = { SAMPLE_LIST(streams, streams),
+					    SAMPLE_LIST(pools, pools) };
+	struct frag_trace *t = sample_trace_of(&dev, 1);
 	struct maker *m = array_of(1, sizeof(*m));
 
 	small_head(t);
-	t->devs_count = 1;
-	t->devs = m->dev = array_of(1, sizeof(*t->devs));
+	m->dev = t->devs;
 	m->rng = seed * 0x9E3779B97F4A7C15ull + 1;
-	COPY(m->dev->streams, streams);
-	m->dev->streams_count = FRAG_ARRAY_LEN(streams);
-	COPY(m->dev->pools, pools);
-	m->dev->pools_count = FRAG_ARRAY_LEN(pools);
 	m->dev->events = array_of(count, sizeof(*m->dev->events));
 	m->dev->events_count = m->dev->recorded_count = count;
 	for (size_t i = 0; i < count; i++) {

@@ -8,6 +8,16 @@
 
 #include <frag/trace.h>
 
+/* An event, and a list in the initializer of a struct, with its count. */
+#define SAMPLE(what, size, at, ...) \
+	{ \
+		.kind = FRAG_EV_##what, .bytes = (size), .slot = (at), ##__VA_ARGS__ \
+	}
+#define SAMPLE_LIST(list, from) \
+	.list = (void *)(uintptr_t)(from), .list##_count = FRAG_ARRAY_LEN(from)
+
+/* Copies of these devices: their events, streams and so on are copied, too. */
+struct frag_trace *sample_trace_of(const struct frag_trace_dev *devs, uint32_t count);
 /* Small, by hand: two devices, every kind of event and evidence, seed, stacks, marks, settings. */
 struct frag_trace *sample_trace_small(void);
 /* No devices at all, nothing set. */

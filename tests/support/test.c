@@ -106,6 +106,8 @@ bool test_fails(int rc, uint64_t nth)
 	frag_host_fail_after(0);
 	if (nth > 5000)
 		fail_msg("it fails however much memory there is");
+	if (rc && rc != FRAG_ENOMEM)
+		fail_msg("%d, not for want of memory", rc);
 	return rc == FRAG_ENOMEM;
 }
 

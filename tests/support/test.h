@@ -8,8 +8,8 @@
  *	}
  *	CASES_IN_LINES("tests/unit/…/x.cases", answer)	a file of cases, see cases.h
  *
- * They run in the order of the file, cases first; test.c has the main function. A program with needs of its own
- * has its own main function instead.
+ * They run in the order of the file, cases first; test.c has the main function. A program with
+ * needs of its own has its own main function instead.
  */
 #ifndef TESTS_SUPPORT_TEST_H
 #define TESTS_SUPPORT_TEST_H
@@ -32,6 +32,12 @@
 
 #define KIB FRAG_KIB
 #define MIB FRAG_MIB
+#define GIB FRAG_GIB
+
+typedef unsigned long long ull; /* for printf */
+
+/* A callback of a test seldom needs all that it gets. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* For FRAG_AUTO, beside FRAG_AUTO_FREE: what libc gave. */
 static inline void free_at(void *at)
@@ -69,7 +75,7 @@ int test_main(void);
 	{ \
 		test_register((struct CMUnitTest){ #name, name, setup, teardown, NULL }); \
 	} \
-	static void name(__attribute__((unused)) void **state)
+	static void name(void **state)
 
 #define TEST_JOIN_(a, b) a##b
 #define TEST_JOIN(a, b) TEST_JOIN_(a, b)
@@ -110,26 +116,26 @@ int test_main(void);
  *		test_add(follow, &rows[0], "follow %s", rows[0].name);
  *		test_add_files(follow, "traces/x.cft", "");
  *	}
- * The row is *state. A test for each file of a glob pattern has its path there, and its name behind `title`; returns
- * how many there are.
+ * The row is *state. A test for each file of a glob pattern has its path there, and its name behind
+ * `title`; returns how many there are.
  */
 #define TESTS TEST_AT_START_(rows_register)
 void test_add(CMUnitTestFunction run, const void *row, const char *name, ...)
 	__attribute__((format(printf, 3, 4)));
 size_t test_add_files(CMUnitTestFunction run, const char *pattern, const char *title);
 
-/* The quick suite leaves out what takes long, and so do sanitizers; `make nightly` leaves out nothing. */
+/* The quick suite and sanitizers leave out what takes long; `make nightly` nothing. */
 bool test_is_quick(void);
 bool test_is_nightly(void);
-/* How many of n rounds a test of random input makes: in the quick suite and under sanitizers a tenth, but one at least. */
+/* Rounds of a test of random input: in the quick suite a tenth of n, one at least. */
 size_t test_rounds(size_t n);
 
 /*
- * The expression, which gives an error code, again and again: its first allocation fails, its second, and so on until
- * none does; rc is then its result. The statement behind the macro follows each failure.
+ * The expression gives FRAG_ENOMEM when its first allocation fails, or its second, and so on. The
+ * statement behind the macro follows each failure. Without one it gives 0.
  */
-#define TEST_FAIL_ALLOCATIONS(rc, expression) \
-	for (uint64_t nth_ = 1; test_fails((frag_host_fail_after(nth_), rc = (expression)), nth_); \
+#define FAIL_ALLOCATIONS(expression) \
+	for (uint64_t nth_ = 1; test_fails((frag_host_fail_after(nth_), (expression)), nth_); \
 	     nth_++)
 bool test_fails(int rc, uint64_t nth);
 
@@ -140,7 +146,7 @@ static inline uint64_t test_roll(uint64_t *seed)
 	return *seed >> 33;
 }
 
-/* A path in a folder of the program's own; the last eight stay valid. A file left there at the end is a failure. */
+/* A path in a folder of its own; the last eight stay valid. A file left there is a failure. */
 const char *test_path(const char *name);
 /* A new folder there; it goes at the end with all that is in it. */
 const char *test_folder(const char *name);

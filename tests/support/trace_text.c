@@ -108,19 +108,22 @@ static void seen(const struct frag_evidence *s, FILE *out)
 	fprintf(out, " @0x%llx\n", (ull)s->addr);
 }
 
-void trace_text_initial(const struct frag_initial_state *s, FILE *out)
+#define SEGMENT(when, g, out) \
+	do { \
+		fprintf(out, when " segment @0x%llx bytes %llu, blocks %u from %u", \
+			(ull)(g)->addr, (ull)(g)->bytes, (g)->blocks_count, (g)->first_block); \
+		more(out, "stream", (g)->stream); \
+		more(out, "pool", (g)->pool); \
+		flag(out, "small", (g)->small); \
+		flag(out, "expandable", (g)->expandable); \
+	} while (0)
+
+static void initial(const struct frag_initial_state *s, FILE *out)
 {
 	for (size_t i = 0; i < s->segments_count; i++) {
-		const struct frag_initial_segment *g = &s->segments[i];
-
-		fprintf(out, "initial segment @0x%llx bytes %llu, blocks %u from %u", (ull)g->addr,
-			(ull)g->bytes, g->blocks_count, g->first_block);
-		more(out, "stream", g->stream);
-		more(out, "pool", g->pool);
-		flag(out, "small", g->small);
-		flag(out, "expandable", g->expandable);
-		if (g->range_addr)
-			fprintf(out, " in range @0x%llx", (ull)g->range_addr);
+		SEGMENT("initial", &s->segments[i], out);
+		if (s->segments[i].range_addr)
+			fprintf(out, " in range @0x%llx", (ull)s->segments[i].range_addr);
 		fputs("\n", out);
 	}
 	for (size_t i = 0; i < s->blocks_count; i++) {
@@ -141,14 +144,7 @@ static void finals(const struct frag_trace_dev *dev, FILE *out)
 					      [FRAG_STATE_WAITING] = "waiting" };
 
 	for (size_t i = 0; i < dev->final_segments_count; i++) {
-		const struct frag_final_segment *g = &dev->final_segments[i];
-
-		fprintf(out, "final segment @0x%llx bytes %llu, blocks %u from %u", (ull)g->addr,
-			(ull)g->bytes, g->blocks_count, g->first_block);
-		more(out, "stream", g->stream);
-		more(out, "pool", g->pool);
-		flag(out, "small", g->small);
-		flag(out, "expandable", g->expandable);
+		SEGMENT("final", &dev->final_segments[i], out);
 		fputs("\n", out);
 	}
 	for (size_t i = 0; i < dev->final_blocks_count; i++) {
@@ -159,7 +155,8 @@ static void finals(const struct frag_trace_dev *dev, FILE *out)
 	}
 }
 
-void trace_text_dev(const struct frag_trace_dev *dev, const struct frag_trace *t, FILE *out)
+/* t: for the names of marks. */
+static void device(const struct frag_trace_dev *dev, const struct frag_trace *t, FILE *out)
 {
 	size_t s = 0;
 
@@ -184,7 +181,7 @@ void trace_text_dev(const struct frag_trace_dev *dev, const struct frag_trace *t
 	if (dev->card.limit_fraction > 0 && dev->card.limit_fraction < 1)
 		fprintf(out, " fraction %.17g", dev->card.limit_fraction);
 	fputs("\n", out);
-	trace_text_initial(&dev->initial, out);
+	initial(&dev->initial, out);
 	for (size_t i = 0; i <= dev->events_count; i++) {
 		for (; s < dev->seen_count && dev->seen[s].before <= i; s++)
 			seen(&dev->seen[s], out);
@@ -214,7 +211,7 @@ void trace_text(const struct frag_trace *t, bool whole, FILE *out)
 		settings(&t->settings, out);
 	stacks(t, out);
 	for (uint32_t d = 0; d < t->devs_count; d++)
-		trace_text_dev(&t->devs[d], t, out);
+		device(&t->devs[d], t, out);
 }
 
 char *trace_text_of(const struct frag_trace *t, bool whole)

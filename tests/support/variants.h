@@ -9,7 +9,7 @@
 
 #include "test.h"
 
-/* Adds a test, of which *state is the text (const char *), for every variant; not `all`: for those with the defaults. */
+/* A test for every variant, or for the defaults only; *state is the text (const char *). */
 void conformance_add(const char *name, CMUnitTestFunction run, bool all);
 
 #endif

@@ -14,7 +14,6 @@ TEST(names_keep_their_case)
 {
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { .command = "advise" };
 	const struct frag_answer_page page = { .command_line = "cufrag advise" };
-	struct frag_err err;
 	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 	const char *text;
 
@@ -29,7 +28,7 @@ TEST(names_keep_their_case)
 	frag_answer_remark(&a, "run.pickle holds one device");
 	frag_answer_heading(&a, "%s", "pytorch has a name");
 	frag_answer_conclude(&a, "%s with vmm is enough", "l4");
-	assert_int_equal(frag_answer_page_text(&a, &page, &out, &err), 0);
+	assert_int_equal(frag_answer_page_text(&a, &page, &out, &test_err), 0);
 	text = frag_text_str(&out);
 	assert_true(has(text, "<li>sgd: torch.optim.SGD in"));
 	assert_true(has(text, "<li>vmm: another"));

@@ -42,7 +42,7 @@ static const struct frag_arg rows[] = {
 	{ 0 },
 };
 
-/* One command line, words separated by blanks: what differs from the defaults, operands, and where the rest begins. */
+/* A command line: what differs from the defaults, operands, and where the rest begins. */
 static void answer(char *call, FILE *out)
 {
 	struct values v = { 0 };
@@ -62,9 +62,8 @@ static void answer(char *call, FILE *out)
 		return;
 	}
 	fprintf(out, "%s%slevel %u, us %llu, size %llu, %s, set %u, file '%s', own %llu, %s;",
-		v.loud ? "loud, " : "", v.no_host ? "no host, " : "", v.level,
-		(unsigned long long)v.us, (unsigned long long)v.size, colours[v.colour], v.set,
-		v.file, (unsigned long long)v.own, whens[v.when]);
+		v.loud ? "loud, " : "", v.no_host ? "no host, " : "", v.level, (ull)v.us,
+		(ull)v.size, colours[v.colour], v.set, v.file, (ull)v.own, whens[v.when]);
 	for (size_t i = 0; i < count; i++)
 		fprintf(out, " %s", operands[i]);
 	fprintf(out, "; %d of %d", rest, argc);

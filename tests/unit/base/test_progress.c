@@ -16,7 +16,6 @@ static int open_terminal(void **state)
 {
 	int slave;
 
-	(void)state;
 	setenv("TERM", "xterm", 1);
 	setenv("FRAG_PROGRESS_DELAY_MS", "0", 1);
 	master = posix_openpt(O_RDWR | O_NOCTTY);
@@ -32,7 +31,6 @@ static int open_terminal(void **state)
 
 static int close_terminal(void **state)
 {
-	(void)state;
 	dup2(before, STDERR_FILENO);
 	close(before);
 	close(master);
@@ -56,7 +54,7 @@ static const char *hear(int ms)
 	return said;
 }
 
-/* The thread that works is in this function and in nothing of the progress: by number, not by clock. */
+/* The thread that works is in this function: counted by number, not by clock. */
 TEST(test_moves_by_itself)
 {
 	struct frag_progress p;

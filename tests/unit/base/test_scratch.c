@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Temporary folders of several threads in one place: each takes those without a lock for abandoned. */
+/* Temporary folders of several threads: one without a lock is taken for abandoned. */
 #include <pthread.h>
 #include <unistd.h>
 

@@ -19,19 +19,17 @@ static void answer(char *call, FILE *out)
 {
 	bool word = !strncmp(call, "nearest ", 8);
 	const char *text = cases_word(&(char *){ call + (word ? 8 : 0) });
-	struct frag_err err = { 0 };
 	uint64_t n = 99;
 	char written[32];
 
 	if (word) {
 		fputs(nearest(text), out);
-	} else if (frag_parse_bytes(text, &n, &err)) {
-		assert_int_equal(err.code, FRAG_EUSAGE);
+	} else if (frag_parse_bytes(text, &n, &test_err)) {
+		assert_int_equal(test_err.code, FRAG_EUSAGE);
 		assert_int_equal(n, 99);
-		fputs(err.msg, out);
+		fputs(test_err.msg, out);
 	} else {
-		fprintf(out, "%llu, %s", (unsigned long long)n,
-			frag_format_bytes(n, written, sizeof(written)));
+		fprintf(out, "%llu, %s", (ull)n, frag_format_bytes(n, written, sizeof(written)));
 	}
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated card, call by call: card_*.cases. A line is a call and what came of it: an address or a number, which
- * may be written as a sum of names, or how it failed. Of several calls in a line ("call; call") the last one answers,
- * and those before must succeed. Calls:
+ * The simulated card, call by call: card_*.cases. A line is a call and what came of it: an address
+ * or a number, which may be written as a sum of names, or how it failed. Of several calls in a line
+ * ("call; call") the last one answers, and those before must succeed. Calls:
  *
  *	card total=SIZE context=SIZE lag=NS idle	another card (else that of an H200; total: without a context)
  *	a = malloc SIZE · free a			3 x a = malloc SIZE makes a1, a2, a3; free a* frees them
@@ -20,8 +20,6 @@
 #include "test.h"
 
 #include "device/sim/cost.h"
-
-typedef unsigned long long ull;
 
 #define NAMES 100
 #define PLACES 16
@@ -75,8 +73,8 @@ static void say_number(const struct card *c, uint64_t value, const char *expecte
 		fputs(expected, out);
 	else if (value >> 32)
 		fprintf(out, "0x%llx", (ull)value);
-	else if (value && value % FRAG_MIB == 0)
-		fprintf(out, "%lluM", (ull)value / FRAG_MIB);
+	else if (value && value % MIB == 0)
+		fprintf(out, "%lluM", (ull)value / MIB);
 	else
 		fprintf(out, "%llu", (ull)value);
 }
@@ -108,7 +106,7 @@ static void begin_names(struct card *c)
 	name(c, "LOW", 0x7eff00000000);
 	name(c, "FAR", 0x7fb400000000);
 	name(c, "MAX", UINT64_MAX);
-	name(c, "PAGE", 32 * FRAG_MIB); /* of pools */
+	name(c, "PAGE", 32 * MIB); /* of pools */
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(prices); i++)
 		name(c, prices[i].name,
 		     frag_cost_ns(frag_cost_builtin(), prices[i].item,
@@ -189,81 +187,54 @@ static int make_pool(struct card *c, char *const *w, uint64_t *value, struct fra
 
 #define N(i) number(c, w[i])
 
+#define ON_CALL(word, call) \
+	if (!strcmp(w[0], word)) { \
+		*rc = (call); \
+		return true; \
+	}
+
 /* Calls that give something. False: it is none of them. */
 static bool makes(struct card *c, char *const *w, uint64_t *value, int *rc, struct frag_err *err)
 {
 	struct frag_device *d = c->dev;
 
-	*rc = 0;
-	if (!strcmp(w[0], "malloc"))
-		*rc = frag_dev_alloc(d, N(1), value, err);
-	else if (!strcmp(w[0], "reserve"))
-		*rc = frag_dev_reserve(d, N(1), w[2] ? N(2) : 0, value, err);
-	else if (!strcmp(w[0], "create"))
-		*rc = frag_dev_create(d, N(1), value, err);
-	else if (!strcmp(w[0], "pool"))
-		*rc = make_pool(c, w, value, err);
-	else if (!strcmp(w[0], "take"))
-		*rc = frag_dev_mempool_alloc(d, N(1), N(2), (uint32_t)N(3), value, err);
-	else if (!strcmp(w[0], "managed"))
-		*rc = frag_dev_managed_alloc(d, N(1), value, err);
-	else if (!strcmp(w[0], "host"))
-		*value = frag_sim_host_take(d, N(1));
-	else if (!strcmp(w[0], "fence"))
-		*rc = frag_dev_fence_record(d, (uint32_t)N(1), value, err);
-	else
-		return false;
-	return true;
+	ON_CALL("malloc", frag_dev_alloc(d, N(1), value, err))
+	ON_CALL("reserve", frag_dev_reserve(d, N(1), w[2] ? N(2) : 0, value, err))
+	ON_CALL("create", frag_dev_create(d, N(1), value, err))
+	ON_CALL("pool", make_pool(c, w, value, err))
+	ON_CALL("take", frag_dev_mempool_alloc(d, N(1), N(2), (uint32_t)N(3), value, err))
+	ON_CALL("managed", frag_dev_managed_alloc(d, N(1), value, err))
+	ON_CALL("host", (*value = frag_sim_host_take(d, N(1)), 0))
+	ON_CALL("fence", frag_dev_fence_record(d, (uint32_t)N(1), value, err))
+	return false;
 }
 
 static bool does(struct card *c, char *const *w, int *rc, struct frag_err *err)
 {
 	struct frag_device *d = c->dev;
 
-	*rc = 0;
-	if (!strcmp(w[0], "card"))
-		*rc = open_card(c, w, err);
-	else if (!strcmp(w[0], "place"))
-		set_place(c, w);
-	else if (!strcmp(w[0], "free"))
-		*rc = frag_dev_free(d, N(1), 1, err);
-	else if (!strcmp(w[0], "unreserve"))
-		*rc = frag_dev_unreserve(d, N(1), N(2), err);
-	else if (!strcmp(w[0], "release"))
-		*rc = frag_dev_release(d, N(1), N(2), err);
-	else if (!strcmp(w[0], "map"))
-		*rc = frag_dev_map(d, N(1), N(2), N(3), err);
-	else if (!strcmp(w[0], "access"))
-		*rc = frag_dev_set_access(d, N(1), N(2), err);
-	else if (!strcmp(w[0], "unmap"))
-		*rc = frag_dev_unmap(d, N(1), N(2), err);
-	else if (!strcmp(w[0], "give"))
-		*rc = frag_dev_mempool_free(d, N(1), N(2), 1, (uint32_t)N(3), err);
-	else if (!strcmp(w[0], "trim"))
-		*rc = frag_dev_mempool_trim(d, N(1), N(2), err);
-	else if (!strcmp(w[0], "destroy"))
-		*rc = frag_dev_mempool_destroy(d, N(1), err);
-	else if (!strcmp(w[0], "let"))
-		*rc = frag_dev_managed_free(d, N(1), 1, err);
-	else if (!strcmp(w[0], "touch") || !strcmp(w[0], "prefetch"))
-		*rc = frag_dev_managed_touch(d, N(1), N(2), *w[0] == 'p', err);
-	else if (!strcmp(w[0], "sync"))
-		*rc = w[1] ? frag_dev_sync(d, (uint32_t)N(1), err) : frag_dev_sync_all(d, err);
-	else if (!strcmp(w[0], "now"))
-		d->now_ns = *w[1] == '+' ? d->now_ns + number(c, w[1] + 1) : N(1);
-	else if (!strcmp(w[0], "local"))
-		frag_sim_local(d, N(1), N(2));
-	else if (!strcmp(w[0], "mapped"))
-		frag_sim_hold_mapped(d, N(1));
-	else if (!strcmp(w[0], "hold"))
-		frag_sim_hold(d, N(1));
-	else if (!strcmp(w[0], "unhost"))
-		frag_sim_host_give(d, N(1), N(2));
-	else if (!strcmp(w[0], "ready"))
-		*rc = frag_dev_make_ready(d, N(1), err);
-	else
-		return false;
-	return true;
+	ON_CALL("card", open_card(c, w, err))
+	ON_CALL("place", (set_place(c, w), 0))
+	ON_CALL("free", frag_dev_free(d, N(1), 1, err))
+	ON_CALL("unreserve", frag_dev_unreserve(d, N(1), N(2), err))
+	ON_CALL("release", frag_dev_release(d, N(1), N(2), err))
+	ON_CALL("map", frag_dev_map(d, N(1), N(2), N(3), err))
+	ON_CALL("access", frag_dev_set_access(d, N(1), N(2), err))
+	ON_CALL("unmap", frag_dev_unmap(d, N(1), N(2), err))
+	ON_CALL("give", frag_dev_mempool_free(d, N(1), N(2), 1, (uint32_t)N(3), err))
+	ON_CALL("trim", frag_dev_mempool_trim(d, N(1), N(2), err))
+	ON_CALL("destroy", frag_dev_mempool_destroy(d, N(1), err))
+	ON_CALL("let", frag_dev_managed_free(d, N(1), 1, err))
+	ON_CALL("touch", frag_dev_managed_touch(d, N(1), N(2), false, err))
+	ON_CALL("prefetch", frag_dev_managed_touch(d, N(1), N(2), true, err))
+	ON_CALL("sync", w[1] ? frag_dev_sync(d, (uint32_t)N(1), err) : frag_dev_sync_all(d, err))
+	ON_CALL("now", (d->now_ns = *w[1] == '+' ? d->now_ns + number(c, w[1] + 1) : N(1), 0))
+	ON_CALL("local", (frag_sim_local(d, N(1), N(2)), 0))
+	ON_CALL("mapped", (frag_sim_hold_mapped(d, N(1)), 0))
+	ON_CALL("hold", (frag_sim_hold(d, N(1)), 0))
+	ON_CALL("unhost", (frag_sim_host_give(d, N(1), N(2)), 0))
+	ON_CALL("ready", frag_dev_make_ready(d, N(1), err))
+	return false;
 }
 
 static void say_pool(struct card *c, uint64_t pool, FILE *out)
@@ -272,8 +243,8 @@ static void say_pool(struct card *c, uint64_t pool, FILE *out)
 
 	frag_dev_mempool_usage(c->dev, pool, &u);
 	fprintf(out, "used %llu peak %llu, reserved %lluM peak %lluM", (ull)u.used_bytes,
-		(ull)u.used_peak_bytes, (ull)u.reserved_bytes / FRAG_MIB,
-		(ull)u.reserved_peak_bytes / FRAG_MIB);
+		(ull)u.used_peak_bytes, (ull)u.reserved_bytes / MIB,
+		(ull)u.reserved_peak_bytes / MIB);
 }
 
 static void say_managed(struct card *c, FILE *out)
@@ -285,9 +256,9 @@ static void say_managed(struct card *c, FILE *out)
 	fprintf(out,
 		"%lluK peak %lluK, faults %llu, in %lluM, out %lluM, evictions %llu, moving %llu "
 		"ns",
-		(ull)u.resident_bytes / FRAG_KIB, (ull)u.resident_peak_bytes / FRAG_KIB,
-		(ull)u.faults, (ull)u.moved_in_bytes / FRAG_MIB, (ull)u.moved_out_bytes / FRAG_MIB,
-		(ull)u.evictions, (ull)u.moved_ns);
+		(ull)u.resident_bytes / KIB, (ull)u.resident_peak_bytes / KIB, (ull)u.faults,
+		(ull)u.moved_in_bytes / MIB, (ull)u.moved_out_bytes / MIB, (ull)u.evictions,
+		(ull)u.moved_ns);
 }
 
 static void asks(struct card *c, char *const *w, const char *expected, FILE *out)
@@ -310,7 +281,7 @@ static void asks(struct card *c, char *const *w, const char *expected, FILE *out
 	} else if (!strcmp(w[0], "asked")) {
 		for (unsigned i = 0; i < c->places_asked; i++)
 			fprintf(out, "%s%s %lluM", i ? ", " : "", frag_call_name(c->places[i].kind),
-				(ull)c->places[i].bytes / FRAG_MIB);
+				(ull)c->places[i].bytes / MIB);
 	} else if (!strcmp(w[0], "used")) {
 		say_pool(c, N(1), out);
 	} else if (!strcmp(w[0], "resident")) {

@@ -45,23 +45,23 @@ TEST(known_ones_are_nvidias)
 
 TEST(room_and_choice)
 {
-	struct frag_headroom h = { .ratio = 0.1, .outside_bytes = FRAG_GIB };
+	struct frag_headroom h = { .ratio = 0.1, .outside_bytes = GIB };
 	struct frag_catalog c;
 
 	SUCCEEDS(read_text("name,memory,context,price_per_hour\n"
 			   "big,40G,0,1\nsmall,10G,1G,2\n",
 			   NULL, &c, NULL));
 	assert_string_equal(c.cards[0]->name, "small");
-	assert_int_equal(frag_gpu_room(c.cards[0], NULL), 9 * FRAG_GIB);
-	assert_int_equal(frag_gpu_room(c.cards[0], &h), 7 * FRAG_GIB);
+	assert_int_equal(frag_gpu_room(c.cards[0], NULL), 9 * GIB);
+	assert_int_equal(frag_gpu_room(c.cards[0], &h), 7 * GIB);
 	/* all have a price: the cheapest; what it may hold, to the byte */
-	assert_string_equal(frag_catalog_pick(&c, 7 * FRAG_GIB, &h)->name, "big");
-	assert_string_equal(frag_catalog_pick(&c, 35 * FRAG_GIB, &h)->name, "big");
-	assert_null(frag_catalog_pick(&c, 35 * FRAG_GIB + 1, &h));
+	assert_string_equal(frag_catalog_pick(&c, 7 * GIB, &h)->name, "big");
+	assert_string_equal(frag_catalog_pick(&c, 35 * GIB, &h)->name, "big");
+	assert_null(frag_catalog_pick(&c, 35 * GIB + 1, &h));
 	frag_catalog_release(&c);
 	SUCCEEDS(read_text("name,memory,price_per_hour\nbig,40G,1\nsmall,10G,\n", NULL, &c, NULL));
-	assert_string_equal(frag_catalog_pick(&c, 7 * FRAG_GIB, NULL)->name, "small");
-	h.bytes = FRAG_GIB << 12; /* more than any card */
+	assert_string_equal(frag_catalog_pick(&c, 7 * GIB, NULL)->name, "small");
+	h.bytes = GIB << 12; /* more than any card */
 	assert_int_equal(frag_gpu_room(c.cards[0], &h), 0);
 	frag_catalog_release(&c);
 }

@@ -51,7 +51,6 @@ static int content(void *priv, enum frag_content_op op, const struct frag_conten
 {
 	uint64_t first = (b->addr - 4096) / 16;
 
-	(void)priv, (void)err;
 	card.touches += op == FRAG_CONTENT_TOUCH;
 	card.delays += op == FRAG_CONTENT_DELAY;
 	if (op != FRAG_CONTENT_FILL && op != FRAG_CONTENT_VERIFY)
@@ -68,21 +67,20 @@ static int content(void *priv, enum frag_content_op op, const struct frag_conten
 static int content_fault(void *priv, bool wait, struct frag_content_fault *out,
 			 struct frag_err *err)
 {
-	(void)priv, (void)wait, (void)err;
 	*out = card.fault;
 	return 0;
 }
 
 /* ---- the tests --------------------------------------------------------------------------- */
 
-static struct frag_err err;
+#define CONTENTS FRAG_AUTO(frag_contents_destroy_at) struct frag_contents *
 
 static struct frag_device *open_card(void)
 {
 	struct frag_device *dev;
 
 	memset(&card, 0, sizeof(card));
-	assert_int_equal(frag_null_open(&dev, &err), 0);
+	assert_int_equal(frag_null_open(&dev, &test_err), 0);
 	card.ops = *dev->ops;
 	card.ops.content = content;
 	card.ops.content_fault = content_fault;
@@ -95,7 +93,7 @@ static struct frag_contents *open_contents(struct frag_device *dev, enum frag_fi
 	struct frag_run_options opt = { .fill = fill };
 	struct frag_contents *c;
 
-	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), 0);
+	assert_int_equal(frag_contents_create(&opt, dev, &c, &test_err), 0);
 	assert_non_null(c);
 	return c;
 }
@@ -109,9 +107,9 @@ TEST(nothing_asked_for)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
 	struct frag_run_options opt = { 0 };
-	FRAG_AUTO(frag_contents_destroy_at) struct frag_contents *c = NULL;
+	CONTENTS c = NULL;
 
-	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), 0);
+	assert_int_equal(frag_contents_create(&opt, dev, &c, &test_err), 0);
 	assert_null(c);
 }
 
@@ -121,60 +119,58 @@ TEST(no_memory_behind)
 	struct frag_contents *c;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 
-	assert_int_equal(frag_null_open(&dev, &err), 0);
-	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), FRAG_ENOTSUP);
-	assert_non_null(strstr(err.msg, "--device cuda"));
+	assert_int_equal(frag_null_open(&dev, &test_err), 0);
+	assert_int_equal(frag_contents_create(&opt, dev, &c, &test_err), FRAG_ENOTSUP);
+	assert_non_null(strstr(test_err.msg, "--device cuda"));
 }
 
 TEST(sound)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
-	FRAG_AUTO(frag_contents_destroy_at)
-	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
+	CONTENTS c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 4096), b = block(4096, 512);
 
 	for (unsigned i = 0; i < 3000; i++) {
-		assert_int_equal(frag_contents_alloc(c, 7, &a, 4 * i, &err), 0);
-		assert_int_equal(frag_contents_alloc(c, 3000 - i, &b, 4 * i + 1, &err), 0);
-		assert_int_equal(frag_contents_free(c, 7, &a, 4 * i + 2, &err), 0);
-		assert_int_equal(frag_contents_free(c, 3000 - i, &b, 4 * i + 3, &err), 0);
+		assert_int_equal(frag_contents_alloc(c, 7, &a, 4 * i, &test_err), 0);
+		assert_int_equal(frag_contents_alloc(c, 3000 - i, &b, 4 * i + 1, &test_err), 0);
+		assert_int_equal(frag_contents_free(c, 7, &a, 4 * i + 2, &test_err), 0);
+		assert_int_equal(frag_contents_free(c, 3000 - i, &b, 4 * i + 3, &test_err), 0);
 		i += i == 2992; /* slot 7 is taken */
 	}
-	assert_int_equal(frag_contents_finish(c, &err), 0);
+	assert_int_equal(frag_contents_finish(c, &test_err), 0);
 }
 
 TEST(overlap)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
-	FRAG_AUTO(frag_contents_destroy_at)
-	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
+	CONTENTS c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 4096), b = block(4000, 160);
 
-	assert_int_equal(frag_contents_alloc(c, 5, &a, 100, &err), 0);
-	assert_int_equal(frag_contents_alloc(c, 6, &b, 200, &err), 0);
-	assert_int_equal(frag_contents_free(c, 5, &a, 300, &err), FRAG_ECHECK);
-	assert_string_equal(err.msg, "live blocks overlap: block 5 at 0x1000..0x2000 (event 100, "
-				     "freed at event 300) has at offset 4000 the content of offset "
-				     "0 of block 6 at 0x1fa0..0x2040 (event 200, live); 6 pieces "
-				     "of 16 bytes are wrong");
+	assert_int_equal(frag_contents_alloc(c, 5, &a, 100, &test_err), 0);
+	assert_int_equal(frag_contents_alloc(c, 6, &b, 200, &test_err), 0);
+	assert_int_equal(frag_contents_free(c, 5, &a, 300, &test_err), FRAG_ECHECK);
+	assert_string_equal(test_err.msg,
+			    "live blocks overlap: block 5 at 0x1000..0x2000 (event 100, "
+			    "freed at event 300) has at offset 4000 the content of offset "
+			    "0 of block 6 at 0x1fa0..0x2040 (event 200, live); 6 pieces "
+			    "of 16 bytes are wrong");
 }
 
 /* The bytes of an earlier block come back: pages were exchanged under a live one. */
 TEST(lost)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
-	FRAG_AUTO(frag_contents_destroy_at)
-	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
+	CONTENTS c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 64);
 	uint32_t old[4][4];
 
-	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
+	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &test_err), 0);
 	memcpy(old, card.memory, sizeof(old));
-	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), 0);
-	assert_int_equal(frag_contents_alloc(c, 2, &a, 12, &err), 0);
+	assert_int_equal(frag_contents_free(c, 1, &a, 11, &test_err), 0);
+	assert_int_equal(frag_contents_alloc(c, 2, &a, 12, &test_err), 0);
 	memcpy(card.memory, old, sizeof(old));
-	assert_int_equal(frag_contents_free(c, 2, &a, 13, &err), FRAG_ECHECK);
-	assert_string_equal(err.msg,
+	assert_int_equal(frag_contents_free(c, 2, &a, 13, &test_err), FRAG_ECHECK);
+	assert_string_equal(test_err.msg,
 			    "lost content: block 2 at 0x1000..0x1040 (event 12, freed at event 13) "
 			    "has at offset 0 the content of offset 0 of block 1 at 0x1000..0x1040 "
 			    "(event 10, freed at event 11); 4 pieces of 16 bytes are wrong");
@@ -183,15 +179,15 @@ TEST(lost)
 TEST(foreign_bytes)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
-	FRAG_AUTO(frag_contents_destroy_at)
-	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
+	CONTENTS c = open_contents(dev, FRAG_FILL_VERIFY);
 	struct frag_block a = block(0, 64);
 
-	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
+	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &test_err), 0);
 	memset(card.memory[2], 0xab, 16);
-	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), FRAG_ECHECK);
-	assert_non_null(strstr(err.msg, "abababab abababab abababab abababab at offset 32, which "
-					"no fill wrote"));
+	assert_int_equal(frag_contents_free(c, 1, &a, 11, &test_err), FRAG_ECHECK);
+	assert_non_null(strstr(test_err.msg, "abababab abababab abababab abababab at offset 32, "
+					     "which "
+					     "no fill wrote"));
 }
 
 TEST(touch_and_work)
@@ -199,12 +195,12 @@ TEST(touch_and_work)
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
 	struct frag_run_options opt = { .fill = FRAG_FILL_TOUCH, .work_ns = 5 };
 	struct frag_block a = block(0, 64);
-	FRAG_AUTO(frag_contents_destroy_at) struct frag_contents *c = NULL;
+	CONTENTS c = NULL;
 
-	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), 0);
-	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
-	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), 0);
-	assert_int_equal(frag_contents_finish(c, &err), 0);
+	assert_int_equal(frag_contents_create(&opt, dev, &c, &test_err), 0);
+	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &test_err), 0);
+	assert_int_equal(frag_contents_free(c, 1, &a, 11, &test_err), 0);
+	assert_int_equal(frag_contents_finish(c, &test_err), 0);
 	assert_int_equal(card.touches, 1);
 	assert_int_equal(card.delays, 1);
 }

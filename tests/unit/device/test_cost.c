@@ -131,7 +131,7 @@ TEST(test_file_on_card)
 	static const char text[] = "call,bytes,ns\ncudaMalloc.page,0,1000000\n";
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
 	FRAG_AUTO(frag_cost_destroy_at) struct frag_cost *cost = NULL;
-	struct frag_device *d;
+	AUTO_DEVICE d = NULL;
 	frag_addr_t a;
 
 	SUCCEEDS(load(text, strlen(text), &cost, NULL));
@@ -139,7 +139,6 @@ TEST(test_file_on_card)
 	d = must_open_sim(&cfg);
 	SUCCEEDS(frag_dev_alloc(d, 512, &a, NULL));
 	assert_int_equal(d->driver_ns, 1000000);
-	frag_dev_close(d);
 	frag_cost_destroy(NULL);
 }
 
@@ -169,7 +168,7 @@ TEST(test_pause)
 	struct pauses pauses = { .ns = ns };
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
 	FRAG_AUTO(frag_cost_destroy_at) struct frag_cost *cost = NULL;
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
+	AUTO_DEVICE d = NULL;
 	uint64_t left, total, before;
 	frag_addr_t a;
 
@@ -203,8 +202,7 @@ static void answer(char *call, FILE *out)
 
 	assert_int_equal(load(bytes, n, &cost, &test_err), FRAG_EINPUT);
 	assert_null(cost);
-	fprintf(out, "%llu: %s", (unsigned long long)test_err.offset,
-		strstr(test_err.msg, ": ") + 2);
+	fprintf(out, "%llu: %s", (ull)test_err.offset, strstr(test_err.msg, ": ") + 2);
 }
 
 CASES_IN_LINES("tests/unit/device/cost.cases", answer)
@@ -251,7 +249,7 @@ static double times(unsigned item, uint64_t bytes)
 	return frag_cost_host_times(item, bytes, 2);
 }
 
-/* What waits for the card follows the host less than a cudaMalloc, what never leaves the driver more. */
+/* Waiting for the card follows the host less than a cudaMalloc, driver work more. */
 TEST(test_host_parts)
 {
 	struct frag_dev_observed seen = { .pair_ns = 40000 };
@@ -271,14 +269,14 @@ TEST(test_host_parts)
 	assert_int_equal(frag_dev_host_pair(&seen), 60000);
 }
 
-/* A profile knows its host or says nothing about it; the card is told how much slower another one is. */
+/* A profile may know its host; the card is told how much slower another one is. */
 TEST(test_host)
 {
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX, .host_ratio = 2 };
 	static const char other[] = "call,bytes,ns\ncudaMalloc,0,7\n";
 	uint64_t own = builtin(FRAG_COST_HOST_PAIR, 0);
 	struct frag_cost *cost = NULL;
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
+	AUTO_DEVICE dev = NULL;
 	frag_addr_t at;
 
 	assert_true(own > 0);

@@ -17,35 +17,35 @@ struct script {
 };
 
 #define EACH_STEP(X) \
-	X(MALLOC, alloc(d, 3 * FRAG_MIB, &s->segment, err)) \
-	X(RESERVE, reserve(d, 4 * FRAG_MIB, 0, &s->range, err)) \
-	X(CREATE, create(d, 4 * FRAG_MIB, &s->handle, err)) \
-	X(MAP, map(d, s->range, 4 * FRAG_MIB, s->handle, err)) \
-	X(SET_ACCESS, set_access(d, s->range, 4 * FRAG_MIB, err)) \
+	X(MALLOC, alloc(d, 3 * MIB, &s->segment, err)) \
+	X(RESERVE, reserve(d, 4 * MIB, 0, &s->range, err)) \
+	X(CREATE, create(d, 4 * MIB, &s->handle, err)) \
+	X(MAP, map(d, s->range, 4 * MIB, s->handle, err)) \
+	X(SET_ACCESS, set_access(d, s->range, 4 * MIB, err)) \
 	X(POOL_CREATE, mempool_create(d, &attr, &s->pool, err)) \
 	X(ASYNC_MALLOC, mempool_alloc(d, s->pool, 1000, 0, &s->async, err)) \
-	X(MANAGED, managed_alloc(d, 5 * FRAG_MIB, &s->managed, err)) \
-	X(PREFETCH, managed_touch(d, s->managed, 5 * FRAG_MIB, true, err)) \
+	X(MANAGED, managed_alloc(d, 5 * MIB, &s->managed, err)) \
+	X(PREFETCH, managed_touch(d, s->managed, 5 * MIB, true, err)) \
 	X(FENCE, fence_record(d, 0, &s->fence, err)) \
 	X(QUERY, fence_done(d, s->fence, 0, &s->done, err)) \
 	X(SYNC, sync(d, 0, err)) \
 	X(DEVICE_SYNC, sync_all(d, err)) \
 	X(MEM_INFO, mem_info(d, &s->free_bytes, &s->total_bytes, err)) \
-	X(MANAGED_FREE, managed_free(d, s->managed, 5 * FRAG_MIB, err)) \
+	X(MANAGED_FREE, managed_free(d, s->managed, 5 * MIB, err)) \
 	X(ASYNC_FREE, mempool_free(d, s->pool, s->async, 1000, 0, err)) \
 	X(POOL_TRIM, mempool_trim(d, s->pool, 0, err)) \
 	X(POOL_DESTROY, mempool_destroy(d, s->pool, err)) \
-	X(UNMAP, unmap(d, s->range, 4 * FRAG_MIB, err)) \
-	X(RELEASE, release(d, s->handle, 4 * FRAG_MIB, err)) \
-	X(UNRESERVE, unreserve(d, s->range, 4 * FRAG_MIB, err)) \
-	X(FREE, free(d, s->segment, 3 * FRAG_MIB, err))
+	X(UNMAP, unmap(d, s->range, 4 * MIB, err)) \
+	X(RELEASE, release(d, s->handle, 4 * MIB, err)) \
+	X(UNRESERVE, unreserve(d, s->range, 4 * MIB, err)) \
+	X(FREE, free(d, s->segment, 3 * MIB, err))
 
 #define X(kind, call) FRAG_CALL_##kind,
 static const enum frag_call step_kind[] = { EACH_STEP(X) };
 #undef X
 #define STEPS ((unsigned)FRAG_ARRAY_LEN(step_kind))
 /* resident managed memory, a pool page, a handle and a segment of two pages */
-#define SCRIPT_PEAK (5 * FRAG_MIB + 32 * FRAG_MIB + 4 * FRAG_MIB + 4 * FRAG_MIB)
+#define SCRIPT_PEAK (5 * MIB + 32 * MIB + 4 * MIB + 4 * MIB)
 
 static int step(struct frag_device *d, struct script *s, unsigned i, struct frag_err *err)
 {
@@ -81,7 +81,7 @@ TEST(test_names)
 
 TEST(test_counts)
 {
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
+	AUTO_DEVICE d = must_open_sim(NULL);
 	struct script s;
 	uint64_t ns = 0;
 
@@ -95,9 +95,9 @@ TEST(test_counts)
 	}
 	assert_int_equal(d->driver_ns, ns);
 	assert_true(ns > 0);
-	assert_int_equal(d->stat[FRAG_CALL_MALLOC].bytes, 3 * FRAG_MIB);
-	assert_int_equal(d->stat[FRAG_CALL_FREE].bytes, 3 * FRAG_MIB);
-	assert_int_equal(d->stat[FRAG_CALL_MAP].bytes, 4 * FRAG_MIB);
+	assert_int_equal(d->stat[FRAG_CALL_MALLOC].bytes, 3 * MIB);
+	assert_int_equal(d->stat[FRAG_CALL_FREE].bytes, 3 * MIB);
+	assert_int_equal(d->stat[FRAG_CALL_MAP].bytes, 4 * MIB);
 	assert_int_equal(d->stat[FRAG_CALL_ASYNC_MALLOC].bytes, 1000);
 	assert_int_equal(d->reserved_bytes, 0);
 	assert_int_equal(d->reserved_peak_bytes, SCRIPT_PEAK);
@@ -133,7 +133,7 @@ static void check_injected(enum frag_call kind, unsigned number, int rc, const s
 TEST(test_fail_each)
 {
 	for (unsigned n = 1; n <= STEPS; n++) {
-		FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
+		AUTO_DEVICE d = must_open_sim(NULL);
 		struct frag_err err = { .msg = "untouched" };
 		struct script s;
 		uint64_t reserved, leaks, ns;
@@ -162,7 +162,7 @@ TEST(test_fail_each)
 
 TEST(test_fail_all_after)
 {
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
+	AUTO_DEVICE d = must_open_sim(NULL);
 	frag_addr_t a, b;
 
 	d->fail_call = 2;
@@ -209,7 +209,7 @@ static void log_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 
 TEST(test_log)
 {
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
+	AUTO_DEVICE d = must_open_sim(NULL);
 	frag_addr_t a;
 
 	log_count = 0;
@@ -236,13 +236,11 @@ static bool fake_closed;
 
 static void fake_close(void *priv)
 {
-	(void)priv;
 	fake_closed = true;
 }
 
 static void fake_info(void *priv, struct frag_device_info *out)
 {
-	(void)priv;
 	*out = (struct frag_device_info){ .can = fake_can };
 }
 
@@ -252,7 +250,6 @@ static int fake_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns
 {
 	struct timespec pause = { .tv_nsec = 2000000 };
 
-	(void)priv, (void)bytes, (void)ns, (void)err;
 	nanosleep(&pause, NULL);
 	*out = 1;
 	return 0;
@@ -261,14 +258,12 @@ static int fake_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns
 /* Knows what it took. */
 static int fake_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
-	(void)priv, (void)addr, (void)err;
 	*ns = 7;
 	return 0;
 }
 
 static uint64_t fake_reserved(void *priv)
 {
-	(void)priv;
 	return 42;
 }
 
@@ -303,7 +298,7 @@ TEST(test_not_able)
 {
 	struct frag_managed_usage managed = { .faults = 9 };
 	struct frag_mempool_usage pool = { .used_bytes = 9 };
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
+	AUTO_DEVICE d = NULL;
 	struct script s = { 0 };
 
 	fake_can = 0;
@@ -328,7 +323,7 @@ TEST(test_not_able)
 TEST(test_null_device)
 {
 	struct frag_device_info info;
-	struct frag_device *d;
+	AUTO_DEVICE d = NULL;
 	frag_addr_t before = 0, a;
 	struct script s;
 
@@ -340,11 +335,10 @@ TEST(test_null_device)
 	assert_string_equal(info.name, "null");
 	assert_true(info.modelled);
 	for (int i = 0; i < 100; i++) {
-		SUCCEEDS(frag_dev_alloc(d, 1 + (uint64_t)i * FRAG_MIB, &a, NULL));
+		SUCCEEDS(frag_dev_alloc(d, 1 + (uint64_t)i * MIB, &a, NULL));
 		assert_true(a > before);
-		before = a + (uint64_t)i * FRAG_MIB;
+		before = a + (uint64_t)i * MIB;
 	}
-	frag_dev_close(d);
 	frag_dev_close(NULL);
 }
 
@@ -368,7 +362,7 @@ TEST(test_host_memory)
 	bool opened_all = false;
 
 	for (uint64_t n = 1; n < 200 && !opened_all; n++) {
-		FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
+		AUTO_DEVICE d = NULL;
 		struct script s;
 		int rc;
 

@@ -11,7 +11,7 @@ TEST(test_h200)
 	const struct frag_gpu *g = frag_gpu_find("h200");
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
 	struct frag_device_info info;
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = NULL;
+	AUTO_DEVICE d = NULL;
 
 	assert_non_null(g);
 	assert_int_equal(g->total_bytes, 150109880320ull);
@@ -42,8 +42,8 @@ TEST(test_table)
 		assert_ptr_equal(frag_gpu_find(g[i].name), &g[i]); /* names are unique */
 		assert_true(!strcmp(g[i].vendor, "NVIDIA") == !!frag_gpu_chip_find(g[i].name));
 		assert_true(strlen(g[i].label) > 0 && strlen(g[i].source) > 0);
-		assert_true(g[i].total_bytes > 10 * FRAG_GIB);
-		assert_true(g[i].context_bytes < FRAG_GIB);
+		assert_true(g[i].total_bytes > 10 * GIB);
+		assert_true(g[i].context_bytes < GIB);
 		assert_true(!i || g[i].total_bytes >= g[i - 1].total_bytes); /* ascending */
 		frag_dev_close(must_open_sim(&cfg));
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudaMemPool on the simulated card: recorded histories address by address, random calls. Call by call: test_card.c.
+ * cudaMemPool on the simulated card: recorded histories, random calls (others: test_card.c).
  */
 #include "test.h"
 
@@ -58,9 +58,8 @@ static void follow(const struct recorded *rows, size_t count, uint64_t threshold
 		else
 			give(d, pool, addr[r->id], 0);
 		if (r->bytes && addr[r->id] != FIRST + r->offset)
-			fail_msg("row %zu: 0x%llx, recorded 0x%llx", i,
-				 (unsigned long long)(addr[r->id] - FIRST),
-				 (unsigned long long)r->offset);
+			fail_msg("row %zu: 0x%llx, recorded 0x%llx", i, (ull)(addr[r->id] - FIRST),
+				 (ull)r->offset);
 		if ((i + 1) % sync_every == 0)
 			assert_int_equal(frag_dev_sync(d, 0, NULL), 0);
 		assert_int_equal(d->reserved_bytes, r->pages * PAGE);
@@ -74,12 +73,12 @@ struct on_stream {
 };
 #include "h200_pool_streams.inc"
 
-/* Every address and every page of a recorded history on several streams of an idle card, none of them the
- * default one. */
+/* Every address and every page of a recorded history on several streams of an idle card, none of
+ * them the default one. */
 static void follow_streams(const struct on_stream *rows, size_t count)
 {
 	struct frag_sim_config cfg = { .total_bytes = 150109880320ull, .work_idle = true };
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(&cfg);
+	AUTO_DEVICE d = must_open_sim(&cfg);
 	uint64_t pool;
 
 	pool = pool_with(d, (struct frag_mempool_attr){ .release_threshold = UINT64_MAX,
@@ -94,7 +93,7 @@ static void follow_streams(const struct on_stream *rows, size_t count)
 		if (!r->bytes)
 			give(d, pool, FIRST + r->offset, r->stream + 1u);
 		else if (take(d, pool, r->bytes, r->stream + 1u) != FIRST + r->offset)
-			fail_msg("row %zu is not at 0x%llx", i, (unsigned long long)r->offset);
+			fail_msg("row %zu is not at 0x%llx", i, (ull)r->offset);
 		assert_int_equal(d->reserved_bytes, r->pages * PAGE);
 	}
 }

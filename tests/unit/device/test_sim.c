@@ -7,10 +7,9 @@
 static frag_addr_t get(struct frag_device *d, uint64_t bytes)
 {
 	frag_addr_t a = 0;
-	struct frag_err err;
 
-	if (frag_dev_alloc(d, bytes, &a, &err))
-		fail_msg("no %llu bytes", (unsigned long long)bytes);
+	if (frag_dev_alloc(d, bytes, &a, &test_err))
+		fail_msg("no %llu bytes", (ull)bytes);
 	return a;
 }
 
@@ -18,7 +17,7 @@ static frag_addr_t get(struct frag_device *d, uint64_t bytes)
 
 TEST(test_open)
 {
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
+	AUTO_DEVICE d = must_open_sim(NULL);
 	struct frag_device_info info;
 
 	frag_dev_info(d, &info);
@@ -43,7 +42,7 @@ struct recorded {
 
 static void follow(const struct recorded *rows, size_t count)
 {
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *d = must_open_sim(NULL);
+	AUTO_DEVICE d = must_open_sim(NULL);
 	frag_addr_t addr[1000];
 
 	for (size_t i = 0; i < count; i++) {
@@ -52,9 +51,8 @@ static void follow(const struct recorded *rows, size_t count)
 		if (r->bytes) {
 			addr[r->id] = get(d, r->bytes);
 			if (addr[r->id] != r->addr)
-				fail_msg("row %zu: 0x%llx, recorded 0x%llx", i,
-					 (unsigned long long)addr[r->id],
-					 (unsigned long long)r->addr);
+				fail_msg("row %zu: 0x%llx, recorded 0x%llx", i, (ull)addr[r->id],
+					 (ull)r->addr);
 		} else {
 			assert_int_equal(frag_dev_free(d, addr[r->id], 1, NULL), 0);
 		}
@@ -88,8 +86,8 @@ static void check_apart(const struct thing *t, int i)
 		if (k == i || (t[k].kind != SEGMENT && t[k].kind != RANGE))
 			continue;
 		if (t[i].addr < t[k].addr + t[k].span && t[k].addr < t[i].addr + t[i].span)
-			fail_msg("%d (0x%llx) overlaps %d (0x%llx)", i,
-				 (unsigned long long)t[i].addr, k, (unsigned long long)t[k].addr);
+			fail_msg("%d (0x%llx) overlaps %d (0x%llx)", i, (ull)t[i].addr, k,
+				 (ull)t[k].addr);
 	}
 }
 
@@ -156,8 +154,7 @@ static uint64_t pages_of(const struct thing *t)
 TEST(test_random)
 {
 	struct thing t[THINGS] = { 0 };
-	FRAG_AUTO(frag_dev_close_at)
-	struct frag_device *d = must_open_sim(
+	AUTO_DEVICE d = must_open_sim(
 		&(struct frag_sim_config){ .total_bytes = 1600 * MIB, .context_bytes = 100 * MIB });
 	uint64_t seed = 2026, refused = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a real card's managed memory is resident: what is taken, against sequences measured on an H200;
- * what is resident, against the simulated card; chunks of tails, against what the rule says.
+ * What of a real card's managed memory is resident: what is taken, against sequences measured on an
+ * H200; what is resident, against the simulated card; chunks of tails, against what the rule says.
  */
 #include "test.h"
 
@@ -41,37 +41,32 @@ static frag_addr_t place(uint64_t bytes, unsigned i)
 
 /* ---- taken: recorded on an H200, driver 580.159.04 ------------------------------ */
 
-/* MiB by which free memory fell: until all was touched, and until all was freed again. */
+/* MiB by which free memory fell until all was touched, and until all was freed again: by touches, and
+ * by prefetches from another state. */
 struct line {
 	uint64_t bytes, touched;
 	unsigned count;
-	int64_t took, net;
+	struct {
+		int64_t took, net;
+	} by[2];
 };
 
 static const struct line measured[] = {
-	{ 3 * MIB, 3 * MIB, 64, 128, -64 },
-	{ 2 * MIB + 64 * KIB, 2 * MIB + 64 * KIB, 64, 128, -4 },
-	{ 2 * MIB + 4 * KIB, 2 * MIB + 4 * KIB, 64, 128, -8 },
-	{ 100 * KIB, 100 * KIB, 128, 0, -14 },
-	{ 512, 512, 512, 0, -2 },
-	{ 2 * MIB, 2 * MIB, 64, 128, 0 },
-	{ 1 * MIB, 1 * MIB, 64, 128, 64 },
-	{ 1536 * KIB, 1536 * KIB, 64, 128, 0 },
-	{ 64 * MIB, 1, 8, 0, -16 },
-	{ 64 * MIB, 3 * MIB, 8, 0, -32 },
-	{ 7 * MIB, 7 * MIB, 32, 256, 32 },
-	{ 1024 * MIB, 1024 * MIB, 4, 4096, 0 },
+	{ 3 * MIB, 3 * MIB, 64, { { 128, -64 }, { 128, -64 } } },
+	{ 2 * MIB + 64 * KIB, 2 * MIB + 64 * KIB, 64, { { 128, -4 }, { 128, -4 } } },
+	{ 2 * MIB + 4 * KIB, 2 * MIB + 4 * KIB, 64, { { 128, -8 }, { 128, -8 } } },
+	{ 100 * KIB, 100 * KIB, 128, { { 0, -14 }, { 128, 114 } } },
+	{ 512, 512, 512, { { 0, -2 }, { 0, -2 } } },
+	{ 2 * MIB, 2 * MIB, 64, { { 128, 0 }, { 128, 0 } } },
+	{ 1 * MIB, 1 * MIB, 64, { { 128, 64 }, { 0, -64 } } },
+	{ 1536 * KIB, 1536 * KIB, 64, { { 128, 0 }, { 128, 0 } } },
+	{ 64 * MIB, 1, 8, { { 0, -16 }, { 0, -16 } } },
+	{ 64 * MIB, 3 * MIB, 8, { { 0, -32 }, { 0, -32 } } },
+	{ 7 * MIB, 7 * MIB, 32, { { 256, 32 }, { 256, 32 } } },
+	{ 1024 * MIB, 1024 * MIB, 4, { { 4096, 0 }, { 4096, 0 } } },
 };
 
-/* by prefetch the same lines, from another state */
-static const int64_t prefetched[][2] = {
-	{ 128, -64 }, { 128, -4 }, { 128, -8 }, { 128, 114 }, { 0, -2 },   { 128, 0 },
-	{ 0, -64 },   { 128, 0 },  { 0, -16 },	{ 0, -32 },   { 256, 32 }, { 4096, 0 },
-};
-_Static_assert(FRAG_ARRAY_LEN(prefetched) == FRAG_ARRAY_LEN(measured), "the same lines");
-
-static void play(struct uvm_resident *b, const struct line *l, bool prefetch, int64_t took,
-		 int64_t net)
+static void play(struct uvm_resident *b, const struct line *l, bool prefetch)
 {
 	int64_t before = (int64_t)taken_mib(b);
 
@@ -79,10 +74,10 @@ static void play(struct uvm_resident *b, const struct line *l, bool prefetch, in
 		add(b, place(l->bytes, i), l->bytes);
 		touch(b, place(l->bytes, i), l->touched, prefetch);
 	}
-	assert_int_equal((int64_t)taken_mib(b) - before, took);
+	assert_int_equal((int64_t)taken_mib(b) - before, l->by[prefetch].took);
 	for (unsigned i = 0; i < l->count; i++)
 		frag_uvm_resident_free(b, place(l->bytes, i));
-	assert_int_equal((int64_t)taken_mib(b) - before, net);
+	assert_int_equal((int64_t)taken_mib(b) - before, l->by[prefetch].net);
 	assert_int_equal(b->resident_bytes, 0);
 	assert_int_equal(b->roots.used_count, 0);
 }
@@ -99,10 +94,9 @@ TEST(test_measured)
 		frag_uvm_resident_free(&b, BASE);
 		assert_int_equal(taken_mib(&b), prefetch ? 120 : 124);
 	}
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(measured); i++)
-		play(&b, &measured[i], false, measured[i].took, measured[i].net);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(measured); i++)
-		play(&b, &measured[i], true, prefetched[i][0], prefetched[i][1]);
+	for (unsigned prefetch = 0; prefetch < 2; prefetch++)
+		for (size_t i = 0; i < FRAG_ARRAY_LEN(measured); i++)
+			play(&b, &measured[i], prefetch);
 	assert_int_equal(taken_mib(&b), 32); /* "end: 32 MiB less than start" */
 }
 
@@ -129,9 +123,8 @@ static void replay_steps(const struct step *steps, size_t count)
 			frag_uvm_resident_free(&b, BASE + steps[i].addr);
 		}
 		if (taken_mib(&b) != steps[i].taken_mib)
-			fail_msg("step %zu: %llu MiB are taken, not %llu", i,
-				 (unsigned long long)taken_mib(&b),
-				 (unsigned long long)steps[i].taken_mib);
+			fail_msg("step %zu: %llu MiB are taken, not %llu", i, (ull)taken_mib(&b),
+				 (ull)steps[i].taken_mib);
 	}
 }
 
@@ -294,7 +287,7 @@ static void random_step(struct both *s)
 
 TEST(test_resident_as_simulated)
 {
-	struct frag_sim_config cfg = { .total_bytes = 16 * FRAG_GIB };
+	struct frag_sim_config cfg = { .total_bytes = 16 * GIB };
 	struct both s = { .seed = 11 };
 
 	frag_uvm_resident_init(&s.resident);

@@ -78,22 +78,21 @@ TEST(adds_up)
 	size_t count = policies(names, FRAG_ARRAY_LEN(names)), checked = 0;
 	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
 	struct frag_explained x;
-	struct frag_err err;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(traces); i++) {
-		FRAG_AUTO(frag_trace_destroy_at)
-		struct frag_trace *t = must_read_bundled(traces[i]);
+		AUTO_TRACE t = must_read_bundled(traces[i]);
 
 		for (size_t p = 0; p < count; p++) {
 			for (size_t m = 0; m < FRAG_ARRAY_LEN(moments); m++) {
 				int rc = explain(t, names[p], moments[m],
-						 (p + m) % (FRAG_BY_STACK + 1), &texts, &x, &err);
+						 (p + m) % (FRAG_BY_STACK + 1), &texts, &x,
+						 &test_err);
 
-				if (rc && strstr(err.msg, "needs another policy"))
+				if (rc && strstr(test_err.msg, "needs another policy"))
 					continue; /* ggml-vmm is a stack */
 				if (rc)
 					fail_msg("%s %s %s: %s", traces[i], names[p], moments[m],
-						 err.msg);
+						 test_err.msg);
 				check(&x, names[p]);
 				checked++;
 				frag_explained_release(&x);
@@ -108,17 +107,18 @@ TEST(no_such_moment)
 	struct frag_trace *t = must_read_bundled("leak.frames");
 	struct frag_answer texts = { 0 };
 	struct frag_explained x;
-	struct frag_err err;
 	struct frag_at at;
 
-	assert_int_equal(explain(t, "pytorch", "oom", FRAG_BY_LINE, &texts, &x, &err), FRAG_EINPUT);
-	assert_int_equal(explain(t, "pytorch", "event:99999999", FRAG_BY_LINE, &texts, &x, &err),
+	assert_int_equal(explain(t, "pytorch", "oom", FRAG_BY_LINE, &texts, &x, &test_err),
 			 FRAG_EINPUT);
+	assert_int_equal(
+		explain(t, "pytorch", "event:99999999", FRAG_BY_LINE, &texts, &x, &test_err),
+		FRAG_EINPUT);
 	frag_trace_destroy(t);
-	assert_int_equal(frag_at_parse("oom:0", &at, &err), FRAG_EUSAGE);
-	assert_int_equal(frag_at_parse("time:now", &at, &err), FRAG_EUSAGE);
-	assert_int_equal(frag_at_parse("event:-1", &at, &err), FRAG_EUSAGE);
-	assert_int_equal(frag_at_parse("noon", &at, &err), FRAG_EUSAGE);
-	assert_int_equal(frag_at_parse("time:1500ms", &at, &err), 0);
+	assert_int_equal(frag_at_parse("oom:0", &at, &test_err), FRAG_EUSAGE);
+	assert_int_equal(frag_at_parse("time:now", &at, &test_err), FRAG_EUSAGE);
+	assert_int_equal(frag_at_parse("event:-1", &at, &test_err), FRAG_EUSAGE);
+	assert_int_equal(frag_at_parse("noon", &at, &test_err), FRAG_EUSAGE);
+	assert_int_equal(frag_at_parse("time:1500ms", &at, &test_err), 0);
 	assert_int_equal(at.n, 1500000);
 }

@@ -115,20 +115,19 @@ TEST(test_grow)
 {
 	FRAG_AUTO_FREE uint64_t *list = NULL;
 	size_t cap = 0;
-	struct frag_err err = { 0 };
 
 	for (uint64_t i = 0; i < 5000; i++) {
-		assert_int_equal(FRAG_GROW(list, i, cap, "numbers", &err), 0);
+		assert_int_equal(FRAG_GROW(list, i, cap, "numbers", &test_err), 0);
 		list[i] = i;
 	}
-	assert_int_equal(frag_grow_to(&list, 20000, &cap, sizeof(*list), "numbers", &err), 0);
+	assert_int_equal(frag_grow_to(&list, 20000, &cap, sizeof(*list), "numbers", &test_err), 0);
 	assert_int_equal(cap, 20000);
 	for (uint64_t i = 0; i < 5000; i++)
 		assert_int_equal(list[i], i);
 	frag_host_fail_after(1);
-	assert_int_equal(FRAG_GROW(list, 20000, cap, "numbers", &err), FRAG_ENOMEM);
+	assert_int_equal(FRAG_GROW(list, 20000, cap, "numbers", &test_err), FRAG_ENOMEM);
 	frag_host_fail_after(0);
-	assert_non_null(strstr(err.msg, "numbers"));
+	assert_non_null(strstr(test_err.msg, "numbers"));
 	assert_int_equal(cap, 20000);
 }
 

@@ -30,13 +30,13 @@ TEST(test_history)
 	frag_addr_t addr;
 	void *p;
 
-	live_start("pytorch", FRAG_GIB, 0);
+	live_start("pytorch", GIB, 0);
 	frag_live_history(6, UINT32_MAX, 1);
 	frag_live_on_context(where, NULL);
 	asked = 0;
 	p = frag_live_alloc(5000, 0, NULL);
 	frag_live_free(p, 5000, 0, NULL);
-	assert_int_equal(live_take(4 * FRAG_GIB, 0, &addr), FRAG_OOM);
+	assert_int_equal(live_take(4 * GIB, 0, &addr), FRAG_OOM);
 	frag_live_reset();
 	/* the cache was given back for the request: before it was refused */
 	assert_int_equal(frag_live_history_read(0, e, 8), 6);
@@ -84,7 +84,7 @@ TEST(test_what_python_asks)
 	int64_t active = 0, calls = 0;
 	void *p;
 
-	live_start("pytorch", FRAG_GIB, 0);
+	live_start("pytorch", GIB, 0);
 	p = frag_live_alloc(5000, 0, NULL);
 	frag_live_counters(0, sum_up, &active);
 	assert_int_equal(active, 1);
@@ -97,8 +97,8 @@ TEST(test_what_python_asks)
 }
 
 /*
- * A recording can be read at any time; what it had before goes only if nobody else writes it. The last test: it goes on
- * recording.
+ * A recording can be read at any time; what it had before goes only if nobody else writes it. The
+ * last test: it goes on recording.
  */
 TEST(test_recording)
 {
@@ -109,7 +109,7 @@ TEST(test_recording)
 	int fd = open(path, O_RDWR);
 
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	fake_reset(FRAG_GIB);
+	fake_reset(GIB);
 	assert_int_equal(frag_live_start(&o, text, sizeof(text)), FRAG_EOUTPUT);
 	assert_non_null(strstr(text, "another process records into"));
 	assert_int_equal(lseek(fd, 0, SEEK_END), 4);
@@ -122,7 +122,7 @@ TEST(test_recording)
 	for (unsigned round = 1; round < 4; round++) {
 		uint64_t a = 0;
 
-		assert_int_equal(live_take(FRAG_MIB * round, 0, &a), 0);
+		assert_int_equal(live_take(MIB * round, 0, &a), 0);
 		frag_live_flush();
 		trace = must_read(path);
 		assert_int_equal(trace->devs[0].events_count, 2 * round - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policies behind PyTorch's hooks: memory waits for the streams that use it; what a captured graph uses stays. */
+/* Policies behind PyTorch's hooks: memory waits for its streams, and stays for a graph. */
 #include "test.h"
 
 #include "live_rig.h"
@@ -12,7 +12,7 @@ TEST(test_streams_are_waited_for)
 		struct live_program p = { .streams = 4 };
 		struct frag_live_stats st = { .size = sizeof(st) };
 
-		live_start(live_policies[k], 2 * FRAG_GIB, 0);
+		live_start(live_policies[k], 2 * GIB, 0);
 		live_run(&p, (unsigned)test_rounds(STEPS));
 		live_free_all(&p);
 		live_must_be_sound(live_policies[k]);
@@ -36,18 +36,17 @@ TEST(test_races_are_seen)
 {
 	struct live_program p = { .streams = 4 };
 
-	live_start("tlsf", 2 * FRAG_GIB, 0);
+	live_start("tlsf", 2 * GIB, 0);
 	live_device(0)->handed = false;
 	live_run(&p, (unsigned)test_rounds(STEPS));
 	assert_true(fake.races > 0);
 	live_close();
 }
 
-/* ---- captures ---------------------------------------------------------------------------------- */
+/* ---- captures -------------------------------------------------------------------------------- */
 
 static bool is_stream_two(const struct frag_live_filter *self, void **stream)
 {
-	(void)self;
 	return *stream == fake_stream(2);
 }
 
@@ -100,7 +99,7 @@ TEST(test_memory_of_graphs_stays)
 		uint64_t first[GRAPH_BLOCKS], second[GRAPH_BLOCKS], held;
 		struct live_program p = { .streams = 4 };
 
-		live_start(live_policies[k], 2 * FRAG_GIB, 0);
+		live_start(live_policies[k], 2 * GIB, 0);
 		live_run(&p, 1000);
 		frag_live_reset();
 		capture(&id, first);
@@ -134,7 +133,7 @@ TEST(test_captures_by_stream)
 	const struct frag_live_pool_id id = { 1, 0 };
 	struct frag_live_dev *d;
 
-	live_start("tlsf", FRAG_GIB, 0);
+	live_start("tlsf", GIB, 0);
 	frag_live_begin_stream(0, fake_stream(3), id);
 	d = live_device(0);
 	assert_int_equal(frag_live_pool_of(d, fake_stream(3)), 1);

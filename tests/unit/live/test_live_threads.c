@@ -38,7 +38,7 @@ TEST(test_threads)
 	pthread_t threads[4];
 
 	for (unsigned k = 0; k < 3; k++) {
-		live_start(three[k], 4 * FRAG_GIB, 0);
+		live_start(three[k], 4 * GIB, 0);
 		for (unsigned i = 0; i < 4; i++)
 			assert_int_equal(pthread_create(&threads[i], NULL, thread, &numbers[i]), 0);
 		for (unsigned i = 0; i < 4; i++)
@@ -57,7 +57,7 @@ TEST(test_child_does_nothing)
 	pid_t child;
 	int status;
 
-	live_start("pytorch", FRAG_GIB, 0);
+	live_start("pytorch", GIB, 0);
 	p = frag_live_alloc(5000, 0, NULL);
 	child = fork();
 	if (!child) {

@@ -7,7 +7,7 @@
 #include "must.h"
 #include "trace/build/build.h"
 
-#define CONTEXT (100 * FRAG_MIB)
+#define CONTEXT (100 * MIB)
 
 /* Random blocks of 1 to 40 MiB, at most `live` at a time. */
 static void make_trace(struct frag_trace_dev *dev, uint64_t seed, size_t count, uint32_t live)
@@ -27,7 +27,7 @@ static void make_trace(struct frag_trace_dev *dev, uint64_t seed, size_t count, 
 					     .slot = slot,
 					     .kind = bytes[slot] ? FRAG_EV_FREE : FRAG_EV_ALLOC };
 		if (!bytes[slot])
-			bytes[slot] = FRAG_MIB + (seed >> 20) % (39 * FRAG_MIB);
+			bytes[slot] = MIB + (seed >> 20) % (39 * MIB);
 		dev->events[i].bytes = bytes[slot];
 		if (dev->events[i].kind == FRAG_EV_FREE)
 			bytes[slot] = 0;
@@ -37,9 +37,9 @@ static void make_trace(struct frag_trace_dev *dev, uint64_t seed, size_t count, 
 
 static struct frag_plan_env make_env(unsigned threads)
 {
-	struct frag_plan_env env = { .threads = threads,
-				     .card = { .total_bytes = FRAG_GIB * 100,
-					       .context_bytes = CONTEXT } };
+	struct frag_plan_env env = {
+		.threads = threads, .card = { .total_bytes = GIB * 100, .context_bytes = CONTEXT }
+	};
 
 	frag_run_options_defaults(&env.run);
 	return env;
@@ -48,13 +48,11 @@ static struct frag_plan_env make_env(unsigned threads)
 static bool completes(const char *policy, const struct frag_trace_dev *dev, uint64_t total)
 {
 	struct frag_sim_config card = { .total_bytes = total, .context_bytes = CONTEXT };
-	FRAG_AUTO(frag_policy_spec_destroy_at)
-	struct frag_policy_spec *spec = must_parse_policy(policy);
-	struct frag_run_options opt;
+	AUTO_SPEC spec = must_parse_policy(policy);
+	struct frag_run_options opt = default_run();
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	bool completed;
 
-	frag_run_options_defaults(&opt);
 	SUCCEEDS(frag_replay_sim(spec, &card, dev, &opt, &r, NULL));
 	completed = r.completed;
 	return completed;
@@ -105,9 +103,9 @@ TEST(test_fit_margin_and_gpus)
 	plain.spec = more.spec = must_parse_policy("native");
 	plain.dev = more.dev = &dev;
 	SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL));
-	large.total_bytes = plain.fit.min_capacity_bytes + 64 * FRAG_MIB;
+	large.total_bytes = plain.fit.min_capacity_bytes + 64 * MIB;
 	small.total_bytes = large.total_bytes - FRAG_PAGE;
-	SUCCEEDS(frag_fit_run(&env, 64 * FRAG_MIB, gpus, 2, &more, 1, NULL));
+	SUCCEEDS(frag_fit_run(&env, 64 * MIB, gpus, 2, &more, 1, NULL));
 	assert_true(more.fit.min_capacity_bytes == large.total_bytes);
 	assert_int_equal(more.gpus, 2);
 	frag_policy_spec_destroy((struct frag_policy_spec *)plain.spec);
@@ -171,7 +169,7 @@ TEST(test_fit_not_monotonic)
 	}
 }
 
-/* Of several policies: the least minimum, all peaks and cards are those of whole searches, with fewer probes. */
+/* Least minimum, peaks and cards are those of whole searches, with fewer probes. */
 TEST(test_fit_least)
 {
 	static const char *const policies[] = { "pytorch", "native",
@@ -188,7 +186,7 @@ TEST(test_fit_least)
 		uint64_t min[2] = { UINT64_MAX, UINT64_MAX }, probes[2] = { 0 };
 
 		make_trace(&dev, seed, 2000, 30);
-		gpu.total_bytes = CONTEXT + (340 + 20 * seed) * FRAG_MIB;
+		gpu.total_bytes = CONTEXT + (340 + 20 * seed) * MIB;
 		for (size_t i = 0; i < POLICIES; i++) {
 			whole[i].spec = must_parse_policy(policies[i]);
 			whole[i].dev = &dev;
@@ -251,10 +249,10 @@ static void tune(const struct frag_trace_dev *dev, unsigned threads, uint64_t bu
 /* Same seed, same answer, for one thread and three; the prediction is that of a replay. */
 TEST(test_tune_same)
 {
-	struct frag_sim_config card = { .total_bytes = FRAG_GIB * 100, .context_bytes = CONTEXT };
+	struct frag_sim_config card = { .total_bytes = GIB * 100, .context_bytes = CONTEXT };
 	FRAG_AUTO(frag_tune_release) struct frag_tune a = { 0 }, b = { 0 };
-	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-	struct frag_run_options opt;
+	AUTO_SPEC spec = NULL;
+	struct frag_run_options opt = default_run();
 	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
@@ -273,7 +271,6 @@ TEST(test_tune_same)
 	assert_true(a.tries[0].peak_reserved_bytes <= a.tries[a.baseline].peak_reserved_bytes);
 	assert_string_equal(a.tries[a.baseline].params, "pytorch");
 	spec = must_parse_policy(a.tries[0].text);
-	frag_run_options_defaults(&opt);
 	SUCCEEDS(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL));
 	assert_true(r.m.peak_reserved_bytes == a.tries[0].peak_reserved_bytes);
 	assert_true(r.m.modelled_ns == a.tries[0].driver_ns);
@@ -346,7 +343,6 @@ static volatile sig_atomic_t stop_now;
 
 static void stop_at_once(void *ctx, uint64_t done, uint64_t total)
 {
-	(void)ctx;
 	assert_true(done <= total);
 	stop_now = 1;
 }
@@ -373,8 +369,7 @@ TEST(test_tune_stops)
 	assert_true(t.tries_count < 3000); /* of 4,400 */
 	for (size_t i = 0; i < t.tries_count && i < 3; i++) {
 		struct frag_sim_config card = env.card;
-		FRAG_AUTO(frag_policy_spec_destroy_at)
-		struct frag_policy_spec *spec = must_parse_policy(t.tries[i].text);
+		AUTO_SPEC spec = must_parse_policy(t.tries[i].text);
 		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 		SUCCEEDS(frag_replay_sim(spec, &card, &dev, &env.run, &r, NULL));

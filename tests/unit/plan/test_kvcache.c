@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of a serving engine over time, against tables computed by hand (kvcache.cases); files that lie; what engines print. */
+/* The cache of a serving engine over time, files that lie, what engines print. */
 #include "test.h"
 
 #include "plan/kvcache/engine_log.h"
 #include "plan/kvcache/kvcache.h"
-
-typedef unsigned long long ull;
 
 static const char *path; /* of the file that is read */
 
@@ -22,7 +20,7 @@ static void say_error(FILE *out)
 	fprintf(out, "%.*sFILE%s", (int)(at - test_err.msg), test_err.msg, at + strlen(path));
 }
 
-/* "TOKENS of BLOCK, at most RUNNING, steps of US" and requests, with notes between them: how full it gets. */
+/* "TOKENS of BLOCK, at most RUNNING, steps of US" and requests: how full it gets. */
 static void answer_replay(const char *input, FILE *out)
 {
 	FRAG_AUTO(frag_kvcache_release) struct frag_kvcache k = { 0 };

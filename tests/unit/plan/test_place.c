@@ -2,9 +2,122 @@
 /* Offline placement: bound, greedy, improvement, search, and the check of all of them. */
 #include "test.h"
 
-#include <gen_buffers.h>
+#include <frag/plan.h>
+
+#include "lib/random.h"
 
 #define SECOND 1000000000ull
+
+/* ---- made-up buffers ------------------------------------------------------------------------- */
+
+#define SPAN (1u << 20) /* moments */
+
+/* Fills a rectangle without a hole: cuts a large piece in two, along time or size, again and again. */
+static void make_full(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height,
+		      uint64_t unit)
+{
+	*b = (struct frag_buffers){ .list = frag_host_calloc(count + 1, sizeof(*b->list)) };
+	FRAG_ASSERT(b->list);
+	b->list[b->count++] = (struct frag_buffer){ 0, SPAN, height };
+	for (size_t tries = 0; b->count < count && tries < 100 * count; tries++) {
+		struct frag_buffer *x = &b->list[frag_random(&seed) % b->count];
+		struct frag_buffer *y = &b->list[b->count];
+		uint64_t life = x->upper - x->lower, units = x->bytes / unit;
+
+		*y = *x;
+		if (frag_random(&seed) % 2 && life > 64) {
+			y->lower = x->upper = x->lower + life / 4 + frag_random(&seed) % (life / 2);
+		} else if (units > 3) {
+			y->bytes = unit * (units / 4 + frag_random(&seed) % (units / 2));
+			if (!y->bytes)
+				continue;
+			x->bytes -= y->bytes;
+		} else {
+			continue;
+		}
+		b->count++;
+	}
+	/* the order must not tell where they lay */
+	for (size_t i = b->count; i > 1; i--) {
+		size_t k = frag_random(&seed) % i;
+		struct frag_buffer t = b->list[i - 1];
+
+		b->list[i - 1] = b->list[k];
+		b->list[k] = t;
+	}
+}
+
+/* The same with a twelfth of them taken out: most moments are full, some are not, as in
+ * MiniMalloc's files. It fits into the height. */
+static void make_contended(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height,
+			   uint64_t unit)
+{
+	uint64_t state = seed ^ 0x5bf03635;
+	size_t kept = 0;
+
+	make_full(b, seed, count + count / 12, height, unit);
+	for (size_t i = 0; i < b->count; i++)
+		if (frag_random(&state) % 12)
+			b->list[kept++] = b->list[i];
+	b->count = kept;
+}
+
+/* A moment: who lives on, ends, begins. */
+static void exchange(struct frag_buffers *b, uint64_t moment, uint64_t last, uint64_t *state,
+		     size_t most)
+{
+	uint64_t sum = 0;
+
+	for (unsigned k = 0; k < 2; k++) {
+		struct frag_buffer *x = &b->list[frag_random(state) % b->count];
+
+		if (x->upper != last || x->lower == moment)
+			continue;
+		x->upper = moment;
+		sum += x->bytes;
+	}
+	while (sum && b->count < most) {
+		uint64_t bytes = 1 + frag_random(state) % FRAG_MIN(sum, (uint64_t)6);
+
+		b->list[b->count++] = (struct frag_buffer){ moment, last, bytes };
+		sum -= bytes;
+	}
+}
+
+/* Few small ones: at each moment some end, and others of the same sum begin. Often the load cannot
+ * be reached. At most `count`. */
+static void make_exchanged(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height)
+{
+	uint64_t last = 4 + frag_random(&seed) % 4;
+
+	*b = (struct frag_buffers){ .list = frag_host_calloc(count + 1, sizeof(*b->list)) };
+	FRAG_ASSERT(b->list);
+	for (uint64_t left = height; left && b->count < count;) {
+		uint64_t bytes = 1 + frag_random(&seed) % FRAG_MIN(left, (uint64_t)5);
+
+		b->list[b->count++] = (struct frag_buffer){ 0, last, bytes };
+		left -= bytes;
+	}
+	for (uint64_t moment = 1; moment < last; moment++)
+		exchange(b, moment, last, &seed, count);
+}
+
+/* Random sizes and lives, many at a time. */
+static void make_random(struct frag_buffers *b, uint64_t seed, size_t count)
+{
+	*b = (struct frag_buffers){ .list = frag_host_calloc(count + 1, sizeof(*b->list)) };
+	FRAG_ASSERT(b->list);
+	for (; b->count < count; b->count++) {
+		uint64_t life = 1 + (frag_random(&seed) % SPAN >> (frag_random(&seed) % 16));
+		uint64_t lower = frag_random(&seed) % SPAN;
+
+		b->list[b->count] = (struct frag_buffer){ lower, lower + life,
+							  512 * (1 + (frag_random(&seed) % 4096 >>
+								      (frag_random(&seed) % 12))) };
+	}
+}
+
+/* ---- placements ----------------------------------------------------------------------------- */
 
 static uint64_t bound_of(const struct frag_buffers *b)
 {
@@ -25,21 +138,22 @@ static uint64_t bound_of(const struct frag_buffers *b)
 	return bound;
 }
 
+/* Buffers at these offsets do not meet. */
+static bool apart(const struct frag_buffer *x, uint64_t at, const struct frag_buffer *y, uint64_t o)
+{
+	return x->upper <= y->lower || y->upper <= x->lower || at + x->bytes <= o ||
+	       o + y->bytes <= at;
+}
+
 /* The simplest check there is, against which the checker itself is tested. */
 static bool brute_check(const struct frag_buffers *b, const uint64_t *o, uint64_t height)
 {
 	for (size_t i = 0; i < b->count; i++) {
-		const struct frag_buffer *x = &b->list[i];
-
-		if (o[i] + x->bytes > height)
+		if (o[i] + b->list[i].bytes > height)
 			return false;
-		for (size_t k = 0; k < i; k++) {
-			const struct frag_buffer *y = &b->list[k];
-
-			if (x->lower < y->upper && y->lower < x->upper && o[i] < o[k] + y->bytes &&
-			    o[k] < o[i] + x->bytes)
+		for (size_t k = 0; k < i; k++)
+			if (!apart(&b->list[i], o[i], &b->list[k], o[k]))
 				return false;
-		}
 	}
 	return true;
 }
@@ -50,7 +164,7 @@ TEST(test_greedy)
 	struct frag_buffers b;
 
 	for (unsigned seed = 0; seed < 12; seed++) {
-		gen_buffers_random(&b, seed, 20 + 30 * seed);
+		make_random(&b, seed, 20 + 30 * seed);
 		for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_COUNT; k++) {
 			SUCCEEDS(frag_place_greedy(&b, k / FRAG_GAP_COUNT, k % FRAG_GAP_COUNT, NULL,
 						   offsets, &height, NULL));
@@ -89,7 +203,7 @@ TEST(test_checker)
 	unsigned refused = 0;
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
-	gen_buffers_random(&b, 3, 120);
+	make_random(&b, 3, 120);
 	SUCCEEDS(frag_place_greedy(&b, 0, 0, NULL, offsets, &height, NULL));
 	for (unsigned i = 0; i < 2000; i++) {
 		size_t k = (rng = rng * 6364136223846793005ull + 1442695040888963407ull) >> 33;
@@ -115,7 +229,7 @@ TEST(test_improve)
 	uint64_t offsets[200], plain, better;
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
-	gen_buffers_full(&b, 5, 60, 1 << 20, 1024);
+	make_full(&b, 5, 60, 1 << 20, 1024);
 	SUCCEEDS(frag_place_greedy(&b, 0, 0, NULL, offsets, &plain, NULL));
 	SUCCEEDS(frag_place_improve(&b, &opt, offsets, &better, NULL));
 	assert_true(better <= plain);
@@ -133,7 +247,7 @@ TEST(test_search)
 	struct frag_buffers b;
 
 	for (unsigned seed = 0; seed < test_rounds(8); seed++) {
-		gen_buffers_full(&b, seed, 30, 1 << 20, 1024);
+		make_full(&b, seed, 30, 1 << 20, 1024);
 		assert_true(bound_of(&b) == 1 << 20);
 		height = UINT64_MAX;
 		opt.target_bytes = 1 << 20;
@@ -166,10 +280,8 @@ static uint64_t brute_best(const struct frag_buffers *b, uint64_t *o, unsigned p
 				continue;
 			o[i] = k < b->count ? o[k] + b->list[k].bytes : 0;
 			for (unsigned j = 0; j < b->count && free; j++)
-				free = !(placed >> j & 1) || b->list[j].upper <= b->list[i].lower ||
-				       b->list[i].upper <= b->list[j].lower ||
-				       o[j] + b->list[j].bytes <= o[i] ||
-				       o[i] + b->list[i].bytes <= o[j];
+				free = !(placed >> j & 1) ||
+				       apart(&b->list[i], o[i], &b->list[j], o[j]);
 			if (free) {
 				uint64_t r = brute_best(b, o, placed | 1u << i,
 							FRAG_MAX(top, o[i] + b->list[i].bytes));
@@ -218,9 +330,7 @@ static bool brute_fits(const struct frag_buffers *b, uint64_t *o, size_t i, uint
 		bool free = true;
 
 		for (size_t k = 0; k < i && free; k++)
-			free = b->list[k].upper <= b->list[i].lower ||
-			       b->list[i].upper <= b->list[k].lower ||
-			       o[k] + b->list[k].bytes <= o[i] || o[i] + b->list[i].bytes <= o[k];
+			free = apart(&b->list[i], o[i], &b->list[k], o[k]);
 		if (free && brute_fits(b, o, i + 1, height))
 			return true;
 	}
@@ -235,7 +345,7 @@ static bool agrees_with_brute(uint64_t seed)
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 	bool fits;
 
-	gen_buffers_exchanged(&b, seed, 18, 14);
+	make_exchanged(&b, seed, 18, 14);
 	opt.target_bytes = bound_of(&b);
 	fits = brute_fits(&b, offsets, 0, opt.target_bytes);
 	SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL));
@@ -259,9 +369,9 @@ TEST(test_search_proofs)
 }
 
 /*
- * Instances of the shape and size of MiniMalloc's (some harder), with so few nodes that a fraction of a
- * second suffices: from the greedy placement, which is up to 54 % above, all come within 11 %, half
- * are exact, and the number of threads changes nothing.
+ * Instances of the shape and size of MiniMalloc's (some harder), with so few nodes that a fraction
+ * of a second suffices: from the greedy placement, which is up to 54 % above, all come within 11 %,
+ * half are exact, and the number of threads changes nothing.
  */
 TEST(test_search_contended)
 {
@@ -274,7 +384,7 @@ TEST(test_search_contended)
 	unsigned exact = 0, rounds = (unsigned)test_rounds(10);
 
 	for (unsigned seed = 0; seed < rounds; seed++) {
-		gen_buffers_contended(&b, seed, 150 + 25 * seed, 1 << 20, 1024);
+		make_contended(&b, seed, 150 + 25 * seed, 1 << 20, 1024);
 		opt.seed = seed;
 		SUCCEEDS(frag_place_greedy(&b, 0, 0, NULL, one, &height, NULL));
 		memcpy(other, one, sizeof(one));
@@ -283,7 +393,7 @@ TEST(test_search_contended)
 		SUCCEEDS(frag_place_search(&b, &opt, one, &height, &answer, &nodes_one, NULL));
 		exact += answer == FRAG_SEARCH_FOUND;
 		if (height > (1 << 20) / 100 * 111)
-			fail_msg("seed %u: %llu", seed, (unsigned long long)height);
+			fail_msg("seed %u: %llu", seed, (ull)height);
 		SUCCEEDS(frag_place_check(&b, one, 1024, height, NULL));
 		if (seed % 3 == 0) {
 			opt.threads = 3;
@@ -308,7 +418,7 @@ TEST(test_search_gives_up)
 	enum frag_search_answer answer;
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
-	gen_buffers_contended(&b, 3, 450, 1 << 20, 1024);
+	make_contended(&b, 3, 450, 1 << 20, 1024);
 	SUCCEEDS(frag_place_greedy(&b, 0, 0, NULL, offsets, &greedy, NULL));
 	height = greedy;
 	SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL));
@@ -324,7 +434,6 @@ static volatile sig_atomic_t stop_now;
 
 static void stop_half_way(void *ctx, uint64_t done, uint64_t total)
 {
-	(void)ctx;
 	assert_true(done <= total);
 	stop_now = done > total / 2;
 }
@@ -339,11 +448,11 @@ TEST(test_stops)
 	uint64_t offsets[5000], height;
 	struct frag_buffers b;
 
-	gen_buffers_random(&b, 1, 5000);
+	make_random(&b, 1, 5000);
 	stop_now = 0;
 	assert_int_equal(frag_place_greedy(&b, 0, 0, &watch, offsets, &height, NULL), FRAG_EINTR);
 	frag_buffers_release(&b);
-	gen_buffers_random(&b, 1, 300);
+	make_random(&b, 1, 300);
 	stop_now = 1;
 	watch.progress = NULL;
 	SUCCEEDS(frag_place_improve(&b, &improve, offsets, &height, NULL));

@@ -39,7 +39,7 @@ static void same_as_sorted(const struct frag_binset *s, struct frag_bin_node *no
 	}
 }
 
-/* mask: how many different sizes; few make crowded bins. count: of nodes; few are a list where the set is slim. */
+/* mask: how many different sizes. count: of nodes; few are a list where the set is slim. */
 static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t count)
 {
 	static struct frag_bin_node nodes[NODES];

@@ -9,7 +9,6 @@
 #include "test.h"
 
 #include "rig.h"
-#include "script.h"
 
 #define SOURCE "docs/external-policy/mine.c"
 
@@ -39,7 +38,6 @@ static void build(const char *output, const char *source)
 
 static int build_object(void **state)
 {
-	(void)state;
 	if (system("gcc --version > /dev/null 2>&1"))
 		return 0; /* each test skips itself */
 	snprintf(object, sizeof(object), "%s", test_make_file("mine.so", "", 0));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The adaptors limit, log and check where text does not do (tests/policies/adapt_*.rules): a device that held
- * something before, files, and `check` over a policy made to break one promise after the other. For that its
- * source is included, so that the inner policy can be exchanged.
+ * The adaptors limit, log and check where text does not do (tests/policies/adapt_*.rules): a device
+ * that held something before, files, and `check` over a policy made to break one promise after the
+ * other. For that its source is included, so that the inner policy can be exchanged.
  */
 #include "policies/adapt_check.c"
 
@@ -15,7 +15,7 @@
 
 static struct rig rig;
 
-/* limit: a refused request leaves nothing cached, and what the device held before does not count. */
+/* limit: a refusal leaves nothing cached, and what the device held before does not count. */
 TEST(limit_gives_back_what_was_too_much)
 {
 	struct frag_policy_env env = { .limit_bytes = UINT64_MAX };
@@ -64,7 +64,7 @@ TEST(log_writes_rmm_csv)
 	assert_int_equal(rig_alloc(&rig, 0, 1000, 0, 0), 0);
 	at = rig.slots[0].block.addr;
 	rig.dev->now_ns = 3723000456789; /* 1 h 2 min 3.000456 s */
-	assert_int_equal(rig_alloc(&rig, 1, 8 * FRAG_GIB, 2, 0), FRAG_OOM);
+	assert_int_equal(rig_alloc(&rig, 1, 8 * GIB, 2, 0), FRAG_OOM);
 	rig.dev->now_ns += 1000000000;
 	assert_int_equal(rig_free(&rig, 0), 0);
 	assert_int_equal(access(path, F_OK), -1); /* not before it is complete */
@@ -74,7 +74,7 @@ TEST(log_writes_rmm_csv)
 		 "1,00:00:00.000000,allocate,0x%llx,1000,0\n"
 		 "1,01:02:03.000456,allocate failure,(nil),8589934592,2\n"
 		 "1,01:02:04.000456,free,0x%llx,1000,0\n",
-		 (unsigned long long)at, (unsigned long long)at);
+		 (ull)at, (ull)at);
 	read_file(path, got, sizeof(got));
 	assert_string_equal(got, want);
 	unlink(path);
@@ -101,24 +101,25 @@ TEST(log_reports_failed_writes)
 
 /* ---- check ---------------------------------------------------------------------------------- */
 
+struct walked {
+	frag_addr_t addr;
+	uint64_t bytes;
+	int state; /* -1: a segment */
+	uint64_t releasable;
+};
+
 /* A policy that hands out what the test says, and walks as the test says. */
 static struct {
 	frag_addr_t addr;
 	uint64_t granted;
 	int check_rc;
 	struct frag_usage usage;
-	struct {
-		frag_addr_t addr;
-		uint64_t bytes;
-		int state; /* -1: a segment */
-		uint64_t releasable;
-	} walk[4];
+	struct walked walk[4];
 } fake;
 
 static int fake_alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		      struct frag_err *err)
 {
-	(void)self, (void)req, (void)err;
 	out->addr = fake.addr;
 	out->granted = fake.granted;
 	return 0;
@@ -126,13 +127,11 @@ static int fake_alloc(void *self, const struct frag_request *req, struct frag_bl
 
 static int fake_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
-	(void)self, (void)block, (void)err;
 	return 0;
 }
 
 static void fake_visit(void *self, const struct frag_visitor *v)
 {
-	(void)self;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(fake.walk) && fake.walk[i].bytes; i++) {
 		if (fake.walk[i].state < 0)
 			v->segment(v->ctx, fake.walk[i].addr, fake.walk[i].bytes, 0);
@@ -145,13 +144,11 @@ static void fake_visit(void *self, const struct frag_visitor *v)
 
 static int fake_check(void *self, struct frag_err *err)
 {
-	(void)self;
 	return fake.check_rc ? frag_fail(err, FRAG_ECHECK, "list of trolls is broken") : 0;
 }
 
 static void fake_usage(void *self, struct frag_usage *out)
 {
-	(void)self;
 	*out = fake.usage;
 }
 
@@ -212,21 +209,24 @@ TEST(check_finds_overlaps)
 static void walk_again(void)
 {
 	static const int segment = -1;
+	const struct walked walk[4] = { { 1000, 300, segment, 0 },
+					{ 1000, 100, FRAG_STATE_LIVE, 0 },
+					{ 1100, 200, FRAG_STATE_FREE, 0 } };
 
-	memset(&fake.walk, 0, sizeof(fake.walk));
-	fake.walk[0].addr = 1000, fake.walk[0].bytes = 300, fake.walk[0].state = segment;
-	fake.walk[1].addr = 1000, fake.walk[1].bytes = 100, fake.walk[1].state = FRAG_STATE_LIVE;
-	fake.walk[2].addr = 1100, fake.walk[2].bytes = 200, fake.walk[2].state = FRAG_STATE_FREE;
+	memcpy(fake.walk, walk, sizeof(walk));
 	fake.usage = (struct frag_usage){ .allocated_bytes = 100,
 					  .free_bytes = 200,
 					  .non_releasable_bytes = 200,
 					  .largest_free_bytes = 200 };
 }
 
-static int trim_and_check(void)
-{
-	return check_trim(&checker, 0, &test_err);
-}
+/* With this changed, the walk after a trim is found wrong. */
+#define WRONG(change, says) \
+	do { \
+		walk_again(); \
+		change; \
+		FAILS(FRAG_ECHECK, says, check_trim(&checker, 0, &test_err)); \
+	} while (0)
 
 TEST(check_finds_wrong_walks)
 {
@@ -235,32 +235,18 @@ TEST(check_finds_wrong_walks)
 	checker_open(&all_checks);
 	walk_again();
 	assert_int_equal(ask(1000, 100, 100, &a), 0);
-	assert_int_equal(trim_and_check(), 0);
-	fake.walk[2].addr++;
-	FAILS(FRAG_ECHECK, "does not join the one before at 0x44d", trim_and_check());
+	SUCCEEDS(check_trim(&checker, 0, &test_err));
+	WRONG(fake.walk[2].addr++, "does not join the one before at 0x44d");
+	WRONG(fake.walk[2].bytes--, "do not fill their segment");
+	WRONG(fake.walk[2].releasable = 201, "more is releasable");
+	WRONG(fake.walk[1].state = FRAG_STATE_FREE, "finds 0 bytes in use, 100 were granted");
+	WRONG(fake.walk[1].state = FRAG_STATE_WAITING, "100 bytes live and 0 waiting, the walk 0 "
+						       "and 100");
+	WRONG(fake.usage.releasable_bytes = 200, "200 bytes free and 200 releasable, the walk 200 "
+						 "and 0");
+	WRONG(fake.usage.largest_free_bytes = 100, "100 bytes as largest free block, the walk 200");
+	WRONG(fake.walk[3] = fake.walk[0], "segments out of order");
 	walk_again();
-	fake.walk[2].bytes--;
-	FAILS(FRAG_ECHECK, "do not fill their segment", trim_and_check());
-	walk_again();
-	fake.walk[2].releasable = 201;
-	FAILS(FRAG_ECHECK, "more is releasable", trim_and_check());
-	walk_again();
-	fake.walk[1].state = FRAG_STATE_FREE;
-	FAILS(FRAG_ECHECK, "finds 0 bytes in use, 100 were granted", trim_and_check());
-	walk_again();
-	fake.walk[1].state = FRAG_STATE_WAITING;
-	FAILS(FRAG_ECHECK, "100 bytes live and 0 waiting, the walk 0 and 100", trim_and_check());
-	walk_again();
-	fake.usage.releasable_bytes = 200;
-	FAILS(FRAG_ECHECK, "200 bytes free and 200 releasable, the walk 200 and 0",
-	      trim_and_check());
-	walk_again();
-	fake.usage.largest_free_bytes = 100;
-	FAILS(FRAG_ECHECK, "100 bytes as largest free block, the walk 200", trim_and_check());
-	walk_again();
-	fake.walk[3] = fake.walk[0];
-	FAILS(FRAG_ECHECK, "segments out of order", trim_and_check());
-	walk_again();
-	assert_int_equal(trim_and_check(), 0);
+	SUCCEEDS(check_trim(&checker, 0, &test_err));
 	frag_bset_release(&checker.used);
 }

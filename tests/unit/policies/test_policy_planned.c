@@ -69,36 +69,34 @@ struct maker {
 	uint32_t free[64], free_count, slots;
 };
 
+static void add(struct maker *m, struct frag_event e)
+{
+	e.time_us = m->count;
+	m->list[m->count++] = e;
+}
+
 static uint32_t put(struct maker *m, uint64_t bytes)
 {
 	uint32_t slot = m->free_count ? m->free[--m->free_count] : m->slots++;
 
-	m->list[m->count] = (struct frag_event){
-		.bytes = bytes, .slot = slot, .kind = FRAG_EV_ALLOC, .time_us = m->count
-	};
-	m->count++;
+	add(m, (struct frag_event){ .bytes = bytes, .slot = slot, .kind = FRAG_EV_ALLOC });
 	return slot;
 }
 
 static void drop(struct maker *m, uint32_t slot, uint64_t bytes)
 {
-	m->list[m->count] = (struct frag_event){
-		.bytes = bytes, .slot = slot, .kind = FRAG_EV_FREE, .time_us = m->count
-	};
-	m->count++;
+	add(m, (struct frag_event){ .bytes = bytes, .slot = slot, .kind = FRAG_EV_FREE });
 	m->free[m->free_count++] = slot;
 }
 
 static void mark(struct maker *m, unsigned flags)
 {
-	m->list[m->count] = (struct frag_event){ .kind = FRAG_EV_MARK,
-						 .time_us = m->count,
-						 .flags = (uint8_t)(FRAG_EVF_STEP | flags) };
-	m->count++;
+	add(m,
+	    (struct frag_event){ .kind = FRAG_EV_MARK, .flags = (uint8_t)(FRAG_EVF_STEP | flags) });
 }
 
-/* Weights; then steps of activations; an output that lives until the next one is there. again: and one more
- * of its size. */
+/* Weights; then steps of activations; an output that lives until the next one is there. again: and
+ * one more of its size. */
 static void make_steps_with(struct frag_trace_dev *dev, unsigned steps, bool same, bool again)
 {
 	struct maker m = { .list = frag_host_calloc(4096, sizeof(*m.list)) };
@@ -106,10 +104,10 @@ static void make_steps_with(struct frag_trace_dev *dev, unsigned steps, bool sam
 	uint64_t last = 0;
 
 	assert_non_null(m.list);
-	put(&m, 50 * FRAG_MIB);
+	put(&m, 50 * MIB);
 	put(&m, 3000);
 	for (unsigned s = 0; s < steps; s++) {
-		uint64_t base = (same ? 7 : 7 + 3 * (s * 5 % 11)) * FRAG_MIB, kept = 9 * base;
+		uint64_t base = (same ? 7 : 7 + 3 * (s * 5 % 11)) * MIB, kept = 9 * base;
 		uint32_t now;
 
 		for (unsigned k = 0; k < 8; k++)
@@ -151,13 +149,12 @@ static void plan_and_run(const struct frag_trace_dev *dev, uint64_t total,
 {
 	const char *path = test_make_file("plan", "", 0);
 	struct frag_sim_config card = { .total_bytes = total };
-	struct frag_run_options opt;
+	struct frag_run_options opt = default_run();
 	char text[64];
 
 	SUCCEEDS(frag_step_plan_make(dev, 0, -1, 1000000000, NULL, plan, &test_err));
 	SUCCEEDS(frag_step_plan_write(plan, "test", path, NULL));
 	snprintf(text, sizeof(text), "planned:plan=%s", path);
-	frag_run_options_defaults(&opt);
 	opt.check = true;
 	*r = must_replay(text, dev, &card, &opt);
 }
@@ -170,7 +167,7 @@ TEST(test_repeated)
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 	make_steps(&dev, 12, true);
-	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
+	plan_and_run(&dev, GIB * 10, &plan, &r);
 	assert_int_equal(plan.period, 2);
 	assert_true(plan.similarity == 1);
 	assert_true(r.completed);
@@ -182,7 +179,7 @@ TEST(test_repeated)
 			 (double)plan.height_bytes / (double)plan.bound_bytes);
 }
 
-/* Too few steps for two outputs to take turns: the fallback has them, and no other request takes their turn. */
+/* Too few steps for two outputs to take turns: the fallback serves them. */
 TEST(test_too_long)
 {
 	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
@@ -190,7 +187,7 @@ TEST(test_too_long)
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
 	make_steps_with(&dev, 5, true, true);
-	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
+	plan_and_run(&dev, GIB * 10, &plan, &r);
 	assert_int_equal(plan.period, 1);
 	assert_true(r.completed);
 	assert_in_range(counter(&r, "planned.not_in_plan"), 1, 5);
@@ -206,7 +203,7 @@ TEST(test_changing)
 	uint64_t total;
 
 	make_steps(&dev, 12, false);
-	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
+	plan_and_run(&dev, GIB * 10, &plan, &r);
 	assert_int_equal(plan.period, 0);
 	assert_true(r.completed);
 	assert_true(counter(&r, "planned.in_a_gap") > 0);
@@ -231,7 +228,7 @@ TEST(test_windows)
 	uint32_t half;
 
 	make_steps(&dev, 2, true);
-	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
+	plan_and_run(&dev, GIB * 10, &plan, &r);
 	assert_true(plan.windows && plan.period == 0);
 	assert_in_range(plan.steps_count, 8, 16);
 	half = (uint32_t)plan.requests_count;
@@ -264,28 +261,22 @@ TEST(test_windows)
 
 TEST(test_bad_files)
 {
+#define HEAD "cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 "
 	static const char *const texts[] = {
 		"",
 		"cufrag-plan 2\n",
 		"cufrag-plan 1\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
-		"1\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
-		"1\n"
-		"phase 1\n512 1024\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
-		"2\n"
-		"phase 1\n512 0\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 2 requests "
-		"0\n"
-		"phase 0\nphase 0\n",
+		HEAD "phases 1 requests 1\n",
+		HEAD "phases 1 requests 1\nphase 1\n512 1024\n",
+		HEAD "phases 1 requests 2\nphase 1\n512 0\n",
+		HEAD "phases 2 requests 0\nphase 0\nphase 0\n",
 	};
 	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 
 	make_steps(&dev, 1, true);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
-		struct frag_sim_config card = { .total_bytes = FRAG_GIB };
-		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+		struct frag_sim_config card = { .total_bytes = GIB };
+		AUTO_SPEC spec = NULL;
 		struct frag_run_options opt;
 		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 		char text[64];

@@ -127,7 +127,7 @@ TEST(quickpool_equals_its_model)
 	size_t chunks = 0;
 
 	must_open_rig(&rig, "quickpool:first=2M,percent=0",
-		      &(struct rig_options){ .total_bytes = FRAG_GIB });
+		      &(struct rig_options){ .total_bytes = GIB });
 	for (unsigned i = 0; i < 30000; i++) {
 		unsigned slot = frag_random(&seed) % 250;
 		const struct frag_block *b = &rig.slots[slot].block;
@@ -146,7 +146,7 @@ TEST(quickpool_equals_its_model)
 		if (best == SIZE_MAX) {
 			const struct rig_taken *c = &rig.taken[chunks++];
 
-			assert_int_equal(c->bytes, (chunks > 1 ? 1 : 2) * FRAG_MIB + 16);
+			assert_int_equal(c->bytes, (chunks > 1 ? 1 : 2) * MIB + 16);
 			best = put_piece((struct piece){ .addr = c->addr,
 							 .size = c->bytes - 16,
 							 .free = true,
@@ -189,7 +189,7 @@ TEST(dynamicpool_equals_its_model)
 
 	/* a second chunk does not fit */
 	must_open_rig(&rig, "dynamicpool:first=8M,next=64M",
-		      &(struct rig_options){ .total_bytes = 64 * FRAG_MIB });
+		      &(struct rig_options){ .total_bytes = 64 * MIB });
 	for (unsigned i = 0; i < 20000; i++) {
 		unsigned slot = frag_random(&seed) % 200;
 		unsigned n = 1 + frag_random(&seed) % 40, at;
@@ -223,8 +223,8 @@ static frag_addr_t lowest_half(void)
 
 	for (size_t i = 0; i < rig.count; i++) {
 		const struct frag_block *b = &rig.slots[rig.by_addr[i]].block;
-		frag_addr_t half = b->addr ^ FRAG_MIB;
-		bool taken = b->granted != FRAG_MIB;
+		frag_addr_t half = b->addr ^ MIB;
+		bool taken = b->granted != MIB;
 
 		for (size_t j = 0; j < rig.count && !taken; j++)
 			taken = rig.slots[rig.by_addr[j]].block.addr == half;
@@ -240,7 +240,7 @@ TEST(buddy_in_many_arenas)
 	uint64_t seed = 1;
 
 	must_open_rig(&rig, "buddy:arena=2M,give-back=free",
-		      &(struct rig_options){ .total_bytes = 64 * FRAG_GIB });
+		      &(struct rig_options){ .total_bytes = 64 * GIB });
 	for (unsigned i = 0; i < 4000; i++) {
 		bool half = frag_random(&seed) & 1;
 		unsigned slot = frag_random(&seed) % 256;
@@ -256,7 +256,7 @@ TEST(buddy_in_many_arenas)
 		if (i / 500 & 1 && frag_random(&seed) % 8)
 			continue;
 		at = half ? lowest_half() : 0;
-		assert_int_equal(rig_alloc(&rig, slot, half ? FRAG_MIB : 2 * FRAG_MIB, 0, 0), 0);
+		assert_int_equal(rig_alloc(&rig, slot, half ? MIB : 2 * MIB, 0, 0), 0);
 		if (at)
 			assert_int_equal(b->addr, at);
 		else

@@ -20,13 +20,13 @@ TEST(test_renumbered)
 	must_open_rig(&r, "pytorch:version:2.13", NULL);
 	a = r.policy.self;
 	for (unsigned k = 0; k < 6; k++) {
-		assert_int_equal(rig_alloc(&r, k, (k < 4 ? 12 : 14) * FRAG_MIB, 0, 0), 0);
+		assert_int_equal(rig_alloc(&r, k, (k < 4 ? 12 : 14) * MIB, 0, 0), 0);
 		at[k] = r.slots[k].block.addr;
 		if (k != 2)
 			continue;
 		rig_free(&r, 1);
 		a->made = (UINT64_MAX >> a->rank_bits) - 1;
-		assert_int_equal(rig_alloc(&r, 1, 12 * FRAG_MIB, 0, 0), 0);
+		assert_int_equal(rig_alloc(&r, 1, 12 * MIB, 0, 0), 0);
 		rig_free(&r, 1);
 	}
 	assert_true(a->made < 10);
@@ -34,7 +34,7 @@ TEST(test_renumbered)
 		if (k != 1)
 			rig_free(&r, k);
 	for (unsigned k = 0; k < FRAG_ARRAY_LEN(order); k++) {
-		assert_int_equal(rig_alloc(&r, k, (k < 3 ? 12 : 14) * FRAG_MIB, 0, 0), 0);
+		assert_int_equal(rig_alloc(&r, k, (k < 3 ? 12 : 14) * MIB, 0, 0), 0);
 		assert_int_equal(r.slots[k].block.addr, at[order[k]]);
 	}
 	rig_check(&r);
@@ -126,7 +126,7 @@ TEST(test_reserve)
 		struct pt_conf c = { 0 };
 
 		snprintf(c.reserve_text, sizeof(c.reserve_text), "%s", cases[i].text);
-		assert_int_equal(pt_conf_reserve(&c, 80 * FRAG_GIB, &bytes, NULL), 0);
-		assert_true(bytes == cases[i].gib * FRAG_GIB);
+		assert_int_equal(pt_conf_reserve(&c, 80 * GIB, &bytes, NULL), 0);
+		assert_true(bytes == cases[i].gib * GIB);
 	}
 }

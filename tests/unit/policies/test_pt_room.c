@@ -47,8 +47,8 @@ static size_t mapped, refused; /* so many allocs were */
 
 static void take(void)
 {
-	uint64_t bytes = FRAG_MIB + 512 +
-			 frag_random(&seed_now) % (1ull << (20 + frag_random(&seed_now) % 8));
+	uint64_t bytes =
+		MIB + 512 + frag_random(&seed_now) % (1ull << (20 + frag_random(&seed_now) % 8));
 	struct pt *a = rig.policy.self;
 	struct pt_set *set =
 		a->pools_count > 1 && a->pools[1].sets_count ? a->pools[1].sets[0] : NULL;
@@ -92,7 +92,7 @@ static void history(uint64_t seed, uint64_t card_bytes)
 		rig_check(&rig);
 	}
 	assert_true(mapped > 100);
-	if (card_bytes < 4 * FRAG_GIB)
+	if (card_bytes < 4 * GIB)
 		assert_true(refused > 10);
 	assert_int_equal(rig_free_all(&rig), 0);
 	rig_close(&rig);
@@ -101,11 +101,11 @@ static void history(uint64_t seed, uint64_t card_bytes)
 TEST(roomy)
 {
 	for (uint64_t seed = 1; seed <= 6; seed++)
-		history(seed, 64 * FRAG_GIB);
+		history(seed, 64 * GIB);
 }
 
 TEST(tight)
 {
 	for (uint64_t seed = 1; seed <= 6; seed++)
-		history(100 + seed, 2 * FRAG_GIB);
+		history(100 + seed, 2 * GIB);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rmm-pool and rmm-arena in long random runs against models that do everything by walking lists in
- * order of address, as RMM does. Their single rules: tests/policies/rmm_pool.rules, rmm_arena.rules.
+ * order of address, as RMM does. Single rules: tests/policies/rmm_*.rules.
  */
 #include "test.h"
 
@@ -54,7 +54,7 @@ static void insert(struct free_list *l, struct piece p)
 	}
 }
 
-/* ---- rmm-pool: a list for each stream --------------------------------------------------------- */
+/* ---- rmm-pool: a list for each stream -------------------------------------------------------- */
 
 #define STREAMS 5
 #define POOL_SLOTS 300
@@ -142,7 +142,7 @@ static void alloc_of_pool(unsigned slot, uint64_t bytes, uint32_t stream)
 static void run_pool(const char *text, uint64_t seed, uint64_t size_max)
 {
 	memset(&m, 0, sizeof(m));
-	must_open_rig(&rig, text, &(struct rig_options){ .total_bytes = 16 * FRAG_GIB });
+	must_open_rig(&rig, text, &(struct rig_options){ .total_bytes = 16 * GIB });
 	for (unsigned i = 0; i < 60000; i++) {
 		unsigned slot = frag_random(&seed) % POOL_SLOTS;
 		const struct frag_block *b = &rig.slots[slot].block;
@@ -165,11 +165,11 @@ static void run_pool(const char *text, uint64_t seed, uint64_t size_max)
 
 TEST(pool_equals_its_model)
 {
-	run_pool("rmm-pool", 1, 4 * FRAG_KIB);
-	run_pool("rmm-pool", 2, 100 * FRAG_KIB);
-	run_pool("rmm-pool", 3, 4 * FRAG_MIB);
+	run_pool("rmm-pool", 1, 4 * KIB);
+	run_pool("rmm-pool", 2, 100 * KIB);
+	run_pool("rmm-pool", 3, 4 * MIB);
 	/* nearly full: lists are merged time and again */
-	run_pool("rmm-pool:maximum=70M,reclaim=false", 4, FRAG_MIB);
+	run_pool("rmm-pool:maximum=70M,reclaim=false", 4, MIB);
 	assert_true(m.merges > 1000);
 }
 
@@ -231,7 +231,7 @@ static uint64_t take_span(struct super *s, size_t i, uint64_t size)
 
 static bool try_arena(unsigned stream, uint64_t size, uint64_t *addr)
 {
-	bool large = size > FRAG_MIB;
+	bool large = size > MIB;
 	size_t place, span;
 	struct super *s;
 
@@ -242,8 +242,8 @@ static bool try_arena(unsigned stream, uint64_t size, uint64_t *addr)
 	if (!find_span(GLOBAL, size, &place, &span))
 		return false;
 	s = super[place];
-	if (is_empty(s) && s->size >= FRAG_MAX(FRAG_MIB, size) + FRAG_MIB) {
-		uint64_t head = FRAG_MAX(FRAG_MIB, size);
+	if (is_empty(s) && s->size >= FRAG_MAX(MIB, size) + MIB) {
+		uint64_t head = FRAG_MAX(MIB, size);
 
 		put_super(place + 1, s->addr + head, s->size - head);
 		s->size = s->free.at[0].size = head;
@@ -289,20 +289,20 @@ static void free_of_arena(unsigned stream, uint64_t addr, uint64_t size)
 	owner = super[i]->owner;
 	insert(&super[i]->free, (struct piece){ addr, size, false });
 	merge_empty();
-	if (size > FRAG_MIB)
+	if (size > MIB)
 		syncs += owner == GLOBAL || owner == (int)stream ? 1 : 2;
 	else
 		syncs += owner == (int)stream ? 0 : 1;
 }
 
-/* Phases of small and of large requests, so that empty superblocks are where they are not wanted. */
+/* Phases of small and of large requests: empty superblocks are where they are not wanted. */
 static uint64_t draw_size(uint64_t *seed, unsigned step)
 {
 	bool small = step / 2000 % 2;
 
 	if (frag_random(seed) % 16 < (small ? 15 : 1))
-		return frag_random(seed) % (small ? 2 * FRAG_MIB : 6 * FRAG_MIB) + 1;
-	return frag_random(seed) % (frag_random(seed) % 4 ? 40 * FRAG_KIB : 900 * FRAG_KIB) + 1;
+		return frag_random(seed) % (small ? 2 * MIB : 6 * MIB) + 1;
+	return frag_random(seed) % (frag_random(seed) % 4 ? 40 * KIB : 900 * KIB) + 1;
 }
 
 TEST(arena_equals_its_model)
@@ -310,8 +310,8 @@ TEST(arena_equals_its_model)
 	uint64_t seed = 11, addr = 0, refused = 0;
 
 	must_open_rig(&rig, "rmm-arena:size=224M",
-		      &(struct rig_options){ .total_bytes = 256 * FRAG_MIB });
-	put_super(0, 0, 224 * FRAG_MIB);
+		      &(struct rig_options){ .total_bytes = 256 * MIB });
+	put_super(0, 0, 224 * MIB);
 	for (unsigned i = 0; i < 40000; i++) {
 		unsigned slot = frag_random(&seed) % ARENA_SLOTS;
 		const struct frag_block *b = &rig.slots[slot].block;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Faulty files of rules: each fault is reported with its file and line, and no file breaks the runner. */
+/* Faults in files of rules are reported with file and line; no file breaks the runner. */
 #include "test.h"
 
 #include "lib/random.h"

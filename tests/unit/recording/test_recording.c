@@ -6,7 +6,7 @@
 #include "recording/recording.h"
 #include "sample_trace.h"
 
-static const struct frag_target card = { .card = { .total_bytes = 80 * FRAG_GIB } };
+static const struct frag_target card = { .card = { .total_bytes = 80 * GIB } };
 
 TEST(test_limits)
 {
@@ -14,11 +14,8 @@ TEST(test_limits)
 		const char *text;
 		uint64_t total, bytes;
 	} rows[] = {
-		{ "8G", 80 * FRAG_GIB, 8 * FRAG_GIB },
-		{ "0.5", 1001, 500 },
-		{ "1.0", 1000, UINT64_MAX },
-		{ "1000", 10, 1000 },
-		{ "0.0", 1000, 0 },
+		{ "8G", 80 * GIB, 8 * GIB }, { "0.5", 1001, 500 }, { "1.0", 1000, UINT64_MAX },
+		{ "1000", 10, 1000 },	     { "0.0", 1000, 0 },
 	};
 	struct frag_limit limit = { 0 };
 

@@ -8,16 +8,9 @@
 
 #include <frag/metrics.h>
 
-static struct frag_hist h, g;
+#include "lib/random.h"
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state += 0x9e3779b97f4a7c15ull;
-	uint64_t z = *state;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
+static struct frag_hist h, g;
 
 static int by_value(const void *a, const void *b)
 {
@@ -97,7 +90,7 @@ TEST(quantiles_against_a_sorted_list)
 
 	frag_hist_clear(&h);
 	for (int i = 0; i < N; i++) {
-		v[i] = next_random(&seed) >> (24 + next_random(&seed) % 40);
+		v[i] = frag_random(&seed) >> (24 + frag_random(&seed) % 40);
 		sum += v[i];
 		frag_hist_add(&h, v[i]);
 	}
@@ -127,7 +120,7 @@ TEST(merging)
 	frag_hist_clear(&g);
 	frag_hist_clear(&whole);
 	for (int i = 0; i < 5000; i++) {
-		uint64_t v = next_random(&seed) >> 20;
+		uint64_t v = frag_random(&seed) >> 20;
 
 		frag_hist_add(i % 3 ? &h : &g, v);
 		frag_hist_add(&whole, v);

@@ -94,14 +94,12 @@ static void check_one(const struct frag_trace *t, uint32_t d, const char *policy
 	const struct frag_trace_dev *td = &t->devs[d];
 	struct sums s = add_up_trace(td);
 	struct ledger l = { 0 };
-	struct frag_run_options opt;
-	FRAG_AUTO(frag_policy_spec_destroy_at)
-	struct frag_policy_spec *spec = must_parse_policy(policy);
+	struct frag_run_options opt = default_run();
+	AUTO_SPEC spec = must_parse_policy(policy);
 	struct frag_result r = { 0 };
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
+	AUTO_DEVICE dev = must_open_sim(NULL);
 	struct frag_run *run;
 
-	frag_run_options_defaults(&opt);
 	opt.losses = true;
 	dev->log = note;
 	dev->log_ctx = &l;
@@ -137,7 +135,7 @@ static void metrics(void **state)
 		"buddy",
 		"native",
 	};
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read(*state);
+	AUTO_TRACE t = must_read(*state);
 
 	for (uint32_t d = 0; d < t->devs_count; d++)
 		for (size_t p = 0; p < FRAG_ARRAY_LEN(policies); p++)

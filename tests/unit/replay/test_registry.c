@@ -51,8 +51,7 @@ TEST(short_names)
 	char text[200];
 
 	for (size_t i = 0; (name = frag_policy_short(i, &ops, &options)); i++) {
-		FRAG_AUTO(frag_policy_spec_destroy_at)
-		struct frag_policy_spec *spec = must_parse_policy(name), *same = NULL;
+		AUTO_SPEC spec = must_parse_policy(name), *same = NULL;
 
 		snprintf(text, sizeof(text), "%s:%s", ops->name, options);
 		same = must_parse_policy(text);
@@ -68,37 +67,28 @@ TEST(entries)
 	static const struct frag_opt opts[] = {
 		{ .type = FRAG_OPT_T_UINT, .key = "a", .help = "h" }, FRAG_OPT_END
 	};
-	struct frag_policy_ops sound = frag_policy_null, bad[9];
-	static const char *const messages[] = {
-		"policy has ABI 7, this program has ABI 4",
-		"a policy has no valid name (a-z, 0-9, -)",
-		"a policy has no valid name (a-z, 0-9, -)",
-		"policy 'sound-1' lacks its summary or its source",
-		"policy 'sound-1' lacks create, destroy, alloc or free",
-		"policy 'sound-1' lacks create, destroy, alloc or free",
-		"policy 'sound-1' lacks create, destroy, alloc or free",
-		"policy 'sound-1' lacks visit",
-		"policy 'sound-1': option 'a' lies outside its params",
-	};
+	struct frag_policy_ops sound = frag_policy_null, bad;
+
+#define BAD(field, value, says) \
+	do { \
+		bad = sound; \
+		bad.field = value; \
+		assert_int_equal(frag_policy_ops_check(&bad, &test_err), FRAG_ECHECK); \
+		assert_string_equal(test_err.msg, says); \
+	} while (0)
 
 	sound.name = "sound-1";
 	sound.flags = 0; /* those of memory */
 	assert_int_equal(frag_policy_ops_check(&sound, &test_err), 0);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++)
-		bad[i] = sound;
-	bad[0].abi = 7;
-	bad[1].name = NULL;
-	bad[2].name = "Has_Letters";
-	bad[3].source = "";
-	bad[4].create = NULL;
-	bad[5].alloc = NULL;
-	bad[6].free = NULL;
-	bad[7].visit = NULL;
-	bad[8].opts = opts;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++) {
-		assert_int_equal(frag_policy_ops_check(&bad[i], &test_err), FRAG_ECHECK);
-		assert_string_equal(test_err.msg, messages[i]);
-	}
+	BAD(abi, 7, "policy has ABI 7, this program has ABI 4");
+	BAD(name, NULL, "a policy has no valid name (a-z, 0-9, -)");
+	BAD(name, "Has_Letters", "a policy has no valid name (a-z, 0-9, -)");
+	BAD(source, "", "policy 'sound-1' lacks its summary or its source");
+	BAD(create, NULL, "policy 'sound-1' lacks create, destroy, alloc or free");
+	BAD(alloc, NULL, "policy 'sound-1' lacks create, destroy, alloc or free");
+	BAD(free, NULL, "policy 'sound-1' lacks create, destroy, alloc or free");
+	BAD(visit, NULL, "policy 'sound-1' lacks visit");
+	BAD(opts, opts, "policy 'sound-1': option 'a' lies outside its params");
 }
 
 TEST(class_names)

@@ -12,7 +12,7 @@
 
 #include "must.h"
 
-#define MIB_400 (400 * FRAG_MIB)
+#define MIB_400 (400 * MIB)
 
 struct moment {
 	uint64_t allocated, reserved;
@@ -20,24 +20,20 @@ struct moment {
 
 TEST(seeddemo)
 {
-	struct frag_run_options opt;
-	FRAG_AUTO(frag_policy_spec_destroy_at)
-	struct frag_policy_spec *spec = must_parse_policy("pytorch");
+	struct frag_run_options opt = default_run();
+	AUTO_SPEC spec = must_parse_policy("pytorch");
 	struct moment seen[16];
-	FRAG_AUTO(frag_trace_destroy_at)
-	struct frag_trace *t = must_read("traces/seeddemo.default.cft");
+	AUTO_TRACE t = must_read("traces/seeddemo.default.cft");
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
+	AUTO_DEVICE dev = must_open_sim(NULL);
 	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
-	struct frag_err err = { 0 };
 	size_t n = 0, frees = 0, trims = 0;
 
-	frag_run_options_defaults(&opt);
-	assert_int_equal(frag_run_create(spec, dev, &t->devs[0], &opt, &run, &err), 0);
+	assert_int_equal(frag_run_create(spec, dev, &t->devs[0], &opt, &run, &test_err), 0);
 	for (size_t i = 0; i < t->devs[0].events_count; i++) {
 		const struct frag_event *e = &t->devs[0].events[i];
 
-		assert_int_equal(frag_run_feed(run, e, 1, &err), 0);
+		assert_int_equal(frag_run_feed(run, e, 1, &test_err), 0);
 		if (e->kind == FRAG_EV_ALLOC)
 			seen[n++] = (struct moment){ e->bytes, dev->reserved_bytes };
 		else if (e->kind == FRAG_EV_FREE)
@@ -55,7 +51,7 @@ TEST(seeddemo)
 	assert_int_equal(seen[4].reserved, 0);	     /* empty_cache */
 	assert_int_equal(frees, 2);
 	assert_int_equal(trims, 1);
-	assert_int_equal(frag_run_finish(run, &r, &err), 0);
+	assert_int_equal(frag_run_finish(run, &r, &test_err), 0);
 	assert_int_equal(r.m.peak_reserved_bytes, MIB_400);
 	assert_int_equal(r.m.final_reserved_bytes, 0);
 }
@@ -64,10 +60,10 @@ TEST(seeddemo)
 TEST(difference)
 {
 	struct frag_verify_result r;
-	struct frag_err err = { 0 };
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read("traces/gnn.default.cft");
+	AUTO_TRACE t = must_read("traces/gnn.default.cft");
 
-	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, "max_split_size_mb:128", &r, &err), 0);
+	assert_int_equal(
+		frag_verify(t, 0, NULL, UINT64_MAX, "max_split_size_mb:128", &r, &test_err), 0);
 	assert_false(r.identical);
 	assert_true(r.allocs_same < r.allocs);
 	assert_non_null(strstr(r.first_difference, "event "));
@@ -76,7 +72,7 @@ TEST(difference)
 	t->devs[0].addrs[1234] += 512;
 	for (size_t i = 1234; t->devs[0].events[i].kind != FRAG_EV_ALLOC; i++)
 		t->devs[0].addrs[i + 1] += t->devs[0].events[i + 1].kind == FRAG_EV_ALLOC ? 512 : 0;
-	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, NULL, &r, &err), 0);
+	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, NULL, &r, &test_err), 0);
 	assert_false(r.identical);
 	frag_verify_result_release(&r);
 }

@@ -31,10 +31,9 @@ static int replay(const char *path, const char *policy, bool ahead, struct frag_
 	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
 	struct frag_source *src = NULL;
 	struct frag_policy_spec *spec = NULL;
-	struct frag_run_options opt;
+	struct frag_run_options opt = default_run();
 	int rc = frag_policy_spec_parse(policy, &spec, NULL);
 
-	frag_run_options_defaults(&opt);
 	if (!rc)
 		rc = frag_source_open(path, &src, NULL);
 	if (!rc) {
@@ -80,8 +79,8 @@ static long peak_kib(const char *path, uint64_t times, bool make)
 	return usage.ru_maxrss;
 }
 
-/* 0.5 M and 4 M events: in memory there would be 84 MB between them (in the quick suite a tenth). First of all: a child
- * begins with what its parent has. */
+/* 0.5 M and 4 M events: in memory there would be 84 MB between them (in the quick suite a tenth).
+ * First of all: a child begins with what its parent has. */
 TEST(test_memory_is_constant)
 {
 	const uint64_t rounds[] = { test_rounds(5), test_rounds(40) };
@@ -102,11 +101,9 @@ TEST(test_memory_is_constant)
 TEST(test_out_of_memory)
 {
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
-	int rc;
 
-	TEST_FAIL_ALLOCATIONS(rc, replay("traces/mempool.default.cft", "pytorch", false, &r))
+	FAIL_ALLOCATIONS(replay("traces/mempool.default.cft", "pytorch", false, &r))
 	r = (struct frag_result){ 0 };
-	assert_int_equal(rc, 0);
 	assert_true(r.completed);
 }
 
@@ -172,8 +169,7 @@ TEST(test_ahead)
 
 TEST(test_ahead_of_a_cut)
 {
-	FRAG_AUTO(frag_trace_destroy_at)
-	struct frag_trace *t = sample_trace_random(4, 500000, false, false);
+	AUTO_TRACE t = sample_trace_random(4, 500000, false, false);
 	struct frag_source *src;
 	struct frag_ahead *a;
 	struct frag_batch b;
@@ -207,8 +203,7 @@ TEST(test_ahead_of_a_cut)
 
 TEST(test_pass)
 {
-	FRAG_AUTO(frag_trace_destroy_at)
-	struct frag_trace *t = must_read("traces/modelpar.default.cft");
+	AUTO_TRACE t = must_read("traces/modelpar.default.cft");
 	struct frag_source *src = open_source("traces/modelpar.default.cft");
 	struct frag_batch b;
 	uint64_t seen[2] = { 0 };
@@ -229,7 +224,7 @@ TEST(test_pass)
 
 static void check_evidence(const char *path)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read(path);
+	AUTO_TRACE t = must_read(path);
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		FRAG_AUTO(frag_source_close_at) struct frag_source *src = open_source(path);

@@ -2,7 +2,6 @@
 /* What shows results as text: escaping, tables, exact CSV and JSON. */
 #include "test.h"
 
-#include "report_rig.h"
 #include "sample_report.h"
 
 #include "answer/table.h"
@@ -42,26 +41,20 @@ TEST(escaping)
 TEST(numbers)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	const char *const texts[] = { FRAG_GROUPED(0),	     FRAG_GROUPED(999),
+				      FRAG_GROUPED(1234567), FRAG_NS(999),
+				      FRAG_NS(1500),	     FRAG_NS(45200000),
+				      FRAG_NS(120000000000) };
 
 	frag_text_add_number(&t, 0.1);
 	frag_text_add(&t, "|");
 	frag_text_add_number(&t, NAN);
 	frag_text_add(&t, "|");
 	frag_text_add_number(&t, INFINITY);
-	frag_text_add(&t, "|");
-	frag_text_add(&t, FRAG_GROUPED(0));
-	frag_text_add(&t, "|");
-	frag_text_add(&t, FRAG_GROUPED(999));
-	frag_text_add(&t, "|");
-	frag_text_add(&t, FRAG_GROUPED(1234567));
-	frag_text_add(&t, "|");
-	frag_text_add(&t, FRAG_NS(999));
-	frag_text_add(&t, "|");
-	frag_text_add(&t, FRAG_NS(1500));
-	frag_text_add(&t, "|");
-	frag_text_add(&t, FRAG_NS(45200000));
-	frag_text_add(&t, "|");
-	frag_text_add(&t, FRAG_NS(120000000000));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
+		frag_text_add(&t, "|");
+		frag_text_add(&t, texts[i]);
+	}
 	assert_string_equal(frag_text_str(&t), "0.1|||0|999|1,234,567|999 ns|1.50 us|45.2 ms|120 "
 					       "s");
 }
@@ -250,8 +243,7 @@ TEST(every_text_of_a_failed_policy_says_so)
 	char event[80];
 
 	sample_init(&s, 3, EVENTS, true);
-	snprintf(event, sizeof(event), "event %llu",
-		 (unsigned long long)s.section.results[2].oom.event);
+	snprintf(event, sizeof(event), "event %llu", (ull)s.section.results[2].oom.event);
 	sample_text(&s.report, frag_report_compare, &t);
 	assert_part(t.s, "out of memory at %s\n", event);
 	frag_text_release(&t);
@@ -278,11 +270,9 @@ TEST(memory_short)
 	s.report.counters = true;
 	for (size_t k = 0; k < FRAG_ARRAY_LEN(all); k++) {
 		unsigned failures = 0;
-		int rc;
 
-		TEST_FAIL_ALLOCATIONS(rc, sample_try_text(&s.report, all[k], 80))
+		FAIL_ALLOCATIONS(sample_try_text(&s.report, all[k], 80))
 		failures++;
-		assert_int_equal(rc, 0);
 		assert_true(failures > 9);
 	}
 }

@@ -2,7 +2,6 @@
 /* What is advised: which result, in which words, and the line that sets it. */
 #include "test.h"
 
-#include "report_rig.h"
 #include "sample_report.h"
 
 /* A sample of five policies with these peaks in GiB and driver times in ms. */
@@ -15,7 +14,7 @@ static void sample_of(struct sample *s, const uint64_t *gib, const uint64_t *ms)
 		struct frag_result *r = &s->section.results[k];
 
 		r->completed = true;
-		r->m.peak_reserved_bytes = gib[k] * FRAG_GIB;
+		r->m.peak_reserved_bytes = gib[k] * GIB;
 		r->m.modelled_ns = ms[k] * 1000000;
 	}
 }
@@ -88,7 +87,7 @@ TEST(settings_before_other_allocators)
 	assert_int_equal(a.least, 4);
 	assert_string_equal(a.conf, "expandable_segments:True");
 	assert_non_null(a.card);
-	assert_int_equal(a.spare_bytes, a.card->total_bytes - a.card->context_bytes - 8 * FRAG_GIB);
+	assert_int_equal(a.spare_bytes, a.card->total_bytes - a.card->context_bytes - 8 * GIB);
 	assert_answer(&s.section, "2 GiB (20.0 %) less than the recorded 'pytorch' with 10 GiB");
 	assert_int_equal(a.live, 4);
 	assert_answer(&s.section, ". 'buddy' would do with 6 GiB, through cufrag run");

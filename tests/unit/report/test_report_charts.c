@@ -2,7 +2,6 @@
 /* Charts: their data, their scripts, and how they are put into the page. */
 #include "test.h"
 
-#include "report_rig.h"
 #include "sample_report.h"
 
 #include "base/outfile.h"
@@ -79,7 +78,7 @@ TEST(charts_have_scripts_and_whole_rows)
 	}
 }
 
-/* What a chart cannot show is no chart: one policy beats nobody, a trace that is gone has no sizes. */
+/* No chart without rows: one policy has no rival, a trace that is gone has no sizes. */
 TEST(no_chart_without_rows)
 {
 	FRAG_AUTO(charts_release) struct charts c = { 0 };

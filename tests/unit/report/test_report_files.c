@@ -2,7 +2,6 @@
 /* Files of a report: complete or absent, all of them or none. */
 #include "test.h"
 
-#include "report_rig.h"
 #include "sample_report.h"
 
 #include "base/outfile.h"

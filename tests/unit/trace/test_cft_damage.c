@@ -7,15 +7,15 @@
 #include "trace/cft/cft_cards.h"
 #include "trace/cft/cft_parse.h"
 #include "trace/cft/cft_write.h"
-#include "cft_image.h"
+#include "packed.h"
 #include "sample_trace.h"
 
 /* ---- damage ----------------------------------------------------------------------- */
 
-static struct cft_image small_image(void)
+static struct blob small_image(void)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = sample_trace_small();
-	struct cft_image im = cft_image_of(t);
+	struct blob im = cft_image_of(t);
 
 	return im;
 }
@@ -31,7 +31,7 @@ static struct frag_err refused(const void *bytes, size_t len)
 	return test_err;
 }
 
-static void accepted(const struct cft_image *im)
+static void accepted(const struct blob *im)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *back = NULL;
 
@@ -40,7 +40,7 @@ static void accepted(const struct cft_image *im)
 
 TEST(test_truncated_anywhere)
 {
-	FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
+	FRAG_AUTO(blob_release) struct blob im = small_image();
 
 	for (size_t len = 1; len < im.len; len++)
 		refused(im.bytes, len);
@@ -49,20 +49,20 @@ TEST(test_truncated_anywhere)
 TEST(test_damaged_anywhere)
 {
 	static const unsigned char flips[] = { 0x01, 0x80, 0xff, 0x55 };
-	FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
+	FRAG_AUTO(blob_release) struct blob im = small_image();
 
 	for (size_t at = 0; at < im.len; at++) {
 		for (size_t k = 0; k < sizeof(flips); k++) {
-			im.bytes[at] ^= (char)flips[k];
+			im.bytes[at] ^= flips[k];
 			refused(im.bytes, im.len);
-			im.bytes[at] ^= (char)flips[k];
+			im.bytes[at] ^= flips[k];
 		}
 	}
 }
 
 TEST(test_more_behind)
 {
-	FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
+	FRAG_AUTO(blob_release) struct blob im = small_image();
 	char *more = calloc(1, im.len + 1);
 
 	memcpy(more, im.bytes, im.len);
@@ -97,7 +97,7 @@ TEST(test_cards_that_are_none)
 
 TEST(test_other_version)
 {
-	FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
+	FRAG_AUTO(blob_release) struct blob im = small_image();
 
 	im.bytes[FRAG_CFT_MAGIC_BYTES] = 6;
 	assert_non_null(strstr(refused(im.bytes, im.len).msg, "version 6"));
@@ -110,7 +110,7 @@ TEST(test_other_version)
 /* ---- hostile files: wrong, but with the right checksums --------------------------------- */
 
 /* Offset of the n-th block (from 0) of this type. */
-static size_t find_block(const struct cft_image *im, unsigned type, unsigned n)
+static size_t find_block(const struct blob *im, unsigned type, unsigned n)
 {
 	size_t at = FRAG_CFT_PREAMBLE;
 
@@ -127,7 +127,7 @@ static size_t find_block(const struct cft_image *im, unsigned type, unsigned n)
 }
 
 /* All checksums anew; leaves the rest as it is. */
-static void sign(struct cft_image *im)
+static void sign(struct blob *im)
 {
 	size_t at = FRAG_CFT_PREAMBLE;
 
@@ -142,11 +142,11 @@ static void sign(struct cft_image *im)
 }
 
 /* Replaces the block at `at` by these bytes (a head and its payload, or nothing). */
-static void splice(struct cft_image *im, size_t at, const void *with, size_t len)
+static void splice(struct blob *im, size_t at, const void *with, size_t len)
 {
 	struct frag_cft_block b;
 	size_t old;
-	char *bytes;
+	unsigned char *bytes;
 
 	memcpy(&b, im->bytes + at, sizeof(b));
 	old = sizeof(b) + b.payload;
@@ -162,7 +162,7 @@ static void splice(struct cft_image *im, size_t at, const void *with, size_t len
 }
 
 /* Rewrites the numbers of the n-th device. */
-static void change_device(struct cft_image *im, unsigned n,
+static void change_device(struct blob *im, unsigned n,
 			  void (*change)(struct frag_cft_device_values *))
 {
 	size_t at = find_block(im, FRAG_CFT_DEVICE, n);
@@ -176,7 +176,7 @@ static void change_device(struct cft_image *im, unsigned n,
 	memcpy(&b, im->bytes + at, sizeof(b));
 	SUCCEEDS(frag_cft_unpacker_init(&u, NULL));
 	SUCCEEDS(frag_cft_packer_init(&p, NULL));
-	frag_cft_unpacker_set(&u, (unsigned char *)im->bytes + at + sizeof(b), b.payload, 0);
+	frag_cft_unpacker_set(&u, im->bytes + at + sizeof(b), b.payload, 0);
 	SUCCEEDS(frag_cft_unpack_struct(&frag_cft_device, &values, &u, NULL));
 	change(&values);
 	SUCCEEDS(frag_cft_pack_struct(&frag_cft_device, &values, &p, NULL));
@@ -221,7 +221,7 @@ TEST(test_hostile_counts)
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(changes); i++) {
-		FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
+		FRAG_AUTO(blob_release) struct blob im = small_image();
 
 		change_device(&im, 0, no_change);
 		accepted(&im);
@@ -239,7 +239,7 @@ TEST(test_blocks_lost_doubled_swapped)
 					  FRAG_CFT_END };
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(types); i++) {
-		FRAG_AUTO(cft_image_release) struct cft_image im = small_image();
+		FRAG_AUTO(blob_release) struct blob im = small_image();
 		size_t at = find_block(&im, types[i], 0), len;
 		struct frag_cft_block b;
 		char *twice;
@@ -266,7 +266,7 @@ TEST(test_foreign_events)
 	struct frag_trace *a = sample_trace_random(5, 70000, false, false);
 	FRAG_AUTO(frag_trace_destroy_at)
 	struct frag_trace *b = sample_trace_random(6, 70000, false, false);
-	FRAG_AUTO(cft_image_release) struct cft_image from = cft_image_of(a), to = cft_image_of(b);
+	FRAG_AUTO(blob_release) struct blob from = cft_image_of(a), to = cft_image_of(b);
 	size_t second = find_block(&from, FRAG_CFT_EVENTS, 1), at;
 	struct frag_cft_block head;
 
@@ -293,7 +293,7 @@ TEST(test_foreign_events)
 	X(late_initial, d->events[3].flags = FRAG_EVF_INITIAL) \
 	X(missing_initial, d->events[1].flags = 0) \
 	X(other_initial, d->initial_blocks[1].slot = 2) \
-	X(initial_outside, d->initial_blocks[0].bytes = 3 * FRAG_MIB) \
+	X(initial_outside, d->initial_blocks[0].bytes = 3 * MIB) \
 	X(initial_wraps, d->initial_blocks[0].bytes = UINT64_MAX) \
 	X(seed_segment_blocks, d->initial_segments[1].blocks_count = 2) \
 	X(stray_addr, d->addrs[2] = 0) \

@@ -9,7 +9,7 @@
 
 #include "trace/cft/cft_stream.h"
 #include "trace/gen/gen_repeat.h"
-#include "cft_image.h"
+#include "packed.h"
 #include "must.h"
 #include "sample_trace.h"
 
@@ -149,7 +149,7 @@ static void check_requests(const struct frag_trace_dev *dev, const struct frag_t
 static void repeat_and_check(const struct frag_trace *t, const struct frag_repeat_options *opt)
 {
 	FRAG_AUTO(frag_repeat_release) struct frag_repeat r = { 0 };
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *made = repeated(t, opt, &r);
+	AUTO_TRACE made = repeated(t, opt, &r);
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		const struct frag_trace_dev *dev = &made->devs[d], *recorded = &t->devs[d];
@@ -172,7 +172,7 @@ TEST(test_recorded)
 	assert_int_equal(glob("traces/*.cft", 0, NULL, &g), 0);
 	assert_int_equal(glob("tests/golden/recorded/*.cft", GLOB_APPEND, NULL, &g), 0);
 	for (size_t i = 0; i < g.gl_pathc; i++) {
-		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read(g.gl_pathv[i]);
+		AUTO_TRACE t = must_read(g.gl_pathv[i]);
 		size_t some = t->devs[0].events_count > 50000 ? 3 : 1;
 		size_t count = some == 3 && test_is_quick() ? 0 : FRAG_ARRAY_LEN(times);
 
@@ -187,7 +187,7 @@ TEST(test_steps)
 	static const uint32_t steps[][2] = {
 		{ 1, 1 }, { 1, 120 }, { 7, 7 }, { 30, 61 }, { 120, 120 }
 	};
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = must_read("traces/gnn.default.cft");
+	AUTO_TRACE t = must_read("traces/gnn.default.cft");
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(steps); i++)
 		for (uint64_t times = 1; times < 5; times++)
@@ -200,8 +200,7 @@ TEST(test_steps)
 TEST(test_random)
 {
 	for (uint64_t seed = 1; seed <= test_rounds(60); seed++) {
-		FRAG_AUTO(frag_trace_destroy_at)
-		struct frag_trace *t = sample_trace_random(seed, 400 + 37 * seed, false, false);
+		AUTO_TRACE t = sample_trace_random(seed, 400 + 37 * seed, false, false);
 		struct frag_trace_dev *dev = &t->devs[0];
 		uint64_t x = seed * 0x9E3779B97F4A7C15ull;
 		uint32_t steps = 0;
@@ -276,21 +275,18 @@ TEST(test_refused)
 /* Every allocation that can fail does so once; nothing is lost. */
 TEST(test_out_of_memory)
 {
-	FRAG_AUTO(frag_trace_destroy_at)
-	struct frag_trace *t = must_read("traces/mempool.default.cft");
+	AUTO_TRACE t = must_read("traces/mempool.default.cft");
 	struct frag_repeat_options o = { .times = 3 };
 	FRAG_AUTO(frag_repeat_release) struct frag_repeat r = { 0 };
-	int rc;
 
-	TEST_FAIL_ALLOCATIONS(rc, frag_repeat_init(&r, t, &o, NULL));
-	assert_int_equal(rc, 0);
+	FAIL_ALLOCATIONS(frag_repeat_init(&r, t, &o, NULL));
 }
 
 /* ---- the stream it is written with -------------------------------------------------- */
 
 static void same_bytes(struct frag_trace *t, size_t piece)
 {
-	FRAG_AUTO(cft_image_release) struct cft_image whole = cft_image_of(t);
+	FRAG_AUTO(blob_release) struct blob whole = cft_image_of(t);
 	struct frag_cft_stream *s = NULL;
 	unsigned char *bytes;
 	const char *path = test_path("piece.cft");
@@ -344,8 +340,7 @@ TEST(test_same_bytes)
 
 TEST(test_wrong_counts)
 {
-	FRAG_AUTO(frag_trace_destroy_at)
-	struct frag_trace *t = sample_trace_random(5, 1000, false, false);
+	AUTO_TRACE t = sample_trace_random(5, 1000, false, false);
 	struct frag_cft_stream *s;
 	const char *path = test_path("wrong.cft");
 

@@ -217,7 +217,7 @@ TEST(test_truncated_archives)
 	for (int how = GZIP; how < PACKS; how++) {
 		FRAG_AUTO(blob_release) struct blob b = packed(bytes, 5000, (enum pack)how);
 
-		/* from where it is known as an archive; gzip's and zstd's last bytes are checksums */
+		/* from where it is an archive; the last bytes of gzip and zstd are checksums */
 		for (size_t n = 6; n < b.len; n++) {
 			uint64_t plain = 0;
 			FRAG_AUTO(free_at) unsigned char *part = malloc(n);
@@ -226,7 +226,7 @@ TEST(test_truncated_archives)
 			memcpy(part, b.bytes, n);
 			if (read_all(part, n, &plain, &test_err) != FRAG_EINPUT)
 				fail_msg("%s cut to %zu of %zu reads %llu bytes", pack_names[how],
-					 n, b.len, (unsigned long long)plain);
+					 n, b.len, (ull)plain);
 			assert_non_null(strstr(test_err.msg, "blob"));
 		}
 	}
@@ -252,7 +252,7 @@ static struct blob growing(void)
 	return b;
 }
 
-/* It can be read at any moment, also in the middle of a write: whole blocks count, from the first request on. */
+/* It can be read in the middle of a write: whole blocks count, from the first request on. */
 TEST(test_growing_is_read_at_any_length)
 {
 	static const size_t lines[] = { 27, 45, 52 };
@@ -352,11 +352,10 @@ TEST(test_out_of_memory)
 	for (int how = PLAIN; how < PACKS; how++) {
 		FRAG_AUTO(blob_release) struct blob b = packed(bytes, 3000, (enum pack)how);
 		uint64_t plain = 0;
-		int rc;
 
-		TEST_FAIL_ALLOCATIONS(rc, read_all(b.bytes, b.len, &plain, NULL))
+		FAIL_ALLOCATIONS(read_all(b.bytes, b.len, &plain, NULL))
 		plain = 0;
-		assert_true(!rc && plain == 3000);
+		assert_int_equal(plain, 3000);
 	}
 }
 

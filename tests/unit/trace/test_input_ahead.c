@@ -50,7 +50,7 @@ static void run(struct producer p)
 			memcpy(data - left, before, left);
 		for (size_t i = 0; i < got + left; i++)
 			if ((data - left)[i] != byte_at(at - left + i))
-				fail_msg("byte %llu differs", (unsigned long long)(at + i));
+				fail_msg("byte %llu differs", (ull)(at + i));
 		at += got;
 		left = FRAG_MIN(got, FRAG_INPUT_PEEK_MAX);
 		before = data + got - left;

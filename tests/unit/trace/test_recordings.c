@@ -26,7 +26,7 @@ TEST(test_from_files)
 	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), FRAG_EINPUT);
 }
 
-/* ---- recordings --------------------------------------------------------------------------------- */
+/* ---- recordings ------------------------------------------------------------------------------ */
 
 struct recording {
 	const char *name;
@@ -69,18 +69,19 @@ TEST(test_recordings)
 		{ "varlen.ring", 0, 1402, 6000, 0, 0 },
 		{ "vision.default", 0, 52897, 158835, 151, 0 },
 	};
-	bool any = false;
+	bool all = true;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		char path[512];
-		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+		AUTO_TRACE t = NULL;
 		bool found = false;
 
 		snprintf(path, sizeof(path), FRAG_SHARED_TRACES "/torch/%s.pickle.xz",
 			 rows[i].name);
-		if (access(path, R_OK))
+		if (access(path, R_OK)) {
+			all = false;
 			continue;
-		any = true;
+		}
 		t = must_read(path);
 		for (uint32_t d = 0; d < t->devs_count; d++)
 			if (t->devs[d].ordinal == rows[i].dev) {
@@ -89,7 +90,7 @@ TEST(test_recordings)
 			}
 		assert_true(found);
 	}
-	if (!any)
+	if (!all)
 		skip();
 }
 
@@ -98,7 +99,7 @@ TEST(test_recordings)
 TEST(test_recorded_mempool)
 {
 	static const char path[] = FRAG_SHARED_TRACES "/torch/mempool.default.pickle.xz";
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 	size_t of_pool[3] = { 0 };
 
 	if (access(path, R_OK))
@@ -117,7 +118,7 @@ TEST(test_recorded_mempool)
 TEST(test_recorded_kineto)
 {
 	static const char path[] = FRAG_SHARED_TRACES "/diagnose/kineto.json.xz";
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 
 	if (access(path, R_OK))
 		skip();

@@ -55,7 +55,6 @@ static void note(struct history *h, unsigned action, uint64_t addr, uint64_t byt
 static void on_journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, uint64_t bytes,
 		       uint32_t stream)
 {
-	(void)stream;
 	note(ctx, FRAG_RAW_SEGMENT_ALLOC + kind, addr, bytes);
 }
 
@@ -78,7 +77,6 @@ static void on_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t str
 	struct history *h = ctx;
 	struct state *s = h->taking;
 
-	(void)stream;
 	assert_true(s->segments_count < MAX_SEGMENTS);
 	s->segments[s->segments_count++] =
 		(struct frag_raw_segment){ .addr = addr,
@@ -95,7 +93,6 @@ static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_bloc
 	struct state *s = h->taking;
 	struct frag_final_block b = { .addr = addr, .bytes = bytes, .state = state };
 
-	(void)releasable;
 	if (state != FRAG_STATE_FREE) {
 		const struct rig_slot *slot = &h->rig.slots[h->rig.by_addr[h->occupied++]];
 
@@ -173,7 +170,7 @@ static void empty_cache(struct history *h)
 /* Runs the policy; states[i] = live blocks before entry i. */
 static void run(struct history *h, size_t operations)
 {
-	const struct rig_options o = { .total_bytes = 64 * FRAG_GIB,
+	const struct rig_options o = { .total_bytes = 64 * GIB,
 				       .watch = { .journal = on_journal, .ctx = h } };
 	struct rig *r = &h->rig;
 
@@ -260,17 +257,15 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 					    .blocks = end->blocks,
 					    .start_us = 1 };
 		FRAG_AUTO(frag_rewound_release) struct frag_rewound r = { 0 };
-		struct frag_err err = { 0 };
 		uint64_t other;
 
-		if (frag_rewind(&raw, &dense, NULL, &r, &err))
-			fail_msg("cut at %zu: %s", cut, err.msg);
+		if (frag_rewind(&raw, &dense, NULL, &r, &test_err))
+			fail_msg("cut at %zu: %s", cut, test_err.msg);
 		if (h->states[cut].known) {
 			other = compare(&h->states[cut], &r, !expandable, has_requests(&raw));
 			if (other > r.uncertain)
 				fail_msg("cut at %zu: %llu sizes differ, %llu are uncertain", cut,
-					 (unsigned long long)other,
-					 (unsigned long long)r.uncertain);
+					 (ull)other, (ull)r.uncertain);
 			wrong += other;
 			uncertain += r.uncertain;
 		}

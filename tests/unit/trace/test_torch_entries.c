@@ -33,7 +33,7 @@ static uint64_t random_below(uint64_t *rng, uint64_t below)
 	return test_roll(rng) % below;
 }
 
-/* Keys are fetched from the memo as Python writes them, some of them in another order now and then. */
+/* Keys are fetched from the memo as by Python, now and then in another order. */
 static void put_entry(struct history *h, const struct entry *e)
 {
 	static const char *const actions[] = { "alloc", "free_requested", "free_completed" };
@@ -191,7 +191,6 @@ static char *read_spoiled(enum pickle_dialect dialect, const char *entry)
 {
 	struct history h = { { .dialect = dialect }, REMEMBERED, .rng = 1, .uniform = true };
 	struct frag_trace *t = NULL;
-	struct frag_err err = { 0 };
 	char *said = NULL;
 	FILE *out = open_memstream(&said, &(size_t){ 0 });
 
@@ -201,16 +200,16 @@ static char *read_spoiled(enum pickle_dialect dialect, const char *entry)
 		put_entry(&h, &(struct entry){ 0, S1 + 4096 * (i + 1), 7, 0, T0 + 40000 + i, false,
 					       -1, -1 });
 	pickle_text(&h.b, "] ] } !.");
-	if (snapshot_read(h.b.bytes, h.b.len, NULL, &t, &err)) {
-		if (strstr(err.msg, " byte ")) /* not the same in all dialects */
-			strcpy(strstr(err.msg, " byte "), " byte ...");
-		fputs(err.msg, out);
+	if (snapshot_read(h.b.bytes, h.b.len, NULL, &t, &test_err)) {
+		if (strstr(test_err.msg, " byte ")) /* not the same in all dialects */
+			strcpy(strstr(test_err.msg, " byte "), " byte ...");
+		fputs(test_err.msg, out);
 	} else {
 		const struct frag_trace_dev *d = &t->devs[0];
 		const struct frag_event *e = &d->events[d->events_count - 6];
 
 		fprintf(out, "%zu events, %d of %llu bytes at %llu us", d->events_count, e->kind,
-			(unsigned long long)e->bytes, (unsigned long long)e->time_us);
+			(ull)e->bytes, (ull)e->time_us);
 	}
 	fclose(out);
 	frag_trace_destroy(t);
@@ -218,7 +217,7 @@ static char *read_spoiled(enum pickle_dialect dialect, const char *entry)
 	return said;
 }
 
-/* "these words / others", or nothing: an entry with one thing replaced. With templates and without: the same answer. */
+/* "these words / others": an entry with one thing replaced, with templates and without. */
 static void answer(char *call, FILE *out)
 {
 	static const char good[] =

@@ -80,7 +80,7 @@ static void answer(char *call, FILE *out)
 		fputs("identical", out);
 	else
 		fprintf(out, "%s from event %llu", r.undetermined ? "undetermined" : "different",
-			(unsigned long long)dev.settled.event);
+			(ull)dev.settled.event);
 }
 
 CASES_IN_LINES("tests/unit/verify/late.cases", answer)

@@ -43,10 +43,9 @@ static void answer(char *call, FILE *out)
 	verify_raw(&text.raw, &dev, &r);
 	fprintf(out, "%s", r.identical ? "identical" : r.first_difference);
 	for (size_t i = 0; i < dev.initial.blocks_count; i++)
-		fprintf(out, ", initial block of %llu",
-			(unsigned long long)dev.initial_blocks[i].bytes);
+		fprintf(out, ", initial block of %llu", (ull)dev.initial_blocks[i].bytes);
 	if (r.uncertain)
-		fprintf(out, ", uncertain %llu", (unsigned long long)r.uncertain);
+		fprintf(out, ", uncertain %llu", (ull)r.uncertain);
 	for (size_t i = 0; i < dev.events_count; i++)
 		if (dev.events[i].kind == FRAG_EV_ALLOC && dev.pools_count > 1)
 			fprintf(out, ", alloc of pool %u", (unsigned)dev.events[i].pool);
@@ -172,13 +171,14 @@ TEST(test_cost_is_bounded)
 
 /* ---- limits: recordings with one, which the file does not name ---- */
 
-static void settle_file(const char *path, uint64_t total_bytes, double fraction, uint64_t peak)
+/* False: the file is absent. */
+static bool settle_file(const char *path, uint64_t total_bytes, double fraction, uint64_t peak)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 	const struct frag_settled *s;
 
 	if (access(path, R_OK))
-		return;
+		return false;
 	SUCCEEDS(frag_trace_read(path, NULL, &t, &test_err) ||
 		 frag_settle(t, NULL, UINT64_MAX, false, &test_err));
 	s = &t->devs[0].settled;
@@ -197,6 +197,7 @@ static void settle_file(const char *path, uint64_t total_bytes, double fraction,
 		assert_int_equal(s->limit_source, FRAG_LIMIT_NONE);
 		assert_true(s->limit_bytes == UINT64_MAX);
 	}
+	return true;
 }
 
 #define H200 150109880320ull
@@ -204,31 +205,42 @@ static void settle_file(const char *path, uint64_t total_bytes, double fraction,
 
 TEST(test_limits)
 {
-	if (access(TORCH "gnn.gc.pickle.xz", R_OK))
+	static const struct {
+		const char *path;
+		uint64_t total_bytes;
+		double fraction;
+		uint64_t peak;
+	} rows[] = {
+		{ TORCH "gnn.gc.pickle.xz", H200, 0.09, 10529800192 },
+		{ TORCH "varlen.gc.pickle.xz", H200, 0.2, 24352129024 },
+		{ TORCH "oomcap.default.pickle.xz", 8053063680, 1, 8053063680 },
+		{ TORCH "oomcap.expandable.pickle.xz", 8053063680, 1, 8057257984 },
+		{ TORCH "gnn.late.pickle.xz", H200, 0, 15493758976 },
+		{ TORCH "streams.default.pickle.xz", H200, 0, 4720689152 },
+		{ FRAG_SHARED_TRACES "/versions/2.11.0.oom.gc.pickle.xz", 6442450944, 1,
+		  6438256640 },
+	};
+	bool all = true;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++)
+		all &= settle_file(rows[i].path, rows[i].total_bytes, rows[i].fraction,
+				   rows[i].peak);
+	if (!all)
 		skip();
-	settle_file(TORCH "gnn.gc.pickle.xz", H200, 0.09, 10529800192);
-	settle_file(TORCH "varlen.gc.pickle.xz", H200, 0.2, 24352129024);
-	settle_file(TORCH "oomcap.default.pickle.xz", 8053063680, 1, 8053063680);
-	settle_file(TORCH "oomcap.expandable.pickle.xz", 8053063680, 1, 8057257984);
-	settle_file(TORCH "gnn.late.pickle.xz", H200, 0, 15493758976);
-	settle_file(TORCH "streams.default.pickle.xz", H200, 0, 4720689152);
-	settle_file(FRAG_SHARED_TRACES "/versions/2.11.0.oom.gc.pickle.xz", 6442450944, 1,
-		    6438256640);
 }
 
 /* A wrong limit that is given, and nothing else may be tried: different. */
 TEST(test_given_limit)
 {
-	FRAG_AUTO(frag_trace_destroy_at)
-	struct frag_trace *t = must_read("traces/oomcap.default.cft");
+	AUTO_TRACE t = must_read("traces/oomcap.default.cft");
 
-	SUCCEEDS(frag_settle(t, NULL, 8 * FRAG_GIB, true, NULL));
+	SUCCEEDS(frag_settle(t, NULL, 8 * GIB, true, NULL));
 	assert_false(t->devs[0].settled.identical);
 	assert_int_equal(t->devs[0].settled.limit_source, FRAG_LIMIT_GIVEN);
 	assert_string_not_equal(t->devs[0].settled.difference, "");
 	/* anything else may: the one that was there is found */
-	SUCCEEDS(frag_settle(t, NULL, 8 * FRAG_GIB, false, NULL));
+	SUCCEEDS(frag_settle(t, NULL, 8 * GIB, false, NULL));
 	assert_true(t->devs[0].settled.identical);
-	assert_true(t->devs[0].settled.limit_bytes < 8 * FRAG_GIB);
+	assert_true(t->devs[0].settled.limit_bytes < 8 * GIB);
 	assert_int_equal(t->devs[0].settled.refused_count, 9);
 }

@@ -8,8 +8,6 @@
 #include "must.h"
 #include "sample_trace.h"
 
-typedef unsigned long long ull;
-
 static struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
 
 /* ---- ties that addresses decide ---- */
@@ -17,16 +15,9 @@ static struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
 #define LOW 0x7f0000000000ull
 #define HIGH 0x7f0040000000ull
 #define NEW 0x7f0080000000ull
-#define MIB_8 (8 * FRAG_MIB)
-#define MIB_12 (12 * FRAG_MIB)
-#define MIB_20 (20 * FRAG_MIB)
-
-#define COPY(to, from) \
-	do { \
-		(to) = frag_host_calloc(FRAG_ARRAY_LEN(from), sizeof((from)[0])); \
-		assert_non_null(to); \
-		memcpy(to, from, sizeof(from)); \
-	} while (0)
+#define MIB_8 (8 * MIB)
+#define MIB_12 (12 * MIB)
+#define MIB_20 (20 * MIB)
 
 /*
  * A request of 12 MiB (event 3) finds two free blocks of that size: a whole segment, and what
@@ -36,14 +27,14 @@ static struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
 static struct frag_trace *tied(void)
 {
 	static const struct frag_event events[] = {
-		{ .kind = FRAG_EV_ALLOC, .bytes = MIB_12, .slot = 0 },
-		{ .kind = FRAG_EV_ALLOC, .bytes = MIB_8, .slot = 1, .time_us = 1 },
-		{ .kind = FRAG_EV_FREE, .bytes = MIB_12, .slot = 0, .time_us = 2 },
-		{ .kind = FRAG_EV_ALLOC, .bytes = MIB_12, .slot = 0, .time_us = 3 },
-		{ .kind = FRAG_EV_TRIM, .time_us = 4 },
-		{ .kind = FRAG_EV_ALLOC, .bytes = MIB_12, .slot = 2, .time_us = 5 },
-		{ .kind = FRAG_EV_FREE, .bytes = MIB_12, .slot = 2, .time_us = 6 },
-		{ .kind = FRAG_EV_FREE, .bytes = MIB_12, .slot = 0, .time_us = 7 },
+		SAMPLE(ALLOC, MIB_12, 0),
+		SAMPLE(ALLOC, MIB_8, 1, .time_us = 1),
+		SAMPLE(FREE, MIB_12, 0, .time_us = 2),
+		SAMPLE(ALLOC, MIB_12, 0, .time_us = 3),
+		SAMPLE(TRIM, 0, 0, .time_us = 4),
+		SAMPLE(ALLOC, MIB_12, 2, .time_us = 5),
+		SAMPLE(FREE, MIB_12, 2, .time_us = 6),
+		SAMPLE(FREE, MIB_12, 0, .time_us = 7),
 	};
 	static const frag_addr_t addrs[] = {
 		LOW,	      HIGH,	    FRAG_NO_ADDR, LOW,
@@ -55,21 +46,14 @@ static struct frag_trace *tied(void)
 	};
 	static const uint64_t streams[] = { 0 };
 	static const struct frag_pool_id pools[] = { { 0, 0 } };
-	struct frag_trace *t = sample_trace_empty();
-	struct frag_trace_dev *dev = t->devs = frag_host_calloc(1, sizeof(*t->devs));
+	const struct frag_trace_dev dev = {
+		SAMPLE_LIST(events, events),   .slots_count = 3,
+		SAMPLE_LIST(streams, streams), SAMPLE_LIST(pools, pools),
+		.has_evidence = true,	       .addrs = (void *)(uintptr_t)addrs,
+		SAMPLE_LIST(seen, seen)
+	};
+	struct frag_trace *t = sample_trace_of(&dev, 1);
 
-	assert_non_null(dev);
-	t->devs_count = 1;
-	COPY(dev->events, events);
-	dev->events_count = FRAG_ARRAY_LEN(events);
-	dev->slots_count = 3;
-	COPY(dev->streams, streams);
-	COPY(dev->pools, pools);
-	dev->streams_count = dev->pools_count = 1;
-	dev->has_evidence = true;
-	COPY(dev->addrs, addrs);
-	COPY(dev->seen, seen);
-	dev->seen_count = FRAG_ARRAY_LEN(seen);
 	frag_trace_set_torch(t, 211, 211); /* addresses decide */
 	return t;
 }
@@ -84,7 +68,6 @@ static int place_in_order(void *ctx, enum frag_call kind, uint64_t bytes, frag_a
 {
 	struct placement *p = ctx;
 
-	(void)bytes;
 	if (kind != FRAG_CALL_MALLOC || p->next == p->given)
 		return -1;
 	*addr = p->addrs[p->next++];
@@ -113,14 +96,14 @@ static void say(const struct frag_verify_result *r, FILE *out)
 			    r->cause == FRAG_CAUSE_NONE);
 }
 
-/* "sim PATH conf=TEXT", "growing PATH", "ADDR ADDR ADDR total=SIZE fail=CALL": the trace with a tie on a card that
- * gives these. */
+/* "sim PATH conf=TEXT", "growing PATH", "ADDR ADDR ADDR total=SIZE fail=CALL": the trace with a tie
+ * on a card that gives these. */
 static void answer(char *call, FILE *out)
 {
 	struct placement p = { .given = 0 };
 	struct frag_sim_config card = { .place = place_in_order, .place_ctx = &p };
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
+	AUTO_TRACE trace = NULL;
+	AUTO_DEVICE dev = NULL;
 	struct frag_verify_result r;
 	const char *conf = NULL, *path = NULL;
 	uint64_t failing = 0;
@@ -201,15 +184,14 @@ TEST(test_refused_once)
 
 static void count_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr)
 {
-	(void)call, (void)bytes, (void)addr;
 	++*(unsigned *)ctx;
 }
 
 /* Who listens to the device goes on hearing it. */
 TEST(test_listener)
 {
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = tied();
+	AUTO_DEVICE dev = must_open_sim(NULL);
+	AUTO_TRACE trace = tied();
 	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 	unsigned heard = 0;
 
@@ -223,8 +205,8 @@ TEST(test_listener)
 
 TEST(test_no_evidence)
 {
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(NULL);
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = tied();
+	AUTO_DEVICE dev = must_open_sim(NULL);
+	AUTO_TRACE trace = tied();
 	struct frag_verify_result r;
 
 	trace->devs[0].has_evidence = false;
@@ -241,9 +223,9 @@ TEST(test_short_of_memory)
 	for (nth = 1; rc; nth++) {
 		struct placement p = { { HIGH, LOW, NEW }, .given = 3 };
 		struct frag_sim_config card = { .place = place_in_order, .place_ctx = &p };
-		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = tied();
+		AUTO_TRACE trace = tied();
 		struct frag_verify_result r;
-		FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = must_open_sim(&card);
+		AUTO_DEVICE dev = must_open_sim(&card);
 
 		frag_host_fail_after(nth);
 		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, NULL);
@@ -271,11 +253,11 @@ static int place_shuffled(void *ctx, enum frag_call kind, uint64_t bytes, frag_a
 {
 	struct shuffle *s = ctx;
 
-	assert_true(bytes <= FRAG_GIB || kind != FRAG_CALL_MALLOC);
+	assert_true(bytes <= GIB || kind != FRAG_CALL_MALLOC);
 	if (kind != FRAG_CALL_MALLOC)
 		return -1;
 	assert_true(s->next < PLACES);
-	*addr = 0x400000000000ull + (s->next++ * s->factor + s->offset) % PLACES * FRAG_GIB;
+	*addr = 0x400000000000ull + (s->next++ * s->factor + s->offset) % PLACES * GIB;
 	return 0;
 }
 
@@ -285,9 +267,9 @@ static void verify_shuffled(const char *path, uint32_t dev, unsigned *by_address
 		struct shuffle s = { .factor = 2654435761u + 2 * 40503u * seed,
 				     .offset = 977 * seed };
 		struct frag_sim_config card = h200;
-		FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+		AUTO_TRACE trace = NULL;
 		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
-		FRAG_AUTO(frag_dev_close_at) struct frag_device *device = NULL;
+		AUTO_DEVICE device = NULL;
 
 		card.place = place_shuffled;
 		card.place_ctx = &s;
