@@ -193,11 +193,7 @@ $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 $(eval $(call registry,way_list.inc,$(wildcard src/*/*/way_*.c),way_))
 $(eval $(call registry,preset_list.inc,$(wildcard src/pretend/layout/preset_*.c),preset_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc inside_file_list.inc conv_list.inc cost_list.inc card_list.inc monitor_page.inc)
-
-# a table as C: one FRAG_ROW(…) for each of its lines but the first
-$(GEN)/conv_list.inc: src/pretend/libraries/conv_table.csv | $(GEN)
-	$(Q)sed '1d; s/.*/FRAG_ROW(&)/' $< > $@
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc inside_file_list.inc cost_list.inc card_list.inc monitor_page.inc)
 
 # a page as C: a string for each of its lines
 $(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)
@@ -398,7 +394,7 @@ test-gpu: tests-build
 #: test-torch fetch PyTorch into build/torch-env (1 to 2 GB) and record small trainings without a GPU
 .PHONY: test-torch
 test-torch: $(B)/cufrag
-	@tests/torch/run.sh --fetch $(B)/cufrag
+	@tests/pretend/run.py --fetch $(B)/cufrag
 
 #: asan       units, conformance and chosen commands under AddressSanitizer and UndefinedBehaviorSanitizer
 asan:
@@ -471,6 +467,13 @@ baseline: $(B)/cufrag
 #: docs       renew the generated parts of documents; reference pages go to build/docs
 docs: $(B)/cufrag
 	@scripts/build/docs.sh $(B)/cufrag
+
+#: tables     what an H200's cuDNN decides, made anew from scripts/cudnn/plans.csv.zst (docs/new-cudnn.md)
+.PHONY: tables
+tables:
+	@mkdir -p $(OUT)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 -ffp-contract=off scripts/cudnn/grow.c -o $(OUT)/grow
+	python3 scripts/cudnn/tables.py make $(OUT)/grow src/pretend/python
 
 # ---- lint ------------------------------------------------------------------------
 HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))

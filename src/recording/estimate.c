@@ -128,6 +128,7 @@ const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 				     .torch = value_of(a, note, "torch"),
 				     .values = value_of(a, note, "values"),
 				     .clock = value_of(a, note, "clock"),
+				     .convolutions = value_of(a, note, "convolutions"),
 				     .scaled = value_of(a, note, "scaled"),
 				     .again = again_of(a, note),
 				     .roles = roles_of(a, note),
@@ -266,6 +267,8 @@ const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate
 			e->clock && !strcmp(e->clock, "modelled") ? "modelled" : "of the host",
 			e->values ? e->values : "", frag_estimate_places(e, "invented"),
 			frag_estimate_places(e, "computed"), frag_estimate_places(e, "given"));
+	if (e->convolutions)
+		frag_text_addf(&t, "\n%s", e->convolutions);
 	if (e->card && e->again)
 		frag_text_addf(
 			&t,

@@ -49,6 +49,8 @@ struct frag_role_row {
 	F(S, TEXT, torch, NULL, "release of PyTorch") \
 	F(S, TEXT, values, NULL, "how values were invented") \
 	F(S, TEXT, clock, NULL, "modelled, or host") \
+	F(S, TEXT, convolutions, NULL, \
+	  "the cuDNN that planned them, where a card's workspaces are known for another") \
 	F(S, TEXT, scaled, NULL, "scaled from recordings at these values") \
 	F(S, OBJECT, again, NULL, "a second run with other values", .of = &frag_again_shape) \
 	F(S, LIST, roles, NULL, "ranks that stand for others", .of = &frag_role_shape) \

@@ -163,7 +163,7 @@ test_killed_sweep_goes_on() {
 	done
 	kill -KILL $pid 2> /dev/null || true
 	wait $pid || true
-	test -e k.sqlite && return 0 # it was faster
+	[ ! -e k.sqlite ] || skip 'the sweep ended before it could be killed'
 	fails sweep "${traces[@]}" -o k.sqlite 2> err; grep -q -- --resume err
 	fails "$program" sweep "${traces[@]}" --policies buddy --resume -o k.sqlite 2> err; grep -q 'a sweep with other options' err
 	sweep "${traces[@]}" --resume -o k.sqlite | grep 'there already'

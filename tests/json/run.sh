@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "${1:?usage: run.sh PROGRAM [COMMAND]}")
 T=$(realpath "$here/../../traces") D=$(realpath "$here/../cli/data")
 export T D
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 command -v python3 > /dev/null || { echo 'no python3'; echo '0 passed, 0 failed, 1 skipped'; exit 0; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -31,7 +31,7 @@ write() {
 	eval "\"$program\" $line --json answer.json$rest" > out 2> err
 	[ $? -le 1 ] || { cat err; fail "$line"; return; }
 	passed=$((passed + 1))
-	[ -z "${FRAG_TEST_QUICK:-}" ] && command -v gnuplot > /dev/null || return
+	[ -z "${FRAG_TEST_QUICK:-}" ] && command -v gnuplot > /dev/null || { skipped=$((skipped + 1)); return; }
 	eval "\"$program\" $line --out page$rest" > out 2> err
 	if [ $? -le 1 ]; then passed=$((passed + 1)); else cat err; fail "$line --out"; fi
 }
@@ -50,5 +50,5 @@ for name in $("$program" help --format names); do
 	[ $# -ge 2 ] || grep -q "^$name " "$here/commands" || ! "$program" help "$name" --format schema > /dev/null 2>&1 ||
 		fail "no case of '$name' in tests/json/commands"
 done
-echo "$passed passed, $failed failed, 0 skipped"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

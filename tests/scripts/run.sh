@@ -242,12 +242,11 @@ test_make_runs_one_test() {
 # ---- Makefile: registries follow the files
 
 build_project() {
-	mkdir -p src/base src/cli src/monitor src/pretend/libraries src/device/sim src/include/frag policies scripts/build results/card
+	mkdir -p src/base src/cli src/monitor src/device/sim src/include/frag policies scripts/build results/card
 	cp "$root/Makefile" .
 	cp "$root/scripts/build/cost_inc.sh" scripts/build/
 	echo call,bytes,ns > results/card/profile.csv
 	touch src/device/sim/cost.h src/include/frag/device.h
-	echo head > src/pretend/libraries/conv_table.csv
 	echo head > src/device/cards.csv
 	echo "<p>" > src/monitor/page.html
 	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
@@ -660,6 +659,16 @@ test_pictures_of_documents_are_whole() {
 		            print("%s: a text at %s, %s of %g x %g" % (path, x, y, wide, high), file=sys.stderr)
 		sys.exit(bad > 0)
 	END
+}
+
+# ---- tables of the pretended card
+
+test_tables_of_cudnn_are_of_the_plans_beside_their_generator() {
+	command -v zstd > /dev/null || return $SKIP
+	head=$(zstd -dcf "$root/scripts/cudnn/plans.csv.zst" | head -n 1)
+	for table in trees workspaces; do
+		expect "the head of cufrag_$table.csv" "$(head -n 1 "$root/src/pretend/python/cufrag_$table.csv")" "$head" || return
+	done
 }
 
 # ---- the runner: each case in a folder of its own

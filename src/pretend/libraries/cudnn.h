@@ -41,34 +41,27 @@ struct nogpu_cudnn {
 
 int64_t frag_nogpu_cudnn_element_bytes(int type);
 bool frag_nogpu_is_conv(const struct nogpu_cudnn *op);
-/*
- * Workspace of a convolution measured on an H100 or H200; near: or extrapolated from the most
- * similar measured size. false: not in the table.
- */
-bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, bool near, int64_t *bytes);
-
-/* Filters of one point: did the most similar measured size use a kernel that cuDNN does not plan
- * without a card? */
-bool frag_nogpu_conv_is_unplanned(const struct nogpu_cudnn *op);
-
 #define NOGPU_PLANS 4 /* with and without tensor cores, deterministic or not */
 
 struct nogpu_plans {
 	int count;
-	bool planned; /* by cuDNN, which may have further plans */
+	bool planned; /* by cuDNN, which can be asked for more of them */
+	bool known;   /* what a card adds to such plans is known of this cuDNN (cufrag_known.py) */
 	struct nogpu_plan {
 		int64_t bytes;
 		int notes; /* bits: cudnnBackendNumericalNote_t */
 	} at[NOGPU_PLANS];
 };
 
+/* Of the cuDNN that PyTorch was built with, as 91900. */
+size_t frag_nogpu_cudnnGetVersion(void);
 /* Plans by the user's own cuDNN (cudnn_plan.c). false: cuDNN is missing, or has no plan. */
 bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
 /* Bytes of the largest plan with the same notes, at least this one's. */
 int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu_plan *plan);
 /* Workspace of a graph without a convolution: attention. */
 int64_t frag_nogpu_attention_bytes(const struct nogpu_cudnn *graph);
-/* Plans of a convolution, at least one: measured, planned or by rule. */
+/* Plans of a convolution, at least one: planned or by rule. */
 void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
 
 #endif

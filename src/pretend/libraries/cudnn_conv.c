@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces of convolutions: as measured (conv_table.c), else as the user's own cuDNN plans them (cudnn_plan.c), else by
- * the rule below, which was read off 2,016 sizes recorded on an H200 with cuDNN 9.19. How far each holds is in
- * src/pretend/README.md, "Convolutions".
+ * Workspaces of convolutions: as the user's own cuDNN plans them (cudnn_plan.c), else by the rule below, which was read off
+ * 2,016 sizes recorded on an H200 with cuDNN 9.19.
  */
 #include "pretend/card/nogpu.h"
 
@@ -149,13 +148,25 @@ static int64_t filter_bytes(const struct conv *c, bool product)
 }
 
 /*
+ * Filters of one point are products of plain matrices by cuBLASLt, which cuDNN does not plan for without a card. Of three
+ * dimensions, filter passes of few channels are none (187 sizes of an H100: 85 %).
+ */
+static bool is_product(const struct nogpu_cudnn *op, const struct conv *c)
+{
+	if (!c->pointwise || op->w_part->dims[1] != c->channels)
+		return false;
+	return !c->volume || op->kind != NOGPU_CUDNN_CONV_BACKWARD_FILTER ||
+	       c->channels >= (c->element_bytes == 4 ? 32 : 128);
+}
+
+/*
  * Engines for matrix units want channels last. Where the program has them first, all three tensors are
  * copied, unless the filter is a point and the product is one of plain matrices.
  */
 static int64_t by_rule(const struct nogpu_cudnn *op, const struct conv *c)
 {
 	if (op->kind == NOGPU_CUDNN_CONV_BACKWARD_FILTER)
-		return filter_bytes(c, frag_nogpu_conv_is_unplanned(op));
+		return filter_bytes(c, is_product(op, c));
 	if (c->depthwise || c->pointwise)
 		return 0;
 	if (c->channels_last)
@@ -163,45 +174,14 @@ static int64_t by_rule(const struct nogpu_cudnn *op, const struct conv *c)
 	return c->x_bytes + c->w_bytes + c->y_bytes + CONVERSION;
 }
 
-/* Of a point, channels first. */
-static bool is_product(const struct nogpu_cudnn *op, const struct conv *c)
-{
-	return c->pointwise && !c->channels_last && op->w_part->dims[1] == c->channels &&
-	       frag_nogpu_conv_is_unplanned(op);
-}
-
-/*
- * Products of plain matrices by cuBLASLt, which the planner leaves out; it knows when a card of capability 9 takes them
- * (cufrag_trees.py).
- */
-static bool is_beyond_planner(const struct nogpu_cudnn *op, const struct conv *c)
-{
-	if (!c->pointwise || op->w_part->dims[1] != c->channels || frag_nogpu_card()->major == 9)
-		return false;
-	return c->channels_last || is_product(op, c);
-}
-
-static bool is_single(const struct conv *c)
-{
-	return c->depthwise && c->channels == c->filters && !c->volume && c->element_bytes == 2;
-}
-
 void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans)
 {
-	bool planned = frag_nogpu_conv_planned(op, plans), hopper = frag_nogpu_card()->major == 9;
-	int64_t *first = &plans->at[0].bytes;
 	struct conv c;
 	bool clear = describe(op, &c);
 
-	if (!planned)
+	if (!frag_nogpu_conv_planned(op, plans))
 		*plans = (struct nogpu_plans){ .count = 1 };
-	plans->planned = planned;
-	if (hopper && frag_nogpu_conv_recorded(op, false, first))
+	else if (!clear || plans->known || !is_product(op, &c))
 		return;
-	if (planned && clear && !is_beyond_planner(op, &c))
-		return;
-	/* products of all images scale with their number, not as the table's parts do */
-	if ((clear && (is_product(op, &c) || is_single(&c))) ||
-	    !frag_nogpu_conv_recorded(op, true, first))
-		*first = clear ? by_rule(op, &c) : 0;
+	plans->at[0].bytes = clear ? by_rule(op, &c) : 0;
 }

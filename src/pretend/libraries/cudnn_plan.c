@@ -24,6 +24,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int to = -1; /* -1: no planner */
 static FILE *from;
 static pid_t owner; /* a child of fork has none, and starts its own */
+static int version; /* of the library that plans, as 91900; 0: none does */
+static int known;   /* what a card adds to its plans is known */
+static bool asked;
 
 /* A line under way: cut where it is too long, which no convolution's is. */
 struct line {
@@ -81,12 +84,13 @@ static void describe_card(struct line *l)
 static bool split(char *text, char *argv[8])
 {
 	char *script = strchr(text, '\n'), *library = script ? strchr(script + 1, '\n') : NULL;
+	char *built = getenv("CUFRAG_NOGPU_CUDNN");
 
 	if (!library)
 		return false;
 	*script++ = *library++ = '\0';
 	/* -I -S: not the program's Python files */
-	memcpy(argv, (char *[8]){ text, "-I", "-S", script, library }, 8 * sizeof(*argv));
+	memcpy(argv, (char *[8]){ text, "-I", "-S", script, library, built }, 8 * sizeof(*argv));
 	return true;
 }
 
@@ -116,6 +120,7 @@ static void start(void)
 	const char *setting = getenv("CUFRAG_NOGPU_PLANNER");
 	char *text = setting ? strdup(setting) : NULL, *argv[8];
 	struct line card = { .used = 0 };
+	char line[64];
 	int ends[2];
 
 	owner = getpid();
@@ -127,7 +132,8 @@ static void start(void)
 		to = ends[0];
 		from = fdopen(to, "r");
 		describe_card(&card);
-		if (!from || !say(&card))
+		if (!from || !say(&card) || !fgets(line, sizeof(line), from) ||
+		    sscanf(line, "%d %d", &version, &known) != 2)
 			to = -1;
 	}
 	free(text);
@@ -182,6 +188,7 @@ static bool ask(struct answered *last, const struct line *q, struct nogpu_plans 
 	FRAG_LOCKED(&lock);
 	char answer[200];
 
+	asked = true;
 	if (owner != getpid())
 		start();
 	if (to >= 0 && strcmp(q->text, last->question.text)) {
@@ -194,7 +201,18 @@ static bool ask(struct answered *last, const struct line *q, struct nogpu_plans 
 	*plans = last->plans;
 	if (to < 0)
 		plans->count = 0;
-	return plans->count > 0;
+	plans->planned = plans->count > 0;
+	plans->known = known;
+	return plans->planned;
+}
+
+/* For cufrag_card.py: the cuDNN that planned, as 91900; the program's below 0: there was no planner; 0: no plan was asked for. */
+__attribute__((visibility("default"))) int frag_nogpu_conv_planner(void);
+int frag_nogpu_conv_planner(void)
+{
+	FRAG_LOCKED(&lock);
+
+	return !asked ? 0 : version ? version : -(int)frag_nogpu_cudnnGetVersion();
 }
 
 bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans)

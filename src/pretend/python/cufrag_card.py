@@ -465,8 +465,20 @@ class Card:
         ns = (ctypes.c_double * 2)()
         if self.values:
             self.values.cufrag_values_recomputed(ns)
-        return {"recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
+        return {"convolutions": convolutions(ctypes.CDLL(self.core).frag_nogpu_conv_planner()), "recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
                 if self.values else "none", "steered": places}
+
+
+def convolutions(version):
+    """How their workspaces were found, where not as those of an H200. version: of the cuDNN that planned (90100), or below 0 that of the program's, by rule;
+    0: there were none."""
+    with open(os.path.join(HERE, "cufrag_trees.csv"), encoding="ascii") as f:
+        known = ".".join(f.readline().split(",")[0].removeprefix("cuDNN ").split(".")[:2])
+    number = abs(version) // 100
+    release = "%d.%d" % divmod(number, 100 if number >= 900 else 10)
+    if version and release != known:
+        return "convolutions planned by cuDNN %s; workspaces of an H200 are known for %s" % (release, known)
+    return "convolutions planned by rule, as cuDNN %s was not found beside PyTorch" % release if version < 0 else ""
 
 
 def memory_of_a_rank():

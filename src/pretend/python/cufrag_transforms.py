@@ -136,8 +136,8 @@ def features(q, engines, knobs):
     k, (bytes_of_tiles, tiles) = filters // groups, winograd(q)
     found = [n, channels, filters, groups, c, k, h, w, taps, q.pads[1], q.data_type == 2, next(iter(engines.values())),
              *(knobs.get(kind, -1) for kind in (0, 2, 5, 13, 14, 25, 27, 28)), bytes_of_tiles, fourier(q), tiles, n * area, n * area * c * k,
-             tiles * c * k, c * k, c / k, n * h * w * channels, tiles * (4 if taps == 3 else 9) ** 2 / (n * area), min(c, k), max(c, k), c % 32,
-             k % 32, min(h, w), area, n * area / (c * k * taps * across), is_last(q), across, side_of_planes(q), n * c, n * k, max(h, w)]
+             tiles * c * k, c * k, 64 * c // k, n * h * w * channels, 64 * tiles * (4 if taps == 3 else 9) ** 2 // (n * area), min(c, k), max(c, k), c % 32,
+             k % 32, min(h, w), area, 64 * n * area // (c * k * taps * across), is_last(q), across, side_of_planes(q), n * c, n * k, max(h, w)]
     return found + costs(q, n, c, k, groups) + order_of(engines)
 
 
@@ -150,9 +150,10 @@ def costs(q, n, c, k, groups):
     plane, of_planes = side_of_planes(q) ** 2, n * c * k * groups
     tiles = up(h, 33 - taps) * up(w, 33 - across) if max(taps, across) < 32 else 0
     moves = (n * c * h * w + n * k * area + c * k * filters) * groups
-    return [*sides, up(sides[0], 128) * up(sides[1], 128) * groups, products, products / (plane * of_planes), products / max(1, 1024 * tiles * of_planes),
-            of_planes / (n * c + n * k + c * k) / groups, products / moves, filters, q.pads[0], n / (c + k), plane / area, sides[2] / sides[0],
-            sides[2] / sides[1], sides[0] / sides[1], tiles, moves, c % 4, k % 4]
+    return [*sides, up(sides[0], 128) * up(sides[1], 128) * groups, products, 64 * products // (plane * of_planes),
+            64 * products // max(1, 1024 * tiles * of_planes), 64 * of_planes // ((n * c + n * k + c * k) * groups), products // moves,
+            filters, q.pads[0], 64 * n // (c + k), 64 * plane // area, 64 * sides[2] // sides[0], 64 * sides[2] // sides[1],
+            64 * sides[0] // sides[1], tiles, moves, c % 4, k % 4]
 
 
 def taken(trees, q, engines, knobs, purpose="transform"):
@@ -164,6 +165,6 @@ def taken(trees, q, engines, knobs, purpose="transform"):
     found = features(q, engines, knobs)
     for number in ENGINES[key]:
         size = bytes_of(q, number)
-        sure = sum(map(float, trees.ask(purpose, (*key, str(number)), found))) if size else 0
+        sure = trees.sure(purpose, (*key, str(number)), found) if size else 0
         best = (sure, size) if sure > best[0] else best
     return best[1]

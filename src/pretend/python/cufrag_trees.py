@@ -2,16 +2,18 @@
 """What cuDNN decides about convolutions only where a card is: trees of decisions stand for it.
 
 * cuDNN without a card leaves out plans of cuBLASLt, since that library asks the card itself. Of a convolution of one point: whether the
-  card takes such a plan, and its bytes.
-* How many parts each sum of a kernel of the stream-K kind has in the last round of tiles.
-* Whether a card takes a convolution by transforms (cufrag_transforms.py).
+  card takes such a plan ("whether"), and its bytes ("bytes").
+* Into how many parts each sum of a stream-K kernel is split in the last round of tiles ("splits").
+* Whether a card takes a convolution by transforms (cufrag_transforms.py: "transform" and "alone").
 
-The trees were grown from three quarters of 2,278,000 plans of an H200 with cuDNN 9.19, by scripts/lab/conv_trees.py, which measures them with others (docs/nogpu.md,
-"cuDNN"). They are in cufrag_trees.csv, a tree a line: PURPOSE,OPERATION,TYPE,LAYOUT and the nodes, a branch before what is below it:
+scripts/cudnn/tables.py grows the trees from the plans of a card, and writes cufrag_trees.csv: a line with the release of cuDNN and the
+card, then for each decision "PURPOSE,OPERATION,TYPE,LAYOUT,WORDS,TREES" (for transforms, the engine in place of the layout). A tree is
+two characters for each word, a branch before what is below it. Words:
 
-    FEATURE<THRESHOLD    the next node where it holds, else the one behind all nodes of the next
-    =VALUE               a leaf: of a sum that decides ("whether"; "transform" and "alone", with an engine in place of a layout),
-                         SPLITS:A:B:REST:SHARE ("bytes", see `bytes_of` and `vote`), or PARTS:SHARE ("splits")
+    FEATURE<THRESHOLD    (or THRESHOLD alone, of the same feature as the word before) the next node where the feature is at most this, else the one behind all nodes of the next
+    =VALUE               a leaf: a number to add up, or SPLITS:A:B:REST:SHARE ("bytes", see `bytes_of` and `vote`), or PARTS:SHARE ("splits")
+
+They hold for that release alone.
 """
 import math
 import os
@@ -22,6 +24,8 @@ TILES = ((64, 64), (128, 64), (64, 128), (128, 128), (256, 128), (128, 256), (19
 MORE_TILES = (*TILES, (192, 192), (256, 256))
 NARROW = 32  # channels or filters of a group
 STREAM_K_TILE = 128 * 256 * 4  # bytes of a partial result; "A:B" of 0:0 counts these
+LETTERS = "".join(chr(n) for n in range(33, 127) if chr(n) not in ',"')
+SMS = 132  # of an H200
 
 
 def up(a, b):
@@ -57,20 +61,20 @@ def order_of(engines):
 
 
 def features_of_point(q, engines, knobs):
-    """Numbers that the trees look at. engines: of what cuDNN proposes without a card, the first of each kind, in its order ({kind: engine}); knobs: of the
-    first of all, by their numbers."""
+    """Whole numbers that the trees look at. engines: of what cuDNN proposes without a card, the first of each kind, in its order
+    ({kind: engine}); knobs: of the first of all, by their numbers."""
     engine = next(iter(engines.values()))
     n, area, c, k = sizes(q)
     rows, columns, depth = sides(q)
-    found = [c, k, area, n, n * area, c * k, c / k, (n * area) ** 2 / (c * k), whole(c), whole(k), whole(area), q.x[0][2] == 1,
+    found = [c, k, area, n, n * area, c * k, 64 * c // k, (n * area) ** 2 // (c * k), whole(c), whole(k), whole(area), q.x[0][2] == 1,
              q.data_type == 2, engine, c % 128, k % 128, c % 64, k % 64, min(c, k), max(c, k), up(n * area, 128) * up(k, 128),
              n * up(c, 128) * up(k, 128), n * up(c, 128) * up(area, 128), n * up(k, 128) * up(area, 128)]
     found += [knobs.get(kind, -1) for kind in (2, 25, 27, 28)]
-    found += [rows, columns, depth, up(depth, 64) * 5 // 102, up(depth, 32), depth / rows, depth / columns, rows / columns,
-              rows % 256, columns % 256, depth % 64]
+    found += [rows, columns, depth, up(depth, 64) * 5 // 102, up(depth, 32), 64 * depth // rows, 64 * depth // columns,
+              64 * rows // columns, rows % 256, columns % 256, depth % 64]
     for a, b in TILES:
         tiles = up(rows, a) * up(columns, b)
-        found += [tiles, 132 // tiles, 264 // tiles, tiles % 132]
+        found += [tiles, SMS // tiles, 2 * SMS // tiles, tiles % SMS]
     return found + order_of(engines)
 
 
@@ -79,11 +83,12 @@ def features_of_parts(q, engines, knobs):
     (rows, columns, depth), of_both = sides(q), []
     for side in (rows, columns):
         of_both += [side % 64, side % 128, side % 256]
-    found = [rows, columns, depth, whole(rows), whole(columns), q.data_type == 2, rows * columns, depth / (rows * columns),
-             rows * columns * depth, depth / rows, depth / columns, rows / columns, min(rows, columns), max(rows, columns), *of_both, depth % 64]
+    found = [rows, columns, depth, whole(rows), whole(columns), q.data_type == 2, rows * columns, 4096 * depth // (rows * columns),
+             rows * columns * depth, 64 * depth // rows, 64 * depth // columns, 64 * rows // columns, min(rows, columns),
+             max(rows, columns), *of_both, depth % 64]
     for a, b in MORE_TILES:
         tiles = up(rows, a) * up(columns, b)
-        found += [tiles, 132 // tiles, 132 / tiles % 1, depth * tiles / 132, up(depth, 32) // max(1, 132 // tiles)]
+        found += [tiles, SMS // tiles, 64 * SMS // tiles % 64, depth * tiles // SMS, up(depth, 32) // max(1, SMS // tiles)]
     return found + [next(iter(engines.values())), *(knobs.get(kind, -1) for kind in (2, 25, 27, 28)), *order_of(engines)]
 
 
@@ -98,23 +103,35 @@ def parts_of(text, images, rows, columns, depth):
     return number // (up(rows, tile[0]) * up(columns, tile[1])) if tile else number
 
 
-def parse(text):
+def parse(tree, words):
     """[(feature, threshold, where it does not hold)] or values, a branch before what is below it."""
     nodes, open_branches = [], []
-    for at, word in enumerate(text):
-        if word[0] == "=":
-            nodes.append(word[1:])
-            while open_branches:  # the right side of the nearest branch that has none begins next
-                branch = open_branches.pop()
-                if nodes[branch][2] is None:
-                    nodes[branch] = (*nodes[branch][:2], at + 1)
-                    open_branches.append(branch)
-                    break
-        else:
-            feature, threshold = word.split("<")
-            nodes.append((int(feature), float(threshold), None))
-            open_branches.append(at)
+    for at in range(0, len(tree), 2):
+        word = words[LETTERS.index(tree[at]) * len(LETTERS) + LETTERS.index(tree[at + 1])]
+        if word[0] != "=":
+            feature, threshold = map(int, word.split("<"))
+            open_branches.append(len(nodes))
+            nodes.append((feature, threshold, None))
+            continue
+        nodes.append(word[1:])
+        while open_branches:  # the right side of the nearest branch that has none begins next
+            branch = open_branches.pop()
+            if nodes[branch][2] is None:
+                nodes[branch] = (*nodes[branch][:2], len(nodes))
+                open_branches.append(branch)
+                break
     return nodes
+
+
+def expanded(words):
+    """A threshold alone belongs to the feature of the word before."""
+    feature, out = "", []
+    for word in words.split(" "):
+        if word[0] != "=" and "<" not in word:
+            word = feature + "<" + word
+        feature = word.split("<")[0]
+        out.append(word)
+    return out
 
 
 def leaf(nodes, found):
@@ -134,33 +151,41 @@ def key_of(q):
     return OPERATIONS[q.operation], "fp32" if q.data_type == 0 else "half", "nhwc" if last else "nchw"
 
 
+def features_of_product(q, engines, knobs):
+    of = features_of_parts if key_of(q) == ("filter", "half", "nhwc") else features_of_point
+    return of(q, engines, knobs)
+
+
 class Trees:
     def __init__(self, path=os.path.join(os.path.dirname(os.path.abspath(__file__)), "cufrag_trees.csv")):
         self.trees = {}  # by "PURPOSE,OPERATION,TYPE,LAYOUT"
         with open(path, encoding="ascii") as f:
+            self.release = f.readline().split(",")[0].removeprefix("cuDNN ")
             for line in f:
-                key, _, nodes = line.rpartition(",")
-                self.trees.setdefault(key, []).append(nodes)
+                key, words, trees = line.rstrip("\n").rsplit(",", 2)
+                self.trees[key] = words, trees
 
     def ask(self, purpose, key, found):
-        """Values of the leaves; a tree is read when it is asked for."""
+        """Values of the leaves; trees are read when they are asked for."""
         name = ",".join((purpose, *key))
         trees = self.trees.get(name, [])
-        if trees and isinstance(trees[0], str):
-            trees = self.trees[name] = [parse(nodes.split()) for nodes in trees]
+        if isinstance(trees, tuple):
+            words = expanded(trees[0])
+            trees = self.trees[name] = [parse(tree, words) for tree in trees[1].split(" ")]
         return [leaf(nodes, found) for nodes in trees]
+
+    def sure(self, purpose, key, found):
+        """Above 0: it is so."""
+        return sum(map(int, self.ask(purpose, key, found)))
 
     def product(self, q, engines, knobs):
         """Bytes of cuBLASLt's plan of a point; None: a card does not take it."""
-        found = features_of_point(q, engines, knobs)
-        if sum(map(float, self.ask("whether", key_of(q), found))) <= 0:
+        if self.sure("whether", key_of(q), features_of_point(q, engines, knobs)) <= 0:
             return None
         return self.bytes_of_product(q, engines, knobs)
 
     def bytes_of_product(self, q, engines, knobs):
-        key = key_of(q)
-        features = features_of_parts if key == ("filter", "half", "nhwc") else features_of_point
-        return vote(q, self.ask("bytes", key, features(q, engines, knobs)))
+        return vote(q, self.ask("bytes", key_of(q), features_of_product(q, engines, knobs)))
 
     def splits(self, q, found):
         """The number that most voters say, each as often as it is sure."""
@@ -168,7 +193,7 @@ class Trees:
         for value in self.ask("splits", (*key_of(q)[:2], "any"), found):
             parts, share = value.split(":")
             shares[int(parts)] = shares.get(int(parts), 0) + int(share)
-        return max(shares, key=shares.get)
+        return max(shares, key=shares.get, default=0)
 
 
 def vote(q, values):

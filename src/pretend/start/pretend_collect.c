@@ -206,6 +206,19 @@ static void put_recomputed(FILE *to, const json_t *notes)
 		fprintf(to, "recomputed %lld %lld\n", (long long)part, (long long)all);
 }
 
+/* What the card's cuDNN would have planned otherwise; NULL: nothing. */
+static const char *convolutions_of(const struct parts *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		const char *text =
+			json_string_value(json_object_get(p->list[i].notes, "convolutions"));
+
+		if (text && *text)
+			return text;
+	}
+	return NULL;
+}
+
 /* NULL: memory is short. */
 static char *make_note(const struct frag_launch *l, const struct parts *p,
 		       const struct frag_roles *roles, bool modelled, int status)
@@ -229,6 +242,12 @@ static char *make_note(const struct frag_launch *l, const struct parts *p,
 	put_clean(to, json_string_value(json_object_get(first, "values")));
 	fprintf(to, "\nclock %s\nworld %lld\n", modelled ? "modelled" : "host",
 		(long long)json_integer_value(json_object_get(first, "world")));
+	if (convolutions_of(p)) {
+		fprintf(to, "convolutions ");
+		put_clean(to, convolutions_of(p));
+		fputc('\n', to);
+		frag_launch_note(l, "%s", convolutions_of(p));
+	}
 	frag_roles_put(to, roles);
 	for (size_t i = 0; i < p->count; i++) {
 		fprintf(to, "rank %ld\n", p->list[i].rank);

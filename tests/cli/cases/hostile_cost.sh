@@ -2,7 +2,6 @@
 # what is allowed: 256 MiB above the files, and five times what a busy machine takes
 # needs: python3
 mib=268 seconds=10
-[ -n "$FRAG_TEST_NIGHTLY" ] || formats='--formats svg'
 grep -q __asan_init "$CUFRAG" && mib=0 seconds=120
 cost() { python3 "$ROOT/tests/cli/data/cost.py" "$seconds" "$mib" "$CUFRAG" "$@"; }
 for name in names streams; do
@@ -19,8 +18,6 @@ for name in names streams; do
 	echo "$name compare: $(cost compare "$name.pickle")"
 	echo "$name import: $(cost import "$name.pickle" -o "$name.cft")"
 	echo "$name scale: $(cost scale --at 2,4 --to 8 "$name.pickle" "$name.pickle")"
-	command -v gnuplot > /dev/null && echo "$name curves: $(cost explain --out curves "$name.pickle")" || echo "$name curves: exit 0"
-	command -v gnuplot > /dev/null && echo "$name charts: $(cost compare --out charts $formats "$name.pickle")" || echo "$name charts: exit 0"
 done
 # by count: replays of a policy
 "$CUFRAG" fit streams.pickle --policies pytorch --json - > fit.json

@@ -1,4 +1,4 @@
-# the page for browsers: only with the token, under this machine's names, and what it shows in a real browser
+# the page for browsers: only with the token, under this machine's names
 # needs: cc curl python3
 mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
 bash -c 'exec -a "<img src=x onerror=alert(1)> \"train\".py" sleep 300' & victim=$!
@@ -33,17 +33,5 @@ print(process["command"], process["used_bytes"] >> 30, live["interval_ms"])
 print(process["curve"][-1], None not in process["curve"])
 print([(c["looks"], len(c["used"]), c["used"][-1], c["busy"][-1]) for c in card["curves"]])
 END
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
-if [ -n "$browser" ]; then
-	"$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --virtual-time-budget=3000 --enable-logging=stderr --dump-dom "$url" > dom.txt 2> console.txt
-	grep -o 'memory 10.00 GiB of 100.00 GiB, 10.0 %' dom.txt | head -n 1
-	grep -oE '>&lt;img src=x onerror=alert\(1\)&gt; "train".py 300<' dom.txt | head -n 1
-	grep -c '<img' dom.txt
-	grep -o 'aria-label="driver.s figure in the last [0-9]* samples: at most 30.00 GiB"' dom.txt | sed 's/last [0-9]*/last N/'
-	grep -o '<polyline class="[a-z]*"' dom.txt | sort -u
-	grep 'CONSOLE' console.txt
-else
-	sed -n '/^memory 10/,/class="used"/p' "$ROOT/tests/cli/cases/monitor_web.stdout" # it has what it shows
-fi
 kill $pid $victim
 wait $pid; echo "exit $?"

@@ -10,6 +10,7 @@
 
 int frag_nogpu_cudnnBackendGetAttribute(struct nogpu_cudnn *d, int name, int type, int64_t wanted,
 					int64_t *count, void *out);
+int frag_nogpu_conv_planner(void);
 
 #define HEURISTICS_RESULTS 202
 #define FLOAT 0
@@ -54,6 +55,9 @@ static struct nogpu_cudnn *op_of(struct conv *v)
 
 static const char *script; /* that the planner is */
 
+#define OTHER_RELEASE \
+	77 /* status where the plans of a card are known of another cuDNN than this machine's */
+
 /* Each test has a process of its own: a planner is started once. */
 static void in_a_child(void (*test)(void))
 {
@@ -68,6 +72,8 @@ static void in_a_child(void (*test)(void))
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == OTHER_RELEASE)
+		skip();
 	assert_int_equal(status, 0);
 }
 
@@ -89,27 +95,38 @@ static void write_script(const char *text)
 	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
 }
 
-static void plans_of_a_script(void)
+/* known: what a card adds to the plans of this cuDNN */
+static void plans_of_a_script(const char *known, int64_t point_bytes)
 {
 	struct conv dense = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 17, 40, 3, 1);
 	struct conv point = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 18, 40, 1, 1);
-	struct conv known = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 24, 3, 160, 64, 7, 2);
-	/* measured, of other numbers of images */
-	struct conv other = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 23, 3, 160, 64, 7, 2);
 	struct nogpu_plans plans;
+	char text[200];
 
 	setenv("CUFRAG_NOGPU", "total=1000;name=c;cc=9.0;sms=132", 1);
-	write_script("#!/bin/sh\nread card\nwhile read q; do echo 1000 1 "
-		     "${CUDA_VISIBLE_DEVICES-seen }2000 0; done\n");
+	MUST(frag_nogpu_conv_planner() == 0);
+	snprintf(text, sizeof(text),
+		 "#!/bin/sh\nread card\necho 91000 %s\nwhile read q; do echo 1000 1 "
+		 "${CUDA_VISIBLE_DEVICES-seen }2000 0; done\n",
+		 known);
+	write_script(text);
 	frag_nogpu_conv_plans(op_of(&dense), &plans);
 	MUST(plans.count == 2 && plans.at[0].bytes == 1000 && plans.at[0].notes == 1);
 	MUST(plans.at[1].bytes == 2000 && plans.at[1].notes == 0);
 	frag_nogpu_conv_plans(op_of(&point), &plans);
-	MUST(plans.count == 2 && plans.at[0].bytes == 1000);
-	frag_nogpu_conv_plans(op_of(&other), &plans);
-	MUST(plans.count == 2 && plans.at[0].bytes == 1000);
-	frag_nogpu_conv_plans(op_of(&known), &plans); /* measured */
-	MUST(plans.count == 2 && plans.at[0].bytes == 46732048 && plans.at[1].bytes == 2000);
+	MUST(plans.count == 2 && plans.at[0].bytes == point_bytes);
+	MUST(frag_nogpu_conv_planner() == 91000);
+}
+
+static void plans_of_a_known_release(void)
+{
+	plans_of_a_script("1", 1000);
+}
+
+/* cuBLASLt's products are not among its plans. */
+static void plans_of_another_release(void)
+{
+	plans_of_a_script("0", 0);
 }
 
 /* Filters of one point are plain products, which it does not plan for this card; of three dimensions, those of few channels are none. */
@@ -121,7 +138,8 @@ static void points_of_other_cards(void)
 	struct nogpu_plans plans;
 
 	setenv("CUFRAG_NOGPU", "total=1000;name=c;cc=8.0;sms=108", 1);
-	write_script("#!/bin/sh\nread card\nwhile read q; do echo 1000 1 2000 0; done\n");
+	write_script("#!/bin/sh\nread card\necho 91900 0\nwhile read q; do echo 1000 1 2000 0; "
+		     "done\n");
 	frag_nogpu_conv_plans(op_of(&point), &plans);
 	MUST(plans.count == 2 && plans.at[0].bytes == 0);
 	for (int i = 0; i < 3; i++) {
@@ -135,18 +153,6 @@ static void points_of_other_cards(void)
 	deep.op.kind = NOGPU_CUDNN_CONV_FORWARD;
 	frag_nogpu_conv_plans(op_of(&deep), &plans);
 	MUST(plans.at[0].bytes == 0);
-}
-
-/* Measured in bfloat16. */
-static void what_was_measured_otherwise(void)
-{
-	struct conv half = conv(NOGPU_CUDNN_CONV_FORWARD, HALF, false, 64, 3, 224, 64, 7, 2);
-	struct nogpu_plans plans;
-
-	setenv("CUFRAG_NOGPU", "total=1000;name=c;cc=9.0;sms=132", 1);
-	write_script("#!/bin/sh\nread card\nwhile read q; do echo 1000 1 2000 0; done\n");
-	frag_nogpu_conv_plans(op_of(&half), &plans);
-	MUST(plans.at[0].bytes == 1000);
 }
 
 #define CFG_WORKSPACE 303
@@ -163,7 +169,8 @@ static void as_many_as_asked_for(void)
 	static const int64_t expected[] = { 1000, 2000, 9000, 2000 };
 	int64_t count = -1, bytes;
 
-	write_script("#!/bin/sh\nread card\nwhile read q; do case $q in all*) echo 700 0 9000 1;;"
+	write_script("#!/bin/sh\nread card\necho 91900 1\nwhile read q; do case $q in all*) echo "
+		     "700 0 9000 1;;"
 		     " *) echo 1000 1 2000 0;; esac; done\n");
 	frag_nogpu_cudnnBackendGetAttribute(&heuristics, HEURISTICS_RESULTS, 0, 0, &count, NULL);
 	MUST(count == 4);
@@ -181,15 +188,22 @@ static void as_many_as_asked_for(void)
 static void rule_where_it_ends(void)
 {
 	struct conv dense = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 17, 40, 3, 1);
+	struct conv last = conv(NOGPU_CUDNN_CONV_FORWARD, BFLOAT, true, 2, 16, 8, 24, 3, 1);
+	struct conv point = conv(NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, false, 2, 16, 8, 24, 1, 1);
 	struct nogpu_plans plans;
 
-	write_script("#!/bin/sh\nread card\nread q\n");
+	write_script("#!/bin/sh\nread card\necho 91900 1\nread q\n");
 	for (int i = 0; i < 2; i++) {
 		frag_nogpu_conv_plans(op_of(&dense), &plans);
 		MUST(plans.count == 1);
 		MUST(plans.at[0].bytes ==
 		     4 * (5 * 24 * 17 * 17 + 40 * 24 * 9 + 5 * 40 * 17 * 17) + 16);
 	}
+	frag_nogpu_conv_plans(op_of(&last), &plans);
+	MUST(plans.at[0].bytes == 0);
+	frag_nogpu_conv_plans(op_of(&point), &plans);
+	MUST(plans.at[0].bytes == 2 * 16 * 24 * 4);
+	MUST(frag_nogpu_conv_planner() == 91900);
 }
 
 /* "" = not there. */
@@ -212,7 +226,7 @@ static void plan_for(const char *card)
 
 	setenv("CUFRAG_NOGPU", card, 1);
 	snprintf(setting, sizeof(setting),
-		 "/usr/bin/python3\nsrc/inside/nogpu/python/cufrag_planner.py\n%s",
+		 "/usr/bin/python3\nsrc/pretend/python/cufrag_planner.py\n%s",
 		 machines_cudnn());
 	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
 	snprintf(setting, sizeof(setting),
@@ -253,78 +267,6 @@ static struct conv grouped_conv(int kind, int type, bool last, int64_t n, int64_
 	return v;
 }
 
-/* Where the card takes another one. Of points in half precision with channels last the trees have six of ten; who mends this moves it to
- * as_measured. */
-static void missed_by_the_trees(void)
-{
-	struct conv v = grouped_conv(NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 480, 28,
-				     832, 1, 1, 1);
-	const int64_t measured = 15974672;
-	struct nogpu_plans plans;
-
-	MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
-	MUST(llabs(plans.at[0].bytes - measured) >= 512);
-}
-
-/*
- * As an H200 took them: copies alone, with the partial sums of a whole card, cuBLASLt's products of points, single channels, whose
- * kernels cuDNN proposes only where it finds a driver, and transforms.
- */
-static void as_measured(void)
-{
-	static const struct {
-		int kind, type;
-		bool last;
-		int64_t n, c, side, k, r, stride, groups, bytes;
-	} rows[] = {
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, true, 16, 512, 16, 512, 3, 1, 1, 7864959 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 32, 1280, 8, 1280, 3, 1, 1,
-		  47841935 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 128, 20, 128, 3, 1, 1,
-		  2359671 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, 16, 128, 28, 256, 3, 2, 1, 6816111 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 48, 2304, 80, 336, 1, 1, 1,
-		  148635648 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 160, 24, 56, 448, 1, 1, 1,
-		  7397648 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 2, 32, 28, 20, 1, 1, 1, 251136 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 1920, 28, 1408, 1, 1, 1,
-		  64880928 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 32, 832, 56, 144, 1, 1, 1,
-		  12460304 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 96, 162, 4, 972, 1, 1, 1,
-		  60466576 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, true, 50, 512, 14, 512, 7, 1, 512, 0 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, true, 10, 432, 28, 304, 1, 1, 1, 0 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 80, 480, 75, 80, 1, 1, 1, 0 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 8, 88, 36, 88, 3, 1, 88, 221184 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 20, 32, 129, 32, 3, 1, 32,
-		  184320 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, 16, 64, 28, 64, 3, 1, 1,
-		  15040512 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, 20, 288, 64, 288, 3, 1, 4,
-		  3043491904 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, 32, 16, 69, 64, 3, 1, 1, 26738688 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, 4, 320, 20, 320, 3, 1, 8,
-		  11059200 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 20, 24, 224, 8, 3, 1, 1,
-		  462449664 },
-		{ NOGPU_CUDNN_CONV_FORWARD, BFLOAT, false, 24, 240, 28, 240, 5, 1, 8, 171000960 },
-	};
-	struct nogpu_plans plans;
-
-	plan_for(H200);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct conv v = grouped_conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n,
-					     rows[i].c, rows[i].side, rows[i].k, rows[i].r,
-					     rows[i].stride, rows[i].groups);
-
-		MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
-		MUST(llabs(plans.at[0].bytes - rows[i].bytes) < 512);
-	}
-	missed_by_the_trees();
-}
-
 /* The first plan that a program takes: all of them, or those without tensor cores. */
 static int64_t first_of(const struct nogpu_plans *plans, bool without)
 {
@@ -334,86 +276,106 @@ static int64_t first_of(const struct nogpu_plans *plans, bool without)
 	return -1;
 }
 
-/*
- * As an H200's cuDNN 9.19 planned what no tree was grown from: counters of sums that are split, in one and in several groups, and
- * none of them up to two rounds of tiles; transforms of programs that forbid tensor cores, and those that a card takes before plans with
- * tensor cores; products of cuBLASLt.
- */
-static void to_the_byte(void)
+#define MEASURED "tests/pretend/card/convolutions.csv"
+#define MISSED "tests/pretend/card/convolutions_missed.csv"
+#define MISSED_MOST 18 /* may only fall */
+
+struct measured {
+	struct conv conv;
+	bool without_tensor_cores;
+	int64_t bytes, off_at_most;
+};
+
+static int one_of(const char *word, const char *const *words)
 {
-	static const struct {
-		int kind, type;
-		bool last, without;
-		int64_t n, c, side, k, r, stride, groups, bytes;
-	} rows[] = {
-		{ NOGPU_CUDNN_CONV_FORWARD, HALF, false, false, 2, 288, 47, 672, 3, 1, 1,
-		  20813923 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, false, 4, 240, 33, 40, 3, 1, 1, 5224336 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, true, false, 160, 64, 19, 192, 5, 1, 1,
-		  7340527 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, false, false, 8, 320, 8, 160, 3, 1, 1,
-		  1413136 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, false, 48, 792, 20, 792, 3, 2, 3,
-		  42735408 },
-		{ NOGPU_CUDNN_CONV_FORWARD, HALF, false, false, 1, 1536, 64, 96, 3, 1, 3,
-		  14254128 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, true, 256, 960, 32, 320, 3, 1, 1,
-		  4189061120 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, true, true, 16, 672, 64, 192, 3, 1, 1,
-		  759324688 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, true, true, 1, 2048, 128, 256, 3, 1, 8,
-		  502530176 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, true, true, 256, 32, 16, 128, 3, 1, 1,
-		  432160784 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, true, 1, 2048, 4, 512, 3, 1, 8,
-		  311427072 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, true, 1, 448, 16, 3, 5, 1, 1, 16328208 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, false, 1, 240, 40, 32, 7, 1, 1,
-		  269137920 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 1, 320, 112, 576, 3, 1, 1,
-		  127696896 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 1, 240, 94, 240, 5, 1, 5,
-		  1542024960 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, false, 8, 16, 445, 5, 3, 1, 1,
-		  1810432 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, false, 12, 3, 24, 16, 5, 1, 1,
-		  1881984 },
-		{ NOGPU_CUDNN_CONV_FORWARD, BFLOAT, false, false, 48, 72, 45, 12, 3, 1, 1,
-		  83731968 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, false, false, 1, 82, 32, 256, 1, 1, 1,
-		  1427712 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, true, false, 8, 12, 19, 16, 1, 1, 1,
-		  277504 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, HALF, true, false, 1, 560, 224, 560, 3, 1, 5,
-		  137790099 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, HALF, true, false, 1, 384, 128, 256, 1, 1, 1,
-		  4718864 },
-		{ NOGPU_CUDNN_CONV_FORWARD, HALF, false, false, 10, 96, 7, 16, 3, 1, 1, 1253376 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 20, 880, 1, 880, 5, 1, 22,
-		  22497280 },
-		{ NOGPU_CUDNN_CONV_FORWARD, HALF, true, false, 2, 5, 64, 16, 1, 1, 1, 524544 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, FLOAT, false, false, 672, 16, 42, 32, 3, 1, 1,
-		  1241726976 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, false, 2, 18, 320, 18, 3, 1, 1,
-		  2036736 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, false, false, 2, 36, 320, 18, 3, 1, 1,
-		  3760128 },
-		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, false, 4, 768, 32, 768, 1, 1, 1,
-		  7078160 },
-		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, false, 12, 1024, 18, 1024, 3, 1, 32,
-		  33030291 },
-	};
+	int i = 0;
+
+	while (words[i] && strcmp(words[i], word) != 0)
+		i++;
+	MUST(words[i]);
+	return i;
+}
+
+/* A line of either file. */
+static struct measured measured_of(const char *line)
+{
+	static const int kinds[] = { NOGPU_CUDNN_CONV_FORWARD, NOGPU_CUDNN_CONV_BACKWARD_DATA,
+				     NOGPU_CUDNN_CONV_BACKWARD_FILTER },
+			 types[] = { FLOAT, HALF, BFLOAT };
+	char op[9], type[6], layout[6], cores[9];
+	long long v[9];
+	struct measured m;
+	bool last;
+
+	MUST(sscanf(line,
+		    "%8[^,],%5[^,],%5[^,],%8[^,],%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld", op,
+		    type, layout, cores, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7],
+		    &v[8]) == 13);
+	last = one_of(layout, (const char *const[]){ "nchw", "nhwc", NULL });
+	m.without_tensor_cores = one_of(cores, (const char *const[]){ "any", "without", NULL });
+	m.conv = grouped_conv(
+		kinds[one_of(op, (const char *const[]){ "forward", "data", "filter", NULL })],
+		types[one_of(type, (const char *const[]){ "fp32", "fp16", "bf16", NULL })], last,
+		v[0], v[1], v[2], v[3], v[4], v[5], v[6]);
+	m.bytes = v[7];
+	m.off_at_most = v[8];
+	return m;
+}
+
+/* Lines of a file but its head. */
+static size_t read_lines(const char *path, char (*lines)[120], size_t most)
+{
+	FILE *f = fopen(path, "r");
+	size_t count = 0;
+
+	MUST(f && fgets(lines[0], sizeof(*lines), f));
+	while (count < most && fgets(lines[count], sizeof(*lines), f))
+		count++;
+	fclose(f);
+	return count;
+}
+
+/* As this machine's cuDNN and what is known of a card say. */
+static void plan(struct conv *v, struct nogpu_plans *plans)
+{
+	MUST(frag_nogpu_conv_planned(op_of(v), plans));
+	if (!plans->known)
+		_exit(OTHER_RELEASE);
+}
+
+static bool is_planned(struct measured *m)
+{
 	struct nogpu_plans plans;
 
-	plan_for(H200);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct conv v = grouped_conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n,
-					     rows[i].c, rows[i].side, rows[i].k, rows[i].r,
-					     rows[i].stride, rows[i].groups);
+	plan(&m->conv, &plans);
+	return llabs(first_of(&plans, m->without_tensor_cores) - m->bytes) <= m->off_at_most;
+}
 
-		MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
-		MUST(first_of(&plans, rows[i].without) == rows[i].bytes);
+/*
+ * As an H200 with cuDNN 9.19 took them: copies alone, with the partial sums of a whole card, cuBLASLt's products of points,
+ * single channels, counters of sums that are split, and transforms. Those in MISSED are expected to come out wrong.
+ */
+static void as_measured(void)
+{
+	static char lines[200][120], missed[200][120];
+	size_t count = read_lines(MEASURED, lines, 200), expected = read_lines(MISSED, missed, 200);
+	size_t found = 0, wrong = 0;
+
+	plan_for(H200);
+	for (size_t i = 0; i < count; i++) {
+		struct measured m = measured_of(lines[i]);
+		bool is_expected = false;
+
+		for (size_t j = 0; j < expected; j++)
+			is_expected |= !strcmp(lines[i], missed[j]);
+		found += is_expected;
+		if (is_planned(&m) != is_expected)
+			continue;
+		wrong++;
+		fprintf(stderr, "%s: %s",
+			is_expected ? "no miss any more, take it off " MISSED : "missed", lines[i]);
 	}
+	MUST(!wrong && found == expected && expected <= MISSED_MOST);
 }
 
 /* Patches of 8 by 8 points in single precision: all that cuDNN proposes first has tensor cores. */
@@ -425,7 +387,7 @@ static void of_the_second_list(void)
 	v.settings.conv_pads[0] = v.settings.conv_pads[1] = 0;
 	v.y = tensor(FLOAT, false, 6, 512, 24);
 	plan_for(H200);
-	MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
+	plan(&v, &plans);
 	MUST(first_of(&plans, false) > 49152 && first_of(&plans, true) == 49152);
 }
 
@@ -438,7 +400,7 @@ static void larger_than_tiles(void)
 	v.settings.conv_pads[0] = v.settings.conv_pads[1] = 2;
 	v.y = tensor(FLOAT, true, 128, 512, 5);
 	plan_for(H200);
-	MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
+	plan(&v, &plans);
 	MUST(first_of(&plans, false) == 28856336);
 }
 
@@ -462,24 +424,26 @@ static void largest_as_measured(void)
 		struct conv v = conv(rows[i].kind, rows[i].type, false, rows[i].n, rows[i].c,
 				     rows[i].side, rows[i].k, rows[i].r, rows[i].stride);
 		struct nogpu_plan plain = { .bytes = 0, .notes = 0 };
+		struct nogpu_plans plans;
 
+		plan(&v, &plans);
 		MUST(frag_nogpu_conv_largest(op_of(&v), &plain) == rows[i].bytes);
 	}
 }
 
 TEST(a_script_is_asked)
 {
-	in_a_child(plans_of_a_script);
+	in_a_child(plans_of_a_known_release);
+}
+
+TEST(points_of_another_release_are_products)
+{
+	in_a_child(plans_of_another_release);
 }
 
 TEST(other_cards_points_are_products)
 {
 	in_a_child(points_of_other_cards);
-}
-
-TEST(other_types_are_asked_for)
-{
-	in_a_child(what_was_measured_otherwise);
 }
 
 TEST(plans_are_as_many_as_asked_for)
@@ -495,11 +459,6 @@ TEST(a_planner_that_ends_is_asked_no_more)
 TEST(the_machines_cudnn_plans_as_a_card)
 {
 	on_this_machine(as_measured);
-}
-
-TEST(plans_come_out_to_the_byte)
-{
-	on_this_machine(to_the_byte);
 }
 
 TEST(programs_without_tensor_cores_have_a_plan)
