@@ -536,8 +536,8 @@ tidy: $(GENERATED)
 			--extra-arg=max-nodes=$(TIDY_NODES) @ -- -std=c17 $(CPPFLAGS) $(CUDA_CPP) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
 	@echo 'tidy: clean'
 
-# Scripts that begin with #!; the cases of tests/cli are pieces of one, and tests/torch/run.sh is not clean yet.
-SHELL_SRC = .ci/run $(filter-out tests/cli/cases/% tests/torch/run.sh,\
+# Scripts that begin with #!; the cases of tests/cli are pieces of one.
+SHELL_SRC = .ci/run $(filter-out tests/cli/cases/%,\
             $(shell find scripts src tests docs results -name '*.sh'))
 lint-shell:
 	$(Q)if command -v shellcheck > /dev/null; then shellcheck -x -S warning $(SHELL_SRC) && echo 'lint-shell: clean'; \

@@ -3,7 +3,7 @@
  * `async` on the simulated card against what a real cudaMemPool did with the same operations (H200,
  * driver 580): three modes, six workloads. The recordings are too big for the repository: skipped
  * where they are absent. And on a card that was held back by exactly so much recorded time
- * (scripts/lab/pool_lag.sh, in git at 53bd34df), where the model is right to the byte each time.
+ * (53bd34df:scripts/lab/pool_lag.sh), where the model is right to the byte each time.
  */
 #include "recorded.h"
 

@@ -4,7 +4,7 @@ when a card prefers them.
 
 `winograd` and `fourier` equal 12,167 of 12,269 sizes that an H200 proposed (cuDNN 9.19); the
 largest ones are planned in parts of their images. cufrag_trees.csv, grown by
-scripts/lab/conv_trees.py, decides which one is used: first ("transform"), and without tensor cores
+scripts/cudnn/tables.py, decides which one is used: first ("transform"), and without tensor cores
 ("alone").
 """
 import math
