@@ -7,7 +7,7 @@
  *	== name of the case
  *	its body
  *
- * The body holds what goes in and what comes out. Whoever runs it writes it again, with the answers
+ * The body holds inputs and outputs. Whoever runs it writes it again, with the answers
  * that it got; the case has passed if that is the same text. CASES_REWRITE=1 in the environment
  * puts the new text into the file instead: look at the difference before you commit it. Failures
  * fail the cmocka test.

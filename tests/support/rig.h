@@ -144,7 +144,7 @@ int script_step(struct script *s, struct rig *r);
 /*
  * Many calls on an open rig, with the policy's check after each and a walk now and then. failures:
  * every few calls one of the next driver calls fails. What is live in the end stays so. Returns 0,
- * or the first error that nobody asked for (in r->err).
+ * or the first unexpected error (in r->err).
  */
 int script_soak(struct script *s, struct rig *r, unsigned steps, bool failures);
 

@@ -38,7 +38,7 @@ static struct {
 	struct name names[RIG_SLOTS];
 	size_t names_count;
 	struct log calls, journal;
-	frag_addr_t places[PLACES]; /* where the card places what comes next, up to a 0 */
+	frag_addr_t places[PLACES]; /* addresses of the next requests, up to a 0 */
 	size_t places_used;
 	frag_addr_t next; /* right behind the block that was handed out last */
 } r;
@@ -718,7 +718,7 @@ static void step_trim(char **words)
 	expect_result(rig_trim(&r.rig, (uint16_t)pool), error);
 }
 
-/* sync; sync stream N: the device only, nobody tells the policy */
+/* sync; sync stream N: the device only, without the policy */
 static void step_sync(char **words)
 {
 	if (!*words) {

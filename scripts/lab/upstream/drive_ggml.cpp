@@ -82,5 +82,5 @@ int main(int argc, char **argv)
 		return 2;
 	dev_load(argv[2]);
 	rc = drive(argv[1], &ops);
-	_Exit(rc); /* its pools hold blocks that nobody frees */
+	_Exit(rc); /* its pools hold blocks that are never freed */
 }

@@ -21,7 +21,7 @@ struct frag_advice_peaks {
 struct frag_advice_cost {
 	uint64_t moved; /* bytes over PCIe in the whole run */
 	uint64_t calls; /* more calls of kernels or of the allocator */
-	double seconds; /* roofline time of all that on the card that is meant */
+	double seconds; /* roofline time of all of these on the chosen card */
 };
 
 /* Memory over time of one run, thinned so that no peak is lost (curve.c). */
@@ -49,16 +49,16 @@ struct frag_advice {
 	struct frag_advice_cost cost;
 	const char *card; /* the smallest that holds it; NULL: none of the list */
 	struct frag_curve
-		curve; /* with it, in its better setting; of an edited recording of the best only */
+		curve; /* with the change, in its better setting; for an edited recording only that of the best */
 };
 
-/* Bytes that it reserves in the better of both settings. */
+/* Bytes reserved in the better of both settings. */
 static inline uint64_t frag_advice_need(const struct frag_advice_peaks *p)
 {
 	return FRAG_MIN(p->reserved, p->expandable);
 }
 
-/* What the first has above the second, or 0. */
+/* first - second, or 0 if negative. */
 static inline uint64_t frag_advice_above(uint64_t first, uint64_t second)
 {
 	return first > second ? first - second : 0;

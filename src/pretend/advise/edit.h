@@ -56,17 +56,17 @@ struct frag_edit {
 
 int frag_edit_init(struct frag_edit *e, const struct frag_story *s, struct frag_err *err);
 void frag_edit_release(struct frag_edit *e);
-/* It is never requested. */
+/* Drops its request and its free. */
 void frag_edit_remove(struct frag_edit *e, size_t life);
-/* It has other bytes. pre: bytes > 0 */
+/* Changes its size. pre: bytes > 0 */
 void frag_edit_resize(struct frag_edit *e, size_t life, uint64_t bytes);
-/* It is freed before event `at`. Nothing changes where that is not earlier than recorded. */
+/* Frees it before event `at`, unless it was freed earlier. */
 int frag_edit_end(struct frag_edit *e, size_t life, uint64_t at, struct frag_err *err);
-/* A block like it is requested before event `from` and freed before event `to` (FRAG_NEVER); not after the last event. Of those at one event, in
- * the order of the calls. */
+/* Requests a copy of the block before event `from` and frees it before event `to` (FRAG_NEVER), at
+ * the latest after the last event. Insertions at one event keep the order of the calls. */
 int frag_edit_add(struct frag_edit *e, size_t life, uint64_t from, uint64_t to,
 		  struct frag_err *err);
-/* The two parts of it. */
+/* frag_edit_add in two calls. */
 int frag_edit_request(struct frag_edit *e, size_t life, uint64_t at, uint32_t *id,
 		      struct frag_err *err);
 int frag_edit_free(struct frag_edit *e, size_t life, uint32_t id, uint64_t at,

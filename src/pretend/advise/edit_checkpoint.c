@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activation checkpointing of the blocks that a model repeats. What a block saves leaves when its forward pass ends, and comes
- * back, with what it needed meanwhile, where its backward pass begins: requests and frees in the recorded order, up to the last
- * one that is saved (torch.utils.checkpoint stops there with use_reentrant=False). What the next block's backward pass frees is
- * the output of this one, the input of the next, and stays.
+ * Activation checkpointing of the repeated blocks of a model. A block's saved tensors are freed at
+ * the end of its forward pass, and recomputed with its temporaries at the start of its backward
+ * pass: requests and frees in the recorded order, up to the last saved one (torch.utils.checkpoint
+ * stops there with use_reentrant=False). Tensors freed by the next block's backward pass are this
+ * block's output, the next one's input, and stay.
  */
 #include "edit.h"
 
@@ -13,7 +14,7 @@ struct block {
 	const struct frag_instance *at;
 	size_t first, end;  /* lives */
 	uint64_t next_back; /* the last work of the next block's backward pass; 0: no next block */
-	size_t twice;	    /* life that is kept and computed again; SIZE_MAX: none */
+	size_t twice;	    /* life that is both kept and recomputed; SIZE_MAX: none */
 };
 
 static bool is_saved(const struct frag_life *l)
@@ -37,7 +38,7 @@ static bool is_output(const struct frag_story *s, const struct block *b, size_t 
 	return life == last_saved(s, b);
 }
 
-/* Of a temporary that is open. */
+/* A live temporary. */
 struct temporary {
 	size_t life;
 	uint32_t id;
@@ -58,7 +59,7 @@ static int close_until(struct frag_edit *e, struct temporary *open, size_t *n, u
 	return 0;
 }
 
-/* The forward pass once more, before event `at`. */
+/* Recomputes the forward pass before event `at`. */
 static int again(struct frag_edit *e, const struct block *b, size_t last, uint64_t at,
 		 struct frag_err *err)
 {
@@ -84,9 +85,10 @@ static int again(struct frag_edit *e, const struct block *b, size_t last, uint64
 }
 
 /*
- * The output, if the next block's backward pass does not free it. An unsaved one (it was converted first) stays for
- * the next block, which is computed from it. Else the work that begins this block's backward pass saves it, too (a ReLU in
- * place): it stays, and is also computed again.
+ * Keeps the output, if the next block's backward pass does not free it. An unsaved output (it was
+ * converted first) stays for the next block, which is recomputed from it. Otherwise the operator
+ * that starts this block's backward pass saves it, too (an in-place ReLU): it stays, and is also
+ * recomputed.
  */
 static int keep_output(struct frag_edit *e, struct block *b, struct frag_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Temporaries of the foreach implementation of optimizers, which has them for all parameters at once: with foreach=False two
- * of one parameter are there at a time.
+ * Temporaries of an optimizer's foreach implementation exist for all parameters at once; with
+ * foreach=False, for two at a time.
  */
 #include "edit.h"
 

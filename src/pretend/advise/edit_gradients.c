@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gradients. Released in the backward pass: each is freed when its parameter was updated, at the next request; then the
- * optimizer's step has no temporaries for all parameters at once. Set to None: those that live on after the step are freed by
- * its end, and requested again where a later backward pass requests a temporary of the same size, which is then the gradient.
+ * Gradients. Released in the backward pass: each is freed after the update of its parameter, at the
+ * next request, and the optimizer's step has no temporaries for all parameters. Set to None:
+ * gradients that outlive the step are freed at its end, and requested again where a later backward
+ * pass requests a temporary of the same size, which then is the gradient.
  */
 #include "edit.h"
 
 #define LOOK 256u /* temporaries in which that of a gradient is looked for */
 
-/* The optimizer step after which they are of no use; NULL: none follows at once. */
+/* The optimizer step after which they are unused; NULL: none follows directly. */
 static const struct frag_span *step_after(const struct frag_story *s, const struct frag_life *l)
 {
 	for (size_t i = l->span + 1; i < s->spans_count; i++) {
@@ -45,7 +46,7 @@ static int released(struct frag_advice_plan *p, struct frag_err *err)
 			uint64_t at = i + 1 < s->count ? s->lives[i + 1].born : sp->end;
 
 			gradients++;
-			FRAG_TRY(frag_edit_add(&e, i, at, at, err)); /* of its update */
+			FRAG_TRY(frag_edit_add(&e, i, at, at, err)); /* temporary of its update */
 			FRAG_TRY(frag_edit_end(&e, i, at, err));
 		} else if (sp->phase == FRAG_PHASE_OPTIMIZER && l->died < sp->end) {
 			frag_edit_remove(&e, i);
@@ -65,7 +66,7 @@ static int released(struct frag_advice_plan *p, struct frag_err *err)
 		err);
 }
 
-/* In one later backward pass. */
+/* Requests it again in one later backward pass. */
 static int reborn(struct frag_edit *e, size_t life, const struct frag_span *back, size_t *from,
 		  const struct frag_span *step, struct frag_err *err)
 {
@@ -86,7 +87,8 @@ static int reborn(struct frag_edit *e, size_t life, const struct frag_span *back
 	return frag_edit_add(e, life, back->first, step->end, err);
 }
 
-/* Gradients that outlive their step: they end with it, and come back in all later backward passes. */
+/* Gradients that outlive their step: freed at its end, requested again in each later backward
+ * pass. */
 static int set_to_none(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };

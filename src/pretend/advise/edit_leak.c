@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What accumulates over the steps is dropped at the end of its step: the lines that diagnose finds (find_leak.c). */
+/* Frees blocks that accumulate over steps at the end of their step: the lines that diagnose finds
+ * (find_leak.c). */
 #include "edit.h"
 
 #include "explain/diagnose/diagnose.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Saved activations on the host (torch.autograd.graph.save_on_cpu). A saved block leaves when the function that made it returns:
- * at the next request that does not come from there, or from its next call; it is back where the work of the backward
- * pass begins that frees it. Call sites are ranked by bytes x idle time of their blocks at the peak.
+ * Saved activations on the host (torch.autograd.graph.save_on_cpu). A saved block leaves when its
+ * forward function returns: at the next request from elsewhere, or from its next call; it returns
+ * where the backward work that frees it begins. Call sites are ranked by bytes x idle time of their
+ * blocks at the peak.
  */
 #include "edit.h"
 
@@ -11,7 +12,7 @@
 
 #define SITES_MAX 3u
 #define LEAVE_ALLOCS 256u /* requests after which a block has left at the latest */
-#define NEARLY_ALL 0.95	  /* a call site with that much of it is not worth a line of its own */
+#define NEARLY_ALL 0.95	  /* a call site with this part of all offloads gets no line of its own */
 #define LEAST_BYTES 4096u /* smaller ones change nothing */
 
 struct idle {
@@ -20,8 +21,9 @@ struct idle {
 	uint32_t site, stack;
 };
 
-/* Frames of the function that made it: the innermost forward() outside PyTorch, counted from the outermost. *passed: a container
- * (Sequential) below it passed it on, and keeps nothing. */
+/* Depth of the function that made a block: the innermost forward() outside PyTorch, counted from
+ * the outermost frame. *passed: a container (Sequential) below it passed the block on and keeps
+ * nothing. */
 static size_t owner_depth(const struct frag_story *s, uint32_t stack, bool *passed)
 {
 	size_t n;
@@ -81,7 +83,7 @@ static uint64_t leaves(const struct frag_advice_plan *p, size_t life)
 							    : s->dev->events_count);
 }
 
-/* Moves those of a site, UINT32_MAX = of all, over the bus and back. */
+/* Offloads the blocks of a site, UINT32_MAX = of all. */
 static int move(struct frag_advice_plan *p, struct frag_edit *e, uint32_t site,
 		struct frag_advice_cost *cost, struct frag_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All changes that a recording alone can be asked about; see edit.h. */
+/* Runs all changes that can be estimated from a recording; see edit.h. */
 #include "edit.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "lib/grow.h"
 #include "plan/probe.h"
 
-#define AMPLE_BYTES (1ull << 40) /* a card on which nothing is short */
+#define AMPLE_BYTES (1ull << 40) /* a card without shortage */
 #define LEAST_PART 0.01		 /* of a peak; less is not worth a change */
 
 #define FRAG_ENTRY(name) extern const struct frag_edit_kind frag_edit_##name;

@@ -9,7 +9,7 @@
 
 #define SMALLER 8u
 #define LOOK 256u
-#define NOISE_ALLOCS 3u /* so few requests without a stack are no backward pass */
+#define NOISE_ALLOCS 3u /* as few requests without a stack are no backward pass */
 
 /* ---- phases of stacks ------------------------------------------------------------------ */
 
@@ -66,7 +66,7 @@ static int add_span(struct frag_story *s, uint64_t first, uint8_t phase, struct 
 	return 0;
 }
 
-/* What is between forward phases and too short is none; neighbours of one phase become one. */
+/* Drops short spans between forward phases, and merges neighbours of the same phase. */
 static void join_spans(struct frag_story *s)
 {
 	size_t n = 0;
@@ -124,7 +124,7 @@ static int split_at_peaks(struct frag_story *s, const uint64_t *live, struct fra
 static int find_spans(struct frag_story *s, uint64_t *live, struct frag_err *err)
 {
 	uint64_t now = 0;
-	unsigned depth = 0; /* of optimizer steps */
+	unsigned depth = 0; /* nesting of optimizer steps */
 
 	FRAG_TRY(add_span(s, 0, FRAG_PHASE_FORWARD, err));
 	for (size_t i = 0; i < s->dev->events_count; i++) {

@@ -27,7 +27,7 @@ struct frag_life {
 	uint64_t born, died; /* events; FRAG_NEVER */
 	uint64_t bytes;
 	uint64_t
-		back; /* of a saved block, else FRAG_NEVER; the number of events: out of memory came before */
+		back; /* of a saved block, else FRAG_NEVER; the number of events: it ran out of memory before */
 	uint32_t stack, span;
 };
 
@@ -48,7 +48,7 @@ struct frag_story {
 	size_t spans_count, spans_cap;
 	uint8_t *phases; /* [stacks_count], of requests outside optimizer steps */
 	bool stacks;	 /* the recording has them */
-	bool may_train;	 /* it ended before any backward pass: that there would be one is assumed */
+	bool may_train;	 /* it ended before any backward pass: one is assumed to follow */
 	struct frag_sites sites;
 	uint64_t peak_bytes, peak_event; /* requested */
 	size_t steps;			 /* spans of optimizer steps */
@@ -60,8 +60,8 @@ void frag_story_release(struct frag_story *s);
 
 /* The first life that is born at or after `event`; count if none. */
 size_t frag_story_born(const struct frag_story *s, uint64_t event);
-/* Where a block goes that nothing but the next operation needs: before the second saved one after it that is not much smaller,
- * at `end` at the latest. */
+/* Where a block can be freed that only the next operation needs: before the second saved block
+ * after it of similar size, at `end` at the latest. */
 uint64_t frag_life_consumed(const struct frag_story *s, size_t life, uint64_t end);
 static inline const struct frag_span *frag_life_span(const struct frag_story *s,
 						     const struct frag_life *l)

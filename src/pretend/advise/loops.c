@@ -80,7 +80,7 @@ static uint32_t repeats(const struct child *list, size_t count, size_t *head, ui
 	return (double)best >= PART_MIN * (double)all && best ? k : 0;
 }
 
-/* A module is called: what is repeated elsewhere, as loading weights, is no block of a model. */
+/* Is a module called? Other repetitions, such as loading weights, are no blocks of a model. */
 static bool calls_module(const struct frag_story *s, const struct frag_loop *loop)
 {
 	for (size_t d = 0; d < loop->depth; d++) {
@@ -102,7 +102,7 @@ static int add_loop(struct frag_loops *out, struct frag_loop loop, struct frag_e
 	return 0;
 }
 
-/* items: all below one node. Those of a child are moved together, in their order. */
+/* items: all below one node; reorders them so that each child's are contiguous. */
 static int search(const struct frag_story *s, struct item *items, size_t n, size_t depth,
 		  struct frag_loops *out, struct frag_err *err)
 {
@@ -152,7 +152,7 @@ static bool same(const struct frag_life *a, const struct frag_life *b)
 	return a->stack == b->stack && a->bytes == b->bytes;
 }
 
-/* Requests from `first` on that come back `period` later, one for one. */
+/* Number of requests from `first` on that recur after `period`, one for one. */
 static size_t run_of(const struct frag_life *first, size_t n, size_t period)
 {
 	size_t i = 0;
@@ -162,8 +162,8 @@ static size_t run_of(const struct frag_life *first, size_t n, size_t period)
 	return i;
 }
 
-/* The least period with which most of the bytes of an instance come back at once: several equal blocks look like one where
- * nothing else is called between them. 0: there is none. *from: its first life. */
+/* The least period with which most of an instance's bytes recur: several equal blocks look like one
+ * if nothing else is called between them. 0: none. *from: its first life. */
 static size_t period_of(const struct frag_life *l, size_t n, size_t *from)
 {
 	uint64_t all = 0;
@@ -215,7 +215,7 @@ static int find_instances(const struct frag_story *s, struct frag_loop *loop, st
 {
 	FRAG_AUTO_FREE uint32_t *of_stack = NULL;
 	uint32_t last = UINT32_MAX;
-	size_t open = SIZE_MAX; /* the life with which the instance begins that goes on */
+	size_t open = SIZE_MAX; /* the open life with which the instance begins */
 
 	FRAG_TRY_CALLOC(of_stack, s->sites.stacks_count, "advice", err);
 	for (uint32_t i = 0; i < s->sites.stacks_count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that a forward pass repeats: the blocks of a model. A tree of its stacks has a node for each list of calling
- * frames; a node is a loop where what it calls comes back in turn, three times or more, for most of the saved bytes
- * below it. An instance begins where the first of these comes back.
+ * Calls that a forward pass repeats: the blocks of a model. A tree of its stacks has a node for
+ * each list of calling frames; a node is a loop if its calls recur in turn, three times or more,
+ * for most of the saved bytes below it. Each recurrence of the first call starts an instance.
  *
  * Ownership: loops own their instances.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recordings kept in the user's cache; see kept.h. The lists of files come from the user's programs and are read as any input. */
+/* Cache of recordings; see kept.h. The lists of files come from the user's programs, so they are
+ * parsed as untrusted input. */
 #include "kept.h"
 
 #include <fcntl.h>
@@ -23,7 +24,7 @@ extern char **environ;
 
 /* ---- the key --------------------------------------------------------------------------- */
 
-/* Of a terminal or a session, not of what the program does. */
+/* Variables of a terminal or session, which do not affect the program. */
 static bool is_of_session(const char *variable)
 {
 	static const char *const names[] = {
@@ -52,7 +53,7 @@ static void take_number(XXH3_state_t *h, uint64_t n)
 	XXH3_128bits_update(h, &n, sizeof(n));
 }
 
-/* In any order. */
+/* Independent of their order. */
 static uint64_t environment_hash(void)
 {
 	uint64_t sum = 0;
@@ -71,7 +72,7 @@ static void take_file(XXH3_state_t *h, const struct stat *st)
 	take_number(h, (uint64_t)date_ns(st));
 }
 
-/* What the program may read there. False: unknown. */
+/* What the program can read from standard input. False: unknown. */
 static bool take_input(XXH3_state_t *h)
 {
 	struct stat st;
@@ -205,13 +206,13 @@ static bool is_below(const char *path, const char *const *folders)
 	       !strncmp(path, "/dev/", 5);
 }
 
-/* What the program itself made and took away again does not matter to the next run. */
+/* Files that the program made and removed itself do not matter to the next run. */
 static bool is_passing(const struct read_file *f, int64_t begun_ns)
 {
 	return f->mtime_ns >= begun_ns && access(f->path, F_OK);
 }
 
-/* One file into the list. False: the recording must not be kept. */
+/* Adds a file to the list. False: the recording must not be kept. */
 static bool put_file(FILE *to, char *line, int64_t begun_ns, const char *const *own)
 {
 	struct read_file f;
@@ -275,7 +276,7 @@ static void say_when(const struct frag_launch *l, const char *path)
 			 text);
 }
 
-/* The date of its last change stays: it is that of the recording. */
+/* Sets the access time; the modification time stays that of the recording. */
 static void set_used(const char *path)
 {
 	utimensat(AT_FDCWD, path,
@@ -315,7 +316,7 @@ void frag_kept_put(const struct frag_kept *k, const struct frag_trace *trace)
 		return;
 	snprintf(path, sizeof(path), "%s.cft", k->stem);
 	snprintf(files, sizeof(files), "%s.files", k->stem);
-	unlink(files); /* until both belong together */
+	unlink(files); /* until both files match */
 	if (frag_trace_write_cft(trace, path, &err) ||
 	    frag_outfile_put(files, k->text, strlen(k->text), &err))
 		unlink(path);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recordings without a GPU, kept for the next call that asks for the same: two files in the user's cache,
+ * Cache of recordings without a GPU: two files in the user's cache,
  *
  *	$XDG_CACHE_HOME/cufrag/recordings/KEY.cft
- *	$XDG_CACHE_HOME/cufrag/recordings/KEY.files	"status N", then "SIZE MTIME_NS PATH" for each file that the program read
+ *	$XDG_CACHE_HOME/cufrag/recordings/KEY.files	"status N", then "SIZE MTIME_NS PATH" for each file read
  *
- * KEY is a hash of everything that the program was started with: its command line, folder and environment, the card, the options, the
- * release of cufrag. A recording is used while all files are as they were. It is not kept where that
- * cannot be known: standard input is a pipe, the program read what was written while it ran, or a signal ended it. What a
- * program only looks at (whether a file exists, the time, the network) is not seen.
+ * KEY is a hash of all inputs at the start: command line, folder, environment, card, options,
+ * release of cufrag. A recording is valid while the files that the program read are unchanged. It
+ * is not kept if that cannot be known: standard input is a pipe, the program read a file that
+ * changed meanwhile, or a signal ended it. Queries (whether a file exists, time, network) are not
+ * tracked.
  */
 #ifndef FRAG_LAUNCH_KEPT_H
 #define FRAG_LAUNCH_KEPT_H
@@ -20,16 +21,17 @@ struct frag_kept {
 	char *text;	  /* what .files will hold; NULL: it must not be kept */
 	int64_t begun_ns; /* the program's start */
 };
-/* Finds the key. A cache that cannot be used is no failure. */
+/* Computes the key. An unusable cache is no failure. */
 void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const struct frag_pretend *o,
 		    char **program, const struct frag_inject_files *files);
 void frag_kept_release(struct frag_kept *k);
-/* The recording, if there is one and it is still true; else false. */
+/* The cached recording, if it is valid; else false. */
 bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struct frag_trace **out,
 		   int *status);
-/* After the run: reads `list`, which the program's processes wrote; own: folders of cufrag, whose files do not count. */
+/* After the run: reads `list`, written by the program's processes; own: folders of cufrag, which do
+ * not count. */
 void frag_kept_read(struct frag_kept *k, const char *list, int status, const char *const *own);
-/* Keeps it; the oldest go where all take over 2 GiB. */
+/* Stores it; drops the oldest beyond 2 GiB in total. */
 void frag_kept_put(const struct frag_kept *k, const struct frag_trace *trace);
 
 #endif

@@ -193,7 +193,7 @@ static int make_pool(struct card *c, char *const *w, uint64_t *value, struct fra
 		return true; \
 	}
 
-/* Calls that give something. False: it is none of them. */
+/* Calls with a result. False: not one of them. */
 static bool makes(struct card *c, char *const *w, uint64_t *value, int *rc, struct frag_err *err)
 {
 	struct frag_device *d = c->dev;
@@ -294,7 +294,7 @@ static void asks(struct card *c, char *const *w, const char *expected, FILE *out
 	}
 }
 
-/* One call, `to` = the name of what it gives, or NULL. */
+/* One call, `to` = the name of its result, or NULL. */
 static void call_once(struct card *c, const char *to, char *const *w, const char *expected,
 		      FILE *out)
 {

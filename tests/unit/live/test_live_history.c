@@ -46,8 +46,7 @@ TEST(test_history)
 		assert_int_equal(seen, 1);
 	}
 	assert_int_equal(e[0].context, 1);
-	assert_int_equal(e[3].context,
-			 1); /* of a free that nobody was asked about: of its request */
+	assert_int_equal(e[3].context, 1); /* a free without a context has its request's */
 	assert_int_equal(e[1].addr, (uintptr_t)p);
 	assert_true(e[0].time_us && e[5].time_us >= e[0].time_us);
 	/* the oldest go */
@@ -59,7 +58,7 @@ TEST(test_history)
 	frag_live_history(0, 0, 0);
 	frag_live_free(p, 700, 0, NULL);
 	assert_int_equal(frag_live_history_read(0, e, 8), 6);
-	frag_live_history(2, 1u << FRAG_LIVE_DID_ALLOC, 0); /* too small for what is there */
+	frag_live_history(2, 1u << FRAG_LIVE_DID_ALLOC, 0); /* too small for the entries */
 	assert_int_equal(frag_live_history_read(0, e, 8), 0);
 	frag_live_free(frag_live_alloc(700, 0, NULL), 700, 0, NULL);
 	assert_int_equal(frag_live_history_read(0, e, 8), 1);
@@ -97,7 +96,7 @@ TEST(test_what_python_asks)
 }
 
 /*
- * A recording can be read at any time; what it had before goes only if nobody else writes it. The
+ * A recording can be read at any time; only a sole writer truncates it. The
  * last test: it goes on recording.
  */
 TEST(test_recording)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From recorded entries to events, and to what was there before: build.cases, rewind.cases. */
+/* From recorded entries to events, and back to the blocks before: build.cases, rewind.cases. */
 #include "test.h"
 
 #include "trace/build/build.h"

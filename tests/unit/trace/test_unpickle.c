@@ -140,7 +140,7 @@ static void answer(char *call, FILE *out)
 
 CASES_IN_LINES("tests/unit/trace/unpickle.cases", answer)
 
-/* Behind the protocol and two lists: what is said of it, and at which byte. */
+/* After the protocol and two lists: the error, and its byte. */
 static void refuses_opcode(unsigned char opcode, const char *says)
 {
 	unsigned char bytes[] = "\x80\x04]]?x\ny\n.";
