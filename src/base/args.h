@@ -66,6 +66,7 @@ struct frag_arg { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	 * --all` */
 	bool laboratory;
 	bool rare;	  /* shown only by --help all */
+	bool silent;	  /* has no effect any more; accepted, and shown nowhere */
 	const char *help; /* one sentence, lower case; also describes a default that is not a
 			   * value */
 };

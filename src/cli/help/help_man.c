@@ -104,7 +104,7 @@ static void man_of_command(const struct frag_cmd *cmd, FILE *to)
 		}
 		heading = t->heading;
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
-			if (!a->laboratory)
+			if (!a->laboratory && !a->silent)
 				put_row(to, a);
 	}
 	put_examples(to, cmd->examples);

@@ -14,7 +14,7 @@ echo "$mb $ac" >> ran
 END
 layout() {
 	rm -f ran
-	"$CUFRAG" layout --no-gpu --jobs 1 --csv rows.csv "$@" > out 2> err; echo "exit $?"
+	"$CUFRAG" layout --jobs 1 --csv rows.csv "$@" > out 2> err; echo "exit $?"
 	grep -E '^(answer|assumed|.* (failed|was ended), not|.* itself|[a-z0-9-]*: sh)' out
 	[ ! -e ran ] || echo "ran $(wc -l < ran)"
 }
@@ -40,7 +40,7 @@ layout --gpu h100 --exact --vary '{mb}=1..5' -- sh program '{mb}' none adapts
 layout --gpu l4 --vary '{n}=40' --keep kept -- sh program '{n}' '{{ac}}' ''
 ls kept; "$CUFRAG" info kept/*.cft 2> /dev/null | grep -c 'peak live'
 # options of a launcher: replaced, added, words of their own
-"$CUFRAG" layout --no-gpu --preset megatron --vary tp=1 --vary mb=2 --vary ac=none,full --gpu h200 --check 0 --csv - -- \
+"$CUFRAG" layout --preset megatron --vary tp=1 --vary mb=2 --vary ac=none,full --gpu h200 --check 0 --csv - -- \
 	sh -c 'printf "alloc,1,512\nfree,1\n" > "$CUFRAG_RECORD/1.pickle"' sh --micro-batch-size=7 --bf16 2> /dev/null | sed 's/.*sh //'
 # a serving engine: the size of its cache is what it prints, its GPUs are its degrees; one that prints none failed
 cat > engine << 'END'
@@ -115,13 +115,13 @@ cat > slow << 'END'
 [ "$1" = 1 ] || { touch waits; sleep 100; }
 printf 'alloc,1,512\nfree,1\n' > "$CUFRAG_RECORD/1.pickle"
 END
-env --default-signal=INT "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
+env --default-signal=INT "$CUFRAG" layout --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
 until [ -e waits ]; do sleep 0.05; done
 kill -INT $!; wait $!; echo "exit $?"
 grep -E '^(answer|h100: )|Interrupted' out; tail -1 err
 # as timeout does it, which asks the process and then its group
 for s in TERM INT; do
-	rm waits; env --default-signal=INT "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
+	rm waits; env --default-signal=INT "$CUFRAG" layout --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
 	until [ -e waits ]; do sleep 0.05; done
 	kill -$s $!; sleep 0.02; kill -$s $!; wait $!; echo "exit $?"
 	grep -E '^(answer|h100: )' out
@@ -130,10 +130,10 @@ done
 for i in 0 1; do
 	SLURM_ARRAY_TASK_ID=$i layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --shard /2 -- sh program '{mb}' '{ac}' ''
 done
-layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --resume --store array.sqlite -- sh program '{mb}' '{ac}' ''
+layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --shard all --store array.sqlite -- sh program '{mb}' '{ac}' ''
 sed 's|^cufrag layout: ||' err | tail -1
 ls array | wc -l; "$CUFRAG" fleet array.sqlite 2> err | sed -n '/^#/p;/^answer/p'
-layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,full' --keep array --resume -- sh program '{mb}' '{ac}' none
+layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,full' --keep array --shard all -- sh program '{mb}' '{ac}' none
 cat err
 layout --gpu h100 --vary '{mb}=1..4' --store new.sqlite -- sh program '{mb}' none ''
 cat err

@@ -20,7 +20,7 @@ shard mvapich MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE=3
 shard srun SLURM_JOB_ID=7 SLURM_PROCID=2 SLURM_NTASKS=3 SLURM_LOCALID=2
 shard none A=1; tail -1 err
 shard high SLURM_ARRAY_TASK_ID=3; tail -1 err
-"$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1..6' --keep slurm --resume --check 0 -- sh program '{n}' 2> err | sed -n 2,3p
+"$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1..6' --keep slurm --shard all --check 0 -- sh program '{n}' 2> err | sed -n 2,3p
 # values in files that the command names: JSON and YAML, several in one file, beside a preset's; the user's file stays as it is
 cat > reads << 'END'
 for word; do word=${word#*=}; [ ! -f "$word" ] || tr -d ' {}"\n' < "$word"; done >> seen; echo >> seen
