@@ -190,9 +190,8 @@ $(eval $(call registry,cmd_list.inc,$(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 $(eval $(call registry,way_list.inc,$(wildcard src/*/*/way_*.c),way_))
-$(eval $(call registry,preset_list.inc,$(wildcard src/pretend/layout/preset_*.c),preset_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc inside_file_list.inc conv_list.inc cost_list.inc card_list.inc monitor_page.inc)
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc inside_file_list.inc conv_list.inc cost_list.inc card_list.inc monitor_page.inc)
 
 # a table as C: one FRAG_ROW(…) for each of its lines but the first
 $(GEN)/conv_list.inc: src/pretend/libraries/conv_table.csv | $(GEN)

@@ -100,8 +100,13 @@ static const struct frag_arg options[] = {
 	  .help = "names whose values need less memory the later they are listed (default: ac and "
 		  "recompute, as none, selective, full)" },
 	{ FRAG_ARG_TEXT, "preset", AT(asked.preset), .value = "LAUNCHER",
-	  .help = "a launcher that names its options: --vary tp=1,2 sets them without braces "
-		  "(megatron, torchtitan, deepspeed, huggingface, vllm, sglang)" },
+	  .help = "a launcher that names its options: --vary tp=1,2 sets them without braces; "
+		  "known:"
+#define FRAG_PRESET(name, ...) " " name
+#define FRAG_NAME(...)
+#define FRAG_RISES(...)
+#include "pretend/layout/presets.def"
+	},
 	{ FRAG_ARG_TEXT, "ranks", AT(asked.all.pretend.ranks), .value = "LIST", .def = "roles",
 	  .help = "which ranks of a job run, as 0,7; roles: one of each group of identical "
 		  "ranks" },

@@ -119,15 +119,11 @@ static int set_axes(struct frag_layout_asked *o, struct frag_axes *axes, struct 
 /* A serving command as it is: its preset, and tensor parallelism as far as nothing else varies. */
 static int set_serve(struct frag_layout_asked *o, struct frag_err *err)
 {
-	static const char *const engines[] = { "vllm", "sglang" };
-
 	if (!o->all.serve)
 		return 0;
 	if (!o->all.requests)
 		return frag_fail(err, FRAG_EUSAGE, "--serve needs --requests and --tokens");
-	for (size_t e = 0; !o->preset && e < FRAG_ARRAY_LEN(engines); e++)
-		for (char *const *w = o->program; *w && !o->preset; w++)
-			o->preset = strstr(*w, engines[e]) ? engines[e] : NULL;
+	o->preset = o->preset ? o->preset : frag_preset_engine(o->program);
 	if (!o->vary_count && !o->world) {
 		if (!o->preset)
 			return frag_fail(err, FRAG_EUSAGE,

@@ -2,9 +2,10 @@
 /*
  * Which layouts of a job fit which cards: the program is recorded without a GPU with the values of a layout, and judged as `fit` does it.
  *
+ *   layout_asked.c  from the options of the command to the plan
  *   axes.c          names in the command, their values, the command of a layout
  *   where.c         conditions that leave layouts out
- *   preset*.c       launchers that name their own options
+ *   presets.def     launchers that name their own options
  *   config*.c       values in files that the command names
  *   torchrun.c      launchers of ranks, which cufrag takes the place of
  *   border.c        which layouts have to run
