@@ -6,13 +6,6 @@
 
 #include "pretend/advise/edit.h"
 
-uint64_t frag_advising_room(const struct frag_advising *a, bool headroom)
-{
-	static const struct frag_headroom none;
-
-	return frag_gpu_room(&a->card, headroom ? &a->headroom : &none);
-}
-
 static int add_one(struct frag_advising *a, struct frag_advice *x, struct frag_err *err)
 {
 	struct frag_offer *o = &a->offers[a->count];

@@ -70,8 +70,13 @@ struct frag_advising {
 	uint64_t took_ns;
 };
 
-/* What the card has for it, without the headroom if that is asked for. */
-uint64_t frag_advising_room(const struct frag_advising *a, bool headroom);
+/* Bytes of the card that the program may use; headroom: less the margin. */
+static inline uint64_t frag_advising_room(const struct frag_advising *a, bool headroom)
+{
+	static const struct frag_headroom none;
+
+	return frag_gpu_room(&a->card, headroom ? &a->headroom : &none);
+}
 
 /* From a recording alone: its lives are edited and replayed (edit.h). */
 int frag_advise_recording(struct frag_advising *a, const struct frag_recording *r,

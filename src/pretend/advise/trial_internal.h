@@ -40,7 +40,10 @@ int frag_trial_each(struct frag_advising *a, struct frag_err *err);
 /* Of changes with a number, the least with which it fits. */
 int frag_trial_numbers(struct frag_advising *a, struct frag_err *err);
 
-bool frag_trial_fits(const struct frag_advising *a, const struct frag_advice_peaks *p);
+static inline bool frag_trial_fits(const struct frag_advising *a, const struct frag_advice_peaks *p)
+{
+	return frag_advice_need(p) <= frag_advising_room(a, true);
+}
 /* The largest saving first. */
 void frag_trial_sort(struct frag_advising *a);
 int frag_trial_combine(struct frag_advising *a, struct frag_err *err);

@@ -7,11 +7,6 @@
 
 #define TOGETHER_MAX 6u /* runs that look for the best combination */
 
-bool frag_trial_fits(const struct frag_advising *a, const struct frag_advice_peaks *p)
-{
-	return frag_advice_need(p) <= frag_advising_room(a, true);
-}
-
 static uint64_t saving(const struct frag_advice *x)
 {
 	return x->tried || x->replayed ? frag_advice_above(frag_advice_need(&x->before),
