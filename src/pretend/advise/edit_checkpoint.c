@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activation checkpointing of the blocks that a model repeats. What a block saves leaves when its forward pass ends, and comes
- * back, with what it needed meanwhile, where its backward pass begins: requests and frees in the recorded order, up to the last
- * one that is saved (torch.utils.checkpoint stops there with use_reentrant=False). What the next block's backward pass frees is
- * the output of this one, the input of the next, and stays.
+ * Activation checkpointing of the repeated blocks of a model. The saved tensors of a block are freed after its forward pass.
+ * Where its backward pass begins, its forward pass runs again: requests and frees in the recorded order, temporaries included, up to
+ * the last saved tensor (torch.utils.checkpoint stops there with use_reentrant=False). The output of a block, which the backward
+ * pass of the next block frees, stays allocated.
  */
 #include "edit.h"
 
-#define OPEN_MAX 64u /* temporaries of a block at a time; more are freed at once */
+#define OPEN_MAX 64u /* live temporaries of a block; further ones are freed at once */
 
 struct block {
 	const struct frag_instance *at;
-	size_t first, end;  /* lives */
-	uint64_t next_back; /* the last work of the next block's backward pass; 0: no next block */
-	size_t twice;	    /* life that is kept and computed again; SIZE_MAX: none */
+	size_t first, end; /* lives */
+	uint64_t
+		next_back; /* where the last work of the next block's backward pass begins; 0: no next block */
+	size_t twice; /* a block that is kept and also recomputed; SIZE_MAX: none */
 };
 
 static bool is_saved(const struct frag_life *l)
@@ -29,7 +30,7 @@ static size_t last_saved(const struct frag_story *s, const struct block *b)
 	return SIZE_MAX;
 }
 
-/* The output of the last block is what it saves last. */
+/* The output of the last block is its last saved tensor. */
 static bool is_output(const struct frag_story *s, const struct block *b, size_t life)
 {
 	if (b->next_back)
@@ -37,7 +38,7 @@ static bool is_output(const struct frag_story *s, const struct block *b, size_t 
 	return life == last_saved(s, b);
 }
 
-/* Of a temporary that is open. */
+/* A live temporary. */
 struct temporary {
 	size_t life;
 	uint32_t id;
@@ -58,7 +59,7 @@ static int close_until(struct frag_edit *e, struct temporary *open, size_t *n, u
 	return 0;
 }
 
-/* The forward pass once more, before event `at`. */
+/* Recomputes the forward pass before event `at`. */
 static int again(struct frag_edit *e, const struct block *b, size_t last, uint64_t at,
 		 struct frag_err *err)
 {
@@ -84,9 +85,9 @@ static int again(struct frag_edit *e, const struct block *b, size_t last, uint64
 }
 
 /*
- * The output, if the next block's backward pass does not free it. One that nobody saves (it was converted first) stays for
- * the next block, which is computed from it. Else the work that begins this block's backward pass saves it, too (a ReLU in
- * place): it stays, and is also computed again.
+ * Keeps the output if the next block's backward pass does not free it. An unsaved output (the next block converts it first) stays
+ * as the input of the next block. Otherwise the first operator of this block's backward pass has saved it too (an in-place ReLU):
+ * it stays, and is also recomputed.
  */
 static int keep_output(struct frag_edit *e, struct block *b, struct frag_err *err)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Temporaries of the foreach implementation of optimizers, which has them for all parameters at once: with foreach=False two
- * of one parameter are there at a time.
- */
+/* The foreach implementation of optimizers has temporaries for all parameters at once; with foreach=False at most two are live. */
 #include "edit.h"
 
 static int propose(struct frag_advice_plan *p, struct frag_err *err)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gradients. Released in the backward pass: each is freed when its parameter was updated, at the next request; then the
- * optimizer's step has no temporaries for all parameters at once. Set to None: those that live on after the step are freed by
- * its end, and requested again where a later backward pass requests a temporary of the same size, which is then the gradient.
+ * Gradients. Released in the backward pass: each parameter is updated at once and its gradient freed at the next request, so the
+ * optimizer step has no temporaries. Set to None: gradients that outlive the step are freed at its end. The next backward pass
+ * requests them again, in place of a temporary of the same size that was added to the old gradient.
  */
 #include "edit.h"
 
-#define LOOK 256u /* temporaries in which that of a gradient is looked for */
+#define LOOK 256u /* blocks searched for the temporary of a gradient */
 
-/* The optimizer step after which they are of no use; NULL: none follows at once. */
+/* The optimizer step that uses the gradient; NULL: another backward pass comes first. */
 static const struct frag_span *step_after(const struct frag_story *s, const struct frag_life *l)
 {
 	for (size_t i = l->span + 1; i < s->spans_count; i++) {
@@ -65,7 +65,7 @@ static int released(struct frag_advice_plan *p, struct frag_err *err)
 		err);
 }
 
-/* In one later backward pass. */
+/* Requests a gradient again in a later backward pass. */
 static int reborn(struct frag_edit *e, size_t life, const struct frag_span *back, size_t *from,
 		  const struct frag_span *step, struct frag_err *err)
 {
@@ -86,7 +86,7 @@ static int reborn(struct frag_edit *e, size_t life, const struct frag_span *back
 	return frag_edit_add(e, life, back->first, step->end, err);
 }
 
-/* Gradients that outlive their step: they end with it, and come back in all later backward passes. */
+/* Frees gradients that outlive their step, and requests them again in all later backward passes. */
 static int set_to_none(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };

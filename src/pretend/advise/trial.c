@@ -18,7 +18,7 @@ static int add_one(struct frag_advising *a, struct frag_advice *x, struct frag_e
 	return x->change && o->group ? 0 : frag_fail_nomem(err, "advice");
 }
 
-/* Settings and another allocator: the recording of the program as it is, replayed. What cannot be replayed is left out. */
+/* Settings and another allocator: replays the recording of the unchanged program. */
 static int add_replayed(struct frag_advising *a, struct frag_err *err)
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };

@@ -19,7 +19,7 @@
 #define FRAG_AXIS_VALUES 4096u
 #define FRAG_LAYOUTS_MAX 100000u
 
-/* How memory goes with the values, as they are listed. */
+/* How memory changes with the values, in the order of the list. */
 enum frag_axis_order { FRAG_AXIS_ANY, FRAG_AXIS_RISING, FRAG_AXIS_FALLING };
 
 struct frag_axis {
@@ -28,7 +28,7 @@ struct frag_axis {
 	size_t count;
 	enum frag_axis_order order;
 	bool implied; /* it need not be in the command: the number of ranks */
-	bool expected; /* its order is: more ranks share what one holds, unless two that ran say otherwise */
+	bool expected; /* the order is only expected (more ranks share memory), and dropped if two runs contradict it */
 	const char **words; /* [count] constant words in place of each value, or NULL */
 };
 
@@ -44,10 +44,9 @@ int frag_axes_add(struct frag_axes *x, const char *text, struct frag_err *err);
 /* Names with commas, with braces or without. */
 int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_order order,
 			struct frag_err *err);
-/* Names that usually mean more memory the larger they are (batch, micro-batch, sequence), or less (recomputation, ranks), unless
- * declared. */
+/* Sets the order of undeclared axes by their usual names: batch, micro-batch, sequence rise; recomputation, ranks fall. */
 void frag_axes_guess_order(struct frag_axes *x);
-/* Every name is in the command or in the settings, and every {name} in these has values. {{name}} stands for {name} itself. */
+/* Checks that every name is used in the command or the settings, and that every {name} there has values. {{name}} is a literal {name}. */
 int frag_axes_check(const struct frag_axes *x, char *const *words, char *const *settings,
 		    struct frag_err *err);
 /* All layouts that meet all conditions. */

@@ -10,7 +10,7 @@
 /* Pairs of points of a group that are compared to choose the next: some milliseconds for each card. */
 #define COMPARED_MAX (1u << 20)
 
-/* Has a at most the memory of b, as declared? */
+/* Does x need at most the memory of y, by the order of the axes? */
 static bool below(const struct frag_border *b, const struct frag_border_point *x,
 		  const struct frag_border_point *y)
 {
@@ -20,7 +20,7 @@ static bool below(const struct frag_border *b, const struct frag_border_point *x
 	return true;
 }
 
-/* Cards for which an answer about one counts for the other, if they are so ordered. */
+/* Cards for which the answer of `ran` carries over to an ordered point. */
 static uint64_t counting(const struct frag_border *b, const struct frag_border_point *ran,
 			 const struct frag_border_point *other)
 {
@@ -30,7 +30,7 @@ static uint64_t counting(const struct frag_border *b, const struct frag_border_p
 	return b->cards;
 }
 
-/* A group, and its points that run next or now: neighbours of these would say little more. */
+/* A group, and its points that run next or now. */
 struct round {
 	const struct frag_border *b;
 	size_t first, end, due[FRAG_BORDER_AT_ONCE];
@@ -66,7 +66,7 @@ static bool open_(const struct frag_border *b, const struct frag_border_point *p
 	return p->decided != b->cards && !p->running && !p->due;
 }
 
-/* Does a point that is due lie between the two? */
+/* Does a due point lie between the two? */
 static bool cut(const struct round *r, const struct frag_border_point *lower,
 		const struct frag_border_point *upper)
 {
@@ -79,7 +79,7 @@ static bool cut(const struct round *r, const struct frag_border_point *lower,
 	return false;
 }
 
-/* Answers for one card that an answer about point i settles, the worse of both. */
+/* Points that are decided for a card by either answer of point i, in the worse case. */
 static size_t settled_for(const struct round *r, uint64_t card, size_t i)
 {
 	const struct frag_border *b = r->b;
@@ -106,7 +106,7 @@ static size_t settled_by(const struct round *r, size_t i)
 	return all;
 }
 
-/* The undecided point that leaves least open, whichever way it goes. Of a large group not every point is looked at. */
+/* The undecided point that decides most others in the worse case. A large group is sampled. */
 static size_t best_of(const struct round *r)
 {
 	const struct frag_border *b = r->b;
@@ -124,10 +124,8 @@ static size_t best_of(const struct round *r)
 	return best;
 }
 
-/*
- * The points of a group that run next are chosen once all that ran before have answered. Which ran must not depend on how long each
- * took: a search that was ended and resumed gives the same answers.
- */
+/* Chooses the next points of a group after all earlier ones have answered, so that the choice does not depend on run times and an
+ * interrupted search resumes with the same answers. */
 static void begin_round(struct frag_border *b, struct round *r)
 {
 	while (r->dues < FRAG_MAX(b->at_once, 1u)) {

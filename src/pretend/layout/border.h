@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which layouts have to be run to know about all of them. Points lie in groups; within a group, along names that were declared
- * to rise, what fits with a value is assumed to fit with every smaller one, so the border is found by bisection, in as
- * many directions as there are such names. Along names of which that is only expected, an answer counts for others if it is clear; and
- * not at all once two that ran say otherwise. Each point has an answer for each of up to 64 cards.
+ * Chooses the layouts to run, so that the answer for all of them is known. Points lie in groups. Within a group memory is
+ * assumed to be monotonic along each rising axis, so bisection finds the border between points that fit and points that do not.
+ * An expected axis is weaker: only clear answers carry over along it, and none once two runs contradict it. Each point has an
+ * answer for each of up to 64 cards.
  *
  * Ownership: the caller's arrays; init by zeroing, then frag_border_open.
  */
@@ -20,15 +20,16 @@
 #define FRAG_BORDER_AT_ONCE 64u
 
 struct frag_border_point {
-	size_t group;			  /* points of a group are side by side */
-	uint16_t level[FRAG_BORDER_AXES]; /* along the rising names: more memory the higher */
+	size_t group; /* points of a group are side by side */
+	uint16_t level
+		[FRAG_BORDER_AXES]; /* along the rising axes; a higher level needs more memory */
 	/* a bit for each card, from here on */
-	uint64_t elsewhere; /* this point is not about them */
+	uint64_t elsewhere; /* cards of other classes */
 	uint64_t decided, fits;
-	uint64_t clear; /* it ran, and far from the border */
+	uint64_t clear; /* it ran, and the answer is far from the border */
 	bool ran, running;
 	bool due;      /* runs next or now */
-	bool alone;    /* it failed for a reason of its own: it says nothing about others */
+	bool alone;    /* it failed for another reason than memory: no answer carries over */
 	bool checking; /* runs although its answer was assumed */
 };
 
@@ -36,31 +37,31 @@ struct frag_border {
 	struct frag_border_point *points;
 	size_t count;
 	unsigned axes;
-	unsigned expected; /* a bit for each axis along which memory is only expected to rise */
-	bool withdrawn;	   /* that is expected no longer */
+	unsigned expected; /* a bit for each expected axis */
+	bool withdrawn;	   /* expected axes carry no answers any more */
 	unsigned at_once;  /* points of a group; 0 = 1 */
 	uint64_t cards;	   /* a bit for each */
 	uint64_t assumed, checked,
 		wrong; /* counts: never run; run as a check; of these, other than assumed */
 };
 
-/* The next to run, of the group with the fewest running; of these, of the one with the most undecided, so that none is left alone at the
- * end. SIZE_MAX = none before one of those that run has answered. */
+/* The next point to run: from the group with the fewest running points, on a tie the most undecided ones. SIZE_MAX = wait for a
+ * running point. */
 size_t frag_border_next(struct frag_border *b);
-/* It ran: these cards have room for it; of these answers, those far from the border. */
+/* Records the result of point i: the cards that it fits, and the cards whose answer is clear. */
 void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits, uint64_t clear);
-/* Memory does not rise as expected: along those axes nothing is assumed any more. */
+/* Drops the expected axes: memory is not monotonic along them. */
 void frag_border_expect_nothing(struct frag_border *b);
-/* Do i and k differ along expected axes only, and i has less there? */
+/* Is i below k along expected axes, and equal along all others? */
 bool frag_border_expected_below(const struct frag_border *b, size_t i, size_t k);
 /* It failed for another reason than memory. */
 void frag_border_fail(struct frag_border *b, size_t i);
-/* After all is decided: an assumed point to run as a check, one for every 20 that are assumed and at most `most`; SIZE_MAX = enough.
- * seed: which. */
+/* A random assumed point to run as a check, once everything is decided: one for every 20 assumed points, at most `most`.
+ * SIZE_MAX = enough. */
 size_t frag_border_check(struct frag_border *b, uint64_t most, uint64_t seed);
-/* The answer of a check. false: it contradicts, and its group is undecided again where it did not run. */
+/* Records the answer of a check. false: it contradicts, so all points of its group that did not run are undecided again. */
 bool frag_border_checked(struct frag_border *b, size_t i, uint64_t fits);
-/* Counts what is assumed. */
+/* Updates b->assumed. */
 void frag_border_count(struct frag_border *b);
 
 #endif

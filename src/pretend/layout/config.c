@@ -16,7 +16,7 @@
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-/* What replaces `cut` bytes at `at`: before, a value, after. */
+/* Replaces `cut` bytes at `at` by before, a value and after. */
 struct edit {
 	const char *at;
 	size_t cut;
@@ -48,7 +48,7 @@ static int fail_json(const char *text, const char *at, struct frag_err *err)
 			 (size_t)(at - text));
 }
 
-/* Behind blanks and comments. */
+/* Skips blanks and comments. */
 static const char *blanks(const char *at)
 {
 	for (;;) {
@@ -65,7 +65,7 @@ static const char *blanks(const char *at)
 	}
 }
 
-/* Behind a text, which begins here. */
+/* The end of the string that begins here. */
 static const char *text_end(const char *at)
 {
 	for (at++; *at && *at != '"'; at++)
@@ -86,7 +86,7 @@ static const char *value_end(const char *at)
 	return at;
 }
 
-/* The value of the last member of this name, which counts for parsers, of the object that begins here; NULL: it has none. */
+/* The value of the last member with this name (parsers take the last) in the object that begins here; NULL: none. */
 static int find_member(const char *text, const char *at, const char *key, size_t len,
 		       const char **value, struct frag_err *err)
 {
@@ -176,7 +176,7 @@ static bool is_json_number(const char *at)
 	return !*at;
 }
 
-/* As it is where JSON has such a value, else a text. */
+/* Numbers, true, false and null as they are; everything else as a string. */
 static void put_json(struct frag_text *t, const char *value)
 {
 	if (!strcmp(value, "true") || !strcmp(value, "false") || !strcmp(value, "null") ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of launchers put into a command; see preset.h. */
+/* Puts options of launchers into a command; see preset.h. */
 #include "preset.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static int find(const char *name, const struct frag_preset **out, struct frag_er
 	return frag_fail_unknown(err, "unknown preset", name, names, "");
 }
 
-/* The row of a name; without a name: there is none. */
+/* The row of a name; a row without a name: not found. */
 static const struct frag_preset *find_name(const struct frag_preset *p, const char *name)
 {
 	for (p++; p->name && strcmp(p->name, name) != 0;)
@@ -73,7 +73,7 @@ static int fail_unknown(const struct frag_preset *p, const char *name, struct fr
 			 p->preset, name, name, known);
 }
 
-/* Words of their own for each value of the axis; those that have none keep the option with its value. */
+/* Sets the words for each value of the axis, if the preset has words for its values. */
 static int choose(struct frag_axis *a, const struct frag_preset *o, struct frag_err *err)
 {
 	const char **chosen;
@@ -94,7 +94,7 @@ static int choose(struct frag_axis *a, const struct frag_preset *o, struct frag_
 	return 0;
 }
 
-/* In place of a word; it is freed. */
+/* Replaces a word, and frees it. */
 static int replace(char **word, struct frag_err *err, const char *fmt, const char *a, const char *b)
 {
 	char text[256];
@@ -145,7 +145,7 @@ static char *const *find_option(char *const *words, const struct frag_preset *o)
 	return words;
 }
 
-/* Has this option a value, where its values stand for words? */
+/* Is the option followed by a value in one of its words? */
 static bool takes_value(const struct frag_preset *o)
 {
 	for (size_t k = 0; k < FRAG_PRESET_CHOICES && o->words[k]; k++)
@@ -155,7 +155,7 @@ static bool takes_value(const struct frag_preset *o)
 	return false;
 }
 
-/* The value behind an option. */
+/* Is this word the value of the option before it? */
 static bool is_value(const char *word)
 {
 	return word && word[0] != '-' && !strchr(word, '{');
@@ -174,7 +174,7 @@ static void drop(char **words, const struct frag_preset *o)
 	}
 }
 
-/* The option, its value or both become {name}, where they are; else they follow at the end. words: room for two. */
+/* Replaces the option, its value or both by {name}; appends them if the command has none. words: room for two more. */
 static int set(char **words, const struct frag_preset *o, struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *option = NULL;
@@ -197,7 +197,7 @@ static int set(char **words, const struct frag_preset *o, struct frag_err *err)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* The configuration file of the command that has a key for this name: "FILE:KEY"; false: none. */
+/* Finds a configuration file in the command with a key for this name, as "FILE:KEY={name}"; false: none. */
 static bool find_file(char *const *words, const struct frag_preset *o, char *buf, size_t cap)
 {
 	for (char *const *w = words + 1; words[0] && *w; w++) {
@@ -215,7 +215,7 @@ static bool find_file(char *const *words, const struct frag_preset *o, char *buf
 	return false;
 }
 
-/* One name: in the command, in a file of it, or at its end. */
+/* Applies one name to the command or to a configuration file of it. */
 static int apply(struct frag_axis *a, const struct frag_preset *o, char **words, char **settings,
 		 struct frag_err *err)
 {
