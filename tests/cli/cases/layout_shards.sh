@@ -30,7 +30,7 @@ mkdir conf
 echo '{ "train_micro_batch_size_per_gpu": 4, "zero_optimization": { "stage": 2 } }' > conf/ds.json
 printf 'distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 1\n' > fsdp.yaml
 cp conf/ds.json ds.before
-"$CUFRAG" layout --no-gpu --gpu h100 --jobs 1 --check 9 --preset deepspeed --vary mb=1,2 --vary zero=3 --vary '{v}=1' --set 'conf/ds.json:zero_optimization.offload_optimizer.device=cpu' \
+"$CUFRAG" layout --keep-writes --gpu h100 --jobs 1 --check 9 --preset deepspeed --vary mb=1,2 --vary zero=3 --vary '{v}=1' --set 'conf/ds.json:zero_optimization.offload_optimizer.device=cpu' \
 	--set 'fsdp.yaml:fsdp_config.fsdp_version={v}' -- sh reads --deepspeed_config=conf/ds.json ./fsdp.yaml 2> err | grep '^h100: '; cat seen; cmp conf/ds.json ds.before
 for set in ds.json conf/ds.json:=1 none.json:a=1 program:a=1 fsdp.yaml:fsdp_config=1 ds.before.json:a=1; do
 	[ $set != ds.before.json:a=1 ] || cp ds.before ds.before.json
