@@ -63,9 +63,9 @@ LDFLAGS_fuzz   := -fsanitize=address,undefined $(if $(shell command -v ld.lld),-
 ifeq ($(filter $(BUILD),release debug asan tsan cov fuzz),)
   $(error unknown BUILD=$(BUILD); use release, debug, asan, tsan, cov or fuzz)
 endif
-PKGS     := libarchive libzstd jansson libxxhash sqlite3
+PKGS     := libarchive libzstd jansson libxxhash sqlite3 yaml-0.1
 PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3)
+PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3 -lyaml)
 CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
 # One object serves the program and the shared libraries: names are hidden but those that a policy from outside may call.
@@ -196,9 +196,8 @@ $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),ch
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 WAY_SRC := $(foreach f,$(CLI_SRC),$(if $(filter way_%,$(notdir $(f))),$(f)))
 $(eval $(call registry,way_list.inc,$(WAY_SRC),way_))
-$(eval $(call registry,preset_list.inc,$(wildcard src/pretend/layout/preset_*.c),preset_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc preset_list.inc edit_list.inc cost_list.inc card_list.inc monitor_page.inc)
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc monitor_page.inc)
 
 # a page as C: a string for each of its lines
 $(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)

@@ -101,7 +101,7 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 	function check_system(name, file, layer) {
 		if (name ~ /^(cuda|nvml|cu[A-Z]|nvtx|driver_types|vector_types)/ && file !~ /^src\/device\/cuda\// && layer != "kernels")
 			complain("<" name "> belongs into src/device/cuda/ and kernels/ only")
-		if (layer == "include" && name ~ /(archive|zstd|jansson|xxhash|glib)/)
+		if (layer == "include" && name ~ /(archive|zstd|jansson|xxhash|yaml|glib)/)
 			complain("public headers do not include <" name ">")
 	}
 	function check_quoted(name, file, layer,  path, to, mine, theirs) {

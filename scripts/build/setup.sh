@@ -28,6 +28,7 @@ needs() {
 	header jansson.h     libjansson-dev
 	header sqlite3.h     libsqlite3-dev
 	header xxhash.h      libxxhash-dev
+	header yaml.h        libyaml-dev
 	header curses.h      libncurses-dev
 	END
 	[ "$1" = wheel ] && cat <<-'END'

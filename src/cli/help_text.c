@@ -93,7 +93,7 @@ static unsigned print_rows(FILE *to, const struct frag_arg_table *tables, bool a
 
 	for (const struct frag_arg_table *t = tables; t->rows; t++) {
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++) {
-			if (t->heading == frag_cli_every)
+			if (t->heading == frag_cli_every || a->silent)
 				continue;
 			if (a->rare && !all) {
 				left++;

@@ -104,7 +104,8 @@ static void man_of_command(const struct frag_cmd *cmd, FILE *to)
 		}
 		heading = t->heading;
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
-			put_row(to, a);
+			if (!a->silent)
+				put_row(to, a);
 	}
 	put_examples(to, cmd->examples);
 	fputs(".PP\nThe options of every command are in\n.BR cufrag (1).\n", to);

@@ -70,7 +70,8 @@ static void each_row(FILE *to, const struct frag_cmd *cmd, row_fn fn)
 	frag_cli_tables(cmd, NULL, NULL, tables);
 	for (const struct frag_arg_table *t = tables; t->rows; t++)
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
-			fn(to, cmd, a);
+			if (!a->silent)
+				fn(to, cmd, a);
 }
 
 /* Inside of single quotes of a shell: no quotes, brackets or colons. */

@@ -17,20 +17,20 @@ struct frag_advice_peaks {
 	uint64_t requested, reserved, expandable;
 };
 
-/* Costs of a change; 0: none. */
+/* The cost of a change. */
 struct frag_advice_cost {
 	uint64_t moved; /* bytes over PCIe in the whole run */
 	uint64_t calls; /* more calls of kernels or of the allocator */
-	double seconds; /* roofline time of all of these on the chosen card */
+	double seconds; /* modelled time of both, by a roofline of the card */
 };
 
-/* Memory over time of one run, thinned so that no peak is lost (curve.c). */
+/* Memory over time of one run, downsampled to the maxima of windows (curve.c). */
 #define FRAG_CURVE_POINTS 256u
 struct frag_curve_sample {
 	uint64_t time_us, requested, active, reserved;
 };
 struct frag_curve {
-	unsigned count; /* 0: there is none */
+	unsigned count; /* 0: no curve */
 	struct frag_curve_sample points[FRAG_CURVE_POINTS];
 };
 struct frag_series;
@@ -40,25 +40,25 @@ struct frag_advice {
 	const char *change; /* name of the plug-in; static */
 	char *what;	    /* a sentence: what to change */
 	char *where;	    /* "train.py:41", or "" */
-	char *numerics;	    /* what becomes numerically different; "" where nothing does */
-	char *left_out;	    /* why it could not be tried; "" where it was */
-	bool tried;	    /* else estimated, or */
-	bool replayed;	    /* the recording as it is, with other settings of the allocator */
-	bool untimed;	    /* its run takes another time than the program would */
+	char *numerics;	    /* numerical differences, or "" */
+	char *left_out;	    /* why it could not be tried, or "" */
+	bool tried;	    /* neither tried nor replayed: estimated */
+	bool replayed;	    /* the unchanged recording, with other allocator settings */
+	bool untimed;	    /* the time of its run cannot be compared */
 	struct frag_advice_peaks before, after;
 	struct frag_advice_cost cost;
-	const char *card; /* the smallest that holds it; NULL: none of the list */
+	const char *card; /* the smallest that fits, or NULL */
 	struct frag_curve
-		curve; /* with the change, in its better setting; for an edited recording only that of the best */
+		curve; /* with the better setting; of edited recordings, only for the best */
 };
 
-/* Bytes reserved in the better of both settings. */
+/* Reserved bytes with the better of both settings. */
 static inline uint64_t frag_advice_need(const struct frag_advice_peaks *p)
 {
 	return FRAG_MIN(p->reserved, p->expandable);
 }
 
-/* first - second, or 0 if negative. */
+/* max(first - second, 0) */
 static inline uint64_t frag_advice_above(uint64_t first, uint64_t second)
 {
 	return first > second ? first - second : 0;

@@ -4,7 +4,7 @@
 
 #include <frag/metrics.h>
 
-/* Of the better setting; each point holds until the next, so no peak is lost. */
+/* A point has the maximum up to the next point, so no peak is lost. */
 void frag_curve_take(struct frag_curve *c, const struct frag_series *s)
 {
 	c->count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edits of lives, and the events that they make; see edit.h. */
+/* Edits of lifetimes, and the edited list of events; see edit.h. */
 #include "edit.h"
 
 #include <stdlib.h>

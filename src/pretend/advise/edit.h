@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What changes in a program would save, from its recording alone: the lives of its blocks are edited as the change would, and
- * replayed. Every figure is an estimate, and its sentence says what was assumed.
+ * Estimates what a change in a program would save from its recording: edits the lifetimes of its blocks as the change would, and
+ * replays the result. The sentence of each estimate names its assumptions.
  *
  * A change is a file edit_NAME.c that defines `const struct frag_edit_kind frag_edit_NAME`; make lists them.
  *
@@ -22,32 +22,32 @@
 #include "loops.h"
 
 /*
- * Advice from a recording, the largest saving first; only what saves 1 % of a peak or more, so that none means that nothing
- * helps. Of several devices the one that needs most counts. pre: the events are in memory (FRAG_EUSAGE). The caller releases
+ * Advice from a recording, the largest saving first. Changes that save less than 1 % of a peak are dropped. Of several devices
+ * the one with the highest peak is used. pre: the events are in memory (FRAG_EUSAGE). The caller releases
  * (*out)[*n] with frag_advices_release. Errors: FRAG_ENOMEM, FRAG_EINPUT, those of replays; FRAG_EINTR.
  */
 int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
 		      struct frag_err *err);
-/* Settings and allocators only: what a replay knows exactly. */
+/* Only other settings and allocators, whose replay is exact. */
 int frag_advise_settings(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
 			 struct frag_err *err);
 void frag_advices_release(struct frag_advice *list, size_t n);
 
 /* ---- one edit ------------------------------------------------------------------------- */
 
-/* A request or a free that the recording does not have. */
+/* An added request or free. */
 struct frag_insert {
 	uint64_t at; /* before this event */
 	uint32_t seq, life;
-	uint32_t id; /* of a new interval; FRAG_RECORDED: the recorded block is freed */
+	uint32_t id; /* of a new block; FRAG_RECORDED: frees the recorded block */
 	bool alloc;
 };
 #define FRAG_RECORDED UINT32_MAX
 
 struct frag_edit {
 	const struct frag_story *story;
-	uint8_t *how;	/* [lives]: what happens to the recorded block */
-	uint64_t *size; /* [lives]: bytes instead of the recorded ones, 0 = these */
+	uint8_t *how;	/* [lives]: edit of the recorded block */
+	uint64_t *size; /* [lives]: new size in bytes, 0 = unchanged */
 	struct frag_insert *list;
 	size_t count, cap;
 	uint32_t ids;
@@ -56,26 +56,26 @@ struct frag_edit {
 
 int frag_edit_init(struct frag_edit *e, const struct frag_story *s, struct frag_err *err);
 void frag_edit_release(struct frag_edit *e);
-/* Drops its request and its free. */
+/* Removes the block. */
 void frag_edit_remove(struct frag_edit *e, size_t life);
 /* Changes its size. pre: bytes > 0 */
 void frag_edit_resize(struct frag_edit *e, size_t life, uint64_t bytes);
-/* Frees it before event `at`, unless it was freed earlier. */
+/* Frees it before event `at`, if that is earlier than recorded. */
 int frag_edit_end(struct frag_edit *e, size_t life, uint64_t at, struct frag_err *err);
-/* Requests a copy of the block before event `from` and frees it before event `to` (FRAG_NEVER), at
- * the latest after the last event. Insertions at one event keep the order of the calls. */
+/* Adds a block of the same size, requested before event `from` and freed before event `to` (FRAG_NEVER: never). Additions at one
+ * event keep the order of the calls. Nothing is added behind the last event. */
 int frag_edit_add(struct frag_edit *e, size_t life, uint64_t from, uint64_t to,
 		  struct frag_err *err);
-/* frag_edit_add in two calls. */
+/* The two halves of frag_edit_add. */
 int frag_edit_request(struct frag_edit *e, size_t life, uint64_t at, uint32_t *id,
 		      struct frag_err *err);
 int frag_edit_free(struct frag_edit *e, size_t life, uint32_t id, uint64_t at,
 		   struct frag_err *err);
 bool frag_edit_touched(const struct frag_edit *e, size_t life);
-/* The device with these events: a copy that owns its events only (frag_host_free). */
+/* A copy of the device with the edited events; the caller frees only these (frag_host_free). */
 int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag_err *err);
 
-/* ---- what a kind of change gets ---------------------------------------------------------- */
+/* ---- the context of a change ---------------------------------------------------------- */
 
 struct frag_advice_plan {
 	const struct frag_story *story;
@@ -92,19 +92,19 @@ struct frag_advice_plan {
 struct frag_proposal {
 	const char *change;
 	const char *what;     /* a sentence */
-	const char *where;    /* "train.py:41 forward"; NULL: that of `stack` */
+	const char *where;    /* "train.py:41 forward"; NULL: the line of `stack` */
 	uint32_t stack;	      /* FRAG_NO_STACK: no line */
 	const char *numerics; /* NULL: none */
 	struct frag_advice_cost cost;
 };
 
-/* Replays the edit and takes it into the list, if it saves anything. */
+/* Replays the edit, and adds it to the list if it saves enough. */
 int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
 		      const struct frag_proposal *o, struct frag_err *err);
-/* Says why there is no estimate. */
+/* Adds a row that says why there is no estimate. */
 int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
 			struct frag_err *err);
-/* The same for another policy or setting on the recording as it is. */
+/* Replays the unchanged recording under another policy or setting. */
 int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
 			     const struct frag_proposal *o, struct frag_err *err);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activation checkpointing of the repeated blocks of a model. A block's saved tensors are freed at
- * the end of its forward pass, and recomputed with its temporaries at the start of its backward
- * pass: requests and frees in the recorded order, up to the last saved one (torch.utils.checkpoint
- * stops there with use_reentrant=False). Tensors freed by the next block's backward pass are this
- * block's output, the next one's input, and stay.
+ * Activation checkpointing of the repeated blocks of a model. The saved tensors of a block are freed after its forward pass.
+ * Where its backward pass begins, its forward pass runs again: requests and frees in the recorded order, temporaries included, up to
+ * the last saved tensor (torch.utils.checkpoint stops there with use_reentrant=False). The output of a block, which the backward
+ * pass of the next block frees, stays allocated.
  */
 #include "edit.h"
 
-#define OPEN_MAX 64u /* temporaries of a block at a time; more are freed at once */
+#define OPEN_MAX 64u /* live temporaries of a block; further ones are freed at once */
 
 struct block {
 	const struct frag_instance *at;
-	size_t first, end;  /* lives */
-	uint64_t next_back; /* the last work of the next block's backward pass; 0: no next block */
-	size_t twice;	    /* life that is both kept and recomputed; SIZE_MAX: none */
+	size_t first, end; /* lives */
+	uint64_t
+		next_back; /* where the last work of the next block's backward pass begins; 0: no next block */
+	size_t twice; /* a block that is kept and also recomputed; SIZE_MAX: none */
 };
 
 static bool is_saved(const struct frag_life *l)
@@ -30,7 +30,7 @@ static size_t last_saved(const struct frag_story *s, const struct block *b)
 	return SIZE_MAX;
 }
 
-/* The output of the last block is what it saves last. */
+/* The output of the last block is its last saved tensor. */
 static bool is_output(const struct frag_story *s, const struct block *b, size_t life)
 {
 	if (b->next_back)
@@ -85,10 +85,9 @@ static int again(struct frag_edit *e, const struct block *b, size_t last, uint64
 }
 
 /*
- * Keeps the output, if the next block's backward pass does not free it. An unsaved output (it was
- * converted first) stays for the next block, which is recomputed from it. Otherwise the operator
- * that starts this block's backward pass saves it, too (an in-place ReLU): it stays, and is also
- * recomputed.
+ * Keeps the output if the next block's backward pass does not free it. An unsaved output (the next block converts it first) stays
+ * as the input of the next block. Otherwise the first operator of this block's backward pass has saved it too (an in-place ReLU):
+ * it stays, and is also recomputed.
  */
 static int keep_output(struct frag_edit *e, struct block *b, struct frag_err *err)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Temporaries of an optimizer's foreach implementation exist for all parameters at once; with
- * foreach=False, for two at a time.
- */
+/* The foreach implementation of optimizers has temporaries for all parameters at once; with foreach=False at most two are live. */
 #include "edit.h"
 
 static int propose(struct frag_advice_plan *p, struct frag_err *err)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gradients. Released in the backward pass: each is freed after the update of its parameter, at the
- * next request, and the optimizer's step has no temporaries for all parameters. Set to None:
- * gradients that outlive the step are freed at its end, and requested again where a later backward
- * pass requests a temporary of the same size, which then is the gradient.
+ * Gradients. Released in the backward pass: each parameter is updated at once and its gradient freed at the next request, so the
+ * optimizer step has no temporaries. Set to None: gradients that outlive the step are freed at its end. The next backward pass
+ * requests them again, in place of a temporary of the same size that was added to the old gradient.
  */
 #include "edit.h"
 
-#define LOOK 256u /* temporaries in which that of a gradient is looked for */
+#define LOOK 256u /* blocks searched for the temporary of a gradient */
 
-/* The optimizer step after which they are unused; NULL: none follows directly. */
+/* The optimizer step that uses the gradient; NULL: another backward pass comes first. */
 static const struct frag_span *step_after(const struct frag_story *s, const struct frag_life *l)
 {
 	for (size_t i = l->span + 1; i < s->spans_count; i++) {
@@ -66,7 +65,7 @@ static int released(struct frag_advice_plan *p, struct frag_err *err)
 		err);
 }
 
-/* Requests it again in one later backward pass. */
+/* Requests a gradient again in a later backward pass. */
 static int reborn(struct frag_edit *e, size_t life, const struct frag_span *back, size_t *from,
 		  const struct frag_span *step, struct frag_err *err)
 {
@@ -87,8 +86,7 @@ static int reborn(struct frag_edit *e, size_t life, const struct frag_span *back
 	return frag_edit_add(e, life, back->first, step->end, err);
 }
 
-/* Gradients that outlive their step: freed at its end, requested again in each later backward
- * pass. */
+/* Frees gradients that outlive their step, and requests them again in all later backward passes. */
 static int set_to_none(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };

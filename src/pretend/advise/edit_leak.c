@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frees blocks that accumulate over steps at the end of their step: the lines that diagnose finds
- * (find_leak.c). */
+/* Frees what accumulates over the steps at the end of its step: blocks of the lines that diagnose reports (find_leak.c). */
 #include "edit.h"
 
 #include "explain/diagnose/diagnose.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loss in pieces. The largest block that the loss requests has the size of the logits in 32 bits, or in 16; blocks of this
- * size, its half and its double, from shortly before the loss to the last that the backward pass frees, are the logits, their
- * copies and gradients. Computed for an eighth of the tokens at a time, each is an eighth.
+ * The loss in chunks of an eighth of the tokens. The largest block that the loss requests is the logits, in 32 or 16 bits. Blocks of
+ * this size, half or double, from shortly before the loss to the end of the backward pass, are taken for the logits, their
+ * copies and gradients; each becomes an eighth.
  */
 #include "edit.h"
 
 #define PIECES 8u
-#define BEFORE 64u /* requests before the loss in which the logits are */
+#define BEFORE 64u /* requests before the loss that may be the logits */
 
 static bool is_loss(const struct frag_trace *t, uint32_t stack)
 {
@@ -25,7 +25,7 @@ static bool alike(uint64_t bytes, uint64_t logits)
 	return bytes == logits || 2 * bytes == logits || bytes == 2 * logits;
 }
 
-/* The largest of one round. */
+/* The largest block of the loss in one round. */
 static size_t largest(const struct frag_story *s, const uint8_t *loss, size_t from, size_t end)
 {
 	size_t best = SIZE_MAX;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Saved activations on the host (torch.autograd.graph.save_on_cpu). A saved block leaves when its
- * forward function returns: at the next request from elsewhere, or from its next call; it returns
- * where the backward work that frees it begins. Call sites are ranked by bytes x idle time of their
- * blocks at the peak.
+ * Saved activations on the host (torch.autograd.graph.save_on_cpu). A saved block is freed when the function that made it returns,
+ * which is at the next request from elsewhere or from its next call. It is requested again where the backward work that frees it
+ * begins. Call sites are ranked by bytes x idle time of their blocks at the peak.
  */
 #include "edit.h"
 
@@ -11,9 +10,9 @@
 #include <string.h>
 
 #define SITES_MAX 3u
-#define LEAVE_ALLOCS 256u /* requests after which a block has left at the latest */
-#define NEARLY_ALL 0.95	  /* a call site with this part of all offloads gets no line of its own */
-#define LEAST_BYTES 4096u /* smaller ones change nothing */
+#define LEAVE_ALLOCS 256u /* requests after which a block is freed at the latest */
+#define NEARLY_ALL 0.95	  /* a call site with this share is no advice of its own beside "all" */
+#define LEAST_BYTES 4096u /* smaller blocks are not moved */
 
 struct idle {
 	double score;
@@ -21,9 +20,8 @@ struct idle {
 	uint32_t site, stack;
 };
 
-/* Depth of the function that made a block: the innermost forward() outside PyTorch, counted from
- * the outermost frame. *passed: a container (Sequential) below it passed the block on and keeps
- * nothing. */
+/* Depth, from the outermost frame, of the function that made a block: the innermost forward() outside PyTorch. *passed: a
+ * container (Sequential) below it called the operator, and keeps no reference. */
 static size_t owner_depth(const struct frag_story *s, uint32_t stack, bool *passed)
 {
 	size_t n;
@@ -43,7 +41,7 @@ static size_t owner_depth(const struct frag_story *s, uint32_t stack, bool *pass
 	return n;
 }
 
-/* Are the calls up to the owner the same? The owner itself may be at another line. */
+/* Do both stacks have the same calls above the owner? The line within the owner may differ. */
 static bool same_call(const struct frag_story *s, uint32_t a, uint32_t b, size_t depth)
 {
 	size_t n, m;
@@ -60,7 +58,7 @@ static bool same_call(const struct frag_story *s, uint32_t a, uint32_t b, size_t
 	return true;
 }
 
-/* The event before which it leaves. */
+/* The event before which the block is freed. */
 static uint64_t leaves(const struct frag_advice_plan *p, size_t life)
 {
 	const struct frag_story *s = p->story;
@@ -83,7 +81,7 @@ static uint64_t leaves(const struct frag_advice_plan *p, size_t life)
 							    : s->dev->events_count);
 }
 
-/* Offloads the blocks of a site, UINT32_MAX = of all. */
+/* Moves the blocks of a call site (UINT32_MAX = all) to the host and back. */
 static int move(struct frag_advice_plan *p, struct frag_edit *e, uint32_t site,
 		struct frag_advice_cost *cost, struct frag_err *err)
 {

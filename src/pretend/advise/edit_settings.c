@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of the allocator, and another allocator: nothing of the program changes but an environment variable. */
+/* Settings of the allocator, and another allocator: only an environment variable changes. */
 #include "edit.h"
 
 #define EVENTS_MAX 12000000u /* replayed by the search, at most */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs all changes that can be estimated from a recording; see edit.h. */
+/* All changes that are estimated from a recording; see edit.h. */
 #include "edit.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "lib/grow.h"
 #include "plan/probe.h"
 
-#define AMPLE_BYTES (1ull << 40) /* a card without shortage */
-#define LEAST_PART 0.01		 /* of a peak; less is not worth a change */
+#define AMPLE_BYTES (1ull << 40) /* more than any card has */
+#define LEAST_PART 0.01		 /* of a peak; smaller savings are dropped */
 
 #define FRAG_ENTRY(name) extern const struct frag_edit_kind frag_edit_##name;
 #include "edit_list.inc"
@@ -53,7 +53,7 @@ static char *copy(const char *text)
 	return frag_host_strdup(text ? text : "");
 }
 
-/* The curve of the best so far, for the page. */
+/* The curve of the best change so far, for the page. */
 static int draw(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
 		const struct frag_trace_dev *dev, struct frag_advice *a, struct frag_err *err)
 {
@@ -179,7 +179,7 @@ static void close_plan(struct frag_advice_plan *p)
 	frag_advices_release(p->list, p->count);
 }
 
-/* The device that needs most. */
+/* The device with the highest peak. */
 static const struct frag_unit *fullest(const struct frag_recording *rec)
 {
 	const struct frag_unit *best = NULL;

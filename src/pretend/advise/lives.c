@@ -9,7 +9,7 @@
 
 #define SMALLER 8u
 #define LOOK 256u
-#define NOISE_ALLOCS 3u /* as few requests without a stack are no backward pass */
+#define NOISE_ALLOCS 3u /* fewer requests without a stack are not a backward pass */
 
 /* ---- phases of stacks ------------------------------------------------------------------ */
 
@@ -66,7 +66,7 @@ static int add_span(struct frag_story *s, uint64_t first, uint8_t phase, struct 
 	return 0;
 }
 
-/* Drops short spans between forward phases, and merges neighbours of the same phase. */
+/* Drops backward spans that are too short, and merges neighbours of one phase. */
 static void join_spans(struct frag_story *s)
 {
 	size_t n = 0;
@@ -94,7 +94,7 @@ static void join_spans(struct frag_story *s)
 	}
 }
 
-/* Without stacks: a forward span ends at its peak, the rest of it is backward. */
+/* Without stacks: between two optimizer steps, forward up to the peak and backward after it. */
 static int split_at_peaks(struct frag_story *s, const uint64_t *live, struct frag_err *err)
 {
 	size_t n = s->spans_count;
@@ -225,8 +225,8 @@ static int find_lives(struct frag_story *s, struct frag_err *err)
 	return 0;
 }
 
-/* It ended out of memory in a forward pass: live blocks of stacks that saved before count as saved;
- * without any backward pass, those that modules requested. */
+/* For a recording that ended out of memory in a forward pass: live blocks of stacks that saved before count as saved. Without any
+ * backward pass, live blocks that modules requested. */
 static int find_unfinished(struct frag_story *s, struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint8_t *saves = NULL;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lives of the blocks of a recording, and what the program was doing when each began: forward, backward or an optimizer
- * step. A recording has no uses of a block, only its request and its free; what is said here of uses follows from these.
+ * The lifetimes of the blocks of a recording, and the phase in which each begins: forward, backward or optimizer step. A
+ * recording has only the request and the free of a block; its uses are inferred from these.
  *
  * Phases. optimizer: between the marks of an optimizer step, or below torch/optim. backward: requested by the autograd engine,
- * which calls without a Python stack of the program (its threads begin in torch/autograd or torch/utils/checkpoint.py, or
- * nowhere). forward: the rest. Without stacks, the time between two optimizer steps is forward up to its peak.
+ * whose threads have no Python stack of the program (they begin in torch/autograd, torch/utils/checkpoint.py, or have none).
+ * forward: the rest. Without stacks, the time between two optimizer steps is forward up to its peak.
  *
- * A block is saved if it is requested in a forward phase and freed in the backward phase that follows. `back`: where the
- * backward work that frees it begins, the first request after the last free of another saved block. The block must be
- * in memory by then.
+ * A block is saved if it is requested in a forward phase and freed in the backward phase that follows. `back`: the beginning of
+ * the backward work that frees it, which is the first request after another saved block was freed. The block must be in
+ * memory from there.
  *
  * Ownership: a story borrows the recording and owns its arrays. 56 bytes per request.
  */
@@ -27,7 +27,7 @@ struct frag_life {
 	uint64_t born, died; /* events; FRAG_NEVER */
 	uint64_t bytes;
 	uint64_t
-		back; /* of a saved block, else FRAG_NEVER; the number of events: it ran out of memory before */
+		back; /* of a saved block, else FRAG_NEVER; the number of events: the recording ended before */
 	uint32_t stack, span;
 };
 
@@ -48,7 +48,7 @@ struct frag_story {
 	size_t spans_count, spans_cap;
 	uint8_t *phases; /* [stacks_count], of requests outside optimizer steps */
 	bool stacks;	 /* the recording has them */
-	bool may_train;	 /* it ended before any backward pass: one is assumed to follow */
+	bool may_train;	 /* it ended before any backward pass; one is assumed to follow */
 	struct frag_sites sites;
 	uint64_t peak_bytes, peak_event; /* requested */
 	size_t steps;			 /* spans of optimizer steps */
@@ -60,15 +60,15 @@ void frag_story_release(struct frag_story *s);
 
 /* The first life that is born at or after `event`; count if none. */
 size_t frag_story_born(const struct frag_story *s, uint64_t event);
-/* Where a block can be freed that only the next operation needs: before the second saved block
- * after it of similar size, at `end` at the latest. */
+/* The event at which a block can be freed if only the next operation reads it: before the second later saved block of a similar
+ * size, at `end` at the latest. */
 uint64_t frag_life_consumed(const struct frag_story *s, size_t life, uint64_t end);
 static inline const struct frag_span *frag_life_span(const struct frag_story *s,
 						     const struct frag_life *l)
 {
 	return &s->spans[l->span];
 }
-/* Does a frame of this stack have `file` in its path, and the function `name`? NULL: any. */
+/* Does a frame of this stack contain `file` in its path and `name` in its function? NULL: any. */
 bool frag_stack_has(const struct frag_trace *t, uint32_t stack, const char *file, const char *name);
 
 #endif

@@ -58,7 +58,7 @@ static size_t find_children(const struct frag_story *s, const struct item *items
 	return count;
 }
 
-/* How often most of the bytes come back; the first child that does. */
+/* The number of repeats that most of the saved bytes have, and the first child with it. */
 static uint32_t repeats(const struct child *list, size_t count, size_t *head, uint64_t *part)
 {
 	uint64_t all = 0, best = 0;
@@ -80,7 +80,7 @@ static uint32_t repeats(const struct child *list, size_t count, size_t *head, ui
 	return (double)best >= PART_MIN * (double)all && best ? k : 0;
 }
 
-/* Is a module called? Other repetitions, such as loading weights, are no blocks of a model. */
+/* Is a module called? Other repeats, such as loading weights, are not blocks of a model. */
 static bool calls_module(const struct frag_story *s, const struct frag_loop *loop)
 {
 	for (size_t d = 0; d < loop->depth; d++) {
@@ -102,7 +102,7 @@ static int add_loop(struct frag_loops *out, struct frag_loop loop, struct frag_e
 	return 0;
 }
 
-/* items: all below one node; reorders them so that each child's are contiguous. */
+/* items: all below one node. Sorts them by child, in a stable order. */
 static int search(const struct frag_story *s, struct item *items, size_t n, size_t depth,
 		  struct frag_loops *out, struct frag_err *err)
 {
@@ -138,7 +138,7 @@ static int search(const struct frag_story *s, struct item *items, size_t n, size
 
 /* ---- instances ---------------------------------------------------------------------------- */
 
-/* The frame below the loop's calls; UINT32_MAX = it is not below them. */
+/* The frame that the loop's calls lead to; UINT32_MAX = another path. */
 static uint32_t below(const struct frag_story *s, const struct frag_loop *loop, uint32_t stack)
 {
 	for (size_t d = 0; d < loop->depth; d++)
@@ -152,7 +152,7 @@ static bool same(const struct frag_life *a, const struct frag_life *b)
 	return a->stack == b->stack && a->bytes == b->bytes;
 }
 
-/* Number of requests from `first` on that recur after `period`, one for one. */
+/* The number of requests from `first` on that recur `period` requests later. */
 static size_t run_of(const struct frag_life *first, size_t n, size_t period)
 {
 	size_t i = 0;
@@ -162,8 +162,8 @@ static size_t run_of(const struct frag_life *first, size_t n, size_t period)
 	return i;
 }
 
-/* The least period with which most of an instance's bytes recur: several equal blocks look like one
- * if nothing else is called between them. 0: none. *from: its first life. */
+/* The smallest period of most bytes within an instance, and its first block; 0: none. Equal blocks without another call between
+ * them look like one instance. */
 static size_t period_of(const struct frag_life *l, size_t n, size_t *from)
 {
 	uint64_t all = 0;
@@ -194,7 +194,7 @@ static int add_instance(struct frag_loop *loop, const struct frag_life *first, u
 	return 0;
 }
 
-/* Lives [l, l + n) up to event `end`, as equal blocks and what is between them. */
+/* Splits the lives [l, l + n) up to event `end` into equal blocks and the rest between them. */
 static int add_blocks(struct frag_loop *loop, const struct frag_life *l, size_t n, uint64_t end,
 		      struct frag_err *err)
 {
@@ -215,7 +215,7 @@ static int find_instances(const struct frag_story *s, struct frag_loop *loop, st
 {
 	FRAG_AUTO_FREE uint32_t *of_stack = NULL;
 	uint32_t last = UINT32_MAX;
-	size_t open = SIZE_MAX; /* the open life with which the instance begins */
+	size_t open = SIZE_MAX; /* first life of the open instance */
 
 	FRAG_TRY_CALLOC(of_stack, s->sites.stacks_count, "advice", err);
 	for (uint32_t i = 0; i < s->sites.stacks_count; i++)
@@ -298,7 +298,7 @@ void frag_loops_release(struct frag_loops *l)
 	*l = (struct frag_loops){ 0 };
 }
 
-/* The program's own frames count most, then forward() of a library of models, then any of its other frames. */
+/* Prefers frames of the program, then forward() of a model library, then its other frames. */
 static int line_rank(const struct frag_story *s, uint32_t frame)
 {
 	const struct frag_frame *f = &s->trace->stacks.frames[frame];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that a forward pass repeats: the blocks of a model. A tree of its stacks has a node for
- * each list of calling frames; a node is a loop if its calls recur in turn, three times or more,
- * for most of the saved bytes below it. Each recurrence of the first call starts an instance.
+ * The repeated blocks of a model, found in the stacks of a forward pass. The stacks form a tree of calls. A node is a loop if its
+ * children recur in turn, at least three times, for most of the saved bytes below it. An instance begins where the first of
+ * these children recurs.
  *
  * Ownership: loops own their instances.
  */
@@ -12,13 +12,12 @@
 #include "lives.h"
 
 struct frag_instance {
-	uint64_t first, end; /* events: of its requests, up to the next loop's */
+	uint64_t first, end; /* events */
 	uint32_t span;
 };
 
 struct frag_loop {
-	uint32_t
-		stack; /* one of them: its first `depth` frames, from the outermost, are the calls */
+	uint32_t stack; /* one example: its outermost `depth` frames are the calls */
 	size_t depth;
 	uint32_t head; /* the frame below with which an instance begins */
 	uint64_t saved_bytes;
@@ -31,7 +30,7 @@ struct frag_loops {
 	size_t count, cap;
 };
 
-/* From the forward phase that saves most. Without stacks there are none. Errors: FRAG_ENOMEM. */
+/* Searches the forward phase that saves most. Finds none without stacks. Errors: FRAG_ENOMEM. */
 int frag_loops_find(const struct frag_story *s, struct frag_loops *out, struct frag_err *err);
 void frag_loops_release(struct frag_loops *l);
 /* The line that calls them, in new memory: the innermost forward() outside PyTorch among the calls. */

@@ -6,13 +6,6 @@
 
 #include "pretend/advise/edit.h"
 
-uint64_t frag_advising_room(const struct frag_advising *a, bool headroom)
-{
-	static const struct frag_headroom none;
-
-	return frag_gpu_room(&a->card, headroom ? &a->headroom : &none);
-}
-
 static int add_one(struct frag_advising *a, struct frag_advice *x, struct frag_err *err)
 {
 	struct frag_offer *o = &a->offers[a->count];
@@ -25,7 +18,7 @@ static int add_one(struct frag_advising *a, struct frag_advice *x, struct frag_e
 	return x->change && o->group ? 0 : frag_fail_nomem(err, "advice");
 }
 
-/* Settings and another allocator: the recording of the program as it is, replayed. What cannot be replayed is left out. */
+/* Settings and another allocator: replays the recording of the unchanged program. */
 static int add_replayed(struct frag_advising *a, struct frag_err *err)
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes that were tried, as an answer: one row for each, then the best together; see trial.h. */
+/* The answer: a row for each change, then the best together; see trial.h. */
 #include <math.h>
 #include <string.h>
 
 #include "answer/row.h"
 #include "trial.h"
 
-#define LEAST_RATIO 0.01 /* of the peak; less is no advice */
+#define LEAST_RATIO 0.01 /* of the peak; smaller savings are no advice */
 
 #define CHANGE_ROW(F, P, S) \
 	F(S, TEXT, change, x->change, "change", "its name, as --changes takes it") \
@@ -190,7 +190,7 @@ static bool helps(const struct frag_advice *x)
 	       (double)frag_advice_above(before, after) >= LEAST_RATIO * (double)before;
 }
 
-/* Those that were tried and save less than that, and act within a compiled model or not. */
+/* Lists the tried changes that save less, inside or outside of compiled models. */
 static void say_idle(const struct frag_advising *v, bool compiled, const char *what,
 		     struct frag_answer *a)
 {

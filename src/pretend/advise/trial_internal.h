@@ -11,40 +11,43 @@
 #include "trial.h"
 
 #define FRAG_TRIAL_LARGE (1ull << 40) /* more than any card has */
-#define FRAG_TRIAL_REPLAYED 4u	      /* changes that need no run */
+#define FRAG_TRIAL_REPLAYED 4u	      /* replayed changes, at most */
 #define FRAG_TRIAL_UNTRIED "could not be tried: "
 
 int frag_trial_measure(const struct frag_advising *a, const struct frag_trace *trace,
 		       struct frag_trial *t, struct frag_err *err);
-/* Of the processes of run n the one that made most steps; new reference, NULL: none wrote anything. */
+/* The report of the process of run n with most steps; a new reference, or NULL. */
 json_t *frag_trial_facts(const struct frag_advising *a, unsigned n);
 uint64_t frag_facts_count(const json_t *facts, const char *key);
-/* Reads what run n left. *out_of_memory: a request was refused. Errors: nothing was recorded. */
+/* Reads the recording of run n. *out_of_memory: a request was refused. Errors: there is none. */
 int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct frag_trial *t,
 		       bool *out_of_memory, struct frag_err *err);
 
-/* A copy without what a terminal would obey. */
+/* A copy without control sequences. */
 char *frag_offer_text(const char *text);
-/* Is the name in the list, or is there none? *number: that stands behind it, or 0. */
+/* Is the name in the list (NULL: all)? *number: of "name=number", or 0. */
 bool frag_offer_asked(const char *only, const char *name, unsigned *number);
-/* "name=4", or its name alone. */
+/* "name=4"; for n = 0 the name alone. */
 char *frag_offer_name(const char *name, unsigned n);
 char *frag_offer_sentence(const char *pattern, unsigned n);
 int frag_trial_offers(struct frag_advising *a, struct frag_err *err);
 
-/* One run to its end, alone. */
+/* Runs the program with these changes, and waits for its end. */
 int frag_trial_alone(struct frag_advising *a, const char *names, struct frag_trial *t,
 		     struct frag_err *err);
-/* All of the list, some at a time. */
+/* Runs the program with each change of the list, several at a time. */
 int frag_trial_each(struct frag_advising *a, struct frag_err *err);
-/* Of changes with a number, the least with which it fits. */
+/* Finds the smallest number of each numbered change with which the program fits. */
 int frag_trial_numbers(struct frag_advising *a, struct frag_err *err);
 
-bool frag_trial_fits(const struct frag_advising *a, const struct frag_advice_peaks *p);
+static inline bool frag_trial_fits(const struct frag_advising *a, const struct frag_advice_peaks *p)
+{
+	return frag_advice_need(p) <= frag_advising_room(a, true);
+}
 /* The largest saving first. */
 void frag_trial_sort(struct frag_advising *a);
 int frag_trial_combine(struct frag_advising *a, struct frag_err *err);
-/* Runs what was found on the card that is meant, if all runs had a larger one: then the program adapts to it and frees what it must. */
+/* Runs the best changes on the given card itself, if all runs so far had more memory. */
 int frag_trial_complete(struct frag_advising *a, struct frag_err *err);
 
 #endif

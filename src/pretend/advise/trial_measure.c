@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of a program, measured: its recording replayed, and what its processes wrote, which is read as any input. */
+/* Measures one run of a program: replays its recording, and reads the untrusted reports of its processes. */
 #include "trial_internal.h"
 
 #include <dirent.h>

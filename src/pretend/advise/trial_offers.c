@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The changes that a program offers, as its processes wrote them. */
+/* The changes that a program offers, as its processes report them. */
 #include "trial_internal.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ bool frag_offer_asked(const char *only, const char *name, unsigned *number)
 	return !only;
 }
 
-/* A name of a change goes into a line for the server, and into the environment. */
+/* A name is sent to the fork server in a line, and is put into the environment. */
 static bool is_name(const char *name)
 {
 	return *name && strlen(name) < 60 &&
@@ -85,7 +85,7 @@ static int add_offer(struct frag_advising *a, const json_t *row, struct frag_err
 		.before = a->first.peaks
 	};
 	x->untimed = json_is_true(json_object_get(row, "untimed"));
-	o->most = number ? 0 : o->most; /* nothing is looked for */
+	o->most = number ? 0 : o->most; /* the number is given */
 	a->count++;
 	FRAG_CHECK_ALLOC(x->change && x->what && x->where && x->numerics && x->left_out && o->group,
 			 "advice", err);
@@ -97,11 +97,12 @@ int frag_trial_offers(struct frag_advising *a, struct frag_err *err)
 	json_auto_t *facts = frag_trial_facts(a, 0);
 	const json_t *changes = json_object_get(facts, "changes");
 	size_t i, n = FRAG_MIN(json_array_size(changes), FRAG_TRIALS_MAX / 2);
-	const size_t cap = 2 * n + FRAG_TRIAL_REPLAYED + 1; /* one with a number may come twice */
+	const size_t cap =
+		2 * n + FRAG_TRIAL_REPLAYED + 1; /* a numbered change may have two rows */
 
 	FRAG_TRY_CALLOC(a->list, cap, "advice", err);
 	FRAG_TRY_CALLOC(a->offers, cap, "advice", err);
-	for (i = 0; i < 2 * n; i++) { /* what compiles takes longest, and begins first */
+	for (i = 0; i < 2 * n; i++) { /* changes that compile take longest, so they start first */
 		json_t *row = json_array_get(changes, i % n);
 
 		if (json_is_true(json_object_get(row, "untimed")) == (i < n))

@@ -9,7 +9,7 @@
 
 #define PCIE_BYTES_PER_SECOND 25e9 /* of pinned memory, PCIe 4.0 x16 */
 
-/* Is that still the program? */
+/* Is the training unchanged? */
 static void check(const struct frag_advising *a, struct frag_trial *t, unsigned n, bool late)
 {
 	char line[250], path[4096];
@@ -94,7 +94,7 @@ struct running {
 	struct frag_advice *x;
 };
 
-/* Takes what has ended. One that failed beside another, perhaps for a file that both write, runs again alone. */
+/* Takes finished runs. One that failed beside others, perhaps over a file that both write, runs again alone. */
 static void take_ended(struct frag_advising *a, struct running *runs, size_t *on, bool *again)
 {
 	for (size_t i = 0; i < *on;) {
@@ -159,9 +159,9 @@ int frag_trial_each(struct frag_advising *a, struct frag_err *err)
 	return try_again(a, again, err);
 }
 
-/* ---- as many parts as are needed ------------------------------------------------------ */
+/* ---- changes with a number ------------------------------------------------------ */
 
-/* The row of change i with another number. */
+/* Adds a row for change i with another number. */
 static int add_numbered(struct frag_advising *a, size_t i, unsigned n, const struct frag_trial *t,
 			struct frag_err *err)
 {
@@ -185,7 +185,7 @@ static int add_numbered(struct frag_advising *a, size_t i, unsigned n, const str
 	return 0;
 }
 
-/* The least number with which it fits, by doubling, then by bisection; with none, the largest. */
+/* The smallest number with which it fits, by doubling and bisection; if there is none, the largest. */
 static int find_number(struct frag_advising *a, size_t i, struct frag_err *err)
 {
 	struct frag_trial t, best = { 0 };

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which changes to make together, on the card that is meant. */
+/* The changes to combine for the given card. */
 #include "trial_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define TOGETHER_MAX 6u /* runs that look for the best combination */
-
-bool frag_trial_fits(const struct frag_advising *a, const struct frag_advice_peaks *p)
-{
-	return frag_advice_need(p) <= frag_advising_room(a, true);
-}
 
 static uint64_t saving(const struct frag_advice *x)
 {
@@ -25,7 +20,7 @@ FRAG_COMPARE(by_saving, struct frag_advice,
 
 void frag_trial_sort(struct frag_advising *a)
 {
-	/* offers belong to rows: keep them beside while rows move */
+	/* rows and offers move together */
 	for (size_t i = 1; i < a->count; i++)
 		for (size_t k = i; k && by_saving(&a->list[k - 1], &a->list[k]) > 0; k--) {
 			struct frag_advice x = a->list[k];
@@ -66,7 +61,7 @@ static int run_together(struct frag_advising *a, const struct frag_advice *x, st
 	return frag_trial_alone(a, names, t, err);
 }
 
-/* The single change that is enough: one that leaves the numbers as they are first, then the one that costs least time. */
+/* The single change that is enough: without numerical differences first, then the fastest. */
 static const struct frag_advice *enough_alone(const struct frag_advising *a)
 {
 	const struct frag_advice *best = NULL;
@@ -86,13 +81,13 @@ static struct frag_trial as_tried(const struct frag_advice *x)
 	return (struct frag_trial){ .done = true, .peaks = x->after, .curve = x->curve };
 }
 
-/* Does it at most double the time, if that is known? */
+/* Does it at most double the modelled time, as far as that is known? */
 static bool is_cheap(const struct frag_advising *a, const struct frag_advice *x)
 {
 	return !a->first.span_ns || x->cost.seconds * 1e9 <= (double)a->first.span_ns;
 }
 
-/* Adds the changes of one kind, the largest saving first, while it is not enough and each saves another 1 %. */
+/* Adds changes of one kind, the largest saving first, until it fits; each must save another 1 %. */
 static int add_members(struct frag_advising *a, bool numerics, bool cheap, unsigned *runs,
 		       struct frag_err *err)
 {
@@ -138,7 +133,7 @@ int frag_trial_combine(struct frag_advising *a, struct frag_err *err)
 		a->fits = true;
 		return 0;
 	}
-	/* with a card until it fits: then each does nothing; without one, of the first kind that there is */
+	/* with a card, all kinds until it fits; without one, only the first kind with a change */
 	for (unsigned kind = 0; kind < 4; kind++)
 		if (a->named || !a->members_count)
 			FRAG_TRY(add_members(a, kind & 2, !(kind & 1), &runs, err));

@@ -172,7 +172,7 @@ int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_o
 	return 0;
 }
 
-/* none, selective, full: what more is computed again needs less memory. */
+/* none, selective, full: more recomputation needs less memory. */
 static bool is_recomputation(const struct frag_axis *a)
 {
 	static const char *const known[] = { "none", "selective", "full" };
@@ -250,7 +250,7 @@ static const char *value_of(const void *ctx, const char *name, size_t len)
 	return a ? a->values[l->at[a - l->axes->list]] : NULL;
 }
 
-/* The next one, the last name first. False: that was the last. */
+/* Advances to the next layout; the last name varies fastest. False: there is none. */
 static bool step(const struct frag_axes *x, uint16_t *at)
 {
 	for (size_t i = x->count; i-- > 0;) {
@@ -310,7 +310,7 @@ void frag_axes_text(const struct frag_axes *x, size_t layout, size_t skip, char 
 
 /* ---- the command ----------------------------------------------------------------------- */
 
-/* What stands in braces at `at`: 1 = a name, 2 = a name in two of them, 0 = something else. */
+/* 1 = {name}, 2 = {{name}}, 0 = anything else. */
 static unsigned braces_at(const char *at, const char **name, size_t *len)
 {
 	unsigned n = at[0] != '{' ? 0 : at[1] == '{' ? 2 : 1;
@@ -399,7 +399,7 @@ static int add_word(char ***words, size_t *count, size_t *cap, char *word, struc
 	return 0;
 }
 
-/* A word that is a name alone, whose value stands for several words. */
+/* A word that is only {name}, and whose value is several words. */
 static const char *words_of(const struct frag_axes *x, size_t layout, const char *word)
 {
 	const char *name;

@@ -19,7 +19,7 @@
 #define FRAG_AXIS_VALUES 4096u
 #define FRAG_LAYOUTS_MAX 100000u
 
-/* How memory changes along the listed values. */
+/* How memory changes with the values, in the order of the list. */
 enum frag_axis_order { FRAG_AXIS_ANY, FRAG_AXIS_RISING, FRAG_AXIS_FALLING };
 
 struct frag_axis {
@@ -27,9 +27,9 @@ struct frag_axis {
 	char **values;
 	size_t count;
 	enum frag_axis_order order;
-	bool implied; /* need not be in the command: the number of ranks */
-	bool expected; /* the order is only expected (more ranks share the memory), until two runs contradict it */
-	const char **words; /* [count] constant words that replace each value, or NULL */
+	bool implied; /* it need not be in the command: the number of ranks */
+	bool expected; /* the order is only expected (more ranks share memory), and dropped if two runs contradict it */
+	const char **words; /* [count] constant words in place of each value, or NULL */
 };
 
 struct frag_axes {
@@ -44,11 +44,9 @@ int frag_axes_add(struct frag_axes *x, const char *text, struct frag_err *err);
 /* Names with commas, with braces or without. */
 int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_order order,
 			struct frag_err *err);
-/* Infers the order of unordered names: memory usually rises with batch, micro-batch and sequence,
- * and falls with recomputation and ranks. */
+/* Sets the order of undeclared axes by their usual names: batch, micro-batch, sequence rise; recomputation, ranks fall. */
 void frag_axes_guess_order(struct frag_axes *x);
-/* Checks that every name is used in the command or settings, and every {name} there has values.
- * {{name}} stands for {name} itself. */
+/* Checks that every name is used in the command or the settings, and that every {name} there has values. {{name}} is a literal {name}. */
 int frag_axes_check(const struct frag_axes *x, char *const *words, char *const *settings,
 		    struct frag_err *err);
 /* Lists all layouts that meet all conditions. */

@@ -11,7 +11,7 @@
  * card. */
 #define COMPARED_MAX (1u << 20)
 
-/* Does a need at most the memory of b, by the declared order? */
+/* Does x need at most the memory of y, by the order of the axes? */
 static bool below(const struct frag_border *b, const struct frag_border_point *x,
 		  const struct frag_border_point *y)
 {
@@ -21,7 +21,7 @@ static bool below(const struct frag_border *b, const struct frag_border_point *x
 	return true;
 }
 
-/* Cards for which an answer about one point counts for the other, if they are so ordered. */
+/* Cards for which the answer of `ran` carries over to an ordered point. */
 static uint64_t counting(const struct frag_border *b, const struct frag_border_point *ran,
 			 const struct frag_border_point *other)
 {
@@ -31,7 +31,7 @@ static uint64_t counting(const struct frag_border *b, const struct frag_border_p
 	return b->cards;
 }
 
-/* A group with its points that are due or running: neighbours of these would tell little more. */
+/* A group, and its points that run next or now. */
 struct round {
 	const struct frag_border *b;
 	size_t first, end, due[FRAG_BORDER_AT_ONCE];
@@ -67,7 +67,7 @@ static bool open_(const struct frag_border *b, const struct frag_border_point *p
 	return p->decided != b->cards && !p->running && !p->due;
 }
 
-/* Is a due point between the two? */
+/* Does a due point lie between the two? */
 static bool cut(const struct round *r, const struct frag_border_point *lower,
 		const struct frag_border_point *upper)
 {
@@ -80,7 +80,7 @@ static bool cut(const struct round *r, const struct frag_border_point *lower,
 	return false;
 }
 
-/* Number of answers for one card that point i settles, in the worse case of its answer. */
+/* Points that are decided for a card by either answer of point i, in the worse case. */
 static size_t settled_for(const struct round *r, uint64_t card, size_t i)
 {
 	const struct frag_border *b = r->b;
@@ -107,7 +107,7 @@ static size_t settled_by(const struct round *r, size_t i)
 	return all;
 }
 
-/* The undecided point that settles most in its worse case. Large groups are sampled. */
+/* The undecided point that decides most others in the worse case. A large group is sampled. */
 static size_t best_of(const struct round *r)
 {
 	const struct frag_border *b = r->b;
@@ -125,10 +125,8 @@ static size_t best_of(const struct round *r)
 	return best;
 }
 
-/*
- * The next points of a group are chosen once all earlier ones have answered, independently of their
- * durations: a search that was stopped and resumed gives the same answers.
- */
+/* Chooses the next points of a group after all earlier ones have answered, so that the choice does not depend on run times and an
+ * interrupted search resumes with the same answers. */
 static void begin_round(struct frag_border *b, struct round *r)
 {
 	while (r->dues < FRAG_MAX(b->at_once, 1u)) {

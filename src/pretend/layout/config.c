@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See config.h. Only the bytes of the value change: comments, order and what is not understood stay. A key that is missing is
- * added. JSON may have comments, as DeepSpeed allows them. Of YAML, mappings by indentation are read, as programs write their
- * own configuration; what is written in another way is refused.
+ * added. JSON may have comments, as DeepSpeed allows them, and is nested as deep as it likes, so it is scanned here. libyaml finds
+ * values in YAML; only block mappings are edited, as programs write their own configuration.
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <frag/base.h>
+#include <yaml.h>
 
 #include "answer/textbuf.h"
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-/* What replaces `cut` bytes at `at`: before, a value, after. */
+/* Replaces `cut` bytes at `at` by before, a value and after. */
 struct edit {
 	const char *at;
 	size_t cut;
@@ -48,7 +48,7 @@ static int fail_json(const char *text, const char *at, struct frag_err *err)
 			 (size_t)(at - text));
 }
 
-/* Behind blanks and comments. */
+/* Skips blanks and comments. */
 static const char *blanks(const char *at)
 {
 	for (;;) {
@@ -65,7 +65,7 @@ static const char *blanks(const char *at)
 	}
 }
 
-/* Behind a text, which begins here. */
+/* The end of the string that begins here. */
 static const char *text_end(const char *at)
 {
 	for (at++; *at && *at != '"'; at++)
@@ -86,7 +86,7 @@ static const char *value_end(const char *at)
 	return at;
 }
 
-/* The value of the last member of this name, which counts for parsers, of the object that begins here; NULL: it has none. */
+/* The value of the last member with this name (parsers take the last) in the object that begins here; NULL: none. */
 static int find_member(const char *text, const char *at, const char *key, size_t len,
 		       const char **value, struct frag_err *err)
 {
@@ -176,7 +176,7 @@ static bool is_json_number(const char *at)
 	return !*at;
 }
 
-/* As it is where JSON has such a value, else a text. */
+/* Numbers, true, false and null as they are; everything else as a string. */
 static void put_json(struct frag_text *t, const char *value)
 {
 	if (!strcmp(value, "true") || !strcmp(value, "false") || !strcmp(value, "null") ||
@@ -193,128 +193,94 @@ static int fail_yaml(const char *key, const char *why, struct frag_err *err)
 	return frag_fail(err, FRAG_EINPUT, "'%.80s' %s", key, why);
 }
 
-static const char *next_line(const char *at)
+/* The only document of a file. */
+struct yaml {
+	const char *text;
+	yaml_document_t doc;
+	yaml_node_t *root; /* NULL: empty */
+};
+
+static void release_yaml(struct yaml *y)
 {
-	at += strcspn(at, "\n");
-	return at + (*at == '\n');
+	yaml_document_delete(&y->doc);
 }
 
-static bool ends_document(const char *line)
+static int load(yaml_parser_t *p, struct yaml *y, const char *key, struct frag_err *err)
 {
-	return !strncmp(line, "---", 3) || !strncmp(line, "...", 3);
-}
+	yaml_document_t second = { 0 };
+	bool ok, more = false;
 
-/* SIZE_MAX: nothing is there. */
-static size_t indent_of(const char *line)
-{
-	size_t n = strspn(line, " ");
-
-	return strchr("#\r\n", line[n]) || ends_document(line) ? SIZE_MAX : n;
-}
-
-static const char *next_content(const char *line)
-{
-	while (*line && (indent_of(line) == SIZE_MAX))
-		line = next_line(line);
-	return line;
-}
-
-/* Where the only document begins: behind directives and its mark. */
-static int first_line(const char **text, const char *key, struct frag_err *err)
-{
-	const char *at = behind_mark(*text);
-
-	while (*at && (*at == '%' || indent_of(at) == SIZE_MAX))
-		at = next_line(at);
-	*text = at;
-	for (; *at; at = next_line(at))
-		if (ends_document(at))
-			return fail_yaml(key, "may be in one of several documents", err);
-	return 0;
-}
-
-/* Is it an entry of a mapping, "key: value"? Not of a list, nor a mapping in braces. */
-static bool is_entry(const char *line)
-{
-	const char *end = line + strcspn(line, "\r\n");
-
-	line += strspn(line, " ");
-	if (strchr("{[?&*!|>", *line) || (*line == '-' && line[1] == ' '))
-		return false;
-	for (; (line = memchr(line, ':', (size_t)(end - line))); line++)
-		if (line + 1 == end || line[1] == ' ' || line[1] == '\t')
-			return true;
-	return false;
-}
-
-/* Behind the colon of this key, also in quotes; NULL: the line has another one. */
-static const char *behind_key(const char *at, const char *key, size_t len)
-{
-	char quote = *at == '"' || *at == '\'' ? *at : '\0';
-
-	at += quote != '\0';
-	if (strncmp(at, key, len) != 0 || (quote && at[len] != quote))
-		return NULL;
-	at += len + (quote != '\0');
-	at += strspn(at, " \t");
-	return *at == ':' && strchr(" \t\r\n", at[1]) ? at + 1 : NULL;
-}
-
-/* Behind the colon of the last such key among the lines of one indentation, the first of which begins here; *end: behind them.
- * NULL: not found. */
-static const char *find_key(const char *at, size_t indent, const char *key, size_t len,
-			    const char **end)
-{
-	const char *found = NULL;
-
-	for (; *at && indent_of(at) >= indent; at = next_line(at)) {
-		const char *behind =
-			indent_of(at) == indent ? behind_key(at + indent, key, len) : NULL;
-
-		found = behind ? behind : found;
+	yaml_parser_set_encoding(p, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(p, (const unsigned char *)y->text, strlen(y->text));
+	ok = yaml_parser_load(p, &y->doc);
+	y->root = ok ? yaml_document_get_root_node(&y->doc) : NULL;
+	if (y->root) {
+		ok = yaml_parser_load(p, &second);
+		more = ok && yaml_document_get_root_node(&second);
+		yaml_document_delete(&second);
 	}
-	*end = at;
-	return found;
+	if (more)
+		return fail_yaml(key, "may be in one of several documents", err);
+	return ok ? 0
+		  : frag_fail(err, FRAG_EINPUT, "cannot be read as YAML at line %zu: %s",
+			      p->problem_mark.line + 1, p->problem ? p->problem : "not UTF-8");
 }
 
-static size_t plain_length(const char *value)
+/* y: zeroed; text stays the caller's. */
+static int open_yaml(struct yaml *y, const char *text, const char *key, struct frag_err *err)
 {
-	size_t n = 0;
+	yaml_parser_t p;
+	int rc;
 
-	while (!strchr("\r\n", value[n]) && (value[n] != '#' || (n && !isblank(value[n - 1]))))
-		n++;
-	while (n && isblank(value[n - 1]))
-		n--;
-	return n;
+	y->text = text;
+	if (!yaml_parser_initialize(&p))
+		return frag_fail_nomem(err, "configuration");
+	rc = load(&p, y, key, err);
+	yaml_parser_delete(&p);
+	return rc;
 }
 
-/* Of a value, without the comment behind it; SIZE_MAX: it goes on in the next line, or others refer to it. */
-static size_t value_length(const char *value)
+/* libyaml counts characters, not bytes. */
+static const char *at_mark(const struct yaml *y, yaml_mark_t mark)
 {
-	size_t n = plain_length(value), line = strcspn(value, "\r\n");
-	const char *at = value;
+	const char *at = y->text;
 
-	if (*at == '&' || (*at == '[' && value[n - 1] != ']') ||
-	    (*at == '{' && value[n - 1] != '}'))
-		return SIZE_MAX;
-	if (*at == '"')
-		n = (size_t)(text_end(at) - at);
-	if (*at == '\'') {
-		do
-			at += 1 + strcspn(at + 1, "'");
-		while (*at && *++at == '\'');
-		n = (size_t)(at - value);
-	}
-	return n > line ? SIZE_MAX : n;
+	for (size_t n = mark.index; n && *at; n--)
+		for (at++; ((unsigned char)*at & 0xc0) == 0x80; at++)
+			;
+	return at;
 }
 
-/* Is it within what belongs to a key of this indentation? Entries of a list need not be indented. */
-static bool is_below(const char *line, size_t indent)
+/* Can other text on its line take its place? Not if it has an anchor or a tag. */
+static bool is_single(const struct yaml *y, const yaml_node_t *node)
 {
-	size_t n = *line ? indent_of(line) : 0;
+	yaml_scalar_style_t style = node->data.scalar.style;
+	bool flow = node->type == YAML_SEQUENCE_NODE
+			    ? node->data.sequence.style == YAML_FLOW_SEQUENCE_STYLE
+			    : node->data.mapping.style == YAML_FLOW_MAPPING_STYLE;
+	char first = *at_mark(y, node->start_mark);
 
-	return *line &&
-	       (n > indent || (n == indent && line[n] == '-' && strchr(" \r\n", line[n + 1])));
+	if (node->type == YAML_SCALAR_NODE)
+		flow = style != YAML_LITERAL_SCALAR_STYLE && style != YAML_FOLDED_SCALAR_STYLE;
+	return flow && node->start_mark.line == node->end_mark.line && first != '&' && first != '!';
+}
+
+static bool is_key(const yaml_node_t *node, const char *key, size_t len)
+{
+	return node->type == YAML_SCALAR_NODE && node->data.scalar.length == len &&
+	       !memcmp(node->data.scalar.value, key, len);
+}
+
+/* The last pair with this key, as parsers take it; NULL: none. */
+static const yaml_node_pair_t *find_pair(struct yaml *y, const yaml_node_t *map, const char *key,
+					 size_t len)
+{
+	const yaml_node_pair_t *at = map->data.mapping.pairs.top;
+
+	while (at-- > map->data.mapping.pairs.start)
+		if (is_key(yaml_document_get_node(&y->doc, at->key), key, len))
+			return at;
+	return NULL;
 }
 
 /* key: VALUE, behind a mapping, with the mappings that are missing. */
@@ -335,65 +301,64 @@ static void add_lines(struct edit *e, const char *text, const char *key, size_t 
 	frag_text_add(&e->after, line_end);
 }
 
-static int find_yaml(const char *text, const char *key, struct edit *e, struct frag_err *err)
+/* An empty value is where the colon ends; blanks behind it go, unless they separate a comment. */
+static void replace_node(struct edit *e, const struct yaml *y, const yaml_node_t *node)
 {
-	const char *at = text, *end;
-	size_t indent;
-
-	FRAG_TRY(first_line(&at, key, err));
-	indent = *at ? indent_of(at) : 0;
-	for (;;) {
-		size_t len = strcspn(key, "."), length;
-		const char *behind, *below;
-
-		if (*at && !is_entry(at))
-			return fail_yaml(key, "is not in a mapping of lines", err);
-		behind = find_key(at, indent, key, len, &end);
-		if (!behind)
-			break;
-		below = next_content(next_line(behind));
-		e->at = behind + strspn(behind, " \t");
-		length = value_length(e->at);
-		if (!key[len] == is_below(below, indent) || length == SIZE_MAX ||
-		    (key[len] && length))
-			return fail_yaml(key, "is not a single value", err);
-		if (!key[len]) {
-			e->cut = length ? length : *e->at == '#' ? 0 : (size_t)(e->at - behind);
-			e->at = length ? e->at : behind;
-			frag_text_add(&e->before, length ? "" : " ");
-			return 0;
-		}
-		key += len + 1;
-		at = below;
-		indent = indent_of(below);
-	}
-	e->at = end;
-	add_lines(e, text, key, indent);
-	return 0;
+	e->at = at_mark(y, node->start_mark);
+	e->cut = (size_t)(at_mark(y, node->end_mark) - e->at);
+	if (e->cut)
+		return;
+	frag_text_add(&e->before, " ");
+	e->cut = strspn(e->at, " \t");
+	e->cut = e->at[e->cut] == '#' ? 0 : e->cut;
 }
 
-static bool is_within(const char *text, const char *pair)
+static int find_yaml(const char *text, const char *key, struct edit *e, struct frag_err *err)
 {
-	size_t n = strlen(text);
+	FRAG_AUTO(release_yaml) struct yaml y = { 0 };
+	const yaml_node_pair_t *pair;
+	const yaml_node_t *map;
 
-	return n > 1 && text[0] == pair[0] && text[n - 1] == pair[1];
+	FRAG_TRY(open_yaml(&y, behind_mark(text), key, err));
+	for (map = y.root; map; key += strcspn(key, ".") + 1) {
+		size_t len = strcspn(key, ".");
+		const yaml_node_t *value;
+
+		if (map->type != YAML_MAPPING_NODE ||
+		    map->data.mapping.style == YAML_FLOW_MAPPING_STYLE)
+			return fail_yaml(key, "is not in a mapping of lines", err);
+		pair = find_pair(&y, map, key, len);
+		if (!pair)
+			break;
+		value = yaml_document_get_node(&y.doc, pair->value);
+		if (value->start_mark.index <
+		    yaml_document_get_node(&y.doc, pair->key)->end_mark.index)
+			return fail_yaml(key, "is an alias of another value", err);
+		if (is_single(&y, value) == (key[len] != '\0'))
+			return fail_yaml(key, "is not a single value", err);
+		if (!key[len]) {
+			replace_node(e, &y, value);
+			return 0;
+		}
+		map = value;
+	}
+	e->at = map ? at_mark(&y, map->end_mark) : text + strlen(text);
+	while (map && *e->at && e->at > y.text && e->at[-1] != '\n')
+		e->at--; /* to the beginning of the line that follows */
+	add_lines(e, text, key, map ? map->start_mark.column : 0);
+	return 0;
 }
 
 /* Would YAML read it as another text than it is? */
 static bool needs_quotes(const char *value)
 {
-	size_t n = strlen(value);
+	FRAG_AUTO(release_yaml) struct yaml y = { 0 };
+	struct frag_err err;
 
-	if (is_within(value, "[]") || is_within(value, "{}") || is_within(value, "\"\"") ||
-	    is_within(value, "''"))
+	if (!*value)
 		return false;
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)value[i] < ' ' ||
-		    (value[i] == ':' && strchr(" ", value[i + 1])) ||
-		    (value[i] == ' ' && value[i + 1] == '#'))
-			return true;
-	return n && (strchr(" ,[]{}#&*!|>'\"%@`", value[0]) || value[n - 1] == ' ' ||
-		     (strchr("-?", value[0]) && strchr(" ", value[1])));
+	return open_yaml(&y, value, "", &err) || !y.root || !is_single(&y, y.root) ||
+	       y.root->start_mark.index || *at_mark(&y, y.root->end_mark);
 }
 
 static void put_yaml(struct frag_text *t, const char *value)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values within a file that the command names (JSON, YAML), in place of options: DeepSpeed's configuration, Accelerate's, or one's own.
+ * Values in a JSON or YAML file of the command: the configuration of DeepSpeed, of Accelerate, or the user's own.
  *
  *	ds.json:zero_optimization.stage={zero}
  *
- * The user's file stays as it is: a layout reads a copy, named after what is in it, so that recordings of the same values are found again.
- * Copies are kept in the user's cache; of more than 2,048, or 64 MiB, those that were used last stay.
+ * The user's file is never written: a layout reads a copy. A hash of its contents names the copy, so recordings of the same values
+ * can be reused. The user's cache keeps the 2,048 copies, 64 MiB at most, that were used last.
  */
 #ifndef FRAG_LAYOUT_CONFIG_H
 #define FRAG_LAYOUT_CONFIG_H
@@ -16,13 +16,13 @@
 
 /* settings: [FRAG_CONFIG_MAX + 1], ended by NULL; the text is copied. Errors: FRAG_EUSAGE. */
 int frag_config_add(char **settings, const char *text, struct frag_err *err);
-/* Copies of the files with the values of a layout take the place of their names in *words, which is the caller's. Errors: FRAG_EUSAGE, FRAG_EINPUT. */
+/* Replaces file names in words by copies with the values of a layout. Errors: FRAG_EUSAGE, FRAG_EINPUT. */
 int frag_config_apply(char *const *settings, const struct frag_axes *axes, size_t layout,
 		      char **words, struct frag_err *err);
 /* The text of a file with the value at a.b.c set, in new memory. Errors: FRAG_EINPUT. */
 int frag_config_set(const char *text, bool yaml, const char *key, const char *value, char **out,
 		    struct frag_err *err);
-/* YAML by its name, or JSON; false: neither. */
+/* Is it JSON or YAML, by the ending of its name? */
 bool frag_config_known(const char *path, bool *yaml);
 
 #endif

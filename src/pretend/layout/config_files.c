@@ -21,14 +21,14 @@
 #define FILE_MAX_BYTES (1u << 20)
 #define COPIES_BYTES (64u << 20)
 #define COPIES_MAX 2048u     /* one for each recording that may be kept (kept.c) */
-#define IN_USE_S (24 * 3600) /* a layout that began so long ago may still read its copy */
+#define IN_USE_S (24 * 3600) /* copies younger than that may be in use */
 
 static int fail_unread(const char *path, struct frag_err *err)
 {
 	return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path, strerror(errno));
 }
 
-/* Before it is opened: a pipe would wait for who writes into it. */
+/* Checked before it is opened, as opening a pipe blocks until there is a writer. */
 static int check_file(const char *path, struct stat *st, struct frag_err *err)
 {
 	if (stat(path, st))
@@ -61,10 +61,8 @@ static int read_text(const char *path, char **out, struct frag_err *err)
 
 /* ---- copies ---------------------------------------------------------------------------- */
 
-/*
- * Says when the copy was used last. Its own date is the same for all, so that a recording that read a copy which was
- * removed is still true when the copy is made again.
- */
+/* The access time is the last use. The modification time is constant: a recording stays valid when its copy is removed and
+ * written again. */
 static void set_dates(const char *path)
 {
 	utimensat(AT_FDCWD, path, (struct timespec[2]){ { .tv_nsec = UTIME_NOW }, { 0 } }, 0);
@@ -95,7 +93,7 @@ static int write_copy(const char *text, bool yaml, char **path, struct frag_err 
 
 /* ---- settings -------------------------------------------------------------------------- */
 
-/* "FILE" or "--option=FILE": where the name of this file begins; NULL: it is another. */
+/* Finds the name of this file in "FILE" or "--option=FILE"; NULL: another file. */
 static char *file_in(char *word, const struct stat *file)
 {
 	char *equals = *word == '-' ? strchr(word, '=') : NULL;
@@ -151,7 +149,7 @@ static int put_copy(const struct stat *file, const char *copy, char **words, boo
 	return 0;
 }
 
-/* All values of the file of the first setting. */
+/* Applies all settings for the file of the first one. */
 static int apply(char *const *settings, char **words, struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *text = NULL, *copy = NULL;

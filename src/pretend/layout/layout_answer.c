@@ -149,7 +149,7 @@ static uint64_t if_ran(const struct frag_layout_result *r, uint64_t n)
 	return r->status == FRAG_LAYOUT_RAN ? n : UINT64_MAX;
 }
 
-/* How much a is larger than b; UINT64_MAX: it is smaller, or not known. */
+/* a - b; UINT64_MAX: negative or unknown. */
 static uint64_t above(uint64_t a, uint64_t b)
 {
 	return a >= b && a != UINT64_MAX ? a - b : UINT64_MAX;
@@ -216,7 +216,7 @@ static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_
 	return FRAG_ROW_VALUES(fewest_row, FEWEST_ROW);
 }
 
-/* Numbers of ranks as they were asked for. */
+/* One row for each card and number of ranks. */
 static size_t make_sizes(const struct frag_layouts *x, struct fewest_row *rows,
 			 struct frag_answer *a)
 {
@@ -236,7 +236,7 @@ static const char *requests_of(const struct frag_layouts *x, struct frag_answer 
 				 frag_answer_count(a, x->request_tokens, "token", "tokens"));
 }
 
-/* Layouts of card c that ended for another reason than memory, and those of which it is known whether they fit. */
+/* Counts the layouts of card c that failed for another reason than memory, and in *known those with an answer. */
 static size_t count_failed(const struct frag_layouts *x, size_t c, size_t *known)
 {
 	size_t failed = 0;
@@ -295,7 +295,7 @@ static void conclude(const struct frag_layouts *x, size_t c, const struct fewest
 		frag_answer_paste(a, x->cards[c]->name, row->line);
 }
 
-/* Reasons other than memory, each once. */
+/* Warns of failures for another reason than memory, once for each message. */
 static void say_failures(const struct frag_layouts *x, struct layouts *all, struct frag_answer *a)
 {
 	const char *said = NULL;
@@ -342,7 +342,7 @@ static void say_assumed(const struct frag_layouts *x, struct frag_answer *a)
 		(unsigned long long)b->checked, (unsigned long long)b->wrong);
 }
 
-/* A confirmation that needs other memory than the recording with enough of it. */
+/* Warns if the program needs other memory on the card itself than on a larger one. */
 static void warn_adapted(const struct frag_layouts *x, const struct frag_layout_confirm *own,
 			 struct frag_answer *a)
 {
@@ -369,7 +369,7 @@ static void warn_adapted(const struct frag_layouts *x, const struct frag_layout_
 				 x->cards[own->card]->name, own->result.message);
 }
 
-/* By card, whichever ended first. */
+/* In the order of cards, not of completion. */
 static void warn_adapts(const struct frag_layouts *x, struct frag_answer *a)
 {
 	for (size_t c = 0; c < x->cards_count; c++)
@@ -380,7 +380,7 @@ static void warn_adapts(const struct frag_layouts *x, struct frag_answer *a)
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-/* What ran: first what fits. */
+/* The layouts that ran, those that fit first. */
 static size_t shown(const struct frag_layout_row *rows, size_t count, struct frag_layout_row *out)
 {
 	size_t n = 0;
@@ -433,7 +433,7 @@ static void remarks(const struct frag_layouts *x, const struct layouts *all, str
 			   kept.len ? frag_text_str(&kept) : "nothing");
 }
 
-/* What a page that one hands in must not hide. */
+/* Stands first, so that no reader takes a partial answer for the whole. */
 static void warn_interrupted(const struct frag_layouts *x, const struct frag_layout_row *rows,
 			     size_t count, struct frag_answer *a)
 {

@@ -21,7 +21,7 @@ bool frag_layout_fits(const struct frag_layouts *x, size_t i, size_t c)
 	return !own || (own->status == FRAG_LAYOUT_RAN && own->cards[c].roomy);
 }
 
-/* A layout's size: the product of its positions along rising names. */
+/* The size of a layout: the product of its levels along rising axes. */
 static double size_of(const struct frag_layouts *x, size_t i)
 {
 	size_t layout = frag_layout_of(x, i);

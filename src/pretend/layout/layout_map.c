@@ -24,7 +24,7 @@
 	F(S, TEXT, answer, row->answer, NULL, "of that layout")
 FRAG_VALUED_ROW(cell, "cell", CELL, "a layout of the map");
 
-/* The horizontal axis: the name with most values, preferably a rising one. */
+/* The axis of the columns: the one with most values, preferably a rising one. */
 static size_t right_of(const struct frag_layouts *x)
 {
 	size_t best = 0, most = 0;
@@ -46,7 +46,7 @@ struct rows {
 	size_t count;
 };
 
-/* The number of the row with this text, which is the answer's; MAP_ROWS: there is none, and no room for one. */
+/* The row with this text, added if it is new; MAP_ROWS: the map is full. */
 static size_t find_row(struct rows *rows, const char *text, struct frag_answer *a)
 {
 	size_t k = 0;

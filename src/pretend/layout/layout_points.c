@@ -12,7 +12,7 @@
 #define PRETENDED_MAX 16u /* as --gpus of way_nogpu.c */
 #define WORLD_MAX 1000000ull
 
-/* A serving engine's degree tp, pp or dp; 1 if absent. */
+/* The value of tp, pp or dp of a serving engine, by default 1. */
 static uint64_t degree_of(const struct frag_layouts *x, size_t layout, const char *name)
 {
 	uint64_t n = 1;
@@ -103,7 +103,7 @@ static int check_worlds(const struct frag_layouts *x, struct frag_err *err)
 	return 0;
 }
 
-/* By values of names without order, then by class: equal within a group. */
+/* Orders by the names that neither rise nor fall, then by class. A group is equal in both. */
 static int by_group(const void *a, const void *b, void *ctx)
 {
 	const struct frag_layouts *x = ctx;
@@ -148,7 +148,7 @@ static void set_point(struct frag_layouts *x, size_t i)
 	p->decided = p->elsewhere;
 }
 
-/* Enough points per group that all job slots are used while all groups are open. */
+/* Enough points per group to keep all jobs busy while all groups are open. */
 static unsigned places_in_group(const struct frag_layouts *x)
 {
 	size_t groups = 0;
@@ -182,7 +182,7 @@ static int make_points(struct frag_layouts *x, struct frag_err *err)
 	return 0;
 }
 
-/* The share of an array job; groups are not divided, because they are bisected. */
+/* Keeps the points of this shard. A group stays in one shard, as it is bisected as a whole. */
 static int take_shard(struct frag_layouts *x, struct frag_err *err)
 {
 	struct frag_axes *a = &x->axes;
@@ -214,7 +214,7 @@ static int take_shard(struct frag_layouts *x, struct frag_err *err)
 				x->shard_i, x->shard_n, count);
 }
 
-/* Reports errors of settings before anything runs. */
+/* Checks the settings before anything runs. */
 static int try_settings(const struct frag_layouts *x, struct frag_err *err)
 {
 	FRAG_AUTO(frag_words_release) char **words = NULL;

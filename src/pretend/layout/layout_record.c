@@ -20,7 +20,7 @@
 
 /* ---- what was recorded ----------------------------------------------------------------- */
 
-/* The rank of device number d: a line of the note for each process, in order. */
+/* The rank of device d: the note has a line for each process, in order. */
 static uint64_t rank_of(const struct frag_trace *trace, size_t d)
 {
 	const char *at = trace->estimate;
@@ -33,7 +33,7 @@ static uint64_t rank_of(const struct frag_trace *trace, size_t d)
 	return n == trace->devs_count ? rank : UINT64_MAX;
 }
 
-/* Of the modelled time of its steps, what the process of `rank` computed again; NAN = not known. */
+/* The share of recomputation in the modelled time of a rank; NAN = unknown. */
 static double recomputed(const struct frag_trace *trace, uint64_t rank)
 {
 	unsigned long long found = UINT64_MAX, part, all;
@@ -48,7 +48,7 @@ static double recomputed(const struct frag_trace *trace, uint64_t rank)
 	return NAN;
 }
 
-/* Between the ends of the last two steps, where times are modelled. An optimizer that calls others ends one step twice. */
+/* The modelled time between the ends of the last two steps. Nested optimizers end one step twice. */
 static uint64_t step_us(const struct frag_unit *u)
 {
 	const struct frag_event *events = u->dev->events;
@@ -69,7 +69,7 @@ static uint64_t step_us(const struct frag_unit *u)
 	return us;
 }
 
-/* What the memory of a unit is for at its peak, with the recorded settings. */
+/* Classifies the live memory of a unit at its peak, with the recorded settings. */
 static int find_kinds(const struct frag_unit *u, const struct frag_target *target,
 		      const struct frag_policy_spec *spec, struct frag_layout_result *out,
 		      struct frag_err *err)
@@ -106,8 +106,8 @@ static bool is_ready(void *ctx)
 }
 
 /*
- * The most that was requested besides weights before the cache was made: the profile run, which decides how large the
- * cache gets. The cache is made without a free in between, and is taken for what brings the sum above the weights and half of it.
+ * The peak of requested memory beside weights in the profile run, which determines the size of the cache. The cache is allocated
+ * without a free in between; it begins where the sum exceeds the weights and half of the cache.
  */
 static uint64_t profile_peak(const struct frag_unit *u, const struct frag_engine_log *said)
 {
@@ -203,7 +203,7 @@ static struct frag_program program_of(const struct frag_layouts *x, size_t i, si
 	pretend->gpus = x->requests && x->world == SIZE_MAX ? (unsigned)world : 0;
 	pretend->ranks = x->world == SIZE_MAX ? NULL : world == 1 ? "0" : x->pretend.ranks;
 	if (world == 1 || !pretend->ranks)
-		pretend->memory_bytes = 0; /* there are no turns */
+		pretend->memory_bytes = 0; /* ranks run at the same time */
 	p.gpu = card->name;
 	p.target.seed = x->seed;
 	p.target.card = (struct frag_sim_config){
@@ -225,7 +225,7 @@ static void say(struct frag_layout_result *out, enum frag_layout_status status, 
 		snprintf(out->message, sizeof(out->message), "%.200s", otherwise);
 }
 
-/* An engine fills its share of the card: what counts is whether its cache holds the requests. */
+/* An engine always fills its share of the card, so it fits if its cache holds the requests. */
 static int judge_cache(const struct frag_layouts *x, size_t i, struct frag_layout_result *out,
 		       struct frag_err *err)
 {
@@ -240,7 +240,7 @@ static int judge_cache(const struct frag_layouts *x, size_t i, struct frag_layou
 	return 0;
 }
 
-/* "mb=2.ac=full": a layout as the name of a file. Values that such a name does not tell apart, or that do not fit into it, get their hash. */
+/* "mb=2.ac=full": a layout as a file name, with a hash if values are too long or have characters that file names lack. */
 static void file_name_of(const struct frag_layouts *x, size_t layout, char *name, size_t cap)
 {
 	static const char ambiguous[] = " /=\t\n\r";
@@ -279,7 +279,7 @@ static void path_of(const struct frag_layouts *x, size_t i, size_t on, const cha
 		snprintf(path, cap, "%.4000s.cft", log);
 }
 
-/* Of an earlier call, or of another shard. What an engine printed is not in it, nor what a card refused. */
+/* Is there a recording of an earlier call or another shard? It lacks the output of an engine and the refusals of a card. */
 static bool is_there(const struct frag_layouts *x, size_t on, const char *path)
 {
 	return x->resume && x->keep && on == SIZE_MAX && !x->exact && !x->pretend.trial &&
@@ -338,7 +338,7 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 		rc = judge_cache(x, i, out, err);
 	if (!x->keep || on != SIZE_MAX || x->pretend.trial)
 		unlink(path);
-	/* on the card itself what was refused and caught is no completion */
+	/* on the card itself, a refusal that the program caught counts as out of memory */
 	out->status = (on != SIZE_MAX || x->exact) && frag_vary_refusals(trace) ? FRAG_LAYOUT_MEMORY
 										: FRAG_LAYOUT_RAN;
 	return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All layouts, several at a time: each in a process of its own group, which a time limit can end with all that it started. Its
- * answer comes through a pipe, which holds it whole.
+ * Runs layouts in parallel, each in a process group of its own, so that a time limit can end all its processes. The result is
+ * smaller than the buffer of the pipe that it comes through.
  */
 #include "layouts.h"
 
@@ -27,11 +27,14 @@
 #include "base/term.h"
 #include "inject/launch/family.h"
 
-#define GRACE_NS 5000000000ull	/* from asking a process to end to killing it */
-#define TRIAL_NS 30000000000ull /* beside twice the time of others: Python first loads everything */
-#define ALIKE 8u /* layouts that fail for one reason, before any ran: the rest is left out */
-#define PRINTED_BYTES (1ull << 30) /* that a layout may print: what never ends fills a disk */
-#define TRIES 4u /* advised layouts that turn out not to fit, for each card and number of ranks */
+#define GRACE_NS 5000000000ull /* from asking a process to end to killing it */
+#define TRIAL_NS \
+	30000000000ull /* added to twice the time of the longest layout: Python first imports everything */
+#define ALIKE \
+	8u /* after that many layouts failed with one message and none ran, the rest is skipped */
+#define PRINTED_BYTES \
+	(1ull << 30) /* of output of a layout, so that an endless one does not fill the disk */
+#define TRIES 4u     /* confirmations that may fail, for each card and number of ranks */
 
 struct job {
 	pid_t pid; /* 0: none */
@@ -39,7 +42,7 @@ struct job {
 	int from;
 	size_t point, on;		       /* on: the card itself, or SIZE_MAX */
 	uint64_t begin_ns, asked_ns, limit_ns; /* of its time; 0 = none */
-	char ended[80];			       /* why we ended it; empty: we did not */
+	char ended[80];			       /* why cufrag ended it, or empty */
 	char log[4200];
 };
 
@@ -50,7 +53,7 @@ struct course {
 	struct early {
 		struct job job;
 		struct frag_layout_result result;
-	} early[FRAG_LAYOUT_JOBS]; /* forked before it is known whether that counts */
+	} early[FRAG_LAYOUT_JOBS]; /* results of forks, held until the trial of the fork server has agreed */
 	unsigned early_count;
 	char *folder;
 	uint64_t number;
@@ -122,7 +125,7 @@ static int start(struct course *c, size_t point, size_t on, struct frag_err *err
 	return start_as(c, point, on, frag_layout_forks_way(&c->forks, c->x, point), err);
 }
 
-/* One that was recorded already, by the server. */
+/* The fork server repeats a layout whose result is known. */
 static int start_trial(struct course *c, struct frag_err *err)
 {
 	const size_t point = c->forks.point;
@@ -131,7 +134,7 @@ static int start_trial(struct course *c, struct frag_err *err)
 	return start_as(c, point, SIZE_MAX, FRAG_LAYOUT_TRIAL, err);
 }
 
-/* Asks a process and what it started to end; after a while it is not asked. */
+/* Sends SIGTERM to a process group; kills it after a grace period. */
 static void end(struct job *j)
 {
 	uint64_t now = frag_clock_ns();
@@ -186,7 +189,7 @@ static uint64_t fits_of(const struct frag_layouts *x, const struct frag_layout_r
 	return fits;
 }
 
-/* Parts of a card's room: one part from it, more or fewer ranks do not change the answer. */
+/* An answer is clear at a distance of one FAR-th of the room: the memory of NCCL does not change it. */
 #define FAR 25u
 
 static uint64_t clear_of(const struct frag_layouts *x, const struct frag_layout_result *r)
@@ -205,7 +208,7 @@ static uint64_t clear_of(const struct frag_layouts *x, const struct frag_layout_
 	return clear;
 }
 
-/* Needs a layout with more ranks more memory than the same with fewer? By more than what NCCL takes for a few of them. */
+/* Does a layout need more memory with more ranks, beyond the memory of NCCL? */
 static bool rises_with_ranks(const struct frag_layouts *x, size_t i)
 {
 	const uint64_t need = x->results[i].min_bytes;
@@ -268,7 +271,7 @@ static void note_result(struct course *c, struct job *j, const struct frag_layou
 		frag_border_expect_nothing(&x->border);
 }
 
-/* Its result counts, or the layout runs again. */
+/* Takes the result, or runs the layout again if its fork is not trusted. */
 static void note_end(struct course *c, struct job *j, const struct frag_layout_result *r)
 {
 	if (!frag_layout_forks_ended(&c->forks, j->way, c->x, j->point, r)) {
@@ -296,7 +299,7 @@ static void taken(struct course *c, struct job *j, const struct frag_layout_resu
 	c->early_count = 0;
 }
 
-/* Does it take too long, or print too much? */
+/* Marks a job that takes too long or prints too much. */
 static void find_endless(const struct frag_layouts *x, struct job *j)
 {
 	struct stat st;
@@ -362,7 +365,7 @@ static void show(struct course *c)
 
 /* ---- in which order ------------------------------------------------------------------------------ */
 
-/* Does the command fail whatever its values are? Then more of them say nothing. */
+/* Does the command fail with one message, whatever its values are? */
 static bool hopeless(const struct frag_layouts *x)
 {
 	const char *said = NULL;
@@ -411,7 +414,7 @@ static int search(struct course *c, struct frag_err *err)
 	return 0;
 }
 
-/* Assumed layouts that run nevertheless; after a contradiction the search goes on. */
+/* Runs some of the assumed layouts; after a contradiction the search continues. */
 static int check(struct course *c, struct frag_err *err)
 {
 	struct frag_layouts *x = c->x;
@@ -433,7 +436,7 @@ static int check(struct course *c, struct frag_err *err)
 	return 0;
 }
 
-/* The advised layout of the fewest cards, recorded on the card itself until one is confirmed; an assumed one runs first. SIZE_MAX: nothing to run. */
+/* The advised layout of a card, if it still has to be recorded (*on: on the card itself, after an assumed one has run). SIZE_MAX: none. */
 static size_t unconfirmed(const struct frag_layouts *x, size_t card, size_t *on)
 {
 	uint64_t fewest = frag_layout_fewest(x, card);
@@ -446,7 +449,7 @@ static size_t unconfirmed(const struct frag_layouts *x, size_t card, size_t *on)
 	return i;
 }
 
-/* All cards at a time. What runs next is chosen once all have answered, so it does not depend on how long each took. */
+/* Confirms the advice for all cards in rounds, so that the choice does not depend on run times. */
 static int confirm(struct course *c, struct frag_err *err)
 {
 	struct frag_layouts *x = c->x;
@@ -481,7 +484,7 @@ static int run(struct course *c, struct frag_err *err)
 	return confirm(c, err);
 }
 
-/* What recordings of the folder are of: the command with its braces, and what else decides. */
+/* Describes the recordings of a folder: the command with its braces, and the options that change a recording. */
 static char *tell_command(const struct frag_layouts *x)
 {
 	FRAG_AUTO_FREE char *text = NULL;
@@ -505,7 +508,7 @@ static bool is_same_file(const char *path, const char *text)
 	return n == strlen(text) && !memcmp(found, text, n);
 }
 
-/* The folder says of which command its recordings are: those of another are not taken for this one's. */
+/* Writes the command into the folder, and refuses to reuse recordings of another one. */
 static int open_keep(const struct frag_layouts *x, struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *text = NULL;

@@ -2,9 +2,10 @@
 /*
  * Which layouts of a job fit which cards: the program is recorded without a GPU with the values of a layout, and judged as `fit` does it.
  *
+ *   layout_asked.c  from the options of the command to the plan
  *   axes.c          names in the command, their values, the command of a layout
  *   where.c         conditions that leave layouts out
- *   preset*.c       launchers that name their own options
+ *   presets.def     launchers that name their own options
  *   config*.c       values in files that the command names
  *   torchrun.c      launchers of ranks, which cufrag takes the place of
  *   border.c        which layouts have to run
@@ -16,9 +17,8 @@
  *   layout_answer.c what came of it
  *   layout_map.c    the same as a map
  *
- * Words. layout: a value for each name. class: cards of one compute capability, which one recording speaks for; it is made on a
- * card with more memory than any has, so that it says what the layout needs. confirm: record an advised layout on the
- * card itself.
+ * Words. layout: a value for each name. class: the cards of one compute capability; one recording on a card with unlimited memory
+ * stands for all of them. confirm: record an advised layout on the card itself.
  *
  * Ownership: frag_layouts_release. Texts of the plan are borrowed.
  */
@@ -47,18 +47,18 @@ enum frag_layout_status {
 	FRAG_LAYOUT_ENDLESS, /* the time limit ended it */
 };
 
-/* On one card, with the setting that serves it best. */
+/* On one card, with the best setting of the allocator. */
 struct frag_layout_on_card {
-	bool completes, roomy; /* nothing is refused; and the margin stays free */
+	bool completes, roomy; /* no request is refused; the margin also stays free */
 	char setting[96];
 	uint64_t peak_reserved_bytes, room_bytes;
 	uint64_t rank; /* that needs most; UINT64_MAX = unknown */
 };
 
-/* A plain value: it comes through a pipe. */
+/* Without pointers, as it is sent through a pipe. */
 struct frag_layout_result {
 	enum frag_layout_status status;
-	bool anew; /* not yet known: it failed in a fork */
+	bool anew; /* unknown: it failed in a fork, and runs again in a new Python */
 	char message[240];
 	struct frag_layout_on_card cards[FRAG_LAYOUT_CARDS];
 	uint64_t min_bytes;	    /* smallest card, with the best setting */
@@ -106,13 +106,12 @@ struct frag_layouts {
 	uint64_t checks;
 	bool anew;  /* Python is started for each layout, not forked */
 	bool exact; /* each on the card itself: programs that adapt to its memory */
-	/* that a serving engine's cache has to hold; 0: not an engine. Each is recorded on the card
-	 * itself */
+	/* that the cache of a serving engine has to hold; 0: no engine. Engines are always recorded on the card itself, and never reused */
 	uint64_t requests;
 	uint64_t request_tokens, block_tokens;
 	bool serve;		   /* --serve: preset and degrees by the command */
 	const char *keep;	   /* folder for the recordings; NULL = none */
-	bool resume;		   /* those that are there are taken */
+	bool resume;		   /* recordings in `keep` are reused */
 	unsigned shard_i, shard_n; /* every n-th group from the i-th on; n 0: all */
 	void (*tell)(void *ctx, const char *text);
 	void *ctx;
@@ -136,7 +135,7 @@ int frag_layouts_open(struct frag_layouts *x, struct frag_err *err);
 int frag_layouts_run(struct frag_layouts *x, struct frag_err *err);
 void frag_layouts_release(struct frag_layouts *x);
 
-/* In a process of its own: records point i, on card `on` (SIZE_MAX: with enough memory). log: what the program prints. */
+/* Runs in a process of its own: records point i, on card `on` (SIZE_MAX: with enough memory). log: the output of the program. */
 void frag_layout_record(const struct frag_layouts *x, size_t i, size_t on, const char *log,
 			struct frag_layout_result *out);
 
@@ -155,14 +154,14 @@ size_t frag_layout_card(const struct frag_layouts *x, size_t i);
 uint64_t frag_layout_world(const struct frag_layouts *x, size_t layout);
 /* Serving engines of a layout, each with a cache: its degree dp. */
 uint64_t frag_layout_engines(const struct frag_layouts *x, size_t layout);
-/* Requests of that length which the caches of a recorded layout hold. */
+/* The number of requests that the caches of a recorded layout hold. */
 uint64_t frag_layout_held(const struct frag_layouts *x, const struct frag_layout_result *r);
 /* NULL = it was not recorded on card c itself. */
 const struct frag_layout_result *frag_layout_confirmed(const struct frag_layouts *x, size_t i,
 						       size_t c);
-/* Has card c room for point i, for all that is known? A confirmation counts most. */
+/* Does point i fit card c? A confirmation overrides other results. */
 bool frag_layout_fits(const struct frag_layouts *x, size_t i, size_t c);
-/* The one to take with so many ranks on card c: the largest by what rises, then the one whose values are listed first; SIZE_MAX = none. */
+/* The layout to advise for card c and this number of ranks: the largest along rising axes, on a tie the first; SIZE_MAX = none. */
 size_t frag_layout_best(const struct frag_layouts *x, size_t c, uint64_t world);
 /* The fewest ranks with which one fits; 0 = none. */
 uint64_t frag_layout_fewest(const struct frag_layouts *x, size_t c);

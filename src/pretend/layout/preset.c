@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of launchers put into a command; see preset.h. */
+/* Puts options of launchers into a command; see preset.h. */
 #include "preset.h"
 
 #include <stdio.h>
@@ -9,36 +9,44 @@
 
 #include "base/args.h"
 
-#define FRAG_ENTRY(name) extern const struct frag_preset frag_preset_##name;
-#include "preset_list.inc"
-#undef FRAG_ENTRY
-
-static const struct frag_preset *const presets[] = {
-#define FRAG_ENTRY(name) &frag_preset_##name,
-#include "preset_list.inc"
-#undef FRAG_ENTRY
-	NULL
+const struct frag_preset frag_presets[] = {
+#define FRAG_PRESET(n, s, e) { .preset = n, .summary = s, .serves = e },
+#define FRAG_NAME(n, o, ...) { .name = n, .option = o, __VA_ARGS__ },
+#define FRAG_RISES(n, o, ...) { .name = n, .option = o, .rises = true, __VA_ARGS__ },
+#include "presets.def"
+	{ 0 },
 };
-
-#define PRESETS (FRAG_ARRAY_LEN(presets) - 1)
-
-const struct frag_preset *const *frag_presets(void)
-{
-	return presets;
-}
 
 static int find(const char *name, const struct frag_preset **out, struct frag_err *err)
 {
-	const char *names[PRESETS + 1] = { NULL };
+	const char *names[FRAG_ARRAY_LEN(frag_presets)] = { NULL };
+	size_t n = 0;
 
-	for (size_t i = 0; i < PRESETS; i++) {
-		names[i] = presets[i]->name;
-		if (!strcmp(names[i], name)) {
-			*out = presets[i];
+	for (*out = frag_presets; (*out)->preset || (*out)->name; ++*out) {
+		if (!(*out)->preset)
+			continue;
+		names[n++] = (*out)->preset;
+		if (!strcmp((*out)->preset, name))
 			return 0;
-		}
 	}
 	return frag_fail_unknown(err, "unknown preset", name, names, "");
+}
+
+/* The row of a name; a row without a name: not found. */
+static const struct frag_preset *find_name(const struct frag_preset *p, const char *name)
+{
+	for (p++; p->name && strcmp(p->name, name) != 0;)
+		p++;
+	return p;
+}
+
+const char *frag_preset_engine(char *const *words)
+{
+	for (; *words; words++)
+		for (const struct frag_preset *p = frag_presets; p->preset || p->name; p++)
+			if (p->serves && strstr(*words, p->preset))
+				return p->preset;
+	return NULL;
 }
 
 /* Is {name} in the command? */
@@ -57,16 +65,16 @@ static int fail_unknown(const struct frag_preset *p, const char *name, struct fr
 {
 	char known[400] = "";
 
-	for (const struct frag_preset_option *o = p->options; o->name; o++)
+	for (const struct frag_preset *o = p + 1; o->name; o++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
 			 *known ? ", " : "", o->name);
 	return frag_fail(err, FRAG_EUSAGE,
 			 "preset %s has no name '%s', and the command no {%s}; it has %.300s",
-			 p->name, name, name, known);
+			 p->preset, name, name, known);
 }
 
-/* Words for each value of the axis; values without words keep the option. */
-static int choose(struct frag_axis *a, const struct frag_preset_option *o, struct frag_err *err)
+/* Sets the words for each value of the axis, if the preset has words for its values. */
+static int choose(struct frag_axis *a, const struct frag_preset *o, struct frag_err *err)
 {
 	const char **chosen;
 
@@ -86,7 +94,7 @@ static int choose(struct frag_axis *a, const struct frag_preset_option *o, struc
 	return 0;
 }
 
-/* Replaces and frees a word. */
+/* Replaces a word, and frees it. */
 static int replace(char **word, struct frag_err *err, const char *fmt, const char *a, const char *b)
 {
 	char text[256];
@@ -130,7 +138,7 @@ static void remove_word(char **word)
 		;
 }
 
-static char *const *find_option(char *const *words, const struct frag_preset_option *o)
+static char *const *find_option(char *const *words, const struct frag_preset *o)
 {
 	while (*words && !(o->option && is_one_of(*words, o->option)) &&
 	       !is_one_of(*words, o->also))
@@ -138,8 +146,8 @@ static char *const *find_option(char *const *words, const struct frag_preset_opt
 	return words;
 }
 
-/* Does any of its words have the form "OPTION VALUE"? */
-static bool takes_value(const struct frag_preset_option *o)
+/* Is the option followed by a value in one of its words? */
+static bool takes_value(const struct frag_preset *o)
 {
 	for (size_t k = 0; k < FRAG_PRESET_CHOICES && o->words[k]; k++)
 		if (!strncmp(o->words[k], o->option, strlen(o->option)) &&
@@ -154,7 +162,7 @@ static bool is_value(const char *word)
 	return word && word[0] != '-' && !strchr(word, '{');
 }
 
-static void drop(char **words, const struct frag_preset_option *o)
+static void drop(char **words, const struct frag_preset *o)
 {
 	while (*words) {
 		if (!is_one_of(*words, o->drop)) {
@@ -167,8 +175,8 @@ static void drop(char **words, const struct frag_preset_option *o)
 	}
 }
 
-/* Replaces the option, its value or both by {name}, or appends them. words: room for two more. */
-static int set(char **words, const struct frag_preset_option *o, struct frag_err *err)
+/* Replaces the option, its value or both by {name}; appends them if the command has none. words: room for two more. */
+static int set(char **words, const struct frag_preset *o, struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *option = NULL;
 	char **at, *equals;
@@ -190,8 +198,8 @@ static int set(char **words, const struct frag_preset_option *o, struct frag_err
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* The configuration file of the command that has a key for this name: "FILE:KEY"; false: none. */
-static bool find_file(char *const *words, const struct frag_preset_option *o, char *buf, size_t cap)
+/* Finds a configuration file in the command with a key for this name, as "FILE:KEY={name}"; false: none. */
+static bool find_file(char *const *words, const struct frag_preset *o, char *buf, size_t cap)
 {
 	for (char *const *w = words + 1; words[0] && *w; w++) {
 		const char *equals = **w == '-' ? strchr(*w, '=') : NULL;
@@ -208,9 +216,9 @@ static bool find_file(char *const *words, const struct frag_preset_option *o, ch
 	return false;
 }
 
-/* One name: in the command, in a file of it, or at its end. */
-static int apply(struct frag_axis *a, const struct frag_preset_option *o, char **words,
-		 char **settings, struct frag_err *err)
+/* Applies one name to the command or to a configuration file of it. */
+static int apply(struct frag_axis *a, const struct frag_preset *o, char **words, char **settings,
+		 struct frag_err *err)
 {
 	char text[1200];
 
@@ -229,15 +237,14 @@ static int apply(struct frag_axis *a, const struct frag_preset_option *o, char *
 
 const char *frag_preset_value(const char *preset, const char *name, char *const *words)
 {
-	const struct frag_preset_option *o;
+	const struct frag_preset *o;
 	const struct frag_preset *p = NULL;
 	struct frag_err unknown;
 	char *const *at;
 
 	if (find(preset, &p, &unknown))
 		return NULL;
-	for (o = p->options; o->name && strcmp(o->name, name) != 0;)
-		o++;
+	o = find_name(p, name);
 	at = o->name ? find_option(words, o) : NULL;
 	if (!at || !*at)
 		return NULL;
@@ -261,10 +268,8 @@ int frag_preset_apply(const char *preset, struct frag_axes *axes, char *const *w
 	}
 	for (size_t i = 0; p && i < axes->count; i++) {
 		struct frag_axis *a = &axes->list[i];
-		const struct frag_preset_option *o = p->options;
+		const struct frag_preset *o = find_name(p, a->name);
 
-		while (o->name && strcmp(o->name, a->name) != 0)
-			o++;
 		if (has_braces(words, a->name) || has_braces(settings, a->name) ||
 		    (!o->name && a->implied))
 			continue;

@@ -1,37 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Launchers with options of their own, so that users need no braces: one plug-in per file
- * preset_NAME.c, which defines struct frag_preset frag_preset_NAME; make finds it.
- */
+/* Launchers that name their own options, so that a command needs no braces: presets.def lists them. */
 #ifndef FRAG_LAYOUT_PRESET_H
 #define FRAG_LAYOUT_PRESET_H
 
 #include "pretend/layout/config.h"
 
-#define FRAG_PRESET_OPTIONS 24u
 #define FRAG_PRESET_CHOICES 6u
 
-/* What a name stands for. */
-struct frag_preset_option {
-	const char *name;   /* of --vary */
-	const char *option; /* "--micro-batch-size"; NULL: it is in files alone */
-	bool rises;
+/* A preset, or one of its names: these follow it. */
+struct frag_preset {
+	const char *preset;  /* of --preset; NULL: a name of the preset above */
+	const char *summary; /* what it is, and the releases that were looked at */
+	bool serves;	     /* a serving engine, which has this name in its command */
+	const char *name;    /* of --vary */
+	const char *option;  /* "--micro-batch-size"; NULL: it is in files alone */
+	bool rises;	     /* memory rises with the value */
 	/* values that stand for words of their own ("" = none), in place of option and value; each ends with NULL */
 	const char *values[FRAG_PRESET_CHOICES], *words[FRAG_PRESET_CHOICES];
 	const char *also; /* other spellings, with a blank between; - and _ are the same */
 	const char *drop; /* options that go with it, and are left out of the command */
-	/* key of a configuration file that the command names, which is taken where the command has no such option; NULL = none */
+	/* its key in a configuration file of the command, used if the command has no such option; NULL = none */
 	const char *json, *yaml;
 };
 
-struct frag_preset {
-	const char *name;    /* of --preset */
-	const char *summary; /* of what, and the releases that were looked at */
-	struct frag_preset_option options[FRAG_PRESET_OPTIONS];
-};
-
-/* All of them by name, NULL-terminated. */
-const struct frag_preset *const *frag_presets(void);
+/* The last row has neither preset nor name. */
+extern const struct frag_preset frag_presets[];
+/* The serving engine that the command names; NULL: none. */
+const char *frag_preset_engine(char *const *words);
 /* What the command gives for a name of a preset; NULL: nothing. */
 const char *frag_preset_value(const char *preset, const char *name, char *const *words);
 /*

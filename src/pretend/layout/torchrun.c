@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torchrun and others, read as their own parsers read them; see torchrun.h. */
+/* Removes a launcher from a command, by the rules of its own parser; see torchrun.h. */
 #include "torchrun.h"
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ static const struct launcher launchers[] = {
 	{ "deepspeed", NULL, "deepspeed.launcher.runner", DEEPSPEED, "--local_rank" },
 };
 
-/* Programs that start the launcher in an environment of its own, whose python is then the one to start. */
+/* Programs that start the launcher in another environment; its python is used then. */
 static const char *const wrappers[] = { "uv",	 "poetry", "pixi", "pdm",     "rye",
 					"hatch", "conda",  "env",  "numactl", "nice" };
 
@@ -58,7 +58,7 @@ static bool is_python(const char *word)
 	return !strncmp(file_of(word), "python", 6);
 }
 
-/* Words that the launcher itself takes; 0: it is not this launcher. */
+/* The number of words that name the launcher; 0: another program. */
 static size_t matches(const struct launcher *l, char *const *words)
 {
 	size_t n = 1;
@@ -73,7 +73,7 @@ static size_t matches(const struct launcher *l, char *const *words)
 		       : 0;
 }
 
-/* Where the launcher begins: at the front, or behind a wrapper with its options; its words in *taken. NULL = none. */
+/* Finds the launcher, at the front or behind a wrapper: its first word and number of words. NULL = none. */
 static const struct launcher *find(char *const *words, size_t *begin, size_t *taken)
 {
 	bool wrapped = false;
@@ -117,7 +117,7 @@ static bool folder_of(const char *file, char *path, size_t cap)
 	return false;
 }
 
-/* The interpreter beside the launcher: /env/bin/torchrun has /env/bin/python. Behind a wrapper it is the wrapper's. */
+/* Adds the interpreter: /env/bin/python for /env/bin/torchrun, python behind a wrapper. */
 static int put_python(char ***out, size_t *n, char *const *words, bool wrapped,
 		      struct frag_err *err)
 {
@@ -137,7 +137,7 @@ static int put_python(char ***out, size_t *n, char *const *words, bool wrapped,
 	return copy(out, (*n)++, access(whole, X_OK) && file == words[0] ? "python3" : whole, err);
 }
 
-/* What cufrag_launch.py makes of the rest: the launcher's own words, or an option with the rank. */
+/* Adds cufrag_launch.py, which parses the launcher's options or passes the rank as an option. */
 static int put_rest(char ***out, size_t *n, const struct launcher *l, bool rank,
 		    struct frag_err *err)
 {

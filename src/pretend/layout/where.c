@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions, by recursive descent; see where.h. The text is the user's: depth and length are bounded. */
+/* Conditions, by recursive descent; see where.h. Depth and length of the user's text are bounded. */
 #include "where.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 
 #define DEPTH_MAX 64u
 #define NUMBER_MAX 64u
-#define LENGTH_MAX 1000u /* it is read for each layout, of which there may be millions */
+#define LENGTH_MAX 1000u /* it is parsed once for each of up to millions of layouts */
 
 struct reader {
 	const char *text, *at;
@@ -157,7 +157,7 @@ static double compute(char sign, double a, double b)
 	}
 }
 
-/* Operators of one rank, from the left. */
+/* Left-associative operators of one precedence. */
 static int chain(struct reader *r, const char *signs, int (*next)(struct reader *, struct value *),
 		 struct value *out)
 {
@@ -226,7 +226,7 @@ static int comparison(struct reader *r, struct value *out)
 	return 0;
 }
 
-/* Operands with `sign` between them: do all of them hold, or (any) one of them? */
+/* Operands joined by && or, with any, by ||. */
 static int joined(struct reader *r, struct value *out, const char *sign, bool any,
 		  int (*operand)(struct reader *r, struct value *out))
 {

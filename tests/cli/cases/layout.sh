@@ -14,7 +14,7 @@ echo "$mb $ac" >> ran
 END
 layout() {
 	rm -f ran
-	"$CUFRAG" layout --no-gpu --jobs 1 --csv rows.csv "$@" > out 2> err; echo "exit $?"
+	"$CUFRAG" layout --keep-writes --jobs 1 --csv rows.csv "$@" > out 2> err; echo "exit $?"
 	grep -E '^(answer|assumed|.* (failed|was ended), not|.* itself|[a-z0-9-]*: sh)' out
 	[ ! -e ran ] || echo "ran $(wc -l < ran)"
 }
@@ -40,7 +40,7 @@ layout --gpu h100 --exact --vary '{mb}=1..5' -- sh program '{mb}' none adapts
 layout --gpu l4 --vary '{n}=40' --keep kept -- sh program '{n}' '{{ac}}' ''
 ls kept; "$CUFRAG" info kept/*.cft 2> /dev/null | grep -c 'peak live'
 # options of a launcher: replaced, added, words of their own
-"$CUFRAG" layout --no-gpu --preset megatron --vary tp=1 --vary mb=2 --vary ac=none,full --gpu h200 --check 0 --csv - -- \
+"$CUFRAG" layout --preset megatron --vary tp=1 --vary mb=2 --vary ac=none,full --gpu h200 --check 0 --csv - -- \
 	sh -c 'printf "alloc,1,512\nfree,1\n" > "$CUFRAG_RECORD/1.pickle"' sh --micro-batch-size=7 --bf16 2> /dev/null | sed 's/.*sh //'
 # a serving engine: the size of its cache is what it prints, its GPUs are its degrees; one that prints none failed
 cat > engine << 'END'
@@ -79,12 +79,12 @@ trap 'exit 0' TERM
 for _ in $(seq 300); do sleep 0.1; done
 END
 chmod +x sglang
-rm -f out; "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv -- ./vllm serve model > out 2> err; echo "exit $?"
+rm -f out; "$CUFRAG" layout --keep-writes --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv -- ./vllm serve model > out 2> err; echo "exit $?"
 grep -E '^(answer|h100: )' out; grep -o 'kept free.*' out; ls ended-*; cut -d, -f 1-5,9-10,24,26-30 rows.csv
-"$CUFRAG" layout --serve --requests 100 --tokens 8192 -- sh engine 2> err || sed 's/; try.*//' err
+"$CUFRAG" layout --keep-writes --serve --requests 100 --tokens 8192 -- sh engine 2> err || sed 's/; try.*//' err
 # degrees that the command has count, too: two cards; two engines have two caches, and SGLang's share the cards if told to
 serve() {
-	rm -f out; "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv "$@" > out 2> err; echo "exit $?"
+	rm -f out; "$CUFRAG" layout --keep-writes --serve --jobs 1 --gpu h100 --requests 100 --tokens 8192 --csv rows.csv "$@" > out 2> err; echo "exit $?"
 	grep -E '^answer' out; cut -d, -f 2-4,26,27 rows.csv
 }
 serve --vary memory=0.9 -- ./vllm serve model --tensor-parallel-size=2
@@ -99,7 +99,7 @@ cat > engine << 'END'
 trap '' TERM; echo "INFO GPU KV cache size: 444,864 tokens"; echo "Application startup complete"
 wait
 END
-rm -f out; timeout 28 "$CUFRAG" layout --serve --jobs 1 --gpu h100 --requests 1 --tokens 8192 --vary tp=1 -- sh engine vllm serve > out 2> err; echo "exit $?"
+rm -f out; timeout 28 "$CUFRAG" layout --keep-writes --serve --jobs 1 --gpu h100 --requests 1 --tokens 8192 --vary tp=1 -- sh engine vllm serve > out 2> err; echo "exit $?"
 grep -E '^answer' out
 # the page cannot be written: the answer is given, the status says so
 touch file
@@ -115,13 +115,13 @@ cat > slow << 'END'
 [ "$1" = 1 ] || { touch waits; sleep 100; }
 printf 'alloc,1,512\nfree,1\n' > "$CUFRAG_RECORD/1.pickle"
 END
-env --default-signal=INT "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
+env --default-signal=INT "$CUFRAG" layout --keep-writes --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
 until [ -e waits ]; do sleep 0.05; done
 kill -INT $!; wait $!; echo "exit $?"
 grep -E '^(answer|h100: )|Interrupted' out; tail -1 err
 # as timeout does it, which asks the process and then its group
 for s in TERM INT; do
-	rm waits; env --default-signal=INT "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
+	rm waits; env --default-signal=INT "$CUFRAG" layout --keep-writes --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
 	until [ -e waits ]; do sleep 0.05; done
 	kill -$s $!; sleep 0.02; kill -$s $!; wait $!; echo "exit $?"
 	grep -E '^(answer|h100: )' out
@@ -130,10 +130,10 @@ done
 for i in 0 1; do
 	SLURM_ARRAY_TASK_ID=$i layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --shard /2 -- sh program '{mb}' '{ac}' ''
 done
-layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --resume --store array.sqlite -- sh program '{mb}' '{ac}' ''
+layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,half,full' --keep array --shard all --store array.sqlite -- sh program '{mb}' '{ac}' ''
 sed 's|^cufrag layout: ||' err | tail -1
 ls array | wc -l; "$CUFRAG" fleet array.sqlite 2> err | sed -n '/^#/p;/^answer/p'
-layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,full' --keep array --resume -- sh program '{mb}' '{ac}' none
+layout --gpu h100 --vary '{mb}=1..4' --vary '{ac}=none,full' --keep array --shard all -- sh program '{mb}' '{ac}' none
 cat err
 layout --gpu h100 --vary '{mb}=1..4' --store new.sqlite -- sh program '{mb}' none ''
 cat err

@@ -6,7 +6,7 @@ printf 'alloc,1,512\nfree,1\n' > "$CUFRAG_RECORD/1.pickle"
 END
 layout() {
 	rm -f ran
-	"$CUFRAG" layout --no-gpu --keep-writes --jobs 1 --gpu h100 --set 'ds.json:stage={stage}' "$@" -- sh program ds.json > out 2> err || cat err
+	"$CUFRAG" layout --keep-writes --jobs 1 --gpu h100 --set 'ds.json:stage={stage}' "$@" -- sh program ds.json > out 2> err || cat err
 	echo "$(grep -c ^answer out) ran $(cat ran 2> /dev/null | tr '\n' ' ')"
 }
 copies=$XDG_CACHE_HOME/cufrag/configurations

@@ -1,7 +1,7 @@
 # what layout is given by mistake or in bad faith: an error at once, exit status 2 for options and 3 for files, and nothing is written
 printf '%s\n' 'printf "alloc,1,512\nfree,1\n" > "$CUFRAG_RECORD/1.pickle"' > program
 layout() {
-	timeout 20 "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 "$@" > out 2> err
+	timeout 20 "$CUFRAG" layout --jobs 1 --gpu h100 "$@" > out 2> err
 	echo "exit $?"; sed 's/ (cufrag layout --help)//' err
 }
 files() { echo $(ls) $(ls "$XDG_CACHE_HOME/cufrag/configurations" 2> /dev/null); }
@@ -49,7 +49,7 @@ grep -o '"line": .*' rows.json; grep -o 'a=7.*does\|a=7.*fits' out
 for damage in ': > "$f"' 'head -c 100 whole > "$f"' 'head -c 3000 /dev/urandom > "$f"'; do
 	rm -rf kept; peaks --keep kept --vary '{a}=7' > whole.peaks
 	f=kept/h100.a=7.cft; cp "$f" whole; eval "$damage"
-	peaks --keep kept --resume --vary '{a}=7' | diff - whole.peaks > /dev/null && echo as before
+	peaks --keep kept --shard all --vary '{a}=7' | diff - whole.peaks > /dev/null && echo as before
 done
 # rank 0 of a job, which runs alone first, prints without end
 layout --world 2 --vary '{a}=1' -- sh -c 'truncate -s 2G /dev/stdout; sleep 100' '{a}'

@@ -4,7 +4,7 @@ sleep 0.05
 [ "$2" != "$late" ] || sleep 0.4
 printf 'alloc,1,%s\nfree,1\n' $((1073741824 * $1 * $2)) > "$CUFRAG_RECORD/1.pickle"
 END
-layout() { exec "$CUFRAG" layout --no-gpu --gpu h100,h200 --policies pytorch --jobs 2 --vary '{mb}=1..16*2' --vary '{b}=1,5,9' --keep "$1" --resume --csv "$2" -- sh slow '{mb}' '{b}' > /dev/null 2> err; }
+layout() { exec "$CUFRAG" layout --gpu h100,h200 --policies pytorch --jobs 2 --vary '{mb}=1..16*2' --vary '{b}=1,5,9' --keep "$1" --shard all --csv "$2" -- sh slow '{mb}' '{b}' > /dev/null 2> err; }
 # which layouts run does not depend on how long each takes either
 (late=1 layout whole whole.csv); echo "exit $?"
 for signal in KILL KILL KILL KILL INT TERM; do

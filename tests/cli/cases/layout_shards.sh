@@ -20,7 +20,7 @@ shard mvapich MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE=3
 shard srun SLURM_JOB_ID=7 SLURM_PROCID=2 SLURM_NTASKS=3 SLURM_LOCALID=2
 shard none A=1; tail -1 err
 shard high SLURM_ARRAY_TASK_ID=3; tail -1 err
-"$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1..6' --keep slurm --resume --check 0 -- sh program '{n}' 2> err | sed -n 2,3p
+"$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1..6' --keep slurm --shard all --check 0 -- sh program '{n}' 2> err | sed -n 2,3p
 # values in files that the command names: JSON and YAML, several in one file, beside a preset's; the user's file stays as it is
 cat > reads << 'END'
 for word; do word=${word#*=}; [ ! -f "$word" ] || tr -d ' {}"\n' < "$word"; done >> seen; echo >> seen
@@ -30,7 +30,7 @@ mkdir conf
 echo '{ "train_micro_batch_size_per_gpu": 4, "zero_optimization": { "stage": 2 } }' > conf/ds.json
 printf 'distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 1\n' > fsdp.yaml
 cp conf/ds.json ds.before
-"$CUFRAG" layout --no-gpu --gpu h100 --jobs 1 --check 9 --preset deepspeed --vary mb=1,2 --vary zero=3 --vary '{v}=1' --set 'conf/ds.json:zero_optimization.offload_optimizer.device=cpu' \
+"$CUFRAG" layout --keep-writes --gpu h100 --jobs 1 --check 9 --preset deepspeed --vary mb=1,2 --vary zero=3 --vary '{v}=1' --set 'conf/ds.json:zero_optimization.offload_optimizer.device=cpu' \
 	--set 'fsdp.yaml:fsdp_config.fsdp_version={v}' -- sh reads --deepspeed_config=conf/ds.json ./fsdp.yaml 2> err | grep '^h100: '; cat seen; cmp conf/ds.json ds.before
 for set in ds.json conf/ds.json:=1 none.json:a=1 program:a=1 fsdp.yaml:fsdp_config=1 ds.before.json:a=1; do
 	[ $set != ds.before.json:a=1 ] || cp ds.before ds.before.json

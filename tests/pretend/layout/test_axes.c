@@ -44,27 +44,25 @@ TEST(presets_set_each_of_their_names)
 {
 	char *const command[] = { (char *)"run", NULL };
 
-	for (const struct frag_preset *const *p = frag_presets(); *p; p++) {
-		assert_non_null((*p)->summary);
-		for (const struct frag_preset_option *o = (*p)->options; o->name; o++) {
-			char text[100], **words = NULL, **made = NULL, *files[2] = { NULL };
-			FRAG_AUTO(frag_axes_release) struct frag_axes x = { 0 };
+	for (const struct frag_preset *o = frag_presets, *of = o; o->preset || o->name; o++) {
+		char text[100], **words = NULL, **made = NULL, *files[2] = { NULL };
+		FRAG_AUTO(frag_axes_release) struct frag_axes x = { 0 };
 
-			if (!o->option)
-				continue;
-			snprintf(text, sizeof(text), "%s=%s", o->name,
-				 o->values[0] ? o->values[1] : "1");
-			assert_int_equal(frag_axes_add(&x, text, NULL), 0);
-			assert_int_equal(
-				frag_preset_apply((*p)->name, &x, command, files, &words, NULL), 0);
-			assert_int_equal(frag_axes_check(&x, words, files, NULL), 0);
-			assert_int_equal(frag_axes_expand(&x, NULL, 0, NULL), 0);
-			assert_int_equal(frag_axes_words(&x, 0, words, &made, NULL), 0);
-			assert_string_equal(made[0], "run");
-			assert_int_equal(strncmp(made[1], "--", 2), 0);
-			frag_words_release(&words);
-			frag_words_release(&made);
-		}
+		of = o->preset ? o : of;
+		assert_non_null(of->summary);
+		if (!o->option)
+			continue;
+		snprintf(text, sizeof(text), "%s=%s", o->name, o->values[0] ? o->values[1] : "1");
+		assert_int_equal(frag_axes_add(&x, text, NULL), 0);
+		assert_int_equal(frag_preset_apply(of->preset, &x, command, files, &words, NULL),
+				 0);
+		assert_int_equal(frag_axes_check(&x, words, files, NULL), 0);
+		assert_int_equal(frag_axes_expand(&x, NULL, 0, NULL), 0);
+		assert_int_equal(frag_axes_words(&x, 0, words, &made, NULL), 0);
+		assert_string_equal(made[0], "run");
+		assert_int_equal(strncmp(made[1], "--", 2), 0);
+		frag_words_release(&words);
+		frag_words_release(&made);
 	}
 }
 

@@ -94,6 +94,8 @@ TEST(values_of_yaml)
 	expect(true, "a: 1", "b", "3", "a: 1\nb: 3\n");
 	expect(true, "a:\n  b: 1\nc: 2\n", "a.d", "3", "a:\n  b: 1\n  d: 3\nc: 2\n");
 	expect(true, "a: 1\n", "b.c", "3", "a: 1\nb:\n  c: 3\n");
+	expect(true, "\xc3\xa9: \xc3\xbc\nb: 2\n", "b", "3", "\xc3\xa9: \xc3\xbc\nb: 3\n");
+	expect(true, "a:\n  b: \xc3\xbc\n\nc: 1", "a.d", "3", "a:\n  b: \xc3\xbc\n\n  d: 3\nc: 1");
 	expect(true, "a:\n  b: 1\n", "a", "3", "'a' is not a single value");
 	expect(true, "a: {b: 1}\n", "a.b", "3", "'a.b' is not a single value");
 	expect(true, "---\na: \r\n", "a", "3", "---\na: 3\r\n");
@@ -120,6 +122,9 @@ TEST(what_is_no_mapping_of_lines_is_refused)
 	expect(true, "a: \"x\ny\"\n", "a", "3", "'a' is not a single value");
 	expect(true, "a: 'x\ny'\n", "a", "3", "'a' is not a single value");
 	expect(true, "a: &x 1\nb: *x\n", "a", "3", "'a' is not a single value");
+	expect(true, "a: &x 1\nb: *x\n", "b", "3", "'b' is an alias of another value");
+	expect(true, "a: [1\n", "a", "3",
+	       "cannot be read as YAML at line 2: did not find expected ',' or ']'");
 	expect(true, "a: 1\n---\na: 2\n", "a", "3", "'a' may be in one of several documents");
 }
 

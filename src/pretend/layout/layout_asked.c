@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the options of a layout command to its plan: see layout_asked.h. */
+#include "layout_asked.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plan/fit/fit_cards.h"
+#include "pretend/layout/preset.h"
+
+int frag_layout_vary(struct frag_layout_asked *o, const char *text, struct frag_err *err)
+{
+	if (o->vary_count == FRAG_AXES_MAX)
+		return frag_fail(err, FRAG_EUSAGE, "more than %u names vary", FRAG_AXES_MAX);
+	o->vary[o->vary_count++] = text;
+	return 0;
+}
+
+int frag_layout_where(struct frag_layouts *x, const char *text, struct frag_err *err)
+{
+	if (x->where_count == FRAG_LAYOUT_WHERE)
+		return frag_fail(err, FRAG_EUSAGE, "more than %u conditions", FRAG_LAYOUT_WHERE);
+	x->where[x->where_count++] = text;
+	return 0;
+}
+
+static int set_card(struct frag_layouts *x, const struct frag_catalog *catalog, const char *name,
+		    struct frag_err *err)
+{
+	const struct frag_gpu *card = NULL;
+
+	for (size_t g = 0; g < catalog->count; g++)
+		if (catalog->path && !strcmp(catalog->cards[g]->name, name))
+			card = catalog->cards[g];
+	card = card ? card : frag_gpu_find(name);
+	if (!card)
+		return frag_fail(err, FRAG_EUSAGE, "unknown card '%.60s' (cufrag list gpus)", name);
+	for (size_t c = 0; c < x->cards_count; c++)
+		if (x->cards[c] == card)
+			return 0;
+	if (x->cards_count == FRAG_LAYOUT_CARDS)
+		return frag_fail(err, FRAG_EUSAGE, "more than %u cards", FRAG_LAYOUT_CARDS);
+	x->cards[x->cards_count++] = card;
+	return 0;
+}
+
+/* The next entry of a list; NULL: the end. entry[80]. */
+static const char *next_entry(const char *text, char *entry)
+{
+	size_t n = strcspn(text, ",");
+
+	if (!*text)
+		return NULL;
+	snprintf(entry, 80, "%.*s", (int)FRAG_MIN(n, 79u), text);
+	return text + n + (text[n] == ',');
+}
+
+static int set_cards(struct frag_layouts *x, const struct frag_catalog *catalog, const char *list,
+		     struct frag_err *err)
+{
+	char name[80];
+
+	while ((list = next_entry(list, name)))
+		FRAG_TRY(set_card(x, catalog, name, err));
+	return 0;
+}
+
+/* "h100=2.5,h200=3" */
+static int set_prices(struct frag_layouts *x, const char *list, struct frag_err *err)
+{
+	char entry[80], *equals, *end;
+
+	while ((list = next_entry(list, entry))) {
+		struct frag_layout_price *p = &x->prices[x->prices_count];
+
+		equals = strchr(entry, '=');
+		if (equals && x->prices_count < FRAG_LAYOUT_CARDS) {
+			*equals = '\0';
+			p->per_hour = strtod(equals + 1, &end);
+			snprintf(p->card, sizeof(p->card), "%.39s", entry);
+		}
+		if (!equals || x->prices_count == FRAG_LAYOUT_CARDS || end == equals + 1 || *end ||
+		    !(p->per_hour >= 0) || isinf(p->per_hour))
+			return frag_fail(err, FRAG_EUSAGE,
+					 "invalid price '%.60s': expected CARD=PRICE, as h100=2.5",
+					 entry);
+		x->prices_count++;
+	}
+	return 0;
+}
+
+static int set_axes(struct frag_layout_asked *o, struct frag_axes *axes, struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	o->all.world = SIZE_MAX;
+	if (o->world) {
+		frag_text_addf(&t, "{world}=%s", o->world);
+		FRAG_TRY(frag_text_check(&t, err));
+		FRAG_TRY(frag_axes_add(axes, t.s, err));
+		axes->list[0].implied = true;
+		o->all.world = 0;
+	}
+	for (size_t i = 0; i < o->vary_count; i++)
+		FRAG_TRY(frag_axes_add(axes, o->vary[i], err));
+	if (!axes->count)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "nothing varies: give --vary '{NAME}=VALUES', or --world");
+	if (o->rising)
+		FRAG_TRY(frag_axes_set_order(axes, o->rising, FRAG_AXIS_RISING, err));
+	if (o->falling)
+		FRAG_TRY(frag_axes_set_order(axes, o->falling, FRAG_AXIS_FALLING, err));
+	frag_axes_guess_order(axes);
+	return 0;
+}
+
+/* A serving command as it is: its preset, and tensor parallelism as far as nothing else varies. */
+static int set_serve(struct frag_layout_asked *o, struct frag_err *err)
+{
+	if (!o->all.serve)
+		return 0;
+	if (!o->all.requests)
+		return frag_fail(err, FRAG_EUSAGE, "--serve needs --requests and --tokens");
+	o->preset = o->preset ? o->preset : frag_preset_engine(o->program);
+	if (!o->vary_count && !o->world) {
+		if (!o->preset)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "the command does not name a known serving engine: give "
+					 "--preset or --vary");
+		o->vary[o->vary_count++] = "tp=1,2,4,8";
+		o->falling = o->falling ? o->falling : "tp";
+	}
+	return 0;
+}
+
+static bool varies(const struct frag_layout_asked *o, const char *name)
+{
+	for (size_t i = 0; i < o->vary_count; i++) {
+		const char *text = o->vary[i] + (o->vary[i][0] == '{');
+
+		if (!strncmp(text, name, strlen(name)) && strspn(text + strlen(name), "}=") > 0)
+			return true;
+	}
+	return false;
+}
+
+/* The degrees of a serving command that do not vary decide how many cards it takes, too. */
+static int set_degrees(struct frag_layout_asked *o, struct frag_err *err)
+{
+	static const char *const names[FRAG_ARRAY_LEN(o->degrees)] = { "tp", "pp", "dp" };
+
+	for (size_t k = 0; k < FRAG_ARRAY_LEN(names) && o->all.requests && !o->world; k++) {
+		const char *value = o->preset && !varies(o, names[k])
+					    ? frag_preset_value(o->preset, names[k], o->program)
+					    : NULL;
+
+		if (!value || strspn(value, "0123456789") != strlen(value))
+			continue;
+		snprintf(o->degrees[k], sizeof(o->degrees[k]), "%s=%.20s", names[k], value);
+		FRAG_TRY(frag_layout_vary(o, o->degrees[k], err));
+	}
+	return 0;
+}
+
+/* Policies are those of `fit`, jobs a processor each, host memory a share of the machine each. */
+static int set_rest(struct frag_layout_asked *o, struct frag_err *err)
+{
+	struct frag_layouts *x = &o->all;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	FRAG_TRY(frag_fit_policies(&x->policies, err));
+	if (!x->jobs)
+		x->jobs =
+			processors > 0 ? (unsigned)FRAG_MIN(processors, (long)FRAG_LAYOUT_JOBS) : 1;
+	x->pretend.no_gpu = true;
+	x->exact |= x->requests != 0;
+	x->anew = x->exact;
+	x->pretend.reuse = !o->fresh && !x->requests; /* what it prints counts */
+	if (x->pretend.memory_bytes)
+		x->pretend.memory_bytes = FRAG_MAX(x->pretend.memory_bytes / x->jobs, FRAG_MIB);
+	if (!x->requests) /* the engine's own option sets its share of the card */
+		x->headroom = o->headroom;
+	return 0;
+}
+
+int frag_layout_asked_open(struct frag_layout_asked *o, const struct frag_catalog *catalog,
+			   struct frag_err *err)
+{
+	struct frag_layouts *x = &o->all;
+
+	FRAG_TRY(set_serve(o, err));
+	FRAG_TRY(set_degrees(o, err));
+	if (!x->requests != !x->request_tokens)
+		return frag_fail(err, FRAG_EUSAGE, "--requests and --tokens go together");
+	FRAG_TRY(set_axes(o, &x->axes, err));
+	FRAG_TRY(frag_preset_apply(o->preset, &x->axes, o->program, x->settings, &o->words, err));
+	x->words = o->words;
+	FRAG_TRY(set_cards(x, catalog, o->gpus ? o->gpus : "h100,h200", err));
+	FRAG_TRY(set_prices(x, o->price ? o->price : "", err));
+	return set_rest(o, err);
+}
+
+void frag_layout_asked_release(struct frag_layout_asked *o)
+{
+	frag_layouts_release(&o->all);
+	frag_words_release(&o->words);
+}
