@@ -104,7 +104,8 @@ class Case:
 
     def run(self, line, status=0, seconds=1500, **variables):
         """Words of a command of cufrag, behind NAME=VALUE for its environment. record, run, layout, advise,
-        and what has a `--`, get --no-gpu and this program, whose arguments stand behind `--`. Behind `---`
+        and what has a `--`, get --no-gpu, --keep-writes (unless --writes-max is there: a case reads what it
+        wrote) and this program, whose arguments stand behind `--`. Behind `---`
         stands a whole command, in which CASE is this program.
         """
         words, env = shlex.split(self.filled(line)), dict(os.environ, **variables)
@@ -116,7 +117,8 @@ class Case:
             behind = more[at + 1:] if more[at:at + 1] == ["---"] else ["python", "CASE"] + more[at + 1:]
             named = {"python": PYTHON, "CASE": self.file, "cufrag": self.cufrag}
             output = ["-o", "run.cft"] if command == "record" and "-o" not in more[:at] else []
-            more = ["--no-gpu"] * (command != "advise") + output + more[:at] + ["--"]
+            holds = command == "run" or any(word.startswith(("--writes-max", "--keep-writes")) for word in more[:at])
+            more = ["--no-gpu"] * (command != "advise") + ["--keep-writes"] * (not holds) + output + more[:at] + ["--"]
             more += [named.get(word, word) for word in behind]
         return self.shell([self.cufrag, command, *more], status, seconds, env)
 

@@ -6,6 +6,7 @@
 #include "layout_shards.h"
 #include "plan/kvcache/kvcache.h"
 #include "pretend/layout/layout_asked.h"
+#include "pretend/start/held.h"
 
 struct options {
 	struct frag_layout_asked asked;

@@ -7,13 +7,13 @@ from support.small import sys, train
 # needs: torch>=2.6
 # python:
 #   of = {}
-#   for way, batches in ("--anew", "6"), ("", "1,2,3,4,5,6"):
+#   for way, batches in ("--exact", "6"), ("", "1,2,3,4,5,6"):
 #       layout("%s --world 4 --jobs 1 --vary {n}=%s -- {n}" % (way, batches))
 #       six = [line for line in lines("rows.csv") if "n=6" in line]
-#       six = [line.replace(",card,", ",recorded,") for line in six] if way else six
+#       six = [line.replace(",card,", ",recorded,") for line in six]
 #       of[way] = six, [line == "0" for line in lines("counts")]
 #       os.remove("counts")
-#   (anew, anew_none), (forked, forked_none) = of["--anew"], of[""]
+#   (anew, anew_none), (forked, forked_none) = of["--exact"], of[""]
 #   assert anew == forked, of
 #   never("started anew")
 #   assert not any(anew_none) and forked_none.count(False) <= 2 and forked_none.count(True) >= 5, of
