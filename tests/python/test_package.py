@@ -13,7 +13,7 @@ import types
 import unittest
 
 ROOT = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else ".")
-sys.path.insert(0, os.path.join(ROOT, "src", "inside", "python"))
+sys.path.insert(0, os.path.join(ROOT, "src", "inject", "python"))
 sys.dont_write_bytecode = True
 
 from cufrag import answers, stats  # noqa: E402

@@ -19,7 +19,7 @@ import zipfile
 
 ROOT, PROGRAM = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
 os.environ["CUFRAG_PROGRAM"] = PROGRAM
-sys.path.insert(0, os.path.join(ROOT, "src", "inside", "python"))
+sys.path.insert(0, os.path.join(ROOT, "src", "inject", "python"))
 sys.dont_write_bytecode = True
 
 import numpy  # noqa: E402

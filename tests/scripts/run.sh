@@ -255,6 +255,7 @@ build_project() {
 	echo call,bytes,ns > results/card/profile.csv
 	touch src/device/sim/cost.h src/include/frag/device.h
 	echo head > src/device/cards.csv
+	touch scripts/record_torch.py
 	echo "<p>" > src/monitor/page.html
 	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
 	echo 'extern int frag_x; int frag_x;' > src/base/base.c

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory over time of the unchanged program and with the advised changes, drawn by memory.gp. */
+/* Memory over time, before and after: the program as it is, and with what is advised; drawn as replays are (memory.gp). */
+#include "answer/draw/plot_values.h"
 #include "answer/row.h"
 #include "trial.h"
 
@@ -24,7 +25,7 @@ struct drawing {
 	size_t count;
 };
 
-/* requested: draw requested memory, not reserved memory. */
+/* requested: what the program asked for, in place of what was reserved. */
 static void add(struct drawing *d, int64_t series, const char *name, const struct frag_curve *c,
 		bool requested)
 {
@@ -37,7 +38,18 @@ static void add(struct drawing *d, int64_t series, const char *name, const struc
 	}
 }
 
-/* Two curves per chart: with more, the script cuts off outliers. */
+static void describe(struct frag_plot_curve *c, const struct curve_row *rows, size_t first,
+		     size_t end)
+{
+	*c = (struct frag_plot_curve){ .first = first,
+				       .last = end - 1,
+				       .end_x = rows[end - 1].time_s,
+				       .end_bytes = (double)rows[end - 1].reserved_max_bytes };
+	for (size_t i = first; i < end; i++)
+		c->peak_bytes = FRAG_MAX(c->peak_bytes, (double)rows[i].reserved_max_bytes);
+}
+
+/* Two lines each: with more, the script would cut off what is far above the others. */
 static void draw(const struct frag_advising *v, const struct frag_trial *after, const char *names,
 		 bool requested, struct frag_answer *a)
 {
