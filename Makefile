@@ -314,7 +314,7 @@ $(INJECT)/key: $(INJECT_FILES) $(OUT)/inject_files
 	$(call say,SHARE,$(@D))
 	$(Q)rm -rf $(@D).new $(@D).old && mkdir -p $(@D).new
 	$(Q)cp $(INJECT_TOP) $(@D).new
-	$(Q)$(foreach d,$(INJECT_DIRS),mkdir $(@D).new/$(notdir $(d)) && cp $(filter $(d)/%,$(INJECT_FILES)) $(@D).new/$(notdir $(d)) &&) :
+	$(Q)$(foreach d,$(INJECT_DIRS),$(if $(filter $(d)/%,$(INJECT_FILES)),mkdir $(@D).new/$(notdir $(d)) && cp $(filter $(d)/%,$(INJECT_FILES)) $(@D).new/$(notdir $(d)) &&)) :
 	$(Q)cd $(@D).new && find . -type f ! -name key | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16 > key
 	$(Q)if [ -d $(@D) ]; then mv $(@D) $(@D).old; fi; mv $(@D).new $(@D) && rm -rf $(@D).old
 
