@@ -3,7 +3,7 @@
 # Runs the tests that `make` has built, and counts them:
 #	run_tests.sh [--quick|--sanitize|--threads|--gpu] [--only NAME] BUILD_FOLDER
 # Four kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), rules of policies (tests/policies/*.rules),
-# scripts (tests/NAME/run.sh, whose last line is their count) and fuzz targets, run over their corpus.
+# scripts (tests/NAME/run.sh or run.py, whose last line is their count) and fuzz targets, run over their corpus.
 #
 # --quick     leaves out what needs big recordings, a browser or seconds of a processor (FRAG_TEST_QUICK=1 in the environment)
 # --sanitize  what a sanitizer can find something in: units, conformance, bundled traces, fuzz corpora, and of the
@@ -97,7 +97,7 @@ scripts_of() {
 	threads) echo threads ;;
 	sanitize) echo cli ;;
 	quick) echo cli fleet golden json report scripts threads view ;;
-	full) echo agree cli fleet golden json report scripts threads "$([ "${PRETEND:-1}" = 0 ] || echo torch)" view ;;
+	full) echo agree cli fleet golden json report scripts threads "$([ "${PRETEND:-1}" = 0 ] || echo pretend)" view ;;
 	esac
 }
 
@@ -116,7 +116,7 @@ list_tests() {
 		done ;;
 	esac
 	for name in $(scripts_of "$mode"); do
-		printf 'script\t%s\t%s\n' "$name" "tests/$name/run.sh $b/cufrag$(cases_of "$mode" "$name")"
+		printf 'script\t%s\t%s\n' "$name" "$(echo "tests/$name"/run.*) $b/cufrag$(cases_of "$mode" "$name")"
 	done
 	case $mode in quick | full | sanitize)
 		for source in tests/fuzz/fuzz_*.c; do
@@ -198,7 +198,7 @@ main() {
 	done < <(list_tests "$b" "$mode")
 	wait
 	if [ "${PRETEND:-1}" = 0 ]; then
-		echo "skipped: tests/pretend, tests/torch: built without the pretended card"
+		echo "skipped: tests/pretend: built without the pretended card"
 		echo 0 0 "$(find tests/pretend -name 'test_*.c' | wc -l)" > "$logs/pretend.count"
 	fi
 

@@ -21,7 +21,7 @@
 
 /* ---- what is asked of a run ----------------------------------------------------------- */
 
-/* What a program writes is held back from its user's files (start/held.h). */
+/* What a program writes is held back from its user's files (start/held_runs.h). */
 struct frag_hold {
 	const char
 		*keep; /* NULL: everything is held; "": nothing; else nothing below this folder */

@@ -6,7 +6,7 @@
 #include "layout_shards.h"
 #include "plan/kvcache/kvcache.h"
 #include "pretend/layout/layout_asked.h"
-#include "pretend/start/held.h"
+#include "pretend/start/held_runs.h"
 
 struct options {
 	struct frag_layout_asked asked;

@@ -29,7 +29,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/held.h"
+#include "base/held_state.h"
 
 #define FRAG_EXPORT __attribute__((visibility("default")))
 /* Calls the kernel directly, not the replaced functions. */

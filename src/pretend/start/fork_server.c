@@ -24,7 +24,7 @@
 #include "base/outfile.h"
 #include "inject/launch/family.h"
 #include "inject/launch/launch.h"
-#include "pretend/start/held.h"
+#include "pretend/start/held_runs.h"
 
 #define FILE_MAX_BYTES (4u << 20)
 #define WORDS_MAX 64u	  /* of Python and its options */

@@ -3,7 +3,7 @@
 #ifndef FRAG_LAUNCH_PRETEND_INTERNAL_H
 #define FRAG_LAUNCH_PRETEND_INTERNAL_H
 
-#include "pretend/start/held.h"
+#include "pretend/start/held_runs.h"
 #include "pretend/start/kept.h"
 #include "start.h"
 

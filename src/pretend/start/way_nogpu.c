@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record --no-gpu: PyTorch on a pretended card (src/pretend/card). */
-#include "pretend/start/held.h"
+#include "pretend/start/held_runs.h"
 #include "start.h"
 #include "inject/launch/way.h"
 

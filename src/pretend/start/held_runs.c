@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See held.h. The sums are in memory that all processes of this command share. */
-#include "pretend/start/held.h"
+#include "pretend/start/held_runs.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -12,7 +12,7 @@
 
 #include <xxhash.h>
 
-#include "base/held.h"
+#include "base/held_state.h"
 #include "base/outfile.h"
 #include "base/scratch.h"
 #include "inject/launch/launch.h"
