@@ -13,9 +13,9 @@
  * Time is the recorded time since the trace began, Size what was requested, Stream
  * the index of the stream. Without a file the events are only counted.
  *
- * The file is written beside its place and renamed when the instance is destroyed,
- * so it is complete or absent. A failed write is the error of the call. Devices but the first have a file of their own, with
- * their number before the ending: run.csv, run.1.csv.
+ * The file is written beside its place and renamed when the instance is destroyed, so it is
+ * complete or absent. A failed write is the error of the call. Devices but the first have a file of
+ * their own, with their number before the ending: run.csv, run.1.csv.
  */
 #include <frag/policy.h>
 

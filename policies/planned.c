@@ -2,23 +2,24 @@
 /*
  * planned: addresses that were planned ahead, and a caching pool for the rest.
  *
- * A job that repeats its steps makes the same requests again. `cufrag plan
- * TRACE -o FILE` places the requests of a recording's first steps offline and writes their sizes
- * and offsets; this policy follows that plan. It allocates one segment of the planned height at
- * the first event, not while it reads the plan: reading takes so long that the card falls asleep.
- * A request is rounded up to 512 B and takes the next entry of its size in the current phase whose
- * place is free, at most LOOK_AHEAD entries ahead. If there is none (another size, more requests,
- * another order) it takes the lowest gap of the segment; if no gap fits, the fallback serves it:
- * another policy on the same device. It also serves what the plan leaves to it: lifetimes that are too long to
- * repeat have an entry without a place, so that the requests after them still find their own. Phases follow the marks of the program: the beginning, then
- * the steps of the period in turn. Without a plan the fallback serves everything.
+ * A job that repeats its steps makes the same requests again. `cufrag plan TRACE -o FILE` places
+ * the requests of a recording's first steps offline and writes their sizes and offsets; this policy
+ * follows that plan. It allocates one segment of the planned height at the first event, not while
+ * it reads the plan: reading takes so long that the card falls asleep. A request is rounded up to
+ * 512 B and takes the next entry of its size in the current phase whose place is free, at most
+ * LOOK_AHEAD entries ahead. If there is none (another size, more requests, another order) it takes
+ * the lowest gap of the segment; if no gap fits, the fallback serves it: another policy on the same
+ * device. It also serves what the plan leaves to it: lifetimes that are too long to repeat have an
+ * entry without a place, so that the requests after them still find their own. Phases follow the
+ * marks of the program: the beginning, then the steps of the period in turn. Without a plan the
+ * fallback serves everything.
  *
  * Differences from its source: the n-th request of a size takes the n-th entry of that size, not
  * the n-th of all, so that one request more or less does not spoil the rest of a step; requests of
  * varying size take any gap, not only one that was planned as idle.
  *
- * Source: STAlloc (EuroSys 2026, arXiv 2507.16274; infinigence/STAlloc).
- * Invariants: ranges in use never overlap; once started the segment exists if and only if a plan does.
+ * Source: STAlloc (EuroSys 2026, arXiv 2507.16274; infinigence/STAlloc). Invariants: ranges in use
+ * never overlap; once started the segment exists if and only if a plan does.
  */
 #include <frag/policy.h>
 

@@ -112,9 +112,9 @@ static void destroy(void *self)
 #define SPACE_SCAN 1024u /* stretches looked at per miss, the tail apart */
 
 /*
- * A place of address space for `size`: the lowest that fits. So what is live stays together, and every
- * gap between live stretches costs the pages at its two edges. The tail is the last and
- * has always room behind what is parked there.
+ * A place of address space for `size`: the lowest that fits. So what is live stays together, and
+ * every gap between live stretches costs the pages at its two edges. The tail is the last and has
+ * always room behind what is parked there.
  */
 static struct vm_block *find_space(struct vm *v, const struct vm_arena *a, uint64_t size,
 				   bool strict, uint64_t *skip)

@@ -3,8 +3,8 @@
 #include "arenas.h"
 
 /*
- * Heap order: Knuth's multiplicative hash (TAOCP volume 3, 6.4), 2^64 over the golden ratio. It is one to
- * one, so no two are equal, and spreads addresses at equal distances evenly.
+ * Heap order: Knuth's multiplicative hash (TAOCP volume 3, 6.4), 2^64 over the golden ratio. It is
+ * one to one, so no two are equal, and spreads addresses at equal distances evenly.
  */
 static uint64_t rank(const struct frag_buddy_arena *a)
 {

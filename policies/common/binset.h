@@ -9,9 +9,9 @@
  * insert or a search has taken more than FRAG_BINSET_LIST steps is kept in a B+tree (bset.h)
  * until it is empty, so nothing is worse than O(log n), amortised.
  *
- * Ownership: nodes are the caller's and must not change key while they are in
- * the set, other than by frag_binset_rekey. After frag_binset_reserve(s, n) inserts cannot fail while at most n
- * nodes are in the set.
+ * Ownership: nodes are the caller's and must not change key while they are in the set, other than
+ * by frag_binset_rekey. After frag_binset_reserve(s, n) inserts cannot fail while at most n nodes
+ * are in the set.
  */
 #ifndef FRAG_COMMON_BINSET_H
 #define FRAG_COMMON_BINSET_H
@@ -49,9 +49,10 @@ struct frag_binset {
 #define FRAG_BINSET_TREE ((struct frag_bin_node *)(uintptr_t)1)
 
 void frag_binset_init(struct frag_binset *s);
-/* The same without bins, and so without a table of 7 KB: a list, or one tree above FRAG_BINSET_LIST nodes. For sets
- * of which there are very many. Up to so many nodes nothing need be reserved; before there can be more, it
- * joins what many sets share, where frag_bset_nodes_reserve reserves for all of them. */
+/* The same without bins, and so without a table of 7 KB: a list, or one tree above FRAG_BINSET_LIST
+ * nodes. For sets of which there are very many. Up to so many nodes nothing need be reserved;
+ * before there can be more, it joins what many sets share, where frag_bset_nodes_reserve reserves
+ * for all of them. */
 void frag_binset_init_slim(struct frag_binset *s);
 bool frag_binset_is_slim(const struct frag_binset *s);
 /* pre: slim. A second time does nothing. */
@@ -87,8 +88,8 @@ static inline unsigned frag_binset_bin(uint64_t size)
 	return (step << FRAG_BINSET_FINE) + (unsigned)(size >> 9 >> step);
 }
 
-/* First bin in use from `bin` on, FRAG_BINSET_BINS if there is none. (As frag_bits_from, which costs 1 % of a
- * malloc more here.) */
+/* First bin in use from `bin` on, FRAG_BINSET_BINS if there is none. (As frag_bits_from, which
+ * costs 1 % of a malloc more here.) */
 static inline unsigned frag_binset_used_from(const struct frag_binset *s, unsigned bin)
 {
 	unsigned w = bin / 64;

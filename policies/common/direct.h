@@ -36,8 +36,8 @@ void frag_direct_release(struct frag_direct *d);
 int frag_direct_room(struct frag_direct *d, struct frag_err *err);
 struct frag_direct_block *frag_direct_add(struct frag_direct *d, frag_addr_t addr, uint64_t bytes,
 					  uint32_t stream);
-/* After a call of the device that frees the block: with an error (rc) the device has it still, and destroy offers it again;
- * it is not counted or walked any more. Returns rc. */
+/* After a call of the device that frees the block: with an error (rc) the device has it still, and
+ * destroy offers it again; it is not counted or walked any more. Returns rc. */
 int frag_direct_freed(struct frag_direct *d, struct frag_direct_block *b, int rc);
 
 /* Hooks, as they are, of policies whose struct begins with its records and whose handles are these. */

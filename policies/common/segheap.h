@@ -9,8 +9,8 @@
  *
  * A segment without live or waiting pieces is idle.
  *
- * Invariants: those of its pieces; seg->live_count counts its pieces that are not free; the counters
- * are the sums over all pieces.
+ * Invariants: those of its pieces; seg->live_count counts its pieces that are not free; the
+ * counters are the sums over all pieces.
  *
  * Ownership: the heap owns segments, pieces and its copy of the environment.
  * Functions that need host memory ask for it first: when they fail, nothing has changed.
@@ -95,8 +95,8 @@ int frag_heap_drop_idle(struct frag_heap *h, struct frag_err *err);
 
 /*
  * When no free piece fits: a segment of `usual`, or of `least` where the device refuses that; else
- * waits for pending frees and looks again; else gives idle segments back and asks once more. 0 and a
- * piece that is in the index, FRAG_OOM, or an error.
+ * waits for pending frees and looks again; else gives idle segments back and asks once more. 0 and
+ * a piece that is in the index, FRAG_OOM, or an error.
  */
 struct frag_heap_growth {
 	uint64_t bytes, usual, least; /* bytes: of the request */

@@ -93,8 +93,8 @@ static inline struct frag_piece *frag_chunk_piece(struct frag_slab *slab, struct
 /* Walks the pieces of one chunk; a free whole chunk counts as releasable if `gives_back`. */
 void frag_chunk_visit(const struct frag_chunk *c, const struct frag_visitor *v, bool gives_back);
 /*
- * Checks the pieces of every chunk of `owner`. free_piece: the pool's own rules for a free one (in its
- * list, neighbours merged); 0 or what frag_fail returned.
+ * Checks the pieces of every chunk of `owner`. free_piece: the pool's own rules for a free one (in
+ * its list, neighbours merged); 0 or what frag_fail returned.
  */
 typedef int (*frag_piece_check_fn)(void *self, const struct frag_piece *p, struct frag_err *err);
 struct frag_chunks_sums {

@@ -541,8 +541,8 @@ const char *pt_room_broken(const struct pt_seg *g);
 struct pt_block *pt_learn_first(struct pt *a, struct pt_block *b, bool release);
 /* The same backwards: `b` is the last of its size, and what is given back stands behind. */
 struct pt_block *pt_learn_last(struct pt *a, struct pt_block *b);
-/* pre: learnt. The walk over expandable blocks that begins at `b` ends on `chosen` in the order that is
- * kept: where it ends in the recording, if it can. */
+/* pre: learnt. The walk over expandable blocks that begins at `b` ends on `chosen` in the order
+ * that is kept: where it ends in the recording, if it can. */
 struct pt_block *pt_learn_walk(struct pt *a, struct pt_block *b, struct pt_block *chosen);
 /* Puts what the recording shows next to the front of a list of free blocks. */
 void pt_learn_list(struct pt *a, struct pt_block **list, size_t n);

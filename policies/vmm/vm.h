@@ -11,16 +11,15 @@
  *   vm_walk.c   visit, check, usage
  *   ../vmm.c    the policy table: alloc, free, trim
  *
- * Structure. An arena is a line of address space for one stream, pool and size
- * class, cut into pages of one size; it only grows. A chain of blocks covers it:
- * live, waiting, or free. Handles of 1, 2, 4 … pages are mapped into it, each at one
- * or more places. At one of them, the active one, the handle's memory counts: those pages are
- * backed. The other places are parked: the mapping is there, but its memory is in use, or ready
- * for use, elsewhere; it can be made active again without any call of the driver. A page that touches a
- * live or waiting block is backed; one wholly inside a free block is backed or not, and when it is not, a
- * parked place may lie there. `full` holds the free blocks all of whose pages are backed, `part` the
- * others, `whole` those with a handle that could go; the last block of the chain, the tail, is
- * free and reaches to the end of the space.
+ * Structure. An arena is a line of address space for one stream, pool and size class, cut into
+ * pages of one size; it only grows. A chain of blocks covers it: live, waiting, or free. Handles of
+ * 1, 2, 4 … pages are mapped into it, each at one or more places. At one of them, the active one,
+ * the handle's memory counts: those pages are backed. The other places are parked: the mapping is
+ * there, but its memory is in use, or ready for use, elsewhere; it can be made active again without
+ * any call of the driver. A page that touches a live or waiting block is backed; one wholly inside
+ * a free block is backed or not, and when it is not, a parked place may lie there. `full` holds the
+ * free blocks all of whose pages are backed, `part` the others, `whole` those with a handle that
+ * could go; the last block of the chain, the tail, is free and reaches to the end of the space.
  *
  * An address may be unmapped only when the work that was queued before its last free is
  * done. Frees of an arena are counted in epochs; a fence on its stream closes an

@@ -51,8 +51,9 @@ static int quick_room(struct vm *v, uint32_t streams, struct frag_err *err)
 	return 0;
 }
 
-/* Address space for many times the card: holes are used again, so the tail moves slowly. A part of what is left at
- * most, since a process has 2^47 bytes for all arenas, and a program with many streams and pools has hundreds. */
+/* Address space for many times the card: holes are used again, so the tail moves slowly. A part of
+ * what is left at most, since a process has 2^47 bytes for all arenas, and a program with many
+ * streams and pools has hundreds. */
 static uint64_t arena_bytes(const struct vm *v, unsigned cls)
 {
 	uint64_t total = v->env.device_total_bytes, left = SPACE - FRAG_MIN(v->space, SPACE);

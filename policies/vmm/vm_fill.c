@@ -65,8 +65,8 @@ static void use_spares(const struct vm_class *c, struct vm_need *n)
 #define AHEAD_PART 32 /* growing ahead: at most such a part of what is held */
 
 /*
- * The budget. A part of the time that passes may be spent in the driver; what is not spent
- * is saved, up to a limit, and what is spent beyond is a debt. The calls are priced by these constants
+ * The budget. A part of the time that passes may be spent in the driver; what is not spent is
+ * saved, up to a limit, and what is spent beyond is a debt. The calls are priced by these constants
  * and not by the clock, so that the same trace makes the same calls on every card.
  */
 #define NEW_NS 37000  /* create, map, grant: 2 to 20 MiB on an H200 */
@@ -129,8 +129,8 @@ static unsigned new_span(struct vm *v, const struct vm_class *c, const struct vm
 }
 
 /*
- * What may be held beyond the live peak before anything moves. For a small program the bytes
- * would be a lot: a fifth of them, and a hundredth of its peak. Moving costs time: with a debt, more.
+ * What may be held beyond the live peak before anything moves. For a small program the bytes would
+ * be a lot: a fifth of them, and a hundredth of its peak. Moving costs time: with a debt, more.
  */
 static double slack_of(const struct vm *v, double peak)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For programs linked with old_glibc.sh, what glibc 2.28 has only in another form. stat and its family had the layout
- * of struct stat as a number; numbers in C23's notation are read by functions of 2.38, as which the older ones serve; and
- * the program ran its own constructors (START, apart, since libraries have no start).
+ * For programs linked with old_glibc.sh, what glibc 2.28 has only in another form. stat and its
+ * family had the layout of struct stat as a number; numbers in C23's notation are read by functions
+ * of 2.38, as which the older ones serve; and the program ran its own constructors (START, apart,
+ * since libraries have no start).
  */
 #define _GNU_SOURCE
 #include <sys/stat.h>

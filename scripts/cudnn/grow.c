@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Grows the trees of cufrag_trees.csv (tables.py beside this starts it). Integers, and doubles that only one operation at a
- * time rounds, in a fixed order: the same trees on every machine.
+ * Grows the trees of cufrag_trees.csv (tables.py beside this starts it). Integers, and doubles that
+ * only one operation at a time rounds, in a fixed order: the same trees on every machine.
  *
  *	grow < PROBLEMS > TREES
  *
- * A problem is the words "sum" (its answers are 0 or 1, values of leaves are added up: above 0, it is so) or "vote" (its answers are
- * numbers of classes; a leaf has the most frequent one, and how frequent it is, in ninths), TREES, LEAVES, ROWS and FEATURES, then for
- * each row its answer and its features. Each tree is printed as a line of nodes, a branch before what is below it:
+ * A problem is the words "sum" (its answers are 0 or 1, values of leaves are added up: above 0, it
+ * is so) or "vote" (its answers are numbers of classes; a leaf has the most frequent one, and how
+ * frequent it is, in ninths), TREES, LEAVES, ROWS and FEATURES, then for each row its answer and
+ * its features. Each tree is printed as a line of nodes, a branch before what is below it:
  *
  *	FEATURE<THRESHOLD	the next node where the feature is at most the threshold, else the one behind all nodes of the next
  *	=VALUE			a leaf

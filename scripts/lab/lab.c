@@ -6,13 +6,14 @@
  *	lab contents TRACE...	replays on the card with all bytes filled, and verified before each free
  *	lab calls TRACE...	every driver call with its event, on the simulated card
  *
- * Policies that look for the lowest address, or the nearest, decide ties by addresses: their calls may differ on the
- * simulated card's own addresses and must agree on the real ones.
+ * Policies that look for the lowest address, or the nearest, decide ties by addresses: their calls
+ * may differ on the simulated card's own addresses and must agree on the real ones.
  *
- * `sim` goes over all replays once in each round: on a shared host a slow spell lasts seconds, so the runs of one replay
- * are spread over minutes. Driver time is the median of the rounds. How fast the host was is measured before and
- * after each replay (pair_ns, see cuda_core.c). What the host did between two calls is no property of the card: the
- * simulated one is told how long it was and how fast the host was, as it is told the addresses.
+ * `sim` goes over all replays once in each round: on a shared host a slow spell lasts seconds, so
+ * the runs of one replay are spread over minutes. Driver time is the median of the rounds. How fast
+ * the host was is measured before and after each replay (pair_ns, see cuda_core.c). What the host
+ * did between two calls is no property of the card: the simulated one is told how long it was and
+ * how fast the host was, as it is told the addresses.
  */
 #include "lab.h"
 

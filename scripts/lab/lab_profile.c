@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cost profile for a card: a known one, each part of it times what replays of policies took on the card over what the
- * known one says of them.
+ * A cost profile for a card: a known one, each part of it times what replays of policies took on
+ * the card over what the known one says of them.
  *
- * A loop over one call does not show what a call costs between the calls of a policy, which is up to twice as much; the
- * shape of the curves is the driver's, their height the card's and the host's. So only the height is measured: of each
- * part the median over all rounds of all replays. For calls that take less than CHEAP_NS each weighs by the number of
- * them, because they matter only where they are many. Left out are the first call of a replay, which finds the driver
- * as the one before left it, and calls after a long pause.
+ * A loop over one call does not show what a call costs between the calls of a policy, which is up
+ * to twice as much; the shape of the curves is the driver's, their height the card's and the
+ * host's. So only the height is measured: of each part the median over all rounds of all replays.
+ * For calls that take less than CHEAP_NS each weighs by the number of them, because they matter
+ * only where they are many. Left out are the first call of a replay, which finds the driver as the
+ * one before left it, and calls after a long pause.
  *
- * The modelled time is that of a host as fast as in the round, so a slow spell does not get into the factors. The
- * profile is of a host that takes the median of these (host.pair).
+ * The modelled time is that of a host as fast as in the round, so a slow spell does not get into
+ * the factors. The profile is of a host that takes the median of these (host.pair).
  */
 #include "lab.h"
 
@@ -160,8 +161,9 @@ int lab_scale_add(struct lab_scale *s, const struct lab_log *real, const struct 
 }
 
 /*
- * memory.clear: one request for more than is clear waits until all that was given back is; policies ask for less. So
- * the rate counts against what the same request found on the card of the built-in profile (results/h200/calls.csv).
+ * memory.clear: one request for more than is clear waits until all that was given back is; policies
+ * ask for less. So the rate counts against what the same request found on the card of the built-in
+ * profile (results/h200/calls.csv).
  */
 int lab_scale_clear(struct lab_scale *s, struct frag_device *dev, struct frag_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command found out, before anybody writes it down. A command builds one answer; this folder renders it as text,
- * JSON, CSV and a page, and only this folder writes these four.
+ * What a command found out, before anybody writes it down. A command builds one answer; this folder
+ * renders it as text, JSON, CSV and a page, and only this folder writes these four.
  *
  *	struct fit_answer *x = frag_answer_new(a, 1, sizeof(*x));     the facts, as C structs with shapes (field.h)
  *	FRAG_CHECK_ALLOC(x, "answer", err);
@@ -11,13 +11,14 @@
  *	frag_answer_table(a, &row_shape, x->results.rows, count);     text and page, in this order
  *	frag_answer_conclude(a, "%s with %s is enough", card, policy);
  *
- * Words. data: the facts, one struct. part: something that people read, in order. conclusion: the sentence that answers
- * the question; JSON has all of them, and verdicts, in "answers". Every number in a conclusion or in the title of a chart is in the data,
- * too (tests/json checks that).
+ * Words. data: the facts, one struct. part: something that people read, in order. conclusion: the
+ * sentence that answers the question; JSON has all of them, and verdicts, in "answers". Every
+ * number in a conclusion or in the title of a chart is in the data, too (tests/json checks that).
  *
- * Errors: an addition for which host memory is too short is remembered (a->failed), and the renderers report it.
- * Ownership: an answer owns what frag_answer_new and frag_answer_print gave out, until frag_answer_release; shapes,
- * rows and data are borrowed, and usually made by these two.
+ * Errors: an addition for which host memory is too short is remembered (a->failed), and the
+ * renderers report it. Ownership: an answer owns what frag_answer_new and frag_answer_print gave
+ * out, until frag_answer_release; shapes, rows and data are borrowed, and usually made by these
+ * two.
  */
 #ifndef FRAG_ANSWER_ANSWER_H
 #define FRAG_ANSWER_ANSWER_H
@@ -176,9 +177,9 @@ struct frag_answer_page {
 	unsigned threads;	  /* pictures drawn at the same time */
 };
 /*
- * dir/file with its charts inside; the data and pictures of each chart, results.json and, where there are rows,
- * results.csv beside it. All of it is made in a folder aside and moved in at the end: all of it or nothing.
- * Errors: FRAG_EOUTPUT (no gnuplot, folder not writable), FRAG_ENOMEM.
+ * dir/file with its charts inside; the data and pictures of each chart, results.json and, where
+ * there are rows, results.csv beside it. All of it is made in a folder aside and moved in at the
+ * end: all of it or nothing. Errors: FRAG_EOUTPUT (no gnuplot, folder not writable), FRAG_ENOMEM.
  */
 int frag_answer_put_page(const struct frag_answer *a, const struct frag_answer_page *page,
 			 struct frag_err *err);

@@ -66,8 +66,8 @@ struct frag_field {	  /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	enum frag_field_type type;
 	size_t offset;
 	/*
-	 * OBJECT, LIST, MAP: of what. A MAP's first field is the key; where one more field follows, its value
-	 * stands alone, else the rest are an object.
+	 * OBJECT, LIST, MAP: of what. A MAP's first field is the key; where one more field follows,
+	 * its value stands alone, else the rest are an object.
 	 */
 	const struct frag_shape *of;
 	const char *

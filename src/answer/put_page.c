@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page and the files beside it: data, pictures, tables. All of it is made in a folder of its own inside the
- * target and moved up at the end.
+ * A page and the files beside it: data, pictures, tables. All of it is made in a folder of its own
+ * inside the target and moved up at the end.
  */
 #include "page.h"
 

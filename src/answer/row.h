@@ -8,9 +8,10 @@
  *		P(S, TEXT, fits, "fits", "for people only")
  *	FRAG_ROW(card, "card", CARD, "one known card");
  *
- * is struct card with these members, and the static card_shape. What follows the help are further members of struct
- * frag_field, as in FRAG_FIELD. FRAG_ROW_AS names the shape, which may be known elsewhere. Where a struct has more than
- * its fields, FRAG_ROW_MEMBERS and FRAG_ROW_SHAPE are the two halves.
+ * is struct card with these members, and the static card_shape. What follows the help are further
+ * members of struct frag_field, as in FRAG_FIELD. FRAG_ROW_AS names the shape, which may be known
+ * elsewhere. Where a struct has more than its fields, FRAG_ROW_MEMBERS and FRAG_ROW_SHAPE are the
+ * two halves.
  *
  * In the list of a FRAG_VALUED_ROW the value of each field follows its name, as an expression of
  * the variables in scope where a row is made:
@@ -58,8 +59,8 @@
 #define FRAG_ROWS(list, n) ((struct frag_rows){ (list), (n) })
 
 /*
- * The same for columns that only programs read, the data of charts: tag##_shape has no help. Each has its value, in terms
- * of the variables in scope where a row is made:
+ * The same for columns that only programs read, the data of charts: tag##_shape has no help. Each
+ * has its value, in terms of the variables in scope where a row is made:
  *
  *	#define COLUMNS(X, s) X(s, COUNT, rank, i) X(s, TEXT, policy, r->policy)
  *	FRAG_CSV_ROW(peak_row, COLUMNS)

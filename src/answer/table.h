@@ -6,8 +6,9 @@
  * Ownership: the table owns its cells; the strings of columns are borrowed. A failed addition
  * is remembered and reported when the table is printed (text of `out` fails).
  *
- * A table that is too wide breaks the lines of its last column, if it may; else it leaves out the columns that may go, then
- * shortens the longest words. Lines below it say what was left out, and what a short label stands for.
+ * A table that is too wide breaks the lines of its last column, if it may; else it leaves out the
+ * columns that may go, then shortens the longest words. Lines below it say what was left out, and
+ * what a short label stands for.
  */
 #ifndef FRAG_ANSWER_TABLE_H
 #define FRAG_ANSWER_TABLE_H

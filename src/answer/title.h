@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The title of a chart: a sentence that says what the chart shows, and the numbers in it, which JSON has
- * beside the sentence. What is printed and what is noted cannot differ.
+ * The title of a chart: a sentence that says what the chart shows, and the numbers in it, which
+ * JSON has beside the sentence. What is printed and what is noted cannot differ.
  *
  * Ownership: init by zeroing; frag_answer_take_title or frag_title_release.
  */

@@ -91,8 +91,8 @@ void frag_args_release(const struct frag_arg_table *tables);
 int frag_args_parse(const struct frag_arg_table *tables, int argc, char **argv, char **operands,
 		    size_t *count, int *rest, const bool *stop, struct frag_err *err);
 /*
- * FRAG_EUSAGE: WHAT 'name', then "; did you mean 'x'?" where a known word (NULL ends them) is near, and `rest`; a rest
- * that begins with ';' only where none is.
+ * FRAG_EUSAGE: WHAT 'name', then "; did you mean 'x'?" where a known word (NULL ends them) is near,
+ * and `rest`; a rest that begins with ';' only where none is.
  */
 int frag_fail_unknown(struct frag_err *err, const char *what, const char *name,
 		      const char *const *known, const char *rest);

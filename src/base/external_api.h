@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Included before everything else: names are hidden (-fvisibility=hidden) but those of the public headers, which a
- * policy or a device from a shared object of its own (docs/external-policy) finds in the program, and in
- * libcufrag_torch.so where that has them.
+ * Included before everything else: names are hidden (-fvisibility=hidden) but those of the public
+ * headers, which a policy or a device from a shared object of its own (docs/external-policy) finds
+ * in the program, and in libcufrag_torch.so where that has them.
  */
 #pragma GCC visibility push(default)
 #include <frag/base.h>

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small HTTP server: answers GET and HEAD on a thread of its own, one request a connection, until it is closed.
+ * A small HTTP server: answers GET and HEAD on a thread of its own, one request a connection, until
+ * it is closed.
  *
- * No client can keep others out: a request must be complete after 10 seconds and its answer after a minute, and if many
- * connections are open, the one that has waited longest is closed. On an address of this machine alone, a web page cannot
- * ask through a name of its own that it made resolve to us: the Host of a request must be an address or a name of this
- * machine. With a token, only requests that have it are answered: other users of the machine can connect, but not guess it.
+ * No client can keep others out: a request must be complete after 10 seconds and its answer after a
+ * minute, and if many connections are open, the one that has waited longest is closed. On an
+ * address of this machine alone, a web page cannot ask through a name of its own that it made
+ * resolve to us: the Host of a request must be an address or a name of this machine. With a token,
+ * only requests that have it are answered: other users of the machine can connect, but not guess
+ * it.
  */
 #ifndef FRAG_BASE_HTTP_H
 #define FRAG_BASE_HTTP_H

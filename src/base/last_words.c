@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line that says why a program failed; see last_words.h. Tracebacks are known by their frames, which also show what a
- * logger or launcher puts before each line. */
+/* The line that says why a program failed; see last_words.h. Tracebacks are known by their frames,
+ * which also show what a logger or launcher puts before each line. */
 #include "last_words.h"
 
 #include <ctype.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a program failed, in its own words: the line of the exception in its last Python traceback, without the frames above
- * it, and without notes, more lines of the message and the report of a launcher (torchrun, accelerate) below it. If lines
- * name ranks, that of the first rank. Without a traceback, the last line that says something.
+ * Why a program failed, in its own words: the line of the exception in its last Python traceback,
+ * without the frames above it, and without notes, more lines of the message and the report of a
+ * launcher (torchrun, accelerate) below it. If lines name ranks, that of the first rank. Without a
+ * traceback, the last line that says something.
  */
 #ifndef FRAG_BASE_LAST_WORDS_H
 #define FRAG_BASE_LAST_WORDS_H

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Keeps `count` files that take `bytes`, and those used within the last in_use_s seconds. A file was used at its date of
- * access. A folder that cannot be read is left as it is.
+ * Keeps `count` files that take `bytes`, and those used within the last in_use_s seconds. A file
+ * was used at its date of access. A folder that cannot be read is left as it is.
  */
 void frag_remove_oldest(const char *folder, size_t count, uint64_t bytes, int64_t in_use_s);
 

@@ -4,8 +4,8 @@
  * or a signal handler takes, never both. Each is locked while in use, including files: a name
  * without a lock was left by a killed program.
  *
- * A folder is emptied through the descriptor that is held since it was made, then its name is removed as that of an
- * empty folder: what others put in place of the name is never looked into.
+ * A folder is emptied through the descriptor that is held since it was made, then its name is
+ * removed as that of an empty folder: what others put in place of the name is never looked into.
  */
 #include "scratch.h"
 

@@ -57,8 +57,8 @@ struct frag_cmd {
 	enum frag_cmd_group group;
 	unsigned rank;	      /* place in its group: 0 first, those alike by name */
 	const char *operands; /* as in the usage line: "TRACE...", NULL = none */
-	/* other than the words of `operands`: "TRACE" is one, in brackets or beside a program it may be left
-	 * out, "TRACE..." are up to 10000 */
+	/* other than the words of `operands`: "TRACE" is one, in brackets or beside a program it
+	 * may be left out, "TRACE..." are up to 10000 */
 	size_t operands_min, operands_max;
 	const char *program;  /* the command takes "-- PROGRAM [ARG...]": "PROGRAM", or "[PROGRAM]"
 			       * where it may be left out; NULL: words behind "--" are operands */
@@ -69,8 +69,8 @@ struct frag_cmd {
 	const struct frag_shape *answer;
 	const struct frag_arg *const
 		*options; /* tables of its own: FRAG_CMD_OPTIONS; NULL = none */
-	/* More tables, of files that bring options of their own: writes them and says how many. options NULL:
-	 * only to look at. NULL = none. */
+	/* More tables, of files that bring options of their own: writes them and says how many.
+	 * options NULL: only to look at. NULL = none. */
 	size_t (*more_options)(void *options, struct frag_arg_table *tables);
 	size_t options_size; /* of the struct that they fill: zeroed, then init, then the defaults */
 	void (*init)(void *options);

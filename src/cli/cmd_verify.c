@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cufrag verify: replays the recorded settings and compares every address and every segment event with the recording.
- * The last line is the verdict; the exit status is 0 only if it says `identical`. On a real card addresses differ, so the
- * verdict is at best `same segments`.
+ * cufrag verify: replays the recorded settings and compares every address and every segment event
+ * with the recording. The last line is the verdict; the exit status is 0 only if it says
+ * `identical`. On a real card addresses differ, so the verdict is at best `same segments`.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Outputs that would destroy something: `--json a.pickle b.pickle` is a slip of the fingers, and a
- * recording cannot be made again. Files are told apart by device and inode, those that are not there yet
- * by folder and name.
+ * recording cannot be made again. Files are told apart by device and inode, those that are not
+ * there yet by folder and name.
  */
 #include "outputs.h"
 

@@ -7,8 +7,8 @@
 #include "recording/recording.h"
 #include "recording/written.h"
 
-/* frag_target.tell of every command: a line of progress; a note if it is an estimate; with --verbose
- * what settling found. ctx: struct frag_cli. */
+/* frag_target.tell of every command: a line of progress; a note if it is an estimate; with
+ * --verbose what settling found. ctx: struct frag_cli. */
 void frag_cli_tell(void *ctx, enum frag_recording_stage stage, const char *path,
 		   const struct frag_trace *trace);
 /* frag_trace_read, with a line of progress. */

@@ -7,8 +7,9 @@
 #include "common.h"
 
 /*
- * Writes --json, --csv and --out DIR (DIR/COMMAND.html), then prints the text, unless one of them goes to standard
- * output. Each is complete or absent; one that cannot be written takes nothing from the others. Errors: FRAG_EOUTPUT, FRAG_ENOMEM.
+ * Writes --json, --csv and --out DIR (DIR/COMMAND.html), then prints the text, unless one of them
+ * goes to standard output. Each is complete or absent; one that cannot be written takes nothing
+ * from the others. Errors: FRAG_EOUTPUT, FRAG_ENOMEM.
  */
 int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err);
 

@@ -12,8 +12,8 @@ struct frag_session;
 struct frag_session_task;
 struct frag_run_options;
 
-/* Opens a recording, streamed if --stream or its length ask for it. Errors also: FRAG_EUSAGE if it was
- * to be streamed and cannot be. */
+/* Opens a recording, streamed if --stream or its length ask for it. Errors also: FRAG_EUSAGE if it
+ * was to be streamed and cannot be. */
 int frag_session_open_recording(const struct frag_session *s, const char *path,
 				struct frag_recording *out, struct frag_err *err);
 /* Replays task->dev from task->streamed; task->last_us: time of its last event. */

@@ -19,9 +19,9 @@ int frag_lanes_add(const struct frag_lanes *l, const struct frag_recording *in,
 		   struct frag_policy_spec *const *specs, size_t count, size_t recorded,
 		   struct frag_view *v, struct frag_err *err);
 /*
- * All of it for a page of another command (frag_answer.live). Nothing where the events cannot be read again (a pipe), or
- * where they are too many: the page of a report is not the place for long ones, `view` is. note: at `event` of the
- * first device, or NULL.
+ * All of it for a page of another command (frag_answer.live). Nothing where the events cannot be
+ * read again (a pipe), or where they are too many: the page of a report is not the place for long
+ * ones, `view` is. note: at `event` of the first device, or NULL.
  */
 int frag_lanes_page(const struct frag_lanes *l, const struct frag_recording *in,
 		    struct frag_policy_spec *const *specs, size_t count, size_t recorded,

@@ -95,8 +95,8 @@ struct workers {
 	struct frag_ticks events; /* replayed, of all tasks; those that ended early count whole */
 };
 
-/* On another device than the simulator: one of its own, fed at once. A real card runs one replay at a time, so
- * `given_back_bytes` has one writer. */
+/* On another device than the simulator: one of its own, fed at once. A real card runs one replay at
+ * a time, so `given_back_bytes` has one writer. */
 static int run_on_device(struct frag_session *s, struct frag_session_task *t,
 			 const struct frag_run_options *opt)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a driver has given: segments of cudaMalloc with the pages under them, and handles of physical memory with their
- * mappings. For devices that call a driver (cuda/, src/inject/live); the driver checks ranges and mappings, this only counts.
+ * What a driver has given: segments of cudaMalloc with the pages under them, and handles of
+ * physical memory with their mappings. For devices that call a driver (cuda/, src/inject/live); the
+ * driver checks ranges and mappings, this only counts.
  *
- * The driver cuts pages of 2 MiB for small segments, so a segment may share its first and last page; the pages between
- * belong to it alone. (Checked against cudaMemGetInfo, see observe in cuda.c.) A handle's memory counts until it is
- * released and its last mapping is gone.
+ * The driver cuts pages of 2 MiB for small segments, so a segment may share its first and last
+ * page; the pages between belong to it alone. (Checked against cudaMemGetInfo, see observe in
+ * cuda.c.) A handle's memory counts until it is released and its last mapping is gone.
  *
- * Each _room function comes before the driver's call, so that counting cannot fail after it. A zeroed struct is not
- * ready: frag_drvmem_init.
+ * Each _room function comes before the driver's call, so that counting cannot fail after it. A
+ * zeroed struct is not ready: frag_drvmem_init.
  */
 #ifndef FRAG_DEVICE_DRIVER_MEMORY_H
 #define FRAG_DEVICE_DRIVER_MEMORY_H

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Known cards, a line each in cards.csv: memory as the runtime reports it, the part that a CUDA context takes, and the
- * chip, as the data sheets and architecture papers of NVIDIA have it (of the H200 by deviceQuery). The source of the
- * memory is the last column:
+ * Known cards, a line each in cards.csv: memory as the runtime reports it, the part that a CUDA
+ * context takes, and the chip, as the data sheets and architecture papers of NVIDIA have it (of the
+ * H200 by deviceQuery). The source of the memory is the last column:
  *
  *   measured       on the card itself, cudaMemGetInfo
  *   deviceQuery    totalGlobalMem in bytes, in public output of NVIDIA's deviceQuery
  *   torch          total_memory in MiB, in public output of PyTorch's device properties
  *   specification  capacity by specification, 0.5 to 1 % above what the runtime reports
  *
- * The total differs between driver versions, ECC settings and board variants by up to 1 %, and Windows reports more
- * than Linux; the figures are Linux's. Contexts were measured on H100 and H200. Contexts of public logs are what serving
- * engines found taken on an empty card, less what the first kernel takes where one had run (results/layout/serving.md);
- * the A10G has that of the A10, and 1 KiB of local memory for the threads of 8 more multiprocessors. For other cards half a GiB
- * is assumed (--context overrides it). Driver calls were measured on H100 and H200; the others borrow the H200's costs
- * (--cost overrides them). on_request: as large as another card, or less common. Sorted by capacity.
+ * The total differs between driver versions, ECC settings and board variants by up to 1 %, and
+ * Windows reports more than Linux; the figures are Linux's. Contexts were measured on H100 and
+ * H200. Contexts of public logs are what serving engines found taken on an empty card, less what
+ * the first kernel takes where one had run (results/layout/serving.md); the A10G has that of the
+ * A10, and 1 KiB of local memory for the threads of 8 more multiprocessors. For other cards half a
+ * GiB is assumed (--context overrides it). Driver calls were measured on H100 and H200; the others
+ * borrow the H200's costs (--cost overrides them). on_request: as large as another card, or less
+ * common. Sorted by capacity.
  */
 #include <frag/device.h>
 

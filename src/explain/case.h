@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What explain, diagnose and diff look at: one device of a recording with its steps and call sites, and how it is
- * replayed.
+ * What explain, diagnose and diff look at: one device of a recording with its steps and call sites,
+ * and how it is replayed.
  *
  *	FRAG_AUTO(frag_case_close) struct frag_case c = { .events = …, .spec = …, .target = … };
  *	FRAG_TRY(frag_case_open(&c, FRAG_BY_LINE, NULL, err));
  *	FRAG_TRY(frag_case_replay(&c, &cursor, err));
  *
- * Ownership: events and spec are borrowed; history and sites belong to the case until frag_case_close.
+ * Ownership: events and spec are borrowed; history and sites belong to the case until
+ * frag_case_close.
  */
 #ifndef FRAG_EXPLAIN_CASE_H
 #define FRAG_EXPLAIN_CASE_H
@@ -45,8 +46,8 @@ void frag_case_run_options(const struct frag_case *c, struct frag_run_options *r
 /* Opens a replay of it, at its first event. */
 int frag_case_replay(const struct frag_case *c, struct frag_cursor *s, struct frag_err *err);
 
-/* "step 12", "part 3 of 32" or "the part after the last step", as steps were found; in: "in step 12", "after the last
- * step". The macros are expressions. */
+/* "step 12", "part 3 of 32" or "the part after the last step", as steps were found; in: "in step
+ * 12", "after the last step". The macros are expressions. */
 const char *frag_case_step_text(const struct frag_case *c, size_t step, bool in, char *buf,
 				size_t size);
 #define FRAG_STEP(c, step) frag_case_step_text((c), (step), false, (char[64]){ 0 }, 64)

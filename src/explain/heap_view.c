@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks and the segments that they pin; see replay_cursor.h. The policy reports its segments in address
- * order, each followed by its pieces. An occupied piece is matched by address with the blocks of the
- * replay: one, or several if the policy grants parts of a piece.
+ * Blocks and the segments that they pin; see replay_cursor.h. The policy reports its segments in
+ * address order, each followed by its pieces. An occupied piece is matched by address with the
+ * blocks of the replay: one, or several if the policy grants parts of a piece.
  */
 #include "replay_cursor.h"
 

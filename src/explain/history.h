@@ -3,13 +3,14 @@
  * What a program did over its steps, from its requests alone: nothing is replayed here. Live
  * bytes are requests, each rounded up to 512 B.
  *
- * Words. step: from the end of one optimizer step to the end of the next (marks of the recording); without
- * marks, from one occurrence of an evenly repeated request to the next; failing that, a window: one of
- * 32 parts with equally many requests. kept: bytes live at the end of a step that were allocated before
- * it began, so they outlived all of it. What accumulates is kept; what a larger batch needs is not.
+ * Words. step: from the end of one optimizer step to the end of the next (marks of the recording);
+ * without marks, from one occurrence of an evenly repeated request to the next; failing that, a
+ * window: one of 32 parts with equally many requests. kept: bytes live at the end of a step that
+ * were allocated before it began, so they outlived all of it. What accumulates is kept; what a
+ * larger batch needs is not.
  *
- * Memory use grows with live blocks, steps (neighbours are merged above FRAG_STEPS_MAX) and stacks, not
- * with the length of the trace. Ownership: the history owns its arrays.
+ * Memory use grows with live blocks, steps (neighbours are merged above FRAG_STEPS_MAX) and stacks,
+ * not with the length of the trace. Ownership: the history owns its arrays.
  */
 #ifndef FRAG_EXPLAIN_HISTORY_H
 #define FRAG_EXPLAIN_HISTORY_H

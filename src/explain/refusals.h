@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests that a case refuses, for explain and diagnose alike: those that were refused when recorded and are
- * refused again, and the first that the replay itself refuses, after which the program would not go on. Under the
- * recorded settings and no other limit, all that were recorded count.
+ * The requests that a case refuses, for explain and diagnose alike: those that were refused when
+ * recorded and are refused again, and the first that the replay itself refuses, after which the
+ * program would not go on. Under the recorded settings and no other limit, all that were recorded
+ * count.
  */
 #ifndef FRAG_EXPLAIN_REFUSALS_H
 #define FRAG_EXPLAIN_REFUSALS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A replay that can stop after any event, to list the blocks that are there, who allocated them, the
- * segments that they pin, and where every byte is. It moves forward only.
+ * A replay that can stop after any event, to list the blocks that are there, who allocated them,
+ * the segments that they pin, and where every byte is. It moves forward only.
  *
  * Ownership: a cursor owns its run, its card and the births of its blocks; events and spec are
  * borrowed until frag_cursor_close.
@@ -37,8 +37,8 @@ struct frag_cursor {
 	int evidence_rc;
 };
 
-/* Sets skip_oom, so that it can go beyond a refused request. Do not move the cursor in memory: its card refers to it.
- * Errors: those of a replay; it is to be closed then, too. */
+/* Sets skip_oom, so that it can go beyond a refused request. Do not move the cursor in memory: its
+ * card refers to it. Errors: those of a replay; it is to be closed then, too. */
 int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 		     const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		     const struct frag_run_options *opt, struct frag_err *err);
@@ -69,10 +69,10 @@ struct frag_heap_block {
 };
 
 /*
- * The blocks that are there, and the free bytes that they pin. The non-releasable bytes of a segment are
- * shared equally among its blocks, because each of them alone would pin the segment; the first gets the
- * remainder, so that shares add up to the byte. ownerless: non-releasable bytes in segments without a block
- * of the replay (what a policy keeps for itself).
+ * The blocks that are there, and the free bytes that they pin. The non-releasable bytes of a
+ * segment are shared equally among its blocks, because each of them alone would pin the segment;
+ * the first gets the remainder, so that shares add up to the byte. ownerless: non-releasable bytes
+ * in segments without a block of the replay (what a policy keeps for itself).
  */
 struct frag_heap_view {
 	struct frag_heap_block *list; /* by address */

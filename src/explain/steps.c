@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends of steps: the marks of optimizer steps, if there are enough. Otherwise a token (the stack of a
- * request, or its size without stacks) that repeats at even distances; of several the rarest, because
- * it belongs to the outermost loop. Otherwise equal windows.
+ * Ends of steps: the marks of optimizer steps, if there are enough. Otherwise a token (the stack of
+ * a request, or its size without stacks) that repeats at even distances; of several the rarest,
+ * because it belongs to the outermost loop. Otherwise equal windows.
  */
 #include "steps.h"
 

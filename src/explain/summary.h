@@ -6,8 +6,8 @@
 #include "explain/diagnose/diagnose.h"
 
 /*
- * findings: answered (frag_findings_answer); borrowed. files: of the recordings, as a shell takes them. Errors:
- * FRAG_ENOMEM.
+ * findings: answered (frag_findings_answer); borrowed. files: of the recordings, as a shell takes
+ * them. Errors: FRAG_ENOMEM.
  */
 extern const struct frag_shape frag_summary_shape;
 int frag_summary_answer(const struct frag_findings *findings, const char *files,

@@ -8,12 +8,12 @@
  *   fleet_answer.c  the plan as an answer; fleet_charts.c its charts
  *
  * Words. unit: one device of one trace, that is one rank, which has a card (or a MIG slice) to
- * itself or shares one. job: the units whose paths differ only in the number behind "rank", and
- * all devices of a trace; its units run at the same time, on cards of one kind, one unit of a
- * job on a card. need: most bytes reserved; of a job that of its worst unit. today: the settings
- * that were recorded, or, if no file says them, the first policy of the sweep. Sums compare the
- * same jobs throughout: those that have a card today. Jobs that only the plan gives a card are summed
- * on their own; the others are in no sum.
+ * itself or shares one. job: the units whose paths differ only in the number behind "rank", and all
+ * devices of a trace; its units run at the same time, on cards of one kind, one unit of a job on a
+ * card. need: most bytes reserved; of a job that of its worst unit. today: the settings that were
+ * recorded, or, if no file says them, the first policy of the sweep. Sums compare the same jobs
+ * throughout: those that have a card today. Jobs that only the plan gives a card are summed on
+ * their own; the others are in no sum.
  */
 #ifndef FRAG_FLEET_FLEET_H
 #define FRAG_FLEET_FLEET_H
@@ -123,8 +123,8 @@ bool frag_fleet_other_kernels(const struct frag_fleet_job *job, const struct fra
 /* Does a job's choice fit this card, with what has to stay free? */
 bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
 		     const struct frag_gpu *card);
-/* One policy for the jobs that have a card today; one that was not swept under it, or was refused memory, stays as
- * it is. */
+/* One policy for the jobs that have a card today; one that was not swept under it, or was refused
+ * memory, stays as it is. */
 struct frag_fleet_setting {
 	size_t tried, moved, refused; /* jobs swept; that a smaller card then does; refused */
 	size_t gained;		      /* jobs that have a card only so; in no sum here */

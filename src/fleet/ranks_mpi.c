@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ranks of an mpirun for `cufrag sweep`: a shared object of its own (cufrag_mpi.so), so that the
- * program needs no MPI. Built where mpi.h is found; the joint is ranks.h.
+ * The ranks of an mpirun for `cufrag sweep`: a shared object of its own (cufrag_mpi.so), so that
+ * the program needs no MPI. Built where mpi.h is found; the joint is ranks.h.
  *
  * One thread calls, messages are bytes with one tag. MPI's own buffers are its own; a message that
  * poll returns comes from malloc and is the caller's.

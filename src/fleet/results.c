@@ -2,9 +2,9 @@
 /*
  * Results of a sweep: answers as they come, results of shards together, all of it written out.
  *
- * While a sweep runs its results are beside the target (OUTPUT.part), every answer in a
- * transaction of its own, so a kill loses what was in hand and nothing else. At the end all
- * rows are written to the target in the order of their keys: the same bytes, whoever answered first.
+ * While a sweep runs its results are beside the target (OUTPUT.part), every answer in a transaction
+ * of its own, so a kill loses what was in hand and nothing else. At the end all rows are written to
+ * the target in the order of their keys: the same bytes, whoever answered first.
  */
 #include <string.h>
 

@@ -7,8 +7,8 @@
  *   results_columns.c  their columns
  *   results_read.c     read: CSV, counts, rows
  *
- * Words. item: one row, that is one device of one trace under one policy, limit and card. answer: the JSON text that a
- * worker sends back for a trace, with all of its items.
+ * Words. item: one row, that is one device of one trace under one policy, limit and card. answer:
+ * the JSON text that a worker sends back for a trace, with all of its items.
  */
 #ifndef FRAG_FLEET_RESULTS_H
 #define FRAG_FLEET_RESULTS_H
@@ -38,8 +38,8 @@ int frag_store_put(struct frag_store *s, const json_t *answer, uint64_t cost_ns,
 		   struct frag_err *err);
 /* Is the trace at this path, with this content, answered as asked for? */
 bool frag_store_has(struct frag_store *s, const char *hash, const char *path);
-/* A fact about the store that holds for all of it, such as the question that it answers. Errors: FRAG_EUSAGE where it
- * is another one already. */
+/* A fact about the store that holds for all of it, such as the question that it answers. Errors:
+ * FRAG_EUSAGE where it is another one already. */
 int frag_store_note(struct frag_store *s, const char *key, const char *text, struct frag_err *err);
 /* "1, 3 of 4": the first shards whose results are not in it; "": none, and then it forgets that there were shards. */
 int frag_store_missing_shards(struct frag_store *s, char *text, size_t cap, struct frag_err *err);

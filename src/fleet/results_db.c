@@ -3,9 +3,9 @@
  * The database of a sweep's results: tables, opening, closing; see results_internal.h.
  *
  * While it grows it is this process's alone, with a log beside it (SQLite's WAL, which needs no
- * shared memory that way, so folders of other machines will do): an answer is safe when this process
- * is killed, and what a killed machine loses is at most what came last, not the file. A sync
- * of every answer cost ten times the replay of a short trace.
+ * shared memory that way, so folders of other machines will do): an answer is safe when this
+ * process is killed, and what a killed machine loses is at most what came last, not the file. A
+ * sync of every answer cost ten times the replay of a short trace.
  */
 #include "results.h"
 #include "results_internal.h"

@@ -141,8 +141,8 @@ int frag_sweep_ranks_open(const struct frag_ranks **out, struct frag_err *err);
 /* A rank above 0: answers what rank 0 asks, by a worker of its own. */
 int frag_sweep_rank_serve(const struct frag_sweep *s, const struct frag_ranks *ranks,
 			  struct frag_sweep_worker *w, struct frag_err *err);
-/* Rank 0: hands a trace to another one, ends one (path NULL), looks for an answer: 1 and *rank, *task,
- * *failed, *text (the answer, or why there is none; the caller's), or 0. */
+/* Rank 0: hands a trace to another one, ends one (path NULL), looks for an answer: 1 and *rank,
+ * *task, *failed, *text (the answer, or why there is none; the caller's), or 0. */
 int frag_sweep_rank_give(const struct frag_ranks *ranks, int rank, size_t task, const char *path);
 /* How long to wait after so many looks at nothing: short while answers come, so that short traces
  * lose little, and longer then. Microseconds. */
@@ -152,8 +152,8 @@ int frag_sweep_rank_take(const struct frag_ranks *ranks, int *rank, size_t *task
 
 /* ---- all of it ----------------------------------------------------------------------- */
 
-/* Errors: also FRAG_EINTR, with what was done kept for --resume. *failures: struct frag_sweep_failure,
- * which the answer owns. */
+/* Errors: also FRAG_EINTR, with what was done kept for --resume. *failures: struct
+ * frag_sweep_failure, which the answer owns. */
 int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows *failures,
 		   struct frag_err *err);
 

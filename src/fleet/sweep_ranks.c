@@ -3,8 +3,8 @@
  * A sweep over the ranks of an mpirun. Rank 0 hands out; every rank, 0 too, has one worker process,
  * started before MPI is, so that a trace that kills its worker leaves the rank alive.
  *
- * MPI itself is behind a shared object beside the program (cufrag_mpi.so, src/fleet), opened only by
- * a process that mpirun or srun has started: nothing else of cufrag needs an MPI at run time.
+ * MPI itself is behind a shared object beside the program (cufrag_mpi.so, src/fleet), opened only
+ * by a process that mpirun or srun has started: nothing else of cufrag needs an MPI at run time.
  *
  * Messages. To a rank: the task (uint64_t) and the path; the task alone ends it. Back: the task,
  * whether it failed (uint64_t), then the answer or why there is none.

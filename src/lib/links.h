@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chains of structs that have members `prev` and `next`, NULL at the ends. `first` is where the chain begins, an lvalue;
- * the other arguments are pointers. Each is evaluated several times.
+ * Chains of structs that have members `prev` and `next`, NULL at the ends. `first` is where the
+ * chain begins, an lvalue; the other arguments are pointers. Each is evaluated several times.
  */
 #ifndef FRAG_LIB_LINKS_H
 #define FRAG_LIB_LINKS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends a process that the user chose on the screen. Between the choice and the signal the process may end and its
- * number go to another; so it is held by a descriptor (pidfd), and its time of start compared, before it is signalled.
+ * Ends a process that the user chose on the screen. Between the choice and the signal the process
+ * may end and its number go to another; so it is held by a descriptor (pidfd), and its time of
+ * start compared, before it is signalled.
  */
 #include "monitor.h"
 

@@ -176,8 +176,8 @@ void frag_monitor_screen_say(struct frag_monitor_screen *s, const char *text);
  */
 int frag_monitor_may_end(const struct frag_monitor_process *p, struct frag_err *err);
 int frag_monitor_end(const struct frag_monitor_process *p, int sig, struct frag_err *err);
-/* Has it a GPU open, as far as can be seen? In a container the driver may tell numbers of the host, which here belong
- * to others. */
+/* Has it a GPU open, as far as can be seen? In a container the driver may tell numbers of the host,
+ * which here belong to others. */
 bool frag_monitor_has_gpu(unsigned pid);
 /* When a process began, in ticks since boot; 0: there is none, or it is hidden. */
 uint64_t frag_monitor_start_of(unsigned pid);

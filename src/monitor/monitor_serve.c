@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor --listen: the latest look for Prometheus, and --web: a page for people, by base/http.h, whose thread answers with
- * the text of the last look. The page tells command lines of processes, so it is for those who know the token; it takes no
- * order from anybody.
+ * monitor --listen: the latest look for Prometheus, and --web: a page for people, by base/http.h,
+ * whose thread answers with the text of the last look. The page tells command lines of processes,
+ * so it is for those who know the token; it takes no order from anybody.
  */
 #include "monitor.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A terminal to paint on, by ncurses, which is opened when there is a terminal: it knows the sequences of every
- * terminal, follows its size and steps aside while the job is stopped. However the program ends, except by SIGKILL, the
- * terminal is as before. Only one can be open at a time.
+ * A terminal to paint on, by ncurses, which is opened when there is a terminal: it knows the
+ * sequences of every terminal, follows its size and steps aside while the job is stopped. However
+ * the program ends, except by SIGKILL, the terminal is as before. Only one can be open at a time.
  *
- * Ownership: the struct is the caller's; zero before open, closed by close (also where open failed).
+ * Ownership: the struct is the caller's; zero before open, closed by close (also where open
+ * failed).
  */
 #ifndef FRAG_MONITOR_PAINT_H
 #define FRAG_MONITOR_PAINT_H
@@ -55,8 +56,8 @@ void frag_paint_close(struct frag_paint *p);
 /* An empty screen of the size that the terminal has now; what was put is shown by `end`. */
 void frag_paint_begin(struct frag_paint *p);
 void frag_paint_end(struct frag_paint *p);
-/* Into the row in hand, from a column on, cut to a width (and to the screen); a sign that this terminal does not have
- * becomes '?'. The text is harmless already (base/clean.h). */
+/* Into the row in hand, from a column on, cut to a width (and to the screen); a sign that this
+ * terminal does not have becomes '?'. The text is harmless already (base/clean.h). */
 void frag_paint_put(struct frag_paint *p, int column, int width, enum frag_paint_style style,
 		    const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* A sign n times. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor on a terminal: bars, the last minutes of each card, processes, which can be sorted and, after a question,
- * ended. What has no room is left out in this order: curves, processes, cards.
+ * monitor on a terminal: bars, the last minutes of each card, processes, which can be sorted and,
+ * after a question, ended. What has no room is left out in this order: curves, processes, cards.
  */
 #include "monitor.h"
 

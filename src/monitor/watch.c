@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cards of this machine, sampled at an interval. What fails on the way (a card, a file, a closed pipe) is reported
- * once, and the watch goes on.
+ * The cards of this machine, sampled at an interval. What fails on the way (a card, a file, a
+ * closed pipe) is reported once, and the watch goes on.
  */
 #include "monitor.h"
 
@@ -73,8 +73,8 @@ static uint64_t now_ms(const struct frag_monitor *m)
 			  (now.tv_nsec - m->start.tv_nsec) / 1000000);
 }
 
-/* Until the next multiple of the interval since the start; rounds that were missed are skipped. True: a key
- * ended the watch. */
+/* Until the next multiple of the interval since the start; rounds that were missed are skipped.
+ * True: a key ended the watch. */
 static bool wait_next(struct frag_monitor *m)
 {
 	uint64_t ms = m->o->interval_ms,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How low a trace can be placed if all lives are known in advance: several methods, each placement checked; and
- * a plan of its first steps.
+ * How low a trace can be placed if all lives are known in advance: several methods, each placement
+ * checked; and a plan of its first steps.
  */
 #ifndef FRAG_PLAN_PLACING_H
 #define FRAG_PLAN_PLACING_H

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pretended card: programs run without a GPU. This header is all that the rest of cufrag may include of src/pretend.
+ * The pretended card: programs run without a GPU. This header is all that the rest of cufrag may
+ * include of src/pretend.
  *
  *	struct frag_program p = { .words = words, .pretend = &options, .target = target };
  *	frag_program_record(&p, &trace, &status, err);
  *
- * A command takes the options by a struct whose first field is a struct frag_pretend, and one of the tables of rows below.
- * A build with PRETEND=0 (pretend_absent.c) has no rows, and each function that would run a program fails with FRAG_EUSAGE.
+ * A command takes the options by a struct whose first field is a struct frag_pretend, and one of
+ * the tables of rows below. A build with PRETEND=0 (pretend_absent.c) has no rows, and each
+ * function that would run a program fails with FRAG_EUSAGE.
  *
- * Ownership: structs are plain values that borrow their pointers; traces given out are the caller's.
- * Errors: FRAG_EUSAGE for what the user asked, FRAG_EINPUT if nothing was recorded, FRAG_EINTR, FRAG_EOUTPUT.
+ * Ownership: structs are plain values that borrow their pointers; traces given out are the
+ * caller's. Errors: FRAG_EUSAGE for what the user asked, FRAG_EINPUT if nothing was recorded,
+ * FRAG_EINTR, FRAG_EOUTPUT.
  */
 #ifndef FRAG_PRETEND_PRETEND_H
 #define FRAG_PRETEND_PRETEND_H
@@ -87,14 +90,14 @@ int frag_program_record(const struct frag_program *p, struct frag_trace **out, i
 
 #define FRAG_VARY_NAME 64u
 
-/* Takes "{NAME}=" off the front of an option's text and returns what follows it; NULL if it does not begin so.
- * name[FRAG_VARY_NAME]: with its braces. */
+/* Takes "{NAME}=" off the front of an option's text and returns what follows it; NULL if it does
+ * not begin so. name[FRAG_VARY_NAME]: with its braces. */
 const char *frag_vary_name(const char *text, char *name);
 /* Is the name in the command line? Errors: FRAG_EUSAGE. */
 int frag_vary_check(char *const *program, const char *name, struct frag_err *err);
-/* Records the program with n in place of the name. *refused: requests that the card had no memory for, also those that the
- * program caught. *status: of the program; not 0 only where memory was refused. Errors: FRAG_EINPUT if it failed for another
- * reason. */
+/* Records the program with n in place of the name. *refused: requests that the card had no memory
+ * for, also those that the program caught. *status: of the program; not 0 only where memory was
+ * refused. Errors: FRAG_EINPUT if it failed for another reason. */
 int frag_program_vary(const struct frag_program *p, const char *name, uint64_t n,
 		      struct frag_trace **out, int *status, uint64_t *refused,
 		      struct frag_err *err);

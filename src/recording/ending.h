@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Did a recording end out of memory? Then the need of the program is unknown above what it asked for
- * until then. Answers that rest on it warn, and the command exits with 6.
+ * Did a recording end out of memory? Then the need of the program is unknown above what it asked
+ * for until then. Answers that rest on it warn, and the command exits with 6.
  */
 #ifndef FRAG_RECORDING_ENDING_H
 #define FRAG_RECORDING_ENDING_H
@@ -21,8 +21,8 @@ void frag_ending_add(struct frag_ending_scan *s, const struct frag_event *events
 int frag_ending_set(const struct frag_ending_scan *s, struct frag_trace *trace, uint32_t dev,
 		    struct frag_err *err);
 
-/* The field "ended_out_of_memory" of an object, and its row: NULL if it did not end so, or memory is short
- * (a->failed). label: of the device. */
+/* The field "ended_out_of_memory" of an object, and its row: NULL if it did not end so, or memory
+ * is short (a->failed). label: of the device. */
 extern const struct frag_shape frag_ending_shape;
 const void *frag_ending_row(struct frag_answer *a, const char *label, const struct frag_ending *e);
 /* Adds a prominent sentence from such a row; nothing for NULL. */

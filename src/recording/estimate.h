@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recordings made without a GPU: how they were made, and where values that no kernel computed reached the program.
- * Read from the note in frag_trace.estimate; its lines: src/pretend/README.md.
+ * Recordings made without a GPU: how they were made, and where values that no kernel computed
+ * reached the program. Read from the note in frag_trace.estimate; its lines: src/pretend/README.md.
  */
 #ifndef FRAG_RECORDING_ESTIMATE_H
 #define FRAG_RECORDING_ESTIMATE_H

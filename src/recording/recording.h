@@ -72,16 +72,16 @@ int frag_trace_settle(struct frag_trace *trace, const struct frag_target *t, uns
 /* The unit of device number `ordinal`. Errors: FRAG_EUSAGE. */
 int frag_recording_unit(const struct frag_recording *r, uint64_t ordinal,
 			const struct frag_unit **out, struct frag_err *err);
-/* The limit that applies to a replay of this device: the target's, else the recording's if its replay
- * is identical; UINT64_MAX = none. */
+/* The limit that applies to a replay of this device: the target's, else the recording's if its
+ * replay is identical; UINT64_MAX = none. */
 uint64_t frag_target_limit_for(const struct frag_target *t, const struct frag_trace_dev *dev);
 /* Is that the recording's? */
 bool frag_target_keeps_limit(const struct frag_target *t, const struct frag_trace_dev *dev);
 /* The chip of the card that it was recorded on, or that was pretended; NULL = the file does not say. */
 const struct frag_gpu_chip *frag_recorded_chip(const struct frag_trace *trace,
 					       const struct frag_trace_dev *dev);
-/* Of one compute capability? On another a program chooses other kernels, and so needs other memory. NULL: not known, then
- * neither is true. */
+/* Of one compute capability? On another a program chooses other kernels, and so needs other memory.
+ * NULL: not known, then neither is true. */
 bool frag_same_kernels(const struct frag_gpu_chip *a, const struct frag_gpu_chip *b);
 bool frag_other_kernels(const struct frag_gpu_chip *recorded, const struct frag_gpu *card);
 /* What the process held besides its allocator and the CUDA context; 0 = not known. */
@@ -91,8 +91,8 @@ uint64_t frag_recorded_outside_bytes(const struct frag_trace_dev *dev);
 
 /* Does this policy text mean the recorded settings? NULL does. */
 bool frag_policy_is_recorded(const char *text);
-/* The settings that a trace was recorded with, as one would type them. *out = NULL: the file does not
- * say, or they belong to an unknown allocator. */
+/* The settings that a trace was recorded with, as one would type them. *out = NULL: the file does
+ * not say, or they belong to an unknown allocator. */
 int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec **out,
 		       struct frag_err *err);
 /* 0, or FRAG_EINPUT: the file says settings that this allocator would not take. */

@@ -67,8 +67,8 @@ static bool is_python(const char *file)
 
 enum { NOT_LOOKED, NOBODYS, LIBRARY, PROGRAM, PROGRAM_WITH_LINE };
 
-/* C and C++ frames of a program: a source file with a line that is no library's. Paths of those who built a
- * library with debug information look the same, so the user's Python comes before. */
+/* C and C++ frames of a program: a source file with a line that is no library's. Paths of those who
+ * built a library with debug information look the same, so the user's Python comes before. */
 static uint8_t kind_of(const char *file)
 {
 	if (is_python(file))

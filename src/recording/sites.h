@@ -2,10 +2,10 @@
 /*
  * Call sites: to which line, function, file, module or stack an allocation belongs.
  *
- * The frame that counts is the innermost one of the user's own code: its file is not part of PyTorch, an
- * installed package or Python itself, and Python takes precedence over C and C++. If there is none, the
- * innermost Python frame counts, else the innermost frame. Names come from a file and may be hostile: control
- * characters and broken UTF-8 become '?' here, once.
+ * The frame that counts is the innermost one of the user's own code: its file is not part of
+ * PyTorch, an installed package or Python itself, and Python takes precedence over C and C++. If
+ * there is none, the innermost Python frame counts, else the innermost frame. Names come from a
+ * file and may be hostile: control characters and broken UTF-8 become '?' here, once.
  *
  * Ownership: the trace is borrowed; the table owns the names.
  */
@@ -50,10 +50,10 @@ char *frag_sites_line(const struct frag_sites *sites, uint32_t stack);
 char *frag_frame_name(const struct frag_trace *t, uint32_t frame);
 
 /*
- * The line to blame. Of every user's line a part of `gain` (what grew, or what is too much) and a part
- * of `flow` (all that went through it) comes from the stacks that it is in; the best has much
- * of the gain and little else: gain/total x gain/flow, the innermost of those within `slack` of
- * the best, and not one that the whole program goes through where another does. gain, flow:
+ * The line to blame. Of every user's line a part of `gain` (what grew, or what is too much) and a
+ * part of `flow` (all that went through it) comes from the stacks that it is in; the best has much
+ * of the gain and little else: gain/total x gain/flow, the innermost of those within `slack` of the
+ * best, and not one that the whole program goes through where another does. gain, flow:
  * [stacks_count] bytes. *share: its part of the gain. Returns a frame, UINT32_MAX = none.
  */
 uint32_t frag_blame(const struct frag_sites *s, const double *gain, const double *flow,

@@ -7,8 +7,8 @@
 
 /*
  * Like ops->create, for the ops of a shared object: *policy (with env set) becomes an instance with
- * the checks of external_policy.c. Errors: the policy's own; FRAG_EPOLICY if it broke the contract or
- * failed without a reason.
+ * the checks of external_policy.c. Errors: the policy's own; FRAG_EPOLICY if it broke the contract
+ * or failed without a reason.
  */
 int frag_external_create(const struct frag_policy_ops *ops, const void *params,
 			 struct frag_policy *policy, struct frag_err *err);

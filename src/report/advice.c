@@ -44,8 +44,8 @@ static size_t best_of(const struct frag_section *s, bool settings, bool cheap)
 }
 
 /*
- * What PyTorch cannot be set to, but cufrag run serves in its place: the one that needs least of those
- * that are cheap; SIZE_MAX if none needs less than the pick.
+ * What PyTorch cannot be set to, but cufrag run serves in its place: the one that needs least of
+ * those that are cheap; SIZE_MAX if none needs less than the pick.
  */
 static size_t best_live(const struct frag_section *s, size_t pick)
 {

@@ -176,14 +176,15 @@ const char *frag_section_x_unit(const struct frag_section *s);
 extern const struct frag_shape frag_report_shape;
 void frag_report_compare(const struct frag_report *r, struct frag_answer *a);
 void frag_report_replay(const struct frag_report *r, struct frag_answer *a);
-/* The page of one trace, which is still in memory; the page above several: a row and a link (to the section's
- * folder) for each. */
+/* The page of one trace, which is still in memory; the page above several: a row and a link (to the
+ * section's folder) for each. */
 void frag_report_page(const struct frag_report *r, struct frag_answer *a);
 void frag_report_index(const struct frag_report *r, struct frag_answer *a);
 
 /*
- * These pages as report.html in `dir`, with results.csv, results.json and charts beside it: all or nothing
- * (frag_answer_put_page). Errors: FRAG_EOUTPUT (no gnuplot, no scripts, folder not writable), FRAG_ENOMEM.
+ * These pages as report.html in `dir`, with results.csv, results.json and charts beside it: all or
+ * nothing (frag_answer_put_page). Errors: FRAG_EOUTPUT (no gnuplot, no scripts, folder not
+ * writable), FRAG_ENOMEM.
  */
 int frag_report_write(const struct frag_report *r, const char *dir, unsigned formats,
 		      unsigned threads, struct frag_err *err);

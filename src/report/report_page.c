@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.html of a trace: the answer, what to set, the table, the charts, what the words mean and how it was done; and
- * the page above several traces.
+ * report.html of a trace: the answer, what to set, the table, the charts, what the words mean and
+ * how it was done; and the page above several traces.
  */
 #include <inttypes.h>
 #include <math.h>

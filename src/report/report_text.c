@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What compare and replay print. compare: a table and a conclusion for each device of each trace. replay: everything
- * about one policy: metrics by name, where the bytes are at the peak, the story of an out of memory and, with
- * counters, latency by class, driver calls and the policy's own statistics.
+ * What compare and replay print. compare: a table and a conclusion for each device of each trace.
+ * replay: everything about one policy: metrics by name, where the bytes are at the peak, the story
+ * of an out of memory and, with counters, latency by class, driver calls and the policy's own
+ * statistics.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results as rows. Times of the driver are "modelled_ns" (measured where device.modelled is false); host times are
- * measured here, and all of them null where they are left out.
+ * Results as rows. Times of the driver are "modelled_ns" (measured where device.modelled is false);
+ * host times are measured here, and all of them null where they are left out.
  */
 #include "answer/row.h"
 #include "recording/counter_rows.h"

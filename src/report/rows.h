@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report as data of an answer: a row for each result, for each trace and device, and the document around them.
- * Tables for people are made of the same rows.
+ * A report as data of an answer: a row for each result, for each trace and device, and the document
+ * around them. Tables for people are made of the same rows.
  */
 #ifndef FRAG_REPORT_ROWS_H
 #define FRAG_REPORT_ROWS_H

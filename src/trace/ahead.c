@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring of batches between the reading thread and the user. The user holds, or waits for, batch `taken - 1`. The
- * thread fills batch `read` only while read < taken - 1 + DEPTH, so the two never use the same one. */
+/* A ring of batches between the reading thread and the user. The user holds, or waits for, batch
+ * `taken - 1`. The thread fills batch `read` only while read < taken - 1 + DEPTH, so the two never
+ * use the same one. */
 #include "ahead.h"
 
 #include <pthread.h>

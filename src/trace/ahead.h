@@ -2,8 +2,8 @@
 /*
  * A thread that reads the next few batches of a source ahead of time.
  *
- * Ownership: the source is the caller's, who must not use it between open and close. A batch is valid until
- * the next call of next.
+ * Ownership: the source is the caller's, who must not use it between open and close. A batch is
+ * valid until the next call of next.
  */
 #ifndef FRAG_TRACE_AHEAD_H
 #define FRAG_TRACE_AHEAD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Merges traces. Texts and stacks are interned into one table each; events are renumbered in place and shifted to the
- * clock of the part that began first. */
+/* Merges traces. Texts and stacks are interned into one table each; events are renumbered in place
+ * and shifted to the clock of the part that began first. */
 #include "merge.h"
 
 #include <ctype.h>

@@ -6,10 +6,10 @@
 #include <frag/trace.h>
 
 /*
- * The devices of all parts, in order, on one clock; renumbered from 0 if two have the same ordinal. Settings come
- * from the first part, the note of an estimate from the first part that has one. Devices and settings are moved
- * out: the parts remain the caller's, but can only be destroyed, also after an error.
- * Errors: FRAG_EINPUT if the parts lie too far apart in time; FRAG_ENOMEM.
+ * The devices of all parts, in order, on one clock; renumbered from 0 if two have the same ordinal.
+ * Settings come from the first part, the note of an estimate from the first part that has one.
+ * Devices and settings are moved out: the parts remain the caller's, but can only be destroyed,
+ * also after an error. Errors: FRAG_EINPUT if the parts lie too far apart in time; FRAG_ENOMEM.
  */
 int frag_trace_merge(struct frag_trace *const *parts, size_t count, struct frag_trace **out,
 		     struct frag_err *err);

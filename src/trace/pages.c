@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large arrays are mappings aligned to huge pages: only then can huge pages back them, and move whole when they grow.
- * Under the address sanitizer everything comes from the usual allocator, which the sanitizer watches. */
+/* Large arrays are mappings aligned to huge pages: only then can huge pages back them, and move
+ * whole when they grow. Under the address sanitizer everything comes from the usual allocator,
+ * which the sanitizer watches. */
 #include "pages.h"
 
 #include <stdint.h>

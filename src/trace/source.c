@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads traces in order with bounded memory. Of a .cft only one batch of events, the slots of one device and the head
- * are in memory. Other formats must be read whole before their first event is known; they are returned in the same
- * batches.
+ * Reads traces in order with bounded memory. Of a .cft only one batch of events, the slots of one
+ * device and the head are in memory. Other formats must be read whole before their first event is
+ * known; they are returned in the same batches.
  */
 #include "source.h"
 
@@ -33,8 +33,8 @@ struct frag_source {
 	struct frag_err fault;
 };
 
-/* A regular file is opened again. A pipe cannot be, but nothing has been consumed yet, so its reader still gets all
- * bytes. */
+/* A regular file is opened again. A pipe cannot be, but nothing has been consumed yet, so its
+ * reader still gets all bytes. */
 static int read_whole(struct frag_source *src, const char *path, struct frag_err *err)
 {
 	struct stat st;

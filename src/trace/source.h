@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a source (frag/trace.h) knows besides its head. In the head of a .cft, events_count and slots_count
- * are final from the start; evidence is skipped, but counted.
+ * What a source (frag/trace.h) knows besides its head. In the head of a .cft, events_count and
+ * slots_count are final from the start; evidence is skipped, but counted.
  */
 #ifndef FRAG_TRACE_SOURCE_H
 #define FRAG_TRACE_SOURCE_H
@@ -14,20 +14,20 @@ struct frag_source_counts {
 
 /* As frag_source_open, but if the file is not a .cft, *out is NULL and the file stays unread. */
 int frag_source_open_cft(const char *path, struct frag_source **out, struct frag_err *err);
-/* Unpacks the next batches of a .cft into buffer (room for FRAG_SOURCE_BATCH events), or into the source's
- * own buffer if it is NULL. Other formats ignore it. */
+/* Unpacks the next batches of a .cft into buffer (room for FRAG_SOURCE_BATCH events), or into the
+ * source's own buffer if it is NULL. Other formats ignore it. */
 #define FRAG_SOURCE_BATCH 65536u
 void frag_source_into(struct frag_source *src, struct frag_event *buffer);
 
 /*
- * Skips to device `dev` (an index; the number of devices skips everything and checks the end of the file):
- * blocks are read and their checksums verified, but not unpacked.
- * pre: that device has not begun. Errors as frag_source_next.
+ * Skips to device `dev` (an index; the number of devices skips everything and checks the end of the
+ * file): blocks are read and their checksums verified, but not unpacked. pre: that device has not
+ * begun. Errors as frag_source_next.
  */
 int frag_source_pass(struct frag_source *src, uint32_t dev, struct frag_err *err);
 /*
- * The evidence of device `dev` in pieces: 1, 0 at the end, <0. Skips everything before it, so its events can
- * no longer be read. .cft only; a piece belongs to the source until the next call.
+ * The evidence of device `dev` in pieces: 1, 0 at the end, <0. Skips everything before it, so its
+ * events can no longer be read. .cft only; a piece belongs to the source until the next call.
  */
 int frag_source_seen(struct frag_source *src, uint32_t dev, const struct frag_evidence **seen,
 		     size_t *count, struct frag_err *err);

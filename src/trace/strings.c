@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interned strings. Texts are in chunks that never move; an open-addressing table of indices (linear probing, at most
- * half full, a power of two) finds them by the low half of XXH3. Index 0 marks an empty cell: "" is never in the
- * table.
+ * Interned strings. Texts are in chunks that never move; an open-addressing table of indices
+ * (linear probing, at most half full, a power of two) finds them by the low half of XXH3. Index 0
+ * marks an empty cell: "" is never in the table.
  */
 #include "strings.h"
 

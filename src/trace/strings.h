@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interned strings: equal texts share one index. Index 0 is "". Texts never move, so pointers stay valid as long as
- * the table exists.
+ * Interned strings: equal texts share one index. Index 0 is "". Texts never move, so pointers stay
+ * valid as long as the table exists.
  */
 #ifndef FRAG_TRACE_STRINGS_H
 #define FRAG_TRACE_STRINGS_H

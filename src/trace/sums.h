@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of what the requests of a device ask for. Files may hold any sizes; a trace with sums that no device could
- * reach is refused when it is read, so that code behind the readers need not expect 64-bit sums to overflow.
+ * Sums of what the requests of a device ask for. Files may hold any sizes; a trace with sums that
+ * no device could reach is refused when it is read, so that code behind the readers need not expect
+ * 64-bit sums to overflow.
  */
 #ifndef FRAG_TRACE_SUMS_H
 #define FRAG_TRACE_SUMS_H

@@ -6,8 +6,8 @@
 #include <frag/trace.h>
 
 /*
- * The ending of the file says the format: .csv is a list of buffers for MiniMalloc, all else a .cft; "-" = stdout.
- * Errors: FRAG_EUSAGE for a .csv of several devices, FRAG_EOUTPUT, FRAG_ENOMEM.
+ * The ending of the file says the format: .csv is a list of buffers for MiniMalloc, all else a
+ * .cft; "-" = stdout. Errors: FRAG_EUSAGE for a .csv of several devices, FRAG_EOUTPUT, FRAG_ENOMEM.
  */
 int frag_trace_write(const struct frag_trace *trace, const char *path, struct frag_err *err);
 /* What the recorder saw of its own allocator goes; the requests stay. */

@@ -4,8 +4,8 @@
  * requests are served as recorded. For verify on a card, and on the simulated card compared with
  * it.
  *
- * Ownership: the watch owns its run and its list until change_watch_close; spec, device and trace are
- * borrowed until then.
+ * Ownership: the watch owns its run and its list until change_watch_close; spec, device and trace
+ * are borrowed until then.
  */
 #ifndef FRAG_VERIFY_CHANGE_WATCH_H
 #define FRAG_VERIFY_CHANGE_WATCH_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns of numbers as the page reads them: each number in groups of 7 bits, the lowest first; several columns packed
- * into one blob, compressed by zlib if its library is installed. Blobs go to a store: a file without a name.
+ * Columns of numbers as the page reads them: each number in groups of 7 bits, the lowest first;
+ * several columns packed into one blob, compressed by zlib if its library is installed. Blobs go to
+ * a store: a file without a name.
  *
- * Ownership: a zeroed struct is empty, and so is a released one. Additions after memory ran out are remembered in `failed`.
+ * Ownership: a zeroed struct is empty, and so is a released one. Additions after memory ran out are
+ * remembered in `failed`.
  */
 #ifndef FRAG_VIEW_COLUMNS_H
 #define FRAG_VIEW_COLUMNS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A view as a section of a page: the data as text in base 64, which no browser runs, then style and script. Names from
- * recordings are in the data only, so none can be taken for HTML; the page may run this script alone (its sum is in the
- * page's policy), and may make no requests.
+ * A view as a section of a page: the data as text in base 64, which no browser runs, then style and
+ * script. Names from recordings are in the data only, so none can be taken for HTML; the page may
+ * run this script alone (its sum is in the page's policy), and may make no requests.
  */
 #include "view.h"
 

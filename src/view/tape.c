@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of a lane as columns. What the program did is the same under every policy and
- * written once; what the policy did with it is written for each. A reader derives requested and allocated bytes from the
- * events; where that is not what the replay had, a correction is written, so the reader is always exact.
- * tests/view/page.py reads the whole format.
+ * The events of a lane as columns. What the program did is the same under every policy and written
+ * once; what the policy did with it is written for each. A reader derives requested and allocated
+ * bytes from the events; where that is not what the replay had, a correction is written, so the
+ * reader is always exact. tests/view/page.py reads the whole format.
  */
 #include <string.h>
 
@@ -422,8 +422,9 @@ static void take_now(struct tape *t, const struct frag_told *told)
 }
 
 /*
- * A history that began late: a replay that was restored has its blocks before their events, which change nothing; in any
- * other they come with their events. The lanes of a device share the list, so all of them name these slots.
+ * A history that began late: a replay that was restored has its blocks before their events, which
+ * change nothing; in any other they come with their events. The lanes of a device share the list,
+ * so all of them name these slots.
  */
 static void take_initial(struct tape *t, const struct frag_told *told)
 {

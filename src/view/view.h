@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recordings as an interactive page: for every lane (a device of a recording under a policy) the single events in
- * pieces, each with the state at its beginning, and above them extremes over buckets of events, so that any span is drawn
- * from a few thousand numbers and no peak is lost. script/ reads it.
+ * Recordings as an interactive page: for every lane (a device of a recording under a policy) the
+ * single events in pieces, each with the state at its beginning, and above them extremes over
+ * buckets of events, so that any span is drawn from a few thousand numbers and no peak is lost.
+ * script/ reads it.
  *
  *	FRAG_TRY(frag_view_open(&view, err));
  *	FRAG_TRY(frag_view_add(&view, &recording, &unit, &policies, &target, err));      for each
  *	FRAG_TRY(frag_view_put(&view, max_bytes, csp, section, err));
  *
- * Ownership: a view owns its store and its answer, which owns the rows; recordings are borrowed until the add returns.
+ * Ownership: a view owns its store and its answer, which owns the rows; recordings are borrowed
+ * until the add returns.
  */
 #ifndef FRAG_VIEW_VIEW_H
 #define FRAG_VIEW_VIEW_H

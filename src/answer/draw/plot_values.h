@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Figures that a chart's script would have to compute, as assignments for its argument EXTRA (`eval EXTRA`). Numbers
- * only: texts come from the CSV, because a script must not run them.
+ * Figures that a chart's script would have to compute, as assignments for its argument EXTRA (`eval
+ * EXTRA`). Numbers only: texts come from the CSV, because a script must not run them.
  */
 #ifndef FRAG_ANSWER_PLOT_VALUES_H
 #define FRAG_ANSWER_PLOT_VALUES_H
@@ -26,10 +26,10 @@ struct frag_plot_lines {
 	double bound_bytes, placement_bytes, capacity_bytes, card_bytes;
 };
 /*
- * What memory.gp needs: rows and ends of the curves (FIRST, LAST, PEAK, OOM, END_X, END_Y), the highest byte that is
- * drawn (TOP; HIGH with the lines near to it), the curve that requested memory is drawn for (BASE), the lines (BOUND,
- * PLACE, ROOM, CARD) and SECONDS: the x axis. A curve far above all others would press them flat: it leaves the sheet
- * (BEYOND).
+ * What memory.gp needs: rows and ends of the curves (FIRST, LAST, PEAK, OOM, END_X, END_Y), the
+ * highest byte that is drawn (TOP; HIGH with the lines near to it), the curve that requested memory
+ * is drawn for (BASE), the lines (BOUND, PLACE, ROOM, CARD) and SECONDS: the x axis. A curve far
+ * above all others would press them flat: it leaves the sheet (BEYOND).
  */
 void frag_plot_curves(const struct frag_plot_curve *curves, size_t count,
 		      const struct frag_plot_lines *lines, bool seconds, struct frag_text *out);

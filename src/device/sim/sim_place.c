@@ -13,12 +13,14 @@
  * below the lowest chunk. So new segments of 20 MiB and more descend in steps of 32 MiB, and 2 MiB
  * ones fill the tails upwards. A chunk that becomes empty is unmapped at once and becomes a gap.
  *
- * Local memory, the stacks of all threads that can run at once, moves to a new chunk when a kernel needs
- * more of it than any before; the old place becomes a hole, which new segments fill upwards. How much
- * a kernel needs is not known here (src/pretend/card/local.c). Recorded addresses already include this.
+ * Local memory, the stacks of all threads that can run at once, moves to a new chunk when a kernel
+ * needs more of it than any before; the old place becomes a hole, which new segments fill upwards.
+ * How much a kernel needs is not known here (src/pretend/card/local.c). Recorded addresses already
+ * include this.
  *
- * The host process takes from the same space, and leaves gaps, too. Without a GPU the simulated card learns
- * both (struct frag_sim_config, host); a recording's gaps of this kind show in its addresses only.
+ * The host process takes from the same space, and leaves gaps, too. Without a GPU the simulated
+ * card learns both (struct frag_sim_config, host); a recording's gaps of this kind show in its
+ * addresses only.
  *
  * Reservations go upwards from 0x302000000 (one GPU in the process), lengths rounded to 32 MiB; the
  * lowest hole that fits is reused (an assumption: no recording returned a reservation).

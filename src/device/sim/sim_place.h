@@ -45,8 +45,8 @@ void frag_simplace_give(struct place *p, struct piece *piece);
 frag_addr_t frag_simplace_host_take(struct place *p, uint64_t bytes);
 void frag_simplace_host_give(struct place *p, frag_addr_t addr, uint64_t bytes);
 
-/* A kernel needs local memory of this size; only more than before has an effect. behind: bytes of other kinds that come with the
- * kernel, and stay for good. */
+/* A kernel needs local memory of this size; only more than before has an effect. behind: bytes of
+ * other kinds that come with the kernel, and stay for good. */
 void frag_simplace_local(struct place *p, uint64_t bytes, uint64_t behind);
 
 /* A library maps so many bytes (cuMemMap), for good. */

@@ -67,8 +67,8 @@ static int replay(struct frag_checkup *c, struct frag_err *err)
 	return frag_run_finish(s.run, &c->result, err);
 }
 
-/* Without a known limit the replay may reserve more than the recording ever did: then something kept
- * the recording down, and what it reserved is the limit as far as anyone can tell. */
+/* Without a known limit the replay may reserve more than the recording ever did: then something
+ * kept the recording down, and what it reserved is the limit as far as anyone can tell. */
 static int replay_as_recorded(struct frag_checkup *c, struct frag_err *err)
 {
 	const struct frag_trace_dev *td = frag_events_dev(&c->in.events);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Diagnosis: one finding for each thing that is wrong, with the numbers that support it and the line of the
- * program. docs/understand.md states every rule with its thresholds. A finding is made only if its numbers leave
- * no doubt; what is less certain is a note, or not mentioned.
+ * Diagnosis: one finding for each thing that is wrong, with the numbers that support it and the
+ * line of the program. docs/understand.md states every rule with its thresholds. A finding is made
+ * only if its numbers leave no doubt; what is less certain is a note, or not mentioned.
  *
  * Ownership: the answer owns the texts; the list is released as a whole.
  */
@@ -102,8 +102,8 @@ void frag_findings_note(struct frag_findings *f, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void frag_findings_add_device(struct frag_findings *f, const struct frag_checked_device *dev);
 void frag_findings_release(struct frag_findings *f);
-/* Compares the devices, orders findings by kind, else as found, and makes the answer, which borrows them. pre: at least
- * one. Errors: FRAG_ENOMEM. */
+/* Compares the devices, orders findings by kind, else as found, and makes the answer, which borrows
+ * them. pre: at least one. Errors: FRAG_ENOMEM. */
 extern const struct frag_shape frag_diagnosis_shape;
 int frag_findings_answer(struct frag_findings *f, struct frag_err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache: released once by the program, or again and again, by empty_cache, by refused mallocs or
- * by garbage collection (too eager: reserving memory again costs driver time).
+ * The cache: released once by the program, or again and again, by empty_cache, by refused mallocs
+ * or by garbage collection (too eager: reserving memory again costs driver time).
  */
 #include "diagnose.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fragmentation: far more is reserved at the peak than was ever live, and a setting needs less, which
- * is checked by replay. The lines to blame are those that pin most at the step end where most bytes
- * are non-releasable.
+ * Fragmentation: far more is reserved at the peak than was ever live, and a setting needs less,
+ * which is checked by replay. The lines to blame are those that pin most at the step end where most
+ * bytes are non-releasable.
  */
 #include "diagnose.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leak: the bytes kept at the ends of steps grow, and still grow in the second half. What only a larger
- * batch needs is not kept; a cache that fills up stops growing. The line to blame is the one whose bytes
- * stay (frag_blame); the slope is the Theil-Sen estimate.
+ * Leak: the bytes kept at the ends of steps grow, and still grow in the second half. What only a
+ * larger batch needs is not kept; a cache that fills up stops growing. The line to blame is the one
+ * whose bytes stay (frag_blame); the slope is the Theil-Sen estimate.
  */
 #include "diagnose.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs: the memory that a card or process uses over time. That is what the allocator reserved, so a leak
- * shows only after the cache is used up, and growing fragmentation looks the same; the text says so. The
- * start of the program does not count: everything before it first uses half of its peak.
+ * Logs: the memory that a card or process uses over time. That is what the allocator reserved, so a
+ * leak shows only after the cache is used up, and growing fragmentation looks the same; the text
+ * says so. The start of the program does not count: everything before it first uses half of its
+ * peak.
  */
 #include "diagnose.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Out of memory: if live bytes and the request would have fitted under the limit, it was fragmentation;
- * otherwise the program needs more. No placement is without holes, so "fitted" means with 1 % of the limit
- * to spare, unless the free bytes in segments would have held the request on their own.
+ * Out of memory: if live bytes and the request would have fitted under the limit, it was
+ * fragmentation; otherwise the program needs more. No placement is without holes, so "fitted" means
+ * with 1 % of the limit to spare, unless the free bytes in segments would have held the request on
+ * their own.
  */
 #include "diagnose.h"
 

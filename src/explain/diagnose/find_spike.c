@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spike: one step, or at most one in ten, needs far more than all others. If the excess comes from stacks
- * that other steps lack at their peaks, 1.3 times the next is enough. Otherwise inputs of different sizes
- * may be the reason, and it takes 1.6 times (2 times for parts of a recording without steps). The first two
- * steps are warm-up: a peak there is only a note.
+ * Spike: one step, or at most one in ten, needs far more than all others. If the excess comes from
+ * stacks that other steps lack at their peaks, 1.3 times the next is enough. Otherwise inputs of
+ * different sizes may be the reason, and it takes 1.6 times (2 times for parts of a recording
+ * without steps). The first two steps are warm-up: a peak there is only a note.
  */
 #include "diagnose.h"
 

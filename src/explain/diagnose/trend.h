@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Does a series grow? The Mann-Kendall test (Mann 1945, Kendall 1975) asks whether later values are
- * larger than earlier ones, whatever their distribution, with the correction for ties. The slope is the
- * Theil-Sen estimate (Theil 1950, Sen 1968): the median of the slopes of all pairs, which stays put even
- * if almost a third of the values are outliers.
+ * larger than earlier ones, whatever their distribution, with the correction for ties. The slope is
+ * the Theil-Sen estimate (Theil 1950, Sen 1968): the median of the slopes of all pairs, which stays
+ * put even if almost a third of the values are outliers.
  */
 #ifndef FRAG_EXPLAIN_TREND_H
 #define FRAG_EXPLAIN_TREND_H

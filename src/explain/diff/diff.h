@@ -43,9 +43,9 @@ struct frag_side { /* init by zeroing */
 };
 
 /*
- * One device of a recording, explained at the peak of reserved memory and at that of live memory. It takes the place of
- * what is in `side` only if it reserves more, so that of several devices the fullest stays. opt: by, frame and series
- * count. Errors: those of frag_explain.
+ * One device of a recording, explained at the peak of reserved memory and at that of live memory.
+ * It takes the place of what is in `side` only if it reserves more, so that of several devices the
+ * fullest stays. opt: by, frame and series count. Errors: those of frag_explain.
  */
 int frag_side_take(struct frag_side *side, const struct frag_case *in,
 		   const struct frag_explain_options *opt, const char *name, struct frag_answer *a,

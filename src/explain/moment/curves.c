@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Active and non-releasable bytes of the largest call sites over time. The events are cut into even parts. A first
- * replay finds where in each part memory is highest and lowest, and what precedes its longest pause; a second one stops
- * there, so no peak is lost, and an axis of time shows what was held for long. The curves are those of the site that has
- * most at the highest point, and of those that are largest at any stop; without stacks, blocks are grouped by size alone.
+ * Active and non-releasable bytes of the largest call sites over time. The events are cut into even
+ * parts. A first replay finds where in each part memory is highest and lowest, and what precedes
+ * its longest pause; a second one stops there, so no peak is lost, and an axis of time shows what
+ * was held for long. The curves are those of the site that has most at the highest point, and of
+ * those that are largest at any stop; without stacks, blocks are grouped by size alone.
  */
 #include "explain.h"
 

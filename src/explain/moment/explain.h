@@ -4,8 +4,8 @@
  * returned, what everything is for; and where a request was refused, why, and what would have
  * served it.
  *
- * Ownership: struct frag_explained owns everything it points to (frag_explained_release), except what its case
- * borrows, and texts, which belong to the answer.
+ * Ownership: struct frag_explained owns everything it points to (frag_explained_release), except
+ * what its case borrows, and texts, which belong to the answer.
  */
 #ifndef FRAG_EXPLAIN_EXPLAIN_H
 #define FRAG_EXPLAIN_EXPLAIN_H
@@ -212,8 +212,8 @@ struct frag_explained {
 	struct frag_curves *curves; /* NULL = not asked for */
 };
 
-/* in: not opened yet; out has a copy of its own. Errors: FRAG_EINPUT where the moment does not exist, those of replays,
- * FRAG_ENOMEM. */
+/* in: not opened yet; out has a copy of its own. Errors: FRAG_EINPUT where the moment does not
+ * exist, those of replays, FRAG_ENOMEM. */
 int frag_explain(const struct frag_case *in, const struct frag_explain_options *opt,
 		 struct frag_answer *texts, struct frag_explained *out, struct frag_err *err);
 void frag_explained_release(struct frag_explained *x);

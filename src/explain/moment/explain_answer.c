@@ -35,8 +35,8 @@ FRAG_ROW_SHAPE(, frag_moment_shape, frag_moment, "explain", FRAG_MOMENT_ROW,
 FRAG_ROW_SHAPE(static, pinning_shape, frag_row, "pinning call site", PINNING_ROW,
 	       "who pins segments");
 
-/* Site by site, as gnuplot draws them: from the bottom of the stack up, all others on top if they ever have
- * anything, and at the end reserved memory, a line. */
+/* Site by site, as gnuplot draws them: from the bottom of the stack up, all others on top if they
+ * ever have anything, and at the end reserved memory, a line. */
 static struct frag_rows points_of(const struct frag_curves *c, const struct frag_curve_set *set,
 				  bool reserved, struct frag_answer *a)
 {

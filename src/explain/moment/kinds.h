@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What blocks are for, judged by how they behave over the steps (history.h). The first rule that holds
- * decides:
+ * What blocks are for, judged by how they behave over the steps (history.h). The first rule that
+ * holds decides:
  *	permanent	allocated in the first step before its optimizer runs; live to the end of all steps
  *	optimizer	allocated in the first optimizer step; live to the end of all steps
  *	kept		allocated later; live for two steps or more
@@ -10,9 +10,9 @@
  *	temporary	freed within its step after at most 2 % of its requests (at least 8), or allocated
  *			and freed within an optimizer step
  *	activation	otherwise allocated and freed within one step
- * If steps are not marked, activation is "within a step", and optimizer and gradient-like do not occur.
- * The confidence of a block's kind is the part of all blocks of its stack (without stacks: of its size) that
- * behaved the same.
+ * If steps are not marked, activation is "within a step", and optimizer and gradient-like do not
+ * occur. The confidence of a block's kind is the part of all blocks of its stack (without stacks:
+ * of its size) that behaved the same.
  */
 #ifndef FRAG_EXPLAIN_KINDS_H
 #define FRAG_EXPLAIN_KINDS_H

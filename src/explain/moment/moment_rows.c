@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of a moment by call site: how much, how old, how many free bytes they pin, and what a trim would
- * return without them, which is replayed.
+ * Blocks of a moment by call site: how much, how old, how many free bytes they pin, and what a trim
+ * would return without them, which is replayed.
  */
 #include "explain.h"
 

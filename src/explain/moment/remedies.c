@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Out of memory: why, and what would have served the request. Every remedy is replayed up to the request, which is
- * then served or refused; a remedy that makes an earlier request fail does not count. Where the limit is known only
- * within bounds, a remedy has to serve the request at both bounds and between, else it is uncertain. What a person can
- * do at once comes first: a setting, a higher limit, a smaller batch, checkpointing.
+ * Out of memory: why, and what would have served the request. Every remedy is replayed up to the
+ * request, which is then served or refused; a remedy that makes an earlier request fail does not
+ * count. Where the limit is known only within bounds, a remedy has to serve the request at both
+ * bounds and between, else it is uncertain. What a person can do at once comes first: a setting, a
+ * higher limit, a smaller batch, checkpointing.
  */
 #include "explain.h"
 

@@ -377,8 +377,8 @@ struct frag_sim_config {
 	 * or cudaFree, which takes longer after a pause. */
 	uint64_t (*pause)(void *ctx, enum frag_call kind);
 	void *pause_ctx;
-	/* Called before new address space is needed: says with frag_sim_host_take and _give what the
-	 * host process has mapped and unmapped since. NULL = nothing. */
+	/* Called before new address space is needed: says with frag_sim_host_take and _give what
+	 * the host process has mapped and unmapped since. NULL = nothing. */
 	void (*host)(void *ctx);
 	void *host_ctx;
 	/* When work queued on a stream is done. work_idle: at once, as on an idle card; else after
@@ -400,13 +400,13 @@ void frag_sim_local(struct frag_device *dev, uint64_t bytes, uint64_t behind);
 void frag_sim_hold(struct frag_device *dev, uint64_t bytes);
 void frag_sim_hold_mapped(struct frag_device *dev, uint64_t bytes);
 /* Addresses of the host process, which the kernel gives from the same space. What it had before the
- * card was opened lies from FRAG_SIM_HOST on (any multiple of 32 MiB would do). take: where new ones lie,
- * 0 = no room; give: any part. */
+ * card was opened lies from FRAG_SIM_HOST on (any multiple of 32 MiB would do). take: where new
+ * ones lie, 0 = no room; give: any part. */
 #define FRAG_SIM_HOST 0x7f0002000000ull
 frag_addr_t frag_sim_host_take(struct frag_device *dev, uint64_t bytes);
 void frag_sim_host_give(struct frag_device *dev, frag_addr_t addr, uint64_t bytes);
-/* Memory of the card that libraries take, without addresses; what was taken: all that is left, where
- * that is less. vacate: at most what was taken. */
+/* Memory of the card that libraries take, without addresses; what was taken: all that is left,
+ * where that is less. vacate: at most what was taken. */
 uint64_t frag_sim_occupy(struct frag_device *dev, uint64_t bytes);
 void frag_sim_vacate(struct frag_device *dev, uint64_t bytes);
 /* Unlimited memory, no cost, addresses that only grow; shows what the simulator itself costs. */

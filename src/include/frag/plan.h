@@ -84,9 +84,10 @@ int frag_fit_run(const struct frag_plan_env *env, uint64_t margin_bytes,
 		 size_t count, struct frag_err *err);
 
 /*
- * The same where only the smallest card of all tasks, which are policies on one device, is asked for: peaks and gpus are those of
- * frag_fit_run, and min_capacity_bytes is exact where it is the least; else the task completes with it and no probe did with less than
- * another. No gaps and no costs at the minimum. In about a third of the time.
+ * The same where only the smallest card of all tasks, which are policies on one device, is asked
+ * for: peaks and gpus are those of frag_fit_run, and min_capacity_bytes is exact where it is the
+ * least; else the task completes with it and no probe did with less than another. No gaps and no
+ * costs at the minimum. In about a third of the time.
  */
 int frag_fit_least(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
 		   size_t gpus_count, struct frag_fit_task *tasks, size_t count,

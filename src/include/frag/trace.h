@@ -132,9 +132,9 @@ struct frag_recorded_card {
 	double limit_fraction;
 };
 
-/* Whether the events end out of memory: after the last refused request the program got less than that
- * request. So an error that was caught and overcome does not count, whatever its handler allocates. Set by
- * opening a recording (src/recording/ending.h). */
+/* Whether the events end out of memory: after the last refused request the program got less than
+ * that request. So an error that was caught and overcome does not count, whatever its handler
+ * allocates. Set by opening a recording (src/recording/ending.h). */
 struct frag_ending {
 	bool out_of_memory;
 	uint64_t event, bytes; /* the last refused request; bytes 0 = none was */

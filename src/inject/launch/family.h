@@ -10,8 +10,9 @@
 uint64_t frag_launch_family_bytes(pid_t pid);
 
 /*
- * Kills the other processes of pid's group, and the descendants of all, also those that began a session of their own; those whose
- * parents have ended only where pid takes them over (PR_SET_CHILD_SUBREAPER). pid itself must not start any meanwhile.
+ * Kills the other processes of pid's group, and the descendants of all, also those that began a
+ * session of their own; those whose parents have ended only where pid takes them over
+ * (PR_SET_CHILD_SUBREAPER). pid itself must not start any meanwhile.
  */
 void frag_launch_family_kill(pid_t pid);
 

@@ -49,9 +49,9 @@ static int check_owner(const char *path, struct frag_err *err)
 }
 
 /*
- * The folder for all versions, made if it is missing; *root becomes its path without links, which another user may point
- * elsewhere while a program runs. What umask 002 once left to the group is taken back: the folders in it have an
- * owner and are checked themselves.
+ * The folder for all versions, made if it is missing; *root becomes its path without links, which
+ * another user may point elsewhere while a program runs. What umask 002 once left to the group is
+ * taken back: the folders in it have an owner and are checked themselves.
  */
 static int open_root(char **root, struct frag_err *err)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting a program with a library of src/inject in it, and making one trace of what its processes leave.
+ * Starting a program with a library of src/inject in it, and making one trace of what its processes
+ * leave.
  *
- * How a program can be recorded is a plug-in: way.h. Here is what the ways, and the commands that record a
- * program before they look at it, have in common.
+ * How a program can be recorded is a plug-in: way.h. Here is what the ways, and the commands that
+ * record a program before they look at it, have in common.
  *
  * Ownership: strings are borrowed for the call; traces that are given out are the caller's.
  */
@@ -38,13 +39,13 @@ void frag_launch_note(const struct frag_launch *l, const char *fmt, ...)
 
 /* ---- the program's process (process.c) ---------------------------------------------- */
 
-/* Runs the program to its end; prepare: in its process, before it begins. *status: of the program, 128 + n
- * by signal n; keeps existing files. Errors: FRAG_EUSAGE if it cannot be started. */
+/* Runs the program to its end; prepare: in its process, before it begins. *status: of the program,
+ * 128 + n by signal n; keeps existing files. Errors: FRAG_EUSAGE if it cannot be started. */
 int frag_launch_run(char **program, void (*prepare)(const void *ctx), const void *ctx, int *status,
 		    struct frag_err *err);
-/* In the program's process: runs it once for each of `count` ranks and ends with the status of the first that failed, which
- * ends the others. prepare: in the process of rank number i. If together they have more than `memory` bytes of the host
- * (0: any), all are ended and over_path is there. */
+/* In the program's process: runs it once for each of `count` ranks and ends with the status of the
+ * first that failed, which ends the others. prepare: in the process of rank number i. If together
+ * they have more than `memory` bytes of the host (0: any), all are ended and over_path is there. */
 void frag_launch_become_ranks(char **program, unsigned count,
 			      void (*prepare)(const void *ctx, unsigned i), const void *ctx,
 			      uint64_t memory, const char *over_path) __attribute__((noreturn));
@@ -52,19 +53,19 @@ void frag_launch_become_ranks(char **program, unsigned count,
 unsigned frag_launch_free_port(void);
 /* From here on `stand_in` is called before a process becomes a program; it returns where the process is to do so itself. */
 void frag_launch_stand_in(void (*stand_in)(char *const *program));
-/* This process becomes the program: what a shell would start, or a Python file (train.py). Returns only if it cannot; errno
- * says why. */
+/* This process becomes the program: what a shell would start, or a Python file (train.py). Returns
+ * only if it cannot; errno says why. */
 void frag_launch_become(char **program);
 /* From here on a reader of our output that goes away does not end us before the recording is written. */
 void frag_launch_outlive_readers(void);
 /* True if a terminating signal arrived while a program ran: skip what would follow. */
 bool frag_launch_interrupted(void);
-/* Programs of this process are asked to end when `done` says so, a few times a second: servers, which wait for ever. The status
- * then says nothing. */
+/* Programs of this process are asked to end when `done` says so, a few times a second: servers,
+ * which wait for ever. The status then says nothing. */
 void frag_launch_end_when(bool (*done)(void *ctx), void *ctx);
 bool frag_launch_was_done(void);
-/* In the program's process: "a:b" for the variable's "b"; and a library is put in front of what is preloaded
- * anyway, if its path can be. */
+/* In the program's process: "a:b" for the variable's "b"; and a library is put in front of what is
+ * preloaded anyway, if its path can be. */
 void frag_launch_prepend(const char *variable, const char *front);
 bool frag_launch_can_preload(const char *library);
 void frag_launch_preload(const char *library);
@@ -78,13 +79,13 @@ void frag_launch_python(const struct frag_inject_files *files);
 /* A new temporary folder; remove takes "" for none. */
 int frag_launch_folder(char *folder, size_t cap, struct frag_err *err);
 void frag_launch_folder_remove(const char *folder);
-/* Reads a file of a process. A snapshot of PyTorch 2.1 or 2.2 does not hold its settings: they are those of
- * the environment, which the program had, too. */
+/* Reads a file of a process. A snapshot of PyTorch 2.1 or 2.2 does not hold its settings: they are
+ * those of the environment, which the program had, too. */
 int frag_launch_read(const char *path, struct frag_trace **out, struct frag_err *err);
 /* All NAME.csv and NAME.cft of the folder as one trace. Errors: FRAG_EINPUT if nothing is there. */
 int frag_launch_gather(const char *folder, struct frag_trace **out, struct frag_err *err);
-/* Takes away the shared pages of recorded processes that were killed. True if a NAME.PID.csv or .cft holds
- * events. */
+/* Takes away the shared pages of recorded processes that were killed. True if a NAME.PID.csv or
+ * .cft holds events. */
 bool frag_launch_forget_pages(const char *folder);
 /* Tells the user what libraries took for themselves, if a file of the folder says so. */
 void frag_launch_note_left_out(const struct frag_launch *l, const char *folder);
@@ -107,8 +108,8 @@ struct frag_launch_policy {
 		      unsigned gpus);
 	unsigned gpus; /* their number, 0 = 1 */
 };
-/* Runs the program with a policy as PyTorch's allocator. Without `record` this process becomes the program,
- * and returns only with an error. *status as of frag_launch_run. */
+/* Runs the program with a policy as PyTorch's allocator. Without `record` this process becomes the
+ * program, and returns only with an error. *status as of frag_launch_run. */
 int frag_launch_with_policy(const struct frag_launch *l, const struct frag_launch_policy *o,
 			    char **program, int *status, struct frag_err *err);
 

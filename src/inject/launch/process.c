@@ -20,9 +20,10 @@
 /* ---- signals ------------------------------------------------------------------------ */
 
 /*
- * They are for the program, which then writes what it has. A terminal, timeout and kill -- -GROUP send to the
- * whole process group, hence to the program, too, and must not reach it twice; but a signal does not tell. So
- * a process of the same group does nothing but wait: what ends it was sent to all.
+ * They are for the program, which then writes what it has. A terminal, timeout and kill -- -GROUP
+ * send to the whole process group, hence to the program, too, and must not reach it twice; but a
+ * signal does not tell. So a process of the same group does nothing but wait: what ends it was sent
+ * to all.
  */
 static const int for_program[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 static bool ended;
@@ -56,8 +57,8 @@ bool frag_launch_was_done(void)
 	return done_ticks != 0;
 }
 
-/* Once a tick: its first process ends the others, in the order that it knows, unless that waits for a request that does not
- * end, as SGLang's. */
+/* Once a tick: its first process ends the others, in the order that it knows, unless that waits for
+ * a request that does not end, as SGLang's. */
 static void end_if_done(pid_t pid)
 {
 	if (!done_ticks && !program_is_done(done_ctx))
@@ -83,8 +84,8 @@ void frag_launch_outlive_readers(void)
 		signal(SIGPIPE, SIG_IGN);
 }
 
-/* All are held back from here on, but Ctrl-Z, which stops us as it does the program: none is lost. Ignored, SIGCHLD would
- * take away how the program ended. */
+/* All are held back from here on, but Ctrl-Z, which stops us as it does the program: none is lost.
+ * Ignored, SIGCHLD would take away how the program ended. */
 static void hold_signals(struct signals *s)
 {
 	const struct sigaction plain = { .sa_handler = SIG_DFL };

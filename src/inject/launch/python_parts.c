@@ -50,8 +50,8 @@ static size_t stem_of(const char *name, const char *ending)
 	return len > n && !strcmp(name + len - n, ending) ? len - n : 0;
 }
 
-/* A process that took memory and did not come to write its recording leaves PID.begun (src/pretend/card/memory.c); one that
- * could not write it, PID.unwritten. */
+/* A process that took memory and did not come to write its recording leaves PID.begun
+ * (src/pretend/card/memory.c); one that could not write it, PID.unwritten. */
 static int list(struct frag_torch_parts *p, const char *folder, const struct frag_launch *l,
 		struct frag_err *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record --torch: PyTorch's own recorder, switched on in each Python process of the program that loads torch, by the same
- * files that record on a pretended card. So it does not matter who starts the processes: torchrun, accelerate, a script.
+ * record --torch: PyTorch's own recorder, switched on in each Python process of the program that
+ * loads torch, by the same files that record on a pretended card. So it does not matter who starts
+ * the processes: torchrun, accelerate, a script.
  */
 #include "inject/launch/inject_files.h"
 #include "inject/launch/python_parts.h"

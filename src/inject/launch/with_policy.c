@@ -44,8 +44,8 @@ static int become(const struct job *j, char **program, struct frag_err *err)
 }
 
 /*
- * Beside the file that is to come, where one finds it: what each process records can be read while it
- * runs, and is there should this process be killed.
+ * Beside the file that is to come, where one finds it: what each process records can be read while
+ * it runs, and is there should this process be killed.
  */
 static int make_folder(struct job *j, struct frag_err *err)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcufrag_torch.so: the policies of this repository as the allocator of a running PyTorch. What Python
- * (src/inject/python/cufrag) calls by ctypes, and what PyTorch calls through the hooks of its
- * CUDAPluggableAllocator.
+ * libcufrag_torch.so: the policies of this repository as the allocator of a running PyTorch. What
+ * Python (src/inject/python/cufrag) calls by ctypes, and what PyTorch calls through the hooks of
+ * its CUDAPluggableAllocator.
  *
- * Order: frag_live_start once, before CUDA is initialised; then PyTorch calls the hooks, from any thread.
- * Nothing is ever torn down: tensors are freed after the last exit handler. In a forked child every hook does nothing.
+ * Order: frag_live_start once, before CUDA is initialised; then PyTorch calls the hooks, from any
+ * thread. Nothing is ever torn down: tensors are freed after the last exit handler. In a forked
+ * child every hook does nothing.
  *
  * ABI: numbers and structs below; a struct grows at its end only, and its first member is its
  * size as the caller knows it. Texts are UTF-8. Functions that can fail return 0 or a
@@ -38,8 +39,8 @@ struct frag_live_options {
 
 FRAG_LIVE_ENTRY uint32_t frag_live_abi(void);
 /*
- * Makes the policy ready and opens the driver, but no card yet: that is done with the first request of a
- * device. CUFRAG_FAIL_EVERY=n in the environment makes every n-th driver call of the policies
+ * Makes the policy ready and opens the driver, but no card yet: that is done with the first request
+ * of a device. CUFRAG_FAIL_EVERY=n in the environment makes every n-th driver call of the policies
  * fail (for tests).
  */
 FRAG_LIVE_ENTRY int frag_live_start(const struct frag_live_options *options, char *msg, size_t cap);
@@ -79,8 +80,8 @@ FRAG_LIVE_ENTRY int frag_live_answer_cache_info(void);
 struct frag_live_stat {
 	int64_t current, peak, allocated, freed;
 };
-/* All requests, those up to 1 MiB, and the others. Segments and their free space have no size class:
- * they are in ALL and in LARGE. */
+/* All requests, those up to 1 MiB, and the others. Segments and their free space have no size
+ * class: they are in ALL and in LARGE. */
 enum frag_live_kind { FRAG_LIVE_ALL, FRAG_LIVE_SMALL, FRAG_LIVE_LARGE, FRAG_LIVE_KINDS };
 
 struct frag_live_stats {
@@ -175,9 +176,10 @@ FRAG_LIVE_ENTRY void frag_live_on_context(uint32_t (*alloc)(void), uint32_t (*fr
 FRAG_LIVE_ENTRY void frag_live_on_oom(void (*fn)(int device, uint64_t requested_bytes,
 						 uint64_t total_bytes, uint64_t free_bytes));
 /*
- * The recording: a .cft that grows (or, by its name, a .csv), which goes to its file twice a second, so that it can be
- * read at any time and a program that crashes loses no more; in the end `cufrag run` and the package make it smaller. flush:
- * now. mark: the beginning (1) or the end (0) of a step.
+ * The recording: a .cft that grows (or, by its name, a .csv), which goes to its file twice a
+ * second, so that it can be read at any time and a program that crashes loses no more; in the end
+ * `cufrag run` and the package make it smaller. flush: now. mark: the beginning (1) or the end (0)
+ * of a step.
  */
 FRAG_LIVE_ENTRY void frag_live_flush(void);
 FRAG_LIVE_ENTRY void frag_live_mark(int begins);

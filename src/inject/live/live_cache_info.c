@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers a question for which CUDAPluggableAllocator has no hook: how much could be allocated now (cacheInfo). cuDNN's
- * search for the fastest convolution (torch.backends.cudnn.benchmark) skips plans with a larger workspace. PyTorch's own
- * function raises, so its entry in the class's virtual table is replaced. Names and table follow the Itanium C++ ABI, the
- * same in all releases.
+ * Answers a question for which CUDAPluggableAllocator has no hook: how much could be allocated now
+ * (cacheInfo). cuDNN's search for the fastest convolution (torch.backends.cudnn.benchmark) skips
+ * plans with a larger workspace. PyTorch's own function raises, so its entry in the class's virtual
+ * table is replaced. Names and table follow the Itanium C++ ABI, the same in all releases.
  */
 #include "live_core.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A card of a running PyTorch as a struct frag_device: the policies of libcufrag_torch.so take their memory from it. It
- * uses the driver only. src/device/cuda is for measurements: it owns its card and its streams, needs the CUDA toolkit
- * to build, and serves one thread.
+ * A card of a running PyTorch as a struct frag_device: the policies of libcufrag_torch.so take
+ * their memory from it. It uses the driver only. src/device/cuda is for measurements: it owns its
+ * card and its streams, needs the CUDA toolkit to build, and serves one thread.
  *
  * - Streams are the program's: index 0 is the default stream, the others in the order of their first use.
  * - Every call makes the card's primary context current and restores the thread's, and is allowed while a stream of
@@ -78,8 +78,9 @@ void frag_live_leave(struct frag_live_scope *s);
 	struct frag_live_scope scope_ __attribute__((unused)) FRAG_AUTO(frag_live_leave) = \
 		frag_live_enter(c)
 
-/* FRAG_CARD_CALL(c, err, cuMemFree_v2, addr): one call of the driver between enter and leave; none when the process ends.
- * 0, or FRAG_EDEVICE with the call's name. FRAG_CARD_ALLOC: the same for memory; FRAG_OOM where the card has none left. */
+/* FRAG_CARD_CALL(c, err, cuMemFree_v2, addr): one call of the driver between enter and leave; none
+ * when the process ends. 0, or FRAG_EDEVICE with the call's name. FRAG_CARD_ALLOC: the same for
+ * memory; FRAG_OOM where the card has none left. */
 #define FRAG_CARD_CALL(c, err, call, ...) \
 	frag_cu_check((c)->cu, (c)->dead ? 0 : FRAG_CARD_DO_(c, call, __VA_ARGS__), #call, (err))
 #define FRAG_CARD_ALLOC(c, err, call, ...) \

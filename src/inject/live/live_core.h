@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One device of a running PyTorch: a policy, and what it needs beyond a replay: waiting for streams, captures,
- * threads.
+ * One device of a running PyTorch: a policy, and what it needs beyond a replay: waiting for
+ * streams, captures, threads.
  *
  * - A block that other streams used goes to the policy when the events recorded at its free are done
  *   (free_requested at once, free then), as in a replay. While something is captured no event is recorded or
@@ -11,8 +11,8 @@
  * - Policies without FRAG_POLICY_STREAMS hand any free memory to any stream: then live_handover.c lets the
  *   stream wait, on the card, for those that used it.
  *
- * Lock: every function needs d->mutex held, except those that open or lock a device. Order: frag_live.opening, then
- * one device.
+ * Lock: every function needs d->mutex held, except those that open or lock a device. Order:
+ * frag_live.opening, then one device.
  */
 #ifndef FRAG_LIVE_CORE_H
 #define FRAG_LIVE_CORE_H
@@ -203,8 +203,8 @@ static inline bool frag_live_told(void)
 {
 	return frag_live_logging() || frag_live_in_history();
 }
-/* A line of the recording and of the history, if there is one. block: what it is about; NULL: the values of a refused
- * request (bytes, stream) or of a pool (its serial). */
+/* A line of the recording and of the history, if there is one. block: what it is about; NULL: the
+ * values of a refused request (bytes, stream) or of a pool (its serial). */
 static inline void frag_live_note(struct frag_live_dev *d, const char *action,
 				  const struct frag_live_block *block, uint64_t bytes,
 				  const void *stream, uint32_t pool)
@@ -238,8 +238,8 @@ int frag_live_pools_trim(struct frag_live_dev *d, struct frag_err *err);
 
 /* ---- live_handover.c ---- */
 
-/* The block is handed out: its stream waits, on the card, for those that used it before. fresh: the stream is new, so
- * it waits for all. */
+/* The block is handed out: its stream waits, on the card, for those that used it before. fresh: the
+ * stream is new, so it waits for all. */
 int frag_live_hand_over(struct frag_live_dev *d, const struct frag_block *b, bool fresh,
 			struct frag_err *err);
 /* The block goes back. */

@@ -2,9 +2,10 @@
 /*
  * Streams of the program by index, events, and fences of policies.
  *
- * A fence is a place in a ring that grows: 20 bits of place and 44 of serial number, so one whose place was used again is
- * known to be done. One of a stream that is being captured must not be recorded there (it would become part of the graph): it is
- * `late`, and recorded when somebody asks for it after the capture.
+ * A fence is a place in a ring that grows: 20 bits of place and 44 of serial number, so one whose
+ * place was used again is known to be done. One of a stream that is being captured must not be
+ * recorded there (it would become part of the graph): it is `late`, and recorded when somebody asks
+ * for it after the capture.
  */
 #include "live_card.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that goes from one stream to another, for policies that have no rule of their own for it. Work of the stream that
- * freed it may still run: the new owner's stream waits for an event recorded there, on the card; the host does not.
+ * Memory that goes from one stream to another, for policies that have no rule of their own for it.
+ * Work of the stream that freed it may still run: the new owner's stream waits for an event
+ * recorded there, on the card; the host does not.
  *
- * `left` holds for each piece of free memory which stream freed it and when (a serial number); adjacent pieces of one
- * stream are merged. waited[a][b]: the last serial of stream b that stream a has waited for. With one stream nothing is
- * kept; a new stream waits once for all others, which covers everything freed before.
+ * `left` holds for each piece of free memory which stream freed it and when (a serial number);
+ * adjacent pieces of one stream are merged. waited[a][b]: the last serial of stream b that stream a
+ * has waited for. With one stream nothing is kept; a new stream waits once for all others, which
+ * covers everything freed before.
  */
 #include "live_core.h"
 

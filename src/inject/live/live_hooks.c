@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What PyTorch calls. Every entry first checks that this is the process that started the library: a forked child frees
- * inherited tensors, and must not touch the card.
+ * What PyTorch calls. Every entry first checks that this is the process that started the library: a
+ * forked child frees inherited tensors, and must not touch the card.
  */
 #include <frag/clock.h>
 

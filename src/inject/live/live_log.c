@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing the recording: the lines themselves into a .csv, else a .cft that grows (base/appended_cft.h). Two buffers: one is
- * filled while the other goes to the file.
+ * Writing the recording: the lines themselves into a .csv, else a .cft that grows
+ * (base/appended_cft.h). Two buffers: one is filled while the other goes to the file.
  */
 #include "live_log.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recording of a running program: lines of a CSV (src/trace/readers/read_csv.c), in the order in which the
- * policies saw them. live_thread.c puts them into the file twice a second.
+ * The recording of a running program: lines of a CSV (src/trace/readers/read_csv.c), in the order
+ * in which the policies saw them. live_thread.c puts them into the file twice a second.
  */
 #ifndef FRAG_LIVE_LOG_H
 #define FRAG_LIVE_LOG_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools of the driver (cudaMallocAsync) for live policies. The driver is asked what they hold after each call that can
- * change it.
+ * Pools of the driver (cudaMallocAsync) for live policies. The driver is asked what they hold after
+ * each call that can change it.
  */
 #include "live_card.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private pools of CUDA graphs. begin names a pool and a filter for streams; until the end requests of these streams
- * belong to it. PyTorch takes a reference with each begin and drops one with each release (2.1 drops one more: unknown ones are
- * passed over). A pool without references gives back its memory, except what live tensors hold, with the next empty_cache
- * or retry, as PyTorch's do; then its number is free again.
+ * Private pools of CUDA graphs. begin names a pool and a filter for streams; until the end requests
+ * of these streams belong to it. PyTorch takes a reference with each begin and drops one with each
+ * release (2.1 drops one more: unknown ones are passed over). A pool without references gives back
+ * its memory, except what live tensors hold, with the next empty_cache or retry, as PyTorch's do;
+ * then its number is free again.
  */
 #include "live_core.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread of libcufrag_torch.so. Twice a second it writes the recording to its file, and what each device holds
- * to the page that `cufrag monitor` reads (base/live_page.h).
+ * The thread of libcufrag_torch.so. Twice a second it writes the recording to its file, and what
+ * each device holds to the page that `cufrag monitor` reads (base/live_page.h).
  */
 #include "live_thread.h"
 

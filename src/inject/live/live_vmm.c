@@ -2,8 +2,8 @@
 /*
  * Virtual memory management for live policies; device/driver_memory.h counts handles and mappings.
  *
- * Access is granted to the card itself and to the cards of the process that can reach it: PyTorch enables peer access
- * for memory from cudaMalloc only.
+ * Access is granted to the card itself and to the cards of the process that can reach it: PyTorch
+ * enables peer access for memory from cudaMalloc only.
  */
 #include "live_card.h"
 

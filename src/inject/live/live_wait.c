@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that other streams used: at the free an event is recorded on each of these streams, and the policy gets the
- * block when the last event is done. Events of one stream finish in order, so only the first is queried.
+ * Blocks that other streams used: at the free an event is recorded on each of these streams, and
+ * the policy gets the block when the last event is done. Events of one stream finish in order, so
+ * only the first is queried.
  */
 #include "live_core.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls by CUPTI's callbacks. CUPTI is opened at run time; no header of it is needed: calls are found by name,
- * and their parameters lie in memory as the function declares them. Calls inside a call of the
- * runtime count once.
+ * Calls by CUPTI's callbacks. CUPTI is opened at run time; no header of it is needed: calls are
+ * found by name, and their parameters lie in memory as the function declares them. Calls inside a
+ * call of the runtime count once.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder's file: NAME.PID.csv, one line per event. Its end is mapped and lines are put there, so that they are in the
- * file when a program is killed, calls _exit or becomes another (exec; then its next file is NAME.PID.next1.csv).
- * No descriptor stays open, which a program that closes all might give to a file of its own. Room ahead is filled with
- * empty lines, which readers pass over: a disk that is full is noticed then, and a file that was never cut to
- * its length is good. Lines are put together by hand, since printf would take most of the time of an event.
+ * The recorder's file: NAME.PID.csv, one line per event. Its end is mapped and lines are put there,
+ * so that they are in the file when a program is killed, calls _exit or becomes another (exec; then
+ * its next file is NAME.PID.next1.csv). No descriptor stays open, which a program that closes all
+ * might give to a file of its own. Room ahead is filled with empty lines, which readers pass over:
+ * a disk that is full is noticed then, and a file that was never cut to its length is good. Lines
+ * are put together by hand, since printf would take most of the time of an event.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -102,8 +103,8 @@ static char *room(void)
 }
 
 /*
- * A line that was cut off by the end of its program must not be taken for another. So it is a remark until it is whole:
- * its first character, or the second one of a remark, comes last.
+ * A line that was cut off by the end of its program must not be taken for another. So it is a
+ * remark until it is whole: its first character, or the second one of a remark, comes last.
  */
 static void complete(char *begin, char first)
 {

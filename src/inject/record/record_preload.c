@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's memory calls, interposed, and the beginning of the recorder. Preloaded, this library comes
- * before the driver: programs linked with it call the functions below by name. All others, the runtime
- * first, statically linked or not, ask for entry points by dlsym or cuGetProcAddress, which are here, too, and
- * answer with the functions below where they would have answered with those of the driver.
+ * The driver's memory calls, interposed, and the beginning of the recorder. Preloaded, this library
+ * comes before the driver: programs linked with it call the functions below by name. All others,
+ * the runtime first, statically linked or not, ask for entry points by dlsym or cuGetProcAddress,
+ * which are here, too, and answer with the functions below where they would have answered with
+ * those of the driver.
  *
  * Every function takes its parameters as words, which is how the ABIs of x86-64 and arm64 pass
  * them, and hands them on unchanged. While nothing is recorded here that is all they do.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Python's lines in a host stack. A thread that asks the driver for memory has mostly let the interpreter go (PyTorch,
- * JAX and CuPy release its lock around such calls), and to take the lock here could stop the job for good. So
- * the frames of this very thread are read in place: no other thread changes them until the call returns, and
- * what they name is kept alive by them. Nothing is counted, made or written in the interpreter. Of its functions only
- * those are called that read (as its own faulthandler does): which state the thread has, a line's number, a
- * string's characters.
+ * Python's lines in a host stack. A thread that asks the driver for memory has mostly let the
+ * interpreter go (PyTorch, JAX and CuPy release its lock around such calls), and to take the lock
+ * here could stop the job for good. So the frames of this very thread are read in place: no other
+ * thread changes them until the call returns, and what they name is kept alive by them. Nothing is
+ * counted, made or written in the interpreter. Of its functions only those are called that read (as
+ * its own faulthandler does): which state the thread has, a line's number, a string's characters.
  *
- * Where things lie is known for CPython 3.10 to 3.13 (64 bit, with the lock), whose layouts are settled. Every
- * code object is recognised by its type before it is read.
+ * Where things lie is known for CPython 3.10 to 3.13 (64 bit, with the lock), whose layouts are
+ * settled. Every code object is recognised by its type before it is read.
  */
 #include <dlfcn.h>
 #include <link.h>

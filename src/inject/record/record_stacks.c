@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host stacks of allocations. Equal stacks have one number and are written once, as addresses; what an address
- * is called is written later, by the thread that writes the file, as the loader's lock must not be
- * taken under ours:
+ * Host stacks of allocations. Equal stacks have one number and are written once, as addresses; what
+ * an address is called is written later, by the thread that writes the file, as the loader's lock
+ * must not be taken under ours:
  *
  *	#stack NUMBER ADDRESS…		innermost first; numbers ascend from 1
  *	#frame ADDRESS<tab>NAME<tab>FILE<tab>OFFSET	NAME may be empty; OFFSET within FILE

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcufrag_record.so: writes what a CUDA program asks of the driver, as a CSV that every command reads
- * (src/trace/readers/read_csv.c), in the process of the program, which is unchanged and may link its
- * runtime statically. The calls come from one of two:
+ * libcufrag_record.so: writes what a CUDA program asks of the driver, as a CSV that every command
+ * reads (src/trace/readers/read_csv.c), in the process of the program, which is unchanged and may
+ * link its runtime statically. The calls come from one of two:
  *
  *	record_cupti.c     CUPTI's callbacks; the driver loads the library (CUDA_INJECTION64_PATH)
  *	record_preload.c   the driver's entry points, interposed; the library is there from the start
@@ -14,7 +14,8 @@
  *	CUFRAG_RECORD_APART    1: without what NVIDIA's libraries take for themselves (record_origin.c)
  *	CUFRAG_CUPTI           the libcupti to use, instead of those that are looked for
  *
- * This is a library of its own and uses nothing of cufrag's but live_page.h and library.h of src/base.
+ * This is a library of its own and uses nothing of cufrag's but live_page.h and library.h of
+ * src/base.
  */
 #ifndef FRAG_RECORD_RECORDER_H
 #define FRAG_RECORD_RECORDER_H
@@ -56,9 +57,9 @@ struct frag_rec_call {
 /* ---- events (record_events.c) -------------------------------------------------------- */
 
 /*
- * Around each call, on its thread. An allocation is written behind its call, a free before it, so that an
- * address that another thread gets at once is in order. Physical memory of the VMM calls lives until
- * it is released and mapped nowhere. What a destroyed context held is freed.
+ * Around each call, on its thread. An allocation is written behind its call, a free before it, so
+ * that an address that another thread gets at once is in order. Physical memory of the VMM calls
+ * lives until it is released and mapped nowhere. What a destroyed context held is freed.
  */
 void frag_rec_enter(const struct frag_rec_call *c);
 /* also_enter: enter was not called before. */
@@ -105,8 +106,8 @@ void frag_rec_stacks_name(void);
 
 /* ---- callers (record_origin.c) ---------------------------------------------------------- */
 
-/* frames: innermost first. The library that asked for itself, its path while it is loaded; NULL: the program or
- * its framework did. Not under the lock. */
+/* frames: innermost first. The library that asked for itself, its path while it is loaded; NULL:
+ * the program or its framework did. Not under the lock. */
 const char *frag_rec_origin_library(void *const *frames, int count);
 
 /* ---- Python (record_python.c) ---------------------------------------------------------- */
@@ -117,8 +118,8 @@ void frag_rec_python_begin(void);
 int frag_rec_python_take(struct frag_rec_python_frame *out, int max);
 /* Is it an address in the interpreter's own code? */
 bool frag_rec_python_has(const void *address);
-/* Under the lock, while the call that took it has not returned: its number, which stands for an address in
- * "#stack" lines; 0 = there are too many. Writes a "#frame" line if it is new. */
+/* Under the lock, while the call that took it has not returned: its number, which stands for an
+ * address in "#stack" lines; 0 = there are too many. Writes a "#frame" line if it is new. */
 uint64_t frag_rec_python_number(const struct frag_rec_python_frame *f);
 
 /* ---- ways ------------------------------------------------------------------------------ */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcufrag_start.so, preloaded under `cufrag record --no-gpu` and `cufrag run`. Python finds cufrag's
- * sitecustomize.py by PYTHONPATH, which a script of the user may replace, and which -E and -I switch off. So,
- * before main begins in a Python,
+ * libcufrag_start.so, preloaded under `cufrag record --no-gpu` and `cufrag run`. Python finds
+ * cufrag's sitecustomize.py by PYTHONPATH, which a script of the user may replace, and which -E and
+ * -I switch off. So, before main begins in a Python,
  *
  *	- cufrag's folder goes in front of PYTHONPATH where it is missing;
  *	- -E and -I become what they mean but for that folder: no other variable of Python's and, with -I, neither

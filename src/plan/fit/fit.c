@@ -125,8 +125,9 @@ static int bisect(struct search *s, uint64_t fails, uint64_t *border)
 	return 0;
 }
 
-/* Replays on a card of 1 TiB; if it fails there, on halves of it, since a policy that reserves addresses by the size of
- * the card runs out of them on large cards: expandable segments with hundreds of streams. *pages: of the last of them. */
+/* Replays on a card of 1 TiB; if it fails there, on halves of it, since a policy that reserves
+ * addresses by the size of the card runs out of them on large cards: expandable segments with
+ * hundreds of streams. *pages: of the last of them. */
 static int probe_ample(struct search *s, struct frag_probe *out, uint64_t *pages)
 {
 	for (*pages = AMPLE_PAGES; *pages >= LEAST_AMPLE_PAGES; *pages /= 2) {

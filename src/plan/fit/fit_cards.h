@@ -37,8 +37,8 @@ struct frag_fit_row {
 
 struct frag_fit_cards {
 	const struct frag_target *target;
-	/* [catalog.count]: the search over recordings for card g, with the same catalogue and policies;
-	 * NULL, or NULL in it = this one */
+	/* [catalog.count]: the search over recordings for card g, with the same catalogue and
+	 * policies; NULL, or NULL in it = this one */
 	const struct frag_fit_cards *const *judges;
 	const struct frag_gpu_chip *chip; /* that all units were recorded on; NULL = not known */
 	bool ended;			  /* a recording did, out of memory */
@@ -56,14 +56,14 @@ struct frag_fit_cards {
 
 /* Those that are tried by default, where none was named; then checks them all. Errors: FRAG_EUSAGE. */
 int frag_fit_policies(struct frag_policy_texts *policies, struct frag_err *err);
-/* Rows for the policies, each different on some unit. Errors: FRAG_EUSAGE (no policy is left), those of
- * the search; an interruption is none. */
+/* Rows for the policies, each different on some unit. Errors: FRAG_EUSAGE (no policy is left),
+ * those of the search; an interruption is none. */
 int frag_fit_cards_search(struct frag_fit_cards *f, const struct frag_policy_texts *policies,
 			  unsigned threads, struct frag_err *err);
 void frag_fit_cards_release(struct frag_fit_cards *f);
 
-/* Do these recordings speak for card g? UNKNOWN: they do not say their card, or the card is none of the
- * known ones. */
+/* Do these recordings speak for card g? UNKNOWN: they do not say their card, or the card is none of
+ * the known ones. */
 enum frag_fit_basis {
 	FRAG_FIT_UNKNOWN,
 	FRAG_FIT_RECORDED,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The greatest number with which a program completes on a card: bisection, each probe a recording of
- * the whole program on the pretended card, which refuses memory as the card would.
+ * The greatest number with which a program completes on a card: bisection, each probe a recording
+ * of the whole program on the pretended card, which refuses memory as the card would.
  *
  * What completes with a number is assumed to complete with every smaller one.
  */

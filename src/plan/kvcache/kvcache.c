@@ -2,8 +2,8 @@
 /*
  * The cache over time; the model is in kvcache.h.
  *
- * Every step makes at least one token (a request that the whole cache does not hold is left out), and preemption keeps the tokens that
- * were made, so there are at most as many steps as tokens.
+ * Every step makes at least one token (a request that the whole cache does not hold is left out),
+ * and preemption keeps the tokens that were made, so there are at most as many steps as tokens.
  */
 #include "kvcache.h"
 

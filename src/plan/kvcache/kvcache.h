@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paged cache of keys and values of a serving engine: how many requests of one length it holds, and how full it gets
- * while given requests arrive.
+ * The paged cache of keys and values of a serving engine: how many requests of one length it holds,
+ * and how full it gets while given requests arrive.
  *
- * The model is vLLM's V1 scheduler with recomputation, and nothing else: a step takes a given time and makes one token for each
- * running request; a request takes whole blocks for its prompt and the tokens it has made, and gives them back at its end. Running
- * requests come first, in the order in which they began; if no block is free, the one that began last is preempted: its blocks
- * are freed, it waits in front of all others and begins again with its prompt and the tokens it has made. In a step without preemption
- * waiting requests begin, first come first, while there are blocks for what the next one processes. A step processes at most
- * batched_tokens, of longer prompts a part (chunked prefill). Blocks are not shared (no prefix caching), none is kept for later.
+ * The model is vLLM's V1 scheduler with recomputation, and nothing else: a step takes a given time
+ * and makes one token for each running request; a request takes whole blocks for its prompt and the
+ * tokens it has made, and gives them back at its end. Running requests come first, in the order in
+ * which they began; if no block is free, the one that began last is preempted: its blocks are
+ * freed, it waits in front of all others and begins again with its prompt and the tokens it has
+ * made. In a step without preemption waiting requests begin, first come first, while there are
+ * blocks for what the next one processes. A step processes at most batched_tokens, of longer
+ * prompts a part (chunked prefill). Blocks are not shared (no prefix caching), none is kept for
+ * later.
  *
  * Ownership: frag_kvcache_release; init by zeroing, then set what is asked.
  */
@@ -69,13 +72,13 @@ static inline uint64_t frag_kvcache_holds(const struct frag_kvcache *k, uint64_t
 }
 
 /*
- * Lines "seconds,prompt tokens,output tokens", in any order; a first line of names is passed over. Errors: FRAG_EINPUT with line and
- * column.
+ * Lines "seconds,prompt tokens,output tokens", in any order; a first line of names is passed over.
+ * Errors: FRAG_EINPUT with line and column.
  */
 int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err *err);
 /*
- * Requests that arrive at random, `rate` a second, with lengths of a published distribution ("sharegpt", "alpaca") or of given
- * means ("512,128"): see kvcache_lengths.c. Errors: FRAG_EUSAGE.
+ * Requests that arrive at random, `rate` a second, with lengths of a published distribution
+ * ("sharegpt", "alpaca") or of given means ("512,128"): see kvcache_lengths.c. Errors: FRAG_EUSAGE.
  */
 int frag_kvcache_generate(struct frag_kvcache *k, const char *lengths, double rate, size_t count,
 			  uint64_t seed, struct frag_err *err);

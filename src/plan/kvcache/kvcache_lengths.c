@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests by published means of their lengths. The paper on vLLM (Kwon et al., SOSP 2023, figure 11) gives those of ShareGPT and Alpaca
- * with histograms that fall from short to long, but no numbers of these; so lengths are exponential, and times between arrivals,
- * too (the paper's arrivals are Poisson's). As in vLLM's benchmark, longer ones than LONGEST in all are drawn again.
+ * Requests by published means of their lengths. The paper on vLLM (Kwon et al., SOSP 2023, figure
+ * 11) gives those of ShareGPT and Alpaca with histograms that fall from short to long, but no
+ * numbers of these; so lengths are exponential, and times between arrivals, too (the paper's
+ * arrivals are Poisson's). As in vLLM's benchmark, longer ones than LONGEST in all are drawn again.
  */
 #include <math.h>
 #include <stdio.h>

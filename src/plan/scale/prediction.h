@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program needs at other values of a number: recordings by value, replays of them and of what is scaled
- * from them, and the greatest value that a card takes.
+ * What a program needs at other values of a number: recordings by value, replays of them and of
+ * what is scaled from them, and the greatest value that a card takes.
  *
  *	struct frag_prediction p = { .target = &target, .name = "batch" };
  *	for each recording: open p.parts[p.parts_count].recording, set its value, p.parts_count++

@@ -92,8 +92,8 @@ static struct setting setting_of(const struct frag_tuning *t, size_t i, struct f
 	F(S, LIST, tried, NULL, "all settings, the best first", .of = &setting_shape)
 FRAG_ROW_AS(, frag_tune_shape, tune, "tune", TUNE_ROW, "the settings that serve a trace best");
 
-/* The simplest setting that comes within 1 % of the best: fewer options to explain, and less that depends
- * on this one trace. SIZE_MAX: the best is. */
+/* The simplest setting that comes within 1 % of the best: fewer options to explain, and less that
+ * depends on this one trace. SIZE_MAX: the best is. */
 static size_t find_simpler(const struct frag_tuning *t)
 {
 	const struct frag_tune *f = &t->found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The best settings for recordings: each with its own limit, only settings that every release of PyTorch
- * knows that may have made them, compared with the settings that they were recorded with.
+ * The best settings for recordings: each with its own limit, only settings that every release of
+ * PyTorch knows that may have made them, compared with the settings that they were recorded with.
  *
  *	struct frag_tuning t = { .target = &target, .options = { … } };
  *	frag_recordings_open(&t.units, …);
@@ -18,8 +18,8 @@
 struct frag_tuning {
 	const struct frag_target *target;
 	struct frag_recordings units;
-	/* spaces, objective, baseline ("recorded" or NULL: theirs if all agree, else pytorch) and budget (0:
-	 * the default) are the caller's; search fills in the others */
+	/* spaces, objective, baseline ("recorded" or NULL: theirs if all agree, else pytorch) and
+	 * budget (0: the default) are the caller's; search fills in the others */
 	struct frag_tune_options options;
 	uint64_t cap_bytes;		      /* most that may be reserved; 0 = the card */
 	unsigned first_release, last_release; /* of PyTorch, 0 = not known */

@@ -22,9 +22,10 @@
 #include "loops.h"
 
 /*
- * Advice from a recording, the largest saving first. Changes that save less than 1 % of a peak are dropped. Of several devices
- * the one with the highest peak is used. pre: the events are in memory (FRAG_EUSAGE). The caller releases
- * (*out)[*n] with frag_advices_release. Errors: FRAG_ENOMEM, FRAG_EINPUT, those of replays; FRAG_EINTR.
+ * Advice from a recording, the largest saving first. Changes that save less than 1 % of a peak are
+ * dropped. Of several devices the one with the highest peak is used. pre: the events are in memory
+ * (FRAG_EUSAGE). The caller releases (*out)[*n] with frag_advices_release. Errors: FRAG_ENOMEM,
+ * FRAG_EINPUT, those of replays; FRAG_EINTR.
  */
 int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
 		      struct frag_err *err);

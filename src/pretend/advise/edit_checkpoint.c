@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activation checkpointing of the repeated blocks of a model. The saved tensors of a block are freed after its forward pass.
- * Where its backward pass begins, its forward pass runs again: requests and frees in the recorded order, temporaries included, up to
- * the last saved tensor (torch.utils.checkpoint stops there with use_reentrant=False). The output of a block, which the backward
- * pass of the next block frees, stays allocated.
+ * Activation checkpointing of the repeated blocks of a model. The saved tensors of a block are
+ * freed after its forward pass. Where its backward pass begins, its forward pass runs again:
+ * requests and frees in the recorded order, temporaries included, up to the last saved tensor
+ * (torch.utils.checkpoint stops there with use_reentrant=False). The output of a block, which the
+ * backward pass of the next block frees, stays allocated.
  */
 #include "edit.h"
 
@@ -85,9 +86,9 @@ static int again(struct frag_edit *e, const struct block *b, size_t last, uint64
 }
 
 /*
- * Keeps the output if the next block's backward pass does not free it. An unsaved output (the next block converts it first) stays
- * as the input of the next block. Otherwise the first operator of this block's backward pass has saved it too (an in-place ReLU):
- * it stays, and is also recomputed.
+ * Keeps the output if the next block's backward pass does not free it. An unsaved output (the next
+ * block converts it first) stays as the input of the next block. Otherwise the first operator of
+ * this block's backward pass has saved it too (an in-place ReLU): it stays, and is also recomputed.
  */
 static int keep_output(struct frag_edit *e, struct block *b, struct frag_err *err)
 {

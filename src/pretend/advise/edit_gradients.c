@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gradients. Released in the backward pass: each parameter is updated at once and its gradient freed at the next request, so the
- * optimizer step has no temporaries. Set to None: gradients that outlive the step are freed at its end. The next backward pass
- * requests them again, in place of a temporary of the same size that was added to the old gradient.
+ * Gradients. Released in the backward pass: each parameter is updated at once and its gradient
+ * freed at the next request, so the optimizer step has no temporaries. Set to None: gradients that
+ * outlive the step are freed at its end. The next backward pass requests them again, in place of a
+ * temporary of the same size that was added to the old gradient.
  */
 #include "edit.h"
 

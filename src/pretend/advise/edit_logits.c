@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loss in chunks of an eighth of the tokens. The largest block that the loss requests is the logits, in 32 or 16 bits. Blocks of
- * this size, half or double, from shortly before the loss to the end of the backward pass, are taken for the logits, their
- * copies and gradients; each becomes an eighth.
+ * The loss in chunks of an eighth of the tokens. The largest block that the loss requests is the
+ * logits, in 32 or 16 bits. Blocks of this size, half or double, from shortly before the loss to
+ * the end of the backward pass, are taken for the logits, their copies and gradients; each becomes
+ * an eighth.
  */
 #include "edit.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Saved activations on the host (torch.autograd.graph.save_on_cpu). A saved block is freed when the function that made it returns,
- * which is at the next request from elsewhere or from its next call. It is requested again where the backward work that frees it
- * begins. Call sites are ranked by bytes x idle time of their blocks at the peak.
+ * Saved activations on the host (torch.autograd.graph.save_on_cpu). A saved block is freed when the
+ * function that made it returns, which is at the next request from elsewhere or from its next call.
+ * It is requested again where the backward work that frees it begins. Call sites are ranked by
+ * bytes x idle time of their blocks at the peak.
  */
 #include "edit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Optimizer states: in 8 bits, on the host, or none. A block that an optimizer step requests is a state if it outlives the next
- * step, else a temporary, which these optimizers do not have.
+ * Optimizer states: in 8 bits, on the host, or none. A block that an optimizer step requests is a
+ * state if it outlives the next step, else a temporary, which these optimizers do not have.
  */
 #include "edit.h"
 

@@ -225,8 +225,8 @@ static int find_lives(struct frag_story *s, struct frag_err *err)
 	return 0;
 }
 
-/* For a recording that ended out of memory in a forward pass: live blocks of stacks that saved before count as saved. Without any
- * backward pass, live blocks that modules requested. */
+/* For a recording that ended out of memory in a forward pass: live blocks of stacks that saved
+ * before count as saved. Without any backward pass, live blocks that modules requested. */
 static int find_unfinished(struct frag_story *s, struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint8_t *saves = NULL;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lifetimes of the blocks of a recording, and the phase in which each begins: forward, backward or optimizer step. A
- * recording has only the request and the free of a block; its uses are inferred from these.
+ * The lifetimes of the blocks of a recording, and the phase in which each begins: forward, backward
+ * or optimizer step. A recording has only the request and the free of a block; its uses are
+ * inferred from these.
  *
- * Phases. optimizer: between the marks of an optimizer step, or below torch/optim. backward: requested by the autograd engine,
- * whose threads have no Python stack of the program (they begin in torch/autograd, torch/utils/checkpoint.py, or have none).
- * forward: the rest. Without stacks, the time between two optimizer steps is forward up to its peak.
+ * Phases. optimizer: between the marks of an optimizer step, or below torch/optim. backward:
+ * requested by the autograd engine, whose threads have no Python stack of the program (they begin
+ * in torch/autograd, torch/utils/checkpoint.py, or have none). forward: the rest. Without stacks,
+ * the time between two optimizer steps is forward up to its peak.
  *
- * A block is saved if it is requested in a forward phase and freed in the backward phase that follows. `back`: the beginning of
- * the backward work that frees it, which is the first request after another saved block was freed. The block must be in
- * memory from there.
+ * A block is saved if it is requested in a forward phase and freed in the backward phase that
+ * follows. `back`: the beginning of the backward work that frees it, which is the first request
+ * after another saved block was freed. The block must be in memory from there.
  *
  * Ownership: a story borrows the recording and owns its arrays. 56 bytes per request.
  */
@@ -60,8 +62,8 @@ void frag_story_release(struct frag_story *s);
 
 /* The first life that is born at or after `event`; count if none. */
 size_t frag_story_born(const struct frag_story *s, uint64_t event);
-/* The event at which a block can be freed if only the next operation reads it: before the second later saved block of a similar
- * size, at `end` at the latest. */
+/* The event at which a block can be freed if only the next operation reads it: before the second
+ * later saved block of a similar size, at `end` at the latest. */
 uint64_t frag_life_consumed(const struct frag_story *s, size_t life, uint64_t end);
 static inline const struct frag_span *frag_life_span(const struct frag_story *s,
 						     const struct frag_life *l)

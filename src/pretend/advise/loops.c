@@ -162,8 +162,8 @@ static size_t run_of(const struct frag_life *first, size_t n, size_t period)
 	return i;
 }
 
-/* The smallest period of most bytes within an instance, and its first block; 0: none. Equal blocks without another call between
- * them look like one instance. */
+/* The smallest period of most bytes within an instance, and its first block; 0: none. Equal blocks
+ * without another call between them look like one instance. */
 static size_t period_of(const struct frag_life *l, size_t n, size_t *from)
 {
 	uint64_t all = 0;

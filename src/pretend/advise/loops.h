@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The repeated blocks of a model, found in the stacks of a forward pass. The stacks form a tree of calls. A node is a loop if its
- * children recur in turn, at least three times, for most of the saved bytes below it. An instance begins where the first of
- * these children recurs.
+ * The repeated blocks of a model, found in the stacks of a forward pass. The stacks form a tree of
+ * calls. A node is a loop if its children recur in turn, at least three times, for most of the
+ * saved bytes below it. An instance begins where the first of these children recurs.
  *
  * Ownership: loops own their instances.
  */

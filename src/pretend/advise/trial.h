@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures what changes save: runs a program unchanged, then with each change that it offers (src/pretend/python/cufrag_changes),
- * then with the best of them together.
+ * Measures what changes save: runs a program unchanged, then with each change that it offers
+ * (src/pretend/python/cufrag_changes), then with the best of them together.
  *
  *	struct frag_advising a = { .program = program, … };
  *	frag_catalog_init(&a.catalog, …) ?: frag_advise_try(&a, err) ?: frag_advise_answer(&a, &answer, err);
  *	frag_advising_release(&a);
  *
- * A change must not alter the training: the number of optimizer steps and of updated weights stays. Otherwise it is left out, with
- * the reason.
+ * A change must not alter the training: the number of optimizer steps and of updated weights stays.
+ * Otherwise it is left out, with the reason.
  */
 #ifndef FRAG_ADVISE_TRIAL_H
 #define FRAG_ADVISE_TRIAL_H

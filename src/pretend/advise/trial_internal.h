@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of trial.c: one run measured (trial_measure.c), what the program offers (trial_offers.c), runs with changes
- * (trial_runs.c), the best of them together (trial_together.c).
+ * The parts of trial.c: one run measured (trial_measure.c), what the program offers
+ * (trial_offers.c), runs with changes (trial_runs.c), the best of them together (trial_together.c).
  */
 #ifndef FRAG_ADVISE_TRIAL_INTERNAL_H
 #define FRAG_ADVISE_TRIAL_INTERNAL_H

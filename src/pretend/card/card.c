@@ -164,8 +164,8 @@ int frag_nogpu_visible(void)
 	return numbers_count;
 }
 
-/* For a process that cufrag_fork_server.py forked: takes number and size of the cards from this run's
- * settings. pre: single-threaded, no card used. */
+/* For a process that cufrag_fork_server.py forked: takes number and size of the cards from this
+ * run's settings. pre: single-threaded, no card used. */
 __attribute__((visibility("default"))) void frag_nogpu_card_again(void);
 void frag_nogpu_card_again(void)
 {

@@ -125,8 +125,8 @@ static size_t best_of(const struct round *r)
 	return best;
 }
 
-/* Chooses the next points of a group after all earlier ones have answered, so that the choice does not depend on run times and an
- * interrupted search resumes with the same answers. */
+/* Chooses the next points of a group after all earlier ones have answered, so that the choice does
+ * not depend on run times and an interrupted search resumes with the same answers. */
 static void begin_round(struct frag_border *b, struct round *r)
 {
 	while (r->dues < FRAG_MAX(b->at_once, 1u)) {

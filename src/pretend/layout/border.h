@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the layouts to run, so that the answer for all of them is known. Points lie in groups. Within a group memory is
- * assumed to be monotonic along each rising axis, so bisection finds the border between points that fit and points that do not.
- * An expected axis is weaker: only clear answers carry over along it, and none once two runs contradict it. Each point has an
- * answer for each of up to 64 cards.
+ * Chooses the layouts to run, so that the answer for all of them is known. Points lie in groups.
+ * Within a group memory is assumed to be monotonic along each rising axis, so bisection finds the
+ * border between points that fit and points that do not. An expected axis is weaker: only clear
+ * answers carry over along it, and none once two runs contradict it. Each point has an answer for
+ * each of up to 64 cards.
  *
  * Ownership: the caller's arrays; init by zeroing, then frag_border_open.
  */
@@ -45,8 +46,8 @@ struct frag_border {
 		wrong; /* counts: never run; run as a check; checks that contradict */
 };
 
-/* The next point to run: from the group with the fewest running points, on a tie the most undecided ones. SIZE_MAX = wait for a
- * running point. */
+/* The next point to run: from the group with the fewest running points, on a tie the most undecided
+ * ones. SIZE_MAX = wait for a running point. */
 size_t frag_border_next(struct frag_border *b);
 /* Records the result of point i: the cards that it fits, and the cards whose answer is clear. */
 void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits, uint64_t clear);
@@ -56,8 +57,8 @@ void frag_border_expect_nothing(struct frag_border *b);
 bool frag_border_expected_below(const struct frag_border *b, size_t i, size_t k);
 /* Point i failed for another reason than memory. */
 void frag_border_fail(struct frag_border *b, size_t i);
-/* A random assumed point to run as a check, once everything is decided: one for every 20 assumed points, at most `most`.
- * SIZE_MAX = enough. */
+/* A random assumed point to run as a check, once everything is decided: one for every 20 assumed
+ * points, at most `most`. SIZE_MAX = enough. */
 size_t frag_border_check(struct frag_border *b, uint64_t most, uint64_t seed);
 /* Records the answer of a check. false: it contradicts, so all points of its group that did not run are undecided again. */
 bool frag_border_checked(struct frag_border *b, size_t i, uint64_t fits);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See config.h. Only the bytes of the value change: comments, order and what is not understood stay. A key that is missing is
- * added. JSON may have comments, as DeepSpeed allows them, and is nested as deep as it likes, so it is scanned here. libyaml finds
- * values in YAML; only block mappings are edited, as programs write their own configuration.
+ * See config.h. Only the bytes of the value change: comments, order and what is not understood
+ * stay. A key that is missing is added. JSON may have comments, as DeepSpeed allows them, and is
+ * nested as deep as it likes, so it is scanned here. libyaml finds values in YAML; only block
+ * mappings are edited, as programs write their own configuration.
  */
 #include "config.h"
 

@@ -61,8 +61,8 @@ static int read_text(const char *path, char **out, struct frag_err *err)
 
 /* ---- copies ---------------------------------------------------------------------------- */
 
-/* The access time is the last use. The modification time is constant: a recording stays valid when its copy is removed and
- * written again. */
+/* The access time is the last use. The modification time is constant: a recording stays valid when
+ * its copy is removed and written again. */
 static void set_dates(const char *path)
 {
 	utimensat(AT_FDCWD, path, (struct timespec[2]){ { .tv_nsec = UTIME_NOW }, { 0 } }, 0);

@@ -2,8 +2,8 @@
 /*
  * How the processes of a layout start. The first layout starts Python itself; the modules that it
  * had imported at its first use of a card are then loaded once, in a server from which processes of
- * later layouts are forked (start/fork_server.h). The server also re-runs a known layout; forked results
- * are used only if it matches.
+ * later layouts are forked (start/fork_server.h). The server also re-runs a known layout; forked
+ * results are used only if it matches.
  */
 #ifndef FRAG_LAYOUT_LAYOUT_FORKS_H
 #define FRAG_LAYOUT_LAYOUT_FORKS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs layouts in parallel, each in a process group of its own, so that a time limit can end all its processes. The result is
- * smaller than the buffer of the pipe that it comes through.
+ * Runs layouts in parallel, each in a process group of its own, so that a time limit can end all
+ * its processes. The result is smaller than the buffer of the pipe that it comes through.
  */
 #include "layouts.h"
 

@@ -30,9 +30,10 @@ const char *frag_preset_engine(char *const *words);
 /* What the command gives for a name of a preset; NULL: nothing. */
 const char *frag_preset_value(const char *preset, const char *name, char *const *words);
 /*
- * The command with the options of the names that vary: a value that is there already is replaced, else the option is added at
- * the end. Names with braces in the command or the settings are left as they are. preset NULL: a copy. settings: [FRAG_CONFIG_MAX + 1],
- * to which values in files are added (config.h). *out: frag_words_release. Errors: FRAG_EUSAGE (unknown preset or name).
+ * The command with the options of the names that vary: a value that is there already is replaced,
+ * else the option is added at the end. Names with braces in the command or the settings are left as
+ * they are. preset NULL: a copy. settings: [FRAG_CONFIG_MAX + 1], to which values in files are
+ * added (config.h). *out: frag_words_release. Errors: FRAG_EUSAGE (unknown preset or name).
  */
 int frag_preset_apply(const char *preset, struct frag_axes *axes, char *const *words,
 		      char **settings, char ***out, struct frag_err *err);

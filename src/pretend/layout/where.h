@@ -2,8 +2,9 @@
 /*
  * Conditions on names and numbers: tp*pp <= world && ac != 'full'.
  *
- * Numbers with + - * / %, comparisons, && || !, parentheses; texts in quotes, only for == and !=. A name stands for its value,
- * with braces or without; a value that is not a number is a text. Evaluated while parsing, so there is no tree to free.
+ * Numbers with + - * / %, comparisons, && || !, parentheses; texts in quotes, only for == and !=. A
+ * name stands for its value, with braces or without; a value that is not a number is a text.
+ * Evaluated while parsing, so there is no tree to free.
  */
 #ifndef FRAG_LAYOUT_WHERE_H
 #define FRAG_LAYOUT_WHERE_H

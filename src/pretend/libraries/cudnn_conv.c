@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces of convolutions: as the user's own cuDNN plans them (cudnn_plan.c), else by the rule below, which was read off
- * 2,016 sizes recorded on an H200 with cuDNN 9.19.
+ * Workspaces of convolutions: as the user's own cuDNN plans them (cudnn_plan.c), else by the rule
+ * below, which was read off 2,016 sizes recorded on an H200 with cuDNN 9.19.
  */
 #include "pretend/card/nogpu.h"
 
@@ -119,8 +119,8 @@ static int64_t product_bytes(const struct conv *c)
 }
 
 /*
- * One filter for each channel, channels last: in half precision 16 partial filters for each image, of
- * channels in units of 32, where there are points enough; in single precision no rule was found.
+ * One filter for each channel, channels last: in half precision 16 partial filters for each image,
+ * of channels in units of 32, where there are points enough; in single precision no rule was found.
  */
 static int64_t depthwise_bytes(const struct conv *c)
 {
@@ -160,8 +160,8 @@ static bool is_product(const struct nogpu_cudnn *op, const struct conv *c)
 }
 
 /*
- * Engines for matrix units want channels last. Where the program has them first, all three tensors are
- * copied, unless the filter is a point and the product is one of plain matrices.
+ * Engines for matrix units want channels last. Where the program has them first, all three tensors
+ * are copied, unless the filter is a point and the product is one of plain matrices.
  */
 static int64_t by_rule(const struct nogpu_cudnn *op, const struct conv *c)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions as the user's own cuDNN plans them, where there is one (CUFRAG_NOGPU_PLANNER, set by cufrag_card.py: the
- * interpreter, cufrag_planner.py and the library, a line each). Another process asks it, since in this one the names
- * of cuDNN lead here. It starts with the first convolution and ends with this process.
+ * Convolutions as the user's own cuDNN plans them, where there is one (CUFRAG_NOGPU_PLANNER, set by
+ * cufrag_card.py: the interpreter, cufrag_planner.py and the library, a line each). Another process
+ * asks it, since in this one the names of cuDNN lead here. It starts with the first convolution and
+ * ends with this process.
  */
 #include "pretend/card/nogpu.h"
 

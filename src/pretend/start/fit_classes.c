@@ -2,9 +2,9 @@
 /*
  * A program recorded for each class of cards; see pretend.h.
  *
- * The card of a class is its largest. If the program runs out of memory there, it is recorded with enough, to see what it needs.
- * Two recordings run at a time, if host memory allows; a program that fails beside another run of it (a port, a file) is
- * recorded again, alone.
+ * The card of a class is its largest. If the program runs out of memory there, it is recorded with
+ * enough, to see what it needs. Two recordings run at a time, if host memory allows; a program that
+ * fails beside another run of it (a port, a file) is recorded again, alone.
  */
 #include "start.h"
 

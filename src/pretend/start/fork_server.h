@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One Python process, from which those of many runs are forked (src/pretend/python/cufrag_fork_server.py). In a folder of the caller's:
+ * One Python process, from which those of many runs are forked
+ * (src/pretend/python/cufrag_fork_server.py). In a folder of the caller's:
  *
  *	first	a process that was to become a Python: its command and environment
  *	modules	what that process had imported when it asked for a card
  *	ask	the socket of the server
  *	read	files that the server read
  *
- * Order: frag_forks_note in the processes of the first run, begin, then frag_forks_use in those of every other. What the server
- * cannot fork is started anew, with the same result.
+ * Order: frag_forks_note in the processes of the first run, begin, then frag_forks_use in those of
+ * every other. What the server cannot fork is started anew, with the same result.
  */
 #ifndef FRAG_LAUNCH_FORKS_H
 #define FRAG_LAUNCH_FORKS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program on the pretended card does not change its user's files: what it writes goes to a folder of the recording, by a library
- * that is loaded into it (src/pretend/files). Options of it:
+ * A program on the pretended card does not change its user's files: what it writes goes to a folder
+ * of the recording, by a library that is loaded into it (src/pretend/files). Options of it:
  */
 #ifndef FRAG_LAUNCH_HELD_H
 #define FRAG_LAUNCH_HELD_H

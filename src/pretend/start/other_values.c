@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record --again: how much depends on values that no kernel computed. The program runs a second time with
- * other values; what it needed then stands in the note beside what it needed first:
+ * record --again: how much depends on values that no kernel computed. The program runs a second
+ * time with other values; what it needed then stands in the note beside what it needed first:
  *
  *	again VALUES PEAK PEAK2 REQUESTS REQUESTS2
  *
- * PEAK is the largest peak of live bytes of any device, REQUESTS the requests of all. One other run is no
- * bound: it shows that something depends on values, or that nothing did this time.
+ * PEAK is the largest peak of live bytes of any device, REQUESTS the requests of all. One other run
+ * is no bound: it shows that something depends on values, or that nothing did this time.
  */
 #include "start.h"
 

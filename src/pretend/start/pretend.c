@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a program on the pretended card. All that it needs is in the environment: Python finds
- * sitecustomize.py first, which does the rest (src/pretend/python). Recordings come back in a folder,
- * which is removed at the end.
+ * sitecustomize.py first, which does the rest (src/pretend/python). Recordings come back in a
+ * folder, which is removed at the end.
  */
 #include "pretend_internal.h"
 

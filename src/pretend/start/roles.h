@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The roles of a job's ranks: one rank of each runs, and some more to check it (src/pretend/python/cufrag_roles.py, which
- * writes the file that is read here). */
+/* The roles of a job's ranks: one rank of each runs, and some more to check it
+ * (src/pretend/python/cufrag_roles.py, which writes the file that is read here). */
 #ifndef FRAG_LAUNCH_ROLES_H
 #define FRAG_LAUNCH_ROLES_H
 

@@ -8,8 +8,8 @@
 /* Starts the program with this card, limit and seed. */
 struct frag_launch frag_program_launch(const struct frag_program *p);
 
-/* Runs the program once, or once for each of the ranks, and gives all recordings as one trace, marked as an
- * estimate. *status as of frag_launch_run. */
+/* Runs the program once, or once for each of the ranks, and gives all recordings as one trace,
+ * marked as an estimate. *status as of frag_launch_run. */
 int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 			struct frag_trace **out, int *status, struct frag_err *err);
 
@@ -20,8 +20,8 @@ int frag_pretend_run_into(const struct frag_launch *l, const struct frag_pretend
 /* Says which hooks into PyTorch did not find what they need, by what processes wrote into `folder`. Returns how many. */
 unsigned frag_pretend_note_hooks(const struct frag_launch *l, const char *folder);
 
-/* What a trace needs: the largest peak of live bytes of any device, in units of 512, as PyTorch rounds requests, and the
- * requests of all. */
+/* What a trace needs: the largest peak of live bytes of any device, in units of 512, as PyTorch
+ * rounds requests, and the requests of all. */
 struct frag_pretend_need {
 	uint64_t peak_bytes, requests;
 };

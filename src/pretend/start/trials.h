@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program run several times on the pretended card: as it is, then with changes in its process (src/pretend/python/cufrag_changes).
+ * A program run several times on the pretended card: as it is, then with changes in its process
+ * (src/pretend/python/cufrag_changes).
  *
- * What the run as it is had imported is loaded once more, in a server from which the others are forked (fork_server.h). Run
- * number N leaves its recordings in FOLDER/N.
+ * What the run as it is had imported is loaded once more, in a server from which the others are
+ * forked (fork_server.h). Run number N leaves its recordings in FOLDER/N.
  *
  *	frag_trials_begin(&t, err);  … the run as it is has ended: number 0
  *	frag_trials_start(&t, "checkpoint+fused", seconds, &n, err);

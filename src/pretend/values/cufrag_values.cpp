@@ -9,9 +9,9 @@
  * updates happen in place.
  *
  * No allocation is added and no lifetime changes. Other results are invented by fixed rules
- * (docs/pretend.md, "Values"): finite numbers, random valid indices, expected counts. Each storage is
- * flagged as computed or not. Values that reach the program are reported (steer), so that decisions
- * that depend on invented values can be listed.
+ * (docs/pretend.md, "Values"): finite numbers, random valid indices, expected counts. Each storage
+ * is flagged as computed or not. Values that reach the program are reported (steer), so that
+ * decisions that depend on invented values can be listed.
  *
  * C++, because the dispatcher has no other interface; compiled once for the user's wheel
  * (cufrag_card.py).

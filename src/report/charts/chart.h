@@ -4,9 +4,9 @@
  *
  *	const struct frag_chart_ops frag_chart_<name> = { … };
  *
- * make finds it, and scripts/plot/<name>.gp draws it from its rows, which are a CSV beside the page. Nothing
- * else is edited. Scripts get: CSV, output, format, title, subtitle, extra; they read columns by name and take every
- * policy name from the CSV.
+ * make finds it, and scripts/plot/<name>.gp draws it from its rows, which are a CSV beside the
+ * page. Nothing else is edited. Scripts get: CSV, output, format, title, subtitle, extra; they read
+ * columns by name and take every policy name from the CSV.
  */
 #ifndef FRAG_REPORT_CHART_H
 #define FRAG_REPORT_CHART_H
@@ -29,14 +29,14 @@ struct frag_chart_ops {
 	const struct frag_shape *shape;
 	/* The rows; none where there is nothing to show, and then no chart. */
 	struct frag_rows (*rows)(const struct frag_chart_job *job);
-	/* Optional: what the chart shows of this job, a sentence without its full stop, as the title;
-	 * else the heading. Its numbers go in by frag_title_bytes and the others. */
+	/* Optional: what the chart shows of this job, a sentence without its full stop, as the
+	 * title; else the heading. Its numbers go in by frag_title_bytes and the others. */
 	void (*finding)(const struct frag_chart_job *job, struct frag_title *out);
 	/* What to see in it: one to three sentences; then what depends on the job, " A cross marks …" (optional). */
 	const char *caption;
 	void (*note)(const struct frag_chart_job *job, struct frag_text *out);
-	/* For those who do not see it: what it is, no full stop; then the figure of each policy (optional: else the
-	 * title), and what is possible. */
+	/* For those who do not see it: what it is, no full stop; then the figure of each policy
+	 * (optional: else the title), and what is possible. */
 	const char *alt;
 	void (*figure)(const struct frag_chart_job *job, const struct frag_result *r,
 		       struct frag_text *out);

@@ -331,8 +331,8 @@ static void include(struct grid *g, uint64_t event)
 	g->sample[g->peak] = event;
 }
 
-/* Half as many rows and columns; of two moments that of the peak, else the first, since a box holds from
- * its sample on. */
+/* Half as many rows and columns; of two moments that of the peak, else the first, since a box holds
+ * from its sample on. */
 static void coarsen(struct grid *g)
 {
 	size_t rows = g->rows / 2, columns = (g->looked + 1) / 2;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the entries of a device. `live` maps addresses to slots. An alloc, and a free completed by the next
- * entry, are handled at once. All else that can occur between two operations (deferred completions, released and new
- * segments) forms a group, which ends with the alloc or oom that caused it, or without one: then it was an
- * empty_cache.
+ * One pass over the entries of a device. `live` maps addresses to slots. An alloc, and a free
+ * completed by the next entry, are handled at once. All else that can occur between two operations
+ * (deferred completions, released and new segments) forms a group, which ends with the alloc or oom
+ * that caused it, or without one: then it was an empty_cache.
  *
  * Source of the grammar: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp.
  */
@@ -289,8 +289,8 @@ static int trim_group(struct frag_builder *b, const struct group *g)
 	return 0;
 }
 
-/* Part of serving the malloc that ends the group. Releases before a new segment stay evidence: only a simulation can
- * distinguish an empty_cache from a retry. */
+/* Part of serving the malloc that ends the group. Releases before a new segment stay evidence: only
+ * a simulation can distinguish an empty_cache from a retry. */
 static int serve_group(struct frag_builder *b, const struct group *g)
 {
 	const struct frag_raw_entry *e = b->raw->entries;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns raw recorded entries of one device into a struct frag_trace_dev, for all readers of PyTorch-like
- * histories. Rules: PyTorch 2.11's event grammar.
+ * Turns raw recorded entries of one device into a struct frag_trace_dev, for all readers of
+ * PyTorch-like histories. Rules: PyTorch 2.11's event grammar.
  *
  * Ownership: the raw description is the caller's and borrowed during the call;
  * the filled frag_trace_dev owns what it points to (frag_trace_dev_release).

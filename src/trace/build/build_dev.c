@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything about a device except its entries (build.c): streams, pools, final snapshot, arrays, and whether the
- * history began with an empty allocator. */
+/* Everything about a device except its entries (build.c): streams, pools, final snapshot, arrays,
+ * and whether the history began with an empty allocator. */
 #include "build_internal.h"
 
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static int sort_streams(struct frag_builder *b)
 	return 0;
 }
 
-/* During the capture of a graph, blocks used by other streams are never completed: at the end every freed block is
- * still there. If the recording lacks completions, these blocks are gone. */
+/* During the capture of a graph, blocks used by other streams are never completed: at the end every
+ * freed block is still there. If the recording lacks completions, these blocks are gone. */
 static bool all_wait(const struct frag_builder *b)
 {
 	const struct frag_raw_dev *raw = b->raw;
@@ -91,8 +91,8 @@ static int allocate(struct frag_builder *b, size_t initial)
 	return 0;
 }
 
-/* Frees the unused end of the arrays. A small rest stays: it was never touched, and cutting it off would split the
- * last huge page. */
+/* Frees the unused end of the arrays. A small rest stays: it was never touched, and cutting it off
+ * would split the last huge page. */
 static void trim_arrays(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
@@ -161,8 +161,9 @@ static int copy_pools(struct frag_builder *b)
 	return 0;
 }
 
-/* Did the history begin with an empty allocator? Then the bytes reserved at the end are those allocated less those
- * released. This is exact, since every segment has its entries and an empty allocator has no blocks. */
+/* Did the history begin with an empty allocator? Then the bytes reserved at the end are those
+ * allocated less those released. This is exact, since every segment has its entries and an empty
+ * allocator has no blocks. */
 static bool began_empty(const struct frag_builder *b)
 {
 	const struct frag_raw_dev *raw = b->raw;
@@ -174,9 +175,9 @@ static bool began_empty(const struct frag_builder *b)
 }
 
 /*
- * Did a ring lose entries, or was the recording switched on late? The file does not say. Signs of a ring: an
- * annotation older than the first entry (annotations have a ring of their own), a start between a free and its
- * completion, or a count that looks like a chosen capacity.
+ * Did a ring lose entries, or was the recording switched on late? The file does not say. Signs of a
+ * ring: an annotation older than the first entry (annotations have a ring of their own), a start
+ * between a free and its completion, or a count that looks like a chosen capacity.
  */
 static bool looks_truncated(const struct frag_builder *b)
 {

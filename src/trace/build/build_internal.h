@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by build.c (entries to events) and build_dev.c (initial state and final snapshot). The builder is a local
- * variable of frag_build_dev. */
+/* Shared by build.c (entries to events) and build_dev.c (initial state and final snapshot). The
+ * builder is a local variable of frag_build_dev. */
 #ifndef FRAG_TRACE_BUILD_INTERNAL_H
 #define FRAG_TRACE_BUILD_INTERNAL_H
 

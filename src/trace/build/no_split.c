@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds private pools whose blocks are never split (MemPool(no_split=True)), which a snapshot does not name. Signs: a
- * live block of more than twice its request, which any other pool would have split, and no block that was split off a
- * segment or the pages of an expandable one.
+ * Finds private pools whose blocks are never split (MemPool(no_split=True)), which a snapshot does
+ * not name. Signs: a live block of more than twice its request, which any other pool would have
+ * split, and no block that was split off a segment or the pages of an expandable one.
  */
 #include "build_internal.h"
 

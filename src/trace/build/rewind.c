@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Undoes a history, last entry first. Blocks: a map from address to an element of `cells`. Whole segments: a map from
- * address to an element of `whole`. Pages of expandable segments: +1 for each range mapped at the end or unmapped in
- * the history, -1 for each range mapped in it; a sum of 1 means mapped at the start. rewind_pages.c finds the
- * properties of such pages. The sizes of blocks come last, when all neighbours are known (rewind_sizes.c).
+ * Undoes a history, last entry first. Blocks: a map from address to an element of `cells`. Whole
+ * segments: a map from address to an element of `whole`. Pages of expandable segments: +1 for each
+ * range mapped at the end or unmapped in the history, -1 for each range mapped in it; a sum of 1
+ * means mapped at the start. rewind_pages.c finds the properties of such pages. The sizes of blocks
+ * come last, when all neighbours are known (rewind_sizes.c).
  */
 #include "rewind.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state before the first recorded entry: the final snapshot with the history undone. A history that began in
- * an empty allocator rewinds to nothing.
+ * The state before the first recorded entry: the final snapshot with the history undone. A history
+ * that began in an empty allocator rewinds to nothing.
  *
  * Ownership: the result is the caller's (frag_rewound_release).
  */
@@ -30,19 +30,20 @@ struct frag_page_run {
 	bool closed; /* its pages were unmapped: later pages there are another run */
 };
 
-/* stream_of[raw stream] = dense index; pools: which of them never split (FRAG_POOL_NO_SPLIT), NULL = none. Errors:
- * FRAG_EINPUT with the entry that contradicts the final snapshot, FRAG_ENOMEM. O(entries + live log live). */
+/* stream_of[raw stream] = dense index; pools: which of them never split (FRAG_POOL_NO_SPLIT), NULL
+ * = none. Errors: FRAG_EINPUT with the entry that contradicts the final snapshot, FRAG_ENOMEM.
+ * O(entries + live log live). */
 int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,
 		const struct frag_pool_id *pools, struct frag_rewound *out, struct frag_err *err);
 /* Page of the large expandable segments: large_segment_size_mb, a setting from 2.11 on. */
 uint64_t frag_rewind_large_page(const struct frag_raw_dev *raw);
-/* Used by frag_rewind: finds pool, kind and reservation of the runs, by address, and merges runs of one reservation
- * that touch. O(entries log runs). */
+/* Used by frag_rewind: finds pool, kind and reservation of the runs, by address, and merges runs of
+ * one reservation that touch. O(entries log runs). */
 void frag_rewind_pages(const struct frag_raw_dev *raw, const uint16_t *stream_of,
 		       struct frag_page_run *runs, size_t *count);
 /*
- * Second half, used by frag_rewind: sizes of blocks that have none (bytes 0). no_completed: the history has
- * no completed frees. pre: every block is counted in its segment.
+ * Second half, used by frag_rewind: sizes of blocks that have none (bytes 0). no_completed: the
+ * history has no completed frees. pre: every block is counted in its segment.
  */
 int frag_rewind_sizes(const struct frag_raw_dev *raw, const struct frag_pool_id *pools,
 		      bool no_completed, struct frag_rewound *out, struct frag_err *err);

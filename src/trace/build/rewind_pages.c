@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pool, kind and reservation of the pages of expandable segments that were mapped at the start. For pages that still
- * exist, the final snapshot has them. For the others, the history has: entries of 2.12 and later name their pool, and
- * a block of up to 1 MiB is in the small pool. Adjacent runs of pages belong to one reservation. A run without such a
- * sign is treated like the run below it, or by its length.
+ * Pool, kind and reservation of the pages of expandable segments that were mapped at the start. For
+ * pages that still exist, the final snapshot has them. For the others, the history has: entries of
+ * 2.12 and later name their pool, and a block of up to 1 MiB is in the small pool. Adjacent runs of
+ * pages belong to one reservation. A run without such a sign is treated like the run below it, or
+ * by its length.
  *
- * A reservation begins at its first page, and pages are mapped from its low end: its lowest page known from the
- * history is taken as its base.
+ * A reservation begins at its first page, and pages are mapped from its low end: its lowest page
+ * known from the history is taken as its base.
  */
 #include "build_internal.h"
 #include "lib/bisect.h"

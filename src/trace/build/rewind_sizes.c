@@ -2,10 +2,11 @@
 /*
  * Finds the sizes of the blocks in a rewound state.
  *
- * A block of the small pool or of an expandable segment has the size of its rounded request. In the large pool it may
- * have up to 1 MiB more, because a shorter rest is not split off: a shorter gap after a block is part of it, and a
- * longer gap shows nothing until a request is placed in it. Where this stays open, the block gets its least size;
- * resolving increases it if a request shows that (src/verify/initial_lengths.h).
+ * A block of the small pool or of an expandable segment has the size of its rounded request. In the
+ * large pool it may have up to 1 MiB more, because a shorter rest is not split off: a shorter gap
+ * after a block is part of it, and a longer gap shows nothing until a request is placed in it.
+ * Where this stays open, the block gets its least size; resolving increases it if a request shows
+ * that (src/verify/initial_lengths.h).
  *
  * Source of the split rule: PyTorch 2.11, should_split.
  */
@@ -115,8 +116,8 @@ static struct open_end *open_below(struct sizer *z, frag_addr_t at)
 	return above ? &z->open[above - 1] : NULL;
 }
 
-/* Requests are placed at the low end of a free block: while a block is live, the first one after its certain part
- * shows where it ends. Returns how many blocks stay open. */
+/* Requests are placed at the low end of a free block: while a block is live, the first one after
+ * its certain part shows where it ends. Returns how many blocks stay open. */
 static size_t bound_open(struct sizer *z)
 {
 	const struct frag_raw_dev *raw = z->raw;

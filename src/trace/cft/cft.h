@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cufrag's own trace format, .cft: what its writer and its readers share. docs/trace-format.md describes every byte.
+ * cufrag's own trace format, .cft: what its writer and its readers share. docs/trace-format.md
+ * describes every byte.
  *
- * A file is a magic number followed by blocks. The counts in earlier blocks determine which block comes next: head,
- * strings, frames, stacks, devices with their initial state; then per device its events (each block followed by the
- * addresses of its allocs, if recorded), evidence and final snapshot; end. The checksum of a block includes its
- * number, so that a lost, duplicated or swapped block is noticed.
+ * A file is a magic number followed by blocks. The counts in earlier blocks determine which block
+ * comes next: head, strings, frames, stacks, devices with their initial state; then per device its
+ * events (each block followed by the addresses of its allocs, if recorded), evidence and final
+ * snapshot; end. The checksum of a block includes its number, so that a lost, duplicated or swapped
+ * block is noticed.
  *
- * Glossary. model: the slots of one device after the events so far; writer and reader update it in the same way, and
- * what it predicts is not stored. age: number of allocs between an alloc and its free.
+ * Glossary. model: the slots of one device after the events so far; writer and reader update it in
+ * the same way, and what it predicts is not stored. age: number of allocs between an alloc and its
+ * free.
  */
 #ifndef FRAG_TRACE_CFT_H
 #define FRAG_TRACE_CFT_H
@@ -79,8 +82,8 @@ struct frag_cft_slot {
 	bool initial; /* live before the history began: may complete without a request */
 };
 
-/* The slots of one device. The free list begins with the slot freed last. Invariant: slots[0, count) have been used or
- * skipped; exactly those of state FREE are in the list. */
+/* The slots of one device. The free list begins with the slot freed last. Invariant: slots[0,
+ * count) have been used or skipped; exactly those of state FREE are in the list. */
 struct frag_cft_model {
 	struct frag_cft_slot *slots;
 	uint32_t count, cap;
@@ -99,9 +102,9 @@ int frag_cft_model_init(struct frag_cft_model *m, const struct frag_trace *trace
 			const struct frag_trace_dev *dev, struct frag_err *err);
 void frag_cft_model_release(struct frag_cft_model *m);
 /*
- * Call before each block: makes room for the slots that its events can use. A slot is then valid iff it is below
- * m->cap, which is at most the device's slots_count and at most two blocks more than the allocs so far could have
- * used, whatever the file says.
+ * Call before each block: makes room for the slots that its events can use. A slot is then valid
+ * iff it is below m->cap, which is at most the device's slots_count and at most two blocks more
+ * than the allocs so far could have used, whatever the file says.
  */
 int frag_cft_model_reserve(struct frag_cft_model *m, struct frag_err *err);
 /* Checks an event and applies it. NULL, or what is wrong with it; then nothing has changed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of everything in a trace except its events (cft_model.c). The writer does them before it writes, the readers
- * before they return anything. */
+/* Checks of everything in a trace except its events (cft_model.c). The writer does them before it
+ * writes, the readers before they return anything. */
 #include "cft_layout.h"
 
 const char *frag_cft_check_head(const struct frag_trace *trace)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scratch memory for a block of events, shared by cft_pack.c and cft_unpack.c. The byte layout: docs/trace-format.md.
+ * Scratch memory for a block of events, shared by cft_pack.c and cft_unpack.c. The byte layout:
+ * docs/trace-format.md.
  *
- * Kind, flags and whether the event follows the rule of its kind are one byte per event. An alloc that takes the slot
- * freed last stores no slot. A free stores the age of its alloc, which repeats from step to step much better than
- * slots (a tenth of the size), and has the size, stream and pool of that alloc. For all other events these three are
- * one index into a table of the block. A time is one byte, or an exception.
+ * Kind, flags and whether the event follows the rule of its kind are one byte per event. An alloc
+ * that takes the slot freed last stores no slot. A free stores the age of its alloc, which repeats
+ * from step to step much better than slots (a tenth of the size), and has the size, stream and pool
+ * of that alloc. For all other events these three are one index into a table of the block. A time
+ * is one byte, or an exception.
  */
 #ifndef FRAG_TRACE_CFT_CODER_H
 #define FRAG_TRACE_CFT_CODER_H

@@ -2,9 +2,9 @@
 /*
  * Packs and unpacks .cft columns; byte layout: docs/trace-format.md, "Columns".
  *
- * Byte planes instead of variable-length numbers: addresses and times compress as well, and reading them has no
- * branch per byte. The unpacker compares sizes with those that the caller expects before it touches memory, so it
- * never allocates more than the count of the caller requires.
+ * Byte planes instead of variable-length numbers: addresses and times compress as well, and reading
+ * them has no branch per byte. The unpacker compares sizes with those that the caller expects
+ * before it touches memory, so it never allocates more than the count of the caller requires.
  */
 #include "cft_columns.h"
 #include "lib/grow.h"
@@ -17,8 +17,8 @@
 /* columns are little-endian in the file and used as they lie */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "columns are used as they lie");
 
-/* Measured on recordings: 4 % smaller than level 3, read at the same speed, written at 60 ns per event. Level 19
- * saves another 4 % and takes ten times as long. */
+/* Measured on recordings: 4 % smaller than level 3, read at the same speed, written at 60 ns per
+ * event. Level 19 saves another 4 % and takes ten times as long. */
 #define LEVEL 8
 
 /* head: coding, width, flags, 0, count (4 bytes), stored bytes (4 bytes) */

@@ -2,12 +2,12 @@
 /*
  * Columns of a .cft block: arrays of values of one type, packed one after another.
  *
- * Two shapes. raw: little-endian values of 1, 2 or 4 bytes, as the hot loops need them. numbers: 64-bit values,
- * optionally as differences, cut to the width of the largest and stored byte plane by byte plane. Both are compressed
- * with zstd where that makes them smaller.
+ * Two shapes. raw: little-endian values of 1, 2 or 4 bytes, as the hot loops need them. numbers:
+ * 64-bit values, optionally as differences, cut to the width of the largest and stored byte plane
+ * by byte plane. Both are compressed with zstd where that makes them smaller.
  *
- * Ownership: a packer or unpacker owns its buffers (init/release). The bytes that an unpacker reads are the caller's
- * and must stay until it is done.
+ * Ownership: a packer or unpacker owns its buffers (init/release). The bytes that an unpacker reads
+ * are the caller's and must stay until it is done.
  */
 #ifndef FRAG_TRACE_CFT_COLUMNS_H
 #define FRAG_TRACE_CFT_COLUMNS_H
@@ -54,8 +54,8 @@ void frag_cft_unpacker_set(struct frag_cft_unpacker *u, const unsigned char *pay
 /* Offset in the input of the next byte. */
 uint64_t frag_cft_unpacker_at(const struct frag_cft_unpacker *u);
 
-/* Reads the next column, which must have exactly this shape, into out[count]. Errors: FRAG_EINPUT with the offset,
- * FRAG_ENOMEM. */
+/* Reads the next column, which must have exactly this shape, into out[count]. Errors: FRAG_EINPUT
+ * with the offset, FRAG_ENOMEM. */
 int frag_cft_unpack_raw(struct frag_cft_unpacker *u, void *out, size_t count, unsigned width,
 			struct frag_err *err);
 int frag_cft_unpack_numbers(struct frag_cft_unpacker *u, uint64_t *out, size_t count,

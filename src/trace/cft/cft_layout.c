@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of columns and their checks. The fields are in the order of the file: another order is another version of
- * the format. */
+/* Tables of columns and their checks. The fields are in the order of the file: another order is
+ * another version of the format. */
 #include "cft_layout.h"
 
 #include <string.h>

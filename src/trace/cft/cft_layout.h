@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contents of all blocks except events, as tables shared by the writer and the readers: which field of which struct is
- * which column. */
+/* Contents of all blocks except events, as tables shared by the writer and the readers: which field
+ * of which struct is which column. */
 #ifndef FRAG_TRACE_CFT_LAYOUT_H
 #define FRAG_TRACE_CFT_LAYOUT_H
 
@@ -56,8 +56,8 @@ int frag_cft_pack_struct(const struct frag_cft_records *r, const void *base,
 int frag_cft_unpack_struct(const struct frag_cft_records *r, void *base,
 			   struct frag_cft_unpacker *u, struct frag_err *err);
 
-/* Check everything except events, which the model checks. NULL, or what is wrong. Of a device: streams, pools and
- * initial state before its events, evidence and final snapshot after them. */
+/* Check everything except events, which the model checks. NULL, or what is wrong. Of a device:
+ * streams, pools and initial state before its events, evidence and final snapshot after them. */
 const char *frag_cft_check_head(const struct frag_trace *trace);
 const char *frag_cft_check_device(const struct frag_trace_dev *dev);
 const char *frag_cft_check_evidence(const struct frag_trace_dev *dev);

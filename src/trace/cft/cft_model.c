@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a trace, event by event. The writer checks them before it writes, the reader before it returns events,
- * so all other code can rely on them. The hot loop of the reader (cft_unpack.c) has its own copy of the common cases;
- * this one is complete.
+ * The rules of a trace, event by event. The writer checks them before it writes, the reader before
+ * it returns events, so all other code can rely on them. The hot loop of the reader (cft_unpack.c)
+ * has its own copy of the common cases; this one is complete.
  */
 #include "cft.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the blocks of a .cft, and everything before its events. Order of checks: the length of a block, its checksum,
- * that it is the block which the counts so far require; only then is it unpacked. Memory grows with the bytes read: a
- * declared count reserves at most FIRST_BYTES, untouched.
+ * Reads the blocks of a .cft, and everything before its events. Order of checks: the length of a
+ * block, its checksum, that it is the block which the counts so far require; only then is it
+ * unpacked. Memory grows with the bytes read: a declared count reserves at most FIRST_BYTES,
+ * untouched.
  */
 #include "cft_parse.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a .cft file block by block, for the reader of whole traces and for the source that reads in order. One block
- * is in memory at a time.
+ * Reads a .cft file block by block, for the reader of whole traces and for the source that reads in
+ * order. One block is in memory at a time.
  *
  * Ownership: the input is the caller's; the trace is the parser's until it is taken.
  */
@@ -30,9 +30,9 @@ struct frag_cft_parser {
 /* For probes: does it begin like a .cft? */
 bool frag_cft_is_magic(const unsigned char *bytes, size_t len);
 
-/* Reads everything before the events: p->trace then has settings, strings, stacks and devices with streams, pools,
- * initial state, and events_count and slots_count as declared. Errors: FRAG_EINPUT, FRAG_ENOMEM. Release it in any
- * case. */
+/* Reads everything before the events: p->trace then has settings, strings, stacks and devices with
+ * streams, pools, initial state, and events_count and slots_count as declared. Errors: FRAG_EINPUT,
+ * FRAG_ENOMEM. Release it in any case. */
 int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struct frag_err *err);
 void frag_cft_parser_release(struct frag_cft_parser *p);
 
@@ -51,8 +51,8 @@ int frag_cft_parser_skip(struct frag_cft_parser *p, const struct frag_cft_record
 /* Reads the end block, and checks its totals and that nothing follows. */
 int frag_cft_parser_end(struct frag_cft_parser *p, struct frag_err *err);
 
-/* Makes room for at least `need` elements in *array_ptr. Grows by doubling, up to `declared`: memory depends on what
- * was read, not on what the file declares. */
+/* Makes room for at least `need` elements in *array_ptr. Grows by doubling, up to `declared`:
+ * memory depends on what was read, not on what the file declares. */
 int frag_cft_grow(void *array_ptr, size_t *cap, uint64_t need, uint64_t declared, size_t unit,
 		  struct frag_err *err);
 

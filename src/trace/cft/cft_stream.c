@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes .cft event by event. A block has up to FRAG_CFT_BATCH events, but may have fewer. So that many are always
- * collected before one is packed, except at the end of a device: blocks are then the same as for a trace in memory. */
+/* Writes .cft event by event. A block has up to FRAG_CFT_BATCH events, but may have fewer. So that
+ * many are always collected before one is packed, except at the end of a device: blocks are then
+ * the same as for a trace in memory. */
 #include "cft_stream.h"
 
 #include <string.h>

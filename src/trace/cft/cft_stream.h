@@ -6,8 +6,8 @@
  *	frag_cft_stream_put(s, events, count, err)    device by device, in order
  *	frag_cft_stream_close(s, err)
  *
- * The file is identical to that of frag_trace_write_cft for the same trace. `path` appears at close.
- * Ownership: head must stay until close or abort; head->devs[i].events is not used.
+ * The file is identical to that of frag_trace_write_cft for the same trace. `path` appears at
+ * close. Ownership: head must stay until close or abort; head->devs[i].events is not used.
  */
 #ifndef FRAG_TRACE_CFT_STREAM_H
 #define FRAG_TRACE_CFT_STREAM_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpacks blocks of events and of addresses; see cft_coder.h. Sizes of columns are checked before the hot loop, which
- * therefore has no bounds checks; the events themselves are checked in it. */
+/* Unpacks blocks of events and of addresses; see cft_coder.h. Sizes of columns are checked before
+ * the hot loop, which therefore has no bounds checks; the events themselves are checked in it. */
 #include "cft_coder.h"
 
 #include <string.h>
@@ -180,8 +180,8 @@ static inline bool plain_free_of(struct frag_cft_model *m, uint32_t slot, uint64
 	return true;
 }
 
-/* The hot loop. Its two fast paths are frag_cft_model_step for a plain alloc and plain frees, without the checks
- * already made for the tables of the block. */
+/* The hot loop. Its two fast paths are frag_cft_model_step for a plain alloc and plain frees,
+ * without the checks already made for the tables of the block. */
 static const char *unpack_each(struct frag_cft_coder *c, struct frag_cft_model *m, size_t count,
 			       struct frag_event *out, size_t *at)
 {
@@ -279,8 +279,8 @@ int frag_cft_unpack_addrs(struct frag_cft_coder *c, struct frag_cft_unpacker *u,
 	for (size_t i = 0; i < count; i++)
 		allocs += ev[i].kind == FRAG_EV_ALLOC;
 	FRAG_TRY(unpack_values(c, allocs, &distinct, u, err));
-	/* without a branch, because allocs and frees follow in no predictable order; the lookup of a free is always
-	 * within the arrays */
+	/* without a branch, because allocs and frees follow in no predictable order; the lookup of
+	 * a free is always within the arrays */
 	for (size_t i = 0; i < count; i++) {
 		uint64_t is_alloc = ev[i].kind == FRAG_EV_ALLOC;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes .cft: a whole trace to a FILE (frag_trace_write_cft of frag/trace.h writes to a path), or the parts of a file
- * one after another, for events that are not all in memory (cft_stream.h). */
+/* Writes .cft: a whole trace to a FILE (frag_trace_write_cft of frag/trace.h writes to a path), or
+ * the parts of a file one after another, for events that are not all in memory (cft_stream.h). */
 #ifndef FRAG_TRACE_CFT_WRITE_H
 #define FRAG_TRACE_CFT_WRITE_H
 
@@ -27,8 +27,8 @@ struct frag_cft_writer {
 /* Writes everything before the events. Errors: FRAG_EINPUT for what a reader would refuse, FRAG_ENOMEM. */
 int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *trace, FILE *to,
 			  struct frag_err *err);
-/* Writes the first *taken of the events as one block. Give more than FRAG_CFT_BATCH of them, or all that are left, to
- * get the same blocks as for a trace in memory. */
+/* Writes the first *taken of the events as one block. Give more than FRAG_CFT_BATCH of them, or all
+ * that are left, to get the same blocks as for a trace in memory. */
 int frag_cft_writer_events(struct frag_cft_writer *w, unsigned dev, struct frag_cft_model *model,
 			   const struct frag_event *events, size_t count, size_t *taken,
 			   struct frag_err *err);

@@ -2,8 +2,8 @@
 /*
  * Repeats a window of a trace; see gen_repeat.h.
  *
- * The same code counts and generates: it counts three rounds without output. From the second round on, all rounds
- * have the same events except for slots and times, so the third is representative.
+ * The same code counts and generates: it counts three rounds without output. From the second round
+ * on, all rounds have the same events except for slots and times, so the third is representative.
  */
 #include "gen_repeat.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a long trace from a recorded one by repeating a stretch of it: the beginning as recorded, then the
- * window `times` times, then the end as recorded. With times = 1 it is the recorded trace.
+ * Makes a long trace from a recorded one by repeating a stretch of it: the beginning as recorded,
+ * then the window `times` times, then the end as recorded. With times = 1 it is the recorded trace.
  *
- * Glossary. window: events [from, to) of a device. begun: blocks that are live (or wait for a stream) when the
- * window begins, and that it frees or changes. left: blocks that it leaves behind instead. Each round starts from
- * the state that the previous one left: a left block takes the place of a begun block of the same size, pool, stream
- * and state (carried). Left blocks without a counterpart are freed between the rounds (rest); frees of begun blocks
- * without a counterpart are dropped (void). So every round ends in the same state as the first.
+ * Glossary. window: events [from, to) of a device. begun: blocks that are live (or wait for a
+ * stream) when the window begins, and that it frees or changes. left: blocks that it leaves behind
+ * instead. Each round starts from the state that the previous one left: a left block takes the
+ * place of a begun block of the same size, pool, stream and state (carried). Left blocks without a
+ * counterpart are freed between the rounds (rest); frees of begun blocks without a counterpart are
+ * dropped (void). So every round ends in the same state as the first.
  */
 #ifndef FRAG_TRACE_GEN_REPEAT_H
 #define FRAG_TRACE_GEN_REPEAT_H
@@ -52,8 +53,8 @@ struct frag_repeat {
 	uint64_t times, period_us, events;
 };
 
-/* Plans the repetition, and fills r->head. The trace must stay until release. Errors: FRAG_EUSAGE if it cannot be
- * done, FRAG_ENOMEM. */
+/* Plans the repetition, and fills r->head. The trace must stay until release. Errors: FRAG_EUSAGE
+ * if it cannot be done, FRAG_ENOMEM. */
 int frag_repeat_init(struct frag_repeat *r, const struct frag_trace *trace,
 		     const struct frag_repeat_options *opt, struct frag_err *err);
 void frag_repeat_release(struct frag_repeat *r);

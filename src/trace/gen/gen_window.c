@@ -76,8 +76,8 @@ static void state_step(struct state *s, const struct frag_event *e, uint64_t ind
 
 /* ---- choosing a window -------------------------------------------------------------- */
 
-/* Can the trace be cut before event i? Not inside the initial blocks, nor between a malloc and the frees that
- * complete in it. */
+/* Can the trace be cut before event i? Not inside the initial blocks, nor between a malloc and the
+ * frees that complete in it. */
 static bool may_cut(const struct frag_trace_dev *dev, size_t i)
 {
 	const struct frag_event *e = dev->events;
@@ -169,8 +169,8 @@ static void longest(struct frag_window_of_dev *w, struct moment *m, size_t n)
 	}
 }
 
-/* Without steps: the steady part, where at least a quarter of the peak is live, if that is at least half of the
- * trace; else any stretch; else the whole trace. */
+/* Without steps: the steady part, where at least a quarter of the peak is live, if that is at least
+ * half of the trace; else any stretch; else the whole trace. */
 static int take_longest(struct frag_window_of_dev *w, const struct frag_trace_dev *dev,
 			struct frag_err *err)
 {
@@ -255,8 +255,8 @@ static void pair_up(struct frag_window_of_dev *w, const struct held *left, const
 	}
 }
 
-/* A block that is live at both ends and freed in between is begun and left. If it is void, it is not left either from
- * the second round on, so nothing can be carried from it. */
+/* A block that is live at both ends and freed in between is begun and left. If it is void, it is
+ * not left either from the second round on, so nothing can be carried from it. */
 static bool drop_void(struct frag_window_of_dev *w, const struct state *from,
 		      const struct state *to)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libarchive, loaded with the first compressed file: it pulls in a dozen libraries, and loading them takes
- * twice as long as starting the rest of the program.
+ * libarchive, loaded with the first compressed file: it pulls in a dozen libraries, and loading
+ * them takes twice as long as starting the rest of the program.
  */
 #ifndef FRAG_TRACE_ARCHIVE_LIB_H
 #define FRAG_TRACE_ARCHIVE_LIB_H

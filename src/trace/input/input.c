@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes of a trace file. Plain files bypass libarchive: read(2) goes straight into the window. For a known magic
- * number, libarchive gets all bytes, those already read included; it uses its raw format with these three filters
- * only (others would run programs, or guess).
+ * Bytes of a trace file. Plain files bypass libarchive: read(2) goes straight into the window. For
+ * a known magic number, libarchive gets all bytes, those already read included; it uses its raw
+ * format with these three filters only (others would run programs, or guess).
  *
- * Files above a certain size are read by a thread (input_ahead.c) if there are enough processors; the window then
- * lies in its blocks.
+ * Files above a certain size are read by a thread (input_ahead.c) if there are enough processors;
+ * the window then lies in its blocks.
  *
- * Invariants: buffer <= cur <= end <= buffer + BUFFER_BYTES; only zeros are written to the margin after BUFFER_BYTES.
+ * Invariants: buffer <= cur <= end <= buffer + BUFFER_BYTES; only zeros are written to the margin
+ * after BUFFER_BYTES.
  */
 #include "input.h"
 
@@ -182,8 +183,8 @@ static int plain_read(void *ctx, unsigned char *dst, size_t room, size_t *got, s
 	return src->archive ? check_unpacked(src, err) : 0;
 }
 
-/* Larger files are read by a thread. Copying a plain file takes a fifth of the time of parsing it; decompressing
- * takes longer than parsing. */
+/* Larger files are read by a thread. Copying a plain file takes a fifth of the time of parsing it;
+ * decompressing takes longer than parsing. */
 static void consider_ahead(struct frag_input *in)
 {
 	struct frag_input_source *src = in->source;

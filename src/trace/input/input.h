@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a trace file: a path, "-" (standard input) or memory. gzip, xz and zstd are recognised by content and
- * decompressed (libarchive); everything else is read as it is. One buffer, whatever the size of the file.
+ * The bytes of a trace file: a path, "-" (standard input) or memory. gzip, xz and zstd are
+ * recognised by content and decompressed (libarchive); everything else is read as it is. One
+ * buffer, whatever the size of the file.
  *
- * Window. [cur, end) are decompressed bytes in the buffer. FRAG_INPUT_MARGIN more bytes after `end` can be read safely
- * (zero at the end of the file): a parser may decode an item of up to that size after one frag_input_ensure and check
- * afterwards whether it went past the end.
+ * Window. [cur, end) are decompressed bytes in the buffer. FRAG_INPUT_MARGIN more bytes after `end`
+ * can be read safely (zero at the end of the file): a parser may decode an item of up to that size
+ * after one frag_input_ensure and check afterwards whether it went past the end.
  *
- * Ownership: the input is the caller's; bytes from peek are valid until the next call. Errors are sticky: after one,
- * every later call that needs more bytes fails with it. Their offset is that in the decompressed bytes.
+ * Ownership: the input is the caller's; bytes from peek are valid until the next call. Errors are
+ * sticky: after one, every later call that needs more bytes fails with it. Their offset is that in
+ * the decompressed bytes.
  */
 #ifndef FRAG_TRACE_INPUT_H
 #define FRAG_TRACE_INPUT_H
@@ -37,8 +39,8 @@ int frag_input_open_memory(const char *name, const void *bytes, size_t len, stru
 void frag_input_close(struct frag_input *in); /* NULL is allowed */
 FRAG_AUTO_AT(struct frag_input *, frag_input_close)
 
-/* How much a compressed file may decompress to, for all inputs of the process; 0: the default, 64 MiB plus 500 times
- * its size (PyTorch's recordings reach 30 times). */
+/* How much a compressed file may decompress to, for all inputs of the process; 0: the default, 64
+ * MiB plus 500 times its size (PyTorch's recordings reach 30 times). */
 void frag_input_set_unpack_max(uint64_t bytes);
 
 /* The path as given, or the name; the input's. */

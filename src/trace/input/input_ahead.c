@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring of blocks. The user holds the last two blocks (`taken` - 1 and - 2): it still copies the unread rest of the
- * older one. The thread fills block `filled` while filled < taken - 2 + BLOCKS, so the two never use the same one. */
+/* A ring of blocks. The user holds the last two blocks (`taken` - 1 and - 2): it still copies the
+ * unread rest of the older one. The thread fills block `filled` while filled < taken - 2 + BLOCKS,
+ * so the two never use the same one. */
 #include "input_ahead.h"
 
 #include <pthread.h>

@@ -2,8 +2,8 @@
 /*
  * A thread that reads and decompresses a file a few blocks ahead of its parser.
  *
- * Ownership: only the thread may use the context of `read` between start and stop. A block is valid until the next
- * call of next.
+ * Ownership: only the thread may use the context of `read` between start and stop. A block is valid
+ * until the next call of next.
  */
 #ifndef FRAG_TRACE_INPUT_AHEAD_H
 #define FRAG_TRACE_INPUT_AHEAD_H
@@ -24,9 +24,9 @@ struct frag_input_ahead;
 struct frag_input_ahead *frag_input_ahead_start(frag_input_read_fn read, void *ctx,
 						unsigned processors);
 /*
- * The next block: *got bytes at *data, 0 at the end; or the error of `read`. End and error repeat. The caller may
- * write FRAG_INPUT_PEEK_MAX bytes before *data and FRAG_INPUT_MARGIN after the block. The previous block stays valid
- * until the next call.
+ * The next block: *got bytes at *data, 0 at the end; or the error of `read`. End and error repeat.
+ * The caller may write FRAG_INPUT_PEEK_MAX bytes before *data and FRAG_INPUT_MARGIN after the
+ * block. The previous block stays valid until the next call.
  */
 int frag_input_ahead_next(struct frag_input_ahead *a, unsigned char **data, size_t *got,
 			  struct frag_err *err);

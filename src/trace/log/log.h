@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a log of allocations and frees, as tools write them, to a struct frag_trace: identifiers (addresses
- * mostly) become slots. Shared by all readers of logs. What a log does not say stays unknown:
- * the format's name in the trace then ends with FRAG_LOG_LACKS and a list, which .cft keeps and
- * cufrag info shows.
+ * From a log of allocations and frees, as tools write them, to a struct frag_trace: identifiers
+ * (addresses mostly) become slots. Shared by all readers of logs. What a log does not say stays
+ * unknown: the format's name in the trace then ends with FRAG_LOG_LACKS and a list, which .cft
+ * keeps and cufrag info shows.
  *
  * - A free of something that was never allocated ends a block from before the log: it is live from the
  *   beginning if the free tells its size, else left out and counted (uncertain_blocks).

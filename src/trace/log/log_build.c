@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From logs to traces, see log.h. While entries arrive, an event holds the number of its allocation instead of a
- * slot, and streams are numbered as they appear: slots can be assigned only when the blocks live before the first
- * line are known.
+ * From logs to traces, see log.h. While entries arrive, an event holds the number of its allocation
+ * instead of a slot, and streams are numbered as they appear: slots can be assigned only when the
+ * blocks live before the first line are known.
  */
 #include "log.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A log of one's own as CSV: one allocation or free per line. A header may name the columns, in any
- * order, others are passed over; without one they are action,id,size,stream,time_us. What is missing
- * at the end of a line, or empty, is unknown. Lines that begin with # are remarks, some of which tell
- * stacks (log_stacks.h), whose numbers are in a column of that name.
+ * order, others are passed over; without one they are action,id,size,stream,time_us. What is
+ * missing at the end of a line, or empty, is unknown. Lines that begin with # are remarks, some of
+ * which tell stacks (log_stacks.h), whose numbers are in a column of that name.
  *
  *	alloc,7,1048576,0,1200
  *	free,7

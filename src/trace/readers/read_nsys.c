@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nsight Systems' exported database: `nsys profile --cuda-memory-usage=true`, then `nsys export --type
- * sqlite`. The table CUDA_GPU_MEMORY_USAGE_EVENTS has a row per allocation and free of device and
- * managed memory; host memory and what modules take when they are loaded are left out. Under a caching
- * allocator these are its segments. Columns vary by version: streams are read where there are any.
+ * Nsight Systems' exported database: `nsys profile --cuda-memory-usage=true`, then `nsys export
+ * --type sqlite`. The table CUDA_GPU_MEMORY_USAGE_EVENTS has a row per allocation and free of
+ * device and managed memory; host memory and what modules take when they are loaded are left out.
+ * Under a caching allocator these are its segments. Columns vary by version: streams are read where
+ * there are any.
  *
- * The file is hostile: views, virtual tables and functions of it are refused, and the work is limited by
- * its size.
+ * The file is hostile: views, virtual tables and functions of it are refused, and the work is
+ * limited by its size.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Umpire's replay log (LLNL/Umpire, UMPIRE_REPLAY or UMPIRE_EVENTS): one JSON object per line, in the
- * form of today (category, name, numeric_args, string_args) or the older one (kind "replay", event, payload,
- * result). Every allocator logs what it is asked, also a pool's upstream; what the program asked are the
- * events of those allocators that no other one stands on. Host allocators are left out.
+ * Umpire's replay log (LLNL/Umpire, UMPIRE_REPLAY or UMPIRE_EVENTS): one JSON object per line, in
+ * the form of today (category, name, numeric_args, string_args) or the older one (kind "replay",
+ * event, payload, result). Every allocator logs what it is asked, also a pool's upstream; what the
+ * program asked are the events of those allocators that no other one stands on. Host allocators are
+ * left out.
  */
 #include <string.h>
 

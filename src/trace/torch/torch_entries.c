@@ -270,8 +270,9 @@ static struct tail tail_of(const struct frag_torch *t)
 			      .action = e->addr >> 60 ? FRAG_RAW_OTHER : (unsigned)e->action };
 }
 
-/* The same as take_entry and new_entry. A completion that folds into the request before it is written, but not
- * counted: no branch depends on what the program does next, and no row waits for the previous one to be written. */
+/* The same as take_entry and new_entry. A completion that folds into the request before it is
+ * written, but not counted: no branch depends on what the program does next, and no row waits for
+ * the previous one to be written. */
 int frag_torch_take_rows(void *ctx, unsigned shape, const struct frag_row *rows, unsigned n,
 			 uint32_t *records)
 {

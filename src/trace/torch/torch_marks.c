@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which release of PyTorch wrote a snapshot. The file does not name it, but releases added keys: a key that is
- * there sets the oldest possible release, a key that is missing the newest. Releases that added no key cannot be
- * told apart (2.10 and 2.11, for example), unless the settings use a key that only the newer one knows.
+ * Which release of PyTorch wrote a snapshot. The file does not name it, but releases added keys: a
+ * key that is there sets the oldest possible release, a key that is missing the newest. Releases
+ * that added no key cannot be told apart (2.10 and 2.11, for example), unless the settings use a
+ * key that only the newer one knows.
  */
 #include <frag/torch.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Final segments, settings, annotations and stacks of a PyTorch snapshot. Keys missing in older formats get their
- * defaults; unknown keys are ignored. Every list and dict is visited at most once (`note`), so the work is bounded by
- * the size of the file.
+ * Final segments, settings, annotations and stacks of a PyTorch snapshot. Keys missing in older
+ * formats get their defaults; unknown keys are ignored. Every list and dict is visited at most once
+ * (`note`), so the work is bounded by the size of the file.
  */
 #include "torch_parts.h"
 

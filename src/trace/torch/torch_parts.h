@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of the PyTorch snapshot reader. The pickle interns these words first, so that every key, action and state is a
- * small number. */
+/* Parts of the PyTorch snapshot reader. The pickle interns these words first, so that every key,
+ * action and state is a small number. */
 #ifndef FRAG_TRACE_TORCH_PARTS_H
 #define FRAG_TRACE_TORCH_PARTS_H
 

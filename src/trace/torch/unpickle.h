@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pickles of plain data (protocols 2 to 5, and libtorch's protocol 2): None, bool, int, float, str, tuple, list,
- * dict. Opcodes that name, build or call anything are refused with their offset.
+ * Pickles of plain data (protocols 2 to 5, and libtorch's protocol 2): None, bool, int, float, str,
+ * tuple, list, dict. Opcodes that name, build or call anything are refused with their offset.
  *
- * Values are 8 bytes: a tag in the low three bits, an index or a 61-bit
- * integer above. Lists and dicts are shared objects: what is fetched twice from the memo is one object, and cycles
- * are possible. To walk the result, go down a fixed number of levels, and use `note` to visit each object once.
+ * Values are 8 bytes: a tag in the low three bits, an index or a 61-bit integer above. Lists and
+ * dicts are shared objects: what is fetched twice from the memo is one object, and cycles are
+ * possible. To walk the result, go down a fixed number of levels, and use `note` to visit each
+ * object once.
  *
- * Records. A snapshot is a million small dicts of one shape. When the first items are put into a new dict, the
- * hook may store them in a record of its own; the dict then costs 4 bytes here. All other dicts keep their pairs.
+ * Records. A snapshot is a million small dicts of one shape. When the first items are put into a
+ * new dict, the hook may store them in a record of its own; the dict then costs 4 bytes here. All
+ * other dicts keep their pairs.
  *
  * Ownership: the pickle is the caller's and owns everything reached from it.
  */
@@ -69,10 +71,11 @@ typedef int (*frag_record_fn)(void *ctx, const frag_pv *pairs, size_t n, uint32_
 			      struct frag_err *err);
 
 /*
- * A faster way for dicts with the same keys: rows of values. `prepare` gets such a dict under a number below
- * FRAG_SHAPES_MAX (again, if the number is reused) and assigns a column to the value of each pair; it returns 0 to
- * decline such dicts. `take` then gets rows, and returns how many it took from the front, with a record for each,
- * or an error. Rows that it does not take are read the slow way.
+ * A faster way for dicts with the same keys: rows of values. `prepare` gets such a dict under a
+ * number below FRAG_SHAPES_MAX (again, if the number is reused) and assigns a column to the value
+ * of each pair; it returns 0 to decline such dicts. `take` then gets rows, and returns how many it
+ * took from the front, with a record for each, or an error. Rows that it does not take are read the
+ * slow way.
  */
 #define FRAG_SHAPES_MAX 16u
 #define FRAG_COLUMNS 8u
@@ -109,8 +112,8 @@ const struct frag_pickle_node *frag_pickle_node(struct frag_pickle *p, frag_pv v
 uint32_t frag_pickle_note(struct frag_pickle *p, frag_pv v, uint32_t note);
 /* Record number of a dict that became one, else UINT32_MAX. */
 uint32_t frag_pickle_record(const struct frag_pickle *p, frag_pv v);
-/* Turns items of a list into record numbers, in place, from item `from` up to the first that is not a
- * record. Returns the index of that item. */
+/* Turns items of a list into record numbers, in place, from item `from` up to the first that is not
+ * a record. Returns the index of that item. */
 uint32_t frag_pickle_to_records(const struct frag_pickle *p, struct frag_pickle_list *list,
 				uint32_t from);
 /* Value of the last pair with that key, FRAG_PV_HOLE if the key is absent. O(pairs). */

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the pickle machine, shared by unpickle.c (create, destroy, results), unpickle_objects.c (values and
- * containers), unpickle_run.c (opcodes), unpickle_template.c and unpickle_match.c (dicts that repeat).
+ * The state of the pickle machine, shared by unpickle.c (create, destroy, results),
+ * unpickle_objects.c (values and containers), unpickle_run.c (opcodes), unpickle_template.c and
+ * unpickle_match.c (dicts that repeat).
  *
- * Limits against hostile files: no memory is allocated for a declared length before the bytes are read; a memo index
- * must be below the number of bytes read; the depth of stack and marks is limited, and so is the number of objects
- * per byte read (frag_pickle_believe). Memory is therefore at most a small multiple of the decompressed size.
+ * Limits against hostile files: no memory is allocated for a declared length before the bytes are
+ * read; a memo index must be below the number of bytes read; the depth of stack and marks is
+ * limited, and so is the number of objects per byte read (frag_pickle_believe). Memory is therefore
+ * at most a small multiple of the decompressed size.
  *
- * Functions that set p->err are called with in->cur just after the opcode at fault, whose offset the message has.
+ * Functions that set p->err are called with in->cur just after the opcode at fault, whose offset
+ * the message has.
  */
 #ifndef FRAG_TRACE_UNPICKLE_INTERNAL_H
 #define FRAG_TRACE_UNPICKLE_INTERNAL_H
@@ -46,9 +49,10 @@ static inline size_t frag_small_text_home(uint64_t bytes)
 }
 
 /*
- * Templates of dicts that repeat: unpickle_template.c learns them, unpickle_match.c applies them. A template has the
- * bytes of a sample dict; another dict matches if it differs in the values only. It is compiled into parts: bytes to
- * compare under a mask that excludes values of known width. A value of varying width ends a part.
+ * Templates of dicts that repeat: unpickle_template.c learns them, unpickle_match.c applies them. A
+ * template has the bytes of a sample dict; another dict matches if it differs in the values only.
+ * It is compiled into parts: bytes to compare under a mask that excludes values of known width. A
+ * value of varying width ends a part.
  */
 #define FRAG_TEMPLATES FRAG_SHAPES_MAX
 #define FRAG_TEMPLATE_BYTES 200u /* of a sample */
@@ -78,8 +82,8 @@ struct frag_template_part {
 	uint8_t numbers, refs;
 	uint8_t then; /* column of the value of any width that follows, or NONE */
 };
-/* Templates for which the matcher has code without loops: a part of 2 lanes with a number and a reference, a value of
- * any width, a part with two numbers. */
+/* Templates for which the matcher has code without loops: a part of 2 lanes with a number and a
+ * reference, a value of any width, a part with two numbers. */
 enum frag_template_kind {
 	FRAG_TEMPLATE_ANY,
 	FRAG_TEMPLATE_SMALL,  /* that part: 2 lanes */
@@ -210,8 +214,8 @@ int frag_pickle_refuse(struct frag_pickle *p, unsigned op);
 /* ---- objects ------------------------------------------------------------------ */
 
 int frag_pickle_grow_stack(struct frag_pickle *p);
-/* FRAG_EINPUT if there is more than one object per `bytes` bytes read, which no writer makes. 65,536 are always
- * allowed. Checked when an array grows. */
+/* FRAG_EINPUT if there is more than one object per `bytes` bytes read, which no writer makes.
+ * 65,536 are always allowed. Checked when an array grows. */
 int frag_pickle_believe(struct frag_pickle *p, size_t count, unsigned bytes);
 
 static inline int frag_pickle_push(struct frag_pickle *p, frag_pv v)
@@ -255,12 +259,13 @@ int frag_pickle_make_tuple(struct frag_pickle *p, size_t n);
 int frag_pickle_set_items(struct frag_pickle *p, frag_pv target, const frag_pv *pairs,
 			  ptrdiff_t values);
 
-/* Makes a template of the dict that just became a record. pre: in->cur is after it. Errors: those of the shape's
- * functions. */
+/* Makes a template of the dict that just became a record. pre: in->cur is after it. Errors: those
+ * of the shape's functions. */
 int frag_template_learn(struct frag_pickle *p);
 /*
- * Reads the dicts from the '}' at *cur on for as long as they match a template and lie in the window. Their values go
- * on the stack at *top; both move on. Returns how many dicts it read, or an error of the shape's functions.
+ * Reads the dicts from the '}' at *cur on for as long as they match a template and lie in the
+ * window. Their values go on the stack at *top; both move on. Returns how many dicts it read, or an
+ * error of the shape's functions.
  */
 int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv **top);
 /* The template has changed: rows prepared for it are no longer valid. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies templates: the hot loop of reading a snapshot. A dict is a few masked comparisons; its values are copied
- * from known places into a row, and the next dict begins after it. No key is looked up, no opcode dispatched. Rows
- * are handed over many at a time. Whatever does not match is read by unpickle_run.c, opcode by opcode.
+ * Applies templates: the hot loop of reading a snapshot. A dict is a few masked comparisons; its
+ * values are copied from known places into a row, and the next dict begins after it. No key is
+ * looked up, no opcode dispatched. Rows are handed over many at a time. Whatever does not match is
+ * read by unpickle_run.c, opcode by opcode.
  */
 #include "unpickle_internal.h"
 
@@ -104,8 +105,8 @@ match_part(const struct matcher *m, const unsigned char *cur, const frag_lane *b
 
 /* ---- a dict ------------------------------------------------------------------------ */
 
-/* Fills the row. Returns the end of the dict, or NULL if it does not match the template. pre: the bytes of the
- * longest dict are readable at cur. */
+/* Fills the row. Returns the end of the dict, or NULL if it does not match the template. pre: the
+ * bytes of the longest dict are readable at cur. */
 static const unsigned char *match_any(const struct matcher *m, const struct frag_template *t,
 				      const unsigned char *cur, struct frag_row *row)
 {

@@ -2,10 +2,10 @@
 /*
  * The opcodes. The machine never recurses and reads each byte once.
  *
- * The loop in `run` handles the dozen opcodes that make up 99 % of a snapshot; `rare` handles the others. It decodes
- * without checking for the end of the window, which it checks once per opcode: enough readable bytes for one item
- * follow the window (input.h). Position and stack top are local variables: in memory, each opcode would wait for the
- * store of the previous one.
+ * The loop in `run` handles the dozen opcodes that make up 99 % of a snapshot; `rare` handles the
+ * others. It decodes without checking for the end of the window, which it checks once per opcode:
+ * enough readable bytes for one item follow the window (input.h). Position and stack top are local
+ * variables: in memory, each opcode would wait for the store of the previous one.
  */
 #include "trace/pages.h"
 #include "unpickle_internal.h"
@@ -332,8 +332,8 @@ static inline frag_pv remembered(const struct frag_pickle *p, size_t index)
 	return FRAG_LIKELY(index < (size_t)(p->memo_top - p->memo)) ? p->memo[index] : FRAG_PV_HOLE;
 }
 
-/* A sequence of LONG_BINGETs, such as a stack of frames; the first 'j' is already consumed. False: the memo entry was
- * never set. */
+/* A sequence of LONG_BINGETs, such as a stack of frames; the first 'j' is already consumed. False:
+ * the memo entry was never set. */
 static inline __attribute__((always_inline)) bool
 take_references(const struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
 {
@@ -366,8 +366,8 @@ static inline int try_templates(struct frag_pickle *p, const unsigned char **cur
 	return rc;
 }
 
-/* Opcodes that nearly always come in pairs (key and number, object and MEMOIZE) are handled together: there is room
- * for FRAG_PICKLE_STACK_ROOM values, and ITEM_MAX bytes are readable. */
+/* Opcodes that nearly always come in pairs (key and number, object and MEMOIZE) are handled
+ * together: there is room for FRAG_PICKLE_STACK_ROOM values, and ITEM_MAX bytes are readable. */
 static inline __attribute__((always_inline)) void number_after(const unsigned char **cur,
 							       frag_pv **top)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Learns templates. A snapshot is a million dicts that differ only in a few numbers and in which of a few words they
- * refer to. When a dict was read opcode by opcode and became a record, its bytes are kept as a sample, with the place
- * of each value. Another dict with the same other bytes means the same, because the memo entries that it refers to
- * cannot change: they are only appended (a file that uses BINPUT gets no templates).
+ * Learns templates. A snapshot is a million dicts that differ only in a few numbers and in which of
+ * a few words they refer to. When a dict was read opcode by opcode and became a record, its bytes
+ * are kept as a sample, with the place of each value. Another dict with the same other bytes means
+ * the same, because the memo entries that it refers to cannot change: they are only appended (a
+ * file that uses BINPUT gets no templates).
  *
- * A dict that differs from a template only in the width of values widens that template instead of adding one, so that
- * the next template need not be guessed.
+ * A dict that differs from a template only in the width of values widens that template instead of
+ * adding one, so that the next template need not be guessed.
  */
 #include "unpickle_internal.h"
 

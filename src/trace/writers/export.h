@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording, or what a policy would have done with it, in formats of other tools, one file each. All of
- * them see the same walk: the events in order, and with each what the replay did for it.
+ * A recording, or what a policy would have done with it, in formats of other tools, one file each.
+ * All of them see the same walk: the events in order, and with each what the replay did for it.
  *
- * Ownership: a job borrows everything. Output goes to job->to; the caller sees its errors on commit.
+ * Ownership: a job borrows everything. Output goes to job->to; the caller sees its errors on
+ * commit.
  */
 #ifndef FRAG_EXPLAIN_EXPORT_H
 #define FRAG_EXPLAIN_EXPORT_H
@@ -19,8 +20,8 @@ struct frag_export_job {
 	const struct frag_trace *trace;
 	const char *path; /* of the .cft that the events are read from, NULL = in memory */
 	const struct frag_policy_spec *spec;
-	/* the evidence of the recording instead of a replay, where it has some; a replay begins with the live blocks
-	 * when the recording began, where that is known */
+	/* the evidence of the recording instead of a replay, where it has some; a replay begins
+	 * with the live blocks when the recording began, where that is known */
 	bool as_recorded;
 	struct frag_target target;
 	const char *name, *policy; /* shown */
@@ -28,10 +29,10 @@ struct frag_export_job {
 	FILE *to;
 };
 
-/* memory_viz: a snapshot pickle of PyTorch, which pytorch.org/memory_viz opens; perfetto: Chrome trace JSON with counters
- * and steps for ui.perfetto.dev; csv: a row per event with the bytes after it; openmetrics: time series for Prometheus
- * (promtool tsdb create-blocks-from openmetrics); npz: the same as arrays of NumPy, with the stacks, or the segments and
- * blocks after one event. */
+/* memory_viz: a snapshot pickle of PyTorch, which pytorch.org/memory_viz opens; perfetto: Chrome
+ * trace JSON with counters and steps for ui.perfetto.dev; csv: a row per event with the bytes after
+ * it; openmetrics: time series for Prometheus (promtool tsdb create-blocks-from openmetrics); npz:
+ * the same as arrays of NumPy, with the stacks, or the segments and blocks after one event. */
 #define FRAG_EXPORT_FORMATS(X) X(memory_viz) X(perfetto) X(csv) X(openmetrics) X(npz)
 extern const char *const frag_export_words[]; /* of the command line, ended by NULL */
 

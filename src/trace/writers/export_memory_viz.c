@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A snapshot in PyTorch's format, for its viewer and for cufrag. Of a recording it repeats the evidence, so
- * that it equals the recording; of a policy it tells what the replay did: its segments, addresses and
- * refusals, and the state at the end.
+ * A snapshot in PyTorch's format, for its viewer and for cufrag. Of a recording it repeats the
+ * evidence, so that it equals the recording; of a policy it tells what the replay did: its
+ * segments, addresses and refusals, and the state at the end.
  */
 #include "export.h"
 

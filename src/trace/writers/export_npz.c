@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays for NumPy: a value per event in each column, with stacks, frames and texts as numbers that refer to each other;
- * or the segments and blocks of one moment. docs/understand.md lists them.
+ * Arrays for NumPy: a value per event in each column, with stacks, frames and texts as numbers that
+ * refer to each other; or the segments and blocks of one moment. docs/understand.md lists them.
  */
 #include "export.h"
 

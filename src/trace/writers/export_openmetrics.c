@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpenMetrics: one gauge per curve, with times. Prometheus keeps milliseconds, so all events of a
- * millisecond become one sample with the largest value: no peak is lost. The samples of a family must be
- * contiguous, so one replay keeps all samples (32 bytes per millisecond).
+ * millisecond become one sample with the largest value: no peak is lost. The samples of a family
+ * must be contiguous, so one replay keeps all samples (32 bytes per millisecond).
  */
 #include "export.h"
 

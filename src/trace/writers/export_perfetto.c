@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chrome trace JSON: one process per device with a counter track per curve; steps and other marks are
- * slices, refusals and empty_cache are instants. Counters are written whenever the time or reserved
- * memory changes: for one microsecond the last value, and the largest reserved one.
+ * Chrome trace JSON: one process per device with a counter track per curve; steps and other marks
+ * are slices, refusals and empty_cache are instants. Counters are written whenever the time or
+ * reserved memory changes: for one microsecond the last value, and the largest reserved one.
  */
 #include "export.h"
 

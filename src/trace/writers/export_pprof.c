@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Live bytes by stack as a profile for pprof: the message perftools.profiles.Profile of
- * github.com/google/pprof/proto/profile.proto, uncompressed. It needs only two kinds of protocol-buffer
- * field, numbers and bytes, which are written here; a generated writer would be ten times as long.
+ * github.com/google/pprof/proto/profile.proto, uncompressed. It needs only two kinds of
+ * protocol-buffer field, numbers and bytes, which are written here; a generated writer would be ten
+ * times as long.
  *
- * Frame i of the trace is function and location i + 1; the one after the last stands for blocks without a
- * stack. Strings: the fixed ones, then name and file of each frame.
+ * Frame i of the trace is function and location i + 1; the one after the last stands for blocks
+ * without a stack. Strings: the fixed ones, then name and file of each frame.
  */
 #include "export_stacks.h"
 

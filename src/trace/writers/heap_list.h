@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The segments of a replay as they are now, each with its blocks, in the order in which the policy lists them. A part
- * that is not mapped splits a segment in two, as in PyTorch's lists.
+ * The segments of a replay as they are now, each with its blocks, in the order in which the policy
+ * lists them. A part that is not mapped splits a segment in two, as in PyTorch's lists.
  *
- * Ownership: the list is the caller's, zero before the first take, which adds to it; release frees it.
+ * Ownership: the list is the caller's, zero before the first take, which adds to it; release frees
+ * it.
  */
 #ifndef FRAG_EXPLAIN_HEAP_LIST_H
 #define FRAG_EXPLAIN_HEAP_LIST_H

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes an .npz: a zip of arrays, not compressed, as NumPy's savez makes it. Arrays begin at multiples of 64 bytes, so
- * that they can be used where they lie (mapped), without a copy. Columns whose length is known beforehand are written
- * side by side, row by row, with a buffer each. Zip64 throughout: arrays may be longer than 4 GiB.
+ * Writes an .npz: a zip of arrays, not compressed, as NumPy's savez makes it. Arrays begin at
+ * multiples of 64 bytes, so that they can be used where they lie (mapped), without a copy. Columns
+ * whose length is known beforehand are written side by side, row by row, with a buffer each. Zip64
+ * throughout: arrays may be longer than 4 GiB.
  *
- * Ownership: the caller owns the file, which must be a regular one. Errors of the file are returned.
+ * Ownership: the caller owns the file, which must be a regular one. Errors of the file are
+ * returned.
  */
 #ifndef FRAG_EXPLAIN_NPZ_WRITE_H
 #define FRAG_EXPLAIN_NPZ_WRITE_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a pickle: protocol 2, with the few operations that every reader of snapshots knows. A short text
- * is written once and referred to afterwards.
+ * Writes a pickle: protocol 2, with the few operations that every reader of snapshots knows. A
+ * short text is written once and referred to afterwards.
  *
- * Ownership: the caller owns the stream and checks its errors; frag_pickle_write_end frees the memo.
+ * Ownership: the caller owns the stream and checks its errors; frag_pickle_write_end frees the
+ * memo.
  */
 #ifndef FRAG_EXPLAIN_PICKLE_WRITE_H
 #define FRAG_EXPLAIN_PICKLE_WRITE_H

@@ -41,8 +41,8 @@ static frag_addr_t place(uint64_t bytes, unsigned i)
 
 /* ---- taken: recorded on an H200, driver 580.159.04 ------------------------------ */
 
-/* MiB by which free memory fell until all was touched, and until all was freed again: by touches, and
- * by prefetches from another state. */
+/* MiB by which free memory fell until all was touched, and until all was freed again: by touches,
+ * and by prefetches from another state. */
 struct line {
 	uint64_t bytes, touched;
 	unsigned count;
