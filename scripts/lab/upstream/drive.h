@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every driver of scripts/lab/upstream shares: an allocator of somebody else, compiled as it
- * is, is given the requests of a trace and takes its memory from a pretended device.
+ * What every driver of scripts/lab/upstream shares: an allocator of somebody else, compiled as it is, is given the
+ * requests of a trace and takes its memory from a pretended device.
  *
  *	driver OPS SEGMENTS [OPTION...] > RESULT
- * OPS: "a ID BYTES STREAM", "f ID", "t" (trim), a line each. SEGMENTS: "BYTES ADDRESS" of what
- * cufrag took from the device, in order. The device hands out those addresses as long as sizes
- * agree, because allocators decide ties by address; from the first difference on it makes up its
- * own, and says so on standard error. RESULT: for each line of OPS the address ("-" for none,
- * "oom") and the bytes taken from the device.
+ * OPS: "a ID BYTES STREAM", "f ID", "t" (trim), a line each. SEGMENTS: "BYTES ADDRESS" of what cufrag took from the
+ * device, in order. The device hands out those addresses as long as sizes agree, because allocators decide
+ * ties by address; from the first difference on it makes up its own, and says so on standard error. RESULT: for each
+ * line of OPS the address ("-" for none, "oom") and the bytes taken from the device.
  *
  * Nothing behind an address of the device is ever touched.
  */
@@ -60,9 +59,9 @@ static void *dev_take(size_t bytes)
 		if (!dev_differs)
 			fprintf(stderr, "segment %zu: %zu bytes here, %llu in cufrag\n", dev_next,
 				bytes,
-				dev_next < dev_listed_count
-					? (unsigned long long)dev_listed[dev_next].bytes
-					: 0ull);
+				dev_next < dev_listed_count ?
+					(unsigned long long)dev_listed[dev_next].bytes :
+					0ull);
 		dev_differs = 1;
 		addr = dev_own;
 		dev_own += (bytes + 0x3ffffffull) & ~0x1ffffffull;

@@ -2,8 +2,8 @@
 /*
  * CUB's CachingDeviceAllocator over a pretended device:
  *	drive_cub OPS SEGMENTS
- * The CUDA runtime is stood in for at the bottom; an event that was recorded has come to pass, as
- * under cub:lag-us=0. Trim is FreeAllCached.
+ * The CUDA runtime is stood in for at the bottom; an event that was recorded has come to pass, as under
+ * cub:lag-us=0. Trim is FreeAllCached.
  */
 #include <cub/util_allocator.cuh>
 

@@ -2,11 +2,11 @@
 /*
  * ONNX Runtime's own BFCArena, as it is in the wheel (CPU), through the C API:
  *	drive_ort OPS SEGMENTS LIBONNXRUNTIME [ARENA_EXTEND_STRATEGY]
- * The arena takes its regions with aligned operator new and touches none of them, so that is where
- * the pretended device stands. Trim is a run of the session that asks for the arena to be shrunk
- * afterwards; its input and output are not of the arena. The wheel comes without headers: functions
- * are taken by their place in OrtApi, which is part of its binary interface and only ever grows at
- * the end.
+ * The arena takes its regions with aligned operator new and touches none of them, so that is where the
+ * pretended device stands. Trim is a run of the session that asks for the arena to be shrunk afterwards; its input and
+ * output are not of the arena.
+ * The wheel comes without headers: functions are taken by their place in OrtApi, which is part of
+ * its binary interface and only ever grows at the end.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,23 +14,8 @@
 
 #include "drive.h"
 
-enum {
-	CREATE_ENV = 3,
-	GET_MESSAGE = 2,
-	CREATE_CPU_INFO = 69,
-	CREATE_AND_REGISTER = 144,
-	CREATE_ARENA_CFG_V2 = 164,
-	RUN = 9,
-	RUN_OPTIONS = 39,
-	TENSOR_AROUND = 49,
-	RUN_CONFIG = 165,
-	FROM_ARRAY = 8,
-	SESSION_OPTIONS = 10,
-	CONFIG_ENTRY = 130,
-	CREATE_ALLOCATOR = 131,
-	ALLOC = 75,
-	FREE = 76
-};
+enum { CREATE_ENV = 3, GET_MESSAGE = 2, CREATE_CPU_INFO = 69, CREATE_AND_REGISTER = 144,
+       CREATE_ARENA_CFG_V2 = 164, RUN = 9, RUN_OPTIONS = 39, TENSOR_AROUND = 49, RUN_CONFIG = 165, FROM_ARRAY = 8, SESSION_OPTIONS = 10, CONFIG_ENTRY = 130, CREATE_ALLOCATOR = 131, ALLOC = 75, FREE = 76 };
 
 extern void __libc_free(void *);
 extern void *__libc_memalign(size_t, size_t);
@@ -99,9 +84,8 @@ static void shrink(void)
 	const char *in[] = { "x" }, *out[] = { "y" };
 
 	armed = 1;
-	must(((void *(*)(void *, void *, const char *const *, void *const *, size_t,
-			 const char *const *, size_t, void **))api[RUN])(
-		     session, run_options, in, (void *const *)&x, 1, out, 1, &y),
+	must(((void *(*)(void *, void *, const char *const *, void *const *, size_t, const char *const *, size_t,
+			 void **))api[RUN])(session, run_options, in, (void *const *)&x, 1, out, 1, &y),
 	     "run");
 	armed = 0;
 }
@@ -117,9 +101,8 @@ static void make_run(void *info)
 		     run_options, "memory.enable_memory_arena_shrinkage", "cpu:0"),
 	     "run options");
 	for (int i = 0; i < 2; i++)
-		must(((void *(*)(void *, void *, size_t, const int64_t *, size_t, int,
-				 void **))api[TENSOR_AROUND])(info, &numbers[i], sizeof(float),
-							      shape, 1, 1, i ? &y : &x),
+		must(((void *(*)(void *, void *, size_t, const int64_t *, size_t, int, void **))api[TENSOR_AROUND])(
+			     info, &numbers[i], sizeof(float), shape, 1, 1, i ? &y : &x),
 		     "tensor");
 }
 
@@ -146,8 +129,7 @@ int main(int argc, char **argv)
 	must(((void *(*)(const char **, const size_t *, size_t, void **))api[CREATE_ARENA_CFG_V2])(
 		     keys, values, 2, &cfg),
 	     "arena");
-	must(((void *(*)(void *, void *, void *))api[CREATE_AND_REGISTER])(env, info, cfg), "regist"
-											    "er");
+	must(((void *(*)(void *, void *, void *))api[CREATE_AND_REGISTER])(env, info, cfg), "register");
 	must(((void *(*)(void **))api[SESSION_OPTIONS])(&options), "options");
 	must(((void *(*)(void *, const char *, const char *))api[CONFIG_ENTRY])(
 		     options, "session.use_env_allocators", "1"),

@@ -3,8 +3,8 @@
  * RMM's pool, fixed-size, binning and arena resources over a pretended device:
  *	drive_rmm OPS SEGMENTS pool|fixed|binning|arena [NUMBER...]
  *	pool [INITIAL], fixed [BLOCK BLOCKS_PER_CHUNK], binning [MIN_EXPONENT MAX_EXPONENT], arena SIZE
- * The CUDA runtime is stood in for at the bottom: streams are numbers, events are made in rising
- * order of address (FALLING_EVENTS in the environment: falling), nothing ever waits.
+ * The CUDA runtime is stood in for at the bottom: streams are numbers, events are made in rising order of
+ * address (FALLING_EVENTS in the environment: falling), nothing ever waits.
  */
 #include <rmm/mr/arena_memory_resource.hpp>
 #include <rmm/mr/binning_memory_resource.hpp>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mattconte/tlsf as tlsf.c (TLSF), with four constants changed by run.sh: the unit, 512 bytes; the
- * largest block; and the two that give a block's header room of its own. A header lies at the
- * beginning of its own block then, where nobody writes: so sizes, lists and splits are those of an
- * allocator whose headers are elsewhere. Pools are memory of the host that is only touched at
- * headers; their addresses are translated to those of the device. Adding a pool when a request is
- * refused, and its size, is cufrag's rule: tlsf.c leaves that to the program.
+ * mattconte/tlsf as tlsf.c (TLSF), with four constants changed by run.sh: the unit, 512 bytes; the largest block; and the
+ * two that give a block's header room of its own. A header lies at the beginning of its own block then, where nobody
+ * writes: so sizes, lists and splits are those of an allocator whose headers are elsewhere. Pools are memory of the
+ * host that is only touched at headers; their addresses are translated to those of the device.
+ * Adding a pool when a request is refused, and its size, is cufrag's rule: tlsf.c leaves that to the program.
  *	drive_tlsf OPS SEGMENTS [POOL_BYTES]
  */
 #include TLSF

@@ -2,8 +2,8 @@
 /*
  * Umpire's QuickPool, DynamicPoolList, FixedPool and MixedPool over a pretended device:
  *	drive_umpire OPS SEGMENTS quick|dynamic|mixed|fixed [BYTES OBJECTS]
- * Trim is the pool's release(). Of what Umpire's core brings only the strategies are compiled; its
- * resource manager, log and events are stood in for (stub/umpire).
+ * Trim is the pool's release(). Of what Umpire's core brings only the strategies are compiled; its resource manager, log and
+ * events are stood in for (stub/umpire).
  */
 #include "umpire/strategy/DynamicPoolList.hpp"
 #include "umpire/strategy/FixedPool.hpp"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What auto_growth_best_fit_allocator.cc asks for of PaddlePaddle: allocations that know their
- * allocator, and a log that is silent. */
+/* What auto_growth_best_fit_allocator.cc asks for of PaddlePaddle: allocations that know their allocator, and a log that is
+ * silent. */
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,10 +8,7 @@
 #include <memory>
 #include <sstream>
 
-#define VLOG(level) \
-	if (true) { \
-	} else \
-		std::cerr
+#define VLOG(level) if (true) {} else std::cerr
 #define PHI_DEFINE_EXPORTED_READONLY_bool(name, value, help) bool FLAGS_##name = value
 
 namespace phi
@@ -20,34 +17,18 @@ struct Place {
 };
 enum class TracerEventType { UserDefined };
 struct RecordEvent {
-	RecordEvent(const char *, TracerEventType, unsigned)
-	{
-	}
+	RecordEvent(const char *, TracerEventType, unsigned) {}
 };
 class Allocator;
 class Allocation
 {
       public:
-	Allocation(void *ptr, void *base, size_t size, Place) : ptr_(ptr), base_(base), size_(size)
-	{
-	}
+	Allocation(void *ptr, void *base, size_t size, Place) : ptr_(ptr), base_(base), size_(size) {}
 	virtual ~Allocation() = default;
-	void *ptr() const
-	{
-		return ptr_;
-	}
-	void *base_ptr() const
-	{
-		return base_;
-	}
-	size_t size() const
-	{
-		return size_;
-	}
-	Place place() const
-	{
-		return {};
-	}
+	void *ptr() const { return ptr_; }
+	void *base_ptr() const { return base_; }
+	size_t size() const { return size_; }
+	Place place() const { return {}; }
 	Allocator *owner = nullptr;
 
       private:
@@ -62,35 +43,20 @@ class Allocator
 {
       public:
 	virtual ~Allocator() = default;
-	virtual bool IsAllocThreadSafe() const
-	{
-		return false;
-	}
+	virtual bool IsAllocThreadSafe() const { return false; }
 	AllocationPtr Allocate(size_t size)
 	{
 		Allocation *a = AllocateImpl(size);
 		a->owner = this;
 		return AllocationPtr(a);
 	}
-	void Free(Allocation *a)
-	{
-		FreeImpl(a);
-	}
-	uint64_t Release(const Place &place)
-	{
-		return ReleaseImpl(place);
-	}
+	void Free(Allocation *a) { FreeImpl(a); }
+	uint64_t Release(const Place &place) { return ReleaseImpl(place); }
 
       protected:
 	virtual Allocation *AllocateImpl(size_t size) = 0;
-	virtual void FreeImpl(Allocation *a)
-	{
-		delete a;
-	}
-	virtual uint64_t ReleaseImpl(const Place &)
-	{
-		return 0;
-	}
+	virtual void FreeImpl(Allocation *a) { delete a; }
+	virtual uint64_t ReleaseImpl(const Place &) { return 0; }
 };
 inline void GiveBack::operator()(Allocation *a) const
 {
