@@ -43,7 +43,7 @@ class Tree:
         path = WILD.sub("*", path)
         if "*" in path:
             return any(fnmatch.fnmatch(name, path) for name in self.known)
-        return bool({path, path + ".c"} & self.known) or not subprocess.call(["git", "check-ignore", "-q", path, path + "/"])
+        return bool({path, path + ".c"} & self.known) or not subprocess.call(["git", "check-ignore", path, path + "/"], stdout=subprocess.DEVNULL)
 
     def sections(self, page):
         """Anchor -> title, as GitHub makes anchors."""
