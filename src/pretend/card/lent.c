@@ -112,7 +112,7 @@ static bool map_over(void *at, uint64_t bytes, int flags, int fd, uint64_t offse
 	/* cppcheck-suppress invalidFunctionArg ; -1 is what anonymous memory takes */
 	const void *got = mmap(at, bytes, PROT_READ | PROT_WRITE, how, fd, (off_t)offset);
 
-	/* it is mapped in place */
+	/* cppcheck-suppress memleak ; it is mapped in place */
 	return got == at;
 }
 

@@ -11,16 +11,16 @@
 struct frag_preset {
 	const char *preset;  /* of --preset; NULL: a name of the preset above */
 	const char *summary; /* what it is, and the releases that were looked at */
-	bool serves;	     /* a serving engine, which has this name in its command */
 	const char *name;    /* of --vary */
 	const char *option;  /* "--micro-batch-size"; NULL: it is in files alone */
-	bool rises;	     /* memory rises with the value */
 	/* values that stand for words of their own ("" = none), in place of option and value; each ends with NULL */
 	const char *values[FRAG_PRESET_CHOICES], *words[FRAG_PRESET_CHOICES];
 	const char *also; /* other spellings, with a blank between; - and _ are the same */
 	const char *drop; /* options that go with it, and are left out of the command */
 	/* its key in a configuration file of the command, used if the command has no such option; NULL = none */
 	const char *json, *yaml;
+	bool serves; /* a serving engine, which has this name in its command */
+	bool rises;  /* memory rises with the value */
 };
 
 /* The last row has neither preset nor name. */

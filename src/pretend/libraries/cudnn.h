@@ -3,6 +3,7 @@
 #ifndef FRAG_NOGPU_CUDNN_H
 #define FRAG_NOGPU_CUDNN_H
 
+#include <stddef.h>
 #include <stdbool.h>
 #include <stdint.h>
 

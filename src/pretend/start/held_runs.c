@@ -29,10 +29,12 @@ static const char *held; /* the folder that is looked through */
 
 void frag_held_watch(void)
 {
+	/* cppcheck-suppress invalidFunctionArg ; -1 is what anonymous memory takes */
 	void *room = mmap(NULL, sizeof(*sums), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
 
 	sums = room == MAP_FAILED ? NULL : room;
+	/* cppcheck-suppress memleak ; it stays to the end of the program */
 }
 
 /* The first few, as seen from here. */
