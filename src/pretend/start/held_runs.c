@@ -29,7 +29,6 @@ static const char *held; /* the folder that is looked through */
 
 void frag_held_watch(void)
 {
-	/* cppcheck-suppress invalidFunctionArg ; -1 is what anonymous memory takes */
 	void *room = mmap(NULL, sizeof(*sums), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
 
