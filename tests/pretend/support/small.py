@@ -2,12 +2,14 @@
 """For all cases: modules that most of them need, and small trainings that several record."""
 import functools
 import os
+import sys
 import time
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
-__all__ = "F cuda os nn step sys time torch".split()
+__all__ = ["F", "cuda", "os", "nn", "step", "sys", "time", "torch"]
 
 class cuda:
     """cuda.ones(8) is torch.ones(8, device="cuda")."""
