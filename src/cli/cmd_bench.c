@@ -68,7 +68,7 @@ const struct frag_cmd frag_cmd_bench = {
 	.examples =
 		"  cufrag bench --device cuda --csv calls.csv\n"
 		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_COST,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_bench_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,

@@ -63,5 +63,6 @@ const struct frag_cmd frag_cmd_info = {
 		    "  cufrag info rank*.pickle\n"
 		    "  xz -dc snapshot.pickle.xz | cufrag info - --json -\n",
 	.answer = &frag_infos_shape,
+	.shared = FRAG_CLI_PAGE,
 	.run = run,
 };

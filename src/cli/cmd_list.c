@@ -121,5 +121,6 @@ const struct frag_cmd frag_cmd_list = {
 		    "  cufrag list metrics --json -\n",
 	.answer = &frag_known_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
+	.shared = FRAG_CLI_PAGE,
 	.run = run,
 };
