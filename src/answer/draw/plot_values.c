@@ -90,3 +90,29 @@ void frag_plot_curves(const struct frag_plot_curve *curves, size_t count,
 	frag_plot_value(out, "ROOM", room);
 	frag_plot_value(out, "CARD", card);
 }
+
+#define LEAST_NS 1000.0
+
+void frag_plot_pareto(const struct frag_plot_point *points, size_t count, double bound_bytes,
+		      bool measured, struct frag_text *out)
+{
+	double least = HUGE_VAL, most = 0, low = HUGE_VAL, high = 0, bound = known(bound_bytes);
+
+	frag_text_addf(out, "array DONE[%zu]; ", count);
+	for (size_t i = 0; i < count; i++) {
+		double ns = points[i].ns > 0 ? points[i].ns : LEAST_NS;
+
+		frag_text_addf(out, "DONE[%zu] = %d; ", i + 1, points[i].completed);
+		least = fmin(least, ns);
+		most = fmax(most, ns);
+		low = fmin(low, points[i].bytes);
+		high = fmax(high, points[i].bytes);
+	}
+	frag_plot_value(out, "MEASURED", measured);
+	frag_plot_value(out, "LEAST_NS", least);
+	frag_plot_value(out, "MOST_NS", most);
+	frag_plot_value(out, "HIGHEST", high);
+	frag_plot_value(out, "BOUND", bound);
+	frag_plot_value(out, "LOW", fmax(bound > 0 ? fmin(low, bound) : low, (double)FRAG_MIB));
+	frag_plot_value(out, "TOP", fmax(fmax(high, bound), 2.0 * FRAG_MIB));
+}

@@ -34,4 +34,16 @@ struct frag_plot_lines {
 void frag_plot_curves(const struct frag_plot_curve *curves, size_t count,
 		      const struct frag_plot_lines *lines, bool seconds, struct frag_text *out);
 
+/* A point of pareto.gp: time in the driver, and peak reserved bytes. */
+struct frag_plot_point {
+	double ns, bytes;
+	bool completed;
+};
+/*
+ * What pareto.gp needs: which points completed (DONE), MEASURED, and the ends of both axes. bound_bytes: 0 or
+ * UINT64_MAX = there is none. The time axis is logarithmic, so 0 ns is drawn as a microsecond.
+ */
+void frag_plot_pareto(const struct frag_plot_point *points, size_t count, double bound_bytes,
+		      bool measured, struct frag_text *out);
+
 #endif

@@ -326,31 +326,15 @@ static struct frag_rows best_rows(const struct frag_tuning *t, const struct tune
 	F(S, NS, driver_ns, NULL, "modelled driver time") \
 	F(S, BYTES, lower_bound_bytes, NULL, "0 = not drawn")
 FRAG_ROW(point, "point", POINT, "one setting of the chart");
-/* What pareto.gp needs (chart_pareto.c). */
 static const char *pareto_figures(struct frag_answer *a, const struct point *points, size_t n)
 {
-	double least = INFINITY, most = 0, low = INFINITY, high = 0;
-	double *done = frag_answer_new(a, n, sizeof(*done));
+	struct frag_plot_point *list = frag_answer_new(a, n, sizeof(*list));
 	struct frag_text out = { 0 };
 
-	for (size_t i = 0; done && i < n; i++) {
-		double ns = FRAG_MAX((double)points[i].driver_ns, 1000.0);
-		double bytes = (double)points[i].peak_reserved_bytes;
-
-		done[i] = 1;
-		least = FRAG_MIN(least, ns);
-		most = FRAG_MAX(most, ns);
-		low = FRAG_MIN(low, bytes);
-		high = FRAG_MAX(high, bytes);
-	}
-	frag_plot_array(&out, "DONE", done, done ? n : 0);
-	frag_plot_value(&out, "MEASURED", 0);
-	frag_plot_value(&out, "LEAST_NS", least);
-	frag_plot_value(&out, "MOST_NS", most);
-	frag_plot_value(&out, "HIGHEST", high);
-	frag_plot_value(&out, "BOUND", 0);
-	frag_plot_value(&out, "LOW", FRAG_MAX(low, (double)FRAG_MIB));
-	frag_plot_value(&out, "TOP", FRAG_MAX(high, 2.0 * FRAG_MIB));
+	for (size_t i = 0; list && i < n; i++)
+		list[i] = (struct frag_plot_point){ (double)points[i].driver_ns,
+						    (double)points[i].peak_reserved_bytes, true };
+	frag_plot_pareto(list, list ? n : 0, 0, false, &out);
 	return frag_answer_take(a, &out);
 }
 

@@ -49,37 +49,18 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 	return (struct frag_rows){ list, section->count > 1 ? section->count : 0 };
 }
 
-/* Where a policy spends no time, the axis, which is logarithmic, has a microsecond. */
-#define LEAST_NS 1000.0
-
 static const char *extra(const struct frag_chart_job *job)
 {
 	const struct frag_section *s = job->section;
-	double *done = frag_answer_new(job->answer, s->count, sizeof(*done));
-	double least = INFINITY, most = 0, low = INFINITY, high = 0;
-	double bound = frag_section_bound(s) == UINT64_MAX ? 0 : (double)frag_section_bound(s);
+	struct frag_plot_point *list = frag_answer_new(job->answer, s->count, sizeof(*list));
 	struct frag_text out = { 0 };
 
-	for (size_t k = 0; done && k < s->count; k++) {
-		const struct frag_metrics *m = &s->results[k].m;
-		double ns = m->modelled_ns ? (double)m->modelled_ns : LEAST_NS;
-		double bytes = (double)m->peak_reserved_bytes;
-
-		done[k] = s->results[k].completed;
-		least = FRAG_MIN(least, ns);
-		most = FRAG_MAX(most, ns);
-		low = FRAG_MIN(low, bytes);
-		high = FRAG_MAX(high, bytes);
-	}
-	frag_plot_array(&out, "DONE", done, done ? s->count : 0);
-	frag_plot_value(&out, "MEASURED", !job->report->card.modelled);
-	frag_plot_value(&out, "LEAST_NS", least);
-	frag_plot_value(&out, "MOST_NS", most);
-	frag_plot_value(&out, "HIGHEST", high);
-	frag_plot_value(&out, "BOUND", bound);
-	low = bound > 0 ? FRAG_MIN(low, bound) : low;
-	frag_plot_value(&out, "LOW", FRAG_MAX(low, (double)FRAG_MIB));
-	frag_plot_value(&out, "TOP", FRAG_MAX(FRAG_MAX(high, bound), 2.0 * FRAG_MIB));
+	for (size_t k = 0; list && k < s->count; k++)
+		list[k] = (struct frag_plot_point){ (double)s->results[k].m.modelled_ns,
+						    (double)s->results[k].m.peak_reserved_bytes,
+						    s->results[k].completed };
+	frag_plot_pareto(list, list ? s->count : 0, (double)frag_section_bound(s),
+			 !job->report->card.modelled, &out);
 	return frag_answer_take(job->answer, &out);
 }
 
