@@ -7,7 +7,7 @@ def until(what):
     while not what():
         time.sleep(0.02)
 with open("err", "w") as err:
-    job = subprocess.Popen([os.environ["CUFRAG"], "record", "--no-gpu", "-o", "run.cft", "--", "sh", "-c", "touch runs; until [ -e enough ]; do sleep 0.02; done"],
+    job = subprocess.Popen([os.environ["CUFRAG"], "record", "--no-gpu", "--keep-writes", "-o", "run.cft", "--", "sh", "-c", "touch runs; until [ -e enough ]; do sleep 0.02; done"],
                            stderr=err, preexec_fn=os.setpgrp)
 until(lambda: os.path.exists("runs"))
 os.killpg(job.pid, signal.SIGTSTP)
