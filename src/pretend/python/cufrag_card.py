@@ -36,8 +36,8 @@ class Card:
         """Of the wheel, of packages beside it, and of this version of the pretended card."""
         h = hashlib.sha256(self.home.encode())
         libraries = os.path.join(self.package, "lib")
-        own = [os.path.join(libraries, name) for name in sorted(os.listdir(libraries)) if ".so" in name]
-        for path in own + cufrag_stubs.wheels(libraries):
+        own = (os.path.join(libraries, name) for name in sorted(os.listdir(libraries)))
+        for path in [p for p in own if ".so" in os.path.basename(p)] + cufrag_stubs.wheels(libraries):
             state = os.stat(path)
             h.update(("%s %d %d\n" % (path, state.st_size, state.st_mtime_ns)).encode())
         h.update(self.package.encode())
@@ -73,7 +73,8 @@ class Card:
         inductor.begin_cold(self.caches)
 
     def search_path(self):
-        return [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p and p != self.folder]
+        path = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+        return [p for p in path if p and p != self.folder]
 
     def offer_planner(self):
         """Path of the user's cuDNN, to plan convolutions (cufrag_planner.py): beside torch, or the
@@ -81,7 +82,7 @@ class Card:
         folders = [os.path.join(os.path.dirname(self.package), "nvidia", "cudnn", "lib"), os.path.join(self.package, "lib"),
                    *self.search_path(), os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "lib64"),
                    "/usr/local/cuda/lib", "/usr/lib/x86_64-linux-gnu"]
-        found = [p for p in (os.path.join(f, "libcudnn.so.9") for f in folders) if os.path.exists(p)]
+        found = [p for f in folders for p in [os.path.join(f, "libcudnn.so.9")] if os.path.exists(p)]
         if found and sys.executable:
             os.environ["CUFRAG_NOGPU_PLANNER"] = "\n".join([sys.executable, os.path.join(HERE, "cufrag_planner.py"), found[0]])
             os.environ["CUFRAG_NOGPU_PLANNER_PATH"] = os.pathsep.join(
@@ -138,7 +139,8 @@ class Card:
         atexit.register(self.let_threads_rest)
         try:  # PyTorch refuses a cuDNN older than its build
             major, minor, patch = torch._C._cudnn.getCompileVersion()
-            os.environ["CUFRAG_NOGPU_CUDNN"] = str(major * (10000 if major > 8 else 1000) + minor * 100 + patch)
+            major *= 10000 if major > 8 else 1000
+            os.environ["CUFRAG_NOGPU_CUDNN"] = str(major + minor * 100 + patch)
         except AttributeError:
             pass
         if protocol.NOGPU_VALUES != "none":
@@ -165,7 +167,7 @@ class Card:
             self.values.begin()
         self.play_ranks()
         self.begin_cold()
-        atexit.unregister(self.let_threads_rest)  # a fork ends without Python's end (cufrag_fork_server.py)
+        atexit.unregister(self.let_threads_rest)  # a fork does not end as Python does
 
     def let_threads_rest(self):
         """autograd's threads still clean up after the last backward pass; 2.15 aborts if one does
@@ -190,8 +192,8 @@ class Card:
 
 
 def convolutions(version):
-    """How their workspaces were found, where not as those of an H200. version: of the cuDNN that planned (90100), or below 0 that of the program's, by rule;
-    0: there were none."""
+    """How their workspaces were found, where not as those of an H200. version: of the cuDNN that
+    planned (90100), or below 0 that of the program's, by rule; 0: there were none."""
     with open(os.path.join(HERE, "cufrag_trees.csv"), encoding="ascii") as f:
         known = ".".join(f.readline().split(",")[0].removeprefix("cuDNN ").split(".")[:2])
     number = abs(version) // 100

@@ -8,10 +8,10 @@ file with names of modules, in the order in which a run had imported them when i
 card; MODULES.late has those of its end.
 
 A process forked here is as one started anew: its arguments, environment, standard files, group,
-random numbers; a recording of its own. It is refused if anything differs that was read while modules
-were loaded: any other variable, or another folder. If a module asks for a card or for a variable of
-a single rank, or leaves a thread of Python or a process behind, then only torch is loaded. (Threads
-of libraries, as those of BLAS, see to themselves: pthread_atfork.)
+random numbers; a recording of its own. It is refused if anything differs that was read while
+modules were loaded: any other variable, or another folder. If a module asks for a card or for a
+variable of a single rank, or leaves a thread of Python or a process behind, then only torch is
+loaded. (Threads of libraries, as those of BLAS, see to themselves: pthread_atfork.)
 """
 import array
 import atexit
@@ -76,10 +76,11 @@ class Loaded:
             raise RuntimeError("no card is here yet")
         cuda, core, environment = self.torch.cuda, self.torch._C, type(os.environ)
         available = (lambda: True) if b"CUDA_VISIBLE_DEVICES" not in self.given else ask
-        places = [(cuda, "is_available", available), (cuda, "_lazy_init", ask), (core, "_cuda_getDeviceCount", ask)]
+        places = [(cuda, "is_available", available), (cuda, "_lazy_init", ask),
+                  (core, "_cuda_getDeviceCount", ask)]
         before = [(home, name, getattr(home, name, None)) for home, name, _ in places]
         get = environment.__getitem__
-        if any(function is None for _, _, function in before):  # which module asks would not be seen
+        if any(function is None for _, _, function in before):  # it would not be seen
             return False
 
         def watched(variables, name):
@@ -293,7 +294,7 @@ def flush(files):
 
 
 def files_among(objects):
-    kinds = {k for k in set(map(type, objects)) if issubclass(k, (io.TextIOWrapper, io.BufferedIOBase))}
+    kinds = {k for k in map(type, objects) if issubclass(k, (io.TextIOWrapper, io.BufferedIOBase))}
     return [o for o in objects if type(o) in kinds]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of cuDNN as an H200 takes them, from those without a card.
 
-Known is one release: that of cufrag_trees.csv (trees of decisions) and cufrag_workspaces.csv (convolutions of common nets for which the
-trees are wrong: plans of a card, as they were). scripts/cudnn/tables.py makes both.
+Known is one release: that of cufrag_trees.csv (trees of decisions) and cufrag_workspaces.csv
+(plans of a card for convolutions of common nets, for which the trees are wrong). scripts/cudnn/tables.py makes both.
 """
 import collections
 import math
@@ -22,7 +22,7 @@ STREAM_K_FROM = 62
 COUNTERS = 131  # bytes where there are more than two rounds of tiles
 GROUPS_COUNTERS = 144  # the same where each group has them
 PAIRS = 159  # bytes beside partial sums and their counters
-# multiprocessors of an H200's 132 that clusters of each size filled (one H100: 102 by clusters of 6)
+# multiprocessors of an H200's 132 that clusters of each size filled (an H100: 102 by 6)
 FILLED = {1: 132, 2: 132, 3: 117, 4: 120, 5: 110, 6: 108, 7: 105, 8: 120, 16: 112}
 
 # size: bytes, without the partial sums of a stream-K kernel
@@ -44,7 +44,7 @@ class Known:
         return version // 100 == int(major) * 100 + int(minor)
 
     def on_card(self, q, plans, sms=SMS):
-        """{kind: bytes}, what is taken first in front. plans: the first one of each kind, in cuDNN's order."""
+        """{kind: bytes}, in the order of choice. plans: the first one of each kind, in cuDNN's order."""
         found = self.left_out(q, plans, sms) if plans else {}
         for kind, plan in plans.items():
             if kind not in found:
@@ -52,7 +52,7 @@ class Known:
         return self.corrected(q, found)
 
     def corrected(self, q, found):
-        """As a card took it, where that is known: the first plan, and the first one without tensor cores (-1: no other than planned)."""
+        """As a card took it, if known: the first plan, and the first without tensor cores (-1: as here)."""
         first, without = self.workspaces.get(text_of(q), (-1, -1))
         plain = next((kind for kind in found if not kind & TENSOR_CORES), None)
         if without >= 0 and plain is not None:
@@ -62,8 +62,8 @@ class Known:
         return found
 
     def left_out(self, q, plans, sms):
-        """Plans that a card takes and that are not proposed without one: before all others, and where the first one that is taken has
-        tensor cores, in single precision without them."""
+        """Plans that a card takes and that are not proposed without one: before all others, and
+        where the first one that is taken has tensor cores, in single precision without them."""
         engines, first, found = {plan.kind: plan.engine for plan in plans.values()}, next(iter(plans.values())), {}
         kind, knobs, transforms = first.kind, first.knobs, cufrag_transforms.is_candidate(q)
         if cufrag_trees.is_point(q):
@@ -79,7 +79,7 @@ class Known:
         return found
 
     def size_of(self, q, plan, sms):
-        """Sums that are split are added in pairs, and a counter tells of each pair; one more is there for more than two rounds of tiles."""
+        """Parts of sums are added in pairs, each with a counter; one more beyond two rounds of tiles."""
         if not has_tiles(plan):
             return plan.size
         (m, n), at_once = TILES[plan.knobs[TILE]], min(cufrag_trees.groups_of(q), cufrag_transforms.TOGETHER)

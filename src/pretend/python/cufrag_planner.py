@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the user's own cuDNN would take for a convolution: a process beside the program that is recorded.
+"""What the user's own cuDNN would take for a convolution: a process beside the program.
 
-    cufrag_planner.py LIBCUDNN [VERSION]    started by src/pretend/libraries/cudnn_plan.c; ends with its input
+    cufrag_planner.py LIBCUDNN [VERSION]    (src/pretend/libraries/cudnn_plan.c)
 
-cuDNN 9.8 and newer plan for a card that is only described ("deviceless" in its documents). The first line of input is that
-description, as JSON. Its answer is the library's version and 1 where cufrag_known.py knows what a card adds to its plans, else 0. Each
-other line is a convolution, in numbers:
+cuDNN 9.8 and newer plan for a card that is only described ("deviceless" in its documents). The
+first line of input is that description, as JSON. Its answer is the library's version and 1 where
+cufrag_known.py knows what a card adds to its plans, else 0. Each other line is a convolution, in
+numbers:
 
     OPERATION TYPE DIMS  x: dims strides  w: dims strides  y: dims strides  padding strides dilation
 
-and is answered by pairs "BYTES NOTES": of all plans that cuDNN proposes, in its order, the first of those that use tensor cores or not and
-are deterministic or not (NOTES: bits 0 and 4). No pair: no plan. With "all" before it, the pairs are the largest of each kind: what
-cudnn.benchmark takes to try them.
+and is answered by pairs "BYTES NOTES": of all plans that cuDNN proposes, in its order, the first of
+those that use tensor cores or not and are deterministic or not (NOTES: bits 0 and 4). No pair: no
+plan. With "all" before it, the pairs are the largest of each kind: what cudnn.benchmark takes to
+try them.
 
-VERSION: what PyTorch was built with. A library that does not lie beside PyTorch has to be of the same release.
+VERSION: what PyTorch was built with. A library elsewhere has to be of the same release.
 
-Where the library is of the release that cufrag_known.py knows, and the card of compute capability 9, the bytes are those of a card.
-Without the driver's library, cuDNN leaves out its kernels for filters of single channels. So it finds one without a card
-(cufrag_stubs.py).
+Where the library is of the release that cufrag_known.py knows, and the card of compute capability
+9, the bytes are those of a card. Without the driver's library, cuDNN leaves out its kernels for
+filters of single channels. So it finds one without a card (cufrag_stubs.py).
 """
 import ctypes
 import json
@@ -37,8 +39,8 @@ PARTS = {FORWARD: (704, 703, 705, 702, 700, 701), FILTER: (716, 715, 717, 714, 7
 FORMS = {1: ctypes.c_int, 3: ctypes.c_int64, 4: ctypes.c_float, 7: ctypes.c_int, 8: ctypes.c_int, 9: ctypes.c_int, 11: ctypes.c_int,
          15: ctypes.c_void_p, 23: ctypes.c_int32}
 LONG, FLOAT, KNOB_TYPE, NOTE, DESCRIPTOR, INT, CHAR = 3, 4, 9, 11, 15, 23, 24
-TENSOR_CORES, ROUNDS_INPUTS, NOT_DETERMINISTIC = 0, 1, 4  # notes; PyTorch takes no plan with the second
-INSTANT, FALLBACK, THOROUGH = 0, 2, 1  # what PyTorch asks for, and where it takes none of that (or all are tried); a longer list
+TENSOR_CORES, ROUNDS_INPUTS, NOT_DETERMINISTIC = 0, 1, 4  # notes; PyTorch refuses the second
+INSTANT, FALLBACK, THOROUGH = 0, 2, 1  # what PyTorch asks for; instead; a longer list
 # Engines that the longer list has and the shorter has not, where the shorter does not have Fourier transforms, either: all of them
 # are judged too slow (13 of 40 sizes without them, one of 237 with them)
 TOO_SLOW = {FORWARD: {38, 46, 48}, DATA: {58, 76}}
@@ -116,7 +118,7 @@ class Planner:
 
     def graph(self, q):
         c = self.make(CONVOLUTION)
-        self.put(c, 100, 1, q.data_type if q.data_type == 1 else 0)  # sums in double or single precision
+        self.put(c, 100, 1, q.data_type if q.data_type == 1 else 0)  # of sums
         self.put(c, 101, 7, 1)  # cross-correlation
         self.put(c, 106, LONG, q.dims - 2)
         for name, values in ((105, q.pads), (104, q.pads), (103, q.strides), (102, q.dilations)):
@@ -157,7 +159,7 @@ class Planner:
                 yield config, number, mask_of(notes)
 
     def plans(self, q, graph):
-        """Single precision where the program forbids tensor cores: PyTorch asks for the second list where the first has nothing else."""
+        """PyTorch asks for the second list if the first has only tensor cores in single precision."""
         kinds = set()
         for plan in self.usable(self.proposals(graph, INSTANT)):
             kinds.add(plan[2])
@@ -181,7 +183,7 @@ class Planner:
         return " ".join("%d %d" % (size, kind) for kind, size in found.items())
 
     def largest(self, q):
-        """Of each kind, as cudnn.benchmark tries them: the heuristic's proposals and those of the fallback."""
+        """Of each kind, as cudnn.benchmark tries them: all proposals and those of the fallback."""
         graph, most, folded = self.graph(q), {}, False
         instant = self.proposals(graph, INSTANT)
         for config, engine, mask in self.usable(instant + self.proposals(graph, FALLBACK)):

@@ -36,8 +36,8 @@ import cufrag_protocol as protocol
 import cufrag_recorder
 from cufrag_hooks import replace
 
-CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # besides the role's own rank, a processor each
-OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # names in device meshes and Megatron-LM
+CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # a processor each
+OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # in meshes, Megatron
 TOGETHER_MOST = 16  # checks double the processes of pipelines: at most so many
 PATIENCE_S = 60
 ALIKE = "alike"
@@ -212,7 +212,7 @@ class Scout:
             end_scout()
 
     def write(self, stage_lists):
-        path = self.path if self.groups.lists else self.path + ".alone"  # cufrag tells these from helper processes
+        path = self.path if self.groups.lists else self.path + ".alone"  # or a helper process
         with open(path + ".new", "w") as f:
             f.write("\n".join(lines_of(*self.groups.families(), stage_lists, self.world)) + "\n")
             f.write("groups %d %s\n" % (len(self.groups.lists), self.groups.hash(stage_lists)))

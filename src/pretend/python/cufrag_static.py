@@ -62,7 +62,7 @@ class Libraries:
         if REGISTERS not in strings:
             return
         found = self.functions(content(table), strings)
-        if REGISTERS not in found or COUNTS not in found or b"cudaBindTexture" in found:  # CUDA 11's runtime differs
+        if REGISTERS not in found or COUNTS not in found or b"cudaBindTexture" in found:  # CUDA 11
             return
         replaced, major = False, 12 if b"cudaGetDeviceProperties_v2" in found else 13
         for name, (section, value, size) in found.items():

@@ -168,7 +168,7 @@ def place(frame, package):
     while frame:
         name = frame.f_code.co_filename
         installed = "site-packages" in name or name.startswith(SCRIPTS)
-        generated = name.startswith("<") and frame.f_globals.get("__name__") != "__main__"  # excludes python -c
+        generated = name.startswith("<") and frame.f_globals.get("__name__") != "__main__"
         if not generated and not name.startswith((package, HERE)) and (installed or not name.startswith(STANDARD)):
             if not installed:
                 return "%s:%d" % (name[len(STARTED):] if name.startswith(STARTED) else name, frame.f_lineno)

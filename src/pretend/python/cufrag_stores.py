@@ -101,7 +101,7 @@ class Flow:
             self.written |= self.passed(callee, node, flows(callee)[0])
         elif WRITES.search(name_of(node)):  # tl.store(pointer, ...), descriptor.store(...)
             self.written |= self.behind(node.func).union(*map(self.behind, args[:1]))
-        elif isinstance(node.func, ast.Name) and node.func.id in self.made_of:  # a function as argument
+        elif isinstance(node.func, ast.Name) and node.func.id in self.made_of:  # an argument
             self.written.update(*map(self.behind, args))
 
     def passed(self, callee, node, names):

@@ -34,19 +34,22 @@ DRIVER, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
 CUDNN_PARTS = {"8": "ops_infer ops_train cnn_infer cnn_train adv_infer adv_train",
                "9": "ops cnn adv graph heuristic engines_precompiled engines_runtime_compiled"}
 # what Triton's driver module links against
-TRITON = """cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevice cuCtxGetLimit cuCtxSetCurrent cuCtxSetLimit cuDeviceGet
-    cuDeviceGetAttribute cuDevicePrimaryCtxRelease_v2 cuDevicePrimaryCtxReset_v2 cuDevicePrimaryCtxRetain
-    cuEventDestroy_v2 cuFuncGetAttribute cuFuncSetAttribute cuFuncSetCacheConfig cuGetErrorString cuInit
-    cuLaunchKernel cuLaunchKernelEx cuLaunchKernelExHandle cuMemAlloc_v2 cuMemFree_v2 cuMemcpyDtoH_v2 cuMemcpyHtoD_v2
-    cuMemSetAccess cuModuleGetFunction cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload
-    cuOccupancyMaxActiveClusters cuPointerGetAttribute cuPointerGetAttributes cuStreamDestroy_v2
-    cuStreamSynchronize cuTensorMapEncodeTiled cuTensorMapEncodeIm2col""".split()
+TRITON = """cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevice cuCtxGetLimit
+    cuCtxSetCurrent cuCtxSetLimit cuDeviceGet cuDeviceGetAttribute cuDevicePrimaryCtxRelease_v2
+    cuDevicePrimaryCtxReset_v2 cuDevicePrimaryCtxRetain cuEventDestroy_v2 cuFuncGetAttribute
+    cuFuncSetAttribute cuFuncSetCacheConfig cuGetErrorString cuInit cuLaunchKernel
+    cuLaunchKernelEx cuLaunchKernelExHandle cuMemAlloc_v2 cuMemFree_v2 cuMemcpyDtoH_v2
+    cuMemcpyHtoD_v2 cuMemSetAccess cuModuleGetFunction cuModuleGetGlobal_v2 cuModuleLoadData
+    cuModuleUnload cuOccupancyMaxActiveClusters cuPointerGetAttribute cuPointerGetAttributes
+    cuStreamDestroy_v2 cuStreamSynchronize cuTensorMapEncodeTiled cuTensorMapEncodeIm2col""".split()
 # functions that cuDNN looks up in the driver when it plans; with all of them it proposes more
 # kernels
-CUDNN = """cuCtxGetCurrent cuCtxGetLimit cuCtxPopCurrent cuCtxPushCurrent cuDeviceGet cuDeviceGetCount cuDriverGetVersion cuGetErrorName
-    cuGetErrorString cuGetProcAddress cuInit cuKernelGetAttribute cuKernelGetFunction cuKernelSetAttribute cuLaunchCooperativeKernel cuLaunchKernel
-    cuLaunchKernelEx cuLibraryGetKernel cuLibraryLoadData cuLibraryLoadFromFile cuLibraryUnload cuLinkAddData cuLinkComplete cuLinkCreate
-    cuLinkDestroy cuOccupancyMaxPotentialClusterSize cuStreamGetCtx""".split()
+CUDNN = """cuCtxGetCurrent cuCtxGetLimit cuCtxPopCurrent cuCtxPushCurrent cuDeviceGet
+    cuDeviceGetCount cuDriverGetVersion cuGetErrorName cuGetErrorString cuGetProcAddress cuInit
+    cuKernelGetAttribute cuKernelGetFunction cuKernelSetAttribute cuLaunchCooperativeKernel
+    cuLaunchKernel cuLaunchKernelEx cuLibraryGetKernel cuLibraryLoadData cuLibraryLoadFromFile
+    cuLibraryUnload cuLinkAddData cuLinkComplete cuLinkCreate cuLinkDestroy
+    cuOccupancyMaxPotentialClusterSize cuStreamGetCtx""".split()
 UNKNOWN = "frag_nogpu_unknown"  # gets the name of the function that is missing
 NO_CARD, NO_DEVICE = "no_card", 100  # folder of a driver without cards; CUDA_ERROR_NO_DEVICE
 

@@ -6,9 +6,10 @@
 * Into how many parts each sum of a stream-K kernel is split in the last round of tiles ("splits").
 * Whether a card takes a convolution by transforms (cufrag_transforms.py: "transform" and "alone").
 
-scripts/cudnn/tables.py grows the trees from the plans of a card, and writes cufrag_trees.csv: a line with the release of cuDNN and the
-card, then for each decision "PURPOSE,OPERATION,TYPE,LAYOUT,WORDS,TREES" (for transforms, the engine in place of the layout). A tree is
-two characters for each word, a branch before what is below it. Words:
+scripts/cudnn/tables.py grows the trees from the plans of a card, and writes cufrag_trees.csv: a
+line with the release of cuDNN and the card, then for each decision
+"PURPOSE,OPERATION,TYPE,LAYOUT,WORDS,TREES" (for transforms, the engine in place of the layout). A
+tree is two characters for each word, a branch before what is below it. Words:
 
     FEATURE<THRESHOLD    (or THRESHOLD alone, of the same feature as the word before) the next node where the feature is at most this, else the one behind all nodes of the next
     =VALUE               a leaf: a number to add up, or SPLITS:A:B:REST:SHARE ("bytes", see `bytes_of` and `vote`), or PARTS:SHARE ("splits")
@@ -55,7 +56,7 @@ def sides(q):
 
 
 def order_of(engines):
-    """Of each kind (cufrag_planner.py's notes), its place among the first plans of all kinds, and its engine."""
+    """Of each kind (cufrag_planner.py's notes), its place among the first plans, and its engine."""
     kinds = list(engines)
     return [v for kind in (1, 0, 16, 17) for v in ((kinds.index(kind), engines[kind]) if kind in engines else (-1, -1))]
 
@@ -79,7 +80,7 @@ def features_of_point(q, engines, knobs):
 
 
 def features_of_parts(q, engines, knobs):
-    """The same for filter passes in half precision with channels last, where the parts of sums have rules as names."""
+    """For filter passes in half precision, channels last: the parts of sums are named by rules."""
     (rows, columns, depth), of_both = sides(q), []
     for side in (rows, columns):
         of_both += [side % 64, side % 128, side % 256]
@@ -93,8 +94,8 @@ def features_of_parts(q, engines, knobs):
 
 
 def parts_of(text, images, rows, columns, depth):
-    """How many parts sums have: a number; n: one for each image; WAVE/A/B: so many that tiles of A by B give a wave of so many; dN or uN: of
-    N items or more, or of N at most."""
+    """How many parts sums have: a number; n: one for each image; WAVE/A/B: so many that tiles of A
+    by B give a wave of so many; dN or uN: of N items or more, or of N at most."""
     if text == "n":
         return images
     if text[0] in "du":
@@ -104,7 +105,7 @@ def parts_of(text, images, rows, columns, depth):
 
 
 def parse(tree, words):
-    """[(feature, threshold, where it does not hold)] or values, a branch before what is below it."""
+    """[(feature, threshold, where it fails)] or values, a branch before what is below it."""
     nodes, open_branches = [], []
     for at in range(0, len(tree), 2):
         word = words[LETTERS.index(tree[at]) * len(LETTERS) + LETTERS.index(tree[at + 1])]
@@ -197,7 +198,7 @@ class Trees:
 
 
 def vote(q, values):
-    """Bytes by several trees, whose leaves have a SHARE behind the REST: shares of sizes of about as much count together, then those of each."""
+    """Bytes by several trees, by the SHARE of each: first of sizes of about as much, then of each."""
     shares, about = {}, {}
     for value in values:
         code, share = value.rsplit(":", 1)
@@ -208,7 +209,7 @@ def vote(q, values):
 
 
 def bytes_of(q, value):
-    """SPLITS partial results in 32 bits (see `parts_of`), their sides in units of A and B, and the REST."""
+    """SPLITS partial results in 32 bits (`parts_of`), sides in units of A and B, and the REST."""
     splits, *numbers = value.split(":")
     rows, columns, depth = sides(q)
     splits = parts_of(splits, sizes(q)[0], rows, columns, depth)

@@ -22,10 +22,11 @@ def library(card, torch):
     path = os.path.join(card.folder, LIBRARY)
     if loads(path):
         return path
-    compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or shutil.which("clang++")
+    compilers = os.environ.get("CXX", "c++"), "g++", "clang++"
+    compiler = next(filter(None, map(shutil.which, compilers)), None)
     if not compiler:
-        say("found no C++ compiler, so values of small tensors are not computed and decisions that depend on them may be "
-            "wrong (install g++)")
+        say("found no C++ compiler, so values of small tensors are not computed and decisions that "
+            "depend on them may be wrong (install g++)")
         return None
     if not os.access(card.folder, os.W_OK):
         say("values of small tensors are not computed: cannot write to %s" % card.folder)

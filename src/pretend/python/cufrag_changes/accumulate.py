@@ -25,7 +25,7 @@ def most(seen):
 
 
 def cut(torch, args, kwargs, n):
-    """(batch, [(size, args, kwargs)]) of n parts of all that has the batch as its first dimension, as Tensor.chunk cuts it."""
+    """(batch, [(size, args, kwargs)]) of n parts of all tensors of the batch, as Tensor.chunk does."""
     tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.dim()]
     batch = tensors[0].shape[0] if tensors else 0
     size = max(1, -(-batch // n))
@@ -61,7 +61,7 @@ def install(torch, seen):
         keeps = bool(held)
         for size, a, k in parts:
             out = inner(*a, **k)
-            keeps = keeps or not given and isinstance(out, tuple)  # what the program unpacks, it keeps
+            keeps = keeps or not given and isinstance(out, tuple)  # unpacked means kept
             if loss_of(torch, out) is None:
                 return inner(*args, **kwargs)
             loss = loss_of(torch, out) * (size / batch)

@@ -16,8 +16,8 @@ class Copy:
 
 
 def filled(torch, t):
-    """Of rows with padding: which columns hold something (rows x columns, of bool), else None. A mask says so; ids end, or begin,
-    with a value that is repeated."""
+    """Of rows with padding: which columns hold something (rows x columns, of bool), else None. A
+    mask says so; ids end, or begin, with a value that is repeated."""
     if t.dim() != 2 or t.is_floating_point() or t.is_complex() or not 1 < t.shape[1] or not 0 < t.numel() <= 1 << 22:
         return None
     if t.dtype == torch.bool or (int(t.max()) <= 1 and int(t.min()) >= 0):
@@ -45,7 +45,7 @@ class Batches:
         self.torch, self.seen, self.keep = torch, seen, None
         self.copies = {}  # id -> Copy
         self.moving = 0  # inside of Module.to
-        self.tokens = self.padding = self.trimmed = 0  # that reached a model; trimmed: padding in all rows
+        self.tokens = self.padding = self.trimmed = 0  # trimmed: in all rows
         self.waits = {}  # place -> most bytes there that no model was called with in a step
         self.plain = torch.Tensor.to
         wrap(torch.nn.Module, "_apply", self.on_move)

@@ -24,7 +24,7 @@ def install(torch, seen):
             paying.add(block)
 
     def pays(block):
-        if not seen.steps:  # the first step, when the optimizer has no states yet, computes all again, and shows what it saves
+        if not seen.steps:  # the first step has no states yet: all is computed again
             return True
         if not paying:
             choose()

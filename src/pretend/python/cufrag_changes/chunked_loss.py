@@ -25,7 +25,7 @@ def applies(seen):
 
 
 class Product:
-    """What F.linear would give, not computed yet. After the loss it cannot be: by hand there would be no logits."""
+    """What F.linear would give, not computed yet, and gone after the loss."""
 
     def __init__(self, torch, linear, h, w, b):
         self.torch, self.linear, self.h, self.w, self.b = torch, linear, h, w, b
@@ -46,7 +46,7 @@ class Product:
 
 
 def lazy_tensor(torch):
-    """A class of tensors that stand for rows of a product: reshaped and sliced, they stay so; all else computes them."""
+    """Tensors for rows of a product: they may be sliced; all else computes them."""
     plain = {getattr(torch.Tensor, name).__get__ for name in ("shape", "dtype", "device", "is_cuda", "requires_grad", "ndim", "layout")}
     plain |= {getattr(torch.Tensor, name) for name in ("size", "dim", "numel", "nelement", "is_floating_point", "__len__")}
 
@@ -54,7 +54,7 @@ def lazy_tensor(torch):
         @staticmethod
         def __new__(cls, product, shape, dtype, steps):
             self = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=product.w.device, requires_grad=True)
-            self.product, self.steps, self.value = product, steps, None  # steps: (on h, on the logits)
+            self.product, self.steps, self.value = product, steps, None  # on h, on logits
             return self
 
         def whole(self):

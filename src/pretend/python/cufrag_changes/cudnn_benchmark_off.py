@@ -9,4 +9,4 @@ def applies(seen):
 
 def install(torch, seen):
     torch.backends.cudnn.benchmark = False
-    vars(type(torch.backends.cudnn))["benchmark"].setter = lambda value: None  # what the program asks for
+    vars(type(torch.backends.cudnn))["benchmark"].setter = lambda value: None

@@ -37,7 +37,7 @@ def each_under(seen, sentence, take=lambda call: True):
 
 
 def blocks_of(seen, sentence):
-    """(sentence % the blocks that repeat in all models that are trained, a place of theirs, what becomes different). Raises Left."""
+    """(sentence % the blocks that repeat, a place of theirs, what becomes different). May raise Left."""
     calls = seen.trained()
     if not calls:
         return None
@@ -54,7 +54,7 @@ def say_blocks(lists):
 
 
 def checkpoint_blocks(torch, seen, take, pays=None, calls=None, **how):
-    """take(list of blocks): those that are computed again; of them, at each call, those that pay(block). calls(block, forward): in its place."""
+    """take(blocks): those to compute again, if they pay(block). calls(block, forward): wraps it."""
     from torch.utils.checkpoint import checkpoint
 
     def around(block):
@@ -75,8 +75,8 @@ def checkpoint_blocks(torch, seen, take, pays=None, calls=None, **how):
 
 
 def change_batch(torch, seen, change, all_of_them=False):
-    """Rows with padding that a root is called with become change(tensor, which columns hold something).
-    all_of_them: else there is nothing to do where another tensor has the batch."""
+    """Rows with padding that a root is called with become change(tensor, which columns hold
+    something). all_of_them: else there is nothing to do where another tensor has the batch."""
     def change_arguments(args, kwargs):
         tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.dim()]
         kept, rows = seen.batches.rows(tensors)
@@ -109,7 +109,7 @@ def save_on_host(torch, seen, take):
                     return host.pack_hook(t)
                 if not t.is_contiguous():
                     t.contiguous()  # as the copy does on the card
-                return None, t.size(), t.dtype, t.device  # what is on the host has no bytes here: nobody reads them
+                return None, t.size(), t.dtype, t.device  # no bytes are kept
 
             def unpack(packed):
                 if isinstance(packed, torch.Tensor):
@@ -170,7 +170,7 @@ def inner_optimizer(seen, optimizer, make):
         seen.inner = True
         optimizer._cufrag_does = make()
         seen.inner = False
-        for own in (optimizer._cufrag_does, getattr(optimizer._cufrag_does, "optim", None)):  # ZeRO's has another one inside
+        for own in (optimizer._cufrag_does, getattr(optimizer._cufrag_does, "optim", None)):
             if own is not None:
                 own._cufrag_inner = True
     inner = optimizer._cufrag_does
@@ -180,7 +180,7 @@ def inner_optimizer(seen, optimizer, make):
 
 
 def states_as(torch, seen, home, kind):
-    """Steps of Adam become those of another optimizer of the module `home`: kind, in which %s is Adam or AdamW."""
+    """Adam becomes another optimizer of module `home`: kind, in which %s is Adam or AdamW."""
     home = importlib.import_module(home)
 
     def step(optimizer):
@@ -252,7 +252,7 @@ def on_generate(torch, seen, **options):
 # ---- ranks
 
 def ddp(seen, sentence, parts):
-    """(sentence, where a model in DistributedDataParallel is called first), or None. Raises Left where one rank would keep all of these parts."""
+    """(sentence, first call in DistributedDataParallel), or None. Raises Left with one rank."""
     call = next((c for c in seen.calls if c.name == "DistributedDataParallel"), None)
     if call and call.ranks < 2:
         raise Left("each rank would keep a part of %s: no part is smaller with one rank; give --ranks" % parts)
@@ -260,7 +260,7 @@ def ddp(seen, sentence, parts):
 
 
 def shard_instead(torch, seen, reshard):
-    """DistributedDataParallel(model) becomes a model of fully_shard, called through it as before."""
+    """DistributedDataParallel(model) becomes one of fully_shard, called through it."""
     import contextlib
     from torch.distributed.fsdp import fully_shard
     kind = torch.nn.parallel.DistributedDataParallel

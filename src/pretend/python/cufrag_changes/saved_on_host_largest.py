@@ -17,7 +17,7 @@ def install(torch, seen):
     sizes, least = [], []
 
     def take(size):
-        if not seen.steps:  # the first step, when the optimizer has no states yet, moves all, and shows what there is
+        if not seen.steps:  # the first step has no states yet: all is moved
             sizes.append(size)
             return True
         if not least:

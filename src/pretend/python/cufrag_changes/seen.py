@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What changes want to know of a program: its models as they are called, optimizers, losses, and what is kept over steps.
 
-Roots are modules that are called from outside of any other. Nothing here changes what the program does, but for the calls of roots,
-which plug-ins may wrap (`when_root`).
+Roots are modules that are called from outside of any other. Nothing here changes what the program
+does, but for the calls of roots, which plug-ins may wrap (`when_root`).
 """
 import inspect
 import os
@@ -13,10 +13,10 @@ from cufrag_recorder import tell
 
 
 def wrap(home, name, around):
-    """home.name becomes around(original, *args, **kwargs), but within what torch.compile compiles."""
+    """home.name becomes around(original, *args, **kwargs), except in compiled code."""
     import functools
     torch = sys.modules["torch"]
-    compiling = getattr(torch.compiler, "is_compiling", None) or torch._utils.is_compiling  # before PyTorch 2.3
+    compiling = getattr(torch.compiler, "is_compiling", None) or torch._utils.is_compiling  # 2.1, 2.2
     original, compiles = getattr(home, name, None), compiles_frames()
     if original is None:
         tell("without what advise sees by %s.%s, which is not there" % (home.__name__, name))
@@ -50,7 +50,7 @@ def compiles_frames():
 
 
 def keep_steps(torch, around):
-    """With the first torch.compile, PyTorch 2.1 takes its hooks from the steps of its optimizers."""
+    """PyTorch 2.1's torch.compile takes the hooks from the steps of optimizers."""
     for kind in vars(torch.optim).values():
         step = vars(kind).get("step") if isinstance(kind, type) else None
         if getattr(step, "hooked", False) and step.__code__.co_name != "wrapper" and step.__code__ not in HOOKS:
@@ -59,7 +59,7 @@ def keep_steps(torch, around):
 
 
 def as_it_was(home, *names):
-    """Functions without what is wrapped around them: for libraries that look at which function they get."""
+    """Unwraps functions, for libraries that compare them."""
     for name in names:
         setattr(home, name, inspect.unwrap(getattr(home, name)))
 
@@ -76,7 +76,7 @@ class Call:
         self.module, self.place = weakref.ref(module), seen.place()
         self.name = type(getattr(module, "_orig_mod", module)).__name__
         self.compiled = any(map(is_compiled, module.modules()))
-        self.whole = is_compiled(module) or is_compiled(getattr(module, "module", None))  # one graph, but for breaks
+        self.whole = is_compiled(module) or is_compiled(getattr(module, "module", None))
         self.logits = any(isinstance(m, torch.nn.Linear) and m.weight.dim() == 2 and seen.wide(m.weight, m.weight) for m in module.modules())
         dist = sys.modules.get("torch.distributed")
         self.ranks = dist.get_world_size() if dist and dist.is_available() and dist.is_initialized() else 1
@@ -110,9 +110,9 @@ class Seen:
         self.losses = []  # (bytes of the logits, place, did a Linear give them, rows or 0)
         self.widths = set()  # of what wide Linears gave
         self.floated = []  # (bytes, place) of logits that were copied to float32
-        self.cache, self.prompt = ("", ""), 0  # (class of the keys and values of a generation, place), tokens of the longest call with them
+        self.cache, self.prompt = ("", ""), 0  # (class of cached keys, place), most tokens
         self.captures = []  # places of CUDA graphs with a pool of their own
-        self.graphs = {}  # variable -> (file, bytes that a call of a model left while it held a graph, calls)
+        self.graphs = {}  # variable -> (file, bytes left by a call, calls)
         self.held = 0  # on the card at the last call of a model
         self.drops_graphs = False
         self.adding = {}  # (variable, file) -> does a line add to it?
@@ -120,7 +120,7 @@ class Seen:
         self.kept = {}  # variable -> {step: bytes on the card that it holds}
         self.files = {}  # variable -> file
         self.number = 0  # of the change that is installed
-        self.arguments = None  # what a root is called with in place of its arguments: arguments(args, kwargs)
+        self.arguments = None  # arguments(args, kwargs): in place of a root's
         self.batches = batches.Batches(torch, self)
         self.watch()
 
@@ -160,7 +160,7 @@ class Seen:
     def on_call(self, original, module, *args, **kwargs):
         if self.depth:
             return original(module, *args, **kwargs)
-        if hasattr(module, "compile_subgraph_reason"):  # a graph of torch.compile's, which PyTorch 2.1 calls as a module
+        if hasattr(module, "compile_subgraph_reason"):  # a graph of 2.1's torch.compile
             return self.within(original, module, args, kwargs)
         if "_cufrag_known" not in module.__dict__:
             self.found(module)
@@ -191,7 +191,7 @@ class Seen:
 
     def on_compile(self, original, module, *args, **kwargs):
         if hasattr(module, "_call_impl"):
-            module.__dict__["_call_impl"] = inspect.unwrap(type(module)._call_impl).__get__(module)  # without our hook, as in a run without changes
+            module.__dict__["_call_impl"] = inspect.unwrap(type(module)._call_impl).__get__(module)
         try:
             original(module, *args, **kwargs)
         finally:
@@ -211,8 +211,8 @@ class Seen:
         return made
 
     def hide_hooks(self):
-        """torch.compile compiles the functions that torch.nn calls, but none of torch.nn: a hook of ours between them is not to be compiled."""
-        compiler = sys.modules.get("torch._dynamo.eval_frame")  # torch.compile() without a function does not load it yet
+        """torch.compile skips torch.nn, and has to skip these hooks, too."""
+        compiler = sys.modules.get("torch._dynamo.eval_frame")
         if compiler:
             keep_steps(self.torch, self.around_step)
         for code in HOOKS if hasattr(compiler, "skip_code") else ():
@@ -225,7 +225,7 @@ class Seen:
         return out
 
     def again(self, module, args, kwargs):
-        """A model that chose, or was evaluated, before it is trained: its first call in training counts."""
+        """Of a model that was evaluated first, its first call in training counts."""
         for i, c in enumerate(self.calls):
             if c.module() is module and c.trains and not (c.grad and c.training) and module.training and self.torch.is_grad_enabled():
                 self.calls[i] = Call(self, module, args, kwargs)
@@ -331,11 +331,11 @@ class Seen:
                         yield p
 
     def updated(self):
-        """Weights that had a gradient in a step, or were written to since the first backward pass. They may be gone by now."""
+        """Weights with a gradient in a step, or written to since the first backward pass."""
         return len(self.stepped)
 
     def trained(self):
-        """First calls of all models that are trained, the largest first. Raises Left where they are called in a compiled function only."""
+        """First calls of trained models, the largest first. Raises Left if all are in compiled code."""
         found = sorted((c for c in self.calls if c.grad and c.trains and c.training and self.backwards), key=lambda c: -c.size)
         if not found and self.backwards and self.functions:
             from . import Left
@@ -350,7 +350,7 @@ class Seen:
     # ---- kept over steps
 
     def look(self):
-        """Bytes on the card in lists and dictionaries of the program's own variables, by variable."""
+        """Bytes on the card in the program's lists and dictionaries, by variable."""
         for name, holder, path in self.variables():
             size = sum(t.untyped_storage().nbytes() for t in tensors_in(self.torch, holder))
             if size:
@@ -358,7 +358,7 @@ class Seen:
                 self.kept.setdefault(name, {})[self.steps] = size
 
     def look_at_graphs(self):
-        """Before a model is called: which variables hold what the graph of an earlier call hangs on, that no backward pass took?"""
+        """Before a model is called: which variables keep the graph of an earlier call alive?"""
         now = self.torch.cuda.memory_allocated()
         left, self.held = now - self.held, now
         if not self.torch.is_grad_enabled() or len(self.graphs) > 1000:
@@ -383,7 +383,7 @@ class Seen:
         return self.adding[name, path]
 
     def variables(self, *kinds):
-        """(name, value, file) of what the program's functions that are running hold, and its main module."""
+        """(name, value, file) of variables of the program's running functions."""
         kinds = kinds or (list, dict, tuple)
         frame, seen = sys._getframe(), set()
         while frame:
@@ -415,7 +415,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def repeated(torch, root):
-    """[(place in the root, blocks)]: modules of one class that repeat in a list, the outermost ones."""
+    """[(place in the root, blocks, list)]: outermost modules that repeat in a list."""
     out = []
     lists = (torch.nn.ModuleList, torch.nn.Sequential)
 

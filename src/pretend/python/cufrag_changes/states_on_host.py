@@ -11,7 +11,7 @@ def applies(seen):
 
 def install(torch, seen):
     def step(optimizer):
-        """What the card has of it: gradients leave, weights come. The host's part is not computed."""
+        """Gradients leave, weights come. The host's part is not computed."""
         for p in (p for g in optimizer.param_groups for p in g["params"] if p.grad is not None):
             p.grad.contiguous()
             seen.moved += 2 * p.numel() * p.element_size()

@@ -17,7 +17,7 @@ def applies(seen):
 
 
 def install(torch, seen):
-    as_it_was(torch.nn.functional, "cross_entropy", "linear")  # nothing is asked of a run with changes
+    as_it_was(torch.nn.functional, "cross_entropy", "linear")
     as_it_was(torch.Tensor, "to", "cuda", "float")
     import torch._inductor.config
     torch._inductor.config.compile_threads = 1

@@ -38,4 +38,4 @@ def narrow(torch, model):
                 four = Linear4bit(child.in_features, child.out_features, child.bias is not None, device="meta")
                 four.weight = Params4bit(child.weight.data, requires_grad=False, quant_type="nf4", module=four)
                 four.bias = child.bias
-                setattr(module, name, four.cuda() if child.weight.is_cuda else four)  # a move to the card rounds the weights
+                setattr(module, name, four.cuda() if child.weight.is_cuda else four)  # rounds

@@ -14,7 +14,8 @@ SOMETIMES = ("DistributedDataParallel replaces its first buckets before the seco
              "ones are sometimes still there, so the peak may be up to %.0f MiB higher (docs/pretend.md)")
 
 
-@hook(DDP, release="torch", purpose="settled buckets of DistributedDataParallel, so they may be there twice")
+@hook(DDP, release="torch",
+      purpose="settled buckets of DistributedDataParallel, so they may be there twice")
 def settle_buckets(card, module):
     """DistributedDataParallel rebuilds its buckets before the second forward pass. Whether the old
     ones are freed by then depends on the modelled time since they were sent: NCCL's watchdog holds
@@ -46,7 +47,8 @@ def settle_buckets(card, module):
 def is_to_rebuild(ddp):
     unused = getattr(ddp, "find_unused_parameters", False) and not getattr(ddp, "static_graph", False)
     fixed = getattr(ddp, "_use_python_reducer", False) or getattr(ddp, "_has_rebuilt_buckets", False) or unused
-    return not fixed and torch.is_grad_enabled() and torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing()
+    on = torch.is_grad_enabled() and torch.cuda.is_initialized()
+    return not fixed and on and not torch.cuda.is_current_stream_capturing()
 
 
 @hook(DDP, release="torch", purpose="averages of gradients over Gloo", when="alone")

@@ -3,7 +3,7 @@
 from cufrag_hooks import hook
 
 
-@hook("torch._ops", release="torch", purpose="values beside operators of higher order", when="values")
+@hook("torch._ops", release="torch", purpose="values beside higher-order operators", when="values")
 def hide_key(card, ops):
     """Python does not know the key: it is removed from the keys of higher-order operators, which
     Python dispatches."""

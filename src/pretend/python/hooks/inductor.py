@@ -24,7 +24,7 @@ import cufrag_stores
 from cufrag_hooks import hook
 
 READY = 2.8
-WRITES = "what tells that what compiled code makes is not computed, so decisions that depend on it may be wrong"
+WRITES = "what marks what compiled code makes, so decisions that depend on it may be wrong"
 
 
 def begin_cold(caches):

@@ -172,12 +172,13 @@ def make_parts_alone(card, c10d):
     replace(original, split_group)
 
 
-@hook("torch.distributed.rendezvous", release="torch", purpose="attempts of torchrun apart", when="ranks")
+@hook("torch.distributed.rendezvous", release="torch", purpose="attempts of torchrun", when="ranks")
 def keep_attempts_apart(card, rendezvous):
     """torchrun keeps its store when it restarts the ranks. A rank faster than rank 0 would find the
     group's name of the first attempt there, and join ranks that have ended. Up to 2.5, PyTorch
     avoids that itself."""
-    create, attempt = rendezvous._create_c10d_store, os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    create = rendezvous._create_c10d_store
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     if attempt != "0" and all_run():
         rendezvous._create_c10d_store = lambda *args, **kwargs: dist.PrefixStore(
             "attempt " + attempt, create(*args, **kwargs))

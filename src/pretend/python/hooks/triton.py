@@ -3,7 +3,7 @@
 import cufrag_stores
 from cufrag_hooks import hook
 
-WRITES = "what tells that what a kernel of Triton writes is not computed, so decisions that depend on it may be wrong"
+WRITES = "what marks what kernels of Triton write, so decisions that depend on it may be wrong"
 
 
 @hook("triton.common.build", release="triton<3", purpose="the place of Triton's driver")
