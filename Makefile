@@ -205,9 +205,8 @@ $(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)
 	$(Q)sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $< > $@
 
 # names of the variables by which the parts talk, for C and for Python
-PROTOCOL := src/pretend/protocol.def scripts/build/protocol.awk
-$(GEN)/protocol_list.inc $(GEN)/cufrag_protocol.py: $(PROTOCOL) | $(GEN)
-	$(Q)awk -v as=$(if $(filter %.py,$@),python,c) -f scripts/build/protocol.awk $< > $@
+$(addprefix $(GEN)/,protocol_list.inc cufrag_protocol.py): src/pretend/protocol.def scripts/build/protocol.awk | $(GEN)
+	$(Q)awk -v as=$(subst .,,$(suffix $@)) -f scripts/build/protocol.awk $< > $@
 
 # known cards: FRAG_CARD(name, vendor, label, bytes, context, costs, on_request, source, then the chip)
 $(GEN)/card_list.inc: src/device/cards.csv | $(GEN)
@@ -271,13 +270,13 @@ $(B)/glibc-2.28/stubs/libc.so: $(sort $(wildcard scripts/build/old_glibc*))
 # What enters other programs: shared libraries, Python, tables. It lies in share/cufrag/inject beside the program, and is installed
 # so. Its file `key` has a hash of all: what is made on a machine from these files is kept for it.
 INJECT       := $(OUT)/share/cufrag/inject
-INJECT_TOP   := $(SHARED_LIBS) $(GEN)/cufrag_protocol.py scripts/record_torch.py $(sort $(wildcard src/inject/python/*.py))
+INJECT_TOP   := $(SHARED_LIBS) $(GEN)/cufrag_protocol.py scripts/record_torch.py
+INJECT_TOP   += $(filter-out %/setup.py,$(sort $(wildcard src/inject/python/*.py)))
 INJECT_DIRS  := src/inject/python/cufrag
 ifneq ($(PRETEND),0)
 INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.csv src/pretend/values/*.cpp))
 INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/python/hooks src/pretend/bin
 endif
-INJECT_TOP   := $(filter-out %/setup.py,$(INJECT_TOP))
 INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi)))
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
@@ -413,12 +412,12 @@ test-run: tests-build
 test-gpu: tests-build
 	@scripts/build/run_tests.sh --gpu $(B)
 
-#: test-torch fetch PyTorch into build/torch-env (1 to 2 GB) and record small trainings without a GPU
+#: test-torch fetch PyTorch into build/torch-env (1 to 2 GB), record small trainings without a GPU
 .PHONY: test-torch
 test-torch: $(B)/cufrag
 	@tests/pretend/run.py --fetch $(B)/cufrag
 
-#: asan       units, conformance and chosen commands under AddressSanitizer and UndefinedBehaviorSanitizer
+#: asan       units, conformance and chosen commands under Address- and UndefinedBehaviorSanitizer
 asan:
 	$(AGAIN) $(call other,asan) sanitize-run
 .PHONY: sanitize-run
@@ -471,7 +470,7 @@ $(B)/lab: $(LAB_OBJ) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
-#: counts     compare the instructions of fixed runs (valgrind) with tests/counts/; counts-update rewrites those
+#: counts     compare instructions of fixed runs (valgrind) with tests/counts/; counts-update renews
 .PHONY: counts counts-update
 counts: $(B)/cufrag
 	@scripts/build/count_check.sh $(B)
@@ -490,7 +489,7 @@ baseline: $(B)/cufrag
 docs: $(B)/cufrag
 	@scripts/build/docs.sh $(B)/cufrag
 
-#: tables     what an H200's cuDNN decides, made anew from scripts/cudnn/plans.csv.zst (docs/new-cudnn.md)
+#: tables     what an H200's cuDNN decides, from scripts/cudnn/plans.csv.zst (docs/new-cudnn.md)
 .PHONY: tables
 tables:
 	@mkdir -p $(OUT)
@@ -517,7 +516,7 @@ hdr-public: $(GENERATED)
 	@echo 'hdr-public: every public header compiles as C11 and as C++'
 
 .PHONY: lint names layers hdr-check format format-check cppcheck tidy lint-shell lint-python docs-check
-#: lint       layers, names in documents, headers, format, cppcheck, clang-tidy, shellcheck, ruff, generated docs
+#: lint       layers, names, headers, format, cppcheck, clang-tidy, shellcheck, ruff, documents
 lint: layers names hdr-check hdr-public format-check cppcheck tidy lint-shell lint-python docs-check
 	@scripts/build/check_words.py
 	@echo 'lint: clean'
@@ -527,8 +526,7 @@ layers:
 
 #: names      every path, section, command, option and variable that documents and code name exists
 names: $(B)/cufrag
-	@scripts/build/check_names.py $(B)/cufrag
-	@scripts/build/check_protocol.py
+	@scripts/build/check_names.py $(B)/cufrag && scripts/build/check_protocol.py
 
 #: hdr-check  every header compiles alone
 hdr-check: $(GENERATED)
@@ -582,7 +580,7 @@ SHARE := $(DESTDIR)$(PREFIX)/share
 DATA := $(SHARE)/cufrag
 DOCS := $(SHARE)/doc/cufrag
 .PHONY: install uninstall deb clean help
-#: install    install into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
+#: install    into $(DESTDIR)$(PREFIX): program, recorder, library, manual, completion, documents
 install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
 	install -d "$(BIN)" "$(LIB)/pkgconfig" "$(INC)/frag/metrics" "$(DATA)/plot" "$(DOCS)/docs/img" "$(DOCS)/docs/grafana" "$(SHARE)/man/man1" \
 		"$(SHARE)/bash-completion/completions" "$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"

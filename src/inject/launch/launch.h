@@ -94,7 +94,7 @@ void frag_launch_note_left_out(const struct frag_launch *l, const char *folder);
 
 /* ---- the trace -------------------------------------------------------------------------- */
 
-/* Names a trace as its file, without folders and ending; or as the script or program that was recorded. */
+/* Names a trace as its file, without folders and ending; or as the program. */
 int frag_launch_name_as_file(struct frag_trace *trace, const char *path, struct frag_err *err);
 int frag_launch_name_as_program(struct frag_trace *trace, char **program, struct frag_err *err);
 /* Frames of programs ("main+0x1f2a" in their file) get source file and line, where those are known. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the processes of a recorded program leave: a temporary folder with a file of each, made into one trace. */
+/* A folder with a file of each process of a recorded program, made into one trace. */
 #include "launch.h"
 
 #include <dirent.h>

@@ -67,7 +67,7 @@ static int check_policy(const struct frag_policy_spec *spec, struct frag_err *er
 	return 0;
 }
 
-/* A policy from a shared object finds in this library what it calls: Python has loaded it for itself alone. */
+/* A policy from a shared object finds here what it calls: Python loaded the library locally. */
 static void open_to_policies(void)
 {
 	Dl_info self;

@@ -31,7 +31,7 @@ static bool is_python(void)
 	return slash && !strncmp(slash + 1, "python", 6);
 }
 
-/* Letters of one word of options, -E and -I replaced: -R is without effect where Python reads no variables.
+/* Letters of one word of options, -E and -I replaced; -R does nothing without Python's variables.
  * *more: the next word belongs to this one. Returns false at the last word of options. */
 static bool take_letters(char *word, bool *without, bool *isolated, bool *more)
 {
@@ -63,7 +63,7 @@ static void take_options(char **argv, bool *without, bool *isolated)
 	}
 }
 
-/* Python's variables are called CUFRAG_KEPT_* until it has started: sitecustomize.py gives the names back. */
+/* Python's variables are called CUFRAG_KEPT_* until sitecustomize.py gives the names back. */
 static void hide_variables(void)
 {
 	char kept[256];

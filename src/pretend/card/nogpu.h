@@ -125,8 +125,7 @@ extern pthread_mutex_t frag_nogpu_mutex;
 struct frag_device;
 /* The simulated device behind card `ordinal`; NULL: no memory or no address space. pre: locked. */
 struct frag_device *frag_nogpu_sim(int ordinal);
-/* The same, but NULL also without address space, for calls that only affect addresses. pre:
- * locked. */
+/* The same, for calls that only affect addresses. pre: locked. */
 struct frag_device *frag_nogpu_places(int ordinal);
 /* Repeats the host's new mappings and unmappings in the simulated device. ctx: the card's ordinal.
  * pre: locked. */
