@@ -32,8 +32,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	int status;
 
 	FRAG_TRY(check_policy(o->launch.policy, err));
-	o->launch.cards = o->pretend.no_gpu ? frag_pretend_cards : NULL;
-	o->launch.gpus = o->pretend.gpus;
+	o->launch.cards = o->pretend.no_gpu ? &frag_pretend_cards : NULL;
+	o->launch.options = &o->pretend;
 	return frag_launch_with_policy(&launch, &o->launch, cli->program, &status, err) ?: status;
 }
 

@@ -64,9 +64,8 @@ void frag_held_watch(void);
 /* What was held back since then, as sentences that end with a newline; "": nothing. */
 void frag_held_say(char *text, size_t cap);
 
-/* For frag_launch_policy.cards, frag_launch.collect. */
-void frag_pretend_cards(const struct frag_launch *l, const struct frag_inject_files *files,
-			unsigned gpus);
+/* For frag_launch_policy.cards, with a struct frag_pretend as its options; for frag_launch.collect. */
+extern const struct frag_launch_cards frag_pretend_cards;
 int frag_pretend_collect(const struct frag_launch *l, const char *folder, int status,
 			 struct frag_trace **out, struct frag_err *err);
 

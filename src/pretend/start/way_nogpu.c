@@ -49,6 +49,7 @@ const struct frag_arg frag_pretend_run_rows[] = {
 	  .max = 16,
 	  .help = "number of pretended cards (default: 1, or as many as a launcher starts "
 		  "processes)" },
+	FRAG_HOLD_ROWS(struct frag_pretend, hold),
 	{ 0 },
 };
 
