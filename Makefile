@@ -63,9 +63,9 @@ LDFLAGS_fuzz   := -fsanitize=address,undefined $(if $(shell command -v ld.lld),-
 ifeq ($(filter $(BUILD),release debug asan tsan cov fuzz),)
   $(error unknown BUILD=$(BUILD); use release, debug, asan, tsan, cov or fuzz)
 endif
-PKGS     := libarchive libzstd jansson libxxhash sqlite3 yaml-0.1
+PKGS     := libarchive libzstd jansson libxxhash sqlite3 yaml-0.1 libmicrohttpd
 PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3 -lyaml)
+PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3 -lyaml -lmicrohttpd)
 CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
 # One object serves the program and the shared libraries: names are hidden but those that a policy from outside may call.

@@ -29,6 +29,7 @@ needs() {
 	header sqlite3.h     libsqlite3-dev
 	header xxhash.h      libxxhash-dev
 	header yaml.h        libyaml-dev
+	header microhttpd.h  libmicrohttpd-dev
 	header curses.h      libncurses-dev
 	END
 	[ "$1" = wheel ] && cat <<-'END'
