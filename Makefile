@@ -197,7 +197,7 @@ $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 WAY_SRC := $(foreach f,$(CLI_SRC),$(if $(filter way_%,$(notdir $(f))),$(f)))
 $(eval $(call registry,way_list.inc,$(WAY_SRC),way_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc monitor_page.inc)
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc torch_rule_list.inc monitor_page.inc)
 
 # a page as C: a string for each of its lines
 $(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)
@@ -208,6 +208,10 @@ $(GEN)/card_list.inc: src/device/cards.csv | $(GEN)
 	$(Q)awk -F, 'NR > 1 { source = $$18; for (i = 19; i <= NF; i++) source = source "," $$i; \
 		printf "FRAG_CARD(\"%s\", \"%s\", \"%s\", %s, %s, \"%s\", %s, \"%s\", \"%s\"", $$1, $$2, $$3, $$4, $$5, $$6, $$7, source, $$8; \
 		for (i = 9; i <= 17; i++) printf ", %s", $$i; print ")" }' $< > $@
+
+# the allocator's rules that PyTorch changed, by the release that did: FRAG_TORCH_SINCE_NAME
+$(GEN)/torch_rule_list.inc: policies/pytorch/releases.csv | $(GEN)
+	$(Q)awk -F, 'NR > 1 { sub(/\./, ", ", $$2); print "#define FRAG_TORCH_SINCE_" $$1 " FRAG_TORCH(" $$2 ")" }' $< > $@
 
 # the cost profiles of measured cards: results/CARD/profile.csv
 COST_CSV := $(sort $(wildcard results/*/profile.csv))
