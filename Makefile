@@ -197,11 +197,17 @@ $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 WAY_SRC := $(foreach f,$(CLI_SRC),$(if $(filter way_%,$(notdir $(f))),$(f)))
 $(eval $(call registry,way_list.inc,$(WAY_SRC),way_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc torch_rule_list.inc monitor_page.inc)
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc torch_rule_list.inc monitor_page.inc \
+             protocol_list.inc cufrag_protocol.py)
 
 # a page as C: a string for each of its lines
 $(GEN)/monitor_page.inc: src/monitor/page.html | $(GEN)
 	$(Q)sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $< > $@
+
+# names of the variables by which the parts talk, for C and for Python
+PROTOCOL := src/pretend/protocol.def scripts/build/protocol.awk
+$(GEN)/protocol_list.inc $(GEN)/cufrag_protocol.py: $(PROTOCOL) | $(GEN)
+	$(Q)awk -v as=$(if $(filter %.py,$@),python,c) -f scripts/build/protocol.awk $< > $@
 
 # known cards: FRAG_CARD(name, vendor, label, bytes, context, costs, on_request, source, then the chip)
 $(GEN)/card_list.inc: src/device/cards.csv | $(GEN)
@@ -269,11 +275,11 @@ $(B)/glibc-2.28/stubs/libc.so: $(sort $(wildcard scripts/build/old_glibc*))
 # What enters other programs: shared libraries, Python, tables. It lies in share/cufrag/inject beside the program, and is installed
 # so. Its file `key` has a hash of all: what is made on a machine from these files is kept for it.
 INJECT       := $(OUT)/share/cufrag/inject
-INJECT_TOP   := $(SHARED_LIBS) scripts/record_torch.py $(sort $(wildcard src/inject/python/*.py))
+INJECT_TOP   := $(SHARED_LIBS) $(GEN)/cufrag_protocol.py scripts/record_torch.py $(sort $(wildcard src/inject/python/*.py))
 INJECT_DIRS  := src/inject/python/cufrag
 ifneq ($(PRETEND),0)
 INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.csv src/pretend/values/*.cpp))
-INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/bin
+INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/python/hooks src/pretend/bin
 endif
 INJECT_TOP   := $(filter-out %/setup.py,$(INJECT_TOP))
 INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi)))
@@ -523,9 +529,10 @@ lint: layers names hdr-check hdr-public format-check cppcheck tidy lint-shell li
 layers:
 	@scripts/build/check_layers.sh
 
-#: names      every path, section, command and option that documents and comments name exists
+#: names      every path, section, command, option and variable that documents and code name exists
 names: $(B)/cufrag
 	@scripts/build/check_names.py $(B)/cufrag
+	@scripts/build/check_protocol.py
 
 #: hdr-check  every header compiles alone
 hdr-check: $(GENERATED)

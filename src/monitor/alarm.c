@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The alarm: its text, when it is raised, what it runs. */
 #include "monitor.h"
+#include "protocol_list.inc"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -91,8 +92,8 @@ static void run_command(const struct frag_monitor *m, const char *gpu, unsigned 
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);
 	snprintf(part, sizeof(part), "%u", percent);
-	setenv("CUFRAG_ALARM_GPU", gpu, 1);
-	setenv("CUFRAG_ALARM_PERCENT", part, 1);
+	setenv(CUFRAG_ALARM_GPU, gpu, 1);
+	setenv(CUFRAG_ALARM_PERCENT, part, 1);
 	if (m->screen) /* what it says has no place there */
 		dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);

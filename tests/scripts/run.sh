@@ -73,7 +73,7 @@ test_record_without_cuda_writes_nothing() {
 
 test_roles_are_stages_and_parts_of_a_sequence() {
 	command -v python3 > /dev/null || return $SKIP
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/src/pretend/python:$root/src/inject/python python3 - <<- 'END' > roles || return
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${program%/cufrag}/share/cufrag/inject python3 - <<- 'END' > roles || return
 		import types
 		import cufrag_roles as roles
 		def stands(world, lists, stage_lists):

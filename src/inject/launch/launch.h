@@ -16,6 +16,7 @@
 #include <frag/trace.h>
 
 #include "recording/target.h"
+#include "protocol_list.inc"
 
 /* What is asked for, whichever way records, and what the caller does meanwhile. */
 struct frag_launch {

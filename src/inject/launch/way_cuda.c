@@ -40,17 +40,17 @@ static void prepare(const void *ctx)
 {
 	const struct job *j = ctx;
 
-	setenv("CUFRAG_RECORD_CUDA", j->stem, 1);
-	setenv("CUFRAG_RECORD_BY", by_words[j->o->by], 1);
+	setenv(CUFRAG_RECORD_CUDA, j->stem, 1);
+	setenv(CUFRAG_RECORD_BY, by_words[j->o->by], 1);
 	if (j->o->by != BY_PRELOAD)
 		setenv("CUDA_INJECTION64_PATH", j->library, 1);
 	if (j->o->by != BY_CUPTI)
 		frag_launch_preload(j->library);
 	if (j->o->stacks)
-		setenv("CUFRAG_RECORD_STACKS", "1", 1);
+		setenv(CUFRAG_RECORD_STACKS, "1", 1);
 	if (!j->o->no_pool)
 		return;
-	setenv("CUFRAG_RECORD_APART", "1", 1);
+	setenv(CUFRAG_RECORD_APART, "1", 1);
 	setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", 1);
 	/* not platform: it asks for whole units of 2 MiB */
 	setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", 1);

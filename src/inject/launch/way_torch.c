@@ -40,10 +40,10 @@ static void prepare(const void *ctx)
 	const struct job *j = ctx;
 
 	frag_launch_python(j->files);
-	setenv("CUFRAG_RECORD", j->folder, 1);
-	frag_launch_put_number("CUFRAG_RECORD_ENTRIES", j->l->max_entries);
+	setenv(CUFRAG_RECORD, j->folder, 1);
+	frag_launch_put_number(CUFRAG_RECORD_ENTRIES, j->l->max_entries);
 	if (j->l->frames)
-		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
+		setenv(CUFRAG_RECORD_FRAMES, "1", 1);
 }
 
 /* A real card, unless a record --no-gpu is around us. */
@@ -52,7 +52,7 @@ static int collect(const struct frag_launch *l, const char *folder, int status,
 {
 	FRAG_AUTO(frag_torch_parts_release) struct frag_torch_parts p = { 0 };
 
-	if (l->collect && getenv("CUFRAG_NOGPU"))
+	if (l->collect && getenv(CUFRAG_NOGPU))
 		return l->collect(l, folder, status, out, err);
 	FRAG_TRY(frag_torch_parts_read(l, folder, &p, err));
 	return frag_torch_parts_join(&p, out, err);

@@ -26,13 +26,13 @@ static void prepare(const void *ctx)
 	frag_launch_python(j->files);
 	if (j->o->cards)
 		j->o->cards->put(j->l, j->o->options, j->folder, j->files);
-	unsetenv("CUFRAG_RECORD"); /* of a record around us: the library records */
-	setenv("CUFRAG_RUN", j->o->policy, 1);
-	frag_launch_put_number("CUFRAG_RUN_SEED", j->l->target.seed);
+	unsetenv(CUFRAG_RECORD); /* of a record around us: the library records */
+	setenv(CUFRAG_RUN, j->o->policy, 1);
+	frag_launch_put_number(CUFRAG_RUN_SEED, j->l->target.seed);
 	if (frag_target_limit(&j->l->target) != UINT64_MAX)
-		frag_launch_put_number("CUFRAG_RUN_LIMIT", frag_target_limit(&j->l->target));
+		frag_launch_put_number(CUFRAG_RUN_LIMIT, frag_target_limit(&j->l->target));
 	if (j->o->record)
-		setenv("CUFRAG_RUN_FOLDER", j->folder, 1);
+		setenv(CUFRAG_RUN_FOLDER, j->folder, 1);
 }
 
 static int become(const struct job *j, char **program, struct frag_err *err)

@@ -14,6 +14,7 @@
 #include "live_thread.h"
 #include "live_core.h"
 #include "live_throw.h"
+#include "protocol_list.inc"
 
 /* getpid is a system call, and a free happens every microsecond: the child is told instead. */
 static bool is_child;
@@ -79,7 +80,7 @@ static void open_to_policies(void)
 static int start(const struct frag_live_options *o, struct frag_err *err)
 {
 	struct frag_policy_spec *spec = NULL;
-	const char *every = getenv("CUFRAG_FAIL_EVERY");
+	const char *every = getenv(CUFRAG_FAIL_EVERY);
 	int rc;
 
 	if (frag_live.pid)

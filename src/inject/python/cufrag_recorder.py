@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 
+import cufrag_protocol as protocol
 
 KEPT = []
 TOLD = set()
@@ -50,9 +51,9 @@ def tell(text, kind="hook"):
         return
     TOLD.add(text)
     try:
-        with open(os.environ["CUFRAG_NOGPU_CALLS"], "a", errors="replace") as f:
+        with open(protocol.NOGPU_CALLS, "a", errors="replace") as f:
             f.write("%s %s\n" % (kind, text))
-    except (KeyError, OSError):  # a real card, or no room
+    except OSError:  # a real card, or no room
         say("the program goes on " + text if kind == "hook" else text)
 
 
@@ -78,14 +79,14 @@ class Recorder:
 
     def __init__(self):
         Recorder.of_process = self
-        self.folder = os.environ.get("CUFRAG_RECORD")
+        self.folder = protocol.RECORD
         self.pid = os.getpid()
         self.torch = self.card = self.settings = self.trial = None
         self.started = False
 
     def before(self, package):
         """torch is in `package` and about to be loaded."""
-        if os.environ.get("CUFRAG_NOGPU"):
+        if protocol.NOGPU:
             import cufrag_card
             self.card = cufrag_card.Card(package)
             self.card.before()
@@ -96,7 +97,7 @@ class Recorder:
             return
         if self.card:
             self.card.after(torch)
-        if os.environ.get("CUFRAG_RUN"):
+        if protocol.RUN:
             import cufrag.torch
             cufrag.torch.use_environment()
             KEPT.append(self)  # the card's callbacks
@@ -105,9 +106,6 @@ class Recorder:
 
     def watch(self, torch):
         """Records from the first use of the card on."""
-        if os.environ.get("CUFRAG_NOGPU_MODULES"):
-            import cufrag_shapes
-            cufrag_shapes.keep(os.environ["CUFRAG_NOGPU_MODULES"] + ".shapes")
         self.settings = settings_of(torch)
         self.begin_trial()
         torch.cuda._lazy_call(self.start)
@@ -123,15 +121,15 @@ class Recorder:
                     pass  # not the main thread: SIGTERM then loses the recording
 
     def begin_trial(self):
-        if self.card and ("CUFRAG_TRIALS" in os.environ or "CUFRAG_CHANGES" in os.environ):
+        if self.card and (protocol.TRIALS or protocol.CHANGES):
             import cufrag_changes
             self.trial = attach("advice", cufrag_changes.Trial, self.torch, self)
 
     def fork(self):
         """In a fork of cufrag_fork_server.py that is to record itself."""
-        self.folder, self.pid = os.environ.get("CUFRAG_RECORD"), os.getpid()
+        self.folder, self.pid = protocol.RECORD, os.getpid()
         if self.card:
-            self.card.begin(self.torch)
+            self.card.fork()
         self.begin_trial()
 
     def finish_before(self, name):
@@ -160,7 +158,7 @@ class Recorder:
     def leave(self, number, frame):
         """SIGTERM still writes the recording; forked children have none, and end as usual."""
         if os.getpid() == self.pid:
-            if self.card and self.card.called_back(frame):
+            if self.card and self.card.is_steering(frame):
                 threading.Timer(AGAIN_S, os.kill, (self.pid, number)).start()
                 return
             waits = threading.Timer(PATIENCE_S, self.finish)  # other threads may never end
@@ -180,25 +178,23 @@ class Recorder:
         os.replace("%s.%d" % (path, os.getpid()), path)
 
     def tell_late_modules(self):
-        if os.environ.get("CUFRAG_NOGPU_MODULES"):
-            import cufrag_shapes
-            cufrag_shapes.write()  # before the names, which start the readers
-            self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"] + ".late")
+        if protocol.NOGPU_MODULES:
+            self.tell_modules(protocol.NOGPU_MODULES + ".late")
 
     def start(self):
         self.pid = os.getpid()  # perhaps a child, forked after loading torch but before using a card
-        if os.environ.get("CUFRAG_NOGPU_MODULES"):
-            self.tell_modules(os.environ["CUFRAG_NOGPU_MODULES"])
+        if protocol.NOGPU_MODULES:
+            self.tell_modules(protocol.NOGPU_MODULES)
         memory = self.torch.cuda.memory
-        limit = os.environ.get("CUFRAG_RECORD_LIMIT")
+        limit = protocol.RECORD_LIMIT
         if limit:
             for device in range(self.torch.cuda.device_count()):
                 total = self.torch.cuda.get_device_properties(device).total_memory
-                memory.set_per_process_memory_fraction(min(1.0, int(limit) / total), device)
+                memory.set_per_process_memory_fraction(min(1.0, limit / total), device)
         try:
             memory._record_memory_history(
-                enabled="all", context="all" if os.environ.get("CUFRAG_RECORD_FRAMES") else None, stacks="python",
-                max_entries=int(os.environ.get("CUFRAG_RECORD_ENTRIES", "10000000")))
+                enabled="all", context="all" if protocol.RECORD_FRAMES else None, stacks="python",
+                max_entries=protocol.RECORD_ENTRIES)
         except Exception as error:  # TypeError: before 2.1
             say("process %d is not recorded: %s" % (self.pid, NO_HISTORY if "cudaMallocAsync" in str(error) else error))
             return

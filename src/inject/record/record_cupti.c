@@ -122,7 +122,7 @@ static bool load_cupti(void)
 		FRAG_SYMBOL(__typeof__(cupti), name, "cuptiGetCallbackName"),
 		FRAG_SYMBOL(__typeof__(cupti), device, "cuptiGetDeviceId"),
 	};
-	const char *own = getenv("CUFRAG_CUPTI");
+	const char *own = getenv(CUFRAG_CUPTI);
 	void *lib;
 
 	if (own && *own) {

@@ -232,7 +232,7 @@ __attribute__((destructor)) static void at_end(void)
 /* The full path: a program may change its folder. number: of programs that this process was before. */
 static void name_file(int number)
 {
-	const char *stem = getenv("CUFRAG_RECORD_CUDA");
+	const char *stem = getenv(CUFRAG_RECORD_CUDA);
 	char folder[PATH_MAX] = "", more[16] = "";
 
 	if (!stem || !*stem)

@@ -98,7 +98,7 @@ static void *in_driver(const char *name)
 
 static bool wanted(void)
 {
-	return getenv("CUFRAG_RECORD_CUDA") != NULL;
+	return getenv(CUFRAG_RECORD_CUDA) != NULL;
 }
 
 /* The first memory call decides, if the driver has not loaded us before. */
@@ -111,7 +111,7 @@ static bool recording(void)
 		return by == BY_THIS;
 	pthread_mutex_lock(&lock);
 	if (by == BY_UNDECIDED) {
-		asked = getenv("CUFRAG_RECORD_BY");
+		asked = getenv(CUFRAG_RECORD_BY);
 		if (!wanted() || (asked && !strcmp(asked, "cupti")))
 			__atomic_store_n(&by, BY_OTHERS, __ATOMIC_RELEASE);
 		else if (!frag_rec_preload_start(asked && !strcmp(asked, "preload")
@@ -302,7 +302,7 @@ REC_EXPORT int InitializeInjection(void);
 REC_EXPORT int InitializeInjection(void)
 {
 	static bool begun;
-	const char *asked = getenv("CUFRAG_RECORD_BY"), *why = NULL;
+	const char *asked = getenv(CUFRAG_RECORD_BY), *why = NULL;
 
 	if (begun)
 		return 1;

@@ -38,7 +38,7 @@ static struct {
 
 void frag_rec_stacks_begin(void)
 {
-	const char *wanted = getenv("CUFRAG_RECORD_STACKS"), *apart = getenv("CUFRAG_RECORD_APART");
+	const char *wanted = getenv(CUFRAG_RECORD_STACKS), *apart = getenv(CUFRAG_RECORD_APART);
 	void *frame;
 
 	table.apart = apart && *apart == '1';

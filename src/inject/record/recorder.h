@@ -8,11 +8,7 @@
  *	record_preload.c   the driver's entry points, interposed; the library is there from the start
  *	                   (LD_PRELOAD). Used where CUPTI is missing or taken.
  *
- *	CUFRAG_RECORD_CUDA     path of the files; ".PID.csv" is added (default cufrag)
- *	CUFRAG_RECORD_BY       cupti, preload, or auto (default): CUPTI if it can be had
- *	CUFRAG_RECORD_STACKS   1: with the stack of each allocation
- *	CUFRAG_RECORD_APART    1: without what NVIDIA's libraries take for themselves (record_origin.c)
- *	CUFRAG_CUPTI           the libcupti to use, instead of those that are looked for
+ * Its variables are in src/pretend/protocol.def.
  *
  * This is a library of its own and uses nothing of cufrag's but live_page.h and library.h of
  * src/base.
@@ -24,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/locked.h"
+#include "protocol_list.inc"
 
 #define REC_EXPORT __attribute__((visibility("default")))
 #define REC_OUT_OF_MEMORY 2 /* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY */

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "protocol_list.inc"
+
 static bool is_python(void)
 {
 	char path[4096];
@@ -61,7 +63,7 @@ static void take_options(char **argv, bool *without, bool *isolated)
 	}
 }
 
-/* Python's variables are called CUFRAG_KEPT_PYTHON… until it has started: sitecustomize.py gives the names back. */
+/* Python's variables are called CUFRAG_KEPT_* until it has started: sitecustomize.py gives the names back. */
 static void hide_variables(void)
 {
 	char kept[256];
@@ -78,7 +80,7 @@ static void hide_variables(void)
 			at++;
 		}
 	}
-	setenv("CUFRAG_KEPT", "1", 1);
+	setenv(CUFRAG_KEPT, "1", 1);
 }
 
 static bool is_among(const char *list, const char *folder)
@@ -93,7 +95,7 @@ static bool is_among(const char *list, const char *folder)
 
 static void __attribute__((constructor)) start(int argc, char **argv, char **envp)
 {
-	const char *home = getenv("CUFRAG_NOGPU_HOME"), *others;
+	const char *home = getenv(CUFRAG_NOGPU_HOME), *others;
 	bool without = false, isolated = false;
 	char *path;
 

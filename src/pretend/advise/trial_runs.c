@@ -44,7 +44,7 @@ static void take_run(struct frag_advising *a, unsigned n, int status, bool late,
 		t->done = false;
 	check(a, t, n, late);
 	frag_trials_path(&a->trials, n, "", folder, sizeof(folder));
-	if (*t->why && getenv("CUFRAG_CHANGES_DEBUG"))
+	if (*t->why && getenv(CUFRAG_CHANGES_DEBUG))
 		return;
 	frag_launch_folder_remove(folder);
 }

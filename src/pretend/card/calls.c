@@ -158,7 +158,7 @@ static bool is_fresh(const char *name)
 
 static void write_down(const char *name)
 {
-	const char *path = getenv("CUFRAG_NOGPU_CALLS");
+	const char *path = getenv(CUFRAG_NOGPU_CALLS);
 	char line[256];
 	int fd, len;
 

@@ -101,7 +101,7 @@ static void take(const char *key, const char *value)
 
 static void read_card(void)
 {
-	const char *env = getenv("CUFRAG_NOGPU");
+	const char *env = getenv(CUFRAG_NOGPU);
 	char text[1024], *rest = text, *item;
 	int cc;
 

@@ -103,7 +103,7 @@ static bool in_full;
 
 static void read_values(void)
 {
-	const char *way = getenv("CUFRAG_NOGPU_VALUES");
+	const char *way = getenv(CUFRAG_NOGPU_VALUES);
 
 	in_full = way && !strcmp(way, "computed");
 }

@@ -257,7 +257,7 @@ static void end_with_parent(void)
 void frag_nogpu_mark_begun(void)
 {
 	static int marked;
-	const char *folder = getenv("CUFRAG_RECORD");
+	const char *folder = getenv(CUFRAG_RECORD);
 	char path[4096];
 	int fd;
 

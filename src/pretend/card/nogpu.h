@@ -21,6 +21,7 @@
 #include <frag/base.h>
 
 #include "base/locked.h"
+#include "protocol_list.inc"
 
 #define NOGPU_DECLARE(type, name, args) \
 	__attribute__((visibility("default"))) type frag_nogpu_##name args

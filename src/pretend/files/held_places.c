@@ -2,6 +2,7 @@
 /* Where a program's path leads: to disk, to a copy, or nowhere; see held.h. Calls the kernel
  * directly, because the C library's functions are replaced. */
 #include "held.h"
+#include "protocol_list.inc"
 
 #include <ftw.h>
 #include <sys/mman.h>
@@ -546,7 +547,7 @@ bool frag_held_is_merged(const struct place *p)
 /* Switches to this folder; "": writes are not held. Each fork of cufrag_fork_server.py has its own. */
 FRAG_EXPORT void cufrag_held_into(const char *folder)
 {
-	const char *exempt = getenv("CUFRAG_HELD_NOT");
+	const char *exempt = getenv(CUFRAG_HELD_NOT);
 	char path[2200];
 	void *state;
 	int fd;
@@ -571,14 +572,14 @@ FRAG_EXPORT void cufrag_held_into(const char *folder)
 
 static void __attribute__((constructor(101))) begin(void)
 {
-	cufrag_held_into(getenv("CUFRAG_HELD"));
+	cufrag_held_into(getenv(CUFRAG_HELD));
 }
 
 /* Adds our variables to a program's environment; `all` has room for 3 more. */
 char *const *frag_held_variables(char *const *given, size_t n, char **all)
 {
 	static char ours[3][sizeof(not_held) + 64];
-	static const char *const names[] = { "CUFRAG_HELD=", "CUFRAG_HELD_NOT=", "LD_PRELOAD=" };
+	static const char *const names[] = { CUFRAG_HELD "=", CUFRAG_HELD_NOT "=", "LD_PRELOAD=" };
 	Dl_info self;
 
 	snprintf(ours[0], sizeof(ours[0]), "%s%s", names[0], root);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "read_files.h"
+#include "protocol_list.inc"
 
 #define FRAG_EXPORT __attribute__((visibility("default")))
 #define SEEN_SLOTS 16384u /* a full table only repeats lines */
@@ -111,7 +112,7 @@ FRAG_EXPORT void cufrag_read_files_into(const char *name)
 
 static void __attribute__((constructor(101))) begin(void)
 {
-	cufrag_read_files_into(getenv("CUFRAG_READ_FILES"));
+	cufrag_read_files_into(getenv(CUFRAG_READ_FILES));
 }
 
 /* Also called for processes that skip destructors (cufrag_fork_server.py). */

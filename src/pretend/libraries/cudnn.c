@@ -238,7 +238,7 @@ NOGPU_ENTRY(int, cudnnBackendGetAttribute,
 /* PyTorch compares it with its build: reports the program's own version (CUFRAG_NOGPU_CUDNN). */
 NOGPU_ENTRY(size_t, cudnnGetVersion, (void))
 {
-	const char *version = getenv("CUFRAG_NOGPU_CUDNN");
+	const char *version = getenv(CUFRAG_NOGPU_CUDNN);
 
 	return version ? strtoull(version, NULL, 10) : 91900;
 }

@@ -85,7 +85,7 @@ static void describe_card(struct line *l)
 static bool split(char *text, char *argv[8])
 {
 	char *script = strchr(text, '\n'), *library = script ? strchr(script + 1, '\n') : NULL;
-	char *built = getenv("CUFRAG_NOGPU_CUDNN");
+	char *built = getenv(CUFRAG_NOGPU_CUDNN);
 
 	if (!library)
 		return false;
@@ -99,7 +99,7 @@ static bool split(char *text, char *argv[8])
 static void spawn(char *argv[], int end)
 {
 	posix_spawn_file_actions_t files;
-	const char *path = getenv("CUFRAG_NOGPU_PLANNER_PATH");
+	const char *path = getenv(CUFRAG_NOGPU_PLANNER_PATH);
 	char *text = NULL, *env[3] = { "CUDA_VISIBLE_DEVICES=" };
 	pid_t pid;
 
@@ -118,7 +118,7 @@ static void spawn(char *argv[], int end)
 
 static void start(void)
 {
-	const char *setting = getenv("CUFRAG_NOGPU_PLANNER");
+	const char *setting = getenv(CUFRAG_NOGPU_PLANNER);
 	char *text = setting ? strdup(setting) : NULL, *argv[8];
 	struct line card = { .used = 0 };
 	char line[64];

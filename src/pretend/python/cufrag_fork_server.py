@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One Python from which the processes of many runs are forked: torch, and what the first run imported, is loaded once.
+"""One Python from which the processes of many runs are forked: torch, and what the first run
+imported, is loaded once.
 
-`cufrag layout` and `cufrag advise` start it as `python OPTIONS cufrag_fork_server.py FD MODULES` (src/pretend/start/fork_server.c): FD is a socket that listens, MODULES a
-file with names of modules, in the order in which a run had imported them when it first asked for a card; MODULES.late has those of its
-end. A process that would become a Python connects instead, and sends
+`cufrag layout` and `cufrag advise` start it as `python OPTIONS cufrag_fork_server.py FD MODULES`
+(src/pretend/start/fork_server.c, which has the messages): FD is a socket that listens, MODULES a
+file with names of modules, in the order in which a run had imported them when it first asked for a
+card; MODULES.late has those of its end.
 
-    COUNT WORDS GROUP UMASK\\n   bytes of what follows; words of the command; the process group to join
-
-with its standard files, and then the command, "NAME=VALUE" for each variable, and the working directory, each ended by a zero byte. The answer is "no",
-or "pid N" and, when that process has ended, "end STATUS" as of waitpid. If the other side goes away first, the process is killed.
-
-A process forked here is as one started anew: its arguments, environment, standard files, group, random numbers; a recording
-of its own. It is refused if anything differs that was read while modules were loaded: any other variable, or another folder. If
-a module asks for a card or for a variable of a single rank, or leaves a thread of Python or a process behind, then only torch is
-loaded. (Threads of libraries, as those of BLAS, are theirs to see to: pthread_atfork.)
+A process forked here is as one started anew: its arguments, environment, standard files, group,
+random numbers; a recording of its own. It is refused if anything differs that was read while modules
+were loaded: any other variable, or another folder. If a module asks for a card or for a variable of
+a single rank, or leaves a thread of Python or a process behind, then only torch is loaded. (Threads
+of libraries, as those of BLAS, see to themselves: pthread_atfork.)
 """
 import array
 import atexit
@@ -32,16 +30,15 @@ import tempfile
 import threading
 import types
 
-import cufrag_compiling
-import cufrag_shapes
+import cufrag_protocol as protocol
 
-OF_A_RANK = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"}
-OF_A_RUN = OF_A_RANK | {"CUFRAG_NOGPU", "CUFRAG_NOGPU_ROOF", "CUFRAG_NOGPU_CALLS", "CUFRAG_NOGPU_TALK", "CUFRAG_NOGPU_RANK",
-                        "CUFRAG_NOGPU_SCOUT", "CUFRAG_NOGPU_ROLES", "CUFRAG_NOGPU_MODULES", "CUFRAG_RECORD", "CUFRAG_RECORD_LIMIT",
-                        "CUFRAG_NOGPU_COMPILED", "CUFRAG_READ_FILES", "CUFRAG_TRIALS", "CUFRAG_CHANGES",
-                        "CUFRAG_HELD", "CUFRAG_HELD_NOT", "TMPDIR", "WANDB_DIR", "COMET_OFFLINE_DIRECTORY", "MLFLOW_TRACKING_URI", "_"}
+OF_A_RANK = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR",
+             "MASTER_PORT", "CUDA_VISIBLE_DEVICES"}
+OF_A_RUN = OF_A_RANK | protocol.OF_A_RUN | {
+    "TMPDIR", "WANDB_DIR", "COMET_OFFLINE_DIRECTORY", "MLFLOW_TRACKING_URI", "_"}
 UNFIT = 9
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+LIBC = ctypes.CDLL(None)
 
 
 def pairs(entries):
@@ -49,7 +46,8 @@ def pairs(entries):
 
 
 def lasting(environment):
-    """What modules may have read. Of the card that is its capability: it decides which code of a kernel is taken as a library is loaded."""
+    """What modules may have read. Of the card that is its capability: it decides which code of a
+    kernel is taken as a library is loaded."""
     kept = {k: v for k, v in environment.items() if os.fsdecode(k) not in OF_A_RUN}
     kept[b"capability"] = environment.get(b"CUFRAG_NOGPU", b"").partition(b";cc=")[2].partition(b";")[0]
     return kept
@@ -63,8 +61,7 @@ class Loaded:
             self.given = pairs(f.read().split(b"\0"))
         with open("/proc/self/cmdline", "rb") as f:
             self.python = f.read().split(b"\0")[:-1 - len(sys.argv)]
-        self.folder = os.getcwdb()
-        self.read_files = os.environ.get("CUFRAG_READ_FILES")
+        self.folder, self.read_files = os.getcwdb(), protocol.READ_FILES
         for name in OF_A_RUN - {"CUFRAG_NOGPU", "CUFRAG_NOGPU_ROOF", "CUFRAG_RECORD"}:
             os.environ.pop(name, None)
         self.torch = importlib.import_module("torch")
@@ -80,8 +77,9 @@ class Loaded:
         cuda, core, environment = self.torch.cuda, self.torch._C, type(os.environ)
         available = (lambda: True) if b"CUDA_VISIBLE_DEVICES" not in self.given else ask
         places = [(cuda, "is_available", available), (cuda, "_lazy_init", ask), (core, "_cuda_getDeviceCount", ask)]
-        before, get = [(home, name, getattr(home, name, None)) for home, name, _ in places], environment.__getitem__
-        if any(function is None for _, _, function in before):  # nobody would see which module asks
+        before = [(home, name, getattr(home, name, None)) for home, name, _ in places]
+        get = environment.__getitem__
+        if any(function is None for _, _, function in before):  # which module asks would not be seen
             return False
 
         def watched(variables, name):
@@ -100,11 +98,12 @@ class Loaded:
             environment.__getitem__ = get
             for place in before:
                 setattr(*place)
-        return not self.asked
+        return not self.asked and threading.active_count() == 1 and not has_children()
 
     def leave_out(self):
-        """Python's garbage collector looks through all objects when a quarter of their number is new. What was loaded here stays until the
-        end, so it is left out, but counts: forks look as rarely as if it were not."""
+        """Python's garbage collector looks through all objects when a quarter of their number is
+        new. What was loaded here stays until the end, so it is left out, but counts: forks look as
+        rarely as if it were not."""
         gc.collect()
         self.modules, self.files = set(sys.modules) - {"__main__"}, files_among(gc.get_objects())
         gc.freeze()
@@ -117,6 +116,15 @@ class Loaded:
         now, before = lasting(os.environb), lasting(self.given)
         return {k: now.get(k) for k in now.keys() | before.keys() if now.get(k) != before.get(k)}
 
+    def follow_files(self, path):
+        """What was loaded before was read by this process, too."""
+        if not self.read_files:
+            return
+        if path:
+            with open(self.read_files, "rb") as f, open(path, "ab") as to:
+                to.write(f.read())
+        LIBC.cufrag_read_files_into(os.fsencode(path))
+
 
 def has_children():
     try:
@@ -127,8 +135,8 @@ def has_children():
 
 
 def load(modules):
-    """What a run had imported when it asked for a card, then what it imported later. Forks before each, as nothing can be unloaded.
-    Returns in the process that serves."""
+    """What a run had imported when it asked for a card, then what it imported later. Forks before
+    each, as nothing can be unloaded. Returns in the process that serves."""
     loaded = Loaded()
     for path in (modules, modules + ".late"):
         pid = os.fork()
@@ -137,10 +145,9 @@ def load(modules):
             if status >> 8 != UNFIT:
                 posix._exit(1)
             break
-        dies_with_parent()
-        if not loaded.load(names_in(path)) or threading.active_count() > 1 or has_children():
+        LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL)
+        if not loaded.load(names_in(path)):
             posix._exit(UNFIT)
-    cufrag_shapes.use(modules + ".shapes")
     loaded.leave_out()
     return loaded
 
@@ -152,51 +159,48 @@ def names_in(path):
         return f.read().split()
 
 
-def dies_with_parent():
-    ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
-
-
 class Request:
     def __init__(self, connection):
+        connection.settimeout(10)
         head, self.files = b"", array.array("i")
         while b"\n" not in head:
             more, ancillary, _, _ = connection.recvmsg(65536, socket.CMSG_SPACE(3 * 4))
-            if not more:
-                raise EOFError
             for _, _, data in ancillary:
                 self.files.frombytes(data[:len(data) - len(data) % 4])
-            head += more
+            head += more or self.ended()
         line, body = head.split(b"\n", 1)
         count, python, words, self.group, self.umask = (int(n) for n in line.split())
         while len(body) < count:
-            more = connection.recv(65536)
-            if not more:
-                raise EOFError
-            body += more
+            body += connection.recv(65536) or self.ended()
         entries = body.split(b"\0")[:-1]
         self.python, self.folder = entries[:python], entries[-1]
         self.words = [os.fsdecode(w) for w in entries[python:words]]
         self.environment = pairs(entries[words:-1])
 
+    def ended(self):
+        raise EOFError
+
+    def fits(self, loaded):
+        return (len(self.files) == 3 and self.python == loaded.python and self.folder == loaded.folder and
+                lasting(self.environment) == lasting(loaded.given))
+
 
 class Server:
     def __init__(self, listener, loaded):
-        self.listener, self.loaded = listener, loaded
-        self.runs = {}  # pid -> connection
-        self.ends = {}  # pid -> what can be read once it has ended
+        self.listener, self.loaded, self.runs = listener, loaded, {}  # pid -> connection
 
     def serve(self):
         """Returns a request, in the process that it asked for."""
         while True:
-            ready = select.select([self.listener, *self.runs.values(), *self.ends.values()], [], [], 0.01 if len(self.ends) < len(self.runs) else None)[0]
+            connections = [self.listener, *self.runs.values()]
+            ready = select.select(connections, [], [], 0.01 if self.runs else None)[0]
             for pid, connection in list(self.runs.items()):
-                if connection in ready:  # nobody waits for it any more
+                if connection in ready:  # the other side is gone
                     os.kill(pid, signal.SIGKILL)
             self.reap()
             if self.listener in ready:
                 connection = self.listener.accept()[0]
                 try:
-                    connection.settimeout(10)
                     request = Request(connection)
                     if self.fork(connection, request):
                         return request
@@ -204,29 +208,21 @@ class Server:
                     connection.close()
 
     def fork(self, connection, request):
-        given = self.loaded
-        fits = (len(request.files) == 3 and request.python == given.python and request.folder == given.folder and
-                lasting(request.environment) == lasting(given.given))
+        fits = request.fits(self.loaded)
         pid = os.fork() if fits else -1
-        if pid:
-            for fd in request.files:
-                os.close(fd)
-            connection.sendall(b"pid %d\n" % pid if fits else b"no\n")
-            if fits:
-                self.runs[pid] = connection
-                try:
-                    self.ends[pid] = os.pidfd_open(pid)
-                except (AttributeError, OSError):  # before Python 3.9 and Linux 5.3: looked for now and then
-                    pass
-            else:
-                connection.close()
-            return False
-        dies_with_parent()
-        for other in [self.listener, connection] + list(self.runs.values()):
-            other.close()
-        for end in self.ends.values():
-            os.close(end)
-        return True
+        if not pid:
+            LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL)
+            for other in [self.listener, connection, *self.runs.values()]:
+                other.close()
+            return True
+        for fd in request.files:
+            os.close(fd)
+        connection.sendall(b"pid %d\n" % pid if fits else b"no\n")
+        if fits:
+            self.runs[pid] = connection
+        else:
+            connection.close()
+        return False
 
     def reap(self):
         for pid in list(self.runs):
@@ -237,62 +233,37 @@ class Server:
                 except OSError:
                     pass
                 self.runs.pop(pid).close()
-                if pid in self.ends:
-                    os.close(self.ends.pop(pid))
-
-
-def follow_files(loaded, path):
-    """What was loaded before was read by this process, too."""
-    if not loaded.read_files:
-        return
-    if path:
-        with open(loaded.read_files, "rb") as f, open(path, "ab") as to:
-            to.write(f.read())
-    ctypes.CDLL(None).cufrag_read_files_into(os.fsencode(path or ""))
 
 
 def become(loaded, request):
     """All that a new process would have of its own."""
     try:
         os.setpgid(0, request.group)
-    except OSError:  # whoever asked is gone
+    except OSError:  # the process that asked is gone
         posix._exit(1)
     for number, fd in enumerate(request.files):
         os.dup2(fd, number)
         os.close(fd)
     os.umask(request.umask)
-    environment = dict(request.environment)
-    for name, value in loaded.changes().items():
-        environment[name] = value
+    environment = {**request.environment, **loaded.changes()}
     for name in [n for n in os.environb if environment.get(n) is None]:
         del os.environb[name]
-    for name, value in environment.items():
-        if value is not None and os.environb.get(name) != value:
-            os.environb[name] = value
-    ctypes.CDLL(None).cufrag_held_into(os.environb.get(b"CUFRAG_HELD", b""))
+    os.environb.update({n: value for n, value in environment.items()
+                        if value is not None and os.environb.get(n) != value})
+    LIBC.cufrag_held_into(os.environb.get(b"CUFRAG_HELD", b""))
     tempfile.tempdir = None  # of the process that serves
-    follow_files(loaded, os.environ.get("CUFRAG_READ_FILES"))
+    loaded.follow_files(protocol.READ_FILES)
     numpy = sys.modules.get("numpy")
     if numpy:
         numpy.random.seed()
     loaded.recorder.fork()
-    if loaded.recorder.card:
-        cufrag_compiling.begin_cold(loaded.recorder.card.caches)
-        # in a fork, Python does not end: see `end`
-        atexit.unregister(loaded.recorder.card.let_threads_rest)
-
-
-def fresh_main():
-    main = types.ModuleType("__main__")
-    main.__builtins__ = sys.modules["builtins"]
-    sys.modules["__main__"] = main
-    return main
 
 
 def run_program(words):
     """As Python does with the words behind its own options."""
     safe = getattr(sys.flags, "safe_path", False)
-    main = fresh_main()
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    main.__builtins__ = sys.modules["builtins"]
     if words[0] == "-m":
         import runpy
         sys.argv[:] = ["-m"] + words[2:]
@@ -322,12 +293,13 @@ def flush(files):
 
 
 def files_among(objects):
-    kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, (io.TextIOWrapper, io.BufferedIOBase))}
+    kinds = {k for k in set(map(type, objects)) if issubclass(k, (io.TextIOWrapper, io.BufferedIOBase))}
     return [o for o in objects if type(o) in kinds]
 
 
 def take_apart(names):
-    """The program's own modules, as Python does when it ends: what only they hold is closed or says its last words."""
+    """The program's own modules, as Python does when it ends: their objects are closed and
+    finalized."""
     for module in [sys.modules.pop(n) for n in reversed(names)]:
         if isinstance(module, types.ModuleType):
             vars(module).update(dict.fromkeys((n for n in vars(module) if n != "__builtins__"), None))
@@ -336,8 +308,9 @@ def take_apart(names):
 
 
 def end(loaded):
-    """What Python does when a program has come to its end, but for what was loaded before: taking that apart takes longer than all of this, and
-    nobody sees it. A file in a cycle of objects may be closed before the text for it has come that far, so all are flushed first."""
+    """What Python does when a program has come to its end, but for what was loaded before: taking
+    that apart takes longer than all of this, without effect. A file in a cycle of objects may be
+    closed before the text for it has come that far, so all are flushed first."""
     threading._shutdown()
     atexit._run_exitfuncs()
     try:
@@ -349,10 +322,9 @@ def end(loaded):
     flush(loaded.files + files_among(gc.get_objects()))
     take_apart([n for n in sys.modules if n not in loaded.modules])
     flush(loaded.files + files_among(gc.get_objects()))
-    libc = ctypes.CDLL(None)
-    libc.fflush(None)
-    if os.environ.get("CUFRAG_READ_FILES"):
-        libc.cufrag_read_files_end()
+    LIBC.fflush(None)
+    if protocol.READ_FILES:
+        LIBC.cufrag_read_files_end()
     posix._exit(0)
 
 

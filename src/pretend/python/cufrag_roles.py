@@ -25,14 +25,16 @@ $CUFRAG_NOGPU_ROLES, written by the scout:
     groups 0 alike       instead of that: any groups for which all ranks are identical
 """
 import atexit
+import ctypes
 import hashlib
 import inspect
 import os
 import re
 import time
 
-import cufrag_ranks
+import cufrag_protocol as protocol
 import cufrag_recorder
+from cufrag_hooks import replace
 
 CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # besides the role's own rank, a processor each
 OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # names in device meshes and Megatron-LM
@@ -180,7 +182,7 @@ def at_first(c10d, groups, world, then):
                 then([ranks if len(ranks) < world or peer is None else sorted((c10d.get_rank(), peer))])
             return original(*args, **kwargs)
         single.__name__ = name
-        cufrag_ranks.replace(original, single)
+        replace(original, single)
     for name, other in (("send", "dst"), ("recv", "src"), ("isend", "dst"), ("irecv", "src")):
         watch(name, other)
     from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -191,7 +193,7 @@ class Scout:
     """In rank 0, which runs alone: ends the program at its first optimizer step or point-to-point
     message. A program without either (generation) runs to its end."""
 
-    def __init__(self, torch, c10d, path, world):
+    def __init__(self, c10d, path, world):
         self.path, self.c10d, self.world = path, c10d, world
         self.groups = Groups(c10d, world)
         at_first(c10d, self.groups, world, self.finish)
@@ -220,8 +222,7 @@ class Scout:
 class Players:
     """In a rank of a role: which ranks run, and which rank plays each."""
 
-    def __init__(self, torch, c10d, path, world):
-        import ctypes
+    def __init__(self, card, c10d, path, world):
         self.role, self.running = {}, set()
         self.rank, self.world = int(os.environ["RANK"]), world
         self.groups = Groups(c10d, world)
@@ -237,8 +238,7 @@ class Players:
                     for part in words[2].split(","):
                         first, _, last = part.partition("-")
                         self.role.update((r, int(words[1])) for r in range(int(first), int(last or first) + 1))
-        self.folder = os.environ["CUFRAG_NOGPU_TALK"]
-        self.core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
+        self.folder, self.core = protocol.NOGPU_TALK, card.library()
 
     def found(self, stage_lists):
         if self.expected != ALIKE:
@@ -251,7 +251,7 @@ class Players:
 
     def compare(self):
         if self.groups.lists and (self.first or self.found([])) != self.expected:
-            open(os.path.join(os.environ["CUFRAG_RECORD"], "unlike"), "w").close()
+            open(os.path.join(protocol.RECORD, "unlike"), "w").close()
 
     def plays(self, ranks):
         """For each member the index of the rank that plays it: itself, the member of its role, else
@@ -262,7 +262,6 @@ class Players:
 
     def introduce(self, name, ranks):
         """Call before the communicator of this name is made."""
-        import ctypes
         plays = self.plays(ranks)
         self.core.frag_nogpu_players(bytes(name), (ctypes.c_int * len(plays))(*plays), len(plays))
 

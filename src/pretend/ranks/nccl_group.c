@@ -141,7 +141,7 @@ static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 	if (!talk_possible() || ranks < 2)
 		return NCCL_OK;
 	c = *out;
-	if (getenv("CUFRAG_NOGPU_ROLES")) {
+	if (getenv(CUFRAG_NOGPU_ROLES)) {
 		c->plays = players_of(name, ranks, rank);
 		if (!c->plays)
 			return NCCL_OK;

@@ -100,7 +100,7 @@ static void write_first(char *const *program, size_t python)
 	text = access(path, F_OK) ? describe(words, python, &bytes) : NULL;
 	if (text && !frag_outfile_put(path, text, bytes, &err)) {
 		snprintf(path, sizeof(path), "%s/modules", noted);
-		setenv("CUFRAG_NOGPU_MODULES", path, 1);
+		setenv(CUFRAG_NOGPU_MODULES, path, 1);
 	}
 }
 
@@ -179,20 +179,20 @@ static void __attribute__((noreturn)) serve(const char *folder, struct first *f,
 	dup2(log, STDERR_FILENO);
 	fcntl(fd, F_SETFD, 0);
 	environ = f->environment;
-	home = getenv("CUFRAG_NOGPU_HOME");
+	home = getenv(CUFRAG_NOGPU_HOME);
 	if (!home || chdir(f->folder))
 		_exit(127);
-	if (getenv("CUFRAG_READ_FILES")) {
+	if (getenv(CUFRAG_READ_FILES)) {
 		snprintf(path, sizeof(path), "%s/read", folder);
-		setenv("CUFRAG_READ_FILES", path, 1);
+		setenv(CUFRAG_READ_FILES, path, 1);
 	}
-	if (getenv("CUFRAG_HELD")) { /* what modules write as they are loaded */
+	if (getenv(CUFRAG_HELD)) { /* what modules write as they are loaded */
 		struct frag_err err;
 
 		if (frag_held_make(folder, FRAG_GIB, &err))
 			_exit(127);
 		snprintf(path, sizeof(path), "%s/held", folder);
-		setenv("CUFRAG_HELD", path, 1);
+		setenv(CUFRAG_HELD, path, 1);
 	}
 	snprintf(script, sizeof(script), "%s/cufrag_fork_server.py", home);
 	snprintf(modules, sizeof(modules), "%s/modules", folder);

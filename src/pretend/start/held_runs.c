@@ -209,11 +209,11 @@ void frag_held_put(const struct frag_hold *h, const char *folder,
 	if (!holds(h) || !own || !temps)
 		return;
 	snprintf(path, sizeof(path), "%s/held", own);
-	setenv("CUFRAG_HELD", path, 1);
+	setenv(CUFRAG_HELD, path, 1);
 	/* folders of cufrag: its cache, and those of a recording */
 	snprintf(path, sizeof(path), "%s/:%s/:%s/cufrag-record-:%s/.cufrag-:%s%s", own, files->root,
 		 temps, temps, keep ? keep : "", keep ? "/" : "");
-	setenv("CUFRAG_HELD_NOT", path, 1);
+	setenv(CUFRAG_HELD_NOT, path, 1);
 	snprintf(path, sizeof(path), "%s/tmp", own);
 	setenv("TMPDIR", path, 1);
 	put_trackers(path);

@@ -32,11 +32,11 @@ static void put_card(const struct frag_launch *l, unsigned asked, unsigned neede
 			 chip->major, chip->minor, chip->multiprocessors,
 			 (unsigned long long)chip->l2_mib * FRAG_MIB, chip->bus_bits,
 			 chip->clock_mhz * 1000, chip->nvlink);
-	setenv("CUFRAG_NOGPU", text, 1);
+	setenv(CUFRAG_NOGPU, text, 1);
 	if (chip) {
 		snprintf(text, sizeof(text), "%.17g,%.17g,%.17g", chip->bytes_per_ns,
 			 chip->tflops * 1000, chip->multiprocessors * chip->clock_mhz / 1000.0);
-		setenv("CUFRAG_NOGPU_ROOF", text, 1);
+		setenv(CUFRAG_NOGPU_ROOF, text, 1);
 	}
 }
 
@@ -60,11 +60,11 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_inj
 	put_card(l, asked, needed);
 	if (programs)
 		frag_launch_prepend("PATH", programs);
-	setenv("CUFRAG_NOGPU_CACHE", files->cache, 1);
-	setenv("CUFRAG_NOGPU_VALUES", values, 1);
+	setenv(CUFRAG_NOGPU_CACHE, files->cache, 1);
+	setenv(CUFRAG_NOGPU_VALUES, values, 1);
 	/* the user's value, before launchers change it */
-	setenv("CUFRAG_NOGPU_THREADS", getenv("OMP_NUM_THREADS") ?: "", 1);
-	frag_launch_put_number("CUFRAG_NOGPU_SEED", l->target.seed);
+	setenv(CUFRAG_NOGPU_THREADS, getenv("OMP_NUM_THREADS") ?: "", 1);
+	frag_launch_put_number(CUFRAG_NOGPU_SEED, l->target.seed);
 	/* it applies to the cards of this machine, unless pretended ones were counted */
 	if (!asked)
 		unsetenv("CUDA_VISIBLE_DEVICES");
@@ -87,20 +87,20 @@ static void put_path(const struct pretend_job *j, const char *variable, const ch
 void frag_pretend_put_all(const struct pretend_job *j)
 {
 	frag_launch_python(&j->files);
-	setenv("CUFRAG_RECORD", j->folder, 1);
-	frag_launch_put_number("CUFRAG_RECORD_ENTRIES",
+	setenv(CUFRAG_RECORD, j->folder, 1);
+	frag_launch_put_number(CUFRAG_RECORD_ENTRIES,
 			       j->l->max_entries ? j->l->max_entries : ENTRIES_DEFAULT);
 	if (j->l->frames)
-		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
+		setenv(CUFRAG_RECORD_FRAMES, "1", 1);
 	if (frag_target_limit(&j->l->target) != UINT64_MAX)
-		frag_launch_put_number("CUFRAG_RECORD_LIMIT", frag_target_limit(&j->l->target));
+		frag_launch_put_number(CUFRAG_RECORD_LIMIT, frag_target_limit(&j->l->target));
 	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
-	frag_launch_put_number("CUFRAG_NOGPU_MEMORY", j->o->memory_bytes);
-	put_path(j, "CUFRAG_NOGPU_CALLS", "calls");
+	frag_launch_put_number(CUFRAG_NOGPU_MEMORY, j->o->memory_bytes);
+	put_path(j, CUFRAG_NOGPU_CALLS, "calls");
 	if (!j->o->warm_caches)
-		put_path(j, "CUFRAG_NOGPU_COMPILED", "compiled");
+		put_path(j, CUFRAG_NOGPU_COMPILED, "compiled");
 	if (j->kept.stem)
-		put_path(j, "CUFRAG_READ_FILES", "read");
+		put_path(j, CUFRAG_READ_FILES, "read");
 	frag_held_put(&j->o->hold, j->folder, &j->files);
 }
 

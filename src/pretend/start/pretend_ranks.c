@@ -35,7 +35,7 @@ static void prepare_rank(const void *ctx, unsigned i)
 
 	frag_pretend_put_rank(run->j, run->turn->ranks[i]);
 	if (i < run->turn->known)
-		setenv("CUFRAG_RECORD", run->turn->folder, 1);
+		setenv(CUFRAG_RECORD, run->turn->folder, 1);
 }
 
 static int open_log(const struct pretend_job *j, int flags)
@@ -52,9 +52,9 @@ static void prepare_scout(const struct pretend_job *j, const char *folder)
 	char path[sizeof(j->folder) + 16];
 	int fd = j->o->scout_prints ? -1 : open_log(j, O_WRONLY | O_CREAT);
 
-	setenv("CUFRAG_RECORD", folder, 1);
+	setenv(CUFRAG_RECORD, folder, 1);
 	frag_roles_path(path, sizeof(path), j->folder);
-	setenv("CUFRAG_NOGPU_SCOUT", path, 1);
+	setenv(CUFRAG_NOGPU_SCOUT, path, 1);
 	if (fd >= 0) {
 		dup2(fd, STDOUT_FILENO);
 		dup2(fd, STDERR_FILENO);
@@ -72,7 +72,7 @@ static void __attribute__((noreturn)) become_turn(const struct rank_run *run)
 
 	frag_roles_path(path, sizeof(path), run->turn->folder);
 	if (run->turn->played)
-		setenv("CUFRAG_NOGPU_ROLES", path, 1);
+		setenv(CUFRAG_NOGPU_ROLES, path, 1);
 	setenv("MASTER_ADDR", "127.0.0.1", 1);
 	frag_launch_put_number("MASTER_PORT", frag_launch_free_port());
 	over_path(path, sizeof(path), run->turn);
@@ -93,10 +93,10 @@ static void prepare(const void *ctx)
 		prepare_scout(run->j, run->scout);
 	if (run->rank) {
 		frag_pretend_put_rank(run->j, *run->rank);
-		setenv("CUFRAG_NOGPU_RANK", "1", 1);
+		setenv(CUFRAG_NOGPU_RANK, "1", 1);
 		return;
 	}
-	setenv("CUFRAG_NOGPU_TALK", run->turn ? run->turn->folder : run->j->folder, 1);
+	setenv(CUFRAG_NOGPU_TALK, run->turn ? run->turn->folder : run->j->folder, 1);
 	if (run->turn)
 		become_turn(run);
 }

@@ -66,10 +66,10 @@ work(const struct frag_trials *t, unsigned n, const char *changes)
 		setpgid(0, 0);
 		send_to_files(t, n);
 		launch.stdout_to_stderr = false;
-		setenv("CUFRAG_CHANGES", changes, 1);
+		setenv(CUFRAG_CHANGES, changes, 1);
 		frag_forks_use(t->folder);
 	} else {
-		setenv("CUFRAG_TRIALS", "1", 1);
+		setenv(CUFRAG_TRIALS, "1", 1);
 		frag_forks_note(t->folder);
 	}
 	frag_trials_path(t, n, "", path, sizeof(path));

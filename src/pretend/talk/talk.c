@@ -12,6 +12,7 @@
  * Each file has one writer. The reader of NAME.R.P.N punches holes where it has read.
  */
 #include "talk.h"
+#include "protocol_list.inc"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +53,7 @@ struct talk {
 
 static const char *folder(void)
 {
-	return getenv("CUFRAG_NOGPU_TALK");
+	return getenv(CUFRAG_NOGPU_TALK);
 }
 
 bool talk_possible(void)

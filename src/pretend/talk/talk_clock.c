@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/locked.h"
+#include "protocol_list.inc"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -20,7 +21,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void path_of(char *path, long pid)
 {
-	const char *folder = getenv("CUFRAG_NOGPU_TALK");
+	const char *folder = getenv(CUFRAG_NOGPU_TALK);
 
 	snprintf(path, PATH_ROOM, "%.4000s/%ld.clock", folder ? folder : "", pid);
 }

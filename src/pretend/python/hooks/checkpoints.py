@@ -7,18 +7,15 @@ collectives as usual.
 """
 import os
 
-from cufrag_card import After
+import torch
+
+from cufrag_hooks import hook
 
 WHY = "checkpoints of ranks that do not run"
 
 
-def watch(torch):
-    After("torch.distributed.checkpoint.utils", save_alone, WHY)
-    After("torch.distributed.checkpoint.filesystem", lambda files: keep_apart(files, int(os.environ["RANK"])), WHY)
-    After("torch.distributed.fsdp._optim_utils", lambda states: know_all_shards(torch, states), WHY)
-
-
-def save_alone(utils):
+@hook("torch.distributed.checkpoint.utils", release="torch", purpose=WHY, when="alone")
+def save_alone(card, utils):
     """Each rank plans, writes and reads only its own shards: plans of other ranks would name files
     that do not exist. Objects are still sent, because they pass through the card."""
     kind = utils._DistWrapper
@@ -44,9 +41,12 @@ def save_alone(utils):
     kind.broadcast_object = as_member(lambda self, own: (broadcast(self, own), own)[1])
 
 
-def keep_apart(files, rank):
+@hook("torch.distributed.checkpoint.filesystem", release="torch", purpose=WHY, when="alone")
+def keep_apart(card, files):
     """Independent ranks must not overwrite each other: all but the first use a subfolder of the
     checkpoint."""
+    rank = int(os.environ["RANK"])
+
     def inside(kind, wanted):
         original = kind.reset
 
@@ -61,11 +61,10 @@ def keep_apart(files, rank):
         inside(files.FileSystemReader, os.path.isdir)  # else all ranks share it
 
 
-def know_all_shards(torch, states):
+@hook("torch.distributed.fsdp._optim_utils", release="torch>=2.1", purpose=WHY, when="alone")
+def know_all_shards(card, states):
     """FSDP asks all ranks which parts of an optimizer's state they have; the ranges are the same on
     every rank."""
-    if not hasattr(states, "_allgather_state_info"):
-        return  # before PyTorch 2.1
     map_keys, gather = states._map_param_key_to_optim_keys, states._allgather_state_info
     info_of = {}  # by id of the wrapped module's state
 

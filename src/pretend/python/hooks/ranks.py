@@ -5,18 +5,20 @@ The process group is PyTorch's own, over the pretended NCCL. Only the store, by 
 each other, is replaced: it answers for missing ranks.
 """
 import copy
-import ctypes
 import datetime
-import importlib
 import inspect
 import os
 import pickle
 import sys
-import time
 import types
 
+import torch.distributed as dist
+
+import cufrag_protocol as protocol
+from cufrag_hooks import begin, hook, replace
 from cufrag_recorder import attach, tell
 
+C10D = "torch.distributed.distributed_c10d"
 ANSWER = b"\7" * 128  # for keys that other ranks would set: NCCL ids and flags
 
 
@@ -28,7 +30,7 @@ def request_of_all(data, key):
     return own if len(own) < 8 else (1000 + int(rank)).to_bytes(4, sys.byteorder) + own[4:]
 
 
-def make_store(dist, players):
+def make_store(players):
     """players: for --ranks roles (cufrag_roles.py), or None."""
     class Everybody(dist.Store):
         def __init__(self):
@@ -76,18 +78,12 @@ def make_store(dist, players):
     return Everybody()
 
 
-def replace(original, new):
-    """In every module, because device_mesh and others import the functions by name."""
-    for module in list(sys.modules.values()):
-        if getattr(module, "__dict__", {}).get(original.__name__) is original:
-            setattr(module, original.__name__, new)
-
-
 MISSING = object()
 UNREADABLE = EOFError, ValueError, pickle.UnpicklingError
 
 
-def tolerate_objects(c10d):
+@hook(C10D, release="torch", purpose="objects of ranks that do not run", when="alone")
+def tolerate_objects(card, c10d):
     """Objects of other ranks never arrive: this rank's value stays in their place, a gather repeats
     this rank's, and a receiver keeps nothing."""
     broadcast, receive, gather = c10d.broadcast_object_list, getattr(c10d, "recv_object_list", None), c10d.gather_object
@@ -129,7 +125,8 @@ def tolerate_objects(c10d):
         replace(receive, recv_object_list)
 
 
-def pretend_gloo(c10d):
+@hook(C10D, release="torch", purpose="groups of Gloo with ranks that do not run", when="alone")
+def pretend_gloo(card, c10d):
     """Gloo's ranks connect by sockets, but there are no others: each keeps its own values."""
     original = getattr(c10d, "ProcessGroupGloo", None)
     if not original:
@@ -145,7 +142,7 @@ def pretend_gloo(c10d):
         def __new__(cls, store, rank, size, *args, **kwargs):
             if not fake:
                 tell("without ranks that do not run in a group of Gloo, in which each is alone: no FakeProcessGroup")
-                return original(sys.modules["torch.distributed"].HashStore(), 0, 1, *args, **kwargs)
+                return original(dist.HashStore(), 0, 1, *args, **kwargs)
             return fake._create_internal(rank, size) if hasattr(fake, "_create_internal") else fake(rank, size)
     c10d.ProcessGroupGloo = Gloo
     if not fake:  # PyTorch 2.1, or a later release without it
@@ -155,33 +152,8 @@ def pretend_gloo(c10d):
         setattr(fake, name, lambda group, *args: None)
 
 
-def average_over_gloo(torch):
-    """DistributedDataParallel asks a gloo group for its sockets, to log them, and waits for
-    averaged gradients. The replacement has neither: nothing is logged, and gradients stay as they
-    are."""
-    ddp, dist = torch.nn.parallel.DistributedDataParallel, torch.distributed
-    logger, hook = dist.Logger, dist._register_comm_hook
-    original, log = ddp._ddp_init_helper, logger.set_construction_data_and_log
-
-    def stay(state, bucket):
-        future = torch.futures.Future()
-        future.set_result(bucket.buffer())
-        return future
-
-    def init_helper(self, *args, **kwargs):
-        alone = self.process_group.name() == "gloo"
-        if alone:
-            logger.set_construction_data_and_log = lambda *args: None
-        try:
-            original(self, *args, **kwargs)
-        finally:
-            logger.set_construction_data_and_log = log
-        if alone:
-            hook(self.reducer, None, stay)
-    ddp._ddp_init_helper = init_helper
-
-
-def make_parts_alone(c10d):
+@hook(C10D, release="torch", purpose="groups that are split off", when="alone")
+def make_parts_alone(card, c10d):
     """ncclCommSplit learns its members from all ranks; here each split is made as a new group."""
     if hasattr(c10d, "_get_split_source"):
         c10d._get_split_source = lambda *args: None
@@ -200,84 +172,39 @@ def make_parts_alone(c10d):
     replace(original, split_group)
 
 
-FIRST_STEP_NS = 80000000  # 50 to 110 ms measured (results/nogpu/ranks.md)
-
-
-def settle_buckets(torch):
-    """DistributedDataParallel rebuilds its buckets before the second forward pass. Whether the old
-    ones are freed by then depends on the modelled time since they were sent: NCCL's watchdog holds
-    them until it polls (stream.c)."""
-    ddp, began = torch.nn.parallel.DistributedDataParallel, set()
-    original, hooks = ddp._pre_forward, []
-    core = ctypes.CDLL(os.path.join(os.environ["CUFRAG_NOGPU_HOME"], "libcufrag_nogpu.so"))
-    optimizer = importlib.import_module("torch.optim.optimizer")
-
-    def first_step(*_):
-        if torch._C._current_graph_task_id() < 0:  # else gradients are not sent yet
-            core.frag_nogpu_host_takes(ctypes.c_uint64(FIRST_STEP_NS))
-        hooks[0].remove()
-
-    def pre_forward(self, *args, **kwargs):
-        fixed = getattr(self, "_use_python_reducer", False) or getattr(self, "_has_rebuilt_buckets", False) or (
-            getattr(self, "find_unused_parameters", False) and not getattr(self, "static_graph", False))
-        if not fixed and torch.is_grad_enabled() and torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
-            if not hooks:
-                hooks.append(optimizer.register_optimizer_step_pre_hook(first_step))
-            if id(self) in began:
-                time.sleep(0.4)  # three polls of the watchdog
-            if self.require_backward_grad_sync:  # accumulating gradients sends nothing
-                began.add(id(self))
-            gradients = sum(p.numel() * p.element_size() for p in self.module.parameters() if p.requires_grad)
-            if gradients >= 2**20:
-                tell("DistributedDataParallel replaces its first buckets before the second step; on a card the old ones are sometimes still "
-                     "there, so the peak may be up to %.0f MiB higher (docs/pretend.md)" % (gradients / 2**20), "note")
-        return original(self, *args, **kwargs)
-    ddp._pre_forward = pre_forward
-
-
-def keep_attempts_apart(dist, attempt):
+@hook("torch.distributed.rendezvous", release="torch", purpose="attempts of torchrun apart", when="ranks")
+def keep_attempts_apart(card, rendezvous):
     """torchrun keeps its store when it restarts the ranks. A rank faster than rank 0 would find the
     group's name of the first attempt there, and join ranks that have ended. Up to 2.5, PyTorch
     avoids that itself."""
-    rendezvous = importlib.import_module("torch.distributed.rendezvous")
-    create = rendezvous._create_c10d_store
-    rendezvous._create_c10d_store = lambda *args, **kwargs: dist.PrefixStore("attempt %s" % attempt, create(*args, **kwargs))
+    create, attempt = rendezvous._create_c10d_store, os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    if attempt != "0" and all_run():
+        rendezvous._create_c10d_store = lambda *args, **kwargs: dist.PrefixStore(
+            "attempt " + attempt, create(*args, **kwargs))
 
 
-def play(torch):
-    try:
-        import torch.distributed as dist
-        if not dist.is_available():
-            return
-        from torch.distributed import distributed_c10d as c10d
-    except ImportError:
+def all_run():
+    """Then they exchange messages (talk.h)."""
+    return protocol.NOGPU_TALK and not protocol.NOGPU_ROLES
+
+
+@hook(C10D, release="torch", purpose="ranks that do not run", when="ranks")
+def play(card, c10d):
+    if all_run():
         return
-    roles, scout = os.environ.get("CUFRAG_NOGPU_ROLES"), os.environ.get("CUFRAG_NOGPU_SCOUT")
-    if os.environ.get("CUFRAG_NOGPU_TALK") and not roles:
-        if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
-            keep_attempts_apart(dist, os.environ["TORCHELASTIC_RESTART_COUNT"])
-        return  # all ranks run and exchange messages (talk.h)
-    players = None
-    if roles or scout:
-        import cufrag_roles
-        world = int(os.environ["WORLD_SIZE"])
-        players = cufrag_roles.Players(torch, c10d, roles, world) if roles else None
-        if scout:
-            attach("roles of ranks", cufrag_roles.Scout, torch, c10d, scout, world) or cufrag_roles.end_scout(1)
-    attach("objects of ranks that do not run", tolerate_objects, c10d)
-    import cufrag_checkpoints
-    cufrag_checkpoints.watch(torch)
-    attach("groups of Gloo with ranks that do not run", pretend_gloo, c10d)
-    attach("averages of gradients over Gloo", average_over_gloo, torch)
-    attach("groups that are split off", make_parts_alone, c10d)
+    import cufrag_roles
+    world, players, kept = int(os.environ["WORLD_SIZE"]), None, []
+    if protocol.NOGPU_ROLES:
+        players = cufrag_roles.Players(card, c10d, protocol.NOGPU_ROLES, world)
+    if protocol.NOGPU_SCOUT:
+        attach("roles of ranks", cufrag_roles.Scout, c10d, protocol.NOGPU_SCOUT, world) or cufrag_roles.end_scout(1)
+    begin(card, "alone")
     original = dist.init_process_group
-    kept = []  # C++ keeps no reference to the Python object
-
     signature = inspect.signature(original)
 
     def init_process_group(*args, **kwargs):
         given = signature.bind(*args, **kwargs).arguments
-        kept.append(make_store(dist, players))
+        kept.append(make_store(players))  # C++ keeps no reference to the Python object
         given["store"] = kept[-1]
         given.pop("init_method", None)
         given.pop("device_id", None)  # else groups are made by splits

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library that computes values of small tensors, and marks the others as unknown.
+
+It is written against PyTorch's dispatcher (cufrag_values.cpp), and compiled once per wheel.
+"""
+import ctypes
+import fcntl
+import os
+import shutil
+import subprocess
+
+import cufrag_protocol as protocol
+import cufrag_steer
+from cufrag_hooks import release_of
+from cufrag_recorder import attach, say
+
+LIBRARY = "cufrag_values.so"
+
+
+def library(card, torch):
+    """Its path; None: it cannot be made."""
+    path = os.path.join(card.folder, LIBRARY)
+    if loads(path):
+        return path
+    compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or shutil.which("clang++")
+    if not compiler:
+        say("found no C++ compiler, so values of small tensors are not computed and decisions that depend on them may be "
+            "wrong (install g++)")
+        return None
+    if not os.access(card.folder, os.W_OK):
+        say("values of small tensors are not computed: cannot write to %s" % card.folder)
+        return None
+    with open(path + ".lock", "w") as lock:  # one rank compiles for all
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return path if loads(path) else make(card, torch, path, compiler)
+
+
+def loads(path):
+    """False: missing or truncated."""
+    try:
+        ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+        return True
+    except OSError:
+        return False
+
+
+def make(card, torch, path, compiler):
+    say("first use with torch %s: compiling the library that computes small values (10 to 20 s)" % torch.__version__)
+    include = os.path.join(card.package, "include")
+    temp = "%s.%d" % (path, os.getpid())
+    command = [compiler, "-O1", "-std=c++20" if release_of(torch) >= (2, 12) else "-std=c++17", "-fPIC", "-shared", "-fno-math-errno",
+               "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch.compiled_with_cxx11_abi(), "-I" + include,
+               "-I" + os.path.join(include, "torch", "csrc", "api", "include"),
+               os.path.join(card.home, "cufrag_values.cpp"), "-o", temp, "-L" + os.path.join(card.package, "lib"),
+               "-lc10", "-ltorch_cpu", "-ldl", "-Wl,--unresolved-symbols=ignore-all"]
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            env={k: v for k, v in os.environ.items() if not k.startswith(("CUFRAG_", "PYTHON"))})
+    if result.returncode:
+        log = path + ".log"
+        with open(log, "wb") as f:
+            f.write(result.stdout)
+        say("values of small tensors are not computed: the compiler failed, see %s" % log)
+        return None
+    os.replace(temp, path)
+    return path
+
+
+class Values:
+    def __init__(self, card, torch, path):
+        self.torch, mode = torch, protocol.NOGPU_VALUES
+        # RTLD_GLOBAL would put torch's libstdc++ before that of others
+        self.library = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+        self.steer = cufrag_steer.Steer(mode, card.package)
+        callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
+        self.callback = callback(self.steer)
+        most_bytes, threads = (memory_of_a_rank(), threads_of_a_rank()) if mode == "computed" else (0, 1)
+        self.library.cufrag_values_start(card.core.encode(), mode.encode(), ctypes.c_ulonglong(protocol.NOGPU_SEED), *roof(),
+                                         ctypes.c_ulonglong(most_bytes), threads, self.callback)
+        self.library.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
+
+    def switch(self, on):
+        """In this thread."""
+        self.library.cufrag_values_thread(int(on))
+
+    def begin(self):
+        """In a fork."""
+        self.library.cufrag_values_roof(*roof())
+
+    def unknown(self, t):
+        """Marks it. A Python storage object would be a second owner, so gradients would not be
+        accumulated in place."""
+        storage_id = getattr(self.torch._C, "_storage_id", None)
+        self.library.cufrag_values_unknown(ctypes.c_void_p(storage_id(t) if storage_id else t.untyped_storage()._cdata))
+
+    def forget(self, purpose, find, *given):
+        """Marks the tensors that `find` finds in a launch; its internals differ between
+        releases."""
+        for t in attach(purpose, find, self.torch, *given) or ():
+            self.unknown(t)
+
+    def write_clock(self, path):
+        if protocol.NOGPU_ROOF != "0,0,0":
+            self.library.cufrag_values_clock(path.encode())
+
+    def notes(self):
+        ns = (ctypes.c_double * 2)()
+        self.library.cufrag_values_recomputed(ns)
+        return {"recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "values": protocol.NOGPU_VALUES, "steered": [
+            {"place": at.encode("utf-8", "replace").decode(), "what": what, "values": values, "count": n}
+            for (at, what, values), n in self.steer.counts.items()]}
+
+
+def roof():
+    return [ctypes.c_double(float(n)) for n in protocol.NOGPU_ROOF.split(",")]
+
+
+def memory_of_a_rank():
+    """Limit of host memory for computed values: --memory, else three quarters of the free memory,
+    shared by this machine's ranks."""
+    most = protocol.NOGPU_MEMORY
+    if not most:
+        with open("/proc/meminfo") as f:
+            most = sum(int(line.split()[1]) for line in f if line.startswith("MemAvailable")) * 1024 * 3 // 4
+    return most // ranks_here()
+
+
+def threads_of_a_rank():
+    """Threads for computing: the user's OMP_NUM_THREADS (torchrun sets 1), else the processors,
+    shared by this machine's ranks."""
+    asked = protocol.NOGPU_THREADS
+    return int(asked) if asked.isdigit() and int(asked) else max(len(os.sched_getaffinity(0)) // ranks_here(), 1)
+
+
+def ranks_here():
+    return max(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
