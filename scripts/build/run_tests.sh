@@ -112,7 +112,7 @@ list_tests() {
 		for source in tests/policies/*.rules; do
 			[ -e "$source" ] || continue
 			name=$(basename "$source" .rules)
-			printf 'tap\t%s\t%s\n' "rules/$name" "$b/tests/policies/test_rules $source"
+			printf 'tap\t%s\t%s\n' "rules/$name" "tests/policies/rules.py $b/tests/policies/test_rules $source"
 		done ;;
 	esac
 	for name in $(scripts_of "$mode"); do
