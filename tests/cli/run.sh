@@ -20,7 +20,7 @@
 # its own. In a row `cufrag` is the program, and no variable needs quotes. A case that exits with 77 is skipped; its
 # standard error says why; so is one with a line "# needs: TOOL..." where one of these (cc: a compiler) is missing, and
 # one that uses the pretended card where the program is built without it (PRETEND=0). One that takes longer than
-# CASE_TIMEOUT seconds (120, at night 600) is ended with all that it started, and has failed. With
+# CASE_TIMEOUT seconds (300, at night 1200) is ended with all that it started, and has failed. With
 # FRAG_TEST_QUICK and no CASE, those in tests/cli/slow and those that need big recordings (NAME_shared) are skipped.
 # --rewrite takes exit status, files and exact output from what came out (patterns stay as they are).
 # The last line is "N passed, N failed, N skipped".
@@ -177,7 +177,7 @@ rewrite_case() {
 	done
 }
 
-limit=${CASE_TIMEOUT:-${FRAG_TEST_NIGHTLY:+600}} limit=${limit:-120}
+limit=${CASE_TIMEOUT:-${FRAG_TEST_NIGHTLY:+1200}} limit=${limit:-300}
 "$CUFRAG" help layout > /dev/null 2>&1 && pretends=1 || pretends=0
 passed=0 failed=0 skipped=0
 # one that no other worker has begun
