@@ -516,7 +516,7 @@ lint: layers names hdr-check hdr-public format-check cppcheck tidy lint-shell li
 	@echo 'lint: clean'
 
 layers:
-	@scripts/build/check_layers.sh
+	@scripts/build/check_layers.py
 
 #: names      every path, section, command and option that documents and comments name exists
 names: $(B)/cufrag
