@@ -503,8 +503,7 @@ tables:
 
 # ---- lint ------------------------------------------------------------------------
 HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
-# not scripts/lab/upstream, whose stand-ins for the CUDA runtime are a line each
-FORMAT_SRC = $(sort $(filter-out $(NOT_FORMATTED) scripts/lab/upstream/%,\
+FORMAT_SRC = $(sort $(filter-out $(NOT_FORMATTED),\
              $(shell find src policies tests scripts -name '*.[ch]' -o -name '*.cpp')))
 # these go when they are formatted
 NOT_FORMATTED := $(wildcard src/*/*/cufrag_*.cpp src/*/*/*/cufrag_*.cpp)
@@ -527,7 +526,7 @@ lint: layers names hdr-check hdr-public format-check cppcheck tidy lint-shell li
 	@echo 'lint: clean'
 
 layers:
-	@scripts/build/check_layers.sh
+	@scripts/build/check_layers.py
 
 #: names      every path, section, command, option and variable that documents and code name exists
 names: $(B)/cufrag
