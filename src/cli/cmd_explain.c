@@ -7,7 +7,7 @@
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
 #include "compare/lanes.h"
-#include "trace/writers/export_stacks.h"
+#include "trace/writers/stacks.h"
 #include "explain/moment/explain.h"
 
 struct options {
