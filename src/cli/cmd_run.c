@@ -51,7 +51,7 @@ const struct frag_cmd frag_cmd_run = {
 		    "  cufrag run --policy limit:bytes=20G/pytorch --record run.cft -- python "
 		    "train.py\n"
 		    "  cufrag run -- torchrun --nproc-per-node 4 train.py\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_COST,
+	.shared = FRAG_CLI_CARD,
 	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_run_rows),
 	.run = run,
 };

@@ -19,6 +19,6 @@ try export in.cft --to csv -o in.cft
 try explain in.cft --folded in.cft
 try explain in.cft --folded same --pprof ./same
 try sweep in.cft -o in.cft
-try sweep in.cft -o same --costs same
+try sweep in.cft -o same --csv same
 try monitor --csv made.cft
 cmp in.cft "$TRACES/leak.frames.cft" && cmp b.pickle.xz "$DATA/seeddemo.pickle.xz" && ls
