@@ -24,8 +24,8 @@ def main():
         rows = [line.split() for line in f if line.startswith("CUFRAG_")]
     wanted = {row[0].rstrip("*"): {f for part in row[3:5] for f in part.split(",")} for row in rows}
     found, bad = {name: set() for name in wanted}, []
-    listed = subprocess.run(["git", "grep", "-lE", "CUFRAG_|protocol[.]"], stdout=subprocess.PIPE, text=True)
-    for path in listed.stdout.split():
+    command = ["git", "grep", "-lE", "CUFRAG_|protocol[.]"]
+    for path in subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout.split():
         if path.endswith((".csv", ".zst", "protocol.def")):
             continue
         with open(path, encoding="utf-8") as f:

@@ -71,6 +71,7 @@ void frag_launch_prepend(const char *variable, const char *front);
 bool frag_launch_can_preload(const char *library);
 void frag_launch_preload(const char *library);
 void frag_launch_put_number(const char *variable, unsigned long long n);
+void frag_launch_put_path(const char *variable, const char *folder, const char *name);
 /* Python finds the files of cufrag. */
 struct frag_inject_files;
 void frag_launch_python(const struct frag_inject_files *files);

@@ -296,6 +296,14 @@ void frag_launch_put_number(const char *variable, unsigned long long n)
 	setenv(variable, text, 1);
 }
 
+void frag_launch_put_path(const char *variable, const char *folder, const char *name)
+{
+	char path[4300];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	setenv(variable, path, 1);
+}
+
 void frag_launch_python(const struct frag_inject_files *files)
 {
 	FRAG_AUTO_FREE char *library = frag_path_join(files->folder, "libcufrag_start.so");

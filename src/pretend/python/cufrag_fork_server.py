@@ -3,7 +3,7 @@
 imported, is loaded once.
 
 `cufrag layout` and `cufrag advise` start it as `python OPTIONS cufrag_fork_server.py FD MODULES`
-(src/pretend/start/fork_server.c, which has the messages): FD is a socket that listens, MODULES a
+(src/pretend/start/fork_server.h has the messages): FD is a socket that listens, MODULES a
 file with names of modules, in the order in which a run had imported them when it first asked for a
 card; MODULES.late has those of its end.
 

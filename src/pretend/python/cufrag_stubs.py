@@ -47,6 +47,7 @@ CUDNN = """cuCtxGetCurrent cuCtxGetLimit cuCtxPopCurrent cuCtxPushCurrent cuDevi
     cuGetErrorString cuGetProcAddress cuInit cuKernelGetAttribute cuKernelGetFunction cuKernelSetAttribute cuLaunchCooperativeKernel cuLaunchKernel
     cuLaunchKernelEx cuLibraryGetKernel cuLibraryLoadData cuLibraryLoadFromFile cuLibraryUnload cuLinkAddData cuLinkComplete cuLinkCreate
     cuLinkDestroy cuOccupancyMaxPotentialClusterSize cuStreamGetCtx""".split()
+UNKNOWN = "frag_nogpu_unknown"  # gets the name of the function that is missing
 NO_CARD, NO_DEVICE = "no_card", 100  # folder of a driver without cards; CUDA_ERROR_NO_DEVICE
 
 
@@ -147,21 +148,10 @@ def survey(folder):
     defined = set().union(*(o.defined for o in objects)) if objects else set()
     table = {n: {} for n in sorted(needed | {DRIVER, NVML})}
     for o in objects:
-        for name, version in o.undefined.items():
-            if version is not None:
-                if o.owner.get(version) in table:
-                    table[o.owner[version]][name] = version
-            elif name not in defined:
-                library = owner_of(name)
-                soname = next((s for s in table if library and s.startswith(library + ".so")), None)
-                if soname:
-                    table[soname].setdefault(name, None)
-    for path in paths:  # functions looked up by name at run time
-        if re.search(r"(c10_cuda|torch_cuda|nvrtc)\.so", path):
-            for word in words(path):
-                table[NVML if word.startswith("nvml") else DRIVER].setdefault(word, None)
-    for word in TRITON:
-        table[DRIVER].setdefault(word, None)
+        enter(table, o, defined)
+    by_name = set(TRITON).union(*(words(p) for p in paths if re.search(r"(c10_cuda|torch_cuda|nvrtc)\.so", p)))
+    for word in by_name:  # looked up at run time
+        table[NVML if word.startswith("nvml") else DRIVER].setdefault(word, None)
     for soname, functions in table.items():
         if cudart_major(soname) >= 12:  # all public functions, for other packages with kernels
             for name in runtime_names():
@@ -172,6 +162,19 @@ def survey(folder):
     for path in wheels(folder):
         complete(table, path)
     return table
+
+
+def enter(table, o, defined):
+    """What an object needs of the libraries in the table."""
+    for name, version in o.undefined.items():
+        if version is not None:
+            if o.owner.get(version) in table:
+                table[o.owner[version]][name] = version
+        elif name not in defined:
+            library = owner_of(name)
+            soname = next((s for s in table if library and s.startswith(library + ".so")), None)
+            if soname:
+                table[soname].setdefault(name, None)
 
 
 def runtime_names():
@@ -256,6 +259,10 @@ def align(n, to):
     return (n + to - 1) // to * to
 
 
+def pack(form, rows):
+    return b"".join(struct.pack(form, *row) for row in rows)
+
+
 def versions_defined(soname, versions, strings):
     """.gnu.version_d: number 1 is the file itself."""
     out, names = b"", [soname] + versions
@@ -266,87 +273,85 @@ def versions_defined(soname, versions, strings):
     return out
 
 
+def hash_table(names, first):
+    """.hash of symbols, of which `names` are the last: a bucket per symbol keeps lookups short."""
+    count = first + len(names)
+    buckets, chains = [0] * count, [0] * count
+    for i, name in enumerate(names, first):
+        b = elf_hash(name) % count
+        chains[i], buckets[b] = buckets[b], i
+    return struct.pack("<%dI" % (2 + 2 * count), count, count, *buckets, *chains)
+
+
+def code_of(slots, texts, at):
+    """16 bytes for each function at address `at`: "jmp *slot"; with a text, its address is passed.
+    slot 0: "return CUDA_ERROR_NO_DEVICE"."""
+    out = bytearray()
+    for slot, text in zip(slots, texts):
+        code, where = b"", at + len(out)
+        if text:
+            code = b"\x48\x8d\x3d" + struct.pack("<i", text - (where + 7))  # lea text(%rip), %rdi
+        if slot:
+            code += b"\xff\x25" + struct.pack("<i", slot - (where + len(code) + 6))  # jmp *slot(%rip)
+        else:
+            code = b"\xb8" + struct.pack("<i", NO_DEVICE) + b"\xc3"  # mov $100, %eax; ret
+        out += code.ljust(16, b"\0")
+    return out
+
+
 def library(soname, functions, target, core):
     """Bytes of a shared object. functions: {name: version or None}; target(name) -> symbol of core.
     Without a core, each function returns CUDA_ERROR_NO_DEVICE."""
     names = sorted(functions)
-    targets = sorted({target(n) for n in names} | {"frag_nogpu_unknown"}) if core else []
-    strings = Strings()
-    symbols = [(0, 0)]  # name, version number
-    for t in targets:
-        symbols.append((strings.add(t), 0))
+    goals = [target(n) for n in names] if core else []
+    targets = sorted({*goals, UNKNOWN}) if core else []
     versions = sorted({v for v in functions.values() if v})
+    strings = Strings()
+    symbols = [(0, 0)] + [(strings.add(t), 0) for t in targets]  # name, version number
     first = len(symbols)
-    for n in names:
-        version = functions[n]
-        symbols.append((strings.add(n), 2 + versions.index(version) if version else 1))
+    symbols += [(strings.add(n), 2 + versions.index(functions[n]) if functions[n] else 1) for n in names]
     verdef = versions_defined(soname, versions, strings)
-    name_at, needed_at, origin_at = strings.add(soname), strings.add(os.path.basename(core or "")), strings.add("$ORIGIN")
-
-    # code: "jmp *slot" for most; unknown ones pass their own name
-    texts = bytearray()
-    text_at = {}
-    for n in names:
-        if core and target(n) == "frag_nogpu_unknown":
+    name_at, needed_at, origin_at = map(strings.add, (soname, os.path.basename(core or ""), "$ORIGIN"))
+    texts, text_at = bytearray(), {}
+    for n, goal in zip(names, goals):
+        if goal == UNKNOWN:
             text_at[n] = len(texts)
             texts += n.encode() + b"\0"
-    code_bytes = 16 * len(names)
 
-    at = 64 + 56 * 4
-    place = {}
+    place, at = {}, 64 + 56 * 4
     for part, size, to in (("sym", 24 * len(symbols), 8), ("str", len(strings.data), 1), ("hash", 8 + 8 * len(symbols), 8),
                            ("ver", 2 * len(symbols), 2), ("verdef", len(verdef), 8), ("rela", 24 * len(targets), 8),
-                           ("texts", len(texts), 1), ("code", code_bytes, 16)):
-        at = align(at, to)
-        place[part] = at
+                           ("texts", len(texts), 1), ("code", 16 * len(names), 16), ("dynamic", 16 * 16, 4096), ("slots", 8 * len(targets), 1)):
+        place[part] = at = align(at, to)
         at += size
-    end_of_code = at
-    at = align(at, 4096)
-    place["dynamic"] = at
-    at += 16 * 16
-    place["slots"] = at
-    at += 8 * len(targets)
-    out = bytearray(at)
-
+    end_of_code = place["code"] + 16 * len(names)
     slot = {t: place["slots"] + 8 * i for i, t in enumerate(targets)}
-    for i, n in enumerate(names):
-        where = place["code"] + 16 * i
-        code = b""
-        if n in text_at:
-            code = b"\x48\x8d\x3d" + struct.pack("<i", place["texts"] + text_at[n] - (where + 7))  # lea text(%rip), %rdi
-        if core:
-            code += b"\xff\x25" + struct.pack("<i", slot[target(n)] - (where + len(code) + 6))  # jmp *slot(%rip)
-        else:
-            code = b"\xb8" + struct.pack("<i", NO_DEVICE) + b"\xc3"  # mov $100, %eax; ret
-        out[where:where + len(code)] = code
-    for i, (name, version) in enumerate(symbols):
-        mine = i >= first
-        value = place["code"] + 16 * (i - first) if mine else 0
-        struct.pack_into("<IBBHQQ", out, place["sym"] + 24 * i, name, 0x12 if i else 0, 0, 1 if mine else 0, value, 16 if mine else 0)
-        struct.pack_into("<H", out, place["ver"] + 2 * i, version)
-    # one bucket per symbol keeps lookups short
-    buckets, chains = [0] * len(symbols), [0] * len(symbols)
-    for i in range(first, len(symbols)):
-        b = elf_hash(names[i - first]) % len(buckets)
-        chains[i], buckets[b] = buckets[b], i
-    struct.pack_into("<II", out, place["hash"], len(buckets), len(symbols))
-    struct.pack_into("<%dI" % (len(buckets) + len(chains)), out, place["hash"] + 8, *(buckets + chains))
-    out[place["str"]:place["str"] + len(strings.data)] = strings.data
-    out[place["verdef"]:place["verdef"] + len(verdef)] = verdef
-    out[place["texts"]:place["texts"] + len(texts)] = texts
-    for i, t in enumerate(targets):  # R_X86_64_GLOB_DAT
-        struct.pack_into("<QQq", out, place["rela"] + 24 * i, slot[t], (1 + i) << 32 | 6, 0)
-    entries = [(1, needed_at)] * bool(core) + [(14, name_at), (29, origin_at), (4, place["hash"]), (5, place["str"]), (6, place["sym"]),
-               (10, len(strings.data)), (11, 24), (7, place["rela"]), (8, 24 * len(targets)), (9, 24),
-               (0x6ffffff0, place["ver"]), (0x6ffffffc, place["verdef"]), (0x6ffffffd, 1 + len(versions)), (0, 0)]
-    for i, entry in enumerate(entries):
-        struct.pack_into("<QQ", out, place["dynamic"] + 16 * i, *entry)
-    rest = len(out) - place["dynamic"]
-    headers = [(1, 5, 0, end_of_code, 4096), (1, 6, place["dynamic"], rest, 4096), (2, 6, place["dynamic"], 16 * len(entries), 8),
-               (0x6474e551, 6, 0, 0, 16)]
-    for i, (kind, flags, where, size, to) in enumerate(headers):
-        struct.pack_into("<IIQQQQQQ", out, 64 + 56 * i, kind, flags, where, where, where, size, size, to)
-    count, sections = section_table(place, len(symbols), len(strings.data), code_bytes, len(verdef), 1 + len(versions), len(out))
+    values = [place["code"] + 16 * max(0, i - first) for i in range(len(symbols))]
+    dynamic = [(1, needed_at)] * bool(core) + [
+        (14, name_at), (29, origin_at), (4, place["hash"]), (5, place["str"]), (6, place["sym"]), (10, len(strings.data)), (11, 24),
+        (7, place["rela"]), (8, 24 * len(targets)), (9, 24), (0x6ffffff0, place["ver"]), (0x6ffffffc, place["verdef"]),
+        (0x6ffffffd, 1 + len(versions)), (0, 0)]
+    content = {
+        "sym": pack("<IBBHQQ", ((name, 0x12, 0, 1, values[i], 16) if i >= first else (name, 0x12 if i else 0, 0, 0, 0, 0)
+                                for i, (name, _) in enumerate(symbols))),
+        "str": strings.data, "hash": hash_table(names, first), "ver": pack("<H", ((version,) for _, version in symbols)),
+        "verdef": verdef, "rela": pack("<QQq", ((slot[t], (1 + i) << 32 | 6, 0) for i, t in enumerate(targets))),  # R_X86_64_GLOB_DAT
+        "texts": texts, "code": code_of([slot[goal] for goal in goals] or [0] * len(names),
+                                        [n in text_at and place["texts"] + text_at[n] for n in names], place["code"]),
+        "dynamic": pack("<QQ", dynamic)}
+    out = bytearray(at)
+    for part, data in content.items():
+        out[place[part]:place[part] + len(data)] = data
+    return finish(out, place, end_of_code, len(dynamic), len(symbols), len(strings.data), len(verdef), 1 + len(versions))
+
+
+def finish(out, place, end_of_code, entries, symbols, strings, verdef, versions):
+    """Headers, and the sections' table behind."""
+    start = place["dynamic"]
+    rest = len(out) - start
+    headers = [(1, 5, 0, end_of_code, 4096), (1, 6, start, rest, 4096), (2, 6, start, 16 * entries, 8), (0x6474e551, 6, 0, 0, 16)]
+    out[64:64 + 56 * 4] = pack("<IIQQQQQQ", ((kind, flags, where, where, where, size, size, to) for kind, flags, where, size, to in headers))
+    count, sections = section_table(place, symbols, strings, end_of_code - place["code"], verdef, versions, len(out))
     struct.pack_into("<16sHHIQQQIHHHHHH", out, 0, b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, align(len(out), 8), 0, 64, 56, 4, 64,
                      count, count - 1)
     return bytes(out).ljust(align(len(out), 8), b"\0") + sections
@@ -371,12 +376,11 @@ def section_table(place, symbols, strings, code, verdef, versions, end):
             (".gnu.version", 0x6fffffff, 2, "ver", 2 * symbols, 2, 0, 2, 2),
             (".gnu.version_d", 0x6ffffffd, 2, "verdef", verdef, 3, versions, 8, 0), (".dynamic", 6, 3, "dynamic", 256, 3, 0, 8, 16)]
     names = Strings()
-    head = bytearray(64)
-    for name, kind, flags, where, size, link, more, to, entry in rows:
-        head += struct.pack("<IIQQQQIIQQ", names.add(name), kind, flags, place[where], place[where], size, link, more, to, entry)
+    head = bytes(64) + pack("<IIQQQQIIQQ", ((names.add(name), kind, flags, place[where], place[where], size, link, more, to, entry)
+                                            for name, kind, flags, where, size, link, more, to, entry in rows))
     at = align(end, 8) + len(head) + 64
     head += struct.pack("<IIQQQQIIQQ", names.add(".shstrtab"), 3, 0, 0, at, len(names.data), 0, 0, 1, 0)
-    return len(rows) + 2, bytes(head) + bytes(names.data)
+    return len(rows) + 2, head + bytes(names.data)
 
 
 def cudart_major(path):
@@ -412,7 +416,7 @@ def make(folder, out, core):
         for form in ("frag_nogpu%d_%s" % (cudart_major(soname) or 13, name), "frag_nogpu_" + name):
             if form in entries:
                 return form
-        return "frag_nogpu_nothing" if known(name.encode()) else "frag_nogpu_unknown"
+        return "frag_nogpu_nothing" if known(name.encode()) else UNKNOWN
     os.makedirs(out, exist_ok=True)
     link = os.path.join(out, os.path.basename(core))
     if not os.path.exists(link):

@@ -98,10 +98,8 @@ static void write_first(char *const *program, size_t python)
 	memcpy(words, program, python * sizeof(*words));
 	snprintf(path, sizeof(path), "%s/first", noted);
 	text = access(path, F_OK) ? describe(words, python, &bytes) : NULL;
-	if (text && !frag_outfile_put(path, text, bytes, &err)) {
-		snprintf(path, sizeof(path), "%s/modules", noted);
-		setenv(CUFRAG_NOGPU_MODULES, path, 1);
-	}
+	if (text && !frag_outfile_put(path, text, bytes, &err))
+		frag_launch_put_path(CUFRAG_NOGPU_MODULES, noted, "modules");
 }
 
 /* ---- the server -------------------------------------------------------------------------------- */
@@ -139,33 +137,32 @@ static bool read_first(const char *folder, struct first *f)
 	return f->words_count == words;
 }
 
-/* A socket that listens; its address is short, as it is relative to the folder. */
-static int listen_at(const char *folder)
+/* A socket that listens at FOLDER/ask or is connected to it, by a path that is short enough for any folder; -1: none. */
+static int socket_at(const char *folder, bool listens)
 {
-	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "ask" };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), here;
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+	    dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool good = fd >= 0 && dir >= 0;
 
-	here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* one of the same name is of a server that was ended */
-	if (fd < 0 || here < 0 || chdir(folder) || (unlink(at.sun_path) && errno != ENOENT) ||
-	    bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 64)) {
-		if (fd >= 0)
-			close(fd);
-		fd = -1;
+	snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/ask", dir);
+	if (good && listens) {
+		unlink(at.sun_path); /* of a server that was ended */
+		good = !bind(fd, (struct sockaddr *)&at, sizeof(at)) && !listen(fd, 64);
+	} else if (good) {
+		good = !connect(fd, (struct sockaddr *)&at, sizeof(at));
 	}
-	if (here >= 0) {
-		if (fchdir(here) && fd >= 0) {
-			close(fd);
-			fd = -1;
-		}
-		close(here);
-	}
-	return fd;
+	if (dir >= 0)
+		close(dir);
+	if (!good && fd >= 0)
+		close(fd);
+	return good ? fd : -1;
 }
 
 static void __attribute__((noreturn)) serve(const char *folder, struct first *f, int fd)
 {
 	char path[4200], script[4200], modules[4200], number[16];
+	struct frag_err err;
 	const char *home;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), log;
 
@@ -182,17 +179,12 @@ static void __attribute__((noreturn)) serve(const char *folder, struct first *f,
 	home = getenv(CUFRAG_NOGPU_HOME);
 	if (!home || chdir(f->folder))
 		_exit(127);
-	if (getenv(CUFRAG_READ_FILES)) {
-		snprintf(path, sizeof(path), "%s/read", folder);
-		setenv(CUFRAG_READ_FILES, path, 1);
-	}
+	if (getenv(CUFRAG_READ_FILES))
+		frag_launch_put_path(CUFRAG_READ_FILES, folder, "read");
 	if (getenv(CUFRAG_HELD)) { /* what modules write as they are loaded */
-		struct frag_err err;
-
 		if (frag_held_make(folder, FRAG_GIB, &err))
 			_exit(127);
-		snprintf(path, sizeof(path), "%s/held", folder);
-		setenv(CUFRAG_HELD, path, 1);
+		frag_launch_put_path(CUFRAG_HELD, folder, "held");
 	}
 	snprintf(script, sizeof(script), "%s/cufrag_fork_server.py", home);
 	snprintf(modules, sizeof(modules), "%s/modules", folder);
@@ -214,7 +206,7 @@ pid_t frag_forks_begin(const char *folder)
 
 	snprintf(modules, sizeof(modules), "%s/modules", folder);
 	if (!access(modules, R_OK) && read_first(folder, &f))
-		fd = listen_at(folder);
+		fd = socket_at(folder, true);
 	if (fd >= 0) {
 		fflush(NULL);
 		pid = fork();
@@ -239,22 +231,6 @@ void frag_forks_end(pid_t server)
 }
 
 /* ---- in place of the process ----------------------------------------------------------------------- */
-
-static int connect_to(const char *folder)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
-	    dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/ask", dir);
-	if (fd >= 0 && (dir < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)))) {
-		close(fd);
-		fd = -1;
-	}
-	if (dir >= 0)
-		close(dir);
-	return fd;
-}
 
 /* With the standard files. */
 static bool ask(int fd, const char *text, size_t bytes)
@@ -373,7 +349,7 @@ static void become(char *const *program)
 		return;
 	}
 	text = describe(program, python, &bytes);
-	fd = connect_to(used);
+	fd = socket_at(used, false);
 	if (text && fd >= 0 && ask(fd, text, bytes) &&
 	    read_line(fd, line, sizeof(line), PATIENCE_MS) && sscanf(line, "pid %d", &pid) == 1)
 		stand_for(pid, fd);

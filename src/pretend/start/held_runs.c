@@ -208,8 +208,7 @@ void frag_held_put(const struct frag_hold *h, const char *folder,
 		frag_launch_preload(library);
 	if (!holds(h) || !own || !temps)
 		return;
-	snprintf(path, sizeof(path), "%s/held", own);
-	setenv(CUFRAG_HELD, path, 1);
+	frag_launch_put_path(CUFRAG_HELD, own, "held");
 	/* folders of cufrag: its cache, and those of a recording */
 	snprintf(path, sizeof(path), "%s/:%s/:%s/cufrag-record-:%s/.cufrag-:%s%s", own, files->root,
 		 temps, temps, keep ? keep : "", keep ? "/" : "");

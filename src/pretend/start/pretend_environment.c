@@ -75,15 +75,6 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_inj
 	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
 }
 
-/* A file or folder of the recording's own. */
-static void put_path(const struct pretend_job *j, const char *variable, const char *name)
-{
-	char path[sizeof(j->folder) + 16];
-
-	snprintf(path, sizeof(path), "%s/%s", j->folder, name);
-	setenv(variable, path, 1);
-}
-
 void frag_pretend_put_all(const struct pretend_job *j)
 {
 	frag_launch_python(&j->files);
@@ -96,11 +87,11 @@ void frag_pretend_put_all(const struct pretend_job *j)
 		frag_launch_put_number(CUFRAG_RECORD_LIMIT, frag_target_limit(&j->l->target));
 	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
 	frag_launch_put_number(CUFRAG_NOGPU_MEMORY, j->o->memory_bytes);
-	put_path(j, CUFRAG_NOGPU_CALLS, "calls");
+	frag_launch_put_path(CUFRAG_NOGPU_CALLS, j->folder, "calls");
 	if (!j->o->warm_caches)
-		put_path(j, CUFRAG_NOGPU_COMPILED, "compiled");
+		frag_launch_put_path(CUFRAG_NOGPU_COMPILED, j->folder, "compiled");
 	if (j->kept.stem)
-		put_path(j, CUFRAG_READ_FILES, "read");
+		frag_launch_put_path(CUFRAG_READ_FILES, j->folder, "read");
 	frag_held_put(&j->o->hold, j->folder, &j->files);
 }
 

@@ -19,6 +19,7 @@ def settle_buckets(card, module):
     """DistributedDataParallel rebuilds its buckets before the second forward pass. Whether the old
     ones are freed by then depends on the modelled time since they were sent: NCCL's watchdog holds
     them until it polls (stream.c)."""
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
     ddp, began, hooks = module.DistributedDataParallel, set(), []
     original = ddp._pre_forward
 
@@ -30,8 +31,7 @@ def settle_buckets(card, module):
     def pre_forward(self, *args, **kwargs):
         if is_to_rebuild(self):
             if not hooks:
-                pre_hook = torch.optim.optimizer.register_optimizer_step_pre_hook
-                hooks.append(pre_hook(first_step))
+                hooks.append(register_optimizer_step_pre_hook(first_step))
             if id(self) in began:
                 time.sleep(0.4)  # three polls of the watchdog
             if self.require_backward_grad_sync:  # accumulating gradients sends nothing
